@@ -1,0 +1,36 @@
+# Stampede: a test bench for PHP runtimes. `make demo` shows it; `make test` runs everything that CI runs.
+
+STAMPEDE := target/release/stampede
+
+.PHONY: help demo test check format clippy tidy unit
+
+help:
+	@echo "make demo    install what is missing, build, and compare PHP runtimes on this machine"
+	@echo "make test    install what the tests need, then make check"
+	@echo "make check   everything that CI runs, cheapest first"
+
+demo:
+	@scripts/packages.sh demo
+	@scripts/rust.sh
+	cargo build --release --locked --package stampede
+	@scripts/demo.sh $(STAMPEDE)
+
+test:
+	@scripts/packages.sh test
+	@scripts/rust.sh
+	@$(MAKE) --no-print-directory check
+
+check: format clippy tidy unit
+
+format:
+	cargo fmt --all --check
+
+clippy:
+	cargo clippy --workspace --all-targets --locked -- -D warnings
+
+tidy:
+	cargo xtask tidy
+
+# Unit tests, snapshots of the command line, then tests with real servers.
+unit:
+	cargo test --workspace --locked

@@ -1,0 +1,153 @@
+//! A whole study, analysed.
+
+use std::collections::BTreeMap;
+
+use stampede_core::{CaseId, Estimate, Finding, Study, Trial, Verdict};
+use stampede_stats::{Confidence, mean, mean_interval};
+
+use crate::metric::{METRICS, Metric, THROUGHPUT, primary};
+use crate::record::Record;
+use crate::rules;
+use crate::verdicts::judge;
+
+/// What the records of a study say.
+#[derive(Clone, Debug)]
+pub struct Analysis {
+    /// The metric that ranks the cases and decides the verdicts.
+    pub primary: &'static Metric,
+    /// Every case of the study, the best first; those that were never measured last.
+    pub cases: Vec<CaseSummary>,
+    /// Every pair of cases that shares a block; `a` is the one that ranks higher.
+    pub verdicts: Vec<Verdict>,
+}
+
+/// What the records say about one case.
+#[derive(Clone, Debug, PartialEq)]
+pub struct CaseSummary {
+    /// The case.
+    pub case: CaseId,
+    /// Means over its measured trials, by key of the metric, with t intervals at 95 %. A metric that some measured trial
+    /// does not have is absent: a mean over the others would favour the case that answered more.
+    pub summary: BTreeMap<&'static str, Estimate>,
+    /// What was found, the gravest first.
+    pub findings: Vec<Finding>,
+}
+
+impl Analysis {
+    /// The summary of a case.
+    pub fn case(&self, id: &CaseId) -> Option<&CaseSummary> {
+        self.cases.iter().find(|summary| summary.case == *id)
+    }
+}
+
+/// Analyses a study. Only measured trials enter summaries and verdicts; findings are looked for in all.
+///
+/// The primary metric follows from the load, which all cases of a study share.
+pub fn analyse(study: &Study, trials: &[Trial]) -> Analysis {
+    let primary = study.cases.first().map_or(THROUGHPUT, |case| primary(&case.load));
+    let mut ranked: Vec<(Record<'_>, CaseSummary)> = study
+        .cases
+        .iter()
+        .map(|case| {
+            let record = Record::new(study, case, trials);
+            let summary = summarise(&record);
+            (record, summary)
+        })
+        .collect();
+    let rank = |summary: &CaseSummary| {
+        let estimate = summary.summary.get(primary.key);
+        estimate.map_or(f64::NEG_INFINITY, |estimate| estimate.value)
+    };
+    ranked.sort_by(|(_, a), (_, b)| rank(b).total_cmp(&rank(a)));
+
+    let pairs = ranked.iter().enumerate().flat_map(|(i, (a, _))| ranked[i + 1..].iter().map(move |(b, _)| (a, b)));
+    let verdicts = pairs.filter_map(|(a, b)| judge(primary, a, b)).collect();
+    Analysis { primary, cases: ranked.into_iter().map(|(_, summary)| summary).collect(), verdicts }
+}
+
+fn summarise(record: &Record<'_>) -> CaseSummary {
+    let summary = METRICS.iter().filter_map(|metric| Some((metric.key, estimate(metric, record)?))).collect();
+    CaseSummary { case: record.case.id.clone(), summary, findings: rules::findings(record) }
+}
+
+fn estimate(metric: &Metric, record: &Record<'_>) -> Option<Estimate> {
+    let values: Vec<f64> = record.measured().map(metric.reader).collect::<Option<_>>()?;
+    let interval = mean_interval(&values, Confidence::P95).ok();
+    Some(Estimate {
+        value: mean(&values)?,
+        low: interval.map(|interval| interval.low),
+        high: interval.map(|interval| interval.high),
+        n: values.len() as u32,
+    })
+}
+
+#[cfg(test)]
+mod tests {
+    use stampede_core::{Outcome, VerdictWord};
+
+    use super::*;
+    use crate::samples;
+
+    fn ranking(analysis: &Analysis) -> Vec<&str> {
+        analysis.cases.iter().map(|summary| summary.case.as_str()).collect()
+    }
+
+    #[test]
+    fn cases_are_ranked_and_every_pair_of_them_is_judged_once() {
+        let study = samples::study(&["slow", "broken", "fast", "middle"]);
+        let trials: Vec<_> = (1..=3)
+            .flat_map(|block| {
+                let noise = f64::from(block);
+                [
+                    samples::measured("slow", block, 100.0 + noise),
+                    samples::failed("broken", block),
+                    samples::measured("fast", block, 1_200.0 + noise),
+                    samples::measured("middle", block, 500.0 + noise),
+                ]
+            })
+            .collect();
+        let analysis = analyse(&study, &trials);
+        assert_eq!(ranking(&analysis), ["fast", "middle", "slow", "broken"]);
+        let judged: Vec<_> =
+            analysis.verdicts.iter().map(|verdict| (verdict.a.as_str(), verdict.b.as_str(), verdict.verdict)).collect();
+        assert_eq!(
+            judged,
+            [
+                ("fast", "middle", VerdictWord::Faster),
+                ("fast", "slow", VerdictWord::Faster),
+                ("middle", "slow", VerdictWord::Faster),
+            ]
+        );
+        let fast = analysis.case(&CaseId::new("fast")).unwrap();
+        let throughput = fast.summary["throughput_rps"];
+        assert_eq!((throughput.value, throughput.n), (1_202.0, 3));
+        assert!(throughput.low.unwrap() < 1_202.0 && throughput.high.unwrap() > 1_202.0);
+        assert!(analysis.cases[3].summary.is_empty());
+    }
+
+    #[test]
+    fn only_measured_trials_enter() {
+        let study = samples::study(&["a"]);
+        let mut trials = vec![samples::measured("a", 1, 100.0), samples::measured("a", 2, 900.0)];
+        trials[1].outcome = Outcome::Invalid("limits not enforced".to_owned());
+        let throughput = analyse(&study, &trials).cases[0].summary["throughput_rps"];
+        assert_eq!((throughput.value, throughput.low, throughput.n), (100.0, None, 1));
+    }
+
+    #[test]
+    fn a_percentile_that_one_trial_lacks_is_absent() {
+        let study = samples::study(&["a"]);
+        let trials = [samples::measured("a", 1, 1_100.0), samples::measured("a", 2, 900.0)];
+        let analysis = analyse(&study, &trials);
+        let summary = &analysis.cases[0].summary;
+        assert!(summary.contains_key("response_p95_us"));
+        assert!(!summary.contains_key("response_p99_us"), "4,500 requests have no p99");
+    }
+
+    #[test]
+    fn a_study_without_trials_or_cases_says_nothing() {
+        let analysis = analyse(&samples::study(&["a", "b"]), &[]);
+        assert_eq!((analysis.cases.len(), analysis.verdicts.len()), (2, 0));
+        assert!(analyse(&samples::study(&[]), &[]).cases.is_empty());
+    }
+}

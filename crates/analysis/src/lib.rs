@@ -1,0 +1,17 @@
+//! Stored records to summaries, verdicts and findings.
+//!
+//! Pure: the same study and trials give the same analysis, so that any report can be made again later. It knows no
+//! runtime by name, and neither how records are kept nor how figures are printed.
+
+mod analysis;
+mod metric;
+mod record;
+mod rules;
+mod verdicts;
+
+#[cfg(test)]
+mod samples;
+
+pub use analysis::{Analysis, CaseSummary, analyse};
+pub use metric::{Better, METRICS, Metric, Unit, metric, percentile, primary};
+pub use verdicts::{MIN_BLOCKS, PRECISION, is_slight};

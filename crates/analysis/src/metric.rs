@@ -1,0 +1,282 @@
+//! The one table of metrics that every report prints from.
+
+use std::time::Duration;
+
+use stampede_core::{Latencies, Load, Measurement, Trial};
+
+/// A figure that a trial has.
+#[derive(Debug)]
+pub struct Metric {
+    /// Stable name, with the unit where there is one: the key in JSON.
+    pub key: &'static str,
+    /// What it is, in words.
+    pub title: &'static str,
+    /// A heading of two short lines for narrow tables. It names the unit that tables show (see [`Unit`]).
+    pub heading: [&'static str; 2],
+    /// What it is counted in.
+    pub unit: Unit,
+    /// Which of two values is the better one.
+    pub better: Better,
+    /// Its value in a trial; `None` where the trial does not have it.
+    pub reader: fn(&Trial) -> Option<f64>,
+}
+
+/// What a metric is counted in, as stored in JSON.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Unit {
+    /// Requests in a second.
+    PerSecond,
+    /// Requests for a second of CPU time.
+    PerCpuSecond,
+    /// Microseconds; tables show milliseconds.
+    Microseconds,
+    /// Microseconds of CPU time.
+    CpuMicroseconds,
+    /// Bytes; tables show MiB.
+    Bytes,
+    /// A share from 0 to 1; tables show per cent.
+    Share,
+}
+
+/// Which of two values is the better one.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Better {
+    /// The higher.
+    Higher,
+    /// The lower.
+    Lower,
+    /// Neither: it explains other figures.
+    Neither,
+}
+
+/// Every metric. A request counts where it was answered rightly.
+pub static METRICS: &[Metric] = &[
+    Metric {
+        key: "throughput_rps",
+        title: "requests per second",
+        heading: ["", "req/s"],
+        unit: Unit::PerSecond,
+        better: Better::Higher,
+        reader: |trial| {
+            let measured = trial.measurement.as_ref()?;
+            ratio(measured.requests.ok as f64, measured.window.as_secs_f64())
+        },
+    },
+    Metric {
+        key: "requests_per_cpu_second",
+        title: "requests per CPU-second",
+        heading: ["req per", "CPU-s"],
+        unit: Unit::PerCpuSecond,
+        better: Better::Higher,
+        reader: |trial| {
+            let measured = trial.measurement.as_ref()?;
+            ratio(1.0, cpu_seconds_per_request(measured)?)
+        },
+    },
+    Metric {
+        key: "cpu_us_per_request",
+        title: "CPU time per request",
+        heading: ["CPU us", "/request"],
+        unit: Unit::CpuMicroseconds,
+        better: Better::Lower,
+        reader: |trial| {
+            let measured = trial.measurement.as_ref()?;
+            Some(cpu_seconds_per_request(measured)? * 1e6)
+        },
+    },
+    Metric {
+        key: "response_p50_us",
+        title: "p50 response time",
+        heading: ["response", "p50 ms"],
+        unit: Unit::Microseconds,
+        better: Better::Lower,
+        reader: |trial| response_us(trial, 0.50),
+    },
+    Metric {
+        key: "response_p90_us",
+        title: "p90 response time",
+        heading: ["response", "p90 ms"],
+        unit: Unit::Microseconds,
+        better: Better::Lower,
+        reader: |trial| response_us(trial, 0.90),
+    },
+    Metric {
+        key: "response_p95_us",
+        title: "p95 response time",
+        heading: ["response", "p95 ms"],
+        unit: Unit::Microseconds,
+        better: Better::Lower,
+        reader: |trial| response_us(trial, 0.95),
+    },
+    Metric {
+        key: "response_p99_us",
+        title: "p99 response time",
+        heading: ["response", "p99 ms"],
+        unit: Unit::Microseconds,
+        better: Better::Lower,
+        reader: |trial| response_us(trial, 0.99),
+    },
+    Metric {
+        key: "service_p50_us",
+        title: "p50 service time",
+        heading: ["service", "p50 ms"],
+        unit: Unit::Microseconds,
+        better: Better::Lower,
+        reader: |trial| service_us(trial, 0.50),
+    },
+    Metric {
+        key: "service_p90_us",
+        title: "p90 service time",
+        heading: ["service", "p90 ms"],
+        unit: Unit::Microseconds,
+        better: Better::Lower,
+        reader: |trial| service_us(trial, 0.90),
+    },
+    Metric {
+        key: "service_p95_us",
+        title: "p95 service time",
+        heading: ["service", "p95 ms"],
+        unit: Unit::Microseconds,
+        better: Better::Lower,
+        reader: |trial| service_us(trial, 0.95),
+    },
+    Metric {
+        key: "service_p99_us",
+        title: "p99 service time",
+        heading: ["service", "p99 ms"],
+        unit: Unit::Microseconds,
+        better: Better::Lower,
+        reader: |trial| service_us(trial, 0.99),
+    },
+    Metric {
+        key: "memory_peak_bytes",
+        title: "peak memory without page cache",
+        heading: ["peak", "MiB"],
+        unit: Unit::Bytes,
+        better: Better::Lower,
+        reader: |trial| Some(trial.measurement.as_ref()?.resources.memory_peak as f64),
+    },
+    Metric {
+        key: "failed_share",
+        title: "failed requests",
+        heading: ["fail", "%"],
+        unit: Unit::Share,
+        better: Better::Lower,
+        reader: |trial| {
+            let requests = &trial.measurement.as_ref()?.requests;
+            ratio(requests.failed as f64, (requests.ok + requests.failed) as f64)
+        },
+    },
+    Metric {
+        key: "throttled_share",
+        title: "throttled quota periods",
+        heading: ["throttled", "%"],
+        unit: Unit::Share,
+        better: Better::Neither,
+        reader: |trial| {
+            let resources = &trial.measurement.as_ref()?.resources;
+            ratio(resources.throttled_periods as f64, resources.periods as f64)
+        },
+    },
+];
+
+/// The metric of this key.
+pub fn metric(key: &str) -> Option<&'static Metric> {
+    METRICS.iter().find(|metric| metric.key == key)
+}
+
+/// The metric that ranks cases and decides verdicts. Closed load: throughput, since the rate is what such a load leaves
+/// free.
+pub fn primary(load: &Load) -> &'static Metric {
+    match load {
+        Load::Closed { .. } => THROUGHPUT,
+    }
+}
+
+/// Of closed loads.
+pub(crate) static THROUGHPUT: &Metric = &METRICS[0];
+
+/// A percentile (`q` from 0 to 1) of one trial, unless fewer than 50 latencies exceed it: then it says more about a few
+/// requests than about the server (METHODOLOGY.md). A p99 needs 5,000 requests.
+pub fn percentile(latencies: &Latencies, q: f64) -> Option<Duration> {
+    const EXCEEDANCES: f64 = 50.0;
+    // Binary fractions make 49.99999999999995 of 1,000 requests beyond their p95; the tolerance is below one request.
+    let exceedances = latencies.count() as f64 * (1.0 - q) + 1e-6;
+    (exceedances >= EXCEEDANCES).then(|| latencies.quantile(q))
+}
+
+fn response_us(trial: &Trial, q: f64) -> Option<f64> {
+    percentile(&trial.measurement.as_ref()?.response, q).map(micros)
+}
+
+fn service_us(trial: &Trial, q: f64) -> Option<f64> {
+    percentile(&trial.measurement.as_ref()?.service, q).map(micros)
+}
+
+/// CPU time for each request with the right answer. Both are taken as rates, since the counters are read a little beside
+/// the edges of the window.
+fn cpu_seconds_per_request(measured: &Measurement) -> Option<f64> {
+    let resources = &measured.resources;
+    let cores = ratio(resources.cpu.as_secs_f64(), resources.between.as_secs_f64())?;
+    let rate = ratio(measured.requests.ok as f64, measured.window.as_secs_f64())?;
+    ratio(cores, rate)
+}
+
+/// A quotient, unless it is one by nothing.
+pub(crate) fn ratio(part: f64, whole: f64) -> Option<f64> {
+    (whole > 0.0).then(|| part / whole)
+}
+
+fn micros(duration: Duration) -> f64 {
+    duration.as_secs_f64() * 1e6
+}
+
+#[cfg(test)]
+mod tests {
+    use std::collections::BTreeSet;
+
+    use super::*;
+    use crate::samples;
+
+    #[test]
+    fn keys_are_unique_and_the_primary_metric_is_one_of_them() {
+        let keys: BTreeSet<_> = METRICS.iter().map(|metric| metric.key).collect();
+        assert_eq!(keys.len(), METRICS.len());
+        assert_eq!(primary(&Load::Closed { connections: 1 }).key, "throughput_rps");
+        assert!(metric("no_such_metric").is_none());
+    }
+
+    #[test]
+    fn a_percentile_needs_fifty_latencies_beyond_it() {
+        for (q, least) in [(0.5, 100), (0.9, 500), (0.95, 1_000), (0.99, 5_000), (0.999, 50_000)] {
+            let mut latencies = Latencies::new();
+            (1..least).for_each(|_| latencies.record_ns(1_000));
+            assert_eq!(percentile(&latencies, q), None, "{q}");
+            latencies.record_ns(1_000);
+            assert_eq!(percentile(&latencies, q), Some(Duration::from_micros(1)), "{q}");
+        }
+    }
+
+    #[test]
+    fn readers_derive_from_counters() {
+        // 5 s at 1,000 requests a second; 2.6 s of CPU time within 5.2 s, that is half a core.
+        let mut trial = samples::measured("a", 1, 1_000.0);
+        let measurement = trial.measurement.as_mut().unwrap();
+        measurement.resources.between = Duration::from_millis(5_200);
+        measurement.resources.cpu = Duration::from_millis(2_600);
+        measurement.requests.failed = 50;
+        for (key, expected) in [
+            ("throughput_rps", 1_000.0),
+            ("requests_per_cpu_second", 2_000.0),
+            ("cpu_us_per_request", 500.0),
+            ("failed_share", 50.0 / 5_050.0),
+        ] {
+            let value = (metric(key).unwrap().reader)(&trial).unwrap();
+            assert!((value / expected - 1.0).abs() < 1e-12, "{key}: {value} is not {expected}");
+        }
+        trial.measurement = None;
+        for metric in METRICS {
+            assert_eq!((metric.reader)(&trial), None, "{}", metric.key);
+        }
+    }
+}

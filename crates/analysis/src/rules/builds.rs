@@ -1,0 +1,48 @@
+//! Whether the cases compare the same PHP.
+
+use std::collections::{BTreeMap, BTreeSet};
+
+use stampede_core::{Finding, Severity};
+
+use crate::record::Record;
+
+/// This case's PHP is another version or build than some other case's.
+pub(super) fn differ(record: &Record<'_>) -> Option<Finding> {
+    record.measurements().next()?;
+    let own = php_build(&record.case.runtime_version)?;
+    let builds: BTreeSet<&str> =
+        record.study.cases.iter().filter_map(|case| php_build(&case.runtime_version)).collect();
+    (builds.len() > 1).then(|| Finding {
+        id: "php-builds-differ".to_owned(),
+        severity: Severity::Warning,
+        text: format!("It runs {own}, other cases another PHP: what differs is not the runtime alone.",),
+        evidence: BTreeMap::from([("php_builds".to_owned(), builds.len() as f64)]),
+        advice: "Install the same PHP version for all of them, or read the ratio as that of runtime and PHP together."
+            .to_owned(),
+    })
+}
+
+/// The PHP in a line of programs and versions: `PHP 8.2.29 NTS` of `nginx 1.22.1, PHP 8.2.29 NTS`.
+fn php_build(versions: &str) -> Option<&str> {
+    versions.split(',').map(str::trim).find(|program| program.starts_with("PHP "))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::samples;
+
+    #[test]
+    fn other_php_versions_are_found_and_programs_without_php_are_not_held_against_them() {
+        let mut study = samples::study(&["a", "b", "go"]);
+        study.cases[0].runtime_version = "nginx 1.22.1, PHP 8.2.29 NTS".to_owned();
+        study.cases[2].runtime_version = "go 1.26".to_owned();
+        let trials = ["a", "b", "go"].map(|case| samples::measured(case, 1, 1_000.0));
+        let finding = |study: &stampede_core::Study, i: usize| differ(&Record::new(study, &study.cases[i], &trials));
+        assert_eq!(finding(&study, 0), None);
+        study.cases[1].runtime_version = "Apache 2.4.62, PHP 8.2.30 NTS".to_owned();
+        assert!(finding(&study, 0).unwrap().text.starts_with("It runs PHP 8.2.29 NTS, other"));
+        assert_eq!(finding(&study, 1).unwrap().evidence["php_builds"], 2.0);
+        assert_eq!(finding(&study, 2), None);
+    }
+}

@@ -1,0 +1,74 @@
+//! Memory against its limit.
+
+use std::collections::BTreeMap;
+
+use stampede_core::{Finding, Severity};
+
+use super::percent;
+use crate::record::Record;
+
+/// More of the limit than this, and the kernel spends time on finding memory to take back.
+const NEAR: f64 = 0.9;
+
+/// The kernel killed processes because the memory limit was reached.
+pub(super) fn oom_kills(record: &Record<'_>) -> Option<Finding> {
+    let kills: u64 = record.measurements().map(|measured| measured.resources.oom_kills).sum();
+    (kills > 0).then(|| Finding {
+        id: "oom-kills".to_owned(),
+        severity: Severity::Error,
+        text: format!(
+            "The kernel killed {kills} of its processes because the memory limit of {} was reached.",
+            record.case.limits.memory
+        ),
+        evidence: BTreeMap::from([
+            ("oom_kills".to_owned(), kills as f64),
+            ("limit_bytes".to_owned(), record.case.limits.memory.get() as f64),
+        ]),
+        advice: "Raise --memory, or lower the number of workers.".to_owned(),
+    })
+}
+
+/// The peak of needed memory left little of the limit.
+pub(super) fn near_limit(record: &Record<'_>) -> Option<Finding> {
+    let limit = record.case.limits.memory.get();
+    let peak = record.measurements().map(|measured| measured.resources.memory_peak).max()?;
+    let share = peak as f64 / limit as f64;
+    (share > NEAR).then(|| Finding {
+        id: "memory-near-limit".to_owned(),
+        severity: Severity::Warning,
+        text: format!("Its memory came to {} of the limit of {}.", percent(share), record.case.limits.memory),
+        evidence: BTreeMap::from([
+            ("memory_peak_bytes".to_owned(), peak as f64),
+            ("limit_bytes".to_owned(), limit as f64),
+        ]),
+        advice: "Raise --memory, or lower the number of workers, before load that it was not measured under."
+            .to_owned(),
+    })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::rules::tests::found;
+
+    #[test]
+    fn a_peak_near_the_limit_is_found() {
+        let near = |bytes: u64| {
+            found(near_limit, move |trial| {
+                trial.measurement.as_mut().unwrap().resources.memory_peak = bytes;
+            })
+        };
+        assert_eq!(near(230 << 20), None);
+        let finding = near(250 << 20).unwrap();
+        assert_eq!(finding.text, "Its memory came to 98 % of the limit of 256Mi.");
+        assert_eq!(finding.evidence["limit_bytes"], 268_435_456.0);
+    }
+
+    #[test]
+    fn kills_are_summed_over_trials() {
+        let finding = found(oom_kills, |trial| {
+            trial.measurement.as_mut().unwrap().resources.oom_kills = 2;
+        });
+        assert_eq!(finding.unwrap().evidence["oom_kills"], 6.0);
+    }
+}

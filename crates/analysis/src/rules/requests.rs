@@ -1,0 +1,68 @@
+//! Requests that were not answered rightly.
+
+use std::collections::BTreeMap;
+
+use stampede_core::{ErrorClass, Finding, Severity};
+
+use super::percent;
+use crate::record::Record;
+
+/// Requests failed within the window.
+pub(super) fn failed(record: &Record<'_>) -> Option<Finding> {
+    let (failed, ok) = record
+        .measurements()
+        .fold((0, 0), |(failed, ok), measured| (failed + measured.requests.failed, ok + measured.requests.ok));
+    if failed == 0 {
+        return None;
+    }
+    let mut errors: BTreeMap<ErrorClass, u64> = BTreeMap::new();
+    for (class, count) in record.measurements().flat_map(|measured| &measured.errors) {
+        *errors.entry(*class).or_default() += count;
+    }
+    let share = failed as f64 / (failed + ok) as f64;
+    let causes =
+        errors.iter().map(|(class, count)| format!("{count} {}", words(*class))).collect::<Vec<_>>().join(", ");
+    Some(Finding {
+        id: "failed-requests".to_owned(),
+        severity: Severity::Error,
+        text: match causes.as_str() {
+            "" => format!("{failed} requests failed ({}).", percent(share)),
+            _ => format!("{failed} requests failed ({}): {causes}.", percent(share)),
+        },
+        evidence: BTreeMap::from([("failed".to_owned(), failed as f64), ("failed_share".to_owned(), share)]),
+        advice: "Read the server's log before its other figures: what fails is often answered faster than what works."
+            .to_owned(),
+    })
+}
+
+fn words(class: ErrorClass) -> &'static str {
+    match class {
+        ErrorClass::Refused => "connections refused",
+        ErrorClass::Reset => "connections reset",
+        ErrorClass::ClosedEarly => "closed in mid-answer",
+        ErrorClass::Malformed => "not HTTP",
+        ErrorClass::WrongStatus => "with another status",
+        ErrorClass::WrongBody => "with another body",
+        ErrorClass::Exhausted => "without a free port or file descriptor",
+        ErrorClass::Io => "with other network errors",
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::rules::tests::found;
+
+    #[test]
+    fn failed_requests_are_told_by_cause() {
+        let finding = found(failed, |trial| {
+            let measurement = trial.measurement.as_mut().unwrap();
+            measurement.requests.failed = 5_000;
+            measurement.errors = BTreeMap::from([(ErrorClass::Reset, 1_000), (ErrorClass::WrongStatus, 4_000)]);
+        });
+        assert_eq!(
+            finding.unwrap().text,
+            "15000 requests failed (50 %): 3000 connections reset, 12000 with another status."
+        );
+    }
+}

@@ -1,0 +1,96 @@
+//! Made-up records for tests.
+
+use std::collections::BTreeMap;
+use std::time::Duration;
+
+use jiff::Timestamp;
+use stampede_core::{
+    Bytes, Case, CaseId, CgroupSupport, Counts, CpuLayout, Cpus, EnforcedLimits, GeneratorUse, Latencies, Limit,
+    Limits, Load, Machine, Measurement, Outcome, ResourceUse, RuntimeId, Study, StudyId, StudyKind, Trial, Tuning,
+    WorkloadId,
+};
+
+/// A study of these cases under half a CPU and 256 MiB, load `closed:16`.
+pub(crate) fn study(cases: &[&str]) -> Study {
+    Study {
+        id: StudyId::new("s"),
+        kind: StudyKind::Compare,
+        workload: WorkloadId::new("markdown"),
+        seed: 1,
+        rounds: 3,
+        warm_up: Duration::from_secs(1),
+        duration: Duration::from_secs(5),
+        started_at: Timestamp::UNIX_EPOCH,
+        stampede_version: "0.1.0".to_owned(),
+        machine: Machine { cpus: 2, cpu_model: "some".to_owned(), kernel: "6.1".to_owned(), cgroup: CgroupSupport::V2 },
+        cases: cases.iter().map(|id| case(id)).collect(),
+    }
+}
+
+fn case(id: &str) -> Case {
+    Case {
+        id: CaseId::new(id),
+        runtime: RuntimeId::new(id),
+        runtime_version: "PHP 8.2.29 NTS".to_owned(),
+        tuning: Tuning::new(),
+        limits: Limits { cpus: Cpus::from_millis(500), memory: Bytes::from_mib(256) },
+        platform: "local".to_owned(),
+        pinning: CpuLayout { server: vec![1], generator: vec![0] },
+        load: Load::Closed { connections: 16 },
+    }
+}
+
+/// A measured trial of 5 s at this throughput, under enforced limits and with nothing odd about it.
+pub(crate) fn measured(case: &str, block: u32, throughput: f64) -> Trial {
+    let ok = (throughput * 5.0).round() as u64;
+    let mut latencies = Latencies::new();
+    (0..ok).for_each(|i| latencies.record_ns(1_000_000 + i));
+    Trial {
+        case: CaseId::new(case),
+        block,
+        position: 1,
+        started_at: Timestamp::UNIX_EPOCH,
+        outcome: Outcome::Measured,
+        enforced: Some(EnforcedLimits {
+            cpus: Limit::AtMost(Cpus::from_millis(500)),
+            period: Duration::from_millis(100),
+            memory: Limit::AtMost(Bytes::from_mib(256)),
+        }),
+        ready: None,
+        answers: Vec::new(),
+        measurement: Some(Measurement {
+            window: Duration::from_secs(5),
+            requests: Counts { sent: ok, ok, failed: 0, unfinished: 0 },
+            warm_up: Counts::default(),
+            reconnects: 0,
+            service: latencies.clone(),
+            response: latencies,
+            status: BTreeMap::from([(200, ok)]),
+            errors: BTreeMap::new(),
+            bytes_sent: 0,
+            bytes_received: 0,
+            resources: ResourceUse {
+                between: Duration::from_secs(5),
+                cpu: Duration::from_secs(2),
+                periods: 50,
+                throttled_periods: 0,
+                throttled: Duration::ZERO,
+                memory_peak: 50 << 20,
+                cache_peak: 0,
+                oom_kills: 0,
+            },
+            generator: GeneratorUse { threads: 1, cpu: Duration::from_secs(1) },
+        }),
+        stops: Vec::new(),
+    }
+}
+
+/// A trial that could not be measured.
+pub(crate) fn failed(case: &str, block: u32) -> Trial {
+    Trial {
+        outcome: Outcome::Failed("no answer".to_owned()),
+        measurement: None,
+        enforced: None,
+        ..measured(case, block, 1.0)
+    }
+}

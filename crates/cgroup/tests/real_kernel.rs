@@ -1,0 +1,155 @@
+//! The same on this machine's kernel; needs the right to make control groups.
+
+#![allow(clippy::unwrap_used, reason = "a test stops at what it did not expect")]
+
+use std::io::Write;
+use std::os::unix::process::CommandExt;
+use std::path::Path;
+use std::process::{Child, Command, Stdio};
+use std::time::{Duration, Instant};
+
+use rustix::process::{Pid, getpid};
+use stampede_cgroup::{Bound, Counters, CpuQuota, Group, Hierarchy, InForce, Limits};
+
+/// A group of this test, or nothing (said loudly) where none can be made.
+fn make(name: &str) -> Option<Group> {
+    let hierarchy = match Hierarchy::detect(Path::new("/")) {
+        Ok(hierarchy) => hierarchy,
+        Err(error) => {
+            let _ = writeln!(std::io::stderr(), "SKIP {name}: needs control groups: {error}; {}", error.advice());
+            return None;
+        }
+    };
+    let group = hierarchy.group(&format!("test-{name}-{}", std::process::id()));
+    hierarchy.create(&group).unwrap();
+    Some(group)
+}
+
+/// Runs a shell script in the group.
+fn spawn(group: &Group, script: &str) -> Child {
+    let group = group.clone();
+    let mut command = Command::new("/bin/sh");
+    command.args(["-c", script]).stdin(Stdio::null());
+    let join = move || group.add_process(getpid()).map_err(std::io::Error::other);
+    // SAFETY: the closure opens and writes files; it takes no lock that another thread may hold but the allocator's,
+    // which the C library makes usable after fork.
+    unsafe { command.pre_exec(join) };
+    command.spawn().unwrap()
+}
+
+fn counters(group: &Group) -> Counters {
+    group.read_counters().unwrap()
+}
+
+fn end(group: &Group, mut child: Child) {
+    let deadline = Instant::now() + Duration::from_secs(10);
+    group.kill_all(deadline).unwrap();
+    child.wait().unwrap();
+    group.remove(deadline).unwrap();
+    assert!(!group.exists(), "{group:?}");
+}
+
+#[test]
+fn limits_are_read_back_and_a_busy_loop_is_held_to_its_quota() {
+    let Some(group) = make("quota") else { return };
+    group.set_limits(&Limits { runtime: Duration::from_millis(20), memory: 64 << 20, cpus: vec![0] }).unwrap();
+    assert_eq!(
+        group.read_limits().unwrap(),
+        InForce {
+            cpu: Bound::AtMost(CpuQuota { runtime: Duration::from_millis(20), period: Duration::from_millis(100) }),
+            memory: Bound::AtMost(64 << 20),
+        }
+    );
+    let child = spawn(&group, "while :; do :; done");
+    // Whole periods are counted rather than wall time, so that a busy machine does not fail the test.
+    let deadline = Instant::now() + Duration::from_secs(30);
+    let first = loop {
+        let now = counters(&group);
+        if now.periods > 2 {
+            break now;
+        }
+        assert!(Instant::now() < deadline, "{now:?}");
+        std::thread::yield_now();
+    };
+    let last = loop {
+        let now = counters(&group);
+        if now.periods >= first.periods + 30 {
+            break now;
+        }
+        assert!(Instant::now() < deadline, "{now:?}");
+        std::thread::sleep(Duration::from_millis(10));
+    };
+    let periods = (last.periods - first.periods) as f64;
+    let used = (last.cpu - first.cpu).as_secs_f64();
+    let share = used / (periods * 0.1);
+    let _ = writeln!(std::io::stderr(), "{share:.4} CPUs used over {periods} periods: {last:?}");
+    assert!(share < 0.22, "{share} {first:?} {last:?}");
+    let throttled = (last.throttled_periods - first.throttled_periods) as f64;
+    // On a busy machine it may not get as far as its quota.
+    if throttled >= 0.9 * periods {
+        assert!(share > 0.18, "{share} {first:?} {last:?}");
+    }
+    assert!(throttled > 0.0, "{first:?} {last:?}");
+    assert!(last.throttled > first.throttled, "{first:?} {last:?}");
+    assert!(last.anonymous > 0 && last.kernel > 0, "{last:?}");
+    end(&group, child);
+}
+
+#[test]
+fn processes_that_fork_and_ignore_signals_are_all_killed() {
+    let Some(group) = make("kill") else { return };
+    let child =
+        spawn(&group, "trap '' TERM INT HUP; for i in 1 2 3 4 5; do (while :; do sleep 0.01; done) & done; wait");
+    let deadline = Instant::now() + Duration::from_secs(10);
+    loop {
+        let processes = group.processes().unwrap();
+        if processes.len() > 5 {
+            assert!(processes.contains(&Pid::from_child(&child)));
+            break;
+        }
+        assert!(Instant::now() < deadline, "{processes:?}");
+        std::thread::yield_now();
+    }
+    end(&group, child);
+}
+
+#[test]
+fn without_a_kill_file_a_group_is_frozen_and_killed() {
+    let Some(group) = make("freeze") else { return };
+    let Group::V1(mut folders) = group else {
+        let _ = writeln!(std::io::stderr(), "SKIP freeze: needs control groups version 1");
+        group.remove(Instant::now()).unwrap();
+        return;
+    };
+    let Some(tracking) = folders.tracking.take() else {
+        return;
+    };
+    std::fs::remove_dir(&tracking).unwrap();
+    let _ = std::fs::remove_dir(tracking.parent().unwrap());
+    let group = Group::V1(folders);
+    let child = spawn(&group, "while :; do sleep 0.01 & done");
+    end(&group, child);
+}
+
+#[test]
+fn a_process_killed_for_memory_is_counted() {
+    let Some(group) = make("oom") else { return };
+    group.set_limits(&Limits { runtime: Duration::from_millis(100), memory: 8 << 20, cpus: vec![0] }).unwrap();
+    let mut child = spawn(&group, "x=0123456789abcdef; while :; do x=$x$x; done");
+    let deadline = Instant::now() + Duration::from_secs(20);
+    while counters(&group).oom_kills == 0 {
+        assert!(Instant::now() < deadline, "{:?}", counters(&group));
+        assert!(child.try_wait().unwrap().is_none_or(|status| !status.success()));
+        std::thread::yield_now();
+    }
+    end(&group, child);
+}
+
+#[test]
+fn removing_a_group_that_is_gone_is_no_failure() {
+    let Some(group) = make("gone") else { return };
+    group.remove(Instant::now()).unwrap();
+    group.remove(Instant::now()).unwrap();
+    group.kill_all(Instant::now()).unwrap();
+    assert!(!group.exists());
+}

@@ -1,0 +1,53 @@
+//! One line of a comparison.
+
+use std::fmt;
+
+use serde::{Deserialize, Serialize};
+
+use crate::{App, CaseId, CpuLayout, Limits, Load, Runtime, RuntimeId, Tuning};
+
+/// A case as it was planned, before what it needs was looked for on the machine.
+#[derive(Clone)]
+pub struct Candidate {
+    /// Its name, unique within the study.
+    pub id: CaseId,
+    /// What serves it.
+    pub runtime: &'static dyn Runtime,
+    /// The application in the form that this runtime serves.
+    pub app: App,
+    /// All settings, defaults included.
+    pub tuning: Tuning,
+}
+
+impl fmt::Debug for Candidate {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let Self { id, runtime, app, tuning } = self;
+        f.debug_struct("Candidate")
+            .field("id", id)
+            .field("runtime", &runtime.id())
+            .field("app", app)
+            .field("tuning", tuning)
+            .finish()
+    }
+}
+
+/// Workload x runtime x PHP build x tuning x limits x platform x load.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Case {
+    /// Its name, unique within the study.
+    pub id: CaseId,
+    /// What serves it.
+    pub runtime: RuntimeId,
+    /// Programs and versions: `nginx 1.22.1, PHP 8.2.29 NTS`.
+    pub runtime_version: String,
+    /// All settings, defaults included.
+    pub tuning: Tuning,
+    /// What the whole deployment may use.
+    pub limits: Limits,
+    /// Where it runs: `local`.
+    pub platform: String,
+    /// Which cores serve and which generate load.
+    pub pinning: CpuLayout,
+    /// What load is driven at it.
+    pub load: Load,
+}

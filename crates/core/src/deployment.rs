@@ -1,0 +1,185 @@
+//! What a runtime asks a platform to run: a graph of units with symbolic addresses.
+//!
+//! A runtime picks no port and no folder. Its files, arguments and environment name places as `@{run}` (the run's
+//! folder), `@{app}` (the copy of the application), `@{NAME}` (an address as `127.0.0.1:20001` or `/run/x.sock`),
+//! `@{NAME.host}` and `@{NAME.port}`; the platform puts the real ones in.
+
+use std::collections::BTreeMap;
+use std::path::PathBuf;
+use std::time::Duration;
+
+use thiserror::Error;
+
+use crate::{AddressId, UnitId};
+
+/// A graph of units behind one front address.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Deployment {
+    /// Addresses that the platform must bind to real ones.
+    pub addresses: Vec<Address>,
+    /// The address that takes the load.
+    pub front: AddressId,
+    /// The application's folder, copied into the run.
+    pub app: PathBuf,
+    /// Units in the order of their start; they are stopped in reverse.
+    pub units: Vec<Unit>,
+}
+
+/// A symbolic address.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Address {
+    /// Its name in `@{...}`.
+    pub id: AddressId,
+    /// What it becomes.
+    pub kind: AddressKind,
+}
+
+/// What a symbolic address becomes.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum AddressKind {
+    /// A free TCP port on a private address.
+    Tcp,
+    /// A unix socket in the run's folder.
+    UnixSocket,
+}
+
+/// One process with its children.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Unit {
+    /// Its name.
+    pub id: UnitId,
+    /// What is built before the start, outside the limits.
+    pub build: Option<BuildStep>,
+    /// Files that are written into the run's folder.
+    pub files: Vec<RunFile>,
+    /// Empty folders that the unit's user may write to, relative to the run's folder.
+    pub folders: Vec<PathBuf>,
+    /// The program's own check of its configuration, run before the start.
+    pub check: Option<Program>,
+    /// What is run, in the foreground.
+    pub program: Program,
+    /// Log files beside its standard output, relative to the run's folder.
+    pub logs: Vec<PathBuf>,
+    /// When the next unit may be started.
+    pub ready: Ready,
+    /// How it is stopped.
+    pub stop: Stop,
+}
+
+/// A program with its arguments and environment. The environment is complete: nothing is inherited.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Program {
+    /// The program's path; may name places.
+    pub path: String,
+    /// Arguments after the program's name; may name places.
+    pub args: Vec<String>,
+    /// Environment; values may name places.
+    pub env: BTreeMap<String, String>,
+}
+
+/// A file of a unit.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct RunFile {
+    /// Relative to the run's folder.
+    pub path: PathBuf,
+    /// Its text; may name places.
+    pub text: String,
+}
+
+/// Something that is compiled from the application's folder. The result is kept, by the content of that folder, and
+/// copied to `output`.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct BuildStep {
+    /// What is run in the application's folder; `@{output}` is the file to write.
+    pub program: Program,
+    /// Where the result is put, relative to the run's folder.
+    pub output: PathBuf,
+    /// The builder's version; a part of the key under which the result is kept.
+    pub toolchain: String,
+}
+
+/// When a unit counts as started.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum Ready {
+    /// When something listens on the address.
+    Port(AddressId),
+    /// When a real request through the front is answered; the harness sends it.
+    Request,
+}
+
+/// The signals that servers use to stop.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum StopSignal {
+    /// SIGTERM.
+    Term,
+    /// SIGQUIT.
+    Quit,
+    /// SIGINT.
+    Int,
+    /// SIGWINCH.
+    Winch,
+}
+
+/// How a unit is stopped.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Stop {
+    /// The signal that asks for a graceful stop.
+    pub signal: StopSignal,
+    /// How long it may take; after that the unit is killed, and that is recorded.
+    pub grace: Duration,
+}
+
+/// The real places behind a deployment's symbolic ones.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct Places(BTreeMap<String, String>);
+
+impl Places {
+    /// No places.
+    pub fn new() -> Self {
+        Self::default()
+    }
+
+    /// Gives a name its place.
+    pub fn insert(&mut self, name: impl Into<String>, place: impl Into<String>) {
+        self.0.insert(name.into(), place.into());
+    }
+
+    /// Replaces every `@{name}` in a text.
+    ///
+    /// # Errors
+    ///
+    /// When a name has no place, or a brace is not closed.
+    pub fn resolve(&self, text: &str) -> Result<String, UnknownPlace> {
+        let mut resolved = String::with_capacity(text.len());
+        let mut rest = text;
+        while let Some((before, after)) = rest.split_once("@{") {
+            let (name, after) = after.split_once('}').ok_or_else(|| UnknownPlace(after.to_owned()))?;
+            let place = self.0.get(name).ok_or_else(|| UnknownPlace(name.to_owned()))?;
+            resolved.push_str(before);
+            resolved.push_str(place);
+            rest = after;
+        }
+        resolved.push_str(rest);
+        Ok(resolved)
+    }
+}
+
+/// A text names a place that the deployment does not have.
+#[derive(Debug, Error, PartialEq, Eq)]
+#[error("resolve @{{{0}}}: the deployment has no such place")]
+pub struct UnknownPlace(pub String);
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn places_are_put_in_and_unknown_ones_refused() {
+        let mut places = Places::new();
+        places.insert("run", "/r");
+        places.insert("front.port", "20001");
+        assert_eq!(places.resolve("a @{run}/x:@{front.port} $b {c}"), Ok("a /r/x:20001 $b {c}".to_owned()));
+        assert_eq!(places.resolve("@{fpm}"), Err(UnknownPlace("fpm".to_owned())));
+        assert_eq!(places.resolve("@{run"), Err(UnknownPlace("run".to_owned())));
+    }
+}

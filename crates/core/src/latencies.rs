@@ -1,0 +1,132 @@
+//! A distribution of latencies.
+
+use std::fmt;
+use std::time::Duration;
+
+use hdrhistogram::Histogram;
+use hdrhistogram::serialization::{Deserializer, Serializer, V2DeflateSerializer};
+use thiserror::Error;
+
+/// Latencies from 1 ns to 1 h at 3 significant digits, in a high dynamic range histogram.
+///
+/// All memory is taken when it is made: recording allocates nothing. Values outside the range are counted at its ends.
+#[derive(Clone, PartialEq)]
+pub struct Latencies(Histogram<u64>);
+
+const HIGHEST_NS: u64 = 3_600_000_000_000;
+
+impl Latencies {
+    /// An empty distribution.
+    pub fn new() -> Self {
+        #[expect(clippy::expect_used, reason = "the bounds are constants that hdrhistogram accepts")]
+        Self(Histogram::new_with_bounds(1, HIGHEST_NS, 3).expect("1..1h at 3 digits are valid bounds"))
+    }
+
+    /// Counts one latency, given in nanoseconds. Does not allocate.
+    pub fn record_ns(&mut self, ns: u64) {
+        self.0.saturating_record(ns.max(1));
+    }
+
+    /// Adds all of another distribution's latencies. Does not allocate.
+    pub fn merge(&mut self, other: &Self) {
+        // Both have the same bounds, so the addition cannot fail.
+        let _ = self.0.add(&other.0);
+    }
+
+    /// How many latencies were counted.
+    pub fn count(&self) -> u64 {
+        self.0.len()
+    }
+
+    /// The smallest latency, zero when there is none.
+    pub fn min(&self) -> Duration {
+        Duration::from_nanos(self.0.min())
+    }
+
+    /// The largest latency, zero when there is none.
+    pub fn max(&self) -> Duration {
+        Duration::from_nanos(self.0.max())
+    }
+
+    /// The arithmetic mean in nanoseconds, zero when there is none.
+    pub fn mean_ns(&self) -> f64 {
+        self.0.mean()
+    }
+
+    /// The standard deviation in nanoseconds, zero when there is none.
+    pub fn stddev_ns(&self) -> f64 {
+        self.0.stdev()
+    }
+
+    /// The latency that a share `q` (0 to 1) of all do not exceed.
+    pub fn quantile(&self, q: f64) -> Duration {
+        Duration::from_nanos(self.0.value_at_quantile(q))
+    }
+
+    /// The distribution in HdrHistogram's V2 compressed encoding, for storage.
+    pub fn to_bytes(&self) -> Vec<u8> {
+        let mut bytes = Vec::new();
+        #[expect(clippy::expect_used, reason = "writing to a vector does not fail")]
+        V2DeflateSerializer::new().serialize(&self.0, &mut bytes).expect("a vector takes all bytes");
+        bytes
+    }
+
+    /// Reads what [`Latencies::to_bytes`] wrote.
+    ///
+    /// # Errors
+    ///
+    /// When the bytes are not a histogram in HdrHistogram's V2 compressed encoding, or its bounds are others than ours.
+    pub fn from_bytes(mut bytes: &[u8]) -> Result<Self, DecodeLatenciesError> {
+        let histogram: Histogram<u64> = Deserializer::new()
+            .deserialize(&mut bytes)
+            .map_err(|error| DecodeLatenciesError::Malformed(error.to_string()))?;
+        let mut latencies = Self::new();
+        latencies.0.add(&histogram).map_err(|_| DecodeLatenciesError::Bounds)?;
+        Ok(latencies)
+    }
+}
+
+impl Default for Latencies {
+    fn default() -> Self {
+        Self::new()
+    }
+}
+
+impl fmt::Debug for Latencies {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("Latencies")
+            .field("count", &self.count())
+            .field("p50", &self.quantile(0.5))
+            .field("p99", &self.quantile(0.99))
+            .field("max", &self.max())
+            .finish()
+    }
+}
+
+/// Why stored latencies could not be read.
+#[derive(Debug, Error)]
+pub enum DecodeLatenciesError {
+    /// The bytes are no histogram.
+    #[error("decode the latency histogram: {0}")]
+    Malformed(String),
+    /// The histogram covers another range.
+    #[error("decode the latency histogram: its range is not 1 ns to 1 h")]
+    Bounds,
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn stored_latencies_read_back_equal() {
+        let mut latencies = Latencies::new();
+        for ns in [0, 1, 999, 1_000_000, 5_000_000_000, u64::MAX] {
+            latencies.record_ns(ns);
+        }
+        let read = Latencies::from_bytes(&latencies.to_bytes()).unwrap();
+        assert_eq!((read.count(), read.min(), read.max()), (6, latencies.min(), latencies.max()));
+        assert_eq!(read, latencies);
+        assert!(Latencies::from_bytes(b"no histogram").is_err());
+    }
+}

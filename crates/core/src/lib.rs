@@ -1,0 +1,50 @@
+//! The words of Stampede as types, and the traits at which its crates meet.
+//!
+//! Nothing here does I/O or reads a clock: a value of these types can be made in a test, stored, and read back years
+//! later. GLOSSARY.md explains each word; ARCHITECTURE.md says which crate may use which.
+
+mod app;
+mod case;
+mod deployment;
+mod estimate;
+mod finding;
+mod id;
+mod latencies;
+mod limits;
+mod load;
+mod machine;
+mod meter;
+mod platform;
+mod requirement;
+mod runtime;
+mod study;
+mod trial;
+mod tuning;
+mod verdict;
+mod workload;
+
+pub use app::{App, AppKind};
+pub use case::{Candidate, Case};
+pub use deployment::{
+    Address, AddressKind, BuildStep, Deployment, Places, Program, Ready, RunFile, Stop, StopSignal, Unit, UnknownPlace,
+};
+pub use estimate::Estimate;
+pub use finding::{Finding, Severity};
+pub use id::{AddressId, CaseId, RuntimeId, StudyId, UnitId, WorkloadId};
+pub use latencies::{DecodeLatenciesError, Latencies};
+pub use limits::{Bytes, Cpus, EnforcedLimits, Limit, Limits, ParseQuantityError};
+pub use load::{Load, ParseLoadError};
+pub use machine::{CgroupSupport, CpuLayout, Machine};
+pub use meter::{Counters, Memory, MeterSource};
+pub use platform::{
+    Endpoint, ExitReport, Fut, LaunchError, LogTail, Platform, ReadBackError, Running, StopError, UnitExit, UnitStop,
+};
+pub use requirement::{Availability, Found, Install, PhpBuild, PhpSapi, Programs, Requirement, VersionProbe};
+pub use runtime::{DefaultsContext, PlanError, ProcessModel, RenderContext, Runtime};
+pub use study::{Study, StudyKind};
+pub use trial::{
+    Counts, ErrorClass, GeneratorUse, Measurement, Outcome, ReadinessRecord, ResourceUse, ServedAnswer, Trial,
+};
+pub use tuning::{Origin, Role, Setting, Tunable, TunableKind, Tuning, TuningProblem};
+pub use verdict::{Verdict, VerdictWord};
+pub use workload::{Body, Exchange, Expectation, Request, Workload};

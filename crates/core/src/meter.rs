@@ -1,0 +1,62 @@
+//! Where a running deployment's use of resources can be read, and what is read there.
+
+use std::path::PathBuf;
+use std::time::Duration;
+
+use serde::{Deserialize, Serialize};
+
+/// Where to read counters. Data of a running deployment; the `observe` crate decodes it.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum MeterSource {
+    /// The folders of a version 1 control group, one for each controller.
+    CgroupV1 {
+        /// Folder in the `cpu` hierarchy.
+        cpu: PathBuf,
+        /// Folder in the `cpuacct` hierarchy.
+        cpuacct: PathBuf,
+        /// Folder in the `memory` hierarchy.
+        memory: PathBuf,
+    },
+    /// The folder of a version 2 control group.
+    CgroupV2 {
+        /// The folder.
+        dir: PathBuf,
+    },
+}
+
+/// Counters of a deployment at one instant; each counts from the deployment's start.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Counters {
+    /// CPU time used.
+    pub cpu: Duration,
+    /// Quota periods in which something ran.
+    pub periods: u64,
+    /// Quota periods in which the quota ran out.
+    pub throttled_periods: u64,
+    /// Time that runnable threads waited for the next period, summed over processors.
+    pub throttled: Duration,
+    /// Memory in use now.
+    pub memory: Memory,
+    /// Processes that the kernel killed because the memory limit was reached.
+    pub oom_kills: u64,
+}
+
+/// Memory in use, in bytes, by what the kernel can and cannot take back.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Memory {
+    /// Anonymous memory.
+    pub anonymous: u64,
+    /// Shared memory and files in memory (PHP's opcode cache is one).
+    pub shared: u64,
+    /// Kernel memory: stacks, sockets, page tables.
+    pub kernel: u64,
+    /// Page cache that the kernel can drop.
+    pub cache: u64,
+}
+
+impl Memory {
+    /// What the deployment needs: anonymous, shared and kernel memory, without page cache.
+    pub fn needed(&self) -> u64 {
+        self.anonymous + self.shared + self.kernel
+    }
+}

@@ -1,0 +1,162 @@
+//! The seam to where processes run.
+
+use std::fmt;
+use std::future::Future;
+use std::net::SocketAddr;
+use std::path::PathBuf;
+use std::pin::Pin;
+use std::time::Duration;
+
+use serde::{Deserialize, Serialize};
+use thiserror::Error;
+
+use crate::{Availability, Deployment, EnforcedLimits, Finding, Limits, MeterSource, Requirement, UnitId};
+
+/// A future on the cold path; keeps the traits object safe.
+pub type Fut<'a, T> = Pin<Box<dyn Future<Output = T> + Send + 'a>>;
+
+/// A real address.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum Endpoint {
+    /// A TCP address.
+    Tcp(SocketAddr),
+    /// A unix socket.
+    Unix(PathBuf),
+}
+
+impl fmt::Display for Endpoint {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Self::Tcp(address) => address.fmt(f),
+            Self::Unix(path) => path.display().fmt(f),
+        }
+    }
+}
+
+/// Where processes run.
+pub trait Platform: Send + Sync {
+    /// Its name: `local`.
+    fn id(&self) -> &'static str;
+
+    /// Whether a requirement is met here, with the version found or what to install.
+    fn detect<'a>(&'a self, need: &'a Requirement) -> Fut<'a, Availability>;
+
+    /// What stands in the way of these limits here; findings of severity `Error` make trials invalid.
+    fn preflight<'a>(&'a self, limits: &'a Limits) -> Fut<'a, Vec<Finding>>;
+
+    /// Starts all units under one budget; returns when every unit but the front's readiness request is ready.
+    fn launch<'a>(
+        &'a self,
+        deployment: &'a Deployment,
+        limits: &'a Limits,
+    ) -> Fut<'a, Result<Box<dyn Running>, LaunchError>>;
+}
+
+/// A deployment that runs. Dropping it kills everything that it started before it returns.
+pub trait Running: Send + Sync {
+    /// The address that takes the load.
+    fn front(&self) -> &Endpoint;
+
+    /// Where the use of resources can be read.
+    fn meters(&self) -> Vec<MeterSource>;
+
+    /// The limits that the kernel holds.
+    ///
+    /// # Errors
+    ///
+    /// When they cannot be read back.
+    fn enforced(&self) -> Result<EnforcedLimits, ReadBackError>;
+
+    /// Resolves when a unit has ended without being asked to.
+    fn exited(&self) -> Fut<'_, UnitExit>;
+
+    /// The last lines that a unit wrote to its standard output, standard error and log files.
+    fn logs(&self, unit: &UnitId) -> LogTail;
+
+    /// The units in the order of their start.
+    fn units(&self) -> Vec<UnitId>;
+
+    /// Asks every unit to stop, last started first, and kills what does not within its grace.
+    fn stop(self: Box<Self>) -> Fut<'static, Result<ExitReport, StopError>>;
+}
+
+/// A unit ended by itself.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct UnitExit {
+    /// The unit.
+    pub unit: UnitId,
+    /// `status 1`, `signal 9 (SIGKILL)`.
+    pub how: String,
+}
+
+/// The last lines of a log.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct LogTail {
+    /// Lines, oldest first.
+    pub lines: Vec<String>,
+}
+
+/// How a unit stopped.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct UnitStop {
+    /// The unit.
+    pub unit: UnitId,
+    /// From the stop signal to the end of its main process.
+    pub took: Duration,
+    /// Whether it had to be killed because its grace was over.
+    pub killed: bool,
+    /// `status 0`, `signal 15 (SIGTERM)`.
+    pub how: String,
+}
+
+/// How a deployment stopped.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct ExitReport {
+    /// Each unit, in the order of their start.
+    pub units: Vec<UnitStop>,
+}
+
+/// Why a deployment could not be started.
+#[derive(Debug, Error)]
+pub enum LaunchError {
+    /// A folder, file or control group could not be made.
+    #[error("prepare the run: {0}")]
+    Prepare(String),
+    /// The program's own check refused its configuration.
+    #[error("check the configuration of {unit}: {problem}")]
+    Check {
+        /// The unit.
+        unit: UnitId,
+        /// What the program said.
+        problem: String,
+    },
+    /// The build failed.
+    #[error("build {unit}: {problem}")]
+    Build {
+        /// The unit.
+        unit: UnitId,
+        /// What the builder said.
+        problem: String,
+    },
+    /// The unit could not be started or ended at once.
+    #[error("start {unit}: {problem}")]
+    Start {
+        /// The unit.
+        unit: UnitId,
+        /// What happened, with the end of its log.
+        problem: String,
+    },
+    /// The warden is gone.
+    #[error("talk to the warden: {0}")]
+    Warden(String),
+}
+
+/// Why limits could not be read back.
+#[derive(Debug, Error)]
+#[error("read the limits back: {0}")]
+pub struct ReadBackError(pub String);
+
+/// Why a deployment could not be stopped.
+#[derive(Debug, Error)]
+#[error("stop the deployment: {0}")]
+pub struct StopError(pub String);

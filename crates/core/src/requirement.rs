@@ -1,0 +1,114 @@
+//! What must be present on the machine, and what was found.
+
+use std::collections::BTreeMap;
+use std::path::PathBuf;
+
+use serde::{Deserialize, Serialize};
+
+/// How a program's version is read: run it with `args` and take the word after `prefix` in what it prints.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct VersionProbe {
+    /// Arguments that make the program print its version.
+    pub args: &'static [&'static str],
+    /// What stands right before the version.
+    pub prefix: &'static str,
+}
+
+/// How to get something that is missing.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Install {
+    /// Debian's and Ubuntu's package, where there is one.
+    pub package: Option<String>,
+    /// The makers' page.
+    pub page: String,
+}
+
+/// Which of PHP's server interfaces is needed.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum PhpSapi {
+    /// The command line program, which also holds the built-in server.
+    Cli,
+    /// The FastCGI process manager.
+    Fpm,
+    /// Apache's module.
+    ApacheModule,
+}
+
+/// Something that must be present.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum Requirement {
+    /// A program.
+    Program {
+        /// The name under which it is found in [`Programs`].
+        key: &'static str,
+        /// Names to look for on the search path (and in `/usr/sbin`), the first found is taken.
+        names: &'static [&'static str],
+        /// How to read its version.
+        version: VersionProbe,
+        /// How to get it.
+        install: Install,
+    },
+    /// A build of PHP with one server interface.
+    Php {
+        /// The name under which it is found in [`Programs`].
+        key: &'static str,
+        /// Which interface.
+        sapi: PhpSapi,
+        /// Extensions that it must have built in or be able to load.
+        extensions: Vec<String>,
+        /// How to get it.
+        install: Install,
+    },
+    /// One of several files, absolute or relative to the application.
+    AnyFile {
+        /// What it is, for messages: `the Parsedown library`.
+        name: String,
+        /// Where it can be.
+        paths: Vec<PathBuf>,
+        /// How to get it.
+        install: Install,
+    },
+}
+
+/// A build of PHP.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct PhpBuild {
+    /// `8.2.29`.
+    pub version: String,
+    /// Whether it is thread safe (ZTS).
+    pub thread_safe: bool,
+    /// Where its loadable extensions are.
+    pub extension_dir: PathBuf,
+    /// Extensions that are compiled in, lower case; the opcode cache is `opcache`, not `zend opcache`.
+    pub built_in: Vec<String>,
+    /// Extensions that can be loaded, lower case, without `.so`.
+    pub loadable: Vec<String>,
+}
+
+/// Something that was found.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Found {
+    /// The program or module.
+    pub path: PathBuf,
+    /// Its version.
+    pub version: String,
+    /// For PHP: what kind of build it is.
+    pub php: Option<PhpBuild>,
+}
+
+/// Whether a requirement is met.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum Availability {
+    /// It is there.
+    Found(Found),
+    /// It is not.
+    Missing {
+        /// What is missing, and what was found instead where that explains it.
+        what: String,
+        /// How to get it.
+        install: Install,
+    },
+}
+
+/// What was found for a runtime's requirements, by key.
+pub type Programs = BTreeMap<String, Found>;

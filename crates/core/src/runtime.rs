@@ -1,0 +1,115 @@
+//! The seam to what serves PHP.
+
+use thiserror::Error;
+
+use crate::{App, AppKind, Deployment, Limits, Load, Programs, Requirement, RuntimeId, Tunable, Tuning, TuningProblem};
+
+/// What happens to a process between two requests.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum ProcessModel {
+    /// The application starts afresh for each request.
+    ProcessPerRequest,
+    /// The application is started once and answers many requests, one at a time a worker.
+    LongLivedWorkers,
+    /// The application is started once and answers many requests at the same time.
+    EventLoop,
+}
+
+/// What defaults are chosen from.
+#[derive(Clone, Copy, Debug)]
+pub struct DefaultsContext<'a> {
+    /// What is served.
+    pub app: &'a App,
+    /// What the whole deployment may use.
+    pub limits: &'a Limits,
+    /// What load it must take.
+    pub load: &'a Load,
+    /// Settings that were asked for; they decide which others are in force.
+    pub given: &'a Tuning,
+}
+
+/// What a deployment is rendered from.
+#[derive(Clone, Copy, Debug)]
+pub struct RenderContext<'a> {
+    /// What is served.
+    pub app: &'a App,
+    /// What the whole deployment may use.
+    pub limits: &'a Limits,
+    /// What load it must take.
+    pub load: &'a Load,
+    /// All settings.
+    pub tuning: &'a Tuning,
+    /// What was found for [`Runtime::requires`].
+    pub programs: &'a Programs,
+}
+
+/// What serves an application. Pure: it renders, starts nothing and picks no port.
+pub trait Runtime: Sync {
+    /// Its name.
+    fn id(&self) -> RuntimeId;
+
+    /// One line: what it is.
+    fn title(&self) -> &'static str;
+
+    /// What happens to a process between two requests.
+    fn process_model(&self) -> ProcessModel;
+
+    /// Whether it can serve an application of this kind.
+    fn serves(&self, kind: &AppKind) -> bool;
+
+    /// What must be present to serve this application.
+    fn requires(&self, app: &App) -> Vec<Requirement>;
+
+    /// Programs and versions in one line, from what was found.
+    fn version(&self, programs: &Programs) -> String;
+
+    /// Its settings.
+    fn tunables(&self) -> &'static [Tunable];
+
+    /// A value for each setting that is in force under the given ones: the given ones as they are, even where they
+    /// contradict each other (see [`Runtime::validate`]), the others with their reason.
+    fn defaults(&self, cx: &DefaultsContext<'_>) -> Tuning;
+
+    /// What is wrong with a tuning beyond single values (see [`Tunable::check`]): settings that contradict each other or
+    /// that the chosen mode does not have.
+    fn validate(&self, tuning: &Tuning) -> Vec<TuningProblem>;
+
+    /// The units to run.
+    ///
+    /// # Errors
+    ///
+    /// When the context lacks what the runtime required or defaulted.
+    fn deployment(&self, cx: &RenderContext<'_>) -> Result<Deployment, PlanError>;
+}
+
+/// Why a deployment could not be rendered.
+#[derive(Debug, Error)]
+pub enum PlanError {
+    /// The runtime serves applications of other kinds.
+    #[error("serve this application with {0}: it is of a kind that this runtime cannot serve")]
+    AppKind(RuntimeId),
+    /// A required program is not in the context.
+    #[error("render {runtime}: {program} was not looked up")]
+    Program {
+        /// The runtime.
+        runtime: RuntimeId,
+        /// The missing program's key.
+        program: &'static str,
+    },
+    /// A setting is missing.
+    #[error("render {runtime}: no value for {tunable}")]
+    Tunable {
+        /// The runtime.
+        runtime: RuntimeId,
+        /// The missing setting.
+        tunable: &'static str,
+    },
+    /// A template could not be filled.
+    #[error("render {template}: {problem}")]
+    Template {
+        /// The template.
+        template: String,
+        /// The template engine's words.
+        problem: String,
+    },
+}

@@ -1,0 +1,43 @@
+//! A question, and the blocks of trials that answer it.
+
+use std::time::Duration;
+
+use jiff::Timestamp;
+use serde::{Deserialize, Serialize};
+
+use crate::{Case, Machine, StudyId, WorkloadId};
+
+/// What a study asks.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum StudyKind {
+    /// Which case is fastest?
+    Compare,
+}
+
+/// A study as it was planned; its trials are kept beside it.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Study {
+    /// Its name in the store.
+    pub id: StudyId,
+    /// What it asks.
+    pub kind: StudyKind,
+    /// What is served.
+    pub workload: WorkloadId,
+    /// Seed of the order of cases in each block.
+    pub seed: u64,
+    /// How many blocks.
+    pub rounds: u32,
+    /// Load before the measuring window.
+    pub warm_up: Duration,
+    /// The measuring window.
+    pub duration: Duration,
+    /// When it was started.
+    pub started_at: Timestamp,
+    /// Version of Stampede.
+    pub stampede_version: String,
+    /// Where it ran.
+    pub machine: Machine,
+    /// What is compared.
+    pub cases: Vec<Case>,
+}

@@ -1,0 +1,161 @@
+//! One lifetime of a deployment, and what was measured in it. The trial is the unit of replication.
+
+use std::collections::BTreeMap;
+use std::time::Duration;
+
+use jiff::Timestamp;
+use serde::{Deserialize, Serialize};
+
+use crate::{CaseId, EnforcedLimits, Latencies, UnitStop};
+
+/// How a trial ended. A failed trial is data.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(tag = "outcome", content = "reason", rename_all = "snake_case")]
+pub enum Outcome {
+    /// It was measured and counts.
+    Measured,
+    /// It was measured, but the figures do not mean what they should.
+    Invalid(String),
+    /// It could not be measured.
+    Failed(String),
+}
+
+/// What happened to requests. `sent = ok + failed + unfinished`.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Counts {
+    /// Requests that were begun.
+    pub sent: u64,
+    /// Requests with the right answer.
+    pub ok: u64,
+    /// Requests with a wrong answer, or none that could be read.
+    pub failed: u64,
+    /// Requests that had no answer when the drain's time was over.
+    pub unfinished: u64,
+}
+
+/// Why a request failed.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum ErrorClass {
+    /// The connection was refused.
+    Refused,
+    /// The connection was reset.
+    Reset,
+    /// The server closed in mid-answer, or twice before one.
+    ClosedEarly,
+    /// The answer is not HTTP.
+    Malformed,
+    /// The status is another one than expected.
+    WrongStatus,
+    /// The body is another one than verified.
+    WrongBody,
+    /// No connection could be opened: no port or no file descriptor was left.
+    Exhausted,
+    /// Another error of the network.
+    Io,
+}
+
+/// What a measuring window holds: requests that were due in it.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Measurement {
+    /// Length of the window.
+    pub window: Duration,
+    /// Requests that were due in the window.
+    pub requests: Counts,
+    /// Requests that were due before the window, in the warm-up.
+    pub warm_up: Counts,
+    /// Connections that were opened anew because the server had closed between two answers.
+    pub reconnects: u64,
+    /// From when a request was sent to the end of its answer.
+    pub service: Latencies,
+    /// From when a request was due to the end of its answer.
+    pub response: Latencies,
+    /// Answers by status.
+    pub status: BTreeMap<u16, u64>,
+    /// Failed requests by cause.
+    pub errors: BTreeMap<ErrorClass, u64>,
+    /// Bytes of requests.
+    pub bytes_sent: u64,
+    /// Bytes of answers, heads included.
+    pub bytes_received: u64,
+    /// What the deployment used.
+    pub resources: ResourceUse,
+    /// What the generator used.
+    pub generator: GeneratorUse,
+}
+
+/// What a deployment used between the edges of the window. Counters are read at the edges; memory is sampled from the
+/// warm-up to the end of the drain.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+pub struct ResourceUse {
+    /// Wall time between the two readings.
+    pub between: Duration,
+    /// CPU time.
+    pub cpu: Duration,
+    /// Quota periods in which something ran.
+    pub periods: u64,
+    /// Quota periods in which the quota ran out.
+    pub throttled_periods: u64,
+    /// Time that runnable threads waited for quota, summed over processors.
+    pub throttled: Duration,
+    /// Peak of anonymous, shared and kernel memory, in bytes.
+    pub memory_peak: u64,
+    /// Peak of page cache, in bytes.
+    pub cache_peak: u64,
+    /// Processes killed for memory during the trial.
+    pub oom_kills: u64,
+}
+
+/// What the load generator used in the window.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+pub struct GeneratorUse {
+    /// Threads that drove load.
+    pub threads: u32,
+    /// CPU time of these threads.
+    pub cpu: Duration,
+}
+
+/// The answer to a workload's exchange as this runtime wrote it.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct ServedAnswer {
+    /// The exchange.
+    pub exchange: String,
+    /// Its status.
+    pub status: u16,
+    /// Bytes of the body on the wire.
+    pub body_bytes: u64,
+}
+
+/// How long a deployment took to answer its first request.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct ReadinessRecord {
+    /// From the launch of the first unit to the first answer.
+    pub took: Duration,
+    /// How often it was tried.
+    pub attempts: u32,
+}
+
+/// One lifetime of a deployment: provision, start, ready, verify, warm up, measure, drain, tear down.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Trial {
+    /// The case.
+    pub case: CaseId,
+    /// Number of the block, from 1.
+    pub block: u32,
+    /// Place in the block's order, from 1.
+    pub position: u32,
+    /// When it was started.
+    pub started_at: Timestamp,
+    /// How it ended.
+    pub outcome: Outcome,
+    /// The limits that the kernel held.
+    pub enforced: Option<EnforcedLimits>,
+    /// How it became ready.
+    pub ready: Option<ReadinessRecord>,
+    /// What was verified.
+    pub answers: Vec<ServedAnswer>,
+    /// What was measured; present unless the trial failed before its window closed.
+    pub measurement: Option<Measurement>,
+    /// How each unit stopped.
+    pub stops: Vec<UnitStop>,
+}

@@ -1,0 +1,155 @@
+//! A runtime's settings.
+
+use std::collections::BTreeMap;
+use std::fmt;
+
+use serde::{Deserialize, Serialize};
+
+/// What a tunable is for, across runtimes. Rules name a role, never a runtime.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum Role {
+    /// How many requests can be worked on at once.
+    PoolSize,
+    /// How the pool grows and shrinks.
+    PoolMode,
+    /// How many workers wait ready.
+    PoolSpare,
+    /// How many connections the kernel queues.
+    Backlog,
+    /// After how many requests a worker is replaced.
+    Recycle,
+    /// How many processes or threads accept connections in front.
+    FrontWorkers,
+    /// How long idle connections are kept.
+    KeepAlive,
+    /// How many processors the runtime believes it has.
+    Processors,
+}
+
+/// The values that a tunable takes.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum TunableKind {
+    /// A whole number within bounds, both included.
+    Count {
+        /// The smallest value.
+        min: u64,
+        /// The largest value.
+        max: u64,
+    },
+    /// One of these words.
+    Choice(&'static [&'static str]),
+}
+
+/// A setting that a runtime has.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Tunable {
+    /// The name that the runtime's own manual uses.
+    pub name: &'static str,
+    /// What it is for.
+    pub role: Role,
+    /// What values it takes.
+    pub kind: TunableKind,
+    /// One line: what it does.
+    pub summary: &'static str,
+    /// Where the manual explains it.
+    pub manual: &'static str,
+}
+
+impl Tunable {
+    /// Checks one value as text.
+    ///
+    /// # Errors
+    ///
+    /// What is wrong, as the end of a sentence that begins with the value.
+    pub fn check(&self, value: &str) -> Result<(), String> {
+        match self.kind {
+            TunableKind::Count { min, max } => match value.parse::<u64>() {
+                Ok(count) if (min..=max).contains(&count) => Ok(()),
+                _ => Err(format!("is not a whole number from {min} to {max}")),
+            },
+            TunableKind::Choice(words) if words.contains(&value) => Ok(()),
+            TunableKind::Choice(words) => Err(format!("is not one of {}", words.join(", "))),
+        }
+    }
+}
+
+/// Where a setting's value comes from.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum Origin {
+    /// Chosen by the runtime's defaults, for this reason.
+    Default {
+        /// One sentence.
+        reason: String,
+    },
+    /// Asked for.
+    Given,
+}
+
+/// One setting.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Setting {
+    /// The value as the runtime's configuration writes it.
+    pub value: String,
+    /// Where it comes from.
+    pub origin: Origin,
+}
+
+/// A runtime's settings by tunable name.
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(transparent)]
+pub struct Tuning(BTreeMap<String, Setting>);
+
+impl Tuning {
+    /// No settings.
+    pub fn new() -> Self {
+        Self::default()
+    }
+
+    /// Adds a default with its reason.
+    #[must_use]
+    pub fn with_default(mut self, name: &str, value: impl fmt::Display, reason: impl Into<String>) -> Self {
+        let setting = Setting { value: value.to_string(), origin: Origin::Default { reason: reason.into() } };
+        self.0.insert(name.to_owned(), setting);
+        self
+    }
+
+    /// Sets what was asked for.
+    pub fn give(&mut self, name: &str, value: &str) {
+        self.0.insert(name.to_owned(), Setting { value: value.to_owned(), origin: Origin::Given });
+    }
+
+    /// The same with the settings of another put over them.
+    #[must_use]
+    pub fn overlaid_with(mut self, given: &Self) -> Self {
+        self.0.extend(given.0.clone());
+        self
+    }
+
+    /// The value of a setting.
+    pub fn get(&self, name: &str) -> Option<&str> {
+        self.0.get(name).map(|setting| setting.value.as_str())
+    }
+
+    /// The value of a setting that is a whole number.
+    pub fn count(&self, name: &str) -> Option<u64> {
+        self.get(name)?.parse().ok()
+    }
+
+    /// All settings in the order of their names.
+    pub fn iter(&self) -> impl Iterator<Item = (&str, &Setting)> {
+        self.0.iter().map(|(name, setting)| (name.as_str(), setting))
+    }
+}
+
+/// Why a tuning cannot be used.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct TuningProblem {
+    /// The setting.
+    pub tunable: String,
+    /// What is wrong, as a sentence.
+    pub problem: String,
+    /// What to do.
+    pub fix: String,
+}

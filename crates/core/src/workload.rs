@@ -1,0 +1,77 @@
+//! An application with its requests and the answers that it must give.
+
+use std::collections::BTreeMap;
+
+use crate::{App, WorkloadId};
+
+/// An application, in one or more languages, with its requests and the answers that it must give.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Workload {
+    /// Its name.
+    pub id: WorkloadId,
+    /// One line: what it is.
+    pub title: String,
+    /// The same application for different kinds of runtime.
+    pub apps: Vec<App>,
+    /// Every request with the answer that must come; all are verified before anything is timed.
+    pub exchanges: Vec<Exchange>,
+}
+
+impl Workload {
+    /// The exchanges that make up the load, in order.
+    pub fn load_mix(&self) -> impl Iterator<Item = &Exchange> {
+        self.exchanges.iter().filter(|exchange| exchange.in_load)
+    }
+}
+
+/// A request and the answer that must come.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Exchange {
+    /// Its name within the workload.
+    pub name: String,
+    /// What is sent.
+    pub request: Request,
+    /// What must come back.
+    pub expect: Expectation,
+    /// Whether it is part of the load (others are verified only).
+    pub in_load: bool,
+}
+
+/// An HTTP request without its connection.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Request {
+    /// `GET`, `POST`.
+    pub method: String,
+    /// Path and query.
+    pub path: String,
+    /// Headers beside `Host` and `Content-Length`, which the client adds.
+    pub headers: BTreeMap<String, String>,
+    /// The body, empty when there is none.
+    pub body: Vec<u8>,
+}
+
+/// What an answer must be.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Expectation {
+    /// The status.
+    pub status: u16,
+    /// The body.
+    pub body: Body,
+}
+
+/// What a body must be. Bodies are compared by meaning, since runtimes and languages write the same answer differently.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum Body {
+    /// Anything.
+    Any,
+    /// Exactly these bytes.
+    Bytes(Vec<u8>),
+    /// A JSON object whose member `field` is HTML of the same meaning: heading ids, blank space and the way characters
+    /// are escaped do not count.
+    JsonHtml {
+        /// The member's name.
+        field: String,
+        /// The HTML.
+        html: String,
+    },
+}

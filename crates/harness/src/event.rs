@@ -1,0 +1,71 @@
+//! What the harness says while it works.
+
+use std::time::Duration;
+
+use stampede_core::{CaseId, Fut, Study, Trial};
+use thiserror::Error;
+
+/// Where a trial is.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Phase {
+    /// Files, control group and processes are made.
+    Launch,
+    /// The first answer is waited for.
+    Ready,
+    /// Every expected answer is checked.
+    Verify,
+    /// Load before the window.
+    WarmUp,
+    /// The window.
+    Measure,
+    /// Answers that are still out are waited for.
+    Drain,
+    /// Everything is stopped.
+    Stop,
+}
+
+/// What happened.
+#[derive(Debug)]
+pub enum Event<'a> {
+    /// A study begins.
+    StudyStarted(&'a Study),
+    /// A trial begins.
+    TrialStarted {
+        /// The case.
+        case: &'a CaseId,
+        /// Its block, from 1.
+        block: u32,
+        /// Its number within the study, from 1.
+        number: u32,
+        /// How many trials the study has.
+        of: u32,
+    },
+    /// The trial went on to its next phase.
+    PhaseStarted(Phase),
+    /// Load is being driven.
+    Progress {
+        /// Right answers a second since the last event of this kind.
+        rate: f64,
+        /// Requests that failed so far.
+        failed: u64,
+        /// Time until the window closes.
+        left: Duration,
+    },
+    /// A trial ended.
+    TrialEnded(&'a Trial),
+}
+
+/// Takes events. The harness waits for each before it goes on.
+pub trait Sink: Send {
+    /// Takes one event.
+    ///
+    /// # Errors
+    ///
+    /// An error ends the study.
+    fn take<'a>(&'a mut self, event: &'a Event<'a>) -> Fut<'a, Result<(), SinkError>>;
+}
+
+/// A sink could not take an event.
+#[derive(Debug, Error)]
+#[error(transparent)]
+pub struct SinkError(#[from] pub Box<dyn std::error::Error + Send + Sync>);

@@ -1,0 +1,203 @@
+//! Load without a pause from warm-up through window to drain, with the deployment's counters read at the window's edges
+//! and its memory sampled beside it.
+
+use std::time::{Duration, Instant};
+
+use stampede_core::{Counters, Measurement, ResourceUse, Running};
+use stampede_load::{LoadResult, LoadSpec, RunningLoad};
+use stampede_observe::{MemoryPeak, Meter};
+
+use crate::event::{Event, Phase, Sink, SinkError};
+use crate::verify::shown;
+
+/// How often memory is sampled and progress is told: 10 Hz costs the generator's core well under 0.1 %.
+const TICK: Duration = Duration::from_millis(100);
+/// How often the end of the drain is looked for.
+const DRAIN_TICK: Duration = Duration::from_millis(5);
+/// Progress is told on each n-th tick.
+const PROGRESS_EVERY: u32 = 5;
+
+/// Why nothing was measured.
+#[derive(Debug)]
+pub(crate) enum MeasureError {
+    /// The trial failed: what happened, as a sentence.
+    Failed(String),
+    /// An event was not taken.
+    Sink(SinkError),
+}
+
+impl From<SinkError> for MeasureError {
+    fn from(error: SinkError) -> Self {
+        Self::Sink(error)
+    }
+}
+
+/// A measurement with an example of what went wrong, if anything did.
+pub(crate) struct Measured {
+    pub(crate) measurement: Measurement,
+    pub(crate) failure_example: Option<String>,
+}
+
+/// Drives the load to its end.
+pub(crate) async fn measure(
+    running: &dyn Running,
+    spec: LoadSpec,
+    meter: &Meter,
+    sink: &mut dyn Sink,
+) -> Result<Measured, MeasureError> {
+    let window = spec.duration;
+    let load = stampede_load::start(spec).map_err(|error| MeasureError::Failed(error.to_string()))?;
+    let mut watch = Watch::new(&load);
+    let mut phase = Phase::WarmUp;
+    sink.take(&Event::PhaseStarted(phase)).await?;
+    while !load.is_finished() {
+        let wake = watch.next_wake(phase);
+        tokio::select! {
+            exit = running.exited() => {
+                let problem = format!("{} ended with {} while it was measured", exit.unit, exit.how);
+                return Err(MeasureError::Failed(problem));
+            }
+            () = tokio::time::sleep_until(wake.into()) => {}
+        }
+        let counters = meter.read().map_err(|error| MeasureError::Failed(error.to_string()))?;
+        let now = Instant::now();
+        watch.peak.add(&counters.memory);
+        let next = watch.phase_at(now);
+        if next != phase {
+            phase = next;
+            watch.pass_edge(phase, now, counters);
+            sink.take(&Event::PhaseStarted(phase)).await?;
+        }
+        if let Some(progress) = watch.progress(&load, now) {
+            sink.take(&progress).await?;
+        }
+    }
+    let last = meter.read().map_err(|error| MeasureError::Failed(error.to_string()))?;
+    let resources = watch.resources(last);
+    let result = load.finish();
+    let failure_example = example(&result);
+    Ok(Measured { measurement: assemble(window, result, resources), failure_example })
+}
+
+/// The first failure in words, with what came instead of the right body.
+fn example(result: &LoadResult) -> Option<String> {
+    let failure = result.first_failure.as_ref()?;
+    let came = result.wrong_answers.first().map(|wrong| {
+        format!(" (status {}, from byte {} of the body: {})", wrong.status, wrong.offset, shown(&wrong.bytes))
+    });
+    Some(format!("{}{}", failure.detail, came.unwrap_or_default()))
+}
+
+fn assemble(window: Duration, result: LoadResult, resources: ResourceUse) -> Measurement {
+    let LoadResult {
+        requests,
+        warm_up,
+        reconnects,
+        service,
+        response,
+        status,
+        errors,
+        bytes_sent,
+        bytes_received,
+        generator,
+        ..
+    } = result;
+    Measurement {
+        window,
+        requests,
+        warm_up,
+        reconnects,
+        service,
+        response,
+        status,
+        errors,
+        bytes_sent,
+        bytes_received,
+        resources,
+        generator,
+    }
+}
+
+/// Keeps the time while load is driven.
+struct Watch {
+    opens: Instant,
+    closes: Instant,
+    at_open: Option<(Instant, Counters)>,
+    at_close: Option<(Instant, Counters)>,
+    peak: MemoryPeak,
+    ticks: u32,
+    told: (Instant, u64),
+}
+
+impl Watch {
+    fn new(load: &RunningLoad) -> Self {
+        Self {
+            opens: load.opens_at(),
+            closes: load.closes_at(),
+            at_open: None,
+            at_close: None,
+            peak: MemoryPeak::default(),
+            ticks: 0,
+            told: (Instant::now(), 0),
+        }
+    }
+
+    fn phase_at(&self, now: Instant) -> Phase {
+        if now >= self.closes {
+            Phase::Drain
+        } else if now >= self.opens {
+            Phase::Measure
+        } else {
+            Phase::WarmUp
+        }
+    }
+
+    /// The next tick, or the next edge where that comes before it.
+    fn next_wake(&self, phase: Phase) -> Instant {
+        let now = Instant::now();
+        match phase {
+            Phase::WarmUp => self.opens.min(now + TICK),
+            Phase::Measure => self.closes.min(now + TICK),
+            _ => now + DRAIN_TICK,
+        }
+    }
+
+    fn pass_edge(&mut self, phase: Phase, now: Instant, counters: Counters) {
+        if self.at_open.is_none() {
+            self.at_open = Some((now, counters));
+        }
+        if phase == Phase::Drain {
+            self.at_close = Some((now, counters));
+        }
+    }
+
+    fn progress(&mut self, load: &RunningLoad, now: Instant) -> Option<Event<'static>> {
+        self.ticks += 1;
+        if !self.ticks.is_multiple_of(PROGRESS_EVERY) || now >= self.closes {
+            return None;
+        }
+        let progress = load.progress();
+        let (since, before) = std::mem::replace(&mut self.told, (now, progress.ok));
+        let seconds = now.saturating_duration_since(since).as_secs_f64();
+        let rate = progress.ok.saturating_sub(before) as f64 / seconds.max(f64::MIN_POSITIVE);
+        Some(Event::Progress { rate, failed: progress.failed, left: self.closes.saturating_duration_since(now) })
+    }
+
+    fn resources(&self, last: Counters) -> ResourceUse {
+        let mut peak = self.peak;
+        peak.add(&last.memory);
+        let (Some((opened, from)), Some((closed, to))) = (self.at_open, self.at_close) else {
+            return ResourceUse::default();
+        };
+        ResourceUse {
+            between: closed.saturating_duration_since(opened),
+            cpu: to.cpu.saturating_sub(from.cpu),
+            periods: to.periods.saturating_sub(from.periods),
+            throttled_periods: to.throttled_periods.saturating_sub(from.throttled_periods),
+            throttled: to.throttled.saturating_sub(from.throttled),
+            memory_peak: peak.needed,
+            cache_peak: peak.cache,
+            oom_kills: last.oom_kills,
+        }
+    }
+}

@@ -1,0 +1,86 @@
+//! From planned candidates to cases that can run here: what each needs is looked for, and its deployment is rendered.
+
+use stampede_core::{
+    Availability, Candidate, Case, CaseId, CpuLayout, Deployment, Install, Limits, Load, PlanError, Platform, Programs,
+    RenderContext, Requirement,
+};
+
+/// What all cases of a study have in common.
+#[derive(Clone, Debug)]
+pub struct Conditions {
+    /// What each deployment may use.
+    pub limits: Limits,
+    /// What load is driven.
+    pub load: Load,
+    /// Which cores serve and which generate load.
+    pub pinning: CpuLayout,
+}
+
+/// A case that can run.
+#[derive(Clone, Debug)]
+pub struct Prepared {
+    /// The case.
+    pub case: Case,
+    /// What is launched for each of its trials.
+    pub deployment: Deployment,
+}
+
+/// A case that cannot run here.
+#[derive(Clone, Debug)]
+pub struct Missing {
+    /// The case.
+    pub case: CaseId,
+    /// What is missing.
+    pub what: String,
+    /// How to get it.
+    pub install: Install,
+}
+
+/// Looks for what each candidate needs and renders those that have it. A candidate that lacks several things appears
+/// once for each.
+///
+/// # Errors
+///
+/// When a runtime cannot render a deployment although all that it required is there.
+pub async fn prepare(
+    platform: &dyn Platform,
+    candidates: &[Candidate],
+    conditions: &Conditions,
+) -> Result<(Vec<Prepared>, Vec<Missing>), PlanError> {
+    let Conditions { limits, load, pinning } = conditions;
+    let mut prepared = Vec::new();
+    let mut missing = Vec::new();
+    for Candidate { id, runtime, app, tuning } in candidates {
+        let mut programs = Programs::new();
+        let before = missing.len();
+        for need in runtime.requires(app).iter().chain(&app.needs) {
+            match platform.detect(need).await {
+                Availability::Found(found) => {
+                    if let Requirement::Program { key, .. } | Requirement::Php { key, .. } = need {
+                        programs.insert((*key).to_owned(), found);
+                    }
+                }
+                Availability::Missing { what, install } => {
+                    missing.push(Missing { case: id.clone(), what, install });
+                }
+            }
+        }
+        if missing.len() > before {
+            continue;
+        }
+        let context = RenderContext { app, limits, load, tuning, programs: &programs };
+        let deployment = runtime.deployment(&context)?;
+        let case = Case {
+            id: id.clone(),
+            runtime: runtime.id(),
+            runtime_version: runtime.version(&programs),
+            tuning: tuning.clone(),
+            limits: *limits,
+            platform: platform.id().to_owned(),
+            pinning: pinning.clone(),
+            load: *load,
+        };
+        prepared.push(Prepared { case, deployment });
+    }
+    Ok((prepared, missing))
+}

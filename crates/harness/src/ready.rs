@@ -1,0 +1,67 @@
+//! Readiness: a real request through the front is answered.
+
+use std::time::{Duration, Instant};
+
+use stampede_core::{ReadinessRecord, Request, Running};
+use stampede_wire::client::{self, SendError};
+
+/// How long to wait between two tries. A try costs the deployment one request, so it is not much shorter.
+const PAUSE: Duration = Duration::from_millis(20);
+
+/// Statuses of a front whose application is not there yet (RFC 9110, sections 15.6.3 to 15.6.5). Any other answer, a
+/// wrong one too, is an answer of the application, and verifying it is the next phase.
+const NOT_YET: [u16; 3] = [502, 503, 504];
+
+/// Waits for the first answer.
+///
+/// # Errors
+///
+/// The last state, as the end of a sentence, when there was no answer in time or a unit ended.
+pub(crate) async fn wait(
+    running: &dyn Running,
+    request: &Request,
+    launched: Instant,
+    timeout: Duration,
+) -> Result<ReadinessRecord, String> {
+    let deadline = Instant::now() + timeout;
+    let mut attempts = 0;
+    let mut last = "nothing was tried".to_owned();
+    loop {
+        let left = deadline.saturating_duration_since(Instant::now());
+        if left.is_zero() {
+            return Err(format!("was not ready within {timeout:?}; last state: {last}"));
+        }
+        attempts += 1;
+        let outcome = tokio::select! {
+            outcome = try_once(running, request, left) => outcome,
+            exit = running.exited() => return Err(format!("{} ended with {} before it was ready", exit.unit, exit.how)),
+        };
+        match outcome {
+            Ok(status) if !NOT_YET.contains(&status) => {
+                return Ok(ReadinessRecord { took: launched.elapsed(), attempts });
+            }
+            Ok(status) => last = format!("the front answered {status}"),
+            Err(error) => last = error.to_string(),
+        }
+        tokio::time::sleep(PAUSE).await;
+    }
+}
+
+async fn try_once(running: &dyn Running, request: &Request, timeout: Duration) -> Result<u16, SendError> {
+    send(running, request, timeout).await.map(|answer| answer.status)
+}
+
+/// Sends one request through the front, on a thread that may block.
+pub(crate) async fn send(
+    running: &dyn Running,
+    request: &Request,
+    timeout: Duration,
+) -> Result<client::Answer, SendError> {
+    let endpoint = running.front().clone();
+    let request = request.clone();
+    let host = endpoint.to_string();
+    match tokio::task::spawn_blocking(move || client::send(&endpoint, &request, &host, timeout)).await {
+        Ok(answer) => answer,
+        Err(panic) => std::panic::resume_unwind(panic.into_panic()),
+    }
+}

@@ -1,0 +1,50 @@
+//! A comparison: blocks of trials, each case once a block, in random order.
+
+use std::time::Duration;
+
+use stampede_core::{Platform, Study, Workload};
+
+use crate::event::{Event, Sink, SinkError};
+use crate::order::order;
+use crate::prepare::Prepared;
+use crate::trial::{self, Place, Timing};
+
+/// What a study needs beside its plan.
+#[derive(Clone, Copy, Debug)]
+pub struct Surroundings<'a> {
+    /// What is served.
+    pub workload: &'a Workload,
+    /// How long a deployment may take to its first answer.
+    pub ready_timeout: Duration,
+    /// How long answers are waited for after the window.
+    pub drain: Duration,
+}
+
+/// Runs all blocks of a study. A trial that fails is an event like any other, and the study goes on.
+///
+/// # Errors
+///
+/// Only when a sink does not take an event.
+pub async fn run(
+    platform: &dyn Platform,
+    study: &Study,
+    prepared: &[Prepared],
+    surroundings: &Surroundings<'_>,
+    sink: &mut dyn Sink,
+) -> Result<(), SinkError> {
+    let timing = Timing { warm_up: study.warm_up, duration: study.duration };
+    let of = study.rounds * prepared.len() as u32;
+    let mut number = 0;
+    sink.take(&Event::StudyStarted(study)).await?;
+    for block in 1..=study.rounds {
+        for (position, index) in (1..).zip(order(study.seed, block, prepared.len())) {
+            let prepared = &prepared[index];
+            number += 1;
+            sink.take(&Event::TrialStarted { case: &prepared.case.id, block, number, of }).await?;
+            let place = Place { block, position };
+            let trial = trial::run(platform, surroundings, prepared, place, &timing, sink).await?;
+            sink.take(&Event::TrialEnded(&trial)).await?;
+        }
+    }
+    Ok(())
+}

@@ -1,0 +1,187 @@
+//! One lifetime of a deployment: launch, ready, verify, warm up, measure, drain, stop.
+
+use std::time::{Duration, Instant};
+
+use jiff::Timestamp;
+use stampede_core::{Case, ErrorClass, Measurement, Outcome, Platform, Running, Trial, Workload};
+use stampede_load::LoadSpec;
+use stampede_observe::Meter;
+
+use crate::event::{Event, Phase, Sink, SinkError};
+use crate::measure::{MeasureError, Measured, measure};
+use crate::prepare::Prepared;
+use crate::study::Surroundings;
+use crate::{ready, verify};
+
+/// Where a trial stands in its study.
+pub(crate) struct Place {
+    pub(crate) block: u32,
+    pub(crate) position: u32,
+}
+
+/// How long load goes on, and how long answers are waited for.
+pub(crate) struct Timing {
+    pub(crate) warm_up: Duration,
+    pub(crate) duration: Duration,
+}
+
+/// Requests may fail to connect or be cut off in this share of all before the trial counts as invalid; a wrong answer
+/// never may.
+const MOST_BROKEN: f64 = 0.001;
+
+/// Runs one trial. Whatever goes wrong with the deployment is in the trial's outcome.
+///
+/// # Errors
+///
+/// Only when a sink does not take an event.
+pub(crate) async fn run(
+    platform: &dyn Platform,
+    surroundings: &Surroundings<'_>,
+    prepared: &Prepared,
+    place: Place,
+    timing: &Timing,
+    sink: &mut dyn Sink,
+) -> Result<Trial, SinkError> {
+    let Prepared { case, deployment } = prepared;
+    let mut trial = Trial {
+        case: case.id.clone(),
+        block: place.block,
+        position: place.position,
+        started_at: Timestamp::now(),
+        outcome: Outcome::Measured,
+        enforced: None,
+        ready: None,
+        answers: Vec::new(),
+        measurement: None,
+        stops: Vec::new(),
+    };
+    sink.take(&Event::PhaseStarted(Phase::Launch)).await?;
+    let launched = Instant::now();
+    let running = match platform.launch(deployment, &case.limits).await {
+        Ok(running) => running,
+        Err(error) => {
+            trial.outcome = Outcome::Failed(with_sources(&error));
+            return Ok(trial);
+        }
+    };
+    trial.outcome = match live(running.as_ref(), surroundings, case, timing, launched, &mut trial, sink).await {
+        Ok(outcome) => outcome,
+        Err(MeasureError::Failed(problem)) => Outcome::Failed(explain(running.as_ref(), case, &problem)),
+        Err(MeasureError::Sink(error)) => return Err(error),
+    };
+    sink.take(&Event::PhaseStarted(Phase::Stop)).await?;
+    match running.stop().await {
+        Ok(report) => trial.stops = report.units,
+        Err(error) => trial.outcome = Outcome::Failed(error.to_string()),
+    }
+    Ok(trial)
+}
+
+/// From the launched deployment to the end of the drain.
+async fn live(
+    running: &dyn Running,
+    surroundings: &Surroundings<'_>,
+    case: &Case,
+    timing: &Timing,
+    launched: Instant,
+    trial: &mut Trial,
+    sink: &mut dyn Sink,
+) -> Result<Outcome, MeasureError> {
+    let Surroundings { workload, ready_timeout, drain } = surroundings;
+    let enforced = running.enforced().map_err(|error| MeasureError::Failed(error.to_string()))?;
+    trial.enforced = Some(enforced);
+    let meter = Meter::new(running.meters());
+
+    sink.take(&Event::PhaseStarted(Phase::Ready)).await?;
+    let first = first_request(workload)?;
+    let ready = ready::wait(running, first, launched, *ready_timeout).await.map_err(MeasureError::Failed)?;
+    trial.ready = Some(ready);
+
+    sink.take(&Event::PhaseStarted(Phase::Verify)).await?;
+    let verified = verify::verify(running, &workload.exchanges).await.map_err(MeasureError::Failed)?;
+    trial.answers = verified.answers;
+
+    let spec = LoadSpec {
+        target: running.front().clone(),
+        host: running.front().to_string(),
+        exchanges: verified.load,
+        load: case.load,
+        warm_up: timing.warm_up,
+        duration: timing.duration,
+        drain: *drain,
+        cpus: case.pinning.generator.clone(),
+    };
+    let Measured { measurement, failure_example } = measure(running, spec, &meter, sink).await?;
+    let mut faults = Vec::new();
+    if !enforced.fulfil(&case.limits) {
+        faults.push("the limits were not enforced".to_owned());
+    }
+    let outcome = judge(&measurement, failure_example.as_deref(), faults);
+    trial.measurement = Some(measurement);
+    outcome
+}
+
+fn first_request(workload: &Workload) -> Result<&stampede_core::Request, MeasureError> {
+    let first = workload.load_mix().next().map(|exchange| &exchange.request);
+    first.ok_or_else(|| MeasureError::Failed("the workload has no request for the load".to_owned()))
+}
+
+/// Whether a measurement means what it should.
+fn judge(
+    measurement: &Measurement,
+    failure_example: Option<&str>,
+    mut faults: Vec<String>,
+) -> Result<Outcome, MeasureError> {
+    let requests = measurement.requests;
+    let example = failure_example.map(|example| format!("; the first: {example}")).unwrap_or_default();
+    let oom_kills = measurement.resources.oom_kills;
+    if oom_kills > 0 {
+        return Err(MeasureError::Failed(format!(
+            "lost {oom_kills} processes under load, and {} of {} requests failed{example}",
+            requests.failed, requests.sent
+        )));
+    }
+    if requests.ok == 0 {
+        return Err(MeasureError::Failed(format!("answered none of {} requests rightly{example}", requests.sent)));
+    }
+    let count = |class: ErrorClass| measurement.errors.get(&class).copied().unwrap_or(0);
+    let wrong = count(ErrorClass::WrongStatus) + count(ErrorClass::WrongBody) + count(ErrorClass::Malformed);
+    if wrong > 0 {
+        faults.push(format!("{wrong} of {} answers under load were wrong{example}", requests.sent));
+    }
+    let broken = requests.failed - wrong.min(requests.failed);
+    if broken as f64 > MOST_BROKEN * requests.sent as f64 {
+        faults.push(format!("{broken} of {} requests broke off{example}", requests.sent));
+    }
+    Ok(if faults.is_empty() { Outcome::Measured } else { Outcome::Invalid(faults.join("; ")) })
+}
+
+/// A failure with what the kernel and the units' logs say of it.
+fn explain(running: &dyn Running, case: &Case, problem: &str) -> String {
+    let mut text = problem.to_owned();
+    if let Ok(counters) = Meter::new(running.meters()).read()
+        && counters.oom_kills > 0
+    {
+        text.push_str(&format!(
+            "\nthe kernel killed {} processes because the control group reached its memory limit of {}",
+            counters.oom_kills, case.limits.memory
+        ));
+    }
+    for unit in running.units() {
+        let log = running.logs(&unit);
+        if !log.lines.is_empty() {
+            text.push_str(&format!("\nlog of {unit}:\n  {}", log.lines.join("\n  ")));
+        }
+    }
+    text
+}
+
+fn with_sources(error: &dyn std::error::Error) -> String {
+    let mut text = error.to_string();
+    let mut source = error.source();
+    while let Some(cause) = source {
+        text.push_str(&format!(": {cause}"));
+        source = cause.source();
+    }
+    text
+}

@@ -1,0 +1,95 @@
+//! Why a request failed, small enough to be noted while load runs; its words are made afterwards.
+
+use rustix::io::Errno;
+use stampede_core::ErrorClass;
+use stampede_wire::response::DecodeError;
+use thiserror::Error;
+
+#[derive(Clone, Copy, Debug, Error, PartialEq, Eq)]
+pub(crate) enum Fault {
+    #[error("connect: {0}")]
+    Connect(Errno),
+    #[error("send the request: {0}")]
+    Send(Errno),
+    #[error("read the answer: {0}")]
+    Read(Errno),
+    #[error("{0}")]
+    Answer(DecodeError),
+    #[error("read the answer: more bytes came after its end")]
+    Surplus,
+    #[error("status {came} came instead of {expected}")]
+    Status { came: u16, expected: u16 },
+    #[error("the body differs from the verified one from byte {0} on")]
+    Body(u64),
+}
+
+impl Fault {
+    pub(crate) fn class(self) -> ErrorClass {
+        match self {
+            Self::Connect(errno) | Self::Send(errno) | Self::Read(errno) => match errno {
+                Errno::CONNREFUSED => ErrorClass::Refused,
+                Errno::CONNRESET | Errno::PIPE => ErrorClass::Reset,
+                // ENOSPC is epoll_ctl's word for too many watches.
+                Errno::MFILE | Errno::NFILE | Errno::ADDRNOTAVAIL | Errno::NOBUFS | Errno::NOMEM | Errno::NOSPC => {
+                    ErrorClass::Exhausted
+                }
+                _ => ErrorClass::Io,
+            },
+            Self::Answer(DecodeError::Truncated) => ErrorClass::ClosedEarly,
+            Self::Answer(_) | Self::Surplus => ErrorClass::Malformed,
+            Self::Status { .. } => ErrorClass::WrongStatus,
+            Self::Body(_) => ErrorClass::WrongBody,
+        }
+    }
+
+    /// Whether the peer has ended the connection.
+    pub(crate) fn is_closed_by_peer(self) -> bool {
+        matches!(
+            self,
+            Self::Send(Errno::CONNRESET | Errno::PIPE)
+                | Self::Read(Errno::CONNRESET | Errno::PIPE)
+                | Self::Answer(DecodeError::Truncated)
+        )
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn every_fault_has_its_class_and_its_words() {
+        let cases = [
+            (Fault::Connect(Errno::CONNREFUSED), ErrorClass::Refused, "connect: Connection refused (os error 111)"),
+            (
+                Fault::Connect(Errno::ADDRNOTAVAIL),
+                ErrorClass::Exhausted,
+                "connect: Cannot assign requested address (os error 99)",
+            ),
+            (Fault::Connect(Errno::MFILE), ErrorClass::Exhausted, "connect: Too many open files (os error 24)"),
+            (Fault::Send(Errno::PIPE), ErrorClass::Reset, "send the request: Broken pipe (os error 32)"),
+            (
+                Fault::Read(Errno::CONNRESET),
+                ErrorClass::Reset,
+                "read the answer: Connection reset by peer (os error 104)",
+            ),
+            (Fault::Read(Errno::TIMEDOUT), ErrorClass::Io, "read the answer: Connection timed out (os error 110)"),
+            (
+                Fault::Answer(DecodeError::Truncated),
+                ErrorClass::ClosedEarly,
+                "read the answer: the connection was closed before its end",
+            ),
+            (
+                Fault::Answer(DecodeError::Chunk),
+                ErrorClass::Malformed,
+                "read the answer: a chunk of its body is malformed",
+            ),
+            (Fault::Surplus, ErrorClass::Malformed, "read the answer: more bytes came after its end"),
+            (Fault::Status { came: 502, expected: 200 }, ErrorClass::WrongStatus, "status 502 came instead of 200"),
+            (Fault::Body(3), ErrorClass::WrongBody, "the body differs from the verified one from byte 3 on"),
+        ];
+        for (fault, class, words) in cases {
+            assert_eq!((fault.class(), fault.to_string().as_str()), (class, words));
+        }
+    }
+}

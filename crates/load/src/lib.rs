@@ -1,0 +1,37 @@
+//! The load engine: sends requests to an endpoint on threads of its own and measures the answers.
+//!
+//! One thread a processor, each with its own connections, epoll instance and recorder; nothing is shared while load
+//! runs but two counters for progress. It knows HTTP/1 and nothing of PHP, and uses no async runtime.
+//!
+//! # What is measured
+//!
+//! * A request belongs to the warm-up or to the window by when it was **due**. Load does not pause between the two.
+//!   When the window closes nothing new becomes due; what was due before is still waited for until the drain ends.
+//! * **Response time** counts from when a request was due, **service time** from when it was sent, both to the end of
+//!   its answer. In a closed load a request is due when the previous answer of its connection is there, so that time
+//!   for opening a connection again is part of the response time only.
+//! * Only complete answers have latencies: right ones, and those with a wrong status or body.
+//! * In each phase `sent = ok + failed + unfinished`.
+//!
+//! # Connections that end
+//!
+//! A server may close a connection between two answers, with or without `Connection: close`. When that is found out
+//! after the next request was sent, and no byte of its answer has come, the request is sent again on a new connection,
+//! with the time at which it was due, and counted once: a reconnect is no error. On a connection that has not carried
+//! an answer yet, and in mid-answer, it is one.
+
+mod body_check;
+mod connection;
+mod engine;
+mod fault;
+mod pacer;
+mod recorder;
+mod result;
+mod socket;
+mod spec;
+mod timeline;
+mod worker;
+
+pub use engine::{Progress, RunningLoad, StartError, start};
+pub use result::{Failure, LoadResult, WrongAnswer};
+pub use spec::{Check, LoadExchange, LoadSpec};

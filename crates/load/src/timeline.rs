@@ -1,0 +1,60 @@
+//! When a load starts, is measured and ends.
+
+use std::time::{Duration, Instant};
+
+/// The two parts of a load that are counted apart.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Phase {
+    WarmUp,
+    Window,
+}
+
+/// The instants that divide a load.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Timeline {
+    pub(crate) opens_at: Instant,
+    pub(crate) closes_at: Instant,
+    pub(crate) drain_ends_at: Instant,
+}
+
+impl Timeline {
+    pub(crate) fn new(starts_at: Instant, warm_up: Duration, duration: Duration, drain: Duration) -> Self {
+        let opens_at = starts_at + warm_up;
+        let closes_at = opens_at + duration;
+        Self { opens_at, closes_at, drain_ends_at: closes_at + drain }
+    }
+
+    /// The phase of a request, by when it is due; `None` when that is too late.
+    pub(crate) fn phase(&self, due: Instant) -> Option<Phase> {
+        if due < self.opens_at {
+            Some(Phase::WarmUp)
+        } else if due < self.closes_at {
+            Some(Phase::Window)
+        } else {
+            None
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_phase_holds_its_beginning_and_not_its_end() {
+        let second = Duration::from_secs(1);
+        let start = Instant::now();
+        let timeline = Timeline::new(start, second, 2 * second, second);
+        let instant = Duration::from_nanos(1);
+        for (due, phase) in [
+            (start, Some(Phase::WarmUp)),
+            (start + second - instant, Some(Phase::WarmUp)),
+            (start + second, Some(Phase::Window)),
+            (start + 3 * second - instant, Some(Phase::Window)),
+            (start + 3 * second, None),
+        ] {
+            assert_eq!(timeline.phase(due), phase);
+        }
+        assert_eq!(timeline.drain_ends_at, start + 4 * second);
+    }
+}

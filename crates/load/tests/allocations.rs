@@ -1,0 +1,97 @@
+//! While load runs on kept connections, its thread takes no memory.
+
+use std::alloc::{GlobalAlloc, Layout, System};
+use std::collections::BTreeMap;
+use std::fs;
+use std::sync::atomic::{AtomicI32, AtomicU64, Ordering};
+use std::thread;
+use std::time::{Duration, Instant};
+
+use stampede_core::{Load, Request};
+use stampede_load::{Check, LoadExchange, LoadSpec, start};
+use stampede_testkit::{Behaviour, CountingServer, Fault};
+
+/// The kernel's number of the thread that is watched.
+static WATCHED: AtomicI32 = AtomicI32::new(0);
+static ALLOCATIONS: AtomicU64 = AtomicU64::new(0);
+
+struct Counting;
+
+fn count() {
+    let watched = WATCHED.load(Ordering::Relaxed);
+    if watched != 0 && rustix::thread::gettid().as_raw_nonzero().get() == watched {
+        ALLOCATIONS.fetch_add(1, Ordering::Relaxed);
+    }
+}
+
+// SAFETY: every call is passed on to the system's allocator as it came.
+unsafe impl GlobalAlloc for Counting {
+    unsafe fn alloc(&self, layout: Layout) -> *mut u8 {
+        count();
+        // SAFETY: the caller keeps the contract, which is the same.
+        unsafe { System.alloc(layout) }
+    }
+
+    unsafe fn dealloc(&self, block: *mut u8, layout: Layout) {
+        count();
+        // SAFETY: the caller keeps the contract, which is the same.
+        unsafe { System.dealloc(block, layout) }
+    }
+
+    unsafe fn realloc(&self, block: *mut u8, layout: Layout, size: usize) -> *mut u8 {
+        count();
+        // SAFETY: the caller keeps the contract, which is the same.
+        unsafe { System.realloc(block, layout, size) }
+    }
+}
+
+#[global_allocator]
+static ALLOCATOR: Counting = Counting;
+
+/// The number of this process's thread of that name.
+fn thread_number(name: &str) -> Option<i32> {
+    fs::read_dir("/proc/self/task").ok()?.flatten().find_map(|task| {
+        let comm = fs::read_to_string(task.path().join("comm")).ok()?;
+        let number = task.file_name().into_string().ok()?.parse().ok()?;
+        (comm.trim() == name).then_some(number)
+    })
+}
+
+fn sleep_until(at: Instant) {
+    thread::sleep(at.saturating_duration_since(Instant::now()));
+}
+
+#[test]
+fn the_window_is_free_of_allocations() {
+    let behaviour = Behaviour { fault: Some((Fault::WrongBody, 100)), write_size: 40, ..Behaviour::default() };
+    let server = CountingServer::start(behaviour.clone()).unwrap();
+    let exchange = LoadExchange {
+        request: Request { method: "GET".to_owned(), path: "/".to_owned(), headers: BTreeMap::new(), body: Vec::new() },
+        check: Check { status: 200, body: Some(behaviour.body) },
+    };
+    let load = start(LoadSpec {
+        target: server.endpoint().clone(),
+        host: "localhost".to_owned(),
+        exchanges: vec![exchange],
+        load: Load::Closed { connections: 8 },
+        warm_up: Duration::from_millis(100),
+        duration: Duration::from_millis(400),
+        drain: Duration::from_secs(2),
+        cpus: vec![rustix::thread::sched_getcpu() as u32],
+    })
+    .unwrap();
+    let number = thread_number("load-0").unwrap();
+
+    sleep_until(load.opens_at());
+    let before = load.progress();
+    WATCHED.store(number, Ordering::Relaxed);
+    sleep_until(load.closes_at() - Duration::from_millis(10));
+    WATCHED.store(0, Ordering::Relaxed);
+    let after = load.progress();
+
+    let allocations = ALLOCATIONS.load(Ordering::Relaxed);
+    assert!(after.ok > before.ok + 100, "{before:?} {after:?}");
+    assert!(after.failed > before.failed, "{before:?} {after:?}");
+    assert_eq!(allocations, 0, "in {} answers", after.ok - before.ok);
+    load.finish();
+}

@@ -1,0 +1,314 @@
+//! The engine against a server that counts what it receives: its figures are never held against themselves.
+
+#![expect(clippy::unwrap_used, reason = "a test fails by it")]
+
+use std::collections::BTreeMap;
+use std::net::TcpListener;
+use std::thread;
+use std::time::{Duration, Instant};
+
+use rustix::thread::sched_getaffinity;
+use stampede_core::{Counts, Endpoint, ErrorClass, Load, Request};
+use stampede_load::{Check, LoadExchange, LoadResult, LoadSpec, StartError, start};
+use stampede_testkit::{Behaviour, Close, CountingServer, Fault, Received};
+
+const MS: Duration = Duration::from_millis(1);
+
+fn exchange(path: &str, check: Check) -> LoadExchange {
+    LoadExchange {
+        request: Request {
+            method: "GET".to_owned(),
+            path: path.to_owned(),
+            headers: BTreeMap::new(),
+            body: Vec::new(),
+        },
+        check,
+    }
+}
+
+/// The processors that the tests may use.
+fn cpus() -> Vec<u32> {
+    let allowed = sched_getaffinity(None).unwrap();
+    (0..1024).filter(|cpu| allowed.is_set(*cpu as usize)).collect()
+}
+
+/// 100 ms of warm-up and 300 ms of window on one processor.
+fn spec(target: &Endpoint, connections: u32) -> LoadSpec {
+    LoadSpec {
+        target: target.clone(),
+        host: "localhost".to_owned(),
+        exchanges: vec![exchange("/", Check { status: 200, body: Some(Behaviour::default().body) })],
+        load: Load::Closed { connections },
+        warm_up: 100 * MS,
+        duration: 300 * MS,
+        drain: 2000 * MS,
+        cpus: cpus()[..1].to_vec(),
+    }
+}
+
+/// Sums of warm-up and window, after a check that each adds up.
+fn total(result: &LoadResult) -> Counts {
+    for counts in [result.warm_up, result.requests] {
+        assert_eq!(counts.sent, counts.ok + counts.failed + counts.unfinished, "{counts:?}");
+    }
+    let LoadResult { requests, warm_up, .. } = result;
+    Counts {
+        sent: warm_up.sent + requests.sent,
+        ok: warm_up.ok + requests.ok,
+        failed: warm_up.failed + requests.failed,
+        unfinished: warm_up.unfinished + requests.unfinished,
+    }
+}
+
+/// Drives the load at a server that behaves so, and checks that it received exactly what the result says.
+fn measure(behaviour: Behaviour, spec: impl FnOnce(&Endpoint) -> LoadSpec) -> (LoadResult, Received) {
+    let server = CountingServer::start(behaviour).unwrap();
+    let result = start(spec(server.endpoint())).unwrap().finish();
+    let received = server.stop();
+    let total = total(&result);
+    assert_eq!(received.requests(), total.ok + total.failed + total.unfinished, "{total:?}");
+    assert!(total.ok > 0, "{result:?}");
+    (result, received)
+}
+
+#[test]
+fn every_request_on_kept_connections_is_counted_once() {
+    let (result, received) = measure(Behaviour::default(), |target| spec(target, 8));
+    let Counts { sent, ok, failed: 0, unfinished: 0 } = result.requests else {
+        panic!("{result:?}");
+    };
+    assert_eq!((ok, received.connections), (sent, 8));
+    assert_eq!((result.reconnects, result.first_failure), (0, None));
+    assert_eq!(result.status, [(200, ok)].into());
+    assert_eq!((result.service.count(), result.response.count()), (ok, ok));
+    assert_eq!(result.bytes_sent, ok * "GET / HTTP/1.1\r\nHost: localhost\r\n\r\n".len() as u64);
+    assert_eq!(
+        result.bytes_received,
+        ok * "HTTP/1.1 200 Status\r\nContent-Length: 13\r\n\r\nHello, World!".len() as u64
+    );
+    assert_eq!(result.generator.threads, 1);
+    assert!(result.generator.cpu > Duration::ZERO && result.generator.cpu < 350 * MS, "{:?}", result.generator);
+}
+
+#[test]
+fn the_window_holds_what_was_due_in_it_and_load_does_not_pause_before_it() {
+    let server = CountingServer::start(Behaviour::default()).unwrap();
+    let connections = 4;
+    let load = start(spec(server.endpoint(), connections)).unwrap();
+    let (opens_at, closes_at) = (load.opens_at(), load.closes_at());
+    assert_eq!(closes_at - opens_at, 300 * MS);
+    let result = load.finish();
+    let received = server.stop();
+    let in_window = |at: &&Instant| (opens_at..closes_at).contains(*at);
+    let came = received.at.iter().filter(in_window).count() as u64;
+    // Those on their way at an edge were due on its other side.
+    assert!(result.requests.sent.abs_diff(came) <= u64::from(connections), "{} {came}", result.requests.sent);
+    let near = |at: &&Instant| at.checked_duration_since(opens_at).unwrap_or(opens_at - **at) < 20 * MS;
+    assert!(received.at.iter().filter(near).count() > 10);
+}
+
+#[test]
+fn a_close_between_answers_is_a_reconnect_and_no_error() {
+    for close in [Close::Announced(1), Close::Announced(3), Close::Silent(1), Close::Silent(3)] {
+        let behaviour = Behaviour { close, ..Behaviour::default() };
+        let (result, received) = measure(behaviour, |target| spec(target, 4));
+        let total = total(&result);
+        assert_eq!(total.ok, total.sent, "{close:?} {result:?}");
+        let (Close::Announced(answers) | Close::Silent(answers)) = close else {
+            continue;
+        };
+        // The four first connections and those of the warm-up are no reconnects of the window.
+        assert!(result.reconnects > 0, "{close:?}");
+        assert!(
+            result.reconnects.abs_diff(result.requests.ok / answers) <= 8,
+            "{close:?}: {} reconnects, {} answers",
+            result.reconnects,
+            result.requests.ok
+        );
+        assert!(received.connections >= result.reconnects, "{close:?}");
+    }
+}
+
+#[test]
+fn what_is_never_answered_is_unfinished() {
+    let behaviour = Behaviour { fault: Some((Fault::NoAnswer, 40)), ..Behaviour::default() };
+    let (result, received) = measure(behaviour, |target| LoadSpec { drain: 50 * MS, ..spec(target, 8) });
+    let total = total(&result);
+    assert_eq!((total.unfinished, total.failed), (8, 0), "{result:?}");
+    assert_eq!(received.faults, 8);
+}
+
+#[test]
+fn wrong_answers_are_counted_exactly_and_kept_as_evidence() {
+    for (fault, class, detail, offset, bytes) in [
+        (Fault::WrongBody, ErrorClass::WrongBody, "the body differs from the verified one from byte 12 on", 12, "\x20"),
+        (Fault::WrongStatus(503), ErrorClass::WrongStatus, "status 503 came instead of 200", 0, "Hello, World!"),
+    ] {
+        let behaviour = Behaviour { fault: Some((fault, 7)), ..Behaviour::default() };
+        let (result, received) = measure(behaviour, |target| spec(target, 3));
+        assert_eq!(total(&result).failed, received.faults, "{fault:?}");
+        assert_eq!(result.errors, [(class, result.requests.failed)].into(), "{fault:?}");
+        // Wrong answers have latencies too.
+        assert_eq!(result.response.count(), result.requests.sent);
+        let failure = result.first_failure.unwrap();
+        assert_eq!((failure.class, failure.detail.as_str()), (class, detail));
+        assert_eq!(result.wrong_answers.len(), 3);
+        for wrong in result.wrong_answers {
+            assert_eq!((wrong.offset, wrong.bytes), (offset, bytes.as_bytes().to_vec()));
+        }
+    }
+}
+
+#[test]
+fn an_answer_that_breaks_off_is_an_error_without_latency() {
+    let behaviour = Behaviour { fault: Some((Fault::Truncated, 10)), ..Behaviour::default() };
+    let (result, received) = measure(behaviour, |target| spec(target, 4));
+    assert_eq!(total(&result).failed, received.faults);
+    let failed = result.requests.failed;
+    assert_eq!(result.errors, [(ErrorClass::ClosedEarly, failed)].into());
+    assert_eq!(result.service.count(), result.requests.ok);
+    assert_eq!(result.reconnects, 0);
+}
+
+#[test]
+fn answers_in_small_pieces_are_read_whole() {
+    let behaviour = Behaviour { write_size: 2, ..Behaviour::default() };
+    let (result, _) = measure(behaviour, |target| spec(target, 2));
+    assert_eq!(total(&result).ok, total(&result).sent);
+}
+
+#[test]
+fn a_large_request_and_a_large_answer_pass_through_full_buffers() {
+    let body: Vec<u8> = (0..4_000_000_u32).map(|number| number as u8).collect();
+    let behaviour = Behaviour { body: body.clone(), ..Behaviour::default() };
+    let (result, _) = measure(behaviour, |target| {
+        let mut spec = spec(target, 2);
+        for LoadExchange { request, check } in &mut spec.exchanges {
+            request.method = "POST".to_owned();
+            request.body = body.clone();
+            check.body = Some(body.clone());
+        }
+        spec
+    });
+    assert_eq!(total(&result).ok, total(&result).sent, "{result:?}");
+}
+
+#[test]
+fn a_slow_server_has_its_delay_as_latency_and_connections_over_delay_as_throughput() {
+    let (delay, connections) = (10 * MS, 16);
+    let behaviour = Behaviour { delay, ..Behaviour::default() };
+    let (result, _) = measure(behaviour, |target| LoadSpec { duration: 1000 * MS, ..spec(target, connections) });
+    for latencies in [&result.response, &result.service] {
+        let p50 = latencies.quantile(0.5);
+        assert!((delay..delay + 2 * MS).contains(&p50), "{latencies:?}");
+        assert!(latencies.min() >= delay, "{latencies:?}");
+    }
+    let throughput = result.requests.ok as f64 / result.window.as_secs_f64();
+    // Little's law: what is under way is throughput times response time.
+    let under_way = throughput * result.response.mean_ns() / 1e9;
+    assert!((under_way / f64::from(connections) - 1.0).abs() < 0.02, "{under_way} of {connections}: {result:?}");
+}
+
+#[test]
+fn opening_a_connection_is_response_time_and_not_service_time() {
+    let behaviour = Behaviour { close: Close::Announced(1), ..Behaviour::default() };
+    let (result, _) = measure(behaviour, |target| spec(target, 1));
+    assert!(result.response.mean_ns() > result.service.mean_ns() + 1000.0, "{result:?}");
+}
+
+#[test]
+fn exchanges_take_turns() {
+    let (result, _) = measure(Behaviour::default(), |target| {
+        let mut spec = spec(target, 3);
+        let any_body = Check { status: 200, body: None };
+        let wrong_status = Check { status: 404, body: None };
+        spec.exchanges.push(exchange("/b", any_body));
+        spec.exchanges.push(exchange("/c", wrong_status));
+        spec
+    });
+    let Counts { ok, failed, .. } = total(&result);
+    assert!(ok.abs_diff(2 * failed) <= 3, "{ok} {failed}");
+    assert_eq!(result.first_failure.unwrap().exchange, 2);
+}
+
+#[test]
+fn nobody_listening_is_refused_at_a_bounded_rate() {
+    let endpoint = Endpoint::Tcp(TcpListener::bind("127.0.0.1:0").unwrap().local_addr().unwrap());
+    let result = start(spec(&endpoint, 4)).unwrap().finish();
+    let Counts { sent, failed, .. } = total(&result);
+    assert_eq!(sent, failed);
+    let failed = result.requests.failed;
+    assert_eq!(result.errors, [(ErrorClass::Refused, failed)].into());
+    // 1, 2, 4 ... 100 ms: about nine pauses in the first 400 ms.
+    assert!((4 * 5..4 * 12).contains(&sent), "{sent}");
+    let failure = result.first_failure.unwrap();
+    assert!(failure.detail.starts_with("connect: "), "{failure:?}");
+}
+
+#[test]
+fn a_unix_socket_is_a_target() {
+    let folder = tempfile::tempdir().unwrap();
+    let server = CountingServer::start_unix(&folder.path().join("s"), Behaviour::default()).unwrap();
+    // The listener's queue holds 128, so that some connections must queue for it.
+    let result = start(spec(server.endpoint(), 300)).unwrap().finish();
+    let total = total(&result);
+    assert_eq!((total.ok, server.stop().requests()), (total.sent, total.sent));
+    assert!(total.ok >= 300);
+}
+
+#[test]
+fn connections_are_spread_over_threads_and_never_fewer_than_they() {
+    if cpus().len() < 2 {
+        return eprintln!("SKIP connections_are_spread_over_threads_and_never_fewer_than_they: needs two processors");
+    }
+    for (connections, threads) in [(1, 1), (5, 2)] {
+        let (result, received) = measure(Behaviour::default(), |target| LoadSpec {
+            cpus: cpus()[..2].to_vec(),
+            ..spec(target, connections)
+        });
+        assert_eq!(result.generator.threads, threads);
+        assert_eq!(received.connections, u64::from(connections));
+    }
+}
+
+#[test]
+fn an_abort_ends_at_once_and_keeps_what_was_seen() {
+    let behaviour = Behaviour { delay: 20 * MS, ..Behaviour::default() };
+    let server = CountingServer::start(behaviour).unwrap();
+    let long =
+        |target| LoadSpec { duration: Duration::from_secs(3600), drain: Duration::from_secs(3600), ..spec(target, 4) };
+    let load = start(long(server.endpoint())).unwrap();
+    let deadline = Instant::now() + Duration::from_secs(10);
+    while load.progress().ok < 40 {
+        assert!(Instant::now() < deadline, "{:?}", load.progress());
+        thread::sleep(MS);
+    }
+    let aborted_at = Instant::now();
+    load.abort();
+    let result = load.finish();
+    assert!(aborted_at.elapsed() < 500 * MS);
+    assert_eq!(total(&result).unfinished, 4);
+
+    let load = start(long(server.endpoint())).unwrap();
+    let dropped_at = Instant::now();
+    drop(load);
+    assert!(dropped_at.elapsed() < 500 * MS);
+}
+
+#[test]
+fn what_cannot_be_started_says_why() {
+    let target = Endpoint::Tcp(([127, 0, 0, 1], 1).into());
+    let error = |change: fn(&mut LoadSpec)| {
+        let mut spec = spec(&target, 2);
+        change(&mut spec);
+        start(spec).map(|_| ()).unwrap_err()
+    };
+    assert!(matches!(error(|spec| spec.exchanges.clear()), StartError::NoExchange));
+    assert!(matches!(error(|spec| spec.cpus.clear()), StartError::NoThread));
+    for cpu in [1023, 5000] {
+        let error = start(LoadSpec { cpus: vec![cpus()[0], cpu], ..spec(&target, 2) }).map(|_| ()).unwrap_err();
+        assert!(matches!(error, StartError::Pin { cpu: at, .. } if at == cpu));
+    }
+    let long = error(|spec| spec.target = Endpoint::Unix("/x".repeat(100).into()));
+    assert!(matches!(long, StartError::Target(_)));
+}

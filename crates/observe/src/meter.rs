@@ -1,0 +1,65 @@
+//! Reads a deployment's counters where its platform says they are.
+
+use stampede_cgroup::FileError;
+use stampede_core::{Counters, Memory, MeterSource};
+use thiserror::Error;
+
+/// Reads the counters of one deployment.
+#[derive(Clone, Debug)]
+pub struct Meter {
+    sources: Vec<MeterSource>,
+}
+
+impl Meter {
+    /// A meter over all sources of a deployment. Without any, as where no control group can be made, everything reads
+    /// as zero.
+    pub fn new(sources: Vec<MeterSource>) -> Self {
+        Self { sources }
+    }
+
+    /// Reads all counters now; sources are added up. Costs a handful of small reads, some 50 us.
+    ///
+    /// # Errors
+    ///
+    /// When the kernel's file cannot be read or is not understood.
+    pub fn read(&self) -> Result<Counters, ObserveError> {
+        let mut sum = Counters::default();
+        for source in &self.sources {
+            let read = match source {
+                MeterSource::CgroupV1 { cpu, cpuacct, memory } => stampede_cgroup::read_v1(cpu, cpuacct, memory),
+                MeterSource::CgroupV2 { dir } => stampede_cgroup::read_v2(dir),
+            };
+            add(&mut sum, read.map_err(ObserveError)?);
+        }
+        Ok(sum)
+    }
+}
+
+fn add(sum: &mut Counters, read: stampede_cgroup::Counters) {
+    let stampede_cgroup::Counters {
+        cpu,
+        periods,
+        throttled_periods,
+        throttled,
+        anonymous,
+        shared,
+        kernel,
+        cache,
+        oom_kills,
+    } = read;
+    let Memory { anonymous: all_anonymous, shared: all_shared, kernel: all_kernel, cache: all_cache } = &mut sum.memory;
+    *all_anonymous += anonymous;
+    *all_shared += shared;
+    *all_kernel += kernel;
+    *all_cache += cache;
+    sum.cpu += cpu;
+    sum.periods += periods;
+    sum.throttled_periods += throttled_periods;
+    sum.throttled += throttled;
+    sum.oom_kills += oom_kills;
+}
+
+/// Counters could not be read.
+#[derive(Debug, Error)]
+#[error("read the deployment's counters")]
+pub struct ObserveError(#[source] FileError);

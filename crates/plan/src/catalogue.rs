@@ -1,0 +1,54 @@
+//! What exists, as the binary knows it.
+
+use std::path::PathBuf;
+
+use stampede_core::Runtime;
+
+/// What exists: a plan names things, the catalogue has them.
+pub trait Catalogue {
+    /// Every runtime, in the order in which they are listed.
+    fn runtimes(&self) -> &[&'static dyn Runtime];
+
+    /// Names of the built-in workloads.
+    fn workloads(&self) -> Vec<String>;
+
+    /// The folder of a built-in workload.
+    ///
+    /// # Errors
+    ///
+    /// When its files cannot be unpacked: the error's text.
+    fn workload_folder(&self, name: &str) -> Result<PathBuf, String>;
+}
+
+/// The name among `known` that was probably meant: the nearest by edit distance, if it is near enough to be a slip of
+/// the finger (Jaro-Winkler similarity of at least 0.7), or the only ones that contain what was typed.
+pub(crate) fn nearest<'a>(typed: &str, known: impl IntoIterator<Item = &'a str>) -> Option<&'a str> {
+    known
+        .into_iter()
+        .map(|name| {
+            let similarity = strsim::jaro_winkler(typed, name);
+            (if name.contains(typed) && typed.len() > 1 { similarity.max(0.9) } else { similarity }, name)
+        })
+        .filter(|(similarity, _)| *similarity >= 0.7)
+        .max_by(|(a, _), (b, _)| a.total_cmp(b))
+        .map(|(_, name)| name)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_nearest_name_is_suggested_and_a_far_one_is_not() {
+        let known = ["apache-mod-php", "nginx-fpm", "php-cli-server", "go"];
+        for (typed, meant) in [
+            ("ngnix-fpm", Some("nginx-fpm")),
+            ("fpm", Some("nginx-fpm")),
+            ("apache", Some("apache-mod-php")),
+            ("golang", Some("go")),
+            ("zzz", None),
+        ] {
+            assert_eq!(nearest(typed, known), meant, "{typed}");
+        }
+    }
+}

@@ -1,0 +1,88 @@
+//! Runtimes by name, and their settings.
+
+use std::collections::BTreeMap;
+
+use stampede_core::{Runtime, RuntimeId, Tuning};
+
+use crate::catalogue::{Catalogue, nearest};
+use crate::compare::RuntimeChoice;
+use crate::mistake::Gathered;
+
+pub(crate) fn read_runtimes(
+    typed: Option<&str>,
+    catalogue: &dyn Catalogue,
+    mistakes: &mut Gathered,
+) -> (Vec<&'static dyn Runtime>, RuntimeChoice) {
+    let all = catalogue.runtimes();
+    let typed = match typed {
+        None | Some("all") => return (all.to_vec(), RuntimeChoice::All),
+        Some(typed) => typed,
+    };
+    let mut chosen: Vec<&'static dyn Runtime> = Vec::new();
+    for name in typed.split(',').map(str::trim) {
+        let place = format!("--runtimes {name}");
+        match find(name, all) {
+            Ok(runtime) if chosen.iter().any(|other| other.id() == runtime.id()) => {
+                mistakes.add(place, "is named twice", "name each runtime once");
+            }
+            Ok(runtime) => chosen.push(runtime),
+            Err(fix) => mistakes.add(place, "is not a runtime", fix),
+        }
+    }
+    (chosen, RuntimeChoice::Named)
+}
+
+/// A runtime by name, or what to type instead.
+fn find(name: &str, all: &[&'static dyn Runtime]) -> Result<&'static dyn Runtime, String> {
+    if let Some(runtime) = all.iter().find(|runtime| runtime.id().as_str() == name) {
+        return Ok(*runtime);
+    }
+    let ids = all.iter().map(|runtime| runtime.id().to_string()).collect::<Vec<_>>();
+    Err(match nearest(name, ids.iter().map(String::as_str)) {
+        Some(meant) => format!("did you mean {meant}?"),
+        None => format!("use {}", ids.join(", ")),
+    })
+}
+
+pub(crate) fn read_settings(
+    typed: &[String],
+    chosen: &[&'static dyn Runtime],
+    catalogue: &dyn Catalogue,
+    mistakes: &mut Gathered,
+) -> BTreeMap<RuntimeId, Tuning> {
+    let mut settings: BTreeMap<RuntimeId, Tuning> = BTreeMap::new();
+    for set in typed {
+        let place = format!("--set {set}");
+        let parts = set.split_once('=').and_then(|(name, value)| Some((name.split_once('.')?, value)));
+        let Some(((runtime, tunable), value)) = parts else {
+            mistakes.add(place, "is not RUNTIME.TUNABLE=VALUE", "for example --set nginx-fpm.pm=static");
+            continue;
+        };
+        let runtime = match find(runtime, catalogue.runtimes()) {
+            Ok(runtime) => runtime,
+            Err(fix) => {
+                mistakes.add(place, format!("names {runtime}, which is not a runtime"), fix);
+                continue;
+            }
+        };
+        if !chosen.is_empty() && !chosen.iter().any(|other| other.id() == runtime.id()) {
+            let fix = format!("add {} to --runtimes or remove the setting", runtime.id());
+            mistakes.add(place, "is for a runtime that is not compared", fix);
+            continue;
+        }
+        let Some(known) = runtime.tunables().iter().find(|known| known.name == tunable) else {
+            let names = runtime.tunables().iter().map(|known| known.name).collect::<Vec<_>>();
+            let fix = match nearest(tunable, names.iter().copied()) {
+                Some(meant) => format!("did you mean {meant}?"),
+                None => format!("use {}", names.join(", ")),
+            };
+            mistakes.add(place, format!("names {tunable}, which {} does not have", runtime.id()), fix);
+            continue;
+        };
+        match known.check(value) {
+            Ok(()) => settings.entry(runtime.id()).or_default().give(tunable, value),
+            Err(problem) => mistakes.add(place, problem, format!("see {}", known.manual)),
+        }
+    }
+    settings
+}

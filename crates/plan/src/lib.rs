@@ -1,0 +1,16 @@
+//! Flags to a validated plan.
+//!
+//! Everything that a user typed is checked here, at once: a command line with three mistakes gets three answers. What
+//! exists is told by a [`Catalogue`]; nothing here looks at the machine beyond the workload's own files.
+
+mod catalogue;
+mod choice;
+mod compare;
+mod mistake;
+mod quantity;
+mod workload;
+
+pub use catalogue::Catalogue;
+pub use compare::{CompareFlags, ComparePlan, MachineSize, RuntimeChoice};
+pub use mistake::{Mistake, Mistakes};
+pub use workload::read as read_workload;

@@ -1,0 +1,58 @@
+//! What is wrong with a plan. All mistakes are found before any is reported.
+
+use std::fmt;
+
+use thiserror::Error;
+
+/// One mistake: where, what and how to mend it.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Mistake {
+    /// The flag or file and its value, as typed: `--cpus 64`.
+    pub place: String,
+    /// What is wrong, as a sentence without its subject: `is more than this machine has`.
+    pub problem: String,
+    /// What to do.
+    pub fix: String,
+}
+
+impl fmt::Display for Mistake {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let Self { place, problem, fix } = self;
+        write!(f, "{place} {problem}; {fix}")
+    }
+}
+
+/// All mistakes of one plan; never empty.
+#[derive(Clone, Debug, PartialEq, Eq, Error)]
+#[error("{}", .0.iter().map(ToString::to_string).collect::<Vec<_>>().join("\n"))]
+pub struct Mistakes(pub Vec<Mistake>);
+
+impl Mistakes {
+    /// A single mistake.
+    pub(crate) fn one(place: impl Into<String>, problem: impl fmt::Display, fix: impl Into<String>) -> Self {
+        Self(vec![Mistake { place: place.into(), problem: problem.to_string(), fix: fix.into() }])
+    }
+}
+
+/// Gathers mistakes while a plan is read.
+#[derive(Debug, Default)]
+pub(crate) struct Gathered(Vec<Mistake>);
+
+impl Gathered {
+    /// Adds a mistake.
+    pub(crate) fn add(&mut self, place: impl Into<String>, problem: impl fmt::Display, fix: impl Into<String>) {
+        self.0.extend(Mistakes::one(place, problem, fix).0);
+    }
+
+    /// What was read, unless it or anything before it was mistaken.
+    pub(crate) fn finish<T>(mut self, read: Result<T, Mistakes>) -> Result<T, Mistakes> {
+        match read {
+            Ok(read) if self.0.is_empty() => Ok(read),
+            Ok(_) => Err(Mistakes(self.0)),
+            Err(Mistakes(mistakes)) => {
+                self.0.splice(0..0, mistakes);
+                Err(Mistakes(self.0))
+            }
+        }
+    }
+}

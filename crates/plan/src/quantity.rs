@@ -1,0 +1,159 @@
+//! Quantities: how much, how long, how often. Each has a default, bounds with their reason, and one example.
+
+use std::time::Duration;
+
+use stampede_core::{Bytes, Cpus, Load};
+
+use crate::compare::MachineSize;
+use crate::mistake::Gathered;
+
+const DEFAULT_LOAD: Load = Load::Closed { connections: 16 };
+const DEFAULT_MEMORY: Bytes = Bytes::from_mib(512);
+const DEFAULT_DURATION: Duration = Duration::from_secs(10);
+const DEFAULT_WARM_UP: Duration = Duration::from_secs(1);
+const DEFAULT_ROUNDS: u32 = 3;
+const DEFAULT_READY_TIMEOUT: Duration = Duration::from_secs(30);
+
+/// Less than this holds no PHP runtime: an idle nginx and PHP-FPM with one worker need about 20 MiB.
+const LEAST_MEMORY: Bytes = Bytes::from_mib(32);
+const LEAST_DURATION: Duration = Duration::from_millis(100);
+const MOST_DURATION: Duration = Duration::from_secs(24 * 3600);
+const MOST_ROUNDS: u32 = 1000;
+/// The generator opens one file for each connection, and many systems allow 20,000 at the most.
+const MOST_CONNECTIONS: u32 = 18_000;
+
+pub(crate) fn read_cpus(typed: Option<&str>, machine: MachineSize, mistakes: &mut Gathered) -> Cpus {
+    let whole = Cpus::from_millis(machine.cpus * 1000);
+    // One CPU leaves a core to the generator wherever there are two.
+    let default = Cpus::from_millis(1000);
+    let Some(typed) = typed else { return default };
+    let place = format!("--cpus {typed}");
+    match typed.parse::<Cpus>() {
+        Ok(cpus) if cpus > whole => {
+            mistakes.add(
+                place,
+                format!("is more than this machine's {}", machine.cpus),
+                format!("use at most --cpus {}", machine.cpus),
+            );
+            default
+        }
+        // The kernel's smallest quota is 1 ms (kernel/sched/core.c, min_cfs_quota_period); with a period of 100 ms
+        // that is 0.01 CPU.
+        Ok(cpus) if cpus.millis() < 10 => {
+            mistakes.add(place, "is less than the kernel can enforce", "use at least --cpus 0.01");
+            default
+        }
+        Ok(cpus) => cpus,
+        Err(problem) => {
+            mistakes.add(place, problem, "for example --cpus 0.5");
+            default
+        }
+    }
+}
+
+pub(crate) fn read_memory(typed: Option<&str>, machine: MachineSize, mistakes: &mut Gathered) -> Bytes {
+    let default = DEFAULT_MEMORY.min(machine.memory);
+    let Some(typed) = typed else { return default };
+    let place = format!("--memory {typed}");
+    match typed.parse::<Bytes>() {
+        Ok(memory) if memory < LEAST_MEMORY => {
+            mistakes.add(place, "is too little for any runtime", format!("use at least --memory {LEAST_MEMORY}"));
+            default
+        }
+        Ok(memory) if memory > machine.memory => {
+            let has = format!("is more than this machine's {:.0} MiB", machine.memory.mib());
+            mistakes.add(place, has, format!("use at most --memory {:.0}Mi", machine.memory.mib().floor()));
+            default
+        }
+        Ok(memory) => memory,
+        Err(problem) => {
+            mistakes.add(place, problem, "for example --memory 256Mi");
+            default
+        }
+    }
+}
+
+pub(crate) fn read_load(typed: Option<&str>, mistakes: &mut Gathered) -> Load {
+    let Some(typed) = typed else {
+        return DEFAULT_LOAD;
+    };
+    match typed.parse::<Load>() {
+        Ok(load) if load.connections() > MOST_CONNECTIONS => {
+            let fix = format!("use at most {MOST_CONNECTIONS} connections");
+            mistakes.add(format!("--load {typed}"), "opens more connections than one process may", fix);
+            DEFAULT_LOAD
+        }
+        Ok(load) => load,
+        Err(problem) => {
+            mistakes.add(format!("--load {typed}"), problem, "for example --load closed:16");
+            DEFAULT_LOAD
+        }
+    }
+}
+
+/// The length of the measuring window.
+pub(crate) fn read_duration(typed: Option<&str>, mistakes: &mut Gathered) -> Duration {
+    read_time("--duration", typed, DEFAULT_DURATION, LEAST_DURATION, mistakes)
+}
+
+/// The length of the load before the window; may be none.
+pub(crate) fn read_warm_up(typed: Option<&str>, mistakes: &mut Gathered) -> Duration {
+    read_time("--warm-up", typed, DEFAULT_WARM_UP, Duration::ZERO, mistakes)
+}
+
+/// How long a runtime may take to its first answer.
+pub(crate) fn read_ready_timeout(typed: Option<&str>, mistakes: &mut Gathered) -> Duration {
+    read_time("--ready-timeout", typed, DEFAULT_READY_TIMEOUT, LEAST_DURATION, mistakes)
+}
+
+fn read_time(flag: &str, typed: Option<&str>, default: Duration, least: Duration, mistakes: &mut Gathered) -> Duration {
+    let Some(typed) = typed else { return default };
+    let place = format!("{flag} {typed}");
+    // A bare number of seconds is what most load tools take.
+    let read = match typed.parse::<u32>() {
+        Ok(seconds) => Ok(Duration::from_secs(seconds.into())),
+        Err(_) => humantime::parse_duration(typed),
+    };
+    match read {
+        Ok(duration) if duration < least => {
+            let fix = format!("use at least {flag} {}", humantime::format_duration(least));
+            mistakes.add(place, "is too short", fix);
+            default
+        }
+        Ok(duration) if duration > MOST_DURATION => {
+            mistakes.add(place, "is longer than a day", format!("use at most {flag} 24h"));
+            default
+        }
+        Ok(duration) => duration,
+        Err(_) => {
+            mistakes.add(place, "is not a length of time", format!("for example {flag} 10s"));
+            default
+        }
+    }
+}
+
+pub(crate) fn read_rounds(typed: Option<&str>, mistakes: &mut Gathered) -> u32 {
+    let Some(typed) = typed else {
+        return DEFAULT_ROUNDS;
+    };
+    match typed.parse() {
+        Ok(rounds) if (1..=MOST_ROUNDS).contains(&rounds) => rounds,
+        _ => {
+            let problem = format!("is not a number of rounds from 1 to {MOST_ROUNDS}");
+            mistakes.add(format!("--rounds {typed}"), problem, "for example --rounds 3 (fewer give no verdict)");
+            DEFAULT_ROUNDS
+        }
+    }
+}
+
+pub(crate) fn read_seed(typed: Option<&str>, mistakes: &mut Gathered) -> Option<u64> {
+    let typed = typed?;
+    // SQLite's and JSON's whole numbers are exact up to 2^53 everywhere.
+    match typed.parse() {
+        Ok(seed) if seed < 1 << 53 => Some(seed),
+        _ => {
+            mistakes.add(format!("--seed {typed}"), "is not a whole number below 2^53", "for example --seed 1");
+            None
+        }
+    }
+}

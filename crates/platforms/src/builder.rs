@@ -1,0 +1,152 @@
+//! Builds a unit's program from the application's folder, outside the limits, and keeps the result.
+
+use std::fs::{self, File};
+use std::io::{self, Read};
+use std::os::unix::fs::PermissionsExt;
+use std::path::{Path, PathBuf};
+use std::time::Duration;
+
+use sha2::{Digest, Sha256};
+use stampede_core::{BuildStep, Places};
+
+use crate::in_one_line;
+use crate::log_tail::{last_lines, with_log};
+use crate::output::collect;
+
+/// How long a build may take.
+const LIMIT: Duration = Duration::from_secs(300);
+
+/// Returns the file that a build step makes from an application: the kept one if nothing that went into it has changed.
+///
+/// The builder runs as the user who started Stampede, with that user's environment below its own, since a toolchain has
+/// its caches and settings there.
+pub(crate) async fn build(step: &BuildStep, app: &Path, kept: &Path) -> Result<PathBuf, String> {
+    let key = {
+        let (step, source) = (step.clone(), app.to_owned());
+        tokio::task::spawn_blocking(move || key(&step, &source))
+            .await
+            .map_err(|error| in_one_line(&error))?
+            .map_err(|error| format!("read {}: {error}", app.display()))?
+    };
+    let result = kept.join(&key);
+    if result.is_file() {
+        return Ok(result);
+    }
+    let cannot = |error: io::Error| format!("keep builds in {}: {error}", kept.display());
+    fs::create_dir_all(kept).map_err(cannot)?;
+    // Made beside the result and moved there in one step, so that a half-written one is never used.
+    let unfinished = kept.join(format!("{key}.{}.tmp", std::process::id()));
+    let built = run(step, app, &unfinished).await;
+    let moved = built.and_then(|()| fs::rename(&unfinished, &result).map_err(cannot));
+    if moved.is_err() {
+        let _ = fs::remove_file(&unfinished);
+    }
+    moved.map(|()| result)
+}
+
+async fn run(step: &BuildStep, app: &Path, output: &Path) -> Result<(), String> {
+    let mut places = Places::new();
+    places.insert("output", output.to_string_lossy());
+    places.insert("app", app.to_string_lossy());
+    let resolve = |text: &str| places.resolve(text).map_err(|error| error.to_string());
+    let program = &step.program;
+    let mut command = tokio::process::Command::new(resolve(&program.path)?);
+    for argument in &program.args {
+        command.arg(resolve(argument)?);
+    }
+    for (name, value) in &program.env {
+        command.env(name, resolve(value)?);
+    }
+    command.current_dir(app);
+    let built = collect(command, LIMIT).await.map_err(|error| format!("{}: {}", program.path, in_one_line(&error)))?;
+    if !built.status.success() {
+        let problem = format!("{} ended with {}", program.path, built.status);
+        return Err(with_log(&problem, &last_lines(&built.bytes)));
+    }
+    if output.is_file() {
+        Ok(())
+    } else {
+        let problem = format!("{} did not write its output", program.path);
+        Err(with_log(&problem, &last_lines(&built.bytes)))
+    }
+}
+
+/// A name for everything that goes into a build: the folder's content, the builder's version, arguments and settings.
+fn key(step: &BuildStep, app: &Path) -> io::Result<String> {
+    let BuildStep { program, output: _, toolchain } = step;
+    let mut hash = Sha256::new();
+    add(&mut hash, toolchain.as_bytes());
+    add(&mut hash, program.path.as_bytes());
+    for argument in &program.args {
+        add(&mut hash, argument.as_bytes());
+    }
+    for (name, value) in &program.env {
+        add(&mut hash, format!("{name}={value}").as_bytes());
+    }
+    add_folder(&mut hash, app)?;
+    let digest = hash.finalize();
+    Ok(digest.iter().map(|byte| format!("{byte:02x}")).collect())
+}
+
+/// Adds a text with its length, so that two texts cannot be taken for one.
+fn add(hash: &mut Sha256, bytes: &[u8]) {
+    hash.update((bytes.len() as u64).to_le_bytes());
+    hash.update(bytes);
+}
+
+fn add_folder(hash: &mut Sha256, folder: &Path) -> io::Result<()> {
+    let mut entries = fs::read_dir(folder)?.collect::<io::Result<Vec<_>>>()?;
+    entries.sort_by_key(fs::DirEntry::file_name);
+    for entry in entries {
+        add(hash, entry.file_name().as_encoded_bytes());
+        let kind = entry.file_type()?;
+        if kind.is_dir() {
+            add(hash, b"folder");
+            add_folder(hash, &entry.path())?;
+            add(hash, b"end");
+        } else if kind.is_symlink() {
+            add(hash, b"link");
+            add(hash, fs::read_link(entry.path())?.as_os_str().as_encoded_bytes());
+        } else if kind.is_file() {
+            let mut file = File::open(entry.path())?;
+            let mode = file.metadata()?.permissions().mode();
+            add(hash, if mode & 0o100 == 0 { b"file" } else { b"program" });
+            let mut content = Vec::new();
+            file.read_to_end(&mut content)?;
+            add(hash, &content);
+        }
+    }
+    Ok(())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use stampede_core::Program;
+
+    #[test]
+    fn a_builds_name_changes_with_whatever_goes_into_it() {
+        let app = tempfile::tempdir().unwrap();
+        fs::write(app.path().join("main.go"), "package main").unwrap();
+        let step = BuildStep {
+            program: Program {
+                path: "go".into(),
+                args: vec!["build".into()],
+                env: [("CGO_ENABLED".to_owned(), "0".to_owned())].into(),
+            },
+            output: "bin/server".into(),
+            toolchain: "1.26.0".into(),
+        };
+        let first = key(&step, app.path()).unwrap();
+        assert_eq!(key(&step, app.path()).unwrap(), first);
+
+        let mut other = step.clone();
+        other.toolchain = "1.26.1".into();
+        assert_ne!(key(&other, app.path()).unwrap(), first);
+        other = step.clone();
+        other.program.env.clear();
+        assert_ne!(key(&other, app.path()).unwrap(), first);
+        fs::write(app.path().join("main.go"), "package main ").unwrap();
+        assert_ne!(key(&step, app.path()).unwrap(), first);
+    }
+}

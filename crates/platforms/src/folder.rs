@@ -1,0 +1,225 @@
+//! A run's folder: a copy of the application, the rendered files, logs and sockets.
+
+use std::fs;
+use std::io;
+use std::os::unix::fs::{PermissionsExt, chown, symlink};
+use std::path::{Component, Path, PathBuf};
+
+use thiserror::Error;
+
+use crate::user::User;
+
+/// A run's folder. Everything in it can be read by the run's user, who may write only where it is said.
+#[derive(Clone, Debug)]
+pub(crate) struct Folder {
+    path: PathBuf,
+    user: Option<User>,
+}
+
+impl Folder {
+    /// Makes the folder with its sub-folders for logs and sockets.
+    pub(crate) fn create(path: &Path, user: Option<User>) -> Result<Self, FolderError> {
+        let folder = Self { path: path.to_owned(), user };
+        make_folder(path)?;
+        folder.make_writable(Path::new("logs"))?;
+        folder.make_writable(Path::new("s"))?;
+        Ok(folder)
+    }
+
+    pub(crate) fn path(&self) -> &Path {
+        &self.path
+    }
+
+    /// Where the copy of the application is.
+    pub(crate) fn app(&self) -> PathBuf {
+        self.path.join("app")
+    }
+
+    /// Where a unix socket is.
+    pub(crate) fn socket(&self, name: &str) -> PathBuf {
+        self.path.join("s").join(format!("{name}.sock"))
+    }
+
+    /// Where a unit's standard output and error go.
+    pub(crate) fn log(&self, unit: &str) -> PathBuf {
+        self.path.join("logs").join(format!("{unit}.log"))
+    }
+
+    /// Copies the application. Links stay links as long as they lead nowhere else.
+    pub(crate) fn copy_app(&self, source: &Path) -> Result<(), FolderError> {
+        copy_tree(source, &self.app(), Path::new(""))
+    }
+
+    /// Writes a file that the run's user may read.
+    pub(crate) fn write(&self, relative: &Path, text: &str) -> Result<(), FolderError> {
+        let path = self.inside(relative)?;
+        if let Some(parent) = path.parent() {
+            make_folders(parent)?;
+        }
+        fs::write(&path, text).map_err(failed("write", &path))?;
+        set_mode(&path, 0o644)
+    }
+
+    /// Copies a program into the folder.
+    pub(crate) fn install(&self, program: &Path, relative: &Path) -> Result<(), FolderError> {
+        let path = self.inside(relative)?;
+        if let Some(parent) = path.parent() {
+            make_folders(parent)?;
+        }
+        fs::copy(program, &path).map_err(failed("write", &path))?;
+        set_mode(&path, 0o755)
+    }
+
+    /// Makes a folder that the run's user may write to.
+    pub(crate) fn make_writable(&self, relative: &Path) -> Result<(), FolderError> {
+        let path = self.inside(relative)?;
+        make_folders(&path)?;
+        if let Some(User { uid, gid }) = self.user {
+            chown(&path, Some(uid), Some(gid)).map_err(failed("change the owner of", &path))?;
+        }
+        Ok(())
+    }
+
+    /// The place of a relative path that does not lead out.
+    pub(crate) fn inside(&self, relative: &Path) -> Result<PathBuf, FolderError> {
+        let stays = relative.components().all(|part| matches!(part, Component::Normal(_) | Component::CurDir));
+        if stays { Ok(self.path.join(relative)) } else { Err(FolderError::LeadsOut(relative.to_owned())) }
+    }
+}
+
+/// Copies `root/below` to `target`.
+fn copy_tree(root: &Path, target: &Path, below: &Path) -> Result<(), FolderError> {
+    let source = root.join(below);
+    make_folder(target)?;
+    for entry in fs::read_dir(&source).map_err(failed("read", &source))? {
+        let entry = entry.map_err(failed("read", &source))?;
+        let (from, to) = (entry.path(), target.join(entry.file_name()));
+        let below = below.join(entry.file_name());
+        let kind = entry.file_type().map_err(failed("read", &from))?;
+        if kind.is_dir() {
+            copy_tree(root, &to, &below)?;
+        } else if kind.is_symlink() {
+            let link = fs::read_link(&from).map_err(failed("read", &from))?;
+            if !stays_inside(&below, &link) {
+                return Err(FolderError::Link { path: from, link });
+            }
+            symlink(&link, &to).map_err(failed("write", &to))?;
+        } else if kind.is_file() {
+            fs::copy(&from, &to).map_err(failed("copy", &from))?;
+            let mode = fs::metadata(&to).map_err(failed("read", &to))?.permissions().mode();
+            let executable = if mode & 0o100 == 0 { 0 } else { 0o111 };
+            set_mode(&to, 0o644 | executable)?;
+        } else {
+            return Err(FolderError::Special(from));
+        }
+    }
+    Ok(())
+}
+
+/// Whether a link, at a path relative to a folder, leads to a place within that folder.
+fn stays_inside(path: &Path, link: &Path) -> bool {
+    let mut depth = path.components().count() - 1;
+    for part in link.components() {
+        match part {
+            Component::Normal(_) => depth += 1,
+            Component::CurDir => {}
+            Component::ParentDir if depth > 0 => depth -= 1,
+            Component::ParentDir | Component::RootDir | Component::Prefix(_) => return false,
+        }
+    }
+    true
+}
+
+/// Makes a folder that others may read, whatever the umask is.
+fn make_folder(path: &Path) -> Result<(), FolderError> {
+    fs::create_dir(path).map_err(failed("make", path))?;
+    set_mode(path, 0o755)
+}
+
+/// Makes a folder and those above it, as far as they do not exist.
+fn make_folders(path: &Path) -> Result<(), FolderError> {
+    if path.is_dir() {
+        return Ok(());
+    }
+    if let Some(parent) = path.parent() {
+        make_folders(parent)?;
+    }
+    make_folder(path)
+}
+
+fn set_mode(path: &Path, mode: u32) -> Result<(), FolderError> {
+    fs::set_permissions(path, fs::Permissions::from_mode(mode)).map_err(failed("change the mode of", path))
+}
+
+fn failed(action: &'static str, path: &Path) -> impl FnOnce(io::Error) -> FolderError {
+    let path = path.to_owned();
+    move |source| FolderError::Io { action, path, source }
+}
+
+/// Why a run's folder could not be filled.
+#[derive(Debug, Error)]
+pub(crate) enum FolderError {
+    #[error("{action} {}", path.display())]
+    Io {
+        action: &'static str,
+        path: PathBuf,
+        #[source]
+        source: io::Error,
+    },
+    #[error("place {}: it leads out of the run's folder", .0.display())]
+    LeadsOut(PathBuf),
+    #[error("copy the link {}: it leads out of the application, to {}", path.display(), link.display())]
+    Link { path: PathBuf, link: PathBuf },
+    #[error("copy {}: it is neither a file, a folder nor a link", .0.display())]
+    Special(PathBuf),
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn mode(path: &Path) -> u32 {
+        fs::metadata(path).unwrap().permissions().mode() & 0o777
+    }
+
+    #[test]
+    fn an_application_is_copied_readable_with_its_inner_links() {
+        let source = tempfile::tempdir().unwrap();
+        let root = source.path();
+        fs::create_dir(root.join("sub")).unwrap();
+        fs::write(root.join("index.php"), "<?php").unwrap();
+        fs::write(root.join("sub/run"), "#!").unwrap();
+        set_mode(&root.join("index.php"), 0o600).unwrap();
+        set_mode(&root.join("sub/run"), 0o700).unwrap();
+        symlink("../index.php", root.join("sub/link")).unwrap();
+
+        let target = tempfile::tempdir().unwrap();
+        let folder = Folder::create(&target.path().join("r"), None).unwrap();
+        folder.copy_app(root).unwrap();
+        assert_eq!(mode(&folder.app().join("index.php")), 0o644);
+        assert_eq!(mode(&folder.app().join("sub/run")), 0o755);
+        assert_eq!(fs::read_link(folder.app().join("sub/link")).unwrap(), Path::new("../index.php"));
+    }
+
+    #[test]
+    fn what_leads_out_is_refused() {
+        let source = tempfile::tempdir().unwrap();
+        let target = tempfile::tempdir().unwrap();
+        let folder = Folder::create(&target.path().join("r"), None).unwrap();
+        symlink("../../etc/passwd", source.path().join("link")).unwrap();
+        assert!(matches!(folder.copy_app(source.path()), Err(FolderError::Link { .. })));
+        for path in ["../x", "/x", "a/../../x"] {
+            assert!(matches!(folder.write(Path::new(path), ""), Err(FolderError::LeadsOut(_))), "{path}");
+        }
+        for (path, link, inside) in [
+            ("a", "b", true),
+            ("a", "../b", false),
+            ("d/a", "../b", true),
+            ("d/a", "../../b", false),
+            ("a", "/b", false),
+            ("a", "d/../../b", false),
+        ] {
+            assert_eq!(stays_inside(Path::new(path), Path::new(link)), inside, "{path} -> {link}");
+        }
+    }
+}

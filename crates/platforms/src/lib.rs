@@ -1,0 +1,49 @@
+//! Where deployments run. One platform so far: `local`, processes on this machine under a warden.
+//!
+//! # How a run ends, whatever happens
+//!
+//! Each run has a *lease*, a locked file that says what must be ended and removed. A *warden*, a process of its own,
+//! starts the run's units in the run's control group and ends them when it is told to, or when its socket to Stampede
+//! is closed because Stampede is gone. Stampede in turn notices when the warden is gone and does the same; orphans come
+//! to it, since it is a subreaper too. When both are killed the lease's lock is free, and [`clean`] or the next start
+//! finishes the job. No process is ever looked for by its name.
+//!
+//! Nothing here knows runtimes: what is run is a [`stampede_core::Deployment`].
+
+mod builder;
+mod clean;
+mod custody;
+mod folder;
+mod lease;
+mod local;
+pub mod lock;
+mod log_tail;
+mod machine;
+mod message;
+mod output;
+mod php;
+mod port;
+mod preflight;
+mod process_table;
+mod program;
+mod run;
+mod running;
+mod spawn;
+mod user;
+pub mod warden;
+
+pub use clean::{CleanReport, clean};
+pub use local::{LocalConfig, LocalPlatform, NewPlatformError, default_state_dir};
+pub use machine::{available_cpus, machine, memory, pin_to};
+
+/// An error with its causes in one line, for errors that cross a seam as text.
+fn in_one_line(error: &dyn std::error::Error) -> String {
+    let mut text = error.to_string();
+    let mut cause = error.source();
+    while let Some(error) = cause {
+        text.push_str(": ");
+        text.push_str(&error.to_string());
+        cause = error.source();
+    }
+    text
+}

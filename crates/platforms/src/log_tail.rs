@@ -1,0 +1,55 @@
+//! The end of a log.
+
+use std::fs::File;
+use std::io::{self, Read, Seek, SeekFrom};
+use std::path::Path;
+
+/// How many lines of each log are shown.
+const LINES: usize = 20;
+
+/// No more than this is read of a log.
+const BYTES: u64 = 16 << 10;
+
+/// The last lines of a file; none when it cannot be read.
+pub(crate) fn read(path: &Path) -> Vec<String> {
+    let read_end = || -> io::Result<Vec<u8>> {
+        let mut file = File::open(path)?;
+        let length = file.metadata()?.len();
+        file.seek(SeekFrom::Start(length.saturating_sub(BYTES)))?;
+        let mut bytes = Vec::new();
+        file.take(BYTES).read_to_end(&mut bytes)?;
+        Ok(bytes)
+    };
+    last_lines(&read_end().unwrap_or_default())
+}
+
+/// The last lines of an output.
+pub(crate) fn last_lines(bytes: &[u8]) -> Vec<String> {
+    let text = String::from_utf8_lossy(bytes);
+    let lines: Vec<&str> = text.lines().collect();
+    lines[lines.len().saturating_sub(LINES)..].iter().map(|line| (*line).to_owned()).collect()
+}
+
+/// A problem followed by the end of a log.
+pub(crate) fn with_log(problem: &str, lines: &[String]) -> String {
+    if lines.is_empty() {
+        format!("{problem}; it logged nothing")
+    } else {
+        format!("{problem}; its log ends:\n{}", lines.join("\n"))
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_last_lines_are_kept_in_order() {
+        let text: String = (1..=30).map(|line| format!("line {line}\n")).collect();
+        let lines = last_lines(text.as_bytes());
+        assert_eq!(lines.len(), LINES);
+        assert_eq!((lines[0].as_str(), lines[19].as_str()), ("line 11", "line 30"));
+        assert_eq!(last_lines(b""), Vec::<String>::new());
+        assert_eq!(read(Path::new("/nowhere")), Vec::<String>::new());
+    }
+}

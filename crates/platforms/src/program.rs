@@ -1,0 +1,92 @@
+//! Finds programs and reads their versions.
+
+use std::env;
+use std::path::{Path, PathBuf};
+
+use rustix::fs::{Access, access};
+use stampede_core::{Availability, Found, Install, Requirement, VersionProbe};
+
+use crate::output::probe;
+use crate::{in_one_line, php};
+
+/// Where servers are that are not on every user's search path.
+const SYSTEM_FOLDERS: [&str; 3] = ["/usr/local/sbin", "/usr/sbin", "/sbin"];
+
+/// Looks a requirement up.
+pub(crate) async fn detect(need: &Requirement) -> Availability {
+    match need {
+        Requirement::Program { key: _, names, version, install } => detect_program(names, version, install).await,
+        Requirement::Php { key: _, sapi, extensions, install } => php::detect(*sapi, extensions, install).await,
+        Requirement::AnyFile { name, paths, install } => match paths.iter().find(|path| path.exists()) {
+            Some(path) => Availability::Found(Found { path: path.clone(), version: String::new(), php: None }),
+            None => Availability::Missing { what: name.clone(), install: install.clone() },
+        },
+    }
+}
+
+async fn detect_program(names: &[&str], version: &VersionProbe, install: &Install) -> Availability {
+    let missing = |what: String| Availability::Missing { what, install: install.clone() };
+    let folders = search_folders();
+    let Some(path) = names.iter().find_map(|name| find(&folders, name)) else {
+        return missing(format!("the program {}", names.join(" or ")));
+    };
+    match probe(&path, version.args).await {
+        Ok(text) => match word_after(&text, version.prefix) {
+            Some(word) => Availability::Found(Found { version: word.to_owned(), path, php: None }),
+            None => missing(format!(
+                "a program {} that tells its version: {} says {:?}",
+                names.join(" or "),
+                path.display(),
+                text.lines().next().unwrap_or_default()
+            )),
+        },
+        Err(error) => missing(format!(
+            "a program {} that runs: {} does not: {}",
+            names.join(" or "),
+            path.display(),
+            in_one_line(&error)
+        )),
+    }
+}
+
+/// The folders of the search path, and those of the system's servers.
+pub(crate) fn search_folders() -> Vec<PathBuf> {
+    let path = env::var_os("PATH").unwrap_or_default();
+    let system = SYSTEM_FOLDERS.iter().map(PathBuf::from);
+    env::split_paths(&path).filter(|folder| folder.is_absolute()).chain(system).collect()
+}
+
+/// The first executable file of that name.
+pub(crate) fn find(folders: &[PathBuf], name: &str) -> Option<PathBuf> {
+    folders.iter().map(|folder| folder.join(name)).find(|path| is_executable(path))
+}
+
+pub(crate) fn is_executable(path: &Path) -> bool {
+    path.is_file() && access(path, Access::EXEC_OK).is_ok()
+}
+
+/// The word that follows a prefix, up to blank space or punctuation that no version has.
+fn word_after<'a>(text: &'a str, prefix: &str) -> Option<&'a str> {
+    let (_, rest) = text.split_once(prefix)?;
+    let end = rest.find(|c: char| c.is_whitespace() || ",;()".contains(c));
+    Some(&rest[..end.unwrap_or(rest.len())]).filter(|word| !word.is_empty())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_version_is_the_word_after_its_prefix() {
+        for (text, prefix, version) in [
+            ("nginx version: nginx/1.22.1\n", "nginx/", Some("1.22.1")),
+            ("Server version: Apache/2.4.62 (Debian)", "Apache/", Some("2.4.62")),
+            ("go version go1.26.0 linux/amd64", "go version go", Some("1.26.0")),
+            ("v 1.2,x", "v ", Some("1.2")),
+            ("nothing", "v ", None),
+            ("v ", "v ", None),
+        ] {
+            assert_eq!(word_after(text, prefix), version, "{text}");
+        }
+    }
+}

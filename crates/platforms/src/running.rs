@@ -1,0 +1,345 @@
+//! A deployment that runs, seen from Stampede: orders to the warden, news from it, and the run's end.
+
+use std::collections::BTreeMap;
+use std::os::unix::net::UnixStream;
+use std::path::PathBuf;
+use std::time::Duration;
+
+use stampede_cgroup::{Bound, Group, V1Folders};
+use stampede_core::{
+    AddressId, Bytes, Cpus, Deployment, Endpoint, EnforcedLimits, ExitReport, Fut, LaunchError, Limit, LogTail,
+    MeterSource, Places, Program, ReadBackError, Ready, Running, StopError, StopSignal, Unit, UnitExit, UnitId,
+};
+use tokio::io::{AsyncBufReadExt, AsyncWriteExt, BufReader};
+use tokio::net::unix::{OwnedReadHalf, OwnedWriteHalf};
+use tokio::net::{TcpStream, UnixStream as TokioUnixStream};
+use tokio::sync::{mpsc, watch};
+use tokio::time::{Instant, sleep, timeout};
+
+use crate::custody::Custody;
+use crate::folder::Folder;
+use crate::in_one_line;
+use crate::log_tail::{self, with_log};
+use crate::message::{Command, News, Order};
+use crate::run::END_TIME;
+
+/// How long a unit may take until something listens on its address.
+const READY_TIME: Duration = Duration::from_secs(30);
+
+/// How long a program's check of its configuration may take.
+const CHECK_TIME: Duration = Duration::from_secs(10);
+
+/// The search path of units that are given none.
+const DEFAULT_PATH: &str = "/usr/local/sbin:/usr/local/bin:/usr/sbin:/usr/bin:/sbin:/bin";
+
+/// The name under which the end of the warden is told.
+const WARDEN: &str = "warden";
+
+/// A run whose units can be started.
+pub(crate) struct Prepared {
+    pub(crate) custody: Custody,
+    pub(crate) socket: UnixStream,
+    /// The first order.
+    pub(crate) begin: Order,
+    pub(crate) folder: Folder,
+    pub(crate) places: Places,
+    pub(crate) endpoints: BTreeMap<AddressId, Endpoint>,
+}
+
+/// A deployment that runs under a warden.
+pub(crate) struct LocalRunning {
+    custody: Custody,
+    warden: WardenLine,
+    front: Endpoint,
+    units: Vec<StartedUnit>,
+}
+
+struct StartedUnit {
+    id: UnitId,
+    logs: Vec<PathBuf>,
+    grace: Duration,
+}
+
+impl LocalRunning {
+    /// Checks all configurations, then starts unit after unit as each becomes ready.
+    pub(crate) async fn start(prepared: Prepared, deployment: &Deployment) -> Result<Self, LaunchError> {
+        let Prepared { custody, socket, begin, folder, places, endpoints } = prepared;
+        let endpoint = |id: &AddressId| {
+            endpoints
+                .get(id)
+                .cloned()
+                .ok_or_else(|| LaunchError::Prepare(format!("find the address {id}: the deployment has none")))
+        };
+        let mut running =
+            Self { custody, warden: WardenLine::new(socket)?, front: endpoint(&deployment.front)?, units: Vec::new() };
+        running.warden.send(&begin).await?;
+        for unit in &deployment.units {
+            running.check(unit, &folder, &places).await?;
+        }
+        for unit in &deployment.units {
+            running.start_unit(unit, &folder, &places).await?;
+            match &unit.ready {
+                Ready::Port(id) => running.await_port(&unit.id, &endpoint(id)?).await?,
+                Ready::Request => {}
+            }
+        }
+        Ok(running)
+    }
+
+    async fn check(&mut self, unit: &Unit, folder: &Folder, places: &Places) -> Result<(), LaunchError> {
+        let Some(check) = &unit.check else {
+            return Ok(());
+        };
+        let log = folder.log(&format!("{}.check", unit.id));
+        let order = Order::Check { command: command(check, folder, places, log.clone())?, limit: CHECK_TIME };
+        match self.warden.ask(&order).await? {
+            News::Checked(Ok(())) => Ok(()),
+            News::Checked(Err(problem)) => Err(LaunchError::Check {
+                unit: unit.id.clone(),
+                problem: self.explain(&problem, &log_tail::read(&log)),
+            }),
+            other => Err(unexpected(&other)),
+        }
+    }
+
+    async fn start_unit(&mut self, unit: &Unit, folder: &Folder, places: &Places) -> Result<(), LaunchError> {
+        let log = folder.log(unit.id.as_str());
+        let mut logs = vec![log.clone()];
+        for path in &unit.logs {
+            let inside = folder.inside(path);
+            logs.push(inside.map_err(|error| LaunchError::Prepare(error.to_string()))?);
+        }
+        self.units.push(StartedUnit { id: unit.id.clone(), logs, grace: unit.stop.grace });
+        let order = Order::Start {
+            unit: unit.id.clone(),
+            command: command(&unit.program, folder, places, log)?,
+            signal: signal_number(unit.stop.signal),
+            grace: unit.stop.grace,
+        };
+        match self.warden.ask(&order).await? {
+            News::Started(Ok(())) => Ok(()),
+            News::Started(Err(problem)) => Err(self.start_error(&unit.id, &problem)),
+            other => Err(unexpected(&other)),
+        }
+    }
+
+    /// Waits until something listens on an address, or a unit ends.
+    async fn await_port(&self, unit: &UnitId, endpoint: &Endpoint) -> Result<(), LaunchError> {
+        const PAUSE: Duration = Duration::from_millis(10);
+        const CONNECT_TIME: Duration = Duration::from_secs(1);
+        let deadline = Instant::now() + READY_TIME;
+        let mut exited = self.exited();
+        loop {
+            let state = tokio::select! {
+                exit = &mut exited => {
+                    return Err(match exit.unit.as_str() {
+                        WARDEN => LaunchError::Warden(exit.how),
+                        _ => self.start_error(&exit.unit, &format!("it ended with {}", exit.how)),
+                    });
+                }
+                connected = timeout(CONNECT_TIME, connect(endpoint)) => match connected {
+                    Ok(Ok(())) => return Ok(()),
+                    Ok(Err(error)) => error.to_string(),
+                    Err(_) => "connecting takes too long".to_owned(),
+                },
+            };
+            if Instant::now() >= deadline {
+                let problem = format!("nothing listens on {endpoint} after {} s ({state})", READY_TIME.as_secs());
+                return Err(self.start_error(unit, &problem));
+            }
+            sleep(PAUSE).await;
+        }
+    }
+
+    fn start_error(&self, unit: &UnitId, problem: &str) -> LaunchError {
+        LaunchError::Start { unit: unit.clone(), problem: self.explain(problem, &self.logs(unit).lines) }
+    }
+
+    /// A problem with what explains it: processes killed for memory, and the end of the log.
+    fn explain(&self, problem: &str, log: &[String]) -> String {
+        let counters = self.group().and_then(|group| group.read_counters().ok());
+        match counters.map_or(0, |counters| counters.oom_kills) {
+            0 => with_log(problem, log),
+            kills => with_log(&format!("{problem}; processes killed at the memory limit: {kills}"), log),
+        }
+    }
+
+    fn group(&self) -> Option<&Group> {
+        self.custody.run().group.as_ref()
+    }
+}
+
+impl Running for LocalRunning {
+    fn front(&self) -> &Endpoint {
+        &self.front
+    }
+
+    fn meters(&self) -> Vec<MeterSource> {
+        self.group()
+            .map(|group| match group.clone() {
+                Group::V1(V1Folders { cpu, cpuacct, memory, cpuset: _, freezer: _, tracking: _ }) => {
+                    MeterSource::CgroupV1 { cpu, cpuacct, memory }
+                }
+                Group::V2 { dir } => MeterSource::CgroupV2 { dir },
+            })
+            .into_iter()
+            .collect()
+    }
+
+    fn enforced(&self) -> Result<EnforcedLimits, ReadBackError> {
+        let Some(group) = self.group() else {
+            return Ok(EnforcedLimits { cpus: Limit::Unlimited, period: Duration::ZERO, memory: Limit::Unlimited });
+        };
+        let in_force = group.read_limits().map_err(|error| ReadBackError(in_one_line(&error)))?;
+        let (cpus, period) = match in_force.cpu {
+            Bound::Unlimited => (Limit::Unlimited, Duration::ZERO),
+            Bound::AtMost(quota) => {
+                let cores = quota.runtime.as_secs_f64() / quota.period.as_secs_f64();
+                let cpus = Cpus::from_millis((cores * 1000.0).round() as u32);
+                (Limit::AtMost(cpus), quota.period)
+            }
+        };
+        let memory = match in_force.memory {
+            Bound::Unlimited => Limit::Unlimited,
+            Bound::AtMost(bytes) => Limit::AtMost(Bytes::new(bytes)),
+        };
+        Ok(EnforcedLimits { cpus, period, memory })
+    }
+
+    fn exited(&self) -> Fut<'_, UnitExit> {
+        let mut exits = self.warden.exits.clone();
+        Box::pin(async move {
+            let exit = exits.wait_for(Option::is_some).await;
+            exit.ok().and_then(|exit| exit.clone()).unwrap_or_else(warden_gone)
+        })
+    }
+
+    fn logs(&self, unit: &UnitId) -> LogTail {
+        let logs = self.units.iter().filter(|started| started.id == *unit).flat_map(|started| &started.logs);
+        LogTail { lines: logs.flat_map(|log| log_tail::read(log)).collect() }
+    }
+
+    fn units(&self) -> Vec<UnitId> {
+        self.units.iter().map(|unit| unit.id.clone()).collect()
+    }
+
+    fn stop(self: Box<Self>) -> Fut<'static, Result<ExitReport, StopError>> {
+        Box::pin(async move {
+            let Self { mut custody, mut warden, front: _, units } = *self;
+            // For each unit its grace and then the time to kill it, and at last the time to end the run.
+            let graces: Duration = units.iter().map(|unit| unit.grace + END_TIME).sum();
+            let answer = timeout(graces + END_TIME, warden.ask(&Order::Stop)).await;
+            // Also when the warden has failed: then the run is ended here.
+            let finished = tokio::task::spawn_blocking(move || custody.finish())
+                .await
+                .unwrap_or_else(|error| Err(in_one_line(&error)));
+            let answer = answer
+                .unwrap_or_else(|_| Err(LaunchError::Warden("it did not answer in time and was killed".to_owned())));
+            finished.map_err(StopError)?;
+            match answer {
+                // A problem that the warden had is over when this side could finish.
+                Ok(News::Stopped { units, problem: _ }) => Ok(ExitReport { units }),
+                Ok(other) => Err(StopError(unexpected(&other).to_string())),
+                Err(error) => Err(StopError(error.to_string())),
+            }
+        })
+    }
+}
+
+/// The socket to the warden.
+struct WardenLine {
+    writer: OwnedWriteHalf,
+    answers: mpsc::UnboundedReceiver<News>,
+    exits: watch::Receiver<Option<UnitExit>>,
+}
+
+impl WardenLine {
+    fn new(socket: UnixStream) -> Result<Self, LaunchError> {
+        let socket = socket
+            .set_nonblocking(true)
+            .and_then(|()| TokioUnixStream::from_std(socket))
+            .map_err(|error| LaunchError::Warden(error.to_string()))?;
+        let (reader, writer) = socket.into_split();
+        let (answer, answers) = mpsc::unbounded_channel();
+        let (exit, exits) = watch::channel(None);
+        tokio::spawn(listen(reader, answer, exit));
+        Ok(Self { writer, answers, exits })
+    }
+
+    async fn send(&mut self, order: &Order) -> Result<(), LaunchError> {
+        let mut line = serde_json::to_vec(order).map_err(|error| LaunchError::Warden(error.to_string()))?;
+        line.push(b'\n');
+        let sent = self.writer.write_all(&line).await;
+        sent.map_err(|error| LaunchError::Warden(error.to_string()))
+    }
+
+    async fn ask(&mut self, order: &Order) -> Result<News, LaunchError> {
+        self.send(order).await?;
+        let answer = self.answers.recv().await;
+        answer.ok_or_else(|| LaunchError::Warden(warden_gone().how))
+    }
+}
+
+/// Hands the warden's news on until the socket is closed.
+async fn listen(reader: OwnedReadHalf, answer: mpsc::UnboundedSender<News>, exit: watch::Sender<Option<UnitExit>>) {
+    // The first end is the one that matters; others often follow from it.
+    let tell = |ended: UnitExit| {
+        exit.send_if_modified(|known| {
+            let first = known.is_none();
+            known.get_or_insert(ended);
+            first
+        });
+    };
+    let mut lines = BufReader::new(reader).lines();
+    while let Ok(Some(line)) = lines.next_line().await {
+        match serde_json::from_str(&line) {
+            Ok(News::Exited(ended)) => tell(ended),
+            // Nobody waits for an answer any more when the receiver is gone.
+            Ok(news) => drop(answer.send(news)),
+            Err(_) => break,
+        }
+    }
+    tell(warden_gone());
+}
+
+fn warden_gone() -> UnitExit {
+    UnitExit { unit: UnitId::new(WARDEN), how: "it is gone".to_owned() }
+}
+
+fn unexpected(news: &News) -> LaunchError {
+    LaunchError::Warden(format!("an answer to something else came: {news:?}"))
+}
+
+async fn connect(endpoint: &Endpoint) -> std::io::Result<()> {
+    match endpoint {
+        Endpoint::Tcp(address) => TcpStream::connect(address).await.map(drop),
+        Endpoint::Unix(path) => TokioUnixStream::connect(path).await.map(drop),
+    }
+}
+
+/// Fills in the places of a program.
+fn command(program: &Program, folder: &Folder, places: &Places, log: PathBuf) -> Result<Command, LaunchError> {
+    let resolve = |text: &String| {
+        places.resolve(text).map_err(|error| LaunchError::Prepare(format!("{}: {error}", program.path)))
+    };
+    let args = program.args.iter().map(resolve);
+    let env = program.env.iter().map(|(name, value)| Ok((name.clone(), resolve(value)?)));
+    let mut env = env.collect::<Result<BTreeMap<_, _>, LaunchError>>()?;
+    env.entry("PATH".to_owned()).or_insert_with(|| DEFAULT_PATH.to_owned());
+    Ok(Command {
+        path: resolve(&program.path)?,
+        args: args.collect::<Result<_, _>>()?,
+        env,
+        dir: folder.path().to_owned(),
+        log,
+    })
+}
+
+fn signal_number(signal: StopSignal) -> i32 {
+    match signal {
+        StopSignal::Term => libc::SIGTERM,
+        StopSignal::Quit => libc::SIGQUIT,
+        StopSignal::Int => libc::SIGINT,
+        StopSignal::Winch => libc::SIGWINCH,
+    }
+}

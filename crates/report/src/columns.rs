@@ -1,0 +1,131 @@
+//! The columns of the table of cases, which the terminal and Markdown share.
+
+use stampede_analysis::{CaseSummary, Metric, metric};
+use stampede_core::{Estimate, Outcome, Verdict, VerdictWord};
+
+use crate::StudyView;
+use crate::quantity::{in_tables, number_beside, ratio, unit_in_tables};
+
+/// A column of figures.
+pub(crate) struct Column {
+    content: Content,
+    /// Where there is no room, columns of the highest number go first; 0 stays.
+    pub(crate) rank: u8,
+}
+
+enum Content {
+    /// The mean of a metric.
+    Mean(&'static str),
+    /// Half the width of the primary metric's interval.
+    HalfWidth,
+    /// The primary metric over that of the best case, with what that means.
+    ToBest,
+}
+
+/// What a reader of the table must know.
+pub(crate) const LEGEND: &str = "Means over trials, with half of their 95 % interval (±). Response time runs from when a \
+                                 request was due, service time from when it was sent; a percentile that fewer than 50 \
+                                 requests of a trial exceed is n/a. Before a ratio, ? says undecided and = equivalent.";
+
+/// All columns beside the case's name, in order.
+pub(crate) const COLUMNS: &[Column] = &[
+    Column { content: Content::Mean("throughput_rps"), rank: 0 },
+    Column { content: Content::HalfWidth, rank: 1 },
+    Column { content: Content::ToBest, rank: 1 },
+    Column { content: Content::Mean("requests_per_cpu_second"), rank: 1 },
+    Column { content: Content::Mean("response_p50_us"), rank: 2 },
+    Column { content: Content::Mean("response_p95_us"), rank: 3 },
+    Column { content: Content::Mean("response_p99_us"), rank: 1 },
+    Column { content: Content::Mean("service_p99_us"), rank: 5 },
+    Column { content: Content::Mean("memory_peak_bytes"), rank: 1 },
+    Column { content: Content::Mean("failed_share"), rank: 1 },
+    Column { content: Content::Mean("throttled_share"), rank: 4 },
+];
+
+impl Column {
+    /// A heading of two short lines.
+    pub(crate) fn heading(&self) -> [&'static str; 2] {
+        match self.content {
+            Content::Mean(key) => metric(key).map_or([key, ""], |metric| metric.heading),
+            Content::HalfWidth => ["95 %", "±"],
+            Content::ToBest => ["to", "best"],
+        }
+    }
+
+    /// A heading that needs no explanation.
+    pub(crate) fn title(&self) -> String {
+        match self.content {
+            Content::Mean(key) => metric(key).map_or_else(|| key.to_owned(), titled),
+            Content::HalfWidth => "95 % ±".to_owned(),
+            Content::ToBest => "ratio to best".to_owned(),
+        }
+    }
+
+    /// The figure of a case. A case that was never measured says so in the first column.
+    pub(crate) fn cell(&self, view: &StudyView<'_>, summary: &CaseSummary) -> String {
+        let primary = summary.summary.get(view.analysis.primary.key);
+        let figure = match self.content {
+            Content::Mean(key) => mean(key, summary),
+            Content::HalfWidth => primary.and_then(half_width),
+            Content::ToBest => to_best(view, summary),
+        };
+        figure.unwrap_or_else(|| {
+            let absent = match (summary.summary.is_empty(), self.rank) {
+                (true, 0) => unmeasured(view, summary),
+                (true, _) => "-",
+                (false, _) => "n/a",
+            };
+            absent.to_owned()
+        })
+    }
+}
+
+/// What became of a case without any figure.
+fn unmeasured(view: &StudyView<'_>, summary: &CaseSummary) -> &'static str {
+    let last = view.trials.iter().rfind(|trial| trial.case == summary.case);
+    match last.map(|trial| &trial.outcome) {
+        Some(Outcome::Failed(_)) => "failed",
+        Some(Outcome::Invalid(_)) => "invalid",
+        Some(Outcome::Measured) | None => "not run",
+    }
+}
+
+fn titled(metric: &'static Metric) -> String {
+    match unit_in_tables(metric.unit) {
+        Some(unit) => format!("{}, {unit}", metric.title),
+        None => metric.title.to_owned(),
+    }
+}
+
+fn mean(key: &str, summary: &CaseSummary) -> Option<String> {
+    let estimate = summary.summary.get(key)?;
+    Some(in_tables(metric(key)?.unit, estimate.value))
+}
+
+fn half_width(estimate: &Estimate) -> Option<String> {
+    let width = (estimate.high? - estimate.low?) / 2.0;
+    Some(format!("±{}", number_beside(width, estimate.value)))
+}
+
+/// The verdict between the best case and this one, read from this one's side.
+fn to_best(view: &StudyView<'_>, summary: &CaseSummary) -> Option<String> {
+    let best = view.analysis.cases.first()?;
+    if summary.summary.is_empty() {
+        return None;
+    }
+    if best.case == summary.case {
+        return Some("best".to_owned());
+    }
+    let verdict = against(view, best, summary)?;
+    let ratio = ratio(1.0 / verdict.ratio.value);
+    Some(match verdict.verdict {
+        VerdictWord::Faster | VerdictWord::Slower => ratio,
+        VerdictWord::Equivalent => format!("={ratio}"),
+        VerdictWord::Undecided => format!("?{ratio}"),
+    })
+}
+
+fn against<'a>(view: &StudyView<'a>, best: &CaseSummary, other: &CaseSummary) -> Option<&'a Verdict> {
+    let mut verdicts = view.analysis.verdicts.iter();
+    verdicts.find(|verdict| verdict.a == best.case && verdict.b == other.case)
+}

@@ -1,0 +1,328 @@
+//! What there is to say about a study beside its figures, in the order in which it is said. Views only lay it out.
+
+use std::cmp::Reverse;
+use std::collections::{BTreeMap, BTreeSet};
+
+use stampede_analysis::{MIN_BLOCKS, PRECISION, is_slight};
+use stampede_core::{Case, CaseId, Finding, Origin, Outcome, ServedAnswer, Severity, Verdict, VerdictWord};
+
+use crate::StudyView;
+use crate::quantity::{count, ratio};
+
+/// The digest.
+pub(crate) struct Digest {
+    /// Present when figures came out of trials whose limits were not in force: said before anything else.
+    pub(crate) alarm: Option<String>,
+    /// What was compared under what.
+    pub(crate) question: String,
+    /// How much was measured, and where.
+    pub(crate) ground: String,
+    /// Trials that do not count, in the words of their reasons.
+    pub(crate) uncounted: Vec<Uncounted>,
+    /// Findings of all cases, the gravest first.
+    pub(crate) findings: Vec<FindingGroup>,
+    /// A sentence for each pair of cases.
+    pub(crate) verdicts: Vec<String>,
+    /// A line for each exchange: how many bytes whose body has.
+    pub(crate) answers: Vec<String>,
+    /// Settings of each case.
+    pub(crate) settings: Vec<CaseSettings>,
+    /// The study's name, and when it ran.
+    pub(crate) study: String,
+    marks: BTreeMap<CaseId, Vec<usize>>,
+}
+
+/// Trials of one case that ended in the same way.
+pub(crate) struct Uncounted {
+    /// Which: `nginx-fpm, blocks 1, 3`.
+    pub(crate) trials: String,
+    /// `invalid` or `failed`.
+    pub(crate) outcome: &'static str,
+    /// Why; may have several lines.
+    pub(crate) reason: String,
+}
+
+/// The same finding in one or more cases.
+pub(crate) struct FindingGroup {
+    /// `[1] warning`: its number, by which the table refers to it, and how much it matters. What is only worth knowing has
+    /// no number: `note`.
+    pub(crate) title: String,
+    /// How much it matters.
+    pub(crate) severity: Severity,
+    /// What was found, each text once, after the names of the cases that it is true of.
+    pub(crate) texts: Vec<String>,
+    /// What to do.
+    pub(crate) advice: String,
+}
+
+/// The settings of a case.
+pub(crate) struct CaseSettings {
+    /// The case.
+    pub(crate) case: CaseId,
+    /// Programs and versions.
+    pub(crate) version: String,
+    /// Each `name = value` with its reason.
+    pub(crate) settings: Vec<(String, String)>,
+}
+
+impl Digest {
+    pub(crate) fn of(view: &StudyView<'_>) -> Self {
+        let (findings, marks) = findings(view);
+        let mut digest = Self {
+            alarm: alarm(view),
+            question: question(view),
+            ground: ground(view),
+            uncounted: uncounted(view),
+            findings,
+            verdicts: Vec::new(),
+            answers: answers(view),
+            settings: settings(view),
+            study: study(view),
+            marks,
+        };
+        let verdicts = view.analysis.verdicts.iter();
+        digest.verdicts = verdicts.map(|verdict| digest.sentence(verdict)).collect();
+        digest
+    }
+
+    /// A case's name with the numbers of what was found in it: `php-cli-server [1]`.
+    pub(crate) fn name(&self, case: &CaseId) -> String {
+        match self.marks.get(case) {
+            Some(marks) => {
+                let marks: Vec<String> = marks.iter().map(usize::to_string).collect();
+                format!("{case} [{}]", marks.join(","))
+            }
+            None => case.to_string(),
+        }
+    }
+
+    fn sentence(&self, verdict: &Verdict) -> String {
+        let (a, b) = (self.name(&verdict.a), self.name(&verdict.b));
+        let value = ratio(verdict.ratio.value);
+        let n = verdict.ratio.n;
+        let interval = match (verdict.ratio.low, verdict.ratio.high) {
+            (Some(low), Some(high)) => {
+                format!(" ({} to {}, {n} blocks)", ratio(low), ratio(high))
+            }
+            _ => String::new(),
+        };
+        let precision = format!("{} %", PRECISION * 100.0);
+        match verdict.verdict {
+            VerdictWord::Faster if is_slight(verdict) => {
+                format!("{a} is faster than {b}, by under {precision}: {value} times{interval}")
+            }
+            VerdictWord::Slower if is_slight(verdict) => {
+                format!("{a} is slower than {b}, by under {precision}: {value} times{interval}")
+            }
+            VerdictWord::Faster | VerdictWord::Slower => {
+                format!("{a} is {value} times as fast as {b}{interval}")
+            }
+            VerdictWord::Equivalent => {
+                format!("{a} and {b} are equivalent within {precision}: {value} times{interval}")
+            }
+            VerdictWord::Undecided if (n as usize) < MIN_BLOCKS => format!(
+                "undecided: {a} against {b}, {value} times in {n} of the {MIN_BLOCKS} blocks that a verdict needs"
+            ),
+            VerdictWord::Undecided => {
+                format!("undecided: {a} against {b}, {value} times{interval}")
+            }
+        }
+    }
+}
+
+fn alarm(view: &StudyView<'_>) -> Option<String> {
+    let unlimited: Vec<&str> = view
+        .analysis
+        .cases
+        .iter()
+        .filter(|case| case.findings.iter().any(|finding| finding.id == "limits-not-enforced"))
+        .map(|case| case.case.as_str())
+        .collect();
+    (!unlimited.is_empty())
+        .then(|| format!("LIMITS WERE NOT ENFORCED for {}: do not compare these figures.", unlimited.join(", ")))
+}
+
+fn question(view: &StudyView<'_>) -> String {
+    let study = view.study;
+    let limits = of_cases(view, |case| format!("{} CPU and {}", case.limits.cpus, case.limits.memory));
+    let load = of_cases(view, |case| case.load.to_string());
+    let platform = of_cases(view, |case| case.platform.clone());
+    format!("{}: {limits} in all, load {load}, platform {platform}", study.workload)
+}
+
+fn ground(view: &StudyView<'_>) -> String {
+    let study = view.study;
+    let measured = view.trials.iter().filter(|trial| trial.outcome == Outcome::Measured);
+    let machine = &study.machine;
+    let pinning = of_cases(view, |case| {
+        if case.pinning.is_shared() {
+            format!("server and generator share CPU {}", numbers(&case.pinning.server))
+        } else {
+            format!(
+                "server on CPU {}, generator on CPU {}",
+                numbers(&case.pinning.server),
+                numbers(&case.pinning.generator)
+            )
+        }
+    });
+    format!(
+        "{} of {} trials of {} s measured, in {} blocks; {} CPUs ({}), Linux {}; {pinning}",
+        measured.count(),
+        study.cases.len() * study.rounds as usize,
+        study.duration.as_secs_f64(),
+        study.rounds,
+        machine.cpus,
+        machine.cpu_model,
+        machine.kernel,
+    )
+}
+
+fn uncounted(view: &StudyView<'_>) -> Vec<Uncounted> {
+    let mut groups: Vec<(&CaseId, &'static str, &str, Vec<u32>)> = Vec::new();
+    for trial in view.trials {
+        let (outcome, reason) = match &trial.outcome {
+            Outcome::Measured => continue,
+            Outcome::Invalid(reason) => ("invalid", reason.as_str()),
+            Outcome::Failed(reason) => ("failed", reason.as_str()),
+        };
+        let same = |group: &&mut (&CaseId, &str, &str, Vec<u32>)| {
+            (group.0, group.1, group.2) == (&trial.case, outcome, reason)
+        };
+        match groups.iter_mut().find(same) {
+            Some((.., blocks)) => blocks.push(trial.block),
+            None => groups.push((&trial.case, outcome, reason, vec![trial.block])),
+        }
+    }
+    let texts = groups.into_iter().map(|(case, outcome, reason, blocks)| Uncounted {
+        trials: match blocks.as_slice() {
+            [block] => format!("{case}, block {block}"),
+            blocks => format!("{case}, blocks {}", numbers(blocks)),
+        },
+        outcome,
+        reason: reason.to_owned(),
+    });
+    texts.collect()
+}
+
+/// Findings of the same kind in groups, and the numbers of those that the table refers to by case.
+fn findings(view: &StudyView<'_>) -> (Vec<FindingGroup>, BTreeMap<CaseId, Vec<usize>>) {
+    let mut kinds: Vec<(&Finding, Vec<(&CaseId, &str)>)> = Vec::new();
+    for case in &view.analysis.cases {
+        for finding in &case.findings {
+            let entry = (&case.case, finding.text.as_str());
+            match kinds.iter_mut().find(|(first, _)| first.id == finding.id) {
+                Some((_, entries)) => entries.push(entry),
+                None => kinds.push((finding, vec![entry])),
+            }
+        }
+    }
+    kinds.sort_by_key(|(finding, _)| Reverse(finding.severity));
+
+    let mut marks: BTreeMap<CaseId, Vec<usize>> = BTreeMap::new();
+    let mut groups = Vec::new();
+    for (number, (finding, entries)) in (1..).zip(kinds) {
+        let title = match finding.severity {
+            Severity::Info => "note".to_owned(),
+            Severity::Warning => format!("[{number}] warning"),
+            Severity::Error => format!("[{number}] error"),
+        };
+        if finding.severity > Severity::Info {
+            for (case, _) in &entries {
+                marks.entry((*case).clone()).or_default().push(number);
+            }
+        }
+        groups.push(FindingGroup {
+            title,
+            severity: finding.severity,
+            texts: by_text(&entries),
+            advice: finding.advice.clone(),
+        });
+    }
+    (groups, marks)
+}
+
+/// Each text once, after the names of all cases that have it.
+fn by_text(entries: &[(&CaseId, &str)]) -> Vec<String> {
+    let texts = distinct(entries.iter().map(|(_, text)| *text));
+    let lines = texts.into_iter().map(|text| {
+        let same = entries.iter().filter(|(_, other)| *other == text);
+        let cases: Vec<&str> = same.map(|(case, _)| case.as_str()).collect();
+        format!("{}: {text}", cases.join(", "))
+    });
+    lines.collect()
+}
+
+fn answers(view: &StudyView<'_>) -> Vec<String> {
+    let answers: Vec<(&CaseId, &ServedAnswer)> =
+        view.trials.iter().flat_map(|trial| trial.answers.iter().map(move |answer| (&trial.case, answer))).collect();
+    let exchange_of = |answer: &ServedAnswer| format!("{} ({})", answer.exchange, answer.status);
+    let exchanges = distinct(answers.iter().map(|(_, answer)| exchange_of(answer)));
+    let lines = exchanges.into_iter().map(|exchange| {
+        let mut sizes: BTreeMap<u64, BTreeSet<&str>> = BTreeMap::new();
+        for (case, answer) in answers.iter().filter(|(_, answer)| exchange_of(answer) == exchange) {
+            sizes.entry(answer.body_bytes).or_default().insert(case.as_str());
+        }
+        let all_same = sizes.len() == 1;
+        let sizes = sizes.into_iter().map(|(bytes, cases)| {
+            if all_same {
+                return count(bytes);
+            }
+            let cases: Vec<&str> = cases.into_iter().collect();
+            format!("{} {}", count(bytes), cases.join(", "))
+        });
+        format!("{exchange}: {}", sizes.collect::<Vec<_>>().join("; "))
+    });
+    lines.collect()
+}
+
+fn settings(view: &StudyView<'_>) -> Vec<CaseSettings> {
+    let cases = view.study.cases.iter().map(|case| CaseSettings {
+        case: case.id.clone(),
+        version: case.runtime_version.clone(),
+        settings: case
+            .tuning
+            .iter()
+            .map(|(name, setting)| {
+                let reason = match &setting.origin {
+                    Origin::Default { reason } => reason.clone(),
+                    Origin::Given => "given".to_owned(),
+                };
+                (format!("{name} = {}", setting.value), reason)
+            })
+            .collect(),
+    });
+    cases.collect()
+}
+
+fn study(view: &StudyView<'_>) -> String {
+    let study = view.study;
+    let end = match view.finished_at {
+        Some(finished_at) => format!("finished {finished_at:.0}"),
+        None => "not finished".to_owned(),
+    };
+    format!(
+        "study {}, seed {}, started {:.0}, {end}, Stampede {}",
+        study.id, study.seed, study.started_at, study.stampede_version
+    )
+}
+
+/// Each item once, in the order of their first appearance.
+fn distinct<T: PartialEq>(items: impl Iterator<Item = T>) -> Vec<T> {
+    let mut seen = Vec::new();
+    for item in items {
+        if !seen.contains(&item) {
+            seen.push(item);
+        }
+    }
+    seen
+}
+
+/// What the cases of a study have in common, or everything that they have.
+fn of_cases(view: &StudyView<'_>, text: impl Fn(&Case) -> String) -> String {
+    distinct(view.study.cases.iter().map(text)).join(" / ")
+}
+
+fn numbers(numbers: &[u32]) -> String {
+    let numbers: Vec<String> = numbers.iter().map(u32::to_string).collect();
+    numbers.join(", ")
+}

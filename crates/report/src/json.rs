@@ -1,0 +1,477 @@
+//! A study as JSON, for other programs.
+//!
+//! Names are only ever added (`schema` says which set). Units are in the names, what is absent is `null`, and figures are
+//! rounded no further than they are sure: latencies to nanoseconds, derived figures to six digits.
+
+use std::collections::BTreeMap;
+use std::time::Duration;
+
+use serde::Serialize;
+use stampede_analysis::{CaseSummary, metric, percentile};
+use stampede_core::{
+    Case, CgroupSupport, Counts, CpuLayout, EnforcedLimits, ErrorClass, Estimate, Finding, GeneratorUse, Latencies,
+    Limit, Limits, Load, Machine, Measurement, Origin, Outcome, ServedAnswer, Severity, Study, StudyKind, Trial,
+    UnitStop, Verdict, VerdictWord,
+};
+
+use crate::StudyView;
+
+const SCHEMA: &str = "stampede/study/v1";
+
+/// Renders a study as JSON. It ends with a line break.
+pub fn render(view: &StudyView<'_>) -> String {
+    #[expect(clippy::expect_used, reason = "numbers, texts and maps with text keys are all that the wire structs hold")]
+    let mut text = serde_json::to_string_pretty(&WireStudy::of(view)).expect("wire structs are plain JSON");
+    text.push('\n');
+    text
+}
+
+#[derive(Serialize)]
+struct WireStudy<'a> {
+    schema: &'static str,
+    id: &'a str,
+    kind: StudyKind,
+    workload: &'a str,
+    seed: u64,
+    rounds: u32,
+    warm_up_s: f64,
+    duration_s: f64,
+    started_at: String,
+    finished_at: Option<String>,
+    stampede_version: &'a str,
+    machine: WireMachine<'a>,
+    cases: Vec<WireCase<'a>>,
+    verdicts: Vec<WireVerdict<'a>>,
+}
+
+impl<'a> WireStudy<'a> {
+    fn of(view: &StudyView<'a>) -> Self {
+        let Study { id, kind, workload, seed, rounds, warm_up, duration, started_at, stampede_version, machine, cases } =
+            view.study;
+        let cases = cases.iter().map(|case| {
+            let trials = view.trials.iter().filter(|trial| trial.case == case.id);
+            WireCase::of(case, trials.collect(), view.analysis.case(&case.id))
+        });
+        Self {
+            schema: SCHEMA,
+            id: id.as_str(),
+            kind: *kind,
+            workload: workload.as_str(),
+            seed: *seed,
+            rounds: *rounds,
+            warm_up_s: warm_up.as_secs_f64(),
+            duration_s: duration.as_secs_f64(),
+            started_at: started_at.to_string(),
+            finished_at: view.finished_at.map(|finished_at| finished_at.to_string()),
+            stampede_version,
+            machine: WireMachine::of(machine),
+            cases: cases.collect(),
+            verdicts: view.analysis.verdicts.iter().map(WireVerdict::of).collect(),
+        }
+    }
+}
+
+#[derive(Serialize)]
+struct WireMachine<'a> {
+    cpus: u32,
+    cpu_model: &'a str,
+    kernel: &'a str,
+    cgroup: CgroupSupport,
+}
+
+impl<'a> WireMachine<'a> {
+    fn of(machine: &'a Machine) -> Self {
+        let Machine { cpus, cpu_model, kernel, cgroup } = machine;
+        Self { cpus: *cpus, cpu_model, kernel, cgroup: *cgroup }
+    }
+}
+
+#[derive(Serialize)]
+struct WireCase<'a> {
+    id: &'a str,
+    runtime: &'a str,
+    runtime_version: &'a str,
+    tuning: BTreeMap<&'a str, &'a str>,
+    tuning_reasons: BTreeMap<&'a str, &'a str>,
+    limits: WireLimits,
+    enforced: WireEnforced,
+    platform: &'a str,
+    pinning: WirePinning<'a>,
+    load: WireLoad,
+    trials: Vec<WireTrial<'a>>,
+    summary: BTreeMap<&'static str, WireEstimate>,
+    findings: Vec<WireFinding<'a>>,
+}
+
+impl<'a> WireCase<'a> {
+    fn of(case: &'a Case, trials: Vec<&'a Trial>, summary: Option<&'a CaseSummary>) -> Self {
+        let Case { id, runtime, runtime_version, tuning, limits, platform, pinning, load } = case;
+        let estimates = summary.iter().flat_map(|summary| &summary.summary);
+        let findings = summary.iter().flat_map(|summary| &summary.findings);
+        Self {
+            id: id.as_str(),
+            runtime: runtime.as_str(),
+            runtime_version,
+            tuning: tuning.iter().map(|(name, setting)| (name, setting.value.as_str())).collect(),
+            tuning_reasons: tuning
+                .iter()
+                .map(|(name, setting)| match &setting.origin {
+                    Origin::Default { reason } => (name, reason.as_str()),
+                    Origin::Given => (name, "given"),
+                })
+                .collect(),
+            limits: WireLimits::of(limits),
+            enforced: WireEnforced::of_all(&trials),
+            platform,
+            pinning: WirePinning::of(pinning),
+            load: WireLoad::of(load),
+            trials: trials.into_iter().map(WireTrial::of).collect(),
+            summary: estimates.map(|(key, estimate)| (*key, WireEstimate::of(estimate))).collect(),
+            findings: findings.map(WireFinding::of).collect(),
+        }
+    }
+}
+
+#[derive(Serialize)]
+struct WireLimits {
+    cpus: f64,
+    memory_bytes: u64,
+}
+
+impl WireLimits {
+    fn of(limits: &Limits) -> Self {
+        let Limits { cpus, memory } = limits;
+        Self { cpus: cpus.cores(), memory_bytes: memory.get() }
+    }
+}
+
+/// `null` where the kernel has no limit, or could not be asked.
+#[derive(Default, Serialize)]
+struct WireEnforced {
+    cpus: Option<f64>,
+    memory_bytes: Option<u64>,
+    period_us: Option<f64>,
+}
+
+impl WireEnforced {
+    fn of(enforced: &EnforcedLimits) -> Self {
+        let EnforcedLimits { cpus, period, memory } = enforced;
+        Self {
+            cpus: match cpus {
+                Limit::AtMost(cpus) => Some(cpus.cores()),
+                Limit::Unlimited => None,
+            },
+            memory_bytes: match memory {
+                Limit::AtMost(bytes) => Some(bytes.get()),
+                Limit::Unlimited => None,
+            },
+            period_us: Some(micros(*period)),
+        }
+    }
+
+    /// What all trials that read it back agree on; nothing when they do not.
+    fn of_all(trials: &[&Trial]) -> Self {
+        let mut enforced = trials.iter().filter_map(|trial| trial.enforced.as_ref());
+        match enforced.next() {
+            Some(first) if enforced.all(|other| other == first) => Self::of(first),
+            _ => Self::default(),
+        }
+    }
+}
+
+#[derive(Serialize)]
+struct WirePinning<'a> {
+    server: &'a [u32],
+    generator: &'a [u32],
+    shared: bool,
+}
+
+impl<'a> WirePinning<'a> {
+    fn of(pinning: &'a CpuLayout) -> Self {
+        let CpuLayout { server, generator } = pinning;
+        Self { server, generator, shared: pinning.is_shared() }
+    }
+}
+
+#[derive(Serialize)]
+struct WireLoad {
+    model: &'static str,
+    connections: u32,
+}
+
+impl WireLoad {
+    fn of(load: &Load) -> Self {
+        match load {
+            Load::Closed { connections } => Self { model: "closed", connections: *connections },
+        }
+    }
+}
+
+#[derive(Serialize)]
+struct WireTrial<'a> {
+    block: u32,
+    position: u32,
+    started_at: String,
+    outcome: &'static str,
+    reason: Option<&'a str>,
+    enforced: Option<WireEnforced>,
+    ready: Option<WireReady>,
+    answers: Vec<WireAnswer<'a>>,
+    requests: Option<WireCounts>,
+    warm_up_requests: Option<WireCounts>,
+    reconnects: Option<u64>,
+    window_s: Option<f64>,
+    throughput_rps: Option<f64>,
+    service_us: Option<WireLatencies>,
+    response_us: Option<WireLatencies>,
+    status: BTreeMap<u16, u64>,
+    errors: BTreeMap<ErrorClass, u64>,
+    bytes_sent: Option<u64>,
+    bytes_received: Option<u64>,
+    cpu_between_s: Option<f64>,
+    cpu_seconds: Option<f64>,
+    cpu_us_per_request: Option<f64>,
+    requests_per_cpu_second: Option<f64>,
+    memory_peak_bytes: Option<u64>,
+    cache_peak_bytes: Option<u64>,
+    oom_kills: Option<u64>,
+    throttled_periods: Option<u64>,
+    periods: Option<u64>,
+    throttled_seconds: Option<f64>,
+    generator: Option<WireGenerator>,
+    stops: Vec<WireStop<'a>>,
+}
+
+impl<'a> WireTrial<'a> {
+    fn of(trial: &'a Trial) -> Self {
+        let Trial { case: _, block, position, started_at, outcome, enforced, ready, answers, measurement, stops } =
+            trial;
+        let (outcome, reason) = match outcome {
+            Outcome::Measured => ("measured", None),
+            Outcome::Invalid(reason) => ("invalid", Some(reason.as_str())),
+            Outcome::Failed(reason) => ("failed", Some(reason.as_str())),
+        };
+        let measured = measurement.as_ref();
+        let resources = measured.map(|measured| &measured.resources);
+        let derived = |key| Some(rounded((metric(key)?.reader)(trial)?));
+        Self {
+            block: *block,
+            position: *position,
+            started_at: started_at.to_string(),
+            outcome,
+            reason,
+            enforced: enforced.as_ref().map(WireEnforced::of),
+            ready: ready.map(|ready| WireReady { took_s: ready.took.as_secs_f64(), attempts: ready.attempts }),
+            answers: answers.iter().map(WireAnswer::of).collect(),
+            requests: measured.map(|measured| WireCounts::of(&measured.requests)),
+            warm_up_requests: measured.map(|measured| WireCounts::of(&measured.warm_up)),
+            reconnects: measured.map(|measured| measured.reconnects),
+            window_s: measured.map(|measured| measured.window.as_secs_f64()),
+            throughput_rps: derived("throughput_rps"),
+            service_us: measured.map(|measured| WireLatencies::of(&measured.service)),
+            response_us: measured.map(|measured| WireLatencies::of(&measured.response)),
+            status: measured.map_or_else(BTreeMap::new, |measured| measured.status.clone()),
+            errors: measured.map_or_else(BTreeMap::new, |measured| measured.errors.clone()),
+            bytes_sent: measured.map(|measured| measured.bytes_sent),
+            bytes_received: measured.map(|measured| measured.bytes_received),
+            cpu_between_s: resources.map(|resources| resources.between.as_secs_f64()),
+            cpu_seconds: resources.map(|resources| resources.cpu.as_secs_f64()),
+            cpu_us_per_request: derived("cpu_us_per_request"),
+            requests_per_cpu_second: derived("requests_per_cpu_second"),
+            memory_peak_bytes: resources.map(|resources| resources.memory_peak),
+            cache_peak_bytes: resources.map(|resources| resources.cache_peak),
+            oom_kills: resources.map(|resources| resources.oom_kills),
+            throttled_periods: resources.map(|resources| resources.throttled_periods),
+            periods: resources.map(|resources| resources.periods),
+            throttled_seconds: resources.map(|resources| resources.throttled.as_secs_f64()),
+            generator: measured.map(WireGenerator::of),
+            stops: stops.iter().map(WireStop::of).collect(),
+        }
+    }
+}
+
+#[derive(Serialize)]
+struct WireReady {
+    took_s: f64,
+    attempts: u32,
+}
+
+#[derive(Serialize)]
+struct WireAnswer<'a> {
+    exchange: &'a str,
+    status: u16,
+    body_bytes: u64,
+}
+
+impl<'a> WireAnswer<'a> {
+    fn of(answer: &'a ServedAnswer) -> Self {
+        let ServedAnswer { exchange, status, body_bytes } = answer;
+        Self { exchange, status: *status, body_bytes: *body_bytes }
+    }
+}
+
+#[derive(Serialize)]
+struct WireCounts {
+    sent: u64,
+    ok: u64,
+    failed: u64,
+    unfinished: u64,
+}
+
+impl WireCounts {
+    fn of(counts: &Counts) -> Self {
+        let Counts { sent, ok, failed, unfinished } = *counts;
+        Self { sent, ok, failed, unfinished }
+    }
+}
+
+/// In microseconds. A percentile that fewer than 50 latencies exceed is `null`; without latencies everything is.
+#[derive(Serialize)]
+struct WireLatencies {
+    count: u64,
+    min: Option<f64>,
+    mean: Option<f64>,
+    stddev: Option<f64>,
+    p50: Option<f64>,
+    p75: Option<f64>,
+    p90: Option<f64>,
+    p95: Option<f64>,
+    p99: Option<f64>,
+    p999: Option<f64>,
+    max: Option<f64>,
+}
+
+impl WireLatencies {
+    fn of(latencies: &Latencies) -> Self {
+        let any = latencies.count() > 0;
+        let quantile = |q| percentile(latencies, q).map(micros);
+        Self {
+            count: latencies.count(),
+            min: any.then(|| micros(latencies.min())),
+            mean: any.then(|| rounded(latencies.mean_ns() / 1e3)),
+            stddev: any.then(|| rounded(latencies.stddev_ns() / 1e3)),
+            p50: quantile(0.50),
+            p75: quantile(0.75),
+            p90: quantile(0.90),
+            p95: quantile(0.95),
+            p99: quantile(0.99),
+            p999: quantile(0.999),
+            max: any.then(|| micros(latencies.max())),
+        }
+    }
+}
+
+#[derive(Serialize)]
+struct WireGenerator {
+    threads: u32,
+    cpu_seconds: f64,
+    cpu_us_per_request: Option<f64>,
+}
+
+impl WireGenerator {
+    fn of(measured: &Measurement) -> Self {
+        let GeneratorUse { threads, cpu } = measured.generator;
+        let answered = measured.requests.ok + measured.requests.failed;
+        Self {
+            threads,
+            cpu_seconds: cpu.as_secs_f64(),
+            cpu_us_per_request: (answered > 0).then(|| rounded(cpu.as_secs_f64() * 1e6 / answered as f64)),
+        }
+    }
+}
+
+#[derive(Serialize)]
+struct WireStop<'a> {
+    unit: &'a str,
+    took_s: f64,
+    killed: bool,
+    how: &'a str,
+}
+
+impl<'a> WireStop<'a> {
+    fn of(stop: &'a UnitStop) -> Self {
+        let UnitStop { unit, took, killed, how } = stop;
+        Self { unit: unit.as_str(), took_s: took.as_secs_f64(), killed: *killed, how }
+    }
+}
+
+#[derive(Serialize)]
+struct WireEstimate {
+    value: f64,
+    low: Option<f64>,
+    high: Option<f64>,
+    n: u32,
+}
+
+impl WireEstimate {
+    fn of(estimate: &Estimate) -> Self {
+        let Estimate { value, low, high, n } = *estimate;
+        Self { value: rounded(value), low: low.map(rounded), high: high.map(rounded), n }
+    }
+}
+
+#[derive(Serialize)]
+struct WireFinding<'a> {
+    id: &'a str,
+    severity: Severity,
+    text: &'a str,
+    evidence: BTreeMap<&'a str, f64>,
+    advice: &'a str,
+}
+
+impl<'a> WireFinding<'a> {
+    fn of(finding: &'a Finding) -> Self {
+        let Finding { id, severity, text, evidence, advice } = finding;
+        Self {
+            id,
+            severity: *severity,
+            text,
+            evidence: evidence.iter().map(|(name, value)| (name.as_str(), rounded(*value))).collect(),
+            advice,
+        }
+    }
+}
+
+#[derive(Serialize)]
+struct WireVerdict<'a> {
+    metric: &'a str,
+    a: &'a str,
+    b: &'a str,
+    ratio: WireEstimate,
+    verdict: VerdictWord,
+}
+
+impl<'a> WireVerdict<'a> {
+    fn of(verdict: &'a Verdict) -> Self {
+        let Verdict { metric, a, b, ratio, verdict } = verdict;
+        Self { metric, a: a.as_str(), b: b.as_str(), ratio: WireEstimate::of(ratio), verdict: *verdict }
+    }
+}
+
+fn micros(duration: Duration) -> f64 {
+    duration.as_nanos() as f64 / 1e3
+}
+
+/// Rounds a derived figure to a whole number or six significant digits, whichever is finer: more than any of them is sure
+/// of.
+fn rounded(value: f64) -> f64 {
+    if value.abs() >= 1e5 { value.round() } else { format!("{value:.5e}").parse().unwrap_or(value) }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn derived_figures_keep_six_digits_and_bytes_all() {
+        for (value, expected) in [
+            (0.0, 0.0),
+            (1.234_567_8, 1.234_57),
+            (99_999.96, 100_000.0),
+            (44_040_192.333, 44_040_192.0),
+            (-0.000_123_456_789, -0.000_123_457),
+        ] {
+            assert_eq!(rounded(value), expected);
+        }
+    }
+}

@@ -1,0 +1,29 @@
+//! A study, stored and analysed, as text: for the terminal, as JSON and as Markdown.
+//!
+//! Nothing is measured or decided here. The tables of all three come from the one table of metrics in the `analysis`
+//! crate; the terminal and Markdown share one digest of what there is to say and differ in layout alone.
+
+mod columns;
+mod digest;
+pub mod json;
+mod layout;
+pub mod markdown;
+mod quantity;
+pub mod terminal;
+
+use jiff::Timestamp;
+use stampede_analysis::Analysis;
+use stampede_core::{Study, Trial};
+
+/// What a report is made from.
+#[derive(Clone, Copy, Debug)]
+pub struct StudyView<'a> {
+    /// The study as it was planned.
+    pub study: &'a Study,
+    /// When it came to its end; absent for one that was interrupted.
+    pub finished_at: Option<Timestamp>,
+    /// Its trials in the order in which they were run.
+    pub trials: &'a [Trial],
+    /// What they say.
+    pub analysis: &'a Analysis,
+}

@@ -1,0 +1,97 @@
+//! A study as GitHub-flavoured Markdown.
+
+use std::fmt::Write;
+
+use crate::StudyView;
+use crate::columns::{COLUMNS, Column, LEGEND};
+use crate::digest::Digest;
+
+/// Renders a study as a table with its notes. It ends with a line break.
+pub fn render(view: &StudyView<'_>) -> String {
+    let digest = Digest::of(view);
+    let mut text = String::new();
+    if let Some(alarm) = &digest.alarm {
+        paragraph(&mut text, &format!("**{alarm}**"));
+    }
+    paragraph(&mut text, &format!("**{}**", digest.question));
+    paragraph(&mut text, &digest.ground);
+    cases(&mut text, view, &digest);
+    paragraph(&mut text, LEGEND);
+    list(
+        &mut text,
+        "Trials that do not count",
+        digest
+            .uncounted
+            .iter()
+            .map(|uncounted| format!("{} {}: {}", uncounted.trials, uncounted.outcome, uncounted.reason)),
+    );
+    list(&mut text, "Findings", findings(&digest));
+    list(&mut text, "Verdicts, with 95 % intervals of the ratio within blocks", digest.verdicts.iter().cloned());
+    list(&mut text, "Bytes of verified bodies on the wire", digest.answers.iter().cloned());
+    settings(&mut text, &digest);
+    text.push_str(&digest.study);
+    text.push('\n');
+    text
+}
+
+fn cases(text: &mut String, view: &StudyView<'_>, digest: &Digest) {
+    let titles = COLUMNS.iter().map(Column::title);
+    row(text, std::iter::once("case".to_owned()).chain(titles));
+    let rules = COLUMNS.iter().map(|_| "---:".to_owned());
+    row(text, std::iter::once("---".to_owned()).chain(rules));
+    for summary in &view.analysis.cases {
+        let name = std::iter::once(digest.name(&summary.case));
+        row(text, name.chain(COLUMNS.iter().map(|column| column.cell(view, summary))));
+    }
+    text.push('\n');
+}
+
+fn findings(digest: &Digest) -> impl Iterator<Item = String> {
+    digest.findings.iter().map(|group| format!("{}: {} {}", group.title, group.texts.join(" "), group.advice))
+}
+
+fn settings(text: &mut String, digest: &Digest) {
+    let lines = digest.settings.iter().map(|case| {
+        let settings = case.settings.iter().map(|(setting, reason)| format!("\n  - {setting}: {}", one_line(reason)));
+        format!("{}: {}{}", case.case, case.version, settings.collect::<String>())
+    });
+    // Nested lists keep their line breaks, so this is not `list`.
+    section(text, "Settings");
+    for line in lines {
+        let _ = writeln!(text, "- {line}");
+    }
+    text.push('\n');
+}
+
+fn list(text: &mut String, title: &str, lines: impl Iterator<Item = String>) {
+    let mut lines = lines.peekable();
+    if lines.peek().is_none() {
+        return;
+    }
+    section(text, title);
+    for line in lines {
+        let _ = writeln!(text, "- {}", one_line(&line));
+    }
+    text.push('\n');
+}
+
+fn section(text: &mut String, title: &str) {
+    paragraph(text, &format!("{title}:"));
+}
+
+fn paragraph(text: &mut String, paragraph: &str) {
+    let _ = writeln!(text, "{}\n", one_line(paragraph));
+}
+
+fn row(text: &mut String, cells: impl Iterator<Item = String>) {
+    let cells: Vec<String> = cells.map(|cell| cell.replace('|', "\\|")).collect();
+    let _ = writeln!(text, "| {} |", cells.join(" | "));
+}
+
+/// Line breaks would end a list item or a paragraph; angle brackets would be taken for HTML; other control characters come
+/// out of servers' logs.
+fn one_line(text: &str) -> String {
+    let words: Vec<&str> = text.split_whitespace().collect();
+    let line = words.join(" ").replace('<', "&lt;");
+    line.replace(char::is_control, "")
+}

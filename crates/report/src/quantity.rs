@@ -1,0 +1,137 @@
+//! Figures as people read them.
+
+use stampede_analysis::Unit;
+
+/// A value in the unit that tables show, without the unit: milliseconds, MiB, per cent.
+pub(crate) fn in_tables(unit: Unit, value: f64) -> String {
+    number(scale(unit) * value)
+}
+
+/// The unit that tables show, where a title does not say it.
+pub(crate) fn unit_in_tables(unit: Unit) -> Option<&'static str> {
+    match unit {
+        Unit::PerSecond | Unit::PerCpuSecond => None,
+        Unit::Microseconds => Some("ms"),
+        Unit::CpuMicroseconds => Some("us"),
+        Unit::Bytes => Some("MiB"),
+        Unit::Share => Some("%"),
+    }
+}
+
+fn scale(unit: Unit) -> f64 {
+    match unit {
+        Unit::PerSecond | Unit::PerCpuSecond | Unit::CpuMicroseconds => 1.0,
+        Unit::Microseconds => 1e-3,
+        Unit::Bytes => 1.0 / f64::from(1 << 20),
+        Unit::Share => 100.0,
+    }
+}
+
+/// A number with three significant digits, or all those before the point: `12,345`, `123`, `12.3`, `0.0123`, `0`.
+pub(crate) fn number(value: f64) -> String {
+    if value == 0.0 {
+        return "0".to_owned();
+    }
+    // Rounded to three digits first, so that 9.996 becomes 10.0 and not 10.00.
+    let rounded: f64 = format!("{value:.2e}").parse().unwrap_or(value);
+    let magnitude = rounded.abs().log10().floor();
+    let decimals = (2.0 - magnitude).clamp(0.0, 6.0) as usize;
+    let text = format!("{value:.decimals$}");
+    match text.split_once('.') {
+        Some((whole, fraction)) => format!("{}.{fraction}", grouped(whole)),
+        None => grouped(&text),
+    }
+}
+
+/// A ratio: near 1 and below it with three digits behind the point, since a hundredth matters there.
+pub(crate) fn ratio(ratio: f64) -> String {
+    if (0.01..2.0).contains(&ratio) { format!("{ratio:.3}") } else { number(ratio) }
+}
+
+/// A number with as many digits behind the point as `beside` has: what a half width is printed with.
+pub(crate) fn number_beside(value: f64, beside: f64) -> String {
+    let decimals = number(beside).split_once('.').map_or(0, |(_, fraction)| fraction.len());
+    grouped(&format!("{value:.decimals$}"))
+}
+
+/// A count with a comma between thousands.
+pub(crate) fn count(count: u64) -> String {
+    grouped(&count.to_string())
+}
+
+/// Puts a comma between the thousands of a whole number, with an optional sign and fraction.
+fn grouped(number: &str) -> String {
+    let (whole, fraction) = number.split_once('.').map_or((number, None), |(whole, fraction)| (whole, Some(fraction)));
+    let digits = whole.trim_start_matches('-');
+    let mut text = whole[..whole.len() - digits.len()].to_owned();
+    for (i, digit) in digits.char_indices() {
+        if i > 0 && (digits.len() - i).is_multiple_of(3) {
+            text.push(',');
+        }
+        text.push(digit);
+    }
+    if let Some(fraction) = fraction {
+        text.push('.');
+        text.push_str(fraction);
+    }
+    text
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn numbers_keep_three_digits_or_all_before_the_point() {
+        for (value, text) in [
+            (0.0, "0"),
+            (0.012_34, "0.0123"),
+            (0.999_9, "1.00"),
+            (5.2138, "5.21"),
+            (9.996, "10.0"),
+            (12.345, "12.3"),
+            (123.45, "123"),
+            (999.9, "1,000"),
+            (1_234.5, "1,234"),
+            (1_234_567.0, "1,234,567"),
+            (-1_234.0, "-1,234"),
+        ] {
+            assert_eq!(number(value), text, "{value}");
+        }
+    }
+
+    #[test]
+    fn ratios_near_one_keep_their_thousandths() {
+        for (value, text) in [
+            (0.001_234, "0.00123"),
+            (0.0846, "0.085"),
+            (0.999_6, "1.000"),
+            (1.0123, "1.012"),
+            (5.2138, "5.21"),
+            (1_234.5, "1,234"),
+        ] {
+            assert_eq!(ratio(value), text);
+        }
+    }
+
+    #[test]
+    fn a_half_width_has_the_digits_of_its_value() {
+        for (value, beside, text) in
+            [(80.4, 5_213.0, "80"), (0.4, 12.34, "0.4"), (2.345_6, 5.2, "2.35"), (12_345.6, 50_000.0, "12,346")]
+        {
+            assert_eq!(number_beside(value, beside), text);
+        }
+    }
+
+    #[test]
+    fn units_are_those_that_tables_show() {
+        for (unit, value, text) in [
+            (Unit::PerSecond, 5_213.4, "5,213"),
+            (Unit::Microseconds, 52_130.0, "52.1"),
+            (Unit::Bytes, 44_040_192.0, "42.0"),
+            (Unit::Share, 0.0123, "1.23"),
+        ] {
+            assert_eq!(in_tables(unit, value), text);
+        }
+    }
+}

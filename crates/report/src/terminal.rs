@@ -1,0 +1,182 @@
+//! A study for a terminal.
+
+use stampede_core::Severity;
+
+use crate::StudyView;
+use crate::columns::{COLUMNS, Column, LEGEND};
+use crate::digest::Digest;
+use crate::layout::{table, table_width, wrap};
+
+/// Fewer characters a line than this are taken for this many.
+const LEAST_WIDTH: usize = 40;
+
+/// Renders a study for a terminal of this many characters a line. Without colour nothing is lost.
+///
+/// The table leaves out its least important columns until it fits. It ends with a line break.
+pub fn render(view: &StudyView<'_>, width: usize, color: bool) -> String {
+    let digest = Digest::of(view);
+    let mut page = Page { text: String::new(), width: width.max(LEAST_WIDTH), color };
+    page.head(&digest);
+    page.cases(view, &digest);
+    page.uncounted(&digest);
+    page.findings(&digest);
+    page.verdicts(&digest);
+    page.settings(&digest);
+    page.section("");
+    page.lines(Style::Plain, wrap("", &digest.study, 2, page.width));
+    page.text
+}
+
+#[derive(Clone, Copy)]
+enum Style {
+    Plain,
+    Strong,
+    Alarm,
+    Warning,
+}
+
+struct Page {
+    text: String,
+    width: usize,
+    color: bool,
+}
+
+impl Page {
+    fn head(&mut self, digest: &Digest) {
+        if let Some(alarm) = &digest.alarm {
+            self.lines(Style::Alarm, wrap("", alarm, 0, self.width));
+        }
+        self.lines(Style::Strong, wrap("", &digest.question, 2, self.width));
+        self.lines(Style::Plain, wrap("", &digest.ground, 2, self.width));
+    }
+
+    fn cases(&mut self, view: &StudyView<'_>, digest: &Digest) {
+        let mut columns: Vec<(u8, Vec<String>)> = vec![(0, names(view, digest))];
+        columns.extend(COLUMNS.iter().map(|column| (column.rank, cells(view, column))));
+        let fits = |columns: &[(u8, Vec<String>)]| {
+            let cells: Vec<_> = columns.iter().map(|(_, cells)| cells.clone()).collect();
+            table_width(&cells) <= self.width
+        };
+        while !fits(&columns) {
+            let least = columns.iter().map(|(rank, _)| *rank).max().unwrap_or(0);
+            if least == 0 {
+                break;
+            }
+            let last = columns.iter().rposition(|(rank, _)| *rank == least);
+            columns.remove(last.unwrap_or(0));
+        }
+        let cells: Vec<_> = columns.into_iter().map(|(_, cells)| cells).collect();
+        self.section("");
+        for (i, line) in table(&cells).into_iter().enumerate() {
+            self.line(if i < HEADING { Style::Strong } else { Style::Plain }, &line);
+        }
+        self.lines(Style::Plain, wrap("", LEGEND, 0, self.width));
+    }
+
+    fn uncounted(&mut self, digest: &Digest) {
+        if digest.uncounted.is_empty() {
+            return;
+        }
+        self.section("Trials that do not count");
+        for uncounted in &digest.uncounted {
+            let begin = format!("  {} {}: ", uncounted.trials, uncounted.outcome);
+            self.lines(Style::Warning, wrap(&begin, &uncounted.reason, 4, self.width));
+        }
+    }
+
+    fn findings(&mut self, digest: &Digest) {
+        if digest.findings.is_empty() {
+            return;
+        }
+        self.section("Findings");
+        for group in &digest.findings {
+            let style = match group.severity {
+                Severity::Info => Style::Plain,
+                Severity::Warning => Style::Warning,
+                Severity::Error => Style::Alarm,
+            };
+            let mut begin = format!("  {}: ", group.title);
+            for text in &group.texts {
+                self.lines(style, wrap(&begin, text, 6, self.width));
+                begin = " ".repeat(6);
+            }
+            self.lines(Style::Plain, wrap("      -> ", &group.advice, 9, self.width));
+        }
+    }
+
+    fn verdicts(&mut self, digest: &Digest) {
+        if digest.verdicts.is_empty() {
+            return;
+        }
+        self.section("Verdicts, with 95 % intervals of the ratio within blocks");
+        for verdict in &digest.verdicts {
+            self.lines(Style::Plain, wrap("  ", verdict, 4, self.width));
+        }
+    }
+
+    fn settings(&mut self, digest: &Digest) {
+        if !digest.answers.is_empty() {
+            self.section("Bytes of verified bodies on the wire");
+            for line in &digest.answers {
+                self.lines(Style::Plain, wrap("  ", line, 4, self.width));
+            }
+        }
+        self.section("Settings");
+        for case in &digest.settings {
+            let begin = format!("  {}: ", case.case);
+            self.lines(Style::Plain, wrap(&begin, &case.version, 4, self.width));
+            let longest = case.settings.iter().map(|(setting, _)| setting.chars().count()).max();
+            let column = longest.unwrap_or(0);
+            for (setting, reason) in &case.settings {
+                let begin = format!("    {setting:<column$}  ");
+                self.lines(Style::Plain, wrap(&begin, reason, begin.chars().count(), self.width));
+            }
+        }
+    }
+
+    /// A blank line, and a title unless it is empty.
+    fn section(&mut self, title: &str) {
+        self.line(Style::Plain, "");
+        if !title.is_empty() {
+            self.line(Style::Strong, title);
+        }
+    }
+
+    fn lines(&mut self, style: Style, lines: Vec<String>) {
+        for line in lines {
+            self.line(style, &line);
+        }
+    }
+
+    fn line(&mut self, style: Style, line: &str) {
+        let code = match style {
+            _ if !self.color || line.is_empty() => None,
+            Style::Plain => None,
+            Style::Strong => Some("1"),
+            Style::Alarm => Some("1;31"),
+            Style::Warning => Some("33"),
+        };
+        match code {
+            Some(code) => self.text.push_str(&format!("\x1b[{code}m{line}\x1b[0m\n")),
+            None => {
+                self.text.push_str(line);
+                self.text.push('\n');
+            }
+        }
+    }
+}
+
+/// Lines of the table that are its heading.
+const HEADING: usize = 2;
+
+fn names(view: &StudyView<'_>, digest: &Digest) -> Vec<String> {
+    let heading = [String::new(), "case".to_owned()].into_iter();
+    let names = view.analysis.cases.iter().map(|summary| digest.name(&summary.case));
+    heading.chain(names).collect()
+}
+
+fn cells(view: &StudyView<'_>, column: &Column) -> Vec<String> {
+    let heading = column.heading().map(str::to_owned).into_iter();
+    let cells = view.analysis.cases.iter().map(|summary| column.cell(view, summary));
+    heading.chain(cells).collect()
+}

@@ -1,0 +1,70 @@
+//! The JSON of a study.
+
+use serde_json::Value;
+use stampede_report::json;
+
+use crate::samples::{four_runtimes, with_failures, without_limits};
+
+fn keys(value: &Value) -> Vec<&str> {
+    value.as_object().unwrap().keys().map(String::as_str).collect()
+}
+
+#[test]
+fn a_study_as_json() {
+    // One case in one block, so that it can be read at a glance.
+    let mut sample = with_failures();
+    sample.study.cases.truncate(2);
+    sample.trials.truncate(2);
+    insta::assert_snapshot!(sample.render(json::render));
+}
+
+#[test]
+fn every_name_that_was_promised_is_there() {
+    for sample in [four_runtimes(), with_failures(), without_limits()] {
+        let study: Value = serde_json::from_str(&sample.render(json::render)).unwrap();
+        let has = |value: &Value, names: &str| {
+            let keys = keys(value);
+            for name in names.split_whitespace() {
+                assert!(keys.contains(&name), "{name} is not in {keys:?}");
+            }
+        };
+        has(&study, "schema id kind workload seed started_at finished_at stampede_version machine cases verdicts");
+        has(&study["machine"], "cpus cpu_model kernel cgroup");
+        assert_eq!(study["schema"], "stampede/study/v1");
+        for case in study["cases"].as_array().unwrap() {
+            has(
+                case,
+                "id runtime runtime_version tuning limits enforced platform pinning load trials summary findings",
+            );
+            has(&case["limits"], "cpus memory_bytes");
+            has(&case["enforced"], "cpus memory_bytes");
+            for estimate in case["summary"].as_object().unwrap().values() {
+                has(estimate, "value low high n");
+            }
+            for finding in case["findings"].as_array().unwrap() {
+                has(finding, "id severity text evidence advice");
+            }
+            for trial in case["trials"].as_array().unwrap() {
+                has(
+                    trial,
+                    "block outcome reason requests window_s throughput_rps service_us response_us status errors \
+                     cpu_seconds cpu_us_per_request memory_peak_bytes throttled_periods periods throttled_seconds \
+                     generator",
+                );
+                if trial["requests"].is_null() {
+                    assert_eq!(trial["outcome"], "failed");
+                    continue;
+                }
+                has(&trial["requests"], "sent ok failed unfinished");
+                has(&trial["generator"], "cpu_seconds cpu_us_per_request");
+                for clock in ["service_us", "response_us"] {
+                    has(&trial[clock], "min mean stddev p50 p75 p90 p95 p99 p999 max");
+                }
+            }
+        }
+        for verdict in study["verdicts"].as_array().unwrap() {
+            has(verdict, "metric a b ratio verdict");
+            has(&verdict["ratio"], "value low high n");
+        }
+    }
+}

@@ -1,0 +1,7 @@
+//! Reports as their readers see them.
+
+#![allow(clippy::unwrap_used, reason = "a test that cannot go on fails")]
+
+mod json;
+mod samples;
+mod tables;

@@ -1,0 +1,219 @@
+//! Made-up studies whose figures look like real ones.
+
+use std::collections::BTreeMap;
+use std::time::Duration;
+
+use jiff::Timestamp;
+use stampede_analysis::{Analysis, analyse};
+use stampede_core::{
+    Bytes, Case, CaseId, CgroupSupport, Counts, CpuLayout, Cpus, EnforcedLimits, ErrorClass, GeneratorUse, Latencies,
+    Limit, Limits, Load, Machine, Measurement, Outcome, ReadinessRecord, ResourceUse, RuntimeId, ServedAnswer, Study,
+    StudyId, StudyKind, Trial, Tuning, UnitId, UnitStop, WorkloadId,
+};
+use stampede_report::StudyView;
+
+/// A study with its trials.
+pub(crate) struct Sample {
+    pub(crate) study: Study,
+    pub(crate) finished_at: Option<Timestamp>,
+    pub(crate) trials: Vec<Trial>,
+}
+
+impl Sample {
+    /// Hands a view of it to a renderer.
+    pub(crate) fn render<T>(&self, render: impl Fn(&StudyView<'_>) -> T) -> T {
+        let analysis: Analysis = analyse(&self.study, &self.trials);
+        render(&StudyView {
+            study: &self.study,
+            finished_at: self.finished_at,
+            trials: &self.trials,
+            analysis: &analysis,
+        })
+    }
+}
+
+/// Four runtimes under half a CPU, all measured in three blocks.
+pub(crate) fn four_runtimes() -> Sample {
+    let tuning = |names: &[(&str, &str, &str)]| {
+        names.iter().fold(Tuning::new(), |tuning, (name, value, reason)| tuning.with_default(name, value, *reason))
+    };
+    let mut fpm = tuning(&[
+        ("pm", "static", "the limits leave nothing to grow into"),
+        (
+            "worker_processes",
+            "1",
+            "one for each core that the CPU quota of 0.5 can keep busy at once, not for each of the machine's 2",
+        ),
+    ]);
+    fpm.give("pm.max_children", "8");
+    let cases = [
+        (
+            "apache-mod-php",
+            "Apache 2.4.62, PHP 8.2.29 NTS",
+            tuning(&[("MaxRequestWorkers", "16", "prefork needs a child for every keep-alive connection")]),
+        ),
+        ("nginx-fpm", "nginx 1.22.1, PHP 8.2.29 NTS", fpm),
+        ("php-cli-server", "PHP 8.2.29 NTS", tuning(&[("PHP_CLI_SERVER_WORKERS", "4", "four for each core")])),
+        ("go", "go 1.26.0", tuning(&[("GOMAXPROCS", "1", "the CPU quota of 0.5 rounded up")])),
+    ];
+    let study = Study {
+        id: StudyId::new("20260713-121314-compare-markdown"),
+        kind: StudyKind::Compare,
+        workload: WorkloadId::new("markdown"),
+        seed: 1,
+        rounds: 3,
+        warm_up: Duration::from_secs(1),
+        duration: Duration::from_secs(5),
+        started_at: "2026-07-13T12:13:14.5Z".parse().unwrap(),
+        stampede_version: "0.1.0".to_owned(),
+        machine: Machine {
+            cpus: 2,
+            cpu_model: "AMD EPYC 9R14".to_owned(),
+            kernel: "6.1.0-37-amd64".to_owned(),
+            cgroup: CgroupSupport::V2,
+        },
+        cases: cases.map(|(id, version, tuning)| case(id, version, tuning)).to_vec(),
+    };
+    let throughputs = [
+        ("apache-mod-php", [1_402.0, 1_371.0, 1_420.0], 31),
+        ("nginx-fpm", [1_380.0, 1_395.0, 1_398.0], 41),
+        ("php-cli-server", [610.0, 655.0, 601.0], 62),
+        ("go", [7_213.0, 7_190.0, 7_402.0], 14),
+    ];
+    let trials = (0..3)
+        .flat_map(|block| throughputs.map(|(case, values, mib)| measured(case, block as u32 + 1, values[block], mib)));
+    let mut sample =
+        Sample { study, finished_at: Some("2026-07-13T12:15:02Z".parse().unwrap()), trials: trials.collect() };
+    for trial in &mut sample.trials {
+        if trial.case.as_str() == "php-cli-server" {
+            let measurement = trial.measurement.as_mut().unwrap();
+            measurement.reconnects = measurement.requests.ok;
+        }
+        if trial.case.as_str() == "go" {
+            trial.answers[0].body_bytes = 163;
+        }
+    }
+    sample
+}
+
+/// The same, where one runtime never starts, one fails now and then, and the study was interrupted.
+pub(crate) fn with_failures() -> Sample {
+    let mut sample = four_runtimes();
+    sample.finished_at = None;
+    sample.trials.truncate(10);
+    for trial in &mut sample.trials {
+        match (trial.case.as_str(), trial.block) {
+            ("apache-mod-php", _) => fail(
+                trial,
+                "start apache2: status 1; its log ends with\n(98)Address already in use: AH00072: make_sock: could \
+                 not bind to address 127.0.0.1:20001\nno listening sockets available, \u{1b}[31mshutting down\u{1b}[0m",
+            ),
+            ("php-cli-server", 2) => fail(trial, "no answer within 10 s"),
+            ("nginx-fpm", _) => {
+                let measurement = trial.measurement.as_mut().unwrap();
+                measurement.requests.failed = 320;
+                measurement.requests.sent += 320;
+                measurement.status.insert(502, 320);
+                measurement.errors = BTreeMap::from([(ErrorClass::WrongStatus, 320)]);
+                measurement.resources.memory_peak = 251 << 20;
+                trial.stops[0].killed = true;
+            }
+            _ => (),
+        }
+    }
+    sample
+}
+
+/// The same on a machine that enforces nothing.
+pub(crate) fn without_limits() -> Sample {
+    let mut sample = four_runtimes();
+    sample.study.machine.cgroup = CgroupSupport::None;
+    for case in &mut sample.study.cases {
+        case.pinning.generator = vec![0, 1];
+        case.pinning.server = vec![0, 1];
+    }
+    for trial in &mut sample.trials {
+        trial.outcome = Outcome::Invalid("the limits were not enforced".to_owned());
+        trial.enforced = None;
+    }
+    sample
+}
+
+fn fail(trial: &mut Trial, reason: &str) {
+    trial.outcome = Outcome::Failed(reason.to_owned());
+    trial.enforced = None;
+    trial.ready = None;
+    trial.answers.clear();
+    trial.measurement = None;
+    trial.stops.clear();
+}
+
+fn case(id: &str, version: &str, tuning: Tuning) -> Case {
+    Case {
+        id: CaseId::new(id),
+        runtime: RuntimeId::new(id),
+        runtime_version: version.to_owned(),
+        tuning,
+        limits: Limits { cpus: Cpus::from_millis(500), memory: Bytes::from_mib(256) },
+        platform: "local".to_owned(),
+        pinning: CpuLayout { server: vec![1], generator: vec![0] },
+        load: Load::Closed { connections: 16 },
+    }
+}
+
+/// A trial that used its whole quota. Most of its answers are quick; one in ten waits for the next quota period.
+fn measured(case: &str, block: u32, throughput: f64, peak_mib: u64) -> Trial {
+    let ok = (throughput * 5.0) as u64;
+    let mut latencies = Latencies::new();
+    for i in 0..ok {
+        let quick_ns = 2_000_000_000 / throughput as u64 + i * 10;
+        let wait_ns = if i % 10 == 0 { 50_000_000 } else { 0 };
+        latencies.record_ns(quick_ns + wait_ns);
+    }
+    Trial {
+        case: CaseId::new(case),
+        block,
+        position: 1,
+        started_at: "2026-07-13T12:13:20Z".parse().unwrap(),
+        outcome: Outcome::Measured,
+        enforced: Some(EnforcedLimits {
+            cpus: Limit::AtMost(Cpus::from_millis(500)),
+            period: Duration::from_millis(100),
+            memory: Limit::AtMost(Bytes::from_mib(256)),
+        }),
+        ready: Some(ReadinessRecord { took: Duration::from_millis(150), attempts: 3 }),
+        answers: vec![
+            ServedAnswer { exchange: "render".to_owned(), status: 200, body_bytes: 153 },
+            ServedAnswer { exchange: "get".to_owned(), status: 400, body_bytes: 27 },
+        ],
+        measurement: Some(Measurement {
+            window: Duration::from_secs(5),
+            requests: Counts { sent: ok + 2, ok, failed: 0, unfinished: 2 },
+            warm_up: Counts { sent: ok / 5, ok: ok / 5, failed: 0, unfinished: 0 },
+            reconnects: 0,
+            service: latencies.clone(),
+            response: latencies,
+            status: BTreeMap::from([(200, ok)]),
+            errors: BTreeMap::new(),
+            bytes_sent: ok * 180,
+            bytes_received: ok * 320,
+            resources: ResourceUse {
+                between: Duration::from_millis(5_002),
+                cpu: Duration::from_millis(2_490),
+                periods: 50,
+                throttled_periods: 49,
+                throttled: Duration::from_millis(2_400),
+                memory_peak: peak_mib << 20,
+                cache_peak: 3 << 20,
+                oom_kills: 0,
+            },
+            generator: GeneratorUse { threads: 1, cpu: Duration::from_millis(900) },
+        }),
+        stops: vec![UnitStop {
+            unit: UnitId::new("main"),
+            took: Duration::from_millis(40),
+            killed: false,
+            how: "status 0".to_owned(),
+        }],
+    }
+}

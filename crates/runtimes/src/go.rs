@@ -1,0 +1,126 @@
+//! A Go program that is its own web server: the point of reference outside PHP.
+
+use std::collections::BTreeMap;
+use std::path::PathBuf;
+use std::time::Duration;
+
+use stampede_core::{
+    Address, AddressId, AddressKind, App, AppKind, BuildStep, DefaultsContext, Deployment, Install, PlanError,
+    ProcessModel, Program, Programs, Ready, RenderContext, Requirement, Role, Runtime, RuntimeId, Stop, StopSignal,
+    Tunable, TunableKind, Tuning, TuningProblem, Unit, UnitId, VersionProbe,
+};
+
+use crate::label;
+use crate::lookup::Lookup;
+
+const ID: &str = "go";
+const GO: &str = "go";
+const GOMAXPROCS: &str = "GOMAXPROCS";
+const PROGRAM: &str = "go/program";
+
+const TUNABLES: [Tunable; 1] = [Tunable {
+    name: GOMAXPROCS,
+    role: Role::Processors,
+    kind: TunableKind::Count { min: 1, max: 1024 },
+    summary: "threads that run Go code at once",
+    manual: "https://pkg.go.dev/runtime#hdr-Environment_Variables",
+}];
+
+/// A Go program.
+pub(crate) struct Go;
+
+impl Runtime for Go {
+    fn id(&self) -> RuntimeId {
+        RuntimeId::new(ID)
+    }
+
+    fn title(&self) -> &'static str {
+        "a Go program, for reference"
+    }
+
+    fn process_model(&self) -> ProcessModel {
+        ProcessModel::EventLoop
+    }
+
+    fn serves(&self, kind: &AppKind) -> bool {
+        matches!(kind, AppKind::GoProgram)
+    }
+
+    fn requires(&self, _app: &App) -> Vec<Requirement> {
+        vec![Requirement::Program {
+            key: GO,
+            names: &["go"],
+            version: VersionProbe { args: &["version"], prefix: "go version go" },
+            install: Install { package: Some("golang-go".to_owned()), page: "https://go.dev/dl/".to_owned() },
+        }]
+    }
+
+    fn version(&self, programs: &Programs) -> String {
+        label::program(programs, GO, "Go")
+    }
+
+    fn tunables(&self) -> &'static [Tunable] {
+        &TUNABLES
+    }
+
+    fn defaults(&self, cx: &DefaultsContext<'_>) -> Tuning {
+        Tuning::new()
+            .with_default(
+                GOMAXPROCS,
+                cx.limits.cpus.whole_cores(),
+                format!(
+                    "one for each whole core of {} CPUs; before version 1.25 Go counts the machine's",
+                    cx.limits.cpus
+                ),
+            )
+            .overlaid_with(cx.given)
+    }
+
+    fn validate(&self, _tuning: &Tuning) -> Vec<TuningProblem> {
+        Vec::new()
+    }
+
+    fn deployment(&self, cx: &RenderContext<'_>) -> Result<Deployment, PlanError> {
+        if !self.serves(&cx.app.kind) {
+            return Err(PlanError::AppKind(self.id()));
+        }
+        let lookup = Lookup::new(ID, cx);
+        let mut env = cx.app.env.clone();
+        env.insert("LISTEN".to_owned(), "@{front}".to_owned());
+        env.insert(GOMAXPROCS.to_owned(), lookup.count(GOMAXPROCS)?.to_string());
+        Ok(Deployment {
+            addresses: vec![Address { id: AddressId::new("front"), kind: AddressKind::Tcp }],
+            front: AddressId::new("front"),
+            app: cx.app.source.clone(),
+            units: vec![Unit {
+                id: UnitId::new(GO),
+                build: Some(build(&lookup)?),
+                files: Vec::new(),
+                folders: Vec::new(),
+                check: None,
+                program: Program { path: format!("@{{run}}/{PROGRAM}"), args: Vec::new(), env },
+                logs: Vec::new(),
+                ready: Ready::Request,
+                // Programs of this kind end on SIGTERM when the requests in flight are answered.
+                stop: Stop { signal: StopSignal::Term, grace: Duration::from_secs(5) },
+            }],
+        })
+    }
+}
+
+fn build(lookup: &Lookup<'_>) -> Result<BuildStep, PlanError> {
+    Ok(BuildStep {
+        program: Program {
+            path: lookup.path(GO)?,
+            // The copy of the application is no repository of its own, so no version control is asked.
+            args: ["build", "-trimpath", "-buildvcs=false", "-o", "@{output}", "."].map(str::to_owned).into(),
+            env: BTreeMap::from([
+                // No C compiler is needed, and the toolchain is the one whose version is recorded.
+                ("CGO_ENABLED".to_owned(), "0".to_owned()),
+                ("GOTOOLCHAIN".to_owned(), "local".to_owned()),
+            ]),
+        },
+        output: PathBuf::from(PROGRAM),
+        toolchain: lookup.program(GO)?.version.clone(),
+    })
+}

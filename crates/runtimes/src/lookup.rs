@@ -1,0 +1,60 @@
+//! What a runtime takes out of its context, with errors that name the runtime.
+
+use std::path::Path;
+
+use stampede_core::{AppKind, Found, PhpBuild, PlanError, RenderContext, RuntimeId};
+
+/// A context as one runtime reads it.
+pub(crate) struct Lookup<'a> {
+    runtime: &'static str,
+    cx: &'a RenderContext<'a>,
+}
+
+impl<'a> Lookup<'a> {
+    pub(crate) fn new(runtime: &'static str, cx: &'a RenderContext<'a>) -> Self {
+        Self { runtime, cx }
+    }
+
+    /// What was found for a requirement.
+    pub(crate) fn program(&self, key: &'static str) -> Result<&'a Found, PlanError> {
+        self.cx
+            .programs
+            .get(key)
+            .ok_or_else(|| PlanError::Program { runtime: RuntimeId::new(self.runtime), program: key })
+    }
+
+    /// The path of what was found, as text.
+    pub(crate) fn path(&self, key: &'static str) -> Result<String, PlanError> {
+        Ok(self.program(key)?.path.display().to_string())
+    }
+
+    /// The build of PHP that was found.
+    pub(crate) fn php(&self, key: &'static str) -> Result<&'a PhpBuild, PlanError> {
+        self.program(key)?
+            .php
+            .as_ref()
+            .ok_or_else(|| PlanError::Program { runtime: RuntimeId::new(self.runtime), program: key })
+    }
+
+    /// The value of a setting.
+    pub(crate) fn setting(&self, tunable: &'static str) -> Result<&'a str, PlanError> {
+        self.cx.tuning.get(tunable).ok_or_else(|| self.lacks(tunable))
+    }
+
+    /// The value of a setting that is a whole number.
+    pub(crate) fn count(&self, tunable: &'static str) -> Result<u64, PlanError> {
+        self.cx.tuning.count(tunable).ok_or_else(|| self.lacks(tunable))
+    }
+
+    /// The script that answers every request, relative to the application.
+    pub(crate) fn index(&self) -> Result<&'a Path, PlanError> {
+        match &self.cx.app.kind {
+            AppKind::FrontController { index } => Ok(index),
+            AppKind::GoProgram => Err(PlanError::AppKind(RuntimeId::new(self.runtime))),
+        }
+    }
+
+    fn lacks(&self, tunable: &'static str) -> PlanError {
+        PlanError::Tunable { runtime: RuntimeId::new(self.runtime), tunable }
+    }
+}

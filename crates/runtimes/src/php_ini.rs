@@ -1,0 +1,56 @@
+//! PHP's settings and surroundings, the same for every runtime that is PHP.
+//!
+//! The settings are those of PHP's own `php.ini-production` where they matter for speed, with the opcode cache on
+//! everywhere (also for the server that runs under the command line program) and no look at a script's time stamp.
+//! <https://www.php.net/manual/en/opcache.configuration.php>
+
+use std::collections::BTreeMap;
+use std::path::PathBuf;
+
+use minijinja::context;
+use stampede_core::{App, Bytes, Limits, PhpBuild, PlanError, RunFile};
+
+use crate::template::Template;
+
+const TEMPLATE: Template = Template { name: "php/php.ini.j2", source: include_str!("../templates/php/php.ini.j2") };
+
+/// The rendered file, as arguments and settings name it.
+pub(crate) const PATH: &str = "@{run}/php/php.ini";
+
+/// Its folder.
+pub(crate) const FOLDER: &str = "@{run}/php";
+
+/// PHP's own default of `memory_limit`.
+const MEMORY_LIMIT: Bytes = Bytes::from_mib(128);
+
+/// The settings for one application on one build.
+pub(crate) fn file(app: &App, build: &PhpBuild, limits: &Limits) -> Result<RunFile, PlanError> {
+    let built_in = |name: &str| build.built_in.iter().any(|extension| extension == name);
+    let extensions: Vec<String> =
+        app.extensions.iter().filter(|name| !built_in(name) && *name != "opcache").cloned().collect();
+    let load_opcache = !built_in("opcache");
+    let text = TEMPLATE.fill(context! {
+        extensions,
+        load_opcache,
+        memory_limit => MEMORY_LIMIT.min(limits.memory).get(),
+    })?;
+    Ok(RunFile { path: PathBuf::from("php/php.ini"), text })
+}
+
+/// Folders that the settings name.
+pub(crate) fn folders() -> Vec<PathBuf> {
+    ["php", "php/sessions", "php/tmp"].map(PathBuf::from).into()
+}
+
+/// The log that the settings name.
+pub(crate) fn log() -> PathBuf {
+    PathBuf::from("php/errors.log")
+}
+
+/// The application's environment, and the variable that keeps PHP from reading the distribution's `conf.d`: set but
+/// empty means no folder. <https://www.php.net/manual/en/configuration.file.php#configuration.file.scan>
+pub(crate) fn environment(app: &App) -> BTreeMap<String, String> {
+    let mut environment = app.env.clone();
+    environment.insert("PHP_INI_SCAN_DIR".to_owned(), String::new());
+    environment
+}

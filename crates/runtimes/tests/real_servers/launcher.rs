@@ -1,0 +1,228 @@
+//! As much of a platform as these tests need: it puts a deployment into a temporary folder and starts it there as an
+//! unprivileged user.
+
+use std::fs::{self, File, Permissions};
+use std::net::{SocketAddr, TcpListener, TcpStream};
+use std::os::unix::fs::{PermissionsExt, chown};
+use std::os::unix::net::UnixStream;
+use std::os::unix::process::CommandExt;
+use std::path::Path;
+use std::process::{Child, Command, ExitStatus};
+use std::time::{Duration, Instant};
+
+use rustix::process::{Pid, Signal, getuid, kill_process, kill_process_group};
+use stampede_core::{AddressKind, BuildStep, Deployment, Places, Program, Ready, StopSignal, Unit};
+use tempfile::TempDir;
+
+const PATIENCE: Duration = Duration::from_secs(10);
+
+/// A deployment that runs. Dropping it ends what is left of the processes that it started.
+pub(crate) struct Server {
+    run: TempDir,
+    pub(crate) front: SocketAddr,
+    units: Vec<(Unit, Child)>,
+}
+
+/// How a unit ended.
+pub(crate) struct Stopped {
+    pub(crate) unit: String,
+    pub(crate) took: Duration,
+    pub(crate) status: ExitStatus,
+}
+
+impl Server {
+    pub(crate) fn start(deployment: &Deployment) -> Self {
+        let run = TempDir::new().expect("make a folder");
+        fs::set_permissions(run.path(), Permissions::from_mode(0o755)).expect("open the folder");
+        let app = run.path().join("app");
+        copy(&deployment.app, &app);
+
+        let mut places = Places::new();
+        places.insert("run", run.path().display().to_string());
+        places.insert("app", app.display().to_string());
+        let mut front = None;
+        for address in &deployment.addresses {
+            let id = address.id.as_str();
+            match address.kind {
+                AddressKind::Tcp => {
+                    let listener = TcpListener::bind("127.0.0.1:0").expect("find a port");
+                    let free = listener.local_addr().expect("read the port");
+                    places.insert(id, free.to_string());
+                    front = Some(free);
+                }
+                AddressKind::UnixSocket => {
+                    let sockets = run.path().join("sockets");
+                    writable_folder(&sockets);
+                    places.insert(id, sockets.join(id).display().to_string());
+                }
+            }
+        }
+        let mut server = Self { run, front: front.expect("a deployment has a front"), units: Vec::new() };
+        for unit in &deployment.units {
+            server.start_unit(unit, &app, &places);
+        }
+        server
+    }
+
+    fn start_unit(&mut self, unit: &Unit, app: &Path, places: &Places) {
+        for folder in &unit.folders {
+            writable_folder(&self.run.path().join(folder));
+        }
+        for file in &unit.files {
+            let text = places.resolve(&file.text).expect("known places");
+            fs::write(self.run.path().join(&file.path), text).expect("write a file");
+        }
+        if let Some(build) = &unit.build {
+            run_build(build, app, &self.run.path().join(&build.output), places);
+        }
+        if let Some(check) = &unit.check {
+            let output = command(check, places).output().expect("run the check");
+            assert!(
+                output.status.success(),
+                "check of {}: {}{}",
+                unit.id,
+                String::from_utf8_lossy(&output.stdout),
+                String::from_utf8_lossy(&output.stderr)
+            );
+        }
+        let printed = File::create(self.printed(unit)).expect("make a log");
+        let child = command(&unit.program, places)
+            .stdout(printed.try_clone().expect("share the log"))
+            .stderr(printed)
+            .process_group(0)
+            .spawn()
+            .unwrap_or_else(|error| panic!("start {}: {error}", unit.id));
+        self.units.push((unit.clone(), child));
+        let listens = || match &unit.ready {
+            Ready::Port(id) => {
+                let path = places.resolve(&format!("@{{{id}}}")).expect("a known place");
+                UnixStream::connect(path).is_ok()
+            }
+            Ready::Request => TcpStream::connect(self.front).is_ok(),
+        };
+        let deadline = Instant::now() + PATIENCE;
+        while !listens() {
+            assert!(Instant::now() < deadline, "{} is not ready; it wrote: {}", unit.id, self.log());
+            std::thread::sleep(Duration::from_millis(10));
+        }
+    }
+
+    fn printed(&self, unit: &Unit) -> std::path::PathBuf {
+        self.run.path().join(format!("{}.printed", unit.id))
+    }
+
+    /// All that was printed and logged.
+    pub(crate) fn log(&self) -> String {
+        let read = |path: &Path| fs::read_to_string(path).unwrap_or_default();
+        self.units
+            .iter()
+            .flat_map(|(unit, _)| {
+                let logs = unit.logs.iter().map(|log| read(&self.run.path().join(log)));
+                logs.chain([read(&self.printed(unit))]).collect::<Vec<_>>()
+            })
+            .collect()
+    }
+
+    /// Stops the units, last started first. Fails when one does not end within its grace.
+    pub(crate) fn stop(mut self) -> Vec<Stopped> {
+        let mut stopped = Vec::new();
+        while let Some((unit, mut child)) = self.units.pop() {
+            let signal = match unit.stop.signal {
+                StopSignal::Term => Signal::TERM,
+                StopSignal::Quit => Signal::QUIT,
+                StopSignal::Int => Signal::INT,
+                StopSignal::Winch => Signal::WINCH,
+            };
+            let asked = Instant::now();
+            kill_process(Pid::from_child(&child), signal).expect("send the stop signal");
+            let status = loop {
+                if let Some(status) = child.try_wait().expect("wait") {
+                    break status;
+                }
+                if asked.elapsed() > unit.stop.grace {
+                    end_group(&mut child);
+                    panic!("{} did not end within {:?}", unit.id, unit.stop.grace);
+                }
+                std::thread::sleep(Duration::from_millis(1));
+            };
+            let took = asked.elapsed();
+            end_group(&mut child);
+            let unit = unit.id.to_string();
+            stopped.push(Stopped { unit, took, status });
+        }
+        stopped
+    }
+}
+
+impl Drop for Server {
+    fn drop(&mut self) {
+        for (_, child) in &mut self.units {
+            end_group(child);
+        }
+    }
+}
+
+/// Kills what is left of a unit's own process group.
+fn end_group(child: &mut Child) {
+    let _ = kill_process_group(Pid::from_child(child), Signal::KILL);
+    let _ = child.wait();
+}
+
+fn run_build(build: &BuildStep, app: &Path, output: &Path, places: &Places) {
+    fs::create_dir_all(output.parent().expect("a folder")).expect("make a folder");
+    let mut places = places.clone();
+    places.insert("output", output.display().to_string());
+    let Program { path, args, env } = &build.program;
+    let built = Command::new(path)
+        .args(args.iter().map(|arg| places.resolve(arg).expect("known places")))
+        .envs(env)
+        .current_dir(app)
+        .output()
+        .expect("run the builder");
+    assert!(built.status.success(), "build: {}", String::from_utf8_lossy(&built.stderr));
+}
+
+fn command(program: &Program, places: &Places) -> Command {
+    let resolve = |text: &str| places.resolve(text).expect("known places");
+    let mut command = Command::new(resolve(&program.path));
+    command
+        .args(program.args.iter().map(|arg| resolve(arg)))
+        .env_clear()
+        .envs(program.env.iter().map(|(name, value)| (name, resolve(value))))
+        .current_dir("/");
+    if let Some((user, group)) = unprivileged() {
+        command.uid(user).gid(group);
+    }
+    command
+}
+
+/// The user and group `www-data`, when run by root; servers keep the tester's own otherwise.
+fn unprivileged() -> Option<(u32, u32)> {
+    if !getuid().is_root() {
+        return None;
+    }
+    let users = fs::read_to_string("/etc/passwd").expect("read the users");
+    let fields: Vec<&str> =
+        users.lines().find(|line| line.starts_with("www-data:")).expect("a user www-data").split(':').collect();
+    Some((fields[2].parse().ok()?, fields[3].parse().ok()?))
+}
+
+fn writable_folder(folder: &Path) {
+    fs::create_dir_all(folder).expect("make a folder");
+    if let Some((user, group)) = unprivileged() {
+        chown(folder, Some(user), Some(group)).expect("give the folder to the user");
+    }
+}
+
+fn copy(from: &Path, to: &Path) {
+    fs::create_dir_all(to).expect("make a folder");
+    for entry in fs::read_dir(from).expect("list a folder") {
+        let entry = entry.expect("list a folder");
+        let target = to.join(entry.file_name());
+        if entry.path().is_dir() {
+            copy(&entry.path(), &target);
+        } else {
+            fs::copy(entry.path(), target).expect("copy a file");
+        }
+    }
+}

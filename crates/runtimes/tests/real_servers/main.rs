@@ -1,0 +1,290 @@
+//! Every runtime with its real programs: the rendered files pass the programs' own checks, the workload's answers come,
+//! connections stay open, PHP's surroundings are the same everywhere, and a stop is graceful and quick.
+
+#![expect(clippy::expect_used, reason = "a step that fails is a test that fails")]
+
+mod http;
+mod launcher;
+mod programs;
+
+use std::collections::BTreeMap;
+use std::fs;
+use std::path::{Path, PathBuf};
+use std::time::Duration;
+
+use serde_json::Value;
+use stampede_core::{
+    App, AppKind, Bytes, Cpus, DefaultsContext, Install, Limits, Load, RenderContext, Requirement, Runtime, Tuning,
+};
+
+use http::Connection;
+use launcher::Server;
+
+/// More than Apache's 100 and nginx's 1000 requests, after which they close a connection by default.
+const REQUESTS_ON_ONE_CONNECTION: u32 = 1100;
+
+fn workload() -> PathBuf {
+    Path::new(env!("CARGO_MANIFEST_DIR")).join("../../workloads/markdown")
+}
+
+fn php_app(source: PathBuf, extensions: &[&str]) -> App {
+    App {
+        kind: AppKind::FrontController { index: PathBuf::from("public/index.php") },
+        source,
+        extensions: extensions.iter().map(|name| (*name).to_owned()).collect(),
+        env: BTreeMap::from([("APP_ENV".to_owned(), "prod".to_owned())]),
+        needs: Vec::new(),
+    }
+}
+
+fn markdown_app(runtime: &dyn Runtime) -> App {
+    if runtime.serves(&AppKind::GoProgram) {
+        App { kind: AppKind::GoProgram, ..php_app(workload().join("app/go"), &[]) }
+    } else {
+        php_app(workload().join("app/php"), &["mbstring"])
+    }
+}
+
+/// Starts an application on a runtime, or says what is missing and gives nothing.
+fn start(id: &str, app: &App, settings: &[(&str, &str)]) -> Option<Server> {
+    let runtime = stampede_runtimes::by_id(id).expect("a runtime of this name");
+    let programs = match programs::find(runtime, app) {
+        Ok(programs) => programs,
+        Err(missing) => {
+            eprintln!("SKIP {id}: needs {missing}");
+            return None;
+        }
+    };
+    let limits = Limits { cpus: Cpus::from_millis(1000), memory: Bytes::from_mib(256) };
+    let load = Load::Closed { connections: 4 };
+    let mut given = Tuning::new();
+    for (name, value) in settings {
+        given.give(name, value);
+    }
+    let tuning = runtime.defaults(&DefaultsContext { app, limits: &limits, load: &load, given: &given });
+    assert_eq!(runtime.validate(&tuning), []);
+    let deployment = runtime
+        .deployment(&RenderContext { app, limits: &limits, load: &load, tuning: &tuning, programs: &programs })
+        .expect("render");
+    eprintln!("{id}: {}", runtime.version(&programs));
+    Some(Server::start(&deployment))
+}
+
+/// Sends each of the workload's requests and compares the answer.
+fn verify(server: &Server) {
+    let text = fs::read_to_string(workload().join("workload.yaml")).expect("read the workload");
+    let workload_yaml: Value = serde_saphyr::from_str(&text).expect("parse the workload");
+    for exchange in workload_yaml["exchanges"].as_array().expect("exchanges") {
+        let (request, expect) = (&exchange["request"], &exchange["expect"]);
+        let body = match request["body_file"].as_str() {
+            Some(file) => fs::read(workload().join(file)).expect("read a body"),
+            None => request["body"].as_str().unwrap_or_default().into(),
+        };
+        let answer = Connection::open(server.front)
+            .and_then(|mut connection| {
+                connection.exchange(
+                    request["method"].as_str().expect("a method"),
+                    request["path"].as_str().expect("a path"),
+                    &[("Content-Type", "application/json")],
+                    &body,
+                )
+            })
+            .unwrap_or_else(|error| panic!("{}: {error}; {}", exchange["name"], server.log()));
+        let came = format!("{}: {answer:?}; {}", exchange["name"], server.log());
+        assert_eq!(Some(u64::from(answer.status)), expect["status"].as_u64(), "{came}");
+        assert_eq!(answer.headers["content-type"], "application/json", "{came}");
+        if let Some(body) = expect["body"].as_str() {
+            assert_eq!(String::from_utf8_lossy(&answer.body), body, "{came}");
+        }
+        if let Some(file) = expect["json_html"]["file"].as_str() {
+            let expected = fs::read_to_string(workload().join(file)).expect("read an answer");
+            let message: Value = serde_json::from_slice(&answer.body).expect("JSON");
+            let result = message["result"].as_str().expect("a result");
+            assert_eq!(html_meaning(result), html_meaning(&expected), "{came}");
+        }
+    }
+}
+
+/// HTML without what the two Markdown libraries write differently: heading ids, the slash of empty elements, blank space
+/// between elements, and the way in which a quotation mark is written.
+fn html_meaning(html: &str) -> String {
+    let mut text = html.replace(" />", ">").replace("&quot;", "\"");
+    while let Some(start) = text.find(" id=\"") {
+        let end = start + 5 + text[start + 5..].find('"').expect("a quoted id") + 1;
+        text.replace_range(start..end, "");
+    }
+    let mut text = text.replace("\n<", "<").replace(">\n", ">");
+    text.truncate(text.trim_end().len());
+    text
+}
+
+fn render(connection: &mut Connection) -> http::Answer {
+    let body = br##"{"data": "# h1"}"##;
+    connection.exchange("POST", "/", &[("Content-Type", "application/json")], body).expect("an answer")
+}
+
+/// Stops a server and holds it to a normal stop's time.
+fn stop(server: Server) {
+    for stopped in server.stop() {
+        eprintln!("  {} ended after {:?}: {}", stopped.unit, stopped.took, stopped.status);
+        assert!(stopped.took < Duration::from_secs(1), "{}", stopped.unit);
+    }
+}
+
+/// The whole life of a server that keeps connections open.
+fn serves_and_stops(id: &str) {
+    let runtime = stampede_runtimes::by_id(id).expect("a runtime of this name");
+    let Some(server) = start(id, &markdown_app(runtime), &[]) else {
+        return;
+    };
+    verify(&server);
+    let mut connection = Connection::open(server.front).expect("connect");
+    for request in 1..=REQUESTS_ON_ONE_CONNECTION {
+        let answer = render(&mut connection);
+        assert_eq!(answer.status, 200);
+        assert!(!answer.closes(), "closed after {request} requests");
+    }
+    // An idle connection is still open.
+    stop(server);
+}
+
+#[test]
+fn apache_serves_the_workload_and_stops() {
+    serves_and_stops("apache-mod-php");
+}
+
+#[test]
+fn nginx_and_fpm_serve_the_workload_and_stop() {
+    serves_and_stops("nginx-fpm");
+}
+
+#[test]
+fn a_go_program_serves_the_workload_and_stops() {
+    serves_and_stops("go");
+}
+
+#[test]
+fn the_built_in_server_serves_the_workload_closes_connections_and_stops() {
+    let runtime = stampede_runtimes::by_id("php-cli-server").expect("listed");
+    for workers in ["1", "3"] {
+        let settings = [("PHP_CLI_SERVER_WORKERS", workers)];
+        let Some(server) = start("php-cli-server", &markdown_app(runtime), &settings) else {
+            return;
+        };
+        verify(&server);
+        assert!(render(&mut Connection::open(server.front).expect("connect")).closes());
+        let log = server.log();
+        assert!(!log.contains("Accepted") && !log.contains("POST /"), "{log}");
+        stop(server);
+    }
+}
+
+#[test]
+fn an_fpm_pool_grows_in_each_way() {
+    let runtime = stampede_runtimes::by_id("nginx-fpm").expect("listed");
+    for mode in ["dynamic", "ondemand"] {
+        let Some(server) = start("nginx-fpm", &markdown_app(runtime), &[("pm", mode)]) else {
+            return;
+        };
+        verify(&server);
+        stop(server);
+    }
+}
+
+/// A PHP application of one script.
+fn script(text: &str) -> tempfile::TempDir {
+    let folder = tempfile::TempDir::new().expect("make a folder");
+    fs::create_dir(folder.path().join("public")).expect("make a folder");
+    fs::write(folder.path().join("public/index.php"), text).expect("write the script");
+    folder
+}
+
+const PHP_RUNTIMES: [&str; 3] = ["apache-mod-php", "nginx-fpm", "php-cli-server"];
+
+#[test]
+fn php_has_the_same_surroundings_everywhere() {
+    const SCRIPT: &str = r#"<?php
+        $settings = [];
+        foreach ([
+            'opcache.enable', 'opcache.validate_timestamps', 'opcache.memory_consumption', 'opcache.jit',
+            'opcache.jit_buffer_size', 'opcache.preload', 'realpath_cache_size', 'memory_limit', 'output_buffering',
+            'implicit_flush', 'display_errors', 'log_errors', 'html_errors', 'expose_php', 'variables_order',
+            'max_execution_time', 'max_input_time', 'zend.assertions', 'session.save_handler', 'user_ini.filename',
+        ] as $name) {
+            $settings[$name] = ini_get($name);
+        }
+        $extensions = array_map('strtolower', get_loaded_extensions());
+        $status = opcache_get_status(false);
+        echo json_encode([
+            'settings' => $settings,
+            'scanned' => php_ini_scanned_files(),
+            'cached' => $status['opcache_enabled'] && $status['opcache_statistics']['num_cached_scripts'] === 1,
+            'jit' => $status['jit']['on'] ?? false,
+            'ours' => basename(dirname(session_save_path())) === 'php' && is_writable(session_save_path()),
+            'environment' => getenv('APP_ENV'),
+            'shared' => array_values(array_intersect($extensions, ['mbstring', 'tokenizer', 'xdebug'])),
+            'script' => $_SERVER['SCRIPT_NAME'],
+            'uri' => $_SERVER['REQUEST_URI'],
+        ]);
+    "#;
+    let folder = script(SCRIPT);
+    let app = php_app(folder.path().to_owned(), &["mbstring"]);
+    let mut seen: Vec<(&str, Value)> = Vec::new();
+    for id in PHP_RUNTIMES {
+        let Some(server) = start(id, &app, &[]) else {
+            continue;
+        };
+        for path in ["/", "/some/path?a=1"] {
+            let mut connection = Connection::open(server.front).expect("connect");
+            let answer = connection.exchange("GET", path, &[], b"").expect("an answer");
+            let body = String::from_utf8_lossy(&answer.body).into_owned();
+            let surroundings: Value =
+                serde_json::from_str(&body).unwrap_or_else(|error| panic!("{id}: {error}: {body}; {}", server.log()));
+            assert_eq!(surroundings["cached"], true, "{id}: {surroundings:#}");
+            assert_eq!(surroundings["jit"], false, "{id}: {surroundings:#}");
+            assert_eq!(surroundings["ours"], true, "{id}: {surroundings:#}");
+            assert_eq!(surroundings["environment"], "prod", "{id}: {surroundings:#}");
+            assert_eq!(surroundings["uri"], path, "{id}: {surroundings:#}");
+            assert!(!answer.headers.contains_key("x-powered-by"), "{id}");
+            if path == "/" {
+                seen.push((id, surroundings));
+            }
+        }
+        stop(server);
+    }
+    for pair in seen.windows(2) {
+        assert_eq!(pair[0].1, pair[1].1, "{} and {}", pair[0].0, pair[1].0);
+    }
+}
+
+#[test]
+fn a_fatal_error_is_in_the_log_and_not_in_the_answer() {
+    let folder = script("<?php\nfunction_that_does_not_exist();\n");
+    let app = php_app(folder.path().to_owned(), &[]);
+    for id in PHP_RUNTIMES {
+        let Some(server) = start(id, &app, &[]) else {
+            continue;
+        };
+        let answer = Connection::open(server.front)
+            .and_then(|mut connection| connection.exchange("GET", "/", &[], b""))
+            .expect("an answer");
+        assert_eq!(answer.status, 500, "{id}");
+        assert!(answer.body.is_empty(), "{id}: {answer:?}");
+        let log = server.log();
+        assert!(log.contains("PHP Fatal error:  Uncaught Error: Call to undefined function"), "{id}: {log}");
+    }
+}
+
+#[test]
+fn the_requirements_name_what_to_install() {
+    for runtime in stampede_runtimes::all() {
+        for requirement in runtime.requires(&markdown_app(*runtime)) {
+            let (Requirement::Program { install, .. }
+            | Requirement::Php { install, .. }
+            | Requirement::AnyFile { install, .. }) = requirement;
+            let Install { package, page } = install;
+            assert!(package.is_some(), "{}", runtime.id());
+            assert!(page.starts_with("https://"), "{}", runtime.id());
+        }
+    }
+}

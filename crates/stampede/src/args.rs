@@ -1,0 +1,153 @@
+//! The command line. Values stay text here: a plan reads them all and tells all mistakes at once.
+
+use std::path::PathBuf;
+
+use clap::{Parser, Subcommand, ValueEnum};
+
+/// Which PHP runtime is fastest for your application, under equal limits, and how sure is that?
+#[derive(Debug, Parser)]
+#[command(
+    version,
+    max_term_width = 100,
+    after_help = "Examples:\n  \
+        stampede compare markdown\n  \
+        stampede compare markdown --runtimes nginx-fpm,apache-mod-php --cpus 0.5 --memory 256Mi\n  \
+        stampede show latest --markdown -\n  \
+        stampede list runtimes\n\n\
+        Exit codes: 0 done; 2 usage error; 3 something needed is missing on this machine;\n\
+        4 the measurement is not valid; 5 a trial failed; 130 interrupted."
+)]
+pub(crate) struct Args {
+    #[command(subcommand)]
+    pub(crate) command: Command,
+}
+
+#[derive(Debug, Subcommand)]
+pub(crate) enum Command {
+    /// Compare runtimes on one workload under the same total limits
+    Compare(CompareArgs),
+    /// List runtimes, workloads or stored studies
+    List(ListArgs),
+    /// Show a stored study again
+    Show(ShowArgs),
+    /// End and remove what a killed Stampede left behind
+    Clean(CleanArgs),
+    /// Supervise one deployment (started by Stampede itself)
+    #[command(name = "__warden", hide = true)]
+    Warden,
+}
+
+/// Serves the workload on each runtime under the same CPU and memory limits, checks that all give the expected answers,
+/// drives load, and says which is faster, by how much, and how sure that is.
+///
+/// The limits are for the whole deployment: nginx and PHP-FPM share one budget. Every case is measured once in each
+/// round, in random order, and started anew each time.
+#[derive(Debug, Parser)]
+#[command(after_help = "Examples:\n  \
+        stampede compare markdown\n  \
+        stampede compare markdown --runtimes nginx-fpm,go --cpus 0.5 --memory 256Mi --load closed:64\n  \
+        stampede compare markdown --set nginx-fpm.pm=dynamic --rounds 5 --json result.json\n  \
+        stampede compare ./my-workload          (a folder with a workload.yaml)")]
+pub(crate) struct CompareArgs {
+    /// A built-in workload (see `stampede list workloads`) or a folder with a workload.yaml
+    pub(crate) workload: String,
+    /// Runtimes, separated by commas, or `all` that are installed
+    #[arg(long, value_name = "A,B", default_value = "all", hide_default_value = true, help_heading = "What")]
+    pub(crate) runtimes: String,
+    /// Set a tunable: nginx-fpm.pm.max_children=8 (may be repeated)
+    #[arg(long, value_name = "RUNTIME.TUNABLE=VALUE", help_heading = "What")]
+    pub(crate) set: Vec<String>,
+    /// CPUs for each whole deployment [default: 1]
+    #[arg(long, value_name = "CPUS", allow_hyphen_values = true, help_heading = "Limits")]
+    pub(crate) cpus: Option<String>,
+    /// Memory for each whole deployment [default: 512Mi]
+    #[arg(long, value_name = "BYTES", allow_hyphen_values = true, help_heading = "Limits")]
+    pub(crate) memory: Option<String>,
+    /// Load: closed:N keeps N connections busy, one request in flight on each [default: closed:16]
+    #[arg(long, value_name = "MODEL", allow_hyphen_values = true, help_heading = "Load")]
+    pub(crate) load: Option<String>,
+    /// Length of the measuring window of each trial [default: 10s]
+    #[arg(long, value_name = "TIME", allow_hyphen_values = true, help_heading = "Load")]
+    pub(crate) duration: Option<String>,
+    /// Load before the window [default: 1s]
+    #[arg(long, value_name = "TIME", allow_hyphen_values = true, help_heading = "Load")]
+    pub(crate) warm_up: Option<String>,
+    /// Rounds: in each, every case is measured once; fewer than 3 give no verdict [default: 3]
+    #[arg(long, value_name = "N", allow_hyphen_values = true, help_heading = "Study")]
+    pub(crate) rounds: Option<String>,
+    /// Seed of the order of cases; the same seed gives the same order
+    #[arg(long, value_name = "N", allow_hyphen_values = true, help_heading = "Study")]
+    pub(crate) seed: Option<String>,
+    /// How long a runtime may take to its first answer [default: 30s]
+    #[arg(long, value_name = "TIME", allow_hyphen_values = true, help_heading = "Study")]
+    pub(crate) ready_timeout: Option<String>,
+    /// Where deployments run: local [default: local]
+    #[arg(long, value_name = "PLATFORM", help_heading = "Study")]
+    pub(crate) platform: Option<String>,
+    /// End with exit code 3, instead of waiting, when another Stampede is measuring
+    #[arg(long, help_heading = "Study")]
+    pub(crate) no_wait: bool,
+    #[command(flatten)]
+    pub(crate) output: OutputArgs,
+    #[command(flatten)]
+    pub(crate) store: StoreArgs,
+    /// No progress on stderr
+    #[arg(long, short, help_heading = "Output")]
+    pub(crate) quiet: bool,
+}
+
+/// Where reports go.
+#[derive(Clone, Debug, clap::Args)]
+pub(crate) struct OutputArgs {
+    /// Write the study as JSON (`-` is stdout, in place of the table)
+    #[arg(long, value_name = "FILE", help_heading = "Output")]
+    pub(crate) json: Option<PathBuf>,
+    /// Write the table as Markdown (`-` is stdout, in place of the table)
+    #[arg(long, value_name = "FILE", help_heading = "Output")]
+    pub(crate) markdown: Option<PathBuf>,
+}
+
+/// Where studies are kept.
+#[derive(Clone, Debug, clap::Args)]
+pub(crate) struct StoreArgs {
+    /// The store of studies [default: $STAMPEDE_STORE, or ~/.local/share/stampede/studies.db]
+    #[arg(long, value_name = "FILE", help_heading = "Output")]
+    pub(crate) store: Option<PathBuf>,
+}
+
+/// Lists what there is.
+#[derive(Debug, Parser)]
+pub(crate) struct ListArgs {
+    /// What to list
+    #[arg(value_enum)]
+    pub(crate) what: Listed,
+    #[command(flatten)]
+    pub(crate) store: StoreArgs,
+}
+
+#[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
+pub(crate) enum Listed {
+    /// Runtimes with the version found, or how to get them
+    Runtimes,
+    /// Built-in workloads
+    Workloads,
+    /// Stored studies, newest first
+    Studies,
+}
+
+/// Prints a stored study again, with verdicts and findings made anew from its records.
+#[derive(Debug, Parser)]
+pub(crate) struct ShowArgs {
+    /// A study's name, the start of one, or `latest`
+    #[arg(default_value = "latest")]
+    pub(crate) study: String,
+    #[command(flatten)]
+    pub(crate) output: OutputArgs,
+    #[command(flatten)]
+    pub(crate) store: StoreArgs,
+}
+
+/// Ends processes and removes control groups and folders that a killed Stampede left behind. What a living Stampede
+/// uses is not touched. The next `stampede compare` does the same.
+#[derive(Debug, Parser)]
+pub(crate) struct CleanArgs {}

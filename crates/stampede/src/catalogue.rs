@@ -1,0 +1,71 @@
+//! What exists: the runtimes of the `runtimes` crate, and the workloads that are built into the binary.
+
+use std::collections::BTreeSet;
+use std::fs;
+use std::io;
+use std::path::{Path, PathBuf};
+
+use rust_embed::RustEmbed;
+use stampede_core::Runtime;
+use stampede_plan::Catalogue;
+
+use crate::folders;
+
+#[derive(RustEmbed)]
+#[folder = "../../workloads/"]
+struct Workloads;
+
+/// What is built into this binary.
+pub(crate) struct BuiltIn;
+
+impl Catalogue for BuiltIn {
+    fn runtimes(&self) -> &[&'static dyn Runtime] {
+        stampede_runtimes::all()
+    }
+
+    fn workloads(&self) -> Vec<String> {
+        let names: BTreeSet<String> =
+            Workloads::iter().filter_map(|file| file.split_once('/').map(|(name, _)| name.to_owned())).collect();
+        names.into_iter().collect()
+    }
+
+    fn workload_folder(&self, name: &str) -> Result<PathBuf, String> {
+        let folder = folders::cache().join("workloads").join(fingerprint(name)).join(name);
+        unpack(name, &folder).map_err(|error| format!("{}: {error}", folder.display()))?;
+        Ok(folder)
+    }
+}
+
+/// A name for the content of a workload, so that another version of Stampede unpacks beside this one.
+fn fingerprint(name: &str) -> String {
+    let mut hashes = 0u64;
+    for file in files(name) {
+        if let Some(embedded) = Workloads::get(&file) {
+            for byte in embedded.metadata.sha256_hash() {
+                // FNV-1a over the files' SHA-256 sums.
+                hashes = (hashes ^ u64::from(byte)).wrapping_mul(0x0000_0100_0000_01b3);
+            }
+        }
+    }
+    format!("{hashes:016x}")
+}
+
+fn files(name: &str) -> impl Iterator<Item = String> {
+    let prefix = format!("{name}/");
+    Workloads::iter().filter(move |file| file.starts_with(&prefix)).map(|file| file.into_owned())
+}
+
+fn unpack(name: &str, folder: &Path) -> io::Result<()> {
+    for file in files(name) {
+        let path = folder.join(&file[name.len() + 1..]);
+        let Some(embedded) = Workloads::get(&file) else { continue };
+        if fs::read(&path).is_ok_and(|there| there == *embedded.data) {
+            continue;
+        }
+        if let Some(parent) = path.parent() {
+            fs::create_dir_all(parent)?;
+        }
+        fs::write(&path, &embedded.data)?;
+    }
+    Ok(())
+}

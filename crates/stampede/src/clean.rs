@@ -1,0 +1,27 @@
+//! `stampede clean`: finishes the job of Stampedes that were killed.
+
+use stampede_platforms::CleanReport;
+
+use crate::args::CleanArgs;
+use crate::exit::{Exit, Failure};
+use crate::{Outcome, folders, screen};
+
+pub(crate) fn run(args: &CleanArgs) -> Outcome {
+    let CleanArgs {} = args;
+    let report = stampede_platforms::clean(&folders::state());
+    tell(&report);
+    let CleanReport { done, problems, alive } = &report;
+    if *alive > 0 {
+        screen::note(&format!("left alone: {alive} of a Stampede that runs"));
+    }
+    if done.is_empty() && problems.is_empty() {
+        screen::note("nothing to clean");
+    }
+    if problems.is_empty() { Ok(Exit::Done) } else { Err(Failure::missing("not everything could be cleaned")) }
+}
+
+/// Says what was cleaned up, and what could not be.
+pub(crate) fn tell(report: &CleanReport) {
+    report.done.iter().for_each(|done| screen::note(done));
+    report.problems.iter().for_each(|problem| screen::warning(problem));
+}

@@ -1,0 +1,305 @@
+//! `stampede compare`: which runtime is fastest under these limits, and how sure are we?
+
+use std::env;
+use std::ffi::OsString;
+use std::hash::{BuildHasher, Hasher, RandomState};
+use std::time::Duration;
+
+use jiff::Timestamp;
+use stampede_core::{
+    Bytes, CpuLayout, Fut, Machine, Origin, Outcome as TrialOutcome, Platform, Severity, Study, StudyId, StudyKind,
+    Trial,
+};
+use stampede_harness::{Conditions, Event, Missing, Prepared, Sink, SinkError, Surroundings};
+use stampede_plan::{CompareFlags, ComparePlan, MachineSize, RuntimeChoice};
+use stampede_platforms::lock::{LockError, MeasuringLock};
+use stampede_platforms::{LocalConfig, LocalPlatform};
+use stampede_store::Store;
+
+use crate::args::CompareArgs;
+use crate::catalogue::BuiltIn;
+use crate::exit::{Exit, Failure};
+use crate::progress::Progress;
+use crate::record::Record;
+use crate::show::Report;
+use crate::{Outcome, clean, folders, screen};
+
+/// Longest wait for answers that are still out when the window closes.
+const DRAIN: Duration = Duration::from_secs(5);
+/// How often a lock that another Stampede holds is tried.
+const LOCK_PAUSE: Duration = Duration::from_millis(200);
+
+pub(crate) fn run(args: CompareArgs) -> Outcome {
+    let CompareArgs {
+        workload,
+        runtimes,
+        set,
+        cpus,
+        memory,
+        load,
+        duration,
+        warm_up,
+        rounds,
+        seed,
+        ready_timeout,
+        platform,
+        no_wait,
+        output,
+        store,
+        quiet,
+    } = args;
+    let flags = CompareFlags {
+        workload,
+        runtimes: Some(runtimes),
+        cpus,
+        memory,
+        load,
+        duration,
+        warm_up,
+        rounds,
+        seed,
+        ready_timeout,
+        platform,
+        set,
+    };
+    let machine = stampede_platforms::machine();
+    let size = MachineSize { cpus: machine.cpus, memory: Bytes::new(stampede_platforms::memory().unwrap_or(u64::MAX)) };
+    let plan = ComparePlan::read(&flags, size, &BuiltIn).map_err(Failure::usage)?;
+    let report = Report::new(output)?;
+    let path = folders::store(&store);
+    let store = Store::open(&path).map_err(Failure::missing)?;
+
+    let available = stampede_platforms::available_cpus();
+    let pinning = CpuLayout::divide(&available, plan.limits.cpus.whole_cores());
+    // Everything of Stampede's own stays off the server's cores from here on: threads inherit this.
+    stampede_platforms::pin_to(&pinning.generator).map_err(Failure::missing)?;
+    let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build().map_err(Failure::missing)?;
+    let mut record = Record::new(store);
+    let outcome = runtime.block_on(compare(&plan, machine, pinning, no_wait, quiet, &report, &mut record));
+    // A request that is still waiting on a blocking thread must not hold up the end.
+    runtime.shutdown_background();
+    let exit = outcome?;
+    if report.on_terminal() {
+        println!("\nstored in {}", path.display());
+    }
+    Ok(exit)
+}
+
+/// Why a study ended before its last trial.
+enum Cut {
+    Signal,
+    Sink(SinkError),
+}
+
+async fn compare(
+    plan: &ComparePlan,
+    machine: Machine,
+    pinning: CpuLayout,
+    no_wait: bool,
+    quiet: bool,
+    report: &Report,
+    record: &mut Record,
+) -> Outcome {
+    let mut signals = Signals::new()?;
+    let lock = tokio::select! {
+        lock = wait_for_lock(no_wait, plan) => lock?,
+        () = signals.any() => return Ok(Exit::Interrupted),
+    };
+    let platform = LocalPlatform::new(LocalConfig {
+        warden: warden()?,
+        state_dir: folders::state(),
+        cache_dir: folders::cache(),
+        server_cpus: pinning.server.clone(),
+    })
+    .map_err(Failure::missing)?;
+    clean::tell(platform.cleaned());
+    for finding in platform.preflight(&plan.limits).await {
+        if finding.severity > Severity::Info {
+            screen::warning(&format!("{}; {}", finding.text, finding.advice));
+        }
+    }
+    let conditions = Conditions { limits: plan.limits, load: plan.load, pinning };
+    let (prepared, missing) =
+        stampede_harness::prepare(&platform, &plan.candidates, &conditions).await.map_err(Failure::missing)?;
+    account_for_missing(plan.choice, &prepared, &missing)?;
+
+    let started_at = Timestamp::now();
+    let seed = plan.seed.unwrap_or_else(|| u64::from(random() as u32));
+    let study = Study {
+        id: StudyId::new(format!("{}-{:04x}", started_at.strftime("%Y%m%d-%H%M%S"), random() as u16)),
+        kind: StudyKind::Compare,
+        workload: plan.workload.id.clone(),
+        seed,
+        rounds: plan.rounds,
+        warm_up: plan.warm_up,
+        duration: plan.duration,
+        started_at,
+        stampede_version: env!("CARGO_PKG_VERSION").to_owned(),
+        machine,
+        cases: prepared.iter().map(|prepared| prepared.case.clone()).collect(),
+    };
+    if !quiet {
+        introduce(&study, plan);
+    }
+    let surroundings = Surroundings { workload: &plan.workload, ready_timeout: plan.ready_timeout, drain: DRAIN };
+    let cut = {
+        let mut sinks = Sinks { record: &mut *record, progress: Progress::new(quiet, screen::width()) };
+        tokio::select! {
+            ended = stampede_harness::run(&platform, &study, &prepared, &surroundings, &mut sinks) => {
+                ended.err().map(Cut::Sink)
+            }
+            () = signals.any() => Some(Cut::Signal),
+        }
+    };
+    drop(lock);
+    let finished_at = Timestamp::now();
+    if cut.is_none() {
+        record.store().finish_study(&study.id, finished_at).map_err(Failure::missing)?;
+    }
+    report.write(&study, cut.is_none().then_some(finished_at), record.trials())?;
+    match cut {
+        None => Ok(exit_of(record.trials())),
+        Some(Cut::Signal) => {
+            screen::warning(&format!("interrupted; {} trials are kept", record.trials().len()));
+            Ok(Exit::Interrupted)
+        }
+        Some(Cut::Sink(error)) => Err(Failure::missing(error)),
+    }
+}
+
+/// How this program is started again as a warden.
+fn warden() -> Result<Vec<OsString>, Failure> {
+    let program = env::current_exe().map_err(Failure::missing)?;
+    Ok(vec![program.into_os_string(), "__warden".into()])
+}
+
+async fn wait_for_lock(no_wait: bool, plan: &ComparePlan) -> Result<MeasuringLock, Failure> {
+    let purpose = format!("compare {}", plan.workload.id);
+    let mut told = false;
+    loop {
+        match MeasuringLock::try_acquire(&purpose) {
+            Ok(lock) => return Ok(lock),
+            Err(LockError::Held { holder }) if no_wait => {
+                return Err(Failure::missing(format!(
+                    "another Stampede is measuring on this machine: {holder}\n  wait for it, or leave out --no-wait"
+                )));
+            }
+            Err(LockError::Held { holder }) => {
+                if !told {
+                    screen::note(&format!("waiting for another Stampede that is measuring: {holder}"));
+                }
+                told = true;
+            }
+            Err(error) => return Err(Failure::missing(error)),
+        }
+        tokio::time::sleep(LOCK_PAUSE).await;
+    }
+}
+
+/// A missing runtime that was named ends the command; one that was not is left out and said so.
+fn account_for_missing(choice: RuntimeChoice, prepared: &[Prepared], missing: &[Missing]) -> Result<(), Failure> {
+    let line = |Missing { case, what, install }: &Missing| {
+        let package =
+            install.package.as_ref().map(|package| format!("apt-get install {package}, or ")).unwrap_or_default();
+        format!("{case} needs {what}: {package}{}", install.page)
+    };
+    let lines = missing.iter().map(line).collect::<Vec<_>>().join("\n");
+    if prepared.is_empty() && missing.is_empty() {
+        return Err(Failure::usage("no runtime can serve this workload; see stampede list runtimes"));
+    }
+    if prepared.is_empty() || (choice == RuntimeChoice::Named && !missing.is_empty()) {
+        return Err(Failure::missing(lines));
+    }
+    for line in lines.lines() {
+        screen::note(&format!("left out: {line}"));
+    }
+    Ok(())
+}
+
+/// Says what will be done, and which settings each case has and why.
+fn introduce(study: &Study, plan: &ComparePlan) {
+    let layout = study.cases.first().map(|case| &case.pinning);
+    let cores = match layout {
+        Some(layout) if layout.is_shared() => "server and generator share all cores".to_owned(),
+        Some(layout) => format!("server on cores {:?}, generator on {:?}", layout.server, layout.generator),
+        None => String::new(),
+    };
+    screen::note(&format!(
+        "{}: {} cases x {} rounds, {} CPU and {} each, {} for {:?}; {cores}; seed {}",
+        study.workload,
+        study.cases.len(),
+        study.rounds,
+        plan.limits.cpus,
+        plan.limits.memory,
+        plan.load,
+        study.duration,
+        study.seed
+    ));
+    for case in &study.cases {
+        screen::note(&format!("{} ({})", case.id, case.runtime_version));
+        for (name, setting) in case.tuning.iter() {
+            let reason = match &setting.origin {
+                Origin::Default { reason } => reason.as_str(),
+                Origin::Given => "given",
+            };
+            screen::note(&format!("  {name} = {}: {reason}", setting.value));
+        }
+    }
+}
+
+fn exit_of(trials: &[Trial]) -> Exit {
+    let any = |test: fn(&TrialOutcome) -> bool| trials.iter().any(|trial| test(&trial.outcome));
+    if any(|outcome| matches!(outcome, TrialOutcome::Failed(_))) {
+        Exit::TrialFailed
+    } else if any(|outcome| matches!(outcome, TrialOutcome::Invalid(_))) {
+        Exit::Invalid
+    } else {
+        Exit::Done
+    }
+}
+
+/// A number that differs from run to run; the standard library seeds its hash maps from the kernel.
+fn random() -> u64 {
+    RandomState::new().build_hasher().finish()
+}
+
+/// Everything that listens to a study.
+struct Sinks<'a> {
+    record: &'a mut Record,
+    progress: Progress,
+}
+
+impl Sink for Sinks<'_> {
+    fn take<'a>(&'a mut self, event: &'a Event<'a>) -> Fut<'a, Result<(), SinkError>> {
+        Box::pin(async move {
+            self.record.take(event).await?;
+            self.progress.take(event).await
+        })
+    }
+}
+
+/// The signals that ask to stop.
+struct Signals {
+    interrupt: tokio::signal::unix::Signal,
+    terminate: tokio::signal::unix::Signal,
+    hang_up: tokio::signal::unix::Signal,
+}
+
+impl Signals {
+    fn new() -> Result<Self, Failure> {
+        use tokio::signal::unix::{SignalKind, signal};
+        Ok(Self {
+            interrupt: signal(SignalKind::interrupt()).map_err(Failure::missing)?,
+            terminate: signal(SignalKind::terminate()).map_err(Failure::missing)?,
+            hang_up: signal(SignalKind::hangup()).map_err(Failure::missing)?,
+        })
+    }
+
+    async fn any(&mut self) {
+        tokio::select! {
+            _ = self.interrupt.recv() => {}
+            _ = self.terminate.recv() => {}
+            _ = self.hang_up.recv() => {}
+        }
+    }
+}

@@ -1,0 +1,57 @@
+//! Exit codes: part of the command line's contract.
+
+use std::error::Error;
+use std::process::ExitCode;
+
+/// How Stampede ends.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[repr(u8)]
+pub(crate) enum Exit {
+    /// Done.
+    Done = 0,
+    /// The command line or a plan is wrong.
+    Usage = 2,
+    /// Something needed is missing on this machine, or cannot be used now.
+    Missing = 3,
+    /// The measurement is not valid: limits were not enforced, or answers were wrong.
+    Invalid = 4,
+    /// A trial failed.
+    TrialFailed = 5,
+    /// Ended by a signal that asks to stop.
+    Interrupted = 130,
+}
+
+impl From<Exit> for ExitCode {
+    fn from(exit: Exit) -> Self {
+        Self::from(exit as u8)
+    }
+}
+
+/// Why a command could not be done: the first line says what, the others how to mend it.
+#[derive(Debug)]
+pub(crate) struct Failure {
+    pub(crate) exit: Exit,
+    pub(crate) message: String,
+}
+
+impl Failure {
+    /// Something needed is missing or cannot be used.
+    pub(crate) fn missing(error: impl Into<Box<dyn Error>>) -> Self {
+        Self { exit: Exit::Missing, message: with_causes(error.into().as_ref()) }
+    }
+
+    /// The command line is wrong.
+    pub(crate) fn usage(error: impl Into<Box<dyn Error>>) -> Self {
+        Self { exit: Exit::Usage, message: with_causes(error.into().as_ref()) }
+    }
+}
+
+fn with_causes(error: &dyn Error) -> String {
+    let mut text = error.to_string();
+    let mut source = error.source();
+    while let Some(cause) = source {
+        text.push_str(&format!(": {cause}"));
+        source = cause.source();
+    }
+    text
+}

@@ -1,0 +1,42 @@
+//! Stampede: a test bench for PHP runtimes.
+//!
+//! The binary parses arguments, wires crates together, prints and exits. It decides nothing about measuring.
+
+mod args;
+mod catalogue;
+mod clean;
+mod compare;
+mod exit;
+mod folders;
+mod list;
+mod progress;
+mod record;
+mod screen;
+mod show;
+
+use std::process::ExitCode;
+
+use clap::Parser;
+
+use crate::args::{Args, Command};
+use crate::exit::{Exit, Failure};
+
+fn main() -> ExitCode {
+    let outcome = match Args::parse().command {
+        Command::Compare(args) => compare::run(args),
+        Command::List(args) => list::run(&args),
+        Command::Show(args) => show::run(&args),
+        Command::Clean(args) => clean::run(&args),
+        Command::Warden => return stampede_platforms::warden::run(),
+    };
+    let exit = outcome.unwrap_or_else(|Failure { exit, message }| {
+        for line in message.lines() {
+            screen::error(line);
+        }
+        exit
+    });
+    exit.into()
+}
+
+/// What a command returns.
+type Outcome = Result<Exit, Failure>;

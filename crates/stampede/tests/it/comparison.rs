@@ -1,0 +1,111 @@
+//! A comparison from end to end, on real servers.
+
+use serde_json::Value;
+
+use crate::stage::{Stage, have};
+
+#[test]
+fn four_runtimes_are_compared_under_equal_limits() {
+    if !have("four_runtimes_are_compared_under_equal_limits", &["nginx", "php-fpm", "apache2", "php", "go"]) {
+        return;
+    }
+    let stage = Stage::new();
+    let said = stage.run(&[
+        "compare",
+        "markdown",
+        "--runtimes",
+        "apache-mod-php,nginx-fpm,php-cli-server,go",
+        "--cpus",
+        "0.5",
+        "--memory",
+        "256Mi",
+        "--duration",
+        "2s",
+        "--rounds",
+        "3",
+        "--seed",
+        "1",
+        "--json",
+        "-",
+    ]);
+    assert_eq!(said.code, Some(0), "{}", said.stderr);
+    let study: Value = serde_json::from_str(&said.stdout).unwrap();
+    assert_eq!(study["schema"], "stampede/study/v1");
+    assert_eq!(study["seed"], 1);
+    let cases = study["cases"].as_array().unwrap();
+    assert_eq!(cases.len(), 4);
+    for case in cases {
+        let id = case["id"].as_str().unwrap();
+        assert_eq!(case["enforced"]["cpus"], 0.5, "{id}");
+        assert_eq!(case["enforced"]["memory_bytes"], 256u64 << 20, "{id}");
+        let trials = case["trials"].as_array().unwrap();
+        assert_eq!(trials.len(), 3, "{id}");
+        for trial in trials {
+            assert_eq!(trial["outcome"], "measured", "{id}: {trial}");
+            let count = |name: &str| trial["requests"][name].as_u64().unwrap();
+            assert!(count("ok") > 300, "{id}: {trial}");
+            assert_eq!((count("failed"), count("unfinished")), (0, 0), "{id}: {trial}");
+            assert_eq!(count("sent"), count("ok"), "{id}: {trial}");
+            let figure = |name: &str| trial[name].as_f64().unwrap();
+            let share = figure("throttled_periods") / figure("periods");
+            // The quota was the limit: then it was used up.
+            if share >= 0.9 {
+                let used = figure("cpu_seconds") / figure("window_s") / 0.5;
+                assert!((0.95..1.05).contains(&used), "{id} used {used} of its quota: {trial}");
+            }
+            let memory = trial["memory_peak_bytes"].as_u64().unwrap();
+            assert!((1 << 20..256 << 20).contains(&memory), "{id}: {trial}");
+        }
+        assert_eq!(case["summary"]["throughput_rps"]["n"], 3, "{id}");
+    }
+    let verdicts = study["verdicts"].as_array().unwrap();
+    assert_eq!(verdicts.len(), 6);
+    assert!(verdicts.iter().all(|verdict| verdict["ratio"]["n"] == 3), "{verdicts:?}");
+    stage.assert_nothing_left();
+
+    let shown = stage.run(&["show", "latest"]);
+    assert_eq!(shown.code, Some(0), "{}", shown.stderr);
+    for case in cases {
+        assert!(shown.stdout.contains(case["id"].as_str().unwrap()), "{}", shown.stdout);
+    }
+    assert!(shown.stdout.lines().all(|line| line.chars().count() <= 80), "{}", shown.stdout);
+    let again = stage.run(&["show", "latest", "--json", "-"]);
+    assert_eq!(serde_json::from_str::<Value>(&again.stdout).unwrap(), study);
+    let listed = stage.run(&["list", "studies"]);
+    assert!(listed.stdout.contains(study["id"].as_str().unwrap()), "{}", listed.stdout);
+}
+
+#[test]
+fn fpm_runs_in_each_mode() {
+    if !have("fpm_runs_in_each_mode", &["nginx", "php-fpm"]) {
+        return;
+    }
+    let stage = Stage::new();
+    for mode in ["static", "dynamic", "ondemand"] {
+        let set = format!("nginx-fpm.pm={mode}");
+        let said = stage.run(&[
+            "compare",
+            "markdown",
+            "--runtimes",
+            "nginx-fpm",
+            "--set",
+            &set,
+            "--cpus",
+            "0.5",
+            "--memory",
+            "128Mi",
+            "--duration",
+            "500ms",
+            "--warm-up",
+            "200ms",
+            "--rounds",
+            "1",
+            "--json",
+            "-",
+        ]);
+        assert_eq!(said.code, Some(0), "{mode}: {}", said.stderr);
+        let study: Value = serde_json::from_str(&said.stdout).unwrap();
+        assert_eq!(study["cases"][0]["tuning"]["pm"], mode);
+    }
+    stage.assert_nothing_left();
+}

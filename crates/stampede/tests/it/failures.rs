@@ -1,0 +1,162 @@
+//! Servers and applications that do not do what they should. Each is told with its cause, and nothing is left.
+
+use serde_json::Value;
+
+use crate::stage::{Said, Stage, have, workload};
+
+/// One short trial of a workload on a runtime.
+fn trial(stage: &Stage, name: &str, runtime: &str, more: &[&str]) -> (Said, Value) {
+    let workload = workload(name);
+    let mut args = vec![
+        "compare",
+        &workload,
+        "--runtimes",
+        runtime,
+        "--cpus",
+        "0.5",
+        "--memory",
+        "64Mi",
+        "--duration",
+        "1s",
+        "--warm-up",
+        "1s",
+        "--rounds",
+        "1",
+        "--load",
+        "closed:4",
+        "--json",
+        "-",
+    ];
+    args.extend(more);
+    let said = stage.run(&args);
+    stage.assert_nothing_left();
+    let study: Value = serde_json::from_str(&said.stdout).unwrap_or_else(|error| panic!("{error}: {said:?}"));
+    let trial = study["cases"][0]["trials"][0].clone();
+    (said, trial)
+}
+
+fn assert_failed(said: &Said, trial: &Value, parts: &[&str]) {
+    assert_eq!(said.code, Some(5), "{said:?}");
+    assert_eq!(trial["outcome"], "failed", "{trial}");
+    let reason = trial["reason"].as_str().unwrap();
+    for part in parts {
+        assert!(reason.contains(part), "{part:?} is not in:\n{reason}");
+    }
+}
+
+#[test]
+fn a_fatal_error_is_shown_with_status_body_and_log() {
+    if !have("a_fatal_error_is_shown_with_status_body_and_log", &["nginx", "php-fpm", "apache2", "php"]) {
+        return;
+    }
+    let stage = Stage::new();
+    for runtime in ["nginx-fpm", "apache-mod-php", "php-cli-server"] {
+        let (said, trial) = trial(&stage, "fatal", runtime, &[]);
+        assert_failed(
+            &said,
+            &trial,
+            &["wrong answer to `home`", "status 500", "body:", "log of", "undefined function no_such_function"],
+        );
+    }
+}
+
+#[test]
+fn a_worker_that_is_killed_for_memory_is_told_with_count_and_limit() {
+    if !have("a_worker_that_is_killed_for_memory_is_told_with_count_and_limit", &["nginx", "php-fpm", "apache2", "php"])
+    {
+        return;
+    }
+    let stage = Stage::new();
+    for runtime in ["nginx-fpm", "apache-mod-php", "php-cli-server"] {
+        let (said, trial) = trial(&stage, "greedy", runtime, &[]);
+        assert_failed(&said, &trial, &["`greedy`", "the kernel killed 1 process", "memory limit of 64Mi"]);
+    }
+}
+
+#[test]
+fn a_runtime_that_never_becomes_ready_is_told_with_its_last_state_and_log() {
+    if !have("a_runtime_that_never_becomes_ready_is_told_with_its_last_state_and_log", &["nginx", "php-fpm"]) {
+        return;
+    }
+    let stage = Stage::new();
+    let (said, trial) = trial(&stage, "stuck", "nginx-fpm", &["--ready-timeout", "1500ms"]);
+    assert_failed(&said, &trial, &["not ready within 1.5s", "last state", "wait for the answer", "never comes"]);
+}
+
+#[test]
+fn a_server_that_ends_at_once_is_told_with_status_and_log() {
+    if !have("a_server_that_ends_at_once_is_told_with_status_and_log", &["go"]) {
+        return;
+    }
+    let stage = Stage::new();
+    let (said, trial) = trial(&stage, "stillborn", "go", &[]);
+    assert_failed(&said, &trial, &["status 7", "no heart"]);
+}
+
+#[test]
+fn a_server_that_ignores_sigterm_is_killed_after_its_grace_and_that_is_recorded() {
+    if !have("a_server_that_ignores_sigterm_is_killed_after_its_grace_and_that_is_recorded", &["go"]) {
+        return;
+    }
+    let stage = Stage::new();
+    let (said, trial) = trial(&stage, "deaf", "go", &[]);
+    assert_eq!(said.code, Some(0), "{said:?}");
+    assert_eq!(trial["outcome"], "measured", "{trial}");
+    assert_eq!(trial["stops"][0]["killed"], true, "{trial}");
+    let study: Value = serde_json::from_str(&said.stdout).unwrap();
+    let findings = study["cases"][0]["findings"].as_array().unwrap();
+    assert!(findings.iter().any(|finding| finding["id"] == "stop-killed"), "{findings:?}");
+}
+
+#[test]
+fn wrong_answers_under_load_make_a_trial_invalid() {
+    if !have("wrong_answers_under_load_make_a_trial_invalid", &["nginx", "php-fpm"]) {
+        return;
+    }
+    let stage = Stage::new();
+    let (said, trial) = trial(&stage, "fickle", "nginx-fpm", &["--duration", "2s"]);
+    assert_eq!(said.code, Some(4), "{said:?}");
+    assert_eq!(trial["outcome"], "invalid", "{trial}");
+    let reason = trial["reason"].as_str().unwrap();
+    assert!(reason.contains("answers under load were wrong") && reason.contains("goodbye"), "{reason}");
+    assert_eq!(trial["errors"]["wrong_body"], trial["requests"]["failed"], "{trial}");
+}
+
+#[test]
+fn a_failed_case_does_not_stop_the_others() {
+    if !have("a_failed_case_does_not_stop_the_others", &["nginx", "php-fpm", "php"]) {
+        return;
+    }
+    let stage = Stage::new();
+    let said = stage.run(&[
+        "compare",
+        &workload("slow"),
+        "--runtimes",
+        "nginx-fpm,php-cli-server",
+        "--cpus",
+        "0.5",
+        "--memory",
+        "64Mi",
+        "--duration",
+        "300ms",
+        "--warm-up",
+        "0",
+        "--rounds",
+        "1",
+        "--ready-timeout",
+        "5s",
+        "--json",
+        "-",
+        // More workers than the limit holds: the kernel kills some, and the case fails.
+        "--set",
+        "php-cli-server.PHP_CLI_SERVER_WORKERS=200",
+    ]);
+    stage.assert_nothing_left();
+    assert_eq!(said.code, Some(5), "{said:?}");
+    let study: Value = serde_json::from_str(&said.stdout).unwrap();
+    let outcome = |id: &str| {
+        let case = study["cases"].as_array().unwrap().iter().find(|case| case["id"] == id).unwrap();
+        case["trials"][0]["outcome"].as_str().unwrap().to_owned()
+    };
+    assert_eq!((outcome("nginx-fpm").as_str(), outcome("php-cli-server").as_str()), ("measured", "failed"), "{study}");
+}

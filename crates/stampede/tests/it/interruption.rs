@@ -1,0 +1,151 @@
+//! Ctrl-C, SIGTERM and `kill -9`, of Stampede and of its warden: nothing is left, and what was measured is kept.
+
+use std::net::{SocketAddr, TcpListener};
+use std::process::Child;
+
+use rustix::process::Signal;
+
+use crate::stage::{Stage, command_line, have, processes_in_runs, send, wait_until, warden_of, workload};
+
+/// A study that is busy for longer than any test waits, on a server with several workers.
+fn long_study(stage: &Stage) -> (Child, SocketAddr) {
+    let child = stage.start(&[
+        "compare",
+        &workload("slow"),
+        "--runtimes",
+        "php-cli-server",
+        "--cpus",
+        "0.5",
+        "--memory",
+        "128Mi",
+        "--duration",
+        "10m",
+        "--rounds",
+        "1",
+        "--load",
+        "closed:4",
+        "--set",
+        "php-cli-server.PHP_CLI_SERVER_WORKERS=4",
+        "--quiet",
+    ]);
+    let mut address = None;
+    wait_until("the server and its workers run", || {
+        let servers = processes_in_runs();
+        address =
+            servers.iter().flat_map(|(pid, _)| command_line(*pid)).find_map(|word| word.parse::<SocketAddr>().ok());
+        // A master and four workers.
+        if servers.len() >= 5 && address.is_some() { Ok(()) } else { Err(format!("{servers:?}")) }
+    });
+    (child, address.unwrap())
+}
+
+/// Waits for the end of a child; its exit code, if it had one.
+fn end_of(child: &mut Child) -> Option<i32> {
+    let mut code = None;
+    wait_until("stampede ends", || match child.try_wait().unwrap() {
+        Some(status) => {
+            code = status.code();
+            Ok(())
+        }
+        None => Err("it still runs".to_owned()),
+    });
+    code
+}
+
+fn assert_port_free(address: SocketAddr) {
+    wait_until("the port is free", || TcpListener::bind(address).map(drop).map_err(|error| error.to_string()));
+}
+
+#[test]
+fn a_signal_that_asks_to_stop_ends_everything() {
+    if !have("a_signal_that_asks_to_stop_ends_everything", &["php"]) {
+        return;
+    }
+    for signal in [Signal::INT, Signal::TERM] {
+        let stage = Stage::new();
+        let (mut child, address) = long_study(&stage);
+        send(child.id(), signal);
+        assert_eq!(end_of(&mut child), Some(130));
+        stage.assert_nothing_left();
+        assert_port_free(address);
+    }
+}
+
+#[test]
+fn a_killed_stampede_leaves_nothing() {
+    if !have("a_killed_stampede_leaves_nothing", &["php"]) {
+        return;
+    }
+    let stage = Stage::new();
+    let (mut child, address) = long_study(&stage);
+    send(child.id(), Signal::KILL);
+    assert_eq!(end_of(&mut child), None);
+    stage.assert_nothing_left();
+    assert_port_free(address);
+}
+
+#[test]
+fn a_killed_warden_leaves_nothing_and_the_trial_fails() {
+    if !have("a_killed_warden_leaves_nothing_and_the_trial_fails", &["php"]) {
+        return;
+    }
+    let stage = Stage::new();
+    let (mut child, address) = long_study(&stage);
+    send(warden_of(child.id()).unwrap(), Signal::KILL);
+    assert_eq!(end_of(&mut child), Some(5));
+    stage.assert_nothing_left();
+    assert_port_free(address);
+}
+
+#[test]
+fn clean_finishes_the_job_when_stampede_and_warden_were_killed() {
+    if !have("clean_finishes_the_job_when_stampede_and_warden_were_killed", &["php"]) {
+        return;
+    }
+    let stage = Stage::new();
+    let (mut child, address) = long_study(&stage);
+    let warden = warden_of(child.id()).unwrap();
+    // Stopped first, so that neither can do anything between the two signals.
+    send(warden, Signal::STOP);
+    send(child.id(), Signal::KILL);
+    send(warden, Signal::KILL);
+    end_of(&mut child);
+    assert!(!processes_in_runs().is_empty(), "the servers should have outlived both");
+    wait_until("clean gets the lease", || {
+        let said = stage.run(&["clean"]);
+        if said.stderr.contains("nothing to clean") { Err(format!("{said:?}")) } else { Ok(()) }
+    });
+    stage.assert_nothing_left();
+    assert_port_free(address);
+}
+
+#[test]
+fn clean_leaves_a_living_study_alone() {
+    if !have("clean_leaves_a_living_study_alone", &["php"]) {
+        return;
+    }
+    let stage = Stage::new();
+    let (mut child, _) = long_study(&stage);
+    let before = processes_in_runs().len();
+    let said = stage.run(&["clean"]);
+    assert_eq!(said.code, Some(0), "{said:?}");
+    assert_eq!(processes_in_runs().len(), before);
+    send(child.id(), Signal::INT);
+    end_of(&mut child);
+    stage.assert_nothing_left();
+}
+
+#[test]
+fn a_second_stampede_says_who_measures() {
+    if !have("a_second_stampede_says_who_measures", &["php"]) {
+        return;
+    }
+    let stage = Stage::new();
+    let (mut child, _) = long_study(&stage);
+    let said = stage.run(&["compare", &workload("slow"), "--runtimes", "php-cli-server", "--no-wait"]);
+    assert_eq!(said.code, Some(3), "{said:?}");
+    assert!(said.stderr.contains(&format!("process {}: compare slow", child.id())), "{}", said.stderr);
+    send(child.id(), Signal::INT);
+    end_of(&mut child);
+    stage.assert_nothing_left();
+}

@@ -1,0 +1,8 @@
+//! The program as its users run it: exit codes, stdout and stderr, real servers, and what is left afterwards.
+
+mod comparison;
+mod failures;
+mod interruption;
+mod stage;
+mod storage;
+mod usage;

@@ -1,0 +1,204 @@
+//! A place of its own for each test: home, store and run folders, and a look at what was left in them.
+
+use std::fs;
+use std::path::{Path, PathBuf};
+use std::process::{Child, Command, Stdio};
+use std::sync::{Mutex, MutexGuard, PoisonError};
+use std::time::{Duration, Instant};
+
+use rustix::process::{Pid, Signal, geteuid, kill_process};
+
+/// Longest wait for any condition.
+pub(crate) const PATIENCE: Duration = Duration::from_secs(60);
+
+/// Only one test measures at a time, so that a test that looks for what was left sees its own.
+static MEASURING: Mutex<()> = Mutex::new(());
+
+/// What a finished program said.
+#[derive(Debug)]
+pub(crate) struct Said {
+    pub(crate) code: Option<i32>,
+    pub(crate) stdout: String,
+    pub(crate) stderr: String,
+}
+
+/// Folders of a test.
+pub(crate) struct Stage {
+    home: tempfile::TempDir,
+    /// Servers run as another user and must be able to reach their run's folder.
+    state: tempfile::TempDir,
+    _measuring: MutexGuard<'static, ()>,
+}
+
+impl Stage {
+    pub(crate) fn new() -> Self {
+        let measuring = MEASURING.lock().unwrap_or_else(PoisonError::into_inner);
+        let home = tempfile::tempdir().unwrap();
+        let state = tempfile::Builder::new().prefix("st").tempdir_in("/var/tmp").unwrap();
+        fs::set_permissions(state.path(), std::os::unix::fs::PermissionsExt::from_mode(0o755)).unwrap();
+        Self { home, state, _measuring: measuring }
+    }
+
+    pub(crate) fn home(&self) -> &Path {
+        self.home.path()
+    }
+
+    pub(crate) fn store(&self) -> PathBuf {
+        self.home().join("studies.db")
+    }
+
+    /// Stampede with these arguments.
+    pub(crate) fn command(&self, args: &[&str]) -> Command {
+        let mut command = Command::new(env!("CARGO_BIN_EXE_stampede"));
+        command
+            .args(args)
+            .env("XDG_CACHE_HOME", kept_builds())
+            .env("STAMPEDE_STORE", self.store())
+            .env("STAMPEDE_STATE", self.state.path())
+            .env("COLUMNS", "80")
+            .env_remove("TERM")
+            .stdin(Stdio::null());
+        command
+    }
+
+    /// Runs Stampede to its end.
+    pub(crate) fn run(&self, args: &[&str]) -> Said {
+        let output = self.command(args).output().unwrap();
+        Said {
+            code: output.status.code(),
+            stdout: String::from_utf8(output.stdout).unwrap(),
+            stderr: String::from_utf8(output.stderr).unwrap(),
+        }
+    }
+
+    /// Starts Stampede and leaves it running.
+    pub(crate) fn start(&self, args: &[&str]) -> Child {
+        self.command(args).stdout(Stdio::piped()).stderr(Stdio::piped()).spawn().unwrap()
+    }
+
+    /// Waits until nothing of any run is left: no process in a run's control group, no group, no lease, no folder.
+    pub(crate) fn assert_nothing_left(&self) {
+        wait_until("nothing is left of the run", || {
+            let mut left = Vec::new();
+            for (pid, group) in processes_in_runs() {
+                left.push(format!("process {pid} in {group}"));
+            }
+            for group in groups() {
+                left.push(format!("control group {}", group.display()));
+            }
+            for entry in walk(self.state.path()) {
+                left.push(format!("{}", entry.display()));
+            }
+            if left.is_empty() { Ok(()) } else { Err(left.join("\n")) }
+        });
+    }
+}
+
+/// A workload of these tests.
+pub(crate) fn workload(name: &str) -> String {
+    format!("{}/tests/workloads/{name}", env!("CARGO_MANIFEST_DIR"))
+}
+
+/// Builds are kept between tests, as between runs of a user.
+fn kept_builds() -> PathBuf {
+    Path::new(env!("CARGO_TARGET_TMPDIR")).join("cache")
+}
+
+/// Whether limits can be enforced and these programs are there; says loudly what a test skips for.
+pub(crate) fn have(test: &str, programs: &[&str]) -> bool {
+    if !geteuid().is_root() {
+        eprintln!("SKIP {test}: needs root");
+        return false;
+    }
+    for program in programs {
+        let folders = ["/usr/local/go/bin", "/usr/local/sbin", "/usr/local/bin", "/usr/sbin", "/usr/bin"];
+        let on_path = std::env::var_os("PATH").unwrap_or_default();
+        let found = std::env::split_paths(&on_path)
+            .chain(folders.iter().map(PathBuf::from))
+            .filter_map(|folder| fs::read_dir(folder).ok())
+            .flatten()
+            .filter_map(Result::ok)
+            .any(|entry| entry.file_name().to_string_lossy().starts_with(program));
+        if !found {
+            eprintln!("SKIP {test}: needs {program}");
+            return false;
+        }
+    }
+    true
+}
+
+/// Polls a condition to its deadline and shows the last state.
+pub(crate) fn wait_until(what: &str, mut condition: impl FnMut() -> Result<(), String>) {
+    let deadline = Instant::now() + PATIENCE;
+    loop {
+        match condition() {
+            Ok(()) => return,
+            Err(state) => assert!(Instant::now() < deadline, "waited in vain until {what}; last state:\n{state}"),
+        }
+        std::thread::yield_now();
+        let _ = rustix::thread::nanosleep(&rustix::time::Timespec { tv_sec: 0, tv_nsec: 10_000_000 });
+    }
+}
+
+/// Processes that are in the control group of some run.
+pub(crate) fn processes_in_runs() -> Vec<(u32, String)> {
+    let mut found = Vec::new();
+    for entry in fs::read_dir("/proc").unwrap().filter_map(Result::ok) {
+        let Ok(pid) = entry.file_name().to_string_lossy().parse::<u32>() else { continue };
+        let groups = fs::read_to_string(entry.path().join("cgroup")).unwrap_or_default();
+        if let Some(group) = groups.lines().find(|line| line.contains("/stampede/")) {
+            found.push((pid, group.to_owned()));
+        }
+    }
+    found
+}
+
+/// The command line of a process.
+pub(crate) fn command_line(pid: u32) -> Vec<String> {
+    let line = fs::read(format!("/proc/{pid}/cmdline")).unwrap_or_default();
+    line.split(|byte| *byte == 0).map(|word| String::from_utf8_lossy(word).into_owned()).collect()
+}
+
+/// The warden among a process's children.
+pub(crate) fn warden_of(pid: u32) -> Option<u32> {
+    let tasks = fs::read_dir(format!("/proc/{pid}/task")).ok()?;
+    tasks
+        .filter_map(Result::ok)
+        .filter_map(|task| fs::read_to_string(task.path().join("children")).ok())
+        .flat_map(|children| children.split_whitespace().filter_map(|pid| pid.parse().ok()).collect::<Vec<u32>>())
+        .find(|child| command_line(*child).iter().any(|word| word == "__warden"))
+}
+
+/// Ends one process that this test started.
+pub(crate) fn send(pid: u32, signal: Signal) {
+    let pid = Pid::from_raw(i32::try_from(pid).unwrap()).unwrap();
+    kill_process(pid, signal).unwrap();
+}
+
+/// Control groups of runs.
+fn groups() -> Vec<PathBuf> {
+    walk(Path::new("/sys/fs/cgroup"))
+        .into_iter()
+        .filter(|path| path.parent().is_some_and(|parent| parent.file_name().is_some_and(|name| name == "stampede")))
+        .filter(|path| path.is_dir())
+        .collect()
+}
+
+/// Everything below a folder but the folder `r` that holds runs; links are not followed.
+fn walk(folder: &Path) -> Vec<PathBuf> {
+    let mut found = Vec::new();
+    let mut folders = vec![folder.to_owned()];
+    while let Some(folder) = folders.pop() {
+        for entry in fs::read_dir(&folder).into_iter().flatten().filter_map(Result::ok) {
+            let path = entry.path();
+            let is_folder = entry.file_type().is_ok_and(|kind| kind.is_dir());
+            if is_folder {
+                folders.push(path.clone());
+            }
+            if entry.file_name() != "r" {
+                found.push(path);
+            }
+        }
+    }
+    found
+}

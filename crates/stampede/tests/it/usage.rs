@@ -1,0 +1,111 @@
+//! What the program says of itself, and to those who mistype.
+
+use insta::assert_snapshot;
+
+use crate::stage::Stage;
+
+fn said(args: &[&str]) -> String {
+    let said = Stage::new().run(args);
+    format!("exit code: {}\n--- stdout\n{}--- stderr\n{}", said.code.unwrap_or(-1), said.stdout, said.stderr)
+}
+
+#[test]
+fn help_teaches() {
+    assert_snapshot!("help", said(&["--help"]));
+    assert_snapshot!("help_compare", said(&["compare", "--help"]));
+    assert_snapshot!("help_list", said(&["list", "--help"]));
+    assert_snapshot!("help_show", said(&["show", "--help"]));
+    assert_snapshot!("help_clean", said(&["clean", "--help"]));
+}
+
+#[test]
+fn no_command_shows_the_help() {
+    assert_snapshot!("no_command", said(&[]));
+}
+
+#[test]
+fn an_unknown_command_or_flag_is_told() {
+    assert_snapshot!("unknown_command", said(&["compere"]));
+    assert_snapshot!("unknown_flag", said(&["compare", "markdown", "--cpu", "1"]));
+    assert_snapshot!("no_workload", said(&["compare"]));
+    assert_snapshot!("unknown_list", said(&["list", "runtime"]));
+}
+
+#[test]
+fn an_unknown_workload_or_runtime_gets_the_nearest_name() {
+    assert_snapshot!("unknown_workload", said(&["compare", "markdwon"]));
+    assert_snapshot!("unknown_runtime", said(&["compare", "markdown", "--runtimes", "ngnix-fpm,apache"]));
+}
+
+#[test]
+fn all_mistakes_of_one_command_line_are_told_at_once() {
+    assert_snapshot!(
+        "all_mistakes",
+        said(&[
+            "compare",
+            "markdown",
+            "--cpus",
+            "0",
+            "--memory",
+            "1Mi",
+            "--duration",
+            "0",
+            "--load",
+            "closed:none",
+            "--rounds",
+            "none",
+            "--seed",
+            "-1",
+            "--platform",
+            "moon",
+            "--runtimes",
+            "nginx-fpm,nginx-fpm,zzz",
+            "--set",
+            "nginx-fpm.pm=fast",
+            "--set",
+            "nginx-fpm.pn=static",
+            "--set",
+            "go.GOMAXPROCS=1",
+            "--set",
+            "pm",
+        ])
+    );
+}
+
+#[test]
+fn more_processors_than_the_machine_has_are_refused() {
+    let said = Stage::new().run(&["compare", "markdown", "--cpus", "4096"]);
+    assert_eq!(said.code, Some(2), "{said:?}");
+    assert!(said.stderr.contains("--cpus 4096 is more than this machine's"), "{}", said.stderr);
+}
+
+#[test]
+fn settings_that_contradict_each_other_are_told() {
+    assert_snapshot!(
+        "contradicting_settings",
+        said(&[
+            "compare",
+            "markdown",
+            "--runtimes",
+            "nginx-fpm",
+            "--set",
+            "nginx-fpm.pm=static",
+            "--set",
+            "nginx-fpm.pm.max_spare_servers=4",
+        ])
+    );
+}
+
+#[test]
+fn two_reports_do_not_share_stdout() {
+    assert_snapshot!("two_on_stdout", said(&["compare", "markdown", "--json", "-", "--markdown", "-"]));
+}
+
+#[test]
+fn lists_need_nothing() {
+    assert_snapshot!("list_workloads", said(&["list", "workloads"]));
+    assert_snapshot!("list_studies_empty", said(&["list", "studies"]));
+    let said = Stage::new().run(&["show", "latest"]);
+    assert_eq!(said.code, Some(2), "{said:?}");
+    assert!(said.stderr.contains("stampede compare"), "{}", said.stderr);
+}

@@ -1,0 +1,3 @@
+module deaf
+
+go 1.19

@@ -1,0 +1,3 @@
+module stillborn
+
+go 1.19

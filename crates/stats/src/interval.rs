@@ -1,0 +1,189 @@
+//! Confidence intervals of a mean and of a ratio.
+
+use thiserror::Error;
+
+use crate::Confidence;
+use crate::student::student_t_quantile;
+
+/// A point estimate between the ends of its confidence interval.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub struct Interval {
+    /// The point estimate.
+    pub value: f64,
+    /// The lower end.
+    pub low: f64,
+    /// The upper end.
+    pub high: f64,
+}
+
+/// The arithmetic mean; `None` of no samples.
+pub fn mean(samples: &[f64]) -> Option<f64> {
+    (!samples.is_empty()).then(|| samples.iter().sum::<f64>() / samples.len() as f64)
+}
+
+/// The t interval of a mean of independent replicates.
+///
+/// # Errors
+///
+/// When there are fewer than two samples, or one is not finite.
+pub fn mean_interval(samples: &[f64], confidence: Confidence) -> Result<Interval, IntervalError> {
+    let n = samples.len();
+    if let Some(index) = samples.iter().position(|sample| !sample.is_finite()) {
+        return Err(IntervalError::NotFinite { index });
+    }
+    let (Some(value), Some(quantile)) = (mean(samples), student_t_quantile(confidence, n.saturating_sub(1))) else {
+        return Err(IntervalError::TooFew { n });
+    };
+    let squares: f64 = samples.iter().map(|sample| (sample - value).powi(2)).sum();
+    let standard_error = (squares / ((n - 1) as f64) / n as f64).sqrt();
+    Ok(Interval { value, low: value - quantile * standard_error, high: value + quantile * standard_error })
+}
+
+/// The ratio of the first number of each pair to the second, with the paired t interval of its logarithm.
+///
+/// A pair is two measurements that shared their surroundings (one block), so that what disturbed both cancels. Effect
+/// sizes with intervals in place of tests: Kalibera and Jones, "Rigorous Benchmarking in Reasonable Time", ISMM 2013. The
+/// logarithm makes the answer for b/a the exact inverse of the one for a/b; the value is the geometric mean of the ratios.
+///
+/// # Errors
+///
+/// When there are fewer than two pairs, or a number is not finite and positive.
+pub fn ratio_interval(pairs: &[(f64, f64)], confidence: Confidence) -> Result<Interval, IntervalError> {
+    let usable = |number: f64| number.is_finite() && number > 0.0;
+    if let Some(index) = pairs.iter().position(|(a, b)| !usable(*a) || !usable(*b)) {
+        return Err(IntervalError::NotPositive { index });
+    }
+    let logs: Vec<f64> = pairs.iter().map(|(a, b)| a.ln() - b.ln()).collect();
+    let Interval { value, low, high } = mean_interval(&logs, confidence)?;
+    Ok(Interval { value: value.exp(), low: low.exp(), high: high.exp() })
+}
+
+/// Why there is no interval.
+#[derive(Clone, Debug, Error, PartialEq, Eq)]
+pub enum IntervalError {
+    /// A spread needs two numbers.
+    #[error("compute an interval from {n} replicates: at least 2 are needed")]
+    TooFew {
+        /// How many there were.
+        n: usize,
+    },
+    /// A sample is infinite or not a number.
+    #[error("compute an interval: sample {index} is not finite")]
+    NotFinite {
+        /// Its place, from 0.
+        index: usize,
+    },
+    /// A number has no logarithm.
+    #[error("compute an interval of ratios: pair {index} is not of two finite, positive numbers")]
+    NotPositive {
+        /// Its place, from 0.
+        index: usize,
+    },
+}
+
+#[cfg(test)]
+mod tests {
+    use proptest::prelude::*;
+
+    use super::*;
+
+    fn assert_close(interval: Interval, expected: [f64; 3]) {
+        let Interval { value, low, high } = interval;
+        for (got, expected) in [value, low, high].into_iter().zip(expected) {
+            assert!((got / expected - 1.0).abs() < 1e-9, "{interval:?} is not {expected}");
+        }
+    }
+
+    /// Reference: SciPy 1.17.1, `scipy.stats.t.interval(c, n - 1, loc=x.mean(), scale=scipy.stats.sem(x))`.
+    #[test]
+    fn mean_intervals_are_those_of_scipy() {
+        let three = [1204.0, 1187.5, 1211.25];
+        assert_close(
+            mean_interval(&three, Confidence::P95).unwrap(),
+            [1_200.916_666_666_666_7, 1_170.680_941_537_705_8, 1_231.152_391_795_627_6],
+        );
+        assert_close(
+            mean_interval(&three, Confidence::P90).unwrap(),
+            [1_200.916_666_666_666_7, 1_180.397_259_934_707_3, 1_221.436_073_398_626_1],
+        );
+        let ten = [5.1, 4.9, 5.0, 5.2, 4.7, 5.05, 5.15, 4.95, 5.0, 5.1];
+        assert_close(
+            mean_interval(&ten, Confidence::P95).unwrap(),
+            [5.015, 4.912_368_511_483_552, 5.117_631_488_516_447],
+        );
+    }
+
+    /// Reference: SciPy 1.17.1, `r = numpy.log(a / b)`, then
+    /// `numpy.exp((r.mean(), *scipy.stats.t.interval(c, n - 1, loc=r.mean(), scale=scipy.stats.sem(r))))`.
+    #[test]
+    fn ratio_intervals_are_those_of_scipy() {
+        let pairs = [(5210.0, 1002.0), (5190.0, 985.0), (5305.0, 1011.0)];
+        assert_close(
+            ratio_interval(&pairs, Confidence::P95).unwrap(),
+            [5.238_558_368_889_023, 5.150_972_489_429_514, 5.327_633_537_273_377],
+        );
+        assert_close(
+            ratio_interval(&pairs, Confidence::P90).unwrap(),
+            [5.238_558_368_889_023, 5.178_957_541_094_936, 5.298_845_098_941_538_5],
+        );
+    }
+
+    #[test]
+    fn too_few_or_unusable_numbers_are_refused() {
+        let p95 = Confidence::P95;
+        for (samples, expected) in [
+            (vec![], IntervalError::TooFew { n: 0 }),
+            (vec![1.0], IntervalError::TooFew { n: 1 }),
+            (vec![1.0, f64::NAN], IntervalError::NotFinite { index: 1 }),
+        ] {
+            assert_eq!(mean_interval(&samples, p95), Err(expected), "{samples:?}");
+        }
+        for (pairs, expected) in [
+            (vec![(1.0, 2.0)], IntervalError::TooFew { n: 1 }),
+            (vec![(1.0, 2.0), (0.0, 2.0)], IntervalError::NotPositive { index: 1 }),
+            (vec![(1.0, -2.0), (1.0, 2.0)], IntervalError::NotPositive { index: 0 }),
+        ] {
+            assert_eq!(ratio_interval(&pairs, p95), Err(expected), "{pairs:?}");
+        }
+        assert_eq!(mean(&[]), None);
+    }
+
+    fn close(a: f64, b: f64) -> bool {
+        (a - b).abs() <= 1e-9 * a.abs().max(b.abs()).max(1.0)
+    }
+
+    proptest! {
+        #[test]
+        fn an_interval_contains_its_mean_and_narrows_with_less_confidence(
+            samples in prop::collection::vec(-1e6..1e6f64, 2..20),
+        ) {
+            let wide = mean_interval(&samples, Confidence::P95).unwrap();
+            let narrow = mean_interval(&samples, Confidence::P90).unwrap();
+            prop_assert!((wide.low..=wide.high).contains(&mean(&samples).unwrap()));
+            prop_assert!(wide.low <= narrow.low && narrow.high <= wide.high);
+        }
+
+        #[test]
+        fn a_ratio_does_not_depend_on_the_unit_and_inverts(
+            pairs in prop::collection::vec((1e-3..1e6f64, 1e-3..1e6f64), 2..12),
+            scale in 1e-3..1e3f64,
+        ) {
+            let ratio = ratio_interval(&pairs, Confidence::P95).unwrap();
+            let scaled: Vec<_> = pairs.iter().map(|(a, b)| (a * scale, b * scale)).collect();
+            let scaled = ratio_interval(&scaled, Confidence::P95).unwrap();
+            let swapped: Vec<_> = pairs.iter().map(|(a, b)| (*b, *a)).collect();
+            let swapped = ratio_interval(&swapped, Confidence::P95).unwrap();
+            for (one, other) in [
+                (ratio.value, scaled.value),
+                (ratio.low, scaled.low),
+                (ratio.high, scaled.high),
+                (ratio.value, 1.0 / swapped.value),
+                (ratio.low, 1.0 / swapped.high),
+                (ratio.high, 1.0 / swapped.low),
+            ] {
+                // Compared as logarithms: the ends of two wildly different pairs lie dozens of powers of ten apart.
+                prop_assert!(close(one.ln(), other.ln()), "{one} {other}");
+            }
+        }
+    }
+}

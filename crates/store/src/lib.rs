@@ -1,0 +1,12 @@
+//! The durable, append-only history of studies, in one SQLite file.
+//!
+//! The only crate that knows SQLite. It keeps what was planned and what was counted; rates, percentiles and intervals are
+//! computed when reported, and nothing here knows how.
+
+mod columns;
+mod schema;
+mod store;
+mod study_rows;
+mod trial_rows;
+
+pub use store::{Store, StoreError, StoredStudy, StudyRow};

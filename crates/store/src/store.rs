@@ -1,0 +1,379 @@
+//! The store: what can be kept and what can be asked for.
+
+use std::fs;
+use std::io;
+use std::path::{Path, PathBuf};
+use std::time::Duration;
+
+use jiff::Timestamp;
+use rusqlite::{Connection, ErrorCode, MAIN_DB, OpenFlags};
+use stampede_core::{CaseId, Study, StudyId, StudyKind, Trial, WorkloadId};
+use thiserror::Error;
+
+use crate::schema::{self, Kind, VERSION};
+use crate::{study_rows, trial_rows};
+
+/// How long to wait for another process that writes. A write takes milliseconds.
+const BUSY: Duration = Duration::from_secs(10);
+
+/// An opened store. Several processes may have the same one open.
+#[derive(Debug)]
+pub struct Store {
+    connection: Connection,
+    path: PathBuf,
+}
+
+/// A study in a list.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct StudyRow {
+    /// Its name.
+    pub id: StudyId,
+    /// What it asks.
+    pub kind: StudyKind,
+    /// What is served.
+    pub workload: WorkloadId,
+    /// When it was started.
+    pub started_at: Timestamp,
+    /// When it was finished; absent while it runs and after it was interrupted.
+    pub finished_at: Option<Timestamp>,
+    /// How many blocks were planned.
+    pub rounds: u32,
+    /// What is compared.
+    pub cases: Vec<CaseId>,
+    /// How many trials are stored.
+    pub trials: u32,
+}
+
+/// A study with all that is stored of it.
+#[derive(Clone, Debug, PartialEq)]
+pub struct StoredStudy {
+    /// The study.
+    pub study: Study,
+    /// When it was finished; absent while it runs and after it was interrupted.
+    pub finished_at: Option<Timestamp>,
+    /// Its trials in the order in which they were run.
+    pub trials: Vec<Trial>,
+}
+
+impl Store {
+    /// Opens a store to write to, makes it (with its folders) where there is none, and brings an older one up to date.
+    ///
+    /// # Errors
+    ///
+    /// When the place cannot be written to, or the file is not a store or one of a newer version; see [`StoreError`].
+    pub fn open(path: &Path) -> Result<Self, StoreError> {
+        if let Some(folder) = path.parent() {
+            fs::create_dir_all(folder).map_err(|source| StoreError::Folder { folder: folder.to_owned(), source })?;
+        }
+        let flags = OpenFlags::SQLITE_OPEN_READ_WRITE | OpenFlags::SQLITE_OPEN_CREATE;
+        let store = Self::connect(path, flags)?;
+        // SQLite opens a file that it may not write to all the same, for reading.
+        match store.connection.is_readonly(MAIN_DB) {
+            Ok(false) => Ok(store),
+            Ok(true) => Err(StoreError::ReadOnly { path: path.to_owned(), source: None }),
+            Err(source) => Err(StoreError::of(path, source)),
+        }
+    }
+
+    /// Opens a store to read from. Where there is none, it reads as an empty one and no file is made.
+    ///
+    /// # Errors
+    ///
+    /// When the file cannot be read, is not a store, or is one of a newer version; see [`StoreError`].
+    pub fn open_existing(path: &Path) -> Result<Self, StoreError> {
+        let exists = path.try_exists().map_err(|source| StoreError::Folder { folder: path.to_owned(), source })?;
+        if exists {
+            Self::connect(path, OpenFlags::SQLITE_OPEN_READ_WRITE)
+        } else {
+            Self::connect(Path::new(":memory:"), OpenFlags::SQLITE_OPEN_READ_WRITE)
+        }
+    }
+
+    fn connect(path: &Path, flags: OpenFlags) -> Result<Self, StoreError> {
+        let failed = |source| StoreError::of(path, source);
+        // One thread at a time has the connection, which `&mut` and the lack of `Sync` ensure.
+        let flags = flags | OpenFlags::SQLITE_OPEN_NO_MUTEX;
+        let mut connection = Connection::open_with_flags(path, flags).map_err(failed)?;
+        connection.busy_timeout(BUSY).map_err(failed)?;
+        let version = match schema::kind(&connection).map_err(failed)? {
+            Kind::Foreign => return Err(StoreError::Foreign(path.to_owned())),
+            Kind::Store(found) if found > VERSION => {
+                return Err(StoreError::Newer { path: path.to_owned(), found, known: VERSION });
+            }
+            Kind::Store(version) => version,
+        };
+        configure(&connection).map_err(failed)?;
+        if version < VERSION {
+            schema::migrate(&mut connection).map_err(failed)?;
+        }
+        Ok(Self { connection, path: path.to_owned() })
+    }
+
+    /// Keeps a study that begins.
+    ///
+    /// # Errors
+    ///
+    /// When it cannot be written, or a study of that name is there.
+    pub fn begin_study(&mut self, study: &Study) -> Result<(), StoreError> {
+        self.write(|transaction| study_rows::insert(transaction, study))
+    }
+
+    /// Keeps a trial of a study that was begun. Once this has returned, the trial survives the death of the process and,
+    /// where the disk keeps its promises, the loss of power.
+    ///
+    /// # Errors
+    ///
+    /// When it cannot be written, or the study or its case is unknown or has a trial in that block.
+    pub fn add_trial(&mut self, study: &StudyId, trial: &Trial) -> Result<(), StoreError> {
+        self.write(|transaction| trial_rows::insert(transaction, study, trial))
+    }
+
+    /// Keeps that a study has come to its end.
+    ///
+    /// # Errors
+    ///
+    /// When it cannot be written, or the study is unknown or finished.
+    pub fn finish_study(&mut self, study: &StudyId, finished_at: Timestamp) -> Result<(), StoreError> {
+        self.write(|transaction| study_rows::insert_end(transaction, study, finished_at))
+    }
+
+    /// All studies, newest first.
+    ///
+    /// # Errors
+    ///
+    /// When the store cannot be read.
+    pub fn studies(&self) -> Result<Vec<StudyRow>, StoreError> {
+        study_rows::list(&self.connection).map_err(|source| StoreError::of(&self.path, source))
+    }
+
+    /// A study by its name, by the beginning of its name that no other shares, or by `latest`.
+    ///
+    /// # Errors
+    ///
+    /// When no study or more than one is meant, or the store cannot be read.
+    pub fn load(&self, name: &str) -> Result<StoredStudy, StoreError> {
+        let failed = |source| StoreError::of(&self.path, source);
+        let known = self.studies()?.into_iter().map(|row| row.id).collect();
+        let id = resolve(name, known)?;
+        let (study, finished_at) = study_rows::load(&self.connection, &id)
+            .and_then(|found| found.ok_or(rusqlite::Error::QueryReturnedNoRows))
+            .map_err(failed)?;
+        let trials = trial_rows::load(&self.connection, &id).map_err(failed)?;
+        Ok(StoredStudy { study, finished_at, trials })
+    }
+
+    fn write(
+        &mut self,
+        insert: impl FnOnce(&rusqlite::Transaction<'_>) -> rusqlite::Result<()>,
+    ) -> Result<(), StoreError> {
+        self.connection
+            .transaction()
+            .and_then(|transaction| {
+                insert(&transaction)?;
+                transaction.commit()
+            })
+            .map_err(|source| StoreError::of(&self.path, source))
+    }
+}
+
+/// A write-ahead log, so that reports can be made while a study is stored. `FULL` syncs it at every commit, without which
+/// a power loss could take the last trials (https://sqlite.org/pragma.html, `synchronous`); at one commit a trial that
+/// costs nothing.
+fn configure(connection: &Connection) -> rusqlite::Result<()> {
+    connection.pragma_update(None, "foreign_keys", true)?;
+    connection.pragma_update(None, "synchronous", "FULL")?;
+    if !connection.is_readonly(MAIN_DB)? {
+        connection.pragma_update_and_check(None, "journal_mode", "WAL", |_| Ok(()))?;
+    }
+    Ok(())
+}
+
+/// Which of the known studies (newest first) is meant.
+fn resolve(name: &str, known: Vec<StudyId>) -> Result<StudyId, StoreError> {
+    let unknown = |known: Vec<StudyId>| StoreError::Unknown { name: name.to_owned(), known };
+    if name == "latest" {
+        let latest = known.first().cloned();
+        return latest.ok_or_else(|| unknown(known));
+    }
+    if let Some(id) = known.iter().find(|id| id.as_str() == name) {
+        return Ok(id.clone());
+    }
+    let mut meant = known.clone();
+    meant.retain(|id| !name.is_empty() && id.as_str().starts_with(name));
+    match meant.as_slice() {
+        [] => Err(unknown(known)),
+        [id] => Ok(id.clone()),
+        _ => Err(StoreError::Ambiguous { name: name.to_owned(), meant }),
+    }
+}
+
+/// Why something cannot be stored or read.
+#[derive(Debug, Error)]
+pub enum StoreError {
+    /// The folder of the store cannot be made or entered.
+    #[error(
+        "open the store: {} is no folder that can be used; mend its permissions or choose another place for the store",
+        folder.display()
+    )]
+    Folder {
+        /// The folder.
+        folder: PathBuf,
+        /// The system's words.
+        source: io::Error,
+    },
+    /// The file or its folder cannot be written to, which reading needs as well: SQLite keeps its log beside the file.
+    #[error(
+        "use the store {}: the file or its folder is read-only or missing; mend its permissions or choose another \
+         place for the store",
+        path.display()
+    )]
+    ReadOnly {
+        /// The store.
+        path: PathBuf,
+        /// SQLite's words.
+        source: Option<rusqlite::Error>,
+    },
+    /// No room is left.
+    #[error(
+        "write the store {}: the disk is full; free some space and run again (what was stored before is safe)",
+        path.display()
+    )]
+    Full {
+        /// The store.
+        path: PathBuf,
+        /// SQLite's words.
+        source: rusqlite::Error,
+    },
+    /// Another process does not let go of the store.
+    #[error(
+        "write the store {}: another process has kept it locked for 10 s; end that process or wait for it, and run again",
+        path.display()
+    )]
+    Busy {
+        /// The store.
+        path: PathBuf,
+        /// SQLite's words.
+        source: rusqlite::Error,
+    },
+    /// The file belongs to something else.
+    #[error(
+        "open the store {}: the file is not a Stampede store; it was left as it is, choose another place for the store",
+        .0.display()
+    )]
+    Foreign(PathBuf),
+    /// The store was written by a newer Stampede.
+    #[error(
+        "open the store {}: it is of version {found}, and this Stampede knows versions up to {known}; update Stampede, or \
+         choose another place for the store (nothing was changed)",
+        path.display()
+    )]
+    Newer {
+        /// The store.
+        path: PathBuf,
+        /// The store's version.
+        found: i64,
+        /// The newest version that is known here.
+        known: i64,
+    },
+    /// What is stored makes no sense.
+    #[error("read the store {}: it is damaged; put it aside and go on with a new one", path.display())]
+    Damaged {
+        /// The store.
+        path: PathBuf,
+        /// What makes no sense.
+        source: rusqlite::Error,
+    },
+    /// No study has this name.
+    #[error("find study {name}: {}", known_studies(known))]
+    Unknown {
+        /// What was asked for.
+        name: String,
+        /// All studies, newest first.
+        known: Vec<StudyId>,
+    },
+    /// The name is the beginning of several.
+    #[error("find study {name}: it is the beginning of {}; give more of the name", names(meant))]
+    Ambiguous {
+        /// What was asked for.
+        name: String,
+        /// The studies that begin like that, newest first.
+        meant: Vec<StudyId>,
+    },
+    /// Anything else that SQLite refuses.
+    #[error("use the store {}", path.display())]
+    Sqlite {
+        /// The store.
+        path: PathBuf,
+        /// SQLite's words.
+        source: rusqlite::Error,
+    },
+}
+
+impl StoreError {
+    fn of(path: &Path, source: rusqlite::Error) -> Self {
+        let path = path.to_owned();
+        match source.sqlite_error_code() {
+            Some(ErrorCode::ReadOnly | ErrorCode::CannotOpen | ErrorCode::PermissionDenied) => {
+                Self::ReadOnly { path, source: Some(source) }
+            }
+            Some(ErrorCode::DiskFull) => Self::Full { path, source },
+            Some(ErrorCode::DatabaseBusy | ErrorCode::DatabaseLocked) => Self::Busy { path, source },
+            Some(ErrorCode::NotADatabase) => Self::Foreign(path),
+            Some(ErrorCode::DatabaseCorrupt) => Self::Damaged { path, source },
+            Some(_) => Self::Sqlite { path, source },
+            // Not SQLite, but the values that came out of it.
+            None => Self::Damaged { path, source },
+        }
+    }
+}
+
+fn known_studies(known: &[StudyId]) -> String {
+    if known.is_empty() {
+        return "no study is stored yet; `stampede compare` makes one".to_owned();
+    }
+    format!("there is none of that name; stored are {} (`stampede list studies` shows all)", names(known))
+}
+
+fn names(ids: &[StudyId]) -> String {
+    const SHOWN: usize = 5;
+    let shown: Vec<&str> = ids.iter().take(SHOWN).map(StudyId::as_str).collect();
+    let more = ids.len() - shown.len();
+    match more {
+        0 => shown.join(", "),
+        _ => format!("{} and {more} more", shown.join(", ")),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_study_is_found_by_name_by_its_beginning_or_as_the_latest() {
+        let known = || ["0713-b", "0712-a", "0712-ab"].map(StudyId::new).to_vec();
+        for (name, found) in [("latest", "0713-b"), ("0712-a", "0712-a"), ("0712-ab", "0712-ab"), ("0713", "0713-b")] {
+            assert_eq!(resolve(name, known()).unwrap().as_str(), found, "{name}");
+        }
+        for (name, words) in [
+            ("0712", "find study 0712: it is the beginning of 0712-a, 0712-ab; give more of the name"),
+            (
+                "0714",
+                "find study 0714: there is none of that name; stored are 0713-b, 0712-a, 0712-ab \
+                 (`stampede list studies` shows all)",
+            ),
+            (
+                "",
+                "find study : there is none of that name; stored are 0713-b, 0712-a, 0712-ab \
+                 (`stampede list studies` shows all)",
+            ),
+        ] {
+            assert_eq!(resolve(name, known()).unwrap_err().to_string(), words);
+        }
+        assert_eq!(
+            resolve("latest", Vec::new()).unwrap_err().to_string(),
+            "find study latest: no study is stored yet; `stampede compare` makes one"
+        );
+        let many = (0..8).map(|i| StudyId::new(format!("s{i}"))).collect();
+        assert!(resolve("x", many).unwrap_err().to_string().contains("s4 and 3 more"));
+    }
+}

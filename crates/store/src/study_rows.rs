@@ -1,0 +1,200 @@
+//! Studies and their cases as rows.
+
+use jiff::Timestamp;
+use rusqlite::types::FromSqlResult;
+use rusqlite::{Connection, OptionalExtension, Row, Transaction, named_params};
+use stampede_core::{
+    Bytes, Case, CaseId, CgroupSupport, Cpus, Limits, Machine, RuntimeId, Study, StudyId, StudyKind, WorkloadId,
+};
+
+use crate::columns::{Count, Decimal, Instant, Json, Nanos, other};
+use crate::store::StudyRow;
+
+pub(crate) fn insert(transaction: &Transaction<'_>, study: &Study) -> rusqlite::Result<()> {
+    let Study {
+        id,
+        kind,
+        workload,
+        seed,
+        rounds,
+        warm_up,
+        duration,
+        started_at,
+        stampede_version,
+        machine: Machine { cpus, cpu_model, kernel, cgroup },
+        cases,
+    } = study;
+    transaction.execute(
+        "INSERT INTO study VALUES (:study_id, :kind, :workload, :seed, :rounds, :warm_up_ns, :duration_ns,
+            :started_at_ns, :stampede_version, :machine_cpus, :cpu_model, :kernel, :cgroup)",
+        named_params! {
+            ":study_id": id.as_str(),
+            ":kind": kind_word(*kind),
+            ":workload": workload.as_str(),
+            ":seed": Decimal(*seed),
+            ":rounds": rounds,
+            ":warm_up_ns": Nanos(*warm_up),
+            ":duration_ns": Nanos(*duration),
+            ":started_at_ns": Instant(*started_at),
+            ":stampede_version": stampede_version,
+            ":machine_cpus": cpus,
+            ":cpu_model": cpu_model,
+            ":kernel": kernel,
+            ":cgroup": cgroup_word(*cgroup),
+        },
+    )?;
+    for (ordinal, case) in (0_i64..).zip(cases) {
+        insert_case(transaction, id, ordinal, case)?;
+    }
+    Ok(())
+}
+
+fn insert_case(transaction: &Transaction<'_>, study: &StudyId, ordinal: i64, case: &Case) -> rusqlite::Result<()> {
+    let Case { id, runtime, runtime_version, tuning, limits: Limits { cpus, memory }, platform, pinning, load } = case;
+    transaction.execute(
+        "INSERT INTO study_case VALUES (:study_id, :ordinal, :case_id, :runtime, :runtime_version, :tuning_json,
+            :limit_cpus_milli, :limit_memory_bytes, :platform, :pinning_json, :load_json)",
+        named_params! {
+            ":study_id": study.as_str(),
+            ":ordinal": ordinal,
+            ":case_id": id.as_str(),
+            ":runtime": runtime.as_str(),
+            ":runtime_version": runtime_version,
+            ":tuning_json": Json(tuning),
+            ":limit_cpus_milli": cpus.millis(),
+            ":limit_memory_bytes": Count(memory.get()),
+            ":platform": platform,
+            ":pinning_json": Json(pinning),
+            ":load_json": Json(load),
+        },
+    )?;
+    Ok(())
+}
+
+pub(crate) fn insert_end(connection: &Connection, study: &StudyId, finished_at: Timestamp) -> rusqlite::Result<()> {
+    connection.execute(
+        "INSERT INTO study_end VALUES (:study_id, :finished_at_ns)",
+        named_params! {":study_id": study.as_str(), ":finished_at_ns": Instant(finished_at)},
+    )?;
+    Ok(())
+}
+
+/// All studies, newest first.
+pub(crate) fn list(connection: &Connection) -> rusqlite::Result<Vec<StudyRow>> {
+    let mut statement = connection.prepare(
+        "SELECT study_id, kind, workload, started_at_ns, finished_at_ns, rounds,
+            (SELECT json_group_array(case_id ORDER BY ordinal) FROM study_case WHERE study_id = study.study_id)
+                AS cases_json,
+            (SELECT count(*) FROM trial WHERE study_id = study.study_id) AS trials
+         FROM study LEFT JOIN study_end USING (study_id)
+         ORDER BY started_at_ns DESC, study.rowid DESC",
+    )?;
+    let rows = statement.query_map([], |row| {
+        Ok(StudyRow {
+            id: StudyId::new(row.get::<_, String>("study_id")?),
+            kind: row.get::<_, KindColumn>("kind")?.0,
+            workload: WorkloadId::new(row.get::<_, String>("workload")?),
+            started_at: row.get::<_, Instant>("started_at_ns")?.0,
+            finished_at: finished_at(row)?,
+            rounds: row.get("rounds")?,
+            cases: row.get::<_, Json<Vec<CaseId>>>("cases_json")?.0,
+            trials: row.get("trials")?,
+        })
+    })?;
+    rows.collect()
+}
+
+/// A study with its end.
+pub(crate) fn load(connection: &Connection, id: &StudyId) -> rusqlite::Result<Option<(Study, Option<Timestamp>)>> {
+    let cases = load_cases(connection, id)?;
+    connection
+        .query_row(
+            "SELECT * FROM study LEFT JOIN study_end USING (study_id) WHERE study_id = ?1",
+            [id.as_str()],
+            |row| {
+                let study = Study {
+                    id: id.clone(),
+                    kind: row.get::<_, KindColumn>("kind")?.0,
+                    workload: WorkloadId::new(row.get::<_, String>("workload")?),
+                    seed: row.get::<_, Decimal>("seed")?.0,
+                    rounds: row.get("rounds")?,
+                    warm_up: row.get::<_, Nanos>("warm_up_ns")?.0,
+                    duration: row.get::<_, Nanos>("duration_ns")?.0,
+                    started_at: row.get::<_, Instant>("started_at_ns")?.0,
+                    stampede_version: row.get("stampede_version")?,
+                    machine: Machine {
+                        cpus: row.get("machine_cpus")?,
+                        cpu_model: row.get("cpu_model")?,
+                        kernel: row.get("kernel")?,
+                        cgroup: row.get::<_, CgroupColumn>("cgroup")?.0,
+                    },
+                    cases,
+                };
+                Ok((study, finished_at(row)?))
+            },
+        )
+        .optional()
+}
+
+fn load_cases(connection: &Connection, id: &StudyId) -> rusqlite::Result<Vec<Case>> {
+    let mut statement = connection.prepare("SELECT * FROM study_case WHERE study_id = ?1 ORDER BY ordinal")?;
+    let rows = statement.query_map([id.as_str()], |row| {
+        Ok(Case {
+            id: CaseId::new(row.get::<_, String>("case_id")?),
+            runtime: RuntimeId::new(row.get::<_, String>("runtime")?),
+            runtime_version: row.get("runtime_version")?,
+            tuning: row.get::<_, Json<_>>("tuning_json")?.0,
+            limits: Limits {
+                cpus: Cpus::from_millis(row.get("limit_cpus_milli")?),
+                memory: Bytes::new(row.get::<_, Count>("limit_memory_bytes")?.0),
+            },
+            platform: row.get("platform")?,
+            pinning: row.get::<_, Json<_>>("pinning_json")?.0,
+            load: row.get::<_, Json<_>>("load_json")?.0,
+        })
+    })?;
+    rows.collect()
+}
+
+fn finished_at(row: &Row<'_>) -> rusqlite::Result<Option<Timestamp>> {
+    let end: Option<Instant> = row.get("finished_at_ns")?;
+    Ok(end.map(|Instant(finished_at)| finished_at))
+}
+
+fn kind_word(kind: StudyKind) -> &'static str {
+    match kind {
+        StudyKind::Compare => "compare",
+    }
+}
+
+struct KindColumn(StudyKind);
+
+impl rusqlite::types::FromSql for KindColumn {
+    fn column_result(value: rusqlite::types::ValueRef<'_>) -> FromSqlResult<Self> {
+        match value.as_str()? {
+            "compare" => Ok(Self(StudyKind::Compare)),
+            word => Err(other(format!("unknown kind of study: {word}"))),
+        }
+    }
+}
+
+fn cgroup_word(cgroup: CgroupSupport) -> &'static str {
+    match cgroup {
+        CgroupSupport::V1 => "v1",
+        CgroupSupport::V2 => "v2",
+        CgroupSupport::None => "none",
+    }
+}
+
+struct CgroupColumn(CgroupSupport);
+
+impl rusqlite::types::FromSql for CgroupColumn {
+    fn column_result(value: rusqlite::types::ValueRef<'_>) -> FromSqlResult<Self> {
+        match value.as_str()? {
+            "v1" => Ok(Self(CgroupSupport::V1)),
+            "v2" => Ok(Self(CgroupSupport::V2)),
+            "none" => Ok(Self(CgroupSupport::None)),
+            word => Err(other(format!("unknown support of control groups: {word}"))),
+        }
+    }
+}

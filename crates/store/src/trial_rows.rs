@@ -1,0 +1,201 @@
+//! Trials and their measurements as rows.
+
+use rusqlite::{Connection, Row, Transaction, named_params};
+use stampede_core::{
+    Bytes, CaseId, Counts, Cpus, EnforcedLimits, GeneratorUse, Limit, Measurement, Outcome, ReadinessRecord,
+    ResourceUse, StudyId, Trial,
+};
+
+use crate::columns::{Count, Histogram, Instant, Json, Nanos, other};
+
+pub(crate) fn insert(transaction: &Transaction<'_>, study: &StudyId, trial: &Trial) -> rusqlite::Result<()> {
+    let Trial { case, block, position, started_at, outcome, enforced, ready, answers, measurement, stops } = trial;
+    let (outcome, reason) = match outcome {
+        Outcome::Measured => ("measured", None),
+        Outcome::Invalid(reason) => ("invalid", Some(reason)),
+        Outcome::Failed(reason) => ("failed", Some(reason)),
+    };
+    transaction.execute(
+        "INSERT INTO trial VALUES (NULL, :study_id, :case_id, :block, :position, :started_at_ns, :outcome, :reason,
+            :enforced_period_ns, :enforced_cpus_milli, :enforced_memory_bytes, :ready_took_ns, :ready_attempts,
+            :answers_json, :stops_json)",
+        named_params! {
+            ":study_id": study.as_str(),
+            ":case_id": case.as_str(),
+            ":block": block,
+            ":position": position,
+            ":started_at_ns": Instant(*started_at),
+            ":outcome": outcome,
+            ":reason": reason,
+            ":enforced_period_ns": enforced.map(|limits| Nanos(limits.period)),
+            ":enforced_cpus_milli": enforced.and_then(|limits| at_most(limits.cpus)).map(Cpus::millis),
+            ":enforced_memory_bytes": enforced
+                .and_then(|limits| at_most(limits.memory))
+                .map(|memory| Count(memory.get())),
+            ":ready_took_ns": ready.map(|ready| Nanos(ready.took)),
+            ":ready_attempts": ready.map(|ready| ready.attempts),
+            ":answers_json": Json(answers),
+            ":stops_json": Json(stops),
+        },
+    )?;
+    if let Some(measurement) = measurement {
+        insert_measurement(transaction, transaction.last_insert_rowid(), measurement)?;
+    }
+    Ok(())
+}
+
+fn insert_measurement(transaction: &Transaction<'_>, trial: i64, measurement: &Measurement) -> rusqlite::Result<()> {
+    let Measurement {
+        window,
+        requests,
+        warm_up,
+        reconnects,
+        service,
+        response,
+        status,
+        errors,
+        bytes_sent,
+        bytes_received,
+        resources:
+            ResourceUse { between, cpu, periods, throttled_periods, throttled, memory_peak, cache_peak, oom_kills },
+        generator: GeneratorUse { threads: generator_threads, cpu: generator_cpu },
+    } = measurement;
+    transaction.execute(
+        "INSERT INTO measurement VALUES (:trial_id, :window_ns, :sent, :ok, :failed, :unfinished, :warm_up_sent,
+            :warm_up_ok, :warm_up_failed, :warm_up_unfinished, :reconnects, :service, :response, :status_json,
+            :errors_json, :bytes_sent, :bytes_received, :between_ns, :cpu_ns, :periods, :throttled_periods,
+            :throttled_ns, :memory_peak_bytes, :cache_peak_bytes, :oom_kills, :generator_threads, :generator_cpu_ns)",
+        named_params! {
+            ":trial_id": trial,
+            ":window_ns": Nanos(*window),
+            ":sent": Count(requests.sent),
+            ":ok": Count(requests.ok),
+            ":failed": Count(requests.failed),
+            ":unfinished": Count(requests.unfinished),
+            ":warm_up_sent": Count(warm_up.sent),
+            ":warm_up_ok": Count(warm_up.ok),
+            ":warm_up_failed": Count(warm_up.failed),
+            ":warm_up_unfinished": Count(warm_up.unfinished),
+            ":reconnects": Count(*reconnects),
+            ":service": Histogram(service),
+            ":response": Histogram(response),
+            ":status_json": Json(status),
+            ":errors_json": Json(errors),
+            ":bytes_sent": Count(*bytes_sent),
+            ":bytes_received": Count(*bytes_received),
+            ":between_ns": Nanos(*between),
+            ":cpu_ns": Nanos(*cpu),
+            ":periods": Count(*periods),
+            ":throttled_periods": Count(*throttled_periods),
+            ":throttled_ns": Nanos(*throttled),
+            ":memory_peak_bytes": Count(*memory_peak),
+            ":cache_peak_bytes": Count(*cache_peak),
+            ":oom_kills": Count(*oom_kills),
+            ":generator_threads": generator_threads,
+            ":generator_cpu_ns": Nanos(*generator_cpu),
+        },
+    )?;
+    Ok(())
+}
+
+/// A study's trials in the order in which they were run.
+pub(crate) fn load(connection: &Connection, study: &StudyId) -> rusqlite::Result<Vec<Trial>> {
+    let mut statement = connection
+        .prepare("SELECT * FROM trial LEFT JOIN measurement USING (trial_id) WHERE study_id = ?1 ORDER BY trial_id")?;
+    let rows = statement.query_map([study.as_str()], |row| {
+        Ok(Trial {
+            case: CaseId::new(row.get::<_, String>("case_id")?),
+            block: row.get("block")?,
+            position: row.get("position")?,
+            started_at: row.get::<_, Instant>("started_at_ns")?.0,
+            outcome: outcome(row)?,
+            enforced: enforced(row)?,
+            ready: ready(row)?,
+            answers: row.get::<_, Json<_>>("answers_json")?.0,
+            measurement: measurement(row)?,
+            stops: row.get::<_, Json<_>>("stops_json")?.0,
+        })
+    })?;
+    rows.collect()
+}
+
+fn outcome(row: &Row<'_>) -> rusqlite::Result<Outcome> {
+    let reason = || {
+        let reason: Option<String> = row.get("reason")?;
+        Ok::<_, rusqlite::Error>(reason.unwrap_or_default())
+    };
+    match row.get::<_, String>("outcome")?.as_str() {
+        "measured" => Ok(Outcome::Measured),
+        "invalid" => Ok(Outcome::Invalid(reason()?)),
+        "failed" => Ok(Outcome::Failed(reason()?)),
+        word => Err(other(format!("unknown outcome of a trial: {word}")).into()),
+    }
+}
+
+fn enforced(row: &Row<'_>) -> rusqlite::Result<Option<EnforcedLimits>> {
+    let Some(Nanos(period)) = row.get("enforced_period_ns")? else {
+        return Ok(None);
+    };
+    let cpus: Option<u32> = row.get("enforced_cpus_milli")?;
+    let memory: Option<Count> = row.get("enforced_memory_bytes")?;
+    Ok(Some(EnforcedLimits {
+        cpus: cpus.map_or(Limit::Unlimited, |millis| Limit::AtMost(Cpus::from_millis(millis))),
+        period,
+        memory: memory.map_or(Limit::Unlimited, |Count(bytes)| Limit::AtMost(Bytes::new(bytes))),
+    }))
+}
+
+fn ready(row: &Row<'_>) -> rusqlite::Result<Option<ReadinessRecord>> {
+    let Some(Nanos(took)) = row.get("ready_took_ns")? else {
+        return Ok(None);
+    };
+    Ok(Some(ReadinessRecord { took, attempts: row.get("ready_attempts")? }))
+}
+
+fn measurement(row: &Row<'_>) -> rusqlite::Result<Option<Measurement>> {
+    let Some(Nanos(window)) = row.get("window_ns")? else {
+        return Ok(None);
+    };
+    let count = |name| row.get::<_, Count>(name).map(|Count(count)| count);
+    let nanos = |name| row.get::<_, Nanos>(name).map(|Nanos(duration)| duration);
+    Ok(Some(Measurement {
+        window,
+        requests: Counts {
+            sent: count("sent")?,
+            ok: count("ok")?,
+            failed: count("failed")?,
+            unfinished: count("unfinished")?,
+        },
+        warm_up: Counts {
+            sent: count("warm_up_sent")?,
+            ok: count("warm_up_ok")?,
+            failed: count("warm_up_failed")?,
+            unfinished: count("warm_up_unfinished")?,
+        },
+        reconnects: count("reconnects")?,
+        service: row.get::<_, Histogram<_>>("service")?.0,
+        response: row.get::<_, Histogram<_>>("response")?.0,
+        status: row.get::<_, Json<_>>("status_json")?.0,
+        errors: row.get::<_, Json<_>>("errors_json")?.0,
+        bytes_sent: count("bytes_sent")?,
+        bytes_received: count("bytes_received")?,
+        resources: ResourceUse {
+            between: nanos("between_ns")?,
+            cpu: nanos("cpu_ns")?,
+            periods: count("periods")?,
+            throttled_periods: count("throttled_periods")?,
+            throttled: nanos("throttled_ns")?,
+            memory_peak: count("memory_peak_bytes")?,
+            cache_peak: count("cache_peak_bytes")?,
+            oom_kills: count("oom_kills")?,
+        },
+        generator: GeneratorUse { threads: row.get("generator_threads")?, cpu: nanos("generator_cpu_ns")? },
+    }))
+}
+
+fn at_most<T>(limit: Limit<T>) -> Option<T> {
+    match limit {
+        Limit::Unlimited => None,
+        Limit::AtMost(bound) => Some(bound),
+    }
+}

@@ -1,0 +1,100 @@
+//! What was stored is read back equal.
+
+use jiff::Timestamp;
+use stampede_core::StudyId;
+use stampede_store::{Store, StoreError, StoredStudy};
+
+use crate::samples;
+
+#[test]
+fn a_study_and_its_trials_are_read_back_equal() {
+    let folder = tempfile::tempdir().unwrap();
+    let path = folder.path().join("a/b/stampede.db");
+    let study = samples::study("0713-a", 1_700_000_000);
+    let trials = samples::trials();
+    let finished_at = Timestamp::new(1_700_000_100, 5).unwrap();
+
+    let mut store = Store::open(&path).unwrap();
+    store.begin_study(&study).unwrap();
+    for trial in &trials {
+        store.add_trial(&study.id, trial).unwrap();
+    }
+    let unfinished = store.load("latest").unwrap();
+    assert_eq!(unfinished.finished_at, None);
+    store.finish_study(&study.id, finished_at).unwrap();
+    drop(store);
+
+    let stored = Store::open_existing(&path).unwrap().load("0713").unwrap();
+    let expected = StoredStudy { study, finished_at: Some(finished_at), trials };
+    assert_eq!(stored, expected);
+}
+
+#[test]
+fn studies_are_listed_newest_first_whatever_the_order_of_writing() {
+    let folder = tempfile::tempdir().unwrap();
+    let mut store = Store::open(&folder.path().join("s.db")).unwrap();
+    for (id, started) in [("middle", 200), ("new", 300), ("old", 100)] {
+        store.begin_study(&samples::study(id, started)).unwrap();
+    }
+    let old = StudyId::new("old");
+    store.add_trial(&old, &samples::measured("go", 1)).unwrap();
+    store.finish_study(&old, Timestamp::new(400, 0).unwrap()).unwrap();
+
+    let rows = store.studies().unwrap();
+    let ids: Vec<_> = rows.iter().map(|row| row.id.as_str()).collect();
+    assert_eq!(ids, ["new", "middle", "old"]);
+    let row = &rows[2];
+    assert_eq!((row.trials, row.rounds), (1, 3));
+    assert_eq!(row.finished_at, Some(Timestamp::new(400, 0).unwrap()));
+    let cases: Vec<_> = row.cases.iter().map(|case| case.as_str()).collect();
+    assert_eq!(cases, ["nginx-fpm", "go"]);
+    assert_eq!(store.load("latest").unwrap().study.id.as_str(), "new");
+}
+
+#[test]
+fn reading_where_no_store_is_gives_an_empty_one_and_makes_no_file() {
+    let folder = tempfile::tempdir().unwrap();
+    let path = folder.path().join("none/s.db");
+    let store = Store::open_existing(&path).unwrap();
+    assert_eq!(store.studies().unwrap(), []);
+    assert!(matches!(store.load("latest"), Err(StoreError::Unknown { .. })));
+    assert!(!path.exists() && !folder.path().join("none").exists());
+}
+
+#[test]
+fn nothing_is_stored_twice_or_for_a_study_that_was_not_begun() {
+    let folder = tempfile::tempdir().unwrap();
+    let mut store = Store::open(&folder.path().join("s.db")).unwrap();
+    let study = samples::study("a", 1);
+    let trial = samples::measured("go", 1);
+    assert!(store.add_trial(&study.id, &trial).is_err());
+    store.begin_study(&study).unwrap();
+    assert!(store.begin_study(&study).is_err());
+    store.add_trial(&study.id, &trial).unwrap();
+    assert!(store.add_trial(&study.id, &trial).is_err());
+    assert!(store.add_trial(&study.id, &samples::measured("unknown", 1)).is_err());
+    assert_eq!(store.load("a").unwrap().trials, [trial]);
+}
+
+#[test]
+fn two_processes_may_have_a_store_open() {
+    let folder = tempfile::tempdir().unwrap();
+    let path = folder.path().join("s.db");
+    let writers = ["a", "b", "c", "d"].map(|id| {
+        let path = path.clone();
+        std::thread::spawn(move || {
+            let mut store = Store::open(&path).unwrap();
+            let study = samples::study(id, 1);
+            store.begin_study(&study).unwrap();
+            for block in 1..=5 {
+                store.add_trial(&study.id, &samples::measured("go", block)).unwrap();
+            }
+        })
+    });
+    for writer in writers {
+        writer.join().unwrap();
+    }
+    let rows = Store::open_existing(&path).unwrap().studies().unwrap();
+    let trials: Vec<_> = rows.iter().map(|row| row.trials).collect();
+    assert_eq!(trials, [5; 4]);
+}

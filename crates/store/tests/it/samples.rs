@@ -1,0 +1,122 @@
+//! Made-up records in which every field has a value of its own, so that two swapped columns show.
+
+use std::collections::BTreeMap;
+use std::time::Duration;
+
+use jiff::Timestamp;
+use stampede_core::{
+    Bytes, Case, CaseId, CgroupSupport, Counts, CpuLayout, Cpus, EnforcedLimits, ErrorClass, GeneratorUse, Latencies,
+    Limit, Limits, Load, Machine, Measurement, Outcome, ReadinessRecord, ResourceUse, RuntimeId, ServedAnswer, Study,
+    StudyId, StudyKind, Trial, Tuning, UnitId, UnitStop, WorkloadId,
+};
+
+pub(crate) fn study(id: &str, started_at_s: i64) -> Study {
+    let mut tuning = Tuning::new().with_default("pm", "static", "constant memory");
+    tuning.give("pm.max_children", "16");
+    Study {
+        id: StudyId::new(id),
+        kind: StudyKind::Compare,
+        workload: WorkloadId::new("markdown"),
+        seed: u64::MAX,
+        rounds: 3,
+        warm_up: Duration::from_millis(1_500),
+        duration: Duration::from_nanos(5_000_000_001),
+        started_at: Timestamp::new(started_at_s, 123_456_789).unwrap(),
+        stampede_version: "0.1.0".to_owned(),
+        machine: Machine {
+            cpus: 2,
+            cpu_model: "Some CPU \"quoted\" ü".to_owned(),
+            kernel: "6.1.0".to_owned(),
+            cgroup: CgroupSupport::V1,
+        },
+        cases: vec![case("nginx-fpm", tuning), case("go", Tuning::new())],
+    }
+}
+
+fn case(id: &str, tuning: Tuning) -> Case {
+    Case {
+        id: CaseId::new(id),
+        runtime: RuntimeId::new(format!("{id}-runtime")),
+        runtime_version: "nginx 1.22.1, PHP 8.2.29 NTS".to_owned(),
+        tuning,
+        limits: Limits { cpus: Cpus::from_millis(167), memory: Bytes::from_mib(256) },
+        platform: "local".to_owned(),
+        pinning: CpuLayout { server: vec![1], generator: vec![0] },
+        load: Load::Closed { connections: 16 },
+    }
+}
+
+pub(crate) fn measured(case: &str, block: u32) -> Trial {
+    let mut service = Latencies::new();
+    let mut response = Latencies::new();
+    for i in 1..=1_000 {
+        service.record_ns(i * 1_000);
+        response.record_ns(i * 1_100);
+    }
+    Trial {
+        case: CaseId::new(case),
+        block,
+        position: 2,
+        started_at: Timestamp::new(1_700_000_000 + i64::from(block), 1).unwrap(),
+        outcome: Outcome::Measured,
+        enforced: Some(EnforcedLimits {
+            cpus: Limit::AtMost(Cpus::from_millis(168)),
+            period: Duration::from_millis(100),
+            memory: Limit::AtMost(Bytes::from_mib(255)),
+        }),
+        ready: Some(ReadinessRecord { took: Duration::from_millis(321), attempts: 4 }),
+        answers: vec![ServedAnswer { exchange: "render".to_owned(), status: 200, body_bytes: 153 }],
+        measurement: Some(Measurement {
+            window: Duration::from_secs(5),
+            requests: Counts { sent: 1_010, ok: 1_000, failed: 7, unfinished: 3 },
+            warm_up: Counts { sent: 206, ok: 200, failed: 5, unfinished: 1 },
+            reconnects: 11,
+            service,
+            response,
+            status: BTreeMap::from([(200, 1_000), (502, 6)]),
+            errors: BTreeMap::from([(ErrorClass::WrongStatus, 6), (ErrorClass::Reset, 1)]),
+            bytes_sent: 12_000,
+            bytes_received: 34_000,
+            resources: ResourceUse {
+                between: Duration::from_millis(5_001),
+                cpu: Duration::from_millis(835),
+                periods: 50,
+                throttled_periods: 49,
+                throttled: Duration::from_millis(4_100),
+                memory_peak: 41 << 20,
+                cache_peak: 9 << 20,
+                oom_kills: 1,
+            },
+            generator: GeneratorUse { threads: 2, cpu: Duration::from_millis(701) },
+        }),
+        stops: vec![UnitStop {
+            unit: UnitId::new("nginx"),
+            took: Duration::from_millis(12),
+            killed: true,
+            how: "signal 9 (SIGKILL)".to_owned(),
+        }],
+    }
+}
+
+/// Trials of every outcome, with everything absent that can be.
+pub(crate) fn trials() -> Vec<Trial> {
+    let failed = Trial {
+        outcome: Outcome::Failed("php-fpm ended: status 78".to_owned()),
+        enforced: None,
+        ready: None,
+        answers: Vec::new(),
+        measurement: None,
+        stops: Vec::new(),
+        ..measured("nginx-fpm", 2)
+    };
+    let invalid = Trial {
+        outcome: Outcome::Invalid("the limits were not enforced".to_owned()),
+        enforced: Some(EnforcedLimits {
+            cpus: Limit::Unlimited,
+            period: Duration::from_millis(100),
+            memory: Limit::Unlimited,
+        }),
+        ..measured("go", 2)
+    };
+    vec![measured("nginx-fpm", 1), measured("go", 1), invalid, failed]
+}

@@ -1,0 +1,5 @@
+//! Servers that count and record what they receive; for tests only.
+
+mod counting_server;
+
+pub use counting_server::{Behaviour, Close, CountingServer, Fault, Received};

@@ -1,0 +1,201 @@
+//! A blocking client for single requests: readiness, verification, a server's status page.
+//!
+//! It opens a connection for each request and closes it after the answer. The bytes that it sends are those that the
+//! load engine sends.
+
+use std::io;
+use std::net::TcpStream;
+use std::os::fd::OwnedFd;
+use std::path::Path;
+use std::time::{Duration, Instant};
+
+use rustix::io::Errno;
+use rustix::net::sockopt::{Timeout, set_socket_timeout};
+use rustix::net::{
+    AddressFamily, RecvFlags, SendFlags, SocketAddrUnix, SocketFlags, SocketType, connect, recv, send as send_some,
+    socket_with,
+};
+use stampede_core::{Endpoint, Request};
+use thiserror::Error;
+
+use crate::request;
+use crate::response::{DecodeError, Decoder, Head, Progress, Visitor};
+
+/// The most bytes of a body that are kept; a longer one is an error.
+pub const BODY_LIMIT: usize = 64 << 20;
+
+/// An answer.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Answer {
+    /// The status.
+    pub status: u16,
+    /// Names and values in the order in which the server wrote them; bytes that are not UTF-8 are replaced.
+    pub headers: Vec<(String, String)>,
+    /// The body, transfer coding removed.
+    pub body: Vec<u8>,
+}
+
+/// Sends one request on a connection of its own and waits for the answer, `timeout` for all of it together.
+///
+/// # Errors
+///
+/// How far it got; the cause is the error's source.
+pub fn send(endpoint: &Endpoint, request: &Request, host: &str, timeout: Duration) -> Result<Answer, SendError> {
+    let mut connection = Connection::open(endpoint, timeout).map_err(SendError::Connect)?;
+    connection.write_all(&request::encode(request, host)).map_err(SendError::Send)?;
+
+    let mut decoder = Decoder::new();
+    decoder.expect_answer(request.method == "HEAD");
+    let mut collector = Collector::default();
+    let mut buffer = vec![0; 64 << 10];
+    loop {
+        let step = connection.read_step(&mut buffer, &mut decoder, &mut collector);
+        match (step, collector.0.take()) {
+            (Ok(Step::Complete), Some(answer)) => return Ok(answer),
+            (Ok(_), None) => {}
+            (Ok(_), Some(answer)) if answer.body.len() <= BODY_LIMIT => {
+                collector.0 = Some(answer);
+            }
+            (Ok(_), Some(_)) => return Err(SendError::ReadBody(Cause::TooLong)),
+            (Err(cause), None) => return Err(SendError::Wait(cause)),
+            (Err(cause), Some(_)) => return Err(SendError::ReadBody(cause)),
+        }
+    }
+}
+
+enum Step {
+    More,
+    Complete,
+}
+
+/// The answer as far as it has been read.
+#[derive(Default)]
+struct Collector(Option<Answer>);
+
+impl Visitor for Collector {
+    fn head(&mut self, head: &Head<'_>) {
+        let headers = head
+            .headers()
+            .map(|(name, value)| (name.to_owned(), String::from_utf8_lossy(value).into_owned()))
+            .collect();
+        self.0 = Some(Answer { status: head.status, headers, body: Vec::new() });
+    }
+
+    fn body(&mut self, bytes: &[u8]) {
+        if let Some(answer) = &mut self.0 {
+            answer.body.extend_from_slice(bytes);
+        }
+    }
+}
+
+/// A blocking connection whose every step ends at one deadline.
+struct Connection {
+    socket: OwnedFd,
+    deadline: Instant,
+    timeout: Duration,
+}
+
+impl Connection {
+    fn open(endpoint: &Endpoint, timeout: Duration) -> Result<Self, Cause> {
+        let deadline = Instant::now() + timeout;
+        let socket = match endpoint {
+            _ if timeout.is_zero() => Err(io::ErrorKind::TimedOut.into()),
+            Endpoint::Tcp(address) => TcpStream::connect_timeout(address, timeout).map(OwnedFd::from),
+            Endpoint::Unix(path) => connect_unix(path, timeout),
+        };
+        match socket {
+            Ok(socket) => Ok(Self { socket, deadline, timeout }),
+            Err(error) if matches!(error.kind(), io::ErrorKind::TimedOut | io::ErrorKind::WouldBlock) => {
+                Err(Cause::TimedOut(timeout))
+            }
+            Err(error) => Err(Cause::Io(error)),
+        }
+    }
+
+    fn write_all(&mut self, mut bytes: &[u8]) -> Result<(), Cause> {
+        while !bytes.is_empty() {
+            self.limit(Timeout::Send)?;
+            match send_some(&self.socket, bytes, SendFlags::NOSIGNAL) {
+                Ok(count) => bytes = &bytes[count..],
+                Err(Errno::INTR | Errno::AGAIN) => {}
+                Err(error) => return Err(Cause::Io(error.into())),
+            }
+        }
+        Ok(())
+    }
+
+    /// Waits for the next bytes of the answer, or the connection's end, and decodes them.
+    fn read_step(
+        &mut self,
+        buffer: &mut [u8],
+        decoder: &mut Decoder,
+        collector: &mut Collector,
+    ) -> Result<Step, Cause> {
+        self.limit(Timeout::Recv)?;
+        let count = match recv(&self.socket, &mut *buffer, RecvFlags::empty()) {
+            Ok((count, _)) => count,
+            Err(Errno::INTR | Errno::AGAIN) => return Ok(Step::More),
+            Err(error) => return Err(Cause::Io(error.into())),
+        };
+        if count == 0 {
+            decoder.finish()?;
+            return Ok(Step::Complete);
+        }
+        match decoder.feed(&buffer[..count], collector)? {
+            Progress::Incomplete => Ok(Step::More),
+            Progress::Complete { .. } => Ok(Step::Complete),
+        }
+    }
+
+    /// Lets the next blocking call end at the deadline.
+    fn limit(&self, direction: Timeout) -> Result<(), Cause> {
+        let left = self.deadline.saturating_duration_since(Instant::now());
+        // The kernel reads zero as "no limit", and counts in microseconds.
+        if left < Duration::from_micros(1) {
+            return Err(Cause::TimedOut(self.timeout));
+        }
+        set_socket_timeout(&self.socket, direction, Some(left)).map_err(|error| Cause::Io(error.into()))
+    }
+}
+
+/// Connects to a unix socket; waits for a listener with a full queue no longer than `timeout` (unix(7), `SO_SNDTIMEO`).
+fn connect_unix(path: &Path, timeout: Duration) -> io::Result<OwnedFd> {
+    let socket = socket_with(AddressFamily::UNIX, SocketType::STREAM, SocketFlags::CLOEXEC, None)?;
+    set_socket_timeout(&socket, Timeout::Send, Some(timeout))?;
+    connect(&socket, &SocketAddrUnix::new(path)?)?;
+    Ok(socket)
+}
+
+/// How far a request got.
+#[derive(Debug, Error)]
+pub enum SendError {
+    /// There is no connection.
+    #[error("connect to the server")]
+    Connect(#[source] Cause),
+    /// The request could not be sent as a whole.
+    #[error("send the request")]
+    Send(#[source] Cause),
+    /// No head of an answer came.
+    #[error("wait for the answer")]
+    Wait(#[source] Cause),
+    /// A head came, but not the whole body.
+    #[error("read the answer's body")]
+    ReadBody(#[source] Cause),
+}
+
+/// What stopped a request.
+#[derive(Debug, Error)]
+pub enum Cause {
+    /// The network said so.
+    #[error(transparent)]
+    Io(io::Error),
+    /// The time for the whole exchange was over.
+    #[error("nothing more came within {0:?}")]
+    TimedOut(Duration),
+    /// The bytes that came are no answer, or the server closed too early.
+    #[error(transparent)]
+    Answer(#[from] DecodeError),
+    /// The body is longer than [`BODY_LIMIT`].
+    #[error("the body is longer than {BODY_LIMIT} bytes")]
+    TooLong,
+}

@@ -1,0 +1,332 @@
+//! Answers, read from bytes as they come (RFC 9112).
+//!
+//! A [`Decoder`] is told each piece that a connection delivers, however it is cut, and passes the status and the body on
+//! without keeping them. After [`Decoder::new`] it allocates nothing.
+
+use std::mem::MaybeUninit;
+
+use httparse::{Header, ParserConfig, Response, Status};
+use thiserror::Error;
+
+use crate::chunked::Chunked;
+
+/// The most bytes that a status line with its headers may have; also the bound for a chunk's size line and for trailers.
+pub const HEAD_LIMIT: usize = 64 << 10;
+
+/// The most headers that an answer may have.
+pub const HEADER_LIMIT: usize = 128;
+
+/// Takes what a [`Decoder`] reads.
+pub trait Visitor {
+    /// The final status with its headers; called once for each answer, before its body.
+    fn head(&mut self, head: &Head<'_>);
+
+    /// The next bytes of the body, transfer coding removed.
+    fn body(&mut self, bytes: &[u8]);
+}
+
+/// Status and headers of an answer.
+#[derive(Debug)]
+pub struct Head<'a> {
+    /// The status, from 100 to 999.
+    pub status: u16,
+    headers: &'a [Header<'a>],
+}
+
+impl<'a> Head<'a> {
+    /// Names, as the server wrote them, and values.
+    pub fn headers(&self) -> impl Iterator<Item = (&'a str, &'a [u8])> {
+        self.headers.iter().map(|header| (header.name, header.value))
+    }
+}
+
+/// How far an answer has been read.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Progress {
+    /// More bytes must come, or the connection's end.
+    Incomplete,
+    /// The answer is complete.
+    Complete {
+        /// How many of the bytes belong to it.
+        consumed: usize,
+    },
+}
+
+/// Reads answers one after the other.
+#[derive(Debug)]
+pub struct Decoder {
+    state: State,
+    /// Start of a head that came in pieces.
+    partial_head: Vec<u8>,
+    body_expected: bool,
+    reusable: bool,
+}
+
+#[derive(Debug)]
+enum State {
+    Head,
+    Length(u64),
+    Chunked(Chunked),
+    UntilClose,
+    Complete,
+}
+
+impl Decoder {
+    /// A decoder for the answer to a request that is not `HEAD`. Reserves all memory that it will use.
+    pub fn new() -> Self {
+        Self { state: State::Head, partial_head: Vec::with_capacity(HEAD_LIMIT), body_expected: true, reusable: false }
+    }
+
+    /// Makes ready for the next answer. The answer to a `HEAD` request has no body, whatever its headers say.
+    pub fn expect_answer(&mut self, to_head_request: bool) {
+        self.state = State::Head;
+        self.partial_head.clear();
+        self.body_expected = !to_head_request;
+        self.reusable = false;
+    }
+
+    /// Whether the connection may carry another request; meaningful when the answer is complete.
+    pub fn is_reusable(&self) -> bool {
+        self.reusable
+    }
+
+    /// Reads the next bytes of the answer. Interim answers (1xx) are skipped.
+    ///
+    /// # Errors
+    ///
+    /// When the bytes are not an answer. How the bytes are cut has no influence on the result.
+    pub fn feed(&mut self, bytes: &[u8], visitor: &mut impl Visitor) -> Result<Progress, DecodeError> {
+        let mut rest = bytes;
+        loop {
+            if matches!(self.state, State::Complete) {
+                return Ok(Progress::Complete { consumed: bytes.len() - rest.len() });
+            }
+            if rest.is_empty() {
+                return Ok(Progress::Incomplete);
+            }
+            let used = match &mut self.state {
+                State::Head => self.feed_head(rest, visitor)?,
+                State::Length(left) => {
+                    let here = usize::try_from(*left).unwrap_or(usize::MAX).min(rest.len());
+                    visitor.body(&rest[..here]);
+                    *left -= here as u64;
+                    if *left == 0 {
+                        self.state = State::Complete;
+                    }
+                    here
+                }
+                State::Chunked(chunked) => {
+                    let used = chunked.feed(rest, |data| visitor.body(data))?;
+                    if chunked.is_complete() {
+                        self.state = State::Complete;
+                    }
+                    used
+                }
+                State::UntilClose => {
+                    visitor.body(rest);
+                    rest.len()
+                }
+                State::Complete => 0,
+            };
+            rest = &rest[used..];
+        }
+    }
+
+    /// Says that the server has closed the connection, which ends an answer without a stated length.
+    ///
+    /// # Errors
+    ///
+    /// When the answer is not complete.
+    pub fn finish(&mut self) -> Result<(), DecodeError> {
+        match self.state {
+            State::UntilClose | State::Complete => {
+                self.state = State::Complete;
+                Ok(())
+            }
+            State::Head | State::Length(_) | State::Chunked(_) => Err(DecodeError::Truncated),
+        }
+    }
+
+    /// Reads a head, directly from `bytes` when it is there as a whole; returns how many bytes were used.
+    fn feed_head(&mut self, bytes: &[u8], visitor: &mut impl Visitor) -> Result<usize, DecodeError> {
+        let kept = self.partial_head.len();
+        let taken = bytes.len().min(HEAD_LIMIT - kept);
+        let piece = &bytes[..taken];
+        let parsed = if kept == 0 {
+            parse_head(piece, self.body_expected, visitor)?
+        } else {
+            self.partial_head.extend_from_slice(piece);
+            parse_head(&self.partial_head, self.body_expected, visitor)?
+        };
+        match parsed {
+            Some(head) => {
+                self.partial_head.clear();
+                self.state = head.state;
+                self.reusable = head.reusable;
+                Ok(head.len - kept)
+            }
+            None if kept + taken == HEAD_LIMIT => Err(DecodeError::HeadTooLong),
+            None => {
+                if kept == 0 {
+                    self.partial_head.extend_from_slice(piece);
+                }
+                Ok(taken)
+            }
+        }
+    }
+}
+
+impl Default for Decoder {
+    fn default() -> Self {
+        Self::new()
+    }
+}
+
+struct ParsedHead {
+    len: usize,
+    /// What follows the head.
+    state: State,
+    reusable: bool,
+}
+
+fn parse_head(
+    bytes: &[u8],
+    body_expected: bool,
+    visitor: &mut impl Visitor,
+) -> Result<Option<ParsedHead>, DecodeError> {
+    let mut headers = [const { MaybeUninit::uninit() }; HEADER_LIMIT];
+    let mut response = Response::new(&mut []);
+    let parsed = ParserConfig::default()
+        .parse_response_with_uninit_headers(&mut response, bytes, &mut headers)
+        .map_err(DecodeError::from)?;
+    let (Status::Complete(len), Some(version), Some(status)) = (parsed, response.version, response.code) else {
+        return Ok(None);
+    };
+    // 101 is final: the connection speaks another protocol from here on.
+    if matches!(status, 100..=199) && status != 101 {
+        return Ok(Some(ParsedHead { len, state: State::Head, reusable: false }));
+    }
+    if status < 100 {
+        return Err(DecodeError::Status);
+    }
+    let framing = Framing::read(response.headers)?;
+    let body_expected = body_expected && !matches!(status, 101 | 204 | 304);
+    let state = match (&framing, body_expected) {
+        (_, false) => State::Complete,
+        (Framing { chunked: true, .. }, true) => State::Chunked(Chunked::new()),
+        (Framing { length: Some(0), .. }, true) => State::Complete,
+        (Framing { length: Some(length), .. }, true) => State::Length(*length),
+        (Framing { length: None, .. }, true) => State::UntilClose,
+    };
+    // RFC 9112, section 9.3. A transfer coding in HTTP/1.0 is faulty framing (section 6.1).
+    let persistent = match version {
+        0 => framing.keep_alive && !framing.chunked,
+        _ => true,
+    };
+    visitor.head(&Head { status, headers: response.headers });
+    Ok(Some(ParsedHead {
+        len,
+        reusable: persistent && !framing.close && status != 101 && !matches!(state, State::UntilClose),
+        state,
+    }))
+}
+
+/// The headers that say where a body ends and whether the connection lives on.
+#[derive(Debug, Default)]
+struct Framing {
+    length: Option<u64>,
+    chunked: bool,
+    close: bool,
+    keep_alive: bool,
+}
+
+impl Framing {
+    fn read(headers: &[Header<'_>]) -> Result<Self, DecodeError> {
+        let mut framing = Self::default();
+        for Header { name, value } in headers {
+            if name.eq_ignore_ascii_case("content-length") {
+                for item in items(value) {
+                    let length = parse_length(item).ok_or(DecodeError::ContentLength)?;
+                    // A repeated length must be the same (RFC 9110, section 8.6).
+                    if framing.length.is_some_and(|before| before != length) {
+                        return Err(DecodeError::ContentLength);
+                    }
+                    framing.length = Some(length);
+                }
+            } else if name.eq_ignore_ascii_case("transfer-encoding") {
+                for item in items(value) {
+                    if framing.chunked || !item.eq_ignore_ascii_case(b"chunked") {
+                        return Err(DecodeError::TransferCoding);
+                    }
+                    framing.chunked = true;
+                }
+            } else if name.eq_ignore_ascii_case("connection") {
+                for item in items(value) {
+                    framing.close |= item.eq_ignore_ascii_case(b"close");
+                    framing.keep_alive |= item.eq_ignore_ascii_case(b"keep-alive");
+                }
+            }
+        }
+        Ok(framing)
+    }
+}
+
+/// The items of a list such as `a, b`.
+fn items(value: &[u8]) -> impl Iterator<Item = &[u8]> {
+    value.split(|byte| *byte == b',').map(<[u8]>::trim_ascii)
+}
+
+fn parse_length(digits: &[u8]) -> Option<u64> {
+    if digits.is_empty() {
+        return None;
+    }
+    digits.iter().try_fold(0_u64, |length, digit| {
+        let digit = char::from(*digit).to_digit(10)?;
+        length.checked_mul(10)?.checked_add(u64::from(digit))
+    })
+}
+
+/// Why bytes are not an answer.
+#[derive(Clone, Copy, Debug, Error, PartialEq, Eq)]
+pub enum DecodeError {
+    /// The status line is not one of HTTP/1.0 or 1.1.
+    #[error("read the answer: its first line is not a status line of HTTP/1.0 or HTTP/1.1")]
+    StatusLine,
+    /// A header is malformed.
+    #[error("read the answer: a header is malformed")]
+    Header,
+    /// The head does not end within [`HEAD_LIMIT`].
+    #[error("read the answer: its head is longer than {HEAD_LIMIT} bytes")]
+    HeadTooLong,
+    /// There are more headers than [`HEADER_LIMIT`].
+    #[error("read the answer: it has more than {HEADER_LIMIT} headers")]
+    TooManyHeaders,
+    /// The status is below 100.
+    #[error("read the answer: its status is below 100")]
+    Status,
+    /// The body's length is not a number, or is stated twice and differently.
+    #[error("read the answer: its Content-Length is not one whole number")]
+    ContentLength,
+    /// The body has a transfer coding that was not asked for.
+    #[error("read the answer: its Transfer-Encoding is not chunked")]
+    TransferCoding,
+    /// A chunk is malformed.
+    #[error("read the answer: a chunk of its body is malformed")]
+    Chunk,
+    /// The connection was closed before the answer's end.
+    #[error("read the answer: the connection was closed before its end")]
+    Truncated,
+}
+
+impl From<httparse::Error> for DecodeError {
+    fn from(error: httparse::Error) -> Self {
+        match error {
+            httparse::Error::HeaderName | httparse::Error::HeaderValue => Self::Header,
+            httparse::Error::TooManyHeaders => Self::TooManyHeaders,
+            _ => Self::StatusLine,
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests;

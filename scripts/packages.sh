@@ -1,0 +1,64 @@
+#!/usr/bin/env bash
+# Installs the distribution's packages that are missing: packages.sh demo|test
+#
+# What is there already, from wherever, is not installed again. Services of newly installed packages are not started:
+# Stampede starts its own servers.
+set -euo pipefail
+
+purpose=${1:?demo or test}
+missing=()
+
+# need PACKAGE... -- TEST...: the packages are missing unless the test succeeds
+need() {
+    local packages=()
+    while [ "$1" != -- ]; do packages+=("$1"); shift; done
+    shift
+    "$@" >/dev/null 2>&1 || missing+=("${packages[@]}")
+}
+program() { PATH="$PATH:/usr/local/sbin:/usr/sbin:/sbin" command -v "$1"; }
+file() { compgen -G "$1"; }
+fpm() { program php-fpm || file '/usr/sbin/php-fpm*'; }
+mod_php() { file '/usr/lib/apache2/modules/libphp*.so' || file '/usr/lib64/httpd/modules/libphp*.so'; }
+apache() { program apache2 || program httpd; }
+mbstring() { php -r 'exit(extension_loaded("mbstring") ? 0 : 1);'; }
+linker() { program cc && echo 'int main(void){return 0;}' | cc -x c -o /dev/null -; }
+
+need gcc libc6-dev -- linker
+need nginx -- program nginx
+need php-cli -- program php
+need php-fpm -- fpm
+need php-mbstring -- mbstring
+need apache2-bin -- apache
+need libapache2-mod-php -- mod_php
+need php-parsedown -- file /usr/share/php/Parsedown/Parsedown.php
+need golang-go -- program go
+need ca-certificates -- file /etc/ssl/certs/ca-certificates.crt
+if [ "$purpose" = test ]; then
+    need git -- program git
+fi
+
+[ ${#missing[@]} -gt 0 ] || exit 0
+
+if ! program apt-get >/dev/null; then
+    echo "This is neither Debian nor Ubuntu. Install what these packages hold, then run this again:" >&2
+    echo "  ${missing[*]}" >&2
+    exit 3
+fi
+sudo=()
+if [ "$(id -u)" -ne 0 ]; then
+    program sudo >/dev/null || { echo "Run as root: apt-get install ${missing[*]}" >&2; exit 3; }
+    sudo=(sudo)
+fi
+echo "Stampede needs these packages of the distribution and will install them: ${missing[*]}"
+
+# Debian's interface for "do not start services now" (invoke-rc.d(8)); taken away again at the end.
+policy=/usr/sbin/policy-rc.d
+if [ ! -e "$policy" ]; then
+    printf '#!/bin/sh\nexit 101\n' | "${sudo[@]}" tee "$policy" >/dev/null
+    "${sudo[@]}" chmod 755 "$policy"
+    trap '"${sudo[@]}" rm -f "$policy"' EXIT
+fi
+"${sudo[@]}" apt-get update -qq
+"${sudo[@]}" env DEBIAN_FRONTEND=noninteractive \
+    apt-get install -y -qq --no-install-recommends "${missing[@]}" >/dev/null
+echo "Installed."

@@ -1,0 +1,96 @@
+//! The crate graph: who may know whom (ARCHITECTURE.md), held against `cargo metadata`.
+
+use std::collections::BTreeSet;
+use std::path::Path;
+use std::process::Command;
+
+use serde::Deserialize;
+
+/// Each crate and the crates of this workspace that it may use. `stampede` may use all.
+const MAY_USE: [(&str, &[&str]); 14] = [
+    ("core", &[]),
+    ("stats", &[]),
+    ("cgroup", &[]),
+    ("wire", &["core"]),
+    ("load", &["core", "wire"]),
+    ("plan", &["core"]),
+    ("runtimes", &["core"]),
+    ("platforms", &["core", "cgroup"]),
+    ("observe", &["core", "cgroup", "wire"]),
+    ("analysis", &["core", "stats"]),
+    ("harness", &["core", "wire", "load", "observe", "analysis"]),
+    ("store", &["core"]),
+    ("report", &["core", "analysis"]),
+    ("testkit", &["core", "wire"]),
+];
+
+/// Libraries that one crate alone may use.
+const OWNED: [(&str, &str); 2] = [("clap", "stampede"), ("rusqlite", "stampede-store")];
+
+#[derive(Deserialize)]
+struct Metadata {
+    packages: Vec<Package>,
+}
+
+#[derive(Deserialize)]
+struct Package {
+    name: String,
+    dependencies: Vec<Dependency>,
+}
+
+#[derive(Deserialize)]
+struct Dependency {
+    name: String,
+    kind: Option<String>,
+}
+
+pub(crate) fn check(root: &Path) -> Vec<String> {
+    let metadata = match metadata(root) {
+        Ok(metadata) => metadata,
+        Err(problem) => return vec![format!("cargo metadata: {problem}")],
+    };
+    let mut problems = Vec::new();
+    let mut seen = BTreeSet::new();
+    for package in &metadata.packages {
+        let may_use = MAY_USE.iter().find(|(name, _)| package.name == format!("stampede-{name}"));
+        seen.extend(may_use.map(|(name, _)| *name));
+        for Dependency { name, kind } in &package.dependencies {
+            // What a crate's tests use is its own affair.
+            if kind.as_deref() == Some("dev") {
+                continue;
+            }
+            if name == "stampede-testkit" {
+                problems.push(format!("{} uses {name}, which is for tests only", package.name));
+            }
+            if let Some((_, owner)) = OWNED.iter().find(|(library, owner)| library == name && *owner != package.name) {
+                problems.push(format!("{} uses {name}, which belongs to {owner} alone", package.name));
+            }
+            let Some(ours) = name.strip_prefix("stampede-") else { continue };
+            match may_use {
+                Some((_, allowed)) if !allowed.contains(&ours) => {
+                    problems.push(format!("{} may not use {name}", package.name));
+                }
+                None if package.name != "stampede" => {
+                    problems.push(format!("{} is not in the crate table", package.name));
+                }
+                _ => {}
+            }
+        }
+    }
+    problems.extend(
+        MAY_USE.iter().filter(|(name, _)| !seen.contains(name)).map(|(name, _)| format!("there is no stampede-{name}")),
+    );
+    problems
+}
+
+fn metadata(root: &Path) -> Result<Metadata, String> {
+    let output = Command::new(env!("CARGO"))
+        .args(["metadata", "--format-version", "1", "--no-deps", "--locked"])
+        .current_dir(root)
+        .output()
+        .map_err(|error| error.to_string())?;
+    if !output.status.success() {
+        return Err(String::from_utf8_lossy(&output.stderr).into_owned());
+    }
+    serde_json::from_slice(&output.stdout).map_err(|error| error.to_string())
+}
