@@ -4,8 +4,6 @@ use std::collections::BTreeSet;
 use std::fs;
 use std::path::Path;
 
-use stampede_core::Runtime;
-
 pub(crate) fn check(root: &Path) -> Vec<String> {
     let templates = root.join("crates/runtimes/templates");
     let folders: BTreeSet<String> = match fs::read_dir(&templates) {

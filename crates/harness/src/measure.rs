@@ -8,6 +8,7 @@ use stampede_load::{LoadResult, LoadSpec, RunningLoad};
 use stampede_observe::{MemoryPeak, Meter};
 
 use crate::event::{Event, Phase, Sink, SinkError};
+use crate::trial::with_causes;
 use crate::verify::shown;
 
 /// How often memory is sampled and progress is told: 10 Hz costs the generator's core well under 0.1 %.
@@ -46,7 +47,7 @@ pub(crate) async fn measure(
     sink: &mut dyn Sink,
 ) -> Result<Measured, MeasureError> {
     let window = spec.duration;
-    let load = stampede_load::start(spec).map_err(|error| MeasureError::Failed(error.to_string()))?;
+    let load = stampede_load::start(spec).map_err(|error| MeasureError::Failed(with_causes(&error)))?;
     let mut watch = Watch::new(&load);
     let mut phase = Phase::WarmUp;
     sink.take(&Event::PhaseStarted(phase)).await?;
@@ -59,7 +60,7 @@ pub(crate) async fn measure(
             }
             () = tokio::time::sleep_until(wake.into()) => {}
         }
-        let counters = meter.read().map_err(|error| MeasureError::Failed(error.to_string()))?;
+        let counters = meter.read().map_err(|error| MeasureError::Failed(with_causes(&error)))?;
         let now = Instant::now();
         watch.peak.add(&counters.memory);
         let next = watch.phase_at(now);
@@ -72,7 +73,7 @@ pub(crate) async fn measure(
             sink.take(&progress).await?;
         }
     }
-    let last = meter.read().map_err(|error| MeasureError::Failed(error.to_string()))?;
+    let last = meter.read().map_err(|error| MeasureError::Failed(with_causes(&error)))?;
     let resources = watch.resources(last);
     let result = load.finish();
     let failure_example = example(&result);

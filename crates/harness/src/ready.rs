@@ -5,6 +5,8 @@ use std::time::{Duration, Instant};
 use stampede_core::{ReadinessRecord, Request, Running};
 use stampede_wire::client::{self, SendError};
 
+use crate::trial::with_causes;
+
 /// How long to wait between two tries. A try costs the deployment one request, so it is not much shorter.
 const PAUSE: Duration = Duration::from_millis(20);
 
@@ -41,7 +43,7 @@ pub(crate) async fn wait(
                 return Ok(ReadinessRecord { took: launched.elapsed(), attempts });
             }
             Ok(status) => last = format!("the front answered {status}"),
-            Err(error) => last = error.to_string(),
+            Err(error) => last = with_causes(&error),
         }
         tokio::time::sleep(PAUSE).await;
     }

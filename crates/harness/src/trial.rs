@@ -60,7 +60,7 @@ pub(crate) async fn run(
     let running = match platform.launch(deployment, &case.limits).await {
         Ok(running) => running,
         Err(error) => {
-            trial.outcome = Outcome::Failed(with_sources(&error));
+            trial.outcome = Outcome::Failed(with_causes(&error));
             return Ok(trial);
         }
     };
@@ -137,8 +137,10 @@ fn judge(
     let oom_kills = measurement.resources.oom_kills;
     if oom_kills > 0 {
         return Err(MeasureError::Failed(format!(
-            "lost {oom_kills} processes under load, and {} of {} requests failed{example}",
-            requests.failed, requests.sent
+            "lost {} under load, and {} of {} requests failed{example}",
+            processes(oom_kills),
+            requests.failed,
+            requests.sent
         )));
     }
     if requests.ok == 0 {
@@ -163,8 +165,9 @@ fn explain(running: &dyn Running, case: &Case, problem: &str) -> String {
         && counters.oom_kills > 0
     {
         text.push_str(&format!(
-            "\nthe kernel killed {} processes because the control group reached its memory limit of {}",
-            counters.oom_kills, case.limits.memory
+            "\nthe kernel killed {} because the control group reached its memory limit of {}",
+            processes(counters.oom_kills),
+            case.limits.memory
         ));
     }
     for unit in running.units() {
@@ -176,7 +179,12 @@ fn explain(running: &dyn Running, case: &Case, problem: &str) -> String {
     text
 }
 
-fn with_sources(error: &dyn std::error::Error) -> String {
+fn processes(count: u64) -> String {
+    if count == 1 { "1 process".to_owned() } else { format!("{count} processes") }
+}
+
+/// An error with its causes in one line.
+pub(crate) fn with_causes(error: &dyn std::error::Error) -> String {
     let mut text = error.to_string();
     let mut source = error.source();
     while let Some(cause) = source {

@@ -7,6 +7,7 @@ use stampede_load::{Check, LoadExchange};
 
 use crate::html;
 use crate::ready::send;
+use crate::trial::with_causes;
 
 /// Longest wait for one answer; PHP's own `max_execution_time` is 30 s.
 const TIMEOUT: Duration = Duration::from_secs(30);
@@ -33,7 +34,7 @@ pub(crate) async fn verify(running: &dyn Running, exchanges: &[Exchange]) -> Res
     for Exchange { name, request, expect, in_load } in exchanges {
         let answer = tokio::select! {
             answer = send(running, request, TIMEOUT) => {
-                answer.map_err(|error| format!("gave no answer to `{name}`: {error}"))?
+                answer.map_err(|error| format!("gave no answer to `{name}`: {}", with_causes(&error)))?
             }
             exit = running.exited() => return Err(format!("{} ended with {} at `{name}`", exit.unit, exit.how)),
         };

@@ -20,18 +20,25 @@ pub trait Catalogue {
     fn workload_folder(&self, name: &str) -> Result<PathBuf, String>;
 }
 
-/// The name among `known` that was probably meant: the nearest by edit distance, if it is near enough to be a slip of
-/// the finger (Jaro-Winkler similarity of at least 0.7), or the only ones that contain what was typed.
-pub(crate) fn nearest<'a>(typed: &str, known: impl IntoIterator<Item = &'a str>) -> Option<&'a str> {
-    known
+/// The name among `known` that was probably meant: one that is a slip of the finger away (edit distance of at most 1, or
+/// a quarter of what was typed), or else the most similar one that contains what was typed or resembles it
+/// (Jaro-Winkler similarity of at least 0.75).
+pub(crate) fn nearest<'a>(typed: &str, known: impl IntoIterator<Item = &'a str> + Clone) -> Option<&'a str> {
+    let slip = known
+        .clone()
+        .into_iter()
+        .map(|name| (strsim::osa_distance(typed, name), name))
+        .filter(|(distance, _)| *distance <= (typed.chars().count() / 4).max(1))
+        .min();
+    let similar = known
         .into_iter()
         .map(|name| {
             let similarity = strsim::jaro_winkler(typed, name);
             (if name.contains(typed) && typed.len() > 1 { similarity.max(0.9) } else { similarity }, name)
         })
-        .filter(|(similarity, _)| *similarity >= 0.7)
-        .max_by(|(a, _), (b, _)| a.total_cmp(b))
-        .map(|(_, name)| name)
+        .filter(|(similarity, _)| *similarity >= 0.75)
+        .max_by(|(a, _), (b, _)| a.total_cmp(b));
+    slip.map(|(_, name)| name).or(similar.map(|(_, name)| name))
 }
 
 #[cfg(test)]
@@ -47,6 +54,7 @@ mod tests {
             ("apache", Some("apache-mod-php")),
             ("golang", Some("go")),
             ("zzz", None),
+            ("gp", Some("go")),
         ] {
             assert_eq!(nearest(typed, known), meant, "{typed}");
         }

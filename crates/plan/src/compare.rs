@@ -49,6 +49,8 @@ pub struct MachineSize {
     pub cpus: u32,
     /// Memory.
     pub memory: Bytes,
+    /// Connections that the generator may open: each takes a file descriptor.
+    pub connections: u32,
 }
 
 /// Whether the runtimes were named, or all that are there are meant.
@@ -112,7 +114,7 @@ impl ComparePlan {
             cpus: read_cpus(cpus.as_deref(), machine, &mut mistakes),
             memory: read_memory(memory.as_deref(), machine, &mut mistakes),
         };
-        let load = read_load(load.as_deref(), &mut mistakes);
+        let load = read_load(load.as_deref(), machine, &mut mistakes);
         let duration = read_duration(duration.as_deref(), &mut mistakes);
         let warm_up = read_warm_up(warm_up.as_deref(), &mut mistakes);
         let ready_timeout = read_ready_timeout(ready_timeout.as_deref(), &mut mistakes);
@@ -205,7 +207,7 @@ mod tests {
         }
     }
 
-    const MACHINE: MachineSize = MachineSize { cpus: 2, memory: Bytes::from_mib(1024) };
+    const MACHINE: MachineSize = MachineSize { cpus: 2, memory: Bytes::from_mib(1024), connections: 900 };
 
     #[test]
     fn all_mistakes_of_one_command_line_are_told_at_once() {

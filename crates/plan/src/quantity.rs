@@ -19,8 +19,6 @@ const LEAST_MEMORY: Bytes = Bytes::from_mib(32);
 const LEAST_DURATION: Duration = Duration::from_millis(100);
 const MOST_DURATION: Duration = Duration::from_secs(24 * 3600);
 const MOST_ROUNDS: u32 = 1000;
-/// The generator opens one file for each connection, and many systems allow 20,000 at the most.
-const MOST_CONNECTIONS: u32 = 18_000;
 
 pub(crate) fn read_cpus(typed: Option<&str>, machine: MachineSize, mistakes: &mut Gathered) -> Cpus {
     let whole = Cpus::from_millis(machine.cpus * 1000);
@@ -73,13 +71,16 @@ pub(crate) fn read_memory(typed: Option<&str>, machine: MachineSize, mistakes: &
     }
 }
 
-pub(crate) fn read_load(typed: Option<&str>, mistakes: &mut Gathered) -> Load {
+pub(crate) fn read_load(typed: Option<&str>, machine: MachineSize, mistakes: &mut Gathered) -> Load {
     let Some(typed) = typed else {
         return DEFAULT_LOAD;
     };
     match typed.parse::<Load>() {
-        Ok(load) if load.connections() > MOST_CONNECTIONS => {
-            let fix = format!("use at most {MOST_CONNECTIONS} connections");
+        Ok(load) if load.connections() > machine.connections => {
+            let fix = format!(
+                "use at most {} connections, or raise the limit of open files (ulimit -n)",
+                machine.connections
+            );
             mistakes.add(format!("--load {typed}"), "opens more connections than one process may", fix);
             DEFAULT_LOAD
         }

@@ -76,7 +76,7 @@ impl Digest {
             findings,
             verdicts: Vec::new(),
             answers: answers(view),
-            settings: settings(view),
+            settings: settings(&view.study.cases),
             study: study(view),
             marks,
         };
@@ -275,8 +275,9 @@ fn answers(view: &StudyView<'_>) -> Vec<String> {
     lines.collect()
 }
 
-fn settings(view: &StudyView<'_>) -> Vec<CaseSettings> {
-    let cases = view.study.cases.iter().map(|case| CaseSettings {
+/// The settings of cases, each with its reason.
+pub(crate) fn settings(cases: &[Case]) -> Vec<CaseSettings> {
+    let cases = cases.iter().map(|case| CaseSettings {
         case: case.id.clone(),
         version: case.runtime_version.clone(),
         settings: case

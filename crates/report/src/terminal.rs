@@ -1,10 +1,10 @@
 //! A study for a terminal.
 
-use stampede_core::Severity;
+use stampede_core::{Severity, Study};
 
 use crate::StudyView;
 use crate::columns::{COLUMNS, Column, LEGEND};
-use crate::digest::Digest;
+use crate::digest::{self, CaseSettings, Digest};
 use crate::layout::{table, table_width, wrap};
 
 /// Fewer characters a line than this are taken for this many.
@@ -12,18 +12,27 @@ const LEAST_WIDTH: usize = 40;
 
 /// Renders a study for a terminal of this many characters a line. Without colour nothing is lost.
 ///
-/// The table leaves out its least important columns until it fits. It ends with a line break.
+/// The table comes last, where the reader's eye is when the text has run through, and leaves out its least important
+/// columns until it fits. Settings are left out: see [`settings`]. It ends with a line break.
 pub fn render(view: &StudyView<'_>, width: usize, color: bool) -> String {
     let digest = Digest::of(view);
-    let mut page = Page { text: String::new(), width: width.max(LEAST_WIDTH), color };
-    page.head(&digest);
-    page.cases(view, &digest);
+    let mut page = Page::new(width, color);
+    page.alarm(&digest);
+    page.answers(&digest);
     page.uncounted(&digest);
     page.findings(&digest);
     page.verdicts(&digest);
-    page.settings(&digest);
+    page.head(&digest);
+    page.cases(view, &digest);
     page.section("");
     page.lines(Style::Plain, wrap("", &digest.study, 2, page.width));
+    page.text
+}
+
+/// Renders the settings of a study's cases, each with its reason.
+pub fn settings(study: &Study, width: usize, color: bool) -> String {
+    let mut page = Page::new(width, color);
+    page.settings(&digest::settings(&study.cases));
     page.text
 }
 
@@ -42,10 +51,18 @@ struct Page {
 }
 
 impl Page {
-    fn head(&mut self, digest: &Digest) {
+    fn new(width: usize, color: bool) -> Self {
+        Self { text: String::new(), width: width.max(LEAST_WIDTH), color }
+    }
+
+    fn alarm(&mut self, digest: &Digest) {
         if let Some(alarm) = &digest.alarm {
             self.lines(Style::Alarm, wrap("", alarm, 0, self.width));
         }
+    }
+
+    fn head(&mut self, digest: &Digest) {
+        self.section("");
         self.lines(Style::Strong, wrap("", &digest.question, 2, self.width));
         self.lines(Style::Plain, wrap("", &digest.ground, 2, self.width));
     }
@@ -114,15 +131,19 @@ impl Page {
         }
     }
 
-    fn settings(&mut self, digest: &Digest) {
-        if !digest.answers.is_empty() {
-            self.section("Bytes of verified bodies on the wire");
-            for line in &digest.answers {
-                self.lines(Style::Plain, wrap("  ", line, 4, self.width));
-            }
+    fn answers(&mut self, digest: &Digest) {
+        if digest.answers.is_empty() {
+            return;
         }
+        self.section("Bytes of verified bodies on the wire");
+        for line in &digest.answers {
+            self.lines(Style::Plain, wrap("  ", line, 4, self.width));
+        }
+    }
+
+    fn settings(&mut self, cases: &[CaseSettings]) {
         self.section("Settings");
-        for case in &digest.settings {
+        for case in cases {
             let begin = format!("  {}: ", case.case);
             self.lines(Style::Plain, wrap(&begin, &case.version, 4, self.width));
             let longest = case.settings.iter().map(|(setting, _)| setting.chars().count()).max();

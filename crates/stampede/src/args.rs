@@ -11,10 +11,11 @@ use clap::{Parser, Subcommand, ValueEnum};
     max_term_width = 100,
     after_help = "Examples:\n  \
         stampede compare markdown\n  \
-        stampede compare markdown --runtimes nginx-fpm,apache-mod-php --cpus 0.5 --memory 256Mi\n  \
+        stampede compare markdown --cpus 0.5 --memory 256Mi\n  \
+        stampede compare markdown --runtimes nginx-fpm,apache-mod-php\n  \
         stampede show latest --markdown -\n  \
         stampede list runtimes\n\n\
-        Exit codes: 0 done; 2 usage error; 3 something needed is missing on this machine;\n\
+        Exit codes: 0 done; 2 usage error; 3 something needed is missing here;\n\
         4 the measurement is not valid; 5 a trial failed; 130 interrupted."
 )]
 pub(crate) struct Args {
@@ -25,29 +26,37 @@ pub(crate) struct Args {
 #[derive(Debug, Subcommand)]
 pub(crate) enum Command {
     /// Compare runtimes on one workload under the same total limits
-    Compare(CompareArgs),
+    ///
+    /// Serves the workload on each runtime under the same CPU and memory limits, checks that all give the expected
+    /// answers, drives load, and says which is faster, by how much, and how sure that is.
+    ///
+    /// The limits are for the whole deployment: nginx and PHP-FPM share one budget. Every case is measured once in each
+    /// round, in random order, and started anew each time.
+    Compare(Box<CompareArgs>),
     /// List runtimes, workloads or stored studies
     List(ListArgs),
     /// Show a stored study again
+    ///
+    /// Verdicts and findings are made anew from its records.
     Show(ShowArgs),
     /// End and remove what a killed Stampede left behind
+    ///
+    /// Processes, control groups and folders of runs whose Stampede is gone. What a living Stampede uses is not touched.
+    /// The next `stampede compare` does the same.
     Clean(CleanArgs),
     /// Supervise one deployment (started by Stampede itself)
     #[command(name = "__warden", hide = true)]
     Warden,
 }
 
-/// Serves the workload on each runtime under the same CPU and memory limits, checks that all give the expected answers,
-/// drives load, and says which is faster, by how much, and how sure that is.
-///
-/// The limits are for the whole deployment: nginx and PHP-FPM share one budget. Every case is measured once in each
-/// round, in random order, and started anew each time.
-#[derive(Debug, Parser)]
+/// What to compare, under what, for how long.
+#[derive(Debug, clap::Args)]
 #[command(after_help = "Examples:\n  \
         stampede compare markdown\n  \
-        stampede compare markdown --runtimes nginx-fpm,go --cpus 0.5 --memory 256Mi --load closed:64\n  \
-        stampede compare markdown --set nginx-fpm.pm=dynamic --rounds 5 --json result.json\n  \
-        stampede compare ./my-workload          (a folder with a workload.yaml)")]
+        stampede compare markdown --runtimes nginx-fpm,go --load closed:64\n  \
+        stampede compare markdown --cpus 0.5 --memory 256Mi --json result.json\n  \
+        stampede compare markdown --set nginx-fpm.pm=dynamic --rounds 5\n  \
+        stampede compare ./my-workload      (a folder with a workload.yaml)")]
 pub(crate) struct CompareArgs {
     /// A built-in workload (see `stampede list workloads`) or a folder with a workload.yaml
     pub(crate) workload: String,
@@ -115,8 +124,8 @@ pub(crate) struct StoreArgs {
     pub(crate) store: Option<PathBuf>,
 }
 
-/// Lists what there is.
-#[derive(Debug, Parser)]
+/// What to list.
+#[derive(Debug, clap::Args)]
 pub(crate) struct ListArgs {
     /// What to list
     #[arg(value_enum)]
@@ -135,8 +144,8 @@ pub(crate) enum Listed {
     Studies,
 }
 
-/// Prints a stored study again, with verdicts and findings made anew from its records.
-#[derive(Debug, Parser)]
+/// Which study to show, and where.
+#[derive(Debug, clap::Args)]
 pub(crate) struct ShowArgs {
     /// A study's name, the start of one, or `latest`
     #[arg(default_value = "latest")]
@@ -147,7 +156,6 @@ pub(crate) struct ShowArgs {
     pub(crate) store: StoreArgs,
 }
 
-/// Ends processes and removes control groups and folders that a killed Stampede left behind. What a living Stampede
-/// uses is not touched. The next `stampede compare` does the same.
-#[derive(Debug, Parser)]
+/// Nothing to choose.
+#[derive(Debug, clap::Args)]
 pub(crate) struct CleanArgs {}

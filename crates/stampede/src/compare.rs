@@ -3,12 +3,13 @@
 use std::env;
 use std::ffi::OsString;
 use std::hash::{BuildHasher, Hasher, RandomState};
+use std::io;
 use std::time::Duration;
 
 use jiff::Timestamp;
+use rustix::process::{Resource, Rlimit, getrlimit, setrlimit};
 use stampede_core::{
-    Bytes, CpuLayout, Fut, Machine, Origin, Outcome as TrialOutcome, Platform, Severity, Study, StudyId, StudyKind,
-    Trial,
+    Bytes, CpuLayout, Fut, Machine, Outcome as TrialOutcome, Platform, Severity, Study, StudyId, StudyKind, Trial,
 };
 use stampede_harness::{Conditions, Event, Missing, Prepared, Sink, SinkError, Surroundings};
 use stampede_plan::{CompareFlags, ComparePlan, MachineSize, RuntimeChoice};
@@ -26,10 +27,14 @@ use crate::{Outcome, clean, folders, screen};
 
 /// Longest wait for answers that are still out when the window closes.
 const DRAIN: Duration = Duration::from_secs(5);
+/// File descriptors that are not connections of the load.
+const OWN_FILES: u32 = 128;
+/// Longest wait for blocking threads at the end; a request whose server is gone ends at once.
+const LAST_WAIT: Duration = Duration::from_secs(10);
 /// How often a lock that another Stampede holds is tried.
 const LOCK_PAUSE: Duration = Duration::from_millis(200);
 
-pub(crate) fn run(args: CompareArgs) -> Outcome {
+pub(crate) fn run(args: Box<CompareArgs>) -> Outcome {
     let CompareArgs {
         workload,
         runtimes,
@@ -47,7 +52,7 @@ pub(crate) fn run(args: CompareArgs) -> Outcome {
         output,
         store,
         quiet,
-    } = args;
+    } = *args;
     let flags = CompareFlags {
         workload,
         runtimes: Some(runtimes),
@@ -63,7 +68,11 @@ pub(crate) fn run(args: CompareArgs) -> Outcome {
         set,
     };
     let machine = stampede_platforms::machine();
-    let size = MachineSize { cpus: machine.cpus, memory: Bytes::new(stampede_platforms::memory().unwrap_or(u64::MAX)) };
+    let size = MachineSize {
+        cpus: machine.cpus,
+        memory: Bytes::new(stampede_platforms::memory().unwrap_or(u64::MAX)),
+        connections: raise_open_files().saturating_sub(OWN_FILES),
+    };
     let plan = ComparePlan::read(&flags, size, &BuiltIn).map_err(Failure::usage)?;
     let report = Report::new(output)?;
     let path = folders::store(&store);
@@ -76,8 +85,8 @@ pub(crate) fn run(args: CompareArgs) -> Outcome {
     let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build().map_err(Failure::missing)?;
     let mut record = Record::new(store);
     let outcome = runtime.block_on(compare(&plan, machine, pinning, no_wait, quiet, &report, &mut record));
-    // A request that is still waiting on a blocking thread must not hold up the end.
-    runtime.shutdown_background();
+    // What still runs on a blocking thread (a run that is being prepared when Ctrl-C comes) cleans up after itself.
+    runtime.shutdown_timeout(LAST_WAIT);
     let exit = outcome?;
     if report.on_terminal() {
         println!("\nstored in {}", path.display());
@@ -139,7 +148,7 @@ async fn compare(
         cases: prepared.iter().map(|prepared| prepared.case.clone()).collect(),
     };
     if !quiet {
-        introduce(&study, plan);
+        introduce(&study);
     }
     let surroundings = Surroundings { workload: &plan.workload, ready_timeout: plan.ready_timeout, drain: DRAIN };
     let cut = {
@@ -165,6 +174,14 @@ async fn compare(
         }
         Some(Cut::Sink(error)) => Err(Failure::missing(error)),
     }
+}
+
+/// Raises the soft limit of open files to the hard one, and returns what is then allowed.
+fn raise_open_files() -> u32 {
+    let limit = getrlimit(Resource::Nofile);
+    let raised = setrlimit(Resource::Nofile, Rlimit { current: limit.maximum, maximum: limit.maximum });
+    let allowed = if raised.is_ok() { limit.maximum } else { limit.current };
+    allowed.map_or(u32::MAX, |files| u32::try_from(files).unwrap_or(u32::MAX))
 }
 
 /// How this program is started again as a warden.
@@ -216,35 +233,18 @@ fn account_for_missing(choice: RuntimeChoice, prepared: &[Prepared], missing: &[
     Ok(())
 }
 
-/// Says what will be done, and which settings each case has and why.
-fn introduce(study: &Study, plan: &ComparePlan) {
-    let layout = study.cases.first().map(|case| &case.pinning);
-    let cores = match layout {
-        Some(layout) if layout.is_shared() => "server and generator share all cores".to_owned(),
-        Some(layout) => format!("server on cores {:?}, generator on {:?}", layout.server, layout.generator),
-        None => String::new(),
-    };
+/// Says which settings each case has and why, and what will be done.
+fn introduce(study: &Study) {
+    let colour = screen::colour_on(&io::stderr());
+    eprint!("{}", stampede_report::terminal::settings(study, screen::width(), colour));
     screen::note(&format!(
-        "{}: {} cases x {} rounds, {} CPU and {} each, {} for {:?}; {cores}; seed {}",
+        "\n{}: {} cases x {} rounds of {:?}, seed {}",
         study.workload,
         study.cases.len(),
         study.rounds,
-        plan.limits.cpus,
-        plan.limits.memory,
-        plan.load,
         study.duration,
         study.seed
     ));
-    for case in &study.cases {
-        screen::note(&format!("{} ({})", case.id, case.runtime_version));
-        for (name, setting) in case.tuning.iter() {
-            let reason = match &setting.origin {
-                Origin::Default { reason } => reason.as_str(),
-                Origin::Given => "given",
-            };
-            screen::note(&format!("  {name} = {}: {reason}", setting.value));
-        }
-    }
 }
 
 fn exit_of(trials: &[Trial]) -> Exit {

@@ -18,6 +18,10 @@ pub(crate) fn run(args: &ShowArgs) -> Outcome {
     let report = Report::new(output.clone())?;
     let store = Store::open_existing(&folders::store(store)).map_err(Failure::missing)?;
     let StoredStudy { study, finished_at, trials } = store.load(study).map_err(Failure::usage)?;
+    if report.on_terminal() {
+        let colour = screen::colour_on(&io::stdout());
+        put(Path::new("-"), &stampede_report::terminal::settings(&study, screen::width(), colour))?;
+    }
     report.write(&study, finished_at, &trials)?;
     Ok(Exit::Done)
 }

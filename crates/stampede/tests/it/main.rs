@@ -1,5 +1,7 @@
 //! The program as its users run it: exit codes, stdout and stderr, real servers, and what is left afterwards.
 
+#![expect(clippy::unwrap_used, reason = "a test that cannot go on has failed")]
+
 mod comparison;
 mod failures;
 mod interruption;
