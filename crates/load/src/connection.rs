@@ -15,9 +15,10 @@ use std::os::fd::OwnedFd;
 use std::time::{Duration, Instant};
 
 use rustix::event::epoll::{self, EventData, EventFlags};
+use rustix::event::{PollFd, PollFlags, Timespec, poll};
 use rustix::io::Errno;
 use rustix::net::{RecvFlags, SendFlags, recv, send};
-use stampede_wire::response::{Decoder, Progress};
+use stampede_wire::response::{DecodeError, Decoder, Progress};
 
 use crate::body_check::{Comparing, Comparison};
 use crate::fault::Fault;
@@ -26,6 +27,9 @@ use crate::recorder::Answered;
 use crate::socket::Opened;
 use crate::timeline::Phase;
 use crate::worker::Driver;
+
+/// How long a reset is waited for after an end of file: on loopback it comes within microseconds.
+const RESET_WAIT: Timespec = Timespec { tv_sec: 0, tv_nsec: 1_000_000 };
 
 /// How soon a full queue of a unix socket is tried again, and the pause after a first failure.
 const SHORTEST_PAUSE: Duration = Duration::from_millis(1);
@@ -73,6 +77,24 @@ struct Socket {
     reused: bool,
     /// Whether a byte of the present answer has come.
     answering: bool,
+}
+
+impl Socket {
+    /// Whether the peer had taken the request when the connection ended. A request that meets a closed socket, or is left
+    /// unread in one, is answered with a reset. An end of file that no reset follows came from a peer that had read
+    /// everything: a worker that died over this very request, say.
+    ///
+    /// The reset may come a little after the end of file, so it is waited for, on this rare path alone, for
+    /// [`RESET_WAIT`]; a peer on another machine may be slower than that, and its close is then taken for this.
+    fn took_request(&self, fault: Fault) -> bool {
+        if fault != Fault::Answer(DecodeError::Truncated) {
+            return false;
+        }
+        // No event is asked for: errors are always told.
+        let mut watched = [PollFd::new(&self.fd, PollFlags::empty())];
+        let _ = poll(&mut watched, Some(&RESET_WAIT));
+        !watched[0].revents().contains(PollFlags::ERR)
+    }
 }
 
 impl Connection {
@@ -310,10 +332,12 @@ impl Connection {
     }
 
     /// The connection has ended without a complete answer. A server may close between two answers, and we may find out
-    /// only by our next request: that is sent again.
+    /// only by our next request: that is sent again, unless the server had taken it.
     fn break_off<P: Pacer>(&mut self, driver: &mut Driver<P>, fault: Fault) {
         match &self.socket {
-            Some(socket) if socket.reused && !socket.answering && fault.is_closed_by_peer() => {
+            Some(socket)
+                if socket.reused && !socket.answering && fault.is_closed_by_peer() && !socket.took_request(fault) =>
+            {
                 self.socket = None;
                 self.closed_between = true;
                 self.written = 0;

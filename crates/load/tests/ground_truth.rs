@@ -139,6 +139,15 @@ fn what_is_never_answered_is_unfinished() {
 }
 
 #[test]
+fn a_close_in_place_of_an_answer_is_a_failure_and_not_sent_again() {
+    let behaviour = Behaviour { fault: Some((Fault::Closed, 20)), ..Behaviour::default() };
+    // `measure` holds the server's count against ours: none was sent twice.
+    let (result, received) = measure(behaviour, |target| LoadSpec { warm_up: Duration::ZERO, ..spec(target, 4) });
+    assert_eq!(result.errors.get(&ErrorClass::ClosedEarly), Some(&received.faults), "{result:?}");
+    assert_eq!((result.requests.failed, result.reconnects), (received.faults, 0), "{result:?}");
+}
+
+#[test]
 fn wrong_answers_are_counted_exactly_and_kept_as_evidence() {
     for (fault, class, detail, offset, bytes) in [
         (Fault::WrongBody, ErrorClass::WrongBody, "the body differs from the verified one from byte 12 on", 12, "\x20"),

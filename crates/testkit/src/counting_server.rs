@@ -72,6 +72,8 @@ pub enum Fault {
     WrongStatus(u16),
     /// It ends in the middle, and so does the connection.
     Truncated,
+    /// The connection ends in its place.
+    Closed,
 }
 
 /// What a server has received.
@@ -260,6 +262,7 @@ impl Shared {
             let last = answered >= limit;
             let answer = match fault {
                 Some(Fault::NoAnswer) => continue,
+                Some(Fault::Closed) => return Ok(()),
                 _ => answer(behaviour, fault, last && announced),
             };
             for piece in answer.chunks(behaviour.write_size) {
