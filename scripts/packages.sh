@@ -35,6 +35,7 @@ need golang-go -- program go
 need ca-certificates -- file /etc/ssl/certs/ca-certificates.crt
 if [ "$purpose" = test ]; then
     need git -- program git
+    need sqlite3 -- program sqlite3
 fi
 
 [ ${#missing[@]} -gt 0 ] || exit 0

@@ -154,7 +154,7 @@ pub static METRICS: &[Metric] = &[
         heading: ["peak", "MiB"],
         unit: Unit::Bytes,
         better: Better::Lower,
-        reader: |trial| Some(trial.measurement.as_ref()?.resources.memory_peak as f64),
+        reader: |trial| Some(trial.measurement.as_ref()?.resources?.memory_peak as f64),
     },
     Metric {
         key: "failed_share",
@@ -174,7 +174,7 @@ pub static METRICS: &[Metric] = &[
         unit: Unit::Share,
         better: Better::Neither,
         reader: |trial| {
-            let resources = &trial.measurement.as_ref()?.resources;
+            let resources = trial.measurement.as_ref()?.resources?;
             ratio(resources.throttled_periods as f64, resources.periods as f64)
         },
     },
@@ -216,7 +216,7 @@ fn service_us(trial: &Trial, q: f64) -> Option<f64> {
 /// CPU time for each request with the right answer. Both are taken as rates, since the counters are read a little beside
 /// the edges of the window.
 fn cpu_seconds_per_request(measured: &Measurement) -> Option<f64> {
-    let resources = &measured.resources;
+    let resources = measured.resources?;
     let cores = ratio(resources.cpu.as_secs_f64(), resources.between.as_secs_f64())?;
     let rate = ratio(measured.requests.ok as f64, measured.window.as_secs_f64())?;
     ratio(cores, rate)
@@ -262,8 +262,8 @@ mod tests {
         // 5 s at 1,000 requests a second; 2.6 s of CPU time within 5.2 s, that is half a core.
         let mut trial = samples::measured("a", 1, 1_000.0);
         let measurement = trial.measurement.as_mut().unwrap();
-        measurement.resources.between = Duration::from_millis(5_200);
-        measurement.resources.cpu = Duration::from_millis(2_600);
+        measurement.resources.as_mut().unwrap().between = Duration::from_millis(5_200);
+        measurement.resources.as_mut().unwrap().cpu = Duration::from_millis(2_600);
         measurement.requests.failed = 50;
         for (key, expected) in [
             ("throughput_rps", 1_000.0),

@@ -22,6 +22,7 @@ const RULES: &[fn(&Record<'_>) -> Option<Finding>] = &[
     limits::not_enforced,
     memory::oom_kills,
     requests::failed,
+    requests::unfinished,
     connections::closed,
     generator::busy,
     cpu::shared_cores,
@@ -78,8 +79,8 @@ mod tests {
         let study = samples::study(&["a"]);
         let mut trial = samples::measured("a", 1, 1_000.0);
         let measurement = trial.measurement.as_mut().unwrap();
-        measurement.resources.throttled_periods = 50;
-        measurement.resources.memory_peak = 250 << 20;
+        measurement.resources.as_mut().unwrap().throttled_periods = 50;
+        measurement.resources.as_mut().unwrap().memory_peak = 250 << 20;
         trial.enforced = None;
         let trials = [trial];
         let findings = findings(&Record::new(&study, &study.cases[0], &trials));

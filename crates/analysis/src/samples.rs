@@ -69,7 +69,7 @@ pub(crate) fn measured(case: &str, block: u32, throughput: f64) -> Trial {
             errors: BTreeMap::new(),
             bytes_sent: 0,
             bytes_received: 0,
-            resources: ResourceUse {
+            resources: Some(ResourceUse {
                 between: Duration::from_secs(5),
                 cpu: Duration::from_secs(2),
                 periods: 50,
@@ -78,7 +78,7 @@ pub(crate) fn measured(case: &str, block: u32, throughput: f64) -> Trial {
                 memory_peak: 50 << 20,
                 cache_peak: 0,
                 oom_kills: 0,
-            },
+            }),
             generator: GeneratorUse { threads: 1, cpu: Duration::from_secs(1) },
         }),
         stops: Vec::new(),

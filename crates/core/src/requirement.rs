@@ -1,6 +1,7 @@
 //! What must be present on the machine, and what was found.
 
 use std::collections::BTreeMap;
+use std::fmt;
 use std::path::PathBuf;
 
 use serde::{Deserialize, Serialize};
@@ -21,6 +22,16 @@ pub struct Install {
     pub package: Option<String>,
     /// The makers' page.
     pub page: String,
+}
+
+impl fmt::Display for Install {
+    /// What to do, as the end of a sentence: `apt-get install nginx, or https://nginx.org/en/download.html`.
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        if let Some(package) = &self.package {
+            write!(f, "apt-get install {package}, or ")?;
+        }
+        f.write_str(&self.page)
+    }
 }
 
 /// Which of PHP's server interfaces is needed.

@@ -78,8 +78,8 @@ pub struct Measurement {
     pub bytes_sent: u64,
     /// Bytes of answers, heads included.
     pub bytes_received: u64,
-    /// What the deployment used.
-    pub resources: ResourceUse,
+    /// What the deployment used; absent where nothing counts it.
+    pub resources: Option<ResourceUse>,
     /// What the generator used.
     pub generator: GeneratorUse,
 }

@@ -37,13 +37,15 @@ impl From<SinkError> for MeasureError {
 pub(crate) struct Measured {
     pub(crate) measurement: Measurement,
     pub(crate) failure_example: Option<String>,
+    /// How much later than the window's edges their counters were read, at the most.
+    pub(crate) edges_late: Duration,
 }
 
 /// Drives the load to its end.
 pub(crate) async fn measure(
     running: &dyn Running,
     spec: LoadSpec,
-    meter: &Meter,
+    meter: Option<&Meter>,
     sink: &mut dyn Sink,
 ) -> Result<Measured, MeasureError> {
     let window = spec.duration;
@@ -51,33 +53,35 @@ pub(crate) async fn measure(
     let mut watch = Watch::new(&load);
     let mut phase = Phase::WarmUp;
     sink.take(&Event::PhaseStarted(phase)).await?;
-    while !load.is_finished() {
-        let wake = watch.next_wake(phase);
+    while phase != Phase::Drain || !load.is_finished() {
         tokio::select! {
             exit = running.exited() => {
                 let problem = format!("{} ended with {} while it was measured", exit.unit, exit.how);
                 return Err(MeasureError::Failed(problem));
             }
-            () = tokio::time::sleep_until(wake.into()) => {}
+            () = tokio::time::sleep_until(watch.next_wake(phase).into()) => {}
         }
-        let counters = meter.read().map_err(|error| MeasureError::Failed(with_causes(&error)))?;
+        let counters = read(meter)?;
         let now = Instant::now();
-        watch.peak.add(&counters.memory);
+        watch.sample(now, counters);
         let next = watch.phase_at(now);
         if next != phase {
             phase = next;
-            watch.pass_edge(phase, now, counters);
             sink.take(&Event::PhaseStarted(phase)).await?;
         }
         if let Some(progress) = watch.progress(&load, now) {
             sink.take(&progress).await?;
         }
     }
-    let last = meter.read().map_err(|error| MeasureError::Failed(with_causes(&error)))?;
-    let resources = watch.resources(last);
+    let last = read(meter)?;
     let result = load.finish();
     let failure_example = example(&result);
-    Ok(Measured { measurement: assemble(window, result, resources), failure_example })
+    let (resources, edges_late) = (watch.resources(last), watch.late());
+    Ok(Measured { measurement: assemble(window, result, resources), failure_example, edges_late })
+}
+
+fn read(meter: Option<&Meter>) -> Result<Option<Counters>, MeasureError> {
+    meter.map(Meter::read).transpose().map_err(|error| MeasureError::Failed(with_causes(&error)))
 }
 
 /// The first failure in words, with what came instead of the right body.
@@ -89,7 +93,7 @@ fn example(result: &LoadResult) -> Option<String> {
     Some(format!("{}{}", failure.detail, came.unwrap_or_default()))
 }
 
-fn assemble(window: Duration, result: LoadResult, resources: ResourceUse) -> Measurement {
+fn assemble(window: Duration, result: LoadResult, resources: Option<ResourceUse>) -> Measurement {
     let LoadResult {
         requests,
         warm_up,
@@ -123,11 +127,18 @@ fn assemble(window: Duration, result: LoadResult, resources: ResourceUse) -> Mea
 struct Watch {
     opens: Instant,
     closes: Instant,
-    at_open: Option<(Instant, Counters)>,
-    at_close: Option<(Instant, Counters)>,
+    /// When the counters were read for the first time in the window, and after it.
+    opened: Option<Edge>,
+    closed: Option<Edge>,
     peak: MemoryPeak,
     ticks: u32,
     told: (Instant, u64),
+}
+
+#[derive(Clone, Copy)]
+struct Edge {
+    at: Instant,
+    counters: Option<Counters>,
 }
 
 impl Watch {
@@ -135,12 +146,32 @@ impl Watch {
         Self {
             opens: load.opens_at(),
             closes: load.closes_at(),
-            at_open: None,
-            at_close: None,
+            opened: None,
+            closed: None,
             peak: MemoryPeak::default(),
             ticks: 0,
             told: (Instant::now(), 0),
         }
+    }
+
+    /// Takes counters in; the first after an edge are that edge's.
+    fn sample(&mut self, at: Instant, counters: Option<Counters>) {
+        if let Some(counters) = counters {
+            self.peak.add(&counters.memory);
+        }
+        let edge = Edge { at, counters };
+        if at >= self.opens {
+            self.opened.get_or_insert(edge);
+        }
+        if at >= self.closes {
+            self.closed.get_or_insert(edge);
+        }
+    }
+
+    /// How much later than the edges their counters were read, at the most.
+    fn late(&self) -> Duration {
+        let late = |edge: Option<Edge>, due: Instant| edge.map(|edge| edge.at.saturating_duration_since(due));
+        late(self.opened, self.opens).max(late(self.closed, self.closes)).unwrap_or_default()
     }
 
     fn phase_at(&self, now: Instant) -> Phase {
@@ -163,15 +194,6 @@ impl Watch {
         }
     }
 
-    fn pass_edge(&mut self, phase: Phase, now: Instant, counters: Counters) {
-        if self.at_open.is_none() {
-            self.at_open = Some((now, counters));
-        }
-        if phase == Phase::Drain {
-            self.at_close = Some((now, counters));
-        }
-    }
-
     fn progress(&mut self, load: &RunningLoad, now: Instant) -> Option<Event<'static>> {
         self.ticks += 1;
         if !self.ticks.is_multiple_of(PROGRESS_EVERY) || now >= self.closes {
@@ -184,14 +206,13 @@ impl Watch {
         Some(Event::Progress { rate, failed: progress.failed, left: self.closes.saturating_duration_since(now) })
     }
 
-    fn resources(&self, last: Counters) -> ResourceUse {
+    fn resources(&self, last: Option<Counters>) -> Option<ResourceUse> {
+        let (opened, closed, last) = (self.opened?, self.closed?, last?);
+        let (from, to) = (opened.counters?, closed.counters?);
         let mut peak = self.peak;
         peak.add(&last.memory);
-        let (Some((opened, from)), Some((closed, to))) = (self.at_open, self.at_close) else {
-            return ResourceUse::default();
-        };
-        ResourceUse {
-            between: closed.saturating_duration_since(opened),
+        Some(ResourceUse {
+            between: closed.at.saturating_duration_since(opened.at),
             cpu: to.cpu.saturating_sub(from.cpu),
             periods: to.periods.saturating_sub(from.periods),
             throttled_periods: to.throttled_periods.saturating_sub(from.throttled_periods),
@@ -199,6 +220,6 @@ impl Watch {
             memory_peak: peak.needed,
             cache_peak: peak.cache,
             oom_kills: last.oom_kills,
-        }
+        })
     }
 }

@@ -3,7 +3,7 @@
 use std::time::{Duration, Instant};
 
 use jiff::Timestamp;
-use stampede_core::{Case, ErrorClass, Measurement, Outcome, Platform, Running, Trial, Workload};
+use stampede_core::{Case, ErrorClass, GeneratorUse, Outcome, Platform, Running, Trial, Workload};
 use stampede_load::LoadSpec;
 use stampede_observe::Meter;
 
@@ -28,6 +28,13 @@ pub(crate) struct Timing {
 /// Requests may fail to connect or be cut off in this share of all before the trial counts as invalid; a wrong answer
 /// never may.
 const MOST_BROKEN: f64 = 0.001;
+
+/// With more than this share of its cores' time used, the generator sets the rate and not the server. What its threads
+/// do not use is taken by this program's own thread and the kernel.
+const SATURATED: f64 = 0.95;
+
+/// Counters may be read later than an edge by this share of the window.
+const MOST_LATE: f64 = 0.02;
 
 /// Runs one trial. Whatever goes wrong with the deployment is in the trial's outcome.
 ///
@@ -111,13 +118,13 @@ async fn live(
         drain: *drain,
         cpus: case.pinning.generator.clone(),
     };
-    let Measured { measurement, failure_example } = measure(running, spec, &meter, sink).await?;
+    let measured = measure(running, spec, meter.as_ref(), sink).await?;
     let mut faults = Vec::new();
     if !enforced.fulfil(&case.limits) {
         faults.push("the limits were not enforced".to_owned());
     }
-    let outcome = judge(&measurement, failure_example.as_deref(), faults);
-    trial.measurement = Some(measurement);
+    let outcome = judge(&measured, case, *drain, faults);
+    trial.measurement = Some(measured.measurement);
     outcome
 }
 
@@ -127,17 +134,14 @@ fn first_request(workload: &Workload) -> Result<&stampede_core::Request, Measure
 }
 
 /// Whether a measurement means what it should.
-fn judge(
-    measurement: &Measurement,
-    failure_example: Option<&str>,
-    mut faults: Vec<String>,
-) -> Result<Outcome, MeasureError> {
+fn judge(measured: &Measured, case: &Case, drain: Duration, mut faults: Vec<String>) -> Result<Outcome, MeasureError> {
+    let Measured { measurement, failure_example, edges_late } = measured;
     let requests = measurement.requests;
-    let example = failure_example.map(|example| format!("; the first: {example}")).unwrap_or_default();
-    let oom_kills = measurement.resources.oom_kills;
+    let example = failure_example.as_ref().map(|example| format!("; the first: {example}")).unwrap_or_default();
+    let oom_kills = measurement.resources.map_or(0, |resources| resources.oom_kills);
     if oom_kills > 0 {
         return Err(MeasureError::Failed(format!(
-            "lost {} under load, and {} of {} requests failed{example}",
+            "lost {}, and {} of {} requests failed{example}",
             processes(oom_kills),
             requests.failed,
             requests.sent
@@ -151,9 +155,28 @@ fn judge(
     if wrong > 0 {
         faults.push(format!("{wrong} of {} answers under load were wrong{example}", requests.sent));
     }
-    let broken = requests.failed - wrong.min(requests.failed);
+    let exhausted = count(ErrorClass::Exhausted);
+    if exhausted > 0 {
+        faults.push(format!("the generator ran out of ports or files {exhausted} times{example}"));
+    }
+    let broken = requests.failed.saturating_sub(wrong + exhausted);
     if broken as f64 > MOST_BROKEN * requests.sent as f64 {
         faults.push(format!("{broken} of {} requests broke off{example}", requests.sent));
+    }
+    let unfinished = measurement.warm_up.unfinished + requests.unfinished;
+    if unfinished > 0 {
+        faults.push(format!(
+            "{unfinished} requests had no answer {drain:?} after the window, so the load was smaller than {}",
+            case.load
+        ));
+    }
+    let GeneratorUse { threads, cpu } = measurement.generator;
+    let share = cpu.as_secs_f64() / (f64::from(threads) * measurement.window.as_secs_f64());
+    if share > SATURATED {
+        faults.push(format!("the generator used {:.0} % of its cores and was the limit", share * 100.0));
+    }
+    if edges_late.as_secs_f64() > MOST_LATE * measurement.window.as_secs_f64() {
+        faults.push(format!("counters were read {edges_late:?} after an edge of the window: this program was held up"));
     }
     Ok(if faults.is_empty() { Outcome::Measured } else { Outcome::Invalid(faults.join("; ")) })
 }
@@ -161,7 +184,7 @@ fn judge(
 /// A failure with what the kernel and the units' logs say of it.
 fn explain(running: &dyn Running, case: &Case, problem: &str) -> String {
     let mut text = problem.to_owned();
-    if let Ok(counters) = Meter::new(running.meters()).read()
+    if let Some(Ok(counters)) = Meter::new(running.meters()).map(|meter| meter.read())
         && counters.oom_kills > 0
     {
         text.push_str(&format!(

@@ -11,10 +11,9 @@ pub struct Meter {
 }
 
 impl Meter {
-    /// A meter over all sources of a deployment. Without any, as where no control group can be made, everything reads
-    /// as zero.
-    pub fn new(sources: Vec<MeterSource>) -> Self {
-        Self { sources }
+    /// A meter over all sources of a deployment; `None` where there are none, as where no control group can be made.
+    pub fn new(sources: Vec<MeterSource>) -> Option<Self> {
+        (!sources.is_empty()).then_some(Self { sources })
     }
 
     /// Reads all counters now; sources are added up. Costs a handful of small reads, some 50 us.

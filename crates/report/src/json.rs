@@ -252,7 +252,7 @@ impl<'a> WireTrial<'a> {
             Outcome::Failed(reason) => ("failed", Some(reason.as_str())),
         };
         let measured = measurement.as_ref();
-        let resources = measured.map(|measured| &measured.resources);
+        let resources = measured.and_then(|measured| measured.resources.as_ref());
         let derived = |key| Some(rounded((metric(key)?.reader)(trial)?));
         Self {
             block: *block,

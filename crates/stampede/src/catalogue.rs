@@ -30,7 +30,8 @@ impl Catalogue for BuiltIn {
     }
 
     fn workload_folder(&self, name: &str) -> Result<PathBuf, String> {
-        let folder = folders::cache().join("workloads").join(fingerprint(name)).join(name);
+        let cache = folders::cache().map_err(|failure| failure.message)?;
+        let folder = cache.join("workloads").join(fingerprint(name)).join(name);
         unpack(name, &folder).map_err(|error| format!("{}: {error}", folder.display()))?;
         Ok(folder)
     }
@@ -55,17 +56,23 @@ fn files(name: &str) -> impl Iterator<Item = String> {
     Workloads::iter().filter(move |file| file.starts_with(&prefix)).map(|file| file.into_owned())
 }
 
+/// Unpacks beside the folder and moves it into its place, so that nobody reads half of it.
 fn unpack(name: &str, folder: &Path) -> io::Result<()> {
+    if folder.is_dir() {
+        return Ok(());
+    }
+    let beside = folder.with_extension(std::process::id().to_string());
     for file in files(name) {
-        let path = folder.join(&file[name.len() + 1..]);
+        let path = beside.join(&file[name.len() + 1..]);
         let Some(embedded) = Workloads::get(&file) else { continue };
-        if fs::read(&path).is_ok_and(|there| there == *embedded.data) {
-            continue;
-        }
         if let Some(parent) = path.parent() {
             fs::create_dir_all(parent)?;
         }
         fs::write(&path, &embedded.data)?;
     }
-    Ok(())
+    match fs::rename(&beside, folder) {
+        // Another Stampede was faster; the content is the same.
+        Err(_) if folder.is_dir() => fs::remove_dir_all(&beside),
+        moved => moved,
+    }
 }

@@ -4,6 +4,7 @@ use std::env;
 use std::ffi::OsString;
 use std::hash::{BuildHasher, Hasher, RandomState};
 use std::io;
+use std::path::Path;
 use std::time::Duration;
 
 use jiff::Timestamp;
@@ -14,7 +15,7 @@ use stampede_core::{
 use stampede_harness::{Conditions, Event, Missing, Prepared, Sink, SinkError, Surroundings};
 use stampede_plan::{CompareFlags, ComparePlan, MachineSize, RuntimeChoice};
 use stampede_platforms::lock::{LockError, MeasuringLock};
-use stampede_platforms::{LocalConfig, LocalPlatform};
+use stampede_platforms::{LocalConfig, LocalPlatform, scope};
 use stampede_store::Store;
 
 use crate::args::CompareArgs;
@@ -23,6 +24,7 @@ use crate::exit::{Exit, Failure};
 use crate::progress::Progress;
 use crate::record::Record;
 use crate::show::Report;
+use crate::signals::Signals;
 use crate::{Outcome, clean, folders, screen};
 
 /// Longest wait for answers that are still out when the window closes.
@@ -73,9 +75,12 @@ pub(crate) fn run(args: Box<CompareArgs>) -> Outcome {
         memory: Bytes::new(stampede_platforms::memory().unwrap_or(u64::MAX)),
         connections: raise_open_files().saturating_sub(OWN_FILES),
     };
-    let plan = ComparePlan::read(&flags, size, &BuiltIn).map_err(Failure::usage)?;
-    let report = Report::new(output)?;
-    let path = folders::store(&store);
+    let plan = ComparePlan::read(&flags, size, &BuiltIn).map_err(Failure::usage);
+    let (plan, report) = Failure::both(plan, Report::new(output))?;
+    if let Err(error) = scope::enter(Path::new("/")) {
+        screen::warning(&Failure::missing(error).message);
+    }
+    let path = folders::store(&store)?;
     let store = Store::open(&path).map_err(Failure::missing)?;
 
     let available = stampede_platforms::available_cpus();
@@ -84,43 +89,56 @@ pub(crate) fn run(args: Box<CompareArgs>) -> Outcome {
     stampede_platforms::pin_to(&pinning.generator).map_err(Failure::missing)?;
     let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build().map_err(Failure::missing)?;
     let mut record = Record::new(store);
-    let outcome = runtime.block_on(compare(&plan, machine, pinning, no_wait, quiet, &report, &mut record));
+    let ended = runtime.block_on(attend(&plan, machine, pinning, no_wait, quiet, &mut record));
     // What still runs on a blocking thread (a run that is being prepared when Ctrl-C comes) cleans up after itself.
     runtime.shutdown_timeout(LAST_WAIT);
-    let exit = outcome?;
-    if report.on_terminal() {
-        println!("\nstored in {}", path.display());
-    }
-    Ok(exit)
+    conclude(ended, &report, &mut record, &path)
 }
 
-/// Why a study ended before its last trial.
-enum Cut {
-    Signal,
-    Sink(SinkError),
-}
-
-async fn compare(
+/// Everything that is done on the runtime; whatever it is doing, a signal ends it.
+async fn attend(
     plan: &ComparePlan,
     machine: Machine,
     pinning: CpuLayout,
     no_wait: bool,
     quiet: bool,
-    report: &Report,
     record: &mut Record,
-) -> Outcome {
+) -> Result<Ended, Failure> {
     let mut signals = Signals::new()?;
-    let lock = tokio::select! {
-        lock = wait_for_lock(no_wait, plan) => lock?,
-        () = signals.any() => return Ok(Exit::Interrupted),
-    };
-    let platform = LocalPlatform::new(LocalConfig {
+    tokio::select! {
+        biased;
+        () = signals.any() => Ok(Ended::Interrupted),
+        ended = study(plan, machine, pinning, no_wait, quiet, record) => ended.map(|()| Ended::Complete),
+    }
+}
+
+/// How a study ended.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Ended {
+    Complete,
+    Interrupted,
+}
+
+async fn study(
+    plan: &ComparePlan,
+    machine: Machine,
+    pinning: CpuLayout,
+    no_wait: bool,
+    quiet: bool,
+    record: &mut Record,
+) -> Result<(), Failure> {
+    let _lock = wait_for_lock(no_wait, plan).await?;
+    let config = LocalConfig {
         warden: warden()?,
         state_dir: folders::state(),
-        cache_dir: folders::cache(),
+        cache_dir: folders::cache()?,
         server_cpus: pinning.server.clone(),
-    })
-    .map_err(Failure::missing)?;
+    };
+    // It cleans up after Stampedes that were killed, which may take a while.
+    let platform = match tokio::task::spawn_blocking(|| LocalPlatform::new(config)).await {
+        Ok(platform) => platform.map_err(Failure::missing)?,
+        Err(panic) => std::panic::resume_unwind(panic.into_panic()),
+    };
     clean::tell(platform.cleaned());
     for finding in platform.preflight(&plan.limits).await {
         if finding.severity > Severity::Info {
@@ -133,12 +151,11 @@ async fn compare(
     account_for_missing(plan.choice, &prepared, &missing)?;
 
     let started_at = Timestamp::now();
-    let seed = plan.seed.unwrap_or_else(|| u64::from(random() as u32));
     let study = Study {
         id: StudyId::new(format!("{}-{:04x}", started_at.strftime("%Y%m%d-%H%M%S"), random() as u16)),
         kind: StudyKind::Compare,
         workload: plan.workload.id.clone(),
-        seed,
+        seed: plan.seed.unwrap_or_else(|| u64::from(random() as u32)),
         rounds: plan.rounds,
         warm_up: plan.warm_up,
         duration: plan.duration,
@@ -151,28 +168,28 @@ async fn compare(
         introduce(&study);
     }
     let surroundings = Surroundings { workload: &plan.workload, ready_timeout: plan.ready_timeout, drain: DRAIN };
-    let cut = {
-        let mut sinks = Sinks { record: &mut *record, progress: Progress::new(quiet, screen::width()) };
-        tokio::select! {
-            ended = stampede_harness::run(&platform, &study, &prepared, &surroundings, &mut sinks) => {
-                ended.err().map(Cut::Sink)
-            }
-            () = signals.any() => Some(Cut::Signal),
+    let mut sinks = Sinks { record, progress: Progress::new(quiet, screen::width()) };
+    stampede_harness::run(&platform, &study, &prepared, &surroundings, &mut sinks).await.map_err(Failure::missing)
+}
+
+/// Prints what was measured, and says how it ended. What is printed does not depend on the store, which may be full.
+fn conclude(ended: Result<Ended, Failure>, report: &Report, record: &mut Record, store: &Path) -> Outcome {
+    let finished_at = matches!(ended, Ok(Ended::Complete)).then(Timestamp::now);
+    if let Some(study) = record.study().cloned() {
+        report.write(&study, finished_at, record.trials())?;
+        if let Some(finished_at) = finished_at {
+            record.store().finish_study(&study.id, finished_at).map_err(Failure::missing)?;
         }
-    };
-    drop(lock);
-    let finished_at = Timestamp::now();
-    if cut.is_none() {
-        record.store().finish_study(&study.id, finished_at).map_err(Failure::missing)?;
+        if report.on_terminal() {
+            screen::print(&format!("\nstored in {}\n", store.display()))?;
+        }
     }
-    report.write(&study, cut.is_none().then_some(finished_at), record.trials())?;
-    match cut {
-        None => Ok(exit_of(record.trials())),
-        Some(Cut::Signal) => {
-            screen::warning(&format!("interrupted; {} trials are kept", record.trials().len()));
+    match ended? {
+        Ended::Complete => Ok(exit_of(record.trials())),
+        Ended::Interrupted => {
+            screen::warning(&format!("interrupted; {} finished trials are kept", record.trials().len()));
             Ok(Exit::Interrupted)
         }
-        Some(Cut::Sink(error)) => Err(Failure::missing(error)),
     }
 }
 
@@ -215,11 +232,7 @@ async fn wait_for_lock(no_wait: bool, plan: &ComparePlan) -> Result<MeasuringLoc
 
 /// A missing runtime that was named ends the command; one that was not is left out and said so.
 fn account_for_missing(choice: RuntimeChoice, prepared: &[Prepared], missing: &[Missing]) -> Result<(), Failure> {
-    let line = |Missing { case, what, install }: &Missing| {
-        let package =
-            install.package.as_ref().map(|package| format!("apt-get install {package}, or ")).unwrap_or_default();
-        format!("{case} needs {what}: {package}{}", install.page)
-    };
+    let line = |Missing { case, what, install }: &Missing| format!("{case} needs {what}: {install}");
     let lines = missing.iter().map(line).collect::<Vec<_>>().join("\n");
     if prepared.is_empty() && missing.is_empty() {
         return Err(Failure::usage("no runtime can serve this workload; see stampede list runtimes"));
@@ -236,9 +249,9 @@ fn account_for_missing(choice: RuntimeChoice, prepared: &[Prepared], missing: &[
 /// Says which settings each case has and why, and what will be done.
 fn introduce(study: &Study) {
     let colour = screen::colour_on(&io::stderr());
-    eprint!("{}", stampede_report::terminal::settings(study, screen::width(), colour));
+    screen::note(&stampede_report::terminal::settings(study, screen::width(), colour));
     screen::note(&format!(
-        "\n{}: {} cases x {} rounds of {:?}, seed {}",
+        "{}: {} cases x {} rounds of {:?}, seed {}",
         study.workload,
         study.cases.len(),
         study.rounds,
@@ -275,31 +288,5 @@ impl Sink for Sinks<'_> {
             self.record.take(event).await?;
             self.progress.take(event).await
         })
-    }
-}
-
-/// The signals that ask to stop.
-struct Signals {
-    interrupt: tokio::signal::unix::Signal,
-    terminate: tokio::signal::unix::Signal,
-    hang_up: tokio::signal::unix::Signal,
-}
-
-impl Signals {
-    fn new() -> Result<Self, Failure> {
-        use tokio::signal::unix::{SignalKind, signal};
-        Ok(Self {
-            interrupt: signal(SignalKind::interrupt()).map_err(Failure::missing)?,
-            terminate: signal(SignalKind::terminate()).map_err(Failure::missing)?,
-            hang_up: signal(SignalKind::hangup()).map_err(Failure::missing)?,
-        })
-    }
-
-    async fn any(&mut self) {
-        tokio::select! {
-            _ = self.interrupt.recv() => {}
-            _ = self.terminate.recv() => {}
-            _ = self.hang_up.recv() => {}
-        }
     }
 }

@@ -46,6 +46,19 @@ impl Failure {
     }
 }
 
+impl Failure {
+    /// Both results, or the words of all that failed.
+    pub(crate) fn both<A, B>(a: Result<A, Self>, b: Result<B, Self>) -> Result<(A, B), Self> {
+        match (a, b) {
+            (Ok(a), Ok(b)) => Ok((a, b)),
+            (Err(Self { exit, message }), Err(other)) => {
+                Err(Self { exit, message: format!("{message}\n{}", other.message) })
+            }
+            (Err(failure), _) | (_, Err(failure)) => Err(failure),
+        }
+    }
+}
+
 fn with_causes(error: &dyn Error) -> String {
     let mut text = error.to_string();
     let mut source = error.source();

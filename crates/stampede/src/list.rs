@@ -3,9 +3,8 @@
 use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
 
-use stampede_core::{App, AppKind, Availability, CaseId, Platform, Programs, Requirement, Runtime, StudyKind};
+use stampede_core::{App, AppKind, Availability, CaseId, Programs, Requirement, Runtime, StudyKind};
 use stampede_plan::Catalogue;
-use stampede_platforms::{LocalConfig, LocalPlatform};
 use stampede_store::{Store, StudyRow};
 
 use crate::args::{ListArgs, Listed};
@@ -15,75 +14,67 @@ use crate::{Outcome, folders, screen};
 
 pub(crate) fn run(args: &ListArgs) -> Outcome {
     let ListArgs { what, store } = args;
-    match what {
+    let lines = match what {
         Listed::Runtimes => runtimes()?,
         Listed::Workloads => workloads()?,
-        Listed::Studies => studies(&folders::store(store))?,
-    }
+        Listed::Studies => studies(&folders::store(store)?)?,
+    };
+    screen::print(&lines.iter().map(|line| format!("{}\n", line.trim_end())).collect::<String>())?;
     Ok(Exit::Done)
 }
 
-fn runtimes() -> Result<(), Failure> {
-    let platform = LocalPlatform::new(LocalConfig {
-        warden: Vec::new(),
-        state_dir: folders::state(),
-        cache_dir: folders::cache(),
-        server_cpus: stampede_platforms::available_cpus(),
-    })
-    .map_err(Failure::missing)?;
+fn runtimes() -> Result<Vec<String>, Failure> {
     let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build().map_err(Failure::missing)?;
+    let mut lines = Vec::new();
     for listed in BuiltIn.runtimes() {
-        let (programs, missing) = runtime.block_on(look(&platform, *listed));
+        let (programs, missing) = runtime.block_on(look(*listed));
         let state = if missing.is_empty() { listed.version(&programs) } else { "not installed".to_owned() };
-        println!("{:<16} {state}", listed.id());
-        println!("{:<16} {}", "", listed.title());
-        for line in missing {
-            println!("{:<16} {line}", "");
-        }
+        lines.push(format!("{:<16} {state}", listed.id()));
+        lines.push(format!("{:<16} {}", "", listed.title()));
+        lines.extend(missing.iter().map(|line| format!("{:<16} {line}", "")));
     }
-    Ok(())
+    Ok(lines)
 }
 
 /// What a runtime needs whatever it serves: what was found, and a line for each thing that is missing.
-async fn look(platform: &dyn Platform, runtime: &dyn Runtime) -> (Programs, Vec<String>) {
+async fn look(runtime: &dyn Runtime) -> (Programs, Vec<String>) {
     let kinds = [AppKind::FrontController { index: PathBuf::from("index.php") }, AppKind::GoProgram];
     let mut programs = Programs::new();
     let mut missing = Vec::new();
     for kind in kinds.into_iter().filter(|kind| runtime.serves(kind)) {
         let app = App { kind, source: PathBuf::new(), extensions: Vec::new(), env: BTreeMap::new(), needs: Vec::new() };
         for need in runtime.requires(&app) {
-            match platform.detect(&need).await {
+            match stampede_platforms::detect(&need).await {
                 Availability::Found(found) => {
                     if let Requirement::Program { key, .. } | Requirement::Php { key, .. } = need {
                         programs.insert(key.to_owned(), found);
                     }
                 }
-                Availability::Missing { what, install } => {
-                    let package = install.package.map(|package| format!("apt-get install {package}, or "));
-                    missing.push(format!("needs {what}: {}{}", package.unwrap_or_default(), install.page));
-                }
+                Availability::Missing { what, install } => missing.push(format!("needs {what}: {install}")),
             }
         }
     }
     (programs, missing)
 }
 
-fn workloads() -> Result<(), Failure> {
+fn workloads() -> Result<Vec<String>, Failure> {
+    let mut lines = Vec::new();
     for name in BuiltIn.workloads() {
         let folder = BuiltIn.workload_folder(&name).map_err(Failure::missing)?;
         let workload = stampede_plan::read_workload(&folder).map_err(Failure::missing)?;
-        println!("{name:<16} {}", workload.title);
+        lines.push(format!("{name:<16} {}", workload.title));
     }
-    Ok(())
+    Ok(lines)
 }
 
-fn studies(path: &Path) -> Result<(), Failure> {
+fn studies(path: &Path) -> Result<Vec<String>, Failure> {
     let rows = Store::open_existing(path).and_then(|store| store.studies()).map_err(Failure::missing)?;
     if rows.is_empty() {
         screen::note("no studies yet; run stampede compare markdown");
-        return Ok(());
+        return Ok(Vec::new());
     }
-    println!("{:<20}  {:<22} {:>9}  {:<18}  cases", "study", "question", "trials", "finished (UTC)");
+    let mut lines =
+        vec![format!("{:<20}  {:<22} {:>9}  {:<18}  cases", "study", "question", "trials", "finished (UTC)")];
     for StudyRow { id, kind, workload, started_at: _, finished_at, rounds, cases, trials } in rows {
         let question = match kind {
             StudyKind::Compare => format!("compare {workload}"),
@@ -91,7 +82,7 @@ fn studies(path: &Path) -> Result<(), Failure> {
         let trials = format!("{trials}/{}", rounds * cases.len() as u32);
         let finished = finished_at.map_or_else(|| "no".to_owned(), |at| at.strftime("%Y-%m-%d %H:%M").to_string());
         let cases = cases.iter().map(CaseId::as_str).collect::<Vec<_>>().join(", ");
-        println!("{id:<20}  {question:<22} {trials:>9}  {finished:<18}  {cases}");
+        lines.push(format!("{id:<20}  {question:<22} {trials:>9}  {finished:<18}  {cases}"));
     }
-    Ok(())
+    Ok(lines)
 }

@@ -13,6 +13,7 @@ mod progress;
 mod record;
 mod screen;
 mod show;
+mod signals;
 
 use std::process::ExitCode;
 
@@ -30,9 +31,7 @@ fn main() -> ExitCode {
         Command::Warden => return stampede_platforms::warden::run(),
     };
     let exit = outcome.unwrap_or_else(|Failure { exit, message }| {
-        for line in message.lines() {
-            screen::error(line);
-        }
+        message.lines().for_each(screen::error);
         exit
     });
     exit.into()

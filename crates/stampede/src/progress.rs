@@ -1,11 +1,17 @@
 //! The sink that tells a person how far a study is: one line that is drawn over on a terminal, one line a trial
 //! elsewhere.
+//!
+//! Lines are written by a thread of their own: a terminal that is paused must not hold up a measurement.
 
 use std::io::{self, IsTerminal, Write};
+use std::sync::mpsc::{Receiver, SyncSender, sync_channel};
+use std::thread::{self, JoinHandle};
 use std::time::{Duration, Instant};
 
 use stampede_core::{Fut, Outcome, Trial};
 use stampede_harness::{Event, Phase, Sink, SinkError};
+
+use crate::screen;
 
 /// How progress is told.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -15,11 +21,18 @@ enum Style {
     Silent,
 }
 
+/// Lines that wait to be written; what comes while as many wait is left out.
+const WAITING: usize = 64;
+
 /// Tells progress on stderr.
 pub(crate) struct Progress {
     style: Style,
     width: usize,
+    /// The writing thread and the way to it; gone once this is dropped.
+    writer: Option<(SyncSender<String>, JoinHandle<()>)>,
     rounds: u32,
+    /// What each trial loads for: warm-up and window.
+    each: Duration,
     started: Instant,
     case: String,
     block: u32,
@@ -39,10 +52,13 @@ impl Progress {
             (false, true) => Style::Live,
             (false, false) => Style::Lines,
         };
+        let (lines, waiting) = sync_channel(WAITING);
         Self {
             style,
             width,
+            writer: Some((lines, thread::spawn(move || write_all(&waiting)))),
             rounds: 0,
+            each: Duration::ZERO,
             started: Instant::now(),
             case: String::new(),
             block: 0,
@@ -59,6 +75,7 @@ impl Progress {
         match event {
             Event::StudyStarted(study) => {
                 self.rounds = study.rounds;
+                self.each = study.warm_up + study.duration;
                 self.started = Instant::now();
             }
             Event::TrialStarted { case, block, number, of } => {
@@ -70,9 +87,9 @@ impl Progress {
             Event::Progress { rate, failed, .. } => (self.rate, self.failed) = (Some(*rate), *failed),
             Event::TrialEnded(trial) => {
                 self.ended = Some((self.number, self.started.elapsed()));
-                self.clear();
+                let (clear, line) = (self.clear(), self.line_of(trial));
                 if self.style != Style::Silent {
-                    eprintln!("{}", self.line_of(trial));
+                    self.write(format!("{clear}{line}\n"));
                 }
                 return;
             }
@@ -117,30 +134,47 @@ impl Progress {
         if self.failed > 0 {
             line.push_str(&format!("  {} failed", self.failed));
         }
-        if let Some(left) = self.left() {
-            line.push_str(&format!("  {} left", human(left)));
-        }
+        line.push_str(&format!("  {} left", human(self.left())));
         let line: String = line.chars().take(self.width.saturating_sub(1)).collect();
-        eprint!("\r\x1b[K{line}");
-        let _ = io::stderr().flush();
+        self.write(format!("{}{line}", self.clear()));
     }
 
-    /// Time left, if the trials to come take as long as those that ended.
-    fn left(&self) -> Option<Duration> {
-        let (ended, took) = self.ended?;
-        Some((took / ended * self.of).saturating_sub(self.started.elapsed()))
-    }
-
-    fn clear(&self) {
-        if self.style == Style::Live {
-            eprint!("\r\x1b[K");
+    fn write(&self, text: String) {
+        if let Some((lines, _)) = &self.writer {
+            let _ = lines.try_send(text);
         }
+    }
+
+    /// Time left, if the trials to come take as long as those that ended; before any ended, what their loads take.
+    fn left(&self) -> Duration {
+        let whole = match self.ended {
+            Some((ended, took)) => took / ended * self.of,
+            None => self.each * self.of,
+        };
+        whole.saturating_sub(self.started.elapsed())
+    }
+
+    /// What clears the line on which progress is drawn.
+    fn clear(&self) -> &'static str {
+        if self.style == Style::Live { "\r\x1b[K" } else { "" }
     }
 }
 
 impl Drop for Progress {
     fn drop(&mut self) {
-        self.clear();
+        self.write(self.clear().to_owned());
+        if let Some((lines, thread)) = self.writer.take() {
+            drop(lines);
+            let _ = thread.join();
+        }
+    }
+}
+
+/// Writes until the sender is gone. A stderr that is closed is nobody who waits for progress.
+fn write_all(waiting: &Receiver<String>) {
+    for text in waiting {
+        let mut stderr = io::stderr();
+        let _ = stderr.write_all(text.as_bytes()).and_then(|()| stderr.flush());
     }
 }
 
@@ -153,8 +187,8 @@ impl Sink for Progress {
     }
 }
 
-fn first_line(text: &str) -> &str {
-    text.lines().next().unwrap_or_default()
+fn first_line(text: &str) -> String {
+    screen::printable(text.lines().next().unwrap_or_default())
 }
 
 fn human(time: Duration) -> String {

@@ -16,6 +16,11 @@ impl Record {
         Self { store, study: None, trials: Vec::new() }
     }
 
+    /// The study, once it has begun.
+    pub(crate) fn study(&self) -> Option<&Study> {
+        self.study.as_ref()
+    }
+
     pub(crate) fn trials(&self) -> &[Trial] {
         &self.trials
     }
@@ -27,8 +32,8 @@ impl Record {
     fn keep(&mut self, event: &Event<'_>) -> Result<(), SinkError> {
         match event {
             Event::StudyStarted(study) => {
-                self.store.begin_study(study).map_err(|error| SinkError(Box::new(error)))?;
                 self.study = Some((*study).clone());
+                self.store.begin_study(study).map_err(|error| SinkError(Box::new(error)))?;
             }
             Event::TrialEnded(trial) => {
                 // Kept in memory first: a store that is full still lets the report be printed.

@@ -1,23 +1,44 @@
 //! What goes to a person: errors and warnings on stderr, the size of the terminal, and whether colour is wanted.
 
 use std::env;
-use std::io::{self, IsTerminal};
+use std::io::{self, IsTerminal, Write};
 
 use rustix::termios::tcgetwinsize;
 
+use crate::exit::Failure;
+
 /// An error, one line.
 pub(crate) fn error(line: &str) {
-    eprintln!("{}{line}", label("error: ", "1;31", line));
+    say(&format!("{}{}", label("error: ", "1;31", line), printable(line)));
 }
 
 /// A warning, one line; says what to do next.
 pub(crate) fn warning(line: &str) {
-    eprintln!("{}{line}", label("warning: ", "1;33", line));
+    say(&format!("{}{}", label("warning: ", "1;33", line), printable(line)));
 }
 
-/// A note, one line.
-pub(crate) fn note(line: &str) {
-    eprintln!("{line}");
+/// A note.
+pub(crate) fn note(text: &str) {
+    say(text);
+}
+
+/// Whoever closed our stderr does not want to read it; that must not end a measurement.
+fn say(text: &str) {
+    let _ = writeln!(io::stderr(), "{text}");
+}
+
+/// Data for whoever reads stdout. A reader that has had enough is no error.
+pub(crate) fn print(text: &str) -> Result<(), Failure> {
+    let mut stdout = io::stdout().lock();
+    match stdout.write_all(text.as_bytes()).and_then(|()| stdout.flush()) {
+        Err(error) if error.kind() == io::ErrorKind::BrokenPipe => Ok(()),
+        written => written.map_err(|error| Failure::missing(format!("cannot write to stdout: {error}"))),
+    }
+}
+
+/// Text that may come from a server, without what a terminal would obey.
+pub(crate) fn printable(text: &str) -> String {
+    text.chars().map(|character| if character.is_control() { '\u{fffd}' } else { character }).collect()
 }
 
 /// Lines that go on with the one before carry no label of their own.

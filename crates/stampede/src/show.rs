@@ -1,13 +1,13 @@
 //! `stampede show`: a stored study again; and where a study's reports go.
 
 use std::fs;
-use std::io::{self, Write};
+use std::io;
 use std::path::{Path, PathBuf};
 
 use jiff::Timestamp;
 use stampede_core::{Study, Trial};
 use stampede_report::StudyView;
-use stampede_store::{Store, StoredStudy};
+use stampede_store::{Store, StoreError, StoredStudy};
 
 use crate::args::{OutputArgs, ShowArgs};
 use crate::exit::{Exit, Failure};
@@ -16,13 +16,16 @@ use crate::{Outcome, folders, screen};
 pub(crate) fn run(args: &ShowArgs) -> Outcome {
     let ShowArgs { study, output, store } = args;
     let report = Report::new(output.clone())?;
-    let store = Store::open_existing(&folders::store(store)).map_err(Failure::missing)?;
-    let StoredStudy { study, finished_at, trials } = store.load(study).map_err(Failure::usage)?;
+    let store = Store::open_existing(&folders::store(store)?).map_err(Failure::missing)?;
+    let StoredStudy { study, finished_at, trials } = store.load(study).map_err(|error| match error {
+        StoreError::Unknown { .. } | StoreError::Ambiguous { .. } => Failure::usage(error),
+        _ => Failure::missing(error),
+    })?;
+    report.write(&study, finished_at, &trials)?;
     if report.on_terminal() {
         let colour = screen::colour_on(&io::stdout());
-        put(Path::new("-"), &stampede_report::terminal::settings(&study, screen::width(), colour))?;
+        screen::print(&stampede_report::terminal::settings(&study, screen::width(), colour))?;
     }
-    report.write(&study, finished_at, &trials)?;
     Ok(Exit::Done)
 }
 
@@ -42,10 +45,7 @@ impl Report {
         }
         for (flag, path) in [("--json", &report.json), ("--markdown", &report.markdown)] {
             if let Some(path) = path.as_deref().filter(|path| !is_stdout(path)) {
-                fs::OpenOptions::new()
-                    .create(true)
-                    .append(true)
-                    .open(path)
+                writable(path)
                     .map_err(|error| Failure::usage(format!("{flag} {} cannot be written: {error}", path.display())))?;
             }
         }
@@ -74,24 +74,24 @@ impl Report {
     }
 }
 
+/// Whether a file can be written, without making it or changing it.
+fn writable(path: &Path) -> io::Result<()> {
+    match fs::OpenOptions::new().append(true).open(path) {
+        Err(error) if error.kind() == io::ErrorKind::NotFound => {
+            let folder = path.parent().filter(|folder| !folder.as_os_str().is_empty()).unwrap_or(Path::new("."));
+            Ok(rustix::fs::access(folder, rustix::fs::Access::WRITE_OK)?)
+        }
+        opened => opened.map(drop),
+    }
+}
+
 fn is_stdout(path: &Path) -> bool {
     path == Path::new("-")
 }
 
 fn put(path: &Path, text: &str) -> Result<(), Failure> {
-    let written = if is_stdout(path) {
-        let mut stdout = io::stdout().lock();
-        let newline = if text.ends_with('\n') { "" } else { "\n" };
-        stdout
-            .write_all(text.as_bytes())
-            .and_then(|()| stdout.write_all(newline.as_bytes()))
-            .and_then(|()| stdout.flush())
-    } else {
-        fs::write(path, text)
-    };
-    match written {
-        // Whoever read our output has had enough of it.
-        Err(error) if error.kind() == io::ErrorKind::BrokenPipe => Ok(()),
-        written => written.map_err(|error| Failure::missing(format!("cannot write {}: {error}", path.display()))),
+    if is_stdout(path) {
+        return screen::print(&format!("{}\n", text.trim_end()));
     }
+    fs::write(path, text).map_err(|error| Failure::missing(format!("cannot write {}: {error}", path.display())))
 }

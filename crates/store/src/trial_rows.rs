@@ -56,8 +56,7 @@ fn insert_measurement(transaction: &Transaction<'_>, trial: i64, measurement: &M
         errors,
         bytes_sent,
         bytes_received,
-        resources:
-            ResourceUse { between, cpu, periods, throttled_periods, throttled, memory_peak, cache_peak, oom_kills },
+        resources,
         generator: GeneratorUse { threads: generator_threads, cpu: generator_cpu },
     } = measurement;
     transaction.execute(
@@ -83,14 +82,14 @@ fn insert_measurement(transaction: &Transaction<'_>, trial: i64, measurement: &M
             ":errors_json": Json(errors),
             ":bytes_sent": Count(*bytes_sent),
             ":bytes_received": Count(*bytes_received),
-            ":between_ns": Nanos(*between),
-            ":cpu_ns": Nanos(*cpu),
-            ":periods": Count(*periods),
-            ":throttled_periods": Count(*throttled_periods),
-            ":throttled_ns": Nanos(*throttled),
-            ":memory_peak_bytes": Count(*memory_peak),
-            ":cache_peak_bytes": Count(*cache_peak),
-            ":oom_kills": Count(*oom_kills),
+            ":between_ns": resources.map(|resources| Nanos(resources.between)),
+            ":cpu_ns": resources.map(|resources| Nanos(resources.cpu)),
+            ":periods": resources.map(|resources| Count(resources.periods)),
+            ":throttled_periods": resources.map(|resources| Count(resources.throttled_periods)),
+            ":throttled_ns": resources.map(|resources| Nanos(resources.throttled)),
+            ":memory_peak_bytes": resources.map(|resources| Count(resources.memory_peak)),
+            ":cache_peak_bytes": resources.map(|resources| Count(resources.cache_peak)),
+            ":oom_kills": resources.map(|resources| Count(resources.oom_kills)),
             ":generator_threads": generator_threads,
             ":generator_cpu_ns": Nanos(*generator_cpu),
         },
@@ -179,17 +178,26 @@ fn measurement(row: &Row<'_>) -> rusqlite::Result<Option<Measurement>> {
         errors: row.get::<_, Json<_>>("errors_json")?.0,
         bytes_sent: count("bytes_sent")?,
         bytes_received: count("bytes_received")?,
-        resources: ResourceUse {
-            between: nanos("between_ns")?,
-            cpu: nanos("cpu_ns")?,
-            periods: count("periods")?,
-            throttled_periods: count("throttled_periods")?,
-            throttled: nanos("throttled_ns")?,
-            memory_peak: count("memory_peak_bytes")?,
-            cache_peak: count("cache_peak_bytes")?,
-            oom_kills: count("oom_kills")?,
-        },
+        resources: resources(row)?,
         generator: GeneratorUse { threads: row.get("generator_threads")?, cpu: nanos("generator_cpu_ns")? },
+    }))
+}
+
+fn resources(row: &Row<'_>) -> rusqlite::Result<Option<ResourceUse>> {
+    let Some(Nanos(between)) = row.get("between_ns")? else {
+        return Ok(None);
+    };
+    let count = |name| row.get::<_, Count>(name).map(|Count(count)| count);
+    let nanos = |name| row.get::<_, Nanos>(name).map(|Nanos(duration)| duration);
+    Ok(Some(ResourceUse {
+        between,
+        cpu: nanos("cpu_ns")?,
+        periods: count("periods")?,
+        throttled_periods: count("throttled_periods")?,
+        throttled: nanos("throttled_ns")?,
+        memory_peak: count("memory_peak_bytes")?,
+        cache_peak: count("cache_peak_bytes")?,
+        oom_kills: count("oom_kills")?,
     }))
 }
 

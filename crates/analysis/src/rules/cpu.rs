@@ -20,7 +20,7 @@ pub(super) fn throttled(record: &Record<'_>) -> Option<Finding> {
     let quota = record.case.limits.cpus;
     let (mut throttled, mut periods) = (0, 0);
     let (mut used, mut granted) = (Duration::ZERO, 0.0);
-    for resources in record.measurements().map(|measured| &measured.resources) {
+    for resources in record.measurements().filter_map(|measured| measured.resources.as_ref()) {
         throttled += resources.throttled_periods;
         periods += resources.periods;
         used += resources.cpu;
@@ -84,7 +84,7 @@ mod tests {
     fn throttling_is_told_with_how_much_of_the_quota_was_used() {
         let throttled = |periods, cpu| {
             found(throttled, move |trial| {
-                let resources = &mut trial.measurement.as_mut().unwrap().resources;
+                let resources = trial.measurement.as_mut().unwrap().resources.as_mut().unwrap();
                 resources.throttled_periods = periods;
                 resources.cpu = Duration::from_millis(cpu);
             })

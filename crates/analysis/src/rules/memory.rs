@@ -12,7 +12,7 @@ const NEAR: f64 = 0.9;
 
 /// The kernel killed processes because the memory limit was reached.
 pub(super) fn oom_kills(record: &Record<'_>) -> Option<Finding> {
-    let kills: u64 = record.measurements().map(|measured| measured.resources.oom_kills).sum();
+    let kills: u64 = record.measurements().filter_map(|measured| Some(measured.resources?.oom_kills)).sum();
     (kills > 0).then(|| Finding {
         id: "oom-kills".to_owned(),
         severity: Severity::Error,
@@ -31,7 +31,7 @@ pub(super) fn oom_kills(record: &Record<'_>) -> Option<Finding> {
 /// The peak of needed memory left little of the limit.
 pub(super) fn near_limit(record: &Record<'_>) -> Option<Finding> {
     let limit = record.case.limits.memory.get();
-    let peak = record.measurements().map(|measured| measured.resources.memory_peak).max()?;
+    let peak = record.measurements().filter_map(|measured| Some(measured.resources?.memory_peak)).max()?;
     let share = peak as f64 / limit as f64;
     (share > NEAR).then(|| Finding {
         id: "memory-near-limit".to_owned(),
@@ -55,7 +55,7 @@ mod tests {
     fn a_peak_near_the_limit_is_found() {
         let near = |bytes: u64| {
             found(near_limit, move |trial| {
-                trial.measurement.as_mut().unwrap().resources.memory_peak = bytes;
+                trial.measurement.as_mut().unwrap().resources.as_mut().unwrap().memory_peak = bytes;
             })
         };
         assert_eq!(near(230 << 20), None);
@@ -67,7 +67,7 @@ mod tests {
     #[test]
     fn kills_are_summed_over_trials() {
         let finding = found(oom_kills, |trial| {
-            trial.measurement.as_mut().unwrap().resources.oom_kills = 2;
+            trial.measurement.as_mut().unwrap().resources.as_mut().unwrap().oom_kills = 2;
         });
         assert_eq!(finding.unwrap().evidence["oom_kills"], 6.0);
     }

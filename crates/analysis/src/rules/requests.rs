@@ -24,13 +24,31 @@ pub(super) fn failed(record: &Record<'_>) -> Option<Finding> {
         errors.iter().map(|(class, count)| format!("{count} {}", words(*class))).collect::<Vec<_>>().join(", ");
     Some(Finding {
         id: "failed-requests".to_owned(),
-        severity: Severity::Error,
+        severity: Severity::Warning,
         text: match causes.as_str() {
             "" => format!("{failed} requests failed ({}).", percent(share)),
             _ => format!("{failed} requests failed ({}): {causes}.", percent(share)),
         },
         evidence: BTreeMap::from([("failed".to_owned(), failed as f64), ("failed_share".to_owned(), share)]),
         advice: "Read the server's log before its other figures: what fails is often answered faster than what works."
+            .to_owned(),
+    })
+}
+
+/// Requests had no answer when the drain was over: connections that no worker serves, or answers slower than the drain.
+pub(super) fn unfinished(record: &Record<'_>) -> Option<Finding> {
+    let unfinished: u64 =
+        record.measurements().map(|measured| measured.warm_up.unfinished + measured.requests.unfinished).sum();
+    (unfinished > 0).then(|| Finding {
+        id: "unfinished-requests".to_owned(),
+        severity: Severity::Error,
+        text: format!(
+            "{unfinished} requests had no answer when the drain was over: the load was smaller than {}.",
+            record.case.load
+        ),
+        evidence: BTreeMap::from([("unfinished".to_owned(), unfinished as f64)]),
+        advice: "A server that keeps a worker for each connection needs as many workers as connections: raise its \
+                 pool (and --memory), or lower the connections of --load."
             .to_owned(),
     })
 }
@@ -52,6 +70,12 @@ fn words(class: ErrorClass) -> &'static str {
 mod tests {
     use super::*;
     use crate::rules::tests::found;
+
+    #[test]
+    fn connections_that_are_never_served_are_told() {
+        let finding = found(unfinished, |trial| trial.measurement.as_mut().unwrap().warm_up.unfinished = 4);
+        assert_eq!(finding.unwrap().evidence["unfinished"], 12.0);
+    }
 
     #[test]
     fn failed_requests_are_told_by_cause() {

@@ -115,7 +115,7 @@ pub(crate) fn with_failures() -> Sample {
                 measurement.requests.sent += 320;
                 measurement.status.insert(502, 320);
                 measurement.errors = BTreeMap::from([(ErrorClass::WrongStatus, 320)]);
-                measurement.resources.memory_peak = 251 << 20;
+                measurement.resources.as_mut().unwrap().memory_peak = 251 << 20;
                 trial.stops[0].killed = true;
             }
             _ => (),
@@ -188,7 +188,7 @@ fn measured(case: &str, block: u32, throughput: f64, peak_mib: u64) -> Trial {
         ],
         measurement: Some(Measurement {
             window: Duration::from_secs(5),
-            requests: Counts { sent: ok + 2, ok, failed: 0, unfinished: 2 },
+            requests: Counts { sent: ok, ok, failed: 0, unfinished: 0 },
             warm_up: Counts { sent: ok / 5, ok: ok / 5, failed: 0, unfinished: 0 },
             reconnects: 0,
             service: latencies.clone(),
@@ -197,7 +197,7 @@ fn measured(case: &str, block: u32, throughput: f64, peak_mib: u64) -> Trial {
             errors: BTreeMap::new(),
             bytes_sent: ok * 180,
             bytes_received: ok * 320,
-            resources: ResourceUse {
+            resources: Some(ResourceUse {
                 between: Duration::from_millis(5_002),
                 cpu: Duration::from_millis(2_490),
                 periods: 50,
@@ -206,7 +206,7 @@ fn measured(case: &str, block: u32, throughput: f64, peak_mib: u64) -> Trial {
                 memory_peak: peak_mib << 20,
                 cache_peak: 3 << 20,
                 oom_kills: 0,
-            },
+            }),
             generator: GeneratorUse { threads: 1, cpu: Duration::from_millis(900) },
         }),
         stops: vec![UnitStop {

@@ -78,14 +78,14 @@ CREATE TABLE measurement (
     errors_json        TEXT NOT NULL,
     bytes_sent         INTEGER NOT NULL,
     bytes_received     INTEGER NOT NULL,
-    between_ns         INTEGER NOT NULL,    -- between the two readings of the counters below
-    cpu_ns             INTEGER NOT NULL,
-    periods            INTEGER NOT NULL,
-    throttled_periods  INTEGER NOT NULL,
-    throttled_ns       INTEGER NOT NULL,
-    memory_peak_bytes  INTEGER NOT NULL,
-    cache_peak_bytes   INTEGER NOT NULL,
-    oom_kills          INTEGER NOT NULL,
+    between_ns         INTEGER,             -- between the two readings of the counters below; these are NULL where nothing counts
+    cpu_ns             INTEGER,
+    periods            INTEGER,
+    throttled_periods  INTEGER,
+    throttled_ns       INTEGER,
+    memory_peak_bytes  INTEGER,
+    cache_peak_bytes   INTEGER,
+    oom_kills          INTEGER,
     generator_threads  INTEGER NOT NULL,
     generator_cpu_ns   INTEGER NOT NULL
 ) STRICT;

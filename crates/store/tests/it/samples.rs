@@ -77,7 +77,7 @@ pub(crate) fn measured(case: &str, block: u32) -> Trial {
             errors: BTreeMap::from([(ErrorClass::WrongStatus, 6), (ErrorClass::Reset, 1)]),
             bytes_sent: 12_000,
             bytes_received: 34_000,
-            resources: ResourceUse {
+            resources: Some(ResourceUse {
                 between: Duration::from_millis(5_001),
                 cpu: Duration::from_millis(835),
                 periods: 50,
@@ -86,7 +86,7 @@ pub(crate) fn measured(case: &str, block: u32) -> Trial {
                 memory_peak: 41 << 20,
                 cache_peak: 9 << 20,
                 oom_kills: 1,
-            },
+            }),
             generator: GeneratorUse { threads: 2, cpu: Duration::from_millis(701) },
         }),
         stops: vec![UnitStop {

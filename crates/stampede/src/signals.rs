@@ -1,0 +1,31 @@
+//! The signals that ask to stop: Ctrl-C, `kill`, a terminal that is closed.
+
+use tokio::signal::unix::{Signal, SignalKind, signal};
+
+use crate::exit::Failure;
+
+/// The signals that ask to stop. From the making of this on they no longer end the process by themselves.
+pub(crate) struct Signals {
+    interrupt: Signal,
+    terminate: Signal,
+    hang_up: Signal,
+}
+
+impl Signals {
+    pub(crate) fn new() -> Result<Self, Failure> {
+        Ok(Self {
+            interrupt: signal(SignalKind::interrupt()).map_err(Failure::missing)?,
+            terminate: signal(SignalKind::terminate()).map_err(Failure::missing)?,
+            hang_up: signal(SignalKind::hangup()).map_err(Failure::missing)?,
+        })
+    }
+
+    /// Waits for the first of them.
+    pub(crate) async fn any(&mut self) {
+        tokio::select! {
+            _ = self.interrupt.recv() => {}
+            _ = self.terminate.recv() => {}
+            _ = self.hang_up.recv() => {}
+        }
+    }
+}
