@@ -23,7 +23,7 @@ pub(crate) struct Digest {
     pub(crate) findings: Vec<FindingGroup>,
     /// A sentence for each pair of cases.
     pub(crate) verdicts: Vec<String>,
-    /// A line for each exchange: how many bytes whose body has.
+    /// A line for each exchange whose body has other sizes from other cases, and one for those that are of one size.
     pub(crate) answers: Vec<String>,
     /// Settings of each case.
     pub(crate) settings: Vec<CaseSettings>,
@@ -257,22 +257,26 @@ fn answers(view: &StudyView<'_>) -> Vec<String> {
         view.trials.iter().flat_map(|trial| trial.answers.iter().map(move |answer| (&trial.case, answer))).collect();
     let exchange_of = |answer: &ServedAnswer| format!("{} ({})", answer.exchange, answer.status);
     let exchanges = distinct(answers.iter().map(|(_, answer)| exchange_of(answer)));
-    let lines = exchanges.into_iter().map(|exchange| {
+    let (mut lines, mut same) = (Vec::new(), Vec::new());
+    for exchange in exchanges {
         let mut sizes: BTreeMap<u64, BTreeSet<&str>> = BTreeMap::new();
         for (case, answer) in answers.iter().filter(|(_, answer)| exchange_of(answer) == exchange) {
             sizes.entry(answer.body_bytes).or_default().insert(case.as_str());
         }
-        let all_same = sizes.len() == 1;
+        if let (1, Some(bytes)) = (sizes.len(), sizes.keys().next()) {
+            same.push(format!("{exchange} {}", count(*bytes)));
+            continue;
+        }
         let sizes = sizes.into_iter().map(|(bytes, cases)| {
-            if all_same {
-                return count(bytes);
-            }
             let cases: Vec<&str> = cases.into_iter().collect();
             format!("{} {}", count(bytes), cases.join(", "))
         });
-        format!("{exchange}: {}", sizes.collect::<Vec<_>>().join("; "))
-    });
-    lines.collect()
+        lines.push(format!("{exchange}: {}", sizes.collect::<Vec<_>>().join("; ")));
+    }
+    if !same.is_empty() {
+        lines.push(format!("the same from all: {}", same.join(", ")));
+    }
+    lines
 }
 
 /// The settings of cases, each with its reason.
