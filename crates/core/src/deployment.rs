@@ -87,7 +87,8 @@ pub struct RunFile {
 }
 
 /// Something that is compiled from the application's folder. The result is kept, by the content of that folder, and
-/// copied to `output`.
+/// copied to `output`. Unlike other programs a builder inherits the caller's environment (home, proxies, caches), under
+/// what its own says.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct BuildStep {
     /// What is run in the application's folder; `@{output}` is the file to write.

@@ -5,7 +5,7 @@ use std::future::Future;
 use std::net::SocketAddr;
 use std::path::PathBuf;
 use std::pin::Pin;
-use std::time::Duration;
+use std::time::{Duration, Instant};
 
 use serde::{Deserialize, Serialize};
 use thiserror::Error;
@@ -56,6 +56,9 @@ pub trait Platform: Send + Sync {
 pub trait Running: Send + Sync {
     /// The address that takes the load.
     fn front(&self) -> &Endpoint;
+
+    /// When the first unit was started.
+    fn started(&self) -> Instant;
 
     /// Where the use of resources can be read.
     fn meters(&self) -> Vec<MeterSource>;

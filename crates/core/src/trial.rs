@@ -129,7 +129,7 @@ pub struct ServedAnswer {
 /// How long a deployment took to answer its first request.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct ReadinessRecord {
-    /// From the launch of the first unit to the first answer.
+    /// From the start of the first unit to the first answer.
     pub took: Duration,
     /// How often it was tried.
     pub attempts: u32,

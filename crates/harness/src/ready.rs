@@ -22,7 +22,6 @@ const NOT_YET: [u16; 3] = [502, 503, 504];
 pub(crate) async fn wait(
     running: &dyn Running,
     request: &Request,
-    launched: Instant,
     timeout: Duration,
 ) -> Result<ReadinessRecord, String> {
     let deadline = Instant::now() + timeout;
@@ -40,7 +39,7 @@ pub(crate) async fn wait(
         };
         match outcome {
             Ok(status) if !NOT_YET.contains(&status) => {
-                return Ok(ReadinessRecord { took: launched.elapsed(), attempts });
+                return Ok(ReadinessRecord { took: running.started().elapsed(), attempts });
             }
             Ok(status) => last = format!("the front answered {status}"),
             Err(error) => last = with_causes(&error),

@@ -1,6 +1,6 @@
 //! One lifetime of a deployment: launch, ready, verify, warm up, measure, drain, stop.
 
-use std::time::{Duration, Instant};
+use std::time::Duration;
 
 use jiff::Timestamp;
 use stampede_core::{Case, ErrorClass, GeneratorUse, Outcome, Platform, Running, Trial, Workload};
@@ -63,7 +63,6 @@ pub(crate) async fn run(
         stops: Vec::new(),
     };
     sink.take(&Event::PhaseStarted(Phase::Launch)).await?;
-    let launched = Instant::now();
     let running = match platform.launch(deployment, &case.limits).await {
         Ok(running) => running,
         Err(error) => {
@@ -71,7 +70,7 @@ pub(crate) async fn run(
             return Ok(trial);
         }
     };
-    trial.outcome = match live(running.as_ref(), surroundings, case, timing, launched, &mut trial, sink).await {
+    trial.outcome = match live(running.as_ref(), surroundings, case, timing, &mut trial, sink).await {
         Ok(outcome) => outcome,
         Err(MeasureError::Failed(problem)) => Outcome::Failed(explain(running.as_ref(), case, &problem)),
         Err(MeasureError::Sink(error)) => return Err(error),
@@ -90,7 +89,6 @@ async fn live(
     surroundings: &Surroundings<'_>,
     case: &Case,
     timing: &Timing,
-    launched: Instant,
     trial: &mut Trial,
     sink: &mut dyn Sink,
 ) -> Result<Outcome, MeasureError> {
@@ -101,7 +99,7 @@ async fn live(
 
     sink.take(&Event::PhaseStarted(Phase::Ready)).await?;
     let first = first_request(workload)?;
-    let ready = ready::wait(running, first, launched, *ready_timeout).await.map_err(MeasureError::Failed)?;
+    let ready = ready::wait(running, first, *ready_timeout).await.map_err(MeasureError::Failed)?;
     trial.ready = Some(ready);
 
     sink.take(&Event::PhaseStarted(Phase::Verify)).await?;

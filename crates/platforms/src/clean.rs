@@ -6,6 +6,7 @@ use std::path::Path;
 
 use crate::in_one_line;
 use crate::lease::Lease;
+use crate::local::is_ours;
 
 /// What was cleaned up.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
@@ -22,8 +23,20 @@ pub struct CleanReport {
 /// group, its folder and its lease. Runs that are alive are not touched: their leases are locked.
 pub fn clean(state_dir: &Path) -> CleanReport {
     let mut report = CleanReport::default();
-    let leases = match Lease::list(state_dir) {
+    match is_ours(state_dir) {
+        Ok(true) => {}
+        Ok(false) => {
+            let problem = "it is not a folder that this user owns and only this user may change";
+            report.problems.push(format!("read {}: {problem}", state_dir.display()));
+            return report;
+        }
         Err(error) if error.kind() == io::ErrorKind::NotFound => return report,
+        Err(error) => {
+            report.problems.push(format!("read {}: {error}", state_dir.display()));
+            return report;
+        }
+    }
+    let leases = match Lease::list(state_dir) {
         Err(error) => {
             report.problems.push(format!("list {}: {error}", state_dir.display()));
             return report;

@@ -9,7 +9,10 @@ use thiserror::Error;
 
 use crate::user::User;
 
-/// A run's folder. Everything in it can be read by the run's user, who may write only where it is said.
+/// Where unix sockets are, relative to the run's folder.
+pub(crate) const SOCKETS: &str = "s";
+
+/// A run's folder. Everything in it can be read by the run's user, who may write only where it is said, and by nobody else.
 #[derive(Clone, Debug)]
 pub(crate) struct Folder {
     path: PathBuf,
@@ -21,9 +24,20 @@ impl Folder {
     pub(crate) fn create(path: &Path, user: Option<User>) -> Result<Self, FolderError> {
         let folder = Self { path: path.to_owned(), user };
         make_folder(path)?;
-        folder.make_writable(Path::new("logs"))?;
-        folder.make_writable(Path::new("s"))?;
+        folder.close()?;
+        make_folder(&path.join("logs"))?;
         Ok(folder)
+    }
+
+    /// Keeps all others out: an application may hold secrets.
+    fn close(&self) -> Result<(), FolderError> {
+        match self.user {
+            Some(User { gid, .. }) => {
+                chown(&self.path, None, Some(gid)).map_err(failed("change the group of", &self.path))?;
+                set_mode(&self.path, 0o750)
+            }
+            None => set_mode(&self.path, 0o700),
+        }
     }
 
     pub(crate) fn path(&self) -> &Path {
@@ -37,7 +51,7 @@ impl Folder {
 
     /// Where a unix socket is.
     pub(crate) fn socket(&self, name: &str) -> PathBuf {
-        self.path.join("s").join(format!("{name}.sock"))
+        self.path.join(SOCKETS).join(format!("{name}.sock"))
     }
 
     /// Where a unit's standard output and error go.
@@ -70,7 +84,8 @@ impl Folder {
         set_mode(&path, 0o755)
     }
 
-    /// Makes a folder that the run's user may write to.
+    /// Makes a folder that the run's user may write to. Nothing is written there afterwards with more rights than the run's
+    /// user has: it could have put a link in the way.
     pub(crate) fn make_writable(&self, relative: &Path) -> Result<(), FolderError> {
         let path = self.inside(relative)?;
         make_folders(&path)?;

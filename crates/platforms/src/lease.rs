@@ -82,9 +82,15 @@ impl Lease {
     /// Writes what must be ended and removed.
     pub(crate) fn write(&mut self, run: &Run) -> io::Result<()> {
         let text = serde_json::to_vec(run)?;
-        self.file.set_len(0)?;
+        // One call, over what was there: whoever is killed in between leaves the one text or the other.
         self.file.rewind()?;
-        self.file.write_all(&text)
+        self.file.write_all(&text)?;
+        self.file.set_len(text.len() as u64)
+    }
+
+    /// The lease that this process was given as an open file.
+    pub(crate) fn inherited(file: File) -> Self {
+        Self { file, path: PathBuf::new() }
     }
 
     /// Reads what must be ended and removed; `None` when its Stampede was killed before it had written it, and so before

@@ -7,6 +7,7 @@ use std::io;
 use std::os::unix::fs::{DirBuilderExt, MetadataExt, PermissionsExt};
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
+use std::time::Duration;
 
 use rustix::process::geteuid;
 use stampede_cgroup::{Hierarchy, QUOTA_PERIOD};
@@ -18,7 +19,7 @@ use thiserror::Error;
 
 use crate::clean::{CleanReport, clean};
 use crate::custody::Custody;
-use crate::folder::Folder;
+use crate::folder::{Folder, SOCKETS};
 use crate::message::Order;
 use crate::running::{LocalRunning, Prepared};
 use crate::{builder, in_one_line, machine, port, preflight, program, user};
@@ -38,6 +39,8 @@ pub struct LocalConfig {
     pub cache_dir: PathBuf,
     /// Processors that deployments run on.
     pub server_cpus: Vec<u32>,
+    /// How long a unit may take until something listens on its address.
+    pub ready_timeout: Duration,
 }
 
 /// Processes on this machine, in one control group a run, each run kept by a warden.
@@ -99,7 +102,7 @@ impl Platform for LocalPlatform {
             let prepared = tokio::task::spawn_blocking(move || prepare(&config, &wanted, &limits, &built))
                 .await
                 .map_err(|error| LaunchError::Prepare(in_one_line(&error)))??;
-            let running = LocalRunning::start(prepared, deployment).await?;
+            let running = LocalRunning::start(prepared, deployment, self.config.ready_timeout).await?;
             Ok(Box::new(running) as Box<dyn Running>)
         })
     }
@@ -147,15 +150,16 @@ fn prepare(
         folder.install(program, place).map_err(|error| failed(&error))?;
     }
     for unit in &deployment.units {
-        for writable in &unit.folders {
-            folder.make_writable(writable).map_err(|error| failed(&error))?;
-        }
         for file in &unit.files {
             let text = places
                 .resolve(&file.text)
                 .map_err(|error| LaunchError::Prepare(format!("{}: {error}", file.path.display())))?;
             folder.write(&file.path, &text).map_err(|error| failed(&error))?;
         }
+    }
+    let sockets = Path::new(SOCKETS);
+    for writable in deployment.units.iter().flat_map(|unit| &unit.folders).map(PathBuf::as_path).chain([sockets]) {
+        folder.make_writable(writable).map_err(|error| failed(&error))?;
     }
 
     if let (Some(hierarchy), Some(group)) = (&hierarchy, &custody.run().group) {
@@ -233,12 +237,13 @@ fn own_folder(path: &Path) -> Result<(), NewPlatformError> {
         Err(error) if error.kind() == io::ErrorKind::AlreadyExists => {}
         Err(error) => return Err(failed(error)),
     }
-    let found = fs::symlink_metadata(path).map_err(failed)?;
-    if found.is_dir() && found.uid() == geteuid().as_raw() && found.mode() & 0o022 == 0 {
-        Ok(())
-    } else {
-        Err(NewPlatformError::NotOurs(path.to_owned()))
-    }
+    if is_ours(path).map_err(failed)? { Ok(()) } else { Err(NewPlatformError::NotOurs(path.to_owned())) }
+}
+
+/// Whether a path is a folder that this user owns and only this user may change.
+pub(crate) fn is_ours(path: &Path) -> io::Result<bool> {
+    let found = fs::symlink_metadata(path)?;
+    Ok(found.is_dir() && found.uid() == geteuid().as_raw() && found.mode() & 0o022 == 0)
 }
 
 /// Why the platform cannot be used.

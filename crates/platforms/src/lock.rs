@@ -58,15 +58,6 @@ impl Drop for MeasuringLock {
     }
 }
 
-/// What the process that has the lock says about itself; `None` when nobody has it.
-pub fn holder() -> Option<String> {
-    let mut file = File::open(path()).ok()?;
-    match flock(&file, FlockOperation::NonBlockingLockShared) {
-        Err(Errno::WOULDBLOCK) => Some(read_holder(&mut file)),
-        _ => None,
-    }
-}
-
 fn path() -> PathBuf {
     // Where only root may write, root takes the other one too: all users must come to the same file.
     let open_to_all = |folder: &&&str| fs::metadata(folder).is_ok_and(|found| found.permissions().mode() & 0o002 != 0);

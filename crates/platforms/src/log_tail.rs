@@ -2,7 +2,10 @@
 
 use std::fs::File;
 use std::io::{self, Read, Seek, SeekFrom};
+use std::os::unix::fs::OpenOptionsExt;
 use std::path::Path;
+
+use rustix::fs::OFlags;
 
 /// How many lines of each log are shown.
 const LINES: usize = 20;
@@ -13,7 +16,8 @@ const BYTES: u64 = 16 << 10;
 /// The last lines of a file; none when it cannot be read.
 pub(crate) fn read(path: &Path) -> Vec<String> {
     let read_end = || -> io::Result<Vec<u8>> {
-        let mut file = File::open(path)?;
+        // The run's user may have put a link to another's file in its place.
+        let mut file = File::options().read(true).custom_flags(OFlags::NOFOLLOW.bits().cast_signed()).open(path)?;
         let length = file.metadata()?.len();
         file.seek(SeekFrom::Start(length.saturating_sub(BYTES)))?;
         let mut bytes = Vec::new();

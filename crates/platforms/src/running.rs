@@ -23,9 +23,6 @@ use crate::log_tail::{self, with_log};
 use crate::message::{Command, News, Order};
 use crate::run::END_TIME;
 
-/// How long a unit may take until something listens on its address.
-const READY_TIME: Duration = Duration::from_secs(30);
-
 /// How long a program's check of its configuration may take.
 const CHECK_TIME: Duration = Duration::from_secs(10);
 
@@ -52,6 +49,7 @@ pub(crate) struct LocalRunning {
     warden: WardenLine,
     front: Endpoint,
     units: Vec<StartedUnit>,
+    started: std::time::Instant,
 }
 
 struct StartedUnit {
@@ -62,7 +60,11 @@ struct StartedUnit {
 
 impl LocalRunning {
     /// Checks all configurations, then starts unit after unit as each becomes ready.
-    pub(crate) async fn start(prepared: Prepared, deployment: &Deployment) -> Result<Self, LaunchError> {
+    pub(crate) async fn start(
+        prepared: Prepared,
+        deployment: &Deployment,
+        ready_timeout: Duration,
+    ) -> Result<Self, LaunchError> {
         let Prepared { custody, socket, begin, folder, places, endpoints } = prepared;
         let endpoint = |id: &AddressId| {
             endpoints
@@ -70,16 +72,22 @@ impl LocalRunning {
                 .cloned()
                 .ok_or_else(|| LaunchError::Prepare(format!("find the address {id}: the deployment has none")))
         };
-        let mut running =
-            Self { custody, warden: WardenLine::new(socket)?, front: endpoint(&deployment.front)?, units: Vec::new() };
+        let mut running = Self {
+            custody,
+            warden: WardenLine::new(socket)?,
+            front: endpoint(&deployment.front)?,
+            units: Vec::new(),
+            started: std::time::Instant::now(),
+        };
         running.warden.send(&begin).await?;
         for unit in &deployment.units {
             running.check(unit, &folder, &places).await?;
         }
+        running.started = std::time::Instant::now();
         for unit in &deployment.units {
             running.start_unit(unit, &folder, &places).await?;
             match &unit.ready {
-                Ready::Port(id) => running.await_port(&unit.id, &endpoint(id)?).await?,
+                Ready::Port(id) => running.await_port(&unit.id, &endpoint(id)?, ready_timeout).await?,
                 Ready::Request => {}
             }
         }
@@ -124,10 +132,10 @@ impl LocalRunning {
     }
 
     /// Waits until something listens on an address, or a unit ends.
-    async fn await_port(&self, unit: &UnitId, endpoint: &Endpoint) -> Result<(), LaunchError> {
+    async fn await_port(&self, unit: &UnitId, endpoint: &Endpoint, limit: Duration) -> Result<(), LaunchError> {
         const PAUSE: Duration = Duration::from_millis(10);
         const CONNECT_TIME: Duration = Duration::from_secs(1);
-        let deadline = Instant::now() + READY_TIME;
+        let deadline = Instant::now() + limit;
         let mut exited = self.exited();
         loop {
             let state = tokio::select! {
@@ -144,7 +152,7 @@ impl LocalRunning {
                 },
             };
             if Instant::now() >= deadline {
-                let problem = format!("nothing listens on {endpoint} after {} s ({state})", READY_TIME.as_secs());
+                let problem = format!("nothing listens on {endpoint} after {limit:?} ({state})");
                 return Err(self.start_error(unit, &problem));
             }
             sleep(PAUSE).await;
@@ -160,7 +168,14 @@ impl LocalRunning {
         let counters = self.group().and_then(|group| group.read_counters().ok());
         match counters.map_or(0, |counters| counters.oom_kills) {
             0 => with_log(problem, log),
-            kills => with_log(&format!("{problem}; processes killed at the memory limit: {kills}"), log),
+            kills => {
+                let limit = self.enforced().map(|enforced| enforced.memory);
+                let limit = match limit {
+                    Ok(Limit::AtMost(bytes)) => format!(" of {bytes}"),
+                    _ => String::new(),
+                };
+                with_log(&format!("{problem}; processes killed at the memory limit{limit}: {kills}"), log)
+            }
         }
     }
 
@@ -172,6 +187,10 @@ impl LocalRunning {
 impl Running for LocalRunning {
     fn front(&self) -> &Endpoint {
         &self.front
+    }
+
+    fn started(&self) -> std::time::Instant {
+        self.started
     }
 
     fn meters(&self) -> Vec<MeterSource> {
@@ -225,7 +244,7 @@ impl Running for LocalRunning {
 
     fn stop(self: Box<Self>) -> Fut<'static, Result<ExitReport, StopError>> {
         Box::pin(async move {
-            let Self { mut custody, mut warden, front: _, units } = *self;
+            let Self { mut custody, mut warden, front: _, units, started: _ } = *self;
             // For each unit its grace and then the time to kill it, and at last the time to end the run.
             let graces: Duration = units.iter().map(|unit| unit.grace + END_TIME).sum();
             let answer = timeout(graces + END_TIME, warden.ask(&Order::Stop)).await;

@@ -20,6 +20,7 @@ use rustix::process::{
 use stampede_core::{UnitExit, UnitId, UnitStop};
 
 use crate::in_one_line;
+use crate::lease::Lease;
 use crate::message::{Command, News, Order};
 use crate::run::{END_TIME, Run};
 use crate::spawn::Surroundings;
@@ -43,11 +44,27 @@ pub fn run() -> ExitCode {
         }
     };
     let Some(Order::Begin { run, user, cpus }) = channel.next() else {
-        eprintln!("begin as warden: Stampede starts this by itself, it is no command");
-        return ExitCode::from(2);
+        return end_unbegun();
     };
     let surroundings = Surroundings { group: run.group.clone(), user, cpus };
     Warden { channel, run, surroundings, units: Vec::new() }.keep()
+}
+
+/// Ends a run whose Stampede was gone before it had told anything: the lease says what was made.
+fn end_unbegun() -> ExitCode {
+    let lease = std::io::stdout().as_fd().try_clone_to_owned().map(|file| Lease::inherited(file.into()));
+    let run = lease.and_then(|mut lease| lease.read());
+    let Ok(Some(run)) = run else {
+        eprintln!("begin as warden: Stampede starts this by itself, it is no command");
+        return ExitCode::from(2);
+    };
+    match run.end(reap_killed) {
+        Ok(()) => ExitCode::SUCCESS,
+        Err(error) => {
+            eprintln!("end a run that had not begun: {}", in_one_line(&error));
+            ExitCode::FAILURE
+        }
+    }
 }
 
 struct Warden {

@@ -16,6 +16,7 @@ fn detect(need: &Requirement) -> Availability {
         state_dir: folder.path().join("state"),
         cache_dir: folder.path().join("builds"),
         server_cpus: vec![0],
+        ready_timeout: std::time::Duration::from_secs(30),
     });
     let platform = platform.unwrap_or_else(|error| panic!("{error}"));
     let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build();

@@ -133,6 +133,7 @@ async fn study(
         state_dir: folders::state(),
         cache_dir: folders::cache()?,
         server_cpus: pinning.server.clone(),
+        ready_timeout: plan.ready_timeout,
     };
     // It cleans up after Stampedes that were killed, which may take a while.
     let platform = match tokio::task::spawn_blocking(|| LocalPlatform::new(config)).await {

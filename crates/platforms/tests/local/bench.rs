@@ -42,6 +42,7 @@ impl Bench {
             state_dir: self.state_dir(),
             cache_dir: self.path("builds"),
             server_cpus: available_cpus().into_iter().take(1).collect(),
+            ready_timeout: Duration::from_secs(30),
         })
         .unwrap()
     }

@@ -18,6 +18,7 @@ pub(crate) fn run(folder: &str) -> ExitCode {
         state_dir: folder.join("state"),
         cache_dir: folder.join("builds"),
         server_cpus: available_cpus().into_iter().take(1).collect(),
+        ready_timeout: std::time::Duration::from_secs(30),
     })
     .unwrap();
     // It ignores what it can and has a child and an orphan, all with the run's folder in their command line.

@@ -179,7 +179,9 @@ fn limit_too_small() {
     let error = block_on(async { error(bench.platform().launch(&deployment, &limits).await) });
     let text = error.to_string();
     assert!(
-        text.starts_with("start server: it ended with signal 9 (SIGKILL); processes killed at the memory limit: "),
+        text.starts_with(
+            "start server: it ended with signal 9 (SIGKILL); processes killed at the memory limit of 1Mi: "
+        ),
         "{text}"
     );
     bench.assert_nothing_left();
@@ -192,6 +194,7 @@ fn foreign_state_folder() {
         state_dir: bench.state_dir(),
         cache_dir: bench.path("builds"),
         server_cpus: vec![0],
+        ready_timeout: Duration::from_secs(30),
     };
     std::os::unix::fs::symlink("/tmp", bench.state_dir()).unwrap();
     let error = LocalPlatform::new(config.clone()).unwrap_err();

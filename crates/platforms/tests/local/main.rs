@@ -1,7 +1,7 @@
 //! Real processes under a real warden.
 //!
 //! A warden must be a program of its own with one thread, so this program is its own test runner: called as `__warden` it
-//! is the warden, called as `__hold` it is a Stampede that can be killed.
+//! is the warden, called as `__hold` it is a Stampede that can be killed, called as `__scope` one that enters a scope.
 
 #![allow(clippy::unwrap_used, clippy::expect_used, reason = "a test stops at what it did not expect")]
 
@@ -9,6 +9,7 @@ mod bench;
 mod ends;
 mod hold;
 mod launches;
+mod scopes;
 
 use std::panic::catch_unwind;
 use std::process::ExitCode;
@@ -20,9 +21,10 @@ fn main() -> ExitCode {
     match args.first().map(String::as_str) {
         Some("__warden") => return stampede_platforms::warden::run(),
         Some("__hold") => return hold::run(&args[1]),
+        Some("__scope") => return scopes::run(&args[1..]),
         _ => {}
     }
-    let tests: Vec<Test> = [launches::TESTS, ends::TESTS].concat();
+    let tests: Vec<Test> = [launches::TESTS, ends::TESTS, scopes::TESTS].concat();
     if args.iter().any(|arg| arg == "--list") {
         for (name, _) in tests {
             println!("{name}: test");
