@@ -66,7 +66,8 @@ impl Hierarchy {
         let controllers = (own.controller("cpu"), own.controller("cpuacct"), own.controller("memory"));
         if let (Some(cpu), Some(cpuacct), Some(memory)) = controllers {
             for folder in [&cpu, &cpuacct, &memory] {
-                require_writable(folder)?;
+                check_writable(folder)
+                    .map_err(|source| DetectError::NotWritableV1 { path: folder.to_owned(), source })?;
             }
             return Ok(Self::V1(V1Folders {
                 cpu,
@@ -91,23 +92,34 @@ impl Hierarchy {
         }
     }
 
-    /// Makes a group of [`Hierarchy::group`] with the groups above it.
+    /// Makes room for groups: in version 2, moves the calling process into a leaf of its own where it must
+    /// ([`Place::Alone`]) and hands controllers down. Its later children start in that leaf.
     ///
-    /// In version 2 this moves the calling process into a leaf of its own where it must ([`Place::Alone`]); its later
-    /// children start there too.
+    /// Best called before the process has children, since those that it has by then stay where they are and it is no longer
+    /// alone; and before it pins its threads: a kernel before 6.2 forgets that when their `cpuset` changes
+    /// ([user-requested affinity](https://git.kernel.org/linus/8f9ea86fdf99)).
+    ///
+    /// # Errors
+    ///
+    /// When the kernel refuses.
+    pub fn settle(&self) -> Result<(), FileError> {
+        let Self::V2 { base, place } = self else {
+            return Ok(());
+        };
+        if *place == Place::Alone {
+            make_folder(&base.join(SELF))?;
+            write(&base.join(SELF).join("cgroup.procs"), &std::process::id().to_string())?;
+        }
+        hand_down_controllers(base)
+    }
+
+    /// Makes a group of [`Hierarchy::group`] with the groups above it, after [`Hierarchy::settle`].
     ///
     /// # Errors
     ///
     /// When the group exists, or the kernel refuses.
     pub fn create(&self, group: &Group) -> Result<(), FileError> {
-        if let Self::V2 { base, place } = self {
-            if *place == Place::Alone {
-                make_folder(&base.join(SELF))?;
-                let procs = base.join(SELF).join("cgroup.procs");
-                write(&procs, &std::process::id().to_string())?;
-            }
-            hand_down_controllers(base)?;
-        }
+        self.settle()?;
         group.make_folders()?;
         // Only now, since the last run of another Stampede may remove the group above until this one is in it.
         match self {
@@ -160,8 +172,9 @@ fn detect_v2(own: &Path) -> Result<Hierarchy, DetectError> {
             return Err(DetectError::NoController { controller, folder: base.to_owned() });
         }
     }
-    require_writable(base)?;
-    require_writable(&base.join("cgroup.subtree_control"))?;
+    for path in [base.to_owned(), base.join("cgroup.subtree_control")] {
+        check_writable(&path).map_err(|source| DetectError::NotWritable { path, source })?;
+    }
     // "cgroup.type ... exists on non-root cgroups" (the kernel's cgroup-v2 document, Core Interface Files).
     let place = if leaf {
         Place::Leaf
@@ -214,12 +227,11 @@ pub(crate) fn fill_cpuset(dir: &Path) -> Result<(), FileError> {
 }
 
 fn is_writable(path: &Path) -> bool {
-    access(path, Access::WRITE_OK).is_ok()
+    check_writable(path).is_ok()
 }
 
-fn require_writable(path: &Path) -> Result<(), DetectError> {
-    access(path, Access::WRITE_OK)
-        .map_err(|error| DetectError::NotWritable { path: path.to_owned(), source: error.into() })
+fn check_writable(path: &Path) -> io::Result<()> {
+    Ok(access(path, Access::WRITE_OK)?)
 }
 
 /// Why no hierarchy can be used.
@@ -228,13 +240,21 @@ pub enum DetectError {
     /// No control groups are mounted, or none that hold this process.
     #[error("find control groups: none are mounted that hold this process")]
     NotMounted,
-    /// Another one must give this process the right to.
-    #[error("use the control group at {}: {source}", path.display())]
+    /// Version 1 controllers belong to someone else.
+    #[error("use the control group at {}", path.display())]
+    NotWritableV1 {
+        /// The folder.
+        path: PathBuf,
+        /// The kernel's answer.
+        source: io::Error,
+    },
+    /// The group in the unified hierarchy belongs to someone else.
+    #[error("use the control group at {}", path.display())]
     NotWritable {
         /// The folder or file.
         path: PathBuf,
         /// The kernel's answer.
-        source: std::io::Error,
+        source: io::Error,
     },
     /// The unified hierarchy does not offer a controller to this process's group.
     #[error("use the control group {}: it has no controller {controller}", folder.display())]
@@ -253,13 +273,25 @@ pub enum DetectError {
 }
 
 impl DetectError {
+    /// Whether a group that is delegated to this process would do: one in version 2 with this process alone in it.
+    pub fn ends_with_delegation(&self) -> bool {
+        match self {
+            Self::NotWritable { .. } | Self::NoController { .. } | Self::NotAlone(_) => true,
+            Self::NotMounted | Self::NotWritableV1 { .. } | Self::File(_) => false,
+        }
+    }
+
     /// What the user can do to have limits enforced.
     pub fn advice(&self) -> &'static str {
         match self {
-            Self::NotMounted => "mount control groups, or use a machine that has them",
-            Self::NotWritable { .. } | Self::NoController { .. } | Self::NotAlone(_) | Self::File(_) => {
-                "run it as root on control groups version 1; on version 2 run it under \
-                 `systemd-run --scope -p Delegate=yes` (with --user when you are not root)"
+            Self::NotMounted | Self::File(_) => "mount control groups, or use a machine that has them",
+            Self::NotWritableV1 { .. } => "run it as root",
+            Self::NotWritable { .. } | Self::NotAlone(_) => {
+                "run it under `systemd-run --scope -p Delegate=yes` (with --user when you are not root), or as root"
+            }
+            Self::NoController { .. } => {
+                "run it as root, or let root give the controller to users: `systemctl edit user@.service` with \
+                 `[Service]` and `Delegate=yes`, then log in anew"
             }
         }
     }

@@ -28,6 +28,7 @@ mod process_table;
 mod program;
 mod run;
 mod running;
+pub mod scope;
 mod spawn;
 mod user;
 pub mod warden;
@@ -35,6 +36,7 @@ pub mod warden;
 pub use clean::{CleanReport, clean};
 pub use local::{LocalConfig, LocalPlatform, NewPlatformError, default_state_dir};
 pub use machine::{available_cpus, machine, memory, pin_to};
+pub use program::detect;
 
 /// An error with its causes in one line, for errors that cross a seam as text.
 fn in_one_line(error: &dyn std::error::Error) -> String {

@@ -13,7 +13,7 @@ use crate::{in_one_line, php};
 const SYSTEM_FOLDERS: [&str; 3] = ["/usr/local/sbin", "/usr/sbin", "/sbin"];
 
 /// Looks a requirement up.
-pub(crate) async fn detect(need: &Requirement) -> Availability {
+pub async fn detect(need: &Requirement) -> Availability {
     match need {
         Requirement::Program { key: _, names, version, install } => detect_program(names, version, install).await,
         Requirement::Php { key: _, sapi, extensions, install } => php::detect(*sapi, extensions, install).await,

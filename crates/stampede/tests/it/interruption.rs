@@ -1,5 +1,6 @@
 //! Ctrl-C, SIGTERM and `kill -9`, of Stampede and of its warden: nothing is left, and what was measured is kept.
 
+use std::io::{BufRead, BufReader};
 use std::net::{SocketAddr, TcpListener};
 use std::process::Child;
 
@@ -147,5 +148,67 @@ fn a_second_stampede_says_who_measures() {
     assert!(said.stderr.contains(&format!("process {}: compare slow", child.id())), "{}", said.stderr);
     send(child.id(), Signal::INT);
     end_of(&mut child);
+    stage.assert_nothing_left();
+}
+
+/// Starts a short study and waits until it says that it waits for another one.
+fn waiting_study(stage: &Stage) -> Child {
+    let mut child = stage.start(&[
+        "compare",
+        &workload("slow"),
+        "--runtimes",
+        "php-cli-server",
+        "--cpus",
+        "0.5",
+        "--memory",
+        "128Mi",
+        "--duration",
+        "200ms",
+        "--warm-up",
+        "0",
+        "--rounds",
+        "1",
+        "--load",
+        "closed:2",
+    ]);
+    let mut line = String::new();
+    BufReader::new(child.stderr.as_mut().unwrap()).read_line(&mut line).unwrap();
+    assert!(line.starts_with("waiting for another Stampede that is measuring: process "), "{line}");
+    child
+}
+
+#[test]
+fn a_second_stampede_waits_and_can_be_interrupted_while_it_does() {
+    if !have("a_second_stampede_waits_and_can_be_interrupted_while_it_does", &["php"]) {
+        return;
+    }
+    let stage = Stage::new();
+    let (mut first, _) = long_study(&stage);
+    let mut impatient = waiting_study(&stage);
+    send(impatient.id(), Signal::INT);
+    assert_eq!(end_of(&mut impatient), Some(130));
+    let patient = waiting_study(&stage);
+    send(first.id(), Signal::INT);
+    end_of(&mut first);
+    let output = patient.wait_with_output().unwrap();
+    assert_eq!(output.status.code(), Some(0), "{}", String::from_utf8_lossy(&output.stderr));
+    stage.assert_nothing_left();
+}
+
+#[test]
+fn ctrl_c_while_a_server_is_not_ready_ends_everything() {
+    if !have("ctrl_c_while_a_server_is_not_ready_ends_everything", &["nginx", "php-fpm"]) {
+        return;
+    }
+    let stage = Stage::new();
+    let mut child =
+        stage.start(&["compare", &workload("stuck"), "--runtimes", "nginx-fpm", "--memory", "128Mi", "--quiet"]);
+    wait_until("nginx runs", || {
+        let servers = processes_in_runs();
+        let nginx = servers.iter().any(|(pid, _)| command_line(*pid).iter().any(|word| word.contains("nginx: master")));
+        if nginx { Ok(()) } else { Err(format!("{servers:?}")) }
+    });
+    send(child.id(), Signal::INT);
+    assert_eq!(end_of(&mut child), Some(130));
     stage.assert_nothing_left();
 }
