@@ -96,8 +96,7 @@ impl Hierarchy {
     /// ([`Place::Alone`]) and hands controllers down. Its later children start in that leaf.
     ///
     /// Best called before the process has children, since those that it has by then stay where they are and it is no longer
-    /// alone; and before it pins its threads: a kernel before 6.2 forgets that when their `cpuset` changes
-    /// ([user-requested affinity](https://git.kernel.org/linus/8f9ea86fdf99)).
+    /// alone; and before it pins its threads: the kernel may forget that (Linux 6.1 does) when they come under a `cpuset`.
     ///
     /// # Errors
     ///
@@ -287,7 +286,7 @@ impl DetectError {
             Self::NotMounted | Self::File(_) => "mount control groups, or use a machine that has them",
             Self::NotWritableV1 { .. } => "run it as root",
             Self::NotWritable { .. } | Self::NotAlone(_) => {
-                "run it under `systemd-run --scope -p Delegate=yes` (with --user when you are not root), or as root"
+                "run it under `systemd-run --scope -p \"Delegate=cpu memory\"` (with --user when you are not root), or as root"
             }
             Self::NoController { .. } => {
                 "run it as root, or let root give the controller to users: `systemctl edit user@.service` with \

@@ -126,11 +126,16 @@ fn a_v2_process_that_is_alone_moves_to_a_leaf_and_hands_controllers_down() {
             ("cg/s.scope/stampede/cgroup.controllers", "cpuset cpu memory\n"),
         ],
     );
+    let read = |path: &str| fs::read_to_string(root.path().join("cg/s.scope").join(path));
     let hierarchy = Hierarchy::detect(root.path()).unwrap();
+    hierarchy.settle().unwrap();
+    // Before any group is made: coming under a cpuset makes the kernel forget where threads were pinned.
+    assert_eq!(read("stampede-self/cgroup.procs").unwrap(), own_pid);
+    assert_eq!(read("cgroup.subtree_control").unwrap(), "+cpuset +cpu +memory");
+    assert!(!root.path().join("cg/s.scope/stampede/r1").exists());
     let group = hierarchy.group("r1");
     hierarchy.create(&group).unwrap();
     group.set_limits(&LIMITS).unwrap();
-    let read = |path: &str| fs::read_to_string(root.path().join("cg/s.scope").join(path));
     for (path, text) in [
         ("stampede-self/cgroup.procs", own_pid.as_str()),
         ("cgroup.subtree_control", "+cpuset +cpu +memory"),
@@ -172,7 +177,7 @@ fn a_v2_process_in_its_leaf_uses_the_group_above_it_and_a_tighter_parent_is_what
 fn an_unusable_hierarchy_says_why_and_what_helps() {
     let none = tree(&[("proc/self/mountinfo", ""), ("proc/self/cgroup", "")]);
     let error = Hierarchy::detect(none.path()).unwrap_err();
-    assert!(matches!(error, DetectError::NotMounted), "{error}");
+    assert!(matches!(error, DetectError::NotMounted) && !error.ends_with_delegation(), "{error}");
 
     let shared = v2_tree(
         "/session",
@@ -185,7 +190,8 @@ fn an_unusable_hierarchy_says_why_and_what_helps() {
     );
     let error = Hierarchy::detect(shared.path()).unwrap_err();
     assert!(matches!(error, DetectError::NotAlone(_)), "{error}");
-    assert!(error.advice().contains("systemd-run --scope -p Delegate=yes"));
+    assert!(error.ends_with_delegation());
+    assert!(error.advice().contains("systemd-run --scope -p \"Delegate=cpu memory\""));
 
     let bare = v2_tree("/", &[("cg/cgroup.controllers", "pids\n")]);
     let error = Hierarchy::detect(bare.path()).unwrap_err();

@@ -28,9 +28,8 @@ const TRIED: &str = "STAMPEDE_SCOPE";
 /// ([pam_systemd(8)](https://www.freedesktop.org/software/systemd/man/latest/pam_systemd.html)).
 const RUNTIME_DIR: &str = "XDG_RUNTIME_DIR";
 
-/// What systemd is asked to hand over. Not `cpuset`, which systemd would switch on for the whole machine: with that, a
-/// kernel before 6.2 forgets to which processors every other program had been pinned
-/// ([user-requested affinity](https://git.kernel.org/linus/8f9ea86fdf99)). The run's processes are pinned one by one.
+/// What systemd is asked to hand over. Not `cpuset`, which it would switch on for the whole machine: the kernel may then
+/// forget (Linux 6.1 does) to which processors every other program is pinned. The run's processes are pinned one by one.
 const DELEGATE: &str = "Delegate=cpu memory";
 
 /// How long systemd may take to make a scope.

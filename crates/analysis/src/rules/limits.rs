@@ -35,8 +35,8 @@ pub(super) fn not_enforced(record: &Record<'_>) -> Option<Finding> {
         severity: Severity::Error,
         text: format!("The limits of {} CPU and {} were not enforced: {held}.", asked.cpus, asked.memory),
         evidence: BTreeMap::from([("trials".to_owned(), unlimited.len() as f64)]),
-        advice: "Run on a machine where control groups can be written to; `stampede compare` as root, or with a \
-                 delegated cgroup."
+        advice: "Run as root, or as a user whose systemd hands control groups on; what stands in the way was told \
+                 before the first trial, and docs/control-groups.md says what works where."
             .to_owned(),
     })
 }
