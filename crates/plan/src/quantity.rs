@@ -9,7 +9,7 @@ use crate::mistake::Gathered;
 
 const DEFAULT_LOAD: Load = Load::Closed { connections: 16 };
 const DEFAULT_MEMORY: Bytes = Bytes::from_mib(512);
-const DEFAULT_DURATION: Duration = Duration::from_secs(10);
+const DEFAULT_DURATION: Duration = Duration::from_secs(8);
 const DEFAULT_WARM_UP: Duration = Duration::from_secs(1);
 const DEFAULT_ROUNDS: u32 = 3;
 const DEFAULT_READY_TIMEOUT: Duration = Duration::from_secs(30);

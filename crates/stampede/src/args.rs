@@ -75,7 +75,7 @@ pub(crate) struct CompareArgs {
     /// Load: closed:N keeps N connections busy, one request in flight on each [default: closed:16]
     #[arg(long, value_name = "MODEL", allow_hyphen_values = true, help_heading = "Load")]
     pub(crate) load: Option<String>,
-    /// Length of the measuring window of each trial [default: 10s]
+    /// Length of the measuring window of each trial [default: 8s]
     #[arg(long, value_name = "TIME", allow_hyphen_values = true, help_heading = "Load")]
     pub(crate) duration: Option<String>,
     /// Load before the window [default: 1s]
