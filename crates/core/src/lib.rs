@@ -5,6 +5,7 @@
 
 mod app;
 mod case;
+mod censored;
 mod deployment;
 mod estimate;
 mod finding;
@@ -17,6 +18,7 @@ mod meter;
 mod platform;
 mod requirement;
 mod runtime;
+mod schedule;
 mod study;
 mod trial;
 mod tuning;
@@ -25,6 +27,7 @@ mod workload;
 
 pub use app::{App, AppKind};
 pub use case::{Candidate, Case};
+pub use censored::Censored;
 pub use deployment::{
     Address, AddressKind, BuildStep, Deployment, Places, Program, Ready, RunFile, Stop, StopSignal, Unit, UnknownPlace,
 };
@@ -33,7 +36,7 @@ pub use finding::{Finding, Severity};
 pub use id::{AddressId, CaseId, RuntimeId, StudyId, UnitId, WorkloadId};
 pub use latencies::{DecodeLatenciesError, Latencies};
 pub use limits::{Bytes, Cpus, EnforcedLimits, Limit, Limits, ParseQuantityError};
-pub use load::{Load, ParseLoadError};
+pub use load::{Arrivals, Load, ParseLoadError};
 pub use machine::{CgroupSupport, CpuLayout, Machine};
 pub use meter::{Counters, Memory, MeterSource};
 pub use platform::{
@@ -41,6 +44,7 @@ pub use platform::{
 };
 pub use requirement::{Availability, Found, Install, PhpBuild, PhpSapi, Programs, Requirement, VersionProbe};
 pub use runtime::{DefaultsContext, PlanError, ProcessModel, RenderContext, Runtime};
+pub use schedule::{ParseScheduleError, Position, Rate, Schedule, Stage};
 pub use study::{Study, StudyKind};
 pub use trial::{
     Counts, ErrorClass, GeneratorUse, Measurement, Outcome, ReadinessRecord, ResourceUse, ServedAnswer, Trial,

@@ -6,8 +6,13 @@ use std::str::FromStr;
 use serde::{Deserialize, Serialize};
 use thiserror::Error;
 
+use crate::{ParseScheduleError, Schedule};
+
 /// A load model. A closed and an open load ask different questions and never share a table.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+///
+/// Written as `closed:CONNECTIONS` or `open:[poisson:]SCHEDULE[@CONNECTIONS]`, where a [`Schedule`] is a rate such as
+/// `500`, a ramp such as `50..100/60s`, or stages such as `50/10s,50..100/60s`.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(tag = "model", rename_all = "snake_case")]
 pub enum Load {
     /// A fixed number of connections, each of which sends its next request when the previous answer is there.
@@ -15,13 +20,37 @@ pub enum Load {
         /// How many connections.
         connections: u32,
     },
+    /// Requests are due at times of their own, whatever the server does. One that finds no free connection waits.
+    Open {
+        /// How many are expected to be due, and when.
+        #[serde(rename = "rate")]
+        schedule: Schedule,
+        /// How they are spread around that.
+        arrivals: Arrivals,
+        /// The most connections that are open at once; they open as they are needed.
+        connections: u32,
+    },
+}
+
+/// How the requests of an open load are spread.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum Arrivals {
+    /// Exactly when the schedule expects them.
+    Uniform,
+    /// At random with the schedule's rate, as requests of many people who know nothing of each other.
+    Poisson,
 }
 
 impl Load {
+    /// The most connections of an open load that does not say how many. At 50 ms an answer they carry 5,120 requests a
+    /// second, and no server is refused them by its defaults.
+    pub const OPEN_CONNECTIONS: u32 = 256;
+
     /// The most connections that are open at once.
     pub fn connections(&self) -> u32 {
         match self {
-            Self::Closed { connections } => *connections,
+            Self::Closed { connections } | Self::Open { connections, .. } => *connections,
         }
     }
 }
@@ -30,23 +59,59 @@ impl fmt::Display for Load {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
             Self::Closed { connections } => write!(f, "closed:{connections}"),
+            Self::Open { schedule, arrivals, connections } => {
+                let arrivals = match arrivals {
+                    Arrivals::Uniform => "",
+                    Arrivals::Poisson => "poisson:",
+                };
+                write!(f, "open:{arrivals}{schedule}")?;
+                match *connections {
+                    Self::OPEN_CONNECTIONS => Ok(()),
+                    connections => write!(f, "@{connections}"),
+                }
+            }
         }
     }
 }
 
 /// Why a load could not be read.
-#[derive(Debug, Error, PartialEq, Eq)]
-#[error("is not a load such as closed:16 (16 connections, each with one request in flight)")]
-pub struct ParseLoadError;
+#[derive(Clone, Copy, Debug, Error, PartialEq, Eq)]
+pub enum ParseLoadError {
+    /// It is neither closed nor open.
+    #[error(
+        "is not a load such as closed:16 (16 connections, each with one request in flight) or open:500 (500 requests a second)"
+    )]
+    Model,
+    /// The number of connections is not one.
+    #[error("has no number of connections such as closed:16 or open:500@64")]
+    Connections,
+    /// The schedule of an open load is not one.
+    #[error(transparent)]
+    Schedule(#[from] ParseScheduleError),
+}
 
 impl FromStr for Load {
     type Err = ParseLoadError;
 
     fn from_str(text: &str) -> Result<Self, Self::Err> {
-        let connections = text.strip_prefix("closed:").ok_or(ParseLoadError)?;
-        match connections.parse() {
-            Ok(connections) if connections > 0 => Ok(Self::Closed { connections }),
-            _ => Err(ParseLoadError),
+        let connections = |text: &str| match text.parse() {
+            Ok(connections) if connections > 0 => Ok(connections),
+            _ => Err(ParseLoadError::Connections),
+        };
+        match text.split_once(':') {
+            Some(("closed", number)) => Ok(Self::Closed { connections: connections(number)? }),
+            Some(("open", rest)) => {
+                let (arrivals, rest) = match rest.strip_prefix("poisson:") {
+                    Some(rest) => (Arrivals::Poisson, rest),
+                    None => (Arrivals::Uniform, rest),
+                };
+                let (schedule, connections) = match rest.split_once('@') {
+                    Some((schedule, number)) => (schedule, connections(number)?),
+                    None => (rest, Self::OPEN_CONNECTIONS),
+                };
+                Ok(Self::Open { schedule: schedule.parse()?, arrivals, connections })
+            }
+            _ => Err(ParseLoadError::Model),
         }
     }
 }
@@ -57,11 +122,48 @@ mod tests {
 
     #[test]
     fn a_load_prints_as_it_is_written() {
-        for text in ["closed:1", "closed:16"] {
-            assert_eq!(text.parse::<Load>().unwrap().to_string(), text);
+        for text in [
+            "closed:1",
+            "closed:16",
+            "open:500",
+            "open:0.5@1",
+            "open:50..100/1m",
+            "open:poisson:500",
+            "open:poisson:50/10s,50..100/1m,20@64",
+        ] {
+            let load: Load = text.parse().unwrap();
+            assert_eq!(load.to_string(), text);
+            let stored = serde_json::to_string(&load).unwrap();
+            assert_eq!(serde_json::from_str::<Load>(&stored).unwrap(), load, "{stored}");
         }
-        for text in ["", "closed", "closed:", "closed:0", "closed:-1", "16", "open:"] {
-            assert_eq!(text.parse::<Load>(), Err(ParseLoadError), "{text}");
+        assert_eq!("open:1@256".parse::<Load>().unwrap().to_string(), "open:1");
+    }
+
+    #[test]
+    fn what_is_no_load_says_why() {
+        use ParseLoadError as E;
+        for (text, error) in [
+            ("", E::Model),
+            ("closed", E::Model),
+            ("16", E::Model),
+            ("opened:5", E::Model),
+            ("closed:", E::Connections),
+            ("closed:0", E::Connections),
+            ("closed:-1", E::Connections),
+            ("open:5@", E::Connections),
+            ("open:5@0", E::Connections),
+            ("open:", E::Schedule(ParseScheduleError::Rate)),
+            ("open:poisson:", E::Schedule(ParseScheduleError::Rate)),
+            ("open:0", E::Schedule(ParseScheduleError::Nothing)),
+            ("open:5..6", E::Schedule(ParseScheduleError::EndlessRamp)),
+        ] {
+            assert_eq!(text.parse::<Load>(), Err(error), "{text}");
         }
+    }
+
+    #[test]
+    fn a_stored_closed_load_reads_as_ever() {
+        let stored = r#"{"model":"closed","connections":16}"#;
+        assert_eq!(serde_json::from_str::<Load>(stored).unwrap(), Load::Closed { connections: 16 });
     }
 }

@@ -51,6 +51,8 @@ pub enum ErrorClass {
     WrongBody,
     /// No connection could be opened: no port or no file descriptor was left.
     Exhausted,
+    /// The answer was not complete within the time that was set for it.
+    TimedOut,
     /// Another error of the network.
     Io,
 }

@@ -6,7 +6,7 @@ use std::error::Error;
 use std::time::Duration;
 
 use stampede_core::{Endpoint, Load, Request};
-use stampede_load::{Check, LoadExchange, LoadSpec, start};
+use stampede_load::{BodyCheck, Check, LoadExchange, LoadSpec, Statuses, start};
 
 fn main() -> Result<(), Box<dyn Error>> {
     let args: Vec<String> = std::env::args().skip(1).collect();
@@ -17,11 +17,18 @@ fn main() -> Result<(), Box<dyn Error>> {
     let load = start(LoadSpec {
         target: Endpoint::Tcp(address.parse()?),
         host: address.clone(),
-        exchanges: vec![LoadExchange { request: get, check: Check { status: 200, body: None } }],
+        exchanges: vec![LoadExchange {
+            request: get,
+            check: Check { status: Statuses::only(200), body: BodyCheck::Any },
+        }],
         load: Load::Closed { connections: connections.parse()? },
         warm_up: Duration::from_millis(500),
         duration: Duration::from_secs(seconds.parse()?),
+        requests: None,
         drain: Duration::from_secs(2),
+        timeout: None,
+        keep_alive: true,
+        seed: 1,
         cpus: vec![0],
     })?;
     let result = load.finish();

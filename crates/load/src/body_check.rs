@@ -4,7 +4,7 @@ use stampede_wire::response::{Head, Visitor};
 
 use crate::fault::Fault;
 use crate::result::WrongAnswer;
-use crate::spec::Check;
+use crate::spec::{PreparedBody, PreparedExchange};
 
 /// The most wrong answers that are kept.
 const WRONG_ANSWERS: usize = 3;
@@ -59,6 +59,8 @@ pub(crate) struct Comparison {
     /// Bytes of the body that have come.
     length: u64,
     differs_at: Option<u64>,
+    /// How much of the bytes that are looked for has been found.
+    matched: usize,
     /// Where the wrong answer is kept.
     evidence: Option<usize>,
 }
@@ -69,23 +71,33 @@ impl Comparison {
     }
 
     /// What is wrong with the answer now that it is complete.
-    pub(crate) fn conclude(&mut self, exchange: usize, check: &Check, evidence: &mut Evidence) -> Option<Fault> {
-        if self.status != check.status {
-            return Some(Fault::Status { came: self.status, expected: check.status });
+    pub(crate) fn conclude(
+        &mut self,
+        exchange: usize,
+        expected: &PreparedExchange,
+        evidence: &mut Evidence,
+    ) -> Option<Fault> {
+        if !expected.status.contains(self.status) {
+            return Some(Fault::Status { came: self.status, expected: expected.status.single() });
         }
-        let expected = check.body.as_ref()?;
-        if self.differs_at.is_none() && self.length < expected.len() as u64 {
-            self.differs_at = Some(self.length);
-            evidence.begin(exchange, self.status, self.length);
+        match &expected.body {
+            PreparedBody::Any => None,
+            PreparedBody::Equals(bytes) => {
+                if self.differs_at.is_none() && self.length < bytes.len() as u64 {
+                    self.differs_at = Some(self.length);
+                    evidence.begin(exchange, self.status, self.length);
+                }
+                self.differs_at.map(Fault::Body)
+            }
+            PreparedBody::Contains(needle) => (!needle.is_found(self.matched)).then_some(Fault::Missing),
         }
-        self.differs_at.map(Fault::Body)
     }
 }
 
 /// Compares the pieces of an answer as the decoder delivers them.
 pub(crate) struct Comparing<'a> {
     pub(crate) exchange: usize,
-    pub(crate) check: &'a Check,
+    pub(crate) expected: &'a PreparedExchange,
     pub(crate) comparison: &'a mut Comparison,
     pub(crate) evidence: &'a mut Evidence,
 }
@@ -93,7 +105,7 @@ pub(crate) struct Comparing<'a> {
 impl Visitor for Comparing<'_> {
     fn head(&mut self, head: &Head<'_>) {
         *self.comparison = Comparison { status: head.status, ..Comparison::default() };
-        if head.status != self.check.status {
+        if !self.expected.status.contains(head.status) {
             self.comparison.evidence = self.evidence.begin(self.exchange, head.status, 0);
         }
     }
@@ -106,10 +118,15 @@ impl Visitor for Comparing<'_> {
             self.evidence.extend(place, bytes);
             return;
         }
-        let Some(expected) = &self.check.body else {
-            return;
+        let expected = match &self.expected.body {
+            PreparedBody::Any => return,
+            PreparedBody::Contains(needle) => {
+                comparison.matched = needle.feed(comparison.matched, bytes);
+                return;
+            }
+            PreparedBody::Equals(expected) => expected,
         };
-        if comparison.status != self.check.status || comparison.differs_at.is_some() {
+        if comparison.differs_at.is_some() || !self.expected.status.contains(comparison.status) {
             return;
         }
         let expected = usize::try_from(offset).ok().and_then(|offset| expected.get(offset..)).unwrap_or_default();
@@ -128,20 +145,32 @@ impl Visitor for Comparing<'_> {
 
 #[cfg(test)]
 mod tests {
+    use std::collections::BTreeMap;
+
+    use stampede_core::Request;
     use stampede_wire::response::Decoder;
 
     use super::*;
+    use crate::spec::{BodyCheck, Check, LoadExchange, Statuses};
+
+    fn expecting(body: BodyCheck) -> PreparedExchange {
+        let request =
+            Request { method: "GET".to_owned(), path: "/".to_owned(), headers: BTreeMap::new(), body: Vec::new() };
+        let check = Check { status: Statuses::only(200), body };
+        PreparedExchange::new(LoadExchange { request, check }, "host", true)
+    }
 
     /// Compares an answer that comes in pieces of the given size.
-    fn compare(answer: &str, piece: usize, check: &Check) -> (Option<Fault>, Vec<WrongAnswer>) {
+    fn compare(answer: &str, piece: usize, expected: &PreparedExchange) -> (Option<Fault>, Vec<WrongAnswer>) {
         let mut decoder = Decoder::new();
         let mut comparison = Comparison::default();
         let mut evidence = Evidence::new();
         for bytes in answer.as_bytes().chunks(piece) {
-            let mut comparing = Comparing { exchange: 7, check, comparison: &mut comparison, evidence: &mut evidence };
+            let mut comparing =
+                Comparing { exchange: 7, expected, comparison: &mut comparison, evidence: &mut evidence };
             decoder.feed(bytes, &mut comparing).unwrap();
         }
-        let fault = comparison.conclude(7, check, &mut evidence);
+        let fault = comparison.conclude(7, expected, &mut evidence);
         (fault, evidence.into_wrong_answers())
     }
 
@@ -156,22 +185,27 @@ mod tests {
             (format!("{ok}7\r\n\r\nHello!!"), Some(Fault::Body(5)), Some((5, "!!"))),
             (
                 "HTTP/1.1 500 No\r\nContent-Length: 5\r\n\r\nFatal".to_owned(),
-                Some(Fault::Status { came: 500, expected: 200 }),
+                Some(Fault::Status { came: 500, expected: Some(200) }),
                 Some((0, "Fatal")),
             ),
         ];
-        let check = Check { status: 200, body: Some(b"Hello".to_vec()) };
+        let hello = expecting(BodyCheck::Equals(b"Hello".to_vec()));
         for (answer, expected, kept) in cases {
             for piece in [1, 2, usize::MAX] {
-                let (fault, wrong) = compare(&answer, piece, &check);
+                let (fault, wrong) = compare(&answer, piece, &hello);
                 assert_eq!(fault, expected, "{answer:?} by {piece}");
                 let wrong: Vec<_> =
                     wrong.iter().map(|wrong| (wrong.offset, std::str::from_utf8(&wrong.bytes).unwrap())).collect();
                 assert_eq!(wrong, Vec::from_iter(kept), "{answer:?} by {piece}");
             }
         }
-        let any = Check { status: 200, body: None };
-        assert_eq!(compare(&format!("{ok}1\r\n\r\n?"), 1, &any), (None, vec![]));
+        assert_eq!(compare(&format!("{ok}1\r\n\r\n?"), 1, &expecting(BodyCheck::Any)), (None, vec![]));
+        for (body, fault) in [("ell", None), ("elo", Some(Fault::Missing))] {
+            let contains = expecting(BodyCheck::Contains(body.as_bytes().to_vec()));
+            for piece in [1, 2, usize::MAX] {
+                assert_eq!(compare(&format!("{ok}5\r\n\r\nHello"), piece, &contains).0, fault, "{body} by {piece}");
+            }
+        }
     }
 
     #[test]

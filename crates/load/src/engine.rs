@@ -1,6 +1,7 @@
 //! Starts load threads, watches them and puts their results together.
 
 use std::io;
+use std::num::NonZeroU64;
 use std::os::fd::OwnedFd;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
@@ -10,11 +11,12 @@ use std::time::Instant;
 
 use rustix::event::{EventfdFlags, eventfd};
 use rustix::io::Errno;
-use rustix::thread::{CpuSet, sched_setaffinity};
+use rustix::thread::{CpuSet, sched_setaffinity, set_current_timer_slack};
 use stampede_core::Load;
 use thiserror::Error;
 
-use crate::pacer::{BackToBack, Pacer};
+use crate::arrivals::ArrivalPlan;
+use crate::pacer::Pacer;
 use crate::recorder::Recorder;
 use crate::result::LoadResult;
 use crate::socket::Target;
@@ -28,13 +30,8 @@ use crate::worker::{self, Assignment};
 ///
 /// When there is nothing to send, or the threads cannot be set up. Nothing runs then.
 pub fn start(spec: LoadSpec) -> Result<RunningLoad, StartError> {
-    match spec.load {
-        Load::Closed { .. } => start_with(spec, || BackToBack),
-    }
-}
-
-fn start_with<P: Pacer>(spec: LoadSpec, pacer: impl Fn() -> P) -> Result<RunningLoad, StartError> {
-    let LoadSpec { target, host, exchanges, load, warm_up, duration, drain, cpus } = spec;
+    let LoadSpec { target, host, exchanges, load, warm_up, duration, requests, drain, timeout, keep_alive, seed, cpus } =
+        spec;
     if exchanges.is_empty() {
         return Err(StartError::NoExchange);
     }
@@ -45,11 +42,20 @@ fn start_with<P: Pacer>(spec: LoadSpec, pacer: impl Fn() -> P) -> Result<Running
     }
     let target = Arc::new(Target::new(&target).map_err(|error| StartError::Target(error.into()))?);
     let exchanges: Arc<[PreparedExchange]> =
-        exchanges.into_iter().map(|exchange| PreparedExchange::new(exchange, &host)).collect();
+        exchanges.into_iter().map(|exchange| PreparedExchange::new(exchange, &host, keep_alive)).collect();
+    let pacing = match load {
+        Load::Closed { .. } => Pacing::Closed { requests },
+        Load::Open { schedule, arrivals, .. } => {
+            Pacing::Open(ArrivalPlan::new(schedule, arrivals, warm_up, duration, requests, seed))
+        }
+    };
 
     // An early return drops first the senders, without which the threads end, and then the threads.
-    let mut running =
-        RunningLoad { timeline: Timeline::new(Instant::now(), warm_up, duration, drain), threads: Vec::new() };
+    let mut running = RunningLoad {
+        timeline: Timeline::new(Instant::now(), warm_up, duration, drain),
+        by_count: requests.is_some(),
+        threads: Vec::new(),
+    };
     let mut waiting = Vec::new();
     let (ready, all_ready) = mpsc::channel();
     let mut first_connection = 0;
@@ -57,12 +63,21 @@ fn start_with<P: Pacer>(spec: LoadSpec, pacer: impl Fn() -> P) -> Result<Running
         let abort = eventfd(0, EventfdFlags::CLOEXEC | EventfdFlags::NONBLOCK).map_err(epoll_error)?;
         let progress = Arc::new(ThreadProgress::default());
         let connections = connections / threads + usize::from(number < connections % threads);
-        let assignment = Assignment {
-            exchanges: Arc::clone(&exchanges),
-            target: Arc::clone(&target),
-            epoll: worker::create_epoll(&abort).map_err(epoll_error)?,
-            pacer: pacer(),
-            progress: Arc::clone(&progress),
+        let exchanges = Arc::clone(&exchanges);
+        let target = Arc::clone(&target);
+        let epoll = worker::create_epoll(&abort).map_err(epoll_error)?;
+        let pacing = pacing.clone();
+        let of_thread = Arc::clone(&progress);
+        let assign = move |timeline: Timeline| Assignment {
+            exchanges,
+            target,
+            epoll,
+            pacer: pacing.of_thread(number as u64, threads as u64, &timeline),
+            timeline,
+            timeout,
+            keep_alive,
+            by_count: requests.is_some(),
+            progress: of_thread,
             first_connection,
             connections,
         };
@@ -71,7 +86,7 @@ fn start_with<P: Pacer>(spec: LoadSpec, pacer: impl Fn() -> P) -> Result<Running
         let ready = ready.clone();
         let handle = thread::Builder::new()
             .name(format!("load-{number}"))
-            .spawn(move || run_pinned(cpu, assignment, &ready, &start))
+            .spawn(move || run_pinned(cpu, assign, &ready, &start))
             .map_err(StartError::Thread)?;
         waiting.push(go);
         running.threads.push(LoadThread { handle, abort, progress });
@@ -87,17 +102,36 @@ fn start_with<P: Pacer>(spec: LoadSpec, pacer: impl Fn() -> P) -> Result<Running
     Ok(running)
 }
 
+/// How requests are paced, for all threads.
+#[derive(Clone)]
+enum Pacing {
+    Closed { requests: Option<u64> },
+    Open(ArrivalPlan),
+}
+
+impl Pacing {
+    fn of_thread(&self, thread: u64, threads: u64, timeline: &Timeline) -> Pacer {
+        match self {
+            Self::Closed { requests: None } => Pacer::Closed { left: u64::MAX },
+            Self::Closed { requests: Some(requests) } => {
+                Pacer::Closed { left: requests / threads + u64::from(thread < requests % threads) }
+            }
+            Self::Open(plan) => Pacer::Open(plan.of_thread(thread, threads, timeline.starts_at)),
+        }
+    }
+}
+
 /// A load thread's life. Without a timeline nothing is sent.
-fn run_pinned<P: Pacer>(
+fn run_pinned(
     cpu: u32,
-    assignment: Assignment<P>,
+    assign: impl FnOnce(Timeline) -> Assignment,
     ready: &Sender<Result<(), StartError>>,
     start: &Receiver<Timeline>,
 ) -> Option<Recorder> {
     // Nobody waits for this any more when another thread has failed.
-    let _ = ready.send(pin(cpu));
+    let _ = ready.send(pin(cpu).and_then(|()| wake_on_time()));
     let timeline = start.recv().ok()?;
-    Some(worker::run(assignment, timeline))
+    Some(worker::run(assign(timeline)))
 }
 
 fn pin(cpu: u32) -> Result<(), StartError> {
@@ -109,10 +143,17 @@ fn pin(cpu: u32) -> Result<(), StartError> {
     sched_setaffinity(None, &set).map_err(|error| StartError::Pin { cpu, source: error.into() })
 }
 
+/// Has the kernel wake this thread when its timers end, and not up to 50 us later (PR_SET_TIMERSLACK(2const)).
+fn wake_on_time() -> Result<(), StartError> {
+    set_current_timer_slack(Some(NonZeroU64::MIN)).map_err(|error| StartError::TimerSlack(error.into()))
+}
+
 /// A load that runs. Dropping it ends it at once.
 #[derive(Debug)]
 pub struct RunningLoad {
     timeline: Timeline,
+    /// Whether the window ends with the last of a number of requests.
+    by_count: bool,
     threads: Vec<LoadThread>,
 }
 
@@ -139,7 +180,7 @@ impl RunningLoad {
         self.timeline.opens_at
     }
 
-    /// When the window closes and the drain begins.
+    /// When the window closes and the drain begins, at the latest.
     pub fn closes_at(&self) -> Instant {
         self.timeline.closes_at
     }
@@ -165,8 +206,8 @@ impl RunningLoad {
         }
     }
 
-    /// Waits until all answers are there or the drain's time is over, and returns what was measured. After an abort
-    /// that is what was seen until then, while `window` is the length that was planned.
+    /// Waits until all answers are there or the drain's time is over, and returns what was measured. After an abort the
+    /// window ends with the abort.
     pub fn finish(mut self) -> LoadResult {
         let mut merged = Recorder::new();
         for thread in self.threads.drain(..) {
@@ -175,7 +216,7 @@ impl RunningLoad {
                 Err(panic) => std::panic::resume_unwind(panic),
             }
         }
-        merged.into_result(self.timeline.closes_at - self.timeline.opens_at)
+        merged.into_result(&self.timeline, self.by_count)
     }
 }
 
@@ -230,6 +271,9 @@ pub enum StartError {
     /// The kernel gave no thread.
     #[error("start the load: create a thread")]
     Thread(#[source] io::Error),
+    /// The kernel does not take the timer slack.
+    #[error("start the load: have timers end on time")]
+    TimerSlack(#[source] io::Error),
     /// The processor does not exist or may not be used.
     #[error("start the load: pin a thread to processor {cpu}")]
     Pin {
@@ -239,59 +283,4 @@ pub enum StartError {
         #[source]
         source: io::Error,
     },
-}
-
-#[cfg(test)]
-mod tests {
-    use std::collections::BTreeMap;
-    use std::time::Duration;
-
-    use stampede_core::Request;
-    use stampede_testkit::{Behaviour, Close, CountingServer};
-
-    use super::*;
-    use crate::spec::{Check, LoadExchange};
-
-    struct Pausing(Duration);
-
-    impl Pacer for Pausing {
-        fn next_due(&mut self) -> Option<Duration> {
-            Some(self.0)
-        }
-    }
-
-    #[test]
-    fn a_pacer_may_pause_and_a_server_close_meanwhile() {
-        let pause = Duration::from_millis(5);
-        for close in [Close::Never, Close::Announced(1), Close::Silent(1)] {
-            let behaviour = Behaviour { close, ..Behaviour::default() };
-            let check = Check { status: 200, body: Some(behaviour.body.clone()) };
-            let server = CountingServer::start(behaviour).unwrap();
-            let request =
-                Request { method: "GET".to_owned(), path: "/".to_owned(), headers: BTreeMap::new(), body: Vec::new() };
-            let spec = LoadSpec {
-                target: server.endpoint().clone(),
-                host: "localhost".to_owned(),
-                exchanges: vec![LoadExchange { request, check }],
-                load: Load::Closed { connections: 2 },
-                warm_up: Duration::ZERO,
-                duration: 60 * pause,
-                drain: Duration::from_secs(2),
-                cpus: vec![rustix::thread::sched_getcpu() as u32],
-            };
-            let result = start_with(spec, || Pausing(pause)).unwrap().finish();
-            let received = server.stop();
-            assert_eq!(received.requests(), result.requests.ok, "{close:?} {result:?}");
-            assert_eq!(result.requests.sent, result.requests.ok, "{close:?}");
-            assert!((20..=120).contains(&result.requests.ok), "{close:?} {result:?}");
-            // The pause is no part of a latency.
-            assert!(result.response.quantile(0.5) < pause, "{close:?} {result:?}");
-            let reconnects = match close {
-                Close::Never => 0,
-                // Two connections are the first ones.
-                _ => result.requests.ok - 2,
-            };
-            assert_eq!(result.reconnects, reconnects, "{close:?}");
-        }
-    }
 }

@@ -17,10 +17,22 @@ pub(crate) enum Fault {
     Answer(DecodeError),
     #[error("read the answer: more bytes came after its end")]
     Surplus,
-    #[error("status {came} came instead of {expected}")]
-    Status { came: u16, expected: u16 },
+    #[error("status {came} came{}", instead_of(*expected))]
+    Status {
+        came: u16,
+        /// The right status, where there is but one.
+        expected: Option<u16>,
+    },
     #[error("the body differs from the verified one from byte {0} on")]
     Body(u64),
+    #[error("the body does not contain what it must")]
+    Missing,
+    #[error("no complete answer came in time")]
+    TimedOut,
+}
+
+fn instead_of(expected: Option<u16>) -> String {
+    expected.map_or_else(|| ", which is not one of the right ones".to_owned(), |status| format!(" instead of {status}"))
 }
 
 impl Fault {
@@ -38,7 +50,8 @@ impl Fault {
             Self::Answer(DecodeError::Truncated) => ErrorClass::ClosedEarly,
             Self::Answer(_) | Self::Surplus => ErrorClass::Malformed,
             Self::Status { .. } => ErrorClass::WrongStatus,
-            Self::Body(_) => ErrorClass::WrongBody,
+            Self::Body(_) | Self::Missing => ErrorClass::WrongBody,
+            Self::TimedOut => ErrorClass::TimedOut,
         }
     }
 
@@ -85,7 +98,18 @@ mod tests {
                 "read the answer: a chunk of its body is malformed",
             ),
             (Fault::Surplus, ErrorClass::Malformed, "read the answer: more bytes came after its end"),
-            (Fault::Status { came: 502, expected: 200 }, ErrorClass::WrongStatus, "status 502 came instead of 200"),
+            (
+                Fault::Status { came: 502, expected: Some(200) },
+                ErrorClass::WrongStatus,
+                "status 502 came instead of 200",
+            ),
+            (
+                Fault::Status { came: 502, expected: None },
+                ErrorClass::WrongStatus,
+                "status 502 came, which is not one of the right ones",
+            ),
+            (Fault::Missing, ErrorClass::WrongBody, "the body does not contain what it must"),
+            (Fault::TimedOut, ErrorClass::TimedOut, "no complete answer came in time"),
             (Fault::Body(3), ErrorClass::WrongBody, "the body differs from the verified one from byte 3 on"),
         ];
         for (fault, class, words) in cases {

@@ -20,13 +20,16 @@
 //! with the time at which it was due, and counted once: a reconnect is no error. On a connection that has not carried
 //! an answer yet, and in mid-answer, it is one.
 
+mod arrivals;
 mod body_check;
 mod connection;
 mod engine;
 mod fault;
+mod needle;
 mod pacer;
 mod recorder;
 mod result;
+mod saturation;
 mod socket;
 mod spec;
 mod timeline;
@@ -34,4 +37,5 @@ mod worker;
 
 pub use engine::{Progress, RunningLoad, StartError, start};
 pub use result::{Failure, LoadResult, WrongAnswer};
-pub use spec::{Check, LoadExchange, LoadSpec};
+pub use saturation::{LittlesLaw, Saturation};
+pub use spec::{BodyCheck, Check, LoadExchange, LoadSpec, Statuses};

@@ -1,19 +1,27 @@
-//! When requests are due.
+//! Which request a connection sends next.
 
-use std::time::Duration;
+use std::time::Instant;
 
-/// Says when the requests of one thread are due. A closed form: it reads no clock and knows nothing of answers.
-pub(crate) trait Pacer: Send + 'static {
-    /// How long after the previous answer of its connection the next request is due; `None` when there is no more.
-    fn next_due(&mut self) -> Option<Duration>;
+use crate::arrivals::Arrivals;
+
+/// Says when the requests of one thread are due. It reads no clock.
+#[derive(Debug)]
+pub(crate) enum Pacer {
+    /// The closed model: a connection's next request is due with its previous answer.
+    Closed {
+        /// Requests of the window that may still be begun.
+        left: u64,
+    },
+    /// The open model: due times are given, and connections take what is due.
+    Open(Arrivals),
 }
 
-/// The closed model: a connection's next request is due with its previous answer.
-#[derive(Debug)]
-pub(crate) struct BackToBack;
-
-impl Pacer for BackToBack {
-    fn next_due(&mut self) -> Option<Duration> {
-        Some(Duration::ZERO)
+impl Pacer {
+    /// When the next request of an open load is due.
+    pub(crate) fn next_due(&self) -> Option<Instant> {
+        match self {
+            Self::Closed { .. } => None,
+            Self::Open(arrivals) => arrivals.next().map(|arrival| arrival.due),
+        }
     }
 }

@@ -3,24 +3,39 @@
 use std::collections::BTreeMap;
 use std::time::Duration;
 
-use stampede_core::{Counts, ErrorClass, GeneratorUse, Latencies};
+use stampede_core::{Censored, Counts, ErrorClass, GeneratorUse, Latencies};
+
+use crate::saturation::{LittlesLaw, Saturation};
 
 /// What a load has measured. All but `warm_up`, `wrong_answers` and `first_failure` is about requests that were due in
 /// the window.
 #[derive(Clone, Debug, PartialEq)]
 pub struct LoadResult {
-    /// Length of the window.
+    /// Length of the window; for a load that ends with a number of requests, up to the end of the last of them.
     pub window: Duration,
-    /// Requests that were due in the window.
+    /// Requests that were due in the window and were begun.
     pub requests: Counts,
+    /// Requests that were due in the window and never begun, because no connection was free before the load was over. A
+    /// closed load has none.
+    pub unsent: u64,
     /// Requests that were due before it.
     pub warm_up: Counts,
     /// Connections that were opened anew because the server had closed between two answers.
     pub reconnects: u64,
     /// From when a request was sent to the end of its answer, for complete answers, right or wrong.
     pub service: Latencies,
-    /// From when a request was due to the end of its answer, for complete answers, right or wrong.
+    /// From when a request was due to the end of its answer, for complete answers, right or wrong, and to the end of the
+    /// load or the time-out for requests that are `censored`.
     pub response: Latencies,
+    /// Requests that timed out, were unfinished or never sent; they are part of `response` at their age.
+    pub censored: Censored,
+    /// From when a request was sent to the first byte of its answer, for complete answers.
+    pub first_byte: Latencies,
+    /// From when a connection was asked for to when it was there.
+    pub connect: Latencies,
+    /// From when the generator could have begun a request to when it did. It could when the request was due and a
+    /// connection was free, at the latest at the wake-up that brought the news.
+    pub lateness: Latencies,
     /// Complete answers by status.
     pub status: BTreeMap<u16, u64>,
     /// Failed requests by cause.
@@ -31,6 +46,12 @@ pub struct LoadResult {
     pub bytes_received: u64,
     /// What the load threads used between the edges of the window.
     pub generator: GeneratorUse,
+    /// How long the load threads spun in the last microseconds before a due time; not part of `generator`.
+    pub spin: Duration,
+    /// Whether the accounts of the window agree with each other.
+    pub littles_law: LittlesLaw,
+    /// What the generator itself added to the measurement, when that was too much.
+    pub saturation: Option<Saturation>,
     /// The first wrong answers of the whole load, a few.
     pub wrong_answers: Vec<WrongAnswer>,
     /// The first failed request of the whole load.

@@ -1,9 +1,12 @@
 //! What load is asked for.
 
+use std::ops::RangeInclusive;
 use std::time::Duration;
 
 use stampede_core::{Endpoint, Load, Request};
 use stampede_wire::request;
+
+use crate::needle::Needle;
 
 /// A load on one endpoint.
 #[derive(Clone, Debug)]
@@ -12,16 +15,27 @@ pub struct LoadSpec {
     pub target: Endpoint,
     /// The value of the `Host` header.
     pub host: String,
-    /// What is sent, in turn on each connection; connections begin at different places.
+    /// What is sent: in turn on each connection of a closed load, where connections begin at different places; in turn
+    /// over all arrivals of an open load.
     pub exchanges: Vec<LoadExchange>,
     /// How much of it.
     pub load: Load,
-    /// Load before the window; its requests are counted apart.
+    /// Load before the window; its requests are counted apart. The warm-up of an open load stays at the schedule's first
+    /// rate, and the schedule begins with the window.
     pub warm_up: Duration,
-    /// Length of the window.
+    /// Length of the window, at most.
     pub duration: Duration,
+    /// End the window when this many requests of it have ended, all threads together.
+    pub requests: Option<u64>,
     /// How long answers are waited for after the window, at most.
     pub drain: Duration,
+    /// How long one request may take from when it was begun; after that it has failed and its connection is closed.
+    pub timeout: Option<Duration>,
+    /// Whether connections are kept for the next request. Otherwise each request asks the server to close, and has a
+    /// connection of its own.
+    pub keep_alive: bool,
+    /// Seed of random arrivals; the same seed gives the same due times on any number of threads.
+    pub seed: u64,
     /// Processors to run on: a thread, pinned, on each.
     pub cpus: Vec<u32>,
 }
@@ -38,10 +52,49 @@ pub struct LoadExchange {
 /// What an answer must be.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Check {
-    /// The status.
-    pub status: u16,
-    /// The exact bytes of the body, as verified before; `None` when any body will do.
-    pub body: Option<Vec<u8>>,
+    /// The statuses that are right.
+    pub status: Statuses,
+    /// The bodies that are right.
+    pub body: BodyCheck,
+}
+
+/// A set of statuses.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Statuses(Vec<RangeInclusive<u16>>);
+
+impl Statuses {
+    /// All statuses in any of these ranges.
+    pub fn new(ranges: Vec<RangeInclusive<u16>>) -> Self {
+        Self(ranges)
+    }
+
+    /// One status.
+    pub fn only(status: u16) -> Self {
+        Self(vec![status..=status])
+    }
+
+    pub(crate) fn contains(&self, status: u16) -> bool {
+        self.0.iter().any(|range| range.contains(&status))
+    }
+
+    /// The status, where there is but one.
+    pub(crate) fn single(&self) -> Option<u16> {
+        match self.0.as_slice() {
+            [range] if range.start() == range.end() => Some(*range.start()),
+            _ => None,
+        }
+    }
+}
+
+/// What a body must be.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum BodyCheck {
+    /// Anything.
+    Any,
+    /// Exactly these bytes.
+    Equals(Vec<u8>),
+    /// These bytes at any place.
+    Contains(Vec<u8>),
 }
 
 /// An exchange whose request is ready to be sent.
@@ -49,12 +102,29 @@ pub struct Check {
 pub(crate) struct PreparedExchange {
     pub(crate) request: Vec<u8>,
     pub(crate) is_head: bool,
-    pub(crate) check: Check,
+    pub(crate) status: Statuses,
+    pub(crate) body: PreparedBody,
+}
+
+/// A body's check, ready to be held against pieces.
+#[derive(Debug)]
+pub(crate) enum PreparedBody {
+    Any,
+    Equals(Vec<u8>),
+    Contains(Needle),
 }
 
 impl PreparedExchange {
-    pub(crate) fn new(exchange: LoadExchange, host: &str) -> Self {
-        let LoadExchange { request, check } = exchange;
-        Self { request: request::encode(&request, host), is_head: request.method == "HEAD", check }
+    pub(crate) fn new(exchange: LoadExchange, host: &str, keep_alive: bool) -> Self {
+        let LoadExchange { mut request, check: Check { status, body } } = exchange;
+        if !keep_alive {
+            request.headers.insert("Connection".to_owned(), "close".to_owned());
+        }
+        let body = match body {
+            BodyCheck::Any => PreparedBody::Any,
+            BodyCheck::Equals(bytes) => PreparedBody::Equals(bytes),
+            BodyCheck::Contains(bytes) => PreparedBody::Contains(Needle::new(bytes)),
+        };
+        Self { request: request::encode(&request, host), is_head: request.method == "HEAD", status, body }
     }
 }

@@ -12,6 +12,7 @@ pub(crate) enum Phase {
 /// The instants that divide a load.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Timeline {
+    pub(crate) starts_at: Instant,
     pub(crate) opens_at: Instant,
     pub(crate) closes_at: Instant,
     pub(crate) drain_ends_at: Instant,
@@ -21,7 +22,7 @@ impl Timeline {
     pub(crate) fn new(starts_at: Instant, warm_up: Duration, duration: Duration, drain: Duration) -> Self {
         let opens_at = starts_at + warm_up;
         let closes_at = opens_at + duration;
-        Self { opens_at, closes_at, drain_ends_at: closes_at + drain }
+        Self { starts_at, opens_at, closes_at, drain_ends_at: closes_at + drain }
     }
 
     /// The phase of a request, by when it is due; `None` when that is too late.
@@ -33,6 +34,11 @@ impl Timeline {
         } else {
             None
         }
+    }
+
+    /// How much of the time between two instants lies in the window.
+    pub(crate) fn overlap(&self, from: Instant, to: Instant) -> Duration {
+        to.min(self.closes_at).saturating_duration_since(from.max(self.opens_at))
     }
 }
 
@@ -56,5 +62,8 @@ mod tests {
             assert_eq!(timeline.phase(due), phase);
         }
         assert_eq!(timeline.drain_ends_at, start + 4 * second);
+        for (from, to, overlap) in [(0, 1, 0), (0, 2, 1), (2, 3, 1), (0, 9, 2), (3, 9, 0), (3, 2, 0)] {
+            assert_eq!(timeline.overlap(start + from * second, start + to * second), overlap * second, "{from} {to}");
+        }
     }
 }

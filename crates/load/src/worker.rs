@@ -18,7 +18,7 @@ use crate::pacer::Pacer;
 use crate::recorder::Recorder;
 use crate::socket::{Opened, Target};
 use crate::spec::PreparedExchange;
-use crate::timeline::Timeline;
+use crate::timeline::{Phase, Timeline};
 
 /// Bytes that are read at once.
 const BUFFER: usize = 64 << 10;
@@ -26,15 +26,26 @@ const BUFFER: usize = 64 << 10;
 /// Events that are fetched at once.
 const EVENTS: usize = 256;
 
+/// Requests of an open load that are begun before events are looked at again.
+const BATCH: usize = 64;
+
+/// A sleeping thread may run this long after its timer, so the last part of the way to a due time is spun.
+const SPIN: Duration = Duration::from_micros(50);
+
 /// The token of the event that ends the load early.
 const ABORT: u64 = u64::MAX;
 
 /// What a thread is given to begin with.
-pub(crate) struct Assignment<P> {
+pub(crate) struct Assignment {
     pub(crate) exchanges: Arc<[PreparedExchange]>,
     pub(crate) target: Arc<Target>,
     pub(crate) epoll: OwnedFd,
-    pub(crate) pacer: P,
+    pub(crate) pacer: Pacer,
+    pub(crate) timeline: Timeline,
+    pub(crate) timeout: Option<Duration>,
+    pub(crate) keep_alive: bool,
+    /// Whether the window ends with the last request instead of with its time.
+    pub(crate) by_count: bool,
     pub(crate) progress: Arc<ThreadProgress>,
     /// How many connections come before this thread's.
     pub(crate) first_connection: usize,
@@ -45,25 +56,45 @@ pub(crate) struct Assignment<P> {
 pub(crate) fn create_epoll(abort: &OwnedFd) -> Result<OwnedFd, Errno> {
     let epoll = epoll::create(CreateFlags::CLOEXEC)?;
     epoll::add(&epoll, abort, EventData::new_u64(ABORT), EventFlags::IN)?;
+    // Waiting for nanoseconds needs Linux 5.11 (epoll_pwait2); better to be told now than in the midst of the load.
+    epoll::wait(&epoll, spare_capacity(&mut Vec::with_capacity(1)), Some(&to_timespec(Duration::ZERO)))?;
     Ok(epoll)
 }
 
 /// Drives the load until it is over, and returns what was seen.
-pub(crate) fn run<P: Pacer>(assignment: Assignment<P>, timeline: Timeline) -> Recorder {
-    let Assignment { exchanges, target, epoll, pacer, progress, first_connection, connections } = assignment;
+pub(crate) fn run(assignment: Assignment) -> Recorder {
+    let Assignment {
+        exchanges,
+        target,
+        epoll,
+        pacer,
+        timeline,
+        timeout,
+        keep_alive,
+        by_count,
+        progress,
+        first_connection,
+        connections,
+    } = assignment;
+    let start = Instant::now();
     let mut driver = Driver {
         timeline,
         exchanges,
         epoll,
         pacer,
+        timeout,
+        keep_alive,
         recorder: Recorder::new(),
         buffer: vec![0; BUFFER].into_boxed_slice(),
+        idle: Vec::with_capacity(connections),
+        active: connections,
+        in_flight: 0,
+        woke_at: start,
         target,
         opened: 0,
-        timers: BinaryHeap::with_capacity(connections),
+        timers: BinaryHeap::with_capacity(TIMERS_A_CONNECTION * connections),
         progress,
     };
-    let start = Instant::now();
     let mut connections: Vec<Connection> = (0..connections)
         .map(|token| {
             let exchange = (first_connection + token) % driver.exchanges.len();
@@ -71,30 +102,44 @@ pub(crate) fn run<P: Pacer>(assignment: Assignment<P>, timeline: Timeline) -> Re
         })
         .collect();
     let mut events = Vec::with_capacity(EVENTS);
-    let mut cpu = CpuWindow::default();
+    let mut usage = Usage::default();
 
     let start = Instant::now();
-    for connection in &mut connections {
-        connection.schedule(&mut driver, start, start);
-    }
-    loop {
-        let now = Instant::now();
-        cpu.pass(now, &timeline);
-        while let Some(token) = driver.pop_timer(now) {
-            if let Some(connection) = connections.get_mut(token) {
-                connection.on_timer(&mut driver);
+    match driver.pacer {
+        Pacer::Closed { .. } => {
+            for connection in &mut connections {
+                connection.schedule(&mut driver, start, start);
             }
         }
-        let closed = now >= timeline.closes_at;
-        if now >= timeline.drain_ends_at || closed && connections.iter().all(Connection::is_done) {
+        // The first one is on top, and opens first.
+        Pacer::Open(_) => driver.idle.extend((0..connections.len()).rev()),
+    }
+    let mut in_flight = driver.in_flight;
+    let mut looked_at = start;
+    loop {
+        let now = Instant::now();
+        usage.pass(now, &timeline);
+        driver.recorder.saw_in_flight(timeline.overlap(looked_at, now).saturating_mul(in_flight));
+        while let Some((at, token, timer)) = driver.pop_timer(now) {
+            if let Some(connection) = connections.get_mut(token) {
+                connection.on_timer(&mut driver, timer, at, now);
+            }
+        }
+        begin_due(&mut driver, &mut connections, now);
+        (in_flight, looked_at) = (driver.in_flight, now);
+        if now >= timeline.drain_ends_at || driver.is_over() && (by_count || now >= timeline.closes_at) {
             break;
         }
         events.clear();
-        let patience = to_timespec(driver.next_deadline(now).saturating_duration_since(now));
-        match epoll::wait(&driver.epoll, spare_capacity(&mut events), Some(&patience)) {
+        let (patience, spins) = driver.patience(now);
+        match epoll::wait(&driver.epoll, spare_capacity(&mut events), Some(&to_timespec(patience))) {
             Ok(_) | Err(Errno::INTR) => {}
             // The kernel gives no other error for a valid descriptor and buffer (epoll_wait(2)).
             Err(_) => break,
+        }
+        driver.woke_at = Instant::now();
+        if spins && events.is_empty() && timeline.phase(now) == Some(Phase::Window) {
+            usage.spun(driver.woke_at.saturating_duration_since(now));
         }
         if events.iter().any(is_abort) {
             break;
@@ -106,33 +151,72 @@ pub(crate) fn run<P: Pacer>(assignment: Assignment<P>, timeline: Timeline) -> Re
             }
         }
     }
-    for phase in connections.iter().filter_map(Connection::unfinished) {
-        driver.recorder.unfinished(phase);
+    let now = Instant::now();
+    for connection in &mut connections {
+        connection.give_up(&mut driver, now);
     }
-    driver.recorder.used_cpu(cpu.used());
+    driver.give_up_waiting(now);
+    driver.recorder.is_over(now);
+    driver.recorder.used(usage.cpu(), usage.spin);
     driver.recorder
 }
 
+/// Gives requests of an open load that are due to idle connections.
+fn begin_due(driver: &mut Driver, connections: &mut [Connection], now: Instant) {
+    for _ in 0..BATCH {
+        let (Pacer::Open(arrivals), Some(token)) = (&mut driver.pacer, driver.idle.last().copied()) else {
+            return;
+        };
+        let (Some(arrival), Some(connection)) = (arrivals.take_due(now), connections.get_mut(token)) else {
+            return;
+        };
+        driver.idle.pop();
+        connection.take(driver, arrival);
+    }
+}
+
+/// What a timer is for.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
+pub(crate) enum Timer {
+    /// A connection goes on.
+    Wake,
+    /// A connection looks at the age of its request.
+    Deadline,
+}
+
+/// One of each kind, and a wake-up that a time-out has overtaken.
+const TIMERS_A_CONNECTION: usize = 3;
+
 /// What a thread's connections share.
-pub(crate) struct Driver<P> {
+pub(crate) struct Driver {
     pub(crate) timeline: Timeline,
     pub(crate) exchanges: Arc<[PreparedExchange]>,
     pub(crate) epoll: OwnedFd,
-    pub(crate) pacer: P,
+    pub(crate) pacer: Pacer,
+    pub(crate) timeout: Option<Duration>,
+    pub(crate) keep_alive: bool,
     pub(crate) recorder: Recorder,
     pub(crate) buffer: Box<[u8]>,
+    /// Connections of an open load that wait for a request; the one that is used next is the last.
+    pub(crate) idle: Vec<usize>,
+    /// Connections of a closed load that have requests to come.
+    pub(crate) active: usize,
+    /// Connections with a request.
+    pub(crate) in_flight: u32,
+    /// When the loop learned of the events that it is dealing with.
+    pub(crate) woke_at: Instant,
     target: Arc<Target>,
     /// Connections opened so far.
     opened: u32,
-    /// At most one for each connection.
-    timers: BinaryHeap<Reverse<(Instant, usize)>>,
+    /// At most [`TIMERS_A_CONNECTION`] for each connection.
+    timers: BinaryHeap<Reverse<(Instant, usize, Timer)>>,
     progress: Arc<ThreadProgress>,
 }
 
-impl<P> Driver<P> {
+impl Driver {
     /// Has a connection's `on_timer` called at an instant.
-    pub(crate) fn wake_at(&mut self, at: Instant, token: usize) {
-        self.timers.push(Reverse((at, token)));
+    pub(crate) fn set_timer(&mut self, at: Instant, token: usize, timer: Timer) {
+        self.timers.push(Reverse((at, token, timer)));
     }
 
     pub(crate) fn open(&mut self) -> Result<Opened, Errno> {
@@ -141,20 +225,45 @@ impl<P> Driver<P> {
         opened
     }
 
+    /// Notes that a request has come to its end, whatever that is.
+    pub(crate) fn ended(&mut self, begun: Instant, now: Instant) {
+        self.in_flight -= 1;
+        self.recorder.was_in_flight(self.timeline.overlap(begun, now));
+    }
+
     pub(crate) fn publish_progress(&self) {
         let (ok, failed) = self.recorder.progress();
         self.progress.publish(ok, failed);
     }
 
-    fn pop_timer(&mut self, now: Instant) -> Option<usize> {
+    /// Whether no request is under way and none will become due.
+    fn is_over(&self) -> bool {
+        match &self.pacer {
+            Pacer::Closed { .. } => self.active == 0,
+            Pacer::Open(arrivals) => self.in_flight == 0 && arrivals.next().is_none(),
+        }
+    }
+
+    /// Counts the requests that were due and never begun.
+    fn give_up_waiting(&mut self, now: Instant) {
+        if let Pacer::Open(arrivals) = &mut self.pacer {
+            while let Some(arrival) = arrivals.take_due(now) {
+                if let Some(phase) = self.timeline.phase(arrival.due) {
+                    self.recorder.unsent(phase, now.saturating_duration_since(arrival.due));
+                }
+            }
+        }
+    }
+
+    fn pop_timer(&mut self, now: Instant) -> Option<(Instant, usize, Timer)> {
         match self.timers.peek() {
-            Some(Reverse((at, _))) if *at <= now => self.timers.pop().map(|Reverse((_, token))| token),
+            Some(Reverse((at, ..))) if *at <= now => self.timers.pop().map(|Reverse(timer)| timer),
             _ => None,
         }
     }
 
-    /// When the loop must go on even if nothing happens.
-    fn next_deadline(&self, now: Instant) -> Instant {
+    /// How long to wait for events, and whether that is a spin before a due time.
+    fn patience(&self, now: Instant) -> (Duration, bool) {
         let Timeline { opens_at, closes_at, drain_ends_at, .. } = self.timeline;
         let edge = if now < opens_at {
             opens_at
@@ -163,34 +272,55 @@ impl<P> Driver<P> {
         } else {
             drain_ends_at
         };
-        match self.timers.peek() {
-            Some(Reverse((at, _))) => edge.min(*at),
-            None => edge,
+        let wake = self.timers.peek().map_or(edge, |Reverse((at, ..))| edge.min(*at));
+        let patience = wake.saturating_duration_since(now);
+        match self.pacer.next_due() {
+            Some(due) if !self.idle.is_empty() => {
+                let left = due.saturating_duration_since(now);
+                if left.is_zero() {
+                    return (Duration::ZERO, false);
+                }
+                match left.checked_sub(SPIN) {
+                    None => (Duration::ZERO, true),
+                    Some(sleep) => (patience.min(sleep), false),
+                }
+            }
+            _ => (patience, false),
         }
     }
 }
 
-/// This thread's CPU time between the edges of the window.
+/// What this thread used between the edges of the window.
 #[derive(Default)]
-struct CpuWindow {
-    opened: Option<Duration>,
-    closed: Option<Duration>,
+struct Usage {
+    cpu_at_open: Option<Duration>,
+    cpu_at_close: Option<Duration>,
+    spin: Duration,
 }
 
-impl CpuWindow {
+impl Usage {
     /// Reads the thread's clock when an edge has passed.
     fn pass(&mut self, now: Instant, timeline: &Timeline) {
         if now >= timeline.opens_at {
-            self.opened.get_or_insert_with(thread_cpu);
+            self.cpu_at_open.get_or_insert_with(thread_cpu);
         }
         if now >= timeline.closes_at {
-            self.closed.get_or_insert_with(thread_cpu);
+            self.cpu_at_close.get_or_insert_with(thread_cpu);
+        }
+    }
+
+    /// Adds a turn of a spin. A turn takes about a microsecond; one longer than the spin may be was spent waiting for the
+    /// processor.
+    fn spun(&mut self, turn: Duration) {
+        if turn < SPIN {
+            self.spin += turn;
         }
     }
 
     /// Ends now when the load was ended early.
-    fn used(&self) -> Duration {
-        self.opened.map_or(Duration::ZERO, |opened| self.closed.unwrap_or_else(thread_cpu).saturating_sub(opened))
+    fn cpu(&self) -> Duration {
+        self.cpu_at_open
+            .map_or(Duration::ZERO, |opened| self.cpu_at_close.unwrap_or_else(thread_cpu).saturating_sub(opened))
     }
 }
 
@@ -204,7 +334,6 @@ fn is_abort(event: &Event) -> bool {
     data.u64() == ABORT
 }
 
-/// Rounds up to milliseconds in the kernel's interface, so the loop wakes late rather than in vain.
 fn to_timespec(duration: Duration) -> Timespec {
     Timespec { tv_sec: i64::try_from(duration.as_secs()).unwrap_or(i64::MAX), tv_nsec: duration.subsec_nanos().into() }
 }

@@ -8,7 +8,7 @@ use std::thread;
 use std::time::{Duration, Instant};
 
 use stampede_core::{Load, Request};
-use stampede_load::{Check, LoadExchange, LoadSpec, start};
+use stampede_load::{BodyCheck, Check, LoadExchange, LoadSpec, Statuses, start};
 use stampede_testkit::{Behaviour, CountingServer, Fault};
 
 /// The kernel's number of the thread that is watched.
@@ -63,35 +63,45 @@ fn sleep_until(at: Instant) {
 
 #[test]
 fn the_window_is_free_of_allocations() {
+    for load in ["closed:8", "open:2000@8", "open:poisson:2000..4000/300ms@8"] {
+        holds(load.parse().unwrap());
+    }
+}
+
+fn holds(load: Load) {
     let behaviour = Behaviour { fault: Some((Fault::WrongBody, 100)), write_size: 40, ..Behaviour::default() };
     let server = CountingServer::start(behaviour.clone()).unwrap();
     let exchange = LoadExchange {
         request: Request { method: "GET".to_owned(), path: "/".to_owned(), headers: BTreeMap::new(), body: Vec::new() },
-        check: Check { status: 200, body: Some(behaviour.body) },
+        check: Check { status: Statuses::only(200), body: BodyCheck::Equals(behaviour.body) },
     };
-    let load = start(LoadSpec {
+    let running = start(LoadSpec {
         target: server.endpoint().clone(),
         host: "localhost".to_owned(),
         exchanges: vec![exchange],
-        load: Load::Closed { connections: 8 },
+        load: load.clone(),
         warm_up: Duration::from_millis(100),
         duration: Duration::from_millis(400),
+        requests: None,
+        timeout: Some(Duration::from_millis(50)),
+        keep_alive: true,
+        seed: 1,
         drain: Duration::from_secs(2),
         cpus: vec![rustix::thread::sched_getcpu() as u32],
     })
     .unwrap();
     let number = thread_number("load-0").unwrap();
 
-    sleep_until(load.opens_at());
-    let before = load.progress();
+    sleep_until(running.opens_at());
+    let before = running.progress();
     WATCHED.store(number, Ordering::Relaxed);
-    sleep_until(load.closes_at() - Duration::from_millis(10));
+    sleep_until(running.closes_at() - Duration::from_millis(10));
     WATCHED.store(0, Ordering::Relaxed);
-    let after = load.progress();
+    let after = running.progress();
 
     let allocations = ALLOCATIONS.load(Ordering::Relaxed);
-    assert!(after.ok > before.ok + 100, "{before:?} {after:?}");
-    assert!(after.failed > before.failed, "{before:?} {after:?}");
-    assert_eq!(allocations, 0, "in {} answers", after.ok - before.ok);
-    load.finish();
+    assert!(after.ok > before.ok + 100, "{load}: {before:?} {after:?}");
+    assert!(after.failed > before.failed, "{load}: {before:?} {after:?}");
+    assert_eq!(allocations, 0, "in {} answers of {load}", after.ok - before.ok);
+    running.finish();
 }

@@ -9,7 +9,7 @@ use std::time::{Duration, Instant};
 
 use rustix::thread::sched_getaffinity;
 use stampede_core::{Counts, Endpoint, ErrorClass, Load, Request};
-use stampede_load::{Check, LoadExchange, LoadResult, LoadSpec, StartError, start};
+use stampede_load::{BodyCheck, Check, LoadExchange, LoadResult, LoadSpec, StartError, Statuses, start};
 use stampede_testkit::{Behaviour, Close, CountingServer, Fault, Received};
 
 const MS: Duration = Duration::from_millis(1);
@@ -26,6 +26,10 @@ fn exchange(path: &str, check: Check) -> LoadExchange {
     }
 }
 
+fn right(body: BodyCheck) -> Check {
+    Check { status: Statuses::only(200), body }
+}
+
 /// The processors that the tests may use.
 fn cpus() -> Vec<u32> {
     let allowed = sched_getaffinity(None).unwrap();
@@ -37,11 +41,15 @@ fn spec(target: &Endpoint, connections: u32) -> LoadSpec {
     LoadSpec {
         target: target.clone(),
         host: "localhost".to_owned(),
-        exchanges: vec![exchange("/", Check { status: 200, body: Some(Behaviour::default().body) })],
+        exchanges: vec![exchange("/", right(BodyCheck::Equals(Behaviour::default().body)))],
         load: Load::Closed { connections },
         warm_up: 100 * MS,
         duration: 300 * MS,
+        requests: None,
         drain: 2000 * MS,
+        timeout: None,
+        keep_alive: true,
+        seed: 1,
         cpus: cpus()[..1].to_vec(),
     }
 }
@@ -135,6 +143,10 @@ fn what_is_never_answered_is_unfinished() {
     let (result, received) = measure(behaviour, |target| LoadSpec { drain: 50 * MS, ..spec(target, 8) });
     let total = total(&result);
     assert_eq!((total.unfinished, total.failed), (8, 0), "{result:?}");
+    // They have a response time all the same, which is at least the drain.
+    assert_eq!(result.censored.count, result.requests.unfinished);
+    assert_eq!(result.response.count(), result.service.count() + result.censored.count);
+    assert!(result.censored.least.is_none_or(|least| least >= 50 * MS), "{:?}", result.censored);
     assert_eq!(received.faults, 8);
 }
 
@@ -195,7 +207,7 @@ fn a_large_request_and_a_large_answer_pass_through_full_buffers() {
         for LoadExchange { request, check } in &mut spec.exchanges {
             request.method = "POST".to_owned();
             request.body = body.clone();
-            check.body = Some(body.clone());
+            check.body = BodyCheck::Equals(body.clone());
         }
         spec
     });
@@ -229,8 +241,8 @@ fn opening_a_connection_is_response_time_and_not_service_time() {
 fn exchanges_take_turns() {
     let (result, _) = measure(Behaviour::default(), |target| {
         let mut spec = spec(target, 3);
-        let any_body = Check { status: 200, body: None };
-        let wrong_status = Check { status: 404, body: None };
+        let any_body = right(BodyCheck::Any);
+        let wrong_status = Check { status: Statuses::only(404), body: BodyCheck::Any };
         spec.exchanges.push(exchange("/b", any_body));
         spec.exchanges.push(exchange("/c", wrong_status));
         spec

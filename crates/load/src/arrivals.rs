@@ -1,0 +1,289 @@
+//! When the requests of an open load are due, as one of its threads sees them.
+//!
+//! All threads go through one sequence of arrivals, numbered from 0, and thread `k` of `T` takes those with `n mod T = k`:
+//! the due times do not depend on the number of threads. A uniform sequence is a closed form of `n`. A Poisson sequence is
+//! the same schedule read at the points of a Poisson process of rate one (Cinlar 1975, time change by the expected count);
+//! each thread draws all of its points from one seed and leaves out those of the others, which costs some nanoseconds an
+//! arrival and thread. Either way a backlog of any length is two numbers: nothing is stored for a request that waits.
+
+use std::time::{Duration, Instant};
+
+use stampede_core::{self as core, Position, Schedule};
+
+/// A request that is due.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) struct Arrival {
+    /// Its number in the whole load, from 0.
+    pub(crate) number: u64,
+    pub(crate) due: Instant,
+}
+
+/// What is due when, for all threads.
+#[derive(Clone, Debug)]
+pub(crate) struct ArrivalPlan {
+    warm_up: Leg,
+    window: Leg,
+    process: Process,
+}
+
+/// The warm-up or the window.
+#[derive(Clone, Debug)]
+struct Leg {
+    schedule: Schedule,
+    length: Duration,
+    /// No more arrivals than these; exactly these where arrivals are uniform.
+    most: u64,
+}
+
+#[derive(Clone, Debug)]
+enum Process {
+    Uniform,
+    Poisson { random: Random, position: Position },
+}
+
+impl ArrivalPlan {
+    /// The warm-up stays at the schedule's first rate. The schedule begins with the window.
+    pub(crate) fn new(
+        schedule: Schedule,
+        arrivals: core::Arrivals,
+        warm_up: Duration,
+        duration: Duration,
+        requests: Option<u64>,
+        seed: u64,
+    ) -> Self {
+        let process = match arrivals {
+            core::Arrivals::Uniform => Process::Uniform,
+            core::Arrivals::Poisson => Process::Poisson { random: Random(seed), position: 0 },
+        };
+        let before = match Schedule::constant(schedule.first_rate()) {
+            Ok(constant) => Leg { schedule: constant, length: warm_up, most: u64::MAX },
+            // A schedule that begins with rate 0 has no requests before it.
+            Err(_) => Leg { schedule: schedule.clone(), length: warm_up, most: 0 },
+        };
+        let mut plan = Self {
+            warm_up: before,
+            window: Leg { schedule, length: duration, most: requests.unwrap_or(u64::MAX) },
+            process,
+        };
+        if arrivals == core::Arrivals::Uniform {
+            for leg in [&mut plan.warm_up, &mut plan.window] {
+                leg.most = leg.most.min(leg.schedule.count_before(leg.length));
+            }
+        }
+        plan
+    }
+
+    /// The arrivals of thread `thread` of `threads`, of a load that starts at this instant.
+    pub(crate) fn of_thread(&self, thread: u64, threads: u64, starts_at: Instant) -> Arrivals {
+        let Self { warm_up, window, process } = self.clone();
+        let window_begins = starts_at + warm_up.length;
+        let mut arrivals = Arrivals {
+            leg: warm_up,
+            begins: starts_at,
+            window: Some((window, window_begins)),
+            process,
+            in_leg: 0,
+            fresh: true,
+            number: 0,
+            threads,
+            next: None,
+        };
+        arrivals.next = arrivals.advance(thread + 1);
+        arrivals
+    }
+}
+
+/// One thread's arrivals, in order.
+#[derive(Debug)]
+pub(crate) struct Arrivals {
+    /// The leg that the next arrival belongs to, and when it begins.
+    leg: Leg,
+    begins: Instant,
+    /// The leg to come.
+    window: Option<(Leg, Instant)>,
+    process: Process,
+    /// Arrivals of the leg before the one that was made last.
+    in_leg: u64,
+    /// No arrival of this leg has been made.
+    fresh: bool,
+    /// Arrivals of all threads that have been made.
+    number: u64,
+    threads: u64,
+    next: Option<Arrival>,
+}
+
+impl Arrivals {
+    /// The next one, `None` when there is no more.
+    pub(crate) fn next(&self) -> Option<Arrival> {
+        self.next
+    }
+
+    /// Takes the next one if it is due.
+    pub(crate) fn take_due(&mut self, now: Instant) -> Option<Arrival> {
+        let arrival = self.next.filter(|arrival| arrival.due <= now)?;
+        self.next = self.advance(self.threads);
+        Some(arrival)
+    }
+
+    /// The arrival that comes this many after the last one.
+    fn advance(&mut self, by: u64) -> Option<Arrival> {
+        let due = match self.process {
+            Process::Uniform => self.advance_uniform(by)?,
+            Process::Poisson { .. } => {
+                let mut due = Duration::ZERO;
+                for _ in 0..by {
+                    due = self.advance_random()?;
+                }
+                due
+            }
+        };
+        self.number += by;
+        Some(Arrival { number: self.number - 1, due: self.begins.checked_add(due)? })
+    }
+
+    fn advance_uniform(&mut self, by: u64) -> Option<Duration> {
+        let mut n = if self.fresh { by - 1 } else { self.in_leg + by };
+        loop {
+            if n < self.leg.most {
+                break;
+            }
+            n -= self.leg.most;
+            self.enter_window()?;
+        }
+        (self.in_leg, self.fresh) = (n, false);
+        self.leg.schedule.due(n)
+    }
+
+    fn advance_random(&mut self) -> Option<Duration> {
+        loop {
+            let Process::Poisson { random, position } = &mut self.process else { return None };
+            *position += (random.exponential() * Schedule::ARRIVAL as f64) as Position;
+            let due = self.leg.schedule.due_at(*position).filter(|due| *due < self.leg.length);
+            let n = if self.fresh { 0 } else { self.in_leg + 1 };
+            if let Some(due) = due
+                && n < self.leg.most
+            {
+                (self.in_leg, self.fresh) = (n, false);
+                return Some(due);
+            }
+            self.enter_window()?;
+        }
+    }
+
+    fn enter_window(&mut self) -> Option<()> {
+        (self.leg, self.begins) = self.window.take()?;
+        (self.in_leg, self.fresh) = (0, true);
+        if let Process::Poisson { position, .. } = &mut self.process {
+            *position = 0;
+        }
+        Some(())
+    }
+}
+
+/// Steele, Lea and Flood's SplitMix64 (2014): one addition and two multiplications a number, and a seed of any quality.
+#[derive(Clone, Debug)]
+struct Random(u64);
+
+impl Random {
+    fn next(&mut self) -> u64 {
+        self.0 = self.0.wrapping_add(0x9e37_79b9_7f4a_7c15);
+        let mixed = (self.0 ^ (self.0 >> 30)).wrapping_mul(0xbf58_476d_1ce4_e5b9);
+        let mixed = (mixed ^ (mixed >> 27)).wrapping_mul(0x94d0_49bb_1331_11eb);
+        mixed ^ (mixed >> 31)
+    }
+
+    /// A pause of a Poisson process of rate one.
+    fn exponential(&mut self) -> f64 {
+        // 53 bits, above 0 and up to 1.
+        let uniform = ((self.next() >> 11) + 1) as f64 / (1_u64 << 53) as f64;
+        -uniform.ln()
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn plan(load: &str, warm_up: f64, duration: f64, requests: Option<u64>) -> ArrivalPlan {
+        let core::Load::Open { schedule, arrivals, .. } = load.parse().unwrap() else { panic!("{load}") };
+        let secs = Duration::from_secs_f64;
+        ArrivalPlan::new(schedule, arrivals, secs(warm_up), secs(duration), requests, 7)
+    }
+
+    /// All arrivals of one thread of several, with seconds from the start.
+    fn all(plan: &ArrivalPlan, thread: u64, threads: u64) -> Vec<(u64, f64)> {
+        let start = Instant::now();
+        let mut arrivals = plan.of_thread(thread, threads, start);
+        let mut seen = Vec::new();
+        while let Some(Arrival { number, due }) = arrivals.next() {
+            assert_eq!(arrivals.take_due(due - Duration::from_nanos(1)), None);
+            assert_eq!(arrivals.take_due(due), Some(Arrival { number, due }));
+            seen.push((number, (due - start).as_secs_f64()));
+        }
+        seen
+    }
+
+    #[test]
+    fn threads_share_one_sequence() {
+        for load in ["open:500", "open:5..100/2s,7.5", "open:poisson:500", "open:poisson:0..90/3s"] {
+            for requests in [None, Some(33)] {
+                let plan = plan(load, 0.35, 4.0, requests);
+                let alone = all(&plan, 0, 1);
+                assert!(alone.iter().map(|(number, _)| *number).eq(0..alone.len() as u64), "{load}");
+                assert!(alone.is_sorted_by(|a, b| a.1 <= b.1), "{load}");
+                assert!(alone.iter().all(|(_, due)| *due < 4.35), "{load}");
+                for threads in [2, 3, 7] {
+                    let mut shared: Vec<_> = (0..threads).flat_map(|thread| all(&plan, thread, threads)).collect();
+                    shared.sort_by_key(|(number, _)| *number);
+                    assert_eq!(shared, alone, "{load} on {threads}");
+                }
+            }
+        }
+    }
+
+    #[test]
+    fn the_window_begins_the_schedule_and_holds_its_exact_count() {
+        for (load, warm_up, duration, requests, before, within) in [
+            ("open:6..600/180s", 0.0, 180.0, None, 0, 54_540),
+            ("open:6..600/180s", 1.25, 180.0, None, 8, 54_540),
+            ("open:0..100/10s", 1.0, 10.0, None, 0, 500),
+            ("open:500", 1.0, 10.0, None, 500, 5_000),
+            ("open:500", 1.0, 10.0, Some(77), 500, 77),
+            ("open:10/1s,0/1s,10", 0.0, 3.0, None, 0, 20),
+        ] {
+            let arrivals = all(&plan(load, warm_up, duration, requests), 0, 1);
+            let count_before = arrivals.iter().filter(|(_, due)| *due < warm_up).count();
+            assert_eq!((count_before, arrivals.len() - count_before), (before, within), "{load} {warm_up}");
+            let first = arrivals[before].1;
+            let expected = if load.starts_with("open:0") { 0.0 } else { warm_up };
+            assert!((first - expected).abs() < 1e-6 || load.starts_with("open:0"), "{load}: {first}");
+        }
+    }
+
+    #[test]
+    fn random_arrivals_follow_the_schedule_and_their_pauses_are_exponential() {
+        let arrivals = all(&plan("open:poisson:1000", 0.0, 100.0, None), 0, 1);
+        let count = arrivals.len() as f64;
+        // 100,000 expected with a standard deviation of 316: five of them.
+        assert!((count - 100_000.0).abs() < 1_580.0, "{count}");
+        let pauses: Vec<_> = arrivals.windows(2).map(|pair| pair[1].1 - pair[0].1).collect();
+        let mean = pauses.iter().sum::<f64>() / pauses.len() as f64;
+        let variance = pauses.iter().map(|pause| (pause - mean).powi(2)).sum::<f64>() / pauses.len() as f64;
+        assert!((variance.sqrt() / mean - 1.0).abs() < 0.02, "{mean} {variance}");
+        let long = pauses.iter().filter(|pause| **pause > 0.002).count() as f64 / count;
+        assert!((long - (-2.0_f64).exp()).abs() < 0.005, "{long}");
+
+        let ramp = all(&plan("open:poisson:0..1000/100s", 0.0, 100.0, None), 0, 1);
+        let early = ramp.iter().filter(|(_, due)| *due < 50.0).count() as f64 / ramp.len() as f64;
+        assert!((early - 0.25).abs() < 0.01, "{early}");
+    }
+
+    #[test]
+    fn the_same_seed_gives_the_same_arrivals() {
+        let one = plan("open:poisson:100", 0.5, 5.0, None);
+        let mut other = one.clone();
+        assert_eq!(all(&one, 0, 1), all(&other, 0, 1));
+        other.process = Process::Poisson { random: Random(8), position: 0 };
+        assert_ne!(all(&one, 0, 1), all(&other, 0, 1));
+    }
+}
