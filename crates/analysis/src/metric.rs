@@ -186,15 +186,19 @@ pub fn metric(key: &str) -> Option<&'static Metric> {
 }
 
 /// The metric that ranks cases and decides verdicts. Closed load: throughput, since the rate is what such a load leaves
-/// free.
+/// free. Open load: the p99 response time, since the rate is given.
 pub fn primary(load: &Load) -> &'static Metric {
     match load {
         Load::Closed { .. } => THROUGHPUT,
+        Load::Open { .. } => RESPONSE_P99,
     }
 }
 
 /// Of closed loads.
 pub(crate) static THROUGHPUT: &Metric = &METRICS[0];
+
+/// Of open loads.
+static RESPONSE_P99: &Metric = &METRICS[6];
 
 /// A percentile (`q` from 0 to 1) of one trial, unless fewer than 50 latencies exceed it: then it says more about a few
 /// requests than about the server (METHODOLOGY.md). A p99 needs 5,000 requests.
@@ -243,6 +247,7 @@ mod tests {
         let keys: BTreeSet<_> = METRICS.iter().map(|metric| metric.key).collect();
         assert_eq!(keys.len(), METRICS.len());
         assert_eq!(primary(&Load::Closed { connections: 1 }).key, "throughput_rps");
+        assert_eq!(primary(&"open:500".parse().unwrap()).key, "response_p99_us");
         assert!(metric("no_such_metric").is_none());
     }
 

@@ -36,6 +36,8 @@ impl From<SinkError> for MeasureError {
 /// A measurement with an example of what went wrong, if anything did.
 pub(crate) struct Measured {
     pub(crate) measurement: Measurement,
+    /// Requests of an open load that found no free connection.
+    pub(crate) unsent: u64,
     pub(crate) failure_example: Option<String>,
     /// How much later than the window's edges their counters were read, at the most.
     pub(crate) edges_late: Duration,
@@ -75,9 +77,9 @@ pub(crate) async fn measure(
     }
     let last = read(meter)?;
     let result = load.finish();
-    let failure_example = example(&result);
+    let (failure_example, unsent) = (example(&result), result.unsent);
     let (resources, edges_late) = (watch.resources(last), watch.late());
-    Ok(Measured { measurement: assemble(window, result, resources), failure_example, edges_late })
+    Ok(Measured { measurement: assemble(window, result, resources), unsent, failure_example, edges_late })
 }
 
 fn read(meter: Option<&Meter>) -> Result<Option<Counters>, MeasureError> {

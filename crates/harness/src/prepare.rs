@@ -78,7 +78,7 @@ pub async fn prepare(
             limits: *limits,
             platform: platform.id().to_owned(),
             pinning: pinning.clone(),
-            load: *load,
+            load: load.clone(),
         };
         prepared.push(Prepared { case, deployment });
     }

@@ -32,7 +32,7 @@ pub async fn run(
     surroundings: &Surroundings<'_>,
     sink: &mut dyn Sink,
 ) -> Result<(), SinkError> {
-    let timing = Timing { warm_up: study.warm_up, duration: study.duration };
+    let timing = Timing { warm_up: study.warm_up, duration: study.duration, seed: study.seed };
     let of = study.rounds * prepared.len() as u32;
     let mut number = 0;
     sink.take(&Event::StudyStarted(study)).await?;

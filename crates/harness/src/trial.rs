@@ -19,10 +19,12 @@ pub(crate) struct Place {
     pub(crate) position: u32,
 }
 
-/// How long load goes on, and how long answers are waited for.
+/// How long load goes on, and what its randomness follows from.
 pub(crate) struct Timing {
     pub(crate) warm_up: Duration,
     pub(crate) duration: Duration,
+    /// The study's seed: in each block all cases meet the same random arrivals.
+    pub(crate) seed: u64,
 }
 
 /// Requests may fail to connect or be cut off in this share of all before the trial counts as invalid; a wrong answer
@@ -110,10 +112,14 @@ async fn live(
         target: running.front().clone(),
         host: running.front().to_string(),
         exchanges: verified.load,
-        load: case.load,
+        load: case.load.clone(),
         warm_up: timing.warm_up,
         duration: timing.duration,
+        requests: None,
         drain: *drain,
+        timeout: None,
+        keep_alive: true,
+        seed: timing.seed.wrapping_add(u64::from(trial.block)),
         cpus: case.pinning.generator.clone(),
     };
     let measured = measure(running, spec, meter.as_ref(), sink).await?;
@@ -133,7 +139,7 @@ fn first_request(workload: &Workload) -> Result<&stampede_core::Request, Measure
 
 /// Whether a measurement means what it should.
 fn judge(measured: &Measured, case: &Case, drain: Duration, mut faults: Vec<String>) -> Result<Outcome, MeasureError> {
-    let Measured { measurement, failure_example, edges_late } = measured;
+    let Measured { measurement, unsent, failure_example, edges_late } = measured;
     let requests = measurement.requests;
     let example = failure_example.as_ref().map(|example| format!("; the first: {example}")).unwrap_or_default();
     let oom_kills = measurement.resources.map_or(0, |resources| resources.oom_kills);
@@ -161,7 +167,7 @@ fn judge(measured: &Measured, case: &Case, drain: Duration, mut faults: Vec<Stri
     if broken as f64 > MOST_BROKEN * requests.sent as f64 {
         faults.push(format!("{broken} of {} requests broke off{example}", requests.sent));
     }
-    let unfinished = measurement.warm_up.unfinished + requests.unfinished;
+    let unfinished = measurement.warm_up.unfinished + requests.unfinished + unsent;
     if unfinished > 0 {
         faults.push(format!(
             "{unfinished} requests had no answer {drain:?} after the window, so the load was smaller than {}",

@@ -3,7 +3,7 @@
 use std::time::Duration;
 
 use stampede_core::{Body, Exchange, Expectation, Running, ServedAnswer};
-use stampede_load::{Check, LoadExchange};
+use stampede_load::{BodyCheck, Check, LoadExchange, Statuses};
 
 use crate::html;
 use crate::ready::send;
@@ -51,7 +51,7 @@ pub(crate) async fn verify(running: &dyn Running, exchanges: &[Exchange]) -> Res
             body_bytes: answer.body.len() as u64,
         });
         if *in_load {
-            let check = Check { status: answer.status, body: Some(answer.body) };
+            let check = Check { status: Statuses::only(answer.status), body: BodyCheck::Equals(answer.body) };
             verified.load.push(LoadExchange { request: request.clone(), check });
         }
     }

@@ -92,9 +92,13 @@ pub(crate) fn read_load(typed: Option<&str>, machine: MachineSize, mistakes: &mu
     }
 }
 
-/// The length of the measuring window.
-pub(crate) fn read_duration(typed: Option<&str>, mistakes: &mut Gathered) -> Duration {
-    read_time("--duration", typed, DEFAULT_DURATION, LEAST_DURATION, mistakes)
+/// The length of the measuring window: by default that of the load's stages, where it has some.
+pub(crate) fn read_duration(typed: Option<&str>, load: &Load, mistakes: &mut Gathered) -> Duration {
+    let default = match load {
+        Load::Open { schedule, .. } if !schedule.stages().is_empty() => schedule.length(),
+        Load::Open { .. } | Load::Closed { .. } => DEFAULT_DURATION,
+    };
+    read_time("--duration", typed, default, LEAST_DURATION, mistakes)
 }
 
 /// The length of the load before the window; may be none.

@@ -9,9 +9,9 @@ use std::time::Duration;
 use serde::Serialize;
 use stampede_analysis::{CaseSummary, metric, percentile};
 use stampede_core::{
-    Case, CgroupSupport, Counts, CpuLayout, EnforcedLimits, ErrorClass, Estimate, Finding, GeneratorUse, Latencies,
-    Limit, Limits, Load, Machine, Measurement, Origin, Outcome, ServedAnswer, Severity, Study, StudyKind, Trial,
-    UnitStop, Verdict, VerdictWord,
+    Arrivals, Case, CgroupSupport, Counts, CpuLayout, EnforcedLimits, ErrorClass, Estimate, Finding, GeneratorUse,
+    Latencies, Limit, Limits, Load, Machine, Measurement, Origin, Outcome, ServedAnswer, Severity, Study, StudyKind,
+    Trial, UnitStop, Verdict, VerdictWord,
 };
 
 use crate::StudyView;
@@ -197,12 +197,24 @@ impl<'a> WirePinning<'a> {
 struct WireLoad {
     model: &'static str,
     connections: u32,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    rate: Option<String>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    arrivals: Option<Arrivals>,
 }
 
 impl WireLoad {
     fn of(load: &Load) -> Self {
         match load {
-            Load::Closed { connections } => Self { model: "closed", connections: *connections },
+            Load::Closed { connections } => {
+                Self { model: "closed", connections: *connections, rate: None, arrivals: None }
+            }
+            Load::Open { schedule, arrivals, connections } => Self {
+                model: "open",
+                connections: *connections,
+                rate: Some(schedule.to_string()),
+                arrivals: Some(*arrivals),
+            },
         }
     }
 }

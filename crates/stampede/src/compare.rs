@@ -146,7 +146,7 @@ async fn study(
             screen::warning(&format!("{}; {}", finding.text, finding.advice));
         }
     }
-    let conditions = Conditions { limits: plan.limits, load: plan.load, pinning };
+    let conditions = Conditions { limits: plan.limits, load: plan.load.clone(), pinning };
     let (prepared, missing) =
         stampede_harness::prepare(&platform, &plan.candidates, &conditions).await.map_err(Failure::missing)?;
     account_for_missing(plan.choice, &prepared, &missing)?;

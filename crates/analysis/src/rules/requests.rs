@@ -62,6 +62,7 @@ fn words(class: ErrorClass) -> &'static str {
         ErrorClass::WrongStatus => "with another status",
         ErrorClass::WrongBody => "with another body",
         ErrorClass::Exhausted => "without a free port or file descriptor",
+        ErrorClass::TimedOut => "timed out",
         ErrorClass::Io => "with other network errors",
     }
 }
