@@ -4,4 +4,4 @@ mod counting_server;
 mod stall_server;
 
 pub use counting_server::{Behaviour, Close, CountingServer, Fault, Received};
-pub use stall_server::{StallServer, Stalls};
+pub use stall_server::{Stall, StallServer, Stalls};

@@ -23,8 +23,8 @@ pub struct Stalls {
 }
 
 impl Stalls {
-    /// How long a request that comes so long after the epoch has to wait.
-    pub fn wait_at(&self, since_epoch: Duration) -> Duration {
+    /// What is left of a stall so long after the epoch.
+    fn left_at(&self, since_epoch: Duration) -> Duration {
         self.length.saturating_sub(self.into_period(since_epoch))
     }
 
@@ -42,9 +42,17 @@ impl Stalls {
 #[derive(Debug)]
 pub struct StallServer {
     endpoint: Endpoint,
-    epoch: Instant,
     stopping: Arc<AtomicBool>,
-    thread: Option<JoinHandle<io::Result<()>>>,
+    thread: Option<JoinHandle<io::Result<Vec<Stall>>>>,
+}
+
+/// A stall that happened.
+#[derive(Clone, Copy, Debug)]
+pub struct Stall {
+    /// From when on nothing was read.
+    pub from: Instant,
+    /// When the server went on, which is a little late when the machine was busy.
+    pub to: Instant,
 }
 
 impl StallServer {
@@ -62,7 +70,7 @@ impl StallServer {
         let thread = thread::Builder::new()
             .name("stall-server".to_owned())
             .spawn(move || serve(&listener, stalls, epoch, &of_thread))?;
-        Ok(Self { endpoint, epoch, stopping, thread: Some(thread) })
+        Ok(Self { endpoint, stopping, thread: Some(thread) })
     }
 
     /// Where it listens.
@@ -70,36 +78,48 @@ impl StallServer {
         &self.endpoint
     }
 
-    /// From when its stalls are counted.
-    pub fn epoch(&self) -> Instant {
-        self.epoch
+    /// Ends it, and says which stalls there were.
+    ///
+    /// # Errors
+    ///
+    /// When it could not serve.
+    pub fn stop(mut self) -> io::Result<Vec<Stall>> {
+        self.end().unwrap_or_else(|| Ok(Vec::new()))
+    }
+
+    fn end(&mut self) -> Option<io::Result<Vec<Stall>>> {
+        self.stopping.store(true, Ordering::SeqCst);
+        let served = self.thread.take()?.join();
+        Some(served.unwrap_or_else(|_| Err(io::Error::other("the stall server panicked"))))
     }
 }
 
 impl Drop for StallServer {
     fn drop(&mut self) {
-        self.stopping.store(true, Ordering::SeqCst);
-        if let Some(thread) = self.thread.take() {
-            let served = thread.join();
-            assert!(matches!(served, Ok(Ok(()))) || thread::panicking(), "the stall server failed: {served:?}");
-        }
+        // Whoever drops it does not ask how it went.
+        let _ = self.end();
     }
 }
 
 /// The longest time without a look at whether to stop.
 const ATTENTION: Duration = Duration::from_millis(20);
 
-fn serve(listener: &TcpListener, stalls: Stalls, epoch: Instant, stopping: &AtomicBool) -> io::Result<()> {
+fn serve(listener: &TcpListener, stalls: Stalls, epoch: Instant, stopping: &AtomicBool) -> io::Result<Vec<Stall>> {
     let epoll = epoll::create(CreateFlags::CLOEXEC)?;
     epoll::add(&epoll, listener, EventData::new_u64(u64::MAX), EventFlags::IN)?;
     let mut streams: HashMap<u64, Stream> = HashMap::new();
     let mut events: Vec<Event> = Vec::with_capacity(64);
     let mut accepted = 0;
+    let mut happened = Vec::new();
     while !stopping.load(Ordering::SeqCst) {
-        let wait = stalls.wait_at(epoch.elapsed());
-        if !wait.is_zero() {
-            thread::sleep(wait.min(ATTENTION));
-            continue;
+        let since_epoch = epoch.elapsed();
+        let left = stalls.left_at(since_epoch);
+        if !left.is_zero() {
+            let to = epoch + since_epoch + left;
+            while let Some(left) = to.checked_duration_since(Instant::now()).filter(|left| !left.is_zero()) {
+                thread::sleep(left);
+            }
+            happened.push(Stall { from: to - stalls.length, to: Instant::now() });
         }
         let patience = stalls.until_next(epoch.elapsed()).min(ATTENTION);
         let patience = Timespec { tv_sec: 0, tv_nsec: patience.subsec_nanos().into() };
@@ -111,7 +131,7 @@ fn serve(listener: &TcpListener, stalls: Stalls, epoch: Instant, stopping: &Atom
         }
         for Event { data, .. } in events.iter().copied() {
             // Events that are left out come again.
-            if !stalls.wait_at(epoch.elapsed()).is_zero() {
+            if !stalls.left_at(epoch.elapsed()).is_zero() {
                 break;
             }
             let number = data.u64();
@@ -131,7 +151,7 @@ fn serve(listener: &TcpListener, stalls: Stalls, epoch: Instant, stopping: &Atom
             }
         }
     }
-    Ok(())
+    Ok(happened)
 }
 
 struct Stream {

@@ -1,0 +1,155 @@
+//! Due times and response times against what they must be by calculation.
+//!
+//! One test, so that nothing of this program runs beside what it times; generator and server are pinned to different
+//! processors where there are two. Whatever else the machine does may still hold up either of them by some milliseconds, so a
+//! case may be tried a few times, until each of its figures was right once: a generator that is wrong is wrong every time.
+
+#![expect(clippy::unwrap_used, reason = "a test fails by it")]
+
+use std::collections::BTreeSet;
+use std::time::{Duration, Instant};
+
+use rustix::process::setpriority_process;
+use rustix::thread::{CpuSet, sched_setaffinity};
+use stampede_core::Load;
+use stampede_load::{LoadResult, LoadSpec, start};
+use stampede_testkit::{Behaviour, CountingServer, Stall, StallServer, Stalls};
+
+#[path = "shared/asking.rs"]
+mod asking;
+
+use asking::{MS, cpus, spec};
+
+const TRIES: u32 = 5;
+
+#[test]
+fn requests_are_sent_when_they_are_due_and_stalls_are_measured_in_full() {
+    // Servers inherit it; the generator pins itself to the first one.
+    let mut last = CpuSet::new();
+    last.set(*cpus().last().unwrap() as usize);
+    sched_setaffinity(None, &last).unwrap();
+    // Before other programs, where that is permitted.
+    let _ = setpriority_process(None, -20);
+
+    for load in ["open:100", "open:2000", "open:100..1900/1500ms"] {
+        retried(load, || rate_is_exact(load));
+    }
+    // Some 20 to 30 requests come in a stall: what the server takes to work them off afterwards is well below 2 ms.
+    for (load, length, every) in [
+        ("open:100", 200, 1000),
+        ("open:100", 300, 617),
+        ("open:200", 100, 400),
+        ("open:400", 50, 257),
+        ("open:1000", 25, 131),
+        ("open:200@16", 120, 400),
+        ("open:50..350/1200ms", 80, 200),
+        ("open:poisson:200", 100, 400),
+    ] {
+        let stalls = Stalls { length: length * MS, every: every * MS };
+        retried(&format!("{load} with {stalls:?}"), || stalls_are_measured(load, stalls));
+    }
+}
+
+/// A figure by its name, with what is wrong with it.
+type Figures = Vec<(String, Option<String>)>;
+
+/// Tries until every figure was right once.
+fn retried(what: &str, attempt: impl Fn() -> Figures) {
+    let mut unproven: Option<BTreeSet<String>> = None;
+    let mut seen = Vec::new();
+    for _ in 0..TRIES {
+        let figures = attempt();
+        assert!(!figures.is_empty(), "{what}: nothing was looked at");
+        let wrong: BTreeSet<_> =
+            figures.iter().filter(|(_, wrong)| wrong.is_some()).map(|(name, _)| name.clone()).collect();
+        seen.extend(figures.into_iter().filter_map(|(name, wrong)| Some(format!("{name}: {}", wrong?))));
+        let left = unproven.take().map_or(wrong.clone(), |before| before.intersection(&wrong).cloned().collect());
+        if left.is_empty() {
+            return;
+        }
+        eprintln!("{what}: {left:?}, again, since the machine may have been busy");
+        unproven = Some(left);
+    }
+    panic!("{what}: {unproven:?} was never right: {seen:#?}");
+}
+
+/// Whether a figure is within its tolerance.
+fn figure(name: &str, measured: Duration, truth: Duration, tolerance: Duration) -> (String, Option<String>) {
+    let wrong = (measured.abs_diff(truth) > tolerance).then(|| format!("measured as {measured:?}, is {truth:?}"));
+    (name.to_owned(), wrong)
+}
+
+/// The server receives requests at the rate that was asked for, and each soon after it was due.
+fn rate_is_exact(load: &str) -> Figures {
+    let server = CountingServer::start(Behaviour::default()).unwrap();
+    // Connections are there when the window opens: what the server takes to accept one is no part of this.
+    let spec = LoadSpec { warm_up: 100 * MS, duration: 1500 * MS, ..spec(server.endpoint(), load) };
+    let running = start(spec).unwrap();
+    let dues = dues(load, running.opens_at(), 1500 * MS);
+    let result = running.finish();
+    let mut came = server.stop().at;
+    came.sort();
+    came.drain(..result.warm_up.sent as usize);
+    assert_eq!((came.len(), result.requests.ok), (dues.len(), dues.len() as u64), "{load} {result:?}");
+    assert!(came.iter().zip(&dues).all(|(came, due)| came >= due), "{load}: a request came before it was due");
+
+    let span = |at: &[Instant]| at[at.len() - 1] - at[0];
+    vec![
+        figure("time for all requests", span(&came), span(&dues), span(&dues).mul_f64(0.001)),
+        figure("median lateness", result.lateness.quantile(0.5), Duration::ZERO, MS / 10),
+    ]
+}
+
+/// Response times are the rest of the stall that a request falls into, whether a connection was free for it or not.
+fn stalls_are_measured(load: &str, stalls: Stalls) -> Figures {
+    let server = StallServer::start(stalls).unwrap();
+    // Connections open in the first stall, which is before the window.
+    let spec = LoadSpec { warm_up: stalls.every, duration: 1200 * MS, ..spec(server.endpoint(), load) };
+    let running = start(spec).unwrap();
+    let opens_at = running.opens_at();
+    let result = running.finish();
+    assert_eq!((result.requests.ok, result.unsent), (result.response.count(), 0), "{result:?}");
+    let happened = server.stop().unwrap();
+    if load.contains("poisson") {
+        return random_stalls(&result, stalls);
+    }
+    let mut truth: Vec<_> = dues(load, opens_at, 1200 * MS).into_iter().map(|due| wait_at(due, &happened)).collect();
+    truth.sort();
+    assert_eq!(result.requests.ok, truth.len() as u64, "{result:?}");
+    let quantiles = [0.5, 0.75, 0.8, 0.85, 0.9, 0.95, 0.99];
+    let truths = quantiles.map(|q| (q, truth[(q * truth.len() as f64).ceil() as usize - 1]));
+    // Near the end of a stall what counts is how long the server takes to work off what has come meanwhile.
+    let inside = truths.into_iter().filter(|(_, truth)| *truth >= 5 * MS);
+    inside
+        .map(|(q, truth)| {
+            let tolerance = truth.mul_f64(0.02).max(2 * MS);
+            figure(&format!("p{}", q * 100.0), result.response.quantile(q), truth, tolerance)
+        })
+        .collect()
+}
+
+/// Poisson arrivals fall anywhere in a period: the quantile above which a share of all lies is known for many of them.
+fn random_stalls(result: &LoadResult, stalls: Stalls) -> Figures {
+    let n = result.response.count() as f64;
+    let quantiles = [0.85, 0.9, 0.95];
+    quantiles
+        .into_iter()
+        .map(|q| {
+            let truth = stalls.length - stalls.every.mul_f64(1.0 - q);
+            // Four standard deviations of the share beyond a quantile, as time.
+            let random = stalls.every.mul_f64(4.0 * (q * (1.0 - q) / n).sqrt());
+            figure(&format!("p{}", q * 100.0), result.response.quantile(q), truth, random + 2 * MS)
+        })
+        .collect()
+}
+
+/// What is left of the stall that a request falls into.
+fn wait_at(due: Instant, happened: &[Stall]) -> Duration {
+    let stall = happened.iter().find(|stall| stall.from <= due && due < stall.to);
+    stall.map_or(Duration::ZERO, |stall| stall.to - due)
+}
+
+fn dues(load: &str, opens_at: Instant, duration: Duration) -> Vec<Instant> {
+    let Load::Open { schedule, .. } = load.parse().unwrap() else { panic!("{load}") };
+    (0..schedule.count_before(duration)).map(|n| opens_at + schedule.due(n).unwrap()).collect()
+}
