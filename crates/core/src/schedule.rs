@@ -141,14 +141,14 @@ impl Schedule {
         &self.stages
     }
 
+    /// The rate after the stages.
+    pub fn held_rate(&self) -> Rate {
+        self.held
+    }
+
     /// The rate with which it begins.
     pub fn first_rate(&self) -> Rate {
         self.stages.first().map_or(self.held, |stage| stage.from)
-    }
-
-    /// The highest rate that it reaches.
-    pub fn highest_rate(&self) -> Rate {
-        self.stages.iter().flat_map(|stage| [stage.from, stage.to]).fold(self.held, Rate::max)
     }
 
     /// How long the stages take together; zero when there is only a held rate.

@@ -6,11 +6,15 @@
 mod catalogue;
 mod choice;
 mod compare;
+mod load;
 mod mistake;
 mod quantity;
+mod url;
 mod workload;
 
 pub use catalogue::Catalogue;
 pub use compare::{CompareFlags, ComparePlan, MachineSize, RuntimeChoice};
+pub use load::{LoadFlags, LoadPlan};
 pub use mistake::{Mistake, Mistakes};
+pub use url::{HttpUrl, UrlError};
 pub use workload::read as read_workload;

@@ -13,6 +13,8 @@ const DEFAULT_DURATION: Duration = Duration::from_secs(8);
 const DEFAULT_WARM_UP: Duration = Duration::from_secs(1);
 const DEFAULT_ROUNDS: u32 = 3;
 const DEFAULT_READY_TIMEOUT: Duration = Duration::from_secs(30);
+const DEFAULT_REQUEST_TIMEOUT: Duration = Duration::from_secs(30);
+const LEAST_REQUEST_TIMEOUT: Duration = Duration::from_millis(1);
 
 /// Less than this holds no PHP runtime: an idle nginx and PHP-FPM with one worker need about 20 MiB.
 const LEAST_MEMORY: Bytes = Bytes::from_mib(32);
@@ -86,17 +88,21 @@ pub(crate) fn read_load(typed: Option<&str>, machine: MachineSize, mistakes: &mu
         }
         Ok(load) => load,
         Err(problem) => {
-            mistakes.add(format!("--load {typed}"), problem, "for example --load closed:16");
+            mistakes.add(format!("--load {typed}"), problem, "for example --load closed:16 or --load open:500");
             DEFAULT_LOAD
         }
     }
 }
 
-/// The length of the measuring window: by default that of the load's stages, where it has some.
+/// The length of the measuring window: by default that of the load's stages, where it has some, and longer where another
+/// rate comes after them.
 pub(crate) fn read_duration(typed: Option<&str>, load: &Load, mistakes: &mut Gathered) -> Duration {
     let default = match load {
-        Load::Open { schedule, .. } if !schedule.stages().is_empty() => schedule.length(),
-        Load::Open { .. } | Load::Closed { .. } => DEFAULT_DURATION,
+        Load::Open { schedule, .. } => match schedule.stages().last() {
+            Some(last) if last.to == schedule.held_rate() => schedule.length(),
+            _ => schedule.length() + DEFAULT_DURATION,
+        },
+        Load::Closed { .. } => DEFAULT_DURATION,
     };
     read_time("--duration", typed, default, LEAST_DURATION, mistakes)
 }
@@ -109,6 +115,11 @@ pub(crate) fn read_warm_up(typed: Option<&str>, mistakes: &mut Gathered) -> Dura
 /// How long a runtime may take to its first answer.
 pub(crate) fn read_ready_timeout(typed: Option<&str>, mistakes: &mut Gathered) -> Duration {
     read_time("--ready-timeout", typed, DEFAULT_READY_TIMEOUT, LEAST_DURATION, mistakes)
+}
+
+/// How long one request may take.
+pub(crate) fn read_request_timeout(typed: Option<&str>, mistakes: &mut Gathered) -> Duration {
+    read_time("--timeout", typed, DEFAULT_REQUEST_TIMEOUT, LEAST_REQUEST_TIMEOUT, mistakes)
 }
 
 fn read_time(flag: &str, typed: Option<&str>, default: Duration, least: Duration, mistakes: &mut Gathered) -> Duration {

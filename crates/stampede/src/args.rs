@@ -4,6 +4,8 @@ use std::path::PathBuf;
 
 use clap::{Parser, Subcommand, ValueEnum};
 
+use crate::load::args::LoadArgs;
+
 /// Which PHP runtime is fastest for your application, under equal limits, and how sure is that?
 #[derive(Debug, Parser)]
 #[command(
@@ -33,6 +35,11 @@ pub(crate) enum Command {
     /// The limits are for the whole deployment: nginx and PHP-FPM share one budget. Every case is measured once in each
     /// round, in random order, and started anew each time.
     Compare(Box<CompareArgs>),
+    /// Drive load at an address and measure its answers
+    ///
+    /// Just the load engine: closed or open load over HTTP/1.1, every answer checked, response times counted from when a
+    /// request was due. Tells when it was itself the limit.
+    Load(Box<LoadArgs>),
     /// List runtimes, workloads or stored studies
     List(ListArgs),
     /// Show a stored study again
@@ -72,7 +79,8 @@ pub(crate) struct CompareArgs {
     /// Memory for each whole deployment [default: 512Mi]
     #[arg(long, value_name = "BYTES", allow_hyphen_values = true, help_heading = "Limits")]
     pub(crate) memory: Option<String>,
-    /// Load: closed:N keeps N connections busy, one request in flight on each [default: closed:16]
+    /// Load: closed:N keeps N connections busy, one request in flight on each; open:RATE has requests
+    /// due at RATE a second, open:FROM..TO/TIME is a ramp [default: closed:16]
     #[arg(long, value_name = "MODEL", allow_hyphen_values = true, help_heading = "Load")]
     pub(crate) load: Option<String>,
     /// Length of the measuring window of each trial [default: 8s]

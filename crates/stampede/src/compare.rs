@@ -8,7 +8,6 @@ use std::path::Path;
 use std::time::Duration;
 
 use jiff::Timestamp;
-use rustix::process::{Resource, Rlimit, getrlimit, setrlimit};
 use stampede_core::{
     Bytes, CpuLayout, Fut, Machine, Outcome as TrialOutcome, Platform, Severity, Study, StudyId, StudyKind, Trial,
 };
@@ -21,6 +20,7 @@ use stampede_store::Store;
 use crate::args::CompareArgs;
 use crate::catalogue::BuiltIn;
 use crate::exit::{Exit, Failure};
+use crate::open_files::{OWN_FILES, raise_open_files};
 use crate::progress::Progress;
 use crate::record::Record;
 use crate::show::Report;
@@ -29,8 +29,6 @@ use crate::{Outcome, clean, folders, screen};
 
 /// Longest wait for answers that are still out when the window closes.
 const DRAIN: Duration = Duration::from_secs(5);
-/// File descriptors that are not connections of the load.
-const OWN_FILES: u32 = 128;
 /// Longest wait for blocking threads at the end; a request whose server is gone ends at once.
 const LAST_WAIT: Duration = Duration::from_secs(10);
 /// How often a lock that another Stampede holds is tried.
@@ -192,14 +190,6 @@ fn conclude(ended: Result<Ended, Failure>, report: &Report, record: &mut Record,
             Ok(Exit::Interrupted)
         }
     }
-}
-
-/// Raises the soft limit of open files to the hard one, and returns what is then allowed.
-fn raise_open_files() -> u32 {
-    let limit = getrlimit(Resource::Nofile);
-    let raised = setrlimit(Resource::Nofile, Rlimit { current: limit.maximum, maximum: limit.maximum });
-    let allowed = if raised.is_ok() { limit.maximum } else { limit.current };
-    allowed.map_or(u32::MAX, |files| u32::try_from(files).unwrap_or(u32::MAX))
 }
 
 /// How this program is started again as a warden.

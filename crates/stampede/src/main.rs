@@ -9,6 +9,8 @@ mod compare;
 mod exit;
 mod folders;
 mod list;
+mod load;
+mod open_files;
 mod progress;
 mod record;
 mod screen;
@@ -25,6 +27,7 @@ use crate::exit::{Exit, Failure};
 fn main() -> ExitCode {
     let outcome = match Args::parse().command {
         Command::Compare(args) => compare::run(args),
+        Command::Load(args) => load::run(args),
         Command::List(args) => list::run(&args),
         Command::Show(args) => show::run(&args),
         Command::Clean(args) => clean::run(&args),

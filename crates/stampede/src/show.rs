@@ -75,7 +75,7 @@ impl Report {
 }
 
 /// Whether a file can be written, without making it or changing it.
-fn writable(path: &Path) -> io::Result<()> {
+pub(crate) fn writable(path: &Path) -> io::Result<()> {
     match fs::OpenOptions::new().append(true).open(path) {
         Err(error) if error.kind() == io::ErrorKind::NotFound => {
             let folder = path.parent().filter(|folder| !folder.as_os_str().is_empty()).unwrap_or(Path::new("."));
@@ -85,7 +85,7 @@ fn writable(path: &Path) -> io::Result<()> {
     }
 }
 
-fn is_stdout(path: &Path) -> bool {
+pub(crate) fn is_stdout(path: &Path) -> bool {
     path == Path::new("-")
 }
 

@@ -1,0 +1,338 @@
+//! The plan of a load on one address.
+
+use std::collections::BTreeMap;
+use std::ops::RangeInclusive;
+use std::time::Duration;
+
+use stampede_core::{Load, Request};
+
+use crate::compare::MachineSize;
+use crate::mistake::{Gathered, Mistakes};
+use crate::quantity::{read_duration, read_load, read_request_timeout, read_seed};
+use crate::url::{HttpUrl, UrlError};
+
+/// A load by count may take this long when no duration is given.
+const DAY: Duration = Duration::from_secs(24 * 3600);
+
+/// The seed of random arrivals: the same command sends the same load.
+const DEFAULT_SEED: u64 = 1;
+
+/// What was typed, unread, so that all mistakes can be told at once. `None` takes the default.
+#[derive(Clone, Debug, Default)]
+pub struct LoadFlags {
+    /// The address.
+    pub url: String,
+    /// `--connections`.
+    pub connections: Option<String>,
+    /// `--duration`.
+    pub duration: Option<String>,
+    /// `--requests`.
+    pub requests: Option<String>,
+    /// `--load`.
+    pub load: Option<String>,
+    /// `--threads`.
+    pub threads: Option<String>,
+    /// `--method`.
+    pub method: Option<String>,
+    /// Each `--header NAME: VALUE`.
+    pub headers: Vec<String>,
+    /// The bytes of the body, empty where there is none.
+    pub body: Vec<u8>,
+    /// `--timeout`.
+    pub timeout: Option<String>,
+    /// `--seed`.
+    pub seed: Option<String>,
+    /// `--check-status`.
+    pub check_status: Option<String>,
+}
+
+/// A load on one address.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct LoadPlan {
+    /// Where it goes.
+    pub url: HttpUrl,
+    /// The value of the `Host` header.
+    pub host: String,
+    /// What is sent.
+    pub request: Request,
+    /// Which statuses are right.
+    pub status: Vec<RangeInclusive<u16>>,
+    /// How much of it.
+    pub load: Load,
+    /// How long, at most.
+    pub duration: Duration,
+    /// How many requests, where that ends it.
+    pub requests: Option<u64>,
+    /// How long one request may take.
+    pub timeout: Duration,
+    /// On how many threads.
+    pub threads: usize,
+    /// Seed of random arrivals.
+    pub seed: u64,
+}
+
+impl LoadPlan {
+    /// Reads what was typed.
+    ///
+    /// # Errors
+    ///
+    /// All mistakes at once.
+    pub fn read(flags: &LoadFlags, machine: MachineSize) -> Result<Self, Mistakes> {
+        let LoadFlags {
+            url,
+            connections,
+            duration,
+            requests,
+            load,
+            threads,
+            method,
+            headers,
+            body,
+            timeout,
+            seed,
+            check_status,
+        } = flags;
+        let mut mistakes = Gathered::default();
+        let url = read_url(url);
+        let load = read_connections(connections.as_deref(), load.as_deref(), machine, &mut mistakes);
+        let requests = read_requests(requests.as_deref(), &mut mistakes);
+        let duration = match (duration, requests) {
+            (None, Some(_)) => DAY,
+            (duration, _) => read_duration(duration.as_deref(), &load, &mut mistakes),
+        };
+        let threads = read_threads(threads.as_deref(), machine, &mut mistakes);
+        let timeout = read_request_timeout(timeout.as_deref(), &mut mistakes);
+        let seed = read_seed(seed.as_deref(), &mut mistakes).unwrap_or(DEFAULT_SEED);
+        let status = read_status(check_status.as_deref(), &mut mistakes);
+        let method = read_method(method.as_deref(), body, &mut mistakes);
+        let (host, headers) = read_headers(headers, &mut mistakes);
+        mistakes.finish(url.map(|url| Self {
+            host: host.unwrap_or_else(|| url.authority.clone()),
+            request: Request { method, path: url.path.clone(), headers, body: body.clone() },
+            url,
+            status,
+            load,
+            duration,
+            requests,
+            timeout,
+            threads,
+            seed,
+        }))
+    }
+}
+
+fn read_url(typed: &str) -> Result<HttpUrl, Mistakes> {
+    typed.parse().map_err(|problem| {
+        let fix = match problem {
+            UrlError::Https => "use the server's plain http:// port",
+            UrlError::User => "give -H 'Authorization: Basic ...' instead",
+            UrlError::Scheme | UrlError::Host | UrlError::Port | UrlError::Characters => {
+                "for example http://127.0.0.1:8080/"
+            }
+        };
+        Mistakes::one(format!("URL {typed}"), problem, fix)
+    })
+}
+
+/// The load, with the number of connections that `--connections` gives.
+fn read_connections(typed: Option<&str>, load: Option<&str>, machine: MachineSize, mistakes: &mut Gathered) -> Load {
+    let read = read_load(load, machine, mistakes);
+    let Some(typed) = typed else { return read };
+    let place = format!("--connections {typed}");
+    let given = match typed.parse::<u32>() {
+        Ok(connections) if connections > machine.connections => {
+            let fix = format!("use at most {}, or raise the limit of open files (ulimit -n)", machine.connections);
+            mistakes.add(place, "are more connections than one process may open", fix);
+            return read;
+        }
+        Ok(connections) if connections > 0 => connections,
+        _ => {
+            mistakes.add(place, "is not a number of connections", "for example --connections 16");
+            return read;
+        }
+    };
+    let told = load.is_some_and(|load| load.starts_with("closed") || load.contains('@'));
+    if told {
+        mistakes.add(place, "gives the connections a second time beside --load", "leave one of them out");
+    }
+    match read {
+        Load::Closed { .. } => Load::Closed { connections: given },
+        Load::Open { schedule, arrivals, .. } => Load::Open { schedule, arrivals, connections: given },
+    }
+}
+
+fn read_requests(typed: Option<&str>, mistakes: &mut Gathered) -> Option<u64> {
+    let typed = typed?;
+    match typed.parse() {
+        Ok(requests) if requests > 0 => Some(requests),
+        _ => {
+            mistakes.add(format!("--requests {typed}"), "is not a number of requests", "for example --requests 1000");
+            None
+        }
+    }
+}
+
+/// Half of the processors: the server is usually on the same machine.
+fn read_threads(typed: Option<&str>, machine: MachineSize, mistakes: &mut Gathered) -> usize {
+    let default = (machine.cpus / 2).max(1) as usize;
+    let Some(typed) = typed else { return default };
+    match typed.parse() {
+        Ok(threads) if (1..=machine.cpus as usize).contains(&threads) => threads,
+        _ => {
+            let problem = format!("is not a number of threads from 1 to the machine's {}", machine.cpus);
+            mistakes.add(format!("--threads {typed}"), problem, "a thread has a processor of its own");
+            default
+        }
+    }
+}
+
+/// `200`, `200,204`, `200-299`; by default whatever is no error.
+fn read_status(typed: Option<&str>, mistakes: &mut Gathered) -> Vec<RangeInclusive<u16>> {
+    let default = vec![200..=399];
+    let Some(typed) = typed else { return default };
+    let status = |text: &str| text.parse::<u16>().ok().filter(|status| (100..=999).contains(status));
+    let range = |text: &str| match text.split_once('-') {
+        Some((from, to)) => Some(status(from)?..=status(to)?),
+        None => status(text).map(|status| status..=status),
+    };
+    let ranges: Option<Vec<_>> = typed.split(',').map(|item| range(item).filter(|range| !range.is_empty())).collect();
+    ranges.unwrap_or_else(|| {
+        let place = format!("--check-status {typed}");
+        mistakes.add(place, "is not a list of statuses", "for example --check-status 200,204 or 200-299");
+        default
+    })
+}
+
+fn read_method(typed: Option<&str>, body: &[u8], mistakes: &mut Gathered) -> String {
+    let default = if body.is_empty() { "GET" } else { "POST" };
+    let method = typed.unwrap_or(default);
+    if !is_token(method) {
+        mistakes.add(format!("--method {method}"), "is not a method", "for example --method PUT");
+    }
+    method.to_owned()
+}
+
+/// The value of `Host`, where it is given, and the other headers.
+fn read_headers(typed: &[String], mistakes: &mut Gathered) -> (Option<String>, BTreeMap<String, String>) {
+    let (mut host, mut headers) = (None, BTreeMap::new());
+    for header in typed {
+        let mut add = |problem: &str, fix: &str| mistakes.add(format!("--header {header:?}"), problem, fix);
+        let Some((name, value)) = header.split_once(':').map(|(name, value)| (name, value.trim())) else {
+            add("is not a header", "for example --header 'Accept: text/html'");
+            continue;
+        };
+        if !is_token(name) || value.contains(|character: char| character.is_control()) {
+            add("is not a header", "for example --header 'Accept: text/html'");
+        } else if ["content-length", "transfer-encoding", "connection"].contains(&name.to_ascii_lowercase().as_str()) {
+            add(
+                "says how the request is carried, which the engine does",
+                "leave it out; see --body and --no-keepalive",
+            );
+        } else if name.eq_ignore_ascii_case("host") {
+            host = Some(value.to_owned());
+        } else if headers.keys().any(|known: &String| known.eq_ignore_ascii_case(name)) {
+            add("is given twice", "join its values with a comma");
+        } else {
+            headers.insert(name.to_owned(), value.to_owned());
+        }
+    }
+    (host, headers)
+}
+
+/// A token of RFC 9110, section 5.6.2.
+fn is_token(text: &str) -> bool {
+    !text.is_empty() && text.bytes().all(|byte| byte.is_ascii_alphanumeric() || b"!#$%&'*+-.^_`|~".contains(&byte))
+}
+
+#[cfg(test)]
+mod tests {
+    use stampede_core::Bytes;
+
+    use super::*;
+
+    const MACHINE: MachineSize = MachineSize { cpus: 4, memory: Bytes::from_mib(1024), connections: 1000 };
+
+    fn typed(text: &str) -> Option<String> {
+        Some(text.to_owned())
+    }
+
+    fn url() -> LoadFlags {
+        LoadFlags { url: "http://localhost:8080/x?y".to_owned(), ..LoadFlags::default() }
+    }
+
+    #[test]
+    fn an_address_is_enough() {
+        let plan = LoadPlan::read(&url(), MACHINE).unwrap();
+        let LoadPlan { url, host, request, status, load, duration, requests, timeout, threads, seed } = plan;
+        assert_eq!((url.port, host.as_str(), request.path.as_str()), (8080, "localhost:8080", "/x?y"));
+        assert_eq!((request.method.as_str(), request.headers.len()), ("GET", 0));
+        assert_eq!((load.to_string().as_str(), status), ("closed:16", vec![200..=399]));
+        assert_eq!((duration, requests, timeout), (Duration::from_secs(10), None, Duration::from_secs(30)));
+        assert_eq!((threads, seed), (2, 1));
+    }
+
+    #[test]
+    fn flags_are_read() {
+        let flags = LoadFlags {
+            connections: typed("64"),
+            load: typed("open:5..50/20s"),
+            headers: vec!["Accept: a/b".to_owned(), "host:example".to_owned()],
+            body: b"{}".to_vec(),
+            check_status: typed("201,400-499"),
+            ..url()
+        };
+        let plan = LoadPlan::read(&flags, MACHINE).unwrap();
+        assert_eq!((plan.load.to_string().as_str(), plan.duration), ("open:5..50/20s@64", Duration::from_secs(20)));
+        assert_eq!((plan.host.as_str(), plan.request.method.as_str()), ("example", "POST"));
+        assert_eq!(plan.request.headers, [("Accept".to_owned(), "a/b".to_owned())].into());
+        assert_eq!(plan.status, vec![201..=201, 400..=499]);
+
+        let count = LoadPlan::read(&LoadFlags { requests: typed("7"), ..url() }, MACHINE).unwrap();
+        assert_eq!((count.requests, count.duration), (Some(7), DAY));
+        let both = LoadFlags { requests: typed("7"), duration: typed("3s"), connections: typed("2"), ..url() };
+        let both = LoadPlan::read(&both, MACHINE).unwrap();
+        assert_eq!((both.duration, both.load.connections()), (Duration::from_secs(3), 2));
+    }
+
+    #[test]
+    fn all_mistakes_are_told_at_once() {
+        let flags = LoadFlags {
+            url: "https://localhost/".to_owned(),
+            connections: typed("0"),
+            duration: typed("0"),
+            requests: typed("none"),
+            load: typed("open:"),
+            threads: typed("5"),
+            method: typed("GE T"),
+            headers: vec!["x".to_owned(), "Content-Length: 1".to_owned(), "a: 1".to_owned(), "A: 2".to_owned()],
+            body: Vec::new(),
+            timeout: typed("soon"),
+            seed: typed("-1"),
+            check_status: typed("2xx"),
+        };
+        let Mistakes(mistakes) = LoadPlan::read(&flags, MACHINE).unwrap_err();
+        let places: Vec<_> = mistakes.iter().map(|mistake| mistake.place.as_str()).collect();
+        assert_eq!(
+            places,
+            [
+                "URL https://localhost/",
+                "--load open:",
+                "--connections 0",
+                "--requests none",
+                "--duration 0",
+                "--threads 5",
+                "--timeout soon",
+                "--seed -1",
+                "--check-status 2xx",
+                "--method GE T",
+                "--header \"x\"",
+                "--header \"Content-Length: 1\"",
+                "--header \"A: 2\"",
+            ]
+        );
+        for (connections, load) in [("2000", None), ("2", Some("closed:3")), ("2", Some("open:5@6"))] {
+            let flags = LoadFlags { connections: typed(connections), load: load.map(str::to_owned), ..url() };
+            assert_eq!(LoadPlan::read(&flags, MACHINE).unwrap_err().0.len(), 1, "{connections} {load:?}");
+        }
+    }
+}

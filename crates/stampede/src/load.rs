@@ -1,0 +1,224 @@
+//! `stampede load`: just the load engine, on an address.
+
+pub(crate) mod args;
+mod json;
+mod table;
+mod target;
+
+use std::fs;
+use std::io::{self, IsTerminal, Write};
+use std::path::Path;
+use std::time::{Duration, Instant};
+
+use stampede_core::{Bytes, ErrorClass, Load};
+use stampede_load::{BodyCheck, Check, LoadExchange, LoadResult, LoadSpec, RunningLoad, Saturation, Statuses};
+use stampede_plan::{LoadFlags, LoadPlan, MachineSize};
+
+use crate::exit::{Exit, Failure};
+use crate::load::args::LoadArgs;
+use crate::open_files::{OWN_FILES, raise_open_files};
+use crate::signals::Signals;
+use crate::{Outcome, screen, show};
+
+/// Longest wait for answers that are still out when the window closes.
+const DRAIN: Duration = Duration::from_secs(5);
+/// How often the end is looked for.
+const TICK: Duration = Duration::from_millis(20);
+/// How often progress is told.
+const LIVE: Duration = Duration::from_millis(500);
+
+/// What was asked for, as reports repeat it.
+struct Asked {
+    url: String,
+    load: Load,
+}
+
+impl Asked {
+    /// Right answers per second of the window.
+    fn throughput(&self, result: &LoadResult) -> f64 {
+        rate(result.requests.ok, result)
+    }
+
+    /// Requests that were due per second of the window, where that does not follow from the answers.
+    fn offered(&self, result: &LoadResult) -> Option<f64> {
+        match self.load {
+            Load::Closed { .. } => None,
+            Load::Open { .. } => Some(rate(result.requests.sent + result.unsent, result)),
+        }
+    }
+}
+
+fn rate(count: u64, result: &LoadResult) -> f64 {
+    count as f64 / result.window.as_secs_f64().max(f64::MIN_POSITIVE)
+}
+
+pub(crate) fn run(args: Box<LoadArgs>) -> Outcome {
+    let LoadArgs {
+        url,
+        load,
+        connections,
+        duration,
+        requests,
+        threads,
+        seed,
+        method,
+        headers,
+        body,
+        no_keepalive,
+        timeout,
+        unix,
+        allow_remote,
+        check_status,
+        check_body_equals,
+        check_body_contains,
+        json,
+        quiet,
+    } = *args;
+    let available = stampede_platforms::available_cpus();
+    let machine = MachineSize {
+        cpus: u32::try_from(available.len()).unwrap_or(u32::MAX),
+        memory: Bytes::new(stampede_platforms::memory().unwrap_or(u64::MAX)),
+        connections: raise_open_files().saturating_sub(OWN_FILES),
+    };
+    let (body, unread) = read_body(body.as_deref());
+    let asked = url.clone();
+    let flags = LoadFlags {
+        url,
+        connections,
+        duration,
+        requests,
+        load,
+        threads,
+        method,
+        headers,
+        body,
+        timeout,
+        seed,
+        check_status,
+    };
+    let plan = LoadPlan::read(&flags, machine).map_err(Failure::usage);
+    let (plan, ()) = Failure::both(plan, unread)?;
+    if let Some(path) = json.as_deref().filter(|path| !show::is_stdout(path)) {
+        show::writable(path)
+            .map_err(|error| Failure::usage(format!("--json {} cannot be written: {error}", path.display())))?;
+    }
+    let LoadPlan { url, host, request, status, load, duration, requests, timeout, threads, seed } = plan;
+    let target = target::find(&url, unix, allow_remote)?;
+    let body = match (check_body_equals, check_body_contains) {
+        (Some(body), _) => BodyCheck::Equals(body.into_bytes()),
+        (None, Some(text)) => BodyCheck::Contains(text.into_bytes()),
+        (None, None) => BodyCheck::Any,
+    };
+    let asked = Asked { url: asked, load: load.clone() };
+    let spec = LoadSpec {
+        target,
+        host,
+        exchanges: vec![LoadExchange { request, check: Check { status: Statuses::new(status), body } }],
+        load,
+        warm_up: Duration::ZERO,
+        duration,
+        requests,
+        drain: DRAIN.min(timeout),
+        timeout: Some(timeout),
+        keep_alive: !no_keepalive,
+        seed,
+        // The last ones: servers that are pinned, and much of the kernel's work, are on the first.
+        cpus: available.iter().rev().take(threads).copied().collect(),
+    };
+    let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build().map_err(Failure::missing)?;
+    let (result, interrupted) = runtime.block_on(drive(spec, quiet))?;
+    match json.as_deref() {
+        Some(path) if show::is_stdout(path) => screen::print(&json::render(&asked, &result))?,
+        json => {
+            if let Some(path) = json {
+                write(path, &json::render(&asked, &result))?;
+            }
+            screen::print(&table::render(&asked, &result))?;
+        }
+    }
+    Ok(conclude(&result, interrupted))
+}
+
+/// The bytes of a body, or of the file after `@`, and what stood in the way.
+fn read_body(typed: Option<&str>) -> (Vec<u8>, Result<(), Failure>) {
+    match typed.map(|typed| (typed, typed.strip_prefix('@'))) {
+        None => (Vec::new(), Ok(())),
+        Some((typed, None)) => (typed.as_bytes().to_vec(), Ok(())),
+        Some((typed, Some(path))) => match fs::read(path) {
+            Ok(bytes) => (bytes, Ok(())),
+            Err(error) => (Vec::new(), Err(Failure::usage(format!("--body {typed} cannot be read: {error}")))),
+        },
+    }
+}
+
+/// Drives the load to its end, or to the first signal; the second value says which.
+async fn drive(spec: LoadSpec, quiet: bool) -> Result<(LoadResult, bool), Failure> {
+    let mut signals = Signals::new()?;
+    let load = stampede_load::start(spec).map_err(Failure::missing)?;
+    let interrupted = tokio::select! {
+        () = signals.any() => {
+            load.abort();
+            true
+        }
+        () = watch(&load, !quiet && io::stderr().is_terminal()) => false,
+    };
+    Ok((load.finish(), interrupted))
+}
+
+async fn watch(load: &RunningLoad, live: bool) {
+    let started = Instant::now();
+    let mut told = (started, 0);
+    while !load.is_finished() {
+        tokio::time::sleep(TICK).await;
+        let now = Instant::now();
+        let (since, before) = told;
+        if live && now - since >= LIVE {
+            let progress = load.progress();
+            let rate = (progress.ok - before) as f64 / (now - since).as_secs_f64();
+            let elapsed = (now - started).as_secs_f64();
+            let line = format!("\r\x1b[K{elapsed:>6.1} s {rate:>9.0} ok/s {:>9} failed", progress.failed);
+            // Whoever closed our stderr does not want to read it.
+            let _ = io::stderr().write_all(line.as_bytes());
+            told = (now, progress.ok);
+        }
+    }
+    if live {
+        let _ = io::stderr().write_all(b"\r\x1b[K");
+    }
+}
+
+fn write(path: &Path, text: &str) -> Result<(), Failure> {
+    fs::write(path, text).map_err(|error| Failure::missing(format!("cannot write {}: {error}", path.display())))
+}
+
+/// Says what makes the figures mean less than they seem to.
+fn conclude(result: &LoadResult, interrupted: bool) -> Exit {
+    if let Some(saturation) = &result.saturation {
+        screen::warning(&format!("{saturation}: these figures say too much about the generator"));
+        screen::note(match saturation {
+            Saturation::Late { .. } => {
+                "  leave it a processor of its own, add --threads, or lower the load; see the lateness row"
+            }
+            Saturation::Accounts { .. } => "  this is a fault of the program: please report it with the command",
+        });
+    }
+    if result.unsent > 0 {
+        screen::warning(&format!("{} requests found no free connection before the end", result.unsent));
+        screen::note("  the server is slower than the rate: lower it, or raise --connections");
+    }
+    let count = |class| result.errors.get(&class).copied().unwrap_or(0);
+    if count(ErrorClass::Exhausted) > 0 {
+        screen::warning("connections could not be opened: no port or file descriptor was left");
+        screen::note("  raise ulimit -n, or lower --connections; without keep-alive, lower the rate");
+    }
+    let wrong = count(ErrorClass::WrongStatus) + count(ErrorClass::WrongBody) + count(ErrorClass::Malformed);
+    if interrupted {
+        Exit::Interrupted
+    } else if result.requests.ok == 0 {
+        Exit::TrialFailed
+    } else if result.saturation.is_some() || wrong > 0 {
+        Exit::Invalid
+    } else {
+        Exit::Done
+    }
+}

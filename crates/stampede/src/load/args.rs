@@ -1,0 +1,74 @@
+//! The flags of `stampede load`.
+
+use std::path::PathBuf;
+
+/// What to send where, how much of it, and what must come back.
+#[derive(Debug, clap::Args)]
+#[command(after_help = "Examples:\n  \
+        stampede load http://127.0.0.1:8080/\n  \
+        stampede load http://127.0.0.1:8080/ -c 64 -d 30s\n  \
+        stampede load http://127.0.0.1:8080/ --load open:500\n  \
+        stampede load http://127.0.0.1:8080/ --load open:50/10s,50..500/60s --json result.json\n  \
+        stampede load http://127.0.0.1:8080/ -n 1000 -b '{\"data\": \"# h1\"}' -H 'Content-Type: application/json'\n\n\
+        Exit codes: 0 done; 2 usage error; 3 something needed is missing here; 4 the generator was the limit\n\
+        or answers were wrong; 5 no request was answered rightly; 130 interrupted.")]
+pub(crate) struct LoadArgs {
+    /// The address: http://HOST[:PORT][/PATH]
+    pub(crate) url: String,
+    /// Load: closed:N keeps N connections busy; open:RATE has requests due at RATE a second, whatever
+    /// the server does; open:FROM..TO/TIME is a ramp, open:RATE/TIME,... are stages, open:poisson:RATE is
+    /// random [default: closed:16]
+    #[arg(long, value_name = "MODEL", allow_hyphen_values = true, help_heading = "Load")]
+    pub(crate) load: Option<String>,
+    /// Connections: how many a closed load keeps busy, the most that an open load opens [default: 16, open: 256]
+    #[arg(long, short, value_name = "N", allow_hyphen_values = true, help_heading = "Load")]
+    pub(crate) connections: Option<String>,
+    /// How long [default: the length of the load's stages, or 10s]
+    #[arg(long, short, value_name = "TIME", allow_hyphen_values = true, help_heading = "Load")]
+    pub(crate) duration: Option<String>,
+    /// Stop after this many requests
+    #[arg(long, short = 'n', value_name = "N", allow_hyphen_values = true, help_heading = "Load")]
+    pub(crate) requests: Option<String>,
+    /// Threads, each on a processor of its own [default: half of the processors]
+    #[arg(long, value_name = "N", allow_hyphen_values = true, help_heading = "Load")]
+    pub(crate) threads: Option<String>,
+    /// Seed of random arrivals [default: 1]
+    #[arg(long, value_name = "N", allow_hyphen_values = true, help_heading = "Load")]
+    pub(crate) seed: Option<String>,
+    /// Method [default: GET, or POST where there is a body]
+    #[arg(long, short, value_name = "METHOD", help_heading = "Request")]
+    pub(crate) method: Option<String>,
+    /// A header (may be repeated)
+    #[arg(long = "header", short = 'H', value_name = "NAME: VALUE", help_heading = "Request")]
+    pub(crate) headers: Vec<String>,
+    /// The body, or @FILE
+    #[arg(long, short, value_name = "TEXT", allow_hyphen_values = true, help_heading = "Request")]
+    pub(crate) body: Option<String>,
+    /// A connection for each request
+    #[arg(long, help_heading = "Request")]
+    pub(crate) no_keepalive: bool,
+    /// How long a request may take before it has failed [default: 30s]
+    #[arg(long, value_name = "TIME", allow_hyphen_values = true, help_heading = "Request")]
+    pub(crate) timeout: Option<String>,
+    /// Connect to this unix socket; the URL still gives host and path
+    #[arg(long, value_name = "PATH", help_heading = "Request")]
+    pub(crate) unix: Option<PathBuf>,
+    /// Allow a target that is neither this machine nor in a private network
+    #[arg(long, help_heading = "Request")]
+    pub(crate) allow_remote: bool,
+    /// Statuses that are right: 200,204 or 200-299 [default: 200-399]
+    #[arg(long, value_name = "LIST", help_heading = "Checks")]
+    pub(crate) check_status: Option<String>,
+    /// The body that is right
+    #[arg(long, value_name = "TEXT", conflicts_with = "check_body_contains", help_heading = "Checks")]
+    pub(crate) check_body_equals: Option<String>,
+    /// Text that the right body contains
+    #[arg(long, value_name = "TEXT", help_heading = "Checks")]
+    pub(crate) check_body_contains: Option<String>,
+    /// Write the result as JSON (`-` is stdout, in place of the table)
+    #[arg(long, value_name = "FILE", help_heading = "Output")]
+    pub(crate) json: Option<PathBuf>,
+    /// No progress on stderr
+    #[arg(long, short, help_heading = "Output")]
+    pub(crate) quiet: bool,
+}

@@ -1,0 +1,170 @@
+//! The result of a load as JSON, `stampede/load/v1`. Later versions only add to it.
+
+use std::collections::BTreeMap;
+
+use serde::Serialize;
+use stampede_core::{Censored, ErrorClass, Latencies};
+use stampede_load::{LoadResult, Saturation};
+
+use super::Asked;
+
+/// Renders a result; ends with a line break.
+pub(crate) fn render(asked: &Asked, result: &LoadResult) -> String {
+    let mut text = serde_json::to_string_pretty(&WireLoad::of(asked, result)).unwrap_or_default();
+    text.push('\n');
+    text
+}
+
+#[derive(Serialize)]
+struct WireLoad<'a> {
+    schema: &'static str,
+    url: &'a str,
+    load: String,
+    stampede_version: &'static str,
+    duration_s: f64,
+    requests: WireRequests,
+    throughput_rps: f64,
+    offered_rps: Option<f64>,
+    reconnects: u64,
+    service_us: WireLatencies,
+    response_us: WireLatencies,
+    lateness_us: WireLatencies,
+    connect_us: WireLatencies,
+    tls_us: Option<WireLatencies>,
+    first_byte_us: WireLatencies,
+    status: &'a BTreeMap<u16, u64>,
+    errors: &'a BTreeMap<ErrorClass, u64>,
+    first_failure: Option<&'a str>,
+    bytes: WireBytes,
+    generator: WireGenerator,
+    steps: [(); 0],
+}
+
+impl<'a> WireLoad<'a> {
+    fn of(asked: &'a Asked, result: &'a LoadResult) -> Self {
+        let complete = Censored::default();
+        Self {
+            schema: "stampede/load/v1",
+            url: &asked.url,
+            load: asked.load.to_string(),
+            stampede_version: env!("CARGO_PKG_VERSION"),
+            duration_s: result.window.as_secs_f64(),
+            requests: WireRequests::of(result),
+            throughput_rps: rounded(asked.throughput(result)),
+            offered_rps: asked.offered(result).map(rounded),
+            reconnects: result.reconnects,
+            service_us: WireLatencies::of(&result.service, &complete),
+            response_us: WireLatencies::of(&result.response, &result.censored),
+            lateness_us: WireLatencies::of(&result.lateness, &complete),
+            connect_us: WireLatencies::of(&result.connect, &complete),
+            tls_us: None,
+            first_byte_us: WireLatencies::of(&result.first_byte, &complete),
+            status: &result.status,
+            errors: &result.errors,
+            first_failure: result.first_failure.as_ref().map(|failure| failure.detail.as_str()),
+            bytes: WireBytes { sent: result.bytes_sent, received: result.bytes_received },
+            generator: WireGenerator::of(result),
+            steps: [],
+        }
+    }
+}
+
+#[derive(Serialize)]
+struct WireRequests {
+    sent: u64,
+    ok: u64,
+    failed: u64,
+    unfinished: u64,
+    /// Due and never sent: no connection was free.
+    unsent: u64,
+    censored: u64,
+}
+
+impl WireRequests {
+    fn of(result: &LoadResult) -> Self {
+        let stampede_core::Counts { sent, ok, failed, unfinished } = result.requests;
+        Self { sent, ok, failed, unfinished, unsent: result.unsent, censored: result.censored.count }
+    }
+}
+
+/// In microseconds; without latencies everything is `null`.
+#[derive(Serialize)]
+struct WireLatencies {
+    count: u64,
+    min: Option<f64>,
+    mean: Option<f64>,
+    stddev: Option<f64>,
+    p50: Option<f64>,
+    p75: Option<f64>,
+    p90: Option<f64>,
+    p95: Option<f64>,
+    p99: Option<f64>,
+    p999: Option<f64>,
+    max: Option<f64>,
+    /// From this value on, percentiles are lower bounds: requests without an end are in them at their age.
+    lower_bound_from: Option<f64>,
+}
+
+impl WireLatencies {
+    fn of(latencies: &Latencies, censored: &Censored) -> Self {
+        let any = latencies.count() > 0;
+        let micros = |duration: std::time::Duration| rounded(duration.as_nanos() as f64 / 1e3);
+        let quantile = |q| any.then(|| micros(latencies.quantile(q)));
+        Self {
+            count: latencies.count(),
+            min: any.then(|| micros(latencies.min())),
+            mean: any.then(|| rounded(latencies.mean_ns() / 1e3)),
+            stddev: any.then(|| rounded(latencies.stddev_ns() / 1e3)),
+            p50: quantile(0.50),
+            p75: quantile(0.75),
+            p90: quantile(0.90),
+            p95: quantile(0.95),
+            p99: quantile(0.99),
+            p999: quantile(0.999),
+            max: any.then(|| micros(latencies.max())),
+            lower_bound_from: censored.least.map(micros),
+        }
+    }
+}
+
+#[derive(Serialize)]
+struct WireBytes {
+    sent: u64,
+    received: u64,
+}
+
+#[derive(Serialize)]
+struct WireGenerator {
+    backend: &'static str,
+    threads: u32,
+    cpu_seconds: f64,
+    spin_seconds: f64,
+    cpu_us_per_request: Option<f64>,
+    saturated: bool,
+    saturated_by: Option<String>,
+    in_flight: f64,
+    littles_law: Option<f64>,
+}
+
+impl WireGenerator {
+    fn of(result: &LoadResult) -> Self {
+        let cpu = result.generator.cpu.as_secs_f64();
+        let sent = result.requests.sent;
+        Self {
+            backend: "epoll",
+            threads: result.generator.threads,
+            cpu_seconds: cpu,
+            spin_seconds: result.spin.as_secs_f64(),
+            cpu_us_per_request: (sent > 0).then(|| rounded(cpu * 1e6 / sent as f64)),
+            saturated: result.saturation.is_some(),
+            saturated_by: result.saturation.as_ref().map(Saturation::to_string),
+            in_flight: rounded(result.littles_law.in_flight(result.window)),
+            littles_law: result.littles_law.ratio().map(rounded),
+        }
+    }
+}
+
+/// Three digits behind the point: more is noise.
+fn rounded(value: f64) -> f64 {
+    (value * 1e3).round() / 1e3
+}

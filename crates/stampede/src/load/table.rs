@@ -1,0 +1,128 @@
+//! The result of a load for people.
+
+use std::time::Duration;
+
+use stampede_core::{Censored, Counts, ErrorClass, Latencies};
+use stampede_load::LoadResult;
+
+use super::Asked;
+
+/// A percentile that fewer requests exceed says more about them than about the server.
+const EXCEEDANCES: f64 = 50.0;
+
+const QUANTILES: [(&str, f64); 6] =
+    [("p50", 0.50), ("p75", 0.75), ("p90", 0.90), ("p95", 0.95), ("p99", 0.99), ("p99.9", 0.999)];
+
+/// Renders a result; fits 80 columns and ends with a line break.
+pub(crate) fn render(asked: &Asked, result: &LoadResult) -> String {
+    let mut text = String::new();
+    let Counts { sent, ok, failed, unfinished } = result.requests;
+    let seconds = result.window.as_secs_f64();
+    let threads = result.generator.threads;
+    let s = if threads == 1 { "" } else { "s" };
+    let mut line = |line: String| {
+        text.push_str(line.trim_end());
+        text.push('\n');
+    };
+    line(format!("{}: {} for {seconds:.2} s, {threads} thread{s}", asked.url, asked.load));
+    line(String::new());
+    let mut counts = format!("  requests   {sent} sent, {ok} ok, {failed} failed, {unfinished} unfinished");
+    if result.unsent > 0 {
+        counts.push_str(&format!(", {} never sent", result.unsent));
+    }
+    line(counts);
+    let offered = asked.offered(result).map_or_else(String::new, |rate| format!(" of {rate:.1} due"));
+    line(format!("  rate       {:.1} ok/s{offered}, {} received a second", asked.throughput(result), {
+        bytes(result.bytes_received as f64 / seconds.max(f64::MIN_POSITIVE))
+    }));
+    line(format!("  status     {}", counted(result.status.iter())));
+    if !result.errors.is_empty() {
+        line(format!("  errors     {}", counted(result.errors.iter().map(|(class, count)| (words(*class), count)))));
+    }
+    if let Some(failure) = &result.first_failure {
+        line(format!("             the first: {}", failure.detail));
+    }
+    let cpu = result.generator.cpu.as_secs_f64() * 1e6 / (sent.max(1) as f64);
+    let spin = match result.spin {
+        Duration::ZERO => String::new(),
+        spin => format!(", and spun for {:.2} s before due times", spin.as_secs_f64()),
+    };
+    line(format!("  generator  {cpu:.2} us CPU a request{spin}"));
+    line(String::new());
+
+    let names: String = QUANTILES.iter().map(|(name, _)| format!("{name:>9}")).collect();
+    line(format!("  {:<11}{names}{:>9}", "ms", "max"));
+    let complete = Censored::default();
+    for (name, latencies, censored) in [
+        ("response", &result.response, &result.censored),
+        ("service", &result.service, &complete),
+        ("first byte", &result.first_byte, &complete),
+        ("connect", &result.connect, &complete),
+        ("lateness", &result.lateness, &complete),
+    ] {
+        line(row(name, latencies, censored));
+    }
+    line(String::new());
+    line("  response: from when a request was due; service: from when it was sent; lateness: the".to_owned());
+    line("  generator's own delay. ~ rests on fewer than 50 requests; >= is a lower bound.".to_owned());
+    text
+}
+
+fn row(name: &str, latencies: &Latencies, censored: &Censored) -> String {
+    if latencies.count() == 0 {
+        return format!("  {name:<11}{:>9}", "-");
+    }
+    let cell = |value: Duration, few: bool| {
+        let mark = match (censored.bounds(value), few) {
+            (true, _) => ">=",
+            (false, true) => "~",
+            (false, false) => "",
+        };
+        format!("{:>9}", format!("{mark}{}", millis(value)))
+    };
+    let quantiles: String = QUANTILES
+        .iter()
+        .map(|(_, q)| {
+            let few = latencies.count() as f64 * (1.0 - q) + 1e-6 < EXCEEDANCES;
+            cell(latencies.quantile(*q), few)
+        })
+        .collect();
+    format!("  {name:<11}{quantiles}{}", cell(latencies.max(), false))
+}
+
+fn millis(duration: Duration) -> String {
+    let millis = duration.as_secs_f64() * 1e3;
+    match millis {
+        ..10.0 => format!("{millis:.3}"),
+        10.0..100.0 => format!("{millis:.2}"),
+        100.0..1000.0 => format!("{millis:.1}"),
+        _ => format!("{millis:.0}"),
+    }
+}
+
+fn bytes(count: f64) -> String {
+    match count {
+        ..1e4 => format!("{count:.0} B"),
+        1e4..1e7 => format!("{:.1} kB", count / 1e3),
+        _ => format!("{:.1} MB", count / 1e6),
+    }
+}
+
+fn counted<K: std::fmt::Display, C: std::fmt::Display>(items: impl Iterator<Item = (K, C)>) -> String {
+    let items: Vec<_> = items.map(|(name, count)| format!("{count} x {name}")).collect();
+    if items.is_empty() { "none".to_owned() } else { items.join(", ") }
+}
+
+fn words(class: ErrorClass) -> &'static str {
+    match class {
+        ErrorClass::Refused => "refused",
+        ErrorClass::Reset => "reset",
+        ErrorClass::ClosedEarly => "closed early",
+        ErrorClass::Malformed => "not HTTP",
+        ErrorClass::WrongStatus => "wrong status",
+        ErrorClass::WrongBody => "wrong body",
+        ErrorClass::Exhausted => "no port or file left",
+        ErrorClass::TimedOut => "timed out",
+        ErrorClass::Io => "other network error",
+    }
+}
