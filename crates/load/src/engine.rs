@@ -116,7 +116,7 @@ impl Pacing {
             Self::Closed { requests: Some(requests) } => {
                 Pacer::Closed { left: requests / threads + u64::from(thread < requests % threads) }
             }
-            Self::Open(plan) => Pacer::Open(plan.of_thread(thread, threads, timeline.starts_at)),
+            Self::Open(plan) => Pacer::Open(Box::new(plan.of_thread(thread, threads, timeline.starts_at))),
         }
     }
 }

@@ -13,7 +13,7 @@ pub(crate) enum Pacer {
         left: u64,
     },
     /// The open model: due times are given, and connections take what is due.
-    Open(Arrivals),
+    Open(Box<Arrivals>),
 }
 
 impl Pacer {

@@ -25,14 +25,14 @@ pub struct Stalls {
 impl Stalls {
     /// What is left of a stall so long after the epoch.
     fn left_at(&self, since_epoch: Duration) -> Duration {
-        self.length.saturating_sub(self.into_period(since_epoch))
+        self.length.saturating_sub(self.since_last_began(since_epoch))
     }
 
     fn until_next(&self, since_epoch: Duration) -> Duration {
-        self.every - self.into_period(since_epoch)
+        self.every - self.since_last_began(since_epoch)
     }
 
-    fn into_period(&self, since_epoch: Duration) -> Duration {
+    fn since_last_began(&self, since_epoch: Duration) -> Duration {
         Duration::from_nanos((since_epoch.as_nanos() % self.every.as_nanos()) as u64)
     }
 }

@@ -8,10 +8,11 @@ use std::path::PathBuf;
         stampede load http://127.0.0.1:8080/\n  \
         stampede load http://127.0.0.1:8080/ -c 64 -d 30s\n  \
         stampede load http://127.0.0.1:8080/ --load open:500\n  \
-        stampede load http://127.0.0.1:8080/ --load open:50/10s,50..500/60s --json result.json\n  \
-        stampede load http://127.0.0.1:8080/ -n 1000 -b '{\"data\": \"# h1\"}' -H 'Content-Type: application/json'\n\n\
-        Exit codes: 0 done; 2 usage error; 3 something needed is missing here; 4 the generator was the limit\n\
-        or answers were wrong; 5 no request was answered rightly; 130 interrupted.")]
+        stampede load http://127.0.0.1:8080/ --load open:50/10s,50..500/60s\n  \
+        stampede load http://127.0.0.1:8080/ -n 1000 -b @body.json --json result.json\n\n\
+        Exit codes: 0 done; 2 usage error; 3 something needed is missing here;\n\
+        4 the generator was the limit, or answers were wrong; 5 no right answer came;\n\
+        130 interrupted.")]
 pub(crate) struct LoadArgs {
     /// The address: http://HOST[:PORT][/PATH]
     pub(crate) url: String,

@@ -25,8 +25,8 @@ pub(crate) fn find(url: &HttpUrl, unix: Option<PathBuf>, allow_remote: bool) -> 
     };
     if !allow_remote && !is_near(address.ip()) {
         return Err(Failure::usage(format!(
-            "{host} is {}, which is not on this machine or in a private network\n  \
-             a load on a server that is not yours is an attack; if it is, add --allow-remote",
+            "{host} ({}) is neither this machine nor in a private network\n  \
+             a load on a server that is not yours is an attack; if it is yours, add --allow-remote",
             address.ip()
         )));
     }

@@ -5,6 +5,7 @@
 mod comparison;
 mod failures;
 mod interruption;
+mod load;
 mod stage;
 mod storage;
 mod usage;

@@ -1,0 +1,109 @@
+//! `stampede load` against servers that count.
+
+use insta::assert_snapshot;
+use serde_json::Value;
+use stampede_testkit::{Behaviour, CountingServer, Fault};
+
+use crate::stage::{Said, Stage};
+
+fn load(server: &CountingServer, flags: &[&str]) -> Said {
+    let url = format!("http://{}/", server.endpoint());
+    Stage::new().run(&[&["load", &url], flags].concat())
+}
+
+fn json(said: &Said) -> Value {
+    serde_json::from_str(&said.stdout).unwrap_or_else(|error| panic!("{error}: {said:?}"))
+}
+
+#[test]
+fn an_open_load_is_told_as_json() {
+    let server = CountingServer::start(Behaviour::default()).unwrap();
+    let said = load(&server, &["--load", "open:200", "-d", "500ms", "--json", "-"]);
+    let told = json(&said);
+    assert_eq!(told["schema"], "stampede/load/v1", "{said:?}");
+    assert_eq!((&told["requests"]["sent"], &told["requests"]["ok"]), (&100.into(), &100.into()), "{said:?}");
+    assert_eq!(told["offered_rps"], 200.0, "{said:?}");
+    assert_eq!(told["status"]["200"], 100, "{said:?}");
+    // A busy machine may hold up the generator; it then says so.
+    let saturated = told["generator"]["saturated"] == true;
+    assert_eq!(said.code, Some(if saturated { 4 } else { 0 }), "{said:?}");
+    let mut names: Vec<_> = told.as_object().unwrap().keys().map(String::as_str).collect();
+    names.sort_unstable();
+    assert_snapshot!("load_json_names", names.join("\n"));
+    for name in ["service_us", "response_us", "lateness_us", "connect_us", "first_byte_us"] {
+        for figure in ["min", "mean", "stddev", "p50", "p75", "p90", "p95", "p99", "p999", "max"] {
+            assert!(told[name][figure].is_number(), "{name} {figure} {said:?}");
+        }
+    }
+    assert_eq!(server.stop().requests(), 100);
+}
+
+#[test]
+fn a_load_by_count_sends_what_was_asked_and_prints_a_table() {
+    let server = CountingServer::start(Behaviour::default()).unwrap();
+    let flags = ["-n", "37", "-c", "3", "-m", "PUT", "-H", "X-A: b", "-b", "hello", "--no-keepalive"];
+    let said = load(&server, &[&flags[..], &["--check-body-contains", "World"]].concat());
+    assert!(said.stdout.contains("37 sent, 37 ok, 0 failed, 0 unfinished"), "{said:?}");
+    assert!(said.stdout.lines().all(|line| line.chars().count() <= 90), "{said:?}");
+    let received = server.stop();
+    assert_eq!((received.requests(), received.connections), (37, 37), "{said:?}");
+}
+
+#[test]
+fn wrong_answers_and_none_have_their_exit_codes() {
+    let fault = Some((Fault::WrongStatus(500), 5));
+    let server = CountingServer::start(Behaviour { fault, ..Behaviour::default() }).unwrap();
+    let said = load(&server, &["-n", "20", "-c", "2", "--json", "-"]);
+    assert_eq!((said.code, &json(&said)["errors"]["wrong_status"]), (Some(4), &4.into()), "{said:?}");
+    let said = load(&server, &["-n", "20", "--check-body-equals", "other", "--json", "-"]);
+    assert_eq!((said.code, &json(&said)["requests"]["ok"]), (Some(5), &0.into()), "{said:?}");
+
+    let silent = Some((Fault::NoAnswer, 1));
+    let server = CountingServer::start(Behaviour { fault: silent, ..Behaviour::default() }).unwrap();
+    let said = load(&server, &["-n", "4", "-c", "2", "--timeout", "50ms"]);
+    assert_eq!(said.code, Some(5), "{said:?}");
+    assert!(said.stdout.contains("4 x timed out") && said.stdout.contains(">="), "{said:?}");
+}
+
+#[test]
+fn a_unix_socket_is_loaded() {
+    let folder = tempfile::tempdir().unwrap();
+    let path = folder.path().join("s");
+    let server = CountingServer::start_unix(&path, Behaviour::default()).unwrap();
+    let said = Stage::new().run(&["load", "http://name/x", "--unix", path.to_str().unwrap(), "-n", "5", "-c", "1"]);
+    assert!(said.stdout.contains("5 sent, 5 ok"), "{said:?}");
+    assert_eq!(server.stop().requests(), 5);
+}
+
+#[test]
+fn mistakes_are_told_at_once_and_public_addresses_refused() {
+    let said = |args: &[&str]| {
+        let said = Stage::new().run(args);
+        format!("exit code: {}\n{}{}", said.code.unwrap_or(-1), said.stdout, said.stderr)
+    };
+    assert_snapshot!(
+        "load_mistakes",
+        said(&[
+            "load",
+            "https://localhost/",
+            "-c",
+            "none",
+            "-d",
+            "0",
+            "-n",
+            "-5",
+            "--load",
+            "open:5..6",
+            "-H",
+            "x",
+            "-b",
+            "@/nonexistent/body",
+            "--timeout",
+            "soon",
+            "--check-status",
+            "2xx",
+        ])
+    );
+    assert_snapshot!("load_remote", said(&["load", "http://192.0.2.1/", "-n", "1"]));
+    assert_snapshot!("load_help", said(&["load", "--help"]));
+}
