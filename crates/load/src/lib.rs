@@ -10,8 +10,22 @@
 //! * **Response time** counts from when a request was due, **service time** from when it was sent, both to the end of
 //!   its answer. In a closed load a request is due when the previous answer of its connection is there, so that time
 //!   for opening a connection again is part of the response time only.
-//! * Only complete answers have latencies: right ones, and those with a wrong status or body.
+//! * Complete answers have both latencies: right ones, and those with a wrong status or body. Requests that timed out or
+//!   had no end when the load was over have a response time: their age then. They are **censored**, and quantiles from the
+//!   smallest such age on are lower bounds.
 //! * In each phase `sent = ok + failed + unfinished`.
+//!
+//! # Open loads
+//!
+//! Due times come from a closed form ([`stampede_core::Schedule`]) and are never skipped or shifted. A request that is due
+//! takes an idle connection, or has a new one opened as long as there are fewer than the load allows, or waits; those that
+//! wait are numbers of the schedule and take no memory. A time-out counts from when a request is begun, so that each of them
+//! gets its turn; what never got one is **unsent**. Threads sleep until 50 us before a due time and spin from there.
+//!
+//! # Whether the generator was the limit
+//!
+//! **Lateness** is the generator's own delay: from when it could have begun a request to when it did. Together with Little's
+//! law it says whether the generator was [saturated](Saturation).
 //!
 //! # Connections that end
 //!

@@ -267,7 +267,7 @@ mod tests {
         assert_eq!((url.port, host.as_str(), request.path.as_str()), (8080, "localhost:8080", "/x?y"));
         assert_eq!((request.method.as_str(), request.headers.len()), ("GET", 0));
         assert_eq!((load.to_string().as_str(), status), ("closed:16", vec![200..=399]));
-        assert_eq!((duration, requests, timeout), (Duration::from_secs(10), None, Duration::from_secs(30)));
+        assert_eq!((duration, requests, timeout), (Duration::from_secs(8), None, Duration::from_secs(30)));
         assert_eq!((threads, seed), (2, 1));
     }
 

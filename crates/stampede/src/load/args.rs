@@ -24,7 +24,7 @@ pub(crate) struct LoadArgs {
     /// Connections: how many a closed load keeps busy, the most that an open load opens [default: 16, open: 256]
     #[arg(long, short, value_name = "N", allow_hyphen_values = true, help_heading = "Load")]
     pub(crate) connections: Option<String>,
-    /// How long [default: the length of the load's stages, or 10s]
+    /// How long [default: the length of the load's stages, or 8s]
     #[arg(long, short, value_name = "TIME", allow_hyphen_values = true, help_heading = "Load")]
     pub(crate) duration: Option<String>,
     /// Stop after this many requests
