@@ -114,19 +114,19 @@ pub(crate) fn run(assignment: Assignment) -> Recorder {
         // The first one is on top, and opens first.
         Pacer::Open(_) => driver.idle.extend((0..connections.len()).rev()),
     }
-    let mut in_flight = driver.in_flight;
-    let mut looked_at = start;
+    let mut seen = InFlight { count: driver.in_flight, at: start };
     loop {
         let now = Instant::now();
         usage.pass(now, &timeline);
-        driver.recorder.saw_in_flight(timeline.overlap(looked_at, now).saturating_mul(in_flight));
+        seen.look(&mut driver, now);
         while let Some((at, token, timer)) = driver.pop_timer(now) {
             if let Some(connection) = connections.get_mut(token) {
                 connection.on_timer(&mut driver, timer, at, now);
             }
         }
         begin_due(&mut driver, &mut connections, now);
-        (in_flight, looked_at) = (driver.in_flight, now);
+        let now = if driver.in_flight == seen.count { now } else { Instant::now() };
+        seen.look(&mut driver, now);
         if now >= timeline.drain_ends_at || driver.is_over() && (by_count || now >= timeline.closes_at) {
             break;
         }
@@ -138,6 +138,8 @@ pub(crate) fn run(assignment: Assignment) -> Recorder {
             Err(_) => break,
         }
         driver.woke_at = Instant::now();
+        let woke_at = driver.woke_at;
+        seen.look(&mut driver, woke_at);
         if spins && events.is_empty() && timeline.phase(now) == Some(Phase::Window) {
             usage.spun(driver.woke_at.saturating_duration_since(now));
         }
@@ -287,6 +289,21 @@ impl Driver {
             }
             _ => (patience, false),
         }
+    }
+}
+
+/// How many requests were in flight at the last look.
+struct InFlight {
+    count: u32,
+    at: Instant,
+}
+
+impl InFlight {
+    /// Adds up the time in flight since the last look. Where the number has changed, it has done so bit by bit.
+    fn look(&mut self, driver: &mut Driver, now: Instant) {
+        let time = driver.timeline.overlap(self.at, now);
+        driver.recorder.saw_in_flight(time.saturating_mul(self.count + driver.in_flight) / 2);
+        *self = Self { count: driver.in_flight, at: now };
     }
 }
 
