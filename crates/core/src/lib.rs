@@ -5,6 +5,7 @@
 
 mod app;
 mod case;
+mod causes;
 mod censored;
 mod deployment;
 mod estimate;
@@ -27,6 +28,7 @@ mod workload;
 
 pub use app::{App, AppKind};
 pub use case::{Candidate, Case};
+pub use causes::with_causes;
 pub use censored::Censored;
 pub use deployment::{
     Address, AddressKind, BuildStep, Deployment, Places, Program, Ready, RunFile, Stop, StopSignal, Unit, UnknownPlace,

@@ -3,12 +3,11 @@
 
 use std::time::{Duration, Instant};
 
-use stampede_core::{Counters, Measurement, ResourceUse, Running};
+use stampede_core::{Counters, Measurement, ResourceUse, Running, with_causes};
 use stampede_load::{LoadResult, LoadSpec, RunningLoad};
 use stampede_observe::{MemoryPeak, Meter};
 
 use crate::event::{Event, Phase, Sink, SinkError};
-use crate::trial::with_causes;
 use crate::verify::shown;
 
 /// How often memory is sampled and progress is told: 10 Hz costs the generator's core well under 0.1 %.

@@ -2,10 +2,8 @@
 
 use std::time::{Duration, Instant};
 
-use stampede_core::{ReadinessRecord, Request, Running};
+use stampede_core::{ReadinessRecord, Request, Running, with_causes};
 use stampede_wire::client::{self, SendError};
-
-use crate::trial::with_causes;
 
 /// How long to wait between two tries. A try costs the deployment one request, so it is not much shorter.
 const PAUSE: Duration = Duration::from_millis(20);

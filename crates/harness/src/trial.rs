@@ -3,7 +3,7 @@
 use std::time::Duration;
 
 use jiff::Timestamp;
-use stampede_core::{Case, ErrorClass, GeneratorUse, Outcome, Platform, Running, Trial, Workload};
+use stampede_core::{Case, ErrorClass, GeneratorUse, Outcome, Platform, Running, Trial, Workload, with_causes};
 use stampede_load::LoadSpec;
 use stampede_observe::Meter;
 
@@ -208,15 +208,4 @@ fn explain(running: &dyn Running, case: &Case, problem: &str) -> String {
 
 fn processes(count: u64) -> String {
     if count == 1 { "1 process".to_owned() } else { format!("{count} processes") }
-}
-
-/// An error with its causes in one line.
-pub(crate) fn with_causes(error: &dyn std::error::Error) -> String {
-    let mut text = error.to_string();
-    let mut source = error.source();
-    while let Some(cause) = source {
-        text.push_str(&format!(": {cause}"));
-        source = cause.source();
-    }
-    text
 }

@@ -2,12 +2,11 @@
 
 use std::time::Duration;
 
-use stampede_core::{Body, Exchange, Expectation, Running, ServedAnswer};
+use stampede_core::{Body, Exchange, Expectation, Running, ServedAnswer, with_causes};
 use stampede_load::{BodyCheck, Check, LoadExchange, Statuses};
 
 use crate::html;
 use crate::ready::send;
-use crate::trial::with_causes;
 
 /// Longest wait for one answer; PHP's own `max_execution_time` is 30 s.
 const TIMEOUT: Duration = Duration::from_secs(30);

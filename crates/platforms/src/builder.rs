@@ -7,9 +7,8 @@ use std::path::{Path, PathBuf};
 use std::time::Duration;
 
 use sha2::{Digest, Sha256};
-use stampede_core::{BuildStep, Places};
+use stampede_core::{BuildStep, Places, with_causes};
 
-use crate::in_one_line;
 use crate::log_tail::{last_lines, with_log};
 use crate::output::collect;
 
@@ -25,7 +24,7 @@ pub(crate) async fn build(step: &BuildStep, app: &Path, kept: &Path) -> Result<P
         let (step, source) = (step.clone(), app.to_owned());
         tokio::task::spawn_blocking(move || key(&step, &source))
             .await
-            .map_err(|error| in_one_line(&error))?
+            .map_err(|error| with_causes(&error))?
             .map_err(|error| format!("read {}: {error}", app.display()))?
     };
     let result = kept.join(&key);
@@ -58,7 +57,7 @@ async fn run(step: &BuildStep, app: &Path, output: &Path) -> Result<(), String> 
         command.env(name, resolve(value)?);
     }
     command.current_dir(app);
-    let built = collect(command, LIMIT).await.map_err(|error| format!("{}: {}", program.path, in_one_line(&error)))?;
+    let built = collect(command, LIMIT).await.map_err(|error| format!("{}: {}", program.path, with_causes(&error)))?;
     if !built.status.success() {
         let problem = format!("{} ended with {}", program.path, built.status);
         return Err(with_log(&problem, &last_lines(&built.bytes)));

@@ -4,7 +4,8 @@ use std::fs;
 use std::io;
 use std::path::Path;
 
-use crate::in_one_line;
+use stampede_core::with_causes;
+
 use crate::lease::Lease;
 use crate::local::is_ours;
 
@@ -58,7 +59,7 @@ pub fn clean(state_dir: &Path) -> CleanReport {
 
 fn end(mut lease: Lease) -> Result<String, String> {
     let path = lease.path().to_owned();
-    let failed = |error: &dyn std::error::Error| format!("end the run of {}: {}", path.display(), in_one_line(error));
+    let failed = |error: &dyn std::error::Error| format!("end the run of {}: {}", path.display(), with_causes(error));
     match lease.read().map_err(|error| failed(&error))? {
         Some(run) => {
             // Their parent is the machine's first process, which reaps them.

@@ -14,7 +14,8 @@ use std::time::{Duration, Instant};
 use rustix::process::{Pid, WaitOptions, getpid, set_child_subreaper, waitpid};
 use stampede_cgroup::Hierarchy;
 
-use crate::in_one_line;
+use stampede_core::with_causes;
+
 use crate::lease::Lease;
 use crate::process_table::{self, Process};
 use crate::run::{END_TIME, PAUSE, Run, Session};
@@ -87,7 +88,7 @@ impl Custody {
         if !fs::exists(&self.run.lease).unwrap_or(true) {
             return Ok(());
         }
-        self.run.end(|| reap_adopted(&self.run)).map_err(|error| in_one_line(&error))
+        self.run.end(|| reap_adopted(&self.run)).map_err(|error| with_causes(&error))
     }
 }
 

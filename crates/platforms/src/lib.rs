@@ -37,15 +37,3 @@ pub use clean::{CleanReport, clean};
 pub use local::{LocalConfig, LocalPlatform, NewPlatformError, default_state_dir};
 pub use machine::{available_cpus, machine, memory, pin_to};
 pub use program::detect;
-
-/// An error with its causes in one line, for errors that cross a seam as text.
-fn in_one_line(error: &dyn std::error::Error) -> String {
-    let mut text = error.to_string();
-    let mut cause = error.source();
-    while let Some(error) = cause {
-        text.push_str(": ");
-        text.push_str(&error.to_string());
-        cause = error.source();
-    }
-    text
-}

@@ -13,7 +13,7 @@ use rustix::process::geteuid;
 use stampede_cgroup::{Hierarchy, QUOTA_PERIOD};
 use stampede_core::{
     AddressId, AddressKind, Availability, Deployment, Endpoint, Finding, Fut, LaunchError, Limits, Places, Platform,
-    Requirement, Running,
+    Requirement, Running, with_causes,
 };
 use thiserror::Error;
 
@@ -22,7 +22,7 @@ use crate::custody::Custody;
 use crate::folder::{Folder, SOCKETS};
 use crate::message::Order;
 use crate::running::{LocalRunning, Prepared};
-use crate::{builder, in_one_line, machine, port, preflight, program, user};
+use crate::{builder, machine, port, preflight, program, user};
 
 /// The longest path of a unix socket, in bytes without the final zero
 /// ([unix(7)](https://man7.org/linux/man-pages/man7/unix.7.html)).
@@ -101,7 +101,7 @@ impl Platform for LocalPlatform {
             let (config, wanted, limits) = (self.config.clone(), deployment.clone(), *limits);
             let prepared = tokio::task::spawn_blocking(move || prepare(&config, &wanted, &limits, &built))
                 .await
-                .map_err(|error| LaunchError::Prepare(in_one_line(&error)))??;
+                .map_err(|error| LaunchError::Prepare(with_causes(&error)))??;
             let running = LocalRunning::start(prepared, deployment, self.config.ready_timeout).await?;
             Ok(Box::new(running) as Box<dyn Running>)
         })
@@ -136,7 +136,7 @@ fn prepare(
     limits: &Limits,
     built: &[Built],
 ) -> Result<Prepared, LaunchError> {
-    let failed = |error: &dyn std::error::Error| LaunchError::Prepare(in_one_line(error));
+    let failed = |error: &dyn std::error::Error| LaunchError::Prepare(with_causes(error));
     let user = user::for_units().map_err(|error| failed(&error))?;
     let hierarchy = Hierarchy::detect(Path::new("/")).ok();
     let mut custody = Custody::begin(&config.state_dir, hierarchy.as_ref())

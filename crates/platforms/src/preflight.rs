@@ -4,9 +4,7 @@ use std::collections::BTreeMap;
 use std::time::Duration;
 
 use stampede_cgroup::{DetectError, QUOTA_PERIOD};
-use stampede_core::{Finding, Limits, Severity};
-
-use crate::in_one_line;
+use stampede_core::{Finding, Limits, Severity, with_causes};
 
 /// The kernel grants no smaller quota than this (`min_cfs_quota_period`,
 /// [CFS bandwidth control](https://docs.kernel.org/scheduler/sched-bwc.html#management)).
@@ -32,7 +30,7 @@ pub(crate) fn judge(
     if let Some(error) = unusable {
         find(
             "limits-not-enforced",
-            format!("CPU and memory limits cannot be enforced here: {}", in_one_line(error)),
+            format!("CPU and memory limits cannot be enforced here: {}", with_causes(error)),
             &[],
             error.advice(),
         );

@@ -4,10 +4,10 @@ use std::env;
 use std::path::{Path, PathBuf};
 
 use rustix::fs::{Access, access};
-use stampede_core::{Availability, Found, Install, Requirement, VersionProbe};
+use stampede_core::{Availability, Found, Install, Requirement, VersionProbe, with_causes};
 
 use crate::output::probe;
-use crate::{in_one_line, php};
+use crate::php;
 
 /// Where servers are that are not on every user's search path.
 const SYSTEM_FOLDERS: [&str; 3] = ["/usr/local/sbin", "/usr/sbin", "/sbin"];
@@ -44,7 +44,7 @@ async fn detect_program(names: &[&str], version: &VersionProbe, install: &Instal
             "a program {} that runs: {} does not: {}",
             names.join(" or "),
             path.display(),
-            in_one_line(&error)
+            with_causes(&error)
         )),
     }
 }

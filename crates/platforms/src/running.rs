@@ -9,6 +9,7 @@ use stampede_cgroup::{Bound, Group, V1Folders};
 use stampede_core::{
     AddressId, Bytes, Cpus, Deployment, Endpoint, EnforcedLimits, ExitReport, Fut, LaunchError, Limit, LogTail,
     MeterSource, Places, Program, ReadBackError, Ready, Running, StopError, StopSignal, Unit, UnitExit, UnitId,
+    with_causes,
 };
 use tokio::io::{AsyncBufReadExt, AsyncWriteExt, BufReader};
 use tokio::net::unix::{OwnedReadHalf, OwnedWriteHalf};
@@ -18,7 +19,6 @@ use tokio::time::{Instant, sleep, timeout};
 
 use crate::custody::Custody;
 use crate::folder::Folder;
-use crate::in_one_line;
 use crate::log_tail::{self, with_log};
 use crate::message::{Command, News, Order};
 use crate::run::END_TIME;
@@ -209,7 +209,7 @@ impl Running for LocalRunning {
         let Some(group) = self.group() else {
             return Ok(EnforcedLimits { cpus: Limit::Unlimited, period: Duration::ZERO, memory: Limit::Unlimited });
         };
-        let in_force = group.read_limits().map_err(|error| ReadBackError(in_one_line(&error)))?;
+        let in_force = group.read_limits().map_err(|error| ReadBackError(with_causes(&error)))?;
         let (cpus, period) = match in_force.cpu {
             Bound::Unlimited => (Limit::Unlimited, Duration::ZERO),
             Bound::AtMost(quota) => {
@@ -251,7 +251,7 @@ impl Running for LocalRunning {
             // Also when the warden has failed: then the run is ended here.
             let finished = tokio::task::spawn_blocking(move || custody.finish())
                 .await
-                .unwrap_or_else(|error| Err(in_one_line(&error)));
+                .unwrap_or_else(|error| Err(with_causes(&error)));
             let answer = answer
                 .unwrap_or_else(|_| Err(LaunchError::Warden("it did not answer in time and was killed".to_owned())));
             finished.map_err(StopError)?;

@@ -17,9 +17,11 @@ use rustix::process::geteuid;
 use stampede_cgroup::{DetectError, Hierarchy};
 use thiserror::Error;
 
+use stampede_core::with_causes;
+
 use crate::output::collect;
 use crate::program::{find, search_folders};
-use crate::{available_cpus, in_one_line, pin_to};
+use crate::{available_cpus, pin_to};
 
 /// Set for the program that was started again, so that it does not try a second time.
 const TRIED: &str = "STAMPEDE_SCOPE";
@@ -49,7 +51,7 @@ pub fn enter(root: &Path) -> Result<(), ScopeError> {
     let unusable = match Hierarchy::detect(root) {
         Ok(hierarchy) => {
             let cpus = available_cpus();
-            hierarchy.settle().map_err(|error| ScopeError::Settle(in_one_line(&error)))?;
+            hierarchy.settle().map_err(|error| ScopeError::Settle(with_causes(&error)))?;
             return pin_to(&cpus).map_err(|error| ScopeError::Settle(error.to_string()));
         }
         Err(unusable) => unusable,
@@ -112,7 +114,7 @@ fn ask(circumstances: &Circumstances) -> Option<(PathBuf, Vec<&'static str>)> {
 
 /// Runs a program that shall end at once with success.
 fn try_out(command: Command) -> Result<(), ScopeError> {
-    let refused = |error: &dyn std::error::Error| ScopeError::Refused(in_one_line(error));
+    let refused = |error: &dyn std::error::Error| ScopeError::Refused(with_causes(error));
     let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build();
     let runtime = runtime.map_err(|error| refused(&error))?;
     let output = runtime.block_on(collect(command.into(), PROBE_TIME)).map_err(|error| refused(&error))?;

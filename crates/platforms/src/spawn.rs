@@ -54,7 +54,7 @@ impl Surroundings {
         if let Some(group) = group {
             // Only a number gets from here to the parent; the log, already open, takes the words.
             group.add_process(getpid()).map_err(|error| {
-                eprintln!("{}", crate::in_one_line(&error));
+                eprintln!("{}", stampede_core::with_causes(&error));
                 io::Error::from_raw_os_error(libc::EPERM)
             })?;
         }

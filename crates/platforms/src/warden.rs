@@ -17,9 +17,8 @@ use rustix::process::{
     Pid, PidfdFlags, Signal, WaitOptions, WaitStatus, getpid, kill_process, kill_process_group, pidfd_open,
     set_child_subreaper, setsid, wait, waitpid,
 };
-use stampede_core::{UnitExit, UnitId, UnitStop};
+use stampede_core::{UnitExit, UnitId, UnitStop, with_causes};
 
-use crate::in_one_line;
 use crate::lease::Lease;
 use crate::message::{Command, News, Order};
 use crate::run::{END_TIME, Run};
@@ -61,7 +60,7 @@ fn end_unbegun() -> ExitCode {
     match run.end(reap_killed) {
         Ok(()) => ExitCode::SUCCESS,
         Err(error) => {
-            eprintln!("end a run that had not begun: {}", in_one_line(&error));
+            eprintln!("end a run that had not begun: {}", with_causes(&error));
             ExitCode::FAILURE
         }
     }
@@ -107,7 +106,7 @@ impl Warden {
         };
         let units = if asked { self.stop_units() } else { Vec::new() };
         let problem = self.run.end(reap_killed).err();
-        let problem = problem.map(|error| in_one_line(&error));
+        let problem = problem.map(|error| with_causes(&error));
         let code = match problem {
             Some(_) => ExitCode::FAILURE,
             None => ExitCode::SUCCESS,

@@ -3,6 +3,8 @@
 use std::error::Error;
 use std::process::ExitCode;
 
+use stampede_core::with_causes;
+
 /// How Stampede ends.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 #[repr(u8)]
@@ -57,14 +59,4 @@ impl Failure {
             (Err(failure), _) | (_, Err(failure)) => Err(failure),
         }
     }
-}
-
-fn with_causes(error: &dyn Error) -> String {
-    let mut text = error.to_string();
-    let mut source = error.source();
-    while let Some(cause) = source {
-        text.push_str(&format!(": {cause}"));
-        source = cause.source();
-    }
-    text
 }
