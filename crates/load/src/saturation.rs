@@ -83,7 +83,8 @@ impl Saturation {
     pub(crate) fn find(lateness: &Latencies, response: &Latencies, littles_law: &LittlesLaw) -> Option<Self> {
         let late = [(50, 0.50, TOLERATED_P50), (99, 0.99, TOLERATED_P99)].into_iter().find_map(
             |(percentile, q, tolerated)| {
-                let known = lateness.count() as f64 * (1.0 - q) >= EXCEEDANCES;
+                // Where nothing was answered the delay takes part in no figure.
+                let known = response.count() > 0 && lateness.count() as f64 * (1.0 - q) >= EXCEEDANCES;
                 let (late, answered) = (lateness.quantile(q), response.quantile(q));
                 (known && late > tolerated && late > answered.mul_f64(MOST_OF_RESPONSE)).then_some(Self::Late {
                     percentile,

@@ -63,8 +63,9 @@ pub(crate) fn render(asked: &Asked, result: &LoadResult) -> String {
         line(row(name, latencies, censored));
     }
     line(String::new());
-    line("  response: from when a request was due; service: from when it was sent; lateness: the".to_owned());
-    line("  generator's own delay. ~ rests on fewer than 50 requests; >= is a lower bound.".to_owned());
+    line("  response: from when a request was due; service: from when it was sent;".to_owned());
+    line("  lateness: the generator's own delay. ~ rests on fewer than 50 requests;".to_owned());
+    line("  >= is a lower bound.".to_owned());
     text
 }
 
