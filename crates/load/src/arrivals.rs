@@ -6,6 +6,7 @@
 //! each thread draws all of its points from one seed and leaves out those of the others, which costs some nanoseconds an
 //! arrival and thread. Either way a backlog of any length is two numbers: nothing is stored for a request that waits.
 
+use std::mem;
 use std::time::{Duration, Instant};
 
 use stampede_core::{self as core, Position, Schedule};
@@ -80,7 +81,8 @@ impl ArrivalPlan {
         let mut arrivals = Arrivals {
             leg: warm_up,
             begins: starts_at,
-            window: Some((window, window_begins)),
+            other: window,
+            window_begins: Some(window_begins),
             process,
             in_leg: 0,
             fresh: true,
@@ -99,8 +101,10 @@ pub(crate) struct Arrivals {
     /// The leg that the next arrival belongs to, and when it begins.
     leg: Leg,
     begins: Instant,
-    /// The leg to come.
-    window: Option<(Leg, Instant)>,
+    /// The leg to come, then the one that is over: to drop it would give memory back while load is driven.
+    other: Leg,
+    /// When the leg to come begins; gone once it has.
+    window_begins: Option<Instant>,
     process: Process,
     /// Arrivals of the leg before the one that was made last.
     in_leg: u64,
@@ -171,7 +175,8 @@ impl Arrivals {
     }
 
     fn enter_window(&mut self) -> Option<()> {
-        (self.leg, self.begins) = self.window.take()?;
+        self.begins = self.window_begins.take()?;
+        mem::swap(&mut self.leg, &mut self.other);
         (self.in_leg, self.fresh) = (0, true);
         if let Process::Poisson { position, .. } = &mut self.process {
             *position = 0;
