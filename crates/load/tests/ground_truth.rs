@@ -3,6 +3,7 @@
 #![expect(clippy::unwrap_used, reason = "a test fails by it")]
 
 use std::collections::BTreeMap;
+use std::io::Write as _;
 use std::net::TcpListener;
 use std::thread;
 use std::time::{Duration, Instant};
@@ -280,7 +281,11 @@ fn a_unix_socket_is_a_target() {
 #[test]
 fn connections_are_spread_over_threads_and_never_fewer_than_they() {
     if cpus().len() < 2 {
-        return eprintln!("SKIP connections_are_spread_over_threads_and_never_fewer_than_they: needs two processors");
+        let _ = writeln!(
+            std::io::stderr(),
+            "SKIP connections_are_spread_over_threads_and_never_fewer_than_they: needs two processors"
+        );
+        return;
     }
     for (connections, threads) in [(1, 1), (5, 2)] {
         let (result, received) = measure(Behaviour::default(), |target| LoadSpec {

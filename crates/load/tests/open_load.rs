@@ -2,6 +2,7 @@
 
 #![expect(clippy::unwrap_used, reason = "a test fails by it")]
 
+use std::io::Write as _;
 use std::net::TcpListener;
 use std::time::{Duration, Instant};
 
@@ -50,7 +51,8 @@ fn the_warm_up_of_an_open_load_has_the_first_rate_and_is_counted_apart() {
 #[test]
 fn threads_share_an_open_load() {
     if cpus().len() < 2 {
-        return eprintln!("SKIP threads_share_an_open_load: needs two processors");
+        let _ = writeln!(std::io::stderr(), "SKIP threads_share_an_open_load: needs two processors");
+        return;
     }
     for (load, count) in [("open:400@5", Some(200)), ("open:poisson:400@5", None)] {
         let on = |threads| {
@@ -76,7 +78,10 @@ fn a_load_by_count_sends_exactly_so_many() {
         [("closed:7", 1), ("closed:7", 2), ("open:2000", 1), ("open:2000", 2), ("open:poisson:2000@3", 2)]
     {
         if cpus().len() < threads {
-            eprintln!("SKIP a_load_by_count_sends_exactly_so_many ({load} on {threads}): needs {threads} processors");
+            let _ = writeln!(
+                std::io::stderr(),
+                "SKIP a_load_by_count_sends_exactly_so_many ({load} on {threads}): needs {threads} processors"
+            );
             continue;
         }
         for requests in [1, 100, 333] {

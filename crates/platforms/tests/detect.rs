@@ -1,5 +1,6 @@
 //! What is found on this machine.
 
+use std::io::Write as _;
 use std::path::PathBuf;
 
 use stampede_core::{Availability, Found, Install, PhpSapi, Platform, Requirement, VersionProbe};
@@ -37,7 +38,7 @@ fn find_php(sapi: PhpSapi) -> Option<Found> {
     match detect(&php(sapi, &["json"])) {
         Availability::Found(found) => Some(found),
         Availability::Missing { what, .. } => {
-            eprintln!("SKIP {sapi:?}: needs {what}");
+            let _ = writeln!(std::io::stderr(), "SKIP {sapi:?}: needs {what}");
             None
         }
     }

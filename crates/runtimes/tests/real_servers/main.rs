@@ -9,6 +9,7 @@ mod programs;
 
 use std::collections::BTreeMap;
 use std::fs;
+use std::io::Write as _;
 use std::path::{Path, PathBuf};
 use std::time::Duration;
 
@@ -51,7 +52,7 @@ fn start(id: &str, app: &App, settings: &[(&str, &str)]) -> Option<Server> {
     let programs = match programs::find(runtime, app) {
         Ok(programs) => programs,
         Err(missing) => {
-            eprintln!("SKIP {id}: needs {missing}");
+            let _ = writeln!(std::io::stderr(), "SKIP {id}: needs {missing}");
             return None;
         }
     };

@@ -1,6 +1,7 @@
 //! A place of its own for each test: home, store and run folders, and a look at what was left in them.
 
 use std::fs;
+use std::io::Write as _;
 use std::path::{Path, PathBuf};
 use std::process::{Child, Command, Stdio};
 use std::sync::{Mutex, MutexGuard, PoisonError};
@@ -107,7 +108,7 @@ fn kept_builds() -> PathBuf {
 /// Whether limits can be enforced and these programs are there; says loudly what a test skips for.
 pub(crate) fn have(test: &str, programs: &[&str]) -> bool {
     if !geteuid().is_root() {
-        eprintln!("SKIP {test}: needs root");
+        let _ = writeln!(std::io::stderr(), "SKIP {test}: needs root");
         return false;
     }
     for program in programs {
@@ -120,7 +121,7 @@ pub(crate) fn have(test: &str, programs: &[&str]) -> bool {
             .filter_map(Result::ok)
             .any(|entry| entry.file_name().to_string_lossy().starts_with(program));
         if !found {
-            eprintln!("SKIP {test}: needs {program}");
+            let _ = writeln!(std::io::stderr(), "SKIP {test}: needs {program}");
             return false;
         }
     }

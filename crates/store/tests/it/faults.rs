@@ -2,6 +2,7 @@
 
 use std::env;
 use std::fs;
+use std::io::Write as _;
 use std::path::{Path, PathBuf};
 use std::process::Command;
 
@@ -77,7 +78,7 @@ fn run_on_a_small_disk(test: &str) {
         .output()
         .is_ok_and(|output| output.status.success());
     if !can_mount {
-        eprintln!("SKIP {test}: needs root and the program unshare (package util-linux)");
+        let _ = writeln!(std::io::stderr(), "SKIP {test}: needs root and the program unshare (package util-linux)");
         return;
     }
     let output = Command::new("unshare")
