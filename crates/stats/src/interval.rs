@@ -16,6 +16,13 @@ pub struct Interval {
     pub high: f64,
 }
 
+impl Interval {
+    /// The interval of a ratio, from that of its logarithm.
+    pub fn exp(self) -> Self {
+        Self { value: self.value.exp(), low: self.low.exp(), high: self.high.exp() }
+    }
+}
+
 /// The arithmetic mean; `None` of no samples.
 pub fn mean(samples: &[f64]) -> Option<f64> {
     (!samples.is_empty()).then(|| samples.iter().sum::<f64>() / samples.len() as f64)
@@ -28,11 +35,9 @@ pub fn mean(samples: &[f64]) -> Option<f64> {
 /// When there are fewer than two samples, or one is not finite.
 pub fn mean_interval(samples: &[f64], confidence: Confidence) -> Result<Interval, IntervalError> {
     let n = samples.len();
-    if let Some(index) = samples.iter().position(|sample| !sample.is_finite()) {
-        return Err(IntervalError::NotFinite { index });
-    }
+    finite(samples)?;
     let (Some(value), Some(quantile)) = (mean(samples), student_t_quantile(confidence, n.saturating_sub(1))) else {
-        return Err(IntervalError::TooFew { n });
+        return Err(IntervalError::TooFew { n, least: 2 });
     };
     let squares: f64 = samples.iter().map(|sample| (sample - value).powi(2)).sum();
     let standard_error = (squares / ((n - 1) as f64) / n as f64).sqrt();
@@ -49,24 +54,43 @@ pub fn mean_interval(samples: &[f64], confidence: Confidence) -> Result<Interval
 ///
 /// When there are fewer than two pairs, or a number is not finite and positive.
 pub fn ratio_interval(pairs: &[(f64, f64)], confidence: Confidence) -> Result<Interval, IntervalError> {
+    Ok(mean_interval(&log_ratios(pairs)?, confidence)?.exp())
+}
+
+/// The logarithm of the first number of each pair divided by the second.
+///
+/// # Errors
+///
+/// When a number is not finite and positive.
+pub(crate) fn log_ratios(pairs: &[(f64, f64)]) -> Result<Vec<f64>, IntervalError> {
     let usable = |number: f64| number.is_finite() && number > 0.0;
     if let Some(index) = pairs.iter().position(|(a, b)| !usable(*a) || !usable(*b)) {
         return Err(IntervalError::NotPositive { index });
     }
-    let logs: Vec<f64> = pairs.iter().map(|(a, b)| a.ln() - b.ln()).collect();
-    let Interval { value, low, high } = mean_interval(&logs, confidence)?;
-    Ok(Interval { value: value.exp(), low: low.exp(), high: high.exp() })
+    Ok(pairs.iter().map(|(a, b)| a.ln() - b.ln()).collect())
+}
+
+pub(crate) fn finite(samples: &[f64]) -> Result<(), IntervalError> {
+    samples
+        .iter()
+        .position(|sample| !sample.is_finite())
+        .map_or(Ok(()), |index| Err(IntervalError::NotFinite { index }))
 }
 
 /// Why there is no interval.
 #[derive(Clone, Debug, Error, PartialEq, Eq)]
 pub enum IntervalError {
-    /// A spread needs two numbers.
-    #[error("compute an interval from {n} replicates: at least 2 are needed")]
+    /// A spread needs two numbers, a verdict three blocks.
+    #[error("compute an interval from {n} replicates: at least {least} are needed")]
     TooFew {
         /// How many there were.
         n: usize,
+        /// How many there must be.
+        least: usize,
     },
+    /// All replicates are the same, which says nothing about the next one.
+    #[error("compute an interval: all replicates are the same")]
+    NoVariance,
     /// A sample is infinite or not a number.
     #[error("compute an interval: sample {index} is not finite")]
     NotFinite {
@@ -132,14 +156,14 @@ mod tests {
     fn too_few_or_unusable_numbers_are_refused() {
         let p95 = Confidence::P95;
         for (samples, expected) in [
-            (vec![], IntervalError::TooFew { n: 0 }),
-            (vec![1.0], IntervalError::TooFew { n: 1 }),
+            (vec![], IntervalError::TooFew { n: 0, least: 2 }),
+            (vec![1.0], IntervalError::TooFew { n: 1, least: 2 }),
             (vec![1.0, f64::NAN], IntervalError::NotFinite { index: 1 }),
         ] {
             assert_eq!(mean_interval(&samples, p95), Err(expected), "{samples:?}");
         }
         for (pairs, expected) in [
-            (vec![(1.0, 2.0)], IntervalError::TooFew { n: 1 }),
+            (vec![(1.0, 2.0)], IntervalError::TooFew { n: 1, least: 2 }),
             (vec![(1.0, 2.0), (0.0, 2.0)], IntervalError::NotPositive { index: 1 }),
             (vec![(1.0, -2.0), (1.0, 2.0)], IntervalError::NotPositive { index: 0 }),
         ] {

@@ -3,26 +3,46 @@
 use statrs::distribution::{ContinuousCDF, StudentsT};
 
 /// The share of repeated experiments whose interval holds the true value: more than 0 and less than 1.
-#[derive(Clone, Copy, Debug, PartialEq, PartialOrd)]
-pub struct Confidence(f64);
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub struct Confidence {
+    // The rest of 1 and not the share itself, so that the 99.99999 % of an early look keep all their digits.
+    error: f64,
+}
 
 impl Confidence {
     /// 90 %: two one-sided tests at 5 % each decide like this interval.
-    pub const P90: Self = Self(0.90);
+    pub const P90: Self = Self { error: 0.10 };
     /// 95 %: what reports print.
-    pub const P95: Self = Self(0.95);
+    pub const P95: Self = Self { error: 0.05 };
 
-    /// The cumulative probability below the upper end of a two-sided interval: 0.975 at 95 %.
-    fn upper_tail(self) -> f64 {
-        f64::midpoint(1.0, self.0)
+    /// The confidence that is wrong with this probability: 0.05 is 95 %. `None` unless it lies between 0 and 1.
+    pub fn with_error(error: f64) -> Option<Self> {
+        (error > 0.0 && error < 1.0).then_some(Self { error })
+    }
+
+    /// The probability of being wrong, on either side.
+    pub const fn error(self) -> f64 {
+        self.error
     }
 }
 
 /// The factor by which a two-sided interval of a mean is wider than the mean's standard error, for a spread that was
 /// estimated with this many degrees of freedom. `None` without any.
 pub(crate) fn student_t_quantile(confidence: Confidence, degrees_of_freedom: usize) -> Option<f64> {
+    t_quantile_above(confidence.error / 2.0, degrees_of_freedom)
+}
+
+/// The value that Student's t exceeds with this probability, which is at most a half. `None` without degrees of freedom.
+pub(crate) fn t_quantile_above(probability: f64, degrees_of_freedom: usize) -> Option<f64> {
     let distribution = StudentsT::new(0.0, 1.0, degrees_of_freedom as f64).ok()?;
-    Some(distribution.inverse_cdf(confidence.upper_tail()))
+    // The lower tail, mirrored: probabilities near 0 have digits that those near 1 have lost.
+    Some(-distribution.inverse_cdf(probability))
+}
+
+/// The probability that Student's t is above `t`. `None` without degrees of freedom.
+pub(crate) fn t_above(t: f64, degrees_of_freedom: usize) -> Option<f64> {
+    let distribution = StudentsT::new(0.0, 1.0, degrees_of_freedom as f64).ok()?;
+    Some(distribution.cdf(-t))
 }
 
 #[cfg(test)]
@@ -39,10 +59,33 @@ mod tests {
             (Confidence::P95, 9, 2.262_157_162_798_205),
             (Confidence::P90, 29, 1.699_127_026_533_497),
             (Confidence::P95, 1000, 1.962_339_080_826_408),
+            (Confidence { error: 2e-9 }, 2, 22_360.679_741_456_875),
+            (Confidence { error: 2e-9 }, 19, 10.613_521_312_506_379),
         ] {
             let quantile = student_t_quantile(confidence, degrees).unwrap();
             assert!((quantile / expected - 1.0).abs() < 1e-9, "{confidence:?} {degrees}: {quantile} is not {expected}");
         }
+    }
+
+    /// Reference: SciPy 1.17.1, `scipy.stats.t.sf(t, df)`.
+    #[test]
+    fn tails_are_those_of_scipy() {
+        for (t, degrees, expected) in [
+            (2.0, 4, 0.058_058_261_758_407_78),
+            (12.0, 9, 3.849_943_111_492_826_5e-7),
+            (-1.0, 2, 0.788_675_134_594_812_9),
+        ] {
+            let tail = t_above(t, degrees).unwrap();
+            assert!((tail / expected - 1.0).abs() < 1e-9, "{t} {degrees}: {tail} is not {expected}");
+        }
+    }
+
+    #[test]
+    fn a_confidence_lies_between_0_and_1() {
+        for error in [0.0, 1.0, -0.1, f64::NAN] {
+            assert_eq!(Confidence::with_error(error), None, "{error}");
+        }
+        assert_eq!(Confidence::with_error(0.05), Some(Confidence::P95));
     }
 
     #[test]

@@ -1,0 +1,195 @@
+//! How much error each look at unfinished data may spend.
+
+use thiserror::Error;
+
+use crate::normal::{above, density, nodes, quantile_above};
+
+/// A look at the data so far.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub struct Look {
+    /// The share of the budget that is used up, above 0 and up to 1, whichever budget limits the study: time or blocks. At 1
+    /// all error is spent.
+    pub spent: f64,
+    /// What is known, in any unit that grows as the variance of the estimate shrinks: the number of blocks.
+    pub information: f64,
+}
+
+/// More looks cost power and gain little time (Pocock 1982).
+pub const MOST_LOOKS: usize = 5;
+
+/// The two-sided critical value of a standard normal statistic at each of the looks so far, such that under the null
+/// hypothesis the probability to exceed any of them, in either direction, is `error` once all is spent.
+///
+/// Error is spent as Lan and DeMets, "Discrete sequential boundaries for clinical trials", Biometrika 70 (1983) propose
+/// in the manner of O'Brien and Fleming: on each side 2 - 2 Phi(z / sqrt(spent)) where z is exceeded with probability
+/// `error` / 4. Neither the number of looks nor their times must be known beforehand, as long as they do not depend on the
+/// estimate. What of it each look leaves over follows from recursive integration (Armitage, McPherson and Rowe
+/// 1969; Jennison and Turnbull 2000, chapter 19). A look that may spend nothing that a number could hold has an
+/// infinite boundary.
+///
+/// # Errors
+///
+/// When there are no looks or more than five, they do not follow each other in budget and information, or the error does not
+/// lie between 0 and 1.
+pub fn boundaries(error: f64, looks: &[Look]) -> Result<Vec<f64>, SequentialError> {
+    check(error, looks)?;
+    let mut boundaries = Vec::with_capacity(looks.len());
+    // The density of the statistic at the last look, with no boundary crossed so far: (statistic, density * weight).
+    let mut continuing = vec![(0.0, 1.0)];
+    let mut before = Look { spent: 0.0, information: 0.0 };
+    for (place, &look) in looks.iter().enumerate() {
+        let step = Step::new(before.information, look.information);
+        let target = cumulative(error, look.spent) - cumulative(error, before.spent);
+        let boundary = step.boundary(&continuing, target);
+        boundaries.push(boundary);
+        if let Some(next) = looks.get(place + 1) {
+            continuing = step.continuing(&continuing, boundary, Step::new(look.information, next.information).grain());
+        }
+        before = look;
+    }
+    Ok(boundaries)
+}
+
+/// The two-sided error that may be spent by the time that this share of the budget is.
+fn cumulative(error: f64, spent: f64) -> f64 {
+    4.0 * above(quantile_above(error / 4.0) / spent.sqrt())
+}
+
+fn check(error: f64, looks: &[Look]) -> Result<(), SequentialError> {
+    if !(error > 0.0 && error < 1.0) {
+        return Err(SequentialError::ErrorRate { error });
+    }
+    if looks.is_empty() || looks.len() > MOST_LOOKS {
+        return Err(SequentialError::Looks { looks: looks.len() });
+    }
+    let mut before = Look { spent: 0.0, information: 0.0 };
+    for (place, look) in (1..).zip(looks) {
+        let follows = look.spent > before.spent && look.information > before.information;
+        if !follows || look.spent > 1.0 || !look.information.is_finite() {
+            return Err(SequentialError::Order { place });
+        }
+        before = *look;
+    }
+    Ok(())
+}
+
+/// From one look to the next: the new statistic is kept * old + fresh * noise.
+struct Step {
+    kept: f64,
+    fresh: f64,
+}
+
+/// Nothing happens further out than this: the tail beyond is 6e-16.
+const FARTHEST: f64 = 8.0;
+
+impl Step {
+    fn new(before: f64, now: f64) -> Self {
+        let share = before / now;
+        Self { kept: share.sqrt(), fresh: (1.0 - share).sqrt() }
+    }
+
+    /// How finely the density must be known for this step to be computed from it.
+    fn grain(&self) -> f64 {
+        (self.fresh / self.kept / 4.0).clamp(0.002, 0.1)
+    }
+
+    /// The value that the statistic exceeds, on either side, with this probability.
+    fn boundary(&self, continuing: &[(f64, f64)], probability: f64) -> f64 {
+        let exceeds = |boundary: f64| -> f64 {
+            let above = |old: f64| above((boundary - self.kept * old) / self.fresh);
+            2.0 * continuing.iter().map(|(old, weight)| weight * above(*old)).sum::<f64>()
+        };
+        let (mut low, mut high) = (0.0, 38.0);
+        if probability <= exceeds(high) {
+            return f64::INFINITY;
+        }
+        while high - low > 1e-10 {
+            let middle = f64::midpoint(low, high);
+            if exceeds(middle) > probability { low = middle } else { high = middle }
+        }
+        high
+    }
+
+    fn continuing(&self, before: &[(f64, f64)], boundary: f64, grain: f64) -> Vec<(f64, f64)> {
+        let end = boundary.min(FARTHEST);
+        let steps = 2 * (end / grain).ceil() as usize;
+        nodes(-end, end, steps)
+            .map(|(new, weight)| {
+                let density = |old: f64| density((new - self.kept * old) / self.fresh) / self.fresh;
+                let sum: f64 = before.iter().map(|(old, mass)| mass * density(*old)).sum();
+                (new, weight * sum)
+            })
+            .collect()
+    }
+}
+
+/// Why there are no boundaries.
+#[derive(Clone, Debug, Error, PartialEq)]
+pub enum SequentialError {
+    /// Not a probability.
+    #[error("spend an error of {error}: it lies between 0 and 1")]
+    ErrorRate {
+        /// As it was given.
+        error: f64,
+    },
+    /// None, or more than are paid for.
+    #[error("look {looks} times: once to {MOST_LOOKS} times are possible")]
+    Looks {
+        /// How many were given.
+        looks: usize,
+    },
+    /// A look does not come after the one before it.
+    #[error(
+        "look for time {place}: it must come after the one before in budget and information, and within the budget"
+    )]
+    Order {
+        /// Which look, from 1.
+        place: usize,
+    },
+    /// Not a probability.
+    #[error("test with a p-value of {p_value}: it lies between 0 and 1")]
+    PValue {
+        /// As it was given.
+        p_value: f64,
+    },
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn one_look_at_the_end_is_no_sequence() {
+        let only = [Look { spent: 1.0, information: 12.0 }];
+        assert!((boundaries(0.05, &only).unwrap()[0] - quantile_above(0.025)).abs() < 1e-6);
+    }
+
+    #[test]
+    fn a_look_at_nothing_much_stops_nothing() {
+        let looks = [(0.001, 1.0), (1.0, 20.0)].map(|(spent, information)| Look { spent, information });
+        let found = boundaries(0.05, &looks).unwrap();
+        assert_eq!(found[0], f64::INFINITY);
+        assert!((found[1] - quantile_above(0.025)).abs() < 1e-6);
+    }
+
+    #[test]
+    fn looks_out_of_order_are_refused() {
+        let look = |spent, information| Look { spent, information };
+        for (name, error, looks, expected) in [
+            ("none", 0.05, vec![], SequentialError::Looks { looks: 0 }),
+            (
+                "six",
+                0.05,
+                (1..=6).map(|i| look(f64::from(i) / 6.0, f64::from(i))).collect(),
+                SequentialError::Looks { looks: 6 },
+            ),
+            ("back in budget", 0.05, vec![look(0.5, 3.0), look(0.4, 6.0)], SequentialError::Order { place: 2 }),
+            ("nothing new", 0.05, vec![look(0.5, 3.0), look(0.6, 3.0)], SequentialError::Order { place: 2 }),
+            ("over budget", 0.05, vec![look(1.1, 3.0)], SequentialError::Order { place: 1 }),
+            ("not a number", 0.05, vec![look(f64::NAN, 3.0)], SequentialError::Order { place: 1 }),
+            ("no error to spend", 0.0, vec![look(1.0, 3.0)], SequentialError::ErrorRate { error: 0.0 }),
+        ] {
+            assert_eq!(boundaries(error, &looks), Err(expected), "{name}");
+        }
+    }
+}

@@ -1,0 +1,406 @@
+//! How often the methods are right on data whose truth is known, with fixed seeds.
+//!
+//! The limits are those that the nominal rate and the number of repetitions allow at about three standard errors. Longer
+//! runs, whose figures stand in `docs/statistics.md`: `cargo test --release -p stampede-stats --test simulation -- --ignored
+//! --nocapture`.
+
+#![expect(clippy::unwrap_used, reason = "a test fails by it")]
+
+use std::f64::consts::TAU;
+
+use stampede_stats::{
+    BlockRatios, Confidence, Decision, Hypothesis, Look, Margins, SplitMix64, SteadyRule, blocks_to_decide,
+    compare_with_best, decide, mann_kendall, nominal_error, repeated_interval, sequential_holm, steady_state,
+};
+
+struct Nature(SplitMix64);
+
+impl Nature {
+    fn uniform(&mut self) -> f64 {
+        ((self.0.next_u64() >> 11) as f64 + 0.5) / (1_u64 << 53) as f64
+    }
+
+    /// Box and Muller 1958.
+    fn normal(&mut self) -> f64 {
+        (-2.0 * self.uniform().ln()).sqrt() * (TAU * self.uniform()).cos()
+    }
+
+    fn normals(&mut self, n: usize, mean: f64, deviation: f64) -> Vec<f64> {
+        (0..n).map(|_| mean + deviation * self.normal()).collect()
+    }
+
+    /// Noise of deviation 1 in which neighbours correlate.
+    fn autocorrelated(&mut self, n: usize, correlation: f64) -> Vec<f64> {
+        let mut now = self.normal();
+        (0..n)
+            .map(|_| {
+                now = correlation * now + (1.0 - correlation * correlation).sqrt() * self.normal();
+                now
+            })
+            .collect()
+    }
+}
+
+/// The share of repetitions in which something happens.
+fn share(repetitions: usize, seed: u64, mut happens: impl FnMut(&mut Nature) -> bool) -> f64 {
+    let mut nature = Nature(SplitMix64::new(seed));
+    (0..repetitions).filter(|_| happens(&mut nature)).count() as f64 / repetitions as f64
+}
+
+fn looks(blocks: &[usize]) -> Vec<Look> {
+    let all = *blocks.last().unwrap() as f64;
+    blocks.iter().map(|&n| Look { spent: n as f64 / all, information: n as f64 }).collect()
+}
+
+/// For each look, how far a statistic of that many blocks may be from 0: the half-width of a repeated interval in standard
+/// errors, which depends on nothing else.
+fn factors(error: f64, blocks: &[usize]) -> Vec<f64> {
+    let looks = looks(blocks);
+    (0..blocks.len())
+        .map(|look| {
+            let logs = (0..blocks[look]).map(|block| block as f64).collect();
+            let ratios = BlockRatios::of_logs(logs).unwrap();
+            let interval = repeated_interval(&ratios, error, &looks[..=look]).unwrap();
+            (interval.high - interval.value) / ratios.standard_error()
+        })
+        .collect()
+}
+
+/// Whether any repeated interval misses the truth, which is 0.
+fn misses(nature: &mut Nature, factors: &[f64], blocks: &[usize]) -> bool {
+    let logs = nature.normals(*blocks.last().unwrap(), 0.0, 1.0);
+    factors.iter().zip(blocks).any(|(factor, &n)| {
+        let ratios = BlockRatios::of_logs(logs[..n].to_vec()).unwrap();
+        ratios.mean().abs() > factor * ratios.standard_error()
+    })
+}
+
+const SCHEDULES: [&[usize]; 4] = [&[3, 4, 5, 6, 7], &[3, 6, 9, 12, 15], &[3, 5, 8, 14, 20], &[6, 12, 18, 24, 30]];
+
+#[test]
+fn repeated_intervals_keep_their_error_with_few_blocks() {
+    for blocks in SCHEDULES {
+        let factors = factors(0.05, blocks);
+        let missed = share(4000, 1, |nature| misses(nature, &factors, blocks));
+        assert!(missed < 0.062, "{blocks:?}: {missed}");
+    }
+}
+
+#[test]
+#[ignore = "half a minute; prints figures for docs/statistics.md"]
+fn figures_of_repeated_intervals() {
+    for blocks in SCHEDULES {
+        for error in [0.05, 0.10, 0.05 / 28.0] {
+            let factors = factors(error, blocks);
+            let missed = share(40_000, 2, |nature| misses(nature, &factors, blocks));
+            println!("{blocks:?}, {error:.4}: some interval misses in {:.2} %", 100.0 * missed);
+        }
+    }
+}
+
+fn skewed(nature: &mut Nature, n: usize) -> BlockRatios {
+    // Log-normal noise with its mean taken off: what hiccups that only slow down look like.
+    let logs = nature.normals(n, 0.0, 0.6).iter().map(|z| 0.04 * (z.exp() - 0.18_f64.exp())).collect();
+    BlockRatios::of_logs(logs).unwrap()
+}
+
+#[test]
+fn intervals_cover_the_truth() {
+    let holds = |ratios: &BlockRatios, seed| {
+        let interval = ratios.interval(Confidence::P95, seed);
+        interval.low <= 0.0 && 0.0 <= interval.high
+    };
+    let mut seed = 0;
+    for n in [3, 9, 10, 20] {
+        let covered = share(1500, 3, |nature| {
+            seed += 1;
+            holds(&BlockRatios::of_logs(nature.normals(n, 0.0, 0.04)).unwrap(), seed)
+        });
+        assert!((0.93..0.97).contains(&covered), "{n} blocks: {covered}");
+        let covered = share(500, 4, |nature| {
+            seed += 1;
+            holds(&skewed(nature, n), seed)
+        });
+        assert!(covered > 0.87, "{n} skewed blocks: {covered}");
+    }
+}
+
+#[test]
+#[ignore = "half a minute; prints figures for docs/statistics.md"]
+fn figures_of_intervals() {
+    for n in [3, 6, 9, 10, 15, 20, 40] {
+        for (name, skew) in [("normal", false), ("skewed", true)] {
+            let mut seed = 0;
+            let (mut by_t, mut by_policy, repetitions) = (0, 0, 5000);
+            let mut nature = Nature(SplitMix64::new(5));
+            for _ in 0..repetitions {
+                seed += 1;
+                let ratios = if skew {
+                    skewed(&mut nature, n)
+                } else {
+                    BlockRatios::of_logs(nature.normals(n, 0.0, 0.04)).unwrap()
+                };
+                let inside = |low: f64, high: f64| usize::from(low <= 0.0 && 0.0 <= high);
+                let (t, policy) = (ratios.t_interval(Confidence::P95), ratios.interval(Confidence::P95, seed));
+                by_t += inside(t.low, t.high);
+                by_policy += inside(policy.low, policy.high);
+            }
+            let percent = |count: usize| 100.0 * count as f64 / f64::from(repetitions);
+            println!("{n} blocks, {name}: t covers {:.1} %, interval() {:.1} %", percent(by_t), percent(by_policy));
+        }
+    }
+}
+
+/// Identical cases, each pair looked at five times; whether any pair is called different at any look.
+fn false_direction(nature: &mut Nature, cases: usize, blocks: &[usize]) -> bool {
+    let all = looks(blocks);
+    let measured: Vec<Vec<f64>> = (0..cases).map(|_| nature.normals(*blocks.last().unwrap(), 0.0, 0.028)).collect();
+    (0..blocks.len()).any(|look| {
+        let family: Vec<Hypothesis<'_>> = (0..cases)
+            .flat_map(|a| (0..a).map(move |b| (a, b)))
+            .map(|(a, b)| {
+                let logs = measured[a].iter().zip(&measured[b]).take(blocks[look]).map(|(a, b)| a - b).collect();
+                let p_value = BlockRatios::of_logs(logs).unwrap().p_value(0.0);
+                Hypothesis::Tested { looks: &all[..=look], p_value }
+            })
+            .collect();
+        // Boundaries are the costly part, and only a rejection at the greatest share starts anything.
+        let least = family
+            .iter()
+            .filter_map(|h| if let Hypothesis::Tested { p_value, .. } = h { Some(*p_value) } else { None });
+        least.fold(1.0, f64::min) < 0.05 / family.len() as f64
+            && sequential_holm(0.05, &family).unwrap().iter().any(|judgement| judgement.rejected)
+    })
+}
+
+#[test]
+fn identical_cases_are_rarely_called_different() {
+    for cases in [2, 4, 8] {
+        let wrong = share(300, 6, |nature| false_direction(nature, cases, &[3, 6, 9, 12, 15]));
+        assert!(wrong < 0.09, "{cases} cases: {wrong}");
+    }
+}
+
+#[test]
+#[ignore = "a minute; prints figures for docs/statistics.md"]
+fn figures_of_identical_cases() {
+    for cases in [2, 4, 8] {
+        for blocks in SCHEDULES {
+            let wrong = share(2000, 7, |nature| false_direction(nature, cases, blocks));
+            println!("{cases} identical cases, looks after {blocks:?}: {:.1} % with a false direction", 100.0 * wrong);
+        }
+    }
+}
+
+#[test]
+fn the_best_case_is_rarely_ruled_out() {
+    // The second row's pooled spread is too small for its last case: docs/statistics.md says how much that costs.
+    for (deviations, most) in [([0.03; 5], 0.14), ([0.01, 0.01, 0.02, 0.03, 0.03], 0.22)] {
+        let lost = share(60, 8, |nature| {
+            let blocks: Vec<Vec<f64>> = (0..5)
+                .map(|_| {
+                    let block = nature.normal();
+                    deviations.iter().map(|deviation| block + deviation * nature.normal()).collect()
+                })
+                .collect();
+            // All are equally good, so that ruling out the last one is as wrong as any.
+            !compare_with_best(&blocks, Confidence::P95).unwrap()[4].may_be_best()
+        });
+        assert!(lost < most, "{deviations:?}: {lost}");
+    }
+}
+
+#[test]
+#[ignore = "a minute; prints figures for docs/statistics.md"]
+fn figures_of_the_best() {
+    for (cases, n) in [(3, 3), (8, 3), (8, 12)] {
+        for factor in [1.0, 2.0, 4.0] {
+            let lost = share(500, 9, |nature| {
+                let blocks: Vec<Vec<f64>> = (0..n)
+                    .map(|_| {
+                        let mut row = nature.normals(cases, 0.0, 1.0);
+                        row[0] *= factor;
+                        row
+                    })
+                    .collect();
+                !compare_with_best(&blocks, Confidence::P95).unwrap()[0].may_be_best()
+            });
+            println!("{cases} cases, {n} blocks, best scatters x{factor}: ruled out in {:.1} %", 100.0 * lost);
+        }
+    }
+}
+
+/// Throughput of 1 that begins lower by `below` in the first `warm_up` bins.
+fn bins(nature: &mut Nature, n: usize, correlation: f64, below: f64, warm_up: usize) -> Vec<f64> {
+    let noise = nature.autocorrelated(n, correlation);
+    (0..n).map(|bin| if bin < warm_up { 1.0 - below } else { 1.0 } + 0.02 * noise[bin]).collect()
+}
+
+const RULE: SteadyRule = SteadyRule { tolerance: 0.02, least: 20 };
+
+#[test]
+fn a_warm_up_is_found_and_none_is_made_up() {
+    for (correlation, most) in [(0.0, 0.10), (0.3, 0.15), (0.6, 0.25)] {
+        let invented = share(200, 10, |nature| {
+            steady_state(&bins(nature, 60, correlation, 0.0, 0), &RULE).unwrap().warm_up != Some(0)
+        });
+        assert!(invented < most, "{correlation}: {invented}");
+        let found = share(200, 11, |nature| {
+            let warm_up = steady_state(&bins(nature, 60, correlation, 0.1, 12), &RULE).unwrap().warm_up;
+            warm_up.is_some_and(|warm_up| (10..=14).contains(&warm_up))
+        });
+        assert!(found > 0.8, "{correlation}: {found}");
+    }
+}
+
+#[test]
+fn what_never_rests_is_said_to() {
+    let steady = share(200, 12, |nature| {
+        let noise = nature.autocorrelated(60, 0.3);
+        let waves: Vec<f64> =
+            (0..60).map(|bin| 1.0 + if bin / 8 % 2 == 0 { 0.15 } else { 0.0 } + 0.02 * noise[bin]).collect();
+        steady_state(&waves, &RULE).unwrap().warm_up.is_some()
+    });
+    assert!(steady < 0.05, "{steady}");
+}
+
+#[test]
+#[ignore = "a few minutes; prints figures for docs/statistics.md"]
+fn figures_of_the_steady_state() {
+    for n in [40, 60, 120] {
+        for correlation in [0.0, 0.3, 0.6, 0.8] {
+            let state = |seed, below, warm_up, holds: &dyn Fn(Option<usize>) -> bool| {
+                100.0
+                    * share(300, seed, |nature| {
+                        holds(steady_state(&bins(nature, n, correlation, below, warm_up), &RULE).unwrap().warm_up)
+                    })
+            };
+            let whole = state(13, 0.0, 0, &|warm_up| warm_up == Some(0));
+            let never = state(13, 0.0, 0, &|warm_up| warm_up.is_none());
+            let found = state(14, 0.1, n / 5, &|warm_up| warm_up.is_some_and(|bin| bin.abs_diff(n / 5) <= 2));
+            println!(
+                "{n} bins, correlation {correlation}: steady throughout {whole:.1} % (never: {never:.1} %), warm-up of {} bins found within 2 {found:.1} %",
+                n / 5
+            );
+        }
+    }
+}
+
+#[test]
+fn a_trend_is_found_and_none_is_made_up() {
+    for (correlation, most) in [(0.0, 0.09), (0.5, 0.17)] {
+        let p_value = |nature: &mut Nature, slope: f64| {
+            let noise = nature.autocorrelated(60, correlation);
+            let series: Vec<f64> = (0..).zip(noise).map(|(bin, noise)| slope * f64::from(bin) + noise).collect();
+            mann_kendall(&series, Confidence::P95).unwrap().p_value
+        };
+        let invented = share(400, 15, |nature| p_value(nature, 0.0) < 0.05);
+        assert!(invented < most, "{correlation}: {invented}");
+        let found = share(200, 16, |nature| p_value(nature, 0.05) < 0.05);
+        assert!(found > 0.85, "{correlation}: {found}");
+    }
+}
+
+#[test]
+#[ignore = "a minute; prints figures for docs/statistics.md"]
+fn figures_of_trends() {
+    for n in [30, 60, 120] {
+        for correlation in [0.0, 0.3, 0.6, 0.8] {
+            let rejected = |seed, slope: f64| {
+                100.0
+                    * share(2000, seed, |nature| {
+                        let noise = nature.autocorrelated(n, correlation);
+                        let series: Vec<f64> =
+                            (0..).zip(noise).map(|(bin, noise)| slope * f64::from(bin) + noise).collect();
+                        mann_kendall(&series, Confidence::P95).unwrap().p_value < 0.05
+                    })
+            };
+            println!(
+                "{n} bins, correlation {correlation}: trend claimed in {:.1} % without one, {:.1} % with one of 3 deviations",
+                rejected(17, 0.0),
+                rejected(18, 3.0 / n as f64)
+            );
+        }
+    }
+}
+
+/// A study of two cases with looks, which ends at the first verdict, or when the rest of the budget is not likely to bring
+/// one. Returns the verdict and the blocks that it took.
+fn study(nature: &mut Nature, effect: f64, blocks: &[usize], plan: &Plan, patience: f64) -> (Decision, usize, bool) {
+    let logs = nature.normals(*blocks.last().unwrap(), effect, 0.04);
+    let margins = Margins { floor: 0.0, precision: 0.03 };
+    for (look, &n) in blocks.iter().enumerate() {
+        let ratios = BlockRatios::of_logs(logs[..n].to_vec()).unwrap();
+        let interval = |factor: f64| {
+            let half = factor * ratios.standard_error();
+            stampede_stats::Interval { value: ratios.mean(), low: ratios.mean() - half, high: ratios.mean() + half }
+        };
+        let difference = interval(plan.difference[look]);
+        let decision = decide(&difference, &interval(plan.equivalence[look]), margins);
+        let needed = blocks_to_decide(&ratios, margins, patience);
+        let hopeless = needed.is_none_or(|needed| needed > *blocks.last().unwrap());
+        let covers = difference.low <= effect && effect <= difference.high;
+        if decision != Decision::Undecided || hopeless || look + 1 == blocks.len() {
+            return (decision, n, covers);
+        }
+    }
+    unreachable!("the last look ends a study")
+}
+
+struct Plan {
+    difference: Vec<f64>,
+    equivalence: Vec<f64>,
+}
+
+#[test]
+#[ignore = "a minute; prints figures for docs/statistics.md"]
+fn figures_of_studies() {
+    for blocks in [[3, 5, 7, 9, 11], [3, 6, 9, 12, 15], [4, 8, 12, 16, 20]] {
+        let plan = Plan { difference: factors(0.05, &blocks), equivalence: factors(0.10, &blocks) };
+        for patience in [0.0, 0.2, 0.5] {
+            let mut total = 0.0;
+            let mut line = String::new();
+            for effect in [0.0, 0.02, 0.05, 0.10, 0.5] {
+                let truth = f64::ln_1p(effect);
+                let mut nature = Nature(SplitMix64::new(19));
+                let (mut used, mut right, mut wrong, mut covered) = (0, 0, 0, 0);
+                let repetitions = 1000;
+                for _ in 0..repetitions {
+                    let (decision, n, covers) = study(&mut nature, truth, &blocks, &plan, patience);
+                    used += n;
+                    covered += usize::from(covers);
+                    let (true_if, false_if) = match decision {
+                        Decision::Above(_) => (effect > 0.0, effect == 0.0),
+                        Decision::Equivalent => (effect < 0.03, effect > 0.03),
+                        Decision::Below(_) => (false, true),
+                        Decision::Undecided => (false, false),
+                    };
+                    right += usize::from(true_if);
+                    wrong += usize::from(false_if);
+                }
+                let mean = used as f64 / f64::from(repetitions);
+                total += mean / 5.0;
+                let percent = |count: usize| 100.0 * count as f64 / f64::from(repetitions);
+                line += &format!(
+                    " | {effect}: {mean:.1} blocks, right {:.0} %, wrong {:.1} %, covers {:.1} %",
+                    percent(right),
+                    percent(wrong),
+                    percent(covered)
+                );
+            }
+            println!("looks {blocks:?}, patience {patience}: mean {total:.1} blocks{line}");
+        }
+    }
+}
+
+#[test]
+fn nominal_errors_grow_with_the_error_that_is_shared_out() {
+    // What the sequential Holm procedure needs: a raised share never rejects less (Maurer and Bretz 2013).
+    for blocks in SCHEDULES {
+        for look in 1..=blocks.len() {
+            let all = looks(blocks);
+            let errors = [28.0, 20.0, 10.0, 6.0, 3.0, 2.0, 1.0].map(|k| nominal_error(0.05 / k, &all[..look]).unwrap());
+            assert!(errors.is_sorted(), "{blocks:?} look {look}: {errors:?}");
+        }
+    }
+}
