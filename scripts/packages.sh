@@ -1,11 +1,11 @@
 #!/usr/bin/env bash
-# Installs the distribution's packages that are missing: packages.sh demo|test
+# Installs the distribution's packages that are missing: packages.sh demo|test|bench
 #
 # What is there already, from wherever, is not installed again. Services of newly installed packages are not started:
 # Stampede starts its own servers.
 set -euo pipefail
 
-purpose=${1:?demo or test}
+purpose=${1:?demo, test or bench}
 missing=()
 
 # need PACKAGE... -- TEST...: the packages are missing unless the test succeeds
@@ -25,14 +25,22 @@ linker() { program cc && echo 'int main(void){return 0;}' | cc -x c -o /dev/null
 
 need gcc libc6-dev -- linker
 need nginx -- program nginx
-need php-cli -- program php
-need php-fpm -- fpm
-need php-mbstring -- mbstring
-need apache2-bin -- apache
-need libapache2-mod-php -- mod_php
-need php-parsedown -- file /usr/share/php/Parsedown/Parsedown.php
-need golang-go -- program go
 need ca-certificates -- file /etc/ssl/certs/ca-certificates.crt
+if [ "$purpose" = bench ]; then
+    need wrk -- program wrk
+    need hey -- program hey
+    need apache2-utils -- program ab
+    need nghttp2-client -- program h2load
+    need openssl -- program openssl
+else
+    need php-cli -- program php
+    need php-fpm -- fpm
+    need php-mbstring -- mbstring
+    need apache2-bin -- apache
+    need libapache2-mod-php -- mod_php
+    need php-parsedown -- file /usr/share/php/Parsedown/Parsedown.php
+    need golang-go -- program go
+fi
 if [ "$purpose" = test ]; then
     need git -- program git
     need sqlite3 -- program sqlite3

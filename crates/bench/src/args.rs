@@ -1,0 +1,222 @@
+//! The command line. clap stays with the product; this takes a handful of flags.
+
+use std::net::SocketAddr;
+use std::path::PathBuf;
+use std::time::Duration;
+
+use thiserror::Error;
+
+use crate::tool;
+
+pub(crate) const USAGE: &str = "\
+usage: stampede-bench load [FLAGS]
+
+Holds `stampede load` against a bare client and against other tools, and writes a table.
+
+  --rounds N            rounds, in each of which every client runs once [default: 5]
+  --duration TIME       length of each run, in whole seconds [default: 3s]
+  --only A,B            parts: closed, http2, tls, open, memory [default: all]
+  --tools A,B           tools of the closed loop [default: all that are installed]
+  --connections A,B     connections of the closed loop [default: 1,64,256]
+  --seed N              seed of the order [default: 1]
+  --stampede FILE       the program under test [default: stampede, beside this program]
+  --output FILE         write the tables to a file [default: stdout]
+  --quick               one round of one second: does everything work?
+  --soak                also hold the memory of ten minutes against that of one
+";
+
+/// What is to be done.
+#[derive(Debug, PartialEq)]
+pub(crate) enum Task {
+    Load(Load),
+    /// The fixed-answer server, started by this program itself.
+    Serve,
+    /// The bare client, started by this program itself.
+    Fly {
+        address: SocketAddr,
+        connections: usize,
+        duration: Duration,
+    },
+    Help,
+}
+
+/// How it is to be done.
+#[derive(Clone, Debug, PartialEq)]
+pub(crate) struct Load {
+    pub(crate) rounds: u32,
+    pub(crate) duration: Duration,
+    pub(crate) parts: Vec<Part>,
+    /// Empty: all.
+    pub(crate) tools: Vec<String>,
+    pub(crate) connections: Vec<u32>,
+    pub(crate) seed: u64,
+    pub(crate) stampede: Option<PathBuf>,
+    pub(crate) output: Option<PathBuf>,
+    pub(crate) soak: bool,
+}
+
+/// A part of the benchmark.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Part {
+    Closed,
+    Http2,
+    Tls,
+    Open,
+    Memory,
+}
+
+const PARTS: [(&str, Part); 5] = [
+    ("closed", Part::Closed),
+    ("http2", Part::Http2),
+    ("tls", Part::Tls),
+    ("open", Part::Open),
+    ("memory", Part::Memory),
+];
+
+impl Default for Load {
+    fn default() -> Self {
+        Self {
+            rounds: 5,
+            duration: Duration::from_secs(3),
+            parts: PARTS.map(|(_, part)| part).to_vec(),
+            tools: Vec::new(),
+            connections: vec![1, 64, 256],
+            seed: 1,
+            stampede: None,
+            output: None,
+            soak: false,
+        }
+    }
+}
+
+/// Reads the arguments after the program's name.
+pub(crate) fn read(arguments: impl IntoIterator<Item = String>) -> Result<Task, ArgsError> {
+    let mut arguments = arguments.into_iter();
+    match arguments.next().as_deref() {
+        Some("load") => load(arguments),
+        Some("server") => Ok(Task::Serve),
+        Some("floor") => {
+            let mut next = |name: &'static str| arguments.next().ok_or(ArgsError::Without(name.to_owned()));
+            Ok(Task::Fly {
+                address: parse("ADDRESS", &next("ADDRESS")?, "127.0.0.1:PORT")?,
+                connections: parse("CONNECTIONS", &next("CONNECTIONS")?, "a number")?,
+                duration: Duration::from_secs(parse("SECONDS", &next("SECONDS")?, "a number")?),
+            })
+        }
+        Some("--help" | "-h") | None => Ok(Task::Help),
+        Some(other) => Err(ArgsError::Unknown(other.to_owned())),
+    }
+}
+
+fn load(mut arguments: impl Iterator<Item = String>) -> Result<Task, ArgsError> {
+    let mut load = Load::default();
+    while let Some(flag) = arguments.next() {
+        let mut value = || arguments.next().ok_or_else(|| ArgsError::Without(flag.clone()));
+        match flag.as_str() {
+            "--rounds" => load.rounds = above_zero(&flag, &value()?)?,
+            "--duration" => {
+                let typed = value()?;
+                let seconds: u32 = above_zero(&flag, typed.strip_suffix('s').unwrap_or(&typed))?;
+                load.duration = Duration::from_secs(seconds.into());
+            }
+            "--only" => load.parts = listed(&flag, &value()?, part)?,
+            "--tools" => load.tools = listed(&flag, &value()?, tool_name)?,
+            "--connections" => load.connections = listed(&flag, &value()?, |number| number.parse().ok())?,
+            "--seed" => load.seed = parse(&flag, &value()?, "a number")?,
+            "--stampede" => load.stampede = Some(PathBuf::from(value()?)),
+            "--output" => load.output = Some(PathBuf::from(value()?)),
+            "--quick" => (load.rounds, load.duration) = (1, Duration::from_secs(1)),
+            "--soak" => load.soak = true,
+            "--help" | "-h" => return Ok(Task::Help),
+            other => return Err(ArgsError::Unknown(other.to_owned())),
+        }
+    }
+    Ok(Task::Load(load))
+}
+
+fn part(name: &str) -> Option<Part> {
+    PARTS.iter().find(|(known, _)| *known == name).map(|(_, part)| *part)
+}
+
+fn tool_name(name: &str) -> Option<String> {
+    tool::ALL.iter().find(|tool| tool.name == name).map(|tool| tool.name.to_owned())
+}
+
+fn listed<T>(flag: &str, typed: &str, read: impl Fn(&str) -> Option<T>) -> Result<Vec<T>, ArgsError> {
+    typed
+        .split(',')
+        .map(|item| {
+            read(item).ok_or_else(|| ArgsError::Value {
+                flag: flag.to_owned(),
+                value: item.to_owned(),
+                wanted: match flag {
+                    "--only" => PARTS.map(|(name, _)| name).join(", "),
+                    "--tools" => tool::ALL.map(|tool| tool.name).join(", "),
+                    _ => "a number".to_owned(),
+                },
+            })
+        })
+        .collect()
+}
+
+fn parse<T: std::str::FromStr>(flag: &str, typed: &str, wanted: &str) -> Result<T, ArgsError> {
+    let error = |_| ArgsError::Value { flag: flag.to_owned(), value: typed.to_owned(), wanted: wanted.to_owned() };
+    typed.parse().map_err(error)
+}
+
+fn above_zero(flag: &str, typed: &str) -> Result<u32, ArgsError> {
+    let number: std::num::NonZeroU32 = parse(flag, typed, "a whole number above zero")?;
+    Ok(number.get())
+}
+
+/// What is wrong with the command line.
+#[derive(Debug, Error, PartialEq)]
+pub(crate) enum ArgsError {
+    #[error("{0} is not known here\n\n{USAGE}")]
+    Unknown(String),
+    #[error("{0} needs a value")]
+    Without(String),
+    #[error("{flag} {value}: it takes {wanted}")]
+    Value { flag: String, value: String, wanted: String },
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn read_line(line: &str) -> Result<Task, ArgsError> {
+        read(line.split_whitespace().map(str::to_owned))
+    }
+
+    #[test]
+    fn flags_change_the_defaults() {
+        let typed = "load --rounds 2 --duration 7s --only open,tls --tools wrk --connections 9 --soak --output x.md";
+        let expected = Load {
+            rounds: 2,
+            duration: Duration::from_secs(7),
+            parts: vec![Part::Open, Part::Tls],
+            tools: vec!["wrk".to_owned()],
+            connections: vec![9],
+            soak: true,
+            output: Some(PathBuf::from("x.md")),
+            ..Load::default()
+        };
+        assert_eq!(read_line(typed), Ok(Task::Load(expected)));
+    }
+
+    #[test]
+    fn mistakes_are_named() {
+        for (line, expected) in [
+            ("run", "run is not known here"),
+            ("load --fast", "--fast is not known here"),
+            ("load --rounds", "--rounds needs a value"),
+            ("load --rounds 0", "--rounds 0: it takes a whole number above zero"),
+            ("load --duration 1.5s", "--duration 1.5: it takes a whole number above zero"),
+            ("load --only closed,fast", "--only fast: it takes closed, http2, tls, open, memory"),
+            ("load --connections 1,x", "--connections x: it takes a number"),
+        ] {
+            let error = read_line(line).unwrap_err().to_string();
+            assert_eq!(error.lines().next(), Some(expected), "{line}");
+        }
+    }
+}

@@ -1,0 +1,66 @@
+//! Why there is no table.
+
+use std::io;
+use std::path::PathBuf;
+
+use thiserror::Error;
+
+use crate::args::ArgsError;
+use crate::floor::FloorError;
+use crate::nginx::NginxError;
+use crate::process::ProcessError;
+use crate::server::{CountError, ServeError};
+
+/// Why there is no table.
+#[derive(Debug, Error)]
+pub(crate) enum Failure {
+    #[error(transparent)]
+    Args(#[from] ArgsError),
+    #[error(
+        "this needs two processors, one for the server and one for the client; this machine, or what may be used \
+             of it (see taskset -p), has {0}"
+    )]
+    Processors(usize),
+    #[error("there is no {}: build it with cargo build --release -p stampede, or say --stampede FILE", .0.display())]
+    NoStampede(PathBuf),
+    #[error("prepare the run")]
+    Prepare(#[source] io::Error),
+    #[error("write {}", path.display())]
+    Write {
+        path: PathBuf,
+        #[source]
+        source: io::Error,
+    },
+    #[error("{0}: the floor and the server must agree")]
+    Disagreement(String),
+    #[error("{0} connections stayed open at the server after their client had ended")]
+    Unsettled(u64),
+    #[error("serve")]
+    Serve(#[from] ServeError),
+    #[error("run the floor")]
+    Floor(#[from] FloorError),
+    #[error(transparent)]
+    Count(#[from] CountError),
+    #[error(transparent)]
+    Nginx(#[from] NginxError),
+    #[error(transparent)]
+    Process(#[from] ProcessError),
+}
+
+impl Failure {
+    /// The exit code, as Stampede's own: 2 usage, 3 something is missing, 4 not valid, 5 a run failed, 130 interrupted.
+    pub(crate) fn code(&self) -> u8 {
+        match self {
+            Self::Args(_) => 2,
+            Self::Processors(_) | Self::NoStampede(_) | Self::Prepare(_) | Self::Write { .. } => 3,
+            Self::Disagreement(_) => 4,
+            Self::Process(ProcessError::Interrupted) => 130,
+            Self::Unsettled(_)
+            | Self::Serve(_)
+            | Self::Floor(_)
+            | Self::Count(_)
+            | Self::Nginx(_)
+            | Self::Process(_) => 5,
+        }
+    }
+}

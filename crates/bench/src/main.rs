@@ -1,0 +1,69 @@
+//! The load engine's benchmark: `make bench-load`.
+//!
+//! It starts a server and clients, each pinned to a processor, lets them take turns, and writes a table. The server and the
+//! floor are this program too, in processes of their own. It knows `stampede` as any other tool: by its command line and by
+//! what it prints.
+
+mod args;
+mod closed;
+mod document;
+mod duel;
+mod exchange;
+mod failure;
+mod floor;
+mod interruption;
+mod machine;
+mod memory;
+mod nginx;
+mod open;
+mod process;
+mod race;
+mod server;
+mod spread;
+mod stage;
+mod suite;
+mod target;
+mod tool;
+mod variant;
+
+use std::env;
+use std::error::Error;
+use std::io::Write;
+use std::process::ExitCode;
+
+use crate::args::Task;
+use crate::failure::Failure;
+
+fn main() -> ExitCode {
+    match run() {
+        Ok(()) => ExitCode::SUCCESS,
+        Err(failure) => {
+            let mut told = format!("stampede-bench: {failure}");
+            let mut cause = failure.source();
+            while let Some(error) = cause {
+                told.push_str(&format!(": {error}"));
+                cause = error.source();
+            }
+            // Whoever closed our stderr does not want to read it.
+            let _ = writeln!(std::io::stderr(), "{told}");
+            ExitCode::from(failure.code())
+        }
+    }
+}
+
+fn run() -> Result<(), Failure> {
+    match args::read(env::args().skip(1))? {
+        Task::Load(load) => suite::run(&load),
+        Task::Serve => Ok(server::serve()?),
+        Task::Fly { address, connections, duration } => {
+            let flown = floor::run(address, connections, duration)?;
+            print(&format!("answers {} seconds {}\n", flown.answers, flown.time.as_secs_f64()))
+        }
+        Task::Help => print(args::USAGE),
+    }
+}
+
+fn print(text: &str) -> Result<(), Failure> {
+    let written = std::io::stdout().write_all(text.as_bytes());
+    written.map_err(|source| Failure::Write { path: "the standard output".into(), source })
+}
