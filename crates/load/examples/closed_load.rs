@@ -6,7 +6,7 @@ use std::error::Error;
 use std::time::Duration;
 
 use stampede_core::{Endpoint, Load, Request};
-use stampede_load::{BodyCheck, Check, LoadExchange, LoadSpec, Statuses, start};
+use stampede_load::{BodyCheck, Check, LoadExchange, LoadSpec, Protocol, Statuses, start};
 
 fn main() -> Result<(), Box<dyn Error>> {
     let args: Vec<String> = std::env::args().skip(1).collect();
@@ -15,7 +15,9 @@ fn main() -> Result<(), Box<dyn Error>> {
     };
     let get = Request { method: "GET".to_owned(), path: path.clone(), headers: BTreeMap::new(), body: Vec::new() };
     let load = start(LoadSpec {
-        target: Endpoint::Tcp(address.parse()?),
+        targets: vec![Endpoint::Tcp(address.parse()?)],
+        protocol: Protocol::Http11,
+        tls: None,
         host: address.clone(),
         exchanges: vec![LoadExchange {
             request: get,

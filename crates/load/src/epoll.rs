@@ -11,7 +11,6 @@ use rustix::net::sockopt::socket_error;
 use rustix::net::{RecvFlags, SendFlags, recv, send};
 
 use crate::io::{Happening, Io, Outgoing, RESET_WAIT, Woken};
-use crate::socket::Opened;
 
 /// Bytes that are read at once.
 const BUFFER: usize = 64 << 10;
@@ -66,13 +65,10 @@ impl Io for Epoll {
         })
     }
 
-    fn add(&mut self, number: usize, socket: Opened) -> Result<(), Errno> {
+    fn add(&mut self, number: usize, fd: OwnedFd) -> Result<(), Errno> {
         let Some(slot) = self.sockets.get_mut(number) else { return Err(Errno::BADF) };
         slot.generation = slot.generation.wrapping_add(1);
-        let (fd, interest) = match socket {
-            Opened::Connected(fd) => (fd, EventFlags::IN),
-            Opened::Connecting(fd) => (fd, EventFlags::IN | EventFlags::OUT),
-        };
+        let interest = EventFlags::IN | EventFlags::OUT;
         epoll::add(&self.epoll, &fd, EventData::new_u64(slot.token(number)), interest)?;
         slot.socket = Some(Socket { fd, interest });
         Ok(())

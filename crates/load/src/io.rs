@@ -5,7 +5,6 @@ use std::time::Duration;
 
 use rustix::io::Errno;
 
-use crate::socket::Opened;
 use crate::spec::PreparedExchange;
 
 /// What has happened to a connection.
@@ -26,12 +25,15 @@ pub(crate) enum Happening<'a> {
 pub(crate) enum Outgoing<'a> {
     /// What is left of a prepared request, which stays where it is as long as load runs.
     Prepared(&'a PreparedExchange, usize),
+    /// Bytes that may change after the call.
+    Passing(&'a [u8]),
 }
 
 impl<'a> Outgoing<'a> {
     pub(crate) fn bytes(self) -> &'a [u8] {
         match self {
             Self::Prepared(exchange, from) => exchange.request.get(from..).unwrap_or_default(),
+            Self::Passing(bytes) => bytes,
         }
     }
 }
@@ -52,8 +54,8 @@ pub(crate) trait Io: Sized {
     /// Room for this many connections, and an event that ends the load.
     fn new(connections: usize, abort: &OwnedFd) -> Result<Self, Errno>;
 
-    /// Takes a socket; its number has none. One that is connecting is [`Happening::Writable`] when it is there.
-    fn add(&mut self, number: usize, socket: Opened) -> Result<(), Errno>;
+    /// Takes a socket that is connecting; its number has none. It is [`Happening::Writable`] when it is there.
+    fn add(&mut self, number: usize, socket: OwnedFd) -> Result<(), Errno>;
 
     /// Sends, and returns how many bytes were taken. When these are not all, [`Happening::Writable`] follows.
     fn send(&mut self, number: usize, outgoing: Outgoing<'_>) -> Result<usize, Errno>;

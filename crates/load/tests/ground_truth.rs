@@ -10,7 +10,9 @@ use std::time::{Duration, Instant};
 
 use rustix::thread::sched_getaffinity;
 use stampede_core::{Counts, Endpoint, ErrorClass, Load, Request};
-use stampede_load::{BodyCheck, Check, LoadExchange, LoadResult, LoadSpec, Measures, StartError, Statuses, start};
+use stampede_load::{
+    BodyCheck, Check, LoadExchange, LoadResult, LoadSpec, Measures, Protocol, StartError, Statuses, start,
+};
 use stampede_testkit::{Behaviour, Close, CountingServer, Fault, Received};
 
 const MS: Duration = Duration::from_millis(1);
@@ -40,7 +42,9 @@ fn cpus() -> Vec<u32> {
 /// 100 ms of warm-up and 300 ms of window on one processor.
 fn spec(target: &Endpoint, connections: u32) -> LoadSpec {
     LoadSpec {
-        target: target.clone(),
+        targets: vec![target.clone()],
+        protocol: Protocol::Http11,
+        tls: None,
         host: "localhost".to_owned(),
         exchanges: vec![exchange("/", right(BodyCheck::Equals(Behaviour::default().body)))],
         load: Load::Closed { connections },
@@ -90,9 +94,9 @@ fn every_request_on_kept_connections_is_counted_once() {
     assert_eq!((result.reconnects, result.first_failure), (0, None));
     assert_eq!(result.total.status, [(200, ok)].into());
     assert_eq!((result.total.service.count(), result.total.response.count()), (ok, ok));
-    assert_eq!(result.total.bytes_sent, ok * "GET / HTTP/1.1\r\nHost: localhost\r\n\r\n".len() as u64);
+    assert_eq!(result.bytes_sent, ok * "GET / HTTP/1.1\r\nHost: localhost\r\n\r\n".len() as u64);
     assert_eq!(
-        result.total.bytes_received,
+        result.bytes_received,
         ok * "HTTP/1.1 200 Status\r\nContent-Length: 13\r\n\r\nHello, World!".len() as u64
     );
     assert_eq!(result.generator.threads, 1);
@@ -339,6 +343,6 @@ fn what_cannot_be_started_says_why() {
         let error = start(LoadSpec { cpus: vec![cpus()[0], cpu], ..spec(&target, 2) }).map(|_| ()).unwrap_err();
         assert!(matches!(error, StartError::Pin { cpu: at, .. } if at == cpu));
     }
-    let long = error(|spec| spec.target = Endpoint::Unix("/x".repeat(100).into()));
+    let long = error(|spec| spec.targets = vec![Endpoint::Unix("/x".repeat(100).into())]);
     assert!(matches!(long, StartError::Target(_)));
 }

@@ -11,7 +11,9 @@ use std::path::Path;
 use std::time::{Duration, Instant};
 
 use stampede_core::{Bytes, ErrorClass, Load};
-use stampede_load::{BodyCheck, Check, LoadExchange, LoadResult, LoadSpec, RunningLoad, Saturation, Statuses};
+use stampede_load::{
+    BodyCheck, Check, LoadExchange, LoadResult, LoadSpec, Protocol, RunningLoad, Saturation, Statuses,
+};
 use stampede_plan::{LoadFlags, LoadPlan, MachineSize};
 
 use crate::exit::{Exit, Failure};
@@ -111,7 +113,9 @@ pub(crate) fn run(args: Box<LoadArgs>) -> Outcome {
     };
     let asked = Asked { url: asked, load: load.clone() };
     let spec = LoadSpec {
-        target,
+        targets: vec![target],
+        protocol: Protocol::Http11,
+        tls: None,
         host,
         exchanges: vec![LoadExchange { request, check: Check { status: Statuses::new(status), body } }],
         load,
