@@ -60,5 +60,5 @@ mod worker;
 pub use engine::{Progress, RunningLoad, StartError, start};
 pub use result::{Failure, LoadResult, Measures, WrongAnswer};
 pub use saturation::{LittlesLaw, Saturation};
-pub use spec::{BodyCheck, Check, LoadExchange, LoadSpec, Protocol, Statuses, TlsSpec, Trust};
+pub use spec::{BodyCheck, Check, LoadExchange, LoadSpec, Statuses, TlsSpec, Trust};
 pub use tls::TlsError;

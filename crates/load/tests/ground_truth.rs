@@ -9,10 +9,8 @@ use std::thread;
 use std::time::{Duration, Instant};
 
 use rustix::thread::sched_getaffinity;
-use stampede_core::{Counts, Endpoint, ErrorClass, Load, Request};
-use stampede_load::{
-    BodyCheck, Check, LoadExchange, LoadResult, LoadSpec, Measures, Protocol, StartError, Statuses, start,
-};
+use stampede_core::{Counts, Endpoint, ErrorClass, Load, Protocol, Request};
+use stampede_load::{BodyCheck, Check, LoadExchange, LoadResult, LoadSpec, Measures, StartError, Statuses, start};
 use stampede_testkit::{Behaviour, Close, CountingServer, Fault, Received};
 
 const MS: Duration = Duration::from_millis(1);

@@ -6,8 +6,8 @@ use std::collections::BTreeMap;
 use std::time::Duration;
 
 use rustix::thread::sched_getaffinity;
-use stampede_core::{Counts, Endpoint, Request};
-use stampede_load::{BodyCheck, Check, LoadExchange, LoadResult, LoadSpec, Measures, Protocol, Statuses};
+use stampede_core::{Counts, Endpoint, Protocol, Request};
+use stampede_load::{BodyCheck, Check, LoadExchange, LoadResult, LoadSpec, Measures, Statuses};
 
 pub(crate) const MS: Duration = Duration::from_millis(1);
 
