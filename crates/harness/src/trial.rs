@@ -124,6 +124,7 @@ async fn live(
         timeout: None,
         keep_alive: true,
         seed: timing.seed.wrapping_add(u64::from(trial.block)),
+        slices: false,
         cpus: case.pinning.generator.clone(),
     };
     let measured = measure(running, spec, meter.as_ref(), sink).await?;

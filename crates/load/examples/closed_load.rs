@@ -31,6 +31,7 @@ fn main() -> Result<(), Box<dyn Error>> {
         timeout: None,
         keep_alive: true,
         seed: 1,
+        slices: false,
         cpus: vec![0],
     })?;
     let result = load.finish();

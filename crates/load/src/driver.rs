@@ -13,6 +13,7 @@ use crate::io::Io;
 use crate::link::{Link, Notice, Reception};
 use crate::pacer::Pacer;
 use crate::recorder::Recorder;
+use crate::slices::Slicer;
 use crate::socket::Target;
 use crate::spec::PreparedExchange;
 use crate::timeline::{Phase, Timeline};
@@ -187,6 +188,7 @@ impl<I: Io> Driver<I> {
         } else {
             drain_ends_at
         };
+        let edge = self.recorder.slicer.as_ref().and_then(Slicer::ends_at).map_or(edge, |ends_at| edge.min(ends_at));
         let wake = self.timers.peek().map_or(edge, |Reverse((at, ..))| edge.min(*at));
         let patience = wake.saturating_duration_since(now);
         match self.pacer.next_due() {

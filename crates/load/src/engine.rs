@@ -1,11 +1,12 @@
 //! Starts load threads, watches them and puts their results together.
 
 use std::io;
+use std::mem;
 use std::num::NonZeroU64;
 use std::os::fd::OwnedFd;
-use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::mpsc::{self, Receiver, Sender};
+use std::sync::{Arc, Mutex, PoisonError};
 use std::thread::{self, JoinHandle};
 use std::time::Instant;
 
@@ -20,6 +21,7 @@ use crate::io::Io;
 use crate::pacer::Pacer;
 use crate::recorder::Recorder;
 use crate::result::LoadResult;
+use crate::slices::{self, Gathering, Slice};
 use crate::socket::Target;
 use crate::spec::{LoadSpec, PreparedExchange};
 use crate::timeline::Timeline;
@@ -46,6 +48,7 @@ pub fn start(spec: LoadSpec) -> Result<RunningLoad, StartError> {
         timeout,
         keep_alive,
         seed,
+        slices,
         cpus,
     } = spec;
     if exchanges.is_empty() {
@@ -80,9 +83,10 @@ pub fn start(spec: LoadSpec) -> Result<RunningLoad, StartError> {
         timeline: Timeline::new(Instant::now(), warm_up, duration, drain),
         by_count: requests.is_some(),
         steps: exchanges.len(),
+        gathering: Mutex::new(Gathering::new(Vec::new())),
         threads: Vec::new(),
     };
-    let mut waiting = Vec::new();
+    let (mut waiting, mut gathered) = (Vec::new(), Vec::new());
     let (ready, all_ready) = mpsc::channel();
     let mut first_connection = 0;
     for (number, cpu) in (0..threads).zip(cpus) {
@@ -95,6 +99,8 @@ pub fn start(spec: LoadSpec) -> Result<RunningLoad, StartError> {
         let targets = Arc::clone(&targets);
         let security = security.clone();
         let pacing = pacing.clone();
+        let (slicer, of_slicer) = if slices { Some(slices::channel()).unzip() } else { (None, None) };
+        gathered.extend(of_slicer);
         let of_thread = Arc::clone(&progress);
         let assign = move |timeline: Timeline| Assignment {
             exchanges,
@@ -107,6 +113,7 @@ pub fn start(spec: LoadSpec) -> Result<RunningLoad, StartError> {
             keep_alive,
             by_count: requests.is_some(),
             progress: of_thread,
+            slicer,
             first_connection,
             connections,
         };
@@ -126,6 +133,7 @@ pub fn start(spec: LoadSpec) -> Result<RunningLoad, StartError> {
     for pinned in all_ready.iter().take(threads) {
         pinned?;
     }
+    running.gathering = Mutex::new(Gathering::new(gathered));
     running.timeline = Timeline::new(Instant::now(), warm_up, duration, drain);
     for go in waiting {
         // A thread waits for this until it comes.
@@ -196,6 +204,7 @@ pub struct RunningLoad {
     /// Whether the window ends with the last of a number of requests.
     by_count: bool,
     steps: usize,
+    gathering: Mutex<Gathering>,
     threads: Vec<LoadThread>,
 }
 
@@ -235,6 +244,11 @@ impl RunningLoad {
         })
     }
 
+    /// The seconds of the window that have passed since the last call, where they were asked for.
+    pub fn slices(&self) -> Vec<Slice> {
+        self.gathering.lock().unwrap_or_else(PoisonError::into_inner).take()
+    }
+
     /// Whether all answers are there or the drain's time is over, so that [`RunningLoad::finish`] does not wait.
     pub fn is_finished(&self) -> bool {
         self.threads.iter().all(|thread| thread.handle.is_finished())
@@ -251,14 +265,21 @@ impl RunningLoad {
     /// Waits until all answers are there or the drain's time is over, and returns what was measured. After an abort the
     /// window ends with the abort.
     pub fn finish(mut self) -> LoadResult {
-        let mut merged = Recorder::new(self.steps);
+        let mut merged = Recorder::new(self.steps, None);
+        let mut last = Vec::new();
         for thread in self.threads.drain(..) {
             match thread.handle.join() {
-                Ok(recorder) => recorder.into_iter().for_each(|recorder| merged.merge(recorder)),
+                Ok(Some(mut recorder)) => {
+                    last.extend(recorder.slicer.take().map(|slicer| slicer.current));
+                    merged.merge(recorder);
+                }
+                Ok(None) => {}
                 Err(panic) => std::panic::resume_unwind(panic),
             }
         }
-        merged.into_result(&self.timeline, self.by_count)
+        let gathering = mem::replace(&mut self.gathering, Mutex::new(Gathering::new(Vec::new())));
+        let gathering = gathering.into_inner().unwrap_or_else(PoisonError::into_inner);
+        LoadResult { slices: gathering.finish(last), ..merged.into_result(&self.timeline, self.by_count) }
     }
 }
 

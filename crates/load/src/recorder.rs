@@ -8,6 +8,7 @@ use crate::body_check::Evidence;
 use crate::fault::Fault;
 use crate::result::{Failure, LoadResult};
 use crate::saturation::{LittlesLaw, Saturation};
+use crate::slices::Slicer;
 use crate::tally::Tally;
 use crate::timeline::{Phase, Timeline};
 
@@ -30,6 +31,8 @@ pub(crate) struct Recorder {
     last_end: Option<Instant>,
     /// When the threads ended.
     over_at: Option<Instant>,
+    /// Where seconds are told one by one.
+    pub(crate) slicer: Option<Slicer>,
 }
 
 #[derive(Clone, Copy, Debug)]
@@ -54,7 +57,7 @@ pub(crate) struct Answered {
 }
 
 impl Recorder {
-    pub(crate) fn new(steps: usize) -> Self {
+    pub(crate) fn new(steps: usize, slicer: Option<Slicer>) -> Self {
         Self {
             steps: (0..steps).map(|_| Tally::new()).collect(),
             ok: 0,
@@ -69,6 +72,7 @@ impl Recorder {
             first_failure: None,
             last_end: None,
             over_at: None,
+            slicer,
         }
     }
 
@@ -83,6 +87,9 @@ impl Recorder {
             tally.counts(phase).sent += 1;
             if phase == Phase::Window {
                 tally.lateness.record_ns(nanoseconds(lateness));
+                if let Some(slicer) = &mut self.slicer {
+                    slicer.current.sent += 1;
+                }
             }
         }
     }
@@ -98,6 +105,12 @@ impl Recorder {
             if phase == Phase::Window {
                 tally.answered(&answer);
                 self.last_end = Some(answer.at);
+                if let Some(slicer) = &mut self.slicer {
+                    let since = |start| nanoseconds(answer.at.saturating_duration_since(start));
+                    slicer.current.ok += u64::from(answer.fault.is_none());
+                    slicer.current.service.record_ns(since(answer.sent));
+                    slicer.current.response.record_ns(since(answer.due));
+                }
             }
             match answer.fault {
                 None => {
@@ -117,6 +130,9 @@ impl Recorder {
             if phase == Phase::Window {
                 tally.failed(fault);
                 self.last_end = Some(at);
+                if let Some(slicer) = &mut self.slicer {
+                    slicer.current.failed += 1;
+                }
             }
         }
     }
@@ -141,6 +157,9 @@ impl Recorder {
     pub(crate) fn censor(&mut self, step: usize, phase: Phase, age: Duration) {
         if let Some(tally) = self.window(step, phase) {
             tally.censor(age);
+            if let Some(slicer) = &mut self.slicer {
+                slicer.current.response.record_ns(nanoseconds(age));
+            }
         }
     }
 
@@ -152,12 +171,18 @@ impl Recorder {
     pub(crate) fn sent_bytes(&mut self, phase: Phase, bytes: usize) {
         if phase == Phase::Window {
             self.bytes_sent += bytes as u64;
+            if let Some(slicer) = &mut self.slicer {
+                slicer.current.bytes_sent += bytes as u64;
+            }
         }
     }
 
     pub(crate) fn received_bytes(&mut self, phase: Phase, bytes: usize) {
         if phase == Phase::Window {
             self.bytes_received += bytes as u64;
+            if let Some(slicer) = &mut self.slicer {
+                slicer.current.bytes_received += bytes as u64;
+            }
         }
     }
 
@@ -204,6 +229,7 @@ impl Recorder {
             first_failure,
             last_end,
             over_at,
+            slicer: _,
         } = other;
         for (sum, tally) in self.steps.iter_mut().zip(&steps) {
             sum.merge(tally);
@@ -248,6 +274,7 @@ impl Recorder {
             first_failure,
             last_end: _,
             over_at: _,
+            slicer: _,
         } = self;
         let mut total = Tally::new();
         steps.iter().for_each(|tally| total.merge(tally));
@@ -259,6 +286,7 @@ impl Recorder {
             saturation: Saturation::find(&total.lateness, &total.response, &littles_law),
             total: total.into_measures(),
             steps: steps.into_iter().map(Tally::into_measures).collect(),
+            slices: Vec::new(),
             generator,
             spin,
             littles_law,
@@ -287,7 +315,7 @@ mod tests {
     /// One right answer after 3 ms (1 ms of it before it was sent), one wrong status, one refused, one unfinished.
     fn recorder(phase: Phase, start: Instant) -> Recorder {
         let ms = Duration::from_millis(1);
-        let mut recorder = Recorder::new(2);
+        let mut recorder = Recorder::new(2, None);
         let answer = Answered {
             at: start + 3 * ms,
             due: start,

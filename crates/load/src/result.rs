@@ -6,6 +6,7 @@ use std::time::Duration;
 use stampede_core::{Censored, Counts, ErrorClass, GeneratorUse, Latencies};
 
 use crate::saturation::{LittlesLaw, Saturation};
+use crate::slices::Slice;
 
 /// What a load has measured. All but `wrong_answers` and `first_failure` is about the window.
 #[derive(Clone, Debug, PartialEq)]
@@ -16,6 +17,9 @@ pub struct LoadResult {
     pub total: Measures,
     /// The requests of each exchange, in the order of [`LoadSpec::exchanges`](crate::LoadSpec::exchanges).
     pub steps: Vec<Measures>,
+    /// The seconds of the window that [`RunningLoad::slices`](crate::RunningLoad::slices) has not told, where they were asked
+    /// for.
+    pub slices: Vec<Slice>,
     /// Connections that were opened anew because the server had closed between two answers.
     pub reconnects: u64,
     /// Bytes that were sent on connections: everything that the protocols say, requests that were sent again included.

@@ -41,6 +41,8 @@ pub struct LoadSpec {
     pub keep_alive: bool,
     /// Seed of random arrivals; the same seed gives the same due times on any number of threads.
     pub seed: u64,
+    /// Whether each second is told by itself.
+    pub slices: bool,
     /// Processors to run on: a thread, pinned, on each.
     pub cpus: Vec<u32>,
 }

@@ -13,6 +13,7 @@ use crate::io::{Io, Woken};
 use crate::link::Link;
 use crate::pacer::Pacer;
 use crate::recorder::Recorder;
+use crate::slices::Slicer;
 use crate::socket::Target;
 use crate::spec::PreparedExchange;
 use crate::timeline::{Phase, Timeline};
@@ -38,6 +39,7 @@ pub(crate) struct Assignment {
     /// Whether the window ends with the last request instead of with its time.
     pub(crate) by_count: bool,
     pub(crate) progress: Arc<ThreadProgress>,
+    pub(crate) slicer: Option<Slicer>,
     /// How many connections come before this thread's.
     pub(crate) first_connection: usize,
     pub(crate) connections: usize,
@@ -56,9 +58,13 @@ pub(crate) fn run<I: Io>(assignment: Assignment, io: I) -> Recorder {
         keep_alive,
         by_count,
         progress,
+        mut slicer,
         first_connection,
         connections,
     } = assignment;
+    if let Some(slicer) = &mut slicer {
+        slicer.start(&timeline);
+    }
     let start = Instant::now();
     let (is_http2, sharers) = match protocol {
         Protocol::Http10 | Protocol::Http11 => (false, 1),
@@ -69,7 +75,7 @@ pub(crate) fn run<I: Io>(assignment: Assignment, io: I) -> Recorder {
         io,
         links: (0..connections).map(|number| Link::new(number, is_http2, start)).collect(),
         timeline,
-        recorder: Recorder::new(exchanges.len()),
+        recorder: Recorder::new(exchanges.len(), slicer),
         exchanges,
         pacer,
         timeout,
@@ -108,6 +114,9 @@ pub(crate) fn run<I: Io>(assignment: Assignment, io: I) -> Recorder {
     loop {
         let now = Instant::now();
         usage.pass(now, &timeline);
+        if let Some(slicer) = &mut driver.recorder.slicer {
+            slicer.turn(now);
+        }
         seen.look(&mut driver, now);
         while let Some((at, token, timer)) = driver.pop_timer(now) {
             if let Some(user) = users.get_mut(token) {

@@ -90,6 +90,7 @@ fn holds(load: Load) {
         timeout: Some(Duration::from_millis(50)),
         keep_alive: true,
         seed: 1,
+        slices: false,
         drain: Duration::from_secs(2),
         cpus: vec![rustix::thread::sched_getcpu() as u32],
     })

@@ -53,6 +53,7 @@ fn spec(target: &Endpoint, connections: u32) -> LoadSpec {
         timeout: None,
         keep_alive: true,
         seed: 1,
+        slices: false,
         cpus: cpus()[..1].to_vec(),
     }
 }
@@ -343,4 +344,32 @@ fn what_cannot_be_started_says_why() {
     }
     let long = error(|spec| spec.targets = vec![Endpoint::Unix("/x".repeat(100).into())]);
     assert!(matches!(long, StartError::Target(_)));
+}
+
+#[test]
+fn the_seconds_add_up_to_the_whole_on_any_number_of_threads() {
+    for threads in [1, 2] {
+        let server = CountingServer::start(Behaviour::default()).unwrap();
+        let cpus: Vec<u32> = cpus().into_iter().cycle().take(threads).collect();
+        let load = start(LoadSpec { slices: true, duration: 2300 * MS, cpus, ..spec(server.endpoint(), 4) }).unwrap();
+        let closes_at = load.closes_at();
+        let mut told = Vec::new();
+        while !load.is_finished() {
+            assert!(Instant::now() < closes_at + Duration::from_secs(20));
+            told.extend(load.slices());
+            std::thread::yield_now();
+        }
+        assert!(!told.is_empty(), "nothing was told while load ran");
+        let result = load.finish();
+        told.extend(result.slices);
+        let sum = |of: fn(&stampede_load::Slice) -> u64| told.iter().map(of).sum::<u64>();
+        assert_eq!(told.iter().map(|slice| slice.second).collect::<Vec<_>>(), [0, 1, 2]);
+        assert_eq!(sum(|slice| slice.sent), result.total.requests.sent);
+        assert_eq!((sum(|slice| slice.ok), sum(|slice| slice.failed)), {
+            let counts = result.total.requests;
+            (counts.ok, counts.failed)
+        });
+        assert_eq!(sum(|slice| slice.service.count()), result.total.service.count());
+        assert_eq!(sum(|slice| slice.bytes_sent), result.bytes_sent);
+    }
 }

@@ -1,9 +1,11 @@
 //! `stampede load`: just the load engine, on an address.
 
 pub(crate) mod args;
+mod hdr;
 mod json;
 pub(crate) mod table;
 pub(crate) mod target;
+pub(crate) mod timeseries;
 
 use std::fs;
 use std::io::{self, IsTerminal, Write};
@@ -18,6 +20,7 @@ use stampede_plan::{LoadFlags, LoadPlan, MachineSize};
 
 use crate::exit::{Exit, Failure};
 use crate::load::args::LoadArgs;
+use crate::load::timeseries::Timeseries;
 use crate::open_files::{OWN_FILES, raise_open_files};
 use crate::signals::Signals;
 use crate::{Outcome, screen, show};
@@ -80,6 +83,8 @@ pub(crate) fn run(args: Box<LoadArgs>) -> Outcome {
         check_body_equals,
         check_body_contains,
         json,
+        timeseries,
+        hdr,
         quiet,
     } = *args;
     let available = stampede_platforms::available_cpus();
@@ -111,10 +116,17 @@ pub(crate) fn run(args: Box<LoadArgs>) -> Outcome {
     let plan = LoadPlan::read(&flags, machine).map_err(Failure::usage);
     let (plan, ()) = Failure::both(plan, unread)?;
     let trust = read_trust(insecure, cacert.as_deref())?;
-    if let Some(path) = json.as_deref().filter(|path| !show::is_stdout(path)) {
-        show::writable(path)
-            .map_err(|error| Failure::usage(format!("--json {} cannot be written: {error}", path.display())))?;
+    for (flag, path) in [("--json", json.as_deref()), ("--hdr", hdr.as_deref())] {
+        if let Some(path) = path.filter(|path| !show::is_stdout(path)) {
+            show::writable(path)
+                .map_err(|error| Failure::usage(format!("{flag} {} cannot be written: {error}", path.display())))?;
+        }
     }
+    let told = [&json, &timeseries, &hdr].into_iter().flatten().filter(|path| show::is_stdout(path)).count();
+    if told > 1 {
+        return Err(Failure::usage("only one of --json, --timeseries and --hdr can be written to stdout"));
+    }
+    let mut timeseries = timeseries.as_deref().map(Timeseries::create).transpose()?;
     let LoadPlan { url, host, protocol, request, status, load, duration, requests, timeout, threads, seed } = plan;
     let targets = target::find(&url, unix, &connect, allow_remote)?;
     let body = match (check_body_equals, check_body_contains) {
@@ -137,19 +149,23 @@ pub(crate) fn run(args: Box<LoadArgs>) -> Outcome {
         timeout: Some(timeout),
         keep_alive: !no_keepalive,
         seed,
+        slices: timeseries.is_some(),
         // The last ones: servers that are pinned, and much of the kernel's work, are on the first.
         cpus: available.iter().rev().take(threads).copied().collect(),
     };
     let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build().map_err(Failure::missing)?;
-    let (result, interrupted) = runtime.block_on(drive(spec, quiet))?;
-    match json.as_deref() {
-        Some(path) if show::is_stdout(path) => screen::print(&json::render(&asked, &result))?,
-        json => {
-            if let Some(path) = json {
-                write(path, &json::render(&asked, &result))?;
-            }
-            screen::print(&table::render(&asked, &result))?;
+    let (result, interrupted) = runtime.block_on(drive(spec, quiet, timeseries.as_mut()))?;
+    for (path, text) in
+        [(json.as_deref(), json::render(&asked, &result)), (hdr.as_deref(), hdr::render(&result.total.response))]
+    {
+        match path {
+            Some(path) if show::is_stdout(path) => screen::print(&text)?,
+            Some(path) => write(path, &text)?,
+            None => {}
         }
+    }
+    if told == 0 {
+        screen::print(&table::render(&asked, &result))?;
     }
     Ok(conclude(&result, interrupted))
 }
@@ -178,7 +194,11 @@ fn read_body(typed: Option<&str>) -> (Vec<u8>, Result<(), Failure>) {
 }
 
 /// Drives the load to its end, or to the first signal; the second value says which.
-pub(crate) async fn drive(spec: LoadSpec, quiet: bool) -> Result<(LoadResult, bool), Failure> {
+pub(crate) async fn drive(
+    spec: LoadSpec,
+    quiet: bool,
+    mut timeseries: Option<&mut Timeseries>,
+) -> Result<(LoadResult, bool), Failure> {
     let mut signals = Signals::new()?;
     let load = stampede_load::start(spec).map_err(Failure::missing)?;
     let interrupted = tokio::select! {
@@ -186,16 +206,26 @@ pub(crate) async fn drive(spec: LoadSpec, quiet: bool) -> Result<(LoadResult, bo
             load.abort();
             true
         }
-        () = watch(&load, !quiet && io::stderr().is_terminal()) => false,
+        watched = watch(&load, !quiet && io::stderr().is_terminal(), timeseries.as_deref_mut()) => {
+            watched?;
+            false
+        }
     };
-    Ok((load.finish(), interrupted))
+    let result = load.finish();
+    if let Some(timeseries) = timeseries {
+        timeseries.write(&result.slices)?;
+    }
+    Ok((result, interrupted))
 }
 
-async fn watch(load: &RunningLoad, live: bool) {
+async fn watch(load: &RunningLoad, live: bool, mut timeseries: Option<&mut Timeseries>) -> Result<(), Failure> {
     let started = Instant::now();
     let mut told = (started, 0);
     while !load.is_finished() {
         tokio::time::sleep(TICK).await;
+        if let Some(timeseries) = &mut timeseries {
+            timeseries.write(&load.slices())?;
+        }
         let now = Instant::now();
         let (since, before) = told;
         if live && now - since >= LIVE {
@@ -211,6 +241,7 @@ async fn watch(load: &RunningLoad, live: bool) {
     if live {
         let _ = io::stderr().write_all(b"\r\x1b[K");
     }
+    Ok(())
 }
 
 fn write(path: &Path, text: &str) -> Result<(), Failure> {

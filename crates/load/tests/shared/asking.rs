@@ -38,6 +38,7 @@ pub(crate) fn spec(target: &Endpoint, load: &str) -> LoadSpec {
         timeout: None,
         keep_alive: true,
         seed: 1,
+        slices: false,
         cpus: cpus()[..1].to_vec(),
     }
 }

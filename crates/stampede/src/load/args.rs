@@ -88,6 +88,12 @@ pub(crate) struct LoadArgs {
     /// Write the result as JSON (`-` is stdout, in place of the table)
     #[arg(long, value_name = "FILE", help_heading = "Output")]
     pub(crate) json: Option<PathBuf>,
+    /// Write each second as a line of JSON while load runs (`-` is stdout, in place of the table)
+    #[arg(long, value_name = "FILE", help_heading = "Output")]
+    pub(crate) timeseries: Option<PathBuf>,
+    /// Write the response times as a percentile file for HdrHistogram's plotter
+    #[arg(long, value_name = "FILE", help_heading = "Output")]
+    pub(crate) hdr: Option<PathBuf>,
     /// No progress on stderr
     #[arg(long, short, help_heading = "Output")]
     pub(crate) quiet: bool,

@@ -74,6 +74,7 @@ impl Errand {
             timeout,
             keep_alive,
             seed: 0,
+            slices: false,
             // The last ones: servers that are pinned, and much of the kernel's work, are on the first.
             cpus: cpus.iter().rev().take(threads).copied().collect(),
         }
