@@ -153,13 +153,15 @@ impl Gathering {
         taken
     }
 
-    /// All that is left, with what the threads had not handed over.
+    /// All that is left, with what the threads had not handed over. A window of whole seconds ends with an empty one, which
+    /// is left out.
     pub(crate) fn finish(mut self, last: impl IntoIterator<Item = Box<Slice>>) -> Vec<Slice> {
         let mut taken = self.take();
         for slice in last {
             add(&mut self.waiting, &slice);
         }
         taken.extend(self.waiting.into_values().map(|(slice, _)| slice));
+        taken.pop_if(|last| last.sent + last.ok + last.failed == 0 && last.response.count() == 0);
         taken
     }
 }

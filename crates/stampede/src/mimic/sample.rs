@@ -36,6 +36,7 @@ pub(super) fn good() -> LoadResult {
             errors: BTreeMap::new(),
         },
         steps: Vec::new(),
+        slices: Vec::new(),
         reconnects: 0,
         bytes_sent: 2_000_000,
         bytes_received: 4_000_000,
