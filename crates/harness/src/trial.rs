@@ -3,7 +3,9 @@
 use std::time::Duration;
 
 use jiff::Timestamp;
-use stampede_core::{Case, ErrorClass, GeneratorUse, Outcome, Platform, Running, Trial, Workload, with_causes};
+use stampede_core::{
+    Case, ErrorClass, GeneratorUse, Outcome, Platform, Protocol, Running, Trial, Workload, with_causes,
+};
 use stampede_load::LoadSpec;
 use stampede_observe::Meter;
 
@@ -109,7 +111,9 @@ async fn live(
     trial.answers = verified.answers;
 
     let spec = LoadSpec {
-        target: running.front().clone(),
+        targets: vec![running.front().clone()],
+        protocol: Protocol::Http11,
+        tls: None,
         host: running.front().to_string(),
         exchanges: verified.load,
         load: case.load.clone(),
@@ -120,6 +124,7 @@ async fn live(
         timeout: None,
         keep_alive: true,
         seed: timing.seed.wrapping_add(u64::from(trial.block)),
+        slices: false,
         cpus: case.pinning.generator.clone(),
     };
     let measured = measure(running, spec, meter.as_ref(), sink).await?;

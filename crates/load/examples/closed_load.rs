@@ -5,7 +5,7 @@ use std::collections::BTreeMap;
 use std::error::Error;
 use std::time::Duration;
 
-use stampede_core::{Endpoint, Load, Request};
+use stampede_core::{Endpoint, Load, Protocol, Request};
 use stampede_load::{BodyCheck, Check, LoadExchange, LoadSpec, Statuses, start};
 
 fn main() -> Result<(), Box<dyn Error>> {
@@ -15,7 +15,9 @@ fn main() -> Result<(), Box<dyn Error>> {
     };
     let get = Request { method: "GET".to_owned(), path: path.clone(), headers: BTreeMap::new(), body: Vec::new() };
     let load = start(LoadSpec {
-        target: Endpoint::Tcp(address.parse()?),
+        targets: vec![Endpoint::Tcp(address.parse()?)],
+        protocol: Protocol::Http11,
+        tls: None,
         host: address.clone(),
         exchanges: vec![LoadExchange {
             request: get,
@@ -29,15 +31,16 @@ fn main() -> Result<(), Box<dyn Error>> {
         timeout: None,
         keep_alive: true,
         seed: 1,
+        slices: false,
         cpus: vec![0],
     })?;
     let result = load.finish();
 
-    let answers = result.response.count();
+    let answers = result.total.response.count();
     println!("{:.0} answers/s", answers as f64 / result.window.as_secs_f64());
-    println!("{:?} {:?} {} reconnects", result.requests, result.errors, result.reconnects);
-    println!("response time {:?}", result.response);
-    println!("service time  {:?}", result.service);
+    println!("{:?} {:?} {} reconnects", result.total.requests, result.total.errors, result.reconnects);
+    println!("response time {:?}", result.total.response);
+    println!("service time  {:?}", result.total.service);
     let generator = result.generator.cpu.as_secs_f64() * 1e6 / answers as f64;
     println!("{generator:.2} us of the generator's CPU time an answer");
     if let Some(failure) = result.first_failure {

@@ -147,7 +147,7 @@ impl Visitor for Comparing<'_> {
 mod tests {
     use std::collections::BTreeMap;
 
-    use stampede_core::Request;
+    use stampede_core::{Protocol, Request};
     use stampede_wire::response::Decoder;
 
     use super::*;
@@ -157,7 +157,7 @@ mod tests {
         let request =
             Request { method: "GET".to_owned(), path: "/".to_owned(), headers: BTreeMap::new(), body: Vec::new() };
         let check = Check { status: Statuses::only(200), body };
-        PreparedExchange::new(LoadExchange { request, check }, "host", true)
+        PreparedExchange::new(LoadExchange { request, check }, Protocol::Http11, "http", "host", true)
     }
 
     /// Compares an answer that comes in pieces of the given size.

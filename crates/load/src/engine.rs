@@ -1,27 +1,31 @@
 //! Starts load threads, watches them and puts their results together.
 
 use std::io;
+use std::mem;
 use std::num::NonZeroU64;
 use std::os::fd::OwnedFd;
-use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::mpsc::{self, Receiver, Sender};
+use std::sync::{Arc, Mutex, PoisonError};
 use std::thread::{self, JoinHandle};
 use std::time::Instant;
 
 use rustix::event::{EventfdFlags, eventfd};
-use rustix::io::Errno;
 use rustix::thread::{CpuSet, sched_setaffinity, set_current_timer_slack};
-use stampede_core::Load;
+use stampede_core::{Load, Protocol};
 use thiserror::Error;
 
 use crate::arrivals::ArrivalPlan;
+use crate::epoll::Epoll;
+use crate::io::Io;
 use crate::pacer::Pacer;
 use crate::recorder::Recorder;
 use crate::result::LoadResult;
+use crate::slices::{self, Gathering, Slice};
 use crate::socket::Target;
 use crate::spec::{LoadSpec, PreparedExchange};
 use crate::timeline::Timeline;
+use crate::tls::{Security, TlsError};
 use crate::worker::{self, Assignment};
 
 /// Starts a load. It runs on threads of its own until its drain ends, whatever the caller does meanwhile.
@@ -30,8 +34,23 @@ use crate::worker::{self, Assignment};
 ///
 /// When there is nothing to send, or the threads cannot be set up. Nothing runs then.
 pub fn start(spec: LoadSpec) -> Result<RunningLoad, StartError> {
-    let LoadSpec { target, host, exchanges, load, warm_up, duration, requests, drain, timeout, keep_alive, seed, cpus } =
-        spec;
+    let LoadSpec {
+        targets,
+        host,
+        protocol,
+        tls,
+        exchanges,
+        load,
+        warm_up,
+        duration,
+        requests,
+        drain,
+        timeout,
+        keep_alive,
+        seed,
+        slices,
+        cpus,
+    } = spec;
     if exchanges.is_empty() {
         return Err(StartError::NoExchange);
     }
@@ -40,9 +59,18 @@ pub fn start(spec: LoadSpec) -> Result<RunningLoad, StartError> {
     if threads == 0 {
         return Err(StartError::NoThread);
     }
-    let target = Arc::new(Target::new(&target).map_err(|error| StartError::Target(error.into()))?);
-    let exchanges: Arc<[PreparedExchange]> =
-        exchanges.into_iter().map(|exchange| PreparedExchange::new(exchange, &host, keep_alive)).collect();
+    if targets.is_empty() {
+        return Err(StartError::NoTarget);
+    }
+    let targets = targets.iter().map(Target::new).collect::<Result<Arc<[_]>, _>>();
+    let targets = targets.map_err(|error| StartError::Target(error.into()))?;
+    let scheme = if tls.is_some() { "https" } else { "http" };
+    let security = tls.map(|tls| Security::new(&tls, protocol)).transpose()?;
+    let keep_alive = keep_alive || matches!(protocol, Protocol::Http2 { .. });
+    let exchanges: Arc<[PreparedExchange]> = exchanges
+        .into_iter()
+        .map(|exchange| PreparedExchange::new(exchange, protocol, scheme, &host, keep_alive))
+        .collect();
     let pacing = match load {
         Load::Closed { .. } => Pacing::Closed { requests },
         Load::Open { schedule, arrivals, .. } => {
@@ -54,30 +82,38 @@ pub fn start(spec: LoadSpec) -> Result<RunningLoad, StartError> {
     let mut running = RunningLoad {
         timeline: Timeline::new(Instant::now(), warm_up, duration, drain),
         by_count: requests.is_some(),
+        steps: exchanges.len(),
+        gathering: Mutex::new(Gathering::new(Vec::new())),
         threads: Vec::new(),
     };
-    let mut waiting = Vec::new();
+    let (mut waiting, mut gathered) = (Vec::new(), Vec::new());
     let (ready, all_ready) = mpsc::channel();
     let mut first_connection = 0;
     for (number, cpu) in (0..threads).zip(cpus) {
-        let abort = eventfd(0, EventfdFlags::CLOEXEC | EventfdFlags::NONBLOCK).map_err(epoll_error)?;
+        let abort = eventfd(0, EventfdFlags::CLOEXEC | EventfdFlags::NONBLOCK)
+            .map(Arc::new)
+            .map_err(|error| StartError::Io(error.into()))?;
         let progress = Arc::new(ThreadProgress::default());
         let connections = connections / threads + usize::from(number < connections % threads);
         let exchanges = Arc::clone(&exchanges);
-        let target = Arc::clone(&target);
-        let epoll = worker::create_epoll(&abort).map_err(epoll_error)?;
+        let targets = Arc::clone(&targets);
+        let security = security.clone();
         let pacing = pacing.clone();
+        let (slicer, of_slicer) = if slices { Some(slices::channel()).unzip() } else { (None, None) };
+        gathered.extend(of_slicer);
         let of_thread = Arc::clone(&progress);
         let assign = move |timeline: Timeline| Assignment {
             exchanges,
-            target,
-            epoll,
+            targets,
+            security,
             pacer: pacing.of_thread(number as u64, threads as u64, &timeline),
             timeline,
             timeout,
+            protocol,
             keep_alive,
             by_count: requests.is_some(),
             progress: of_thread,
+            slicer,
             first_connection,
             connections,
         };
@@ -86,7 +122,10 @@ pub fn start(spec: LoadSpec) -> Result<RunningLoad, StartError> {
         let ready = ready.clone();
         let handle = thread::Builder::new()
             .name(format!("load-{number}"))
-            .spawn(move || run_pinned(cpu, assign, &ready, &start))
+            .spawn({
+                let abort = Arc::clone(&abort);
+                move || run_pinned::<Epoll>(cpu, connections, &abort, assign, &ready, &start)
+            })
             .map_err(StartError::Thread)?;
         waiting.push(go);
         running.threads.push(LoadThread { handle, abort, progress });
@@ -94,6 +133,7 @@ pub fn start(spec: LoadSpec) -> Result<RunningLoad, StartError> {
     for pinned in all_ready.iter().take(threads) {
         pinned?;
     }
+    running.gathering = Mutex::new(Gathering::new(gathered));
     running.timeline = Timeline::new(Instant::now(), warm_up, duration, drain);
     for go in waiting {
         // A thread waits for this until it comes.
@@ -122,16 +162,25 @@ impl Pacing {
 }
 
 /// A load thread's life. Without a timeline nothing is sent.
-fn run_pinned(
+fn run_pinned<I: Io>(
     cpu: u32,
+    connections: usize,
+    abort: &OwnedFd,
     assign: impl FnOnce(Timeline) -> Assignment,
     ready: &Sender<Result<(), StartError>>,
     start: &Receiver<Timeline>,
 ) -> Option<Recorder> {
+    let io = pin(cpu)
+        .and_then(|()| wake_on_time())
+        .and_then(|()| I::new(connections, abort).map_err(|error| StartError::Io(error.into())));
+    let (io, told) = match io {
+        Ok(io) => (Some(io), Ok(())),
+        Err(error) => (None, Err(error)),
+    };
     // Nobody waits for this any more when another thread has failed.
-    let _ = ready.send(pin(cpu).and_then(|()| wake_on_time()));
+    let _ = ready.send(told);
     let timeline = start.recv().ok()?;
-    Some(worker::run(assign(timeline)))
+    io.map(|io| worker::run(assign(timeline), io))
 }
 
 fn pin(cpu: u32) -> Result<(), StartError> {
@@ -154,6 +203,8 @@ pub struct RunningLoad {
     timeline: Timeline,
     /// Whether the window ends with the last of a number of requests.
     by_count: bool,
+    steps: usize,
+    gathering: Mutex<Gathering>,
     threads: Vec<LoadThread>,
 }
 
@@ -161,7 +212,7 @@ pub struct RunningLoad {
 struct LoadThread {
     handle: JoinHandle<Option<Recorder>>,
     /// Written to end the thread early.
-    abort: OwnedFd,
+    abort: Arc<OwnedFd>,
     progress: Arc<ThreadProgress>,
 }
 
@@ -193,6 +244,11 @@ impl RunningLoad {
         })
     }
 
+    /// The seconds of the window that have passed since the last call, where they were asked for.
+    pub fn slices(&self) -> Vec<Slice> {
+        self.gathering.lock().unwrap_or_else(PoisonError::into_inner).take()
+    }
+
     /// Whether all answers are there or the drain's time is over, so that [`RunningLoad::finish`] does not wait.
     pub fn is_finished(&self) -> bool {
         self.threads.iter().all(|thread| thread.handle.is_finished())
@@ -202,21 +258,28 @@ impl RunningLoad {
     pub fn abort(&self) {
         for thread in &self.threads {
             // It fails only when it was written 2^64 times before.
-            let _ = rustix::io::write(&thread.abort, &1_u64.to_ne_bytes());
+            let _ = rustix::io::write(&*thread.abort, &1_u64.to_ne_bytes());
         }
     }
 
     /// Waits until all answers are there or the drain's time is over, and returns what was measured. After an abort the
     /// window ends with the abort.
     pub fn finish(mut self) -> LoadResult {
-        let mut merged = Recorder::new();
+        let mut merged = Recorder::new(self.steps, None);
+        let mut last = Vec::new();
         for thread in self.threads.drain(..) {
             match thread.handle.join() {
-                Ok(recorder) => recorder.into_iter().for_each(|recorder| merged.merge(recorder)),
+                Ok(Some(mut recorder)) => {
+                    last.extend(recorder.slicer.take().map(|slicer| slicer.current));
+                    merged.merge(recorder);
+                }
+                Ok(None) => {}
                 Err(panic) => std::panic::resume_unwind(panic),
             }
         }
-        merged.into_result(&self.timeline, self.by_count)
+        let gathering = mem::replace(&mut self.gathering, Mutex::new(Gathering::new(Vec::new())));
+        let gathering = gathering.into_inner().unwrap_or_else(PoisonError::into_inner);
+        LoadResult { slices: gathering.finish(last), ..merged.into_result(&self.timeline, self.by_count) }
     }
 }
 
@@ -249,10 +312,6 @@ impl ThreadProgress {
     }
 }
 
-fn epoll_error(errno: Errno) -> StartError {
-    StartError::Epoll(errno.into())
-}
-
 /// Why a load could not be started.
 #[derive(Debug, Error)]
 pub enum StartError {
@@ -262,12 +321,18 @@ pub enum StartError {
     /// There is nothing to send with.
     #[error("start the load: it has no processor or no connection")]
     NoThread,
+    /// There is nowhere to send to.
+    #[error("start the load: it has no target")]
+    NoTarget,
+    /// TLS cannot be used.
+    #[error("start the load")]
+    Tls(#[from] TlsError),
     /// The target cannot be an address.
     #[error("start the load: the path of the unix socket cannot be used")]
     Target(#[source] io::Error),
-    /// The kernel gave no epoll instance or event.
-    #[error("start the load: create an epoll instance")]
-    Epoll(#[source] io::Error),
+    /// The kernel gave nothing to wait for events with.
+    #[error("start the load: prepare to wait for events")]
+    Io(#[source] io::Error),
     /// The kernel gave no thread.
     #[error("start the load: create a thread")]
     Thread(#[source] io::Error),

@@ -36,20 +36,31 @@
 
 mod arrivals;
 mod body_check;
-mod connection;
+mod driver;
 mod engine;
+mod epoll;
 mod fault;
+mod http1;
+mod http2;
+mod io;
+mod link;
 mod needle;
 mod pacer;
 mod recorder;
 mod result;
 mod saturation;
+mod slices;
 mod socket;
 mod spec;
+mod tally;
 mod timeline;
+mod tls;
+mod user;
 mod worker;
 
 pub use engine::{Progress, RunningLoad, StartError, start};
-pub use result::{Failure, LoadResult, WrongAnswer};
+pub use result::{Failure, LoadResult, Measures, WrongAnswer};
 pub use saturation::{LittlesLaw, Saturation};
-pub use spec::{BodyCheck, Check, LoadExchange, LoadSpec, Statuses};
+pub use slices::Slice;
+pub use spec::{BodyCheck, Check, LoadExchange, LoadSpec, Statuses, TlsSpec, Trust};
+pub use tls::TlsError;

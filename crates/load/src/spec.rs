@@ -3,18 +3,23 @@
 use std::ops::RangeInclusive;
 use std::time::Duration;
 
-use stampede_core::{Endpoint, Load, Request};
-use stampede_wire::request;
+use stampede_core::{Endpoint, Load, Protocol, Request};
+use stampede_wire::h2::RequestHead;
+use stampede_wire::request::{self, Version};
 
 use crate::needle::Needle;
 
 /// A load on one endpoint.
 #[derive(Clone, Debug)]
 pub struct LoadSpec {
-    /// Where requests go.
-    pub target: Endpoint,
-    /// The value of the `Host` header.
+    /// Where requests go: each connection to one of them, in turn.
+    pub targets: Vec<Endpoint>,
+    /// The value of the `Host` header, or of `:authority`.
     pub host: String,
+    /// What is spoken.
+    pub protocol: Protocol,
+    /// How connections are encrypted, if they are.
+    pub tls: Option<TlsSpec>,
     /// What is sent: in turn on each connection of a closed load, where connections begin at different places; in turn
     /// over all arrivals of an open load.
     pub exchanges: Vec<LoadExchange>,
@@ -36,8 +41,30 @@ pub struct LoadSpec {
     pub keep_alive: bool,
     /// Seed of random arrivals; the same seed gives the same due times on any number of threads.
     pub seed: u64,
+    /// Whether each second is told by itself.
+    pub slices: bool,
     /// Processors to run on: a thread, pinned, on each.
     pub cpus: Vec<u32>,
+}
+
+/// How connections are encrypted.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct TlsSpec {
+    /// The name or address that the server's certificate must be for.
+    pub server_name: String,
+    /// Whose certificates are trusted.
+    pub trust: Trust,
+}
+
+/// Whose certificates are trusted.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum Trust {
+    /// Those that this machine trusts.
+    System,
+    /// These, in PEM.
+    Pem(Vec<u8>),
+    /// Anyone's.
+    Anyone,
 }
 
 /// A request and what its answer must be.
@@ -100,7 +127,11 @@ pub enum BodyCheck {
 /// An exchange whose request is ready to be sent.
 #[derive(Debug)]
 pub(crate) struct PreparedExchange {
+    /// The whole request as HTTP/1 has it.
     pub(crate) request: Vec<u8>,
+    /// Its head as HTTP/2 has it.
+    pub(crate) http2: Option<RequestHead>,
+    pub(crate) content: Vec<u8>,
     pub(crate) is_head: bool,
     pub(crate) status: Statuses,
     pub(crate) body: PreparedBody,
@@ -115,9 +146,9 @@ pub(crate) enum PreparedBody {
 }
 
 impl PreparedExchange {
-    pub(crate) fn new(exchange: LoadExchange, host: &str, keep_alive: bool) -> Self {
+    pub(crate) fn new(exchange: LoadExchange, protocol: Protocol, scheme: &str, host: &str, keep_alive: bool) -> Self {
         let LoadExchange { mut request, check: Check { status, body } } = exchange;
-        if !keep_alive {
+        if !keep_alive && protocol == Protocol::Http11 {
             request.headers.insert("Connection".to_owned(), "close".to_owned());
         }
         let body = match body {
@@ -125,6 +156,27 @@ impl PreparedExchange {
             BodyCheck::Equals(bytes) => PreparedBody::Equals(bytes),
             BodyCheck::Contains(bytes) => PreparedBody::Contains(Needle::new(bytes)),
         };
-        Self { request: request::encode(&request, host), is_head: request.method == "HEAD", status, body }
+        let is_head = request.method == "HEAD";
+        match protocol {
+            Protocol::Http10 | Protocol::Http11 => Self {
+                request: match protocol {
+                    Protocol::Http10 => request::encode_as(Version::Http10, &request, host),
+                    _ => request::encode_as(Version::Http11, &request, host),
+                },
+                http2: None,
+                content: Vec::new(),
+                is_head,
+                status,
+                body,
+            },
+            Protocol::Http2 { .. } => Self {
+                request: Vec::new(),
+                http2: Some(RequestHead::new(&request, scheme, host)),
+                content: request.body,
+                is_head,
+                status,
+                body,
+            },
+        }
     }
 }

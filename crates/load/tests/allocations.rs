@@ -9,7 +9,7 @@ use std::sync::atomic::{AtomicI32, AtomicU64, Ordering};
 use std::thread;
 use std::time::{Duration, Instant};
 
-use stampede_core::{Load, Request};
+use stampede_core::{Load, Protocol, Request};
 use stampede_load::{BodyCheck, Check, LoadExchange, LoadSpec, Statuses, start};
 use stampede_testkit::{Behaviour, CountingServer, Fault};
 
@@ -78,7 +78,9 @@ fn holds(load: Load) {
         check: Check { status: Statuses::only(200), body: BodyCheck::Equals(behaviour.body) },
     };
     let running = start(LoadSpec {
-        target: server.endpoint().clone(),
+        targets: vec![server.endpoint().clone()],
+        protocol: Protocol::Http11,
+        tls: None,
         host: "localhost".to_owned(),
         exchanges: vec![exchange],
         load: load.clone(),
@@ -88,6 +90,7 @@ fn holds(load: Load) {
         timeout: Some(Duration::from_millis(50)),
         keep_alive: true,
         seed: 1,
+        slices: false,
         drain: Duration::from_secs(2),
         cpus: vec![rustix::thread::sched_getcpu() as u32],
     })

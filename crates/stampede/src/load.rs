@@ -1,9 +1,11 @@
 //! `stampede load`: just the load engine, on an address.
 
 pub(crate) mod args;
+mod hdr;
 mod json;
 pub(crate) mod table;
 pub(crate) mod target;
+pub(crate) mod timeseries;
 
 use std::fs;
 use std::io::{self, IsTerminal, Write};
@@ -11,11 +13,14 @@ use std::path::Path;
 use std::time::{Duration, Instant};
 
 use stampede_core::{Bytes, ErrorClass, Load};
-use stampede_load::{BodyCheck, Check, LoadExchange, LoadResult, LoadSpec, RunningLoad, Saturation, Statuses};
+use stampede_load::{
+    BodyCheck, Check, LoadExchange, LoadResult, LoadSpec, RunningLoad, Saturation, Statuses, TlsSpec, Trust,
+};
 use stampede_plan::{LoadFlags, LoadPlan, MachineSize};
 
 use crate::exit::{Exit, Failure};
 use crate::load::args::LoadArgs;
+use crate::load::timeseries::Timeseries;
 use crate::open_files::{OWN_FILES, raise_open_files};
 use crate::signals::Signals;
 use crate::{Outcome, screen, show};
@@ -36,14 +41,14 @@ struct Asked {
 impl Asked {
     /// Right answers per second of the window.
     fn throughput(&self, result: &LoadResult) -> f64 {
-        rate(result.requests.ok, result)
+        rate(result.total.requests.ok, result)
     }
 
     /// Requests that were due per second of the window, where that does not follow from the answers.
     fn offered(&self, result: &LoadResult) -> Option<f64> {
         match self.load {
             Load::Closed { .. } => None,
-            Load::Open { .. } => Some(rate(result.requests.sent + result.unsent, result)),
+            Load::Open { .. } => Some(rate(result.total.requests.sent + result.total.unsent, result)),
         }
     }
 }
@@ -65,6 +70,12 @@ pub(crate) fn run(args: Box<LoadArgs>) -> Outcome {
         headers,
         body,
         no_keepalive,
+        http10,
+        http2,
+        streams,
+        cacert,
+        insecure,
+        connect,
         timeout,
         unix,
         allow_remote,
@@ -72,6 +83,8 @@ pub(crate) fn run(args: Box<LoadArgs>) -> Outcome {
         check_body_equals,
         check_body_contains,
         json,
+        timeseries,
+        hdr,
         quiet,
     } = *args;
     let available = stampede_platforms::available_cpus();
@@ -95,15 +108,27 @@ pub(crate) fn run(args: Box<LoadArgs>) -> Outcome {
         timeout,
         seed,
         check_status,
+        http10,
+        http2,
+        streams,
+        no_keepalive,
     };
     let plan = LoadPlan::read(&flags, machine).map_err(Failure::usage);
     let (plan, ()) = Failure::both(plan, unread)?;
-    if let Some(path) = json.as_deref().filter(|path| !show::is_stdout(path)) {
-        show::writable(path)
-            .map_err(|error| Failure::usage(format!("--json {} cannot be written: {error}", path.display())))?;
+    let trust = read_trust(insecure, cacert.as_deref())?;
+    for (flag, path) in [("--json", json.as_deref()), ("--hdr", hdr.as_deref())] {
+        if let Some(path) = path.filter(|path| !show::is_stdout(path)) {
+            show::writable(path)
+                .map_err(|error| Failure::usage(format!("{flag} {} cannot be written: {error}", path.display())))?;
+        }
     }
-    let LoadPlan { url, host, request, status, load, duration, requests, timeout, threads, seed } = plan;
-    let target = target::find(&url, unix, allow_remote)?;
+    let told = [&json, &timeseries, &hdr].into_iter().flatten().filter(|path| show::is_stdout(path)).count();
+    if told > 1 {
+        return Err(Failure::usage("only one of --json, --timeseries and --hdr can be written to stdout"));
+    }
+    let mut timeseries = timeseries.as_deref().map(Timeseries::create).transpose()?;
+    let LoadPlan { url, host, protocol, request, status, load, duration, requests, timeout, threads, seed } = plan;
+    let targets = target::find(&url, unix, &connect, allow_remote)?;
     let body = match (check_body_equals, check_body_contains) {
         (Some(body), _) => BodyCheck::Equals(body.into_bytes()),
         (None, Some(text)) => BodyCheck::Contains(text.into_bytes()),
@@ -111,7 +136,9 @@ pub(crate) fn run(args: Box<LoadArgs>) -> Outcome {
     };
     let asked = Asked { url: asked, load: load.clone() };
     let spec = LoadSpec {
-        target,
+        targets,
+        protocol,
+        tls: url.encrypted.then(|| TlsSpec { server_name: url.host.clone(), trust }),
         host,
         exchanges: vec![LoadExchange { request, check: Check { status: Statuses::new(status), body } }],
         load,
@@ -122,21 +149,36 @@ pub(crate) fn run(args: Box<LoadArgs>) -> Outcome {
         timeout: Some(timeout),
         keep_alive: !no_keepalive,
         seed,
+        slices: timeseries.is_some(),
         // The last ones: servers that are pinned, and much of the kernel's work, are on the first.
         cpus: available.iter().rev().take(threads).copied().collect(),
     };
     let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build().map_err(Failure::missing)?;
-    let (result, interrupted) = runtime.block_on(drive(spec, quiet))?;
-    match json.as_deref() {
-        Some(path) if show::is_stdout(path) => screen::print(&json::render(&asked, &result))?,
-        json => {
-            if let Some(path) = json {
-                write(path, &json::render(&asked, &result))?;
-            }
-            screen::print(&table::render(&asked, &result))?;
+    let (result, interrupted) = runtime.block_on(drive(spec, quiet, timeseries.as_mut()))?;
+    for (path, text) in
+        [(json.as_deref(), json::render(&asked, &result)), (hdr.as_deref(), hdr::render(&result.total.response))]
+    {
+        match path {
+            Some(path) if show::is_stdout(path) => screen::print(&text)?,
+            Some(path) => write(path, &text)?,
+            None => {}
         }
     }
+    if told == 0 {
+        screen::print(&table::render(&asked, &result))?;
+    }
     Ok(conclude(&result, interrupted))
+}
+
+/// Whose certificates are trusted.
+fn read_trust(insecure: bool, cacert: Option<&Path>) -> Result<Trust, Failure> {
+    match cacert {
+        _ if insecure => Ok(Trust::Anyone),
+        None => Ok(Trust::System),
+        Some(path) => fs::read(path)
+            .map(Trust::Pem)
+            .map_err(|error| Failure::usage(format!("--cacert {} cannot be read: {error}", path.display()))),
+    }
 }
 
 /// The bytes of a body, or of the file after `@`, and what stood in the way.
@@ -152,7 +194,11 @@ fn read_body(typed: Option<&str>) -> (Vec<u8>, Result<(), Failure>) {
 }
 
 /// Drives the load to its end, or to the first signal; the second value says which.
-pub(crate) async fn drive(spec: LoadSpec, quiet: bool) -> Result<(LoadResult, bool), Failure> {
+pub(crate) async fn drive(
+    spec: LoadSpec,
+    quiet: bool,
+    mut timeseries: Option<&mut Timeseries>,
+) -> Result<(LoadResult, bool), Failure> {
     let mut signals = Signals::new()?;
     let load = stampede_load::start(spec).map_err(Failure::missing)?;
     let interrupted = tokio::select! {
@@ -160,16 +206,26 @@ pub(crate) async fn drive(spec: LoadSpec, quiet: bool) -> Result<(LoadResult, bo
             load.abort();
             true
         }
-        () = watch(&load, !quiet && io::stderr().is_terminal()) => false,
+        watched = watch(&load, !quiet && io::stderr().is_terminal(), timeseries.as_deref_mut()) => {
+            watched?;
+            false
+        }
     };
-    Ok((load.finish(), interrupted))
+    let result = load.finish();
+    if let Some(timeseries) = timeseries {
+        timeseries.write(&result.slices)?;
+    }
+    Ok((result, interrupted))
 }
 
-async fn watch(load: &RunningLoad, live: bool) {
+async fn watch(load: &RunningLoad, live: bool, mut timeseries: Option<&mut Timeseries>) -> Result<(), Failure> {
     let started = Instant::now();
     let mut told = (started, 0);
     while !load.is_finished() {
         tokio::time::sleep(TICK).await;
+        if let Some(timeseries) = &mut timeseries {
+            timeseries.write(&load.slices())?;
+        }
         let now = Instant::now();
         let (since, before) = told;
         if live && now - since >= LIVE {
@@ -185,6 +241,7 @@ async fn watch(load: &RunningLoad, live: bool) {
     if live {
         let _ = io::stderr().write_all(b"\r\x1b[K");
     }
+    Ok(())
 }
 
 fn write(path: &Path, text: &str) -> Result<(), Failure> {
@@ -202,11 +259,11 @@ fn conclude(result: &LoadResult, interrupted: bool) -> Exit {
             Saturation::Accounts { .. } => "  this is a fault of the program: please report it with the command",
         });
     }
-    if result.unsent > 0 {
-        screen::warning(&format!("{} requests found no free connection before the end", result.unsent));
+    if result.total.unsent > 0 {
+        screen::warning(&format!("{} requests found no free connection before the end", result.total.unsent));
         screen::note("  the server is slower than the rate: lower it, or raise --connections");
     }
-    let count = |class| result.errors.get(&class).copied().unwrap_or(0);
+    let count = |class| result.total.errors.get(&class).copied().unwrap_or(0);
     if count(ErrorClass::Exhausted) > 0 {
         screen::warning("connections could not be opened: no port or file descriptor was left");
         screen::note("  raise ulimit -n, or lower --connections; without keep-alive, lower the rate");
@@ -216,11 +273,11 @@ fn conclude(result: &LoadResult, interrupted: bool) -> Exit {
 
 /// How a load ends.
 pub(crate) fn exit_of(result: &LoadResult, interrupted: bool) -> Exit {
-    let count = |class| result.errors.get(&class).copied().unwrap_or(0);
+    let count = |class| result.total.errors.get(&class).copied().unwrap_or(0);
     let wrong = count(ErrorClass::WrongStatus) + count(ErrorClass::WrongBody) + count(ErrorClass::Malformed);
     if interrupted {
         Exit::Interrupted
-    } else if result.requests.ok == 0 {
+    } else if result.total.requests.ok == 0 {
         Exit::TrialFailed
     } else if result.saturation.is_some() || wrong > 0 {
         Exit::Invalid

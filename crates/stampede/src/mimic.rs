@@ -65,10 +65,10 @@ pub(crate) fn run(tool: Tool, args: &[String]) -> Outcome {
     };
     let (errand, layout) = read.map_err(Failure::usage)?;
     let Errand { url, load, allow_remote, quiet, .. } = errand.clone();
-    let target = target::find(&url, None, allow_remote)?;
-    let spec = errand.spec(target, &cpus)?;
+    let target = target::find(&url, None, &[], allow_remote)?;
+    let spec = errand.spec(target, &cpus);
     let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build().map_err(Failure::missing)?;
-    let (result, interrupted) = runtime.block_on(load::drive(spec, quiet))?;
+    let (result, interrupted) = runtime.block_on(load::drive(spec, quiet, None))?;
     let note = note::render(syntax.tool, layout.percentiles(), &load, layout.remarks(&result), &result);
     screen::print(&format!("{}\n{note}", layout.render(&result)))?;
     Ok(load::exit_of(&result, interrupted))

@@ -6,8 +6,8 @@ use std::collections::BTreeMap;
 use std::time::Duration;
 
 use rustix::thread::sched_getaffinity;
-use stampede_core::{Counts, Endpoint, Request};
-use stampede_load::{BodyCheck, Check, LoadExchange, LoadResult, LoadSpec, Statuses};
+use stampede_core::{Counts, Endpoint, Protocol, Request};
+use stampede_load::{BodyCheck, Check, LoadExchange, LoadResult, LoadSpec, Measures, Statuses};
 
 pub(crate) const MS: Duration = Duration::from_millis(1);
 
@@ -22,7 +22,9 @@ pub(crate) fn spec(target: &Endpoint, load: &str) -> LoadSpec {
     let request =
         Request { method: "GET".to_owned(), path: "/".to_owned(), headers: BTreeMap::new(), body: Vec::new() };
     LoadSpec {
-        target: target.clone(),
+        targets: vec![target.clone()],
+        protocol: Protocol::Http11,
+        tls: None,
         host: "localhost".to_owned(),
         exchanges: vec![LoadExchange {
             request,
@@ -36,16 +38,17 @@ pub(crate) fn spec(target: &Endpoint, load: &str) -> LoadSpec {
         timeout: None,
         keep_alive: true,
         seed: 1,
+        slices: false,
         cpus: cpus()[..1].to_vec(),
     }
 }
 
 /// Sums of warm-up and window, after a check that each adds up.
 pub(crate) fn total(result: &LoadResult) -> Counts {
-    for counts in [result.warm_up, result.requests] {
+    for counts in [result.total.warm_up, result.total.requests] {
         assert_eq!(counts.sent, counts.ok + counts.failed + counts.unfinished, "{counts:?}");
     }
-    let LoadResult { requests, warm_up, .. } = result;
+    let Measures { requests, warm_up, .. } = &result.total;
     Counts {
         sent: warm_up.sent + requests.sent,
         ok: warm_up.ok + requests.ok,

@@ -1,0 +1,208 @@
+//! What a thread's users share.
+
+use std::cmp::Reverse;
+use std::collections::BinaryHeap;
+use std::os::fd::OwnedFd;
+use std::sync::Arc;
+use std::time::{Duration, Instant};
+
+use rustix::io::Errno;
+
+use crate::engine::ThreadProgress;
+use crate::io::Io;
+use crate::link::{Link, Notice, Reception};
+use crate::pacer::Pacer;
+use crate::recorder::Recorder;
+use crate::slices::Slicer;
+use crate::socket::Target;
+use crate::spec::PreparedExchange;
+use crate::timeline::{Phase, Timeline};
+use crate::tls::Security;
+use crate::user::User;
+
+/// A sleeping thread may run this long after its timer, so the last part of the way to a due time is spun.
+pub(crate) const SPIN: Duration = Duration::from_micros(50);
+
+/// What a timer is for.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
+pub(crate) enum Timer {
+    /// A user goes on.
+    Wake,
+    /// A user looks at the age of its request.
+    Deadline,
+}
+
+/// One of each kind, and a wake-up that a time-out has overtaken.
+pub(crate) const TIMERS_A_USER: usize = 3;
+
+pub(crate) struct Driver<I> {
+    pub(crate) io: I,
+    pub(crate) links: Vec<Link>,
+    pub(crate) timeline: Timeline,
+    pub(crate) exchanges: Arc<[PreparedExchange]>,
+    pub(crate) pacer: Pacer,
+    pub(crate) timeout: Option<Duration>,
+    pub(crate) keep_alive: bool,
+    pub(crate) recorder: Recorder,
+    /// Users of an open load that wait for a request; the one that is used next is the last.
+    pub(crate) idle: Vec<usize>,
+    /// Users of a closed load that have requests to come.
+    pub(crate) active: usize,
+    /// Users with a request.
+    pub(crate) in_flight: u32,
+    /// When the loop learned of the events that it is dealing with.
+    pub(crate) woke_at: Instant,
+    pub(crate) targets: Arc<[Target]>,
+    /// How many connections come before this thread's.
+    pub(crate) first_link: usize,
+    /// Connections opened so far.
+    pub(crate) opened: u32,
+    /// How many users share a connection.
+    pub(crate) sharers: usize,
+    /// Connections with something to send; some may stand in it more than once.
+    pub(crate) unflushed: Vec<usize>,
+    pub(crate) security: Option<Security>,
+    /// Room for what was encrypted.
+    pub(crate) plain: Box<[u8]>,
+    /// What the last event means for the users of its connection.
+    pub(crate) notices: Vec<(usize, Notice)>,
+    /// At most [`TIMERS_A_USER`] for each user.
+    pub(crate) timers: BinaryHeap<Reverse<(Instant, usize, Timer)>>,
+    pub(crate) progress: Arc<ThreadProgress>,
+}
+
+impl<I: Io> Driver<I> {
+    /// Has a user's `on_timer` called at an instant.
+    pub(crate) fn set_timer(&mut self, at: Instant, user: usize, timer: Timer) {
+        self.timers.push(Reverse((at, user, timer)));
+    }
+
+    pub(crate) fn pop_timer(&mut self, now: Instant) -> Option<(Instant, usize, Timer)> {
+        match self.timers.peek() {
+            Some(Reverse((at, ..))) if *at <= now => self.timers.pop().map(|Reverse(timer)| timer),
+            _ => None,
+        }
+    }
+
+    /// Takes the next event, and returns the connection that it happened to. Its users have notices then.
+    pub(crate) fn take_next(&mut self, users: &mut [User]) -> Option<usize> {
+        let Self { io, links, exchanges, recorder, timeline, security, plain, notices, unflushed, sharers, .. } = self;
+        let (number, happening) = io.next()?;
+        let first = number * *sharers;
+        let users = users.get_mut(first..first + *sharers);
+        if let (Some(link), Some(users)) = (links.get_mut(number), users) {
+            let security = security.as_ref();
+            let goes_on =
+                link.take(happening, &mut Reception { users, exchanges, recorder, timeline, security, plain, notices });
+            if !goes_on {
+                link.flush(io);
+                link.close(io);
+            } else if link.has_output() {
+                unflushed.push(number);
+            }
+        }
+        Some(number)
+    }
+
+    /// Sends what waits.
+    pub(crate) fn flush(&mut self) {
+        while let Some(number) = self.unflushed.pop() {
+            if let Some(link) = self.links.get_mut(number) {
+                let sent = link.flush(&mut self.io);
+                let phase = self.timeline.phase(self.woke_at).unwrap_or(Phase::Window);
+                self.recorder.sent_bytes(phase, sent);
+            }
+        }
+    }
+
+    /// A socket to the target of this connection: connections are dealt out to targets in turn.
+    pub(crate) fn open(&mut self, number: usize) -> Result<OwnedFd, Errno> {
+        let place = (self.first_link + number) % self.targets.len().max(1);
+        let socket = self.targets.get(place).map_or(Err(Errno::INVAL), |target| target.open(self.opened));
+        self.opened = self.opened.wrapping_add(1);
+        socket
+    }
+
+    pub(crate) fn close(&mut self, number: usize) {
+        if let Some(link) = self.links.get_mut(number) {
+            link.close(&mut self.io);
+        }
+    }
+
+    /// A user has no more requests.
+    pub(crate) fn leave(&mut self, number: usize) {
+        if let Some(link) = self.links.get_mut(number) {
+            link.leave(&mut self.io);
+        }
+    }
+
+    /// A user has given up its request.
+    pub(crate) fn abandon(&mut self, number: usize, key: usize) {
+        if let Some(link) = self.links.get_mut(number) {
+            link.abandon(&mut self.io, key);
+            link.closed_between = false;
+            if link.has_output() {
+                self.unflushed.push(number);
+            }
+        }
+    }
+
+    /// Notes that a request has come to its end, whatever that is.
+    pub(crate) fn ended(&mut self, begun: Instant, now: Instant) {
+        self.in_flight -= 1;
+        self.recorder.was_in_flight(self.timeline.overlap(begun, now));
+    }
+
+    pub(crate) fn publish_progress(&self) {
+        let (ok, failed) = self.recorder.progress();
+        self.progress.publish(ok, failed);
+    }
+
+    /// Whether no request is under way and none will become due.
+    pub(crate) fn is_over(&self) -> bool {
+        match &self.pacer {
+            Pacer::Closed { .. } => self.active == 0,
+            Pacer::Open(arrivals) => self.in_flight == 0 && arrivals.next().is_none(),
+        }
+    }
+
+    /// Counts the requests that were due and never begun.
+    pub(crate) fn give_up_waiting(&mut self, now: Instant) {
+        if let Pacer::Open(arrivals) = &mut self.pacer {
+            while let Some(arrival) = arrivals.take_due(now) {
+                if let Some(phase) = self.timeline.phase(arrival.due) {
+                    let exchange = usize::try_from(arrival.number % self.exchanges.len() as u64).unwrap_or(0);
+                    self.recorder.unsent(exchange, phase, now.saturating_duration_since(arrival.due));
+                }
+            }
+        }
+    }
+
+    /// How long to wait for events, and whether that is a spin before a due time.
+    pub(crate) fn patience(&self, now: Instant) -> (Duration, bool) {
+        let Timeline { opens_at, closes_at, drain_ends_at, .. } = self.timeline;
+        let edge = if now < opens_at {
+            opens_at
+        } else if now < closes_at {
+            closes_at
+        } else {
+            drain_ends_at
+        };
+        let edge = self.recorder.slicer.as_ref().and_then(Slicer::ends_at).map_or(edge, |ends_at| edge.min(ends_at));
+        let wake = self.timers.peek().map_or(edge, |Reverse((at, ..))| edge.min(*at));
+        let patience = wake.saturating_duration_since(now);
+        match self.pacer.next_due() {
+            Some(due) if !self.idle.is_empty() => {
+                let left = due.saturating_duration_since(now);
+                if left.is_zero() {
+                    return (Duration::ZERO, false);
+                }
+                match left.checked_sub(SPIN) {
+                    None => (Duration::ZERO, true),
+                    Some(sleep) => (patience.min(sleep), false),
+                }
+            }
+            _ => (patience, false),
+        }
+    }
+}
