@@ -36,6 +36,8 @@ need ca-certificates -- file /etc/ssl/certs/ca-certificates.crt
 if [ "$purpose" = test ]; then
     need git -- program git
     need sqlite3 -- program sqlite3
+    need caddy -- program caddy
+    need iproute2 -- program ss
 fi
 
 [ ${#missing[@]} -gt 0 ] || exit 0
