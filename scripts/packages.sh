@@ -44,6 +44,8 @@ fi
 if [ "$purpose" = test ]; then
     need git -- program git
     need sqlite3 -- program sqlite3
+    need caddy -- program caddy
+    need iproute2 -- program ss
 fi
 
 [ ${#missing[@]} -gt 0 ] || exit 0

@@ -3,21 +3,54 @@
 use std::collections::BTreeMap;
 use std::path::PathBuf;
 
-use serde::{Deserialize, Serialize};
-
-use crate::Requirement;
+use crate::{Command, Requirement};
 
 /// What kind of program an application is.
-#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
-#[serde(rename_all = "snake_case")]
+#[derive(Clone, Debug, PartialEq, Eq)]
 pub enum AppKind {
     /// A PHP script that answers every request and keeps no state between two.
     FrontController {
         /// The script, relative to the application's folder.
         index: PathBuf,
     },
+    /// A PHP script that returns a handler, loaded once and asked again and again: an object of PSR-15's
+    /// `RequestHandlerInterface`, or a callable that takes a PSR-7 server request and returns a PSR-7 response.
+    /// <https://www.php-fig.org/psr/psr-15/>
+    Psr15Handler {
+        /// The script, relative to the application's folder.
+        handler: PathBuf,
+    },
+    /// A PHP function under the contract of the functions framework: a PSR-7 server request in, a string or a PSR-7
+    /// response out. <https://github.com/GoogleCloudPlatform/functions-framework-php>
+    PhpFunction {
+        /// The script that defines it, relative to the application's folder.
+        script: PathBuf,
+        /// Its name.
+        function: String,
+    },
+    /// An application inside a FrankenPHP binary. <https://frankenphp.dev/docs/embed/>
+    EmbeddedPhp {
+        /// The binary, relative to the application's folder.
+        binary: PathBuf,
+        /// The script in the binary that answers every request.
+        index: PathBuf,
+        /// The script in the binary that is FrankenPHP's worker, where it has one.
+        worker: Option<PathBuf>,
+    },
     /// A Go program that listens on the address in the environment variable `LISTEN` (`127.0.0.1:8080`).
     GoProgram,
+    /// A Go function under the contract of the functions framework: `func(http.ResponseWriter, *http.Request)`.
+    /// <https://github.com/GoogleCloudPlatform/functions-framework-go>
+    GoFunction {
+        /// The module's path, as its `go.mod` says.
+        module: String,
+        /// The import path of the package that exports it.
+        package: String,
+        /// The function's name.
+        function: String,
+    },
+    /// Any program that listens on the port in the environment variable `PORT`.
+    Command(Command),
 }
 
 /// An application: its kind, its source and what it needs.

@@ -91,8 +91,10 @@ pub struct RunFile {
 /// what its own says.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct BuildStep {
-    /// What is run in the application's folder; `@{output}` is the file to write.
+    /// What is run, in the application's folder or, where there are files, in theirs; `@{output}` is the file to write.
     pub program: Program,
+    /// Files that the build needs beside the application, `@{app}`; they get a folder of their own.
+    pub files: Vec<RunFile>,
     /// Where the result is put, relative to the run's folder.
     pub output: PathBuf,
     /// The builder's version; a part of the key under which the result is kept.

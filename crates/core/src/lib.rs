@@ -7,6 +7,7 @@ mod app;
 mod case;
 mod causes;
 mod censored;
+mod command;
 mod deployment;
 mod estimate;
 mod finding;
@@ -31,6 +32,7 @@ pub use app::{App, AppKind};
 pub use case::{Candidate, Case};
 pub use causes::with_causes;
 pub use censored::Censored;
+pub use command::{Command, CommandReady, CommandTunable, CommandValues};
 pub use deployment::{
     Address, AddressKind, BuildStep, Deployment, Places, Program, Ready, RunFile, Stop, StopSignal, Unit, UnknownPlace,
 };

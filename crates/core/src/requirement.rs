@@ -43,6 +43,8 @@ pub enum PhpSapi {
     Fpm,
     /// Apache's module.
     ApacheModule,
+    /// The library that other programs embed.
+    Embed,
 }
 
 /// Something that must be present.
@@ -59,6 +61,13 @@ pub enum Requirement {
         /// How to get it.
         install: Install,
     },
+    /// A program that an application names.
+    Command {
+        /// The name under which it is found in [`Programs`].
+        key: &'static str,
+        /// Its name on the search path.
+        name: String,
+    },
     /// A build of PHP with one server interface.
     Php {
         /// The name under which it is found in [`Programs`].
@@ -70,8 +79,41 @@ pub enum Requirement {
         /// How to get it.
         install: Install,
     },
+    /// FrankenPHP, which has a PHP of its own inside.
+    FrankenPhp {
+        /// The name under which it is found in [`Programs`].
+        key: &'static str,
+        /// The binary, where it is an application's own; otherwise `frankenphp` is looked for on the search path.
+        binary: Option<PathBuf>,
+        /// Extensions that its PHP must have built in or be able to load.
+        extensions: Vec<String>,
+        /// How to get it.
+        install: Install,
+    },
+    /// An extension of the `php` on the search path that is a server by itself, so that its version matters.
+    PhpExtension {
+        /// The name under which it is found in [`Programs`].
+        key: &'static str,
+        /// Its name, lower case.
+        extension: &'static str,
+        /// How to get it.
+        install: Install,
+    },
+    /// A PHP package that Composer installed with the application.
+    PhpPackage {
+        /// The name under which it is found in [`Programs`].
+        key: &'static str,
+        /// Its name: `spiral/roadrunner-http`.
+        package: &'static str,
+        /// The application's folder, which holds `vendor`.
+        app: PathBuf,
+        /// How to get it.
+        install: Install,
+    },
     /// One of several files, absolute or relative to the application.
     AnyFile {
+        /// The name under which it is found in [`Programs`]; none where nobody asks for its path.
+        key: Option<&'static str>,
         /// What it is, for messages: `the Parsedown library`.
         name: String,
         /// Where it can be.
@@ -79,6 +121,21 @@ pub enum Requirement {
         /// How to get it.
         install: Install,
     },
+}
+
+impl Requirement {
+    /// The name under which it is found in [`Programs`].
+    pub fn key(&self) -> Option<&'static str> {
+        match self {
+            Self::Program { key, .. }
+            | Self::Command { key, .. }
+            | Self::Php { key, .. }
+            | Self::FrankenPhp { key, .. }
+            | Self::PhpExtension { key, .. }
+            | Self::PhpPackage { key, .. } => Some(key),
+            Self::AnyFile { key, .. } => *key,
+        }
+    }
 }
 
 /// A build of PHP.

@@ -2,7 +2,9 @@
 
 use thiserror::Error;
 
-use crate::{App, AppKind, Deployment, Limits, Load, Programs, Requirement, RuntimeId, Tunable, Tuning, TuningProblem};
+use crate::{
+    App, AppKind, Deployment, Install, Limits, Load, Programs, Requirement, RuntimeId, Tunable, Tuning, TuningProblem,
+};
 
 /// What happens to a process between two requests.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -54,8 +56,17 @@ pub trait Runtime: Sync {
     /// What happens to a process between two requests.
     fn process_model(&self) -> ProcessModel;
 
-    /// Whether it can serve an application of this kind.
+    /// Whether it can serve an application of this kind, whatever its settings.
     fn serves(&self, kind: &AppKind) -> bool;
+
+    /// Whether it can serve an application of this kind under the settings that were asked for.
+    ///
+    /// # Errors
+    ///
+    /// Which setting stands in the way. Of a kind that it never serves nothing is said.
+    fn suits(&self, _kind: &AppKind, _given: &Tuning) -> Result<(), TuningProblem> {
+        Ok(())
+    }
 
     /// What must be present to serve this application.
     fn requires(&self, app: &App) -> Vec<Requirement>;
@@ -95,6 +106,16 @@ pub enum PlanError {
         runtime: RuntimeId,
         /// The missing program's key.
         program: &'static str,
+    },
+    /// What was found does not fit together.
+    #[error("serve this application with {runtime}: it needs {what}: {install}")]
+    Unsuitable {
+        /// The runtime.
+        runtime: RuntimeId,
+        /// What is needed, and what was found instead.
+        what: String,
+        /// How to get it.
+        install: Install,
     },
     /// A setting is missing.
     #[error("render {runtime}: no value for {tunable}")]

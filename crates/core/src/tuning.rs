@@ -25,6 +25,20 @@ pub enum Role {
     KeepAlive,
     /// How many processors the runtime believes it has.
     Processors,
+    /// Which of its modes the runtime works in.
+    Mode,
+    /// How many requests wait for a worker, and for how long.
+    Queue,
+    /// Whether a worker works on another request while one waits.
+    Concurrency,
+    /// What the runtime's own memory management aims at.
+    Memory,
+    /// How the parts of a deployment reach each other.
+    Transport,
+    /// How much of an answer is held in memory before it is sent.
+    Buffers,
+    /// Whether each request is logged.
+    AccessLog,
 }
 
 /// The values that a tunable takes.
@@ -39,6 +53,24 @@ pub enum TunableKind {
     },
     /// One of these words.
     Choice(&'static [&'static str]),
+}
+
+impl TunableKind {
+    /// Checks one value as text.
+    ///
+    /// # Errors
+    ///
+    /// What is wrong, as the end of a sentence that begins with the value.
+    pub fn check(&self, value: &str) -> Result<(), String> {
+        match *self {
+            Self::Count { min, max } => match value.parse::<u64>() {
+                Ok(count) if (min..=max).contains(&count) => Ok(()),
+                _ => Err(format!("is not a whole number from {min} to {max}")),
+            },
+            Self::Choice(words) if words.contains(&value) => Ok(()),
+            Self::Choice(words) => Err(format!("is not one of {}", words.join(", "))),
+        }
+    }
 }
 
 /// A setting that a runtime has.
@@ -63,14 +95,7 @@ impl Tunable {
     ///
     /// What is wrong, as the end of a sentence that begins with the value.
     pub fn check(&self, value: &str) -> Result<(), String> {
-        match self.kind {
-            TunableKind::Count { min, max } => match value.parse::<u64>() {
-                Ok(count) if (min..=max).contains(&count) => Ok(()),
-                _ => Err(format!("is not a whole number from {min} to {max}")),
-            },
-            TunableKind::Choice(words) if words.contains(&value) => Ok(()),
-            TunableKind::Choice(words) => Err(format!("is not one of {}", words.join(", "))),
-        }
+        self.kind.check(value)
     }
 }
 

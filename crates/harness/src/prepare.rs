@@ -2,7 +2,7 @@
 
 use stampede_core::{
     Availability, Candidate, Case, CaseId, CpuLayout, Deployment, Install, Limits, Load, PlanError, Platform, Programs,
-    RenderContext, Requirement,
+    RenderContext,
 };
 
 /// What all cases of a study have in common.
@@ -56,8 +56,8 @@ pub async fn prepare(
         for need in runtime.requires(app).iter().chain(&app.needs) {
             match platform.detect(need).await {
                 Availability::Found(found) => {
-                    if let Requirement::Program { key, .. } | Requirement::Php { key, .. } = need {
-                        programs.insert((*key).to_owned(), found);
+                    if let Some(key) = need.key() {
+                        programs.insert(key.to_owned(), found);
                     }
                 }
                 Availability::Missing { what, install } => {
@@ -69,7 +69,13 @@ pub async fn prepare(
             continue;
         }
         let context = RenderContext { app, limits, load, tuning, programs: &programs };
-        let deployment = runtime.deployment(&context)?;
+        let deployment = match runtime.deployment(&context) {
+            Err(PlanError::Unsuitable { runtime: _, what, install }) => {
+                missing.push(Missing { case: id.clone(), what, install });
+                continue;
+            }
+            rendered => rendered?,
+        };
         let case = Case {
             id: id.clone(),
             runtime: runtime.id(),

@@ -3,10 +3,14 @@
 use std::time::{Duration, Instant};
 
 use stampede_core::{ReadinessRecord, Request, Running, with_causes};
-use stampede_wire::client::{self, SendError};
+use stampede_wire::client::{self, Cause, SendError};
 
 /// How long to wait between two tries. A try costs the deployment one request, so it is not much shorter.
 const PAUSE: Duration = Duration::from_millis(20);
+
+/// How long a try waits for its answer at first; after one that waited in vain, twice as long. Some servers accept a connection
+/// before they can serve, and never answer what came on it: FrankenPHP's web server may start before its workers.
+const FIRST_TRY: Duration = Duration::from_secs(1);
 
 /// Statuses of a front whose application is not there yet (RFC 9110, sections 15.6.3 to 15.6.5). Any other answer, a
 /// wrong one too, is an answer of the application, and verifying it is the next phase.
@@ -24,6 +28,7 @@ pub(crate) async fn wait(
 ) -> Result<ReadinessRecord, String> {
     let deadline = Instant::now() + timeout;
     let mut attempts = 0;
+    let mut patience = FIRST_TRY;
     let mut last = "nothing was tried".to_owned();
     loop {
         let left = deadline.saturating_duration_since(Instant::now());
@@ -32,7 +37,7 @@ pub(crate) async fn wait(
         }
         attempts += 1;
         let outcome = tokio::select! {
-            outcome = try_once(running, request, left) => outcome,
+            outcome = try_once(running, request, left.min(patience)) => outcome,
             exit = running.exited() => return Err(format!("{} ended with {} before it was ready", exit.unit, exit.how)),
         };
         match outcome {
@@ -40,7 +45,12 @@ pub(crate) async fn wait(
                 return Ok(ReadinessRecord { took: running.started().elapsed(), attempts });
             }
             Ok(status) => last = format!("the front answered {status}"),
-            Err(error) => last = with_causes(&error),
+            Err(error) => {
+                if let SendError::Wait(Cause::TimedOut(_)) = &error {
+                    patience *= 2;
+                }
+                last = with_causes(&error);
+            }
         }
         tokio::time::sleep(PAUSE).await;
     }

@@ -2,7 +2,7 @@
 
 use std::collections::BTreeMap;
 
-use stampede_core::{Runtime, RuntimeId, Tuning};
+use stampede_core::{App, AppKind, Runtime, RuntimeId, Tuning};
 
 use crate::catalogue::{Catalogue, nearest};
 use crate::compare::RuntimeChoice;
@@ -33,7 +33,7 @@ pub(crate) fn read_runtimes(
 }
 
 /// A runtime by name, or what to type instead.
-fn find(name: &str, all: &[&'static dyn Runtime]) -> Result<&'static dyn Runtime, String> {
+pub(crate) fn find(name: &str, all: &[&'static dyn Runtime]) -> Result<&'static dyn Runtime, String> {
     if let Some(runtime) = all.iter().find(|runtime| runtime.id().as_str() == name) {
         return Ok(*runtime);
     }
@@ -47,6 +47,7 @@ fn find(name: &str, all: &[&'static dyn Runtime]) -> Result<&'static dyn Runtime
 pub(crate) fn read_settings(
     typed: &[String],
     chosen: &[&'static dyn Runtime],
+    apps: &[App],
     catalogue: &dyn Catalogue,
     mistakes: &mut Gathered,
 ) -> BTreeMap<RuntimeId, Tuning> {
@@ -70,19 +71,33 @@ pub(crate) fn read_settings(
             mistakes.add(place, "is for a runtime that is not compared", fix);
             continue;
         }
-        let Some(known) = runtime.tunables().iter().find(|known| known.name == tunable) else {
-            let names = runtime.tunables().iter().map(|known| known.name).collect::<Vec<_>>();
-            let fix = match nearest(tunable, names.iter().copied()) {
-                Some(meant) => format!("did you mean {meant}?"),
-                None => format!("use {}", names.join(", ")),
-            };
-            mistakes.add(place, format!("names {tunable}, which {} does not have", runtime.id()), fix);
-            continue;
-        };
-        match known.check(value) {
+        match check(runtime, apps, tunable, value) {
             Ok(()) => settings.entry(runtime.id()).or_default().give(tunable, value),
-            Err(problem) => mistakes.add(place, problem, format!("see {}", known.manual)),
+            Err((problem, fix)) => mistakes.add(place, problem, fix),
         }
     }
     settings
+}
+
+/// Checks one setting of a runtime, or of the command that it runs; gives the problem and what to do.
+pub(crate) fn check(runtime: &dyn Runtime, apps: &[App], tunable: &str, value: &str) -> Result<(), (String, String)> {
+    let own = apps.iter().filter(|app| runtime.serves(&app.kind)).find_map(|app| match &app.kind {
+        AppKind::Command(command) => Some(command.tunables.as_slice()),
+        _ => None,
+    });
+    let own = own.unwrap_or_default();
+    if let Some(known) = runtime.tunables().iter().find(|known| known.name == tunable) {
+        return known.check(value).map_err(|problem| (problem, format!("see {}", known.manual)));
+    }
+    if let Some(known) = own.iter().find(|known| known.name == tunable) {
+        return known.values.check(value).map_err(|problem| (problem, "see the workload's tunables".to_owned()));
+    }
+    let names: Vec<&str> =
+        runtime.tunables().iter().map(|known| known.name).chain(own.iter().map(|known| known.name.as_str())).collect();
+    let fix = match nearest(tunable, names.iter().copied()) {
+        Some(meant) => format!("did you mean {meant}?"),
+        None if names.is_empty() => "leave it out; what it serves has no tunables".to_owned(),
+        None => format!("use {}", names.join(", ")),
+    };
+    Err((format!("names {tunable}, which {} does not have", runtime.id()), fix))
 }

@@ -3,7 +3,9 @@
 use std::path::Path;
 use std::time::Duration;
 
-use stampede_core::{App, Bytes, Candidate, CaseId, DefaultsContext, Limits, Load, Runtime, Tuning, Workload};
+use stampede_core::{
+    App, Bytes, Candidate, CaseId, DefaultsContext, Limits, Load, Runtime, Tuning, TuningProblem, Workload,
+};
 
 use crate::catalogue::{Catalogue, nearest};
 use crate::choice::{read_runtimes, read_settings};
@@ -124,19 +126,27 @@ impl ComparePlan {
             mistakes.add(format!("--platform {platform}"), "is not known", "use local");
         }
         let (chosen, choice) = read_runtimes(runtimes.as_deref(), catalogue, &mut mistakes);
-        let given = read_settings(set, &chosen, catalogue, &mut mistakes);
+        let apps = workload.as_ref().map_or(&[][..], |workload| &workload.apps);
+        let given = read_settings(set, &chosen, apps, catalogue, &mut mistakes);
         let mut candidates = Vec::new();
         if let Ok(workload) = &workload {
             for runtime in chosen {
                 let id = runtime.id();
-                let Some(app) = workload.apps.iter().find(|app| runtime.serves(&app.kind)) else {
-                    if choice == RuntimeChoice::Named {
-                        let problem = format!("cannot serve {}", workload.id);
-                        mistakes.add(format!("--runtimes {id}"), problem, "leave it out");
-                    }
-                    continue;
-                };
                 let given = given.get(&id).cloned().unwrap_or_default();
+                let app = match app_for(runtime, workload, &given) {
+                    Ok(Some(app)) => app,
+                    Ok(None) => {
+                        if choice == RuntimeChoice::Named {
+                            let problem = format!("cannot serve {}", workload.id);
+                            mistakes.add(format!("--runtimes {id}"), problem, "leave it out");
+                        }
+                        continue;
+                    }
+                    Err(TuningProblem { tunable, problem, fix }) => {
+                        mistakes.add(setting(runtime, &tunable, &given), problem, fix);
+                        continue;
+                    }
+                };
                 let tuning = tune(runtime, app, &limits, &load, &given, &mut mistakes);
                 candidates.push(Candidate { id: CaseId::new(id.as_str()), runtime, app: app.clone(), tuning });
             }
@@ -146,7 +156,7 @@ impl ComparePlan {
     }
 }
 
-fn read_workload(typed: &str, catalogue: &dyn Catalogue) -> Result<Workload, Mistakes> {
+pub(crate) fn read_workload(typed: &str, catalogue: &dyn Catalogue) -> Result<Workload, Mistakes> {
     let place = format!("workload {typed}");
     let known = catalogue.workloads();
     if known.iter().any(|name| name == typed) {
@@ -169,7 +179,29 @@ fn read_workload(typed: &str, catalogue: &dyn Catalogue) -> Result<Workload, Mis
     Err(Mistakes::one(place, "is not known", fix))
 }
 
-fn tune(
+/// The first of a workload's applications that the runtime serves under these settings, none if it serves none of them
+/// under any, or which setting stands in the way.
+pub(crate) fn app_for<'a>(
+    runtime: &dyn Runtime,
+    workload: &'a Workload,
+    given: &Tuning,
+) -> Result<Option<&'a App>, TuningProblem> {
+    let mut problem = None;
+    for app in workload.apps.iter().filter(|app| runtime.serves(&app.kind)) {
+        match runtime.suits(&app.kind, given) {
+            Ok(()) => return Ok(Some(app)),
+            Err(found) => problem = problem.or(Some(found)),
+        }
+    }
+    problem.map_or(Ok(None), Err)
+}
+
+/// A setting as it is typed.
+pub(crate) fn setting(runtime: &dyn Runtime, tunable: &str, tuning: &Tuning) -> String {
+    format!("--set {}.{tunable}={}", runtime.id(), tuning.get(tunable).unwrap_or_default())
+}
+
+pub(crate) fn tune(
     runtime: &'static dyn Runtime,
     app: &App,
     limits: &Limits,
@@ -179,8 +211,7 @@ fn tune(
 ) -> Tuning {
     let tuning = runtime.defaults(&DefaultsContext { app, limits, load, given });
     for problem in runtime.validate(&tuning) {
-        let value = tuning.get(&problem.tunable).or(given.get(&problem.tunable)).unwrap_or("");
-        mistakes.add(format!("--set {}.{}={value}", runtime.id(), problem.tunable), problem.problem, problem.fix);
+        mistakes.add(setting(runtime, &problem.tunable, &tuning), problem.problem, problem.fix);
     }
     tuning
 }

@@ -5,10 +5,12 @@
 
 mod catalogue;
 mod choice;
+mod command;
 mod compare;
 mod load;
 mod mistake;
 mod quantity;
+mod runtime;
 mod url;
 mod workload;
 
@@ -16,5 +18,6 @@ pub use catalogue::Catalogue;
 pub use compare::{CompareFlags, ComparePlan, MachineSize, RuntimeChoice};
 pub use load::{LoadFlags, LoadPlan};
 pub use mistake::{Mistake, Mistakes};
+pub use runtime::{RuntimeFlags, RuntimePlan};
 pub use url::{HttpUrl, UrlError};
 pub use workload::read as read_workload;

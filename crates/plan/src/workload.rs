@@ -7,6 +7,7 @@ use std::path::{Path, PathBuf};
 use serde::Deserialize;
 use stampede_core::{App, AppKind, Body, Exchange, Expectation, Install, Request, Requirement, Workload, WorkloadId};
 
+use crate::command::{self, CommandEntry};
 use crate::mistake::{Gathered, Mistakes};
 
 #[derive(Deserialize)]
@@ -21,7 +22,41 @@ struct WorkloadFile {
 #[serde(rename_all = "kebab-case")]
 enum KindEntry {
     FrontController,
+    #[serde(rename = "psr-15-handler")]
+    Psr15Handler,
+    PhpFunction,
+    EmbeddedPhp,
     GoProgram,
+    GoFunction,
+    Command,
+}
+
+impl KindEntry {
+    /// Its name in the file.
+    fn name(&self) -> &'static str {
+        match self {
+            Self::FrontController => "front-controller",
+            Self::Psr15Handler => "psr-15-handler",
+            Self::PhpFunction => "php-function",
+            Self::EmbeddedPhp => "embedded-php",
+            Self::GoProgram => "go-program",
+            Self::GoFunction => "go-function",
+            Self::Command => "command",
+        }
+    }
+
+    /// The fields that it has beside those of every application.
+    fn fields(&self) -> &'static [&'static str] {
+        match self {
+            Self::FrontController => &["index"],
+            Self::Psr15Handler => &["handler"],
+            Self::PhpFunction => &["script", "function"],
+            Self::EmbeddedPhp => &["binary", "index", "worker"],
+            Self::GoProgram => &[],
+            Self::GoFunction => &["package", "function"],
+            Self::Command => &["command"],
+        }
+    }
 }
 
 #[derive(Deserialize)]
@@ -30,6 +65,13 @@ struct AppEntry {
     kind: KindEntry,
     dir: PathBuf,
     index: Option<PathBuf>,
+    handler: Option<PathBuf>,
+    script: Option<PathBuf>,
+    function: Option<String>,
+    binary: Option<PathBuf>,
+    worker: Option<PathBuf>,
+    package: Option<PathBuf>,
+    command: Option<CommandEntry>,
     #[serde(default)]
     extensions: Vec<String>,
     #[serde(default)]
@@ -114,6 +156,44 @@ pub fn read(folder: &Path) -> Result<Workload, Mistakes> {
     mistakes.finish(Ok(Workload { id, title, apps, exchanges }))
 }
 
+/// The fields of an application that depend on its kind.
+struct Fields<'a> {
+    place: &'a str,
+    kind: &'a str,
+    dir: &'a Path,
+    source: &'a Path,
+}
+
+impl Fields<'_> {
+    /// The value of a field that this kind of application must have.
+    fn needed<T>(&self, name: &str, example: &str, value: Option<T>, mistakes: &mut Gathered) -> Option<T> {
+        if value.is_none() {
+            mistakes.add(self.place, format!("has a {} without {name}", self.kind), format!("add {name}: {example}"));
+        }
+        value
+    }
+
+    /// The same for one that names a file of the application.
+    fn file(&self, name: &str, example: &str, value: Option<PathBuf>, mistakes: &mut Gathered) -> Option<PathBuf> {
+        let file = self.needed(name, example, value, mistakes)?;
+        if !self.source.join(&file).is_file() {
+            let problem = format!("names the file {}, which is not in {}", file.display(), self.dir.display());
+            mistakes.add(self.place, problem, format!("correct {name}"));
+        }
+        Some(file)
+    }
+}
+
+/// The path of the Go module in a folder. <https://go.dev/ref/mod#go-mod-file-module>
+fn go_module(source: &Path, place: &str, mistakes: &mut Gathered) -> Option<String> {
+    let text = fs::read_to_string(source.join("go.mod")).unwrap_or_default();
+    let module = text.lines().find_map(|line| line.trim().strip_prefix("module ")).map(|path| path.trim().to_owned());
+    if module.is_none() {
+        mistakes.add(place, "has a go-function without a go.mod that names its module", "run go mod init");
+    }
+    module
+}
+
 struct Reader<'a> {
     folder: &'a Path,
     place: String,
@@ -121,32 +201,77 @@ struct Reader<'a> {
 
 impl Reader<'_> {
     fn app(&self, entry: AppEntry, mistakes: &mut Gathered) -> Option<App> {
-        let AppEntry { kind, dir, index, extensions, env, needs } = entry;
+        let AppEntry {
+            kind,
+            dir,
+            index,
+            handler,
+            script,
+            function,
+            binary,
+            worker,
+            package,
+            command,
+            extensions,
+            env,
+            needs,
+        } = entry;
         let source = self.folder.join(&dir);
         if !source.is_dir() {
             mistakes.add(&self.place, format!("names the folder {}, which is not there", dir.display()), "correct dir");
         }
-        let kind = match (kind, index) {
-            (KindEntry::FrontController, Some(index)) => {
-                if !source.join(&index).is_file() {
-                    let problem = format!("names the script {}, which is not in {}", index.display(), dir.display());
-                    mistakes.add(&self.place, problem, "correct index");
-                }
-                AppKind::FrontController { index }
+        for (name, given) in [
+            ("index", index.is_some()),
+            ("handler", handler.is_some()),
+            ("script", script.is_some()),
+            ("function", function.is_some()),
+            ("binary", binary.is_some()),
+            ("worker", worker.is_some()),
+            ("package", package.is_some()),
+            ("command", command.is_some()),
+        ] {
+            if given && !kind.fields().contains(&name) {
+                mistakes.add(&self.place, format!("gives a {} a {name}", kind.name()), format!("remove {name}"));
             }
-            (KindEntry::FrontController, None) => {
-                mistakes.add(&self.place, "has a front-controller without index", "add index: public/index.php");
-                return None;
+        }
+        let fields = Fields { place: &self.place, kind: kind.name(), dir: &dir, source: &source };
+        let kind = match kind {
+            KindEntry::FrontController => {
+                AppKind::FrontController { index: fields.file("index", "public/index.php", index, mistakes)? }
             }
-            (KindEntry::GoProgram, None) => AppKind::GoProgram,
-            (KindEntry::GoProgram, Some(_)) => {
-                mistakes.add(&self.place, "gives a go-program an index", "remove index");
-                return None;
+            KindEntry::Psr15Handler => {
+                AppKind::Psr15Handler { handler: fields.file("handler", "handler.php", handler, mistakes)? }
+            }
+            KindEntry::PhpFunction => {
+                let script = fields.file("script", "index.php", script, mistakes);
+                let function = fields.needed("function", "hello", function, mistakes);
+                AppKind::PhpFunction { script: script?, function: function? }
+            }
+            KindEntry::EmbeddedPhp => {
+                let binary = fields.file("binary", "my-app", binary, mistakes);
+                let index = fields.needed("index", "public/index.php", index, mistakes);
+                AppKind::EmbeddedPhp { binary: binary?, index: index?, worker }
+            }
+            KindEntry::GoProgram => AppKind::GoProgram,
+            KindEntry::GoFunction => {
+                let module = go_module(&source, &self.place, mistakes);
+                let function = fields.needed("function", "Serve", function, mistakes);
+                let module = module?;
+                let package = match package {
+                    Some(folder) => format!("{module}/{}", folder.display()),
+                    None => module.clone(),
+                };
+                AppKind::GoFunction { module, package, function: function? }
+            }
+            KindEntry::Command => {
+                let entry = fields.needed("command", "{run: [./server]}", command, mistakes)?;
+                AppKind::Command(command::read(entry, &env, &self.place, mistakes))
             }
         };
         let needs = needs
             .into_iter()
             .map(|NeedEntry { name, any_of, package, page }| Requirement::AnyFile {
+                key: None,
                 name,
                 paths: any_of.into_iter().map(|path| source.join(path)).collect(),
                 install: Install { package, page },
@@ -230,6 +355,7 @@ mod tests {
         let folder = tempfile::tempdir().unwrap();
         fs::create_dir(folder.path().join("php")).unwrap();
         fs::write(folder.path().join("php/index.php"), "<?php").unwrap();
+        fs::write(folder.path().join("php/go.mod"), "module m/n\n\ngo 1.19\n").unwrap();
         fs::write(folder.path().join("workload.yaml"), yaml).unwrap();
         folder
     }
@@ -238,13 +364,22 @@ mod tests {
     fn all_mistakes_of_a_workload_are_told_at_once() {
         let folder = folder(
             "title: t\n\
-             apps: [{kind: front-controller, dir: php}, {kind: go-program, dir: nowhere}]\n\
+             apps: [{kind: front-controller, dir: php}, {kind: go-program, dir: nowhere, handler: h.php},\n\
+             {kind: php-function, dir: php, script: none.php}]\n\
              exchanges:\n\
              - {name: a, request: {method: GET, path: x}, expect: {status: 99, body_file: none.txt}}\n",
         );
         let Mistakes(mistakes) = read(folder.path()).unwrap_err();
         let problems = mistakes.iter().map(|mistake| mistake.problem.as_str()).collect::<Vec<_>>().join("\n");
-        for part in ["without index", "nowhere", "none.txt", "no request for the load"] {
+        for part in [
+            "a front-controller without index",
+            "nowhere",
+            "gives a go-program a handler",
+            "names the file none.php",
+            "a php-function without function",
+            "none.txt",
+            "no request for the load",
+        ] {
             assert!(problems.contains(part), "{part} in {problems}");
         }
     }
@@ -254,6 +389,36 @@ mod tests {
         let folder = folder("title: t\nspeed: 11\napps: []\nexchanges: []\n");
         let error = read(folder.path()).unwrap_err().to_string();
         assert!(error.contains("speed") && error.contains('2'), "{error}");
+    }
+
+    #[test]
+    fn each_kind_of_application_is_read() {
+        let exchanges = "exchanges: [{name: a, load: true, request: {method: GET, path: /}, expect: {status: 200}}]\n";
+        let php = PathBuf::from("index.php");
+        for (entry, kind) in [
+            ("{kind: front-controller, dir: php, index: index.php}", AppKind::FrontController { index: php.clone() }),
+            ("{kind: psr-15-handler, dir: php, handler: index.php}", AppKind::Psr15Handler { handler: php.clone() }),
+            (
+                "{kind: php-function, dir: php, script: index.php, function: hello}",
+                AppKind::PhpFunction { script: php.clone(), function: "hello".to_owned() },
+            ),
+            (
+                "{kind: embedded-php, dir: php, binary: index.php, index: public/a.php, worker: w.php}",
+                AppKind::EmbeddedPhp { binary: php, index: "public/a.php".into(), worker: Some("w.php".into()) },
+            ),
+            ("{kind: go-program, dir: php}", AppKind::GoProgram),
+            (
+                "{kind: go-function, dir: php, package: api, function: Serve}",
+                AppKind::GoFunction {
+                    module: "m/n".to_owned(),
+                    package: "m/n/api".to_owned(),
+                    function: "Serve".to_owned(),
+                },
+            ),
+        ] {
+            let folder = folder(&format!("title: t\napps: [{entry}]\n{exchanges}"));
+            assert_eq!(read(folder.path()).unwrap().apps[0].kind, kind);
+        }
     }
 
     #[test]

@@ -7,7 +7,7 @@ use std::path::{Path, PathBuf};
 use std::time::Duration;
 
 use sha2::{Digest, Sha256};
-use stampede_core::{BuildStep, Places, with_causes};
+use stampede_core::{BuildStep, Places, RunFile, with_causes};
 
 use crate::log_tail::{last_lines, with_log};
 use crate::output::collect;
@@ -35,7 +35,9 @@ pub(crate) async fn build(step: &BuildStep, app: &Path, kept: &Path) -> Result<P
     fs::create_dir_all(kept).map_err(cannot)?;
     // Made beside the result and moved there in one step, so that a half-written one is never used.
     let unfinished = kept.join(format!("{key}.{}.tmp", std::process::id()));
-    let built = run(step, app, &unfinished).await;
+    let files = unfinished.with_extension("files");
+    let built = run(step, app, &files, &unfinished).await;
+    let _ = fs::remove_dir_all(&files);
     let moved = built.and_then(|()| fs::rename(&unfinished, &result).map_err(cannot));
     if moved.is_err() {
         let _ = fs::remove_file(&unfinished);
@@ -43,12 +45,20 @@ pub(crate) async fn build(step: &BuildStep, app: &Path, kept: &Path) -> Result<P
     moved.map(|()| result)
 }
 
-async fn run(step: &BuildStep, app: &Path, output: &Path) -> Result<(), String> {
+async fn run(step: &BuildStep, app: &Path, files: &Path, output: &Path) -> Result<(), String> {
     let mut places = Places::new();
     places.insert("output", output.to_string_lossy());
-    places.insert("app", app.to_string_lossy());
+    // Files lie elsewhere, so a path relative to this process would lead nowhere.
+    let absolute = app.canonicalize().map_err(|error| format!("find {}: {error}", app.display()))?;
+    places.insert("app", absolute.to_string_lossy());
     let resolve = |text: &str| places.resolve(text).map_err(|error| error.to_string());
     let program = &step.program;
+    for RunFile { path, text } in &step.files {
+        let path = files.join(path);
+        let cannot = |error: io::Error| format!("write {}: {error}", path.display());
+        fs::create_dir_all(path.parent().unwrap_or(files)).map_err(cannot)?;
+        fs::write(&path, resolve(text)?).map_err(cannot)?;
+    }
     let mut command = tokio::process::Command::new(resolve(&program.path)?);
     for argument in &program.args {
         command.arg(resolve(argument)?);
@@ -56,7 +66,7 @@ async fn run(step: &BuildStep, app: &Path, output: &Path) -> Result<(), String> 
     for (name, value) in &program.env {
         command.env(name, resolve(value)?);
     }
-    command.current_dir(app);
+    command.current_dir(if step.files.is_empty() { app } else { files });
     let built = collect(command, LIMIT).await.map_err(|error| format!("{}: {}", program.path, with_causes(&error)))?;
     if !built.status.success() {
         let problem = format!("{} ended with {}", program.path, built.status);
@@ -72,7 +82,7 @@ async fn run(step: &BuildStep, app: &Path, output: &Path) -> Result<(), String> 
 
 /// A name for everything that goes into a build: the folder's content, the builder's version, arguments and settings.
 fn key(step: &BuildStep, app: &Path) -> io::Result<String> {
-    let BuildStep { program, output: _, toolchain } = step;
+    let BuildStep { program, files, output: _, toolchain } = step;
     let mut hash = Sha256::new();
     add(&mut hash, toolchain.as_bytes());
     add(&mut hash, program.path.as_bytes());
@@ -81,6 +91,10 @@ fn key(step: &BuildStep, app: &Path) -> io::Result<String> {
     }
     for (name, value) in &program.env {
         add(&mut hash, format!("{name}={value}").as_bytes());
+    }
+    for RunFile { path, text } in files {
+        add(&mut hash, path.as_os_str().as_encoded_bytes());
+        add(&mut hash, text.as_bytes());
     }
     add_folder(&mut hash, app)?;
     let digest = hash.finalize();
@@ -133,6 +147,7 @@ mod tests {
                 args: vec!["build".into()],
                 env: [("CGO_ENABLED".to_owned(), "0".to_owned())].into(),
             },
+            files: Vec::new(),
             output: "bin/server".into(),
             toolchain: "1.26.0".into(),
         };
@@ -141,6 +156,9 @@ mod tests {
 
         let mut other = step.clone();
         other.toolchain = "1.26.1".into();
+        assert_ne!(key(&other, app.path()).unwrap(), first);
+        other = step.clone();
+        other.files.push(RunFile { path: "main.go".into(), text: String::new() });
         assert_ne!(key(&other, app.path()).unwrap(), first);
         other = step.clone();
         other.program.env.clear();

@@ -13,7 +13,9 @@
 mod builder;
 mod clean;
 mod custody;
+mod extension;
 mod folder;
+mod frankenphp;
 mod lease;
 mod local;
 pub mod lock;
@@ -21,6 +23,7 @@ mod log_tail;
 mod machine;
 mod message;
 mod output;
+mod package;
 mod php;
 mod port;
 mod preflight;

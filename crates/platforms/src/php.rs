@@ -13,6 +13,9 @@ use crate::program::{find, is_executable, search_folders};
 const MODULE_FOLDERS: [&str; 3] =
     ["/usr/lib/apache2/modules", "/usr/lib64/httpd/modules", "/usr/local/apache2/modules"];
 
+/// Where the library that programs embed is: Debian, Fedora, and PHP's own installer.
+const LIBRARY_FOLDERS: [&str; 3] = ["/usr/lib", "/usr/lib64", "/usr/local/lib"];
+
 /// A series such as 8.2.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 struct Series(u32, u32);
@@ -42,24 +45,27 @@ async fn find_build(sapi: PhpSapi) -> Result<Found, String> {
         PhpSapi::Fpm => choose(programs(&folders, "php-fpm"), preferred(&folders).await)
             .await
             .ok_or_else(|| "the program php-fpm".to_owned()),
-        PhpSapi::ApacheModule => {
-            let preferred = preferred(&folders).await;
-            let mut modules = MODULE_FOLDERS.map(Path::new).map(modules).concat();
-            modules.sort_by_key(|(series, _)| Reverse((*series == preferred, *series)));
-            let (series, path) =
-                modules.into_iter().next().ok_or_else(|| "Apache's module for PHP (libphp*.so)".to_owned())?;
-            // A module cannot be asked; the other interfaces of the same series come from the same build.
-            let series = series.or(preferred);
-            let siblings = [programs(&folders, "php"), programs(&folders, "php-fpm")].concat();
-            let sibling = choose(siblings, series).await;
-            match sibling.filter(|found| Series::parse(&found.version) == series) {
-                Some(sibling) => Ok(Found { path, ..sibling }),
-                None => Err(format!(
-                    "the program php or php-fpm of the same version as {}, to tell what that holds",
-                    path.display()
-                )),
-            }
-        }
+        PhpSapi::ApacheModule => find_library(&folders, MODULE_FOLDERS, "Apache's module for PHP (libphp*.so)").await,
+        PhpSapi::Embed => find_library(&folders, LIBRARY_FOLDERS, "PHP's library for embedding (libphp*.so)").await,
+    }
+}
+
+/// Finds PHP as a shared library, or says what is missing.
+async fn find_library(folders: &[PathBuf], libraries: [&str; 3], what: &str) -> Result<Found, String> {
+    let preferred = preferred(folders).await;
+    let mut found = libraries.map(Path::new).map(modules).concat();
+    found.sort_by_key(|(series, _)| Reverse((*series == preferred, *series)));
+    let (series, path) = found.into_iter().next().ok_or_else(|| what.to_owned())?;
+    // A library cannot be asked; the other interfaces of the same series come from the same build.
+    let series = series.or(preferred);
+    let siblings = [programs(folders, "php"), programs(folders, "php-fpm")].concat();
+    let sibling = choose(siblings, series).await;
+    match sibling.filter(|found| Series::parse(&found.version) == series) {
+        Some(sibling) => Ok(Found { path, ..sibling }),
+        None => Err(format!(
+            "the program php or php-fpm of the same version as {}, to tell what that holds",
+            path.display()
+        )),
     }
 }
 
@@ -130,7 +136,7 @@ async fn ask(path: &Path) -> Result<(String, PhpBuild), OutputError> {
 }
 
 /// Parses the output of `php -n -i` and `php -n -m`.
-fn parse(information: &str, modules: &str) -> Option<PhpBuild> {
+pub(crate) fn parse(information: &str, modules: &str) -> Option<PhpBuild> {
     let value = |key: &str| information.lines().find_map(|line| line.strip_prefix(key)?.strip_prefix(" => "));
     let built_in = modules
         .lines()
@@ -151,7 +157,7 @@ fn parse(information: &str, modules: &str) -> Option<PhpBuild> {
 }
 
 /// The extensions in a folder.
-fn loadable(folder: &Path) -> Vec<String> {
+pub(crate) fn loadable(folder: &Path) -> Vec<String> {
     let Ok(entries) = fs::read_dir(folder) else {
         return Vec::new();
     };
@@ -165,7 +171,7 @@ fn loadable(folder: &Path) -> Vec<String> {
     names
 }
 
-fn check_extensions(found: Found, extensions: &[String], install: &Install) -> Availability {
+pub(crate) fn check_extensions(found: Found, extensions: &[String], install: &Install) -> Availability {
     let has = |name: &String| {
         found.php.as_ref().is_some_and(|build| build.built_in.contains(name) || build.loadable.contains(name))
     };

@@ -7,7 +7,7 @@ use rustix::fs::{Access, access};
 use stampede_core::{Availability, Found, Install, Requirement, VersionProbe, with_causes};
 
 use crate::output::probe;
-use crate::php;
+use crate::{extension, frankenphp, package, php};
 
 /// Where servers are that are not on every user's search path.
 const SYSTEM_FOLDERS: [&str; 3] = ["/usr/local/sbin", "/usr/sbin", "/sbin"];
@@ -16,8 +16,20 @@ const SYSTEM_FOLDERS: [&str; 3] = ["/usr/local/sbin", "/usr/sbin", "/sbin"];
 pub async fn detect(need: &Requirement) -> Availability {
     match need {
         Requirement::Program { key: _, names, version, install } => detect_program(names, version, install).await,
+        Requirement::Command { key: _, name } => match find(&search_folders(), name) {
+            Some(path) => Availability::Found(Found { path, version: String::new(), php: None }),
+            None => Availability::Missing {
+                what: format!("the program {name}"),
+                install: Install { package: None, page: "put it on the search path".to_owned() },
+            },
+        },
+        Requirement::FrankenPhp { key: _, binary, extensions, install } => {
+            frankenphp::detect(binary.as_deref(), extensions, install).await
+        }
+        Requirement::PhpExtension { key: _, extension: name, install } => extension::detect(name, install).await,
+        Requirement::PhpPackage { key: _, package, app, install } => package::detect(package, app, install),
         Requirement::Php { key: _, sapi, extensions, install } => php::detect(*sapi, extensions, install).await,
-        Requirement::AnyFile { name, paths, install } => match paths.iter().find(|path| path.exists()) {
+        Requirement::AnyFile { key: _, name, paths, install } => match paths.iter().find(|path| path.exists()) {
             Some(path) => Availability::Found(Found { path: path.clone(), version: String::new(), php: None }),
             None => Availability::Missing { what: name.clone(), install: install.clone() },
         },
@@ -66,7 +78,7 @@ pub(crate) fn is_executable(path: &Path) -> bool {
 }
 
 /// The word that follows a prefix, up to blank space or punctuation that no version has.
-fn word_after<'a>(text: &'a str, prefix: &str) -> Option<&'a str> {
+pub(crate) fn word_after<'a>(text: &'a str, prefix: &str) -> Option<&'a str> {
     let (_, rest) = text.split_once(prefix)?;
     let end = rest.find(|c: char| c.is_whitespace() || ",;()".contains(c));
     Some(&rest[..end.unwrap_or(rest.len())]).filter(|word| !word.is_empty())

@@ -70,6 +70,7 @@ fn what_is_missing_says_what_to_install() {
         (program(&["no-such-a", "no-such-b"], ""), "the program no-such-a or no-such-b"),
         (
             Requirement::AnyFile {
+                key: None,
                 name: "the library".to_owned(),
                 paths: vec!["/no/such/file".into()],
                 install: install(),
@@ -91,6 +92,7 @@ fn what_is_missing_says_what_to_install() {
 #[test]
 fn one_of_several_files_is_enough() {
     let need = Requirement::AnyFile {
+        key: None,
         name: "a file".to_owned(),
         paths: vec!["/no/such/file".into(), "/etc/passwd".into()],
         install: install(),

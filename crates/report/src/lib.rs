@@ -9,6 +9,7 @@ pub mod json;
 mod layout;
 pub mod markdown;
 mod quantity;
+pub mod runtime;
 pub mod terminal;
 
 use jiff::Timestamp;

@@ -1,22 +1,19 @@
 //! Apache with PHP as a module, on the prefork worker model.
 
-use std::path::{Path, PathBuf};
-use std::time::Duration;
+use std::path::Path;
 
 use minijinja::context;
 use stampede_core::{
-    Address, AddressId, AddressKind, App, AppKind, DefaultsContext, Deployment, Install, PhpSapi, PlanError,
-    ProcessModel, Program, Programs, Ready, RenderContext, Requirement, Role, RunFile, Runtime, RuntimeId, Stop,
-    StopSignal, Tunable, TunableKind, Tuning, TuningProblem, Unit, UnitId, VersionProbe,
+    App, AppKind, DefaultsContext, Deployment, PhpSapi, PlanError, ProcessModel, Programs, RenderContext, Requirement,
+    Role, Runtime, RuntimeId, Tunable, TunableKind, Tuning, TuningProblem, Unit,
 };
 
 use crate::front_controller::FrontController;
 use crate::lookup::Lookup;
 use crate::template::Template;
-use crate::{label, php_build, php_ini, pool};
+use crate::{apache, front, label, php_build, php_ini, pool};
 
 const ID: &str = "apache-mod-php";
-const APACHE: &str = "apache2";
 const MODULE: &str = "php-apache";
 
 const HTTPD_CONF: Template = Template {
@@ -24,62 +21,40 @@ const HTTPD_CONF: Template = Template {
     source: include_str!("../templates/apache-mod-php/httpd.conf.j2"),
 };
 
-/// Longer than any trial, so that the server never closes an idle connection.
-const KEEPALIVE_SECONDS: u64 = 3600;
-
-/// Far more than one machine holds, and below Apache's own bound for prefork (200,000).
-const MOST_CHILDREN: u64 = 20_000;
-
-const TUNABLES: [Tunable; 7] = [
+const TUNABLES: [Tunable; 9] = [
     Tunable {
         name: "MaxRequestWorkers",
         role: Role::PoolSize,
-        kind: TunableKind::Count { min: 1, max: MOST_CHILDREN },
+        kind: TunableKind::Count { min: 1, max: apache::MOST_WORKERS },
         summary: "the most children, each bound to one connection",
         manual: "https://httpd.apache.org/docs/2.4/mod/mpm_common.html#maxrequestworkers",
     },
     Tunable {
         name: "StartServers",
         role: Role::PoolSpare,
-        kind: TunableKind::Count { min: 1, max: MOST_CHILDREN },
+        kind: TunableKind::Count { min: 1, max: apache::MOST_WORKERS },
         summary: "children at the start",
         manual: "https://httpd.apache.org/docs/2.4/mod/mpm_common.html#startservers",
     },
     Tunable {
         name: "MinSpareServers",
         role: Role::PoolSpare,
-        kind: TunableKind::Count { min: 1, max: MOST_CHILDREN },
+        kind: TunableKind::Count { min: 1, max: apache::MOST_WORKERS },
         summary: "idle children below which more are started",
         manual: "https://httpd.apache.org/docs/2.4/mod/prefork.html#minspareservers",
     },
     Tunable {
         name: "MaxSpareServers",
         role: Role::PoolSpare,
-        kind: TunableKind::Count { min: 2, max: MOST_CHILDREN },
+        kind: TunableKind::Count { min: 2, max: apache::MOST_WORKERS },
         summary: "idle children above which some are ended",
         manual: "https://httpd.apache.org/docs/2.4/mod/prefork.html#maxspareservers",
     },
-    Tunable {
-        name: "MaxConnectionsPerChild",
-        role: Role::Recycle,
-        kind: TunableKind::Count { min: 0, max: 1_000_000_000 },
-        summary: "connections after which a child is replaced, 0 for never",
-        manual: "https://httpd.apache.org/docs/2.4/mod/mpm_common.html#maxconnectionsperchild",
-    },
-    Tunable {
-        name: "ListenBacklog",
-        role: Role::Backlog,
-        kind: TunableKind::Count { min: 1, max: 65_535 },
-        summary: "connections that the kernel queues until a child is free",
-        manual: "https://httpd.apache.org/docs/2.4/mod/mpm_common.html#listenbacklog",
-    },
-    Tunable {
-        name: "KeepAliveTimeout",
-        role: Role::KeepAlive,
-        kind: TunableKind::Count { min: 1, max: 86_400 },
-        summary: "seconds for which a child waits for the next request of its connection",
-        manual: "https://httpd.apache.org/docs/2.4/mod/core.html#keepalivetimeout",
-    },
+    apache::CONNECTION_TUNABLES[0],
+    apache::CONNECTION_TUNABLES[1],
+    apache::CONNECTION_TUNABLES[2],
+    apache::CONNECTION_TUNABLES[3],
+    apache::CONNECTION_TUNABLES[4],
 ];
 
 /// Apache with PHP as a module.
@@ -103,22 +78,11 @@ impl Runtime for ApacheModPhp {
     }
 
     fn requires(&self, app: &App) -> Vec<Requirement> {
-        vec![
-            Requirement::Program {
-                key: APACHE,
-                names: &["apache2", "httpd"],
-                version: VersionProbe { args: &["-v"], prefix: "Apache/" },
-                install: Install {
-                    package: Some("apache2".to_owned()),
-                    page: "https://httpd.apache.org/download.cgi".to_owned(),
-                },
-            },
-            php_build::requirement(MODULE, PhpSapi::ApacheModule, "libapache2-mod-php", app),
-        ]
+        vec![apache::requirement(), php_build::requirement(MODULE, PhpSapi::ApacheModule, "libapache2-mod-php", app)]
     }
 
     fn version(&self, programs: &Programs) -> String {
-        format!("{}, {}", label::program(programs, APACHE, "Apache"), label::php(programs, MODULE))
+        format!("{}, {}", label::program(programs, apache::APACHE, "Apache"), label::php(programs, MODULE))
     }
 
     fn tunables(&self) -> &'static [Tunable] {
@@ -128,22 +92,11 @@ impl Runtime for ApacheModPhp {
     fn defaults(&self, cx: &DefaultsContext<'_>) -> Tuning {
         let pool = pool::for_connections(cx.limits, cx.load);
         let children = cx.given.count("MaxRequestWorkers").unwrap_or(pool.workers).max(1);
-        Tuning::new()
+        apache::connection_defaults(cx)
             .with_default("MaxRequestWorkers", pool.workers, pool.reason)
             .with_default("StartServers", children, "all children, so that none is started while measuring")
             .with_default("MinSpareServers", 1, "all children run from the start")
             .with_default("MaxSpareServers", children.max(2), "all children, so that none is ended while measuring")
-            .with_default("MaxConnectionsPerChild", 0, "replacing children would be measured with the requests")
-            .with_default(
-                "ListenBacklog",
-                u64::from(cx.load.connections()).max(511),
-                "Apache's own 511, or the load's connections where they are more, so that none is refused",
-            )
-            .with_default(
-                "KeepAliveTimeout",
-                KEEPALIVE_SECONDS,
-                "longer than a trial: only the client closes a connection",
-            )
             .overlaid_with(cx.given)
     }
 
@@ -175,8 +128,8 @@ impl Runtime for ApacheModPhp {
     fn deployment(&self, cx: &RenderContext<'_>) -> Result<Deployment, PlanError> {
         let lookup = Lookup::new(ID, cx);
         Ok(Deployment {
-            addresses: vec![Address { id: AddressId::new("front"), kind: AddressKind::Tcp }],
-            front: AddressId::new("front"),
+            addresses: vec![front::address()],
+            front: front::id(),
             app: cx.app.source.clone(),
             units: vec![unit(cx, &lookup)?],
         })
@@ -197,36 +150,23 @@ fn unit(cx: &RenderContext<'_>, lookup: &Lookup<'_>) -> Result<Unit, PlanError> 
         max_spare_servers => lookup.count("MaxSpareServers")?,
         max_connections_per_child => lookup.count("MaxConnectionsPerChild")?,
         listen_backlog => lookup.count("ListenBacklog")?,
+        grace_seconds => apache::GRACE_SECONDS,
+        keep_alive => lookup.setting("KeepAlive")?,
+        max_keep_alive_requests => lookup.count("MaxKeepAliveRequests")?,
         keep_alive_timeout => lookup.count("KeepAliveTimeout")?,
         php_folder => php_ini::FOLDER,
         root => front.root,
         name => front.name,
     })?;
-    let run = ["-d", "@{run}", "-f", "@{run}/apache/httpd.conf"];
-    let program = |args: &[&str]| -> Result<Program, PlanError> {
-        Ok(Program {
-            path: lookup.path(APACHE)?,
-            args: args.iter().map(|arg| (*arg).to_owned()).collect(),
-            env: php_ini::environment(cx.app),
-        })
-    };
-    let mut folders = php_ini::folders();
-    folders.push(PathBuf::from("apache"));
-    Ok(Unit {
-        id: UnitId::new("apache"),
-        build: None,
-        files: vec![
-            php_ini::file(cx.app, lookup.php(MODULE)?, cx.limits)?,
-            RunFile { path: PathBuf::from("apache/httpd.conf"), text: conf },
-        ],
-        folders,
-        check: Some(program(&[&["-t"], &run[..]].concat())?),
-        program: program(&[&["-DFOREGROUND"], &run[..]].concat())?,
-        logs: vec![PathBuf::from("apache/error.log"), php_ini::log()],
-        ready: Ready::Request,
-        // SIGTERM cuts off requests in flight, but there are none after a drain. The graceful SIGWINCH looks for the end
-        // of its children once a second only, and waits for a child that holds an idle connection until
-        // KeepAliveTimeout. https://httpd.apache.org/docs/2.4/stopping.html
-        stop: Stop { signal: StopSignal::Term, grace: Duration::from_secs(5) },
+    apache::unit(
+        lookup,
+        conf,
+        &php_ini::environment(cx.app),
+        vec![php_ini::file(cx.app, lookup.php(MODULE)?, cx.limits)?],
+        php_ini::folders(),
+    )
+    .map(|mut unit| {
+        unit.logs.push(php_ini::log());
+        unit
     })
 }

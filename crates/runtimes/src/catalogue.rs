@@ -2,14 +2,43 @@
 
 use stampede_core::Runtime;
 
+use crate::apache_fpm::ApacheFpm;
 use crate::apache_mod_php::ApacheModPhp;
+use crate::caddy_fpm::CaddyFpm;
+use crate::custom::Custom;
+use crate::frankenphp::FrankenPhp;
+use crate::frankenphp_binary::FrankenPhpBinary;
+use crate::functions_framework_go::FunctionsFrameworkGo;
+use crate::functions_framework_php::FunctionsFrameworkPhp;
 use crate::go::Go;
 use crate::nginx_fpm::NginxFpm;
 use crate::php_cli_server::PhpCliServer;
+use crate::roadrunner::RoadRunner;
+use crate::swoole::Swoole;
+use crate::uwsgi_php::UwsgiPhp;
+use crate::webman::Webman;
+use crate::workerman::Workerman;
 
 /// All runtimes, in the order in which they are listed and compared by default.
 pub fn all() -> &'static [&'static dyn Runtime] {
-    &[&ApacheModPhp, &NginxFpm, &PhpCliServer, &Go]
+    &[
+        &ApacheModPhp,
+        &ApacheFpm,
+        &NginxFpm,
+        &CaddyFpm,
+        &UwsgiPhp,
+        &PhpCliServer,
+        &FrankenPhp,
+        &FrankenPhpBinary,
+        &RoadRunner,
+        &Swoole,
+        &Workerman,
+        &Webman,
+        &FunctionsFrameworkPhp,
+        &FunctionsFrameworkGo,
+        &Go,
+        &Custom,
+    ]
 }
 
 /// The runtime of this name.

@@ -8,12 +8,19 @@ use crate::pool;
 const MOST_CHILDREN: u64 = 10_000;
 
 /// The tunables, in the order of the manual.
-pub(crate) const TUNABLES: [Tunable; 8] = [
+pub(crate) const TUNABLES: [Tunable; 9] = [
+    Tunable {
+        name: "listen",
+        role: Role::Transport,
+        kind: TunableKind::Choice(&["unix", "tcp"]),
+        summary: "whether the web server reaches the pool over a unix socket or a TCP port",
+        manual: "https://www.php.net/manual/en/install.fpm.configuration.php#listen",
+    },
     Tunable {
         name: "listen.backlog",
         role: Role::Backlog,
         kind: TunableKind::Count { min: 1, max: 65_535 },
-        summary: "requests that the kernel queues for the pool; beyond it nginx answers 502",
+        summary: "requests that the kernel queues for the pool; beyond it the web server answers 502 or 503",
         manual: "https://www.php.net/manual/en/install.fpm.configuration.php#listen-backlog",
     },
     Tunable {
@@ -67,6 +74,17 @@ pub(crate) const TUNABLES: [Tunable; 8] = [
     },
 ];
 
+/// A web server's own tunables before those of the pool behind it.
+pub(crate) const fn behind<const N: usize>(front: &[Tunable]) -> [Tunable; N] {
+    let mut all = [TUNABLES[0]; N];
+    let mut row = 0;
+    while row < N {
+        all[row] = if row < front.len() { front[row] } else { TUNABLES[row - front.len()] };
+        row += 1;
+    }
+    all
+}
+
 const DYNAMIC: [&str; 3] = ["pm.start_servers", "pm.min_spare_servers", "pm.max_spare_servers"];
 const ON_DEMAND: [&str; 1] = ["pm.process_idle_timeout"];
 
@@ -89,6 +107,7 @@ pub(crate) fn defaults(cx: &DefaultsContext<'_>) -> Tuning {
     let pool = pool::for_cores(cx.limits, cx.load);
     let backlog = u64::from(cx.load.connections()).max(511);
     let common = Tuning::new()
+        .with_default("listen", "unix", "both are on one machine, and a unix socket has no TCP to pay for")
         .with_default(
             "listen.backlog",
             backlog,
@@ -198,15 +217,16 @@ mod tests {
         let names = |given: &[(&str, &str)]| -> Vec<String> {
             defaults_under(given, 1000).iter().map(|(name, _)| name.to_owned()).collect()
         };
-        let common = ["listen.backlog", "pm", "pm.max_children", "pm.max_requests"];
+        let common = ["listen", "listen.backlog", "pm", "pm.max_children", "pm.max_requests"];
         assert_eq!(names(&[]), common);
         assert_eq!(
             names(&[("pm", "ondemand")]),
-            ["listen.backlog", "pm", "pm.max_children", "pm.max_requests", "pm.process_idle_timeout"]
+            ["listen", "listen.backlog", "pm", "pm.max_children", "pm.max_requests", "pm.process_idle_timeout"]
         );
         assert_eq!(
             names(&[("pm", "dynamic")]),
             [
+                "listen",
                 "listen.backlog",
                 "pm",
                 "pm.max_children",

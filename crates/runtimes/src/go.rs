@@ -5,20 +5,20 @@ use std::path::PathBuf;
 use std::time::Duration;
 
 use stampede_core::{
-    Address, AddressId, AddressKind, App, AppKind, BuildStep, DefaultsContext, Deployment, Install, PlanError,
-    ProcessModel, Program, Programs, Ready, RenderContext, Requirement, Role, Runtime, RuntimeId, Stop, StopSignal,
-    Tunable, TunableKind, Tuning, TuningProblem, Unit, UnitId, VersionProbe,
+    App, AppKind, BuildStep, DefaultsContext, Deployment, Install, PlanError, ProcessModel, Program, Programs, Ready,
+    RenderContext, Requirement, Role, RunFile, Runtime, RuntimeId, Stop, StopSignal, Tunable, TunableKind, Tuning,
+    TuningProblem, Unit, UnitId, VersionProbe,
 };
 
-use crate::label;
 use crate::lookup::Lookup;
+use crate::{front, label};
 
 const ID: &str = "go";
-const GO: &str = "go";
-const GOMAXPROCS: &str = "GOMAXPROCS";
+pub(crate) const GO: &str = "go";
+pub(crate) const GOMAXPROCS: &str = "GOMAXPROCS";
 const PROGRAM: &str = "go/program";
 
-const TUNABLES: [Tunable; 1] = [Tunable {
+pub(crate) const TUNABLES: [Tunable; 1] = [Tunable {
     name: GOMAXPROCS,
     role: Role::Processors,
     kind: TunableKind::Count { min: 1, max: 1024 },
@@ -47,12 +47,7 @@ impl Runtime for Go {
     }
 
     fn requires(&self, _app: &App) -> Vec<Requirement> {
-        vec![Requirement::Program {
-            key: GO,
-            names: &["go"],
-            version: VersionProbe { args: &["version"], prefix: "go version go" },
-            install: Install { package: Some("golang-go".to_owned()), page: "https://go.dev/dl/".to_owned() },
-        }]
+        vec![requirement()]
     }
 
     fn version(&self, programs: &Programs) -> String {
@@ -64,16 +59,7 @@ impl Runtime for Go {
     }
 
     fn defaults(&self, cx: &DefaultsContext<'_>) -> Tuning {
-        Tuning::new()
-            .with_default(
-                GOMAXPROCS,
-                cx.limits.cpus.whole_cores(),
-                format!(
-                    "one for each whole core of {} CPUs; before version 1.25 Go counts the machine's",
-                    cx.limits.cpus
-                ),
-            )
-            .overlaid_with(cx.given)
+        defaults(cx)
     }
 
     fn validate(&self, _tuning: &Tuning) -> Vec<TuningProblem> {
@@ -89,12 +75,12 @@ impl Runtime for Go {
         env.insert("LISTEN".to_owned(), "@{front}".to_owned());
         env.insert(GOMAXPROCS.to_owned(), lookup.count(GOMAXPROCS)?.to_string());
         Ok(Deployment {
-            addresses: vec![Address { id: AddressId::new("front"), kind: AddressKind::Tcp }],
-            front: AddressId::new("front"),
+            addresses: vec![front::address()],
+            front: front::id(),
             app: cx.app.source.clone(),
             units: vec![Unit {
                 id: UnitId::new(GO),
-                build: Some(build(&lookup)?),
+                build: Some(build(&lookup, PROGRAM, Vec::new())?),
                 files: Vec::new(),
                 folders: Vec::new(),
                 check: None,
@@ -108,19 +94,44 @@ impl Runtime for Go {
     }
 }
 
-fn build(lookup: &Lookup<'_>) -> Result<BuildStep, PlanError> {
+/// Go's own toolchain.
+pub(crate) fn requirement() -> Requirement {
+    Requirement::Program {
+        key: GO,
+        names: &["go"],
+        version: VersionProbe { args: &["version"], prefix: "go version go" },
+        install: Install { package: Some("golang-go".to_owned()), page: "https://go.dev/dl/".to_owned() },
+    }
+}
+
+/// Defaults for [`TUNABLES`].
+pub(crate) fn defaults(cx: &DefaultsContext<'_>) -> Tuning {
+    let reason =
+        format!("one for each whole core of {} CPUs; before version 1.25 Go counts the machine's", cx.limits.cpus);
+    Tuning::new().with_default(GOMAXPROCS, cx.limits.cpus.whole_cores(), reason).overlaid_with(cx.given)
+}
+
+/// Compiles the application, or a program of these files around it.
+pub(crate) fn build(lookup: &Lookup<'_>, output: &str, files: Vec<RunFile>) -> Result<BuildStep, PlanError> {
+    let mut args = vec!["build", "-trimpath", "-buildvcs=false", "-o", "@{output}"];
+    if !files.is_empty() {
+        // What the program around it needs is found and noted in its own go.mod.
+        args.push("-mod=mod");
+    }
+    args.push(".");
     Ok(BuildStep {
         program: Program {
             path: lookup.path(GO)?,
             // The copy of the application is no repository of its own, so no version control is asked.
-            args: ["build", "-trimpath", "-buildvcs=false", "-o", "@{output}", "."].map(str::to_owned).into(),
+            args: args.into_iter().map(str::to_owned).collect(),
             env: BTreeMap::from([
                 // No C compiler is needed, and the toolchain is the one whose version is recorded.
                 ("CGO_ENABLED".to_owned(), "0".to_owned()),
                 ("GOTOOLCHAIN".to_owned(), "local".to_owned()),
             ]),
         },
-        output: PathBuf::from(PROGRAM),
+        files,
+        output: PathBuf::from(output),
         toolchain: lookup.program(GO)?.version.clone(),
     })
 }

@@ -16,3 +16,8 @@ pub(crate) fn php(programs: &Programs, key: &str) -> String {
 pub(crate) fn program(programs: &Programs, key: &str, name: &str) -> String {
     programs.get(key).map_or_else(|| name.to_owned(), |found| format!("{name} {}", found.version))
 }
+
+/// The numbers of a version: `2025.1.15` or `v3.4.0`, up to the first part that is none.
+pub(crate) fn numbers(version: &str) -> Vec<u32> {
+    version.trim_start_matches('v').split('.').map_while(|part| part.parse().ok()).collect()
+}

@@ -50,7 +50,15 @@ impl<'a> Lookup<'a> {
     pub(crate) fn index(&self) -> Result<&'a Path, PlanError> {
         match &self.cx.app.kind {
             AppKind::FrontController { index } => Ok(index),
-            AppKind::GoProgram => Err(PlanError::AppKind(RuntimeId::new(self.runtime))),
+            _ => Err(PlanError::AppKind(RuntimeId::new(self.runtime))),
+        }
+    }
+
+    /// The script that returns the application's handler, relative to the application.
+    pub(crate) fn handler(&self) -> Result<&'a Path, PlanError> {
+        match &self.cx.app.kind {
+            AppKind::Psr15Handler { handler } => Ok(handler),
+            _ => Err(PlanError::AppKind(RuntimeId::new(self.runtime))),
         }
     }
 

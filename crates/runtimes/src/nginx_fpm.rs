@@ -1,33 +1,27 @@
-//! nginx in front of PHP-FPM, over a unix socket.
+//! nginx in front of PHP-FPM.
 
 use std::path::PathBuf;
 use std::time::Duration;
 
 use minijinja::context;
 use stampede_core::{
-    Address, AddressId, AddressKind, App, AppKind, DefaultsContext, Deployment, Install, PhpSapi, PlanError,
-    ProcessModel, Program, Programs, Ready, RenderContext, Requirement, Role, RunFile, Runtime, RuntimeId, Stop,
-    StopSignal, Tunable, TunableKind, Tuning, TuningProblem, Unit, UnitId, VersionProbe,
+    App, AppKind, DefaultsContext, Deployment, Install, PlanError, ProcessModel, Program, Programs, Ready,
+    RenderContext, Requirement, Role, RunFile, Runtime, RuntimeId, Stop, StopSignal, Tunable, TunableKind, Tuning,
+    TuningProblem, Unit, UnitId, VersionProbe,
 };
 
 use crate::front_controller::FrontController;
 use crate::lookup::Lookup;
 use crate::template::Template;
-use crate::{fpm_pool, label, php_build, php_ini};
+use crate::{fpm, fpm_pool, front, label};
 
 const ID: &str = "nginx-fpm";
 const NGINX: &str = "nginx";
-const FPM: &str = "php-fpm";
 
 const NGINX_CONF: Template =
     Template { name: "nginx-fpm/nginx.conf.j2", source: include_str!("../templates/nginx-fpm/nginx.conf.j2") };
-const FPM_CONF: Template =
-    Template { name: "nginx-fpm/php-fpm.conf.j2", source: include_str!("../templates/nginx-fpm/php-fpm.conf.j2") };
 
-/// Longer than any trial, so that the server never closes an idle connection.
-const KEEPALIVE_SECONDS: u64 = 3600;
-
-const FRONT_TUNABLES: [Tunable; 2] = [
+const FRONT_TUNABLES: [Tunable; 7] = [
     Tunable {
         name: "worker_processes",
         role: Role::FrontWorkers,
@@ -42,18 +36,48 @@ const FRONT_TUNABLES: [Tunable; 2] = [
         summary: "seconds for which an idle connection is kept, 0 to close after each answer",
         manual: "https://nginx.org/en/docs/http/ngx_http_core_module.html#keepalive_timeout",
     },
+    Tunable {
+        name: "keepalive_requests",
+        role: Role::KeepAlive,
+        kind: TunableKind::Count { min: 1, max: UNLIMITED_REQUESTS },
+        summary: "requests after which a connection is closed",
+        manual: "https://nginx.org/en/docs/http/ngx_http_core_module.html#keepalive_requests",
+    },
+    Tunable {
+        name: "fastcgi_keep_conn",
+        role: Role::Transport,
+        kind: TunableKind::Choice(&["off", "on"]),
+        summary: "whether nginx keeps its connections to FPM; each holds a worker, also while nothing is asked of it",
+        manual: "https://nginx.org/en/docs/http/ngx_http_fastcgi_module.html#fastcgi_keep_conn",
+    },
+    Tunable {
+        name: "fastcgi_buffers",
+        role: Role::Buffers,
+        // With fewer than 3 nginx refuses its own default of fastcgi_busy_buffers_size, two buffers.
+        kind: TunableKind::Count { min: 3, max: 1024 },
+        summary: "buffers for one answer, each of fastcgi_buffer_size; what does not fit goes to a file",
+        manual: "https://nginx.org/en/docs/http/ngx_http_fastcgi_module.html#fastcgi_buffers",
+    },
+    Tunable {
+        name: "fastcgi_buffer_size",
+        role: Role::Buffers,
+        kind: TunableKind::Count { min: 1024, max: 1 << 20 },
+        summary: "bytes of one buffer; an answer's headers must fit into one",
+        manual: "https://nginx.org/en/docs/http/ngx_http_fastcgi_module.html#fastcgi_buffer_size",
+    },
+    Tunable {
+        name: "access_log",
+        role: Role::AccessLog,
+        kind: TunableKind::Choice(&["off", "on"]),
+        summary: "whether a line is written for each request",
+        manual: "https://nginx.org/en/docs/http/ngx_http_log_module.html#access_log",
+    },
 ];
 
-const TUNABLES: [Tunable; 10] = {
-    let mut all = [FRONT_TUNABLES[0]; 10];
-    all[1] = FRONT_TUNABLES[1];
-    let mut row = 0;
-    while row < fpm_pool::TUNABLES.len() {
-        all[row + FRONT_TUNABLES.len()] = fpm_pool::TUNABLES[row];
-        row += 1;
-    }
-    all
-};
+/// More than any connection sees; nginx has no word for unlimited.
+const UNLIMITED_REQUESTS: u64 = 1_000_000_000;
+
+const TUNABLES: [Tunable; 16] = fpm_pool::behind(&FRONT_TUNABLES);
 
 /// nginx in front of PHP-FPM.
 pub(crate) struct NginxFpm;
@@ -64,7 +88,7 @@ impl Runtime for NginxFpm {
     }
 
     fn title(&self) -> &'static str {
-        "nginx in front of PHP-FPM, over a unix socket"
+        "nginx in front of PHP-FPM"
     }
 
     fn process_model(&self) -> ProcessModel {
@@ -86,12 +110,12 @@ impl Runtime for NginxFpm {
                     page: "https://nginx.org/en/download.html".to_owned(),
                 },
             },
-            php_build::requirement(FPM, PhpSapi::Fpm, "php-fpm", app),
+            fpm::requirement(app),
         ]
     }
 
     fn version(&self, programs: &Programs) -> String {
-        format!("{}, {}", label::program(programs, NGINX, "nginx"), label::php(programs, FPM))
+        format!("{}, {}", label::program(programs, NGINX, "nginx"), label::php(programs, fpm::FPM))
     }
 
     fn tunables(&self) -> &'static [Tunable] {
@@ -105,11 +129,16 @@ impl Runtime for NginxFpm {
                 cx.limits.cpus.whole_cores(),
                 format!("one for each whole core of {} CPUs, not of the machine's", cx.limits.cpus),
             )
+            .with_default("keepalive_timeout", front::KEEPALIVE_SECONDS, front::KEEPALIVE_REASON)
             .with_default(
-                "keepalive_timeout",
-                KEEPALIVE_SECONDS,
-                "longer than a trial: only the client closes a connection",
+                "keepalive_requests",
+                UNLIMITED_REQUESTS,
+                "without end; nginx's own 1000 would be measured as new connections",
             )
+            .with_default("fastcgi_keep_conn", "off", "nginx's own default; a kept connection holds a worker")
+            .with_default("fastcgi_buffers", 8, "nginx's own default")
+            .with_default("fastcgi_buffer_size", 4096, "nginx's own default: one page")
+            .with_default("access_log", "off", "writing it would be measured with the requests")
             .overlaid_with(cx.given)
     }
 
@@ -119,65 +148,28 @@ impl Runtime for NginxFpm {
 
     fn deployment(&self, cx: &RenderContext<'_>) -> Result<Deployment, PlanError> {
         let lookup = Lookup::new(ID, cx);
-        let address = |id: &str, kind| Address { id: AddressId::new(id), kind };
-        Ok(Deployment {
-            addresses: vec![address("front", AddressKind::Tcp), address("fpm", AddressKind::UnixSocket)],
-            front: AddressId::new("front"),
-            app: cx.app.source.clone(),
-            units: vec![fpm_unit(cx, &lookup)?, nginx_unit(cx, &lookup)?],
-        })
+        fpm::behind(nginx_unit(cx, &lookup)?, cx, &lookup)
     }
-}
-
-fn fpm_unit(cx: &RenderContext<'_>, lookup: &Lookup<'_>) -> Result<Unit, PlanError> {
-    let pm = lookup.setting("pm")?;
-    let mode_settings = fpm_pool::settings_of(pm)
-        .iter()
-        .map(|name| Ok(format!("{name} = {}", lookup.count(name)?)))
-        .collect::<Result<Vec<_>, PlanError>>()?;
-    let conf = FPM_CONF.fill(context! {
-        pm,
-        backlog => lookup.count("listen.backlog")?,
-        max_children => lookup.count("pm.max_children")?,
-        max_requests => lookup.count("pm.max_requests")?,
-        mode_settings,
-    })?;
-    let run = ["-F", "-y", "@{run}/php-fpm/php-fpm.conf", "-c", php_ini::PATH];
-    let program = |args: &[&str]| -> Result<Program, PlanError> {
-        Ok(Program {
-            path: lookup.path(FPM)?,
-            args: args.iter().map(|arg| (*arg).to_owned()).collect(),
-            env: php_ini::environment(cx.app),
-        })
-    };
-    let mut folders = php_ini::folders();
-    folders.push(PathBuf::from("php-fpm"));
-    Ok(Unit {
-        id: UnitId::new(FPM),
-        build: None,
-        files: vec![
-            php_ini::file(cx.app, lookup.php(FPM)?, cx.limits)?,
-            RunFile { path: PathBuf::from("php-fpm/php-fpm.conf"), text: conf },
-        ],
-        folders,
-        check: Some(program(&[&["-t"], &run[..]].concat())?),
-        program: program(&run)?,
-        logs: vec![PathBuf::from("php-fpm/error.log"), php_ini::log()],
-        ready: Ready::Port(AddressId::new("fpm")),
-        // SIGQUIT lets workers finish their requests. https://www.php.net/manual/en/install.fpm.php
-        stop: Stop { signal: StopSignal::Quit, grace: Duration::from_secs(5) },
-    })
 }
 
 fn nginx_unit(cx: &RenderContext<'_>, lookup: &Lookup<'_>) -> Result<Unit, PlanError> {
     let front = FrontController::new(lookup.index()?);
     // Each request takes two: one from the client and one to FPM; nginx keeps some for itself.
     let worker_connections = (u64::from(cx.load.connections()) * 2 + 64).max(1024);
+    let worker_processes = lookup.count("worker_processes")?;
     let conf = NGINX_CONF.fill(context! {
-        worker_processes => lookup.count("worker_processes")?,
+        worker_processes,
         worker_connections,
         open_files => worker_connections + 64,
         keepalive_timeout => lookup.count("keepalive_timeout")?,
+        keepalive_requests => lookup.count("keepalive_requests")?,
+        fpm => if fpm::on_tcp(cx.tuning) { "@{fpm}" } else { "unix:@{fpm}" },
+        keep_conn => lookup.setting("fastcgi_keep_conn")? == "on",
+        // All of nginx's processes together keep no more connections than FPM has workers to hold them.
+        kept => (lookup.count("pm.max_children")? / worker_processes).max(1),
+        buffers => lookup.count("fastcgi_buffers")?,
+        buffer_size => lookup.count("fastcgi_buffer_size")?,
+        access_log => lookup.setting("access_log")? == "on",
         root => front.root,
         script => front.script,
         name => front.name,

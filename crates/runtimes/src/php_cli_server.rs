@@ -17,9 +17,11 @@ use crate::{label, php_build, php_ini, pool};
 
 const ID: &str = "php-cli-server";
 const PHP: &str = "php";
-const WORKERS: &str = "PHP_CLI_SERVER_WORKERS";
+/// The environment variable.
+pub(crate) const WORKERS: &str = "PHP_CLI_SERVER_WORKERS";
 
-const TUNABLES: [Tunable; 1] = [Tunable {
+/// Its settings.
+pub(crate) const TUNABLES: [Tunable; 1] = [Tunable {
     name: WORKERS,
     role: Role::PoolSize,
     kind: TunableKind::Count { min: 1, max: 1024 },

@@ -5,20 +5,49 @@
 use std::collections::BTreeMap;
 use std::fmt::Write;
 use std::path::PathBuf;
+use std::time::Duration;
 
 use stampede_core::{
-    App, AppKind, Bytes, Cpus, DefaultsContext, Deployment, Found, Limits, Load, Origin, PhpBuild, PlanError, Program,
-    Programs, RenderContext, Runtime, Tuning,
+    App, AppKind, Bytes, Command, CommandReady, CommandTunable, CommandValues, Cpus, DefaultsContext, Deployment,
+    Found, Limits, Load, Origin, PhpBuild, PlanError, Program, Programs, RenderContext, Runtime, Stop, StopSignal,
+    Tuning,
 };
 
+/// An application of each kind.
+fn kinds() -> Vec<AppKind> {
+    let words = |text: &str| text.split(' ').map(str::to_owned).collect::<Vec<_>>();
+    vec![
+        AppKind::FrontController { index: PathBuf::from("public/index.php") },
+        AppKind::Psr15Handler { handler: PathBuf::from("handler.php") },
+        AppKind::PhpFunction { script: PathBuf::from("function.php"), function: "serve".to_owned() },
+        AppKind::EmbeddedPhp {
+            binary: PathBuf::from("bin/my-app"),
+            index: PathBuf::from("public/index.php"),
+            worker: Some(PathBuf::from("public/worker.php")),
+        },
+        AppKind::GoProgram,
+        AppKind::GoFunction {
+            module: "example".to_owned(),
+            package: "example/api".to_owned(),
+            function: "Serve".to_owned(),
+        },
+        AppKind::Command(Command {
+            run: words("@{built} --port @{front.port}"),
+            build: Some(words("cc -o @{output} server.c")),
+            ready: CommandReady::Port,
+            stop: Stop { signal: StopSignal::Int, grace: Duration::from_secs(2) },
+            tunables: vec![CommandTunable {
+                name: "WORKERS".to_owned(),
+                values: CommandValues::Count { min: 1, max: 64 },
+                default: "4".to_owned(),
+            }],
+        }),
+    ]
+}
+
 fn app(runtime: &dyn Runtime) -> App {
-    let kind = if runtime.serves(&AppKind::GoProgram) {
-        AppKind::GoProgram
-    } else {
-        AppKind::FrontController { index: PathBuf::from("public/index.php") }
-    };
     App {
-        kind,
+        kind: kinds().into_iter().find(|kind| runtime.serves(kind)).unwrap(),
         source: PathBuf::from("workloads/example/app"),
         extensions: vec!["ctype".to_owned(), "mbstring".to_owned()],
         env: BTreeMap::from([("APP_ENV".to_owned(), "prod".to_owned())]),
@@ -43,6 +72,18 @@ fn programs() -> Programs {
     [
         ("nginx", program("/usr/sbin/nginx", "1.22.1")),
         ("apache2", program("/usr/sbin/apache2", "2.4.65")),
+        ("caddy", program("/usr/bin/caddy", "2.6.2")),
+        ("uwsgi", program("/usr/bin/uwsgi", "2.0.21-debian")),
+        ("mod_proxy_fcgi", program("/usr/lib/apache2/modules/mod_proxy_fcgi.so", "")),
+        ("php-embed", php("/usr/lib/libphp8.2.so")),
+        ("rr", program("/usr/bin/rr", "2025.1.15")),
+        ("swoole", program("/usr/bin/php8.2", "6.2.2")),
+        ("spiral/roadrunner-http", program("/app/vendor/spiral/roadrunner-http", "4.0.0")),
+        ("workerman/workerman", program("/app/vendor/workerman/workerman", "5.2.2")),
+        ("workerman/webman-framework", program("/app/vendor/workerman/webman-framework", "2.2.1")),
+        ("google/cloud-functions-framework", program("/app/vendor/google/cloud-functions-framework", "1.4.3")),
+        ("frankenphp", Found { version: "1.12.7".to_owned(), ..php("/usr/bin/frankenphp") }),
+        ("the command's builder", program("/usr/bin/cc", "")),
         ("go", program("/usr/bin/go", "1.19.8")),
         ("php", php("/usr/bin/php8.2")),
         ("php-fpm", php("/usr/sbin/php-fpm8.2")),
@@ -61,18 +102,28 @@ fn given(settings: &[(&str, &str)]) -> Tuning {
 }
 
 fn rendered(runtime: &dyn Runtime, limits: &Limits, settings: &[(&str, &str)]) -> Result<String, PlanError> {
-    let app = app(runtime);
+    rendered_app(runtime, &app(runtime), limits, settings)
+}
+
+fn rendered_app(
+    runtime: &dyn Runtime,
+    app: &App,
+    limits: &Limits,
+    settings: &[(&str, &str)],
+) -> Result<String, PlanError> {
     let load = Load::Closed { connections: 16 };
-    let tuning = runtime.defaults(&DefaultsContext { app: &app, limits, load: &load, given: &given(settings) });
+    let tuning = runtime.defaults(&DefaultsContext { app, limits, load: &load, given: &given(settings) });
     assert_eq!(runtime.validate(&tuning), [], "{}", runtime.id());
     for (name, setting) in tuning.iter() {
-        let tunable = runtime.tunables().iter().find(|row| row.name == name);
-        let tunable = tunable.unwrap_or_else(|| panic!("{name} is no tunable"));
-        assert_eq!(tunable.check(&setting.value), Ok(()), "{name}");
+        match (runtime.tunables().iter().find(|row| row.name == name), &app.kind) {
+            (Some(tunable), _) => assert_eq!(tunable.check(&setting.value), Ok(()), "{name}"),
+            (None, AppKind::Command(command)) => assert!(command.tunables.iter().any(|own| own.name == name)),
+            (None, _) => panic!("{name} is no tunable"),
+        }
     }
     let programs = programs();
     let deployment =
-        runtime.deployment(&RenderContext { app: &app, limits, load: &load, tuning: &tuning, programs: &programs })?;
+        runtime.deployment(&RenderContext { app, limits, load: &load, tuning: &tuning, programs: &programs })?;
     Ok(text(&runtime.version(&programs), &tuning, &deployment))
 }
 
@@ -92,6 +143,9 @@ fn text(version: &str, tuning: &Tuning, deployment: &Deployment) -> String {
     for unit in &deployment.units {
         writeln!(text, "\n=== unit {}", unit.id).unwrap();
         if let Some(build) = &unit.build {
+            for file in &build.files {
+                write!(text, "--- for the build: {}\n{}", file.path.display(), file.text).unwrap();
+            }
             write_program(&mut text, "build", &build.program);
             writeln!(text, "build gives {} by {}", build.output.display(), build.toolchain).unwrap();
         }
@@ -139,6 +193,21 @@ fn each_way_in_which_an_fpm_pool_can_grow() {
 }
 
 #[test]
+fn each_mode_that_is_not_the_default() {
+    let limits = Limits { cpus: Cpus::from_millis(2000), memory: Bytes::from_mib(512) };
+    let handler = AppKind::Psr15Handler { handler: PathBuf::from("handler.php") };
+    for (name, id, settings) in [
+        ("frankenphp-worker", "frankenphp", vec![("MAX_REQUESTS", "500"), ("max_wait_time", "5")]),
+        ("roadrunner-supervised", "roadrunner", vec![("http.pool.supervisor.ttl", "60")]),
+        ("swoole-process", "swoole", vec![("mode", "process"), ("enable_coroutine", "true")]),
+    ] {
+        let runtime = stampede_runtimes::by_id(id).unwrap();
+        let app = App { kind: handler.clone(), ..app(runtime) };
+        insta::assert_snapshot!(name, rendered_app(runtime, &app, &limits, &settings).unwrap());
+    }
+}
+
+#[test]
 fn a_context_that_lacks_something_is_an_error_that_names_it() {
     let limits = Limits { cpus: Cpus::from_millis(500), memory: Bytes::from_mib(256) };
     let load = Load::Closed { connections: 16 };
@@ -146,18 +215,15 @@ fn a_context_that_lacks_something_is_an_error_that_names_it() {
         let app = app(*runtime);
         let cx =
             RenderContext { app: &app, limits: &limits, load: &load, tuning: &Tuning::new(), programs: &programs() };
-        assert!(matches!(runtime.deployment(&cx), Err(PlanError::Tunable { .. })), "{}", runtime.id());
+        if !runtime.tunables().is_empty() {
+            assert!(matches!(runtime.deployment(&cx), Err(PlanError::Tunable { .. })), "{}", runtime.id());
+        }
         let tuning =
             runtime.defaults(&DefaultsContext { app: &app, limits: &limits, load: &load, given: &Tuning::new() });
         let cx = RenderContext { tuning: &tuning, programs: &Programs::new(), ..cx };
         assert!(matches!(runtime.deployment(&cx), Err(PlanError::Program { .. })), "{}", runtime.id());
-        let wrong_kind = App {
-            kind: match app.kind {
-                AppKind::GoProgram => AppKind::FrontController { index: PathBuf::from("index.php") },
-                AppKind::FrontController { .. } => AppKind::GoProgram,
-            },
-            ..app.clone()
-        };
+        let wrong_kind = kinds().into_iter().find(|kind| !runtime.serves(kind)).unwrap();
+        let wrong_kind = App { kind: wrong_kind, ..app.clone() };
         let cx = RenderContext { app: &wrong_kind, programs: &programs(), ..cx };
         assert!(matches!(runtime.deployment(&cx), Err(PlanError::AppKind(_))), "{}", runtime.id());
     }

@@ -51,10 +51,10 @@ pub(crate) enum Command {
     Wrk(OtherArgs),
     /// List runtimes, workloads or stored studies
     List(ListArgs),
-    /// Show a stored study again
+    /// Show a stored study again, or a runtime's settings
     ///
-    /// Verdicts and findings are made anew from its records.
-    Show(ShowArgs),
+    /// Verdicts and findings of a study are made anew from its records.
+    Show(Box<ShowArgs>),
     /// End and remove what a killed Stampede left behind
     ///
     /// Processes, control groups and folders of runs whose Stampede is gone. What a living Stampede uses is not touched.
@@ -171,7 +171,10 @@ pub(crate) enum Listed {
 
 /// Which study to show, and where.
 #[derive(Debug, clap::Args)]
+#[command(args_conflicts_with_subcommands = true, subcommand_precedence_over_arg = true)]
 pub(crate) struct ShowArgs {
+    #[command(subcommand)]
+    pub(crate) other: Option<Shown>,
     /// A study's name, the start of one, or `latest`
     #[arg(default_value = "latest")]
     pub(crate) study: String,
@@ -179,6 +182,42 @@ pub(crate) struct ShowArgs {
     pub(crate) output: OutputArgs,
     #[command(flatten)]
     pub(crate) store: StoreArgs,
+}
+
+/// What can be shown beside a study.
+#[derive(Debug, Subcommand)]
+pub(crate) enum Shown {
+    /// Show a runtime: each setting with its value, the reason for it and the manual's address
+    Runtime(ShowRuntimeArgs),
+}
+
+/// Which runtime, for what.
+#[derive(Clone, Debug, clap::Args)]
+#[command(after_help = "Examples:\n  \
+        stampede show runtime nginx-fpm\n  \
+        stampede show runtime nginx-fpm --cpus 2 --load closed:64 --set nginx-fpm.pm=dynamic\n  \
+        stampede show runtime caddy-fpm --render")]
+pub(crate) struct ShowRuntimeArgs {
+    /// A runtime (see `stampede list runtimes`)
+    pub(crate) runtime: String,
+    /// What it serves: a built-in workload or a folder with a workload.yaml
+    #[arg(long, value_name = "WORKLOAD", default_value = "markdown")]
+    pub(crate) workload: String,
+    /// CPUs for the whole deployment [default: 1]
+    #[arg(long, value_name = "CPUS", allow_hyphen_values = true)]
+    pub(crate) cpus: Option<String>,
+    /// Memory for the whole deployment [default: 512Mi]
+    #[arg(long, value_name = "BYTES", allow_hyphen_values = true)]
+    pub(crate) memory: Option<String>,
+    /// Load that it is set for [default: closed:16]
+    #[arg(long, value_name = "MODEL", allow_hyphen_values = true)]
+    pub(crate) load: Option<String>,
+    /// Set a tunable: nginx-fpm.pm.max_children=8 (may be repeated)
+    #[arg(long, value_name = "RUNTIME.TUNABLE=VALUE")]
+    pub(crate) set: Vec<String>,
+    /// Show also the files, arguments and environment that it is run with
+    #[arg(long)]
+    pub(crate) render: bool,
 }
 
 /// Nothing to choose.

@@ -29,24 +29,33 @@ fn runtimes() -> Result<Vec<String>, Failure> {
     for listed in BuiltIn.runtimes() {
         let (programs, missing) = runtime.block_on(look(*listed));
         let state = if missing.is_empty() { listed.version(&programs) } else { "not installed".to_owned() };
-        lines.push(format!("{:<16} {state}", listed.id()));
-        lines.push(format!("{:<16} {}", "", listed.title()));
-        lines.extend(missing.iter().map(|line| format!("{:<16} {line}", "")));
+        lines.push(format!("{:<24} {state}", listed.id()));
+        lines.push(format!("{:<24} {}", "", listed.title()));
+        lines.extend(missing.iter().map(|line| format!("{:<24} {line}", "")));
     }
     Ok(lines)
 }
 
 /// What a runtime needs whatever it serves: what was found, and a line for each thing that is missing.
 async fn look(runtime: &dyn Runtime) -> (Programs, Vec<String>) {
-    let kinds = [AppKind::FrontController { index: PathBuf::from("index.php") }, AppKind::GoProgram];
+    let kinds = [
+        AppKind::FrontController { index: PathBuf::from("index.php") },
+        AppKind::Psr15Handler { handler: PathBuf::from("handler.php") },
+        AppKind::PhpFunction { script: PathBuf::from("function.php"), function: "hello".to_owned() },
+        AppKind::GoProgram,
+        AppKind::GoFunction { module: "hello".to_owned(), package: "hello".to_owned(), function: "Hello".to_owned() },
+    ];
     let mut programs = Programs::new();
     let mut missing = Vec::new();
-    for kind in kinds.into_iter().filter(|kind| runtime.serves(kind)) {
+    // Of several kinds one is enough.
+    if let Some(kind) = kinds.into_iter().find(|kind| runtime.serves(kind)) {
         let app = App { kind, source: PathBuf::new(), extensions: Vec::new(), env: BTreeMap::new(), needs: Vec::new() };
-        for need in runtime.requires(&app) {
+        // Packages belong to an application, and there is none here.
+        let of_the_machine = |need: &Requirement| !matches!(need, Requirement::PhpPackage { .. });
+        for need in runtime.requires(&app).into_iter().filter(of_the_machine) {
             match stampede_platforms::detect(&need).await {
                 Availability::Found(found) => {
-                    if let Requirement::Program { key, .. } | Requirement::Php { key, .. } = need {
+                    if let Some(key) = need.key() {
                         programs.insert(key.to_owned(), found);
                     }
                 }

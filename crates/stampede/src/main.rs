@@ -16,6 +16,7 @@ mod progress;
 mod record;
 mod screen;
 mod show;
+mod show_runtime;
 mod signals;
 
 use std::process::ExitCode;

@@ -9,12 +9,15 @@ use stampede_core::{Study, Trial};
 use stampede_report::StudyView;
 use stampede_store::{Store, StoreError, StoredStudy};
 
-use crate::args::{OutputArgs, ShowArgs};
+use crate::args::{OutputArgs, ShowArgs, Shown};
 use crate::exit::{Exit, Failure};
-use crate::{Outcome, folders, screen};
+use crate::{Outcome, folders, screen, show_runtime};
 
 pub(crate) fn run(args: &ShowArgs) -> Outcome {
-    let ShowArgs { study, output, store } = args;
+    let ShowArgs { other, study, output, store } = args;
+    if let Some(Shown::Runtime(args)) = other {
+        return show_runtime::run(args);
+    }
     let report = Report::new(output.clone())?;
     let store = Store::open_existing(&folders::store(store)?).map_err(Failure::missing)?;
     let StoredStudy { study, finished_at, trials } = store.load(study).map_err(|error| match error {

@@ -263,6 +263,7 @@ fn builder(bench: &Bench, script: &str) -> BuildStep {
     let script = format!("echo >> {}; {script}", bench.path("built").display());
     BuildStep {
         program: Program { path: "/bin/sh".to_owned(), args: vec!["-c".to_owned(), script], env: [].into() },
+        files: Vec::new(),
         output: "bin/server".into(),
         toolchain: "1".to_owned(),
     }

@@ -2,6 +2,7 @@
 //! unprivileged user.
 
 use std::fs::{self, File, Permissions};
+use std::io::{Read, Write};
 use std::net::{SocketAddr, TcpListener, TcpStream};
 use std::os::unix::fs::{PermissionsExt, chown};
 use std::os::unix::net::UnixStream;
@@ -20,6 +21,7 @@ const PATIENCE: Duration = Duration::from_secs(10);
 pub(crate) struct Server {
     run: TempDir,
     pub(crate) front: SocketAddr,
+    places: Places,
     units: Vec<(Unit, Child)>,
 }
 
@@ -31,11 +33,15 @@ pub(crate) struct Stopped {
 }
 
 impl Server {
-    pub(crate) fn start(deployment: &Deployment) -> Self {
+    /// Starts a deployment, with a `vendor` folder put into its application.
+    pub(crate) fn start(deployment: &Deployment, vendor: Option<&Path>) -> Self {
         let run = TempDir::new().expect("make a folder");
         fs::set_permissions(run.path(), Permissions::from_mode(0o755)).expect("open the folder");
         let app = run.path().join("app");
         copy(&deployment.app, &app);
+        if let Some(vendor) = vendor {
+            copy(vendor, &app.join("vendor"));
+        }
 
         let mut places = Places::new();
         places.insert("run", run.path().display().to_string());
@@ -48,7 +54,11 @@ impl Server {
                     let listener = TcpListener::bind("127.0.0.1:0").expect("find a port");
                     let free = listener.local_addr().expect("read the port");
                     places.insert(id, free.to_string());
-                    front = Some(free);
+                    places.insert(format!("{id}.host"), free.ip().to_string());
+                    places.insert(format!("{id}.port"), free.port().to_string());
+                    if address.id == deployment.front {
+                        front = Some(free);
+                    }
                 }
                 AddressKind::UnixSocket => {
                     let sockets = run.path().join("sockets");
@@ -57,20 +67,44 @@ impl Server {
                 }
             }
         }
-        let mut server = Self { run, front: front.expect("a deployment has a front"), units: Vec::new() };
+        let front = front.expect("a deployment has a front");
+        let mut server = Self { run, front, places, units: Vec::new() };
         for unit in &deployment.units {
-            server.start_unit(unit, &app, &places);
+            server.start_unit(unit, &app);
         }
         server
     }
 
-    fn start_unit(&mut self, unit: &Unit, app: &Path, places: &Places) {
+    /// The place of an address.
+    pub(crate) fn place(&self, name: &str) -> String {
+        self.places.resolve(&format!("@{{{name}}}")).expect("a known place")
+    }
+
+    /// The main process of a unit.
+    pub(crate) fn process(&self, unit: &str) -> u32 {
+        let (_, child) = self.units.iter().find(|(known, _)| known.id.as_str() == unit).expect("a known unit");
+        child.id()
+    }
+
+    /// A unit's program with other arguments, run to its end; what it prints.
+    pub(crate) fn ask(&self, unit: &str, change: impl FnOnce(&mut Program)) -> String {
+        let (known, _) = self.units.iter().find(|(known, _)| known.id.as_str() == unit).expect("a known unit");
+        let mut program = known.program.clone();
+        change(&mut program);
+        let output = command(&program, &self.places).output().expect("run a unit's program");
+        String::from_utf8_lossy(&[output.stdout, output.stderr].concat()).into_owned()
+    }
+
+    fn start_unit(&mut self, unit: &Unit, app: &Path) {
+        let places = &self.places.clone();
         for folder in &unit.folders {
             writable_folder(&self.run.path().join(folder));
         }
         for file in &unit.files {
             let text = places.resolve(&file.text).expect("known places");
-            fs::write(self.run.path().join(&file.path), text).expect("write a file");
+            let path = self.run.path().join(&file.path);
+            fs::create_dir_all(path.parent().expect("a folder")).expect("make a folder");
+            fs::write(path, text).expect("write a file");
         }
         if let Some(build) = &unit.build {
             run_build(build, app, &self.run.path().join(&build.output), places);
@@ -95,10 +129,14 @@ impl Server {
         self.units.push((unit.clone(), child));
         let listens = || match &unit.ready {
             Ready::Port(id) => {
-                let path = places.resolve(&format!("@{{{id}}}")).expect("a known place");
-                UnixStream::connect(path).is_ok()
+                let place = self.place(id.as_str());
+                if place.starts_with('/') {
+                    UnixStream::connect(place).is_ok()
+                } else {
+                    TcpStream::connect(place).is_ok()
+                }
             }
-            Ready::Request => TcpStream::connect(self.front).is_ok(),
+            Ready::Request => answers(self.front),
         };
         let deadline = Instant::now() + PATIENCE;
         while !listens() {
@@ -162,6 +200,18 @@ impl Drop for Server {
     }
 }
 
+/// Whether a request is answered. One that comes too early may never be: FrankenPHP's web server may start before its
+/// workers.
+fn answers(front: SocketAddr) -> bool {
+    let ask = || -> std::io::Result<usize> {
+        let mut connection = TcpStream::connect(front)?;
+        connection.set_read_timeout(Some(Duration::from_secs(1)))?;
+        connection.write_all(b"GET / HTTP/1.1\r\nHost: localhost\r\nConnection: close\r\n\r\n")?;
+        connection.read(&mut [0; 16])
+    };
+    ask().is_ok_and(|read| read > 0)
+}
+
 /// Kills what is left of a unit's own process group.
 fn end_group(child: &mut Child) {
     let _ = kill_process_group(Pid::from_child(child), Signal::KILL);
@@ -172,11 +222,16 @@ fn run_build(build: &BuildStep, app: &Path, output: &Path, places: &Places) {
     fs::create_dir_all(output.parent().expect("a folder")).expect("make a folder");
     let mut places = places.clone();
     places.insert("output", output.display().to_string());
+    let files = TempDir::new().expect("make a folder");
+    for file in &build.files {
+        let text = places.resolve(&file.text).expect("known places");
+        fs::write(files.path().join(&file.path), text).expect("write a file");
+    }
     let Program { path, args, env } = &build.program;
     let built = Command::new(path)
         .args(args.iter().map(|arg| places.resolve(arg).expect("known places")))
         .envs(env)
-        .current_dir(app)
+        .current_dir(if build.files.is_empty() { app } else { files.path() })
         .output()
         .expect("run the builder");
     assert!(built.status.success(), "build: {}", String::from_utf8_lossy(&built.stderr));

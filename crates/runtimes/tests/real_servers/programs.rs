@@ -4,32 +4,69 @@ use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
 use std::process::Command;
 
+use serde_json::Value;
 use stampede_core::{App, Found, PhpBuild, PhpSapi, Programs, Requirement, Runtime};
+
+/// Folders into which Composer installed servers' packages, each a `vendor`, separated by colons.
+const VENDORS: &str = "STAMPEDE_TEST_VENDORS";
+
+/// The first of them that holds a package.
+pub(crate) fn vendor(package: &str) -> Option<PathBuf> {
+    std::env::split_paths(&std::env::var_os(VENDORS)?).find(|vendor| vendor.join(package).is_dir())
+}
 
 /// What a runtime requires, or the name of the first thing that is missing.
 pub(crate) fn find(runtime: &dyn Runtime, app: &App) -> Result<Programs, String> {
     let mut programs = BTreeMap::new();
-    for requirement in runtime.requires(app) {
+    for requirement in runtime.requires(app).into_iter().chain(app.needs.clone()) {
         match requirement {
             Requirement::Program { key, names, version, .. } => {
                 let path = names.iter().find_map(|name| on_path(name)).ok_or(key)?;
-                let version = printed(&path, version.args)
-                    .split_once(version.prefix)
-                    .and_then(|(_, rest)| rest.split([' ', '\n', '(']).next())
-                    .expect("a version")
-                    .to_owned();
-                let php = None;
-                programs.insert(key.to_owned(), Found { path, version, php });
+                let version = self::version(&printed(&path, version.args), version.prefix);
+                programs.insert(key.to_owned(), Found { path, version, php: None });
             }
             Requirement::Php { key, sapi, .. } => {
                 let path = php_path(sapi).ok_or(key)?;
                 let php = on_path("php").ok_or("php (to list extensions)")?;
-                let build = build(&php);
+                let build = build(&printed(&php, &["-n", "-r", BUILD]));
                 programs.insert(key.to_owned(), Found { path, version: build.version.clone(), php: Some(build) });
             }
-            Requirement::AnyFile { name, paths, .. } => {
-                if !paths.iter().any(|path| app.source.join(path).exists()) {
-                    return Err(name);
+            Requirement::Command { key, name } => {
+                let path = on_path(&name).ok_or(name)?;
+                programs.insert(key.to_owned(), Found { path, version: String::new(), php: None });
+            }
+            Requirement::FrankenPhp { key, binary, .. } => {
+                let path =
+                    binary.or_else(|| on_path("frankenphp")).filter(|path| path.is_file()).ok_or("frankenphp")?;
+                let version = version(&printed(&path, &["version"]), "FrankenPHP v");
+                // A binary with an application inside takes a script, but no code.
+                let script = tempfile::NamedTempFile::new().expect("make a file");
+                std::fs::write(script.path(), format!("<?php {BUILD}")).expect("write it");
+                let told = printed(&path, &["php-cli", &script.path().display().to_string()]);
+                programs.insert(key.to_owned(), Found { php: Some(build(&told)), path, version });
+            }
+            Requirement::PhpExtension { key, extension, .. } => {
+                let path = on_path("php").ok_or("php")?;
+                let told = printed(&path, &["-n", "-d", &format!("extension={extension}"), "--ri", extension]);
+                if !told.contains("Version => ") {
+                    return Err(format!("the PHP extension {extension}"));
+                }
+                programs.insert(key.to_owned(), Found { path, version: version(&told, "Version => "), php: None });
+            }
+            Requirement::PhpPackage { key, package, .. } => {
+                let vendor = vendor(package).ok_or_else(|| format!("{package}, in a folder that {VENDORS} names"))?;
+                let text = std::fs::read_to_string(vendor.join("composer/installed.json")).expect("read what is there");
+                let installed: Value = serde_json::from_str(&text).expect("parse it");
+                let known = installed["packages"].as_array().expect("packages");
+                let row = known.iter().find(|row| row["name"] == package).expect("the package");
+                let version = row["version"].as_str().expect("a version").to_owned();
+                programs.insert(key.to_owned(), Found { path: vendor.join(package), version, php: None });
+            }
+            Requirement::AnyFile { key, name, paths, .. } => {
+                let path =
+                    paths.into_iter().map(|path| app.source.join(path)).find(|path| path.exists()).ok_or(name)?;
+                if let Some(key) = key {
+                    programs.insert(key.to_owned(), Found { path, version: String::new(), php: None });
                 }
             }
         }
@@ -42,6 +79,7 @@ fn php_path(sapi: PhpSapi) -> Option<PathBuf> {
         PhpSapi::Cli => on_path("php"),
         PhpSapi::Fpm => named(Path::new("/usr/sbin"), "php-fpm", ""),
         PhpSapi::ApacheModule => named(Path::new("/usr/lib/apache2/modules"), "libphp", ".so"),
+        PhpSapi::Embed => named(Path::new("/usr/lib"), "libphp", ".so"),
     }
 }
 
@@ -61,10 +99,16 @@ fn named(folder: &Path, start: &str, end: &str) -> Option<PathBuf> {
     })
 }
 
-fn build(php: &Path) -> PhpBuild {
-    let code =
-        r#"echo PHP_VERSION, "\n", PHP_ZTS, "\n", PHP_EXTENSION_DIR, "\n", implode(",", get_loaded_extensions());"#;
-    let printed = printed(php, &["-n", "-r", code]);
+fn version(told: &str, prefix: &str) -> String {
+    let after = told.split_once(prefix).and_then(|(_, rest)| rest.split([' ', '\n', '(']).next());
+    after.unwrap_or_else(|| panic!("no version in {told:?}")).to_owned()
+}
+
+/// Prints what a build of PHP is.
+const BUILD: &str = r#"echo PHP_VERSION, "\n", PHP_ZTS, "\n", ini_get("extension_dir"), "\n";
+    echo implode(",", get_loaded_extensions());"#;
+
+fn build(printed: &str) -> PhpBuild {
     let lines: Vec<&str> = printed.lines().collect();
     let extension_dir = PathBuf::from(lines[2]);
     let loadable = std::fs::read_dir(&extension_dir)

@@ -2,7 +2,7 @@
 
 use serde_json::Value;
 
-use crate::stage::{Stage, have};
+use crate::stage::{Stage, have, workload};
 
 #[test]
 fn four_runtimes_are_compared_under_equal_limits() {
@@ -108,4 +108,39 @@ fn fpm_runs_in_each_mode() {
         assert_eq!(study["cases"][0]["tuning"]["pm"], mode);
     }
     stage.assert_nothing_left();
+}
+
+#[test]
+fn a_command_of_the_workload_is_served_under_its_own_settings() {
+    if !have("a_command_of_the_workload_is_served_under_its_own_settings", &["php"]) {
+        return;
+    }
+    let stage = Stage::new();
+    let folder = workload("command");
+    let compare = |greeting: &str| {
+        let set = format!("custom.GREETING={greeting}");
+        stage.run(&["compare", &folder, "--set", &set, "--duration", "500ms", "--rounds", "1", "--json", "-"])
+    };
+    let said = compare("bye");
+    assert_eq!(said.code, Some(0), "{}", said.stderr);
+    let study: Value = serde_json::from_str(&said.stdout).unwrap();
+    assert_eq!(study["cases"][0]["tuning"]["GREETING"], "bye");
+    // The workload expects "bye".
+    assert_eq!(compare("hello").code, Some(5));
+    let said = compare("maybe");
+    assert_eq!((said.code, said.stdout.as_str()), (Some(2), ""));
+    assert!(said.stderr.contains("is not one of hello, bye"), "{}", said.stderr);
+    stage.assert_nothing_left();
+}
+
+#[test]
+fn a_rendered_runtime_shows_its_files() {
+    if !have("a_rendered_runtime_shows_its_files", &["nginx", "php-fpm"]) {
+        return;
+    }
+    let said = Stage::new().run(&["show", "runtime", "nginx-fpm", "--render"]);
+    assert_eq!(said.code, Some(0), "{}", said.stderr);
+    for part in ["=== php-fpm", "--- php-fpm/php-fpm.conf", "pm = static", "=== nginx", "fastcgi_pass unix:@{fpm};"] {
+        assert!(said.stdout.contains(part), "{part}\n{}", said.stdout);
+    }
 }

@@ -15,6 +15,7 @@ fn help_teaches() {
     assert_snapshot!("help_compare", said(&["compare", "--help"]));
     assert_snapshot!("help_list", said(&["list", "--help"]));
     assert_snapshot!("help_show", said(&["show", "--help"]));
+    assert_snapshot!("help_show_runtime", said(&["show", "runtime", "--help"]));
     assert_snapshot!("help_clean", said(&["clean", "--help"]));
 }
 
@@ -108,4 +109,41 @@ fn lists_need_nothing() {
     let said = Stage::new().run(&["show", "latest"]);
     assert_eq!(said.code, Some(2), "{said:?}");
     assert!(said.stderr.contains("stampede compare"), "{}", said.stderr);
+}
+
+#[test]
+fn a_runtime_is_shown_with_the_reasons_of_its_settings() {
+    let said = Stage::new().run(&[
+        "show",
+        "runtime",
+        "nginx-fpm",
+        "--cpus",
+        "0.5",
+        "--load",
+        "closed:64",
+        "--set",
+        "nginx-fpm.pm.max_children=9",
+    ]);
+    assert_eq!(said.code, Some(0), "{}", said.stderr);
+    for part in [
+        "settings for 0.5 CPUs, 512Mi and closed:64:",
+        "pm.max_children = 9\n",
+        "    given\n    https://www.php.net/manual/en/install.fpm.configuration.php#pm.max-children",
+        "pm = static\n",
+        "because: no worker is started or ended while measuring",
+        "pm.start_servers (not in this mode)",
+    ] {
+        assert!(said.stdout.contains(part), "{part}\n{}", said.stdout);
+    }
+    let too_long = |line: &&str| line.chars().count() > 80 && !line.contains("https://");
+    assert_eq!(said.stdout.lines().find(too_long), None);
+}
+
+#[test]
+fn what_cannot_be_shown_of_a_runtime_is_told_at_once() {
+    assert_snapshot!(
+        "show_runtime_mistakes",
+        said(&["show", "runtime", "ngnix-fpm", "--load", "closed:0", "--set", "nginx-fpm.pm.max_children=0",])
+    );
+    assert_snapshot!("show_runtime_unserved", said(&["show", "runtime", "custom"]));
 }

@@ -10,6 +10,8 @@ import (
 	"os"
 	"os/signal"
 	"syscall"
+
+	"stampede/markdown/api"
 )
 
 func main() {
@@ -20,7 +22,7 @@ func main() {
 	asked, release := signal.NotifyContext(context.Background(), syscall.SIGTERM, syscall.SIGINT)
 	defer release()
 
-	server := &http.Server{Addr: address, Handler: http.HandlerFunc(serve)}
+	server := &http.Server{Addr: address, Handler: http.HandlerFunc(api.Serve)}
 	stopped := make(chan error, 1)
 	go func() {
 		<-asked.Done()

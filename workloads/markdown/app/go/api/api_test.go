@@ -1,4 +1,4 @@
-package main
+package api
 
 import (
 	"net/http/httptest"
@@ -33,7 +33,7 @@ func TestServe(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			recorder := httptest.NewRecorder()
-			serve(recorder, httptest.NewRequest(row.method, "/", strings.NewReader(row.body)))
+			Serve(recorder, httptest.NewRequest(row.method, "/", strings.NewReader(row.body)))
 			if recorder.Code != row.status || recorder.Body.String() != row.answer {
 				t.Errorf("got %d %s, want %d %s", recorder.Code, recorder.Body, row.status, row.answer)
 			}

@@ -1,4 +1,5 @@
-package main
+// Package api is the endpoint.
+package api
 
 import (
 	"bytes"
@@ -24,8 +25,8 @@ var markdown = goldmark.New(
 	goldmark.WithRendererOptions(html.WithUnsafe()),
 )
 
-// serve renders the Markdown in the member "data" of a JSON object.
-func serve(w http.ResponseWriter, r *http.Request) {
+// Serve renders the Markdown in the member "data" of a JSON object.
+func Serve(w http.ResponseWriter, r *http.Request) {
 	body, err := io.ReadAll(http.MaxBytesReader(w, r.Body, maxBody))
 	if err != nil {
 		write(w, http.StatusBadRequest, "error", "the body could not be read")

@@ -1,0 +1,86 @@
+//! The plan of looking at one runtime: which settings would it have under these limits, and why?
+
+use stampede_core::{Candidate, CaseId, Limits, Load, Runtime};
+
+use crate::catalogue::Catalogue;
+use crate::choice::{find, read_settings};
+use crate::compare::{MachineSize, app_for, read_workload, setting, tune};
+use crate::mistake::{Gathered, Mistakes};
+use crate::quantity::{read_cpus, read_load, read_memory};
+
+/// What was typed, unread, so that all mistakes can be told at once. `None` takes the default.
+#[derive(Clone, Debug, Default)]
+pub struct RuntimeFlags {
+    /// The runtime's name.
+    pub runtime: String,
+    /// A built-in workload's name, or a folder with a `workload.yaml`.
+    pub workload: String,
+    /// `--cpus`.
+    pub cpus: Option<String>,
+    /// `--memory`.
+    pub memory: Option<String>,
+    /// `--load`.
+    pub load: Option<String>,
+    /// Each `--set RUNTIME.TUNABLE=VALUE`.
+    pub set: Vec<String>,
+}
+
+/// One runtime without mistakes.
+#[derive(Clone, Debug)]
+pub struct RuntimePlan {
+    /// The runtime with its settings for the workload's application.
+    pub candidate: Candidate,
+    /// What its deployment may use.
+    pub limits: Limits,
+    /// What load it is set for.
+    pub load: Load,
+}
+
+impl RuntimePlan {
+    /// Reads flags.
+    ///
+    /// # Errors
+    ///
+    /// All mistakes of the command line and of the workload that it names; a runtime that cannot serve the workload.
+    pub fn read(flags: &RuntimeFlags, machine: MachineSize, catalogue: &dyn Catalogue) -> Result<Self, Mistakes> {
+        let RuntimeFlags { runtime, workload, cpus, memory, load, set } = flags;
+        let mut mistakes = Gathered::default();
+        let workload = read_workload(workload, catalogue);
+        let limits = Limits {
+            cpus: read_cpus(cpus.as_deref(), machine, &mut mistakes),
+            memory: read_memory(memory.as_deref(), machine, &mut mistakes),
+        };
+        let load = read_load(load.as_deref(), machine, &mut mistakes);
+        let place = format!("runtime {runtime}");
+        let found = find(runtime, catalogue.runtimes());
+        let chosen: Vec<&'static dyn Runtime> = found.iter().copied().collect();
+        if let Err(fix) = &found {
+            mistakes.add(&place, "is not a runtime", fix);
+        }
+        let apps = workload.as_ref().map_or(&[][..], |workload| &workload.apps);
+        let mut given = read_settings(set, &chosen, apps, catalogue, &mut mistakes);
+        let mut candidate = None;
+        if let (Ok(workload), Ok(runtime)) = (&workload, found) {
+            let id = runtime.id();
+            let given = given.remove(&id).unwrap_or_default();
+            match app_for(runtime, workload, &given) {
+                Ok(Some(app)) => {
+                    let tuning = tune(runtime, app, &limits, &load, &given, &mut mistakes);
+                    candidate = Some(Candidate { id: CaseId::new(id.as_str()), runtime, app: app.clone(), tuning });
+                }
+                Ok(None) => mistakes.add(
+                    &place,
+                    format!("cannot serve {}", workload.id),
+                    "name one that it can with --workload",
+                ),
+                Err(problem) => {
+                    mistakes.add(setting(runtime, &problem.tunable, &given), problem.problem, problem.fix);
+                }
+            }
+        }
+        mistakes.finish(workload.map(|_| ()))?;
+        candidate
+            .map(|candidate| Self { candidate, limits, load })
+            .ok_or_else(|| Mistakes::one(place, "is not a runtime", "name another"))
+    }
+}

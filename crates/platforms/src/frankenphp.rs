@@ -1,0 +1,64 @@
+//! Finds FrankenPHP and asks the PHP inside it what it is.
+
+use std::ffi::OsStr;
+use std::path::Path;
+use std::time::Duration;
+use std::{fs, io};
+
+use stampede_core::{Availability, Found, Install};
+use tokio::process::Command;
+
+use crate::output::{OutputError, collect};
+use crate::php::{check_extensions, loadable, parse};
+use crate::program::{find, search_folders, word_after};
+
+const LIMIT: Duration = Duration::from_secs(10);
+
+/// Prints what `php -n -i` and `php -n -m` print, as far as it is read: FrankenPHP has none of PHP's own flags.
+const QUESTION: &str = r#"<?php
+    echo "PHP Version => ", PHP_VERSION, "\n", "Thread Safety => ", PHP_ZTS ? "enabled" : "disabled", "\n";
+    echo "extension_dir => ", ini_get("extension_dir"), "\n[PHP Modules]\n", implode("\n", get_loaded_extensions());
+"#;
+
+/// Looks for `frankenphp` on the search path, or at the binary that is given.
+pub(crate) async fn detect(binary: Option<&Path>, extensions: &[String], install: &Install) -> Availability {
+    let missing = |what: String| Availability::Missing { what, install: install.clone() };
+    let path = match binary {
+        Some(path) => path.to_owned(),
+        None => match find(&search_folders(), "frankenphp") {
+            Some(path) => path,
+            None => return missing("the program frankenphp".to_owned()),
+        },
+    };
+    match ask(&path).await {
+        Ok(found) => check_extensions(found, extensions, install),
+        Err(error) => missing(format!(
+            "FrankenPHP: {} does not say that it is: {}",
+            path.display(),
+            stampede_core::with_causes(&error)
+        )),
+    }
+}
+
+async fn ask(path: &Path) -> Result<Found, OutputError> {
+    // A binary with an application inside unpacks it before it does anything, and takes a script but no code.
+    let scratch = tempfile::tempdir()?;
+    let question = scratch.path().join("question.php");
+    fs::write(&question, QUESTION)?;
+    let run = async |args: &[&OsStr]| -> Result<String, OutputError> {
+        let mut command = Command::new(path);
+        command.args(args).env("TMPDIR", scratch.path());
+        // No configuration: an empty list of folders, and a place where no php.ini is.
+        command.env("PHP_INI_SCAN_DIR", "").env("PHPRC", "/nonexistent");
+        let output = collect(command, LIMIT).await?;
+        Ok(String::from_utf8_lossy(&output.bytes).into_owned())
+    };
+    let told = run(&["version".as_ref()]).await?;
+    let answer = run(&["php-cli".as_ref(), question.as_ref()]).await?;
+    let (information, modules) = answer.split_once("[PHP Modules]").unwrap_or_default();
+    let malformed = || io::Error::other("it does not tell its version as FrankenPHP does");
+    let version = word_after(&told, "FrankenPHP v").ok_or_else(malformed)?.to_owned();
+    let mut build = parse(information, modules).ok_or_else(malformed)?;
+    build.loadable = loadable(&build.extension_dir);
+    Ok(Found { path: path.to_owned(), version, php: Some(build) })
+}

@@ -1,0 +1,99 @@
+//! One runtime: its settings with their reasons, and the files that it would be run with.
+
+use std::fmt::Write;
+
+use stampede_core::{AppKind, Candidate, Deployment, Limits, Load, Origin, ProcessModel, Program, TunableKind};
+
+use crate::layout::wrap;
+
+/// What is shown.
+#[derive(Clone, Copy, Debug)]
+pub struct RuntimeView<'a> {
+    /// The runtime with its settings.
+    pub candidate: &'a Candidate,
+    /// Under which limits.
+    pub limits: &'a Limits,
+    /// For which load.
+    pub load: &'a Load,
+    /// Its version, or what is missing and how to get it, a line each.
+    pub state: &'a str,
+}
+
+/// Each setting with what it does, its value, why it has it, and where the manual explains it.
+pub fn settings(view: &RuntimeView<'_>, width: usize) -> String {
+    let RuntimeView { candidate, limits, load, state } = view;
+    let Candidate { id: _, runtime, app, tuning } = candidate;
+    let model = match runtime.process_model() {
+        ProcessModel::ProcessPerRequest => "the application starts afresh for each request",
+        ProcessModel::LongLivedWorkers => "the application is started once, a worker answers one request at a time",
+        ProcessModel::EventLoop => "the application is started once and answers many requests at the same time",
+    };
+    let mut text = format!("{}: {}\n", runtime.id(), runtime.title());
+    for line in state.lines().chain([model]) {
+        writeln_wrapped(&mut text, "  ", line, 2, width);
+    }
+    let heading = format!("settings for {} CPUs, {} and {load}:", limits.cpus, limits.memory);
+    let _ = writeln!(text, "\n{heading}");
+    for tunable in runtime.tunables() {
+        let Some(setting) = tuning.iter().find(|(name, _)| *name == tunable.name).map(|(_, setting)| setting) else {
+            let _ = writeln!(text, "\n{} (not in this mode)", tunable.name);
+            writeln_wrapped(&mut text, "    ", tunable.summary, 4, width);
+            continue;
+        };
+        let values = match tunable.kind {
+            TunableKind::Count { min, max } => format!("{min} to {max}"),
+            TunableKind::Choice(words) => words.join(", "),
+        };
+        let _ = writeln!(text, "\n{} = {}", tunable.name, setting.value);
+        writeln_wrapped(&mut text, "    ", &format!("{} ({values})", tunable.summary), 4, width);
+        writeln_wrapped(&mut text, "    ", &reason(&setting.origin), 4, width);
+        let _ = writeln!(text, "    {}", tunable.manual);
+    }
+    if let AppKind::Command(command) = &app.kind {
+        for own in &command.tunables {
+            let setting = tuning.iter().find(|(name, _)| *name == own.name).map(|(_, setting)| setting);
+            let _ = writeln!(text, "\n{} = {}", own.name, setting.map_or(&own.default, |setting| &setting.value));
+        }
+    }
+    text
+}
+
+fn reason(origin: &Origin) -> String {
+    match origin {
+        Origin::Default { reason } => format!("because: {reason}"),
+        Origin::Given => "given".to_owned(),
+    }
+}
+
+/// The files, arguments and environment of each unit, with the places that the platform fills in as `@{...}`.
+pub fn files(deployment: &Deployment) -> String {
+    let mut text = String::new();
+    for unit in &deployment.units {
+        let _ = writeln!(text, "\n=== {}", unit.id);
+        if let Some(build) = &unit.build {
+            write_program(&mut text, "build", &build.program);
+            for file in &build.files {
+                let _ = write!(text, "--- {}\n{}", file.path.display(), file.text);
+            }
+        }
+        write_program(&mut text, "run", &unit.program);
+        for file in &unit.files {
+            let _ = write!(text, "--- {}\n{}", file.path.display(), file.text);
+        }
+    }
+    text
+}
+
+fn write_program(text: &mut String, what: &str, program: &Program) {
+    let Program { path, args, env } = program;
+    let _ = writeln!(text, "{what}: {path} {}", args.join(" "));
+    for (name, value) in env {
+        let _ = writeln!(text, "    {name}={value}");
+    }
+}
+
+fn writeln_wrapped(text: &mut String, first: &str, words: &str, hang: usize, width: usize) {
+    for line in wrap(first, words, hang, width) {
+        let _ = writeln!(text, "{line}");
+    }
+}

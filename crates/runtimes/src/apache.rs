@@ -1,0 +1,119 @@
+//! Apache as a unit: what its worker models have in common.
+
+use std::collections::BTreeMap;
+use std::path::PathBuf;
+use std::time::Duration;
+
+use stampede_core::{
+    DefaultsContext, Install, PlanError, Program, Ready, Requirement, Role, RunFile, Stop, StopSignal, Tunable,
+    TunableKind, Tuning, Unit, UnitId, VersionProbe,
+};
+
+use crate::front;
+use crate::lookup::Lookup;
+
+/// The name under which it is looked up.
+pub(crate) const APACHE: &str = "apache2";
+
+/// Far more than one machine holds, and below Apache's own bound for prefork (200,000).
+pub(crate) const MOST_WORKERS: u64 = 20_000;
+
+/// How long a graceful stop waits for requests in flight, and for children that hold an idle connection.
+pub(crate) const GRACE_SECONDS: u64 = 3;
+
+/// How connections are accepted and kept.
+pub(crate) const CONNECTION_TUNABLES: [Tunable; 5] = [
+    Tunable {
+        name: "MaxConnectionsPerChild",
+        role: Role::Recycle,
+        kind: TunableKind::Count { min: 0, max: 1_000_000_000 },
+        summary: "connections after which a child is replaced, 0 for never",
+        manual: "https://httpd.apache.org/docs/2.4/mod/mpm_common.html#maxconnectionsperchild",
+    },
+    Tunable {
+        name: "ListenBacklog",
+        role: Role::Backlog,
+        kind: TunableKind::Count { min: 1, max: 65_535 },
+        summary: "connections that the kernel queues until one is accepted; it caps them at net.core.somaxconn",
+        manual: "https://httpd.apache.org/docs/2.4/mod/mpm_common.html#listenbacklog",
+    },
+    Tunable {
+        name: "KeepAlive",
+        role: Role::KeepAlive,
+        kind: TunableKind::Choice(&["On", "Off"]),
+        summary: "whether a connection takes more than one request",
+        manual: "https://httpd.apache.org/docs/2.4/mod/core.html#keepalive",
+    },
+    Tunable {
+        name: "MaxKeepAliveRequests",
+        role: Role::KeepAlive,
+        kind: TunableKind::Count { min: 0, max: 1_000_000_000 },
+        summary: "requests after which a connection is closed, 0 for never",
+        manual: "https://httpd.apache.org/docs/2.4/mod/core.html#maxkeepaliverequests",
+    },
+    Tunable {
+        name: "KeepAliveTimeout",
+        role: Role::KeepAlive,
+        kind: TunableKind::Count { min: 1, max: 86_400 },
+        summary: "seconds for which the next request of a connection is waited for",
+        manual: "https://httpd.apache.org/docs/2.4/mod/core.html#keepalivetimeout",
+    },
+];
+
+/// Defaults for [`CONNECTION_TUNABLES`].
+pub(crate) fn connection_defaults(cx: &DefaultsContext<'_>) -> Tuning {
+    Tuning::new()
+        .with_default("MaxConnectionsPerChild", 0, "replacing children would be measured with the requests")
+        .with_default(
+            "ListenBacklog",
+            u64::from(cx.load.connections()).max(511),
+            "Apache's own 511, or the load's connections where they are more, so that none is refused",
+        )
+        .with_default("KeepAlive", "On", "Apache's own default")
+        .with_default("MaxKeepAliveRequests", 0, "without end; Apache's own 100 would be measured as new connections")
+        .with_default("KeepAliveTimeout", front::KEEPALIVE_SECONDS, front::KEEPALIVE_REASON)
+}
+
+/// The program.
+pub(crate) fn requirement() -> Requirement {
+    Requirement::Program {
+        key: APACHE,
+        names: &["apache2", "httpd"],
+        version: VersionProbe { args: &["-v"], prefix: "Apache/" },
+        install: Install {
+            package: Some("apache2".to_owned()),
+            page: "https://httpd.apache.org/download.cgi".to_owned(),
+        },
+    }
+}
+
+/// The unit that serves by a configuration, beside further files and folders.
+pub(crate) fn unit(
+    lookup: &Lookup<'_>,
+    conf: String,
+    env: &BTreeMap<String, String>,
+    files: Vec<RunFile>,
+    folders: Vec<PathBuf>,
+) -> Result<Unit, PlanError> {
+    let run = ["-d", "@{run}", "-f", "@{run}/apache/httpd.conf"];
+    let program = |first: &str| -> Result<Program, PlanError> {
+        Ok(Program {
+            path: lookup.path(APACHE)?,
+            args: std::iter::once(first).chain(run).map(str::to_owned).collect(),
+            env: env.clone(),
+        })
+    };
+    Ok(Unit {
+        id: UnitId::new("apache"),
+        build: None,
+        files: files.into_iter().chain([RunFile { path: PathBuf::from("apache/httpd.conf"), text: conf }]).collect(),
+        folders: folders.into_iter().chain([PathBuf::from("apache")]).collect(),
+        check: Some(program("-t")?),
+        program: program("-DFOREGROUND")?,
+        logs: vec![PathBuf::from("apache/error.log")],
+        ready: Ready::Request,
+        // SIGWINCH lets requests in flight finish, for up to GracefulShutdownTimeout; SIGTERM would cut them off.
+        // https://httpd.apache.org/docs/2.4/stopping.html
+        stop: Stop { signal: StopSignal::Winch, grace: Duration::from_secs(GRACE_SECONDS + 2) },
+    })
+}

@@ -1,0 +1,163 @@
+//! Apache in front of PHP-FPM: the event worker model with `proxy_fcgi`.
+
+use std::collections::BTreeMap;
+use std::path::{Path, PathBuf};
+
+use minijinja::context;
+use stampede_core::{
+    App, AppKind, DefaultsContext, Deployment, Install, PlanError, ProcessModel, Programs, RenderContext, Requirement,
+    Role, Runtime, RuntimeId, Tunable, TunableKind, Tuning, TuningProblem, Unit,
+};
+
+use crate::front_controller::FrontController;
+use crate::lookup::Lookup;
+use crate::template::Template;
+use crate::{apache, fpm, fpm_pool, label};
+
+const ID: &str = "apache-fpm";
+const MODULE: &str = "mod_proxy_fcgi";
+
+/// Apache's own default of `ThreadsPerChild`.
+const THREADS_PER_CHILD: u64 = 25;
+
+const HTTPD_CONF: Template =
+    Template { name: "apache-fpm/httpd.conf.j2", source: include_str!("../templates/apache-fpm/httpd.conf.j2") };
+
+const TUNABLES: [Tunable; 16] = fpm_pool::behind(&[
+    Tunable {
+        name: "ThreadsPerChild",
+        role: Role::FrontWorkers,
+        kind: TunableKind::Count { min: 1, max: apache::MOST_WORKERS },
+        summary: "threads of each of Apache's children",
+        manual: "https://httpd.apache.org/docs/2.4/mod/mpm_common.html#threadsperchild",
+    },
+    Tunable {
+        name: "MaxRequestWorkers",
+        role: Role::FrontWorkers,
+        kind: TunableKind::Count { min: 1, max: apache::MOST_WORKERS },
+        summary: "threads of all children: the most requests that are passed to FPM at once",
+        manual: "https://httpd.apache.org/docs/2.4/mod/mpm_common.html#maxrequestworkers",
+    },
+    apache::CONNECTION_TUNABLES[0],
+    apache::CONNECTION_TUNABLES[1],
+    apache::CONNECTION_TUNABLES[2],
+    apache::CONNECTION_TUNABLES[3],
+    apache::CONNECTION_TUNABLES[4],
+]);
+
+/// Apache in front of PHP-FPM.
+pub(crate) struct ApacheFpm;
+
+impl Runtime for ApacheFpm {
+    fn id(&self) -> RuntimeId {
+        RuntimeId::new(ID)
+    }
+
+    fn title(&self) -> &'static str {
+        "Apache (event) in front of PHP-FPM"
+    }
+
+    fn process_model(&self) -> ProcessModel {
+        ProcessModel::ProcessPerRequest
+    }
+
+    fn serves(&self, kind: &AppKind) -> bool {
+        matches!(kind, AppKind::FrontController { .. })
+    }
+
+    fn requires(&self, app: &App) -> Vec<Requirement> {
+        vec![
+            apache::requirement(),
+            Requirement::AnyFile {
+                key: Some(MODULE),
+                name: "Apache's module mod_proxy_fcgi".to_owned(),
+                // Debian, Fedora, and Apache's own installer.
+                paths: ["/usr/lib/apache2/modules", "/usr/lib64/httpd/modules", "/usr/local/apache2/modules"]
+                    .map(|folder| Path::new(folder).join("mod_proxy_fcgi.so"))
+                    .into(),
+                install: Install {
+                    package: Some("apache2".to_owned()),
+                    page: "https://httpd.apache.org/docs/2.4/mod/mod_proxy_fcgi.html".to_owned(),
+                },
+            },
+            fpm::requirement(app),
+        ]
+    }
+
+    fn version(&self, programs: &Programs) -> String {
+        format!("{}, {}", label::program(programs, apache::APACHE, "Apache"), label::php(programs, fpm::FPM))
+    }
+
+    fn tunables(&self) -> &'static [Tunable] {
+        &TUNABLES
+    }
+
+    fn defaults(&self, cx: &DefaultsContext<'_>) -> Tuning {
+        let connections = u64::from(cx.load.connections());
+        let threads = (connections + 1).max(THREADS_PER_CHILD);
+        let given_threads = cx.given.count("ThreadsPerChild").unwrap_or(threads).max(1);
+        fpm_pool::defaults(cx)
+            .overlaid_with(&apache::connection_defaults(cx))
+            .with_default(
+                "ThreadsPerChild",
+                threads,
+                format!(
+                    "at least Apache's own {THREADS_PER_CHILD}, and one for each of {connections} connections and a \
+                     check: a child whose threads are all busy closes the connections that it keeps"
+                ),
+            )
+            .with_default(
+                "MaxRequestWorkers",
+                threads.next_multiple_of(given_threads),
+                "a thread waits while FPM works on its request; no more children than hold all connections",
+            )
+            .overlaid_with(cx.given)
+    }
+
+    fn validate(&self, tuning: &Tuning) -> Vec<TuningProblem> {
+        let mut problems = fpm_pool::problems(tuning);
+        if let (Some(threads), Some(workers)) = (tuning.count("ThreadsPerChild"), tuning.count("MaxRequestWorkers"))
+            && !workers.is_multiple_of(threads.max(1))
+        {
+            // Apache rounds it down with a warning; that would not be what was asked for.
+            problems.push(TuningProblem {
+                tunable: "MaxRequestWorkers".to_owned(),
+                problem: format!(
+                    "MaxRequestWorkers = {workers} is no multiple of ThreadsPerChild = {threads}, and Apache starts \
+                     whole children only"
+                ),
+                fix: format!("set MaxRequestWorkers = {}", workers.next_multiple_of(threads)),
+            });
+        }
+        problems
+    }
+
+    fn deployment(&self, cx: &RenderContext<'_>) -> Result<Deployment, PlanError> {
+        let lookup = Lookup::new(ID, cx);
+        fpm::behind(apache_unit(cx, &lookup)?, cx, &lookup)
+    }
+}
+
+fn apache_unit(cx: &RenderContext<'_>, lookup: &Lookup<'_>) -> Result<Unit, PlanError> {
+    let front = FrontController::new(lookup.index()?);
+    let modules = lookup.program(MODULE)?.path.parent().map(Path::to_owned).unwrap_or_default();
+    let threads_per_child = lookup.count("ThreadsPerChild")?.max(1);
+    let max_request_workers = lookup.count("MaxRequestWorkers")?;
+    let conf = HTTPD_CONF.fill(context! {
+        modules => modules.display().to_string(),
+        server_limit => max_request_workers.div_ceil(threads_per_child),
+        threads_per_child,
+        max_request_workers,
+        max_connections_per_child => lookup.count("MaxConnectionsPerChild")?,
+        listen_backlog => lookup.count("ListenBacklog")?,
+        grace_seconds => apache::GRACE_SECONDS,
+        keep_alive => lookup.setting("KeepAlive")?,
+        max_keep_alive_requests => lookup.count("MaxKeepAliveRequests")?,
+        keep_alive_timeout => lookup.count("KeepAliveTimeout")?,
+        root => front.root,
+        name => front.name,
+        // https://httpd.apache.org/docs/2.4/mod/mod_proxy_fcgi.html
+        fpm => if fpm::on_tcp(cx.tuning) { "fcgi://@{fpm}" } else { "unix:@{fpm}|fcgi://localhost" },
+    })?;
+    apache::unit(lookup, conf, &BTreeMap::new(), Vec::new(), Vec::<PathBuf>::new())
+}

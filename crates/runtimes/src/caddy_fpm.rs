@@ -1,0 +1,147 @@
+//! Caddy in front of PHP-FPM, by its directive `php_fastcgi`.
+
+use std::collections::BTreeMap;
+use std::path::PathBuf;
+use std::time::Duration;
+
+use minijinja::context;
+use stampede_core::{
+    App, AppKind, DefaultsContext, Deployment, Install, PlanError, ProcessModel, Program, Programs, Ready,
+    RenderContext, Requirement, Role, RunFile, Runtime, RuntimeId, Stop, StopSignal, Tunable, TunableKind, Tuning,
+    TuningProblem, Unit, UnitId, VersionProbe,
+};
+
+use crate::front_controller::FrontController;
+use crate::lookup::Lookup;
+use crate::template::Template;
+use crate::{fpm, fpm_pool, front, label};
+
+const ID: &str = "caddy-fpm";
+const CADDY: &str = "caddy";
+const GOMAXPROCS: &str = "GOMAXPROCS";
+const FOLDER: &str = "@{run}/caddy";
+
+/// How long Caddy waits for requests in flight when it is stopped. Its own default is for ever.
+const GRACE_SECONDS: u64 = 3;
+
+const CADDYFILE: Template =
+    Template { name: "caddy-fpm/Caddyfile.j2", source: include_str!("../templates/caddy-fpm/Caddyfile.j2") };
+
+const TUNABLES: [Tunable; 11] = fpm_pool::behind(&[
+    Tunable {
+        name: GOMAXPROCS,
+        role: Role::Processors,
+        kind: TunableKind::Count { min: 1, max: 1024 },
+        summary: "threads of Caddy that run Go code at once",
+        manual: "https://pkg.go.dev/runtime#hdr-Environment_Variables",
+    },
+    Tunable {
+        name: "idle",
+        role: Role::KeepAlive,
+        kind: TunableKind::Count { min: 1, max: 86_400 },
+        summary: "seconds for which an idle connection is kept",
+        manual: "https://caddyserver.com/docs/caddyfile/options#timeouts",
+    },
+]);
+
+/// Caddy in front of PHP-FPM.
+pub(crate) struct CaddyFpm;
+
+impl Runtime for CaddyFpm {
+    fn id(&self) -> RuntimeId {
+        RuntimeId::new(ID)
+    }
+
+    fn title(&self) -> &'static str {
+        "Caddy in front of PHP-FPM"
+    }
+
+    fn process_model(&self) -> ProcessModel {
+        ProcessModel::ProcessPerRequest
+    }
+
+    fn serves(&self, kind: &AppKind) -> bool {
+        matches!(kind, AppKind::FrontController { .. })
+    }
+
+    fn requires(&self, app: &App) -> Vec<Requirement> {
+        vec![
+            Requirement::Program {
+                key: CADDY,
+                names: &["caddy"],
+                // Debian's prints `2.6.2`, Caddy's own `v2.10.0 h1:...`; neither has a word before it, and both have
+                // this line among their environment.
+                version: VersionProbe { args: &["environ"], prefix: "caddy.Version=" },
+                install: Install {
+                    package: Some("caddy".to_owned()),
+                    page: "https://caddyserver.com/docs/install".to_owned(),
+                },
+            },
+            fpm::requirement(app),
+        ]
+    }
+
+    fn version(&self, programs: &Programs) -> String {
+        format!("{}, {}", label::program(programs, CADDY, "Caddy"), label::php(programs, fpm::FPM))
+    }
+
+    fn tunables(&self) -> &'static [Tunable] {
+        &TUNABLES
+    }
+
+    fn defaults(&self, cx: &DefaultsContext<'_>) -> Tuning {
+        fpm_pool::defaults(cx)
+            .with_default(
+                GOMAXPROCS,
+                cx.limits.cpus.whole_cores(),
+                format!("one for each whole core of {} CPUs, not of the machine's", cx.limits.cpus),
+            )
+            .with_default("idle", front::KEEPALIVE_SECONDS, front::KEEPALIVE_REASON)
+            .overlaid_with(cx.given)
+    }
+
+    fn validate(&self, tuning: &Tuning) -> Vec<TuningProblem> {
+        fpm_pool::problems(tuning)
+    }
+
+    fn deployment(&self, cx: &RenderContext<'_>) -> Result<Deployment, PlanError> {
+        let lookup = Lookup::new(ID, cx);
+        fpm::behind(caddy_unit(cx, &lookup)?, cx, &lookup)
+    }
+}
+
+fn caddy_unit(cx: &RenderContext<'_>, lookup: &Lookup<'_>) -> Result<Unit, PlanError> {
+    let front = FrontController::new(lookup.index()?);
+    let caddyfile = CADDYFILE.fill(context! {
+        grace_seconds => GRACE_SECONDS,
+        idle_seconds => lookup.count("idle")?,
+        root => front.root,
+        name => front.name,
+        // https://caddyserver.com/docs/conventions#network-addresses
+        fpm => if fpm::on_tcp(cx.tuning) { "@{fpm}" } else { "unix/@{fpm}" },
+    })?;
+    // Caddy keeps its last configuration in these folders, otherwise in the user's own.
+    let mut env: BTreeMap<String, String> =
+        ["HOME", "XDG_CONFIG_HOME", "XDG_DATA_HOME"].map(|name| (name.to_owned(), FOLDER.to_owned())).into();
+    env.insert(GOMAXPROCS.to_owned(), lookup.count(GOMAXPROCS)?.to_string());
+    let program = |command: &str| -> Result<Program, PlanError> {
+        Ok(Program {
+            path: lookup.path(CADDY)?,
+            args: [command, "--config", "@{run}/caddy/Caddyfile", "--adapter", "caddyfile"].map(str::to_owned).into(),
+            env: env.clone(),
+        })
+    };
+    Ok(Unit {
+        id: UnitId::new(CADDY),
+        build: None,
+        files: vec![RunFile { path: PathBuf::from("caddy/Caddyfile"), text: caddyfile }],
+        folders: vec![PathBuf::from("caddy")],
+        check: Some(program("validate")?),
+        program: program("run")?,
+        logs: Vec::new(),
+        ready: Ready::Request,
+        // SIGTERM closes idle connections and waits for requests in flight, as long as grace_period says.
+        // https://caddyserver.com/docs/command-line#signals
+        stop: Stop { signal: StopSignal::Term, grace: Duration::from_secs(GRACE_SECONDS + 2) },
+    })
+}

@@ -1,0 +1,271 @@
+//! What FrankenPHP is told, whether the application lies beside it or inside its binary: settings, Caddyfile, surroundings.
+
+use std::path::PathBuf;
+use std::time::Duration;
+
+use minijinja::context;
+use stampede_core::{
+    App, DefaultsContext, Deployment, PlanError, Program, Ready, RenderContext, Role, RunFile, Stop, StopSignal,
+    Tunable, TunableKind, Tuning, TuningProblem, Unit, UnitId,
+};
+
+use crate::lookup::Lookup;
+use crate::template::Template;
+use crate::{front, go, php_ini, pool};
+
+/// The key of the binary.
+pub(crate) const KEY: &str = "frankenphp";
+
+const CADDYFILE: Template =
+    Template { name: "frankenphp/Caddyfile.j2", source: include_str!("../templates/frankenphp/Caddyfile.j2") };
+
+pub(crate) const MODE: &str = "mode";
+pub(crate) const CLASSIC: &str = "classic";
+pub(crate) const WORKER: &str = "worker";
+const THREADS: &str = "num_threads";
+const MAX_THREADS: &str = "max_threads";
+const WORKERS: &str = "worker.num";
+const MAX_REQUESTS: &str = "MAX_REQUESTS";
+const MAX_WAIT: &str = "max_wait_time";
+const GRACE: &str = "grace_period";
+const GODEBUG: &str = "GODEBUG";
+const GOMEMLIMIT: &str = "GOMEMLIMIT";
+const CONFIG: &str = "https://frankenphp.dev/docs/config/#caddyfile-config";
+const PERFORMANCE: &str = "https://frankenphp.dev/docs/performance/#go-runtime-configuration";
+
+/// What the Go side may take of the memory limit: the rest is PHP's, which Go's collector does not see.
+const GO_SHARE: u64 = 4;
+
+/// The settings, in the order of the manual.
+pub(crate) const TUNABLES: [Tunable; 10] = [
+    Tunable {
+        name: MODE,
+        role: Role::Mode,
+        kind: TunableKind::Choice(&[CLASSIC, WORKER]),
+        summary: "whether each request starts the application, or workers keep it",
+        manual: "https://frankenphp.dev/docs/worker/",
+    },
+    Tunable {
+        name: THREADS,
+        role: Role::PoolSize,
+        kind: TunableKind::Count { min: 1, max: 1024 },
+        summary: "PHP threads, those of workers included",
+        manual: CONFIG,
+    },
+    Tunable {
+        name: MAX_THREADS,
+        role: Role::PoolSpare,
+        kind: TunableKind::Count { min: 1, max: 1024 },
+        summary: "the most PHP threads, more than num_threads are started when requests wait",
+        manual: CONFIG,
+    },
+    Tunable {
+        name: WORKERS,
+        role: Role::PoolSize,
+        kind: TunableKind::Count { min: 1, max: 1024 },
+        summary: "threads that keep the application (worker)",
+        manual: CONFIG,
+    },
+    Tunable {
+        name: MAX_REQUESTS,
+        role: Role::Recycle,
+        kind: TunableKind::Count { min: 0, max: 1_000_000_000 },
+        summary: "requests after which a worker starts the application anew, 0 for never (worker)",
+        manual: "https://frankenphp.dev/docs/worker/#restart-the-worker-after-a-certain-number-of-requests",
+    },
+    Tunable {
+        name: MAX_WAIT,
+        role: Role::Queue,
+        kind: TunableKind::Count { min: 0, max: 3600 },
+        summary: "seconds that a request waits for a thread before it is refused, 0 for as long as it takes",
+        manual: CONFIG,
+    },
+    Tunable {
+        name: GRACE,
+        role: Role::Queue,
+        kind: TunableKind::Count { min: 1, max: 3600 },
+        summary: "seconds that a stop waits for requests in flight",
+        manual: "https://caddyserver.com/docs/caddyfile/options#grace-period",
+    },
+    Tunable {
+        name: GODEBUG,
+        role: Role::Memory,
+        kind: TunableKind::Choice(&["cgocheck=0", "cgocheck=1"]),
+        summary: "whether Go checks each pointer that it hands to PHP",
+        manual: PERFORMANCE,
+    },
+    Tunable {
+        name: GOMEMLIMIT,
+        role: Role::Memory,
+        kind: TunableKind::Count { min: 8, max: 1_000_000 },
+        summary: "MiB of its own memory at which Go collects more often",
+        manual: PERFORMANCE,
+    },
+    go::TUNABLES[0],
+];
+
+/// The extensions that its PHP must have.
+pub(crate) fn extensions(app: &App) -> Vec<String> {
+    std::iter::once("opcache".to_owned()).chain(app.extensions.iter().cloned()).collect()
+}
+
+/// Defaults for [`TUNABLES`] where the application has one mode.
+pub(crate) fn defaults(cx: &DefaultsContext<'_>, mode: &str, reason: &str) -> Tuning {
+    let pool = pool::for_cores(cx.limits, cx.load);
+    let mut tuning = go::defaults(cx).with_default(MODE, mode, reason);
+    let threads = if cx.given.get(MODE).unwrap_or(mode) == WORKER {
+        let workers = cx.given.count(WORKERS).unwrap_or(pool.workers);
+        tuning = tuning
+            .with_default(WORKERS, pool.workers, pool.reason)
+            .with_default(MAX_REQUESTS, 0, "starting the application anew would be measured with the requests")
+            .with_default(
+                THREADS,
+                workers + 1,
+                "the workers, and the one thread beside them that FrankenPHP insists on",
+            );
+        workers + 1
+    } else {
+        tuning = tuning.with_default(THREADS, pool.workers, pool.reason);
+        pool.workers
+    };
+    let threads = cx.given.count(THREADS).unwrap_or(threads);
+    tuning
+        .with_default(MAX_THREADS, threads, "num_threads, so that none is started while measuring")
+        .with_default(MAX_WAIT, 0, "no request is refused that could be answered later")
+        .with_default(GRACE, 3, "longer than a request; Caddy's own is for ever")
+        .with_default(GODEBUG, "cgocheck=0", "that of FrankenPHP's own images")
+        .with_default(
+            GOMEMLIMIT,
+            ((cx.limits.memory.get() / GO_SHARE) >> 20).max(8),
+            format!("a quarter of {}: the rest is PHP's, which Go does not see", cx.limits.memory),
+        )
+        .overlaid_with(cx.given)
+}
+
+/// Settings that contradict each other or that the mode does not have.
+pub(crate) fn problems(tuning: &Tuning) -> Vec<TuningProblem> {
+    let mut problems = Vec::new();
+    let mut add = |tunable: &str, problem: String, fix: String| {
+        problems.push(TuningProblem { tunable: tunable.to_owned(), problem, fix });
+    };
+    if tuning.get(MODE) == Some(CLASSIC) {
+        for tunable in [WORKERS, MAX_REQUESTS] {
+            if tuning.get(tunable).is_some() {
+                let problem = format!("{tunable} is not there with {MODE} = {CLASSIC}");
+                add(tunable, problem, format!("remove it or set {MODE} to {WORKER}"));
+            }
+        }
+    }
+    if let (Some(workers), Some(threads)) = (tuning.count(WORKERS), tuning.count(THREADS))
+        && workers >= threads
+    {
+        let problem = format!("{THREADS} = {threads} leaves no thread beside {WORKERS} = {workers}");
+        add(THREADS, problem, format!("set {THREADS} to at least {}", workers + 1));
+    }
+    if let (Some(threads), Some(most)) = (tuning.count(THREADS), tuning.count(MAX_THREADS))
+        && threads > most
+    {
+        let problem = format!("{MAX_THREADS} = {most} is less than {THREADS} = {threads}");
+        add(MAX_THREADS, problem, format!("raise {MAX_THREADS} or lower {THREADS}"));
+    }
+    problems
+}
+
+/// What is served, with paths as FrankenPHP is to read them.
+pub(crate) struct Served {
+    /// The binary.
+    pub(crate) program: String,
+    /// The folder of the script.
+    pub(crate) root: String,
+    /// The script's path in URLs.
+    pub(crate) name: String,
+    /// The worker's script, in worker mode.
+    pub(crate) worker: Option<String>,
+    /// A script that is run before the start.
+    pub(crate) check: Option<String>,
+}
+
+/// The one unit.
+pub(crate) fn deployment(
+    cx: &RenderContext<'_>,
+    lookup: &Lookup<'_>,
+    served: Served,
+    mut files: Vec<RunFile>,
+) -> Result<Deployment, PlanError> {
+    let Served { program, root, name, worker, check } = served;
+    let has_worker = worker.is_some();
+    let caddyfile = CADDYFILE.fill(context! {
+        grace_period => lookup.count(GRACE)?,
+        num_threads => lookup.count(THREADS)?,
+        max_threads => lookup.count(MAX_THREADS)?,
+        max_wait_time => lookup.count(MAX_WAIT)?,
+        workers => has_worker.then(|| lookup.count(WORKERS)).transpose()?,
+        worker,
+        root,
+        name,
+    })?;
+    let mut env = php_ini::environment(cx.app);
+    // Where PHP looks for its php.ini; FrankenPHP has no option for it.
+    env.insert("PHPRC".to_owned(), php_ini::FOLDER.to_owned());
+    env.insert(go::GOMAXPROCS.to_owned(), lookup.count(go::GOMAXPROCS)?.to_string());
+    env.insert(GODEBUG.to_owned(), lookup.setting(GODEBUG)?.to_owned());
+    env.insert(GOMEMLIMIT.to_owned(), format!("{}MiB", lookup.count(GOMEMLIMIT)?));
+    if has_worker {
+        // What the manual's workers read.
+        env.insert(MAX_REQUESTS.to_owned(), lookup.count(MAX_REQUESTS)?.to_string());
+    }
+    // An application inside the binary is unpacked there, and Caddy keeps what it must remember.
+    env.insert("TMPDIR".to_owned(), "@{run}/frankenphp".to_owned());
+    env.insert("XDG_CONFIG_HOME".to_owned(), "@{run}/frankenphp".to_owned());
+    env.insert("XDG_DATA_HOME".to_owned(), "@{run}/frankenphp".to_owned());
+    files.push(php_ini::file(cx.app, lookup.php(KEY)?, cx.limits)?);
+    files.push(RunFile { path: PathBuf::from("frankenphp/Caddyfile"), text: caddyfile });
+    let mut folders = php_ini::folders();
+    folders.push(PathBuf::from("frankenphp"));
+    let run = |args: &[&str]| Program {
+        path: program.clone(),
+        args: args.iter().map(|arg| (*arg).to_owned()).collect(),
+        env: env.clone(),
+    };
+    Ok(Deployment {
+        addresses: vec![front::address()],
+        front: front::id(),
+        app: cx.app.source.clone(),
+        units: vec![Unit {
+            id: UnitId::new(KEY),
+            build: None,
+            files,
+            folders,
+            check: check.map(|script| run(&["php-cli", &script])),
+            program: run(&["run", "--config", "@{run}/frankenphp/Caddyfile", "--adapter", "caddyfile"]),
+            logs: vec![php_ini::log()],
+            ready: Ready::Request,
+            // SIGTERM: Caddy lets requests finish within its grace period.
+            // https://caddyserver.com/docs/command-line#signals
+            stop: Stop { signal: StopSignal::Term, grace: Duration::from_secs(5) },
+        }],
+    })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn settings_that_contradict_each_other_are_named() {
+        for (settings, tunables) in [
+            (vec![(MODE, CLASSIC), (THREADS, "4"), (MAX_THREADS, "4")], vec![]),
+            (vec![(MODE, CLASSIC), (WORKERS, "4")], vec![WORKERS]),
+            (vec![(MODE, WORKER), (WORKERS, "4"), (THREADS, "4")], vec![THREADS]),
+            (vec![(MODE, WORKER), (WORKERS, "4"), (THREADS, "5")], vec![]),
+            (vec![(THREADS, "5"), (MAX_THREADS, "4")], vec![MAX_THREADS]),
+        ] {
+            let mut tuning = Tuning::new();
+            for (name, value) in &settings {
+                tuning.give(name, value);
+            }
+            let found: Vec<String> = problems(&tuning).into_iter().map(|problem| problem.tunable).collect();
+            assert_eq!(found, tunables, "{settings:?}");
+        }
+    }
+}

@@ -1,0 +1,143 @@
+//! Any command that listens on the port in its environment variable `PORT`. What it is, how it is set and how it is
+//! stopped says the workload.
+
+use std::collections::BTreeMap;
+use std::path::PathBuf;
+
+use stampede_core::{
+    App, AppKind, BuildStep, Command, CommandReady, DefaultsContext, Deployment, PlanError, ProcessModel, Program,
+    Programs, Ready, RenderContext, Requirement, Runtime, RuntimeId, Tunable, Tuning, TuningProblem, Unit, UnitId,
+};
+
+use crate::front;
+use crate::lookup::Lookup;
+
+const ID: &str = "custom";
+const RUN: &str = "the command";
+const BUILD: &str = "the command's builder";
+const BUILT: &str = "custom/program";
+
+/// A command.
+pub(crate) struct Custom;
+
+impl Runtime for Custom {
+    fn id(&self) -> RuntimeId {
+        RuntimeId::new(ID)
+    }
+
+    fn title(&self) -> &'static str {
+        "any command that listens on $PORT, as the workload says"
+    }
+
+    /// What is least likely to flatter it: nothing is known of the command.
+    fn process_model(&self) -> ProcessModel {
+        ProcessModel::LongLivedWorkers
+    }
+
+    fn serves(&self, kind: &AppKind) -> bool {
+        matches!(kind, AppKind::Command(_))
+    }
+
+    fn requires(&self, app: &App) -> Vec<Requirement> {
+        let AppKind::Command(command) = &app.kind else {
+            return Vec::new();
+        };
+        let named = |key, words: &[String]| {
+            words
+                .first()
+                .filter(|program| !program.contains('/') && !program.contains("@{"))
+                .map(|program| Requirement::Command { key, name: program.clone() })
+        };
+        [named(RUN, &command.run), command.build.as_deref().and_then(|build| named(BUILD, build))]
+            .into_iter()
+            .flatten()
+            .collect()
+    }
+
+    fn version(&self, programs: &Programs) -> String {
+        programs
+            .get(RUN)
+            .map_or_else(|| "the workload's own program".to_owned(), |found| found.path.display().to_string())
+    }
+
+    /// They are the command's own; see [`stampede_core::Command::tunables`].
+    fn tunables(&self) -> &'static [Tunable] {
+        &[]
+    }
+
+    fn defaults(&self, cx: &DefaultsContext<'_>) -> Tuning {
+        let mut tuning = Tuning::new();
+        if let AppKind::Command(command) = &cx.app.kind {
+            for tunable in &command.tunables {
+                tuning = tuning.with_default(&tunable.name, &tunable.default, "the workload's own default");
+            }
+        }
+        tuning.overlaid_with(cx.given)
+    }
+
+    fn validate(&self, _tuning: &Tuning) -> Vec<TuningProblem> {
+        Vec::new()
+    }
+
+    fn deployment(&self, cx: &RenderContext<'_>) -> Result<Deployment, PlanError> {
+        let AppKind::Command(command) = &cx.app.kind else {
+            return Err(PlanError::AppKind(self.id()));
+        };
+        let lookup = Lookup::new(ID, cx);
+        Ok(Deployment {
+            addresses: vec![front::address()],
+            front: front::id(),
+            app: cx.app.source.clone(),
+            units: vec![unit(cx, command, &lookup)?],
+        })
+    }
+}
+
+fn unit(cx: &RenderContext<'_>, command: &Command, lookup: &Lookup<'_>) -> Result<Unit, PlanError> {
+    let Command { run, build, ready, stop, tunables: _ } = command;
+    let mut env = cx.app.env.clone();
+    env.extend(cx.tuning.iter().map(|(name, setting)| (name.to_owned(), setting.value.clone())));
+    env.insert("HOST".to_owned(), "@{front.host}".to_owned());
+    env.insert("PORT".to_owned(), "@{front.port}".to_owned());
+    let words = found(RUN, run, lookup)?.into_iter().map(|word| word.replace("@{built}", &format!("@{{run}}/{BUILT}")));
+    // A shell changes the folder and is replaced by the command, which so gets the stop signal itself.
+    let args = ["-c", "cd \"$0\" && exec \"$@\"", "@{app}"].map(str::to_owned).into_iter().chain(words).collect();
+    Ok(Unit {
+        id: UnitId::new(ID),
+        build: build.as_ref().map(|build| build_step(build, lookup)).transpose()?,
+        files: Vec::new(),
+        folders: Vec::new(),
+        check: None,
+        program: Program { path: "/bin/sh".to_owned(), args, env },
+        logs: Vec::new(),
+        ready: match ready {
+            CommandReady::Port => Ready::Port(front::id()),
+            CommandReady::Request => Ready::Request,
+        },
+        stop: *stop,
+    })
+}
+
+fn build_step(build: &[String], lookup: &Lookup<'_>) -> Result<BuildStep, PlanError> {
+    let mut words = found(BUILD, build, lookup)?.into_iter();
+    let path = words.next().unwrap_or_default();
+    Ok(BuildStep {
+        program: Program { path, args: words.collect(), env: BTreeMap::new() },
+        files: Vec::new(),
+        output: PathBuf::from(BUILT),
+        // The command says no version; its words and the application's content tell builds apart.
+        toolchain: String::new(),
+    })
+}
+
+/// The words of a command, with the program as it was found where it was looked for.
+fn found(key: &'static str, words: &[String], lookup: &Lookup<'_>) -> Result<Vec<String>, PlanError> {
+    let mut words = words.to_vec();
+    if let Some(program) = words.first_mut()
+        && !program.contains('/')
+        && !program.contains("@{")
+    {
+        *program = lookup.path(key)?;
+    }
+    Ok(words)
+}

@@ -1,0 +1,85 @@
+//! PHP-FPM as a unit behind a web server: the same for every web server in front.
+
+use std::path::PathBuf;
+use std::time::Duration;
+
+use minijinja::context;
+use stampede_core::{
+    Address, AddressId, AddressKind, App, Deployment, PhpSapi, PlanError, Program, Ready, RenderContext, Requirement,
+    RunFile, Stop, StopSignal, Tuning, Unit, UnitId,
+};
+
+use crate::lookup::Lookup;
+use crate::template::Template;
+use crate::{fpm_pool, front, php_build, php_ini};
+
+/// The name under which it is looked up, and of its unit.
+pub(crate) const FPM: &str = "php-fpm";
+
+/// The address on which it listens.
+const ADDRESS: &str = "fpm";
+
+const CONF: Template =
+    Template { name: "php/php-fpm.conf.j2", source: include_str!("../templates/php/php-fpm.conf.j2") };
+
+/// PHP-FPM with the application's extensions.
+pub(crate) fn requirement(app: &App) -> Requirement {
+    php_build::requirement(FPM, PhpSapi::Fpm, "php-fpm", app)
+}
+
+/// Whether a tuning has it listen on a TCP port rather than on a unix socket.
+pub(crate) fn on_tcp(tuning: &Tuning) -> bool {
+    tuning.get("listen") == Some("tcp")
+}
+
+/// PHP-FPM and the web server in front of it.
+pub(crate) fn behind(web_server: Unit, cx: &RenderContext<'_>, lookup: &Lookup<'_>) -> Result<Deployment, PlanError> {
+    let kind = if on_tcp(cx.tuning) { AddressKind::Tcp } else { AddressKind::UnixSocket };
+    Ok(Deployment {
+        addresses: vec![front::address(), Address { id: AddressId::new(ADDRESS), kind }],
+        front: front::id(),
+        app: cx.app.source.clone(),
+        // FPM first: a web server that is asked before it could reach FPM would answer 502.
+        units: vec![unit(cx, lookup)?, web_server],
+    })
+}
+
+fn unit(cx: &RenderContext<'_>, lookup: &Lookup<'_>) -> Result<Unit, PlanError> {
+    let pm = lookup.setting("pm")?;
+    let mode_settings = fpm_pool::settings_of(pm)
+        .iter()
+        .map(|name| Ok(format!("{name} = {}", lookup.count(name)?)))
+        .collect::<Result<Vec<_>, PlanError>>()?;
+    let conf = CONF.fill(context! {
+        pm,
+        backlog => lookup.count("listen.backlog")?,
+        max_children => lookup.count("pm.max_children")?,
+        max_requests => lookup.count("pm.max_requests")?,
+        mode_settings,
+    })?;
+    let run = ["-F", "-y", "@{run}/php-fpm/php-fpm.conf", "-c", php_ini::PATH];
+    let program = |args: &[&str]| -> Result<Program, PlanError> {
+        Ok(Program {
+            path: lookup.path(FPM)?,
+            args: args.iter().map(|arg| (*arg).to_owned()).collect(),
+            env: php_ini::environment(cx.app),
+        })
+    };
+    let mut folders = php_ini::folders();
+    folders.push(PathBuf::from("php-fpm"));
+    Ok(Unit {
+        id: UnitId::new(FPM),
+        build: None,
+        files: vec![
+            php_ini::file(cx.app, lookup.php(FPM)?, cx.limits)?,
+            RunFile { path: PathBuf::from("php-fpm/php-fpm.conf"), text: conf },
+        ],
+        folders,
+        check: Some(program(&[&["-t"], &run[..]].concat())?),
+        program: program(&run)?,
+        logs: vec![PathBuf::from("php-fpm/error.log"), php_ini::log()],
+        ready: Ready::Port(AddressId::new(ADDRESS)),
+        // SIGQUIT lets workers finish their requests. https://www.php.net/manual/en/install.fpm.php
+        stop: Stop { signal: StopSignal::Quit, grace: Duration::from_secs(5) },
+    })
+}

@@ -1,0 +1,144 @@
+//! FrankenPHP: PHP inside Caddy, on threads of one process.
+
+use std::path::PathBuf;
+
+use minijinja::context;
+use stampede_core::{
+    App, AppKind, DefaultsContext, Deployment, Install, PlanError, ProcessModel, Programs, RenderContext, Requirement,
+    Runtime, RuntimeId, Tunable, Tuning, TuningProblem,
+};
+
+use crate::caddy_php::{self, CLASSIC, MODE, Served, TUNABLES, WORKER};
+use crate::front_controller::FrontController;
+use crate::lookup::Lookup;
+use crate::template::Template;
+use crate::{bridge, label};
+
+const ID: &str = "frankenphp";
+
+const SCRIPT: Template =
+    Template { name: "frankenphp/worker.php.j2", source: include_str!("../templates/frankenphp/worker.php.j2") };
+
+/// FrankenPHP.
+pub(crate) struct FrankenPhp;
+
+impl Runtime for FrankenPhp {
+    fn id(&self) -> RuntimeId {
+        RuntimeId::new(ID)
+    }
+
+    fn title(&self) -> &'static str {
+        "FrankenPHP, classic or with workers"
+    }
+
+    /// That of its workers; in classic mode the application starts afresh for each request.
+    fn process_model(&self) -> ProcessModel {
+        ProcessModel::LongLivedWorkers
+    }
+
+    fn serves(&self, kind: &AppKind) -> bool {
+        bridge::is_handler(kind) || matches!(kind, AppKind::FrontController { .. })
+    }
+
+    fn suits(&self, kind: &AppKind, given: &Tuning) -> Result<(), TuningProblem> {
+        let problem = |problem: &str, fix: &str| {
+            Err(TuningProblem { tunable: MODE.to_owned(), problem: problem.to_owned(), fix: fix.to_owned() })
+        };
+        match (kind, given.get(MODE)) {
+            (AppKind::FrontController { .. }, Some(WORKER)) => problem(
+                "asks a plain front controller for a worker mode, which it does not have: it answers one request and ends",
+                "give the workload an app of kind psr-15-handler, or set mode to classic",
+            ),
+            (AppKind::Psr15Handler { .. }, Some(CLASSIC)) => problem(
+                "asks for classic mode, but the workload has no script that answers one request and ends",
+                "give the workload an app of kind front-controller, or set mode to worker",
+            ),
+            _ => Ok(()),
+        }
+    }
+
+    fn requires(&self, app: &App) -> Vec<Requirement> {
+        vec![Requirement::FrankenPhp {
+            key: caddy_php::KEY,
+            binary: None,
+            extensions: caddy_php::extensions(app),
+            install: Install { package: None, page: "https://frankenphp.dev/docs/#getting-started".to_owned() },
+        }]
+    }
+
+    fn version(&self, programs: &Programs) -> String {
+        let php = label::php(programs, caddy_php::KEY);
+        format!("{}, {php}", label::program(programs, caddy_php::KEY, "FrankenPHP"))
+    }
+
+    fn tunables(&self) -> &'static [Tunable] {
+        &TUNABLES
+    }
+
+    fn defaults(&self, cx: &DefaultsContext<'_>) -> Tuning {
+        let (mode, reason) = if bridge::is_handler(&cx.app.kind) {
+            (WORKER, "the application is a handler that a worker loads once")
+        } else {
+            (CLASSIC, "the application is a script that answers one request and ends")
+        };
+        caddy_php::defaults(cx, mode, reason)
+    }
+
+    fn validate(&self, tuning: &Tuning) -> Vec<TuningProblem> {
+        caddy_php::problems(tuning)
+    }
+
+    fn deployment(&self, cx: &RenderContext<'_>) -> Result<Deployment, PlanError> {
+        let lookup = Lookup::new(ID, cx);
+        if bridge::is_handler(&cx.app.kind) {
+            let handler = lookup.handler()?;
+            let script = SCRIPT.fill(context! { handler => bridge::script(handler) })?;
+            let mut files = bridge::files(handler)?;
+            files.push(bridge::server("worker.php", script));
+            let front = FrontController::new(&PathBuf::from("worker.php"));
+            let served = Served {
+                program: lookup.path(caddy_php::KEY)?,
+                root: "@{run}/bridge".to_owned(),
+                name: front.name,
+                worker: Some("@{run}/bridge/worker.php".to_owned()),
+                check: Some("@{run}/bridge/check.php".to_owned()),
+            };
+            caddy_php::deployment(cx, &lookup, served, files)
+        } else {
+            let front = FrontController::new(lookup.index()?);
+            let served = Served {
+                program: lookup.path(caddy_php::KEY)?,
+                root: front.root,
+                name: front.name,
+                worker: None,
+                check: None,
+            };
+            caddy_php::deployment(cx, &lookup, served, Vec::new())
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_mode_needs_an_application_that_has_it() {
+        let front = AppKind::FrontController { index: "index.php".into() };
+        let handler = AppKind::Psr15Handler { handler: "handler.php".into() };
+        for (kind, mode, suits) in [
+            (&front, None, true),
+            (&front, Some(CLASSIC), true),
+            (&front, Some(WORKER), false),
+            (&handler, None, true),
+            (&handler, Some(WORKER), true),
+            (&handler, Some(CLASSIC), false),
+        ] {
+            let mut given = Tuning::new();
+            if let Some(mode) = mode {
+                given.give(MODE, mode);
+            }
+            assert_eq!(FrankenPhp.suits(kind, &given).is_ok(), suits, "{kind:?} {mode:?}");
+        }
+    }
+}

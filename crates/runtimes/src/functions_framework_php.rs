@@ -1,0 +1,105 @@
+//! A PHP function behind Google's functions framework, served as the platform's buildpack serves it: by PHP's built-in web
+//! server with the framework's router.
+//! <https://github.com/GoogleCloudPlatform/buildpacks/blob/main/cmd/php/functions_framework/lib/lib.go>
+
+use std::time::Duration;
+
+use stampede_core::{
+    App, AppKind, DefaultsContext, Deployment, PhpSapi, PlanError, ProcessModel, Program, Programs, Ready,
+    RenderContext, Requirement, Runtime, RuntimeId, Stop, StopSignal, Tunable, Tuning, TuningProblem, Unit, UnitId,
+};
+
+use crate::lookup::Lookup;
+use crate::php_cli_server::{TUNABLES, WORKERS};
+use crate::{bridge, front, label, php_build, php_ini};
+
+const ID: &str = "functions-framework-php";
+const PHP: &str = "php";
+const PACKAGE: &str = "google/cloud-functions-framework";
+
+/// A PHP function behind the functions framework.
+pub(crate) struct FunctionsFrameworkPhp;
+
+impl Runtime for FunctionsFrameworkPhp {
+    fn id(&self) -> RuntimeId {
+        RuntimeId::new(ID)
+    }
+
+    fn title(&self) -> &'static str {
+        "functions framework for PHP (closes every connection)"
+    }
+
+    fn process_model(&self) -> ProcessModel {
+        ProcessModel::ProcessPerRequest
+    }
+
+    fn serves(&self, kind: &AppKind) -> bool {
+        matches!(kind, AppKind::PhpFunction { .. })
+    }
+
+    fn requires(&self, app: &App) -> Vec<Requirement> {
+        vec![php_build::requirement(PHP, PhpSapi::Cli, "php-cli", app), bridge::package(PACKAGE, PACKAGE, app)]
+    }
+
+    fn version(&self, programs: &Programs) -> String {
+        format!("{}, {}", label::program(programs, PACKAGE, "functions framework"), label::php(programs, PHP))
+    }
+
+    fn tunables(&self) -> &'static [Tunable] {
+        &TUNABLES
+    }
+
+    fn defaults(&self, cx: &DefaultsContext<'_>) -> Tuning {
+        Tuning::new()
+            .with_default(WORKERS, 1, "the platform's buildpack starts one process and adds instances")
+            .overlaid_with(cx.given)
+    }
+
+    fn validate(&self, _tuning: &Tuning) -> Vec<TuningProblem> {
+        Vec::new()
+    }
+
+    fn deployment(&self, cx: &RenderContext<'_>) -> Result<Deployment, PlanError> {
+        let AppKind::PhpFunction { script, function } = &cx.app.kind else {
+            return Err(PlanError::AppKind(self.id()));
+        };
+        let lookup = Lookup::new(ID, cx);
+        let path = lookup.path(PHP)?;
+        let router = format!("@{{app}}/vendor/{PACKAGE}/router.php");
+        let mut env = php_ini::environment(cx.app);
+        env.insert("FUNCTION_SOURCE".to_owned(), format!("@{{app}}/{}", script.display()));
+        env.insert("FUNCTION_TARGET".to_owned(), function.clone());
+        env.insert("FUNCTION_SIGNATURE_TYPE".to_owned(), "http".to_owned());
+        let check = Program {
+            path: path.clone(),
+            args: ["-c", php_ini::PATH, "-l", &format!("@{{app}}/{}", script.display())].map(str::to_owned).into(),
+            env: env.clone(),
+        };
+        let workers = lookup.count(WORKERS)?;
+        // The server refuses 1 with a warning; without the variable it has the one process.
+        if workers > 1 {
+            env.insert(WORKERS.to_owned(), workers.to_string());
+        }
+        Ok(Deployment {
+            addresses: vec![front::address()],
+            front: front::id(),
+            app: cx.app.source.clone(),
+            units: vec![Unit {
+                id: UnitId::new(PHP),
+                build: None,
+                files: vec![php_ini::file(cx.app, lookup.php(PHP)?, cx.limits)?],
+                folders: php_ini::folders(),
+                check: Some(check),
+                program: Program {
+                    path,
+                    args: ["-c", php_ini::PATH, "-q", "-q", "-S", "@{front}", &router].map(str::to_owned).into(),
+                    env,
+                },
+                logs: vec![php_ini::log()],
+                ready: Ready::Request,
+                // Like the built-in server without a framework: no graceful stop.
+                stop: Stop { signal: StopSignal::Term, grace: Duration::from_secs(2) },
+            }],
+        })
+    }
+}

@@ -1,0 +1,235 @@
+//! RoadRunner: a server in Go that hands requests to PHP processes over pipes.
+
+use std::collections::BTreeMap;
+use std::path::PathBuf;
+use std::time::Duration;
+
+use minijinja::context;
+use stampede_core::{
+    App, AppKind, DefaultsContext, Deployment, Install, PlanError, ProcessModel, Program, Programs, Ready,
+    RenderContext, Requirement, Role, RunFile, Runtime, RuntimeId, Stop, StopSignal, Tunable, TunableKind, Tuning,
+    TuningProblem, Unit, UnitId, VersionProbe,
+};
+
+use crate::lookup::Lookup;
+use crate::template::Template;
+use crate::{bridge, front, go, label, php_ini, pool};
+
+const ID: &str = "roadrunner";
+const RR: &str = "rr";
+const HTTP: &str = "spiral/roadrunner-http";
+
+const CONFIG: Template =
+    Template { name: "roadrunner/rr.yaml.j2", source: include_str!("../templates/roadrunner/rr.yaml.j2") };
+const WORKER: Template =
+    Template { name: "roadrunner/worker.php.j2", source: include_str!("../templates/roadrunner/worker.php.j2") };
+
+/// Goridge, which its worker package speaks, is built on PHP's sockets.
+const EXTENSIONS: [&str; 1] = ["sockets"];
+
+const WORKERS: &str = "http.pool.num_workers";
+const MAX_JOBS: &str = "http.pool.max_jobs";
+const MAX_QUEUE: &str = "http.pool.max_queue_size";
+const ALLOCATE: &str = "http.pool.allocate_timeout";
+const MAX_MEMORY: &str = "http.pool.supervisor.max_worker_memory";
+const TTL: &str = "http.pool.supervisor.ttl";
+const MANUAL: &str = "https://docs.roadrunner.dev/docs/php-worker/pool";
+
+const TUNABLES: [Tunable; 7] = [
+    Tunable {
+        name: WORKERS,
+        role: Role::PoolSize,
+        kind: TunableKind::Count { min: 1, max: 1024 },
+        summary: "PHP processes, each with one request at a time",
+        manual: MANUAL,
+    },
+    Tunable {
+        name: MAX_JOBS,
+        role: Role::Recycle,
+        kind: TunableKind::Count { min: 0, max: 1_000_000_000 },
+        summary: "requests after which a process is replaced, 0 for never",
+        manual: MANUAL,
+    },
+    Tunable {
+        name: MAX_QUEUE,
+        role: Role::Queue,
+        kind: TunableKind::Count { min: 0, max: 1_000_000 },
+        summary: "requests that wait for a process, more are refused, 0 for no limit",
+        manual: MANUAL,
+    },
+    Tunable {
+        name: ALLOCATE,
+        role: Role::Queue,
+        kind: TunableKind::Count { min: 1, max: 3600 },
+        summary: "seconds that a request waits for a process, and a process may take to start",
+        manual: MANUAL,
+    },
+    Tunable {
+        name: MAX_MEMORY,
+        role: Role::Recycle,
+        kind: TunableKind::Count { min: 0, max: 1_000_000 },
+        summary: "MiB of memory above which a process is replaced, 0 for never",
+        manual: MANUAL,
+    },
+    Tunable {
+        name: TTL,
+        role: Role::Recycle,
+        kind: TunableKind::Count { min: 0, max: 1_000_000 },
+        summary: "seconds after which a process is replaced, 0 for never",
+        manual: MANUAL,
+    },
+    go::TUNABLES[0],
+];
+
+/// RoadRunner.
+pub(crate) struct RoadRunner;
+
+impl Runtime for RoadRunner {
+    fn id(&self) -> RuntimeId {
+        RuntimeId::new(ID)
+    }
+
+    fn title(&self) -> &'static str {
+        "RoadRunner with PSR-7 workers"
+    }
+
+    fn process_model(&self) -> ProcessModel {
+        ProcessModel::LongLivedWorkers
+    }
+
+    fn serves(&self, kind: &AppKind) -> bool {
+        bridge::is_handler(kind)
+    }
+
+    fn requires(&self, app: &App) -> Vec<Requirement> {
+        vec![
+            Requirement::Program {
+                key: RR,
+                names: &["rr"],
+                version: VersionProbe { args: &["--version"], prefix: "version " },
+                install: Install { package: None, page: "https://docs.roadrunner.dev/docs/general/install".to_owned() },
+            },
+            bridge::php(app, &EXTENSIONS),
+            bridge::package(HTTP, HTTP, app),
+        ]
+    }
+
+    fn version(&self, programs: &Programs) -> String {
+        format!("{}, {}", label::program(programs, RR, "RoadRunner"), label::php(programs, bridge::PHP))
+    }
+
+    fn tunables(&self) -> &'static [Tunable] {
+        &TUNABLES
+    }
+
+    fn defaults(&self, cx: &DefaultsContext<'_>) -> Tuning {
+        let pool = pool::for_cores(cx.limits, cx.load);
+        let replacing = "replacing processes would be measured with the requests";
+        go::defaults(cx)
+            .with_default(WORKERS, pool.workers, pool.reason)
+            .with_default(MAX_JOBS, 0, replacing)
+            .with_default(MAX_QUEUE, 0, "no request is refused that could be answered later")
+            .with_default(ALLOCATE, 60, "RoadRunner's own; more than a request ever waits here")
+            .with_default(MAX_MEMORY, 0, replacing)
+            .with_default(TTL, 0, replacing)
+            .overlaid_with(cx.given)
+    }
+
+    fn validate(&self, _tuning: &Tuning) -> Vec<TuningProblem> {
+        Vec::new()
+    }
+
+    fn deployment(&self, cx: &RenderContext<'_>) -> Result<Deployment, PlanError> {
+        let lookup = Lookup::new(ID, cx);
+        Ok(Deployment {
+            addresses: vec![front::address()],
+            front: front::id(),
+            app: cx.app.source.clone(),
+            units: vec![unit(cx, &lookup)?],
+        })
+    }
+}
+
+fn unit(cx: &RenderContext<'_>, lookup: &Lookup<'_>) -> Result<Unit, PlanError> {
+    let handler = lookup.handler()?;
+    let app = bridge::with(cx.app, &EXTENSIONS);
+    let php = lookup.path(bridge::PHP)?;
+    let (max_worker_memory, ttl) = (lookup.count(MAX_MEMORY)?, lookup.count(TTL)?);
+    let config = CONFIG.fill(context! {
+        // RoadRunner splits the command at blanks, and neither the paths of programs nor those of runs have one.
+        command => [vec![php], bridge::arguments("worker.php")].concat().join(" "),
+        num_workers => lookup.count(WORKERS)?,
+        max_jobs => lookup.count(MAX_JOBS)?,
+        max_queue_size => lookup.count(MAX_QUEUE)?,
+        allocate_timeout => lookup.count(ALLOCATE)?,
+        supervised => max_worker_memory > 0 || ttl > 0,
+        max_worker_memory,
+        ttl,
+    })?;
+    fit(&lookup.program(RR)?.version, &lookup.program(HTTP)?.version)?;
+    let mut env: BTreeMap<String, String> = php_ini::environment(cx.app);
+    env.insert(go::GOMAXPROCS.to_owned(), lookup.count(go::GOMAXPROCS)?.to_string());
+    let mut files = bridge::files(handler)?;
+    files.push(bridge::server("worker.php", WORKER.fill(context! { handler => bridge::script(handler) })?));
+    files.push(php_ini::file(&app, lookup.php(bridge::PHP)?, cx.limits)?);
+    files.push(RunFile { path: PathBuf::from("roadrunner/rr.yaml"), text: config });
+    let mut folders = php_ini::folders();
+    folders.push(PathBuf::from("roadrunner"));
+    Ok(Unit {
+        id: UnitId::new(ID),
+        build: None,
+        files,
+        folders,
+        check: Some(bridge::check(lookup, cx.app)?),
+        program: Program {
+            path: lookup.path(RR)?,
+            args: ["serve", "-s", "-c", "@{run}/roadrunner/rr.yaml", "-w", "@{run}/roadrunner"]
+                .map(str::to_owned)
+                .into(),
+            env,
+        },
+        logs: vec![php_ini::log()],
+        ready: Ready::Request,
+        // SIGTERM lets requests finish, then asks the processes to end.
+        stop: Stop { signal: StopSignal::Term, grace: Duration::from_secs(5) },
+    })
+}
+
+/// Whether the server and the package in its workers speak the same: since 2024.1 the server sends the head of a request
+/// as a protocol buffer, which the package reads since 3.5.
+/// <https://docs.roadrunner.dev/docs/releases>
+fn fit(server: &str, package: &str) -> Result<(), PlanError> {
+    let protocol_buffers = label::numbers(server) >= vec![2024];
+    let range = if protocol_buffers { "^3.5 || ^4.0" } else { "^3.0" };
+    let package_numbers = label::numbers(package);
+    let fits = if protocol_buffers { package_numbers >= vec![3, 5] } else { package_numbers.starts_with(&[3]) };
+    if fits {
+        return Ok(());
+    }
+    Err(PlanError::Unsuitable {
+        runtime: RuntimeId::new(ID),
+        what: format!("{HTTP} {range} for RoadRunner {server}; the application has {package}"),
+        install: bridge::install(HTTP),
+    })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn server_and_worker_package_are_of_one_generation() {
+        for (server, package, fits) in [
+            ("2023.3.12", "3.4.0", true),
+            ("2023.3.12", "v3.5.2", true),
+            ("2023.3.12", "2.2.0", false),
+            ("2024.1.0", "3.4.0", false),
+            ("2025.1.15", "3.5.0", true),
+            ("2025.1.15", "4.0.0", true),
+        ] {
+            assert_eq!(fit(server, package).is_ok(), fits, "{server} and {package}");
+        }
+        let error = fit("2025.1.15", "3.4.0").unwrap_err().to_string();
+        assert!(error.contains("^3.5 || ^4.0") && error.contains("the application has 3.4.0"), "{error}");
+    }
+}

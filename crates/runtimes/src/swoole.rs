@@ -1,0 +1,240 @@
+//! Swoole's HTTP server: an extension of PHP with its own event loop in front of long-lived workers.
+
+use std::time::Duration;
+
+use minijinja::context;
+use stampede_core::{
+    App, AppKind, DefaultsContext, Deployment, Install, PlanError, ProcessModel, Programs, Ready, RenderContext,
+    Requirement, Role, Runtime, RuntimeId, Stop, StopSignal, Tunable, TunableKind, Tuning, TuningProblem, Unit, UnitId,
+};
+
+use crate::lookup::Lookup;
+use crate::template::Template;
+use crate::{bridge, front, label, php_ini, pool};
+
+const ID: &str = "swoole";
+
+const SERVER: Template =
+    Template { name: "swoole/server.php.j2", source: include_str!("../templates/swoole/server.php.j2") };
+
+/// Its key and its name.
+const EXTENSION: &str = "swoole";
+
+const MODE: &str = "mode";
+const PROCESS: &str = "process";
+const BASE: &str = "base";
+const WORKERS: &str = "worker_num";
+const REACTORS: &str = "reactor_num";
+const MAX_REQUEST: &str = "max_request";
+const BACKLOG: &str = "backlog";
+const COROUTINE: &str = "enable_coroutine";
+const HOOKS: &str = "hook_flags";
+
+const TUNABLES: [Tunable; 7] = [
+    Tunable {
+        name: MODE,
+        role: Role::Mode,
+        kind: TunableKind::Choice(&[PROCESS, BASE]),
+        summary: "whether a process of its own holds the connections (process), or each worker its own (base)",
+        manual: "https://wiki.swoole.com/en/#/learn?id=differences-between-the-three-modes-of-the-server",
+    },
+    Tunable {
+        name: WORKERS,
+        role: Role::PoolSize,
+        kind: TunableKind::Count { min: 1, max: 1000 },
+        summary: "PHP processes",
+        manual: "https://wiki.swoole.com/en/#/server/setting?id=worker_num",
+    },
+    Tunable {
+        name: REACTORS,
+        role: Role::FrontWorkers,
+        kind: TunableKind::Count { min: 1, max: 256 },
+        summary: "threads that read and write connections (process)",
+        manual: "https://wiki.swoole.com/en/#/server/setting?id=reactor_num",
+    },
+    Tunable {
+        name: MAX_REQUEST,
+        role: Role::Recycle,
+        kind: TunableKind::Count { min: 0, max: 1_000_000_000 },
+        summary: "requests after which a worker is replaced, 0 for never",
+        manual: "https://wiki.swoole.com/en/#/server/setting?id=max_request",
+    },
+    Tunable {
+        name: BACKLOG,
+        role: Role::Backlog,
+        kind: TunableKind::Count { min: 1, max: 65_535 },
+        summary: "connections that the kernel queues until they are accepted",
+        manual: "https://wiki.swoole.com/en/#/server/setting?id=backlog",
+    },
+    Tunable {
+        name: COROUTINE,
+        role: Role::Concurrency,
+        kind: TunableKind::Choice(&["true", "false"]),
+        summary: "whether each request is a coroutine, so that a worker takes another while one waits",
+        manual: "https://wiki.swoole.com/en/#/server/setting?id=enable_coroutine",
+    },
+    Tunable {
+        name: HOOKS,
+        role: Role::Concurrency,
+        kind: TunableKind::Choice(&["0", "SWOOLE_HOOK_ALL"]),
+        summary: "whether PHP's own functions that wait yield to other coroutines",
+        manual: "https://wiki.swoole.com/en/#/runtime",
+    },
+];
+
+/// Swoole's HTTP server.
+pub(crate) struct Swoole;
+
+impl Runtime for Swoole {
+    fn id(&self) -> RuntimeId {
+        RuntimeId::new(ID)
+    }
+
+    fn title(&self) -> &'static str {
+        "Swoole's HTTP server"
+    }
+
+    fn process_model(&self) -> ProcessModel {
+        ProcessModel::LongLivedWorkers
+    }
+
+    fn serves(&self, kind: &AppKind) -> bool {
+        bridge::is_handler(kind)
+    }
+
+    fn requires(&self, app: &App) -> Vec<Requirement> {
+        vec![
+            bridge::php(app, &[]),
+            Requirement::PhpExtension {
+                key: EXTENSION,
+                extension: EXTENSION,
+                install: Install { package: None, page: "pecl install swoole, https://wiki.swoole.com/en/".to_owned() },
+            },
+        ]
+    }
+
+    fn version(&self, programs: &Programs) -> String {
+        format!("{}, {}", label::program(programs, EXTENSION, "Swoole"), label::php(programs, bridge::PHP))
+    }
+
+    fn tunables(&self) -> &'static [Tunable] {
+        &TUNABLES
+    }
+
+    fn defaults(&self, cx: &DefaultsContext<'_>) -> Tuning {
+        let pool = pool::for_cores(cx.limits, cx.load);
+        let mode = cx.given.get(MODE).unwrap_or(BASE);
+        let mut tuning = Tuning::new();
+        if mode == PROCESS {
+            let reason = format!("one for each whole core of {} CPUs, not of the machine's", cx.limits.cpus);
+            let workers = cx.given.count(WORKERS).unwrap_or(pool.workers);
+            tuning = tuning.with_default(REACTORS, (cx.limits.cpus.whole_cores() as u64).min(workers), reason);
+        }
+        let alone = "an application that was not written for it expects one request at a time";
+        tuning
+            .with_default(MODE, BASE, "Swoole's own since version 5, and one hop less")
+            .with_default(WORKERS, pool.workers, pool.reason)
+            .with_default(MAX_REQUEST, 0, "replacing workers would be measured with the requests")
+            .with_default(
+                BACKLOG,
+                u64::from(cx.load.connections()).max(512),
+                "Swoole's own 512, or the load's connections where they are more, so that none is refused",
+            )
+            .with_default(COROUTINE, "false", alone)
+            .with_default(HOOKS, "0", alone)
+            .overlaid_with(cx.given)
+    }
+
+    fn validate(&self, tuning: &Tuning) -> Vec<TuningProblem> {
+        let mut problems = Vec::new();
+        if let (Some(reactors), Some(workers)) = (tuning.count(REACTORS), tuning.count(WORKERS))
+            && reactors > workers
+        {
+            problems.push(TuningProblem {
+                tunable: REACTORS.to_owned(),
+                problem: format!("{REACTORS} = {reactors} is more than {WORKERS} = {workers}: Swoole would lower it"),
+                fix: format!("lower {REACTORS} or raise {WORKERS}"),
+            });
+        }
+        if tuning.get(MODE) == Some(BASE) && tuning.get(REACTORS).is_some() {
+            problems.push(TuningProblem {
+                tunable: REACTORS.to_owned(),
+                problem: format!("{REACTORS} is not there with {MODE} = {BASE}: each worker reads its own connections"),
+                fix: format!("remove it or set {MODE} to {PROCESS}"),
+            });
+        }
+        if tuning.get(COROUTINE) == Some("false") && tuning.get(HOOKS).is_some_and(|hooks| hooks != "0") {
+            problems.push(TuningProblem {
+                tunable: HOOKS.to_owned(),
+                problem: format!("{HOOKS} has nothing to yield to with {COROUTINE} = false"),
+                fix: format!("set {COROUTINE} to true"),
+            });
+        }
+        problems
+    }
+
+    fn deployment(&self, cx: &RenderContext<'_>) -> Result<Deployment, PlanError> {
+        let lookup = Lookup::new(ID, cx);
+        Ok(Deployment {
+            addresses: vec![front::address()],
+            front: front::id(),
+            app: cx.app.source.clone(),
+            units: vec![unit(cx, &lookup)?],
+        })
+    }
+}
+
+fn unit(cx: &RenderContext<'_>, lookup: &Lookup<'_>) -> Result<Unit, PlanError> {
+    let handler = lookup.handler()?;
+    let app = bridge::with(cx.app, &[EXTENSION]);
+    let mode = lookup.setting(MODE)?;
+    let server = SERVER.fill(context! {
+        handler => bridge::script(handler),
+        mode => if mode == PROCESS { "SWOOLE_PROCESS" } else { "SWOOLE_BASE" },
+        worker_num => lookup.count(WORKERS)?,
+        reactor_num => (mode == PROCESS).then(|| lookup.count(REACTORS)).transpose()?,
+        max_request => lookup.count(MAX_REQUEST)?,
+        backlog => lookup.count(BACKLOG)?,
+        enable_coroutine => lookup.setting(COROUTINE)?,
+        hook_flags => lookup.setting(HOOKS)?,
+    })?;
+    let mut files = bridge::files(handler)?;
+    files.push(bridge::server("server.php", server));
+    files.push(php_ini::file(&app, lookup.php(bridge::PHP)?, cx.limits)?);
+    Ok(Unit {
+        id: UnitId::new(ID),
+        build: None,
+        files,
+        folders: php_ini::folders(),
+        check: Some(bridge::check(lookup, cx.app)?),
+        program: bridge::run(lookup, cx.app, "server.php", &[])?,
+        logs: vec![php_ini::log()],
+        ready: Ready::Request,
+        // SIGTERM lets requests finish, up to max_wait_time.
+        stop: Stop { signal: StopSignal::Term, grace: Duration::from_secs(5) },
+    })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn settings_that_contradict_each_other_are_named() {
+        for (settings, tunables) in [
+            (vec![(MODE, BASE), (WORKERS, "4")], vec![]),
+            (vec![(MODE, BASE), (REACTORS, "2")], vec![REACTORS]),
+            (vec![(MODE, PROCESS), (REACTORS, "2"), (WORKERS, "2")], vec![]),
+            (vec![(MODE, PROCESS), (REACTORS, "3"), (WORKERS, "2")], vec![REACTORS]),
+            (vec![(COROUTINE, "false"), (HOOKS, "SWOOLE_HOOK_ALL")], vec![HOOKS]),
+            (vec![(COROUTINE, "true"), (HOOKS, "SWOOLE_HOOK_ALL")], vec![]),
+        ] {
+            let mut tuning = Tuning::new();
+            for (name, value) in &settings {
+                tuning.give(name, value);
+            }
+            let found: Vec<String> = Swoole.validate(&tuning).into_iter().map(|problem| problem.tunable).collect();
+            assert_eq!(found, tunables, "{settings:?}");
+        }
+    }
+}

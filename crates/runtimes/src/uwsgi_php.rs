@@ -1,0 +1,205 @@
+//! uWSGI with its plugin for PHP.
+//!
+//! It speaks HTTP in several ways, and they differ in what becomes of a connection:
+//! <https://uwsgi-docs.readthedocs.io/en/latest/HTTP.html>
+//!
+//! - `http-socket`: each worker closes the connection after each answer;
+//! - `http`: a router keeps connections and passes requests to workers. It does not turn off Nagle's algorithm towards
+//!   clients (version 2.0.21), so that the end of an answer waits for a client's delayed acknowledgement, 40 ms on Linux;
+//!   and it ends at once when uWSGI is stopped, with what it was passing on.
+//!
+//! A third, `http11-socket`, is not offered: version 2.0.21 keeps a connection also after an answer that has no length,
+//! as PHP's have none, so that the client waits for its end until a time-out. The filter that would send such answers in
+//! chunks (`route-run = chunked:`) leaves out the last chunk of one without a body, such as a redirect.
+
+use std::path::{Path, PathBuf};
+use std::time::Duration;
+
+use minijinja::context;
+use stampede_core::{
+    Address, AddressId, AddressKind, App, AppKind, DefaultsContext, Deployment, Install, PhpSapi, PlanError,
+    ProcessModel, Program, Programs, Ready, RenderContext, Requirement, Role, RunFile, Runtime, RuntimeId, Stop,
+    StopSignal, Tunable, TunableKind, Tuning, TuningProblem, Unit, UnitId, VersionProbe,
+};
+
+use crate::front_controller::FrontController;
+use crate::lookup::Lookup;
+use crate::template::Template;
+use crate::{front, label, php_build, php_ini, pool};
+
+const ID: &str = "uwsgi-php";
+const UWSGI: &str = "uwsgi";
+const PHP: &str = "php-embed";
+
+/// How long workers may take for the requests that they are working on when uWSGI is stopped.
+const GRACE_SECONDS: u64 = 3;
+
+const INI: Template =
+    Template { name: "uwsgi-php/uwsgi.ini.j2", source: include_str!("../templates/uwsgi-php/uwsgi.ini.j2") };
+
+const TUNABLES: [Tunable; 5] = [
+    Tunable {
+        name: "mode",
+        role: Role::PoolMode,
+        kind: TunableKind::Choice(&["http-socket", "http"]),
+        summary: "workers that close connections, or a router in front that keeps them",
+        manual: "https://uwsgi-docs.readthedocs.io/en/latest/HTTP.html",
+    },
+    Tunable {
+        name: "processes",
+        role: Role::PoolSize,
+        kind: TunableKind::Count { min: 1, max: 1024 },
+        summary: "workers",
+        manual: "https://uwsgi-docs.readthedocs.io/en/latest/Options.html#processes",
+    },
+    Tunable {
+        name: "cheaper",
+        role: Role::PoolSpare,
+        kind: TunableKind::Count { min: 0, max: 1024 },
+        summary: "workers that are there while little is asked, 0 for all",
+        manual: "https://uwsgi-docs.readthedocs.io/en/latest/Cheaper.html",
+    },
+    Tunable {
+        name: "listen",
+        role: Role::Backlog,
+        kind: TunableKind::Count { min: 1, max: 65_535 },
+        summary: "connections that the kernel queues; uWSGI does not start with more than net.core.somaxconn",
+        manual: "https://uwsgi-docs.readthedocs.io/en/latest/articles/TheArtOfGracefulReloading.html#the-listen-queue",
+    },
+    Tunable {
+        name: "max-requests",
+        role: Role::Recycle,
+        kind: TunableKind::Count { min: 0, max: 1_000_000_000 },
+        summary: "requests after which a worker is replaced, 0 for never",
+        manual: "https://uwsgi-docs.readthedocs.io/en/latest/Options.html#max-requests",
+    },
+];
+
+/// uWSGI with its plugin for PHP.
+pub(crate) struct UwsgiPhp;
+
+impl Runtime for UwsgiPhp {
+    fn id(&self) -> RuntimeId {
+        RuntimeId::new(ID)
+    }
+
+    fn title(&self) -> &'static str {
+        "uWSGI with its plugin for PHP"
+    }
+
+    fn process_model(&self) -> ProcessModel {
+        ProcessModel::ProcessPerRequest
+    }
+
+    fn serves(&self, kind: &AppKind) -> bool {
+        matches!(kind, AppKind::FrontController { .. })
+    }
+
+    fn requires(&self, app: &App) -> Vec<Requirement> {
+        let install = |package: &str| Install {
+            package: Some(package.to_owned()),
+            page: "https://uwsgi-docs.readthedocs.io/en/latest/PHP.html".to_owned(),
+        };
+        vec![
+            Requirement::Program {
+                key: UWSGI,
+                names: &["uwsgi", "uwsgi-core"],
+                version: VersionProbe { args: &["--version"], prefix: "" },
+                install: install("uwsgi-core"),
+            },
+            Requirement::AnyFile {
+                key: None,
+                name: "uWSGI's plugin for PHP (php_plugin.so)".to_owned(),
+                // Debian and Fedora.
+                paths: ["/usr/lib/uwsgi/plugins", "/usr/lib64/uwsgi"]
+                    .map(|folder| Path::new(folder).join("php_plugin.so"))
+                    .into(),
+                install: install("uwsgi-plugin-php"),
+            },
+            php_build::requirement(PHP, PhpSapi::Embed, "libphp-embed", app),
+        ]
+    }
+
+    fn version(&self, programs: &Programs) -> String {
+        format!("{}, {}", label::program(programs, UWSGI, "uWSGI"), label::php(programs, PHP))
+    }
+
+    fn tunables(&self) -> &'static [Tunable] {
+        &TUNABLES
+    }
+
+    fn defaults(&self, cx: &DefaultsContext<'_>) -> Tuning {
+        let pool = pool::for_cores(cx.limits, cx.load);
+        Tuning::new()
+            .with_default(
+                "mode",
+                "http-socket",
+                "without the router, which holds back the end of each answer; connections are closed",
+            )
+            .with_default("processes", pool.workers, pool.reason)
+            .with_default("cheaper", 0, "no worker is started or ended while measuring")
+            .with_default(
+                "listen",
+                u64::from(cx.load.connections()).max(100),
+                "uWSGI's own 100, or the load's connections where they are more, so that none is refused",
+            )
+            .with_default("max-requests", 0, "replacing workers would be measured with the requests")
+            .overlaid_with(cx.given)
+    }
+
+    fn validate(&self, tuning: &Tuning) -> Vec<TuningProblem> {
+        match (tuning.count("cheaper"), tuning.count("processes")) {
+            // uWSGI refuses it.
+            (Some(fewest), Some(most)) if fewest > 0 && fewest >= most => vec![TuningProblem {
+                tunable: "cheaper".to_owned(),
+                problem: format!("cheaper = {fewest} is not less than processes = {most}"),
+                fix: "lower cheaper or raise processes".to_owned(),
+            }],
+            _ => Vec::new(),
+        }
+    }
+
+    fn deployment(&self, cx: &RenderContext<'_>) -> Result<Deployment, PlanError> {
+        let lookup = Lookup::new(ID, cx);
+        let mut addresses = vec![front::address()];
+        if lookup.setting("mode")? == "http" {
+            addresses.push(Address { id: AddressId::new("uwsgi"), kind: AddressKind::UnixSocket });
+        }
+        Ok(Deployment { addresses, front: front::id(), app: cx.app.source.clone(), units: vec![unit(cx, &lookup)?] })
+    }
+}
+
+fn unit(cx: &RenderContext<'_>, lookup: &Lookup<'_>) -> Result<Unit, PlanError> {
+    let front = FrontController::new(lookup.index()?);
+    let ini = INI.fill(context! {
+        mode => lookup.setting("mode")?,
+        processes => lookup.count("processes")?,
+        cheaper => lookup.count("cheaper")?,
+        listen => lookup.count("listen")?,
+        max_requests => lookup.count("max-requests")?,
+        keepalive_seconds => front::KEEPALIVE_SECONDS,
+        php_ini => php_ini::PATH,
+        root => front.root,
+        script => front.script,
+        name => front.name,
+        grace_seconds => GRACE_SECONDS,
+    })?;
+    Ok(Unit {
+        id: UnitId::new(UWSGI),
+        build: None,
+        files: vec![
+            php_ini::file(cx.app, lookup.php(PHP)?, cx.limits)?,
+            RunFile { path: PathBuf::from("uwsgi/uwsgi.ini"), text: ini },
+        ],
+        folders: php_ini::folders(),
+        check: None,
+        program: Program {
+            path: lookup.path(UWSGI)?,
+            args: ["--ini", "@{run}/uwsgi/uwsgi.ini"].map(str::to_owned).into(),
+            env: php_ini::environment(cx.app),
+        },
+        logs: vec![php_ini::log()],
+        ready: Ready::Request,
+        stop: Stop { signal: StopSignal::Term, grace: Duration::from_secs(GRACE_SECONDS + 2) },
+    })
+}

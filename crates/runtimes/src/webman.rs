@@ -1,0 +1,82 @@
+//! webman: a framework on Workerman. The handler stands behind the framework's router and its request and answer.
+
+use std::path::{Path, PathBuf};
+
+use minijinja::context;
+use stampede_core::{
+    App, AppKind, DefaultsContext, Deployment, PlanError, ProcessModel, Programs, RenderContext, Requirement, RunFile,
+    Runtime, RuntimeId, Tunable, Tuning, TuningProblem,
+};
+
+use crate::lookup::Lookup;
+use crate::template::Template;
+use crate::{bridge, workerman};
+
+const ID: &str = "webman";
+const PACKAGE: &str = "workerman/webman-framework";
+
+/// Workerman's, and one that the framework asks whether it runs from an archive.
+const EXTENSIONS: [&str; 4] = ["pcntl", "posix", "ctype", "phar"];
+
+const SERVER: Template =
+    Template { name: "webman/server.php.j2", source: include_str!("../templates/webman/server.php.j2") };
+const ROUTE: Template =
+    Template { name: "webman/route.php.j2", source: include_str!("../templates/webman/route.php.j2") };
+
+/// webman.
+pub(crate) struct Webman;
+
+impl Runtime for Webman {
+    fn id(&self) -> RuntimeId {
+        RuntimeId::new(ID)
+    }
+
+    fn title(&self) -> &'static str {
+        "webman, a framework on Workerman"
+    }
+
+    fn process_model(&self) -> ProcessModel {
+        ProcessModel::LongLivedWorkers
+    }
+
+    fn serves(&self, kind: &AppKind) -> bool {
+        bridge::is_handler(kind)
+    }
+
+    fn requires(&self, app: &App) -> Vec<Requirement> {
+        vec![bridge::php(app, &EXTENSIONS), bridge::package(PACKAGE, PACKAGE, app)]
+    }
+
+    fn version(&self, programs: &Programs) -> String {
+        workerman::version("webman", PACKAGE, programs)
+    }
+
+    fn tunables(&self) -> &'static [Tunable] {
+        &workerman::TUNABLES
+    }
+
+    fn defaults(&self, cx: &DefaultsContext<'_>) -> Tuning {
+        workerman::defaults(cx)
+    }
+
+    fn validate(&self, _tuning: &Tuning) -> Vec<TuningProblem> {
+        Vec::new()
+    }
+
+    fn deployment(&self, cx: &RenderContext<'_>) -> Result<Deployment, PlanError> {
+        let lookup = Lookup::new(ID, cx);
+        let config =
+            |name: &str, text: &str| RunFile { path: Path::new("bridge/config").join(name), text: text.to_owned() };
+        let route = ROUTE.fill(context! { handler => bridge::script(lookup.handler()?) })?;
+        let beside = vec![
+            config("app.php", include_str!("../templates/webman/app.php")),
+            config("container.php", include_str!("../templates/webman/container.php")),
+            config("route.php", &route),
+        ];
+        let mut deployment = workerman::deployment(cx, &lookup, &SERVER, &EXTENSIONS, beside)?;
+        for unit in &mut deployment.units {
+            unit.folders.push(PathBuf::from("bridge/config"));
+        }
+        Ok(deployment)
+    }
+}

@@ -1,0 +1,174 @@
+//! Workerman: an HTTP server written in PHP, an event loop in each of its processes.
+
+use std::path::PathBuf;
+use std::time::Duration;
+
+use minijinja::context;
+use stampede_core::{
+    App, AppKind, DefaultsContext, Deployment, PhpBuild, PlanError, ProcessModel, Programs, Ready, RenderContext,
+    Requirement, Role, RunFile, Runtime, RuntimeId, Stop, StopSignal, Tunable, TunableKind, Tuning, TuningProblem,
+    Unit, UnitId,
+};
+
+use crate::lookup::Lookup;
+use crate::template::Template;
+use crate::{bridge, front, label, php_ini, pool};
+
+const ID: &str = "workerman";
+pub(crate) const PACKAGE: &str = "workerman/workerman";
+
+const SERVER: Template =
+    Template { name: "workerman/server.php.j2", source: include_str!("../templates/workerman/server.php.j2") };
+
+/// Processes, signals, and what its HTTP parser calls.
+const EXTENSIONS: [&str; 3] = ["pcntl", "posix", "ctype"];
+
+/// The extension whose event loop Workerman takes where PHP has it; without it the loop is `stream_select`, which holds
+/// no more than 1,024 connections. <https://www.workerman.net/doc/workerman/appendices/about-event.html>
+const EVENT: &str = "event";
+
+const COUNT: &str = "count";
+const BACKLOG: &str = "backlog";
+const REUSE_PORT: &str = "reusePort";
+
+pub(crate) const TUNABLES: [Tunable; 3] = [
+    Tunable {
+        name: COUNT,
+        role: Role::PoolSize,
+        kind: TunableKind::Count { min: 1, max: 1024 },
+        summary: "PHP processes",
+        manual: "https://www.workerman.net/doc/workerman/worker/count.html",
+    },
+    Tunable {
+        name: BACKLOG,
+        role: Role::Backlog,
+        kind: TunableKind::Count { min: 1, max: 65_535 },
+        summary: "connections that the kernel queues until they are accepted",
+        manual: "https://www.workerman.net/doc/workerman/worker/construct.html",
+    },
+    Tunable {
+        name: REUSE_PORT,
+        role: Role::FrontWorkers,
+        kind: TunableKind::Choice(&["true", "false"]),
+        summary: "whether each process listens for itself and the kernel deals connections out",
+        manual: "https://www.workerman.net/doc/workerman/worker/reuse-port.html",
+    },
+];
+
+/// Workerman.
+pub(crate) struct Workerman;
+
+impl Runtime for Workerman {
+    fn id(&self) -> RuntimeId {
+        RuntimeId::new(ID)
+    }
+
+    fn title(&self) -> &'static str {
+        "Workerman"
+    }
+
+    fn process_model(&self) -> ProcessModel {
+        ProcessModel::LongLivedWorkers
+    }
+
+    fn serves(&self, kind: &AppKind) -> bool {
+        bridge::is_handler(kind)
+    }
+
+    fn requires(&self, app: &App) -> Vec<Requirement> {
+        vec![bridge::php(app, &EXTENSIONS), bridge::package(PACKAGE, PACKAGE, app)]
+    }
+
+    fn version(&self, programs: &Programs) -> String {
+        version("Workerman", PACKAGE, programs)
+    }
+
+    fn tunables(&self) -> &'static [Tunable] {
+        &TUNABLES
+    }
+
+    fn defaults(&self, cx: &DefaultsContext<'_>) -> Tuning {
+        defaults(cx)
+    }
+
+    fn validate(&self, _tuning: &Tuning) -> Vec<TuningProblem> {
+        Vec::new()
+    }
+
+    fn deployment(&self, cx: &RenderContext<'_>) -> Result<Deployment, PlanError> {
+        let lookup = Lookup::new(ID, cx);
+        deployment(cx, &lookup, &SERVER, &EXTENSIONS, Vec::new())
+    }
+}
+
+/// Package, PHP and event loop in one line.
+pub(crate) fn version(title: &str, package: &str, programs: &Programs) -> String {
+    let event = programs.get(bridge::PHP).and_then(|found| found.php.as_ref()).is_some_and(has_event);
+    let event_loop = if event { "event" } else { "select" };
+    let php = label::php(programs, bridge::PHP);
+    format!("{}, {php}, loop {event_loop}", label::program(programs, package, title))
+}
+
+fn has_event(build: &PhpBuild) -> bool {
+    build.built_in.iter().chain(&build.loadable).any(|extension| extension == EVENT)
+}
+
+/// Defaults for [`TUNABLES`].
+pub(crate) fn defaults(cx: &DefaultsContext<'_>) -> Tuning {
+    let pool = pool::for_cores(cx.limits, cx.load);
+    Tuning::new()
+        .with_default(COUNT, pool.workers, pool.reason)
+        .with_default(
+            BACKLOG,
+            u64::from(cx.load.connections()).max(511),
+            "the usual 511, or the load's connections where they are more, so that none is refused",
+        )
+        .with_default(REUSE_PORT, "true", "otherwise the process that wakes first takes most connections")
+        .overlaid_with(cx.given)
+}
+
+/// A deployment of a server script, with what it needs beside it in the bridge's folder.
+pub(crate) fn deployment(
+    cx: &RenderContext<'_>,
+    lookup: &Lookup<'_>,
+    server: &Template,
+    extensions: &[&str],
+    beside: Vec<RunFile>,
+) -> Result<Deployment, PlanError> {
+    let handler = lookup.handler()?;
+    let server = server.fill(context! {
+        handler => bridge::script(handler),
+        count => lookup.count(COUNT)?,
+        backlog => lookup.count(BACKLOG)?,
+        reuse_port => lookup.setting(REUSE_PORT)?,
+    })?;
+    let build = lookup.php(bridge::PHP)?;
+    let mut app = bridge::with(cx.app, extensions);
+    if has_event(build) {
+        app = bridge::with(&app, &["sockets", EVENT]);
+    }
+    let mut files = bridge::files(handler)?;
+    files.push(bridge::server("server.php", server));
+    files.extend(beside);
+    files.push(php_ini::file(&app, build, cx.limits)?);
+    let mut folders = php_ini::folders();
+    folders.push(PathBuf::from("bridge"));
+    Ok(Deployment {
+        addresses: vec![front::address()],
+        front: front::id(),
+        app: cx.app.source.clone(),
+        units: vec![Unit {
+            id: UnitId::new("workerman"),
+            build: None,
+            files,
+            folders,
+            check: Some(bridge::check(lookup, cx.app)?),
+            program: bridge::run(lookup, cx.app, "server.php", &["start"])?,
+            logs: vec![php_ini::log(), PathBuf::from("bridge/workerman.log")],
+            ready: Ready::Request,
+            // SIGTERM: a process works on one request at a time and ends after it. The graceful SIGQUIT waits for idle
+            // connections too. https://www.workerman.net/doc/workerman/install/start-and-stop.html
+            stop: Stop { signal: StopSignal::Term, grace: Duration::from_secs(5) },
+        }],
+    })
+}

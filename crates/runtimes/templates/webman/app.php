@@ -1,0 +1,5 @@
+<?php
+
+declare(strict_types=1);
+
+return ['debug' => false, 'default_timezone' => 'UTC', 'controller_reuse' => true];

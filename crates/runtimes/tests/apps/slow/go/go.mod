@@ -1,0 +1,3 @@
+module stampede/slow
+
+go 1.19

@@ -1,0 +1,122 @@
+//! What settings a running server really has: from its processes, from the kernel, and from itself.
+
+use std::fs;
+use std::process::Command;
+use std::time::{Duration, Instant};
+
+use stampede_core::Tuning;
+
+use crate::launcher::Server;
+
+const PATIENCE: Duration = Duration::from_secs(10);
+
+/// Waits until a server has the settings of a tuning; fails with what it has instead.
+pub(crate) fn assert_effective(id: &str, server: &Server, tuning: &Tuning) {
+    let deadline = Instant::now() + PATIENCE;
+    loop {
+        let different: Vec<_> =
+            read_back(id, server, tuning).into_iter().filter(|(_, asked, found)| asked != found).collect();
+        if different.is_empty() {
+            return;
+        }
+        assert!(Instant::now() < deadline, "{id}: (what, asked, found) {different:?}; {}", server.log());
+        std::thread::sleep(Duration::from_millis(20));
+    }
+}
+
+/// What is compared, what was asked for, and what is in force.
+fn read_back(id: &str, server: &Server, tuning: &Tuning) -> Vec<(String, String, String)> {
+    let mut read = Vec::new();
+    let mut compare = |what: &str, asked: String, found: String| read.push((what.to_owned(), asked, found));
+    let asked = |name: &str| tuning.get(name).unwrap_or_else(|| panic!("{id} has no {name}")).to_owned();
+    let children = |unit: &str| children(server.process(unit)).len().to_string();
+    let variable = |unit: &str, name: &str| variable(server.process(unit), name);
+    match id {
+        "apache-mod-php" => compare("StartServers", asked("StartServers"), children("apache")),
+        "apache-fpm" => {
+            let threads: u64 = tuning.count("ThreadsPerChild").expect("a number");
+            let most = tuning.count("MaxRequestWorkers").expect("a number");
+            compare("children", (most / threads).to_string(), children("apache"));
+            let started = crate::effective::children(server.process("apache")).into_iter().map(threads_of).min();
+            // Each child has one thread that listens and its first one beside those that work.
+            compare("threads", (threads + 2).to_string(), started.unwrap_or_default().to_string());
+        }
+        "nginx-fpm" => compare("worker_processes", asked("worker_processes"), children("nginx")),
+        "caddy-fpm" => compare("GOMAXPROCS", asked("GOMAXPROCS"), variable("caddy", "GOMAXPROCS")),
+        "go" => compare("GOMAXPROCS", asked("GOMAXPROCS"), variable("go", "GOMAXPROCS")),
+        "functions-framework-go" => compare("GOMAXPROCS", asked("GOMAXPROCS"), variable("function", "GOMAXPROCS")),
+        "uwsgi-php" => {
+            let router = u64::from(asked("mode") == "http");
+            let processes = tuning.count("processes").expect("a number");
+            compare("processes", (processes + router).to_string(), children("uwsgi"));
+        }
+        "php-cli-server" => {
+            compare("workers", asked("PHP_CLI_SERVER_WORKERS"), children("php"));
+        }
+        "frankenphp" | "frankenphp-binary" => {
+            compare("GOMAXPROCS", asked("GOMAXPROCS"), variable("frankenphp", "GOMAXPROCS"));
+        }
+        "roadrunner" => compare("num_workers", asked("http.pool.num_workers"), children("roadrunner")),
+        // Process mode has a manager between the first process and the workers.
+        "swoole" if tuning.get("mode") == Some("process") => {
+            let manager = crate::effective::children(server.process("swoole")).into_iter().next();
+            let workers = manager.map(crate::effective::children).unwrap_or_default();
+            compare("worker_num", asked("worker_num"), workers.len().to_string());
+        }
+        "swoole" => compare("worker_num", asked("worker_num"), children("swoole")),
+        "workerman" | "webman" => compare("count", asked("count"), children("workerman")),
+        "functions-framework-php" => compare("workers", asked("PHP_CLI_SERVER_WORKERS"), children("php")),
+        "custom" => compare("WORKERS", asked("WORKERS"), variable("custom", "WORKERS")),
+        _ => panic!("{id}: say how its settings are read back"),
+    }
+    if id.ends_with("-fpm") {
+        compare("pm.max_children", asked("pm.max_children"), children("php-fpm"));
+        let told = server.ask("php-fpm", |program| program.args.insert(0, "-tt".to_owned()));
+        for name in ["listen.backlog", "pm", "pm.max_children", "pm.max_requests"] {
+            let line = format!("{name} = ");
+            let found = told.lines().find_map(|told| Some(told.split_once(&line)?.1.to_owned()));
+            compare(name, asked(name), found.unwrap_or_else(|| told.clone()));
+        }
+        compare("FPM's backlog", asked("listen.backlog"), backlog(&server.place("fpm")));
+    }
+    let front = || backlog(&server.front.to_string());
+    match id {
+        "apache-mod-php" | "apache-fpm" => compare("ListenBacklog", asked("ListenBacklog"), front()),
+        "uwsgi-php" => compare("listen", asked("listen"), front()),
+        _ => {}
+    }
+    read
+}
+
+/// The children of a process.
+fn children(process: u32) -> Vec<u32> {
+    let text = fs::read_to_string(format!("/proc/{process}/task/{process}/children")).unwrap_or_default();
+    text.split_whitespace().filter_map(|child| child.parse().ok()).collect()
+}
+
+/// How many threads a process has.
+fn threads_of(process: u32) -> usize {
+    fs::read_dir(format!("/proc/{process}/task")).map_or(0, Iterator::count)
+}
+
+/// A variable in the environment that a process was started with.
+fn variable(process: u32, name: &str) -> String {
+    let environment = fs::read(format!("/proc/{process}/environ")).unwrap_or_default();
+    let environment = String::from_utf8_lossy(&environment).into_owned();
+    environment
+        .split('\0')
+        .find_map(|variable| variable.strip_prefix(name)?.strip_prefix('='))
+        .unwrap_or_default()
+        .to_owned()
+}
+
+/// The bound of a listening socket's queue, as the kernel holds it.
+fn backlog(place: &str) -> String {
+    let kind = if place.starts_with('/') { "-xlnH" } else { "-tlnH" };
+    let output = Command::new("ss").arg(kind).output().expect("run ss, of the package iproute2");
+    let table = String::from_utf8_lossy(&output.stdout).into_owned();
+    let row = table.lines().find(|row| row.split_whitespace().any(|word| word == place));
+    // State, Recv-Q, Send-Q; for a unix socket the kind stands before them. ss(8)
+    let column = if kind == "-xlnH" { 3 } else { 2 };
+    row.and_then(|row| row.split_whitespace().nth(column)).unwrap_or("no such socket").to_owned()
+}
