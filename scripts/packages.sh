@@ -26,12 +26,14 @@ linker() { program cc && echo 'int main(void){return 0;}' | cc -x c -o /dev/null
 need gcc libc6-dev -- linker
 need nginx -- program nginx
 need ca-certificates -- file /etc/ssl/certs/ca-certificates.crt
-if [ "$purpose" = bench ]; then
+if [ "$purpose" = bench ] || [ "$purpose" = test ]; then
     need wrk -- program wrk
     need hey -- program hey
     need apache2-utils -- program ab
-    need nghttp2-client -- program h2load
     need openssl -- program openssl
+fi
+if [ "$purpose" = bench ]; then
+    need nghttp2-client -- program h2load
 else
     need php-cli -- program php
     need php-fpm -- fpm
@@ -45,6 +47,8 @@ if [ "$purpose" = test ]; then
     need git -- program git
     need sqlite3 -- program sqlite3
     need caddy -- program caddy
+    need nghttp2-server -- program nghttpd
+    need php-nyholm-psr7 -- file /usr/share/php/Nyholm/Psr7/autoload.php
     need iproute2 -- program ss
 fi
 
