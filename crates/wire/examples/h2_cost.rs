@@ -82,7 +82,8 @@ fn measure(name: &str, block: &[u8]) {
     let mut session = Session::new(&mut out);
     let settings = [0, 0, 0, 4, 0, 0, 0, 0, 0, 0, 0, 0, 4, 1, 0, 0, 0, 0];
     let mut known = settings.to_vec();
-    frame(1, 5, 1, &head_block(), &mut known);
+    frame(1, 4, 1, &head_block(), &mut known);
+    frame(0, 1, 1, &[b'x'; 612], &mut known);
     let started = session.request(0, &head, b"", &mut out).is_ok();
     if let Err(error) = session.feed(&known, &mut out, &mut visitor) {
         return eprintln!("started {started}: {error}");

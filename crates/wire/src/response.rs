@@ -1,7 +1,8 @@
 //! Answers, read from bytes as they come (RFC 9112).
 //!
 //! A [`Decoder`] is told each piece that a connection delivers, however it is cut, and passes the status and the body on
-//! without keeping them. It allocates only for heads that come in pieces: room for the longest of them, which it keeps.
+//! without keeping them. After [`Decoder::new`] it allocates only for heads that come in pieces and are longer than most:
+//! room for the longest of them, which it keeps.
 
 use std::mem::MaybeUninit;
 
@@ -14,7 +15,7 @@ use crate::h2::Fields;
 /// The most bytes that a status line with its headers may have; also the bound for a chunk's size line and for trailers.
 pub const HEAD_LIMIT: usize = 64 << 10;
 
-/// Room for a head that comes in pieces is made in steps of this many bytes.
+/// Room for a head that comes in pieces: at first, which is enough for most, and what is added at a time.
 const HEAD_STEP: usize = 512;
 
 /// The most headers that an answer may have.
@@ -91,9 +92,9 @@ enum State {
 }
 
 impl Decoder {
-    /// A decoder for the answer to a request that is not `HEAD`.
+    /// A decoder for the answer to a request that is not `HEAD`. Holds half a KiB, since there may be tens of thousands.
     pub fn new() -> Self {
-        Self { state: State::Head, partial_head: Vec::new(), body_expected: true, reusable: false }
+        Self { state: State::Head, partial_head: Vec::with_capacity(HEAD_STEP), body_expected: true, reusable: false }
     }
 
     /// Makes ready for the next answer. The answer to a `HEAD` request has no body, whatever its headers say.
@@ -194,8 +195,7 @@ impl Decoder {
         }
     }
 
-    /// Adds to the head that comes in pieces. There may be tens of thousands of decoders, so memory grows by small steps
-    /// and not to twice what there is.
+    /// Adds to the head that comes in pieces. Memory grows by small steps, not to twice what there is.
     fn keep(&mut self, piece: &[u8]) {
         let len = self.partial_head.len() + piece.len();
         if len > self.partial_head.capacity() {

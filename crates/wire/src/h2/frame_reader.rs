@@ -96,7 +96,7 @@ impl FrameReader {
             if let Some((payload, rest)) = rest.split_at_checked(gathered_len(head)) {
                 *input = rest;
                 return match head.kind {
-                    kind::DATA => self.begin_data(head, payload, input).map(Some),
+                    kind::DATA => self.begin_data(head, payload.first().copied(), input).map(Some),
                     _ => self.blocks.event(head, payload).map(Some),
                 };
             }
@@ -119,10 +119,8 @@ impl FrameReader {
         }
         self.is_spent = true;
         if head.kind == kind::DATA {
-            let partial = std::mem::take(&mut self.partial);
-            let event = self.begin_data(head, &partial[HEAD_LEN..], input);
-            self.partial = partial;
-            return event.map(Some);
+            let pad_length = self.partial.get(HEAD_LEN).copied();
+            return self.begin_data(head, pad_length, input).map(Some);
         }
         self.blocks.event(head, &self.partial[HEAD_LEN..]).map(Some)
     }
@@ -170,11 +168,11 @@ impl FrameReader {
     fn begin_data<'a>(
         &mut self,
         head: FrameHead,
-        pad_length: &[u8],
+        pad_length: Option<u8>,
         input: &mut &'a [u8],
     ) -> Result<Event<'a>, SessionError> {
-        let padding = pad_length.first().map_or(0, |len| usize::from(*len));
-        let body = head.len.checked_sub(pad_length.len() + padding).ok_or(SessionError::Padding)?;
+        let padding = pad_length.map_or(0, usize::from);
+        let body = head.len.checked_sub(gathered_len(head) + padding).ok_or(SessionError::Padding)?;
         let size = DataSize { payload: head.len as u32, body: body as u32 };
         let rest = DataRest { stream: head.stream, body, padding, end_stream: head.has(flag::END_STREAM) };
         Ok(Event::Data(self.take_data(rest, Some(size), input)))
