@@ -4,7 +4,7 @@
 use std::time::{Duration, Instant};
 
 use stampede_core::{Counters, Measurement, ResourceUse, Running, with_causes};
-use stampede_load::{LoadResult, LoadSpec, RunningLoad};
+use stampede_load::{LoadResult, LoadSpec, Measures, RunningLoad};
 use stampede_observe::{MemoryPeak, Meter};
 
 use crate::event::{Event, Phase, Sink, SinkError};
@@ -76,7 +76,7 @@ pub(crate) async fn measure(
     }
     let last = read(meter)?;
     let result = load.finish();
-    let (failure_example, unsent) = (example(&result), result.unsent);
+    let (failure_example, unsent) = (example(&result), result.total.unsent);
     let (resources, edges_late) = (watch.resources(last), watch.late());
     Ok(Measured { measurement: assemble(window, result, resources), unsent, failure_example, edges_late })
 }
@@ -95,19 +95,8 @@ fn example(result: &LoadResult) -> Option<String> {
 }
 
 fn assemble(window: Duration, result: LoadResult, resources: Option<ResourceUse>) -> Measurement {
-    let LoadResult {
-        requests,
-        warm_up,
-        reconnects,
-        service,
-        response,
-        status,
-        errors,
-        bytes_sent,
-        bytes_received,
-        generator,
-        ..
-    } = result;
+    let LoadResult { total, reconnects, generator, .. } = result;
+    let Measures { requests, warm_up, service, response, status, errors, bytes_sent, bytes_received, .. } = total;
     Measurement {
         window,
         requests,

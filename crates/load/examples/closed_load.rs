@@ -33,11 +33,11 @@ fn main() -> Result<(), Box<dyn Error>> {
     })?;
     let result = load.finish();
 
-    let answers = result.response.count();
+    let answers = result.total.response.count();
     println!("{:.0} answers/s", answers as f64 / result.window.as_secs_f64());
-    println!("{:?} {:?} {} reconnects", result.requests, result.errors, result.reconnects);
-    println!("response time {:?}", result.response);
-    println!("service time  {:?}", result.service);
+    println!("{:?} {:?} {} reconnects", result.total.requests, result.total.errors, result.reconnects);
+    println!("response time {:?}", result.total.response);
+    println!("service time  {:?}", result.total.service);
     let generator = result.generator.cpu.as_secs_f64() * 1e6 / answers as f64;
     println!("{generator:.2} us of the generator's CPU time an answer");
     if let Some(failure) = result.first_failure {

@@ -10,12 +10,13 @@ use std::thread::{self, JoinHandle};
 use std::time::Instant;
 
 use rustix::event::{EventfdFlags, eventfd};
-use rustix::io::Errno;
 use rustix::thread::{CpuSet, sched_setaffinity, set_current_timer_slack};
 use stampede_core::Load;
 use thiserror::Error;
 
 use crate::arrivals::ArrivalPlan;
+use crate::epoll::Epoll;
+use crate::io::Io;
 use crate::pacer::Pacer;
 use crate::recorder::Recorder;
 use crate::result::LoadResult;
@@ -54,24 +55,25 @@ pub fn start(spec: LoadSpec) -> Result<RunningLoad, StartError> {
     let mut running = RunningLoad {
         timeline: Timeline::new(Instant::now(), warm_up, duration, drain),
         by_count: requests.is_some(),
+        steps: exchanges.len(),
         threads: Vec::new(),
     };
     let mut waiting = Vec::new();
     let (ready, all_ready) = mpsc::channel();
     let mut first_connection = 0;
     for (number, cpu) in (0..threads).zip(cpus) {
-        let abort = eventfd(0, EventfdFlags::CLOEXEC | EventfdFlags::NONBLOCK).map_err(epoll_error)?;
+        let abort = eventfd(0, EventfdFlags::CLOEXEC | EventfdFlags::NONBLOCK)
+            .map(Arc::new)
+            .map_err(|error| StartError::Io(error.into()))?;
         let progress = Arc::new(ThreadProgress::default());
         let connections = connections / threads + usize::from(number < connections % threads);
         let exchanges = Arc::clone(&exchanges);
         let target = Arc::clone(&target);
-        let epoll = worker::create_epoll(&abort).map_err(epoll_error)?;
         let pacing = pacing.clone();
         let of_thread = Arc::clone(&progress);
         let assign = move |timeline: Timeline| Assignment {
             exchanges,
             target,
-            epoll,
             pacer: pacing.of_thread(number as u64, threads as u64, &timeline),
             timeline,
             timeout,
@@ -86,7 +88,10 @@ pub fn start(spec: LoadSpec) -> Result<RunningLoad, StartError> {
         let ready = ready.clone();
         let handle = thread::Builder::new()
             .name(format!("load-{number}"))
-            .spawn(move || run_pinned(cpu, assign, &ready, &start))
+            .spawn({
+                let abort = Arc::clone(&abort);
+                move || run_pinned::<Epoll>(cpu, connections, &abort, assign, &ready, &start)
+            })
             .map_err(StartError::Thread)?;
         waiting.push(go);
         running.threads.push(LoadThread { handle, abort, progress });
@@ -122,16 +127,25 @@ impl Pacing {
 }
 
 /// A load thread's life. Without a timeline nothing is sent.
-fn run_pinned(
+fn run_pinned<I: Io>(
     cpu: u32,
+    connections: usize,
+    abort: &OwnedFd,
     assign: impl FnOnce(Timeline) -> Assignment,
     ready: &Sender<Result<(), StartError>>,
     start: &Receiver<Timeline>,
 ) -> Option<Recorder> {
+    let io = pin(cpu)
+        .and_then(|()| wake_on_time())
+        .and_then(|()| I::new(connections, abort).map_err(|error| StartError::Io(error.into())));
+    let (io, told) = match io {
+        Ok(io) => (Some(io), Ok(())),
+        Err(error) => (None, Err(error)),
+    };
     // Nobody waits for this any more when another thread has failed.
-    let _ = ready.send(pin(cpu).and_then(|()| wake_on_time()));
+    let _ = ready.send(told);
     let timeline = start.recv().ok()?;
-    Some(worker::run(assign(timeline)))
+    io.map(|io| worker::run(assign(timeline), io))
 }
 
 fn pin(cpu: u32) -> Result<(), StartError> {
@@ -154,6 +168,7 @@ pub struct RunningLoad {
     timeline: Timeline,
     /// Whether the window ends with the last of a number of requests.
     by_count: bool,
+    steps: usize,
     threads: Vec<LoadThread>,
 }
 
@@ -161,7 +176,7 @@ pub struct RunningLoad {
 struct LoadThread {
     handle: JoinHandle<Option<Recorder>>,
     /// Written to end the thread early.
-    abort: OwnedFd,
+    abort: Arc<OwnedFd>,
     progress: Arc<ThreadProgress>,
 }
 
@@ -202,14 +217,14 @@ impl RunningLoad {
     pub fn abort(&self) {
         for thread in &self.threads {
             // It fails only when it was written 2^64 times before.
-            let _ = rustix::io::write(&thread.abort, &1_u64.to_ne_bytes());
+            let _ = rustix::io::write(&*thread.abort, &1_u64.to_ne_bytes());
         }
     }
 
     /// Waits until all answers are there or the drain's time is over, and returns what was measured. After an abort the
     /// window ends with the abort.
     pub fn finish(mut self) -> LoadResult {
-        let mut merged = Recorder::new();
+        let mut merged = Recorder::new(self.steps);
         for thread in self.threads.drain(..) {
             match thread.handle.join() {
                 Ok(recorder) => recorder.into_iter().for_each(|recorder| merged.merge(recorder)),
@@ -249,10 +264,6 @@ impl ThreadProgress {
     }
 }
 
-fn epoll_error(errno: Errno) -> StartError {
-    StartError::Epoll(errno.into())
-}
-
 /// Why a load could not be started.
 #[derive(Debug, Error)]
 pub enum StartError {
@@ -265,9 +276,9 @@ pub enum StartError {
     /// The target cannot be an address.
     #[error("start the load: the path of the unix socket cannot be used")]
     Target(#[source] io::Error),
-    /// The kernel gave no epoll instance or event.
-    #[error("start the load: create an epoll instance")]
-    Epoll(#[source] io::Error),
+    /// The kernel gave nothing to wait for events with.
+    #[error("start the load: prepare to wait for events")]
+    Io(#[source] io::Error),
     /// The kernel gave no thread.
     #[error("start the load: create a thread")]
     Thread(#[source] io::Error),

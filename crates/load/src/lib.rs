@@ -36,9 +36,12 @@
 
 mod arrivals;
 mod body_check;
-mod connection;
+mod driver;
 mod engine;
+mod epoll;
 mod fault;
+mod io;
+mod link;
 mod needle;
 mod pacer;
 mod recorder;
@@ -46,10 +49,12 @@ mod result;
 mod saturation;
 mod socket;
 mod spec;
+mod tally;
 mod timeline;
+mod user;
 mod worker;
 
 pub use engine::{Progress, RunningLoad, StartError, start};
-pub use result::{Failure, LoadResult, WrongAnswer};
+pub use result::{Failure, LoadResult, Measures, WrongAnswer};
 pub use saturation::{LittlesLaw, Saturation};
 pub use spec::{BodyCheck, Check, LoadExchange, LoadSpec, Statuses};

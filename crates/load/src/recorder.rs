@@ -2,32 +2,23 @@
 
 use std::time::{Duration, Instant};
 
-use stampede_core::{Censored, Counts, ErrorClass, GeneratorUse, Latencies};
+use stampede_core::GeneratorUse;
 
 use crate::body_check::Evidence;
 use crate::fault::Fault;
 use crate::result::{Failure, LoadResult};
 use crate::saturation::{LittlesLaw, Saturation};
+use crate::tally::Tally;
 use crate::timeline::{Phase, Timeline};
 
-/// Counts and latencies of one thread, or of several after [`Recorder::merge`]. Recording takes no memory.
+/// What one thread has seen, or several after [`Recorder::merge`]. Recording takes no memory.
 #[derive(Debug)]
 pub(crate) struct Recorder {
-    warm_up: Counts,
-    window: Counts,
-    unsent: u64,
+    steps: Vec<Tally>,
+    /// Requests of both phases and all steps.
+    ok: u64,
+    failed: u64,
     reconnects: u64,
-    service: Latencies,
-    response: Latencies,
-    censored: Censored,
-    first_byte: Latencies,
-    connect: Latencies,
-    lateness: Latencies,
-    /// Answers by status, which has three digits.
-    status: Vec<u64>,
-    errors: [(ErrorClass, u64); 9],
-    bytes_sent: u64,
-    bytes_received: u64,
     generator: GeneratorUse,
     spin: Duration,
     littles_law: LittlesLaw,
@@ -42,7 +33,7 @@ pub(crate) struct Recorder {
 #[derive(Clone, Copy, Debug)]
 struct FirstFailure {
     at: Instant,
-    exchange: usize,
+    step: usize,
     fault: Fault,
 }
 
@@ -54,40 +45,19 @@ pub(crate) struct Answered {
     pub(crate) sent: Instant,
     /// When its first byte came.
     pub(crate) first_byte: Instant,
-    pub(crate) exchange: usize,
+    pub(crate) step: usize,
     pub(crate) status: u16,
     /// What is wrong with it.
     pub(crate) fault: Option<Fault>,
 }
 
 impl Recorder {
-    pub(crate) fn new() -> Self {
+    pub(crate) fn new(steps: usize) -> Self {
         Self {
-            warm_up: Counts::default(),
-            window: Counts::default(),
-            unsent: 0,
+            steps: (0..steps).map(|_| Tally::new()).collect(),
+            ok: 0,
+            failed: 0,
             reconnects: 0,
-            service: Latencies::new(),
-            response: Latencies::new(),
-            censored: Censored::default(),
-            first_byte: Latencies::new(),
-            connect: Latencies::new(),
-            lateness: Latencies::new(),
-            status: vec![0; 1000],
-            errors: [
-                ErrorClass::Refused,
-                ErrorClass::Reset,
-                ErrorClass::ClosedEarly,
-                ErrorClass::Malformed,
-                ErrorClass::WrongStatus,
-                ErrorClass::WrongBody,
-                ErrorClass::Exhausted,
-                ErrorClass::TimedOut,
-                ErrorClass::Io,
-            ]
-            .map(|class| (class, 0)),
-            bytes_sent: 0,
-            bytes_received: 0,
             generator: GeneratorUse::default(),
             spin: Duration::ZERO,
             littles_law: LittlesLaw::default(),
@@ -98,66 +68,75 @@ impl Recorder {
         }
     }
 
+    /// The tally of a step, where the phase is the window.
+    fn window(&mut self, step: usize, phase: Phase) -> Option<&mut Tally> {
+        self.steps.get_mut(step).filter(|_| phase == Phase::Window)
+    }
+
     /// A request is begun this long after it could have been.
-    pub(crate) fn begun(&mut self, phase: Phase, lateness: Duration) {
-        self.counts(phase).sent += 1;
-        if phase == Phase::Window {
-            self.lateness.record_ns(nanoseconds(lateness));
+    pub(crate) fn begun(&mut self, step: usize, phase: Phase, lateness: Duration) {
+        if let Some(tally) = self.steps.get_mut(step) {
+            tally.counts(phase).sent += 1;
+            if phase == Phase::Window {
+                tally.lateness.record_ns(nanoseconds(lateness));
+            }
         }
     }
 
-    pub(crate) fn connected(&mut self, phase: Phase, took: Duration) {
-        if phase == Phase::Window {
-            self.connect.record_ns(nanoseconds(took));
+    pub(crate) fn connected(&mut self, step: usize, phase: Phase, took: Duration) {
+        if let Some(tally) = self.window(step, phase) {
+            tally.connect.record_ns(nanoseconds(took));
         }
     }
 
     pub(crate) fn answered(&mut self, phase: Phase, answer: Answered) {
-        if phase == Phase::Window {
-            let since = |start| nanoseconds(answer.at.saturating_duration_since(start));
-            self.response.record_ns(since(answer.due));
-            self.service.record_ns(since(answer.sent));
-            self.first_byte.record_ns(nanoseconds(answer.first_byte.saturating_duration_since(answer.sent)));
-            self.last_end = Some(answer.at);
-            if let Some(count) = self.status.get_mut(usize::from(answer.status)) {
-                *count += 1;
+        if let Some(tally) = self.steps.get_mut(answer.step) {
+            if phase == Phase::Window {
+                tally.answered(&answer);
+                self.last_end = Some(answer.at);
             }
-        }
-        match answer.fault {
-            None => self.counts(phase).ok += 1,
-            Some(fault) => self.failed(phase, answer.exchange, fault, answer.at),
+            match answer.fault {
+                None => {
+                    tally.counts(phase).ok += 1;
+                    self.ok += 1;
+                }
+                Some(fault) => self.failed(phase, answer.step, fault, answer.at),
+            }
         }
     }
 
-    pub(crate) fn failed(&mut self, phase: Phase, exchange: usize, fault: Fault, at: Instant) {
-        self.counts(phase).failed += 1;
-        self.first_failure.get_or_insert(FirstFailure { at, exchange, fault });
-        if phase == Phase::Window {
-            self.last_end = Some(at);
-            let class = fault.class();
-            for (known, count) in &mut self.errors {
-                *count += u64::from(*known == class);
+    pub(crate) fn failed(&mut self, phase: Phase, step: usize, fault: Fault, at: Instant) {
+        self.failed += 1;
+        self.first_failure.get_or_insert(FirstFailure { at, step, fault });
+        if let Some(tally) = self.steps.get_mut(step) {
+            tally.counts(phase).failed += 1;
+            if phase == Phase::Window {
+                tally.failed(fault);
+                self.last_end = Some(at);
             }
         }
     }
 
     /// A request of this age is given up when the load is over.
-    pub(crate) fn unfinished(&mut self, phase: Phase, age: Duration) {
-        self.counts(phase).unfinished += 1;
-        self.censor(phase, age);
+    pub(crate) fn unfinished(&mut self, step: usize, phase: Phase, age: Duration) {
+        if let Some(tally) = self.steps.get_mut(step) {
+            tally.counts(phase).unfinished += 1;
+        }
+        self.censor(step, phase, age);
     }
 
     /// A request that was due this long ago was never begun.
-    pub(crate) fn unsent(&mut self, phase: Phase, age: Duration) {
-        self.unsent += u64::from(phase == Phase::Window);
-        self.censor(phase, age);
+    pub(crate) fn unsent(&mut self, step: usize, phase: Phase, age: Duration) {
+        if let Some(tally) = self.window(step, phase) {
+            tally.unsent += 1;
+            tally.censor(age);
+        }
     }
 
     /// Counts a request at its age, since it has no end.
-    pub(crate) fn censor(&mut self, phase: Phase, age: Duration) {
-        if phase == Phase::Window {
-            self.response.record_ns(nanoseconds(age));
-            self.censored.add(age);
+    pub(crate) fn censor(&mut self, step: usize, phase: Phase, age: Duration) {
+        if let Some(tally) = self.window(step, phase) {
+            tally.censor(age);
         }
     }
 
@@ -165,15 +144,15 @@ impl Recorder {
         self.reconnects += u64::from(phase == Phase::Window);
     }
 
-    pub(crate) fn sent_bytes(&mut self, phase: Phase, bytes: usize) {
-        if phase == Phase::Window {
-            self.bytes_sent += bytes as u64;
+    pub(crate) fn sent_bytes(&mut self, step: usize, phase: Phase, bytes: usize) {
+        if let Some(tally) = self.window(step, phase) {
+            tally.bytes_sent += bytes as u64;
         }
     }
 
-    pub(crate) fn received_bytes(&mut self, phase: Phase, bytes: usize) {
-        if phase == Phase::Window {
-            self.bytes_received += bytes as u64;
+    pub(crate) fn received_bytes(&mut self, step: usize, phase: Phase, bytes: usize) {
+        if let Some(tally) = self.window(step, phase) {
+            tally.bytes_received += bytes as u64;
         }
     }
 
@@ -195,26 +174,16 @@ impl Recorder {
 
     /// Requests of both phases that were answered rightly, and that failed.
     pub(crate) fn progress(&self) -> (u64, u64) {
-        (self.warm_up.ok + self.window.ok, self.warm_up.failed + self.window.failed)
+        (self.ok, self.failed)
     }
 
     /// Adds what another thread has seen.
     pub(crate) fn merge(&mut self, other: Self) {
         let Self {
-            warm_up,
-            window,
-            unsent,
+            steps,
+            ok,
+            failed,
             reconnects,
-            service,
-            response,
-            censored,
-            first_byte,
-            connect,
-            lateness,
-            status,
-            errors,
-            bytes_sent,
-            bytes_received,
             generator,
             spin,
             littles_law,
@@ -223,24 +192,12 @@ impl Recorder {
             last_end,
             over_at,
         } = other;
-        add_counts(&mut self.warm_up, warm_up);
-        add_counts(&mut self.window, window);
-        self.unsent += unsent;
+        for (sum, tally) in self.steps.iter_mut().zip(&steps) {
+            sum.merge(tally);
+        }
+        self.ok += ok;
+        self.failed += failed;
         self.reconnects += reconnects;
-        self.service.merge(&service);
-        self.response.merge(&response);
-        self.censored.merge(censored);
-        self.first_byte.merge(&first_byte);
-        self.connect.merge(&connect);
-        self.lateness.merge(&lateness);
-        for (sum, count) in self.status.iter_mut().zip(status) {
-            *sum += count;
-        }
-        for ((_, sum), (_, count)) in self.errors.iter_mut().zip(errors) {
-            *sum += count;
-        }
-        self.bytes_sent += bytes_sent;
-        self.bytes_received += bytes_received;
         self.generator.threads += generator.threads;
         self.generator.cpu += generator.cpu;
         self.spin += spin;
@@ -263,20 +220,10 @@ impl Recorder {
         let Timeline { opens_at, closes_at, .. } = *timeline;
         let window = ended_at.unwrap_or(closes_at).min(closes_at).saturating_duration_since(opens_at);
         let Self {
-            warm_up,
-            window: requests,
-            unsent,
+            steps,
+            ok: _,
+            failed: _,
             reconnects,
-            service,
-            response,
-            censored,
-            first_byte,
-            connect,
-            lateness,
-            status,
-            errors,
-            bytes_sent,
-            bytes_received,
             generator,
             spin,
             littles_law,
@@ -285,89 +232,67 @@ impl Recorder {
             last_end: _,
             over_at: _,
         } = self;
+        let mut total = Tally::new();
+        steps.iter().for_each(|tally| total.merge(tally));
         LoadResult {
             window,
-            requests,
-            warm_up,
-            unsent,
             reconnects,
-            saturation: Saturation::find(&lateness, &response, &littles_law),
-            service,
-            response,
-            censored,
-            first_byte,
-            connect,
-            lateness,
-            status: (0..).zip(status).filter(|(_, count)| *count > 0).collect(),
-            errors: errors.into_iter().filter(|(_, count)| *count > 0).collect(),
-            bytes_sent,
-            bytes_received,
+            saturation: Saturation::find(&total.lateness, &total.response, &littles_law),
+            total: total.into_measures(),
+            steps: steps.into_iter().map(Tally::into_measures).collect(),
             generator,
             spin,
             littles_law,
             wrong_answers: evidence.into_wrong_answers(),
             first_failure: first_failure.map(|failure| Failure {
                 class: failure.fault.class(),
-                exchange: failure.exchange,
+                step: failure.step,
                 detail: failure.fault.to_string(),
             }),
         }
     }
-
-    fn counts(&mut self, phase: Phase) -> &mut Counts {
-        match phase {
-            Phase::WarmUp => &mut self.warm_up,
-            Phase::Window => &mut self.window,
-        }
-    }
 }
 
-fn add_counts(sum: &mut Counts, counts: Counts) {
-    let Counts { sent, ok, failed, unfinished } = counts;
-    sum.sent += sent;
-    sum.ok += ok;
-    sum.failed += failed;
-    sum.unfinished += unfinished;
-}
-
-fn nanoseconds(duration: Duration) -> u64 {
+pub(crate) fn nanoseconds(duration: Duration) -> u64 {
     u64::try_from(duration.as_nanos()).unwrap_or(u64::MAX)
 }
 
 #[cfg(test)]
 mod tests {
     use rustix::io::Errno;
+    use stampede_core::{Censored, Counts, ErrorClass, Latencies};
 
     use super::*;
+    use crate::result::Measures;
 
     /// One right answer after 3 ms (1 ms of it before it was sent), one wrong status, one refused, one unfinished.
     fn recorder(phase: Phase, start: Instant) -> Recorder {
         let ms = Duration::from_millis(1);
-        let mut recorder = Recorder::new();
+        let mut recorder = Recorder::new(2);
         let answer = Answered {
             at: start + 3 * ms,
             due: start,
             sent: start + ms,
             first_byte: start + 2 * ms,
-            exchange: 0,
+            step: 0,
             status: 200,
             fault: None,
         };
         for _ in 0..4 {
-            recorder.begun(phase, ms / 10);
+            recorder.begun(0, phase, ms / 10);
         }
         recorder.answered(phase, answer);
         let fault = Fault::Status { came: 500, expected: Some(200) };
         recorder.answered(phase, Answered { status: 500, fault: Some(fault), ..answer });
         recorder.failed(phase, 1, Fault::Connect(Errno::CONNREFUSED), start + 9 * ms);
-        recorder.unfinished(phase, 20 * ms);
-        recorder.unsent(phase, 30 * ms);
-        recorder.connected(phase, ms);
+        recorder.unfinished(0, phase, 20 * ms);
+        recorder.unsent(0, phase, 30 * ms);
+        recorder.connected(0, phase, ms);
         recorder.was_in_flight(ms);
         recorder.saw_in_flight(2 * ms);
         recorder.reconnected(phase);
-        recorder.sent_bytes(phase, 10);
-        recorder.received_bytes(phase, 20);
+        recorder.sent_bytes(1, phase, 10);
+        recorder.received_bytes(1, phase, 20);
         recorder.used(3 * ms, 2 * ms);
         recorder
     }
@@ -381,13 +306,17 @@ mod tests {
         merged.merge(recorder(Phase::WarmUp, start - second));
         assert_eq!(merged.progress(), (3, 6));
 
-        let result = merged.into_result(&Timeline::new(start, Duration::ZERO, second, second), false);
+        let whole = merged.into_result(&Timeline::new(start, Duration::ZERO, second, second), false);
+        let [first, other]: &[Measures; 2] = whole.steps.as_slice().try_into().unwrap();
+        assert_eq!((first.requests.sent, first.requests.failed, other.requests.failed), (8, 2, 2));
+        assert_eq!((first.bytes_sent, other.bytes_sent), (0, 20));
+        let result = whole.total;
         let counts = |n| Counts { sent: 4 * n, ok: n, failed: 2 * n, unfinished: n };
         assert_eq!((result.requests, result.warm_up), (counts(2), counts(1)));
         assert_eq!(result.status, [(200, 2), (500, 2)].into());
         let errors = [(ErrorClass::Refused, 2), (ErrorClass::WrongStatus, 2)];
         assert_eq!(result.errors, errors.into());
-        assert_eq!((result.reconnects, result.bytes_sent, result.bytes_received), (2, 20, 40));
+        assert_eq!((whole.reconnects, result.bytes_sent, result.bytes_received), (2, 20, 40));
         // The unfinished and the unsent ones have a response time.
         assert_eq!((result.service.count(), result.response.count()), (4, 8));
         let ms = Duration::from_millis(1);
@@ -397,10 +326,10 @@ mod tests {
         assert!(near(&result.response, (2.0 * 3.0 + 20.0 + 30.0) / 4.0), "{:?}", result.response);
         assert!(near(&result.connect, 1.0) && result.connect.count() == 2);
         assert!(near(&result.lateness, 0.1) && result.lateness.count() == 8);
-        assert_eq!(result.generator, GeneratorUse { threads: 3, cpu: 3 * ms });
-        assert_eq!(result.spin, 6 * ms);
-        assert_eq!(result.littles_law, LittlesLaw { seen: 6 * ms, summed: 3 * ms });
-        let failure = result.first_failure.unwrap();
+        assert_eq!(whole.generator, GeneratorUse { threads: 3, cpu: 3 * ms });
+        assert_eq!(whole.spin, 6 * ms);
+        assert_eq!(whole.littles_law, LittlesLaw { seen: 6 * ms, summed: 3 * ms });
+        let failure = whole.first_failure.unwrap();
         assert_eq!(failure.detail, "status 500 came instead of 200");
     }
 }

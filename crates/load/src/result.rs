@@ -7,43 +7,17 @@ use stampede_core::{Censored, Counts, ErrorClass, GeneratorUse, Latencies};
 
 use crate::saturation::{LittlesLaw, Saturation};
 
-/// What a load has measured. All but `warm_up`, `wrong_answers` and `first_failure` is about requests that were due in
-/// the window.
+/// What a load has measured. All but `wrong_answers` and `first_failure` is about the window.
 #[derive(Clone, Debug, PartialEq)]
 pub struct LoadResult {
     /// Length of the window; for a load that ends with a number of requests, up to the end of the last of them.
     pub window: Duration,
-    /// Requests that were due in the window and were begun.
-    pub requests: Counts,
-    /// Requests that were due in the window and never begun, because no connection was free before the load was over. A
-    /// closed load has none.
-    pub unsent: u64,
-    /// Requests that were due before it.
-    pub warm_up: Counts,
+    /// All requests together.
+    pub total: Measures,
+    /// The requests of each exchange, in the order of [`LoadSpec::exchanges`](crate::LoadSpec::exchanges).
+    pub steps: Vec<Measures>,
     /// Connections that were opened anew because the server had closed between two answers.
     pub reconnects: u64,
-    /// From when a request was sent to the end of its answer, for complete answers, right or wrong.
-    pub service: Latencies,
-    /// From when a request was due to the end of its answer, for complete answers, right or wrong, and to the end of the
-    /// load or the time-out for requests that are `censored`.
-    pub response: Latencies,
-    /// Requests that timed out, were unfinished or never sent; they are part of `response` at their age.
-    pub censored: Censored,
-    /// From when a request was sent to the first byte of its answer, for complete answers.
-    pub first_byte: Latencies,
-    /// From when a connection was asked for to when it was there.
-    pub connect: Latencies,
-    /// From when the generator could have begun a request to when it did. It could when the request was due and a
-    /// connection was free, at the latest at the wake-up that brought the news.
-    pub lateness: Latencies,
-    /// Complete answers by status.
-    pub status: BTreeMap<u16, u64>,
-    /// Failed requests by cause.
-    pub errors: BTreeMap<ErrorClass, u64>,
-    /// Bytes of requests, those that were sent again included.
-    pub bytes_sent: u64,
-    /// Bytes of answers, heads included.
-    pub bytes_received: u64,
     /// What the load threads used between the edges of the window.
     pub generator: GeneratorUse,
     /// How long the load threads spun in the last microseconds before a due time; not part of `generator`.
@@ -56,6 +30,42 @@ pub struct LoadResult {
     pub wrong_answers: Vec<WrongAnswer>,
     /// The first failed request of the whole load.
     pub first_failure: Option<Failure>,
+}
+
+/// Counts and latencies of requests. All but `warm_up` is about those that were due in the window.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Measures {
+    /// Requests that were due in the window and were begun.
+    pub requests: Counts,
+    /// Requests that were due before it.
+    pub warm_up: Counts,
+    /// Requests that were due in the window and never begun, because no connection was free before the load was over. A
+    /// closed load has none.
+    pub unsent: u64,
+    /// From when a request was sent to the end of its answer, for complete answers, right or wrong.
+    pub service: Latencies,
+    /// From when a request was due to the end of its answer, for complete answers, right or wrong, and to the end of the
+    /// load or the time-out for requests that are `censored`.
+    pub response: Latencies,
+    /// Requests that timed out, were unfinished or never sent; they are part of `response` at their age.
+    pub censored: Censored,
+    /// From when a request was sent to the first byte of its answer, for complete answers.
+    pub first_byte: Latencies,
+    /// From when a connection was asked for to when it was there.
+    pub connect: Latencies,
+    /// From when a connection was there to when it was encrypted.
+    pub tls: Latencies,
+    /// From when the generator could have begun a request to when it did. It could when the request was due and a
+    /// connection was free, at the latest at the wake-up that brought the news.
+    pub lateness: Latencies,
+    /// Complete answers by status.
+    pub status: BTreeMap<u16, u64>,
+    /// Failed requests by cause.
+    pub errors: BTreeMap<ErrorClass, u64>,
+    /// Bytes of requests, those that were sent again included.
+    pub bytes_sent: u64,
+    /// Bytes of answers, heads included.
+    pub bytes_received: u64,
 }
 
 /// An answer that was not what it must be.
@@ -77,7 +87,7 @@ pub struct Failure {
     /// Its cause.
     pub class: ErrorClass,
     /// Number of the exchange in [`LoadSpec::exchanges`](crate::LoadSpec::exchanges).
-    pub exchange: usize,
+    pub step: usize,
     /// The cause in words.
     pub detail: String,
 }

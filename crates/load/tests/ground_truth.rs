@@ -10,7 +10,7 @@ use std::time::{Duration, Instant};
 
 use rustix::thread::sched_getaffinity;
 use stampede_core::{Counts, Endpoint, ErrorClass, Load, Request};
-use stampede_load::{BodyCheck, Check, LoadExchange, LoadResult, LoadSpec, StartError, Statuses, start};
+use stampede_load::{BodyCheck, Check, LoadExchange, LoadResult, LoadSpec, Measures, StartError, Statuses, start};
 use stampede_testkit::{Behaviour, Close, CountingServer, Fault, Received};
 
 const MS: Duration = Duration::from_millis(1);
@@ -57,10 +57,10 @@ fn spec(target: &Endpoint, connections: u32) -> LoadSpec {
 
 /// Sums of warm-up and window, after a check that each adds up.
 fn total(result: &LoadResult) -> Counts {
-    for counts in [result.warm_up, result.requests] {
+    for counts in [result.total.warm_up, result.total.requests] {
         assert_eq!(counts.sent, counts.ok + counts.failed + counts.unfinished, "{counts:?}");
     }
-    let LoadResult { requests, warm_up, .. } = result;
+    let Measures { requests, warm_up, .. } = &result.total;
     Counts {
         sent: warm_up.sent + requests.sent,
         ok: warm_up.ok + requests.ok,
@@ -83,16 +83,16 @@ fn measure(behaviour: Behaviour, spec: impl FnOnce(&Endpoint) -> LoadSpec) -> (L
 #[test]
 fn every_request_on_kept_connections_is_counted_once() {
     let (result, received) = measure(Behaviour::default(), |target| spec(target, 8));
-    let Counts { sent, ok, failed: 0, unfinished: 0 } = result.requests else {
+    let Counts { sent, ok, failed: 0, unfinished: 0 } = result.total.requests else {
         panic!("{result:?}");
     };
     assert_eq!((ok, received.connections), (sent, 8));
     assert_eq!((result.reconnects, result.first_failure), (0, None));
-    assert_eq!(result.status, [(200, ok)].into());
-    assert_eq!((result.service.count(), result.response.count()), (ok, ok));
-    assert_eq!(result.bytes_sent, ok * "GET / HTTP/1.1\r\nHost: localhost\r\n\r\n".len() as u64);
+    assert_eq!(result.total.status, [(200, ok)].into());
+    assert_eq!((result.total.service.count(), result.total.response.count()), (ok, ok));
+    assert_eq!(result.total.bytes_sent, ok * "GET / HTTP/1.1\r\nHost: localhost\r\n\r\n".len() as u64);
     assert_eq!(
-        result.bytes_received,
+        result.total.bytes_received,
         ok * "HTTP/1.1 200 Status\r\nContent-Length: 13\r\n\r\nHello, World!".len() as u64
     );
     assert_eq!(result.generator.threads, 1);
@@ -111,7 +111,11 @@ fn the_window_holds_what_was_due_in_it_and_load_does_not_pause_before_it() {
     let in_window = |at: &&Instant| (opens_at..closes_at).contains(*at);
     let came = received.at.iter().filter(in_window).count() as u64;
     // Those on their way at an edge were due on its other side.
-    assert!(result.requests.sent.abs_diff(came) <= u64::from(connections), "{} {came}", result.requests.sent);
+    assert!(
+        result.total.requests.sent.abs_diff(came) <= u64::from(connections),
+        "{} {came}",
+        result.total.requests.sent
+    );
     let near = |at: &&Instant| at.checked_duration_since(opens_at).unwrap_or(opens_at - **at) < 20 * MS;
     assert!(received.at.iter().filter(near).count() > 10);
 }
@@ -129,10 +133,10 @@ fn a_close_between_answers_is_a_reconnect_and_no_error() {
         // The four first connections and those of the warm-up are no reconnects of the window.
         assert!(result.reconnects > 0, "{close:?}");
         assert!(
-            result.reconnects.abs_diff(result.requests.ok / answers) <= 8,
+            result.reconnects.abs_diff(result.total.requests.ok / answers) <= 8,
             "{close:?}: {} reconnects, {} answers",
             result.reconnects,
-            result.requests.ok
+            result.total.requests.ok
         );
         assert!(received.connections >= result.reconnects, "{close:?}");
     }
@@ -145,9 +149,9 @@ fn what_is_never_answered_is_unfinished() {
     let total = total(&result);
     assert_eq!((total.unfinished, total.failed), (8, 0), "{result:?}");
     // They have a response time all the same, which is at least the drain.
-    assert_eq!(result.censored.count, result.requests.unfinished);
-    assert_eq!(result.response.count(), result.service.count() + result.censored.count);
-    assert!(result.censored.least.is_none_or(|least| least >= 50 * MS), "{:?}", result.censored);
+    assert_eq!(result.total.censored.count, result.total.requests.unfinished);
+    assert_eq!(result.total.response.count(), result.total.service.count() + result.total.censored.count);
+    assert!(result.total.censored.least.is_none_or(|least| least >= 50 * MS), "{:?}", result.total.censored);
     assert_eq!(received.faults, 8);
 }
 
@@ -156,8 +160,8 @@ fn a_close_in_place_of_an_answer_is_a_failure_and_not_sent_again() {
     let behaviour = Behaviour { fault: Some((Fault::Closed, 20)), ..Behaviour::default() };
     // `measure` holds the server's count against ours: none was sent twice.
     let (result, received) = measure(behaviour, |target| LoadSpec { warm_up: Duration::ZERO, ..spec(target, 4) });
-    assert_eq!(result.errors.get(&ErrorClass::ClosedEarly), Some(&received.faults), "{result:?}");
-    assert_eq!((result.requests.failed, result.reconnects), (received.faults, 0), "{result:?}");
+    assert_eq!(result.total.errors.get(&ErrorClass::ClosedEarly), Some(&received.faults), "{result:?}");
+    assert_eq!((result.total.requests.failed, result.reconnects), (received.faults, 0), "{result:?}");
 }
 
 #[test]
@@ -169,9 +173,9 @@ fn wrong_answers_are_counted_exactly_and_kept_as_evidence() {
         let behaviour = Behaviour { fault: Some((fault, 7)), ..Behaviour::default() };
         let (result, received) = measure(behaviour, |target| spec(target, 3));
         assert_eq!(total(&result).failed, received.faults, "{fault:?}");
-        assert_eq!(result.errors, [(class, result.requests.failed)].into(), "{fault:?}");
+        assert_eq!(result.total.errors, [(class, result.total.requests.failed)].into(), "{fault:?}");
         // Wrong answers have latencies too.
-        assert_eq!(result.response.count(), result.requests.sent);
+        assert_eq!(result.total.response.count(), result.total.requests.sent);
         let failure = result.first_failure.unwrap();
         assert_eq!((failure.class, failure.detail.as_str()), (class, detail));
         assert_eq!(result.wrong_answers.len(), 3);
@@ -186,9 +190,9 @@ fn an_answer_that_breaks_off_is_an_error_without_latency() {
     let behaviour = Behaviour { fault: Some((Fault::Truncated, 10)), ..Behaviour::default() };
     let (result, received) = measure(behaviour, |target| spec(target, 4));
     assert_eq!(total(&result).failed, received.faults);
-    let failed = result.requests.failed;
-    assert_eq!(result.errors, [(ErrorClass::ClosedEarly, failed)].into());
-    assert_eq!(result.service.count(), result.requests.ok);
+    let failed = result.total.requests.failed;
+    assert_eq!(result.total.errors, [(ErrorClass::ClosedEarly, failed)].into());
+    assert_eq!(result.total.service.count(), result.total.requests.ok);
     assert_eq!(result.reconnects, 0);
 }
 
@@ -220,14 +224,14 @@ fn a_slow_server_has_its_delay_as_latency_and_connections_over_delay_as_throughp
     let (delay, connections) = (10 * MS, 16);
     let behaviour = Behaviour { delay, ..Behaviour::default() };
     let (result, _) = measure(behaviour, |target| LoadSpec { duration: 1000 * MS, ..spec(target, connections) });
-    for latencies in [&result.response, &result.service] {
+    for latencies in [&result.total.response, &result.total.service] {
         let p50 = latencies.quantile(0.5);
         assert!((delay..delay + 2 * MS).contains(&p50), "{latencies:?}");
         assert!(latencies.min() >= delay, "{latencies:?}");
     }
-    let throughput = result.requests.ok as f64 / result.window.as_secs_f64();
+    let throughput = result.total.requests.ok as f64 / result.window.as_secs_f64();
     // Little's law: what is under way is throughput times response time.
-    let under_way = throughput * result.response.mean_ns() / 1e9;
+    let under_way = throughput * result.total.response.mean_ns() / 1e9;
     assert!((under_way / f64::from(connections) - 1.0).abs() < 0.02, "{under_way} of {connections}: {result:?}");
 }
 
@@ -235,7 +239,7 @@ fn a_slow_server_has_its_delay_as_latency_and_connections_over_delay_as_throughp
 fn opening_a_connection_is_response_time_and_not_service_time() {
     let behaviour = Behaviour { close: Close::Announced(1), ..Behaviour::default() };
     let (result, _) = measure(behaviour, |target| spec(target, 1));
-    assert!(result.response.mean_ns() > result.service.mean_ns() + 1000.0, "{result:?}");
+    assert!(result.total.response.mean_ns() > result.total.service.mean_ns() + 1000.0, "{result:?}");
 }
 
 #[test]
@@ -250,7 +254,7 @@ fn exchanges_take_turns() {
     });
     let Counts { ok, failed, .. } = total(&result);
     assert!(ok.abs_diff(2 * failed) <= 3, "{ok} {failed}");
-    assert_eq!(result.first_failure.unwrap().exchange, 2);
+    assert_eq!(result.first_failure.unwrap().step, 2);
 }
 
 #[test]
@@ -259,8 +263,8 @@ fn nobody_listening_is_refused_at_a_bounded_rate() {
     let result = start(spec(&endpoint, 4)).unwrap().finish();
     let Counts { sent, failed, .. } = total(&result);
     assert_eq!(sent, failed);
-    let failed = result.requests.failed;
-    assert_eq!(result.errors, [(ErrorClass::Refused, failed)].into());
+    let failed = result.total.requests.failed;
+    assert_eq!(result.total.errors, [(ErrorClass::Refused, failed)].into());
     // 1, 2, 4 ... 100 ms: about nine pauses in the first 400 ms.
     assert!((4 * 5..4 * 12).contains(&sent), "{sent}");
     let failure = result.first_failure.unwrap();

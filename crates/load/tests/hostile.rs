@@ -188,7 +188,7 @@ fn meets(script: Script, class: Option<ErrorClass>) {
         assert_eq!(received.load(Ordering::SeqCst) - before, REQUESTS, "{what}");
         match class {
             None => assert_eq!(total.ok, REQUESTS, "{what}"),
-            Some(class) => assert_eq!(result.errors, [(class, REQUESTS)].into(), "{what}"),
+            Some(class) => assert_eq!(result.total.errors, [(class, REQUESTS)].into(), "{what}"),
         }
     }
 }

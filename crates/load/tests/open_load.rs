@@ -30,12 +30,18 @@ fn an_open_load_sends_every_request_of_its_schedule() {
         [("open:400", 200), ("open:100..700/500ms", 200), ("open:100/100ms,0/200ms,1000", 210), ("open:0.5", 1)]
     {
         let (result, received) = measure(Behaviour::default(), |target| spec(target, load));
-        assert_eq!((result.requests.ok, result.unsent, result.censored.count), (count, 0, 0), "{load} {result:?}");
+        assert_eq!(
+            (result.total.requests.ok, result.total.unsent, result.total.censored.count),
+            (count, 0, 0),
+            "{load} {result:?}"
+        );
         assert_eq!((result.reconnects, &result.first_failure), (0, &None), "{load}");
         // Connections open when none is free, and not before.
-        assert!(received.connections <= result.requests.ok, "{load} {}", received.connections);
-        assert_eq!(result.connect.count(), received.connections, "{load}");
-        for latencies in [&result.response, &result.service, &result.first_byte, &result.lateness] {
+        assert!(received.connections <= result.total.requests.ok, "{load} {}", received.connections);
+        assert_eq!(result.total.connect.count(), received.connections, "{load}");
+        for latencies in
+            [&result.total.response, &result.total.service, &result.total.first_byte, &result.total.lateness]
+        {
             assert_eq!(latencies.count(), count, "{load}");
         }
     }
@@ -45,7 +51,7 @@ fn an_open_load_sends_every_request_of_its_schedule() {
 fn the_warm_up_of_an_open_load_has_the_first_rate_and_is_counted_apart() {
     let (result, _) =
         measure(Behaviour::default(), |target| LoadSpec { warm_up: 100 * MS, ..spec(target, "open:200..600/500ms") });
-    assert_eq!((result.warm_up.ok, result.requests.ok), (20, 200), "{result:?}");
+    assert_eq!((result.total.warm_up.ok, result.total.requests.ok), (20, 200), "{result:?}");
 }
 
 #[test]
@@ -63,8 +69,8 @@ fn threads_share_an_open_load() {
             });
             assert_eq!(result.generator.threads, threads as u32);
             assert!(received.connections <= 5);
-            assert_eq!(result.requests.ok, result.requests.sent, "{result:?}");
-            result.requests.ok
+            assert_eq!(result.total.requests.ok, result.total.requests.sent, "{result:?}");
+            result.total.requests.ok
         };
         let alone = on(1);
         assert_eq!(on(2), alone, "{load}");
@@ -92,7 +98,11 @@ fn a_load_by_count_sends_exactly_so_many() {
                 cpus: cpus()[..threads].to_vec(),
                 ..spec(target, load)
             });
-            assert_eq!((result.requests.sent, result.requests.ok), (requests, requests), "{load} {result:?}");
+            assert_eq!(
+                (result.total.requests.sent, result.total.requests.ok),
+                (requests, requests),
+                "{load} {result:?}"
+            );
             // It ends with the last of them, and so does its window.
             assert!(result.window <= started.elapsed() && result.window < Duration::from_secs(30), "{load} {result:?}");
         }
@@ -103,7 +113,7 @@ fn a_load_by_count_sends_exactly_so_many() {
         duration: Duration::from_secs(60),
         ..spec(target, "closed:3")
     });
-    assert!(result.requests.ok == 50 && result.warm_up.ok > 0, "{result:?}");
+    assert!(result.total.requests.ok == 50 && result.total.warm_up.ok > 0, "{result:?}");
 }
 
 #[test]
@@ -114,7 +124,7 @@ fn a_count_that_is_not_reached_in_time_ends_with_the_time() {
         duration: 200 * MS,
         ..spec(target, "closed:2")
     });
-    assert!((4..=20).contains(&result.requests.ok), "{result:?}");
+    assert!((4..=20).contains(&result.total.requests.ok), "{result:?}");
     assert!(result.window <= 200 * MS, "{result:?}");
 }
 
@@ -125,13 +135,13 @@ fn time_outs_are_failures_at_their_age() {
         let (result, received) = measure(behaviour, |target| LoadSpec { timeout: Some(60 * MS), ..spec(target, load) });
         let timed_out = received.faults;
         assert!(timed_out > 3, "{load} {received:?}");
-        assert_eq!(result.errors, [(ErrorClass::TimedOut, timed_out)].into(), "{load} {result:?}");
-        assert_eq!((result.requests.failed, result.censored.count), (timed_out, timed_out), "{load}");
-        assert_eq!(result.response.count(), result.requests.sent, "{load}");
-        assert_eq!(result.service.count(), result.requests.ok, "{load}");
-        let least = result.censored.least.unwrap();
+        assert_eq!(result.total.errors, [(ErrorClass::TimedOut, timed_out)].into(), "{load} {result:?}");
+        assert_eq!((result.total.requests.failed, result.total.censored.count), (timed_out, timed_out), "{load}");
+        assert_eq!(result.total.response.count(), result.total.requests.sent, "{load}");
+        assert_eq!(result.total.service.count(), result.total.requests.ok, "{load}");
+        let least = result.total.censored.least.unwrap();
         assert!((60 * MS..90 * MS).contains(&least), "{load} {least:?}");
-        assert!(result.censored.bounds(result.response.max()));
+        assert!(result.total.censored.bounds(result.total.response.max()));
         assert_eq!(result.first_failure.unwrap().detail, "no complete answer came in time");
     }
 }
@@ -141,16 +151,16 @@ fn requests_that_find_no_connection_wait_and_what_is_never_sent_counts_at_its_ag
     // Two connections of 50 ms an answer carry 40 requests a second, and 200 a second are due.
     let behaviour = Behaviour { delay: 50 * MS, ..Behaviour::default() };
     let (result, received) = measure(behaviour, |target| LoadSpec { drain: 200 * MS, ..spec(target, "open:200@2") });
-    let requests = result.requests;
+    let requests = result.total.requests;
     assert_eq!(received.connections, 2);
-    assert_eq!(requests.sent + result.unsent, 100, "{result:?}");
+    assert_eq!(requests.sent + result.total.unsent, 100, "{result:?}");
     assert!((20..=30).contains(&requests.ok), "{result:?}");
-    assert_eq!(result.censored.count, requests.unfinished + result.unsent, "{result:?}");
+    assert_eq!(result.total.censored.count, requests.unfinished + result.total.unsent, "{result:?}");
     // All 100 have a response time; those in the queue when the load ended are at least as old as the drain.
-    assert_eq!(result.response.count(), 100);
-    assert!(result.censored.least.is_some_and(|least| least >= 200 * MS), "{result:?}");
-    assert!(result.response.quantile(0.5) >= 200 * MS, "{result:?}");
-    assert!(result.service.quantile(0.5) < 80 * MS, "{result:?}");
+    assert_eq!(result.total.response.count(), 100);
+    assert!(result.total.censored.least.is_some_and(|least| least >= 200 * MS), "{result:?}");
+    assert!(result.total.response.quantile(0.5) >= 200 * MS, "{result:?}");
+    assert!(result.total.service.quantile(0.5) < 80 * MS, "{result:?}");
     // The server was slow, not the generator.
     assert_eq!(result.saturation, None, "{result:?}");
 }
@@ -168,9 +178,9 @@ fn an_aborted_open_load_counts_what_was_due_until_then() {
     }
     load.abort();
     let result = load.finish();
-    assert_eq!((result.requests.unfinished, server.stop().requests()), (3, 3));
+    assert_eq!((result.total.requests.unfinished, server.stop().requests()), (3, 3));
     let due = result.window.as_secs_f64() * 100.0;
-    let counted = (result.requests.sent + result.unsent) as f64;
+    let counted = (result.total.requests.sent + result.total.unsent) as f64;
     assert!((due.floor()..=due + 1.0).contains(&counted), "{due} {counted}");
 }
 
@@ -179,7 +189,7 @@ fn a_server_that_closes_while_a_connection_is_idle_loses_nothing() {
     for close in [Close::Announced(1), Close::Silent(1), Close::Silent(3)] {
         let behaviour = Behaviour { close, ..Behaviour::default() };
         let (result, _) = measure(behaviour, |target| spec(target, "open:200@4"));
-        assert_eq!((result.requests.ok, result.requests.sent), (100, 100), "{close:?} {result:?}");
+        assert_eq!((result.total.requests.ok, result.total.requests.sent), (100, 100), "{close:?} {result:?}");
         assert!(result.reconnects > 0, "{close:?}");
     }
 }
@@ -190,11 +200,11 @@ fn without_keep_alive_every_request_has_a_connection_of_its_own() {
         // The server would keep the connection: it is the client that closes.
         let (result, received) =
             measure(Behaviour::default(), |target| LoadSpec { keep_alive: false, ..spec(target, load) });
-        assert_eq!(received.connections, result.requests.ok, "{load}");
-        assert_eq!((result.requests.ok, result.reconnects), (result.requests.sent, 0), "{load} {result:?}");
-        assert_eq!(result.connect.count(), result.requests.ok, "{load}");
+        assert_eq!(received.connections, result.total.requests.ok, "{load}");
+        assert_eq!((result.total.requests.ok, result.reconnects), (result.total.requests.sent, 0), "{load} {result:?}");
+        assert_eq!(result.total.connect.count(), result.total.requests.ok, "{load}");
         let request = "GET / HTTP/1.1\r\nHost: localhost\r\nConnection: close\r\n\r\n";
-        assert_eq!(result.bytes_sent, result.requests.sent * request.len() as u64);
+        assert_eq!(result.total.bytes_sent, result.total.requests.sent * request.len() as u64);
     }
 }
 
@@ -202,11 +212,11 @@ fn without_keep_alive_every_request_has_a_connection_of_its_own() {
 fn nobody_listening_fails_every_request_of_an_open_load_once() {
     let endpoint = Endpoint::Tcp(TcpListener::bind("127.0.0.1:0").unwrap().local_addr().unwrap());
     let result = start(spec(&endpoint, "open:2000@8")).unwrap().finish();
-    assert_eq!(result.errors, [(ErrorClass::Refused, 1000)].into(), "{result:?}");
-    assert_eq!((result.requests.sent, result.requests.failed), (1000, 1000));
+    assert_eq!(result.total.errors, [(ErrorClass::Refused, 1000)].into(), "{result:?}");
+    assert_eq!((result.total.requests.sent, result.total.requests.failed), (1000, 1000));
     let unix = Endpoint::Unix("/nonexistent/socket".into());
     let result = start(spec(&unix, "open:2000@8")).unwrap().finish();
-    assert_eq!((result.requests.sent, result.requests.failed), (1000, 1000), "{result:?}");
+    assert_eq!((result.total.requests.sent, result.total.requests.failed), (1000, 1000), "{result:?}");
 }
 
 #[test]

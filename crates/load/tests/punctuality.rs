@@ -89,14 +89,14 @@ fn rate_is_exact(load: &str) -> Figures {
     let result = running.finish();
     let mut came = server.stop().at;
     came.sort();
-    came.drain(..result.warm_up.sent as usize);
-    assert_eq!((came.len(), result.requests.ok), (dues.len(), dues.len() as u64), "{load} {result:?}");
+    came.drain(..result.total.warm_up.sent as usize);
+    assert_eq!((came.len(), result.total.requests.ok), (dues.len(), dues.len() as u64), "{load} {result:?}");
     assert!(came.iter().zip(&dues).all(|(came, due)| came >= due), "{load}: a request came before it was due");
 
     let span = |at: &[Instant]| at[at.len() - 1] - at[0];
     vec![
         figure("time for all requests", span(&came), span(&dues), span(&dues).mul_f64(0.001)),
-        figure("median lateness", result.lateness.quantile(0.5), Duration::ZERO, MS / 10),
+        figure("median lateness", result.total.lateness.quantile(0.5), Duration::ZERO, MS / 10),
     ]
 }
 
@@ -108,14 +108,14 @@ fn stalls_are_measured(load: &str, stalls: Stalls) -> Figures {
     let running = start(spec).unwrap();
     let opens_at = running.opens_at();
     let result = running.finish();
-    assert_eq!((result.requests.ok, result.unsent), (result.response.count(), 0), "{result:?}");
+    assert_eq!((result.total.requests.ok, result.total.unsent), (result.total.response.count(), 0), "{result:?}");
     let happened = server.stop().unwrap();
     if load.contains("poisson") {
         return random_stalls(&result, stalls);
     }
     let mut truth: Vec<_> = dues(load, opens_at, 1200 * MS).into_iter().map(|due| wait_at(due, &happened)).collect();
     truth.sort();
-    assert_eq!(result.requests.ok, truth.len() as u64, "{result:?}");
+    assert_eq!(result.total.requests.ok, truth.len() as u64, "{result:?}");
     let quantiles = [0.5, 0.75, 0.8, 0.85, 0.9, 0.95, 0.99];
     let truths = quantiles.map(|q| (q, truth[(q * truth.len() as f64).ceil() as usize - 1]));
     // Near the end of a stall what counts is how long the server takes to work off what has come meanwhile.
@@ -123,14 +123,14 @@ fn stalls_are_measured(load: &str, stalls: Stalls) -> Figures {
     inside
         .map(|(q, truth)| {
             let tolerance = truth.mul_f64(0.02).max(2 * MS);
-            figure(&format!("p{}", q * 100.0), result.response.quantile(q), truth, tolerance)
+            figure(&format!("p{}", q * 100.0), result.total.response.quantile(q), truth, tolerance)
         })
         .collect()
 }
 
 /// Poisson arrivals fall anywhere in a period: the quantile above which a share of all lies is known for many of them.
 fn random_stalls(result: &LoadResult, stalls: Stalls) -> Figures {
-    let n = result.response.count() as f64;
+    let n = result.total.response.count() as f64;
     let quantiles = [0.85, 0.9, 0.95];
     quantiles
         .into_iter()
@@ -138,7 +138,7 @@ fn random_stalls(result: &LoadResult, stalls: Stalls) -> Figures {
             let truth = stalls.length - stalls.every.mul_f64(1.0 - q);
             // Four standard deviations of the share beyond a quantile, as time.
             let random = stalls.every.mul_f64(4.0 * (q * (1.0 - q) / n).sqrt());
-            figure(&format!("p{}", q * 100.0), result.response.quantile(q), truth, random + 2 * MS)
+            figure(&format!("p{}", q * 100.0), result.total.response.quantile(q), truth, random + 2 * MS)
         })
         .collect()
 }

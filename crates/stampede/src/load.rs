@@ -36,14 +36,14 @@ struct Asked {
 impl Asked {
     /// Right answers per second of the window.
     fn throughput(&self, result: &LoadResult) -> f64 {
-        rate(result.requests.ok, result)
+        rate(result.total.requests.ok, result)
     }
 
     /// Requests that were due per second of the window, where that does not follow from the answers.
     fn offered(&self, result: &LoadResult) -> Option<f64> {
         match self.load {
             Load::Closed { .. } => None,
-            Load::Open { .. } => Some(rate(result.requests.sent + result.unsent, result)),
+            Load::Open { .. } => Some(rate(result.total.requests.sent + result.total.unsent, result)),
         }
     }
 }
@@ -202,11 +202,11 @@ fn conclude(result: &LoadResult, interrupted: bool) -> Exit {
             Saturation::Accounts { .. } => "  this is a fault of the program: please report it with the command",
         });
     }
-    if result.unsent > 0 {
-        screen::warning(&format!("{} requests found no free connection before the end", result.unsent));
+    if result.total.unsent > 0 {
+        screen::warning(&format!("{} requests found no free connection before the end", result.total.unsent));
         screen::note("  the server is slower than the rate: lower it, or raise --connections");
     }
-    let count = |class| result.errors.get(&class).copied().unwrap_or(0);
+    let count = |class| result.total.errors.get(&class).copied().unwrap_or(0);
     if count(ErrorClass::Exhausted) > 0 {
         screen::warning("connections could not be opened: no port or file descriptor was left");
         screen::note("  raise ulimit -n, or lower --connections; without keep-alive, lower the rate");
@@ -214,7 +214,7 @@ fn conclude(result: &LoadResult, interrupted: bool) -> Exit {
     let wrong = count(ErrorClass::WrongStatus) + count(ErrorClass::WrongBody) + count(ErrorClass::Malformed);
     if interrupted {
         Exit::Interrupted
-    } else if result.requests.ok == 0 {
+    } else if result.total.requests.ok == 0 {
         Exit::TrialFailed
     } else if result.saturation.is_some() || wrong > 0 {
         Exit::Invalid

@@ -7,7 +7,7 @@ use std::time::Duration;
 
 use rustix::thread::sched_getaffinity;
 use stampede_core::{Counts, Endpoint, Request};
-use stampede_load::{BodyCheck, Check, LoadExchange, LoadResult, LoadSpec, Statuses};
+use stampede_load::{BodyCheck, Check, LoadExchange, LoadResult, LoadSpec, Measures, Statuses};
 
 pub(crate) const MS: Duration = Duration::from_millis(1);
 
@@ -42,10 +42,10 @@ pub(crate) fn spec(target: &Endpoint, load: &str) -> LoadSpec {
 
 /// Sums of warm-up and window, after a check that each adds up.
 pub(crate) fn total(result: &LoadResult) -> Counts {
-    for counts in [result.warm_up, result.requests] {
+    for counts in [result.total.warm_up, result.total.requests] {
         assert_eq!(counts.sent, counts.ok + counts.failed + counts.unfinished, "{counts:?}");
     }
-    let LoadResult { requests, warm_up, .. } = result;
+    let Measures { requests, warm_up, .. } = &result.total;
     Counts {
         sent: warm_up.sent + requests.sent,
         ok: warm_up.ok + requests.ok,

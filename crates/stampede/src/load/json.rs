@@ -53,16 +53,16 @@ impl<'a> WireLoad<'a> {
             throughput_rps: rounded(asked.throughput(result)),
             offered_rps: asked.offered(result).map(rounded),
             reconnects: result.reconnects,
-            service_us: WireLatencies::of(&result.service, &complete),
-            response_us: WireLatencies::of(&result.response, &result.censored),
-            lateness_us: WireLatencies::of(&result.lateness, &complete),
-            connect_us: WireLatencies::of(&result.connect, &complete),
+            service_us: WireLatencies::of(&result.total.service, &complete),
+            response_us: WireLatencies::of(&result.total.response, &result.total.censored),
+            lateness_us: WireLatencies::of(&result.total.lateness, &complete),
+            connect_us: WireLatencies::of(&result.total.connect, &complete),
             tls_us: None,
-            first_byte_us: WireLatencies::of(&result.first_byte, &complete),
-            status: &result.status,
-            errors: &result.errors,
+            first_byte_us: WireLatencies::of(&result.total.first_byte, &complete),
+            status: &result.total.status,
+            errors: &result.total.errors,
             first_failure: result.first_failure.as_ref().map(|failure| failure.detail.as_str()),
-            bytes: WireBytes { sent: result.bytes_sent, received: result.bytes_received },
+            bytes: WireBytes { sent: result.total.bytes_sent, received: result.total.bytes_received },
             generator: WireGenerator::of(result),
             steps: [],
         }
@@ -82,8 +82,8 @@ struct WireRequests {
 
 impl WireRequests {
     fn of(result: &LoadResult) -> Self {
-        let stampede_core::Counts { sent, ok, failed, unfinished } = result.requests;
-        Self { sent, ok, failed, unfinished, unsent: result.unsent, censored: result.censored.count }
+        let stampede_core::Counts { sent, ok, failed, unfinished } = result.total.requests;
+        Self { sent, ok, failed, unfinished, unsent: result.total.unsent, censored: result.total.censored.count }
     }
 }
 
@@ -149,7 +149,7 @@ struct WireGenerator {
 impl WireGenerator {
     fn of(result: &LoadResult) -> Self {
         let cpu = result.generator.cpu.as_secs_f64();
-        let sent = result.requests.sent;
+        let sent = result.total.requests.sent;
         Self {
             backend: "epoll",
             threads: result.generator.threads,

@@ -16,7 +16,7 @@ const QUANTILES: [(&str, f64); 6] =
 /// Renders a result; fits 80 columns and ends with a line break.
 pub(crate) fn render(asked: &Asked, result: &LoadResult) -> String {
     let mut text = String::new();
-    let Counts { sent, ok, failed, unfinished } = result.requests;
+    let Counts { sent, ok, failed, unfinished } = result.total.requests;
     let seconds = result.window.as_secs_f64();
     let threads = result.generator.threads;
     let s = if threads == 1 { "" } else { "s" };
@@ -27,17 +27,20 @@ pub(crate) fn render(asked: &Asked, result: &LoadResult) -> String {
     line(format!("{}: {} for {seconds:.2} s, {threads} thread{s}", asked.url, asked.load));
     line(String::new());
     let mut counts = format!("  requests   {sent} sent, {ok} ok, {failed} failed, {unfinished} unfinished");
-    if result.unsent > 0 {
-        counts.push_str(&format!(", {} never sent", result.unsent));
+    if result.total.unsent > 0 {
+        counts.push_str(&format!(", {} never sent", result.total.unsent));
     }
     line(counts);
     let offered = asked.offered(result).map_or_else(String::new, |rate| format!(" of {rate:.1} due"));
     line(format!("  rate       {:.1} ok/s{offered}, {} received a second", asked.throughput(result), {
-        bytes(result.bytes_received as f64 / seconds.max(f64::MIN_POSITIVE))
+        bytes(result.total.bytes_received as f64 / seconds.max(f64::MIN_POSITIVE))
     }));
-    line(format!("  status     {}", counted(result.status.iter())));
-    if !result.errors.is_empty() {
-        line(format!("  errors     {}", counted(result.errors.iter().map(|(class, count)| (words(*class), count)))));
+    line(format!("  status     {}", counted(result.total.status.iter())));
+    if !result.total.errors.is_empty() {
+        line(format!(
+            "  errors     {}",
+            counted(result.total.errors.iter().map(|(class, count)| (words(*class), count)))
+        ));
     }
     if let Some(failure) = &result.first_failure {
         line(format!("             the first: {}", failure.detail));
@@ -54,11 +57,11 @@ pub(crate) fn render(asked: &Asked, result: &LoadResult) -> String {
     line(format!("  {:<11}{names}{:>9}", "ms", "max"));
     let complete = Censored::default();
     for (name, latencies, censored) in [
-        ("response", &result.response, &result.censored),
-        ("service", &result.service, &complete),
-        ("first byte", &result.first_byte, &complete),
-        ("connect", &result.connect, &complete),
-        ("lateness", &result.lateness, &complete),
+        ("response", &result.total.response, &result.total.censored),
+        ("service", &result.total.service, &complete),
+        ("first byte", &result.total.first_byte, &complete),
+        ("connect", &result.total.connect, &complete),
+        ("lateness", &result.total.lateness, &complete),
     ] {
         line(row(name, latencies, censored));
     }

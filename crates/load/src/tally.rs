@@ -1,0 +1,176 @@
+//! Counts and latencies of one step as one thread has seen them.
+
+use std::time::Duration;
+
+use stampede_core::{Censored, Counts, ErrorClass, Latencies};
+
+use crate::fault::Fault;
+use crate::recorder::{Answered, nanoseconds};
+use crate::result::Measures;
+use crate::timeline::Phase;
+
+const ERRORS: [ErrorClass; 9] = [
+    ErrorClass::Refused,
+    ErrorClass::Reset,
+    ErrorClass::ClosedEarly,
+    ErrorClass::Malformed,
+    ErrorClass::WrongStatus,
+    ErrorClass::WrongBody,
+    ErrorClass::Exhausted,
+    ErrorClass::TimedOut,
+    ErrorClass::Io,
+];
+
+/// Takes no memory after it is made.
+#[derive(Debug)]
+pub(crate) struct Tally {
+    pub(crate) warm_up: Counts,
+    pub(crate) window: Counts,
+    pub(crate) unsent: u64,
+    pub(crate) service: Latencies,
+    pub(crate) response: Latencies,
+    pub(crate) censored: Censored,
+    pub(crate) first_byte: Latencies,
+    pub(crate) connect: Latencies,
+    pub(crate) tls: Latencies,
+    pub(crate) lateness: Latencies,
+    /// Answers by status, which has three digits.
+    status: Vec<u64>,
+    errors: [u64; ERRORS.len()],
+    pub(crate) bytes_sent: u64,
+    pub(crate) bytes_received: u64,
+}
+
+impl Tally {
+    pub(crate) fn new() -> Self {
+        Self {
+            warm_up: Counts::default(),
+            window: Counts::default(),
+            unsent: 0,
+            service: Latencies::new(),
+            response: Latencies::new(),
+            censored: Censored::default(),
+            first_byte: Latencies::new(),
+            connect: Latencies::new(),
+            tls: Latencies::new(),
+            lateness: Latencies::new(),
+            status: vec![0; 1000],
+            errors: [0; ERRORS.len()],
+            bytes_sent: 0,
+            bytes_received: 0,
+        }
+    }
+
+    pub(crate) fn counts(&mut self, phase: Phase) -> &mut Counts {
+        match phase {
+            Phase::WarmUp => &mut self.warm_up,
+            Phase::Window => &mut self.window,
+        }
+    }
+
+    /// Notes the latencies and the status of an answer in the window.
+    pub(crate) fn answered(&mut self, answer: &Answered) {
+        let since = |start| nanoseconds(answer.at.saturating_duration_since(start));
+        self.response.record_ns(since(answer.due));
+        self.service.record_ns(since(answer.sent));
+        self.first_byte.record_ns(nanoseconds(answer.first_byte.saturating_duration_since(answer.sent)));
+        if let Some(count) = self.status.get_mut(usize::from(answer.status)) {
+            *count += 1;
+        }
+    }
+
+    /// Notes a failure in the window.
+    pub(crate) fn failed(&mut self, fault: Fault) {
+        let class = fault.class();
+        for (known, count) in ERRORS.iter().zip(&mut self.errors) {
+            *count += u64::from(*known == class);
+        }
+    }
+
+    /// Counts a request of the window at its age, since it has no end.
+    pub(crate) fn censor(&mut self, age: Duration) {
+        self.response.record_ns(nanoseconds(age));
+        self.censored.add(age);
+    }
+
+    /// Adds what another thread, or another step, has seen.
+    pub(crate) fn merge(&mut self, other: &Self) {
+        let Self {
+            warm_up,
+            window,
+            unsent,
+            service,
+            response,
+            censored,
+            first_byte,
+            connect,
+            tls,
+            lateness,
+            status,
+            errors,
+            bytes_sent,
+            bytes_received,
+        } = other;
+        add_counts(&mut self.warm_up, *warm_up);
+        add_counts(&mut self.window, *window);
+        self.unsent += unsent;
+        self.service.merge(service);
+        self.response.merge(response);
+        self.censored.merge(*censored);
+        self.first_byte.merge(first_byte);
+        self.connect.merge(connect);
+        self.tls.merge(tls);
+        self.lateness.merge(lateness);
+        for (sum, count) in self.status.iter_mut().zip(status) {
+            *sum += count;
+        }
+        for (sum, count) in self.errors.iter_mut().zip(errors) {
+            *sum += count;
+        }
+        self.bytes_sent += bytes_sent;
+        self.bytes_received += bytes_received;
+    }
+
+    pub(crate) fn into_measures(self) -> Measures {
+        let Self {
+            warm_up,
+            window,
+            unsent,
+            service,
+            response,
+            censored,
+            first_byte,
+            connect,
+            tls,
+            lateness,
+            status,
+            errors,
+            bytes_sent,
+            bytes_received,
+        } = self;
+        Measures {
+            requests: window,
+            warm_up,
+            unsent,
+            service,
+            response,
+            censored,
+            first_byte,
+            connect,
+            tls,
+            lateness,
+            status: (0..).zip(status).filter(|(_, count)| *count > 0).collect(),
+            errors: ERRORS.into_iter().zip(errors).filter(|(_, count)| *count > 0).collect(),
+            bytes_sent,
+            bytes_received,
+        }
+    }
+}
+
+fn add_counts(sum: &mut Counts, counts: Counts) {
+    let Counts { sent, ok, failed, unfinished } = counts;
+    sum.sent += sent;
+    sum.ok += ok;
+    sum.failed += failed;
+    sum.unfinished += unfinished;
+}

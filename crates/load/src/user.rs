@@ -1,0 +1,413 @@
+//! A user: has one request in flight at a time, and the next one when that is due.
+//!
+//! ```text
+//! Idle --due--> Waiting --connected--> Exchanging --answer or failure--> Idle
+//!   |                                     ^     |                          |
+//!   +---------- connection kept ----------+     |                          +--> Done, after the window
+//!              Waiting <-- closed between answers, found out by the next request
+//! ```
+//!
+//! In a closed load the next request is due at once, so that `Idle` is left in the call that entered it. In an open load an
+//! idle user is given the next request that is due; one that has just got its answer takes a waiting request itself.
+
+use std::mem;
+use std::time::{Duration, Instant};
+
+use rustix::io::Errno;
+
+use crate::arrivals::Arrival;
+use crate::body_check::{Comparing, Comparison};
+use crate::driver::{Driver, Timer};
+use crate::fault::Fault;
+use crate::io::{Happening, Io};
+use crate::link::{Came, Link, Stage};
+use crate::pacer::Pacer;
+use crate::recorder::{Answered, Recorder};
+use crate::socket::Opened;
+use crate::spec::PreparedExchange;
+use crate::timeline::Phase;
+
+/// How soon a full queue of a unix socket is tried again, and the pause after a first failure.
+const SHORTEST_PAUSE: Duration = Duration::from_millis(1);
+
+/// The longest pause between two failures.
+const LONGEST_PAUSE: Duration = Duration::from_millis(100);
+
+#[derive(Debug)]
+pub(crate) struct User {
+    /// Its number among the thread's users, which is the token of its timers and the number of its connection.
+    token: usize,
+    state: State,
+    /// Number of the exchange that is under way, or comes next.
+    exchange: usize,
+    due: Instant,
+    phase: Phase,
+    /// When it could take this request at the earliest.
+    free_at: Instant,
+    begun_at: Instant,
+    sent_at: Instant,
+    first_byte_at: Instant,
+    /// When it is to be woken; timers of other instants are out of date.
+    wakes_at: Option<Instant>,
+    /// Whether a timer will look at the age of its request.
+    deadline_set: bool,
+    comparison: Comparison,
+    /// Failures since the last complete answer.
+    failures: u32,
+}
+
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum State {
+    /// The next request is not due yet.
+    Idle,
+    /// A request is due, and the connection not there.
+    Waiting,
+    Exchanging,
+    Done,
+}
+
+/// What an event means for a user.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Notice {
+    Nothing,
+    /// Its connection is there.
+    Connected,
+    /// More of its request can be sent.
+    Room,
+    /// Its answer is complete.
+    Answered(Instant),
+    /// Its connection is of no more use, and may have been closed before its request came.
+    BrokenOff(Fault),
+    /// The answer cannot be read.
+    Unreadable(Fault),
+    /// Something came, and nothing may come between two requests but the end.
+    Unasked,
+}
+
+impl User {
+    /// A user that begins with the given exchange.
+    pub(crate) fn new(token: usize, exchange: usize, now: Instant) -> Self {
+        Self {
+            token,
+            state: State::Idle,
+            exchange,
+            due: now,
+            phase: Phase::WarmUp,
+            free_at: now,
+            begun_at: now,
+            sent_at: now,
+            first_byte_at: now,
+            wakes_at: None,
+            deadline_set: false,
+            comparison: Comparison::default(),
+            failures: 0,
+        }
+    }
+
+    fn in_flight(&self) -> bool {
+        match self.state {
+            State::Idle | State::Done => false,
+            State::Waiting | State::Exchanging => true,
+        }
+    }
+
+    /// Gives up the request that is under way, if there is one.
+    pub(crate) fn give_up<I: Io>(&mut self, driver: &mut Driver<I>, now: Instant) {
+        if self.in_flight() {
+            driver.recorder.unfinished(self.exchange, self.phase, now.saturating_duration_since(self.due));
+            driver.ended(self.begun_at, now);
+        }
+        self.state = State::Done;
+        driver.close(self.token);
+    }
+
+    /// Makes the next request of a closed load due at `due`.
+    pub(crate) fn schedule<I: Io>(&mut self, driver: &mut Driver<I>, due: Instant, now: Instant) {
+        let phase = driver.timeline.phase(due).filter(|phase| match &mut driver.pacer {
+            Pacer::Closed { left } if *phase == Phase::Window => match left.checked_sub(1) {
+                Some(fewer) => {
+                    *left = fewer;
+                    true
+                }
+                None => false,
+            },
+            _ => true,
+        });
+        let Some(phase) = phase else {
+            self.state = State::Done;
+            driver.close(self.token);
+            driver.active -= 1;
+            return;
+        };
+        self.due = due;
+        self.phase = phase;
+        self.state = State::Idle;
+        if due <= now {
+            self.begin(driver);
+        } else {
+            self.free_at = due;
+            self.wake_at(driver, due);
+        }
+    }
+
+    /// Takes a request of an open load that is due.
+    pub(crate) fn take<I: Io>(&mut self, driver: &mut Driver<I>, arrival: Arrival) {
+        let Arrival { number, due } = arrival;
+        // Arrivals end with the window.
+        self.phase = driver.timeline.phase(due).unwrap_or(Phase::Window);
+        self.exchange = usize::try_from(number % driver.exchanges.len() as u64).unwrap_or(0);
+        self.due = due;
+        self.free_at = self.free_at.max(due);
+        self.begin(driver);
+    }
+
+    /// The instant that it waited for has come.
+    pub(crate) fn on_timer<I: Io>(&mut self, driver: &mut Driver<I>, timer: Timer, at: Instant, now: Instant) {
+        match timer {
+            Timer::Wake if self.wakes_at == Some(at) => {
+                self.wakes_at = None;
+                match self.state {
+                    State::Idle => self.begin(driver),
+                    State::Waiting => self.open(driver),
+                    State::Exchanging | State::Done => {}
+                }
+            }
+            Timer::Wake => {}
+            Timer::Deadline => {
+                self.deadline_set = false;
+                if self.in_flight() {
+                    self.watch_deadline(driver, now);
+                }
+            }
+        }
+    }
+
+    /// Ends a request that is too old, or sets a timer for when it is. There is one timer a user, not one a request.
+    fn watch_deadline<I: Io>(&mut self, driver: &mut Driver<I>, now: Instant) {
+        let Some(deadline) = driver.timeout.and_then(|timeout| self.begun_at.checked_add(timeout)) else {
+            return;
+        };
+        if deadline <= now {
+            driver.recorder.censor(self.exchange, self.phase, now.saturating_duration_since(self.due));
+            self.fail(driver, Fault::TimedOut);
+        } else if !self.deadline_set {
+            self.deadline_set = true;
+            driver.set_timer(deadline, self.token, Timer::Deadline);
+        }
+    }
+
+    fn wake_at<I: Io>(&mut self, driver: &mut Driver<I>, at: Instant) {
+        self.wakes_at = Some(at);
+        driver.set_timer(at, self.token, Timer::Wake);
+    }
+
+    /// Sees what has happened to its connection. Takes what bytes say, and acts on nothing: the bytes are the backend's.
+    pub(crate) fn notice(
+        &mut self,
+        link: &mut Link,
+        happening: Happening<'_>,
+        exchanges: &[PreparedExchange],
+        recorder: &mut Recorder,
+    ) -> Notice {
+        match (self.state, happening) {
+            (State::Idle | State::Done, _) => Notice::Unasked,
+            (State::Waiting, Happening::Writable) => Notice::Connected,
+            (State::Waiting, Happening::Failed(errno)) => Notice::Unreadable(Fault::Connect(errno)),
+            (State::Waiting, Happening::Received(_) | Happening::Ended) => Notice::Nothing,
+            (State::Exchanging, Happening::Writable) => Notice::Room,
+            (State::Exchanging, happening) => {
+                let Some(expected) = exchanges.get(self.exchange) else { return Notice::Nothing };
+                let now = Instant::now();
+                if let Happening::Received(bytes) = happening {
+                    if link.awaits_first_byte() {
+                        self.first_byte_at = now;
+                    }
+                    recorder.received_bytes(self.exchange, self.phase, bytes.len());
+                }
+                let mut comparing = Comparing {
+                    exchange: self.exchange,
+                    expected,
+                    comparison: &mut self.comparison,
+                    evidence: &mut recorder.evidence,
+                };
+                match link.read(happening, &mut comparing) {
+                    Came::Incomplete => Notice::Nothing,
+                    Came::Complete => Notice::Answered(now),
+                    Came::Broken(fault) if fault.is_closed_by_peer() => Notice::BrokenOff(fault),
+                    Came::Broken(fault) => Notice::Unreadable(fault),
+                }
+            }
+        }
+    }
+
+    /// Does what an event asks for.
+    pub(crate) fn act<I: Io>(&mut self, driver: &mut Driver<I>, notice: Notice) {
+        match notice {
+            Notice::Nothing => {}
+            Notice::Connected => self.connected(driver, Instant::now()),
+            Notice::Room => self.transmit(driver, Link::go_on),
+            Notice::Answered(at) => self.answered(driver, at),
+            Notice::BrokenOff(fault) => self.break_off(driver, fault),
+            Notice::Unreadable(fault) => self.fail(driver, fault),
+            Notice::Unasked => {
+                driver.close(self.token);
+                if let Some(link) = driver.links.get_mut(self.token) {
+                    link.closed_between = true;
+                }
+            }
+        }
+    }
+
+    fn begin<I: Io>(&mut self, driver: &mut Driver<I>) {
+        let now = Instant::now();
+        driver.in_flight += 1;
+        driver.recorder.begun(self.exchange, self.phase, now.saturating_duration_since(self.free_at));
+        self.begun_at = now;
+        if driver.links.get(self.token).is_some_and(|link| link.stage == Stage::Open) {
+            self.sent_at = now;
+            self.transmit(driver, Link::request);
+        } else {
+            self.connect(driver, now);
+        }
+        if self.in_flight() {
+            self.watch_deadline(driver, now);
+        }
+    }
+
+    fn connect<I: Io>(&mut self, driver: &mut Driver<I>, now: Instant) {
+        self.state = State::Waiting;
+        if let Some(link) = driver.links.get_mut(self.token) {
+            link.connecting_at = now;
+        }
+        self.open(driver);
+    }
+
+    fn open<I: Io>(&mut self, driver: &mut Driver<I>) {
+        let (opened, stage) = match driver.open() {
+            Ok(opened @ Opened::Connected(_)) => (opened, Stage::Open),
+            Ok(opened @ Opened::Connecting(_)) => (opened, Stage::Connecting),
+            Err(Errno::AGAIN) => return self.wake_at(driver, Instant::now() + SHORTEST_PAUSE),
+            Err(errno) => return self.fail(driver, Fault::Connect(errno)),
+        };
+        if let Err(errno) = driver.io.add(self.token, opened) {
+            return self.fail(driver, Fault::Connect(errno));
+        }
+        let Some(link) = driver.links.get_mut(self.token) else { return };
+        link.begin(stage);
+        if mem::take(&mut link.closed_between) {
+            driver.recorder.reconnected(self.phase);
+        }
+        if stage == Stage::Open {
+            self.connected(driver, Instant::now());
+        }
+    }
+
+    fn connected<I: Io>(&mut self, driver: &mut Driver<I>, now: Instant) {
+        let Some(link) = driver.links.get_mut(self.token) else { return };
+        link.stage = Stage::Open;
+        let took = now.saturating_duration_since(link.connecting_at);
+        driver.recorder.connected(self.exchange, self.phase, took);
+        self.sent_at = now;
+        self.transmit(driver, Link::request);
+    }
+
+    /// Sends the request, or what is left of it.
+    fn transmit<I: Io>(
+        &mut self,
+        driver: &mut Driver<I>,
+        send: impl FnOnce(&mut Link, &mut I, &PreparedExchange) -> Result<usize, Errno>,
+    ) {
+        let Driver { links, io, exchanges, recorder, .. } = driver;
+        let (Some(link), Some(exchange)) = (links.get_mut(self.token), exchanges.get(self.exchange)) else { return };
+        self.state = State::Exchanging;
+        match send(link, io, exchange) {
+            Ok(count) => recorder.sent_bytes(self.exchange, self.phase, count),
+            Err(errno) => self.break_off(driver, Fault::Send(errno)),
+        }
+    }
+
+    /// Records a complete answer, and goes on with the next request.
+    fn answered<I: Io>(&mut self, driver: &mut Driver<I>, now: Instant) {
+        let Driver { links, exchanges, recorder, keep_alive, .. } = driver;
+        let (Some(link), Some(exchange)) = (links.get_mut(self.token), exchanges.get(self.exchange)) else { return };
+        let fault = self.comparison.conclude(self.exchange, exchange, &mut recorder.evidence);
+        recorder.answered(
+            self.phase,
+            Answered {
+                at: now,
+                due: self.due,
+                sent: self.sent_at,
+                first_byte: self.first_byte_at,
+                step: self.exchange,
+                status: self.comparison.status(),
+                fault,
+            },
+        );
+        if !link.is_kept(exchange) || !*keep_alive {
+            link.closed_between = *keep_alive;
+            driver.close(self.token);
+        }
+        driver.ended(self.begun_at, now);
+        self.failures = 0;
+        self.free_at = driver.woke_at;
+        driver.publish_progress();
+        match &mut driver.pacer {
+            Pacer::Closed { .. } => self.schedule_next(driver, now, now),
+            Pacer::Open(arrivals) => match arrivals.take_due(now) {
+                Some(arrival) => self.take(driver, arrival),
+                None => self.rest(driver),
+            },
+        }
+    }
+
+    /// The connection has ended without a complete answer. A server may close between two answers, and we may find out
+    /// only by our next request: that is sent again, unless the server had taken it.
+    fn break_off<I: Io>(&mut self, driver: &mut Driver<I>, fault: Fault) {
+        let Driver { links, io, .. } = driver;
+        match links.get_mut(self.token) {
+            Some(link) if link.was_closed_between(io, fault) => {
+                link.closed_between = true;
+                link.close(io);
+                self.connect(driver, Instant::now());
+            }
+            _ => self.fail(driver, fault),
+        }
+    }
+
+    /// Records that there is no complete answer. A closed load goes on with the next request after a pause: a server that is
+    /// gone must not be met by millions of failures. In an open load due times see to that.
+    fn fail<I: Io>(&mut self, driver: &mut Driver<I>, fault: Fault) {
+        let now = Instant::now();
+        driver.recorder.failed(self.phase, self.exchange, fault, now);
+        driver.ended(self.begun_at, now);
+        driver.close(self.token);
+        if let Some(link) = driver.links.get_mut(self.token) {
+            link.closed_between = false;
+        }
+        self.wakes_at = None;
+        let pause =
+            SHORTEST_PAUSE.saturating_mul(1_u32.checked_shl(self.failures).unwrap_or(u32::MAX)).min(LONGEST_PAUSE);
+        self.failures = self.failures.saturating_add(1);
+        self.free_at = now;
+        driver.publish_progress();
+        match driver.pacer {
+            Pacer::Closed { .. } => self.schedule_next(driver, now + pause, now),
+            // It may take the next one from here only by way of the worker: failures would nest without a bound.
+            Pacer::Open(_) => self.rest(driver),
+        }
+    }
+
+    fn schedule_next<I: Io>(&mut self, driver: &mut Driver<I>, due: Instant, now: Instant) {
+        self.exchange += 1;
+        if self.exchange >= driver.exchanges.len() {
+            self.exchange = 0;
+        }
+        self.schedule(driver, due, now);
+    }
+
+    /// Waits for a request that is due.
+    fn rest<I: Io>(&mut self, driver: &mut Driver<I>) {
+        self.state = State::Idle;
+        driver.idle.push(self.token);
+    }
+}
