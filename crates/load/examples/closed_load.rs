@@ -1,18 +1,19 @@
 //! Drives a closed load at an address and prints what was measured:
-//! `closed_load 127.0.0.1:8080 /path 16 5` for 16 connections and 5 seconds.
+//! `closed_load 127.0.0.1:8080 /path 16 5 epoll` for 16 connections and 5 seconds.
 
 use std::collections::BTreeMap;
 use std::error::Error;
 use std::time::Duration;
 
 use stampede_core::{Endpoint, Load, Request};
-use stampede_load::{BodyCheck, Check, LoadExchange, LoadSpec, Statuses, start};
+use stampede_load::{Backend, BodyCheck, Check, LoadExchange, LoadSpec, Statuses, start};
 
 fn main() -> Result<(), Box<dyn Error>> {
     let args: Vec<String> = std::env::args().skip(1).collect();
-    let [address, path, connections, seconds] = args.as_slice() else {
-        return Err("give an address, a path, a number of connections and of seconds".into());
+    let [address, path, connections, seconds, backend] = args.as_slice() else {
+        return Err("give an address, a path, a number of connections and of seconds, and a backend".into());
     };
+    let named = Backend::ALL.into_iter().find(|known| known.to_string() == *backend);
     let get = Request { method: "GET".to_owned(), path: path.clone(), headers: BTreeMap::new(), body: Vec::new() };
     let load = start(LoadSpec {
         target: Endpoint::Tcp(address.parse()?),
@@ -30,6 +31,7 @@ fn main() -> Result<(), Box<dyn Error>> {
         keep_alive: true,
         seed: 1,
         cpus: vec![0],
+        backend: named.ok_or("the backends are epoll and io-uring")?,
     })?;
     let result = load.finish();
 

@@ -46,6 +46,8 @@ pub(crate) struct Driver<I> {
     pub(crate) active: usize,
     /// Users with a request.
     pub(crate) in_flight: u32,
+    /// Users whose requests leave with the next wait, where the backend defers.
+    pub(crate) departing: Vec<usize>,
     /// When the loop learned of the events that it is dealing with.
     pub(crate) woke_at: Instant,
     pub(crate) target: Arc<Target>,

@@ -1,7 +1,7 @@
 //! The load engine: sends requests to an endpoint on threads of its own and measures the answers.
 //!
-//! One thread a processor, each with its own connections, epoll instance and recorder; nothing is shared while load
-//! runs but two counters for progress. It knows HTTP/1 and nothing of PHP, and uses no async runtime.
+//! One thread a processor, each with its own connections, recorder and epoll or io_uring instance; nothing is shared while
+//! load runs but two counters for progress. It knows HTTP/1 and nothing of PHP, and uses no async runtime.
 //!
 //! # What is measured
 //!
@@ -35,7 +35,9 @@
 //! an answer yet, and in mid-answer, it is one.
 
 mod arrivals;
+mod backend;
 mod body_check;
+mod buffers;
 mod driver;
 mod engine;
 mod epoll;
@@ -51,9 +53,11 @@ mod socket;
 mod spec;
 mod tally;
 mod timeline;
+mod uring;
 mod user;
 mod worker;
 
+pub use backend::Backend;
 pub use engine::{Progress, RunningLoad, StartError, start};
 pub use result::{Failure, LoadResult, Measures, WrongAnswer};
 pub use saturation::{LittlesLaw, Saturation};

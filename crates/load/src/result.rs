@@ -5,6 +5,7 @@ use std::time::Duration;
 
 use stampede_core::{Censored, Counts, ErrorClass, GeneratorUse, Latencies};
 
+use crate::backend::Backend;
 use crate::saturation::{LittlesLaw, Saturation};
 
 /// What a load has measured. All but `wrong_answers` and `first_failure` is about the window.
@@ -16,6 +17,8 @@ pub struct LoadResult {
     pub total: Measures,
     /// The requests of each exchange, in the order of [`LoadSpec::exchanges`](crate::LoadSpec::exchanges).
     pub steps: Vec<Measures>,
+    /// How the kernel was reached.
+    pub backend: Backend,
     /// Connections that were opened anew because the server had closed between two answers.
     pub reconnects: u64,
     /// What the load threads used between the edges of the window.

@@ -6,6 +6,7 @@ use std::time::Duration;
 use stampede_core::{Endpoint, Load, Request};
 use stampede_wire::request;
 
+use crate::backend::Backend;
 use crate::needle::Needle;
 
 /// A load on one endpoint.
@@ -38,6 +39,8 @@ pub struct LoadSpec {
     pub seed: u64,
     /// Processors to run on: a thread, pinned, on each.
     pub cpus: Vec<u32>,
+    /// How the kernel is reached.
+    pub backend: Backend,
 }
 
 /// A request and what its answer must be.

@@ -45,6 +45,10 @@ pub(crate) struct User {
     /// When it could take this request at the earliest.
     free_at: Instant,
     begun_at: Instant,
+    /// Since when it could have begun, as long as its lateness is not known.
+    late_since: Option<Instant>,
+    /// Whether it is on the list of those that leave with the next wait.
+    departing: bool,
     sent_at: Instant,
     first_byte_at: Instant,
     /// When it is to be woken; timers of other instants are out of date.
@@ -95,6 +99,8 @@ impl User {
             phase: Phase::WarmUp,
             free_at: now,
             begun_at: now,
+            late_since: None,
+            departing: false,
             sent_at: now,
             first_byte_at: now,
             wakes_at: None,
@@ -114,6 +120,7 @@ impl User {
     /// Gives up the request that is under way, if there is one.
     pub(crate) fn give_up<I: Io>(&mut self, driver: &mut Driver<I>, now: Instant) {
         if self.in_flight() {
+            self.was_late(&mut driver.recorder, now);
             driver.recorder.unfinished(self.exchange, self.phase, now.saturating_duration_since(self.due));
             driver.ended(self.begun_at, now);
         }
@@ -143,7 +150,7 @@ impl User {
         self.phase = phase;
         self.state = State::Idle;
         if due <= now {
-            self.begin(driver);
+            self.begin(driver, now);
         } else {
             self.free_at = due;
             self.wake_at(driver, due);
@@ -151,14 +158,14 @@ impl User {
     }
 
     /// Takes a request of an open load that is due.
-    pub(crate) fn take<I: Io>(&mut self, driver: &mut Driver<I>, arrival: Arrival) {
+    pub(crate) fn take<I: Io>(&mut self, driver: &mut Driver<I>, arrival: Arrival, now: Instant) {
         let Arrival { number, due } = arrival;
         // Arrivals end with the window.
         self.phase = driver.timeline.phase(due).unwrap_or(Phase::Window);
         self.exchange = usize::try_from(number % driver.exchanges.len() as u64).unwrap_or(0);
         self.due = due;
         self.free_at = self.free_at.max(due);
-        self.begin(driver);
+        self.begin(driver, now);
     }
 
     /// The instant that it waited for has come.
@@ -167,7 +174,7 @@ impl User {
             Timer::Wake if self.wakes_at == Some(at) => {
                 self.wakes_at = None;
                 match self.state {
-                    State::Idle => self.begin(driver),
+                    State::Idle => self.begin(driver, now),
                     State::Waiting => self.open(driver),
                     State::Exchanging | State::Done => {}
                 }
@@ -201,13 +208,14 @@ impl User {
         driver.set_timer(at, self.token, Timer::Wake);
     }
 
-    /// Sees what has happened to its connection. Takes what bytes say, and acts on nothing: the bytes are the backend's.
+    /// Sees what has happened to its connection by now. Takes what bytes say, and acts on nothing: the bytes are the backend's.
     pub(crate) fn notice(
         &mut self,
         link: &mut Link,
         happening: Happening<'_>,
         exchanges: &[PreparedExchange],
         recorder: &mut Recorder,
+        now: Instant,
     ) -> Notice {
         match (self.state, happening) {
             (State::Idle | State::Done, _) => Notice::Unasked,
@@ -217,7 +225,6 @@ impl User {
             (State::Exchanging, Happening::Writable) => Notice::Room,
             (State::Exchanging, happening) => {
                 let Some(expected) = exchanges.get(self.exchange) else { return Notice::Nothing };
-                let now = Instant::now();
                 if let Happening::Received(bytes) = happening {
                     if link.awaits_first_byte() {
                         self.first_byte_at = now;
@@ -258,14 +265,14 @@ impl User {
         }
     }
 
-    fn begin<I: Io>(&mut self, driver: &mut Driver<I>) {
-        let now = Instant::now();
+    fn begin<I: Io>(&mut self, driver: &mut Driver<I>, now: Instant) {
+        let now = if I::DEFERS { now } else { Instant::now() };
         driver.in_flight += 1;
-        driver.recorder.begun(self.exchange, self.phase, now.saturating_duration_since(self.free_at));
+        driver.recorder.begun(self.exchange, self.phase);
         self.begun_at = now;
+        self.late_since = Some(self.free_at);
         if driver.links.get(self.token).is_some_and(|link| link.stage == Stage::Open) {
-            self.sent_at = now;
-            self.transmit(driver, Link::request);
+            self.request(driver, now);
         } else {
             self.connect(driver, now);
         }
@@ -276,6 +283,7 @@ impl User {
 
     fn connect<I: Io>(&mut self, driver: &mut Driver<I>, now: Instant) {
         self.state = State::Waiting;
+        self.was_late(&mut driver.recorder, now);
         if let Some(link) = driver.links.get_mut(self.token) {
             link.connecting_at = now;
         }
@@ -307,8 +315,30 @@ impl User {
         link.stage = Stage::Open;
         let took = now.saturating_duration_since(link.connecting_at);
         driver.recorder.connected(self.exchange, self.phase, took);
-        self.sent_at = now;
+        self.request(driver, now);
+    }
+
+    fn request<I: Io>(&mut self, driver: &mut Driver<I>, now: Instant) {
+        if !I::DEFERS {
+            self.departs(&mut driver.recorder, now);
+        } else if !mem::replace(&mut self.departing, true) {
+            driver.departing.push(self.token);
+        }
         self.transmit(driver, Link::request);
+    }
+
+    /// Its request leaves now.
+    pub(crate) fn departs(&mut self, recorder: &mut Recorder, now: Instant) {
+        self.departing = false;
+        self.sent_at = now;
+        self.was_late(recorder, now);
+    }
+
+    /// Notes how late its request was, the first time for each.
+    fn was_late(&mut self, recorder: &mut Recorder, now: Instant) {
+        if let Some(since) = self.late_since.take() {
+            recorder.late(self.exchange, self.phase, now.saturating_duration_since(since));
+        }
     }
 
     /// Sends the request, or what is left of it.
@@ -354,7 +384,7 @@ impl User {
         match &mut driver.pacer {
             Pacer::Closed { .. } => self.schedule_next(driver, now, now),
             Pacer::Open(arrivals) => match arrivals.take_due(now) {
-                Some(arrival) => self.take(driver, arrival),
+                Some(arrival) => self.take(driver, arrival, now),
                 None => self.rest(driver),
             },
         }
@@ -378,6 +408,7 @@ impl User {
     /// gone must not be met by millions of failures. In an open load due times see to that.
     fn fail<I: Io>(&mut self, driver: &mut Driver<I>, fault: Fault) {
         let now = Instant::now();
+        self.was_late(&mut driver.recorder, now);
         driver.recorder.failed(self.phase, self.exchange, fault, now);
         driver.ended(self.begun_at, now);
         driver.close(self.token);

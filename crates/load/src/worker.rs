@@ -63,6 +63,7 @@ pub(crate) fn run<I: Io>(assignment: Assignment, io: I) -> Recorder {
         idle: Vec::with_capacity(connections),
         active: connections,
         in_flight: 0,
+        departing: Vec::with_capacity(connections),
         woke_at: start,
         target,
         opened: 0,
@@ -100,6 +101,11 @@ pub(crate) fn run<I: Io>(assignment: Assignment, io: I) -> Recorder {
         if now >= timeline.drain_ends_at || driver.is_over() && (by_count || now >= timeline.closes_at) {
             break;
         }
+        for token in driver.departing.drain(..) {
+            if let Some(user) = users.get_mut(token) {
+                user.departs(&mut driver.recorder, now);
+            }
+        }
         let (patience, spins) = driver.patience(now);
         // The kernel gives no error for a valid descriptor and buffer (epoll_wait(2)).
         let Ok(woken) = driver.io.wait(patience) else { break };
@@ -115,9 +121,15 @@ pub(crate) fn run<I: Io>(assignment: Assignment, io: I) -> Recorder {
         }
         while let Some((number, happening)) = driver.io.next() {
             let (Some(link), Some(user)) = (driver.links.get_mut(number), users.get_mut(number)) else { continue };
-            let notice = user.notice(link, happening, &driver.exchanges, &mut driver.recorder);
+            // Where the kernel has received for all of them in the wait, its end is when they came.
+            let now = if I::DEFERS { woke_at } else { Instant::now() };
+            let notice = user.notice(link, happening, &driver.exchanges, &mut driver.recorder, now);
             user.act(&mut driver, notice);
         }
+    }
+    if I::DEFERS {
+        // What was begun has to leave, to be what it is counted as.
+        let _ = driver.io.wait(Duration::ZERO);
     }
     let now = Instant::now();
     for user in &mut users {
@@ -139,7 +151,7 @@ fn begin_due<I: Io>(driver: &mut Driver<I>, users: &mut [User], now: Instant) {
             return;
         };
         driver.idle.pop();
-        user.take(driver, arrival);
+        user.take(driver, arrival, now);
     }
 }
 
