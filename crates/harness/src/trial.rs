@@ -94,7 +94,7 @@ async fn live(
     trial: &mut Trial,
     sink: &mut dyn Sink,
 ) -> Result<Outcome, MeasureError> {
-    let Surroundings { workload, ready_timeout, drain } = surroundings;
+    let Surroundings { workload, ready_timeout, drain, backend } = surroundings;
     let enforced = running.enforced().map_err(|error| MeasureError::Failed(error.to_string()))?;
     trial.enforced = Some(enforced);
     let meter = Meter::new(running.meters());
@@ -121,6 +121,7 @@ async fn live(
         keep_alive: true,
         seed: timing.seed.wrapping_add(u64::from(trial.block)),
         cpus: case.pinning.generator.clone(),
+        backend: *backend,
     };
     let measured = measure(running, spec, meter.as_ref(), sink).await?;
     let mut faults = Vec::new();

@@ -38,6 +38,7 @@ mod arrivals;
 mod backend;
 mod body_check;
 mod buffers;
+mod calibration;
 mod driver;
 mod engine;
 mod epoll;
@@ -58,6 +59,7 @@ mod user;
 mod worker;
 
 pub use backend::Backend;
+pub use calibration::{Calibration, calibrate};
 pub use engine::{Progress, RunningLoad, StartError, start};
 pub use result::{Failure, LoadResult, Measures, WrongAnswer};
 pub use saturation::{LittlesLaw, Saturation};

@@ -86,8 +86,13 @@ pub(crate) fn run<I: Io>(assignment: Assignment, io: I) -> Recorder {
         Pacer::Open(_) => driver.idle.extend((0..users.len()).rev()),
     }
     let mut seen = InFlight { count: driver.in_flight, at: start };
+    // When the last turn of the loop began, if it did nothing but spin.
+    let mut spun_from = None;
     loop {
         let now = Instant::now();
+        if let Some(from) = spun_from.take() {
+            usage.spun(now.saturating_duration_since(from));
+        }
         usage.pass(now, &timeline);
         seen.look(&mut driver, now);
         while let Some((at, token, timer)) = driver.pop_timer(now) {
@@ -114,9 +119,7 @@ pub(crate) fn run<I: Io>(assignment: Assignment, io: I) -> Recorder {
         seen.look(&mut driver, woke_at);
         match woken {
             Woken::Abort => break,
-            Woken::Patience if spins && timeline.phase(now) == Some(Phase::Window) => {
-                usage.spun(woke_at.saturating_duration_since(now));
-            }
+            Woken::Patience if spins && timeline.phase(now) == Some(Phase::Window) => spun_from = Some(now),
             Woken::Patience | Woken::Happened => {}
         }
         while let Some((number, happening)) = driver.io.next() {

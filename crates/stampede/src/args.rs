@@ -4,6 +4,7 @@ use std::path::PathBuf;
 
 use clap::{Parser, Subcommand, ValueEnum};
 
+use crate::backend::BackendChoice;
 use crate::load::args::LoadArgs;
 
 /// Which PHP runtime is fastest for your application, under equal limits, and how sure is that?
@@ -98,6 +99,9 @@ pub(crate) struct CompareArgs {
     /// How long a runtime may take to its first answer [default: 30s]
     #[arg(long, value_name = "TIME", allow_hyphen_values = true, help_heading = "Study")]
     pub(crate) ready_timeout: Option<String>,
+    /// How the load engine reaches the kernel, in all trials
+    #[arg(long, value_enum, default_value_t, help_heading = "Study")]
+    pub(crate) backend: BackendChoice,
     /// Where deployments run: local [default: local]
     #[arg(long, value_name = "PLATFORM", help_heading = "Study")]
     pub(crate) platform: Option<String>,

@@ -10,7 +10,7 @@ use std::io::{self, IsTerminal, Write};
 use std::path::Path;
 use std::time::{Duration, Instant};
 
-use stampede_core::{Bytes, ErrorClass, Load};
+use stampede_core::{Bytes, CpuLayout, ErrorClass, Load};
 use stampede_load::{BodyCheck, Check, LoadExchange, LoadResult, LoadSpec, RunningLoad, Saturation, Statuses};
 use stampede_plan::{LoadFlags, LoadPlan, MachineSize};
 
@@ -60,6 +60,7 @@ pub(crate) fn run(args: Box<LoadArgs>) -> Outcome {
         duration,
         requests,
         threads,
+        backend,
         seed,
         method,
         headers,
@@ -110,6 +111,10 @@ pub(crate) fn run(args: Box<LoadArgs>) -> Outcome {
         (None, None) => BodyCheck::Any,
     };
     let asked = Asked { url: asked, load: load.clone() };
+    // The last ones: servers that are pinned, and much of the kernel's work, are on the first.
+    let (others, last) = available.split_at(available.len().saturating_sub(threads));
+    let server = if others.is_empty() { last } else { others };
+    let cpus = CpuLayout { server: server.to_vec(), generator: last.iter().rev().copied().collect() };
     let spec = LoadSpec {
         target,
         host,
@@ -122,8 +127,8 @@ pub(crate) fn run(args: Box<LoadArgs>) -> Outcome {
         timeout: Some(timeout),
         keep_alive: !no_keepalive,
         seed,
-        // The last ones: servers that are pinned, and much of the kernel's work, are on the first.
-        cpus: available.iter().rev().take(threads).copied().collect(),
+        backend: backend.find(&cpus, quiet),
+        cpus: cpus.generator,
     };
     let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build().map_err(Failure::missing)?;
     let (result, interrupted) = runtime.block_on(drive(spec, quiet))?;

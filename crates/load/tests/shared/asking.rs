@@ -8,9 +8,7 @@ use std::time::Duration;
 
 use rustix::thread::sched_getaffinity;
 use stampede_core::{Counts, Endpoint, Request};
-use stampede_load::{
-    Backend, BodyCheck, Check, LoadExchange, LoadResult, LoadSpec, Measures, StartError, Statuses, start,
-};
+use stampede_load::{Backend, BodyCheck, Check, LoadExchange, LoadResult, LoadSpec, Measures, Statuses};
 
 pub(crate) const MS: Duration = Duration::from_millis(1);
 
@@ -22,16 +20,11 @@ pub(crate) fn cpus() -> Vec<u32> {
 
 /// The backends that this machine permits; a test that goes without one of them says so.
 pub(crate) fn backends(test: &str) -> Vec<Backend> {
-    let nobody = Endpoint::Tcp(([127, 0, 0, 1], 1).into());
-    let permitted = |backend: &Backend| {
-        let spec = LoadSpec { duration: Duration::ZERO, drain: Duration::ZERO, ..spec(*backend, &nobody, "closed:1") };
-        match start(spec) {
-            Ok(_) => true,
-            Err(error @ StartError::Backend { .. }) => {
-                let _ = writeln!(std::io::stderr(), "SKIP {test} on {backend}: needs {backend}: {error:?}");
-                false
-            }
-            Err(error) => panic!("{error:?}"),
+    let permitted = |backend: &Backend| match backend.try_out() {
+        Ok(()) => true,
+        Err(error) => {
+            let _ = writeln!(std::io::stderr(), "SKIP {test} on {backend}: needs {backend}: {error}");
+            false
         }
     };
     Backend::ALL.into_iter().filter(permitted).collect()

@@ -2,6 +2,8 @@
 
 use std::path::PathBuf;
 
+use crate::backend::BackendChoice;
+
 /// What to send where, how much of it, and what must come back.
 #[derive(Debug, clap::Args)]
 #[command(after_help = "Examples:\n  \
@@ -33,6 +35,9 @@ pub(crate) struct LoadArgs {
     /// Threads, each on a processor of its own [default: half of the processors]
     #[arg(long, value_name = "N", allow_hyphen_values = true, help_heading = "Load")]
     pub(crate) threads: Option<String>,
+    /// How the kernel is reached
+    #[arg(long, value_enum, default_value_t, help_heading = "Load")]
+    pub(crate) backend: BackendChoice,
     /// Seed of random arrivals [default: 1]
     #[arg(long, value_name = "N", allow_hyphen_values = true, help_heading = "Load")]
     pub(crate) seed: Option<String>,
