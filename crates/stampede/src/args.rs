@@ -41,6 +41,15 @@ pub(crate) enum Command {
     /// Just the load engine: closed or open load over HTTP/1.1, every answer checked, response times counted from when a
     /// request was due. Tells when it was itself the limit.
     Load(Box<LoadArgs>),
+    /// Drive the load that `hey` would, with its own options and layout
+    #[command(disable_help_flag = true)]
+    Hey(OtherArgs),
+    /// Drive the load that `ab` would, with its own options and layout
+    #[command(disable_help_flag = true)]
+    Ab(OtherArgs),
+    /// Drive the load that `wrk` would, with its own options and layout
+    #[command(disable_help_flag = true)]
+    Wrk(OtherArgs),
     /// List runtimes, workloads or stored studies
     List(ListArgs),
     /// Show a stored study again
@@ -134,6 +143,14 @@ pub(crate) struct StoreArgs {
     /// The store of studies [default: $STAMPEDE_STORE, or ~/.local/share/stampede/studies.db]
     #[arg(long, value_name = "FILE", help_heading = "Output")]
     pub(crate) store: Option<PathBuf>,
+}
+
+/// Another tool's command line, read as that tool would.
+#[derive(Debug, clap::Args)]
+pub(crate) struct OtherArgs {
+    /// Its options and the URL; --help lists them
+    #[arg(trailing_var_arg = true, allow_hyphen_values = true)]
+    pub(crate) args: Vec<String>,
 }
 
 /// What to list.

@@ -2,8 +2,8 @@
 
 pub(crate) mod args;
 mod json;
-mod table;
-mod target;
+pub(crate) mod table;
+pub(crate) mod target;
 
 use std::fs;
 use std::io::{self, IsTerminal, Write};
@@ -157,7 +157,7 @@ fn read_body(typed: Option<&str>) -> (Vec<u8>, Result<(), Failure>) {
 }
 
 /// Drives the load to its end, or to the first signal; the second value says which.
-async fn drive(spec: LoadSpec, quiet: bool) -> Result<(LoadResult, bool), Failure> {
+pub(crate) async fn drive(spec: LoadSpec, quiet: bool) -> Result<(LoadResult, bool), Failure> {
     let mut signals = Signals::new()?;
     let load = stampede_load::start(spec).map_err(Failure::missing)?;
     let interrupted = tokio::select! {
@@ -216,6 +216,12 @@ fn conclude(result: &LoadResult, interrupted: bool) -> Exit {
         screen::warning("connections could not be opened: no port or file descriptor was left");
         screen::note("  raise ulimit -n, or lower --connections; without keep-alive, lower the rate");
     }
+    exit_of(result, interrupted)
+}
+
+/// How a load ends.
+pub(crate) fn exit_of(result: &LoadResult, interrupted: bool) -> Exit {
+    let count = |class| result.errors.get(&class).copied().unwrap_or(0);
     let wrong = count(ErrorClass::WrongStatus) + count(ErrorClass::WrongBody) + count(ErrorClass::Malformed);
     if interrupted {
         Exit::Interrupted

@@ -11,6 +11,7 @@ mod exit;
 mod folders;
 mod list;
 mod load;
+mod mimic;
 mod open_files;
 mod progress;
 mod record;
@@ -22,13 +23,17 @@ use std::process::ExitCode;
 
 use clap::Parser;
 
-use crate::args::{Args, Command};
+use crate::args::{Args, Command, OtherArgs};
 use crate::exit::{Exit, Failure};
+use crate::mimic::Tool;
 
 fn main() -> ExitCode {
     let outcome = match Args::parse().command {
         Command::Compare(args) => compare::run(args),
         Command::Load(args) => load::run(args),
+        Command::Hey(OtherArgs { args }) => mimic::run(Tool::Hey, &args),
+        Command::Ab(OtherArgs { args }) => mimic::run(Tool::Ab, &args),
+        Command::Wrk(OtherArgs { args }) => mimic::run(Tool::Wrk, &args),
         Command::List(args) => list::run(&args),
         Command::Show(args) => show::run(&args),
         Command::Clean(args) => clean::run(&args),

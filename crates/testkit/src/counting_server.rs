@@ -1,4 +1,4 @@
-//! An HTTP/1.1 server that counts what it receives: the ground truth for a load generator.
+//! An HTTP/1 server that counts what it receives: the ground truth for a load generator.
 //!
 //! A thread for each connection reads requests with plain code of its own, so that a mistake in the code under test
 //! cannot hide here.
@@ -81,6 +81,10 @@ pub enum Fault {
 pub struct Received {
     /// When each complete request had come.
     pub at: Vec<Instant>,
+    /// The first of them, byte by byte.
+    pub first: Vec<u8>,
+    /// How long requests were held by the behaviour's delay, summed: more than asked for on a busy machine.
+    pub held: Duration,
     /// Connections accepted.
     pub connections: u64,
     /// Requests that met the fault.
@@ -249,21 +253,25 @@ impl Shared {
     fn serve_connection(&self, mut socket: &File, behaviour: &Behaviour) -> io::Result<()> {
         let mut unread = Vec::new();
         for answered in 1.. {
-            if !read_request(&mut socket, &mut unread)? {
+            let Some(request) = read_request(&mut socket, &mut unread)? else {
                 return Ok(());
-            }
-            let fault = self.count(behaviour);
+            };
+            let persistence = Persistence::asked_for_by(&request);
+            let fault = self.count(request, behaviour);
+            let held_from = Instant::now();
             thread::sleep(behaviour.delay);
+            let held = held_from.elapsed();
+            lock(&self.received).held += held;
             let (limit, announced) = match behaviour.close {
                 Close::Never => (u64::MAX, false),
                 Close::Announced(limit) => (limit, true),
                 Close::Silent(limit) => (limit, false),
             };
-            let last = answered >= limit;
+            let last = answered >= limit || persistence == Persistence::Never;
             let answer = match fault {
                 Some(Fault::NoAnswer) => continue,
                 Some(Fault::Closed) => return Ok(()),
-                _ => answer(behaviour, fault, last && announced),
+                _ => answer(behaviour, fault, persistence.header(last && announced)),
             };
             for piece in answer.chunks(behaviour.write_size) {
                 socket.write_all(piece)?;
@@ -276,8 +284,11 @@ impl Shared {
     }
 
     /// Counts a request and returns what goes wrong with its answer.
-    fn count(&self, behaviour: &Behaviour) -> Option<Fault> {
+    fn count(&self, request: Vec<u8>, behaviour: &Behaviour) -> Option<Fault> {
         let mut received = lock(&self.received);
+        if received.at.is_empty() {
+            received.first = request;
+        }
         received.at.push(Instant::now());
         let (fault, every) = behaviour.fault?;
         if !received.requests().is_multiple_of(every) {
@@ -288,14 +299,46 @@ impl Shared {
     }
 }
 
-fn answer(behaviour: &Behaviour, fault: Option<Fault>, announce_close: bool) -> Vec<u8> {
+/// Whether a request's connection lives on by the rules of its version (RFC 9112, section 9.3).
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Persistence {
+    /// HTTP/1.1: until one side says otherwise.
+    Assumed,
+    /// HTTP/1.0 that asked for it, and must be told that it is granted.
+    Granted,
+    /// HTTP/1.0 that did not ask.
+    Never,
+}
+
+impl Persistence {
+    fn asked_for_by(request: &[u8]) -> Self {
+        let head = String::from_utf8_lossy(request).to_ascii_lowercase();
+        let mut lines = head.lines().take_while(|line| !line.is_empty());
+        if !lines.next().is_some_and(|line| line.ends_with("http/1.0")) {
+            Self::Assumed
+        } else if lines.any(|line| line == "connection: keep-alive") {
+            Self::Granted
+        } else {
+            Self::Never
+        }
+    }
+
+    fn header(self, announce_close: bool) -> &'static str {
+        match self {
+            _ if announce_close => "Connection: close\r\n",
+            Self::Granted => "Connection: keep-alive\r\n",
+            Self::Assumed | Self::Never => "",
+        }
+    }
+}
+
+fn answer(behaviour: &Behaviour, fault: Option<Fault>, connection: &str) -> Vec<u8> {
     let status = match fault {
         Some(Fault::WrongStatus(status)) => status,
         _ => behaviour.status,
     };
-    let close = if announce_close { "Connection: close\r\n" } else { "" };
     let length = behaviour.body.len();
-    let head = format!("HTTP/1.1 {status} Status\r\n{close}Content-Length: {length}\r\n\r\n");
+    let head = format!("HTTP/1.1 {status} Status\r\n{connection}Content-Length: {length}\r\n\r\n");
     let mut answer = head.into_bytes();
     answer.extend_from_slice(&behaviour.body);
     match (fault, answer.last_mut()) {
@@ -306,16 +349,15 @@ fn answer(behaviour: &Behaviour, fault: Option<Fault>, announce_close: bool) -> 
     answer
 }
 
-/// Reads one request with its body; `unread` keeps what came after it. False when the client has closed before it.
-fn read_request(socket: &mut impl Read, unread: &mut Vec<u8>) -> io::Result<bool> {
+/// Reads one request with its body; `unread` keeps what came after it. `None` when the client has closed before it.
+fn read_request(socket: &mut impl Read, unread: &mut Vec<u8>) -> io::Result<Option<Vec<u8>>> {
     let mut buffer = [0; 16 << 10];
     loop {
         if let Some(length) = request_length(unread) {
-            unread.drain(..length);
-            return Ok(true);
+            return Ok(Some(unread.drain(..length).collect()));
         }
         match socket.read(&mut buffer)? {
-            0 => return Ok(false),
+            0 => return Ok(None),
             count => unread.extend_from_slice(&buffer[..count]),
         }
     }

@@ -14,7 +14,7 @@ const QUANTILES: [(&str, f64); 6] =
     [("p50", 0.50), ("p75", 0.75), ("p90", 0.90), ("p95", 0.95), ("p99", 0.99), ("p99.9", 0.999)];
 
 /// Renders a result; fits 80 columns and ends with a line break.
-pub(crate) fn render(asked: &Asked, result: &LoadResult) -> String {
+pub(super) fn render(asked: &Asked, result: &LoadResult) -> String {
     let mut text = String::new();
     let Counts { sent, ok, failed, unfinished } = result.total.requests;
     let seconds = result.window.as_secs_f64();
@@ -112,12 +112,12 @@ fn bytes(count: f64) -> String {
     }
 }
 
-fn counted<K: std::fmt::Display, C: std::fmt::Display>(items: impl Iterator<Item = (K, C)>) -> String {
+pub(crate) fn counted<K: std::fmt::Display, C: std::fmt::Display>(items: impl Iterator<Item = (K, C)>) -> String {
     let items: Vec<_> = items.map(|(name, count)| format!("{count} x {name}")).collect();
     if items.is_empty() { "none".to_owned() } else { items.join(", ") }
 }
 
-fn words(class: ErrorClass) -> &'static str {
+pub(crate) fn words(class: ErrorClass) -> &'static str {
     match class {
         ErrorClass::Refused => "refused",
         ErrorClass::Reset => "reset",

@@ -6,6 +6,7 @@ mod comparison;
 mod failures;
 mod interruption;
 mod load;
+mod mimic;
 mod stage;
 mod storage;
 mod usage;

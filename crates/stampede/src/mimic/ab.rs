@@ -1,0 +1,398 @@
+//! `stampede ab`: the options and the layout of ApacheBench 2.3
+//! (<https://httpd.apache.org/docs/2.4/programs/ab.html>).
+
+use std::fmt::Write as _;
+use std::time::Duration;
+
+use stampede_core::{ErrorClass, Load, Request};
+use stampede_load::LoadResult;
+use stampede_plan::{MachineSize, Mistakes};
+
+use super::errand::{self, DAY, Errand, Headers, Version};
+use super::figures::{Moments, answered, at_rank, lost, whole, with_status};
+use super::flags::{HELP, Style, Syntax, Typed, positive, refused, switch, valued};
+
+pub(super) static SYNTAX: Syntax = Syntax {
+    tool: "ab",
+    style: Style::Getopt,
+    flags: &[
+        valued(&["n"], "REQUESTS", "Requests in all [default: 1]"),
+        valued(&["c"], "CONCURRENCY", "Connections at a time [default: 1]"),
+        valued(&["t"], "SECONDS", "How long, at most; means -n 50000 unless -n follows"),
+        valued(&["s"], "SECONDS", "How long a request may take [default: 30]"),
+        switch(&["k"], "Ask for connections that are kept"),
+        valued(&["p"], "FILE", "POST the file; see -T"),
+        valued(&["u"], "FILE", "PUT the file; see -T"),
+        valued(&["T"], "TYPE", "Content-type of the file [default: text/plain]"),
+        valued(&["m"], "METHOD", "Method, without a body"),
+        switch(&["i"], "HEAD in place of GET"),
+        valued(&["H"], "HEADER", "A header (may be repeated)"),
+        valued(&["C"], "NAME=VALUE", "The Cookie header; the last one counts"),
+        valued(&["A"], "USER:PASSWORD", "Basic authentication"),
+        valued(&["P"], "USER:PASSWORD", "Basic authentication for a proxy"),
+        switch(&["d"], "No table of percentiles"),
+        switch(&["S"], "No median and standard deviation"),
+        switch(&["q"], "No progress on stderr"),
+        switch(&["l"], "Lengths of answers may differ, as they always may here"),
+        switch(&["r"], "Go on after failures, as is always done here"),
+        switch(&["allow-remote"], "Allow a target that is neither this machine nor in a private network"),
+        switch(&[HELP, "h"], "This help"),
+        refused(&["b"], Some("BYTES"), "the kernel sizes the buffers: leave it out"),
+        refused(&["B"], Some("ADDRESS"), "the kernel picks the address: leave it out"),
+        refused(&["e"], Some("FILE"), "for a file of figures use stampede load --json"),
+        refused(&["g"], Some("FILE"), "no single requests are kept: use stampede load --json"),
+        refused(&["v"], Some("LEVEL"), "to look at one answer use curl -v"),
+        refused(&["w"], None, "for a file of figures use stampede load --json"),
+        refused(&["x"], Some("ATTRIBUTES"), "it belongs to -w: leave it out"),
+        refused(&["y"], Some("ATTRIBUTES"), "it belongs to -w: leave it out"),
+        refused(&["z"], Some("ATTRIBUTES"), "it belongs to -w: leave it out"),
+        refused(&["X"], Some("PROXY:PORT"), "give the proxied server's own address"),
+        refused(&["V"], None, "use stampede --version"),
+        refused(&["I"], None, "it belongs to https: leave it out"),
+        refused(&["Z"], Some("SUITE"), "it belongs to https: leave it out"),
+        refused(&["f"], Some("PROTOCOL"), "it belongs to https: leave it out"),
+        refused(&["E"], Some("FILE"), "it belongs to https: leave it out"),
+    ],
+    example: "-n 1000 -c 50 -k http://127.0.0.1:8080/",
+};
+
+/// What the layout prints.
+const PERCENTILES: &[u64] = &[50, 66, 75, 80, 90, 95, 98, 99];
+
+/// What -t means for -n (the manual: "Internally, this implies a -n 50000").
+const TIMED_REQUESTS: u64 = 50_000;
+
+/// What the layout says beside the result.
+#[derive(Clone, Debug, PartialEq)]
+pub(super) struct Ab {
+    host: String,
+    port: u16,
+    path: String,
+    load: Load,
+    keep_alive: bool,
+    /// Whether requests have a body.
+    posts: bool,
+    lengths_may_differ: bool,
+    percentiles: bool,
+    spread: bool,
+}
+
+/// Reads a command line.
+pub(super) fn read(mut typed: Typed, machine: MachineSize) -> Result<(Errand, Ab), Mistakes> {
+    let clients = typed.value("c", positive, "is not a number of connections", "for example -c 50").unwrap_or(1);
+    let clients = errand::connections(&mut typed, clients, machine);
+    let count = typed.value("n", positive, "is not a number of requests", "for example -n 1000").unwrap_or(1);
+    let length = typed.value("t", seconds, "is not a number of seconds up to a day", "for example -t 10");
+    let count = if typed.place("t") > typed.place("n") { TIMED_REQUESTS } else { count };
+    if count < u64::from(clients) {
+        typed.mistake(format!("-n {count}"), format!("is less than the {clients} connections"), "raise -n or lower -c");
+    }
+    let timeout = typed.value("s", seconds, "is not a number of seconds up to a day", "for example -s 30");
+    let (method, body) = request(&mut typed);
+    let keep_alive = typed.has("k");
+    let mut headers = headers(&mut typed, keep_alive);
+    if let Some(content) = typed.last("p").or(typed.last("u")).and(Some(typed.last("T").unwrap_or("text/plain"))) {
+        headers.set("Content-type", content);
+    }
+    let (host, headers) = headers.into_parts(&mut typed);
+    let url = typed.url();
+    // ab takes a URL without its scheme.
+    let full = if url.contains("://") { url.to_owned() } else { format!("http://{url}") };
+    let url = errand::url(&mut typed, &full);
+    let Some(url) = url.filter(|_| typed.mistakes.is_empty()) else {
+        return Err(Mistakes(typed.mistakes));
+    };
+    let load = Load::Closed { connections: clients };
+    let layout = Ab {
+        host: url.host.clone(),
+        port: url.port,
+        path: url.path.clone(),
+        load: load.clone(),
+        keep_alive,
+        posts: typed.has("p") || typed.has("u"),
+        lengths_may_differ: typed.has("l"),
+        percentiles: !typed.has("d"),
+        spread: !typed.has("S"),
+    };
+    let errand = Errand {
+        host: host.unwrap_or_else(|| url.authority.strip_suffix(":80").unwrap_or(&url.authority).to_owned()),
+        request: Request { method, path: url.path.clone(), headers, body },
+        url,
+        version: Version::Http10,
+        load,
+        requests: Some(count),
+        duration: length.unwrap_or(DAY),
+        // ab does not wait for what is out when its time is over.
+        drain: Duration::ZERO,
+        timeout: Some(timeout.unwrap_or(Duration::from_secs(30))),
+        keep_alive,
+        // ab has one thread.
+        threads: 1,
+        allow_remote: typed.has("allow-remote"),
+        quiet: typed.has("q"),
+    };
+    Ok((errand, layout))
+}
+
+fn seconds(text: &str) -> Option<Duration> {
+    positive::<u32>(text).map(|seconds| Duration::from_secs(seconds.into())).filter(|length| *length <= DAY)
+}
+
+/// Method and body; one of four options says what they are.
+fn request(typed: &mut Typed) -> (String, Vec<u8>) {
+    let given: Vec<_> = ["p", "u", "i", "m"].into_iter().filter(|name| typed.has(name)).collect();
+    if let [first, second, ..] = given.as_slice() {
+        typed.mistake(
+            format!("-{second}"),
+            format!("gives the method a second time beside -{first}"),
+            "use one of them",
+        );
+    }
+    match (typed.last("p"), typed.last("u"), typed.last("m")) {
+        (Some(path), ..) => ("POST".to_owned(), errand::file(typed, "-p", path)),
+        (_, Some(path), _) => ("PUT".to_owned(), errand::file(typed, "-u", path)),
+        (.., Some(method)) => {
+            if method.is_empty() || !method.bytes().all(|byte| byte.is_ascii_alphabetic()) {
+                typed.mistake(format!("-m {method}"), "is not a method", "for example -m DELETE");
+            }
+            (method.to_owned(), Vec::new())
+        }
+        _ if typed.has("i") => ("HEAD".to_owned(), Vec::new()),
+        _ => ("GET".to_owned(), Vec::new()),
+    }
+}
+
+fn headers(typed: &mut Typed, keep_alive: bool) -> Headers {
+    let mut headers = Headers::default();
+    if keep_alive {
+        headers.set("Connection", "Keep-Alive");
+    }
+    if let Some(cookie) = typed.last("C") {
+        headers.set("Cookie", cookie);
+    }
+    for (flag, option, name) in [("-A", "A", "Authorization"), ("-P", "P", "Proxy-Authorization")] {
+        if let Some(credentials) = typed.last(option) {
+            let credentials = errand::basic(typed, flag, credentials);
+            headers.set(name, &credentials);
+        }
+    }
+    for text in typed.all("H").collect::<Vec<_>>() {
+        let Some((name, value)) = errand::header(typed, "-H", text) else { continue };
+        if headers.get(name).is_some() {
+            typed.mistake(format!("-H {text:?}"), "is a second header of this name", "join their values with a comma");
+        }
+        headers.set(name, value);
+    }
+    headers.set_default("User-Agent", "ApacheBench/2.3");
+    headers.set_default("Accept", "*/*");
+    headers
+}
+
+impl Ab {
+    /// ab's report, with a line break at its end. `-` stands where a figure is not measured.
+    pub(super) fn render(&self, result: &LoadResult) -> String {
+        let Self { host, port, path, load, keep_alive, posts, lengths_may_differ, percentiles, spread } = self;
+        let seconds = result.window.as_secs_f64();
+        let failed: u64 = lost(result).map(|(_, count)| count).sum();
+        let complete = answered(result) + failed;
+        let length = if *lengths_may_differ { "Variable" } else { "-" };
+        let mut text = "This is Stampede, in the layout of ApacheBench 2.3\n\n".to_owned();
+        let out = &mut text;
+        let mut row = |name: &str, value: String| {
+            let _ = writeln!(out, "{:<23} {value}", format!("{name}:"));
+        };
+        row("Server Software", "-".to_owned());
+        row("Server Hostname", host.clone());
+        row("Server Port", format!("{port}\n"));
+        row("Document Path", path.clone());
+        row("Document Length", format!("{length}\n"));
+        row("Concurrency Level", load.connections().to_string());
+        row("Time taken for tests", format!("{seconds:.3} seconds"));
+        row("Complete requests", complete.to_string());
+        let causes = if failed > 0 { failures(result, *lengths_may_differ) } else { String::new() };
+        row("Failed requests", format!("{failed}{causes}"));
+        if *keep_alive {
+            row("Keep-Alive requests", "-".to_owned());
+        }
+        let other_than_2xx = answered(result) - with_status(result, 200..=299);
+        if other_than_2xx > 0 {
+            row("Non-2xx responses", other_than_2xx.to_string());
+        }
+        row("Total transferred", format!("{} bytes", result.bytes_received));
+        if *posts {
+            row("Total body sent", result.bytes_sent.to_string());
+        }
+        row("HTML transferred", "-".to_owned());
+        let each = seconds * 1e3 / complete as f64;
+        let kilobytes = |bytes: u64| bytes as f64 / 1024.0 / seconds;
+        row("Requests per second", format!("{:.2} [#/sec] (mean)", complete as f64 / seconds));
+        row("Time per request", format!("{:.3} [ms] (mean)", each * f64::from(load.connections())));
+        row("Time per request", format!("{each:.3} [ms] (mean, across all concurrent requests)"));
+        row("Transfer rate", format!("{:.2} [Kbytes/sec] received", kilobytes(result.bytes_received)));
+        if *posts {
+            let _ = writeln!(out, "{:24}{:.2} kb/s sent", "", kilobytes(result.bytes_sent));
+            let _ = writeln!(out, "{:24}{:.2} kb/s total", "", kilobytes(result.bytes_sent + result.bytes_received));
+        }
+        if answered(result) > 0 {
+            out.push_str(&times(load, result, *spread));
+            if *percentiles {
+                out.push_str(&served(load, result));
+            }
+        }
+        text
+    }
+
+    /// The percentiles that it prints.
+    pub(super) fn percentiles(&self) -> &'static [u64] {
+        if self.percentiles { PERCENTILES } else { &[] }
+    }
+}
+
+/// Causes as ab groups them. It compares each answer's length with that of the first.
+fn failures(result: &LoadResult, lengths_may_differ: bool) -> String {
+    let (mut connect, mut receive, mut other) = (0, 0, 0);
+    for (class, count) in lost(result) {
+        let group = match class {
+            ErrorClass::Refused | ErrorClass::Exhausted => &mut connect,
+            ErrorClass::Reset | ErrorClass::ClosedEarly | ErrorClass::Malformed | ErrorClass::Io => &mut receive,
+            ErrorClass::TimedOut | ErrorClass::WrongStatus | ErrorClass::WrongBody => &mut other,
+        };
+        *group += count;
+    }
+    let length = if lengths_may_differ { "0" } else { "-" };
+    format!("\n   (Connect: {connect}, Receive: {receive}, Length: {length}, Exceptions: {other})")
+}
+
+fn times(load: &Load, result: &LoadResult, spread: bool) -> String {
+    let count = answered(result);
+    let whole = whole(load, result);
+    let rows = [
+        ("Connect:", Moments::of(&result.connect, count)),
+        ("Processing:", Moments::of(&result.service, count)),
+        ("Waiting:", Moments::of(&result.first_byte, count)),
+        ("Total:", Moments::of(whole, count)),
+    ];
+    let head = if spread { "  min  mean[+/-sd] median   max" } else { "  min   avg   max" };
+    let mut text = format!("\nConnection Times (ms)\n{:12}{head}\n", "");
+    for (name, Moments { min, mean, stddev, median, max }) in rows {
+        let (min, mean, max) = (millis(min), millis(mean), millis(max));
+        let _ = if spread {
+            let (stddev, median) = (stddev / 1e6, millis(median));
+            writeln!(text, "{name:<11} {min:>5} {mean:>4} {stddev:>5.1} {median:>6} {max:>7}")
+        } else {
+            writeln!(text, "{name:<11} {min:>5} {mean:>5}{max:>5}")
+        };
+    }
+    text
+}
+
+/// The table of percentiles.
+fn served(load: &Load, result: &LoadResult) -> String {
+    let whole = whole(load, result);
+    let count = whole.count();
+    let at = |rank: u64| millis(at_rank(whole, rank).as_nanos() as f64);
+    let mut text = "\nPercentage of the requests served within a certain time (ms)\n".to_owned();
+    for percent in PERCENTILES {
+        let _ = writeln!(text, "  {percent}%  {:>5}", at(count * percent / 100 + 1));
+    }
+    let _ = writeln!(text, " 100%  {:>5} (longest request)", at(count));
+    text
+}
+
+/// Whole milliseconds, as ab rounds them.
+fn millis(ns: f64) -> u64 {
+    (ns / 1e6).round() as u64
+}
+
+#[cfg(test)]
+mod tests {
+    use insta::assert_snapshot;
+
+    use super::super::sample::{self, bad, good, none};
+    use super::*;
+
+    fn asked(line: &str) -> Result<(Errand, Ab), Vec<String>> {
+        sample::read(&SYNTAX, read, line)
+    }
+
+    #[test]
+    fn published_commands_are_read() {
+        let (errand, _) = asked("-n100000 -c200 -k http://localhost/").unwrap();
+        assert_eq!((errand.load, errand.requests), (Load::Closed { connections: 200 }, Some(100_000)));
+        assert!(errand.keep_alive && errand.request.headers["Connection"] == "Keep-Alive");
+        let (errand, _) = asked("-c 50 -n 1000 http://localhost/ja/blog/").unwrap();
+        assert_eq!((errand.request.path.as_str(), errand.requests), ("/ja/blog/", Some(1000)));
+        assert!(!errand.keep_alive && !errand.request.headers.contains_key("Connection"));
+        assert_eq!((errand.version, errand.threads), (Version::Http10, 1));
+    }
+
+    #[test]
+    fn the_later_of_t_and_n_says_how_many() {
+        for (line, requests, seconds) in [
+            ("-t 5", 50_000, 5),
+            ("-n 10 -t 5", 50_000, 5),
+            ("-t 5 -n 10", 10, 5),
+            ("-n 10", 10, 24 * 3600),
+            ("", 1, 24 * 3600),
+        ] {
+            let (errand, _) = asked(&format!("{line} h/")).unwrap();
+            assert_eq!((errand.requests, errand.duration.as_secs()), (Some(requests), seconds), "{line}");
+        }
+    }
+
+    #[test]
+    fn requests_are_abs() {
+        for (line, method, expected) in [
+            ("", "GET", "Accept: */*, User-Agent: ApacheBench/2.3"),
+            ("-i", "HEAD", "Accept: */*, User-Agent: ApacheBench/2.3"),
+            ("-m DELETE -H accept:x", "DELETE", "User-Agent: ApacheBench/2.3, accept: x"),
+            ("-p /dev/null", "POST", "Accept: */*, Content-type: text/plain, User-Agent: ApacheBench/2.3"),
+            (
+                "-u /dev/null -T a/b -C a=b -C c=d -A u:p -P x:y -H User-Agent:z",
+                "PUT",
+                "Accept: */*, Authorization: Basic dTpw, Content-type: a/b, Cookie: c=d, Proxy-Authorization: Basic eDp5, \
+                 User-Agent: z",
+            ),
+        ] {
+            let (Errand { request, .. }, _) = asked(&format!("{line} http://h/")).unwrap();
+            let headers: Vec<_> = request.headers.iter().map(|(name, value)| format!("{name}: {value}")).collect();
+            assert_eq!((request.method.as_str(), headers.join(", ").as_str()), (method, expected), "{line}");
+        }
+        for (line, host) in [("http://h:80/", "h"), ("h:81/", "h:81"), ("-H Host:other http://h/", "other")] {
+            assert_eq!(asked(line).unwrap().0.host, host, "{line}");
+        }
+    }
+
+    #[test]
+    fn all_mistakes_are_told_at_once() {
+        let line =
+            "-n none -c 0 -t soon -s 0 -p /nonexistent/body -i -H x -H A:1 -H a:2 -A me -kX proxy:1 -Vj https://h/ -k";
+        let places = [
+            "-X proxy:1",
+            "-V",
+            "-j",
+            "-c 0",
+            "-n none",
+            "-t soon",
+            "-s 0",
+            "-i",
+            "-p /nonexistent/body",
+            "-A me",
+            "-H \"x\"",
+            "-H \"a:2\"",
+            "-k",
+            "URL https://h/",
+        ];
+        assert_eq!(asked(line).unwrap_err(), places);
+        assert_eq!(asked("-n 5 -c 10").unwrap_err(), ["-n 5", "URL"]);
+    }
+
+    #[test]
+    fn the_layout_is_abs() {
+        let (_, ab) = asked("-n 20000 -c 100 -k http://127.0.0.1:8080/a?b").unwrap();
+        assert_snapshot!("ab_good", ab.render(&good()));
+        assert_snapshot!("ab_none", ab.render(&none()));
+        let (_, ab) = asked("-n 20000 -c 100 -p /dev/null -dSl http://127.0.0.1:8080/").unwrap();
+        assert_snapshot!("ab_bad", ab.render(&bad()));
+    }
+}

@@ -1,0 +1,464 @@
+//! `stampede hey`: the options and the layout of hey 0.1.4 (<https://github.com/rakyll/hey>).
+
+use std::collections::BTreeMap;
+use std::fmt::Write as _;
+use std::time::Duration;
+
+use stampede_core::{Arrivals, Latencies, Load, Request, Schedule};
+use stampede_load::LoadResult;
+use stampede_plan::{MachineSize, Mistakes};
+
+use super::errand::{self, DAY, Errand, Headers, Version};
+use super::figures::{answered, at_most, at_rank, lost, whole, with_status};
+use super::flags::{HELP, Style, Syntax, Typed, positive, refused, switch, valued};
+use crate::load::table::words;
+
+pub(super) static SYNTAX: Syntax = Syntax {
+    tool: "hey",
+    style: Style::Go,
+    flags: &[
+        valued(&["n"], "N", "Requests in all; each client sends N/C of them [default: 200]"),
+        valued(&["c"], "C", "Clients, each with a connection [default: 50]"),
+        valued(&["q"], "RATE", "Requests a second of each client; they are due evenly spread"),
+        valued(&["z"], "TIME", "How long, as 10s or 1m30s; -n is then ignored"),
+        valued(&["m"], "METHOD", "Method [default: GET]"),
+        valued(&["H"], "HEADER", "A header (may be repeated)"),
+        valued(&["t"], "SECONDS", "How long a request may take; 0 is for ever [default: 20]"),
+        valued(&["A"], "TYPE", "The Accept header"),
+        valued(&["d"], "BODY", "The body"),
+        valued(&["D"], "FILE", "The body, from a file"),
+        valued(&["T"], "TYPE", "The Content-Type header [default: text/html]"),
+        valued(&["U"], "AGENT", "What User-Agent begins with; hey/0.0.1 follows"),
+        valued(&["a"], "USER:PASSWORD", "Basic authentication"),
+        valued(&["host"], "HOST", "The Host header"),
+        switch(&["h2"], "HTTP/2, which hey speaks over TLS only; plain http stays HTTP/1.1"),
+        switch(&["disable-compression"], "Send no Accept-Encoding: gzip"),
+        switch(&["disable-keepalive"], "A connection for each request"),
+        switch(&["disable-redirects"], "Follow no redirects; they are never followed here"),
+        valued(&["cpus"], "N", "Threads [default: half of the processors]"),
+        switch(&["allow-remote"], "Allow a target that is neither this machine nor in a private network"),
+        switch(&[HELP, "h"], "This help"),
+        refused(&["o"], Some("csv"), "no single requests are kept: use stampede load --json"),
+        refused(&["x"], Some("PROXY"), "give the proxied server's own address"),
+    ],
+    example: "-c 100 -z 10s -m POST -d body http://127.0.0.1:8080/",
+};
+
+/// What the layout prints.
+pub(super) const PERCENTILES: &[u64] = &[10, 25, 50, 75, 90, 95, 99];
+
+/// What hey sends as `User-Agent`.
+const AGENT: &str = "hey/0.0.1";
+
+/// What the layout says beside the result.
+#[derive(Clone, Debug, PartialEq)]
+pub(super) struct Hey {
+    load: Load,
+    /// Requests that were asked for, more than are sent.
+    asked: Option<u64>,
+    paced: bool,
+    /// Whether a user is named, whom hey 0.1.4 forgets.
+    authorized: bool,
+}
+
+/// Reads a command line.
+pub(super) fn read(mut typed: Typed, machine: MachineSize) -> Result<(Errand, Hey), Mistakes> {
+    let clients = typed.value("c", positive, "is not a number of clients", "for example -c 50").unwrap_or(50);
+    let clients = errand::connections(&mut typed, clients, machine);
+    let count = typed.value("n", positive::<u64>, "is not a number of requests", "for example -n 200").unwrap_or(200);
+    let length = typed.value("z", duration, "is not a length of time", "for example -z 10s");
+    if !typed.has("z") && count < u64::from(clients) {
+        typed.mistake(format!("-n {count}"), format!("is less than the {clients} clients"), "raise -n or lower -c");
+    }
+    let timeout = typed
+        .value("t", |text| text.parse::<u32>().ok(), "is not a number of seconds", "for example -t 20")
+        .unwrap_or(20);
+    let timeout = (timeout > 0).then(|| Duration::from_secs(timeout.into()));
+    let rate =
+        typed.value("q", |text| rate(text, clients), "is not a rate that can be kept", "for example -q 10").flatten();
+    let half = (machine.cpus / 2).max(1) as usize;
+    let threads = typed.value("cpus", positive, "is not a number of processors", "for example -cpus 1").unwrap_or(half);
+    // Go sends methods as they are, and hey writes them large.
+    let method = typed.last("m").unwrap_or("GET").to_ascii_uppercase();
+    if method.is_empty() || !method.bytes().all(|byte| byte.is_ascii_alphabetic()) {
+        typed.mistake(format!("-m {method}"), "is not a method", "for example -m POST");
+    }
+    let body = match (typed.last("D"), typed.last("d")) {
+        (Some(path), _) => errand::file(&mut typed, "-D", path),
+        (None, text) => text.unwrap_or_default().as_bytes().to_vec(),
+    };
+    let mut headers = headers(&mut typed, &method);
+    let keep_alive = !typed.has("disable-keepalive") && !headers.take_close();
+    let (host, headers) = headers.into_parts(&mut typed);
+    let url = typed.url();
+    let url = errand::url(&mut typed, url);
+    let Some(url) = url.filter(|_| typed.mistakes.is_empty()) else {
+        return Err(Mistakes(typed.mistakes));
+    };
+    let paced = rate.is_some();
+    let load = match rate {
+        Some(schedule) => Load::Open { schedule, arrivals: Arrivals::Uniform, connections: clients },
+        None => Load::Closed { connections: clients },
+    };
+    // Each client sends the same number.
+    let requests = length.is_none().then(|| count - count % u64::from(clients));
+    let errand = Errand {
+        host: host.unwrap_or_else(|| url.authority.clone()),
+        request: Request { method, path: url.path.clone(), headers, body },
+        url,
+        version: Version::Http11,
+        load: load.clone(),
+        requests,
+        duration: length.unwrap_or(DAY),
+        // hey waits for what is out when its time is over.
+        drain: timeout.unwrap_or(DAY),
+        timeout,
+        keep_alive,
+        threads,
+        allow_remote: typed.has("allow-remote"),
+        quiet: false,
+    };
+    Ok((
+        errand,
+        Hey { load, asked: requests.filter(|sent| *sent < count).map(|_| count), paced, authorized: typed.has("a") },
+    ))
+}
+
+fn headers(typed: &mut Typed, method: &str) -> Headers {
+    let mut headers = Headers::default();
+    headers.set("Content-Type", typed.last("T").unwrap_or("text/html"));
+    for text in typed.all("H").collect::<Vec<_>>() {
+        let Some((name, value)) = errand::header(typed, "-H", text) else { continue };
+        if name.eq_ignore_ascii_case("host") {
+            typed.mistake(format!("-H {text:?}"), "is not sent by hey", "give -host instead");
+            continue;
+        }
+        headers.set(&canonical(name), value);
+    }
+    for (option, name) in [("A", "Accept"), ("host", "Host")] {
+        if let Some(value) = typed.last(option) {
+            headers.set(name, value);
+        }
+    }
+    if let Some(credentials) = typed.last("a") {
+        let credentials = errand::basic(typed, "-a", credentials);
+        headers.set("Authorization", &credentials);
+    }
+    let agent = typed.last("U").or_else(|| headers.get("User-Agent")).map(|agent| format!("{agent} {AGENT}"));
+    headers.set("User-Agent", agent.as_deref().unwrap_or(AGENT));
+    // Go's transport asks for gzip unless the answer could not be unpacked as a whole.
+    if !typed.has("disable-compression") && method != "HEAD" && headers.get("Range").is_none() {
+        headers.set_default("Accept-Encoding", "gzip");
+    }
+    headers
+}
+
+/// Go's way to write a header's name: `x-request-id` is sent as `X-Request-Id`.
+fn canonical(name: &str) -> String {
+    let mut at_start = true;
+    let large_or_small = |letter: char| {
+        let written = if at_start { letter.to_ascii_uppercase() } else { letter.to_ascii_lowercase() };
+        at_start = letter == '-';
+        written
+    };
+    name.chars().map(large_or_small).collect()
+}
+
+/// The schedule of all clients together; `None` within where there is no limit.
+fn rate(text: &str, clients: u32) -> Option<Option<Schedule>> {
+    let rate: f64 = text.parse().ok().filter(|rate| *rate >= 0.0)?;
+    if rate == 0.0 {
+        return Some(None);
+    }
+    let all = format!("{:.3}", rate * f64::from(clients)).parse().ok()?;
+    Schedule::constant(all).ok().map(Some)
+}
+
+/// A length of time as Go's `time.ParseDuration` reads it, not below a millisecond and not above a day.
+fn duration(text: &str) -> Option<Duration> {
+    let mut rest = text;
+    let mut seconds = 0.0;
+    while !rest.is_empty() {
+        let digits = rest.find(|c: char| !c.is_ascii_digit() && c != '.')?;
+        let (number, after) = rest.split_at(digits);
+        let units = after.find(|c: char| c.is_ascii_digit() || c == '.').unwrap_or(after.len());
+        let (unit, after) = after.split_at(units);
+        let unit = match unit {
+            "ns" => 1e-9,
+            "us" | "\u{b5}s" | "\u{3bc}s" => 1e-6,
+            "ms" => 1e-3,
+            "s" => 1.0,
+            "m" => 60.0,
+            "h" => 3600.0,
+            _ => return None,
+        };
+        seconds += number.parse::<f64>().ok()? * unit;
+        rest = after;
+    }
+    (1e-3..=DAY.as_secs_f64()).contains(&seconds).then(|| Duration::from_secs_f64(seconds))
+}
+
+impl Hey {
+    /// hey's summary, with a line break at its end.
+    pub(super) fn render(&self, result: &LoadResult) -> String {
+        let latencies = whole(&self.load, result);
+        let (count, seconds) = (latencies.count(), result.window.as_secs_f64());
+        let failed: u64 = lost(result).map(|(_, count)| count).sum();
+        let mut text = String::new();
+        let out = &mut text;
+        let _ = writeln!(out, "\nSummary:");
+        let _ = writeln!(out, "  Total:\t{seconds:.4} secs");
+        let _ = writeln!(out, "  Slowest:\t{:.4} secs", at_rank(latencies, count).as_secs_f64());
+        let _ = writeln!(out, "  Fastest:\t{:.4} secs", at_rank(latencies, 1).as_secs_f64());
+        let _ = writeln!(out, "  Average:\t{:4.4} secs", mean_ns(latencies) / 1e9);
+        let _ = writeln!(out, "  Requests/sec:\t{:.4}", (answered(result) + failed) as f64 / seconds);
+        let _ = writeln!(out, "\n\nResponse time histogram:");
+        if count > 0 {
+            out.push_str(&histogram(latencies));
+        }
+        let _ = writeln!(out, "\n\nLatency distribution:");
+        for percent in PERCENTILES {
+            // hey takes the first that this share lies before.
+            let rank = (percent * count).div_ceil(100) + 1;
+            if rank <= count {
+                let _ = writeln!(out, "  {percent}% in {:.4} secs", at_rank(latencies, rank).as_secs_f64());
+            }
+        }
+        out.push_str(&details(result));
+        let _ = writeln!(out, "\nStatus code distribution:");
+        for (status, count) in &result.status {
+            let _ = writeln!(out, "  [{status}]\t{count} responses");
+        }
+        if failed > 0 {
+            let _ = writeln!(out, "\nError distribution:");
+            for (class, count) in lost(result) {
+                let _ = writeln!(out, "  [{count}]\t{}", words(class));
+            }
+        }
+        text
+    }
+
+    /// What hey would not have told, beyond what no tool tells.
+    pub(super) fn remarks(&self, result: &LoadResult) -> Vec<String> {
+        let mut remarks = Vec::new();
+        let redirects: BTreeMap<_, _> = [301, 302, 303, 307, 308]
+            .into_iter()
+            .map(|status| (status, with_status(result, status..=status)))
+            .filter(|(_, count)| *count > 0)
+            .collect();
+        let redirected: u64 = redirects.values().sum();
+        if redirected > 0 {
+            remarks.push(format!("{redirected} answers were redirects: hey asks again there, and this did not."));
+        }
+        if let Some(asked) = self.asked {
+            let sent = result.requests.sent;
+            remarks.push(format!("Of the {asked} requests {sent} were sent: hey gives each client the same number."));
+        }
+        if self.authorized {
+            remarks.push("hey 0.1.4 does not send the user of -a; here it was sent.".to_owned());
+        }
+        if self.paced {
+            let (due, sent) = (result.response.quantile(0.99), result.service.quantile(0.99));
+            if due > sent.mul_f64(1.05) {
+                remarks.push(format!(
+                    "hey skips what a busy client should have sent; here it was sent late, and from when it was due p99 is \
+                     {:.4} secs.",
+                    due.as_secs_f64()
+                ));
+            }
+        }
+        remarks
+    }
+}
+
+/// The mean, which no latencies do not have.
+fn mean_ns(latencies: &Latencies) -> f64 {
+    if latencies.count() == 0 { f64::NAN } else { latencies.mean_ns() }
+}
+
+/// Ten steps from the fastest to the slowest.
+fn histogram(latencies: &Latencies) -> String {
+    const STEPS: u32 = 10;
+    let count = latencies.count();
+    let (fastest, slowest) = (at_rank(latencies, 1), at_rank(latencies, count));
+    let step = (slowest - fastest) / STEPS;
+    let mut before = 0;
+    let buckets: Vec<_> = (0..=STEPS)
+        .map(|number| {
+            let mark = if number == STEPS { slowest } else { fastest + step * number };
+            let up_to = at_most(latencies, mark);
+            let here = up_to - before;
+            before = up_to;
+            (mark, here)
+        })
+        .collect();
+    let most = buckets.iter().map(|(_, here)| *here).max().unwrap_or_default().max(1);
+    let bar = |here: u64| "\u{25a0}".repeat(usize::try_from((here * 40 + most / 2) / most).unwrap_or_default());
+    let line = |(mark, here): &(Duration, u64)| format!("  {:.3} [{here}]\t|{}\n", mark.as_secs_f64(), bar(*here));
+    buckets.iter().map(line).collect()
+}
+
+/// The parts of a request. The name is looked up once, before the load. Writing is one call to the kernel and is not timed;
+/// reading is known by its mean alone.
+fn details(result: &LoadResult) -> String {
+    let LoadResult { connect, first_byte, service, .. } = result;
+    let share = connect.count() as f64 / answered(result) as f64;
+    let seconds = |ns: f64| format!("{:4.4} secs", ns / 1e9);
+    let ns = |duration: Duration| duration.as_nanos() as f64;
+    let row = |name: &str, mean: String, min: String, max: String| format!("  {name}:\t{mean}, {min}, {max}\n");
+    let unknown = || "-".to_owned();
+    // Requests on a connection that was there did not wait for one.
+    let every_one_connected = connect.count() >= answered(result);
+    let least_connect = if every_one_connected { connect.min() } else { Duration::ZERO };
+    let mut text = "\nDetails (average, fastest, slowest):\n".to_owned();
+    text.push_str(&row(
+        "DNS+dialup",
+        seconds(mean_ns(connect) * share),
+        seconds(ns(least_connect)),
+        seconds(ns(connect.max())),
+    ));
+    text.push_str(&row("DNS-lookup", seconds(0.0), seconds(0.0), seconds(0.0)));
+    text.push_str(&row("req write", unknown(), unknown(), unknown()));
+    text.push_str(&row(
+        "resp wait",
+        seconds(mean_ns(first_byte)),
+        seconds(ns(first_byte.min())),
+        seconds(ns(first_byte.max())),
+    ));
+    text.push_str(&row("resp read", seconds(mean_ns(service) - mean_ns(first_byte)), unknown(), unknown()));
+    text
+}
+
+#[cfg(test)]
+mod tests {
+    use insta::assert_snapshot;
+
+    use super::super::sample::{self, bad, good, none};
+    use super::*;
+
+    fn asked(line: &str) -> Result<(Errand, Hey), Vec<String>> {
+        sample::read(&SYNTAX, read, line)
+    }
+
+    #[test]
+    fn published_commands_are_read() {
+        let line = "-c 100 -z 1m -m POST -T application/json -d {} -h2 http://127.0.0.1/";
+        let (errand, _) = asked(line).unwrap();
+        assert_eq!((errand.load, errand.requests), (Load::Closed { connections: 100 }, None));
+        assert_eq!((errand.duration, errand.drain), (Duration::from_secs(60), Duration::from_secs(20)));
+        assert_eq!((errand.request.method.as_str(), errand.request.body.as_slice()), ("POST", b"{}".as_slice()));
+        assert_eq!((errand.host.as_str(), errand.keep_alive, errand.threads), ("127.0.0.1", true, 2));
+    }
+
+    #[test]
+    fn requests_are_what_all_clients_send_alike() {
+        for (line, requests, load) in [
+            ("u", 200, "closed:50"),
+            ("-n 25 -c 10 u", 20, "closed:10"),
+            ("-n 25 -c 10 -q 0 u", 20, "closed:10"),
+            ("-n 25 -c 10 -q 2.5 u", 20, "open:25@10"),
+        ] {
+            let (errand, hey) = asked(&line.replace('u', "http://h/")).unwrap();
+            assert_eq!((errand.requests, errand.load.to_string().as_str()), (Some(requests), load), "{line}");
+            assert_eq!(hey.asked.is_some(), requests == 20, "{line}");
+        }
+    }
+
+    #[test]
+    fn headers_are_gos() {
+        for (line, expected) in [
+            ("", "Accept-Encoding: gzip, Content-Type: text/html, User-Agent: hey/0.0.1"),
+            ("-m head", "Content-Type: text/html, User-Agent: hey/0.0.1"),
+            ("-disable-compression -T a/b", "Content-Type: a/b, User-Agent: hey/0.0.1"),
+            (
+                "-H x-a:1 -H X-A:2 -A t -a me:secret -U my -H content-type:c",
+                "Accept: t, Accept-Encoding: gzip, Authorization: Basic bWU6c2VjcmV0, Content-Type: c, \
+                 User-Agent: my hey/0.0.1, X-A: 2",
+            ),
+        ] {
+            let (errand, _) = asked(&format!("{line} http://h/")).unwrap();
+            let headers: Vec<_> =
+                errand.request.headers.iter().map(|(name, value)| format!("{name}: {value}")).collect();
+            assert_eq!(headers.join(", "), expected, "{line}");
+        }
+        let (errand, _) = asked("-H Connection:close -host other http://h:80/").unwrap();
+        assert_eq!((errand.keep_alive, errand.host.as_str()), (false, "other"));
+        assert_eq!(asked("http://h:80/").unwrap().0.host, "h:80");
+        assert!(!asked("-disable-keepalive http://h/").unwrap().0.keep_alive);
+    }
+
+    #[test]
+    fn lengths_of_time_are_gos() {
+        for (text, seconds) in [
+            ("10s", Some(10.0)),
+            ("1m30s", Some(90.0)),
+            ("1.5h", Some(5400.0)),
+            ("250ms", Some(0.25)),
+            ("", None),
+            ("10", None),
+            ("s", None),
+            ("-1s", None),
+            ("1d", None),
+            ("1us", None),
+            ("25h", None),
+            ("1..5s", None),
+        ] {
+            assert_eq!(duration(text).map(|length| length.as_secs_f64()), seconds, "{text}");
+        }
+    }
+
+    #[test]
+    fn all_mistakes_are_told_at_once() {
+        let line = "-c 0 -n none -z soon -t -1 -q nan -cpus 0 -m G? -D /nonexistent/body -H x -H Host:a -H Content-Length:1 \
+                    -a me -o csv -x proxy -Q https://h/ -n 1";
+        let places = [
+            "-o csv",
+            "-x proxy",
+            "-Q",
+            "-c 0",
+            "-n none",
+            "-z soon",
+            "-t -1",
+            "-q nan",
+            "-cpus 0",
+            "-m G?",
+            "-D /nonexistent/body",
+            "-H \"x\"",
+            "-H \"Host:a\"",
+            "-H \"Content-Length:1\"",
+            "-a me",
+            "-n",
+            "1",
+            "URL https://h/",
+        ];
+        assert_eq!(asked(line).unwrap_err(), places);
+        assert_eq!(asked("-n 5 -c 10").unwrap_err(), ["-n 5", "URL"]);
+        assert_eq!(asked("-c 1001 -z 1s http://h/").unwrap_err(), ["-c 1001"]);
+        assert_eq!(
+            asked("-host a\x01b -T c\x02 http://h/").unwrap_err(),
+            ["Content-Type \"c\\u{2}\"", "Host \"a\\u{1}b\""]
+        );
+    }
+
+    #[test]
+    fn the_layout_is_heys() {
+        let (_, hey) = asked("http://h/").unwrap();
+        assert_snapshot!("hey_good", hey.render(&good()));
+        assert_snapshot!("hey_bad", hey.render(&bad()));
+        assert_snapshot!("hey_none", hey.render(&none()));
+    }
+
+    #[test]
+    fn what_differs_from_hey_is_told() {
+        let (_, hey) = asked("-n 25 -c 10 -q 5 -a me:secret http://h/").unwrap();
+        let mut result = bad();
+        (0..1000).for_each(|_| result.response.record_ns(9_000_000_000));
+        assert_snapshot!(hey.remarks(&result).join("\n"), @r"
+        20 answers were redirects: hey asks again there, and this did not.
+        Of the 25 requests 20310 were sent: hey gives each client the same number.
+        hey 0.1.4 does not send the user of -a; here it was sent.
+        hey skips what a busy client should have sent; here it was sent late, and from when it was due p99 is 9.0010 secs.
+        ");
+        assert!(asked("http://h/").unwrap().1.remarks(&good()).is_empty());
+    }
+}
