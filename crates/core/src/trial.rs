@@ -41,6 +41,8 @@ pub enum ErrorClass {
     Refused,
     /// The connection was reset.
     Reset,
+    /// The connection could not be encrypted.
+    Tls,
     /// The server closed in mid-answer, or twice before one.
     ClosedEarly,
     /// The answer is not HTTP.

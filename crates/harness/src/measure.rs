@@ -95,8 +95,8 @@ fn example(result: &LoadResult) -> Option<String> {
 }
 
 fn assemble(window: Duration, result: LoadResult, resources: Option<ResourceUse>) -> Measurement {
-    let LoadResult { total, reconnects, generator, .. } = result;
-    let Measures { requests, warm_up, service, response, status, errors, bytes_sent, bytes_received, .. } = total;
+    let LoadResult { total, reconnects, bytes_sent, bytes_received, generator, .. } = result;
+    let Measures { requests, warm_up, service, response, status, errors, .. } = total;
     Measurement {
         window,
         requests,

@@ -4,7 +4,7 @@ use std::time::Duration;
 
 use jiff::Timestamp;
 use stampede_core::{Case, ErrorClass, GeneratorUse, Outcome, Platform, Running, Trial, Workload, with_causes};
-use stampede_load::LoadSpec;
+use stampede_load::{LoadSpec, Protocol};
 use stampede_observe::Meter;
 
 use crate::event::{Event, Phase, Sink, SinkError};
@@ -109,7 +109,9 @@ async fn live(
     trial.answers = verified.answers;
 
     let spec = LoadSpec {
-        target: running.front().clone(),
+        targets: vec![running.front().clone()],
+        protocol: Protocol::Http11,
+        tls: None,
         host: running.front().to_string(),
         exchanges: verified.load,
         load: case.load.clone(),

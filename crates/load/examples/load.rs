@@ -6,7 +6,7 @@ use std::error::Error;
 use std::time::Duration;
 
 use stampede_core::{Endpoint, Request};
-use stampede_load::{Backend, BodyCheck, Check, LoadExchange, LoadSpec, Statuses, start};
+use stampede_load::{Backend, BodyCheck, Check, LoadExchange, LoadSpec, Protocol, Statuses, start};
 
 fn main() -> Result<(), Box<dyn Error>> {
     let args: Vec<String> = std::env::args().skip(1).collect();
@@ -16,7 +16,9 @@ fn main() -> Result<(), Box<dyn Error>> {
     let named = Backend::ALL.into_iter().find(|known| known.to_string() == *backend);
     let get = Request { method: "GET".to_owned(), path: path.clone(), headers: BTreeMap::new(), body: Vec::new() };
     let running = start(LoadSpec {
-        target: Endpoint::Tcp(address.parse()?),
+        targets: vec![Endpoint::Tcp(address.parse()?)],
+        protocol: Protocol::Http11,
+        tls: None,
         host: address.clone(),
         exchanges: vec![LoadExchange {
             request: get,

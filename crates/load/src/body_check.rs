@@ -151,13 +151,13 @@ mod tests {
     use stampede_wire::response::Decoder;
 
     use super::*;
-    use crate::spec::{BodyCheck, Check, LoadExchange, Statuses};
+    use crate::spec::{BodyCheck, Check, LoadExchange, Protocol, Statuses};
 
     fn expecting(body: BodyCheck) -> PreparedExchange {
         let request =
             Request { method: "GET".to_owned(), path: "/".to_owned(), headers: BTreeMap::new(), body: Vec::new() };
         let check = Check { status: Statuses::only(200), body };
-        PreparedExchange::new(LoadExchange { request, check }, "host", true)
+        PreparedExchange::new(LoadExchange { request, check }, Protocol::Http11, "http", "host", true)
     }
 
     /// Compares an answer that comes in pieces of the given size.

@@ -21,7 +21,7 @@ use thiserror::Error;
 
 use crate::backend::Backend;
 use crate::engine::{StartError, start};
-use crate::spec::{BodyCheck, Check, LoadExchange, LoadSpec, Statuses};
+use crate::spec::{BodyCheck, Check, LoadExchange, LoadSpec, Protocol, Statuses};
 
 /// What load is driven: many connections, as that is where the backends differ.
 const CONNECTIONS: u32 = 64;
@@ -115,7 +115,9 @@ fn spec(target: Endpoint, backend: Backend, cpus: &CpuLayout) -> LoadSpec {
         Request { method: "GET".to_owned(), path: "/".to_owned(), headers: BTreeMap::new(), body: Vec::new() };
     LoadSpec {
         host: target.to_string(),
-        target,
+        targets: vec![target],
+        protocol: Protocol::Http11,
+        tls: None,
         exchanges: vec![LoadExchange { request, check: Check { status: Statuses::only(200), body: BodyCheck::Any } }],
         load: Load::Closed { connections: CONNECTIONS },
         warm_up: WARM_UP,

@@ -2,6 +2,7 @@
 
 use std::cmp::Reverse;
 use std::collections::BinaryHeap;
+use std::os::fd::OwnedFd;
 use std::sync::Arc;
 use std::time::{Duration, Instant};
 
@@ -9,12 +10,14 @@ use rustix::io::Errno;
 
 use crate::engine::ThreadProgress;
 use crate::io::Io;
-use crate::link::Link;
+use crate::link::{Link, Notice, Reception};
 use crate::pacer::Pacer;
 use crate::recorder::Recorder;
-use crate::socket::{Opened, Target};
+use crate::socket::Target;
 use crate::spec::PreparedExchange;
-use crate::timeline::Timeline;
+use crate::timeline::{Phase, Timeline};
+use crate::tls::Security;
+use crate::user::User;
 
 /// A sleeping thread may run this long after its timer, so the last part of the way to a due time is spun.
 pub(crate) const SPIN: Duration = Duration::from_micros(50);
@@ -50,9 +53,20 @@ pub(crate) struct Driver<I> {
     pub(crate) departing: Vec<usize>,
     /// When the loop learned of the events that it is dealing with.
     pub(crate) woke_at: Instant,
-    pub(crate) target: Arc<Target>,
+    pub(crate) targets: Arc<[Target]>,
+    /// How many connections come before this thread's.
+    pub(crate) first_link: usize,
     /// Connections opened so far.
     pub(crate) opened: u32,
+    /// How many users share a connection.
+    pub(crate) sharers: usize,
+    /// Connections with something to send; some may stand in it more than once.
+    pub(crate) unflushed: Vec<usize>,
+    pub(crate) security: Option<Security>,
+    /// Room for what was encrypted.
+    pub(crate) plain: Box<[u8]>,
+    /// What the last event means for the users of its connection.
+    pub(crate) notices: Vec<(usize, Notice)>,
     /// At most [`TIMERS_A_USER`] for each user.
     pub(crate) timers: BinaryHeap<Reverse<(Instant, usize, Timer)>>,
     pub(crate) progress: Arc<ThreadProgress>,
@@ -71,15 +85,68 @@ impl<I: Io> Driver<I> {
         }
     }
 
-    pub(crate) fn open(&mut self) -> Result<Opened, Errno> {
-        let opened = self.target.open(self.opened);
+    /// Takes the next event, and returns the connection that it happened to. Its users have notices then.
+    pub(crate) fn take_next(&mut self, users: &mut [User]) -> Option<usize> {
+        let Self { io, links, exchanges, recorder, timeline, security, plain, notices, unflushed, sharers, .. } = self;
+        let (number, happening) = io.next()?;
+        // What the kernel has received for all of them in the wait had come by its end.
+        let now = if I::DEFERS { self.woke_at } else { Instant::now() };
+        let first = number * *sharers;
+        let users = users.get_mut(first..first + *sharers);
+        if let (Some(link), Some(users)) = (links.get_mut(number), users) {
+            let security = security.as_ref();
+            let mut reception = Reception { users, exchanges, recorder, timeline, security, plain, notices, now };
+            let goes_on = link.take(happening, &mut reception);
+            if !goes_on {
+                link.flush(io);
+                link.close(io);
+            } else if link.has_output() {
+                unflushed.push(number);
+            }
+        }
+        Some(number)
+    }
+
+    /// Sends what waits.
+    pub(crate) fn flush(&mut self) {
+        while let Some(number) = self.unflushed.pop() {
+            if let Some(link) = self.links.get_mut(number) {
+                let sent = link.flush(&mut self.io);
+                let phase = self.timeline.phase(self.woke_at).unwrap_or(Phase::Window);
+                self.recorder.sent_bytes(phase, sent);
+            }
+        }
+    }
+
+    /// A socket to the target of this connection: connections are dealt out to targets in turn.
+    pub(crate) fn open(&mut self, number: usize) -> Result<OwnedFd, Errno> {
+        let place = (self.first_link + number) % self.targets.len().max(1);
+        let socket = self.targets.get(place).map_or(Err(Errno::INVAL), |target| target.open(self.opened));
         self.opened = self.opened.wrapping_add(1);
-        opened
+        socket
     }
 
     pub(crate) fn close(&mut self, number: usize) {
         if let Some(link) = self.links.get_mut(number) {
             link.close(&mut self.io);
+        }
+    }
+
+    /// A user has no more requests.
+    pub(crate) fn leave(&mut self, number: usize) {
+        if let Some(link) = self.links.get_mut(number) {
+            link.leave(&mut self.io);
+        }
+    }
+
+    /// A user has given up its request.
+    pub(crate) fn abandon(&mut self, number: usize, key: usize) {
+        if let Some(link) = self.links.get_mut(number) {
+            link.abandon(&mut self.io, key);
+            link.closed_between = false;
+            if link.has_output() {
+                self.unflushed.push(number);
+            }
         }
     }
 

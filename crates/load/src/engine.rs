@@ -22,8 +22,9 @@ use crate::pacer::Pacer;
 use crate::recorder::Recorder;
 use crate::result::LoadResult;
 use crate::socket::Target;
-use crate::spec::{LoadSpec, PreparedExchange};
+use crate::spec::{LoadSpec, PreparedExchange, Protocol};
 use crate::timeline::Timeline;
+use crate::tls::{Security, TlsError};
 use crate::uring::Uring;
 use crate::worker::{self, Assignment};
 
@@ -34,8 +35,10 @@ use crate::worker::{self, Assignment};
 /// When there is nothing to send, or the threads cannot be set up. Nothing runs then.
 pub fn start(spec: LoadSpec) -> Result<RunningLoad, StartError> {
     let LoadSpec {
-        target,
+        targets,
         host,
+        protocol,
+        tls,
         exchanges,
         load,
         warm_up,
@@ -56,9 +59,18 @@ pub fn start(spec: LoadSpec) -> Result<RunningLoad, StartError> {
     if threads == 0 {
         return Err(StartError::NoThread);
     }
-    let target = Arc::new(Target::new(&target).map_err(|error| StartError::Target(error.into()))?);
-    let exchanges: Arc<[PreparedExchange]> =
-        exchanges.into_iter().map(|exchange| PreparedExchange::new(exchange, &host, keep_alive)).collect();
+    if targets.is_empty() {
+        return Err(StartError::NoTarget);
+    }
+    let targets = targets.iter().map(Target::new).collect::<Result<Arc<[_]>, _>>();
+    let targets = targets.map_err(|error| StartError::Target(error.into()))?;
+    let scheme = if tls.is_some() { "https" } else { "http" };
+    let security = tls.map(|tls| Security::new(&tls, protocol)).transpose()?;
+    let keep_alive = keep_alive || matches!(protocol, Protocol::Http2 { .. });
+    let exchanges: Arc<[PreparedExchange]> = exchanges
+        .into_iter()
+        .map(|exchange| PreparedExchange::new(exchange, protocol, scheme, &host, keep_alive))
+        .collect();
     let pacing = match load {
         Load::Closed { .. } => Pacing::Closed { requests },
         Load::Open { schedule, arrivals, .. } => {
@@ -84,15 +96,18 @@ pub fn start(spec: LoadSpec) -> Result<RunningLoad, StartError> {
         let progress = Arc::new(ThreadProgress::default());
         let connections = connections / threads + usize::from(number < connections % threads);
         let (exchanges, of_io) = (Arc::clone(&exchanges), Arc::clone(&exchanges));
-        let target = Arc::clone(&target);
+        let targets = Arc::clone(&targets);
+        let security = security.clone();
         let pacing = pacing.clone();
         let of_thread = Arc::clone(&progress);
         let assign = move |timeline: Timeline| Assignment {
             exchanges,
-            target,
+            targets,
+            security,
             pacer: pacing.of_thread(number as u64, threads as u64, &timeline),
             timeline,
             timeout,
+            protocol,
             keep_alive,
             by_count: requests.is_some(),
             progress: of_thread,
@@ -295,6 +310,12 @@ pub enum StartError {
     /// There is nothing to send with.
     #[error("start the load: it has no processor or no connection")]
     NoThread,
+    /// There is nowhere to send to.
+    #[error("start the load: it has no target")]
+    NoTarget,
+    /// TLS cannot be used.
+    #[error("start the load")]
+    Tls(#[from] TlsError),
     /// The target cannot be an address.
     #[error("start the load: the path of the unix socket cannot be used")]
     Target(#[source] io::Error),

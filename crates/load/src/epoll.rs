@@ -8,11 +8,10 @@ use rustix::buffer::spare_capacity;
 use rustix::event::epoll::{self, CreateFlags, Event, EventData, EventFlags};
 use rustix::io::Errno;
 use rustix::net::sockopt::socket_error;
-use rustix::net::{RecvFlags, SendFlags, recv, send};
+use rustix::net::{RecvFlags, recv};
 
 use crate::backend::Backend;
-use crate::io::{Happening, Io, Outgoing, Woken, is_reset, to_timespec};
-use crate::socket::Opened;
+use crate::io::{Happening, Io, Outgoing, Woken, is_reset, send_now, to_timespec};
 use crate::spec::PreparedExchange;
 
 /// Bytes that are read at once.
@@ -71,13 +70,10 @@ impl Io for Epoll {
         })
     }
 
-    fn add(&mut self, number: usize, socket: Opened) -> Result<(), Errno> {
+    fn add(&mut self, number: usize, fd: OwnedFd) -> Result<(), Errno> {
         let Some(slot) = self.sockets.get_mut(number) else { return Err(Errno::BADF) };
         slot.generation = slot.generation.wrapping_add(1);
-        let (fd, interest) = match socket {
-            Opened::Connected(fd) => (fd, EventFlags::IN),
-            Opened::Connecting(fd) => (fd, EventFlags::IN | EventFlags::OUT),
-        };
+        let interest = EventFlags::IN | EventFlags::OUT;
         epoll::add(&self.epoll, &fd, EventData::new_u64(slot.token(number)), interest)?;
         slot.socket = Some(Socket { fd, interest });
         Ok(())
@@ -85,21 +81,10 @@ impl Io for Epoll {
 
     fn send(&mut self, number: usize, outgoing: Outgoing<'_>) -> Result<usize, Errno> {
         let Some(Slot { socket: Some(socket), .. }) = self.sockets.get(number) else { return Err(Errno::BADF) };
-        let mut unsent = outgoing.bytes();
-        let mut taken = 0;
-        while !unsent.is_empty() {
-            match send(&socket.fd, unsent, SendFlags::NOSIGNAL) {
-                Ok(count) => {
-                    taken += count;
-                    unsent = unsent.get(count..).unwrap_or_default();
-                }
-                Err(Errno::INTR) => {}
-                Err(Errno::AGAIN) => {
-                    self.watch(number, EventFlags::IN | EventFlags::OUT)?;
-                    break;
-                }
-                Err(errno) => return Err(errno),
-            }
+        let bytes = outgoing.bytes();
+        let taken = send_now(socket.fd.as_fd(), bytes)?;
+        if taken < bytes.len() {
+            self.watch(number, EventFlags::IN | EventFlags::OUT)?;
         }
         Ok(taken)
     }

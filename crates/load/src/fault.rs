@@ -2,8 +2,11 @@
 
 use rustix::io::Errno;
 use stampede_core::ErrorClass;
+use stampede_wire::h2::{Refused, SessionError, StreamFault};
 use stampede_wire::response::DecodeError;
 use thiserror::Error;
+
+use crate::tls::TlsFault;
 
 #[derive(Clone, Copy, Debug, Error, PartialEq, Eq)]
 pub(crate) enum Fault {
@@ -15,6 +18,14 @@ pub(crate) enum Fault {
     Read(Errno),
     #[error("{0}")]
     Answer(DecodeError),
+    #[error("secure the connection: {0}")]
+    Tls(TlsFault),
+    #[error("{0}")]
+    Session(SessionError),
+    #[error("{0}")]
+    Stream(StreamFault),
+    #[error("{0}")]
+    Refused(Refused),
     #[error("read the answer: more bytes came after its end")]
     Surplus,
     #[error("status {came} came{}", instead_of(*expected))]
@@ -48,7 +59,12 @@ impl Fault {
                 _ => ErrorClass::Io,
             },
             Self::Answer(DecodeError::Truncated) => ErrorClass::ClosedEarly,
-            Self::Answer(_) | Self::Surplus => ErrorClass::Malformed,
+            Self::Tls(TlsFault::Closed) => ErrorClass::ClosedEarly,
+            Self::Tls(_) => ErrorClass::Tls,
+            Self::Stream(StreamFault::Reset(_) | StreamFault::NotProcessed) => ErrorClass::Reset,
+            Self::Answer(_) | Self::Surplus | Self::Session(_) | Self::Stream(_) | Self::Refused(_) => {
+                ErrorClass::Malformed
+            }
             Self::Status { .. } => ErrorClass::WrongStatus,
             Self::Body(_) | Self::Missing => ErrorClass::WrongBody,
             Self::TimedOut => ErrorClass::TimedOut,

@@ -7,9 +7,9 @@ use std::time::Duration;
 
 use rustix::event::{PollFd, PollFlags, Timespec, poll};
 use rustix::io::Errno;
+use rustix::net::{SendFlags, send};
 
 use crate::backend::Backend;
-use crate::socket::Opened;
 use crate::spec::PreparedExchange;
 
 /// What has happened to a connection.
@@ -30,12 +30,15 @@ pub(crate) enum Happening<'a> {
 pub(crate) enum Outgoing<'a> {
     /// What is left of a prepared request, which stays where it is as long as load runs.
     Prepared(&'a PreparedExchange, usize),
+    /// Bytes that may change after the call.
+    Passing(&'a [u8]),
 }
 
 impl<'a> Outgoing<'a> {
     pub(crate) fn bytes(self) -> &'a [u8] {
         match self {
             Self::Prepared(exchange, from) => exchange.request.get(from..).unwrap_or_default(),
+            Self::Passing(bytes) => bytes,
         }
     }
 }
@@ -55,14 +58,14 @@ pub(crate) enum Woken {
 pub(crate) trait Io: Sized {
     const BACKEND: Backend;
 
-    /// Whether what is sent leaves only with the next [`Io::wait`].
+    /// Whether prepared requests leave only with the next [`Io::wait`].
     const DEFERS: bool;
 
     /// Room for this many connections, what they send, and an event that ends the load. Made by the thread that uses it.
     fn new(connections: usize, exchanges: &Arc<[PreparedExchange]>, abort: &OwnedFd) -> Result<Self, Errno>;
 
-    /// Takes a socket; its number has none. One that is connecting is [`Happening::Writable`] when it is there.
-    fn add(&mut self, number: usize, socket: Opened) -> Result<(), Errno>;
+    /// Takes a socket that is connecting; its number has none. It is [`Happening::Writable`] when it is there.
+    fn add(&mut self, number: usize, socket: OwnedFd) -> Result<(), Errno>;
 
     /// Sends, and returns how many bytes were taken. When these are not all, [`Happening::Writable`] follows, and asks to be
     /// called with what is left. Prepared requests are those that this was made with.
@@ -79,6 +82,20 @@ pub(crate) trait Io: Sized {
 
     /// The next of what has happened.
     fn next(&mut self) -> Option<(usize, Happening<'_>)>;
+}
+
+/// Sends what the socket takes now.
+pub(crate) fn send_now(socket: BorrowedFd<'_>, bytes: &[u8]) -> Result<usize, Errno> {
+    let mut unsent = bytes;
+    while !unsent.is_empty() {
+        match send(socket, unsent, SendFlags::NOSIGNAL) {
+            Ok(count) => unsent = unsent.get(count..).unwrap_or_default(),
+            Err(Errno::INTR) => {}
+            Err(Errno::AGAIN) => break,
+            Err(errno) => return Err(errno),
+        }
+    }
+    Ok(bytes.len() - unsent.len())
 }
 
 /// How long a reset is waited for after an end of file: on loopback it comes within microseconds.

@@ -20,6 +20,8 @@ pub(crate) struct Recorder {
     ok: u64,
     failed: u64,
     reconnects: u64,
+    bytes_sent: u64,
+    bytes_received: u64,
     generator: GeneratorUse,
     spin: Duration,
     littles_law: LittlesLaw,
@@ -59,6 +61,8 @@ impl Recorder {
             ok: 0,
             failed: 0,
             reconnects: 0,
+            bytes_sent: 0,
+            bytes_received: 0,
             generator: GeneratorUse::default(),
             spin: Duration::ZERO,
             littles_law: LittlesLaw::default(),
@@ -148,15 +152,22 @@ impl Recorder {
         self.reconnects += u64::from(phase == Phase::Window);
     }
 
-    pub(crate) fn sent_bytes(&mut self, step: usize, phase: Phase, bytes: usize) {
-        if let Some(tally) = self.window(step, phase) {
-            tally.bytes_sent += bytes as u64;
+    /// Bytes on the wire, of whatever step.
+    pub(crate) fn sent_bytes(&mut self, phase: Phase, bytes: usize) {
+        if phase == Phase::Window {
+            self.bytes_sent += bytes as u64;
         }
     }
 
-    pub(crate) fn received_bytes(&mut self, step: usize, phase: Phase, bytes: usize) {
+    pub(crate) fn received_bytes(&mut self, phase: Phase, bytes: usize) {
+        if phase == Phase::Window {
+            self.bytes_received += bytes as u64;
+        }
+    }
+
+    pub(crate) fn secured(&mut self, step: usize, phase: Phase, took: Duration) {
         if let Some(tally) = self.window(step, phase) {
-            tally.bytes_received += bytes as u64;
+            tally.tls.record_ns(nanoseconds(took));
         }
     }
 
@@ -188,6 +199,8 @@ impl Recorder {
             ok,
             failed,
             reconnects,
+            bytes_sent,
+            bytes_received,
             generator,
             spin,
             littles_law,
@@ -202,6 +215,8 @@ impl Recorder {
         self.ok += ok;
         self.failed += failed;
         self.reconnects += reconnects;
+        self.bytes_sent += bytes_sent;
+        self.bytes_received += bytes_received;
         self.generator.threads += generator.threads;
         self.generator.cpu += generator.cpu;
         self.spin += spin;
@@ -228,6 +243,8 @@ impl Recorder {
             ok: _,
             failed: _,
             reconnects,
+            bytes_sent,
+            bytes_received,
             generator,
             spin,
             littles_law,
@@ -242,6 +259,8 @@ impl Recorder {
             window,
             backend,
             reconnects,
+            bytes_sent,
+            bytes_received,
             saturation: Saturation::find(&total.lateness, &total.response, &littles_law),
             total: total.into_measures(),
             steps: steps.into_iter().map(Tally::into_measures).collect(),
@@ -297,8 +316,8 @@ mod tests {
         recorder.was_in_flight(ms);
         recorder.saw_in_flight(2 * ms);
         recorder.reconnected(phase);
-        recorder.sent_bytes(1, phase, 10);
-        recorder.received_bytes(1, phase, 20);
+        recorder.sent_bytes(phase, 10);
+        recorder.received_bytes(phase, 20);
         recorder.used(3 * ms, 2 * ms);
         recorder
     }
@@ -315,14 +334,13 @@ mod tests {
         let whole = merged.into_result(&Timeline::new(start, Duration::ZERO, second, second), false, Backend::Epoll);
         let [first, other]: &[Measures; 2] = whole.steps.as_slice().try_into().unwrap();
         assert_eq!((first.requests.sent, first.requests.failed, other.requests.failed), (8, 2, 2));
-        assert_eq!((first.bytes_sent, other.bytes_sent), (0, 20));
         let result = whole.total;
         let counts = |n| Counts { sent: 4 * n, ok: n, failed: 2 * n, unfinished: n };
         assert_eq!((result.requests, result.warm_up), (counts(2), counts(1)));
         assert_eq!(result.status, [(200, 2), (500, 2)].into());
         let errors = [(ErrorClass::Refused, 2), (ErrorClass::WrongStatus, 2)];
         assert_eq!(result.errors, errors.into());
-        assert_eq!((whole.reconnects, result.bytes_sent, result.bytes_received), (2, 20, 40));
+        assert_eq!((whole.reconnects, whole.bytes_sent, whole.bytes_received), (2, 20, 40));
         // The unfinished and the unsent ones have a response time.
         assert_eq!((result.service.count(), result.response.count()), (4, 8));
         let ms = Duration::from_millis(1);

@@ -21,6 +21,10 @@ pub struct LoadResult {
     pub backend: Backend,
     /// Connections that were opened anew because the server had closed between two answers.
     pub reconnects: u64,
+    /// Bytes that were sent on connections: everything that the protocols say, requests that were sent again included.
+    pub bytes_sent: u64,
+    /// Bytes that came.
+    pub bytes_received: u64,
     /// What the load threads used between the edges of the window.
     pub generator: GeneratorUse,
     /// How long the load threads spun in the last microseconds before a due time; not part of `generator`.
@@ -65,10 +69,6 @@ pub struct Measures {
     pub status: BTreeMap<u16, u64>,
     /// Failed requests by cause.
     pub errors: BTreeMap<ErrorClass, u64>,
-    /// Bytes of requests, those that were sent again included.
-    pub bytes_sent: u64,
-    /// Bytes of answers, heads included.
-    pub bytes_received: u64,
 }
 
 /// An answer that was not what it must be.

@@ -15,14 +15,6 @@ pub(crate) enum Target {
     Unix(SocketAddrUnix),
 }
 
-/// A new socket.
-#[derive(Debug)]
-pub(crate) enum Opened {
-    Connected(OwnedFd),
-    /// It will be writable when it is connected, or has failed.
-    Connecting(OwnedFd),
-}
-
 impl Target {
     pub(crate) fn new(endpoint: &Endpoint) -> Result<Self, Errno> {
         match endpoint {
@@ -31,8 +23,9 @@ impl Target {
         }
     }
 
-    /// Opens the `number`-th connection. `EAGAIN` means that a unix socket's queue of new connections is full.
-    pub(crate) fn open(&self, number: u32) -> Result<Opened, Errno> {
+    /// Opens the `number`-th connection, which is writable when it is there. `EAGAIN` means that a unix socket's queue of new
+    /// connections is full.
+    pub(crate) fn open(&self, number: u32) -> Result<OwnedFd, Errno> {
         let family = match self {
             Self::Tcp(SocketAddr::V4(_)) => AddressFamily::INET,
             Self::Tcp(SocketAddr::V6(_)) => AddressFamily::INET6,
@@ -51,8 +44,7 @@ impl Target {
             Self::Unix(address) => connect(&socket, address),
         };
         match connecting {
-            Ok(()) => Ok(Opened::Connected(socket)),
-            Err(Errno::INPROGRESS) => Ok(Opened::Connecting(socket)),
+            Ok(()) | Err(Errno::INPROGRESS) => Ok(socket),
             Err(errno) => Err(errno),
         }
     }

@@ -1,9 +1,11 @@
 //! What load is asked for.
 
+use std::num::NonZeroU32;
 use std::ops::RangeInclusive;
 use std::time::Duration;
 
 use stampede_core::{Endpoint, Load, Request};
+use stampede_wire::h2::RequestHead;
 use stampede_wire::request;
 
 use crate::backend::Backend;
@@ -12,10 +14,14 @@ use crate::needle::Needle;
 /// A load on one endpoint.
 #[derive(Clone, Debug)]
 pub struct LoadSpec {
-    /// Where requests go.
-    pub target: Endpoint,
-    /// The value of the `Host` header.
+    /// Where requests go: each connection to one of them, in turn.
+    pub targets: Vec<Endpoint>,
+    /// The value of the `Host` header, or of `:authority`.
     pub host: String,
+    /// What is spoken.
+    pub protocol: Protocol,
+    /// How connections are encrypted, if they are.
+    pub tls: Option<TlsSpec>,
     /// What is sent: in turn on each connection of a closed load, where connections begin at different places; in turn
     /// over all arrivals of an open load.
     pub exchanges: Vec<LoadExchange>,
@@ -41,6 +47,40 @@ pub struct LoadSpec {
     pub cpus: Vec<u32>,
     /// How the kernel is reached.
     pub backend: Backend,
+}
+
+/// What is spoken over a connection.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Protocol {
+    /// HTTP/1.0 (RFC 1945). A connection is kept where the answer says `Connection: keep-alive`.
+    Http10,
+    /// HTTP/1.1 (RFC 9112).
+    Http11,
+    /// HTTP/2 (RFC 9113): with prior knowledge, or by ALPN where connections are encrypted. Connections are always kept.
+    Http2 {
+        /// Requests that a connection has in flight at the same time, at most.
+        streams: NonZeroU32,
+    },
+}
+
+/// How connections are encrypted.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct TlsSpec {
+    /// The name or address that the server's certificate must be for.
+    pub server_name: String,
+    /// Whose certificates are trusted.
+    pub trust: Trust,
+}
+
+/// Whose certificates are trusted.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum Trust {
+    /// Those that this machine trusts.
+    System,
+    /// These, in PEM.
+    Pem(Vec<u8>),
+    /// Anyone's.
+    Anyone,
 }
 
 /// A request and what its answer must be.
@@ -103,7 +143,11 @@ pub enum BodyCheck {
 /// An exchange whose request is ready to be sent.
 #[derive(Debug)]
 pub(crate) struct PreparedExchange {
+    /// The whole request as HTTP/1 has it.
     pub(crate) request: Vec<u8>,
+    /// Its head as HTTP/2 has it.
+    pub(crate) http2: Option<RequestHead>,
+    pub(crate) content: Vec<u8>,
     pub(crate) is_head: bool,
     pub(crate) status: Statuses,
     pub(crate) body: PreparedBody,
@@ -118,9 +162,9 @@ pub(crate) enum PreparedBody {
 }
 
 impl PreparedExchange {
-    pub(crate) fn new(exchange: LoadExchange, host: &str, keep_alive: bool) -> Self {
+    pub(crate) fn new(exchange: LoadExchange, protocol: Protocol, scheme: &str, host: &str, keep_alive: bool) -> Self {
         let LoadExchange { mut request, check: Check { status, body } } = exchange;
-        if !keep_alive {
+        if !keep_alive && protocol == Protocol::Http11 {
             request.headers.insert("Connection".to_owned(), "close".to_owned());
         }
         let body = match body {
@@ -128,6 +172,24 @@ impl PreparedExchange {
             BodyCheck::Equals(bytes) => PreparedBody::Equals(bytes),
             BodyCheck::Contains(bytes) => PreparedBody::Contains(Needle::new(bytes)),
         };
-        Self { request: request::encode(&request, host), is_head: request.method == "HEAD", status, body }
+        let is_head = request.method == "HEAD";
+        match protocol {
+            Protocol::Http10 | Protocol::Http11 => Self {
+                request: request::encode(&request, host),
+                http2: None,
+                content: Vec::new(),
+                is_head,
+                status,
+                body,
+            },
+            Protocol::Http2 { .. } => Self {
+                request: Vec::new(),
+                http2: Some(RequestHead::new(&request, scheme, host)),
+                content: request.body,
+                is_head,
+                status,
+                body,
+            },
+        }
     }
 }

@@ -9,8 +9,9 @@ use crate::recorder::{Answered, nanoseconds};
 use crate::result::Measures;
 use crate::timeline::Phase;
 
-const ERRORS: [ErrorClass; 9] = [
+const ERRORS: [ErrorClass; 10] = [
     ErrorClass::Refused,
+    ErrorClass::Tls,
     ErrorClass::Reset,
     ErrorClass::ClosedEarly,
     ErrorClass::Malformed,
@@ -37,8 +38,6 @@ pub(crate) struct Tally {
     /// Answers by status, which has three digits.
     status: Vec<u64>,
     errors: [u64; ERRORS.len()],
-    pub(crate) bytes_sent: u64,
-    pub(crate) bytes_received: u64,
 }
 
 impl Tally {
@@ -56,8 +55,6 @@ impl Tally {
             lateness: Latencies::new(),
             status: vec![0; 1000],
             errors: [0; ERRORS.len()],
-            bytes_sent: 0,
-            bytes_received: 0,
         }
     }
 
@@ -108,8 +105,6 @@ impl Tally {
             lateness,
             status,
             errors,
-            bytes_sent,
-            bytes_received,
         } = other;
         add_counts(&mut self.warm_up, *warm_up);
         add_counts(&mut self.window, *window);
@@ -127,8 +122,6 @@ impl Tally {
         for (sum, count) in self.errors.iter_mut().zip(errors) {
             *sum += count;
         }
-        self.bytes_sent += bytes_sent;
-        self.bytes_received += bytes_received;
     }
 
     pub(crate) fn into_measures(self) -> Measures {
@@ -145,8 +138,6 @@ impl Tally {
             lateness,
             status,
             errors,
-            bytes_sent,
-            bytes_received,
         } = self;
         Measures {
             requests: window,
@@ -161,8 +152,6 @@ impl Tally {
             lateness,
             status: (0..).zip(status).filter(|(_, count)| *count > 0).collect(),
             errors: ERRORS.into_iter().zip(errors).filter(|(_, count)| *count > 0).collect(),
-            bytes_sent,
-            bytes_received,
         }
     }
 }

@@ -17,8 +17,7 @@ use rustix::net::{RecvFlags, SendFlags};
 
 use crate::backend::Backend;
 use crate::buffers::{Buffers, GROUP};
-use crate::io::{Happening, Io, Outgoing, Woken, is_reset};
-use crate::socket::Opened;
+use crate::io::{Happening, Io, Outgoing, Woken, is_reset, send_now};
 use crate::spec::PreparedExchange;
 
 /// Submissions that fit into the queue; when it is full the kernel takes them early.
@@ -47,7 +46,8 @@ struct Token {
 enum Operation {
     Receive,
     Send,
-    Connect,
+    /// A socket takes bytes.
+    Room,
     /// The event that ends the load.
     Abort,
     /// What is done for nobody any more.
@@ -64,7 +64,7 @@ impl Token {
         let operation = match self.operation {
             Operation::Receive => 0,
             Operation::Send => 1,
-            Operation::Connect => 2,
+            Operation::Room => 2,
             Operation::Abort => 3,
             Operation::Forget => 4,
         };
@@ -75,7 +75,7 @@ impl Token {
         let operation = match bits >> 61 {
             0 => Operation::Receive,
             1 => Operation::Send,
-            2 => Operation::Connect,
+            2 => Operation::Room,
             3 => Operation::Abort,
             _ => Operation::Forget,
         };
@@ -90,8 +90,10 @@ struct Slot {
     /// Closed by the ring, after what was queued before.
     socket: Option<OwnedFd>,
     generation: u32,
+    connected: bool,
     receiving: bool,
-    connecting: bool,
+    /// It is waited for that it connects, or takes bytes again.
+    awaiting_room: bool,
     /// A long send is on its way.
     sending: bool,
     /// What a long send has done, not yet told.
@@ -175,31 +177,32 @@ impl Io for Uring {
         Ok(uring)
     }
 
-    fn add(&mut self, number: usize, socket: Opened) -> Result<(), Errno> {
+    fn add(&mut self, number: usize, socket: OwnedFd) -> Result<(), Errno> {
         let Some(slot) = self.slots.get_mut(number) else { return Err(Errno::BADF) };
         slot.generation = (slot.generation + 1) % Token::GENERATIONS;
-        match socket {
-            Opened::Connected(fd) => {
-                slot.socket = Some(fd);
-                self.receive(number)
-            }
-            Opened::Connecting(fd) => {
-                slot.connecting = true;
-                let watch = opcode::PollAdd::new(Fd(fd.as_raw_fd()), u32::from(PollFlags::OUT.bits()));
-                let entry = watch.build().user_data(slot.token(number, Operation::Connect));
-                slot.socket = Some(fd);
-                self.push(entry)
-            }
-        }
+        slot.connected = false;
+        slot.socket = Some(socket);
+        self.await_room(number)
     }
 
     fn send(&mut self, number: usize, outgoing: Outgoing<'_>) -> Result<usize, Errno> {
-        let Outgoing::Prepared(exchange, from) = outgoing;
+        let Some(slot) = self.slots.get_mut(number) else { return Err(Errno::BADF) };
+        let Some(socket) = &slot.socket else { return Err(Errno::BADF) };
+        let (exchange, from) = match outgoing {
+            Outgoing::Prepared(exchange, from) => (exchange, from),
+            // A copy would have to live until the kernel tells that it is sent, and being told would end the wait.
+            Outgoing::Passing(bytes) => {
+                let taken = send_now(socket.as_fd(), bytes)?;
+                if taken < bytes.len() {
+                    self.await_room(number)?;
+                }
+                return Ok(taken);
+            }
+        };
         // What is sent must stay where it is for as long as this lives.
         if !self.exchanges.as_ptr_range().contains(&std::ptr::from_ref(exchange)) {
             return Err(Errno::FAULT);
         }
-        let Some(slot) = self.slots.get_mut(number) else { return Err(Errno::BADF) };
         let bytes = exchange.request.get(from..).unwrap_or_default();
         let sent = mem::take(&mut slot.sent);
         let rest = bytes.get(sent..).unwrap_or_default();
@@ -220,7 +223,7 @@ impl Io for Uring {
         // The kernel keeps the socket open as long as something is under way on it.
         let under_way = [
             (mem::take(&mut slot.receiving), Operation::Receive),
-            (mem::take(&mut slot.connecting), Operation::Connect),
+            (mem::take(&mut slot.awaiting_room), Operation::Room),
             (mem::take(&mut slot.sending), Operation::Send),
         ];
         let tokens = under_way.map(|(is, operation)| is.then(|| slot.token(number, operation)));
@@ -314,13 +317,16 @@ impl Io for Uring {
                     };
                     return Some((number, happening));
                 }
-                Operation::Connect => {
-                    slot.connecting = false;
-                    let Some(socket) = slot.socket.as_ref() else { continue };
+                Operation::Room => {
+                    slot.awaiting_room = false;
+                    let Some(socket) = slot.socket.as_ref().filter(|_| !slot.connected) else {
+                        return Some((number, Happening::Writable));
+                    };
                     let connected = match event.result {
                         failed @ ..=-1 => Err(of_result(failed)),
                         _ => socket_error(socket).and_then(|connected| connected),
                     };
+                    slot.connected = connected.is_ok();
                     let happening = match connected.and_then(|()| self.receive(number)) {
                         Ok(()) => Happening::Writable,
                         Err(errno) => Happening::Failed(errno),
@@ -334,6 +340,18 @@ impl Io for Uring {
 }
 
 impl Uring {
+    /// Has the kernel tell once when the socket takes bytes, which is also when it is connected.
+    fn await_room(&mut self, number: usize) -> Result<(), Errno> {
+        let Some(slot) = self.slots.get_mut(number) else { return Err(Errno::BADF) };
+        let Some(socket) = &slot.socket else { return Err(Errno::BADF) };
+        if mem::replace(&mut slot.awaiting_room, true) {
+            return Ok(());
+        }
+        let watch = opcode::PollAdd::new(Fd(socket.as_raw_fd()), u32::from(PollFlags::OUT.bits())).build();
+        let entry = watch.user_data(slot.token(number, Operation::Room));
+        self.push(entry)
+    }
+
     /// Has the kernel receive until it is cancelled or the connection ends.
     fn receive(&mut self, number: usize) -> Result<(), Errno> {
         let Some(slot) = self.slots.get_mut(number) else { return Err(Errno::BADF) };

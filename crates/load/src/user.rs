@@ -16,15 +16,13 @@ use std::time::{Duration, Instant};
 use rustix::io::Errno;
 
 use crate::arrivals::Arrival;
-use crate::body_check::{Comparing, Comparison};
+use crate::body_check::Comparison;
 use crate::driver::{Driver, Timer};
 use crate::fault::Fault;
-use crate::io::{Happening, Io};
-use crate::link::{Came, Link, Stage};
+use crate::io::Io;
+use crate::link::{Notice, Requested, Stage};
 use crate::pacer::Pacer;
 use crate::recorder::{Answered, Recorder};
-use crate::socket::Opened;
-use crate::spec::PreparedExchange;
 use crate::timeline::Phase;
 
 /// How soon a full queue of a unix socket is tried again, and the pause after a first failure.
@@ -35,13 +33,16 @@ const LONGEST_PAUSE: Duration = Duration::from_millis(100);
 
 #[derive(Debug)]
 pub(crate) struct User {
-    /// Its number among the thread's users, which is the token of its timers and the number of its connection.
+    /// Its number among the thread's users, which is the token of its timers.
     token: usize,
+    /// The number of its connection, and its place among those who share it.
+    link: usize,
+    key: usize,
     state: State,
     /// Number of the exchange that is under way, or comes next.
-    exchange: usize,
+    pub(crate) exchange: usize,
     due: Instant,
-    phase: Phase,
+    pub(crate) phase: Phase,
     /// When it could take this request at the earliest.
     free_at: Instant,
     begun_at: Instant,
@@ -50,12 +51,14 @@ pub(crate) struct User {
     /// Whether it is on the list of those that leave with the next wait.
     departing: bool,
     sent_at: Instant,
-    first_byte_at: Instant,
+    pub(crate) first_byte_at: Instant,
     /// When it is to be woken; timers of other instants are out of date.
     wakes_at: Option<Instant>,
     /// Whether a timer will look at the age of its request.
     deadline_set: bool,
-    comparison: Comparison,
+    pub(crate) comparison: Comparison,
+    /// Whether its request has been sent again.
+    repeated: bool,
     /// Failures since the last complete answer.
     failures: u32,
 }
@@ -70,29 +73,13 @@ enum State {
     Done,
 }
 
-/// What an event means for a user.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) enum Notice {
-    Nothing,
-    /// Its connection is there.
-    Connected,
-    /// More of its request can be sent.
-    Room,
-    /// Its answer is complete.
-    Answered(Instant),
-    /// Its connection is of no more use, and may have been closed before its request came.
-    BrokenOff(Fault),
-    /// The answer cannot be read.
-    Unreadable(Fault),
-    /// Something came, and nothing may come between two requests but the end.
-    Unasked,
-}
-
 impl User {
-    /// A user that begins with the given exchange.
-    pub(crate) fn new(token: usize, exchange: usize, now: Instant) -> Self {
+    /// A user that begins with the given exchange, on a connection that so many share.
+    pub(crate) fn new(token: usize, sharers: usize, exchange: usize, now: Instant) -> Self {
         Self {
             token,
+            link: token / sharers,
+            key: token % sharers,
             state: State::Idle,
             exchange,
             due: now,
@@ -106,8 +93,19 @@ impl User {
             wakes_at: None,
             deadline_set: false,
             comparison: Comparison::default(),
+            repeated: false,
             failures: 0,
         }
+    }
+
+    /// Whether its request waits for the connection.
+    pub(crate) fn is_waiting(&self) -> bool {
+        self.state == State::Waiting
+    }
+
+    /// Whether its request has been sent.
+    pub(crate) fn is_exchanging(&self) -> bool {
+        self.state == State::Exchanging
     }
 
     fn in_flight(&self) -> bool {
@@ -125,7 +123,6 @@ impl User {
             driver.ended(self.begun_at, now);
         }
         self.state = State::Done;
-        driver.close(self.token);
     }
 
     /// Makes the next request of a closed load due at `due`.
@@ -142,7 +139,7 @@ impl User {
         });
         let Some(phase) = phase else {
             self.state = State::Done;
-            driver.close(self.token);
+            driver.leave(self.link);
             driver.active -= 1;
             return;
         };
@@ -175,7 +172,7 @@ impl User {
                 self.wakes_at = None;
                 match self.state {
                     State::Idle => self.begin(driver, now),
-                    State::Waiting => self.open(driver),
+                    State::Waiting => self.go(driver),
                     State::Exchanging | State::Done => {}
                 }
             }
@@ -208,60 +205,18 @@ impl User {
         driver.set_timer(at, self.token, Timer::Wake);
     }
 
-    /// Sees what has happened to its connection by now. Takes what bytes say, and acts on nothing: the bytes are the backend's.
-    pub(crate) fn notice(
-        &mut self,
-        link: &mut Link,
-        happening: Happening<'_>,
-        exchanges: &[PreparedExchange],
-        recorder: &mut Recorder,
-        now: Instant,
-    ) -> Notice {
-        match (self.state, happening) {
-            (State::Idle | State::Done, _) => Notice::Unasked,
-            (State::Waiting, Happening::Writable) => Notice::Connected,
-            (State::Waiting, Happening::Failed(errno)) => Notice::Unreadable(Fault::Connect(errno)),
-            (State::Waiting, Happening::Received(_) | Happening::Ended) => Notice::Nothing,
-            (State::Exchanging, Happening::Writable) => Notice::Room,
-            (State::Exchanging, happening) => {
-                let Some(expected) = exchanges.get(self.exchange) else { return Notice::Nothing };
-                if let Happening::Received(bytes) = happening {
-                    if link.awaits_first_byte() {
-                        self.first_byte_at = now;
-                    }
-                    recorder.received_bytes(self.exchange, self.phase, bytes.len());
-                }
-                let mut comparing = Comparing {
-                    exchange: self.exchange,
-                    expected,
-                    comparison: &mut self.comparison,
-                    evidence: &mut recorder.evidence,
-                };
-                match link.read(happening, &mut comparing) {
-                    Came::Incomplete => Notice::Nothing,
-                    Came::Complete => Notice::Answered(now),
-                    Came::Broken(fault) if fault.is_closed_by_peer() => Notice::BrokenOff(fault),
-                    Came::Broken(fault) => Notice::Unreadable(fault),
-                }
-            }
-        }
-    }
-
-    /// Does what an event asks for.
+    /// Does what its connection has told.
     pub(crate) fn act<I: Io>(&mut self, driver: &mut Driver<I>, notice: Notice) {
-        match notice {
-            Notice::Nothing => {}
-            Notice::Connected => self.connected(driver, Instant::now()),
-            Notice::Room => self.transmit(driver, Link::go_on),
-            Notice::Answered(at) => self.answered(driver, at),
-            Notice::BrokenOff(fault) => self.break_off(driver, fault),
-            Notice::Unreadable(fault) => self.fail(driver, fault),
-            Notice::Unasked => {
-                driver.close(self.token);
-                if let Some(link) = driver.links.get_mut(self.token) {
-                    link.closed_between = true;
-                }
-            }
+        match (notice, self.state) {
+            (Notice::Ready, State::Waiting) => self.transmit(driver, Instant::now()),
+            (Notice::Again, State::Waiting) => self.go(driver),
+            (Notice::Room, State::Exchanging) => self.go_on(driver),
+            (Notice::Answered(at), State::Exchanging) => self.answered(driver, at),
+            (Notice::BrokenOff(fault), State::Exchanging) => self.break_off(driver, fault),
+            (Notice::NotTaken(fault), State::Exchanging) => self.repeat(driver, fault),
+            (Notice::Failed(fault), State::Waiting | State::Exchanging) => self.fail(driver, fault),
+            // An earlier notice of the same event has changed its mind.
+            _ => {}
         }
     }
 
@@ -271,60 +226,78 @@ impl User {
         driver.recorder.begun(self.exchange, self.phase);
         self.begun_at = now;
         self.late_since = Some(self.free_at);
-        if driver.links.get(self.token).is_some_and(|link| link.stage == Stage::Open) {
-            self.request(driver, now);
-        } else {
-            self.connect(driver, now);
+        self.repeated = false;
+        self.state = State::Waiting;
+        match driver.links.get_mut(self.link) {
+            Some(link) if link.stage == Stage::Open => self.transmit(driver, now),
+            Some(link) if link.stage == Stage::Closed => {
+                link.connecting_at = now;
+                self.open(driver);
+            }
+            _ => {}
+        }
+        if self.state == State::Waiting {
+            // It is for the server now.
+            self.was_late(&mut driver.recorder, now);
         }
         if self.in_flight() {
             self.watch_deadline(driver, now);
         }
     }
 
-    fn connect<I: Io>(&mut self, driver: &mut Driver<I>, now: Instant) {
+    /// Takes its connection as it is now, and opens it when it is closed.
+    fn go<I: Io>(&mut self, driver: &mut Driver<I>) {
         self.state = State::Waiting;
-        self.was_late(&mut driver.recorder, now);
-        if let Some(link) = driver.links.get_mut(self.token) {
-            link.connecting_at = now;
+        match driver.links.get(self.link).map(|link| link.stage) {
+            Some(Stage::Open) => self.transmit(driver, Instant::now()),
+            Some(Stage::Closed) => self.open(driver),
+            Some(Stage::Connecting | Stage::Securing) | None => {}
         }
-        self.open(driver);
     }
 
     fn open<I: Io>(&mut self, driver: &mut Driver<I>) {
-        let (opened, stage) = match driver.open() {
-            Ok(opened @ Opened::Connected(_)) => (opened, Stage::Open),
-            Ok(opened @ Opened::Connecting(_)) => (opened, Stage::Connecting),
+        let socket = match driver.open(self.link) {
+            Ok(socket) => socket,
             Err(Errno::AGAIN) => return self.wake_at(driver, Instant::now() + SHORTEST_PAUSE),
             Err(errno) => return self.fail(driver, Fault::Connect(errno)),
         };
-        if let Err(errno) = driver.io.add(self.token, opened) {
+        if let Err(errno) = driver.io.add(self.link, socket) {
             return self.fail(driver, Fault::Connect(errno));
         }
-        let Some(link) = driver.links.get_mut(self.token) else { return };
-        link.begin(stage);
+        let Some(link) = driver.links.get_mut(self.link) else { return };
+        link.connect();
         if mem::take(&mut link.closed_between) {
             driver.recorder.reconnected(self.phase);
         }
-        if stage == Stage::Open {
-            self.connected(driver, Instant::now());
-        }
     }
 
-    fn connected<I: Io>(&mut self, driver: &mut Driver<I>, now: Instant) {
-        let Some(link) = driver.links.get_mut(self.token) else { return };
-        link.stage = Stage::Open;
-        let took = now.saturating_duration_since(link.connecting_at);
-        driver.recorder.connected(self.exchange, self.phase, took);
-        self.request(driver, now);
-    }
-
-    fn request<I: Io>(&mut self, driver: &mut Driver<I>, now: Instant) {
-        if !I::DEFERS {
-            self.departs(&mut driver.recorder, now);
-        } else if !mem::replace(&mut self.departing, true) {
-            driver.departing.push(self.token);
+    /// Sends the request.
+    fn transmit<I: Io>(&mut self, driver: &mut Driver<I>, now: Instant) {
+        let Driver { links, io, exchanges, recorder, .. } = driver;
+        let (Some(link), Some(exchange)) = (links.get_mut(self.link), exchanges.get(self.exchange)) else { return };
+        self.sent_at = now;
+        self.first_byte_at = now;
+        match link.request(io, self.key, exchange) {
+            Ok(Requested::NotNow) => {}
+            Ok(Requested::Sent(count)) => {
+                self.state = State::Exchanging;
+                recorder.sent_bytes(self.phase, count);
+                if !I::DEFERS {
+                    self.was_late(recorder, now);
+                } else if !mem::replace(&mut self.departing, true) {
+                    driver.departing.push(self.token);
+                }
+            }
+            Ok(Requested::Queued) => {
+                self.state = State::Exchanging;
+                self.was_late(recorder, now);
+                driver.unflushed.push(self.link);
+            }
+            Err(fault) => {
+                self.state = State::Exchanging;
+                self.break_off(driver, fault);
+            }
         }
-        self.transmit(driver, Link::request);
     }
 
     /// Its request leaves now.
@@ -341,25 +314,20 @@ impl User {
         }
     }
 
-    /// Sends the request, or what is left of it.
-    fn transmit<I: Io>(
-        &mut self,
-        driver: &mut Driver<I>,
-        send: impl FnOnce(&mut Link, &mut I, &PreparedExchange) -> Result<usize, Errno>,
-    ) {
+    /// Sends more of the request.
+    fn go_on<I: Io>(&mut self, driver: &mut Driver<I>) {
         let Driver { links, io, exchanges, recorder, .. } = driver;
-        let (Some(link), Some(exchange)) = (links.get_mut(self.token), exchanges.get(self.exchange)) else { return };
-        self.state = State::Exchanging;
-        match send(link, io, exchange) {
-            Ok(count) => recorder.sent_bytes(self.exchange, self.phase, count),
-            Err(errno) => self.break_off(driver, Fault::Send(errno)),
+        let (Some(link), Some(exchange)) = (links.get_mut(self.link), exchanges.get(self.exchange)) else { return };
+        match link.go_on(io, exchange) {
+            Ok(count) => recorder.sent_bytes(self.phase, count),
+            Err(fault) => self.break_off(driver, fault),
         }
     }
 
     /// Records a complete answer, and goes on with the next request.
     fn answered<I: Io>(&mut self, driver: &mut Driver<I>, now: Instant) {
         let Driver { links, exchanges, recorder, keep_alive, .. } = driver;
-        let (Some(link), Some(exchange)) = (links.get_mut(self.token), exchanges.get(self.exchange)) else { return };
+        let (Some(link), Some(exchange)) = (links.get_mut(self.link), exchanges.get(self.exchange)) else { return };
         let fault = self.comparison.conclude(self.exchange, exchange, &mut recorder.evidence);
         recorder.answered(
             self.phase,
@@ -375,7 +343,7 @@ impl User {
         );
         if !link.is_kept(exchange) || !*keep_alive {
             link.closed_between = *keep_alive;
-            driver.close(self.token);
+            driver.close(self.link);
         }
         driver.ended(self.begun_at, now);
         self.failures = 0;
@@ -394,14 +362,20 @@ impl User {
     /// only by our next request: that is sent again, unless the server had taken it.
     fn break_off<I: Io>(&mut self, driver: &mut Driver<I>, fault: Fault) {
         let Driver { links, io, .. } = driver;
-        match links.get_mut(self.token) {
+        match links.get_mut(self.link) {
             Some(link) if link.was_closed_between(io, fault) => {
                 link.closed_between = true;
                 link.close(io);
-                self.connect(driver, Instant::now());
+                link.connecting_at = Instant::now();
+                self.go(driver);
             }
             _ => self.fail(driver, fault),
         }
+    }
+
+    /// The server says that it has not taken the request, which is then sent again, but only once.
+    fn repeat<I: Io>(&mut self, driver: &mut Driver<I>, fault: Fault) {
+        if mem::replace(&mut self.repeated, true) { self.fail(driver, fault) } else { self.go(driver) }
     }
 
     /// Records that there is no complete answer. A closed load goes on with the next request after a pause: a server that is
@@ -411,10 +385,7 @@ impl User {
         self.was_late(&mut driver.recorder, now);
         driver.recorder.failed(self.phase, self.exchange, fault, now);
         driver.ended(self.begun_at, now);
-        driver.close(self.token);
-        if let Some(link) = driver.links.get_mut(self.token) {
-            link.closed_between = false;
-        }
+        driver.abandon(self.link, self.key);
         self.wakes_at = None;
         let pause =
             SHORTEST_PAUSE.saturating_mul(1_u32.checked_shl(self.failures).unwrap_or(u32::MAX)).min(LONGEST_PAUSE);

@@ -13,20 +13,26 @@ use crate::link::Link;
 use crate::pacer::Pacer;
 use crate::recorder::Recorder;
 use crate::socket::Target;
-use crate::spec::PreparedExchange;
+use crate::spec::{PreparedExchange, Protocol};
 use crate::timeline::{Phase, Timeline};
+use crate::tls::Security;
 use crate::user::User;
 
 /// Requests of an open load that are begun before events are looked at again.
 const BATCH: usize = 64;
 
+/// Decrypted bytes that are read at once: a record of TLS (RFC 8446, section 5.1).
+const PLAIN: usize = 16 << 10;
+
 /// What a thread is given to begin with.
 pub(crate) struct Assignment {
     pub(crate) exchanges: Arc<[PreparedExchange]>,
-    pub(crate) target: Arc<Target>,
+    pub(crate) targets: Arc<[Target]>,
+    pub(crate) security: Option<Security>,
     pub(crate) pacer: Pacer,
     pub(crate) timeline: Timeline,
     pub(crate) timeout: Option<Duration>,
+    pub(crate) protocol: Protocol,
     pub(crate) keep_alive: bool,
     /// Whether the window ends with the last request instead of with its time.
     pub(crate) by_count: bool,
@@ -40,10 +46,12 @@ pub(crate) struct Assignment {
 pub(crate) fn run<I: Io>(assignment: Assignment, io: I) -> Recorder {
     let Assignment {
         exchanges,
-        target,
+        targets,
+        security,
         pacer,
         timeline,
         timeout,
+        protocol,
         keep_alive,
         by_count,
         progress,
@@ -51,27 +59,38 @@ pub(crate) fn run<I: Io>(assignment: Assignment, io: I) -> Recorder {
         connections,
     } = assignment;
     let start = Instant::now();
+    let (is_http2, sharers) = match protocol {
+        Protocol::Http10 | Protocol::Http11 => (false, 1),
+        Protocol::Http2 { streams } => (true, streams.get() as usize),
+    };
+    let users = connections * sharers;
     let mut driver = Driver {
         io,
-        links: (0..connections).map(|number| Link::new(number, start)).collect(),
+        links: (0..connections).map(|number| Link::new(number, is_http2, start)).collect(),
         timeline,
         recorder: Recorder::new(exchanges.len()),
         exchanges,
         pacer,
         timeout,
         keep_alive,
-        idle: Vec::with_capacity(connections),
-        active: connections,
+        idle: Vec::with_capacity(users),
+        active: users,
         in_flight: 0,
-        departing: Vec::with_capacity(connections),
+        departing: Vec::with_capacity(users),
         woke_at: start,
-        target,
+        targets,
+        first_link: first_connection,
         opened: 0,
-        timers: BinaryHeap::with_capacity(TIMERS_A_USER * connections),
+        timers: BinaryHeap::with_capacity(TIMERS_A_USER * users),
+        sharers,
+        unflushed: Vec::with_capacity(connections + 2 * users),
+        plain: vec![0; if security.is_some() { PLAIN } else { 0 }].into_boxed_slice(),
+        security,
+        notices: Vec::with_capacity(2 * sharers),
         progress,
     };
-    let mut users: Vec<User> = (0..connections)
-        .map(|token| User::new(token, (first_connection + token) % driver.exchanges.len(), start))
+    let mut users: Vec<User> = (0..users)
+        .map(|token| User::new(token, sharers, (first_connection * sharers + token) % driver.exchanges.len(), start))
         .collect();
     let mut usage = Usage::default();
 
@@ -101,6 +120,7 @@ pub(crate) fn run<I: Io>(assignment: Assignment, io: I) -> Recorder {
             }
         }
         begin_due(&mut driver, &mut users, now);
+        driver.flush();
         let now = if driver.in_flight == seen.count { now } else { Instant::now() };
         seen.look(&mut driver, now);
         if now >= timeline.drain_ends_at || driver.is_over() && (by_count || now >= timeline.closes_at) {
@@ -122,12 +142,17 @@ pub(crate) fn run<I: Io>(assignment: Assignment, io: I) -> Recorder {
             Woken::Patience if spins && timeline.phase(now) == Some(Phase::Window) => spun_from = Some(now),
             Woken::Patience | Woken::Happened => {}
         }
-        while let Some((number, happening)) = driver.io.next() {
-            let (Some(link), Some(user)) = (driver.links.get_mut(number), users.get_mut(number)) else { continue };
-            // Where the kernel has received for all of them in the wait, its end is when they came.
-            let now = if I::DEFERS { woke_at } else { Instant::now() };
-            let notice = user.notice(link, happening, &driver.exchanges, &mut driver.recorder, now);
-            user.act(&mut driver, notice);
+        while let Some(number) = driver.take_next(&mut users) {
+            let first = number * sharers;
+            let mut place = 0;
+            while let Some((key, notice)) = driver.notices.get(place).copied() {
+                if let Some(user) = users.get_mut(first + key) {
+                    user.act(&mut driver, notice);
+                }
+                place += 1;
+            }
+            driver.notices.clear();
+            driver.flush();
         }
     }
     if I::DEFERS {

@@ -10,7 +10,7 @@ use std::thread;
 use std::time::{Duration, Instant};
 
 use stampede_core::{Load, Request};
-use stampede_load::{Backend, BodyCheck, Check, LoadExchange, LoadSpec, Statuses, start};
+use stampede_load::{Backend, BodyCheck, Check, LoadExchange, LoadSpec, Protocol, Statuses, start};
 use stampede_testkit::{Behaviour, CountingServer, Fault};
 
 #[path = "shared/asking.rs"]
@@ -85,7 +85,9 @@ fn holds(backend: Backend, load: Load) {
         check: Check { status: Statuses::only(200), body: BodyCheck::Equals(behaviour.body) },
     };
     let running = start(LoadSpec {
-        target: server.endpoint().clone(),
+        targets: vec![server.endpoint().clone()],
+        protocol: Protocol::Http11,
+        tls: None,
         host: "localhost".to_owned(),
         exchanges: vec![exchange],
         load: load.clone(),

@@ -9,7 +9,9 @@ use std::thread;
 use std::time::{Duration, Instant};
 
 use stampede_core::{Counts, Endpoint, ErrorClass, Load, Request};
-use stampede_load::{Backend, BodyCheck, Check, LoadExchange, LoadResult, LoadSpec, StartError, Statuses, start};
+use stampede_load::{
+    Backend, BodyCheck, Check, LoadExchange, LoadResult, LoadSpec, Protocol, StartError, Statuses, start,
+};
 use stampede_testkit::{Behaviour, Close, CountingServer, Fault, Received};
 
 #[path = "shared/asking.rs"]
@@ -56,7 +58,9 @@ fn right(body: BodyCheck) -> Check {
 /// 100 ms of warm-up and 300 ms of window on one processor.
 fn spec(backend: Backend, target: &Endpoint, connections: u32) -> LoadSpec {
     LoadSpec {
-        target: target.clone(),
+        targets: vec![target.clone()],
+        protocol: Protocol::Http11,
+        tls: None,
         host: "localhost".to_owned(),
         exchanges: vec![exchange("/", right(BodyCheck::Equals(Behaviour::default().body)))],
         load: Load::Closed { connections },
@@ -92,9 +96,9 @@ fn every_request_on_kept_connections_is_counted_once(backend: Backend) {
     assert_eq!((result.reconnects, result.first_failure), (0, None));
     assert_eq!(result.total.status, [(200, ok)].into());
     assert_eq!((result.total.service.count(), result.total.response.count()), (ok, ok));
-    assert_eq!(result.total.bytes_sent, ok * "GET / HTTP/1.1\r\nHost: localhost\r\n\r\n".len() as u64);
+    assert_eq!(result.bytes_sent, ok * "GET / HTTP/1.1\r\nHost: localhost\r\n\r\n".len() as u64);
     assert_eq!(
-        result.total.bytes_received,
+        result.bytes_received,
         ok * "HTTP/1.1 200 Status\r\nContent-Length: 13\r\n\r\nHello, World!".len() as u64
     );
     assert_eq!(result.generator.threads, 1);
@@ -331,6 +335,6 @@ fn what_cannot_be_started_says_why(backend: Backend) {
             start(LoadSpec { cpus: vec![cpus()[0], cpu], ..spec(backend, &target, 2) }).map(|_| ()).unwrap_err();
         assert!(matches!(error, StartError::Pin { cpu: at, .. } if at == cpu));
     }
-    let long = error(|spec| spec.target = Endpoint::Unix("/x".repeat(100).into()));
+    let long = error(|spec| spec.targets = vec![Endpoint::Unix("/x".repeat(100).into())]);
     assert!(matches!(long, StartError::Target(_)));
 }

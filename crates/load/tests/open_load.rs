@@ -213,7 +213,7 @@ fn without_keep_alive_every_request_has_a_connection_of_its_own(backend: Backend
         assert_eq!((result.total.requests.ok, result.reconnects), (result.total.requests.sent, 0), "{load} {result:?}");
         assert_eq!(result.total.connect.count(), result.total.requests.ok, "{load}");
         let request = "GET / HTTP/1.1\r\nHost: localhost\r\nConnection: close\r\n\r\n";
-        assert_eq!(result.total.bytes_sent, result.total.requests.sent * request.len() as u64);
+        assert_eq!(result.bytes_sent, result.total.requests.sent * request.len() as u64);
     }
 }
 

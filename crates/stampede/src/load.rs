@@ -11,7 +11,9 @@ use std::path::Path;
 use std::time::{Duration, Instant};
 
 use stampede_core::{Bytes, CpuLayout, ErrorClass, Load};
-use stampede_load::{BodyCheck, Check, LoadExchange, LoadResult, LoadSpec, RunningLoad, Saturation, Statuses};
+use stampede_load::{
+    BodyCheck, Check, LoadExchange, LoadResult, LoadSpec, Protocol, RunningLoad, Saturation, Statuses,
+};
 use stampede_plan::{LoadFlags, LoadPlan, MachineSize};
 
 use crate::exit::{Exit, Failure};
@@ -116,7 +118,9 @@ pub(crate) fn run(args: Box<LoadArgs>) -> Outcome {
     let server = if others.is_empty() { last } else { others };
     let cpus = CpuLayout { server: server.to_vec(), generator: last.iter().rev().copied().collect() };
     let spec = LoadSpec {
-        target,
+        targets: vec![target],
+        protocol: Protocol::Http11,
+        tls: None,
         host,
         exchanges: vec![LoadExchange { request, check: Check { status: Statuses::new(status), body } }],
         load,

@@ -5,5 +5,6 @@
 
 mod chunked;
 pub mod client;
+pub mod h2;
 pub mod request;
 pub mod response;

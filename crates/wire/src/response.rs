@@ -9,6 +9,7 @@ use httparse::{Header, ParserConfig, Response, Status};
 use thiserror::Error;
 
 use crate::chunked::Chunked;
+use crate::h2::Fields;
 
 /// The most bytes that a status line with its headers may have; also the bound for a chunk's size line and for trailers.
 pub const HEAD_LIMIT: usize = 64 << 10;
@@ -30,13 +31,28 @@ pub trait Visitor {
 pub struct Head<'a> {
     /// The status, from 100 to 999.
     pub status: u16,
-    headers: &'a [Header<'a>],
+    headers: Headers<'a>,
+}
+
+#[derive(Debug)]
+enum Headers<'a> {
+    Http1(&'a [Header<'a>]),
+    Http2(&'a Fields),
 }
 
 impl<'a> Head<'a> {
+    pub(crate) fn of_http2(status: u16, fields: &'a Fields) -> Self {
+        Self { status, headers: Headers::Http2(fields) }
+    }
+
     /// Names, as the server wrote them, and values.
     pub fn headers(&self) -> impl Iterator<Item = (&'a str, &'a [u8])> {
-        self.headers.iter().map(|header| (header.name, header.value))
+        let (lines, fields) = match self.headers {
+            Headers::Http1(lines) => (lines, None),
+            Headers::Http2(fields) => (&[][..], Some(fields)),
+        };
+        let lines = lines.iter().map(|header| (header.name, header.value));
+        lines.chain(fields.into_iter().flat_map(Fields::iter))
     }
 }
 
@@ -223,7 +239,7 @@ fn parse_head(
         0 => framing.keep_alive && !framing.chunked,
         _ => true,
     };
-    visitor.head(&Head { status, headers: response.headers });
+    visitor.head(&Head { status, headers: Headers::Http1(response.headers) });
     Ok(Some(ParsedHead {
         len,
         reusable: persistent && !framing.close && status != 101 && !matches!(state, State::UntilClose),
@@ -276,7 +292,8 @@ fn items(value: &[u8]) -> impl Iterator<Item = &[u8]> {
     value.split(|byte| *byte == b',').map(<[u8]>::trim_ascii)
 }
 
-fn parse_length(digits: &[u8]) -> Option<u64> {
+/// The number that is written in digits and nothing else.
+pub(crate) fn parse_length(digits: &[u8]) -> Option<u64> {
     if digits.is_empty() {
         return None;
     }

@@ -55,6 +55,7 @@ pub(super) fn unfinished(record: &Record<'_>) -> Option<Finding> {
 
 fn words(class: ErrorClass) -> &'static str {
     match class {
+        ErrorClass::Tls => "connections that could not be encrypted",
         ErrorClass::Refused => "connections refused",
         ErrorClass::Reset => "connections reset",
         ErrorClass::ClosedEarly => "closed in mid-answer",

@@ -8,7 +8,7 @@ use std::time::Duration;
 
 use rustix::thread::sched_getaffinity;
 use stampede_core::{Counts, Endpoint, Request};
-use stampede_load::{Backend, BodyCheck, Check, LoadExchange, LoadResult, LoadSpec, Measures, Statuses};
+use stampede_load::{Backend, BodyCheck, Check, LoadExchange, LoadResult, LoadSpec, Measures, Protocol, Statuses};
 
 pub(crate) const MS: Duration = Duration::from_millis(1);
 
@@ -55,7 +55,9 @@ pub(crate) fn spec(backend: Backend, target: &Endpoint, load: &str) -> LoadSpec 
     let request =
         Request { method: "GET".to_owned(), path: "/".to_owned(), headers: BTreeMap::new(), body: Vec::new() };
     LoadSpec {
-        target: target.clone(),
+        targets: vec![target.clone()],
+        protocol: Protocol::Http11,
+        tls: None,
         host: "localhost".to_owned(),
         exchanges: vec![LoadExchange {
             request,

@@ -62,7 +62,7 @@ impl<'a> WireLoad<'a> {
             status: &result.total.status,
             errors: &result.total.errors,
             first_failure: result.first_failure.as_ref().map(|failure| failure.detail.as_str()),
-            bytes: WireBytes { sent: result.total.bytes_sent, received: result.total.bytes_received },
+            bytes: WireBytes { sent: result.bytes_sent, received: result.bytes_received },
             generator: WireGenerator::of(result),
             steps: [],
         }

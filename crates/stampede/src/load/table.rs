@@ -33,7 +33,7 @@ pub(super) fn render(asked: &Asked, result: &LoadResult) -> String {
     line(counts);
     let offered = asked.offered(result).map_or_else(String::new, |rate| format!(" of {rate:.1} due"));
     line(format!("  rate       {:.1} ok/s{offered}, {} received a second", asked.throughput(result), {
-        bytes(result.total.bytes_received as f64 / seconds.max(f64::MIN_POSITIVE))
+        bytes(result.bytes_received as f64 / seconds.max(f64::MIN_POSITIVE))
     }));
     line(format!("  status     {}", counted(result.total.status.iter())));
     if !result.total.errors.is_empty() {
@@ -120,6 +120,7 @@ pub(crate) fn counted<K: std::fmt::Display, C: std::fmt::Display>(items: impl It
 pub(crate) fn words(class: ErrorClass) -> &'static str {
     match class {
         ErrorClass::Refused => "refused",
+        ErrorClass::Tls => "not encrypted",
         ErrorClass::Reset => "reset",
         ErrorClass::ClosedEarly => "closed early",
         ErrorClass::Malformed => "not HTTP",

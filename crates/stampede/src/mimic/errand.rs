@@ -54,7 +54,7 @@ impl Errand {
     /// # Errors
     ///
     /// When the engine cannot do it.
-    pub(super) fn spec(self, target: Endpoint, cpus: &[u32]) -> Result<LoadSpec, Failure> {
+    pub(super) fn spec(self, target: Endpoint, cpus: CpuLayout, backend: Backend) -> Result<LoadSpec, Failure> {
         let Self {
             url: _,
             host,
@@ -76,7 +76,9 @@ impl Errand {
         // What `stampede load` takes as right, so that both end with the same exit code.
         let check = Check { status: Statuses::new(vec![200..=399]), body: BodyCheck::Any };
         Ok(LoadSpec {
-            target,
+            targets: vec![target],
+            protocol: Protocol::Http11,
+            tls: None,
             host,
             exchanges: vec![LoadExchange { request, check }],
             load,

@@ -1,0 +1,76 @@
+//! A connection that carries one request at a time (RFC 9112).
+
+use stampede_wire::response::{DecodeError, Decoder, Progress};
+
+use crate::body_check::Comparing;
+use crate::fault::Fault;
+
+#[derive(Debug, Default)]
+pub(crate) struct Http1 {
+    decoder: Decoder,
+    /// Whether it has carried a complete answer.
+    reused: bool,
+    /// Whether a byte of the present answer has come.
+    answering: bool,
+}
+
+/// What has come of the present answer.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Came {
+    Incomplete,
+    Complete,
+    Broken(Fault),
+}
+
+impl Http1 {
+    /// Has a new connection.
+    pub(crate) fn begin(&mut self) {
+        self.reused = false;
+        self.answering = false;
+    }
+
+    pub(crate) fn expect_answer(&mut self, to_head_request: bool) {
+        self.decoder.expect_answer(to_head_request);
+        self.answering = false;
+    }
+
+    /// Whether no byte of the present answer has come yet.
+    pub(crate) fn awaits_first_byte(&self) -> bool {
+        !self.answering
+    }
+
+    /// Reads what has come.
+    pub(crate) fn read(&mut self, bytes: &[u8], comparing: &mut Comparing<'_>) -> Came {
+        self.answering = true;
+        match self.decoder.feed(bytes, comparing) {
+            Ok(Progress::Incomplete) => Came::Incomplete,
+            Ok(Progress::Complete { consumed }) if consumed < bytes.len() => Came::Broken(Fault::Surplus),
+            Ok(Progress::Complete { .. }) => Came::Complete,
+            Err(error) => Came::Broken(Fault::Answer(error)),
+        }
+    }
+
+    /// The server sends no more, which may be the end of an answer.
+    pub(crate) fn end(&mut self) -> Came {
+        self.decoder.finish().map_or_else(|error| Came::Broken(Fault::Answer(error)), |()| Came::Complete)
+    }
+
+    /// An answer is complete: whether the connection may carry another request.
+    pub(crate) fn is_kept(&mut self) -> bool {
+        self.reused = true;
+        self.decoder.is_reusable()
+    }
+
+    /// Whether the server may have closed between two answers, before the present request came to it.
+    ///
+    /// A request that meets a closed socket, or is left unread in one, is answered with a reset. An end of file that no
+    /// reset follows came from a peer that had read everything: a worker that died over this very request, say. The reset
+    /// may come a little after the end of file, so it is waited for, on this rare path alone; a peer on another machine may
+    /// be slower than that, and its close is then taken for this.
+    pub(crate) fn was_closed_between(&self, fault: Fault, is_reset: impl FnOnce() -> bool) -> bool {
+        self.reused
+            && !self.answering
+            && fault.is_closed_by_peer()
+            && (fault != Fault::Answer(DecodeError::Truncated) || is_reset())
+    }
+}

@@ -1,0 +1,96 @@
+//! A connection that carries many requests at the same time (RFC 9113).
+
+use std::time::Instant;
+
+use stampede_wire::h2::{Refused, Session, SessionError, StreamFault, StreamVisitor};
+use stampede_wire::response::{Head, Visitor};
+
+use crate::fault::Fault;
+use crate::link::{Notice, Reception};
+use crate::spec::PreparedExchange;
+
+#[derive(Debug)]
+pub(crate) struct Http2 {
+    session: Session,
+}
+
+impl Http2 {
+    /// A connection that is there. Appends what is said first.
+    pub(crate) fn new(out: &mut Vec<u8>) -> Self {
+        Self { session: Session::new(out) }
+    }
+
+    /// Begins a request; `false` when it must wait until another one has ended.
+    pub(crate) fn request(
+        &mut self,
+        key: usize,
+        exchange: &PreparedExchange,
+        out: &mut Vec<u8>,
+    ) -> Result<bool, Fault> {
+        let key = u32::try_from(key).unwrap_or(u32::MAX);
+        let Some(head) = &exchange.http2 else { return Ok(false) };
+        match self.session.request(key, head, &exchange.content, out) {
+            Ok(()) => Ok(true),
+            Err(Refused::GoingAway | Refused::UsedUp | Refused::TooMany) => Ok(false),
+            Err(refused @ Refused::SlotInUse) => Err(Fault::Refused(refused)),
+        }
+    }
+
+    pub(crate) fn cancel(&mut self, key: usize, out: &mut Vec<u8>) {
+        self.session.cancel(u32::try_from(key).unwrap_or(u32::MAX), out);
+    }
+
+    /// Whether it takes no more requests, and all that it took have ended.
+    pub(crate) fn is_done(&self) -> bool {
+        self.session.in_flight() == 0 && !self.session.can_start()
+    }
+
+    pub(crate) fn can_start(&self) -> bool {
+        self.session.can_start()
+    }
+
+    /// Reads what has come. An error is the end of the connection.
+    pub(crate) fn read(
+        &mut self,
+        bytes: &[u8],
+        out: &mut Vec<u8>,
+        at: Instant,
+        reception: &mut Reception<'_>,
+    ) -> Result<(), SessionError> {
+        self.session.feed(bytes, out, &mut Streams { at, reception })
+    }
+}
+
+/// The users of a connection, as the session speaks of them.
+struct Streams<'a, 'b> {
+    at: Instant,
+    reception: &'a mut Reception<'b>,
+}
+
+impl StreamVisitor for Streams<'_, '_> {
+    fn head(&mut self, key: u32, head: &Head<'_>) {
+        let Self { at, reception } = self;
+        if let Some((first_byte_at, mut comparing)) = reception.comparing(key as usize) {
+            *first_byte_at = *at;
+            comparing.head(head);
+        }
+    }
+
+    fn body(&mut self, key: u32, bytes: &[u8]) {
+        if let Some((_, mut comparing)) = self.reception.comparing(key as usize) {
+            comparing.body(bytes);
+        }
+    }
+
+    fn end(&mut self, key: u32) {
+        self.reception.tell(key as usize, Notice::Answered(self.at));
+    }
+
+    fn failed(&mut self, key: u32, fault: StreamFault) {
+        let notice = match fault {
+            StreamFault::NotProcessed => Notice::NotTaken(Fault::Stream(fault)),
+            fault => Notice::Failed(Fault::Stream(fault)),
+        };
+        self.reception.tell(key as usize, notice);
+    }
+}

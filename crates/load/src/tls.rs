@@ -1,0 +1,250 @@
+//! TLS of one connection, without I/O (rustls).
+
+use std::io::{Read, Write};
+use std::sync::Arc;
+
+use rustls::client::Resumption;
+use rustls::client::danger::{HandshakeSignatureValid, ServerCertVerified, ServerCertVerifier};
+use rustls::crypto::{CryptoProvider, ring, verify_tls12_signature, verify_tls13_signature};
+use rustls::pki_types::pem::PemObject;
+use rustls::pki_types::{CertificateDer, ServerName, UnixTime};
+use rustls::{
+    AlertDescription, CertificateError, ClientConfig, ClientConnection, DigitallySignedStruct, Error, RootCertStore,
+    SignatureScheme,
+};
+use thiserror::Error as ThisError;
+
+use crate::spec::{Protocol, TlsSpec, Trust};
+
+/// What all connections share.
+#[derive(Clone, Debug)]
+pub(crate) struct Security {
+    config: Arc<ClientConfig>,
+    server: ServerName<'static>,
+}
+
+/// Why TLS cannot be used at all.
+#[derive(Debug, ThisError)]
+pub enum TlsError {
+    /// The server's name is neither a host name nor an address.
+    #[error("check certificates against {0:?}: it is not a server's name")]
+    Name(String),
+    /// A file of certificates has none that can be read.
+    #[error("read the certificates that are trusted: {0}")]
+    Certificates(String),
+    /// The library does not take the settings.
+    #[error("set up TLS: {0}")]
+    Setup(String),
+}
+
+impl Security {
+    pub(crate) fn new(spec: &TlsSpec, protocol: Protocol) -> Result<Self, TlsError> {
+        let TlsSpec { server_name, trust } = spec;
+        let server = ServerName::try_from(server_name.clone()).map_err(|_| TlsError::Name(server_name.clone()))?;
+        let provider = Arc::new(ring::default_provider());
+        let builder = ClientConfig::builder_with_provider(Arc::clone(&provider))
+            .with_safe_default_protocol_versions()
+            .map_err(|error| TlsError::Setup(error.to_string()))?;
+        let mut config = match trust {
+            Trust::Anyone => {
+                builder.dangerous().with_custom_certificate_verifier(Arc::new(Anyone(provider))).with_no_client_auth()
+            }
+            Trust::System => builder.with_root_certificates(system_roots()?).with_no_client_auth(),
+            Trust::Pem(pem) => builder.with_root_certificates(roots(pem)?).with_no_client_auth(),
+        };
+        config.alpn_protocols = match protocol {
+            Protocol::Http10 | Protocol::Http11 => vec![b"http/1.1".to_vec()],
+            Protocol::Http2 { .. } => vec![b"h2".to_vec()],
+        };
+        // Each handshake in full, as of a client that comes for the first time.
+        config.resumption = Resumption::disabled();
+        Ok(Self { config: Arc::new(config), server })
+    }
+}
+
+fn system_roots() -> Result<RootCertStore, TlsError> {
+    let found = rustls_native_certs::load_native_certs();
+    let mut roots = RootCertStore::empty();
+    let (added, _) = roots.add_parsable_certificates(found.certs);
+    if added > 0 {
+        return Ok(roots);
+    }
+    let why = found.errors.first().map_or_else(|| "this machine has none".to_owned(), ToString::to_string);
+    Err(TlsError::Certificates(why))
+}
+
+fn roots(pem: &[u8]) -> Result<RootCertStore, TlsError> {
+    let mut roots = RootCertStore::empty();
+    for certificate in CertificateDer::pem_slice_iter(pem) {
+        certificate
+            .map_err(|error| error.to_string())
+            .and_then(|certificate| roots.add(certificate).map_err(|error| error.to_string()))
+            .map_err(TlsError::Certificates)?;
+    }
+    if roots.is_empty() { Err(TlsError::Certificates("the file has none".to_owned())) } else { Ok(roots) }
+}
+
+/// Takes any certificate; the handshake is still that of its owner.
+#[derive(Debug)]
+struct Anyone(Arc<CryptoProvider>);
+
+impl ServerCertVerifier for Anyone {
+    fn verify_server_cert(
+        &self,
+        _end_entity: &CertificateDer<'_>,
+        _intermediates: &[CertificateDer<'_>],
+        _server_name: &ServerName<'_>,
+        _ocsp_response: &[u8],
+        _now: UnixTime,
+    ) -> Result<ServerCertVerified, Error> {
+        Ok(ServerCertVerified::assertion())
+    }
+
+    fn verify_tls12_signature(
+        &self,
+        message: &[u8],
+        certificate: &CertificateDer<'_>,
+        signature: &DigitallySignedStruct,
+    ) -> Result<HandshakeSignatureValid, Error> {
+        verify_tls12_signature(message, certificate, signature, &self.0.signature_verification_algorithms)
+    }
+
+    fn verify_tls13_signature(
+        &self,
+        message: &[u8],
+        certificate: &CertificateDer<'_>,
+        signature: &DigitallySignedStruct,
+    ) -> Result<HandshakeSignatureValid, Error> {
+        verify_tls13_signature(message, certificate, signature, &self.0.signature_verification_algorithms)
+    }
+
+    fn supported_verify_schemes(&self) -> Vec<SignatureScheme> {
+        self.0.signature_verification_algorithms.supported_schemes()
+    }
+}
+
+/// What went wrong in TLS.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, ThisError)]
+pub(crate) enum TlsFault {
+    #[error("the server's certificate is from nobody who is trusted here")]
+    UnknownIssuer,
+    #[error("the server's certificate is for another name")]
+    OtherName,
+    #[error("the server's certificate has expired, or is not valid yet")]
+    Expired,
+    #[error("the server's certificate is not valid")]
+    Certificate,
+    #[error("the server refused it with alert {0}")]
+    Alert(u8),
+    #[error("the server does not offer the protocol that was asked for")]
+    Alpn,
+    #[error("the server does not speak TLS here")]
+    NotTls,
+    #[error("the server closed the connection")]
+    Closed,
+    #[error("the server breaks its rules")]
+    Protocol,
+}
+
+impl From<Error> for TlsFault {
+    fn from(error: Error) -> Self {
+        match error {
+            Error::InvalidCertificate(CertificateError::UnknownIssuer) => Self::UnknownIssuer,
+            Error::InvalidCertificate(
+                CertificateError::NotValidForName | CertificateError::NotValidForNameContext { .. },
+            ) => Self::OtherName,
+            Error::InvalidCertificate(
+                CertificateError::Expired
+                | CertificateError::ExpiredContext { .. }
+                | CertificateError::NotValidYet
+                | CertificateError::NotValidYetContext { .. },
+            ) => Self::Expired,
+            Error::InvalidCertificate(_) | Error::NoCertificatesPresented => Self::Certificate,
+            Error::AlertReceived(AlertDescription::NoApplicationProtocol) => Self::Alpn,
+            Error::AlertReceived(alert) => Self::Alert(alert.into()),
+            Error::NoApplicationProtocol => Self::Alpn,
+            Error::InvalidMessage(_) => Self::NotTls,
+            _ => Self::Protocol,
+        }
+    }
+}
+
+pub(crate) struct Tls {
+    connection: ClientConnection,
+    /// Encrypted bytes, and how many of them have been sent.
+    sealed: Vec<u8>,
+    sent: usize,
+    ended: bool,
+}
+
+impl std::fmt::Debug for Tls {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.debug_struct("Tls").field("unsent", &self.unsent().len()).field("ended", &self.ended).finish_non_exhaustive()
+    }
+}
+
+impl Tls {
+    /// Begins a handshake.
+    pub(crate) fn begin(security: &Security) -> Result<Self, TlsFault> {
+        let connection = ClientConnection::new(Arc::clone(&security.config), security.server.clone())?;
+        let mut tls = Self { connection, sealed: Vec::new(), sent: 0, ended: false };
+        tls.connection.set_buffer_limit(None);
+        tls.gather();
+        Ok(tls)
+    }
+
+    /// Whether the handshake is over.
+    pub(crate) fn is_ready(&self) -> bool {
+        !self.connection.is_handshaking()
+    }
+
+    /// Whether the server has said that it sends no more.
+    pub(crate) fn has_ended(&self) -> bool {
+        self.ended
+    }
+
+    /// Takes encrypted bytes; returns how many. The rest is to be offered again after [`Tls::read`].
+    pub(crate) fn take(&mut self, mut bytes: &[u8]) -> Result<usize, TlsFault> {
+        let taken = self.connection.read_tls(&mut bytes).map_err(|_| TlsFault::Protocol)?;
+        let state = self.connection.process_new_packets();
+        // Alerts are for the server, too.
+        self.gather();
+        let state = state?;
+        self.ended |= state.peer_has_closed();
+        if taken == 0 { Err(TlsFault::Protocol) } else { Ok(taken) }
+    }
+
+    /// Reads what has been decrypted; 0 when there is no more.
+    pub(crate) fn read(&mut self, plain: &mut [u8]) -> usize {
+        self.connection.reader().read(plain).unwrap_or(0)
+    }
+
+    /// Encrypts.
+    pub(crate) fn seal(&mut self, plain: &[u8]) {
+        // Without a limit the library takes everything.
+        let _ = self.connection.writer().write_all(plain);
+        self.gather();
+    }
+
+    fn gather(&mut self) {
+        while self.connection.wants_write() {
+            if self.connection.write_tls(&mut self.sealed).is_err() {
+                break;
+            }
+        }
+    }
+
+    /// Encrypted bytes that wait to be sent.
+    pub(crate) fn unsent(&self) -> &[u8] {
+        self.sealed.get(self.sent..).unwrap_or_default()
+    }
+
+    /// This many of them have been sent.
+    pub(crate) fn sent(&mut self, count: usize) {
+        self.sent += count;
+        if self.sent >= self.sealed.len() {
+            self.sealed.clear();
+            self.sent = 0;
+        }
+    }
+}
