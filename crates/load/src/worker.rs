@@ -126,6 +126,7 @@ pub(crate) fn run<I: Io>(assignment: Assignment, io: I) -> Recorder {
         if now >= timeline.drain_ends_at || driver.is_over() && (by_count || now >= timeline.closes_at) {
             break;
         }
+        let departs = !driver.departing.is_empty();
         for token in driver.departing.drain(..) {
             if let Some(user) = users.get_mut(token) {
                 user.departs(&mut driver.recorder, now);
@@ -139,7 +140,7 @@ pub(crate) fn run<I: Io>(assignment: Assignment, io: I) -> Recorder {
         seen.look(&mut driver, woke_at);
         match woken {
             Woken::Abort => break,
-            Woken::Patience if spins && timeline.phase(now) == Some(Phase::Window) => spun_from = Some(now),
+            Woken::Patience if spins && !departs && timeline.phase(now) == Some(Phase::Window) => spun_from = Some(now),
             Woken::Patience | Woken::Happened => {}
         }
         while let Some(number) = driver.take_next(&mut users) {
