@@ -17,6 +17,7 @@ mod load;
 mod machine;
 mod meter;
 mod platform;
+mod protocol;
 mod requirement;
 mod runtime;
 mod schedule;
@@ -44,6 +45,7 @@ pub use meter::{Counters, Memory, MeterSource};
 pub use platform::{
     Endpoint, ExitReport, Fut, LaunchError, LogTail, Platform, ReadBackError, Running, StopError, UnitExit, UnitStop,
 };
+pub use protocol::Protocol;
 pub use requirement::{Availability, Found, Install, PhpBuild, PhpSapi, Programs, Requirement, VersionProbe};
 pub use runtime::{DefaultsContext, PlanError, ProcessModel, RenderContext, Runtime};
 pub use schedule::{ParseScheduleError, Position, Rate, Schedule, Stage};

@@ -3,8 +3,10 @@
 use std::time::Duration;
 
 use jiff::Timestamp;
-use stampede_core::{Case, ErrorClass, GeneratorUse, Outcome, Platform, Running, Trial, Workload, with_causes};
-use stampede_load::{LoadSpec, Protocol};
+use stampede_core::{
+    Case, ErrorClass, GeneratorUse, Outcome, Platform, Protocol, Running, Trial, Workload, with_causes,
+};
+use stampede_load::LoadSpec;
 use stampede_observe::Meter;
 
 use crate::event::{Event, Phase, Sink, SinkError};

@@ -5,8 +5,8 @@ use std::collections::BTreeMap;
 use std::error::Error;
 use std::time::Duration;
 
-use stampede_core::{Endpoint, Request};
-use stampede_load::{Backend, BodyCheck, Check, LoadExchange, LoadSpec, Protocol, Statuses, start};
+use stampede_core::{Endpoint, Protocol, Request};
+use stampede_load::{Backend, BodyCheck, Check, LoadExchange, LoadSpec, Statuses, start};
 
 fn main() -> Result<(), Box<dyn Error>> {
     let args: Vec<String> = std::env::args().skip(1).collect();

@@ -147,11 +147,11 @@ impl Visitor for Comparing<'_> {
 mod tests {
     use std::collections::BTreeMap;
 
-    use stampede_core::Request;
+    use stampede_core::{Protocol, Request};
     use stampede_wire::response::Decoder;
 
     use super::*;
-    use crate::spec::{BodyCheck, Check, LoadExchange, Protocol, Statuses};
+    use crate::spec::{BodyCheck, Check, LoadExchange, Statuses};
 
     fn expecting(body: BodyCheck) -> PreparedExchange {
         let request =

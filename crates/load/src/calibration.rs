@@ -16,12 +16,12 @@ use rustix::event::{EventfdFlags, eventfd};
 use rustix::io::Errno;
 use rustix::net::{RecvFlags, SendFlags, recv, send};
 use rustix::thread::{CpuSet, sched_setaffinity};
-use stampede_core::{CpuLayout, Endpoint, Load, Request};
+use stampede_core::{CpuLayout, Endpoint, Load, Protocol, Request};
 use thiserror::Error;
 
 use crate::backend::Backend;
 use crate::engine::{StartError, start};
-use crate::spec::{BodyCheck, Check, LoadExchange, LoadSpec, Protocol, Statuses};
+use crate::spec::{BodyCheck, Check, LoadExchange, LoadSpec, Statuses};
 
 /// What load is driven: many connections, as that is where the backends differ.
 const CONNECTIONS: u32 = 64;

@@ -11,7 +11,7 @@ use std::time::Instant;
 
 use rustix::event::{EventfdFlags, eventfd};
 use rustix::thread::{CpuSet, sched_setaffinity, set_current_timer_slack};
-use stampede_core::Load;
+use stampede_core::{Load, Protocol};
 use thiserror::Error;
 
 use crate::arrivals::ArrivalPlan;
@@ -22,7 +22,7 @@ use crate::pacer::Pacer;
 use crate::recorder::Recorder;
 use crate::result::LoadResult;
 use crate::socket::Target;
-use crate::spec::{LoadSpec, PreparedExchange, Protocol};
+use crate::spec::{LoadSpec, PreparedExchange};
 use crate::timeline::Timeline;
 use crate::tls::{Security, TlsError};
 use crate::uring::Uring;

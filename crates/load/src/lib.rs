@@ -66,5 +66,5 @@ pub use calibration::{Calibration, calibrate};
 pub use engine::{Progress, RunningLoad, StartError, start};
 pub use result::{Failure, LoadResult, Measures, WrongAnswer};
 pub use saturation::{LittlesLaw, Saturation};
-pub use spec::{BodyCheck, Check, LoadExchange, LoadSpec, Protocol, Statuses, TlsSpec, Trust};
+pub use spec::{BodyCheck, Check, LoadExchange, LoadSpec, Statuses, TlsSpec, Trust};
 pub use tls::TlsError;

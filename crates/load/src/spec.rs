@@ -1,12 +1,11 @@
 //! What load is asked for.
 
-use std::num::NonZeroU32;
 use std::ops::RangeInclusive;
 use std::time::Duration;
 
-use stampede_core::{Endpoint, Load, Request};
+use stampede_core::{Endpoint, Load, Protocol, Request};
 use stampede_wire::h2::RequestHead;
-use stampede_wire::request;
+use stampede_wire::request::{self, Version};
 
 use crate::backend::Backend;
 use crate::needle::Needle;
@@ -47,20 +46,6 @@ pub struct LoadSpec {
     pub cpus: Vec<u32>,
     /// How the kernel is reached.
     pub backend: Backend,
-}
-
-/// What is spoken over a connection.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Protocol {
-    /// HTTP/1.0 (RFC 1945). A connection is kept where the answer says `Connection: keep-alive`.
-    Http10,
-    /// HTTP/1.1 (RFC 9112).
-    Http11,
-    /// HTTP/2 (RFC 9113): with prior knowledge, or by ALPN where connections are encrypted. Connections are always kept.
-    Http2 {
-        /// Requests that a connection has in flight at the same time, at most.
-        streams: NonZeroU32,
-    },
 }
 
 /// How connections are encrypted.
@@ -175,7 +160,10 @@ impl PreparedExchange {
         let is_head = request.method == "HEAD";
         match protocol {
             Protocol::Http10 | Protocol::Http11 => Self {
-                request: request::encode(&request, host),
+                request: match protocol {
+                    Protocol::Http10 => request::encode_as(Version::Http10, &request, host),
+                    _ => request::encode_as(Version::Http11, &request, host),
+                },
                 http2: None,
                 content: Vec::new(),
                 is_head,

@@ -12,9 +12,10 @@ use rustls::{
     AlertDescription, CertificateError, ClientConfig, ClientConnection, DigitallySignedStruct, Error, RootCertStore,
     SignatureScheme,
 };
+use stampede_core::Protocol;
 use thiserror::Error as ThisError;
 
-use crate::spec::{Protocol, TlsSpec, Trust};
+use crate::spec::{TlsSpec, Trust};
 
 /// What all connections share.
 #[derive(Clone, Debug)]

@@ -5,6 +5,7 @@ use std::sync::Arc;
 use std::time::{Duration, Instant};
 
 use rustix::time::{ClockId, clock_gettime};
+use stampede_core::Protocol;
 
 use crate::driver::{Driver, SPIN, TIMERS_A_USER};
 use crate::engine::ThreadProgress;
@@ -13,7 +14,7 @@ use crate::link::Link;
 use crate::pacer::Pacer;
 use crate::recorder::Recorder;
 use crate::socket::Target;
-use crate::spec::{PreparedExchange, Protocol};
+use crate::spec::PreparedExchange;
 use crate::timeline::{Phase, Timeline};
 use crate::tls::Security;
 use crate::user::User;

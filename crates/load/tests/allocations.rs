@@ -9,8 +9,8 @@ use std::sync::atomic::{AtomicI32, AtomicU64, Ordering};
 use std::thread;
 use std::time::{Duration, Instant};
 
-use stampede_core::{Load, Request};
-use stampede_load::{Backend, BodyCheck, Check, LoadExchange, LoadSpec, Protocol, Statuses, start};
+use stampede_core::{Load, Protocol, Request};
+use stampede_load::{Backend, BodyCheck, Check, LoadExchange, LoadSpec, Statuses, start};
 use stampede_testkit::{Behaviour, CountingServer, Fault};
 
 #[path = "shared/asking.rs"]

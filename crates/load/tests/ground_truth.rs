@@ -8,10 +8,8 @@ use std::net::TcpListener;
 use std::thread;
 use std::time::{Duration, Instant};
 
-use stampede_core::{Counts, Endpoint, ErrorClass, Load, Request};
-use stampede_load::{
-    Backend, BodyCheck, Check, LoadExchange, LoadResult, LoadSpec, Protocol, StartError, Statuses, start,
-};
+use stampede_core::{Counts, Endpoint, ErrorClass, Load, Protocol, Request};
+use stampede_load::{Backend, BodyCheck, Check, LoadExchange, LoadResult, LoadSpec, StartError, Statuses, start};
 use stampede_testkit::{Behaviour, Close, CountingServer, Fault, Received};
 
 #[path = "shared/asking.rs"]

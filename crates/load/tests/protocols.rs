@@ -11,8 +11,8 @@ use std::process::{Child, Command, Stdio};
 use std::time::{Duration, Instant};
 
 use rustix::process::{Pid, Signal, kill_process};
-use stampede_core::{Endpoint, ErrorClass};
-use stampede_load::{Backend, LoadResult, LoadSpec, Protocol, TlsSpec, Trust, start};
+use stampede_core::{Endpoint, ErrorClass, Protocol};
+use stampede_load::{Backend, LoadResult, LoadSpec, TlsSpec, Trust, start};
 use tempfile::TempDir;
 
 #[path = "shared/asking.rs"]

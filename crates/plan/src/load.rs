@@ -1,10 +1,11 @@
 //! The plan of a load on one address.
 
 use std::collections::BTreeMap;
+use std::num::NonZeroU32;
 use std::ops::RangeInclusive;
 use std::time::Duration;
 
-use stampede_core::{Load, Request};
+use stampede_core::{Load, Protocol, Request};
 
 use crate::compare::MachineSize;
 use crate::mistake::{Gathered, Mistakes};
@@ -44,6 +45,14 @@ pub struct LoadFlags {
     pub seed: Option<String>,
     /// `--check-status`.
     pub check_status: Option<String>,
+    /// `--http1.0`.
+    pub http10: bool,
+    /// `--http2`.
+    pub http2: bool,
+    /// `--streams`.
+    pub streams: Option<String>,
+    /// `--no-keepalive`.
+    pub no_keepalive: bool,
 }
 
 /// A load on one address.
@@ -53,6 +62,8 @@ pub struct LoadPlan {
     pub url: HttpUrl,
     /// The value of the `Host` header.
     pub host: String,
+    /// What is spoken.
+    pub protocol: Protocol,
     /// What is sent.
     pub request: Request,
     /// Which statuses are right.
@@ -91,6 +102,10 @@ impl LoadPlan {
             timeout,
             seed,
             check_status,
+            http10,
+            http2,
+            streams,
+            no_keepalive,
         } = flags;
         let mut mistakes = Gathered::default();
         let url = read_url(url);
@@ -105,11 +120,16 @@ impl LoadPlan {
         let seed = read_seed(seed.as_deref(), &mut mistakes).unwrap_or(DEFAULT_SEED);
         let status = read_status(check_status.as_deref(), &mut mistakes);
         let method = read_method(method.as_deref(), body, &mut mistakes);
-        let (host, headers) = read_headers(headers, &mut mistakes);
+        let (host, mut headers) = read_headers(headers, &mut mistakes);
+        let protocol = read_protocol(*http10, *http2, streams.as_deref(), *no_keepalive, &mut mistakes);
+        if protocol == Protocol::Http10 && !no_keepalive {
+            headers.insert("Connection".to_owned(), "keep-alive".to_owned());
+        }
         mistakes.finish(url.map(|url| Self {
             host: host.unwrap_or_else(|| url.authority.clone()),
             request: Request { method, path: url.path.clone(), headers, body: body.clone() },
             url,
+            protocol,
             status,
             load,
             duration,
@@ -124,7 +144,6 @@ impl LoadPlan {
 fn read_url(typed: &str) -> Result<HttpUrl, Mistakes> {
     typed.parse().map_err(|problem| {
         let fix = match problem {
-            UrlError::Https => "use the server's plain http:// port",
             UrlError::User => "give -H 'Authorization: Basic ...' instead",
             UrlError::Scheme | UrlError::Host | UrlError::Port | UrlError::Characters => {
                 "for example http://127.0.0.1:8080/"
@@ -212,6 +231,39 @@ fn read_method(typed: Option<&str>, body: &[u8], mistakes: &mut Gathered) -> Str
     method.to_owned()
 }
 
+/// What is spoken: HTTP/1.1 unless another version is asked for.
+fn read_protocol(
+    http10: bool,
+    http2: bool,
+    streams: Option<&str>,
+    no_keepalive: bool,
+    mistakes: &mut Gathered,
+) -> Protocol {
+    let mut count = NonZeroU32::MIN;
+    if let Some(typed) = streams {
+        match typed.parse() {
+            Ok(given) => count = given,
+            Err(_) => {
+                mistakes.add(format!("--streams {typed}"), "is not a number of requests", "for example --streams 10");
+            }
+        }
+        if !http2 {
+            mistakes.add(format!("--streams {typed}"), "belongs to HTTP/2", "add --http2, or use --connections");
+        }
+    }
+    if http2 && http10 {
+        mistakes.add("--http1.0".to_owned(), "contradicts --http2", "leave one of them out");
+    }
+    if http2 && no_keepalive {
+        mistakes.add("--no-keepalive".to_owned(), "contradicts --http2, whose connections are kept", "leave it out");
+    }
+    match (http2, http10) {
+        (true, _) => Protocol::Http2 { streams: count },
+        (false, true) => Protocol::Http10,
+        (false, false) => Protocol::Http11,
+    }
+}
+
 /// The value of `Host`, where it is given, and the other headers.
 fn read_headers(typed: &[String], mistakes: &mut Gathered) -> (Option<String>, BTreeMap<String, String>) {
     let (mut host, mut headers) = (None, BTreeMap::new());
@@ -263,7 +315,8 @@ mod tests {
     #[test]
     fn an_address_is_enough() {
         let plan = LoadPlan::read(&url(), MACHINE).unwrap();
-        let LoadPlan { url, host, request, status, load, duration, requests, timeout, threads, seed } = plan;
+        let LoadPlan { url, host, protocol, request, status, load, duration, requests, timeout, threads, seed } = plan;
+        assert_eq!(protocol, Protocol::Http11);
         assert_eq!((url.port, host.as_str(), request.path.as_str()), (8080, "localhost:8080", "/x?y"));
         assert_eq!((request.method.as_str(), request.headers.len()), ("GET", 0));
         assert_eq!((load.to_string().as_str(), status), ("closed:16", vec![200..=399]));
@@ -297,7 +350,7 @@ mod tests {
     #[test]
     fn all_mistakes_are_told_at_once() {
         let flags = LoadFlags {
-            url: "https://localhost/".to_owned(),
+            url: "ftp://localhost/".to_owned(),
             connections: typed("0"),
             duration: typed("0"),
             requests: typed("none"),
@@ -309,13 +362,17 @@ mod tests {
             timeout: typed("soon"),
             seed: typed("-1"),
             check_status: typed("2xx"),
+            http10: true,
+            http2: true,
+            streams: typed("0"),
+            no_keepalive: true,
         };
         let Mistakes(mistakes) = LoadPlan::read(&flags, MACHINE).unwrap_err();
         let places: Vec<_> = mistakes.iter().map(|mistake| mistake.place.as_str()).collect();
         assert_eq!(
             places,
             [
-                "URL https://localhost/",
+                "URL ftp://localhost/",
                 "--load open:",
                 "--connections 0",
                 "--requests none",
@@ -328,6 +385,9 @@ mod tests {
                 "--header \"x\"",
                 "--header \"Content-Length: 1\"",
                 "--header \"A: 2\"",
+                "--streams 0",
+                "--http1.0",
+                "--no-keepalive",
             ]
         );
         for (connections, load) in [("2000", None), ("2", Some("closed:3")), ("2", Some("open:5@6"))] {

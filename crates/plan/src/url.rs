@@ -1,4 +1,4 @@
-//! Where a load goes, as it is typed: `http://host:port/path?query`.
+//! Where a load goes, as it is typed: `http://host:port/path?query`, or `https`.
 
 use std::str::FromStr;
 
@@ -7,9 +7,11 @@ use thiserror::Error;
 /// An address of a server and what is asked there.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct HttpUrl {
+    /// Whether the connection is encrypted: `https`.
+    pub encrypted: bool,
     /// A name or an address, an IPv6 address without its brackets.
     pub host: String,
-    /// The port; 80 unless it was given.
+    /// The port; 80, or 443 where it is encrypted, unless it was given.
     pub port: u16,
     /// Host and port as typed, for the `Host` header.
     pub authority: String,
@@ -22,11 +24,11 @@ impl FromStr for HttpUrl {
 
     fn from_str(text: &str) -> Result<Self, Self::Err> {
         let (scheme, rest) = text.split_once("://").ok_or(UrlError::Scheme)?;
-        match scheme {
-            "http" => {}
-            "https" => return Err(UrlError::Https),
+        let encrypted = match scheme {
+            "http" => false,
+            "https" => true,
             _ => return Err(UrlError::Scheme),
-        }
+        };
         if rest.contains(|character: char| character.is_whitespace() || character.is_control() || !character.is_ascii())
         {
             return Err(UrlError::Characters);
@@ -46,12 +48,13 @@ impl FromStr for HttpUrl {
             return Err(UrlError::Host);
         }
         let port = match port.strip_prefix(':') {
+            None if port.is_empty() && encrypted => 443,
             None if port.is_empty() => 80,
             None => return Err(UrlError::Host),
             Some(port) => port.parse().ok().filter(|port| *port > 0).ok_or(UrlError::Port)?,
         };
         let path = if path.starts_with('/') { path.to_owned() } else { format!("/{path}") };
-        Ok(Self { host: host.to_owned(), port, authority: authority.to_owned(), path })
+        Ok(Self { encrypted, host: host.to_owned(), port, authority: authority.to_owned(), path })
     }
 }
 
@@ -59,11 +62,8 @@ impl FromStr for HttpUrl {
 #[derive(Clone, Copy, Debug, Error, PartialEq, Eq)]
 pub enum UrlError {
     /// It has no scheme, or one that is no HTTP.
-    #[error("does not begin with http://")]
+    #[error("does not begin with http:// or https://")]
     Scheme,
-    /// TLS is not spoken.
-    #[error("asks for TLS, which the load engine does not speak yet")]
-    Https,
     /// It names no host.
     #[error("names no host")]
     Host,
@@ -89,8 +89,16 @@ mod tests {
             ("http://127.0.0.1:8080/a/b?c=d#e", "127.0.0.1", 8080, "127.0.0.1:8080", "/a/b?c=d"),
             ("http://[::1]:81?x", "::1", 81, "[::1]:81", "/?x"),
             ("http://[::1]", "::1", 80, "[::1]", "/"),
+            ("https://a", "a", 443, "a", "/"),
+            ("https://a:444/b", "a", 444, "a:444", "/b"),
         ] {
-            let url = HttpUrl { host: host.to_owned(), port, authority: authority.to_owned(), path: path.to_owned() };
+            let url = HttpUrl {
+                encrypted: text.starts_with("https:"),
+                host: host.to_owned(),
+                port,
+                authority: authority.to_owned(),
+                path: path.to_owned(),
+            };
             assert_eq!(text.parse(), Ok(url), "{text}");
         }
     }
@@ -101,7 +109,6 @@ mod tests {
             ("", UrlError::Scheme),
             ("localhost:80", UrlError::Scheme),
             ("ftp://a", UrlError::Scheme),
-            ("https://a", UrlError::Https),
             ("http://", UrlError::Host),
             ("http:///a", UrlError::Host),
             ("http://:80/", UrlError::Host),

@@ -12,7 +12,7 @@ use std::time::{Duration, Instant};
 
 use stampede_core::{Bytes, CpuLayout, ErrorClass, Load};
 use stampede_load::{
-    BodyCheck, Check, LoadExchange, LoadResult, LoadSpec, Protocol, RunningLoad, Saturation, Statuses,
+    BodyCheck, Check, LoadExchange, LoadResult, LoadSpec, RunningLoad, Saturation, Statuses, TlsSpec, Trust,
 };
 use stampede_plan::{LoadFlags, LoadPlan, MachineSize};
 
@@ -68,6 +68,12 @@ pub(crate) fn run(args: Box<LoadArgs>) -> Outcome {
         headers,
         body,
         no_keepalive,
+        http10,
+        http2,
+        streams,
+        cacert,
+        insecure,
+        connect,
         timeout,
         unix,
         allow_remote,
@@ -98,29 +104,31 @@ pub(crate) fn run(args: Box<LoadArgs>) -> Outcome {
         timeout,
         seed,
         check_status,
+        http10,
+        http2,
+        streams,
+        no_keepalive,
     };
     let plan = LoadPlan::read(&flags, machine).map_err(Failure::usage);
     let (plan, ()) = Failure::both(plan, unread)?;
+    let trust = read_trust(insecure, cacert.as_deref())?;
     if let Some(path) = json.as_deref().filter(|path| !show::is_stdout(path)) {
         show::writable(path)
             .map_err(|error| Failure::usage(format!("--json {} cannot be written: {error}", path.display())))?;
     }
-    let LoadPlan { url, host, request, status, load, duration, requests, timeout, threads, seed } = plan;
-    let target = target::find(&url, unix, allow_remote)?;
+    let LoadPlan { url, host, protocol, request, status, load, duration, requests, timeout, threads, seed } = plan;
+    let targets = target::find(&url, unix, &connect, allow_remote)?;
     let body = match (check_body_equals, check_body_contains) {
         (Some(body), _) => BodyCheck::Equals(body.into_bytes()),
         (None, Some(text)) => BodyCheck::Contains(text.into_bytes()),
         (None, None) => BodyCheck::Any,
     };
     let asked = Asked { url: asked, load: load.clone() };
-    // The last ones: servers that are pinned, and much of the kernel's work, are on the first.
-    let (others, last) = available.split_at(available.len().saturating_sub(threads));
-    let server = if others.is_empty() { last } else { others };
-    let cpus = CpuLayout { server: server.to_vec(), generator: last.iter().rev().copied().collect() };
+    let cpus = lay_out(&available, threads);
     let spec = LoadSpec {
-        targets: vec![target],
-        protocol: Protocol::Http11,
-        tls: None,
+        targets,
+        protocol,
+        tls: url.encrypted.then(|| TlsSpec { server_name: url.host.clone(), trust }),
         host,
         exchanges: vec![LoadExchange { request, check: Check { status: Statuses::new(status), body } }],
         load,
@@ -146,6 +154,25 @@ pub(crate) fn run(args: Box<LoadArgs>) -> Outcome {
         }
     }
     Ok(conclude(&result, interrupted))
+}
+
+/// Processors for so many threads: the last ones, since servers that are pinned, and much of the kernel's work, are on the
+/// first.
+pub(crate) fn lay_out(available: &[u32], threads: usize) -> CpuLayout {
+    let (others, last) = available.split_at(available.len().saturating_sub(threads));
+    let server = if others.is_empty() { last } else { others };
+    CpuLayout { server: server.to_vec(), generator: last.iter().rev().copied().collect() }
+}
+
+/// Whose certificates are trusted.
+fn read_trust(insecure: bool, cacert: Option<&Path>) -> Result<Trust, Failure> {
+    match cacert {
+        _ if insecure => Ok(Trust::Anyone),
+        None => Ok(Trust::System),
+        Some(path) => fs::read(path)
+            .map(Trust::Pem)
+            .map_err(|error| Failure::usage(format!("--cacert {} cannot be read: {error}", path.display()))),
+    }
 }
 
 /// The bytes of a body, or of the file after `@`, and what stood in the way.
@@ -225,7 +252,7 @@ fn conclude(result: &LoadResult, interrupted: bool) -> Exit {
 
 /// How a load ends.
 pub(crate) fn exit_of(result: &LoadResult, interrupted: bool) -> Exit {
-    let count = |class| result.errors.get(&class).copied().unwrap_or(0);
+    let count = |class| result.total.errors.get(&class).copied().unwrap_or(0);
     let wrong = count(ErrorClass::WrongStatus) + count(ErrorClass::WrongBody) + count(ErrorClass::Malformed);
     if interrupted {
         Exit::Interrupted

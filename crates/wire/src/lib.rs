@@ -1,6 +1,6 @@
-//! HTTP/1 without I/O, and a small blocking client on it for single requests: readiness, verification.
+//! HTTP/1 and HTTP/2 without I/O, and a small blocking client for single requests over HTTP/1: readiness, verification.
 //!
-//! [`request`] and [`response`] know bytes only, so that the load engine and the client speak with the same tongue.
+//! [`request`], [`response`] and [`h2`] know bytes only, so that the load engine and the client speak with the same tongue.
 //! Nothing here retries, follows redirects, decompresses or keeps connections.
 
 mod chunked;

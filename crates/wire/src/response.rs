@@ -1,7 +1,7 @@
 //! Answers, read from bytes as they come (RFC 9112).
 //!
 //! A [`Decoder`] is told each piece that a connection delivers, however it is cut, and passes the status and the body on
-//! without keeping them. After [`Decoder::new`] it allocates nothing.
+//! without keeping them. It allocates only for heads that come in pieces: room for the longest of them, which it keeps.
 
 use std::mem::MaybeUninit;
 
@@ -13,6 +13,9 @@ use crate::h2::Fields;
 
 /// The most bytes that a status line with its headers may have; also the bound for a chunk's size line and for trailers.
 pub const HEAD_LIMIT: usize = 64 << 10;
+
+/// Room for a head that comes in pieces is made in steps of this many bytes.
+const HEAD_STEP: usize = 512;
 
 /// The most headers that an answer may have.
 pub const HEADER_LIMIT: usize = 128;
@@ -88,9 +91,9 @@ enum State {
 }
 
 impl Decoder {
-    /// A decoder for the answer to a request that is not `HEAD`. Reserves all memory that it will use.
+    /// A decoder for the answer to a request that is not `HEAD`.
     pub fn new() -> Self {
-        Self { state: State::Head, partial_head: Vec::with_capacity(HEAD_LIMIT), body_expected: true, reusable: false }
+        Self { state: State::Head, partial_head: Vec::new(), body_expected: true, reusable: false }
     }
 
     /// Makes ready for the next answer. The answer to a `HEAD` request has no body, whatever its headers say.
@@ -171,7 +174,7 @@ impl Decoder {
         let parsed = if kept == 0 {
             parse_head(piece, self.body_expected, visitor)?
         } else {
-            self.partial_head.extend_from_slice(piece);
+            self.keep(piece);
             parse_head(&self.partial_head, self.body_expected, visitor)?
         };
         match parsed {
@@ -184,11 +187,21 @@ impl Decoder {
             None if kept + taken == HEAD_LIMIT => Err(DecodeError::HeadTooLong),
             None => {
                 if kept == 0 {
-                    self.partial_head.extend_from_slice(piece);
+                    self.keep(piece);
                 }
                 Ok(taken)
             }
         }
+    }
+
+    /// Adds to the head that comes in pieces. There may be tens of thousands of decoders, so memory grows by small steps
+    /// and not to twice what there is.
+    fn keep(&mut self, piece: &[u8]) {
+        let len = self.partial_head.len() + piece.len();
+        if len > self.partial_head.capacity() {
+            self.partial_head.reserve_exact(len.next_multiple_of(HEAD_STEP) - self.partial_head.len());
+        }
+        self.partial_head.extend_from_slice(piece);
     }
 }
 

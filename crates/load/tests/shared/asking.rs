@@ -7,8 +7,8 @@ use std::io::Write as _;
 use std::time::Duration;
 
 use rustix::thread::sched_getaffinity;
-use stampede_core::{Counts, Endpoint, Request};
-use stampede_load::{Backend, BodyCheck, Check, LoadExchange, LoadResult, LoadSpec, Measures, Protocol, Statuses};
+use stampede_core::{Counts, Endpoint, Protocol, Request};
+use stampede_load::{Backend, BodyCheck, Check, LoadExchange, LoadResult, LoadSpec, Measures, Statuses};
 
 pub(crate) const MS: Duration = Duration::from_millis(1);
 

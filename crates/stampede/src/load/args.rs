@@ -11,12 +11,13 @@ use crate::backend::BackendChoice;
         stampede load http://127.0.0.1:8080/ -c 64 -d 30s\n  \
         stampede load http://127.0.0.1:8080/ --load open:500\n  \
         stampede load http://127.0.0.1:8080/ --load open:50/10s,50..500/60s\n  \
+        stampede load https://localhost:8443/ --http2 --streams 10 --insecure\n  \
         stampede load http://127.0.0.1:8080/ -n 1000 -b @body.json --json result.json\n\n\
         Exit codes: 0 done; 2 usage error; 3 something needed is missing here;\n\
         4 the generator was the limit, or answers were wrong; 5 no right answer came;\n\
         130 interrupted.")]
 pub(crate) struct LoadArgs {
-    /// The address: http://HOST[:PORT][/PATH]
+    /// The address: http://HOST[:PORT][/PATH], or https://
     pub(crate) url: String,
     /// Load: closed:N keeps N connections busy; open:RATE has requests due at RATE a second, whatever
     /// the server does; open:FROM..TO/TIME is a ramp, open:RATE/TIME,... are stages, open:poisson:RATE is
@@ -51,16 +52,34 @@ pub(crate) struct LoadArgs {
     #[arg(long, short, value_name = "TEXT", allow_hyphen_values = true, help_heading = "Request")]
     pub(crate) body: Option<String>,
     /// A connection for each request
-    #[arg(long, help_heading = "Request")]
+    #[arg(long, help_heading = "Protocol")]
     pub(crate) no_keepalive: bool,
+    /// Speak HTTP/1.0, asking that connections be kept
+    #[arg(long = "http1.0", help_heading = "Protocol")]
+    pub(crate) http10: bool,
+    /// Speak HTTP/2: with prior knowledge, over https by ALPN
+    #[arg(long, help_heading = "Protocol")]
+    pub(crate) http2: bool,
+    /// Requests in flight on each HTTP/2 connection, at most [default: 1]
+    #[arg(long, value_name = "N", allow_hyphen_values = true, help_heading = "Protocol")]
+    pub(crate) streams: Option<String>,
+    /// Trust the certificates in this file (PEM) instead of this machine's
+    #[arg(long, value_name = "FILE", conflicts_with = "insecure", help_heading = "Protocol")]
+    pub(crate) cacert: Option<PathBuf>,
+    /// Take any certificate
+    #[arg(long, help_heading = "Protocol")]
+    pub(crate) insecure: bool,
+    /// Connect to HOST:PORT in place of the URL's; given more than once, connections take turns
+    #[arg(long, value_name = "HOST:PORT", conflicts_with = "unix", help_heading = "Protocol")]
+    pub(crate) connect: Vec<String>,
     /// How long a request may take before it has failed [default: 30s]
     #[arg(long, value_name = "TIME", allow_hyphen_values = true, help_heading = "Request")]
     pub(crate) timeout: Option<String>,
     /// Connect to this unix socket; the URL still gives host and path
-    #[arg(long, value_name = "PATH", help_heading = "Request")]
+    #[arg(long, value_name = "PATH", help_heading = "Protocol")]
     pub(crate) unix: Option<PathBuf>,
     /// Allow a target that is neither this machine nor in a private network
-    #[arg(long, help_heading = "Request")]
+    #[arg(long, help_heading = "Protocol")]
     pub(crate) allow_remote: bool,
     /// Statuses that are right: 200,204 or 200-299 [default: 200-399]
     #[arg(long, value_name = "LIST", help_heading = "Checks")]

@@ -57,7 +57,7 @@ impl<'a> WireLoad<'a> {
             response_us: WireLatencies::of(&result.total.response, &result.total.censored),
             lateness_us: WireLatencies::of(&result.total.lateness, &complete),
             connect_us: WireLatencies::of(&result.total.connect, &complete),
-            tls_us: None,
+            tls_us: (result.total.tls.count() > 0).then(|| WireLatencies::of(&result.total.tls, &complete)),
             first_byte_us: WireLatencies::of(&result.total.first_byte, &complete),
             status: &result.total.status,
             errors: &result.total.errors,

@@ -65,6 +65,9 @@ pub(super) fn render(asked: &Asked, result: &LoadResult) -> String {
     ] {
         line(row(name, latencies, censored));
     }
+    if result.total.tls.count() > 0 {
+        line(row("tls", &result.total.tls, &complete));
+    }
     line(String::new());
     line("  response: from when a request was due; service: from when it was sent;".to_owned());
     line("  lateness: the generator's own delay. ~ rests on fewer than 50 requests;".to_owned());

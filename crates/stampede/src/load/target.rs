@@ -8,13 +8,33 @@ use stampede_plan::HttpUrl;
 
 use crate::exit::Failure;
 
-/// Finds the address of a URL's host, or takes the unix socket.
-pub(crate) fn find(url: &HttpUrl, unix: Option<PathBuf>, allow_remote: bool) -> Result<Endpoint, Failure> {
+/// Finds the addresses to connect to: the URL's host, or those that take its place, or the unix socket.
+pub(crate) fn find(
+    url: &HttpUrl,
+    unix: Option<PathBuf>,
+    connect: &[String],
+    allow_remote: bool,
+) -> Result<Vec<Endpoint>, Failure> {
     if let Some(path) = unix {
-        return Ok(Endpoint::Unix(path));
+        return Ok(vec![Endpoint::Unix(path)]);
     }
     let HttpUrl { host, port, .. } = url;
-    let addresses = (host.as_str(), *port)
+    if connect.is_empty() {
+        return Ok(vec![find_one(host, *port, allow_remote)?]);
+    }
+    let places = connect.iter().map(|typed| {
+        let (host, port) =
+            typed.rsplit_once(':').and_then(|(host, port)| Some((host, port.parse().ok()?))).ok_or_else(|| {
+                Failure::usage(format!("--connect {typed} is not a place such as 127.0.0.1:8081 or [::1]:8081"))
+            })?;
+        let host = host.strip_prefix('[').and_then(|host| host.strip_suffix(']')).unwrap_or(host);
+        find_one(host, port, allow_remote)
+    });
+    places.collect()
+}
+
+fn find_one(host: &str, port: u16, allow_remote: bool) -> Result<Endpoint, Failure> {
+    let addresses = (host, port)
         .to_socket_addrs()
         .map_err(|error| Failure::missing(format!("cannot find the address of {host}: {error}")))?;
     // IPv4 first: a server on "localhost" often listens there only.

@@ -4,11 +4,11 @@
 use std::fmt::Write as _;
 use std::time::Duration;
 
-use stampede_core::{ErrorClass, Load, Request};
+use stampede_core::{ErrorClass, Load, Protocol, Request};
 use stampede_load::LoadResult;
 use stampede_plan::{MachineSize, Mistakes};
 
-use super::errand::{self, DAY, Errand, Headers, Version};
+use super::errand::{self, DAY, Errand, Headers};
 use super::figures::{Moments, answered, at_rank, lost, whole, with_status};
 use super::flags::{HELP, Style, Syntax, Typed, positive, refused, switch, valued};
 
@@ -118,7 +118,7 @@ pub(super) fn read(mut typed: Typed, machine: MachineSize) -> Result<(Errand, Ab
         host: host.unwrap_or_else(|| url.authority.strip_suffix(":80").unwrap_or(&url.authority).to_owned()),
         request: Request { method, path: url.path.clone(), headers, body },
         url,
-        version: Version::Http10,
+        protocol: Protocol::Http10,
         load,
         requests: Some(count),
         duration: length.unwrap_or(DAY),
@@ -253,7 +253,7 @@ fn failures(result: &LoadResult, lengths_may_differ: bool) -> String {
     let (mut connect, mut receive, mut other) = (0, 0, 0);
     for (class, count) in lost(result) {
         let group = match class {
-            ErrorClass::Refused | ErrorClass::Exhausted => &mut connect,
+            ErrorClass::Refused | ErrorClass::Exhausted | ErrorClass::Tls => &mut connect,
             ErrorClass::Reset | ErrorClass::ClosedEarly | ErrorClass::Malformed | ErrorClass::Io => &mut receive,
             ErrorClass::TimedOut | ErrorClass::WrongStatus | ErrorClass::WrongBody => &mut other,
         };
@@ -267,9 +267,9 @@ fn times(load: &Load, result: &LoadResult, spread: bool) -> String {
     let count = answered(result);
     let whole = whole(load, result);
     let rows = [
-        ("Connect:", Moments::of(&result.connect, count)),
-        ("Processing:", Moments::of(&result.service, count)),
-        ("Waiting:", Moments::of(&result.first_byte, count)),
+        ("Connect:", Moments::of(&result.total.connect, count)),
+        ("Processing:", Moments::of(&result.total.service, count)),
+        ("Waiting:", Moments::of(&result.total.first_byte, count)),
         ("Total:", Moments::of(whole, count)),
     ];
     let head = if spread { "  min  mean[+/-sd] median   max" } else { "  min   avg   max" };
@@ -323,7 +323,7 @@ mod tests {
         let (errand, _) = asked("-c 50 -n 1000 http://localhost/ja/blog/").unwrap();
         assert_eq!((errand.request.path.as_str(), errand.requests), ("/ja/blog/", Some(1000)));
         assert!(!errand.keep_alive && !errand.request.headers.contains_key("Connection"));
-        assert_eq!((errand.version, errand.threads), (Version::Http10, 1));
+        assert_eq!((errand.protocol, errand.threads), (Protocol::Http10, 1));
     }
 
     #[test]
@@ -366,7 +366,7 @@ mod tests {
     #[test]
     fn all_mistakes_are_told_at_once() {
         let line =
-            "-n none -c 0 -t soon -s 0 -p /nonexistent/body -i -H x -H A:1 -H a:2 -A me -kX proxy:1 -Vj https://h/ -k";
+            "-n none -c 0 -t soon -s 0 -p /nonexistent/body -i -H x -H A:1 -H a:2 -A me -kX proxy:1 -Vj ftp://h/ -k";
         let places = [
             "-X proxy:1",
             "-V",
@@ -381,7 +381,7 @@ mod tests {
             "-H \"x\"",
             "-H \"a:2\"",
             "-k",
-            "URL https://h/",
+            "URL ftp://h/",
         ];
         assert_eq!(asked(line).unwrap_err(), places);
         assert_eq!(asked("-n 5 -c 10").unwrap_err(), ["-n 5", "URL"]);

@@ -6,12 +6,11 @@ use std::time::Duration;
 
 use base64::Engine as _;
 use base64::engine::general_purpose::STANDARD;
-use stampede_core::{Endpoint, Load, Request};
-use stampede_load::{BodyCheck, Check, LoadExchange, LoadSpec, Statuses};
+use stampede_core::{Endpoint, Load, Protocol, Request};
+use stampede_load::{Backend, BodyCheck, Check, LoadExchange, LoadSpec, Statuses, TlsSpec, Trust};
 use stampede_plan::{HttpUrl, MachineSize, UrlError};
 
 use super::flags::Typed;
-use crate::exit::Failure;
 
 /// A load by count may take this long.
 pub(super) const DAY: Duration = Duration::from_secs(24 * 3600);
@@ -23,7 +22,7 @@ pub(super) struct Errand {
     /// The value of the `Host` header.
     pub(super) host: String,
     pub(super) request: Request,
-    pub(super) version: Version,
+    pub(super) protocol: Protocol,
     pub(super) load: Load,
     /// How many requests, where that ends it.
     pub(super) requests: Option<u64>,
@@ -41,44 +40,30 @@ pub(super) struct Errand {
     pub(super) quiet: bool,
 }
 
-/// The version in a request line.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) enum Version {
-    Http10,
-    Http11,
-}
-
 impl Errand {
-    /// The load for the engine.
-    ///
-    /// # Errors
-    ///
-    /// When the engine cannot do it.
-    pub(super) fn spec(self, target: Endpoint, cpus: CpuLayout, backend: Backend) -> Result<LoadSpec, Failure> {
+    /// The load for the engine. As these tools do, it takes any certificate.
+    pub(super) fn spec(self, targets: Vec<Endpoint>, cpus: Vec<u32>, backend: Backend) -> LoadSpec {
         let Self {
-            url: _,
+            url,
             host,
             request,
-            version,
+            protocol,
             load,
             requests,
             duration,
             drain,
             timeout,
             keep_alive,
-            threads,
+            threads: _,
             allow_remote: _,
             quiet: _,
         } = self;
-        if version == Version::Http10 {
-            return Err(Failure::usage("this tool speaks HTTP/1.0, which the load engine does not"));
-        }
         // What `stampede load` takes as right, so that both end with the same exit code.
         let check = Check { status: Statuses::new(vec![200..=399]), body: BodyCheck::Any };
-        Ok(LoadSpec {
-            targets: vec![target],
-            protocol: Protocol::Http11,
-            tls: None,
+        LoadSpec {
+            targets,
+            protocol,
+            tls: url.encrypted.then(|| TlsSpec { server_name: url.host, trust: Trust::Anyone }),
             host,
             exchanges: vec![LoadExchange { request, check }],
             load,
@@ -89,9 +74,9 @@ impl Errand {
             timeout,
             keep_alive,
             seed: 0,
-            // The last ones: servers that are pinned, and much of the kernel's work, are on the first.
-            cpus: cpus.iter().rev().take(threads).copied().collect(),
-        })
+            cpus,
+            backend,
+        }
     }
 }
 
@@ -186,7 +171,6 @@ pub(super) fn url(typed: &mut Typed, text: &str) -> Option<HttpUrl> {
         Err(problem) => problem,
     };
     let fix = match problem {
-        UrlError::Https => "use the server's plain http:// port",
         UrlError::User => "send an Authorization header",
         UrlError::Scheme | UrlError::Host | UrlError::Port | UrlError::Characters => {
             "for example http://127.0.0.1:8080/"

@@ -7,18 +7,18 @@ use stampede_load::LoadResult;
 
 /// Complete answers, whatever their status.
 pub(super) fn answered(result: &LoadResult) -> u64 {
-    result.status.values().sum()
+    result.total.status.values().sum()
 }
 
 /// Failures without a complete answer.
 pub(super) fn lost(result: &LoadResult) -> impl Iterator<Item = (ErrorClass, u64)> {
     let is_answer = |class| matches!(class, ErrorClass::WrongStatus | ErrorClass::WrongBody);
-    result.errors.iter().map(|(class, count)| (*class, *count)).filter(move |(class, _)| !is_answer(*class))
+    result.total.errors.iter().map(|(class, count)| (*class, *count)).filter(move |(class, _)| !is_answer(*class))
 }
 
 /// Complete answers with a status in this range.
 pub(super) fn with_status(result: &LoadResult, range: std::ops::RangeInclusive<u16>) -> u64 {
-    result.status.range(range).map(|(_, count)| count).sum()
+    result.total.status.range(range).map(|(_, count)| count).sum()
 }
 
 /// From when a request was begun, and its connection opened where it needed one, to the end of its answer.
@@ -27,8 +27,8 @@ pub(super) fn with_status(result: &LoadResult, range: std::ops::RangeInclusive<u
 /// is the service time, where opening is left out.
 pub(super) fn whole<'a>(load: &Load, result: &'a LoadResult) -> &'a Latencies {
     match load {
-        Load::Closed { .. } if result.censored.count == 0 => &result.response,
-        Load::Closed { .. } | Load::Open { .. } => &result.service,
+        Load::Closed { .. } if result.total.censored.count == 0 => &result.total.response,
+        Load::Closed { .. } | Load::Open { .. } => &result.total.service,
     }
 }
 

@@ -4,11 +4,11 @@ use std::collections::BTreeMap;
 use std::fmt::Write as _;
 use std::time::Duration;
 
-use stampede_core::{Arrivals, Latencies, Load, Request, Schedule};
-use stampede_load::LoadResult;
+use stampede_core::{Arrivals, Latencies, Load, Protocol, Request, Schedule};
+use stampede_load::{LoadResult, Measures};
 use stampede_plan::{MachineSize, Mistakes};
 
-use super::errand::{self, DAY, Errand, Headers, Version};
+use super::errand::{self, DAY, Errand, Headers};
 use super::figures::{answered, at_most, at_rank, lost, whole, with_status};
 use super::flags::{HELP, Style, Syntax, Typed, positive, refused, switch, valued};
 use crate::load::table::words;
@@ -106,7 +106,7 @@ pub(super) fn read(mut typed: Typed, machine: MachineSize) -> Result<(Errand, He
         host: host.unwrap_or_else(|| url.authority.clone()),
         request: Request { method, path: url.path.clone(), headers, body },
         url,
-        version: Version::Http11,
+        protocol: Protocol::Http11,
         load: load.clone(),
         requests,
         duration: length.unwrap_or(DAY),
@@ -226,7 +226,7 @@ impl Hey {
         }
         out.push_str(&details(result));
         let _ = writeln!(out, "\nStatus code distribution:");
-        for (status, count) in &result.status {
+        for (status, count) in &result.total.status {
             let _ = writeln!(out, "  [{status}]\t{count} responses");
         }
         if failed > 0 {
@@ -251,14 +251,14 @@ impl Hey {
             remarks.push(format!("{redirected} answers were redirects: hey asks again there, and this did not."));
         }
         if let Some(asked) = self.asked {
-            let sent = result.requests.sent;
+            let sent = result.total.requests.sent;
             remarks.push(format!("Of the {asked} requests {sent} were sent: hey gives each client the same number."));
         }
         if self.authorized {
             remarks.push("hey 0.1.4 does not send the user of -a; here it was sent.".to_owned());
         }
         if self.paced {
-            let (due, sent) = (result.response.quantile(0.99), result.service.quantile(0.99));
+            let (due, sent) = (result.total.response.quantile(0.99), result.total.service.quantile(0.99));
             if due > sent.mul_f64(1.05) {
                 remarks.push(format!(
                     "hey skips what a busy client should have sent; here it was sent late, and from when it was due p99 is \
@@ -301,7 +301,7 @@ fn histogram(latencies: &Latencies) -> String {
 /// The parts of a request. The name is looked up once, before the load. Writing is one call to the kernel and is not timed;
 /// reading is known by its mean alone.
 fn details(result: &LoadResult) -> String {
-    let LoadResult { connect, first_byte, service, .. } = result;
+    let Measures { connect, first_byte, service, .. } = &result.total;
     let share = connect.count() as f64 / answered(result) as f64;
     let seconds = |ns: f64| format!("{:4.4} secs", ns / 1e9);
     let ns = |duration: Duration| duration.as_nanos() as f64;
@@ -410,7 +410,7 @@ mod tests {
     #[test]
     fn all_mistakes_are_told_at_once() {
         let line = "-c 0 -n none -z soon -t -1 -q nan -cpus 0 -m G? -D /nonexistent/body -H x -H Host:a -H Content-Length:1 \
-                    -a me -o csv -x proxy -Q https://h/ -n 1";
+                    -a me -o csv -x proxy -Q ftp://h/ -n 1";
         let places = [
             "-o csv",
             "-x proxy",
@@ -429,7 +429,7 @@ mod tests {
             "-a me",
             "-n",
             "1",
-            "URL https://h/",
+            "URL ftp://h/",
         ];
         assert_eq!(asked(line).unwrap_err(), places);
         assert_eq!(asked("-n 5 -c 10").unwrap_err(), ["-n 5", "URL"]);
@@ -452,7 +452,7 @@ mod tests {
     fn what_differs_from_hey_is_told() {
         let (_, hey) = asked("-n 25 -c 10 -q 5 -a me:secret http://h/").unwrap();
         let mut result = bad();
-        (0..1000).for_each(|_| result.response.record_ns(9_000_000_000));
+        (0..1000).for_each(|_| result.total.response.record_ns(9_000_000_000));
         assert_snapshot!(hey.remarks(&result).join("\n"), @r"
         20 answers were redirects: hey asks again there, and this did not.
         Of the 25 requests 20310 were sent: hey gives each client the same number.

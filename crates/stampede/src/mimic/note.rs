@@ -37,7 +37,7 @@ pub(super) fn render(tool: &str, percentiles: &[u64], load: &Load, own: Vec<Stri
 
 fn wrong(result: &LoadResult) -> Option<String> {
     let wrong = with_status(result, 400..=999);
-    let most = result.status.range(400..).max_by_key(|(_, count)| **count)?;
+    let most = result.total.status.range(400..).max_by_key(|(_, count)| **count)?;
     let (status, count) = most;
     let all = answered(result);
     Some(format!("{wrong} of {all} answers were errors ({count} x {status}); the rate and the times above count them."))
@@ -48,22 +48,25 @@ fn wrong(result: &LoadResult) -> Option<String> {
 fn without_end(result: &LoadResult) -> Option<String> {
     let causes: Vec<_> = lost(result).map(|(class, count)| (words(class), count)).collect();
     let failed: u64 = causes.iter().map(|(_, count)| count).sum();
-    let unfinished = result.requests.unfinished + result.unsent;
+    let unfinished = result.total.requests.unfinished + result.total.unsent;
     let mut said = Vec::new();
     if failed > 0 {
         said.push(format!("{failed} requests failed ({})", counted(causes.into_iter())));
     }
-    if unfinished * 100 > result.requests.sent {
+    if unfinished * 100 > result.total.requests.sent {
         said.push(format!("{unfinished} requests had no answer at the end"));
     }
-    let least =
-        result.censored.least.map_or_else(String::new, |least| format!(" Each waited at least {}.", seconds(least)));
+    let least = result
+        .total
+        .censored
+        .least
+        .map_or_else(String::new, |least| format!(" Each waited at least {}.", seconds(least)));
     (!said.is_empty()).then(|| format!("{}: no time above holds them.{least}", said.join(", ")))
 }
 
 /// Percentiles of the layout that rest on few requests.
 fn few(percentiles: &[u64], result: &LoadResult) -> Option<String> {
-    let count = result.service.count();
+    let count = result.total.service.count();
     let first = percentiles.iter().find(|percent| count * (100 - **percent) < EXCEEDANCES * 100)?;
     let last = percentiles.last()?;
     let needed = EXCEEDANCES * 100 / (100 - last);
@@ -73,8 +76,8 @@ fn few(percentiles: &[u64], result: &LoadResult) -> Option<String> {
 
 /// Connections beyond those that the load began with.
 fn connecting(load: &Load, result: &LoadResult) -> Option<String> {
-    let (opened, sent) = (result.connect.count(), result.requests.sent);
-    let took = seconds(Duration::from_nanos(result.connect.mean_ns() as u64));
+    let (opened, sent) = (result.total.connect.count(), result.total.requests.sent);
+    let took = seconds(Duration::from_nanos(result.total.connect.mean_ns() as u64));
     let expected = u64::from(load.connections());
     (opened > expected).then(|| format!("{sent} requests took {opened} connections, opened in {took} each."))
 }
@@ -133,7 +136,7 @@ mod tests {
         let mut result = bad();
         let ms = Duration::from_millis(1);
         result.saturation = Some(Saturation::Late { percentile: 99, lateness: 20 * ms, response: 30 * ms });
-        (0..200).for_each(|_| result.connect.record_ns(1_000_000));
+        (0..200).for_each(|_| result.total.connect.record_ns(1_000_000));
         let own = vec!["A remark that is neither short nor of any use. ".repeat(3); 3];
         let text = render("hey", &[50, 99], &CLOSED, own, &result);
         assert!(text.starts_with("What hey does not tell: the generator began requests late"), "{text}");
@@ -143,8 +146,8 @@ mod tests {
     #[test]
     fn few_requests_and_many_connections_are_told() {
         let mut result = good();
-        result.service = result.connect.clone();
-        result.connect = result.response.clone();
+        result.total.service = result.total.connect.clone();
+        result.total.connect = result.total.response.clone();
         assert_snapshot!(render("ab", &[50, 66, 99], &CLOSED, Vec::new(), &result), @r"
         What ab does not tell: Fewer than 50 requests lie beyond p66; p99 needs 5000 in
         all. 20000 requests took 20000 connections, opened in 20.010 ms each. A client

@@ -4,7 +4,7 @@ use std::collections::BTreeMap;
 use std::time::Duration;
 
 use stampede_core::{Bytes, Censored, Counts, ErrorClass, GeneratorUse, Latencies};
-use stampede_load::{LittlesLaw, LoadResult};
+use stampede_load::{LittlesLaw, LoadResult, Measures};
 use stampede_plan::{MachineSize, Mistake, Mistakes};
 
 use super::errand::Errand;
@@ -21,18 +21,22 @@ pub(super) fn good() -> LoadResult {
     };
     LoadResult {
         window: Duration::from_secs(10),
-        requests: Counts { sent: 20_000, ok: 20_000, failed: 0, unfinished: 0 },
-        unsent: 0,
-        warm_up: Counts::default(),
+        total: Measures {
+            requests: Counts { sent: 20_000, ok: 20_000, failed: 0, unfinished: 0 },
+            unsent: 0,
+            warm_up: Counts::default(),
+            service: latencies(10_000, 20_000, 1000),
+            response: latencies(10_010, 20_000, 1000),
+            censored: Censored::default(),
+            first_byte: latencies(9000, 20_000, 1000),
+            connect: latencies(100, 100, 10_000),
+            tls: Latencies::new(),
+            lateness: latencies(1, 20_000, 0),
+            status: BTreeMap::from([(200, 20_000)]),
+            errors: BTreeMap::new(),
+        },
+        steps: Vec::new(),
         reconnects: 0,
-        service: latencies(10_000, 20_000, 1000),
-        response: latencies(10_010, 20_000, 1000),
-        censored: Censored::default(),
-        first_byte: latencies(9000, 20_000, 1000),
-        connect: latencies(100, 100, 10_000),
-        lateness: latencies(1, 20_000, 0),
-        status: BTreeMap::from([(200, 20_000)]),
-        errors: BTreeMap::new(),
         bytes_sent: 2_000_000,
         bytes_received: 4_000_000,
         generator: GeneratorUse { threads: 2, cpu: Duration::from_secs(1) },
@@ -47,29 +51,33 @@ pub(super) fn good() -> LoadResult {
 /// The same with 502 and 404 among the answers, refused connections, time-outs, and requests without an end.
 pub(super) fn bad() -> LoadResult {
     let mut result = good();
-    result.status = BTreeMap::from([(200, 19_650), (302, 20), (404, 10), (502, 320)]);
-    result.errors =
+    result.total.status = BTreeMap::from([(200, 19_650), (302, 20), (404, 10), (502, 320)]);
+    result.total.errors =
         BTreeMap::from([(ErrorClass::WrongStatus, 330), (ErrorClass::Refused, 7), (ErrorClass::TimedOut, 3)]);
-    result.requests = Counts { sent: 20_310, ok: 19_670, failed: 340, unfinished: 300 };
+    result.total.requests = Counts { sent: 20_310, ok: 19_670, failed: 340, unfinished: 300 };
     for age in [2000, 2001, 2002] {
-        result.response.record_ns(age * 1_000_000);
-        result.censored.add(Duration::from_millis(age));
+        result.total.response.record_ns(age * 1_000_000);
+        result.total.censored.add(Duration::from_millis(age));
     }
     result
 }
 
 /// Nothing was answered.
 pub(super) fn none() -> LoadResult {
+    let good = good();
     LoadResult {
-        requests: Counts { sent: 4, ok: 0, failed: 4, unfinished: 0 },
-        service: Latencies::new(),
-        response: Latencies::new(),
-        first_byte: Latencies::new(),
-        connect: Latencies::new(),
-        status: BTreeMap::new(),
-        errors: BTreeMap::from([(ErrorClass::Refused, 4)]),
+        total: Measures {
+            requests: Counts { sent: 4, ok: 0, failed: 4, unfinished: 0 },
+            service: Latencies::new(),
+            response: Latencies::new(),
+            first_byte: Latencies::new(),
+            connect: Latencies::new(),
+            status: BTreeMap::new(),
+            errors: BTreeMap::from([(ErrorClass::Refused, 4)]),
+            ..good.total
+        },
         bytes_received: 0,
-        ..good()
+        ..good
     }
 }
 

@@ -3,11 +3,11 @@
 use std::fmt::Write as _;
 use std::time::Duration;
 
-use stampede_core::{ErrorClass, Latencies, Load, Request};
+use stampede_core::{ErrorClass, Latencies, Load, Protocol, Request};
 use stampede_load::LoadResult;
 use stampede_plan::{MachineSize, Mistakes};
 
-use super::errand::{self, DAY, Errand, Headers, Version};
+use super::errand::{self, DAY, Errand, Headers};
 use super::figures::{Moments, answered, at_most, at_rank, lost, with_status};
 use super::flags::{HELP, Style, Syntax, Typed, refused, switch, valued};
 
@@ -92,7 +92,7 @@ pub(super) fn read(mut typed: Typed, machine: MachineSize) -> Result<(Errand, Wr
         host: host.unwrap_or_else(|| url.authority.clone()),
         request: Request { method: "GET".to_owned(), path: url.path.clone(), headers, body: Vec::new() },
         url,
-        version: Version::Http11,
+        protocol: Protocol::Http11,
         load: Load::Closed { connections: opened },
         requests: None,
         duration,
@@ -168,17 +168,17 @@ impl Wrk {
         let _ = writeln!(out, "Running {} test @ {url}", with_unit(duration.as_secs_f64(), &SECONDS, 0));
         let _ = writeln!(out, "  {threads} threads and {connections} connections");
         let _ = writeln!(out, "  Thread Stats   Avg      Stdev     Max   +/- Stdev");
-        let Moments { mean, stddev, max, .. } = Moments::of(&result.service, result.service.count());
+        let Moments { mean, stddev, max, .. } = Moments::of(&result.total.service, result.total.service.count());
         let columns = [aligned(&time(mean), 8), aligned(&time(stddev), 10), aligned(&time(max), 9)].concat();
-        let _ = writeln!(out, "    Latency   {columns}{:>9}", within(&result.service, mean, stddev));
+        let _ = writeln!(out, "    Latency   {columns}{:>9}", within(&result.total.service, mean, stddev));
         let each = with_unit(complete as f64 / seconds / f64::from(*threads), &METRIC, 2);
         let columns = [aligned(&each, 8), aligned("-", 10), aligned("-", 9)].concat();
         let _ = writeln!(out, "    Req/Sec   {columns}{:>7}", "-");
         if *percentiles {
             let _ = writeln!(out, "  Latency Distribution");
             for percent in PERCENTILES {
-                let rank = (result.service.count() * percent).div_ceil(100);
-                let latency = at_rank(&result.service, rank.max(1)).as_nanos() as f64;
+                let rank = (result.total.service.count() * percent).div_ceil(100);
+                let latency = at_rank(&result.total.service, rank.max(1)).as_nanos() as f64;
                 let _ = writeln!(out, "{percent:>7}%{}", aligned(&time(latency), 10).trim_end());
             }
         }
@@ -188,7 +188,7 @@ impl Wrk {
         let (mut connect, mut read) = (0, 0);
         for (class, count) in lost(result) {
             match class {
-                ErrorClass::Refused | ErrorClass::Exhausted => connect += count,
+                ErrorClass::Refused | ErrorClass::Exhausted | ErrorClass::Tls => connect += count,
                 _ => read += count,
             }
         }
@@ -231,7 +231,7 @@ impl Wrk {
 
 /// Answers that took longer than this.
 fn slower(result: &LoadResult, timeout: Duration) -> u64 {
-    result.service.count() - at_most(&result.service, timeout)
+    result.total.service.count() - at_most(&result.total.service, timeout)
 }
 
 /// The share of latencies within one standard deviation around the mean.
@@ -337,7 +337,7 @@ mod tests {
     fn what_differs_from_wrk_is_told() {
         let (_, wrk) = asked("-c 101 -t 2 --timeout 1s http://h/").unwrap();
         let mut result = good();
-        result.service.record_ns(1_500_000_000);
+        result.total.service.record_ns(1_500_000_000);
         assert_snapshot!(wrk.remarks(&result).join("\n"), @r"
         wrk leaves the 1 answers beyond --timeout out of its latencies; here they are in.
         100 of the 101 connections were opened: each thread has the same number.

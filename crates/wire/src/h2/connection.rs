@@ -7,7 +7,7 @@ use super::frame_reader::{Data, DataSize, Event};
 use super::hpack::{Decoder, Encoder};
 use super::request_head::RequestHead;
 use super::session::{GoAway, StreamVisitor};
-use super::settings::{self, DEFAULT_WINDOW, PeerSettings};
+use super::settings::{self, CONNECTION_WINDOW, DEFAULT_WINDOW, PeerSettings, STREAM_WINDOW};
 use super::stream::{Progress, Slot, Stream, Streams, Unsent};
 use super::window::{ReceiveWindow, SendWindow};
 use crate::response::Head;
@@ -25,7 +25,7 @@ pub(super) struct Connection {
     /// The present header block.
     fields: Fields,
     streams: Streams,
-    next_id: u32,
+    pub(super) next_id: u32,
     /// The highest stream that we have reset or need not care for: frames that the server sent before it knew may come
     /// late. Remembering one number forgives a little more than remembering every stream, and never grows.
     late_up_to: u32,
@@ -34,10 +34,10 @@ pub(super) struct Connection {
     peer_is_known: bool,
     send_window: SendWindow,
     receive_window: ReceiveWindow,
-    /// The window of new streams: small until the server has acknowledged our SETTINGS (section 6.5.3).
-    new_stream_window: ReceiveWindow,
     going_away: Option<GoAway>,
-    /// Bytes of answers to PING and SETTINGS since everything had been sent.
+    /// How often it was seen that everything had been sent.
+    flushes: u64,
+    /// Bytes of answers to PING and SETTINGS since then.
     replies: usize,
 }
 
@@ -45,8 +45,6 @@ impl Connection {
     pub(super) fn new(out: &mut Vec<u8>) -> Self {
         out.extend_from_slice(PREFACE);
         settings::write(out);
-        let mut receive_window = ReceiveWindow::new();
-        frame::write_window_update(0, receive_window.widen(), out);
         Self {
             decoder: Decoder::new(),
             encoder: Encoder::new(),
@@ -57,10 +55,10 @@ impl Connection {
             peer: PeerSettings::new(),
             peer_is_known: false,
             send_window: SendWindow::new(DEFAULT_WINDOW),
-            receive_window,
-            new_stream_window: ReceiveWindow::new(),
+            receive_window: ReceiveWindow::new(CONNECTION_WINDOW),
             going_away: None,
             replies: 0,
+            flushes: 0,
         }
     }
 
@@ -108,7 +106,7 @@ impl Connection {
             is_head_request: head.is_head(),
             progress: Progress::Waiting,
             send_window: SendWindow::new(self.peer.initial_window),
-            receive_window: self.new_stream_window,
+            receive_window: ReceiveWindow::new(STREAM_WINDOW),
         };
         let sent = write_body(body, &mut stream, &mut self.send_window, self.peer.max_frame_size, out);
         self.streams.open(key, stream).unsent.keep(&body[sent..]);
@@ -117,6 +115,12 @@ impl Connection {
 
     pub(super) fn cancel(&mut self, key: u32, out: &mut Vec<u8>) {
         self.reset(key, ErrorCode::CANCEL, out);
+    }
+
+    /// The owner has sent everything so far.
+    pub(super) fn flushed(&mut self) {
+        self.flushes += 1;
+        self.replies = 0;
     }
 
     #[inline]
@@ -131,10 +135,6 @@ impl Connection {
             Event::Headers { stream, block, end_stream } => self.headers(stream, block, end_stream, out, visitor),
             Event::Reset { stream, code } => self.peer_reset(stream, code, visitor),
             Event::Settings(payload) => self.settings(payload, out),
-            Event::SettingsAck => {
-                self.acknowledged();
-                Ok(())
-            }
             Event::Ping(payload) => self.reply(kind::PING, payload, out),
             Event::GoAway { last_stream, code } => self.goaway(GoAway { last_stream, code }, visitor),
             Event::WindowUpdate { stream, increment } => self.window_update(stream, increment, out, visitor),
@@ -203,8 +203,8 @@ impl Connection {
         visitor: &mut impl StreamVisitor,
     ) -> Result<(), SessionError> {
         if let Some(DataSize { payload, .. }) = data.begins {
-            self.receive_window.consume(payload).ok_or(SessionError::FlowControl)?;
-            if let Some(increment) = self.receive_window.renew() {
+            self.receive_window.consume(payload, self.flushes).ok_or(SessionError::FlowControl)?;
+            if let Some(increment) = self.receive_window.renew(self.flushes) {
                 frame::write_window_update(0, increment, out);
             }
         }
@@ -212,12 +212,12 @@ impl Connection {
             return Ok(());
         };
         if let (Some(size), Some(stream)) = (data.begins, self.streams.stream(key)) {
-            if let Err(fault) = take_data(stream, size) {
+            if let Err(fault) = take_data(stream, size, self.flushes) {
                 self.fail(key, fault, out, visitor);
                 return Ok(());
             }
             if !data.end_stream
-                && let Some(increment) = stream.receive_window.renew()
+                && let Some(increment) = stream.receive_window.renew(self.flushes)
             {
                 frame::write_window_update(data.stream, increment, out);
             }
@@ -303,18 +303,7 @@ impl Connection {
         Ok(())
     }
 
-    /// Our own SETTINGS are in force.
-    fn acknowledged(&mut self) {
-        self.new_stream_window.widen();
-        self.streams.for_each(|stream, _| {
-            stream.receive_window.widen();
-        });
-    }
-
     fn reply(&mut self, kind: u8, payload: &[u8], out: &mut Vec<u8>) -> Result<(), SessionError> {
-        if out.is_empty() {
-            self.replies = 0;
-        }
         self.replies += HEAD_LEN + payload.len();
         if self.replies > REPLY_LIMIT {
             return Err(SessionError::Flood);
@@ -384,8 +373,8 @@ fn take_head(stream: &mut Stream, fields: &Fields, end_stream: bool) -> Result<O
 
 /// Takes the beginning of a DATA frame.
 #[inline]
-fn take_data(stream: &mut Stream, size: DataSize) -> Result<(), StreamFault> {
-    stream.receive_window.consume(size.payload).ok_or(StreamFault::FlowControl)?;
+fn take_data(stream: &mut Stream, size: DataSize, flushes: u64) -> Result<(), StreamFault> {
+    stream.receive_window.consume(size.payload, flushes).ok_or(StreamFault::FlowControl)?;
     let Progress::Body { stated, received } = &mut stream.progress else {
         return Err(StreamFault::Order);
     };

@@ -21,7 +21,6 @@ pub(super) enum Event<'a> {
     },
     /// Entries of six bytes each.
     Settings(&'a [u8]),
-    SettingsAck,
     Ping(&'a [u8]),
     GoAway {
         last_stream: u32,
@@ -150,7 +149,8 @@ impl FrameReader {
         }
         self.blocks.check(head)?;
         let (len_is_right, on_stream) = match head.kind {
-            kind::DATA | kind::HEADERS | kind::CONTINUATION => (true, Some(true)),
+            kind::DATA => (head.len >= gathered_len(head), Some(true)),
+            kind::HEADERS | kind::CONTINUATION => (true, Some(true)),
             kind::PRIORITY => (head.len == 5, Some(true)),
             kind::RST_STREAM => (head.len == 4, Some(true)),
             kind::SETTINGS if head.has(flag::ACK) => (head.len == 0, Some(false)),
@@ -217,7 +217,7 @@ impl FrameReader {
 /// How much of a payload must be there at once: of DATA, the length of its padding.
 fn gathered_len(head: FrameHead) -> usize {
     match head.kind {
-        kind::DATA => usize::from(head.has(flag::PADDED)).min(head.len),
+        kind::DATA => usize::from(head.has(flag::PADDED)),
         _ => head.len,
     }
 }
@@ -282,14 +282,13 @@ impl Blocks {
                 }
             }
             kind::RST_STREAM => Event::Reset { stream, code: ErrorCode(word(payload, 0)) },
-            kind::SETTINGS if head.has(flag::ACK) => Event::SettingsAck,
-            kind::SETTINGS => Event::Settings(payload),
+            kind::SETTINGS if !head.has(flag::ACK) => Event::Settings(payload),
             kind::PING if !head.has(flag::ACK) => Event::Ping(payload),
             kind::GOAWAY => {
                 Event::GoAway { last_stream: word(payload, 0) & LARGEST_31, code: ErrorCode(word(payload, 4)) }
             }
             kind::WINDOW_UPDATE => Event::WindowUpdate { stream, increment: word(payload, 0) & LARGEST_31 },
-            // PRIORITY says nothing to a client, nor do types that are unknown (RFC 9113, section 5.5).
+            // Acknowledgements and PRIORITY say nothing to a client, nor do types that are unknown (RFC 9113, section 5.5).
             _ => Event::Ignored,
         })
     }

@@ -105,6 +105,9 @@ impl Session {
     }
 
     fn read(&mut self, bytes: &[u8], out: &mut Vec<u8>, visitor: &mut impl StreamVisitor) -> Result<(), SessionError> {
+        if out.is_empty() {
+            self.connection.flushed();
+        }
         let mut rest = bytes;
         while let Some(event) = self.reader.next(&mut rest)? {
             self.connection.handle(event, out, visitor)?;

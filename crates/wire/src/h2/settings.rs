@@ -7,9 +7,12 @@ use crate::response::HEAD_LIMIT;
 /// What a window is until SETTINGS say otherwise; SETTINGS never change the connection's (section 6.9.2).
 pub(super) const DEFAULT_WINDOW: u32 = 65_535;
 
-/// How much a server may send ahead on each stream, and on the connection. Here bodies are taken as they come, so that no
-/// window need ever hold a server up; half a window, after which it is renewed, is far more than any network holds.
-pub(super) const WINDOW: u32 = 1 << 30;
+/// How much a server may send ahead on each stream. Bodies are taken as they come, so that no window need ever hold a
+/// server up: half a window, after which it is renewed, is far more than any network holds.
+pub(super) const STREAM_WINDOW: u32 = 1 << 30;
+
+/// How much a server may send ahead on all streams together: as much as can be said.
+pub(super) const CONNECTION_WINDOW: u32 = LARGEST_31;
 
 /// How many streams may be open until the server has said how many. The number is at least this, if the server follows
 /// the advice of section 6.5.2.
@@ -23,15 +26,16 @@ const INITIAL_WINDOW_SIZE: u16 = 4;
 const MAX_FRAME_SIZE: u16 = 5;
 const MAX_HEADER_LIST_SIZE: u16 = 6;
 
-/// Appends our own SETTINGS.
+/// Appends our own SETTINGS, and the WINDOW_UPDATE that says for the connection what they say for streams.
 pub(super) fn write(out: &mut Vec<u8>) {
-    let settings = [(ENABLE_PUSH, 0), (INITIAL_WINDOW_SIZE, WINDOW), (MAX_HEADER_LIST_SIZE, HEAD_LIMIT as u32)];
+    let settings = [(ENABLE_PUSH, 0), (INITIAL_WINDOW_SIZE, STREAM_WINDOW), (MAX_HEADER_LIST_SIZE, HEAD_LIMIT as u32)];
     let mut payload = Vec::with_capacity(6 * settings.len());
     for (identifier, value) in settings {
         payload.extend_from_slice(&identifier.to_be_bytes());
         payload.extend_from_slice(&value.to_be_bytes());
     }
     frame::write(kind::SETTINGS, 0, 0, &payload, out);
+    frame::write_window_update(0, CONNECTION_WINDOW - DEFAULT_WINDOW, out);
 }
 
 /// What a server has told us to keep to.

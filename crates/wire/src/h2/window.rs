@@ -1,7 +1,6 @@
 //! Windows of flow control (RFC 9113, section 6.9).
 
 use super::frame::LARGEST_31;
-use super::settings::{DEFAULT_WINDOW, WINDOW};
 
 /// How much may be sent. It can be negative, when SETTINGS made it smaller (section 6.9.2).
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -30,39 +29,41 @@ impl SendWindow {
 }
 
 /// How much the server may send.
+///
+/// What is granted counts from when it has left the owner's buffer: until then the server cannot know of it. `flushes`
+/// says how often everything had been sent.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) struct ReceiveWindow {
     size: u32,
     left: u32,
+    /// What was granted when there had been this many flushes.
+    granted: u32,
+    granted_at: u64,
 }
 
 impl ReceiveWindow {
-    /// The window that a stream has before the server knows our SETTINGS, and a connection before it is widened.
-    pub(super) fn new() -> Self {
-        Self { size: DEFAULT_WINDOW, left: DEFAULT_WINDOW }
-    }
-
-    /// Makes it as large as our SETTINGS say; returns by how much.
-    pub(super) fn widen(&mut self) -> u32 {
-        let increment = WINDOW - self.size;
-        self.size += increment;
-        self.left += increment;
-        increment
+    pub(super) fn new(size: u32) -> Self {
+        Self { size, left: size, granted: 0, granted_at: 0 }
     }
 
     /// The server has sent some bytes; none when it was not allowed to.
     #[inline]
-    pub(super) fn consume(&mut self, bytes: u32) -> Option<()> {
+    pub(super) fn consume(&mut self, bytes: u32, flushes: u64) -> Option<()> {
+        if self.granted > 0 && self.granted_at < flushes {
+            self.left += self.granted;
+            self.granted = 0;
+        }
         self.left = self.left.checked_sub(bytes)?;
         Some(())
     }
 
-    /// Opens it again when half of it is used up; returns by how much.
+    /// Grants what was used when that is half of the window: few frames, and the server never waits.
     #[inline]
-    pub(super) fn renew(&mut self) -> Option<u32> {
-        let used = self.size - self.left;
+    pub(super) fn renew(&mut self, flushes: u64) -> Option<u32> {
+        let used = self.size - self.left - self.granted;
         (used > self.size / 2).then(|| {
-            self.left = self.size;
+            self.granted += used;
+            self.granted_at = flushes;
             used
         })
     }

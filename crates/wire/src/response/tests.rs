@@ -195,6 +195,24 @@ fn one_decoder_reads_answer_after_answer() {
     }
 }
 
+#[test]
+fn a_decoder_holds_little_memory() {
+    let mut decoder = Decoder::new();
+    let short = b"HTTP/1.1 200 OK\r\nContent-Length: 2\r\n\r\nno";
+    let long = format!("HTTP/1.1 200 OK\r\nX: {}\r\nContent-Length: 0\r\n\r\n", "x".repeat(900));
+    let mut read = |bytes: &[u8], size: usize| {
+        decoder.expect_answer(false);
+        for piece in bytes.chunks(size) {
+            decoder.feed(piece, &mut Seen::default()).unwrap();
+        }
+        decoder.partial_head.capacity()
+    };
+    assert_eq!(read(short, 4096), 0, "whole heads take none");
+    assert_eq!(read(short, 10), 512);
+    assert_eq!(read(long.as_bytes(), 10), 1024, "as much as the longest");
+    assert_eq!(read(short, 10), 1024, "kept for the next");
+}
+
 /// An answer with a random body, framed in one of the three ways.
 fn answer() -> impl Strategy<Value = (Vec<u8>, Vec<u8>)> {
     let chunks = prop::collection::vec(prop::collection::vec(any::<u8>(), 1..40), 0..6);
