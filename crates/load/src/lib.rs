@@ -15,6 +15,13 @@
 //!   smallest such age on are lower bounds.
 //! * In each phase `sent = ok + failed + unfinished`.
 //!
+//! # When the clock is read
+//!
+//! With epoll, before each send and after each receive. With io_uring one system call sends and receives for many connections:
+//! the clock is read before it, for all that leaves with it, and after it, for all that came with it. Requests that leave
+//! together have one time of sending, so that the service times of the last ones hold the microseconds that the kernel took
+//! to send the first ones.
+//!
 //! # Open loads
 //!
 //! Due times come from a closed form ([`stampede_core::Schedule`]) and are never skipped or shifted. A request that is due

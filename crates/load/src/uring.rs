@@ -442,3 +442,120 @@ fn to_errno(error: &io::Error) -> Errno {
 fn of_result(result: i32) -> Errno {
     Errno::from_raw_os_error(result.saturating_neg())
 }
+
+#[cfg(test)]
+mod tests {
+    use std::collections::BTreeMap;
+    use std::io::{Read, Write};
+    use std::os::unix::net::UnixStream;
+    use std::time::Instant;
+
+    use rustix::event::{EventfdFlags, eventfd};
+    use stampede_core::{Protocol, Request};
+
+    use super::*;
+    use crate::backend::Backend;
+    use crate::spec::{BodyCheck, Check, LoadExchange, Statuses};
+
+    const PATIENCE: Duration = Duration::from_secs(5);
+
+    /// A ring for one connection with one request, and that request; `None`, said loudly, where io_uring is not permitted.
+    fn uring(test: &str) -> Option<(Uring, Arc<[PreparedExchange]>)> {
+        if let Err(error) = Backend::IoUring.try_out() {
+            let _ = writeln!(io::stderr(), "SKIP {test}: needs io_uring: {error}");
+            return None;
+        }
+        let request =
+            Request { method: "GET".to_owned(), path: "/".to_owned(), headers: BTreeMap::new(), body: Vec::new() };
+        let check = Check { status: Statuses::only(200), body: BodyCheck::Any };
+        let exchange = LoadExchange { request, check };
+        let exchanges = Arc::from([PreparedExchange::new(exchange, Protocol::Http11, "http", "localhost", true)]);
+        let abort = eventfd(0, EventfdFlags::CLOEXEC).unwrap();
+        Some((Uring::new(1, &exchanges, &abort).unwrap(), exchanges))
+    }
+
+    /// Adds a socket as connection 0 and returns its peer.
+    fn connect(uring: &mut Uring) -> UnixStream {
+        let (socket, peer) = UnixStream::pair().unwrap();
+        uring.add(0, socket.into()).unwrap();
+        assert_eq!(next(uring), (Vec::new(), Some(Happening::Writable)));
+        peer
+    }
+
+    /// What happens next: the bytes of it, or what else it is.
+    fn next(uring: &mut Uring) -> (Vec<u8>, Option<Happening<'static>>) {
+        let deadline = Instant::now() + PATIENCE;
+        loop {
+            match uring.next() {
+                Some((0, Happening::Received(bytes))) => return (bytes.to_vec(), None),
+                Some((0, Happening::Writable)) => return (Vec::new(), Some(Happening::Writable)),
+                Some((0, Happening::Ended)) => return (Vec::new(), Some(Happening::Ended)),
+                Some((0, Happening::Failed(errno))) => return (Vec::new(), Some(Happening::Failed(errno))),
+                Some((other, happening)) => panic!("{other} has {happening:?}"),
+                None => assert!(Instant::now() < deadline, "nothing happens"),
+            }
+            uring.wait(PATIENCE).unwrap();
+        }
+    }
+
+    #[test]
+    fn tokens_are_read_back() {
+        for operation in [Operation::Receive, Operation::Send, Operation::Room, Operation::Abort, Operation::Forget] {
+            for (number, generation) in [(0, 0), (u32::MAX, Token::GENERATIONS - 1), (7, 9)] {
+                let token = Token { number, generation, operation };
+                assert_eq!(Token::from_bits(token.to_bits()), token);
+            }
+        }
+    }
+
+    #[test]
+    fn buffers_are_offered_again() {
+        let Some((mut uring, exchanges)) = uring("buffers_are_offered_again") else { return };
+        let mut peer = connect(&mut uring);
+        let request = exchanges[0].request.clone();
+        for turn in 0..200_u8 {
+            assert_eq!(uring.send(0, Outgoing::Prepared(&exchanges[0], 0)), Ok(request.len()));
+            assert_eq!(uring.wait(Duration::ZERO), Ok(Woken::Patience));
+            let mut came = vec![0; request.len()];
+            peer.read_exact(&mut came).unwrap();
+            assert_eq!(came, request);
+            peer.write_all(&[turn]).unwrap();
+            assert_eq!(next(&mut uring), (vec![turn], None));
+        }
+    }
+
+    #[test]
+    fn what_happened_to_a_closed_socket_is_told_no_more() {
+        let Some((mut uring, _)) = uring("what_happened_to_a_closed_socket_is_told_no_more") else { return };
+        let mut first = connect(&mut uring);
+        first.write_all(b"late").unwrap();
+        assert_eq!(uring.wait(PATIENCE), Ok(Woken::Happened));
+        uring.close(0);
+        let mut second = connect(&mut uring);
+        assert_eq!(first.read(&mut [0]).unwrap(), 0, "the socket is closed");
+        second.write_all(b"new").unwrap();
+        assert_eq!(next(&mut uring), (b"new".to_vec(), None));
+    }
+
+    #[test]
+    fn a_request_that_meets_the_end_before_it_leaves_has_failed() {
+        let Some((mut uring, exchanges)) = uring("a_request_that_meets_the_end_before_it_leaves_has_failed") else {
+            return;
+        };
+        let mut peer = connect(&mut uring);
+        peer.write_all(b"answer").unwrap();
+        drop(peer);
+        assert_eq!(next(&mut uring), (b"answer".to_vec(), None));
+        uring.send(0, Outgoing::Prepared(&exchanges[0], 0)).unwrap();
+        assert_eq!(next(&mut uring), (Vec::new(), Some(Happening::Failed(Errno::PIPE))));
+    }
+
+    #[test]
+    fn only_its_own_requests_are_sent_from_where_they_are() {
+        let test = "only_its_own_requests_are_sent_from_where_they_are";
+        let (Some((mut uring, _)), other) = (uring(test), uring(test)) else { return };
+        let (_, others) = other.unwrap();
+        let _peer = connect(&mut uring);
+        assert_eq!(uring.send(0, Outgoing::Prepared(&others[0], 0)), Err(Errno::FAULT));
+    }
+}

@@ -108,8 +108,15 @@ pub(crate) struct CompareArgs {
     /// How long a runtime may take to its first answer [default: 30s]
     #[arg(long, value_name = "TIME", allow_hyphen_values = true, help_heading = "Study")]
     pub(crate) ready_timeout: Option<String>,
-    /// How the load engine reaches the kernel, in all trials
-    #[arg(long, value_enum, default_value_t, help_heading = "Study")]
+    /// How the load engine reaches the kernel: epoll, io-uring, or auto [default: auto, which is what costs less here]
+    #[arg(
+        long,
+        value_enum,
+        default_value_t,
+        hide_possible_values = true,
+        hide_default_value = true,
+        help_heading = "Study"
+    )]
     pub(crate) backend: BackendChoice,
     /// Where deployments run: local [default: local]
     #[arg(long, value_name = "PLATFORM", help_heading = "Study")]

@@ -8,12 +8,10 @@ use crate::{folders, screen};
 
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, ValueEnum)]
 pub(crate) enum BackendChoice {
-    /// The one that costs less on this machine, found by a short trial the first time
+    /// What costs less on this machine, found by a short trial the first time.
     #[default]
     Auto,
-    /// epoll
     Epoll,
-    /// io_uring, where the kernel permits it
     IoUring,
 }
 

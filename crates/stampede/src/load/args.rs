@@ -36,8 +36,15 @@ pub(crate) struct LoadArgs {
     /// Threads, each on a processor of its own [default: half of the processors]
     #[arg(long, value_name = "N", allow_hyphen_values = true, help_heading = "Load")]
     pub(crate) threads: Option<String>,
-    /// How the kernel is reached
-    #[arg(long, value_enum, default_value_t, help_heading = "Load")]
+    /// How the kernel is reached: epoll, io-uring, or auto [default: auto, which is what costs less here]
+    #[arg(
+        long,
+        value_enum,
+        default_value_t,
+        hide_possible_values = true,
+        hide_default_value = true,
+        help_heading = "Load"
+    )]
     pub(crate) backend: BackendChoice,
     /// Seed of random arrivals [default: 1]
     #[arg(long, value_name = "N", allow_hyphen_values = true, help_heading = "Load")]
