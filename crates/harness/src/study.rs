@@ -3,6 +3,7 @@
 use std::time::Duration;
 
 use stampede_core::{Platform, Study, Workload};
+use stampede_load::Backend;
 
 use crate::event::{Event, Sink, SinkError};
 use crate::order::order;
@@ -18,6 +19,8 @@ pub struct Surroundings<'a> {
     pub ready_timeout: Duration,
     /// How long answers are waited for after the window.
     pub drain: Duration,
+    /// How the load engine reaches the kernel; the same in all trials, which could not be compared otherwise.
+    pub backend: Backend,
 }
 
 /// Runs all blocks of a study. A trial that fails is an event like any other, and the study goes on.

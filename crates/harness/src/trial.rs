@@ -96,7 +96,7 @@ async fn live(
     trial: &mut Trial,
     sink: &mut dyn Sink,
 ) -> Result<Outcome, MeasureError> {
-    let Surroundings { workload, ready_timeout, drain } = surroundings;
+    let Surroundings { workload, ready_timeout, drain, backend } = surroundings;
     let enforced = running.enforced().map_err(|error| MeasureError::Failed(error.to_string()))?;
     trial.enforced = Some(enforced);
     let meter = Meter::new(running.meters());
@@ -126,6 +126,7 @@ async fn live(
         seed: timing.seed.wrapping_add(u64::from(trial.block)),
         slices: false,
         cpus: case.pinning.generator.clone(),
+        backend: *backend,
     };
     let measured = measure(running, spec, meter.as_ref(), sink).await?;
     let mut faults = Vec::new();

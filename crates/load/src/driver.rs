@@ -50,6 +50,8 @@ pub(crate) struct Driver<I> {
     pub(crate) active: usize,
     /// Users with a request.
     pub(crate) in_flight: u32,
+    /// Users whose requests leave with the next wait, where the backend defers.
+    pub(crate) departing: Vec<usize>,
     /// When the loop learned of the events that it is dealing with.
     pub(crate) woke_at: Instant,
     pub(crate) targets: Arc<[Target]>,
@@ -88,12 +90,14 @@ impl<I: Io> Driver<I> {
     pub(crate) fn take_next(&mut self, users: &mut [User]) -> Option<usize> {
         let Self { io, links, exchanges, recorder, timeline, security, plain, notices, unflushed, sharers, .. } = self;
         let (number, happening) = io.next()?;
+        // What the kernel has received for all of them in the wait had come by its end.
+        let now = if I::DEFERS { self.woke_at } else { Instant::now() };
         let first = number * *sharers;
         let users = users.get_mut(first..first + *sharers);
         if let (Some(link), Some(users)) = (links.get_mut(number), users) {
             let security = security.as_ref();
-            let goes_on =
-                link.take(happening, &mut Reception { users, exchanges, recorder, timeline, security, plain, notices });
+            let mut reception = Reception { users, exchanges, recorder, timeline, security, plain, notices, now };
+            let goes_on = link.take(happening, &mut reception);
             if !goes_on {
                 link.flush(io);
                 link.close(io);

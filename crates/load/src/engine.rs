@@ -16,6 +16,7 @@ use stampede_core::{Load, Protocol};
 use thiserror::Error;
 
 use crate::arrivals::ArrivalPlan;
+use crate::backend::Backend;
 use crate::epoll::Epoll;
 use crate::io::Io;
 use crate::pacer::Pacer;
@@ -26,6 +27,7 @@ use crate::socket::Target;
 use crate::spec::{LoadSpec, PreparedExchange};
 use crate::timeline::Timeline;
 use crate::tls::{Security, TlsError};
+use crate::uring::Uring;
 use crate::worker::{self, Assignment};
 
 /// Starts a load. It runs on threads of its own until its drain ends, whatever the caller does meanwhile.
@@ -50,6 +52,7 @@ pub fn start(spec: LoadSpec) -> Result<RunningLoad, StartError> {
         seed,
         slices,
         cpus,
+        backend,
     } = spec;
     if exchanges.is_empty() {
         return Err(StartError::NoExchange);
@@ -82,6 +85,7 @@ pub fn start(spec: LoadSpec) -> Result<RunningLoad, StartError> {
     let mut running = RunningLoad {
         timeline: Timeline::new(Instant::now(), warm_up, duration, drain),
         by_count: requests.is_some(),
+        backend,
         steps: exchanges.len(),
         gathering: Mutex::new(Gathering::new(Vec::new())),
         threads: Vec::new(),
@@ -92,10 +96,10 @@ pub fn start(spec: LoadSpec) -> Result<RunningLoad, StartError> {
     for (number, cpu) in (0..threads).zip(cpus) {
         let abort = eventfd(0, EventfdFlags::CLOEXEC | EventfdFlags::NONBLOCK)
             .map(Arc::new)
-            .map_err(|error| StartError::Io(error.into()))?;
+            .map_err(|error| StartError::Abort(error.into()))?;
         let progress = Arc::new(ThreadProgress::default());
         let connections = connections / threads + usize::from(number < connections % threads);
-        let exchanges = Arc::clone(&exchanges);
+        let (exchanges, of_io) = (Arc::clone(&exchanges), Arc::clone(&exchanges));
         let targets = Arc::clone(&targets);
         let security = security.clone();
         let pacing = pacing.clone();
@@ -124,7 +128,10 @@ pub fn start(spec: LoadSpec) -> Result<RunningLoad, StartError> {
             .name(format!("load-{number}"))
             .spawn({
                 let abort = Arc::clone(&abort);
-                move || run_pinned::<Epoll>(cpu, connections, &abort, assign, &ready, &start)
+                move || match backend {
+                    Backend::Epoll => run_pinned::<Epoll>(cpu, connections, &of_io, &abort, assign, &ready, &start),
+                    Backend::IoUring => run_pinned::<Uring>(cpu, connections, &of_io, &abort, assign, &ready, &start),
+                }
             })
             .map_err(StartError::Thread)?;
         waiting.push(go);
@@ -165,14 +172,16 @@ impl Pacing {
 fn run_pinned<I: Io>(
     cpu: u32,
     connections: usize,
+    exchanges: &Arc<[PreparedExchange]>,
     abort: &OwnedFd,
     assign: impl FnOnce(Timeline) -> Assignment,
     ready: &Sender<Result<(), StartError>>,
     start: &Receiver<Timeline>,
 ) -> Option<Recorder> {
-    let io = pin(cpu)
-        .and_then(|()| wake_on_time())
-        .and_then(|()| I::new(connections, abort).map_err(|error| StartError::Io(error.into())));
+    let io = pin(cpu).and_then(|()| wake_on_time()).and_then(|()| {
+        I::new(connections, exchanges, abort)
+            .map_err(|error| StartError::Backend { backend: I::BACKEND, source: error.into() })
+    });
     let (io, told) = match io {
         Ok(io) => (Some(io), Ok(())),
         Err(error) => (None, Err(error)),
@@ -203,6 +212,7 @@ pub struct RunningLoad {
     timeline: Timeline,
     /// Whether the window ends with the last of a number of requests.
     by_count: bool,
+    backend: Backend,
     steps: usize,
     gathering: Mutex<Gathering>,
     threads: Vec<LoadThread>,
@@ -279,7 +289,8 @@ impl RunningLoad {
         }
         let gathering = mem::replace(&mut self.gathering, Mutex::new(Gathering::new(Vec::new())));
         let gathering = gathering.into_inner().unwrap_or_else(PoisonError::into_inner);
-        LoadResult { slices: gathering.finish(last), ..merged.into_result(&self.timeline, self.by_count) }
+        let result = merged.into_result(&self.timeline, self.by_count, self.backend);
+        LoadResult { slices: gathering.finish(last), ..result }
     }
 }
 
@@ -330,9 +341,18 @@ pub enum StartError {
     /// The target cannot be an address.
     #[error("start the load: the path of the unix socket cannot be used")]
     Target(#[source] io::Error),
-    /// The kernel gave nothing to wait for events with.
-    #[error("start the load: prepare to wait for events")]
-    Io(#[source] io::Error),
+    /// The kernel gave nothing to end the load with.
+    #[error("start the load: create an event that ends it early")]
+    Abort(#[source] io::Error),
+    /// The kernel does not have the backend, or does not permit it.
+    #[error("start the load: set up {backend}")]
+    Backend {
+        /// The backend.
+        backend: Backend,
+        /// The cause.
+        #[source]
+        source: io::Error,
+    },
     /// The kernel gave no thread.
     #[error("start the load: create a thread")]
     Thread(#[source] io::Error),

@@ -1,16 +1,18 @@
 //! Connections by readiness: `epoll_wait`, then one read for each socket that can be read (epoll(7)).
 
-use std::os::fd::OwnedFd;
+use std::os::fd::{AsFd, OwnedFd};
+use std::sync::Arc;
 use std::time::Duration;
 
 use rustix::buffer::spare_capacity;
 use rustix::event::epoll::{self, CreateFlags, Event, EventData, EventFlags};
-use rustix::event::{PollFd, PollFlags, Timespec, poll};
 use rustix::io::Errno;
 use rustix::net::sockopt::socket_error;
-use rustix::net::{RecvFlags, SendFlags, recv, send};
+use rustix::net::{RecvFlags, recv};
 
-use crate::io::{Happening, Io, Outgoing, RESET_WAIT, Woken};
+use crate::backend::Backend;
+use crate::io::{Happening, Io, Outgoing, Woken, is_reset, send_now, to_timespec};
+use crate::spec::PreparedExchange;
 
 /// Bytes that are read at once.
 const BUFFER: usize = 64 << 10;
@@ -51,7 +53,10 @@ impl Slot {
 }
 
 impl Io for Epoll {
-    fn new(connections: usize, abort: &OwnedFd) -> Result<Self, Errno> {
+    const BACKEND: Backend = Backend::Epoll;
+    const DEFERS: bool = false;
+
+    fn new(connections: usize, _: &Arc<[PreparedExchange]>, abort: &OwnedFd) -> Result<Self, Errno> {
         let epoll = epoll::create(CreateFlags::CLOEXEC)?;
         epoll::add(&epoll, abort, EventData::new_u64(ABORT), EventFlags::IN)?;
         // Waiting for nanoseconds needs Linux 5.11 (epoll_pwait2); better to be told now than in the midst of the load.
@@ -76,21 +81,10 @@ impl Io for Epoll {
 
     fn send(&mut self, number: usize, outgoing: Outgoing<'_>) -> Result<usize, Errno> {
         let Some(Slot { socket: Some(socket), .. }) = self.sockets.get(number) else { return Err(Errno::BADF) };
-        let mut unsent = outgoing.bytes();
-        let mut taken = 0;
-        while !unsent.is_empty() {
-            match send(&socket.fd, unsent, SendFlags::NOSIGNAL) {
-                Ok(count) => {
-                    taken += count;
-                    unsent = unsent.get(count..).unwrap_or_default();
-                }
-                Err(Errno::INTR) => {}
-                Err(Errno::AGAIN) => {
-                    self.watch(number, EventFlags::IN | EventFlags::OUT)?;
-                    break;
-                }
-                Err(errno) => return Err(errno),
-            }
+        let bytes = outgoing.bytes();
+        let taken = send_now(socket.fd.as_fd(), bytes)?;
+        if taken < bytes.len() {
+            self.watch(number, EventFlags::IN | EventFlags::OUT)?;
         }
         Ok(taken)
     }
@@ -103,10 +97,7 @@ impl Io for Epoll {
 
     fn is_reset(&self, number: usize) -> bool {
         let Some(Slot { socket: Some(socket), .. }) = self.sockets.get(number) else { return false };
-        // No event is asked for: errors are always told.
-        let mut watched = [PollFd::new(&socket.fd, PollFlags::empty())];
-        let _ = poll(&mut watched, Some(&to_timespec(RESET_WAIT)));
-        watched[0].revents().contains(PollFlags::ERR)
+        is_reset(socket.fd.as_fd())
     }
 
     fn wait(&mut self, patience: Duration) -> Result<Woken, Errno> {
@@ -179,8 +170,4 @@ impl Epoll {
 fn is_abort(event: &Event) -> bool {
     let Event { data, .. } = *event;
     data.u64() == ABORT
-}
-
-fn to_timespec(duration: Duration) -> Timespec {
-    Timespec { tv_sec: i64::try_from(duration.as_secs()).unwrap_or(i64::MAX), tv_nsec: duration.subsec_nanos().into() }
 }

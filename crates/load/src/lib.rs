@@ -1,7 +1,7 @@
 //! The load engine: sends requests to an endpoint on threads of its own and measures the answers.
 //!
-//! One thread a processor, each with its own connections, epoll instance and recorder; nothing is shared while load
-//! runs but two counters for progress. It knows HTTP/1 and nothing of PHP, and uses no async runtime.
+//! One thread a processor, each with its own connections, recorder and epoll or io_uring instance; nothing is shared while
+//! load runs but two counters for progress. It knows HTTP/1 and nothing of PHP, and uses no async runtime.
 //!
 //! # What is measured
 //!
@@ -14,6 +14,13 @@
 //!   had no end when the load was over have a response time: their age then. They are **censored**, and quantiles from the
 //!   smallest such age on are lower bounds.
 //! * In each phase `sent = ok + failed + unfinished`.
+//!
+//! # When the clock is read
+//!
+//! With epoll, before each send and after each receive. With io_uring one system call sends and receives for many connections:
+//! the clock is read before it, for all that leaves with it, and after it, for all that came with it. Requests that leave
+//! together have one time of sending, so that the service times of the last ones hold the microseconds that the kernel took
+//! to send the first ones.
 //!
 //! # Open loads
 //!
@@ -35,7 +42,10 @@
 //! an answer yet, and in mid-answer, it is one.
 
 mod arrivals;
+mod backend;
 mod body_check;
+mod buffers;
+mod calibration;
 mod driver;
 mod engine;
 mod epoll;
@@ -55,9 +65,12 @@ mod spec;
 mod tally;
 mod timeline;
 mod tls;
+mod uring;
 mod user;
 mod worker;
 
+pub use backend::Backend;
+pub use calibration::{Calibration, calibrate};
 pub use engine::{Progress, RunningLoad, StartError, start};
 pub use result::{Failure, LoadResult, Measures, WrongAnswer};
 pub use saturation::{LittlesLaw, Saturation};

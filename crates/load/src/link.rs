@@ -87,6 +87,8 @@ pub(crate) struct Reception<'a> {
     pub(crate) plain: &'a mut [u8],
     /// For whom there is what.
     pub(crate) notices: &'a mut Vec<(usize, Notice)>,
+    /// When it came.
+    pub(crate) now: Instant,
 }
 
 impl Reception<'_> {
@@ -185,8 +187,8 @@ impl Link {
 
     /// Is connected.
     pub(crate) fn arrive(&mut self, reception: &mut Reception<'_>) -> bool {
-        let now = Instant::now();
-        let Reception { users, recorder, security, .. } = reception;
+        let Reception { users, recorder, security, now, .. } = reception;
+        let now = *now;
         if let Some(user) = users.iter().find(|user| user.is_waiting()) {
             let took = now.saturating_duration_since(self.connecting_at);
             recorder.connected(user.exchange, user.phase, took);
@@ -219,7 +221,7 @@ impl Link {
     }
 
     fn receive(&mut self, bytes: &[u8], reception: &mut Reception<'_>) -> bool {
-        let now = Instant::now();
+        let now = reception.now;
         let phase = reception.phase(now);
         reception.recorder.received_bytes(phase, bytes.len());
         match self.tls.take() {
@@ -312,7 +314,7 @@ impl Link {
         match &mut self.speaks {
             Speaks::Http1(http1) if reception.users.first().is_some_and(User::is_exchanging) => {
                 match http1.end() {
-                    Came::Complete => reception.tell(0, Notice::Answered(Instant::now())),
+                    Came::Complete => reception.tell(0, Notice::Answered(reception.now)),
                     Came::Broken(fault) => reception.tell(0, Notice::BrokenOff(fault)),
                     Came::Incomplete => {}
                 }

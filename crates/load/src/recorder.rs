@@ -4,6 +4,7 @@ use std::time::{Duration, Instant};
 
 use stampede_core::GeneratorUse;
 
+use crate::backend::Backend;
 use crate::body_check::Evidence;
 use crate::fault::Fault;
 use crate::result::{Failure, LoadResult};
@@ -81,16 +82,21 @@ impl Recorder {
         self.steps.get_mut(step).filter(|_| phase == Phase::Window)
     }
 
-    /// A request is begun this long after it could have been.
-    pub(crate) fn begun(&mut self, step: usize, phase: Phase, lateness: Duration) {
+    pub(crate) fn begun(&mut self, step: usize, phase: Phase) {
         if let Some(tally) = self.steps.get_mut(step) {
             tally.counts(phase).sent += 1;
-            if phase == Phase::Window {
-                tally.lateness.record_ns(nanoseconds(lateness));
-                if let Some(slicer) = &mut self.slicer {
-                    slicer.current.sent += 1;
-                }
+            if phase == Phase::Window
+                && let Some(slicer) = &mut self.slicer
+            {
+                slicer.current.sent += 1;
             }
+        }
+    }
+
+    /// A request that was begun went out, or its connection was asked for, this long after it could have been.
+    pub(crate) fn late(&mut self, step: usize, phase: Phase, lateness: Duration) {
+        if let Some(tally) = self.window(step, phase) {
+            tally.lateness.record_ns(nanoseconds(lateness));
         }
     }
 
@@ -256,7 +262,7 @@ impl Recorder {
     }
 
     /// What was seen in the window; it ends early when the load was aborted, and with its last request where it is by count.
-    pub(crate) fn into_result(self, timeline: &Timeline, by_count: bool) -> LoadResult {
+    pub(crate) fn into_result(self, timeline: &Timeline, by_count: bool, backend: Backend) -> LoadResult {
         let ended_at = if by_count { self.last_end.or(self.over_at) } else { self.over_at };
         let Timeline { opens_at, closes_at, .. } = *timeline;
         let window = ended_at.unwrap_or(closes_at).min(closes_at).saturating_duration_since(opens_at);
@@ -280,6 +286,7 @@ impl Recorder {
         steps.iter().for_each(|tally| total.merge(tally));
         LoadResult {
             window,
+            backend,
             reconnects,
             bytes_sent,
             bytes_received,
@@ -326,7 +333,8 @@ mod tests {
             fault: None,
         };
         for _ in 0..4 {
-            recorder.begun(0, phase, ms / 10);
+            recorder.begun(0, phase);
+            recorder.late(0, phase, ms / 10);
         }
         recorder.answered(phase, answer);
         let fault = Fault::Status { came: 500, expected: Some(200) };
@@ -353,7 +361,7 @@ mod tests {
         merged.merge(recorder(Phase::WarmUp, start - second));
         assert_eq!(merged.progress(), (3, 6));
 
-        let whole = merged.into_result(&Timeline::new(start, Duration::ZERO, second, second), false);
+        let whole = merged.into_result(&Timeline::new(start, Duration::ZERO, second, second), false, Backend::Epoll);
         let [first, other]: &[Measures; 2] = whole.steps.as_slice().try_into().unwrap();
         assert_eq!((first.requests.sent, first.requests.failed, other.requests.failed), (8, 2, 2));
         let result = whole.total;

@@ -5,6 +5,7 @@ use std::time::Duration;
 
 use stampede_core::{Censored, Counts, ErrorClass, GeneratorUse, Latencies};
 
+use crate::backend::Backend;
 use crate::saturation::{LittlesLaw, Saturation};
 use crate::slices::Slice;
 
@@ -20,6 +21,8 @@ pub struct LoadResult {
     /// The seconds of the window that [`RunningLoad::slices`](crate::RunningLoad::slices) has not told, where they were asked
     /// for.
     pub slices: Vec<Slice>,
+    /// How the kernel was reached.
+    pub backend: Backend,
     /// Connections that were opened anew because the server had closed between two answers.
     pub reconnects: u64,
     /// Bytes that were sent on connections: everything that the protocols say, requests that were sent again included.

@@ -7,6 +7,7 @@ use stampede_core::{Endpoint, Load, Protocol, Request};
 use stampede_wire::h2::RequestHead;
 use stampede_wire::request::{self, Version};
 
+use crate::backend::Backend;
 use crate::needle::Needle;
 
 /// A load on one endpoint.
@@ -45,6 +46,8 @@ pub struct LoadSpec {
     pub slices: bool,
     /// Processors to run on: a thread, pinned, on each.
     pub cpus: Vec<u32>,
+    /// How the kernel is reached.
+    pub backend: Backend,
 }
 
 /// How connections are encrypted.

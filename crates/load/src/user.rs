@@ -22,7 +22,7 @@ use crate::fault::Fault;
 use crate::io::Io;
 use crate::link::{Notice, Requested, Stage};
 use crate::pacer::Pacer;
-use crate::recorder::Answered;
+use crate::recorder::{Answered, Recorder};
 use crate::timeline::Phase;
 
 /// How soon a full queue of a unix socket is tried again, and the pause after a first failure.
@@ -46,6 +46,10 @@ pub(crate) struct User {
     /// When it could take this request at the earliest.
     free_at: Instant,
     begun_at: Instant,
+    /// Since when it could have begun, as long as its lateness is not known.
+    late_since: Option<Instant>,
+    /// Whether it is on the list of those that leave with the next wait.
+    departing: bool,
     sent_at: Instant,
     pub(crate) first_byte_at: Instant,
     /// When it is to be woken; timers of other instants are out of date.
@@ -82,6 +86,8 @@ impl User {
             phase: Phase::WarmUp,
             free_at: now,
             begun_at: now,
+            late_since: None,
+            departing: false,
             sent_at: now,
             first_byte_at: now,
             wakes_at: None,
@@ -112,6 +118,7 @@ impl User {
     /// Gives up the request that is under way, if there is one.
     pub(crate) fn give_up<I: Io>(&mut self, driver: &mut Driver<I>, now: Instant) {
         if self.in_flight() {
+            self.was_late(&mut driver.recorder, now);
             driver.recorder.unfinished(self.exchange, self.phase, now.saturating_duration_since(self.due));
             driver.ended(self.begun_at, now);
         }
@@ -140,7 +147,7 @@ impl User {
         self.phase = phase;
         self.state = State::Idle;
         if due <= now {
-            self.begin(driver);
+            self.begin(driver, now);
         } else {
             self.free_at = due;
             self.wake_at(driver, due);
@@ -148,14 +155,14 @@ impl User {
     }
 
     /// Takes a request of an open load that is due.
-    pub(crate) fn take<I: Io>(&mut self, driver: &mut Driver<I>, arrival: Arrival) {
+    pub(crate) fn take<I: Io>(&mut self, driver: &mut Driver<I>, arrival: Arrival, now: Instant) {
         let Arrival { number, due } = arrival;
         // Arrivals end with the window.
         self.phase = driver.timeline.phase(due).unwrap_or(Phase::Window);
         self.exchange = usize::try_from(number % driver.exchanges.len() as u64).unwrap_or(0);
         self.due = due;
         self.free_at = self.free_at.max(due);
-        self.begin(driver);
+        self.begin(driver, now);
     }
 
     /// The instant that it waited for has come.
@@ -164,7 +171,7 @@ impl User {
             Timer::Wake if self.wakes_at == Some(at) => {
                 self.wakes_at = None;
                 match self.state {
-                    State::Idle => self.begin(driver),
+                    State::Idle => self.begin(driver, now),
                     State::Waiting => self.go(driver),
                     State::Exchanging | State::Done => {}
                 }
@@ -213,11 +220,12 @@ impl User {
         }
     }
 
-    fn begin<I: Io>(&mut self, driver: &mut Driver<I>) {
-        let now = Instant::now();
+    fn begin<I: Io>(&mut self, driver: &mut Driver<I>, now: Instant) {
+        let now = if I::DEFERS { now } else { Instant::now() };
         driver.in_flight += 1;
-        driver.recorder.begun(self.exchange, self.phase, now.saturating_duration_since(self.free_at));
+        driver.recorder.begun(self.exchange, self.phase);
         self.begun_at = now;
+        self.late_since = Some(self.free_at);
         self.repeated = false;
         self.state = State::Waiting;
         match driver.links.get_mut(self.link) {
@@ -227,6 +235,10 @@ impl User {
                 self.open(driver);
             }
             _ => {}
+        }
+        if self.state == State::Waiting {
+            // It is for the server now.
+            self.was_late(&mut driver.recorder, now);
         }
         if self.in_flight() {
             self.watch_deadline(driver, now);
@@ -270,15 +282,35 @@ impl User {
             Ok(Requested::Sent(count)) => {
                 self.state = State::Exchanging;
                 recorder.sent_bytes(self.phase, count);
+                if !I::DEFERS {
+                    self.was_late(recorder, now);
+                } else if !mem::replace(&mut self.departing, true) {
+                    driver.departing.push(self.token);
+                }
             }
             Ok(Requested::Queued) => {
                 self.state = State::Exchanging;
+                self.was_late(recorder, now);
                 driver.unflushed.push(self.link);
             }
             Err(fault) => {
                 self.state = State::Exchanging;
                 self.break_off(driver, fault);
             }
+        }
+    }
+
+    /// Its request leaves now.
+    pub(crate) fn departs(&mut self, recorder: &mut Recorder, now: Instant) {
+        self.departing = false;
+        self.sent_at = now;
+        self.was_late(recorder, now);
+    }
+
+    /// Notes how late its request was, the first time for each.
+    fn was_late(&mut self, recorder: &mut Recorder, now: Instant) {
+        if let Some(since) = self.late_since.take() {
+            recorder.late(self.exchange, self.phase, now.saturating_duration_since(since));
         }
     }
 
@@ -320,7 +352,7 @@ impl User {
         match &mut driver.pacer {
             Pacer::Closed { .. } => self.schedule_next(driver, now, now),
             Pacer::Open(arrivals) => match arrivals.take_due(now) {
-                Some(arrival) => self.take(driver, arrival),
+                Some(arrival) => self.take(driver, arrival, now),
                 None => self.rest(driver),
             },
         }
@@ -350,6 +382,7 @@ impl User {
     /// gone must not be met by millions of failures. In an open load due times see to that.
     fn fail<I: Io>(&mut self, driver: &mut Driver<I>, fault: Fault) {
         let now = Instant::now();
+        self.was_late(&mut driver.recorder, now);
         driver.recorder.failed(self.phase, self.exchange, fault, now);
         driver.ended(self.begun_at, now);
         driver.abandon(self.link, self.key);

@@ -83,6 +83,7 @@ pub(crate) fn run<I: Io>(assignment: Assignment, io: I) -> Recorder {
         idle: Vec::with_capacity(users),
         active: users,
         in_flight: 0,
+        departing: Vec::with_capacity(users),
         woke_at: start,
         targets,
         first_link: first_connection,
@@ -111,8 +112,13 @@ pub(crate) fn run<I: Io>(assignment: Assignment, io: I) -> Recorder {
         Pacer::Open(_) => driver.idle.extend((0..users.len()).rev()),
     }
     let mut seen = InFlight { count: driver.in_flight, at: start };
+    // When the last turn of the loop began, if it did nothing but spin.
+    let mut spun_from = None;
     loop {
         let now = Instant::now();
+        if let Some(from) = spun_from.take() {
+            usage.spun(now.saturating_duration_since(from));
+        }
         usage.pass(now, &timeline);
         if let Some(slicer) = &mut driver.recorder.slicer {
             slicer.turn(now);
@@ -130,6 +136,12 @@ pub(crate) fn run<I: Io>(assignment: Assignment, io: I) -> Recorder {
         if now >= timeline.drain_ends_at || driver.is_over() && (by_count || now >= timeline.closes_at) {
             break;
         }
+        let departs = !driver.departing.is_empty();
+        for token in driver.departing.drain(..) {
+            if let Some(user) = users.get_mut(token) {
+                user.departs(&mut driver.recorder, now);
+            }
+        }
         let (patience, spins) = driver.patience(now);
         // The kernel gives no error for a valid descriptor and buffer (epoll_wait(2)).
         let Ok(woken) = driver.io.wait(patience) else { break };
@@ -138,9 +150,7 @@ pub(crate) fn run<I: Io>(assignment: Assignment, io: I) -> Recorder {
         seen.look(&mut driver, woke_at);
         match woken {
             Woken::Abort => break,
-            Woken::Patience if spins && timeline.phase(now) == Some(Phase::Window) => {
-                usage.spun(woke_at.saturating_duration_since(now));
-            }
+            Woken::Patience if spins && !departs && timeline.phase(now) == Some(Phase::Window) => spun_from = Some(now),
             Woken::Patience | Woken::Happened => {}
         }
         while let Some(number) = driver.take_next(&mut users) {
@@ -155,6 +165,10 @@ pub(crate) fn run<I: Io>(assignment: Assignment, io: I) -> Recorder {
             driver.notices.clear();
             driver.flush();
         }
+    }
+    if I::DEFERS {
+        // What was begun has to leave, to be what it is counted as.
+        let _ = driver.io.wait(Duration::ZERO);
     }
     let now = Instant::now();
     for user in &mut users {
@@ -176,7 +190,7 @@ fn begin_due<I: Io>(driver: &mut Driver<I>, users: &mut [User], now: Instant) {
             return;
         };
         driver.idle.pop();
-        user.take(driver, arrival);
+        user.take(driver, arrival, now);
     }
 }
 

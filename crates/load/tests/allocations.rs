@@ -10,8 +10,13 @@ use std::thread;
 use std::time::{Duration, Instant};
 
 use stampede_core::{Load, Protocol, Request};
-use stampede_load::{BodyCheck, Check, LoadExchange, LoadSpec, Statuses, start};
+use stampede_load::{Backend, BodyCheck, Check, LoadExchange, LoadSpec, Statuses, start};
 use stampede_testkit::{Behaviour, CountingServer, Fault};
+
+#[path = "shared/asking.rs"]
+mod asking;
+
+use asking::backends;
 
 /// The kernel's number of the thread that is watched.
 static WATCHED: AtomicI32 = AtomicI32::new(0);
@@ -65,12 +70,14 @@ fn sleep_until(at: Instant) {
 
 #[test]
 fn the_window_is_free_of_allocations() {
-    for load in ["closed:8", "open:2000@8", "open:poisson:2000..4000/300ms@8"] {
-        holds(load.parse().unwrap());
+    for backend in backends("the_window_is_free_of_allocations") {
+        for load in ["closed:8", "open:2000@8", "open:poisson:2000..4000/300ms@8"] {
+            holds(backend, load.parse().unwrap());
+        }
     }
 }
 
-fn holds(load: Load) {
+fn holds(backend: Backend, load: Load) {
     let behaviour = Behaviour { fault: Some((Fault::WrongBody, 100)), write_size: 40, ..Behaviour::default() };
     let server = CountingServer::start(behaviour.clone()).unwrap();
     let exchange = LoadExchange {
@@ -93,6 +100,7 @@ fn holds(load: Load) {
         slices: false,
         drain: Duration::from_secs(2),
         cpus: vec![rustix::thread::sched_getcpu() as u32],
+        backend,
     })
     .unwrap();
     let number = thread_number("load-0").unwrap();
@@ -105,8 +113,8 @@ fn holds(load: Load) {
     let after = running.progress();
 
     let allocations = ALLOCATIONS.load(Ordering::Relaxed);
-    assert!(after.ok > before.ok + 100, "{load}: {before:?} {after:?}");
-    assert!(after.failed > before.failed, "{load}: {before:?} {after:?}");
-    assert_eq!(allocations, 0, "in {} answers of {load}", after.ok - before.ok);
+    assert!(after.ok > before.ok + 100, "{load} on {backend}: {before:?} {after:?}");
+    assert!(after.failed > before.failed, "{load} on {backend}: {before:?} {after:?}");
+    assert_eq!(allocations, 0, "in {} answers of {load} on {backend}", after.ok - before.ok);
     running.finish();
 }

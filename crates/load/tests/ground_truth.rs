@@ -8,12 +8,34 @@ use std::net::TcpListener;
 use std::thread;
 use std::time::{Duration, Instant};
 
-use rustix::thread::sched_getaffinity;
 use stampede_core::{Counts, Endpoint, ErrorClass, Load, Protocol, Request};
-use stampede_load::{BodyCheck, Check, LoadExchange, LoadResult, LoadSpec, Measures, StartError, Statuses, start};
+use stampede_load::{Backend, BodyCheck, Check, LoadExchange, LoadResult, LoadSpec, StartError, Statuses, start};
 use stampede_testkit::{Behaviour, Close, CountingServer, Fault, Received};
 
-const MS: Duration = Duration::from_millis(1);
+#[path = "shared/asking.rs"]
+mod asking;
+
+use asking::{MS, cpus, on_each_backend, total};
+
+on_each_backend! {
+    every_request_on_kept_connections_is_counted_once,
+    the_window_holds_what_was_due_in_it_and_load_does_not_pause_before_it,
+    a_close_between_answers_is_a_reconnect_and_no_error,
+    what_is_never_answered_is_unfinished,
+    a_close_in_place_of_an_answer_is_a_failure_and_not_sent_again,
+    wrong_answers_are_counted_exactly_and_kept_as_evidence,
+    an_answer_that_breaks_off_is_an_error_without_latency,
+    answers_in_small_pieces_are_read_whole,
+    a_large_request_and_a_large_answer_pass_through_full_buffers,
+    a_slow_server_has_its_delay_as_latency_and_connections_over_delay_as_throughput,
+    opening_a_connection_is_response_time_and_not_service_time,
+    exchanges_take_turns,
+    nobody_listening_is_refused_at_a_bounded_rate,
+    a_unix_socket_is_a_target,
+    connections_are_spread_over_threads_and_never_fewer_than_they,
+    an_abort_ends_at_once_and_keeps_what_was_seen,
+    what_cannot_be_started_says_why,
+}
 
 fn exchange(path: &str, check: Check) -> LoadExchange {
     LoadExchange {
@@ -31,14 +53,8 @@ fn right(body: BodyCheck) -> Check {
     Check { status: Statuses::only(200), body }
 }
 
-/// The processors that the tests may use.
-fn cpus() -> Vec<u32> {
-    let allowed = sched_getaffinity(None).unwrap();
-    (0..1024).filter(|cpu| allowed.is_set(*cpu as usize)).collect()
-}
-
 /// 100 ms of warm-up and 300 ms of window on one processor.
-fn spec(target: &Endpoint, connections: u32) -> LoadSpec {
+fn spec(backend: Backend, target: &Endpoint, connections: u32) -> LoadSpec {
     LoadSpec {
         targets: vec![target.clone()],
         protocol: Protocol::Http11,
@@ -55,20 +71,7 @@ fn spec(target: &Endpoint, connections: u32) -> LoadSpec {
         seed: 1,
         slices: false,
         cpus: cpus()[..1].to_vec(),
-    }
-}
-
-/// Sums of warm-up and window, after a check that each adds up.
-fn total(result: &LoadResult) -> Counts {
-    for counts in [result.total.warm_up, result.total.requests] {
-        assert_eq!(counts.sent, counts.ok + counts.failed + counts.unfinished, "{counts:?}");
-    }
-    let Measures { requests, warm_up, .. } = &result.total;
-    Counts {
-        sent: warm_up.sent + requests.sent,
-        ok: warm_up.ok + requests.ok,
-        failed: warm_up.failed + requests.failed,
-        unfinished: warm_up.unfinished + requests.unfinished,
+        backend,
     }
 }
 
@@ -83,9 +86,8 @@ fn measure(behaviour: Behaviour, spec: impl FnOnce(&Endpoint) -> LoadSpec) -> (L
     (result, received)
 }
 
-#[test]
-fn every_request_on_kept_connections_is_counted_once() {
-    let (result, received) = measure(Behaviour::default(), |target| spec(target, 8));
+fn every_request_on_kept_connections_is_counted_once(backend: Backend) {
+    let (result, received) = measure(Behaviour::default(), |target| spec(backend, target, 8));
     let Counts { sent, ok, failed: 0, unfinished: 0 } = result.total.requests else {
         panic!("{result:?}");
     };
@@ -102,11 +104,10 @@ fn every_request_on_kept_connections_is_counted_once() {
     assert!(result.generator.cpu > Duration::ZERO && result.generator.cpu < 350 * MS, "{:?}", result.generator);
 }
 
-#[test]
-fn the_window_holds_what_was_due_in_it_and_load_does_not_pause_before_it() {
+fn the_window_holds_what_was_due_in_it_and_load_does_not_pause_before_it(backend: Backend) {
     let server = CountingServer::start(Behaviour::default()).unwrap();
     let connections = 4;
-    let load = start(spec(server.endpoint(), connections)).unwrap();
+    let load = start(spec(backend, server.endpoint(), connections)).unwrap();
     let (opens_at, closes_at) = (load.opens_at(), load.closes_at());
     assert_eq!(closes_at - opens_at, 300 * MS);
     let result = load.finish();
@@ -123,11 +124,10 @@ fn the_window_holds_what_was_due_in_it_and_load_does_not_pause_before_it() {
     assert!(received.at.iter().filter(near).count() > 10);
 }
 
-#[test]
-fn a_close_between_answers_is_a_reconnect_and_no_error() {
+fn a_close_between_answers_is_a_reconnect_and_no_error(backend: Backend) {
     for close in [Close::Announced(1), Close::Announced(3), Close::Silent(1), Close::Silent(3)] {
         let behaviour = Behaviour { close, ..Behaviour::default() };
-        let (result, received) = measure(behaviour, |target| spec(target, 4));
+        let (result, received) = measure(behaviour, |target| spec(backend, target, 4));
         let total = total(&result);
         assert_eq!(total.ok, total.sent, "{close:?} {result:?}");
         let (Close::Announced(answers) | Close::Silent(answers)) = close else {
@@ -145,10 +145,9 @@ fn a_close_between_answers_is_a_reconnect_and_no_error() {
     }
 }
 
-#[test]
-fn what_is_never_answered_is_unfinished() {
+fn what_is_never_answered_is_unfinished(backend: Backend) {
     let behaviour = Behaviour { fault: Some((Fault::NoAnswer, 40)), ..Behaviour::default() };
-    let (result, received) = measure(behaviour, |target| LoadSpec { drain: 50 * MS, ..spec(target, 8) });
+    let (result, received) = measure(behaviour, |target| LoadSpec { drain: 50 * MS, ..spec(backend, target, 8) });
     let total = total(&result);
     assert_eq!((total.unfinished, total.failed), (8, 0), "{result:?}");
     // They have a response time all the same, which is at least the drain.
@@ -158,23 +157,22 @@ fn what_is_never_answered_is_unfinished() {
     assert_eq!(received.faults, 8);
 }
 
-#[test]
-fn a_close_in_place_of_an_answer_is_a_failure_and_not_sent_again() {
+fn a_close_in_place_of_an_answer_is_a_failure_and_not_sent_again(backend: Backend) {
     let behaviour = Behaviour { fault: Some((Fault::Closed, 20)), ..Behaviour::default() };
     // `measure` holds the server's count against ours: none was sent twice.
-    let (result, received) = measure(behaviour, |target| LoadSpec { warm_up: Duration::ZERO, ..spec(target, 4) });
+    let (result, received) =
+        measure(behaviour, |target| LoadSpec { warm_up: Duration::ZERO, ..spec(backend, target, 4) });
     assert_eq!(result.total.errors.get(&ErrorClass::ClosedEarly), Some(&received.faults), "{result:?}");
     assert_eq!((result.total.requests.failed, result.reconnects), (received.faults, 0), "{result:?}");
 }
 
-#[test]
-fn wrong_answers_are_counted_exactly_and_kept_as_evidence() {
+fn wrong_answers_are_counted_exactly_and_kept_as_evidence(backend: Backend) {
     for (fault, class, detail, offset, bytes) in [
         (Fault::WrongBody, ErrorClass::WrongBody, "the body differs from the verified one from byte 12 on", 12, "\x20"),
         (Fault::WrongStatus(503), ErrorClass::WrongStatus, "status 503 came instead of 200", 0, "Hello, World!"),
     ] {
         let behaviour = Behaviour { fault: Some((fault, 7)), ..Behaviour::default() };
-        let (result, received) = measure(behaviour, |target| spec(target, 3));
+        let (result, received) = measure(behaviour, |target| spec(backend, target, 3));
         assert_eq!(total(&result).failed, received.faults, "{fault:?}");
         assert_eq!(result.total.errors, [(class, result.total.requests.failed)].into(), "{fault:?}");
         // Wrong answers have latencies too.
@@ -188,10 +186,9 @@ fn wrong_answers_are_counted_exactly_and_kept_as_evidence() {
     }
 }
 
-#[test]
-fn an_answer_that_breaks_off_is_an_error_without_latency() {
+fn an_answer_that_breaks_off_is_an_error_without_latency(backend: Backend) {
     let behaviour = Behaviour { fault: Some((Fault::Truncated, 10)), ..Behaviour::default() };
-    let (result, received) = measure(behaviour, |target| spec(target, 4));
+    let (result, received) = measure(behaviour, |target| spec(backend, target, 4));
     assert_eq!(total(&result).failed, received.faults);
     let failed = result.total.requests.failed;
     assert_eq!(result.total.errors, [(ErrorClass::ClosedEarly, failed)].into());
@@ -199,19 +196,17 @@ fn an_answer_that_breaks_off_is_an_error_without_latency() {
     assert_eq!(result.reconnects, 0);
 }
 
-#[test]
-fn answers_in_small_pieces_are_read_whole() {
+fn answers_in_small_pieces_are_read_whole(backend: Backend) {
     let behaviour = Behaviour { write_size: 2, ..Behaviour::default() };
-    let (result, _) = measure(behaviour, |target| spec(target, 2));
+    let (result, _) = measure(behaviour, |target| spec(backend, target, 2));
     assert_eq!(total(&result).ok, total(&result).sent);
 }
 
-#[test]
-fn a_large_request_and_a_large_answer_pass_through_full_buffers() {
+fn a_large_request_and_a_large_answer_pass_through_full_buffers(backend: Backend) {
     let body: Vec<u8> = (0..4_000_000_u32).map(|number| number as u8).collect();
     let behaviour = Behaviour { body: body.clone(), ..Behaviour::default() };
     let (result, _) = measure(behaviour, |target| {
-        let mut spec = spec(target, 2);
+        let mut spec = spec(backend, target, 2);
         for LoadExchange { request, check } in &mut spec.exchanges {
             request.method = "POST".to_owned();
             request.body = body.clone();
@@ -222,11 +217,11 @@ fn a_large_request_and_a_large_answer_pass_through_full_buffers() {
     assert_eq!(total(&result).ok, total(&result).sent, "{result:?}");
 }
 
-#[test]
-fn a_slow_server_has_its_delay_as_latency_and_connections_over_delay_as_throughput() {
+fn a_slow_server_has_its_delay_as_latency_and_connections_over_delay_as_throughput(backend: Backend) {
     let (delay, connections) = (10 * MS, 16);
     let behaviour = Behaviour { delay, ..Behaviour::default() };
-    let (result, _) = measure(behaviour, |target| LoadSpec { duration: 1000 * MS, ..spec(target, connections) });
+    let (result, _) =
+        measure(behaviour, |target| LoadSpec { duration: 1000 * MS, ..spec(backend, target, connections) });
     for latencies in [&result.total.response, &result.total.service] {
         let p50 = latencies.quantile(0.5);
         assert!((delay..delay + 2 * MS).contains(&p50), "{latencies:?}");
@@ -238,17 +233,15 @@ fn a_slow_server_has_its_delay_as_latency_and_connections_over_delay_as_throughp
     assert!((under_way / f64::from(connections) - 1.0).abs() < 0.02, "{under_way} of {connections}: {result:?}");
 }
 
-#[test]
-fn opening_a_connection_is_response_time_and_not_service_time() {
+fn opening_a_connection_is_response_time_and_not_service_time(backend: Backend) {
     let behaviour = Behaviour { close: Close::Announced(1), ..Behaviour::default() };
-    let (result, _) = measure(behaviour, |target| spec(target, 1));
+    let (result, _) = measure(behaviour, |target| spec(backend, target, 1));
     assert!(result.total.response.mean_ns() > result.total.service.mean_ns() + 1000.0, "{result:?}");
 }
 
-#[test]
-fn exchanges_take_turns() {
+fn exchanges_take_turns(backend: Backend) {
     let (result, _) = measure(Behaviour::default(), |target| {
-        let mut spec = spec(target, 3);
+        let mut spec = spec(backend, target, 3);
         let any_body = right(BodyCheck::Any);
         let wrong_status = Check { status: Statuses::only(404), body: BodyCheck::Any };
         spec.exchanges.push(exchange("/b", any_body));
@@ -260,10 +253,9 @@ fn exchanges_take_turns() {
     assert_eq!(result.first_failure.unwrap().step, 2);
 }
 
-#[test]
-fn nobody_listening_is_refused_at_a_bounded_rate() {
+fn nobody_listening_is_refused_at_a_bounded_rate(backend: Backend) {
     let endpoint = Endpoint::Tcp(TcpListener::bind("127.0.0.1:0").unwrap().local_addr().unwrap());
-    let result = start(spec(&endpoint, 4)).unwrap().finish();
+    let result = start(spec(backend, &endpoint, 4)).unwrap().finish();
     let Counts { sent, failed, .. } = total(&result);
     assert_eq!(sent, failed);
     let failed = result.total.requests.failed;
@@ -274,19 +266,17 @@ fn nobody_listening_is_refused_at_a_bounded_rate() {
     assert!(failure.detail.starts_with("connect: "), "{failure:?}");
 }
 
-#[test]
-fn a_unix_socket_is_a_target() {
+fn a_unix_socket_is_a_target(backend: Backend) {
     let folder = tempfile::tempdir().unwrap();
     let server = CountingServer::start_unix(&folder.path().join("s"), Behaviour::default()).unwrap();
     // The listener's queue holds 128, so that some connections must queue for it.
-    let result = start(spec(server.endpoint(), 300)).unwrap().finish();
+    let result = start(spec(backend, server.endpoint(), 300)).unwrap().finish();
     let total = total(&result);
     assert_eq!((total.ok, server.stop().requests()), (total.sent, total.sent));
     assert!(total.ok >= 300);
 }
 
-#[test]
-fn connections_are_spread_over_threads_and_never_fewer_than_they() {
+fn connections_are_spread_over_threads_and_never_fewer_than_they(backend: Backend) {
     if cpus().len() < 2 {
         let _ = writeln!(
             std::io::stderr(),
@@ -297,19 +287,21 @@ fn connections_are_spread_over_threads_and_never_fewer_than_they() {
     for (connections, threads) in [(1, 1), (5, 2)] {
         let (result, received) = measure(Behaviour::default(), |target| LoadSpec {
             cpus: cpus()[..2].to_vec(),
-            ..spec(target, connections)
+            ..spec(backend, target, connections)
         });
         assert_eq!(result.generator.threads, threads);
         assert_eq!(received.connections, u64::from(connections));
     }
 }
 
-#[test]
-fn an_abort_ends_at_once_and_keeps_what_was_seen() {
+fn an_abort_ends_at_once_and_keeps_what_was_seen(backend: Backend) {
     let behaviour = Behaviour { delay: 20 * MS, ..Behaviour::default() };
     let server = CountingServer::start(behaviour).unwrap();
-    let long =
-        |target| LoadSpec { duration: Duration::from_secs(3600), drain: Duration::from_secs(3600), ..spec(target, 4) };
+    let long = |target| LoadSpec {
+        duration: Duration::from_secs(3600),
+        drain: Duration::from_secs(3600),
+        ..spec(backend, target, 4)
+    };
     let load = start(long(server.endpoint())).unwrap();
     let deadline = Instant::now() + Duration::from_secs(10);
     while load.progress().ok < 40 {
@@ -328,18 +320,18 @@ fn an_abort_ends_at_once_and_keeps_what_was_seen() {
     assert!(dropped_at.elapsed() < 500 * MS);
 }
 
-#[test]
-fn what_cannot_be_started_says_why() {
+fn what_cannot_be_started_says_why(backend: Backend) {
     let target = Endpoint::Tcp(([127, 0, 0, 1], 1).into());
     let error = |change: fn(&mut LoadSpec)| {
-        let mut spec = spec(&target, 2);
+        let mut spec = spec(backend, &target, 2);
         change(&mut spec);
         start(spec).map(|_| ()).unwrap_err()
     };
     assert!(matches!(error(|spec| spec.exchanges.clear()), StartError::NoExchange));
     assert!(matches!(error(|spec| spec.cpus.clear()), StartError::NoThread));
     for cpu in [1023, 5000] {
-        let error = start(LoadSpec { cpus: vec![cpus()[0], cpu], ..spec(&target, 2) }).map(|_| ()).unwrap_err();
+        let error =
+            start(LoadSpec { cpus: vec![cpus()[0], cpu], ..spec(backend, &target, 2) }).map(|_| ()).unwrap_err();
         assert!(matches!(error, StartError::Pin { cpu: at, .. } if at == cpu));
     }
     let long = error(|spec| spec.targets = vec![Endpoint::Unix("/x".repeat(100).into())]);
@@ -351,7 +343,9 @@ fn the_seconds_add_up_to_the_whole_on_any_number_of_threads() {
     for threads in [1, 2] {
         let server = CountingServer::start(Behaviour::default()).unwrap();
         let cpus: Vec<u32> = cpus().into_iter().cycle().take(threads).collect();
-        let load = start(LoadSpec { slices: true, duration: 2300 * MS, cpus, ..spec(server.endpoint(), 4) }).unwrap();
+        let load =
+            start(LoadSpec { slices: true, duration: 2300 * MS, cpus, ..spec(Backend::Epoll, server.endpoint(), 4) })
+                .unwrap();
         let closes_at = load.closes_at();
         let mut told = Vec::new();
         while !load.is_finished() {

@@ -11,12 +11,16 @@ use std::time::{Duration, Instant};
 
 use rustix::net::sockopt::set_socket_linger;
 use stampede_core::{Endpoint, ErrorClass};
-use stampede_load::{LoadSpec, start};
+use stampede_load::{Backend, LoadSpec, start};
 
 #[path = "shared/asking.rs"]
 mod asking;
 
-use asking::{MS, spec, total};
+use asking::{MS, on_each_backend, spec, total};
+
+on_each_backend! {
+    every_answer_ends_in_the_right_count,
+}
 
 const REQUESTS: u64 = 12;
 
@@ -68,8 +72,7 @@ fn script(name: &'static str, answer: &'static str, then: Then) -> Script {
     Script { name, answer, piece: usize::MAX, pause: Duration::ZERO, then }
 }
 
-#[test]
-fn every_answer_ends_in_the_right_count() {
+fn every_answer_ends_in_the_right_count(backend: Backend) {
     use Then::{Close, Keep, Reset};
     let long_head = format!("HTTP/1.1 200 OK\r\nX: {}\r\n\r\n", "x".repeat(70_000)).leak();
     let many_headers = format!("HTTP/1.1 200 OK\r\n{}\r\n", "X: y\r\n".repeat(200)).leak();
@@ -99,7 +102,7 @@ fn every_answer_ends_in_the_right_count() {
         script("reset after the answer", "HTTP/1.1 200 OK\r\nConnection: close\r\nContent-Length: 2\r\n\r\nok", Reset),
     ];
     for script in right {
-        meets(script, None);
+        meets(backend, script, None);
     }
     let wrong = [
         (script("a head that breaks off", "HTTP/1.1 200 OK\r\nContent-Le", Close), ErrorClass::ClosedEarly),
@@ -153,12 +156,12 @@ fn every_answer_ends_in_the_right_count() {
         ),
     ];
     for (script, class) in wrong {
-        meets(script, Some(class));
+        meets(backend, script, Some(class));
     }
 }
 
 /// Loads the server, closed and open, and sees that every request ended so.
-fn meets(script: Script, class: Option<ErrorClass>) {
+fn meets(backend: Backend, script: Script, class: Option<ErrorClass>) {
     let listener = TcpListener::bind("127.0.0.1:0").unwrap();
     let endpoint = Endpoint::Tcp(listener.local_addr().unwrap());
     let received = Arc::new(AtomicU64::new(0));
@@ -178,7 +181,7 @@ fn meets(script: Script, class: Option<ErrorClass>) {
             requests: Some(REQUESTS),
             duration: Duration::from_secs(20),
             timeout: Some(120 * MS),
-            ..spec(&endpoint, load)
+            ..spec(backend, &endpoint, load)
         };
         let result = start(spec).unwrap().finish();
         let what = format!("{} under {load}: {result:?}", script.name);

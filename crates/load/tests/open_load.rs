@@ -7,13 +7,28 @@ use std::net::TcpListener;
 use std::time::{Duration, Instant};
 
 use stampede_core::{Endpoint, ErrorClass};
-use stampede_load::{LoadResult, LoadSpec, start};
+use stampede_load::{Backend, LoadResult, LoadSpec, start};
 use stampede_testkit::{Behaviour, Close, CountingServer, Fault, Received};
 
 #[path = "shared/asking.rs"]
 mod asking;
 
-use asking::{MS, cpus, spec, total};
+use asking::{MS, cpus, on_each_backend, spec, total};
+
+on_each_backend! {
+    an_open_load_sends_every_request_of_its_schedule,
+    the_warm_up_of_an_open_load_has_the_first_rate_and_is_counted_apart,
+    threads_share_an_open_load,
+    a_load_by_count_sends_exactly_so_many,
+    a_count_that_is_not_reached_in_time_ends_with_the_time,
+    time_outs_are_failures_at_their_age,
+    requests_that_find_no_connection_wait_and_what_is_never_sent_counts_at_its_age,
+    an_aborted_open_load_counts_what_was_due_until_then,
+    a_server_that_closes_while_a_connection_is_idle_loses_nothing,
+    without_keep_alive_every_request_has_a_connection_of_its_own,
+    nobody_listening_fails_every_request_of_an_open_load_once,
+    littles_law_holds,
+}
 
 /// Drives the load at a server that behaves so, and checks that it received exactly what the result says.
 fn measure(behaviour: Behaviour, spec: impl FnOnce(&Endpoint) -> LoadSpec) -> (LoadResult, Received) {
@@ -24,12 +39,11 @@ fn measure(behaviour: Behaviour, spec: impl FnOnce(&Endpoint) -> LoadSpec) -> (L
     (result, received)
 }
 
-#[test]
-fn an_open_load_sends_every_request_of_its_schedule() {
+fn an_open_load_sends_every_request_of_its_schedule(backend: Backend) {
     for (load, count) in
         [("open:400", 200), ("open:100..700/500ms", 200), ("open:100/100ms,0/200ms,1000", 210), ("open:0.5", 1)]
     {
-        let (result, received) = measure(Behaviour::default(), |target| spec(target, load));
+        let (result, received) = measure(Behaviour::default(), |target| spec(backend, target, load));
         assert_eq!(
             (result.total.requests.ok, result.total.unsent, result.total.censored.count),
             (count, 0, 0),
@@ -47,15 +61,15 @@ fn an_open_load_sends_every_request_of_its_schedule() {
     }
 }
 
-#[test]
-fn the_warm_up_of_an_open_load_has_the_first_rate_and_is_counted_apart() {
-    let (result, _) =
-        measure(Behaviour::default(), |target| LoadSpec { warm_up: 100 * MS, ..spec(target, "open:200..600/500ms") });
+fn the_warm_up_of_an_open_load_has_the_first_rate_and_is_counted_apart(backend: Backend) {
+    let (result, _) = measure(Behaviour::default(), |target| LoadSpec {
+        warm_up: 100 * MS,
+        ..spec(backend, target, "open:200..600/500ms")
+    });
     assert_eq!((result.total.warm_up.ok, result.total.requests.ok), (20, 200), "{result:?}");
 }
 
-#[test]
-fn threads_share_an_open_load() {
+fn threads_share_an_open_load(backend: Backend) {
     if cpus().len() < 2 {
         let _ = writeln!(std::io::stderr(), "SKIP threads_share_an_open_load: needs two processors");
         return;
@@ -65,7 +79,7 @@ fn threads_share_an_open_load() {
             let (result, received) = measure(Behaviour::default(), |target| LoadSpec {
                 cpus: cpus()[..threads].to_vec(),
                 warm_up: 50 * MS,
-                ..spec(target, load)
+                ..spec(backend, target, load)
             });
             assert_eq!(result.generator.threads, threads as u32);
             assert!(received.connections <= 5);
@@ -78,8 +92,7 @@ fn threads_share_an_open_load() {
     }
 }
 
-#[test]
-fn a_load_by_count_sends_exactly_so_many() {
+fn a_load_by_count_sends_exactly_so_many(backend: Backend) {
     for (load, threads) in
         [("closed:7", 1), ("closed:7", 2), ("open:2000", 1), ("open:2000", 2), ("open:poisson:2000@3", 2)]
     {
@@ -96,7 +109,7 @@ fn a_load_by_count_sends_exactly_so_many() {
                 requests: Some(requests),
                 duration: Duration::from_secs(60),
                 cpus: cpus()[..threads].to_vec(),
-                ..spec(target, load)
+                ..spec(backend, target, load)
             });
             assert_eq!(
                 (result.total.requests.sent, result.total.requests.ok),
@@ -111,28 +124,27 @@ fn a_load_by_count_sends_exactly_so_many() {
         requests: Some(50),
         warm_up: 50 * MS,
         duration: Duration::from_secs(60),
-        ..spec(target, "closed:3")
+        ..spec(backend, target, "closed:3")
     });
     assert!(result.total.requests.ok == 50 && result.total.warm_up.ok > 0, "{result:?}");
 }
 
-#[test]
-fn a_count_that_is_not_reached_in_time_ends_with_the_time() {
+fn a_count_that_is_not_reached_in_time_ends_with_the_time(backend: Backend) {
     let behaviour = Behaviour { delay: 20 * MS, ..Behaviour::default() };
     let (result, _) = measure(behaviour, |target| LoadSpec {
         requests: Some(100_000),
         duration: 200 * MS,
-        ..spec(target, "closed:2")
+        ..spec(backend, target, "closed:2")
     });
     assert!((4..=20).contains(&result.total.requests.ok), "{result:?}");
     assert!(result.window <= 200 * MS, "{result:?}");
 }
 
-#[test]
-fn time_outs_are_failures_at_their_age() {
+fn time_outs_are_failures_at_their_age(backend: Backend) {
     for load in ["closed:4", "open:100", "open:100@2"] {
         let behaviour = Behaviour { fault: Some((Fault::NoAnswer, 5)), ..Behaviour::default() };
-        let (result, received) = measure(behaviour, |target| LoadSpec { timeout: Some(60 * MS), ..spec(target, load) });
+        let (result, received) =
+            measure(behaviour, |target| LoadSpec { timeout: Some(60 * MS), ..spec(backend, target, load) });
         let timed_out = received.faults;
         assert!(timed_out > 3, "{load} {received:?}");
         assert_eq!(result.total.errors, [(ErrorClass::TimedOut, timed_out)].into(), "{load} {result:?}");
@@ -146,11 +158,11 @@ fn time_outs_are_failures_at_their_age() {
     }
 }
 
-#[test]
-fn requests_that_find_no_connection_wait_and_what_is_never_sent_counts_at_its_age() {
+fn requests_that_find_no_connection_wait_and_what_is_never_sent_counts_at_its_age(backend: Backend) {
     // Two connections of 50 ms an answer carry 40 requests a second, and 200 a second are due.
     let behaviour = Behaviour { delay: 50 * MS, ..Behaviour::default() };
-    let (result, received) = measure(behaviour, |target| LoadSpec { drain: 200 * MS, ..spec(target, "open:200@2") });
+    let (result, received) =
+        measure(behaviour, |target| LoadSpec { drain: 200 * MS, ..spec(backend, target, "open:200@2") });
     let requests = result.total.requests;
     assert_eq!(received.connections, 2);
     assert_eq!(requests.sent + result.total.unsent, 100, "{result:?}");
@@ -165,11 +177,10 @@ fn requests_that_find_no_connection_wait_and_what_is_never_sent_counts_at_its_ag
     assert_eq!(result.saturation, None, "{result:?}");
 }
 
-#[test]
-fn an_aborted_open_load_counts_what_was_due_until_then() {
+fn an_aborted_open_load_counts_what_was_due_until_then(backend: Backend) {
     let behaviour = Behaviour { fault: Some((Fault::NoAnswer, 1)), ..Behaviour::default() };
     let server = CountingServer::start(behaviour).unwrap();
-    let spec = LoadSpec { duration: Duration::from_secs(3600), ..spec(server.endpoint(), "open:100@3") };
+    let spec = LoadSpec { duration: Duration::from_secs(3600), ..spec(backend, server.endpoint(), "open:100@3") };
     let load = start(spec).unwrap();
     let deadline = Instant::now() + Duration::from_secs(10);
     while server.requests() < 3 {
@@ -184,22 +195,20 @@ fn an_aborted_open_load_counts_what_was_due_until_then() {
     assert!((due.floor()..=due + 1.0).contains(&counted), "{due} {counted}");
 }
 
-#[test]
-fn a_server_that_closes_while_a_connection_is_idle_loses_nothing() {
+fn a_server_that_closes_while_a_connection_is_idle_loses_nothing(backend: Backend) {
     for close in [Close::Announced(1), Close::Silent(1), Close::Silent(3)] {
         let behaviour = Behaviour { close, ..Behaviour::default() };
-        let (result, _) = measure(behaviour, |target| spec(target, "open:200@4"));
+        let (result, _) = measure(behaviour, |target| spec(backend, target, "open:200@4"));
         assert_eq!((result.total.requests.ok, result.total.requests.sent), (100, 100), "{close:?} {result:?}");
         assert!(result.reconnects > 0, "{close:?}");
     }
 }
 
-#[test]
-fn without_keep_alive_every_request_has_a_connection_of_its_own() {
+fn without_keep_alive_every_request_has_a_connection_of_its_own(backend: Backend) {
     for load in ["closed:4", "open:400"] {
         // The server would keep the connection: it is the client that closes.
         let (result, received) =
-            measure(Behaviour::default(), |target| LoadSpec { keep_alive: false, ..spec(target, load) });
+            measure(Behaviour::default(), |target| LoadSpec { keep_alive: false, ..spec(backend, target, load) });
         assert_eq!(received.connections, result.total.requests.ok, "{load}");
         assert_eq!((result.total.requests.ok, result.reconnects), (result.total.requests.sent, 0), "{load} {result:?}");
         assert_eq!(result.total.connect.count(), result.total.requests.ok, "{load}");
@@ -208,22 +217,20 @@ fn without_keep_alive_every_request_has_a_connection_of_its_own() {
     }
 }
 
-#[test]
-fn nobody_listening_fails_every_request_of_an_open_load_once() {
+fn nobody_listening_fails_every_request_of_an_open_load_once(backend: Backend) {
     let endpoint = Endpoint::Tcp(TcpListener::bind("127.0.0.1:0").unwrap().local_addr().unwrap());
-    let result = start(spec(&endpoint, "open:2000@8")).unwrap().finish();
+    let result = start(spec(backend, &endpoint, "open:2000@8")).unwrap().finish();
     assert_eq!(result.total.errors, [(ErrorClass::Refused, 1000)].into(), "{result:?}");
     assert_eq!((result.total.requests.sent, result.total.requests.failed), (1000, 1000));
     let unix = Endpoint::Unix("/nonexistent/socket".into());
-    let result = start(spec(&unix, "open:2000@8")).unwrap().finish();
+    let result = start(spec(backend, &unix, "open:2000@8")).unwrap().finish();
     assert_eq!((result.total.requests.sent, result.total.requests.failed), (1000, 1000), "{result:?}");
 }
 
-#[test]
-fn littles_law_holds() {
+fn littles_law_holds(backend: Backend) {
     for load in ["closed:8", "open:200", "open:poisson:200@6"] {
         let behaviour = Behaviour { delay: 20 * MS, ..Behaviour::default() };
-        let (result, _) = measure(behaviour, |target| LoadSpec { warm_up: 100 * MS, ..spec(target, load) });
+        let (result, _) = measure(behaviour, |target| LoadSpec { warm_up: 100 * MS, ..spec(backend, target, load) });
         let ratio = result.littles_law.ratio().unwrap();
         assert!((ratio - 1.0).abs() < 0.02, "{load} {ratio} {:?}", result.littles_law);
         if load == "closed:8" {

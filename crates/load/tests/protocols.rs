@@ -12,13 +12,20 @@ use std::time::{Duration, Instant};
 
 use rustix::process::{Pid, Signal, kill_process};
 use stampede_core::{Endpoint, ErrorClass, Protocol};
-use stampede_load::{LoadResult, LoadSpec, TlsSpec, Trust, start};
+use stampede_load::{Backend, LoadResult, LoadSpec, TlsSpec, Trust, start};
 use tempfile::TempDir;
 
 #[path = "shared/asking.rs"]
 mod asking;
 
-use asking::{MS, spec, total};
+use asking::{MS, on_each_backend, spec, total};
+
+on_each_backend! {
+    every_protocol_is_answered_and_counted,
+    connections_that_the_server_ends_in_order_are_opened_again,
+    certificates_are_held_against_name_and_trust,
+    a_server_that_speaks_something_else_is_named,
+}
 
 const REQUESTS: u64 = 600;
 
@@ -30,11 +37,13 @@ struct Nginx {
     folder: TempDir,
     child: Child,
     address: SocketAddr,
+    /// What it is asked with.
+    backend: Backend,
 }
 
 impl Nginx {
     /// Starts it with these words after the address of `listen` and these lines in its server block.
-    fn start(listen: &str, lines: &str) -> Self {
+    fn start(backend: Backend, listen: &str, lines: &str) -> Self {
         let folder = tempfile::tempdir().unwrap();
         let at = folder.path();
         make_certificate(at);
@@ -70,7 +79,7 @@ impl Nginx {
             assert!(Instant::now() < deadline, "{}", fs::read_to_string(at.join("error.log")).unwrap_or_default());
             std::thread::yield_now();
         }
-        Self { folder, child, address }
+        Self { folder, child, address, backend }
     }
 
     /// Requests that it has answered with 200, once they are all in its log.
@@ -101,7 +110,7 @@ impl Nginx {
             requests: Some(requests),
             duration: Duration::from_secs(30),
             timeout: Some(10_000 * MS),
-            ..spec(&Endpoint::Tcp(self.address), load)
+            ..spec(self.backend, &Endpoint::Tcp(self.address), load)
         })
         .unwrap()
         .finish();
@@ -153,8 +162,7 @@ fn http2(streams: u32) -> Protocol {
     Protocol::Http2 { streams: NonZeroU32::new(streams).unwrap() }
 }
 
-#[test]
-fn every_protocol_is_answered_and_counted() {
+fn every_protocol_is_answered_and_counted(backend: Backend) {
     if !can_run("every_protocol_is_answered_and_counted") {
         return;
     }
@@ -166,7 +174,7 @@ fn every_protocol_is_answered_and_counted() {
         ("ssl", "ssl_protocols TLSv1.2;", Protocol::Http11, true),
         ("ssl http2", "", http2(10), true),
     ] {
-        let nginx = Nginx::start(listen, lines);
+        let nginx = Nginx::start(backend, listen, lines);
         for load in ["closed:3", "open:3000@3"] {
             let trust = encrypted.then(|| Trust::Pem(nginx.certificate()));
             let result = nginx.ask_as("localhost", protocol, trust, load, REQUESTS);
@@ -180,8 +188,7 @@ fn every_protocol_is_answered_and_counted() {
     }
 }
 
-#[test]
-fn connections_that_the_server_ends_in_order_are_opened_again() {
+fn connections_that_the_server_ends_in_order_are_opened_again(backend: Backend) {
     if !can_run("connections_that_the_server_ends_in_order_are_opened_again") {
         return;
     }
@@ -191,19 +198,18 @@ fn connections_that_the_server_ends_in_order_are_opened_again() {
         ("http2", http2(4), false),
         ("ssl http2", http2(4), true),
     ] {
-        let nginx = Nginx::start(listen, "keepalive_requests 7;");
+        let nginx = Nginx::start(backend, listen, "keepalive_requests 7;");
         let result = nginx.ask(protocol, encrypted.then_some(Trust::Anyone), REQUESTS);
         assert_eq!(result.total.requests.ok, REQUESTS, "{protocol:?}: {result:?}");
         assert!(result.reconnects > REQUESTS / 20, "{protocol:?}: {result:?}");
     }
 }
 
-#[test]
-fn certificates_are_held_against_name_and_trust() {
+fn certificates_are_held_against_name_and_trust(backend: Backend) {
     if !can_run("certificates_are_held_against_name_and_trust") {
         return;
     }
-    let nginx = Nginx::start("ssl", "");
+    let nginx = Nginx::start(backend, "ssl", "");
     let pem = || Trust::Pem(nginx.certificate());
     for (name, trust, words) in
         [("localhost", Trust::System, "from nobody who is trusted here"), ("example.org", pem(), "for another name")]
@@ -217,13 +223,12 @@ fn certificates_are_held_against_name_and_trust() {
     assert_eq!(anyone.total.requests.ok, FAILURES, "{anyone:?}");
 }
 
-#[test]
-fn a_server_that_speaks_something_else_is_named() {
+fn a_server_that_speaks_something_else_is_named(backend: Backend) {
     if !can_run("a_server_that_speaks_something_else_is_named") {
         return;
     }
-    let plain = Nginx::start("", "");
-    let encrypted = Nginx::start("ssl", "");
+    let plain = Nginx::start(backend, "", "");
+    let encrypted = Nginx::start(backend, "ssl", "");
     for (nginx, protocol, trust, class, words) in [
         (&plain, Protocol::Http11, Some(Trust::Anyone), ErrorClass::Tls, "does not speak TLS"),
         (&plain, http2(4), None, ErrorClass::Malformed, "HTTP/1 only"),

@@ -12,13 +12,13 @@ use std::time::{Duration, Instant};
 use rustix::process::setpriority_process;
 use rustix::thread::{CpuSet, sched_setaffinity};
 use stampede_core::Load;
-use stampede_load::{LoadResult, LoadSpec, start};
+use stampede_load::{Backend, LoadResult, LoadSpec, start};
 use stampede_testkit::{Behaviour, CountingServer, Stall, StallServer, Stalls};
 
 #[path = "shared/asking.rs"]
 mod asking;
 
-use asking::{MS, cpus, spec};
+use asking::{MS, backends, cpus, spec};
 
 const TRIES: u32 = 5;
 
@@ -31,8 +31,14 @@ fn requests_are_sent_when_they_are_due_and_stalls_are_measured_in_full() {
     // Before other programs, where that is permitted.
     let _ = setpriority_process(None, -20);
 
+    for backend in backends("requests_are_sent_when_they_are_due_and_stalls_are_measured_in_full") {
+        holds(backend);
+    }
+}
+
+fn holds(backend: Backend) {
     for load in ["open:100", "open:2000", "open:100..1900/1500ms"] {
-        retried(load, || rate_is_exact(load));
+        retried(&format!("{load} on {backend}"), || rate_is_exact(backend, load));
     }
     // Some 20 to 30 requests come in a stall: what the server takes to work them off afterwards is well below 2 ms.
     for (load, length, every) in [
@@ -46,7 +52,7 @@ fn requests_are_sent_when_they_are_due_and_stalls_are_measured_in_full() {
         ("open:poisson:200", 100, 400),
     ] {
         let stalls = Stalls { length: length * MS, every: every * MS };
-        retried(&format!("{load} with {stalls:?}"), || stalls_are_measured(load, stalls));
+        retried(&format!("{load} with {stalls:?} on {backend}"), || stalls_are_measured(backend, load, stalls));
     }
 }
 
@@ -80,10 +86,10 @@ fn figure(name: &str, measured: Duration, truth: Duration, tolerance: Duration) 
 }
 
 /// The server receives requests at the rate that was asked for, and each soon after it was due.
-fn rate_is_exact(load: &str) -> Figures {
+fn rate_is_exact(backend: Backend, load: &str) -> Figures {
     let server = CountingServer::start(Behaviour::default()).unwrap();
     // Connections are there when the window opens: what the server takes to accept one is no part of this.
-    let spec = LoadSpec { warm_up: 100 * MS, duration: 1500 * MS, ..spec(server.endpoint(), load) };
+    let spec = LoadSpec { warm_up: 100 * MS, duration: 1500 * MS, ..spec(backend, server.endpoint(), load) };
     let running = start(spec).unwrap();
     let dues = dues(load, running.opens_at(), 1500 * MS);
     let result = running.finish();
@@ -101,10 +107,10 @@ fn rate_is_exact(load: &str) -> Figures {
 }
 
 /// Response times are the rest of the stall that a request falls into, whether a connection was free for it or not.
-fn stalls_are_measured(load: &str, stalls: Stalls) -> Figures {
+fn stalls_are_measured(backend: Backend, load: &str, stalls: Stalls) -> Figures {
     let server = StallServer::start(stalls).unwrap();
     // Connections open in the first stall, which is before the window.
-    let spec = LoadSpec { warm_up: stalls.every, duration: 1200 * MS, ..spec(server.endpoint(), load) };
+    let spec = LoadSpec { warm_up: stalls.every, duration: 1200 * MS, ..spec(backend, server.endpoint(), load) };
     let running = start(spec).unwrap();
     let opens_at = running.opens_at();
     let result = running.finish();

@@ -4,6 +4,7 @@ use std::path::PathBuf;
 
 use clap::{Parser, Subcommand, ValueEnum};
 
+use crate::backend::BackendChoice;
 use crate::load::args::LoadArgs;
 
 /// Which PHP runtime is fastest for your application, under equal limits, and how sure is that?
@@ -107,6 +108,16 @@ pub(crate) struct CompareArgs {
     /// How long a runtime may take to its first answer [default: 30s]
     #[arg(long, value_name = "TIME", allow_hyphen_values = true, help_heading = "Study")]
     pub(crate) ready_timeout: Option<String>,
+    /// How the load engine reaches the kernel: epoll, io-uring, or auto [default: auto, which is what costs less here]
+    #[arg(
+        long,
+        value_enum,
+        default_value_t,
+        hide_possible_values = true,
+        hide_default_value = true,
+        help_heading = "Study"
+    )]
+    pub(crate) backend: BackendChoice,
     /// Where deployments run: local [default: local]
     #[arg(long, value_name = "PLATFORM", help_heading = "Study")]
     pub(crate) platform: Option<String>,

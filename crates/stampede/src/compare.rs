@@ -18,6 +18,7 @@ use stampede_platforms::{LocalConfig, LocalPlatform, scope};
 use stampede_store::Store;
 
 use crate::args::CompareArgs;
+use crate::backend::BackendChoice;
 use crate::catalogue::BuiltIn;
 use crate::exit::{Exit, Failure};
 use crate::open_files::{OWN_FILES, raise_open_files};
@@ -47,6 +48,7 @@ pub(crate) fn run(args: Box<CompareArgs>) -> Outcome {
         rounds,
         seed,
         ready_timeout,
+        backend,
         platform,
         no_wait,
         output,
@@ -87,7 +89,7 @@ pub(crate) fn run(args: Box<CompareArgs>) -> Outcome {
     stampede_platforms::pin_to(&pinning.generator).map_err(Failure::missing)?;
     let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build().map_err(Failure::missing)?;
     let mut record = Record::new(store);
-    let ended = runtime.block_on(attend(&plan, machine, pinning, no_wait, quiet, &mut record));
+    let ended = runtime.block_on(attend(&plan, machine, pinning, backend, no_wait, quiet, &mut record));
     // What still runs on a blocking thread (a run that is being prepared when Ctrl-C comes) cleans up after itself.
     runtime.shutdown_timeout(LAST_WAIT);
     conclude(ended, &report, &mut record, &path)
@@ -98,6 +100,7 @@ async fn attend(
     plan: &ComparePlan,
     machine: Machine,
     pinning: CpuLayout,
+    backend: BackendChoice,
     no_wait: bool,
     quiet: bool,
     record: &mut Record,
@@ -106,7 +109,7 @@ async fn attend(
     tokio::select! {
         biased;
         () = signals.any() => Ok(Ended::Interrupted),
-        ended = study(plan, machine, pinning, no_wait, quiet, record) => ended.map(|()| Ended::Complete),
+        ended = study(plan, machine, pinning, backend, no_wait, quiet, record) => ended.map(|()| Ended::Complete),
     }
 }
 
@@ -121,6 +124,7 @@ async fn study(
     plan: &ComparePlan,
     machine: Machine,
     pinning: CpuLayout,
+    backend: BackendChoice,
     no_wait: bool,
     quiet: bool,
     record: &mut Record,
@@ -144,6 +148,11 @@ async fn study(
             screen::warning(&format!("{}; {}", finding.text, finding.advice));
         }
     }
+    let cpus = pinning.clone();
+    let backend = match tokio::task::spawn_blocking(move || backend.find(&cpus, quiet)).await {
+        Ok(backend) => backend,
+        Err(panic) => std::panic::resume_unwind(panic.into_panic()),
+    };
     let conditions = Conditions { limits: plan.limits, load: plan.load.clone(), pinning };
     let (prepared, missing) =
         stampede_harness::prepare(&platform, &plan.candidates, &conditions).await.map_err(Failure::missing)?;
@@ -166,7 +175,8 @@ async fn study(
     if !quiet {
         introduce(&study);
     }
-    let surroundings = Surroundings { workload: &plan.workload, ready_timeout: plan.ready_timeout, drain: DRAIN };
+    let surroundings =
+        Surroundings { workload: &plan.workload, ready_timeout: plan.ready_timeout, drain: DRAIN, backend };
     let mut sinks = Sinks { record, progress: Progress::new(quiet, screen::width()) };
     stampede_harness::run(&platform, &study, &prepared, &surroundings, &mut sinks).await.map_err(Failure::missing)
 }

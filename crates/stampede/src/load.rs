@@ -12,7 +12,7 @@ use std::io::{self, IsTerminal, Write};
 use std::path::Path;
 use std::time::{Duration, Instant};
 
-use stampede_core::{Bytes, ErrorClass, Load};
+use stampede_core::{Bytes, CpuLayout, ErrorClass, Load};
 use stampede_load::{
     BodyCheck, Check, LoadExchange, LoadResult, LoadSpec, RunningLoad, Saturation, Statuses, TlsSpec, Trust,
 };
@@ -65,6 +65,7 @@ pub(crate) fn run(args: Box<LoadArgs>) -> Outcome {
         duration,
         requests,
         threads,
+        backend,
         seed,
         method,
         headers,
@@ -135,6 +136,7 @@ pub(crate) fn run(args: Box<LoadArgs>) -> Outcome {
         (None, None) => BodyCheck::Any,
     };
     let asked = Asked { url: asked, load: load.clone() };
+    let cpus = lay_out(&available, threads);
     let spec = LoadSpec {
         targets,
         protocol,
@@ -150,8 +152,8 @@ pub(crate) fn run(args: Box<LoadArgs>) -> Outcome {
         keep_alive: !no_keepalive,
         seed,
         slices: timeseries.is_some(),
-        // The last ones: servers that are pinned, and much of the kernel's work, are on the first.
-        cpus: available.iter().rev().take(threads).copied().collect(),
+        backend: backend.find(&cpus, quiet),
+        cpus: cpus.generator,
     };
     let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build().map_err(Failure::missing)?;
     let (result, interrupted) = runtime.block_on(drive(spec, quiet, timeseries.as_mut()))?;
@@ -168,6 +170,14 @@ pub(crate) fn run(args: Box<LoadArgs>) -> Outcome {
         screen::print(&table::render(&asked, &result))?;
     }
     Ok(conclude(&result, interrupted))
+}
+
+/// Processors for so many threads: the last ones, since servers that are pinned, and much of the kernel's work, are on the
+/// first.
+pub(crate) fn lay_out(available: &[u32], threads: usize) -> CpuLayout {
+    let (others, last) = available.split_at(available.len().saturating_sub(threads));
+    let server = if others.is_empty() { last } else { others };
+    CpuLayout { server: server.to_vec(), generator: last.iter().rev().copied().collect() }
 }
 
 /// Whose certificates are trusted.

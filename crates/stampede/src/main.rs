@@ -3,6 +3,7 @@
 //! The binary parses arguments, wires crates together, prints and exits. It decides nothing about measuring.
 
 mod args;
+mod backend;
 mod catalogue;
 mod clean;
 mod compare;

@@ -19,6 +19,7 @@ use stampede_core::Bytes;
 use stampede_load::LoadResult;
 use stampede_plan::MachineSize;
 
+use crate::backend::BackendChoice;
 use crate::exit::{Exit, Failure};
 use crate::load::target;
 use crate::mimic::errand::Errand;
@@ -64,9 +65,11 @@ pub(crate) fn run(tool: Tool, args: &[String]) -> Outcome {
         Tool::Wrk => wrk::read(typed, machine).map(|(errand, wrk)| (errand, Layout::Wrk(wrk))),
     };
     let (errand, layout) = read.map_err(Failure::usage)?;
-    let Errand { url, load, allow_remote, quiet, .. } = errand.clone();
+    let Errand { url, load, threads, allow_remote, quiet, .. } = errand.clone();
     let target = target::find(&url, None, &[], allow_remote)?;
-    let spec = errand.spec(target, &cpus);
+    let cpus = load::lay_out(&cpus, threads);
+    let backend = BackendChoice::Auto.find(&cpus, quiet);
+    let spec = errand.spec(target, cpus.generator, backend);
     let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build().map_err(Failure::missing)?;
     let (result, interrupted) = runtime.block_on(load::drive(spec, quiet, None))?;
     let note = note::render(syntax.tool, layout.percentiles(), &load, layout.remarks(&result), &result);

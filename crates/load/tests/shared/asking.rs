@@ -1,13 +1,14 @@
-//! What the tests of open loads ask for.
+//! What the tests ask for, and with which backends.
 
 #![allow(dead_code, reason = "each test program uses a part of it")]
 
 use std::collections::BTreeMap;
+use std::io::Write as _;
 use std::time::Duration;
 
 use rustix::thread::sched_getaffinity;
 use stampede_core::{Counts, Endpoint, Protocol, Request};
-use stampede_load::{BodyCheck, Check, LoadExchange, LoadResult, LoadSpec, Measures, Statuses};
+use stampede_load::{Backend, BodyCheck, Check, LoadExchange, LoadResult, LoadSpec, Measures, Statuses};
 
 pub(crate) const MS: Duration = Duration::from_millis(1);
 
@@ -17,8 +18,40 @@ pub(crate) fn cpus() -> Vec<u32> {
     (0..1024).filter(|cpu| allowed.is_set(*cpu as usize)).collect()
 }
 
+/// The backends that this machine permits; a test that goes without one of them says so.
+pub(crate) fn backends(test: &str) -> Vec<Backend> {
+    let permitted = |backend: &Backend| match backend.try_out() {
+        Ok(()) => true,
+        Err(error) => {
+            let _ = writeln!(std::io::stderr(), "SKIP {test} on {backend}: needs {backend}: {error}");
+            false
+        }
+    };
+    Backend::ALL.into_iter().filter(permitted).collect()
+}
+
+/// Has each function run as a test with each backend.
+#[allow(unused_macros, reason = "each test program uses a part of it")]
+macro_rules! on_each_backend {
+    ($($name:ident),* $(,)?) => {
+        mod epoll {
+            $(#[test] fn $name() { super::$name(stampede_load::Backend::Epoll); })*
+        }
+        mod io_uring {
+            $(#[test] fn $name() {
+                let io_uring = stampede_load::Backend::IoUring;
+                if crate::asking::backends(stringify!($name)).contains(&io_uring) {
+                    super::$name(io_uring);
+                }
+            })*
+        }
+    };
+}
+#[allow(unused_imports, reason = "each test program uses a part of it")]
+pub(crate) use on_each_backend;
+
 /// `GET /` that must not be answered with an error, for 500 ms on one processor, without a warm-up.
-pub(crate) fn spec(target: &Endpoint, load: &str) -> LoadSpec {
+pub(crate) fn spec(backend: Backend, target: &Endpoint, load: &str) -> LoadSpec {
     let request =
         Request { method: "GET".to_owned(), path: "/".to_owned(), headers: BTreeMap::new(), body: Vec::new() };
     LoadSpec {
@@ -40,6 +73,7 @@ pub(crate) fn spec(target: &Endpoint, load: &str) -> LoadSpec {
         seed: 1,
         slices: false,
         cpus: cpus()[..1].to_vec(),
+        backend,
     }
 }
 

@@ -2,6 +2,8 @@
 
 use std::path::PathBuf;
 
+use crate::backend::BackendChoice;
+
 /// What to send where, how much of it, and what must come back.
 #[derive(Debug, clap::Args)]
 #[command(after_help = "Examples:\n  \
@@ -34,6 +36,16 @@ pub(crate) struct LoadArgs {
     /// Threads, each on a processor of its own [default: half of the processors]
     #[arg(long, value_name = "N", allow_hyphen_values = true, help_heading = "Load")]
     pub(crate) threads: Option<String>,
+    /// How the kernel is reached: epoll, io-uring, or auto [default: auto, which is what costs less here]
+    #[arg(
+        long,
+        value_enum,
+        default_value_t,
+        hide_possible_values = true,
+        hide_default_value = true,
+        help_heading = "Load"
+    )]
+    pub(crate) backend: BackendChoice,
     /// Seed of random arrivals [default: 1]
     #[arg(long, value_name = "N", allow_hyphen_values = true, help_heading = "Load")]
     pub(crate) seed: Option<String>,

@@ -135,7 +135,7 @@ struct WireBytes {
 
 #[derive(Serialize)]
 struct WireGenerator {
-    backend: &'static str,
+    backend: String,
     threads: u32,
     cpu_seconds: f64,
     spin_seconds: f64,
@@ -151,7 +151,7 @@ impl WireGenerator {
         let cpu = result.generator.cpu.as_secs_f64();
         let sent = result.total.requests.sent;
         Self {
-            backend: "epoll",
+            backend: result.backend.to_string(),
             threads: result.generator.threads,
             cpu_seconds: cpu,
             spin_seconds: result.spin.as_secs_f64(),

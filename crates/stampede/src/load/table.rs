@@ -50,7 +50,7 @@ pub(super) fn render(asked: &Asked, result: &LoadResult) -> String {
         Duration::ZERO => String::new(),
         spin => format!(", and spun for {:.2} s before due times", spin.as_secs_f64()),
     };
-    line(format!("  generator  {cpu:.2} us CPU a request{spin}"));
+    line(format!("  generator  {}, {cpu:.2} us CPU a request{spin}", result.backend));
     line(String::new());
 
     let names: String = QUANTILES.iter().map(|(name, _)| format!("{name:>9}")).collect();

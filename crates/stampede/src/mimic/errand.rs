@@ -7,7 +7,7 @@ use std::time::Duration;
 use base64::Engine as _;
 use base64::engine::general_purpose::STANDARD;
 use stampede_core::{Endpoint, Load, Protocol, Request};
-use stampede_load::{BodyCheck, Check, LoadExchange, LoadSpec, Statuses, TlsSpec, Trust};
+use stampede_load::{Backend, BodyCheck, Check, LoadExchange, LoadSpec, Statuses, TlsSpec, Trust};
 use stampede_plan::{HttpUrl, MachineSize, UrlError};
 
 use super::flags::Typed;
@@ -42,7 +42,7 @@ pub(super) struct Errand {
 
 impl Errand {
     /// The load for the engine. As these tools do, it takes any certificate.
-    pub(super) fn spec(self, targets: Vec<Endpoint>, cpus: &[u32]) -> LoadSpec {
+    pub(super) fn spec(self, targets: Vec<Endpoint>, cpus: Vec<u32>, backend: Backend) -> LoadSpec {
         let Self {
             url,
             host,
@@ -54,7 +54,7 @@ impl Errand {
             drain,
             timeout,
             keep_alive,
-            threads,
+            threads: _,
             allow_remote: _,
             quiet: _,
         } = self;
@@ -75,8 +75,8 @@ impl Errand {
             keep_alive,
             seed: 0,
             slices: false,
-            // The last ones: servers that are pinned, and much of the kernel's work, are on the first.
-            cpus: cpus.iter().rev().take(threads).copied().collect(),
+            cpus,
+            backend,
         }
     }
 }

@@ -4,7 +4,7 @@ use std::collections::BTreeMap;
 use std::time::Duration;
 
 use stampede_core::{Bytes, Censored, Counts, ErrorClass, GeneratorUse, Latencies};
-use stampede_load::{LittlesLaw, LoadResult, Measures};
+use stampede_load::{Backend, LittlesLaw, LoadResult, Measures};
 use stampede_plan::{MachineSize, Mistake, Mistakes};
 
 use super::errand::Errand;
@@ -21,6 +21,7 @@ pub(super) fn good() -> LoadResult {
     };
     LoadResult {
         window: Duration::from_secs(10),
+        backend: Backend::Epoll,
         total: Measures {
             requests: Counts { sent: 20_000, ok: 20_000, failed: 0, unfinished: 0 },
             unsent: 0,
