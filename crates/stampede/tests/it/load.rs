@@ -1,5 +1,7 @@
 //! `stampede load` against servers that count.
 
+use std::io::Write as _;
+
 use insta::assert_snapshot;
 use serde_json::Value;
 use stampede_testkit::{Behaviour, CountingServer, Fault};
@@ -47,6 +49,22 @@ fn a_load_by_count_sends_what_was_asked_and_prints_a_table() {
     assert!(said.stdout.lines().all(|line| line.chars().count() <= 90), "{said:?}");
     let received = server.stop();
     assert_eq!((received.requests(), received.connections), (37, 37), "{said:?}");
+}
+
+#[test]
+fn a_backend_is_taken_by_its_name() {
+    let server = CountingServer::start(Behaviour::default()).unwrap();
+    for backend in ["epoll", "io-uring"] {
+        let said = load(&server, &["-n", "7", "--backend", backend, "--json", "-"]);
+        if said.code == Some(3) && said.stderr.contains("set up io-uring") {
+            let _ = writeln!(std::io::stderr(), "SKIP a_backend_is_taken_by_its_name: needs io_uring: {}", said.stderr);
+            continue;
+        }
+        let told = json(&said);
+        assert_eq!((&told["generator"]["backend"], &told["requests"]["ok"]), (&backend.into(), &7.into()), "{said:?}");
+    }
+    let said = load(&server, &["-n", "7", "--backend", "kqueue"]);
+    assert!(said.code == Some(2) && said.stderr.contains("epoll, io-uring"), "{said:?}");
 }
 
 #[test]
