@@ -411,8 +411,8 @@ impl Link {
 
     /// Sends what waits, and returns how many bytes that was. An error is found out by the next event.
     pub(crate) fn flush(&mut self, io: &mut impl Io) -> usize {
-        let sent = match (&mut self.tls, self.stage) {
-            (_, Stage::Closed | Stage::Connecting) => return 0,
+        match (&mut self.tls, self.stage) {
+            (_, Stage::Closed | Stage::Connecting) => 0,
             (Some(tls), _) => {
                 if tls.is_ready() && !self.out.is_empty() {
                     tls.seal(&self.out);
@@ -431,8 +431,7 @@ impl Link {
                 }
                 sent
             }
-        };
-        sent
+        }
     }
 
     /// Whether something waits to be sent.

@@ -63,7 +63,7 @@ impl Errand {
         LoadSpec {
             targets,
             protocol,
-            tls: url.encrypted.then(|| TlsSpec { server_name: url.host, trust: Trust::Anyone }),
+            tls: url.encrypted.then_some(TlsSpec { server_name: url.host, trust: Trust::Anyone }),
             host,
             exchanges: vec![LoadExchange { request, check }],
             load,
