@@ -354,7 +354,7 @@ mod tests {
     /// One right answer after 3 ms (1 ms of it before it was sent), one wrong status, one refused, one unfinished.
     fn recorder(phase: Phase, start: Instant) -> Recorder {
         let ms = Duration::from_millis(1);
-        let mut recorder = Recorder::new(2, None);
+        let mut recorder = Recorder::new(2, None, None);
         let answer = Answered {
             at: start + 3 * ms,
             due: start,

@@ -2,9 +2,10 @@
 
 #![expect(clippy::unwrap_used, reason = "a test fails by it")]
 
-mod shared {
-    pub(super) mod people;
-}
+#[path = "shared/asking.rs"]
+mod asking;
+#[path = "shared/people.rs"]
+mod people;
 
 use std::collections::BTreeMap;
 use std::io::ErrorKind;
@@ -14,15 +15,33 @@ use std::time::Duration;
 
 use rustix::thread::sched_getaffinity;
 use stampede_core::{Bytes, ErrorClass, Load, Protocol};
-use stampede_load::{LoadResult, LoadSpec, Pause, start};
+use stampede_load::{Backend, LoadResult, LoadSpec, Pause, start};
 use stampede_plan::{MachineSize, parse_scenario};
 
-use shared::people::{PeopleServer, Seen};
+use asking::on_each_backend;
+use people::{PeopleServer, Seen};
+
+on_each_backend! {
+    one_follow_up_comes_after_each_creation,
+    a_closed_mix_is_weighted_and_thinks,
+    two_identities_take_turns_on_one_connection,
+    rows_that_are_used_up_end_the_users_and_the_load,
+    a_capture_that_never_matched_is_named_and_a_step_without_its_value_fails,
+    a_wrong_answer_ends_its_flow,
+    a_closed_flow_stops_with_the_window_and_an_open_one_does_not,
+}
 
 const MACHINE: MachineSize = MachineSize { cpus: 4, memory: Bytes::from_mib(1024), connections: 1000 };
 
 /// The load of a scenario on at most so many threads.
-fn spec(server: &PeopleServer, yaml: &str, files: &[(&str, &str)], threads: usize, seconds: f64) -> LoadSpec {
+fn spec(
+    backend: Backend,
+    server: &PeopleServer,
+    yaml: &str,
+    files: &[(&str, &str)],
+    threads: usize,
+    seconds: f64,
+) -> LoadSpec {
     let files: BTreeMap<_, _> = files.iter().copied().collect();
     let read = |path: &Path| {
         let text = path.to_str().and_then(|path| files.get(path)).ok_or(ErrorKind::NotFound)?;
@@ -46,13 +65,15 @@ fn spec(server: &PeopleServer, yaml: &str, files: &[(&str, &str)], threads: usiz
         timeout: None,
         keep_alive: true,
         seed: 1,
+        slices: false,
+        backend,
         cpus: (0..1024).filter(|cpu| allowed.is_set(*cpu as usize)).take(threads).collect(),
     }
 }
 
-fn run(yaml: &str, files: &[(&str, &str)], threads: usize, seconds: f64) -> (LoadResult, Seen) {
+fn run(backend: Backend, yaml: &str, files: &[(&str, &str)], threads: usize, seconds: f64) -> (LoadResult, Seen) {
     let server = PeopleServer::start();
-    let result = start(spec(&server, yaml, files, threads, seconds)).unwrap().finish();
+    let result = start(spec(backend, &server, yaml, files, threads, seconds)).unwrap().finish();
     (result, server.stop())
 }
 
@@ -69,8 +90,7 @@ fn flow(result: &LoadResult, name: &str) -> (u64, u64, u64) {
     (flow.count.begun, flow.count.completed, flow.count.abandoned)
 }
 
-#[test]
-fn one_follow_up_comes_after_each_creation() {
+fn one_follow_up_comes_after_each_creation(backend: Backend) {
     let yaml = "
         feeders:
           people: {file: people.tsv, order: loop}
@@ -99,7 +119,7 @@ fn one_follow_up_comes_after_each_creation() {
     });
     let files = [("people.tsv", people.as_str()), ("terms.tsv", "t\na b\n")];
     for threads in [1, 2] {
-        let (result, seen) = run(yaml, &files, threads, 1.5);
+        let (result, seen) = run(backend, yaml, &files, threads, 1.5);
         assert_eq!((seen.created, seen.duplicates), (135, 15), "{threads}: {seen:?}");
         assert_eq!((seen.followed, seen.searched, seen.invalid), (135, 30, 15), "{threads}: {seen:?}");
         assert_eq!((seen.unknown, &seen.terms), (0, &["a%20b".to_owned()].into()), "{seen:?}");
@@ -113,8 +133,7 @@ fn one_follow_up_comes_after_each_creation() {
     }
 }
 
-#[test]
-fn a_closed_mix_is_weighted_and_thinks() {
+fn a_closed_mix_is_weighted_and_thinks(backend: Backend) {
     let yaml = "
         crowds:
           - load: closed:4
@@ -125,7 +144,7 @@ fn a_closed_mix_is_weighted_and_thinks() {
               - {name: never, path: /never, weight: 0}
     ";
     for threads in [1, 2] {
-        let (result, seen) = run(yaml, &[], threads, 1.5);
+        let (result, seen) = run(backend, yaml, &[], threads, 1.5);
         let (often, seldom) = (seen.paths["/often"], seen.paths["/seldom"]);
         assert_eq!((step(&result, "often"), step(&result, "seldom")), ((often, 0), (seldom, 0)));
         assert_eq!((step(&result, "never"), seen.connections), ((0, 0), 4));
@@ -140,8 +159,7 @@ fn a_closed_mix_is_weighted_and_thinks() {
     }
 }
 
-#[test]
-fn two_identities_take_turns_on_one_connection() {
+fn two_identities_take_turns_on_one_connection(backend: Backend) {
     let yaml = "
         crowds:
           - load: closed:1
@@ -152,7 +170,7 @@ fn two_identities_take_turns_on_one_connection() {
                   - {name: look, path: /cookies}
     ";
     let server = PeopleServer::start();
-    let spec = LoadSpec { requests: Some(6), ..spec(&server, yaml, &[], 1, 5.0) };
+    let spec = LoadSpec { requests: Some(6), ..spec(backend, &server, yaml, &[], 1, 5.0) };
     let result = start(spec).unwrap().finish();
     let seen = server.stop();
     // The server numbers who comes without a cookie.
@@ -161,8 +179,7 @@ fn two_identities_take_turns_on_one_connection() {
     assert_eq!((seen.connections, flow(&result, "visit")), (1, (6, 6, 0)));
 }
 
-#[test]
-fn rows_that_are_used_up_end_the_users_and_the_load() {
+fn rows_that_are_used_up_end_the_users_and_the_load(backend: Backend) {
     let yaml = "
         feeders:
           people: {file: people.csv, order: once}
@@ -173,7 +190,7 @@ fn rows_that_are_used_up_end_the_users_and_the_load() {
     let people: String = (0..25).fold("name\n".to_owned(), |text, row| text + &format!("n{row}\n"));
     for load in ["closed:4", "open:200@4"] {
         for threads in [1, 2] {
-            let (result, seen) = run(&yaml.replace("LOAD", load), &[("people.csv", &people)], threads, 30.0);
+            let (result, seen) = run(backend, &yaml.replace("LOAD", load), &[("people.csv", &people)], threads, 30.0);
             assert_eq!((seen.created, seen.duplicates), (25, 0), "{load} {threads}");
             assert_eq!((step(&result, "create"), flow(&result, "create")), ((25, 0), (25, 25, 0)), "{load} {threads}");
             assert_eq!(result.exhausted_feeders, ["people"], "{load} {threads}");
@@ -182,8 +199,7 @@ fn rows_that_are_used_up_end_the_users_and_the_load() {
     }
 }
 
-#[test]
-fn a_capture_that_never_matched_is_named_and_a_step_without_its_value_fails() {
+fn a_capture_that_never_matched_is_named_and_a_step_without_its_value_fails(backend: Backend) {
     let yaml = "
         crowds:
           - load: closed:2
@@ -196,7 +212,7 @@ fn a_capture_that_never_matched_is_named_and_a_step_without_its_value_fails() {
                   - {name: d, path: /d}
     ";
     let server = PeopleServer::start();
-    let result = start(LoadSpec { requests: Some(8), ..spec(&server, yaml, &[], 2, 5.0) }).unwrap().finish();
+    let result = start(LoadSpec { requests: Some(8), ..spec(backend, &server, yaml, &[], 2, 5.0) }).unwrap().finish();
     let seen = server.stop();
     let paths = BTreeMap::from([("/a".to_owned(), 8), ("/b?people".to_owned(), 8)]);
     assert_eq!(seen.paths, paths);
@@ -208,8 +224,7 @@ fn a_capture_that_never_matched_is_named_and_a_step_without_its_value_fails() {
     assert_eq!(step(&result, "visit/d"), (0, 0));
 }
 
-#[test]
-fn a_wrong_answer_ends_its_flow() {
+fn a_wrong_answer_ends_its_flow(backend: Backend) {
     let yaml = "
         crowds:
           - load: open:100@4
@@ -219,7 +234,7 @@ fn a_wrong_answer_ends_its_flow() {
                   - {name: a, path: /a, check: {body: /other}}
                   - {name: b, path: /b}
     ";
-    let (result, seen) = run(yaml, &[], 1, 0.2);
+    let (result, seen) = run(backend, yaml, &[], 1, 0.2);
     assert_eq!(seen.paths, [("/a".to_owned(), 20)].into());
     assert_eq!((flow(&result, "visit"), step(&result, "visit/a")), ((20, 0, 20), (0, 20)));
     assert_eq!(result.total.errors, [(ErrorClass::WrongBody, 20)].into());
@@ -227,8 +242,7 @@ fn a_wrong_answer_ends_its_flow() {
     assert_eq!((wrong.step, wrong.offset, wrong.bytes.as_slice()), (0, 1, &b"a"[..]));
 }
 
-#[test]
-fn a_closed_flow_stops_with_the_window_and_an_open_one_does_not() {
+fn a_closed_flow_stops_with_the_window_and_an_open_one_does_not(backend: Backend) {
     let yaml = "
         crowds:
           - load: LOAD
@@ -239,7 +253,7 @@ fn a_closed_flow_stops_with_the_window_and_an_open_one_does_not() {
                   - {name: b, path: /b, pause: 400ms}
     ";
     for (load, flows, ends) in [("open:10/200ms,0@4", 2, 2), ("closed:3", 3, 0)] {
-        let (result, seen) = run(&yaml.replace("LOAD", load), &[], 1, 0.3);
+        let (result, seen) = run(backend, &yaml.replace("LOAD", load), &[], 1, 0.3);
         assert_eq!((seen.paths["/a"], seen.paths.get("/b").copied().unwrap_or(0)), (flows, ends), "{load}");
         assert_eq!(flow(&result, "visit"), (flows, ends, 0), "{load}");
         // The second step is due after its pause, from where its response time counts.
