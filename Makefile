@@ -2,7 +2,7 @@
 
 STAMPEDE := target/release/stampede
 
-.PHONY: help demo test check format clippy tidy unit bench-load
+.PHONY: help demo test check format clippy tidy unit bench-load bench-rates fuzz
 
 help:
 	@echo "make demo    install what is missing, build, and compare PHP runtimes on this machine"
@@ -11,6 +11,9 @@ help:
 	@echo "make bench-load"
 	@echo "             what the load engine costs beside other tools, into docs/bench-load.md;"
 	@echo "             BENCH='--rounds 9' passes flags (see target/release/stampede-bench --help)"
+	@echo "make bench-rates"
+	@echo "             the same command lines of hey, ab and wrk: our rates beside theirs"
+	@echo "make fuzz    three minutes of fuzzing for each parser (cargo-fuzz and a nightly toolchain)"
 
 demo:
 	@scripts/packages.sh demo
@@ -44,3 +47,13 @@ bench-load:
 	@scripts/rust.sh
 	cargo build --release --locked --package stampede --package stampede-bench
 	target/release/stampede-bench load --output docs/bench-load.md $(BENCH)
+
+# Alternates each tool with ours on a server that takes 10 ms an answer; on a quiet machine.
+bench-rates:
+	@scripts/packages.sh bench
+	cargo test --locked --package stampede --test it -- --ignored --nocapture rates_are_the_tools_own
+
+fuzz:
+	for target in $$(cargo +nightly fuzz list); do \
+		cargo +nightly fuzz run $$target -- -max_total_time=180 || exit 1; \
+	done

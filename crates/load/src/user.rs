@@ -335,7 +335,9 @@ impl User {
             }
             Ok(Requested::Queued) => {
                 self.state = State::Exchanging;
-                self.was_late(recorder, now);
+                // It is sent with this event.
+                self.sent_at = if I::DEFERS { Instant::now() } else { now };
+                self.was_late(recorder, self.sent_at);
                 driver.unflushed.push(self.link);
             }
             Err(fault) => {

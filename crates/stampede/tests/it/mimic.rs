@@ -146,6 +146,7 @@ fn share_of_most(driver: Driver, tool: &str, options: &[&str]) -> Option<f64> {
 
 /// Both take turns, so that what else the machine does meets both.
 #[test]
+#[ignore = "compares rates, for which the machine must be quiet: make bench-rates"]
 fn rates_are_the_tools_own() {
     const MOST: usize = 12;
     const LEAST: usize = 3;
