@@ -7,13 +7,14 @@ use std::process::Command;
 use serde::Deserialize;
 
 /// Each crate and the crates of this workspace that it may use.
-const MAY_USE: [(&str, &[&str]); 14] = [
+const MAY_USE: [(&str, &[&str]); 15] = [
     ("core", &[]),
     ("stats", &[]),
     ("cgroup", &[]),
     ("wire", &["core"]),
-    ("load", &["core", "wire"]),
-    ("plan", &["core"]),
+    ("scenario", &["core"]),
+    ("load", &["core", "wire", "scenario"]),
+    ("plan", &["core", "scenario"]),
     ("runtimes", &["core"]),
     ("platforms", &["core", "cgroup"]),
     ("observe", &["core", "cgroup"]),

@@ -5,6 +5,7 @@
 //! numbers, so that neither a ramp nor a long run loses or shifts an arrival.
 
 use std::fmt;
+use std::ops::Range;
 use std::str::FromStr;
 use std::time::Duration;
 
@@ -63,17 +64,22 @@ pub struct Stage {
     pub to: Rate,
     /// How long it takes.
     pub length: Duration,
+    /// Whether each of its arrivals is due at a random instant of it, independent of the others, instead of when it is
+    /// expected. Their number is the same.
+    pub random: bool,
 }
 
 /// Stages one after the other, and then a rate that is held for as long as the load lasts.
 ///
 /// Written as stages separated by commas: `RATE/TIME` stays at a rate and `RATE..RATE/TIME` changes from one to the other,
 /// as in `50/10s,50..100/60s`; the last stage may be a lone `RATE`, which is held. Where the last stage has a time, its
-/// last rate is held after it. Rates are requests per second with at most three decimals; times have a unit, as in
-/// `500ms`, `90s`, `1m30s` or `2h`. All stages together take a day at most.
+/// last rate is held after it. `random:` before a stage with a time, as in `2/10s,random:5/15s,10`, makes its arrivals
+/// random: exactly as many as without it, here 75, each at an instant of its own. Rates are requests per second with at
+/// most three decimals; times have a unit, as in `500ms`, `90s`, `1m30s` or `2h`. All stages together take a day at most.
 ///
 /// Arrival `n` (from 0) is due when as many arrivals as `n` are expected, so the first is due at once, the arrivals before
-/// a time `t` are [`Schedule::count_before`] that, and a stage from 6/s to 600/s over 180 s has exactly 54,540.
+/// a time `t` are [`Schedule::count_before`] that, and a stage from 6/s to 600/s over 180 s has exactly 54,540. Arrivals of
+/// a random stage are due between its ends; [`Schedule::random_stage`] says where to draw them.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(try_from = "String", into = "String")]
 pub struct Schedule {
@@ -109,7 +115,7 @@ impl Schedule {
     pub fn new(stages: Vec<Stage>, held: Rate) -> Result<Self, ParseScheduleError> {
         let mut begins = vec![Begin { ns: 0, position: 0 }];
         let mut begin = Begin { ns: 0, position: 0 };
-        for Stage { from, to, length } in &stages {
+        for Stage { from, to, length, random: _ } in &stages {
             if *length > LONGEST {
                 return Err(ParseScheduleError::TooLong);
             }
@@ -182,9 +188,20 @@ impl Schedule {
         Some(Duration::from_nanos(begin.ns.saturating_add(ns)))
     }
 
+    /// The arrivals of the random stage that arrival `n` belongs to, and the positions among which each of them is drawn,
+    /// uniformly; [`Schedule::due_at`] of a position is then its time. `None` when the stage is not random.
+    pub fn random_stage(&self, n: u64) -> Option<(Range<u64>, Range<Position>)> {
+        let position = Position::from(n) * Self::ARRIVAL;
+        let index = self.begins.partition_point(|begin| begin.position <= position).checked_sub(1)?;
+        let begin = self.stages.get(index).filter(|stage| stage.random).and(self.begins.get(index))?.position;
+        let end = self.begins.get(index + 1)?.position;
+        let number = |position: Position| u64::try_from(position.div_ceil(Self::ARRIVAL)).unwrap_or(u64::MAX);
+        Some((number(begin)..number(end), begin..end))
+    }
+
     fn curve(&self, index: usize) -> Curve {
         match self.stages.get(index) {
-            Some(Stage { from, to, length }) => {
+            Some(Stage { from, to, length, random: _ }) => {
                 Curve { from: from.millis, to: to.millis, length: length.as_nanos() as u64 }
             }
             None => Curve { from: self.held.millis, to: self.held.millis, length: 1 },
@@ -257,9 +274,14 @@ fn settle(near: i128, most: i128, holds: impl Fn(i128) -> bool) -> i128 {
 impl fmt::Display for Schedule {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         let mut comma = "";
-        for Stage { from, to, length } in &self.stages {
+        for Stage { from, to, length, random } in &self.stages {
+            let random = if *random { "random:" } else { "" };
             let ramp = if from == to { String::new() } else { format!("..{to}") };
-            write!(f, "{comma}{from}{ramp}/{}", humantime::format_duration(*length).to_string().replace(' ', ""))?;
+            write!(
+                f,
+                "{comma}{random}{from}{ramp}/{}",
+                humantime::format_duration(*length).to_string().replace(' ', "")
+            )?;
             comma = ",";
         }
         match self.stages.last() {
@@ -276,6 +298,10 @@ impl FromStr for Schedule {
         let mut stages: Vec<Stage> = Vec::new();
         let mut stages_text = text.split(',').peekable();
         while let Some(stage) = stages_text.next() {
+            let (stage, random) = match stage.strip_prefix("random:") {
+                Some(stage) => (stage, true),
+                None => (stage, false),
+            };
             let (rates, length) = match stage.split_once('/') {
                 Some((rates, length)) => (rates, Some(length)),
                 None => (stage, None),
@@ -288,8 +314,9 @@ impl FromStr for Schedule {
                     if length.is_zero() {
                         return Err(ParseScheduleError::Time);
                     }
-                    stages.push(Stage { from, to, length });
+                    stages.push(Stage { from, to, length, random });
                 }
+                None if random => return Err(ParseScheduleError::EndlessRandom),
                 None if from != to => return Err(ParseScheduleError::EndlessRamp),
                 None if stages_text.peek().is_some() => return Err(ParseScheduleError::EndlessStage),
                 None => return Self::new(stages, from),
@@ -326,6 +353,9 @@ pub enum ParseScheduleError {
     /// A ramp has no time.
     #[error("has a ramp without a time: write 50..100/60s")]
     EndlessRamp,
+    /// Random arrivals have no time among whose instants they could be drawn.
+    #[error("has random arrivals without a time: write random:5/15s")]
+    EndlessRandom,
     /// A stage without a time is not the last.
     #[error("has a stage without a time before another: write 50/10s,100")]
     EndlessStage,
@@ -362,6 +392,7 @@ mod tests {
             ("3", 1.000_000_001, 4),
             ("6..600/180s", 180.0, 54_540),
             ("2/10s,5/15s,6..600/180s", 205.0, 54_635),
+            ("2/10s,random:5/15s,6..600/180s", 205.0, 54_635),
             ("2/25s,6..100/180s", 205.0, 9_590),
             ("2/25s,6..40/180s", 205.0, 4_190),
             ("0..100/10s", 10.0, 500),
@@ -402,10 +433,34 @@ mod tests {
     }
 
     #[test]
+    fn a_random_stage_tells_its_arrivals_and_where_they_are_drawn() {
+        let second = Schedule::ARRIVAL;
+        for (text, n, numbers, positions) in [
+            ("2/10s,random:5/15s,6", 19, None, 0..0),
+            ("2/10s,random:5/15s,6", 20, Some(20..95), 20 * second..95 * second),
+            ("2/10s,random:5/15s,6", 94, Some(20..95), 20 * second..95 * second),
+            ("2/10s,random:5/15s,6", 95, None, 0..0),
+            // Arrivals 1 and 2 are expected after 0.5 and before 2.75.
+            ("0.5/1s,random:2.25/1s,1", 2, Some(1..3), second / 2..second * 11 / 4),
+            ("random:0..4/1s,1", 0, Some(0..2), 0..2 * second),
+        ] {
+            let expected = numbers.map(|numbers| (numbers, positions));
+            assert_eq!(schedule(text).random_stage(n), expected, "{text}: {n}");
+        }
+    }
+
+    #[test]
     fn a_schedule_prints_as_it_is_written() {
-        for text in
-            ["500", "0.5", "50/10s,50..100/1m", "2/10s,5/15s,6..600/3m", "10/1s,0/1s,10", "100..0/1m 30s", "1/500ms"]
-        {
+        for text in [
+            "500",
+            "0.5",
+            "50/10s,50..100/1m",
+            "2/10s,5/15s,6..600/3m",
+            "2/10s,random:5/15s,random:6..600/3m",
+            "10/1s,0/1s,10",
+            "100..0/1m 30s",
+            "1/500ms",
+        ] {
             assert_eq!(schedule(&text.replace(' ', "")).to_string(), text.replace(' ', ""));
         }
         assert_eq!(schedule("50..100/60s,100"), schedule("50..100/60s"));
@@ -428,6 +483,9 @@ mod tests {
             ("5/10", E::Time),
             ("5/0s", E::Time),
             ("1..2", E::EndlessRamp),
+            ("random:5", E::EndlessRandom),
+            ("random:", E::Rate),
+            ("random:random:5/1s", E::Rate),
             ("1,2/1s", E::EndlessStage),
             ("1/25h", E::TooLong),
             ("1/20h,1/20h", E::TooLong),
@@ -441,11 +499,13 @@ mod tests {
     fn stages() -> impl Strategy<Value = Schedule> {
         let rate = prop_oneof![0..5_u64, 0..2_000_000_u64, 0..=Rate::MOST.millis].prop_map(|millis| Rate { millis });
         let length = prop_oneof![1..1000_u64, 1..100_000_000_000_u64, 1..14_000_000_000_000_u64];
-        let stage = (rate.clone(), rate.clone(), length, any::<bool>()).prop_map(|(from, to, ns, flat)| Stage {
-            from,
-            to: if flat { from } else { to },
-            length: Duration::from_nanos(ns),
-        });
+        let stage =
+            (rate.clone(), rate.clone(), length, any::<[bool; 2]>()).prop_map(|(from, to, ns, [flat, random])| Stage {
+                from,
+                to: if flat { from } else { to },
+                length: Duration::from_nanos(ns),
+                random,
+            });
         (prop::collection::vec(stage, 0..6), rate)
             .prop_filter_map("something is due", |(stages, held)| Schedule::new(stages, held).ok())
     }
@@ -472,6 +532,21 @@ mod tests {
                 prop_assert!(schedule.due(count - 1).is_some_and(|due| due < early));
             }
             prop_assert!(schedule.due(count).is_none_or(|due| due >= early));
+        }
+
+        #[test]
+        fn a_random_stage_has_the_arrivals_that_are_expected_in_it(schedule in stages()) {
+            let mut begin = Duration::ZERO;
+            for stage in schedule.stages() {
+                let (first, end) = (schedule.count_before(begin), schedule.count_before(begin + stage.length));
+                for n in [first, first + (end - first) / 2, end.max(1) - 1] {
+                    let numbers = schedule.random_stage(n).map(|(numbers, _)| numbers);
+                    if (first..end).contains(&n) {
+                        prop_assert_eq!(numbers, stage.random.then_some(first..end));
+                    }
+                }
+                begin += stage.length;
+            }
         }
 
         #[test]

@@ -49,8 +49,12 @@ pub enum ErrorClass {
     Malformed,
     /// The status is another one than expected.
     WrongStatus,
-    /// The body is another one than verified.
+    /// A header is not what it must be.
+    WrongHeader,
+    /// The body is not what it must be.
     WrongBody,
+    /// The request could not be written: a value was missing, or could not stand in its place.
+    Unwritable,
     /// No connection could be opened: no port or no file descriptor was left.
     Exhausted,
     /// The answer was not complete within the time that was set for it.

@@ -6,7 +6,7 @@ use jiff::Timestamp;
 use stampede_core::{
     Case, ErrorClass, GeneratorUse, Outcome, Platform, Protocol, Running, Trial, Workload, with_causes,
 };
-use stampede_load::LoadSpec;
+use stampede_load::{LoadSpec, Pause};
 use stampede_observe::Meter;
 
 use crate::event::{Event, Phase, Sink, SinkError};
@@ -117,6 +117,8 @@ async fn live(
         host: running.front().to_string(),
         exchanges: verified.load,
         load: case.load.clone(),
+        think: Pause::default(),
+        scenario: None,
         warm_up: timing.warm_up,
         duration: timing.duration,
         requests: None,

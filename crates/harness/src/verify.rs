@@ -50,7 +50,7 @@ pub(crate) async fn verify(running: &dyn Running, exchanges: &[Exchange]) -> Res
             body_bytes: answer.body.len() as u64,
         });
         if *in_load {
-            let check = Check { status: Statuses::only(answer.status), body: BodyCheck::Equals(answer.body) };
+            let check = Check::new(Statuses::only(answer.status), vec![BodyCheck::Equals(answer.body)]);
             verified.load.push(LoadExchange { request: request.clone(), check });
         }
     }

@@ -6,7 +6,7 @@ use std::error::Error;
 use std::time::Duration;
 
 use stampede_core::{Endpoint, Protocol, Request};
-use stampede_load::{Backend, BodyCheck, Check, LoadExchange, LoadSpec, Statuses, start};
+use stampede_load::{Backend, Check, LoadExchange, LoadSpec, Pause, Statuses, start};
 
 fn main() -> Result<(), Box<dyn Error>> {
     let args: Vec<String> = std::env::args().skip(1).collect();
@@ -20,11 +20,10 @@ fn main() -> Result<(), Box<dyn Error>> {
         protocol: Protocol::Http11,
         tls: None,
         host: address.clone(),
-        exchanges: vec![LoadExchange {
-            request: get,
-            check: Check { status: Statuses::only(200), body: BodyCheck::Any },
-        }],
+        exchanges: vec![LoadExchange { request: get, check: Check::new(Statuses::only(200), Vec::new()) }],
         load: load.parse()?,
+        think: Pause::default(),
+        scenario: None,
         warm_up: Duration::from_millis(500),
         duration: Duration::from_secs(seconds.parse()?),
         requests: None,

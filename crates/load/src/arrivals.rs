@@ -4,12 +4,15 @@
 //! the due times do not depend on the number of threads. A uniform sequence is a closed form of `n`. A Poisson sequence is
 //! the same schedule read at the points of a Poisson process of rate one (Cinlar 1975, time change by the expected count);
 //! each thread draws all of its points from one seed and leaves out those of the others, which costs some nanoseconds an
-//! arrival and thread. Either way a backlog of any length is two numbers: nothing is stored for a request that waits.
+//! arrival and thread. The arrivals of a random stage are as many as its rate says, independent and uniform: each thread
+//! draws their order statistics one after the other (Bentley and Saxe 1980). In all cases a backlog of any length is two
+//! numbers: nothing is stored for a request that waits.
 
 use std::mem;
 use std::time::{Duration, Instant};
 
 use stampede_core::{self as core, Position, Schedule};
+use stampede_scenario::Random;
 
 /// A request that is due.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -39,7 +42,15 @@ struct Leg {
 #[derive(Clone, Debug)]
 enum Process {
     Uniform,
-    Poisson { random: Random, position: Position },
+    /// Uniform but for random stages. `left` is the share of the present one that lies after its last arrival.
+    Scattered {
+        random: Random,
+        left: f64,
+    },
+    Poisson {
+        random: Random,
+        position: Position,
+    },
 }
 
 impl ArrivalPlan {
@@ -53,6 +64,9 @@ impl ArrivalPlan {
         seed: u64,
     ) -> Self {
         let process = match arrivals {
+            core::Arrivals::Uniform if schedule.stages().iter().any(|stage| stage.random) => {
+                Process::Scattered { random: Random(seed), left: 1.0 }
+            }
             core::Arrivals::Uniform => Process::Uniform,
             core::Arrivals::Poisson => Process::Poisson { random: Random(seed), position: 0 },
         };
@@ -66,7 +80,7 @@ impl ArrivalPlan {
             window: Leg { schedule, length: duration, most: requests.unwrap_or(u64::MAX) },
             process,
         };
-        if arrivals == core::Arrivals::Uniform {
+        if matches!(plan.process, Process::Uniform) {
             for leg in [&mut plan.warm_up, &mut plan.window] {
                 leg.most = leg.most.min(leg.schedule.count_before(leg.length));
             }
@@ -133,6 +147,13 @@ impl Arrivals {
     fn advance(&mut self, by: u64) -> Option<Arrival> {
         let due = match self.process {
             Process::Uniform => self.advance_uniform(by)?,
+            Process::Scattered { .. } => {
+                let mut due = Duration::ZERO;
+                for _ in 0..by {
+                    due = self.advance_scattered()?;
+                }
+                due
+            }
             Process::Poisson { .. } => {
                 let mut due = Duration::ZERO;
                 for _ in 0..by {
@@ -156,6 +177,32 @@ impl Arrivals {
         }
         (self.in_leg, self.fresh) = (n, false);
         self.leg.schedule.due(n)
+    }
+
+    fn advance_scattered(&mut self) -> Option<Duration> {
+        loop {
+            let Process::Scattered { random, left } = &mut self.process else { return None };
+            let n = if self.fresh { 0 } else { self.in_leg + 1 };
+            let schedule = &self.leg.schedule;
+            let due = match schedule.random_stage(n) {
+                None => schedule.due(n),
+                Some((numbers, positions)) => {
+                    if n == numbers.start {
+                        *left = 1.0;
+                    }
+                    // The least of m uniform numbers leaves the share V^(1/m) above it.
+                    *left *= random.uniform().powf(1.0 / (numbers.end - n) as f64);
+                    let width = positions.end - positions.start;
+                    let within = ((1.0 - *left) * width as f64) as Position;
+                    schedule.due_at(positions.start + within.min(width - 1))
+                }
+            };
+            if let Some(due) = due.filter(|due| n < self.leg.most && *due < self.leg.length) {
+                (self.in_leg, self.fresh) = (n, false);
+                return Some(due);
+            }
+            self.enter_window()?;
+        }
     }
 
     fn advance_random(&mut self) -> Option<Duration> {
@@ -185,28 +232,10 @@ impl Arrivals {
     }
 }
 
-/// Steele, Lea and Flood's SplitMix64 (2014): one addition and two multiplications a number, and a seed of any quality.
-#[derive(Clone, Debug)]
-struct Random(u64);
-
-impl Random {
-    fn next(&mut self) -> u64 {
-        self.0 = self.0.wrapping_add(0x9e37_79b9_7f4a_7c15);
-        let mixed = (self.0 ^ (self.0 >> 30)).wrapping_mul(0xbf58_476d_1ce4_e5b9);
-        let mixed = (mixed ^ (mixed >> 27)).wrapping_mul(0x94d0_49bb_1331_11eb);
-        mixed ^ (mixed >> 31)
-    }
-
-    /// A pause of a Poisson process of rate one.
-    fn exponential(&mut self) -> f64 {
-        // 53 bits, above 0 and up to 1.
-        let uniform = ((self.next() >> 11) + 1) as f64 / (1_u64 << 53) as f64;
-        -uniform.ln()
-    }
-}
-
 #[cfg(test)]
 mod tests {
+    use proptest::prelude::*;
+
     use super::*;
 
     fn plan(load: &str, warm_up: f64, duration: f64, requests: Option<u64>) -> ArrivalPlan {
@@ -230,7 +259,14 @@ mod tests {
 
     #[test]
     fn threads_share_one_sequence() {
-        for load in ["open:500", "open:5..100/2s,7.5", "open:poisson:500", "open:poisson:0..90/3s"] {
+        for load in [
+            "open:500",
+            "open:5..100/2s,7.5",
+            "open:poisson:500",
+            "open:poisson:0..90/3s",
+            "open:3/1s,random:50/2s,7.5",
+            "open:random:5..100/2s,random:9/30s",
+        ] {
             for requests in [None, Some(33)] {
                 let plan = plan(load, 0.35, 4.0, requests);
                 let alone = all(&plan, 0, 1);
@@ -255,6 +291,11 @@ mod tests {
             ("open:500", 1.0, 10.0, None, 500, 5_000),
             ("open:500", 1.0, 10.0, Some(77), 500, 77),
             ("open:10/1s,0/1s,10", 0.0, 3.0, None, 0, 20),
+            ("open:2/10s,random:5/15s,6..600/180s", 0.0, 205.0, None, 0, 54_635),
+            ("open:2/25s,6..100/180s", 0.0, 205.0, None, 0, 9_590),
+            ("open:2/25s,6..40/180s", 0.0, 205.0, None, 0, 4_190),
+            ("open:2/10s,random:5/15s,0", 1.0, 60.0, None, 2, 95),
+            ("open:2/10s,random:5/15s,0", 1.0, 60.0, Some(33), 2, 33),
         ] {
             let arrivals = all(&plan(load, warm_up, duration, requests), 0, 1);
             let count_before = arrivals.iter().filter(|(_, due)| *due < warm_up).count();
@@ -262,6 +303,61 @@ mod tests {
             let first = arrivals[before].1;
             let expected = if load.starts_with("open:0") { 0.0 } else { warm_up };
             assert!((first - expected).abs() < 1e-6 || load.starts_with("open:0"), "{load}: {first}");
+        }
+    }
+
+    #[test]
+    fn a_random_stage_has_its_count_at_instants_that_are_uniform_in_it() {
+        for (text, from, to, count, power) in [
+            ("open:2/10s,random:5/15s,7", 10.0, 25.0, 75, 1.0),
+            ("open:random:20000/1s,0", 0.0, 1.0, 20_000, 1.0),
+            // A ramp from nothing has its arrivals where the rate is.
+            ("open:random:0..40000/1s,0", 0.0, 1.0, 20_000, 2.0),
+        ] {
+            let due: Vec<_> = all(&plan(text, 0.0, 60.0, None), 0, 1).into_iter().map(|(_, due)| due).collect();
+            let inside: Vec<_> = due.into_iter().filter(|due| (from..to).contains(due)).collect();
+            assert_eq!(inside.len(), count, "{text}");
+            // The statistic of Kolmogorov and Smirnov exceeds 1.95 with a probability of 0.001.
+            let distance = inside.iter().enumerate().map(|(n, due)| {
+                let expected = f64::powf((due - from) / (to - from), power);
+                (expected - n as f64 / count as f64).abs().max((expected - (n + 1) as f64 / count as f64).abs())
+            });
+            let statistic = distance.fold(0.0, f64::max) * (count as f64).sqrt();
+            assert!(statistic < 1.95, "{text}: {statistic}");
+            // Pauses between them are those of independent instants: their squares have twice the mean's square.
+            if text.contains("20000") {
+                let squares: f64 = inside.windows(2).map(|pair| ((pair[1] - pair[0]) * 20_000.0).powi(2)).sum();
+                assert!((squares / 20_000.0 - 2.0).abs() < 0.16, "{squares}");
+            }
+        }
+    }
+
+    proptest! {
+        #[test]
+        fn random_stages_keep_their_counts_and_ends(
+            stages in prop::collection::vec((0..40_u32, 0..40_u32, 1..3000_u32, any::<bool>()), 1..5),
+            seed in any::<u64>(),
+        ) {
+            let text: Vec<_> = stages.iter().map(|(from, to, ms, random)| {
+                format!("{}{from}..{to}/{ms}ms", if *random { "random:" } else { "" })
+            }).collect();
+            let Ok(schedule) = format!("{},0", text.join(",")).parse::<Schedule>() else { return Ok(()) };
+            let (length, uniform) = (schedule.length(), core::Arrivals::Uniform);
+            let plan = ArrivalPlan::new(schedule.clone(), uniform, Duration::ZERO, length, None, seed);
+            let start = Instant::now();
+            let mut arrivals = plan.of_thread(0, 1, start);
+            let mut due = Vec::new();
+            while let Some(arrival) = arrivals.next() {
+                due.push(arrival.due - start);
+                arrivals.take_due(arrival.due);
+            }
+            prop_assert!(due.is_sorted());
+            let mut end = Duration::ZERO;
+            for (.., ms, _) in stages {
+                end += Duration::from_millis(ms.into());
+                let before = due.iter().filter(|due| **due < end).count() as u64;
+                prop_assert_eq!(before, schedule.count_before(end));
+            }
         }
     }
 

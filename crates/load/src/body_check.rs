@@ -1,10 +1,11 @@
 //! Holds an answer against what it must be while it comes, without keeping it.
 
+use std::time::SystemTime;
+
+use stampede_scenario::{Journey, Judgement, PreparedCheck, Script, Wrong};
 use stampede_wire::response::{Head, Visitor};
 
-use crate::fault::Fault;
 use crate::result::WrongAnswer;
-use crate::spec::{PreparedBody, PreparedExchange};
 
 /// The most wrong answers that are kept.
 const WRONG_ANSWERS: usize = 3;
@@ -28,9 +29,9 @@ impl Evidence {
     }
 
     /// Begins to keep a wrong answer, as long as there is room; returns its place.
-    fn begin(&mut self, exchange: usize, status: u16, offset: u64) -> Option<usize> {
+    fn begin(&mut self, step: usize, status: u16, offset: u64) -> Option<usize> {
         let bytes = self.spare.pop()?;
-        self.kept.push(WrongAnswer { exchange, status, offset, bytes });
+        self.kept.push(WrongAnswer { step, status, offset, bytes });
         Some(self.kept.len() - 1)
     }
 
@@ -55,123 +56,113 @@ impl Evidence {
 /// How the answer that is coming compares so far.
 #[derive(Debug, Default)]
 pub(crate) struct Comparison {
-    status: u16,
+    /// Unused where a journey has its own.
+    judgement: Judgement,
     /// Bytes of the body that have come.
     length: u64,
-    differs_at: Option<u64>,
-    /// How much of the bytes that are looked for has been found.
-    matched: usize,
     /// Where the wrong answer is kept.
     evidence: Option<usize>,
 }
 
+/// What an answer is held against.
+pub(crate) enum Expected<'a> {
+    Check(&'a PreparedCheck),
+    Journey(&'a mut Journey, &'a Script),
+}
+
 impl Comparison {
-    pub(crate) fn status(&self) -> u16 {
-        self.status
+    pub(crate) fn reserve(&mut self, check: &PreparedCheck) {
+        self.judgement.reserve(check);
     }
 
-    /// What is wrong with the answer now that it is complete.
+    /// Status of the answer now that it is complete, and what is wrong with it.
     pub(crate) fn conclude(
         &mut self,
-        exchange: usize,
-        expected: &PreparedExchange,
+        step: usize,
+        check: &PreparedCheck,
+        journey: Option<(&mut Journey, &mut Script)>,
         evidence: &mut Evidence,
-    ) -> Option<Fault> {
-        if !expected.status.contains(self.status) {
-            return Some(Fault::Status { came: self.status, expected: expected.status.single() });
+    ) -> (u16, Option<Wrong>) {
+        let (status, wrong) = match journey {
+            Some((journey, script)) => (journey.status(), journey.end(script)),
+            None => (self.judgement.status(), check.conclude(&mut self.judgement)),
+        };
+        if let (Some(Wrong::Differs { at, .. }), None) = (wrong, self.evidence)
+            && at == self.length
+        {
+            evidence.begin(step, status, at);
         }
-        match &expected.body {
-            PreparedBody::Any => None,
-            PreparedBody::Equals(bytes) => {
-                if self.differs_at.is_none() && self.length < bytes.len() as u64 {
-                    self.differs_at = Some(self.length);
-                    evidence.begin(exchange, self.status, self.length);
-                }
-                self.differs_at.map(Fault::Body)
-            }
-            PreparedBody::Contains(needle) => (!needle.is_found(self.matched)).then_some(Fault::Missing),
-        }
+        (status, wrong)
     }
 }
 
 /// Compares the pieces of an answer as the decoder delivers them.
 pub(crate) struct Comparing<'a> {
-    pub(crate) exchange: usize,
-    pub(crate) expected: &'a PreparedExchange,
+    pub(crate) step: usize,
+    pub(crate) expected: Expected<'a>,
     pub(crate) comparison: &'a mut Comparison,
     pub(crate) evidence: &'a mut Evidence,
 }
 
 impl Visitor for Comparing<'_> {
     fn head(&mut self, head: &Head<'_>) {
-        *self.comparison = Comparison { status: head.status, ..Comparison::default() };
-        if !self.expected.status.contains(head.status) {
-            self.comparison.evidence = self.evidence.begin(self.exchange, head.status, 0);
-        }
+        let Comparison { judgement, length, evidence } = &mut *self.comparison;
+        let is_right = match &mut self.expected {
+            Expected::Check(check) => {
+                let is_right = check.begin(judgement, head.status);
+                if check.has_headers() {
+                    head.headers().for_each(|(name, value)| check.header(judgement, name, value));
+                }
+                is_right
+            }
+            Expected::Journey(journey, script) => journey.head(script, head.status, head.headers(), SystemTime::now()),
+        };
+        *length = 0;
+        *evidence = if is_right { None } else { self.evidence.begin(self.step, head.status, 0) };
     }
 
     fn body(&mut self, bytes: &[u8]) {
-        let comparison = &mut *self.comparison;
-        let offset = comparison.length;
-        comparison.length += bytes.len() as u64;
-        if let Some(place) = comparison.evidence {
-            self.evidence.extend(place, bytes);
-            return;
-        }
-        let expected = match &self.expected.body {
-            PreparedBody::Any => return,
-            PreparedBody::Contains(needle) => {
-                comparison.matched = needle.feed(comparison.matched, bytes);
-                return;
-            }
-            PreparedBody::Equals(expected) => expected,
+        let Comparison { judgement, length, evidence } = &mut *self.comparison;
+        let offset = *length;
+        *length += bytes.len() as u64;
+        let (status, differs) = match &mut self.expected {
+            Expected::Check(check) => (judgement.status(), check.body(judgement, bytes)),
+            Expected::Journey(journey, script) => (journey.status(), journey.body(script, bytes)),
         };
-        if comparison.differs_at.is_some() || !self.expected.status.contains(comparison.status) {
-            return;
+        let mut wrong = bytes;
+        if let Some(at) = differs {
+            *evidence = self.evidence.begin(self.step, status, at);
+            wrong = usize::try_from(at - offset).ok().and_then(|same| bytes.get(same..)).unwrap_or_default();
         }
-        let expected = usize::try_from(offset).ok().and_then(|offset| expected.get(offset..)).unwrap_or_default();
-        if expected.starts_with(bytes) {
-            return;
-        }
-        let same = bytes.iter().zip(expected).take_while(|(came, expected)| came == expected).count();
-        let differs_at = offset + same as u64;
-        comparison.differs_at = Some(differs_at);
-        comparison.evidence = self.evidence.begin(self.exchange, comparison.status, differs_at);
-        if let Some(place) = comparison.evidence {
-            self.evidence.extend(place, bytes.get(same..).unwrap_or_default());
+        if let Some(place) = *evidence {
+            self.evidence.extend(place, wrong);
         }
     }
 }
 
 #[cfg(test)]
 mod tests {
-    use std::collections::BTreeMap;
-
-    use stampede_core::{Protocol, Request};
+    use stampede_scenario::{BodyCheck, Check, Statuses};
     use stampede_wire::response::Decoder;
 
     use super::*;
-    use crate::spec::{BodyCheck, Check, LoadExchange, Statuses};
 
-    fn expecting(body: BodyCheck) -> PreparedExchange {
-        let request =
-            Request { method: "GET".to_owned(), path: "/".to_owned(), headers: BTreeMap::new(), body: Vec::new() };
-        let check = Check { status: Statuses::only(200), body };
-        PreparedExchange::new(LoadExchange { request, check }, Protocol::Http11, "http", "host", true)
+    fn expecting(body: BodyCheck) -> PreparedCheck {
+        PreparedCheck::new(&Check::new(Statuses::only(200), vec![body]), false)
     }
 
     /// Compares an answer that comes in pieces of the given size.
-    fn compare(answer: &str, piece: usize, expected: &PreparedExchange) -> (Option<Fault>, Vec<WrongAnswer>) {
+    fn compare(answer: &str, piece: usize, check: &PreparedCheck) -> (Option<Wrong>, Vec<WrongAnswer>) {
         let mut decoder = Decoder::new();
         let mut comparison = Comparison::default();
         let mut evidence = Evidence::new();
         for bytes in answer.as_bytes().chunks(piece) {
-            let mut comparing =
-                Comparing { exchange: 7, expected, comparison: &mut comparison, evidence: &mut evidence };
+            let expected = Expected::Check(check);
+            let mut comparing = Comparing { step: 7, expected, comparison: &mut comparison, evidence: &mut evidence };
             decoder.feed(bytes, &mut comparing).unwrap();
         }
-        let fault = comparison.conclude(7, expected, &mut evidence);
-        (fault, evidence.into_wrong_answers())
+        let (_, wrong) = comparison.conclude(7, check, None, &mut evidence);
+        (wrong, evidence.into_wrong_answers())
     }
 
     #[test]
@@ -179,13 +170,13 @@ mod tests {
         let ok = "HTTP/1.1 200 OK\r\nContent-Length: ";
         let cases = [
             (format!("{ok}5\r\n\r\nHello"), None, None),
-            (format!("{ok}5\r\n\r\nHelLo"), Some(Fault::Body(3)), Some((3, "Lo"))),
-            (format!("{ok}4\r\n\r\nHell"), Some(Fault::Body(4)), Some((4, ""))),
-            (format!("{ok}0\r\n\r\n"), Some(Fault::Body(0)), Some((0, ""))),
-            (format!("{ok}7\r\n\r\nHello!!"), Some(Fault::Body(5)), Some((5, "!!"))),
+            (format!("{ok}5\r\n\r\nHelLo"), Some(Wrong::Differs { check: 0, at: 3 }), Some((3, "Lo"))),
+            (format!("{ok}4\r\n\r\nHell"), Some(Wrong::Differs { check: 0, at: 4 }), Some((4, ""))),
+            (format!("{ok}0\r\n\r\n"), Some(Wrong::Differs { check: 0, at: 0 }), Some((0, ""))),
+            (format!("{ok}7\r\n\r\nHello!!"), Some(Wrong::Differs { check: 0, at: 5 }), Some((5, "!!"))),
             (
                 "HTTP/1.1 500 No\r\nContent-Length: 5\r\n\r\nFatal".to_owned(),
-                Some(Fault::Status { came: 500, expected: Some(200) }),
+                Some(Wrong::Status { came: 500, expected: Some(200) }),
                 Some((0, "Fatal")),
             ),
         ];
@@ -199,8 +190,7 @@ mod tests {
                 assert_eq!(wrong, Vec::from_iter(kept), "{answer:?} by {piece}");
             }
         }
-        assert_eq!(compare(&format!("{ok}1\r\n\r\n?"), 1, &expecting(BodyCheck::Any)), (None, vec![]));
-        for (body, fault) in [("ell", None), ("elo", Some(Fault::Missing))] {
+        for (body, fault) in [("ell", None), ("elo", Some(Wrong::Missing(0)))] {
             let contains = expecting(BodyCheck::Contains(body.as_bytes().to_vec()));
             for piece in [1, 2, usize::MAX] {
                 assert_eq!(compare(&format!("{ok}5\r\n\r\nHello"), piece, &contains).0, fault, "{body} by {piece}");

@@ -17,11 +17,12 @@ use rustix::io::Errno;
 use rustix::net::{RecvFlags, SendFlags, recv, send};
 use rustix::thread::{CpuSet, sched_setaffinity};
 use stampede_core::{CpuLayout, Endpoint, Load, Protocol, Request};
+use stampede_scenario::{Check, Pause, Statuses};
 use thiserror::Error;
 
 use crate::backend::Backend;
 use crate::engine::{StartError, start};
-use crate::spec::{BodyCheck, Check, LoadExchange, LoadSpec, Statuses};
+use crate::spec::{LoadExchange, LoadSpec};
 
 /// What load is driven: many connections, as that is where the backends differ.
 const CONNECTIONS: u32 = 64;
@@ -118,7 +119,9 @@ fn spec(target: Endpoint, backend: Backend, cpus: &CpuLayout) -> LoadSpec {
         targets: vec![target],
         protocol: Protocol::Http11,
         tls: None,
-        exchanges: vec![LoadExchange { request, check: Check { status: Statuses::only(200), body: BodyCheck::Any } }],
+        exchanges: vec![LoadExchange { request, check: Check::new(Statuses::only(200), Vec::new()) }],
+        think: Pause::default(),
+        scenario: None,
         load: Load::Closed { connections: CONNECTIONS },
         warm_up: WARM_UP,
         duration: TURN,

@@ -8,10 +8,10 @@ use std::time::{Duration, Instant};
 
 use rustix::io::Errno;
 
+use crate::crowd::Crowd;
 use crate::engine::ThreadProgress;
 use crate::io::Io;
 use crate::link::{Link, Notice, Reception};
-use crate::pacer::Pacer;
 use crate::recorder::Recorder;
 use crate::socket::Target;
 use crate::spec::PreparedExchange;
@@ -39,14 +39,10 @@ pub(crate) struct Driver<I> {
     pub(crate) links: Vec<Link>,
     pub(crate) timeline: Timeline,
     pub(crate) exchanges: Arc<[PreparedExchange]>,
-    pub(crate) pacer: Pacer,
+    pub(crate) crowds: Vec<Crowd>,
     pub(crate) timeout: Option<Duration>,
     pub(crate) keep_alive: bool,
     pub(crate) recorder: Recorder,
-    /// Users of an open load that wait for a request; the one that is used next is the last.
-    pub(crate) idle: Vec<usize>,
-    /// Users of a closed load that have requests to come.
-    pub(crate) active: usize,
     /// Users with a request.
     pub(crate) in_flight: u32,
     /// Users whose requests leave with the next wait, where the backend defers.
@@ -87,7 +83,9 @@ impl<I: Io> Driver<I> {
 
     /// Takes the next event, and returns the connection that it happened to. Its users have notices then.
     pub(crate) fn take_next(&mut self, users: &mut [User]) -> Option<usize> {
-        let Self { io, links, exchanges, recorder, timeline, security, plain, notices, unflushed, sharers, .. } = self;
+        let Self {
+            io, links, exchanges, crowds, recorder, timeline, security, plain, notices, unflushed, sharers, ..
+        } = self;
         let (number, happening) = io.next()?;
         // What the kernel has received for all of them in the wait had come by its end.
         let now = if I::DEFERS { self.woke_at } else { Instant::now() };
@@ -95,7 +93,8 @@ impl<I: Io> Driver<I> {
         let users = users.get_mut(first..first + *sharers);
         if let (Some(link), Some(users)) = (links.get_mut(number), users) {
             let security = security.as_ref();
-            let mut reception = Reception { users, exchanges, recorder, timeline, security, plain, notices, now };
+            let mut reception =
+                Reception { users, exchanges, crowds, recorder, timeline, security, plain, notices, now };
             let goes_on = link.take(happening, &mut reception);
             if !goes_on {
                 link.flush(io);
@@ -163,19 +162,25 @@ impl<I: Io> Driver<I> {
 
     /// Whether no request is under way and none will become due.
     pub(crate) fn is_over(&self) -> bool {
-        match &self.pacer {
-            Pacer::Closed { .. } => self.active == 0,
-            Pacer::Open(arrivals) => self.in_flight == 0 && arrivals.next().is_none(),
-        }
+        self.crowds.iter().all(Crowd::is_over)
     }
 
-    /// Counts the requests that were due and never begun.
+    /// Whether nothing will become due since feeders have no more rows.
+    pub(crate) fn ran_out(&self) -> bool {
+        self.crowds.iter().all(|crowd| crowd.ran_out)
+    }
+
+    /// Counts the requests that were due and never begun; of flows, the first.
     pub(crate) fn give_up_waiting(&mut self, now: Instant) {
-        if let Pacer::Open(arrivals) = &mut self.pacer {
-            while let Some(arrival) = arrivals.take_due(now) {
-                if let Some(phase) = self.timeline.phase(arrival.due) {
-                    let exchange = usize::try_from(arrival.number % self.exchanges.len() as u64).unwrap_or(0);
-                    self.recorder.unsent(exchange, phase, now.saturating_duration_since(arrival.due));
+        let Self { crowds, recorder, timeline, .. } = self;
+        for crowd in crowds {
+            while let Some(arrival) = crowd.take_due(now) {
+                let step = match &mut crowd.script {
+                    Some(script) => crowd.steps.start + script.skip().unwrap_or(0),
+                    None => crowd.exchange_in_turn(arrival.number),
+                };
+                if let Some(phase) = timeline.phase(arrival.due) {
+                    recorder.unsent(step, phase, now.saturating_duration_since(arrival.due));
                 }
             }
         }
@@ -193,8 +198,9 @@ impl<I: Io> Driver<I> {
         };
         let wake = self.timers.peek().map_or(edge, |Reverse((at, ..))| edge.min(*at));
         let patience = wake.saturating_duration_since(now);
-        match self.pacer.next_due() {
-            Some(due) if !self.idle.is_empty() => {
+        let ready = self.crowds.iter().filter(|crowd| !crowd.idle.is_empty() && !crowd.ran_out);
+        match ready.filter_map(|crowd| crowd.pacer.next_due()).min() {
+            Some(due) => {
                 let left = due.saturating_duration_since(now);
                 if left.is_zero() {
                     return (Duration::ZERO, false);
@@ -204,7 +210,7 @@ impl<I: Io> Driver<I> {
                     Some(sleep) => (patience.min(sleep), false),
                 }
             }
-            _ => (patience, false),
+            None => (patience, false),
         }
     }
 }

@@ -1,6 +1,7 @@
 //! Starts load threads, watches them and puts their results together.
 
 use std::io;
+use std::mem;
 use std::num::NonZeroU64;
 use std::os::fd::OwnedFd;
 use std::sync::Arc;
@@ -11,14 +12,14 @@ use std::time::Instant;
 
 use rustix::event::{EventfdFlags, eventfd};
 use rustix::thread::{CpuSet, sched_setaffinity, set_current_timer_slack};
-use stampede_core::{Load, Protocol};
+use stampede_core::Protocol;
+use stampede_scenario::Scenario;
 use thiserror::Error;
 
-use crate::arrivals::ArrivalPlan;
 use crate::backend::Backend;
+use crate::crowd_plan::{CrowdPlan, CrowdTerms};
 use crate::epoll::Epoll;
 use crate::io::Io;
-use crate::pacer::Pacer;
 use crate::recorder::Recorder;
 use crate::result::LoadResult;
 use crate::socket::Target;
@@ -41,6 +42,8 @@ pub fn start(spec: LoadSpec) -> Result<RunningLoad, StartError> {
         tls,
         exchanges,
         load,
+        think,
+        scenario,
         warm_up,
         duration,
         requests,
@@ -51,14 +54,6 @@ pub fn start(spec: LoadSpec) -> Result<RunningLoad, StartError> {
         cpus,
         backend,
     } = spec;
-    if exchanges.is_empty() {
-        return Err(StartError::NoExchange);
-    }
-    let connections = load.connections() as usize;
-    let threads = cpus.len().min(connections);
-    if threads == 0 {
-        return Err(StartError::NoThread);
-    }
     if targets.is_empty() {
         return Err(StartError::NoTarget);
     }
@@ -67,23 +62,40 @@ pub fn start(spec: LoadSpec) -> Result<RunningLoad, StartError> {
     let scheme = if tls.is_some() { "https" } else { "http" };
     let security = tls.map(|tls| Security::new(&tls, protocol)).transpose()?;
     let keep_alive = keep_alive || matches!(protocol, Protocol::Http2 { .. });
-    let exchanges: Arc<[PreparedExchange]> = exchanges
-        .into_iter()
-        .map(|exchange| PreparedExchange::new(exchange, protocol, scheme, &host, keep_alive))
-        .collect();
-    let pacing = match load {
-        Load::Closed { .. } => Pacing::Closed { requests },
-        Load::Open { schedule, arrivals, .. } => {
-            Pacing::Open(ArrivalPlan::new(schedule, arrivals, warm_up, duration, requests, seed))
+    let terms = Arc::new(CrowdTerms { requests, warm_up, duration, seed, scenario, host: host.clone(), keep_alive });
+    let (mut names, mut prepared, mut crowds) = (Vec::new(), Vec::new(), Vec::new());
+    if let Some(scenario) = &terms.scenario {
+        for (number, crowd) in scenario.crowds.iter().enumerate() {
+            let first = prepared.len();
+            for (flow, step) in crowd.flows.iter().flat_map(|flow| flow.steps.iter().map(move |step| (flow, step))) {
+                names.push(flow.step_name(step));
+                prepared.push(PreparedExchange::of_step(flow, step, protocol, scheme, &host, keep_alive));
+            }
+            crowds.push(CrowdPlan::new(number, &crowd.load, crowd.think, first..prepared.len(), &terms));
         }
-    };
+    } else {
+        for exchange in exchanges {
+            names.push(format!("{} {}", exchange.request.method, exchange.request.path));
+            prepared.push(PreparedExchange::new(exchange, protocol, scheme, &host, keep_alive));
+        }
+        crowds.push(CrowdPlan::new(0, &load, think, 0..prepared.len(), &terms));
+    }
+    if prepared.is_empty() {
+        return Err(StartError::NoExchange);
+    }
+    let exchanges: Arc<[PreparedExchange]> = prepared.into();
+    let threads = cpus.len().min(crowds.iter().map(|crowd| crowd.connections).max().unwrap_or(0));
+    if threads == 0 {
+        return Err(StartError::NoThread);
+    }
 
     // An early return drops first the senders, without which the threads end, and then the threads.
     let mut running = RunningLoad {
         timeline: Timeline::new(Instant::now(), warm_up, duration, drain),
         by_count: requests.is_some(),
         backend,
-        steps: exchanges.len(),
+        names,
+        scenario: terms.scenario.clone(),
         threads: Vec::new(),
     };
     let mut waiting = Vec::new();
@@ -94,17 +106,19 @@ pub fn start(spec: LoadSpec) -> Result<RunningLoad, StartError> {
             .map(Arc::new)
             .map_err(|error| StartError::Abort(error.into()))?;
         let progress = Arc::new(ThreadProgress::default());
-        let connections = connections / threads + usize::from(number < connections % threads);
+        let crowds: Vec<_> = crowds.iter().filter_map(|crowd| crowd.of_thread(number, threads)).collect();
+        let connections = crowds.iter().map(|crowd| crowd.connections).sum();
+        let recorder = Recorder::new(exchanges.len(), terms.scenario.as_deref());
         let (exchanges, of_io) = (Arc::clone(&exchanges), Arc::clone(&exchanges));
         let targets = Arc::clone(&targets);
         let security = security.clone();
-        let pacing = pacing.clone();
         let of_thread = Arc::clone(&progress);
         let assign = move |timeline: Timeline| Assignment {
             exchanges,
             targets,
             security,
-            pacer: pacing.of_thread(number as u64, threads as u64, &timeline),
+            crowds,
+            recorder,
             timeline,
             timeout,
             protocol,
@@ -112,7 +126,6 @@ pub fn start(spec: LoadSpec) -> Result<RunningLoad, StartError> {
             by_count: requests.is_some(),
             progress: of_thread,
             first_connection,
-            connections,
         };
         first_connection += connections;
         let (go, start) = mpsc::channel();
@@ -139,25 +152,6 @@ pub fn start(spec: LoadSpec) -> Result<RunningLoad, StartError> {
         let _ = go.send(running.timeline);
     }
     Ok(running)
-}
-
-/// How requests are paced, for all threads.
-#[derive(Clone)]
-enum Pacing {
-    Closed { requests: Option<u64> },
-    Open(ArrivalPlan),
-}
-
-impl Pacing {
-    fn of_thread(&self, thread: u64, threads: u64, timeline: &Timeline) -> Pacer {
-        match self {
-            Self::Closed { requests: None } => Pacer::Closed { left: u64::MAX },
-            Self::Closed { requests: Some(requests) } => {
-                Pacer::Closed { left: requests / threads + u64::from(thread < requests % threads) }
-            }
-            Self::Open(plan) => Pacer::Open(Box::new(plan.of_thread(thread, threads, timeline.starts_at))),
-        }
-    }
 }
 
 /// A load thread's life. Without a timeline nothing is sent.
@@ -205,7 +199,9 @@ pub struct RunningLoad {
     /// Whether the window ends with the last of a number of requests.
     by_count: bool,
     backend: Backend,
-    steps: usize,
+    /// The names of the steps.
+    names: Vec<String>,
+    scenario: Option<Arc<Scenario>>,
     threads: Vec<LoadThread>,
 }
 
@@ -261,14 +257,15 @@ impl RunningLoad {
     /// Waits until all answers are there or the drain's time is over, and returns what was measured. After an abort the
     /// window ends with the abort.
     pub fn finish(mut self) -> LoadResult {
-        let mut merged = Recorder::new(self.steps);
+        let mut merged = Recorder::new(self.names.len(), self.scenario.as_deref());
         for thread in self.threads.drain(..) {
             match thread.handle.join() {
                 Ok(recorder) => recorder.into_iter().for_each(|recorder| merged.merge(recorder)),
                 Err(panic) => std::panic::resume_unwind(panic),
             }
         }
-        merged.into_result(&self.timeline, self.by_count, self.backend)
+        let names = mem::take(&mut self.names);
+        merged.into_result(&self.timeline, self.by_count, self.backend, names, self.scenario.as_deref())
     }
 }
 

@@ -2,6 +2,7 @@
 
 use rustix::io::Errno;
 use stampede_core::ErrorClass;
+use stampede_scenario::{RenderFault, Wrong};
 use stampede_wire::h2::{Refused, SessionError, StreamFault};
 use stampede_wire::response::DecodeError;
 use thiserror::Error;
@@ -28,22 +29,12 @@ pub(crate) enum Fault {
     Refused(Refused),
     #[error("read the answer: more bytes came after its end")]
     Surplus,
-    #[error("status {came} came{}", instead_of(*expected))]
-    Status {
-        came: u16,
-        /// The right status, where there is but one.
-        expected: Option<u16>,
-    },
-    #[error("the body differs from the verified one from byte {0} on")]
-    Body(u64),
-    #[error("the body does not contain what it must")]
-    Missing,
+    #[error("{0}")]
+    Wrong(Wrong),
+    #[error("write the request: {0}")]
+    Unwritable(RenderFault),
     #[error("no complete answer came in time")]
     TimedOut,
-}
-
-fn instead_of(expected: Option<u16>) -> String {
-    expected.map_or_else(|| ", which is not one of the right ones".to_owned(), |status| format!(" instead of {status}"))
 }
 
 impl Fault {
@@ -65,8 +56,10 @@ impl Fault {
             Self::Answer(_) | Self::Surplus | Self::Session(_) | Self::Stream(_) | Self::Refused(_) => {
                 ErrorClass::Malformed
             }
-            Self::Status { .. } => ErrorClass::WrongStatus,
-            Self::Body(_) | Self::Missing => ErrorClass::WrongBody,
+            Self::Wrong(Wrong::Status { .. }) => ErrorClass::WrongStatus,
+            Self::Wrong(Wrong::Header(_)) => ErrorClass::WrongHeader,
+            Self::Wrong(_) => ErrorClass::WrongBody,
+            Self::Unwritable(_) => ErrorClass::Unwritable,
             Self::TimedOut => ErrorClass::TimedOut,
         }
     }
@@ -115,18 +108,28 @@ mod tests {
             ),
             (Fault::Surplus, ErrorClass::Malformed, "read the answer: more bytes came after its end"),
             (
-                Fault::Status { came: 502, expected: Some(200) },
+                Fault::Wrong(Wrong::Status { came: 502, expected: Some(200) }),
                 ErrorClass::WrongStatus,
                 "status 502 came instead of 200",
             ),
             (
-                Fault::Status { came: 502, expected: None },
+                Fault::Wrong(Wrong::Status { came: 502, expected: None }),
                 ErrorClass::WrongStatus,
                 "status 502 came, which is not one of the right ones",
             ),
-            (Fault::Missing, ErrorClass::WrongBody, "the body does not contain what it must"),
+            (Fault::Wrong(Wrong::Missing(0)), ErrorClass::WrongBody, "the body does not contain what it must"),
             (Fault::TimedOut, ErrorClass::TimedOut, "no complete answer came in time"),
-            (Fault::Body(3), ErrorClass::WrongBody, "the body differs from the verified one from byte 3 on"),
+            (
+                Fault::Wrong(Wrong::Differs { check: 0, at: 3 }),
+                ErrorClass::WrongBody,
+                "the body differs from the verified one from byte 3 on",
+            ),
+            (Fault::Wrong(Wrong::Header(1)), ErrorClass::WrongHeader, "no header is what check 2 of the headers wants"),
+            (
+                Fault::Unwritable(RenderFault::Missing(0)),
+                ErrorClass::Unwritable,
+                "write the request: no answer has given the value of a capture",
+            ),
         ];
         for (fault, class, words) in cases {
             assert_eq!((fault.class(), fault.to_string().as_str()), (class, words));

@@ -1,8 +1,9 @@
 //! A connection that carries many requests at the same time (RFC 9113).
 
-use std::time::Instant;
+use std::time::{Instant, SystemTime};
 
-use stampede_wire::h2::{Refused, Session, SessionError, StreamFault, StreamVisitor};
+use stampede_scenario::{Journey, RenderFault, Script};
+use stampede_wire::h2::{Refused, RequestHead, Session, SessionError, StreamFault, StreamVisitor};
 use stampede_wire::response::{Head, Visitor};
 
 use crate::fault::Fault;
@@ -27,9 +28,36 @@ impl Http2 {
         exchange: &PreparedExchange,
         out: &mut Vec<u8>,
     ) -> Result<bool, Fault> {
-        let key = u32::try_from(key).unwrap_or(u32::MAX);
         let Some(head) = &exchange.http2 else { return Ok(false) };
-        match self.session.request(key, head, &exchange.content, out) {
+        self.begin(key, head, &exchange.content, out)
+    }
+
+    /// Begins the present request of a journey, as [`Http2::request`] does. It takes memory for its head and its body.
+    pub(crate) fn request_of(
+        &mut self,
+        key: usize,
+        exchange: &PreparedExchange,
+        journey: &mut Journey,
+        script: &Script,
+        now: SystemTime,
+        out: &mut Vec<u8>,
+    ) -> Result<bool, Fault> {
+        let Some(mut head) = exchange.http2.clone() else { return Ok(false) };
+        let mut content = Vec::with_capacity(journey.prepare(script, now).map_err(Fault::Unwritable)?);
+        journey.write_body(script, &mut content).map_err(Fault::Unwritable)?;
+        let Some(parts) = journey.parts(script) else { return Ok(false) };
+        // A target has nothing but ASCII.
+        let text = |bytes| str::from_utf8(bytes).map_err(|_| Fault::Unwritable(RenderFault::Header));
+        head.set_path(text(parts.target)?);
+        for (name, value) in parts.headers() {
+            head.set_header(&name.to_ascii_lowercase(), text(value)?);
+        }
+        self.begin(key, &head, &content, out)
+    }
+
+    fn begin(&mut self, key: usize, head: &RequestHead, content: &[u8], out: &mut Vec<u8>) -> Result<bool, Fault> {
+        let key = u32::try_from(key).unwrap_or(u32::MAX);
+        match self.session.request(key, head, content, out) {
             Ok(()) => Ok(true),
             Err(Refused::GoingAway | Refused::UsedUp | Refused::TooMany) => Ok(false),
             Err(refused @ Refused::SlotInUse) => Err(Fault::Refused(refused)),

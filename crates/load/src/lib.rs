@@ -1,7 +1,7 @@
 //! The load engine: sends requests to an endpoint on threads of its own and measures the answers.
 //!
 //! One thread a processor, each with its own connections, recorder and epoll or io_uring instance; nothing is shared while
-//! load runs but two counters for progress. It knows HTTP/1 and nothing of PHP, and uses no async runtime.
+//! load runs but two counters for progress. It knows HTTP and nothing of PHP, and uses no async runtime.
 //!
 //! # What is measured
 //!
@@ -29,6 +29,13 @@
 //! wait are numbers of the schedule and take no memory. A time-out counts from when a request is begun, so that each of them
 //! gets its turn; what never got one is **unsent**. Threads sleep until 50 us before a due time and spin from there.
 //!
+//! # Scenarios
+//!
+//! Each crowd of a [`Scenario`] has its own load, connections and users. In an open crowd the rate counts the beginnings of
+//! flows, and all steps of a flow belong to the phase in which it was due: they are sent even after the window, until the
+//! drain ends. In a closed crowd nothing becomes due after the window, not even the rest of a flow. A later step is due at
+//! the previous answer plus its pause, in which the user keeps its connection. A request that fails ends its flow.
+//!
 //! # Whether the generator was the limit
 //!
 //! **Lateness** is the generator's own delay: from when it could have begun a request to when it did. Together with Little's
@@ -46,6 +53,8 @@ mod backend;
 mod body_check;
 mod buffers;
 mod calibration;
+mod crowd;
+mod crowd_plan;
 mod driver;
 mod engine;
 mod epoll;
@@ -54,7 +63,6 @@ mod http1;
 mod http2;
 mod io;
 mod link;
-mod needle;
 mod pacer;
 mod recorder;
 mod result;
@@ -71,7 +79,8 @@ mod worker;
 pub use backend::Backend;
 pub use calibration::{Calibration, calibrate};
 pub use engine::{Progress, RunningLoad, StartError, start};
-pub use result::{Failure, LoadResult, Measures, WrongAnswer};
+pub use result::{Failure, FlowResult, LoadResult, Measures, StepResult, WrongAnswer};
 pub use saturation::{LittlesLaw, Saturation};
-pub use spec::{BodyCheck, Check, LoadExchange, LoadSpec, Statuses, TlsSpec, Trust};
+pub use spec::{LoadExchange, LoadSpec, TlsSpec, Trust};
+pub use stampede_scenario::{BodyCheck, Check, FlowTally, HeaderCheck, HeaderRule, Pause, Scenario, Statuses};
 pub use tls::TlsError;

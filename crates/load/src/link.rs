@@ -8,11 +8,13 @@
 //! so that users act on their notices afterwards.
 
 use std::mem;
-use std::time::Instant;
+use std::time::{Instant, SystemTime};
 
+use stampede_scenario::{Journey, Script};
 use stampede_wire::response::DecodeError;
 
-use crate::body_check::Comparing;
+use crate::body_check::{Comparing, Expected};
+use crate::crowd::Crowd;
 use crate::fault::Fault;
 use crate::http1::{Came, Http1};
 use crate::http2::Http2;
@@ -80,6 +82,7 @@ pub(crate) struct Reception<'a> {
     /// Its own users.
     pub(crate) users: &'a mut [User],
     pub(crate) exchanges: &'a [PreparedExchange],
+    pub(crate) crowds: &'a [Crowd],
     pub(crate) recorder: &'a mut Recorder,
     pub(crate) timeline: &'a Timeline,
     pub(crate) security: Option<&'a Security>,
@@ -108,10 +111,13 @@ impl Reception<'_> {
 
     /// When the first byte of a user's answer came, and what its answer is held against.
     pub(crate) fn comparing(&mut self, key: usize) -> Option<(&mut Instant, Comparing<'_>)> {
-        let User { exchange, first_byte_at, comparison, .. } = self.users.get_mut(key)?;
-        let expected = self.exchanges.get(*exchange)?;
+        let User { crowd, exchange, journey, first_byte_at, comparison, .. } = self.users.get_mut(key)?;
+        let expected = match (journey, self.crowds.get(*crowd).and_then(|crowd| crowd.script.as_ref())) {
+            (Some(journey), Some(script)) => Expected::Journey(journey, script),
+            _ => Expected::Check(&self.exchanges.get(*exchange)?.check),
+        };
         let evidence = &mut self.recorder.evidence;
-        Some((first_byte_at, Comparing { exchange: *exchange, expected, comparison, evidence }))
+        Some((first_byte_at, Comparing { step: *exchange, expected, comparison, evidence }))
     }
 
     /// The phase that bytes belong to: that of the only user's request, or of this instant.
@@ -371,6 +377,30 @@ impl Link {
         }
     }
 
+    /// Sends the present request of the journey of the user in this place.
+    pub(crate) fn request_of(
+        &mut self,
+        key: usize,
+        exchange: &PreparedExchange,
+        journey: &mut Journey,
+        script: &Script,
+    ) -> Result<Requested, Fault> {
+        let now = SystemTime::now();
+        match &mut self.speaks {
+            Speaks::Http1(http1) => {
+                journey.render(script, now, &mut self.out).map_err(Fault::Unwritable)?;
+                http1.expect_answer(exchange.is_head);
+                self.written = 0;
+                Ok(Requested::Queued)
+            }
+            Speaks::Http2(None) => Ok(Requested::NotNow),
+            Speaks::Http2(Some(http2)) => {
+                let begun = http2.request_of(key, exchange, journey, script, now, &mut self.out)?;
+                Ok(if begun { Requested::Queued } else { Requested::NotNow })
+            }
+        }
+    }
+
     /// Sends more of a prepared request over plain HTTP/1.
     pub(crate) fn go_on(&mut self, io: &mut impl Io, exchange: &PreparedExchange) -> Result<usize, Fault> {
         if self.written == exchange.request.len() {
@@ -413,7 +443,7 @@ impl Link {
 
     /// A user's answer is complete: whether the connection may carry another request of its.
     pub(crate) fn is_kept(&mut self, exchange: &PreparedExchange) -> bool {
-        let is_sent = self.tls.is_some() || self.written == exchange.request.len();
+        let is_sent = self.tls.is_some() || (self.written == exchange.request.len() && self.out.is_empty());
         match &mut self.speaks {
             Speaks::Http1(http1) => http1.is_kept() && is_sent,
             Speaks::Http2(_) => true,

@@ -3,11 +3,12 @@
 use std::time::{Duration, Instant};
 
 use stampede_core::GeneratorUse;
+use stampede_scenario::Scenario;
 
 use crate::backend::Backend;
 use crate::body_check::Evidence;
 use crate::fault::Fault;
-use crate::result::{Failure, LoadResult};
+use crate::result::{Failure, FlowResult, LoadResult, StepResult};
 use crate::saturation::{LittlesLaw, Saturation};
 use crate::tally::Tally;
 use crate::timeline::{Phase, Timeline};
@@ -16,6 +17,8 @@ use crate::timeline::{Phase, Timeline};
 #[derive(Debug)]
 pub(crate) struct Recorder {
     steps: Vec<Tally>,
+    /// What happened in each crowd of a scenario.
+    pub(crate) crowds: Vec<stampede_scenario::Tally>,
     /// Requests of both phases and all steps.
     ok: u64,
     failed: u64,
@@ -55,9 +58,13 @@ pub(crate) struct Answered {
 }
 
 impl Recorder {
-    pub(crate) fn new(steps: usize) -> Self {
+    pub(crate) fn new(steps: usize, scenario: Option<&Scenario>) -> Self {
+        let crowds = scenario.into_iter().flat_map(|scenario| {
+            scenario.crowds.iter().map(|crowd| stampede_scenario::Tally::new(crowd, scenario.feeders.len()))
+        });
         Self {
             steps: (0..steps).map(|_| Tally::new()).collect(),
+            crowds: crowds.collect(),
             ok: 0,
             failed: 0,
             reconnects: 0,
@@ -196,6 +203,7 @@ impl Recorder {
     pub(crate) fn merge(&mut self, other: Self) {
         let Self {
             steps,
+            crowds,
             ok,
             failed,
             reconnects,
@@ -210,6 +218,9 @@ impl Recorder {
             over_at,
         } = other;
         for (sum, tally) in self.steps.iter_mut().zip(&steps) {
+            sum.merge(tally);
+        }
+        for (sum, tally) in self.crowds.iter_mut().zip(&crowds) {
             sum.merge(tally);
         }
         self.ok += ok;
@@ -234,12 +245,21 @@ impl Recorder {
     }
 
     /// What was seen in the window; it ends early when the load was aborted, and with its last request where it is by count.
-    pub(crate) fn into_result(self, timeline: &Timeline, by_count: bool, backend: Backend) -> LoadResult {
+    /// `names` are those of the steps.
+    pub(crate) fn into_result(
+        self,
+        timeline: &Timeline,
+        by_count: bool,
+        backend: Backend,
+        names: Vec<String>,
+        scenario: Option<&Scenario>,
+    ) -> LoadResult {
         let ended_at = if by_count { self.last_end.or(self.over_at) } else { self.over_at };
         let Timeline { opens_at, closes_at, .. } = *timeline;
         let window = ended_at.unwrap_or(closes_at).min(closes_at).saturating_duration_since(opens_at);
         let Self {
             steps,
+            crowds: tallies,
             ok: _,
             failed: _,
             reconnects,
@@ -255,6 +275,11 @@ impl Recorder {
         } = self;
         let mut total = Tally::new();
         steps.iter().for_each(|tally| total.merge(tally));
+        let (crowds, feeders) = scenario.map_or((&[][..], &[][..]), |Scenario { crowds, feeders }| (crowds, feeders));
+        let flows = crowds.iter().zip(&tallies).flat_map(|(crowd, tally)| crowd.flows.iter().zip(&tally.flows));
+        let unmatched = crowds.iter().zip(&tallies).flat_map(|(crowd, tally)| tally.never_matched(crowd));
+        let exhausted = |number: usize| tallies.iter().any(|tally| tally.exhausted.get(number) == Some(&true));
+        let exhausted = feeders.iter().enumerate().filter(|(number, _)| exhausted(*number));
         LoadResult {
             window,
             backend,
@@ -263,7 +288,14 @@ impl Recorder {
             bytes_received,
             saturation: Saturation::find(&total.lateness, &total.response, &littles_law),
             total: total.into_measures(),
-            steps: steps.into_iter().map(Tally::into_measures).collect(),
+            steps: names
+                .into_iter()
+                .zip(steps)
+                .map(|(name, tally)| StepResult { name, measures: tally.into_measures() })
+                .collect(),
+            flows: flows.map(|(flow, count)| FlowResult { name: flow.name.clone(), count: count.clone() }).collect(),
+            unmatched_captures: unmatched.map(|(flow, step, name)| format!("{flow}/{step}: {name}")).collect(),
+            exhausted_feeders: exhausted.map(|(_, feeder)| feeder.name.clone()).collect(),
             generator,
             spin,
             littles_law,
@@ -285,14 +317,14 @@ pub(crate) fn nanoseconds(duration: Duration) -> u64 {
 mod tests {
     use rustix::io::Errno;
     use stampede_core::{Censored, Counts, ErrorClass, Latencies};
+    use stampede_scenario::Wrong;
 
     use super::*;
-    use crate::result::Measures;
 
     /// One right answer after 3 ms (1 ms of it before it was sent), one wrong status, one refused, one unfinished.
     fn recorder(phase: Phase, start: Instant) -> Recorder {
         let ms = Duration::from_millis(1);
-        let mut recorder = Recorder::new(2);
+        let mut recorder = Recorder::new(2, None);
         let answer = Answered {
             at: start + 3 * ms,
             due: start,
@@ -307,7 +339,7 @@ mod tests {
             recorder.late(0, phase, ms / 10);
         }
         recorder.answered(phase, answer);
-        let fault = Fault::Status { came: 500, expected: Some(200) };
+        let fault = Fault::Wrong(Wrong::Status { came: 500, expected: Some(200) });
         recorder.answered(phase, Answered { status: 500, fault: Some(fault), ..answer });
         recorder.failed(phase, 1, Fault::Connect(Errno::CONNREFUSED), start + 9 * ms);
         recorder.unfinished(0, phase, 20 * ms);
@@ -331,8 +363,14 @@ mod tests {
         merged.merge(recorder(Phase::WarmUp, start - second));
         assert_eq!(merged.progress(), (3, 6));
 
-        let whole = merged.into_result(&Timeline::new(start, Duration::ZERO, second, second), false, Backend::Epoll);
-        let [first, other]: &[Measures; 2] = whole.steps.as_slice().try_into().unwrap();
+        let whole = merged.into_result(
+            &Timeline::new(start, Duration::ZERO, second, second),
+            false,
+            Backend::Epoll,
+            vec!["a".to_owned(), "b".to_owned()],
+            None,
+        );
+        let [first, other] = [0, 1].map(|step| &whole.steps[step].measures);
         assert_eq!((first.requests.sent, first.requests.failed, other.requests.failed), (8, 2, 2));
         let result = whole.total;
         let counts = |n| Counts { sent: 4 * n, ok: n, failed: 2 * n, unfinished: n };

@@ -4,21 +4,30 @@ use std::collections::BTreeMap;
 use std::time::Duration;
 
 use stampede_core::{Censored, Counts, ErrorClass, GeneratorUse, Latencies};
+use stampede_scenario::FlowTally;
 
 use crate::backend::Backend;
 use crate::saturation::{LittlesLaw, Saturation};
 
-/// What a load has measured. All but `wrong_answers` and `first_failure` is about the window.
+/// What a load has measured. All but flows, captures, feeders, `wrong_answers` and `first_failure` is about
+/// the window.
 #[derive(Clone, Debug, PartialEq)]
 pub struct LoadResult {
     /// Length of the window; for a load that ends with a number of requests, up to the end of the last of them.
     pub window: Duration,
     /// All requests together.
     pub total: Measures,
-    /// The requests of each exchange, in the order of [`LoadSpec::exchanges`](crate::LoadSpec::exchanges).
-    pub steps: Vec<Measures>,
     /// How the kernel was reached.
     pub backend: Backend,
+    /// The requests of each exchange in the order of [`LoadSpec::exchanges`](crate::LoadSpec::exchanges), or of each step
+    /// through all crowds and flows of a scenario.
+    pub steps: Vec<StepResult>,
+    /// The flows of a scenario, through all crowds.
+    pub flows: Vec<FlowResult>,
+    /// Captures that had no value in any right answer of a step that had some: `flow/step: capture`.
+    pub unmatched_captures: Vec<String>,
+    /// Feeders that had no more rows for a flow.
+    pub exhausted_feeders: Vec<String>,
     /// Connections that were opened anew because the server had closed between two answers.
     pub reconnects: u64,
     /// Bytes that were sent on connections: everything that the protocols say, requests that were sent again included.
@@ -37,6 +46,24 @@ pub struct LoadResult {
     pub wrong_answers: Vec<WrongAnswer>,
     /// The first failed request of the whole load.
     pub first_failure: Option<Failure>,
+}
+
+/// The requests of one step.
+#[derive(Clone, Debug, PartialEq)]
+pub struct StepResult {
+    /// Its name.
+    pub name: String,
+    /// What was measured.
+    pub measures: Measures,
+}
+
+/// What became of a flow in the whole load. Those that were neither completed nor abandoned were under way at the end.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct FlowResult {
+    /// Its name.
+    pub name: String,
+    /// How often it came to which end.
+    pub count: FlowTally,
 }
 
 /// Counts and latencies of requests. All but `warm_up` is about those that were due in the window.
@@ -74,8 +101,8 @@ pub struct Measures {
 /// An answer that was not what it must be.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct WrongAnswer {
-    /// Number of the exchange in [`LoadSpec::exchanges`](crate::LoadSpec::exchanges).
-    pub exchange: usize,
+    /// Number of the step in [`LoadResult::steps`].
+    pub step: usize,
     /// The status that came.
     pub status: u16,
     /// The first byte of the body that differs; 0 when the status is wrong.
@@ -89,7 +116,7 @@ pub struct WrongAnswer {
 pub struct Failure {
     /// Its cause.
     pub class: ErrorClass,
-    /// Number of the exchange in [`LoadSpec::exchanges`](crate::LoadSpec::exchanges).
+    /// Number of the step in [`LoadResult::steps`].
     pub step: usize,
     /// The cause in words.
     pub detail: String,

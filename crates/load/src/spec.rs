@@ -1,14 +1,15 @@
 //! What load is asked for.
 
-use std::ops::RangeInclusive;
+use std::collections::BTreeMap;
+use std::sync::Arc;
 use std::time::Duration;
 
 use stampede_core::{Endpoint, Load, Protocol, Request};
+use stampede_scenario::{Check, Flow, Pause, PreparedCheck, Scenario, Step};
 use stampede_wire::h2::RequestHead;
 use stampede_wire::request::{self, Version};
 
 use crate::backend::Backend;
-use crate::needle::Needle;
 
 /// A load on one endpoint.
 #[derive(Clone, Debug)]
@@ -26,12 +27,17 @@ pub struct LoadSpec {
     pub exchanges: Vec<LoadExchange>,
     /// How much of it.
     pub load: Load,
+    /// In a closed load, the time from a connection's last answer to when its next request is due.
+    pub think: Pause,
+    /// What is sent and how much of it, in place of `exchanges`, `load` and `think`. HTTP/1.0 is not spoken then.
+    pub scenario: Option<Arc<Scenario>>,
     /// Load before the window; its requests are counted apart. The warm-up of an open load stays at the schedule's first
     /// rate, and the schedule begins with the window.
     pub warm_up: Duration,
     /// Length of the window, at most.
     pub duration: Duration,
-    /// End the window when this many requests of it have ended, all threads together.
+    /// End the window when this many requests of it have ended, all threads together. Each crowd of a scenario begins this
+    /// many flows.
     pub requests: Option<u64>,
     /// How long answers are waited for after the window, at most.
     pub drain: Duration,
@@ -77,54 +83,6 @@ pub struct LoadExchange {
     pub check: Check,
 }
 
-/// What an answer must be.
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Check {
-    /// The statuses that are right.
-    pub status: Statuses,
-    /// The bodies that are right.
-    pub body: BodyCheck,
-}
-
-/// A set of statuses.
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Statuses(Vec<RangeInclusive<u16>>);
-
-impl Statuses {
-    /// All statuses in any of these ranges.
-    pub fn new(ranges: Vec<RangeInclusive<u16>>) -> Self {
-        Self(ranges)
-    }
-
-    /// One status.
-    pub fn only(status: u16) -> Self {
-        Self(vec![status..=status])
-    }
-
-    pub(crate) fn contains(&self, status: u16) -> bool {
-        self.0.iter().any(|range| range.contains(&status))
-    }
-
-    /// The status, where there is but one.
-    pub(crate) fn single(&self) -> Option<u16> {
-        match self.0.as_slice() {
-            [range] if range.start() == range.end() => Some(*range.start()),
-            _ => None,
-        }
-    }
-}
-
-/// What a body must be.
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub enum BodyCheck {
-    /// Anything.
-    Any,
-    /// Exactly these bytes.
-    Equals(Vec<u8>),
-    /// These bytes at any place.
-    Contains(Vec<u8>),
-}
-
 /// An exchange whose request is ready to be sent.
 #[derive(Debug)]
 pub(crate) struct PreparedExchange {
@@ -134,50 +92,50 @@ pub(crate) struct PreparedExchange {
     pub(crate) http2: Option<RequestHead>,
     pub(crate) content: Vec<u8>,
     pub(crate) is_head: bool,
-    pub(crate) status: Statuses,
-    pub(crate) body: PreparedBody,
-}
-
-/// A body's check, ready to be held against pieces.
-#[derive(Debug)]
-pub(crate) enum PreparedBody {
-    Any,
-    Equals(Vec<u8>),
-    Contains(Needle),
+    pub(crate) check: PreparedCheck,
+    /// Whether a journey writes the request: it has values or cookies. `request` is empty then, and `http2` has no more
+    /// than the method.
+    pub(crate) is_rendered: bool,
 }
 
 impl PreparedExchange {
     pub(crate) fn new(exchange: LoadExchange, protocol: Protocol, scheme: &str, host: &str, keep_alive: bool) -> Self {
-        let LoadExchange { mut request, check: Check { status, body } } = exchange;
+        let LoadExchange { mut request, check } = exchange;
         if !keep_alive && protocol == Protocol::Http11 {
             request.headers.insert("Connection".to_owned(), "close".to_owned());
         }
-        let body = match body {
-            BodyCheck::Any => PreparedBody::Any,
-            BodyCheck::Equals(bytes) => PreparedBody::Equals(bytes),
-            BodyCheck::Contains(bytes) => PreparedBody::Contains(Needle::new(bytes)),
-        };
+        let check = PreparedCheck::new(&check, false);
         let is_head = request.method == "HEAD";
-        match protocol {
-            Protocol::Http10 | Protocol::Http11 => Self {
-                request: match protocol {
-                    Protocol::Http10 => request::encode_as(Version::Http10, &request, host),
-                    _ => request::encode_as(Version::Http11, &request, host),
-                },
-                http2: None,
-                content: Vec::new(),
-                is_head,
-                status,
-                body,
-            },
-            Protocol::Http2 { .. } => Self {
-                request: Vec::new(),
-                http2: Some(RequestHead::new(&request, scheme, host)),
-                content: request.body,
-                is_head,
-                status,
-                body,
-            },
+        let (bytes, http2, content) = match protocol {
+            Protocol::Http10 => (request::encode_as(Version::Http10, &request, host), None, Vec::new()),
+            Protocol::Http11 => (request::encode_as(Version::Http11, &request, host), None, Vec::new()),
+            Protocol::Http2 { .. } => (Vec::new(), Some(RequestHead::new(&request, scheme, host)), request.body),
+        };
+        Self { request: bytes, http2, content, is_head, check, is_rendered: false }
+    }
+
+    /// A step of a flow.
+    pub(crate) fn of_step(
+        flow: &Flow,
+        step: &Step,
+        protocol: Protocol,
+        scheme: &str,
+        host: &str,
+        keep_alive: bool,
+    ) -> Self {
+        let fixed = step.fixed_request().filter(|_| !flow.cookies);
+        let is_rendered = fixed.is_none();
+        let request = fixed.unwrap_or_else(|| Request {
+            method: step.method.clone(),
+            path: "/".to_owned(),
+            headers: BTreeMap::new(),
+            body: Vec::new(),
+        });
+        let exchange = LoadExchange { request, check: step.check.clone() };
+        let mut prepared = Self::new(exchange, protocol, scheme, host, keep_alive);
+        if is_rendered {
+            prepared.request.clear();
         }
+        Self { is_rendered, ..prepared }
     }
 }

@@ -9,14 +9,16 @@ use crate::recorder::{Answered, nanoseconds};
 use crate::result::Measures;
 use crate::timeline::Phase;
 
-const ERRORS: [ErrorClass; 10] = [
+const ERRORS: [ErrorClass; 12] = [
     ErrorClass::Refused,
     ErrorClass::Tls,
     ErrorClass::Reset,
     ErrorClass::ClosedEarly,
     ErrorClass::Malformed,
     ErrorClass::WrongStatus,
+    ErrorClass::WrongHeader,
     ErrorClass::WrongBody,
+    ErrorClass::Unwritable,
     ErrorClass::Exhausted,
     ErrorClass::TimedOut,
     ErrorClass::Io,

@@ -452,10 +452,11 @@ mod tests {
 
     use rustix::event::{EventfdFlags, eventfd};
     use stampede_core::{Protocol, Request};
+    use stampede_scenario::{Check, Statuses};
 
     use super::*;
     use crate::backend::Backend;
-    use crate::spec::{BodyCheck, Check, LoadExchange, Statuses};
+    use crate::spec::LoadExchange;
 
     const PATIENCE: Duration = Duration::from_secs(5);
 
@@ -467,8 +468,7 @@ mod tests {
         }
         let request =
             Request { method: "GET".to_owned(), path: "/".to_owned(), headers: BTreeMap::new(), body: Vec::new() };
-        let check = Check { status: Statuses::only(200), body: BodyCheck::Any };
-        let exchange = LoadExchange { request, check };
+        let exchange = LoadExchange { request, check: Check::new(Statuses::only(200), Vec::new()) };
         let exchanges = Arc::from([PreparedExchange::new(exchange, Protocol::Http11, "http", "localhost", true)]);
         let abort = eventfd(0, EventfdFlags::CLOEXEC).unwrap();
         Some((Uring::new(1, &exchanges, &abort).unwrap(), exchanges))

@@ -7,16 +7,19 @@
 //!              Waiting <-- closed between answers, found out by the next request
 //! ```
 //!
-//! In a closed load the next request is due at once, so that `Idle` is left in the call that entered it. In an open load an
-//! idle user is given the next request that is due; one that has just got its answer takes a waiting request itself.
+//! In a closed load without think time the next request is due at once, so that `Idle` is left in the call that entered it.
+//! In an open load an idle user is given the next request that is due; one that has just got its answer takes a waiting
+//! request itself. In a scenario it takes flows in this way, and then the steps of each; between them it is `Idle` too.
 
 use std::mem;
 use std::time::{Duration, Instant};
 
 use rustix::io::Errno;
+use stampede_scenario::{Journey, NextStep, Script};
 
 use crate::arrivals::Arrival;
 use crate::body_check::Comparison;
+use crate::crowd::Crowd;
 use crate::driver::{Driver, Timer};
 use crate::fault::Fault;
 use crate::io::Io;
@@ -38,8 +41,12 @@ pub(crate) struct User {
     /// The number of its connection, and its place among those who share it.
     link: usize,
     key: usize,
+    /// The number of its crowd among the thread's.
+    pub(crate) crowd: usize,
+    /// Its way through the flows of a scenario.
+    pub(crate) journey: Option<Box<Journey>>,
     state: State,
-    /// Number of the exchange that is under way, or comes next.
+    /// Number of the exchange that is under way, or comes next; of a scenario, of the step.
     pub(crate) exchange: usize,
     due: Instant,
     pub(crate) phase: Phase,
@@ -74,12 +81,21 @@ enum State {
 }
 
 impl User {
-    /// A user that begins with the given exchange, on a connection that so many share.
-    pub(crate) fn new(token: usize, sharers: usize, exchange: usize, now: Instant) -> Self {
+    /// A user of a crowd, which begins with the given exchange where these are sent in turn, on a connection that so many
+    /// share.
+    pub(crate) fn new(
+        token: usize,
+        sharers: usize,
+        (crowd, script): (usize, Option<&Script>),
+        exchange: usize,
+        now: Instant,
+    ) -> Self {
         Self {
             token,
             link: token / sharers,
             key: token % sharers,
+            crowd,
+            journey: script.map(|script| Box::new(Journey::new(script))),
             state: State::Idle,
             exchange,
             due: now,
@@ -125,24 +141,41 @@ impl User {
         self.state = State::Done;
     }
 
-    /// Makes the next request of a closed load due at `due`.
+    /// Makes the next request of a closed load, or the next flow, due at `due`.
     pub(crate) fn schedule<I: Io>(&mut self, driver: &mut Driver<I>, due: Instant, now: Instant) {
-        let phase = driver.timeline.phase(due).filter(|phase| match &mut driver.pacer {
-            Pacer::Closed { left } if *phase == Phase::Window => match left.checked_sub(1) {
-                Some(fewer) => {
-                    *left = fewer;
-                    true
-                }
-                None => false,
-            },
-            _ => true,
-        });
-        let Some(phase) = phase else {
-            self.state = State::Done;
-            driver.leave(self.link);
-            driver.active -= 1;
-            return;
+        let Driver { crowds, timeline, .. } = driver;
+        let Some(crowd) = crowds.get_mut(self.crowd) else { return };
+        let begins = timeline.phase(due).is_some_and(|phase| crowd.admits(phase));
+        match begins.then(|| self.begin_flow(crowd)).flatten() {
+            Some(pause) => self.await_step(driver, due + pause, now),
+            None => self.leave(driver),
+        }
+    }
+
+    /// Chooses the next flow of a scenario and its first step; returns the pause before that. `None` when it can have none.
+    fn begin_flow(&mut self, crowd: &mut Crowd) -> Option<Duration> {
+        let (Some(journey), Some(script)) = (&mut self.journey, &mut crowd.script) else { return Some(Duration::ZERO) };
+        if journey.begin(script).is_none() {
+            crowd.ran_out = true;
+            return None;
+        }
+        self.next_step(crowd)
+    }
+
+    /// Chooses the next step of the flow of a scenario; returns the pause before it. `None` at the end of the flow.
+    fn next_step(&mut self, crowd: &mut Crowd) -> Option<Duration> {
+        let NextStep { step, pause } = self.journey.as_mut()?.next_step(crowd.script.as_mut()?)?;
+        self.exchange = crowd.steps.start + step;
+        Some(pause)
+    }
+
+    /// Makes the request that was chosen due at `due`. What a flow of an open load has begun it ends, even after the window.
+    fn await_step<I: Io>(&mut self, driver: &mut Driver<I>, due: Instant, now: Instant) {
+        let phase = match driver.crowds.get(self.crowd).map(|crowd| &crowd.pacer) {
+            Some(Pacer::Open(_)) => Some(self.phase),
+            _ => driver.timeline.phase(due),
         };
+        let Some(phase) = phase else { return self.leave(driver) };
         self.due = due;
         self.phase = phase;
         self.state = State::Idle;
@@ -154,15 +187,20 @@ impl User {
         }
     }
 
-    /// Takes a request of an open load that is due.
+    /// Takes a request, or a flow, of an open load that is due.
     pub(crate) fn take<I: Io>(&mut self, driver: &mut Driver<I>, arrival: Arrival, now: Instant) {
         let Arrival { number, due } = arrival;
+        let Some(crowd) = driver.crowds.get_mut(self.crowd) else { return };
         // Arrivals end with the window.
         self.phase = driver.timeline.phase(due).unwrap_or(Phase::Window);
-        self.exchange = usize::try_from(number % driver.exchanges.len() as u64).unwrap_or(0);
-        self.due = due;
-        self.free_at = self.free_at.max(due);
-        self.begin(driver, now);
+        self.exchange = crowd.exchange_in_turn(number);
+        match self.begin_flow(crowd) {
+            Some(pause) => {
+                self.free_at = self.free_at.max(due + pause);
+                self.await_step(driver, due + pause, now);
+            }
+            None => self.rest(driver),
+        }
     }
 
     /// The instant that it waited for has come.
@@ -273,11 +311,18 @@ impl User {
 
     /// Sends the request.
     fn transmit<I: Io>(&mut self, driver: &mut Driver<I>, now: Instant) {
-        let Driver { links, io, exchanges, recorder, .. } = driver;
+        let Driver { links, io, exchanges, crowds, recorder, .. } = driver;
         let (Some(link), Some(exchange)) = (links.get_mut(self.link), exchanges.get(self.exchange)) else { return };
         self.sent_at = now;
         self.first_byte_at = now;
-        match link.request(io, self.key, exchange) {
+        let script = crowds.get(self.crowd).and_then(|crowd| crowd.script.as_ref());
+        let requested = match (&mut self.journey, script) {
+            (Some(journey), Some(script)) if exchange.is_rendered => {
+                link.request_of(self.key, exchange, journey, script)
+            }
+            _ => link.request(io, self.key, exchange),
+        };
+        match requested {
             Ok(Requested::NotNow) => {}
             Ok(Requested::Sent(count)) => {
                 self.state = State::Exchanging;
@@ -290,7 +335,9 @@ impl User {
             }
             Ok(Requested::Queued) => {
                 self.state = State::Exchanging;
-                self.was_late(recorder, now);
+                // It is sent with this event.
+                self.sent_at = if I::DEFERS { Instant::now() } else { now };
+                self.was_late(recorder, self.sent_at);
                 driver.unflushed.push(self.link);
             }
             Err(fault) => {
@@ -326,9 +373,14 @@ impl User {
 
     /// Records a complete answer, and goes on with the next request.
     fn answered<I: Io>(&mut self, driver: &mut Driver<I>, now: Instant) {
-        let Driver { links, exchanges, recorder, keep_alive, .. } = driver;
-        let (Some(link), Some(exchange)) = (links.get_mut(self.link), exchanges.get(self.exchange)) else { return };
-        let fault = self.comparison.conclude(self.exchange, exchange, &mut recorder.evidence);
+        let Driver { links, exchanges, crowds, recorder, keep_alive, .. } = driver;
+        let (Some(link), Some(exchange), Some(crowd)) =
+            (links.get_mut(self.link), exchanges.get(self.exchange), crowds.get_mut(self.crowd))
+        else {
+            return;
+        };
+        let journey = self.journey.as_deref_mut().zip(crowd.script.as_mut());
+        let (status, wrong) = self.comparison.conclude(self.exchange, &exchange.check, journey, &mut recorder.evidence);
         recorder.answered(
             self.phase,
             Answered {
@@ -337,10 +389,11 @@ impl User {
                 sent: self.sent_at,
                 first_byte: self.first_byte_at,
                 step: self.exchange,
-                status: self.comparison.status(),
-                fault,
+                status,
+                fault: wrong.map(Fault::Wrong),
             },
         );
+        let next = if wrong.is_none() { self.next_step(crowd) } else { None };
         if !link.is_kept(exchange) || !*keep_alive {
             link.closed_between = *keep_alive;
             driver.close(self.link);
@@ -349,12 +402,12 @@ impl User {
         self.failures = 0;
         self.free_at = driver.woke_at;
         driver.publish_progress();
-        match &mut driver.pacer {
-            Pacer::Closed { .. } => self.schedule_next(driver, now, now),
-            Pacer::Open(arrivals) => match arrivals.take_due(now) {
-                Some(arrival) => self.take(driver, arrival, now),
-                None => self.rest(driver),
-            },
+        match next {
+            Some(pause) => self.await_step(driver, now + pause, now),
+            None => {
+                self.end_flow(driver, Duration::ZERO, now);
+                self.take_due(driver, now);
+            }
         }
     }
 
@@ -385,31 +438,65 @@ impl User {
         self.was_late(&mut driver.recorder, now);
         driver.recorder.failed(self.phase, self.exchange, fault, now);
         driver.ended(self.begun_at, now);
-        driver.abandon(self.link, self.key);
+        // What could not be written has not been sent.
+        if !matches!(fault, Fault::Unwritable(_)) {
+            driver.abandon(self.link, self.key);
+        }
         self.wakes_at = None;
         let pause =
             SHORTEST_PAUSE.saturating_mul(1_u32.checked_shl(self.failures).unwrap_or(u32::MAX)).min(LONGEST_PAUSE);
         self.failures = self.failures.saturating_add(1);
         self.free_at = now;
         driver.publish_progress();
-        match driver.pacer {
-            Pacer::Closed { .. } => self.schedule_next(driver, now + pause, now),
-            // It may take the next one from here only by way of the worker: failures would nest without a bound.
-            Pacer::Open(_) => self.rest(driver),
-        }
+        // It may take what is due in an open load only by way of the worker: failures would nest without a bound.
+        self.end_flow(driver, pause, now);
     }
 
-    fn schedule_next<I: Io>(&mut self, driver: &mut Driver<I>, due: Instant, now: Instant) {
-        self.exchange += 1;
-        if self.exchange >= driver.exchanges.len() {
-            self.exchange = 0;
+    /// The present request, or flow, has come to its end: in a closed load the next one is due after the think time, or after
+    /// this pause where that is longer; in an open load the user is idle.
+    fn end_flow<I: Io>(&mut self, driver: &mut Driver<I>, pause: Duration, now: Instant) {
+        let Some(crowd) = driver.crowds.get_mut(self.crowd) else { return };
+        if let (Some(journey), Some(script)) = (&mut self.journey, &mut crowd.script) {
+            journey.abandon(script);
         }
-        self.schedule(driver, due, now);
+        match crowd.pacer {
+            Pacer::Closed { .. } => {
+                self.exchange += 1;
+                if self.exchange >= crowd.steps.end {
+                    self.exchange = crowd.steps.start;
+                }
+                let think = crowd.think.draw(&mut crowd.random);
+                self.schedule(driver, now + think.max(pause), now);
+            }
+            Pacer::Open(_) => self.rest(driver),
+        }
     }
 
     /// Waits for a request that is due.
     fn rest<I: Io>(&mut self, driver: &mut Driver<I>) {
         self.state = State::Idle;
-        driver.idle.push(self.token);
+        if let Some(crowd) = driver.crowds.get_mut(self.crowd) {
+            crowd.idle.push(self.token);
+        }
+    }
+
+    /// Takes what is due at once, where it is the idle user that comes next.
+    fn take_due<I: Io>(&mut self, driver: &mut Driver<I>, now: Instant) {
+        let Some(crowd) = driver.crowds.get_mut(self.crowd) else { return };
+        if crowd.idle.last() == Some(&self.token)
+            && let Some(arrival) = crowd.take_due(now)
+        {
+            crowd.idle.pop();
+            self.take(driver, arrival, now);
+        }
+    }
+
+    /// Has no more requests.
+    fn leave<I: Io>(&mut self, driver: &mut Driver<I>) {
+        self.state = State::Done;
+        driver.leave(self.link);
+        if let Some(crowd) = driver.crowds.get_mut(self.crowd) {
+            crowd.active -= 1;
+        }
     }
 }

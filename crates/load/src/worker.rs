@@ -7,11 +7,12 @@ use std::time::{Duration, Instant};
 use rustix::time::{ClockId, clock_gettime};
 use stampede_core::Protocol;
 
+use crate::crowd::Crowd;
+use crate::crowd_plan::CrowdShare;
 use crate::driver::{Driver, SPIN, TIMERS_A_USER};
 use crate::engine::ThreadProgress;
 use crate::io::{Io, Woken};
 use crate::link::Link;
-use crate::pacer::Pacer;
 use crate::recorder::Recorder;
 use crate::socket::Target;
 use crate::spec::PreparedExchange;
@@ -30,7 +31,8 @@ pub(crate) struct Assignment {
     pub(crate) exchanges: Arc<[PreparedExchange]>,
     pub(crate) targets: Arc<[Target]>,
     pub(crate) security: Option<Security>,
-    pub(crate) pacer: Pacer,
+    pub(crate) crowds: Vec<CrowdShare>,
+    pub(crate) recorder: Recorder,
     pub(crate) timeline: Timeline,
     pub(crate) timeout: Option<Duration>,
     pub(crate) protocol: Protocol,
@@ -40,7 +42,6 @@ pub(crate) struct Assignment {
     pub(crate) progress: Arc<ThreadProgress>,
     /// How many connections come before this thread's.
     pub(crate) first_connection: usize,
-    pub(crate) connections: usize,
 }
 
 /// Drives the load until it is over, and returns what was seen.
@@ -49,7 +50,8 @@ pub(crate) fn run<I: Io>(assignment: Assignment, io: I) -> Recorder {
         exchanges,
         targets,
         security,
-        pacer,
+        crowds: shares,
+        recorder,
         timeline,
         timeout,
         protocol,
@@ -57,53 +59,61 @@ pub(crate) fn run<I: Io>(assignment: Assignment, io: I) -> Recorder {
         by_count,
         progress,
         first_connection,
-        connections,
     } = assignment;
     let start = Instant::now();
     let (is_http2, sharers) = match protocol {
         Protocol::Http10 | Protocol::Http11 => (false, 1),
         Protocol::Http2 { streams } => (true, streams.get() as usize),
     };
-    let users = connections * sharers;
+    let connections = shares.iter().map(|share| share.connections).sum::<usize>();
+    let user_count = connections * sharers;
+    let mut users = Vec::with_capacity(user_count);
+    let mut crowds = Vec::with_capacity(shares.len());
+    for share in shares {
+        let first = users.len();
+        let count = share.connections * sharers;
+        let crowd = share.begin(first, count, &timeline);
+        for token in first..first + count {
+            let exchange = crowd.exchange_in_turn((first_connection * sharers + token) as u64);
+            let script = crowd.script.as_ref();
+            let mut user = User::new(token, sharers, (crowds.len(), script), exchange, start);
+            if script.is_none() {
+                exchanges.iter().for_each(|exchange| user.comparison.reserve(&exchange.check));
+            }
+            users.push(user);
+        }
+        crowds.push(crowd);
+    }
     let mut driver = Driver {
         io,
         links: (0..connections).map(|number| Link::new(number, is_http2, start)).collect(),
         timeline,
-        recorder: Recorder::new(exchanges.len()),
+        recorder,
         exchanges,
-        pacer,
+        crowds,
         timeout,
         keep_alive,
-        idle: Vec::with_capacity(users),
-        active: users,
         in_flight: 0,
-        departing: Vec::with_capacity(users),
+        departing: Vec::with_capacity(users.len()),
         woke_at: start,
         targets,
         first_link: first_connection,
         opened: 0,
-        timers: BinaryHeap::with_capacity(TIMERS_A_USER * users),
+        timers: BinaryHeap::with_capacity(TIMERS_A_USER * user_count),
         sharers,
-        unflushed: Vec::with_capacity(connections + 2 * users),
+        unflushed: Vec::with_capacity(connections + 2 * user_count),
         plain: vec![0; if security.is_some() { PLAIN } else { 0 }].into_boxed_slice(),
         security,
         notices: Vec::with_capacity(2 * sharers),
         progress,
     };
-    let mut users: Vec<User> = (0..users)
-        .map(|token| User::new(token, sharers, (first_connection * sharers + token) % driver.exchanges.len(), start))
-        .collect();
     let mut usage = Usage::default();
 
     let start = Instant::now();
-    match driver.pacer {
-        Pacer::Closed { .. } => {
-            for user in &mut users {
-                user.schedule(&mut driver, start, start);
-            }
+    for user in &mut users {
+        if driver.crowds.get(user.crowd).is_some_and(|crowd| crowd.active > 0) {
+            user.schedule(&mut driver, start, start);
         }
-        // The first one is on top, and opens first.
-        Pacer::Open(_) => driver.idle.extend((0..users.len()).rev()),
     }
     let mut seen = InFlight { count: driver.in_flight, at: start };
     // When the last turn of the loop began, if it did nothing but spin.
@@ -124,7 +134,9 @@ pub(crate) fn run<I: Io>(assignment: Assignment, io: I) -> Recorder {
         driver.flush();
         let now = if driver.in_flight == seen.count { now } else { Instant::now() };
         seen.look(&mut driver, now);
-        if now >= timeline.drain_ends_at || driver.is_over() && (by_count || now >= timeline.closes_at) {
+        if now >= timeline.drain_ends_at
+            || driver.is_over() && (by_count || driver.ran_out() || now >= timeline.closes_at)
+        {
             break;
         }
         let departs = !driver.departing.is_empty();
@@ -168,20 +180,24 @@ pub(crate) fn run<I: Io>(assignment: Assignment, io: I) -> Recorder {
     driver.give_up_waiting(now);
     driver.recorder.is_over(now);
     driver.recorder.used(usage.cpu(), usage.spin);
+    for Crowd { number, script, .. } in driver.crowds {
+        if let (Some(script), Some(tally)) = (script, driver.recorder.crowds.get_mut(number)) {
+            tally.merge(&script.into_tally());
+        }
+    }
     driver.recorder
 }
 
-/// Gives requests of an open load that are due to idle users.
+/// Gives requests, or flows, of an open load that are due to idle users.
 fn begin_due<I: Io>(driver: &mut Driver<I>, users: &mut [User], now: Instant) {
-    for _ in 0..BATCH {
-        let (Pacer::Open(arrivals), Some(token)) = (&mut driver.pacer, driver.idle.last().copied()) else {
-            return;
-        };
-        let (Some(arrival), Some(user)) = (arrivals.take_due(now), users.get_mut(token)) else {
-            return;
-        };
-        driver.idle.pop();
-        user.take(driver, arrival, now);
+    for number in 0..driver.crowds.len() {
+        for _ in 0..BATCH {
+            let Some(crowd) = driver.crowds.get_mut(number) else { return };
+            let Some(user) = crowd.idle.last().and_then(|token| users.get_mut(*token)) else { break };
+            let Some(arrival) = crowd.take_due(now) else { break };
+            crowd.idle.pop();
+            user.take(driver, arrival, now);
+        }
     }
 }
 

@@ -10,7 +10,7 @@ use std::thread;
 use std::time::{Duration, Instant};
 
 use stampede_core::{Load, Protocol, Request};
-use stampede_load::{Backend, BodyCheck, Check, LoadExchange, LoadSpec, Statuses, start};
+use stampede_load::{Backend, BodyCheck, Check, LoadExchange, LoadSpec, Pause, Statuses, start};
 use stampede_testkit::{Behaviour, CountingServer, Fault};
 
 #[path = "shared/asking.rs"]
@@ -82,7 +82,7 @@ fn holds(backend: Backend, load: Load) {
     let server = CountingServer::start(behaviour.clone()).unwrap();
     let exchange = LoadExchange {
         request: Request { method: "GET".to_owned(), path: "/".to_owned(), headers: BTreeMap::new(), body: Vec::new() },
-        check: Check { status: Statuses::only(200), body: BodyCheck::Equals(behaviour.body) },
+        check: Check::new(Statuses::only(200), vec![BodyCheck::Equals(behaviour.body)]),
     };
     let running = start(LoadSpec {
         targets: vec![server.endpoint().clone()],
@@ -91,6 +91,8 @@ fn holds(backend: Backend, load: Load) {
         host: "localhost".to_owned(),
         exchanges: vec![exchange],
         load: load.clone(),
+        think: Pause::default(),
+        scenario: None,
         warm_up: Duration::from_millis(100),
         duration: Duration::from_millis(400),
         requests: None,

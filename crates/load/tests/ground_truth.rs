@@ -9,7 +9,9 @@ use std::thread;
 use std::time::{Duration, Instant};
 
 use stampede_core::{Counts, Endpoint, ErrorClass, Load, Protocol, Request};
-use stampede_load::{Backend, BodyCheck, Check, LoadExchange, LoadResult, LoadSpec, StartError, Statuses, start};
+use stampede_load::{
+    Backend, BodyCheck, Check, LoadExchange, LoadResult, LoadSpec, Pause, StartError, Statuses, start,
+};
 use stampede_testkit::{Behaviour, Close, CountingServer, Fault, Received};
 
 #[path = "shared/asking.rs"]
@@ -50,7 +52,7 @@ fn exchange(path: &str, check: Check) -> LoadExchange {
 }
 
 fn right(body: BodyCheck) -> Check {
-    Check { status: Statuses::only(200), body }
+    Check::new(Statuses::only(200), vec![body])
 }
 
 /// 100 ms of warm-up and 300 ms of window on one processor.
@@ -62,6 +64,8 @@ fn spec(backend: Backend, target: &Endpoint, connections: u32) -> LoadSpec {
         host: "localhost".to_owned(),
         exchanges: vec![exchange("/", right(BodyCheck::Equals(Behaviour::default().body)))],
         load: Load::Closed { connections },
+        think: Pause::default(),
+        scenario: None,
         warm_up: 100 * MS,
         duration: 300 * MS,
         requests: None,
@@ -209,7 +213,7 @@ fn a_large_request_and_a_large_answer_pass_through_full_buffers(backend: Backend
         for LoadExchange { request, check } in &mut spec.exchanges {
             request.method = "POST".to_owned();
             request.body = body.clone();
-            check.body = BodyCheck::Equals(body.clone());
+            check.body = vec![BodyCheck::Equals(body.clone())];
         }
         spec
     });
@@ -241,8 +245,8 @@ fn opening_a_connection_is_response_time_and_not_service_time(backend: Backend) 
 fn exchanges_take_turns(backend: Backend) {
     let (result, _) = measure(Behaviour::default(), |target| {
         let mut spec = spec(backend, target, 3);
-        let any_body = right(BodyCheck::Any);
-        let wrong_status = Check { status: Statuses::only(404), body: BodyCheck::Any };
+        let any_body = Check::new(Statuses::only(200), Vec::new());
+        let wrong_status = Check::new(Statuses::only(404), Vec::new());
         spec.exchanges.push(exchange("/b", any_body));
         spec.exchanges.push(exchange("/c", wrong_status));
         spec

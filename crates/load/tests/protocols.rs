@@ -2,17 +2,20 @@
 
 #![expect(clippy::unwrap_used, reason = "a test fails by it")]
 
+use std::collections::BTreeMap;
 use std::fs;
 use std::io::Write;
 use std::net::{SocketAddr, TcpListener, TcpStream};
 use std::num::NonZeroU32;
 use std::path::Path;
 use std::process::{Child, Command, Stdio};
+use std::sync::Arc;
 use std::time::{Duration, Instant};
 
 use rustix::process::{Pid, Signal, kill_process};
-use stampede_core::{Endpoint, ErrorClass, Protocol};
+use stampede_core::{Bytes, Endpoint, ErrorClass, Protocol};
 use stampede_load::{Backend, LoadResult, LoadSpec, TlsSpec, Trust, start};
+use stampede_plan::{MachineSize, parse_scenario};
 use tempfile::TempDir;
 
 #[path = "shared/asking.rs"]
@@ -22,12 +25,15 @@ use asking::{MS, on_each_backend, spec, total};
 
 on_each_backend! {
     every_protocol_is_answered_and_counted,
+    values_and_cookies_are_sent_by_every_protocol,
     connections_that_the_server_ends_in_order_are_opened_again,
     certificates_are_held_against_name_and_trust,
     a_server_that_speaks_something_else_is_named,
 }
 
 const REQUESTS: u64 = 600;
+
+const FLOWS: u64 = 200;
 
 /// Failures are followed by pauses.
 const FAILURES: u64 = 12;
@@ -185,6 +191,54 @@ fn every_protocol_is_answered_and_counted(backend: Backend) {
             assert!(result.bytes_received > 17 * REQUESTS, "{what}");
         }
         assert_eq!(nginx.answered(2 * REQUESTS), 2 * REQUESTS, "{protocol:?} {lines}");
+    }
+}
+
+fn values_and_cookies_are_sent_by_every_protocol(backend: Backend) {
+    if !can_run("values_and_cookies_are_sent_by_every_protocol") {
+        return;
+    }
+    let yaml = "
+        crowds:
+          - load: closed:3
+            flows:
+              - name: visit
+                cookies: true
+                steps:
+                  - {name: enter, path: /enter, capture: {next: {header: Location}}}
+                  - name: look
+                    path: '${next}'
+                    headers: {X-Next: 'to ${next}', Content-Type: text/plain}
+                    body: 'a body of ${next}'
+                    check: {body: 'POST /look?a=b to /look?a=b s=1 19'}
+    ";
+    let machine = MachineSize { cpus: 1, memory: Bytes::from_mib(1), connections: 100 };
+    let none = |_: &Path| Err(std::io::ErrorKind::NotFound.into());
+    let scenario = Arc::new(parse_scenario(yaml, "scenario.yaml", machine, &BTreeMap::new(), &none).unwrap());
+    let lines = "
+        location /enter { add_header Location /look?a=b; add_header Set-Cookie s=1; return 200 x; }
+        location /look { return 200 '$request_method $request_uri $http_x_next $http_cookie $content_length'; }";
+    for (listen, protocol, encrypted) in [
+        ("", Protocol::Http11, false),
+        ("ssl", Protocol::Http11, true),
+        ("http2", http2(4), false),
+        ("ssl http2", http2(4), true),
+    ] {
+        let nginx = Nginx::start(backend, listen, lines);
+        let trust = encrypted.then(|| Trust::Pem(nginx.certificate()));
+        let result = start(LoadSpec {
+            protocol,
+            tls: trust.map(|trust| TlsSpec { server_name: "localhost".to_owned(), trust }),
+            scenario: Some(Arc::clone(&scenario)),
+            requests: Some(FLOWS),
+            duration: Duration::from_secs(30),
+            timeout: Some(10_000 * MS),
+            ..spec(backend, &Endpoint::Tcp(nginx.address), "closed:3")
+        });
+        let result = result.unwrap().finish();
+        let ok: Vec<_> = result.steps.iter().map(|step| step.measures.requests.ok).collect();
+        assert_eq!((ok, result.flows[0].count.completed), (vec![FLOWS, FLOWS], FLOWS), "{protocol:?} {result:?}");
+        assert_eq!(nginx.answered(2 * FLOWS), 2 * FLOWS, "{protocol:?}");
     }
 }
 

@@ -115,7 +115,7 @@ impl ComparePlan {
             memory: read_memory(memory.as_deref(), machine, &mut mistakes),
         };
         let load = read_load(load.as_deref(), machine, &mut mistakes);
-        let duration = read_duration(duration.as_deref(), &load, &mut mistakes);
+        let duration = read_duration(duration.as_deref(), [&load], &mut mistakes);
         let warm_up = read_warm_up(warm_up.as_deref(), &mut mistakes);
         let ready_timeout = read_ready_timeout(ready_timeout.as_deref(), &mut mistakes);
         let rounds = read_rounds(rounds.as_deref(), &mut mistakes);

@@ -1,20 +1,25 @@
-//! Flags to a validated plan.
+//! Flags and files to a validated plan.
 //!
 //! Everything that a user typed is checked here, at once: a command line with three mistakes gets three answers. What
-//! exists is told by a [`Catalogue`]; nothing here looks at the machine beyond the workload's own files.
+//! exists is told by a [`Catalogue`]; nothing here looks at the machine beyond the files that were
+//! named.
 
+mod answer;
 mod catalogue;
 mod choice;
 mod compare;
 mod load;
 mod mistake;
 mod quantity;
+mod scenario;
 mod url;
 mod workload;
 
+pub use answer::CheckFlags;
 pub use catalogue::Catalogue;
 pub use compare::{CompareFlags, ComparePlan, MachineSize, RuntimeChoice};
 pub use load::{LoadFlags, LoadPlan};
 pub use mistake::{Mistake, Mistakes};
+pub use scenario::parse as parse_scenario;
 pub use url::{HttpUrl, UrlError};
 pub use workload::read as read_workload;

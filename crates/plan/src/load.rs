@@ -2,14 +2,18 @@
 
 use std::collections::BTreeMap;
 use std::num::NonZeroU32;
-use std::ops::RangeInclusive;
+use std::path::{self, Path, PathBuf};
+use std::sync::Arc;
 use std::time::Duration;
 
 use stampede_core::{Load, Protocol, Request};
+use stampede_scenario::{Check, Pause, Scenario};
 
+use crate::answer::{CheckFlags, read_check};
 use crate::compare::MachineSize;
 use crate::mistake::{Gathered, Mistakes};
-use crate::quantity::{read_duration, read_load, read_request_timeout, read_seed};
+use crate::quantity::{NO_PAUSE, read_duration, read_load, read_pause, read_request_timeout, read_seed};
+use crate::scenario;
 use crate::url::{HttpUrl, UrlError};
 
 /// A load by count may take this long when no duration is given.
@@ -17,6 +21,9 @@ const DAY: Duration = Duration::from_secs(24 * 3600);
 
 /// The seed of random arrivals: the same command sends the same load.
 const DEFAULT_SEED: u64 = 1;
+
+/// Headers that say how a request is carried, which the engine does.
+pub(crate) const CARRYING: [&str; 3] = ["content-length", "transfer-encoding", "connection"];
 
 /// What was typed, unread, so that all mistakes can be told at once. `None` takes the default.
 #[derive(Clone, Debug, Default)]
@@ -43,8 +50,14 @@ pub struct LoadFlags {
     pub timeout: Option<String>,
     /// `--seed`.
     pub seed: Option<String>,
-    /// `--check-status`.
-    pub check_status: Option<String>,
+    /// `--check-...`.
+    pub check: CheckFlags,
+    /// `--think`.
+    pub think: Option<String>,
+    /// `--scenario`, in place of request, check, load and think.
+    pub scenario: Option<PathBuf>,
+    /// Each `--feeder NAME=FILE`.
+    pub feeders: Vec<String>,
     /// `--http1.0`.
     pub http10: bool,
     /// `--http2`.
@@ -56,7 +69,7 @@ pub struct LoadFlags {
 }
 
 /// A load on one address.
-#[derive(Clone, Debug, PartialEq, Eq)]
+#[derive(Clone, Debug)]
 pub struct LoadPlan {
     /// Where it goes.
     pub url: HttpUrl,
@@ -66,10 +79,14 @@ pub struct LoadPlan {
     pub protocol: Protocol,
     /// What is sent.
     pub request: Request,
-    /// Which statuses are right.
-    pub status: Vec<RangeInclusive<u16>>,
+    /// What must come back.
+    pub check: Check,
     /// How much of it.
     pub load: Load,
+    /// In a closed load, the time from an answer to the next request.
+    pub think: Pause,
+    /// What is sent and how much of it, in place of all that.
+    pub scenario: Option<Arc<Scenario>>,
     /// How long, at most.
     pub duration: Duration,
     /// How many requests, where that ends it.
@@ -101,7 +118,10 @@ impl LoadPlan {
             body,
             timeout,
             seed,
-            check_status,
+            check,
+            think,
+            scenario,
+            feeders,
             http10,
             http2,
             streams,
@@ -109,16 +129,31 @@ impl LoadPlan {
         } = flags;
         let mut mistakes = Gathered::default();
         let url = read_url(url);
+        let scenario = read_scenario(scenario.as_deref(), feeders, machine, &mut mistakes);
+        if scenario.is_some()
+            && let Ok(HttpUrl { path, .. }) = &url
+            && path != "/"
+        {
+            let place = format!("URL path {path}");
+            mistakes.add(place, "stands beside the paths of the scenario", "leave it out");
+        }
         let load = read_connections(connections.as_deref(), load.as_deref(), machine, &mut mistakes);
         let requests = read_requests(requests.as_deref(), &mut mistakes);
         let duration = match (duration, requests) {
             (None, Some(_)) => DAY,
-            (duration, _) => read_duration(duration.as_deref(), &load, &mut mistakes),
+            (duration, _) => match &scenario {
+                Some(scenario) => {
+                    let loads = scenario.crowds.iter().map(|crowd| &crowd.load);
+                    read_duration(duration.as_deref(), loads, &mut mistakes)
+                }
+                None => read_duration(duration.as_deref(), [&load], &mut mistakes),
+            },
         };
         let threads = read_threads(threads.as_deref(), machine, &mut mistakes);
         let timeout = read_request_timeout(timeout.as_deref(), &mut mistakes);
         let seed = read_seed(seed.as_deref(), &mut mistakes).unwrap_or(DEFAULT_SEED);
-        let status = read_status(check_status.as_deref(), &mut mistakes);
+        let check = read_check(check, &mut mistakes);
+        let think = read_think(think.as_deref(), &load, &mut mistakes);
         let method = read_method(method.as_deref(), body, &mut mistakes);
         let (host, mut headers) = read_headers(headers, &mut mistakes);
         let protocol = read_protocol(*http10, *http2, streams.as_deref(), *no_keepalive, &mut mistakes);
@@ -130,8 +165,10 @@ impl LoadPlan {
             request: Request { method, path: url.path.clone(), headers, body: body.clone() },
             url,
             protocol,
-            status,
+            check,
             load,
+            think,
+            scenario: scenario.map(Arc::new),
             duration,
             requests,
             timeout,
@@ -150,6 +187,49 @@ fn read_url(typed: &str) -> Result<HttpUrl, Mistakes> {
             }
         };
         Mistakes::one(format!("URL {typed}"), problem, fix)
+    })
+}
+
+/// The scenario, unless it is mistaken, and its feeders with the files that were given instead of its own.
+fn read_scenario(
+    file: Option<&Path>,
+    feeders: &[String],
+    machine: MachineSize,
+    mistakes: &mut Gathered,
+) -> Option<Scenario> {
+    let mut replaced = BTreeMap::new();
+    for typed in feeders {
+        let named = typed.split_once('=').filter(|(name, file)| !name.is_empty() && !file.is_empty());
+        // The scenario's own paths begin at its folder, these where the command was given.
+        match named.map(|(name, file)| (name, path::absolute(file))) {
+            Some((name, Ok(file))) => {
+                replaced.insert(name.to_owned(), file);
+            }
+            _ => {
+                let fix = "for example --feeder payloads=people.tsv";
+                mistakes.add(format!("--feeder {typed}"), "is not a feeder and its file", fix);
+            }
+        }
+    }
+    match scenario::read(file?, machine, &replaced) {
+        Ok(scenario) => Some(scenario),
+        Err(found) => {
+            mistakes.extend(found);
+            None
+        }
+    }
+}
+
+/// `10ms` or `1s..3s`, in a closed load.
+fn read_think(typed: Option<&str>, load: &Load, mistakes: &mut Gathered) -> Pause {
+    let Some(typed) = typed else { return Pause::default() };
+    let place = || format!("--think {typed}");
+    if matches!(load, Load::Open { .. }) {
+        mistakes.add(place(), "belongs to a closed load", "leave it out: the rate says when requests are due");
+    }
+    read_pause(typed).unwrap_or_else(|| {
+        mistakes.add(place(), NO_PAUSE, "for example --think 1s or --think 1s..3s");
+        Pause::default()
     })
 }
 
@@ -205,23 +285,6 @@ fn read_threads(typed: Option<&str>, machine: MachineSize, mistakes: &mut Gather
     }
 }
 
-/// `200`, `200,204`, `200-299`; by default whatever is no error.
-fn read_status(typed: Option<&str>, mistakes: &mut Gathered) -> Vec<RangeInclusive<u16>> {
-    let default = vec![200..=399];
-    let Some(typed) = typed else { return default };
-    let status = |text: &str| text.parse::<u16>().ok().filter(|status| (100..=999).contains(status));
-    let range = |text: &str| match text.split_once('-') {
-        Some((from, to)) => Some(status(from)?..=status(to)?),
-        None => status(text).map(|status| status..=status),
-    };
-    let ranges: Option<Vec<_>> = typed.split(',').map(|item| range(item).filter(|range| !range.is_empty())).collect();
-    ranges.unwrap_or_else(|| {
-        let place = format!("--check-status {typed}");
-        mistakes.add(place, "is not a list of statuses", "for example --check-status 200,204 or 200-299");
-        default
-    })
-}
-
 fn read_method(typed: Option<&str>, body: &[u8], mistakes: &mut Gathered) -> String {
     let default = if body.is_empty() { "GET" } else { "POST" };
     let method = typed.unwrap_or(default);
@@ -275,7 +338,7 @@ fn read_headers(typed: &[String], mistakes: &mut Gathered) -> (Option<String>, B
         };
         if !is_token(name) || value.contains(|character: char| character.is_control()) {
             add("is not a header", "for example --header 'Accept: text/html'");
-        } else if ["content-length", "transfer-encoding", "connection"].contains(&name.to_ascii_lowercase().as_str()) {
+        } else if CARRYING.contains(&name.to_ascii_lowercase().as_str()) {
             add(
                 "says how the request is carried, which the engine does",
                 "leave it out; see --body and --no-keepalive",
@@ -292,13 +355,14 @@ fn read_headers(typed: &[String], mistakes: &mut Gathered) -> (Option<String>, B
 }
 
 /// A token of RFC 9110, section 5.6.2.
-fn is_token(text: &str) -> bool {
+pub(crate) fn is_token(text: &str) -> bool {
     !text.is_empty() && text.bytes().all(|byte| byte.is_ascii_alphanumeric() || b"!#$%&'*+-.^_`|~".contains(&byte))
 }
 
 #[cfg(test)]
 mod tests {
     use stampede_core::Bytes;
+    use stampede_scenario::{BodyCheck, HeaderCheck, HeaderRule, Statuses};
 
     use super::*;
 
@@ -315,11 +379,27 @@ mod tests {
     #[test]
     fn an_address_is_enough() {
         let plan = LoadPlan::read(&url(), MACHINE).unwrap();
-        let LoadPlan { url, host, protocol, request, status, load, duration, requests, timeout, threads, seed } = plan;
+        let LoadPlan {
+            url,
+            host,
+            protocol,
+            request,
+            check,
+            load,
+            think,
+            scenario,
+            duration,
+            requests,
+            timeout,
+            threads,
+            seed,
+        } = plan;
+        assert!(think == Pause::default() && scenario.is_none());
         assert_eq!(protocol, Protocol::Http11);
         assert_eq!((url.port, host.as_str(), request.path.as_str()), (8080, "localhost:8080", "/x?y"));
         assert_eq!((request.method.as_str(), request.headers.len()), ("GET", 0));
-        assert_eq!((load.to_string().as_str(), status), ("closed:16", vec![200..=399]));
+        let no_error = Check::new(Statuses::new(vec![200..=399]), Vec::new());
+        assert_eq!((load.to_string().as_str(), check), ("closed:16", no_error));
         assert_eq!((duration, requests, timeout), (Duration::from_secs(8), None, Duration::from_secs(30)));
         assert_eq!((threads, seed), (2, 1));
     }
@@ -331,15 +411,35 @@ mod tests {
             load: typed("open:5..50/20s"),
             headers: vec!["Accept: a/b".to_owned(), "host:example".to_owned()],
             body: b"{}".to_vec(),
-            check_status: typed("201,400-499"),
+            check: CheckFlags {
+                status: typed("201,400-499"),
+                headers: vec!["ETag: a:b".to_owned()],
+                body_contains: typed("x"),
+                body_sha256: typed(&"0f".repeat(32)),
+                json: vec!["/a=1".to_owned(), "/b=c=d".to_owned()],
+                ..CheckFlags::default()
+            },
             ..url()
         };
         let plan = LoadPlan::read(&flags, MACHINE).unwrap();
         assert_eq!((plan.load.to_string().as_str(), plan.duration), ("open:5..50/20s@64", Duration::from_secs(20)));
         assert_eq!((plan.host.as_str(), plan.request.method.as_str()), ("example", "POST"));
         assert_eq!(plan.request.headers, [("Accept".to_owned(), "a/b".to_owned())].into());
-        assert_eq!(plan.status, vec![201..=201, 400..=499]);
+        let json = |pointer: &str, value| BodyCheck::Json(pointer.parse().unwrap(), value);
+        let check = Check {
+            status: Statuses::new(vec![201..=201, 400..=499]),
+            headers: vec![HeaderCheck { name: "ETag".to_owned(), rule: HeaderRule::Equals("a:b".to_owned()) }],
+            body: vec![
+                BodyCheck::Contains(b"x".to_vec()),
+                BodyCheck::Sha256([15; 32]),
+                json("/a", 1.into()),
+                json("/b", "c=d".into()),
+            ],
+        };
+        assert_eq!(plan.check, check);
 
+        let thinking = LoadPlan::read(&LoadFlags { think: typed("1s..3s"), ..url() }, MACHINE).unwrap();
+        assert_eq!(thinking.think, Pause { least: Duration::from_secs(1), most: Duration::from_secs(3) });
         let count = LoadPlan::read(&LoadFlags { requests: typed("7"), ..url() }, MACHINE).unwrap();
         assert_eq!((count.requests, count.duration), (Some(7), DAY));
         let both = LoadFlags { requests: typed("7"), duration: typed("3s"), connections: typed("2"), ..url() };
@@ -361,7 +461,16 @@ mod tests {
             body: Vec::new(),
             timeout: typed("soon"),
             seed: typed("-1"),
-            check_status: typed("2xx"),
+            check: CheckFlags {
+                status: typed("2xx"),
+                headers: vec!["ETag".to_owned()],
+                body_sha256: typed("0f"),
+                json: vec!["/a".to_owned(), "a=1".to_owned()],
+                ..CheckFlags::default()
+            },
+            think: typed("3s..1s"),
+            scenario: Some("/none/scenario.yaml".into()),
+            feeders: vec!["people".to_owned()],
             http10: true,
             http2: true,
             streams: typed("0"),
@@ -373,6 +482,8 @@ mod tests {
             places,
             [
                 "URL ftp://localhost/",
+                "--feeder people",
+                "/none/scenario.yaml",
                 "--load open:",
                 "--connections 0",
                 "--requests none",
@@ -380,7 +491,12 @@ mod tests {
                 "--threads 5",
                 "--timeout soon",
                 "--seed -1",
+                "--check-body-sha256 0f",
+                "--check-json \"/a\"",
+                "--check-json \"a=1\"",
                 "--check-status 2xx",
+                "--check-header \"ETag\"",
+                "--think 3s..1s",
                 "--method GE T",
                 "--header \"x\"",
                 "--header \"Content-Length: 1\"",

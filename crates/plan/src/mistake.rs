@@ -44,6 +44,11 @@ impl Gathered {
         self.0.extend(Mistakes::one(place, problem, fix).0);
     }
 
+    /// Adds those of a part.
+    pub(crate) fn extend(&mut self, Mistakes(mistakes): Mistakes) {
+        self.0.extend(mistakes);
+    }
+
     /// What was read, unless it or anything before it was mistaken.
     pub(crate) fn finish<T>(mut self, read: Result<T, Mistakes>) -> Result<T, Mistakes> {
         match read {

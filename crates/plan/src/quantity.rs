@@ -2,7 +2,8 @@
 
 use std::time::Duration;
 
-use stampede_core::{Bytes, Cpus, Load};
+use stampede_core::{Arrivals, Bytes, Cpus, Load};
+use stampede_scenario::Pause;
 
 use crate::compare::MachineSize;
 use crate::mistake::Gathered;
@@ -86,6 +87,10 @@ pub(crate) fn read_load(typed: Option<&str>, machine: MachineSize, mistakes: &mu
             mistakes.add(format!("--load {typed}"), "opens more connections than one process may", fix);
             DEFAULT_LOAD
         }
+        Ok(load) if is_random_twice(&load) => {
+            mistakes.add(format!("--load {typed}"), RANDOM_TWICE, "leave out poisson: or random:");
+            DEFAULT_LOAD
+        }
         Ok(load) => load,
         Err(problem) => {
             mistakes.add(format!("--load {typed}"), problem, "for example --load closed:16 or --load open:500");
@@ -94,17 +99,46 @@ pub(crate) fn read_load(typed: Option<&str>, machine: MachineSize, mistakes: &mu
     }
 }
 
-/// The length of the measuring window: by default that of the load's stages, where it has some, and longer where another
-/// rate comes after them.
-pub(crate) fn read_duration(typed: Option<&str>, load: &Load, mistakes: &mut Gathered) -> Duration {
-    let default = match load {
+pub(crate) const RANDOM_TWICE: &str = "has an exact count and a random one at once";
+
+/// Whether arrivals whose count is random have a stage whose count is exact.
+pub(crate) fn is_random_twice(load: &Load) -> bool {
+    match load {
+        Load::Open { schedule, arrivals: Arrivals::Poisson, .. } => schedule.stages().iter().any(|stage| stage.random),
+        Load::Open { .. } | Load::Closed { .. } => false,
+    }
+}
+
+/// The length of the measuring window: by default that of the stages of the longest load, where it has some, and longer where
+/// another rate comes after them.
+pub(crate) fn read_duration<'a>(
+    typed: Option<&str>,
+    loads: impl IntoIterator<Item = &'a Load>,
+    mistakes: &mut Gathered,
+) -> Duration {
+    let default = |load: &Load| match load {
         Load::Open { schedule, .. } => match schedule.stages().last() {
             Some(last) if last.to == schedule.held_rate() => schedule.length(),
             _ => schedule.length() + DEFAULT_DURATION,
         },
         Load::Closed { .. } => DEFAULT_DURATION,
     };
+    let default = loads.into_iter().map(default).max().unwrap_or(DEFAULT_DURATION);
     read_time("--duration", typed, default, LEAST_DURATION, mistakes)
+}
+
+pub(crate) const NO_PAUSE: &str = "is not a time up to an hour, or two";
+
+/// A time such as `10ms`, or any time of `1ms..30ms`.
+pub(crate) fn read_pause(typed: &str) -> Option<Pause> {
+    const LONGEST: Duration = Duration::from_secs(3600);
+    let time = |text: &str| match text.trim() {
+        "0" => Some(Duration::ZERO),
+        text => humantime::parse_duration(text).ok().filter(|time| *time <= LONGEST),
+    };
+    let (least, most) = typed.split_once("..").unwrap_or((typed, typed));
+    let (least, most) = (time(least)?, time(most)?);
+    (least <= most).then_some(Pause { least, most })
 }
 
 /// The length of the load before the window; may be none.

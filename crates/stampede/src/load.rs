@@ -11,10 +11,8 @@ use std::path::Path;
 use std::time::{Duration, Instant};
 
 use stampede_core::{Bytes, CpuLayout, ErrorClass, Load};
-use stampede_load::{
-    BodyCheck, Check, LoadExchange, LoadResult, LoadSpec, RunningLoad, Saturation, Statuses, TlsSpec, Trust,
-};
-use stampede_plan::{LoadFlags, LoadPlan, MachineSize};
+use stampede_load::{LoadExchange, LoadResult, LoadSpec, RunningLoad, Saturation, TlsSpec, Trust};
+use stampede_plan::{CheckFlags, LoadFlags, LoadPlan, MachineSize};
 
 use crate::exit::{Exit, Failure};
 use crate::load::args::LoadArgs;
@@ -32,7 +30,8 @@ const LIVE: Duration = Duration::from_millis(500);
 /// What was asked for, as reports repeat it.
 struct Asked {
     url: String,
-    load: Load,
+    /// That of each crowd.
+    loads: Vec<Load>,
 }
 
 impl Asked {
@@ -43,10 +42,13 @@ impl Asked {
 
     /// Requests that were due per second of the window, where that does not follow from the answers.
     fn offered(&self, result: &LoadResult) -> Option<f64> {
-        match self.load {
-            Load::Closed { .. } => None,
-            Load::Open { .. } => Some(rate(result.total.requests.sent + result.total.unsent, result)),
-        }
+        let open = self.loads.iter().all(|load| matches!(load, Load::Open { .. }));
+        open.then(|| rate(result.total.requests.sent + result.total.unsent, result))
+    }
+
+    /// The loads as they are written.
+    fn load(&self) -> String {
+        self.loads.iter().map(Load::to_string).collect::<Vec<_>>().join(" + ")
     }
 }
 
@@ -80,6 +82,12 @@ pub(crate) fn run(args: Box<LoadArgs>) -> Outcome {
         check_status,
         check_body_equals,
         check_body_contains,
+        check_headers,
+        check_body_sha256,
+        check_json,
+        think,
+        scenario,
+        feeders,
         json,
         quiet,
     } = *args;
@@ -103,7 +111,17 @@ pub(crate) fn run(args: Box<LoadArgs>) -> Outcome {
         body,
         timeout,
         seed,
-        check_status,
+        check: CheckFlags {
+            status: check_status,
+            headers: check_headers,
+            body_equals: check_body_equals,
+            body_contains: check_body_contains,
+            body_sha256: check_body_sha256,
+            json: check_json,
+        },
+        think,
+        scenario,
+        feeders,
         http10,
         http2,
         streams,
@@ -116,22 +134,37 @@ pub(crate) fn run(args: Box<LoadArgs>) -> Outcome {
         show::writable(path)
             .map_err(|error| Failure::usage(format!("--json {} cannot be written: {error}", path.display())))?;
     }
-    let LoadPlan { url, host, protocol, request, status, load, duration, requests, timeout, threads, seed } = plan;
+    let LoadPlan {
+        url,
+        host,
+        protocol,
+        request,
+        check,
+        load,
+        think,
+        scenario,
+        duration,
+        requests,
+        timeout,
+        threads,
+        seed,
+    } = plan;
     let targets = target::find(&url, unix, &connect, allow_remote)?;
-    let body = match (check_body_equals, check_body_contains) {
-        (Some(body), _) => BodyCheck::Equals(body.into_bytes()),
-        (None, Some(text)) => BodyCheck::Contains(text.into_bytes()),
-        (None, None) => BodyCheck::Any,
+    let loads = match &scenario {
+        None => vec![load.clone()],
+        Some(scenario) => scenario.crowds.iter().map(|crowd| crowd.load.clone()).collect(),
     };
-    let asked = Asked { url: asked, load: load.clone() };
+    let asked = Asked { url: asked, loads };
     let cpus = lay_out(&available, threads);
     let spec = LoadSpec {
         targets,
         protocol,
         tls: url.encrypted.then(|| TlsSpec { server_name: url.host.clone(), trust }),
         host,
-        exchanges: vec![LoadExchange { request, check: Check { status: Statuses::new(status), body } }],
+        exchanges: vec![LoadExchange { request, check }],
         load,
+        think,
+        scenario,
         warm_up: Duration::ZERO,
         duration,
         requests,
@@ -242,6 +275,14 @@ fn conclude(result: &LoadResult, interrupted: bool) -> Exit {
         screen::warning(&format!("{} requests found no free connection before the end", result.total.unsent));
         screen::note("  the server is slower than the rate: lower it, or raise --connections");
     }
+    for capture in &result.unmatched_captures {
+        screen::warning(&format!("the capture {capture} never found a value"));
+        screen::note("  look at an answer of that step, and correct the header, pointer or expression");
+    }
+    for feeder in &result.exhausted_feeders {
+        screen::warning(&format!("the feeder {feeder} ran out of rows: users who needed one ended"));
+        screen::note("  give it more rows, or order: loop");
+    }
     let count = |class| result.total.errors.get(&class).copied().unwrap_or(0);
     if count(ErrorClass::Exhausted) > 0 {
         screen::warning("connections could not be opened: no port or file descriptor was left");
@@ -253,7 +294,14 @@ fn conclude(result: &LoadResult, interrupted: bool) -> Exit {
 /// How a load ends.
 pub(crate) fn exit_of(result: &LoadResult, interrupted: bool) -> Exit {
     let count = |class| result.total.errors.get(&class).copied().unwrap_or(0);
-    let wrong = count(ErrorClass::WrongStatus) + count(ErrorClass::WrongBody) + count(ErrorClass::Malformed);
+    let wrong = [
+        ErrorClass::WrongStatus,
+        ErrorClass::WrongHeader,
+        ErrorClass::WrongBody,
+        ErrorClass::Malformed,
+        ErrorClass::Unwritable,
+    ];
+    let wrong = wrong.map(count).iter().sum::<u64>();
     if interrupted {
         Exit::Interrupted
     } else if result.total.requests.ok == 0 {

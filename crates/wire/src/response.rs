@@ -1,7 +1,8 @@
 //! Answers, read from bytes as they come (RFC 9112).
 //!
 //! A [`Decoder`] is told each piece that a connection delivers, however it is cut, and passes the status and the body on
-//! without keeping them. It allocates only for heads that come in pieces: room for the longest of them, which it keeps.
+//! without keeping them. After [`Decoder::new`] it allocates only for heads of more than 512 bytes that come in pieces: room
+//! for the longest of them, which it keeps.
 
 use std::mem::MaybeUninit;
 
@@ -93,7 +94,7 @@ enum State {
 impl Decoder {
     /// A decoder for the answer to a request that is not `HEAD`.
     pub fn new() -> Self {
-        Self { state: State::Head, partial_head: Vec::new(), body_expected: true, reusable: false }
+        Self { state: State::Head, partial_head: Vec::with_capacity(HEAD_STEP), body_expected: true, reusable: false }
     }
 
     /// Makes ready for the next answer. The answer to a `HEAD` request has no body, whatever its headers say.

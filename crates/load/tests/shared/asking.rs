@@ -8,7 +8,7 @@ use std::time::Duration;
 
 use rustix::thread::sched_getaffinity;
 use stampede_core::{Counts, Endpoint, Protocol, Request};
-use stampede_load::{Backend, BodyCheck, Check, LoadExchange, LoadResult, LoadSpec, Measures, Statuses};
+use stampede_load::{Backend, Check, LoadExchange, LoadResult, LoadSpec, Measures, Pause, Statuses};
 
 pub(crate) const MS: Duration = Duration::from_millis(1);
 
@@ -59,11 +59,10 @@ pub(crate) fn spec(backend: Backend, target: &Endpoint, load: &str) -> LoadSpec 
         protocol: Protocol::Http11,
         tls: None,
         host: "localhost".to_owned(),
-        exchanges: vec![LoadExchange {
-            request,
-            check: Check { status: Statuses::new(vec![200..=399]), body: BodyCheck::Any },
-        }],
+        exchanges: vec![LoadExchange { request, check: Check::new(Statuses::new(vec![200..=399]), Vec::new()) }],
         load: load.parse().unwrap(),
+        think: Pause::default(),
+        scenario: None,
         warm_up: Duration::ZERO,
         duration: 500 * MS,
         requests: None,

@@ -4,6 +4,24 @@ use std::path::PathBuf;
 
 use crate::backend::BackendChoice;
 
+/// What a scenario says itself, or cannot go with.
+const OF_SCENARIO: [&str; 14] = [
+    "load",
+    "connections",
+    "requests",
+    "think",
+    "method",
+    "headers",
+    "body",
+    "http10",
+    "check_status",
+    "check_body_equals",
+    "check_body_contains",
+    "check_headers",
+    "check_body_sha256",
+    "check_json",
+];
+
 /// What to send where, how much of it, and what must come back.
 #[derive(Debug, clap::Args)]
 #[command(after_help = "Examples:\n  \
@@ -12,7 +30,8 @@ use crate::backend::BackendChoice;
         stampede load http://127.0.0.1:8080/ --load open:500\n  \
         stampede load http://127.0.0.1:8080/ --load open:50/10s,50..500/60s\n  \
         stampede load https://localhost:8443/ --http2 --streams 10 --insecure\n  \
-        stampede load http://127.0.0.1:8080/ -n 1000 -b @body.json --json result.json\n\n\
+        stampede load http://127.0.0.1:8080/ -n 1000 -b @body.json --json result.json\n  \
+        stampede load http://127.0.0.1:8080/ --scenario rinha.yaml --feeder people=payloads.tsv\n\n\
         Exit codes: 0 done; 2 usage error; 3 something needed is missing here;\n\
         4 the generator was the limit, or answers were wrong; 5 no right answer came;\n\
         130 interrupted.")]
@@ -49,6 +68,16 @@ pub(crate) struct LoadArgs {
     /// Seed of random arrivals [default: 1]
     #[arg(long, value_name = "N", allow_hyphen_values = true, help_heading = "Load")]
     pub(crate) seed: Option<String>,
+    /// Think time of a closed load, between an answer and the next request: 1s, or any time of 1s..3s
+    #[arg(long, value_name = "TIME", allow_hyphen_values = true, help_heading = "Load")]
+    pub(crate) think: Option<String>,
+    /// Play this scenario: users who take steps, with values from answers and tables. It says all that
+    /// the flags for load, request and checks say otherwise, but for --duration [default: its longest stages]
+    #[arg(long, value_name = "FILE", conflicts_with_all = OF_SCENARIO, help_heading = "Load")]
+    pub(crate) scenario: Option<PathBuf>,
+    /// Another file for a feeder of the scenario (may be repeated)
+    #[arg(long = "feeder", value_name = "NAME=FILE", requires = "scenario", help_heading = "Load")]
+    pub(crate) feeders: Vec<String>,
     /// Method [default: GET, or POST where there is a body]
     #[arg(long, short, value_name = "METHOD", help_heading = "Request")]
     pub(crate) method: Option<String>,
@@ -97,6 +126,15 @@ pub(crate) struct LoadArgs {
     /// Text that the right body contains
     #[arg(long, value_name = "TEXT", help_heading = "Checks")]
     pub(crate) check_body_contains: Option<String>,
+    /// A header that the right answer has (may be repeated)
+    #[arg(long = "check-header", value_name = "NAME: VALUE", help_heading = "Checks")]
+    pub(crate) check_headers: Vec<String>,
+    /// The SHA-256 hash of the right body, in hexadecimal digits
+    #[arg(long, value_name = "HASH", help_heading = "Checks")]
+    pub(crate) check_body_sha256: Option<String>,
+    /// A value in the JSON of the right body, at a JSON pointer: /data/0/id=7 (may be repeated)
+    #[arg(long, value_name = "POINTER=VALUE", help_heading = "Checks")]
+    pub(crate) check_json: Vec<String>,
     /// Write the result as JSON (`-` is stdout, in place of the table)
     #[arg(long, value_name = "FILE", help_heading = "Output")]
     pub(crate) json: Option<PathBuf>,

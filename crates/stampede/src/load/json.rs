@@ -4,7 +4,7 @@ use std::collections::BTreeMap;
 
 use serde::Serialize;
 use stampede_core::{Censored, ErrorClass, Latencies};
-use stampede_load::{LoadResult, Saturation};
+use stampede_load::{FlowResult, FlowTally, LoadResult, Measures, Saturation, StepResult};
 
 use super::Asked;
 
@@ -37,7 +37,11 @@ struct WireLoad<'a> {
     first_failure: Option<&'a str>,
     bytes: WireBytes,
     generator: WireGenerator,
-    steps: [(); 0],
+    steps: Vec<WireStep<'a>>,
+    /// Of a scenario; over the whole load.
+    flows: Vec<WireFlow<'a>>,
+    unmatched_captures: &'a [String],
+    exhausted_feeders: &'a [String],
 }
 
 impl<'a> WireLoad<'a> {
@@ -46,10 +50,10 @@ impl<'a> WireLoad<'a> {
         Self {
             schema: "stampede/load/v1",
             url: &asked.url,
-            load: asked.load.to_string(),
+            load: asked.load(),
             stampede_version: env!("CARGO_PKG_VERSION"),
             duration_s: result.window.as_secs_f64(),
-            requests: WireRequests::of(result),
+            requests: WireRequests::of(&result.total),
             throughput_rps: rounded(asked.throughput(result)),
             offered_rps: asked.offered(result).map(rounded),
             reconnects: result.reconnects,
@@ -64,7 +68,10 @@ impl<'a> WireLoad<'a> {
             first_failure: result.first_failure.as_ref().map(|failure| failure.detail.as_str()),
             bytes: WireBytes { sent: result.bytes_sent, received: result.bytes_received },
             generator: WireGenerator::of(result),
-            steps: [],
+            steps: result.steps.iter().map(WireStep::of).collect(),
+            flows: result.flows.iter().map(WireFlow::of).collect(),
+            unmatched_captures: &result.unmatched_captures,
+            exhausted_feeders: &result.exhausted_feeders,
         }
     }
 }
@@ -81,9 +88,59 @@ struct WireRequests {
 }
 
 impl WireRequests {
-    fn of(result: &LoadResult) -> Self {
-        let stampede_core::Counts { sent, ok, failed, unfinished } = result.total.requests;
-        Self { sent, ok, failed, unfinished, unsent: result.total.unsent, censored: result.total.censored.count }
+    fn of(measures: &Measures) -> Self {
+        let stampede_core::Counts { sent, ok, failed, unfinished } = measures.requests;
+        Self { sent, ok, failed, unfinished, unsent: measures.unsent, censored: measures.censored.count }
+    }
+}
+
+/// The requests of one step.
+#[derive(Serialize)]
+struct WireStep<'a> {
+    name: &'a str,
+    requests: WireRequests,
+    service_us: WireLatencies,
+    response_us: WireLatencies,
+    lateness_us: WireLatencies,
+    connect_us: WireLatencies,
+    tls_us: Option<WireLatencies>,
+    first_byte_us: WireLatencies,
+    status: &'a BTreeMap<u16, u64>,
+    errors: &'a BTreeMap<ErrorClass, u64>,
+}
+
+impl<'a> WireStep<'a> {
+    fn of(step: &'a StepResult) -> Self {
+        let StepResult { name, measures } = step;
+        let complete = Censored::default();
+        Self {
+            name,
+            requests: WireRequests::of(measures),
+            service_us: WireLatencies::of(&measures.service, &complete),
+            response_us: WireLatencies::of(&measures.response, &measures.censored),
+            lateness_us: WireLatencies::of(&measures.lateness, &complete),
+            connect_us: WireLatencies::of(&measures.connect, &complete),
+            tls_us: (measures.tls.count() > 0).then(|| WireLatencies::of(&measures.tls, &complete)),
+            first_byte_us: WireLatencies::of(&measures.first_byte, &complete),
+            status: &measures.status,
+            errors: &measures.errors,
+        }
+    }
+}
+
+/// What became of a flow. What was neither completed nor abandoned was under way at the end.
+#[derive(Serialize)]
+struct WireFlow<'a> {
+    name: &'a str,
+    begun: u64,
+    completed: u64,
+    abandoned: u64,
+}
+
+impl<'a> WireFlow<'a> {
+    fn of(flow: &'a FlowResult) -> Self {
+        let FlowResult { name, count: FlowTally { begun, completed, abandoned } } = flow;
+        Self { name, begun: *begun, completed: *completed, abandoned: *abandoned }
     }
 }
 

@@ -3,7 +3,7 @@
 use std::time::Duration;
 
 use stampede_core::{Censored, Counts, ErrorClass, Latencies};
-use stampede_load::LoadResult;
+use stampede_load::{FlowResult, FlowTally, LoadResult, Measures, StepResult};
 
 use super::Asked;
 
@@ -24,7 +24,7 @@ pub(super) fn render(asked: &Asked, result: &LoadResult) -> String {
         text.push_str(line.trim_end());
         text.push('\n');
     };
-    line(format!("{}: {} for {seconds:.2} s, {threads} thread{s}", asked.url, asked.load));
+    line(format!("{}: {} for {seconds:.2} s, {threads} thread{s}", asked.url, asked.load()));
     line(String::new());
     let mut counts = format!("  requests   {sent} sent, {ok} ok, {failed} failed, {unfinished} unfinished");
     if result.total.unsent > 0 {
@@ -69,6 +69,26 @@ pub(super) fn render(asked: &Asked, result: &LoadResult) -> String {
         line(row("tls", &result.total.tls, &complete));
     }
     line(String::new());
+    if result.steps.len() > 1 {
+        line(format!("  {:<32}{:>9}{:>8}{:>9}{:>9}{:>9}", "response by step", "ok", "failed", "p50", "p99", "max"));
+        for StepResult { name, measures } in &result.steps {
+            let Measures { response, censored, requests, .. } = measures;
+            let name: String = name.chars().take(31).collect();
+            let cells = match response.count() {
+                0 => format!("{:>9}{:>9}{:>9}", "-", "-", "-"),
+                _ => [Some(0.50), Some(0.99), None].map(|q| cell(response, censored, q)).concat(),
+            };
+            line(format!("  {name:<32}{:>9}{:>8}{cells}", requests.ok, requests.failed));
+        }
+        line(String::new());
+    }
+    for FlowResult { name, count } in &result.flows {
+        let FlowTally { begun, completed, abandoned } = count;
+        line(format!("  flow {name}: {begun} begun, {completed} completed, {abandoned} abandoned"));
+    }
+    if !result.flows.is_empty() {
+        line(String::new());
+    }
     line("  response: from when a request was due; service: from when it was sent;".to_owned());
     line("  lateness: the generator's own delay. ~ rests on fewer than 50 requests;".to_owned());
     line("  >= is a lower bound.".to_owned());
@@ -79,22 +99,22 @@ fn row(name: &str, latencies: &Latencies, censored: &Censored) -> String {
     if latencies.count() == 0 {
         return format!("  {name:<11}{:>9}", "-");
     }
-    let cell = |value: Duration, few: bool| {
-        let mark = match (censored.bounds(value), few) {
-            (true, _) => ">=",
-            (false, true) => "~",
-            (false, false) => "",
-        };
-        format!("{:>9}", format!("{mark}{}", millis(value)))
+    let quantiles: String = QUANTILES.iter().map(|(_, q)| cell(latencies, censored, Some(*q))).collect();
+    format!("  {name:<11}{quantiles}{}", cell(latencies, censored, None))
+}
+
+/// A quantile, or the longest.
+fn cell(latencies: &Latencies, censored: &Censored, quantile: Option<f64>) -> String {
+    let (value, few) = match quantile {
+        Some(q) => (latencies.quantile(q), latencies.count() as f64 * (1.0 - q) + 1e-6 < EXCEEDANCES),
+        None => (latencies.max(), false),
     };
-    let quantiles: String = QUANTILES
-        .iter()
-        .map(|(_, q)| {
-            let few = latencies.count() as f64 * (1.0 - q) + 1e-6 < EXCEEDANCES;
-            cell(latencies.quantile(*q), few)
-        })
-        .collect();
-    format!("  {name:<11}{quantiles}{}", cell(latencies.max(), false))
+    let mark = match (censored.bounds(value), few) {
+        (true, _) => ">=",
+        (false, true) => "~",
+        (false, false) => "",
+    };
+    format!("{:>9}", format!("{mark}{}", millis(value)))
 }
 
 fn millis(duration: Duration) -> String {
@@ -128,7 +148,9 @@ pub(crate) fn words(class: ErrorClass) -> &'static str {
         ErrorClass::ClosedEarly => "closed early",
         ErrorClass::Malformed => "not HTTP",
         ErrorClass::WrongStatus => "wrong status",
+        ErrorClass::WrongHeader => "wrong header",
         ErrorClass::WrongBody => "wrong body",
+        ErrorClass::Unwritable => "not writable",
         ErrorClass::Exhausted => "no port or file left",
         ErrorClass::TimedOut => "timed out",
         ErrorClass::Io => "other network error",

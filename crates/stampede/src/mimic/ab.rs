@@ -255,7 +255,11 @@ fn failures(result: &LoadResult, lengths_may_differ: bool) -> String {
         let group = match class {
             ErrorClass::Refused | ErrorClass::Exhausted | ErrorClass::Tls => &mut connect,
             ErrorClass::Reset | ErrorClass::ClosedEarly | ErrorClass::Malformed | ErrorClass::Io => &mut receive,
-            ErrorClass::TimedOut | ErrorClass::WrongStatus | ErrorClass::WrongBody => &mut other,
+            ErrorClass::TimedOut
+            | ErrorClass::WrongStatus
+            | ErrorClass::WrongHeader
+            | ErrorClass::WrongBody
+            | ErrorClass::Unwritable => &mut other,
         };
         *group += count;
     }

@@ -7,7 +7,7 @@ use std::time::Duration;
 use base64::Engine as _;
 use base64::engine::general_purpose::STANDARD;
 use stampede_core::{Endpoint, Load, Protocol, Request};
-use stampede_load::{Backend, BodyCheck, Check, LoadExchange, LoadSpec, Statuses, TlsSpec, Trust};
+use stampede_load::{Backend, Check, LoadExchange, LoadSpec, Pause, Statuses, TlsSpec, Trust};
 use stampede_plan::{HttpUrl, MachineSize, UrlError};
 
 use super::flags::Typed;
@@ -59,7 +59,7 @@ impl Errand {
             quiet: _,
         } = self;
         // What `stampede load` takes as right, so that both end with the same exit code.
-        let check = Check { status: Statuses::new(vec![200..=399]), body: BodyCheck::Any };
+        let check = Check::new(Statuses::new(vec![200..=399]), Vec::new());
         LoadSpec {
             targets,
             protocol,
@@ -67,6 +67,8 @@ impl Errand {
             host,
             exchanges: vec![LoadExchange { request, check }],
             load,
+            think: Pause::default(),
+            scenario: None,
             warm_up: Duration::ZERO,
             duration,
             requests,

@@ -125,3 +125,87 @@ fn mistakes_are_told_at_once_and_public_addresses_refused() {
     assert_snapshot!("load_remote", said(&["load", "http://192.0.2.1/", "-n", "1"]));
     assert_snapshot!("load_help", said(&["load", "--help"]));
 }
+
+#[test]
+fn a_scenario_is_played_and_told_by_step() {
+    let folder = tempfile::tempdir().unwrap();
+    let scenario = folder.path().join("scenario.yaml");
+    let yaml = "
+feeders:
+  payloads: {file: none.csv, order: once}
+crowds:
+  - load: closed:2
+    think: 1ms
+    flows:
+      - name: visit
+        steps:
+          - {name: post, path: /, body: '${payloads.body}', capture: {etag: {header: ETag}}}
+          - {name: get, path: /}
+";
+    std::fs::write(&scenario, yaml).unwrap();
+    let table = folder.path().join("table.tsv");
+    std::fs::write(&table, "body\na\nb\nc\nd\ne\n").unwrap();
+    let feeder = format!("payloads={}", table.display());
+    let server = CountingServer::start(Behaviour::default()).unwrap();
+    let flags = ["--scenario", scenario.to_str().unwrap(), "--feeder", &feeder, "-d", "20s"];
+    let said = load(&server, &[&flags[..], &["--json", "-"]].concat());
+    let told = json(&said);
+    let steps: Vec<_> = told["steps"].as_array().unwrap().iter().map(|step| &step["name"]).collect();
+    assert_eq!(steps, ["visit/post", "visit/get"], "{said:?}");
+    for step in [0, 1] {
+        assert_eq!(told["steps"][step]["requests"]["ok"], 5, "{said:?}");
+    }
+    assert_eq!((&told["flows"][0]["begun"], &told["flows"][0]["completed"]), (&5.into(), &5.into()), "{said:?}");
+    assert_eq!(told["load"], "closed:2");
+    assert!(said.stderr.contains("the capture visit/post: etag never found a value"), "{said:?}");
+    assert!(said.stderr.contains("the feeder payloads ran out of rows"), "{said:?}");
+    assert_eq!(server.requests(), 10, "{said:?}");
+
+    let said = load(&server, &flags);
+    assert!(said.stdout.contains("flow visit: 5 begun, 5 completed, 0 abandoned"), "{said:?}");
+    assert!(said.stdout.lines().skip(1).all(|line| line.chars().count() <= 80), "{said:?}");
+    assert!(said.stdout.contains("  visit/get "), "{said:?}");
+
+    std::fs::write(&table, "body\na\nb\tc\n").unwrap();
+    let said = load(&server, &flags);
+    assert!(said.stderr.contains("table.tsv is not a table: line 3 "), "{said:?}");
+    assert_eq!((said.code, server.stop().requests()), (Some(2), 20), "{said:?}");
+}
+
+#[test]
+fn answers_are_checked_by_header_hash_and_json() {
+    let body = br#"{"data": [{"id": 7, "name": "a"}]}"#.to_vec();
+    let server = CountingServer::start(Behaviour { body, ..Behaviour::default() }).unwrap();
+    // As sha256sum has it.
+    let hash = "d696f47fe04c7e425a90fdf251464ce22ea2c75b0c06e578d08b5a5d5e437857";
+    for (flags, code, error) in [
+        (["--check-json", "/data/0/id=7.0"], 0, ""),
+        (["--check-json", "/data/0/name=a"], 0, ""),
+        (["--check-json", "/data/0/name=b"], 5, "wrong_body"),
+        (["--check-body-sha256", hash], 0, ""),
+        (["--check-body-sha256", &"0".repeat(64)], 5, "wrong_body"),
+        (["--check-header", "Content-Length: 34"], 0, ""),
+        (["--check-header", "ETag: x"], 5, "wrong_header"),
+    ] {
+        let said = load(&server, &[&flags[..], &["-n", "4", "-c", "1", "--json", "-"]].concat());
+        assert_eq!(said.code, Some(code), "{flags:?} {said:?}");
+        if !error.is_empty() {
+            assert_eq!(json(&said)["errors"][error], 4, "{said:?}");
+        }
+    }
+}
+
+#[test]
+fn what_cannot_go_with_a_scenario_is_told() {
+    let said = |args: &[&str]| {
+        let said = Stage::new().run(args);
+        format!("exit code: {}\n{}{}", said.code.unwrap_or(-1), said.stdout, said.stderr)
+    };
+    let url = "http://127.0.0.1:1/";
+    assert_snapshot!("load_scenario_and_body", said(&["load", url, "--scenario", "s.yaml", "-b", "x"]));
+    assert_snapshot!("load_feeder_alone", said(&["load", url, "--feeder", "people=people.csv"]));
+    assert_snapshot!(
+        "load_scenario_mistakes",
+        said(&["load", &format!("{url}path"), "--scenario", "/nonexistent/s.yaml", "--feeder", "people", "-d", "0"])
+    );
+}

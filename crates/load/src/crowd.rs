@@ -1,0 +1,68 @@
+//! One population of users on one thread: what they do, and what is due.
+
+use std::ops::Range;
+use std::time::Instant;
+
+use stampede_scenario::{Pause, Random, Script};
+
+use crate::arrivals::Arrival;
+use crate::pacer::Pacer;
+use crate::timeline::Phase;
+
+#[derive(Debug)]
+pub(crate) struct Crowd {
+    /// Its number in the load.
+    pub(crate) number: usize,
+    pub(crate) pacer: Pacer,
+    /// What its users do. Those of a crowd without it send its exchanges in turn.
+    pub(crate) script: Option<Script>,
+    /// Its steps, or exchanges, among those of the load.
+    pub(crate) steps: Range<usize>,
+    pub(crate) think: Pause,
+    pub(crate) random: Random,
+    /// How many users it has.
+    pub(crate) users: usize,
+    /// Users of an open load that wait for a flow; the one that is used next is the last.
+    pub(crate) idle: Vec<usize>,
+    /// Users of a closed load that have requests to come.
+    pub(crate) active: usize,
+    /// A feeder has no more rows: no flow begins any more.
+    pub(crate) ran_out: bool,
+}
+
+impl Crowd {
+    /// Whether a user of a closed load may begin one more flow in this phase, which is then counted.
+    pub(crate) fn admits(&mut self, phase: Phase) -> bool {
+        match &mut self.pacer {
+            Pacer::Closed { left } if phase == Phase::Window => match left.checked_sub(1) {
+                Some(fewer) => {
+                    *left = fewer;
+                    true
+                }
+                None => false,
+            },
+            _ => true,
+        }
+    }
+
+    /// A flow, or request, of an open load that is due.
+    pub(crate) fn take_due(&mut self, now: Instant) -> Option<Arrival> {
+        match &mut self.pacer {
+            Pacer::Open(arrivals) if !self.ran_out => arrivals.take_due(now),
+            _ => None,
+        }
+    }
+
+    /// Whether all its users are done, and nothing will become due for them.
+    pub(crate) fn is_over(&self) -> bool {
+        match &self.pacer {
+            Pacer::Closed { .. } => self.active == 0,
+            Pacer::Open(arrivals) => self.idle.len() == self.users && (self.ran_out || arrivals.next().is_none()),
+        }
+    }
+
+    /// The exchange that this arrival, or user of a closed load, begins with, where they are sent in turn.
+    pub(crate) fn exchange_in_turn(&self, number: u64) -> usize {
+        self.steps.start + usize::try_from(number % self.steps.len().max(1) as u64).unwrap_or(0)
+    }
+}

@@ -1,0 +1,118 @@
+//! A crowd as all threads share it.
+
+use std::ops::Range;
+use std::sync::Arc;
+use std::time::Duration;
+
+use stampede_core::Load;
+use stampede_scenario::{Pause, Random, Scenario, Script};
+
+use crate::arrivals::ArrivalPlan;
+use crate::crowd::Crowd;
+use crate::pacer::Pacer;
+use crate::timeline::Timeline;
+
+/// What all crowds of a load have in common.
+#[derive(Clone, Debug)]
+pub(crate) struct CrowdTerms {
+    pub(crate) requests: Option<u64>,
+    pub(crate) warm_up: Duration,
+    pub(crate) duration: Duration,
+    pub(crate) seed: u64,
+    pub(crate) scenario: Option<Arc<Scenario>>,
+    pub(crate) host: String,
+    pub(crate) keep_alive: bool,
+}
+
+/// A crowd, for all threads. One with fewer connections than there are threads is on as many threads as it has connections.
+#[derive(Clone, Debug)]
+pub(crate) struct CrowdPlan {
+    /// Its number in the load.
+    number: usize,
+    terms: Arc<CrowdTerms>,
+    pacing: Pacing,
+    pub(crate) connections: usize,
+    /// Its steps among those of the load.
+    steps: Range<usize>,
+    think: Pause,
+}
+
+#[derive(Clone, Debug)]
+enum Pacing {
+    Closed,
+    Open(ArrivalPlan),
+}
+
+/// A thread's share of a crowd.
+#[derive(Debug)]
+pub(crate) struct CrowdShare {
+    plan: CrowdPlan,
+    /// Its place among the threads that have the crowd, and their count.
+    thread: u64,
+    threads: u64,
+    pub(crate) connections: usize,
+}
+
+impl CrowdPlan {
+    pub(crate) fn new(number: usize, load: &Load, think: Pause, steps: Range<usize>, terms: &Arc<CrowdTerms>) -> Self {
+        let CrowdTerms { requests, warm_up, duration, .. } = **terms;
+        let connections = load.connections() as usize;
+        let pacing = match load {
+            Load::Closed { .. } => Pacing::Closed,
+            Load::Open { schedule, arrivals, .. } => {
+                let seed = terms.seed_of(number);
+                Pacing::Open(ArrivalPlan::new(schedule.clone(), *arrivals, warm_up, duration, requests, seed))
+            }
+        };
+        Self { number, terms: Arc::clone(terms), pacing, connections, steps, think }
+    }
+
+    /// The share of a thread, if it has one.
+    pub(crate) fn of_thread(&self, thread: usize, threads: usize) -> Option<CrowdShare> {
+        let threads = threads.min(self.connections);
+        let connections = self.connections.checked_div(threads)? + usize::from(thread < self.connections % threads);
+        (thread < threads).then(|| CrowdShare {
+            plan: self.clone(),
+            thread: thread as u64,
+            threads: threads as u64,
+            connections,
+        })
+    }
+}
+
+impl CrowdShare {
+    /// The crowd with so many users, the first of whom has this number on the thread.
+    pub(crate) fn begin(self, first: usize, users: usize, timeline: &Timeline) -> Crowd {
+        let Self { plan, thread, threads, connections: _ } = self;
+        let CrowdPlan { number, terms, pacing, connections: _, steps, think } = plan;
+        let seed = terms.seed_of(number);
+        let (pacer, active) = match pacing {
+            Pacing::Closed => {
+                let left = match terms.requests {
+                    None => u64::MAX,
+                    Some(requests) => requests / threads + u64::from(thread < requests % threads),
+                };
+                (Pacer::Closed { left }, users)
+            }
+            Pacing::Open(plan) => (Pacer::Open(Box::new(plan.of_thread(thread, threads, timeline.starts_at))), 0),
+        };
+        let idle = match pacer {
+            Pacer::Closed { .. } => Vec::new(),
+            // The first one is on top, and opens first.
+            Pacer::Open(_) => (first..first + users).rev().collect(),
+        };
+        let script = terms.scenario.as_ref().and_then(|scenario| {
+            Script::new(Arc::clone(scenario), number, &terms.host, terms.keep_alive, (thread, threads), terms.seed)
+        });
+        // Threads think for themselves.
+        let random = Random(Random(seed ^ thread << 32).next());
+        Crowd { number, pacer, script, steps, think, random, users, idle, active, ran_out: false }
+    }
+}
+
+impl CrowdTerms {
+    /// The seed of each crowd is its own, or all of them would draw the same.
+    fn seed_of(&self, crowd: usize) -> u64 {
+        self.seed.wrapping_add(crowd as u64)
+    }
+}

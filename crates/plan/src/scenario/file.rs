@@ -1,0 +1,122 @@
+//! `scenario.yaml` as it is written.
+
+use std::collections::BTreeMap;
+use std::path::PathBuf;
+
+use serde::Deserialize;
+use serde_json::Value;
+use serde_saphyr::Spanned;
+
+#[derive(Deserialize)]
+#[serde(deny_unknown_fields)]
+pub(crate) struct ScenarioFile {
+    #[serde(default)]
+    pub(crate) feeders: BTreeMap<String, FeederEntry>,
+    pub(crate) crowds: Spanned<Vec<CrowdEntry>>,
+}
+
+#[derive(Deserialize)]
+#[serde(deny_unknown_fields)]
+pub(crate) struct FeederEntry {
+    pub(crate) file: Spanned<PathBuf>,
+    pub(crate) format: Option<FormatEntry>,
+    #[serde(default)]
+    pub(crate) order: OrderEntry,
+}
+
+#[derive(Clone, Copy, Deserialize)]
+#[serde(rename_all = "lowercase")]
+pub(crate) enum FormatEntry {
+    Csv,
+    Tsv,
+    Jsonl,
+}
+
+#[derive(Clone, Copy, Default, Deserialize)]
+#[serde(rename_all = "lowercase")]
+pub(crate) enum OrderEntry {
+    #[default]
+    Loop,
+    Once,
+    Random,
+}
+
+#[derive(Deserialize)]
+#[serde(deny_unknown_fields)]
+pub(crate) struct CrowdEntry {
+    pub(crate) load: Spanned<String>,
+    pub(crate) think: Option<Spanned<String>>,
+    #[serde(default)]
+    pub(crate) flows: Vec<FlowEntry>,
+    #[serde(default)]
+    pub(crate) requests: Vec<RequestEntry>,
+}
+
+#[derive(Deserialize)]
+#[serde(deny_unknown_fields)]
+pub(crate) struct FlowEntry {
+    pub(crate) name: Spanned<String>,
+    pub(crate) weight: Option<Spanned<u32>>,
+    pub(crate) cookies: Option<bool>,
+    pub(crate) identities: Option<Spanned<u32>>,
+    pub(crate) steps: Vec<StepEntry>,
+}
+
+/// A flow of one step.
+#[derive(Deserialize)]
+#[serde(deny_unknown_fields)]
+pub(crate) struct RequestEntry {
+    pub(crate) name: Option<Spanned<String>>,
+    pub(crate) weight: Option<Spanned<u32>>,
+    pub(crate) method: Option<Spanned<String>>,
+    pub(crate) path: Spanned<String>,
+    #[serde(default)]
+    pub(crate) headers: BTreeMap<String, Spanned<String>>,
+    pub(crate) body: Option<Spanned<String>>,
+    pub(crate) check: Option<CheckEntry>,
+}
+
+#[derive(Deserialize)]
+#[serde(deny_unknown_fields)]
+pub(crate) struct StepEntry {
+    pub(crate) name: Spanned<String>,
+    pub(crate) when: Option<Spanned<String>>,
+    pub(crate) pause: Option<Spanned<String>>,
+    pub(crate) method: Option<Spanned<String>>,
+    pub(crate) path: Spanned<String>,
+    #[serde(default)]
+    pub(crate) headers: BTreeMap<String, Spanned<String>>,
+    pub(crate) body: Option<Spanned<String>>,
+    pub(crate) check: Option<CheckEntry>,
+    #[serde(default)]
+    pub(crate) capture: BTreeMap<String, Spanned<SourceEntry>>,
+}
+
+#[derive(Deserialize)]
+#[serde(rename_all = "lowercase")]
+pub(crate) enum SourceEntry {
+    Header(String),
+    Json(String),
+    Regex(String),
+}
+
+#[derive(Default, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub(crate) struct CheckEntry {
+    pub(crate) status: Option<Spanned<String>>,
+    #[serde(default)]
+    pub(crate) headers: BTreeMap<String, Spanned<RuleEntry>>,
+    pub(crate) body: Option<String>,
+    pub(crate) contains: Option<String>,
+    pub(crate) sha256: Option<Spanned<String>>,
+    #[serde(default)]
+    pub(crate) json: BTreeMap<String, Spanned<Value>>,
+}
+
+#[derive(Deserialize)]
+#[serde(rename_all = "lowercase")]
+pub(crate) enum RuleEntry {
+    Present,
+    Equals(String),
+    Contains(String),
+}

@@ -1,0 +1,130 @@
+//! Values that later requests take from an answer.
+
+use regex::bytes::{CaptureLocations, Regex};
+
+use crate::json::{self, Pointer};
+use crate::template::Captured;
+
+/// A value that is taken from an answer, for a name of the flow. The first match counts; where nothing matches, the name has
+/// no value, even if an earlier step gave it one.
+#[derive(Clone, Debug)]
+pub struct Capture {
+    /// Its number among the captures of the flow.
+    pub number: usize,
+    /// Where it is.
+    pub source: CaptureSource,
+}
+
+/// Where a value is in an answer.
+#[derive(Clone, Debug)]
+pub enum CaptureSource {
+    /// The value of the first header with this name, in any case.
+    Header(String),
+    /// A value of the body's JSON: the text of a string, the JSON of anything else. `null` is no match.
+    Json(Pointer),
+    /// The first group of a regular expression in the body, or the whole match where it has no group.
+    Regex(Regex),
+}
+
+impl CaptureSource {
+    /// Whether it needs the whole body.
+    pub(crate) fn needs_whole_body(&self) -> bool {
+        match self {
+            Self::Header(_) => false,
+            Self::Json(_) | Self::Regex(_) => true,
+        }
+    }
+}
+
+/// A capture with the memory that it works in.
+#[derive(Debug)]
+pub(crate) struct PreparedCapture {
+    pub(crate) number: usize,
+    source: PreparedSource,
+}
+
+#[derive(Debug)]
+enum PreparedSource {
+    Header(String),
+    Json(Pointer),
+    Regex(Regex, CaptureLocations),
+}
+
+impl PreparedCapture {
+    /// To be made by the thread that uses it: a regular expression has memory of its own for one thread at a time.
+    pub(crate) fn new(capture: &Capture) -> Self {
+        let Capture { number, source } = capture.clone();
+        let source = match source {
+            CaptureSource::Header(name) => PreparedSource::Header(name),
+            CaptureSource::Json(pointer) => PreparedSource::Json(pointer),
+            CaptureSource::Regex(regex) => {
+                let locations = regex.capture_locations();
+                PreparedSource::Regex(regex, locations)
+            }
+        };
+        Self { number, source }
+    }
+
+    /// Takes the value of a header, if it is that one and the first.
+    pub(crate) fn header(&self, name: &str, value: &[u8], captured: &mut Captured) {
+        if let PreparedSource::Header(wanted) = &self.source
+            && wanted.eq_ignore_ascii_case(name)
+            && captured.get().is_none()
+        {
+            captured.set(value);
+        }
+    }
+
+    /// Takes the value from a body.
+    pub(crate) fn body(&mut self, body: &[u8], captured: &mut Captured) {
+        match &mut self.source {
+            PreparedSource::Header(_) => {}
+            PreparedSource::Json(pointer) => {
+                if let Some(value) = pointer.find(body).filter(|value| value.get() != "null") {
+                    captured.set(json::text(value).as_bytes());
+                }
+            }
+            PreparedSource::Regex(regex, locations) => {
+                let group = usize::from(locations.len() > 1);
+                if regex.captures_read(locations, body).is_some()
+                    && let Some((begin, end)) = locations.get(group)
+                {
+                    captured.set(&body[begin..end]);
+                }
+            }
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_first_match_is_taken() {
+        let header = |name: &str| CaptureSource::Header(name.to_owned());
+        let json = |pointer: &str| CaptureSource::Json(pointer.parse().unwrap());
+        let regex = |pattern: &str| CaptureSource::Regex(Regex::new(pattern).unwrap());
+        let headers = [("location", "/a"), ("Location", "/b"), ("X-Empty", "")];
+        let body = br#"{"id": 7, "next": null, "token": "a\"b", "raw": "csrf=x1; csrf=x2"}"#;
+        for (source, expected) in [
+            (header("Location"), Some("/a")),
+            (header("x-empty"), Some("")),
+            (header("etag"), None),
+            (json("/id"), Some("7")),
+            (json("/token"), Some("a\"b")),
+            (json("/next"), None),
+            (json("/none"), None),
+            (regex("csrf=([a-z0-9]+)"), Some("x1")),
+            (regex("csrf=[a-z0-9]+"), Some("csrf=x1")),
+            (regex("id|(never)"), None),
+            (regex("absent=(.)"), None),
+        ] {
+            let mut prepared = PreparedCapture::new(&Capture { number: 0, source: source.clone() });
+            let mut captured = Captured::default();
+            headers.iter().for_each(|(name, value)| prepared.header(name, value.as_bytes(), &mut captured));
+            prepared.body(body, &mut captured);
+            assert_eq!(captured.get(), expected.map(str::as_bytes), "{source:?}");
+        }
+    }
+}

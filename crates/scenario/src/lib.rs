@@ -1,0 +1,37 @@
+//! Scenarios: what the users of a load do, as state machines without I/O.
+//!
+//! A [`Scenario`] is what was asked for. A [`Script`] is one crowd of it made ready for one thread, and a [`Journey`] one
+//! user, who goes through one flow after the other. Time and randomness are arguments: the same seed gives user `n` the
+//! same flow, rows and pauses on any number of threads.
+//!
+//! Nothing here is shared between threads while load runs. A request whose text is fixed is a copy of bytes; what templates,
+//! captures and cookies need is kept in buffers that a journey uses again. JSON that is nested takes an allocation an answer, a
+//! JSON check some more.
+
+mod capture;
+mod check;
+mod cookie;
+mod cookie_date;
+mod feeder;
+mod journey;
+mod json;
+mod needle;
+mod random;
+mod request_target;
+mod scenario;
+mod script;
+mod share;
+mod statuses;
+mod template;
+
+pub use capture::{Capture, CaptureSource};
+pub use check::{BODY_LIMIT, BodyCheck, Check, HeaderCheck, HeaderRule, Judgement, PreparedCheck, Wrong};
+pub use feeder::{Feeder, FeederError, FeederFormat, FeederProblem, Order, Table};
+pub use journey::{Journey, NextStep, Parts};
+pub use json::{ParsePointerError, Pointer};
+pub use random::Random;
+pub use scenario::{Choice, Condition, Crowd, Flow, Pause, Scenario, Step, Test};
+pub use script::Script;
+pub use share::{FlowTally, StepTally, Tally};
+pub use statuses::Statuses;
+pub use template::{Names, RenderFault, Slot, Template, TemplateError, TemplateProblem};

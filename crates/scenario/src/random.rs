@@ -1,0 +1,25 @@
+//! Random numbers that are the same again for the same seed.
+
+/// Steele, Lea and Flood's SplitMix64 (2014): one addition and two multiplications a number, and a seed of any quality.
+#[derive(Clone, Debug)]
+pub struct Random(pub u64);
+
+impl Random {
+    /// The next 64 bits.
+    pub fn next(&mut self) -> u64 {
+        self.0 = self.0.wrapping_add(0x9e37_79b9_7f4a_7c15);
+        let mixed = (self.0 ^ (self.0 >> 30)).wrapping_mul(0xbf58_476d_1ce4_e5b9);
+        let mixed = (mixed ^ (mixed >> 27)).wrapping_mul(0x94d0_49bb_1331_11eb);
+        mixed ^ (mixed >> 31)
+    }
+
+    /// A pause of a Poisson process of rate one.
+    pub fn exponential(&mut self) -> f64 {
+        -self.uniform().ln()
+    }
+
+    /// A number above 0 and up to 1, of 53 bits.
+    pub fn uniform(&mut self) -> f64 {
+        ((self.next() >> 11) + 1) as f64 / (1_u64 << 53) as f64
+    }
+}
