@@ -105,7 +105,7 @@ impl CrowdShare {
             Script::new(Arc::clone(scenario), number, &terms.host, terms.keep_alive, (thread, threads), terms.seed)
         });
         // Threads think for themselves.
-        let random = Random(Random(seed ^ thread << 32).next());
+        let random = Random(Random(seed ^ thread << 32).draw());
         Crowd { number, pacer, script, steps, think, random, users, idle, active, ran_out: false }
     }
 }

@@ -41,7 +41,7 @@ impl Share {
             Choice::InTurn => usize::try_from(number % crowd.flows.len().max(1) as u64).unwrap_or(0),
             Choice::Weighted => {
                 let weights = || crowd.flows.iter().map(|flow| u64::from(flow.weight));
-                let mut drawn = below(random.next(), weights().sum());
+                let mut drawn = below(random.draw(), weights().sum());
                 let chosen = weights().position(|weight| match drawn.checked_sub(weight) {
                     Some(rest) => {
                         drawn = rest;
@@ -70,7 +70,7 @@ impl Share {
                 }
                 Order::Once => turn,
                 Order::Loop => turn % count.max(1),
-                Order::Random => below(self.random(turn ^ (*number as u64 + 1) << 48).next(), count),
+                Order::Random => below(self.random(turn ^ (*number as u64 + 1) << 48).draw(), count),
             };
             *row = usize::try_from(taken).unwrap_or(0);
         }
@@ -84,7 +84,7 @@ impl Share {
 
     /// Randomness that belongs to a number, whoever asks for it.
     fn random(&self, number: u64) -> Random {
-        Random(Random(Random(self.seed).next() ^ number).next())
+        Random(Random(Random(self.seed).draw() ^ number).draw())
     }
 }
 
