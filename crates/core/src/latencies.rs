@@ -151,4 +151,24 @@ mod tests {
         assert_eq!(read, latencies);
         assert!(Latencies::from_bytes(b"no histogram").is_err());
     }
+
+    proptest::proptest! {
+        /// Whatever is recorded by several threads and merged is what one of them would have recorded.
+        #[test]
+        fn merging_is_recording_together(
+            values in proptest::collection::vec((0..4_usize, 0..2 * HIGHEST_NS), 0..200),
+        ) {
+            let mut parts = [(); 4].map(|()| Latencies::new());
+            let mut whole = Latencies::new();
+            for (part, ns) in values {
+                parts[part].record_ns(ns);
+                whole.record_ns(ns);
+            }
+            let mut merged = Latencies::new();
+            parts.iter().for_each(|part| merged.merge(part));
+            proptest::prop_assert_eq!(&merged, &whole);
+            proptest::prop_assert_eq!(merged.count(), whole.count());
+            proptest::prop_assert_eq!((merged.min(), merged.max()), (whole.min(), whole.max()));
+        }
+    }
 }
