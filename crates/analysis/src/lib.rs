@@ -5,6 +5,7 @@
 
 mod analysis;
 mod metric;
+mod pace;
 mod record;
 mod rules;
 mod verdicts;
@@ -14,4 +15,4 @@ mod samples;
 
 pub use analysis::{Analysis, CaseSummary, analyse};
 pub use metric::{Better, METRICS, Metric, Unit, metric, percentile, primary};
-pub use verdicts::{MIN_BLOCKS, PRECISION, is_slight};
+pub use verdicts::{ERROR, MIN_BLOCKS, PRECISION};

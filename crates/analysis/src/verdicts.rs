@@ -1,7 +1,9 @@
-//! What a comparison of two cases says.
+//! What the comparisons of a study's cases say, all together.
 
 use stampede_core::{Estimate, Verdict, VerdictWord};
-use stampede_stats::{Confidence, Interval, equivalent_within, ratio_interval};
+use stampede_stats::{
+    BlockRatios, Confidence, Decision, Extent, Margins, blocks_to_decide, decide, mean, minimal_detectable_effect,
+};
 
 use crate::metric::{Better, Metric};
 use crate::record::Record;
@@ -12,87 +14,195 @@ pub const PRECISION: f64 = 0.03;
 /// Fewer blocks than this decide nothing.
 pub const MIN_BLOCKS: usize = 3;
 
-/// Case `a` against case `b`, paired by block; `None` when no block has both.
+/// The probability that any pair of a study is given a direction that it does not have.
+pub const ERROR: f64 = 0.05;
+
+/// How likely a verdict must be after the blocks that [`Verdict::blocks_to_decide`] names.
+const LIKELY: f64 = 0.8;
+
+/// What is asked of a difference. No floor of noise is known here.
+const MARGINS: Margins = Margins { floor: 0.0, precision: PRECISION };
+
+/// Two cases of a study, in the order of their rank, with the metric of both in every block that measured both.
+struct Pair<'a> {
+    places: (usize, usize),
+    a: &'a Record<'a>,
+    b: &'a Record<'a>,
+    values: Vec<(f64, f64)>,
+    /// Absent where there is no interval: too few blocks, or all ratios the same.
+    ratios: Option<BlockRatios>,
+}
+
+/// What is said of a pair among all.
+#[derive(Clone, Copy)]
+struct Judged {
+    /// The error that its direction was looked for with.
+    error: f64,
+    decision: Decision,
+}
+
+/// What all pairs of a study say.
+pub(crate) struct Verdicts {
+    /// Every pair of cases that shares a block.
+    pub(crate) verdicts: Vec<Verdict>,
+    /// The pairs that were shown to differ, as places: (better, worse).
+    pub(crate) shown: Vec<(usize, usize)>,
+    /// The smallest difference, as a share, that the pairs with the best case would have shown 9 times of 10: the median over
+    /// them.
+    pub(crate) detectable: Option<f64>,
+}
+
+/// Compares every two of a study's cases, which come in the order of their rank.
 ///
-/// The word follows from the interval of the ratio at 95 %: faster or slower when it excludes 1, and only otherwise
-/// equivalent when two one-sided tests say so. A ratio may pass both: then the word is faster or slower, and
-/// [`is_slight`] says that it does not matter much.
-pub(crate) fn judge(metric: &Metric, a: &Record<'_>, b: &Record<'_>) -> Option<Verdict> {
-    let pairs = pairs(metric, a, b);
-    let logs = pairs.iter().map(|(a, b)| (a / b).ln());
-    let value = (logs.sum::<f64>() / pairs.len() as f64).exp();
-    if pairs.is_empty() {
-        return None;
+/// A direction is claimed when an interval of the ratio excludes 1 that is wide enough for all claims of a study together to
+/// be right in 95 % of studies (Holm): of k pairs that are not decided yet, each is given the interval of 1 - 0.05 / k; each
+/// pair that is decided so leaves more for the others. Equivalence is shown by two
+/// one-sided tests at 5 % for each pair by itself (Schuirmann 1987).
+pub(crate) fn judge(metric: &Metric, ranked: &[Record<'_>]) -> Verdicts {
+    let pairs = pairs(metric, ranked);
+    let judged = step_down(&pairs);
+    let shown = pairs.iter().zip(&judged).filter_map(|(pair, judged)| shown(metric.better, pair, judged.as_ref()?));
+    let against_best = pairs.iter().filter(|pair| pair.places.0 == 0);
+    let mut detectable: Vec<f64> = against_best.filter_map(detectable).collect();
+    detectable.sort_by(f64::total_cmp);
+    Verdicts {
+        shown: shown.collect(),
+        detectable: stampede_stats::median(&detectable),
+        verdicts: pairs.iter().zip(&judged).map(|(pair, judged)| verdict(metric, pair, judged.as_ref())).collect(),
     }
-    let interval = ratio_interval(&pairs, Confidence::P95).ok();
-    let verdict = match &interval {
-        Some(interval) if pairs.len() >= MIN_BLOCKS => decide(metric.better, interval, &pairs),
-        _ => VerdictWord::Undecided,
+}
+
+/// Every two cases that share a block in which both have the metric. A value of zero has no ratio and is left out.
+fn pairs<'a>(metric: &Metric, ranked: &'a [Record<'a>]) -> Vec<Pair<'a>> {
+    let value = |trial| (metric.reader)(trial).filter(|value| *value > 0.0);
+    let mut pairs = Vec::new();
+    for (place, a) in ranked.iter().enumerate() {
+        for (other, b) in ranked.iter().enumerate().skip(place + 1) {
+            let values: Vec<(f64, f64)> = a
+                .measured()
+                .filter_map(|of_a| {
+                    let of_b = b.measured().find(|of_b| of_b.block == of_a.block)?;
+                    Some((value(of_a)?, value(of_b)?))
+                })
+                .collect();
+            if !values.is_empty() {
+                let ratios = BlockRatios::of_pairs(&values).ok();
+                pairs.push(Pair { places: (place, other), a, b, values, ratios });
+            }
+        }
+    }
+    pairs
+}
+
+/// Holm, "A simple sequentially rejective multiple test procedure", Scandinavian Journal of Statistics 6 (1979), on
+/// intervals: a hypothesis is rejected when the interval of its share of the error excludes 1. A pair without an interval
+/// keeps its share.
+fn step_down(pairs: &[Pair<'_>]) -> Vec<Option<Judged>> {
+    let mut judged: Vec<Option<Judged>> = vec![None; pairs.len()];
+    loop {
+        let open = judged.iter().filter(|judged| !judged.is_some_and(|judged| is_directed(judged.decision))).count();
+        let error = ERROR / open.max(1) as f64;
+        let mut any = false;
+        for (pair, judged) in pairs.iter().zip(&mut judged) {
+            if judged.is_some_and(|judged| is_directed(judged.decision)) {
+                continue;
+            }
+            *judged = at_error(pair, error);
+            any |= judged.is_some_and(|judged| is_directed(judged.decision));
+        }
+        if !any {
+            return judged;
+        }
+    }
+}
+
+fn at_error(pair: &Pair<'_>, error: f64) -> Option<Judged> {
+    let ratios = pair.ratios.as_ref()?;
+    let interval = ratios.interval(Confidence::with_error(error)?, SEED);
+    let equivalence = ratios.interval(Confidence::P90, SEED);
+    Some(Judged { error, decision: decide(&interval, &equivalence, MARGINS) })
+}
+
+/// Resampling starts from the same place always, so that a report can be made again.
+const SEED: u64 = 1;
+
+fn is_directed(decision: Decision) -> bool {
+    matches!(decision, Decision::Above(_) | Decision::Below(_))
+}
+
+/// The better and the worse one of a pair that was shown to differ.
+fn shown(better: Better, pair: &Pair<'_>, judged: &Judged) -> Option<(usize, usize)> {
+    let (a, b) = pair.places;
+    match word(better, judged.decision) {
+        VerdictWord::Faster => Some((a, b)),
+        VerdictWord::Slower => Some((b, a)),
+        VerdictWord::Equivalent | VerdictWord::Undecided => None,
+    }
+}
+
+fn word(better: Better, decision: Decision) -> VerdictWord {
+    match (decision, better) {
+        (Decision::Above(_), Better::Higher) | (Decision::Below(_), Better::Lower) => VerdictWord::Faster,
+        (Decision::Above(_), Better::Lower) | (Decision::Below(_), Better::Higher) => VerdictWord::Slower,
+        (Decision::Equivalent, _) => VerdictWord::Equivalent,
+        (Decision::Undecided, _) | (_, Better::Neither) => VerdictWord::Undecided,
+    }
+}
+
+fn verdict(metric: &Metric, pair: &Pair<'_>, judged: Option<&Judged>) -> Verdict {
+    let logs: Vec<f64> = pair.values.iter().map(|(a, b)| (a / b).ln()).collect();
+    let interval = pair.ratios.as_ref().map(|ratios| ratios.interval(Confidence::P95, SEED).exp());
+    let decision = judged.map_or(Decision::Undecided, |judged| judged.decision);
+    let more = match (decision, judged, &pair.ratios) {
+        (Decision::Undecided, Some(judged), Some(ratios)) => Confidence::with_error(judged.error)
+            .and_then(|confidence| blocks_to_decide(ratios, MARGINS, confidence, LIKELY)),
+        _ => None,
     };
-    Some(Verdict {
+    Verdict {
         metric: metric.key.to_owned(),
-        a: a.case.id.clone(),
-        b: b.case.id.clone(),
+        a: pair.a.case.id.clone(),
+        b: pair.b.case.id.clone(),
         ratio: Estimate {
-            value,
+            value: mean(&logs).unwrap_or_default().exp(),
             low: interval.map(|interval| interval.low),
             high: interval.map(|interval| interval.high),
-            n: pairs.len() as u32,
+            n: pair.values.len() as u32,
         },
-        verdict,
-    })
-}
-
-fn decide(better: Better, ratio: &Interval, pairs: &[(f64, f64)]) -> VerdictWord {
-    let higher = ratio.low > 1.0;
-    let lower = ratio.high < 1.0;
-    match better {
-        Better::Higher if higher => VerdictWord::Faster,
-        Better::Higher if lower => VerdictWord::Slower,
-        Better::Lower if lower => VerdictWord::Faster,
-        Better::Lower if higher => VerdictWord::Slower,
-        _ if equivalent_within(pairs, PRECISION) == Ok(true) => VerdictWord::Equivalent,
-        _ => VerdictWord::Undecided,
+        verdict: word(metric.better, decision),
+        slight: matches!(decision, Decision::Above(Extent::UnderPrecision) | Decision::Below(Extent::UnderPrecision)),
+        blocks_to_decide: more.and_then(|blocks| u32::try_from(blocks).ok()),
     }
 }
 
-/// Whether a case is faster or slower, but its whole interval stays within 3 % of 1: "faster, by under 3 %".
-pub fn is_slight(verdict: &Verdict) -> bool {
-    let decided = matches!(verdict.verdict, VerdictWord::Faster | VerdictWord::Slower);
-    let bound = 1.0 + PRECISION;
-    let (Some(low), Some(high)) = (verdict.ratio.low, verdict.ratio.high) else {
-        return false;
-    };
-    decided && low > 1.0 / bound && high < bound
-}
-
-/// The metric in every block in which both cases were measured. A value of zero has no ratio and is left out.
-fn pairs(metric: &Metric, a: &Record<'_>, b: &Record<'_>) -> Vec<(f64, f64)> {
-    let value = |trial| (metric.reader)(trial).filter(|value| *value > 0.0);
-    a.measured()
-        .filter_map(|of_a| {
-            let of_b = b.measured().find(|of_b| of_b.block == of_a.block)?;
-            Some((value(of_a)?, value(of_b)?))
-        })
-        .collect()
+fn detectable(pair: &Pair<'_>) -> Option<f64> {
+    let ratios = pair.ratios.as_ref()?;
+    minimal_detectable_effect(ratios.n(), ratios.deviation()).map(f64::exp_m1)
 }
 
 #[cfg(test)]
 mod tests {
+    use stampede_core::Trial;
+
     use super::*;
     use crate::metric::{METRICS, metric};
     use crate::samples;
 
-    fn verdict(key: &str, a: &[f64], b: &[f64]) -> Option<Verdict> {
-        let study = samples::study(&["a", "b"]);
-        let trials: Vec<_> = [("a", a), ("b", b)]
-            .into_iter()
+    /// What is said of cases with these values, one a block.
+    fn judged(key: &str, cases: &[(&str, &[f64])]) -> Verdicts {
+        let names: Vec<&str> = cases.iter().map(|(case, _)| *case).collect();
+        let study = samples::study(&names);
+        let trials: Vec<Trial> = cases
+            .iter()
             .flat_map(|(case, values)| {
-                (1..).zip(values).map(move |(block, value)| samples::measured(case, block, *value))
+                (1..).zip(*values).map(move |(block, value)| samples::measured(case, block, *value))
             })
             .collect();
-        let [a, b] = [0, 1].map(|i| Record::new(&study, &study.cases[i], &trials));
-        judge(metric(key).unwrap(), &a, &b)
+        let records: Vec<_> = study.cases.iter().map(|case| Record::new(&study, case, &trials)).collect();
+        judge(metric(key).unwrap(), &records)
+    }
+
+    fn verdict(key: &str, a: &[f64], b: &[f64]) -> Option<Verdict> {
+        judged(key, &[("a", a), ("b", b)]).verdicts.pop()
     }
 
     #[test]
@@ -102,26 +212,26 @@ mod tests {
             ("clearly less", [100.0, 101.0, 102.0], [300.0, 310.0, 305.0], VerdictWord::Slower, false),
             ("the same", [1000.0, 1001.0, 1002.0], [1001.0, 1000.0, 1002.0], VerdictWord::Equivalent, false),
             ("noise", [100.0, 140.0, 90.0], [120.0, 80.0, 110.0], VerdictWord::Undecided, false),
-            ("1 % more, steady", [1010.0, 1011.0, 1012.0], [1000.0, 1001.0, 1002.0], VerdictWord::Faster, true),
-            ("drift that both share", [300.0, 200.0, 100.0], [150.0, 100.0, 50.0], VerdictWord::Faster, false),
+            ("1 % more, steady", [1010.0, 1011.0, 1012.0], [1000.0, 1001.0, 1003.0], VerdictWord::Faster, true),
+            ("drift that both share", [303.0, 200.0, 99.0], [150.0, 100.0, 50.0], VerdictWord::Faster, false),
+            ("no variance: figures of no real machine", [2e3; 3], [1e3; 3], VerdictWord::Undecided, false),
         ] {
             let verdict = verdict("throughput_rps", &a, &b).unwrap();
-            assert_eq!((verdict.verdict, is_slight(&verdict)), (word, slight), "{name}: {verdict:?}");
+            assert_eq!((verdict.verdict, verdict.slight), (word, slight), "{name}: {verdict:?}");
             assert_eq!(verdict.ratio.n, 3, "{name}");
         }
     }
 
     #[test]
     fn fewer_than_three_common_blocks_decide_nothing() {
-        let two = verdict("throughput_rps", &[300.0, 301.0], &[100.0, 100.5, 101.0]).unwrap();
-        assert_eq!((two.verdict, two.ratio.n), (VerdictWord::Undecided, 2));
-        assert!(two.ratio.low.is_some() && two.ratio.high.is_some());
-        let one = verdict("throughput_rps", &[300.0], &[100.0]).unwrap();
-        assert_eq!(
-            (one.verdict, one.ratio),
-            (VerdictWord::Undecided, Estimate { value: one.ratio.value, low: None, high: None, n: 1 })
-        );
-        assert!((one.ratio.value - 3.0).abs() < 1e-12);
+        for (name, a, b, n) in
+            [("two", &[300.0, 301.0][..], &[100.0, 100.5, 101.0][..], 2), ("one", &[300.0], &[100.0], 1)]
+        {
+            let verdict = verdict("throughput_rps", a, b).unwrap();
+            let Estimate { value, low, high, n: blocks } = verdict.ratio;
+            assert_eq!((verdict.verdict, low, high, blocks), (VerdictWord::Undecided, None, None, n), "{name}");
+            assert!((value - 3.0).abs() < 0.01, "{name}: {value}");
+        }
         assert_eq!(verdict("throughput_rps", &[], &[100.0]), None);
     }
 
@@ -130,5 +240,34 @@ mod tests {
         let verdict = verdict("cpu_us_per_request", &[300.0, 310.0, 305.0], &[100.0, 101.0, 102.0]);
         assert_eq!(verdict.unwrap().verdict, VerdictWord::Faster);
         assert!(METRICS.iter().any(|metric| metric.better == Better::Neither));
+    }
+
+    #[test]
+    fn many_pairs_ask_for_more_and_each_that_is_decided_for_less() {
+        let one = [1040.0, 1060.0, 1030.0, 1055.0];
+        let base = [1000.0, 1010.0, 1005.0, 995.0];
+        let alone = verdict("throughput_rps", &one, &base).unwrap();
+        assert_eq!(alone.verdict, VerdictWord::Faster, "{alone:?}");
+
+        // Beside two cases that nothing tells from the others, the same figures are not enough.
+        let crowd = judged(
+            "throughput_rps",
+            &[
+                ("a", &one),
+                ("b", &base),
+                ("c", &[900.0, 1300.0, 1000.0, 1100.0]),
+                ("d", &[1200.0, 800.0, 1000.0, 950.0]),
+            ],
+        );
+        let among = &crowd.verdicts[0];
+        assert_eq!((among.a.as_str(), among.b.as_str(), among.verdict), ("a", "b", VerdictWord::Undecided));
+        assert_eq!(among.ratio, alone.ratio);
+        assert!(among.blocks_to_decide.is_some_and(|blocks| (5..12).contains(&blocks)), "{among:?}");
+        assert_eq!(crowd.shown, []);
+
+        // Where the others are far away, their share is left over for this pair.
+        let far = judged("throughput_rps", &[("a", &one), ("b", &base), ("c", &[100.0, 101.0, 102.0, 101.0])]);
+        assert_eq!(far.verdicts[0].verdict, VerdictWord::Faster, "{:?}", far.verdicts);
+        assert_eq!(far.shown, [(0, 1), (0, 2), (1, 2)]);
     }
 }

@@ -27,8 +27,13 @@ pub struct Verdict {
     pub a: CaseId,
     /// The case that it is held against.
     pub b: CaseId,
-    /// Metric of `a` over metric of `b`, paired by block.
+    /// Metric of `a` over metric of `b`, paired by block, with its own 95 % interval.
     pub ratio: Estimate,
-    /// What the ratio says.
+    /// What the ratio says, as one of all pairs of its study: a direction needs more than its own interval where there are many.
     pub verdict: VerdictWord,
+    /// Faster or slower, but by less than the precision.
+    pub slight: bool,
+    /// Of an undecided pair: after how many blocks, those measured included, a verdict is likely, should the truth be as
+    /// estimated. Absent where no number of blocks that anybody would wait for is.
+    pub blocks_to_decide: Option<u32>,
 }

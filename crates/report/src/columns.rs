@@ -1,5 +1,7 @@
 //! The columns of the table of cases, which the terminal and Markdown share.
 
+use std::ops::RangeInclusive;
+
 use stampede_analysis::{CaseSummary, Metric, metric};
 use stampede_core::{Estimate, Outcome, Verdict, VerdictWord};
 
@@ -20,18 +22,22 @@ enum Content {
     HalfWidth,
     /// The primary metric over that of the best case, with what that means.
     ToBest,
+    /// The ranks that the case may have.
+    Ranks,
 }
 
 /// What a reader of the table must know.
 pub(crate) const LEGEND: &str = "Means over trials, with half of their 95 % interval (±). Response time runs from when a \
                                  request was due, service time from when it was sent; a percentile that fewer than 50 \
-                                 requests of a trial exceed is n/a. Before a ratio, ? says undecided and = equivalent.";
+                                 requests of a trial exceed is n/a. Before a ratio, ? says undecided and = equivalent. \
+                                 A rank is a range where the data leave it open.";
 
 /// All columns beside the case's name, in order.
 pub(crate) const COLUMNS: &[Column] = &[
     Column { content: Content::Mean("throughput_rps"), rank: 0 },
     Column { content: Content::HalfWidth, rank: 1 },
     Column { content: Content::ToBest, rank: 1 },
+    Column { content: Content::Ranks, rank: 3 },
     Column { content: Content::Mean("requests_per_cpu_second"), rank: 1 },
     Column { content: Content::Mean("response_p50_us"), rank: 2 },
     Column { content: Content::Mean("response_p95_us"), rank: 3 },
@@ -49,6 +55,7 @@ impl Column {
             Content::Mean(key) => metric(key).map_or([key, ""], |metric| metric.heading),
             Content::HalfWidth => ["95 %", "±"],
             Content::ToBest => ["to", "best"],
+            Content::Ranks => ["", "rank"],
         }
     }
 
@@ -58,6 +65,7 @@ impl Column {
             Content::Mean(key) => metric(key).map_or_else(|| key.to_owned(), titled),
             Content::HalfWidth => "95 % ±".to_owned(),
             Content::ToBest => "ratio to best".to_owned(),
+            Content::Ranks => "rank".to_owned(),
         }
     }
 
@@ -68,6 +76,7 @@ impl Column {
             Content::Mean(key) => mean(key, summary),
             Content::HalfWidth => primary.and_then(half_width),
             Content::ToBest => to_best(view, summary),
+            Content::Ranks => summary.ranks.as_ref().map(ranks),
         };
         figure.unwrap_or_else(|| {
             let absent = match (summary.summary.is_empty(), self.rank) {
@@ -100,6 +109,11 @@ fn titled(metric: &'static Metric) -> String {
 fn mean(key: &str, summary: &CaseSummary) -> Option<String> {
     let estimate = summary.summary.get(key)?;
     Some(in_tables(metric(key)?.unit, estimate.value))
+}
+
+/// `2`, or `2-4` where the data leave it open.
+fn ranks(ranks: &RangeInclusive<usize>) -> String {
+    if ranks.start() == ranks.end() { ranks.start().to_string() } else { format!("{}-{}", ranks.start(), ranks.end()) }
 }
 
 fn half_width(estimate: &Estimate) -> Option<String> {

@@ -3,11 +3,11 @@
 use std::cmp::Reverse;
 use std::collections::{BTreeMap, BTreeSet};
 
-use stampede_analysis::{MIN_BLOCKS, PRECISION, is_slight};
-use stampede_core::{Case, CaseId, Finding, Origin, Outcome, ServedAnswer, Severity, Verdict, VerdictWord};
+use stampede_core::{Case, CaseId, Finding, Origin, Outcome, ServedAnswer, Severity};
 
 use crate::StudyView;
-use crate::quantity::{count, ratio};
+use crate::conclusion::{Conclusion, conclusion, sentences};
+use crate::quantity::count;
 
 /// The digest.
 pub(crate) struct Digest {
@@ -21,8 +21,10 @@ pub(crate) struct Digest {
     pub(crate) uncounted: Vec<Uncounted>,
     /// Findings of all cases, the gravest first.
     pub(crate) findings: Vec<FindingGroup>,
-    /// A sentence for each pair of cases.
+    /// A sentence for each pair of cases, or for each and the best one.
     pub(crate) verdicts: Vec<String>,
+    /// What it comes to.
+    pub(crate) conclusion: Option<Conclusion>,
     /// A line for each exchange whose body has other sizes from other cases, and one for those that are of one size.
     pub(crate) answers: Vec<String>,
     /// Settings of each case.
@@ -75,13 +77,13 @@ impl Digest {
             uncounted: uncounted(view),
             findings,
             verdicts: Vec::new(),
+            conclusion: conclusion(view),
             answers: answers(view),
             settings: settings(&view.study.cases),
             study: study(view),
             marks,
         };
-        let verdicts = view.analysis.verdicts.iter();
-        digest.verdicts = verdicts.map(|verdict| digest.sentence(verdict)).collect();
+        digest.verdicts = sentences(view, |case| digest.name(case));
         digest
     }
 
@@ -93,39 +95,6 @@ impl Digest {
                 format!("{case} [{}]", marks.join(","))
             }
             None => case.to_string(),
-        }
-    }
-
-    fn sentence(&self, verdict: &Verdict) -> String {
-        let (a, b) = (self.name(&verdict.a), self.name(&verdict.b));
-        let value = ratio(verdict.ratio.value);
-        let n = verdict.ratio.n;
-        let interval = match (verdict.ratio.low, verdict.ratio.high) {
-            (Some(low), Some(high)) => {
-                format!(" ({} to {}, {n} blocks)", ratio(low), ratio(high))
-            }
-            _ => String::new(),
-        };
-        let precision = format!("{} %", PRECISION * 100.0);
-        match verdict.verdict {
-            VerdictWord::Faster if is_slight(verdict) => {
-                format!("{a} is faster than {b}, by under {precision}: {value} times{interval}")
-            }
-            VerdictWord::Slower if is_slight(verdict) => {
-                format!("{a} is slower than {b}, by under {precision}: {value} times{interval}")
-            }
-            VerdictWord::Faster | VerdictWord::Slower => {
-                format!("{a} is {value} times as fast as {b}{interval}")
-            }
-            VerdictWord::Equivalent => {
-                format!("{a} and {b} are equivalent within {precision}: {value} times{interval}")
-            }
-            VerdictWord::Undecided if (n as usize) < MIN_BLOCKS => format!(
-                "undecided: {a} against {b}, {value} times in {n} of the {MIN_BLOCKS} blocks that a verdict needs"
-            ),
-            VerdictWord::Undecided => {
-                format!("undecided: {a} against {b}, {value} times{interval}")
-            }
         }
     }
 }

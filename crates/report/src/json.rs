@@ -42,6 +42,7 @@ struct WireStudy<'a> {
     machine: WireMachine<'a>,
     cases: Vec<WireCase<'a>>,
     verdicts: Vec<WireVerdict<'a>>,
+    detectable_share: Option<f64>,
 }
 
 impl<'a> WireStudy<'a> {
@@ -67,6 +68,7 @@ impl<'a> WireStudy<'a> {
             machine: WireMachine::of(machine),
             cases: cases.collect(),
             verdicts: view.analysis.verdicts.iter().map(WireVerdict::of).collect(),
+            detectable_share: view.analysis.detectable.map(rounded),
         }
     }
 }
@@ -100,6 +102,7 @@ struct WireCase<'a> {
     load: WireLoad,
     trials: Vec<WireTrial<'a>>,
     summary: BTreeMap<&'static str, WireEstimate>,
+    ranks: Option<[usize; 2]>,
     findings: Vec<WireFinding<'a>>,
 }
 
@@ -108,6 +111,7 @@ impl<'a> WireCase<'a> {
         let Case { id, runtime, runtime_version, tuning, limits, platform, pinning, load } = case;
         let estimates = summary.iter().flat_map(|summary| &summary.summary);
         let findings = summary.iter().flat_map(|summary| &summary.findings);
+        let ranks = summary.and_then(|summary| summary.ranks.as_ref());
         Self {
             id: id.as_str(),
             runtime: runtime.as_str(),
@@ -127,6 +131,7 @@ impl<'a> WireCase<'a> {
             load: WireLoad::of(load),
             trials: trials.into_iter().map(WireTrial::of).collect(),
             summary: estimates.map(|(key, estimate)| (*key, WireEstimate::of(estimate))).collect(),
+            ranks: ranks.map(|ranks| [*ranks.start(), *ranks.end()]),
             findings: findings.map(WireFinding::of).collect(),
         }
     }
@@ -451,12 +456,22 @@ struct WireVerdict<'a> {
     b: &'a str,
     ratio: WireEstimate,
     verdict: VerdictWord,
+    slight: bool,
+    blocks_to_decide: Option<u32>,
 }
 
 impl<'a> WireVerdict<'a> {
     fn of(verdict: &'a Verdict) -> Self {
-        let Verdict { metric, a, b, ratio, verdict } = verdict;
-        Self { metric, a: a.as_str(), b: b.as_str(), ratio: WireEstimate::of(ratio), verdict: *verdict }
+        let Verdict { metric, a, b, ratio, verdict, slight, blocks_to_decide } = verdict;
+        Self {
+            metric,
+            a: a.as_str(),
+            b: b.as_str(),
+            ratio: WireEstimate::of(ratio),
+            verdict: *verdict,
+            slight: *slight,
+            blocks_to_decide: *blocks_to_decide,
+        }
     }
 }
 

@@ -4,6 +4,7 @@
 //! crate; the terminal and Markdown share one digest of what there is to say and differ in layout alone.
 
 mod columns;
+mod conclusion;
 mod digest;
 pub mod json;
 mod layout;

@@ -4,6 +4,7 @@ use std::fmt::Write;
 
 use crate::StudyView;
 use crate::columns::{COLUMNS, Column, LEGEND};
+use crate::conclusion::VERDICTS;
 use crate::digest::Digest;
 
 /// Renders a study as a table with its notes. It ends with a line break.
@@ -13,7 +14,11 @@ pub fn render(view: &StudyView<'_>) -> String {
     if let Some(alarm) = &digest.alarm {
         paragraph(&mut text, &format!("**{alarm}**"));
     }
-    paragraph(&mut text, &format!("**{}**", digest.question));
+    if let Some(conclusion) = &digest.conclusion {
+        paragraph(&mut text, &format!("**{}**", conclusion.plain));
+        paragraph(&mut text, &conclusion.method);
+    }
+    paragraph(&mut text, &digest.question);
     paragraph(&mut text, &digest.ground);
     cases(&mut text, view, &digest);
     paragraph(&mut text, LEGEND);
@@ -26,7 +31,7 @@ pub fn render(view: &StudyView<'_>) -> String {
             .map(|uncounted| format!("{} {}: {}", uncounted.trials, uncounted.outcome, uncounted.reason)),
     );
     list(&mut text, "Findings", findings(&digest));
-    list(&mut text, "Verdicts, with 95 % intervals of the ratio within blocks", digest.verdicts.iter().cloned());
+    list(&mut text, VERDICTS, digest.verdicts.iter().cloned());
     list(&mut text, "Bytes of verified bodies on the wire", digest.answers.iter().cloned());
     settings(&mut text, &digest);
     text.push_str(&digest.study);

@@ -1,5 +1,7 @@
 //! Figures as people read them.
 
+use std::time::Duration;
+
 use stampede_analysis::Unit;
 
 /// A value in the unit that tables show, without the unit: milliseconds, MiB, per cent.
@@ -52,6 +54,18 @@ pub(crate) fn ratio(ratio: f64) -> String {
 pub(crate) fn number_beside(value: f64, beside: f64) -> String {
     let decimals = number(beside).split_once('.').map_or(0, |(_, fraction)| fraction.len());
     grouped(&format!("{value:.decimals$}"))
+}
+
+/// A time as people say it: `40 seconds`, `4 minutes`, `3 hours`.
+pub(crate) fn approximately(time: Duration) -> String {
+    let seconds = time.as_secs_f64();
+    let (value, unit) = match seconds {
+        ..100.0 => (seconds, "second"),
+        ..6_000.0 => (seconds / 60.0, "minute"),
+        _ => (seconds / 3_600.0, "hour"),
+    };
+    let value = value.round().max(1.0);
+    format!("{value} {unit}{}", if value == 1.0 { "" } else { "s" })
 }
 
 /// A count with a comma between thousands.

@@ -4,6 +4,7 @@ use stampede_core::{Severity, Study};
 
 use crate::StudyView;
 use crate::columns::{COLUMNS, Column, LEGEND};
+use crate::conclusion::{Conclusion, VERDICTS};
 use crate::digest::{self, CaseSettings, Digest};
 use crate::layout::{table, table_width, wrap};
 
@@ -12,8 +13,8 @@ const LEAST_WIDTH: usize = 40;
 
 /// Renders a study for a terminal of this many characters a line. Without colour nothing is lost.
 ///
-/// The table comes last, where the reader's eye is when the text has run through, and leaves out its least important
-/// columns until it fits. Settings are left out: see [`settings`]. It ends with a line break.
+/// The table and what it comes to are last, where the reader's eye is when the text has run through. The table leaves out its
+/// least important columns until it fits. Settings are left out: see [`settings`]. It ends with a line break.
 pub fn render(view: &StudyView<'_>, width: usize, color: bool) -> String {
     let digest = Digest::of(view);
     let mut page = Page::new(width, color);
@@ -26,6 +27,7 @@ pub fn render(view: &StudyView<'_>, width: usize, color: bool) -> String {
     page.cases(view, &digest);
     page.section("");
     page.lines(Style::Plain, wrap("", &digest.study, 2, page.width));
+    page.conclusion(&digest);
     page.text
 }
 
@@ -125,9 +127,17 @@ impl Page {
         if digest.verdicts.is_empty() {
             return;
         }
-        self.section("Verdicts, with 95 % intervals of the ratio within blocks");
+        self.section(VERDICTS);
         for verdict in &digest.verdicts {
             self.lines(Style::Plain, wrap("  ", verdict, 4, self.width));
+        }
+    }
+
+    fn conclusion(&mut self, digest: &Digest) {
+        if let Some(Conclusion { plain, method }) = &digest.conclusion {
+            self.section("");
+            self.lines(Style::Strong, wrap("", plain, 2, self.width));
+            self.lines(Style::Plain, wrap("", method, 2, self.width));
         }
     }
 

@@ -53,9 +53,14 @@ const MOST_BLOCKS: usize = 1000;
 /// does for a difference that is close to a margin.
 ///
 /// The mean of all n blocks is today's mean plus noise of s sqrt(n - m) / n, where m blocks are measured and s is their
-/// deviation: conditional power under the current trend (Jennison and Turnbull 2000, chapter 10). A verdict is a
-/// 95 % interval beyond the floor, or a 90 % interval within the precision.
-pub fn blocks_to_decide(ratios: &BlockRatios, margins: Margins, probability: f64) -> Option<usize> {
+/// deviation: conditional power under the current trend (Jennison and Turnbull 2000, chapter 10). A verdict is an
+/// interval of this confidence beyond the floor, or a 90 % interval within the precision.
+pub fn blocks_to_decide(
+    ratios: &BlockRatios,
+    margins: Margins,
+    confidence: Confidence,
+    probability: f64,
+) -> Option<usize> {
     let [floor, precision] = [margins.floor, margins.precision].map(f64::ln_1p);
     let (measured, deviation) = (ratios.n(), ratios.deviation());
     (measured + 1..=MOST_BLOCKS).find(|&blocks| {
@@ -65,7 +70,7 @@ pub fn blocks_to_decide(ratios: &BlockRatios, margins: Margins, probability: f64
         };
         let noise = deviation * ((blocks - measured) as f64).sqrt() / blocks as f64;
         let beyond = |limit: f64| normal::above((limit - ratios.mean()) / noise);
-        let different = floor + half(Confidence::P95);
+        let different = floor + half(confidence);
         let equivalent = precision - half(Confidence::P90);
         let undecided = if equivalent > different {
             0.0
@@ -107,7 +112,7 @@ mod tests {
         };
         // At even odds, the interval must be as narrow as the estimate is far from the nearest margin.
         for (name, mean, deviation) in [("different", 0.05, 0.04), ("below", -0.05, 0.04), ("same", 0.0, 0.04)] {
-            let blocks = blocks_to_decide(&ratios(mean, deviation), margins, 0.5).unwrap();
+            let blocks = blocks_to_decide(&ratios(mean, deviation), margins, Confidence::P95, 0.5).unwrap();
             let half = |blocks: usize, confidence| {
                 student_t_quantile(confidence, blocks - 1).unwrap() * deviation / (blocks as f64).sqrt()
             };
@@ -117,11 +122,11 @@ mod tests {
             };
             // An estimate of exactly 0 may leave the margins on either side, so that a little more is needed.
             assert!(decides(blocks) && (mean == 0.0 || !decides(blocks - 1)), "{name}: {blocks}");
-            let surer = blocks_to_decide(&ratios(mean, deviation), margins, 0.9).unwrap();
+            let surer = blocks_to_decide(&ratios(mean, deviation), margins, Confidence::P95, 0.9).unwrap();
             assert!(surer > blocks, "{name}: {surer} {blocks}");
         }
         let never = Margins { floor: 0.03, precision: 0.03 };
-        assert_eq!(blocks_to_decide(&ratios(0.03, 0.4), never, 0.9), None);
+        assert_eq!(blocks_to_decide(&ratios(0.03, 0.4), never, Confidence::P95, 0.9), None);
     }
 
     #[test]

@@ -337,7 +337,7 @@ fn study(nature: &mut Nature, effect: f64, blocks: &[usize], plan: &Plan, patien
         };
         let difference = interval(plan.difference[look]);
         let decision = decide(&difference, &interval(plan.equivalence[look]), margins);
-        let needed = blocks_to_decide(&ratios, margins, patience);
+        let needed = blocks_to_decide(&ratios, margins, Confidence::P95, patience);
         let hopeless = needed.is_none_or(|needed| needed > *blocks.last().unwrap());
         let covers = difference.low <= effect && effect <= difference.high;
         if decision != Decision::Undecided || hopeless || look + 1 == blocks.len() {

@@ -32,6 +32,16 @@ impl Sample {
     }
 }
 
+/// Cases with these throughputs, one a block, in blocks of 20 s.
+pub(crate) fn plain(cases: &[(&str, &[f64])]) -> Sample {
+    let mut sample = four_runtimes();
+    sample.study.cases = cases.iter().map(|(id, _)| case(id, "1.0", Tuning::new())).collect();
+    sample.study.rounds = cases[0].1.len() as u32;
+    let trials = cases.iter().flat_map(|(id, values)| (1..).zip(*values).map(|(n, value)| measured(id, n, *value, 30)));
+    sample.trials = trials.collect();
+    sample
+}
+
 /// Four runtimes under half a CPU, all measured in three blocks.
 pub(crate) fn four_runtimes() -> Sample {
     let tuning = |names: &[(&str, &str, &str)]| {
@@ -174,7 +184,7 @@ fn measured(case: &str, block: u32, throughput: f64, peak_mib: u64) -> Trial {
         case: CaseId::new(case),
         block,
         position: 1,
-        started_at: "2026-07-13T12:13:20Z".parse().unwrap(),
+        started_at: format!("2026-07-13T12:{:02}:20Z", 12 + block).parse().unwrap(),
         outcome: Outcome::Measured,
         enforced: Some(EnforcedLimits {
             cpus: Limit::AtMost(Cpus::from_millis(500)),

@@ -1,8 +1,9 @@
 //! The terminal's and Markdown's tables.
 
+use stampede_core::{Arrivals, Latencies, Load, Schedule};
 use stampede_report::{markdown, terminal};
 
-use crate::samples::{Sample, four_runtimes, with_failures, without_limits};
+use crate::samples::{Sample, four_runtimes, plain, with_failures, without_limits};
 
 fn in_terminal(sample: &Sample, width: usize) -> String {
     sample.render(|view| terminal::render(view, width, false))
@@ -45,6 +46,44 @@ fn a_study_without_trials_is_told() {
     let mut sample = four_runtimes();
     sample.trials.clear();
     insta::assert_snapshot!(in_terminal(&sample, 80));
+}
+
+#[test]
+fn a_study_ends_with_what_it_comes_to() {
+    let [a, b, far] = [[1000.0, 1010.0, 1005.0, 990.0], [1003.0, 1001.0, 1009.0, 986.0], [300.0, 301.0, 302.0, 300.0]];
+    let noisy = [900.0, 1_150.0, 1_000.0, 870.0];
+    let faster = a.map(|value| value * 1.01 + value % 3.0);
+    let samples = [
+        ("one is far ahead", plain(&[("a", &a), ("b", &far)])),
+        ("one is ahead, but by little", plain(&[("a", &faster), ("b", &a)])),
+        ("the same", plain(&[("a", &a), ("b", &b), ("c", &far)])),
+        ("not known yet", plain(&[("a", &a), ("b", &noisy), ("c", &far)])),
+        ("one block", plain(&[("a", &a[..1]), ("b", &b[..1])])),
+        ("one case", plain(&[("a", &a)])),
+    ];
+    let told = samples.map(|(name, sample)| {
+        let text = in_terminal(&sample, 80);
+        let (_, end) = text.split_once("\nstudy ").unwrap();
+        format!("{name}:\n{}", end.split_once("\n\n").map_or("nothing\n", |(_, end)| end))
+    });
+    insta::assert_snapshot!(told.join("\n"));
+}
+
+#[test]
+fn under_an_open_load_the_shorter_wait_is_the_better() {
+    let mut sample = plain(&[("slow", &[3_000.0, 3_010.0, 3_005.0]), ("quick", &[6_000.0, 6_100.0, 6_050.0])]);
+    for case in &mut sample.study.cases {
+        let schedule = Schedule::constant("500".parse().unwrap()).unwrap();
+        case.load = Load::Open { schedule, arrivals: Arrivals::Uniform, connections: 16 };
+    }
+    for (trial, millis) in sample.trials.iter_mut().zip([20, 21, 22, 12, 12, 13]) {
+        let mut latencies = Latencies::new();
+        (0..10_000).for_each(|_| latencies.record_ns(millis * 1_000_000));
+        trial.measurement.as_mut().unwrap().response = latencies;
+    }
+    let text = in_terminal(&sample, 80);
+    assert!(text.contains("quick is the fastest. Its p99 response time is 0.587 times that of slow ("), "{text}");
+    assert!(text.contains("quick is faster than slow: p99 response time 0.587 times ("), "{text}");
 }
 
 #[test]

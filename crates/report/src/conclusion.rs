@@ -1,0 +1,223 @@
+//! What a comparison comes to, in words.
+
+use stampede_analysis::{Better, CaseSummary, ERROR, MIN_BLOCKS, Metric, PRECISION, metric};
+use stampede_core::{CaseId, Verdict, VerdictWord};
+
+use crate::StudyView;
+use crate::quantity::{approximately, ratio};
+
+/// What a study comes to.
+pub(crate) struct Conclusion {
+    /// One sentence for someone who wants to know which to take.
+    pub(crate) plain: String,
+    /// One line for someone who wants to know how that follows.
+    pub(crate) method: String,
+}
+
+/// The heading over [`sentences`].
+pub(crate) const VERDICTS: &str = "Verdicts: ratios within blocks, each with its 95 % interval";
+
+/// With more cases than this, the report has a sentence for each comparison with the best case alone: the others are in JSON.
+const MOST_CASES_IN_PAIRS: usize = 4;
+
+/// What a study comes to; nothing where fewer than two cases were measured together.
+pub(crate) fn conclusion(view: &StudyView<'_>) -> Option<Conclusion> {
+    if view.analysis.verdicts.is_empty() {
+        return None;
+    }
+    Some(Conclusion { plain: plain(view), method: method(view) })
+}
+
+fn plain(view: &StudyView<'_>) -> String {
+    let analysis = view.analysis;
+    let mut leaders: Vec<&CaseSummary> =
+        analysis.cases.iter().filter(|case| case.ranks.as_ref().is_some_and(|ranks| *ranks.start() == 1)).collect();
+    let Some(best) = analysis.cases.first() else { return String::new() };
+    if let [only] = leaders[..]
+        && let Some(next) = analysis.cases.get(1)
+        && let Some(verdict) = between(view, &only.case, &next.case)
+    {
+        let name = &only.case;
+        return if verdict.slight {
+            format!(
+                "{name} is the fastest, but by under {}: choose by something else. {}.",
+                percent(PRECISION),
+                capital(&compared(verdict))
+            )
+        } else {
+            format!("{name} is the fastest. {}.", capital(&compared(verdict)))
+        };
+    }
+    leaders.retain(|case| case.case != best.case);
+    let open: Vec<&Verdict> = leaders.iter().filter_map(|case| between(view, &best.case, &case.case)).collect();
+    let all: Vec<&str> = std::iter::once(best).chain(leaders).map(|case| case.case.as_str()).collect();
+    if open.iter().all(|verdict| verdict.verdict == VerdictWord::Equivalent) {
+        return format!(
+            "{} are equally fast within {}: choose between them by something else.",
+            join(&all),
+            percent(PRECISION)
+        );
+    }
+    format!("Nothing tells {} apart yet{}.", join(&all), remedy(view, &open))
+}
+
+/// What would decide these comparisons: `: about 4 minutes more (--rounds 9) probably would`.
+fn remedy(view: &StudyView<'_>, open: &[&Verdict]) -> String {
+    if open.iter().any(|verdict| is_constant(verdict)) {
+        return ": some of their ratios are the same in every block, so that nothing says how sure they are".to_owned();
+    }
+    let undecided = open.iter().filter(|verdict| verdict.verdict == VerdictWord::Undecided);
+    let blocks: Option<Vec<u32>> = undecided.map(|verdict| needed(verdict)).collect();
+    match blocks.and_then(|blocks| blocks.into_iter().max()) {
+        Some(blocks) => format!(": {} probably would", more(view, blocks)),
+        None => ", and no number of rounds that is worth waiting for would".to_owned(),
+    }
+}
+
+/// Enough blocks, but no interval.
+fn is_constant(verdict: &Verdict) -> bool {
+    verdict.ratio.n as usize >= MIN_BLOCKS && verdict.ratio.low.is_none()
+}
+
+/// After how many blocks an undecided pair is likely to be decided.
+fn needed(verdict: &Verdict) -> Option<u32> {
+    if (verdict.ratio.n as usize) < MIN_BLOCKS { Some(MIN_BLOCKS as u32) } else { verdict.blocks_to_decide }
+}
+
+/// `about 4 minutes more (--rounds 9)`. Blocks in which a trial did not count are expected to recur.
+fn more(view: &StudyView<'_>, blocks: u32) -> String {
+    let rounds = format!("--rounds {}", blocks.max(view.study.rounds + 1));
+    let measured = view.analysis.verdicts.iter().map(|verdict| verdict.ratio.n).max().unwrap_or(0);
+    match view.analysis.block_time {
+        Some(time) => format!("about {} more ({rounds})", approximately(time * blocks.saturating_sub(measured).max(1))),
+        None => rounds,
+    }
+}
+
+fn method(view: &StudyView<'_>) -> String {
+    let analysis = view.analysis;
+    let n = analysis.verdicts.iter().map(|verdict| verdict.ratio.n).max().unwrap_or(0);
+    let pairs = analysis.verdicts.len();
+    let family = match pairs {
+        1 => String::new(),
+        _ => format!("; directions at {} over all {pairs} pairs (Holm)", percent(ERROR)),
+    };
+    let detectable = match analysis.detectable {
+        Some(share) => format!("; a difference of {} would be found 9 times of 10", percent(share)),
+        None => String::new(),
+    };
+    format!(
+        "Method: {}, ratios within {n} {}; {} intervals{family}; equivalence by two one-sided tests within {}\
+         {detectable}.",
+        analysis.primary.title,
+        if n == 1 { "block" } else { "blocks" },
+        percent(1.0 - ERROR),
+        percent(PRECISION),
+    )
+}
+
+/// The sentences of the report: each pair, or each comparison with the best case where there are many.
+pub(crate) fn sentences(view: &StudyView<'_>, name: impl Fn(&CaseId) -> String) -> Vec<String> {
+    let best = view.analysis.cases.first().map(|case| &case.case);
+    let all = view.analysis.cases.len() <= MOST_CASES_IN_PAIRS;
+    let shown = view.analysis.verdicts.iter().filter(|verdict| all || Some(&verdict.a) == best);
+    shown.map(|verdict| sentence(view, verdict, &name)).collect()
+}
+
+fn sentence(view: &StudyView<'_>, verdict: &Verdict, name: impl Fn(&CaseId) -> String) -> String {
+    let (a, b) = (name(&verdict.a), name(&verdict.b));
+    let value = ratio(verdict.ratio.value);
+    let times = format!("{value} times{}", interval(verdict));
+    let precision = percent(PRECISION);
+    let word = if verdict.verdict == VerdictWord::Slower { "slower" } else { "faster" };
+    match verdict.verdict {
+        VerdictWord::Faster | VerdictWord::Slower if verdict.slight => {
+            format!("{a} is {word} than {b}, by under {precision}: {times}")
+        }
+        VerdictWord::Faster | VerdictWord::Slower => match lower_is_better(verdict) {
+            Some(metric) => format!("{a} is {word} than {b}: {} {times}", metric.title),
+            None => format!("{a} is {value} times as fast as {b}{}", interval(verdict)),
+        },
+        VerdictWord::Equivalent => format!("{a} and {b} are equivalent within {precision}: {times}"),
+        VerdictWord::Undecided if (verdict.ratio.n as usize) < MIN_BLOCKS => format!(
+            "undecided: {a} against {b}, {value} times in {} of the {MIN_BLOCKS} blocks that a verdict needs",
+            verdict.ratio.n
+        ),
+        VerdictWord::Undecided if is_constant(verdict) => {
+            format!("undecided: {a} against {b}, exactly {value} times in all {} blocks", verdict.ratio.n)
+        }
+        VerdictWord::Undecided => {
+            let remedy = match verdict.blocks_to_decide {
+                Some(blocks) => format!("; {} would probably decide it", more(view, blocks)),
+                None => String::new(),
+            };
+            let alone = match (verdict.ratio.low, verdict.ratio.high) {
+                (Some(low), Some(high)) if low > 1.0 || high < 1.0 => {
+                    format!(", enough for one pair and not for one of {}", view.analysis.verdicts.len())
+                }
+                _ => String::new(),
+            };
+            format!("undecided: {a} against {b}, {times}{alone}{remedy}")
+        }
+    }
+}
+
+/// `it is 2.31 times as fast as nginx-fpm (2.18 to 2.45, 5 blocks)`.
+fn compared(verdict: &Verdict) -> String {
+    let Verdict { b, ratio: estimate, .. } = verdict;
+    let value = ratio(estimate.value);
+    match lower_is_better(verdict) {
+        Some(metric) => format!("its {} is {value} times that of {b}{}", metric.title, interval(verdict)),
+        None => format!("it is {value} times as fast as {b}{}", interval(verdict)),
+    }
+}
+
+fn lower_is_better(verdict: &Verdict) -> Option<&'static Metric> {
+    metric(&verdict.metric).filter(|metric| metric.better == Better::Lower)
+}
+
+fn interval(verdict: &Verdict) -> String {
+    match (verdict.ratio.low, verdict.ratio.high) {
+        (Some(low), Some(high)) => format!(" ({} to {}, {} blocks)", ratio(low), ratio(high), verdict.ratio.n),
+        _ => String::new(),
+    }
+}
+
+fn between<'a>(view: &StudyView<'a>, a: &CaseId, b: &CaseId) -> Option<&'a Verdict> {
+    view.analysis.verdicts.iter().find(|verdict| verdict.a == *a && verdict.b == *b)
+}
+
+fn percent(share: f64) -> String {
+    let percent = share * 100.0;
+    if percent < 10.0 && percent.fract().abs() > 0.05 { format!("{percent:.1} %") } else { format!("{percent:.0} %") }
+}
+
+fn capital(text: &str) -> String {
+    let mut letters = text.chars();
+    letters.next().map_or_else(String::new, |first| first.to_uppercase().chain(letters).collect())
+}
+
+fn join(names: &[&str]) -> String {
+    match names {
+        [] => String::new(),
+        [one] => (*one).to_owned(),
+        [others @ .., last] => format!("{} and {last}", others.join(", ")),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn shares_are_told_in_per_cent_without_empty_digits() {
+        for (share, text) in [(0.03, "3 %"), (0.95, "95 %"), (0.0415, "4.2 %"), (0.1, "10 %"), (1.5, "150 %")] {
+            assert_eq!(percent(share), text);
+        }
+    }
+
+    #[test]
+    fn names_are_joined_as_people_do() {
+        assert_eq!([join(&["a"]), join(&["a", "b"]), join(&["a", "b", "c"])], ["a", "a and b", "a, b and c"]);
+    }
+}
