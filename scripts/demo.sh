@@ -8,6 +8,6 @@ uid=$(id -u)
 controllers=/sys/fs/cgroup/user.slice/user-$uid.slice/user@$uid.service/cgroup.controllers
 if [ "$uid" -ne 0 ] && ! grep -qsw cpu "$controllers" && command -v sudo >/dev/null; then
     echo "Limits are enforced by the kernel's control groups, which needs root here: using sudo."
-    exec sudo env "PATH=$PATH" "$stampede" compare markdown
+    exec sudo env "PATH=$PATH" "$stampede" compare markdown --rounds 3 --duration 5s
 fi
-exec "$stampede" compare markdown
+exec "$stampede" compare markdown --rounds 3 --duration 5s

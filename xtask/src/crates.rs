@@ -19,7 +19,7 @@ const MAY_USE: [(&str, &[&str]); 16] = [
     ("platforms", &["core", "cgroup"]),
     ("observe", &["core", "cgroup"]),
     ("analysis", &["core", "stats"]),
-    ("harness", &["core", "wire", "load", "observe"]),
+    ("harness", &["core", "wire", "load", "observe", "analysis"]),
     ("store", &["core"]),
     ("report", &["core", "analysis"]),
     ("testkit", &["core", "wire"]),

@@ -7,8 +7,8 @@ use std::time::Duration;
 use stampede_core::{CaseId, Estimate, Finding, Study, Trial, Verdict};
 use stampede_stats::{Confidence, mean, mean_interval, rank_sets};
 
-use crate::metric::{Better, METRICS, Metric, THROUGHPUT, primary};
-use crate::pace::block_time;
+use crate::metric::{Better, METRICS, Metric, primary_of};
+use crate::pace::trial_time;
 use crate::record::Record;
 use crate::rules;
 use crate::verdicts::{Verdicts, judge};
@@ -22,7 +22,7 @@ pub struct Analysis {
     pub cases: Vec<CaseSummary>,
     /// Every pair of cases that shares a block; `a` is the one that ranks higher.
     pub verdicts: Vec<Verdict>,
-    /// How long a block takes, from the starts of its trials; `None` where fewer than two are known.
+    /// How long a block of all cases takes, from the starts of its trials; `None` where fewer than two are known.
     pub block_time: Option<Duration>,
     /// The smallest difference, as a share, that the comparisons with the best case would have shown 9 times of 10: the median
     /// over them, each by itself.
@@ -55,7 +55,7 @@ impl Analysis {
 ///
 /// The primary metric follows from the load, which all cases of a study share.
 pub fn analyse(study: &Study, trials: &[Trial]) -> Analysis {
-    let primary = study.cases.first().map_or(THROUGHPUT, |case| primary(&case.load));
+    let primary = primary_of(study);
     let mut ranked: Vec<(Record<'_>, CaseSummary)> = study
         .cases
         .iter()
@@ -75,13 +75,19 @@ pub fn analyse(study: &Study, trials: &[Trial]) -> Analysis {
     ranked.sort_by(|(_, a), (_, b)| rank(b).total_cmp(&rank(a)));
 
     let (records, mut cases): (Vec<_>, Vec<_>) = ranked.into_iter().unzip();
-    let Verdicts { verdicts, shown, detectable } = judge(primary, &records);
+    let Verdicts { verdicts, shown, detectable } = judge(primary, study, trials, &records);
     // Cases without the metric come last, so that the places of the others are their own.
     let measured = cases.iter().take_while(|case| case.summary.contains_key(primary.key)).count();
     for (case, ranks) in cases.iter_mut().zip(rank_sets(measured, &shown)) {
         case.ranks = Some(ranks);
     }
-    Analysis { primary, cases, verdicts, block_time: block_time(study.cases.len(), trials), detectable }
+    Analysis {
+        primary,
+        cases,
+        verdicts,
+        block_time: trial_time(&trials.iter().collect::<Vec<_>>()).map(|each| each * study.cases.len() as u32),
+        detectable,
+    }
 }
 
 fn summarise(record: &Record<'_>) -> CaseSummary {

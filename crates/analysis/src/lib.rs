@@ -4,6 +4,8 @@
 //! runtime by name, and neither how records are kept nor how figures are printed.
 
 mod analysis;
+mod course;
+mod family;
 mod metric;
 mod pace;
 mod record;
@@ -14,5 +16,7 @@ mod verdicts;
 mod samples;
 
 pub use analysis::{Analysis, CaseSummary, analyse};
+pub use course::open_cases;
+pub use family::ERROR;
 pub use metric::{Better, METRICS, Metric, Unit, metric, percentile, primary};
-pub use verdicts::{ERROR, MIN_BLOCKS, PRECISION};
+pub use verdicts::MIN_BLOCKS;

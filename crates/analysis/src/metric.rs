@@ -2,7 +2,7 @@
 
 use std::time::Duration;
 
-use stampede_core::{Latencies, Load, Measurement, Trial};
+use stampede_core::{Latencies, Load, Measurement, Study, Trial};
 
 /// A figure that a trial has.
 #[derive(Debug)]
@@ -194,8 +194,13 @@ pub fn primary(load: &Load) -> &'static Metric {
     }
 }
 
+/// The primary metric of a study, whose cases share the load.
+pub(crate) fn primary_of(study: &Study) -> &'static Metric {
+    study.cases.first().map_or(THROUGHPUT, |case| primary(&case.load))
+}
+
 /// Of closed loads.
-pub(crate) static THROUGHPUT: &Metric = &METRICS[0];
+static THROUGHPUT: &Metric = &METRICS[0];
 
 /// Of open loads.
 static RESPONSE_P99: &Metric = &METRICS[6];

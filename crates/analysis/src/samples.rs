@@ -6,8 +6,8 @@ use std::time::Duration;
 use jiff::Timestamp;
 use stampede_core::{
     Bytes, Case, CaseId, CgroupSupport, Counts, CpuLayout, Cpus, EnforcedLimits, GeneratorUse, Latencies, Limit,
-    Limits, Load, Machine, Measurement, Outcome, ResourceUse, RuntimeId, Study, StudyId, StudyKind, Trial, Tuning,
-    WorkloadId,
+    Limits, Load, Machine, Measurement, Outcome, ResourceUse, Rounds, RuntimeId, Study, StudyId, StudyKind, Trial,
+    Tuning, WorkloadId,
 };
 
 /// A study of these cases under half a CPU and 256 MiB, load `closed:16`.
@@ -17,7 +17,8 @@ pub(crate) fn study(cases: &[&str]) -> Study {
         kind: StudyKind::Compare,
         workload: WorkloadId::new("markdown"),
         seed: 1,
-        rounds: 3,
+        rounds: Rounds::Fixed(3),
+        precision: 0.03,
         warm_up: Duration::from_secs(1),
         duration: Duration::from_secs(5),
         started_at: Timestamp::UNIX_EPOCH,

@@ -1,44 +1,22 @@
 //! What the comparisons of a study's cases say, all together.
 
-use stampede_core::{Estimate, Verdict, VerdictWord};
-use stampede_stats::{
-    BlockRatios, Confidence, Decision, Extent, Margins, blocks_to_decide, decide, mean, minimal_detectable_effect,
-};
+use stampede_core::{Estimate, Rounds, Study, Trial, Verdict, VerdictWord};
+use stampede_stats::{Decision, Extent, Margins, mean, median, minimal_detectable_effect};
 
+use crate::course::follow;
+use crate::family::{Family, Pair};
 use crate::metric::{Better, Metric};
 use crate::record::Record;
 
-/// How far from 1 a ratio may be to count as the same: 3 %.
-pub const PRECISION: f64 = 0.03;
-
 /// Fewer blocks than this decide nothing.
 pub const MIN_BLOCKS: usize = 3;
-
-/// The probability that any pair of a study is given a direction that it does not have.
-pub const ERROR: f64 = 0.05;
 
 /// How likely a verdict must be after the blocks that [`Verdict::blocks_to_decide`] names.
 const LIKELY: f64 = 0.8;
 
 /// What is asked of a difference. No floor of noise is known here.
-const MARGINS: Margins = Margins { floor: 0.0, precision: PRECISION };
-
-/// Two cases of a study, in the order of their rank, with the metric of both in every block that measured both.
-struct Pair<'a> {
-    places: (usize, usize),
-    a: &'a Record<'a>,
-    b: &'a Record<'a>,
-    values: Vec<(f64, f64)>,
-    /// Absent where there is no interval: too few blocks, or all ratios the same.
-    ratios: Option<BlockRatios>,
-}
-
-/// What is said of a pair among all.
-#[derive(Clone, Copy)]
-struct Judged {
-    /// The error that its direction was looked for with.
-    error: f64,
-    decision: Decision,
+pub(crate) fn margins(study: &Study) -> Margins {
+    Margins { floor: 0.0, precision: study.precision }
 }
 
 /// What all pairs of a study say.
@@ -54,86 +32,30 @@ pub(crate) struct Verdicts {
 
 /// Compares every two of a study's cases, which come in the order of their rank.
 ///
-/// A direction is claimed when an interval of the ratio excludes 1 that is wide enough for all claims of a study together to
-/// be right in 95 % of studies (Holm): of k pairs that are not decided yet, each is given the interval of 1 - 0.05 / k; each
-/// pair that is decided so leaves more for the others. Equivalence is shown by two
-/// one-sided tests at 5 % for each pair by itself (Schuirmann 1987).
-pub(crate) fn judge(metric: &Metric, ranked: &[Record<'_>]) -> Verdicts {
-    let pairs = pairs(metric, ranked);
-    let judged = step_down(&pairs);
-    let shown = pairs.iter().zip(&judged).filter_map(|(pair, judged)| shown(metric.better, pair, judged.as_ref()?));
-    let against_best = pairs.iter().filter(|pair| pair.places.0 == 0);
-    let mut detectable: Vec<f64> = against_best.filter_map(detectable).collect();
+/// A direction is claimed when an interval of the ratio excludes 1 that is wide enough for all claims of a study together,
+/// at all looks, to be right in 95 % of studies. Equivalence is shown by two one-sided tests at 5 % for each pair by itself.
+pub(crate) fn judge(metric: &Metric, study: &Study, trials: &[Trial], ranked: &[Record<'_>]) -> Verdicts {
+    let mut family = Family::new(metric, ranked, margins(study));
+    match study.rounds {
+        Rounds::Fixed(_) => family.look_once(),
+        Rounds::Auto { max_time } => {
+            follow(study, trials, max_time, &mut family);
+        }
+    }
+    let measured = || family.pairs.iter().filter(|pair| pair.blocks() > 0);
+    let mut detectable: Vec<f64> = measured().filter(|pair| pair.places.0 == 0).filter_map(detectable).collect();
     detectable.sort_by(f64::total_cmp);
     Verdicts {
-        shown: shown.collect(),
-        detectable: stampede_stats::median(&detectable),
-        verdicts: pairs.iter().zip(&judged).map(|(pair, judged)| verdict(metric, pair, judged.as_ref())).collect(),
+        verdicts: measured().map(|pair| verdict(metric, &family, pair)).collect(),
+        shown: measured().filter_map(|pair| shown(metric.better, pair)).collect(),
+        detectable: median(&detectable),
     }
-}
-
-/// Every two cases that share a block in which both have the metric. A value of zero has no ratio and is left out.
-fn pairs<'a>(metric: &Metric, ranked: &'a [Record<'a>]) -> Vec<Pair<'a>> {
-    let value = |trial| (metric.reader)(trial).filter(|value| *value > 0.0);
-    let mut pairs = Vec::new();
-    for (place, a) in ranked.iter().enumerate() {
-        for (other, b) in ranked.iter().enumerate().skip(place + 1) {
-            let values: Vec<(f64, f64)> = a
-                .measured()
-                .filter_map(|of_a| {
-                    let of_b = b.measured().find(|of_b| of_b.block == of_a.block)?;
-                    Some((value(of_a)?, value(of_b)?))
-                })
-                .collect();
-            if !values.is_empty() {
-                let ratios = BlockRatios::of_pairs(&values).ok();
-                pairs.push(Pair { places: (place, other), a, b, values, ratios });
-            }
-        }
-    }
-    pairs
-}
-
-/// Holm, "A simple sequentially rejective multiple test procedure", Scandinavian Journal of Statistics 6 (1979), on
-/// intervals: a hypothesis is rejected when the interval of its share of the error excludes 1. A pair without an interval
-/// keeps its share.
-fn step_down(pairs: &[Pair<'_>]) -> Vec<Option<Judged>> {
-    let mut judged: Vec<Option<Judged>> = vec![None; pairs.len()];
-    loop {
-        let open = judged.iter().filter(|judged| !judged.is_some_and(|judged| is_directed(judged.decision))).count();
-        let error = ERROR / open.max(1) as f64;
-        let mut any = false;
-        for (pair, judged) in pairs.iter().zip(&mut judged) {
-            if judged.is_some_and(|judged| is_directed(judged.decision)) {
-                continue;
-            }
-            *judged = at_error(pair, error);
-            any |= judged.is_some_and(|judged| is_directed(judged.decision));
-        }
-        if !any {
-            return judged;
-        }
-    }
-}
-
-fn at_error(pair: &Pair<'_>, error: f64) -> Option<Judged> {
-    let ratios = pair.ratios.as_ref()?;
-    let interval = ratios.interval(Confidence::with_error(error)?, SEED);
-    let equivalence = ratios.interval(Confidence::P90, SEED);
-    Some(Judged { error, decision: decide(&interval, &equivalence, MARGINS) })
-}
-
-/// Resampling starts from the same place always, so that a report can be made again.
-const SEED: u64 = 1;
-
-fn is_directed(decision: Decision) -> bool {
-    matches!(decision, Decision::Above(_) | Decision::Below(_))
 }
 
 /// The better and the worse one of a pair that was shown to differ.
-fn shown(better: Better, pair: &Pair<'_>, judged: &Judged) -> Option<(usize, usize)> {
+fn shown(better: Better, pair: &Pair<'_>) -> Option<(usize, usize)> {
     let (a, b) = pair.places;
-    match word(better, judged.decision) {
+    match word(better, pair.decision) {
         VerdictWord::Faster => Some((a, b)),
         VerdictWord::Slower => Some((b, a)),
         VerdictWord::Equivalent | VerdictWord::Undecided => None,
@@ -149,33 +71,30 @@ fn word(better: Better, decision: Decision) -> VerdictWord {
     }
 }
 
-fn verdict(metric: &Metric, pair: &Pair<'_>, judged: Option<&Judged>) -> Verdict {
-    let logs: Vec<f64> = pair.values.iter().map(|(a, b)| (a / b).ln()).collect();
-    let interval = pair.ratios.as_ref().map(|ratios| ratios.interval(Confidence::P95, SEED).exp());
-    let decision = judged.map_or(Decision::Undecided, |judged| judged.decision);
-    let more = match (decision, judged, &pair.ratios) {
-        (Decision::Undecided, Some(judged), Some(ratios)) => Confidence::with_error(judged.error)
-            .and_then(|confidence| blocks_to_decide(ratios, MARGINS, confidence, LIKELY)),
-        _ => None,
-    };
+fn verdict(metric: &Metric, family: &Family<'_>, pair: &Pair<'_>) -> Verdict {
+    let interval = pair.interval().map(stampede_stats::Interval::exp);
+    let undecided = pair.decision == Decision::Undecided;
     Verdict {
         metric: metric.key.to_owned(),
         a: pair.a.case.id.clone(),
         b: pair.b.case.id.clone(),
         ratio: Estimate {
-            value: mean(&logs).unwrap_or_default().exp(),
+            value: mean(&pair.logs()).unwrap_or_default().exp(),
             low: interval.map(|interval| interval.low),
             high: interval.map(|interval| interval.high),
-            n: pair.values.len() as u32,
+            n: pair.blocks() as u32,
         },
-        verdict: word(metric.better, decision),
-        slight: matches!(decision, Decision::Above(Extent::UnderPrecision) | Decision::Below(Extent::UnderPrecision)),
-        blocks_to_decide: more.and_then(|blocks| u32::try_from(blocks).ok()),
+        verdict: word(metric.better, pair.decision),
+        slight: matches!(
+            pair.decision,
+            Decision::Above(Extent::UnderPrecision) | Decision::Below(Extent::UnderPrecision)
+        ),
+        blocks_to_decide: if undecided { family.blocks_to_decide(pair, u32::MAX, LIKELY) } else { None },
     }
 }
 
 fn detectable(pair: &Pair<'_>) -> Option<f64> {
-    let ratios = pair.ratios.as_ref()?;
+    let ratios = pair.ratios()?;
     minimal_detectable_effect(ratios.n(), ratios.deviation()).map(f64::exp_m1)
 }
 
@@ -198,7 +117,7 @@ mod tests {
             })
             .collect();
         let records: Vec<_> = study.cases.iter().map(|case| Record::new(&study, case, &trials)).collect();
-        judge(metric(key).unwrap(), &records)
+        judge(metric(key).unwrap(), &study, &trials, &records)
     }
 
     fn verdict(key: &str, a: &[f64], b: &[f64]) -> Option<Verdict> {

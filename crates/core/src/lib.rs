@@ -51,7 +51,7 @@ pub use protocol::Protocol;
 pub use requirement::{Availability, Found, Install, PhpBuild, PhpSapi, Programs, Requirement, VersionProbe};
 pub use runtime::{DefaultsContext, PlanError, ProcessModel, RenderContext, Runtime};
 pub use schedule::{ParseScheduleError, Position, Rate, Schedule, Stage};
-pub use study::{Study, StudyKind};
+pub use study::{Rounds, Study, StudyKind};
 pub use trial::{
     Counts, ErrorClass, GeneratorUse, Measurement, Outcome, ReadinessRecord, ResourceUse, ServedAnswer, Trial,
 };

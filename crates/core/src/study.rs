@@ -15,8 +15,21 @@ pub enum StudyKind {
     Compare,
 }
 
+/// How many blocks a study has.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum Rounds {
+    /// So many.
+    Fixed(u32),
+    /// As many as the verdicts take.
+    Auto {
+        /// The study ends before the block that would take it beyond this.
+        max_time: Duration,
+    },
+}
+
 /// A study as it was planned; its trials are kept beside it.
-#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub struct Study {
     /// Its name in the store.
     pub id: StudyId,
@@ -27,7 +40,9 @@ pub struct Study {
     /// Seed of the order of cases in each block.
     pub seed: u64,
     /// How many blocks.
-    pub rounds: u32,
+    pub rounds: Rounds,
+    /// Differences below this share do not matter: 0.03 is 3 %.
+    pub precision: f64,
     /// Load before the measuring window.
     pub warm_up: Duration,
     /// The measuring window.

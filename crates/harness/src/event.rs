@@ -37,8 +37,8 @@ pub enum Event<'a> {
         block: u32,
         /// Its number within the study, from 1.
         number: u32,
-        /// How many trials the study has.
-        of: u32,
+        /// How many trials the study has, where that is known.
+        of: Option<u32>,
     },
     /// The trial went on to its next phase.
     PhaseStarted(Phase),

@@ -2,7 +2,8 @@
 
 use std::time::Duration;
 
-use stampede_core::{Platform, Study, Workload};
+use stampede_analysis::open_cases;
+use stampede_core::{Platform, Rounds, Study, Trial, Workload};
 use stampede_load::Backend;
 
 use crate::event::{Event, Sink, SinkError};
@@ -23,7 +24,8 @@ pub struct Surroundings<'a> {
     pub backend: Backend,
 }
 
-/// Runs all blocks of a study. A trial that fails is an event like any other, and the study goes on.
+/// Runs the blocks of a study, as many as it was planned with or as its verdicts take. A case that is decided against all
+/// others has no part in later blocks. A trial that fails is an event like any other, and the study goes on.
 ///
 /// # Errors
 ///
@@ -36,17 +38,25 @@ pub async fn run(
     sink: &mut dyn Sink,
 ) -> Result<(), SinkError> {
     let timing = Timing { warm_up: study.warm_up, duration: study.duration, seed: study.seed };
-    let of = study.rounds * prepared.len() as u32;
-    let mut number = 0;
+    let of = match study.rounds {
+        Rounds::Fixed(rounds) => Some(rounds * prepared.len() as u32),
+        Rounds::Auto { .. } => None,
+    };
+    let mut trials: Vec<Trial> = Vec::new();
     sink.take(&Event::StudyStarted(study)).await?;
-    for block in 1..=study.rounds {
-        for (position, index) in (1..).zip(order(study.seed, block, prepared.len())) {
-            let prepared = &prepared[index];
-            number += 1;
+    for block in 1.. {
+        let open = open_cases(study, &trials);
+        if open.is_empty() {
+            break;
+        }
+        let order = order(study.seed, block, prepared.len()).into_iter().map(|index| &prepared[index]);
+        for (position, prepared) in (1..).zip(order.filter(|prepared| open.contains(&prepared.case.id))) {
+            let number = trials.len() as u32 + 1;
             sink.take(&Event::TrialStarted { case: &prepared.case.id, block, number, of }).await?;
             let place = Place { block, position };
             let trial = trial::run(platform, surroundings, prepared, place, &timing, sink).await?;
             sink.take(&Event::TrialEnded(&trial)).await?;
+            trials.push(trial);
         }
     }
     Ok(())

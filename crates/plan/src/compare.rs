@@ -4,15 +4,14 @@ use std::path::Path;
 use std::time::Duration;
 
 use stampede_core::{
-    App, Bytes, Candidate, CaseId, DefaultsContext, Limits, Load, Runtime, Tuning, TuningProblem, Workload,
+    App, Bytes, Candidate, CaseId, DefaultsContext, Limits, Load, Rounds, Runtime, Tuning, TuningProblem, Workload,
 };
 
 use crate::catalogue::{Catalogue, nearest};
 use crate::choice::{read_runtimes, read_settings};
 use crate::mistake::{Gathered, Mistakes};
-use crate::quantity::{
-    read_cpus, read_duration, read_load, read_memory, read_ready_timeout, read_rounds, read_seed, read_warm_up,
-};
+use crate::quantity::{read_cpus, read_duration, read_load, read_memory, read_ready_timeout, read_seed, read_warm_up};
+use crate::rounds::{make_room, read_precision, read_rounds};
 use crate::workload;
 
 /// What was typed, unread, so that all mistakes can be told at once. `None` takes the default.
@@ -34,6 +33,10 @@ pub struct CompareFlags {
     pub warm_up: Option<String>,
     /// `--rounds`.
     pub rounds: Option<String>,
+    /// `--max-time`.
+    pub max_time: Option<String>,
+    /// `--precision`.
+    pub precision: Option<String>,
     /// `--seed`.
     pub seed: Option<String>,
     /// `--ready-timeout`.
@@ -82,7 +85,9 @@ pub struct ComparePlan {
     /// Load before the window.
     pub warm_up: Duration,
     /// How many blocks.
-    pub rounds: u32,
+    pub rounds: Rounds,
+    /// Differences below this share do not matter.
+    pub precision: f64,
     /// Seed of the order; `None` lets the caller choose one.
     pub seed: Option<u64>,
     /// How long a runtime may take to answer its first request.
@@ -105,6 +110,8 @@ impl ComparePlan {
             duration,
             warm_up,
             rounds,
+            max_time,
+            precision,
             seed,
             ready_timeout,
             platform,
@@ -120,7 +127,8 @@ impl ComparePlan {
         let duration = read_duration(duration.as_deref(), [&load], &mut mistakes);
         let warm_up = read_warm_up(warm_up.as_deref(), &mut mistakes);
         let ready_timeout = read_ready_timeout(ready_timeout.as_deref(), &mut mistakes);
-        let rounds = read_rounds(rounds.as_deref(), &mut mistakes);
+        let rounds = read_rounds(rounds.as_deref(), max_time.as_deref(), &mut mistakes);
+        let precision = read_precision(precision.as_deref(), &mut mistakes);
         let seed = read_seed(seed.as_deref(), &mut mistakes);
         if let Some(platform) = platform.as_deref().filter(|platform| *platform != "local") {
             mistakes.add(format!("--platform {platform}"), "is not known", "use local");
@@ -151,8 +159,22 @@ impl ComparePlan {
                 candidates.push(Candidate { id: CaseId::new(id.as_str()), runtime, app: app.clone(), tuning });
             }
         }
+        let each = warm_up + duration;
+        let rounds = make_room(rounds, max_time.as_deref(), candidates.len(), each, &mut mistakes);
         let workload = mistakes.finish(workload)?;
-        Ok(Self { workload, candidates, choice, limits, load, duration, warm_up, rounds, seed, ready_timeout })
+        Ok(Self {
+            workload,
+            candidates,
+            choice,
+            limits,
+            load,
+            duration,
+            warm_up,
+            rounds,
+            precision,
+            seed,
+            ready_timeout,
+        })
     }
 }
 
@@ -252,6 +274,8 @@ mod tests {
             duration: typed("0"),
             warm_up: typed("soon"),
             rounds: typed("0"),
+            max_time: typed("1d2"),
+            precision: typed("0"),
             seed: typed("-1"),
             ready_timeout: typed("9999d"),
             platform: typed("moon"),
@@ -269,7 +293,10 @@ mod tests {
                 "--duration 0",
                 "--warm-up soon",
                 "--ready-timeout 9999d",
+                "--max-time 1d2",
                 "--rounds 0",
+                "--rounds 0",
+                "--precision 0",
                 "--seed -1",
                 "--platform moon",
                 "--runtimes zzz",

@@ -12,6 +12,7 @@ mod compare;
 mod load;
 mod mistake;
 mod quantity;
+mod rounds;
 mod runtime;
 mod scenario;
 mod url;

@@ -12,7 +12,6 @@ const DEFAULT_LOAD: Load = Load::Closed { connections: 16 };
 const DEFAULT_MEMORY: Bytes = Bytes::from_mib(512);
 const DEFAULT_DURATION: Duration = Duration::from_secs(8);
 const DEFAULT_WARM_UP: Duration = Duration::from_secs(1);
-const DEFAULT_ROUNDS: u32 = 3;
 const DEFAULT_READY_TIMEOUT: Duration = Duration::from_secs(30);
 const DEFAULT_REQUEST_TIMEOUT: Duration = Duration::from_secs(30);
 const LEAST_REQUEST_TIMEOUT: Duration = Duration::from_millis(1);
@@ -21,7 +20,6 @@ const LEAST_REQUEST_TIMEOUT: Duration = Duration::from_millis(1);
 const LEAST_MEMORY: Bytes = Bytes::from_mib(32);
 const LEAST_DURATION: Duration = Duration::from_millis(100);
 const MOST_DURATION: Duration = Duration::from_secs(24 * 3600);
-const MOST_ROUNDS: u32 = 1000;
 
 pub(crate) fn read_cpus(typed: Option<&str>, machine: MachineSize, mistakes: &mut Gathered) -> Cpus {
     let whole = Cpus::from_millis(machine.cpus * 1000);
@@ -156,7 +154,13 @@ pub(crate) fn read_request_timeout(typed: Option<&str>, mistakes: &mut Gathered)
     read_time("--timeout", typed, DEFAULT_REQUEST_TIMEOUT, LEAST_REQUEST_TIMEOUT, mistakes)
 }
 
-fn read_time(flag: &str, typed: Option<&str>, default: Duration, least: Duration, mistakes: &mut Gathered) -> Duration {
+pub(crate) fn read_time(
+    flag: &str,
+    typed: Option<&str>,
+    default: Duration,
+    least: Duration,
+    mistakes: &mut Gathered,
+) -> Duration {
     let Some(typed) = typed else { return default };
     let place = format!("{flag} {typed}");
     // A bare number of seconds is what most load tools take.
@@ -178,20 +182,6 @@ fn read_time(flag: &str, typed: Option<&str>, default: Duration, least: Duration
         Err(_) => {
             mistakes.add(place, "is not a length of time", format!("for example {flag} 10s"));
             default
-        }
-    }
-}
-
-pub(crate) fn read_rounds(typed: Option<&str>, mistakes: &mut Gathered) -> u32 {
-    let Some(typed) = typed else {
-        return DEFAULT_ROUNDS;
-    };
-    match typed.parse() {
-        Ok(rounds) if (1..=MOST_ROUNDS).contains(&rounds) => rounds,
-        _ => {
-            let problem = format!("is not a number of rounds from 1 to {MOST_ROUNDS}");
-            mistakes.add(format!("--rounds {typed}"), problem, "for example --rounds 3 (fewer give no verdict)");
-            DEFAULT_ROUNDS
         }
     }
 }

@@ -1,6 +1,6 @@
 //! What a comparison comes to, in words.
 
-use stampede_analysis::{Better, CaseSummary, ERROR, MIN_BLOCKS, Metric, PRECISION, metric};
+use stampede_analysis::{Better, CaseSummary, ERROR, MIN_BLOCKS, Metric, metric};
 use stampede_core::{CaseId, Verdict, VerdictWord};
 
 use crate::StudyView;
@@ -41,7 +41,7 @@ fn plain(view: &StudyView<'_>) -> String {
         return if verdict.slight {
             format!(
                 "{name} is the fastest, but by under {}: choose by something else. {}.",
-                percent(PRECISION),
+                percent(view.study.precision),
                 capital(&compared(verdict))
             )
         } else {
@@ -55,7 +55,7 @@ fn plain(view: &StudyView<'_>) -> String {
         return format!(
             "{} are equally fast within {}: choose between them by something else.",
             join(&all),
-            percent(PRECISION)
+            percent(view.study.precision)
         );
     }
     format!("Nothing tells {} apart yet{}.", join(&all), remedy(view, &open))
@@ -86,7 +86,8 @@ fn needed(verdict: &Verdict) -> Option<u32> {
 
 /// `about 4 minutes more (--rounds 9)`. Blocks in which a trial did not count are expected to recur.
 fn more(view: &StudyView<'_>, blocks: u32) -> String {
-    let rounds = format!("--rounds {}", blocks.max(view.study.rounds + 1));
+    let so_far = view.trials.iter().map(|trial| trial.block).max().unwrap_or(0);
+    let rounds = format!("--rounds {}", blocks.max(so_far + 1));
     let measured = view.analysis.verdicts.iter().map(|verdict| verdict.ratio.n).max().unwrap_or(0);
     match view.analysis.block_time {
         Some(time) => format!("about {} more ({rounds})", approximately(time * blocks.saturating_sub(measured).max(1))),
@@ -112,7 +113,7 @@ fn method(view: &StudyView<'_>) -> String {
         analysis.primary.title,
         if n == 1 { "block" } else { "blocks" },
         percent(1.0 - ERROR),
-        percent(PRECISION),
+        percent(view.study.precision),
     )
 }
 
@@ -128,7 +129,7 @@ fn sentence(view: &StudyView<'_>, verdict: &Verdict, name: impl Fn(&CaseId) -> S
     let (a, b) = (name(&verdict.a), name(&verdict.b));
     let value = ratio(verdict.ratio.value);
     let times = format!("{value} times{}", interval(verdict));
-    let precision = percent(PRECISION);
+    let precision = percent(view.study.precision);
     let word = if verdict.verdict == VerdictWord::Slower { "slower" } else { "faster" };
     match verdict.verdict {
         VerdictWord::Faster | VerdictWord::Slower if verdict.slight => {

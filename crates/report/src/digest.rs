@@ -3,7 +3,7 @@
 use std::cmp::Reverse;
 use std::collections::{BTreeMap, BTreeSet};
 
-use stampede_core::{Case, CaseId, Finding, Origin, Outcome, ServedAnswer, Severity};
+use stampede_core::{Case, CaseId, Finding, Origin, Outcome, Rounds, ServedAnswer, Severity};
 
 use crate::StudyView;
 use crate::conclusion::{Conclusion, conclusion, sentences};
@@ -134,12 +134,16 @@ fn ground(view: &StudyView<'_>) -> String {
             )
         }
     });
+    let blocks = view.trials.iter().map(|trial| trial.block).max().unwrap_or(0);
+    let of = match study.rounds {
+        Rounds::Fixed(rounds) => study.cases.len() * rounds as usize,
+        Rounds::Auto { .. } => view.trials.len(),
+    };
     format!(
-        "{} of {} trials of {} s measured, in {} blocks; {} CPUs ({}), Linux {}; {pinning}",
+        "{} of {of} trials of {} s measured, in {blocks} {}; {} CPUs ({}), Linux {}; {pinning}",
         measured.count(),
-        study.cases.len() * study.rounds as usize,
         study.duration.as_secs_f64(),
-        study.rounds,
+        if blocks == 1 { "block" } else { "blocks" },
         machine.cpus,
         machine.cpu_model,
         machine.kernel,

@@ -10,8 +10,8 @@ use serde::Serialize;
 use stampede_analysis::{CaseSummary, metric, percentile};
 use stampede_core::{
     Arrivals, Case, CgroupSupport, Counts, CpuLayout, EnforcedLimits, ErrorClass, Estimate, Finding, GeneratorUse,
-    Latencies, Limit, Limits, Load, Machine, Measurement, Origin, Outcome, ServedAnswer, Severity, Study, StudyKind,
-    Trial, UnitStop, Verdict, VerdictWord,
+    Latencies, Limit, Limits, Load, Machine, Measurement, Origin, Outcome, Rounds, ServedAnswer, Severity, Study,
+    StudyKind, Trial, UnitStop, Verdict, VerdictWord,
 };
 
 use crate::StudyView;
@@ -33,7 +33,9 @@ struct WireStudy<'a> {
     kind: StudyKind,
     workload: &'a str,
     seed: u64,
-    rounds: u32,
+    rounds: Option<u32>,
+    max_time_s: Option<f64>,
+    precision: f64,
     warm_up_s: f64,
     duration_s: f64,
     started_at: String,
@@ -47,8 +49,24 @@ struct WireStudy<'a> {
 
 impl<'a> WireStudy<'a> {
     fn of(view: &StudyView<'a>) -> Self {
-        let Study { id, kind, workload, seed, rounds, warm_up, duration, started_at, stampede_version, machine, cases } =
-            view.study;
+        let Study {
+            id,
+            kind,
+            workload,
+            seed,
+            rounds,
+            precision,
+            warm_up,
+            duration,
+            started_at,
+            stampede_version,
+            machine,
+            cases,
+        } = view.study;
+        let (rounds, max_time) = match rounds {
+            Rounds::Fixed(rounds) => (Some(*rounds), None),
+            Rounds::Auto { max_time } => (None, Some(*max_time)),
+        };
         let cases = cases.iter().map(|case| {
             let trials = view.trials.iter().filter(|trial| trial.case == case.id);
             WireCase::of(case, trials.collect(), view.analysis.case(&case.id))
@@ -59,7 +77,9 @@ impl<'a> WireStudy<'a> {
             kind: *kind,
             workload: workload.as_str(),
             seed: *seed,
-            rounds: *rounds,
+            rounds,
+            max_time_s: max_time.map(|time| time.as_secs_f64()),
+            precision: *precision,
             warm_up_s: warm_up.as_secs_f64(),
             duration_s: duration.as_secs_f64(),
             started_at: started_at.to_string(),

@@ -99,9 +99,16 @@ pub(crate) struct CompareArgs {
     /// Load before the window [default: 1s]
     #[arg(long, value_name = "TIME", allow_hyphen_values = true, help_heading = "Load")]
     pub(crate) warm_up: Option<String>,
-    /// Rounds: in each, every case is measured once; fewer than 3 give no verdict [default: 3]
-    #[arg(long, value_name = "N", allow_hyphen_values = true, help_heading = "Study")]
+    /// Rounds: in each, every case is measured once. `auto` goes on until the verdicts are clear, and leaves out
+    /// cases whose verdicts are; a number is kept to, and fewer than 3 give no verdict [default: auto]
+    #[arg(long, value_name = "auto|N", allow_hyphen_values = true, help_heading = "Study")]
     pub(crate) rounds: Option<String>,
+    /// The most time that rounds are found out in [default: 10m, or what three rounds need]
+    #[arg(long, value_name = "TIME", allow_hyphen_values = true, help_heading = "Study")]
+    pub(crate) max_time: Option<String>,
+    /// Below which share a difference does not matter [default: 3%]
+    #[arg(long, value_name = "PERCENT", allow_hyphen_values = true, help_heading = "Study")]
+    pub(crate) precision: Option<String>,
     /// Seed of the order of cases; the same seed gives the same order
     #[arg(long, value_name = "N", allow_hyphen_values = true, help_heading = "Study")]
     pub(crate) seed: Option<String>,

@@ -9,7 +9,8 @@ use std::time::Duration;
 
 use jiff::Timestamp;
 use stampede_core::{
-    Bytes, CpuLayout, Fut, Machine, Outcome as TrialOutcome, Platform, Severity, Study, StudyId, StudyKind, Trial,
+    Bytes, CpuLayout, Fut, Machine, Outcome as TrialOutcome, Platform, Rounds, Severity, Study, StudyId, StudyKind,
+    Trial,
 };
 use stampede_harness::{Conditions, Event, Missing, Prepared, Sink, SinkError, Surroundings};
 use stampede_plan::{CompareFlags, ComparePlan, MachineSize, RuntimeChoice};
@@ -46,6 +47,8 @@ pub(crate) fn run(args: Box<CompareArgs>) -> Outcome {
         duration,
         warm_up,
         rounds,
+        max_time,
+        precision,
         seed,
         ready_timeout,
         backend,
@@ -64,6 +67,8 @@ pub(crate) fn run(args: Box<CompareArgs>) -> Outcome {
         duration,
         warm_up,
         rounds,
+        max_time,
+        precision,
         seed,
         ready_timeout,
         platform,
@@ -165,6 +170,7 @@ async fn study(
         workload: plan.workload.id.clone(),
         seed: plan.seed.unwrap_or_else(|| u64::from(random() as u32)),
         rounds: plan.rounds,
+        precision: plan.precision,
         warm_up: plan.warm_up,
         duration: plan.duration,
         started_at,
@@ -251,14 +257,16 @@ fn account_for_missing(choice: RuntimeChoice, prepared: &[Prepared], missing: &[
 fn introduce(study: &Study) {
     let colour = screen::colour_on(&io::stderr());
     screen::note(&stampede_report::terminal::settings(study, screen::width(), colour));
-    screen::note(&format!(
-        "{}: {} cases x {} rounds of {:?}, seed {}",
-        study.workload,
-        study.cases.len(),
-        study.rounds,
-        study.duration,
-        study.seed
-    ));
+    let cases = study.cases.len();
+    let rounds = match study.rounds {
+        Rounds::Fixed(rounds) => format!("{cases} cases x {rounds} rounds of {:?}", study.duration),
+        Rounds::Auto { max_time } => format!(
+            "{cases} cases in rounds of {:?} each, until the verdicts are clear or {} are over",
+            study.duration,
+            humantime::format_duration(max_time)
+        ),
+    };
+    screen::note(&format!("{}: {rounds}, seed {}", study.workload, study.seed));
 }
 
 fn exit_of(trials: &[Trial]) -> Exit {

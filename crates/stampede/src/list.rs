@@ -3,7 +3,7 @@
 use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
 
-use stampede_core::{App, AppKind, Availability, CaseId, Programs, Requirement, Runtime, StudyKind};
+use stampede_core::{App, AppKind, Availability, CaseId, Programs, Requirement, Rounds, Runtime, StudyKind};
 use stampede_plan::Catalogue;
 use stampede_store::{Store, StudyRow};
 
@@ -88,7 +88,10 @@ fn studies(path: &Path) -> Result<Vec<String>, Failure> {
         let question = match kind {
             StudyKind::Compare => format!("compare {workload}"),
         };
-        let trials = format!("{trials}/{}", rounds * cases.len() as u32);
+        let trials = match rounds {
+            Rounds::Fixed(rounds) => format!("{trials}/{}", rounds * cases.len() as u32),
+            Rounds::Auto { .. } => trials.to_string(),
+        };
         let finished = finished_at.map_or_else(|| "no".to_owned(), |at| at.strftime("%Y-%m-%d %H:%M").to_string());
         let cases = cases.iter().map(CaseId::as_str).collect::<Vec<_>>().join(", ");
         lines.push(format!("{id:<20}  {question:<22} {trials:>9}  {finished:<18}  {cases}"));

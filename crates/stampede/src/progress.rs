@@ -8,7 +8,7 @@ use std::sync::mpsc::{Receiver, SyncSender, sync_channel};
 use std::thread::{self, JoinHandle};
 use std::time::{Duration, Instant};
 
-use stampede_core::{Fut, Outcome, Trial};
+use stampede_core::{Fut, Outcome, Rounds, Trial};
 use stampede_harness::{Event, Phase, Sink, SinkError};
 
 use crate::screen;
@@ -30,14 +30,15 @@ pub(crate) struct Progress {
     width: usize,
     /// The writing thread and the way to it; gone once this is dropped.
     writer: Option<(SyncSender<String>, JoinHandle<()>)>,
-    rounds: u32,
+    rounds: Rounds,
+    cases: u32,
     /// What each trial loads for: warm-up and window.
     each: Duration,
     started: Instant,
     case: String,
     block: u32,
     number: u32,
-    of: u32,
+    of: Option<u32>,
     phase: Phase,
     rate: Option<f64>,
     failed: u64,
@@ -57,13 +58,14 @@ impl Progress {
             style,
             width,
             writer: Some((lines, thread::spawn(move || write_all(&waiting)))),
-            rounds: 0,
+            rounds: Rounds::Fixed(0),
+            cases: 0,
             each: Duration::ZERO,
             started: Instant::now(),
             case: String::new(),
             block: 0,
             number: 0,
-            of: 0,
+            of: None,
             phase: Phase::Launch,
             rate: None,
             failed: 0,
@@ -75,6 +77,7 @@ impl Progress {
         match event {
             Event::StudyStarted(study) => {
                 self.rounds = study.rounds;
+                self.cases = study.cases.len() as u32;
                 self.each = study.warm_up + study.duration;
                 self.started = Instant::now();
             }
@@ -98,7 +101,11 @@ impl Progress {
     }
 
     fn place(&self) -> String {
-        format!("[{:>2}/{}] round {}/{}  {:<15}", self.number, self.of, self.block, self.rounds, self.case)
+        let (number, block, case) = (self.number, self.block, &self.case);
+        match (self.of, self.rounds) {
+            (Some(of), Rounds::Fixed(rounds)) => format!("[{number:>2}/{of}] round {block}/{rounds}  {case:<15}"),
+            _ => format!("[{number:>2}] round {block}  {case:<15}"),
+        }
     }
 
     fn line_of(&self, trial: &Trial) -> String {
@@ -134,7 +141,8 @@ impl Progress {
         if self.failed > 0 {
             line.push_str(&format!("  {} failed", self.failed));
         }
-        line.push_str(&format!("  {} left", human(self.left())));
+        let most = if matches!(self.rounds, Rounds::Auto { .. }) { "at most " } else { "" };
+        line.push_str(&format!("  {most}{} left", human(self.left())));
         let line: String = line.chars().take(self.width.saturating_sub(1)).collect();
         self.write(format!("{}{line}", self.clear()));
     }
@@ -147,9 +155,10 @@ impl Progress {
 
     /// Time left, if the trials to come take as long as those that ended; before any ended, what their loads take.
     fn left(&self) -> Duration {
-        let whole = match self.ended {
-            Some((ended, took)) => took / ended * self.of,
-            None => self.each * self.of,
+        let whole = match (self.rounds, self.ended) {
+            (Rounds::Auto { max_time }, _) => max_time,
+            (Rounds::Fixed(rounds), Some((ended, took))) => took / ended * (rounds * self.cases),
+            (Rounds::Fixed(rounds), None) => self.each * (rounds * self.cases),
         };
         whole.saturating_sub(self.started.elapsed())
     }

@@ -7,7 +7,7 @@ use std::time::Duration;
 
 use jiff::Timestamp;
 use rusqlite::{Connection, ErrorCode, MAIN_DB, OpenFlags};
-use stampede_core::{CaseId, Study, StudyId, StudyKind, Trial, WorkloadId};
+use stampede_core::{CaseId, Rounds, Study, StudyId, StudyKind, Trial, WorkloadId};
 use thiserror::Error;
 
 use crate::schema::{self, Kind, VERSION};
@@ -37,7 +37,7 @@ pub struct StudyRow {
     /// When it was finished; absent while it runs and after it was interrupted.
     pub finished_at: Option<Timestamp>,
     /// How many blocks were planned.
-    pub rounds: u32,
+    pub rounds: Rounds,
     /// What is compared.
     pub cases: Vec<CaseId>,
     /// How many trials are stored.

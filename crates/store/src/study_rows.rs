@@ -4,7 +4,7 @@ use jiff::Timestamp;
 use rusqlite::types::FromSqlResult;
 use rusqlite::{Connection, OptionalExtension, Row, Transaction, named_params};
 use stampede_core::{
-    Bytes, Case, CaseId, CgroupSupport, Cpus, Limits, Machine, RuntimeId, Study, StudyId, StudyKind, WorkloadId,
+    Bytes, Case, CaseId, CgroupSupport, Cpus, Limits, Machine, Rounds, RuntimeId, Study, StudyId, StudyKind, WorkloadId,
 };
 
 use crate::columns::{Count, Decimal, Instant, Json, Nanos, other};
@@ -17,6 +17,7 @@ pub(crate) fn insert(transaction: &Transaction<'_>, study: &Study) -> rusqlite::
         workload,
         seed,
         rounds,
+        precision,
         warm_up,
         duration,
         started_at,
@@ -24,15 +25,19 @@ pub(crate) fn insert(transaction: &Transaction<'_>, study: &Study) -> rusqlite::
         machine: Machine { cpus, cpu_model, kernel, cgroup },
         cases,
     } = study;
+    let (fixed, max_time) = match rounds {
+        Rounds::Fixed(rounds) => (*rounds, None),
+        Rounds::Auto { max_time } => (0, Some(*max_time)),
+    };
     transaction.execute(
         "INSERT INTO study VALUES (:study_id, :kind, :workload, :seed, :rounds, :warm_up_ns, :duration_ns,
-            :started_at_ns, :stampede_version, :machine_cpus, :cpu_model, :kernel, :cgroup)",
+            :started_at_ns, :stampede_version, :machine_cpus, :cpu_model, :kernel, :cgroup, :max_time_ns, :precision)",
         named_params! {
             ":study_id": id.as_str(),
             ":kind": kind_word(*kind),
             ":workload": workload.as_str(),
             ":seed": Decimal(*seed),
-            ":rounds": rounds,
+            ":rounds": fixed,
             ":warm_up_ns": Nanos(*warm_up),
             ":duration_ns": Nanos(*duration),
             ":started_at_ns": Instant(*started_at),
@@ -41,6 +46,8 @@ pub(crate) fn insert(transaction: &Transaction<'_>, study: &Study) -> rusqlite::
             ":cpu_model": cpu_model,
             ":kernel": kernel,
             ":cgroup": cgroup_word(*cgroup),
+            ":max_time_ns": max_time.map(Nanos),
+            ":precision": precision,
         },
     )?;
     for (ordinal, case) in (0_i64..).zip(cases) {
@@ -82,7 +89,7 @@ pub(crate) fn insert_end(connection: &Connection, study: &StudyId, finished_at: 
 /// All studies, newest first.
 pub(crate) fn list(connection: &Connection) -> rusqlite::Result<Vec<StudyRow>> {
     let mut statement = connection.prepare(
-        "SELECT study_id, kind, workload, started_at_ns, finished_at_ns, rounds,
+        "SELECT study_id, kind, workload, started_at_ns, finished_at_ns, rounds, max_time_ns,
             (SELECT json_group_array(case_id ORDER BY ordinal) FROM study_case WHERE study_id = study.study_id)
                 AS cases_json,
             (SELECT count(*) FROM trial WHERE study_id = study.study_id) AS trials
@@ -96,7 +103,7 @@ pub(crate) fn list(connection: &Connection) -> rusqlite::Result<Vec<StudyRow>> {
             workload: WorkloadId::new(row.get::<_, String>("workload")?),
             started_at: row.get::<_, Instant>("started_at_ns")?.0,
             finished_at: finished_at(row)?,
-            rounds: row.get("rounds")?,
+            rounds: rounds(row)?,
             cases: row.get::<_, Json<Vec<CaseId>>>("cases_json")?.0,
             trials: row.get("trials")?,
         })
@@ -117,7 +124,8 @@ pub(crate) fn load(connection: &Connection, id: &StudyId) -> rusqlite::Result<Op
                     kind: row.get::<_, KindColumn>("kind")?.0,
                     workload: WorkloadId::new(row.get::<_, String>("workload")?),
                     seed: row.get::<_, Decimal>("seed")?.0,
-                    rounds: row.get("rounds")?,
+                    rounds: rounds(row)?,
+                    precision: row.get("precision")?,
                     warm_up: row.get::<_, Nanos>("warm_up_ns")?.0,
                     duration: row.get::<_, Nanos>("duration_ns")?.0,
                     started_at: row.get::<_, Instant>("started_at_ns")?.0,
@@ -154,6 +162,13 @@ fn load_cases(connection: &Connection, id: &StudyId) -> rusqlite::Result<Vec<Cas
         })
     })?;
     rows.collect()
+}
+
+fn rounds(row: &Row<'_>) -> rusqlite::Result<Rounds> {
+    Ok(match row.get::<_, Option<Nanos>>("max_time_ns")? {
+        Some(Nanos(max_time)) => Rounds::Auto { max_time },
+        None => Rounds::Fixed(row.get("rounds")?),
+    })
 }
 
 fn finished_at(row: &Row<'_>) -> rusqlite::Result<Option<Timestamp>> {

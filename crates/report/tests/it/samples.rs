@@ -7,8 +7,8 @@ use jiff::Timestamp;
 use stampede_analysis::{Analysis, analyse};
 use stampede_core::{
     Bytes, Case, CaseId, CgroupSupport, Counts, CpuLayout, Cpus, EnforcedLimits, ErrorClass, GeneratorUse, Latencies,
-    Limit, Limits, Load, Machine, Measurement, Outcome, ReadinessRecord, ResourceUse, RuntimeId, ServedAnswer, Study,
-    StudyId, StudyKind, Trial, Tuning, UnitId, UnitStop, WorkloadId,
+    Limit, Limits, Load, Machine, Measurement, Outcome, ReadinessRecord, ResourceUse, Rounds, RuntimeId, ServedAnswer,
+    Study, StudyId, StudyKind, Trial, Tuning, UnitId, UnitStop, WorkloadId,
 };
 use stampede_report::StudyView;
 
@@ -36,7 +36,7 @@ impl Sample {
 pub(crate) fn plain(cases: &[(&str, &[f64])]) -> Sample {
     let mut sample = four_runtimes();
     sample.study.cases = cases.iter().map(|(id, _)| case(id, "1.0", Tuning::new())).collect();
-    sample.study.rounds = cases[0].1.len() as u32;
+    sample.study.rounds = Rounds::Fixed(cases[0].1.len() as u32);
     let trials = cases.iter().flat_map(|(id, values)| (1..).zip(*values).map(|(n, value)| measured(id, n, *value, 30)));
     sample.trials = trials.collect();
     sample
@@ -71,7 +71,8 @@ pub(crate) fn four_runtimes() -> Sample {
         kind: StudyKind::Compare,
         workload: WorkloadId::new("markdown"),
         seed: 1,
-        rounds: 3,
+        rounds: Rounds::Fixed(3),
+        precision: 0.03,
         warm_up: Duration::from_secs(1),
         duration: Duration::from_secs(5),
         started_at: "2026-07-13T12:13:14.5Z".parse().unwrap(),

@@ -1,7 +1,9 @@
 //! What was stored is read back equal.
 
+use std::time::Duration;
+
 use jiff::Timestamp;
-use stampede_core::StudyId;
+use stampede_core::{Rounds, Study, StudyId};
 use stampede_store::{Store, StoreError, StoredStudy};
 
 use crate::samples;
@@ -30,6 +32,17 @@ fn a_study_and_its_trials_are_read_back_equal() {
 }
 
 #[test]
+fn a_study_that_finds_its_rounds_out_keeps_its_time() {
+    let folder = tempfile::tempdir().unwrap();
+    let mut store = Store::open(&folder.path().join("s.db")).unwrap();
+    let rounds = Rounds::Auto { max_time: Duration::from_millis(600_500) };
+    let study = Study { rounds, ..samples::study("auto", 1) };
+    store.begin_study(&study).unwrap();
+    assert_eq!(store.load("auto").unwrap().study, study);
+    assert_eq!(store.studies().unwrap()[0].rounds, rounds);
+}
+
+#[test]
 fn studies_are_listed_newest_first_whatever_the_order_of_writing() {
     let folder = tempfile::tempdir().unwrap();
     let mut store = Store::open(&folder.path().join("s.db")).unwrap();
@@ -44,7 +57,7 @@ fn studies_are_listed_newest_first_whatever_the_order_of_writing() {
     let ids: Vec<_> = rows.iter().map(|row| row.id.as_str()).collect();
     assert_eq!(ids, ["new", "middle", "old"]);
     let row = &rows[2];
-    assert_eq!((row.trials, row.rounds), (1, 3));
+    assert_eq!((row.trials, row.rounds), (1, Rounds::Fixed(3)));
     assert_eq!(row.finished_at, Some(Timestamp::new(400, 0).unwrap()));
     let cases: Vec<_> = row.cases.iter().map(|case| case.as_str()).collect();
     assert_eq!(cases, ["nginx-fpm", "go"]);

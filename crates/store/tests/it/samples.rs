@@ -6,8 +6,8 @@ use std::time::Duration;
 use jiff::Timestamp;
 use stampede_core::{
     Bytes, Case, CaseId, CgroupSupport, Counts, CpuLayout, Cpus, EnforcedLimits, ErrorClass, GeneratorUse, Latencies,
-    Limit, Limits, Load, Machine, Measurement, Outcome, ReadinessRecord, ResourceUse, RuntimeId, ServedAnswer, Study,
-    StudyId, StudyKind, Trial, Tuning, UnitId, UnitStop, WorkloadId,
+    Limit, Limits, Load, Machine, Measurement, Outcome, ReadinessRecord, ResourceUse, Rounds, RuntimeId, ServedAnswer,
+    Study, StudyId, StudyKind, Trial, Tuning, UnitId, UnitStop, WorkloadId,
 };
 
 pub(crate) fn study(id: &str, started_at_s: i64) -> Study {
@@ -18,7 +18,8 @@ pub(crate) fn study(id: &str, started_at_s: i64) -> Study {
         kind: StudyKind::Compare,
         workload: WorkloadId::new("markdown"),
         seed: u64::MAX,
-        rounds: 3,
+        rounds: Rounds::Fixed(3),
+        precision: 0.025,
         warm_up: Duration::from_millis(1_500),
         duration: Duration::from_nanos(5_000_000_001),
         started_at: Timestamp::new(started_at_s, 123_456_789).unwrap(),

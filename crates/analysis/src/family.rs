@@ -1,0 +1,197 @@
+//! All comparisons of a study, judged together.
+
+use stampede_stats::{
+    BlockRatios, Confidence, Decision, Interval, Look, Margins, blocks_to_decide, decide, equivalence_power,
+    repeated_interval,
+};
+
+use crate::metric::Metric;
+use crate::record::Record;
+use crate::verdicts::MIN_BLOCKS;
+
+/// The probability that any pair of a study is given a direction that it does not have.
+pub const ERROR: f64 = 0.05;
+
+/// The error of two one-sided tests at 5 %, as that of the interval that decides them (Schuirmann 1987).
+const EQUIVALENCE_ERROR: f64 = 0.10;
+
+/// Resampling starts from the same place always, so that a report can be made again.
+const SEED: u64 = 1;
+
+/// Nobody waits for more.
+const MOST_BLOCKS: u32 = 1000;
+
+/// Every two cases of a study that share a block.
+pub(crate) struct Family<'a> {
+    margins: Margins,
+    pub(crate) pairs: Vec<Pair<'a>>,
+}
+
+/// Two cases, with a metric of both in every block that measured both.
+pub(crate) struct Pair<'a> {
+    /// Places among the records.
+    pub(crate) places: (usize, usize),
+    pub(crate) a: &'a Record<'a>,
+    pub(crate) b: &'a Record<'a>,
+    /// Block, `a`'s value, `b`'s value.
+    values: Vec<(u32, f64, f64)>,
+    /// The looks at this pair; empty where all is looked at once, at the end.
+    looks: Vec<Look>,
+    /// What was found, at the last look or the one that decided.
+    pub(crate) decision: Decision,
+    /// The error that a direction was last looked for with.
+    error: f64,
+}
+
+impl<'a> Family<'a> {
+    /// The pairs of these cases, before any look. A value of zero has no ratio and is left out.
+    pub(crate) fn new(metric: &Metric, records: &'a [Record<'a>], margins: Margins) -> Self {
+        let value = |trial| (metric.reader)(trial).filter(|value| *value > 0.0);
+        let mut pairs = Vec::new();
+        for (place, a) in records.iter().enumerate() {
+            for (other, b) in records.iter().enumerate().skip(place + 1) {
+                let values: Vec<(u32, f64, f64)> = a
+                    .measured()
+                    .filter_map(|of_a| {
+                        let of_b = b.measured().find(|of_b| of_b.block == of_a.block)?;
+                        Some((of_a.block, value(of_a)?, value(of_b)?))
+                    })
+                    .collect();
+                let (places, looks, decision) = ((place, other), Vec::new(), Decision::Undecided);
+                pairs.push(Pair { places, a, b, values, looks, decision, error: ERROR });
+            }
+        }
+        Self { margins, pairs }
+    }
+
+    /// The only look, at everything.
+    pub(crate) fn look_once(&mut self) {
+        let all: Vec<usize> = (0..self.pairs.len()).collect();
+        self.step_down(&all, |pair, error| {
+            let confidence = Confidence::with_error(error)?;
+            Some(pair.ratios()?.interval(confidence, SEED))
+        });
+    }
+
+    /// One of several looks: at what was measured up to this block, when this share of the budget is spent. What was decided
+    /// before stays decided.
+    pub(crate) fn look(&mut self, block: u32, spent: f64) {
+        let mut open = Vec::new();
+        for (place, pair) in self.pairs.iter_mut().enumerate() {
+            let information = pair.blocks_until(block) as f64;
+            let before = pair.looks.last().map_or(0.0, |look| look.information);
+            // Without new blocks there is nothing to look at, as after trials that failed.
+            if pair.decision == Decision::Undecided && information > before {
+                pair.looks.push(Look { spent, information });
+                open.push(place);
+            }
+        }
+        self.step_down(&open, |pair, error| repeated_interval(&pair.ratios_until(block)?, error, &pair.looks).ok());
+    }
+
+    /// Holm, "A simple sequentially rejective multiple test procedure", Scandinavian Journal of Statistics 6 (1979), on
+    /// intervals: of k pairs without a direction, each is given the interval of 1 - 0.05 / k, and each direction that is
+    /// found leaves more for the others. A pair that cannot be looked at, or was found equivalent, keeps its share. With
+    /// several looks this is the procedure of Maurer and Bretz (2013), see `stampede_stats::sequential_holm`.
+    fn step_down(&mut self, looked_at: &[usize], interval: impl Fn(&Pair<'_>, f64) -> Option<Interval>) {
+        loop {
+            let error = ERROR / self.pairs.iter().filter(|pair| !pair.has_direction()).count().max(1) as f64;
+            let mut any = false;
+            for pair in looked_at {
+                let pair = &mut self.pairs[*pair];
+                if pair.has_direction() {
+                    continue;
+                }
+                let Some((difference, equivalence)) = interval(pair, error).zip(interval(pair, EQUIVALENCE_ERROR))
+                else {
+                    continue;
+                };
+                pair.error = error;
+                pair.decision = decide(&difference, &equivalence, self.margins);
+                any |= pair.has_direction();
+            }
+            if !any {
+                return;
+            }
+        }
+    }
+
+    /// After how many blocks, those up to this one included, a pair is decided with this probability.
+    pub(crate) fn blocks_to_decide(&self, pair: &Pair<'_>, block: u32, probability: f64) -> Option<u32> {
+        let confidence = Confidence::with_error(pair.error)?;
+        let blocks = blocks_to_decide(&pair.ratios_until(block)?, self.margins, confidence, probability)?;
+        u32::try_from(blocks).ok()
+    }
+
+    /// How many blocks the noisiest pair needs to be shown equivalent 9 times of 10, should it be: from how the blocks up to
+    /// this one scatter. `None` where nothing is known of that.
+    pub(crate) fn blocks_for_equivalence(&self, block: u32) -> Option<u32> {
+        let deviations = self.pairs.iter().filter_map(|pair| Some(pair.ratios_until(block)?.deviation()));
+        let deviation = deviations.max_by(f64::total_cmp)?;
+        let margin = self.margins.precision.ln_1p();
+        let enough = |blocks: u32| {
+            equivalence_power(blocks as usize, 0.0, deviation, margin, Confidence::P90)
+                .is_some_and(|power| power >= 0.9)
+        };
+        // More blocks never have less power.
+        let (mut least, mut most) = (MIN_BLOCKS as u32, MOST_BLOCKS);
+        while least < most {
+            let middle = u32::midpoint(least, most);
+            if enough(middle) {
+                most = middle;
+            } else {
+                least = middle + 1;
+            }
+        }
+        Some(most)
+    }
+}
+
+impl Pair<'_> {
+    /// How many blocks measured both.
+    pub(crate) fn blocks(&self) -> usize {
+        self.values.len()
+    }
+
+    /// The logarithms of its ratios, in the order of the blocks.
+    pub(crate) fn logs(&self) -> Vec<f64> {
+        self.values.iter().map(|(_, a, b)| (a / b).ln()).collect()
+    }
+
+    /// `None` with fewer than three blocks, and where all ratios are the same.
+    pub(crate) fn ratios(&self) -> Option<BlockRatios> {
+        self.ratios_until(u32::MAX)
+    }
+
+    /// The pair's own 95 % interval of the logarithm of the ratio; where it was looked at several times, one that holds
+    /// whatever ended the looking.
+    pub(crate) fn interval(&self) -> Option<Interval> {
+        let ratios = self.ratios()?;
+        let Some(last) = self.looks.last() else {
+            return Some(ratios.interval(Confidence::P95, SEED));
+        };
+        // Blocks that were measured after the pair was decided narrow the interval, under the boundary of its last look.
+        let mut looks = self.looks.clone();
+        let place = looks.len() - 1;
+        looks[place].information = last.information.max(ratios.n() as f64);
+        repeated_interval(&ratios, ERROR, &looks).ok()
+    }
+
+    pub(crate) fn has_direction(&self) -> bool {
+        matches!(self.decision, Decision::Above(_) | Decision::Below(_))
+    }
+
+    /// How many blocks up to this one measured both.
+    pub(crate) fn blocks_until(&self, block: u32) -> usize {
+        self.values_until(block).count()
+    }
+
+    fn values_until(&self, block: u32) -> impl Iterator<Item = (f64, f64)> {
+        self.values.iter().filter(move |(at, ..)| *at <= block).map(|(_, a, b)| (*a, *b))
+    }
+
+    pub(crate) fn ratios_until(&self, block: u32) -> Option<BlockRatios> {
+        let values: Vec<(f64, f64)> = self.values_until(block).collect();
+        BlockRatios::of_pairs(&values).ok()
+    }
+}

@@ -1,0 +1,146 @@
+//! How many rounds a study has, and how sure it must be.
+
+use std::time::Duration;
+
+use stampede_core::Rounds;
+
+use crate::mistake::Gathered;
+use crate::quantity::read_time;
+
+const MOST_ROUNDS: u32 = 1000;
+const DEFAULT_MAX_TIME: Duration = Duration::from_secs(600);
+const LEAST_MAX_TIME: Duration = Duration::from_secs(1);
+const DEFAULT_PRECISION: f64 = 0.03;
+/// A verdict takes so many rounds.
+const LEAST_ROUNDS: u32 = 3;
+
+/// `--rounds`, with `--max-time` where they are found out: a number, or `auto`, the default.
+pub(crate) fn read_rounds(rounds: Option<&str>, max_time: Option<&str>, mistakes: &mut Gathered) -> Rounds {
+    let time = read_time("--max-time", max_time, DEFAULT_MAX_TIME, LEAST_MAX_TIME, mistakes);
+    let auto = Rounds::Auto { max_time: time };
+    let Some(typed) = rounds.filter(|typed| *typed != "auto") else {
+        return auto;
+    };
+    if max_time.is_some() {
+        mistakes.add(format!("--rounds {typed}"), "leaves --max-time nothing to limit", "use one of the two");
+    }
+    match typed.parse() {
+        Ok(rounds) if (1..=MOST_ROUNDS).contains(&rounds) => Rounds::Fixed(rounds),
+        _ => {
+            let problem = format!("is not auto, or a number of rounds from 1 to {MOST_ROUNDS}");
+            mistakes.add(format!("--rounds {typed}"), problem, "for example --rounds 5 (fewer than 3 give no verdict)");
+            auto
+        }
+    }
+}
+
+/// Gives a study that finds its rounds out the time for the least of them, when each of these trials takes at least `each`.
+/// A time that was asked for and is too short for that is a mistake.
+pub(crate) fn make_room(
+    rounds: Rounds,
+    asked: Option<&str>,
+    cases: usize,
+    each: Duration,
+    mistakes: &mut Gathered,
+) -> Rounds {
+    let Rounds::Auto { max_time } = rounds else { return rounds };
+    let least = each * cases as u32 * LEAST_ROUNDS;
+    if let Some(asked) = asked
+        && least > max_time
+    {
+        let least = humantime::format_duration(Duration::from_secs(least.as_secs() + 1));
+        mistakes.add(
+            format!("--max-time {asked}"),
+            format!("is too short: a verdict takes {LEAST_ROUNDS} rounds of {cases} cases, which load for {least}"),
+            format!(
+                "use more than --max-time {}, a shorter --duration or fewer runtimes",
+                least.to_string().replace(' ', "")
+            ),
+        );
+    }
+    Rounds::Auto { max_time: max_time.max(least * 2) }
+}
+
+/// `--precision`: below which share a difference does not matter.
+pub(crate) fn read_precision(typed: Option<&str>, mistakes: &mut Gathered) -> f64 {
+    let Some(typed) = typed else { return DEFAULT_PRECISION };
+    let share = match typed.strip_suffix('%') {
+        Some(percent) => percent.trim().parse::<f64>().map(|percent| percent / 100.0),
+        None => typed.parse(),
+    };
+    match share {
+        Ok(share) if share > 0.0 && share < 1.0 => share,
+        Ok(0.0) => {
+            let problem = "is met by no two things, so that nothing would ever be equivalent";
+            mistakes.add(format!("--precision {typed}"), problem, "for example --precision 3%");
+            DEFAULT_PRECISION
+        }
+        _ => {
+            let problem = "is not a share between 0 and 100 %";
+            mistakes.add(format!("--precision {typed}"), problem, "for example --precision 3%");
+            DEFAULT_PRECISION
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn told(mistakes: Gathered) -> Vec<String> {
+        let read: Result<(), _> = mistakes.finish(Ok(()));
+        read.err().map_or_else(Vec::new, |mistakes| mistakes.0.iter().map(|mistake| mistake.place.clone()).collect())
+    }
+
+    #[test]
+    fn rounds_are_a_number_or_found_out_within_a_time() {
+        let auto = |seconds| Rounds::Auto { max_time: Duration::from_secs(seconds) };
+        for (rounds, max_time, expected, mistakes) in [
+            (None, None, auto(600), &[][..]),
+            (Some("auto"), Some("5m"), auto(300), &[]),
+            (None, Some("5m"), auto(300), &[]),
+            (Some("5"), None, Rounds::Fixed(5), &[]),
+            (Some("5"), Some("5m"), Rounds::Fixed(5), &["--rounds 5"]),
+            (Some("0"), None, auto(600), &["--rounds 0"]),
+            (Some("many"), None, auto(600), &["--rounds many"]),
+            (None, Some("soon"), auto(600), &["--max-time soon"]),
+        ] {
+            let mut gathered = Gathered::default();
+            assert_eq!(read_rounds(rounds, max_time, &mut gathered), expected, "{rounds:?} {max_time:?}");
+            assert_eq!(told(gathered), mistakes, "{rounds:?} {max_time:?}");
+        }
+    }
+
+    #[test]
+    fn the_least_that_a_verdict_takes_is_made_room_for() {
+        let auto = |seconds| Rounds::Auto { max_time: Duration::from_secs(seconds) };
+        for (name, rounds, asked, cases, expected, mistakes) in [
+            ("room enough", auto(600), None, 4, auto(600), &[][..]),
+            ("the default grows", auto(600), None, 20, auto(1200), &[]),
+            ("what was asked for does not", auto(60), Some("60s"), 4, auto(240), &["--max-time 60s"]),
+            ("a number needs no time", Rounds::Fixed(3), None, 100, Rounds::Fixed(3), &[]),
+        ] {
+            let mut gathered = Gathered::default();
+            let made = make_room(rounds, asked, cases, Duration::from_secs(10), &mut gathered);
+            assert_eq!((made, told(gathered)), (expected, mistakes.iter().map(|&m| m.to_owned()).collect()), "{name}");
+        }
+    }
+
+    #[test]
+    fn a_precision_is_a_share() {
+        for (typed, expected, mistakes) in [
+            (None, 0.03, &[][..]),
+            (Some("5%"), 0.05, &[]),
+            (Some("1.5 %"), 0.015, &[]),
+            (Some("0.02"), 0.02, &[]),
+            (Some("0"), 0.03, &["--precision 0"]),
+            (Some("100%"), 0.03, &["--precision 100%"]),
+            (Some("-3%"), 0.03, &["--precision -3%"]),
+            (Some("tight"), 0.03, &["--precision tight"]),
+        ] {
+            let mut gathered = Gathered::default();
+            assert!((read_precision(typed, &mut gathered) - expected).abs() < 1e-12, "{typed:?}");
+            assert_eq!(told(gathered), mistakes, "{typed:?}");
+        }
+    }
+}
