@@ -2,12 +2,14 @@
 
 STAMPEDE := target/release/stampede
 
-.PHONY: help demo test check format clippy tidy unit bench-load bench-rates fuzz
+.PHONY: help demo test check format clippy tidy unit test-php analyse-php bench-load bench-rates fuzz
 
 help:
 	@echo "make demo    install what is missing, build, and compare PHP runtimes on this machine"
 	@echo "make test    install what the tests need, then make check"
 	@echo "make check   everything that CI runs, cheapest first"
+	@echo "make test-php"
+	@echo "             the workloads' PHP code on real servers (PHPUnit)"
 	@echo "make bench-load"
 	@echo "             what the load engine costs beside other tools, into docs/bench-load.md;"
 	@echo "             BENCH='--rounds 9' passes flags (see target/release/stampede-bench --help)"
@@ -26,7 +28,7 @@ test:
 	@scripts/rust.sh
 	@$(MAKE) --no-print-directory check
 
-check: format clippy tidy unit
+check: format clippy tidy unit test-php
 
 format:
 	cargo fmt --all --check
@@ -40,6 +42,14 @@ tidy:
 # Unit tests, snapshots of the command line, then tests with real servers.
 unit:
 	cargo test --workspace --locked
+
+# Every end point of the workloads, in PHP, Laravel, Symfony and Go, with database servers of the tests' own.
+test-php:
+	@scripts/php.sh test
+
+# At PHPStan's highest level (phpstan.neon).
+analyse-php:
+	@scripts/php.sh analyse
 
 # On a quiet machine with two processors or more; takes some eight minutes.
 bench-load:

@@ -20,7 +20,7 @@ file() { compgen -G "$1"; }
 fpm() { program php-fpm || file '/usr/sbin/php-fpm*'; }
 mod_php() { file '/usr/lib/apache2/modules/libphp*.so' || file '/usr/lib64/httpd/modules/libphp*.so'; }
 apache() { program apache2 || program httpd; }
-mbstring() { php -r 'exit(extension_loaded("mbstring") ? 0 : 1);'; }
+extension() { php -r 'exit(extension_loaded($argv[1]) ? 0 : 1);' "$1"; }
 linker() { program cc && echo 'int main(void){return 0;}' | cc -x c -o /dev/null -; }
 
 need gcc libc6-dev -- linker
@@ -37,7 +37,7 @@ if [ "$purpose" = bench ]; then
 else
     need php-cli -- program php
     need php-fpm -- fpm
-    need php-mbstring -- mbstring
+    need php-mbstring -- extension mbstring
     need apache2-bin -- apache
     need libapache2-mod-php -- mod_php
     need php-parsedown -- file /usr/share/php/Parsedown/Parsedown.php
@@ -50,6 +50,19 @@ if [ "$purpose" = test ]; then
     need nghttp2-server -- program nghttpd
     need php-nyholm-psr7 -- file /usr/share/php/Nyholm/Psr7/autoload.php
     need iproute2 -- program ss
+    # The workloads' PHP code and what it is tested with.
+    need phpunit -- program phpunit
+    need php-sqlite3 -- extension pdo_sqlite
+    need php-pgsql -- extension pdo_pgsql
+    need php-mysql -- extension pdo_mysql
+    need php-intl -- extension intl
+    need postgresql -- file '/usr/lib/postgresql/*/bin/initdb'
+    need mariadb-server -- program mariadbd
+    need php-laravel-framework -- file /usr/share/php/Illuminate/autoload.php
+    need php-doctrine-orm -- file /usr/share/php/Doctrine/ORM/autoload.php
+    need php-symfony-framework-bundle -- file /usr/share/php/Symfony/Bundle/FrameworkBundle/autoload.php
+    need php-symfony-twig-bundle -- file /usr/share/php/Symfony/Bundle/TwigBundle/autoload.php
+    need php-symfony-translation -- file /usr/share/php/Symfony/Component/Translation/autoload.php
 fi
 
 [ ${#missing[@]} -gt 0 ] || exit 0

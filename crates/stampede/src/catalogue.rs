@@ -25,7 +25,7 @@ impl Catalogue for BuiltIn {
 
     fn workloads(&self) -> Vec<String> {
         let names: BTreeSet<String> =
-            Workloads::iter().filter_map(|file| file.split_once('/').map(|(name, _)| name.to_owned())).collect();
+            Workloads::iter().filter_map(|file| file.strip_suffix("/workload.yaml").map(str::to_owned)).collect();
         names.into_iter().collect()
     }
 

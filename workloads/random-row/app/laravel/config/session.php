@@ -1,0 +1,12 @@
+<?php
+
+declare(strict_types=1);
+
+return [
+    'driver' => 'array',
+    'lifetime' => 120,
+    'cookie' => 'random-row',
+    'path' => '/',
+    'domain' => null,
+    'lottery' => [0, 100],
+];

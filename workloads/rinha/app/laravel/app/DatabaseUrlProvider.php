@@ -1,0 +1,20 @@
+<?php
+
+declare(strict_types=1);
+
+namespace Stampede\Rinha;
+
+use Illuminate\Config\Repository;
+use Illuminate\Support\ServiceProvider;
+
+/**
+ * Takes the database's address from the environment of the process that serves: a cached configuration would keep the
+ * one of the process that made the cache.
+ */
+final class DatabaseUrlProvider extends ServiceProvider
+{
+    public function register(): void
+    {
+        $this->app->make(Repository::class)->set('database.connections.pgsql.url', getenv('DATABASE_URL'));
+    }
+}

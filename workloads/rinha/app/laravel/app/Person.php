@@ -1,0 +1,30 @@
+<?php
+
+declare(strict_types=1);
+
+namespace Stampede\Rinha;
+
+use Illuminate\Database\Eloquent\Model;
+
+/**
+ * A person in the database.
+ *
+ * @property string $id
+ */
+final class Person extends Model
+{
+    /** What the API shows. */
+    public const COLUMNS = ['id', 'apelido', 'nome', 'nascimento', 'stack'];
+
+    public $timestamps = false;
+
+    public $incrementing = false;
+
+    protected $table = 'pessoas';
+
+    protected $keyType = 'string';
+
+    protected $fillable = self::COLUMNS;
+
+    protected $casts = ['stack' => 'array'];
+}
