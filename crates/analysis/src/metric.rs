@@ -189,7 +189,7 @@ pub fn metric(key: &str) -> Option<&'static Metric> {
 /// free. Open load: the p99 response time, since the rate is given.
 pub fn primary(load: &Load) -> &'static Metric {
     match load {
-        Load::Closed { .. } => THROUGHPUT,
+        Load::Closed { .. } | Load::Ramped { .. } => THROUGHPUT,
         Load::Open { .. } => RESPONSE_P99,
     }
 }

@@ -37,6 +37,11 @@ pub(crate) enum Task {
         connections: usize,
         duration: Duration,
     },
+    /// The ideal sender, started by this program itself.
+    Spin {
+        rate: u32,
+        duration: Duration,
+    },
     Help,
 }
 
@@ -100,6 +105,13 @@ pub(crate) fn read(arguments: impl IntoIterator<Item = String>) -> Result<Task, 
             Ok(Task::Fly {
                 address: parse("ADDRESS", &next("ADDRESS")?, "127.0.0.1:PORT")?,
                 connections: parse("CONNECTIONS", &next("CONNECTIONS")?, "a number")?,
+                duration: Duration::from_secs(parse("SECONDS", &next("SECONDS")?, "a number")?),
+            })
+        }
+        Some("ideal") => {
+            let mut next = |name: &'static str| arguments.next().ok_or(ArgsError::Without(name.to_owned()));
+            Ok(Task::Spin {
+                rate: above_zero("RATE", &next("RATE")?)?,
                 duration: Duration::from_secs(parse("SECONDS", &next("SECONDS")?, "a number")?),
             })
         }

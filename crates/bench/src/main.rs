@@ -11,6 +11,7 @@ mod duel;
 mod exchange;
 mod failure;
 mod floor;
+mod ideal;
 mod interruption;
 mod machine;
 mod memory;
@@ -59,6 +60,7 @@ fn run() -> Result<(), Failure> {
             let flown = floor::run(address, connections, duration)?;
             print(&format!("answers {} seconds {}\n", flown.answers, flown.time.as_secs_f64()))
         }
+        Task::Spin { rate, duration } => print(&ideal::run(rate, duration).line()),
         Task::Help => print(args::USAGE),
     }
 }

@@ -2,6 +2,7 @@
 
 use crate::document::{Section, grouped, shown};
 use crate::failure::Failure;
+use crate::ideal::Lateness;
 use crate::process::Process;
 use crate::race::{GRACE, Witness};
 use crate::server::CountingServer;
@@ -17,11 +18,18 @@ const CONNECTIONS: u32 = 64;
 /// The most by which a rate may differ, in percent.
 const RATE_ERROR: f64 = 0.1;
 
-/// What a run showed, times in microseconds.
+/// The name of the sender that does nothing else.
+const IDEAL: &str = "ideal";
+
+/// What a run showed.
 struct Punctuality {
-    p50: f64,
-    p99: f64,
-    p999: f64,
+    late: Lateness,
+    /// Nothing of one that sends nothing.
+    sending: Option<Sending>,
+}
+
+/// What was sent, times in microseconds a request.
+struct Sending {
     /// Requests due a second, as the tool says.
     offered: f64,
     /// Requests received a second of the window, as the server says.
@@ -31,31 +39,90 @@ struct Punctuality {
     spin_us: f64,
 }
 
-/// Measures every backend.
+/// A figure of a run.
+type Measure<T> = fn(&T) -> f64;
+
+/// A sender with what it showed in each round.
+struct Sender {
+    label: String,
+    line: Vec<String>,
+    seen: Vec<Punctuality>,
+}
+
+impl Sender {
+    fn spread(&self, measure: Measure<Lateness>) -> Option<Spread> {
+        Spread::of(self.seen.iter().map(|run| measure(&run.late)))
+    }
+
+    fn of_sending(&self, measure: Measure<Sending>) -> impl Iterator<Item = f64> {
+        self.seen.iter().filter_map(|run| run.sending.as_ref()).map(measure)
+    }
+
+    fn row(&self) -> Vec<String> {
+        let cell = |measure, digits| self.spread(measure).map_or_else(dash, |spread| spread.show(digits));
+        let median =
+            |measure| Spread::of(self.of_sending(measure)).map_or_else(dash, |spread| format!("{:.2}", spread.median));
+        vec![
+            self.label.clone(),
+            cell(|late| late.p50, 1),
+            cell(|late| late.p99, 0),
+            cell(|late| late.p999, 0),
+            median(|run| run.offered),
+            median(|run| run.received),
+            median(|run| run.cpu_us),
+            median(|run| run.spin_us),
+        ]
+    }
+
+    fn targets(&self) -> Vec<Target> {
+        let label = &self.label;
+        let lateness: [(&str, f64, Measure<Lateness>); 3] =
+            [("p50", 20.0, |late| late.p50), ("p99", 200.0, |late| late.p99), ("p99.9", 1000.0, |late| late.p999)];
+        let rates: [(&str, Measure<Sending>); 2] =
+            [("offered", |run| run.offered), ("received by the server", |run| run.received)];
+        let lateness = lateness.into_iter().map(|(name, bound, measure)| {
+            let what = format!("open loop, {label}: lateness {name}");
+            Target::median(what, Bound::Under(bound), self.spread(measure), " us")
+        });
+        let rates = rates.into_iter().map(|(name, measure)| {
+            let off = self.of_sending(measure).map(|rate| (rate / f64::from(RATE) - 1.0).abs() * 100.0);
+            let what = format!("open loop, {label}: rate {name}, off by");
+            Target::value(what, Bound::AtMost(RATE_ERROR), off.reduce(f64::max), 3, " %")
+        });
+        lateness.chain(rates).collect()
+    }
+}
+
+fn dash() -> String {
+    "-".to_owned()
+}
+
+/// Measures every backend beside the ideal sender, which take turns.
 pub(crate) fn measure(stage: &Stage) -> Result<Section, Failure> {
     let mut section = Section::new("Open loop");
     let mut server = CountingServer::start(stage)?;
-    let load = format!("--load open:{RATE} -c {CONNECTIONS} -d {}s", stage.duration.as_secs());
+    let seconds = stage.duration.as_secs();
+    let load = format!("--load open:{RATE} -c {CONNECTIONS} -d {seconds}s");
     let variants = variant::find(stage, server.url(), "")?;
     section.paragraph(&format!(
         "{} requests a second, evenly spaced, on at most {CONNECTIONS} connections. Lateness is from when a request \
          could have been sent to when it was. CPU is the whole client's; the spin, within it, is active waiting for due \
-         times.",
+         times. The ideal sender, on the same processor and in turn with the others, looks at the clock until each due \
+         time and sends nothing: its lateness is the machine's.",
         grouped(RATE.into())
     ));
-    let mut rows = vec![
-        ["client", "late p50 us", "p99 us", "p99.9 us", "offered/s", "received/s", "CPU us", "spin us"]
-            .map(str::to_owned)
-            .to_vec(),
-    ];
-    for variant in &variants.offered {
-        let line = stampede_command_line(server.url(), &format!("{load} {}", variant.flags));
-        let mut seen = Vec::new();
-        for round in 1..=stage.rounds {
-            let place = format!("round {round}/{}, open loop, {}", stage.rounds, variant.label);
-            match once(stage, &mut server, &line)? {
+    let ideal = ["stampede-bench", IDEAL, &RATE.to_string(), &seconds.to_string()].map(str::to_owned).to_vec();
+    let sender = |label: &str, line| Sender { label: label.to_owned(), line, seen: Vec::new() };
+    let mut senders = vec![sender(IDEAL, ideal)];
+    senders.extend(variants.offered.iter().map(|variant| {
+        sender(&variant.label, stampede_command_line(server.url(), &format!("{load} {}", variant.flags)))
+    }));
+    for round in 1..=stage.rounds {
+        for Sender { label, line, seen } in &mut senders {
+            let place = format!("round {round}/{}, open loop, {label}", stage.rounds);
+            match once(stage, &mut server, line, label == IDEAL)? {
                 Ok(run) => {
-                    stage.tell(&format!("{place}: late by p50 {:.1} us, p99.9 {:.0} us", run.p50, run.p999));
+                    stage.tell(&format!("{place}: late by p50 {:.1} us, p99.9 {:.0} us", run.late.p50, run.late.p999));
                     seen.push(run);
                 }
                 Err(reason) => {
@@ -64,42 +131,15 @@ pub(crate) fn measure(stage: &Stage) -> Result<Section, Failure> {
                 }
             }
         }
-        let spread = |measure: fn(&Punctuality) -> f64| Spread::of(seen.iter().map(measure));
-        let cell = |measure: fn(&Punctuality) -> f64, digits| {
-            spread(measure).map_or_else(|| "-".to_owned(), |spread| spread.show(digits))
-        };
-        let median = |measure: fn(&Punctuality) -> f64| {
-            spread(measure).map_or_else(|| "-".to_owned(), |spread| format!("{:.2}", spread.median))
-        };
-        rows.push(vec![
-            variant.label.clone(),
-            cell(|run| run.p50, 1),
-            cell(|run| run.p99, 0),
-            cell(|run| run.p999, 0),
-            median(|run| run.offered),
-            median(|run| run.received),
-            median(|run| run.cpu_us),
-            median(|run| run.spin_us),
-        ]);
-        let label = &variant.label;
-        for (name, bound, measure) in [
-            ("p50", 20.0, (|run| run.p50) as fn(&Punctuality) -> f64),
-            ("p99", 200.0, |run| run.p99),
-            ("p99.9", 1000.0, |run| run.p999),
-        ] {
-            let what = format!("open loop, {label}: lateness {name}");
-            section.targets.push(Target::median(what, Bound::Under(bound), spread(measure), " us"));
+    }
+    let heads = ["client", "late p50 us", "p99 us", "p99.9 us", "offered/s", "received/s", "CPU us", "spin us"];
+    let mut rows = vec![heads.map(str::to_owned).to_vec()];
+    for sender in &senders {
+        rows.push(sender.row());
+        if sender.label != IDEAL {
+            section.targets.extend(sender.targets());
         }
-        for (name, measure) in [
-            ("offered", (|run| run.offered) as fn(&Punctuality) -> f64),
-            ("received by the server", |run| run.received),
-        ] {
-            let off = |run: &Punctuality| (measure(run) / f64::from(RATE) - 1.0).abs() * 100.0;
-            let worst = seen.iter().map(off).reduce(f64::max);
-            let what = format!("open loop, {label}: rate {name}, off by");
-            section.targets.push(Target::value(what, Bound::AtMost(RATE_ERROR), worst, 3, " %"));
-        }
-        section.commands.push(shown(&line));
+        section.commands.push(shown(&sender.line));
     }
     section.table(&rows);
     section.list(&variants.refused.iter().map(|refused| format!("not measured: {refused}")).collect::<Vec<_>>());
@@ -107,23 +147,33 @@ pub(crate) fn measure(stage: &Stage) -> Result<Section, Failure> {
 }
 
 /// One run; the inner error is a reason for which there are no figures.
-fn once(stage: &Stage, server: &mut CountingServer, line: &[String]) -> Result<Result<Punctuality, String>, Failure> {
+fn once(
+    stage: &Stage,
+    server: &mut CountingServer,
+    line: &[String],
+    is_ideal: bool,
+) -> Result<Result<Punctuality, String>, Failure> {
     let before = server.settled()?;
     let command = stage.command(line);
     let patience = stage.duration + GRACE;
-    let finished = Process::run(STAMPEDE.name, command, stage.client_cpu, patience, &stage.interruption, |_| Ok(()))?;
-    let received = server.settled()?.since(&before).requests as f64;
-    let punctuality = StampedeRun::read(&finished.stdout).and_then(|run| {
-        let sent = run.requests.sent as f64;
-        Some(Punctuality {
-            p50: run.lateness_us.p50?,
-            p99: run.lateness_us.p99?,
-            p999: run.lateness_us.p999?,
-            offered: run.offered_rps?,
-            received: received / stage.duration.as_secs_f64(),
-            cpu_us: finished.ended.cpu.as_secs_f64() * 1e6 / sent,
-            spin_us: run.generator.spin_seconds * 1e6 / sent,
+    let name = if is_ideal { IDEAL } else { STAMPEDE.name };
+    let finished = Process::run(name, command, stage.client_cpu, patience, &stage.interruption, |_| Ok(()))?;
+    let punctuality = if is_ideal {
+        Lateness::read(&finished.stdout).map(|late| Punctuality { late, sending: None })
+    } else {
+        let received = server.settled()?.since(&before).requests as f64;
+        StampedeRun::read(&finished.stdout).and_then(|run| {
+            let (sent, late) = (run.requests.sent as f64, run.lateness_us);
+            Some(Punctuality {
+                late: Lateness { p50: late.p50?, p99: late.p99?, p999: late.p999? },
+                sending: Some(Sending {
+                    offered: run.offered_rps?,
+                    received: received / stage.duration.as_secs_f64(),
+                    cpu_us: finished.ended.cpu.as_secs_f64() * 1e6 / sent,
+                    spin_us: run.generator.spin_seconds * 1e6 / sent,
+                }),
+            })
         })
-    });
+    };
     Ok(punctuality.ok_or_else(|| format!("no figures: {}", finished.reason())))
 }

@@ -18,7 +18,9 @@ mod load;
 mod machine;
 mod meter;
 mod platform;
+mod population;
 mod protocol;
+mod random;
 mod requirement;
 mod runtime;
 mod schedule;
@@ -47,13 +49,15 @@ pub use meter::{Counters, Memory, MeterSource};
 pub use platform::{
     Endpoint, ExitReport, Fut, LaunchError, LogTail, Platform, ReadBackError, Running, StopError, UnitExit, UnitStop,
 };
+pub use population::{ParsePopulationError, Population};
 pub use protocol::Protocol;
+pub use random::Random;
 pub use requirement::{Availability, Found, Install, PhpBuild, PhpSapi, Programs, Requirement, VersionProbe};
 pub use runtime::{DefaultsContext, PlanError, ProcessModel, RenderContext, Runtime};
 pub use schedule::{ParseScheduleError, Position, Rate, Schedule, Stage};
 pub use study::{Rounds, Study, StudyKind};
 pub use trial::{
-    Counts, ErrorClass, GeneratorUse, Measurement, Outcome, ReadinessRecord, ResourceUse, ServedAnswer, Trial,
+    Counts, ErrorClass, GeneratorUse, Measurement, Outcome, ReadinessRecord, ResourceUse, Sending, ServedAnswer, Trial,
 };
 pub use tuning::{Origin, Role, Setting, Tunable, TunableKind, Tuning, TuningProblem};
 pub use verdict::{Verdict, VerdictWord};

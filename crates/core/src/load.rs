@@ -6,12 +6,13 @@ use std::str::FromStr;
 use serde::{Deserialize, Serialize};
 use thiserror::Error;
 
-use crate::{ParseScheduleError, Schedule};
+use crate::{ParsePopulationError, ParseScheduleError, Population, Schedule};
 
 /// A load model. A closed and an open load ask different questions and never share a table.
 ///
-/// Written as `closed:CONNECTIONS` or `open:[poisson:]SCHEDULE[@CONNECTIONS]`, where a [`Schedule`] is a rate such as
-/// `500`, a ramp such as `50..100/60s`, or stages such as `50/10s,50..100/60s`.
+/// Written as `closed:CONNECTIONS`, `closed:POPULATION` or `open:[poisson:]SCHEDULE[@CONNECTIONS]`, where a [`Schedule`] is a
+/// rate such as `500`, a ramp such as `50..100/60s`, or stages such as `50/10s,50..100/60s`, and a [`Population`] the same
+/// with numbers of connections.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(tag = "model", rename_all = "snake_case")]
 pub enum Load {
@@ -19,6 +20,12 @@ pub enum Load {
     Closed {
         /// How many connections.
         connections: u32,
+    },
+    /// A number of connections that changes, each of which sends as those of a closed load do while it is there. One that
+    /// has to go waits for the answer that it is due, and not for the rest of a flow.
+    Ramped {
+        /// How many, and when.
+        connections: Population,
     },
     /// Requests are due at times of their own, whatever the server does. One that finds no free connection waits.
     Open {
@@ -51,6 +58,7 @@ impl Load {
     pub fn connections(&self) -> u32 {
         match self {
             Self::Closed { connections } | Self::Open { connections, .. } => *connections,
+            Self::Ramped { connections } => connections.most(),
         }
     }
 }
@@ -59,6 +67,7 @@ impl fmt::Display for Load {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
             Self::Closed { connections } => write!(f, "closed:{connections}"),
+            Self::Ramped { connections } => write!(f, "closed:{connections}"),
             Self::Open { schedule, arrivals, connections } => {
                 let arrivals = match arrivals {
                     Arrivals::Uniform => "",
@@ -85,6 +94,9 @@ pub enum ParseLoadError {
     /// The number of connections is not one.
     #[error("has no number of connections such as closed:16 or open:500@64")]
     Connections,
+    /// The connections of a closed load are not such that change.
+    #[error(transparent)]
+    Population(#[from] ParsePopulationError),
     /// The schedule of an open load is not one.
     #[error(transparent)]
     Schedule(#[from] ParseScheduleError),
@@ -99,6 +111,9 @@ impl FromStr for Load {
             _ => Err(ParseLoadError::Connections),
         };
         match text.split_once(':') {
+            Some(("closed", stages)) if stages.contains(['/', ',']) || stages.contains("..") => {
+                Ok(Self::Ramped { connections: stages.parse()? })
+            }
             Some(("closed", number)) => Ok(Self::Closed { connections: connections(number)? }),
             Some(("open", rest)) => {
                 let (arrivals, rest) = match rest.strip_prefix("poisson:") {
@@ -125,6 +140,8 @@ mod tests {
         for text in [
             "closed:1",
             "closed:16",
+            "closed:1..100/1m",
+            "closed:1..100/1m,100/30s",
             "open:500",
             "open:0.5@1",
             "open:50..100/1m",
@@ -150,6 +167,13 @@ mod tests {
             ("closed:", E::Connections),
             ("closed:0", E::Connections),
             ("closed:-1", E::Connections),
+            ("closed:1..100", E::Population(ParsePopulationError::EndlessRamp)),
+            ("closed:1..100,5", E::Population(ParsePopulationError::EndlessRamp)),
+            ("closed:5,100/5s", E::Population(ParsePopulationError::EndlessStage)),
+            ("closed:1.5/5s", E::Population(ParsePopulationError::Number)),
+            ("closed:5/0s", E::Population(ParsePopulationError::Time)),
+            ("closed:5/25h", E::Population(ParsePopulationError::TooLong)),
+            ("closed:0..0/5s", E::Population(ParsePopulationError::Nobody)),
             ("open:5@", E::Connections),
             ("open:5@0", E::Connections),
             ("open:", E::Schedule(ParseScheduleError::Rate)),

@@ -6,7 +6,7 @@ use std::time::Duration;
 use jiff::Timestamp;
 use serde::{Deserialize, Serialize};
 
-use crate::{CaseId, EnforcedLimits, Latencies, UnitStop};
+use crate::{CaseId, Censored, EnforcedLimits, Latencies, UnitStop};
 
 /// How a trial ended. A failed trial is data.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
@@ -90,6 +90,21 @@ pub struct Measurement {
     pub resources: Option<ResourceUse>,
     /// What the generator used.
     pub generator: GeneratorUse,
+    /// How it sent; absent in trials of before this was recorded.
+    pub sending: Option<Sending>,
+}
+
+/// How the load generator sent the requests of the window, and what it could not.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Sending {
+    /// How it reached the kernel, by name.
+    pub backend: String,
+    /// Requests of an open load that were due in the window and never begun, since no connection was free.
+    pub unsent: u64,
+    /// Requests without an end, those included: they are part of [`Measurement::response`] at their age.
+    pub censored: Censored,
+    /// The generator's own delay: from when it could have begun a request to when it did.
+    pub lateness: Latencies,
 }
 
 /// What a deployment used between the edges of the window. Counters are read at the edges; memory is sampled from the

@@ -3,8 +3,8 @@
 
 use std::time::{Duration, Instant};
 
-use stampede_core::{Counters, Measurement, ResourceUse, Running, with_causes};
-use stampede_load::{LoadResult, LoadSpec, Measures, RunningLoad};
+use stampede_core::{Counters, Measurement, ResourceUse, Running, Sending, with_causes};
+use stampede_load::{LoadResult, LoadSpec, Measures, RunningLoad, Saturation};
 use stampede_observe::{MemoryPeak, Meter};
 
 use crate::event::{Event, Phase, Sink, SinkError};
@@ -35,8 +35,8 @@ impl From<SinkError> for MeasureError {
 /// A measurement with an example of what went wrong, if anything did.
 pub(crate) struct Measured {
     pub(crate) measurement: Measurement,
-    /// Requests of an open load that found no free connection.
-    pub(crate) unsent: u64,
+    /// What the generator itself added to the measurement, when that was too much.
+    pub(crate) saturation: Option<Saturation>,
     pub(crate) failure_example: Option<String>,
     /// How much later than the window's edges their counters were read, at the most.
     pub(crate) edges_late: Duration,
@@ -76,9 +76,9 @@ pub(crate) async fn measure(
     }
     let last = read(meter)?;
     let result = load.finish();
-    let (failure_example, unsent) = (example(&result), result.total.unsent);
+    let (failure_example, saturation) = (example(&result), result.saturation);
     let (resources, edges_late) = (watch.resources(last), watch.late());
-    Ok(Measured { measurement: assemble(window, result, resources), unsent, failure_example, edges_late })
+    Ok(Measured { measurement: assemble(window, result, resources), saturation, failure_example, edges_late })
 }
 
 fn read(meter: Option<&Meter>) -> Result<Option<Counters>, MeasureError> {
@@ -95,8 +95,8 @@ fn example(result: &LoadResult) -> Option<String> {
 }
 
 fn assemble(window: Duration, result: LoadResult, resources: Option<ResourceUse>) -> Measurement {
-    let LoadResult { total, reconnects, bytes_sent, bytes_received, generator, .. } = result;
-    let Measures { requests, warm_up, service, response, status, errors, .. } = total;
+    let LoadResult { total, reconnects, bytes_sent, bytes_received, generator, backend, .. } = result;
+    let Measures { requests, warm_up, unsent, service, response, censored, lateness, status, errors, .. } = total;
     Measurement {
         window,
         requests,
@@ -110,6 +110,7 @@ fn assemble(window: Duration, result: LoadResult, resources: Option<ResourceUse>
         bytes_received,
         resources,
         generator,
+        sending: Some(Sending { backend: backend.to_string(), unsent, censored, lateness }),
     }
 }
 

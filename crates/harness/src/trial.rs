@@ -3,9 +3,7 @@
 use std::time::Duration;
 
 use jiff::Timestamp;
-use stampede_core::{
-    Case, ErrorClass, GeneratorUse, Outcome, Platform, Protocol, Running, Trial, Workload, with_causes,
-};
+use stampede_core::{Case, ErrorClass, Outcome, Platform, Protocol, Running, Trial, Workload, with_causes};
 use stampede_load::{LoadSpec, Pause};
 use stampede_observe::Meter;
 
@@ -32,10 +30,6 @@ pub(crate) struct Timing {
 /// Requests may fail to connect or be cut off in this share of all before the trial counts as invalid; a wrong answer
 /// never may.
 const MOST_BROKEN: f64 = 0.001;
-
-/// With more than this share of its cores' time used, the generator sets the rate and not the server. What its threads
-/// do not use is taken by this program's own thread and the kernel.
-const SATURATED: f64 = 0.95;
 
 /// Counters may be read later than an edge by this share of the window.
 const MOST_LATE: f64 = 0.02;
@@ -147,7 +141,7 @@ fn first_request(workload: &Workload) -> Result<&stampede_core::Request, Measure
 
 /// Whether a measurement means what it should.
 fn judge(measured: &Measured, case: &Case, drain: Duration, mut faults: Vec<String>) -> Result<Outcome, MeasureError> {
-    let Measured { measurement, unsent, failure_example, edges_late } = measured;
+    let Measured { measurement, saturation, failure_example, edges_late } = measured;
     let requests = measurement.requests;
     let example = failure_example.as_ref().map(|example| format!("; the first: {example}")).unwrap_or_default();
     let oom_kills = measurement.resources.map_or(0, |resources| resources.oom_kills);
@@ -175,6 +169,7 @@ fn judge(measured: &Measured, case: &Case, drain: Duration, mut faults: Vec<Stri
     if broken as f64 > MOST_BROKEN * requests.sent as f64 {
         faults.push(format!("{broken} of {} requests broke off{example}", requests.sent));
     }
+    let unsent = measurement.sending.as_ref().map_or(0, |sending| sending.unsent);
     let unfinished = measurement.warm_up.unfinished + requests.unfinished + unsent;
     if unfinished > 0 {
         faults.push(format!(
@@ -182,10 +177,8 @@ fn judge(measured: &Measured, case: &Case, drain: Duration, mut faults: Vec<Stri
             case.load
         ));
     }
-    let GeneratorUse { threads, cpu } = measurement.generator;
-    let share = cpu.as_secs_f64() / (f64::from(threads) * measurement.window.as_secs_f64());
-    if share > SATURATED {
-        faults.push(format!("the generator used {:.0} % of its cores and was the limit", share * 100.0));
+    if let Some(saturation) = saturation {
+        faults.push(saturation.to_string());
     }
     if edges_late.as_secs_f64() > MOST_LATE * measurement.window.as_secs_f64() {
         faults.push(format!("counters were read {edges_late:?} after an edge of the window: this program was held up"));

@@ -11,8 +11,7 @@
 use std::mem;
 use std::time::{Duration, Instant};
 
-use stampede_core::{self as core, Position, Schedule};
-use stampede_scenario::Random;
+use stampede_core::{self as core, Position, Random, Schedule};
 
 /// A request that is due.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]

@@ -35,6 +35,11 @@ impl Evidence {
         Some(self.kept.len() - 1)
     }
 
+    /// Whether there is room for one more.
+    fn has_room(&self) -> bool {
+        !self.spare.is_empty()
+    }
+
     fn extend(&mut self, place: usize, bytes: &[u8]) {
         if let Some(WrongAnswer { bytes: kept, .. }) = self.kept.get_mut(place) {
             let room = WRONG_BYTES.saturating_sub(kept.len());
@@ -62,6 +67,8 @@ pub(crate) struct Comparison {
     length: u64,
     /// Where the wrong answer is kept.
     evidence: Option<usize>,
+    /// The first bytes of the body, where only its end tells whether it is wrong.
+    first: Vec<u8>,
 }
 
 /// What an answer is held against.
@@ -73,6 +80,9 @@ pub(crate) enum Expected<'a> {
 impl Comparison {
     pub(crate) fn reserve(&mut self, check: &PreparedCheck) {
         self.judgement.reserve(check);
+        if check.concludes_late() {
+            self.first.reserve_exact(WRONG_BYTES);
+        }
     }
 
     /// Status of the answer now that it is complete, and what is wrong with it.
@@ -87,10 +97,18 @@ impl Comparison {
             Some((journey, script)) => (journey.status(), journey.end(script)),
             None => (self.judgement.status(), check.conclude(&mut self.judgement)),
         };
-        if let (Some(Wrong::Differs { at, .. }), None) = (wrong, self.evidence)
-            && at == self.length
-        {
-            evidence.begin(step, status, at);
+        match (wrong, self.evidence) {
+            (None, _) | (_, Some(_)) | (Some(Wrong::Status { .. }), _) => {}
+            (Some(Wrong::Differs { at, .. }), None) => {
+                if at == self.length {
+                    evidence.begin(step, status, at);
+                }
+            }
+            (Some(_), None) => {
+                if let Some(place) = evidence.begin(step, status, 0) {
+                    evidence.extend(place, &self.first);
+                }
+            }
         }
         (status, wrong)
     }
@@ -102,11 +120,13 @@ pub(crate) struct Comparing<'a> {
     pub(crate) expected: Expected<'a>,
     pub(crate) comparison: &'a mut Comparison,
     pub(crate) evidence: &'a mut Evidence,
+    /// Whether only the end of the answer may tell that it is wrong.
+    pub(crate) concludes_late: bool,
 }
 
 impl Visitor for Comparing<'_> {
     fn head(&mut self, head: &Head<'_>) {
-        let Comparison { judgement, length, evidence } = &mut *self.comparison;
+        let Comparison { judgement, length, evidence, first } = &mut *self.comparison;
         let is_right = match &mut self.expected {
             Expected::Check(check) => {
                 let is_right = check.begin(judgement, head.status);
@@ -118,11 +138,18 @@ impl Visitor for Comparing<'_> {
             Expected::Journey(journey, script) => journey.head(script, head.status, head.headers(), SystemTime::now()),
         };
         *length = 0;
+        first.clear();
         *evidence = if is_right { None } else { self.evidence.begin(self.step, head.status, 0) };
     }
 
     fn body(&mut self, bytes: &[u8]) {
-        let Comparison { judgement, length, evidence } = &mut *self.comparison;
+        let Comparison { judgement, length, evidence, first } = &mut *self.comparison;
+        if self.concludes_late && self.evidence.has_room() {
+            let room = WRONG_BYTES.saturating_sub(first.len());
+            // A user of a scenario takes this memory once.
+            first.reserve_exact(room);
+            first.extend_from_slice(bytes.get(..room).unwrap_or(bytes));
+        }
         let offset = *length;
         *length += bytes.len() as u64;
         let (status, differs) = match &mut self.expected {
@@ -142,7 +169,7 @@ impl Visitor for Comparing<'_> {
 
 #[cfg(test)]
 mod tests {
-    use stampede_scenario::{BodyCheck, Check, Statuses};
+    use stampede_scenario::{BodyCheck, Check, HeaderCheck, HeaderRule, Statuses};
     use stampede_wire::response::Decoder;
 
     use super::*;
@@ -158,7 +185,13 @@ mod tests {
         let mut evidence = Evidence::new();
         for bytes in answer.as_bytes().chunks(piece) {
             let expected = Expected::Check(check);
-            let mut comparing = Comparing { step: 7, expected, comparison: &mut comparison, evidence: &mut evidence };
+            let mut comparing = Comparing {
+                step: 7,
+                expected,
+                comparison: &mut comparison,
+                evidence: &mut evidence,
+                concludes_late: check.concludes_late(),
+            };
             decoder.feed(bytes, &mut comparing).unwrap();
         }
         let (_, wrong) = comparison.conclude(7, check, None, &mut evidence);
@@ -190,10 +223,36 @@ mod tests {
                 assert_eq!(wrong, Vec::from_iter(kept), "{answer:?} by {piece}");
             }
         }
-        for (body, fault) in [("ell", None), ("elo", Some(Wrong::Missing(0)))] {
-            let contains = expecting(BodyCheck::Contains(body.as_bytes().to_vec()));
+    }
+
+    #[test]
+    fn what_only_the_end_tells_is_kept_from_the_beginning() {
+        let header = |name: &str| Check {
+            headers: vec![HeaderCheck { name: name.to_owned(), rule: HeaderRule::Present }],
+            ..Check::new(Statuses::only(200), Vec::new())
+        };
+        let body = |check| Check::new(Statuses::only(200), vec![check]);
+        let json = |value: i32| body(BodyCheck::Json("/a".parse().unwrap(), value.into()));
+        let long = format!("[{}]", "7,".repeat(WRONG_BYTES));
+        for (answer, check, wrong) in [
+            ("Hello", body(BodyCheck::Contains(b"ell".to_vec())), None),
+            ("Hello", body(BodyCheck::Contains(b"elo".to_vec())), Some(Wrong::Missing(0))),
+            ("Hello", body(BodyCheck::Sha256([7; 32])), Some(Wrong::Hash(0))),
+            ("", body(BodyCheck::Sha256([7; 32])), Some(Wrong::Hash(0))),
+            ("{\"a\":1}", json(1), None),
+            ("{\"a\":1}", json(2), Some(Wrong::Json(0))),
+            (&long, json(2), Some(Wrong::Json(0))),
+            ("Hello", header("X"), None),
+            ("Hello", header("Y"), Some(Wrong::Header(0))),
+        ] {
+            let text = format!("HTTP/1.1 200 OK\r\nX: y\r\nContent-Length: {}\r\n\r\n{answer}", answer.len());
             for piece in [1, 2, usize::MAX] {
-                assert_eq!(compare(&format!("{ok}5\r\n\r\nHello"), piece, &contains).0, fault, "{body} by {piece}");
+                let (found, kept) = compare(&text, piece, &PreparedCheck::new(&check, false));
+                assert_eq!(found, wrong, "{answer:?} {check:?} by {piece}");
+                let kept: Vec<_> = kept.into_iter().map(|wrong| (wrong.offset, wrong.bytes)).collect();
+                let first = answer.as_bytes().get(..WRONG_BYTES).unwrap_or(answer.as_bytes());
+                let expected: Vec<_> = wrong.iter().map(|_| (0, first.to_vec())).collect();
+                assert_eq!(kept, expected, "{answer:?} {check:?} by {piece}");
             }
         }
     }

@@ -3,9 +3,11 @@
 use std::ops::Range;
 use std::time::Instant;
 
-use stampede_scenario::{Pause, Random, Script};
+use stampede_core::Random;
+use stampede_scenario::{Pause, Script};
 
 use crate::arrivals::Arrival;
+use crate::attendance::Attendance;
 use crate::pacer::Pacer;
 use crate::timeline::Phase;
 
@@ -34,7 +36,7 @@ impl Crowd {
     /// Whether a user of a closed load may begin one more flow in this phase, which is then counted.
     pub(crate) fn admits(&mut self, phase: Phase) -> bool {
         match &mut self.pacer {
-            Pacer::Closed { left } if phase == Phase::Window => match left.checked_sub(1) {
+            Pacer::Closed { left, .. } if phase == Phase::Window => match left.checked_sub(1) {
                 Some(fewer) => {
                     *left = fewer;
                     true
@@ -42,6 +44,14 @@ impl Crowd {
                 None => false,
             },
             _ => true,
+        }
+    }
+
+    /// Who is there, in a closed load where that changes.
+    pub(crate) fn attendance(&mut self) -> Option<&mut Attendance> {
+        match &mut self.pacer {
+            Pacer::Closed { attendance, .. } => attendance.as_deref_mut(),
+            Pacer::Open(_) => None,
         }
     }
 
@@ -56,6 +66,9 @@ impl Crowd {
     /// Whether all its users are done, and nothing will become due for them.
     pub(crate) fn is_over(&self) -> bool {
         match &self.pacer {
+            Pacer::Closed { attendance: Some(attendance), left } if *left == 0 || self.ran_out => {
+                self.active == attendance.away
+            }
             Pacer::Closed { .. } => self.active == 0,
             Pacer::Open(arrivals) => self.idle.len() == self.users && (self.ran_out || arrivals.next().is_none()),
         }

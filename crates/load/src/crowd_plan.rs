@@ -4,10 +4,11 @@ use std::ops::Range;
 use std::sync::Arc;
 use std::time::Duration;
 
-use stampede_core::Load;
-use stampede_scenario::{Pause, Random, Scenario, Script};
+use stampede_core::{Load, Population, Random};
+use stampede_scenario::{Pause, Scenario, Script};
 
 use crate::arrivals::ArrivalPlan;
+use crate::attendance::Attendance;
 use crate::crowd::Crowd;
 use crate::pacer::Pacer;
 use crate::timeline::Timeline;
@@ -39,7 +40,7 @@ pub(crate) struct CrowdPlan {
 
 #[derive(Clone, Debug)]
 enum Pacing {
-    Closed,
+    Closed(Option<Population>),
     Open(ArrivalPlan),
 }
 
@@ -58,7 +59,8 @@ impl CrowdPlan {
         let CrowdTerms { requests, warm_up, duration, .. } = **terms;
         let connections = load.connections() as usize;
         let pacing = match load {
-            Load::Closed { .. } => Pacing::Closed,
+            Load::Closed { .. } => Pacing::Closed(None),
+            Load::Ramped { connections } => Pacing::Closed(Some(connections.clone())),
             Load::Open { schedule, arrivals, .. } => {
                 let seed = terms.seed_of(number);
                 Pacing::Open(ArrivalPlan::new(schedule.clone(), *arrivals, warm_up, duration, requests, seed))
@@ -83,16 +85,20 @@ impl CrowdPlan {
 impl CrowdShare {
     /// The crowd with so many users, the first of whom has this number on the thread.
     pub(crate) fn begin(self, first: usize, users: usize, timeline: &Timeline) -> Crowd {
-        let Self { plan, thread, threads, connections: _ } = self;
+        let Self { plan, thread, threads, connections } = self;
         let CrowdPlan { number, terms, pacing, connections: _, steps, think } = plan;
         let seed = terms.seed_of(number);
         let (pacer, active) = match pacing {
-            Pacing::Closed => {
+            Pacing::Closed(population) => {
                 let left = match terms.requests {
                     None => u64::MAX,
                     Some(requests) => requests / threads + u64::from(thread < requests % threads),
                 };
-                (Pacer::Closed { left }, users)
+                let sharers = users.checked_div(connections).unwrap_or(1);
+                let attendance = population.map(|population| {
+                    Attendance::new(population, timeline.opens_at, (first, sharers), (thread, threads))
+                });
+                (Pacer::Closed { left, attendance: attendance.map(Box::new) }, users)
             }
             Pacing::Open(plan) => (Pacer::Open(Box::new(plan.of_thread(thread, threads, timeline.starts_at))), 0),
         };

@@ -139,6 +139,13 @@ impl<I: Io> Driver<I> {
         }
     }
 
+    /// A user goes for now.
+    pub(crate) fn part(&mut self, number: usize) {
+        if let Some(link) = self.links.get_mut(number) {
+            link.part(&mut self.io);
+        }
+    }
+
     /// A user has given up its request.
     pub(crate) fn abandon(&mut self, number: usize, key: usize) {
         if let Some(link) = self.links.get_mut(number) {

@@ -1,6 +1,6 @@
 //! Starts load threads, watches them and puts their results together.
 
-use std::io;
+use std::io::{self, PipeReader};
 use std::mem;
 use std::num::NonZeroU64;
 use std::os::fd::OwnedFd;
@@ -91,6 +91,8 @@ pub fn start(spec: LoadSpec) -> Result<RunningLoad, StartError> {
         return Err(StartError::NoThread);
     }
 
+    let (end, ends) = io::pipe().map_err(StartError::Event)?;
+    let ends = Arc::new(ends);
     // An early return drops first the senders, without which the threads end, and then the threads.
     let mut running = RunningLoad {
         timeline: Timeline::new(Instant::now(), warm_up, duration, drain),
@@ -99,6 +101,7 @@ pub fn start(spec: LoadSpec) -> Result<RunningLoad, StartError> {
         gathering: Mutex::new(Gathering::new(Vec::new())),
         names,
         scenario: terms.scenario.clone(),
+        end,
         threads: Vec::new(),
     };
     let (mut waiting, mut gathered) = (Vec::new(), Vec::new());
@@ -107,7 +110,7 @@ pub fn start(spec: LoadSpec) -> Result<RunningLoad, StartError> {
     for (number, cpu) in (0..threads).zip(cpus) {
         let abort = eventfd(0, EventfdFlags::CLOEXEC | EventfdFlags::NONBLOCK)
             .map(Arc::new)
-            .map_err(|error| StartError::Abort(error.into()))?;
+            .map_err(|error| StartError::Event(error.into()))?;
         let progress = Arc::new(ThreadProgress::default());
         let crowds: Vec<_> = crowds.iter().filter_map(|crowd| crowd.of_thread(number, threads)).collect();
         let connections = crowds.iter().map(|crowd| crowd.connections).sum();
@@ -135,13 +138,20 @@ pub fn start(spec: LoadSpec) -> Result<RunningLoad, StartError> {
         first_connection += connections;
         let (go, start) = mpsc::channel();
         let ready = ready.clone();
+        let ends = Arc::clone(&ends);
         let handle = thread::Builder::new()
             .name(format!("load-{number}"))
             .spawn({
                 let abort = Arc::clone(&abort);
-                move || match backend {
-                    Backend::Epoll => run_pinned::<Epoll>(cpu, connections, &of_io, &abort, assign, &ready, &start),
-                    Backend::IoUring => run_pinned::<Uring>(cpu, connections, &of_io, &abort, assign, &ready, &start),
+                move || {
+                    // Closed with the last thread, even when that panics.
+                    let _ends = ends;
+                    match backend {
+                        Backend::Epoll => run_pinned::<Epoll>(cpu, connections, &of_io, &abort, assign, &ready, &start),
+                        Backend::IoUring => {
+                            run_pinned::<Uring>(cpu, connections, &of_io, &abort, assign, &ready, &start)
+                        }
+                    }
                 }
             })
             .map_err(StartError::Thread)?;
@@ -209,6 +219,8 @@ pub struct RunningLoad {
     /// The names of the steps.
     names: Vec<String>,
     scenario: Option<Arc<Scenario>>,
+    /// Comes to its end when all threads have.
+    end: PipeReader,
     threads: Vec<LoadThread>,
 }
 
@@ -256,6 +268,17 @@ impl RunningLoad {
     /// Whether all answers are there or the drain's time is over, so that [`RunningLoad::finish`] does not wait.
     pub fn is_finished(&self) -> bool {
         self.threads.iter().all(|thread| thread.handle.is_finished())
+    }
+
+    /// A pipe whose end of file comes once all answers are there or the drain's time is over: who waits for that does not
+    /// have to look at [`RunningLoad::is_finished`] again and again, on a processor that may be the load's.
+    /// [`RunningLoad::finish`] takes no more than a moment then.
+    ///
+    /// # Errors
+    ///
+    /// When there is no file descriptor left.
+    pub fn end(&self) -> io::Result<PipeReader> {
+        self.end.try_clone()
     }
 
     /// Ends it now: what has no answer yet is unfinished. Does not wait; [`RunningLoad::finish`] does.
@@ -337,9 +360,9 @@ pub enum StartError {
     /// The target cannot be an address.
     #[error("start the load: the path of the unix socket cannot be used")]
     Target(#[source] io::Error),
-    /// The kernel gave nothing to end the load with.
-    #[error("start the load: create an event that ends it early")]
-    Abort(#[source] io::Error),
+    /// The kernel gave nothing that tells of the end of the load, or ends it early.
+    #[error("start the load: create an event for its end")]
+    Event(#[source] io::Error),
     /// The kernel does not have the backend, or does not permit it.
     #[error("start the load: set up {backend}")]
     Backend {

@@ -29,6 +29,12 @@
 //! wait are numbers of the schedule and take no memory. A time-out counts from when a request is begun, so that each of them
 //! gets its turn; what never got one is **unsent**. Threads sleep until 50 us before a due time and spin from there.
 //!
+//! # Closed loads whose connections change
+//!
+//! When each connection comes and goes is a closed form too ([`stampede_core::Population`]). A user whose connection comes is
+//! due at that instant. One whose connection has to go waits for the answer that is under way, which counts; nothing of it
+//! becomes due any more, not even the rest of a flow, which is abandoned. The warm-up stays at the first number.
+//!
 //! # Scenarios
 //!
 //! Each crowd of a [`Scenario`] has its own load, connections and users. In an open crowd the rate counts the beginnings of
@@ -49,6 +55,7 @@
 //! an answer yet, and in mid-answer, it is one.
 
 mod arrivals;
+mod attendance;
 mod backend;
 mod body_check;
 mod buffers;

@@ -8,7 +8,7 @@
 //! so that users act on their notices afterwards.
 
 use std::mem;
-use std::time::{Instant, SystemTime};
+use std::time::{Duration, Instant, SystemTime};
 
 use stampede_scenario::{Journey, Script};
 use stampede_wire::response::DecodeError;
@@ -112,12 +112,14 @@ impl Reception<'_> {
     /// When the first byte of a user's answer came, and what its answer is held against.
     pub(crate) fn comparing(&mut self, key: usize) -> Option<(&mut Instant, Comparing<'_>)> {
         let User { crowd, exchange, journey, first_byte_at, comparison, .. } = self.users.get_mut(key)?;
+        let check = &self.exchanges.get(*exchange)?.check;
         let expected = match (journey, self.crowds.get(*crowd).and_then(|crowd| crowd.script.as_ref())) {
             (Some(journey), Some(script)) => Expected::Journey(journey, script),
-            _ => Expected::Check(&self.exchanges.get(*exchange)?.check),
+            _ => Expected::Check(check),
         };
         let evidence = &mut self.recorder.evidence;
-        Some((first_byte_at, Comparing { step: *exchange, expected, comparison, evidence }))
+        let concludes_late = check.concludes_late();
+        Some((first_byte_at, Comparing { step: *exchange, expected, comparison, evidence, concludes_late }))
     }
 
     /// The phase that bytes belong to: that of the only user's request, or of this instant.
@@ -458,11 +460,28 @@ impl Link {
         }
     }
 
-    /// A user has given up its request: the server need not answer it.
+    /// A user has given up its request: the server need not answer it. A connection that others share, or wait for, goes
+    /// on.
     pub(crate) fn abandon(&mut self, io: &mut impl Io, key: usize) {
         match &mut self.speaks {
             Speaks::Http2(Some(http2)) if self.stage == Stage::Open => http2.cancel(key, &mut self.out),
-            _ => self.close(io),
+            Speaks::Http2(_) => {}
+            Speaks::Http1(_) => self.close(io),
+        }
+    }
+
+    /// Whether it is still not there after the time that a request may take.
+    pub(crate) fn is_overdue(&self, now: Instant, timeout: Option<Duration>) -> bool {
+        matches!(self.stage, Stage::Connecting | Stage::Securing)
+            && timeout.is_some_and(|timeout| now.saturating_duration_since(self.connecting_at) >= timeout)
+    }
+
+    /// A user goes, and those who share the connection go with it: the last of them closes it.
+    pub(crate) fn part(&mut self, io: &mut impl Io) {
+        match &self.speaks {
+            Speaks::Http2(Some(http2)) if self.stage == Stage::Open && !http2.is_in_use() => self.close(io),
+            Speaks::Http2(_) => {}
+            Speaks::Http1(_) => self.close(io),
         }
     }
 

@@ -3,6 +3,7 @@
 use std::time::Instant;
 
 use crate::arrivals::Arrivals;
+use crate::attendance::Attendance;
 
 /// Says when the requests of one thread are due. It reads no clock.
 #[derive(Debug)]
@@ -11,6 +12,8 @@ pub(crate) enum Pacer {
     Closed {
         /// Requests of the window that may still be begun.
         left: u64,
+        /// Who is there, where that changes.
+        attendance: Option<Box<Attendance>>,
     },
     /// The open model: due times are given, and connections take what is due.
     Open(Box<Arrivals>),

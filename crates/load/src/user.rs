@@ -77,6 +77,8 @@ enum State {
     /// A request is due, and the connection not there.
     Waiting,
     Exchanging,
+    /// It is not there, or has nothing to do before it goes.
+    Away,
     Done,
 }
 
@@ -126,7 +128,7 @@ impl User {
 
     fn in_flight(&self) -> bool {
         match self.state {
-            State::Idle | State::Done => false,
+            State::Idle | State::Away | State::Done => false,
             State::Waiting | State::Exchanging => true,
         }
     }
@@ -143,6 +145,9 @@ impl User {
 
     /// Makes the next request of a closed load, or the next flow, due at `due`.
     pub(crate) fn schedule<I: Io>(&mut self, driver: &mut Driver<I>, due: Instant, now: Instant) {
+        if self.is_away(driver, due, now) {
+            return;
+        }
         let Driver { crowds, timeline, .. } = driver;
         let Some(crowd) = crowds.get_mut(self.crowd) else { return };
         let begins = timeline.phase(due).is_some_and(|phase| crowd.admits(phase));
@@ -150,6 +155,39 @@ impl User {
             Some(pause) => self.await_step(driver, due + pause, now),
             None => self.leave(driver),
         }
+    }
+
+    /// Whether a user of a closed load whose number changes has to go before `due`. If so it goes, and waits for when it
+    /// comes again.
+    fn is_away<I: Io>(&mut self, driver: &mut Driver<I>, due: Instant, now: Instant) -> bool {
+        let Some(crowd) = driver.crowds.get_mut(self.crowd) else { return false };
+        let Some(attendance) = crowd.attendance() else { return false };
+        let from = due.min(now);
+        let Some(leaves) = attendance.leaves(self.token, from).filter(|leaves| *leaves <= due) else { return false };
+        let joins = attendance.joins(self.token, from);
+        if driver.timeline.phase(leaves).is_none() {
+            self.leave(driver);
+            return true;
+        }
+        if leaves > now {
+            attendance.away += 1;
+            self.state = State::Away;
+            self.wake_at(driver, leaves);
+            return true;
+        }
+        driver.part(self.link);
+        match joins.filter(|joins| driver.timeline.phase(*joins).is_some()) {
+            Some(joins) => {
+                self.state = State::Away;
+                self.free_at = joins;
+                self.wake_at(driver, joins);
+                if let Some(attendance) = driver.crowds.get_mut(self.crowd).and_then(Crowd::attendance) {
+                    attendance.away += 1;
+                }
+            }
+            None => self.leave(driver),
+        }
+        true
     }
 
     /// Chooses the next flow of a scenario and its first step; returns the pause before that. `None` when it can have none.
@@ -176,6 +214,10 @@ impl User {
             _ => driver.timeline.phase(due),
         };
         let Some(phase) = phase else { return self.leave(driver) };
+        if self.is_away(driver, due, now) {
+            self.abandon_flow(driver);
+            return;
+        }
         self.due = due;
         self.phase = phase;
         self.state = State::Idle;
@@ -211,6 +253,12 @@ impl User {
                 match self.state {
                     State::Idle => self.begin(driver, now),
                     State::Waiting => self.go(driver),
+                    State::Away => {
+                        if let Some(attendance) = driver.crowds.get_mut(self.crowd).and_then(Crowd::attendance) {
+                            attendance.away -= 1;
+                        }
+                        self.schedule(driver, at, now);
+                    }
                     State::Exchanging | State::Done => {}
                 }
             }
@@ -246,8 +294,8 @@ impl User {
     /// Does what its connection has told.
     pub(crate) fn act<I: Io>(&mut self, driver: &mut Driver<I>, notice: Notice) {
         match (notice, self.state) {
-            (Notice::Ready, State::Waiting) => self.transmit(driver, Instant::now()),
-            (Notice::Again, State::Waiting) => self.go(driver),
+            // By then another user may have left, and the connection with it.
+            (Notice::Ready | Notice::Again, State::Waiting) => self.go_anew(driver),
             (Notice::Room, State::Exchanging) => self.go_on(driver),
             (Notice::Answered(at), State::Exchanging) => self.answered(driver, at),
             (Notice::BrokenOff(fault), State::Exchanging) => self.break_off(driver, fault),
@@ -266,6 +314,10 @@ impl User {
         self.late_since = Some(self.free_at);
         self.repeated = false;
         self.state = State::Waiting;
+        // A connection that takes longer to come than a request may take does not come.
+        if driver.links.get(self.link).is_some_and(|link| link.is_overdue(now, driver.timeout)) {
+            driver.close(self.link);
+        }
         match driver.links.get_mut(self.link) {
             Some(link) if link.stage == Stage::Open => self.transmit(driver, now),
             Some(link) if link.stage == Stage::Closed => {
@@ -291,6 +343,14 @@ impl User {
             Some(Stage::Closed) => self.open(driver),
             Some(Stage::Connecting | Stage::Securing) | None => {}
         }
+    }
+
+    /// Takes its connection as it is now, and asks for a new one when it is gone.
+    fn go_anew<I: Io>(&mut self, driver: &mut Driver<I>) {
+        if let Some(link) = driver.links.get_mut(self.link).filter(|link| link.stage == Stage::Closed) {
+            link.connecting_at = Instant::now();
+        }
+        self.go(driver);
     }
 
     fn open<I: Io>(&mut self, driver: &mut Driver<I>) {
@@ -419,8 +479,7 @@ impl User {
             Some(link) if link.was_closed_between(io, fault) => {
                 link.closed_between = true;
                 link.close(io);
-                link.connecting_at = Instant::now();
-                self.go(driver);
+                self.go_anew(driver);
             }
             _ => self.fail(driver, fault),
         }
@@ -428,7 +487,7 @@ impl User {
 
     /// The server says that it has not taken the request, which is then sent again, but only once.
     fn repeat<I: Io>(&mut self, driver: &mut Driver<I>, fault: Fault) {
-        if mem::replace(&mut self.repeated, true) { self.fail(driver, fault) } else { self.go(driver) }
+        if mem::replace(&mut self.repeated, true) { self.fail(driver, fault) } else { self.go_anew(driver) }
     }
 
     /// Records that there is no complete answer. A closed load goes on with the next request after a pause: a server that is
@@ -455,10 +514,8 @@ impl User {
     /// The present request, or flow, has come to its end: in a closed load the next one is due after the think time, or after
     /// this pause where that is longer; in an open load the user is idle.
     fn end_flow<I: Io>(&mut self, driver: &mut Driver<I>, pause: Duration, now: Instant) {
+        self.abandon_flow(driver);
         let Some(crowd) = driver.crowds.get_mut(self.crowd) else { return };
-        if let (Some(journey), Some(script)) = (&mut self.journey, &mut crowd.script) {
-            journey.abandon(script);
-        }
         match crowd.pacer {
             Pacer::Closed { .. } => {
                 self.exchange += 1;
@@ -469,6 +526,14 @@ impl User {
                 self.schedule(driver, now + think.max(pause), now);
             }
             Pacer::Open(_) => self.rest(driver),
+        }
+    }
+
+    /// Ends a flow that is not at its end.
+    fn abandon_flow<I: Io>(&mut self, driver: &mut Driver<I>) {
+        let script = driver.crowds.get_mut(self.crowd).and_then(|crowd| crowd.script.as_mut());
+        if let (Some(journey), Some(script)) = (&mut self.journey, script) {
+            journey.abandon(script);
         }
     }
 

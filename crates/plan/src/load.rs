@@ -89,7 +89,7 @@ pub struct LoadPlan {
     pub scenario: Option<Arc<Scenario>>,
     /// How long, at most.
     pub duration: Duration,
-    /// How many requests, where that ends it.
+    /// How many requests, where that ends it; of a scenario, how many flows each crowd begins.
     pub requests: Option<u64>,
     /// How long one request may take.
     pub timeout: Duration,
@@ -255,7 +255,7 @@ fn read_connections(typed: Option<&str>, load: Option<&str>, machine: MachineSiz
         mistakes.add(place, "gives the connections a second time beside --load", "leave one of them out");
     }
     match read {
-        Load::Closed { .. } => Load::Closed { connections: given },
+        Load::Closed { .. } | Load::Ramped { .. } => Load::Closed { connections: given },
         Load::Open { schedule, arrivals, .. } => Load::Open { schedule, arrivals, connections: given },
     }
 }

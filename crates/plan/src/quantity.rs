@@ -103,7 +103,7 @@ pub(crate) const RANDOM_TWICE: &str = "has an exact count and a random one at on
 pub(crate) fn is_random_twice(load: &Load) -> bool {
     match load {
         Load::Open { schedule, arrivals: Arrivals::Poisson, .. } => schedule.stages().iter().any(|stage| stage.random),
-        Load::Open { .. } | Load::Closed { .. } => false,
+        Load::Open { .. } | Load::Closed { .. } | Load::Ramped { .. } => false,
     }
 }
 
@@ -119,6 +119,8 @@ pub(crate) fn read_duration<'a>(
             Some(last) if last.to == schedule.held_rate() => schedule.length(),
             _ => schedule.length() + DEFAULT_DURATION,
         },
+        Load::Ramped { connections } if connections.last() == connections.held() => connections.length(),
+        Load::Ramped { connections } => connections.length() + DEFAULT_DURATION,
         Load::Closed { .. } => DEFAULT_DURATION,
     };
     let default = loads.into_iter().map(default).max().unwrap_or(DEFAULT_DURATION);

@@ -9,9 +9,7 @@ use std::time::Duration;
 use serde::Serialize;
 use stampede_analysis::{CaseSummary, metric, percentile};
 use stampede_core::{
-    Arrivals, Case, CgroupSupport, Counts, CpuLayout, EnforcedLimits, ErrorClass, Estimate, Finding, GeneratorUse,
-    Latencies, Limit, Limits, Load, Machine, Measurement, Origin, Outcome, Rounds, ServedAnswer, Severity, Study,
-    StudyKind, Trial, UnitStop, Verdict, VerdictWord,
+    Arrivals, Case, Censored, CgroupSupport, Counts, CpuLayout, EnforcedLimits, ErrorClass, Estimate, Finding, GeneratorUse, Latencies, Limit, Limits, Load, Machine, Measurement, Origin, Outcome, Rounds, Sending, ServedAnswer, Severity, Study, StudyKind, Trial, UnitStop, Verdict, VerdictWord,
 };
 
 use crate::StudyView;
@@ -222,6 +220,9 @@ impl<'a> WirePinning<'a> {
 struct WireLoad {
     model: &'static str,
     connections: u32,
+    /// Where their number changes: how many, and when.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    stages: Option<String>,
     #[serde(skip_serializing_if = "Option::is_none")]
     rate: Option<String>,
     #[serde(skip_serializing_if = "Option::is_none")]
@@ -232,11 +233,19 @@ impl WireLoad {
     fn of(load: &Load) -> Self {
         match load {
             Load::Closed { connections } => {
-                Self { model: "closed", connections: *connections, rate: None, arrivals: None }
+                Self { model: "closed", connections: *connections, stages: None, rate: None, arrivals: None }
             }
+            Load::Ramped { connections } => Self {
+                model: "closed",
+                connections: connections.most(),
+                stages: Some(connections.to_string()),
+                rate: None,
+                arrivals: None,
+            },
             Load::Open { schedule, arrivals, connections } => Self {
                 model: "open",
                 connections: *connections,
+                stages: None,
                 rate: Some(schedule.to_string()),
                 arrivals: Some(*arrivals),
             },
@@ -276,6 +285,7 @@ struct WireTrial<'a> {
     periods: Option<u64>,
     throttled_seconds: Option<f64>,
     generator: Option<WireGenerator>,
+    sending: Option<WireSending<'a>>,
     stops: Vec<WireStop<'a>>,
 }
 
@@ -322,6 +332,7 @@ impl<'a> WireTrial<'a> {
             periods: resources.map(|resources| resources.periods),
             throttled_seconds: resources.map(|resources| resources.throttled.as_secs_f64()),
             generator: measured.map(WireGenerator::of),
+            sending: measured.and_then(|measured| measured.sending.as_ref()).map(WireSending::of),
             stops: stops.iter().map(WireStop::of).collect(),
         }
     }
@@ -413,6 +424,30 @@ impl WireGenerator {
             threads,
             cpu_seconds: cpu.as_secs_f64(),
             cpu_us_per_request: (answered > 0).then(|| rounded(cpu.as_secs_f64() * 1e6 / answered as f64)),
+        }
+    }
+}
+
+/// How the generator sent. Response times from `lower_bound_from_us` on are lower bounds, since censored requests are in them
+/// at their age.
+#[derive(Serialize)]
+struct WireSending<'a> {
+    backend: &'a str,
+    unsent: u64,
+    censored: u64,
+    lower_bound_from_us: Option<f64>,
+    lateness_us: WireLatencies,
+}
+
+impl<'a> WireSending<'a> {
+    fn of(sending: &'a Sending) -> Self {
+        let Sending { backend, unsent, censored: Censored { count, least }, lateness } = sending;
+        Self {
+            backend,
+            unsent: *unsent,
+            censored: *count,
+            lower_bound_from_us: least.map(|least| rounded(least.as_nanos() as f64 / 1e3)),
+            lateness_us: WireLatencies::of(lateness),
         }
     }
 }

@@ -114,6 +114,7 @@ pub struct PreparedCheck {
     headers: Vec<HeaderCheck>,
     body: Vec<PreparedBody>,
     keeps_body: bool,
+    concludes_late: bool,
 }
 
 #[derive(Debug)]
@@ -169,13 +170,19 @@ impl PreparedCheck {
             BodyCheck::Json(pointer, value) => PreparedBody::Json(pointer, value),
         };
         let keeps_body = keeps_body || body.iter().any(|check| matches!(check, BodyCheck::Json(..)));
+        let concludes_late = !headers.is_empty() || body.iter().any(|check| !matches!(check, BodyCheck::Equals(_)));
         let body = body.iter().map(prepared).collect();
-        Self { status: status.clone(), headers: headers.clone(), body, keeps_body }
+        Self { status: status.clone(), headers: headers.clone(), body, keeps_body, concludes_late }
     }
 
     /// Whether it wants to see the headers.
     pub fn has_headers(&self) -> bool {
         !self.headers.is_empty()
+    }
+
+    /// Whether the end of an answer may tell what none of its bytes has: all checks but of the status and of equality.
+    pub fn concludes_late(&self) -> bool {
+        self.concludes_late
     }
 
     /// An answer begins. Returns whether its status is right; of one that is not, nothing else is looked at.

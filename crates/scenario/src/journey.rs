@@ -11,10 +11,11 @@ use std::mem;
 use std::ops::Range;
 use std::time::{Duration, SystemTime};
 
+use stampede_core::Random;
+
 use crate::capture::PreparedCapture;
 use crate::check::{Judgement, Wrong};
 use crate::cookie::Jar;
-use crate::random::Random;
 use crate::scenario::Step;
 use crate::script::{PreparedFlow, PreparedStep, Script};
 use crate::template::{Captured, RenderFault, Template, Values};

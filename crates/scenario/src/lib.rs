@@ -16,7 +16,6 @@ mod feeder;
 mod journey;
 mod json;
 mod needle;
-mod random;
 mod request_target;
 mod scenario;
 mod script;
@@ -29,7 +28,6 @@ pub use check::{BODY_LIMIT, BodyCheck, Check, HeaderCheck, HeaderRule, Judgement
 pub use feeder::{Feeder, FeederError, FeederFormat, FeederProblem, Order, Table};
 pub use journey::{Journey, NextStep, Parts};
 pub use json::{ParsePointerError, Pointer};
-pub use random::Random;
 pub use scenario::{Choice, Condition, Crowd, Flow, Pause, Scenario, Step, Test};
 pub use script::Script;
 pub use share::{FlowTally, StepTally, Tally};

@@ -2,12 +2,11 @@
 
 use std::time::Duration;
 
-use stampede_core::{Load, Request};
+use stampede_core::{Load, Random, Request};
 
 use crate::capture::Capture;
 use crate::check::Check;
 use crate::feeder::Feeder;
-use crate::random::Random;
 use crate::template::Template;
 
 /// Crowds that put load on one server side by side, and the tables that feed them.

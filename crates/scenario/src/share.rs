@@ -1,7 +1,8 @@
 //! What the users of a crowd on one thread have in common: who comes next, which rows are taken, what has been counted.
 
+use stampede_core::Random;
+
 use crate::feeder::{Feeder, Order};
-use crate::random::Random;
 use crate::scenario::{Choice, Crowd};
 
 /// One thread's share of a crowd. Flow `j` that begins on thread `k` of `T` is flow `n = k + j T` of the crowd, and row `j`

@@ -38,7 +38,7 @@ pub(crate) enum Command {
     Compare(Box<CompareArgs>),
     /// Drive load at an address and measure its answers
     ///
-    /// Just the load engine: closed or open load over HTTP/1.1, every answer checked, response times counted from when a
+    /// Just the load engine: closed or open load over HTTP, every answer checked, response times counted from when a
     /// request was due. Tells when it was itself the limit.
     Load(Box<LoadArgs>),
     /// Drive the load that `hey` would, with its own options and layout

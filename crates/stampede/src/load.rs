@@ -15,6 +15,8 @@ use std::time::{Duration, Instant};
 use stampede_core::{Bytes, CpuLayout, ErrorClass, Load};
 use stampede_load::{LoadExchange, LoadResult, LoadSpec, RunningLoad, Saturation, TlsSpec, Trust};
 use stampede_plan::{CheckFlags, LoadFlags, LoadPlan, MachineSize};
+use tokio::io::AsyncReadExt;
+use tokio::net::unix::pipe::Receiver;
 
 use crate::exit::{Exit, Failure};
 use crate::load::args::LoadArgs;
@@ -25,10 +27,10 @@ use crate::{Outcome, screen, show};
 
 /// Longest wait for answers that are still out when the window closes.
 const DRAIN: Duration = Duration::from_secs(5);
-/// How often the end is looked for.
-const TICK: Duration = Duration::from_millis(20);
-/// How often progress is told.
+/// How often progress is told, and how often it is seen whether a second is to be told. Where neither is asked for, nothing
+/// wakes this thread but the end: its processor may be the generator's.
 const LIVE: Duration = Duration::from_millis(500);
+const SECONDS: Duration = Duration::from_millis(200);
 
 /// What was asked for, as reports repeat it.
 struct Asked {
@@ -262,10 +264,16 @@ pub(crate) async fn drive(
 }
 
 async fn watch(load: &RunningLoad, live: bool, mut timeseries: Option<&mut Timeseries>) -> Result<(), Failure> {
+    let end = load.end().and_then(|end| Receiver::from_owned_fd(end.into()));
+    let mut end = end.map_err(Failure::missing)?;
     let started = Instant::now();
     let mut told = (started, 0);
-    while !load.is_finished() {
-        tokio::time::sleep(TICK).await;
+    loop {
+        let tick = if timeseries.is_some() { Some(SECONDS) } else { live.then_some(LIVE) };
+        tokio::select! {
+            _ = end.read_u8() => break,
+            () = tokio::time::sleep(tick.unwrap_or_default()), if tick.is_some() => {}
+        }
         if let Some(timeseries) = &mut timeseries {
             timeseries.write(&load.slices())?;
         }

@@ -2,8 +2,8 @@
 
 use rusqlite::{Connection, Row, Transaction, named_params};
 use stampede_core::{
-    Bytes, CaseId, Counts, Cpus, EnforcedLimits, GeneratorUse, Limit, Measurement, Outcome, ReadinessRecord,
-    ResourceUse, StudyId, Trial,
+    Bytes, CaseId, Censored, Counts, Cpus, EnforcedLimits, GeneratorUse, Limit, Measurement, Outcome, ReadinessRecord,
+    ResourceUse, Sending, StudyId, Trial,
 };
 
 use crate::columns::{Count, Histogram, Instant, Json, Nanos, other};
@@ -58,6 +58,7 @@ fn insert_measurement(transaction: &Transaction<'_>, trial: i64, measurement: &M
         bytes_received,
         resources,
         generator: GeneratorUse { threads: generator_threads, cpu: generator_cpu },
+        sending,
     } = measurement;
     transaction.execute(
         "INSERT INTO measurement VALUES (:trial_id, :window_ns, :sent, :ok, :failed, :unfinished, :warm_up_sent,
@@ -94,13 +95,31 @@ fn insert_measurement(transaction: &Transaction<'_>, trial: i64, measurement: &M
             ":generator_cpu_ns": Nanos(*generator_cpu),
         },
     )?;
+    sending.as_ref().map_or(Ok(()), |sending| insert_sending(transaction, trial, sending))
+}
+
+fn insert_sending(transaction: &Transaction<'_>, trial: i64, sending: &Sending) -> rusqlite::Result<()> {
+    let Sending { backend, unsent, censored: Censored { count, least }, lateness } = sending;
+    transaction.execute(
+        "INSERT INTO sending VALUES (:trial_id, :backend, :unsent, :censored, :censored_least_ns, :lateness)",
+        named_params! {
+            ":trial_id": trial,
+            ":backend": backend,
+            ":unsent": Count(*unsent),
+            ":censored": Count(*count),
+            ":censored_least_ns": least.map(Nanos),
+            ":lateness": Histogram(lateness),
+        },
+    )?;
     Ok(())
 }
 
 /// A study's trials in the order in which they were run.
 pub(crate) fn load(connection: &Connection, study: &StudyId) -> rusqlite::Result<Vec<Trial>> {
-    let mut statement = connection
-        .prepare("SELECT * FROM trial LEFT JOIN measurement USING (trial_id) WHERE study_id = ?1 ORDER BY trial_id")?;
+    let mut statement = connection.prepare(
+        "SELECT * FROM trial LEFT JOIN measurement USING (trial_id) LEFT JOIN sending USING (trial_id)
+            WHERE study_id = ?1 ORDER BY trial_id",
+    )?;
     let rows = statement.query_map([study.as_str()], |row| {
         Ok(Trial {
             case: CaseId::new(row.get::<_, String>("case_id")?),
@@ -180,7 +199,19 @@ fn measurement(row: &Row<'_>) -> rusqlite::Result<Option<Measurement>> {
         bytes_received: count("bytes_received")?,
         resources: resources(row)?,
         generator: GeneratorUse { threads: row.get("generator_threads")?, cpu: nanos("generator_cpu_ns")? },
+        sending: sending(row)?,
     }))
+}
+
+fn sending(row: &Row<'_>) -> rusqlite::Result<Option<Sending>> {
+    let Some(backend) = row.get("backend")? else {
+        return Ok(None);
+    };
+    let Count(unsent) = row.get("unsent")?;
+    let Count(count) = row.get("censored")?;
+    let least = row.get::<_, Option<Nanos>>("censored_least_ns")?.map(|Nanos(least)| least);
+    let Histogram(lateness) = row.get("lateness")?;
+    Ok(Some(Sending { backend, unsent, censored: Censored { count, least }, lateness }))
 }
 
 fn resources(row: &Row<'_>) -> rusqlite::Result<Option<ResourceUse>> {

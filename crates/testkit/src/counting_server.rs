@@ -87,6 +87,10 @@ pub struct Received {
     pub held: Duration,
     /// Connections accepted.
     pub connections: u64,
+    /// When each of them was accepted.
+    pub opened: Vec<Instant>,
+    /// When each was found to be closed, in that order.
+    pub closed: Vec<Instant>,
     /// Requests that met the fault.
     pub faults: u64,
 }
@@ -240,10 +244,15 @@ impl Shared {
                     }
                 };
                 lock(&self.open).insert(id, Arc::clone(&socket));
-                lock(&self.received).connections += 1;
+                {
+                    let mut received = lock(&self.received);
+                    received.connections += 1;
+                    received.opened.push(Instant::now());
+                }
                 scope.spawn(move || {
                     // A client that has gone is no fault of the server.
                     let _ = self.serve_connection(&socket, behaviour);
+                    lock(&self.received).closed.push(Instant::now());
                     lock(&self.open).remove(&id);
                 });
             }

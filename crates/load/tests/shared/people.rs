@@ -1,5 +1,7 @@
 //! A server that creates people, finds them and counts both.
 
+#![allow(dead_code, reason = "each test program uses a part of it")]
+
 use std::collections::{BTreeMap, BTreeSet};
 use std::io::{BufRead, BufReader, Read, Write};
 use std::net::{SocketAddr, TcpListener, TcpStream};

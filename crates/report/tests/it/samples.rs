@@ -6,9 +6,7 @@ use std::time::Duration;
 use jiff::Timestamp;
 use stampede_analysis::{Analysis, analyse};
 use stampede_core::{
-    Bytes, Case, CaseId, CgroupSupport, Counts, CpuLayout, Cpus, EnforcedLimits, ErrorClass, GeneratorUse, Latencies,
-    Limit, Limits, Load, Machine, Measurement, Outcome, ReadinessRecord, ResourceUse, Rounds, RuntimeId, ServedAnswer,
-    Study, StudyId, StudyKind, Trial, Tuning, UnitId, UnitStop, WorkloadId,
+    Bytes, Case, CaseId, Censored, CgroupSupport, Counts, CpuLayout, Cpus, EnforcedLimits, ErrorClass, GeneratorUse, Latencies, Limit, Limits, Load, Machine, Measurement, Outcome, ReadinessRecord, ResourceUse, Rounds, RuntimeId, Sending, ServedAnswer, Study, StudyId, StudyKind, Trial, Tuning, UnitId, UnitStop, WorkloadId,
 };
 use stampede_report::StudyView;
 
@@ -219,6 +217,12 @@ fn measured(case: &str, block: u32, throughput: f64, peak_mib: u64) -> Trial {
                 oom_kills: 0,
             }),
             generator: GeneratorUse { threads: 1, cpu: Duration::from_millis(900) },
+            sending: Some(Sending {
+                backend: "epoll".to_owned(),
+                unsent: 0,
+                censored: Censored::default(),
+                lateness: Latencies::new(),
+            }),
         }),
         stops: vec![UnitStop {
             unit: UnitId::new("main"),

@@ -5,10 +5,9 @@ use std::path::PathBuf;
 use crate::backend::BackendChoice;
 
 /// What a scenario says itself, or cannot go with.
-const OF_SCENARIO: [&str; 14] = [
+const OF_SCENARIO: [&str; 13] = [
     "load",
     "connections",
-    "requests",
     "think",
     "method",
     "headers",
@@ -27,6 +26,7 @@ const OF_SCENARIO: [&str; 14] = [
 #[command(after_help = "Examples:\n  \
         stampede load http://127.0.0.1:8080/\n  \
         stampede load http://127.0.0.1:8080/ -c 64 -d 30s\n  \
+        stampede load http://127.0.0.1:8080/ --load closed:1..100/60s\n  \
         stampede load http://127.0.0.1:8080/ --load open:500\n  \
         stampede load http://127.0.0.1:8080/ --load open:50/10s,50..500/60s\n  \
         stampede load https://localhost:8443/ --http2 --streams 10 --insecure\n  \
@@ -39,8 +39,8 @@ pub(crate) struct LoadArgs {
     /// The address: http://HOST[:PORT][/PATH], or https://
     pub(crate) url: String,
     /// Load: closed:N keeps N connections busy; open:RATE has requests due at RATE a second, whatever
-    /// the server does; open:FROM..TO/TIME is a ramp, open:RATE/TIME,... are stages, open:poisson:RATE is
-    /// random [default: closed:16]
+    /// the server does; FROM..TO/TIME in place of either number is a ramp, N/TIME,... are stages,
+    /// open:poisson:RATE is random [default: closed:16]
     #[arg(long, value_name = "MODEL", allow_hyphen_values = true, help_heading = "Load")]
     pub(crate) load: Option<String>,
     /// Connections: how many a closed load keeps busy, the most that an open load opens [default: 16, open: 256]
@@ -49,7 +49,7 @@ pub(crate) struct LoadArgs {
     /// How long [default: the length of the load's stages, or 8s]
     #[arg(long, short, value_name = "TIME", allow_hyphen_values = true, help_heading = "Load")]
     pub(crate) duration: Option<String>,
-    /// Stop after this many requests
+    /// Stop after this many requests; of a scenario, after this many flows of each crowd
     #[arg(long, short = 'n', value_name = "N", allow_hyphen_values = true, help_heading = "Load")]
     pub(crate) requests: Option<String>,
     /// Threads, each on a processor of its own [default: half of the processors]

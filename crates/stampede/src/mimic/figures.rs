@@ -27,8 +27,8 @@ pub(super) fn with_status(result: &LoadResult, range: std::ops::RangeInclusive<u
 /// is the service time, where opening is left out.
 pub(super) fn whole<'a>(load: &Load, result: &'a LoadResult) -> &'a Latencies {
     match load {
-        Load::Closed { .. } if result.total.censored.count == 0 => &result.total.response,
-        Load::Closed { .. } | Load::Open { .. } => &result.total.service,
+        Load::Closed { .. } | Load::Ramped { .. } if result.total.censored.count == 0 => &result.total.response,
+        Load::Closed { .. } | Load::Ramped { .. } | Load::Open { .. } => &result.total.service,
     }
 }
 

@@ -52,6 +52,42 @@ fn a_load_by_count_sends_what_was_asked_and_prints_a_table() {
 }
 
 #[test]
+fn connections_that_change_are_told_as_they_were_asked_for() {
+    let server = CountingServer::start(Behaviour::default()).unwrap();
+    let said = load(&server, &["--load", "closed:1..5/400ms,5..0/400ms", "--json", "-"]);
+    let told = json(&said);
+    assert_eq!(told["load"], "closed:1..5/400ms,5..0/400ms", "{said:?}");
+    assert_eq!((&told["requests"]["failed"], &told["reconnects"]), (&0.into(), &0.into()), "{said:?}");
+    // The fifth comes at the top of the line, and goes at once.
+    assert_eq!(told["connect_us"]["count"], 5, "{said:?}");
+    let length = told["duration_s"].as_f64().unwrap();
+    assert!((0.8..0.81).contains(&length), "the length of the stages: {said:?}");
+    let received = server.stop();
+    assert_eq!((received.connections, received.requests()), (5, told["requests"]["ok"].as_u64().unwrap()), "{said:?}");
+}
+
+#[test]
+fn a_scenario_by_count_begins_so_many_flows_of_each_crowd() {
+    let folder = tempfile::tempdir().unwrap();
+    let file = folder.path().join("scenario.yaml");
+    let scenario = "
+        crowds:
+          - load: closed:3
+            flows:
+              - name: visit
+                steps: [{name: a, path: /a}, {name: b, path: /b}]
+          - load: open:200@2
+            requests: [{name: c, path: /c}]
+    ";
+    std::fs::write(&file, scenario).unwrap();
+    let server = CountingServer::start(Behaviour::default()).unwrap();
+    let said = load(&server, &["--scenario", file.to_str().unwrap(), "-n", "7", "--json", "-"]);
+    let told = json(&said);
+    let begun: Vec<_> = told["flows"].as_array().unwrap().iter().map(|flow| &flow["completed"]).collect();
+    assert_eq!((begun, server.stop().requests()), (vec![&Value::from(7), &7.into()], 2 * 7 + 7), "{said:?}");
+}
+
+#[test]
 fn a_backend_is_taken_by_its_name() {
     let server = CountingServer::start(Behaviour::default()).unwrap();
     for backend in ["epoll", "io-uring"] {

@@ -7,6 +7,7 @@ mod failures;
 mod interruption;
 mod load;
 mod mimic;
+mod rinha;
 mod stage;
 mod storage;
 mod usage;

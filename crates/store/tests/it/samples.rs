@@ -5,9 +5,7 @@ use std::time::Duration;
 
 use jiff::Timestamp;
 use stampede_core::{
-    Bytes, Case, CaseId, CgroupSupport, Counts, CpuLayout, Cpus, EnforcedLimits, ErrorClass, GeneratorUse, Latencies,
-    Limit, Limits, Load, Machine, Measurement, Outcome, ReadinessRecord, ResourceUse, Rounds, RuntimeId, ServedAnswer,
-    Study, StudyId, StudyKind, Trial, Tuning, UnitId, UnitStop, WorkloadId,
+    Bytes, Case, CaseId, Censored, CgroupSupport, Counts, CpuLayout, Cpus, EnforcedLimits, ErrorClass, GeneratorUse, Latencies, Limit, Limits, Load, Machine, Measurement, Outcome, ReadinessRecord, ResourceUse, Rounds, RuntimeId, Sending, ServedAnswer, Study, StudyId, StudyKind, Trial, Tuning, UnitId, UnitStop, WorkloadId,
 };
 
 pub(crate) fn study(id: &str, started_at_s: i64) -> Study {
@@ -50,9 +48,11 @@ fn case(id: &str, tuning: Tuning) -> Case {
 pub(crate) fn measured(case: &str, block: u32) -> Trial {
     let mut service = Latencies::new();
     let mut response = Latencies::new();
+    let mut lateness = Latencies::new();
     for i in 1..=1_000 {
         service.record_ns(i * 1_000);
         response.record_ns(i * 1_100);
+        lateness.record_ns(i * 10);
     }
     Trial {
         case: CaseId::new(case),
@@ -89,6 +89,12 @@ pub(crate) fn measured(case: &str, block: u32) -> Trial {
                 oom_kills: 1,
             }),
             generator: GeneratorUse { threads: 2, cpu: Duration::from_millis(701) },
+            sending: Some(Sending {
+                backend: "io-uring".to_owned(),
+                unsent: 12,
+                censored: Censored { count: 15, least: Some(Duration::from_micros(77)) },
+                lateness,
+            }),
         }),
         stops: vec![UnitStop {
             unit: UnitId::new("nginx"),
