@@ -4,7 +4,7 @@ use std::time::Duration;
 
 use jiff::Timestamp;
 use stampede_core::{
-    Case, ErrorClass, GeneratorUse, Outcome, Platform, Protocol, Running, Trial, Workload, with_causes,
+    Case, ErrorClass, GeneratorUse, Outcome, PhpProbe, Platform, Protocol, Running, Trial, Workload, with_causes,
 };
 use stampede_load::{LoadSpec, Pause};
 use stampede_observe::Meter;
@@ -13,7 +13,7 @@ use crate::event::{Event, Phase, Sink, SinkError};
 use crate::measure::{MeasureError, Measured, measure};
 use crate::prepare::Prepared;
 use crate::study::Surroundings;
-use crate::{ready, verify};
+use crate::{php, ready, verify};
 
 /// Where a trial stands in its study.
 pub(crate) struct Place {
@@ -54,6 +54,7 @@ pub(crate) async fn run(
     sink: &mut dyn Sink,
 ) -> Result<Trial, SinkError> {
     let Prepared { case, deployment } = prepared;
+    let probe = deployment.probe.as_ref();
     let mut trial = Trial {
         case: case.id.clone(),
         block: place.block,
@@ -62,6 +63,7 @@ pub(crate) async fn run(
         outcome: Outcome::Measured,
         enforced: None,
         ready: None,
+        php: None,
         answers: Vec::new(),
         measurement: None,
         stops: Vec::new(),
@@ -74,7 +76,7 @@ pub(crate) async fn run(
             return Ok(trial);
         }
     };
-    trial.outcome = match live(running.as_ref(), surroundings, case, timing, &mut trial, sink).await {
+    trial.outcome = match live(running.as_ref(), surroundings, case, probe, timing, &mut trial, sink).await {
         Ok(outcome) => outcome,
         Err(MeasureError::Failed(problem)) => Outcome::Failed(explain(running.as_ref(), case, &problem)),
         Err(MeasureError::Sink(error)) => return Err(error),
@@ -92,6 +94,7 @@ async fn live(
     running: &dyn Running,
     surroundings: &Surroundings<'_>,
     case: &Case,
+    probe: Option<&PhpProbe>,
     timing: &Timing,
     trial: &mut Trial,
     sink: &mut dyn Sink,
@@ -107,8 +110,17 @@ async fn live(
     trial.ready = Some(ready);
 
     sink.take(&Event::PhaseStarted(Phase::Verify)).await?;
-    let verified = verify::verify(running, &workload.exchanges).await.map_err(MeasureError::Failed)?;
+    let verified = verify::verify(running, &workload.exchanges, timing.seed).await.map_err(MeasureError::Failed)?;
     trial.answers = verified.answers;
+
+    let mut faults = Vec::new();
+    if let Some(probe) = probe {
+        let read_back = php::read_back(running, probe).await;
+        let read_back = read_back
+            .map_err(|problem| MeasureError::Failed(format!("PHP cannot be asked for its settings: {problem}")))?;
+        faults.extend(read_back.problems(&probe.asked));
+        trial.php = Some(read_back);
+    }
 
     let spec = LoadSpec {
         targets: vec![running.front().clone()],
@@ -131,7 +143,6 @@ async fn live(
         backend: *backend,
     };
     let measured = measure(running, spec, meter.as_ref(), sink).await?;
-    let mut faults = Vec::new();
     if !enforced.fulfil(&case.limits) {
         faults.push("the limits were not enforced".to_owned());
     }

@@ -81,7 +81,8 @@ impl Digest {
             marks,
         };
         let verdicts = view.analysis.verdicts.iter();
-        digest.verdicts = verdicts.map(|verdict| digest.sentence(verdict)).collect();
+        digest.verdicts =
+            verdicts.map(|verdict| format!("{}{}", digest.sentence(verdict), other_php(view, verdict))).collect();
         digest
     }
 
@@ -127,6 +128,16 @@ impl Digest {
                 format!("undecided: {a} against {b}, {value} times{interval}")
             }
         }
+    }
+}
+
+/// What a verdict is about beside the runtimes, where the two run other builds of PHP.
+fn other_php(view: &StudyView<'_>, verdict: &Verdict) -> String {
+    let build =
+        |id: &CaseId| view.study.cases.iter().find(|case| case.id == *id)?.php.as_ref().map(ToString::to_string);
+    match (build(&verdict.a), build(&verdict.b)) {
+        (Some(a), Some(b)) if a != b => format!("; PHP {a} against {b}, so not the runtime alone"),
+        _ => String::new(),
     }
 }
 
