@@ -49,6 +49,8 @@ if [ "$purpose" = test ]; then
     need caddy -- program caddy
     need nghttp2-server -- program nghttpd
     need php-nyholm-psr7 -- file /usr/share/php/Nyholm/Psr7/autoload.php
+    need php-symfony-framework-bundle -- file /usr/share/php/Symfony/Bundle/FrameworkBundle/autoload.php
+    need php-laravel-framework -- file /usr/share/php/Illuminate/autoload.php
     need iproute2 -- program ss
     # The workloads' PHP code and what it is tested with.
     need phpunit -- program phpunit

@@ -33,6 +33,8 @@ fn case(id: &str) -> Case {
         id: CaseId::new(id),
         runtime: RuntimeId::new(id),
         runtime_version: "PHP 8.2.29 NTS".to_owned(),
+        app: "plain".to_owned(),
+        php: None,
         tuning: Tuning::new(),
         limits: Limits { cpus: Cpus::from_millis(500), memory: Bytes::from_mib(256) },
         platform: "local".to_owned(),
@@ -58,6 +60,7 @@ pub(crate) fn measured(case: &str, block: u32, throughput: f64) -> Trial {
             memory: Limit::AtMost(Bytes::from_mib(256)),
         }),
         ready: None,
+        php: None,
         answers: Vec::new(),
         measurement: Some(Measurement {
             window: Duration::from_secs(5),

@@ -1,7 +1,7 @@
 //! An application under test, as its author sees it: it says what kind it is and never which runtime serves it.
 
 use std::collections::BTreeMap;
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 
 use crate::{Command, Requirement};
 
@@ -19,6 +19,20 @@ pub enum AppKind {
     Psr15Handler {
         /// The script, relative to the application's folder.
         handler: PathBuf,
+    },
+    /// A Symfony application. Its `public/index.php` answers one request; a worker keeps its kernel.
+    /// <https://symfony.com/doc/current/reference/configuration/kernel.html>
+    Symfony {
+        /// The kernel's class: `App\Kernel`.
+        kernel: String,
+        /// The script that makes its classes known, relative to the application's folder.
+        autoload: PathBuf,
+    },
+    /// A Laravel application. Its `public/index.php` answers one request; `bootstrap/app.php` makes the application.
+    /// <https://laravel.com/docs/8.x/lifecycle>
+    Laravel {
+        /// The script that makes its classes known, relative to the application's folder.
+        autoload: PathBuf,
     },
     /// A PHP function under the contract of the functions framework: a PSR-7 server request in, a string or a PSR-7
     /// response out. <https://github.com/GoogleCloudPlatform/functions-framework-php>
@@ -53,15 +67,35 @@ pub enum AppKind {
     Command(Command),
 }
 
+impl AppKind {
+    /// The script that answers one request and ends, relative to the application's folder; none where there is none.
+    pub fn index(&self) -> Option<&Path> {
+        match self {
+            Self::FrontController { index } => Some(index),
+            Self::Symfony { .. } | Self::Laravel { .. } => Some(Path::new("public/index.php")),
+            Self::Psr15Handler { .. }
+            | Self::PhpFunction { .. }
+            | Self::EmbeddedPhp { .. }
+            | Self::GoProgram
+            | Self::GoFunction { .. }
+            | Self::Command(_) => None,
+        }
+    }
+}
+
 /// An application: its kind, its source and what it needs.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct App {
+    /// Its name among the applications of its workload; several forms of one application share it.
+    pub name: String,
     /// What kind of program it is.
     pub kind: AppKind,
     /// Its folder. It is copied into each run and never served from here.
     pub source: PathBuf,
     /// PHP extensions that it needs, lower case.
     pub extensions: Vec<String>,
+    /// PHP's settings that it wants otherwise than they are for all.
+    pub ini: BTreeMap<String, String>,
     /// Environment variables that it is given.
     pub env: BTreeMap<String, String>,
     /// Libraries and files that it needs.

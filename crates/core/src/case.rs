@@ -4,7 +4,7 @@ use std::fmt;
 
 use serde::{Deserialize, Serialize};
 
-use crate::{App, CaseId, CpuLayout, Limits, Load, Runtime, RuntimeId, Tuning};
+use crate::{App, CaseId, CpuLayout, Limits, Load, PhpBuild, PhpChoice, Runtime, RuntimeId, Tuning};
 
 /// A case as it was planned, before what it needs was looked for on the machine.
 #[derive(Clone)]
@@ -15,17 +15,20 @@ pub struct Candidate {
     pub runtime: &'static dyn Runtime,
     /// The application in the form that this runtime serves.
     pub app: App,
+    /// Which build of PHP it is to run on, where one was chosen.
+    pub php: Option<PhpChoice>,
     /// All settings, defaults included.
     pub tuning: Tuning,
 }
 
 impl fmt::Debug for Candidate {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        let Self { id, runtime, app, tuning } = self;
+        let Self { id, runtime, app, php, tuning } = self;
         f.debug_struct("Candidate")
             .field("id", id)
             .field("runtime", &runtime.id())
             .field("app", app)
+            .field("php", php)
             .field("tuning", tuning)
             .finish()
     }
@@ -40,6 +43,10 @@ pub struct Case {
     pub runtime: RuntimeId,
     /// Programs and versions: `nginx 1.22.1, PHP 8.2.29 NTS`.
     pub runtime_version: String,
+    /// The name of the application among those of its workload.
+    pub app: String,
+    /// The build of PHP, where it serves PHP.
+    pub php: Option<PhpBuild>,
     /// All settings, defaults included.
     pub tuning: Tuning,
     /// What the whole deployment may use.

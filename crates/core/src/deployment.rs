@@ -10,7 +10,7 @@ use std::time::Duration;
 
 use thiserror::Error;
 
-use crate::{AddressId, UnitId};
+use crate::{AddressId, PhpAsked, UnitId};
 
 /// A graph of units behind one front address.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -21,8 +21,45 @@ pub struct Deployment {
     pub front: AddressId,
     /// The application's folder, copied into the run.
     pub app: PathBuf,
+    /// What is done to the copy of the application before anything is started.
+    pub preparation: Option<Preparation>,
+    /// How PHP is asked for the settings in force.
+    pub probe: Option<PhpProbe>,
     /// Units in the order of their start; they are stopped in reverse.
     pub units: Vec<Unit>,
+}
+
+/// What is done to the copy of an application before anything is started, as its user and under the deployment's limits.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Preparation {
+    /// Files that are written into the run's folder.
+    pub files: Vec<RunFile>,
+    /// Folders that the application writes to, relative to the run's folder; made where they are not there.
+    pub folders: Vec<PathBuf>,
+    /// Run to their end, one after the other; when one fails, so does the launch.
+    pub programs: Vec<Program>,
+}
+
+/// How PHP is asked for the settings in force, apart from the application and outside what is measured.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct PhpProbe {
+    /// Files that are written into the run's folder; their paths may name places.
+    pub files: Vec<RunFile>,
+    /// What they must be.
+    pub asked: PhpAsked,
+    /// Who answers.
+    pub source: PhpProbeSource,
+}
+
+/// Who tells the settings in force. The answer is a [`PhpReadBack`](crate::PhpReadBack) as JSON.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum PhpProbeSource {
+    /// A request to any path of this address, which takes no load.
+    Address(AddressId),
+    /// A request through the front to a path that nobody else knows; may name places.
+    Path(String),
+    /// A file that each process of the pool writes when it starts; names places.
+    File(String),
 }
 
 /// A symbolic address.

@@ -17,6 +17,7 @@ mod limits;
 mod load;
 mod machine;
 mod meter;
+mod php;
 mod platform;
 mod population;
 mod protocol;
@@ -36,7 +37,8 @@ pub use causes::with_causes;
 pub use censored::Censored;
 pub use command::{Command, CommandReady, CommandTunable, CommandValues};
 pub use deployment::{
-    Address, AddressKind, BuildStep, Deployment, Places, Program, Ready, RunFile, Stop, StopSignal, Unit, UnknownPlace,
+    Address, AddressKind, BuildStep, Deployment, PhpProbe, PhpProbeSource, Places, Preparation, Program, Ready,
+    RunFile, Stop, StopSignal, Unit, UnknownPlace,
 };
 pub use estimate::Estimate;
 pub use finding::{Finding, Severity};
@@ -46,13 +48,14 @@ pub use limits::{Bytes, Cpus, EnforcedLimits, Limit, Limits, ParseQuantityError}
 pub use load::{Arrivals, Load, ParseLoadError};
 pub use machine::{CgroupSupport, CpuLayout, Machine};
 pub use meter::{Counters, Memory, MeterSource};
+pub use php::{PhpAsked, PhpBuild, PhpChoice, PhpReadBack};
 pub use platform::{
     Endpoint, ExitReport, Fut, LaunchError, LogTail, Platform, ReadBackError, Running, StopError, UnitExit, UnitStop,
 };
 pub use population::{ParsePopulationError, Population};
 pub use protocol::Protocol;
 pub use random::Random;
-pub use requirement::{Availability, Found, Install, PhpBuild, PhpSapi, Programs, Requirement, VersionProbe};
+pub use requirement::{Availability, Found, Install, PhpSapi, Programs, Requirement, VersionProbe};
 pub use runtime::{DefaultsContext, PlanError, ProcessModel, RenderContext, Runtime};
 pub use schedule::{ParseScheduleError, Position, Rate, Schedule, Stage};
 pub use study::{Rounds, Study, StudyKind};

@@ -1,5 +1,6 @@
 //! The seam to where processes run.
 
+use std::collections::BTreeSet;
 use std::fmt;
 use std::future::Future;
 use std::net::SocketAddr;
@@ -10,7 +11,9 @@ use std::time::{Duration, Instant};
 use serde::{Deserialize, Serialize};
 use thiserror::Error;
 
-use crate::{Availability, Deployment, EnforcedLimits, Finding, Limits, MeterSource, Requirement, UnitId};
+use crate::{
+    Availability, Deployment, EnforcedLimits, Finding, Limits, MeterSource, Requirement, UnitId, UnknownPlace,
+};
 
 /// A future on the cold path; keeps the traits object safe.
 pub type Fut<'a, T> = Pin<Box<dyn Future<Output = T> + Send + 'a>>;
@@ -57,6 +60,13 @@ pub trait Running: Send + Sync {
     /// The address that takes the load.
     fn front(&self) -> &Endpoint;
 
+    /// A text with the deployment's places put in.
+    ///
+    /// # Errors
+    ///
+    /// When it names a place that the deployment does not have.
+    fn resolve(&self, text: &str) -> Result<String, UnknownPlace>;
+
     /// When the first unit was started.
     fn started(&self) -> Instant;
 
@@ -72,6 +82,9 @@ pub trait Running: Send + Sync {
 
     /// Resolves when a unit has ended without being asked to.
     fn exited(&self) -> Fut<'_, UnitExit>;
+
+    /// The processes that are copies of their parent and run the same program: the workers of a server that forks.
+    fn forks(&self) -> BTreeSet<u32>;
 
     /// The last lines that a unit wrote to its standard output, standard error and log files.
     fn logs(&self, unit: &UnitId) -> LogTail;

@@ -6,6 +6,8 @@ use std::path::PathBuf;
 
 use serde::{Deserialize, Serialize};
 
+use crate::{PhpBuild, PhpChoice};
+
 /// How a program's version is read: run it with `args` and take the word after `prefix` in what it prints.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct VersionProbe {
@@ -74,6 +76,8 @@ pub enum Requirement {
         key: &'static str,
         /// Which interface.
         sapi: PhpSapi,
+        /// Which build, where one was chosen.
+        build: Option<PhpChoice>,
         /// Extensions that it must have built in or be able to load.
         extensions: Vec<String>,
         /// How to get it.
@@ -85,6 +89,8 @@ pub enum Requirement {
         key: &'static str,
         /// The binary, where it is an application's own; otherwise `frankenphp` is looked for on the search path.
         binary: Option<PathBuf>,
+        /// Which build of PHP must be inside, where one was chosen.
+        build: Option<PhpChoice>,
         /// Extensions that its PHP must have built in or be able to load.
         extensions: Vec<String>,
         /// How to get it.
@@ -94,6 +100,8 @@ pub enum Requirement {
     PhpExtension {
         /// The name under which it is found in [`Programs`].
         key: &'static str,
+        /// Which build of PHP it must be of, where one was chosen.
+        build: Option<PhpChoice>,
         /// Its name, lower case.
         extension: &'static str,
         /// How to get it.
@@ -136,21 +144,20 @@ impl Requirement {
             Self::AnyFile { key, .. } => *key,
         }
     }
-}
 
-/// A build of PHP.
-#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
-pub struct PhpBuild {
-    /// `8.2.29`.
-    pub version: String,
-    /// Whether it is thread safe (ZTS).
-    pub thread_safe: bool,
-    /// Where its loadable extensions are.
-    pub extension_dir: PathBuf,
-    /// Extensions that are compiled in, lower case; the opcode cache is `opcache`, not `zend opcache`.
-    pub built_in: Vec<String>,
-    /// Extensions that can be loaded, lower case, without `.so`.
-    pub loadable: Vec<String>,
+    /// Whether it is PHP, in one of its forms.
+    pub fn is_php(&self) -> bool {
+        matches!(self, Self::Php { .. } | Self::FrankenPhp { .. } | Self::PhpExtension { .. })
+    }
+
+    /// The same of a chosen build, where it is PHP.
+    #[must_use]
+    pub fn of_build(mut self, choice: &PhpChoice) -> Self {
+        if let Self::Php { build, .. } | Self::FrankenPhp { build, .. } | Self::PhpExtension { build, .. } = &mut self {
+            *build = Some(choice.clone());
+        }
+        self
+    }
 }
 
 /// Something that was found.

@@ -6,7 +6,7 @@ use std::time::Duration;
 use jiff::Timestamp;
 use serde::{Deserialize, Serialize};
 
-use crate::{CaseId, Censored, EnforcedLimits, Latencies, UnitStop};
+use crate::{CaseId, Censored, EnforcedLimits, Latencies, PhpReadBack, UnitStop};
 
 /// How a trial ended. A failed trial is data.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
@@ -175,6 +175,8 @@ pub struct Trial {
     pub enforced: Option<EnforcedLimits>,
     /// How it became ready.
     pub ready: Option<ReadinessRecord>,
+    /// What the PHP that served said of itself; absent where it is none, or cannot be asked.
+    pub php: Option<PhpReadBack>,
     /// What was verified.
     pub answers: Vec<ServedAnswer>,
     /// What was measured; present unless the trial failed before its window closed.

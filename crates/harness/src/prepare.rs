@@ -50,11 +50,15 @@ pub async fn prepare(
     let Conditions { limits, load, pinning } = conditions;
     let mut prepared = Vec::new();
     let mut missing = Vec::new();
-    for Candidate { id, runtime, app, tuning } in candidates {
+    for Candidate { id, runtime, app, php, tuning } in candidates {
         let mut programs = Programs::new();
         let before = missing.len();
         for need in runtime.requires(app).iter().chain(&app.needs) {
-            match platform.detect(need).await {
+            let need = match php {
+                Some(php) => need.clone().of_build(php),
+                None => need.clone(),
+            };
+            match platform.detect(&need).await {
                 Availability::Found(found) => {
                     if let Some(key) = need.key() {
                         programs.insert(key.to_owned(), found);
@@ -80,6 +84,8 @@ pub async fn prepare(
             id: id.clone(),
             runtime: runtime.id(),
             runtime_version: runtime.version(&programs),
+            app: app.name.clone(),
+            php: programs.values().find_map(|found| found.php.clone()),
             tuning: tuning.clone(),
             limits: *limits,
             platform: platform.id().to_owned(),

@@ -5,6 +5,8 @@ use std::time::{Duration, Instant};
 use stampede_core::{ReadinessRecord, Request, Running, with_causes};
 use stampede_wire::client::{self, Cause, SendError};
 
+use crate::restarts;
+
 /// How long to wait between two tries. A try costs the deployment one request, so it is not much shorter.
 const PAUSE: Duration = Duration::from_millis(20);
 
@@ -20,8 +22,19 @@ const NOT_YET: [u16; 3] = [502, 503, 504];
 ///
 /// # Errors
 ///
-/// The last state, as the end of a sentence, when there was no answer in time or a unit ended.
+/// The last state, as the end of a sentence, when there was no answer in time, a unit ended, or workers come and go.
 pub(crate) async fn wait(
+    running: &dyn Running,
+    request: &Request,
+    timeout: Duration,
+) -> Result<ReadinessRecord, String> {
+    tokio::select! {
+        ready = wait_for_answer(running, request, timeout) => ready,
+        problem = restarts::watch(running) => Err(problem),
+    }
+}
+
+async fn wait_for_answer(
     running: &dyn Running,
     request: &Request,
     timeout: Duration,

@@ -3,7 +3,7 @@
 use std::time::Duration;
 
 use jiff::Timestamp;
-use stampede_core::{Case, ErrorClass, Outcome, Platform, Protocol, Running, Trial, Workload, with_causes};
+use stampede_core::{Case, ErrorClass, Outcome, PhpProbe, Platform, Protocol, Running, Trial, Workload, with_causes};
 use stampede_load::{LoadSpec, Pause};
 use stampede_observe::Meter;
 
@@ -11,7 +11,7 @@ use crate::event::{Event, Phase, Sink, SinkError};
 use crate::measure::{MeasureError, Measured, measure};
 use crate::prepare::Prepared;
 use crate::study::Surroundings;
-use crate::{ready, verify};
+use crate::{php, ready, verify};
 
 /// Where a trial stands in its study.
 pub(crate) struct Place {
@@ -48,6 +48,7 @@ pub(crate) async fn run(
     sink: &mut dyn Sink,
 ) -> Result<Trial, SinkError> {
     let Prepared { case, deployment } = prepared;
+    let probe = deployment.probe.as_ref();
     let mut trial = Trial {
         case: case.id.clone(),
         block: place.block,
@@ -56,6 +57,7 @@ pub(crate) async fn run(
         outcome: Outcome::Measured,
         enforced: None,
         ready: None,
+        php: None,
         answers: Vec::new(),
         measurement: None,
         stops: Vec::new(),
@@ -68,7 +70,7 @@ pub(crate) async fn run(
             return Ok(trial);
         }
     };
-    trial.outcome = match live(running.as_ref(), surroundings, case, timing, &mut trial, sink).await {
+    trial.outcome = match live(running.as_ref(), surroundings, case, probe, timing, &mut trial, sink).await {
         Ok(outcome) => outcome,
         Err(MeasureError::Failed(problem)) => Outcome::Failed(explain(running.as_ref(), case, &problem)),
         Err(MeasureError::Sink(error)) => return Err(error),
@@ -86,6 +88,7 @@ async fn live(
     running: &dyn Running,
     surroundings: &Surroundings<'_>,
     case: &Case,
+    probe: Option<&PhpProbe>,
     timing: &Timing,
     trial: &mut Trial,
     sink: &mut dyn Sink,
@@ -101,8 +104,17 @@ async fn live(
     trial.ready = Some(ready);
 
     sink.take(&Event::PhaseStarted(Phase::Verify)).await?;
-    let verified = verify::verify(running, &workload.exchanges).await.map_err(MeasureError::Failed)?;
+    let verified = verify::verify(running, &workload.exchanges, timing.seed).await.map_err(MeasureError::Failed)?;
     trial.answers = verified.answers;
+
+    let mut faults = Vec::new();
+    if let Some(probe) = probe {
+        let read_back = php::read_back(running, probe).await;
+        let read_back = read_back
+            .map_err(|problem| MeasureError::Failed(format!("PHP cannot be asked for its settings: {problem}")))?;
+        faults.extend(read_back.problems(&probe.asked));
+        trial.php = Some(read_back);
+    }
 
     let spec = LoadSpec {
         targets: vec![running.front().clone()],
@@ -125,7 +137,6 @@ async fn live(
         backend: *backend,
     };
     let measured = measure(running, spec, meter.as_ref(), sink).await?;
-    let mut faults = Vec::new();
     if !enforced.fulfil(&case.limits) {
         faults.push("the limits were not enforced".to_owned());
     }

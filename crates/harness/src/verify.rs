@@ -1,15 +1,23 @@
-//! Same answers first: every expected answer is checked before anything is timed.
+//! Same answers first: every expected answer is checked before anything is timed, and again by two visitors who take turns,
+//! so that what a worker keeps of one request is seen in the answer to another.
 
 use std::time::Duration;
 
-use stampede_core::{Body, Exchange, Expectation, Running, ServedAnswer, with_causes};
+use stampede_core::{Body, Exchange, Expectation, Request, Running, ServedAnswer, with_causes};
 use stampede_load::{BodyCheck, Check, LoadExchange, Statuses};
 
+use stampede_wire::client::Answer;
+
 use crate::html;
+use crate::order::order;
 use crate::ready::send;
 
 /// Longest wait for one answer; PHP's own `max_execution_time` is 30 s.
 const TIMEOUT: Duration = Duration::from_secs(30);
+
+/// How often both visitors send everything: with one greeting that leaks among a dozen workers, the chance to miss it is
+/// small, and a workload of ten exchanges costs 160 requests.
+const PASSES: u32 = 8;
 
 /// How much of a wrong body is shown.
 const SHOWN_BYTES: usize = 400;
@@ -23,26 +31,17 @@ pub(crate) struct Verified {
     pub(crate) load: Vec<LoadExchange>,
 }
 
-/// Sends every exchange and checks its answer.
+/// Sends every exchange and checks its answer, then lets two visitors repeat all of them in other orders.
 ///
 /// # Errors
 ///
 /// The first wrong answer: the exchange, what was expected, the status and the start of the body.
-pub(crate) async fn verify(running: &dyn Running, exchanges: &[Exchange]) -> Result<Verified, String> {
+pub(crate) async fn verify(running: &dyn Running, exchanges: &[Exchange], seed: u64) -> Result<Verified, String> {
     let mut verified = Verified::default();
     for Exchange { name, request, expect, in_load } in exchanges {
-        let answer = tokio::select! {
-            answer = send(running, request, TIMEOUT) => {
-                answer.map_err(|error| format!("gave no answer to `{name}`: {}", with_causes(&error)))?
-            }
-            exit = running.exited() => return Err(format!("{} ended with {} at `{name}`", exit.unit, exit.how)),
-        };
+        let answer = ask(running, name, request).await?;
         if let Err(problem) = check(expect, answer.status, &answer.body) {
-            return Err(format!(
-                "gave a wrong answer to `{name}`: {problem}\nstatus {}, body: {}",
-                answer.status,
-                shown(&answer.body)
-            ));
+            return Err(wrong(name, &problem, &answer));
         }
         verified.answers.push(ServedAnswer {
             exchange: name.clone(),
@@ -54,7 +53,79 @@ pub(crate) async fn verify(running: &dyn Running, exchanges: &[Exchange]) -> Res
             verified.load.push(LoadExchange { request: request.clone(), check });
         }
     }
+    look_for_leaks(running, exchanges, seed).await?;
     Ok(verified)
+}
+
+/// Two visitors, each known by a cookie of its own, take turns. Each sends every exchange in an order of its own, several
+/// times over: of several workers each so gets requests in many orders. An answer must be what it was for nobody, and may
+/// not hold what the other visitor sent.
+async fn look_for_leaks(running: &dyn Running, exchanges: &[Exchange], seed: u64) -> Result<(), String> {
+    let visitors = [visitor(seed, 0), visitor(seed, 1)];
+    let mut previous: Option<&str> = None;
+    for pass in 1..=PASSES {
+        let orders = [0, 1].map(|of| order(seed, 2 * pass + of, exchanges.len()));
+        for (own, other) in orders[0].iter().zip(&orders[1]) {
+            for (visitor, index) in [(0, *own), (1, *other)] {
+                let Exchange { name, request, expect, .. } = &exchanges[index];
+                let answer = ask(running, name, &with_cookie(request, &visitors[visitor])).await?;
+                let problem = match check(expect, answer.status, &answer.body) {
+                    Err(problem) => Some(problem),
+                    Ok(()) if holds(&answer, &visitors[1 - visitor]) => {
+                        Some("it holds the cookie of another visitor".to_owned())
+                    }
+                    Ok(()) => None,
+                };
+                if let Some(problem) = problem {
+                    let after = previous.map_or_else(String::new, |previous| format!(", after `{previous}`"));
+                    return Err(format!(
+                        "leaks from one request into another: right at first, and now it {}{after}",
+                        wrong(name, &problem, &answer)
+                    ));
+                }
+                previous = Some(name);
+            }
+        }
+    }
+    Ok(())
+}
+
+/// A value that only this visitor sends, and that no application makes by itself.
+fn visitor(seed: u64, number: u64) -> String {
+    format!("visitor-{number}-{:016x}", seed.wrapping_mul(0x9e37_79b9_7f4a_7c15) ^ number)
+}
+
+/// The same request with one more cookie.
+fn with_cookie(request: &Request, visitor: &str) -> Request {
+    let mut request = request.clone();
+    let cookie = format!("stampede={visitor}");
+    match request.headers.iter_mut().find(|(name, _)| name.eq_ignore_ascii_case("cookie")) {
+        Some((_, cookies)) => *cookies = format!("{cookies}; {cookie}"),
+        None => {
+            request.headers.insert("Cookie".to_owned(), cookie);
+        }
+    }
+    request
+}
+
+/// Whether an answer holds a text, in its head or its body.
+fn holds(answer: &Answer, text: &str) -> bool {
+    answer.headers.iter().any(|(_, value)| value.contains(text))
+        || answer.body.windows(text.len()).any(|window| window == text.as_bytes())
+}
+
+/// Sends one exchange; ends with an error when the deployment does.
+async fn ask(running: &dyn Running, name: &str, request: &Request) -> Result<Answer, String> {
+    tokio::select! {
+        answer = send(running, request, TIMEOUT) => {
+            answer.map_err(|error| format!("gave no answer to `{name}`: {}", with_causes(&error)))
+        }
+        exit = running.exited() => Err(format!("{} ended with {} at `{name}`", exit.unit, exit.how)),
+    }
+}
+
+fn wrong(name: &str, problem: &str, answer: &Answer) -> String {
+    format!("gave a wrong answer to `{name}`: {problem}\nstatus {}, body: {}", answer.status, shown(&answer.body))
 }
 
 fn check(expect: &Expectation, status: u16, body: &[u8]) -> Result<(), String> {
@@ -106,6 +177,37 @@ mod tests {
             (200, "<br>Fatal error", Some("the body is not JSON (expected value at line 1 column 1)")),
         ] {
             assert_eq!(check(&expect, status, body.as_bytes()).err().as_deref(), problem, "{body}");
+        }
+    }
+
+    #[test]
+    fn a_visitor_is_known_by_one_more_cookie() {
+        let request = |cookie: &[(&str, &str)]| Request {
+            method: "GET".to_owned(),
+            path: "/".to_owned(),
+            headers: cookie.iter().map(|(name, value)| ((*name).to_owned(), (*value).to_owned())).collect(),
+            body: Vec::new(),
+        };
+        assert_ne!(visitor(7, 0), visitor(7, 1));
+        for (before, after) in [
+            (request(&[]), request(&[("Cookie", "stampede=me")])),
+            (request(&[("cookie", "a=b")]), request(&[("cookie", "a=b; stampede=me")])),
+        ] {
+            assert_eq!(with_cookie(&before, "me"), after);
+        }
+    }
+
+    #[test]
+    fn what_another_visitor_sent_is_found_in_head_and_body() {
+        let answer = |header: &str, body: &str| Answer {
+            status: 200,
+            headers: vec![("x-greeting".to_owned(), header.to_owned())],
+            body: body.into(),
+        };
+        for (header, body, found) in
+            [("", "", false), ("for me", "", true), ("", "see me here", true), ("m", "e", false)]
+        {
+            assert_eq!(holds(&answer(header, body), "me"), found, "{header} {body}");
         }
     }
 }

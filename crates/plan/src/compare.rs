@@ -4,12 +4,14 @@ use std::path::Path;
 use std::time::Duration;
 
 use stampede_core::{
-    App, Bytes, Candidate, CaseId, DefaultsContext, Limits, Load, Rounds, Runtime, Tuning, TuningProblem, Workload,
+    App, Bytes, Candidate, DefaultsContext, Limits, Load, Rounds, Runtime, Tuning, TuningProblem, Workload,
 };
 
+use crate::app::{case_id, named, read_apps};
 use crate::catalogue::{Catalogue, nearest};
 use crate::choice::{read_runtimes, read_settings};
 use crate::mistake::{Gathered, Mistakes};
+use crate::php::{read_php, that_matter, with_build};
 use crate::quantity::{read_cpus, read_duration, read_load, read_memory, read_ready_timeout, read_seed, read_warm_up};
 use crate::rounds::{make_room, read_precision, read_rounds};
 use crate::workload;
@@ -19,6 +21,10 @@ use crate::workload;
 pub struct CompareFlags {
     /// A built-in workload's name, or a folder with a `workload.yaml`.
     pub workload: String,
+    /// `--app a,b`.
+    pub app: Option<String>,
+    /// `--php a,b`.
+    pub php: Option<String>,
     /// `a,b`, or `all`.
     pub runtimes: Option<String>,
     /// `--cpus`.
@@ -103,6 +109,8 @@ impl ComparePlan {
     pub fn read(flags: &CompareFlags, machine: MachineSize, catalogue: &dyn Catalogue) -> Result<Self, Mistakes> {
         let CompareFlags {
             workload,
+            app,
+            php,
             runtimes,
             cpus,
             memory,
@@ -136,16 +144,21 @@ impl ComparePlan {
         let (chosen, choice) = read_runtimes(runtimes.as_deref(), catalogue, &mut mistakes);
         let apps = workload.as_ref().map_or(&[][..], |workload| &workload.apps);
         let given = read_settings(set, &chosen, apps, catalogue, &mut mistakes);
+        let chosen_apps = read_apps(app.as_deref(), workload.as_ref().ok(), &mut mistakes);
+        let builds = read_php(php.as_deref(), &mut mistakes);
         let mut candidates = Vec::new();
         if let Ok(workload) = &workload {
-            for runtime in chosen {
+            for (name, runtime) in
+                chosen_apps.iter().flat_map(|name| chosen.iter().map(move |runtime| (name, *runtime)))
+            {
                 let id = runtime.id();
                 let given = given.get(&id).cloned().unwrap_or_default();
-                let app = match app_for(runtime, workload, &given) {
+                let app = match app_for(runtime, &named(workload, name.as_deref()), &given) {
                     Ok(Some(app)) => app,
                     Ok(None) => {
                         if choice == RuntimeChoice::Named {
-                            let problem = format!("cannot serve {}", workload.id);
+                            let app = name.as_ref().map_or_else(String::new, |name| format!("'s app {name}"));
+                            let problem = format!("cannot serve {}{app}", workload.id);
                             mistakes.add(format!("--runtimes {id}"), problem, "leave it out");
                         }
                         continue;
@@ -156,7 +169,11 @@ impl ComparePlan {
                     }
                 };
                 let tuning = tune(runtime, app, &limits, &load, &given, &mut mistakes);
-                candidates.push(Candidate { id: CaseId::new(id.as_str()), runtime, app: app.clone(), tuning });
+                let id = case_id(runtime, app, chosen_apps.len() > 1);
+                for php in that_matter(runtime, app, &builds) {
+                    let id = with_build(id.clone(), php.as_ref(), &builds);
+                    candidates.push(Candidate { id, runtime, app: app.clone(), php, tuning: tuning.clone() });
+                }
             }
         }
         let each = warm_up + duration;
@@ -201,15 +218,15 @@ pub(crate) fn read_workload(typed: &str, catalogue: &dyn Catalogue) -> Result<Wo
     Err(Mistakes::one(place, "is not known", fix))
 }
 
-/// The first of a workload's applications that the runtime serves under these settings, none if it serves none of them
+/// The first of these applications that the runtime serves under these settings, none if it serves none of them
 /// under any, or which setting stands in the way.
 pub(crate) fn app_for<'a>(
     runtime: &dyn Runtime,
-    workload: &'a Workload,
+    apps: &[&'a App],
     given: &Tuning,
 ) -> Result<Option<&'a App>, TuningProblem> {
     let mut problem = None;
-    for app in workload.apps.iter().filter(|app| runtime.serves(&app.kind)) {
+    for app in apps.iter().filter(|app| runtime.serves(&app.kind)) {
         match runtime.suits(&app.kind, given) {
             Ok(()) => return Ok(Some(app)),
             Err(found) => problem = problem.or(Some(found)),
@@ -267,6 +284,8 @@ mod tests {
         let typed = |text: &str| Some(text.to_owned());
         let flags = CompareFlags {
             workload: "markdwon".to_owned(),
+            app: typed("web"),
+            php: typed("eight"),
             runtimes: typed("zzz,zzz"),
             cpus: typed("64"),
             memory: typed("1Mi"),
@@ -303,6 +322,7 @@ mod tests {
                 "--runtimes zzz",
                 "--set pm=static",
                 "--set zzz.a=b",
+                "--php eight",
             ]
         );
         assert_eq!(mistakes[0].fix, "did you mean markdown?");

@@ -5,12 +5,14 @@
 //! named.
 
 mod answer;
+mod app;
 mod catalogue;
 mod choice;
 mod command;
 mod compare;
 mod load;
 mod mistake;
+mod php;
 mod quantity;
 mod rounds;
 mod runtime;

@@ -2,6 +2,7 @@
 
 use stampede_core::{Candidate, CaseId, Limits, Load, Runtime};
 
+use crate::app::{named, read_apps};
 use crate::catalogue::Catalogue;
 use crate::choice::{find, read_settings};
 use crate::compare::{MachineSize, app_for, read_workload, setting, tune};
@@ -15,6 +16,8 @@ pub struct RuntimeFlags {
     pub runtime: String,
     /// A built-in workload's name, or a folder with a `workload.yaml`.
     pub workload: String,
+    /// `--app`.
+    pub app: Option<String>,
     /// `--cpus`.
     pub cpus: Option<String>,
     /// `--memory`.
@@ -43,7 +46,7 @@ impl RuntimePlan {
     ///
     /// All mistakes of the command line and of the workload that it names; a runtime that cannot serve the workload.
     pub fn read(flags: &RuntimeFlags, machine: MachineSize, catalogue: &dyn Catalogue) -> Result<Self, Mistakes> {
-        let RuntimeFlags { runtime, workload, cpus, memory, load, set } = flags;
+        let RuntimeFlags { runtime, workload, app, cpus, memory, load, set } = flags;
         let mut mistakes = Gathered::default();
         let workload = read_workload(workload, catalogue);
         let limits = Limits {
@@ -59,14 +62,19 @@ impl RuntimePlan {
         }
         let apps = workload.as_ref().map_or(&[][..], |workload| &workload.apps);
         let mut given = read_settings(set, &chosen, apps, catalogue, &mut mistakes);
+        let chosen_apps = read_apps(app.as_deref(), workload.as_ref().ok(), &mut mistakes);
+        if let (Some(typed), 2..) = (app, chosen_apps.len()) {
+            mistakes.add(format!("--app {typed}"), "names several apps", "name one");
+        }
         let mut candidate = None;
-        if let (Ok(workload), Ok(runtime)) = (&workload, found) {
+        if let (Ok(workload), Ok(runtime), [name]) = (&workload, found, chosen_apps.as_slice()) {
             let id = runtime.id();
             let given = given.remove(&id).unwrap_or_default();
-            match app_for(runtime, workload, &given) {
+            match app_for(runtime, &named(workload, name.as_deref()), &given) {
                 Ok(Some(app)) => {
                     let tuning = tune(runtime, app, &limits, &load, &given, &mut mistakes);
-                    candidate = Some(Candidate { id: CaseId::new(id.as_str()), runtime, app: app.clone(), tuning });
+                    candidate =
+                        Some(Candidate { id: CaseId::new(id.as_str()), runtime, app: app.clone(), php: None, tuning });
                 }
                 Ok(None) => mistakes.add(
                     &place,

@@ -24,6 +24,8 @@ enum KindEntry {
     FrontController,
     #[serde(rename = "psr-15-handler")]
     Psr15Handler,
+    Symfony,
+    Laravel,
     PhpFunction,
     EmbeddedPhp,
     GoProgram,
@@ -37,6 +39,8 @@ impl KindEntry {
         match self {
             Self::FrontController => "front-controller",
             Self::Psr15Handler => "psr-15-handler",
+            Self::Symfony => "symfony",
+            Self::Laravel => "laravel",
             Self::PhpFunction => "php-function",
             Self::EmbeddedPhp => "embedded-php",
             Self::GoProgram => "go-program",
@@ -50,6 +54,8 @@ impl KindEntry {
         match self {
             Self::FrontController => &["index"],
             Self::Psr15Handler => &["handler"],
+            Self::Symfony => &["kernel", "autoload"],
+            Self::Laravel => &["autoload"],
             Self::PhpFunction => &["script", "function"],
             Self::EmbeddedPhp => &["binary", "index", "worker"],
             Self::GoProgram => &[],
@@ -62,10 +68,13 @@ impl KindEntry {
 #[derive(Deserialize)]
 #[serde(deny_unknown_fields)]
 struct AppEntry {
+    name: Option<String>,
     kind: KindEntry,
     dir: PathBuf,
     index: Option<PathBuf>,
     handler: Option<PathBuf>,
+    kernel: Option<String>,
+    autoload: Option<PathBuf>,
     script: Option<PathBuf>,
     function: Option<String>,
     binary: Option<PathBuf>,
@@ -74,6 +83,8 @@ struct AppEntry {
     command: Option<CommandEntry>,
     #[serde(default)]
     extensions: Vec<String>,
+    #[serde(default)]
+    ini: BTreeMap<String, String>,
     #[serde(default)]
     env: BTreeMap<String, String>,
     #[serde(default)]
@@ -182,7 +193,17 @@ impl Fields<'_> {
         }
         Some(file)
     }
+
+    /// What makes the classes of a framework's application known; Composer's own where nothing else is said. The framework
+    /// serves through `public/index.php`.
+    fn framework(&self, autoload: Option<PathBuf>, mistakes: &mut Gathered) -> Option<PathBuf> {
+        self.file("index", "public/index.php", Some("public/index.php".into()), mistakes);
+        self.file("autoload", "autoload.php", Some(autoload.unwrap_or_else(|| "vendor/autoload.php".into())), mistakes)
+    }
 }
+
+/// The name of an application that is given none.
+const PLAIN: &str = "plain";
 
 /// The path of the Go module in a folder. <https://go.dev/ref/mod#go-mod-file-module>
 fn go_module(source: &Path, place: &str, mistakes: &mut Gathered) -> Option<String> {
@@ -202,10 +223,13 @@ struct Reader<'a> {
 impl Reader<'_> {
     fn app(&self, entry: AppEntry, mistakes: &mut Gathered) -> Option<App> {
         let AppEntry {
+            name,
             kind,
             dir,
             index,
             handler,
+            kernel,
+            autoload,
             script,
             function,
             binary,
@@ -213,6 +237,7 @@ impl Reader<'_> {
             package,
             command,
             extensions,
+            ini,
             env,
             needs,
         } = entry;
@@ -223,6 +248,8 @@ impl Reader<'_> {
         for (name, given) in [
             ("index", index.is_some()),
             ("handler", handler.is_some()),
+            ("kernel", kernel.is_some()),
+            ("autoload", autoload.is_some()),
             ("script", script.is_some()),
             ("function", function.is_some()),
             ("binary", binary.is_some()),
@@ -242,6 +269,14 @@ impl Reader<'_> {
             KindEntry::Psr15Handler => {
                 AppKind::Psr15Handler { handler: fields.file("handler", "handler.php", handler, mistakes)? }
             }
+            KindEntry::Symfony => {
+                let kernel = kernel.unwrap_or_else(|| "App\\Kernel".to_owned());
+                if kernel.is_empty() || !kernel.chars().all(|c| c.is_alphanumeric() || "_\\".contains(c)) {
+                    mistakes.add(&self.place, format!("names no class: {kernel:?}"), "write kernel: App\\Kernel");
+                }
+                AppKind::Symfony { kernel, autoload: fields.framework(autoload, mistakes)? }
+            }
+            KindEntry::Laravel => AppKind::Laravel { autoload: fields.framework(autoload, mistakes)? },
             KindEntry::PhpFunction => {
                 let script = fields.file("script", "index.php", script, mistakes);
                 let function = fields.needed("function", "hello", function, mistakes);
@@ -277,7 +312,16 @@ impl Reader<'_> {
                 install: Install { package, page },
             })
             .collect();
-        Some(App { kind, source, extensions, env, needs })
+        let plain = |text: &str| text.chars().all(|c| c.is_ascii_alphanumeric() || "_.-/".contains(c));
+        for (setting, value) in ini.iter().filter(|(setting, value)| !plain(setting) || !plain(value)) {
+            let problem = format!("sets {setting:?} to {value:?} under ini, which php.ini would read otherwise");
+            mistakes.add(&self.place, problem, "use letters, digits and _ . - / only");
+        }
+        let name = name.unwrap_or_else(|| PLAIN.to_owned());
+        if name.is_empty() || !name.chars().all(|c| c.is_ascii_alphanumeric() || c == '-') {
+            mistakes.add(&self.place, format!("names an app {name:?}"), "use letters, digits and -");
+        }
+        Some(App { name, kind, source, extensions, ini, env, needs })
     }
 
     fn exchange(&self, entry: ExchangeEntry, mistakes: &mut Gathered) -> Option<Exchange> {
@@ -355,6 +399,8 @@ mod tests {
         let folder = tempfile::tempdir().unwrap();
         fs::create_dir(folder.path().join("php")).unwrap();
         fs::write(folder.path().join("php/index.php"), "<?php").unwrap();
+        fs::create_dir(folder.path().join("php/public")).unwrap();
+        fs::write(folder.path().join("php/public/index.php"), "<?php").unwrap();
         fs::write(folder.path().join("php/go.mod"), "module m/n\n\ngo 1.19\n").unwrap();
         fs::write(folder.path().join("workload.yaml"), yaml).unwrap();
         folder
@@ -365,7 +411,8 @@ mod tests {
         let folder = folder(
             "title: t\n\
              apps: [{kind: front-controller, dir: php}, {kind: go-program, dir: nowhere, handler: h.php},\n\
-             {kind: php-function, dir: php, script: none.php}]\n\
+             {kind: php-function, dir: php, script: none.php}, {kind: symfony, dir: php, kernel: 'a b'},\n\
+             {name: a/b, kind: go-program, dir: php, ini: {memory_limit: '1; x'}}]\n\
              exchanges:\n\
              - {name: a, request: {method: GET, path: x}, expect: {status: 99, body_file: none.txt}}\n",
         );
@@ -377,6 +424,10 @@ mod tests {
             "gives a go-program a handler",
             "names the file none.php",
             "a php-function without function",
+            "names no class",
+            "names the file vendor/autoload.php",
+            "names an app \"a/b\"",
+            "sets \"memory_limit\" to \"1; x\"",
             "none.txt",
             "no request for the load",
         ] {
@@ -398,6 +449,11 @@ mod tests {
         for (entry, kind) in [
             ("{kind: front-controller, dir: php, index: index.php}", AppKind::FrontController { index: php.clone() }),
             ("{kind: psr-15-handler, dir: php, handler: index.php}", AppKind::Psr15Handler { handler: php.clone() }),
+            (
+                "{kind: symfony, dir: php, autoload: index.php}",
+                AppKind::Symfony { kernel: "App\\Kernel".to_owned(), autoload: php.clone() },
+            ),
+            ("{kind: laravel, dir: php, autoload: index.php}", AppKind::Laravel { autoload: php.clone() }),
             (
                 "{kind: php-function, dir: php, script: index.php, function: hello}",
                 AppKind::PhpFunction { script: php.clone(), function: "hello".to_owned() },

@@ -1,14 +1,19 @@
 //! Finds an extension of PHP and its version.
 
-use stampede_core::{Availability, Found, Install};
+use stampede_core::{Availability, Found, Install, PhpChoice, PhpSapi};
 
 use crate::output::probe;
+use crate::php_choice;
 use crate::program::{find, search_folders, word_after};
 
-/// Looks an extension of the `php` on the search path up.
-pub(crate) async fn detect(extension: &str, install: &Install) -> Availability {
+/// Looks an extension of a chosen PHP up, or of the `php` on the search path.
+pub(crate) async fn detect(extension: &str, build: Option<&PhpChoice>, install: &Install) -> Availability {
     let missing = || Availability::Missing { what: format!("the PHP extension {extension}"), install: install.clone() };
-    let Some(path) = find(&search_folders(), "php") else {
+    let path = match build {
+        None => find(&search_folders(), "php"),
+        Some(choice) => php_choice::find(PhpSapi::Cli, choice).await.ok().map(|found| found.path),
+    };
+    let Some(path) = path else {
         return missing();
     };
     // Where the user's own configuration loads it already, loading it again is a warning and nothing else.

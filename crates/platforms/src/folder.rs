@@ -2,7 +2,7 @@
 
 use std::fs;
 use std::io;
-use std::os::unix::fs::{PermissionsExt, chown, symlink};
+use std::os::unix::fs::{PermissionsExt, chown, lchown, symlink};
 use std::path::{Component, Path, PathBuf};
 
 use thiserror::Error;
@@ -95,11 +95,31 @@ impl Folder {
         Ok(())
     }
 
+    /// Makes a folder, and all that the application brought along in it, the run's user's.
+    pub(crate) fn hand_over(&self, relative: &Path) -> Result<(), FolderError> {
+        self.make_writable(relative)?;
+        match self.user {
+            Some(user) => hand_over(&self.inside(relative)?, user),
+            None => Ok(()),
+        }
+    }
+
     /// The place of a relative path that does not lead out.
     pub(crate) fn inside(&self, relative: &Path) -> Result<PathBuf, FolderError> {
         let stays = relative.components().all(|part| matches!(part, Component::Normal(_) | Component::CurDir));
         if stays { Ok(self.path.join(relative)) } else { Err(FolderError::LeadsOut(relative.to_owned())) }
     }
+}
+
+fn hand_over(folder: &Path, user: User) -> Result<(), FolderError> {
+    for entry in fs::read_dir(folder).map_err(failed("read", folder))? {
+        let path = entry.map_err(failed("read", folder))?.path();
+        lchown(&path, Some(user.uid), Some(user.gid)).map_err(failed("change the owner of", &path))?;
+        if path.is_dir() && !path.is_symlink() {
+            hand_over(&path, user)?;
+        }
+    }
+    Ok(())
 }
 
 /// Copies `root/below` to `target`.

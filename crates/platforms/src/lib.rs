@@ -25,6 +25,8 @@ mod message;
 mod output;
 mod package;
 mod php;
+mod php_build;
+mod php_choice;
 mod port;
 mod preflight;
 mod process_table;

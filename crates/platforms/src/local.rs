@@ -3,6 +3,7 @@
 use std::collections::BTreeMap;
 use std::ffi::OsString;
 use std::fs;
+use std::hash::{BuildHasher, Hasher, RandomState};
 use std::io;
 use std::os::unix::fs::{DirBuilderExt, MetadataExt, PermissionsExt};
 use std::path::{Path, PathBuf};
@@ -13,7 +14,7 @@ use rustix::process::geteuid;
 use stampede_cgroup::{Hierarchy, QUOTA_PERIOD};
 use stampede_core::{
     AddressId, AddressKind, Availability, Deployment, Endpoint, Finding, Fut, LaunchError, Limits, Places, Platform,
-    Requirement, Running, with_causes,
+    Requirement, Running, UnknownPlace, with_causes,
 };
 use thiserror::Error;
 
@@ -149,17 +150,22 @@ fn prepare(
     for Built { program, place } in built {
         folder.install(program, place).map_err(|error| failed(&error))?;
     }
-    for unit in &deployment.units {
-        for file in &unit.files {
-            let text = places
-                .resolve(&file.text)
-                .map_err(|error| LaunchError::Prepare(format!("{}: {error}", file.path.display())))?;
-            folder.write(&file.path, &text).map_err(|error| failed(&error))?;
-        }
+    let preparation = deployment.preparation.iter().flat_map(|preparation| &preparation.files);
+    let probe = deployment.probe.iter().flat_map(|probe| &probe.files);
+    for file in deployment.units.iter().flat_map(|unit| &unit.files).chain(preparation).chain(probe) {
+        let path = file.path.display().to_string();
+        let unknown = |error: UnknownPlace| LaunchError::Prepare(format!("{path}: {error}"));
+        let text = places.resolve(&file.text).map_err(unknown)?;
+        let path = places.resolve(&path).map_err(unknown)?;
+        folder.write(Path::new(&path), &text).map_err(|error| failed(&error))?;
     }
     let sockets = Path::new(SOCKETS);
     for writable in deployment.units.iter().flat_map(|unit| &unit.folders).map(PathBuf::as_path).chain([sockets]) {
         folder.make_writable(writable).map_err(|error| failed(&error))?;
+    }
+
+    for written in deployment.preparation.iter().flat_map(|preparation| &preparation.folders) {
+        folder.hand_over(written).map_err(|error| failed(&error))?;
     }
 
     if let (Some(hierarchy), Some(group)) = (&hierarchy, &custody.run().group) {
@@ -211,6 +217,8 @@ fn places(folder: &Folder, endpoints: &BTreeMap<AddressId, Endpoint>) -> Result<
     let mut places = Places::new();
     places.insert("run", text(folder.path())?);
     places.insert("app", text(&folder.app())?);
+    // The standard library seeds its hash maps from the kernel.
+    places.insert("secret", format!("{:016x}", RandomState::new().build_hasher().finish()));
     for (id, endpoint) in endpoints {
         match endpoint {
             Endpoint::Tcp(address) => {

@@ -4,9 +4,10 @@ use std::cmp::Reverse;
 use std::fs;
 use std::path::{Path, PathBuf};
 
-use stampede_core::{Availability, Found, Install, PhpBuild, PhpSapi};
+use stampede_core::{Availability, Found, Install, PhpChoice, PhpSapi};
 
-use crate::output::{OutputError, probe};
+use crate::php_build::ask;
+use crate::php_choice;
 use crate::program::{find, is_executable, search_folders};
 
 /// Where Apache's modules are: Debian, Fedora, and Apache's own installer.
@@ -18,20 +19,29 @@ const LIBRARY_FOLDERS: [&str; 3] = ["/usr/lib", "/usr/lib64", "/usr/local/lib"];
 
 /// A series such as 8.2.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
-struct Series(u32, u32);
+pub(crate) struct Series(pub(crate) u32, pub(crate) u32);
 
 impl Series {
     /// The series of a version, or of the end of a file's name: `8.2.29`, `8.2`.
-    fn parse(text: &str) -> Option<Self> {
+    pub(crate) fn parse(text: &str) -> Option<Self> {
         let mut parts = text.split('.');
         Some(Self(parts.next()?.parse().ok()?, parts.next()?.parse().ok()?))
     }
 }
 
-/// Looks for a build with an interface and extensions. Where several are installed, the one of the same series as the
-/// `php` on the search path is taken, so that all runtimes get the same PHP; otherwise the newest.
-pub(crate) async fn detect(sapi: PhpSapi, extensions: &[String], install: &Install) -> Availability {
-    match find_build(sapi).await {
+/// Looks for a build with an interface and extensions. Where none is chosen and several are installed, the one of the same
+/// series as the `php` on the search path is taken, so that all runtimes get the same PHP; otherwise the newest.
+pub(crate) async fn detect(
+    sapi: PhpSapi,
+    build: Option<&PhpChoice>,
+    extensions: &[String],
+    install: &Install,
+) -> Availability {
+    let found = match build {
+        None => find_build(sapi).await,
+        Some(choice) => php_choice::find(sapi, choice).await,
+    };
+    match found {
         Ok(found) => check_extensions(found, extensions, install),
         Err(what) => Availability::Missing { what, install: install.clone() },
     }
@@ -45,13 +55,21 @@ async fn find_build(sapi: PhpSapi) -> Result<Found, String> {
         PhpSapi::Fpm => choose(programs(&folders, "php-fpm"), preferred(&folders).await)
             .await
             .ok_or_else(|| "the program php-fpm".to_owned()),
-        PhpSapi::ApacheModule => find_library(&folders, MODULE_FOLDERS, "Apache's module for PHP (libphp*.so)").await,
-        PhpSapi::Embed => find_library(&folders, LIBRARY_FOLDERS, "PHP's library for embedding (libphp*.so)").await,
+        PhpSapi::ApacheModule | PhpSapi::Embed => find_library(&folders, sapi).await,
+    }
+}
+
+/// Where a library is, and what it is called in messages.
+pub(crate) fn library(sapi: PhpSapi) -> ([&'static str; 3], &'static str) {
+    match sapi {
+        PhpSapi::ApacheModule => (MODULE_FOLDERS, "Apache's module for PHP (libphp*.so)"),
+        _ => (LIBRARY_FOLDERS, "PHP's library for embedding (libphp*.so)"),
     }
 }
 
 /// Finds PHP as a shared library, or says what is missing.
-async fn find_library(folders: &[PathBuf], libraries: [&str; 3], what: &str) -> Result<Found, String> {
+async fn find_library(folders: &[PathBuf], sapi: PhpSapi) -> Result<Found, String> {
+    let (libraries, what) = library(sapi);
     let preferred = preferred(folders).await;
     let mut found = libraries.map(Path::new).map(modules).concat();
     found.sort_by_key(|(series, _)| Reverse((*series == preferred, *series)));
@@ -77,7 +95,7 @@ async fn preferred(folders: &[PathBuf]) -> Option<Series> {
 }
 
 /// Programs of that name, with or without a series behind it; the plain name first.
-fn programs(folders: &[PathBuf], name: &str) -> Vec<PathBuf> {
+pub(crate) fn programs(folders: &[PathBuf], name: &str) -> Vec<PathBuf> {
     let mut versioned: Vec<(Series, PathBuf)> = folders
         .iter()
         .filter_map(|folder| fs::read_dir(folder).ok())
@@ -94,7 +112,7 @@ fn programs(folders: &[PathBuf], name: &str) -> Vec<PathBuf> {
 }
 
 /// Apache's modules for PHP in a folder. Debian's name tells the series, a module of one's own has none.
-fn modules(folder: &Path) -> Vec<(Option<Series>, PathBuf)> {
+pub(crate) fn modules(folder: &Path) -> Vec<(Option<Series>, PathBuf)> {
     let Ok(entries) = fs::read_dir(folder) else {
         return Vec::new();
     };
@@ -125,52 +143,6 @@ async fn choose(programs: Vec<PathBuf>, wanted: Option<Series>) -> Option<Found>
     first
 }
 
-/// Asks a program what it is, without any configuration.
-async fn ask(path: &Path) -> Result<(String, PhpBuild), OutputError> {
-    let information = probe(path, ["-n", "-i"]).await?;
-    let modules = probe(path, ["-n", "-m"]).await?;
-    let malformed = || std::io::Error::other("it does not tell its version as PHP does");
-    let mut build = parse(&information, &modules).ok_or_else(malformed)?;
-    build.loadable = loadable(&build.extension_dir);
-    Ok((build.version.clone(), build))
-}
-
-/// Parses the output of `php -n -i` and `php -n -m`.
-pub(crate) fn parse(information: &str, modules: &str) -> Option<PhpBuild> {
-    let value = |key: &str| information.lines().find_map(|line| line.strip_prefix(key)?.strip_prefix(" => "));
-    let built_in = modules
-        .lines()
-        .filter(|line| !line.is_empty() && !line.starts_with('['))
-        .map(|line| match line.to_lowercase().as_str() {
-            "zend opcache" => "opcache".to_owned(),
-            name => name.to_owned(),
-        })
-        .collect();
-    Some(PhpBuild {
-        version: value("PHP Version")?.trim().to_owned(),
-        thread_safe: value("Thread Safety")?.trim() == "enabled",
-        // The value in force stands before the compiled-in one; without configuration both are the same.
-        extension_dir: value("extension_dir")?.split(" => ").next()?.into(),
-        built_in,
-        loadable: Vec::new(),
-    })
-}
-
-/// The extensions in a folder.
-pub(crate) fn loadable(folder: &Path) -> Vec<String> {
-    let Ok(entries) = fs::read_dir(folder) else {
-        return Vec::new();
-    };
-    let mut names: Vec<String> = entries
-        .filter_map(|entry| {
-            let name = entry.ok()?.file_name();
-            Some(name.to_str()?.strip_suffix(".so")?.to_lowercase())
-        })
-        .collect();
-    names.sort();
-    names
-}
-
 pub(crate) fn check_extensions(found: Found, extensions: &[String], install: &Install) -> Availability {
     let has = |name: &String| {
         found.php.as_ref().is_some_and(|build| build.built_in.contains(name) || build.loadable.contains(name))
@@ -198,19 +170,7 @@ pub(crate) fn check_extensions(found: Found, extensions: &[String], install: &In
 mod tests {
     use super::*;
 
-    const INFORMATION: &str = "phpinfo()\nPHP Version => 8.2.29\n\nSystem => Linux\nThread Safety => disabled\n\
-        extension_dir => /usr/lib/php/20220829 => /usr/lib/php/20220829\n";
-
-    #[test]
-    fn a_build_is_read_from_what_php_tells() {
-        let modules = "[PHP Modules]\nCore\njson\nZend OPcache\n\n[Zend Modules]\nZend OPcache\n";
-        let build = parse(INFORMATION, modules).unwrap();
-        assert_eq!(build.version, "8.2.29");
-        assert!(!build.thread_safe);
-        assert_eq!(build.extension_dir, Path::new("/usr/lib/php/20220829"));
-        assert_eq!(build.built_in, ["core", "json", "opcache", "opcache"]);
-        assert_eq!(parse("Usage: php", ""), None);
-    }
+    const INFORMATION: &str = "PHP Version => 8.2.29\nThread Safety => disabled\nextension_dir => /e => /e\n";
 
     #[test]
     fn programs_are_found_plain_name_first_then_the_newest() {
@@ -231,7 +191,7 @@ mod tests {
         let found = Found {
             path: "/usr/sbin/php-fpm8.2".into(),
             version: "8.2.29".into(),
-            php: parse(INFORMATION, "[PHP Modules]\njson\n"),
+            php: crate::php_build::parse(INFORMATION, "[PHP Modules]\njson\n"),
         };
         let install = Install { package: Some("php-fpm".into()), page: "https://www.php.net".into() };
         let needs = ["json".to_owned(), "mbstring".to_owned()];

@@ -55,6 +55,16 @@ pub(crate) fn session_members(leader: Pid) -> io::Result<Vec<Pid>> {
         .collect())
 }
 
+/// Whether a living process runs the same program as its parent, and so was forked by it and became nothing else.
+pub(crate) fn is_fork(pid: Pid) -> bool {
+    let program = |pid: i32| fs::read_link(format!("/proc/{pid}/exe")).ok();
+    let stat = fs::read_to_string(format!("/proc/{}/stat", pid.as_raw_pid())).ok();
+    let Some(process) = stat.as_deref().and_then(parse) else {
+        return false;
+    };
+    !process.zombie && program(pid.as_raw_pid()).is_some_and(|own| program(process.parent) == Some(own))
+}
+
 fn parse(stat: &str) -> Option<Process> {
     // The name stands in parentheses and may hold anything, parentheses too.
     let (pid, rest) = stat.split_once(" (")?;

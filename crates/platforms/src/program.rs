@@ -23,12 +23,16 @@ pub async fn detect(need: &Requirement) -> Availability {
                 install: Install { package: None, page: "put it on the search path".to_owned() },
             },
         },
-        Requirement::FrankenPhp { key: _, binary, extensions, install } => {
-            frankenphp::detect(binary.as_deref(), extensions, install).await
+        Requirement::FrankenPhp { key: _, binary, build, extensions, install } => {
+            frankenphp::detect(binary.as_deref(), build.as_ref(), extensions, install).await
         }
-        Requirement::PhpExtension { key: _, extension: name, install } => extension::detect(name, install).await,
+        Requirement::PhpExtension { key: _, build, extension: name, install } => {
+            extension::detect(name, build.as_ref(), install).await
+        }
         Requirement::PhpPackage { key: _, package, app, install } => package::detect(package, app, install),
-        Requirement::Php { key: _, sapi, extensions, install } => php::detect(*sapi, extensions, install).await,
+        Requirement::Php { key: _, sapi, build, extensions, install } => {
+            php::detect(*sapi, build.as_ref(), extensions, install).await
+        }
         Requirement::AnyFile { key: _, name, paths, install } => match paths.iter().find(|path| path.exists()) {
             Some(path) => Availability::Found(Found { path: path.clone(), version: String::new(), php: None }),
             None => Availability::Missing { what: name.clone(), install: install.clone() },

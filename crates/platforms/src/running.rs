@@ -1,6 +1,6 @@
 //! A deployment that runs, seen from Stampede: orders to the warden, news from it, and the run's end.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 use std::os::unix::net::UnixStream;
 use std::path::PathBuf;
 use std::time::Duration;
@@ -9,7 +9,7 @@ use stampede_cgroup::{Bound, Group, V1Folders};
 use stampede_core::{
     AddressId, Bytes, Cpus, Deployment, Endpoint, EnforcedLimits, ExitReport, Fut, LaunchError, Limit, LogTail,
     MeterSource, Places, Program, ReadBackError, Ready, Running, StopError, StopSignal, Unit, UnitExit, UnitId,
-    with_causes,
+    UnknownPlace, with_causes,
 };
 use tokio::io::{AsyncBufReadExt, AsyncWriteExt, BufReader};
 use tokio::net::unix::{OwnedReadHalf, OwnedWriteHalf};
@@ -21,10 +21,15 @@ use crate::custody::Custody;
 use crate::folder::Folder;
 use crate::log_tail::{self, with_log};
 use crate::message::{Command, News, Order};
+use crate::process_table;
 use crate::run::END_TIME;
 
 /// How long a program's check of its configuration may take.
 const CHECK_TIME: Duration = Duration::from_secs(10);
+
+/// How long the preparation of an application may take: a container is compiled in seconds, ten times longer on a tenth
+/// of a processor.
+const PREPARATION_TIME: Duration = Duration::from_secs(120);
 
 /// The search path of units that are given none.
 const DEFAULT_PATH: &str = "/usr/local/sbin:/usr/local/bin:/usr/sbin:/usr/bin:/sbin:/bin";
@@ -49,6 +54,7 @@ pub(crate) struct LocalRunning {
     warden: WardenLine,
     front: Endpoint,
     units: Vec<StartedUnit>,
+    places: Places,
     started: std::time::Instant,
 }
 
@@ -77,9 +83,13 @@ impl LocalRunning {
             warden: WardenLine::new(socket)?,
             front: endpoint(&deployment.front)?,
             units: Vec::new(),
+            places: places.clone(),
             started: std::time::Instant::now(),
         };
         running.warden.send(&begin).await?;
+        for program in deployment.preparation.iter().flat_map(|preparation| &preparation.programs) {
+            running.prepare_app(program, &folder, &places).await?;
+        }
         for unit in &deployment.units {
             running.check(unit, &folder, &places).await?;
         }
@@ -92,6 +102,19 @@ impl LocalRunning {
             }
         }
         Ok(running)
+    }
+
+    async fn prepare_app(&mut self, program: &Program, folder: &Folder, places: &Places) -> Result<(), LaunchError> {
+        let log = folder.log("preparation");
+        let order = Order::Check { command: command(program, folder, places, log.clone())?, limit: PREPARATION_TIME };
+        match self.warden.ask(&order).await? {
+            News::Checked(Ok(())) => Ok(()),
+            News::Checked(Err(problem)) => Err(LaunchError::Prepare(format!(
+                "warm the application up: {}",
+                self.explain(&problem, &log_tail::read(&log))
+            ))),
+            other => Err(unexpected(&other)),
+        }
     }
 
     async fn check(&mut self, unit: &Unit, folder: &Folder, places: &Places) -> Result<(), LaunchError> {
@@ -189,6 +212,10 @@ impl Running for LocalRunning {
         &self.front
     }
 
+    fn resolve(&self, text: &str) -> Result<String, UnknownPlace> {
+        self.places.resolve(text)
+    }
+
     fn started(&self) -> std::time::Instant {
         self.started
     }
@@ -233,6 +260,15 @@ impl Running for LocalRunning {
         })
     }
 
+    fn forks(&self) -> BTreeSet<u32> {
+        let members = self.group().and_then(|group| group.processes().ok()).unwrap_or_default();
+        members
+            .into_iter()
+            .filter(|pid| process_table::is_fork(*pid))
+            .map(|pid| pid.as_raw_pid().cast_unsigned())
+            .collect()
+    }
+
     fn logs(&self, unit: &UnitId) -> LogTail {
         let logs = self.units.iter().filter(|started| started.id == *unit).flat_map(|started| &started.logs);
         LogTail { lines: logs.flat_map(|log| log_tail::read(log)).collect() }
@@ -244,7 +280,7 @@ impl Running for LocalRunning {
 
     fn stop(self: Box<Self>) -> Fut<'static, Result<ExitReport, StopError>> {
         Box::pin(async move {
-            let Self { mut custody, mut warden, front: _, units, started: _ } = *self;
+            let Self { mut custody, mut warden, front: _, units, places: _, started: _ } = *self;
             // For each unit its grace and then the time to kill it, and at last the time to end the run.
             let graces: Duration = units.iter().map(|unit| unit.grace + END_TIME).sum();
             let answer = timeout(graces + END_TIME, warden.ask(&Order::Stop)).await;

@@ -28,6 +28,7 @@ fn php(sapi: PhpSapi, extensions: &[&str]) -> Requirement {
     Requirement::Php {
         key: "php",
         sapi,
+        build: None,
         extensions: extensions.iter().map(|name| (*name).to_owned()).collect(),
         install: install(),
     }

@@ -42,10 +42,10 @@ fn plain(view: &StudyView<'_>) -> String {
             format!(
                 "{name} is the fastest, but by under {}: choose by something else. {}.",
                 percent(view.study.precision),
-                capital(&compared(verdict))
+                capital(&compared(view, verdict))
             )
         } else {
-            format!("{name} is the fastest. {}.", capital(&compared(verdict)))
+            format!("{name} is the fastest. {}.", capital(&compared(view, verdict)))
         };
     }
     leaders.retain(|case| case.case != best.case);
@@ -122,7 +122,7 @@ pub(crate) fn sentences(view: &StudyView<'_>, name: impl Fn(&CaseId) -> String) 
     let best = view.analysis.cases.first().map(|case| &case.case);
     let all = view.analysis.cases.len() <= MOST_CASES_IN_PAIRS;
     let shown = view.analysis.verdicts.iter().filter(|verdict| all || Some(&verdict.a) == best);
-    shown.map(|verdict| sentence(view, verdict, &name)).collect()
+    shown.map(|verdict| sentence(view, verdict, &name) + &other_php(view, verdict)).collect()
 }
 
 fn sentence(view: &StudyView<'_>, verdict: &Verdict, name: impl Fn(&CaseId) -> String) -> String {
@@ -164,13 +164,14 @@ fn sentence(view: &StudyView<'_>, verdict: &Verdict, name: impl Fn(&CaseId) -> S
 }
 
 /// `it is 2.31 times as fast as nginx-fpm (2.18 to 2.45, 5 blocks)`.
-fn compared(verdict: &Verdict) -> String {
+fn compared(view: &StudyView<'_>, verdict: &Verdict) -> String {
     let Verdict { b, ratio: estimate, .. } = verdict;
     let value = ratio(estimate.value);
-    match lower_is_better(verdict) {
+    let compared = match lower_is_better(verdict) {
         Some(metric) => format!("its {} is {value} times that of {b}{}", metric.title, interval(verdict)),
         None => format!("it is {value} times as fast as {b}{}", interval(verdict)),
-    }
+    };
+    compared + &other_php(view, verdict)
 }
 
 fn lower_is_better(verdict: &Verdict) -> Option<&'static Metric> {
@@ -180,6 +181,16 @@ fn lower_is_better(verdict: &Verdict) -> Option<&'static Metric> {
 fn interval(verdict: &Verdict) -> String {
     match (verdict.ratio.low, verdict.ratio.high) {
         (Some(low), Some(high)) => format!(" ({} to {}, {} blocks)", ratio(low), ratio(high), verdict.ratio.n),
+        _ => String::new(),
+    }
+}
+
+/// What a verdict is about beside the runtimes, where the two run other builds of PHP.
+fn other_php(view: &StudyView<'_>, verdict: &Verdict) -> String {
+    let build =
+        |id: &CaseId| view.study.cases.iter().find(|case| case.id == *id)?.php.as_ref().map(ToString::to_string);
+    match (build(&verdict.a), build(&verdict.b)) {
+        (Some(a), Some(b)) if a != b => format!("; PHP {a} against {b}, so not the runtime alone"),
         _ => String::new(),
     }
 }

@@ -9,7 +9,9 @@ use std::time::Duration;
 use serde::Serialize;
 use stampede_analysis::{CaseSummary, metric, percentile};
 use stampede_core::{
-    Arrivals, Case, Censored, CgroupSupport, Counts, CpuLayout, EnforcedLimits, ErrorClass, Estimate, Finding, GeneratorUse, Latencies, Limit, Limits, Load, Machine, Measurement, Origin, Outcome, Rounds, Sending, ServedAnswer, Severity, Study, StudyKind, Trial, UnitStop, Verdict, VerdictWord,
+    Arrivals, Case, Censored, CgroupSupport, Counts, CpuLayout, EnforcedLimits, ErrorClass, Estimate, Finding,
+    GeneratorUse, Latencies, Limit, Limits, Load, Machine, Measurement, Origin, Outcome, PhpBuild, PhpReadBack, Rounds,
+    Sending, ServedAnswer, Severity, Study, StudyKind, Trial, UnitStop, Verdict, VerdictWord,
 };
 
 use crate::StudyView;
@@ -111,6 +113,8 @@ struct WireCase<'a> {
     id: &'a str,
     runtime: &'a str,
     runtime_version: &'a str,
+    app: &'a str,
+    php: Option<&'a PhpBuild>,
     tuning: BTreeMap<&'a str, &'a str>,
     tuning_reasons: BTreeMap<&'a str, &'a str>,
     limits: WireLimits,
@@ -126,7 +130,7 @@ struct WireCase<'a> {
 
 impl<'a> WireCase<'a> {
     fn of(case: &'a Case, trials: Vec<&'a Trial>, summary: Option<&'a CaseSummary>) -> Self {
-        let Case { id, runtime, runtime_version, tuning, limits, platform, pinning, load } = case;
+        let Case { id, runtime, runtime_version, app, php, tuning, limits, platform, pinning, load } = case;
         let estimates = summary.iter().flat_map(|summary| &summary.summary);
         let findings = summary.iter().flat_map(|summary| &summary.findings);
         let ranks = summary.and_then(|summary| summary.ranks.as_ref());
@@ -134,6 +138,8 @@ impl<'a> WireCase<'a> {
             id: id.as_str(),
             runtime: runtime.as_str(),
             runtime_version,
+            app,
+            php: php.as_ref(),
             tuning: tuning.iter().map(|(name, setting)| (name, setting.value.as_str())).collect(),
             tuning_reasons: tuning
                 .iter()
@@ -262,6 +268,7 @@ struct WireTrial<'a> {
     reason: Option<&'a str>,
     enforced: Option<WireEnforced>,
     ready: Option<WireReady>,
+    php: Option<&'a PhpReadBack>,
     answers: Vec<WireAnswer<'a>>,
     requests: Option<WireCounts>,
     warm_up_requests: Option<WireCounts>,
@@ -291,7 +298,7 @@ struct WireTrial<'a> {
 
 impl<'a> WireTrial<'a> {
     fn of(trial: &'a Trial) -> Self {
-        let Trial { case: _, block, position, started_at, outcome, enforced, ready, answers, measurement, stops } =
+        let Trial { case: _, block, position, started_at, outcome, enforced, ready, php, answers, measurement, stops } =
             trial;
         let (outcome, reason) = match outcome {
             Outcome::Measured => ("measured", None),
@@ -309,6 +316,7 @@ impl<'a> WireTrial<'a> {
             reason,
             enforced: enforced.as_ref().map(WireEnforced::of),
             ready: ready.map(|ready| WireReady { took_s: ready.took.as_secs_f64(), attempts: ready.attempts }),
+            php: php.as_ref(),
             answers: answers.iter().map(WireAnswer::of).collect(),
             requests: measured.map(|measured| WireCounts::of(&measured.requests)),
             warm_up_requests: measured.map(|measured| WireCounts::of(&measured.warm_up)),

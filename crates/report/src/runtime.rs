@@ -22,7 +22,7 @@ pub struct RuntimeView<'a> {
 /// Each setting with what it does, its value, why it has it, and where the manual explains it.
 pub fn settings(view: &RuntimeView<'_>, width: usize) -> String {
     let RuntimeView { candidate, limits, load, state } = view;
-    let Candidate { id: _, runtime, app, tuning } = candidate;
+    let Candidate { id: _, runtime, app, php: _, tuning } = candidate;
     let model = match runtime.process_model() {
         ProcessModel::ProcessPerRequest => "the application starts afresh for each request",
         ProcessModel::LongLivedWorkers => "the application is started once, a worker answers one request at a time",
@@ -68,6 +68,15 @@ fn reason(origin: &Origin) -> String {
 /// The files, arguments and environment of each unit, with the places that the platform fills in as `@{...}`.
 pub fn files(deployment: &Deployment) -> String {
     let mut text = String::new();
+    if let Some(preparation) = &deployment.preparation {
+        let _ = writeln!(text, "\n=== before the start");
+        for program in &preparation.programs {
+            write_program(&mut text, "run", program);
+        }
+        for file in &preparation.files {
+            let _ = write!(text, "--- {}\n{}", file.path.display(), file.text);
+        }
+    }
     for unit in &deployment.units {
         let _ = writeln!(text, "\n=== {}", unit.id);
         if let Some(build) = &unit.build {

@@ -12,7 +12,7 @@ use stampede_core::{
 use crate::front_controller::FrontController;
 use crate::lookup::Lookup;
 use crate::template::Template;
-use crate::{apache, fpm, fpm_pool, label};
+use crate::{apache, fpm, fpm_pool, label, php_probe};
 
 const ID: &str = "apache-fpm";
 const MODULE: &str = "mod_proxy_fcgi";
@@ -62,11 +62,11 @@ impl Runtime for ApacheFpm {
     }
 
     fn serves(&self, kind: &AppKind) -> bool {
-        matches!(kind, AppKind::FrontController { .. })
+        kind.index().is_some()
     }
 
     fn requires(&self, app: &App) -> Vec<Requirement> {
-        vec![
+        let mut all = vec![
             apache::requirement(),
             Requirement::AnyFile {
                 key: Some(MODULE),
@@ -80,8 +80,9 @@ impl Runtime for ApacheFpm {
                     page: "https://httpd.apache.org/docs/2.4/mod/mod_proxy_fcgi.html".to_owned(),
                 },
             },
-            fpm::requirement(app),
-        ]
+        ];
+        all.extend(fpm::requirements(app));
+        all
     }
 
     fn version(&self, programs: &Programs) -> String {
@@ -134,7 +135,9 @@ impl Runtime for ApacheFpm {
 
     fn deployment(&self, cx: &RenderContext<'_>) -> Result<Deployment, PlanError> {
         let lookup = Lookup::new(ID, cx);
-        fpm::behind(apache_unit(cx, &lookup)?, cx, &lookup)
+        let root = FrontController::new(lookup.index()?).root;
+        let probe = php_probe::beside(cx.app, lookup.php(fpm::FPM)?, cx.limits, &root);
+        fpm::behind_with(apache_unit(cx, &lookup)?, cx, &lookup, probe)
     }
 }
 

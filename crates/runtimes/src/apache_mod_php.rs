@@ -11,7 +11,7 @@ use stampede_core::{
 use crate::front_controller::FrontController;
 use crate::lookup::Lookup;
 use crate::template::Template;
-use crate::{apache, front, label, php_build, php_ini, pool};
+use crate::{apache, framework, front, label, php_build, php_ini, php_probe, pool};
 
 const ID: &str = "apache-mod-php";
 const MODULE: &str = "php-apache";
@@ -74,11 +74,14 @@ impl Runtime for ApacheModPhp {
     }
 
     fn serves(&self, kind: &AppKind) -> bool {
-        matches!(kind, AppKind::FrontController { .. })
+        kind.index().is_some()
     }
 
     fn requires(&self, app: &App) -> Vec<Requirement> {
-        vec![apache::requirement(), php_build::requirement(MODULE, PhpSapi::ApacheModule, "libapache2-mod-php", app)]
+        let module = php_build::requirement(MODULE, PhpSapi::ApacheModule, "libapache2-mod-php", app);
+        let mut all = vec![apache::requirement(), module];
+        all.extend(framework::requirements(app));
+        all
     }
 
     fn version(&self, programs: &Programs) -> String {
@@ -127,10 +130,13 @@ impl Runtime for ApacheModPhp {
 
     fn deployment(&self, cx: &RenderContext<'_>) -> Result<Deployment, PlanError> {
         let lookup = Lookup::new(ID, cx);
+        let root = FrontController::new(lookup.index()?).root;
         Ok(Deployment {
             addresses: vec![front::address()],
             front: front::id(),
             app: cx.app.source.clone(),
+            preparation: framework::preparation(cx.app, &lookup)?,
+            probe: Some(php_probe::beside(cx.app, lookup.php(MODULE)?, cx.limits, &root)),
             units: vec![unit(cx, &lookup)?],
         })
     }

@@ -1,20 +1,26 @@
-//! From an application's kind to a process model: what lets a long-lived worker load a PSR-15 handler once and ask it for
+//! From an application's kind to a process model: what lets a long-lived worker load an application once and ask it for
 //! every request.
 //!
-//! Each server has a script of its own that receives requests in its way; they share a class that loads the handler with
-//! the application's own PSR-7 package, and a script that loads it once before the server starts.
+//! Each server has a script of its own that receives requests in its way; they share a class, one for each kind of
+//! application, that loads it and makes the kind's own requests and answers, and a script that loads it once before the
+//! server starts. A PSR-15 handler is asked with the application's own PSR-7 package, a Symfony kernel with Symfony's
+//! requests.
 
-use std::path::{Path, PathBuf};
+use std::path::PathBuf;
 
 use minijinja::context;
-use stampede_core::{App, AppKind, Install, PhpSapi, PlanError, Program, Requirement, RunFile};
+use stampede_core::{App, AppKind, Install, PhpBuild, PhpSapi, PlanError, Program, Requirement, RunFile};
 
 use crate::lookup::Lookup;
 use crate::template::Template;
-use crate::{php_build, php_ini};
+use crate::{framework, label, php_build, php_ini};
 
 /// The key of the PHP that runs workers.
 pub(crate) const PHP: &str = "php";
+
+/// The oldest PHP that reads the scripts: first-class callables and read-only properties came with it.
+/// <https://www.php.net/releases/8.1/en.php>
+const OLDEST: [u32; 2] = [8, 1];
 
 const CHECK: Template = Template { name: "php/check.php.j2", source: include_str!("../templates/php/check.php.j2") };
 
@@ -49,21 +55,52 @@ pub(crate) fn is_handler(kind: &AppKind) -> bool {
     matches!(kind, AppKind::Psr15Handler { .. })
 }
 
-/// The application's script as scripts in the run's folder name it.
-pub(crate) fn script(handler: &Path) -> String {
-    format!("@{{app}}/{}", handler.display())
+/// Whether a worker can keep an application.
+pub(crate) fn keeps(kind: &AppKind) -> bool {
+    is_handler(kind) || matches!(kind, AppKind::Symfony { .. })
 }
 
-/// The class that loads the application, and the script that checks it.
-pub(crate) fn files(handler: &Path) -> Result<Vec<RunFile>, PlanError> {
-    let file = |name: &str, text: String| RunFile { path: PathBuf::from("bridge").join(name), text };
-    Ok(vec![
-        file("application.php", include_str!("../templates/php/application.php").to_owned()),
-        file("check.php", CHECK.fill(context! { handler => script(handler) })?),
-    ])
+/// What a worker loads: a class in PHP, and the script that it is given.
+pub(crate) struct Kept {
+    class: &'static str,
+    /// The script as scripts in the run's folder name it.
+    pub(crate) script: String,
 }
 
-/// A server's own script, beside them.
+impl Kept {
+    /// What a worker that runs on this PHP loads of an application.
+    pub(crate) fn new(lookup: &Lookup<'_>, php: &PhpBuild) -> Result<Self, PlanError> {
+        if label::numbers(&php.version) < OLDEST.to_vec() {
+            let what = format!(
+                "PHP {}.{} or newer for the scripts of its workers; found {}",
+                OLDEST[0], OLDEST[1], php.version
+            );
+            return Err(lookup.unsuitable(what, php_build::install("php-cli")));
+        }
+        match lookup.kind() {
+            AppKind::Psr15Handler { handler } => Ok(Self {
+                class: include_str!("../templates/php/psr15.php"),
+                script: format!("@{{app}}/{}", handler.display()),
+            }),
+            AppKind::Symfony { .. } => {
+                Ok(Self { class: include_str!("../templates/php/symfony.php"), script: framework::KERNEL.to_owned() })
+            }
+            _ => Err(lookup.other_kind()),
+        }
+    }
+
+    /// The class that loads the application, and the script that checks it.
+    pub(crate) fn files(&self) -> Result<Vec<RunFile>, PlanError> {
+        Ok(vec![
+            server("application.php", self.class.to_owned()),
+            server("answer.php", include_str!("../templates/php/answer.php").to_owned()),
+            server("form.php", include_str!("../templates/php/form.php").to_owned()),
+            server("check.php", CHECK.fill(context! { application => &self.script })?),
+        ])
+    }
+}
+
+/// A script in the bridge's folder.
 pub(crate) fn server(name: &str, text: String) -> RunFile {
     RunFile { path: PathBuf::from("bridge").join(name), text }
 }
@@ -71,6 +108,12 @@ pub(crate) fn server(name: &str, text: String) -> RunFile {
 /// Loads the application once.
 pub(crate) fn check(lookup: &Lookup<'_>, app: &App) -> Result<Program, PlanError> {
     run(lookup, app, "check.php", &[])
+}
+
+/// Runs any script under the command line program.
+pub(crate) fn php_program(lookup: &Lookup<'_>, app: &App, script: &str) -> Result<Program, PlanError> {
+    let args = ["-c", php_ini::PATH, script].map(str::to_owned).into();
+    Ok(Program { path: lookup.path(PHP)?, args, env: php_ini::environment(app) })
 }
 
 /// Runs one of the scripts under the command line program.

@@ -61,24 +61,23 @@ impl Runtime for CaddyFpm {
     }
 
     fn serves(&self, kind: &AppKind) -> bool {
-        matches!(kind, AppKind::FrontController { .. })
+        kind.index().is_some()
     }
 
     fn requires(&self, app: &App) -> Vec<Requirement> {
-        vec![
-            Requirement::Program {
-                key: CADDY,
-                names: &["caddy"],
-                // Debian's prints `2.6.2`, Caddy's own `v2.10.0 h1:...`; neither has a word before it, and both have
-                // this line among their environment.
-                version: VersionProbe { args: &["environ"], prefix: "caddy.Version=" },
-                install: Install {
-                    package: Some("caddy".to_owned()),
-                    page: "https://caddyserver.com/docs/install".to_owned(),
-                },
+        let mut all = vec![Requirement::Program {
+            key: CADDY,
+            names: &["caddy"],
+            // Debian's prints `2.6.2`, Caddy's own `v2.10.0 h1:...`; neither has a word before it, and both have
+            // this line among their environment.
+            version: VersionProbe { args: &["environ"], prefix: "caddy.Version=" },
+            install: Install {
+                package: Some("caddy".to_owned()),
+                page: "https://caddyserver.com/docs/install".to_owned(),
             },
-            fpm::requirement(app),
-        ]
+        }];
+        all.extend(fpm::requirements(app));
+        all
     }
 
     fn version(&self, programs: &Programs) -> String {

@@ -11,7 +11,7 @@ use stampede_core::{
 
 use crate::lookup::Lookup;
 use crate::template::Template;
-use crate::{front, go, php_ini, pool};
+use crate::{framework, front, go, php_ini, php_probe, pool};
 
 /// The key of the binary.
 pub(crate) const KEY: &str = "frankenphp";
@@ -228,9 +228,11 @@ pub(crate) fn deployment(
         env: env.clone(),
     };
     Ok(Deployment {
-        addresses: vec![front::address()],
+        addresses: vec![front::address(), php_probe::address()],
         front: front::id(),
         app: cx.app.source.clone(),
+        preparation: framework::preparation_by(cx.app, |script| run(&["php-cli", script]))?,
+        probe: Some(php_probe::at_address(cx.app, lookup.php(KEY)?, cx.limits)),
         units: vec![Unit {
             id: UnitId::new(KEY),
             build: None,

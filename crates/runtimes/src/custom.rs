@@ -88,6 +88,8 @@ impl Runtime for Custom {
             addresses: vec![front::address()],
             front: front::id(),
             app: cx.app.source.clone(),
+            preparation: None,
+            probe: None,
             units: vec![unit(cx, command, &lookup)?],
         })
     }

@@ -5,13 +5,13 @@ use std::time::Duration;
 
 use minijinja::context;
 use stampede_core::{
-    Address, AddressId, AddressKind, App, Deployment, PhpSapi, PlanError, Program, Ready, RenderContext, Requirement,
-    RunFile, Stop, StopSignal, Tuning, Unit, UnitId,
+    Address, AddressId, AddressKind, App, Deployment, PhpProbe, PhpSapi, PlanError, Program, Ready, RenderContext,
+    Requirement, RunFile, Stop, StopSignal, Tuning, Unit, UnitId,
 };
 
 use crate::lookup::Lookup;
 use crate::template::Template;
-use crate::{fpm_pool, front, php_build, php_ini};
+use crate::{fpm_pool, framework, front, php_build, php_ini, php_probe};
 
 /// The name under which it is looked up, and of its unit.
 pub(crate) const FPM: &str = "php-fpm";
@@ -22,9 +22,11 @@ const ADDRESS: &str = "fpm";
 const CONF: Template =
     Template { name: "php/php-fpm.conf.j2", source: include_str!("../templates/php/php-fpm.conf.j2") };
 
-/// PHP-FPM with the application's extensions.
-pub(crate) fn requirement(app: &App) -> Requirement {
-    php_build::requirement(FPM, PhpSapi::Fpm, "php-fpm", app)
+/// What web servers in front of PHP-FPM need beside themselves.
+pub(crate) fn requirements(app: &App) -> Vec<Requirement> {
+    let mut all = vec![php_build::requirement(FPM, PhpSapi::Fpm, "php-fpm", app)];
+    all.extend(framework::requirements(app));
+    all
 }
 
 /// Whether a tuning has it listen on a TCP port rather than on a unix socket.
@@ -32,13 +34,28 @@ pub(crate) fn on_tcp(tuning: &Tuning) -> bool {
     tuning.get("listen") == Some("tcp")
 }
 
-/// PHP-FPM and the web server in front of it.
+/// PHP-FPM and the web server in front of it, which has a second site for the probe.
 pub(crate) fn behind(web_server: Unit, cx: &RenderContext<'_>, lookup: &Lookup<'_>) -> Result<Deployment, PlanError> {
+    let probe = php_probe::at_address(cx.app, lookup.php(FPM)?, cx.limits);
+    let mut deployment = behind_with(web_server, cx, lookup, probe)?;
+    deployment.addresses.push(php_probe::address());
+    Ok(deployment)
+}
+
+/// PHP-FPM and the web server in front of it, with a probe that needs no address.
+pub(crate) fn behind_with(
+    web_server: Unit,
+    cx: &RenderContext<'_>,
+    lookup: &Lookup<'_>,
+    probe: PhpProbe,
+) -> Result<Deployment, PlanError> {
     let kind = if on_tcp(cx.tuning) { AddressKind::Tcp } else { AddressKind::UnixSocket };
     Ok(Deployment {
         addresses: vec![front::address(), Address { id: AddressId::new(ADDRESS), kind }],
         front: front::id(),
         app: cx.app.source.clone(),
+        preparation: framework::preparation(cx.app, lookup)?,
+        probe: Some(probe),
         // FPM first: a web server that is asked before it could reach FPM would answer 502.
         units: vec![unit(cx, lookup)?, web_server],
     })

@@ -200,9 +200,11 @@ mod tests {
     fn defaults_under(given: &[(&str, &str)], cpus: u32) -> Tuning {
         defaults(&DefaultsContext {
             app: &App {
+                name: "plain".to_owned(),
                 kind: AppKind::GoProgram,
                 source: "app".into(),
                 extensions: Vec::new(),
+                ini: std::collections::BTreeMap::new(),
                 env: std::collections::BTreeMap::new(),
                 needs: Vec::new(),
             },

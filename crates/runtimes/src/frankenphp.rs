@@ -8,6 +8,7 @@ use stampede_core::{
     Runtime, RuntimeId, Tunable, Tuning, TuningProblem,
 };
 
+use crate::bridge::Kept;
 use crate::caddy_php::{self, CLASSIC, MODE, Served, TUNABLES, WORKER};
 use crate::front_controller::FrontController;
 use crate::lookup::Lookup;
@@ -37,7 +38,7 @@ impl Runtime for FrankenPhp {
     }
 
     fn serves(&self, kind: &AppKind) -> bool {
-        bridge::is_handler(kind) || matches!(kind, AppKind::FrontController { .. })
+        bridge::keeps(kind) || kind.index().is_some()
     }
 
     fn suits(&self, kind: &AppKind, given: &Tuning) -> Result<(), TuningProblem> {
@@ -45,6 +46,11 @@ impl Runtime for FrankenPhp {
             Err(TuningProblem { tunable: MODE.to_owned(), problem: problem.to_owned(), fix: fix.to_owned() })
         };
         match (kind, given.get(MODE)) {
+            (AppKind::Laravel { .. }, Some(WORKER)) => problem(
+                "asks a Laravel application for a worker mode, which only laravel/octane gives it: what else may a \
+                 request leave behind for the next one?",
+                "set mode to classic",
+            ),
             (AppKind::FrontController { .. }, Some(WORKER)) => problem(
                 "asks a plain front controller for a worker mode, which it does not have: it answers one request and ends",
                 "give the workload an app of kind psr-15-handler, or set mode to classic",
@@ -61,6 +67,7 @@ impl Runtime for FrankenPhp {
         vec![Requirement::FrankenPhp {
             key: caddy_php::KEY,
             binary: None,
+            build: None,
             extensions: caddy_php::extensions(app),
             install: Install { package: None, page: "https://frankenphp.dev/docs/#getting-started".to_owned() },
         }]
@@ -76,8 +83,8 @@ impl Runtime for FrankenPhp {
     }
 
     fn defaults(&self, cx: &DefaultsContext<'_>) -> Tuning {
-        let (mode, reason) = if bridge::is_handler(&cx.app.kind) {
-            (WORKER, "the application is a handler that a worker loads once")
+        let (mode, reason) = if bridge::keeps(&cx.app.kind) {
+            (WORKER, "the application is one that a worker can keep")
         } else {
             (CLASSIC, "the application is a script that answers one request and ends")
         };
@@ -90,10 +97,10 @@ impl Runtime for FrankenPhp {
 
     fn deployment(&self, cx: &RenderContext<'_>) -> Result<Deployment, PlanError> {
         let lookup = Lookup::new(ID, cx);
-        if bridge::is_handler(&cx.app.kind) {
-            let handler = lookup.handler()?;
-            let script = SCRIPT.fill(context! { handler => bridge::script(handler) })?;
-            let mut files = bridge::files(handler)?;
+        if lookup.setting(MODE)? == WORKER {
+            let kept = Kept::new(&lookup, lookup.php(caddy_php::KEY)?)?;
+            let script = SCRIPT.fill(context! { application => &kept.script })?;
+            let mut files = kept.files()?;
             files.push(bridge::server("worker.php", script));
             let front = FrontController::new(&PathBuf::from("worker.php"));
             let served = Served {
@@ -126,7 +133,13 @@ mod tests {
     fn a_mode_needs_an_application_that_has_it() {
         let front = AppKind::FrontController { index: "index.php".into() };
         let handler = AppKind::Psr15Handler { handler: "handler.php".into() };
+        let symfony = AppKind::Symfony { kernel: "App\\Kernel".into(), autoload: "vendor/autoload.php".into() };
+        let laravel = AppKind::Laravel { autoload: "vendor/autoload.php".into() };
         for (kind, mode, suits) in [
+            (&symfony, Some(CLASSIC), true),
+            (&symfony, Some(WORKER), true),
+            (&laravel, Some(CLASSIC), true),
+            (&laravel, Some(WORKER), false),
             (&front, None, true),
             (&front, Some(CLASSIC), true),
             (&front, Some(WORKER), false),

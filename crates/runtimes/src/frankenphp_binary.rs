@@ -51,6 +51,7 @@ impl Runtime for FrankenPhpBinary {
         vec![Requirement::FrankenPhp {
             key: caddy_php::KEY,
             binary: Some(binary),
+            build: None,
             extensions: caddy_php::extensions(app),
             install: Install { package: None, page: "https://frankenphp.dev/docs/embed/".to_owned() },
         }]

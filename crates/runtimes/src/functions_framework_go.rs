@@ -87,6 +87,8 @@ impl Runtime for FunctionsFrameworkGo {
             addresses: vec![front::address()],
             front: front::id(),
             app: cx.app.source.clone(),
+            preparation: None,
+            probe: None,
             units: vec![Unit {
                 id: UnitId::new("function"),
                 build: Some(go::build(&lookup, PROGRAM, files)?),

@@ -11,7 +11,7 @@ use stampede_core::{
 
 use crate::lookup::Lookup;
 use crate::php_cli_server::{TUNABLES, WORKERS};
-use crate::{bridge, front, label, php_build, php_ini};
+use crate::{bridge, front, label, php_build, php_ini, php_probe};
 
 const ID: &str = "functions-framework-php";
 const PHP: &str = "php";
@@ -84,6 +84,8 @@ impl Runtime for FunctionsFrameworkPhp {
             addresses: vec![front::address()],
             front: front::id(),
             app: cx.app.source.clone(),
+            preparation: php_probe::saved_before(cx.app, &lookup, None)?,
+            probe: Some(php_probe::saved(cx.app, lookup.php(PHP)?, cx.limits)),
             units: vec![Unit {
                 id: UnitId::new(PHP),
                 build: None,

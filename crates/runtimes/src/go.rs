@@ -78,6 +78,8 @@ impl Runtime for Go {
             addresses: vec![front::address()],
             front: front::id(),
             app: cx.app.source.clone(),
+            preparation: None,
+            probe: None,
             units: vec![Unit {
                 id: UnitId::new(GO),
                 build: Some(build(&lookup, PROGRAM, Vec::new())?),

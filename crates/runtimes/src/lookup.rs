@@ -2,7 +2,7 @@
 
 use std::path::Path;
 
-use stampede_core::{AppKind, Found, PhpBuild, PlanError, RenderContext, RuntimeId};
+use stampede_core::{AppKind, Found, Install, PhpBuild, PlanError, RenderContext, RuntimeId};
 
 /// A context as one runtime reads it.
 pub(crate) struct Lookup<'a> {
@@ -48,18 +48,22 @@ impl<'a> Lookup<'a> {
 
     /// The script that answers every request, relative to the application.
     pub(crate) fn index(&self) -> Result<&'a Path, PlanError> {
-        match &self.cx.app.kind {
-            AppKind::FrontController { index } => Ok(index),
-            _ => Err(PlanError::AppKind(RuntimeId::new(self.runtime))),
-        }
+        self.kind().index().ok_or_else(|| self.other_kind())
     }
 
-    /// The script that returns the application's handler, relative to the application.
-    pub(crate) fn handler(&self) -> Result<&'a Path, PlanError> {
-        match &self.cx.app.kind {
-            AppKind::Psr15Handler { handler } => Ok(handler),
-            _ => Err(PlanError::AppKind(RuntimeId::new(self.runtime))),
-        }
+    /// What kind of program the application is.
+    pub(crate) fn kind(&self) -> &'a AppKind {
+        &self.cx.app.kind
+    }
+
+    /// The error of an application of another kind than the runtime serves.
+    pub(crate) fn other_kind(&self) -> PlanError {
+        PlanError::AppKind(RuntimeId::new(self.runtime))
+    }
+
+    /// The error of something that was found and does not fit.
+    pub(crate) fn unsuitable(&self, what: String, install: Install) -> PlanError {
+        PlanError::Unsuitable { runtime: RuntimeId::new(self.runtime), what, install }
     }
 
     fn lacks(&self, tunable: &'static str) -> PlanError {

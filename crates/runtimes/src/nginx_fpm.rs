@@ -96,22 +96,21 @@ impl Runtime for NginxFpm {
     }
 
     fn serves(&self, kind: &AppKind) -> bool {
-        matches!(kind, AppKind::FrontController { .. })
+        kind.index().is_some()
     }
 
     fn requires(&self, app: &App) -> Vec<Requirement> {
-        vec![
-            Requirement::Program {
-                key: NGINX,
-                names: &["nginx"],
-                version: VersionProbe { args: &["-v"], prefix: "nginx/" },
-                install: Install {
-                    package: Some("nginx".to_owned()),
-                    page: "https://nginx.org/en/download.html".to_owned(),
-                },
+        let mut all = vec![Requirement::Program {
+            key: NGINX,
+            names: &["nginx"],
+            version: VersionProbe { args: &["-v"], prefix: "nginx/" },
+            install: Install {
+                package: Some("nginx".to_owned()),
+                page: "https://nginx.org/en/download.html".to_owned(),
             },
-            fpm::requirement(app),
-        ]
+        }];
+        all.extend(fpm::requirements(app));
+        all
     }
 
     fn version(&self, programs: &Programs) -> String {

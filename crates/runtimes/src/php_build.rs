@@ -8,10 +8,13 @@ pub(crate) fn requirement(key: &'static str, sapi: PhpSapi, package: &str, app: 
     Requirement::Php {
         key,
         sapi,
+        build: None,
         extensions: std::iter::once(opcache).chain(app.extensions.iter().cloned()).collect(),
-        install: Install {
-            package: Some(package.to_owned()),
-            page: "https://www.php.net/manual/en/install.php".to_owned(),
-        },
+        install: install(package),
     }
+}
+
+/// How to get PHP.
+pub(crate) fn install(package: &str) -> Install {
+    Install { package: Some(package.to_owned()), page: "https://www.php.net/manual/en/install.php".to_owned() }
 }

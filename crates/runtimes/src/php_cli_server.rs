@@ -13,7 +13,7 @@ use stampede_core::{
 
 use crate::front_controller::FrontController;
 use crate::lookup::Lookup;
-use crate::{label, php_build, php_ini, pool};
+use crate::{framework, label, php_build, php_ini, php_probe, pool};
 
 const ID: &str = "php-cli-server";
 const PHP: &str = "php";
@@ -46,7 +46,7 @@ impl Runtime for PhpCliServer {
     }
 
     fn serves(&self, kind: &AppKind) -> bool {
-        matches!(kind, AppKind::FrontController { .. })
+        kind.index().is_some()
     }
 
     fn requires(&self, app: &App) -> Vec<Requirement> {
@@ -82,6 +82,8 @@ impl Runtime for PhpCliServer {
             addresses: vec![Address { id: AddressId::new("front"), kind: AddressKind::Tcp }],
             front: AddressId::new("front"),
             app: cx.app.source.clone(),
+            preparation: php_probe::saved_before(cx.app, &lookup, framework::preparation(cx.app, &lookup)?)?,
+            probe: Some(php_probe::saved(cx.app, lookup.php(PHP)?, cx.limits)),
             units: vec![unit(cx, &lookup)?],
         })
     }

@@ -8,8 +8,9 @@ use std::collections::BTreeMap;
 use std::path::PathBuf;
 
 use minijinja::context;
-use stampede_core::{App, Bytes, Limits, PhpBuild, PlanError, RunFile};
+use stampede_core::{App, Bytes, Limits, PhpAsked, PhpBuild, PlanError, RunFile};
 
+use crate::framework;
 use crate::template::Template;
 
 const TEMPLATE: Template = Template { name: "php/php.ini.j2", source: include_str!("../templates/php/php.ini.j2") };
@@ -29,12 +30,41 @@ pub(crate) fn file(app: &App, build: &PhpBuild, limits: &Limits) -> Result<RunFi
     let extensions: Vec<String> =
         app.extensions.iter().filter(|name| !built_in(name) && *name != "opcache").cloned().collect();
     let load_opcache = !built_in("opcache");
-    let text = TEMPLATE.fill(context! {
-        extensions,
-        load_opcache,
-        memory_limit => MEMORY_LIMIT.min(limits.memory).get(),
-    })?;
+    let settings: Vec<(String, String)> = settings(app, limits).into_iter().collect();
+    let text = TEMPLATE.fill(context! { extensions, load_opcache, settings })?;
     Ok(RunFile { path: PathBuf::from("php/php.ini"), text })
+}
+
+/// The settings that decide how fast PHP is, with the application's own over them.
+fn settings(app: &App, limits: &Limits) -> BTreeMap<String, String> {
+    let mut all: BTreeMap<String, String> = [
+        ("opcache.enable", "1"),
+        ("opcache.enable_cli", "1"),
+        ("opcache.memory_consumption", "128"),
+        ("opcache.interned_strings_buffer", "16"),
+        ("opcache.max_accelerated_files", "10000"),
+        ("opcache.validate_timestamps", "0"),
+        ("opcache.jit", "disable"),
+        ("opcache.jit_buffer_size", "0"),
+        ("realpath_cache_size", "4096K"),
+        ("realpath_cache_ttl", "600"),
+    ]
+    .map(|(name, value)| (name.to_owned(), value.to_owned()))
+    .into();
+    all.insert("memory_limit".to_owned(), MEMORY_LIMIT.min(limits.memory).get().to_string());
+    all.extend(app.ini.clone());
+    all
+}
+
+/// What is asked of a build: its version, the extensions and the settings.
+pub(crate) fn asked(app: &App, build: &PhpBuild, limits: &Limits) -> PhpAsked {
+    let opcache = std::iter::once("opcache".to_owned());
+    PhpAsked {
+        version: build.version.clone(),
+        thread_safe: build.thread_safe,
+        extensions: opcache.chain(app.extensions.iter().cloned()).collect(),
+        settings: settings(app, limits),
+    }
 }
 
 /// Folders that the settings name.
@@ -50,7 +80,7 @@ pub(crate) fn log() -> PathBuf {
 /// The application's environment, and the variable that keeps PHP from reading the distribution's `conf.d`: set but
 /// empty means no folder. <https://www.php.net/manual/en/configuration.file.php#configuration.file.scan>
 pub(crate) fn environment(app: &App) -> BTreeMap<String, String> {
-    let mut environment = app.env.clone();
+    let mut environment = framework::environment(app);
     environment.insert("PHP_INI_SCAN_DIR".to_owned(), String::new());
     environment
 }

@@ -11,9 +11,10 @@ use stampede_core::{
     TuningProblem, Unit, UnitId, VersionProbe,
 };
 
+use crate::bridge::Kept;
 use crate::lookup::Lookup;
 use crate::template::Template;
-use crate::{bridge, front, go, label, php_ini, pool};
+use crate::{bridge, framework, front, go, label, php_ini, php_probe, pool};
 
 const ID: &str = "roadrunner";
 const RR: &str = "rr";
@@ -23,6 +24,11 @@ const CONFIG: Template =
     Template { name: "roadrunner/rr.yaml.j2", source: include_str!("../templates/roadrunner/rr.yaml.j2") };
 const WORKER: Template =
     Template { name: "roadrunner/worker.php.j2", source: include_str!("../templates/roadrunner/worker.php.j2") };
+/// The worker of what is not asked with PSR-7 requests.
+const HTTP_WORKER: Template = Template {
+    name: "roadrunner/http_worker.php.j2",
+    source: include_str!("../templates/roadrunner/http_worker.php.j2"),
+};
 
 /// Goridge, which its worker package speaks, is built on PHP's sockets.
 const EXTENSIONS: [&str; 1] = ["sockets"];
@@ -90,7 +96,7 @@ impl Runtime for RoadRunner {
     }
 
     fn title(&self) -> &'static str {
-        "RoadRunner with PSR-7 workers"
+        "RoadRunner"
     }
 
     fn process_model(&self) -> ProcessModel {
@@ -98,7 +104,7 @@ impl Runtime for RoadRunner {
     }
 
     fn serves(&self, kind: &AppKind) -> bool {
-        bridge::is_handler(kind)
+        bridge::keeps(kind)
     }
 
     fn requires(&self, app: &App) -> Vec<Requirement> {
@@ -107,7 +113,7 @@ impl Runtime for RoadRunner {
                 key: RR,
                 names: &["rr"],
                 version: VersionProbe { args: &["--version"], prefix: "version " },
-                install: Install { package: None, page: "https://docs.roadrunner.dev/docs/general/install".to_owned() },
+                install: install(),
             },
             bridge::php(app, &EXTENSIONS),
             bridge::package(HTTP, HTTP, app),
@@ -145,13 +151,15 @@ impl Runtime for RoadRunner {
             addresses: vec![front::address()],
             front: front::id(),
             app: cx.app.source.clone(),
+            preparation: framework::preparation(cx.app, &lookup)?,
+            probe: Some(php_probe::saved(cx.app, lookup.php(bridge::PHP)?, cx.limits)),
             units: vec![unit(cx, &lookup)?],
         })
     }
 }
 
 fn unit(cx: &RenderContext<'_>, lookup: &Lookup<'_>) -> Result<Unit, PlanError> {
-    let handler = lookup.handler()?;
+    let kept = Kept::new(lookup, lookup.php(bridge::PHP)?)?;
     let app = bridge::with(cx.app, &EXTENSIONS);
     let php = lookup.path(bridge::PHP)?;
     let (max_worker_memory, ttl) = (lookup.count(MAX_MEMORY)?, lookup.count(TTL)?);
@@ -169,8 +177,9 @@ fn unit(cx: &RenderContext<'_>, lookup: &Lookup<'_>) -> Result<Unit, PlanError> 
     fit(&lookup.program(RR)?.version, &lookup.program(HTTP)?.version)?;
     let mut env: BTreeMap<String, String> = php_ini::environment(cx.app);
     env.insert(go::GOMAXPROCS.to_owned(), lookup.count(go::GOMAXPROCS)?.to_string());
-    let mut files = bridge::files(handler)?;
-    files.push(bridge::server("worker.php", WORKER.fill(context! { handler => bridge::script(handler) })?));
+    let worker = if bridge::is_handler(lookup.kind()) { WORKER } else { HTTP_WORKER };
+    let mut files = kept.files()?;
+    files.push(bridge::server("worker.php", worker.fill(context! { application => &kept.script })?));
     files.push(php_ini::file(&app, lookup.php(bridge::PHP)?, cx.limits)?);
     files.push(RunFile { path: PathBuf::from("roadrunner/rr.yaml"), text: config });
     let mut folders = php_ini::folders();
@@ -195,10 +204,21 @@ fn unit(cx: &RenderContext<'_>, lookup: &Lookup<'_>) -> Result<Unit, PlanError> 
     })
 }
 
+fn install() -> Install {
+    Install { package: None, page: "https://docs.roadrunner.dev/docs/general/install".to_owned() }
+}
+
 /// Whether the server and the package in its workers speak the same: since 2024.1 the server sends the head of a request
 /// as a protocol buffer, which the package reads since 3.5.
 /// <https://docs.roadrunner.dev/docs/releases>
 fn fit(server: &str, package: &str) -> Result<(), PlanError> {
+    if label::numbers(server) < vec![2023] {
+        return Err(PlanError::Unsuitable {
+            runtime: RuntimeId::new(ID),
+            what: format!("RoadRunner 2023.1 or newer, whose configuration is of version 3; found {server}"),
+            install: install(),
+        });
+    }
     let protocol_buffers = label::numbers(server) >= vec![2024];
     let range = if protocol_buffers { "^3.5 || ^4.0" } else { "^3.0" };
     let package_numbers = label::numbers(package);
@@ -223,6 +243,7 @@ mod tests {
             ("2023.3.12", "3.4.0", true),
             ("2023.3.12", "v3.5.2", true),
             ("2023.3.12", "2.2.0", false),
+            ("2.12.3", "2.2.0", false),
             ("2024.1.0", "3.4.0", false),
             ("2025.1.15", "3.5.0", true),
             ("2025.1.15", "4.0.0", true),

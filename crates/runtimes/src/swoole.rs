@@ -8,9 +8,10 @@ use stampede_core::{
     Requirement, Role, Runtime, RuntimeId, Stop, StopSignal, Tunable, TunableKind, Tuning, TuningProblem, Unit, UnitId,
 };
 
+use crate::bridge::Kept;
 use crate::lookup::Lookup;
 use crate::template::Template;
-use crate::{bridge, front, label, php_ini, pool};
+use crate::{bridge, framework, front, label, php_ini, php_probe, pool};
 
 const ID: &str = "swoole";
 
@@ -99,7 +100,7 @@ impl Runtime for Swoole {
     }
 
     fn serves(&self, kind: &AppKind) -> bool {
-        bridge::is_handler(kind)
+        bridge::keeps(kind)
     }
 
     fn requires(&self, app: &App) -> Vec<Requirement> {
@@ -107,6 +108,7 @@ impl Runtime for Swoole {
             bridge::php(app, &[]),
             Requirement::PhpExtension {
                 key: EXTENSION,
+                build: None,
                 extension: EXTENSION,
                 install: Install { package: None, page: "pecl install swoole, https://wiki.swoole.com/en/".to_owned() },
             },
@@ -179,17 +181,19 @@ impl Runtime for Swoole {
             addresses: vec![front::address()],
             front: front::id(),
             app: cx.app.source.clone(),
+            preparation: framework::preparation(cx.app, &lookup)?,
+            probe: Some(php_probe::saved(cx.app, lookup.php(bridge::PHP)?, cx.limits)),
             units: vec![unit(cx, &lookup)?],
         })
     }
 }
 
 fn unit(cx: &RenderContext<'_>, lookup: &Lookup<'_>) -> Result<Unit, PlanError> {
-    let handler = lookup.handler()?;
+    let kept = Kept::new(lookup, lookup.php(bridge::PHP)?)?;
     let app = bridge::with(cx.app, &[EXTENSION]);
     let mode = lookup.setting(MODE)?;
     let server = SERVER.fill(context! {
-        handler => bridge::script(handler),
+        application => &kept.script,
         mode => if mode == PROCESS { "SWOOLE_PROCESS" } else { "SWOOLE_BASE" },
         worker_num => lookup.count(WORKERS)?,
         reactor_num => (mode == PROCESS).then(|| lookup.count(REACTORS)).transpose()?,
@@ -198,7 +202,7 @@ fn unit(cx: &RenderContext<'_>, lookup: &Lookup<'_>) -> Result<Unit, PlanError> 
         enable_coroutine => lookup.setting(COROUTINE)?,
         hook_flags => lookup.setting(HOOKS)?,
     })?;
-    let mut files = bridge::files(handler)?;
+    let mut files = kept.files()?;
     files.push(bridge::server("server.php", server));
     files.push(php_ini::file(&app, lookup.php(bridge::PHP)?, cx.limits)?);
     Ok(Unit {

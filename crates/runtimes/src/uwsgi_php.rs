@@ -25,7 +25,7 @@ use stampede_core::{
 use crate::front_controller::FrontController;
 use crate::lookup::Lookup;
 use crate::template::Template;
-use crate::{front, label, php_build, php_ini, pool};
+use crate::{bridge, framework, front, label, php_build, php_ini, php_probe, pool};
 
 const ID: &str = "uwsgi-php";
 const UWSGI: &str = "uwsgi";
@@ -92,7 +92,7 @@ impl Runtime for UwsgiPhp {
     }
 
     fn serves(&self, kind: &AppKind) -> bool {
-        matches!(kind, AppKind::FrontController { .. })
+        kind.index().is_some()
     }
 
     fn requires(&self, app: &App) -> Vec<Requirement> {
@@ -100,7 +100,7 @@ impl Runtime for UwsgiPhp {
             package: Some(package.to_owned()),
             page: "https://uwsgi-docs.readthedocs.io/en/latest/PHP.html".to_owned(),
         };
-        vec![
+        let mut all = vec![
             Requirement::Program {
                 key: UWSGI,
                 names: &["uwsgi", "uwsgi-core"],
@@ -117,7 +117,10 @@ impl Runtime for UwsgiPhp {
                 install: install("uwsgi-plugin-php"),
             },
             php_build::requirement(PHP, PhpSapi::Embed, "libphp-embed", app),
-        ]
+        ];
+        // It cannot be asked for its settings, nor to warm an application up.
+        all.push(bridge::php(app, &[]));
+        all
     }
 
     fn version(&self, programs: &Programs) -> String {
@@ -165,7 +168,14 @@ impl Runtime for UwsgiPhp {
         if lookup.setting("mode")? == "http" {
             addresses.push(Address { id: AddressId::new("uwsgi"), kind: AddressKind::UnixSocket });
         }
-        Ok(Deployment { addresses, front: front::id(), app: cx.app.source.clone(), units: vec![unit(cx, &lookup)?] })
+        Ok(Deployment {
+            addresses,
+            front: front::id(),
+            app: cx.app.source.clone(),
+            preparation: php_probe::saved_before(cx.app, &lookup, framework::preparation(cx.app, &lookup)?)?,
+            probe: Some(php_probe::saved(cx.app, lookup.php(PHP)?, cx.limits)),
+            units: vec![unit(cx, &lookup)?],
+        })
     }
 }
 

@@ -8,6 +8,7 @@ use stampede_core::{
     Runtime, RuntimeId, Tunable, Tuning, TuningProblem,
 };
 
+use crate::bridge::Kept;
 use crate::lookup::Lookup;
 use crate::template::Template;
 use crate::{bridge, workerman};
@@ -67,7 +68,7 @@ impl Runtime for Webman {
         let lookup = Lookup::new(ID, cx);
         let config =
             |name: &str, text: &str| RunFile { path: Path::new("bridge/config").join(name), text: text.to_owned() };
-        let route = ROUTE.fill(context! { handler => bridge::script(lookup.handler()?) })?;
+        let route = ROUTE.fill(context! { application => Kept::new(&lookup, lookup.php(bridge::PHP)?)?.script })?;
         let beside = vec![
             config("app.php", include_str!("../templates/webman/app.php")),
             config("container.php", include_str!("../templates/webman/container.php")),

@@ -10,9 +10,10 @@ use stampede_core::{
     Unit, UnitId,
 };
 
+use crate::bridge::Kept;
 use crate::lookup::Lookup;
 use crate::template::Template;
-use crate::{bridge, front, label, php_ini, pool};
+use crate::{bridge, framework, front, label, php_ini, php_probe, pool};
 
 const ID: &str = "workerman";
 pub(crate) const PACKAGE: &str = "workerman/workerman";
@@ -72,7 +73,7 @@ impl Runtime for Workerman {
     }
 
     fn serves(&self, kind: &AppKind) -> bool {
-        bridge::is_handler(kind)
+        bridge::keeps(kind)
     }
 
     fn requires(&self, app: &App) -> Vec<Requirement> {
@@ -135,9 +136,9 @@ pub(crate) fn deployment(
     extensions: &[&str],
     beside: Vec<RunFile>,
 ) -> Result<Deployment, PlanError> {
-    let handler = lookup.handler()?;
+    let kept = Kept::new(lookup, lookup.php(bridge::PHP)?)?;
     let server = server.fill(context! {
-        handler => bridge::script(handler),
+        application => &kept.script,
         count => lookup.count(COUNT)?,
         backlog => lookup.count(BACKLOG)?,
         reuse_port => lookup.setting(REUSE_PORT)?,
@@ -147,7 +148,7 @@ pub(crate) fn deployment(
     if has_event(build) {
         app = bridge::with(&app, &["sockets", EVENT]);
     }
-    let mut files = bridge::files(handler)?;
+    let mut files = kept.files()?;
     files.push(bridge::server("server.php", server));
     files.extend(beside);
     files.push(php_ini::file(&app, build, cx.limits)?);
@@ -157,6 +158,8 @@ pub(crate) fn deployment(
         addresses: vec![front::address()],
         front: front::id(),
         app: cx.app.source.clone(),
+        preparation: framework::preparation(cx.app, lookup)?,
+        probe: Some(php_probe::saved(cx.app, build, cx.limits)),
         units: vec![Unit {
             id: UnitId::new("workerman"),
             build: None,

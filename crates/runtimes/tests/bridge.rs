@@ -42,9 +42,11 @@ fn bridge(handler: &str) -> Option<TempDir> {
 fn deployment_files() -> Vec<stampede_core::RunFile> {
     let runtime = stampede_runtimes::by_id("swoole").expect("listed");
     let app = App {
+        name: "plain".to_owned(),
         kind: AppKind::Psr15Handler { handler: PathBuf::from("handler.php") },
         source: PathBuf::new(),
         extensions: Vec::new(),
+        ini: Default::default(),
         env: Default::default(),
         needs: Vec::new(),
     };
@@ -54,6 +56,9 @@ fn deployment_files() -> Vec<stampede_core::RunFile> {
     let build = PhpBuild {
         version: "8.2".to_owned(),
         thread_safe: false,
+        debug: false,
+        libc: String::new(),
+        configure: String::new(),
         extension_dir: PathBuf::new(),
         built_in: Vec::new(),
         loadable: Vec::new(),
@@ -118,11 +123,11 @@ fn a_request_is_what_php_itself_would_give() {
                 $several[$property][] = $value;
             }
         }
-        $ask = fn (string $type) => (string) $application->answer($application->request(
+        $ask = fn (string $type) => $application->answer($application->request(
             'POST', '/p?a=1', ['Host' => 'h:1', 'content-type' => $type], 'x=2', ['a' => '1'], ['k' => 'v'], ['x' => '2'],
             ['lost' => $file('a', 4), 'several' => $several, 'list' => [$file('d')]],
-        ))->getBody();
-        $status = $application->answer($application->request('GET', '/throws', [], ''))->getStatusCode();
+        ))->body;
+        $status = $application->answer($application->request('GET', '/throws', [], ''))->status;
         echo '[', $ask('multipart/form-data; boundary=x'), ',', $ask('application/json'), ',', $status, ']';
     "#;
     let Some(run) = bridge(HANDLER) else { return };

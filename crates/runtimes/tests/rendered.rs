@@ -47,9 +47,11 @@ fn kinds() -> Vec<AppKind> {
 
 fn app(runtime: &dyn Runtime) -> App {
     App {
+        name: "plain".to_owned(),
         kind: kinds().into_iter().find(|kind| runtime.serves(kind)).unwrap(),
         source: PathBuf::from("workloads/example/app"),
         extensions: vec!["ctype".to_owned(), "mbstring".to_owned()],
+        ini: BTreeMap::new(),
         env: BTreeMap::from([("APP_ENV".to_owned(), "prod".to_owned())]),
         needs: Vec::new(),
     }
@@ -64,6 +66,9 @@ fn programs() -> Programs {
         php: Some(PhpBuild {
             version: "8.2.29".to_owned(),
             thread_safe: false,
+            debug: false,
+            libc: "glibc".to_owned(),
+            configure: "--with-layout=GNU".to_owned(),
             extension_dir: PathBuf::from("/usr/lib/php/20220829"),
             built_in: vec!["ctype".to_owned(), "json".to_owned()],
             loadable: vec!["mbstring".to_owned(), "opcache".to_owned()],
@@ -140,6 +145,19 @@ fn text(version: &str, tuning: &Tuning, deployment: &Deployment) -> String {
         writeln!(text, "address {}: {:?}", address.id, address.kind).unwrap();
     }
     writeln!(text, "front {}", deployment.front).unwrap();
+    if let Some(preparation) = &deployment.preparation {
+        writeln!(text, "\n=== preparation, folders {:?}", preparation.folders).unwrap();
+        for program in &preparation.programs {
+            write_program(&mut text, "run", program);
+        }
+        for file in &preparation.files {
+            write!(text, "--- {}\n{}", file.path.display(), file.text).unwrap();
+        }
+    }
+    if let Some(probe) = &deployment.probe {
+        let files: Vec<_> = probe.files.iter().map(|file| file.path.display().to_string()).collect();
+        writeln!(text, "\nprobe {:?}, files {}", probe.source, files.join(", ")).unwrap();
+    }
     for unit in &deployment.units {
         writeln!(text, "\n=== unit {}", unit.id).unwrap();
         if let Some(build) = &unit.build {
@@ -204,6 +222,24 @@ fn each_mode_that_is_not_the_default() {
         let runtime = stampede_runtimes::by_id(id).unwrap();
         let app = App { kind: handler.clone(), ..app(runtime) };
         insta::assert_snapshot!(name, rendered_app(runtime, &app, &limits, &settings).unwrap());
+    }
+}
+
+#[test]
+fn applications_of_frameworks() {
+    let limits = Limits { cpus: Cpus::from_millis(1000), memory: Bytes::from_mib(512) };
+    let symfony = AppKind::Symfony { kernel: "App\\Kernel".to_owned(), autoload: "vendor/autoload.php".into() };
+    let laravel = AppKind::Laravel { autoload: "vendor/autoload.php".into() };
+    for (name, id, kind) in [
+        ("nginx-fpm-symfony", "nginx-fpm", &symfony),
+        ("nginx-fpm-laravel", "nginx-fpm", &laravel),
+        ("frankenphp-symfony", "frankenphp", &symfony),
+        ("frankenphp-laravel", "frankenphp", &laravel),
+        ("roadrunner-symfony", "roadrunner", &symfony),
+    ] {
+        let runtime = stampede_runtimes::by_id(id).unwrap();
+        let app = App { kind: kind.clone(), ..app(runtime) };
+        insta::assert_snapshot!(name, rendered_app(runtime, &app, &limits, &[]).unwrap());
     }
 }
 

@@ -80,6 +80,14 @@ pub(crate) struct CompareArgs {
     /// Runtimes, separated by commas, or `all` that are installed
     #[arg(long, value_name = "A,B", default_value = "all", hide_default_value = true, help_heading = "What")]
     pub(crate) runtimes: String,
+    /// Which of the workload's apps to serve, by name: symfony, or several: plain,symfony [default: the
+    /// first that a runtime can serve]
+    #[arg(long, value_name = "A,B", help_heading = "What")]
+    pub(crate) app: Option<String>,
+    /// Builds of PHP, each a case for each runtime: 8.2,8.4 or paths of command line programs [default:
+    /// that of `php` on the search path]
+    #[arg(long, value_name = "A,B", help_heading = "What")]
+    pub(crate) php: Option<String>,
     /// Set a tunable: nginx-fpm.pm.max_children=8 (may be repeated)
     #[arg(long, value_name = "RUNTIME.TUNABLE=VALUE", help_heading = "What")]
     pub(crate) set: Vec<String>,
@@ -221,6 +229,9 @@ pub(crate) struct ShowRuntimeArgs {
     /// What it serves: a built-in workload or a folder with a workload.yaml
     #[arg(long, value_name = "WORKLOAD", default_value = "markdown")]
     pub(crate) workload: String,
+    /// Which of the workload's apps, by name [default: the first that the runtime can serve]
+    #[arg(long, value_name = "APP")]
+    pub(crate) app: Option<String>,
     /// CPUs for the whole deployment [default: 1]
     #[arg(long, value_name = "CPUS", allow_hyphen_values = true)]
     pub(crate) cpus: Option<String>,

@@ -39,6 +39,8 @@ const LOCK_PAUSE: Duration = Duration::from_millis(200);
 pub(crate) fn run(args: Box<CompareArgs>) -> Outcome {
     let CompareArgs {
         workload,
+        app,
+        php,
         runtimes,
         set,
         cpus,
@@ -60,6 +62,8 @@ pub(crate) fn run(args: Box<CompareArgs>) -> Outcome {
     } = *args;
     let flags = CompareFlags {
         workload,
+        app,
+        php,
         runtimes: Some(runtimes),
         cpus,
         memory,

@@ -10,8 +10,8 @@ use crate::exit::{Exit, Failure};
 use crate::{Outcome, screen};
 
 pub(crate) fn run(args: &ShowRuntimeArgs) -> Outcome {
-    let ShowRuntimeArgs { runtime, workload, cpus, memory, load, set, render } = args.clone();
-    let flags = RuntimeFlags { runtime, workload, cpus, memory, load, set };
+    let ShowRuntimeArgs { runtime, workload, app, cpus, memory, load, set, render } = args.clone();
+    let flags = RuntimeFlags { runtime, workload, app, cpus, memory, load, set };
     let size = MachineSize {
         cpus: stampede_platforms::machine().cpus,
         memory: Bytes::new(stampede_platforms::memory().unwrap_or(u64::MAX)),

@@ -12,6 +12,7 @@ const MIGRATIONS: &[&str] = &[
     include_str!("migrations/001_studies.sql"),
     include_str!("migrations/002_rounds.sql"),
     include_str!("migrations/003_sending.sql"),
+    include_str!("migrations/004_php.sql"),
 ];
 
 /// The version that this program writes.

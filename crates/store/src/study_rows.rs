@@ -57,7 +57,18 @@ pub(crate) fn insert(transaction: &Transaction<'_>, study: &Study) -> rusqlite::
 }
 
 fn insert_case(transaction: &Transaction<'_>, study: &StudyId, ordinal: i64, case: &Case) -> rusqlite::Result<()> {
-    let Case { id, runtime, runtime_version, tuning, limits: Limits { cpus, memory }, platform, pinning, load } = case;
+    let Case {
+        id,
+        runtime,
+        runtime_version,
+        app,
+        php,
+        tuning,
+        limits: Limits { cpus, memory },
+        platform,
+        pinning,
+        load,
+    } = case;
     transaction.execute(
         "INSERT INTO study_case VALUES (:study_id, :ordinal, :case_id, :runtime, :runtime_version, :tuning_json,
             :limit_cpus_milli, :limit_memory_bytes, :platform, :pinning_json, :load_json)",
@@ -73,6 +84,15 @@ fn insert_case(transaction: &Transaction<'_>, study: &StudyId, ordinal: i64, cas
             ":platform": platform,
             ":pinning_json": Json(pinning),
             ":load_json": Json(load),
+        },
+    )?;
+    transaction.execute(
+        "INSERT INTO case_application VALUES (:study_id, :case_id, :app, :php_json)",
+        named_params! {
+            ":study_id": study.as_str(),
+            ":case_id": id.as_str(),
+            ":app": app,
+            ":php_json": php.as_ref().map(Json),
         },
     )?;
     Ok(())
@@ -145,12 +165,16 @@ pub(crate) fn load(connection: &Connection, id: &StudyId) -> rusqlite::Result<Op
 }
 
 fn load_cases(connection: &Connection, id: &StudyId) -> rusqlite::Result<Vec<Case>> {
-    let mut statement = connection.prepare("SELECT * FROM study_case WHERE study_id = ?1 ORDER BY ordinal")?;
+    let mut statement = connection.prepare("SELECT * FROM study_case LEFT JOIN case_application USING (study_id, case_id) WHERE study_id = ?1 ORDER BY ordinal",
+    )?;
     let rows = statement.query_map([id.as_str()], |row| {
         Ok(Case {
             id: CaseId::new(row.get::<_, String>("case_id")?),
             runtime: RuntimeId::new(row.get::<_, String>("runtime")?),
             runtime_version: row.get("runtime_version")?,
+            // Studies of before this was kept had one application each.
+            app: row.get::<_, Option<String>>("app")?.unwrap_or_else(|| "plain".to_owned()),
+            php: row.get::<_, Option<Json<_>>>("php_json")?.map(|Json(php)| php),
             tuning: row.get::<_, Json<_>>("tuning_json")?.0,
             limits: Limits {
                 cpus: Cpus::from_millis(row.get("limit_cpus_milli")?),

@@ -9,7 +9,7 @@ use stampede_core::{
 use crate::columns::{Count, Histogram, Instant, Json, Nanos, other};
 
 pub(crate) fn insert(transaction: &Transaction<'_>, study: &StudyId, trial: &Trial) -> rusqlite::Result<()> {
-    let Trial { case, block, position, started_at, outcome, enforced, ready, answers, measurement, stops } = trial;
+    let Trial { case, block, position, started_at, outcome, enforced, ready, php, answers, measurement, stops } = trial;
     let (outcome, reason) = match outcome {
         Outcome::Measured => ("measured", None),
         Outcome::Invalid(reason) => ("invalid", Some(reason)),
@@ -38,8 +38,15 @@ pub(crate) fn insert(transaction: &Transaction<'_>, study: &StudyId, trial: &Tri
             ":stops_json": Json(stops),
         },
     )?;
+    let trial_id = transaction.last_insert_rowid();
+    if let Some(php) = php {
+        transaction.execute(
+            "INSERT INTO trial_php VALUES (:trial_id, :php_json)",
+            named_params! {":trial_id": trial_id, ":php_json": Json(php)},
+        )?;
+    }
     if let Some(measurement) = measurement {
-        insert_measurement(transaction, transaction.last_insert_rowid(), measurement)?;
+        insert_measurement(transaction, trial_id, measurement)?;
     }
     Ok(())
 }
@@ -118,7 +125,7 @@ fn insert_sending(transaction: &Transaction<'_>, trial: i64, sending: &Sending) 
 pub(crate) fn load(connection: &Connection, study: &StudyId) -> rusqlite::Result<Vec<Trial>> {
     let mut statement = connection.prepare(
         "SELECT * FROM trial LEFT JOIN measurement USING (trial_id) LEFT JOIN sending USING (trial_id)
-            WHERE study_id = ?1 ORDER BY trial_id",
+            LEFT JOIN trial_php USING (trial_id) WHERE study_id = ?1 ORDER BY trial_id",
     )?;
     let rows = statement.query_map([study.as_str()], |row| {
         Ok(Trial {
@@ -129,6 +136,7 @@ pub(crate) fn load(connection: &Connection, study: &StudyId) -> rusqlite::Result
             outcome: outcome(row)?,
             enforced: enforced(row)?,
             ready: ready(row)?,
+            php: row.get::<_, Option<Json<_>>>("php_json")?.map(|Json(php)| php),
             answers: row.get::<_, Json<_>>("answers_json")?.0,
             measurement: measurement(row)?,
             stops: row.get::<_, Json<_>>("stops_json")?.0,

@@ -96,7 +96,8 @@ impl Bench {
 /// Units behind one TCP address.
 pub(crate) fn deployment(app: PathBuf, units: Vec<Unit>) -> Deployment {
     let front = AddressId::new("front");
-    Deployment { addresses: vec![Address { id: front.clone(), kind: AddressKind::Tcp }], front, app, units }
+    let addresses = vec![Address { id: front.clone(), kind: AddressKind::Tcp }];
+    Deployment { addresses, front, app, preparation: None, probe: None, units }
 }
 
 /// Whether a run belongs to another Stampede that is alive: its name begins with that one's process number.

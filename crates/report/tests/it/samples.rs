@@ -6,7 +6,9 @@ use std::time::Duration;
 use jiff::Timestamp;
 use stampede_analysis::{Analysis, analyse};
 use stampede_core::{
-    Bytes, Case, CaseId, Censored, CgroupSupport, Counts, CpuLayout, Cpus, EnforcedLimits, ErrorClass, GeneratorUse, Latencies, Limit, Limits, Load, Machine, Measurement, Outcome, ReadinessRecord, ResourceUse, Rounds, RuntimeId, Sending, ServedAnswer, Study, StudyId, StudyKind, Trial, Tuning, UnitId, UnitStop, WorkloadId,
+    Bytes, Case, CaseId, Censored, CgroupSupport, Counts, CpuLayout, Cpus, EnforcedLimits, ErrorClass, GeneratorUse,
+    Latencies, Limit, Limits, Load, Machine, Measurement, Outcome, ReadinessRecord, ResourceUse, Rounds, RuntimeId,
+    Sending, ServedAnswer, Study, StudyId, StudyKind, Trial, Tuning, UnitId, UnitStop, WorkloadId,
 };
 use stampede_report::StudyView;
 
@@ -162,6 +164,8 @@ fn case(id: &str, version: &str, tuning: Tuning) -> Case {
         id: CaseId::new(id),
         runtime: RuntimeId::new(id),
         runtime_version: version.to_owned(),
+        app: "plain".to_owned(),
+        php: None,
         tuning,
         limits: Limits { cpus: Cpus::from_millis(500), memory: Bytes::from_mib(256) },
         platform: "local".to_owned(),
@@ -191,6 +195,7 @@ fn measured(case: &str, block: u32, throughput: f64, peak_mib: u64) -> Trial {
             memory: Limit::AtMost(Bytes::from_mib(256)),
         }),
         ready: Some(ReadinessRecord { took: Duration::from_millis(150), attempts: 3 }),
+        php: None,
         answers: vec![
             ServedAnswer { exchange: "render".to_owned(), status: 200, body_bytes: 153 },
             ServedAnswer { exchange: "get".to_owned(), status: 400, body_bytes: 27 },

@@ -12,7 +12,9 @@ use std::process::{Child, Command, ExitStatus};
 use std::time::{Duration, Instant};
 
 use rustix::process::{Pid, Signal, getuid, kill_process, kill_process_group};
-use stampede_core::{AddressKind, BuildStep, Deployment, Places, Program, Ready, StopSignal, Unit};
+use stampede_core::{
+    AddressKind, BuildStep, Deployment, Places, Preparation, Program, Ready, RunFile, StopSignal, Unit,
+};
 use tempfile::TempDir;
 
 const PATIENCE: Duration = Duration::from_secs(10);
@@ -46,6 +48,7 @@ impl Server {
         let mut places = Places::new();
         places.insert("run", run.path().display().to_string());
         places.insert("app", app.display().to_string());
+        places.insert("secret", "0123456789abcdef");
         let mut front = None;
         for address in &deployment.addresses {
             let id = address.id.as_str();
@@ -69,10 +72,43 @@ impl Server {
         }
         let front = front.expect("a deployment has a front");
         let mut server = Self { run, front, places, units: Vec::new() };
+        server.prepare(deployment);
         for unit in &deployment.units {
             server.start_unit(unit, &app);
         }
         server
+    }
+
+    /// Writes all files and does what is done before the first unit is started.
+    fn prepare(&self, deployment: &Deployment) {
+        for unit in &deployment.units {
+            for folder in &unit.folders {
+                writable_folder(&self.run.path().join(folder));
+            }
+            self.write(&unit.files);
+        }
+        if let Some(probe) = &deployment.probe {
+            self.write(&probe.files);
+        }
+        if let Some(Preparation { files, folders, programs }) = &deployment.preparation {
+            self.write(files);
+            for folder in folders {
+                writable_folder(&self.run.path().join(folder));
+            }
+            for program in programs {
+                run_to_end("the preparation", program, &self.places);
+            }
+        }
+    }
+
+    fn write(&self, files: &[RunFile]) {
+        for file in files {
+            let text = self.places.resolve(&file.text).expect("known places");
+            let path = self.places.resolve(&file.path.display().to_string()).expect("known places");
+            let path = self.run.path().join(path);
+            fs::create_dir_all(path.parent().expect("a folder")).expect("make a folder");
+            fs::write(path, text).expect("write a file");
+        }
     }
 
     /// The place of an address.
@@ -97,27 +133,11 @@ impl Server {
 
     fn start_unit(&mut self, unit: &Unit, app: &Path) {
         let places = &self.places.clone();
-        for folder in &unit.folders {
-            writable_folder(&self.run.path().join(folder));
-        }
-        for file in &unit.files {
-            let text = places.resolve(&file.text).expect("known places");
-            let path = self.run.path().join(&file.path);
-            fs::create_dir_all(path.parent().expect("a folder")).expect("make a folder");
-            fs::write(path, text).expect("write a file");
-        }
         if let Some(build) = &unit.build {
             run_build(build, app, &self.run.path().join(&build.output), places);
         }
         if let Some(check) = &unit.check {
-            let output = command(check, places).output().expect("run the check");
-            assert!(
-                output.status.success(),
-                "check of {}: {}{}",
-                unit.id,
-                String::from_utf8_lossy(&output.stdout),
-                String::from_utf8_lossy(&output.stderr)
-            );
+            run_to_end(&format!("check of {}", unit.id), check, places);
         }
         let printed = File::create(self.printed(unit)).expect("make a log");
         let child = command(&unit.program, places)
@@ -216,6 +236,16 @@ fn answers(front: SocketAddr) -> bool {
 fn end_group(child: &mut Child) {
     let _ = kill_process_group(Pid::from_child(child), Signal::KILL);
     let _ = child.wait();
+}
+
+fn run_to_end(what: &str, program: &Program, places: &Places) {
+    let output = command(program, places).output().expect("run a program");
+    assert!(
+        output.status.success(),
+        "{what}: {}{}",
+        String::from_utf8_lossy(&output.stdout),
+        String::from_utf8_lossy(&output.stderr)
+    );
 }
 
 fn run_build(build: &BuildStep, app: &Path, output: &Path, places: &Places) {

@@ -5,6 +5,7 @@
 
 mod conformance;
 mod effective;
+mod frameworks;
 mod http;
 mod launcher;
 mod programs;
@@ -33,9 +34,11 @@ fn workload() -> PathBuf {
 
 fn php_app(source: PathBuf, extensions: &[&str]) -> App {
     App {
+        name: "plain".to_owned(),
         kind: AppKind::FrontController { index: PathBuf::from("public/index.php") },
         source,
         extensions: extensions.iter().map(|name| (*name).to_owned()).collect(),
+        ini: BTreeMap::new(),
         env: BTreeMap::from([("APP_ENV".to_owned(), "prod".to_owned())]),
         needs: Vec::new(),
     }

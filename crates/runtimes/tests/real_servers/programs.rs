@@ -117,6 +117,9 @@ fn build(printed: &str) -> PhpBuild {
     PhpBuild {
         version: lines[0].to_owned(),
         thread_safe: lines[1] == "1",
+        debug: false,
+        libc: String::new(),
+        configure: String::new(),
         extension_dir,
         built_in: lines[3].split(',').map(|name| name.to_lowercase().replace("zend opcache", "opcache")).collect(),
         loadable,

@@ -1,5 +1,8 @@
 //! Servers and applications that do not do what they should. Each is told with its cause, and nothing is left.
 
+use std::io::Write as _;
+use std::process::Command;
+
 use serde_json::Value;
 
 use crate::stage::{Said, Stage, have, workload};
@@ -157,4 +160,51 @@ fn a_failed_case_does_not_stop_the_others() {
     };
     assert_eq!(outcomes("php-cli-server"), ["measured", "measured"], "{study}");
     assert_eq!(outcomes("go"), ["failed", "failed"], "{study}");
+}
+
+#[test]
+fn what_one_request_leaves_behind_for_the_next_is_found() {
+    let stage = Stage::new();
+    // The first is a Go program; the others keep PHP, where they are installed.
+    for (runtime, programs) in [("go", &["go"][..]), ("frankenphp", &["frankenphp"]), ("swoole", &["php"])] {
+        if !have("what_one_request_leaves_behind_for_the_next_is_found", programs) {
+            continue;
+        }
+        if runtime == "swoole" && !has_extension("swoole") {
+            let _ = writeln!(std::io::stderr(), "SKIP what_one_request_leaves_behind: needs the PHP extension swoole");
+            continue;
+        }
+        let (said, trial) = trial(&stage, "leaky", runtime, &[]);
+        assert_failed(&said, &trial, &["leaks from one request into another", "`nobody`", "Hello, Ada!"]);
+    }
+}
+
+fn has_extension(name: &str) -> bool {
+    let probe = Command::new("php").args(["-n", "-d", &format!("extension={name}"), "--ri", name]).output();
+    probe.is_ok_and(|output| String::from_utf8_lossy(&output.stdout).contains("Version => "))
+}
+
+#[test]
+fn workers_that_are_started_again_and_again_are_told_within_5_seconds_with_their_output() {
+    if !have("workers_that_are_started_again_and_again", &["php"]) {
+        return;
+    }
+    let stage = Stage::new();
+    let (said, trial) = trial(&stage, "restless", "custom", &["--ready-timeout", "5s"]);
+    assert_failed(&said, &trial, &["starts its workers again and again", "no licence for a worker"]);
+}
+
+#[test]
+fn a_setting_that_is_asked_for_and_not_in_effect_makes_the_trial_invalid() {
+    if !have("a_setting_that_is_asked_for_and_not_in_effect", &["nginx", "php-fpm", "apache2", "php"]) {
+        return;
+    }
+    let stage = Stage::new();
+    for runtime in ["nginx-fpm", "apache-mod-php", "php-cli-server"] {
+        let (said, trial) = trial(&stage, "meagre", runtime, &[]);
+        assert_eq!((said.code, &trial["outcome"]), (Some(4), &"invalid".into()), "{said:?}");
+        let reason = trial["reason"].as_str().unwrap();
+        assert!(reason.contains("opcache.memory_consumption = 4 was asked for, and \"128\" is in effect"), "{reason}");
+        assert_eq!((&trial["php"]["opcache"], &trial["php"]["jit"]), (&true.into(), &false.into()), "{trial}");
+    }
 }

@@ -25,12 +25,10 @@ fn a_store_of_a_newer_version_is_refused_and_left_as_it_is() {
 
     for opened in [Store::open(&path), Store::open_existing(&path)] {
         let error = opened.unwrap_err();
-        assert!(matches!(error, StoreError::Newer { found: 99, known: 1..99, .. }));
+        let StoreError::Newer { found: 99, known, .. } = &error else { panic!("{error}") };
+        let known = format!("up to {known}");
         let text = error.to_string();
-        assert!(
-            text.contains("version 99") && text.contains("versions up to") && text.contains("update Stampede"),
-            "{text}"
-        );
+        assert!(text.contains("version 99") && text.contains(&known) && text.contains("update Stampede"), "{text}");
     }
     assert_eq!(fs::read(&path).unwrap(), before);
 }

@@ -5,7 +5,9 @@ use std::time::Duration;
 
 use jiff::Timestamp;
 use stampede_core::{
-    Bytes, Case, CaseId, Censored, CgroupSupport, Counts, CpuLayout, Cpus, EnforcedLimits, ErrorClass, GeneratorUse, Latencies, Limit, Limits, Load, Machine, Measurement, Outcome, ReadinessRecord, ResourceUse, Rounds, RuntimeId, Sending, ServedAnswer, Study, StudyId, StudyKind, Trial, Tuning, UnitId, UnitStop, WorkloadId,
+    Bytes, Case, CaseId, Censored, CgroupSupport, Counts, CpuLayout, Cpus, EnforcedLimits, ErrorClass, GeneratorUse,
+    Latencies, Limit, Limits, Load, Machine, Measurement, Outcome, PhpBuild, PhpReadBack, ReadinessRecord, ResourceUse,
+    Rounds, RuntimeId, Sending, ServedAnswer, Study, StudyId, StudyKind, Trial, Tuning, UnitId, UnitStop, WorkloadId,
 };
 
 pub(crate) fn study(id: &str, started_at_s: i64) -> Study {
@@ -37,11 +39,37 @@ fn case(id: &str, tuning: Tuning) -> Case {
         id: CaseId::new(id),
         runtime: RuntimeId::new(format!("{id}-runtime")),
         runtime_version: "nginx 1.22.1, PHP 8.2.29 NTS".to_owned(),
+        app: "symfony".to_owned(),
+        php: Some(build()),
         tuning,
         limits: Limits { cpus: Cpus::from_millis(167), memory: Bytes::from_mib(256) },
         platform: "local".to_owned(),
         pinning: CpuLayout { server: vec![1], generator: vec![0] },
         load: Load::Closed { connections: 16 },
+    }
+}
+
+fn build() -> PhpBuild {
+    PhpBuild {
+        version: "8.2.29".to_owned(),
+        thread_safe: false,
+        debug: false,
+        libc: "glibc".to_owned(),
+        configure: "./configure --enable-fpm".to_owned(),
+        extension_dir: "/usr/lib/php/20220829".into(),
+        built_in: vec!["core".to_owned()],
+        loadable: vec!["mbstring".to_owned()],
+    }
+}
+
+fn read_back() -> PhpReadBack {
+    PhpReadBack {
+        version: "8.2.29".to_owned(),
+        sapi: "fpm-fcgi".to_owned(),
+        extensions: BTreeMap::from([("mbstring".to_owned(), "8.2.29".to_owned())]),
+        settings: BTreeMap::from([("memory_limit".to_owned(), "128M".to_owned())]),
+        opcache: true,
+        ..PhpReadBack::default()
     }
 }
 
@@ -66,6 +94,7 @@ pub(crate) fn measured(case: &str, block: u32) -> Trial {
             memory: Limit::AtMost(Bytes::from_mib(255)),
         }),
         ready: Some(ReadinessRecord { took: Duration::from_millis(321), attempts: 4 }),
+        php: Some(read_back()),
         answers: vec![ServedAnswer { exchange: "render".to_owned(), status: 200, body_bytes: 153 }],
         measurement: Some(Measurement {
             window: Duration::from_secs(5),
@@ -111,6 +140,7 @@ pub(crate) fn trials() -> Vec<Trial> {
         outcome: Outcome::Failed("php-fpm ended: status 78".to_owned()),
         enforced: None,
         ready: None,
+        php: None,
         answers: Vec::new(),
         measurement: None,
         stops: Vec::new(),

@@ -15,6 +15,9 @@ use Psr\Http\Server\RequestHandlerInterface;
 use RuntimeException;
 use Throwable;
 
+require_once __DIR__ . '/answer.php';
+require_once __DIR__ . '/form.php';
+
 /**
  * A PSR-15 application: loaded once, asked for every request.
  */
@@ -53,7 +56,7 @@ final class Application
     }
 
     /** What the application answers; 500 for what it does not catch, as a server without a worker would give. */
-    public function answer(ServerRequestInterface $request): ResponseInterface
+    public function handle(ServerRequestInterface $request): ResponseInterface
     {
         try {
             return ($this->handler)($request);
@@ -61,6 +64,23 @@ final class Application
             error_log("PHP Fatal error:  Uncaught $error");
             return $this->factory->createResponse(500);
         }
+    }
+
+    /** The same for servers that know nothing of PSR-7. */
+    public function answer(ServerRequestInterface $request): Answer
+    {
+        $response = $this->handle($request);
+        return new Answer(
+            $response->getStatusCode(),
+            $response->getReasonPhrase(),
+            $response->getHeaders(),
+            (string) $response->getBody(),
+        );
+    }
+
+    /** Called once the answer is sent; PSR-15 has nothing to do then. */
+    public function terminate(): void
+    {
     }
 
     /**
@@ -94,46 +114,10 @@ final class Application
         foreach ($headers as $name => $value) {
             $request = $request->withHeader((string) $name, $value);
         }
-        if (self::isForm($headers['content-type'] ?? '')) {
-            $request = $request->withParsedBody($form)->withUploadedFiles($this->uploads($files));
+        if (Form::is($headers['content-type'] ?? '')) {
+            $request = $request->withParsedBody($form)->withUploadedFiles(Form::uploads($files, $this->upload(...)));
         }
         return $request;
-    }
-
-    /** Whether a body of this type is a form, the only one that PHP itself parses. */
-    public static function isForm(string $type): bool
-    {
-        return preg_match('~^(application/x-www-form-urlencoded|multipart/form-data)\b~i', $type) === 1;
-    }
-
-    /**
-     * @param array<mixed> $files
-     * @return array<mixed>
-     */
-    private function uploads(array $files): array
-    {
-        return array_map(fn (array $file) => match (true) {
-            !isset($file['tmp_name']) => $this->uploads($file),
-            is_array($file['tmp_name']) => $this->uploads(self::transposed($file)),
-            default => $this->upload($file),
-        }, $files);
-    }
-
-    /**
-     * PHP gives the several files of one field as a list of names, a list of sizes, and so on.
-     *
-     * @param array<string, array<mixed>> $file
-     * @return array<mixed>
-     */
-    private static function transposed(array $file): array
-    {
-        $files = [];
-        foreach ($file as $property => $values) {
-            foreach ($values as $index => $value) {
-                $files[$index][$property] = $value;
-            }
-        }
-        return $files;
     }
 
     /**

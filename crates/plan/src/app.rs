@@ -1,0 +1,89 @@
+//! Which of a workload's applications are served: `--app symfony,laravel`.
+
+use stampede_core::{App, CaseId, Runtime, Workload};
+
+use crate::catalogue::nearest;
+use crate::mistake::Gathered;
+
+/// The names that were chosen; `None` leaves it to each runtime, which then serves the first that it can.
+pub(crate) fn read_apps(
+    typed: Option<&str>,
+    workload: Option<&Workload>,
+    mistakes: &mut Gathered,
+) -> Vec<Option<String>> {
+    let (Some(typed), Some(workload)) = (typed, workload) else {
+        return vec![None];
+    };
+    let mut known: Vec<&str> = workload.apps.iter().map(|app| app.name.as_str()).collect();
+    known.dedup();
+    let mut chosen = Vec::new();
+    for name in typed.split(',').map(str::trim) {
+        let place = format!("--app {name}");
+        if chosen.contains(&Some(name.to_owned())) {
+            mistakes.add(place, "is named twice", "name each app once");
+        } else if known.contains(&name) {
+            chosen.push(Some(name.to_owned()));
+        } else {
+            let fix = match nearest(name, known.iter().copied()) {
+                Some(meant) => format!("did you mean {meant}?"),
+                None => format!("use {}", known.join(", ")),
+            };
+            mistakes.add(place, format!("is no app of {}", workload.id), fix);
+        }
+    }
+    chosen
+}
+
+/// The applications of a workload that have a name.
+pub(crate) fn named<'a>(workload: &'a Workload, name: Option<&str>) -> Vec<&'a App> {
+    workload.apps.iter().filter(|app| name.is_none_or(|name| app.name == name)).collect()
+}
+
+/// The name of a case: the runtime's, with the application's where several are compared.
+pub(crate) fn case_id(runtime: &dyn Runtime, app: &App, several: bool) -> CaseId {
+    let id = runtime.id();
+    CaseId::new(if several { format!("{id}/{}", app.name) } else { id.to_string() })
+}
+
+#[cfg(test)]
+mod tests {
+    use std::collections::BTreeMap;
+    use std::path::PathBuf;
+
+    use stampede_core::{AppKind, WorkloadId};
+
+    use super::*;
+
+    fn app(name: &str) -> App {
+        App {
+            name: name.to_owned(),
+            kind: AppKind::GoProgram,
+            source: PathBuf::new(),
+            extensions: Vec::new(),
+            ini: BTreeMap::new(),
+            env: BTreeMap::new(),
+            needs: Vec::new(),
+        }
+    }
+
+    #[test]
+    fn apps_are_chosen_by_name() {
+        let apps = ["plain", "plain", "symfony"].map(app).into();
+        let workload = Workload { id: WorkloadId::new("hello"), title: String::new(), apps, exchanges: Vec::new() };
+        for (typed, chosen, mistakes) in [
+            (None, vec![None], 0),
+            (Some("symfony"), vec![Some("symfony")], 0),
+            (Some("plain, symfony"), vec![Some("plain"), Some("symfony")], 0),
+            (Some("symfnoy"), vec![], 1),
+            (Some("plain,plain"), vec![Some("plain")], 1),
+        ] {
+            let mut gathered = Gathered::default();
+            let read = read_apps(typed, Some(&workload), &mut gathered);
+            assert_eq!(read.iter().map(Option::as_deref).collect::<Vec<_>>(), chosen, "{typed:?}");
+            let found = gathered.finish(Ok(())).err().map_or(0, |found| found.0.len());
+            assert_eq!(found, mistakes, "{typed:?}");
+        }
+        assert_eq!(named(&workload, None).len(), 3);
+        assert_eq!(named(&workload, Some("plain")).len(), 2);
+    }
+}

@@ -1,0 +1,70 @@
+//! How the PHP that serves is asked which settings are in force, without a part in what is measured: a web server has an
+//! address or a file for it beside the application, a worker writes the answer into a file when it starts.
+
+use std::path::PathBuf;
+
+use stampede_core::{
+    Address, AddressId, AddressKind, App, Limits, PhpBuild, PhpProbe, PhpProbeSource, PlanError, Preparation, RunFile,
+};
+
+use crate::lookup::Lookup;
+use crate::{bridge, php_ini};
+
+const PROBE: &str = include_str!("../templates/php/probe.php");
+
+/// The script that writes them into a file.
+const SAVE: &str = "@{run}/php/save.php";
+
+/// The file.
+const SAVED: &str = "@{run}/php/probe.json";
+
+/// The address of a web server's second site, which answers with the settings.
+pub(crate) fn address() -> Address {
+    Address { id: id(), kind: AddressKind::Tcp }
+}
+
+fn id() -> AddressId {
+    AddressId::new("probe")
+}
+
+/// The probe of a web server with such an address.
+pub(crate) fn at_address(app: &App, build: &PhpBuild, limits: &Limits) -> PhpProbe {
+    probe(app, build, limits, PhpProbeSource::Address(id()))
+}
+
+/// The probe of a web server that serves files beside the application's script: one more script in its folder, in the copy
+/// of the application, under a name that nobody can guess.
+pub(crate) fn beside(app: &App, build: &PhpBuild, limits: &Limits, root: &str) -> PhpProbe {
+    let mut probe = probe(app, build, limits, PhpProbeSource::Path("/@{secret}.php".to_owned()));
+    let folder = PathBuf::from(root.replacen("@{app}", "app", 1));
+    probe.files.push(RunFile { path: folder.join("@{secret}.php"), text: PROBE.to_owned() });
+    probe
+}
+
+/// The probe of processes that write the settings when they start.
+pub(crate) fn saved(app: &App, build: &PhpBuild, limits: &Limits) -> PhpProbe {
+    probe(app, build, limits, PhpProbeSource::File(SAVED.to_owned()))
+}
+
+fn probe(app: &App, build: &PhpBuild, limits: &Limits, source: PhpProbeSource) -> PhpProbe {
+    let file = |name: &str, text: &str| RunFile { path: PathBuf::from("php").join(name), text: text.to_owned() };
+    let files = vec![
+        file("settings.php", include_str!("../templates/php/settings.php")),
+        file("probe.php", PROBE),
+        file("save.php", include_str!("../templates/php/save.php")),
+    ];
+    PhpProbe { files, asked: php_ini::asked(app, build, limits), source }
+}
+
+/// What is done before the start of a server that can be asked in no other way: its PHP as a command line program writes
+/// the same settings, in a process of its own.
+pub(crate) fn saved_before(
+    app: &App,
+    lookup: &Lookup<'_>,
+    preparation: Option<Preparation>,
+) -> Result<Option<Preparation>, PlanError> {
+    let mut preparation =
+        preparation.unwrap_or_else(|| Preparation { files: Vec::new(), folders: Vec::new(), programs: Vec::new() });
+    preparation.programs.push(bridge::php_program(lookup, app, SAVE)?);
+    Ok(Some(preparation))
+}

@@ -1,0 +1,3 @@
+module stampede/leaky
+
+go 1.19

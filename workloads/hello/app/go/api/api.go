@@ -1,0 +1,26 @@
+// Package api is the greeting.
+package api
+
+import (
+	"io"
+	"net/http"
+)
+
+// Serve greets whoever is named in the query, and the world otherwise.
+func Serve(w http.ResponseWriter, r *http.Request) {
+	status, text := answer(r.URL.Path, r.URL.Query().Get("name"))
+	w.Header().Set("Content-Type", "text/plain;charset=UTF-8")
+	w.WriteHeader(status)
+	// A client that is gone needs no answer.
+	_, _ = io.WriteString(w, text)
+}
+
+func answer(path, name string) (int, string) {
+	if path != "/" {
+		return http.StatusNotFound, "Nothing here.\n"
+	}
+	if name == "" {
+		name = "World"
+	}
+	return http.StatusOK, "Hello, " + name + "!\n"
+}

@@ -1,0 +1,3 @@
+module stampede/hello
+
+go 1.19

@@ -1,0 +1,14 @@
+<?php
+
+declare(strict_types=1);
+
+namespace Stampede\Hello;
+
+use Illuminate\Foundation\Console\Kernel;
+
+/**
+ * The framework's own commands and no others.
+ */
+final class ConsoleKernel extends Kernel
+{
+}

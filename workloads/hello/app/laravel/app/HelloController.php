@@ -1,0 +1,26 @@
+<?php
+
+declare(strict_types=1);
+
+namespace Stampede\Hello;
+
+use Illuminate\Http\Request;
+use Illuminate\Http\Response;
+
+/**
+ * Greets whoever is named in the query, and the world otherwise.
+ */
+final class HelloController
+{
+    private const TEXT = ['Content-Type' => 'text/plain;charset=UTF-8'];
+
+    public function __invoke(Request $request): Response
+    {
+        return new Response("Hello, {$request->query('name', 'World')}!\n", 200, self::TEXT);
+    }
+
+    public function nothing(): Response
+    {
+        return new Response("Nothing here.\n", 404, self::TEXT);
+    }
+}

@@ -1,0 +1,18 @@
+<?php
+
+declare(strict_types=1);
+
+use Illuminate\Contracts\Console\Kernel as ConsoleContract;
+use Illuminate\Contracts\Debug\ExceptionHandler as ExceptionContract;
+use Illuminate\Contracts\Http\Kernel as HttpContract;
+use Illuminate\Foundation\Application;
+use Illuminate\Foundation\Exceptions\Handler;
+use Stampede\Hello\ConsoleKernel;
+use Stampede\Hello\HttpKernel;
+
+$app = new Application(dirname(__DIR__));
+$app->singleton(HttpContract::class, HttpKernel::class);
+$app->singleton(ConsoleContract::class, ConsoleKernel::class);
+$app->singleton(ExceptionContract::class, Handler::class);
+
+return $app;

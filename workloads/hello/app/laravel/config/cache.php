@@ -1,0 +1,5 @@
+<?php
+
+declare(strict_types=1);
+
+return ['default' => 'array', 'stores' => ['array' => ['driver' => 'array']], 'prefix' => 'hello'];
