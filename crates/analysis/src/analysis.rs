@@ -5,6 +5,7 @@ use std::collections::BTreeMap;
 use stampede_core::{CaseId, Estimate, Finding, Study, Trial, Verdict};
 use stampede_stats::{Confidence, mean, mean_interval};
 
+use crate::activity::{self, Activity};
 use crate::metric::{METRICS, Metric, THROUGHPUT, primary};
 use crate::record::Record;
 use crate::rules;
@@ -31,6 +32,8 @@ pub struct CaseSummary {
     pub summary: BTreeMap<&'static str, Estimate>,
     /// What was found, the gravest first.
     pub findings: Vec<Finding>,
+    /// What its servers and the kernel said while it ran; absent where nothing was sampled.
+    pub activity: Option<Activity>,
 }
 
 impl Analysis {
@@ -67,7 +70,8 @@ pub fn analyse(study: &Study, trials: &[Trial]) -> Analysis {
 
 fn summarise(record: &Record<'_>) -> CaseSummary {
     let summary = METRICS.iter().filter_map(|metric| Some((metric.key, estimate(metric, record)?))).collect();
-    CaseSummary { case: record.case.id.clone(), summary, findings: rules::findings(record) }
+    let activity = activity::of(record);
+    CaseSummary { case: record.case.id.clone(), summary, findings: rules::findings(record), activity }
 }
 
 fn estimate(metric: &Metric, record: &Record<'_>) -> Option<Estimate> {

@@ -80,6 +80,7 @@ pub(crate) fn measured(case: &str, block: u32, throughput: f64) -> Trial {
                 oom_kills: 0,
             }),
             generator: GeneratorUse { threads: 1, cpu: Duration::from_secs(1) },
+            sampling: None,
         }),
         stops: Vec::new(),
     }

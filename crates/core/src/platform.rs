@@ -10,7 +10,9 @@ use std::time::{Duration, Instant};
 use serde::{Deserialize, Serialize};
 use thiserror::Error;
 
-use crate::{Availability, Deployment, EnforcedLimits, Finding, Limits, MeterSource, Requirement, UnitId};
+use crate::{
+    AddressId, Availability, Deployment, EnforcedLimits, Finding, Limits, MeterSource, Requirement, UnitId, UnitStatus,
+};
 
 /// A future on the cold path; keeps the traits object safe.
 pub type Fut<'a, T> = Pin<Box<dyn Future<Output = T> + Send + 'a>>;
@@ -62,6 +64,12 @@ pub trait Running: Send + Sync {
 
     /// Where the use of resources can be read.
     fn meters(&self) -> Vec<MeterSource>;
+
+    /// Where each unit that can tells how it is doing.
+    fn statuses(&self) -> &[UnitStatus];
+
+    /// The addresses on which units take work: those of a status are not among them.
+    fn listeners(&self) -> &[(AddressId, Endpoint)];
 
     /// The limits that the kernel holds.
     ///

@@ -6,7 +6,7 @@ use std::time::Duration;
 use jiff::Timestamp;
 use serde::{Deserialize, Serialize};
 
-use crate::{CaseId, EnforcedLimits, Latencies, UnitStop};
+use crate::{CaseId, EnforcedLimits, Latencies, Sampling, UnitStop};
 
 /// How a trial ended. A failed trial is data.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
@@ -90,6 +90,8 @@ pub struct Measurement {
     pub resources: Option<ResourceUse>,
     /// What the generator used.
     pub generator: GeneratorUse,
+    /// What was sampled in the window; absent where sampling was off.
+    pub sampling: Option<Sampling>,
 }
 
 /// What a deployment used between the edges of the window. Counters are read at the edges; memory is sampled from the

@@ -10,6 +10,7 @@ mod measure;
 mod order;
 mod prepare;
 mod ready;
+mod sampling;
 mod study;
 mod trial;
 mod verify;

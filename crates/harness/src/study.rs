@@ -21,6 +21,8 @@ pub struct Surroundings<'a> {
     pub drain: Duration,
     /// How the load engine reaches the kernel; the same in all trials, which could not be compared otherwise.
     pub backend: Backend,
+    /// Whether deployments are sampled while they are measured.
+    pub sampled: bool,
 }
 
 /// Runs all blocks of a study. A trial that fails is an event like any other, and the study goes on.

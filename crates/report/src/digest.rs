@@ -7,6 +7,7 @@ use stampede_analysis::{MIN_BLOCKS, PRECISION, is_slight};
 use stampede_core::{Case, CaseId, Finding, Origin, Outcome, ServedAnswer, Severity, Verdict, VerdictWord};
 
 use crate::StudyView;
+use crate::activity;
 use crate::quantity::{count, ratio};
 
 /// The digest.
@@ -25,6 +26,8 @@ pub(crate) struct Digest {
     pub(crate) verdicts: Vec<String>,
     /// A line for each exchange whose body has other sizes from other cases, and one for those that are of one size.
     pub(crate) answers: Vec<String>,
+    /// What servers and kernel said while each case ran.
+    pub(crate) activity: Vec<String>,
     /// Settings of each case.
     pub(crate) settings: Vec<CaseSettings>,
     /// The study's name, and when it ran.
@@ -76,6 +79,7 @@ impl Digest {
             findings,
             verdicts: Vec::new(),
             answers: answers(view),
+            activity: view.analysis.cases.iter().filter_map(activity::sentence).collect(),
             settings: settings(&view.study.cases),
             study: study(view),
             marks,

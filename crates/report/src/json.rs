@@ -15,6 +15,7 @@ use stampede_core::{
 };
 
 use crate::StudyView;
+use crate::sampling_json::{WireActivity, WireSampling};
 
 const SCHEMA: &str = "stampede/study/v1";
 
@@ -101,6 +102,7 @@ struct WireCase<'a> {
     trials: Vec<WireTrial<'a>>,
     summary: BTreeMap<&'static str, WireEstimate>,
     findings: Vec<WireFinding<'a>>,
+    activity: Option<WireActivity<'a>>,
 }
 
 impl<'a> WireCase<'a> {
@@ -128,6 +130,7 @@ impl<'a> WireCase<'a> {
             trials: trials.into_iter().map(WireTrial::of).collect(),
             summary: estimates.map(|(key, estimate)| (*key, WireEstimate::of(estimate))).collect(),
             findings: findings.map(WireFinding::of).collect(),
+            activity: summary.and_then(|summary| summary.activity.as_ref()).map(WireActivity::of),
         }
     }
 }
@@ -251,6 +254,7 @@ struct WireTrial<'a> {
     periods: Option<u64>,
     throttled_seconds: Option<f64>,
     generator: Option<WireGenerator>,
+    sampling: Option<WireSampling>,
     stops: Vec<WireStop<'a>>,
 }
 
@@ -297,6 +301,7 @@ impl<'a> WireTrial<'a> {
             periods: resources.map(|resources| resources.periods),
             throttled_seconds: resources.map(|resources| resources.throttled.as_secs_f64()),
             generator: measured.map(WireGenerator::of),
+            sampling: measured.and_then(|measured| measured.sampling.as_ref()).map(WireSampling::of),
             stops: stops.iter().map(WireStop::of).collect(),
         }
     }
@@ -466,7 +471,7 @@ fn micros(duration: Duration) -> f64 {
 
 /// Rounds a derived figure to a whole number or six significant digits, whichever is finer: more than any of them is sure
 /// of.
-fn rounded(value: f64) -> f64 {
+pub(crate) fn rounded(value: f64) -> f64 {
     if value.abs() >= 1e5 { value.round() } else { format!("{value:.5e}").parse().unwrap_or(value) }
 }
 

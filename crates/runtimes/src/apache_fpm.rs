@@ -12,7 +12,7 @@ use stampede_core::{
 use crate::front_controller::FrontController;
 use crate::lookup::Lookup;
 use crate::template::Template;
-use crate::{apache, fpm, fpm_pool, label};
+use crate::{apache, fpm, fpm_pool, label, status};
 
 const ID: &str = "apache-fpm";
 const MODULE: &str = "mod_proxy_fcgi";
@@ -88,6 +88,10 @@ impl Runtime for ApacheFpm {
         format!("{}, {}", label::program(programs, apache::APACHE, "Apache"), label::php(programs, fpm::FPM))
     }
 
+    fn status(&self) -> &'static [&'static str] {
+        &[status::APACHE.says, status::FPM.says]
+    }
+
     fn tunables(&self) -> &'static [Tunable] {
         &TUNABLES
     }
@@ -134,7 +138,7 @@ impl Runtime for ApacheFpm {
 
     fn deployment(&self, cx: &RenderContext<'_>) -> Result<Deployment, PlanError> {
         let lookup = Lookup::new(ID, cx);
-        fpm::behind(apache_unit(cx, &lookup)?, cx, &lookup)
+        fpm::behind(apache_unit(cx, &lookup)?, &[status::APACHE], cx, &lookup)
     }
 }
 

@@ -11,7 +11,7 @@ use stampede_core::{
 use crate::front_controller::FrontController;
 use crate::lookup::Lookup;
 use crate::template::Template;
-use crate::{apache, front, label, php_build, php_ini, pool};
+use crate::{apache, front, label, php_build, php_ini, pool, status};
 
 const ID: &str = "apache-mod-php";
 const MODULE: &str = "php-apache";
@@ -85,6 +85,10 @@ impl Runtime for ApacheModPhp {
         format!("{}, {}", label::program(programs, apache::APACHE, "Apache"), label::php(programs, MODULE))
     }
 
+    fn status(&self) -> &'static [&'static str] {
+        &[status::APACHE.says]
+    }
+
     fn tunables(&self) -> &'static [Tunable] {
         &TUNABLES
     }
@@ -128,7 +132,7 @@ impl Runtime for ApacheModPhp {
     fn deployment(&self, cx: &RenderContext<'_>) -> Result<Deployment, PlanError> {
         let lookup = Lookup::new(ID, cx);
         Ok(Deployment {
-            addresses: vec![front::address()],
+            addresses: vec![front::address(), status::APACHE.address()],
             front: front::id(),
             app: cx.app.source.clone(),
             units: vec![unit(cx, &lookup)?],

@@ -29,6 +29,7 @@ mod php_cli_server;
 mod php_ini;
 mod pool;
 mod roadrunner;
+mod status;
 mod swoole;
 mod template;
 mod uwsgi_php;

@@ -13,7 +13,7 @@ use stampede_core::{
 
 use crate::lookup::Lookup;
 use crate::template::Template;
-use crate::{bridge, front, go, label, php_ini, pool};
+use crate::{bridge, front, go, label, php_ini, pool, status};
 
 const ID: &str = "roadrunner";
 const RR: &str = "rr";
@@ -118,6 +118,10 @@ impl Runtime for RoadRunner {
         format!("{}, {}", label::program(programs, RR, "RoadRunner"), label::php(programs, bridge::PHP))
     }
 
+    fn status(&self) -> &'static [&'static str] {
+        &[status::ROADRUNNER.says]
+    }
+
     fn tunables(&self) -> &'static [Tunable] {
         &TUNABLES
     }
@@ -142,7 +146,7 @@ impl Runtime for RoadRunner {
     fn deployment(&self, cx: &RenderContext<'_>) -> Result<Deployment, PlanError> {
         let lookup = Lookup::new(ID, cx);
         Ok(Deployment {
-            addresses: vec![front::address()],
+            addresses: vec![front::address(), status::ROADRUNNER.address()],
             front: front::id(),
             app: cx.app.source.clone(),
             units: vec![unit(cx, &lookup)?],
@@ -189,6 +193,7 @@ fn unit(cx: &RenderContext<'_>, lookup: &Lookup<'_>) -> Result<Unit, PlanError> 
             env,
         },
         logs: vec![php_ini::log()],
+        status: Some(status::ROADRUNNER.source()),
         ready: Ready::Request,
         // SIGTERM lets requests finish, then asks the processes to end.
         stop: Stop { signal: StopSignal::Term, grace: Duration::from_secs(5) },

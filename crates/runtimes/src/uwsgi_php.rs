@@ -25,7 +25,7 @@ use stampede_core::{
 use crate::front_controller::FrontController;
 use crate::lookup::Lookup;
 use crate::template::Template;
-use crate::{front, label, php_build, php_ini, pool};
+use crate::{front, label, php_build, php_ini, pool, status};
 
 const ID: &str = "uwsgi-php";
 const UWSGI: &str = "uwsgi";
@@ -124,6 +124,10 @@ impl Runtime for UwsgiPhp {
         format!("{}, {}", label::program(programs, UWSGI, "uWSGI"), label::php(programs, PHP))
     }
 
+    fn status(&self) -> &'static [&'static str] {
+        &[status::UWSGI.says]
+    }
+
     fn tunables(&self) -> &'static [Tunable] {
         &TUNABLES
     }
@@ -161,7 +165,7 @@ impl Runtime for UwsgiPhp {
 
     fn deployment(&self, cx: &RenderContext<'_>) -> Result<Deployment, PlanError> {
         let lookup = Lookup::new(ID, cx);
-        let mut addresses = vec![front::address()];
+        let mut addresses = vec![front::address(), status::UWSGI.address()];
         if lookup.setting("mode")? == "http" {
             addresses.push(Address { id: AddressId::new("uwsgi"), kind: AddressKind::UnixSocket });
         }
@@ -199,6 +203,7 @@ fn unit(cx: &RenderContext<'_>, lookup: &Lookup<'_>) -> Result<Unit, PlanError> 
             env: php_ini::environment(cx.app),
         },
         logs: vec![php_ini::log()],
+        status: Some(status::UWSGI.source()),
         ready: Ready::Request,
         stop: Stop { signal: StopSignal::Term, grace: Duration::from_secs(GRACE_SECONDS + 2) },
     })

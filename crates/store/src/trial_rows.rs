@@ -3,7 +3,7 @@
 use rusqlite::{Connection, Row, Transaction, named_params};
 use stampede_core::{
     Bytes, CaseId, Counts, Cpus, EnforcedLimits, GeneratorUse, Limit, Measurement, Outcome, ReadinessRecord,
-    ResourceUse, StudyId, Trial,
+    ResourceUse, Sampling, StudyId, Trial,
 };
 
 use crate::columns::{Count, Histogram, Instant, Json, Nanos, other};
@@ -58,6 +58,7 @@ fn insert_measurement(transaction: &Transaction<'_>, trial: i64, measurement: &M
         bytes_received,
         resources,
         generator: GeneratorUse { threads: generator_threads, cpu: generator_cpu },
+        sampling,
     } = measurement;
     transaction.execute(
         "INSERT INTO measurement VALUES (:trial_id, :window_ns, :sent, :ok, :failed, :unfinished, :warm_up_sent,
@@ -94,13 +95,21 @@ fn insert_measurement(transaction: &Transaction<'_>, trial: i64, measurement: &M
             ":generator_cpu_ns": Nanos(*generator_cpu),
         },
     )?;
+    if let Some(Sampling { series, cpu }) = sampling {
+        transaction.execute(
+            "INSERT INTO sampling VALUES (:trial_id, :cpu_ns, :series_json)",
+            named_params! { ":trial_id": trial, ":cpu_ns": Nanos(*cpu), ":series_json": Json(series) },
+        )?;
+    }
     Ok(())
 }
 
 /// A study's trials in the order in which they were run.
 pub(crate) fn load(connection: &Connection, study: &StudyId) -> rusqlite::Result<Vec<Trial>> {
-    let mut statement = connection
-        .prepare("SELECT * FROM trial LEFT JOIN measurement USING (trial_id) WHERE study_id = ?1 ORDER BY trial_id")?;
+    let mut statement = connection.prepare(
+        "SELECT * FROM trial LEFT JOIN measurement USING (trial_id) LEFT JOIN sampling USING (trial_id)
+            WHERE study_id = ?1 ORDER BY trial_id",
+    )?;
     let rows = statement.query_map([study.as_str()], |row| {
         Ok(Trial {
             case: CaseId::new(row.get::<_, String>("case_id")?),
@@ -180,7 +189,15 @@ fn measurement(row: &Row<'_>) -> rusqlite::Result<Option<Measurement>> {
         bytes_received: count("bytes_received")?,
         resources: resources(row)?,
         generator: GeneratorUse { threads: row.get("generator_threads")?, cpu: nanos("generator_cpu_ns")? },
+        sampling: sampling(row)?,
     }))
+}
+
+fn sampling(row: &Row<'_>) -> rusqlite::Result<Option<Sampling>> {
+    let Some(Nanos(cpu)) = row.get("sampling_cpu_ns")? else {
+        return Ok(None);
+    };
+    Ok(Some(Sampling { series: row.get::<_, Json<_>>("series_json")?.0, cpu }))
 }
 
 fn resources(row: &Row<'_>) -> rusqlite::Result<Option<ResourceUse>> {

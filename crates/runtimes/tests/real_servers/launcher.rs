@@ -12,7 +12,10 @@ use std::process::{Child, Command, ExitStatus};
 use std::time::{Duration, Instant};
 
 use rustix::process::{Pid, Signal, getuid, kill_process, kill_process_group};
-use stampede_core::{AddressKind, BuildStep, Deployment, Places, Program, Ready, StopSignal, Unit};
+use stampede_core::{
+    AddressId, AddressKind, BuildStep, Deployment, Endpoint, Places, Program, Ready, StatusSource, StopSignal, Unit,
+};
+use stampede_observe::Targets;
 use tempfile::TempDir;
 
 const PATIENCE: Duration = Duration::from_secs(10);
@@ -22,6 +25,7 @@ pub(crate) struct Server {
     run: TempDir,
     pub(crate) front: SocketAddr,
     places: Places,
+    endpoints: Vec<(AddressId, Endpoint)>,
     units: Vec<(Unit, Child)>,
 }
 
@@ -47,12 +51,14 @@ impl Server {
         places.insert("run", run.path().display().to_string());
         places.insert("app", app.display().to_string());
         let mut front = None;
+        let mut endpoints = Vec::new();
         for address in &deployment.addresses {
             let id = address.id.as_str();
             match address.kind {
                 AddressKind::Tcp => {
                     let listener = TcpListener::bind("127.0.0.1:0").expect("find a port");
                     let free = listener.local_addr().expect("read the port");
+                    endpoints.push((address.id.clone(), Endpoint::Tcp(free)));
                     places.insert(id, free.to_string());
                     places.insert(format!("{id}.host"), free.ip().to_string());
                     places.insert(format!("{id}.port"), free.port().to_string());
@@ -63,12 +69,13 @@ impl Server {
                 AddressKind::UnixSocket => {
                     let sockets = run.path().join("sockets");
                     writable_folder(&sockets);
+                    endpoints.push((address.id.clone(), Endpoint::Unix(sockets.join(id))));
                     places.insert(id, sockets.join(id).display().to_string());
                 }
             }
         }
         let front = front.expect("a deployment has a front");
-        let mut server = Self { run, front, places, units: Vec::new() };
+        let mut server = Self { run, front, places, endpoints, units: Vec::new() };
         for unit in &deployment.units {
             server.start_unit(unit, &app);
         }
@@ -78,6 +85,17 @@ impl Server {
     /// The place of an address.
     pub(crate) fn place(&self, name: &str) -> String {
         self.places.resolve(&format!("@{{{name}}}")).expect("a known place")
+    }
+
+    /// What can be sampled: all that units say, and the queues of all addresses.
+    pub(crate) fn targets(&self) -> Targets {
+        let endpoint =
+            |id: &AddressId| self.endpoints.iter().find(|(known, _)| known == id).expect("a known address").1.clone();
+        let statuses = self.units.iter().filter_map(|(unit, _)| {
+            let StatusSource { address, transport, format } = unit.status.clone()?;
+            Some((unit.id.clone(), StatusSource { address: endpoint(&address), transport, format }))
+        });
+        Targets { meters: Vec::new(), listeners: self.endpoints.clone(), statuses: statuses.collect() }
     }
 
     /// The main process of a unit.

@@ -8,6 +8,7 @@ mod effective;
 mod http;
 mod launcher;
 mod programs;
+mod status;
 mod workers;
 
 use std::collections::BTreeMap;
