@@ -2,7 +2,7 @@
 
 STAMPEDE := target/release/stampede
 
-.PHONY: help demo test check format clippy tidy unit test-php analyse-php bench-load bench-rates fuzz
+.PHONY: help demo test check format clippy tidy unit test-php analyse-php bench-load bench-rates bench-status fuzz
 
 help:
 	@echo "make demo    install what is missing, build, and compare PHP runtimes on this machine"
@@ -15,6 +15,8 @@ help:
 	@echo "             BENCH='--rounds 9' passes flags (see target/release/stampede-bench --help)"
 	@echo "make bench-rates"
 	@echo "             the same command lines of hey, ab and wrk: our rates beside theirs"
+	@echo "make bench-status"
+	@echo "             what it costs a server to be sampled while it is measured"
 	@echo "make fuzz    three minutes of fuzzing for each parser (cargo-fuzz and a nightly toolchain)"
 
 demo:
@@ -62,6 +64,13 @@ bench-load:
 bench-rates:
 	@scripts/packages.sh bench
 	cargo test --locked --package stampede --test it -- --ignored --nocapture rates_are_the_tools_own
+
+# Measures nginx-fpm and apache-mod-php with sampling and without by turns; takes some six minutes.
+bench-status:
+	@scripts/packages.sh demo
+	@scripts/rust.sh
+	cargo build --release --locked --package stampede --package stampede-bench
+	target/release/stampede-bench sampling $(BENCH)
 
 fuzz:
 	for target in $$(cargo +nightly fuzz list); do \

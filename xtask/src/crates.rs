@@ -17,7 +17,7 @@ const MAY_USE: [(&str, &[&str]); 16] = [
     ("plan", &["core", "scenario"]),
     ("runtimes", &["core"]),
     ("platforms", &["core", "cgroup"]),
-    ("observe", &["core", "cgroup"]),
+    ("observe", &["core", "cgroup", "wire"]),
     ("analysis", &["core", "stats"]),
     ("harness", &["core", "wire", "load", "observe", "analysis"]),
     ("store", &["core"]),

@@ -7,6 +7,7 @@ use std::time::Duration;
 use stampede_core::{CaseId, Estimate, Finding, Study, Trial, Verdict};
 use stampede_stats::{Confidence, mean, mean_interval, rank_sets};
 
+use crate::activity::{self, Activity};
 use crate::metric::{Better, METRICS, Metric, primary_of};
 use crate::pace::trial_time;
 use crate::record::Record;
@@ -42,6 +43,8 @@ pub struct CaseSummary {
     pub ranks: Option<RangeInclusive<usize>>,
     /// What was found, the gravest first.
     pub findings: Vec<Finding>,
+    /// What its servers and the kernel said while it ran; absent where nothing was sampled.
+    pub activity: Option<Activity>,
 }
 
 impl Analysis {
@@ -92,7 +95,8 @@ pub fn analyse(study: &Study, trials: &[Trial]) -> Analysis {
 
 fn summarise(record: &Record<'_>) -> CaseSummary {
     let summary = METRICS.iter().filter_map(|metric| Some((metric.key, estimate(metric, record)?))).collect();
-    CaseSummary { case: record.case.id.clone(), summary, ranks: None, findings: rules::findings(record) }
+    let activity = activity::of(record);
+    CaseSummary { case: record.case.id.clone(), summary, ranks: None, findings: rules::findings(record), activity }
 }
 
 fn estimate(metric: &Metric, record: &Record<'_>) -> Option<Estimate> {

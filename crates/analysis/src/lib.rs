@@ -3,6 +3,7 @@
 //! Pure: the same study and trials give the same analysis, so that any report can be made again later. It knows no
 //! runtime by name, and neither how records are kept nor how figures are printed.
 
+mod activity;
 mod analysis;
 mod course;
 mod family;
@@ -15,6 +16,7 @@ mod verdicts;
 #[cfg(test)]
 mod samples;
 
+pub use activity::{Activity, UnitActivity};
 pub use analysis::{Analysis, CaseSummary, analyse};
 pub use course::open_cases;
 pub use family::ERROR;

@@ -85,6 +85,7 @@ pub(crate) fn measured(case: &str, block: u32, throughput: f64) -> Trial {
             }),
             generator: GeneratorUse { threads: 1, cpu: Duration::from_secs(1) },
             sending: None,
+            sampling: None,
         }),
         stops: Vec::new(),
     }

@@ -6,12 +6,15 @@ use std::time::Duration;
 
 use thiserror::Error;
 
+use crate::sampling::Sampling;
 use crate::tool;
 
 pub(crate) const USAGE: &str = "\
 usage: stampede-bench load [FLAGS]
+       stampede-bench sampling [--rounds N] [--duration TIME] [--stampede FILE]
 
-Holds `stampede load` against a bare client and against other tools, and writes a table.
+`load` holds `stampede load` against a bare client and against other tools, and writes a table; `sampling` holds
+`stampede compare` against itself with --no-sampling.
 
   --rounds N            rounds, in each of which every client runs once [default: 5]
   --duration TIME       length of each run, in whole seconds [default: 3s]
@@ -29,6 +32,7 @@ Holds `stampede load` against a bare client and against other tools, and writes 
 #[derive(Debug, PartialEq)]
 pub(crate) enum Task {
     Load(Load),
+    Sampling(Sampling),
     /// The fixed-answer server, started by this program itself.
     Serve,
     /// The bare client, started by this program itself.
@@ -99,6 +103,7 @@ pub(crate) fn read(arguments: impl IntoIterator<Item = String>) -> Result<Task, 
     let mut arguments = arguments.into_iter();
     match arguments.next().as_deref() {
         Some("load") => load(arguments),
+        Some("sampling") => sampling(arguments),
         Some("server") => Ok(Task::Serve),
         Some("floor") => {
             let mut next = |name: &'static str| arguments.next().ok_or(ArgsError::Without(name.to_owned()));
@@ -126,11 +131,7 @@ fn load(mut arguments: impl Iterator<Item = String>) -> Result<Task, ArgsError> 
         let mut value = || arguments.next().ok_or_else(|| ArgsError::Without(flag.clone()));
         match flag.as_str() {
             "--rounds" => load.rounds = above_zero(&flag, &value()?)?,
-            "--duration" => {
-                let typed = value()?;
-                let seconds: u32 = above_zero(&flag, typed.strip_suffix('s').unwrap_or(&typed))?;
-                load.duration = Duration::from_secs(seconds.into());
-            }
+            "--duration" => load.duration = seconds(&flag, &value()?)?,
             "--only" => load.parts = listed(&flag, &value()?, part)?,
             "--tools" => load.tools = listed(&flag, &value()?, tool_name)?,
             "--connections" => load.connections = listed(&flag, &value()?, |number| number.parse().ok())?,
@@ -144,6 +145,27 @@ fn load(mut arguments: impl Iterator<Item = String>) -> Result<Task, ArgsError> 
         }
     }
     Ok(Task::Load(load))
+}
+
+fn sampling(mut arguments: impl Iterator<Item = String>) -> Result<Task, ArgsError> {
+    let mut sampling = Sampling::default();
+    while let Some(flag) = arguments.next() {
+        let mut value = || arguments.next().ok_or_else(|| ArgsError::Without(flag.clone()));
+        match flag.as_str() {
+            "--rounds" => sampling.rounds = above_zero(&flag, &value()?)?,
+            "--duration" => sampling.duration = seconds(&flag, &value()?)?,
+            "--stampede" => sampling.stampede = Some(PathBuf::from(value()?)),
+            "--help" | "-h" => return Ok(Task::Help),
+            other => return Err(ArgsError::Unknown(other.to_owned())),
+        }
+    }
+    Ok(Task::Sampling(sampling))
+}
+
+/// Whole seconds, as `3s` or `3`.
+fn seconds(flag: &str, typed: &str) -> Result<Duration, ArgsError> {
+    let seconds = above_zero(flag, typed.strip_suffix('s').unwrap_or(typed))?;
+    Ok(Duration::from_secs(seconds.into()))
 }
 
 fn part(name: &str) -> Option<Part> {
@@ -225,6 +247,7 @@ mod tests {
             ("load --rounds 0", "--rounds 0: it takes a whole number above zero"),
             ("load --duration 1.5s", "--duration 1.5: it takes a whole number above zero"),
             ("load --only closed,fast", "--only fast: it takes closed, http2, tls, open, memory"),
+            ("sampling --tools wrk", "--tools is not known here"),
             ("load --connections 1,x", "--connections x: it takes a number"),
         ] {
             let error = read_line(line).unwrap_err().to_string();

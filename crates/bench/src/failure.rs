@@ -9,6 +9,7 @@ use crate::args::ArgsError;
 use crate::floor::FloorError;
 use crate::nginx::NginxError;
 use crate::process::ProcessError;
+use crate::sampling::SamplingError;
 use crate::server::{CountError, ServeError};
 
 /// Why there is no table.
@@ -45,6 +46,8 @@ pub(crate) enum Failure {
     Nginx(#[from] NginxError),
     #[error(transparent)]
     Process(#[from] ProcessError),
+    #[error(transparent)]
+    Sampling(#[from] SamplingError),
 }
 
 impl Failure {
@@ -60,6 +63,7 @@ impl Failure {
             | Self::Floor(_)
             | Self::Count(_)
             | Self::Nginx(_)
+            | Self::Sampling(_)
             | Self::Process(_) => 5,
         }
     }

@@ -1,4 +1,4 @@
-//! The load engine's benchmark: `make bench-load`.
+//! Benchmarks: of the load engine, `make bench-load`; of sampling, `make bench-status`.
 //!
 //! It starts a server and clients, each pinned to a processor, lets them take turns, and writes a table. The server and the
 //! floor are this program too, in processes of their own. It knows `stampede` as any other tool: by its command line and by
@@ -19,6 +19,7 @@ mod nginx;
 mod open;
 mod process;
 mod race;
+mod sampling;
 mod server;
 mod spread;
 mod stage;
@@ -55,6 +56,7 @@ fn main() -> ExitCode {
 fn run() -> Result<(), Failure> {
     match args::read(env::args().skip(1))? {
         Task::Load(load) => suite::run(&load),
+        Task::Sampling(sampling) => print(&sampling::run(&sampling)?),
         Task::Serve => Ok(server::serve()?),
         Task::Fly { address, connections, duration } => {
             let flown = floor::run(address, connections, duration)?;

@@ -10,7 +10,7 @@ use std::time::Duration;
 
 use thiserror::Error;
 
-use crate::{AddressId, PhpAsked, UnitId};
+use crate::{AddressId, PhpAsked, StatusSource, UnitId};
 
 /// A graph of units behind one front address.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -97,6 +97,8 @@ pub struct Unit {
     pub program: Program,
     /// Log files beside its standard output, relative to the run's folder.
     pub logs: Vec<PathBuf>,
+    /// Where it tells how it is doing.
+    pub status: Option<StatusSource>,
     /// When the next unit may be started.
     pub ready: Ready,
     /// How it is stopped.

@@ -11,6 +11,7 @@ mod command;
 mod deployment;
 mod estimate;
 mod finding;
+mod gauge;
 mod id;
 mod latencies;
 mod limits;
@@ -25,6 +26,8 @@ mod random;
 mod requirement;
 mod runtime;
 mod schedule;
+mod series;
+mod status;
 mod study;
 mod trial;
 mod tuning;
@@ -42,6 +45,7 @@ pub use deployment::{
 };
 pub use estimate::Estimate;
 pub use finding::{Finding, Severity};
+pub use gauge::Gauge;
 pub use id::{AddressId, CaseId, RuntimeId, StudyId, UnitId, WorkloadId};
 pub use latencies::{DecodeLatenciesError, Latencies};
 pub use limits::{Bytes, Cpus, EnforcedLimits, Limit, Limits, ParseQuantityError};
@@ -58,6 +62,8 @@ pub use random::Random;
 pub use requirement::{Availability, Found, Install, PhpSapi, Programs, Requirement, VersionProbe};
 pub use runtime::{DefaultsContext, PlanError, ProcessModel, RenderContext, Runtime};
 pub use schedule::{ParseScheduleError, Position, Rate, Schedule, Stage};
+pub use series::{Sampling, Series, SeriesSource};
+pub use status::{PrometheusMetric, StatusFormat, StatusSource, StatusTransport, UnitStatus};
 pub use study::{Rounds, Study, StudyKind};
 pub use trial::{
     Counts, ErrorClass, GeneratorUse, Measurement, Outcome, ReadinessRecord, ResourceUse, Sending, ServedAnswer, Trial,

@@ -12,7 +12,8 @@ use serde::{Deserialize, Serialize};
 use thiserror::Error;
 
 use crate::{
-    Availability, Deployment, EnforcedLimits, Finding, Limits, MeterSource, Requirement, UnitId, UnknownPlace,
+    AddressId, Availability, Deployment, EnforcedLimits, Finding, Limits, MeterSource, Requirement, UnitId, UnitStatus,
+    UnknownPlace,
 };
 
 /// A future on the cold path; keeps the traits object safe.
@@ -72,6 +73,12 @@ pub trait Running: Send + Sync {
 
     /// Where the use of resources can be read.
     fn meters(&self) -> Vec<MeterSource>;
+
+    /// Where each unit that can tells how it is doing.
+    fn statuses(&self) -> &[UnitStatus];
+
+    /// The addresses on which units take work: those of a status are not among them.
+    fn listeners(&self) -> &[(AddressId, Endpoint)];
 
     /// The limits that the kernel holds.
     ///

@@ -74,6 +74,11 @@ pub trait Runtime: Sync {
     /// Programs and versions in one line, from what was found.
     fn version(&self, programs: &Programs) -> String;
 
+    /// What its units tell of themselves while they run, and by what: a line each. Nothing where they tell nothing.
+    fn status(&self) -> &'static [&'static str] {
+        &[]
+    }
+
     /// Its settings.
     fn tunables(&self) -> &'static [Tunable];
 

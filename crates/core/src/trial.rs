@@ -6,7 +6,7 @@ use std::time::Duration;
 use jiff::Timestamp;
 use serde::{Deserialize, Serialize};
 
-use crate::{CaseId, Censored, EnforcedLimits, Latencies, PhpReadBack, UnitStop};
+use crate::{CaseId, Censored, EnforcedLimits, Latencies, PhpReadBack, Sampling, UnitStop};
 
 /// How a trial ended. A failed trial is data.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
@@ -92,6 +92,8 @@ pub struct Measurement {
     pub generator: GeneratorUse,
     /// How it sent; absent in trials of before this was recorded.
     pub sending: Option<Sending>,
+    /// What was sampled in the window; absent where sampling was off.
+    pub sampling: Option<Sampling>,
 }
 
 /// How the load generator sent the requests of the window, and what it could not.

@@ -12,6 +12,7 @@ mod php;
 mod prepare;
 mod ready;
 mod restarts;
+mod sampling;
 mod study;
 mod trial;
 mod verify;

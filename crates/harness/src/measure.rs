@@ -3,11 +3,12 @@
 
 use std::time::{Duration, Instant};
 
-use stampede_core::{Counters, Measurement, ResourceUse, Running, Sending, with_causes};
+use stampede_core::{Counters, Measurement, ResourceUse, Running, Sampling, Sending, with_causes};
 use stampede_load::{LoadResult, LoadSpec, Measures, RunningLoad, Saturation};
-use stampede_observe::{MemoryPeak, Meter};
+use stampede_observe::{MemoryPeak, Meter, Sampler};
 
 use crate::event::{Event, Phase, Sink, SinkError};
+use crate::sampling;
 use crate::verify::shown;
 
 /// How often memory is sampled and progress is told: 10 Hz costs the generator's core well under 0.1 %.
@@ -47,10 +48,13 @@ pub(crate) async fn measure(
     running: &dyn Running,
     spec: LoadSpec,
     meter: Option<&Meter>,
+    sampled: bool,
     sink: &mut dyn Sink,
 ) -> Result<Measured, MeasureError> {
     let window = spec.duration;
     let load = stampede_load::start(spec).map_err(|error| MeasureError::Failed(with_causes(&error)))?;
+    let sampler = sampled.then(|| sampling::start(running, &load)).transpose();
+    let sampler = sampler.map_err(|error| MeasureError::Failed(format!("start to sample: {error}")))?;
     let mut watch = Watch::new(&load);
     let mut phase = Phase::WarmUp;
     sink.take(&Event::PhaseStarted(phase)).await?;
@@ -78,7 +82,8 @@ pub(crate) async fn measure(
     let result = load.finish();
     let (failure_example, saturation) = (example(&result), result.saturation);
     let (resources, edges_late) = (watch.resources(last), watch.late());
-    Ok(Measured { measurement: assemble(window, result, resources), saturation, failure_example, edges_late })
+    let sampling = sampler.map(Sampler::finish);
+    Ok(Measured { measurement: assemble(window, result, resources, sampling), saturation, failure_example, edges_late })
 }
 
 fn read(meter: Option<&Meter>) -> Result<Option<Counters>, MeasureError> {
@@ -94,7 +99,12 @@ fn example(result: &LoadResult) -> Option<String> {
     Some(format!("{}{}", failure.detail, came.unwrap_or_default()))
 }
 
-fn assemble(window: Duration, result: LoadResult, resources: Option<ResourceUse>) -> Measurement {
+fn assemble(
+    window: Duration,
+    result: LoadResult,
+    resources: Option<ResourceUse>,
+    sampling: Option<Sampling>,
+) -> Measurement {
     let LoadResult { total, reconnects, bytes_sent, bytes_received, generator, backend, .. } = result;
     let Measures { requests, warm_up, unsent, service, response, censored, lateness, status, errors, .. } = total;
     Measurement {
@@ -111,6 +121,7 @@ fn assemble(window: Duration, result: LoadResult, resources: Option<ResourceUse>
         resources,
         generator,
         sending: Some(Sending { backend: backend.to_string(), unsent, censored, lateness }),
+        sampling,
     }
 }
 

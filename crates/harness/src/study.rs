@@ -22,6 +22,8 @@ pub struct Surroundings<'a> {
     pub drain: Duration,
     /// How the load engine reaches the kernel; the same in all trials, which could not be compared otherwise.
     pub backend: Backend,
+    /// Whether deployments are sampled while they are measured.
+    pub sampled: bool,
 }
 
 /// Runs the blocks of a study, as many as it was planned with or as its verdicts take. A case that is decided against all

@@ -93,7 +93,7 @@ async fn live(
     trial: &mut Trial,
     sink: &mut dyn Sink,
 ) -> Result<Outcome, MeasureError> {
-    let Surroundings { workload, ready_timeout, drain, backend } = surroundings;
+    let Surroundings { workload, ready_timeout, drain, backend, sampled } = surroundings;
     let enforced = running.enforced().map_err(|error| MeasureError::Failed(error.to_string()))?;
     trial.enforced = Some(enforced);
     let meter = Meter::new(running.meters());
@@ -136,7 +136,7 @@ async fn live(
         cpus: case.pinning.generator.clone(),
         backend: *backend,
     };
-    let measured = measure(running, spec, meter.as_ref(), sink).await?;
+    let measured = measure(running, spec, meter.as_ref(), *sampled, sink).await?;
     if !enforced.fulfil(&case.limits) {
         faults.push("the limits were not enforced".to_owned());
     }

@@ -51,6 +51,8 @@ pub struct CompareFlags {
     pub platform: Option<String>,
     /// Each `--set RUNTIME.TUNABLE=VALUE`.
     pub set: Vec<String>,
+    /// `--no-sampling`.
+    pub no_sampling: bool,
 }
 
 /// How large this machine is.
@@ -98,6 +100,8 @@ pub struct ComparePlan {
     pub seed: Option<u64>,
     /// How long a runtime may take to answer its first request.
     pub ready_timeout: Duration,
+    /// Whether deployments are sampled while they are measured.
+    pub sampled: bool,
 }
 
 impl ComparePlan {
@@ -124,6 +128,7 @@ impl ComparePlan {
             ready_timeout,
             platform,
             set,
+            no_sampling,
         } = flags;
         let mut mistakes = Gathered::default();
         let workload = read_workload(workload, catalogue);
@@ -191,6 +196,7 @@ impl ComparePlan {
             precision,
             seed,
             ready_timeout,
+            sampled: !no_sampling,
         })
     }
 }
@@ -299,6 +305,7 @@ mod tests {
             ready_timeout: typed("9999d"),
             platform: typed("moon"),
             set: vec!["pm=static".to_owned(), "zzz.a=b".to_owned()],
+            no_sampling: false,
         };
         let Mistakes(mistakes) = ComparePlan::read(&flags, MACHINE, &Empty).unwrap_err();
         let places = mistakes.iter().map(|mistake| mistake.place.as_str()).collect::<Vec<_>>();

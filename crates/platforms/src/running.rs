@@ -8,8 +8,8 @@ use std::time::Duration;
 use stampede_cgroup::{Bound, Group, V1Folders};
 use stampede_core::{
     AddressId, Bytes, Cpus, Deployment, Endpoint, EnforcedLimits, ExitReport, Fut, LaunchError, Limit, LogTail,
-    MeterSource, Places, Program, ReadBackError, Ready, Running, StopError, StopSignal, Unit, UnitExit, UnitId,
-    UnknownPlace, with_causes,
+    MeterSource, Places, Program, ReadBackError, Ready, Running, StatusSource, StopError, StopSignal, Unit, UnitExit,
+    UnitId, UnitStatus, UnknownPlace, with_causes,
 };
 use tokio::io::{AsyncBufReadExt, AsyncWriteExt, BufReader};
 use tokio::net::unix::{OwnedReadHalf, OwnedWriteHalf};
@@ -53,6 +53,8 @@ pub(crate) struct LocalRunning {
     custody: Custody,
     warden: WardenLine,
     front: Endpoint,
+    statuses: Vec<UnitStatus>,
+    listeners: Vec<(AddressId, Endpoint)>,
     units: Vec<StartedUnit>,
     places: Places,
     started: std::time::Instant,
@@ -78,10 +80,22 @@ impl LocalRunning {
                 .cloned()
                 .ok_or_else(|| LaunchError::Prepare(format!("find the address {id}: the deployment has none")))
         };
+        let mut statuses = Vec::new();
+        for unit in &deployment.units {
+            if let Some(StatusSource { address, transport, format }) = &unit.status {
+                let address = endpoint(address)?;
+                statuses.push((unit.id.clone(), StatusSource { address, transport: *transport, format: *format }));
+            }
+        }
+        let takes_work =
+            |endpoint: &Endpoint| !statuses.iter().any(|(_, status): &UnitStatus| status.address == *endpoint);
+        let listeners = endpoints.clone().into_iter().filter(|(_, endpoint)| takes_work(endpoint)).collect();
         let mut running = Self {
             custody,
             warden: WardenLine::new(socket)?,
             front: endpoint(&deployment.front)?,
+            listeners,
+            statuses,
             units: Vec::new(),
             places: places.clone(),
             started: std::time::Instant::now(),
@@ -232,6 +246,14 @@ impl Running for LocalRunning {
             .collect()
     }
 
+    fn statuses(&self) -> &[UnitStatus] {
+        &self.statuses
+    }
+
+    fn listeners(&self) -> &[(AddressId, Endpoint)] {
+        &self.listeners
+    }
+
     fn enforced(&self) -> Result<EnforcedLimits, ReadBackError> {
         let Some(group) = self.group() else {
             return Ok(EnforcedLimits { cpus: Limit::Unlimited, period: Duration::ZERO, memory: Limit::Unlimited });
@@ -280,7 +302,8 @@ impl Running for LocalRunning {
 
     fn stop(self: Box<Self>) -> Fut<'static, Result<ExitReport, StopError>> {
         Box::pin(async move {
-            let Self { mut custody, mut warden, front: _, units, places: _, started: _ } = *self;
+            let Self { mut custody, mut warden, front: _, statuses: _, listeners: _, units, places: _, started: _ } =
+                *self;
             // For each unit its grace and then the time to kill it, and at last the time to end the run.
             let graces: Duration = units.iter().map(|unit| unit.grace + END_TIME).sum();
             let answer = timeout(graces + END_TIME, warden.ask(&Order::Stop)).await;

@@ -6,6 +6,7 @@ use std::collections::{BTreeMap, BTreeSet};
 use stampede_core::{Case, CaseId, Finding, Origin, Outcome, Rounds, ServedAnswer, Severity};
 
 use crate::StudyView;
+use crate::activity;
 use crate::conclusion::{Conclusion, conclusion, sentences};
 use crate::quantity::count;
 
@@ -27,6 +28,8 @@ pub(crate) struct Digest {
     pub(crate) conclusion: Option<Conclusion>,
     /// A line for each exchange whose body has other sizes from other cases, and one for those that are of one size.
     pub(crate) answers: Vec<String>,
+    /// What servers and kernel said while each case ran.
+    pub(crate) activity: Vec<String>,
     /// Settings of each case.
     pub(crate) settings: Vec<CaseSettings>,
     /// The study's name, and when it ran.
@@ -79,6 +82,7 @@ impl Digest {
             verdicts: Vec::new(),
             conclusion: conclusion(view),
             answers: answers(view),
+            activity: view.analysis.cases.iter().filter_map(activity::sentence).collect(),
             settings: settings(&view.study.cases),
             study: study(view),
             marks,

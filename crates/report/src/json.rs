@@ -15,6 +15,7 @@ use stampede_core::{
 };
 
 use crate::StudyView;
+use crate::sampling_json::{WireActivity, WireSampling};
 
 const SCHEMA: &str = "stampede/study/v1";
 
@@ -126,6 +127,7 @@ struct WireCase<'a> {
     summary: BTreeMap<&'static str, WireEstimate>,
     ranks: Option<[usize; 2]>,
     findings: Vec<WireFinding<'a>>,
+    activity: Option<WireActivity<'a>>,
 }
 
 impl<'a> WireCase<'a> {
@@ -157,6 +159,7 @@ impl<'a> WireCase<'a> {
             summary: estimates.map(|(key, estimate)| (*key, WireEstimate::of(estimate))).collect(),
             ranks: ranks.map(|ranks| [*ranks.start(), *ranks.end()]),
             findings: findings.map(WireFinding::of).collect(),
+            activity: summary.and_then(|summary| summary.activity.as_ref()).map(WireActivity::of),
         }
     }
 }
@@ -293,6 +296,7 @@ struct WireTrial<'a> {
     throttled_seconds: Option<f64>,
     generator: Option<WireGenerator>,
     sending: Option<WireSending<'a>>,
+    sampling: Option<WireSampling>,
     stops: Vec<WireStop<'a>>,
 }
 
@@ -341,6 +345,7 @@ impl<'a> WireTrial<'a> {
             throttled_seconds: resources.map(|resources| resources.throttled.as_secs_f64()),
             generator: measured.map(WireGenerator::of),
             sending: measured.and_then(|measured| measured.sending.as_ref()).map(WireSending::of),
+            sampling: measured.and_then(|measured| measured.sampling.as_ref()).map(WireSampling::of),
             stops: stops.iter().map(WireStop::of).collect(),
         }
     }
@@ -544,7 +549,7 @@ fn micros(duration: Duration) -> f64 {
 
 /// Rounds a derived figure to a whole number or six significant digits, whichever is finer: more than any of them is sure
 /// of.
-fn rounded(value: f64) -> f64 {
+pub(crate) fn rounded(value: f64) -> f64 {
     if value.abs() >= 1e5 { value.round() } else { format!("{value:.5e}").parse().unwrap_or(value) }
 }
 

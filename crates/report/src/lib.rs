@@ -3,6 +3,7 @@
 //! Nothing is measured or decided here. The tables of all three come from the one table of metrics in the `analysis`
 //! crate; the terminal and Markdown share one digest of what there is to say and differ in layout alone.
 
+mod activity;
 mod columns;
 mod conclusion;
 mod digest;
@@ -11,6 +12,7 @@ mod layout;
 pub mod markdown;
 mod quantity;
 pub mod runtime;
+mod sampling_json;
 pub mod terminal;
 
 use jiff::Timestamp;

@@ -31,6 +31,7 @@ pub fn render(view: &StudyView<'_>) -> String {
             .map(|uncounted| format!("{} {}: {}", uncounted.trials, uncounted.outcome, uncounted.reason)),
     );
     list(&mut text, "Findings", findings(&digest));
+    list(&mut text, "While it ran", digest.activity.iter().cloned());
     list(&mut text, VERDICTS, digest.verdicts.iter().cloned());
     list(&mut text, "Bytes of verified bodies on the wire", digest.answers.iter().cloned());
     settings(&mut text, &digest);

@@ -32,6 +32,12 @@ pub fn settings(view: &RuntimeView<'_>, width: usize) -> String {
     for line in state.lines().chain([model]) {
         writeln_wrapped(&mut text, "  ", line, 2, width);
     }
+    for line in runtime.status() {
+        writeln_wrapped(&mut text, "  status: ", line, 10, width);
+    }
+    if runtime.status().is_empty() {
+        writeln_wrapped(&mut text, "  status: ", "none of its own; what the kernel knows is sampled", 10, width);
+    }
     let heading = format!("settings for {} CPUs, {} and {load}:", limits.cpus, limits.memory);
     let _ = writeln!(text, "\n{heading}");
     for tunable in runtime.tunables() {

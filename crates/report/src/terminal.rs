@@ -22,6 +22,7 @@ pub fn render(view: &StudyView<'_>, width: usize, color: bool) -> String {
     page.answers(&digest);
     page.uncounted(&digest);
     page.findings(&digest);
+    page.activity(&digest);
     page.verdicts(&digest);
     page.head(&digest);
     page.cases(view, &digest);
@@ -120,6 +121,16 @@ impl Page {
                 begin = " ".repeat(6);
             }
             self.lines(Style::Plain, wrap("      -> ", &group.advice, 9, self.width));
+        }
+    }
+
+    fn activity(&mut self, digest: &Digest) {
+        if digest.activity.is_empty() {
+            return;
+        }
+        self.section("While it ran");
+        for line in &digest.activity {
+            self.lines(Style::Plain, wrap("  ", line, 4, self.width));
         }
     }
 

@@ -9,8 +9,8 @@ use stampede_core::{
     TunableKind, Tuning, Unit, UnitId, VersionProbe,
 };
 
-use crate::front;
 use crate::lookup::Lookup;
+use crate::{front, status};
 
 /// The name under which it is looked up.
 pub(crate) const APACHE: &str = "apache2";
@@ -111,6 +111,7 @@ pub(crate) fn unit(
         check: Some(program("-t")?),
         program: program("-DFOREGROUND")?,
         logs: vec![PathBuf::from("apache/error.log")],
+        status: Some(status::APACHE.source()),
         ready: Ready::Request,
         // SIGWINCH lets requests in flight finish, for up to GracefulShutdownTimeout; SIGTERM would cut them off.
         // https://httpd.apache.org/docs/2.4/stopping.html

@@ -12,7 +12,7 @@ use stampede_core::{
 use crate::front_controller::FrontController;
 use crate::lookup::Lookup;
 use crate::template::Template;
-use crate::{apache, fpm, fpm_pool, label, php_probe};
+use crate::{apache, fpm, fpm_pool, label, php_probe, status};
 
 const ID: &str = "apache-fpm";
 const MODULE: &str = "mod_proxy_fcgi";
@@ -89,6 +89,10 @@ impl Runtime for ApacheFpm {
         format!("{}, {}", label::program(programs, apache::APACHE, "Apache"), label::php(programs, fpm::FPM))
     }
 
+    fn status(&self) -> &'static [&'static str] {
+        &[status::APACHE.says, status::FPM.says]
+    }
+
     fn tunables(&self) -> &'static [Tunable] {
         &TUNABLES
     }
@@ -137,7 +141,7 @@ impl Runtime for ApacheFpm {
         let lookup = Lookup::new(ID, cx);
         let root = FrontController::new(lookup.index()?).root;
         let probe = php_probe::beside(cx.app, lookup.php(fpm::FPM)?, cx.limits, &root);
-        fpm::behind_with(apache_unit(cx, &lookup)?, cx, &lookup, probe)
+        fpm::behind_with(apache_unit(cx, &lookup)?, &[status::APACHE], cx, &lookup, probe)
     }
 }
 

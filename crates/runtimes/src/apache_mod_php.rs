@@ -11,7 +11,7 @@ use stampede_core::{
 use crate::front_controller::FrontController;
 use crate::lookup::Lookup;
 use crate::template::Template;
-use crate::{apache, framework, front, label, php_build, php_ini, php_probe, pool};
+use crate::{apache, framework, front, label, php_build, php_ini, php_probe, pool, status};
 
 const ID: &str = "apache-mod-php";
 const MODULE: &str = "php-apache";
@@ -88,6 +88,10 @@ impl Runtime for ApacheModPhp {
         format!("{}, {}", label::program(programs, apache::APACHE, "Apache"), label::php(programs, MODULE))
     }
 
+    fn status(&self) -> &'static [&'static str] {
+        &[status::APACHE.says]
+    }
+
     fn tunables(&self) -> &'static [Tunable] {
         &TUNABLES
     }
@@ -132,7 +136,7 @@ impl Runtime for ApacheModPhp {
         let lookup = Lookup::new(ID, cx);
         let root = FrontController::new(lookup.index()?).root;
         Ok(Deployment {
-            addresses: vec![front::address()],
+            addresses: vec![front::address(), status::APACHE.address()],
             front: front::id(),
             app: cx.app.source.clone(),
             preparation: framework::preparation(cx.app, &lookup)?,

@@ -14,7 +14,7 @@ use stampede_core::{
 use crate::front_controller::FrontController;
 use crate::lookup::Lookup;
 use crate::template::Template;
-use crate::{fpm, fpm_pool, front, label};
+use crate::{fpm, fpm_pool, front, label, status};
 
 const ID: &str = "caddy-fpm";
 const CADDY: &str = "caddy";
@@ -84,6 +84,10 @@ impl Runtime for CaddyFpm {
         format!("{}, {}", label::program(programs, CADDY, "Caddy"), label::php(programs, fpm::FPM))
     }
 
+    fn status(&self) -> &'static [&'static str] {
+        &[status::FPM.says]
+    }
+
     fn tunables(&self) -> &'static [Tunable] {
         &TUNABLES
     }
@@ -105,7 +109,7 @@ impl Runtime for CaddyFpm {
 
     fn deployment(&self, cx: &RenderContext<'_>) -> Result<Deployment, PlanError> {
         let lookup = Lookup::new(ID, cx);
-        fpm::behind(caddy_unit(cx, &lookup)?, cx, &lookup)
+        fpm::behind(caddy_unit(cx, &lookup)?, &[], cx, &lookup)
     }
 }
 
@@ -138,6 +142,7 @@ fn caddy_unit(cx: &RenderContext<'_>, lookup: &Lookup<'_>) -> Result<Unit, PlanE
         check: Some(program("validate")?),
         program: program("run")?,
         logs: Vec::new(),
+        status: None,
         ready: Ready::Request,
         // SIGTERM closes idle connections and waits for requests in flight, as long as grace_period says.
         // https://caddyserver.com/docs/command-line#signals

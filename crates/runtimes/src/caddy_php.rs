@@ -11,7 +11,7 @@ use stampede_core::{
 
 use crate::lookup::Lookup;
 use crate::template::Template;
-use crate::{framework, front, go, php_ini, php_probe, pool};
+use crate::{framework, front, go, php_ini, php_probe, pool, status};
 
 /// The key of the binary.
 pub(crate) const KEY: &str = "frankenphp";
@@ -228,7 +228,7 @@ pub(crate) fn deployment(
         env: env.clone(),
     };
     Ok(Deployment {
-        addresses: vec![front::address(), php_probe::address()],
+        addresses: vec![front::address(), php_probe::address(), status::FRANKENPHP.address()],
         front: front::id(),
         app: cx.app.source.clone(),
         preparation: framework::preparation_by(cx.app, |script| run(&["php-cli", script]))?,
@@ -241,6 +241,7 @@ pub(crate) fn deployment(
             check: check.map(|script| run(&["php-cli", &script])),
             program: run(&["run", "--config", "@{run}/frankenphp/Caddyfile", "--adapter", "caddyfile"]),
             logs: vec![php_ini::log()],
+            status: Some(status::FRANKENPHP.source()),
             ready: Ready::Request,
             // SIGTERM: Caddy lets requests finish within its grace period.
             // https://caddyserver.com/docs/command-line#signals

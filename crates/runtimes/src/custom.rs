@@ -112,6 +112,7 @@ fn unit(cx: &RenderContext<'_>, command: &Command, lookup: &Lookup<'_>) -> Resul
         check: None,
         program: Program { path: "/bin/sh".to_owned(), args, env },
         logs: Vec::new(),
+        status: None,
         ready: match ready {
             CommandReady::Port => Ready::Port(front::id()),
             CommandReady::Request => Ready::Request,

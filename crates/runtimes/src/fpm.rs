@@ -10,8 +10,9 @@ use stampede_core::{
 };
 
 use crate::lookup::Lookup;
+use crate::status::Status;
 use crate::template::Template;
-use crate::{fpm_pool, framework, front, php_build, php_ini, php_probe};
+use crate::{fpm_pool, framework, front, label, php_build, php_ini, php_probe, status};
 
 /// The name under which it is looked up, and of its unit.
 pub(crate) const FPM: &str = "php-fpm";
@@ -34,10 +35,15 @@ pub(crate) fn on_tcp(tuning: &Tuning) -> bool {
     tuning.get("listen") == Some("tcp")
 }
 
-/// PHP-FPM and the web server in front of it, which has a second site for the probe.
-pub(crate) fn behind(web_server: Unit, cx: &RenderContext<'_>, lookup: &Lookup<'_>) -> Result<Deployment, PlanError> {
+/// PHP-FPM and the web server in front of it, which tells its status at these addresses and has a second site for the probe.
+pub(crate) fn behind(
+    web_server: Unit,
+    statuses: &[Status],
+    cx: &RenderContext<'_>,
+    lookup: &Lookup<'_>,
+) -> Result<Deployment, PlanError> {
     let probe = php_probe::at_address(cx.app, lookup.php(FPM)?, cx.limits);
-    let mut deployment = behind_with(web_server, cx, lookup, probe)?;
+    let mut deployment = behind_with(web_server, statuses, cx, lookup, probe)?;
     deployment.addresses.push(php_probe::address());
     Ok(deployment)
 }
@@ -45,23 +51,31 @@ pub(crate) fn behind(web_server: Unit, cx: &RenderContext<'_>, lookup: &Lookup<'
 /// PHP-FPM and the web server in front of it, with a probe that needs no address.
 pub(crate) fn behind_with(
     web_server: Unit,
+    statuses: &[Status],
     cx: &RenderContext<'_>,
     lookup: &Lookup<'_>,
     probe: PhpProbe,
 ) -> Result<Deployment, PlanError> {
     let kind = if on_tcp(cx.tuning) { AddressKind::Tcp } else { AddressKind::UnixSocket };
+    let mut addresses = vec![front::address(), Address { id: AddressId::new(ADDRESS), kind }];
+    addresses.extend(statuses.iter().map(Status::address));
+    let fpm = unit(cx, lookup)?;
+    if fpm.status.is_some() {
+        addresses.push(status::FPM.address());
+    }
     Ok(Deployment {
-        addresses: vec![front::address(), Address { id: AddressId::new(ADDRESS), kind }],
+        addresses,
         front: front::id(),
         app: cx.app.source.clone(),
         preparation: framework::preparation(cx.app, lookup)?,
         probe: Some(probe),
         // FPM first: a web server that is asked before it could reach FPM would answer 502.
-        units: vec![unit(cx, lookup)?, web_server],
+        units: vec![fpm, web_server],
     })
 }
 
 fn unit(cx: &RenderContext<'_>, lookup: &Lookup<'_>) -> Result<Unit, PlanError> {
+    let build = lookup.php(FPM)?;
     let pm = lookup.setting("pm")?;
     let mode_settings = fpm_pool::settings_of(pm)
         .iter()
@@ -73,6 +87,7 @@ fn unit(cx: &RenderContext<'_>, lookup: &Lookup<'_>) -> Result<Unit, PlanError> 
         max_children => lookup.count("pm.max_children")?,
         max_requests => lookup.count("pm.max_requests")?,
         mode_settings,
+        status => tells_status(&build.version),
     })?;
     let run = ["-F", "-y", "@{run}/php-fpm/php-fpm.conf", "-c", php_ini::PATH];
     let program = |args: &[&str]| -> Result<Program, PlanError> {
@@ -88,15 +103,22 @@ fn unit(cx: &RenderContext<'_>, lookup: &Lookup<'_>) -> Result<Unit, PlanError> 
         id: UnitId::new(FPM),
         build: None,
         files: vec![
-            php_ini::file(cx.app, lookup.php(FPM)?, cx.limits)?,
+            php_ini::file(cx.app, build, cx.limits)?,
             RunFile { path: PathBuf::from("php-fpm/php-fpm.conf"), text: conf },
         ],
         folders,
         check: Some(program(&[&["-t"], &run[..]].concat())?),
         program: program(&run)?,
         logs: vec![PathBuf::from("php-fpm/error.log"), php_ini::log()],
+        status: tells_status(&build.version).then(|| status::FPM.source()),
         ready: Ready::Port(AddressId::new(ADDRESS)),
         // SIGQUIT lets workers finish their requests. https://www.php.net/manual/en/install.fpm.php
         stop: Stop { signal: StopSignal::Quit, grace: Duration::from_secs(5) },
     })
+}
+
+/// Whether FPM can tell its status on an address of its own: since PHP 8.0.
+/// <https://www.php.net/manual/en/install.fpm.configuration.php#pm.status-listen>
+fn tells_status(version: &str) -> bool {
+    label::numbers(version) >= vec![8]
 }

@@ -13,7 +13,7 @@ use crate::caddy_php::{self, CLASSIC, MODE, Served, TUNABLES, WORKER};
 use crate::front_controller::FrontController;
 use crate::lookup::Lookup;
 use crate::template::Template;
-use crate::{bridge, label};
+use crate::{bridge, label, status};
 
 const ID: &str = "frankenphp";
 
@@ -76,6 +76,10 @@ impl Runtime for FrankenPhp {
     fn version(&self, programs: &Programs) -> String {
         let php = label::php(programs, caddy_php::KEY);
         format!("{}, {php}", label::program(programs, caddy_php::KEY, "FrankenPHP"))
+    }
+
+    fn status(&self) -> &'static [&'static str] {
+        &[status::FRANKENPHP.says]
     }
 
     fn tunables(&self) -> &'static [Tunable] {

@@ -6,8 +6,8 @@ use stampede_core::{
 };
 
 use crate::caddy_php::{self, CLASSIC, MODE, Served, TUNABLES, WORKER};
-use crate::label;
 use crate::lookup::Lookup;
+use crate::{label, status};
 
 const ID: &str = "frankenphp-binary";
 
@@ -63,6 +63,10 @@ impl Runtime for FrankenPhpBinary {
         }
         let php = label::php(programs, caddy_php::KEY);
         format!("{}, {php}, embedded", label::program(programs, caddy_php::KEY, "FrankenPHP"))
+    }
+
+    fn status(&self) -> &'static [&'static str] {
+        &[status::FRANKENPHP.says]
     }
 
     fn tunables(&self) -> &'static [Tunable] {

@@ -31,6 +31,7 @@ mod php_ini;
 mod php_probe;
 mod pool;
 mod roadrunner;
+mod status;
 mod swoole;
 mod template;
 mod uwsgi_php;

@@ -13,7 +13,7 @@ use stampede_core::{
 use crate::front_controller::FrontController;
 use crate::lookup::Lookup;
 use crate::template::Template;
-use crate::{fpm, fpm_pool, front, label};
+use crate::{fpm, fpm_pool, front, label, status};
 
 const ID: &str = "nginx-fpm";
 const NGINX: &str = "nginx";
@@ -117,6 +117,10 @@ impl Runtime for NginxFpm {
         format!("{}, {}", label::program(programs, NGINX, "nginx"), label::php(programs, fpm::FPM))
     }
 
+    fn status(&self) -> &'static [&'static str] {
+        &[status::NGINX.says, status::FPM.says]
+    }
+
     fn tunables(&self) -> &'static [Tunable] {
         &TUNABLES
     }
@@ -147,7 +151,7 @@ impl Runtime for NginxFpm {
 
     fn deployment(&self, cx: &RenderContext<'_>) -> Result<Deployment, PlanError> {
         let lookup = Lookup::new(ID, cx);
-        fpm::behind(nginx_unit(cx, &lookup)?, cx, &lookup)
+        fpm::behind(nginx_unit(cx, &lookup)?, &[status::NGINX], cx, &lookup)
     }
 }
 
@@ -192,6 +196,7 @@ fn nginx_unit(cx: &RenderContext<'_>, lookup: &Lookup<'_>) -> Result<Unit, PlanE
         check: Some(program(&[&["-t", "-q"], &run[..]].concat())?),
         program: program(&run)?,
         logs: vec![PathBuf::from("nginx/error.log")],
+        status: Some(status::NGINX.source()),
         ready: Ready::Request,
         // SIGQUIT lets requests finish and closes idle connections at once. https://nginx.org/en/docs/control.html
         stop: Stop { signal: StopSignal::Quit, grace: Duration::from_secs(5) },

@@ -14,7 +14,7 @@ use stampede_core::{
 use crate::bridge::Kept;
 use crate::lookup::Lookup;
 use crate::template::Template;
-use crate::{bridge, framework, front, go, label, php_ini, php_probe, pool};
+use crate::{bridge, framework, front, go, label, php_ini, php_probe, pool, status};
 
 const ID: &str = "roadrunner";
 const RR: &str = "rr";
@@ -124,6 +124,10 @@ impl Runtime for RoadRunner {
         format!("{}, {}", label::program(programs, RR, "RoadRunner"), label::php(programs, bridge::PHP))
     }
 
+    fn status(&self) -> &'static [&'static str] {
+        &[status::ROADRUNNER.says]
+    }
+
     fn tunables(&self) -> &'static [Tunable] {
         &TUNABLES
     }
@@ -148,7 +152,7 @@ impl Runtime for RoadRunner {
     fn deployment(&self, cx: &RenderContext<'_>) -> Result<Deployment, PlanError> {
         let lookup = Lookup::new(ID, cx);
         Ok(Deployment {
-            addresses: vec![front::address()],
+            addresses: vec![front::address(), status::ROADRUNNER.address()],
             front: front::id(),
             app: cx.app.source.clone(),
             preparation: framework::preparation(cx.app, &lookup)?,
@@ -198,6 +202,7 @@ fn unit(cx: &RenderContext<'_>, lookup: &Lookup<'_>) -> Result<Unit, PlanError> 
             env,
         },
         logs: vec![php_ini::log()],
+        status: Some(status::ROADRUNNER.source()),
         ready: Ready::Request,
         // SIGTERM lets requests finish, then asks the processes to end.
         stop: Stop { signal: StopSignal::Term, grace: Duration::from_secs(5) },

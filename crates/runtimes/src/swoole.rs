@@ -11,7 +11,7 @@ use stampede_core::{
 use crate::bridge::Kept;
 use crate::lookup::Lookup;
 use crate::template::Template;
-use crate::{bridge, framework, front, label, php_ini, php_probe, pool};
+use crate::{bridge, framework, front, label, php_ini, php_probe, pool, status};
 
 const ID: &str = "swoole";
 
@@ -119,6 +119,10 @@ impl Runtime for Swoole {
         format!("{}, {}", label::program(programs, EXTENSION, "Swoole"), label::php(programs, bridge::PHP))
     }
 
+    fn status(&self) -> &'static [&'static str] {
+        &[status::SWOOLE.says]
+    }
+
     fn tunables(&self) -> &'static [Tunable] {
         &TUNABLES
     }
@@ -178,7 +182,7 @@ impl Runtime for Swoole {
     fn deployment(&self, cx: &RenderContext<'_>) -> Result<Deployment, PlanError> {
         let lookup = Lookup::new(ID, cx);
         Ok(Deployment {
-            addresses: vec![front::address()],
+            addresses: vec![front::address(), status::SWOOLE.address()],
             front: front::id(),
             app: cx.app.source.clone(),
             preparation: framework::preparation(cx.app, &lookup)?,
@@ -213,6 +217,7 @@ fn unit(cx: &RenderContext<'_>, lookup: &Lookup<'_>) -> Result<Unit, PlanError> 
         check: Some(bridge::check(lookup, cx.app)?),
         program: bridge::run(lookup, cx.app, "server.php", &[])?,
         logs: vec![php_ini::log()],
+        status: Some(status::SWOOLE.source()),
         ready: Ready::Request,
         // SIGTERM lets requests finish, up to max_wait_time.
         stop: Stop { signal: StopSignal::Term, grace: Duration::from_secs(5) },

@@ -25,7 +25,7 @@ use stampede_core::{
 use crate::front_controller::FrontController;
 use crate::lookup::Lookup;
 use crate::template::Template;
-use crate::{bridge, framework, front, label, php_build, php_ini, php_probe, pool};
+use crate::{bridge, framework, front, label, php_build, php_ini, php_probe, pool, status};
 
 const ID: &str = "uwsgi-php";
 const UWSGI: &str = "uwsgi";
@@ -127,6 +127,10 @@ impl Runtime for UwsgiPhp {
         format!("{}, {}", label::program(programs, UWSGI, "uWSGI"), label::php(programs, PHP))
     }
 
+    fn status(&self) -> &'static [&'static str] {
+        &[status::UWSGI.says]
+    }
+
     fn tunables(&self) -> &'static [Tunable] {
         &TUNABLES
     }
@@ -164,7 +168,7 @@ impl Runtime for UwsgiPhp {
 
     fn deployment(&self, cx: &RenderContext<'_>) -> Result<Deployment, PlanError> {
         let lookup = Lookup::new(ID, cx);
-        let mut addresses = vec![front::address()];
+        let mut addresses = vec![front::address(), status::UWSGI.address()];
         if lookup.setting("mode")? == "http" {
             addresses.push(Address { id: AddressId::new("uwsgi"), kind: AddressKind::UnixSocket });
         }
@@ -209,6 +213,7 @@ fn unit(cx: &RenderContext<'_>, lookup: &Lookup<'_>) -> Result<Unit, PlanError> 
             env: php_ini::environment(cx.app),
         },
         logs: vec![php_ini::log()],
+        status: Some(status::UWSGI.source()),
         ready: Ready::Request,
         stop: Stop { signal: StopSignal::Term, grace: Duration::from_secs(GRACE_SECONDS + 2) },
     })

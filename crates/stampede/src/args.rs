@@ -136,6 +136,9 @@ pub(crate) struct CompareArgs {
     /// Where deployments run: local [default: local]
     #[arg(long, value_name = "PLATFORM", help_heading = "Study")]
     pub(crate) platform: Option<String>,
+    /// Do not ask servers and kernel ten times a second what goes on while it is measured
+    #[arg(long, help_heading = "Study")]
+    pub(crate) no_sampling: bool,
     /// End with exit code 3, instead of waiting, when another Stampede is measuring
     #[arg(long, help_heading = "Study")]
     pub(crate) no_wait: bool,

@@ -55,6 +55,7 @@ pub(crate) fn run(args: Box<CompareArgs>) -> Outcome {
         ready_timeout,
         backend,
         platform,
+        no_sampling,
         no_wait,
         output,
         store,
@@ -77,6 +78,7 @@ pub(crate) fn run(args: Box<CompareArgs>) -> Outcome {
         ready_timeout,
         platform,
         set,
+        no_sampling,
     };
     let machine = stampede_platforms::machine();
     let size = MachineSize {
@@ -185,8 +187,13 @@ async fn study(
     if !quiet {
         introduce(&study);
     }
-    let surroundings =
-        Surroundings { workload: &plan.workload, ready_timeout: plan.ready_timeout, drain: DRAIN, backend };
+    let surroundings = Surroundings {
+        workload: &plan.workload,
+        ready_timeout: plan.ready_timeout,
+        drain: DRAIN,
+        backend,
+        sampled: plan.sampled,
+    };
     let mut sinks = Sinks { record, progress: Progress::new(quiet, screen::width()) };
     stampede_harness::run(&platform, &study, &prepared, &surroundings, &mut sinks).await.map_err(Failure::missing)
 }

@@ -13,6 +13,7 @@ const MIGRATIONS: &[&str] = &[
     include_str!("migrations/002_rounds.sql"),
     include_str!("migrations/003_sending.sql"),
     include_str!("migrations/004_php.sql"),
+    include_str!("migrations/005_sampling.sql"),
 ];
 
 /// The version that this program writes.

@@ -3,7 +3,7 @@
 use rusqlite::{Connection, Row, Transaction, named_params};
 use stampede_core::{
     Bytes, CaseId, Censored, Counts, Cpus, EnforcedLimits, GeneratorUse, Limit, Measurement, Outcome, ReadinessRecord,
-    ResourceUse, Sending, StudyId, Trial,
+    ResourceUse, Sampling, Sending, StudyId, Trial,
 };
 
 use crate::columns::{Count, Histogram, Instant, Json, Nanos, other};
@@ -66,6 +66,7 @@ fn insert_measurement(transaction: &Transaction<'_>, trial: i64, measurement: &M
         resources,
         generator: GeneratorUse { threads: generator_threads, cpu: generator_cpu },
         sending,
+        sampling,
     } = measurement;
     transaction.execute(
         "INSERT INTO measurement VALUES (:trial_id, :window_ns, :sent, :ok, :failed, :unfinished, :warm_up_sent,
@@ -102,6 +103,12 @@ fn insert_measurement(transaction: &Transaction<'_>, trial: i64, measurement: &M
             ":generator_cpu_ns": Nanos(*generator_cpu),
         },
     )?;
+    if let Some(Sampling { series, cpu }) = sampling {
+        transaction.execute(
+            "INSERT INTO sampling VALUES (:trial_id, :cpu_ns, :series_json)",
+            named_params! { ":trial_id": trial, ":cpu_ns": Nanos(*cpu), ":series_json": Json(series) },
+        )?;
+    }
     sending.as_ref().map_or(Ok(()), |sending| insert_sending(transaction, trial, sending))
 }
 
@@ -125,7 +132,8 @@ fn insert_sending(transaction: &Transaction<'_>, trial: i64, sending: &Sending) 
 pub(crate) fn load(connection: &Connection, study: &StudyId) -> rusqlite::Result<Vec<Trial>> {
     let mut statement = connection.prepare(
         "SELECT * FROM trial LEFT JOIN measurement USING (trial_id) LEFT JOIN sending USING (trial_id)
-            LEFT JOIN trial_php USING (trial_id) WHERE study_id = ?1 ORDER BY trial_id",
+            LEFT JOIN trial_php USING (trial_id) LEFT JOIN sampling USING (trial_id)
+            WHERE study_id = ?1 ORDER BY trial_id",
     )?;
     let rows = statement.query_map([study.as_str()], |row| {
         Ok(Trial {
@@ -208,7 +216,15 @@ fn measurement(row: &Row<'_>) -> rusqlite::Result<Option<Measurement>> {
         resources: resources(row)?,
         generator: GeneratorUse { threads: row.get("generator_threads")?, cpu: nanos("generator_cpu_ns")? },
         sending: sending(row)?,
+        sampling: sampling(row)?,
     }))
+}
+
+fn sampling(row: &Row<'_>) -> rusqlite::Result<Option<Sampling>> {
+    let Some(Nanos(cpu)) = row.get("sampling_cpu_ns")? else {
+        return Ok(None);
+    };
+    Ok(Some(Sampling { series: row.get::<_, Json<_>>("series_json")?.0, cpu }))
 }
 
 fn sending(row: &Row<'_>) -> rusqlite::Result<Option<Sending>> {

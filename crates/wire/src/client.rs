@@ -18,6 +18,7 @@ use rustix::net::{
 use stampede_core::{Endpoint, Request};
 use thiserror::Error;
 
+use crate::fastcgi::FastCgiError;
 use crate::request;
 use crate::response::{DecodeError, Decoder, Head, Progress, Visitor};
 
@@ -70,7 +71,7 @@ enum Step {
 
 /// The answer as far as it has been read.
 #[derive(Default)]
-struct Collector(Option<Answer>);
+pub(crate) struct Collector(pub(crate) Option<Answer>);
 
 impl Visitor for Collector {
     fn head(&mut self, head: &Head<'_>) {
@@ -89,14 +90,14 @@ impl Visitor for Collector {
 }
 
 /// A blocking connection whose every step ends at one deadline.
-struct Connection {
+pub(crate) struct Connection {
     socket: OwnedFd,
     deadline: Instant,
     timeout: Duration,
 }
 
 impl Connection {
-    fn open(endpoint: &Endpoint, timeout: Duration) -> Result<Self, Cause> {
+    pub(crate) fn open(endpoint: &Endpoint, timeout: Duration) -> Result<Self, Cause> {
         let deadline = Instant::now() + timeout;
         let socket = match endpoint {
             _ if timeout.is_zero() => Err(io::ErrorKind::TimedOut.into()),
@@ -112,7 +113,7 @@ impl Connection {
         }
     }
 
-    fn write_all(&mut self, mut bytes: &[u8]) -> Result<(), Cause> {
+    pub(crate) fn write_all(&mut self, mut bytes: &[u8]) -> Result<(), Cause> {
         while !bytes.is_empty() {
             self.limit(Timeout::Send)?;
             match send_some(&self.socket, bytes, SendFlags::NOSIGNAL) {
@@ -131,12 +132,7 @@ impl Connection {
         decoder: &mut Decoder,
         collector: &mut Collector,
     ) -> Result<Step, Cause> {
-        self.limit(Timeout::Recv)?;
-        let count = match recv(&self.socket, &mut *buffer, RecvFlags::empty()) {
-            Ok((count, _)) => count,
-            Err(Errno::INTR | Errno::AGAIN) => return Ok(Step::More),
-            Err(error) => return Err(Cause::Io(error.into())),
-        };
+        let count = self.read(buffer)?;
         if count == 0 {
             decoder.finish()?;
             return Ok(Step::Complete);
@@ -144,6 +140,24 @@ impl Connection {
         match decoder.feed(&buffer[..count], collector)? {
             Progress::Incomplete => Ok(Step::More),
             Progress::Complete { .. } => Ok(Step::Complete),
+        }
+    }
+
+    /// Gives what follows another time.
+    pub(crate) fn give(&mut self, timeout: Duration) {
+        self.deadline = Instant::now() + timeout;
+        self.timeout = timeout;
+    }
+
+    /// Waits for the next bytes; none say that the connection has ended.
+    pub(crate) fn read(&mut self, buffer: &mut [u8]) -> Result<usize, Cause> {
+        loop {
+            self.limit(Timeout::Recv)?;
+            match recv(&self.socket, &mut *buffer, RecvFlags::empty()) {
+                Ok((count, _)) => return Ok(count),
+                Err(Errno::INTR | Errno::AGAIN) => {}
+                Err(error) => return Err(Cause::Io(error.into())),
+            }
         }
     }
 
@@ -195,6 +209,12 @@ pub enum Cause {
     /// The bytes that came are no answer, or the server closed too early.
     #[error(transparent)]
     Answer(#[from] DecodeError),
+    /// The server refused.
+    #[error("the server answered {0}")]
+    Refused(u16),
+    /// The bytes that came are no answer over FastCGI.
+    #[error(transparent)]
+    FastCgi(#[from] FastCgiError),
     /// The body is longer than [`BODY_LIMIT`].
     #[error("the body is longer than {BODY_LIMIT} bytes")]
     TooLong,

@@ -1,10 +1,13 @@
-//! HTTP/1 and HTTP/2 without I/O, and a small blocking client for single requests over HTTP/1: readiness, verification.
+//! HTTP/1, HTTP/2 and FastCGI without I/O, and two small blocking clients: one for single requests over HTTP/1 (readiness,
+//! verification), one for the status of a server, however it is told.
 //!
 //! [`request`], [`response`] and [`h2`] know bytes only, so that the load engine and the client speak with the same tongue.
 //! Nothing here retries, follows redirects, decompresses or keeps connections.
 
 mod chunked;
 pub mod client;
+pub mod fastcgi;
 pub mod h2;
+pub mod probe;
 pub mod request;
 pub mod response;

@@ -6,9 +6,10 @@ use std::time::Duration;
 use jiff::Timestamp;
 use stampede_analysis::{Analysis, analyse};
 use stampede_core::{
-    Bytes, Case, CaseId, Censored, CgroupSupport, Counts, CpuLayout, Cpus, EnforcedLimits, ErrorClass, GeneratorUse,
-    Latencies, Limit, Limits, Load, Machine, Measurement, Outcome, ReadinessRecord, ResourceUse, Rounds, RuntimeId,
-    Sending, ServedAnswer, Study, StudyId, StudyKind, Trial, Tuning, UnitId, UnitStop, WorkloadId,
+    AddressId, Bytes, Case, CaseId, Censored, CgroupSupport, Counts, CpuLayout, Cpus, EnforcedLimits, ErrorClass,
+    Gauge, GeneratorUse, Latencies, Limit, Limits, Load, Machine, Measurement, Outcome, ReadinessRecord, ResourceUse,
+    Rounds, RuntimeId, Sampling, Sending, Series, SeriesSource, ServedAnswer, Study, StudyId, StudyKind, Trial, Tuning,
+    UnitId, UnitStop, WorkloadId,
 };
 use stampede_report::StudyView;
 
@@ -228,6 +229,7 @@ fn measured(case: &str, block: u32, throughput: f64, peak_mib: u64) -> Trial {
                 censored: Censored::default(),
                 lateness: Latencies::new(),
             }),
+            sampling: (case == "nginx-fpm").then(sampling),
         }),
         stops: vec![UnitStop {
             unit: UnitId::new("main"),
@@ -236,4 +238,31 @@ fn measured(case: &str, block: u32, throughput: f64, peak_mib: u64) -> Trial {
             how: "status 0".to_owned(),
         }],
     }
+}
+
+/// Three samples of a pool that is full, of a queue, and of the machine.
+fn sampling() -> Sampling {
+    let fpm = |busy, accepted| {
+        vec![
+            (Gauge::BusyWorkers, busy),
+            (Gauge::TotalWorkers, 8),
+            (Gauge::Accepted, accepted),
+            (Gauge::MaxChildrenReached, 0),
+        ]
+    };
+    let sources = [
+        (SeriesSource::Group, [0, 25, 50].map(|n| vec![(Gauge::Periods, n), (Gauge::ThrottledPeriods, n)])),
+        (SeriesSource::Machine, [7, 7, 9].map(|n| vec![(Gauge::ListenOverflows, n)])),
+        (SeriesSource::Listener(AddressId::new("fpm")), [0, 8, 3].map(|n| vec![(Gauge::AcceptQueue, n)])),
+        (SeriesSource::Listener(AddressId::new("front")), [0; 3].map(|n| vec![(Gauge::AcceptQueue, n)])),
+        (SeriesSource::Unit(UnitId::new("php-fpm")), [fpm(7, 100), Vec::new(), fpm(8, 900)]),
+    ];
+    let series = sources.map(|(source, samples)| {
+        let mut series = Series::new(source);
+        for (at, figures) in [120, 2_500_090, 5_000_100].into_iter().zip(samples) {
+            series.push(Duration::from_micros(at), &figures);
+        }
+        series
+    });
+    Sampling { series: series.into(), cpu: Duration::from_millis(21) }
 }

@@ -16,10 +16,11 @@ use stampede_core::{
 
 use crate::effective::assert_effective;
 use crate::http::{Answer, Connection};
+use crate::status::Watch;
 use crate::{php_app, render, started, verify, workload};
 
 const CONNECTIONS: u32 = 64;
-const LENGTH: Duration = Duration::from_secs(3);
+const LENGTH: Duration = Duration::from_secs(5);
 const IN_FLIGHT: usize = 2;
 const PATIENCE: Duration = Duration::from_secs(10);
 
@@ -99,7 +100,9 @@ fn serves_under_load(row: &Row, runtime: &dyn Runtime) -> bool {
     };
     verify(&server);
     assert_effective(row.id, &server, &tuning);
+    let watch = Watch::begin(&server, LENGTH);
     let answers = drive(server.front, row.closes);
+    watch.end(runtime, &tuning, answers);
     let _ = writeln!(std::io::stderr(), "  {answers} answers in {LENGTH:?}");
     assert!(answers > CONNECTIONS.into(), "{}: {answers} answers; {}", row.id, server.log());
     assert_effective(row.id, &server, &tuning);

@@ -70,7 +70,10 @@ fn read_back(id: &str, server: &Server, tuning: &Tuning) -> Vec<(String, String,
         _ => panic!("{id}: say how its settings are read back"),
     }
     if id.ends_with("-fpm") {
-        compare("pm.max_children", asked("pm.max_children"), children("php-fpm"));
+        // Once it was asked for its status, FPM has a process that answers.
+        let workers =
+            crate::effective::children(server.process("php-fpm")).into_iter().filter(|child| is_worker(*child));
+        compare("pm.max_children", asked("pm.max_children"), workers.count().to_string());
         let told = server.ask("php-fpm", |program| program.args.insert(0, "-tt".to_owned()));
         for name in ["listen.backlog", "pm", "pm.max_children", "pm.max_requests"] {
             let line = format!("{name} = ");
@@ -89,9 +92,15 @@ fn read_back(id: &str, server: &Server, tuning: &Tuning) -> Vec<(String, String,
 }
 
 /// The children of a process.
-fn children(process: u32) -> Vec<u32> {
+pub(crate) fn children(process: u32) -> Vec<u32> {
     let text = fs::read_to_string(format!("/proc/{process}/task/{process}/children")).unwrap_or_default();
     text.split_whitespace().filter_map(|child| child.parse().ok()).collect()
+}
+
+/// Whether a process is one of FPM's that answer requests.
+fn is_worker(process: u32) -> bool {
+    let title = fs::read(format!("/proc/{process}/cmdline")).unwrap_or_default();
+    String::from_utf8_lossy(&title).trim_end_matches(['\0', ' ']) == "php-fpm: pool app"
 }
 
 /// How many threads a process has.

@@ -13,8 +13,10 @@ use std::time::{Duration, Instant};
 
 use rustix::process::{Pid, Signal, getuid, kill_process, kill_process_group};
 use stampede_core::{
-    AddressKind, BuildStep, Deployment, Places, Preparation, Program, Ready, RunFile, StopSignal, Unit,
+    AddressId, AddressKind, BuildStep, Deployment, Endpoint, Places, Preparation, Program, Ready, RunFile,
+    StatusSource, StopSignal, Unit,
 };
+use stampede_observe::Targets;
 use tempfile::TempDir;
 
 const PATIENCE: Duration = Duration::from_secs(10);
@@ -24,6 +26,7 @@ pub(crate) struct Server {
     run: TempDir,
     pub(crate) front: SocketAddr,
     places: Places,
+    endpoints: Vec<(AddressId, Endpoint)>,
     units: Vec<(Unit, Child)>,
 }
 
@@ -50,12 +53,14 @@ impl Server {
         places.insert("app", app.display().to_string());
         places.insert("secret", "0123456789abcdef");
         let mut front = None;
+        let mut endpoints = Vec::new();
         for address in &deployment.addresses {
             let id = address.id.as_str();
             match address.kind {
                 AddressKind::Tcp => {
                     let listener = TcpListener::bind("127.0.0.1:0").expect("find a port");
                     let free = listener.local_addr().expect("read the port");
+                    endpoints.push((address.id.clone(), Endpoint::Tcp(free)));
                     places.insert(id, free.to_string());
                     places.insert(format!("{id}.host"), free.ip().to_string());
                     places.insert(format!("{id}.port"), free.port().to_string());
@@ -66,12 +71,13 @@ impl Server {
                 AddressKind::UnixSocket => {
                     let sockets = run.path().join("sockets");
                     writable_folder(&sockets);
+                    endpoints.push((address.id.clone(), Endpoint::Unix(sockets.join(id))));
                     places.insert(id, sockets.join(id).display().to_string());
                 }
             }
         }
         let front = front.expect("a deployment has a front");
-        let mut server = Self { run, front, places, units: Vec::new() };
+        let mut server = Self { run, front, places, endpoints, units: Vec::new() };
         server.prepare(deployment);
         for unit in &deployment.units {
             server.start_unit(unit, &app);
@@ -114,6 +120,17 @@ impl Server {
     /// The place of an address.
     pub(crate) fn place(&self, name: &str) -> String {
         self.places.resolve(&format!("@{{{name}}}")).expect("a known place")
+    }
+
+    /// What can be sampled: all that units say, and the queues of all addresses.
+    pub(crate) fn targets(&self) -> Targets {
+        let endpoint =
+            |id: &AddressId| self.endpoints.iter().find(|(known, _)| known == id).expect("a known address").1.clone();
+        let statuses = self.units.iter().filter_map(|(unit, _)| {
+            let StatusSource { address, transport, format } = unit.status.clone()?;
+            Some((unit.id.clone(), StatusSource { address: endpoint(&address), transport, format }))
+        });
+        Targets { meters: Vec::new(), listeners: self.endpoints.clone(), statuses: statuses.collect() }
     }
 
     /// The main process of a unit.

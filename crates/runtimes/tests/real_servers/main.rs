@@ -9,6 +9,7 @@ mod frameworks;
 mod http;
 mod launcher;
 mod programs;
+mod status;
 mod workers;
 
 use std::collections::BTreeMap;

@@ -5,9 +5,10 @@ use std::time::Duration;
 
 use jiff::Timestamp;
 use stampede_core::{
-    Bytes, Case, CaseId, Censored, CgroupSupport, Counts, CpuLayout, Cpus, EnforcedLimits, ErrorClass, GeneratorUse,
-    Latencies, Limit, Limits, Load, Machine, Measurement, Outcome, PhpBuild, PhpReadBack, ReadinessRecord, ResourceUse,
-    Rounds, RuntimeId, Sending, ServedAnswer, Study, StudyId, StudyKind, Trial, Tuning, UnitId, UnitStop, WorkloadId,
+    AddressId, Bytes, Case, CaseId, Censored, CgroupSupport, Counts, CpuLayout, Cpus, EnforcedLimits, ErrorClass,
+    Gauge, GeneratorUse, Latencies, Limit, Limits, Load, Machine, Measurement, Outcome, PhpBuild, PhpReadBack,
+    ReadinessRecord, ResourceUse, Rounds, RuntimeId, Sampling, Sending, Series, SeriesSource, ServedAnswer, Study,
+    StudyId, StudyKind, Trial, Tuning, UnitId, UnitStop, WorkloadId,
 };
 
 pub(crate) fn study(id: &str, started_at_s: i64) -> Study {
@@ -124,6 +125,7 @@ pub(crate) fn measured(case: &str, block: u32) -> Trial {
                 censored: Censored { count: 15, least: Some(Duration::from_micros(77)) },
                 lateness,
             }),
+            sampling: Some(Sampling { series: series(), cpu: Duration::from_micros(1_234) }),
         }),
         stops: vec![UnitStop {
             unit: UnitId::new("nginx"),
@@ -132,6 +134,24 @@ pub(crate) fn measured(case: &str, block: u32) -> Trial {
             how: "signal 9 (SIGKILL)".to_owned(),
         }],
     }
+}
+
+/// Of every kind of source, with a sample that has nothing.
+fn series() -> Vec<Series> {
+    let sources = [
+        SeriesSource::Group,
+        SeriesSource::Machine,
+        SeriesSource::Listener(AddressId::new("front")),
+        SeriesSource::Unit(UnitId::new("php-fpm")),
+    ];
+    let series = sources.map(|source| {
+        let mut series = Series::new(source);
+        series.push(Duration::from_micros(7), &[(Gauge::BusyWorkers, 3), (Gauge::CpuUs, u64::from(u32::MAX) * 9)]);
+        series.push(Duration::from_micros(100_012), &[]);
+        series.push(Duration::from_micros(200_001), &[(Gauge::BusyWorkers, 0)]);
+        series
+    });
+    series.into()
 }
 
 /// Trials of every outcome, with everything absent that can be.

@@ -1,0 +1,63 @@
+//! What is sampled while a deployment runs.
+
+use serde::{Deserialize, Serialize};
+
+/// A figure that is sampled; its name says its unit. Counters count from the start of what tells them.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum Gauge {
+    /// Workers that work on a request.
+    BusyWorkers,
+    /// Workers that wait for one.
+    IdleWorkers,
+    /// Workers that are bound to a connection and wait for its next request.
+    KeptWorkers,
+    /// All workers.
+    TotalWorkers,
+    /// Requests that wait for a worker.
+    Queue,
+    /// Requests that have come and are not yet answered.
+    InFlight,
+    /// Open connections.
+    Connections,
+    /// Counter: connections that were accepted.
+    Accepted,
+    /// Counter: requests.
+    Requests,
+    /// Counter: workers that were replaced.
+    Restarts,
+    /// Counter: how often the pool was to grow beyond its largest size.
+    MaxChildrenReached,
+    /// Resident memory of all workers together; pages that they share are counted for each.
+    WorkerMemoryBytes,
+    /// Counter: CPU time.
+    CpuUs,
+    /// Counter: quota periods in which something ran.
+    Periods,
+    /// Counter: quota periods in which the quota ran out.
+    ThrottledPeriods,
+    /// Counter: time that runnable threads waited for quota.
+    ThrottledUs,
+    /// Anonymous memory.
+    AnonymousBytes,
+    /// Shared memory and files in memory.
+    SharedBytes,
+    /// Kernel memory.
+    KernelBytes,
+    /// Page cache.
+    CacheBytes,
+    /// Counter: processes killed for memory.
+    OomKills,
+    /// Counter: time in which some task waited for a processor.
+    CpuPressureUs,
+    /// Counter: time in which some task waited for memory.
+    MemoryPressureUs,
+    /// Counter: time in which some task waited for a disk.
+    IoPressureUs,
+    /// Connections that the kernel has made and no process has accepted yet.
+    AcceptQueue,
+    /// Counter: connections that the kernel refused because an accept queue was full.
+    ListenOverflows,
+    /// Counter: connections that the kernel refused for any reason.
+    ListenDrops,
+}

@@ -1,0 +1,134 @@
+//! Samples over a measuring window, by columns.
+
+use std::collections::BTreeMap;
+use std::time::Duration;
+
+use serde::{Deserialize, Serialize};
+
+use crate::{AddressId, Gauge, UnitId};
+
+/// Who tells the figures of a series.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum SeriesSource {
+    /// The kernel, of the deployment's control group.
+    Group,
+    /// The kernel, of the whole machine: what other programs do is in it too.
+    Machine,
+    /// The kernel, of the sockets that listen on an address.
+    Listener(AddressId),
+    /// A unit, of itself.
+    Unit(UnitId),
+}
+
+/// Everything that was sampled in a window.
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Sampling {
+    /// A series for each source.
+    pub series: Vec<Series>,
+    /// CPU time that sampling took, of the generator's cores.
+    pub cpu: Duration,
+}
+
+/// Figures of one source, sampled again and again.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Series {
+    /// Who tells them.
+    pub source: SeriesSource,
+    /// When each sample was taken: microseconds since the window opened.
+    pub at_us: Vec<u64>,
+    /// A column for each figure that was ever told, as long as `at_us`. What a sample lacks is absent, never zero.
+    pub columns: BTreeMap<Gauge, Vec<Option<u64>>>,
+}
+
+impl Series {
+    /// A series without samples.
+    pub fn new(source: SeriesSource) -> Self {
+        Self { source, at_us: Vec::new(), columns: BTreeMap::new() }
+    }
+
+    /// Adds a sample. One without figures says that there was no answer.
+    pub fn push(&mut self, at: Duration, figures: &[(Gauge, u64)]) {
+        let before = self.at_us.len();
+        self.at_us.push(u64::try_from(at.as_micros()).unwrap_or(u64::MAX));
+        for (gauge, value) in figures {
+            let column = self.columns.entry(*gauge).or_insert_with(|| vec![None; before]);
+            column.resize(before, None);
+            column.push(Some(*value));
+        }
+        for column in self.columns.values_mut() {
+            column.resize(before + 1, None);
+        }
+    }
+
+    /// How many samples there are.
+    pub fn len(&self) -> usize {
+        self.at_us.len()
+    }
+
+    /// Whether there are none.
+    pub fn is_empty(&self) -> bool {
+        self.at_us.is_empty()
+    }
+
+    /// How many samples have no figure at all: the source did not answer in time.
+    pub fn unanswered(&self) -> usize {
+        (0..self.len()).filter(|&row| self.columns.values().all(|column| column[row].is_none())).count()
+    }
+
+    /// The values of a figure, in the order of time, without those that are absent.
+    pub fn values(&self, gauge: Gauge) -> impl Iterator<Item = u64> {
+        self.columns.get(&gauge).into_iter().flatten().copied().flatten()
+    }
+
+    /// By how much a counter grew from its first sample to its last; absent where it was not told twice. A server that
+    /// started anew counts from zero: then the growth is unknown.
+    pub fn growth(&self, gauge: Gauge) -> Option<u64> {
+        let mut values = self.values(gauge);
+        let first = values.next()?;
+        values.last()?.checked_sub(first)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn series(samples: &[&[(Gauge, u64)]]) -> Series {
+        let mut series = Series::new(SeriesSource::Machine);
+        for (tick, figures) in (0..).zip(samples) {
+            series.push(Duration::from_millis(tick * 100), figures);
+        }
+        series
+    }
+
+    #[test]
+    fn what_a_sample_lacks_is_absent() {
+        let (busy, idle) = (Gauge::BusyWorkers, Gauge::IdleWorkers);
+        let series = series(&[&[(busy, 3)], &[], &[(idle, 0), (busy, 4)]]);
+        assert_eq!(series.at_us, [0, 100_000, 200_000]);
+        assert_eq!(series.columns[&busy], [Some(3), None, Some(4)]);
+        assert_eq!(series.columns[&idle], [None, None, Some(0)]);
+        assert_eq!((series.len(), series.unanswered()), (3, 1));
+        assert_eq!(series.values(busy).collect::<Vec<_>>(), [3, 4]);
+        let stored = serde_json::to_string(&series).unwrap();
+        assert_eq!(serde_json::from_str::<Series>(&stored).unwrap(), series);
+    }
+
+    #[test]
+    fn growth_is_of_counters_that_were_told_twice_and_did_not_start_anew() {
+        let gauge = Gauge::Restarts;
+        for (values, growth) in [
+            (vec![], None),
+            (vec![Some(7)], None),
+            (vec![Some(7), Some(7)], Some(0)),
+            (vec![None, Some(7), None, Some(9)], Some(2)),
+            (vec![Some(7), Some(2)], None),
+        ] {
+            let samples: Vec<Vec<_>> =
+                values.iter().map(|value| value.iter().map(|value| (gauge, *value)).collect()).collect();
+            let samples: Vec<&[_]> = samples.iter().map(Vec::as_slice).collect();
+            assert_eq!(series(&samples).growth(gauge), growth, "{values:?}");
+        }
+    }
+}

@@ -1,0 +1,20 @@
+//! A deployment's counters as figures of a series.
+
+use stampede_core::{Counters, Gauge, Memory};
+
+pub(crate) fn of(counters: &Counters) -> Vec<(Gauge, u64)> {
+    let Counters { cpu, periods, throttled_periods, throttled, memory, oom_kills } = *counters;
+    let Memory { anonymous, shared, kernel, cache } = memory;
+    let micros = |time: std::time::Duration| u64::try_from(time.as_micros()).unwrap_or(u64::MAX);
+    vec![
+        (Gauge::CpuUs, micros(cpu)),
+        (Gauge::Periods, periods),
+        (Gauge::ThrottledPeriods, throttled_periods),
+        (Gauge::ThrottledUs, micros(throttled)),
+        (Gauge::AnonymousBytes, anonymous),
+        (Gauge::SharedBytes, shared),
+        (Gauge::KernelBytes, kernel),
+        (Gauge::CacheBytes, cache),
+        (Gauge::OomKills, oom_kills),
+    ]
+}

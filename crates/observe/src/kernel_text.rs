@@ -1,0 +1,76 @@
+//! Text files of the kernel that are sampled: counters of the network and of waiting.
+
+use std::fs;
+use std::path::Path;
+
+use stampede_core::Gauge;
+
+/// Connections that the kernel refused because an accept queue was full, or for any reason: those of all programs in this
+/// network namespace (`ListenOverflows` and `ListenDrops`,
+/// [SNMP counters](https://docs.kernel.org/networking/snmp_counter.html#tcp-accept-queue-overflow)).
+pub(crate) fn refused(root: &Path) -> Vec<(Gauge, u64)> {
+    let text = fs::read_to_string(root.join("proc/net/netstat")).unwrap_or_default();
+    let counter = |name: &str| extended_tcp(&text, name);
+    [(Gauge::ListenOverflows, "ListenOverflows"), (Gauge::ListenDrops, "ListenDrops")]
+        .into_iter()
+        .filter_map(|(gauge, name)| Some((gauge, counter(name)?)))
+        .collect()
+}
+
+/// A counter of `/proc/net/netstat`: a line of names, then a line of values.
+fn extended_tcp(text: &str, name: &str) -> Option<u64> {
+    let mut lines = text.lines().filter_map(|line| line.strip_prefix("TcpExt: "));
+    let (names, values) = (lines.next()?, lines.next()?);
+    let place = names.split(' ').position(|word| word == name)?;
+    values.split(' ').nth(place)?.parse().ok()
+}
+
+/// For how long something waited for processors, memory and disks
+/// ([PSI](https://docs.kernel.org/accounting/psi.html)): the files `cpu`, `memory` and `io` of a folder, with this
+/// ending. A kernel without them says nothing.
+pub(crate) fn pressure(folder: &Path, ending: &str) -> Vec<(Gauge, u64)> {
+    [(Gauge::CpuPressureUs, "cpu"), (Gauge::MemoryPressureUs, "memory"), (Gauge::IoPressureUs, "io")]
+        .into_iter()
+        .filter_map(|(gauge, what)| {
+            let text = fs::read_to_string(folder.join(format!("{what}{ending}"))).ok()?;
+            Some((gauge, some_total(&text)?))
+        })
+        .collect()
+}
+
+fn some_total(text: &str) -> Option<u64> {
+    let some = text.lines().find(|line| line.starts_with("some "))?;
+    some.split(' ').find_map(|word| word.strip_prefix("total="))?.parse().ok()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn counters_are_read_by_their_names() {
+        let folder = tempfile::tempdir().unwrap();
+        let net = folder.path().join("proc/net");
+        fs::create_dir_all(&net).unwrap();
+        assert_eq!(refused(folder.path()), []);
+        let text =
+            "TcpExt: SyncookiesSent ListenOverflows ListenDrops PruneCalled\nTcpExt: 1 22 333 4\nIpExt: A\nIpExt: 5\n";
+        fs::write(net.join("netstat"), text).unwrap();
+        assert_eq!(refused(folder.path()), [(Gauge::ListenOverflows, 22), (Gauge::ListenDrops, 333)]);
+    }
+
+    #[test]
+    fn this_machine_counts_what_it_refuses() {
+        assert_eq!(refused(Path::new("/")).len(), 2);
+    }
+
+    #[test]
+    fn pressure_is_what_some_task_waited() {
+        let folder = tempfile::tempdir().unwrap();
+        let text =
+            "some avg10=0.00 avg60=0.12 avg300=0.00 total=4321\nfull avg10=0.00 avg60=0.00 avg300=0.00 total=7\n";
+        fs::write(folder.path().join("cpu.pressure"), text).unwrap();
+        assert_eq!(pressure(folder.path(), ".pressure"), [(Gauge::CpuPressureUs, 4321)]);
+        assert_eq!(pressure(folder.path(), ""), []);
+    }
+}

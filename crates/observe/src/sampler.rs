@@ -1,0 +1,202 @@
+//! Samples everything that a deployment and the kernel tell, beside the measurement.
+//!
+//! The kernel is read on one thread and each status on one of its own, so that a server that does not answer delays
+//! nothing else. Threads sleep between two samples; they belong to the cores of the thread that starts them.
+
+use std::io;
+use std::path::{Path, PathBuf};
+use std::sync::mpsc::{Receiver, RecvTimeoutError, Sender, channel};
+use std::thread::{Builder, JoinHandle};
+use std::time::{Duration, Instant};
+
+use rustix::time::{ClockId, clock_gettime};
+use stampede_core::{
+    AddressId, Endpoint, Gauge, MeterSource, Sampling, Series, SeriesSource, StatusSource, UnitStatus,
+};
+use stampede_wire::client::SendError;
+use stampede_wire::probe::Probe;
+
+use crate::accept_queue::AcceptQueues;
+use crate::status::decode;
+use crate::tick::Ticks;
+use crate::{Meter, figures, kernel_text};
+
+/// How long an answer is waited for before a sample says that there was none; the question stays, and what it brings later
+/// is the next sample. A little less than what is between two samples.
+const PATIENCE: Duration = Duration::from_millis(90);
+
+/// What is sampled.
+#[derive(Clone, Debug, Default)]
+pub struct Targets {
+    /// The deployment's counters.
+    pub meters: Vec<MeterSource>,
+    /// Where connections queue.
+    pub listeners: Vec<(AddressId, Endpoint)>,
+    /// What units say of themselves.
+    pub statuses: Vec<UnitStatus>,
+}
+
+/// Samples until its window closes. Dropped before, it ends by itself within a fifth of a second.
+pub struct Sampler {
+    threads: Vec<JoinHandle<(Vec<Series>, Duration)>>,
+    /// Its end ends the threads.
+    _running: Vec<Sender<()>>,
+}
+
+impl Sampler {
+    /// Samples ten times a second from when a window opens until it closes.
+    ///
+    /// # Errors
+    ///
+    /// When no thread can be started.
+    pub fn start(targets: Targets, opens: Instant, closes: Instant) -> io::Result<Self> {
+        let mut sampler = Self { threads: Vec::new(), _running: Vec::new() };
+        let Targets { meters, listeners, statuses } = targets;
+        sampler.spawn(opens, closes, "sample-kernel", move |clock| Kernel::new(meters, listeners).watch(clock))?;
+        for (unit, source) in statuses {
+            let series = Series::new(SeriesSource::Unit(unit));
+            sampler.spawn(opens, closes, "sample-status", move |clock| vec![watch_status(&source, series, clock)])?;
+        }
+        Ok(sampler)
+    }
+
+    fn spawn(
+        &mut self,
+        opens: Instant,
+        closes: Instant,
+        name: &str,
+        watch: impl FnOnce(&mut Clock) -> Vec<Series> + Send + 'static,
+    ) -> io::Result<()> {
+        let (running, stopped) = channel();
+        let mut clock = Clock { opens, ticks: Ticks::new(opens, closes), stopped };
+        let thread = Builder::new().name(name.to_owned()).spawn(move || (watch(&mut clock), cpu_time()))?;
+        self.threads.push(thread);
+        self._running.push(running);
+        Ok(())
+    }
+
+    /// What was sampled; waits for samples that are being taken.
+    pub fn finish(self) -> Sampling {
+        let mut sampling = Sampling::default();
+        for thread in self.threads {
+            match thread.join() {
+                Ok((series, cpu)) => {
+                    sampling.series.extend(series.into_iter().filter(|series| !series.is_empty()));
+                    sampling.cpu += cpu;
+                }
+                Err(panic) => std::panic::resume_unwind(panic),
+            }
+        }
+        sampling
+    }
+}
+
+/// The time of one thread.
+struct Clock {
+    opens: Instant,
+    ticks: Ticks,
+    stopped: Receiver<()>,
+}
+
+impl Clock {
+    /// Waits for the next sample; no more come when the window has closed.
+    fn tick(&mut self) -> bool {
+        let Some(due) = self.ticks.next(Instant::now()) else {
+            return false;
+        };
+        let wait = self.stopped.recv_timeout(due.saturating_duration_since(Instant::now()));
+        matches!(wait, Err(RecvTimeoutError::Timeout))
+    }
+
+    /// The time since the window opened.
+    fn now(&self) -> Duration {
+        self.opens.elapsed()
+    }
+}
+
+fn cpu_time() -> Duration {
+    let time = clock_gettime(ClockId::ThreadCPUTime);
+    Duration::new(time.tv_sec.unsigned_abs(), time.tv_nsec as u32)
+}
+
+/// What the kernel tells.
+struct Kernel {
+    meter: Option<Meter>,
+    /// The folders of unified control groups, which know what their processes waited for. Version 1 does not.
+    unified: Vec<PathBuf>,
+    queues: Option<AcceptQueues>,
+    names: Vec<AddressId>,
+    endpoints: Vec<Endpoint>,
+}
+
+impl Kernel {
+    fn new(meters: Vec<MeterSource>, listeners: Vec<(AddressId, Endpoint)>) -> Self {
+        let unified = meters.iter().filter_map(|meter| match meter {
+            MeterSource::CgroupV2 { dir } => Some(dir.clone()),
+            MeterSource::CgroupV1 { .. } => None,
+        });
+        let unified = unified.collect();
+        let (names, endpoints) = listeners.into_iter().unzip();
+        // A container may not be allowed to ask: then queues are absent.
+        Self { meter: Meter::new(meters), unified, queues: AcceptQueues::open().ok(), names, endpoints }
+    }
+
+    fn watch(&self, clock: &mut Clock) -> Vec<Series> {
+        let mut group = Series::new(SeriesSource::Group);
+        let mut machine = Series::new(SeriesSource::Machine);
+        let mut queues: Vec<Series> =
+            self.names.iter().map(|name| Series::new(SeriesSource::Listener(name.clone()))).collect();
+        while clock.tick() {
+            if let Some(meter) = &self.meter {
+                let counters = meter.read();
+                let at = clock.now();
+                let mut figures = counters.as_ref().map(figures::of).unwrap_or_default();
+                figures.extend(self.unified.iter().flat_map(|dir| kernel_text::pressure(dir, ".pressure")));
+                group.push(at, &figures);
+            }
+            let at = clock.now();
+            let waiting = self.queues.as_ref().and_then(|queues| queues.read(&self.endpoints).ok()).unwrap_or_default();
+            for (series, waiting) in queues.iter_mut().zip(waiting) {
+                series.push(at, waiting.map(|waiting| (Gauge::AcceptQueue, waiting)).as_slice());
+            }
+            let at = clock.now();
+            let mut figures = kernel_text::refused(Path::new("/"));
+            if self.unified.is_empty() {
+                figures.extend(kernel_text::pressure(Path::new("/proc/pressure"), ""));
+            }
+            machine.push(at, &figures);
+        }
+        [group, machine].into_iter().chain(queues).collect()
+    }
+}
+
+/// What one unit says of itself.
+fn watch_status(source: &StatusSource<Endpoint>, mut series: Series, clock: &mut Clock) -> Series {
+    let mut pending = None;
+    // What a server starts for its first answer, as FPM a process, shall be there when the window opens.
+    let _ = ask(source, &mut pending);
+    while clock.tick() {
+        let asked = clock.now();
+        let answer = ask(source, &mut pending);
+        let figures = answer.ok().flatten().and_then(|answer| decode(source.format, &answer).ok());
+        match figures {
+            Some(figures) => series.push(clock.now(), &figures),
+            None => series.push(asked, &[]),
+        }
+    }
+    series
+}
+
+/// The answer to a question, unless it is not there yet; then the question is kept.
+fn ask(source: &StatusSource<Endpoint>, pending: &mut Option<Probe>) -> Result<Option<Vec<u8>>, SendError> {
+    let began = Instant::now();
+    let mut probe = match pending.take() {
+        Some(probe) => probe,
+        None => Probe::send(source, PATIENCE)?,
+    };
+    let answer = probe.wait(PATIENCE.saturating_sub(began.elapsed()))?;
+    if answer.is_none() {
+        *pending = Some(probe);
+    }
+    Ok(answer)
+}

@@ -1,0 +1,79 @@
+//! A sampler over servers that answer, answer late, and never answer.
+
+#![expect(clippy::unwrap_used, reason = "a test fails by it")]
+
+use std::io::{Read, Write};
+use std::os::unix::net::{UnixListener, UnixStream};
+use std::path::Path;
+use std::sync::Arc;
+use std::sync::atomic::{AtomicUsize, Ordering};
+use std::thread;
+use std::time::{Duration, Instant};
+
+use stampede_core::{
+    AddressId, Endpoint, Gauge, Series, SeriesSource, StatusFormat, StatusSource, StatusTransport, UnitId, UnitStatus,
+};
+use stampede_observe::{Sampler, Targets};
+
+const WINDOW: Duration = Duration::from_millis(800);
+const ANSWER: &str = "HTTP/1.0 200 OK\r\n\r\nActive connections: 2 \nserver accepts handled requests\n 7 7 9 \n\
+                      Reading: 0 Writing: 1 Waiting: 1 \n";
+
+/// A server that does this with each connection, and how many it had.
+fn server(folder: &Path, name: &str, serve: fn(UnixStream)) -> (UnitStatus, Arc<AtomicUsize>) {
+    let path = folder.join(name);
+    let listener = UnixListener::bind(&path).unwrap();
+    let connections = Arc::new(AtomicUsize::new(0));
+    let count = connections.clone();
+    thread::spawn(move || {
+        for connection in listener.incoming() {
+            count.fetch_add(1, Ordering::Relaxed);
+            thread::spawn(move || serve(connection.unwrap()));
+        }
+    });
+    let (address, transport) = (Endpoint::Unix(path), StatusTransport::Http("/"));
+    ((UnitId::new(name), StatusSource { address, transport, format: StatusFormat::NginxStub }), connections)
+}
+
+fn answer(mut connection: UnixStream) {
+    assert!(connection.read(&mut [0; 512]).unwrap() > 0);
+    connection.write_all(ANSWER.as_bytes()).unwrap();
+}
+
+#[test]
+fn a_server_that_does_not_answer_delays_nothing_and_is_asked_once() {
+    let folder = tempfile::tempdir().unwrap();
+    let (quick, _) = server(folder.path(), "quick", answer);
+    let (silent, asked) = server(folder.path(), "silent", |mut connection| {
+        // Until the sampler is gone.
+        while connection.read(&mut [0; 512]).is_ok_and(|count| count > 0) {}
+    });
+    let (late, _) = server(folder.path(), "late", |connection| {
+        thread::sleep(Duration::from_millis(250));
+        answer(connection);
+    });
+    let nobody = Endpoint::Unix(folder.path().join("nobody"));
+    let gone = (UnitId::new("gone"), StatusSource { address: nobody.clone(), ..quick.1.clone() });
+    let front = (AddressId::new("front"), quick.1.address.clone());
+    let targets = Targets { statuses: vec![quick, silent, late, gone], listeners: vec![front], ..Targets::default() };
+    let opens = Instant::now() + Duration::from_millis(50);
+    let sampling = Sampler::start(targets, opens, opens + WINDOW).unwrap().finish();
+    assert!(opens.elapsed() < WINDOW + Duration::from_secs(2));
+    assert!(sampling.cpu > Duration::ZERO && sampling.cpu < WINDOW);
+
+    let of = |source: SeriesSource| -> &Series {
+        sampling.series.iter().find(|series| series.source == source).unwrap_or_else(|| panic!("no {source:?}"))
+    };
+    let unit = |name: &str| of(SeriesSource::Unit(UnitId::new(name)));
+    for (name, answers) in [("quick", 1..=9), ("silent", 0..=0), ("late", 1..=4), ("gone", 0..=0)] {
+        let series = unit(name);
+        let answered = series.len() - series.unanswered();
+        assert!(answers.contains(&answered), "{name}: {answered} of {} answered", series.len());
+        assert!((1..=9).contains(&series.len()), "{name}: {series:?}");
+        assert!(series.at_us.is_sorted(), "{name}: {series:?}");
+    }
+    assert_eq!(asked.load(Ordering::Relaxed), 1);
+    assert_eq!(unit("quick").values(Gauge::Requests).max(), Some(9));
+    assert!(!of(SeriesSource::Machine).is_empty());
+    assert!(of(SeriesSource::Listener(AddressId::new("front"))).values(Gauge::AcceptQueue).count() > 0);
+}

@@ -1,0 +1,98 @@
+//! What was sampled, as JSON. A column is one line, so that a study stays readable.
+
+use std::collections::BTreeMap;
+
+use serde::Serialize;
+use serde_json::value::RawValue;
+use stampede_analysis::{Activity, UnitActivity};
+use stampede_core::{Gauge, Sampling, Series, SeriesSource};
+
+use crate::json::rounded;
+
+#[derive(Serialize)]
+pub(crate) struct WireSampling {
+    cpu_seconds: f64,
+    series: Vec<WireSeries>,
+}
+
+impl WireSampling {
+    pub(crate) fn of(sampling: &Sampling) -> Self {
+        let Sampling { series, cpu } = sampling;
+        Self { cpu_seconds: cpu.as_secs_f64(), series: series.iter().map(WireSeries::of).collect() }
+    }
+}
+
+/// `source` is `group`, `machine`, `listener` or `unit`; the last two have a name.
+#[derive(Serialize)]
+struct WireSeries {
+    source: &'static str,
+    name: Option<String>,
+    at_us: Box<RawValue>,
+    columns: BTreeMap<Gauge, Box<RawValue>>,
+}
+
+impl WireSeries {
+    fn of(series: &Series) -> Self {
+        let Series { source, at_us, columns } = series;
+        let (source, name) = match source {
+            SeriesSource::Group => ("group", None),
+            SeriesSource::Machine => ("machine", None),
+            SeriesSource::Listener(address) => ("listener", Some(address.to_string())),
+            SeriesSource::Unit(unit) => ("unit", Some(unit.to_string())),
+        };
+        let columns = columns.iter().map(|(gauge, values)| (*gauge, line(values)));
+        Self { source, name, at_us: line(at_us), columns: columns.collect() }
+    }
+}
+
+/// A list without line breaks.
+fn line(values: &impl Serialize) -> Box<RawValue> {
+    #[expect(clippy::expect_used, reason = "a list of numbers is plain JSON")]
+    serde_json::value::to_raw_value(values).expect("a list of numbers")
+}
+
+#[derive(Serialize)]
+pub(crate) struct WireActivity<'a> {
+    units: Vec<WireUnit<'a>>,
+    accept_queue_max: BTreeMap<&'a str, u64>,
+    listen_overflows: Option<u64>,
+    throttled_share: Option<f64>,
+}
+
+impl<'a> WireActivity<'a> {
+    pub(crate) fn of(activity: &'a Activity) -> Self {
+        let Activity { units, accept_queues, listen_overflows, throttled_share } = activity;
+        Self {
+            units: units.iter().map(WireUnit::of).collect(),
+            accept_queue_max: accept_queues.iter().map(|(address, most)| (address.as_str(), *most)).collect(),
+            listen_overflows: *listen_overflows,
+            throttled_share: throttled_share.map(rounded),
+        }
+    }
+}
+
+#[derive(Serialize)]
+struct WireUnit<'a> {
+    unit: &'a str,
+    busy_workers_median: Option<u64>,
+    busy_workers_max: Option<u64>,
+    total_workers_max: Option<u64>,
+    restarts: Option<u64>,
+    max_children_reached: Option<u64>,
+    unanswered_share: f64,
+}
+
+impl<'a> WireUnit<'a> {
+    fn of(activity: &'a UnitActivity) -> Self {
+        let UnitActivity { unit, busy, total, restarts, max_children_reached, unanswered_share } = activity;
+        Self {
+            unit: unit.as_str(),
+            busy_workers_median: busy.map(|(median, _)| median),
+            busy_workers_max: busy.map(|(_, most)| most),
+            total_workers_max: *total,
+            restarts: *restarts,
+            max_children_reached: *max_children_reached,
+            unanswered_share: rounded(*unanswered_share),
+        }
+    }
+}

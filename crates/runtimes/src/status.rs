@@ -1,0 +1,97 @@
+//! How units tell what they are doing: each on an address of its own, which takes no load and is in no access log.
+//!
+//! Only what a server counts anyway is asked for. What it would count for each request beside that is left off, since it
+//! would be measured with the requests: Caddy's metrics, RoadRunner's metrics of requests, Apache's `ExtendedStatus`.
+
+use stampede_core::{
+    Address, AddressId, AddressKind, Gauge, PrometheusMetric, StatusFormat, StatusSource, StatusTransport,
+};
+
+/// A way to tell.
+pub(crate) struct Status {
+    /// The name of its address.
+    id: &'static str,
+    kind: AddressKind,
+    transport: StatusTransport,
+    format: StatusFormat,
+    /// What is told, and by what: a line of `stampede show runtime`.
+    pub(crate) says: &'static str,
+}
+
+pub(crate) const FPM: Status = Status {
+    id: "fpm-status",
+    kind: AddressKind::UnixSocket,
+    transport: StatusTransport::FastCgi { script: "/status", query: "json" },
+    format: StatusFormat::FpmJson,
+    says: "PHP-FPM's status page on pm.status_listen, which a full pool answers too (PHP 8.0 and later): busy, idle and \
+           all workers, accepted connections, how often pm.max_children was reached; over TCP also the queue",
+};
+
+pub(crate) const NGINX: Status = Status {
+    id: "nginx-status",
+    kind: AddressKind::UnixSocket,
+    transport: StatusTransport::Http("/"),
+    format: StatusFormat::NginxStub,
+    says: "nginx's stub_status: open connections, requests in flight, accepted connections, requests",
+};
+
+pub(crate) const APACHE: Status = Status {
+    id: "apache-status",
+    kind: AddressKind::Tcp,
+    transport: StatusTransport::Http("/?auto"),
+    format: StatusFormat::ApacheAuto,
+    says: "Apache's mod_status, which needs a free worker to answer: busy and idle workers, and those that are bound to \
+           a connection between two requests",
+};
+
+pub(crate) const UWSGI: Status = Status {
+    id: "uwsgi-status",
+    kind: AddressKind::UnixSocket,
+    transport: StatusTransport::Stream,
+    format: StatusFormat::UwsgiJson,
+    says: "uWSGI's stats server: busy, idle and all workers, requests, replaced workers; in mode http-socket also the \
+           queue",
+};
+
+pub(crate) const FRANKENPHP: Status = Status {
+    id: "frankenphp-status",
+    kind: AddressKind::UnixSocket,
+    transport: StatusTransport::Http("/frankenphp/threads"),
+    format: StatusFormat::FrankenPhpThreads,
+    says: "FrankenPHP's threads on its administration end point: busy, idle and all threads (in worker mode those of \
+           workers), requests, PHP's memory",
+};
+
+pub(crate) const ROADRUNNER: Status = Status {
+    id: "roadrunner-status",
+    kind: AddressKind::Tcp,
+    transport: StatusTransport::Http("/metrics"),
+    format: StatusFormat::Prometheus(&[
+        PrometheusMetric { name: "rr_http_workers_working", gauge: Gauge::BusyWorkers },
+        PrometheusMetric { name: "rr_http_workers_ready", gauge: Gauge::IdleWorkers },
+        PrometheusMetric { name: "rr_http_total_workers", gauge: Gauge::TotalWorkers },
+        PrometheusMetric { name: "rr_http_workers_memory_bytes", gauge: Gauge::WorkerMemoryBytes },
+    ]),
+    says: "RoadRunner's metrics: busy, idle and all workers, their resident memory",
+};
+
+pub(crate) const SWOOLE: Status = Status {
+    id: "swoole-status",
+    kind: AddressKind::UnixSocket,
+    transport: StatusTransport::Http("/"),
+    format: StatusFormat::SwooleJson,
+    says: "Swoole's stats(), told by a worker: busy, idle and all workers, open connections, accepted connections, \
+           requests",
+};
+
+impl Status {
+    /// Where it is told.
+    pub(crate) fn address(&self) -> Address {
+        Address { id: AddressId::new(self.id), kind: self.kind }
+    }
+
+    /// How a unit names it.
+    pub(crate) fn source(&self) -> StatusSource {
+        StatusSource { address: AddressId::new(self.id), transport: self.transport, format: self.format }
+    }
+}
