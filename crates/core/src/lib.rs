@@ -45,7 +45,8 @@ pub use load::{Arrivals, Load, ParseLoadError};
 pub use machine::{CgroupSupport, CpuLayout, Machine};
 pub use meter::{Counters, Memory, MeterSource};
 pub use platform::{
-    Endpoint, ExitReport, Fut, LaunchError, LogTail, Platform, ReadBackError, Running, StopError, UnitExit, UnitStop,
+    Endpoint, ExitReport, Fut, LaunchError, LogTail, Platform, PrepareError, ReadBackError, Running, StopError,
+    UnitExit, UnitStop,
 };
 pub use protocol::Protocol;
 pub use requirement::{Availability, Found, Install, PhpBuild, PhpSapi, Programs, Requirement, VersionProbe};

@@ -1,12 +1,15 @@
 //! The plan of looking at one runtime: which settings would it have under these limits, and why?
 
+use std::path::Path;
+
 use stampede_core::{Candidate, CaseId, Limits, Load, Runtime};
 
 use crate::catalogue::Catalogue;
 use crate::choice::{find, read_settings};
-use crate::compare::{MachineSize, app_for, read_workload, setting, tune};
+use crate::compare::{MachineSize, app_for, setting, tune};
 use crate::mistake::{Gathered, Mistakes};
 use crate::quantity::{read_cpus, read_load, read_memory};
+use crate::subject::read_workload;
 
 /// What was typed, unread, so that all mistakes can be told at once. `None` takes the default.
 #[derive(Clone, Debug, Default)]
@@ -45,7 +48,7 @@ impl RuntimePlan {
     pub fn read(flags: &RuntimeFlags, machine: MachineSize, catalogue: &dyn Catalogue) -> Result<Self, Mistakes> {
         let RuntimeFlags { runtime, workload, cpus, memory, load, set } = flags;
         let mut mistakes = Gathered::default();
-        let workload = read_workload(workload, catalogue);
+        let workload = read_workload(workload, Path::new(workload), &format!("workload {workload}"), catalogue);
         let limits = Limits {
             cpus: read_cpus(cpus.as_deref(), machine, &mut mistakes),
             memory: read_memory(memory.as_deref(), machine, &mut mistakes),
@@ -65,7 +68,15 @@ impl RuntimePlan {
             let given = given.remove(&id).unwrap_or_default();
             match app_for(runtime, workload, &given) {
                 Ok(Some(app)) => {
-                    let tuning = tune(runtime, app, &limits, &load, &given, &mut mistakes);
+                    let tuning = tune(
+                        runtime,
+                        app,
+                        &limits,
+                        &load,
+                        &given,
+                        |name, tuning| setting(runtime, name, tuning),
+                        &mut mistakes,
+                    );
                     candidate = Some(Candidate { id: CaseId::new(id.as_str()), runtime, app: app.clone(), tuning });
                 }
                 Ok(None) => mistakes.add(

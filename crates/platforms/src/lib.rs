@@ -27,6 +27,7 @@ mod package;
 mod php;
 mod port;
 mod preflight;
+mod preparation;
 mod process_table;
 mod program;
 mod run;

@@ -205,6 +205,7 @@ mod tests {
                 extensions: Vec::new(),
                 env: std::collections::BTreeMap::new(),
                 needs: Vec::new(),
+                prepare: Vec::new(),
             },
             limits: &Limits { cpus: Cpus::from_millis(cpus), memory: Bytes::from_mib(1024) },
             load: &Load::Closed { connections: 64 },

@@ -52,6 +52,7 @@ fn app(runtime: &dyn Runtime) -> App {
         extensions: vec!["ctype".to_owned(), "mbstring".to_owned()],
         env: BTreeMap::from([("APP_ENV".to_owned(), "prod".to_owned())]),
         needs: Vec::new(),
+        prepare: Vec::new(),
     }
 }
 

@@ -49,7 +49,14 @@ async fn look(runtime: &dyn Runtime) -> (Programs, Vec<String>) {
     let mut missing = Vec::new();
     // Of several kinds one is enough.
     if let Some(kind) = kinds.into_iter().find(|kind| runtime.serves(kind)) {
-        let app = App { kind, source: PathBuf::new(), extensions: Vec::new(), env: BTreeMap::new(), needs: Vec::new() };
+        let app = App {
+            kind,
+            source: PathBuf::new(),
+            extensions: Vec::new(),
+            env: BTreeMap::new(),
+            needs: Vec::new(),
+            prepare: Vec::new(),
+        };
         // Packages belong to an application, and there is none here.
         let of_the_machine = |need: &Requirement| !matches!(need, Requirement::PhpPackage { .. });
         for need in runtime.requires(&app).into_iter().filter(of_the_machine) {

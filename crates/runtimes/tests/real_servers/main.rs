@@ -38,6 +38,7 @@ fn php_app(source: PathBuf, extensions: &[&str]) -> App {
         extensions: extensions.iter().map(|name| (*name).to_owned()).collect(),
         env: BTreeMap::from([("APP_ENV".to_owned(), "prod".to_owned())]),
         needs: Vec::new(),
+        prepare: Vec::new(),
     }
 }
 
