@@ -100,4 +100,7 @@ pub struct App {
     pub env: BTreeMap<String, String>,
     /// Libraries and files that it needs.
     pub needs: Vec<Requirement>,
+    /// Commands, each a program with its arguments, that make a copy of it ready to be served: `bin/console
+    /// cache:warmup`. They are run once a study, in the copy.
+    pub prepare: Vec<Vec<String>>,
 }

@@ -54,7 +54,8 @@ pub use machine::{CgroupSupport, CpuLayout, Machine};
 pub use meter::{Counters, Memory, MeterSource};
 pub use php::{PhpAsked, PhpBuild, PhpChoice, PhpReadBack};
 pub use platform::{
-    Endpoint, ExitReport, Fut, LaunchError, LogTail, Platform, ReadBackError, Running, StopError, UnitExit, UnitStop,
+    Endpoint, ExitReport, Fut, LaunchError, LogTail, Platform, PrepareError, ReadBackError, Running, StopError,
+    UnitExit, UnitStop,
 };
 pub use population::{ParsePopulationError, Population};
 pub use protocol::Protocol;

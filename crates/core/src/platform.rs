@@ -12,8 +12,8 @@ use serde::{Deserialize, Serialize};
 use thiserror::Error;
 
 use crate::{
-    AddressId, Availability, Deployment, EnforcedLimits, Finding, Limits, MeterSource, Requirement, UnitId, UnitStatus,
-    UnknownPlace,
+    AddressId, App, Availability, Deployment, EnforcedLimits, Finding, Limits, MeterSource, Requirement, UnitId,
+    UnitStatus, UnknownPlace,
 };
 
 /// A future on the cold path; keeps the traits object safe.
@@ -47,6 +47,10 @@ pub trait Platform: Send + Sync {
 
     /// What stands in the way of these limits here; findings of severity `Error` make trials invalid.
     fn preflight<'a>(&'a self, limits: &'a Limits) -> Fut<'a, Vec<Finding>>;
+
+    /// Copies an application and runs the commands that prepare it, in the copy, as the user that units run as and with the
+    /// application's environment, outside the limits. Returns the copy's folder, which is there as long as the platform is.
+    fn prepare<'a>(&'a self, app: &'a App) -> Fut<'a, Result<PathBuf, PrepareError>>;
 
     /// Starts all units under one budget; returns when every unit but the front's readiness request is ready.
     fn launch<'a>(
@@ -172,6 +176,22 @@ pub enum LaunchError {
     /// The warden is gone.
     #[error("talk to the warden: {0}")]
     Warden(String),
+}
+
+/// Why an application could not be prepared.
+#[derive(Debug, Error)]
+pub enum PrepareError {
+    /// A folder, file or control group could not be made.
+    #[error("copy the application: {0}")]
+    Copy(String),
+    /// A command failed.
+    #[error("run `{command}` to prepare the application: {problem}")]
+    Command {
+        /// The program and its arguments.
+        command: String,
+        /// What happened, with the end of its output.
+        problem: String,
+    },
 }
 
 /// Why limits could not be read back.

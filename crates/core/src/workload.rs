@@ -74,4 +74,7 @@ pub enum Body {
         /// The HTML.
         html: String,
     },
+    /// These parts in this order: it begins with the first and ends with the last, and between two of them is anything. A
+    /// token, a date, a duration.
+    Masked(Vec<Vec<u8>>),
 }

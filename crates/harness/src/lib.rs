@@ -6,11 +6,14 @@
 
 mod event;
 mod html;
+mod mask;
 mod measure;
 mod order;
 mod php;
 mod prepare;
 mod ready;
+mod record;
+mod refusal;
 mod restarts;
 mod sampling;
 mod study;
@@ -18,6 +21,8 @@ mod trial;
 mod verify;
 
 pub use event::{Event, Phase, Sink, SinkError};
+pub use mask::{UnderLoad, under_load};
 pub use order::order;
-pub use prepare::{Conditions, Missing, Prepared, prepare};
+pub use prepare::{Conditions, Missing, PrepareCasesError, Prepared, prepare};
+pub use record::{RecordError, Recorded, record};
 pub use study::{Surroundings, run};

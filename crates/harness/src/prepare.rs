@@ -1,9 +1,10 @@
 //! From planned candidates to cases that can run here: what each needs is looked for, and its deployment is rendered.
 
 use stampede_core::{
-    Availability, Candidate, Case, CaseId, CpuLayout, Deployment, Install, Limits, Load, PlanError, Platform, Programs,
-    RenderContext,
+    App, Availability, Candidate, Case, CaseId, CpuLayout, Deployment, Install, Limits, Load, PlanError, Platform,
+    PrepareError, Programs, RenderContext,
 };
+use thiserror::Error;
 
 /// What all cases of a study have in common.
 #[derive(Clone, Debug)]
@@ -41,16 +42,18 @@ pub struct Missing {
 ///
 /// # Errors
 ///
-/// When a runtime cannot render a deployment although all that it required is there.
+/// When an application cannot be prepared, or a runtime cannot render a deployment although all that it required is there.
 pub async fn prepare(
     platform: &dyn Platform,
     candidates: &[Candidate],
     conditions: &Conditions,
-) -> Result<(Vec<Prepared>, Vec<Missing>), PlanError> {
+) -> Result<(Vec<Prepared>, Vec<Missing>), PrepareCasesError> {
     let Conditions { limits, load, pinning } = conditions;
     let mut prepared = Vec::new();
     let mut missing = Vec::new();
+    let mut copies = Copies::default();
     for Candidate { id, runtime, app, php, tuning } in candidates {
+        let app = &copies.of(app, platform).await?;
         let mut programs = Programs::new();
         let before = missing.len();
         for need in runtime.requires(app).iter().chain(&app.needs) {
@@ -95,4 +98,33 @@ pub async fn prepare(
         prepared.push(Prepared { case, deployment });
     }
     Ok((prepared, missing))
+}
+
+/// Applications as they are served: each that has commands to prepare it in a copy in which they were run once.
+#[derive(Default)]
+struct Copies(Vec<(App, App)>);
+
+impl Copies {
+    async fn of(&mut self, app: &App, platform: &dyn Platform) -> Result<App, PrepareError> {
+        if app.prepare.is_empty() {
+            return Ok(app.clone());
+        }
+        if let Some((_, copy)) = self.0.iter().find(|(known, _)| known == app) {
+            return Ok(copy.clone());
+        }
+        let copy = App { source: platform.prepare(app).await?, ..app.clone() };
+        self.0.push((app.clone(), copy.clone()));
+        Ok(copy)
+    }
+}
+
+/// Why cases could not be prepared.
+#[derive(Debug, Error)]
+pub enum PrepareCasesError {
+    /// The application's own commands failed.
+    #[error(transparent)]
+    App(#[from] PrepareError),
+    /// A deployment could not be rendered.
+    #[error(transparent)]
+    Render(#[from] PlanError),
 }

@@ -3,7 +3,9 @@
 use std::time::Duration;
 
 use jiff::Timestamp;
-use stampede_core::{Case, ErrorClass, Outcome, PhpProbe, Platform, Protocol, Running, Trial, Workload, with_causes};
+use stampede_core::{
+    Case, ErrorClass, Limits, Outcome, PhpProbe, Platform, Protocol, Running, Trial, Workload, with_causes,
+};
 use stampede_load::{LoadSpec, Pause};
 use stampede_observe::Meter;
 
@@ -11,7 +13,7 @@ use crate::event::{Event, Phase, Sink, SinkError};
 use crate::measure::{MeasureError, Measured, measure};
 use crate::prepare::Prepared;
 use crate::study::Surroundings;
-use crate::{php, ready, verify};
+use crate::{php, ready, refusal, verify};
 
 /// Where a trial stands in its study.
 pub(crate) struct Place {
@@ -72,7 +74,7 @@ pub(crate) async fn run(
     };
     trial.outcome = match live(running.as_ref(), surroundings, case, probe, timing, &mut trial, sink).await {
         Ok(outcome) => outcome,
-        Err(MeasureError::Failed(problem)) => Outcome::Failed(explain(running.as_ref(), case, &problem)),
+        Err(MeasureError::Failed(problem)) => Outcome::Failed(explain(running.as_ref(), &case.limits, &problem)),
         Err(MeasureError::Sink(error)) => return Err(error),
     };
     sink.take(&Event::PhaseStarted(Phase::Stop)).await?;
@@ -198,7 +200,7 @@ fn judge(measured: &Measured, case: &Case, drain: Duration, mut faults: Vec<Stri
 }
 
 /// A failure with what the kernel and the units' logs say of it.
-fn explain(running: &dyn Running, case: &Case, problem: &str) -> String {
+pub(crate) fn explain(running: &dyn Running, limits: &Limits, problem: &str) -> String {
     let mut text = problem.to_owned();
     if let Some(Ok(counters)) = Meter::new(running.meters()).map(|meter| meter.read())
         && counters.oom_kills > 0
@@ -206,7 +208,7 @@ fn explain(running: &dyn Running, case: &Case, problem: &str) -> String {
         text.push_str(&format!(
             "\nthe kernel killed {} because the control group reached its memory limit of {}",
             processes(counters.oom_kills),
-            case.limits.memory
+            limits.memory
         ));
     }
     for unit in running.units() {
@@ -214,6 +216,7 @@ fn explain(running: &dyn Running, case: &Case, problem: &str) -> String {
         if !log.lines.is_empty() {
             text.push_str(&format!("\nlog of {unit}:\n  {}", log.lines.join("\n  ")));
         }
+        text.extend(refusal::of_a_write(&log.lines).map(|hint| format!("\n{hint}")));
     }
     text
 }

@@ -1,6 +1,6 @@
 //! Which of a workload's applications are served: `--app symfony,laravel`.
 
-use stampede_core::{App, CaseId, Runtime, Workload};
+use stampede_core::{App, CaseId, Workload};
 
 use crate::catalogue::nearest;
 use crate::mistake::Gathered;
@@ -39,10 +39,9 @@ pub(crate) fn named<'a>(workload: &'a Workload, name: Option<&str>) -> Vec<&'a A
     workload.apps.iter().filter(|app| name.is_none_or(|name| app.name == name)).collect()
 }
 
-/// The name of a case: the runtime's, with the application's where several are compared.
-pub(crate) fn case_id(runtime: &dyn Runtime, app: &App, several: bool) -> CaseId {
-    let id = runtime.id();
-    CaseId::new(if several { format!("{id}/{}", app.name) } else { id.to_string() })
+/// The name of a case, with the application's where several are compared.
+pub(crate) fn case_id(id: &CaseId, app: &App, several: bool) -> CaseId {
+    if several { CaseId::new(format!("{id}/{}", app.name)) } else { id.clone() }
 }
 
 #[cfg(test)]
@@ -63,6 +62,7 @@ mod tests {
             ini: BTreeMap::new(),
             env: BTreeMap::new(),
             needs: Vec::new(),
+            prepare: Vec::new(),
         }
     }
 

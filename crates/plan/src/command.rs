@@ -3,6 +3,7 @@
 use std::collections::BTreeMap;
 use std::time::Duration;
 
+use schemars::JsonSchema;
 use serde::Deserialize;
 use stampede_core::{Command, CommandReady, CommandTunable, CommandValues, Places, Stop, StopSignal};
 
@@ -16,7 +17,7 @@ const MOST_GRACE: Duration = Duration::from_secs(60);
 /// What a command is told by the bench itself.
 const OWN_VARIABLES: [&str; 2] = ["HOST", "PORT"];
 
-#[derive(Deserialize)]
+#[derive(Clone, Debug, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub(crate) struct CommandEntry {
     run: Vec<String>,
@@ -29,7 +30,7 @@ pub(crate) struct CommandEntry {
     tunables: BTreeMap<String, TunableEntry>,
 }
 
-#[derive(Default, Deserialize)]
+#[derive(Clone, Debug, Default, Deserialize, JsonSchema)]
 #[serde(rename_all = "kebab-case")]
 enum ReadyEntry {
     Port,
@@ -37,7 +38,7 @@ enum ReadyEntry {
     Request,
 }
 
-#[derive(Default, Deserialize)]
+#[derive(Clone, Debug, Default, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 struct StopEntry {
     #[serde(default)]
@@ -45,7 +46,7 @@ struct StopEntry {
     grace: Option<String>,
 }
 
-#[derive(Default, Deserialize)]
+#[derive(Clone, Debug, Default, Deserialize, JsonSchema)]
 #[serde(rename_all = "UPPERCASE")]
 enum SignalEntry {
     #[default]
@@ -55,7 +56,7 @@ enum SignalEntry {
     Winch,
 }
 
-#[derive(Deserialize)]
+#[derive(Clone, Debug, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 struct TunableEntry {
     min: Option<u64>,

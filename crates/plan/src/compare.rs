@@ -1,26 +1,30 @@
 //! The plan of a comparison: which runtime is fastest under these limits?
 
-use std::path::Path;
+use std::path::PathBuf;
 use std::time::Duration;
 
 use stampede_core::{
-    App, Bytes, Candidate, DefaultsContext, Limits, Load, Rounds, Runtime, Tuning, TuningProblem, Workload,
+    App, Bytes, Candidate, DefaultsContext, Limits, Load, Rounds, Runtime, RuntimeId, Tuning, TuningProblem, Workload,
 };
 
 use crate::app::{case_id, named, read_apps};
-use crate::catalogue::{Catalogue, nearest};
-use crate::choice::{read_runtimes, read_settings};
+use crate::application::Served;
+use crate::case::read_cases;
+use crate::catalogue::Catalogue;
+use crate::kind::kinds_served;
+use crate::look::Look;
 use crate::mistake::{Gathered, Mistakes};
 use crate::php::{read_php, that_matter, with_build};
+use crate::plan_file::{At, LoadEntry, PlanFile, PlanSections, Text};
 use crate::quantity::{read_cpus, read_duration, read_load, read_memory, read_ready_timeout, read_seed, read_warm_up};
-use crate::rounds::{make_room, read_precision, read_rounds};
-use crate::workload;
+use crate::rounds::{make_room, read_max_time, read_precision, read_rounds};
+use crate::subject::Subject;
 
 /// What was typed, unread, so that all mistakes can be told at once. `None` takes the default.
 #[derive(Clone, Debug, Default)]
 pub struct CompareFlags {
-    /// A built-in workload's name, or a folder with a `workload.yaml`.
-    pub workload: String,
+    /// What is compared on.
+    pub subject: SubjectFlag,
     /// `--app a,b`.
     pub app: Option<String>,
     /// `--php a,b`.
@@ -55,6 +59,18 @@ pub struct CompareFlags {
     pub no_sampling: bool,
 }
 
+/// What a comparison is of, as it was typed.
+#[derive(Clone, Debug, Default)]
+pub enum SubjectFlag {
+    /// Nothing was typed: the plan in the current folder.
+    #[default]
+    Nothing,
+    /// A built-in workload's name, a plan file, or a folder with a plan, a workload or an application.
+    Named(String),
+    /// The application in a folder, whatever plan lies there.
+    Application(PathBuf),
+}
+
 /// How large this machine is.
 #[derive(Clone, Copy, Debug)]
 pub struct MachineSize {
@@ -80,8 +96,15 @@ pub enum RuntimeChoice {
 pub struct ComparePlan {
     /// What is served.
     pub workload: Workload,
+    /// Names of the workload's exchanges whose answers must be recorded before anything is compared; what they expect means
+    /// nothing.
+    pub unrecorded: Vec<String>,
+    /// What the application is, where that was found by a look at its folder.
+    pub look: Option<Look>,
     /// What is compared.
     pub candidates: Vec<Candidate>,
+    /// Runtimes that were meant and cannot serve the workload, with the kinds of application that they serve.
+    pub unable: Vec<(RuntimeId, Vec<&'static str>)>,
     /// Whether a missing runtime is an error.
     pub choice: RuntimeChoice,
     /// What each deployment may use.
@@ -105,14 +128,14 @@ pub struct ComparePlan {
 }
 
 impl ComparePlan {
-    /// Reads flags.
+    /// Reads flags and the plan file that they name.
     ///
     /// # Errors
     ///
-    /// All mistakes of the command line and of the workload that it names.
+    /// All mistakes of the command line and of the files that it names.
     pub fn read(flags: &CompareFlags, machine: MachineSize, catalogue: &dyn Catalogue) -> Result<Self, Mistakes> {
         let CompareFlags {
-            workload,
+            subject,
             app,
             php,
             runtimes,
@@ -130,63 +153,103 @@ impl ComparePlan {
             set,
             no_sampling,
         } = flags;
-        let mut mistakes = Gathered::default();
-        let workload = read_workload(workload, catalogue);
-        let limits = Limits {
-            cpus: read_cpus(cpus.as_deref(), machine, &mut mistakes),
-            memory: read_memory(memory.as_deref(), machine, &mut mistakes),
-        };
-        let load = read_load(load.as_deref(), machine, &mut mistakes);
-        let duration = read_duration(duration.as_deref(), [&load], &mut mistakes);
-        let warm_up = read_warm_up(warm_up.as_deref(), &mut mistakes);
-        let ready_timeout = read_ready_timeout(ready_timeout.as_deref(), &mut mistakes);
-        let rounds = read_rounds(rounds.as_deref(), max_time.as_deref(), &mut mistakes);
-        let precision = read_precision(precision.as_deref(), &mut mistakes);
-        let seed = read_seed(seed.as_deref(), &mut mistakes);
-        if let Some(platform) = platform.as_deref().filter(|platform| *platform != "local") {
-            mistakes.add(format!("--platform {platform}"), "is not known", "use local");
-        }
-        let (chosen, choice) = read_runtimes(runtimes.as_deref(), catalogue, &mut mistakes);
-        let apps = workload.as_ref().map_or(&[][..], |workload| &workload.apps);
-        let given = read_settings(set, &chosen, apps, catalogue, &mut mistakes);
-        let chosen_apps = read_apps(app.as_deref(), workload.as_ref().ok(), &mut mistakes);
+        let Subject { served, file } = Subject::read(subject, catalogue);
+        let mut values = Values { file: file.as_ref(), mistakes: Gathered::default() };
+        let cpus = values.of(
+            ["--cpus", "limits.cpus"],
+            cpus,
+            |all| all.limits.as_ref()?.cpus.as_ref(),
+            |typed, mistakes| read_cpus(typed, machine, mistakes),
+        );
+        let memory = values.of(
+            ["--memory", "limits.memory"],
+            memory,
+            |all| all.limits.as_ref()?.memory.as_ref(),
+            |typed, mistakes| read_memory(typed, machine, mistakes),
+        );
+        let limits = Limits { cpus, memory };
+        let load = values.load(load, machine);
+        let duration = values.of(
+            ["--duration", "study.duration"],
+            duration,
+            |all| all.study.as_ref()?.duration.as_ref(),
+            |typed, mistakes| read_duration(typed, [&load], mistakes),
+        );
+        let warm_up = values.of(
+            ["--warm-up", "study.warm_up"],
+            warm_up,
+            |all| all.study.as_ref()?.warm_up.as_ref(),
+            read_warm_up,
+        );
+        let ready_timeout = values.of(
+            ["--ready-timeout", "study.ready_timeout"],
+            ready_timeout,
+            |all| all.study.as_ref()?.ready_timeout.as_ref(),
+            read_ready_timeout,
+        );
+        let max_time = values.of(
+            ["--max-time", "study.max_time"],
+            max_time,
+            |all| all.study.as_ref()?.max_time.as_ref(),
+            read_max_time,
+        );
+        let rounds = values.of(
+            ["--rounds", "study.rounds"],
+            rounds,
+            |all| all.study.as_ref()?.rounds.as_ref(),
+            |typed, mistakes| read_rounds(typed, max_time, mistakes),
+        );
+        let precision = values.of(
+            ["--precision", "study.precision"],
+            precision,
+            |all| all.study.as_ref()?.precision.as_ref(),
+            read_precision,
+        );
+        let seed = values.of(["--seed", "study.seed"], seed, |all| all.study.as_ref()?.seed.as_ref(), read_seed);
+        values.of(["--platform", "platform"], platform, |all| all.platform.as_ref(), read_platform);
+        let mut mistakes = values.mistakes;
+        let apps = served.as_ref().map_or(&[][..], |served| &served.workload.apps);
+        let (cases, choice) = read_cases(runtimes.as_deref(), set, file.as_ref(), apps, catalogue, &mut mistakes);
+        let workload = served.as_ref().ok().map(|served| &served.workload);
+        let chosen_apps = read_apps(app.as_deref(), workload, &mut mistakes);
         let builds = read_php(php.as_deref(), &mut mistakes);
-        let mut candidates = Vec::new();
-        if let Ok(workload) = &workload {
-            for (name, runtime) in
-                chosen_apps.iter().flat_map(|name| chosen.iter().map(move |runtime| (name, *runtime)))
-            {
-                let id = runtime.id();
-                let given = given.get(&id).cloned().unwrap_or_default();
-                let app = match app_for(runtime, &named(workload, name.as_deref()), &given) {
+        let (mut candidates, mut unable) = (Vec::new(), Vec::new());
+        if let Ok(Served { workload, .. }) = &served {
+            for (name, case) in chosen_apps.iter().flat_map(|name| cases.iter().map(move |case| (name, case))) {
+                let app = match app_for(case.runtime, &named(workload, name.as_deref()), &case.given) {
                     Ok(Some(app)) => app,
                     Ok(None) => {
                         if choice == RuntimeChoice::Named {
                             let app = name.as_ref().map_or_else(String::new, |name| format!("'s app {name}"));
                             let problem = format!("cannot serve {}{app}", workload.id);
-                            mistakes.add(format!("--runtimes {id}"), problem, "leave it out");
+                            mistakes.add(&case.place, problem, "leave it out");
                         }
+                        unable.push((case.runtime.id(), kinds_served(case.runtime)));
                         continue;
                     }
                     Err(TuningProblem { tunable, problem, fix }) => {
-                        mistakes.add(setting(runtime, &tunable, &given), problem, fix);
+                        mistakes.add(case.setting(&tunable, &case.given), problem, fix);
                         continue;
                     }
                 };
-                let tuning = tune(runtime, app, &limits, &load, &given, &mut mistakes);
-                let id = case_id(runtime, app, chosen_apps.len() > 1);
-                for php in that_matter(runtime, app, &builds) {
+                let place = |tunable: &str, tuning: &Tuning| case.setting(tunable, tuning);
+                let tuning = tune(case.runtime, app, &limits, &load, &case.given, place, &mut mistakes);
+                let id = case_id(&case.id, app, chosen_apps.len() > 1);
+                for php in that_matter(case.runtime, app, &builds) {
                     let id = with_build(id.clone(), php.as_ref(), &builds);
-                    candidates.push(Candidate { id, runtime, app: app.clone(), php, tuning: tuning.clone() });
+                    let (runtime, app, tuning) = (case.runtime, app.clone(), tuning.clone());
+                    candidates.push(Candidate { id, runtime, app, php, tuning });
                 }
             }
         }
-        let each = warm_up + duration;
-        let rounds = make_room(rounds, max_time.as_deref(), candidates.len(), each, &mut mistakes);
-        let workload = mistakes.finish(workload)?;
+        let rounds = make_room(rounds, max_time, candidates.len(), warm_up + duration, &mut mistakes);
+        let Served { workload, unrecorded, look } = mistakes.finish(served)?;
         Ok(Self {
             workload,
+            unrecorded,
+            look,
             candidates,
+            unable,
             choice,
             limits,
             load,
@@ -201,27 +264,61 @@ impl ComparePlan {
     }
 }
 
-pub(crate) fn read_workload(typed: &str, catalogue: &dyn Catalogue) -> Result<Workload, Mistakes> {
-    let place = format!("workload {typed}");
-    let known = catalogue.workloads();
-    if known.iter().any(|name| name == typed) {
-        let folder = catalogue.workload_folder(typed).map_err(|problem| {
-            Mistakes::one(
-                place,
-                format!("cannot be unpacked: {problem}"),
-                "make that folder writable or set XDG_CACHE_HOME",
-            )
-        })?;
-        return workload::read(&folder);
+fn read_platform(typed: Option<&str>, mistakes: &mut Gathered) {
+    if let Some(platform) = typed.filter(|platform| *platform != "local") {
+        mistakes.add(format!("--platform {platform}"), "is not known", "use local");
     }
-    if Path::new(typed).is_dir() {
-        return workload::read(Path::new(typed));
+}
+
+/// Values by flag or, where no flag gives one, by the plan file.
+struct Values<'a> {
+    file: Option<&'a PlanFile>,
+    mistakes: Gathered,
+}
+
+impl<'a> Values<'a> {
+    /// Reads a value that has these names as a flag and in the file.
+    fn of<T>(
+        &mut self,
+        [flag, key]: [&str; 2],
+        typed: &Option<String>,
+        section: impl FnOnce(&'a PlanSections) -> Option<&'a At<Text>>,
+        read: impl FnOnce(Option<&str>, &mut Gathered) -> T,
+    ) -> T {
+        let in_file = self.file.and_then(|file| Some((file, section(&file.sections)?)));
+        match (typed, in_file) {
+            (None, Some((file, at))) => {
+                let Text(text) = &at.value;
+                let mut found = Gathered::default();
+                let value = read(Some(text), &mut found);
+                self.mistakes.extend(found.retold(flag, key, &format!("{} {key} {text}", file.spot(at))));
+                value
+            }
+            (typed, _) => read(typed.as_deref(), &mut self.mistakes),
+        }
     }
-    let fix = match nearest(typed, known.iter().map(String::as_str)) {
-        Some(name) => format!("did you mean {name}?"),
-        None => format!("use {} or a folder that holds a workload.yaml", known.join(", ")),
-    };
-    Err(Mistakes::one(place, "is not known", fix))
+
+    /// The load, which the file may give in keys.
+    fn load(&mut self, typed: &Option<String>, machine: MachineSize) -> Load {
+        let in_file = self.file.filter(|_| typed.is_none()).and_then(|file| Some((file, file.sections.load.as_ref()?)));
+        let Some((file, at)) = in_file else { return read_load(typed.as_deref(), machine, &mut self.mistakes) };
+        let short = match &at.value {
+            LoadEntry::Short(text) => Ok(text.clone()),
+            LoadEntry::Keys(keys) => keys.short(),
+        };
+        match short {
+            Ok(text) => {
+                let mut found = Gathered::default();
+                let load = read_load(Some(&text), machine, &mut found);
+                self.mistakes.extend(found.retold("--load", "load", &format!("{} load {text}", file.spot(at))));
+                load
+            }
+            Err((key, problem, fix)) => {
+                self.mistakes.add(format!("{} load.{key}", file.spot(at)), problem, fix);
+                read_load(None, machine, &mut self.mistakes)
+            }
+        }
+    }
 }
 
 /// The first of these applications that the runtime serves under these settings, none if it serves none of them
@@ -252,11 +349,12 @@ pub(crate) fn tune(
     limits: &Limits,
     load: &Load,
     given: &Tuning,
+    place: impl Fn(&str, &Tuning) -> String,
     mistakes: &mut Gathered,
 ) -> Tuning {
     let tuning = runtime.defaults(&DefaultsContext { app, limits, load, given });
-    for problem in runtime.validate(&tuning) {
-        mistakes.add(setting(runtime, &problem.tunable, &tuning), problem.problem, problem.fix);
+    for TuningProblem { tunable, problem, fix } in runtime.validate(&tuning) {
+        mistakes.add(place(&tunable, &tuning), problem, fix);
     }
     tuning
 }
@@ -289,7 +387,7 @@ mod tests {
     fn all_mistakes_of_one_command_line_are_told_at_once() {
         let typed = |text: &str| Some(text.to_owned());
         let flags = CompareFlags {
-            workload: "markdwon".to_owned(),
+            subject: SubjectFlag::Named("markdwon".to_owned()),
             app: typed("web"),
             php: typed("eight"),
             runtimes: typed("zzz,zzz"),

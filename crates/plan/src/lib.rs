@@ -6,26 +6,36 @@
 
 mod answer;
 mod app;
+mod application;
+mod case;
 mod catalogue;
 mod choice;
 mod command;
 mod compare;
+mod kind;
 mod load;
+mod look;
 mod mistake;
 mod php;
+mod plan_file;
 mod quantity;
 mod rounds;
 mod runtime;
 mod scenario;
+mod subject;
+mod template;
 mod url;
 mod workload;
 
 pub use answer::CheckFlags;
 pub use catalogue::Catalogue;
-pub use compare::{CompareFlags, ComparePlan, MachineSize, RuntimeChoice};
+pub use compare::{CompareFlags, ComparePlan, MachineSize, RuntimeChoice, SubjectFlag};
 pub use load::{LoadFlags, LoadPlan};
+pub use look::{Look, look};
 pub use mistake::{Mistake, Mistakes};
+pub use plan_file::{PLAN_FILE, schema};
 pub use runtime::{RuntimeFlags, RuntimePlan};
 pub use scenario::parse as parse_scenario;
+pub use template::{WrittenAnswer, write_plan};
 pub use url::{HttpUrl, UrlError};
 pub use workload::read as read_workload;

@@ -49,6 +49,18 @@ impl Gathered {
         self.0.extend(mistakes);
     }
 
+    /// The mistakes of a value that a plan file gave and that was read as the value of a flag: told with the file's `place`,
+    /// and with its key where they name the flag.
+    pub(crate) fn retold(self, flag: &str, key: &str, place: &str) -> Mistakes {
+        let key = key.rsplit('.').next().unwrap_or(key);
+        let retell = |Mistake { place: _, problem, fix }| Mistake {
+            place: place.to_owned(),
+            problem,
+            fix: fix.replace(&format!("{flag} "), &format!("{key}: ")),
+        };
+        Mistakes(self.0.into_iter().map(retell).collect())
+    }
+
     /// What was read, unless it or anything before it was mistaken.
     pub(crate) fn finish<T>(mut self, read: Result<T, Mistakes>) -> Result<T, Mistakes> {
         match read {

@@ -14,10 +14,14 @@ const DEFAULT_PRECISION: f64 = 0.03;
 /// A verdict takes so many rounds.
 const LEAST_ROUNDS: u32 = 3;
 
-/// `--rounds`, with `--max-time` where they are found out: a number, or `auto`, the default.
-pub(crate) fn read_rounds(rounds: Option<&str>, max_time: Option<&str>, mistakes: &mut Gathered) -> Rounds {
-    let time = read_time("--max-time", max_time, DEFAULT_MAX_TIME, LEAST_MAX_TIME, mistakes);
-    let auto = Rounds::Auto { max_time: time };
+/// `--max-time`: how long rounds are found out at most, where that was said.
+pub(crate) fn read_max_time(typed: Option<&str>, mistakes: &mut Gathered) -> Option<Duration> {
+    typed.map(|typed| read_time("--max-time", Some(typed), DEFAULT_MAX_TIME, LEAST_MAX_TIME, mistakes))
+}
+
+/// `--rounds`: a number, or `auto`, the default, for as many as verdicts take within a time.
+pub(crate) fn read_rounds(rounds: Option<&str>, max_time: Option<Duration>, mistakes: &mut Gathered) -> Rounds {
+    let auto = Rounds::Auto { max_time: max_time.unwrap_or(DEFAULT_MAX_TIME) };
     let Some(typed) = rounds.filter(|typed| *typed != "auto") else {
         return auto;
     };
@@ -38,27 +42,23 @@ pub(crate) fn read_rounds(rounds: Option<&str>, max_time: Option<&str>, mistakes
 /// A time that was asked for and is too short for that is a mistake.
 pub(crate) fn make_room(
     rounds: Rounds,
-    asked: Option<&str>,
+    asked: Option<Duration>,
     cases: usize,
     each: Duration,
     mistakes: &mut Gathered,
 ) -> Rounds {
     let Rounds::Auto { max_time } = rounds else { return rounds };
     let least = each * cases as u32 * LEAST_ROUNDS;
-    if let Some(asked) = asked
-        && least > max_time
-    {
-        let least = humantime::format_duration(Duration::from_secs(least.as_secs() + 1));
+    if let Some(asked) = asked.filter(|asked| *asked < least) {
+        let written = |time: Duration| humantime::format_duration(time).to_string().replace(' ', "");
+        let least = written(Duration::from_secs(least.as_secs() + 1));
         mistakes.add(
-            format!("--max-time {asked}"),
+            format!("--max-time {}", written(asked)),
             format!("is too short: a verdict takes {LEAST_ROUNDS} rounds of {cases} cases, which load for {least}"),
-            format!(
-                "use more than --max-time {}, a shorter --duration or fewer runtimes",
-                least.to_string().replace(' ', "")
-            ),
+            format!("use more than --max-time {least}, a shorter --duration or fewer runtimes"),
         );
     }
-    Rounds::Auto { max_time: max_time.max(least * 2) }
+    Rounds::Auto { max_time: asked.unwrap_or(max_time.max(least * 2)) }
 }
 
 /// `--precision`: below which share a difference does not matter.
@@ -106,7 +106,8 @@ mod tests {
             (None, Some("soon"), auto(600), &["--max-time soon"]),
         ] {
             let mut gathered = Gathered::default();
-            assert_eq!(read_rounds(rounds, max_time, &mut gathered), expected, "{rounds:?} {max_time:?}");
+            let time = read_max_time(max_time, &mut gathered);
+            assert_eq!(read_rounds(rounds, time, &mut gathered), expected, "{rounds:?} {max_time:?}");
             assert_eq!(told(gathered), mistakes, "{rounds:?} {max_time:?}");
         }
     }
@@ -117,10 +118,11 @@ mod tests {
         for (name, rounds, asked, cases, expected, mistakes) in [
             ("room enough", auto(600), None, 4, auto(600), &[][..]),
             ("the default grows", auto(600), None, 20, auto(1200), &[]),
-            ("what was asked for does not", auto(60), Some("60s"), 4, auto(240), &["--max-time 60s"]),
+            ("what was asked for does not", auto(60), Some(60), 4, auto(60), &["--max-time 1m"]),
             ("a number needs no time", Rounds::Fixed(3), None, 100, Rounds::Fixed(3), &[]),
         ] {
             let mut gathered = Gathered::default();
+            let asked = asked.map(Duration::from_secs);
             let made = make_room(rounds, asked, cases, Duration::from_secs(10), &mut gathered);
             assert_eq!((made, told(gathered)), (expected, mistakes.iter().map(|&m| m.to_owned()).collect()), "{name}");
         }

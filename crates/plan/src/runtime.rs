@@ -1,13 +1,16 @@
 //! The plan of looking at one runtime: which settings would it have under these limits, and why?
 
+use std::path::Path;
+
 use stampede_core::{Candidate, CaseId, Limits, Load, Runtime};
 
 use crate::app::{named, read_apps};
 use crate::catalogue::Catalogue;
 use crate::choice::{find, read_settings};
-use crate::compare::{MachineSize, app_for, read_workload, setting, tune};
+use crate::compare::{MachineSize, app_for, setting, tune};
 use crate::mistake::{Gathered, Mistakes};
 use crate::quantity::{read_cpus, read_load, read_memory};
+use crate::subject::read_workload;
 
 /// What was typed, unread, so that all mistakes can be told at once. `None` takes the default.
 #[derive(Clone, Debug, Default)]
@@ -48,7 +51,7 @@ impl RuntimePlan {
     pub fn read(flags: &RuntimeFlags, machine: MachineSize, catalogue: &dyn Catalogue) -> Result<Self, Mistakes> {
         let RuntimeFlags { runtime, workload, app, cpus, memory, load, set } = flags;
         let mut mistakes = Gathered::default();
-        let workload = read_workload(workload, catalogue);
+        let workload = read_workload(workload, Path::new(workload), &format!("workload {workload}"), catalogue);
         let limits = Limits {
             cpus: read_cpus(cpus.as_deref(), machine, &mut mistakes),
             memory: read_memory(memory.as_deref(), machine, &mut mistakes),
@@ -72,7 +75,15 @@ impl RuntimePlan {
             let given = given.remove(&id).unwrap_or_default();
             match app_for(runtime, &named(workload, name.as_deref()), &given) {
                 Ok(Some(app)) => {
-                    let tuning = tune(runtime, app, &limits, &load, &given, &mut mistakes);
+                    let tuning = tune(
+                        runtime,
+                        app,
+                        &limits,
+                        &load,
+                        &given,
+                        |name, tuning| setting(runtime, name, tuning),
+                        &mut mistakes,
+                    );
                     candidate =
                         Some(Candidate { id: CaseId::new(id.as_str()), runtime, app: app.clone(), php: None, tuning });
                 }

@@ -4,6 +4,7 @@ use std::collections::BTreeMap;
 use std::fs;
 use std::path::{Path, PathBuf};
 
+use schemars::JsonSchema;
 use serde::Deserialize;
 use stampede_core::{App, AppKind, Body, Exchange, Expectation, Install, Request, Requirement, Workload, WorkloadId};
 
@@ -18,9 +19,9 @@ struct WorkloadFile {
     exchanges: Vec<ExchangeEntry>,
 }
 
-#[derive(Deserialize)]
+#[derive(Clone, Copy, Debug, Deserialize, JsonSchema, PartialEq, Eq)]
 #[serde(rename_all = "kebab-case")]
-enum KindEntry {
+pub(crate) enum KindEntry {
     FrontController,
     #[serde(rename = "psr-15-handler")]
     Psr15Handler,
@@ -35,7 +36,7 @@ enum KindEntry {
 
 impl KindEntry {
     /// Its name in the file.
-    fn name(&self) -> &'static str {
+    pub(crate) fn name(&self) -> &'static str {
         match self {
             Self::FrontController => "front-controller",
             Self::Psr15Handler => "psr-15-handler",
@@ -50,7 +51,7 @@ impl KindEntry {
     }
 
     /// The fields that it has beside those of every application.
-    fn fields(&self) -> &'static [&'static str] {
+    pub(crate) fn fields(&self) -> &'static [&'static str] {
         match self {
             Self::FrontController => &["index"],
             Self::Psr15Handler => &["handler"],
@@ -67,33 +68,35 @@ impl KindEntry {
 
 #[derive(Deserialize)]
 #[serde(deny_unknown_fields)]
-struct AppEntry {
-    name: Option<String>,
-    kind: KindEntry,
-    dir: PathBuf,
-    index: Option<PathBuf>,
-    handler: Option<PathBuf>,
-    kernel: Option<String>,
-    autoload: Option<PathBuf>,
-    script: Option<PathBuf>,
-    function: Option<String>,
-    binary: Option<PathBuf>,
-    worker: Option<PathBuf>,
-    package: Option<PathBuf>,
-    command: Option<CommandEntry>,
+pub(crate) struct AppEntry {
+    pub(crate) name: Option<String>,
+    pub(crate) kind: KindEntry,
+    pub(crate) dir: PathBuf,
+    pub(crate) index: Option<PathBuf>,
+    pub(crate) handler: Option<PathBuf>,
+    pub(crate) kernel: Option<String>,
+    pub(crate) autoload: Option<PathBuf>,
+    pub(crate) script: Option<PathBuf>,
+    pub(crate) function: Option<String>,
+    pub(crate) binary: Option<PathBuf>,
+    pub(crate) worker: Option<PathBuf>,
+    pub(crate) package: Option<PathBuf>,
+    pub(crate) command: Option<CommandEntry>,
     #[serde(default)]
-    extensions: Vec<String>,
+    pub(crate) extensions: Vec<String>,
     #[serde(default)]
-    ini: BTreeMap<String, String>,
+    pub(crate) ini: BTreeMap<String, String>,
     #[serde(default)]
-    env: BTreeMap<String, String>,
+    pub(crate) env: BTreeMap<String, String>,
     #[serde(default)]
-    needs: Vec<NeedEntry>,
+    pub(crate) needs: Vec<NeedEntry>,
+    #[serde(default)]
+    pub(crate) prepare: Vec<Vec<String>>,
 }
 
 #[derive(Deserialize)]
 #[serde(deny_unknown_fields)]
-struct NeedEntry {
+pub(crate) struct NeedEntry {
     name: String,
     any_of: Vec<PathBuf>,
     package: Option<String>,
@@ -102,37 +105,38 @@ struct NeedEntry {
 
 #[derive(Deserialize)]
 #[serde(deny_unknown_fields)]
-struct ExchangeEntry {
-    name: String,
+pub(crate) struct ExchangeEntry {
+    pub(crate) name: String,
     #[serde(default)]
-    load: bool,
-    request: RequestEntry,
-    expect: ExpectEntry,
+    pub(crate) load: bool,
+    pub(crate) request: RequestEntry,
+    pub(crate) expect: ExpectEntry,
 }
 
 #[derive(Deserialize)]
 #[serde(deny_unknown_fields)]
-struct RequestEntry {
-    method: String,
-    path: String,
+pub(crate) struct RequestEntry {
+    pub(crate) method: String,
+    pub(crate) path: String,
     #[serde(default)]
-    headers: BTreeMap<String, String>,
-    body: Option<String>,
-    body_file: Option<PathBuf>,
+    pub(crate) headers: BTreeMap<String, String>,
+    pub(crate) body: Option<String>,
+    pub(crate) body_file: Option<PathBuf>,
 }
 
 #[derive(Deserialize)]
 #[serde(deny_unknown_fields)]
-struct ExpectEntry {
-    status: u16,
-    body: Option<String>,
-    body_file: Option<PathBuf>,
-    json_html: Option<JsonHtmlEntry>,
+pub(crate) struct ExpectEntry {
+    pub(crate) status: u16,
+    pub(crate) body: Option<String>,
+    pub(crate) body_file: Option<PathBuf>,
+    pub(crate) mask: Option<String>,
+    pub(crate) json_html: Option<JsonHtmlEntry>,
 }
 
 #[derive(Deserialize)]
 #[serde(deny_unknown_fields)]
-struct JsonHtmlEntry {
+pub(crate) struct JsonHtmlEntry {
     field: String,
     file: PathBuf,
 }
@@ -215,13 +219,14 @@ fn go_module(source: &Path, place: &str, mistakes: &mut Gathered) -> Option<Stri
     module
 }
 
-struct Reader<'a> {
-    folder: &'a Path,
-    place: String,
+pub(crate) struct Reader<'a> {
+    pub(crate) folder: &'a Path,
+    /// What mistakes call the file, or the place in it.
+    pub(crate) place: String,
 }
 
 impl Reader<'_> {
-    fn app(&self, entry: AppEntry, mistakes: &mut Gathered) -> Option<App> {
+    pub(crate) fn app(&self, entry: AppEntry, mistakes: &mut Gathered) -> Option<App> {
         let AppEntry {
             name,
             kind,
@@ -240,6 +245,7 @@ impl Reader<'_> {
             ini,
             env,
             needs,
+            prepare,
         } = entry;
         let source = self.folder.join(&dir);
         if !source.is_dir() {
@@ -321,13 +327,16 @@ impl Reader<'_> {
         if name.is_empty() || !name.chars().all(|c| c.is_ascii_alphanumeric() || c == '-') {
             mistakes.add(&self.place, format!("names an app {name:?}"), "use letters, digits and -");
         }
-        Some(App { name, kind, source, extensions, ini, env, needs })
+        if prepare.iter().any(Vec::is_empty) {
+            mistakes.add(&self.place, "has an empty command in prepare", "leave it out");
+        }
+        Some(App { name, kind, source, extensions, ini, env, needs, prepare })
     }
 
-    fn exchange(&self, entry: ExchangeEntry, mistakes: &mut Gathered) -> Option<Exchange> {
+    pub(crate) fn exchange(&self, entry: ExchangeEntry, mistakes: &mut Gathered) -> Option<Exchange> {
         let ExchangeEntry { name, load, request, expect } = entry;
         let RequestEntry { method, path, headers, body, body_file } = request;
-        let ExpectEntry { status, body: expected, body_file: expected_file, json_html } = expect;
+        let ExpectEntry { status, body: expected, body_file: expected_file, mask, json_html } = expect;
         let body = self.one_body(&name, "request", body, body_file, mistakes)?;
         let expected = match (json_html, expected, expected_file) {
             (Some(JsonHtmlEntry { field, file }), None, None) => {
@@ -345,12 +354,19 @@ impl Reader<'_> {
                 }
             }
             (None, None, None) => Body::Any,
-            (None, text, file) => Body::Bytes(self.one_body(&name, "expect", text, file, mistakes)?),
+            (None, text, file) => {
+                let bytes = self.one_body(&name, "expect", text, file, mistakes)?;
+                mask.as_deref().map_or_else(|| Body::Bytes(bytes.clone()), |mask| masked(&bytes, mask))
+            }
             (Some(_), _, _) => {
                 mistakes.add(&self.place, format!("expects two bodies in {name}"), "keep json_html or body, not both");
                 return None;
             }
         };
+        if let (Some(mask), Body::Any | Body::Bytes(_) | Body::JsonHtml { .. }) = (&mask, &expected) {
+            let problem = format!("has the mask {mask:?} in {name}, which is not in its body");
+            mistakes.add(&self.place, problem, "write it in the body where the answer varies, or leave it out");
+        }
         if !path.starts_with('/') {
             mistakes.add(&self.place, format!("has a path without a leading / in {name}"), "write an absolute path");
         }
@@ -389,6 +405,20 @@ impl Reader<'_> {
             })
             .ok()
     }
+}
+
+/// A body in which each occurrence of the mask stands for anything.
+fn masked(body: &[u8], mask: &str) -> Body {
+    let (mut parts, mut rest) = (Vec::new(), body);
+    while let Some(at) = rest.windows(mask.len().max(1)).position(|window| window == mask.as_bytes()) {
+        parts.push(rest[..at].to_vec());
+        rest = &rest[at + mask.len()..];
+    }
+    if parts.is_empty() {
+        return Body::Bytes(body.to_vec());
+    }
+    parts.push(rest.to_vec());
+    Body::Masked(parts)
 }
 
 #[cfg(test)]
@@ -474,6 +504,19 @@ mod tests {
         ] {
             let folder = folder(&format!("title: t\napps: [{entry}]\n{exchanges}"));
             assert_eq!(read(folder.path()).unwrap().apps[0].kind, kind);
+        }
+    }
+
+    #[test]
+    fn a_mask_stands_for_a_part_that_varies() {
+        for (body, mask, read) in [
+            ("a~b", "~", Body::Masked(vec![b"a".to_vec(), b"b".to_vec()])),
+            ("~", "~", Body::Masked(vec![Vec::new(), Vec::new()])),
+            ("a~~b~~c", "~~", Body::Masked(vec![b"a".to_vec(), b"b".to_vec(), b"c".to_vec()])),
+            ("ab", "~", Body::Bytes(b"ab".to_vec())),
+            ("ab", "", Body::Bytes(b"ab".to_vec())),
+        ] {
+            assert_eq!(masked(body.as_bytes(), mask), read, "{body} {mask}");
         }
     }
 

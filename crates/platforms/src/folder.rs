@@ -1,4 +1,7 @@
 //! A run's folder: a copy of the application, the rendered files, logs and sockets.
+//!
+//! The copy is the run's user's own: applications keep caches, logs and sessions in their folders. Nobody keeps what they
+//! wrote: the next trial gets a new copy.
 
 use std::fs;
 use std::io;
@@ -59,9 +62,9 @@ impl Folder {
         self.path.join("logs").join(format!("{unit}.log"))
     }
 
-    /// Copies the application. Links stay links as long as they lead nowhere else.
+    /// Copies the application for the run's user to do with as it likes. Links stay links as long as they lead nowhere else.
     pub(crate) fn copy_app(&self, source: &Path) -> Result<(), FolderError> {
-        copy_tree(source, &self.app(), Path::new(""))
+        copy_tree(source, &self.app(), Path::new(""), self.user)
     }
 
     /// Writes a file that the run's user may read.
@@ -111,6 +114,9 @@ impl Folder {
     }
 }
 
+/// The history of an application's source, which may be larger than all else.
+const HISTORY: &str = ".git";
+
 fn hand_over(folder: &Path, user: User) -> Result<(), FolderError> {
     for entry in fs::read_dir(folder).map_err(failed("read", folder))? {
         let path = entry.map_err(failed("read", folder))?.path();
@@ -122,33 +128,45 @@ fn hand_over(folder: &Path, user: User) -> Result<(), FolderError> {
     Ok(())
 }
 
-/// Copies `root/below` to `target`.
-fn copy_tree(root: &Path, target: &Path, below: &Path) -> Result<(), FolderError> {
+/// Copies `root/below` to `target`, for a user where one is given.
+fn copy_tree(root: &Path, target: &Path, below: &Path, user: Option<User>) -> Result<(), FolderError> {
     let source = root.join(below);
     make_folder(target)?;
     for entry in fs::read_dir(&source).map_err(failed("read", &source))? {
         let entry = entry.map_err(failed("read", &source))?;
+        if below == Path::new("") && entry.file_name() == HISTORY {
+            continue;
+        }
         let (from, to) = (entry.path(), target.join(entry.file_name()));
         let below = below.join(entry.file_name());
         let kind = entry.file_type().map_err(failed("read", &from))?;
         if kind.is_dir() {
-            copy_tree(root, &to, &below)?;
+            copy_tree(root, &to, &below, user)?;
         } else if kind.is_symlink() {
             let link = fs::read_link(&from).map_err(failed("read", &from))?;
             if !stays_inside(&below, &link) {
                 return Err(FolderError::Link { path: from, link });
             }
             symlink(&link, &to).map_err(failed("write", &to))?;
+            give(&to, user)?;
         } else if kind.is_file() {
             fs::copy(&from, &to).map_err(failed("copy", &from))?;
             let mode = fs::metadata(&to).map_err(failed("read", &to))?.permissions().mode();
             let executable = if mode & 0o100 == 0 { 0 } else { 0o111 };
             set_mode(&to, 0o644 | executable)?;
+            give(&to, user)?;
         } else {
             return Err(FolderError::Special(from));
         }
     }
-    Ok(())
+    // Last: until then nobody else can put anything in the way.
+    give(target, user)
+}
+
+/// Makes a file, folder or link a user's own.
+fn give(path: &Path, user: Option<User>) -> Result<(), FolderError> {
+    let Some(User { uid, gid }) = user else { return Ok(()) };
+    lchown(path, Some(uid), Some(gid)).map_err(failed("change the owner of", path))
 }
 
 /// Whether a link, at a path relative to a folder, leads to a place within that folder.

@@ -29,6 +29,7 @@ mod php_build;
 mod php_choice;
 mod port;
 mod preflight;
+mod preparation;
 mod process_table;
 mod program;
 mod run;

@@ -7,14 +7,14 @@ use std::hash::{BuildHasher, Hasher, RandomState};
 use std::io;
 use std::os::unix::fs::{DirBuilderExt, MetadataExt, PermissionsExt};
 use std::path::{Path, PathBuf};
-use std::sync::Arc;
+use std::sync::{Arc, Mutex, PoisonError};
 use std::time::Duration;
 
 use rustix::process::geteuid;
 use stampede_cgroup::{Hierarchy, QUOTA_PERIOD};
 use stampede_core::{
-    AddressId, AddressKind, Availability, Deployment, Endpoint, Finding, Fut, LaunchError, Limits, Places, Platform,
-    Requirement, Running, UnknownPlace, with_causes,
+    AddressId, AddressKind, App, Availability, Deployment, Endpoint, Finding, Fut, LaunchError, Limits, Places,
+    Platform, PrepareError, Requirement, Running, UnknownPlace, with_causes,
 };
 use thiserror::Error;
 
@@ -22,8 +22,9 @@ use crate::clean::{CleanReport, clean};
 use crate::custody::Custody;
 use crate::folder::{Folder, SOCKETS};
 use crate::message::Order;
+use crate::preparation::Preparation;
 use crate::running::{LocalRunning, Prepared};
-use crate::{builder, machine, port, preflight, program, user};
+use crate::{builder, machine, port, preflight, preparation, program, user};
 
 /// The longest path of a unix socket, in bytes without the final zero
 /// ([unix(7)](https://man7.org/linux/man-pages/man7/unix.7.html)).
@@ -49,6 +50,8 @@ pub struct LocalConfig {
 pub struct LocalPlatform {
     config: Arc<LocalConfig>,
     cleaned: CleanReport,
+    /// Kept for their folders.
+    preparations: Mutex<Vec<Preparation>>,
 }
 
 /// The folder for runs and leases of this user: on a disk, since page cache and memory would be the same thing elsewhere;
@@ -67,7 +70,7 @@ impl LocalPlatform {
         own_folder(&config.state_dir)?;
         own_folder(&config.state_dir.join("r"))?;
         let cleaned = clean(&config.state_dir);
-        Ok(Self { config: Arc::new(config), cleaned })
+        Ok(Self { config: Arc::new(config), cleaned, preparations: Mutex::default() })
     }
 
     /// What was left of Stampedes that were killed.
@@ -89,6 +92,15 @@ impl Platform for LocalPlatform {
         Box::pin(async move {
             let unusable = Hierarchy::detect(Path::new("/")).err();
             preflight::judge(limits, self.config.server_cpus.len(), machine::memory(), unusable.as_ref())
+        })
+    }
+
+    fn prepare<'a>(&'a self, app: &'a App) -> Fut<'a, Result<PathBuf, PrepareError>> {
+        Box::pin(async move {
+            let preparation = preparation::prepare(&self.config, app).await?;
+            let folder = preparation.folder();
+            self.preparations.lock().unwrap_or_else(PoisonError::into_inner).push(preparation);
+            Ok(folder)
         })
     }
 

@@ -32,7 +32,7 @@ const CHECK_TIME: Duration = Duration::from_secs(10);
 const PREPARATION_TIME: Duration = Duration::from_secs(120);
 
 /// The search path of units that are given none.
-const DEFAULT_PATH: &str = "/usr/local/sbin:/usr/local/bin:/usr/sbin:/usr/bin:/sbin:/bin";
+pub(crate) const DEFAULT_PATH: &str = "/usr/local/sbin:/usr/local/bin:/usr/sbin:/usr/bin:/sbin:/bin";
 
 /// The name under which the end of the warden is told.
 const WARDEN: &str = "warden";
@@ -324,15 +324,16 @@ impl Running for LocalRunning {
     }
 }
 
-/// The socket to the warden.
-struct WardenLine {
+/// The socket to the warden. Dropping it ends the run.
+#[derive(Debug)]
+pub(crate) struct WardenLine {
     writer: OwnedWriteHalf,
     answers: mpsc::UnboundedReceiver<News>,
     exits: watch::Receiver<Option<UnitExit>>,
 }
 
 impl WardenLine {
-    fn new(socket: UnixStream) -> Result<Self, LaunchError> {
+    pub(crate) fn new(socket: UnixStream) -> Result<Self, LaunchError> {
         let socket = socket
             .set_nonblocking(true)
             .and_then(|()| TokioUnixStream::from_std(socket))
@@ -344,14 +345,14 @@ impl WardenLine {
         Ok(Self { writer, answers, exits })
     }
 
-    async fn send(&mut self, order: &Order) -> Result<(), LaunchError> {
+    pub(crate) async fn send(&mut self, order: &Order) -> Result<(), LaunchError> {
         let mut line = serde_json::to_vec(order).map_err(|error| LaunchError::Warden(error.to_string()))?;
         line.push(b'\n');
         let sent = self.writer.write_all(&line).await;
         sent.map_err(|error| LaunchError::Warden(error.to_string()))
     }
 
-    async fn ask(&mut self, order: &Order) -> Result<News, LaunchError> {
+    pub(crate) async fn ask(&mut self, order: &Order) -> Result<News, LaunchError> {
         self.send(order).await?;
         let answer = self.answers.recv().await;
         answer.ok_or_else(|| LaunchError::Warden(warden_gone().how))

@@ -39,6 +39,12 @@ pub fn settings(study: &Study, width: usize, color: bool) -> String {
     page.text
 }
 
+/// A text broken into lines between words; all but the first begin with as many blanks as `hang`.
+pub fn paragraph(text: &str, hang: usize, width: usize) -> String {
+    let first: String = text.chars().take_while(|character| *character == ' ').collect();
+    wrap(&first, text, hang, width).join("\n")
+}
+
 #[derive(Clone, Copy)]
 enum Style {
     Plain,

@@ -207,6 +207,7 @@ mod tests {
                 ini: std::collections::BTreeMap::new(),
                 env: std::collections::BTreeMap::new(),
                 needs: Vec::new(),
+                prepare: Vec::new(),
             },
             limits: &Limits { cpus: Cpus::from_millis(cpus), memory: Bytes::from_mib(1024) },
             load: &Load::Closed { connections: 64 },

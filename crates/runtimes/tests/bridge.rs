@@ -49,6 +49,7 @@ fn deployment_files() -> Vec<stampede_core::RunFile> {
         ini: Default::default(),
         env: Default::default(),
         needs: Vec::new(),
+        prepare: Vec::new(),
     };
     let limits = Limits { cpus: Cpus::from_millis(1000), memory: Bytes::from_mib(256) };
     let load = Load::Closed { connections: 4 };

@@ -54,6 +54,7 @@ fn app(runtime: &dyn Runtime) -> App {
         ini: BTreeMap::new(),
         env: BTreeMap::from([("APP_ENV".to_owned(), "prod".to_owned())]),
         needs: Vec::new(),
+        prepare: Vec::new(),
     }
 }
 

@@ -28,14 +28,19 @@ pub(crate) struct Args {
 
 #[derive(Debug, Subcommand)]
 pub(crate) enum Command {
-    /// Compare runtimes on one workload under the same total limits
+    /// Compare runtimes on your application, or a workload, under the same total limits
     ///
-    /// Serves the workload on each runtime under the same CPU and memory limits, checks that all give the expected
+    /// Serves it on each runtime under the same CPU and memory limits, checks that all give the expected
     /// answers, drives load, and says which is faster, by how much, and how sure that is.
     ///
     /// The limits are for the whole deployment: nginx and PHP-FPM share one budget. Every case is measured once in each
     /// round, in random order, and started anew each time.
     Compare(Box<CompareArgs>),
+    /// Write a stampede.yaml for your application, with the answers that it gives now
+    ///
+    /// Looks at the folder, says what it holds and which runtimes can serve it, starts it on one of them, records what it
+    /// answers with the parts that vary masked, and writes a commented plan beside that: `stampede compare` runs it.
+    Init(InitArgs),
     /// Drive load at an address and measure its answers
     ///
     /// Just the load engine: closed or open load over HTTP, every answer checked, response times counted from when a
@@ -52,7 +57,7 @@ pub(crate) enum Command {
     Wrk(OtherArgs),
     /// List runtimes, workloads or stored studies
     List(ListArgs),
-    /// Show a stored study again, or a runtime's settings
+    /// Show a stored study again, a runtime's settings, or the schema of plans
     ///
     /// Verdicts and findings of a study are made anew from its records.
     Show(Box<ShowArgs>),
@@ -73,13 +78,16 @@ pub(crate) enum Command {
         stampede compare markdown --runtimes nginx-fpm,go --load closed:64\n  \
         stampede compare markdown --cpus 0.5 --memory 256Mi --json result.json\n  \
         stampede compare markdown --set nginx-fpm.pm=dynamic --rounds 5\n  \
-        stampede compare ./my-workload      (a folder with a workload.yaml)")]
+        stampede compare ./my-app           (what it is, is found by looking at it)\n  \
+        stampede compare                    (the stampede.yaml in this folder, see stampede init)")]
 pub(crate) struct CompareArgs {
-    /// A built-in workload (see `stampede list workloads`) or a folder with a workload.yaml
-    pub(crate) workload: String,
-    /// Runtimes, separated by commas, or `all` that are installed
-    #[arg(long, value_name = "A,B", default_value = "all", hide_default_value = true, help_heading = "What")]
-    pub(crate) runtimes: String,
+    /// Your application's folder, a plan file, or a built-in workload (see `stampede list workloads`) [default: the
+    /// stampede.yaml in this folder]
+    #[arg(value_name = "DIR|PLAN|WORKLOAD")]
+    pub(crate) subject: Option<String>,
+    /// Runtimes, separated by commas, or `all` that are installed [default: the plan's, or all]
+    #[arg(long, value_name = "A,B", help_heading = "What")]
+    pub(crate) runtimes: Option<String>,
     /// Which of the workload's apps to serve, by name: symfony, or several: plain,symfony [default: the
     /// first that a runtime can serve]
     #[arg(long, value_name = "A,B", help_heading = "What")]
@@ -151,6 +159,24 @@ pub(crate) struct CompareArgs {
     pub(crate) quiet: bool,
 }
 
+/// Where a plan is written.
+#[derive(Debug, clap::Args)]
+#[command(after_help = "Examples:\n  \
+        stampede init\n  \
+        stampede init ./my-app\n  \
+        stampede compare ./my-app")]
+pub(crate) struct InitArgs {
+    /// The application's folder
+    #[arg(default_value = ".")]
+    pub(crate) dir: PathBuf,
+    /// Take the place of a plan that is there, and of its answers
+    #[arg(long)]
+    pub(crate) force: bool,
+    /// End with exit code 3, instead of waiting, when another Stampede is measuring
+    #[arg(long)]
+    pub(crate) no_wait: bool,
+}
+
 /// Where reports go.
 #[derive(Clone, Debug, clap::Args)]
 pub(crate) struct OutputArgs {
@@ -218,6 +244,8 @@ pub(crate) struct ShowArgs {
 pub(crate) enum Shown {
     /// Show a runtime: each setting with its value, the reason for it and the manual's address
     Runtime(ShowRuntimeArgs),
+    /// Show the JSON Schema of stampede.yaml, for editors
+    Schema,
 }
 
 /// Which runtime, for what.

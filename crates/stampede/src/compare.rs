@@ -1,44 +1,36 @@
 //! `stampede compare`: which runtime is fastest under these limits, and how sure are we?
 
-use std::env;
-use std::ffi::OsString;
 use std::hash::{BuildHasher, Hasher, RandomState};
 use std::io;
 use std::path::Path;
 use std::time::Duration;
 
 use jiff::Timestamp;
-use stampede_core::{
-    Bytes, CpuLayout, Fut, Machine, Outcome as TrialOutcome, Platform, Rounds, Severity, Study, StudyId, StudyKind,
-    Trial,
-};
-use stampede_harness::{Conditions, Event, Missing, Prepared, Sink, SinkError, Surroundings};
-use stampede_plan::{CompareFlags, ComparePlan, MachineSize, RuntimeChoice};
-use stampede_platforms::lock::{LockError, MeasuringLock};
-use stampede_platforms::{LocalConfig, LocalPlatform, scope};
+use stampede_core::{CpuLayout, Fut, Machine, Outcome as TrialOutcome, Rounds, Study, StudyId, StudyKind, Trial};
+use stampede_harness::{Conditions, Event, Sink, SinkError, Surroundings};
+use stampede_plan::{CompareFlags, ComparePlan, SubjectFlag};
+use stampede_platforms::scope;
 use stampede_store::Store;
 
 use crate::args::CompareArgs;
 use crate::backend::BackendChoice;
 use crate::catalogue::BuiltIn;
 use crate::exit::{Exit, Failure};
-use crate::open_files::{OWN_FILES, raise_open_files};
+use crate::ground::{self, Ground};
 use crate::progress::Progress;
 use crate::record::Record;
 use crate::show::Report;
 use crate::signals::Signals;
-use crate::{Outcome, clean, folders, screen};
+use crate::{Outcome, folders, recording, screen};
 
 /// Longest wait for answers that are still out when the window closes.
 const DRAIN: Duration = Duration::from_secs(5);
 /// Longest wait for blocking threads at the end; a request whose server is gone ends at once.
-const LAST_WAIT: Duration = Duration::from_secs(10);
-/// How often a lock that another Stampede holds is tried.
-const LOCK_PAUSE: Duration = Duration::from_millis(200);
+pub(crate) const LAST_WAIT: Duration = Duration::from_secs(10);
 
 pub(crate) fn run(args: Box<CompareArgs>) -> Outcome {
     let CompareArgs {
-        workload,
+        subject,
         app,
         php,
         runtimes,
@@ -62,10 +54,10 @@ pub(crate) fn run(args: Box<CompareArgs>) -> Outcome {
         quiet,
     } = *args;
     let flags = CompareFlags {
-        workload,
+        subject: subject.map_or(SubjectFlag::Nothing, SubjectFlag::Named),
         app,
         php,
-        runtimes: Some(runtimes),
+        runtimes,
         cpus,
         memory,
         load,
@@ -81,12 +73,7 @@ pub(crate) fn run(args: Box<CompareArgs>) -> Outcome {
         no_sampling,
     };
     let machine = stampede_platforms::machine();
-    let size = MachineSize {
-        cpus: machine.cpus,
-        memory: Bytes::new(stampede_platforms::memory().unwrap_or(u64::MAX)),
-        connections: raise_open_files().saturating_sub(OWN_FILES),
-    };
-    let plan = ComparePlan::read(&flags, size, &BuiltIn).map_err(Failure::usage);
+    let plan = ComparePlan::read(&flags, ground::size(&machine), &BuiltIn).map_err(Failure::usage);
     let (plan, report) = Failure::both(plan, Report::new(output))?;
     if let Err(error) = scope::enter(Path::new("/")) {
         screen::warning(&Failure::missing(error).message);
@@ -140,34 +127,15 @@ async fn study(
     quiet: bool,
     record: &mut Record,
 ) -> Result<(), Failure> {
-    let _lock = wait_for_lock(no_wait, plan).await?;
-    let config = LocalConfig {
-        warden: warden()?,
-        state_dir: folders::state(),
-        cache_dir: folders::cache()?,
-        server_cpus: pinning.server.clone(),
-        ready_timeout: plan.ready_timeout,
-    };
-    // It cleans up after Stampedes that were killed, which may take a while.
-    let platform = match tokio::task::spawn_blocking(|| LocalPlatform::new(config)).await {
-        Ok(platform) => platform.map_err(Failure::missing)?,
-        Err(panic) => std::panic::resume_unwind(panic.into_panic()),
-    };
-    clean::tell(platform.cleaned());
-    for finding in platform.preflight(&plan.limits).await {
-        if finding.severity > Severity::Info {
-            screen::warning(&format!("{}; {}", finding.text, finding.advice));
-        }
-    }
+    let ground = Ground::take(plan, &pinning, no_wait).await?;
     let cpus = pinning.clone();
     let backend = match tokio::task::spawn_blocking(move || backend.find(&cpus, quiet)).await {
         Ok(backend) => backend,
         Err(panic) => std::panic::resume_unwind(panic.into_panic()),
     };
     let conditions = Conditions { limits: plan.limits, load: plan.load.clone(), pinning };
-    let (prepared, missing) =
-        stampede_harness::prepare(&platform, &plan.candidates, &conditions).await.map_err(Failure::missing)?;
-    account_for_missing(plan.choice, &prepared, &missing)?;
+    let prepared = ground.prepare(plan, &conditions, quiet).await?;
+    let workload = recording::complete(&ground.platform, plan, &prepared, quiet).await?;
 
     let started_at = Timestamp::now();
     let study = Study {
@@ -188,14 +156,16 @@ async fn study(
         introduce(&study);
     }
     let surroundings = Surroundings {
-        workload: &plan.workload,
+        workload: &workload,
         ready_timeout: plan.ready_timeout,
         drain: DRAIN,
         backend,
         sampled: plan.sampled,
     };
     let mut sinks = Sinks { record, progress: Progress::new(quiet, screen::width()) };
-    stampede_harness::run(&platform, &study, &prepared, &surroundings, &mut sinks).await.map_err(Failure::missing)
+    stampede_harness::run(&ground.platform, &study, &prepared, &surroundings, &mut sinks)
+        .await
+        .map_err(Failure::missing)
 }
 
 /// Prints what was measured, and says how it ended. What is printed does not depend on the store, which may be full.
@@ -217,51 +187,6 @@ fn conclude(ended: Result<Ended, Failure>, report: &Report, record: &mut Record,
             Ok(Exit::Interrupted)
         }
     }
-}
-
-/// How this program is started again as a warden.
-fn warden() -> Result<Vec<OsString>, Failure> {
-    let program = env::current_exe().map_err(Failure::missing)?;
-    Ok(vec![program.into_os_string(), "__warden".into()])
-}
-
-async fn wait_for_lock(no_wait: bool, plan: &ComparePlan) -> Result<MeasuringLock, Failure> {
-    let purpose = format!("compare {}", plan.workload.id);
-    let mut told = false;
-    loop {
-        match MeasuringLock::try_acquire(&purpose) {
-            Ok(lock) => return Ok(lock),
-            Err(LockError::Held { holder }) if no_wait => {
-                return Err(Failure::missing(format!(
-                    "another Stampede is measuring on this machine: {holder}\n  wait for it, or leave out --no-wait"
-                )));
-            }
-            Err(LockError::Held { holder }) => {
-                if !told {
-                    screen::note(&format!("waiting for another Stampede that is measuring: {holder}"));
-                }
-                told = true;
-            }
-            Err(error) => return Err(Failure::missing(error)),
-        }
-        tokio::time::sleep(LOCK_PAUSE).await;
-    }
-}
-
-/// A missing runtime that was named ends the command; one that was not is left out and said so.
-fn account_for_missing(choice: RuntimeChoice, prepared: &[Prepared], missing: &[Missing]) -> Result<(), Failure> {
-    let line = |Missing { case, what, install }: &Missing| format!("{case} needs {what}: {install}");
-    let lines = missing.iter().map(line).collect::<Vec<_>>().join("\n");
-    if prepared.is_empty() && missing.is_empty() {
-        return Err(Failure::usage("no runtime can serve this workload; see stampede list runtimes"));
-    }
-    if prepared.is_empty() || (choice == RuntimeChoice::Named && !missing.is_empty()) {
-        return Err(Failure::missing(lines));
-    }
-    for line in lines.lines() {
-        screen::note(&format!("left out: {line}"));
-    }
-    Ok(())
 }
 
 /// Says which settings each case has and why, and what will be done.

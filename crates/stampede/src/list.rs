@@ -57,6 +57,7 @@ async fn look(runtime: &dyn Runtime) -> (Programs, Vec<String>) {
             ini: BTreeMap::new(),
             env: BTreeMap::new(),
             needs: Vec::new(),
+            prepare: Vec::new(),
         };
         // Packages belong to an application, and there is none here.
         let of_the_machine = |need: &Requirement| !matches!(need, Requirement::PhpPackage { .. });

@@ -9,12 +9,16 @@ mod clean;
 mod compare;
 mod exit;
 mod folders;
+mod ground;
+mod init;
 mod list;
 mod load;
+mod looking;
 mod mimic;
 mod open_files;
 mod progress;
 mod record;
+mod recording;
 mod screen;
 mod show;
 mod show_runtime;
@@ -31,6 +35,7 @@ use crate::mimic::Tool;
 fn main() -> ExitCode {
     let outcome = match Args::parse().command {
         Command::Compare(args) => compare::run(args),
+        Command::Init(args) => init::run(&args),
         Command::Load(args) => load::run(args),
         Command::Hey(OtherArgs { args }) => mimic::run(Tool::Hey, &args),
         Command::Ab(OtherArgs { args }) => mimic::run(Tool::Ab, &args),

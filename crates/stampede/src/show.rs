@@ -15,8 +15,13 @@ use crate::{Outcome, folders, screen, show_runtime};
 
 pub(crate) fn run(args: &ShowArgs) -> Outcome {
     let ShowArgs { other, study, output, store } = args;
-    if let Some(Shown::Runtime(args)) = other {
-        return show_runtime::run(args);
+    match other {
+        Some(Shown::Runtime(args)) => return show_runtime::run(args),
+        Some(Shown::Schema) => {
+            screen::print(&stampede_plan::schema())?;
+            return Ok(Exit::Done);
+        }
+        None => {}
     }
     let report = Report::new(output.clone())?;
     let store = Store::open_existing(&folders::store(store)?).map_err(Failure::missing)?;

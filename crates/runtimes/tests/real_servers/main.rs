@@ -42,6 +42,7 @@ fn php_app(source: PathBuf, extensions: &[&str]) -> App {
         ini: BTreeMap::new(),
         env: BTreeMap::from([("APP_ENV".to_owned(), "prod".to_owned())]),
         needs: Vec::new(),
+        prepare: Vec::new(),
     }
 }
 

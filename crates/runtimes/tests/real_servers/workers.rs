@@ -68,7 +68,7 @@ fn workers_are_the_same_everywhere() {
         let settings = json!({
             "opcache.enable": "1", "opcache.validate_timestamps": "0", "opcache.jit": "disable", "opcache.preload": "",
             "realpath_cache_size": "4096K", "memory_limit": "134217728", "display_errors": "", "log_errors": "1",
-            "expose_php": "", "variables_order": "GPCS", "zend.assertions": "-1",
+            "expose_php": "", "variables_order": "EGPCS", "zend.assertions": "-1",
         });
         assert_eq!(first["settings"], settings, "{id}");
         assert_eq!((&first["cached"], &first["jit"]), (&json!(true), &json!(false)), "{id}");

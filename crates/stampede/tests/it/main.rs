@@ -2,11 +2,13 @@
 
 #![expect(clippy::unwrap_used, reason = "a test that cannot go on has failed")]
 
+mod application;
 mod comparison;
 mod failures;
 mod interruption;
 mod load;
 mod mimic;
+mod plan;
 mod rinha;
 mod stage;
 mod storage;

@@ -64,7 +64,12 @@ impl Stage {
 
     /// Runs Stampede to its end.
     pub(crate) fn run(&self, args: &[&str]) -> Said {
-        let output = self.command(args).output().unwrap();
+        self.run_in(Path::new("."), args)
+    }
+
+    /// The same in a folder.
+    pub(crate) fn run_in(&self, folder: &Path, args: &[&str]) -> Said {
+        let output = self.command(args).current_dir(folder).output().unwrap();
         Said {
             code: output.status.code(),
             stdout: String::from_utf8(output.stdout).unwrap(),

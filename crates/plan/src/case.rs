@@ -1,0 +1,161 @@
+//! Which cases are compared: runtimes by flag, or runtimes or cases by the plan file.
+
+use std::collections::{BTreeMap, BTreeSet};
+
+use stampede_core::{App, CaseId, Runtime, Tuning};
+
+use crate::catalogue::Catalogue;
+use crate::choice::{check, find, read_runtimes, read_settings};
+use crate::compare::{RuntimeChoice, setting};
+use crate::mistake::Gathered;
+use crate::plan_file::{At, CaseSection, PlanFile, Text};
+
+/// A longer name leaves no room for figures in 80 columns.
+const MOST_LETTERS: usize = 32;
+
+/// A case as it was asked for.
+pub(crate) struct Asked {
+    pub(crate) id: CaseId,
+    pub(crate) runtime: &'static dyn Runtime,
+    /// Settings that were asked for.
+    pub(crate) given: Tuning,
+    /// What mistakes call it.
+    pub(crate) place: String,
+    /// Where settings of the plan file stand; none where the case is not the plan file's.
+    spots: Option<BTreeMap<String, String>>,
+}
+
+impl Asked {
+    fn new(runtime: &'static dyn Runtime, place: String) -> Self {
+        let id = CaseId::new(runtime.id().as_str());
+        Self { id, runtime, given: Tuning::new(), place, spots: None }
+    }
+
+    /// What mistakes call one of its settings. One that only follows from the plan file's is told at its case.
+    pub(crate) fn setting(&self, tunable: &str, tuning: &Tuning) -> String {
+        match &self.spots {
+            Some(spots) if self.given.get(tunable).is_none() || spots.contains_key(tunable) => {
+                spots.get(tunable).unwrap_or(&self.place).clone()
+            }
+            _ => setting(self.runtime, tunable, tuning),
+        }
+    }
+}
+
+/// Reads which cases are compared. A flag takes the place of what the file says of runtimes and cases, and a setting by
+/// flag the place of the same setting in the file.
+pub(crate) fn read_cases(
+    runtimes: Option<&str>,
+    set: &[String],
+    file: Option<&PlanFile>,
+    apps: &[App],
+    catalogue: &dyn Catalogue,
+    mistakes: &mut Gathered,
+) -> (Vec<Asked>, RuntimeChoice) {
+    let by_file = file.filter(|_| runtimes.is_none());
+    let named = by_file.and_then(|file| Some((file, file.sections.runtimes.as_ref()?)));
+    let with_settings = by_file.and_then(|file| Some((file, file.sections.cases.as_ref()?)));
+    let (mut cases, choice) = match (named, with_settings) {
+        (Some((file, runtimes)), Some(_)) => {
+            mistakes.add(format!("{} runtimes", file.spot(runtimes)), "stands beside cases", "keep one of the two");
+            (Vec::new(), RuntimeChoice::Named)
+        }
+        (None, Some((file, cases))) => (read_file_cases(file, cases, apps, catalogue, mistakes), RuntimeChoice::Named),
+        (Some((file, runtimes)), None) => {
+            (read_file_runtimes(file, runtimes, catalogue, mistakes), RuntimeChoice::Named)
+        }
+        (None, None) => {
+            let (chosen, choice) = read_runtimes(runtimes, catalogue, mistakes);
+            let asked = |runtime: &'static dyn Runtime| Asked::new(runtime, format!("--runtimes {}", runtime.id()));
+            (chosen.into_iter().map(asked).collect(), choice)
+        }
+    };
+    let chosen: Vec<_> = cases.iter().map(|case| case.runtime).collect();
+    let flags = read_settings(set, &chosen, apps, catalogue, mistakes);
+    for case in &mut cases {
+        if let Some(flags) = flags.get(&case.runtime.id()) {
+            if let Some(spots) = &mut case.spots {
+                spots.retain(|tunable, _| flags.get(tunable).is_none());
+            }
+            case.given = std::mem::take(&mut case.given).overlaid_with(flags);
+        }
+    }
+    (cases, choice)
+}
+
+fn read_file_runtimes(
+    file: &PlanFile,
+    runtimes: &At<Vec<At<Text>>>,
+    catalogue: &dyn Catalogue,
+    mistakes: &mut Gathered,
+) -> Vec<Asked> {
+    let mut cases: Vec<Asked> = Vec::new();
+    for name in &runtimes.value {
+        let place = format!("{} runtimes {}", file.spot(name), name.value.0);
+        match find(&name.value.0, catalogue.runtimes()) {
+            Ok(runtime) if cases.iter().any(|case| case.runtime.id() == runtime.id()) => {
+                mistakes.add(place, "is named twice", "name each once, or use cases with an id each");
+            }
+            Ok(runtime) => cases.push(Asked::new(runtime, place)),
+            Err(fix) => mistakes.add(place, "is not a runtime", fix),
+        }
+    }
+    if runtimes.value.is_empty() {
+        let fix = "name some, or leave it out to compare all that are installed";
+        mistakes.add(format!("{} runtimes", file.spot(runtimes)), "names none", fix);
+    }
+    cases
+}
+
+fn read_file_cases(
+    file: &PlanFile,
+    sections: &At<Vec<At<CaseSection>>>,
+    apps: &[App],
+    catalogue: &dyn Catalogue,
+    mistakes: &mut Gathered,
+) -> Vec<Asked> {
+    let mut cases = Vec::new();
+    let mut ids = BTreeSet::new();
+    for section in &sections.value {
+        let CaseSection { id, runtime: name, set } = &section.value;
+        let place = format!("{} runtime {}", file.spot(name), name.value.0);
+        let spelled = id.as_ref().unwrap_or(name);
+        let id_place =
+            format!("{} {} {}", file.spot(spelled), if id.is_some() { "id" } else { "runtime" }, spelled.value.0);
+        if !is_id(&spelled.value.0) {
+            let problem = format!("is not a name of at most {MOST_LETTERS} letters, digits, and . _ - @");
+            mistakes.add(&id_place, problem, "for example id: static-8");
+        } else if !ids.insert(spelled.value.0.clone()) {
+            mistakes.add(&id_place, "is the name of two cases", "give each an id of its own");
+        }
+        let runtime = match find(&name.value.0, catalogue.runtimes()) {
+            Ok(runtime) => runtime,
+            Err(fix) => {
+                mistakes.add(place, "is not a runtime", fix);
+                continue;
+            }
+        };
+        let mut asked = Asked { id: CaseId::new(&spelled.value.0), ..Asked::new(runtime, place) };
+        let mut spots = BTreeMap::new();
+        for (tunable, value) in set {
+            let spot = format!("{} set.{tunable} {}", file.spot(value), value.value.0);
+            match check(runtime, apps, tunable, &value.value.0) {
+                Ok(()) => asked.given.give(tunable, &value.value.0),
+                Err((problem, fix)) => mistakes.add(&spot, problem, fix),
+            }
+            spots.insert(tunable.clone(), spot);
+        }
+        asked.spots = Some(spots);
+        cases.push(asked);
+    }
+    if sections.value.is_empty() {
+        let fix = "name some, or leave it out to compare all runtimes that are installed";
+        mistakes.add(format!("{} cases", file.spot(sections)), "names none", fix);
+    }
+    cases
+}
+
+fn is_id(text: &str) -> bool {
+    let known = |character: char| character.is_ascii_alphanumeric() || "._-@".contains(character);
+    (1..=MOST_LETTERS).contains(&text.len()) && text.chars().all(known)
+}

@@ -1,0 +1,125 @@
+//! A YAML document with the place of every key and value, read within bounds.
+
+use std::fmt;
+
+use serde::de::{Deserialize, Deserializer, MapAccess, SeqAccess, Visitor};
+use serde_saphyr::{Error, Options, Spanned, UserMessageFormatter};
+
+use super::spot;
+use crate::mistake::Mistakes;
+
+/// A value of a document.
+#[derive(Debug)]
+pub(crate) enum Node {
+    Null,
+    Boolean(bool),
+    Integer(i128),
+    Number(f64),
+    Text(String),
+    List(Vec<Spanned<Node>>),
+    Map(Vec<(Spanned<String>, Spanned<Node>)>),
+}
+
+/// Reads a document.
+pub(crate) fn parse(text: &str) -> Result<Spanned<Node>, Error> {
+    serde_saphyr::from_str_with_options(text, bounds())
+}
+
+/// What a plan never needs more of. Aliases are counted after they are followed, so that few bytes cannot become many.
+pub(crate) fn bounds() -> Options {
+    serde_saphyr::options! {
+        budget: serde_saphyr::budget! {
+            max_depth: 16,
+            flow_nesting_limit: 16,
+            max_nodes: 20_000,
+            max_events: 50_000,
+            max_documents: 1,
+            max_aliases: 200,
+        },
+        alias_limits: serde_saphyr::alias_limits! {
+            max_total_replayed_events: 20_000,
+            max_replay_stack_depth: 8,
+            max_alias_expansions_per_anchor: 200,
+        },
+    }
+}
+
+/// An error of the YAML as a mistake with its place.
+pub(crate) fn mistake(error: &Error, place: &str) -> Mistakes {
+    let place = match error.location() {
+        Some(location) if location.line() > 0 => spot(place, location.line(), location.column()),
+        _ => place.to_owned(),
+    };
+    let text = error.without_snippet().render_with_formatter(&UserMessageFormatter);
+    // The place is told already.
+    let text = text.split(" at line ").next().unwrap_or_default();
+    Mistakes::one(place, format!("is not YAML that can be used: {text}"), "correct it there")
+}
+
+impl<'de> Deserialize<'de> for Node {
+    fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
+        deserializer.deserialize_any(Nodes)
+    }
+}
+
+struct Nodes;
+
+impl<'de> Visitor<'de> for Nodes {
+    type Value = Node;
+
+    fn expecting(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str("a value")
+    }
+
+    fn visit_unit<E>(self) -> Result<Node, E> {
+        Ok(Node::Null)
+    }
+
+    fn visit_none<E>(self) -> Result<Node, E> {
+        Ok(Node::Null)
+    }
+
+    fn visit_some<D: Deserializer<'de>>(self, deserializer: D) -> Result<Node, D::Error> {
+        Node::deserialize(deserializer)
+    }
+
+    fn visit_bool<E>(self, value: bool) -> Result<Node, E> {
+        Ok(Node::Boolean(value))
+    }
+
+    fn visit_i64<E>(self, value: i64) -> Result<Node, E> {
+        Ok(Node::Integer(value.into()))
+    }
+
+    fn visit_u64<E>(self, value: u64) -> Result<Node, E> {
+        Ok(Node::Integer(value.into()))
+    }
+
+    fn visit_i128<E>(self, value: i128) -> Result<Node, E> {
+        Ok(Node::Integer(value))
+    }
+
+    fn visit_f64<E>(self, value: f64) -> Result<Node, E> {
+        Ok(Node::Number(value))
+    }
+
+    fn visit_str<E>(self, value: &str) -> Result<Node, E> {
+        Ok(Node::Text(value.to_owned()))
+    }
+
+    fn visit_seq<A: SeqAccess<'de>>(self, mut items: A) -> Result<Node, A::Error> {
+        let mut list = Vec::new();
+        while let Some(item) = items.next_element()? {
+            list.push(item);
+        }
+        Ok(Node::List(list))
+    }
+
+    fn visit_map<A: MapAccess<'de>>(self, mut entries: A) -> Result<Node, A::Error> {
+        let mut map = Vec::new();
+        while let Some(entry) = entries.next_entry()? {
+            map.push(entry);
+        }
+        Ok(Node::Map(map))
+    }
+}

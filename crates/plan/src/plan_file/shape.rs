@@ -1,0 +1,208 @@
+//! Holds a document against the JSON Schema of plan files, as far as that schema goes: keys, types and words.
+
+use serde_json::{Map, Value};
+use serde_saphyr::Spanned;
+
+use super::document::Node;
+use super::spot;
+use crate::catalogue::nearest;
+use crate::mistake::{Gathered, Mistakes};
+
+/// The most characters of a value that are shown.
+const SHOWN: usize = 60;
+
+/// Finds every key and type that is wrong.
+pub(crate) fn check(document: &Spanned<Node>, schema: &Value, place: &str) -> Result<(), Mistakes> {
+    let mut shape = Shape { root: schema, place, mistakes: Gathered::default() };
+    match &document.value {
+        Node::Map(_) => shape.check("", document, schema),
+        Node::Null => shape.add("", document, "is empty", "begin with workload: markdown, or app: {dir: .}"),
+        _ => shape.add("", document, "is not a plan", "begin with workload: markdown, or app: {dir: .}"),
+    }
+    shape.mistakes.finish(Ok(()))
+}
+
+struct Shape<'a> {
+    root: &'a Value,
+    place: &'a str,
+    mistakes: Gathered,
+}
+
+impl<'a> Shape<'a> {
+    fn add<T>(&mut self, what: &str, at: &Spanned<T>, problem: impl std::fmt::Display, fix: impl Into<String>) {
+        let place = spot(self.place, at.referenced.line(), at.referenced.column());
+        let space = if what.is_empty() { "" } else { " " };
+        self.mistakes.add(format!("{place}{space}{what}"), problem, fix);
+    }
+
+    /// Checks a value whose key is `path`: `limits.cpus`.
+    fn check(&mut self, path: &str, node: &Spanned<Node>, schema: &'a Value) {
+        let branches = self.branches(schema);
+        let Some(schema) = branches.iter().find(|branch| accepts(branch, &node.value)) else {
+            let wanted: Vec<_> = branches.iter().flat_map(|branch| types(branch)).collect();
+            let example = example(schema).or_else(|| branches.iter().find_map(|branch| example(branch)));
+            self.wrong(path, node, &wanted, example);
+            return;
+        };
+        match &node.value {
+            Node::Map(entries) => self.check_map(path, node, entries, schema),
+            Node::List(items) => {
+                for (index, item) in items.iter().enumerate() {
+                    if let Some(schema) = schema.get("items") {
+                        self.check(&format!("{path}[{index}]"), item, schema);
+                    }
+                }
+            }
+            Node::Text(word) => self.check_word(path, node, word, schema),
+            Node::Null | Node::Boolean(_) | Node::Integer(_) | Node::Number(_) => {}
+        }
+    }
+
+    fn check_map(
+        &mut self,
+        path: &str,
+        node: &Spanned<Node>,
+        entries: &[(Spanned<String>, Spanned<Node>)],
+        schema: &'a Value,
+    ) {
+        let nothing = Map::new();
+        let known = schema.get("properties").and_then(Value::as_object);
+        let required = schema.get("required").and_then(Value::as_array).into_iter().flatten().filter_map(Value::as_str);
+        for name in required.filter(|name| !entries.iter().any(|(key, _)| key.value == *name)) {
+            let example = known.unwrap_or(&nothing).get(name).and_then(example);
+            let value = example.map(|example| format!(": {example}")).unwrap_or_default();
+            self.add(path, node, format!("has no {name}"), format!("add {name}{value}"));
+        }
+        for (key, value) in entries {
+            let inner = if path.is_empty() { key.value.clone() } else { format!("{path}.{}", key.value) };
+            match known.and_then(|known| known.get(&key.value)) {
+                Some(schema) => self.check(&inner, value, schema),
+                None => match schema.get("additionalProperties") {
+                    Some(schema @ Value::Object(_)) => self.check(&inner, value, schema),
+                    _ => {
+                        let names: Vec<_> = known.into_iter().flat_map(Map::keys).map(String::as_str).collect();
+                        let fix = match nearest(&key.value, names.iter().copied()) {
+                            Some(meant) => format!("did you mean {meant}?"),
+                            None => format!("use {}", names.join(", ")),
+                        };
+                        self.add(&inner, key, "is not known", fix);
+                    }
+                },
+            }
+        }
+    }
+
+    /// Checks a text that must be one of some words.
+    fn check_word(&mut self, path: &str, node: &Spanned<Node>, word: &str, schema: &Value) {
+        let words = words(schema);
+        if !words.is_empty() && !words.contains(&word) {
+            let fix = match nearest(word, words.iter().copied()) {
+                Some(meant) => format!("did you mean {meant}?"),
+                None => format!("use {}", words.join(", ")),
+            };
+            self.add(&format!("{path} {word}"), node, "is not known", fix);
+        }
+    }
+
+    fn wrong(&mut self, path: &str, node: &Spanned<Node>, wanted: &[&str], example: Option<String>) {
+        const NAMES: [(&str, &str); 6] = [
+            ("object", "keys with values"),
+            ("array", "a list"),
+            ("string", "a text"),
+            ("integer", "a whole number"),
+            ("number", "a number"),
+            ("boolean", "true or false"),
+        ];
+        let any_scalar = ["string", "number", "boolean"].iter().all(|kind| wanted.contains(kind));
+        let names: Vec<_> = match any_scalar {
+            true => vec!["one value"],
+            false => NAMES.iter().filter(|(kind, _)| wanted.contains(kind)).map(|(_, name)| *name).collect(),
+        };
+        let is = match &node.value {
+            Node::Null => "is nothing",
+            Node::List(_) => "is a list",
+            Node::Map(_) => "has keys of its own",
+            Node::Boolean(_) => "is true or false",
+            Node::Integer(_) | Node::Number(_) => "is a number",
+            Node::Text(_) => "is a text",
+        };
+        let fix = match (example, path.rsplit('.').next()) {
+            (Some(example), Some(key)) => format!("for example {key}: {example}"),
+            _ => format!("give it {}", names.join(" or ")),
+        };
+        let what = format!("{path} {}", shown(&node.value));
+        self.add(what.trim(), node, format!("{is} where {} must be", names.join(" or ")), fix);
+    }
+
+    /// The alternatives that a schema gives, itself where it gives none. Words have alternatives too, but of one type.
+    fn branches(&self, schema: &'a Value) -> Vec<&'a Value> {
+        let schema = self.resolved(schema);
+        match schema.get("anyOf").and_then(Value::as_array) {
+            Some(branches) => branches.iter().flat_map(|branch| self.branches(branch)).collect(),
+            None => vec![schema],
+        }
+    }
+
+    /// What a reference refers to.
+    fn resolved(&self, schema: &'a Value) -> &'a Value {
+        let name = schema.get("$ref").and_then(Value::as_str).and_then(|name| name.strip_prefix('#'));
+        name.and_then(|pointer| self.root.pointer(pointer)).unwrap_or(schema)
+    }
+}
+
+fn types(schema: &Value) -> Vec<&str> {
+    match schema.get("type") {
+        Some(Value::String(name)) => vec![name],
+        Some(Value::Array(names)) => names.iter().filter_map(Value::as_str).collect(),
+        // Words, each described by itself.
+        _ if schema.get("oneOf").is_some() => vec!["string"],
+        _ => Vec::new(),
+    }
+}
+
+fn accepts(schema: &Value, node: &Node) -> bool {
+    let types = types(schema);
+    let any = |names: &[&str]| names.iter().any(|name| types.contains(name));
+    match node {
+        Node::Null => any(&["null"]),
+        Node::Boolean(_) => any(&["boolean"]),
+        Node::Integer(_) => any(&["integer", "number"]),
+        Node::Number(_) => any(&["number"]),
+        Node::Text(_) => any(&["string"]),
+        Node::List(_) => any(&["array"]),
+        Node::Map(_) => any(&["object"]),
+    }
+}
+
+/// The words that a schema allows; none where it allows any text.
+fn words(schema: &Value) -> Vec<&str> {
+    let plain = schema.get("enum").and_then(Value::as_array).into_iter().flatten().filter_map(Value::as_str);
+    let described = schema.get("oneOf").and_then(Value::as_array).into_iter().flatten().flat_map(|branch| {
+        let one = branch.get("const").and_then(Value::as_str);
+        let several = branch.get("enum").and_then(Value::as_array).into_iter().flatten().filter_map(Value::as_str);
+        one.into_iter().chain(several)
+    });
+    plain.chain(described).collect()
+}
+
+fn example(schema: &Value) -> Option<String> {
+    match schema.get("examples")?.get(0)? {
+        Value::String(text) => Some(text.clone()),
+        other => Some(other.to_string()),
+    }
+}
+
+fn shown(node: &Node) -> String {
+    let text = match node {
+        Node::Text(text) => text.clone(),
+        Node::Boolean(value) => value.to_string(),
+        Node::Integer(value) => value.to_string(),
+        Node::Number(value) => value.to_string(),
+        Node::Null | Node::List(_) | Node::Map(_) => String::new(),
+    };
+    let mut shown: String = text.chars().take(SHOWN).flat_map(char::escape_debug).collect();
+    if text.chars().count() > SHOWN {
+        shown.push_str("...");
+    }
+    shown
+}

@@ -1,0 +1,149 @@
+//! A plan file for an application, with comments that teach the rest.
+
+use std::fmt::Write as _;
+use std::path::{Path, PathBuf};
+
+use stampede_core::{Candidate, Exchange, Request};
+
+use crate::compare::ComparePlan;
+use crate::look::Look;
+
+/// An expected answer whose body lies in a file.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct WrittenAnswer {
+    /// The exchange's name.
+    pub exchange: String,
+    /// Its status.
+    pub status: u16,
+    /// The file of its body, from the plan file's folder.
+    pub body_file: PathBuf,
+    /// What stands in it for a part that varies.
+    pub mask: Option<String>,
+}
+
+/// What the file says of the rest. Values are the defaults.
+const REST: &str = "\
+# Settings, in place of runtimes: several cases of one runtime need an id each.
+# What there is to set: stampede show runtime NAME
+# cases:
+#   - {id: static, runtime: nginx-fpm, set: {pm: static, pm.max_children: 8}}
+#   - {id: ondemand, runtime: nginx-fpm, set: {pm: ondemand}}
+
+# For each whole deployment: nginx and PHP-FPM share it.
+# limits: {cpus: 1, memory: 512Mi}
+
+# closed: so many connections, each with one request in flight.
+# open: so many requests a second, whatever the server does.
+# load: closed:16
+# load: {model: open, rate: 50..100/60s, arrivals: poisson, connections: 256}
+
+# Fewer than 3 rounds give no verdict; without a seed the order of cases is another one each time.
+# study: {rounds: 3, duration: 8s, warm_up: 1s, ready_timeout: 30s, seed: 1}
+
+# platform: local
+";
+
+/// Writes the plan of an application that was looked at.
+pub fn write_plan(plan: &ComparePlan, look: &Look, answers: &[WrittenAnswer]) -> String {
+    let Look { title, kind, index, packages, extensions, env, prepare, remarks, entry: _ } = look;
+    let mut text = format!("# What `stampede compare` does in this folder: PHP runtimes, compared on this {title}.\n");
+    text.push_str("# A flag overrides what is said here. Editors complete it by the schema that\n");
+    text.push_str("# `stampede show schema` prints.\n\n");
+    for remark in packages.iter().chain(remarks) {
+        let _ = writeln!(text, "# {remark}");
+    }
+    let _ = writeln!(text, "app:\n  dir: .\n  kind: {kind}");
+    if let Some(index) = index {
+        let _ = writeln!(text, "  index: {}", path(index));
+    }
+    if !extensions.is_empty() {
+        let _ = writeln!(text, "  extensions: {}", list(extensions));
+    }
+    if !env.is_empty() {
+        let entries: Vec<_> = env.iter().map(|(name, value)| format!("{}: {}", scalar(name), scalar(value))).collect();
+        let _ = writeln!(text, "  env: {{{}}}", entries.join(", "));
+    } else {
+        text.push_str("  # env: {APP_ENV: prod}\n");
+    }
+    text.push_str("  # Run once a study, in a copy of this folder that all trials are then copied from.\n");
+    match prepare.is_empty() {
+        true => text.push_str("  # prepare: [[composer, install, --no-dev]]\n"),
+        false => {
+            text.push_str("  prepare:\n");
+            prepare.iter().for_each(|command| {
+                let _ = writeln!(text, "    - {}", list(command));
+            });
+        }
+    }
+    text.push_str("  requests:\n");
+    for exchange in &plan.workload.exchanges {
+        let answer = answers.iter().find(|answer| answer.exchange == exchange.name);
+        text.push_str(&request(exchange, answer));
+    }
+    text.push_str("    # load: false only verifies. Without expect, the answer is recorded before each study.\n");
+    text.push_str("    # - {method: POST, path: /api, body: '{\"a\": 1}', load: false, expect: {status: 201}}\n\n");
+    let runtimes: Vec<_> = plan.candidates.iter().map(|Candidate { id, .. }| id.to_string()).collect();
+    text.push_str("# Where nothing is said, all that are installed and can serve it.\n");
+    let lines: Vec<_> = runtimes.chunks(5).map(|runtimes| runtimes.join(", ")).collect();
+    let _ = writeln!(text, "# runtimes: [{}]\n", lines.join(",\n#   "));
+    text.push_str(REST);
+    text
+}
+
+fn request(exchange: &Exchange, answer: Option<&WrittenAnswer>) -> String {
+    let Exchange { name, request, .. } = exchange;
+    let Request { method, path: target, .. } = request;
+    let mut text = format!("    - name: {}\n", scalar(name));
+    if method != "GET" {
+        let _ = writeln!(text, "      method: {}", scalar(method));
+    }
+    let _ = writeln!(text, "      path: {}", scalar(target));
+    if let Some(WrittenAnswer { status, body_file, mask, .. }) = answer {
+        if mask.is_some() {
+            text.push_str("      # What varied when it was recorded is masked in the file.\n");
+        }
+        let mask = mask.as_ref().map(|mask| format!(", mask: {}", scalar(mask))).unwrap_or_default();
+        let _ = writeln!(text, "      expect: {{status: {status}, body_file: {}{mask}}}", path(body_file));
+    }
+    text
+}
+
+fn list(words: &[String]) -> String {
+    format!("[{}]", words.iter().map(|word| scalar(word)).collect::<Vec<_>>().join(", "))
+}
+
+fn path(path: &Path) -> String {
+    scalar(&path.display().to_string())
+}
+
+/// A text that YAML reads as it is; in quotes, as JSON writes them, unless it is a plain word.
+fn scalar(text: &str) -> String {
+    let is_plain = text.starts_with(|first: char| first.is_ascii_alphabetic() || first == '/')
+        && text.chars().all(|character| character.is_ascii_alphanumeric() || "._/-".contains(character))
+        && !["true", "false", "null", "yes", "no", "on", "off", "y", "n"].contains(&text.to_lowercase().as_str());
+    if is_plain { text.to_owned() } else { serde_json::Value::from(text).to_string() }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn what_yaml_would_read_otherwise_is_quoted() {
+        for (text, written) in [
+            ("bin/console", "bin/console"),
+            ("/a", "/a"),
+            ("GET /", "\"GET /\""),
+            ("cache:warmup", "\"cache:warmup\""),
+            ("--no-dev", "\"--no-dev\""),
+            ("0", "\"0\""),
+            ("false", "\"false\""),
+            ("No", "\"No\""),
+            ("", "\"\""),
+            ("a\"b", "\"a\\\"b\""),
+        ] {
+            assert_eq!(scalar(text), written);
+            assert_eq!(serde_saphyr::from_str::<String>(written).unwrap(), text);
+        }
+    }
+}

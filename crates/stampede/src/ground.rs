@@ -1,0 +1,131 @@
+//! What every command that starts servers stands on: the machine's size, the lock on it, and the platform.
+
+use std::collections::BTreeSet;
+use std::env;
+use std::ffi::OsString;
+use std::time::Duration;
+
+use stampede_core::{Bytes, CpuLayout, Machine, Platform, Severity, with_causes};
+use stampede_harness::{Conditions, Missing, PrepareCasesError, Prepared};
+use stampede_plan::{ComparePlan, MachineSize, RuntimeChoice};
+use stampede_platforms::lock::{LockError, MeasuringLock};
+use stampede_platforms::{LocalConfig, LocalPlatform};
+
+use crate::exit::{Exit, Failure};
+use crate::open_files::{OWN_FILES, raise_open_files};
+use crate::{clean, folders, looking, screen};
+
+/// How often a lock that another Stampede holds is tried.
+const LOCK_PAUSE: Duration = Duration::from_millis(200);
+
+/// How large this machine is.
+pub(crate) fn size(machine: &Machine) -> MachineSize {
+    MachineSize {
+        cpus: machine.cpus,
+        memory: Bytes::new(stampede_platforms::memory().unwrap_or(u64::MAX)),
+        connections: raise_open_files().saturating_sub(OWN_FILES),
+    }
+}
+
+/// A platform that nobody else measures on.
+pub(crate) struct Ground {
+    // Fields are dropped in this order: the platform first.
+    pub(crate) platform: LocalPlatform,
+    pub(crate) _lock: MeasuringLock,
+}
+
+impl Ground {
+    /// Waits for the lock, cleans up after Stampedes that were killed, and says what stands in the way of the limits.
+    pub(crate) async fn take(plan: &ComparePlan, pinning: &CpuLayout, no_wait: bool) -> Result<Self, Failure> {
+        let lock = wait_for_lock(no_wait, plan).await?;
+        let config = LocalConfig {
+            warden: warden()?,
+            state_dir: folders::state(),
+            cache_dir: folders::cache()?,
+            server_cpus: pinning.server.clone(),
+            ready_timeout: plan.ready_timeout,
+        };
+        // It cleans up after Stampedes that were killed, which may take a while.
+        let platform = match tokio::task::spawn_blocking(|| LocalPlatform::new(config)).await {
+            Ok(platform) => platform.map_err(Failure::missing)?,
+            Err(panic) => std::panic::resume_unwind(panic.into_panic()),
+        };
+        clean::tell(platform.cleaned());
+        for finding in platform.preflight(&plan.limits).await {
+            if finding.severity > Severity::Info {
+                screen::warning(&format!("{}; {}", finding.text, finding.advice));
+            }
+        }
+        Ok(Self { platform, _lock: lock })
+    }
+
+    /// Prepares the plan's cases, and says what a look at an application found.
+    pub(crate) async fn prepare(
+        &self,
+        plan: &ComparePlan,
+        conditions: &Conditions,
+        quiet: bool,
+    ) -> Result<Vec<Prepared>, Failure> {
+        let commands: BTreeSet<_> = plan.candidates.iter().flat_map(|candidate| &candidate.app.prepare).collect();
+        for command in commands.iter().filter(|_| !quiet) {
+            screen::note(&format!("preparing the application: {}", command.join(" ")));
+        }
+        let prepared = stampede_harness::prepare(&self.platform, &plan.candidates, conditions).await;
+        let (prepared, missing) = prepared.map_err(|error| match error {
+            // The application is at fault itself.
+            PrepareCasesError::App(_) => Failure { exit: Exit::TrialFailed, message: with_causes(&error) },
+            PrepareCasesError::Render(_) => Failure::missing(error),
+        })?;
+        if !quiet {
+            looking::tell(plan, &prepared, &missing);
+        }
+        account_for_missing(plan, &prepared, &missing)?;
+        Ok(prepared)
+    }
+}
+
+/// How this program is started again as a warden.
+fn warden() -> Result<Vec<OsString>, Failure> {
+    let program = env::current_exe().map_err(Failure::missing)?;
+    Ok(vec![program.into_os_string(), "__warden".into()])
+}
+
+async fn wait_for_lock(no_wait: bool, plan: &ComparePlan) -> Result<MeasuringLock, Failure> {
+    let purpose = format!("compare {}", plan.workload.id);
+    let mut told = false;
+    loop {
+        match MeasuringLock::try_acquire(&purpose) {
+            Ok(lock) => return Ok(lock),
+            Err(LockError::Held { holder }) if no_wait => {
+                return Err(Failure::missing(format!(
+                    "another Stampede is measuring on this machine: {holder}\n  wait for it, or leave out --no-wait"
+                )));
+            }
+            Err(LockError::Held { holder }) => {
+                if !told {
+                    screen::note(&format!("waiting for another Stampede that is measuring: {holder}"));
+                }
+                told = true;
+            }
+            Err(error) => return Err(Failure::missing(error)),
+        }
+        tokio::time::sleep(LOCK_PAUSE).await;
+    }
+}
+
+/// A missing runtime that was named ends the command; one that was not is left out and said so.
+fn account_for_missing(plan: &ComparePlan, prepared: &[Prepared], missing: &[Missing]) -> Result<(), Failure> {
+    let line = |Missing { case, what, install }: &Missing| format!("{case} needs {what}: {install}");
+    let lines = missing.iter().map(line).collect::<Vec<_>>().join("\n");
+    if prepared.is_empty() && missing.is_empty() {
+        return Err(Failure::usage("no runtime can serve this workload; see stampede list runtimes"));
+    }
+    if prepared.is_empty() || (plan.choice == RuntimeChoice::Named && !missing.is_empty()) {
+        return Err(Failure::missing(lines));
+    }
+    // A look at an application says so of each runtime.
+    for line in lines.lines().filter(|_| plan.look.is_none()) {
+        screen::note(&format!("left out: {line}"));
+    }
+    Ok(())
+}

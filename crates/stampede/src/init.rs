@@ -1,0 +1,104 @@
+//! `stampede init`: a plan for an application, with the answers that it gives now.
+
+use std::collections::BTreeSet;
+use std::fs;
+use std::path::{Path, PathBuf};
+
+use stampede_core::{CpuLayout, Exchange};
+use stampede_harness::{Conditions, Recorded};
+use stampede_plan::{CompareFlags, ComparePlan, PLAN_FILE, SubjectFlag, WrittenAnswer, write_plan};
+
+use crate::args::InitArgs;
+use crate::catalogue::BuiltIn;
+use crate::compare::LAST_WAIT;
+use crate::exit::{Exit, Failure};
+use crate::ground::{self, Ground};
+use crate::signals::Signals;
+use crate::{Outcome, recording, screen};
+
+/// Where answers are written, beside the plan.
+const ANSWERS: &str = "stampede.expected";
+
+pub(crate) fn run(args: &InitArgs) -> Outcome {
+    let InitArgs { dir, force, no_wait } = args;
+    let file = dir.join(PLAN_FILE);
+    if !dir.is_dir() {
+        return Err(Failure::usage(format!("{} is no folder; name the application's", dir.display())));
+    }
+    if file.exists() && !force {
+        let file = file.display();
+        return Err(Failure::usage(format!("{file} is there already; add --force to write another in its place")));
+    }
+    crate::show::writable(&file)
+        .map_err(|error| Failure::usage(format!("{} cannot be written: {error}", file.display())))?;
+    let machine = stampede_platforms::machine();
+    let flags = CompareFlags { subject: SubjectFlag::Application(dir.clone()), ..CompareFlags::default() };
+    let plan = ComparePlan::read(&flags, ground::size(&machine), &BuiltIn).map_err(Failure::usage)?;
+    let available = stampede_platforms::available_cpus();
+    let pinning = CpuLayout::divide(&available, plan.limits.cpus.whole_cores());
+    let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build().map_err(Failure::missing)?;
+    let recorded = runtime.block_on(async {
+        let mut signals = Signals::new()?;
+        tokio::select! {
+            biased;
+            () = signals.any() => Ok(None),
+            recorded = record(&plan, pinning, *no_wait) => recorded.map(Some),
+        }
+    });
+    runtime.shutdown_timeout(LAST_WAIT);
+    let Some(recorded) = recorded? else {
+        screen::warning("interrupted; nothing was written");
+        return Ok(Exit::Interrupted);
+    };
+    write(dir, &file, &plan, &recorded)?;
+    screen::print(&format!("wrote {} and {}/\n", file.display(), dir.join(ANSWERS).display()))?;
+    screen::note(&format!("next: stampede compare {}", dir.display()));
+    Ok(Exit::Done)
+}
+
+async fn record(plan: &ComparePlan, pinning: CpuLayout, no_wait: bool) -> Result<Vec<Recorded>, Failure> {
+    let ground = Ground::take(plan, &pinning, no_wait).await?;
+    let conditions = Conditions { limits: plan.limits, load: plan.load.clone(), pinning };
+    let prepared = ground.prepare(plan, &conditions, false).await?;
+    recording::record(&ground.platform, plan, &prepared, false).await
+}
+
+/// Writes the answers first: a plan that is there names files that are there.
+fn write(dir: &Path, file: &Path, plan: &ComparePlan, recorded: &[Recorded]) -> Result<(), Failure> {
+    let Some(look) = &plan.look else { return Ok(()) };
+    let failed = |path: &Path| {
+        let path = path.display().to_string();
+        move |error| Failure::missing(format!("cannot write {path}: {error}"))
+    };
+    let answers = dir.join(ANSWERS);
+    fs::create_dir_all(&answers).map_err(failed(&answers))?;
+    let (mut names, mut written) = (BTreeSet::new(), Vec::new());
+    for answer in recorded {
+        let exchange = plan.workload.exchanges.iter().find(|exchange| exchange.name == answer.exchange);
+        let name = file_name(exchange, answer.content_type.as_deref(), &mut names);
+        let (body, mask) = answer.marked();
+        fs::write(answers.join(&name), body).map_err(failed(&answers.join(&name)))?;
+        let body_file = PathBuf::from(ANSWERS).join(name);
+        let Recorded { exchange, expect, .. } = answer;
+        written.push(WrittenAnswer { exchange: exchange.clone(), status: expect.status, body_file, mask });
+    }
+    fs::write(file, write_plan(plan, look, &written)).map_err(failed(file))
+}
+
+/// A name that no other answer has: `get.html`, `get-about.html`.
+fn file_name(exchange: Option<&Exchange>, content_type: Option<&str>, taken: &mut BTreeSet<String>) -> String {
+    const ENDINGS: [(&str, &str); 5] =
+        [("text/html", "html"), ("application/json", "json"), ("text/plain", "txt"), ("xml", "xml"), ("css", "css")];
+    let ending = ENDINGS.iter().find(|(kind, _)| content_type.is_some_and(|of| of.contains(kind)));
+    let ending = ending.map_or("body", |(_, ending)| ending);
+    let words = exchange.map(|exchange| format!("{} {}", exchange.request.method, exchange.request.path));
+    let words = words.unwrap_or_default().to_lowercase();
+    let words: Vec<_> =
+        words.split(|character: char| !character.is_ascii_alphanumeric()).filter(|word| !word.is_empty()).collect();
+    let stem = words.join("-");
+    let numbered = (2..).map(|number| format!("{stem}-{number}.{ending}"));
+    let name = std::iter::once(format!("{stem}.{ending}")).chain(numbered).find(|name| !taken.contains(name));
+    let name = name.unwrap_or_default();
+    taken.insert(name.clone());
+    name
+}

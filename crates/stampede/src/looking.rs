@@ -1,0 +1,36 @@
+//! Says what a look at an application's folder found, and which runtimes can serve it.
+
+use std::collections::BTreeMap;
+
+use stampede_harness::{Missing, Prepared};
+use stampede_plan::{ComparePlan, Look};
+use stampede_report::terminal::paragraph;
+
+use crate::screen;
+
+/// Tells it on stderr; nothing where nothing was looked at.
+pub(crate) fn tell(plan: &ComparePlan, prepared: &[Prepared], missing: &[Missing]) {
+    let Some(look) = &plan.look else { return };
+    let line = |text: String, hang: usize| screen::note(&paragraph(&text, hang, screen::width()));
+    let Look { title, kind, index, packages, extensions, remarks, .. } = look;
+    let packages = if packages.is_empty() { String::new() } else { format!(" with {}", packages.join(", ")) };
+    let index = index.as_ref().map(|index| format!(" {}", index.display())).unwrap_or_default();
+    line(format!("{} is a {title}{packages}: {kind}{index}", plan.workload.id), 4);
+    remarks.iter().for_each(|remark| line(format!("  {remark}"), 2));
+    if !extensions.is_empty() {
+        line(format!("  its PHP extensions: {}", extensions.join(", ")), 4);
+    }
+    let ids: Vec<_> = prepared.iter().map(|prepared| prepared.case.id.to_string()).collect();
+    line(format!("  served by {}", ids.join(", ")), 4);
+    for Missing { case, what, install } in missing {
+        line(format!("  not by {case}, which needs {what}: {install}"), 4);
+    }
+    let mut unable: BTreeMap<&[&str], Vec<&str>> = BTreeMap::new();
+    for (runtime, kinds) in &plan.unable {
+        unable.entry(kinds).or_default().push(runtime.as_str());
+    }
+    for (kinds, runtimes) in unable {
+        let serve = if runtimes.len() == 1 { "which serves" } else { "which serve" };
+        line(format!("  not by {}, {serve} {}", runtimes.join(", "), kinds.join(", ")), 4);
+    }
+}

@@ -1,0 +1,82 @@
+//! Expected answers of an application that nobody has written down: they are recorded before it is compared.
+
+use stampede_core::{Body, Exchange, Workload};
+use stampede_harness::{Prepared, Recorded, UnderLoad, under_load};
+use stampede_plan::ComparePlan;
+use stampede_platforms::LocalPlatform;
+use stampede_report::terminal::paragraph;
+
+use crate::exit::{Exit, Failure};
+use crate::screen;
+
+/// The runtime whose answers are taken where it can serve the application: it is the simplest.
+const PREFERRED: &str = "php-cli-server";
+
+/// The workload with all its answers, those that were missing recorded.
+pub(crate) async fn complete(
+    platform: &LocalPlatform,
+    plan: &ComparePlan,
+    prepared: &[Prepared],
+    quiet: bool,
+) -> Result<Workload, Failure> {
+    let mut workload = plan.workload.clone();
+    let written = workload.exchanges.iter().filter(|exchange| !quiet && !plan.unrecorded.contains(&exchange.name));
+    for Exchange { name, expect, .. } in written {
+        masked(&expect.body).iter().for_each(|masked| note(2, &format!("{name}: {masked}")));
+    }
+    for recorded in record(platform, plan, prepared, quiet).await? {
+        let Recorded { exchange, expect, .. } = recorded;
+        workload.exchanges.iter_mut().filter(|known| known.name == exchange).for_each(|known| {
+            known.expect.clone_from(&expect);
+        });
+    }
+    Ok(workload)
+}
+
+/// Records the answers that are missing, and says what they are.
+pub(crate) async fn record(
+    platform: &LocalPlatform,
+    plan: &ComparePlan,
+    prepared: &[Prepared],
+    quiet: bool,
+) -> Result<Vec<Recorded>, Failure> {
+    let unrecorded = |exchange: &&Exchange| plan.unrecorded.contains(&exchange.name);
+    let exchanges: Vec<_> = plan.workload.exchanges.iter().filter(unrecorded).collect();
+    let preferred = prepared.iter().find(|prepared| prepared.case.runtime.as_str() == PREFERRED);
+    let Some(prepared) = preferred.or(prepared.first()).filter(|_| !exchanges.is_empty()) else {
+        return Ok(Vec::new());
+    };
+    let id = &prepared.case.id;
+    let recorded = stampede_harness::record(platform, prepared, &exchanges, plan.ready_timeout).await;
+    let recorded = recorded.map_err(|error| Failure {
+        exit: Exit::TrialFailed,
+        message: format!("the application cannot be compared: on {id} {error}").replace('\n', "\n  "),
+    })?;
+    if !quiet {
+        note(0, &format!("recorded on {id}, which every runtime must answer too:"));
+        for Recorded { exchange, expect, bytes, .. } in &recorded {
+            let masked = masked(&expect.body).map(|masked| format!("; {masked}")).unwrap_or_default();
+            note(4, &format!("  {exchange}: status {}, {bytes} bytes{masked}", expect.status));
+        }
+    }
+    Ok(recorded)
+}
+
+/// How much of an answer is masked, and what is held against it under load; nothing of one without masks.
+fn masked(body: &Body) -> Option<String> {
+    let Body::Masked(parts) = body else { return None };
+    let load = match under_load(body) {
+        UnderLoad::Whole => "all of it is checked".to_owned(),
+        UnderLoad::Part(part) => format!("{} bytes between them are looked for", part.len()),
+        UnderLoad::StatusOnly => "only its status is checked".to_owned(),
+    };
+    let (count, verb) = match parts.len() - 1 {
+        1 => ("1 part".to_owned(), "varies and is"),
+        count => (format!("{count} parts"), "vary and are"),
+    };
+    Some(format!("{count} of it {verb} masked; under load {load}"))
+}
+
+fn note(hang: usize, text: &str) {
+    screen::note(&paragraph(text, hang, screen::width()));
+}
