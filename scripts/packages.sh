@@ -50,6 +50,13 @@ if [ "$purpose" = test ]; then
     need nghttp2-server -- program nghttpd
     need php-nyholm-psr7 -- file /usr/share/php/Nyholm/Psr7/autoload.php
     need iproute2 -- program ss
+    need haproxy -- program haproxy
+    need supervisor -- program supervisord
+    need postgresql -- file '/usr/lib/postgresql/*/bin/postgres'
+    need mariadb-server -- program mariadbd
+    need pgbouncer -- program pgbouncer
+    need php-pgsql -- file '/usr/lib/php/*/pdo_pgsql.so'
+    need php-mysql -- file '/usr/lib/php/*/pdo_mysql.so'
 fi
 
 [ ${#missing[@]} -gt 0 ] || exit 0

@@ -8,6 +8,7 @@ mod case;
 mod causes;
 mod censored;
 mod command;
+mod composer;
 mod deployment;
 mod estimate;
 mod finding;
@@ -19,10 +20,13 @@ mod machine;
 mod meter;
 mod platform;
 mod protocol;
+mod read_back;
 mod requirement;
 mod runtime;
 mod schedule;
 mod study;
+mod terms;
+mod topology;
 mod trial;
 mod tuning;
 mod verdict;
@@ -33,8 +37,10 @@ pub use case::{Candidate, Case};
 pub use causes::with_causes;
 pub use censored::Censored;
 pub use command::{Command, CommandReady, CommandTunable, CommandValues};
+pub use composer::{Certificate, ComposeContext, Composed, Composer};
 pub use deployment::{
-    Address, AddressKind, BuildStep, Deployment, Places, Program, Ready, RunFile, Stop, StopSignal, Unit, UnknownPlace,
+    Address, AddressKind, BuildStep, Deployment, Makes, Places, Program, Ready, RunFile, Stop, StopSignal, Unit,
+    UnknownPlace,
 };
 pub use estimate::Estimate;
 pub use finding::{Finding, Severity};
@@ -48,12 +54,17 @@ pub use platform::{
     Endpoint, ExitReport, Fut, LaunchError, LogTail, Platform, ReadBackError, Running, StopError, UnitExit, UnitStop,
 };
 pub use protocol::Protocol;
+pub use read_back::same_setting;
 pub use requirement::{Availability, Found, Install, PhpBuild, PhpSapi, Programs, Requirement, VersionProbe};
 pub use runtime::{DefaultsContext, PlanError, ProcessModel, RenderContext, Runtime};
 pub use schedule::{ParseScheduleError, Position, Rate, Schedule, Stage};
 pub use study::{Study, StudyKind};
+pub use terms::{Part, PartMeters, PartRecord, ReadBack, Terms, UnitRestart};
+pub use topology::{
+    Balance, Balancer, BalancerKind, ClientLink, PartShare, ReadyBy, Restart, Service, ServiceKind, Topology,
+};
 pub use trial::{
-    Counts, ErrorClass, GeneratorUse, Measurement, Outcome, ReadinessRecord, ResourceUse, ServedAnswer, Trial,
+    Counts, ErrorClass, GeneratorUse, LinkUse, Measurement, Outcome, ReadinessRecord, ResourceUse, ServedAnswer, Trial,
 };
 pub use tuning::{Origin, Role, Setting, Tunable, TunableKind, Tuning, TuningProblem};
 pub use verdict::{Verdict, VerdictWord};

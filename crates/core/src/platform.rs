@@ -10,7 +10,10 @@ use std::time::{Duration, Instant};
 use serde::{Deserialize, Serialize};
 use thiserror::Error;
 
-use crate::{Availability, Deployment, EnforcedLimits, Finding, Limits, MeterSource, Requirement, UnitId};
+use crate::{
+    AddressId, Availability, Deployment, EnforcedLimits, Finding, Limits, MeterSource, PartMeters, Program,
+    Requirement, Terms, UnitId, UnitRestart,
+};
 
 /// A future on the cold path; keeps the traits object safe.
 pub type Fut<'a, T> = Pin<Box<dyn Future<Output = T> + Send + 'a>>;
@@ -44,11 +47,11 @@ pub trait Platform: Send + Sync {
     /// What stands in the way of these limits here; findings of severity `Error` make trials invalid.
     fn preflight<'a>(&'a self, limits: &'a Limits) -> Fut<'a, Vec<Finding>>;
 
-    /// Starts all units under one budget; returns when every unit but the front's readiness request is ready.
+    /// Starts all units under their budgets; returns when every unit but the front's readiness request is ready.
     fn launch<'a>(
         &'a self,
         deployment: &'a Deployment,
-        limits: &'a Limits,
+        terms: &'a Terms,
     ) -> Fut<'a, Result<Box<dyn Running>, LaunchError>>;
 }
 
@@ -56,6 +59,9 @@ pub trait Platform: Send + Sync {
 pub trait Running: Send + Sync {
     /// The address that takes the load.
     fn front(&self) -> &Endpoint;
+
+    /// A real address.
+    fn endpoint(&self, address: &AddressId) -> Option<&Endpoint>;
 
     /// When the first unit was started.
     fn started(&self) -> Instant;
@@ -70,7 +76,27 @@ pub trait Running: Send + Sync {
     /// When they cannot be read back.
     fn enforced(&self) -> Result<EnforcedLimits, ReadBackError>;
 
-    /// Resolves when a unit has ended without being asked to.
+    /// Where the use of each part can be read, in the order of the terms.
+    fn part_meters(&self) -> Vec<PartMeters>;
+
+    /// The limits that the kernel holds a part to: the tightest of its own and the total.
+    ///
+    /// # Errors
+    ///
+    /// When they cannot be read back.
+    fn enforced_on(&self, part: &str) -> Result<EnforcedLimits, ReadBackError>;
+
+    /// Units that were started again so far, oldest first.
+    fn restarts(&self) -> Vec<UnitRestart>;
+
+    /// Runs a short program beside the deployment, outside its limits, and gives what it printed.
+    ///
+    /// # Errors
+    ///
+    /// What went wrong, when it did not end with status 0.
+    fn ask<'a>(&'a self, program: &'a Program) -> Fut<'a, Result<String, String>>;
+
+    /// Resolves when a unit has ended without being asked to, and is not started again.
     fn exited(&self) -> Fut<'_, UnitExit>;
 
     /// The last lines that a unit wrote to its standard output, standard error and log files.

@@ -6,8 +6,10 @@
 
 mod event;
 mod html;
+mod link;
 mod measure;
 mod order;
+mod parts;
 mod prepare;
 mod ready;
 mod study;

@@ -8,6 +8,7 @@ use stampede_load::{LoadResult, LoadSpec, Measures, RunningLoad};
 use stampede_observe::{MemoryPeak, Meter};
 
 use crate::event::{Event, Phase, Sink, SinkError};
+use crate::parts::PartWatch;
 use crate::verify::shown;
 
 /// How often memory is sampled and progress is told: 10 Hz costs the generator's core well under 0.1 %.
@@ -38,6 +39,8 @@ pub(crate) struct Measured {
     /// Requests of an open load that found no free connection.
     pub(crate) unsent: u64,
     pub(crate) failure_example: Option<String>,
+    /// What each part used, in the order of the terms.
+    pub(crate) parts: Vec<Option<ResourceUse>>,
     /// How much later than the window's edges their counters were read, at the most.
     pub(crate) edges_late: Duration,
 }
@@ -52,6 +55,7 @@ pub(crate) async fn measure(
     let window = spec.duration;
     let load = stampede_load::start(spec).map_err(|error| MeasureError::Failed(with_causes(&error)))?;
     let mut watch = Watch::new(&load);
+    let mut parts = PartWatch::new(running);
     let mut phase = Phase::WarmUp;
     sink.take(&Event::PhaseStarted(phase)).await?;
     while phase != Phase::Drain || !load.is_finished() {
@@ -65,6 +69,7 @@ pub(crate) async fn measure(
         let counters = read(meter)?;
         let now = Instant::now();
         watch.sample(now, counters);
+        parts.sample(now, load.opens_at(), load.closes_at());
         let next = watch.phase_at(now);
         if next != phase {
             phase = next;
@@ -78,7 +83,13 @@ pub(crate) async fn measure(
     let result = load.finish();
     let (failure_example, unsent) = (example(&result), result.total.unsent);
     let (resources, edges_late) = (watch.resources(last), watch.late());
-    Ok(Measured { measurement: assemble(window, result, resources), unsent, failure_example, edges_late })
+    Ok(Measured {
+        measurement: assemble(window, result, resources),
+        unsent,
+        failure_example,
+        parts: parts.used(),
+        edges_late,
+    })
 }
 
 fn read(meter: Option<&Meter>) -> Result<Option<Counters>, MeasureError> {

@@ -1,8 +1,8 @@
 //! From planned candidates to cases that can run here: what each needs is looked for, and its deployment is rendered.
 
 use stampede_core::{
-    Availability, Candidate, Case, CaseId, CpuLayout, Deployment, Install, Limits, Load, PlanError, Platform, Programs,
-    RenderContext,
+    AddressId, Availability, Candidate, Case, CaseId, Certificate, ComposeContext, Composed, Composer, CpuLayout,
+    Deployment, Install, Limits, Load, PlanError, Platform, Programs, RenderContext, Requirement, Terms, Topology,
 };
 
 /// What all cases of a study have in common.
@@ -14,6 +14,10 @@ pub struct Conditions {
     pub load: Load,
     /// Which cores serve and which generate load.
     pub pinning: CpuLayout,
+    /// What stands around each runtime.
+    pub topology: Topology,
+    /// Who the front is, where the topology has TLS.
+    pub certificate: Option<Certificate>,
 }
 
 /// A case that can run.
@@ -23,6 +27,12 @@ pub struct Prepared {
     pub case: Case,
     /// What is launched for each of its trials.
     pub deployment: Deployment,
+    /// Under which budgets.
+    pub terms: Terms,
+    /// The replicas' own fronts, behind a balancer.
+    pub replicas: Vec<AddressId>,
+    /// The certificate that clients trust, in PEM, where the front speaks TLS.
+    pub trust: Option<Vec<u8>>,
 }
 
 /// A case that cannot run here.
@@ -44,49 +54,71 @@ pub struct Missing {
 /// When a runtime cannot render a deployment although all that it required is there.
 pub async fn prepare(
     platform: &dyn Platform,
+    composer: &dyn Composer,
     candidates: &[Candidate],
     conditions: &Conditions,
 ) -> Result<(Vec<Prepared>, Vec<Missing>), PlanError> {
-    let Conditions { limits, load, pinning } = conditions;
+    let Conditions { limits, load, pinning, topology, certificate } = conditions;
     let mut prepared = Vec::new();
     let mut missing = Vec::new();
+    let around = CaseId::new("the topology");
+    let Some(beside) = find(platform, &around, &composer.requires(topology), &mut missing).await else {
+        return Ok((prepared, missing));
+    };
     for Candidate { id, runtime, app, tuning } in candidates {
-        let mut programs = Programs::new();
-        let before = missing.len();
-        for need in runtime.requires(app).iter().chain(&app.needs) {
-            match platform.detect(need).await {
-                Availability::Found(found) => {
-                    if let Some(key) = need.key() {
-                        programs.insert(key.to_owned(), found);
-                    }
-                }
-                Availability::Missing { what, install } => {
-                    missing.push(Missing { case: id.clone(), what, install });
-                }
-            }
-        }
-        if missing.len() > before {
+        let needs = [runtime.requires(app), runtime.requires_for(tuning), app.needs.clone()].concat();
+        let Some(programs) = find(platform, id, &needs, &mut missing).await else {
             continue;
-        }
-        let context = RenderContext { app, limits, load, tuning, programs: &programs };
-        let deployment = match runtime.deployment(&context) {
+        };
+        let own = topology.replica_limits(limits);
+        let app = &composer.connect(app, topology);
+        let context = RenderContext { app, limits: &own, load, tuning, programs: &programs };
+        let one = match runtime.deployment(&context) {
             Err(PlanError::Unsuitable { runtime: _, what, install }) => {
                 missing.push(Missing { case: id.clone(), what, install });
                 continue;
             }
             rendered => rendered?,
         };
+        let certificate = certificate.as_ref();
+        let context = ComposeContext { topology, limits, load, programs: &beside, certificate };
+        let Composed { deployment, parts, replicas } = composer.compose(one, &context)?;
         let case = Case {
             id: id.clone(),
             runtime: runtime.id(),
             runtime_version: runtime.version(&programs),
             tuning: tuning.clone(),
             limits: *limits,
+            topology: topology.clone(),
             platform: platform.id().to_owned(),
             pinning: pinning.clone(),
             load: load.clone(),
         };
-        prepared.push(Prepared { case, deployment });
+        let terms = Terms { total: *limits, parts };
+        let trust = certificate.map(|certificate| certificate.certificate.clone().into_bytes());
+        prepared.push(Prepared { case, deployment, terms, replicas, trust });
     }
     Ok((prepared, missing))
+}
+
+/// Looks for what a case needs. What it lacks is added to `missing`, and then there is nothing.
+async fn find(
+    platform: &dyn Platform,
+    case: &CaseId,
+    needs: &[Requirement],
+    missing: &mut Vec<Missing>,
+) -> Option<Programs> {
+    let mut programs = Programs::new();
+    let before = missing.len();
+    for need in needs {
+        match platform.detect(need).await {
+            Availability::Found(found) => {
+                if let Some(key) = need.key() {
+                    programs.insert(key.to_owned(), found);
+                }
+            }
+            Availability::Missing { what, install } => missing.push(Missing { case: case.clone(), what, install }),
+        }
+    }
+    (missing.len() == before).then_some(programs)
 }

@@ -6,7 +6,7 @@ use stampede_core::{Body, Exchange, Expectation, Running, ServedAnswer, with_cau
 use stampede_load::{BodyCheck, Check, LoadExchange, Statuses};
 
 use crate::html;
-use crate::ready::send;
+use crate::ready::{Front, send};
 
 /// Longest wait for one answer; PHP's own `max_execution_time` is 30 s.
 const TIMEOUT: Duration = Duration::from_secs(30);
@@ -28,11 +28,11 @@ pub(crate) struct Verified {
 /// # Errors
 ///
 /// The first wrong answer: the exchange, what was expected, the status and the start of the body.
-pub(crate) async fn verify(running: &dyn Running, exchanges: &[Exchange]) -> Result<Verified, String> {
+pub(crate) async fn verify(running: &dyn Running, front: &Front, exchanges: &[Exchange]) -> Result<Verified, String> {
     let mut verified = Verified::default();
     for Exchange { name, request, expect, in_load } in exchanges {
         let answer = tokio::select! {
-            answer = send(running, request, TIMEOUT) => {
+            answer = send(front, request, TIMEOUT) => {
                 answer.map_err(|error| format!("gave no answer to `{name}`: {}", with_causes(&error)))?
             }
             exit = running.exited() => return Err(format!("{} ended with {} at `{name}`", exit.unit, exit.how)),

@@ -4,7 +4,7 @@ use std::path::Path;
 use std::time::Duration;
 
 use stampede_core::{
-    App, Bytes, Candidate, CaseId, DefaultsContext, Limits, Load, Runtime, Tuning, TuningProblem, Workload,
+    App, Bytes, Candidate, CaseId, DefaultsContext, Limits, Load, Runtime, Topology, Tuning, TuningProblem, Workload,
 };
 
 use crate::catalogue::{Catalogue, nearest};
@@ -13,6 +13,7 @@ use crate::mistake::{Gathered, Mistakes};
 use crate::quantity::{
     read_cpus, read_duration, read_load, read_memory, read_ready_timeout, read_rounds, read_seed, read_warm_up,
 };
+use crate::topology::{self, TopologyFlags};
 use crate::workload;
 
 /// What was typed, unread, so that all mistakes can be told at once. `None` takes the default.
@@ -40,8 +41,10 @@ pub struct CompareFlags {
     pub ready_timeout: Option<String>,
     /// `--platform`.
     pub platform: Option<String>,
-    /// Each `--set RUNTIME.TUNABLE=VALUE`.
+    /// Each `--set RUNTIME.TUNABLE=VALUE` and `--set SERVICE.SETTING=VALUE`.
     pub set: Vec<String>,
+    /// What stands around each runtime.
+    pub topology: TopologyFlags,
 }
 
 /// How large this machine is.
@@ -75,6 +78,8 @@ pub struct ComparePlan {
     pub choice: RuntimeChoice,
     /// What each deployment may use.
     pub limits: Limits,
+    /// What stands around each runtime.
+    pub topology: Topology,
     /// What load is driven.
     pub load: Load,
     /// Length of the measuring window.
@@ -109,6 +114,7 @@ impl ComparePlan {
             ready_timeout,
             platform,
             set,
+            topology,
         } = flags;
         let mut mistakes = Gathered::default();
         let workload = read_workload(workload, catalogue);
@@ -116,6 +122,8 @@ impl ComparePlan {
             cpus: read_cpus(cpus.as_deref(), machine, &mut mistakes),
             memory: read_memory(memory.as_deref(), machine, &mut mistakes),
         };
+        let mut topology = topology::read(topology, &limits, &mut mistakes);
+        let set = &topology::take_settings(set, &mut topology, &mut mistakes);
         let load = read_load(load.as_deref(), machine, &mut mistakes);
         let duration = read_duration(duration.as_deref(), [&load], &mut mistakes);
         let warm_up = read_warm_up(warm_up.as_deref(), &mut mistakes);
@@ -147,12 +155,24 @@ impl ComparePlan {
                         continue;
                     }
                 };
-                let tuning = tune(runtime, app, &limits, &load, &given, &mut mistakes);
+                let tuning = tune(runtime, app, &topology.replica_limits(&limits), &load, &given, &mut mistakes);
                 candidates.push(Candidate { id: CaseId::new(id.as_str()), runtime, app: app.clone(), tuning });
             }
         }
         let workload = mistakes.finish(workload)?;
-        Ok(Self { workload, candidates, choice, limits, load, duration, warm_up, rounds, seed, ready_timeout })
+        Ok(Self {
+            workload,
+            candidates,
+            choice,
+            limits,
+            topology,
+            load,
+            duration,
+            warm_up,
+            rounds,
+            seed,
+            ready_timeout,
+        })
     }
 }
 
@@ -256,6 +276,7 @@ mod tests {
             ready_timeout: typed("9999d"),
             platform: typed("moon"),
             set: vec!["pm=static".to_owned(), "zzz.a=b".to_owned()],
+            topology: TopologyFlags::default(),
         };
         let Mistakes(mistakes) = ComparePlan::read(&flags, MACHINE, &Empty).unwrap_err();
         let places = mistakes.iter().map(|mistake| mistake.place.as_str()).collect::<Vec<_>>();

@@ -14,6 +14,7 @@ mod mistake;
 mod quantity;
 mod runtime;
 mod scenario;
+mod topology;
 mod url;
 mod workload;
 
@@ -24,5 +25,6 @@ pub use load::{LoadFlags, LoadPlan};
 pub use mistake::{Mistake, Mistakes};
 pub use runtime::{RuntimeFlags, RuntimePlan};
 pub use scenario::parse as parse_scenario;
+pub use topology::TopologyFlags;
 pub use url::{HttpUrl, UrlError};
 pub use workload::read as read_workload;

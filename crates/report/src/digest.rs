@@ -6,11 +6,13 @@ use std::collections::{BTreeMap, BTreeSet};
 use stampede_analysis::{MIN_BLOCKS, PRECISION, is_slight};
 use stampede_core::{Case, CaseId, Finding, Origin, Outcome, ServedAnswer, Severity, Verdict, VerdictWord};
 
-use crate::StudyView;
 use crate::quantity::{count, ratio};
+use crate::{StudyView, topology};
 
 /// The digest.
 pub(crate) struct Digest {
+    /// A line for each part of each topology.
+    pub(crate) parts: Vec<String>,
     /// Present when figures came out of trials whose limits were not in force: said before anything else.
     pub(crate) alarm: Option<String>,
     /// What was compared under what.
@@ -69,6 +71,7 @@ impl Digest {
     pub(crate) fn of(view: &StudyView<'_>) -> Self {
         let (findings, marks) = findings(view);
         let mut digest = Self {
+            parts: topology::lines(view),
             alarm: alarm(view),
             question: question(view),
             ground: ground(view),
@@ -147,7 +150,11 @@ fn question(view: &StudyView<'_>) -> String {
     let limits = of_cases(view, |case| format!("{} CPU and {}", case.limits.cpus, case.limits.memory));
     let load = of_cases(view, |case| case.load.to_string());
     let platform = of_cases(view, |case| case.platform.clone());
-    format!("{}: {limits} in all, load {load}, platform {platform}", study.workload)
+    let around = of_cases(view, |case| match &case.topology {
+        topology if topology.is_default() => String::new(),
+        topology => format!(" for {topology}"),
+    });
+    format!("{}: {limits} in all{around}, load {load}, platform {platform}", study.workload)
 }
 
 fn ground(view: &StudyView<'_>) -> String {

@@ -15,6 +15,7 @@ use stampede_core::{
 };
 
 use crate::StudyView;
+use crate::topology::{WireLink, WirePart, WireTopology};
 
 const SCHEMA: &str = "stampede/study/v1";
 
@@ -95,6 +96,7 @@ struct WireCase<'a> {
     tuning_reasons: BTreeMap<&'a str, &'a str>,
     limits: WireLimits,
     enforced: WireEnforced,
+    topology: WireTopology<'a>,
     platform: &'a str,
     pinning: WirePinning<'a>,
     load: WireLoad,
@@ -105,7 +107,7 @@ struct WireCase<'a> {
 
 impl<'a> WireCase<'a> {
     fn of(case: &'a Case, trials: Vec<&'a Trial>, summary: Option<&'a CaseSummary>) -> Self {
-        let Case { id, runtime, runtime_version, tuning, limits, platform, pinning, load } = case;
+        let Case { id, runtime, runtime_version, tuning, limits, topology, platform, pinning, load } = case;
         let estimates = summary.iter().flat_map(|summary| &summary.summary);
         let findings = summary.iter().flat_map(|summary| &summary.findings);
         Self {
@@ -122,6 +124,7 @@ impl<'a> WireCase<'a> {
                 .collect(),
             limits: WireLimits::of(limits),
             enforced: WireEnforced::of_all(&trials),
+            topology: WireTopology::of(topology),
             platform,
             pinning: WirePinning::of(pinning),
             load: WireLoad::of(load),
@@ -252,12 +255,26 @@ struct WireTrial<'a> {
     throttled_seconds: Option<f64>,
     generator: Option<WireGenerator>,
     stops: Vec<WireStop<'a>>,
+    parts: Vec<WirePart<'a>>,
+    client_link: Option<WireLink>,
 }
 
 impl<'a> WireTrial<'a> {
     fn of(trial: &'a Trial) -> Self {
-        let Trial { case: _, block, position, started_at, outcome, enforced, ready, answers, measurement, stops } =
-            trial;
+        let Trial {
+            case: _,
+            block,
+            position,
+            started_at,
+            outcome,
+            enforced,
+            ready,
+            answers,
+            measurement,
+            stops,
+            parts,
+            link,
+        } = trial;
         let (outcome, reason) = match outcome {
             Outcome::Measured => ("measured", None),
             Outcome::Invalid(reason) => ("invalid", Some(reason.as_str())),
@@ -298,6 +315,8 @@ impl<'a> WireTrial<'a> {
             throttled_seconds: resources.map(|resources| resources.throttled.as_secs_f64()),
             generator: measured.map(WireGenerator::of),
             stops: stops.iter().map(WireStop::of).collect(),
+            parts: parts.iter().map(WirePart::of).collect(),
+            client_link: link.as_ref().map(WireLink::of),
         }
     }
 }

@@ -11,6 +11,7 @@ pub mod markdown;
 mod quantity;
 pub mod runtime;
 pub mod terminal;
+mod topology;
 
 use jiff::Timestamp;
 use stampede_analysis::Analysis;

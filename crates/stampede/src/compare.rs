@@ -12,12 +12,13 @@ use stampede_core::{
     Bytes, CpuLayout, Fut, Machine, Outcome as TrialOutcome, Platform, Severity, Study, StudyId, StudyKind, Trial,
 };
 use stampede_harness::{Conditions, Event, Missing, Prepared, Sink, SinkError, Surroundings};
-use stampede_plan::{CompareFlags, ComparePlan, MachineSize, RuntimeChoice};
+use stampede_plan::{CompareFlags, ComparePlan, MachineSize, RuntimeChoice, TopologyFlags};
 use stampede_platforms::lock::{LockError, MeasuringLock};
 use stampede_platforms::{LocalConfig, LocalPlatform, scope};
+use stampede_runtimes::Topologies;
 use stampede_store::Store;
 
-use crate::args::CompareArgs;
+use crate::args::{CompareArgs, TopologyArgs};
 use crate::backend::BackendChoice;
 use crate::catalogue::BuiltIn;
 use crate::exit::{Exit, Failure};
@@ -51,6 +52,7 @@ pub(crate) fn run(args: Box<CompareArgs>) -> Outcome {
         backend,
         platform,
         no_wait,
+        topology,
         output,
         store,
         quiet,
@@ -68,6 +70,7 @@ pub(crate) fn run(args: Box<CompareArgs>) -> Outcome {
         ready_timeout,
         platform,
         set,
+        topology: topology_flags(topology),
     };
     let machine = stampede_platforms::machine();
     let size = MachineSize {
@@ -93,6 +96,35 @@ pub(crate) fn run(args: Box<CompareArgs>) -> Outcome {
     // What still runs on a blocking thread (a run that is being prepared when Ctrl-C comes) cleans up after itself.
     runtime.shutdown_timeout(LAST_WAIT);
     conclude(ended, &report, &mut record, &path)
+}
+
+fn topology_flags(args: TopologyArgs) -> TopologyFlags {
+    let TopologyArgs {
+        replicas,
+        balancer,
+        balance,
+        upstream_keepalive,
+        tls,
+        services,
+        share,
+        ready,
+        restart,
+        client_rtt,
+        client_bandwidth,
+    } = args;
+    TopologyFlags {
+        replicas,
+        balancer,
+        balance,
+        upstream_keepalive,
+        tls,
+        services,
+        share,
+        ready,
+        restart,
+        client_rtt,
+        client_bandwidth,
+    }
 }
 
 /// Everything that is done on the runtime; whatever it is doing, a signal ends it.
@@ -153,9 +185,12 @@ async fn study(
         Ok(backend) => backend,
         Err(panic) => std::panic::resume_unwind(panic.into_panic()),
     };
-    let conditions = Conditions { limits: plan.limits, load: plan.load.clone(), pinning };
-    let (prepared, missing) =
-        stampede_harness::prepare(&platform, &plan.candidates, &conditions).await.map_err(Failure::missing)?;
+    let topology = plan.topology.clone();
+    let certificate = topology.has_tls().then(stampede_platforms::self_made).transpose().map_err(Failure::missing)?;
+    let conditions = Conditions { limits: plan.limits, load: plan.load.clone(), pinning, topology, certificate };
+    let (prepared, missing) = stampede_harness::prepare(&platform, &Topologies, &plan.candidates, &conditions)
+        .await
+        .map_err(Failure::missing)?;
     account_for_missing(plan.choice, &prepared, &missing)?;
 
     let started_at = Timestamp::now();

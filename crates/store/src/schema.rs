@@ -8,7 +8,7 @@ const APPLICATION_ID: i32 = 0x5374_6d70;
 
 /// Every change of the schema, oldest first. Entries are never edited: the version that a file carries (`user_version`)
 /// is how many of them it has seen.
-const MIGRATIONS: &[&str] = &[include_str!("migrations/001_studies.sql")];
+const MIGRATIONS: &[&str] = &[include_str!("migrations/001_studies.sql"), include_str!("migrations/005_topology.sql")];
 
 /// The version that this program writes.
 pub(crate) const VERSION: i64 = MIGRATIONS.len() as i64;

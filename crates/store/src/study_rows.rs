@@ -50,10 +50,20 @@ pub(crate) fn insert(transaction: &Transaction<'_>, study: &Study) -> rusqlite::
 }
 
 fn insert_case(transaction: &Transaction<'_>, study: &StudyId, ordinal: i64, case: &Case) -> rusqlite::Result<()> {
-    let Case { id, runtime, runtime_version, tuning, limits: Limits { cpus, memory }, platform, pinning, load } = case;
+    let Case {
+        id,
+        runtime,
+        runtime_version,
+        tuning,
+        limits: Limits { cpus, memory },
+        topology,
+        platform,
+        pinning,
+        load,
+    } = case;
     transaction.execute(
         "INSERT INTO study_case VALUES (:study_id, :ordinal, :case_id, :runtime, :runtime_version, :tuning_json,
-            :limit_cpus_milli, :limit_memory_bytes, :platform, :pinning_json, :load_json)",
+            :limit_cpus_milli, :limit_memory_bytes, :platform, :pinning_json, :load_json, :topology_json)",
         named_params! {
             ":study_id": study.as_str(),
             ":ordinal": ordinal,
@@ -66,6 +76,7 @@ fn insert_case(transaction: &Transaction<'_>, study: &StudyId, ordinal: i64, cas
             ":platform": platform,
             ":pinning_json": Json(pinning),
             ":load_json": Json(load),
+            ":topology_json": Json(topology),
         },
     )?;
     Ok(())
@@ -148,6 +159,7 @@ fn load_cases(connection: &Connection, id: &StudyId) -> rusqlite::Result<Vec<Cas
                 cpus: Cpus::from_millis(row.get("limit_cpus_milli")?),
                 memory: Bytes::new(row.get::<_, Count>("limit_memory_bytes")?.0),
             },
+            topology: row.get::<_, Json<_>>("topology_json")?.0,
             platform: row.get("platform")?,
             pinning: row.get::<_, Json<_>>("pinning_json")?.0,
             load: row.get::<_, Json<_>>("load_json")?.0,

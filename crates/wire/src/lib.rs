@@ -8,3 +8,6 @@ pub mod client;
 pub mod h2;
 pub mod request;
 pub mod response;
+mod security;
+
+pub use security::{Security, SecurityError};

@@ -8,7 +8,7 @@ use stampede_analysis::{Analysis, analyse};
 use stampede_core::{
     Bytes, Case, CaseId, CgroupSupport, Counts, CpuLayout, Cpus, EnforcedLimits, ErrorClass, GeneratorUse, Latencies,
     Limit, Limits, Load, Machine, Measurement, Outcome, ReadinessRecord, ResourceUse, RuntimeId, ServedAnswer, Study,
-    StudyId, StudyKind, Trial, Tuning, UnitId, UnitStop, WorkloadId,
+    StudyId, StudyKind, Topology, Trial, Tuning, UnitId, UnitStop, WorkloadId,
 };
 use stampede_report::StudyView;
 
@@ -155,6 +155,7 @@ fn case(id: &str, version: &str, tuning: Tuning) -> Case {
         runtime_version: version.to_owned(),
         tuning,
         limits: Limits { cpus: Cpus::from_millis(500), memory: Bytes::from_mib(256) },
+        topology: Topology::default(),
         platform: "local".to_owned(),
         pinning: CpuLayout { server: vec![1], generator: vec![0] },
         load: Load::Closed { connections: 16 },
@@ -215,5 +216,7 @@ fn measured(case: &str, block: u32, throughput: f64, peak_mib: u64) -> Trial {
             killed: false,
             how: "status 0".to_owned(),
         }],
+        parts: Vec::new(),
+        link: None,
     }
 }

@@ -3,10 +3,12 @@
 #![expect(clippy::unwrap_used, reason = "a test that cannot go on has failed")]
 
 mod comparison;
+mod drain;
 mod failures;
 mod interruption;
 mod load;
 mod mimic;
 mod stage;
 mod storage;
+mod topology;
 mod usage;
