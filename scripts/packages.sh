@@ -52,6 +52,9 @@ if [ "$purpose" = test ]; then
     need php-symfony-framework-bundle -- file /usr/share/php/Symfony/Bundle/FrameworkBundle/autoload.php
     need php-laravel-framework -- file /usr/share/php/Illuminate/autoload.php
     need iproute2 -- program ss
+    need haproxy -- program haproxy
+    need supervisor -- program supervisord
+    need pgbouncer -- program pgbouncer
     # The workloads' PHP code and what it is tested with.
     need phpunit -- program phpunit
     need php-sqlite3 -- extension pdo_sqlite

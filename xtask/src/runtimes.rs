@@ -20,12 +20,12 @@ pub(crate) fn check(root: &Path) -> Vec<String> {
             problems.push(format!("runtime {id} has no {file}"));
         }
     }
-    // `php` holds the settings that all runtimes of PHP share; a runtime that is configured by its environment alone
-    // has nothing to render and so no folder.
+    // `php` holds the settings that all runtimes of PHP share, the other two what stands around a runtime; a runtime that is
+    // configured by its environment alone has nothing to render and so no folder.
     problems.extend(
         folders
             .iter()
-            .filter(|folder| *folder != "php" && !ids.contains(*folder))
+            .filter(|folder| !["balancers", "php", "services"].contains(&folder.as_str()) && !ids.contains(*folder))
             .map(|folder| format!("crates/runtimes/templates/{folder} belongs to no runtime in the catalogue")),
     );
     problems

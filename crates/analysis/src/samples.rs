@@ -6,8 +6,8 @@ use std::time::Duration;
 use jiff::Timestamp;
 use stampede_core::{
     Bytes, Case, CaseId, CgroupSupport, Counts, CpuLayout, Cpus, EnforcedLimits, GeneratorUse, Latencies, Limit,
-    Limits, Load, Machine, Measurement, Outcome, ResourceUse, Rounds, RuntimeId, Study, StudyId, StudyKind, Trial,
-    Tuning, WorkloadId,
+    Limits, Load, Machine, Measurement, Outcome, ResourceUse, Rounds, RuntimeId, Study, StudyId, StudyKind, Topology,
+    Trial, Tuning, WorkloadId,
 };
 
 /// A study of these cases under half a CPU and 256 MiB, load `closed:16`.
@@ -37,6 +37,7 @@ fn case(id: &str) -> Case {
         php: None,
         tuning: Tuning::new(),
         limits: Limits { cpus: Cpus::from_millis(500), memory: Bytes::from_mib(256) },
+        topology: Topology::default(),
         platform: "local".to_owned(),
         pinning: CpuLayout { server: vec![1], generator: vec![0] },
         load: Load::Closed { connections: 16 },
@@ -88,6 +89,8 @@ pub(crate) fn measured(case: &str, block: u32, throughput: f64) -> Trial {
             sampling: None,
         }),
         stops: Vec::new(),
+        parts: Vec::new(),
+        link: None,
     }
 }
 

@@ -4,7 +4,7 @@ use std::path::Path;
 use std::time::Duration;
 
 use crate::FileError;
-use crate::group::Group;
+use crate::group::{Group, with_those_below};
 use crate::kernel_file::{Keyed, read_number};
 
 /// Counters of a group at one instant; each counts from the group's making.
@@ -69,7 +69,10 @@ pub fn read_v1(cpu: &Path, cpuacct: &Path, memory: &Path) -> Result<Counters, Fi
         kernel: if kernel.exists() { read_number(&kernel)? } else { 0 },
         // "cache" counts pages of tmpfs and shared memory too.
         cache: stat.require("total_cache")?.saturating_sub(shared),
-        oom_kills: Keyed::read(memory.join("memory.oom_control"))?.get("oom_kill")?.unwrap_or(0),
+        // Unlike the other counters it does not count those of the groups below.
+        oom_kills: with_those_below(memory).iter().try_fold(0, |sum, dir| {
+            Ok(sum + Keyed::read(dir.join("memory.oom_control"))?.get("oom_kill")?.unwrap_or(0))
+        })?,
     })
 }
 

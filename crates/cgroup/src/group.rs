@@ -12,7 +12,7 @@ use serde::{Deserialize, Serialize};
 use thiserror::Error;
 
 use crate::FileError;
-use crate::hierarchy::{fill_cpuset, make_folder};
+use crate::hierarchy::{fill_cpuset, hand_down_controllers, make_folder};
 use crate::kernel_file::{self, number, read_if_present, write};
 
 /// How long to wait before the kernel is asked again.
@@ -65,6 +65,30 @@ impl V1Folders {
 }
 
 impl Group {
+    /// The group of that name below this one. Makes nothing.
+    pub fn child(&self, name: &str) -> Self {
+        match self {
+            Self::V1(folders) => Self::V1(folders.map(|dir| dir.join(name))),
+            Self::V2 { dir } => Self::V2 { dir: dir.join(name) },
+        }
+    }
+
+    /// Makes a group of [`Group::child`]. In version 2 this group can then hold no processes itself
+    /// ([no internal process constraint](https://docs.kernel.org/admin-guide/cgroup-v2.html#no-internal-process-constraint)).
+    ///
+    /// # Errors
+    ///
+    /// When the group exists, or the kernel refuses.
+    pub fn create_child(&self, name: &str) -> Result<Self, FileError> {
+        if let Self::V2 { dir } = self {
+            hand_down_controllers(dir)?;
+        }
+        let child = self.child(name);
+        child.folders().iter().try_for_each(|folder| kernel_file::make_folder(folder))?;
+        child.fill_cpuset()?;
+        Ok(child)
+    }
+
     /// The group's folders, each once. Tracking and freezer come first: a process is in them before it is limited.
     fn folders(&self) -> Vec<&Path> {
         let mut folders: Vec<&Path> = match self {
@@ -102,14 +126,14 @@ impl Group {
         self.folders().iter().try_for_each(|folder| write(&folder.join("cgroup.procs"), &pid.as_raw_pid().to_string()))
     }
 
-    /// The processes in the group, without those that have ended and wait to be reaped. None when the group is gone.
+    /// The processes in the group and those below it, without those that have ended and wait to be reaped. None when the group is gone.
     ///
     /// # Errors
     ///
     /// When the kernel's files cannot be read.
     pub fn processes(&self) -> Result<HashSet<Pid>, FileError> {
         let mut processes = HashSet::new();
-        for folder in self.folders() {
+        for folder in self.folders().into_iter().flat_map(with_those_below) {
             let path = folder.join("cgroup.procs");
             // A process outside this process's namespace is shown as 0, which is no process that could be signalled.
             for (line, text) in (1..).zip(read_if_present(&path)?.unwrap_or_default().lines()) {
@@ -125,7 +149,7 @@ impl Group {
         self.folders().iter().any(|folder| folder.exists())
     }
 
-    /// Removes the group, and the groups above it that Stampede made if no other run uses them. Tries again until
+    /// Removes the group with those below it, and the groups above it that Stampede made if no other run uses them. Tries again until
     /// `deadline` while the kernel says that it is busy: processes that have ended leave it only when they are reaped.
     /// A group that is gone counts as removed.
     ///
@@ -134,7 +158,9 @@ impl Group {
     /// When processes are left in it at the deadline, or the kernel refuses.
     pub fn remove(&self, deadline: Instant) -> Result<(), RemoveError> {
         for folder in self.folders() {
-            remove_folder(folder, deadline)?;
+            for below in with_those_below(folder).iter().rev() {
+                remove_folder(below, deadline)?;
+            }
             if let Some(parent) = folder.parent() {
                 // Another run that is in it keeps it; the last one removes it.
                 let _ = fs::remove_dir(parent);
@@ -142,6 +168,20 @@ impl Group {
         }
         Ok(())
     }
+}
+
+/// A group's folder and those of the groups below it, each after the one that it is in. What is gone is left out.
+pub(crate) fn with_those_below(folder: &Path) -> Vec<PathBuf> {
+    let mut all = vec![folder.to_owned()];
+    let mut next = 0;
+    while let Some(folder) = all.get(next) {
+        let below = fs::read_dir(folder).into_iter().flatten().flatten();
+        let below: Vec<PathBuf> =
+            below.filter(|entry| entry.file_type().is_ok_and(|kind| kind.is_dir())).map(|entry| entry.path()).collect();
+        all.extend(below);
+        next += 1;
+    }
+    all
 }
 
 /// Makes a group's folder and the one above it, which the end of another run may remove at any time until it is used.

@@ -191,7 +191,7 @@ fn detect_v2(own: &Path) -> Result<Hierarchy, DetectError> {
 }
 
 /// Lets the children of a version 2 group use the controllers that the group has and runs need.
-fn hand_down_controllers(dir: &Path) -> Result<(), FileError> {
+pub(crate) fn hand_down_controllers(dir: &Path) -> Result<(), FileError> {
     let available = read(&dir.join("cgroup.controllers"))?;
     let wanted: Vec<String> = available
         .split_whitespace()

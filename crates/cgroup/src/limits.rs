@@ -4,7 +4,7 @@ use std::path::Path;
 use std::time::Duration;
 
 use crate::FileError;
-use crate::group::{Group, V1Folders};
+use crate::group::{Group, V1Folders, with_those_below};
 use crate::kernel_file::{malformed, number, read_if_present, read_number, write};
 
 /// The period over which CPU time is granted: the kernel's default, which container platforms keep
@@ -108,13 +108,13 @@ impl Group {
         Ok(())
     }
 
-    /// Takes the CPU quota off, so that the end of the group does not have to wait for it.
+    /// Takes the CPU quota off, also of the groups below, so that the end of the group does not have to wait for it.
     pub(crate) fn lift_quota(&self) -> Result<(), FileError> {
-        let (file, unlimited) = match self {
-            Self::V1(folders) => (folders.cpu.join("cpu.cfs_quota_us"), "-1"),
-            Self::V2 { dir } => (dir.join("cpu.max"), "max"),
+        let (folder, name, unlimited) = match self {
+            Self::V1(folders) => (&folders.cpu, "cpu.cfs_quota_us", "-1"),
+            Self::V2 { dir } => (dir, "cpu.max", "max"),
         };
-        if file.exists() {
+        for file in with_those_below(folder).iter().map(|folder| folder.join(name)).filter(|file| file.exists()) {
             write(&file, unlimited)?;
         }
         Ok(())

@@ -247,3 +247,18 @@ fn malformed_files_are_named_with_their_line() {
     end(&read_v2(&root.path().join("empty")).unwrap_err(), "empty/memory.stat: there is no line shmem");
     end(&read_v2(Path::new("/nowhere")).unwrap_err(), "read /nowhere/cpu.stat");
 }
+
+#[test]
+fn a_v2_group_hands_its_controllers_down_before_a_group_is_made_below() {
+    let root = tree(&[("g/cgroup.controllers", "cpuset cpu io memory pids\n"), ("g/cgroup.procs", "")]);
+    let group = Group::V2 { dir: root.path().join("g") };
+    let child = group.create_child("replica-1").unwrap();
+    assert_eq!(child, Group::V2 { dir: root.path().join("g/replica-1") });
+    let handed = fs::read_to_string(root.path().join("g/cgroup.subtree_control")).unwrap();
+    assert_eq!(handed, "+cpuset +cpu +memory");
+
+    // A process below is one of the group's.
+    fs::write(root.path().join("g/replica-1/cgroup.procs"), "4711\n").unwrap();
+    assert_eq!(group.processes().unwrap().len(), 1);
+    assert_eq!(child.processes().unwrap(), group.processes().unwrap());
+}

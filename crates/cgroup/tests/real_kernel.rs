@@ -9,7 +9,7 @@ use std::process::{Child, Command, Stdio};
 use std::time::{Duration, Instant};
 
 use rustix::process::{Pid, getpid};
-use stampede_cgroup::{Bound, Counters, CpuQuota, Group, Hierarchy, InForce, Limits};
+use stampede_cgroup::{Bound, Counters, CpuQuota, Group, Hierarchy, InForce, Limits, QUOTA_PERIOD};
 
 /// A group of this test, or nothing (said loudly) where none can be made.
 fn make(name: &str) -> Option<Group> {
@@ -151,5 +151,52 @@ fn removing_a_group_that_is_gone_is_no_failure() {
     group.remove(Instant::now()).unwrap();
     group.remove(Instant::now()).unwrap();
     group.kill_all(Instant::now()).unwrap();
+    assert!(!group.exists());
+}
+
+#[test]
+fn groups_below_are_held_to_their_share_and_end_with_the_group() {
+    let Some(group) = make("shares") else { return };
+    group.set_limits(&Limits { runtime: Duration::from_millis(60), memory: 128 << 20, cpus: vec![0] }).unwrap();
+    let small = group.create_child("small").unwrap();
+    small.set_limits(&Limits { runtime: Duration::from_millis(20), memory: 64 << 20, cpus: vec![0] }).unwrap();
+    let free = group.create_child("free").unwrap();
+
+    let quota = |millis| Bound::AtMost(CpuQuota { runtime: Duration::from_millis(millis), period: QUOTA_PERIOD });
+    for (held, cpu, memory) in [(&group, 60, 128), (&small, 20, 64), (&free, 60, 128)] {
+        assert_eq!(held.read_limits().unwrap(), InForce { cpu: quota(cpu), memory: Bound::AtMost(memory << 20) });
+    }
+    let mut busy = [spawn(&small, "while :; do :; done"), spawn(&free, "while :; do :; done")];
+    let deadline = Instant::now() + Duration::from_secs(20);
+    let cpu = |group: &Group| counters(group).cpu;
+    while counters(&small).throttled_periods < 2 && Instant::now() < deadline {
+        std::thread::sleep(Duration::from_millis(20));
+    }
+    // What is used meanwhile lies between two readings.
+    let (before, all, after) = (cpu(&small) + cpu(&free), cpu(&group), cpu(&small) + cpu(&free));
+    let (throttled, processes) = (counters(&small).throttled_periods, group.processes().unwrap().len());
+
+    let deadline = Instant::now() + Duration::from_secs(10);
+    group.kill_all(deadline).unwrap();
+    for child in &mut busy {
+        child.wait().unwrap();
+    }
+    group.remove(deadline).unwrap();
+    assert!(!group.exists() && !small.exists() && !free.exists());
+    assert!(throttled >= 2, "{throttled}");
+    assert_eq!(processes, 2);
+    assert!((before..=after).contains(&all), "{before:?} {all:?} {after:?}");
+}
+
+#[test]
+fn a_memory_kill_below_counts_in_the_group_above() {
+    let Some(group) = make("kills") else { return };
+    group.set_limits(&Limits { runtime: Duration::from_millis(100), memory: 128 << 20, cpus: vec![0] }).unwrap();
+    let part = group.create_child("part").unwrap();
+    part.set_limits(&Limits { runtime: Duration::from_millis(100), memory: 8 << 20, cpus: vec![0] }).unwrap();
+    let mut greedy = spawn(&part, "x=0123456789abcdef; while :; do x=$x$x; done");
+    greedy.wait().unwrap();
+    assert_eq!((counters(&part).oom_kills, counters(&group).oom_kills), (1, 1));
+    group.remove(Instant::now() + Duration::from_secs(10)).unwrap();
     assert!(!group.exists());
 }

@@ -4,7 +4,7 @@ use std::fmt;
 
 use serde::{Deserialize, Serialize};
 
-use crate::{App, CaseId, CpuLayout, Limits, Load, PhpBuild, PhpChoice, Runtime, RuntimeId, Tuning};
+use crate::{App, CaseId, CpuLayout, Limits, Load, PhpBuild, PhpChoice, Runtime, RuntimeId, Topology, Tuning};
 
 /// A case as it was planned, before what it needs was looked for on the machine.
 #[derive(Clone)]
@@ -34,7 +34,7 @@ impl fmt::Debug for Candidate {
     }
 }
 
-/// Workload x runtime x PHP build x tuning x limits x platform x load.
+/// Workload x runtime x PHP build x tuning x limits x topology x platform x load.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Case {
     /// Its name, unique within the study.
@@ -51,6 +51,8 @@ pub struct Case {
     pub tuning: Tuning,
     /// What the whole deployment may use.
     pub limits: Limits,
+    /// What stands around the runtime.
+    pub topology: Topology,
     /// Where it runs: `local`.
     pub platform: String,
     /// Which cores serve and which generate load.

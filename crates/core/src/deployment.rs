@@ -125,8 +125,8 @@ pub struct RunFile {
     pub text: String,
 }
 
-/// Something that is compiled from the application's folder. The result is kept, by the content of that folder, and
-/// copied to `output`. Unlike other programs a builder inherits the caller's environment (home, proxies, caches), under
+/// Something that is made before a unit starts: a program from the application's folder, or a folder of its own. The result
+/// is kept, by all that went into it, and put at `output`. Unlike other programs a builder inherits the caller's environment (home, proxies, caches), under
 /// what its own says.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct BuildStep {
@@ -136,8 +136,20 @@ pub struct BuildStep {
     pub files: Vec<RunFile>,
     /// Where the result is put, relative to the run's folder.
     pub output: PathBuf,
+    /// What the result is.
+    pub makes: Makes,
     /// The builder's version; a part of the key under which the result is kept.
     pub toolchain: String,
+}
+
+/// What a build step makes.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Makes {
+    /// A program, from the application's folder, as the user who started Stampede.
+    Program,
+    /// A folder that the unit writes to, such as an empty database, from nothing of the application and as the units'
+    /// user: it is handed to each run as a copy.
+    Folder,
 }
 
 /// When a unit counts as started.
@@ -147,6 +159,8 @@ pub enum Ready {
     Port(AddressId),
     /// When a real request through the front is answered; the harness sends it.
     Request,
+    /// When a program ends with status 0; it is run again and again, outside the limits.
+    Program(Program),
 }
 
 /// The signals that servers use to stop.
@@ -160,6 +174,8 @@ pub enum StopSignal {
     Int,
     /// SIGWINCH.
     Winch,
+    /// SIGUSR1.
+    Usr1,
 }
 
 /// How a unit is stopped.

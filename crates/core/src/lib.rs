@@ -8,6 +8,7 @@ mod case;
 mod causes;
 mod censored;
 mod command;
+mod composer;
 mod deployment;
 mod estimate;
 mod finding;
@@ -23,12 +24,15 @@ mod platform;
 mod population;
 mod protocol;
 mod random;
+mod read_back;
 mod requirement;
 mod runtime;
 mod schedule;
 mod series;
 mod status;
 mod study;
+mod terms;
+mod topology;
 mod trial;
 mod tuning;
 mod verdict;
@@ -39,8 +43,9 @@ pub use case::{Candidate, Case};
 pub use causes::with_causes;
 pub use censored::Censored;
 pub use command::{Command, CommandReady, CommandTunable, CommandValues};
+pub use composer::{Certificate, ComposeContext, Composed, Composer};
 pub use deployment::{
-    Address, AddressKind, BuildStep, Deployment, PhpProbe, PhpProbeSource, Places, Preparation, Program, Ready,
+    Address, AddressKind, BuildStep, Deployment, Makes, PhpProbe, PhpProbeSource, Places, Preparation, Program, Ready,
     RunFile, Stop, StopSignal, Unit, UnknownPlace,
 };
 pub use estimate::Estimate;
@@ -60,14 +65,20 @@ pub use platform::{
 pub use population::{ParsePopulationError, Population};
 pub use protocol::Protocol;
 pub use random::Random;
+pub use read_back::same_setting;
 pub use requirement::{Availability, Found, Install, PhpSapi, Programs, Requirement, VersionProbe};
 pub use runtime::{DefaultsContext, PlanError, ProcessModel, RenderContext, Runtime};
 pub use schedule::{ParseScheduleError, Position, Rate, Schedule, Stage};
 pub use series::{Sampling, Series, SeriesSource};
 pub use status::{PrometheusMetric, StatusFormat, StatusSource, StatusTransport, UnitStatus};
 pub use study::{Rounds, Study, StudyKind};
+pub use terms::{Part, PartMeters, PartRecord, ReadBack, Terms, UnitRestart};
+pub use topology::{
+    Balance, Balancer, BalancerKind, ClientLink, PartShare, ReadyBy, Restart, Service, ServiceKind, Topology,
+};
 pub use trial::{
-    Counts, ErrorClass, GeneratorUse, Measurement, Outcome, ReadinessRecord, ResourceUse, Sending, ServedAnswer, Trial,
+    Counts, ErrorClass, GeneratorUse, LinkUse, Measurement, Outcome, ReadinessRecord, ResourceUse, Sending,
+    ServedAnswer, Trial,
 };
 pub use tuning::{Origin, Role, Setting, Tunable, TunableKind, Tuning, TuningProblem};
 pub use verdict::{Verdict, VerdictWord};

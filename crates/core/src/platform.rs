@@ -12,8 +12,8 @@ use serde::{Deserialize, Serialize};
 use thiserror::Error;
 
 use crate::{
-    AddressId, App, Availability, Deployment, EnforcedLimits, Finding, Limits, MeterSource, Requirement, UnitId,
-    UnitStatus, UnknownPlace,
+    AddressId, App, Availability, Deployment, EnforcedLimits, Finding, Limits, MeterSource, PartMeters, Program,
+    Requirement, Terms, UnitId, UnitRestart, UnitStatus, UnknownPlace,
 };
 
 /// A future on the cold path; keeps the traits object safe.
@@ -52,11 +52,11 @@ pub trait Platform: Send + Sync {
     /// application's environment, outside the limits. Returns the copy's folder, which is there as long as the platform is.
     fn prepare<'a>(&'a self, app: &'a App) -> Fut<'a, Result<PathBuf, PrepareError>>;
 
-    /// Starts all units under one budget; returns when every unit but the front's readiness request is ready.
+    /// Starts all units under their budgets; returns when every unit but the front's readiness request is ready.
     fn launch<'a>(
         &'a self,
         deployment: &'a Deployment,
-        limits: &'a Limits,
+        terms: &'a Terms,
     ) -> Fut<'a, Result<Box<dyn Running>, LaunchError>>;
 }
 
@@ -71,6 +71,9 @@ pub trait Running: Send + Sync {
     ///
     /// When it names a place that the deployment does not have.
     fn resolve(&self, text: &str) -> Result<String, UnknownPlace>;
+
+    /// A real address.
+    fn endpoint(&self, address: &AddressId) -> Option<&Endpoint>;
 
     /// When the first unit was started.
     fn started(&self) -> Instant;
@@ -91,7 +94,27 @@ pub trait Running: Send + Sync {
     /// When they cannot be read back.
     fn enforced(&self) -> Result<EnforcedLimits, ReadBackError>;
 
-    /// Resolves when a unit has ended without being asked to.
+    /// Where the use of each part can be read, in the order of the terms.
+    fn part_meters(&self) -> Vec<PartMeters>;
+
+    /// The limits that the kernel holds a part to: the tightest of its own and the total.
+    ///
+    /// # Errors
+    ///
+    /// When they cannot be read back.
+    fn enforced_on(&self, part: &str) -> Result<EnforcedLimits, ReadBackError>;
+
+    /// Units that were started again so far, oldest first.
+    fn restarts(&self) -> Vec<UnitRestart>;
+
+    /// Runs a short program beside the deployment, outside its limits, and gives what it printed.
+    ///
+    /// # Errors
+    ///
+    /// What went wrong, when it did not end with status 0.
+    fn ask<'a>(&'a self, program: &'a Program) -> Fut<'a, Result<String, String>>;
+
+    /// Resolves when a unit has ended without being asked to, and is not started again.
     fn exited(&self) -> Fut<'_, UnitExit>;
 
     /// The processes that are copies of their parent and run the same program: the workers of a server that forks.

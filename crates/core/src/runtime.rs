@@ -71,6 +71,11 @@ pub trait Runtime: Sync {
     /// What must be present to serve this application.
     fn requires(&self, app: &App) -> Vec<Requirement>;
 
+    /// What must be present beside that under these settings.
+    fn requires_for(&self, _tuning: &Tuning) -> Vec<Requirement> {
+        Vec::new()
+    }
+
     /// Programs and versions in one line, from what was found.
     fn version(&self, programs: &Programs) -> String;
 

@@ -6,7 +6,7 @@ use std::time::Duration;
 use jiff::Timestamp;
 use serde::{Deserialize, Serialize};
 
-use crate::{CaseId, Censored, EnforcedLimits, Latencies, PhpReadBack, Sampling, UnitStop};
+use crate::{CaseId, Censored, EnforcedLimits, Latencies, PartRecord, PhpReadBack, Sampling, UnitStop};
 
 /// How a trial ended. A failed trial is data.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
@@ -185,4 +185,21 @@ pub struct Trial {
     pub measurement: Option<Measurement>,
     /// How each unit stopped.
     pub stops: Vec<UnitStop>,
+    /// What became of each part of a topology, in the order of their start; none for a runtime that stands alone.
+    pub parts: Vec<PartRecord>,
+    /// What the link between client and front cost; absent without one.
+    pub link: Option<LinkUse>,
+}
+
+/// What the link between client and front did to the bytes of a trial, and what it used for it.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+pub struct LinkUse {
+    /// CPU time of its thread; it runs where the generator does.
+    pub cpu: Duration,
+    /// How much later than due bytes were passed on: the median.
+    pub late_p50: Duration,
+    /// The same for 99 of 100.
+    pub late_p99: Duration,
+    /// Bytes that were passed on, both ways.
+    pub bytes: u64,
 }

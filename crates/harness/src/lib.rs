@@ -6,9 +6,11 @@
 
 mod event;
 mod html;
+mod link;
 mod mask;
 mod measure;
 mod order;
+mod parts;
 mod php;
 mod prepare;
 mod ready;

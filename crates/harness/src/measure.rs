@@ -8,6 +8,7 @@ use stampede_load::{LoadResult, LoadSpec, Measures, RunningLoad, Saturation};
 use stampede_observe::{MemoryPeak, Meter, Sampler};
 
 use crate::event::{Event, Phase, Sink, SinkError};
+use crate::parts::PartWatch;
 use crate::sampling;
 use crate::verify::shown;
 
@@ -39,6 +40,8 @@ pub(crate) struct Measured {
     /// What the generator itself added to the measurement, when that was too much.
     pub(crate) saturation: Option<Saturation>,
     pub(crate) failure_example: Option<String>,
+    /// What each part used, in the order of the terms.
+    pub(crate) parts: Vec<Option<ResourceUse>>,
     /// How much later than the window's edges their counters were read, at the most.
     pub(crate) edges_late: Duration,
 }
@@ -56,6 +59,7 @@ pub(crate) async fn measure(
     let sampler = sampled.then(|| sampling::start(running, &load)).transpose();
     let sampler = sampler.map_err(|error| MeasureError::Failed(format!("start to sample: {error}")))?;
     let mut watch = Watch::new(&load);
+    let mut parts = PartWatch::new(running);
     let mut phase = Phase::WarmUp;
     sink.take(&Event::PhaseStarted(phase)).await?;
     while phase != Phase::Drain || !load.is_finished() {
@@ -69,6 +73,7 @@ pub(crate) async fn measure(
         let counters = read(meter)?;
         let now = Instant::now();
         watch.sample(now, counters);
+        parts.sample(now, load.opens_at(), load.closes_at());
         let next = watch.phase_at(now);
         if next != phase {
             phase = next;
@@ -83,7 +88,13 @@ pub(crate) async fn measure(
     let (failure_example, saturation) = (example(&result), result.saturation);
     let (resources, edges_late) = (watch.resources(last), watch.late());
     let sampling = sampler.map(Sampler::finish);
-    Ok(Measured { measurement: assemble(window, result, resources, sampling), saturation, failure_example, edges_late })
+    Ok(Measured {
+        measurement: assemble(window, result, resources, sampling),
+        saturation,
+        failure_example,
+        parts: parts.used(),
+        edges_late,
+    })
 }
 
 fn read(meter: Option<&Meter>) -> Result<Option<Counters>, MeasureError> {

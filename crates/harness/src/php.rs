@@ -4,7 +4,8 @@ use std::collections::BTreeMap;
 use std::time::{Duration, Instant};
 
 use stampede_core::{Endpoint, PhpProbe, PhpProbeSource, PhpReadBack, Request, Running, with_causes};
-use stampede_wire::client;
+
+use crate::ready::{Front, send};
 
 /// How long it is asked for; the answer is there once a request was served.
 const PATIENCE: Duration = Duration::from_secs(5);
@@ -17,27 +18,22 @@ const PAUSE: Duration = Duration::from_millis(20);
 /// # Errors
 ///
 /// Why it could not be asked, as the end of a sentence.
-pub(crate) async fn read_back(running: &dyn Running, probe: &PhpProbe) -> Result<PhpReadBack, String> {
+pub(crate) async fn read_back(running: &dyn Running, front: &Front, probe: &PhpProbe) -> Result<PhpReadBack, String> {
     let resolve = |text: &str| running.resolve(text).map_err(|error| error.to_string());
     let answer = match &probe.source {
         PhpProbeSource::Address(id) => {
-            let address = resolve(&format!("@{{{id}}}"))?;
-            let address = address.parse().map_err(|_| format!("{address} is no address"))?;
-            ask(Endpoint::Tcp(address), "/".to_owned()).await?
+            let endpoint: &Endpoint = running.endpoint(id).ok_or_else(|| format!("it has no address {id}"))?;
+            ask(&Front { endpoint: endpoint.clone(), security: None }, "/".to_owned()).await?
         }
-        PhpProbeSource::Path(path) => ask(running.front().clone(), resolve(path)?).await?,
+        PhpProbeSource::Path(path) => ask(front, resolve(path)?).await?,
         PhpProbeSource::File(path) => read(&resolve(path)?).await?,
     };
     serde_json::from_str(&answer).map_err(|error| format!("its answer is not what was expected ({error}): {answer}"))
 }
 
-async fn ask(endpoint: Endpoint, path: String) -> Result<String, String> {
-    let host = endpoint.to_string();
+async fn ask(front: &Front, path: String) -> Result<String, String> {
     let request = Request { method: "GET".to_owned(), path, headers: BTreeMap::new(), body: Vec::new() };
-    let answer = match tokio::task::spawn_blocking(move || client::send(&endpoint, &request, &host, PATIENCE)).await {
-        Ok(answer) => answer.map_err(|error| with_causes(&error))?,
-        Err(panic) => std::panic::resume_unwind(panic.into_panic()),
-    };
+    let answer = send(front, &request, PATIENCE).await.map_err(|error| with_causes(&error))?;
     let body = String::from_utf8_lossy(&answer.body).into_owned();
     if answer.status == 200 { Ok(body) } else { Err(format!("it answered {}: {body}", answer.status)) }
 }

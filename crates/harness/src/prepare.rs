@@ -1,8 +1,9 @@
 //! From planned candidates to cases that can run here: what each needs is looked for, and its deployment is rendered.
 
 use stampede_core::{
-    App, Availability, Candidate, Case, CaseId, CpuLayout, Deployment, Install, Limits, Load, PlanError, Platform,
-    PrepareError, Programs, RenderContext,
+    AddressId, App, Availability, Candidate, Case, CaseId, Certificate, ComposeContext, Composed, Composer, CpuLayout,
+    Deployment, Install, Limits, Load, PlanError, Platform, PrepareError, Programs, RenderContext, Requirement, Terms,
+    Topology,
 };
 use thiserror::Error;
 
@@ -15,6 +16,10 @@ pub struct Conditions {
     pub load: Load,
     /// Which cores serve and which generate load.
     pub pinning: CpuLayout,
+    /// What stands around each runtime.
+    pub topology: Topology,
+    /// Who the front is, where the topology has TLS.
+    pub certificate: Option<Certificate>,
 }
 
 /// A case that can run.
@@ -24,6 +29,12 @@ pub struct Prepared {
     pub case: Case,
     /// What is launched for each of its trials.
     pub deployment: Deployment,
+    /// Under which budgets.
+    pub terms: Terms,
+    /// The replicas' own fronts, behind a balancer.
+    pub replicas: Vec<AddressId>,
+    /// The certificate that clients trust, in PEM, where the front speaks TLS.
+    pub trust: Option<Vec<u8>>,
 }
 
 /// A case that cannot run here.
@@ -45,44 +56,42 @@ pub struct Missing {
 /// When an application cannot be prepared, or a runtime cannot render a deployment although all that it required is there.
 pub async fn prepare(
     platform: &dyn Platform,
+    composer: &dyn Composer,
     candidates: &[Candidate],
     conditions: &Conditions,
 ) -> Result<(Vec<Prepared>, Vec<Missing>), PrepareCasesError> {
-    let Conditions { limits, load, pinning } = conditions;
+    let Conditions { limits, load, pinning, topology, certificate } = conditions;
     let mut prepared = Vec::new();
     let mut missing = Vec::new();
+    let around = CaseId::new("the topology");
+    let Some(beside) = find(platform, &around, &composer.requires(topology), &mut missing).await else {
+        return Ok((prepared, missing));
+    };
     let mut copies = Copies::default();
     for Candidate { id, runtime, app, php, tuning } in candidates {
         let app = &copies.of(app, platform).await?;
-        let mut programs = Programs::new();
-        let before = missing.len();
-        for need in runtime.requires(app).iter().chain(&app.needs) {
-            let need = match php {
-                Some(php) => need.clone().of_build(php),
-                None => need.clone(),
-            };
-            match platform.detect(&need).await {
-                Availability::Found(found) => {
-                    if let Some(key) = need.key() {
-                        programs.insert(key.to_owned(), found);
-                    }
-                }
-                Availability::Missing { what, install } => {
-                    missing.push(Missing { case: id.clone(), what, install });
-                }
-            }
-        }
-        if missing.len() > before {
+        let of_build = |need: Requirement| match php {
+            Some(php) => need.of_build(php),
+            None => need,
+        };
+        let needs = [runtime.requires(app), runtime.requires_for(tuning), app.needs.clone()].concat();
+        let needs: Vec<Requirement> = needs.into_iter().map(of_build).collect();
+        let Some(programs) = find(platform, id, &needs, &mut missing).await else {
             continue;
-        }
-        let context = RenderContext { app, limits, load, tuning, programs: &programs };
-        let deployment = match runtime.deployment(&context) {
+        };
+        let own = topology.replica_limits(limits);
+        let app = &composer.connect(app, topology);
+        let context = RenderContext { app, limits: &own, load, tuning, programs: &programs };
+        let one = match runtime.deployment(&context) {
             Err(PlanError::Unsuitable { runtime: _, what, install }) => {
                 missing.push(Missing { case: id.clone(), what, install });
                 continue;
             }
             rendered => rendered?,
         };
+        let certificate = certificate.as_ref();
+        let context = ComposeContext { topology, limits, load, programs: &beside, certificate };
+        let Composed { deployment, parts, replicas } = composer.compose(one, &context)?;
         let case = Case {
             id: id.clone(),
             runtime: runtime.id(),
@@ -91,13 +100,38 @@ pub async fn prepare(
             php: programs.values().find_map(|found| found.php.clone()),
             tuning: tuning.clone(),
             limits: *limits,
+            topology: topology.clone(),
             platform: platform.id().to_owned(),
             pinning: pinning.clone(),
             load: load.clone(),
         };
-        prepared.push(Prepared { case, deployment });
+        let terms = Terms { total: *limits, parts };
+        let trust = certificate.map(|certificate| certificate.certificate.clone().into_bytes());
+        prepared.push(Prepared { case, deployment, terms, replicas, trust });
     }
     Ok((prepared, missing))
+}
+
+/// Looks for what a case needs. What it lacks is added to `missing`, and then there is nothing.
+async fn find(
+    platform: &dyn Platform,
+    case: &CaseId,
+    needs: &[Requirement],
+    missing: &mut Vec<Missing>,
+) -> Option<Programs> {
+    let mut programs = Programs::new();
+    let before = missing.len();
+    for need in needs {
+        match platform.detect(need).await {
+            Availability::Found(found) => {
+                if let Some(key) = need.key() {
+                    programs.insert(key.to_owned(), found);
+                }
+            }
+            Availability::Missing { what, install } => missing.push(Missing { case: case.clone(), what, install }),
+        }
+    }
+    (missing.len() == before).then_some(programs)
 }
 
 /// Applications as they are served: each that has commands to prepare it in a copy in which they were run once.

@@ -1,9 +1,11 @@
-//! Readiness: a real request through the front is answered.
+//! Readiness: a real request through the front is answered, or something listens there.
 
 use std::time::{Duration, Instant};
 
-use stampede_core::{ReadinessRecord, Request, Running, with_causes};
+use stampede_core::{Endpoint, ReadinessRecord, Request, Running, with_causes};
+use stampede_wire::Security;
 use stampede_wire::client::{self, Cause, SendError};
+use tokio::net::{TcpStream, UnixStream};
 
 use crate::restarts;
 
@@ -18,6 +20,62 @@ const FIRST_TRY: Duration = Duration::from_secs(1);
 /// wrong one too, is an answer of the application, and verifying it is the next phase.
 const NOT_YET: [u16; 3] = [502, 503, 504];
 
+/// Where a request is sent.
+#[derive(Clone, Debug)]
+pub(crate) struct Front {
+    pub(crate) endpoint: Endpoint,
+    /// Whom to trust, where TLS is spoken.
+    pub(crate) security: Option<Security>,
+}
+
+impl Front {
+    /// The front of a deployment, with the certificate that is trusted there, in PEM, where it speaks TLS.
+    ///
+    /// # Errors
+    ///
+    /// When the certificate cannot be read.
+    pub(crate) fn of(running: &dyn Running, trust: Option<&[u8]>) -> Result<Self, String> {
+        let security = trust.map(|pem| Security::new(SERVER_NAME, pem)).transpose();
+        let security = security.map_err(|error| with_causes(&error))?;
+        Ok(Self { endpoint: running.front().clone(), security })
+    }
+}
+
+/// What a front's certificate is for: all fronts are on this machine's own address.
+pub(crate) const SERVER_NAME: &str = "127.0.0.1";
+
+/// Waits until something listens at a front.
+///
+/// # Errors
+///
+/// As [`wait`].
+pub(crate) async fn wait_for_port(
+    running: &dyn Running,
+    front: &Front,
+    timeout: Duration,
+) -> Result<ReadinessRecord, String> {
+    let deadline = Instant::now() + timeout;
+    let mut attempts = 0;
+    loop {
+        attempts += 1;
+        let listening = match &front.endpoint {
+            Endpoint::Tcp(address) => TcpStream::connect(address).await.map(drop),
+            Endpoint::Unix(path) => UnixStream::connect(path).await.map(drop),
+        };
+        let state = match listening {
+            Ok(()) => return Ok(ReadinessRecord { took: running.started().elapsed(), attempts }),
+            Err(error) => error,
+        };
+        if Instant::now() >= deadline {
+            return Err(format!("did not listen at its front within {timeout:?}; last state: {state}"));
+        }
+        tokio::select! {
+            () = tokio::time::sleep(PAUSE) => {}
+            exit = running.exited() => return Err(format!("{} ended with {} before it was ready", exit.unit, exit.how)),
+        }
+    }
+}
+
 /// Waits for the first answer.
 ///
 /// # Errors
@@ -25,17 +83,19 @@ const NOT_YET: [u16; 3] = [502, 503, 504];
 /// The last state, as the end of a sentence, when there was no answer in time, a unit ended, or workers come and go.
 pub(crate) async fn wait(
     running: &dyn Running,
+    front: &Front,
     request: &Request,
     timeout: Duration,
 ) -> Result<ReadinessRecord, String> {
     tokio::select! {
-        ready = wait_for_answer(running, request, timeout) => ready,
+        ready = wait_for_answer(running, front, request, timeout) => ready,
         problem = restarts::watch(running) => Err(problem),
     }
 }
 
 async fn wait_for_answer(
     running: &dyn Running,
+    front: &Front,
     request: &Request,
     timeout: Duration,
 ) -> Result<ReadinessRecord, String> {
@@ -50,7 +110,7 @@ async fn wait_for_answer(
         }
         attempts += 1;
         let outcome = tokio::select! {
-            outcome = try_once(running, request, left.min(patience)) => outcome,
+            outcome = try_once(front, request, left.min(patience)) => outcome,
             exit = running.exited() => return Err(format!("{} ended with {} before it was ready", exit.unit, exit.how)),
         };
         match outcome {
@@ -69,20 +129,17 @@ async fn wait_for_answer(
     }
 }
 
-async fn try_once(running: &dyn Running, request: &Request, timeout: Duration) -> Result<u16, SendError> {
-    send(running, request, timeout).await.map(|answer| answer.status)
+async fn try_once(front: &Front, request: &Request, timeout: Duration) -> Result<u16, SendError> {
+    send(front, request, timeout).await.map(|answer| answer.status)
 }
 
 /// Sends one request through the front, on a thread that may block.
-pub(crate) async fn send(
-    running: &dyn Running,
-    request: &Request,
-    timeout: Duration,
-) -> Result<client::Answer, SendError> {
-    let endpoint = running.front().clone();
+pub(crate) async fn send(front: &Front, request: &Request, timeout: Duration) -> Result<client::Answer, SendError> {
+    let Front { endpoint, security } = front.clone();
     let request = request.clone();
     let host = endpoint.to_string();
-    match tokio::task::spawn_blocking(move || client::send(&endpoint, &request, &host, timeout)).await {
+    let sent = move || client::send_secured(&endpoint, security.as_ref(), &request, &host, timeout);
+    match tokio::task::spawn_blocking(sent).await {
         Ok(answer) => answer,
         Err(panic) => std::panic::resume_unwind(panic.into_panic()),
     }

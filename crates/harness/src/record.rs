@@ -10,7 +10,7 @@ use thiserror::Error;
 
 use crate::mask::{SHOWN, common_parts};
 use crate::prepare::Prepared;
-use crate::ready;
+use crate::ready::{self, Front};
 use crate::trial::explain;
 use crate::verify::shown;
 
@@ -58,8 +58,8 @@ pub async fn record(
     let mut samples: Vec<Samples> = exchanges.iter().map(|_| Samples::default()).collect();
     let mut begun = None;
     for _ in 0..2 {
-        let running = platform.launch(&prepared.deployment, &prepared.case.limits).await?;
-        let asked = ask(running.as_ref(), exchanges, ready_timeout, &mut begun, &mut samples).await;
+        let running = platform.launch(&prepared.deployment, &prepared.terms).await?;
+        let asked = ask(running.as_ref(), prepared, exchanges, ready_timeout, &mut begun, &mut samples).await;
         if let Err(problem) = asked {
             let limits = &prepared.case.limits;
             return Err(RecordError::Answer { problem: explain(running.as_ref(), limits, &problem) });
@@ -79,13 +79,15 @@ pub async fn record(
 /// Asks one deployment everything, several times.
 async fn ask(
     running: &dyn Running,
+    prepared: &Prepared,
     exchanges: &[&Exchange],
     ready_timeout: Duration,
     begun: &mut Option<Instant>,
     samples: &mut [Samples],
 ) -> Result<(), String> {
     let first = exchanges.first().ok_or("there is no request to ask")?;
-    ready::wait(running, &first.request, ready_timeout).await?;
+    let front = Front::of(running, prepared.trust.as_deref())?;
+    ready::wait(running, &front, &first.request, ready_timeout).await?;
     match *begun {
         Some(begun) => tokio::time::sleep(APART.saturating_sub(begun.elapsed())).await,
         None => *begun = Some(Instant::now()),
@@ -94,7 +96,7 @@ async fn ask(
         for (exchange, samples) in exchanges.iter().zip(&mut *samples) {
             let Exchange { name, request, .. } = exchange;
             let answer = tokio::select! {
-                answer = ready::send(running, request, TIMEOUT) => {
+                answer = ready::send(&front, request, TIMEOUT) => {
                     answer.map_err(|error| format!("no answer came to `{name}`: {}", with_causes(&error)))?
                 }
                 exit = running.exited() => return Err(format!("{} ended with {} at `{name}`", exit.unit, exit.how)),

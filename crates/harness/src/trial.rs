@@ -4,16 +4,19 @@ use std::time::Duration;
 
 use jiff::Timestamp;
 use stampede_core::{
-    Case, ErrorClass, Limits, Outcome, PhpProbe, Platform, Protocol, Running, Trial, Workload, with_causes,
+    Case, ClientLink, Endpoint, ErrorClass, Limits, Outcome, Platform, Protocol, ReadyBy, Running, Trial, Workload,
+    with_causes,
 };
-use stampede_load::{LoadSpec, Pause};
+use stampede_load::{LoadSpec, Pause, TlsSpec, Trust};
 use stampede_observe::Meter;
 
 use crate::event::{Event, Phase, Sink, SinkError};
+use crate::link::Link;
 use crate::measure::{MeasureError, Measured, measure};
 use crate::prepare::Prepared;
+use crate::ready::{Front, SERVER_NAME};
 use crate::study::Surroundings;
-use crate::{php, ready, refusal, verify};
+use crate::{parts, php, ready, refusal, verify};
 
 /// Where a trial stands in its study.
 pub(crate) struct Place {
@@ -49,8 +52,7 @@ pub(crate) async fn run(
     timing: &Timing,
     sink: &mut dyn Sink,
 ) -> Result<Trial, SinkError> {
-    let Prepared { case, deployment } = prepared;
-    let probe = deployment.probe.as_ref();
+    let Prepared { case, deployment, terms, .. } = prepared;
     let mut trial = Trial {
         case: case.id.clone(),
         block: place.block,
@@ -63,20 +65,27 @@ pub(crate) async fn run(
         answers: Vec::new(),
         measurement: None,
         stops: Vec::new(),
+        parts: Vec::new(),
+        link: None,
     };
     sink.take(&Event::PhaseStarted(Phase::Launch)).await?;
-    let running = match platform.launch(deployment, &case.limits).await {
+    let running = match platform.launch(deployment, terms).await {
         Ok(running) => running,
         Err(error) => {
             trial.outcome = Outcome::Failed(with_causes(&error));
             return Ok(trial);
         }
     };
-    trial.outcome = match live(running.as_ref(), surroundings, case, probe, timing, &mut trial, sink).await {
+    trial.outcome = match live(running.as_ref(), surroundings, prepared, timing, &mut trial, sink).await {
         Ok(outcome) => outcome,
         Err(MeasureError::Failed(problem)) => Outcome::Failed(explain(running.as_ref(), &case.limits, &problem)),
         Err(MeasureError::Sink(error)) => return Err(error),
     };
+    for restart in running.restarts() {
+        if let Some(part) = trial.parts.iter_mut().find(|part| part.units.contains(&restart.unit)) {
+            part.restarts.push(restart);
+        }
+    }
     sink.take(&Event::PhaseStarted(Phase::Stop)).await?;
     match running.stop().await {
         Ok(report) => trial.stops = report.units,
@@ -89,39 +98,53 @@ pub(crate) async fn run(
 async fn live(
     running: &dyn Running,
     surroundings: &Surroundings<'_>,
-    case: &Case,
-    probe: Option<&PhpProbe>,
+    prepared: &Prepared,
     timing: &Timing,
     trial: &mut Trial,
     sink: &mut dyn Sink,
 ) -> Result<Outcome, MeasureError> {
     let Surroundings { workload, ready_timeout, drain, backend, sampled } = surroundings;
-    let enforced = running.enforced().map_err(|error| MeasureError::Failed(error.to_string()))?;
+    let Prepared { case, deployment, terms, replicas, trust, .. } = prepared;
+    let failed = MeasureError::Failed;
+    let enforced = running.enforced().map_err(|error| failed(error.to_string()))?;
     trial.enforced = Some(enforced);
+    trial.parts = parts::records(running, terms).map_err(failed)?;
     let meter = Meter::new(running.meters());
+    let front = Front::of(running, trust.as_deref()).map_err(failed)?;
 
     sink.take(&Event::PhaseStarted(Phase::Ready)).await?;
     let first = first_request(workload)?;
-    let ready = ready::wait(running, first, *ready_timeout).await.map_err(MeasureError::Failed)?;
-    trial.ready = Some(ready);
+    trial.ready = Some(match case.topology.ready {
+        ReadyBy::Port => ready::wait_for_port(running, &front, *ready_timeout).await.map_err(failed)?,
+        ReadyBy::Request => {
+            for endpoint in replicas.iter().filter_map(|id| running.endpoint(id)) {
+                let replica = Front { endpoint: endpoint.clone(), security: None };
+                ready::wait(running, &replica, first, *ready_timeout).await.map_err(failed)?;
+            }
+            ready::wait(running, &front, first, *ready_timeout).await.map_err(failed)?
+        }
+    });
+    parts::read_settings(running, terms, &mut trial.parts).await.map_err(failed)?;
 
     sink.take(&Event::PhaseStarted(Phase::Verify)).await?;
-    let verified = verify::verify(running, &workload.exchanges, timing.seed).await.map_err(MeasureError::Failed)?;
+    let verified = verify::verify(running, &front, &workload.exchanges, timing.seed).await.map_err(failed)?;
     trial.answers = verified.answers;
 
     let mut faults = Vec::new();
-    if let Some(probe) = probe {
-        let read_back = php::read_back(running, probe).await;
-        let read_back = read_back
-            .map_err(|problem| MeasureError::Failed(format!("PHP cannot be asked for its settings: {problem}")))?;
+    if let Some(probe) = &deployment.probe {
+        let read_back = php::read_back(running, &front, probe).await;
+        let read_back =
+            read_back.map_err(|problem| failed(format!("PHP cannot be asked for its settings: {problem}")))?;
         faults.extend(read_back.problems(&probe.asked));
         trial.php = Some(read_back);
     }
 
+    let link = case.topology.link.map(|link| open_link(&front.endpoint, link)).transpose().map_err(failed)?;
+    let target = link.as_ref().map_or_else(|| front.endpoint.clone(), |link| Endpoint::Tcp(link.address()));
     let spec = LoadSpec {
-        targets: vec![running.front().clone()],
+        targets: vec![target],
         protocol: Protocol::Http11,
-        tls: None,
+        tls: trust.clone().map(|pem| TlsSpec { server_name: SERVER_NAME.to_owned(), trust: Trust::Pem(pem) }),
         host: running.front().to_string(),
         exchanges: verified.load,
         load: case.load.clone(),
@@ -142,9 +165,29 @@ async fn live(
     if !enforced.fulfil(&case.limits) {
         faults.push("the limits were not enforced".to_owned());
     }
+    let unheld = parts::unheld(&trial.parts, terms);
+    if !unheld.is_empty() {
+        faults.push(format!("the limits of {} were not enforced", unheld.join(", ")));
+    }
+    if let Some(link) = link {
+        let used = link.close().map_err(|error| failed(format!("lost the link to the client: {error}")))?;
+        trial.link = Some(used);
+    }
+    for (part, used) in trial.parts.iter_mut().zip(&measured.parts) {
+        part.resources = *used;
+    }
     let outcome = judge(&measured, case, *drain, faults);
     trial.measurement = Some(measured.measurement);
     outcome
+}
+
+fn open_link(front: &Endpoint, link: ClientLink) -> Result<Link, String> {
+    match front {
+        Endpoint::Tcp(address) => {
+            Link::open(*address, link).map_err(|error| format!("could not open the link to the client: {error}"))
+        }
+        Endpoint::Unix(path) => Err(format!("has a front that no client is away from: {}", path.display())),
+    }
 }
 
 fn first_request(workload: &Workload) -> Result<&stampede_core::Request, MeasureError> {
@@ -154,7 +197,7 @@ fn first_request(workload: &Workload) -> Result<&stampede_core::Request, Measure
 
 /// Whether a measurement means what it should.
 fn judge(measured: &Measured, case: &Case, drain: Duration, mut faults: Vec<String>) -> Result<Outcome, MeasureError> {
-    let Measured { measurement, saturation, failure_example, edges_late } = measured;
+    let Measured { measurement, saturation, failure_example, edges_late, parts: _ } = measured;
     let requests = measurement.requests;
     let example = failure_example.as_ref().map(|example| format!("; the first: {example}")).unwrap_or_default();
     let oom_kills = measurement.resources.map_or(0, |resources| resources.oom_kills);

@@ -10,7 +10,7 @@ use stampede_wire::client::Answer;
 
 use crate::mask::UnderLoad;
 use crate::order::order;
-use crate::ready::send;
+use crate::ready::{Front, send};
 use crate::{html, mask};
 
 /// Longest wait for one answer; PHP's own `max_execution_time` is 30 s.
@@ -37,10 +37,15 @@ pub(crate) struct Verified {
 /// # Errors
 ///
 /// The first wrong answer: the exchange, what was expected, the status and the start of the body.
-pub(crate) async fn verify(running: &dyn Running, exchanges: &[Exchange], seed: u64) -> Result<Verified, String> {
+pub(crate) async fn verify(
+    running: &dyn Running,
+    front: &Front,
+    exchanges: &[Exchange],
+    seed: u64,
+) -> Result<Verified, String> {
     let mut verified = Verified::default();
     for Exchange { name, request, expect, in_load } in exchanges {
-        let answer = ask(running, name, request).await?;
+        let answer = ask(running, front, name, request).await?;
         if let Err(problem) = check(expect, answer.status, &answer.body) {
             return Err(wrong(name, &problem, &answer));
         }
@@ -59,14 +64,14 @@ pub(crate) async fn verify(running: &dyn Running, exchanges: &[Exchange], seed: 
             verified.load.push(LoadExchange { request: request.clone(), check });
         }
     }
-    look_for_leaks(running, exchanges, seed).await?;
+    look_for_leaks(running, front, exchanges, seed).await?;
     Ok(verified)
 }
 
 /// Two visitors, each known by a cookie of its own, take turns. Each sends every exchange in an order of its own, several
 /// times over: of several workers each so gets requests in many orders. An answer must be what it was for nobody, and may
 /// not hold what the other visitor sent.
-async fn look_for_leaks(running: &dyn Running, exchanges: &[Exchange], seed: u64) -> Result<(), String> {
+async fn look_for_leaks(running: &dyn Running, front: &Front, exchanges: &[Exchange], seed: u64) -> Result<(), String> {
     let visitors = [visitor(seed, 0), visitor(seed, 1)];
     let mut previous: Option<&str> = None;
     for pass in 1..=PASSES {
@@ -74,7 +79,7 @@ async fn look_for_leaks(running: &dyn Running, exchanges: &[Exchange], seed: u64
         for (own, other) in orders[0].iter().zip(&orders[1]) {
             for (visitor, index) in [(0, *own), (1, *other)] {
                 let Exchange { name, request, expect, .. } = &exchanges[index];
-                let answer = ask(running, name, &with_cookie(request, &visitors[visitor])).await?;
+                let answer = ask(running, front, name, &with_cookie(request, &visitors[visitor])).await?;
                 let problem = match check(expect, answer.status, &answer.body) {
                     Err(problem) => Some(problem),
                     Ok(()) if holds(&answer, &visitors[1 - visitor]) => {
@@ -121,9 +126,9 @@ fn holds(answer: &Answer, text: &str) -> bool {
 }
 
 /// Sends one exchange; ends with an error when the deployment does.
-async fn ask(running: &dyn Running, name: &str, request: &Request) -> Result<Answer, String> {
+async fn ask(running: &dyn Running, front: &Front, name: &str, request: &Request) -> Result<Answer, String> {
     tokio::select! {
-        answer = send(running, request, TIMEOUT) => {
+        answer = send(front, request, TIMEOUT) => {
             answer.map_err(|error| format!("gave no answer to `{name}`: {}", with_causes(&error)))
         }
         exit = running.exited() => Err(format!("{} ended with {} at `{name}`", exit.unit, exit.how)),

@@ -4,7 +4,8 @@ use std::path::PathBuf;
 use std::time::Duration;
 
 use stampede_core::{
-    App, Bytes, Candidate, DefaultsContext, Limits, Load, Rounds, Runtime, RuntimeId, Tuning, TuningProblem, Workload,
+    App, Bytes, Candidate, DefaultsContext, Limits, Load, Rounds, Runtime, RuntimeId, Topology, Tuning, TuningProblem,
+    Workload,
 };
 
 use crate::app::{case_id, named, read_apps};
@@ -19,6 +20,7 @@ use crate::plan_file::{At, LoadEntry, PlanFile, PlanSections, Text};
 use crate::quantity::{read_cpus, read_duration, read_load, read_memory, read_ready_timeout, read_seed, read_warm_up};
 use crate::rounds::{make_room, read_max_time, read_precision, read_rounds};
 use crate::subject::Subject;
+use crate::topology::{self, TopologyFlags};
 
 /// What was typed, unread, so that all mistakes can be told at once. `None` takes the default.
 #[derive(Clone, Debug, Default)]
@@ -53,10 +55,12 @@ pub struct CompareFlags {
     pub ready_timeout: Option<String>,
     /// `--platform`.
     pub platform: Option<String>,
-    /// Each `--set RUNTIME.TUNABLE=VALUE`.
+    /// Each `--set RUNTIME.TUNABLE=VALUE` and `--set SERVICE.SETTING=VALUE`.
     pub set: Vec<String>,
     /// `--no-sampling`.
     pub no_sampling: bool,
+    /// What stands around each runtime.
+    pub topology: TopologyFlags,
 }
 
 /// What a comparison is of, as it was typed.
@@ -109,6 +113,8 @@ pub struct ComparePlan {
     pub choice: RuntimeChoice,
     /// What each deployment may use.
     pub limits: Limits,
+    /// What stands around each runtime.
+    pub topology: Topology,
     /// What load is driven.
     pub load: Load,
     /// Length of the measuring window.
@@ -152,6 +158,7 @@ impl ComparePlan {
             platform,
             set,
             no_sampling,
+            topology,
         } = flags;
         let Subject { served, file } = Subject::read(subject, catalogue);
         let mut values = Values { file: file.as_ref(), mistakes: Gathered::default() };
@@ -168,6 +175,8 @@ impl ComparePlan {
             |typed, mistakes| read_memory(typed, machine, mistakes),
         );
         let limits = Limits { cpus, memory };
+        let mut topology = topology::read(topology, &limits, &mut values.mistakes);
+        let set = &topology::take_settings(set, &mut topology, &mut values.mistakes);
         let load = values.load(load, machine);
         let duration = values.of(
             ["--duration", "study.duration"],
@@ -233,7 +242,15 @@ impl ComparePlan {
                     }
                 };
                 let place = |tunable: &str, tuning: &Tuning| case.setting(tunable, tuning);
-                let tuning = tune(case.runtime, app, &limits, &load, &case.given, place, &mut mistakes);
+                let tuning = tune(
+                    case.runtime,
+                    app,
+                    &topology.replica_limits(&limits),
+                    &load,
+                    &case.given,
+                    place,
+                    &mut mistakes,
+                );
                 let id = case_id(&case.id, app, chosen_apps.len() > 1);
                 for php in that_matter(case.runtime, app, &builds) {
                     let id = with_build(id.clone(), php.as_ref(), &builds);
@@ -252,6 +269,7 @@ impl ComparePlan {
             unable,
             choice,
             limits,
+            topology,
             load,
             duration,
             warm_up,

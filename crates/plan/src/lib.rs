@@ -24,6 +24,7 @@ mod runtime;
 mod scenario;
 mod subject;
 mod template;
+mod topology;
 mod url;
 mod workload;
 
@@ -37,5 +38,6 @@ pub use plan_file::{PLAN_FILE, schema};
 pub use runtime::{RuntimeFlags, RuntimePlan};
 pub use scenario::parse as parse_scenario;
 pub use template::{WrittenAnswer, write_plan};
+pub use topology::TopologyFlags;
 pub use url::{HttpUrl, UrlError};
 pub use workload::read as read_workload;

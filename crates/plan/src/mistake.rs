@@ -44,6 +44,11 @@ impl Gathered {
         self.0.extend(Mistakes::one(place, problem, fix).0);
     }
 
+    /// Whether nothing is wrong so far.
+    pub(crate) fn is_empty(&self) -> bool {
+        self.0.is_empty()
+    }
+
     /// Adds those of a part.
     pub(crate) fn extend(&mut self, Mistakes(mistakes): Mistakes) {
         self.0.extend(mistakes);

@@ -82,7 +82,7 @@ async fn run(step: &BuildStep, app: &Path, files: &Path, output: &Path) -> Resul
 
 /// A name for everything that goes into a build: the folder's content, the builder's version, arguments and settings.
 fn key(step: &BuildStep, app: &Path) -> io::Result<String> {
-    let BuildStep { program, files, output: _, toolchain } = step;
+    let BuildStep { program, files, output: _, makes: _, toolchain } = step;
     let mut hash = Sha256::new();
     add(&mut hash, toolchain.as_bytes());
     add(&mut hash, program.path.as_bytes());
@@ -135,7 +135,7 @@ fn add_folder(hash: &mut Sha256, folder: &Path) -> io::Result<()> {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use stampede_core::Program;
+    use stampede_core::{Makes, Program};
 
     #[test]
     fn a_builds_name_changes_with_whatever_goes_into_it() {
@@ -149,6 +149,7 @@ mod tests {
             },
             files: Vec::new(),
             output: "bin/server".into(),
+            makes: Makes::Program,
             toolchain: "1.26.0".into(),
         };
         let first = key(&step, app.path()).unwrap();

@@ -129,6 +129,11 @@ fn reap_adopted(run: &Run) {
     }
 }
 
+/// Whether a line of `/proc/PID/cgroup` names a run's group or one below it.
+fn is_within(line: &str, group: &str) -> bool {
+    line.ends_with(group) || line.contains(&format!("{group}/"))
+}
+
 fn adopted(run: &Run) -> Vec<Pid> {
     let own = getpid().as_raw_pid();
     let session = run.session.as_ref().map(|session| session.leader);
@@ -137,7 +142,7 @@ fn adopted(run: &Run) -> Vec<Pid> {
         let group = format!("/stampede/{}", run.name);
         // The kernel marks the name of a group that is removed already.
         fs::read_to_string(path)
-            .is_ok_and(|groups| groups.lines().any(|line| line.trim_end_matches(" (deleted)").ends_with(&group)))
+            .is_ok_and(|groups| groups.lines().any(|line| is_within(line.trim_end_matches(" (deleted)"), &group)))
     };
     process_table::read()
         .unwrap_or_default()

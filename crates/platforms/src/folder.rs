@@ -10,6 +10,7 @@ use std::path::{Component, Path, PathBuf};
 
 use thiserror::Error;
 
+use crate::template_folder;
 use crate::user::User;
 
 /// Where unix sockets are, relative to the run's folder.
@@ -85,6 +86,25 @@ impl Folder {
         }
         fs::copy(program, &path).map_err(failed("write", &path))?;
         set_mode(&path, 0o755)
+    }
+
+    /// Puts a program that was copied already at a second place: one file, as the layers of container images are, so that
+    /// its page cache counts once.
+    pub(crate) fn share(&self, first: &Path, relative: &Path) -> Result<(), FolderError> {
+        let path = self.inside(relative)?;
+        if let Some(parent) = path.parent() {
+            make_folders(parent)?;
+        }
+        fs::hard_link(self.inside(first)?, &path).map_err(failed("write", &path))
+    }
+
+    /// Copies a folder that the run's user may write to.
+    pub(crate) fn install_folder(&self, template: &Path, relative: &Path) -> Result<(), FolderError> {
+        let path = self.inside(relative)?;
+        if let Some(parent) = path.parent() {
+            make_folders(parent)?;
+        }
+        template_folder::copy(template, &path, self.user).map_err(failed("write", &path))
     }
 
     /// Makes a folder that the run's user may write to. Nothing is written there afterwards with more rights than the run's

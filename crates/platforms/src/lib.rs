@@ -11,7 +11,9 @@
 //! Nothing here knows runtimes: what is run is a [`stampede_core::Deployment`].
 
 mod builder;
+mod certificate;
 mod clean;
+mod comeback;
 mod custody;
 mod extension;
 mod folder;
@@ -36,9 +38,11 @@ mod run;
 mod running;
 pub mod scope;
 mod spawn;
+mod template_folder;
 mod user;
 pub mod warden;
 
+pub use certificate::{CertificateError, self_made};
 pub use clean::{CleanReport, clean};
 pub use local::{LocalConfig, LocalPlatform, NewPlatformError, default_state_dir};
 pub use machine::{available_cpus, machine, memory, pin_to};

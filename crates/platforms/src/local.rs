@@ -13,8 +13,8 @@ use std::time::Duration;
 use rustix::process::geteuid;
 use stampede_cgroup::{Hierarchy, QUOTA_PERIOD};
 use stampede_core::{
-    AddressId, AddressKind, App, Availability, Deployment, Endpoint, Finding, Fut, LaunchError, Limits, Places,
-    Platform, PrepareError, Requirement, Running, UnknownPlace, with_causes,
+    AddressId, AddressKind, App, Availability, Deployment, Endpoint, Finding, Fut, LaunchError, Limits, Makes, Places,
+    Platform, PrepareError, Requirement, Running, Terms, UnknownPlace, with_causes,
 };
 use thiserror::Error;
 
@@ -24,11 +24,15 @@ use crate::folder::{Folder, SOCKETS};
 use crate::message::Order;
 use crate::preparation::Preparation;
 use crate::running::{LocalRunning, Prepared};
-use crate::{builder, machine, port, preflight, preparation, program, user};
+use crate::user::User;
+use crate::{builder, machine, port, preflight, preparation, program, template_folder, user};
 
 /// The longest path of a unix socket, in bytes without the final zero
 /// ([unix(7)](https://man7.org/linux/man-pages/man7/unix.7.html)).
 const LONGEST_SOCKET_PATH: usize = 107;
+
+/// Where folders that are copied into runs are kept, in the state folder: units' users must get there.
+const TEMPLATES: &str = "t";
 
 /// What the platform is told by the program that uses it.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -69,6 +73,7 @@ impl LocalPlatform {
     pub fn new(config: LocalConfig) -> Result<Self, NewPlatformError> {
         own_folder(&config.state_dir)?;
         own_folder(&config.state_dir.join("r"))?;
+        own_folder(&config.state_dir.join(TEMPLATES))?;
         let cleaned = clean(&config.state_dir);
         Ok(Self { config: Arc::new(config), cleaned, preparations: Mutex::default() })
     }
@@ -107,35 +112,39 @@ impl Platform for LocalPlatform {
     fn launch<'a>(
         &'a self,
         deployment: &'a Deployment,
-        limits: &'a Limits,
+        terms: &'a Terms,
     ) -> Fut<'a, Result<Box<dyn Running>, LaunchError>> {
         Box::pin(async move {
-            let built = self.build(deployment).await?;
-            let (config, wanted, limits) = (self.config.clone(), deployment.clone(), *limits);
-            let prepared = tokio::task::spawn_blocking(move || prepare(&config, &wanted, &limits, &built))
+            let user = user::for_units().map_err(|error| LaunchError::Prepare(with_causes(&error)))?;
+            let built = self.build(deployment, user).await?;
+            let (config, wanted, agreed) = (self.config.clone(), deployment.clone(), terms.clone());
+            let prepared = tokio::task::spawn_blocking(move || prepare(&config, user, &wanted, &agreed, &built))
                 .await
                 .map_err(|error| LaunchError::Prepare(with_causes(&error)))??;
-            let running = LocalRunning::start(prepared, deployment, self.config.ready_timeout).await?;
+            let running = LocalRunning::start(prepared, deployment, terms, self.config.ready_timeout).await?;
             Ok(Box::new(running) as Box<dyn Running>)
         })
     }
 }
 
-/// A built program and where it belongs in the run's folder.
+/// Something that was built and where it belongs in the run's folder.
 struct Built {
-    program: PathBuf,
+    result: PathBuf,
+    makes: Makes,
     place: PathBuf,
 }
 
 impl LocalPlatform {
-    async fn build(&self, deployment: &Deployment) -> Result<Vec<Built>, LaunchError> {
+    async fn build(&self, deployment: &Deployment, user: Option<User>) -> Result<Vec<Built>, LaunchError> {
         let mut built = Vec::new();
         for unit in &deployment.units {
             let Some(step) = &unit.build else { continue };
-            let program = builder::build(step, &deployment.app, &self.config.cache_dir)
-                .await
-                .map_err(|problem| LaunchError::Build { unit: unit.id.clone(), problem })?;
-            built.push(Built { program, place: step.output.clone() });
+            let result = match step.makes {
+                Makes::Program => builder::build(step, &deployment.app, &self.config.cache_dir).await,
+                Makes::Folder => template_folder::make(step, &self.config.state_dir.join(TEMPLATES), user).await,
+            };
+            let result = result.map_err(|problem| LaunchError::Build { unit: unit.id.clone(), problem })?;
+            built.push(Built { result, makes: step.makes, place: step.output.clone() });
         }
         Ok(built)
     }
@@ -145,12 +154,12 @@ impl LocalPlatform {
 /// before a failure is removed again.
 fn prepare(
     config: &LocalConfig,
+    user: Option<User>,
     deployment: &Deployment,
-    limits: &Limits,
+    terms: &Terms,
     built: &[Built],
 ) -> Result<Prepared, LaunchError> {
     let failed = |error: &dyn std::error::Error| LaunchError::Prepare(with_causes(error));
-    let user = user::for_units().map_err(|error| failed(&error))?;
     let hierarchy = Hierarchy::detect(Path::new("/")).ok();
     let mut custody = Custody::begin(&config.state_dir, hierarchy.as_ref())
         .map_err(|error| LaunchError::Prepare(format!("write a lease: {error}")))?;
@@ -159,8 +168,14 @@ fn prepare(
     let endpoints = bind(deployment, &folder)?;
     let places = places(&folder, &endpoints)?;
     folder.copy_app(&deployment.app).map_err(|error| failed(&error))?;
-    for Built { program, place } in built {
-        folder.install(program, place).map_err(|error| failed(&error))?;
+    for (number, Built { result, makes, place }) in built.iter().enumerate() {
+        let before = built[..number].iter().find(|other| other.result == *result);
+        match (makes, before) {
+            (Makes::Program, None) => folder.install(result, place),
+            (Makes::Program, Some(other)) => folder.share(&other.place, place),
+            (Makes::Folder, _) => folder.install_folder(result, place),
+        }
+        .map_err(|error| failed(&error))?;
     }
     let preparation = deployment.preparation.iter().flat_map(|preparation| &preparation.files);
     let probe = deployment.probe.iter().flat_map(|probe| &probe.files);
@@ -182,13 +197,18 @@ fn prepare(
 
     if let (Some(hierarchy), Some(group)) = (&hierarchy, &custody.run().group) {
         hierarchy.create(group).map_err(|error| failed(&error))?;
-        let Limits { cpus, memory } = limits;
-        let limits = stampede_cgroup::Limits {
-            runtime: cpus.quota(QUOTA_PERIOD),
-            memory: memory.get(),
-            cpus: config.server_cpus.clone(),
+        let held = |limits: &Limits| {
+            let Limits { cpus, memory } = limits;
+            let runtime = cpus.quota(QUOTA_PERIOD);
+            stampede_cgroup::Limits { runtime, memory: memory.get(), cpus: config.server_cpus.clone() }
         };
-        group.set_limits(&limits).map_err(|error| failed(&error))?;
+        group.set_limits(&held(&terms.total)).map_err(|error| failed(&error))?;
+        for part in &terms.parts {
+            let below = group.create_child(&part.name).map_err(|error| failed(&error))?;
+            if let Some(share) = &part.share {
+                below.set_limits(&held(share)).map_err(|error| failed(&error))?;
+            }
+        }
     }
     let socket = custody.start_warden(&config.warden).map_err(|error| LaunchError::Warden(error.to_string()))?;
     let begin = Order::Begin { run: custody.run().clone(), user, cpus: config.server_cpus.clone() };

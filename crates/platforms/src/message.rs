@@ -5,7 +5,7 @@ use std::path::PathBuf;
 use std::time::Duration;
 
 use serde::{Deserialize, Serialize};
-use stampede_core::{UnitExit, UnitId, UnitStop};
+use stampede_core::{Restart, UnitExit, UnitId, UnitStop};
 
 use crate::run::Run;
 use crate::user::User;
@@ -26,6 +26,8 @@ pub(crate) enum Order {
     Check {
         /// The program.
         command: Command,
+        /// The part that it belongs to.
+        part: Option<String>,
         /// How long it may take.
         limit: Duration,
     },
@@ -35,6 +37,10 @@ pub(crate) enum Order {
         unit: UnitId,
         /// Its program.
         command: Command,
+        /// The part that it belongs to.
+        part: Option<String>,
+        /// What happens when it ends by itself.
+        restart: Restart,
         /// Number of the signal that asks it to stop.
         signal: i32,
         /// How long it may take to stop.
@@ -65,6 +71,8 @@ pub(crate) enum News {
     Started(Result<(), String>),
     /// A unit's main process has ended without having been asked to; not an answer.
     Exited(UnitExit),
+    /// The same, and the unit is started again; not an answer.
+    Restarted(UnitExit),
     /// The units were stopped.
     Stopped {
         /// How, in the order of their start.

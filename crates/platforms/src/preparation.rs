@@ -62,7 +62,7 @@ pub(crate) async fn prepare(config: &LocalConfig, app: &App) -> Result<Preparati
             dir: folder.app(),
             log: log.clone(),
         };
-        let problem = match warden.ask(&Order::Check { command, limit: LIMIT }).await.map_err(failed)? {
+        let problem = match warden.ask(&Order::Check { command, part: None, limit: LIMIT }).await.map_err(failed)? {
             News::Checked(Ok(())) => continue,
             News::Checked(Err(problem)) => problem,
             other => format!("the warden answered something else: {other:?}"),

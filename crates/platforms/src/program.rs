@@ -1,6 +1,7 @@
 //! Finds programs and reads their versions.
 
 use std::env;
+use std::fs;
 use std::path::{Path, PathBuf};
 
 use rustix::fs::{Access, access};
@@ -69,7 +70,19 @@ async fn detect_program(names: &[&str], version: &VersionProbe, install: &Instal
 pub(crate) fn search_folders() -> Vec<PathBuf> {
     let path = env::var_os("PATH").unwrap_or_default();
     let system = SYSTEM_FOLDERS.iter().map(PathBuf::from);
-    env::split_paths(&path).filter(|folder| folder.is_absolute()).chain(system).collect()
+    env::split_paths(&path).filter(|folder| folder.is_absolute()).chain(system).chain(postgres_folders()).collect()
+}
+
+/// Where Debian and Ubuntu keep PostgreSQL's programs, a folder a version: the newest first.
+fn postgres_folders() -> Vec<PathBuf> {
+    let mut versions: Vec<(u32, PathBuf)> = fs::read_dir("/usr/lib/postgresql")
+        .into_iter()
+        .flatten()
+        .flatten()
+        .filter_map(|entry| Some((entry.file_name().to_str()?.parse().ok()?, entry.path().join("bin"))))
+        .collect();
+    versions.sort_by(|a, b| b.cmp(a));
+    versions.into_iter().map(|(_, folder)| folder).collect()
 }
 
 /// The first executable file of that name.

@@ -3,13 +3,14 @@
 use std::collections::{BTreeMap, BTreeSet};
 use std::os::unix::net::UnixStream;
 use std::path::PathBuf;
+use std::sync::{Arc, Mutex, PoisonError};
 use std::time::Duration;
 
 use stampede_cgroup::{Bound, Group, V1Folders};
 use stampede_core::{
     AddressId, Bytes, Cpus, Deployment, Endpoint, EnforcedLimits, ExitReport, Fut, LaunchError, Limit, LogTail,
-    MeterSource, Places, Program, ReadBackError, Ready, Running, StatusSource, StopError, StopSignal, Unit, UnitExit,
-    UnitId, UnitStatus, UnknownPlace, with_causes,
+    MeterSource, PartMeters, Places, Program, ReadBackError, Ready, Restart, Running, StatusSource, StopError,
+    StopSignal, Terms, Unit, UnitExit, UnitId, UnitRestart, UnitStatus, UnknownPlace, with_causes,
 };
 use tokio::io::{AsyncBufReadExt, AsyncWriteExt, BufReader};
 use tokio::net::unix::{OwnedReadHalf, OwnedWriteHalf};
@@ -21,6 +22,7 @@ use crate::custody::Custody;
 use crate::folder::Folder;
 use crate::log_tail::{self, with_log};
 use crate::message::{Command, News, Order};
+use crate::output::collect;
 use crate::process_table;
 use crate::run::END_TIME;
 
@@ -30,6 +32,8 @@ const CHECK_TIME: Duration = Duration::from_secs(10);
 /// How long the preparation of an application may take: a container is compiled in seconds, ten times longer on a tenth
 /// of a processor.
 const PREPARATION_TIME: Duration = Duration::from_secs(120);
+/// How long a program that is run beside a deployment may take.
+const ASK_TIME: Duration = Duration::from_secs(10);
 
 /// The search path of units that are given none.
 pub(crate) const DEFAULT_PATH: &str = "/usr/local/sbin:/usr/local/bin:/usr/sbin:/usr/bin:/sbin:/bin";
@@ -55,6 +59,8 @@ pub(crate) struct LocalRunning {
     front: Endpoint,
     statuses: Vec<UnitStatus>,
     listeners: Vec<(AddressId, Endpoint)>,
+    endpoints: BTreeMap<AddressId, Endpoint>,
+    parts: Vec<String>,
     units: Vec<StartedUnit>,
     places: Places,
     started: std::time::Instant,
@@ -71,6 +77,7 @@ impl LocalRunning {
     pub(crate) async fn start(
         prepared: Prepared,
         deployment: &Deployment,
+        terms: &Terms,
         ready_timeout: Duration,
     ) -> Result<Self, LaunchError> {
         let Prepared { custody, socket, begin, folder, places, endpoints } = prepared;
@@ -96,31 +103,40 @@ impl LocalRunning {
             front: endpoint(&deployment.front)?,
             listeners,
             statuses,
+            endpoints: endpoints.clone(),
+            parts: terms.parts.iter().map(|part| part.name.clone()).collect(),
             units: Vec::new(),
             places: places.clone(),
             started: std::time::Instant::now(),
         };
         running.warden.send(&begin).await?;
         for program in deployment.preparation.iter().flat_map(|preparation| &preparation.programs) {
-            running.prepare_app(program, &folder, &places).await?;
+            running.prepare_app(program, &folder).await?;
         }
         for unit in &deployment.units {
-            running.check(unit, &folder, &places).await?;
+            running.check(unit, terms, &folder).await?;
         }
         running.started = std::time::Instant::now();
         for unit in &deployment.units {
-            running.start_unit(unit, &folder, &places).await?;
+            running.start_unit(unit, terms, &folder).await?;
             match &unit.ready {
-                Ready::Port(id) => running.await_port(&unit.id, &endpoint(id)?, ready_timeout).await?,
+                Ready::Port(id) => {
+                    let awaited = Awaited::Port(endpoint(id)?);
+                    running.await_ready(&unit.id, &awaited, ready_timeout).await?;
+                }
+                Ready::Program(program) => {
+                    running.await_ready(&unit.id, &Awaited::Program(program), ready_timeout).await?;
+                }
                 Ready::Request => {}
             }
         }
         Ok(running)
     }
 
-    async fn prepare_app(&mut self, program: &Program, folder: &Folder, places: &Places) -> Result<(), LaunchError> {
+    async fn prepare_app(&mut self, program: &Program, folder: &Folder) -> Result<(), LaunchError> {
         let log = folder.log("preparation");
-        let order = Order::Check { command: command(program, folder, places, log.clone())?, limit: PREPARATION_TIME };
+        let command = command(program, folder, &self.places, log.clone())?;
+        let order = Order::Check { command, part: None, limit: PREPARATION_TIME };
         match self.warden.ask(&order).await? {
             News::Checked(Ok(())) => Ok(()),
             News::Checked(Err(problem)) => Err(LaunchError::Prepare(format!(
@@ -131,12 +147,14 @@ impl LocalRunning {
         }
     }
 
-    async fn check(&mut self, unit: &Unit, folder: &Folder, places: &Places) -> Result<(), LaunchError> {
+    async fn check(&mut self, unit: &Unit, terms: &Terms, folder: &Folder) -> Result<(), LaunchError> {
         let Some(check) = &unit.check else {
             return Ok(());
         };
         let log = folder.log(&format!("{}.check", unit.id));
-        let order = Order::Check { command: command(check, folder, places, log.clone())?, limit: CHECK_TIME };
+        let part = terms.part_of(&unit.id).map(|part| part.name.clone());
+        let command = command(check, folder, &self.places, log.clone())?;
+        let order = Order::Check { command, part, limit: CHECK_TIME };
         match self.warden.ask(&order).await? {
             News::Checked(Ok(())) => Ok(()),
             News::Checked(Err(problem)) => Err(LaunchError::Check {
@@ -147,7 +165,7 @@ impl LocalRunning {
         }
     }
 
-    async fn start_unit(&mut self, unit: &Unit, folder: &Folder, places: &Places) -> Result<(), LaunchError> {
+    async fn start_unit(&mut self, unit: &Unit, terms: &Terms, folder: &Folder) -> Result<(), LaunchError> {
         let log = folder.log(unit.id.as_str());
         let mut logs = vec![log.clone()];
         for path in &unit.logs {
@@ -155,9 +173,12 @@ impl LocalRunning {
             logs.push(inside.map_err(|error| LaunchError::Prepare(error.to_string()))?);
         }
         self.units.push(StartedUnit { id: unit.id.clone(), logs, grace: unit.stop.grace });
+        let part = terms.part_of(&unit.id);
         let order = Order::Start {
             unit: unit.id.clone(),
-            command: command(&unit.program, folder, places, log)?,
+            command: command(&unit.program, folder, &self.places, log)?,
+            part: part.map(|part| part.name.clone()),
+            restart: part.map_or(Restart::Never, |part| part.restart),
             signal: signal_number(unit.stop.signal),
             grace: unit.stop.grace,
         };
@@ -168,10 +189,9 @@ impl LocalRunning {
         }
     }
 
-    /// Waits until something listens on an address, or a unit ends.
-    async fn await_port(&self, unit: &UnitId, endpoint: &Endpoint, limit: Duration) -> Result<(), LaunchError> {
+    /// Waits until a unit is ready, or one ends.
+    async fn await_ready(&self, unit: &UnitId, awaited: &Awaited<'_>, limit: Duration) -> Result<(), LaunchError> {
         const PAUSE: Duration = Duration::from_millis(10);
-        const CONNECT_TIME: Duration = Duration::from_secs(1);
         let deadline = Instant::now() + limit;
         let mut exited = self.exited();
         loop {
@@ -182,17 +202,30 @@ impl LocalRunning {
                         _ => self.start_error(&exit.unit, &format!("it ended with {}", exit.how)),
                     });
                 }
-                connected = timeout(CONNECT_TIME, connect(endpoint)) => match connected {
-                    Ok(Ok(())) => return Ok(()),
-                    Ok(Err(error)) => error.to_string(),
-                    Err(_) => "connecting takes too long".to_owned(),
+                tried = self.try_ready(awaited) => match tried {
+                    Ok(()) => return Ok(()),
+                    Err(state) => state,
                 },
             };
             if Instant::now() >= deadline {
-                let problem = format!("nothing listens on {endpoint} after {limit:?} ({state})");
+                let problem = match awaited {
+                    Awaited::Port(endpoint) => format!("nothing listens on {endpoint} after {limit:?} ({state})"),
+                    Awaited::Program(_) => format!("it is not ready after {limit:?} ({state})"),
+                };
                 return Err(self.start_error(unit, &problem));
             }
             sleep(PAUSE).await;
+        }
+    }
+
+    async fn try_ready(&self, awaited: &Awaited<'_>) -> Result<(), String> {
+        const CONNECT_TIME: Duration = Duration::from_secs(1);
+        match awaited {
+            Awaited::Port(endpoint) => match timeout(CONNECT_TIME, connect(endpoint)).await {
+                Ok(connected) => connected.map_err(|error| error.to_string()),
+                Err(_) => Err("connecting takes too long".to_owned()),
+            },
+            Awaited::Program(program) => self.ask(program).await.map(drop),
         }
     }
 
@@ -221,6 +254,12 @@ impl LocalRunning {
     }
 }
 
+/// What shows that a unit is ready.
+enum Awaited<'a> {
+    Port(Endpoint),
+    Program(&'a Program),
+}
+
 impl Running for LocalRunning {
     fn front(&self) -> &Endpoint {
         &self.front
@@ -230,20 +269,21 @@ impl Running for LocalRunning {
         self.places.resolve(text)
     }
 
+    fn endpoint(&self, address: &AddressId) -> Option<&Endpoint> {
+        self.endpoints.get(address)
+    }
+
     fn started(&self) -> std::time::Instant {
         self.started
     }
 
     fn meters(&self) -> Vec<MeterSource> {
-        self.group()
-            .map(|group| match group.clone() {
-                Group::V1(V1Folders { cpu, cpuacct, memory, cpuset: _, freezer: _, tracking: _ }) => {
-                    MeterSource::CgroupV1 { cpu, cpuacct, memory }
-                }
-                Group::V2 { dir } => MeterSource::CgroupV2 { dir },
-            })
-            .into_iter()
-            .collect()
+        self.group().map(source).into_iter().collect()
+    }
+
+    fn part_meters(&self) -> Vec<PartMeters> {
+        let meters = |part: &str| self.group().map(|group| source(&group.child(part))).into_iter().collect();
+        self.parts.iter().map(|part| PartMeters { part: part.clone(), meters: meters(part) }).collect()
     }
 
     fn statuses(&self) -> &[UnitStatus] {
@@ -255,23 +295,37 @@ impl Running for LocalRunning {
     }
 
     fn enforced(&self) -> Result<EnforcedLimits, ReadBackError> {
-        let Some(group) = self.group() else {
-            return Ok(EnforcedLimits { cpus: Limit::Unlimited, period: Duration::ZERO, memory: Limit::Unlimited });
-        };
-        let in_force = group.read_limits().map_err(|error| ReadBackError(with_causes(&error)))?;
-        let (cpus, period) = match in_force.cpu {
-            Bound::Unlimited => (Limit::Unlimited, Duration::ZERO),
-            Bound::AtMost(quota) => {
-                let cores = quota.runtime.as_secs_f64() / quota.period.as_secs_f64();
-                let cpus = Cpus::from_millis((cores * 1000.0).round() as u32);
-                (Limit::AtMost(cpus), quota.period)
+        enforced(self.group())
+    }
+
+    fn enforced_on(&self, part: &str) -> Result<EnforcedLimits, ReadBackError> {
+        enforced(self.group().map(|group| group.child(part)).as_ref())
+    }
+
+    fn restarts(&self) -> Vec<UnitRestart> {
+        let restarts = self.warden.restarts.lock().unwrap_or_else(PoisonError::into_inner);
+        let after = |at: std::time::Instant| at.saturating_duration_since(self.started);
+        restarts
+            .iter()
+            .map(|(at, UnitExit { unit, how })| UnitRestart { unit: unit.clone(), how: how.clone(), after: after(*at) })
+            .collect()
+    }
+
+    fn ask<'a>(&'a self, program: &'a Program) -> Fut<'a, Result<String, String>> {
+        Box::pin(async move {
+            let resolve = |text: &String| self.places.resolve(text).map_err(|error| error.to_string());
+            let mut command = tokio::process::Command::new(resolve(&program.path)?);
+            for argument in &program.args {
+                command.arg(resolve(argument)?);
             }
-        };
-        let memory = match in_force.memory {
-            Bound::Unlimited => Limit::Unlimited,
-            Bound::AtMost(bytes) => Limit::AtMost(Bytes::new(bytes)),
-        };
-        Ok(EnforcedLimits { cpus, period, memory })
+            command.env_clear().env("PATH", DEFAULT_PATH);
+            for (name, value) in &program.env {
+                command.env(name, resolve(value)?);
+            }
+            let said = collect(command, ASK_TIME).await.map_err(|error| with_causes(&error))?;
+            let text = String::from_utf8_lossy(&said.bytes).into_owned();
+            if said.status.success() { Ok(text) } else { Err(format!("{}: {}", said.status, text.trim())) }
+        })
     }
 
     fn exited(&self) -> Fut<'_, UnitExit> {
@@ -302,8 +356,7 @@ impl Running for LocalRunning {
 
     fn stop(self: Box<Self>) -> Fut<'static, Result<ExitReport, StopError>> {
         Box::pin(async move {
-            let Self { mut custody, mut warden, front: _, statuses: _, listeners: _, units, places: _, started: _ } =
-                *self;
+            let Self { mut custody, mut warden, units, .. } = *self;
             // For each unit its grace and then the time to kill it, and at last the time to end the run.
             let graces: Duration = units.iter().map(|unit| unit.grace + END_TIME).sum();
             let answer = timeout(graces + END_TIME, warden.ask(&Order::Stop)).await;
@@ -330,6 +383,7 @@ pub(crate) struct WardenLine {
     writer: OwnedWriteHalf,
     answers: mpsc::UnboundedReceiver<News>,
     exits: watch::Receiver<Option<UnitExit>>,
+    restarts: Arc<Mutex<Vec<(std::time::Instant, UnitExit)>>>,
 }
 
 impl WardenLine {
@@ -341,8 +395,9 @@ impl WardenLine {
         let (reader, writer) = socket.into_split();
         let (answer, answers) = mpsc::unbounded_channel();
         let (exit, exits) = watch::channel(None);
-        tokio::spawn(listen(reader, answer, exit));
-        Ok(Self { writer, answers, exits })
+        let restarts = Arc::default();
+        tokio::spawn(listen(reader, answer, exit, Arc::clone(&restarts)));
+        Ok(Self { writer, answers, exits, restarts })
     }
 
     pub(crate) async fn send(&mut self, order: &Order) -> Result<(), LaunchError> {
@@ -360,7 +415,12 @@ impl WardenLine {
 }
 
 /// Hands the warden's news on until the socket is closed.
-async fn listen(reader: OwnedReadHalf, answer: mpsc::UnboundedSender<News>, exit: watch::Sender<Option<UnitExit>>) {
+async fn listen(
+    reader: OwnedReadHalf,
+    answer: mpsc::UnboundedSender<News>,
+    exit: watch::Sender<Option<UnitExit>>,
+    restarts: Arc<Mutex<Vec<(std::time::Instant, UnitExit)>>>,
+) {
     // The first end is the one that matters; others often follow from it.
     let tell = |ended: UnitExit| {
         exit.send_if_modified(|known| {
@@ -373,6 +433,10 @@ async fn listen(reader: OwnedReadHalf, answer: mpsc::UnboundedSender<News>, exit
     while let Ok(Some(line)) = lines.next_line().await {
         match serde_json::from_str(&line) {
             Ok(News::Exited(ended)) => tell(ended),
+            Ok(News::Restarted(ended)) => {
+                let mut restarts = restarts.lock().unwrap_or_else(PoisonError::into_inner);
+                restarts.push((std::time::Instant::now(), ended));
+            }
             // Nobody waits for an answer any more when the receiver is gone.
             Ok(news) => drop(answer.send(news)),
             Err(_) => break,
@@ -394,6 +458,36 @@ async fn connect(endpoint: &Endpoint) -> std::io::Result<()> {
         Endpoint::Tcp(address) => TcpStream::connect(address).await.map(drop),
         Endpoint::Unix(path) => TokioUnixStream::connect(path).await.map(drop),
     }
+}
+
+fn source(group: &Group) -> MeterSource {
+    match group.clone() {
+        Group::V1(V1Folders { cpu, cpuacct, memory, cpuset: _, freezer: _, tracking: _ }) => {
+            MeterSource::CgroupV1 { cpu, cpuacct, memory }
+        }
+        Group::V2 { dir } => MeterSource::CgroupV2 { dir },
+    }
+}
+
+/// What the kernel holds a group to; nothing where there is none.
+fn enforced(group: Option<&Group>) -> Result<EnforcedLimits, ReadBackError> {
+    let Some(group) = group else {
+        return Ok(EnforcedLimits { cpus: Limit::Unlimited, period: Duration::ZERO, memory: Limit::Unlimited });
+    };
+    let in_force = group.read_limits().map_err(|error| ReadBackError(with_causes(&error)))?;
+    let (cpus, period) = match in_force.cpu {
+        Bound::Unlimited => (Limit::Unlimited, Duration::ZERO),
+        Bound::AtMost(quota) => {
+            let cores = quota.runtime.as_secs_f64() / quota.period.as_secs_f64();
+            let cpus = Cpus::from_millis((cores * 1000.0).round() as u32);
+            (Limit::AtMost(cpus), quota.period)
+        }
+    };
+    let memory = match in_force.memory {
+        Bound::Unlimited => Limit::Unlimited,
+        Bound::AtMost(bytes) => Limit::AtMost(Bytes::new(bytes)),
+    };
+    Ok(EnforcedLimits { cpus, period, memory })
 }
 
 /// Fills in the places of a program.
@@ -420,5 +514,6 @@ fn signal_number(signal: StopSignal) -> i32 {
         StopSignal::Quit => libc::SIGQUIT,
         StopSignal::Int => libc::SIGINT,
         StopSignal::Winch => libc::SIGWINCH,
+        StopSignal::Usr1 => libc::SIGUSR1,
     }
 }

@@ -23,6 +23,15 @@ pub(crate) struct Surroundings {
 }
 
 impl Surroundings {
+    /// The same in a part's own group.
+    pub(crate) fn within(&self, part: Option<&str>) -> Self {
+        let group = match (&self.group, part) {
+            (Some(group), Some(part)) => Some(group.child(part)),
+            (group, _) => group.clone(),
+        };
+        Self { group, ..self.clone() }
+    }
+
     /// Starts a program in a process group of its own and returns its number.
     ///
     /// # Errors

@@ -17,8 +17,9 @@ use rustix::process::{
     Pid, PidfdFlags, Signal, WaitOptions, WaitStatus, getpid, kill_process, kill_process_group, pidfd_open,
     set_child_subreaper, setsid, wait, waitpid,
 };
-use stampede_core::{UnitExit, UnitId, UnitStop, with_causes};
+use stampede_core::{Restart, UnitExit, UnitId, UnitStop, with_causes};
 
+use crate::comeback::{Comeback, Next};
 use crate::lease::Lease;
 use crate::message::{Command, News, Order};
 use crate::run::{END_TIME, Run};
@@ -76,7 +77,14 @@ struct Warden {
 /// A started unit.
 struct Unit {
     id: UnitId,
+    command: Command,
+    surroundings: Surroundings,
     child: Child,
+    comeback: Comeback,
+    /// When it is started again.
+    due: Option<Instant>,
+    /// Whether its end has been told.
+    told: bool,
     signal: Signal,
     grace: Duration,
 }
@@ -93,13 +101,14 @@ impl Warden {
             };
             match order {
                 Order::Begin { .. } => {}
-                Order::Check { command, limit } => {
-                    let checked = self.check(&command, limit);
+                Order::Check { command, part, limit } => {
+                    let checked = self.check(&command, part.as_deref(), limit);
                     self.channel.send(&News::Checked(checked));
                 }
-                Order::Start { unit, command, signal, grace } => {
-                    let started = self.start(unit, &command, signal, grace);
-                    self.channel.send(&News::Started(started));
+                Order::Start { unit, command, part, restart, signal, grace } => {
+                    let surroundings = self.surroundings.within(part.as_deref());
+                    let started = Unit::start(unit, command, surroundings, restart, signal, grace);
+                    self.channel.send(&News::Started(started.map(|unit| self.units.push(unit))));
                 }
                 Order::Stop => break true,
             }
@@ -115,19 +124,8 @@ impl Warden {
         code
     }
 
-    fn start(&mut self, id: UnitId, command: &Command, signal: i32, grace: Duration) -> Result<(), String> {
-        self.units.push(Unit {
-            id,
-            child: Child::spawn(&self.surroundings, command)?,
-            // A signal that this system does not know is no reason to leave a unit running.
-            signal: Signal::from_named_raw(signal).unwrap_or(Signal::TERM),
-            grace,
-        });
-        Ok(())
-    }
-
-    fn check(&mut self, command: &Command, limit: Duration) -> Result<(), String> {
-        let mut child = Child::spawn(&self.surroundings, command)?;
+    fn check(&mut self, command: &Command, part: Option<&str>, limit: Duration) -> Result<(), String> {
+        let mut child = Child::spawn(&self.surroundings.within(part), command)?;
         if !self.channel.await_end(&mut child, Instant::now() + limit) {
             child.kill();
             return Err(format!("it took longer than {} s", limit.as_secs()));
@@ -138,14 +136,16 @@ impl Warden {
         }
     }
 
-    /// Waits for an order or the end of a unit, and tells of the latter.
+    /// Waits for an order, or for a unit that ends or is due to be started again.
     fn wait_for_news(&mut self) {
-        let mut running: Vec<&mut Unit> = self.units.iter_mut().filter(|unit| unit.child.ended.is_none()).collect();
-        let ends: Vec<BorrowedFd<'_>> = running.iter().map(|unit| unit.child.pidfd.as_fd()).collect();
-        self.channel.wait(&ends, None);
-        for unit in &mut running {
-            if unit.child.has_ended() {
-                self.channel.send(&News::Exited(UnitExit { unit: unit.id.clone(), how: unit.child.how().to_owned() }));
+        let ends: Vec<BorrowedFd<'_>> =
+            self.units.iter().filter(|unit| unit.child.ended.is_none()).map(|unit| unit.child.pidfd.as_fd()).collect();
+        let due = self.units.iter().filter_map(|unit| unit.due).min();
+        self.channel.wait(&ends, due);
+        let now = Instant::now();
+        for unit in &mut self.units {
+            if let Some(news) = unit.look(now) {
+                self.channel.send(&news);
             }
         }
     }
@@ -172,6 +172,69 @@ impl Warden {
         }
         stops.reverse();
         stops
+    }
+}
+
+impl Unit {
+    fn start(
+        id: UnitId,
+        command: Command,
+        surroundings: Surroundings,
+        restart: Restart,
+        signal: i32,
+        grace: Duration,
+    ) -> Result<Self, String> {
+        Ok(Self {
+            id,
+            child: Child::spawn(&surroundings, &command)?,
+            command,
+            surroundings,
+            comeback: Comeback::new(restart),
+            due: None,
+            told: false,
+            // A signal that this system does not know is no reason to leave a unit running.
+            signal: Signal::from_named_raw(signal).unwrap_or(Signal::TERM),
+            grace,
+        })
+    }
+
+    /// What is to be told of it now: that it has ended, for good or to be started again.
+    fn look(&mut self, now: Instant) -> Option<News> {
+        if self.told {
+            return None;
+        }
+        if let Some(due) = self.due {
+            return if now >= due { self.start_again() } else { None };
+        }
+        if !self.child.has_ended() {
+            return None;
+        }
+        let how = self.child.how().to_owned();
+        match self.comeback.next(&how, now) {
+            Next::Stay(how) => Some(self.tell(how)),
+            Next::Start(due) => {
+                self.due = Some(due);
+                // Its workers would keep its address.
+                let _ = kill_process_group(self.child.pid, Signal::KILL);
+                Some(News::Restarted(UnitExit { unit: self.id.clone(), how }))
+            }
+        }
+    }
+
+    fn start_again(&mut self) -> Option<News> {
+        self.due = None;
+        match Child::spawn(&self.surroundings, &self.command) {
+            Ok(child) => {
+                self.child = child;
+                None
+            }
+            Err(problem) => Some(self.tell(problem)),
+        }
+    }
+
+    fn tell(&mut self, how: String) -> News {
+        self.told = true;
+        News::Exited(UnitExit { unit: self.id.clone(), how })
     }
 }
 

@@ -5,13 +5,14 @@ use std::collections::{BTreeMap, BTreeSet};
 
 use stampede_core::{Case, CaseId, Finding, Origin, Outcome, Rounds, ServedAnswer, Severity};
 
-use crate::StudyView;
-use crate::activity;
 use crate::conclusion::{Conclusion, conclusion, sentences};
 use crate::quantity::count;
+use crate::{StudyView, activity, topology};
 
 /// The digest.
 pub(crate) struct Digest {
+    /// A line for each part of each topology.
+    pub(crate) parts: Vec<String>,
     /// Present when figures came out of trials whose limits were not in force: said before anything else.
     pub(crate) alarm: Option<String>,
     /// What was compared under what.
@@ -74,6 +75,7 @@ impl Digest {
     pub(crate) fn of(view: &StudyView<'_>) -> Self {
         let (findings, marks) = findings(view);
         let mut digest = Self {
+            parts: topology::lines(view),
             alarm: alarm(view),
             question: question(view),
             ground: ground(view),
@@ -120,7 +122,11 @@ fn question(view: &StudyView<'_>) -> String {
     let limits = of_cases(view, |case| format!("{} CPU and {}", case.limits.cpus, case.limits.memory));
     let load = of_cases(view, |case| case.load.to_string());
     let platform = of_cases(view, |case| case.platform.clone());
-    format!("{}: {limits} in all, load {load}, platform {platform}", study.workload)
+    let around = of_cases(view, |case| match &case.topology {
+        topology if topology.is_default() => String::new(),
+        topology => format!(" for {topology}"),
+    });
+    format!("{}: {limits} in all{around}, load {load}, platform {platform}", study.workload)
 }
 
 fn ground(view: &StudyView<'_>) -> String {

@@ -16,6 +16,7 @@ use stampede_core::{
 
 use crate::StudyView;
 use crate::sampling_json::{WireActivity, WireSampling};
+use crate::topology::{WireLink, WirePart, WireTopology};
 
 const SCHEMA: &str = "stampede/study/v1";
 
@@ -120,6 +121,7 @@ struct WireCase<'a> {
     tuning_reasons: BTreeMap<&'a str, &'a str>,
     limits: WireLimits,
     enforced: WireEnforced,
+    topology: WireTopology<'a>,
     platform: &'a str,
     pinning: WirePinning<'a>,
     load: WireLoad,
@@ -132,7 +134,7 @@ struct WireCase<'a> {
 
 impl<'a> WireCase<'a> {
     fn of(case: &'a Case, trials: Vec<&'a Trial>, summary: Option<&'a CaseSummary>) -> Self {
-        let Case { id, runtime, runtime_version, app, php, tuning, limits, platform, pinning, load } = case;
+        let Case { id, runtime, runtime_version, app, php, tuning, limits, topology, platform, pinning, load } = case;
         let estimates = summary.iter().flat_map(|summary| &summary.summary);
         let findings = summary.iter().flat_map(|summary| &summary.findings);
         let ranks = summary.and_then(|summary| summary.ranks.as_ref());
@@ -152,6 +154,7 @@ impl<'a> WireCase<'a> {
                 .collect(),
             limits: WireLimits::of(limits),
             enforced: WireEnforced::of_all(&trials),
+            topology: WireTopology::of(topology),
             platform,
             pinning: WirePinning::of(pinning),
             load: WireLoad::of(load),
@@ -298,12 +301,27 @@ struct WireTrial<'a> {
     sending: Option<WireSending<'a>>,
     sampling: Option<WireSampling>,
     stops: Vec<WireStop<'a>>,
+    parts: Vec<WirePart<'a>>,
+    client_link: Option<WireLink>,
 }
 
 impl<'a> WireTrial<'a> {
     fn of(trial: &'a Trial) -> Self {
-        let Trial { case: _, block, position, started_at, outcome, enforced, ready, php, answers, measurement, stops } =
-            trial;
+        let Trial {
+            case: _,
+            block,
+            position,
+            started_at,
+            outcome,
+            enforced,
+            ready,
+            php,
+            answers,
+            measurement,
+            stops,
+            parts,
+            link,
+        } = trial;
         let (outcome, reason) = match outcome {
             Outcome::Measured => ("measured", None),
             Outcome::Invalid(reason) => ("invalid", Some(reason.as_str())),
@@ -347,6 +365,8 @@ impl<'a> WireTrial<'a> {
             sending: measured.and_then(|measured| measured.sending.as_ref()).map(WireSending::of),
             sampling: measured.and_then(|measured| measured.sampling.as_ref()).map(WireSampling::of),
             stops: stops.iter().map(WireStop::of).collect(),
+            parts: parts.iter().map(WirePart::of).collect(),
+            client_link: link.as_ref().map(WireLink::of),
         }
     }
 }

@@ -14,6 +14,7 @@ mod quantity;
 pub mod runtime;
 mod sampling_json;
 pub mod terminal;
+mod topology;
 
 use jiff::Timestamp;
 use stampede_analysis::Analysis;

@@ -34,6 +34,7 @@ pub fn render(view: &StudyView<'_>) -> String {
     list(&mut text, "While it ran", digest.activity.iter().cloned());
     list(&mut text, VERDICTS, digest.verdicts.iter().cloned());
     list(&mut text, "Bytes of verified bodies on the wire", digest.answers.iter().cloned());
+    list(&mut text, "Parts: CPUs in use and peak of memory, medians of the trials", digest.parts.iter().cloned());
     settings(&mut text, &digest);
     text.push_str(&digest.study);
     text.push('\n');

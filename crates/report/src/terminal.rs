@@ -20,6 +20,7 @@ pub fn render(view: &StudyView<'_>, width: usize, color: bool) -> String {
     let mut page = Page::new(width, color);
     page.alarm(&digest);
     page.answers(&digest);
+    page.parts(&digest);
     page.uncounted(&digest);
     page.findings(&digest);
     page.activity(&digest);
@@ -164,6 +165,16 @@ impl Page {
         }
         self.section("Bytes of verified bodies on the wire");
         for line in &digest.answers {
+            self.lines(Style::Plain, wrap("  ", line, 4, self.width));
+        }
+    }
+
+    fn parts(&mut self, digest: &Digest) {
+        if digest.parts.is_empty() {
+            return;
+        }
+        self.section("Parts: CPUs in use and peak of memory, medians of the trials");
+        for line in &digest.parts {
             self.lines(Style::Plain, wrap("  ", line, 4, self.width));
         }
     }

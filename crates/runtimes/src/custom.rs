@@ -5,8 +5,9 @@ use std::collections::BTreeMap;
 use std::path::PathBuf;
 
 use stampede_core::{
-    App, AppKind, BuildStep, Command, CommandReady, DefaultsContext, Deployment, PlanError, ProcessModel, Program,
-    Programs, Ready, RenderContext, Requirement, Runtime, RuntimeId, Tunable, Tuning, TuningProblem, Unit, UnitId,
+    App, AppKind, BuildStep, Command, CommandReady, DefaultsContext, Deployment, Makes, PlanError, ProcessModel,
+    Program, Programs, Ready, RenderContext, Requirement, Runtime, RuntimeId, Tunable, Tuning, TuningProblem, Unit,
+    UnitId,
 };
 
 use crate::front;
@@ -128,6 +129,7 @@ fn build_step(build: &[String], lookup: &Lookup<'_>) -> Result<BuildStep, PlanEr
         program: Program { path, args: words.collect(), env: BTreeMap::new() },
         files: Vec::new(),
         output: PathBuf::from(BUILT),
+        makes: Makes::Program,
         // The command says no version; its words and the application's content tell builds apart.
         toolchain: String::new(),
     })

@@ -5,9 +5,9 @@ use std::path::PathBuf;
 use std::time::Duration;
 
 use stampede_core::{
-    App, AppKind, BuildStep, DefaultsContext, Deployment, Install, PlanError, ProcessModel, Program, Programs, Ready,
-    RenderContext, Requirement, Role, RunFile, Runtime, RuntimeId, Stop, StopSignal, Tunable, TunableKind, Tuning,
-    TuningProblem, Unit, UnitId, VersionProbe,
+    App, AppKind, BuildStep, DefaultsContext, Deployment, Install, Makes, PlanError, ProcessModel, Program, Programs,
+    Ready, RenderContext, Requirement, Role, RunFile, Runtime, RuntimeId, Stop, StopSignal, Tunable, TunableKind,
+    Tuning, TuningProblem, Unit, UnitId, VersionProbe,
 };
 
 use crate::lookup::Lookup;
@@ -135,6 +135,7 @@ pub(crate) fn build(lookup: &Lookup<'_>, output: &str, files: Vec<RunFile>) -> R
         },
         files,
         output: PathBuf::from(output),
+        makes: Makes::Program,
         toolchain: lookup.program(GO)?.version.clone(),
     })
 }

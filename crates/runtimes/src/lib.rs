@@ -1,4 +1,4 @@
-//! What serves an application: one file and one template folder a runtime.
+//! What serves an application, one file and one template folder a runtime, and what stands around it: balancers and services.
 //!
 //! Everything here is pure. A runtime turns an application, limits, load and settings into a [`stampede_core::Deployment`]
 //! with symbolic places; it starts nothing, picks no port and reads no file. Nothing here knows where or how the
@@ -7,6 +7,7 @@
 mod apache;
 mod apache_fpm;
 mod apache_mod_php;
+mod balancer;
 mod bridge;
 mod caddy_fpm;
 mod caddy_php;
@@ -24,18 +25,26 @@ mod functions_framework_php;
 mod go;
 mod label;
 mod lookup;
+mod mariadb;
 mod nginx_fpm;
+mod pgbouncer;
 mod php_build;
 mod php_cli_server;
 mod php_ini;
 mod php_probe;
 mod pool;
+mod postgres;
+mod replica;
 mod roadrunner;
+mod service;
 mod status;
+mod supervisord;
 mod swoole;
 mod template;
+mod topology;
 mod uwsgi_php;
 mod webman;
 mod workerman;
 
 pub use catalogue::{all, by_id};
+pub use topology::{Topologies, service_requires, service_title};

@@ -12,16 +12,18 @@ use stampede_core::{
 
 use crate::front_controller::FrontController;
 use crate::lookup::Lookup;
+use crate::supervisord::{self, SUPERVISORD};
 use crate::template::Template;
 use crate::{fpm, fpm_pool, front, label, status};
 
 const ID: &str = "nginx-fpm";
 const NGINX: &str = "nginx";
+const SUPERVISOR: &str = "supervisor";
 
 const NGINX_CONF: Template =
     Template { name: "nginx-fpm/nginx.conf.j2", source: include_str!("../templates/nginx-fpm/nginx.conf.j2") };
 
-const FRONT_TUNABLES: [Tunable; 7] = [
+const FRONT_TUNABLES: [Tunable; 8] = [
     Tunable {
         name: "worker_processes",
         role: Role::FrontWorkers,
@@ -72,12 +74,19 @@ const FRONT_TUNABLES: [Tunable; 7] = [
         summary: "whether a line is written for each request",
         manual: "https://nginx.org/en/docs/http/ngx_http_log_module.html#access_log",
     },
+    Tunable {
+        name: SUPERVISOR,
+        role: Role::Mode,
+        kind: TunableKind::Choice(&["none", SUPERVISORD]),
+        summary: "whether one program starts nginx and FPM and starts them again, as in container images that hold both",
+        manual: "https://supervisord.org/configuration.html",
+    },
 ];
 
 /// More than any connection sees; nginx has no word for unlimited.
 const UNLIMITED_REQUESTS: u64 = 1_000_000_000;
 
-const TUNABLES: [Tunable; 16] = fpm_pool::behind(&FRONT_TUNABLES);
+const TUNABLES: [Tunable; 17] = fpm_pool::behind(&FRONT_TUNABLES);
 
 /// nginx in front of PHP-FPM.
 pub(crate) struct NginxFpm;
@@ -113,8 +122,16 @@ impl Runtime for NginxFpm {
         all
     }
 
+    fn requires_for(&self, tuning: &Tuning) -> Vec<Requirement> {
+        if tuning.get(SUPERVISOR) == Some(SUPERVISORD) { vec![supervisord::requirement()] } else { Vec::new() }
+    }
+
     fn version(&self, programs: &Programs) -> String {
-        format!("{}, {}", label::program(programs, NGINX, "nginx"), label::php(programs, fpm::FPM))
+        let both = format!("{}, {}", label::program(programs, NGINX, "nginx"), label::php(programs, fpm::FPM));
+        match programs.get(SUPERVISORD) {
+            Some(found) => format!("{both}, supervisord {}", found.version),
+            None => both,
+        }
     }
 
     fn status(&self) -> &'static [&'static str] {
@@ -142,6 +159,7 @@ impl Runtime for NginxFpm {
             .with_default("fastcgi_buffers", 8, "nginx's own default")
             .with_default("fastcgi_buffer_size", 4096, "nginx's own default: one page")
             .with_default("access_log", "off", "writing it would be measured with the requests")
+            .with_default(SUPERVISOR, "none", "Stampede itself starts both and notices when one ends")
             .overlaid_with(cx.given)
     }
 
@@ -151,7 +169,11 @@ impl Runtime for NginxFpm {
 
     fn deployment(&self, cx: &RenderContext<'_>) -> Result<Deployment, PlanError> {
         let lookup = Lookup::new(ID, cx);
-        fpm::behind(nginx_unit(cx, &lookup)?, &[status::NGINX], cx, &lookup)
+        let mut deployment = fpm::behind(nginx_unit(cx, &lookup)?, &[status::NGINX], cx, &lookup)?;
+        if lookup.setting(SUPERVISOR)? == SUPERVISORD {
+            deployment.units = vec![supervisord::over(deployment.units, &lookup)?];
+        }
+        Ok(deployment)
     }
 }
 
@@ -205,7 +227,7 @@ fn nginx_unit(cx: &RenderContext<'_>, lookup: &Lookup<'_>) -> Result<Unit, PlanE
 
 /// Whether nginx has the option `-e`, which keeps it from opening the distribution's log before it reads ours: since
 /// 1.19.5. <https://nginx.org/en/docs/switches.html>
-fn takes_error_log(version: &str) -> bool {
+pub(crate) fn takes_error_log(version: &str) -> bool {
     let numbers: Vec<u32> = version.split('.').map_while(|part| part.parse().ok()).collect();
     numbers >= vec![1, 19, 5]
 }

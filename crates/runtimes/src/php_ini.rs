@@ -27,8 +27,12 @@ const MEMORY_LIMIT: Bytes = Bytes::from_mib(128);
 /// The settings for one application on one build.
 pub(crate) fn file(app: &App, build: &PhpBuild, limits: &Limits) -> Result<RunFile, PlanError> {
     let built_in = |name: &str| build.built_in.iter().any(|extension| extension == name);
-    let extensions: Vec<String> =
-        app.extensions.iter().filter(|name| !built_in(name) && *name != "opcache").cloned().collect();
+    let mut extensions: Vec<String> = Vec::new();
+    for name in app.extensions.iter().flat_map(|name| with_what_it_needs(name)) {
+        if !built_in(name) && name != "opcache" && !extensions.iter().any(|known| known == name) {
+            extensions.push(name.to_owned());
+        }
+    }
     let load_opcache = !built_in("opcache");
     let settings: Vec<(String, String)> = settings(app, limits).into_iter().collect();
     let text = TEMPLATE.fill(context! { extensions, load_opcache, settings })?;
@@ -65,6 +69,17 @@ pub(crate) fn asked(app: &App, build: &PhpBuild, limits: &Limits) -> PhpAsked {
         extensions: opcache.chain(app.extensions.iter().cloned()).collect(),
         settings: settings(app, limits),
     }
+}
+
+/// An extension after those that must be loaded before it, where builds have them as files of their own.
+fn with_what_it_needs(name: &str) -> Vec<&str> {
+    let before: &[&str] = match name {
+        "pdo_pgsql" | "pdo_sqlite" => &["pdo"],
+        "pdo_mysql" => &["pdo", "mysqlnd"],
+        "mysqli" => &["mysqlnd"],
+        _ => &[],
+    };
+    before.iter().copied().chain([name]).collect()
 }
 
 /// Folders that the settings name.

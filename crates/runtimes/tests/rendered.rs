@@ -77,6 +77,7 @@ fn programs() -> Programs {
     };
     [
         ("nginx", program("/usr/sbin/nginx", "1.22.1")),
+        ("supervisord", program("/usr/bin/supervisord", "4.2.5")),
         ("apache2", program("/usr/sbin/apache2", "2.4.65")),
         ("caddy", program("/usr/bin/caddy", "2.6.2")),
         ("uwsgi", program("/usr/bin/uwsgi", "2.0.21-debian")),
@@ -211,6 +212,7 @@ fn each_way_in_which_an_fpm_pool_can_grow() {
     for (name, settings) in [
         ("nginx-fpm-dynamic", vec![("pm", "dynamic"), ("pm.max_children", "25")]),
         ("nginx-fpm-ondemand", vec![("pm", "ondemand")]),
+        ("nginx-fpm-supervised", vec![("supervisor", "supervisord")]),
     ] {
         insta::assert_snapshot!(name, rendered(runtime, &limits, &settings).unwrap());
     }

@@ -55,7 +55,7 @@ pub(crate) enum Command {
     /// Drive the load that `wrk` would, with its own options and layout
     #[command(disable_help_flag = true)]
     Wrk(OtherArgs),
-    /// List runtimes, workloads or stored studies
+    /// List runtimes, workloads, services or stored studies
     List(ListArgs),
     /// Show a stored study again, a runtime's settings, or the schema of plans
     ///
@@ -78,6 +78,7 @@ pub(crate) enum Command {
         stampede compare markdown --runtimes nginx-fpm,go --load closed:64\n  \
         stampede compare markdown --cpus 0.5 --memory 256Mi --json result.json\n  \
         stampede compare markdown --set nginx-fpm.pm=dynamic --rounds 5\n  \
+        stampede compare markdown --replicas 2 --balancer nginx --tls\n  \
         stampede compare ./my-app           (what it is, is found by looking at it)\n  \
         stampede compare                    (the stampede.yaml in this folder, see stampede init)")]
 pub(crate) struct CompareArgs {
@@ -151,6 +152,8 @@ pub(crate) struct CompareArgs {
     #[arg(long, help_heading = "Study")]
     pub(crate) no_wait: bool,
     #[command(flatten)]
+    pub(crate) topology: TopologyArgs,
+    #[command(flatten)]
     pub(crate) output: OutputArgs,
     #[command(flatten)]
     pub(crate) store: StoreArgs,
@@ -175,6 +178,45 @@ pub(crate) struct InitArgs {
     /// End with exit code 3, instead of waiting, when another Stampede is measuring
     #[arg(long)]
     pub(crate) no_wait: bool,
+}
+
+/// What stands around each runtime.
+#[derive(Clone, Debug, clap::Args)]
+pub(crate) struct TopologyArgs {
+    /// Copies of each runtime behind a balancer, all under the one total limit [default: 1]
+    #[arg(long, value_name = "N", allow_hyphen_values = true, help_heading = "Topology")]
+    pub(crate) replicas: Option<String>,
+    /// What stands in front: nginx or haproxy
+    #[arg(long, value_name = "PROGRAM", help_heading = "Topology")]
+    pub(crate) balancer: Option<String>,
+    /// How it chooses a replica: round-robin or least-connections [default: round-robin]
+    #[arg(long, value_name = "HOW", help_heading = "Topology")]
+    pub(crate) balance: Option<String>,
+    /// Idle connections that it keeps to replicas, or off [default: 32]
+    #[arg(long, value_name = "N", allow_hyphen_values = true, help_heading = "Topology")]
+    pub(crate) upstream_keepalive: Option<String>,
+    /// Clients speak TLS to the balancer
+    #[arg(long, help_heading = "Topology")]
+    pub(crate) tls: bool,
+    /// Services beside each runtime: postgres, mariadb, pgbouncer; set with --set postgres.max_connections=50
+    #[arg(long, value_name = "A,B", help_heading = "Topology")]
+    pub(crate) services: Option<String>,
+    /// Hold a part to a share of the total: replica=0.4,128Mi (each), balancer=..., postgres=... (may be repeated)
+    #[arg(long, value_name = "PART=CPUS,MEMORY", help_heading = "Topology")]
+    pub(crate) share: Vec<String>,
+    /// When load may begin: port (something listens at the front) or request (a real answer) [default: request]
+    #[arg(long, value_name = "WHEN", help_heading = "Topology")]
+    pub(crate) ready: Option<String>,
+    /// What happens when a unit ends by itself: never (the trial fails) or on-failure (it is started again, and
+    /// counted) [default: never]
+    #[arg(long, value_name = "WHEN", help_heading = "Topology")]
+    pub(crate) restart: Option<String>,
+    /// Round-trip time between client and front, added to this machine's own: 20ms
+    #[arg(long, value_name = "TIME", allow_hyphen_values = true, help_heading = "Topology")]
+    pub(crate) client_rtt: Option<String>,
+    /// Width of the link between client and front, each way: 100mbit
+    #[arg(long, value_name = "RATE", allow_hyphen_values = true, help_heading = "Topology")]
+    pub(crate) client_bandwidth: Option<String>,
 }
 
 /// Where reports go.
@@ -220,6 +262,8 @@ pub(crate) enum Listed {
     Runtimes,
     /// Built-in workloads
     Workloads,
+    /// Balancers and services that can stand around a runtime, with the version found
+    Services,
     /// Stored studies, newest first
     Studies,
 }

@@ -7,12 +7,12 @@ use std::time::Duration;
 
 use jiff::Timestamp;
 use stampede_core::{CpuLayout, Fut, Machine, Outcome as TrialOutcome, Rounds, Study, StudyId, StudyKind, Trial};
-use stampede_harness::{Conditions, Event, Sink, SinkError, Surroundings};
-use stampede_plan::{CompareFlags, ComparePlan, SubjectFlag};
+use stampede_harness::{Event, Sink, SinkError, Surroundings};
+use stampede_plan::{CompareFlags, ComparePlan, SubjectFlag, TopologyFlags};
 use stampede_platforms::scope;
 use stampede_store::Store;
 
-use crate::args::CompareArgs;
+use crate::args::{CompareArgs, TopologyArgs};
 use crate::backend::BackendChoice;
 use crate::catalogue::BuiltIn;
 use crate::exit::{Exit, Failure};
@@ -49,6 +49,7 @@ pub(crate) fn run(args: Box<CompareArgs>) -> Outcome {
         platform,
         no_sampling,
         no_wait,
+        topology,
         output,
         store,
         quiet,
@@ -71,6 +72,7 @@ pub(crate) fn run(args: Box<CompareArgs>) -> Outcome {
         platform,
         set,
         no_sampling,
+        topology: topology_flags(topology),
     };
     let machine = stampede_platforms::machine();
     let plan = ComparePlan::read(&flags, ground::size(&machine), &BuiltIn).map_err(Failure::usage);
@@ -91,6 +93,35 @@ pub(crate) fn run(args: Box<CompareArgs>) -> Outcome {
     // What still runs on a blocking thread (a run that is being prepared when Ctrl-C comes) cleans up after itself.
     runtime.shutdown_timeout(LAST_WAIT);
     conclude(ended, &report, &mut record, &path)
+}
+
+fn topology_flags(args: TopologyArgs) -> TopologyFlags {
+    let TopologyArgs {
+        replicas,
+        balancer,
+        balance,
+        upstream_keepalive,
+        tls,
+        services,
+        share,
+        ready,
+        restart,
+        client_rtt,
+        client_bandwidth,
+    } = args;
+    TopologyFlags {
+        replicas,
+        balancer,
+        balance,
+        upstream_keepalive,
+        tls,
+        services,
+        share,
+        ready,
+        restart,
+        client_rtt,
+        client_bandwidth,
+    }
 }
 
 /// Everything that is done on the runtime; whatever it is doing, a signal ends it.
@@ -133,7 +164,7 @@ async fn study(
         Ok(backend) => backend,
         Err(panic) => std::panic::resume_unwind(panic.into_panic()),
     };
-    let conditions = Conditions { limits: plan.limits, load: plan.load.clone(), pinning };
+    let conditions = ground::conditions(plan, pinning)?;
     let prepared = ground.prepare(plan, &conditions, quiet).await?;
     let workload = recording::complete(&ground.platform, plan, &prepared, quiet).await?;
 

@@ -10,6 +10,7 @@ use stampede_harness::{Conditions, Missing, PrepareCasesError, Prepared};
 use stampede_plan::{ComparePlan, MachineSize, RuntimeChoice};
 use stampede_platforms::lock::{LockError, MeasuringLock};
 use stampede_platforms::{LocalConfig, LocalPlatform};
+use stampede_runtimes::Topologies;
 
 use crate::exit::{Exit, Failure};
 use crate::open_files::{OWN_FILES, raise_open_files};
@@ -25,6 +26,13 @@ pub(crate) fn size(machine: &Machine) -> MachineSize {
         memory: Bytes::new(stampede_platforms::memory().unwrap_or(u64::MAX)),
         connections: raise_open_files().saturating_sub(OWN_FILES),
     }
+}
+
+/// What every case of a plan is served under.
+pub(crate) fn conditions(plan: &ComparePlan, pinning: CpuLayout) -> Result<Conditions, Failure> {
+    let topology = plan.topology.clone();
+    let certificate = topology.has_tls().then(stampede_platforms::self_made).transpose().map_err(Failure::missing)?;
+    Ok(Conditions { limits: plan.limits, load: plan.load.clone(), pinning, topology, certificate })
 }
 
 /// A platform that nobody else measures on.
@@ -70,7 +78,7 @@ impl Ground {
         for command in commands.iter().filter(|_| !quiet) {
             screen::note(&format!("preparing the application: {}", command.join(" ")));
         }
-        let prepared = stampede_harness::prepare(&self.platform, &plan.candidates, conditions).await;
+        let prepared = stampede_harness::prepare(&self.platform, &Topologies, &plan.candidates, conditions).await;
         let (prepared, missing) = prepared.map_err(|error| match error {
             // The application is at fault itself.
             PrepareCasesError::App(_) => Failure { exit: Exit::TrialFailed, message: with_causes(&error) },

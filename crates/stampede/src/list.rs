@@ -1,10 +1,14 @@
-//! `stampede list`: runtimes, workloads, stored studies.
+//! `stampede list`: runtimes, workloads, services, stored studies.
 
 use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
 
-use stampede_core::{App, AppKind, Availability, CaseId, Programs, Requirement, Rounds, Runtime, StudyKind};
+use stampede_core::{
+    App, AppKind, Availability, Balance, Balancer, BalancerKind, CaseId, Composer, Programs, Requirement, Rounds,
+    Runtime, ServiceKind, StudyKind, Topology,
+};
 use stampede_plan::Catalogue;
+use stampede_runtimes::{Topologies, service_requires, service_title};
 use stampede_store::{Store, StudyRow};
 
 use crate::args::{ListArgs, Listed};
@@ -17,6 +21,7 @@ pub(crate) fn run(args: &ListArgs) -> Outcome {
     let lines = match what {
         Listed::Runtimes => runtimes()?,
         Listed::Workloads => workloads()?,
+        Listed::Services => services()?,
         Listed::Studies => studies(&folders::store(store)?)?,
     };
     screen::print(&lines.iter().map(|line| format!("{}\n", line.trim_end())).collect::<String>())?;
@@ -73,6 +78,33 @@ async fn look(runtime: &dyn Runtime) -> (Programs, Vec<String>) {
         }
     }
     (programs, missing)
+}
+
+/// Balancers and services: a line with the versions found, or what is missing.
+fn services() -> Result<Vec<String>, Failure> {
+    let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build().map_err(Failure::missing)?;
+    let balancers = BalancerKind::ALL.into_iter().map(|kind| {
+        let balancer = Balancer { kind, balance: Balance::RoundRobin, upstream_keepalive: 0, tls: false, share: None };
+        let topology = Topology { balancer: Some(balancer), ..Topology::default() };
+        (kind.id(), "balancer in front of replicas", Topologies.requires(&topology))
+    });
+    let services = ServiceKind::ALL.into_iter().map(|kind| (kind.id(), service_title(kind), service_requires(kind)));
+    let mut lines = Vec::new();
+    for (name, title, needs) in balancers.chain(services) {
+        let mut version = None;
+        let mut missing = Vec::new();
+        for need in needs {
+            match runtime.block_on(stampede_platforms::detect(&need)) {
+                Availability::Found(found) => version = version.or(Some(found.version)),
+                Availability::Missing { what, install } => missing.push(format!("needs {what}: {install}")),
+            }
+        }
+        let state = version.filter(|_| missing.is_empty()).unwrap_or_else(|| "not installed".to_owned());
+        lines.push(format!("{name:<24} {state}"));
+        lines.push(format!("{:<24} {title}", ""));
+        lines.extend(missing.iter().map(|line| format!("{:<24} {line}", "")));
+    }
+    Ok(lines)
 }
 
 fn workloads() -> Result<Vec<String>, Failure> {

@@ -22,7 +22,9 @@ pub(crate) fn run(args: &ShowRuntimeArgs) -> Outcome {
     let executor = tokio::runtime::Builder::new_current_thread().enable_all().build().map_err(Failure::missing)?;
     let mut programs = Programs::new();
     let mut missing = Vec::new();
-    for need in candidate.runtime.requires(&candidate.app) {
+    let needs =
+        [candidate.runtime.requires(&candidate.app), candidate.runtime.requires_for(&candidate.tuning)].concat();
+    for need in needs {
         match executor.block_on(stampede_platforms::detect(&need)) {
             Availability::Found(found) => {
                 if let Some(key) = need.key() {

@@ -14,6 +14,7 @@ const MIGRATIONS: &[&str] = &[
     include_str!("migrations/003_sending.sql"),
     include_str!("migrations/004_php.sql"),
     include_str!("migrations/005_sampling.sql"),
+    include_str!("migrations/006_topology.sql"),
 ];
 
 /// The version that this program writes.

@@ -65,13 +65,14 @@ fn insert_case(transaction: &Transaction<'_>, study: &StudyId, ordinal: i64, cas
         php,
         tuning,
         limits: Limits { cpus, memory },
+        topology,
         platform,
         pinning,
         load,
     } = case;
     transaction.execute(
         "INSERT INTO study_case VALUES (:study_id, :ordinal, :case_id, :runtime, :runtime_version, :tuning_json,
-            :limit_cpus_milli, :limit_memory_bytes, :platform, :pinning_json, :load_json)",
+            :limit_cpus_milli, :limit_memory_bytes, :platform, :pinning_json, :load_json, :topology_json)",
         named_params! {
             ":study_id": study.as_str(),
             ":ordinal": ordinal,
@@ -84,6 +85,7 @@ fn insert_case(transaction: &Transaction<'_>, study: &StudyId, ordinal: i64, cas
             ":platform": platform,
             ":pinning_json": Json(pinning),
             ":load_json": Json(load),
+            ":topology_json": Json(topology),
         },
     )?;
     transaction.execute(
@@ -180,6 +182,7 @@ fn load_cases(connection: &Connection, id: &StudyId) -> rusqlite::Result<Vec<Cas
                 cpus: Cpus::from_millis(row.get("limit_cpus_milli")?),
                 memory: Bytes::new(row.get::<_, Count>("limit_memory_bytes")?.0),
             },
+            topology: row.get::<_, Json<_>>("topology_json")?.0,
             platform: row.get("platform")?,
             pinning: row.get::<_, Json<_>>("pinning_json")?.0,
             load: row.get::<_, Json<_>>("load_json")?.0,

@@ -9,7 +9,21 @@ use stampede_core::{
 use crate::columns::{Count, Histogram, Instant, Json, Nanos, other};
 
 pub(crate) fn insert(transaction: &Transaction<'_>, study: &StudyId, trial: &Trial) -> rusqlite::Result<()> {
-    let Trial { case, block, position, started_at, outcome, enforced, ready, php, answers, measurement, stops } = trial;
+    let Trial {
+        case,
+        block,
+        position,
+        started_at,
+        outcome,
+        enforced,
+        ready,
+        php,
+        answers,
+        measurement,
+        stops,
+        parts,
+        link,
+    } = trial;
     let (outcome, reason) = match outcome {
         Outcome::Measured => ("measured", None),
         Outcome::Invalid(reason) => ("invalid", Some(reason)),
@@ -18,7 +32,7 @@ pub(crate) fn insert(transaction: &Transaction<'_>, study: &StudyId, trial: &Tri
     transaction.execute(
         "INSERT INTO trial VALUES (NULL, :study_id, :case_id, :block, :position, :started_at_ns, :outcome, :reason,
             :enforced_period_ns, :enforced_cpus_milli, :enforced_memory_bytes, :ready_took_ns, :ready_attempts,
-            :answers_json, :stops_json)",
+            :answers_json, :stops_json, :parts_json, :link_json)",
         named_params! {
             ":study_id": study.as_str(),
             ":case_id": case.as_str(),
@@ -36,6 +50,8 @@ pub(crate) fn insert(transaction: &Transaction<'_>, study: &StudyId, trial: &Tri
             ":ready_attempts": ready.map(|ready| ready.attempts),
             ":answers_json": Json(answers),
             ":stops_json": Json(stops),
+            ":parts_json": Json(parts),
+            ":link_json": link.as_ref().map(Json),
         },
     )?;
     let trial_id = transaction.last_insert_rowid();
@@ -148,6 +164,8 @@ pub(crate) fn load(connection: &Connection, study: &StudyId) -> rusqlite::Result
             answers: row.get::<_, Json<_>>("answers_json")?.0,
             measurement: measurement(row)?,
             stops: row.get::<_, Json<_>>("stops_json")?.0,
+            parts: row.get::<_, Json<_>>("parts_json")?.0,
+            link: row.get::<_, Option<Json<_>>>("link_json")?.map(|Json(link)| link),
         })
     })?;
     rows.collect()

@@ -3,7 +3,7 @@
 //! It opens a connection for each request and closes it after the answer. The bytes that it sends are those that the
 //! load engine sends.
 
-use std::io;
+use std::io::{self, Read, Write};
 use std::net::TcpStream;
 use std::os::fd::OwnedFd;
 use std::path::Path;
@@ -15,12 +15,14 @@ use rustix::net::{
     AddressFamily, RecvFlags, SendFlags, SocketAddrUnix, SocketFlags, SocketType, connect, recv, send as send_some,
     socket_with,
 };
+use rustls::{ClientConnection, StreamOwned};
 use stampede_core::{Endpoint, Request};
 use thiserror::Error;
 
 use crate::fastcgi::FastCgiError;
 use crate::request;
 use crate::response::{DecodeError, Decoder, Head, Progress, Visitor};
+use crate::security::Security;
 
 /// The most bytes of a body that are kept; a longer one is an error.
 pub const BODY_LIMIT: usize = 64 << 20;
@@ -42,7 +44,22 @@ pub struct Answer {
 ///
 /// How far it got; the cause is the error's source.
 pub fn send(endpoint: &Endpoint, request: &Request, host: &str, timeout: Duration) -> Result<Answer, SendError> {
-    let mut connection = Connection::open(endpoint, timeout).map_err(SendError::Connect)?;
+    send_secured(endpoint, None, request, host, timeout)
+}
+
+/// The same over TLS, where it is told whom to trust.
+///
+/// # Errors
+///
+/// As [`send`]; a certificate that is not trusted ends it when the request is sent.
+pub fn send_secured(
+    endpoint: &Endpoint,
+    security: Option<&Security>,
+    request: &Request,
+    host: &str,
+    timeout: Duration,
+) -> Result<Answer, SendError> {
+    let mut connection = Connection::open(endpoint, security, timeout).map_err(SendError::Connect)?;
     connection.write_all(&request::encode(request, host)).map_err(SendError::Send)?;
 
     let mut decoder = Decoder::new();
@@ -91,38 +108,58 @@ impl Visitor for Collector {
 
 /// A blocking connection whose every step ends at one deadline.
 pub(crate) struct Connection {
-    socket: OwnedFd,
-    deadline: Instant,
+    stream: Stream,
     timeout: Duration,
 }
 
+enum Stream {
+    Plain(Socket),
+    Secured(Box<StreamOwned<ClientConnection, Socket>>),
+}
+
 impl Connection {
-    pub(crate) fn open(endpoint: &Endpoint, timeout: Duration) -> Result<Self, Cause> {
+    pub(crate) fn open(endpoint: &Endpoint, security: Option<&Security>, timeout: Duration) -> Result<Self, Cause> {
         let deadline = Instant::now() + timeout;
         let socket = match endpoint {
             _ if timeout.is_zero() => Err(io::ErrorKind::TimedOut.into()),
             Endpoint::Tcp(address) => TcpStream::connect_timeout(address, timeout).map(OwnedFd::from),
             Endpoint::Unix(path) => connect_unix(path, timeout),
         };
-        match socket {
-            Ok(socket) => Ok(Self { socket, deadline, timeout }),
-            Err(error) if matches!(error.kind(), io::ErrorKind::TimedOut | io::ErrorKind::WouldBlock) => {
-                Err(Cause::TimedOut(timeout))
-            }
-            Err(error) => Err(Cause::Io(error)),
-        }
+        let fd = socket.map_err(|error| cause(error, timeout))?;
+        let socket = Socket { fd, deadline };
+        let stream = match security.map(Security::begin).transpose() {
+            Ok(None) => Stream::Plain(socket),
+            Ok(Some(tls)) => Stream::Secured(Box::new(StreamOwned::new(tls, socket))),
+            Err(error) => return Err(Cause::Io(io::Error::other(error))),
+        };
+        Ok(Self { stream, timeout })
     }
 
-    pub(crate) fn write_all(&mut self, mut bytes: &[u8]) -> Result<(), Cause> {
-        while !bytes.is_empty() {
-            self.limit(Timeout::Send)?;
-            match send_some(&self.socket, bytes, SendFlags::NOSIGNAL) {
-                Ok(count) => bytes = &bytes[count..],
-                Err(Errno::INTR | Errno::AGAIN) => {}
-                Err(error) => return Err(Cause::Io(error.into())),
-            }
-        }
-        Ok(())
+    pub(crate) fn write_all(&mut self, bytes: &[u8]) -> Result<(), Cause> {
+        let written = match &mut self.stream {
+            Stream::Plain(socket) => socket.write_all(bytes),
+            Stream::Secured(tls) => tls.write_all(bytes).and_then(|()| tls.flush()),
+        };
+        written.map_err(|error| cause(error, self.timeout))
+    }
+
+    /// Gives what follows another time.
+    pub(crate) fn give(&mut self, timeout: Duration) {
+        let socket = match &mut self.stream {
+            Stream::Plain(socket) => socket,
+            Stream::Secured(tls) => tls.get_mut(),
+        };
+        socket.deadline = Instant::now() + timeout;
+        self.timeout = timeout;
+    }
+
+    /// Waits for the next bytes; none say that the connection has ended.
+    pub(crate) fn read(&mut self, buffer: &mut [u8]) -> Result<usize, Cause> {
+        let read = match &mut self.stream {
+            Stream::Plain(socket) => socket.read(buffer),
+            Stream::Secured(tls) => tls.read(buffer),
+        };
+        read.map_err(|error| cause(error, self.timeout))
     }
 
     /// Waits for the next bytes of the answer, or the connection's end, and decodes them.
@@ -142,33 +179,53 @@ impl Connection {
             Progress::Complete { .. } => Ok(Step::Complete),
         }
     }
+}
 
-    /// Gives what follows another time.
-    pub(crate) fn give(&mut self, timeout: Duration) {
-        self.deadline = Instant::now() + timeout;
-        self.timeout = timeout;
+/// What stopped a step that may have been the deadline.
+fn cause(error: io::Error, timeout: Duration) -> Cause {
+    match error.kind() {
+        io::ErrorKind::TimedOut | io::ErrorKind::WouldBlock => Cause::TimedOut(timeout),
+        _ => Cause::Io(error),
     }
+}
 
-    /// Waits for the next bytes; none say that the connection has ended.
-    pub(crate) fn read(&mut self, buffer: &mut [u8]) -> Result<usize, Cause> {
+/// A socket whose calls all end at one deadline.
+struct Socket {
+    fd: OwnedFd,
+    deadline: Instant,
+}
+
+impl Socket {
+    /// Calls again until it is done, what it may wait for ended by the deadline.
+    fn until_done<T>(&self, direction: Timeout, mut call: impl FnMut() -> Result<T, Errno>) -> io::Result<T> {
         loop {
-            self.limit(Timeout::Recv)?;
-            match recv(&self.socket, &mut *buffer, RecvFlags::empty()) {
-                Ok((count, _)) => return Ok(count),
+            let left = self.deadline.saturating_duration_since(Instant::now());
+            // The kernel reads zero as "no limit", and counts in microseconds.
+            if left < Duration::from_micros(1) {
+                return Err(io::ErrorKind::TimedOut.into());
+            }
+            set_socket_timeout(&self.fd, direction, Some(left))?;
+            match call() {
                 Err(Errno::INTR | Errno::AGAIN) => {}
-                Err(error) => return Err(Cause::Io(error.into())),
+                done => return Ok(done?),
             }
         }
     }
+}
 
-    /// Lets the next blocking call end at the deadline.
-    fn limit(&self, direction: Timeout) -> Result<(), Cause> {
-        let left = self.deadline.saturating_duration_since(Instant::now());
-        // The kernel reads zero as "no limit", and counts in microseconds.
-        if left < Duration::from_micros(1) {
-            return Err(Cause::TimedOut(self.timeout));
-        }
-        set_socket_timeout(&self.socket, direction, Some(left)).map_err(|error| Cause::Io(error.into()))
+impl Read for Socket {
+    fn read(&mut self, buffer: &mut [u8]) -> io::Result<usize> {
+        self.until_done(Timeout::Recv, || recv(&self.fd, &mut *buffer, RecvFlags::empty()).map(|(count, _)| count))
+    }
+}
+
+impl Write for Socket {
+    fn write(&mut self, bytes: &[u8]) -> io::Result<usize> {
+        self.until_done(Timeout::Send, || send_some(&self.fd, bytes, SendFlags::NOSIGNAL))
+    }
+
+    fn flush(&mut self) -> io::Result<()> {
+        Ok(())
     }
 }
 

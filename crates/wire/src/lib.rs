@@ -11,3 +11,6 @@ pub mod h2;
 pub mod probe;
 pub mod request;
 pub mod response;
+mod security;
+
+pub use security::{Security, SecurityError};

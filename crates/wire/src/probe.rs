@@ -30,7 +30,7 @@ impl Probe {
     /// How far it got.
     pub fn send(source: &StatusSource<Endpoint>, timeout: Duration) -> Result<Self, SendError> {
         let StatusSource { address, transport, format: _ } = source;
-        let mut connection = Connection::open(address, timeout).map_err(SendError::Connect)?;
+        let mut connection = Connection::open(address, None, timeout).map_err(SendError::Connect)?;
         let (question, reader) = match transport {
             StatusTransport::Http(path) => {
                 let request = Request {

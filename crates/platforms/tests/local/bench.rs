@@ -83,7 +83,7 @@ impl Bench {
         for folder in [state.join("r"), state] {
             for entry in fs::read_dir(folder).into_iter().flatten() {
                 let path = entry.unwrap().path();
-                if !path.ends_with("r") {
+                if !path.ends_with("r") && !path.ends_with("t") {
                     left.push(path.display().to_string());
                 }
             }

@@ -4,7 +4,7 @@ use std::fs;
 use std::os::unix::fs::{PermissionsExt, chown};
 use std::path::{Path, PathBuf};
 
-use stampede_core::{Platform, UnitId};
+use stampede_core::{Platform, Terms, UnitId};
 use stampede_platforms::clean;
 
 use crate::Test;
@@ -31,7 +31,7 @@ fn warden_killed() {
     let bench = Bench::new();
     let deployment = bench.deployment(vec![shell("stubborn", STUBBORN)]);
     block_on(async {
-        let running = bench.platform().launch(&deployment, &LIMITS).await.unwrap();
+        let running = bench.platform().launch(&deployment, &Terms::of(LIMITS)).await.unwrap();
         kill(warden_of(std::process::id()));
         assert_eq!(running.exited().await.unit, UnitId::new("warden"));
     });
@@ -42,7 +42,7 @@ fn warden_killed_before_stop() {
     let bench = Bench::new();
     let deployment = bench.deployment(vec![shell("stubborn", STUBBORN)]);
     block_on(async {
-        let running = bench.platform().launch(&deployment, &LIMITS).await.unwrap();
+        let running = bench.platform().launch(&deployment, &Terms::of(LIMITS)).await.unwrap();
         kill(warden_of(std::process::id()));
         let error = running.stop().await.unwrap_err();
         assert!(error.to_string().contains("warden"), "{error}");
@@ -86,7 +86,7 @@ fn php_master_killed() {
     let bench = Bench::new();
     let deployment = bench.deployment(vec![php_server()]);
     block_on(async {
-        let running = bench.platform().launch(&deployment, &LIMITS).await.unwrap();
+        let running = bench.platform().launch(&deployment, &Terms::of(LIMITS)).await.unwrap();
         let app = bench.run().join("app").display().to_string();
         let servers = wait_until("not a master and three workers", || {
             let servers: Vec<_> = processes().into_iter().filter(|process| process.command.contains(&app)).collect();

@@ -5,7 +5,7 @@ use std::os::unix::process::CommandExt;
 use std::path::Path;
 use std::process::{Child, ChildStdout, Command, ExitCode, Stdio};
 
-use stampede_core::{Platform, UnitId};
+use stampede_core::{Platform, Terms, UnitId};
 use stampede_platforms::{LocalConfig, LocalPlatform, available_cpus};
 
 use crate::bench::{LIMITS, block_on, deployment, shell};
@@ -26,7 +26,7 @@ pub(crate) fn run(folder: &str) -> ExitCode {
         while :; do sleep 1000; : @{run}; done";
     let deployment = deployment(folder.join("app"), vec![shell("stubborn", script)]);
     block_on(async {
-        let running = platform.launch(&deployment, &LIMITS).await.unwrap();
+        let running = platform.launch(&deployment, &Terms::of(LIMITS)).await.unwrap();
         while running.logs(&UnitId::new("stubborn")).lines.is_empty() {
             tokio::task::yield_now().await;
         }

@@ -6,8 +6,8 @@ use std::time::Duration;
 
 use stampede_cgroup::Counters;
 use stampede_core::{
-    AddressId, BuildStep, Bytes, EnforcedLimits, LaunchError, Limit, Limits, MeterSource, Platform, Program, Ready,
-    RunFile, Running, UnitId,
+    AddressId, BuildStep, Bytes, EnforcedLimits, LaunchError, Limit, Limits, Makes, MeterSource, Platform, Program,
+    Ready, RunFile, Running, Terms, UnitId,
 };
 
 use stampede_platforms::{LocalConfig, LocalPlatform, NewPlatformError};
@@ -57,7 +57,7 @@ fn runs_as_asked() {
     let second = shell("second", "exec sleep 1000");
     let deployment = bench.deployment(vec![first, second]);
     block_on(async {
-        let running = bench.platform().launch(&deployment, &LIMITS).await.unwrap();
+        let running = bench.platform().launch(&deployment, &Terms::of(LIMITS)).await.unwrap();
         let front = running.front().to_string();
         let id = UnitId::new("first");
         let lines = wait_until("the script is not done", || {
@@ -98,7 +98,7 @@ fn ignores_stop() {
     let polite = shell("polite", "trap 'exit 3' TERM; echo up; while :; do sleep 0.01; done");
     let deployment = bench.deployment(vec![stubborn, polite]);
     block_on(async {
-        let running = bench.platform().launch(&deployment, &LIMITS).await.unwrap();
+        let running = bench.platform().launch(&deployment, &Terms::of(LIMITS)).await.unwrap();
         for unit in running.units() {
             wait_until("the unit is not up", || match running.logs(&unit).lines {
                 lines if lines.is_empty() => Err(unit.clone()),
@@ -125,7 +125,7 @@ fn limits_read_back() {
     block_on(async {
         let platform = bench.platform();
         assert_eq!(platform.preflight(&LIMITS).await, []);
-        let running = platform.launch(&deployment, &LIMITS).await.unwrap();
+        let running = platform.launch(&deployment, &Terms::of(LIMITS)).await.unwrap();
         let enforced = running.enforced().unwrap();
         assert_eq!(
             enforced,
@@ -157,7 +157,7 @@ fn memory_kill() {
     let script = "x=0123456789abcdef; while :; do x=$x$x; done";
     let deployment = bench.deployment(vec![shell("greedy", script)]);
     block_on(async {
-        let running = bench.platform().launch(&deployment, &LIMITS).await.unwrap();
+        let running = bench.platform().launch(&deployment, &Terms::of(LIMITS)).await.unwrap();
         let exit = running.exited().await;
         assert_eq!((exit.unit.as_str(), exit.how.as_str()), ("greedy", "signal 9 (SIGKILL)"));
         assert_eq!(counters(&*running).oom_kills, 1);
@@ -176,7 +176,7 @@ fn limit_too_small() {
     unit.ready = Ready::Port(AddressId::new("front"));
     let deployment = bench.deployment(vec![unit]);
     let limits = Limits { memory: Bytes::from_mib(1), ..LIMITS };
-    let error = block_on(async { error(bench.platform().launch(&deployment, &limits).await) });
+    let error = block_on(async { error(bench.platform().launch(&deployment, &Terms::of(limits)).await) });
     let text = error.to_string();
     assert!(
         text.starts_with(
@@ -215,11 +215,11 @@ fn php_workers() {
     let deployment = bench.deployment(vec![php_server()]);
     block_on(async {
         let platform = bench.platform();
-        let running = platform.launch(&deployment, &LIMITS).await.unwrap();
+        let running = platform.launch(&deployment, &Terms::of(LIMITS)).await.unwrap();
         running.stop().await.unwrap();
         bench.assert_nothing_left();
         // Dropping does the same.
-        drop(platform.launch(&deployment, &LIMITS).await.unwrap());
+        drop(platform.launch(&deployment, &Terms::of(LIMITS)).await.unwrap());
     });
     bench.assert_nothing_left();
 }
@@ -229,7 +229,7 @@ fn ends_at_once() {
     let mut unit = shell("broken", "echo it is broken >&2; exit 7");
     unit.ready = Ready::Port(AddressId::new("front"));
     let deployment = bench.deployment(vec![shell("before", "exec sleep 1000"), unit]);
-    let error = block_on(async { error(bench.platform().launch(&deployment, &LIMITS).await) });
+    let error = block_on(async { error(bench.platform().launch(&deployment, &Terms::of(LIMITS)).await) });
     assert_eq!(error.to_string(), "start broken: it ended with status 7; its log ends:\nit is broken");
     bench.assert_nothing_left();
 }
@@ -239,7 +239,7 @@ fn missing_program() {
     let mut unit = shell("absent", "");
     unit.program = program("@{run}/absent", &[]);
     let deployment = bench.deployment(vec![unit]);
-    let error = block_on(async { error(bench.platform().launch(&deployment, &LIMITS).await) });
+    let error = block_on(async { error(bench.platform().launch(&deployment, &Terms::of(LIMITS)).await) });
     let text = error.to_string();
     assert!(text.starts_with("start absent: run /") && text.contains("No such file"), "{text}");
     bench.assert_nothing_left();
@@ -250,7 +250,7 @@ fn failing_check() {
     let mut unit = shell("server", "touch @{run}/data/started; exec sleep 1000");
     unit.check = Some(program("/bin/sh", &["-c", "echo line 3: unknown word; exit 1"]));
     let deployment = bench.deployment(vec![unit]);
-    let error = block_on(async { error(bench.platform().launch(&deployment, &LIMITS).await) });
+    let error = block_on(async { error(bench.platform().launch(&deployment, &Terms::of(LIMITS)).await) });
     assert_eq!(
         error.to_string(),
         "check the configuration of server: it ended with status 1; its log ends:\nline 3: unknown word"
@@ -265,6 +265,7 @@ fn builder(bench: &Bench, script: &str) -> BuildStep {
         program: Program { path: "/bin/sh".to_owned(), args: vec!["-c".to_owned(), script], env: [].into() },
         files: Vec::new(),
         output: "bin/server".into(),
+        makes: Makes::Program,
         toolchain: "1".to_owned(),
     }
 }
@@ -278,7 +279,7 @@ fn build_kept() {
     block_on(async {
         let platform = bench.platform();
         for _ in 0..2 {
-            let running = platform.launch(&deployment, &LIMITS).await.unwrap();
+            let running = platform.launch(&deployment, &Terms::of(LIMITS)).await.unwrap();
             let id = UnitId::new("server");
             wait_until("it does not run", || match running.logs(&id).lines {
                 lines if lines == ["built"] => Ok(()),
@@ -298,7 +299,7 @@ fn build_fails() {
     let mut unit = shell("server", "");
     unit.build = Some(builder(&bench, "echo undefined: x >&2; exit 2"));
     let deployment = bench.deployment(vec![unit]);
-    let error = block_on(async { error(bench.platform().launch(&deployment, &LIMITS).await) });
+    let error = block_on(async { error(bench.platform().launch(&deployment, &Terms::of(LIMITS)).await) });
     assert_eq!(error.to_string(), "build server: /bin/sh ended with exit status: 2; its log ends:\nundefined: x");
     assert_eq!(fs::read_dir(bench.path("builds")).unwrap().count(), 0);
     bench.assert_nothing_left();
@@ -308,7 +309,7 @@ fn exit_told() {
     let bench = Bench::new();
     let deployment = bench.deployment(vec![shell("stays", "exec sleep 1000"), shell("leaves", "exit 4")]);
     block_on(async {
-        let running = bench.platform().launch(&deployment, &LIMITS).await.unwrap();
+        let running = bench.platform().launch(&deployment, &Terms::of(LIMITS)).await.unwrap();
         let exit = running.exited().await;
         assert_eq!((exit.unit.as_str(), exit.how.as_str()), ("leaves", "status 4"));
         // It is still so for whoever asks later.

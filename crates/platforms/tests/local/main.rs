@@ -9,6 +9,7 @@ mod bench;
 mod ends;
 mod hold;
 mod launches;
+mod parts;
 mod scopes;
 
 use std::panic::catch_unwind;
@@ -24,7 +25,7 @@ fn main() -> ExitCode {
         Some("__scope") => return scopes::run(&args[1..]),
         _ => {}
     }
-    let tests: Vec<Test> = [launches::TESTS, ends::TESTS, scopes::TESTS].concat();
+    let tests: Vec<Test> = [launches::TESTS, parts::TESTS, ends::TESTS, scopes::TESTS].concat();
     if args.iter().any(|arg| arg == "--list") {
         for (name, _) in tests {
             println!("{name}: test");

@@ -8,8 +8,8 @@ use stampede_analysis::{Analysis, analyse};
 use stampede_core::{
     AddressId, Bytes, Case, CaseId, Censored, CgroupSupport, Counts, CpuLayout, Cpus, EnforcedLimits, ErrorClass,
     Gauge, GeneratorUse, Latencies, Limit, Limits, Load, Machine, Measurement, Outcome, ReadinessRecord, ResourceUse,
-    Rounds, RuntimeId, Sampling, Sending, Series, SeriesSource, ServedAnswer, Study, StudyId, StudyKind, Trial, Tuning,
-    UnitId, UnitStop, WorkloadId,
+    Rounds, RuntimeId, Sampling, Sending, Series, SeriesSource, ServedAnswer, Study, StudyId, StudyKind, Topology,
+    Trial, Tuning, UnitId, UnitStop, WorkloadId,
 };
 use stampede_report::StudyView;
 
@@ -169,6 +169,7 @@ fn case(id: &str, version: &str, tuning: Tuning) -> Case {
         php: None,
         tuning,
         limits: Limits { cpus: Cpus::from_millis(500), memory: Bytes::from_mib(256) },
+        topology: Topology::default(),
         platform: "local".to_owned(),
         pinning: CpuLayout { server: vec![1], generator: vec![0] },
         load: Load::Closed { connections: 16 },
@@ -237,6 +238,8 @@ fn measured(case: &str, block: u32, throughput: f64, peak_mib: u64) -> Trial {
             killed: false,
             how: "status 0".to_owned(),
         }],
+        parts: Vec::new(),
+        link: None,
     }
 }
 

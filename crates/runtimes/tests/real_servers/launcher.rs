@@ -174,6 +174,7 @@ impl Server {
                 }
             }
             Ready::Request => answers(self.front),
+            Ready::Program(program) => command(program, &self.places).output().is_ok_and(|said| said.status.success()),
         };
         let deadline = Instant::now() + PATIENCE;
         while !listens() {
@@ -207,6 +208,7 @@ impl Server {
                 StopSignal::Quit => Signal::QUIT,
                 StopSignal::Int => Signal::INT,
                 StopSignal::Winch => Signal::WINCH,
+                StopSignal::Usr1 => Signal::USR1,
             };
             let asked = Instant::now();
             kill_process(Pid::from_child(&child), signal).expect("send the stop signal");

@@ -4,6 +4,7 @@
 
 mod application;
 mod comparison;
+mod drain;
 mod failures;
 mod interruption;
 mod load;
@@ -12,4 +13,5 @@ mod plan;
 mod rinha;
 mod stage;
 mod storage;
+mod topology;
 mod usage;

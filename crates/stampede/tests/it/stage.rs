@@ -44,6 +44,10 @@ impl Stage {
         self.home.path()
     }
 
+    pub(crate) fn state(&self) -> &Path {
+        self.state.path()
+    }
+
     pub(crate) fn store(&self) -> PathBuf {
         self.home().join("studies.db")
     }
@@ -92,7 +96,9 @@ impl Stage {
             for group in groups() {
                 left.push(format!("control group {}", group.display()));
             }
-            for entry in walk(self.state.path()) {
+            // Empty databases are kept there for the next run.
+            let kept = self.state.path().join("t");
+            for entry in walk(self.state.path()).into_iter().filter(|path| !path.starts_with(&kept)) {
                 left.push(format!("{}", entry.display()));
             }
             if left.is_empty() { Ok(()) } else { Err(left.join("\n")) }

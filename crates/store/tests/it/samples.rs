@@ -5,10 +5,11 @@ use std::time::Duration;
 
 use jiff::Timestamp;
 use stampede_core::{
-    AddressId, Bytes, Case, CaseId, Censored, CgroupSupport, Counts, CpuLayout, Cpus, EnforcedLimits, ErrorClass,
-    Gauge, GeneratorUse, Latencies, Limit, Limits, Load, Machine, Measurement, Outcome, PhpBuild, PhpReadBack,
-    ReadinessRecord, ResourceUse, Rounds, RuntimeId, Sampling, Sending, Series, SeriesSource, ServedAnswer, Study,
-    StudyId, StudyKind, Trial, Tuning, UnitId, UnitStop, WorkloadId,
+    AddressId, Bytes, Case, CaseId, Censored, CgroupSupport, ClientLink, Counts, CpuLayout, Cpus, EnforcedLimits,
+    ErrorClass, Gauge, GeneratorUse, Latencies, Limit, Limits, LinkUse, Load, Machine, Measurement, Outcome,
+    PartRecord, PhpBuild, PhpReadBack, ReadinessRecord, ResourceUse, Rounds, RuntimeId, Sampling, Sending, Series,
+    SeriesSource, ServedAnswer, Service, ServiceKind, Study, StudyId, StudyKind, Topology, Trial, Tuning, UnitId,
+    UnitRestart, UnitStop, WorkloadId,
 };
 
 pub(crate) fn study(id: &str, started_at_s: i64) -> Study {
@@ -44,6 +45,16 @@ fn case(id: &str, tuning: Tuning) -> Case {
         php: Some(build()),
         tuning,
         limits: Limits { cpus: Cpus::from_millis(167), memory: Bytes::from_mib(256) },
+        topology: Topology {
+            replicas: 2,
+            services: vec![Service {
+                kind: ServiceKind::Postgres,
+                settings: BTreeMap::from([("work_mem".to_owned(), "8MB".to_owned())]),
+                share: Some(Limits { cpus: Cpus::from_millis(50), memory: Bytes::from_mib(64) }),
+            }],
+            link: Some(ClientLink { rtt: Duration::from_millis(20), bits_per_second: None }),
+            ..Topology::default()
+        },
         platform: "local".to_owned(),
         pinning: CpuLayout { server: vec![1], generator: vec![0] },
         load: Load::Closed { connections: 16 },
@@ -133,6 +144,20 @@ pub(crate) fn measured(case: &str, block: u32) -> Trial {
             killed: true,
             how: "signal 9 (SIGKILL)".to_owned(),
         }],
+        parts: vec![PartRecord {
+            part: "replica-1".to_owned(),
+            units: vec![UnitId::new("nginx-1")],
+            share: None,
+            enforced: None,
+            resources: Some(ResourceUse { cpu: Duration::from_millis(400), ..ResourceUse::default() }),
+            restarts: vec![UnitRestart {
+                unit: UnitId::new("nginx-1"),
+                how: "status 1".to_owned(),
+                after: Duration::from_millis(1_500),
+            }],
+            settings: BTreeMap::new(),
+        }],
+        link: Some(LinkUse { cpu: Duration::from_millis(90), bytes: 1_000, ..LinkUse::default() }),
     }
 }
 
@@ -164,6 +189,8 @@ pub(crate) fn trials() -> Vec<Trial> {
         answers: Vec::new(),
         measurement: None,
         stops: Vec::new(),
+        parts: Vec::new(),
+        link: None,
         ..measured("nginx-fpm", 2)
     };
     let invalid = Trial {

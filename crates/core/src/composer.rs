@@ -1,0 +1,54 @@
+//! The seam to what stands around a runtime.
+
+use crate::{AddressId, App, Deployment, Limits, Load, Part, PlanError, Programs, Requirement, Topology};
+
+/// Builds a topology around a runtime's deployment. Pure, as a [`crate::Runtime`] is.
+pub trait Composer: Sync {
+    /// What must be present beside what the runtime requires.
+    fn requires(&self, topology: &Topology) -> Vec<Requirement>;
+
+    /// The application with the addresses of its services in its environment. What it says itself comes first.
+    fn connect(&self, app: &App, topology: &Topology) -> App;
+
+    /// Copies of a deployment behind the balancer, with the services before them.
+    ///
+    /// # Errors
+    ///
+    /// When something that was required is not in the context, or a file cannot be rendered.
+    fn compose(&self, one: Deployment, cx: &ComposeContext<'_>) -> Result<Composed, PlanError>;
+}
+
+/// What a topology is rendered from.
+#[derive(Clone, Copy, Debug)]
+pub struct ComposeContext<'a> {
+    /// What is built.
+    pub topology: &'a Topology,
+    /// What the whole may use.
+    pub limits: &'a Limits,
+    /// What load it must take.
+    pub load: &'a Load,
+    /// What was found for [`Composer::requires`].
+    pub programs: &'a Programs,
+    /// Who the front is, where it speaks TLS.
+    pub certificate: Option<&'a Certificate>,
+}
+
+/// A certificate and its key, both in PEM.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Certificate {
+    /// The certificate; it is its own issuer.
+    pub certificate: String,
+    /// Its private key.
+    pub key: String,
+}
+
+/// A topology that can be launched.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Composed {
+    /// All units.
+    pub deployment: Deployment,
+    /// Which of them share which budget; none for a runtime that stands alone.
+    pub parts: Vec<Part>,
+    /// The replicas' own fronts, behind the balancer.
+    pub replicas: Vec<AddressId>,
+}

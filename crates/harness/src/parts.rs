@@ -1,0 +1,161 @@
+//! The parts of a topology in a trial: the limits that the kernel holds each to, what each used in the window, its restarts,
+//! and the settings that its service says it has.
+
+use std::collections::BTreeMap;
+use std::time::Instant;
+
+use stampede_core::{Counters, EnforcedLimits, Part, PartRecord, ReadBack, ResourceUse, Running, Terms, same_setting};
+use stampede_observe::{MemoryPeak, Meter};
+
+/// Reads back what each part is held to.
+///
+/// # Errors
+///
+/// When the kernel cannot be asked.
+pub(crate) fn records(running: &dyn Running, terms: &Terms) -> Result<Vec<PartRecord>, String> {
+    let record = |Part { name, share, units, .. }: &Part| {
+        let enforced = running.enforced_on(name).map_err(|error| error.to_string())?;
+        Ok(PartRecord {
+            part: name.clone(),
+            units: units.clone(),
+            share: *share,
+            enforced: Some(enforced),
+            resources: None,
+            restarts: Vec::new(),
+            settings: BTreeMap::new(),
+        })
+    };
+    terms.parts.iter().map(record).collect()
+}
+
+/// Parts that are not held to what was asked.
+pub(crate) fn unheld(records: &[PartRecord], terms: &Terms) -> Vec<String> {
+    let fulfilled = |record: &PartRecord| {
+        let asked = record.share.unwrap_or(terms.total);
+        record.enforced.is_some_and(|enforced: EnforcedLimits| enforced.fulfil(&asked))
+    };
+    records.iter().filter(|record| !fulfilled(record)).map(|record| record.part.clone()).collect()
+}
+
+/// Asks each service which settings are in effect.
+///
+/// # Errors
+///
+/// When a service cannot be asked, or has another setting than was asked for.
+pub(crate) async fn read_settings(
+    running: &dyn Running,
+    terms: &Terms,
+    records: &mut [PartRecord],
+) -> Result<(), String> {
+    for (part, record) in terms.parts.iter().zip(records) {
+        let Some(ReadBack { program, asked }) = &part.read_back else { continue };
+        let told = running.ask(program).await;
+        let told = told.map_err(|error| format!("cannot read the settings of {} back: {error}", part.name))?;
+        record.settings = compare(asked, &told).map_err(|problem| format!("{}: {problem}", part.name))?;
+    }
+    Ok(())
+}
+
+/// The settings in effect, by name, when they are those that were asked for.
+fn compare(asked: &BTreeMap<String, String>, told: &str) -> Result<BTreeMap<String, String>, String> {
+    let mut settings = BTreeMap::new();
+    let mut problems = Vec::new();
+    for (name, value) in asked {
+        let row = told.lines().map(|line| line.split('\t').collect::<Vec<_>>()).find(|row| row[0] == name);
+        match row.as_deref() {
+            Some([_, found, rest @ ..]) => {
+                // Of more columns the third is no unit.
+                let unit = if let [unit] = rest { unit } else { "" };
+                if !same_setting(value, found, unit) {
+                    problems.push(format!("{name} is {}, not {value} as asked for", amount(found, unit)));
+                }
+                settings.insert(name.clone(), amount(found, unit));
+            }
+            _ => problems.push(format!("{name} = {value} was asked for, and it has no such setting")),
+        }
+    }
+    if problems.is_empty() { Ok(settings) } else { Err(problems.join("; ")) }
+}
+
+/// `8192kB`; `4096 x 8kB` for a setting that counts blocks.
+fn amount(value: &str, unit: &str) -> String {
+    let between = if unit.starts_with(|first: char| first.is_ascii_digit()) { " x " } else { "" };
+    format!("{value}{between}{unit}")
+}
+
+/// What each part uses between the edges of a window.
+pub(crate) struct PartWatch {
+    parts: Vec<Watched>,
+}
+
+struct Watched {
+    meter: Option<Meter>,
+    opened: Option<(Instant, Counters)>,
+    closed: Option<(Instant, Counters)>,
+    peak: MemoryPeak,
+}
+
+impl PartWatch {
+    pub(crate) fn new(running: &dyn Running) -> Self {
+        let watched =
+            |meters| Watched { meter: Meter::new(meters), opened: None, closed: None, peak: MemoryPeak::default() };
+        Self { parts: running.part_meters().into_iter().map(|part| watched(part.meters)).collect() }
+    }
+
+    /// Takes a sample of each part; the first after an edge is that edge's. What cannot be read is left out.
+    pub(crate) fn sample(&mut self, now: Instant, opens: Instant, closes: Instant) {
+        for part in &mut self.parts {
+            let Some(Ok(counters)) = part.meter.as_ref().map(Meter::read) else { continue };
+            part.peak.add(&counters.memory);
+            if now >= opens {
+                part.opened.get_or_insert((now, counters));
+            }
+            if now >= closes {
+                part.closed.get_or_insert((now, counters));
+            }
+        }
+    }
+
+    /// What each part used, in the order of the terms.
+    pub(crate) fn used(&self) -> Vec<Option<ResourceUse>> {
+        self.parts.iter().map(Watched::used).collect()
+    }
+}
+
+impl Watched {
+    fn used(&self) -> Option<ResourceUse> {
+        let ((opened, from), (closed, to)) = (self.opened?, self.closed?);
+        Some(ResourceUse {
+            between: closed.saturating_duration_since(opened),
+            cpu: to.cpu.saturating_sub(from.cpu),
+            periods: to.periods.saturating_sub(from.periods),
+            throttled_periods: to.throttled_periods.saturating_sub(from.throttled_periods),
+            throttled: to.throttled.saturating_sub(from.throttled),
+            memory_peak: self.peak.needed,
+            cache_peak: self.peak.cache,
+            oom_kills: to.oom_kills,
+        })
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn settings_that_are_not_in_effect_are_named() {
+        let asked: BTreeMap<String, String> =
+            [("max_connections", "50"), ("shared_buffers", "64MB")].map(|(a, b)| (a.to_owned(), b.to_owned())).into();
+        for (told, problem) in [
+            ("max_connections\t50\t\nshared_buffers\t8192\t8kB\n", None),
+            ("max_connections\t50\tdefault\tyes\nshared_buffers\t64MB\n", None),
+            (
+                "max_connections\t100\t\nshared_buffers\t8192\t8kB\n",
+                Some("max_connections is 100, not 50 as asked for"),
+            ),
+            ("max_connections\t50\t\n", Some("shared_buffers = 64MB was asked for, and it has no such setting")),
+        ] {
+            assert_eq!(compare(&asked, told).err().as_deref(), problem, "{told}");
+        }
+    }
+}

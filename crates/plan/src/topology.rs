@@ -1,0 +1,425 @@
+//! What stands around each runtime: replicas, a balancer, services, their shares, and the way of the client to them.
+
+use std::time::Duration;
+
+use stampede_core::{
+    Balance, Balancer, BalancerKind, Bytes, ClientLink, Cpus, Limits, ReadyBy, Restart, Service, ServiceKind, Topology,
+};
+
+use crate::catalogue::nearest;
+use crate::mistake::Gathered;
+
+/// More replicas than that are more processes than one machine is asked to compare.
+const MOST_REPLICAS: u32 = 64;
+/// Idle connections to replicas: nginx's manual has 16 and 32 in its examples, and 32 since 1.29.7 as its default.
+/// <https://nginx.org/en/docs/http/ngx_http_upstream_module.html#keepalive>
+const KEPT: u32 = 32;
+const MOST_KEPT: u32 = 100_000;
+/// What a part without a share of its own must be left with: what the kernel can enforce, and less than any program needs.
+const LEAST_LEFT: Limits = Limits { cpus: Cpus::from_millis(10), memory: Bytes::from_mib(16) };
+const LONGEST_RTT: Duration = Duration::from_secs(10);
+const LEAST_BITS: u64 = 1_000;
+
+/// What was typed, unread.
+#[derive(Clone, Debug, Default)]
+pub struct TopologyFlags {
+    /// `--replicas`.
+    pub replicas: Option<String>,
+    /// `--balancer`.
+    pub balancer: Option<String>,
+    /// `--balance`.
+    pub balance: Option<String>,
+    /// `--upstream-keepalive`.
+    pub upstream_keepalive: Option<String>,
+    /// `--tls`.
+    pub tls: bool,
+    /// `--services`.
+    pub services: Option<String>,
+    /// Each `--share PART=CPUS,MEMORY`.
+    pub share: Vec<String>,
+    /// `--ready`.
+    pub ready: Option<String>,
+    /// `--restart`.
+    pub restart: Option<String>,
+    /// `--client-rtt`.
+    pub client_rtt: Option<String>,
+    /// `--client-bandwidth`.
+    pub client_bandwidth: Option<String>,
+}
+
+/// Reads a topology under its total limits.
+pub(crate) fn read(flags: &TopologyFlags, total: &Limits, mistakes: &mut Gathered) -> Topology {
+    let TopologyFlags {
+        replicas,
+        balancer,
+        balance,
+        upstream_keepalive,
+        tls,
+        services,
+        share,
+        ready,
+        restart,
+        client_rtt,
+        client_bandwidth,
+    } = flags;
+    let mut topology = Topology {
+        replicas: read_replicas(replicas.as_deref(), mistakes),
+        balancer: read_balancer(balancer.as_deref(), balance.as_deref(), upstream_keepalive.as_deref(), *tls, mistakes),
+        services: read_services(services.as_deref(), mistakes),
+        replica_share: None,
+        ready: one_of("--ready", ready.as_deref(), &READY, ReadyBy::Request, mistakes),
+        restart: one_of("--restart", restart.as_deref(), &RESTART, Restart::Never, mistakes),
+        link: read_link(client_rtt.as_deref(), client_bandwidth.as_deref(), mistakes),
+    };
+    if balancer.is_none() {
+        need_balancer(flags, &topology, mistakes);
+    }
+    for share in share {
+        read_share(share, &mut topology, mistakes);
+    }
+    if mistakes.is_empty() {
+        check_sum(&topology, total, mistakes);
+    }
+    topology
+}
+
+const READY: [(&str, ReadyBy); 2] = [("port", ReadyBy::Port), ("request", ReadyBy::Request)];
+const RESTART: [(&str, Restart); 2] = [("never", Restart::Never), ("on-failure", Restart::OnFailure)];
+const BALANCE: [(&str, Balance); 2] =
+    [("round-robin", Balance::RoundRobin), ("least-connections", Balance::LeastConnections)];
+
+fn one_of<T: Copy>(flag: &str, typed: Option<&str>, words: &[(&str, T)], default: T, mistakes: &mut Gathered) -> T {
+    let Some(typed) = typed else { return default };
+    match words.iter().find(|(word, _)| *word == typed) {
+        Some((_, value)) => *value,
+        None => {
+            let known: Vec<&str> = words.iter().map(|(word, _)| *word).collect();
+            mistakes.add(format!("{flag} {typed}"), "is not known", format!("use {}", known.join(" or ")));
+            default
+        }
+    }
+}
+
+fn read_replicas(typed: Option<&str>, mistakes: &mut Gathered) -> u32 {
+    let Some(typed) = typed else { return 1 };
+    match typed.parse() {
+        Ok(replicas) if (1..=MOST_REPLICAS).contains(&replicas) => replicas,
+        _ => {
+            let problem = format!("is not a number of replicas from 1 to {MOST_REPLICAS}");
+            mistakes.add(format!("--replicas {typed}"), problem, "for example --replicas 2");
+            1
+        }
+    }
+}
+
+fn read_balancer(
+    kind: Option<&str>,
+    balance: Option<&str>,
+    kept: Option<&str>,
+    tls: bool,
+    mistakes: &mut Gathered,
+) -> Option<Balancer> {
+    let kinds = BalancerKind::ALL.map(|kind| (kind.id(), kind));
+    Some(Balancer {
+        kind: one_of("--balancer", Some(kind?), &kinds, BalancerKind::Nginx, mistakes),
+        balance: one_of("--balance", balance, &BALANCE, Balance::RoundRobin, mistakes),
+        upstream_keepalive: match kept {
+            None => KEPT,
+            Some("off") => 0,
+            Some(typed) => match typed.parse() {
+                Ok(kept) if (1..=MOST_KEPT).contains(&kept) => kept,
+                _ => {
+                    let problem = format!("is not a number of connections from 1 to {MOST_KEPT}, or off");
+                    mistakes.add(
+                        format!("--upstream-keepalive {typed}"),
+                        problem,
+                        "for example --upstream-keepalive 32",
+                    );
+                    KEPT
+                }
+            },
+        },
+        tls,
+        share: None,
+    })
+}
+
+/// What was typed that only a balancer can do.
+fn need_balancer(flags: &TopologyFlags, topology: &Topology, mistakes: &mut Gathered) {
+    let kinds = BalancerKind::ALL.map(BalancerKind::id).join(" or --balancer ");
+    let fix = format!("add --balancer {kinds}");
+    if topology.replicas > 1 {
+        mistakes.add(format!("--replicas {}", topology.replicas), "needs a balancer in front", fix.clone());
+    }
+    if flags.tls {
+        mistakes.add("--tls", "needs a balancer, which speaks it", fix.clone());
+    }
+    for (flag, typed) in [("--balance", &flags.balance), ("--upstream-keepalive", &flags.upstream_keepalive)] {
+        if let Some(typed) = typed {
+            mistakes.add(format!("{flag} {typed}"), "is a balancer's setting", fix.clone());
+        }
+    }
+}
+
+fn read_services(typed: Option<&str>, mistakes: &mut Gathered) -> Vec<Service> {
+    let mut kinds = Vec::new();
+    for name in typed.into_iter().flat_map(|typed| typed.split(',')).map(str::trim) {
+        let place = format!("--services {name}");
+        match ServiceKind::ALL.into_iter().find(|kind| kind.id() == name) {
+            Some(kind) if kinds.contains(&kind) => mistakes.add(place, "is named twice", "name each service once"),
+            Some(kind) => kinds.push(kind),
+            None => {
+                let known = ServiceKind::ALL.map(ServiceKind::id);
+                let fix = match nearest(name, known) {
+                    Some(meant) => format!("did you mean {meant}?"),
+                    None => format!("use {}", known.join(", ")),
+                };
+                mistakes.add(place, "is not a service", fix);
+            }
+        }
+    }
+    if kinds.contains(&ServiceKind::Pgbouncer) && !kinds.contains(&ServiceKind::Postgres) {
+        mistakes.add("--services pgbouncer", "has no database behind it", "use --services postgres,pgbouncer");
+    }
+    kinds.sort();
+    kinds.into_iter().map(|kind| Service { kind, settings: Default::default(), share: None }).collect()
+}
+
+fn read_share(typed: &str, topology: &mut Topology, mistakes: &mut Gathered) {
+    let place = format!("--share {typed}");
+    let Some((part, amounts)) = typed.split_once('=') else {
+        mistakes.add(place, "is not PART=CPUS,MEMORY", "for example --share replica=0.4,128Mi");
+        return;
+    };
+    let read =
+        amounts.split_once(',').ok_or_else(|| "is not PART=CPUS,MEMORY".to_owned()).and_then(|(cpus, memory)| {
+            let cpus: Cpus = cpus.trim().parse().map_err(|error| format!("has CPUs {cpus}, which {error}"))?;
+            let memory: Bytes =
+                memory.trim().parse().map_err(|error| format!("has a memory of {memory}, which {error}"))?;
+            Ok(Limits { cpus, memory })
+        });
+    let share = match read {
+        Ok(share) if share.cpus < LEAST_LEFT.cpus => {
+            mistakes.add(place, "is less CPU time than the kernel can enforce", "use at least 0.01 CPUs");
+            return;
+        }
+        Ok(share) => share,
+        Err(problem) => {
+            mistakes.add(place, problem, "for example --share replica=0.4,128Mi");
+            return;
+        }
+    };
+    let mut names = vec!["replica"];
+    names.extend(topology.balancer.iter().map(|_| "balancer"));
+    names.extend(topology.services.iter().map(|service| service.kind.id()));
+    let slot = match part {
+        "replica" => Some(&mut topology.replica_share),
+        "balancer" => topology.balancer.as_mut().map(|balancer| &mut balancer.share),
+        _ => topology.services.iter_mut().find(|service| service.kind.id() == part).map(|service| &mut service.share),
+    };
+    match slot {
+        Some(slot) if slot.is_none() => *slot = Some(share),
+        Some(_) => mistakes.add(place, "is the second share of that part", "leave one out"),
+        None => {
+            mistakes.add(place, format!("names {part}, which is no part here"), format!("use {}", names.join(", ")))
+        }
+    }
+}
+
+/// Sees that the shares are no more than there is, and leave something to the parts without one.
+fn check_sum(topology: &Topology, total: &Limits, mistakes: &mut Gathered) {
+    let parts = topology.parts();
+    let (cpus, memory) = topology.shared_out();
+    let without = parts.iter().filter(|part| part.share.is_none()).count() as u64;
+    let sum: Vec<String> = parts
+        .iter()
+        .filter_map(|part| part.share.map(|Limits { cpus, memory }| format!("{} {cpus} CPUs, {memory}", part.name)))
+        .collect();
+    if sum.is_empty() {
+        return;
+    }
+    let place = format!("--share ({})", sum.join("; "));
+    let left = |least: u64| least * without;
+    if u64::from(cpus.millis()) + left(u64::from(LEAST_LEFT.cpus.millis())) > u64::from(total.cpus.millis()) {
+        mistakes.add(place.clone(), over("CPUs", &cpus, &total.cpus, without), "raise --cpus, or lower the shares");
+    }
+    if memory.get() + left(LEAST_LEFT.memory.get()) > total.memory.get() {
+        mistakes.add(place, over("memory", &memory, &total.memory, without), "raise --memory, or lower the shares");
+    }
+}
+
+fn over(what: &str, sum: &dyn std::fmt::Display, total: &dyn std::fmt::Display, without: u64) -> String {
+    let others = if without == 0 { String::new() } else { format!(", and {without} parts without a share need some") };
+    format!("gives out {sum} of {total} {what}{others}")
+}
+
+fn read_link(rtt: Option<&str>, bandwidth: Option<&str>, mistakes: &mut Gathered) -> Option<ClientLink> {
+    if rtt.is_none() && bandwidth.is_none() {
+        return None;
+    }
+    let rtt = rtt.map_or(Duration::ZERO, |typed| match humantime::parse_duration(typed) {
+        Ok(rtt) if rtt <= LONGEST_RTT => rtt,
+        _ => {
+            mistakes.add(format!("--client-rtt {typed}"), "is not a time up to 10s", "for example --client-rtt 20ms");
+            Duration::ZERO
+        }
+    });
+    let bits_per_second = bandwidth.and_then(|typed| {
+        let bits = read_bits(typed);
+        if bits.is_none() {
+            let fix = "for example --client-bandwidth 100mbit";
+            mistakes.add(format!("--client-bandwidth {typed}"), "is not a rate of bits a second from 1kbit on", fix);
+        }
+        bits
+    });
+    Some(ClientLink { rtt, bits_per_second })
+}
+
+/// Reads a rate as tc(8) writes it: `100mbit`.
+fn read_bits(typed: &str) -> Option<u64> {
+    const UNITS: [(&str, f64); 4] = [("kbit", 1e3), ("mbit", 1e6), ("gbit", 1e9), ("bit", 1.0)];
+    let lower = typed.to_ascii_lowercase();
+    let (number, unit) = UNITS.iter().find_map(|(name, size)| Some((lower.strip_suffix(name)?, size)))?;
+    let bits = number.trim().parse::<f64>().ok()? * unit;
+    (bits.is_finite() && bits >= LEAST_BITS as f64 && bits <= 1e12).then_some(bits as u64)
+}
+
+/// Takes the settings of services out of `--set NAME.SETTING=VALUE`, and leaves the others.
+pub(crate) fn take_settings(typed: &[String], topology: &mut Topology, mistakes: &mut Gathered) -> Vec<String> {
+    let mut others = Vec::new();
+    for set in typed {
+        let parts = set.split_once('=').and_then(|(name, value)| Some((name.split_once('.')?, value)));
+        let kind = parts.and_then(|((name, _), _)| ServiceKind::ALL.into_iter().find(|kind| kind.id() == name));
+        let (Some(((_, setting), value)), Some(kind)) = (parts, kind) else {
+            others.push(set.clone());
+            continue;
+        };
+        let place = format!("--set {set}");
+        let Some(service) = topology.services.iter_mut().find(|service| service.kind == kind) else {
+            mistakes.add(place, "is for a service that is not used", format!("add --services {}", kind.id()));
+            continue;
+        };
+        match check_setting(kind, setting, value) {
+            Ok(()) => drop(service.settings.insert(setting.to_owned(), value.to_owned())),
+            Err(problem) => mistakes.add(place, problem, "leave it out, or write it as the service's manual does"),
+        }
+    }
+    others
+}
+
+/// Whether a setting can stand in a configuration file; the service itself knows whether it has it.
+fn check_setting(kind: ServiceKind, setting: &str, value: &str) -> Result<(), String> {
+    let is_name = setting.starts_with(|first: char| first.is_ascii_lowercase())
+        && setting.chars().all(|c| c.is_ascii_lowercase() || c.is_ascii_digit() || "_.".contains(c));
+    if !is_name {
+        return Err(format!("names {setting}, which is no setting's name: small letters, digits and _"));
+    }
+    if value.is_empty() || value.chars().any(char::is_control) {
+        return Err("has no value, or one of several lines".to_owned());
+    }
+    if kind.sets_itself(setting) {
+        return Err(format!("sets {setting}, which is where the service lives"));
+    }
+    Ok(())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::mistake::Mistakes;
+
+    const TOTAL: Limits = Limits { cpus: Cpus::from_millis(1500), memory: Bytes::from_mib(1024) };
+
+    fn some(text: &str) -> Option<String> {
+        Some(text.to_owned())
+    }
+
+    fn strings(texts: &[&str]) -> Vec<String> {
+        texts.iter().map(|text| (*text).to_owned()).collect()
+    }
+
+    fn read_all(flags: &TopologyFlags, set: &[&str]) -> Result<Topology, Vec<String>> {
+        let mut mistakes = Gathered::default();
+        let mut topology = read(flags, &TOTAL, &mut mistakes);
+        let others = take_settings(&strings(set), &mut topology, &mut mistakes);
+        assert!(others.is_empty(), "{others:?}");
+        mistakes.finish(Ok(topology)).map_err(|Mistakes(all)| all.iter().map(ToString::to_string).collect())
+    }
+
+    fn full() -> TopologyFlags {
+        TopologyFlags {
+            replicas: some("2"),
+            balancer: some("haproxy"),
+            balance: some("least-connections"),
+            upstream_keepalive: some("off"),
+            tls: true,
+            services: some("pgbouncer, postgres"),
+            share: strings(&["replica=0.4,200Mi", "postgres=0.35,512Mi"]),
+            ready: some("port"),
+            restart: some("on-failure"),
+            client_rtt: some("20ms"),
+            client_bandwidth: some("100Mbit"),
+        }
+    }
+
+    #[test]
+    fn a_topology_is_read_whole() {
+        let topology = read_all(&full(), &["postgres.max_connections=50", "pgbouncer.pool_mode=transaction"]).unwrap();
+        assert_eq!(
+            topology.to_string(),
+            "2 replicas (0.4 CPUs, 200Mi each) behind haproxy (least-connections, no kept connections, TLS), \
+             postgres (max_connections=50, 0.35 CPUs, 512Mi), pgbouncer (pool_mode=transaction), ready by port, \
+             restarted on failure, client 20ms away at 100mbit"
+        );
+        assert!(read_all(&TopologyFlags::default(), &[]).unwrap().is_default());
+    }
+
+    #[test]
+    fn each_mistake_is_told_with_its_figures() {
+        let with = |change: &dyn Fn(&mut TopologyFlags)| {
+            let mut flags = full();
+            change(&mut flags);
+            flags
+        };
+        for (flags, set, told) in [
+            (with(&|f| f.replicas = some("0")), "", "--replicas 0 is not a number of replicas from 1 to 64"),
+            (with(&|f| f.balancer = None), "", "--replicas 2 needs a balancer in front; add --balancer nginx or"),
+            (with(&|f| f.balancer = None), "", "--tls needs a balancer"),
+            (with(&|f| f.balancer = some("envoy")), "", "--balancer envoy is not known; use nginx or haproxy"),
+            (with(&|f| f.balance = some("random")), "", "--balance random is not known"),
+            (with(&|f| f.upstream_keepalive = some("-1")), "", "--upstream-keepalive -1 is not a number"),
+            (with(&|f| f.services = some("postgers,pgbouncer")), "", "did you mean postgres?"),
+            (with(&|f| f.services = some("pgbouncer")), "", "has no database behind it; use --services postgres,"),
+            (with(&|f| f.share = strings(&["replica"])), "", "--share replica is not PART=CPUS,MEMORY"),
+            (with(&|f| f.share = strings(&["replica=x,1Mi"])), "", "has CPUs x, which is not a number of CPUs"),
+            (
+                with(&|f| f.share = strings(&["redis=1,1Mi"])),
+                "",
+                "names redis, which is no part here; use replica, bal",
+            ),
+            (with(&|f| f.share = strings(&["replica=0.001,1Mi"])), "", "less CPU time than the kernel can enforce"),
+            (
+                with(&|f| f.share = strings(&["replica=0.6,200Mi", "postgres=0.35,512Mi"])),
+                "",
+                "(postgres 0.35 CPUs, 512Mi; replica-1 0.6 CPUs, 200Mi; replica-2 0.6 CPUs, 200Mi) gives out 1.55 of 1.5 \
+                 CPUs, and 2 parts without a share need some; raise --cpus",
+            ),
+            (
+                with(&|f| f.share = strings(&["replica=0.4,512Mi", "postgres=0.35,512Mi"])),
+                "",
+                "gives out 1536Mi of 1Gi memory",
+            ),
+            (with(&|f| f.ready = some("maybe")), "", "--ready maybe is not known; use port or request"),
+            (with(&|f| f.client_rtt = some("1h")), "", "--client-rtt 1h is not a time up to 10s"),
+            (with(&|f| f.client_bandwidth = some("fast")), "", "--client-bandwidth fast is not a rate"),
+            (full(), "mariadb.max_connections=5", "is for a service that is not used; add --services mariadb"),
+            (full(), "postgres.port=5432", "sets port, which is where the service lives"),
+            (full(), "postgres.Max=5", "names Max, which is no setting's name"),
+            (full(), "postgres.work_mem=", "has no value"),
+        ] {
+            let set: Vec<&str> = if set.is_empty() { Vec::new() } else { vec![set] };
+            let mistakes = read_all(&flags, &set).unwrap_err();
+            assert!(mistakes.iter().any(|mistake| mistake.contains(told)), "{told}: {mistakes:#?}");
+        }
+    }
+}

@@ -1,0 +1,84 @@
+//! Whether a unit that ended by itself is started again, and when to give up. Reads no clock.
+
+use std::collections::VecDeque;
+use std::time::{Duration, Instant};
+
+use stampede_core::Restart;
+
+/// How long a unit stays away: what systemd's `RestartSec=` has by default.
+/// <https://www.freedesktop.org/software/systemd/man/latest/systemd.service.html#RestartSec=>
+const PAUSE: Duration = Duration::from_millis(100);
+
+/// Units that end this often within [`LOOP_TIME`] would go on like that.
+const LOOP_ENDS: usize = 4;
+
+/// Within this time a loop of restarts is found.
+const LOOP_TIME: Duration = Duration::from_secs(5);
+
+/// What becomes of a unit that has ended.
+#[derive(Debug, PartialEq, Eq)]
+pub(crate) enum Next {
+    /// It is started again at this time.
+    Start(Instant),
+    /// It stays as it is: how it ended, in words.
+    Stay(String),
+}
+
+/// The ends of one unit so far.
+#[derive(Debug)]
+pub(crate) struct Comeback {
+    policy: Restart,
+    ends: VecDeque<Instant>,
+}
+
+impl Comeback {
+    pub(crate) fn new(policy: Restart) -> Self {
+        Self { policy, ends: VecDeque::new() }
+    }
+
+    /// Takes an end in.
+    pub(crate) fn next(&mut self, how: &str, now: Instant) -> Next {
+        if self.policy == Restart::Never || how == "status 0" {
+            return Next::Stay(how.to_owned());
+        }
+        self.ends.push_back(now);
+        if self.ends.len() > LOOP_ENDS {
+            self.ends.pop_front();
+        }
+        match self.ends.front().map(|first| now.saturating_duration_since(*first)) {
+            Some(since) if self.ends.len() == LOOP_ENDS && since <= LOOP_TIME => Next::Stay(format!(
+                "{how}, for the {LOOP_ENDS}th time within {since:.1?}: it would be a loop of restarts"
+            )),
+            _ => Next::Start(now + PAUSE),
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_unit_comes_back_until_it_is_a_loop() {
+        let begin = Instant::now();
+        let at = |millis: u64| begin + Duration::from_millis(millis);
+        let stays = |next: Next| matches!(next, Next::Stay(_));
+        for (policy, how, ends, last_stays) in [
+            (Restart::Never, "status 1", &[0u64][..], true),
+            (Restart::OnFailure, "status 0", &[0], true),
+            (Restart::OnFailure, "status 1", &[0, 110, 220], false),
+            (Restart::OnFailure, "status 1", &[0, 110, 220, 330], true),
+            (Restart::OnFailure, "signal 9 (SIGKILL)", &[0, 1600, 3200, 4800], true),
+            (Restart::OnFailure, "status 1", &[0, 2000, 4000, 6000, 8000, 10_000], false),
+        ] {
+            let mut comeback = Comeback::new(policy);
+            let mut next = Next::Stay(String::new());
+            for end in ends {
+                next = comeback.next(how, at(*end));
+            }
+            assert_eq!(stays(next), last_stays, "{policy:?} {how} {ends:?}");
+        }
+        let mut comeback = Comeback::new(Restart::OnFailure);
+        assert_eq!(comeback.next("status 1", at(0)), Next::Start(at(100)));
+    }
+}

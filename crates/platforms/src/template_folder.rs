@@ -1,0 +1,131 @@
+//! Folders that are made once by a program, such as an empty database, and copied into each run.
+//!
+//! The program runs as the units' user, since database servers refuse to be root. What it made is taken from that user
+//! afterwards: no unit of a run can change what the next one gets.
+
+use std::fs;
+use std::io;
+use std::os::unix::fs::{PermissionsExt, chown};
+use std::path::{Path, PathBuf};
+use std::time::Duration;
+
+use rustix::process::{getegid, geteuid};
+use sha2::{Digest, Sha256};
+use stampede_core::{BuildStep, Places, RunFile, with_causes};
+
+use crate::log_tail::{last_lines, with_log};
+use crate::output::collect;
+use crate::user::User;
+
+/// How long making one may take.
+const LIMIT: Duration = Duration::from_secs(120);
+
+/// Returns the folder that a step makes: the kept one if nothing that went into it has changed. `kept` must be a folder that
+/// the units' user can get into.
+pub(crate) async fn make(step: &BuildStep, kept: &Path, user: Option<User>) -> Result<PathBuf, String> {
+    let result = kept.join(key(step));
+    if result.is_dir() {
+        return Ok(result);
+    }
+    let unfinished = result.with_extension(format!("{}.tmp", std::process::id()));
+    let made = run(step, &unfinished, user).await;
+    let made = match made {
+        Ok(output) => tokio::task::spawn_blocking(move || own(&output).map(|()| output))
+            .await
+            .map_err(|error| with_causes(&error))
+            .and_then(|owned| owned.map_err(|error| format!("take over what was made: {error}"))),
+        Err(problem) => Err(problem),
+    };
+    let moved = made.and_then(|output| match fs::rename(&output, &result) {
+        // Another Stampede was faster; what it made is the same.
+        Err(_) if result.is_dir() => Ok(()),
+        moved => moved.map_err(|error| format!("keep {}: {error}", result.display())),
+    });
+    let _ = fs::remove_dir_all(&unfinished);
+    moved.map(|()| result)
+}
+
+async fn run(step: &BuildStep, folder: &Path, user: Option<User>) -> Result<PathBuf, String> {
+    let output = folder.join("output");
+    let mut places = Places::new();
+    places.insert("output", output.to_string_lossy());
+    let resolve = |text: &str| places.resolve(text).map_err(|error| error.to_string());
+    let prepared = || -> io::Result<()> {
+        fs::create_dir(folder)?;
+        for RunFile { path, text } in &step.files {
+            fs::write(folder.join(path), text)?;
+            give(&folder.join(path), user)?;
+        }
+        fs::set_permissions(folder, fs::Permissions::from_mode(0o700))?;
+        give(folder, user)
+    };
+    prepared().map_err(|error| format!("prepare {}: {error}", folder.display()))?;
+    let program = &step.program;
+    let mut command = tokio::process::Command::new(resolve(&program.path)?);
+    for argument in &program.args {
+        command.arg(resolve(argument)?);
+    }
+    command.env_clear().envs(&program.env).current_dir(folder);
+    if let Some(User { uid, gid }) = user {
+        command.uid(uid).gid(gid);
+    }
+    let made = collect(command, LIMIT).await.map_err(|error| format!("{}: {}", program.path, with_causes(&error)))?;
+    if made.status.success() && output.is_dir() {
+        return Ok(output);
+    }
+    let problem = format!("{} ended with {}", program.path, made.status);
+    Err(with_log(&problem, &last_lines(&made.bytes)))
+}
+
+fn give(path: &Path, user: Option<User>) -> io::Result<()> {
+    match user {
+        Some(User { uid, gid }) => chown(path, Some(uid), Some(gid)),
+        None => Ok(()),
+    }
+}
+
+/// Makes a folder and all in it this process's own.
+fn own(folder: &Path) -> io::Result<()> {
+    let me = Some(User { uid: geteuid().as_raw(), gid: getegid().as_raw() });
+    give(folder, me)?;
+    for entry in fs::read_dir(folder)? {
+        let entry = entry?;
+        match entry.file_type()? {
+            kind if kind.is_dir() => own(&entry.path())?,
+            kind if kind.is_file() => give(&entry.path(), me)?,
+            _ => return Err(io::Error::other(format!("{} is no file", entry.path().display()))),
+        }
+    }
+    Ok(())
+}
+
+/// Copies a folder with its modes, for the units' user.
+pub(crate) fn copy(template: &Path, target: &Path, user: Option<User>) -> io::Result<()> {
+    fs::create_dir(target)?;
+    for entry in fs::read_dir(template)? {
+        let entry = entry?;
+        let (from, to) = (entry.path(), target.join(entry.file_name()));
+        if entry.file_type()?.is_dir() {
+            copy(&from, &to, user)?;
+        } else {
+            fs::copy(&from, &to)?;
+            give(&to, user)?;
+        }
+    }
+    fs::set_permissions(target, fs::metadata(template)?.permissions())?;
+    give(target, user)
+}
+
+/// A name for everything that goes into it.
+fn key(step: &BuildStep) -> String {
+    let BuildStep { program, files, output: _, makes: _, toolchain } = step;
+    let mut hash = Sha256::new();
+    let texts = [toolchain, &program.path].into_iter().chain(&program.args);
+    let named = program.env.iter().flat_map(|(name, value)| [name, value]);
+    for text in texts.chain(named).chain(files.iter().map(|file| &file.text)) {
+        hash.update((text.len() as u64).to_le_bytes());
+        hash.update(text.as_bytes());
+    }
+    let digest = hash.finalize();
+    digest.iter().take(16).map(|byte| format!("{byte:02x}")).collect()
+}

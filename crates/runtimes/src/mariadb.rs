@@ -1,0 +1,125 @@
+//! MariaDB with a data folder of its own.
+
+use std::path::PathBuf;
+use std::time::Duration;
+
+use minijinja::context;
+use stampede_core::{
+    BuildStep, Bytes, ComposeContext, Found, Makes, PlanError, Program, ReadBack, Ready, Requirement, Service,
+    ServiceKind, Stop, StopSignal, Unit, UnitId,
+};
+
+use crate::service::{PASSWORD, Rendered, USER, file, found, needs, plain_lines, program, quoted, settings};
+use crate::template::Template;
+
+const KIND: ServiceKind = ServiceKind::Mariadb;
+const SERVER: &str = "mariadbd";
+const INSTALL: &str = "mariadb-install-db";
+const CLIENT: &str = "mariadb";
+const PAGE: &str = "https://mariadb.org/download/";
+
+/// The database that is made for the application.
+const DATABASE: &str = "stampede";
+
+const CONF: Template =
+    Template { name: "services/mariadb.cnf.j2", source: include_str!("../templates/services/mariadb.cnf.j2") };
+
+pub(crate) fn requires() -> Vec<Requirement> {
+    vec![
+        needs(&[SERVER], "Ver ", "mariadb-server", PAGE),
+        // A shell script, which tells no version.
+        Requirement::Command { key: INSTALL, name: INSTALL.to_owned() },
+        needs(&[CLIENT], "Distrib ", "mariadb-client", PAGE),
+    ]
+}
+
+/// Under the names of MariaDB's own container image, for Symfony (`DATABASE_URL`) and for Laravel (`DB_*`).
+pub(crate) fn environment() -> Vec<(&'static str, String)> {
+    let (host, port) = ("@{mariadb.host}".to_owned(), "@{mariadb.port}".to_owned());
+    vec![
+        ("DATABASE_URL", format!("mysql://{USER}:{PASSWORD}@{host}:{port}/{DATABASE}")),
+        ("MYSQL_HOST", host.clone()),
+        ("MYSQL_PORT", port.clone()),
+        ("MYSQL_USER", USER.to_owned()),
+        ("MYSQL_PASSWORD", PASSWORD.to_owned()),
+        ("MYSQL_DATABASE", DATABASE.to_owned()),
+        ("DB_CONNECTION", "mysql".to_owned()),
+        ("DB_HOST", host),
+        ("DB_PORT", port),
+        ("DB_DATABASE", DATABASE.to_owned()),
+        ("DB_USERNAME", USER.to_owned()),
+        ("DB_PASSWORD", PASSWORD.to_owned()),
+    ]
+}
+
+pub(crate) fn render(service: &Service, cx: &ComposeContext<'_>) -> Result<Rendered, PlanError> {
+    let server = found(KIND, SERVER, cx)?;
+    let client = found(KIND, CLIENT, cx)?;
+    let settings = settings(service, &defaults(service));
+    let conf = CONF.fill(context! { settings => plain_lines(&settings) })?;
+    let grants = format!(
+        "CREATE DATABASE IF NOT EXISTS {DATABASE};\n\
+         CREATE USER IF NOT EXISTS '{USER}'@'%' IDENTIFIED BY '{PASSWORD}';\n\
+         CREATE USER IF NOT EXISTS '{USER}'@'localhost' IDENTIFIED BY '{PASSWORD}';\n\
+         GRANT ALL ON *.* TO '{USER}'@'%';\n\
+         GRANT ALL ON *.* TO '{USER}'@'localhost';\n"
+    );
+    let read = format!(
+        "SELECT LOWER(VARIABLE_NAME), VARIABLE_VALUE, '' FROM information_schema.GLOBAL_VARIABLES \
+         WHERE LOWER(VARIABLE_NAME) IN ({})",
+        quoted(&settings)
+    );
+    let unit = Unit {
+        id: UnitId::new(KIND.id()),
+        build: Some(data_folder(found(KIND, INSTALL, cx)?, server)),
+        files: vec![file(KIND, "my.cnf", conf), file(KIND, "init.sql", grants)],
+        folders: ["mariadb", "mariadb/tmp"].map(PathBuf::from).into(),
+        check: None,
+        program: program(server, &["--defaults-file=@{run}/mariadb/my.cnf"], &[]),
+        logs: Vec::new(),
+        ready: Ready::Program(ask(client, "SELECT 1")),
+        status: None,
+        stop: Stop { signal: StopSignal::Term, grace: Duration::from_secs(15) },
+    };
+    let read_back = ReadBack { program: ask(client, &read), asked: settings };
+    Ok(Rendered { unit, read_back })
+}
+
+fn ask(client: &Found, question: &str) -> Program {
+    program(
+        client,
+        &[
+            "--no-defaults",
+            "--protocol=tcp",
+            "--host=@{mariadb.host}",
+            "--port=@{mariadb.port}",
+            &format!("--user={USER}"),
+            "--connect-timeout=5",
+            "--skip-column-names",
+            "--batch",
+            "--execute",
+            question,
+        ],
+        &[("MYSQL_PWD", PASSWORD)],
+    )
+}
+
+fn defaults(service: &Service) -> Vec<(&'static str, String)> {
+    const OWN: Bytes = Bytes::from_mib(128);
+    // In whole MiB, since the server may round to chunks; a quarter leaves room for connections and caches.
+    // https://mariadb.com/docs/server/server-usage/storage-engines/innodb/innodb-system-variables#innodb_buffer_pool_size
+    let pool =
+        service.share.map_or(OWN, |share| Bytes::from_mib((share.memory.get() >> 22).next_multiple_of(2).max(6)));
+    vec![("innodb_buffer_pool_size", format!("{}M", pool.get() >> 20)), ("max_connections", "151".to_owned())]
+}
+
+fn data_folder(install: &Found, server: &Found) -> BuildStep {
+    let args = ["--no-defaults", "--datadir=@{output}", "--auth-root-authentication-method=normal", "--skip-test-db"];
+    BuildStep {
+        program: program(install, &args, &[("PATH", "/usr/sbin:/usr/bin:/sbin:/bin")]),
+        files: Vec::new(),
+        output: PathBuf::from("mariadb/data"),
+        makes: Makes::Folder,
+        toolchain: server.version.clone(),
+    }
+}

@@ -1,0 +1,50 @@
+//! PgBouncer in front of PostgreSQL.
+
+use std::path::PathBuf;
+use std::time::Duration;
+
+use minijinja::context;
+use stampede_core::{
+    ComposeContext, PlanError, ReadBack, Ready, Requirement, Service, ServiceKind, Stop, StopSignal, Unit, UnitId,
+};
+
+use crate::postgres;
+use crate::service::{PASSWORD, Rendered, USER, file, found, needs, plain_lines, program, settings};
+use crate::template::Template;
+
+const KIND: ServiceKind = ServiceKind::Pgbouncer;
+const PGBOUNCER: &str = "pgbouncer";
+
+const CONF: Template =
+    Template { name: "services/pgbouncer.ini.j2", source: include_str!("../templates/services/pgbouncer.ini.j2") };
+
+pub(crate) fn requires() -> Vec<Requirement> {
+    vec![needs(&[PGBOUNCER], "PgBouncer ", "pgbouncer", "https://www.pgbouncer.org/install.html"), postgres::client()]
+}
+
+pub(crate) fn render(service: &Service, cx: &ComposeContext<'_>) -> Result<Rendered, PlanError> {
+    let psql = found(KIND, postgres::PSQL, cx)?;
+    // Its own defaults. https://www.pgbouncer.org/config.html
+    let defaults = [("pool_mode", "session"), ("default_pool_size", "20"), ("max_client_conn", "100")];
+    let settings = settings(service, &defaults.map(|(name, value)| (name, value.to_owned())));
+    let conf = CONF.fill(context! { settings => plain_lines(&settings) })?;
+    let ask = |database: &str, question: &str| postgres::ask(psql, KIND.id(), database, question);
+    let unit = Unit {
+        id: UnitId::new(KIND.id()),
+        build: None,
+        files: vec![
+            file(KIND, "pgbouncer.ini", conf),
+            file(KIND, "userlist.txt", format!("\"{USER}\" \"{PASSWORD}\"\n")),
+        ],
+        folders: vec![PathBuf::from(PGBOUNCER)],
+        check: None,
+        program: program(found(KIND, PGBOUNCER, cx)?, &["@{run}/pgbouncer/pgbouncer.ini"], &[]),
+        logs: Vec::new(),
+        ready: Ready::Program(ask("postgres", "SELECT 1")),
+        // It waits for its clients, which are gone by then. https://www.pgbouncer.org/usage.html#signals
+        status: None,
+        stop: Stop { signal: StopSignal::Int, grace: Duration::from_secs(5) },
+    };
+    let read_back = ReadBack { program: ask(PGBOUNCER, "SHOW CONFIG"), asked: settings };
+    Ok(Rendered { unit, read_back })
+}

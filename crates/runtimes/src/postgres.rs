@@ -1,0 +1,122 @@
+//! PostgreSQL with a cluster of its own.
+
+use std::path::PathBuf;
+use std::time::Duration;
+
+use minijinja::context;
+use stampede_core::{
+    BuildStep, Bytes, ComposeContext, Found, Makes, PlanError, Program, ReadBack, Ready, Requirement, RunFile, Service,
+    ServiceKind, Stop, StopSignal, Unit, UnitId,
+};
+
+use crate::service::{PASSWORD, Rendered, USER, file, found, needs, program, quoted, settings};
+use crate::template::Template;
+
+const KIND: ServiceKind = ServiceKind::Postgres;
+const POSTGRES: &str = "postgres";
+const INITDB: &str = "initdb";
+pub(crate) const PSQL: &str = "psql";
+const PREFIX: &str = "(PostgreSQL) ";
+const PAGE: &str = "https://www.postgresql.org/download/";
+
+/// The database that every cluster has.
+const DATABASE: &str = "postgres";
+
+const CONF: Template =
+    Template { name: "services/postgresql.conf.j2", source: include_str!("../templates/services/postgresql.conf.j2") };
+
+pub(crate) fn requires() -> Vec<Requirement> {
+    vec![needs(&[POSTGRES], PREFIX, "postgresql", PAGE), needs(&[INITDB], PREFIX, "postgresql", PAGE), client()]
+}
+
+pub(crate) fn client() -> Requirement {
+    needs(&[PSQL], PREFIX, "postgresql-client", PAGE)
+}
+
+/// For libpq (`PG*`), for Symfony (`DATABASE_URL`) and for Laravel (`DB_*`).
+/// <https://www.postgresql.org/docs/current/libpq-envars.html>
+pub(crate) fn environment(address: &str) -> Vec<(&'static str, String)> {
+    let (host, port) = (format!("@{{{address}.host}}"), format!("@{{{address}.port}}"));
+    vec![
+        ("DATABASE_URL", format!("postgresql://{USER}:{PASSWORD}@{host}:{port}/{DATABASE}")),
+        ("PGHOST", host.clone()),
+        ("PGPORT", port.clone()),
+        ("PGUSER", USER.to_owned()),
+        ("PGPASSWORD", PASSWORD.to_owned()),
+        ("PGDATABASE", DATABASE.to_owned()),
+        ("DB_CONNECTION", "pgsql".to_owned()),
+        ("DB_HOST", host),
+        ("DB_PORT", port),
+        ("DB_DATABASE", DATABASE.to_owned()),
+        ("DB_USERNAME", USER.to_owned()),
+        ("DB_PASSWORD", PASSWORD.to_owned()),
+    ]
+}
+
+/// A question to a server that speaks PostgreSQL's protocol; the answer's columns have tabs between them.
+pub(crate) fn ask(psql: &Found, address: &str, database: &str, question: &str) -> Program {
+    let (host, port) = (format!("@{{{address}.host}}"), format!("@{{{address}.port}}"));
+    program(
+        psql,
+        &["-X", "-q", "-A", "-t", "-F", "\t", "-d", database, "-c", question],
+        &[("PGHOST", &host), ("PGPORT", &port), ("PGUSER", USER), ("PGPASSWORD", PASSWORD), ("PGCONNECT_TIMEOUT", "5")],
+    )
+}
+
+pub(crate) fn render(service: &Service, cx: &ComposeContext<'_>) -> Result<Rendered, PlanError> {
+    let postgres = found(KIND, POSTGRES, cx)?;
+    let psql = found(KIND, PSQL, cx)?;
+    let settings = settings(service, &defaults(service));
+    let lines: Vec<String> =
+        settings.iter().map(|(name, value)| format!("{name} = '{}'", value.replace('\'', "''"))).collect();
+    let conf = CONF.fill(context! { settings => lines })?;
+    let read =
+        format!("SELECT name, setting, coalesce(unit, '') FROM pg_settings WHERE name IN ({})", quoted(&settings));
+    let unit = Unit {
+        id: UnitId::new(KIND.id()),
+        build: Some(cluster(found(KIND, INITDB, cx)?)),
+        files: vec![
+            file(KIND, "postgresql.conf", conf),
+            // Applications sign in with their password, also over the socket.
+            file(KIND, "pg_hba.conf", "local all all scram-sha-256\nhost all all 127.0.0.0/8 scram-sha-256\n"),
+        ],
+        folders: vec![PathBuf::from("postgres/socket")],
+        check: None,
+        program: program(postgres, &["-c", "config_file=@{run}/postgres/postgresql.conf"], &[("LC_ALL", "C.UTF-8")]),
+        logs: Vec::new(),
+        ready: Ready::Program(ask(psql, KIND.id(), DATABASE, "SELECT 1")),
+        // A fast shutdown: clients are gone by then. https://www.postgresql.org/docs/current/server-shutdown.html
+        status: None,
+        stop: Stop { signal: StopSignal::Int, grace: Duration::from_secs(10) },
+    };
+    let read_back = ReadBack { program: ask(psql, KIND.id(), DATABASE, &read), asked: settings };
+    Ok(Rendered { unit, read_back })
+}
+
+/// The sizes that PostgreSQL cannot choose by itself.
+fn defaults(service: &Service) -> Vec<(&'static str, String)> {
+    const OWN: Bytes = Bytes::from_mib(128);
+    // "a reasonable starting value for shared_buffers is 25% of the memory in your system"
+    // https://www.postgresql.org/docs/current/runtime-config-resource.html#GUC-SHARED-BUFFERS
+    let buffers = service.share.map_or(OWN, |share| Bytes::new(share.memory.get() / 4));
+    vec![("shared_buffers", format!("{}kB", buffers.get() >> 10)), ("max_connections", "100".to_owned())]
+}
+
+fn cluster(initdb: &Found) -> BuildStep {
+    let args = [
+        "--pgdata=@{output}",
+        "--username=stampede",
+        "--pwfile=password",
+        "--auth=scram-sha-256",
+        "--encoding=UTF8",
+        "--locale=C.UTF-8",
+        "--no-sync",
+    ];
+    BuildStep {
+        program: program(initdb, &args, &[("LC_ALL", "C.UTF-8"), ("TZ", "UTC"), ("PATH", "/usr/bin:/bin")]),
+        files: vec![RunFile { path: PathBuf::from("password"), text: format!("{PASSWORD}\n") }],
+        output: PathBuf::from("postgres/data"),
+        makes: Makes::Folder,
+        toolchain: initdb.version.clone(),
+    }
+}

@@ -1,0 +1,106 @@
+//! What an application uses beside itself: how each service is found, run, asked and read back.
+
+use std::collections::BTreeMap;
+
+use stampede_core::{
+    Address, AddressId, AddressKind, ComposeContext, Found, Install, PlanError, Program, ReadBack, Requirement,
+    RunFile, RuntimeId, Service, ServiceKind, Unit, VersionProbe,
+};
+
+use crate::{mariadb, pgbouncer, postgres};
+
+/// The user of every service, its password, and its database where the service makes one by itself.
+pub(crate) const USER: &str = "stampede";
+pub(crate) const PASSWORD: &str = "stampede";
+
+/// A service that can be started.
+pub(crate) struct Rendered {
+    pub(crate) unit: Unit,
+    pub(crate) read_back: ReadBack,
+}
+
+pub(crate) fn title(kind: ServiceKind) -> &'static str {
+    match kind {
+        ServiceKind::Postgres => "PostgreSQL: a cluster of its own in the run's folder",
+        ServiceKind::Mariadb => "MariaDB: a data folder of its own in the run's folder",
+        ServiceKind::Pgbouncer => "PgBouncer: a pool of connections in front of postgres",
+    }
+}
+
+pub(crate) fn requires(kind: ServiceKind) -> Vec<Requirement> {
+    match kind {
+        ServiceKind::Postgres => postgres::requires(),
+        ServiceKind::Mariadb => mariadb::requires(),
+        ServiceKind::Pgbouncer => pgbouncer::requires(),
+    }
+}
+
+/// What the application finds in its environment.
+pub(crate) fn environment(kind: ServiceKind) -> Vec<(&'static str, String)> {
+    match kind {
+        ServiceKind::Postgres => postgres::environment("postgres"),
+        ServiceKind::Mariadb => mariadb::environment(),
+        ServiceKind::Pgbouncer => postgres::environment("pgbouncer"),
+    }
+}
+
+pub(crate) fn render(service: &Service, cx: &ComposeContext<'_>) -> Result<Rendered, PlanError> {
+    match service.kind {
+        ServiceKind::Postgres => postgres::render(service, cx),
+        ServiceKind::Mariadb => mariadb::render(service, cx),
+        ServiceKind::Pgbouncer => pgbouncer::render(service, cx),
+    }
+}
+
+pub(crate) fn address(kind: ServiceKind) -> Address {
+    Address { id: AddressId::new(kind.id()), kind: AddressKind::Tcp }
+}
+
+/// A program whose version stands after a word.
+pub(crate) fn needs(names: &'static [&'static str], prefix: &'static str, package: &str, page: &str) -> Requirement {
+    Requirement::Program {
+        key: names.first().copied().unwrap_or_default(),
+        names,
+        version: VersionProbe { args: &["--version"], prefix },
+        install: Install { package: Some(package.to_owned()), page: page.to_owned() },
+    }
+}
+
+/// What was found for a requirement of a service.
+pub(crate) fn found<'a>(
+    kind: ServiceKind,
+    key: &'static str,
+    cx: &'a ComposeContext<'_>,
+) -> Result<&'a Found, PlanError> {
+    cx.programs.get(key).ok_or_else(|| PlanError::Program { runtime: RuntimeId::new(kind.id()), program: key })
+}
+
+pub(crate) fn program(found: &Found, args: &[&str], env: &[(&str, &str)]) -> Program {
+    Program {
+        path: found.path.display().to_string(),
+        args: args.iter().map(|arg| (*arg).to_owned()).collect(),
+        env: env.iter().map(|(name, value)| ((*name).to_owned(), (*value).to_owned())).collect(),
+    }
+}
+
+pub(crate) fn file(kind: ServiceKind, name: &str, text: impl Into<String>) -> RunFile {
+    RunFile { path: std::path::Path::new(kind.id()).join(name), text: text.into() }
+}
+
+/// Defaults with what was asked for over them.
+pub(crate) fn settings(service: &Service, defaults: &[(&str, String)]) -> BTreeMap<String, String> {
+    let mut settings: BTreeMap<String, String> =
+        defaults.iter().map(|(name, value)| ((*name).to_owned(), value.clone())).collect();
+    settings.extend(service.settings.clone());
+    settings
+}
+
+/// Names of settings as SQL writes a list of texts. They hold letters, digits, `_` and `.` alone.
+pub(crate) fn quoted(settings: &BTreeMap<String, String>) -> String {
+    settings.keys().map(|name| format!("'{name}'")).collect::<Vec<_>>().join(", ")
+}
+
+/// Settings as `name = value`, a line each.
+pub(crate) fn plain_lines(settings: &BTreeMap<String, String>) -> Vec<String> {
+    settings.iter().map(|(name, value)| format!("{name} = {value}")).collect()
+}

@@ -1,0 +1,102 @@
+//! N copies of a runtime's deployment behind a balancer, with the services before them.
+
+use stampede_core::{
+    App, ComposeContext, Composed, Composer, Deployment, Part, PlanError, Requirement, ServiceKind, Topology, UnitId,
+};
+
+use crate::replica::Replica;
+use crate::service::{self, Rendered};
+use crate::{balancer, front};
+
+/// Builds topologies of the balancers and services that there are.
+#[derive(Clone, Copy, Debug)]
+pub struct Topologies;
+
+/// What one line says of a service.
+pub fn service_title(kind: ServiceKind) -> &'static str {
+    service::title(kind)
+}
+
+/// What a service needs.
+pub fn service_requires(kind: ServiceKind) -> Vec<Requirement> {
+    service::requires(kind)
+}
+
+impl Composer for Topologies {
+    fn requires(&self, topology: &Topology) -> Vec<Requirement> {
+        let balancer = topology.balancer.iter().map(|balancer| balancer::requirement(balancer.kind));
+        let services = topology.services.iter().flat_map(|used| service::requires(used.kind));
+        balancer.chain(services).collect()
+    }
+
+    fn connect(&self, app: &App, topology: &Topology) -> App {
+        let mut app = app.clone();
+        // PgBouncer comes first: what is in front of a database takes its place.
+        let mut kinds: Vec<ServiceKind> = topology.services.iter().map(|used| used.kind).collect();
+        kinds.sort_by_key(|kind| match kind {
+            ServiceKind::Pgbouncer => 0,
+            ServiceKind::Postgres => 1,
+            ServiceKind::Mariadb => 2,
+        });
+        for (name, value) in kinds.into_iter().flat_map(service::environment) {
+            app.env.entry(name.to_owned()).or_insert(value);
+        }
+        app
+    }
+
+    fn compose(&self, one: Deployment, cx: &ComposeContext<'_>) -> Result<Composed, PlanError> {
+        let topology = cx.topology;
+        if topology.is_single() {
+            return Ok(Composed { deployment: one, parts: Vec::new(), replicas: Vec::new() });
+        }
+        let mut built = Building { topology, addresses: Vec::new(), units: Vec::new(), parts: Vec::new() };
+        for used in &topology.services {
+            let Rendered { unit, read_back } = service::render(used, cx)?;
+            built.addresses.push(service::address(used.kind));
+            built.add(used.kind.id().to_owned(), vec![unit]);
+            if let Some(part) = built.parts.last_mut() {
+                part.read_back = Some(read_back);
+            }
+        }
+        let mut replicas = Vec::new();
+        let (preparation, probe);
+        match &topology.balancer {
+            None => {
+                built.addresses.extend(one.addresses);
+                built.add(Topology::replica_name(1), one.units);
+                (preparation, probe) = (one.preparation, one.probe);
+            }
+            Some(chosen) => {
+                for number in 1..=topology.replicas {
+                    let replica = Replica::new(&one, number);
+                    built.addresses.extend(replica.addresses());
+                    built.add(Topology::replica_name(number), replica.units().collect());
+                    replicas.push(replica.front());
+                }
+                let first = Replica::new(&one, 1);
+                (preparation, probe) = (first.preparation(), first.probe());
+                built.addresses.push(front::address());
+                built.add(balancer::BALANCER.to_owned(), vec![balancer::unit(chosen, &replicas, cx)?]);
+            }
+        }
+        let Building { topology: _, addresses, units, parts } = built;
+        let deployment = Deployment { addresses, front: front::id(), app: one.app, preparation, probe, units };
+        Ok(Composed { deployment, parts, replicas })
+    }
+}
+
+struct Building<'a> {
+    topology: &'a Topology,
+    addresses: Vec<stampede_core::Address>,
+    units: Vec<stampede_core::Unit>,
+    parts: Vec<Part>,
+}
+
+impl Building<'_> {
+    fn add(&mut self, name: String, units: Vec<stampede_core::Unit>) {
+        let share = self.topology.parts().into_iter().find(|part| part.name == name).and_then(|part| part.share);
+        let ids: Vec<UnitId> = units.iter().map(|unit| unit.id.clone()).collect();
+        self.parts.push(Part { name, share, units: ids, restart: self.topology.restart, read_back: None });
+        self.units.extend(units);
+    }
+}

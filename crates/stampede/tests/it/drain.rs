@@ -1,0 +1,178 @@
+//! A stop in the midst of requests: the balancer first, then replicas, and no request in flight is cut.
+
+use std::collections::BTreeMap;
+use std::io::{Read, Write};
+use std::net::{SocketAddr, TcpStream};
+use std::path::PathBuf;
+use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::thread;
+use std::time::{Duration, Instant};
+
+use stampede_core::{
+    App, AppKind, Availability, Balance, Balancer, BalancerKind, Bytes, ComposeContext, Composed, Composer, Cpus,
+    DefaultsContext, Endpoint, Limits, Load, Platform, Programs, RenderContext, Requirement, Terms, Topology, Tuning,
+};
+use stampede_platforms::{LocalConfig, LocalPlatform, available_cpus};
+use stampede_runtimes::Topologies;
+
+use crate::stage::{Stage, have};
+use crate::topology::go_app;
+
+const LIMITS: Limits = Limits { cpus: Cpus::from_millis(800), memory: Bytes::from_mib(256) };
+const LOAD: Load = Load::Closed { connections: 8 };
+/// How long an answer takes.
+const PAUSE: &str = "200ms";
+
+#[test]
+fn no_request_in_flight_is_cut() {
+    if !have("no_request_in_flight_is_cut", &["nginx", "haproxy", "php-fpm", "go"]) {
+        return;
+    }
+    let executor = tokio::runtime::Builder::new_current_thread().enable_all().build().unwrap();
+    for kind in BalancerKind::ALL {
+        for runtime in ["go", "nginx-fpm"] {
+            let stage = Stage::new();
+            let app = app(&stage, runtime);
+            executor.block_on(drain(&stage, kind, runtime, &app));
+            stage.assert_nothing_left();
+        }
+    }
+}
+
+/// An application each of whose answers takes a while.
+fn app(stage: &Stage, runtime: &str) -> App {
+    let source = stage.home().join("app");
+    let kind = if runtime == "go" {
+        go_app(&source);
+        AppKind::GoProgram
+    } else {
+        std::fs::create_dir(&source).unwrap();
+        std::fs::write(source.join("index.php"), "<?php usleep(200_000); echo 'hello';").unwrap();
+        AppKind::FrontController { index: PathBuf::from("index.php") }
+    };
+    App {
+        name: "plain".to_owned(),
+        kind,
+        source,
+        extensions: Vec::new(),
+        ini: BTreeMap::new(),
+        env: BTreeMap::new(),
+        needs: Vec::new(),
+        prepare: Vec::new(),
+    }
+}
+
+async fn drain(stage: &Stage, kind: BalancerKind, runtime: &str, app: &App) {
+    let name = format!("{} before {runtime}", kind.id());
+    let config = LocalConfig {
+        warden: vec![env!("CARGO_BIN_EXE_stampede").into(), "__warden".into()],
+        state_dir: stage.state().to_owned(),
+        cache_dir: stage.home().join("builds"),
+        server_cpus: available_cpus(),
+        ready_timeout: Duration::from_secs(30),
+    };
+    let platform = LocalPlatform::new(config).unwrap();
+    let topology = Topology {
+        replicas: 2,
+        balancer: Some(Balancer {
+            kind,
+            balance: Balance::RoundRobin,
+            upstream_keepalive: 32,
+            tls: false,
+            share: None,
+        }),
+        ..Topology::default()
+    };
+    let runtime = stampede_runtimes::by_id(runtime).unwrap();
+    let found = find(&platform, &runtime.requires(app)).await;
+    let beside = find(&platform, &Topologies.requires(&topology)).await;
+    let limits = topology.replica_limits(&LIMITS);
+    let mut given = Tuning::new();
+    if runtime.tunables().iter().any(|tunable| tunable.name == "pm.max_children") {
+        given.give("pm.max_children", "8");
+    }
+    let tuning = runtime.defaults(&DefaultsContext { app, limits: &limits, load: &LOAD, given: &given });
+    let context = RenderContext { app, limits: &limits, load: &LOAD, tuning: &tuning, programs: &found };
+    let one = runtime.deployment(&context).unwrap();
+    let context =
+        ComposeContext { topology: &topology, limits: &LIMITS, load: &LOAD, programs: &beside, certificate: None };
+    let Composed { deployment, parts, .. } = Topologies.compose(one, &context).unwrap();
+    let running = platform.launch(&deployment, &Terms { total: LIMITS, parts }).await.unwrap();
+    let Endpoint::Tcp(front) = running.front().clone() else { panic!("{name}: no port") };
+
+    let stopped = Arc::new(AtomicBool::new(false));
+    let clients: Vec<_> = (0..8).map(|_| client(front, Arc::clone(&stopped))).collect();
+    tokio::time::sleep(Duration::from_millis(700)).await;
+    let asked = Instant::now();
+    let report = running.stop().await.unwrap();
+    let took = asked.elapsed();
+    stopped.store(true, Ordering::Relaxed);
+    let requests: Vec<Request> = clients.into_iter().flat_map(|client| client.join().unwrap()).collect();
+
+    // What is sent while the balancer closes an idle connection may meet its end; what was on its way before may not.
+    let in_flight: Vec<&Request> = requests
+        .iter()
+        .filter(|request| request.sent + Duration::from_millis(20) < asked && request.ended > asked)
+        .collect();
+    assert!(in_flight.len() >= 6, "{name}: {requests:?}");
+    assert!(in_flight.iter().all(|request| request.answered), "{name}: {in_flight:?}");
+    assert!(report.units.iter().all(|unit| !unit.killed), "{name}: {report:?}");
+    assert_eq!(report.units.last().unwrap().unit.as_str(), "balancer", "{name}");
+    assert!(took < Duration::from_secs(4), "{name}: {took:?} {report:?}");
+    eprintln!("{name}: {} in flight, stopped in {took:?}", in_flight.len());
+}
+
+async fn find(platform: &LocalPlatform, needs: &[Requirement]) -> Programs {
+    let mut programs = Programs::new();
+    for need in needs {
+        match platform.detect(need).await {
+            Availability::Found(found) => drop(need.key().map(|key| programs.insert(key.to_owned(), found))),
+            Availability::Missing { what, .. } => panic!("needs {what}"),
+        }
+    }
+    programs
+}
+
+#[derive(Debug)]
+struct Request {
+    sent: Instant,
+    ended: Instant,
+    answered: bool,
+}
+
+/// Sends requests on one connection after the other, each kept as long as the server keeps it.
+fn client(front: SocketAddr, stopped: Arc<AtomicBool>) -> thread::JoinHandle<Vec<Request>> {
+    thread::spawn(move || {
+        let mut requests = Vec::new();
+        while !stopped.load(Ordering::Relaxed) {
+            let Ok(mut connection) = TcpStream::connect(front) else {
+                thread::sleep(Duration::from_millis(5));
+                continue;
+            };
+            connection.set_read_timeout(Some(Duration::from_secs(10))).unwrap();
+            loop {
+                let sent = Instant::now();
+                let answer = exchange(&mut connection);
+                let answered = answer.as_ref().is_some_and(|answer| answer.ends_with("hello"));
+                requests.push(Request { sent, ended: Instant::now(), answered });
+                if !answered || answer.is_some_and(|answer| answer.to_lowercase().contains("connection: close")) {
+                    break;
+                }
+            }
+        }
+        requests
+    })
+}
+
+fn exchange(connection: &mut TcpStream) -> Option<String> {
+    write!(connection, "GET /?sleep={PAUSE} HTTP/1.1\r\nHost: localhost\r\n\r\n").ok()?;
+    let mut answer = String::new();
+    let mut bytes = [0; 4096];
+    while !answer.ends_with("hello") && !answer.ends_with("hello\r\n0\r\n\r\n") {
+        let read = connection.read(&mut bytes).ok().filter(|read| *read > 0)?;
+        answer.push_str(&String::from_utf8_lossy(&bytes[..read]));
+    }
+    // A chunked one ends with its last chunk.
+    Some(answer.trim_end_matches("\r\n0\r\n\r\n").to_owned())
+}
