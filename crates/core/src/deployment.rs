@@ -97,8 +97,8 @@ pub struct Unit {
     pub program: Program,
     /// Log files beside its standard output, relative to the run's folder.
     pub logs: Vec<PathBuf>,
-    /// Where it tells how it is doing.
-    pub status: Option<StatusSource>,
+    /// Where it, or what it runs, tells how it is doing.
+    pub statuses: Vec<StatusSource>,
     /// When the next unit may be started.
     pub ready: Ready,
     /// How it is stopped.

@@ -422,6 +422,7 @@ mod tests {
             platform: typed("moon"),
             set: vec!["pm=static".to_owned(), "zzz.a=b".to_owned()],
             no_sampling: false,
+            topology: TopologyFlags::default(),
         };
         let Mistakes(mistakes) = ComparePlan::read(&flags, MACHINE, &Empty).unwrap_err();
         let places = mistakes.iter().map(|mistake| mistake.place.as_str()).collect::<Vec<_>>();

@@ -89,7 +89,7 @@ impl LocalRunning {
         };
         let mut statuses = Vec::new();
         for unit in &deployment.units {
-            if let Some(StatusSource { address, transport, format }) = &unit.status {
+            for StatusSource { address, transport, format } in &unit.statuses {
                 let address = endpoint(address)?;
                 statuses.push((unit.id.clone(), StatusSource { address, transport: *transport, format: *format }));
             }

@@ -111,7 +111,7 @@ pub(crate) fn unit(
         check: Some(program("-t")?),
         program: program("-DFOREGROUND")?,
         logs: vec![PathBuf::from("apache/error.log")],
-        status: Some(status::APACHE.source()),
+        statuses: vec![status::APACHE.source()],
         ready: Ready::Request,
         // SIGWINCH lets requests in flight finish, for up to GracefulShutdownTimeout; SIGTERM would cut them off.
         // https://httpd.apache.org/docs/2.4/stopping.html

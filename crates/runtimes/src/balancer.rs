@@ -102,7 +102,7 @@ pub(crate) fn unit(balancer: &Balancer, replicas: &[AddressId], cx: &ComposeCont
         program: program(found, &run),
         logs: vec![PathBuf::from("balancer/error.log")],
         ready: Ready::Request,
-        status: None,
+        statuses: Vec::new(),
         stop: Stop { signal, grace: GRACE + Duration::from_secs(2) },
     })
 }

@@ -142,7 +142,7 @@ fn caddy_unit(cx: &RenderContext<'_>, lookup: &Lookup<'_>) -> Result<Unit, PlanE
         check: Some(program("validate")?),
         program: program("run")?,
         logs: Vec::new(),
-        status: None,
+        statuses: Vec::new(),
         ready: Ready::Request,
         // SIGTERM closes idle connections and waits for requests in flight, as long as grace_period says.
         // https://caddyserver.com/docs/command-line#signals

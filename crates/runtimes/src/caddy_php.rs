@@ -241,7 +241,7 @@ pub(crate) fn deployment(
             check: check.map(|script| run(&["php-cli", &script])),
             program: run(&["run", "--config", "@{run}/frankenphp/Caddyfile", "--adapter", "caddyfile"]),
             logs: vec![php_ini::log()],
-            status: Some(status::FRANKENPHP.source()),
+            statuses: vec![status::FRANKENPHP.source()],
             ready: Ready::Request,
             // SIGTERM: Caddy lets requests finish within its grace period.
             // https://caddyserver.com/docs/command-line#signals

@@ -113,7 +113,7 @@ fn unit(cx: &RenderContext<'_>, command: &Command, lookup: &Lookup<'_>) -> Resul
         check: None,
         program: Program { path: "/bin/sh".to_owned(), args, env },
         logs: Vec::new(),
-        status: None,
+        statuses: Vec::new(),
         ready: match ready {
             CommandReady::Port => Ready::Port(front::id()),
             CommandReady::Request => Ready::Request,

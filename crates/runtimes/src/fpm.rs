@@ -60,7 +60,7 @@ pub(crate) fn behind_with(
     let mut addresses = vec![front::address(), Address { id: AddressId::new(ADDRESS), kind }];
     addresses.extend(statuses.iter().map(Status::address));
     let fpm = unit(cx, lookup)?;
-    if fpm.status.is_some() {
+    if !fpm.statuses.is_empty() {
         addresses.push(status::FPM.address());
     }
     Ok(Deployment {
@@ -110,7 +110,7 @@ fn unit(cx: &RenderContext<'_>, lookup: &Lookup<'_>) -> Result<Unit, PlanError> 
         check: Some(program(&[&["-t"], &run[..]].concat())?),
         program: program(&run)?,
         logs: vec![PathBuf::from("php-fpm/error.log"), php_ini::log()],
-        status: tells_status(&build.version).then(|| status::FPM.source()),
+        statuses: tells_status(&build.version).then(|| status::FPM.source()).into_iter().collect(),
         ready: Ready::Port(AddressId::new(ADDRESS)),
         // SIGQUIT lets workers finish their requests. https://www.php.net/manual/en/install.fpm.php
         stop: Stop { signal: StopSignal::Quit, grace: Duration::from_secs(5) },

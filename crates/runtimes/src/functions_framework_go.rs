@@ -97,7 +97,7 @@ impl Runtime for FunctionsFrameworkGo {
                 check: None,
                 program: Program { path: format!("@{{run}}/{PROGRAM}"), args: Vec::new(), env },
                 logs: Vec::new(),
-                status: None,
+                statuses: Vec::new(),
                 ready: Ready::Request,
                 // The framework has no graceful stop: SIGTERM ends the program at once.
                 stop: Stop { signal: StopSignal::Term, grace: Duration::from_secs(2) },

@@ -98,7 +98,7 @@ impl Runtime for FunctionsFrameworkPhp {
                     env,
                 },
                 logs: vec![php_ini::log()],
-                status: None,
+                statuses: Vec::new(),
                 ready: Ready::Request,
                 // Like the built-in server without a framework: no graceful stop.
                 stop: Stop { signal: StopSignal::Term, grace: Duration::from_secs(2) },

@@ -88,7 +88,7 @@ impl Runtime for Go {
                 check: None,
                 program: Program { path: format!("@{{run}}/{PROGRAM}"), args: Vec::new(), env },
                 logs: Vec::new(),
-                status: None,
+                statuses: Vec::new(),
                 ready: Ready::Request,
                 // Programs of this kind end on SIGTERM when the requests in flight are answered.
                 stop: Stop { signal: StopSignal::Term, grace: Duration::from_secs(5) },

@@ -78,7 +78,7 @@ pub(crate) fn render(service: &Service, cx: &ComposeContext<'_>) -> Result<Rende
         program: program(server, &["--defaults-file=@{run}/mariadb/my.cnf"], &[]),
         logs: Vec::new(),
         ready: Ready::Program(ask(client, "SELECT 1")),
-        status: None,
+        statuses: Vec::new(),
         stop: Stop { signal: StopSignal::Term, grace: Duration::from_secs(15) },
     };
     let read_back = ReadBack { program: ask(client, &read), asked: settings };

@@ -218,7 +218,7 @@ fn nginx_unit(cx: &RenderContext<'_>, lookup: &Lookup<'_>) -> Result<Unit, PlanE
         check: Some(program(&[&["-t", "-q"], &run[..]].concat())?),
         program: program(&run)?,
         logs: vec![PathBuf::from("nginx/error.log")],
-        status: Some(status::NGINX.source()),
+        statuses: vec![status::NGINX.source()],
         ready: Ready::Request,
         // SIGQUIT lets requests finish and closes idle connections at once. https://nginx.org/en/docs/control.html
         stop: Stop { signal: StopSignal::Quit, grace: Duration::from_secs(5) },

@@ -42,7 +42,7 @@ pub(crate) fn render(service: &Service, cx: &ComposeContext<'_>) -> Result<Rende
         logs: Vec::new(),
         ready: Ready::Program(ask("postgres", "SELECT 1")),
         // It waits for its clients, which are gone by then. https://www.pgbouncer.org/usage.html#signals
-        status: None,
+        statuses: Vec::new(),
         stop: Stop { signal: StopSignal::Int, grace: Duration::from_secs(5) },
     };
     let read_back = ReadBack { program: ask(PGBOUNCER, "SHOW CONFIG"), asked: settings };

@@ -118,7 +118,7 @@ fn unit(cx: &RenderContext<'_>, lookup: &Lookup<'_>) -> Result<Unit, PlanError> 
             env,
         },
         logs: vec![php_ini::log()],
-        status: None,
+        statuses: Vec::new(),
         ready: Ready::Request,
         // The server has no graceful stop: SIGTERM ends the first process at once, and its workers stay until the
         // platform ends what is left of the unit. On SIGINT the first process would wait for them without telling them.

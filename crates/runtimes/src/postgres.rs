@@ -86,7 +86,7 @@ pub(crate) fn render(service: &Service, cx: &ComposeContext<'_>) -> Result<Rende
         logs: Vec::new(),
         ready: Ready::Program(ask(psql, KIND.id(), DATABASE, "SELECT 1")),
         // A fast shutdown: clients are gone by then. https://www.postgresql.org/docs/current/server-shutdown.html
-        status: None,
+        statuses: Vec::new(),
         stop: Stop { signal: StopSignal::Int, grace: Duration::from_secs(10) },
     };
     let read_back = ReadBack { program: ask(psql, KIND.id(), DATABASE, &read), asked: settings };

@@ -52,10 +52,7 @@ impl<'a> Replica<'a> {
                 Ready::Request => Ready::Port(self.front()),
                 Ready::Program(program) => Ready::Program(self.program(program)),
             },
-            status: unit
-                .status
-                .as_ref()
-                .map(|status| StatusSource { address: self.address(&status.address), ..status.clone() }),
+            statuses: unit.statuses.iter().map(|status| self.status(status)).collect(),
             stop: unit.stop,
         }
     }
@@ -80,6 +77,10 @@ impl<'a> Replica<'a> {
                 PhpProbeSource::File(path) => PhpProbeSource::File(self.text(path)),
             },
         })
+    }
+
+    fn status(&self, status: &StatusSource) -> StatusSource {
+        StatusSource { address: self.address(&status.address), ..status.clone() }
     }
 
     fn address(&self, id: &AddressId) -> AddressId {
@@ -142,7 +143,7 @@ mod tests {
                 program: Program { path: "@{run}/go/program".into(), args: Vec::new(), env: [].into() },
                 logs: Vec::new(),
                 ready: Ready::Request,
-                status: None,
+                statuses: Vec::new(),
                 stop: Stop { signal: StopSignal::Term, grace: std::time::Duration::ZERO },
             }],
         };

@@ -202,7 +202,7 @@ fn unit(cx: &RenderContext<'_>, lookup: &Lookup<'_>) -> Result<Unit, PlanError> 
             env,
         },
         logs: vec![php_ini::log()],
-        status: Some(status::ROADRUNNER.source()),
+        statuses: vec![status::ROADRUNNER.source()],
         ready: Ready::Request,
         // SIGTERM lets requests finish, then asks the processes to end.
         stop: Stop { signal: StopSignal::Term, grace: Duration::from_secs(5) },

@@ -74,8 +74,7 @@ pub(crate) fn over(units: Vec<Unit>, lookup: &Lookup<'_>) -> Result<Unit, PlanEr
         },
         logs: units.iter().flat_map(|unit| unit.logs.clone()).chain(logs).collect(),
         ready: Ready::Request,
-        // Of PHP-FPM, which has the workers; what is asked for is one a unit.
-        status: units.iter().find_map(|unit| unit.status.clone()),
+        statuses: units.iter().flat_map(|unit| unit.statuses.clone()).collect(),
         stop: Stop { signal: StopSignal::Term, grace },
     })
 }

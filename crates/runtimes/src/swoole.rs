@@ -217,7 +217,7 @@ fn unit(cx: &RenderContext<'_>, lookup: &Lookup<'_>) -> Result<Unit, PlanError> 
         check: Some(bridge::check(lookup, cx.app)?),
         program: bridge::run(lookup, cx.app, "server.php", &[])?,
         logs: vec![php_ini::log()],
-        status: Some(status::SWOOLE.source()),
+        statuses: vec![status::SWOOLE.source()],
         ready: Ready::Request,
         // SIGTERM lets requests finish, up to max_wait_time.
         stop: Stop { signal: StopSignal::Term, grace: Duration::from_secs(5) },

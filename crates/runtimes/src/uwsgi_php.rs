@@ -213,7 +213,7 @@ fn unit(cx: &RenderContext<'_>, lookup: &Lookup<'_>) -> Result<Unit, PlanError> 
             env: php_ini::environment(cx.app),
         },
         logs: vec![php_ini::log()],
-        status: Some(status::UWSGI.source()),
+        statuses: vec![status::UWSGI.source()],
         ready: Ready::Request,
         stop: Stop { signal: StopSignal::Term, grace: Duration::from_secs(GRACE_SECONDS + 2) },
     })

@@ -168,7 +168,7 @@ pub(crate) fn deployment(
             check: Some(bridge::check(lookup, cx.app)?),
             program: bridge::run(lookup, cx.app, "server.php", &["start"])?,
             logs: vec![php_ini::log(), PathBuf::from("bridge/workerman.log")],
-            status: None,
+            statuses: Vec::new(),
             ready: Ready::Request,
             // SIGTERM: a process works on one request at a time and ends after it. The graceful SIGQUIT waits for idle
             // connections too. https://www.workerman.net/doc/workerman/install/start-and-stop.html

@@ -131,7 +131,7 @@ fn rendered_app(
     let programs = programs();
     let deployment =
         runtime.deployment(&RenderContext { app, limits, load: &load, tuning: &tuning, programs: &programs })?;
-    let told: Vec<_> = deployment.units.iter().filter_map(|unit| unit.status.as_ref()).collect();
+    let told: Vec<_> = deployment.units.iter().flat_map(|unit| &unit.statuses).collect();
     assert_eq!(told.len(), runtime.status().len(), "{}: what it says of its status", runtime.id());
     for status in told {
         assert!(deployment.addresses.iter().any(|address| address.id == status.address), "{status:?}");

@@ -184,7 +184,7 @@ pub(crate) fn shell(id: &str, script: &str) -> Unit {
         check: None,
         program: program("/bin/sh", &["-c", script]),
         logs: Vec::new(),
-        status: None,
+        statuses: Vec::new(),
         ready: Ready::Request,
         stop: Stop { signal: StopSignal::Term, grace: Duration::from_secs(5) },
     }

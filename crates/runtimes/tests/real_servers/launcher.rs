@@ -126,9 +126,11 @@ impl Server {
     pub(crate) fn targets(&self) -> Targets {
         let endpoint =
             |id: &AddressId| self.endpoints.iter().find(|(known, _)| known == id).expect("a known address").1.clone();
-        let statuses = self.units.iter().filter_map(|(unit, _)| {
-            let StatusSource { address, transport, format } = unit.status.clone()?;
-            Some((unit.id.clone(), StatusSource { address: endpoint(&address), transport, format }))
+        let statuses = self.units.iter().flat_map(|(unit, _)| {
+            unit.statuses.iter().map(|StatusSource { address, transport, format }| {
+                let (transport, format) = (*transport, *format);
+                (unit.id.clone(), StatusSource { address: endpoint(address), transport, format })
+            })
         });
         Targets { meters: Vec::new(), listeners: self.endpoints.clone(), statuses: statuses.collect() }
     }
