@@ -167,11 +167,19 @@ fn groups_below_are_held_to_their_share_and_end_with_the_group() {
         assert_eq!(held.read_limits().unwrap(), InForce { cpu: quota(cpu), memory: Bound::AtMost(memory << 20) });
     }
     let mut busy = [spawn(&small, "while :; do :; done"), spawn(&free, "while :; do :; done")];
-    let deadline = Instant::now() + Duration::from_secs(20);
     let cpu = |group: &Group| counters(group).cpu;
-    while counters(&small).throttled_periods < 2 && Instant::now() < deadline {
-        std::thread::sleep(Duration::from_millis(20));
-    }
+    let until = |done: &dyn Fn(&Counters) -> bool| {
+        let deadline = Instant::now() + Duration::from_secs(20);
+        loop {
+            let now = counters(&small);
+            if done(&now) || Instant::now() > deadline {
+                return now;
+            }
+            std::thread::sleep(Duration::from_millis(5));
+        }
+    };
+    let first = until(&|now| now.throttled_periods >= 1);
+    let last = until(&|now| now.periods >= first.periods + 15);
     // What is used meanwhile lies between two readings.
     let (before, all, after) = (cpu(&small) + cpu(&free), cpu(&group), cpu(&small) + cpu(&free));
     let (throttled, processes) = (counters(&small).throttled_periods, group.processes().unwrap().len());
@@ -184,6 +192,10 @@ fn groups_below_are_held_to_their_share_and_end_with_the_group() {
     group.remove(deadline).unwrap();
     assert!(!group.exists() && !small.exists() && !free.exists());
     assert!(throttled >= 2, "{throttled}");
+    // A reading falls somewhere into a period, and processors keep a slice of 5 ms of the quota.
+    let periods = u32::try_from(last.periods - first.periods).unwrap() + 1;
+    let (used, most) = (last.cpu - first.cpu, Duration::from_millis(25) * periods);
+    assert!(periods > 15 && used <= most, "{used:?} in {periods} periods of 20 ms");
     assert_eq!(processes, 2);
     assert!((before..=after).contains(&all), "{before:?} {all:?} {after:?}");
 }
