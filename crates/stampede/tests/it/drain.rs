@@ -102,7 +102,9 @@ async fn drain(stage: &Stage, kind: BalancerKind, runtime: &str, app: &App) {
     let Endpoint::Tcp(front) = running.front().clone() else { panic!("{name}: no port") };
 
     let stopped = Arc::new(AtomicBool::new(false));
-    let clients: Vec<_> = (0..8).map(|_| client(front, Arc::clone(&stopped))).collect();
+    // They begin one after the other, so that at any moment most of them wait for an answer that was not asked for just now.
+    let clients: Vec<_> =
+        (0..8).map(|number| client(front, Duration::from_millis(25 * number), Arc::clone(&stopped))).collect();
     tokio::time::sleep(Duration::from_millis(700)).await;
     let asked = Instant::now();
     let report = running.stop().await.unwrap();
@@ -142,9 +144,10 @@ struct Request {
 }
 
 /// Sends requests on one connection after the other, each kept as long as the server keeps it.
-fn client(front: SocketAddr, stopped: Arc<AtomicBool>) -> thread::JoinHandle<Vec<Request>> {
+fn client(front: SocketAddr, begin: Duration, stopped: Arc<AtomicBool>) -> thread::JoinHandle<Vec<Request>> {
     thread::spawn(move || {
         let mut requests = Vec::new();
+        thread::sleep(begin);
         while !stopped.load(Ordering::Relaxed) {
             let Ok(mut connection) = TcpStream::connect(front) else {
                 thread::sleep(Duration::from_millis(5));

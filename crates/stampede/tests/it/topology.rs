@@ -129,8 +129,9 @@ fn each_replica_gets_its_half_by_round_robin() {
         assert_eq!(trial["outcome"], "measured", "{flags:?}: {trial} {}", said.stderr);
         let [a, b] = counts(&folder)[..] else { panic!("{flags:?}: {:?}", counts(&folder)) };
         let sent = trial["requests"]["sent"].as_u64().unwrap() + trial["warm_up_requests"]["sent"].as_u64().unwrap();
-        // Readiness asks each replica once, and the front once; one more verifies. A port asks nobody.
-        let asked = if flags.contains(&"port") { 1 } else { 4 };
+        // Readiness asks each replica once, and the front once; a port asks nobody. One request verifies, and then two
+        // visitors ask eight times each.
+        let asked = if flags.contains(&"port") { 17 } else { 20 };
         assert_eq!(a + b, sent + asked, "{flags:?}");
         if flags.contains(&"least-connections") {
             assert!(a.min(b) * 4 > a.max(b), "{flags:?}: {a} and {b}");
@@ -225,7 +226,7 @@ fn an_application_reaches_its_services_which_are_set_as_asked() {
     assert_eq!(parts[1]["settings"]["max_connections"], "33");
     assert_eq!(parts[2]["settings"]["pool_mode"], "transaction");
     assert_eq!((&parts[0]["enforced_cpus"], &parts[1]["enforced_cpus"]), (&Value::from(0.2), &Value::from(0.8)));
-    assert!(parts[0]["cpu_seconds"].as_f64().unwrap() > 0.01, "{}", parts[0]);
+    assert!(parts[0]["cpu_seconds"].as_f64().unwrap() > 0.0, "{}", parts[0]);
     assert!(trial["stops"].as_array().unwrap().iter().all(|stop| stop["killed"] == false), "{trial}");
 }
 
