@@ -31,6 +31,7 @@ fn bridge(handler: &str) -> Option<TempDir> {
     places.insert("app", run.path().join("app").display().to_string());
     places.insert("front.host", "127.0.0.1");
     places.insert("front.port", "1");
+    places.insert("swoole-status", run.path().join("swoole-status").display().to_string());
     for file in deployment_files() {
         let path = run.path().join(&file.path);
         fs::create_dir_all(path.parent().expect("a folder")).expect("make a folder");

@@ -57,7 +57,7 @@ pub(crate) struct AppSection {
     pub(crate) index: Option<PathBuf>,
     /// Of a psr-15-handler: the script that returns the handler.
     pub(crate) handler: Option<PathBuf>,
-    /// Of symfony: its kernel's class. App\\Kernel where nothing is said.
+    /// Of symfony: its kernel's class. App\Kernel where nothing is said.
     #[schemars(extend("examples" = ["App\\Kernel"]))]
     pub(crate) kernel: Option<String>,
     /// Of symfony or laravel: the script that makes its classes known. vendor/autoload.php where nothing is said.

@@ -27,7 +27,7 @@ const MISFITS: [(&str, &str, &[&str]); 16] = [
             "p:1:1 workloda is not known; did you mean workload?",
             "p:3:3 limits.cpu is not known; did you mean cpus?",
             "p:5:9 study.round is not known; did you mean rounds?",
-            "p:5:19 study.zzz is not known; use duration, ready_timeout, rounds, seed, warm_up",
+            "p:5:19 study.zzz is not known; use duration, max_time, precision, ready_timeout, rounds, seed, warm_up",
             "p:6:23 cases[0].sets is not known; did you mean set?",
         ],
     ),
@@ -61,8 +61,7 @@ const MISFITS: [(&str, &str, &[&str]); 16] = [
         "words that are none",
         "app: {dir: ., kind: symfoni}\nload: {model: opn, arrivals: random}\n",
         &[
-            "p:1:21 app.kind symfoni is not known; use front-controller, psr-15-handler, php-function, embedded-php, \
-             go-program, go-function, command",
+            "p:1:21 app.kind symfoni is not known; did you mean symfony?",
             "p:2:15 load.model opn is not known; did you mean open?",
             "p:2:30 load.arrivals random is not known; use uniform, poisson",
         ],

@@ -19,6 +19,7 @@ final class Answer
         public readonly string $body = '',
     ) {
     }
+
     /**
      * The headers for a server that counts the body itself.
      *
