@@ -3,26 +3,26 @@
 use stampede_core::{App, CaseId, Workload};
 
 use crate::catalogue::nearest;
+use crate::listed::Listed;
 use crate::mistake::Gathered;
 
 /// The names that were chosen; `None` leaves it to each runtime, which then serves the first that it can.
 pub(crate) fn read_apps(
-    typed: Option<&str>,
+    asked: Option<&[Listed]>,
     workload: Option<&Workload>,
     mistakes: &mut Gathered,
 ) -> Vec<Option<String>> {
-    let (Some(typed), Some(workload)) = (typed, workload) else {
+    let (Some(asked), Some(workload)) = (asked, workload) else {
         return vec![None];
     };
     let mut known: Vec<&str> = workload.apps.iter().map(|app| app.name.as_str()).collect();
     known.dedup();
     let mut chosen = Vec::new();
-    for name in typed.split(',').map(str::trim) {
-        let place = format!("--app {name}");
-        if chosen.contains(&Some(name.to_owned())) {
+    for Listed { value: name, place } in asked {
+        if chosen.contains(&Some(name.clone())) {
             mistakes.add(place, "is named twice", "name each app once");
-        } else if known.contains(&name) {
-            chosen.push(Some(name.to_owned()));
+        } else if known.contains(&name.as_str()) {
+            chosen.push(Some(name.clone()));
         } else {
             let fix = match nearest(name, known.iter().copied()) {
                 Some(meant) => format!("did you mean {meant}?"),
@@ -78,7 +78,8 @@ mod tests {
             (Some("plain,plain"), vec![Some("plain")], 1),
         ] {
             let mut gathered = Gathered::default();
-            let read = read_apps(typed, Some(&workload), &mut gathered);
+            let asked = typed.map(|typed| Listed::typed("--app", typed));
+            let read = read_apps(asked.as_deref(), Some(&workload), &mut gathered);
             assert_eq!(read.iter().map(Option::as_deref).collect::<Vec<_>>(), chosen, "{typed:?}");
             let found = gathered.finish(Ok(())).err().map_or(0, |found| found.0.len());
             assert_eq!(found, mistakes, "{typed:?}");

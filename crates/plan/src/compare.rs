@@ -13,6 +13,7 @@ use crate::application::Served;
 use crate::case::read_cases;
 use crate::catalogue::Catalogue;
 use crate::kind::kinds_served;
+use crate::listed::Listed;
 use crate::look::Look;
 use crate::mistake::{Gathered, Mistakes};
 use crate::php::{read_php, that_matter, with_build};
@@ -175,8 +176,7 @@ impl ComparePlan {
             |typed, mistakes| read_memory(typed, machine, mistakes),
         );
         let limits = Limits { cpus, memory };
-        let mut topology = topology::read(topology, &limits, &mut values.mistakes);
-        let set = &topology::take_settings(set, &mut topology, &mut values.mistakes);
+        let (topology, set) = topology::read(topology, set, file.as_ref(), &limits, &mut values.mistakes);
         let load = values.load(load, machine);
         let duration = values.of(
             ["--duration", "study.duration"],
@@ -216,12 +216,14 @@ impl ComparePlan {
         );
         let seed = values.of(["--seed", "study.seed"], seed, |all| all.study.as_ref()?.seed.as_ref(), read_seed);
         values.of(["--platform", "platform"], platform, |all| all.platform.as_ref(), read_platform);
+        let chosen_apps = values.list("--app", "apps", app, |all| all.apps.as_ref());
+        let builds = values.list("--php", "php", php, |all| all.php.as_ref());
         let mut mistakes = values.mistakes;
         let apps = served.as_ref().map_or(&[][..], |served| &served.workload.apps);
-        let (cases, choice) = read_cases(runtimes.as_deref(), set, file.as_ref(), apps, catalogue, &mut mistakes);
+        let (cases, choice) = read_cases(runtimes.as_deref(), &set, file.as_ref(), apps, catalogue, &mut mistakes);
         let workload = served.as_ref().ok().map(|served| &served.workload);
-        let chosen_apps = read_apps(app.as_deref(), workload, &mut mistakes);
-        let builds = read_php(php.as_deref(), &mut mistakes);
+        let chosen_apps = read_apps(chosen_apps.as_deref(), workload, &mut mistakes);
+        let builds = read_php(builds.as_deref(), &mut mistakes);
         let (mut candidates, mut unable) = (Vec::new(), Vec::new());
         if let Ok(Served { workload, .. }) = &served {
             for (name, case) in chosen_apps.iter().flat_map(|name| cases.iter().map(move |case| (name, case))) {
@@ -314,6 +316,29 @@ impl<'a> Values<'a> {
             }
             (typed, _) => read(typed.as_deref(), &mut self.mistakes),
         }
+    }
+
+    /// What is named in a row by a flag or in the file; `None` where neither is.
+    fn list(
+        &mut self,
+        flag: &str,
+        key: &str,
+        typed: &Option<String>,
+        section: impl FnOnce(&'a PlanSections) -> Option<&'a At<Vec<At<Text>>>>,
+    ) -> Option<Vec<Listed>> {
+        if let Some(typed) = typed {
+            return Some(Listed::typed(flag, typed));
+        }
+        let file = self.file?;
+        let items = section(&file.sections)?;
+        if items.value.is_empty() {
+            self.mistakes.add(format!("{} {key}", file.spot(items)), "names none", "name some, or leave it out");
+        }
+        let listed = |at: &At<Text>| Listed {
+            value: at.value.0.clone(),
+            place: format!("{} {key} {}", file.spot(at), at.value.0),
+        };
+        Some(items.value.iter().map(listed).collect())
     }
 
     /// The load, which the file may give in keys.

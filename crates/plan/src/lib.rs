@@ -13,6 +13,7 @@ mod choice;
 mod command;
 mod compare;
 mod kind;
+mod listed;
 mod load;
 mod look;
 mod mistake;

@@ -54,6 +54,11 @@ impl Gathered {
         self.0.extend(mistakes);
     }
 
+    /// Tells each so far in another way.
+    pub(crate) fn retell(&mut self, retell: impl FnMut(Mistake) -> Mistake) {
+        self.0 = std::mem::take(&mut self.0).into_iter().map(retell).collect();
+    }
+
     /// The mistakes of a value that a plan file gave and that was read as the value of a flag: told with the file's `place`,
     /// and with its key where they name the flag.
     pub(crate) fn retold(self, flag: &str, key: &str, place: &str) -> Mistakes {

@@ -4,16 +4,16 @@ use std::path::{Path, PathBuf};
 
 use stampede_core::{App, CaseId, PhpChoice, Runtime};
 
+use crate::listed::Listed;
 use crate::mistake::Gathered;
 
 /// The builds that were chosen, `None` for the one that is found first.
-pub(crate) fn read_php(typed: Option<&str>, mistakes: &mut Gathered) -> Vec<Option<PhpChoice>> {
-    let Some(typed) = typed else {
+pub(crate) fn read_php(asked: Option<&[Listed]>, mistakes: &mut Gathered) -> Vec<Option<PhpChoice>> {
+    let Some(asked) = asked else {
         return vec![None];
     };
     let mut chosen: Vec<Option<PhpChoice>> = Vec::new();
-    for build in typed.split(',').map(str::trim) {
-        let place = format!("--php {build}");
+    for Listed { value: build, place } in asked {
         match read(build) {
             Some(choice) if chosen.contains(&Some(choice.clone())) => {
                 mistakes.add(place, "is named twice", "name each build once");
@@ -74,14 +74,14 @@ mod tests {
             ("/opt/php84/bin/php,8.2", vec!["/opt/php84/bin/php", "8.2"]),
         ] {
             let mut mistakes = Gathered::default();
-            let read = read_php(Some(typed), &mut mistakes);
+            let read = read_php(Some(&Listed::typed("--php", typed)), &mut mistakes);
             assert!(mistakes.finish(Ok(())).is_ok(), "{typed}");
             let found: Vec<String> = read.iter().flatten().map(ToString::to_string).collect();
             assert_eq!(found, names, "{typed}");
         }
         for typed in ["8", "eight.two", "8.2.", "bin/php", "", "8.2,8.2"] {
             let mut mistakes = Gathered::default();
-            read_php(Some(typed), &mut mistakes);
+            read_php(Some(&Listed::typed("--php", typed)), &mut mistakes);
             assert!(mistakes.finish(Ok(())).is_err(), "{typed}");
         }
         assert_eq!(read_php(None, &mut Gathered::default()), [None]);
@@ -90,7 +90,7 @@ mod tests {
     #[test]
     fn a_case_is_named_after_its_build() {
         let builds = read_php(
-            Some("8.4,/opt/php84/bin/php,/a/zts/bin/php,/b/zts/bin/php,/usr/bin/php8.2"),
+            Some(&Listed::typed("--php", "8.4,/opt/php84/bin/php,/a/zts/bin/php,/b/zts/bin/php,/usr/bin/php8.2")),
             &mut Gathered::default(),
         );
         let names: Vec<String> =

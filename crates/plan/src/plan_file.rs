@@ -8,6 +8,7 @@ mod at;
 mod document;
 mod sections;
 mod shape;
+mod topology;
 
 use std::fs::File;
 use std::io::{self, Read};
@@ -15,6 +16,7 @@ use std::path::{Path, PathBuf};
 
 pub(crate) use self::at::{At, Text};
 pub(crate) use self::sections::{AppSection, CaseSection, ExpectSection, LoadEntry, PlanSections, RequestSection};
+pub(crate) use self::topology::{ClientSection, ServiceSection, ShareSection, TopologySection};
 use crate::mistake::Mistakes;
 
 /// The name of a plan file that is found without being named.
@@ -72,7 +74,7 @@ fn read_bounded(file: &Path) -> io::Result<String> {
 }
 
 /// Reads the text of a plan file.
-fn parse(text: &str, place: &str) -> Result<PlanSections, Mistakes> {
+pub(crate) fn parse(text: &str, place: &str) -> Result<PlanSections, Mistakes> {
     let document = document::parse(text).map_err(|error| document::mistake(&error, place))?;
     shape::check(&document, &schema_value(), place)?;
     serde_saphyr::from_str_with_options(text, document::bounds()).map_err(|error| document::mistake(&error, place))

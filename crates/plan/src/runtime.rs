@@ -8,6 +8,7 @@ use crate::app::{named, read_apps};
 use crate::catalogue::Catalogue;
 use crate::choice::{find, read_settings};
 use crate::compare::{MachineSize, app_for, setting, tune};
+use crate::listed::Listed;
 use crate::mistake::{Gathered, Mistakes};
 use crate::quantity::{read_cpus, read_load, read_memory};
 use crate::subject::read_workload;
@@ -65,7 +66,8 @@ impl RuntimePlan {
         }
         let apps = workload.as_ref().map_or(&[][..], |workload| &workload.apps);
         let mut given = read_settings(set, &chosen, apps, catalogue, &mut mistakes);
-        let chosen_apps = read_apps(app.as_deref(), workload.as_ref().ok(), &mut mistakes);
+        let asked = app.as_deref().map(|typed| Listed::typed("--app", typed));
+        let chosen_apps = read_apps(asked.as_deref(), workload.as_ref().ok(), &mut mistakes);
         if let (Some(typed), 2..) = (app, chosen_apps.len()) {
             mistakes.add(format!("--app {typed}"), "names several apps", "name one");
         }

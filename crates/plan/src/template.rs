@@ -32,6 +32,12 @@ const REST: &str = "\
 # For each whole deployment: nginx and PHP-FPM share it.
 # limits: {cpus: 1, memory: 512Mi}
 
+# Copies of the runtime behind a balancer, and services beside them, under the same limits together.
+# topology: {replicas: 2, balancer: nginx, services: {postgres: {cpus: 0.35, memory: 256Mi}}}
+
+# Builds of PHP, each a case for each runtime.
+# php: ['8.2', '8.4']
+
 # closed: so many connections, each with one request in flight.
 # open: so many requests a second, whatever the server does.
 # load: closed:16

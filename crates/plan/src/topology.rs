@@ -1,5 +1,7 @@
 //! What stands around each runtime: replicas, a balancer, services, their shares, and the way of the client to them.
 
+mod written;
+
 use std::time::Duration;
 
 use stampede_core::{
@@ -8,6 +10,8 @@ use stampede_core::{
 
 use crate::catalogue::nearest;
 use crate::mistake::Gathered;
+use crate::plan_file::PlanFile;
+use crate::topology::written::Written;
 
 /// More replicas than that are more processes than one machine is asked to compare.
 const MOST_REPLICAS: u32 = 64;
@@ -47,8 +51,30 @@ pub struct TopologyFlags {
     pub client_bandwidth: Option<String>,
 }
 
-/// Reads a topology under its total limits.
-pub(crate) fn read(flags: &TopologyFlags, total: &Limits, mistakes: &mut Gathered) -> Topology {
+/// Reads a topology under its total limits, by flags and, where no flag gives a value, by the plan file. Leaves those of
+/// `set` that are not for services.
+pub(crate) fn read(
+    flags: &TopologyFlags,
+    set: &[String],
+    file: Option<&PlanFile>,
+    total: &Limits,
+    mistakes: &mut Gathered,
+) -> (Topology, Vec<String>) {
+    let written = Written::new(file);
+    let mut flags = flags.clone();
+    let told = written.fill(&mut flags);
+    let mut topology = read_flags(&flags, mistakes);
+    written.read_shares(&flags.share, &mut topology, mistakes);
+    if mistakes.is_empty() {
+        check_sum(&topology, total, &written.shares(), mistakes);
+    }
+    written.read_settings(&mut topology, mistakes);
+    let others = take_settings(set, &mut topology, mistakes);
+    written::retell(&told, mistakes);
+    (topology, others)
+}
+
+fn read_flags(flags: &TopologyFlags, mistakes: &mut Gathered) -> Topology {
     let TopologyFlags {
         replicas,
         balancer,
@@ -77,15 +103,12 @@ pub(crate) fn read(flags: &TopologyFlags, total: &Limits, mistakes: &mut Gathere
     for share in share {
         read_share(share, &mut topology, mistakes);
     }
-    if mistakes.is_empty() {
-        check_sum(&topology, total, mistakes);
-    }
     topology
 }
 
-const READY: [(&str, ReadyBy); 2] = [("port", ReadyBy::Port), ("request", ReadyBy::Request)];
-const RESTART: [(&str, Restart); 2] = [("never", Restart::Never), ("on-failure", Restart::OnFailure)];
-const BALANCE: [(&str, Balance); 2] =
+pub(crate) const READY: [(&str, ReadyBy); 2] = [("port", ReadyBy::Port), ("request", ReadyBy::Request)];
+pub(crate) const RESTART: [(&str, Restart); 2] = [("never", Restart::Never), ("on-failure", Restart::OnFailure)];
+pub(crate) const BALANCE: [(&str, Balance); 2] =
     [("round-robin", Balance::RoundRobin), ("least-connections", Balance::LeastConnections)];
 
 fn one_of<T: Copy>(flag: &str, typed: Option<&str>, words: &[(&str, T)], default: T, mistakes: &mut Gathered) -> T {
@@ -179,7 +202,7 @@ fn read_services(typed: Option<&str>, mistakes: &mut Gathered) -> Vec<Service> {
         }
     }
     if kinds.contains(&ServiceKind::Pgbouncer) && !kinds.contains(&ServiceKind::Postgres) {
-        mistakes.add("--services pgbouncer", "has no database behind it", "use --services postgres,pgbouncer");
+        mistakes.add("--services pgbouncer", "has no database behind it", "add postgres");
     }
     kinds.sort();
     kinds.into_iter().map(|kind| Service { kind, settings: Default::default(), share: None }).collect()
@@ -187,25 +210,37 @@ fn read_services(typed: Option<&str>, mistakes: &mut Gathered) -> Vec<Service> {
 
 fn read_share(typed: &str, topology: &mut Topology, mistakes: &mut Gathered) {
     let place = format!("--share {typed}");
-    let Some((part, amounts)) = typed.split_once('=') else {
-        mistakes.add(place, "is not PART=CPUS,MEMORY", "for example --share replica=0.4,128Mi");
-        return;
+    let example = "for example --share replica=0.4,128Mi";
+    match typed.split_once('=').and_then(|(part, amounts)| Some((part, amounts.split_once(',')?))) {
+        Some((part, (cpus, memory))) => {
+            give_share(part, [cpus.trim(), memory.trim()], &place, example, topology, mistakes);
+        }
+        None => mistakes.add(place, "is not PART=CPUS,MEMORY", example),
+    }
+}
+
+/// Gives a part its share.
+fn give_share(
+    part: &str,
+    [cpus, memory]: [&str; 2],
+    place: &str,
+    example: &str,
+    topology: &mut Topology,
+    mistakes: &mut Gathered,
+) {
+    let read = || -> Result<Limits, String> {
+        let cpus: Cpus = cpus.parse().map_err(|error| format!("has CPUs {cpus}, which {error}"))?;
+        let memory: Bytes = memory.parse().map_err(|error| format!("has a memory of {memory}, which {error}"))?;
+        Ok(Limits { cpus, memory })
     };
-    let read =
-        amounts.split_once(',').ok_or_else(|| "is not PART=CPUS,MEMORY".to_owned()).and_then(|(cpus, memory)| {
-            let cpus: Cpus = cpus.trim().parse().map_err(|error| format!("has CPUs {cpus}, which {error}"))?;
-            let memory: Bytes =
-                memory.trim().parse().map_err(|error| format!("has a memory of {memory}, which {error}"))?;
-            Ok(Limits { cpus, memory })
-        });
-    let share = match read {
+    let share = match read() {
         Ok(share) if share.cpus < LEAST_LEFT.cpus => {
             mistakes.add(place, "is less CPU time than the kernel can enforce", "use at least 0.01 CPUs");
             return;
         }
         Ok(share) => share,
         Err(problem) => {
-            mistakes.add(place, problem, "for example --share replica=0.4,128Mi");
+            mistakes.add(place, problem, example);
             return;
         }
     };
@@ -227,7 +262,7 @@ fn read_share(typed: &str, topology: &mut Topology, mistakes: &mut Gathered) {
 }
 
 /// Sees that the shares are no more than there is, and leave something to the parts without one.
-fn check_sum(topology: &Topology, total: &Limits, mistakes: &mut Gathered) {
+fn check_sum(topology: &Topology, total: &Limits, place: &str, mistakes: &mut Gathered) {
     let parts = topology.parts();
     let (cpus, memory) = topology.shared_out();
     let without = parts.iter().filter(|part| part.share.is_none()).count() as u64;
@@ -238,7 +273,7 @@ fn check_sum(topology: &Topology, total: &Limits, mistakes: &mut Gathered) {
     if sum.is_empty() {
         return;
     }
-    let place = format!("--share ({})", sum.join("; "));
+    let place = format!("{place} ({})", sum.join("; "));
     let left = |least: u64| least * without;
     if u64::from(cpus.millis()) + left(u64::from(LEAST_LEFT.cpus.millis())) > u64::from(total.cpus.millis()) {
         mistakes.add(place.clone(), over("CPUs", &cpus, &total.cpus, without), "raise --cpus, or lower the shares");
@@ -285,7 +320,7 @@ fn read_bits(typed: &str) -> Option<u64> {
 }
 
 /// Takes the settings of services out of `--set NAME.SETTING=VALUE`, and leaves the others.
-pub(crate) fn take_settings(typed: &[String], topology: &mut Topology, mistakes: &mut Gathered) -> Vec<String> {
+fn take_settings(typed: &[String], topology: &mut Topology, mistakes: &mut Gathered) -> Vec<String> {
     let mut others = Vec::new();
     for set in typed {
         let parts = set.split_once('=').and_then(|(name, value)| Some((name.split_once('.')?, value)));
@@ -299,12 +334,17 @@ pub(crate) fn take_settings(typed: &[String], topology: &mut Topology, mistakes:
             mistakes.add(place, "is for a service that is not used", format!("add --services {}", kind.id()));
             continue;
         };
-        match check_setting(kind, setting, value) {
-            Ok(()) => drop(service.settings.insert(setting.to_owned(), value.to_owned())),
-            Err(problem) => mistakes.add(place, problem, "leave it out, or write it as the service's manual does"),
-        }
+        give_setting(service, setting, value, place, mistakes);
     }
     others
+}
+
+/// Gives a service a setting, in place of the one that it may have had.
+fn give_setting(service: &mut Service, setting: &str, value: &str, place: String, mistakes: &mut Gathered) {
+    match check_setting(service.kind, setting, value) {
+        Ok(()) => drop(service.settings.insert(setting.to_owned(), value.to_owned())),
+        Err(problem) => mistakes.add(place, problem, "leave it out, or write it as the service's manual does"),
+    }
 }
 
 /// Whether a setting can stand in a configuration file; the service itself knows whether it has it.
@@ -340,8 +380,7 @@ mod tests {
 
     fn read_all(flags: &TopologyFlags, set: &[&str]) -> Result<Topology, Vec<String>> {
         let mut mistakes = Gathered::default();
-        let mut topology = read(flags, &TOTAL, &mut mistakes);
-        let others = take_settings(&strings(set), &mut topology, &mut mistakes);
+        let (topology, others) = read(flags, &strings(set), None, &TOTAL, &mut mistakes);
         assert!(others.is_empty(), "{others:?}");
         mistakes.finish(Ok(topology)).map_err(|Mistakes(all)| all.iter().map(ToString::to_string).collect())
     }
@@ -389,7 +428,7 @@ mod tests {
             (with(&|f| f.balance = some("random")), "", "--balance random is not known"),
             (with(&|f| f.upstream_keepalive = some("-1")), "", "--upstream-keepalive -1 is not a number"),
             (with(&|f| f.services = some("postgers,pgbouncer")), "", "did you mean postgres?"),
-            (with(&|f| f.services = some("pgbouncer")), "", "has no database behind it; use --services postgres,"),
+            (with(&|f| f.services = some("pgbouncer")), "", "has no database behind it; add postgres"),
             (with(&|f| f.share = strings(&["replica"])), "", "--share replica is not PART=CPUS,MEMORY"),
             (with(&|f| f.share = strings(&["replica=x,1Mi"])), "", "has CPUs x, which is not a number of CPUs"),
             (

@@ -203,13 +203,16 @@ async fn study(
 fn conclude(ended: Result<Ended, Failure>, report: &Report, record: &mut Record, store: &Path) -> Outcome {
     let finished_at = matches!(ended, Ok(Ended::Complete)).then(Timestamp::now);
     if let Some(study) = record.study().cloned() {
-        report.write(&study, finished_at, record.trials())?;
-        if let Some(finished_at) = finished_at {
-            record.store().finish_study(&study.id, finished_at).map_err(Failure::missing)?;
-        }
-        if report.on_terminal() {
+        let stored = match finished_at {
+            Some(finished_at) => record.store().finish_study(&study.id, finished_at),
+            None => Ok(()),
+        };
+        // The report comes last: its end is what a reader looks for.
+        if report.on_terminal() && stored.is_ok() {
             screen::print(&format!("\nstored in {}\n", store.display()))?;
         }
+        report.write(&study, finished_at, record.trials())?;
+        stored.map_err(Failure::missing)?;
     }
     match ended? {
         Ended::Complete => Ok(exit_of(record.trials())),

@@ -11,6 +11,7 @@ use serde::de::value::MapAccessDeserializer;
 use serde::de::{Deserializer, MapAccess, Visitor};
 
 use super::at::{At, Text};
+use super::topology::TopologySection;
 use crate::command::CommandEntry;
 use crate::workload::KindEntry;
 
@@ -24,15 +25,25 @@ pub(crate) struct PlanSections {
     pub(crate) workload: Option<At<Text>>,
     /// What is served, in place of a workload: an application of one's own.
     pub(crate) app: Option<At<AppSection>>,
+    /// Which of the workload's apps are served, by name. The first that a runtime can serve where nothing is said.
+    #[schemars(extend("examples" = ["[plain, symfony]"]))]
+    pub(crate) apps: Option<At<Vec<At<Text>>>>,
     /// What is compared: names of runtimes. All that are installed and can serve it where nothing is said.
     #[schemars(extend("examples" = ["[nginx-fpm, frankenphp]"]))]
     pub(crate) runtimes: Option<At<Vec<At<Text>>>>,
     /// What is compared, with settings: each case is a runtime with its own. In place of runtimes.
     #[schemars(extend("examples" = ["[{runtime: nginx-fpm}]"]))]
     pub(crate) cases: Option<At<Vec<At<CaseSection>>>>,
+    /// Builds of PHP, each a case for each runtime: series, or paths of command line programs. That of php on the search
+    /// path where nothing is said.
+    #[schemars(extend("examples" = ["['8.2', '8.4']"]))]
+    pub(crate) php: Option<At<Vec<At<Text>>>>,
     /// What each whole deployment may use.
     #[schemars(extend("examples" = ["{cpus: 1, memory: 512Mi}"]))]
     pub(crate) limits: Option<LimitsSection>,
+    /// What stands around each runtime: replicas, a balancer, services. Nothing where nothing is said.
+    #[schemars(extend("examples" = ["{replicas: 2, balancer: nginx}"]))]
+    pub(crate) topology: Option<At<TopologySection>>,
     /// What load is driven: closed:16, open:500, or keys.
     pub(crate) load: Option<At<LoadEntry>>,
     /// How it is measured.

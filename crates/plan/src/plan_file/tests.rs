@@ -16,7 +16,7 @@ fn mistakes(yaml: &str) -> Vec<String> {
 }
 
 /// Plans that do not fit the schema, with what is said of them.
-const MISFITS: [(&str, &str, &[&str]); 16] = [
+const MISFITS: [(&str, &str, &[&str]); 17] = [
     ("an empty file", "", &["p:1:1 is empty; begin with workload: markdown, or app: {dir: .}"]),
     ("only comments", "# nothing\n", &["p:2:1 is empty; begin with workload: markdown, or app: {dir: .}"]),
     ("a list", "[a]", &["p:1:1 is not a plan; begin with workload: markdown, or app: {dir: .}"]),
@@ -34,7 +34,8 @@ const MISFITS: [(&str, &str, &[&str]); 16] = [
     (
         "keys that have no effect yet",
         "workload: a\nslo: {p99: 100ms}\n",
-        &["p:2:1 slo is not known; use app, cases, limits, load, platform, runtimes, study, workload"],
+        &["p:2:1 slo is not known; use app, apps, cases, limits, load, php, platform, runtimes, study, topology, \
+             workload"],
     ),
     (
         "values of another type",
@@ -64,6 +65,21 @@ const MISFITS: [(&str, &str, &[&str]); 16] = [
             "p:1:21 app.kind symfoni is not known; did you mean symfony?",
             "p:2:15 load.model opn is not known; did you mean open?",
             "p:2:30 load.arrivals random is not known; use uniform, poisson",
+        ],
+    ),
+    (
+        "a topology",
+        "topology:\n  replica: 2\n  balancer: envoy\n  ready: never\n  tls: 'yes'\n  \
+         services: {postgers: {}, mariadb: {cpu: 1}}\n  \
+         share: {replica: {cpus: 1}}\n",
+        &[
+            "p:2:3 topology.replica is not known; did you mean replicas?",
+            "p:3:13 topology.balancer envoy is not known; use nginx, haproxy",
+            "p:4:10 topology.ready never is not known; use port, request",
+            "p:5:8 topology.tls yes is a text where true or false must be; give it true or false",
+            "p:6:14 topology.services.postgers is not known; did you mean postgres?",
+            "p:6:38 topology.services.mariadb.cpu is not known; did you mean cpus?",
+            "p:7:20 topology.share.replica has no memory; add memory: 128Mi",
         ],
     ),
     (

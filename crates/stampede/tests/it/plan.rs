@@ -20,7 +20,7 @@ fn said(stage: &Stage, plan: &str, flags: &[&str]) -> String {
 #[test]
 fn mistakes_of_a_plan_are_told_with_place_key_and_fix() {
     let stage = Stage::new();
-    let rows: [(&str, &str, &[&str]); 12] = [
+    let rows: [(&str, &str, &[&str]); 13] = [
         ("keys and types", "workload: markdown\nlimit: {cpus: 1}\ncases: [{runtime: go, sets: {}}]\nload: 16\n", &[]),
         (
             "values",
@@ -52,6 +52,12 @@ fn mistakes_of_a_plan_are_told_with_place_key_and_fix() {
             "app:\n  dir: .\n  kind: psr-15-handler\n  index: index.php\n  prepare: [[]]\n  requests:\n  - {path: x}\n  \
              - {path: x, expect: {status: 99, body: a, body_file: b, mask: c}}\n",
             &[],
+        ),
+        (
+            "a topology, apps and builds of PHP",
+            "workload: markdown\napps: [own]\nphp: ['8.2', eight, 8.2]\ntopology:\n  replicas: 2\n  services:\n    \
+             postgres: {cpus: 0.35, set: {port: 1}}\n  share: {balancer: {cpus: 0.1, memory: 64Mi}}\n",
+            &["--client-rtt", "1h", "--set", "postgres.Max=1"],
         ),
         ("an app of a folder that is none", "app: {dir: nowhere}\n", &[]),
         ("an app of a folder that holds nothing", "app: {dir: empty}\n", &[]),
@@ -135,5 +141,37 @@ fn cases_of_one_runtime_are_told_apart_and_flags_override_the_file() {
     for case in study["cases"].as_array().unwrap() {
         assert_eq!(case["tuning"]["PHP_CLI_SERVER_WORKERS"], "3", "{}", case["id"]);
     }
+    stage.assert_nothing_left();
+}
+
+#[test]
+fn a_topology_of_the_plan_is_served_and_flags_override_its_keys() {
+    if !have("a_topology_of_the_plan_is_served_and_flags_override_its_keys", &["php", "nginx"]) {
+        return;
+    }
+    let stage = Stage::new();
+    let folder = tempfile::tempdir().unwrap();
+    let plan = "workload: markdown\n\
+        runtimes: [php-cli-server]\n\
+        limits: {cpus: 1, memory: 384Mi}\n\
+        topology:\n  replicas: 2\n  balancer: nginx\n  balance: least-connections\n  tls: true\n  \
+        share: {replica: {cpus: 0.3, memory: 128Mi}, balancer: {cpus: 0.2, memory: 64Mi}}\n\
+        load: closed:4\n\
+        study: {rounds: 1, duration: 1s, warm_up: 0}\n";
+    fs::write(folder.path().join("p.yaml"), plan).unwrap();
+    let flags = ["compare", "p.yaml", "--balance", "round-robin", "--share", "balancer=0.25,96Mi", "--json", "-"];
+    let said = stage.run_in(folder.path(), &flags);
+    assert_eq!(said.code, Some(0), "{}", said.stderr);
+    let study: Value = serde_json::from_str(&said.stdout).unwrap();
+    let case = &study["cases"][0];
+    let topology = &case["topology"];
+    assert_eq!((&topology["replicas"], &topology["balancer"]["kind"]), (&2.into(), &"nginx".into()));
+    assert_eq!((&topology["balancer"]["balance"], &topology["balancer"]["tls"]), (&"round-robin".into(), &true.into()));
+    let held =
+        |part: &Value| (part["part"].clone(), part["enforced_cpus"].clone(), part["enforced_memory_bytes"].clone());
+    let parts: Vec<_> = case["trials"][0]["parts"].as_array().unwrap().iter().map(held).collect();
+    let replica = |name: &str| (name.into(), 0.3.into(), (128 << 20).into());
+    let balancer = ("balancer".into(), 0.25.into(), (96 << 20).into());
+    assert_eq!(parts, [replica("replica-1"), replica("replica-2"), balancer]);
     stage.assert_nothing_left();
 }

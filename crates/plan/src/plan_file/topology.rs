@@ -1,0 +1,137 @@
+//! The plan file's topology as it is written. Descriptions here are those that editors show.
+
+use std::collections::BTreeMap;
+
+use schemars::JsonSchema;
+use serde::{Deserialize, Deserializer};
+use stampede_core::{BalancerKind, ServiceKind};
+
+use super::at::{At, Text};
+use crate::topology::{BALANCE, READY, RESTART};
+
+/// What stands around each runtime, the same around all of them.
+#[derive(Clone, Debug, Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields)]
+pub(crate) struct TopologySection {
+    /// Copies of the runtime, each with settings for its part of the limits. 1 where nothing is said.
+    #[schemars(extend("examples" = [2]))]
+    pub(crate) replicas: Option<At<Text>>,
+    /// What stands in front of them; needed for more than one replica and for TLS.
+    #[schemars(extend("examples" = ["nginx"], "enum" = words(BalancerKind::ALL.map(BalancerKind::id))))]
+    pub(crate) balancer: Option<At<Text>>,
+    /// How the balancer chooses a replica. round-robin where nothing is said.
+    #[schemars(extend("examples" = ["round-robin"], "enum" = words(BALANCE.map(|(word, _)| word))))]
+    pub(crate) balance: Option<At<Text>>,
+    /// Idle connections that the balancer keeps to replicas in all, or off. 32 where nothing is said.
+    #[schemars(extend("examples" = [32]))]
+    pub(crate) upstream_keepalive: Option<At<Text>>,
+    /// Whether clients speak TLS to the balancer.
+    pub(crate) tls: Option<At<bool>>,
+    /// What the application uses beside itself.
+    #[schemars(extend("examples" = ["{postgres: {cpus: 0.35, memory: 256Mi}}"]))]
+    pub(crate) services: Option<At<ServicesSection>>,
+    /// What each replica and the balancer are held to. Without it, what the others leave.
+    #[schemars(extend("examples" = ["{replica: {cpus: 0.4, memory: 128Mi}}"]))]
+    pub(crate) share: Option<SharesSection>,
+    /// When load may begin: when something listens at the front, or when each replica and the front have answered a
+    /// request. request where nothing is said.
+    #[schemars(extend("examples" = ["request"], "enum" = words(READY.map(|(word, _)| word))))]
+    pub(crate) ready: Option<At<Text>>,
+    /// Whether a unit that ends by itself fails the trial, or is started again and counted. never where nothing is said.
+    #[schemars(extend("examples" = ["on-failure"], "enum" = words(RESTART.map(|(word, _)| word))))]
+    pub(crate) restart: Option<At<Text>>,
+    /// How far away the client is.
+    #[schemars(extend("examples" = ["{rtt: 20ms, bandwidth: 100mbit}"]))]
+    pub(crate) client: Option<ClientSection>,
+}
+
+/// Services by name, each with what it is held to and its settings; an empty one takes the defaults.
+#[derive(Clone, Debug, Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields)]
+pub(crate) struct ServicesSection {
+    /// PostgreSQL.
+    #[serde(default, deserialize_with = "named")]
+    #[schemars(extend("examples" = ["{cpus: 0.35, memory: 256Mi}"]))]
+    pub(crate) postgres: Option<At<ServiceSection>>,
+    /// MariaDB.
+    #[serde(default, deserialize_with = "named")]
+    #[schemars(extend("examples" = ["{cpus: 0.35, memory: 256Mi}"]))]
+    pub(crate) mariadb: Option<At<ServiceSection>>,
+    /// PgBouncer, in front of PostgreSQL.
+    #[serde(default, deserialize_with = "named")]
+    #[schemars(extend("examples" = ["{set: {pool_mode: transaction}}"]))]
+    pub(crate) pgbouncer: Option<At<ServiceSection>>,
+}
+
+/// A service. Its share takes both cpus and memory.
+#[derive(Clone, Debug, Default, Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields)]
+pub(crate) struct ServiceSection {
+    /// CPUs that it is held to, of those of the whole.
+    #[schemars(extend("examples" = [0.35]))]
+    pub(crate) cpus: Option<Text>,
+    /// Memory that it is held to, of that of the whole.
+    #[schemars(extend("examples" = ["256Mi"]))]
+    pub(crate) memory: Option<Text>,
+    /// Its settings, under the names that its manual uses.
+    #[serde(default)]
+    #[schemars(extend("examples" = ["{max_connections: 50}"]))]
+    pub(crate) set: BTreeMap<String, At<Text>>,
+}
+
+/// What parts other than services are held to.
+#[derive(Clone, Debug, Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields)]
+pub(crate) struct SharesSection {
+    /// Each replica.
+    #[schemars(extend("examples" = ["{cpus: 0.4, memory: 128Mi}"]))]
+    pub(crate) replica: Option<At<ShareSection>>,
+    /// The balancer.
+    #[schemars(extend("examples" = ["{cpus: 0.2, memory: 64Mi}"]))]
+    pub(crate) balancer: Option<At<ShareSection>>,
+}
+
+/// What a part is held to.
+#[derive(Clone, Debug, Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields)]
+pub(crate) struct ShareSection {
+    /// CPUs, of those of the whole.
+    #[schemars(extend("examples" = [0.4]))]
+    pub(crate) cpus: Text,
+    /// Memory, of that of the whole.
+    #[schemars(extend("examples" = ["128Mi"]))]
+    pub(crate) memory: Text,
+}
+
+/// The way of the client to the front.
+#[derive(Clone, Debug, Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields)]
+pub(crate) struct ClientSection {
+    /// From sending a byte to the answer to it, at the least.
+    #[schemars(extend("examples" = ["20ms"]))]
+    pub(crate) rtt: Option<At<Text>>,
+    /// Bits a second in each direction, as tc(8) writes them.
+    #[schemars(extend("examples" = ["100mbit"]))]
+    pub(crate) bandwidth: Option<At<Text>>,
+}
+
+impl ServicesSection {
+    /// Those that are named.
+    pub(crate) fn named(&self) -> impl Iterator<Item = (ServiceKind, &At<ServiceSection>)> {
+        let Self { postgres, mariadb, pgbouncer } = self;
+        [(ServiceKind::Postgres, postgres), (ServiceKind::Mariadb, mariadb), (ServiceKind::Pgbouncer, pgbouncer)]
+            .into_iter()
+            .filter_map(|(kind, section)| Some((kind, section.as_ref()?)))
+    }
+}
+
+/// A service that is only named (`postgres:`) is one with its defaults.
+fn named<'de, D: Deserializer<'de>>(deserializer: D) -> Result<Option<At<ServiceSection>>, D::Error> {
+    let At { value, line, column } = At::<Option<ServiceSection>>::deserialize(deserializer)?;
+    Ok(Some(At { value: value.unwrap_or_default(), line, column }))
+}
+
+/// The words that a key allows, beside nothing at all.
+fn words<const N: usize>(words: [&'static str; N]) -> Vec<Option<&'static str>> {
+    words.into_iter().map(Some).chain([None]).collect()
+}
