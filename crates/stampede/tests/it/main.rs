@@ -4,7 +4,7 @@
 
 mod application;
 mod comparison;
-mod drain;
+mod counter;
 mod failures;
 mod interruption;
 mod load;

@@ -44,6 +44,7 @@ impl Stage {
         self.home.path()
     }
 
+    #[allow(dead_code, reason = "for `drain`, which shares this file")]
     pub(crate) fn state(&self) -> &Path {
         self.state.path()
     }

@@ -1,4 +1,15 @@
 //! A stop in the midst of requests: the balancer first, then replicas, and no request in flight is cut.
+//!
+//! A test program of its own: it runs deployments in its own process, which so becomes the reaper of whatever those leave
+//! behind (see `Custody`), and would be that of the programs that other tests kill.
+
+#![expect(clippy::unwrap_used, reason = "a test that cannot go on has failed")]
+
+#[path = "../it/counter.rs"]
+mod counter;
+#[path = "../it/stage.rs"]
+#[allow(dead_code, reason = "shared with `it`, which uses all of it")]
+mod stage;
 
 use std::collections::BTreeMap;
 use std::io::{Read, Write};
@@ -16,8 +27,8 @@ use stampede_core::{
 use stampede_platforms::{LocalConfig, LocalPlatform, available_cpus};
 use stampede_runtimes::Topologies;
 
+use crate::counter::go_app;
 use crate::stage::{Stage, have};
-use crate::topology::go_app;
 
 const LIMITS: Limits = Limits { cpus: Cpus::from_millis(800), memory: Bytes::from_mib(256) };
 const LOAD: Load = Load::Closed { connections: 8 };
