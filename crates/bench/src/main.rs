@@ -23,6 +23,7 @@ mod sampling;
 mod server;
 mod spread;
 mod stage;
+mod steal;
 mod suite;
 mod target;
 mod tool;
