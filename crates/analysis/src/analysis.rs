@@ -11,7 +11,7 @@ use crate::activity::{self, Activity};
 use crate::metric::{Better, METRICS, Metric, primary_of};
 use crate::pace::trial_time;
 use crate::record::Record;
-use crate::rules;
+use crate::rules::{self, Bottleneck};
 use crate::verdicts::{Verdicts, judge};
 
 /// What the records of a study say.
@@ -43,6 +43,8 @@ pub struct CaseSummary {
     pub ranks: Option<RangeInclusive<usize>>,
     /// What was found, the gravest first.
     pub findings: Vec<Finding>,
+    /// What its rate probably hangs on.
+    pub bottleneck: Option<Bottleneck>,
     /// What its servers and the kernel said while it ran; absent where nothing was sampled.
     pub activity: Option<Activity>,
 }
@@ -96,7 +98,9 @@ pub fn analyse(study: &Study, trials: &[Trial]) -> Analysis {
 fn summarise(record: &Record<'_>) -> CaseSummary {
     let summary = METRICS.iter().filter_map(|metric| Some((metric.key, estimate(metric, record)?))).collect();
     let activity = activity::of(record);
-    CaseSummary { case: record.case.id.clone(), summary, ranks: None, findings: rules::findings(record), activity }
+    let findings = rules::findings(record);
+    let bottleneck = rules::bottleneck(&findings);
+    CaseSummary { case: record.case.id.clone(), summary, ranks: None, findings, bottleneck, activity }
 }
 
 fn estimate(metric: &Metric, record: &Record<'_>) -> Option<Estimate> {

@@ -21,4 +21,6 @@ pub use analysis::{Analysis, CaseSummary, analyse};
 pub use course::open_cases;
 pub use family::ERROR;
 pub use metric::{Better, METRICS, Metric, Unit, metric, percentile, primary};
+pub use rules::Bottleneck;
+pub use stampede_stats::median;
 pub use verdicts::MIN_BLOCKS;

@@ -3,26 +3,43 @@
 //! A rule looks at one case, names no runtime, and returns at most one finding. Its figures are totals or extremes over
 //! the case's trials, and are given as evidence.
 
+mod backlog;
 mod builds;
 mod connections;
 mod cpu;
 mod generator;
 mod limits;
 mod memory;
+mod php;
+mod pool;
 mod requests;
+mod sizing;
+mod surroundings;
+mod tail;
 mod units;
 
 use std::cmp::Reverse;
 
 use stampede_core::Finding;
 
+use crate::metric::ratio;
 use crate::record::Record;
 
-const RULES: &[fn(&Record<'_>) -> Option<Finding>] = &[
+/// What looks for one thing.
+type Rule = fn(&Record<'_>) -> Option<Finding>;
+
+const RULES: &[Rule] = &[
     limits::not_enforced,
     memory::oom_kills,
     requests::failed,
     requests::unfinished,
+    php::no_opcode_cache,
+    php::slow_extension,
+    php::debug_build,
+    pool::full,
+    backlog::full,
+    surroundings::restarts,
+    tail::starving,
     connections::closed,
     generator::busy,
     cpu::shared_cores,
@@ -30,13 +47,54 @@ const RULES: &[fn(&Record<'_>) -> Option<Finding>] = &[
     builds::differ,
     units::killed,
     cpu::throttled,
+    sizing::beyond_quota,
+    php::timestamps,
+    surroundings::access_log,
 ];
+
+/// Findings that can be what a case's rate hangs on, the likeliest first: what is broken, then what is too small, then the
+/// limit that was asked for. Each with what it is that holds the case back.
+const SUSPECTS: [(&str, &str); 6] = [
+    ("oom-kills", "memory"),
+    ("opcache-off", "the opcode cache, which is off"),
+    ("slow-extension", "an extension for development"),
+    ("php-debug-build", "a build of PHP for debugging"),
+    ("pool-full", "the number of workers"),
+    (cpu::THROTTLED, "the CPU limit"),
+];
+
+/// What a case's rate probably hangs on: suspected from the records, not shown by an experiment.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Bottleneck {
+    /// The id of the finding that says so.
+    pub finding: String,
+    /// What it is: `the number of workers`.
+    pub what: &'static str,
+}
 
 /// Everything that is found, the gravest first.
 pub(crate) fn findings(record: &Record<'_>) -> Vec<Finding> {
     let mut findings: Vec<_> = RULES.iter().filter_map(|rule| rule(record)).collect();
     findings.sort_by_key(|finding| Reverse(finding.severity));
     findings
+}
+
+/// The first suspect among the findings.
+pub(crate) fn bottleneck(findings: &[Finding]) -> Option<Bottleneck> {
+    let found = |(id, what): (&str, &'static str)| Some((findings.iter().find(|finding| finding.id == id)?, what));
+    let (finding, what) = SUSPECTS
+        .into_iter()
+        .filter_map(found)
+        .find(|(finding, _)| finding.id != cpu::THROTTLED || cpu::is_limit(finding))?;
+    Some(Bottleneck { finding: finding.id.clone(), what })
+}
+
+/// The share of the CPU limit that was used in all windows together.
+fn cpu_used(record: &Record<'_>) -> Option<f64> {
+    let cores = record.case.limits.cpus.cores();
+    let resources = || record.measurements().filter_map(|measured| measured.resources.as_ref());
+    let used: f64 = resources().map(|resources| resources.cpu.as_secs_f64()).sum();
+    ratio(used, resources().map(|resources| resources.between.as_secs_f64() * cores).sum())
 }
 
 /// A share as a sentence has it: `97 %`, `0.4 %`.

@@ -206,7 +206,10 @@ pub struct PartShare {
 impl Topology {
     /// Whether a runtime's deployment stands alone and is run as it is.
     pub fn is_single(&self) -> bool {
-        self.balancer.is_none() && self.services.is_empty() && self.restart == Restart::Never
+        self.balancer.is_none()
+            && self.services.is_empty()
+            && self.replica_share.is_none()
+            && self.restart == Restart::Never
     }
 
     /// Whether it is what a case has that says nothing of it.

@@ -119,6 +119,9 @@ pub struct Setting {
     pub value: String,
     /// Where it comes from.
     pub origin: Origin,
+    /// What it is for; unknown in records of before this was kept.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub role: Option<Role>,
 }
 
 /// A runtime's settings by tunable name.
@@ -135,14 +138,15 @@ impl Tuning {
     /// Adds a default with its reason.
     #[must_use]
     pub fn with_default(mut self, name: &str, value: impl fmt::Display, reason: impl Into<String>) -> Self {
-        let setting = Setting { value: value.to_string(), origin: Origin::Default { reason: reason.into() } };
+        let origin = Origin::Default { reason: reason.into() };
+        let setting = Setting { value: value.to_string(), origin, role: None };
         self.0.insert(name.to_owned(), setting);
         self
     }
 
     /// Sets what was asked for.
     pub fn give(&mut self, name: &str, value: &str) {
-        self.0.insert(name.to_owned(), Setting { value: value.to_owned(), origin: Origin::Given });
+        self.0.insert(name.to_owned(), Setting { value: value.to_owned(), origin: Origin::Given, role: None });
     }
 
     /// The same with the settings of another put over them.
@@ -150,6 +154,23 @@ impl Tuning {
     pub fn overlaid_with(mut self, given: &Self) -> Self {
         self.0.extend(given.0.clone());
         self
+    }
+
+    /// The same with each setting told what it is for.
+    #[must_use]
+    pub fn with_roles(mut self, tunables: &[Tunable]) -> Self {
+        for tunable in tunables {
+            if let Some(setting) = self.0.get_mut(tunable.name) {
+                setting.role = Some(tunable.role);
+            }
+        }
+        self
+    }
+
+    /// Names and values of the settings that are for something.
+    pub fn of_role(&self, role: Role) -> impl Iterator<Item = (&str, &str)> {
+        let settings = self.0.iter().filter(move |(_, setting)| setting.role == Some(role));
+        settings.map(|(name, setting)| (name.as_str(), setting.value.as_str()))
     }
 
     /// The value of a setting.

@@ -98,7 +98,7 @@ pub async fn prepare(
             runtime_version: runtime.version(&programs),
             app: app.name.clone(),
             php: programs.values().find_map(|found| found.php.clone()),
-            tuning: tuning.clone(),
+            tuning: tuning.clone().with_roles(runtime.tunables()),
             limits: *limits,
             topology: topology.clone(),
             platform: platform.id().to_owned(),

@@ -1,4 +1,5 @@
-//! The event loop of one load thread. From its start to its end it takes no memory and no lock.
+//! The event loop of one load thread. From its start to its end it takes no lock, and no memory but
+//! what TLS, HTTP/2 and the requests of a scenario take.
 
 use std::collections::BinaryHeap;
 use std::sync::Arc;

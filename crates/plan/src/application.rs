@@ -122,12 +122,11 @@ fn read_app(reader: &Reader<'_>, section: &AppSection, look: Option<&Look>, mist
     let words = |command: Vec<Text>| command.into_iter().map(|Text(word)| word).collect();
     let mut environment = look.map(|look| look.env.clone()).unwrap_or_default();
     environment.extend(env.into_iter().map(|(name, Text(value))| (name, value)));
-    let has_index = kind.fields().contains(&"index");
     let entry = AppEntry {
         name: None,
         kind,
         dir: PathBuf::from(dir.value.0),
-        index: index.or_else(|| look?.index.clone().filter(|_| has_index)),
+        index: index.or_else(|| look?.index.clone()),
         handler,
         kernel,
         autoload,

@@ -19,7 +19,7 @@ use crate::mistake::{Gathered, Mistakes};
 use crate::php::{read_php, that_matter, with_build};
 use crate::plan_file::{At, LoadEntry, PlanFile, PlanSections, Text};
 use crate::quantity::{read_cpus, read_duration, read_load, read_memory, read_ready_timeout, read_seed, read_warm_up};
-use crate::rounds::{make_room, read_max_time, read_precision, read_rounds};
+use crate::rounds::{AUTO, make_room, read_max_time, read_precision, read_rounds};
 use crate::subject::Subject;
 use crate::topology::{self, TopologyFlags};
 
@@ -196,16 +196,19 @@ impl ComparePlan {
             |all| all.study.as_ref()?.ready_timeout.as_ref(),
             read_ready_timeout,
         );
+        // Rounds that were typed take the place of the file's time for them, and a time that was typed that of its rounds.
+        let rounds_are_typed = rounds.as_deref().is_some_and(|typed| typed != AUTO);
+        let time_is_typed = max_time.is_some();
         let max_time = values.of(
             ["--max-time", "study.max_time"],
             max_time,
-            |all| all.study.as_ref()?.max_time.as_ref(),
+            |all| all.study.as_ref()?.max_time.as_ref().filter(|_| !rounds_are_typed),
             read_max_time,
         );
         let rounds = values.of(
             ["--rounds", "study.rounds"],
             rounds,
-            |all| all.study.as_ref()?.rounds.as_ref(),
+            |all| all.study.as_ref()?.rounds.as_ref().filter(|_| !time_is_typed),
             |typed, mistakes| read_rounds(typed, max_time, mistakes),
         );
         let precision = values.of(

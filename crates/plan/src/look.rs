@@ -165,7 +165,7 @@ pub fn look(folder: &Path) -> Result<Look, String> {
     Ok(Look {
         title,
         kind: kind.name(),
-        index: index.map(PathBuf::from),
+        index: index.filter(|_| kind.fields().contains(&"index")).map(PathBuf::from),
         packages: packages
             .iter()
             .filter_map(|name| Some(format!("{name} {}", composer.versions.get(*name)?)))

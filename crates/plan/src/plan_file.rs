@@ -1,4 +1,4 @@
-//! `stampede.yaml`: a comparison with everything that the command line could say of it.
+//! `stampede.yaml`: a comparison with everything that the command line could say of it, but for how it is watched and sent.
 //!
 //! The types here are the file's only description. The JSON Schema that editors use is made from them, and that same
 //! schema is what a file is held against, so that all keys and types that are wrong are told at once with their places;

@@ -19,10 +19,13 @@ pub(crate) fn read_max_time(typed: Option<&str>, mistakes: &mut Gathered) -> Opt
     typed.map(|typed| read_time("--max-time", Some(typed), DEFAULT_MAX_TIME, LEAST_MAX_TIME, mistakes))
 }
 
+/// As many rounds as verdicts take.
+pub(crate) const AUTO: &str = "auto";
+
 /// `--rounds`: a number, or `auto`, the default, for as many as verdicts take within a time.
 pub(crate) fn read_rounds(rounds: Option<&str>, max_time: Option<Duration>, mistakes: &mut Gathered) -> Rounds {
     let auto = Rounds::Auto { max_time: max_time.unwrap_or(DEFAULT_MAX_TIME) };
-    let Some(typed) = rounds.filter(|typed| *typed != "auto") else {
+    let Some(typed) = rounds.filter(|typed| *typed != AUTO) else {
         return auto;
     };
     if max_time.is_some() {

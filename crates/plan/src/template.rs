@@ -21,7 +21,7 @@ pub struct WrittenAnswer {
     pub mask: Option<String>,
 }
 
-/// What the file says of the rest. Values are the defaults.
+/// What the file says of the rest, by examples.
 const REST: &str = "\
 # Settings, in place of runtimes: several cases of one runtime need an id each.
 # What there is to set: stampede show runtime NAME
@@ -43,8 +43,9 @@ const REST: &str = "\
 # load: closed:16
 # load: {model: open, rate: 50..100/60s, arrivals: poisson, connections: 256}
 
-# Fewer than 3 rounds give no verdict; without a seed the order of cases is another one each time.
-# study: {rounds: 3, duration: 8s, warm_up: 1s, ready_timeout: 30s, seed: 1}
+# Rounds until the verdicts are clear, or a number: fewer than 3 give none. With seed: 1 the order of
+# cases can be had again.
+# study: {rounds: auto, max_time: 10m, precision: 3%, duration: 8s, warm_up: 1s, ready_timeout: 30s}
 
 # platform: local
 ";

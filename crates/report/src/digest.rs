@@ -3,6 +3,7 @@
 use std::cmp::Reverse;
 use std::collections::{BTreeMap, BTreeSet};
 
+use stampede_analysis::{Bottleneck, CaseSummary};
 use stampede_core::{Case, CaseId, Finding, Origin, Outcome, Rounds, ServedAnswer, Severity};
 
 use crate::conclusion::{Conclusion, conclusion, sentences};
@@ -27,6 +28,8 @@ pub(crate) struct Digest {
     pub(crate) verdicts: Vec<String>,
     /// What it comes to.
     pub(crate) conclusion: Option<Conclusion>,
+    /// What the rates of cases probably hang on, and what to do about it: a paragraph for each such finding.
+    pub(crate) bottlenecks: Vec<String>,
     /// A line for each exchange whose body has other sizes from other cases, and one for those that are of one size.
     pub(crate) answers: Vec<String>,
     /// What servers and kernel said while each case ran.
@@ -83,6 +86,7 @@ impl Digest {
             findings,
             verdicts: Vec::new(),
             conclusion: conclusion(view),
+            bottlenecks: bottlenecks(view),
             answers: answers(view),
             activity: view.analysis.cases.iter().filter_map(activity::sentence).collect(),
             settings: settings(&view.study.cases),
@@ -222,6 +226,29 @@ fn findings(view: &StudyView<'_>) -> (Vec<FindingGroup>, BTreeMap<CaseId, Vec<us
         });
     }
     (groups, marks)
+}
+
+/// A paragraph for each bottleneck, after the names of all cases that have it. What they were asked to keep to needs no more
+/// words.
+fn bottlenecks(view: &StudyView<'_>) -> Vec<String> {
+    let cases = &view.analysis.cases;
+    let suspects: Vec<(&CaseSummary, &Bottleneck)> =
+        cases.iter().filter_map(|case| Some((case, case.bottleneck.as_ref()?))).collect();
+    let kinds = distinct(suspects.iter().map(|(_, bottleneck)| *bottleneck));
+    let paragraphs = kinds.into_iter().map(|kind| {
+        let held: Vec<&CaseSummary> =
+            suspects.iter().filter(|(_, bottleneck)| *bottleneck == kind).map(|(case, _)| *case).collect();
+        let names = match held.len() {
+            all if all == cases.len() && all > 1 => "all".to_owned(),
+            _ => held.iter().map(|case| case.case.as_str()).collect::<Vec<_>>().join(", "),
+        };
+        let findings = held.iter().filter_map(|case| case.findings.iter().find(|finding| finding.id == kind.finding));
+        let remedies = findings
+            .filter(|finding| finding.severity > Severity::Info)
+            .map(|finding| format!(" {} {}", finding.text, finding.advice));
+        format!("Suspected bottleneck of {names}: {}.{}", kind.what, distinct(remedies).concat())
+    });
+    paragraphs.collect()
 }
 
 /// Each text once, after the names of all cases that have it.

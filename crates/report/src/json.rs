@@ -129,6 +129,7 @@ struct WireCase<'a> {
     summary: BTreeMap<&'static str, WireEstimate>,
     ranks: Option<[usize; 2]>,
     findings: Vec<WireFinding<'a>>,
+    bottleneck: Option<&'a str>,
     activity: Option<WireActivity<'a>>,
 }
 
@@ -162,6 +163,7 @@ impl<'a> WireCase<'a> {
             summary: estimates.map(|(key, estimate)| (*key, WireEstimate::of(estimate))).collect(),
             ranks: ranks.map(|ranks| [*ranks.start(), *ranks.end()]),
             findings: findings.map(WireFinding::of).collect(),
+            bottleneck: summary.and_then(|summary| Some(&*summary.bottleneck.as_ref()?.finding)),
             activity: summary.and_then(|summary| summary.activity.as_ref()).map(WireActivity::of),
         }
     }

@@ -18,6 +18,9 @@ pub fn render(view: &StudyView<'_>) -> String {
         paragraph(&mut text, &format!("**{}**", conclusion.plain));
         paragraph(&mut text, &conclusion.method);
     }
+    for bottleneck in &digest.bottlenecks {
+        paragraph(&mut text, bottleneck);
+    }
     paragraph(&mut text, &digest.question);
     paragraph(&mut text, &digest.ground);
     cases(&mut text, view, &digest);

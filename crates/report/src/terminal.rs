@@ -152,8 +152,13 @@ impl Page {
     }
 
     fn conclusion(&mut self, digest: &Digest) {
-        if let Some(Conclusion { plain, method }) = &digest.conclusion {
+        if digest.conclusion.is_some() || !digest.bottlenecks.is_empty() {
             self.section("");
+        }
+        for bottleneck in &digest.bottlenecks {
+            self.lines(Style::Plain, wrap("", bottleneck, 2, self.width));
+        }
+        if let Some(Conclusion { plain, method }) = &digest.conclusion {
             self.lines(Style::Strong, wrap("", plain, 2, self.width));
             self.lines(Style::Plain, wrap("", method, 2, self.width));
         }

@@ -3,9 +3,10 @@
 use std::collections::BTreeMap;
 
 use serde::Serialize;
+use stampede_analysis::median;
 use stampede_core::{
-    Balance, BalancerKind, CaseId, EnforcedLimits, Limit, Limits, LinkUse, PartRecord, ReadyBy, ResourceUse, Restart,
-    Topology, Trial, UnitRestart,
+    Balance, BalancerKind, CaseId, EnforcedLimits, Limit, Limits, LinkUse, Outcome, PartRecord, ReadyBy, ResourceUse,
+    Restart, Topology, Trial, UnitRestart,
 };
 
 use crate::StudyView;
@@ -161,11 +162,12 @@ impl WireLink {
 pub(crate) fn lines(view: &StudyView<'_>) -> Vec<String> {
     let mut lines = Vec::new();
     for case in &view.study.cases {
-        let trials: Vec<&Trial> = view.trials.iter().filter(|trial| trial.case == case.id).collect();
+        let trials: Vec<&Trial> =
+            view.trials.iter().filter(|trial| trial.case == case.id && trial.outcome == Outcome::Measured).collect();
         lines.extend(case.topology.parts().iter().filter_map(|part| line(&case.id, &part.name, &trials)));
         let links: Vec<&LinkUse> = trials.iter().filter_map(|trial| trial.link.as_ref()).collect();
-        if let Some(late) = median(links.iter().map(|link| link.late_p99.as_secs_f64() * 1e3)) {
-            let cpu = median(links.iter().map(|link| link.cpu.as_secs_f64())).unwrap_or_default();
+        if let Some(late) = median_of(links.iter().map(|link| link.late_p99.as_secs_f64() * 1e3)) {
+            let cpu = median_of(links.iter().map(|link| link.cpu.as_secs_f64())).unwrap_or_default();
             lines.push(format!(
                 "{} client link: late by {late:.2} ms at p99; {cpu:.2} s of the generator's CPU",
                 case.id
@@ -179,8 +181,8 @@ fn line(case: &CaseId, name: &str, trials: &[&Trial]) -> Option<String> {
     let records: Vec<&PartRecord> =
         trials.iter().flat_map(|trial| &trial.parts).filter(|record| record.part == name).collect();
     let used: Vec<&ResourceUse> = records.iter().filter_map(|record| record.resources.as_ref()).collect();
-    let cpus = median(used.iter().map(|used| used.cpu.as_secs_f64() / used.between.as_secs_f64()))?;
-    let memory = median(used.iter().map(|used| used.memory_peak as f64))?;
+    let cpus = median_of(used.iter().map(|used| used.cpu.as_secs_f64() / used.between.as_secs_f64()))?;
+    let memory = median_of(used.iter().map(|used| used.memory_peak as f64))?;
     let share = records.first().and_then(|record| record.share);
     let of = |text: String| if share.is_some() { format!(" of {text}") } else { String::new() };
     let mut text = format!(
@@ -196,8 +198,7 @@ fn line(case: &CaseId, name: &str, trials: &[&Trial]) -> Option<String> {
     Some(text)
 }
 
-fn median(values: impl Iterator<Item = f64>) -> Option<f64> {
-    let mut values: Vec<f64> = values.filter(|value| value.is_finite()).collect();
-    values.sort_by(f64::total_cmp);
-    values.get(values.len() / 2).copied()
+/// Of the figures that are finite: a part that ran for no time has no rate.
+fn median_of(values: impl Iterator<Item = f64>) -> Option<f64> {
+    median(&values.filter(|value| value.is_finite()).collect::<Vec<_>>())
 }

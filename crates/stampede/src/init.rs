@@ -25,8 +25,8 @@ pub(crate) fn run(args: &InitArgs) -> Outcome {
     if !dir.is_dir() {
         return Err(Failure::usage(format!("{} is no folder; name the application's", dir.display())));
     }
-    if file.exists() && !force {
-        let file = file.display();
+    if let Some(there) = [file.clone(), dir.join(ANSWERS)].into_iter().find(|path| path.exists()).filter(|_| !force) {
+        let file = there.display();
         return Err(Failure::usage(format!("{file} is there already; add --force to write another in its place")));
     }
     crate::show::writable(&file)
@@ -71,6 +71,9 @@ fn write(dir: &Path, file: &Path, plan: &ComparePlan, recorded: &[Recorded]) -> 
         move |error| Failure::missing(format!("cannot write {path}: {error}"))
     };
     let answers = dir.join(ANSWERS);
+    if answers.exists() {
+        fs::remove_dir_all(&answers).map_err(failed(&answers))?;
+    }
     fs::create_dir_all(&answers).map_err(failed(&answers))?;
     let (mut names, mut written) = (BTreeSet::new(), Vec::new());
     for answer in recorded {

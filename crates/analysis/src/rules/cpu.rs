@@ -1,13 +1,20 @@
 //! CPU time against its quota.
 
 use std::collections::BTreeMap;
-use std::time::Duration;
 
 use stampede_core::{Finding, Severity};
 
-use super::percent;
+use super::{cpu_used, percent};
 use crate::metric::ratio;
 use crate::record::Record;
+
+/// The finding that the quota ran out.
+pub(super) const THROTTLED: &str = "cpu-throttled";
+
+/// Whether the quota that ran out is what sets the rate.
+pub(super) fn is_limit(finding: &Finding) -> bool {
+    finding.evidence.get("throttled_share").is_some_and(|share| *share >= LIMITING)
+}
 
 /// Below this share of throttled periods the quota is not worth a word.
 const NOTABLE: f64 = 0.05;
@@ -19,18 +26,15 @@ const LIMITING: f64 = 0.9;
 pub(super) fn throttled(record: &Record<'_>) -> Option<Finding> {
     let quota = record.case.limits.cpus;
     let (mut throttled, mut periods) = (0, 0);
-    let (mut used, mut granted) = (Duration::ZERO, 0.0);
     for resources in record.measurements().filter_map(|measured| measured.resources.as_ref()) {
         throttled += resources.throttled_periods;
         periods += resources.periods;
-        used += resources.cpu;
-        granted += resources.between.as_secs_f64() * quota.cores();
     }
     let share = ratio(throttled as f64, periods as f64)?;
     if share < NOTABLE {
         return None;
     }
-    let used = ratio(used.as_secs_f64(), granted)?;
+    let used = cpu_used(record)?;
     let meaning = if share >= LIMITING {
         "CPU is what limits its rate"
     } else {
@@ -42,7 +46,7 @@ pub(super) fn throttled(record: &Record<'_>) -> Option<Finding> {
         evidence.insert("period_ms".to_owned(), period.as_secs_f64() * 1e3);
     }
     Some(Finding {
-        id: "cpu-throttled".to_owned(),
+        id: THROTTLED.to_owned(),
         severity: Severity::Info,
         text: format!(
             "Its quota of {quota} CPU ran out in {} of the periods, and it used {} of it: {meaning}.",
@@ -76,6 +80,8 @@ pub(super) fn shared_cores(record: &Record<'_>) -> Option<Finding> {
 
 #[cfg(test)]
 mod tests {
+    use std::time::Duration;
+
     use super::*;
     use crate::rules::tests::found;
     use crate::samples;

@@ -94,6 +94,7 @@ fn composers_files_say_versions_and_extensions() {
     let found = look(app.path()).unwrap();
     assert_eq!(found.packages, ["symfony/framework-bundle v7.1.9"]);
     assert_eq!(found.remarks, ["it asks for PHP >=8.2"]);
+    assert_eq!((found.kind, found.index), ("symfony", None), "a kept kernel has no front controller");
 }
 
 #[test]

@@ -126,18 +126,27 @@ pub(crate) fn have(test: &str, programs: &[&str]) -> bool {
     for program in programs {
         let folders = ["/usr/local/go/bin", "/usr/local/sbin", "/usr/local/bin", "/usr/sbin", "/usr/bin"];
         let on_path = std::env::var_os("PATH").unwrap_or_default();
+        // Debian keeps servers of each version in a folder of their own.
+        let versions = fs::read_dir("/usr/lib/postgresql").into_iter().flatten().filter_map(Result::ok);
         let found = std::env::split_paths(&on_path)
             .chain(folders.iter().map(PathBuf::from))
+            .chain(versions.map(|version| version.path().join("bin")))
             .filter_map(|folder| fs::read_dir(folder).ok())
             .flatten()
             .filter_map(Result::ok)
-            .any(|entry| entry.file_name().to_string_lossy().starts_with(program));
+            .any(|entry| is_program(&entry.file_name().to_string_lossy(), program));
         if !found {
             let _ = writeln!(std::io::stderr(), "SKIP {test}: needs {program}");
             return false;
         }
     }
     true
+}
+
+/// `php8.2` is `php`; `gold` is not `go`.
+fn is_program(file: &str, program: &str) -> bool {
+    file.strip_prefix(program)
+        .is_some_and(|rest| rest.is_empty() || rest.starts_with(|next: char| next.is_ascii_digit()))
 }
 
 /// Polls a condition to its deadline and shows the last state.

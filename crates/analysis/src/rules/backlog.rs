@@ -1,0 +1,82 @@
+//! Connections that nobody accepted in time.
+
+use std::collections::BTreeMap;
+
+use stampede_core::{Finding, Gauge, Role, SeriesSource, Severity};
+
+use crate::record::Record;
+
+/// A queue of connections was as long as it may be: the kernel turns the next one away.
+pub(super) fn full(record: &Record<'_>) -> Option<Finding> {
+    let (name, value) = record.case.tuning.of_role(Role::Backlog).next()?;
+    let limit: u64 = value.parse().ok().filter(|limit| *limit > 0)?;
+    let sampled = || record.measurements().filter_map(|measured| measured.sampling.as_ref());
+    let queues = sampled().flat_map(|sampling| &sampling.series).filter_map(|series| match &series.source {
+        SeriesSource::Listener(address) => Some((series.values(Gauge::AcceptQueue).max()?, address)),
+        _ => None,
+    });
+    let (most, address) = queues.max_by_key(|(most, _)| *most)?;
+    if most < limit {
+        return None;
+    }
+    let machine =
+        sampled().flat_map(|sampling| &sampling.series).filter(|series| series.source == SeriesSource::Machine);
+    let overflows: u64 = machine.filter_map(|series| series.growth(Gauge::ListenOverflows)).sum();
+    let bad_gateway: u64 = record.measurements().filter_map(|measured| measured.status.get(&502)).sum();
+    let came_of_it = match bad_gateway {
+        0 => String::new(),
+        count => format!(" {count} answers were 502, as a web server gives them that could not reach its workers."),
+    };
+    Some(Finding {
+        id: "backlog-full".to_owned(),
+        severity: Severity::Warning,
+        text: format!("Up to {most} connections waited at {address}, whose queue holds {limit}.{came_of_it}"),
+        evidence: BTreeMap::from([
+            ("queue_max".to_owned(), most as f64),
+            ("backlog".to_owned(), limit as f64),
+            ("listen_overflows".to_owned(), overflows as f64),
+            ("status_502".to_owned(), bad_gateway as f64),
+        ]),
+        advice: format!(
+            "A longer queue ({name}, now {value}; net.core.somaxconn bounds it) only lets more of them wait: look for what \
+             holds the workers first, or lower the load."
+        ),
+    })
+}
+
+#[cfg(test)]
+mod tests {
+    use std::time::Duration;
+
+    use stampede_core::{AddressId, Sampling, Series, Tunable, TunableKind};
+
+    use super::*;
+    use crate::samples;
+
+    #[test]
+    fn a_queue_that_reached_its_length_is_found_with_what_came_of_it() {
+        let backlog = Tunable {
+            name: "listen.backlog",
+            role: Role::Backlog,
+            kind: TunableKind::Count { min: 1, max: 100 },
+            summary: "",
+            manual: "",
+        };
+        let mut study = samples::study(&["a"]);
+        study.cases[0].tuning.give("listen.backlog", "8");
+        study.cases[0].tuning = study.cases[0].tuning.clone().with_roles(&[backlog]);
+        for (waiting, refused, found) in [(7, 0, None), (8, 0, Some("whose queue holds 8.")), (9, 5, Some("5 answers"))]
+        {
+            let mut trial = samples::measured("a", 1, 1_000.0);
+            let measurement = trial.measurement.as_mut().unwrap();
+            let mut series = Series::new(SeriesSource::Listener(AddressId::new("fpm")));
+            series.push(Duration::ZERO, &[(Gauge::AcceptQueue, waiting)]);
+            measurement.sampling = Some(Sampling { series: vec![series], cpu: Duration::ZERO });
+            measurement.status.insert(502, refused);
+            let trials = [trial];
+            let finding = full(&Record::new(&study, &study.cases[0], &trials));
+            assert_eq!(finding.is_some(), found.is_some(), "{waiting} waiting: {finding:?}");
+            assert!(finding.is_none_or(|finding| finding.text.contains(found.unwrap())), "{waiting} waiting");
+        }
+    }
+}

@@ -1,0 +1,132 @@
+//! What the PHP that served said of itself, where that makes it slow.
+
+use std::collections::BTreeMap;
+
+use stampede_core::{Finding, PhpReadBack, Severity};
+
+use crate::record::Record;
+
+/// Extensions that look into every function call, and what they are for.
+const SLOW: [(&str, &str); 7] = [
+    ("xdebug", "a debugger"),
+    ("pcov", "a measure of test coverage"),
+    ("uopz", "a tool for tests"),
+    ("tideways", "a profiler"),
+    ("tideways_xhprof", "a profiler"),
+    ("xhprof", "a profiler"),
+    ("blackfire", "a profiler"),
+];
+
+/// The opcode cache does not work, so that each request compiles its scripts.
+pub(super) fn no_opcode_cache(record: &Record<'_>) -> Option<Finding> {
+    let php = read_back(record).find(|php| !php.opcache)?;
+    let missing = !php.extensions.contains_key("opcache");
+    Some(Finding {
+        id: "opcache-off".to_owned(),
+        severity: Severity::Warning,
+        text: format!("The opcode cache is off in {}: every request compiles its scripts anew.", php.sapi),
+        evidence: BTreeMap::from([("opcache_loaded".to_owned(), f64::from(u8::from(!missing)))]),
+        advice: if missing {
+            "Install and load the opcache extension.".to_owned()
+        } else if php.sapi == "cli" {
+            "Set opcache.enable=1 and opcache.enable_cli=1: this server runs under PHP's command line program."
+                .to_owned()
+        } else {
+            "Set opcache.enable=1.".to_owned()
+        },
+    })
+}
+
+/// The opcode cache asks the file system about each script again and again.
+pub(super) fn timestamps(record: &Record<'_>) -> Option<Finding> {
+    let is = |php: &PhpReadBack, name: &str, value| php.settings.get(name).is_some_and(|told| told == value);
+    read_back(record).find(|php| php.opcache && is(php, "opcache.validate_timestamps", "1"))?;
+    Some(Finding {
+        id: "opcache-validates".to_owned(),
+        severity: Severity::Info,
+        text: "The opcode cache looks at the time stamps of scripts while it serves.".to_owned(),
+        evidence: BTreeMap::new(),
+        advice: "In production set opcache.validate_timestamps=0, and restart or reset the cache when you deploy."
+            .to_owned(),
+    })
+}
+
+/// An extension for development is loaded.
+pub(super) fn slow_extension(record: &Record<'_>) -> Option<Finding> {
+    let (name, purpose) = read_back(record)
+        .find_map(|php| SLOW.into_iter().find(|(extension, _)| php.extensions.contains_key(*extension)))?;
+    Some(Finding {
+        id: "slow-extension".to_owned(),
+        severity: Severity::Warning,
+        text: format!("The PHP extension {name}, {purpose}, is loaded: it slows every function call down."),
+        evidence: BTreeMap::new(),
+        advice: format!("Unload {name} in production."),
+    })
+}
+
+/// PHP was built for debugging.
+pub(super) fn debug_build(record: &Record<'_>) -> Option<Finding> {
+    read_back(record).find(|php| php.debug)?;
+    Some(Finding {
+        id: "php-debug-build".to_owned(),
+        severity: Severity::Warning,
+        text: "Its PHP was built for debugging (--enable-debug), which checks its memory all the time.".to_owned(),
+        evidence: BTreeMap::new(),
+        advice: "Measure and deploy a build without --enable-debug.".to_owned(),
+    })
+}
+
+fn read_back<'a>(record: &Record<'a>) -> impl Iterator<Item = &'a PhpReadBack> {
+    record.trials.iter().filter(|trial| trial.measurement.is_some()).filter_map(|trial| trial.php.as_ref())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::rules::Rule;
+    use crate::rules::tests::found;
+
+    #[test]
+    fn what_slows_php_down_is_found() {
+        let text = |name: &str, value: &str| BTreeMap::from([(name.to_owned(), value.to_owned())]);
+        let good = PhpReadBack {
+            sapi: "fpm-fcgi".to_owned(),
+            extensions: text("opcache", "8.2"),
+            settings: text("opcache.validate_timestamps", "0"),
+            opcache: true,
+            ..PhpReadBack::default()
+        };
+        let off = PhpReadBack { opcache: false, ..good.clone() };
+        let rows: [(&str, Rule, PhpReadBack, Option<&str>); 9] = [
+            ("cache on", no_opcode_cache, good.clone(), None),
+            ("cache off", no_opcode_cache, off.clone(), Some("opcache.enable=1.")),
+            (
+                "off under the CLI",
+                no_opcode_cache,
+                PhpReadBack { sapi: "cli".to_owned(), ..off.clone() },
+                Some("enable_cli"),
+            ),
+            ("no extension", no_opcode_cache, PhpReadBack { extensions: BTreeMap::new(), ..off }, Some("Install")),
+            ("no time stamps", timestamps, good.clone(), None),
+            (
+                "time stamps",
+                timestamps,
+                PhpReadBack { settings: text("opcache.validate_timestamps", "1"), ..good.clone() },
+                Some("restart"),
+            ),
+            ("no debugger", slow_extension, good.clone(), None),
+            (
+                "a debugger",
+                slow_extension,
+                PhpReadBack { extensions: text("xdebug", "3"), ..good.clone() },
+                Some("xdebug"),
+            ),
+            ("debug build", debug_build, PhpReadBack { debug: true, ..good }, Some("without --enable-debug")),
+        ];
+        for (name, rule, php, advice) in rows {
+            let finding = found(rule, |trial| trial.php = Some(php.clone()));
+            assert_eq!(finding.is_some(), advice.is_some(), "{name}: {finding:?}");
+            assert!(finding.is_none_or(|finding| finding.advice.contains(advice.unwrap())), "{name}");
+        }
+    }
+}

@@ -1,0 +1,206 @@
+//! Workers that are all taken while there is CPU time left.
+
+use std::collections::BTreeMap;
+
+use stampede_core::{Finding, Gauge, Load, Role, Series, SeriesSource, Severity, UnitId};
+
+use super::{cpu_used, percent};
+use crate::metric::ratio;
+use crate::record::Record;
+
+/// From this share of samples on in which every worker is taken, the pool is full and not only now and then.
+const FULL: f64 = 0.8;
+
+/// Below this share of the CPU limit there is something left that more workers could use.
+const IDLE: f64 = 0.8;
+
+/// The share of the CPU limit and of the memory limit that an advised pool is meant for.
+const AIM: f64 = 0.9;
+
+/// A pool that was full.
+struct Full<'a> {
+    unit: &'a UnitId,
+    /// The most workers that it had.
+    workers: u64,
+    /// Samples in which all were taken, of those that were answered.
+    share: f64,
+}
+
+/// All workers were taken and requests waited, while the CPU was not used up.
+pub(super) fn full(record: &Record<'_>) -> Option<Finding> {
+    let used = cpu_used(record).filter(|used| *used < IDLE)?;
+    let full = fullest(record)?;
+    let Full { unit, workers, share } = full;
+    let queue = queued(record);
+    let demand = match record.case.load {
+        Load::Closed { connections } => Some(u64::from(connections)),
+        _ => None,
+    };
+    let waits = queue > 0 || demand.is_some_and(|connections| connections > workers);
+    if !waits {
+        return None;
+    }
+    let mut evidence = BTreeMap::from([
+        ("workers".to_owned(), workers as f64),
+        ("full_share".to_owned(), share),
+        ("cpu_used_share".to_owned(), used),
+        ("queue_max".to_owned(), queue as f64),
+    ]);
+    let more = advisable(record, workers, used, demand);
+    if let Some(more) = more {
+        evidence.insert("advised_workers".to_owned(), more as f64);
+    }
+    let workers =
+        if workers == 1 { "its only worker was".to_owned() } else { format!("all its {workers} workers were") };
+    let runtime = &record.case.runtime;
+    let setting = record.case.tuning.of_role(Role::PoolSize).next();
+    let advice = match (setting, more) {
+        (Some((name, value)), Some(more)) => {
+            format!("Raise {name} from {value}: try --set {runtime}.{name}={more}.")
+        }
+        (Some((name, value)), None) => {
+            format!("Raise {name} from {value}, and --memory with it: as it is, more workers would not fit.")
+        }
+        (None, _) => "Give it more workers.".to_owned(),
+    };
+    Some(Finding {
+        id: "pool-full".to_owned(),
+        severity: Severity::Warning,
+        text: format!(
+            "{unit}: {workers} busy in {} of the samples, while {} of its CPU was idle: requests wait for a worker, not \
+             for CPU.",
+            percent(share),
+            percent(1.0 - used)
+        ),
+        evidence,
+        advice,
+    })
+}
+
+/// The pool that was full in the largest share of its samples.
+fn fullest<'a>(record: &Record<'a>) -> Option<Full<'a>> {
+    let mut units = BTreeMap::<&UnitId, Vec<&Series>>::new();
+    for series in sampled(record) {
+        if let SeriesSource::Unit(unit) = &series.source {
+            units.entry(unit).or_default().push(series);
+        }
+    }
+    let pools = units.into_iter().filter_map(|(unit, series)| {
+        let workers = series.iter().flat_map(|series| series.values(Gauge::TotalWorkers)).max()?;
+        let taken: Vec<u64> = series.iter().flat_map(|series| taken(series)).collect();
+        let full = taken.iter().filter(|taken| **taken >= workers).count();
+        Some(Full { unit, workers, share: ratio(full as f64, taken.len() as f64)? })
+    });
+    pools.filter(|pool| pool.workers > 0 && pool.share >= FULL).max_by(|a, b| a.share.total_cmp(&b.share))
+}
+
+/// Workers that could take no other request, by sample: those that work, and those that are bound to a connection.
+fn taken(series: &Series) -> impl Iterator<Item = u64> {
+    let kept = series.columns.get(&Gauge::KeptWorkers);
+    let busy = series.columns.get(&Gauge::BusyWorkers).into_iter().flatten().enumerate();
+    busy.filter_map(move |(row, busy)| {
+        let kept = kept.and_then(|kept| *kept.get(row)?).unwrap_or(0);
+        Some((*busy)? + kept)
+    })
+}
+
+/// The most requests or connections that were seen waiting at once.
+fn queued(record: &Record<'_>) -> u64 {
+    let waiting = |series: &'_ Series| {
+        [Gauge::AcceptQueue, Gauge::Queue].into_iter().flat_map(|gauge| series.values(gauge).max()).max()
+    };
+    sampled(record).filter_map(waiting).max().unwrap_or(0)
+}
+
+fn sampled<'a>(record: &Record<'a>) -> impl Iterator<Item = &'a Series> {
+    record.measurements().filter_map(|measured| measured.sampling.as_ref()).flat_map(|sampling| &sampling.series)
+}
+
+/// So many workers would use the CPU up, as far as requests and memory go round. Nothing where that is not more.
+fn advisable(record: &Record<'_>, workers: u64, used: f64, demand: Option<u64>) -> Option<u64> {
+    let by_cpu = (workers as f64 * AIM / used.max(0.01)).ceil() as u64;
+    let peak = record.measurements().filter_map(|measured| Some(measured.resources?.memory_peak)).max();
+    let by_memory = peak.map(|peak| {
+        let each = peak as f64 / workers as f64;
+        (AIM * record.case.limits.memory.get() as f64 / each) as u64
+    });
+    let most = [demand, by_memory].into_iter().flatten().min();
+    Some(most.map_or(by_cpu, |most| by_cpu.min(most))).filter(|advised| *advised > workers)
+}
+
+#[cfg(test)]
+mod tests {
+    use std::time::Duration;
+
+    use stampede_core::{Origin, Sampling, Setting, Trial};
+
+    use super::*;
+    use crate::samples;
+
+    /// Ten samples in which so many of four workers worked and so many were kept, and so many connections waited.
+    fn sampling(busy: u64, kept: u64, waiting: u64) -> Sampling {
+        let mut pool = Series::new(SeriesSource::Unit(UnitId::new("php-fpm")));
+        let mut front = Series::new(SeriesSource::Listener(stampede_core::AddressId::new("fpm")));
+        for tick in 0..10 {
+            let at = Duration::from_millis(100 * tick);
+            let workers = [(Gauge::BusyWorkers, busy), (Gauge::KeptWorkers, kept), (Gauge::TotalWorkers, 4)];
+            pool.push(at, &workers);
+            front.push(at, &[(Gauge::AcceptQueue, waiting)]);
+        }
+        Sampling { series: vec![pool, front], cpu: Duration::ZERO }
+    }
+
+    fn found(connections: u32, cpu_ms: u64, memory: u64, sampling: &Sampling) -> Option<Finding> {
+        let mut study = samples::study(&["a"]);
+        study.cases[0].load = Load::Closed { connections };
+        study.cases[0].tuning.give("pm.max_children", "4");
+        let tunable = stampede_core::Tunable {
+            name: "pm.max_children",
+            role: Role::PoolSize,
+            kind: stampede_core::TunableKind::Count { min: 1, max: 10 },
+            summary: "",
+            manual: "",
+        };
+        study.cases[0].tuning = study.cases[0].tuning.clone().with_roles(&[tunable]);
+        let settings: Vec<_> = study.cases[0].tuning.iter().collect();
+        assert!(matches!(settings[..], [(_, Setting { role: Some(Role::PoolSize), origin: Origin::Given, .. })]));
+        let change = |trial: &mut Trial| {
+            let measurement = trial.measurement.as_mut().unwrap();
+            let resources = measurement.resources.as_mut().unwrap();
+            (resources.cpu, resources.memory_peak) = (Duration::from_millis(cpu_ms), memory);
+            measurement.sampling = Some(sampling.clone());
+        };
+        let mut trials: Vec<_> = (1..=3).map(|block| samples::measured("a", block, 1_000.0)).collect();
+        trials.iter_mut().for_each(change);
+        full(&Record::new(&study, &study.cases[0], &trials))
+    }
+
+    #[test]
+    fn a_full_pool_beside_idle_cpu_is_found_and_the_advice_uses_what_is_left() {
+        // 0.5 CPU for 5 s is 2.5 CPU-seconds; 625 ms are a quarter of it.
+        for (name, connections, cpu_ms, memory, sampling, advised) in [
+            ("a quarter of the CPU is used", 16, 625, 40 << 20, sampling(4, 0, 12), Some("pm.max_children=15")),
+            ("no more than connections", 6, 625, 40 << 20, sampling(4, 0, 2), Some("pm.max_children=6")),
+            ("no more than memory holds", 16, 625, 100 << 20, sampling(4, 0, 12), Some("pm.max_children=9")),
+            ("memory is full", 16, 625, 240 << 20, sampling(4, 0, 12), Some("would not fit")),
+            ("all are kept by idle connections", 16, 625, 40 << 20, sampling(1, 3, 0), Some("pm.max_children=15")),
+            ("the CPU is used up", 16, 2_400, 40 << 20, sampling(4, 0, 12), None),
+            ("a worker is free", 16, 625, 40 << 20, sampling(3, 0, 0), None),
+            ("nobody waits", 4, 625, 40 << 20, sampling(4, 0, 0), None),
+        ] {
+            let finding = found(connections, cpu_ms, memory, &sampling);
+            match (finding, advised) {
+                (Some(finding), Some(advised)) => assert!(finding.advice.contains(advised), "{name}: {finding:?}"),
+                (finding, advised) => {
+                    assert_eq!(finding.map(|finding| finding.text), advised.map(str::to_owned), "{name}")
+                }
+            }
+        }
+        let text = found(16, 625, 40 << 20, &sampling(4, 0, 12)).unwrap().text;
+        assert_eq!(
+            text,
+            "php-fpm: all its 4 workers were busy in 100 % of the samples, while 75 % of its CPU was idle: requests wait \
+             for a worker, not for CPU."
+        );
+    }
+}
