@@ -2,6 +2,7 @@
 
 mod crates;
 mod files;
+mod findings;
 mod runtimes;
 
 use std::path::Path;
@@ -14,12 +15,12 @@ fn main() -> ExitCode {
         return ExitCode::from(2);
     };
     let root = Path::new(env!("CARGO_MANIFEST_DIR")).join("..");
-    let problems = [crates::check(&root), files::check(&root), runtimes::check(&root)].concat();
+    let problems = [crates::check(&root), files::check(&root), findings::check(&root), runtimes::check(&root)].concat();
     for problem in &problems {
         eprintln!("tidy: {problem}");
     }
     if problems.is_empty() {
-        println!("tidy: crate graph, file lengths, runtime folders: all in order");
+        println!("tidy: crate graph, file lengths, pages of findings, runtime folders: all in order");
         ExitCode::SUCCESS
     } else {
         ExitCode::FAILURE
