@@ -65,7 +65,7 @@ bench-rates:
 	@scripts/packages.sh bench
 	cargo test --locked --package stampede --test it -- --ignored --nocapture rates_are_the_tools_own
 
-# Measures nginx-fpm and apache-mod-php with sampling and without by turns; takes some six minutes.
+# Measures nginx-fpm and apache-mod-php with sampling and without by turns; takes some twelve minutes.
 bench-status:
 	@scripts/packages.sh demo
 	@scripts/rust.sh

@@ -27,6 +27,9 @@ pub struct UnitActivity {
     pub unit: UnitId,
     /// Busy workers, the median over samples and the most; absent where it was asked and never answered.
     pub busy: Option<(u64, u64)>,
+    /// Workers that could take no other request, since they were busy or bound to a connection between two of its
+    /// requests: the median over samples. Absent where no worker was ever bound like that.
+    pub taken: Option<u64>,
     /// The most workers that there were.
     pub total: Option<u64>,
     /// Workers that were replaced.
@@ -71,8 +74,7 @@ pub(crate) fn of(record: &Record<'_>) -> Option<Activity> {
 impl UnitActivity {
     /// Nothing where a unit answers and has no workers to speak of, as a web server in front.
     fn of(unit: &UnitId, series: &[&Series]) -> Option<Self> {
-        let mut busy: Vec<u64> = series.iter().flat_map(|series| series.values(Gauge::BusyWorkers)).collect();
-        busy.sort_unstable();
+        let busy = sorted(series.iter().flat_map(|series| series.values(Gauge::BusyWorkers)));
         let samples: usize = series.iter().map(|series| series.len()).sum();
         let unanswered: usize = series.iter().map(|series| series.unanswered()).sum();
         if busy.is_empty() && unanswered < samples {
@@ -80,13 +82,34 @@ impl UnitActivity {
         }
         Some(Self {
             unit: unit.clone(),
-            busy: busy.last().map(|most| (busy[(busy.len() - 1) / 2], *most)),
+            busy: median(&busy).zip(busy.last().copied()),
+            taken: taken(series),
             total: series.iter().flat_map(|series| series.values(Gauge::TotalWorkers)).max(),
             restarts: growth(series, Gauge::Restarts),
             max_children_reached: growth(series, Gauge::MaxChildrenReached),
             unanswered_share: ratio(unanswered as f64, samples as f64).unwrap_or_default(),
         })
     }
+}
+
+/// Busy and kept workers together, where some were kept.
+fn taken(series: &[&Series]) -> Option<u64> {
+    let kept = series.iter().flat_map(|series| series.values(Gauge::KeptWorkers)).max()?;
+    let both = series.iter().flat_map(|series| {
+        let column = |gauge| series.columns.get(&gauge).into_iter().flatten().copied();
+        column(Gauge::BusyWorkers).zip(column(Gauge::KeptWorkers)).filter_map(|(busy, kept)| Some(busy? + kept?))
+    });
+    if kept > 0 { median(&sorted(both)) } else { None }
+}
+
+fn sorted(values: impl Iterator<Item = u64>) -> Vec<u64> {
+    let mut values: Vec<u64> = values.collect();
+    values.sort_unstable();
+    values
+}
+
+fn median(sorted: &[u64]) -> Option<u64> {
+    sorted.get(sorted.len().saturating_sub(1) / 2).copied()
 }
 
 /// The growth of a counter in all trials together, of those that told it.
@@ -114,11 +137,13 @@ mod tests {
         let study = samples::study(&["a"]);
         let unit = |name: &str| SeriesSource::Unit(UnitId::new(name));
         let busy = |busy| [(Gauge::BusyWorkers, busy), (Gauge::TotalWorkers, 4), (Gauge::MaxChildrenReached, busy)];
+        let kept = |busy, kept| [(Gauge::BusyWorkers, busy), (Gauge::KeptWorkers, kept), (Gauge::TotalWorkers, 17)];
         let front = || SeriesSource::Listener(AddressId::new("front"));
         let sampled = |samples: [u64; 3], throttled| Sampling {
             series: vec![
                 series(unit("fpm"), &[&busy(samples[0]), &[], &busy(samples[1]), &busy(samples[2])]),
                 series(unit("apache"), &[&[], &[]]),
+                series(unit("prefork"), &[&kept(samples[0], 3), &[], &kept(samples[1], 4)]),
                 series(unit("nginx"), &[&[(Gauge::Requests, 5)]]),
                 series(front(), &[&[(Gauge::AcceptQueue, samples[1])]]),
                 series(SeriesSource::Machine, &[&[(Gauge::ListenOverflows, 9)], &[(Gauge::ListenOverflows, 11)]]),
@@ -141,6 +166,7 @@ mod tests {
         let silent = UnitActivity {
             unit: UnitId::new("apache"),
             busy: None,
+            taken: None,
             total: None,
             restarts: None,
             max_children_reached: None,
@@ -149,12 +175,22 @@ mod tests {
         let fpm = UnitActivity {
             unit: UnitId::new("fpm"),
             busy: Some((2, 4)),
+            taken: None,
             total: Some(4),
             restarts: None,
             max_children_reached: Some(5),
             unanswered_share: 0.25,
         };
-        assert_eq!(activity.units, [silent, fpm]);
+        let prefork = UnitActivity {
+            unit: UnitId::new("prefork"),
+            busy: Some((1, 3)),
+            taken: Some(5),
+            total: Some(17),
+            restarts: None,
+            max_children_reached: None,
+            unanswered_share: 2.0 / 6.0,
+        };
+        assert_eq!(activity.units, [silent, fpm, prefork]);
         assert_eq!(activity.accept_queues, BTreeMap::from([(AddressId::new("front"), 3)]));
         assert_eq!((activity.listen_overflows, activity.throttled_share), (Some(4), Some(0.25)));
     }

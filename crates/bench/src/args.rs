@@ -11,7 +11,7 @@ use crate::tool;
 
 pub(crate) const USAGE: &str = "\
 usage: stampede-bench load [FLAGS]
-       stampede-bench sampling [--rounds N] [--duration TIME] [--stampede FILE]
+       stampede-bench sampling [--rounds N] [--duration TIME] [--runtimes A,B] [--stampede FILE]
 
 `load` holds `stampede load` against a bare client and against other tools, and writes a table; `sampling` holds
 `stampede compare` against itself with --no-sampling.
@@ -19,6 +19,7 @@ usage: stampede-bench load [FLAGS]
   --rounds N            rounds, in each of which every client runs once [default: 5]
   --duration TIME       length of each run, in whole seconds [default: 3s]
   --only A,B            parts: closed, http2, tls, open, memory [default: all]
+  --runtimes A,B        runtimes that are sampled [default: nginx-fpm,apache-mod-php]
   --tools A,B           tools of the closed loop [default: all that are installed]
   --connections A,B     connections of the closed loop [default: 1,64,256]
   --seed N              seed of the order [default: 1]
@@ -154,6 +155,7 @@ fn sampling(mut arguments: impl Iterator<Item = String>) -> Result<Task, ArgsErr
         match flag.as_str() {
             "--rounds" => sampling.rounds = above_zero(&flag, &value()?)?,
             "--duration" => sampling.duration = seconds(&flag, &value()?)?,
+            "--runtimes" => sampling.runtimes = value()?.split(',').map(str::to_owned).collect(),
             "--stampede" => sampling.stampede = Some(PathBuf::from(value()?)),
             "--help" | "-h" => return Ok(Task::Help),
             other => return Err(ArgsError::Unknown(other.to_owned())),

@@ -1,8 +1,9 @@
 //! What it costs a server to be sampled: `make bench-status`.
 //!
-//! `stampede compare` runs with sampling and without by turns. Under full load the CPU time of a request is compared, which
-//! holds everything that sampling might change, and the machine's own noise. With next to no load the CPU time of the
-//! whole deployment is compared: what is more there is what the answers cost, and it is seen without noise.
+//! `stampede compare` runs with sampling and without by turns. With next to no load the CPU time of the whole deployment is
+//! compared: what is more there is what the answers cost, and it is seen without noise. It is told in percent of what the
+//! deployment may use, at several limits. Under full load the CPU time of a request is compared, which holds everything
+//! that sampling might change, and the machine's own noise.
 
 use std::path::{Path, PathBuf};
 use std::process::Command;
@@ -15,6 +16,10 @@ use crate::spread::Spread;
 
 /// Each answers in another way: FPM and nginx beside their work, Apache by a worker that must be free.
 const RUNTIMES: [&str; 2] = ["nginx-fpm", "apache-mod-php"];
+/// From the smallest instance of a cloud function to a whole processor.
+const CPUS: [f64; 3] = [0.167, 0.5, 1.0];
+/// What the answers may cost, in percent of the limit.
+const MOST: f64 = 1.0;
 const FULL: &str = "closed:16";
 /// One request a second.
 const IDLE: &str = "open:1";
@@ -24,12 +29,18 @@ const IDLE: &str = "open:1";
 pub(crate) struct Sampling {
     pub(crate) rounds: u32,
     pub(crate) duration: Duration,
+    pub(crate) runtimes: Vec<String>,
     pub(crate) stampede: Option<PathBuf>,
 }
 
 impl Default for Sampling {
     fn default() -> Self {
-        Self { rounds: 5, duration: Duration::from_secs(5), stampede: None }
+        Self {
+            rounds: 5,
+            duration: Duration::from_secs(5),
+            runtimes: RUNTIMES.map(str::to_owned).to_vec(),
+            stampede: None,
+        }
     }
 }
 
@@ -43,90 +54,97 @@ struct Run {
     sampler: f64,
 }
 
+/// What runs.
+struct Measured<'a> {
+    stampede: &'a Path,
+    folder: &'a Path,
+    runtime: &'a str,
+    duration: Duration,
+}
+
 /// Runs it; the table as text.
 pub(crate) fn run(sampling: &Sampling) -> Result<String, SamplingError> {
-    let Sampling { rounds, duration, stampede } = sampling;
+    let Sampling { rounds, duration, runtimes, stampede } = sampling;
     let beside = std::env::current_exe().map_err(SamplingError::Prepare)?.with_file_name("stampede");
     let stampede = stampede.clone().unwrap_or(beside);
     let folder = tempfile::tempdir().map_err(SamplingError::Prepare)?;
     let mut text = format!("medians of {rounds} rounds of {duration:?}, with the least and the most\n");
-    for runtime in RUNTIMES {
-        let (mut ratios, mut answering, mut sampler) = (Vec::new(), Vec::new(), Vec::new());
+    for runtime in runtimes {
+        let measured = Measured { stampede: &stampede, folder: folder.path(), runtime, duration: *duration };
+        let mut answering: [Vec<f64>; CPUS.len()] = Default::default();
+        let (mut ratios, mut sampler) = (Vec::new(), Vec::new());
         for round in 0..*rounds {
-            let measure = |load: &str, sampled: bool| one(&stampede, folder.path(), runtime, load, *duration, sampled);
-            // The one that comes first changes with every round.
-            let pair = |load: &str| -> Result<(Run, Run), SamplingError> {
-                if round % 2 == 0 {
-                    let with = measure(load, true)?;
-                    Ok((with, measure(load, false)?))
-                } else {
-                    let without = measure(load, false)?;
-                    Ok((measure(load, true)?, without))
-                }
-            };
-            let (with, without) = pair(FULL)?;
+            for (cpus, shares) in CPUS.into_iter().zip(&mut answering) {
+                let (with, without) = measured.pair(round, IDLE, cpus)?;
+                shares.push((with.cores - without.cores) / cpus * 100.0);
+            }
+            let (with, without) = measured.pair(round, FULL, CPUS[CPUS.len() - 1])?;
             ratios.push(with.per_request / without.per_request);
             sampler.push(with.sampler * 100.0);
-            let full = without.cores;
-            let (with, without) = pair(IDLE)?;
-            answering.push((with.cores - without.cores) / full * 100.0);
         }
-        let show = |values: Vec<f64>, digits| Spread::of(values).map_or_else(String::new, |spread| spread.show(digits));
-        text.push_str(&format!(
-            "{runtime}\n  CPU time of a request, sampled over not sampled   {}\n  \
-             answering, in % of what the server uses in full   {}\n  \
-             the sampler itself, in % of a generator's core    {}\n",
-            show(ratios, 3),
-            show(answering, 2),
-            show(sampler, 2)
-        ));
+        text.push_str(&format!("{runtime}\n"));
+        for (cpus, shares) in CPUS.into_iter().zip(answering) {
+            let spread = Spread::of(shares);
+            let verdict = spread.map_or("", |spread| if spread.median <= MOST { "" } else { "  too much" });
+            let what = format!("answering, in % of {cpus} CPUs");
+            text.push_str(&format!("  {what:<50}{}{verdict}\n", show(spread, 2)));
+        }
+        for (what, values, digits) in [
+            ("CPU time of a request, sampled over not sampled", ratios, 3),
+            ("the sampler itself, in % of a generator's core", sampler, 2),
+        ] {
+            text.push_str(&format!("  {what:<50}{}\n", show(Spread::of(values), digits)));
+        }
     }
     Ok(text)
 }
 
-fn one(
-    stampede: &Path,
-    folder: &Path,
-    runtime: &str,
-    load: &str,
-    duration: Duration,
-    sampled: bool,
-) -> Result<Run, SamplingError> {
-    let mut command = Command::new(stampede);
-    command.args([
-        "compare",
-        "markdown",
-        "--runtimes",
-        runtime,
-        "--load",
-        load,
-        "--rounds",
-        "1",
-        "--quiet",
-        "--json",
-        "-",
-    ]);
-    command.args(["--duration", &format!("{}s", duration.as_secs())]).arg("--store").arg(folder.join("bench.db"));
-    if !sampled {
-        command.arg("--no-sampling");
+fn show(spread: Option<Spread>, digits: usize) -> String {
+    spread.map_or_else(String::new, |spread| spread.show(digits))
+}
+
+impl Measured<'_> {
+    /// Sampled and not sampled; the one that comes first changes with every round.
+    fn pair(&self, round: u32, load: &str, cpus: f64) -> Result<(Run, Run), SamplingError> {
+        if round.is_multiple_of(2) {
+            let with = self.one(load, cpus, true)?;
+            Ok((with, self.one(load, cpus, false)?))
+        } else {
+            let without = self.one(load, cpus, false)?;
+            Ok((self.one(load, cpus, true)?, without))
+        }
     }
-    let output = command.output().map_err(|source| SamplingError::Start { program: stampede.into(), source })?;
-    let study: Value = serde_json::from_slice(&output.stdout).unwrap_or_default();
-    let trial = &study["cases"][0]["trials"][0];
-    let number = |value: &Value| value.as_f64();
-    let run = || {
-        let window = number(&trial["window_s"])?;
-        Some(Run {
-            per_request: number(&trial["cpu_us_per_request"])?,
-            cores: number(&trial["cpu_seconds"])? / number(&trial["cpu_between_s"])?,
-            sampler: number(&trial["sampling"]["cpu_seconds"]).unwrap_or_default() / window,
+
+    fn one(&self, load: &str, cpus: f64, sampled: bool) -> Result<Run, SamplingError> {
+        let Self { stampede, folder, runtime, duration } = *self;
+        let mut command = Command::new(stampede);
+        command.args(["compare", "markdown", "--runtimes", runtime, "--load", load, "--rounds", "1", "--quiet"]);
+        command.args(["--json", "-", "--cpus", &cpus.to_string()]);
+        command.args(["--duration", &format!("{}s", duration.as_secs())]).arg("--store").arg(folder.join("bench.db"));
+        if !sampled {
+            command.arg("--no-sampling");
+        }
+        let output = command.output().map_err(|source| SamplingError::Start { program: stampede.into(), source })?;
+        let study: Value = serde_json::from_slice(&output.stdout).unwrap_or_default();
+        let trial = &study["cases"][0]["trials"][0];
+        let run = || {
+            let window = trial["window_s"].as_f64()?;
+            Some(Run {
+                per_request: trial["cpu_us_per_request"].as_f64()?,
+                cores: trial["cpu_seconds"].as_f64()? / trial["cpu_between_s"].as_f64()?,
+                sampler: trial["sampling"]["cpu_seconds"].as_f64().unwrap_or_default() / window,
+            })
+        };
+        run().ok_or_else(|| SamplingError::Trial {
+            runtime: runtime.to_owned(),
+            load: load.to_owned(),
+            told: format!(
+                "{}{}",
+                trial["reason"].as_str().unwrap_or_default(),
+                String::from_utf8_lossy(&output.stderr)
+            ),
         })
-    };
-    run().ok_or_else(|| SamplingError::Trial {
-        runtime: runtime.to_owned(),
-        load: load.to_owned(),
-        told: format!("{}{}", trial["reason"].as_str().unwrap_or_default(), String::from_utf8_lossy(&output.stderr)),
-    })
+    }
 }
 
 /// Why there is no table.

@@ -3,6 +3,7 @@
 #![allow(clippy::unwrap_used, reason = "a test stops at what it did not expect")]
 
 use std::io::Write;
+use std::ops::Deref;
 use std::os::unix::process::CommandExt;
 use std::path::Path;
 use std::process::{Child, Command, Stdio};
@@ -11,8 +12,27 @@ use std::time::{Duration, Instant};
 use rustix::process::{Pid, getpid};
 use stampede_cgroup::{Bound, Counters, CpuQuota, Group, Hierarchy, InForce, Limits, QUOTA_PERIOD};
 
+/// A group of a test. When the test fails, what runs in it is killed all the same.
+struct Made(Group);
+
+impl Deref for Made {
+    type Target = Group;
+
+    fn deref(&self) -> &Group {
+        &self.0
+    }
+}
+
+impl Drop for Made {
+    fn drop(&mut self) {
+        let deadline = Instant::now() + Duration::from_secs(10);
+        let _ = self.kill_all(deadline);
+        let _ = self.remove(deadline);
+    }
+}
+
 /// A group of this test, or nothing (said loudly) where none can be made.
-fn make(name: &str) -> Option<Group> {
+fn make(name: &str) -> Option<Made> {
     let hierarchy = match Hierarchy::detect(Path::new("/")) {
         Ok(hierarchy) => hierarchy,
         Err(error) => {
@@ -22,7 +42,7 @@ fn make(name: &str) -> Option<Group> {
     };
     let group = hierarchy.group(&format!("test-{name}-{}", std::process::id()));
     hierarchy.create(&group).unwrap();
-    Some(group)
+    Some(Made(group))
 }
 
 /// Runs a shell script in the group.
@@ -73,7 +93,8 @@ fn limits_are_read_back_and_a_busy_loop_is_held_to_its_quota() {
     };
     let last = loop {
         let now = counters(&group);
-        if now.periods >= first.periods + 30 {
+        // On a busy machine it may take many periods until it gets as far as its quota for once.
+        if now.periods >= first.periods + 30 && now.throttled_periods > first.throttled_periods {
             break now;
         }
         assert!(Instant::now() < deadline, "{now:?}");
@@ -85,11 +106,9 @@ fn limits_are_read_back_and_a_busy_loop_is_held_to_its_quota() {
     let _ = writeln!(std::io::stderr(), "{share:.4} CPUs used over {periods} periods: {last:?}");
     assert!(share < 0.22, "{share} {first:?} {last:?}");
     let throttled = (last.throttled_periods - first.throttled_periods) as f64;
-    // On a busy machine it may not get as far as its quota.
     if throttled >= 0.9 * periods {
         assert!(share > 0.18, "{share} {first:?} {last:?}");
     }
-    assert!(throttled > 0.0, "{first:?} {last:?}");
     assert!(last.throttled > first.throttled, "{first:?} {last:?}");
     assert!(last.anonymous > 0 && last.kernel > 0, "{last:?}");
     end(&group, child);
@@ -116,17 +135,15 @@ fn processes_that_fork_and_ignore_signals_are_all_killed() {
 #[test]
 fn without_a_kill_file_a_group_is_frozen_and_killed() {
     let Some(group) = make("freeze") else { return };
-    let Group::V1(mut folders) = group else {
+    let Group::V1(mut folders) = group.clone() else {
         let _ = writeln!(std::io::stderr(), "SKIP freeze: needs control groups version 1");
-        group.remove(Instant::now()).unwrap();
         return;
     };
-    let Some(tracking) = folders.tracking.take() else {
-        return;
-    };
-    std::fs::remove_dir(&tracking).unwrap();
-    let _ = std::fs::remove_dir(tracking.parent().unwrap());
-    let group = Group::V1(folders);
+    if let Some(tracking) = folders.tracking.take() {
+        std::fs::remove_dir(&tracking).unwrap();
+        let _ = std::fs::remove_dir(tracking.parent().unwrap());
+    }
+    let group = Made(Group::V1(folders));
     let child = spawn(&group, "while :; do sleep 0.01 & done");
     end(&group, child);
 }
@@ -163,7 +180,7 @@ fn groups_below_are_held_to_their_share_and_end_with_the_group() {
     let free = group.create_child("free").unwrap();
 
     let quota = |millis| Bound::AtMost(CpuQuota { runtime: Duration::from_millis(millis), period: QUOTA_PERIOD });
-    for (held, cpu, memory) in [(&group, 60, 128), (&small, 20, 64), (&free, 60, 128)] {
+    for (held, cpu, memory) in [(&*group, 60, 128), (&small, 20, 64), (&free, 60, 128)] {
         assert_eq!(held.read_limits().unwrap(), InForce { cpu: quota(cpu), memory: Bound::AtMost(memory << 20) });
     }
     let mut busy = [spawn(&small, "while :; do :; done"), spawn(&free, "while :; do :; done")];
@@ -172,9 +189,10 @@ fn groups_below_are_held_to_their_share_and_end_with_the_group() {
         let deadline = Instant::now() + Duration::from_secs(20);
         loop {
             let now = counters(&small);
-            if done(&now) || Instant::now() > deadline {
+            if done(&now) {
                 return now;
             }
+            assert!(Instant::now() < deadline, "{now:?}");
             std::thread::sleep(Duration::from_millis(5));
         }
     };

@@ -38,6 +38,9 @@ pub enum StatusFormat {
     ApacheAuto,
     /// nginx's `stub_status`. <https://nginx.org/en/docs/http/ngx_http_stub_status_module.html>
     NginxStub,
+    /// What Caddy's administration end point says of the servers behind it, at `/reverse_proxy/upstreams`.
+    /// <https://caddyserver.com/docs/api#get-reverse-proxyupstreams>
+    CaddyUpstreams,
     /// Prometheus' text format, of which these metrics are read.
     /// <https://prometheus.io/docs/instrumenting/exposition_formats/>
     Prometheus(&'static [PrometheusMetric]),

@@ -3,7 +3,7 @@
 
 use std::time::{Duration, Instant};
 
-use stampede_core::{Counters, Measurement, ResourceUse, Running, Sampling, Sending, with_causes};
+use stampede_core::{Counters, Cpus, Limit, Measurement, ResourceUse, Running, Sampling, Sending, with_causes};
 use stampede_load::{LoadResult, LoadSpec, Measures, RunningLoad, Saturation};
 use stampede_observe::{MemoryPeak, Meter, Sampler};
 
@@ -46,17 +46,17 @@ pub(crate) struct Measured {
     pub(crate) edges_late: Duration,
 }
 
-/// Drives the load to its end.
+/// Drives the load to its end. Where the deployment is sampled meanwhile, it is told how much that may use.
 pub(crate) async fn measure(
     running: &dyn Running,
     spec: LoadSpec,
     meter: Option<&Meter>,
-    sampled: bool,
+    sampled: Option<Limit<Cpus>>,
     sink: &mut dyn Sink,
 ) -> Result<Measured, MeasureError> {
     let window = spec.duration;
     let load = stampede_load::start(spec).map_err(|error| MeasureError::Failed(with_causes(&error)))?;
-    let sampler = sampled.then(|| sampling::start(running, &load)).transpose();
+    let sampler = sampled.map(|cpus| sampling::start(running, cpus, &load)).transpose();
     let sampler = sampler.map_err(|error| MeasureError::Failed(format!("start to sample: {error}")))?;
     let mut watch = Watch::new(&load);
     let mut parts = PartWatch::new(running);

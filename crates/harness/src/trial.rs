@@ -161,7 +161,7 @@ async fn live(
         cpus: case.pinning.generator.clone(),
         backend: *backend,
     };
-    let measured = measure(running, spec, meter.as_ref(), *sampled, sink).await?;
+    let measured = measure(running, spec, meter.as_ref(), sampled.then_some(enforced.cpus), sink).await?;
     if !enforced.fulfil(&case.limits) {
         faults.push("the limits were not enforced".to_owned());
     }

@@ -11,23 +11,24 @@ use std::time::{Duration, Instant};
 
 use rustix::time::{ClockId, clock_gettime};
 use stampede_core::{
-    AddressId, Endpoint, Gauge, MeterSource, Sampling, Series, SeriesSource, StatusSource, UnitStatus,
+    AddressId, Cpus, Endpoint, Gauge, Limit, MeterSource, Sampling, Series, SeriesSource, StatusSource, UnitStatus,
 };
-use stampede_wire::client::SendError;
 use stampede_wire::probe::Probe;
 
 use crate::accept_queue::AcceptQueues;
 use crate::status::decode;
-use crate::tick::Ticks;
+use crate::tick::{PERIOD, Ticks, asking_period};
 use crate::{Meter, figures, kernel_text};
 
 /// How long an answer is waited for before a sample says that there was none; the question stays, and what it brings later
-/// is the next sample. A little less than what is between two samples.
+/// is a sample of the time at which it came. A little less than what is between two samples at the least.
 const PATIENCE: Duration = Duration::from_millis(90);
 
 /// What is sampled.
-#[derive(Clone, Debug, Default)]
+#[derive(Clone, Debug)]
 pub struct Targets {
+    /// What the deployment may use: the less it is, the more rarely its units are asked.
+    pub cpus: Limit<Cpus>,
     /// The deployment's counters.
     pub meters: Vec<MeterSource>,
     /// Where connections queue.
@@ -36,7 +37,7 @@ pub struct Targets {
     pub statuses: Vec<UnitStatus>,
 }
 
-/// Samples until its window closes. Dropped before, it ends by itself within a fifth of a second.
+/// Samples until its window closes. Dropped before, it ends by itself with the next sample.
 pub struct Sampler {
     threads: Vec<JoinHandle<(Vec<Series>, Duration)>>,
     /// Its end ends the threads.
@@ -44,18 +45,22 @@ pub struct Sampler {
 }
 
 impl Sampler {
-    /// Samples ten times a second from when a window opens until it closes.
+    /// Samples the kernel ten times a second from when a window opens until it closes, and units as often or, where there
+    /// are more than two or the deployment may use less than one CPU, less often.
     ///
     /// # Errors
     ///
     /// When no thread can be started.
     pub fn start(targets: Targets, opens: Instant, closes: Instant) -> io::Result<Self> {
         let mut sampler = Self { threads: Vec::new(), _running: Vec::new() };
-        let Targets { meters, listeners, statuses } = targets;
-        sampler.spawn(opens, closes, "sample-kernel", move |clock| Kernel::new(meters, listeners).watch(clock))?;
+        let Targets { cpus, meters, listeners, statuses } = targets;
+        let often = Ticks::new(opens, closes, PERIOD);
+        let asking = asking_period(statuses.len(), cpus);
+        sampler.spawn(opens, often, "sample-kernel", move |clock| Kernel::new(meters, listeners).watch(clock))?;
         for (unit, source) in statuses {
             let series = Series::new(SeriesSource::Unit(unit));
-            sampler.spawn(opens, closes, "sample-status", move |clock| vec![watch_status(&source, series, clock)])?;
+            let ticks = Ticks::new(opens, closes, asking);
+            sampler.spawn(opens, ticks, "sample-status", move |clock| vec![watch_status(&source, series, clock)])?;
         }
         Ok(sampler)
     }
@@ -63,12 +68,12 @@ impl Sampler {
     fn spawn(
         &mut self,
         opens: Instant,
-        closes: Instant,
+        ticks: Ticks,
         name: &str,
         watch: impl FnOnce(&mut Clock) -> Vec<Series> + Send + 'static,
     ) -> io::Result<()> {
         let (running, stopped) = channel();
-        let mut clock = Clock { opens, ticks: Ticks::new(opens, closes), stopped };
+        let mut clock = Clock { opens, ticks, stopped };
         let thread = Builder::new().name(name.to_owned()).spawn(move || (watch(&mut clock), cpu_time()))?;
         self.threads.push(thread);
         self._running.push(running);
@@ -112,6 +117,11 @@ impl Clock {
     fn now(&self) -> Duration {
         self.opens.elapsed()
     }
+
+    /// The time until the next sample.
+    fn left(&self) -> Duration {
+        self.ticks.left(Instant::now())
+    }
 }
 
 fn cpu_time() -> Duration {
@@ -141,7 +151,7 @@ impl Kernel {
         Self { meter: Meter::new(meters), unified, queues: AcceptQueues::open().ok(), names, endpoints }
     }
 
-    fn watch(&self, clock: &mut Clock) -> Vec<Series> {
+    fn watch(&mut self, clock: &mut Clock) -> Vec<Series> {
         let mut group = Series::new(SeriesSource::Group);
         let mut machine = Series::new(SeriesSource::Machine);
         let mut queues: Vec<Series> =
@@ -155,7 +165,12 @@ impl Kernel {
                 group.push(at, &figures);
             }
             let at = clock.now();
-            let waiting = self.queues.as_ref().and_then(|queues| queues.read(&self.endpoints).ok()).unwrap_or_default();
+            let waiting = self.queues.as_ref().and_then(|queues| queues.read(&self.endpoints).ok());
+            if waiting.is_none() {
+                // What is left of an answer would be taken for one to the next question.
+                self.queues = AcceptQueues::open().ok();
+            }
+            let waiting = waiting.unwrap_or_default();
             for (series, waiting) in queues.iter_mut().zip(waiting) {
                 series.push(at, waiting.map(|waiting| (Gauge::AcceptQueue, waiting)).as_slice());
             }
@@ -174,29 +189,34 @@ impl Kernel {
 fn watch_status(source: &StatusSource<Endpoint>, mut series: Series, clock: &mut Clock) -> Series {
     let mut pending = None;
     // What a server starts for its first answer, as FPM a process, shall be there when the window opens.
-    let _ = ask(source, &mut pending);
+    ask(source, &mut pending, clock.left());
     while clock.tick() {
         let asked = clock.now();
-        let answer = ask(source, &mut pending);
-        let figures = answer.ok().flatten().and_then(|answer| decode(source.format, &answer).ok());
-        match figures {
+        match ask(source, &mut pending, PATIENCE) {
             Some(figures) => series.push(clock.now(), &figures),
             None => series.push(asked, &[]),
+        }
+        if pending.is_some()
+            && let Some(figures) = ask(source, &mut pending, clock.left())
+        {
+            series.push(clock.now(), &figures);
         }
     }
     series
 }
 
-/// The answer to a question, unless it is not there yet; then the question is kept.
-fn ask(source: &StatusSource<Endpoint>, pending: &mut Option<Probe>) -> Result<Option<Vec<u8>>, SendError> {
+/// What the answer to a question tells, unless it is not there in time; then the question is kept.
+fn ask(source: &StatusSource<Endpoint>, pending: &mut Option<Probe>, patience: Duration) -> Option<Vec<(Gauge, u64)>> {
     let began = Instant::now();
     let mut probe = match pending.take() {
         Some(probe) => probe,
-        None => Probe::send(source, PATIENCE)?,
+        None => Probe::send(source, patience).ok()?,
     };
-    let answer = probe.wait(PATIENCE.saturating_sub(began.elapsed()))?;
-    if answer.is_none() {
-        *pending = Some(probe);
+    match probe.wait(patience.saturating_sub(began.elapsed())).ok()? {
+        Some(answer) => decode(source.format, &answer).ok(),
+        None => {
+            *pending = Some(probe);
+            None
+        }
     }
-    Ok(answer)
 }

@@ -4,6 +4,7 @@
 //! it does, are not counted among those that serve the load.
 
 mod apache_auto;
+mod caddy_upstreams;
 mod fpm_json;
 mod frankenphp_threads;
 mod nginx_stub;
@@ -24,6 +25,7 @@ pub fn decode(format: StatusFormat, answer: &[u8]) -> Result<Vec<(Gauge, u64)>, 
     let figures = match format {
         StatusFormat::FpmJson => fpm_json::decode(text)?,
         StatusFormat::ApacheAuto => apache_auto::decode(text),
+        StatusFormat::CaddyUpstreams => caddy_upstreams::decode(text)?,
         StatusFormat::NginxStub => nginx_stub::decode(text).unwrap_or_default(),
         StatusFormat::Prometheus(metrics) => prometheus::decode(text, metrics),
         StatusFormat::FrankenPhpThreads => frankenphp_threads::decode(text)?,

@@ -11,7 +11,8 @@ use std::thread;
 use std::time::{Duration, Instant};
 
 use stampede_core::{
-    AddressId, Endpoint, Gauge, Series, SeriesSource, StatusFormat, StatusSource, StatusTransport, UnitId, UnitStatus,
+    AddressId, Cpus, Endpoint, Gauge, Limit, Series, SeriesSource, StatusFormat, StatusSource, StatusTransport, UnitId,
+    UnitStatus,
 };
 use stampede_observe::{Sampler, Targets};
 
@@ -55,7 +56,8 @@ fn a_server_that_does_not_answer_delays_nothing_and_is_asked_once() {
     let nobody = Endpoint::Unix(folder.path().join("nobody"));
     let gone = (UnitId::new("gone"), StatusSource { address: nobody.clone(), ..quick.1.clone() });
     let front = (AddressId::new("front"), quick.1.address.clone());
-    let targets = Targets { statuses: vec![quick, silent, late, gone], listeners: vec![front], ..Targets::default() };
+    let statuses = vec![quick, silent, late, gone];
+    let targets = Targets { cpus: Limit::Unlimited, meters: Vec::new(), listeners: vec![front], statuses };
     let opens = Instant::now() + Duration::from_millis(50);
     let sampling = Sampler::start(targets, opens, opens + WINDOW).unwrap().finish();
     assert!(opens.elapsed() < WINDOW + Duration::from_secs(2));
@@ -76,4 +78,32 @@ fn a_server_that_does_not_answer_delays_nothing_and_is_asked_once() {
     assert_eq!(unit("quick").values(Gauge::Requests).max(), Some(9));
     assert!(!of(SeriesSource::Machine).is_empty());
     assert!(of(SeriesSource::Listener(AddressId::new("front"))).values(Gauge::AcceptQueue).count() > 0);
+}
+
+#[test]
+fn a_small_deployment_is_asked_less_often_and_a_late_answer_has_its_own_time() {
+    let folder = tempfile::tempdir().unwrap();
+    let (quick, asked) = server(folder.path(), "quick", answer);
+    let (late, _) = server(folder.path(), "late", |connection| {
+        thread::sleep(Duration::from_millis(150));
+        answer(connection);
+    });
+    // Two units of 0.25 CPUs: one question every 400 ms to each.
+    let cpus = Limit::AtMost(Cpus::from_millis(250));
+    let targets = Targets { cpus, meters: Vec::new(), listeners: Vec::new(), statuses: vec![quick, late] };
+    let opens = Instant::now() + Duration::from_millis(300);
+    let sampling = Sampler::start(targets, opens, opens + WINDOW).unwrap().finish();
+    let unit = |name: &str| {
+        let of = SeriesSource::Unit(UnitId::new(name));
+        sampling.series.iter().find(|series| series.source == of).unwrap_or_else(|| panic!("no {name}"))
+    };
+    // The first one was asked before the window opened.
+    assert!((1..=4).contains(&asked.load(Ordering::Relaxed)), "{asked:?}");
+    let late = unit("late");
+    let answered: Vec<u64> =
+        late.columns[&Gauge::Requests].iter().zip(&late.at_us).filter_map(|(told, at)| told.map(|_| *at)).collect();
+    assert!(!answered.is_empty() && late.unanswered() >= answered.len(), "{late:?}");
+    // Questions are at 0, 400 and 800 ms.
+    assert!(answered.iter().all(|at| (150_000..390_000).contains(&(at % 400_000))), "{late:?}");
+    assert!(late.at_us.is_sorted(), "{late:?}");
 }

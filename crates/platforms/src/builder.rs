@@ -7,10 +7,11 @@ use std::path::{Path, PathBuf};
 use std::time::Duration;
 
 use sha2::{Digest, Sha256};
-use stampede_core::{BuildStep, Places, RunFile, with_causes};
+use stampede_core::{BuildStep, Places, Program, RunFile, with_causes};
 
 use crate::log_tail::{last_lines, with_log};
 use crate::output::collect;
+use crate::unfinished::Unfinished;
 
 /// How long a build may take.
 const LIMIT: Duration = Duration::from_secs(300);
@@ -34,15 +35,11 @@ pub(crate) async fn build(step: &BuildStep, app: &Path, kept: &Path) -> Result<P
     let cannot = |error: io::Error| format!("keep builds in {}: {error}", kept.display());
     fs::create_dir_all(kept).map_err(cannot)?;
     // Made beside the result and moved there in one step, so that a half-written one is never used.
-    let unfinished = kept.join(format!("{key}.{}.tmp", std::process::id()));
-    let files = unfinished.with_extension("files");
-    let built = run(step, app, &files, &unfinished).await;
-    let _ = fs::remove_dir_all(&files);
-    let moved = built.and_then(|()| fs::rename(&unfinished, &result).map_err(cannot));
-    if moved.is_err() {
-        let _ = fs::remove_file(&unfinished);
-    }
-    moved.map(|()| result)
+    let unfinished = Unfinished::new(kept.join(format!("{key}.{}.tmp", std::process::id())));
+    let files = Unfinished::new(unfinished.path().with_extension("files"));
+    run(step, app, files.path(), unfinished.path()).await?;
+    fs::rename(unfinished.path(), &result).map_err(cannot)?;
+    Ok(result)
 }
 
 async fn run(step: &BuildStep, app: &Path, files: &Path, output: &Path) -> Result<(), String> {
@@ -84,21 +81,30 @@ async fn run(step: &BuildStep, app: &Path, files: &Path, output: &Path) -> Resul
 fn key(step: &BuildStep, app: &Path) -> io::Result<String> {
     let BuildStep { program, files, output: _, makes: _, toolchain } = step;
     let mut hash = Sha256::new();
-    add(&mut hash, toolchain.as_bytes());
-    add(&mut hash, program.path.as_bytes());
-    for argument in &program.args {
-        add(&mut hash, argument.as_bytes());
-    }
-    for (name, value) in &program.env {
-        add(&mut hash, format!("{name}={value}").as_bytes());
-    }
-    for RunFile { path, text } in files {
-        add(&mut hash, path.as_os_str().as_encoded_bytes());
-        add(&mut hash, text.as_bytes());
-    }
+    add_program(&mut hash, toolchain, program);
+    add_files(&mut hash, files);
     add_folder(&mut hash, app)?;
     let digest = hash.finalize();
     Ok(digest.iter().map(|byte| format!("{byte:02x}")).collect())
+}
+
+/// Adds what makes something, with its version.
+pub(crate) fn add_program(hash: &mut Sha256, toolchain: &str, program: &Program) {
+    let Program { path, args, env } = program;
+    for text in [toolchain, path.as_str()].into_iter().chain(args.iter().map(String::as_str)) {
+        add(hash, text.as_bytes());
+    }
+    for (name, value) in env {
+        add(hash, format!("{name}={value}").as_bytes());
+    }
+}
+
+/// Adds the files that it is given.
+pub(crate) fn add_files(hash: &mut Sha256, files: &[RunFile]) {
+    for RunFile { path, text } in files {
+        add(hash, path.as_os_str().as_encoded_bytes());
+        add(hash, text.as_bytes());
+    }
 }
 
 /// Adds a text with its length, so that two texts cannot be taken for one.
@@ -135,7 +141,7 @@ fn add_folder(hash: &mut Sha256, folder: &Path) -> io::Result<()> {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use stampede_core::{Makes, Program};
+    use stampede_core::Makes;
 
     #[test]
     fn a_builds_name_changes_with_whatever_goes_into_it() {

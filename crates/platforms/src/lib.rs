@@ -39,6 +39,7 @@ mod running;
 pub mod scope;
 mod spawn;
 mod template_folder;
+mod unfinished;
 mod user;
 pub mod warden;
 

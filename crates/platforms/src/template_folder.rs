@@ -13,8 +13,10 @@ use rustix::process::{getegid, geteuid};
 use sha2::{Digest, Sha256};
 use stampede_core::{BuildStep, Places, RunFile, with_causes};
 
+use crate::builder::{add_files, add_program};
 use crate::log_tail::{last_lines, with_log};
 use crate::output::collect;
+use crate::unfinished::Unfinished;
 use crate::user::User;
 
 /// How long making one may take.
@@ -27,8 +29,8 @@ pub(crate) async fn make(step: &BuildStep, kept: &Path, user: Option<User>) -> R
     if result.is_dir() {
         return Ok(result);
     }
-    let unfinished = result.with_extension(format!("{}.tmp", std::process::id()));
-    let made = run(step, &unfinished, user).await;
+    let unfinished = Unfinished::new(result.with_extension(format!("{}.tmp", std::process::id())));
+    let made = run(step, unfinished.path(), user).await;
     let made = match made {
         Ok(output) => tokio::task::spawn_blocking(move || own(&output).map(|()| output))
             .await
@@ -36,13 +38,12 @@ pub(crate) async fn make(step: &BuildStep, kept: &Path, user: Option<User>) -> R
             .and_then(|owned| owned.map_err(|error| format!("take over what was made: {error}"))),
         Err(problem) => Err(problem),
     };
-    let moved = made.and_then(|output| match fs::rename(&output, &result) {
+    match fs::rename(made?, &result) {
         // Another Stampede was faster; what it made is the same.
-        Err(_) if result.is_dir() => Ok(()),
-        moved => moved.map_err(|error| format!("keep {}: {error}", result.display())),
-    });
-    let _ = fs::remove_dir_all(&unfinished);
-    moved.map(|()| result)
+        Err(_) if result.is_dir() => {}
+        moved => moved.map_err(|error| format!("keep {}: {error}", result.display()))?,
+    }
+    Ok(result)
 }
 
 async fn run(step: &BuildStep, folder: &Path, user: Option<User>) -> Result<PathBuf, String> {
@@ -120,12 +121,8 @@ pub(crate) fn copy(template: &Path, target: &Path, user: Option<User>) -> io::Re
 fn key(step: &BuildStep) -> String {
     let BuildStep { program, files, output: _, makes: _, toolchain } = step;
     let mut hash = Sha256::new();
-    let texts = [toolchain, &program.path].into_iter().chain(&program.args);
-    let named = program.env.iter().flat_map(|(name, value)| [name, value]);
-    for text in texts.chain(named).chain(files.iter().map(|file| &file.text)) {
-        hash.update((text.len() as u64).to_le_bytes());
-        hash.update(text.as_bytes());
-    }
+    add_program(&mut hash, toolchain, program);
+    add_files(&mut hash, files);
     let digest = hash.finalize();
     digest.iter().take(16).map(|byte| format!("{byte:02x}")).collect()
 }

@@ -22,10 +22,14 @@ pub(crate) fn sentence(summary: &CaseSummary) -> Option<String> {
 }
 
 fn of_unit(activity: &UnitActivity) -> String {
-    let UnitActivity { unit, busy, total, restarts, max_children_reached, unanswered_share } = activity;
+    let UnitActivity { unit, busy, taken, total, restarts, max_children_reached, unanswered_share } = activity;
     let mut text = match (busy, total) {
         (Some((median, most)), Some(total)) => {
-            format!("{unit} {} of {} workers busy (most {})", count(*median), count(*total), count(*most))
+            let busy = match taken {
+                Some(taken) => format!("{} of {} workers taken, {} busy", count(*taken), count(*total), count(*median)),
+                None => format!("{} of {} workers busy", count(*median), count(*total)),
+            };
+            format!("{unit} {busy} (most {})", count(*most))
         }
         (Some((median, most)), None) => format!("{unit} {} workers busy (most {})", count(*median), count(*most)),
         (None, _) => format!("{unit}'s status unavailable"),
@@ -40,4 +44,32 @@ fn of_unit(activity: &UnitActivity) -> String {
         text.push_str(&format!(", max_children reached {} times", count(*times)));
     }
     text
+}
+
+#[cfg(test)]
+mod tests {
+    use stampede_core::UnitId;
+
+    use super::*;
+
+    #[test]
+    fn workers_that_are_bound_to_a_connection_are_taken() {
+        for (busy, taken, total, told) in [
+            (Some((0, 2)), Some(16), Some(17), "apache 16 of 17 workers taken, 0 busy (most 2)"),
+            (Some((4, 4)), None, Some(4), "apache 4 of 4 workers busy (most 4)"),
+            (Some((3, 4)), None, None, "apache 3 workers busy (most 4)"),
+            (None, None, None, "apache's status unavailable"),
+        ] {
+            let activity = UnitActivity {
+                unit: UnitId::new("apache"),
+                busy,
+                taken,
+                total,
+                restarts: None,
+                max_children_reached: None,
+                unanswered_share: 0.0,
+            };
+            assert_eq!(of_unit(&activity), told);
+        }
+    }
 }

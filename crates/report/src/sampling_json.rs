@@ -76,6 +76,7 @@ struct WireUnit<'a> {
     unit: &'a str,
     busy_workers_median: Option<u64>,
     busy_workers_max: Option<u64>,
+    taken_workers_median: Option<u64>,
     total_workers_max: Option<u64>,
     restarts: Option<u64>,
     max_children_reached: Option<u64>,
@@ -84,11 +85,12 @@ struct WireUnit<'a> {
 
 impl<'a> WireUnit<'a> {
     fn of(activity: &'a UnitActivity) -> Self {
-        let UnitActivity { unit, busy, total, restarts, max_children_reached, unanswered_share } = activity;
+        let UnitActivity { unit, busy, taken, total, restarts, max_children_reached, unanswered_share } = activity;
         Self {
             unit: unit.as_str(),
             busy_workers_median: busy.map(|(median, _)| median),
             busy_workers_max: busy.map(|(_, most)| most),
+            taken_workers_median: *taken,
             total_workers_max: *total,
             restarts: *restarts,
             max_children_reached: *max_children_reached,

@@ -85,7 +85,7 @@ impl Runtime for CaddyFpm {
     }
 
     fn status(&self) -> &'static [&'static str] {
-        &[status::FPM.says]
+        &[status::CADDY.says, status::FPM.says]
     }
 
     fn tunables(&self) -> &'static [Tunable] {
@@ -109,7 +109,7 @@ impl Runtime for CaddyFpm {
 
     fn deployment(&self, cx: &RenderContext<'_>) -> Result<Deployment, PlanError> {
         let lookup = Lookup::new(ID, cx);
-        fpm::behind(caddy_unit(cx, &lookup)?, &[], cx, &lookup)
+        fpm::behind(caddy_unit(cx, &lookup)?, &[status::CADDY], cx, &lookup)
     }
 }
 
@@ -142,7 +142,7 @@ fn caddy_unit(cx: &RenderContext<'_>, lookup: &Lookup<'_>) -> Result<Unit, PlanE
         check: Some(program("validate")?),
         program: program("run")?,
         logs: Vec::new(),
-        statuses: Vec::new(),
+        statuses: vec![status::CADDY.source()],
         ready: Ready::Request,
         // SIGTERM closes idle connections and waits for requests in flight, as long as grace_period says.
         // https://caddyserver.com/docs/command-line#signals

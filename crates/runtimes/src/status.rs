@@ -35,6 +35,14 @@ pub(crate) const NGINX: Status = Status {
     says: "nginx's stub_status: open connections, requests in flight, accepted connections, requests",
 };
 
+pub(crate) const CADDY: Status = Status {
+    id: "caddy-status",
+    kind: AddressKind::UnixSocket,
+    transport: StatusTransport::Http("/reverse_proxy/upstreams"),
+    format: StatusFormat::CaddyUpstreams,
+    says: "Caddy's administration end point: requests in flight to PHP-FPM",
+};
+
 pub(crate) const APACHE: Status = Status {
     id: "apache-status",
     kind: AddressKind::Tcp,

@@ -19,7 +19,7 @@ type Row = (StatusFormat, &'static str, &'static [(Gauge, u64)]);
 
 #[test]
 fn each_format_gives_what_its_server_says() {
-    let rows: [Row; 7] = [
+    let rows: [Row; 8] = [
         (
             StatusFormat::FpmJson,
             include_str!("answers/fpm-unix.json"),
@@ -30,6 +30,7 @@ fn each_format_gives_what_its_server_says() {
             include_str!("answers/apache-prefork.txt"),
             &[(BusyWorkers, 0), (IdleWorkers, 4), (KeptWorkers, 0), (TotalWorkers, 4)],
         ),
+        (StatusFormat::CaddyUpstreams, include_str!("answers/caddy-upstreams.json"), &[(InFlight, 3)]),
         (
             StatusFormat::NginxStub,
             include_str!("answers/nginx.txt"),

@@ -173,7 +173,7 @@ fn stops_without_cutting(row: &Row, runtime: &dyn Runtime) {
 const EMBEDDED: &str = "STAMPEDE_TEST_EMBEDDED";
 
 /// The form of an application that a runtime serves under these settings. Its folder has `php` and `go`.
-fn application(runtime: &dyn Runtime, settings: &[(&str, &str)], folder: &Path, name: &str) -> App {
+pub(crate) fn application(runtime: &dyn Runtime, settings: &[(&str, &str)], folder: &Path, name: &str) -> App {
     let words = |text: &str| text.split(' ').map(str::to_owned).collect::<Vec<_>>();
     let command = Command {
         run: words("@{built}"),

@@ -13,7 +13,7 @@ use std::time::{Duration, Instant};
 
 use rustix::process::{Pid, Signal, getuid, kill_process, kill_process_group};
 use stampede_core::{
-    AddressId, AddressKind, BuildStep, Deployment, Endpoint, Places, Preparation, Program, Ready, RunFile,
+    AddressId, AddressKind, BuildStep, Deployment, Endpoint, Limit, Places, Preparation, Program, Ready, RunFile,
     StatusSource, StopSignal, Unit,
 };
 use stampede_observe::Targets;
@@ -132,7 +132,12 @@ impl Server {
                 (unit.id.clone(), StatusSource { address: endpoint(address), transport, format })
             })
         });
-        Targets { meters: Vec::new(), listeners: self.endpoints.clone(), statuses: statuses.collect() }
+        Targets {
+            cpus: Limit::Unlimited,
+            meters: Vec::new(),
+            listeners: self.endpoints.clone(),
+            statuses: statuses.collect(),
+        }
     }
 
     /// The main process of a unit.

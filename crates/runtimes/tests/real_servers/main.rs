@@ -10,6 +10,7 @@ mod http;
 mod launcher;
 mod programs;
 mod status;
+mod truth;
 mod workers;
 
 use std::collections::BTreeMap;

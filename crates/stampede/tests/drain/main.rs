@@ -1,12 +1,15 @@
-//! A stop in the midst of requests: the balancer first, then replicas, and no request in flight is cut.
+//! A stop in the midst of requests: the balancer first, then replicas, and no request in flight is cut. And where a front
+//! answers 502 in place of the application.
 //!
 //! A test program of its own: it runs deployments in its own process, which so becomes the reaper of whatever those leave
 //! behind (see `Custody`), and would be that of the programs that other tests kill.
 
 #![expect(clippy::unwrap_used, reason = "a test that cannot go on has failed")]
 
+mod bad_gateway;
 #[path = "../it/counter.rs"]
 mod counter;
+mod local;
 #[path = "../it/stage.rs"]
 #[allow(dead_code, reason = "shared with `it`, which uses all of it")]
 mod stage;
@@ -21,10 +24,9 @@ use std::thread;
 use std::time::{Duration, Instant};
 
 use stampede_core::{
-    App, AppKind, Availability, Balance, Balancer, BalancerKind, Bytes, ComposeContext, Composed, Composer, Cpus,
-    DefaultsContext, Endpoint, Limits, Load, Platform, Programs, RenderContext, Requirement, Terms, Topology, Tuning,
+    App, AppKind, Balance, Balancer, BalancerKind, Bytes, ComposeContext, Composed, Composer, Cpus, DefaultsContext,
+    Endpoint, Limits, Load, Platform, RenderContext, Terms, Topology, Tuning,
 };
-use stampede_platforms::{LocalConfig, LocalPlatform, available_cpus};
 use stampede_runtimes::Topologies;
 
 use crate::counter::go_app;
@@ -76,14 +78,7 @@ fn app(stage: &Stage, runtime: &str) -> App {
 
 async fn drain(stage: &Stage, kind: BalancerKind, runtime: &str, app: &App) {
     let name = format!("{} before {runtime}", kind.id());
-    let config = LocalConfig {
-        warden: vec![env!("CARGO_BIN_EXE_stampede").into(), "__warden".into()],
-        state_dir: stage.state().to_owned(),
-        cache_dir: stage.home().join("builds"),
-        server_cpus: available_cpus(),
-        ready_timeout: Duration::from_secs(30),
-    };
-    let platform = LocalPlatform::new(config).unwrap();
+    let platform = local::platform(stage);
     let topology = Topology {
         replicas: 2,
         balancer: Some(Balancer {
@@ -96,8 +91,8 @@ async fn drain(stage: &Stage, kind: BalancerKind, runtime: &str, app: &App) {
         ..Topology::default()
     };
     let runtime = stampede_runtimes::by_id(runtime).unwrap();
-    let found = find(&platform, &runtime.requires(app)).await;
-    let beside = find(&platform, &Topologies.requires(&topology)).await;
+    let found = local::find(&platform, &runtime.requires(app)).await;
+    let beside = local::find(&platform, &Topologies.requires(&topology)).await;
     let limits = topology.replica_limits(&LIMITS);
     let mut given = Tuning::new();
     if runtime.tunables().iter().any(|tunable| tunable.name == "pm.max_children") {
@@ -134,17 +129,6 @@ async fn drain(stage: &Stage, kind: BalancerKind, runtime: &str, app: &App) {
     assert_eq!(report.units.last().unwrap().unit.as_str(), "balancer", "{name}");
     assert!(took < Duration::from_secs(4), "{name}: {took:?} {report:?}");
     eprintln!("{name}: {} in flight, stopped in {took:?}", in_flight.len());
-}
-
-async fn find(platform: &LocalPlatform, needs: &[Requirement]) -> Programs {
-    let mut programs = Programs::new();
-    for need in needs {
-        match platform.detect(need).await {
-            Availability::Found(found) => drop(need.key().map(|key| programs.insert(key.to_owned(), found))),
-            Availability::Missing { what, .. } => panic!("needs {what}"),
-        }
-    }
-    programs
 }
 
 #[derive(Debug)]

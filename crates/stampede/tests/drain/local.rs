@@ -1,0 +1,30 @@
+//! The platform `local` as a test's own, and what it finds on this machine.
+
+use std::time::Duration;
+
+use stampede_core::{Availability, Platform, Programs, Requirement};
+use stampede_platforms::{LocalConfig, LocalPlatform, available_cpus};
+
+use crate::stage::Stage;
+
+pub(crate) fn platform(stage: &Stage) -> LocalPlatform {
+    let config = LocalConfig {
+        warden: vec![env!("CARGO_BIN_EXE_stampede").into(), "__warden".into()],
+        state_dir: stage.state().to_owned(),
+        cache_dir: stage.home().join("builds"),
+        server_cpus: available_cpus(),
+        ready_timeout: Duration::from_secs(30),
+    };
+    LocalPlatform::new(config).unwrap()
+}
+
+pub(crate) async fn find(platform: &LocalPlatform, needs: &[Requirement]) -> Programs {
+    let mut programs = Programs::new();
+    for need in needs {
+        match platform.detect(need).await {
+            Availability::Found(found) => drop(need.key().map(|key| programs.insert(key.to_owned(), found))),
+            Availability::Missing { what, .. } => panic!("needs {what}"),
+        }
+    }
+    programs
+}
