@@ -11,6 +11,7 @@ mod limits;
 mod memory;
 mod requests;
 mod units;
+mod warm_up;
 
 use std::cmp::Reverse;
 
@@ -29,7 +30,9 @@ const RULES: &[fn(&Record<'_>) -> Option<Finding>] = &[
     memory::near_limit,
     builds::differ,
     units::killed,
+    warm_up::no_steady_state,
     cpu::throttled,
+    warm_up::memory_grows,
 ];
 
 /// Everything that is found, the gravest first.
