@@ -90,7 +90,7 @@ pub fn analyse(study: &Study, trials: &[Trial]) -> Analysis {
         primary,
         cases,
         verdicts,
-        block_time: trial_time(&trials.iter().collect::<Vec<_>>()).map(|each| each * study.cases.len() as u32),
+        block_time: trial_time(study, &trials.iter().collect::<Vec<_>>()).map(|each| each * study.cases.len() as u32),
         detectable,
     }
 }

@@ -89,7 +89,7 @@ impl Clock {
     /// What came after the block was not known then.
     fn after(study: &Study, trials: &[Trial], max_time: Duration, block: u32) -> Self {
         let known: Vec<&Trial> = trials.iter().filter(|trial| trial.block <= block).collect();
-        let each = trial_time(&known).unwrap_or(study.warm_up + study.duration);
+        let each = trial_time(study, &known).unwrap_or(study.warm_up + study.duration);
         Self { each, left: max_time.saturating_sub(elapsed_after(study, &known, each)) }
     }
 

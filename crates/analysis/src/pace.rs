@@ -2,21 +2,47 @@
 
 use std::time::Duration;
 
+use jiff::Timestamp;
 use stampede_core::{Study, Trial};
 
-/// The mean time from the start of a trial to that of the next. `None` where fewer than two trials are known.
-pub(crate) fn trial_time(trials: &[&Trial]) -> Option<Duration> {
-    let first = trials.iter().map(|trial| trial.started_at).min()?;
-    let last = trials.iter().map(|trial| trial.started_at).max()?;
-    let steps = u32::try_from(trials.len().checked_sub(1)?).ok().filter(|steps| *steps > 0)?;
-    Some(Duration::try_from(last.duration_since(first)).ok()? / steps)
+/// The mean time from the start of a trial to that of the next, without interruptions of the study. `None` where no trial is
+/// known that came right after another.
+pub(crate) fn trial_time(study: &Study, trials: &[&Trial]) -> Option<Duration> {
+    let (mut time, mut steps) = (Duration::ZERO, 0);
+    for Sitting { starts, .. } in sittings(study, trials) {
+        let (Some(first), Some(last)) = (starts.iter().min(), starts.iter().max()) else { continue };
+        time += between(*first, *last);
+        steps += starts.len() as u32 - 1;
+    }
+    (steps > 0).then(|| time / steps)
 }
 
-/// From the start of a study to the end of these trials, when one takes `each`.
+/// From the start of a study to the end of these trials, when one takes `each`, without interruptions.
 pub(crate) fn elapsed_after(study: &Study, trials: &[&Trial], each: Duration) -> Duration {
-    let started = trials.iter().map(|trial| trial.started_at).max();
-    let before = started.map(|started| started.duration_since(study.started_at));
-    before.and_then(|before| Duration::try_from(before).ok()).unwrap_or_default() + each
+    let last = |Sitting { began, starts }: Sitting| Some(between(began, starts.into_iter().max()?) + each);
+    let elapsed: Duration = sittings(study, trials).into_iter().filter_map(last).sum();
+    elapsed.max(each)
+}
+
+/// Time in which a study was measured without an interruption.
+struct Sitting {
+    began: Timestamp,
+    /// When its trials were started.
+    starts: Vec<Timestamp>,
+}
+
+fn sittings(study: &Study, trials: &[&Trial]) -> Vec<Sitting> {
+    let begins = std::iter::once(&study.started_at).chain(&study.resumed_at);
+    let mut sittings: Vec<Sitting> = begins.map(|began| Sitting { began: *began, starts: Vec::new() }).collect();
+    for trial in trials {
+        let place = study.resumed_at.iter().filter(|resumed| **resumed <= trial.started_at).count();
+        sittings[place].starts.push(trial.started_at);
+    }
+    sittings
+}
+
+fn between(from: Timestamp, to: Timestamp) -> Duration {
+    Duration::try_from(to.duration_since(from)).unwrap_or_default()
 }
 
 #[cfg(test)]
@@ -39,9 +65,26 @@ mod tests {
         ] {
             let trials: Vec<Trial> = starts.iter().map(|(block, second)| trial(*block, *second)).collect();
             let trials: Vec<&Trial> = trials.iter().collect();
-            assert_eq!(trial_time(&trials), expected.map(Duration::from_secs), "{name}");
+            assert_eq!(trial_time(&samples::study(&["a"]), &trials), expected.map(Duration::from_secs), "{name}");
         }
         let elapsed = elapsed_after(&samples::study(&["a"]), &[&trial(1, 5), &trial(2, 35)], Duration::from_secs(10));
         assert_eq!(elapsed, Duration::from_secs(45));
+    }
+
+    #[test]
+    fn the_time_of_an_interruption_does_not_count() {
+        let at = |second| Timestamp::UNIX_EPOCH + SignedDuration::from_secs(second);
+        let study = Study { resumed_at: vec![at(10_000), at(20_000)], ..samples::study(&["a"]) };
+        let trials: Vec<Trial> = (1..)
+            .zip([5, 15, 20_002, 20_014])
+            .map(|(block, second)| Trial { started_at: at(second), ..samples::measured("a", block, 100.0) })
+            .collect();
+        let trials: Vec<&Trial> = trials.iter().collect();
+        assert_eq!(trial_time(&study, &trials), Some(Duration::from_secs(11)));
+        // 15 s and a trial, nothing, 14 s and a trial.
+        let each = Duration::from_secs(10);
+        assert_eq!(elapsed_after(&study, &trials, each), Duration::from_secs(15 + 10 + 14 + 10));
+        // What was known before the interruptions is as it was then.
+        assert_eq!(elapsed_after(&study, &trials[..2], each), Duration::from_secs(25));
     }
 }

@@ -17,6 +17,7 @@ mod sizing;
 mod surroundings;
 mod tail;
 mod units;
+mod warm_up;
 
 use std::cmp::Reverse;
 
@@ -46,10 +47,12 @@ const RULES: &[Rule] = &[
     memory::near_limit,
     builds::differ,
     units::killed,
+    warm_up::no_steady_state,
     cpu::throttled,
     sizing::beyond_quota,
     php::timestamps,
     surroundings::access_log,
+    warm_up::memory_grows,
 ];
 
 /// Findings that can be what a case's rate hangs on, the likeliest first: what is broken, then what is too small, then the

@@ -5,9 +5,9 @@ use std::time::Duration;
 
 use jiff::Timestamp;
 use stampede_core::{
-    Bytes, Case, CaseId, CgroupSupport, Counts, CpuLayout, Cpus, EnforcedLimits, GeneratorUse, Latencies, Limit,
-    Limits, Load, Machine, Measurement, Outcome, ResourceUse, Rounds, RuntimeId, Study, StudyId, StudyKind, Topology,
-    Trial, Tuning, WorkloadId,
+    Bytes, Case, CaseId, CgroupSupport, Counts, CpuLayout, Cpus, EnforcedLimits, GeneratorUse, Groundwork, Latencies,
+    Limit, Limits, Load, Machine, Measurement, Outcome, ResourceUse, Rounds, RuntimeId, Study, StudyId, StudyKind,
+    Topology, Trial, Tuning, WorkloadId,
 };
 
 /// A study of these cases under half a CPU and 256 MiB, load `closed:16`.
@@ -25,6 +25,8 @@ pub(crate) fn study(cases: &[&str]) -> Study {
         stampede_version: "0.1.0".to_owned(),
         machine: Machine { cpus: 2, cpu_model: "some".to_owned(), kernel: "6.1".to_owned(), cgroup: CgroupSupport::V2 },
         cases: cases.iter().map(|id| case(id)).collect(),
+        groundwork: Groundwork::default(),
+        resumed_at: Vec::new(),
     }
 }
 

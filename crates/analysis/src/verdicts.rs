@@ -5,7 +5,7 @@ use stampede_stats::{Decision, Extent, Margins, mean, median, minimal_detectable
 
 use crate::course::follow;
 use crate::family::{Family, Pair};
-use crate::metric::{Better, Metric};
+use crate::metric::{Better, Metric, primary_of};
 use crate::record::Record;
 
 /// Fewer blocks than this decide nothing.
@@ -14,9 +14,10 @@ pub const MIN_BLOCKS: usize = 3;
 /// How likely a verdict must be after the blocks that [`Verdict::blocks_to_decide`] names.
 const LIKELY: f64 = 0.8;
 
-/// What is asked of a difference. No floor of noise is known here.
+/// What is asked of a difference. A machine that was not calibrated for such a study has no floor.
 pub(crate) fn margins(study: &Study) -> Margins {
-    Margins { floor: 0.0, precision: study.precision }
+    let floor = study.groundwork.floor.as_ref().and_then(|floor| floor.metrics.get(primary_of(study).key));
+    Margins { floor: floor.map_or(0.0, |floor| floor.share), precision: study.precision }
 }
 
 /// What all pairs of a study say.
@@ -43,7 +44,8 @@ pub(crate) fn judge(metric: &Metric, study: &Study, trials: &[Trial], ranked: &[
         }
     }
     let measured = || family.pairs.iter().filter(|pair| pair.blocks() > 0);
-    let mut detectable: Vec<f64> = measured().filter(|pair| pair.places.0 == 0).filter_map(detectable).collect();
+    let beside_best = measured().filter(|pair| pair.places.0 == 0);
+    let mut detectable: Vec<f64> = beside_best.filter_map(|pair| detectable(pair, margins(study))).collect();
     detectable.sort_by(f64::total_cmp);
     Verdicts {
         verdicts: measured().map(|pair| verdict(metric, &family, pair)).collect(),
@@ -93,9 +95,11 @@ fn verdict(metric: &Metric, family: &Family<'_>, pair: &Pair<'_>) -> Verdict {
     }
 }
 
-fn detectable(pair: &Pair<'_>) -> Option<f64> {
+/// What an interval that must clear the floor finds 9 times of 10.
+fn detectable(pair: &Pair<'_>, margins: Margins) -> Option<f64> {
     let ratios = pair.ratios()?;
-    minimal_detectable_effect(ratios.n(), ratios.deviation()).map(f64::exp_m1)
+    let effect = minimal_detectable_effect(ratios.n(), ratios.deviation())?;
+    Some((margins.floor.ln_1p() + effect).exp_m1())
 }
 
 #[cfg(test)]

@@ -13,6 +13,7 @@ mod deployment;
 mod estimate;
 mod finding;
 mod gauge;
+mod groundwork;
 mod id;
 mod latencies;
 mod limits;
@@ -37,6 +38,7 @@ mod trial;
 mod tuning;
 mod verdict;
 mod workload;
+mod yard_stick;
 
 pub use app::{App, AppKind};
 pub use case::{Candidate, Case};
@@ -51,6 +53,7 @@ pub use deployment::{
 pub use estimate::Estimate;
 pub use finding::{Finding, Severity};
 pub use gauge::Gauge;
+pub use groundwork::{Floor, Groundwork, NoiseFloor, Pilot, WarmUp};
 pub use id::{AddressId, CaseId, RuntimeId, StudyId, UnitId, WorkloadId};
 pub use latencies::{DecodeLatenciesError, Latencies};
 pub use limits::{Bytes, Cpus, EnforcedLimits, Limit, Limits, ParseQuantityError};
@@ -83,3 +86,4 @@ pub use trial::{
 pub use tuning::{Origin, Role, Setting, Tunable, TunableKind, Tuning, TuningProblem};
 pub use verdict::{Verdict, VerdictWord};
 pub use workload::{Body, Exchange, Expectation, Request, Workload};
+pub use yard_stick::{Pace, YardStickReading};

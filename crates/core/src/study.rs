@@ -5,7 +5,7 @@ use std::time::Duration;
 use jiff::Timestamp;
 use serde::{Deserialize, Serialize};
 
-use crate::{Case, Machine, StudyId, WorkloadId};
+use crate::{Case, CaseId, Groundwork, Machine, StudyId, WorkloadId};
 
 /// What a study asks.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
@@ -13,6 +13,8 @@ use crate::{Case, Machine, StudyId, WorkloadId};
 pub enum StudyKind {
     /// Which case is fastest?
     Compare,
+    /// By how much does one case seem to differ from itself here?
+    Calibrate,
 }
 
 /// How many blocks a study has.
@@ -43,7 +45,7 @@ pub struct Study {
     pub rounds: Rounds,
     /// Differences below this share do not matter: 0.03 is 3 %.
     pub precision: f64,
-    /// Load before the measuring window.
+    /// Load before the measuring window, of cases that had no pilot.
     pub warm_up: Duration,
     /// The measuring window.
     pub duration: Duration,
@@ -55,4 +57,15 @@ pub struct Study {
     pub machine: Machine,
     /// What is compared.
     pub cases: Vec<Case>,
+    /// What was found out before the first block.
+    pub groundwork: Groundwork,
+    /// When it was gone on with after interruptions, oldest first.
+    pub resumed_at: Vec<Timestamp>,
+}
+
+impl Study {
+    /// For how long a case is loaded before its window.
+    pub fn warm_up_of(&self, case: &CaseId) -> Duration {
+        self.groundwork.warm_ups.get(case).map_or(self.warm_up, |warm_up| warm_up.length)
+    }
 }

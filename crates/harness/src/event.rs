@@ -2,7 +2,7 @@
 
 use std::time::Duration;
 
-use stampede_core::{CaseId, Fut, Study, Trial};
+use stampede_core::{CaseId, Fut, Study, Trial, WarmUp, YardStickReading};
 use thiserror::Error;
 
 /// Where a trial is.
@@ -27,8 +27,21 @@ pub enum Phase {
 /// What happened.
 #[derive(Debug)]
 pub enum Event<'a> {
+    /// A pilot begins. Pilots come before the study.
+    PilotStarted(&'a CaseId),
+    /// A pilot ended.
+    PilotEnded(&'a CaseId, &'a WarmUp),
     /// A study begins.
     StudyStarted(&'a Study),
+    /// An interrupted study is gone on with, from the last of [`Study::resumed_at`].
+    StudyResumed(&'a Study),
+    /// The yard-stick is measured.
+    YardStickStarted {
+        /// The block, from 1.
+        block: u32,
+    },
+    /// The yard-stick was measured.
+    YardStickEnded(&'a YardStickReading),
     /// A trial begins.
     TrialStarted {
         /// The case.

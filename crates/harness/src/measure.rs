@@ -3,14 +3,15 @@
 
 use std::time::{Duration, Instant};
 
+use stampede_analysis::PilotWatch;
 use stampede_core::{Counters, Cpus, Limit, Measurement, ResourceUse, Running, Sampling, Sending, with_causes};
 use stampede_load::{LoadResult, LoadSpec, Measures, RunningLoad, Saturation};
 use stampede_observe::{MemoryPeak, Meter, Sampler};
 
 use crate::event::{Event, Phase, Sink, SinkError};
 use crate::parts::PartWatch;
-use crate::sampling;
 use crate::verify::shown;
+use crate::{pilot, sampling};
 
 /// How often memory is sampled and progress is told: 10 Hz costs the generator's core well under 0.1 %.
 const TICK: Duration = Duration::from_millis(100);
@@ -46,12 +47,14 @@ pub(crate) struct Measured {
     pub(crate) edges_late: Duration,
 }
 
-/// Drives the load to its end. Where the deployment is sampled meanwhile, it is told how much that may use.
+/// Drives the load to its end; that of a pilot until there is nothing more to see. Where the deployment is sampled meanwhile,
+/// it is told how much that may use.
 pub(crate) async fn measure(
     running: &dyn Running,
     spec: LoadSpec,
     meter: Option<&Meter>,
     sampled: Option<Limit<Cpus>>,
+    mut watched: Option<&mut PilotWatch>,
     sink: &mut dyn Sink,
 ) -> Result<Measured, MeasureError> {
     let window = spec.duration;
@@ -74,6 +77,10 @@ pub(crate) async fn measure(
         let now = Instant::now();
         watch.sample(now, counters);
         parts.sample(now, load.opens_at(), load.closes_at());
+        if watched.as_deref_mut().is_some_and(|watched| pilot::see(watched, &load, now)) {
+            load.abort();
+            break;
+        }
         let next = watch.phase_at(now);
         if next != phase {
             phase = next;

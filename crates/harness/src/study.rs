@@ -1,15 +1,17 @@
 //! A comparison: blocks of trials, each case once a block, in random order.
 
+use std::collections::BTreeSet;
 use std::time::Duration;
 
 use stampede_analysis::open_cases;
-use stampede_core::{Platform, Rounds, Study, Trial, Workload};
+use stampede_core::{CaseId, Platform, Rounds, Study, Trial, Workload};
 use stampede_load::Backend;
 
 use crate::event::{Event, Sink, SinkError};
 use crate::order::order;
 use crate::prepare::Prepared;
 use crate::trial::{self, Place, Timing};
+use crate::yard_stick::{self, YardStick};
 
 /// What a study needs beside its plan.
 #[derive(Clone, Copy, Debug)]
@@ -24,10 +26,14 @@ pub struct Surroundings<'a> {
     pub backend: Backend,
     /// Whether deployments are sampled while they are measured.
     pub sampled: bool,
+    /// What is measured first in each block.
+    pub yard_stick: Option<&'a YardStick>,
 }
 
 /// Runs the blocks of a study, as many as it was planned with or as its verdicts take. A case that is decided against all
 /// others has no part in later blocks. A trial that fails is an event like any other, and the study goes on.
+///
+/// `trials` are those of a study that was interrupted, in the order in which they were run; its last block is completed first.
 ///
 /// # Errors
 ///
@@ -37,26 +43,37 @@ pub async fn run(
     study: &Study,
     prepared: &[Prepared],
     surroundings: &Surroundings<'_>,
+    mut trials: Vec<Trial>,
     sink: &mut dyn Sink,
 ) -> Result<(), SinkError> {
-    let timing = Timing { warm_up: study.warm_up, duration: study.duration, seed: study.seed };
     let of = match study.rounds {
         Rounds::Fixed(rounds) => Some(rounds * prepared.len() as u32),
         Rounds::Auto { .. } => None,
     };
-    let mut trials: Vec<Trial> = Vec::new();
-    sink.take(&Event::StudyStarted(study)).await?;
-    for block in 1.. {
-        let open = open_cases(study, &trials);
+    let started = if study.resumed_at.is_empty() { Event::StudyStarted(study) } else { Event::StudyResumed(study) };
+    sink.take(&started).await?;
+    for block in trials.last().map_or(1, |trial| trial.block).. {
+        let before = trials.partition_point(|trial| trial.block < block);
+        let open = open_cases(study, &trials[..before]);
         if open.is_empty() {
             break;
         }
+        let done: BTreeSet<CaseId> = trials[before..].iter().map(|trial| trial.case.clone()).collect();
+        if done.len() == open.len() {
+            continue;
+        }
+        if let Some(yard_stick) = surroundings.yard_stick {
+            yard_stick::read(platform, surroundings, yard_stick, block, study.seed, sink).await?;
+        }
         let order = order(study.seed, block, prepared.len()).into_iter().map(|index| &prepared[index]);
-        for (position, prepared) in (1..).zip(order.filter(|prepared| open.contains(&prepared.case.id))) {
+        let of_block = (1..).zip(order.filter(|prepared| open.contains(&prepared.case.id)));
+        for (position, prepared) in of_block.filter(|(_, prepared)| !done.contains(&prepared.case.id)) {
             let number = trials.len() as u32 + 1;
             sink.take(&Event::TrialStarted { case: &prepared.case.id, block, number, of }).await?;
             let place = Place { block, position };
-            let trial = trial::run(platform, surroundings, prepared, place, &timing, sink).await?;
+            let warm_up = study.warm_up_of(&prepared.case.id);
+            let timing = Timing { warm_up, duration: study.duration, seed: study.seed };
+            let trial = trial::run(platform, surroundings, prepared, place, &timing, None, sink).await?;
             sink.take(&Event::TrialEnded(&trial)).await?;
             trials.push(trial);
         }

@@ -3,6 +3,7 @@
 use std::time::Duration;
 
 use jiff::Timestamp;
+use stampede_analysis::PilotWatch;
 use stampede_core::{
     Case, ClientLink, Endpoint, ErrorClass, Limits, Outcome, Platform, Protocol, ReadyBy, Running, Trial, Workload,
     with_causes,
@@ -39,7 +40,7 @@ const MOST_BROKEN: f64 = 0.001;
 /// Counters may be read later than an edge by this share of the window.
 const MOST_LATE: f64 = 0.02;
 
-/// Runs one trial. Whatever goes wrong with the deployment is in the trial's outcome.
+/// Runs one trial; a pilot ends when there is nothing more to see. Whatever goes wrong with the deployment is in the trial's outcome.
 ///
 /// # Errors
 ///
@@ -50,6 +51,7 @@ pub(crate) async fn run(
     prepared: &Prepared,
     place: Place,
     timing: &Timing,
+    pilot: Option<&mut PilotWatch>,
     sink: &mut dyn Sink,
 ) -> Result<Trial, SinkError> {
     let Prepared { case, deployment, terms, .. } = prepared;
@@ -76,7 +78,7 @@ pub(crate) async fn run(
             return Ok(trial);
         }
     };
-    trial.outcome = match live(running.as_ref(), surroundings, prepared, timing, &mut trial, sink).await {
+    trial.outcome = match live(running.as_ref(), surroundings, prepared, timing, pilot, &mut trial, sink).await {
         Ok(outcome) => outcome,
         Err(MeasureError::Failed(problem)) => Outcome::Failed(explain(running.as_ref(), &case.limits, &problem)),
         Err(MeasureError::Sink(error)) => return Err(error),
@@ -100,10 +102,11 @@ async fn live(
     surroundings: &Surroundings<'_>,
     prepared: &Prepared,
     timing: &Timing,
+    pilot: Option<&mut PilotWatch>,
     trial: &mut Trial,
     sink: &mut dyn Sink,
 ) -> Result<Outcome, MeasureError> {
-    let Surroundings { workload, ready_timeout, drain, backend, sampled } = surroundings;
+    let Surroundings { workload, ready_timeout, drain, backend, sampled, yard_stick: _ } = surroundings;
     let Prepared { case, deployment, terms, replicas, trust, .. } = prepared;
     let failed = MeasureError::Failed;
     let enforced = running.enforced().map_err(|error| failed(error.to_string()))?;
@@ -157,11 +160,11 @@ async fn live(
         timeout: None,
         keep_alive: true,
         seed: timing.seed.wrapping_add(u64::from(trial.block)),
-        slices: false,
+        slices: matches!(pilot, Some(PilotWatch::Response { .. })),
         cpus: case.pinning.generator.clone(),
         backend: *backend,
     };
-    let measured = measure(running, spec, meter.as_ref(), sampled.then_some(enforced.cpus), sink).await?;
+    let measured = measure(running, spec, meter.as_ref(), sampled.then_some(enforced.cpus), pilot, sink).await?;
     if !enforced.fulfil(&case.limits) {
         faults.push("the limits were not enforced".to_owned());
     }

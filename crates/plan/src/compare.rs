@@ -18,10 +18,11 @@ use crate::look::Look;
 use crate::mistake::{Gathered, Mistakes};
 use crate::php::{read_php, that_matter, with_build};
 use crate::plan_file::{At, LoadEntry, PlanFile, PlanSections, Text};
-use crate::quantity::{read_cpus, read_duration, read_load, read_memory, read_ready_timeout, read_seed, read_warm_up};
-use crate::rounds::{AUTO, make_room, read_max_time, read_precision, read_rounds};
+use crate::quantity::{read_cpus, read_duration, read_load, read_memory, read_ready_timeout, read_seed};
+use crate::rounds::{AUTO, calibration_rounds, make_room, read_max_time, read_precision, read_rounds};
 use crate::subject::Subject;
 use crate::topology::{self, TopologyFlags};
+use crate::warm_up::{read_warm_up, settle};
 
 /// What was typed, unread, so that all mistakes can be told at once. `None` takes the default.
 #[derive(Clone, Debug, Default)]
@@ -60,6 +61,10 @@ pub struct CompareFlags {
     pub set: Vec<String>,
     /// `--no-sampling`.
     pub no_sampling: bool,
+    /// `--no-yard-stick`.
+    pub no_yard_stick: bool,
+    /// `--calibrate`.
+    pub calibrate: bool,
     /// What stands around each runtime.
     pub topology: TopologyFlags,
 }
@@ -120,8 +125,10 @@ pub struct ComparePlan {
     pub load: Load,
     /// Length of the measuring window.
     pub duration: Duration,
-    /// Load before the window.
+    /// Load before the window, of cases without a pilot.
     pub warm_up: Duration,
+    /// Whether a pilot of each case says how long it is loaded before its windows.
+    pub pilots: bool,
     /// How many blocks.
     pub rounds: Rounds,
     /// Differences below this share do not matter.
@@ -132,6 +139,10 @@ pub struct ComparePlan {
     pub ready_timeout: Duration,
     /// Whether deployments are sampled while they are measured.
     pub sampled: bool,
+    /// Whether the yard-stick is measured in each block.
+    pub yard_stick: bool,
+    /// Whether the first case is compared with itself, in place of the others.
+    pub calibrate: bool,
 }
 
 impl ComparePlan {
@@ -159,6 +170,8 @@ impl ComparePlan {
             platform,
             set,
             no_sampling,
+            no_yard_stick,
+            calibrate,
             topology,
         } = flags;
         let Subject { served, file } = Subject::read(subject, catalogue);
@@ -264,7 +277,12 @@ impl ComparePlan {
                 }
             }
         }
-        let rounds = make_room(rounds, max_time, candidates.len(), warm_up + duration, &mut mistakes);
+        let (warm_up, pilots) = settle(warm_up, &load, rounds, duration, &mut mistakes);
+        let rounds = if *calibrate {
+            calibration_rounds(rounds, &mut mistakes)
+        } else {
+            make_room(rounds, max_time, candidates.len(), warm_up + duration, &mut mistakes)
+        };
         let Served { workload, unrecorded, look } = mistakes.finish(served)?;
         Ok(Self {
             workload,
@@ -278,11 +296,14 @@ impl ComparePlan {
             load,
             duration,
             warm_up,
+            pilots,
             rounds,
             precision,
             seed,
             ready_timeout,
             sampled: !no_sampling,
+            yard_stick: !no_yard_stick,
+            calibrate: *calibrate,
         })
     }
 }
@@ -450,6 +471,8 @@ mod tests {
             platform: typed("moon"),
             set: vec!["pm=static".to_owned(), "zzz.a=b".to_owned()],
             no_sampling: false,
+            no_yard_stick: false,
+            calibrate: false,
             topology: TopologyFlags::default(),
         };
         let Mistakes(mistakes) = ComparePlan::read(&flags, MACHINE, &Empty).unwrap_err();

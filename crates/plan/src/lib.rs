@@ -27,6 +27,7 @@ mod subject;
 mod template;
 mod topology;
 mod url;
+mod warm_up;
 mod workload;
 
 pub use answer::CheckFlags;

@@ -11,7 +11,6 @@ use crate::mistake::Gathered;
 const DEFAULT_LOAD: Load = Load::Closed { connections: 16 };
 const DEFAULT_MEMORY: Bytes = Bytes::from_mib(512);
 const DEFAULT_DURATION: Duration = Duration::from_secs(8);
-const DEFAULT_WARM_UP: Duration = Duration::from_secs(1);
 const DEFAULT_READY_TIMEOUT: Duration = Duration::from_secs(30);
 const DEFAULT_REQUEST_TIMEOUT: Duration = Duration::from_secs(30);
 const LEAST_REQUEST_TIMEOUT: Duration = Duration::from_millis(1);
@@ -139,11 +138,6 @@ pub(crate) fn read_pause(typed: &str) -> Option<Pause> {
     let (least, most) = typed.split_once("..").unwrap_or((typed, typed));
     let (least, most) = (time(least)?, time(most)?);
     (least <= most).then_some(Pause { least, most })
-}
-
-/// The length of the load before the window; may be none.
-pub(crate) fn read_warm_up(typed: Option<&str>, mistakes: &mut Gathered) -> Duration {
-    read_time("--warm-up", typed, DEFAULT_WARM_UP, Duration::ZERO, mistakes)
 }
 
 /// How long a runtime may take to its first answer.

@@ -55,13 +55,31 @@ pub(crate) fn make_room(
     if let Some(asked) = asked.filter(|asked| *asked < least) {
         let written = |time: Duration| humantime::format_duration(time).to_string().replace(' ', "");
         let least = written(Duration::from_secs(least.as_secs() + 1));
+        let measured = if cases == 1 { "1 case".to_owned() } else { format!("{cases} cases") };
         mistakes.add(
             format!("--max-time {}", written(asked)),
-            format!("is too short: a verdict takes {LEAST_ROUNDS} rounds of {cases} cases, which load for {least}"),
+            format!("is too short: a verdict takes {LEAST_ROUNDS} rounds of {measured}, which load for {least}"),
             format!("use more than --max-time {least}, a shorter --duration or fewer runtimes"),
         );
     }
     Rounds::Auto { max_time: asked.unwrap_or(max_time.max(least * 2)) }
+}
+
+/// How many rounds a calibration has by default: with ten pairs the floor is the bias and a little over half of a pair's
+/// standard deviation.
+const CALIBRATION_ROUNDS: u32 = 10;
+
+/// The rounds of a calibration: it is no question that some of them may decide.
+pub(crate) fn calibration_rounds(rounds: Rounds, mistakes: &mut Gathered) -> Rounds {
+    match rounds {
+        Rounds::Fixed(rounds) if rounds < LEAST_ROUNDS => {
+            let problem = format!("is too few: a floor takes {LEAST_ROUNDS}");
+            mistakes.add(format!("--rounds {rounds}"), problem, "for example --rounds 10");
+            Rounds::Fixed(CALIBRATION_ROUNDS)
+        }
+        Rounds::Fixed(rounds) => Rounds::Fixed(rounds),
+        Rounds::Auto { .. } => Rounds::Fixed(CALIBRATION_ROUNDS),
+    }
 }
 
 /// `--precision`: below which share a difference does not matter.
@@ -128,6 +146,18 @@ mod tests {
             let asked = asked.map(Duration::from_secs);
             let made = make_room(rounds, asked, cases, Duration::from_secs(10), &mut gathered);
             assert_eq!((made, told(gathered)), (expected, mistakes.iter().map(|&m| m.to_owned()).collect()), "{name}");
+        }
+    }
+
+    #[test]
+    fn a_calibration_has_ten_rounds_or_as_many_as_asked_for() {
+        let auto = Rounds::Auto { max_time: Duration::from_secs(600) };
+        for (rounds, expected, mistakes) in
+            [(auto, 10, &[][..]), (Rounds::Fixed(3), 3, &[]), (Rounds::Fixed(2), 10, &["--rounds 2"])]
+        {
+            let mut gathered = Gathered::default();
+            assert_eq!(calibration_rounds(rounds, &mut gathered), Rounds::Fixed(expected), "{rounds:?}");
+            assert_eq!(told(gathered), mistakes, "{rounds:?}");
         }
     }
 

@@ -15,6 +15,7 @@ mod certificate;
 mod clean;
 mod comeback;
 mod custody;
+pub mod doctor;
 mod extension;
 mod folder;
 mod frankenphp;

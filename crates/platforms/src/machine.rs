@@ -46,8 +46,17 @@ pub fn machine() -> Machine {
 
 /// Bytes of memory that the machine has, where the kernel tells.
 pub fn memory() -> Option<u64> {
+    memory_field("MemTotal")
+}
+
+/// Bytes of memory that programs can be given without swapping, where the kernel tells.
+pub(crate) fn free_memory() -> Option<u64> {
+    memory_field("MemAvailable")
+}
+
+fn memory_field(name: &str) -> Option<u64> {
     let meminfo = fs::read_to_string("/proc/meminfo").ok()?;
-    let kib = field(&meminfo, "MemTotal")?.strip_suffix(" kB")?;
+    let kib = field(&meminfo, name)?.strip_suffix(" kB")?;
     Some(kib.trim().parse::<u64>().ok()? << 10)
 }
 

@@ -3,8 +3,8 @@
 use stampede_analysis::{Better, CaseSummary, ERROR, MIN_BLOCKS, Metric, metric};
 use stampede_core::{CaseId, Verdict, VerdictWord};
 
-use crate::StudyView;
 use crate::quantity::{approximately, ratio};
+use crate::{StudyView, trust};
 
 /// What a study comes to.
 pub(crate) struct Conclusion {
@@ -20,16 +20,20 @@ pub(crate) const VERDICTS: &str = "Verdicts: ratios within blocks, each with its
 /// With more cases than this, the report has a sentence for each comparison with the best case alone: the others are in JSON.
 const MOST_CASES_IN_PAIRS: usize = 4;
 
-/// What a study comes to; nothing where fewer than two cases were measured together.
+/// What a study comes to; nothing of one case alone, or before the first trial.
 pub(crate) fn conclusion(view: &StudyView<'_>) -> Option<Conclusion> {
-    if view.analysis.verdicts.is_empty() {
+    if view.study.cases.len() < 2 || view.trials.is_empty() {
         return None;
     }
-    Some(Conclusion { plain: plain(view), method: method(view) })
+    Some(Conclusion { plain: trust::calibration(view).unwrap_or_else(|| plain(view)), method: method(view) })
 }
 
 fn plain(view: &StudyView<'_>) -> String {
     let analysis = view.analysis;
+    if analysis.verdicts.is_empty() {
+        return "Nothing is known: no two cases were measured in one block; the trials that do not count say why."
+            .to_owned();
+    }
     let mut leaders: Vec<&CaseSummary> =
         analysis.cases.iter().filter(|case| case.ranks.as_ref().is_some_and(|ranks| *ranks.start() == 1)).collect();
     let Some(best) = analysis.cases.first() else { return String::new() };
@@ -103,12 +107,13 @@ fn method(view: &StudyView<'_>) -> String {
         1 => String::new(),
         _ => format!("; directions at {} over all {pairs} pairs (Holm)", percent(ERROR)),
     };
+    let floor = trust::floor(view).map(|floor| format!("; {floor}")).unwrap_or_default();
     let detectable = match analysis.detectable {
         Some(share) => format!("; a difference of {} would be found 9 times of 10", percent(share)),
         None => String::new(),
     };
     format!(
-        "Method: {}, ratios within {n} {}; {} intervals{family}; equivalence by two one-sided tests within {}\
+        "Method: {}, ratios within {n} {}; {} intervals{family}; equivalence by two one-sided tests within {}{floor}\
          {detectable}.",
         analysis.primary.title,
         if n == 1 { "block" } else { "blocks" },
@@ -199,7 +204,7 @@ fn between<'a>(view: &StudyView<'a>, a: &CaseId, b: &CaseId) -> Option<&'a Verdi
     view.analysis.verdicts.iter().find(|verdict| verdict.a == *a && verdict.b == *b)
 }
 
-fn percent(share: f64) -> String {
+pub(crate) fn percent(share: f64) -> String {
     let percent = share * 100.0;
     if percent < 10.0 && percent.fract().abs() > 0.05 { format!("{percent:.1} %") } else { format!("{percent:.0} %") }
 }

@@ -8,7 +8,7 @@ use stampede_core::{Case, CaseId, Finding, Origin, Outcome, Rounds, ServedAnswer
 
 use crate::conclusion::{Conclusion, conclusion, sentences};
 use crate::quantity::count;
-use crate::{StudyView, activity, topology};
+use crate::{StudyView, activity, topology, trust};
 
 /// The digest.
 pub(crate) struct Digest {
@@ -20,6 +20,8 @@ pub(crate) struct Digest {
     pub(crate) question: String,
     /// How much was measured, and where.
     pub(crate) ground: String,
+    /// How it was warmed up, and what the yard-stick says of the machine.
+    pub(crate) trust: Vec<String>,
     /// Trials that do not count, in the words of their reasons.
     pub(crate) uncounted: Vec<Uncounted>,
     /// Findings of all cases, the gravest first.
@@ -82,6 +84,7 @@ impl Digest {
             alarm: alarm(view),
             question: question(view),
             ground: ground(view),
+            trust: std::iter::once(trust::warm_up(view)).chain(trust::yard_stick(view)).collect(),
             uncounted: uncounted(view),
             findings,
             verdicts: Vec::new(),

@@ -11,12 +11,13 @@ use stampede_analysis::{CaseSummary, metric, percentile};
 use stampede_core::{
     Arrivals, Case, Censored, CgroupSupport, Counts, CpuLayout, EnforcedLimits, ErrorClass, Estimate, Finding,
     GeneratorUse, Latencies, Limit, Limits, Load, Machine, Measurement, Origin, Outcome, PhpBuild, PhpReadBack, Rounds,
-    Sending, ServedAnswer, Severity, Study, StudyKind, Trial, UnitStop, Verdict, VerdictWord,
+    Sending, ServedAnswer, Severity, Study, StudyKind, Trial, UnitStop, Verdict, VerdictWord, WarmUp,
 };
 
 use crate::StudyView;
 use crate::sampling_json::{WireActivity, WireSampling};
 use crate::topology::{WireLink, WirePart, WireTopology};
+use crate::trust_json::{WireNoiseFloor, WireWarmUp, WireYardStick};
 
 const SCHEMA: &str = "stampede/study/v1";
 
@@ -41,9 +42,12 @@ struct WireStudy<'a> {
     warm_up_s: f64,
     duration_s: f64,
     started_at: String,
+    resumed_at: Vec<String>,
     finished_at: Option<String>,
     stampede_version: &'a str,
     machine: WireMachine<'a>,
+    noise_floor: Option<WireNoiseFloor<'a>>,
+    yard_stick: WireYardStick<'a>,
     cases: Vec<WireCase<'a>>,
     verdicts: Vec<WireVerdict<'a>>,
     detectable_share: Option<f64>,
@@ -64,6 +68,8 @@ impl<'a> WireStudy<'a> {
             stampede_version,
             machine,
             cases,
+            groundwork,
+            resumed_at,
         } = view.study;
         let (rounds, max_time) = match rounds {
             Rounds::Fixed(rounds) => (Some(*rounds), None),
@@ -71,7 +77,8 @@ impl<'a> WireStudy<'a> {
         };
         let cases = cases.iter().map(|case| {
             let trials = view.trials.iter().filter(|trial| trial.case == case.id);
-            WireCase::of(case, trials.collect(), view.analysis.case(&case.id))
+            let warm_up = groundwork.warm_ups.get(&case.id);
+            WireCase::of(case, warm_up, trials.collect(), view.analysis.case(&case.id))
         });
         Self {
             schema: SCHEMA,
@@ -85,9 +92,12 @@ impl<'a> WireStudy<'a> {
             warm_up_s: warm_up.as_secs_f64(),
             duration_s: duration.as_secs_f64(),
             started_at: started_at.to_string(),
+            resumed_at: resumed_at.iter().map(ToString::to_string).collect(),
             finished_at: view.finished_at.map(|finished_at| finished_at.to_string()),
             stampede_version,
             machine: WireMachine::of(machine),
+            noise_floor: groundwork.floor.as_ref().map(WireNoiseFloor::of),
+            yard_stick: WireYardStick::of(view.yard_stick),
             cases: cases.collect(),
             verdicts: view.analysis.verdicts.iter().map(WireVerdict::of).collect(),
             detectable_share: view.analysis.detectable.map(rounded),
@@ -125,6 +135,7 @@ struct WireCase<'a> {
     platform: &'a str,
     pinning: WirePinning<'a>,
     load: WireLoad,
+    warm_up: Option<WireWarmUp<'a>>,
     trials: Vec<WireTrial<'a>>,
     summary: BTreeMap<&'static str, WireEstimate>,
     ranks: Option<[usize; 2]>,
@@ -134,7 +145,12 @@ struct WireCase<'a> {
 }
 
 impl<'a> WireCase<'a> {
-    fn of(case: &'a Case, trials: Vec<&'a Trial>, summary: Option<&'a CaseSummary>) -> Self {
+    fn of(
+        case: &'a Case,
+        warm_up: Option<&'a WarmUp>,
+        trials: Vec<&'a Trial>,
+        summary: Option<&'a CaseSummary>,
+    ) -> Self {
         let Case { id, runtime, runtime_version, app, php, tuning, limits, topology, platform, pinning, load } = case;
         let estimates = summary.iter().flat_map(|summary| &summary.summary);
         let findings = summary.iter().flat_map(|summary| &summary.findings);
@@ -159,6 +175,7 @@ impl<'a> WireCase<'a> {
             platform,
             pinning: WirePinning::of(pinning),
             load: WireLoad::of(load),
+            warm_up: warm_up.map(WireWarmUp::of),
             trials: trials.into_iter().map(WireTrial::of).collect(),
             summary: estimates.map(|(key, estimate)| (*key, WireEstimate::of(estimate))).collect(),
             ranks: ranks.map(|ranks| [*ranks.start(), *ranks.end()]),

@@ -7,6 +7,7 @@ mod activity;
 mod columns;
 mod conclusion;
 mod digest;
+pub mod doctor;
 pub mod json;
 mod layout;
 pub mod markdown;
@@ -15,10 +16,14 @@ pub mod runtime;
 mod sampling_json;
 pub mod terminal;
 mod topology;
+mod trust;
+mod trust_json;
 
 use jiff::Timestamp;
 use stampede_analysis::Analysis;
-use stampede_core::{Study, Trial};
+use stampede_core::{Study, Trial, YardStickReading};
+
+pub use trust::pilot;
 
 /// What a report is made from.
 #[derive(Clone, Copy, Debug)]
@@ -29,6 +34,8 @@ pub struct StudyView<'a> {
     pub finished_at: Option<Timestamp>,
     /// Its trials in the order in which they were run.
     pub trials: &'a [Trial],
+    /// What its yard-stick showed, in the order in which it was read.
+    pub yard_stick: &'a [YardStickReading],
     /// What they say.
     pub analysis: &'a Analysis,
 }

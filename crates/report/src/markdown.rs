@@ -23,6 +23,7 @@ pub fn render(view: &StudyView<'_>) -> String {
     }
     paragraph(&mut text, &digest.question);
     paragraph(&mut text, &digest.ground);
+    digest.trust.iter().for_each(|line| paragraph(&mut text, line));
     cases(&mut text, view, &digest);
     paragraph(&mut text, LEGEND);
     list(

@@ -74,7 +74,9 @@ impl Page {
     fn head(&mut self, digest: &Digest) {
         self.section("");
         self.lines(Style::Strong, wrap("", &digest.question, 2, self.width));
-        self.lines(Style::Plain, wrap("", &digest.ground, 2, self.width));
+        for line in std::iter::once(&digest.ground).chain(&digest.trust) {
+            self.lines(Style::Plain, wrap("", line, 2, self.width));
+        }
     }
 
     fn cases(&mut self, view: &StudyView<'_>, digest: &Digest) {

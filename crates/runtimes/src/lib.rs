@@ -45,6 +45,8 @@ mod topology;
 mod uwsgi_php;
 mod webman;
 mod workerman;
+mod yard_stick;
 
 pub use catalogue::{all, by_id};
 pub use topology::{Topologies, service_requires, service_title};
+pub use yard_stick::yard_stick;

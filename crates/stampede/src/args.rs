@@ -61,6 +61,11 @@ pub(crate) enum Command {
     ///
     /// Verdicts and findings of a study are made anew from its records.
     Show(Box<ShowArgs>),
+    /// Say whether this machine can measure, and what to do where it cannot
+    ///
+    /// Looks at limits, processors, what else runs, open files, ports, clock and timers, and at which runtimes are here. Takes
+    /// about two seconds and changes nothing.
+    Doctor(DoctorArgs),
     /// End and remove what a killed Stampede left behind
     ///
     /// Processes, control groups and folders of runs whose Stampede is gone. What a living Stampede uses is not touched.
@@ -69,6 +74,12 @@ pub(crate) enum Command {
     /// Supervise one deployment (started by Stampede itself)
     #[command(name = "__warden", hide = true)]
     Warden,
+    /// Serve the yard-stick (started by Stampede itself)
+    #[command(name = "__yard-stick", hide = true)]
+    YardStick {
+        /// Where it listens
+        address: String,
+    },
 }
 
 /// What to compare, under what, for how long.
@@ -113,8 +124,9 @@ pub(crate) struct CompareArgs {
     /// Length of the measuring window of each trial [default: 8s]
     #[arg(long, value_name = "TIME", allow_hyphen_values = true, help_heading = "Load")]
     pub(crate) duration: Option<String>,
-    /// Load before the window [default: 1s]
-    #[arg(long, value_name = "TIME", allow_hyphen_values = true, help_heading = "Load")]
+    /// Load before the window; auto finds it out by a pilot of each case [default: auto for windows of 5s and more that
+    /// come to verdicts, otherwise 1s]
+    #[arg(long, value_name = "auto|TIME", allow_hyphen_values = true, help_heading = "Load")]
     pub(crate) warm_up: Option<String>,
     /// Rounds: in each, every case is measured once. `auto` goes on until the verdicts are clear, and leaves out
     /// cases whose verdicts are; a number is kept to, and fewer than 3 give no verdict [default: auto]
@@ -148,6 +160,16 @@ pub(crate) struct CompareArgs {
     /// Do not ask servers and kernel ten times a second what goes on while it is measured
     #[arg(long, help_heading = "Study")]
     pub(crate) no_sampling: bool,
+    /// Do not measure the yard-stick, a fixed server that tells how the machine drifts: about 1.5 s a round
+    #[arg(long, help_heading = "Study")]
+    pub(crate) no_yard_stick: bool,
+    /// Compare the first case with itself, in 10 rounds unless --rounds says otherwise, and keep by how much they seem to
+    /// differ: later studies under these limits and this model of load claim no less
+    #[arg(long, conflicts_with = "max_time", help_heading = "Study")]
+    pub(crate) calibrate: bool,
+    /// Go on with a study that was interrupted, by the same command line [default: the newest]
+    #[arg(long, value_name = "STUDY", help_heading = "Study")]
+    pub(crate) resume: Option<Option<String>>,
     /// End with exit code 3, instead of waiting, when another Stampede is measuring
     #[arg(long, help_heading = "Study")]
     pub(crate) no_wait: bool,
@@ -322,6 +344,20 @@ pub(crate) struct ShowRuntimeArgs {
     /// Show also the files, arguments and environment that it is run with
     #[arg(long)]
     pub(crate) render: bool,
+}
+
+/// What to write of the machine.
+#[derive(Debug, clap::Args)]
+#[command(after_help = "Exit code 3: this machine cannot measure.\n\nExamples:\n  \
+        stampede doctor\n  \
+        stampede doctor --json -\n  \
+        stampede compare markdown --calibrate        (by how much two equal cases seem to differ here)")]
+pub(crate) struct DoctorArgs {
+    /// Write what was found as JSON (`-` is stdout, in place of the table)
+    #[arg(long, value_name = "FILE", help_heading = "Output")]
+    pub(crate) json: Option<PathBuf>,
+    #[command(flatten)]
+    pub(crate) store: StoreArgs,
 }
 
 /// Nothing to choose.

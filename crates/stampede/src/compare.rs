@@ -6,7 +6,10 @@ use std::path::Path;
 use std::time::Duration;
 
 use jiff::Timestamp;
-use stampede_core::{CpuLayout, Fut, Machine, Outcome as TrialOutcome, Rounds, Study, StudyId, StudyKind, Trial};
+use stampede_core::{
+    CpuLayout, Fut, Groundwork, Machine, Outcome as TrialOutcome, Platform as _, Rounds, Study, StudyId, StudyKind,
+    Trial,
+};
 use stampede_harness::{Event, Sink, SinkError, Surroundings};
 use stampede_plan::{CompareFlags, ComparePlan, SubjectFlag, TopologyFlags};
 use stampede_platforms::scope;
@@ -21,7 +24,7 @@ use crate::progress::Progress;
 use crate::record::Record;
 use crate::show::Report;
 use crate::signals::Signals;
-use crate::{Outcome, folders, recording, screen};
+use crate::{Outcome, calibration, folders, recording, resumption, screen, yard_stick};
 
 /// Longest wait for answers that are still out when the window closes.
 const DRAIN: Duration = Duration::from_secs(5);
@@ -48,6 +51,9 @@ pub(crate) fn run(args: Box<CompareArgs>) -> Outcome {
         backend,
         platform,
         no_sampling,
+        no_yard_stick,
+        calibrate,
+        resume,
         no_wait,
         topology,
         output,
@@ -72,6 +78,8 @@ pub(crate) fn run(args: Box<CompareArgs>) -> Outcome {
         platform,
         set,
         no_sampling,
+        no_yard_stick,
+        calibrate,
         topology: topology_flags(topology),
     };
     let machine = stampede_platforms::machine();
@@ -82,13 +90,17 @@ pub(crate) fn run(args: Box<CompareArgs>) -> Outcome {
     }
     let path = folders::store(&store)?;
     let store = Store::open(&path).map_err(Failure::missing)?;
+    let earlier = resume.map(|name| resumption::find(&store, name.as_deref())).transpose()?;
 
     let available = stampede_platforms::available_cpus();
     let pinning = CpuLayout::divide(&available, plan.limits.cpus.whole_cores());
     // Everything of Stampede's own stays off the server's cores from here on: threads inherit this.
     stampede_platforms::pin_to(&pinning.generator).map_err(Failure::missing)?;
     let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build().map_err(Failure::missing)?;
-    let mut record = Record::new(store);
+    let mut record = match earlier {
+        Some(earlier) => Record::of_earlier(store, earlier),
+        None => Record::new(store),
+    };
     let ended = runtime.block_on(attend(&plan, machine, pinning, backend, no_wait, quiet, &mut record));
     // What still runs on a blocking thread (a run that is being prepared when Ctrl-C comes) cleans up after itself.
     runtime.shutdown_timeout(LAST_WAIT);
@@ -166,12 +178,15 @@ async fn study(
     };
     let conditions = ground::conditions(plan, pinning)?;
     let prepared = ground.prepare(plan, &conditions, quiet).await?;
+    let prepared = if plan.calibrate { calibration::twice(prepared) } else { prepared };
     let workload = recording::complete(&ground.platform, plan, &prepared, quiet).await?;
+    let yard_stick = plan.yard_stick.then(|| yard_stick::of(&conditions, plan.duration, ground.platform.id()));
+    let yard_stick = yard_stick.transpose()?;
 
     let started_at = Timestamp::now();
-    let study = Study {
+    let mut study = Study {
         id: StudyId::new(format!("{}-{:04x}", started_at.strftime("%Y%m%d-%H%M%S"), random() as u16)),
-        kind: StudyKind::Compare,
+        kind: if plan.calibrate { StudyKind::Calibrate } else { StudyKind::Compare },
         workload: plan.workload.id.clone(),
         seed: plan.seed.unwrap_or_else(|| u64::from(random() as u32)),
         rounds: plan.rounds,
@@ -182,19 +197,35 @@ async fn study(
         stampede_version: env!("CARGO_PKG_VERSION").to_owned(),
         machine,
         cases: prepared.iter().map(|prepared| prepared.case.clone()).collect(),
+        groundwork: Groundwork::default(),
+        resumed_at: Vec::new(),
     };
-    if !quiet {
-        introduce(&study);
-    }
     let surroundings = Surroundings {
         workload: &workload,
         ready_timeout: plan.ready_timeout,
         drain: DRAIN,
         backend,
         sampled: plan.sampled,
+        yard_stick: yard_stick.as_ref(),
     };
+    if let Some(earlier) = record.earlier() {
+        resumption::check(earlier, &study, plan.seed, plan.pilots, backend)?;
+        study = earlier.study.clone();
+        study.resumed_at.push(started_at);
+    } else if !plan.calibrate {
+        study.groundwork.floor = calibration::floor_for(record.store(), &study).map_err(Failure::missing)?;
+    }
+    if !quiet {
+        introduce(&study, plan.pilots && study.resumed_at.is_empty());
+    }
+    let trials = record.trials().to_vec();
     let mut sinks = Sinks { record, progress: Progress::new(quiet, screen::width()) };
-    stampede_harness::run(&ground.platform, &study, &prepared, &surroundings, &mut sinks)
+    if plan.pilots && study.resumed_at.is_empty() {
+        let pilots = stampede_harness::pilots(&ground.platform, &prepared, &surroundings, study.seed, &mut sinks).await;
+        study.groundwork.warm_ups = pilots.map_err(Failure::missing)?;
+        study.started_at = Timestamp::now();
+    }
+    stampede_harness::run(&ground.platform, &study, &prepared, &surroundings, trials, &mut sinks)
         .await
         .map_err(Failure::missing)
 }
@@ -211,20 +242,22 @@ fn conclude(ended: Result<Ended, Failure>, report: &Report, record: &mut Record,
         if report.on_terminal() && stored.is_ok() {
             screen::print(&format!("\nstored in {}\n", store.display()))?;
         }
-        report.write(&study, finished_at, record.trials())?;
+        report.write(&study, finished_at, record.trials(), record.yard_stick())?;
         stored.map_err(Failure::missing)?;
     }
     match ended? {
         Ended::Complete => Ok(exit_of(record.trials())),
         Ended::Interrupted => {
-            screen::warning(&format!("interrupted; {} finished trials are kept", record.trials().len()));
+            let kept = record.trials().len();
+            let advice = if kept > 0 { "; the same command with --resume goes on" } else { "" };
+            screen::warning(&format!("interrupted; {kept} finished trials are kept{advice}"));
             Ok(Exit::Interrupted)
         }
     }
 }
 
 /// Says which settings each case has and why, and what will be done.
-fn introduce(study: &Study) {
+fn introduce(study: &Study, pilots: bool) {
     let colour = screen::colour_on(&io::stderr());
     screen::note(&stampede_report::terminal::settings(study, screen::width(), colour));
     let cases = study.cases.len();
@@ -236,7 +269,23 @@ fn introduce(study: &Study) {
             humantime::format_duration(max_time)
         ),
     };
-    screen::note(&format!("{}: {rounds}, seed {}", study.workload, study.seed));
+    let rounds = format!("{}: {rounds}, seed {}", study.workload, study.seed);
+    match study.resumed_at.len() {
+        0 => screen::note(&rounds),
+        _ => screen::note(&format!("{rounds}; goes on with study {}", study.id)),
+    }
+    if let Some((rounds, share)) = stampede_analysis::within_budget(study) {
+        let share = share * 100.0;
+        screen::note(&format!(
+            "{rounds} rounds at most find a difference of {share:.1} % 9 times of 10, as this machine scatters"
+        ));
+    }
+    if pilots {
+        let most = stampede_analysis::MOST_PILOT.as_secs() * cases as u64;
+        screen::note(&format!(
+            "first a pilot of each case, for its warm-up (at most {most} s in all; --warm-up 1s skips it)"
+        ));
+    }
 }
 
 fn exit_of(trials: &[Trial]) -> Exit {

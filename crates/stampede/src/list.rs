@@ -41,6 +41,16 @@ fn runtimes() -> Result<Vec<String>, Failure> {
     Ok(lines)
 }
 
+/// The runtimes that are installed, by name.
+pub(crate) fn installed() -> Result<Vec<String>, Failure> {
+    let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build().map_err(Failure::missing)?;
+    let installed = |listed: &&&dyn Runtime| {
+        let (programs, missing) = runtime.block_on(look(**listed));
+        missing.is_empty() && !programs.is_empty()
+    };
+    Ok(BuiltIn.runtimes().iter().filter(installed).map(|listed| listed.id().to_string()).collect())
+}
+
 /// What a runtime needs whatever it serves: what was found, and a line for each thing that is missing.
 async fn look(runtime: &dyn Runtime) -> (Programs, Vec<String>) {
     let kinds = [
@@ -128,6 +138,7 @@ fn studies(path: &Path) -> Result<Vec<String>, Failure> {
     for StudyRow { id, kind, workload, started_at: _, finished_at, rounds, cases, trials } in rows {
         let question = match kind {
             StudyKind::Compare => format!("compare {workload}"),
+            StudyKind::Calibrate => format!("calibrate {workload}"),
         };
         let trials = match rounds {
             Rounds::Fixed(rounds) => format!("{trials}/{}", rounds * cases.len() as u32),

@@ -4,9 +4,11 @@
 
 mod args;
 mod backend;
+mod calibration;
 mod catalogue;
 mod clean;
 mod compare;
+mod doctor;
 mod exit;
 mod folders;
 mod ground;
@@ -19,10 +21,12 @@ mod open_files;
 mod progress;
 mod record;
 mod recording;
+mod resumption;
 mod screen;
 mod show;
 mod show_runtime;
 mod signals;
+mod yard_stick;
 
 use std::process::ExitCode;
 
@@ -42,8 +46,10 @@ fn main() -> ExitCode {
         Command::Wrk(OtherArgs { args }) => mimic::run(Tool::Wrk, &args),
         Command::List(args) => list::run(&args),
         Command::Show(args) => show::run(&args),
+        Command::Doctor(args) => doctor::run(&args),
         Command::Clean(args) => clean::run(&args),
         Command::Warden => return stampede_platforms::warden::run(),
+        Command::YardStick { address } => return yard_stick::serve(&address),
     };
     let exit = outcome.unwrap_or_else(|Failure { exit, message }| {
         message.lines().for_each(screen::error);

@@ -8,7 +8,7 @@ use std::sync::mpsc::{Receiver, SyncSender, sync_channel};
 use std::thread::{self, JoinHandle};
 use std::time::{Duration, Instant};
 
-use stampede_core::{Fut, Outcome, Rounds, Trial};
+use stampede_core::{Fut, Outcome, Rounds, Trial, YardStickReading};
 use stampede_harness::{Event, Phase, Sink, SinkError};
 
 use crate::screen;
@@ -35,6 +35,8 @@ pub(crate) struct Progress {
     /// What each trial loads for: warm-up and window.
     each: Duration,
     started: Instant,
+    /// What is measured in place of a trial: a pilot, the yard-stick.
+    aside: Option<String>,
     case: String,
     block: u32,
     number: u32,
@@ -62,6 +64,7 @@ impl Progress {
             cases: 0,
             each: Duration::ZERO,
             started: Instant::now(),
+            aside: None,
             case: String::new(),
             block: 0,
             number: 0,
@@ -75,7 +78,28 @@ impl Progress {
 
     fn tell(&mut self, event: &Event<'_>) {
         match event {
-            Event::StudyStarted(study) => {
+            Event::PilotStarted(case) => {
+                self.aside = Some(format!("pilot {case:<15}"));
+                (self.rate, self.failed) = (None, 0);
+            }
+            Event::PilotEnded(case, warm_up) => {
+                let (seconds, why) = (warm_up.length.as_secs_f64(), stampede_report::pilot(&warm_up.pilot));
+                self.tell_line(&format!("pilot {case:<15} warm-up of {seconds} s: {}", first_line(&why)));
+                self.aside = None;
+                return;
+            }
+            Event::YardStickStarted { block } => {
+                self.aside = Some(format!("round {block}  yard-stick"));
+                (self.rate, self.failed) = (None, 0);
+            }
+            Event::YardStickEnded(YardStickReading { block, outcome, .. }) => {
+                self.aside = None;
+                if let Outcome::Failed(reason) = outcome {
+                    self.tell_line(&format!("round {block}  yard-stick  failed: {}", first_line(reason)));
+                }
+                return;
+            }
+            Event::StudyStarted(study) | Event::StudyResumed(study) => {
                 self.rounds = study.rounds;
                 self.cases = study.cases.len() as u32;
                 self.each = study.warm_up + study.duration;
@@ -90,17 +114,23 @@ impl Progress {
             Event::Progress { rate, failed, .. } => (self.rate, self.failed) = (Some(*rate), *failed),
             Event::TrialEnded(trial) => {
                 self.ended = Some((self.number, self.started.elapsed()));
-                let (clear, line) = (self.clear(), self.line_of(trial));
-                if self.style != Style::Silent {
-                    self.write(format!("{clear}{line}\n"));
-                }
+                self.tell_line(&self.line_of(trial));
                 return;
             }
         }
         self.draw();
     }
 
+    fn tell_line(&self, line: &str) {
+        if self.style != Style::Silent {
+            self.write(format!("{}{line}\n", self.clear()));
+        }
+    }
+
     fn place(&self) -> String {
+        if let Some(aside) = &self.aside {
+            return aside.clone();
+        }
         let (number, block, case) = (self.number, self.block, &self.case);
         match (self.of, self.rounds) {
             (Some(of), Rounds::Fixed(rounds)) => format!("[{number:>2}/{of}] round {block}/{rounds}  {case:<15}"),
@@ -122,7 +152,7 @@ impl Progress {
     }
 
     fn draw(&self) {
-        if self.style != Style::Live || self.number == 0 {
+        if self.style != Style::Live || (self.number == 0 && self.aside.is_none()) {
             return;
         }
         let phase = match self.phase {
@@ -141,8 +171,10 @@ impl Progress {
         if self.failed > 0 {
             line.push_str(&format!("  {} failed", self.failed));
         }
-        let most = if matches!(self.rounds, Rounds::Auto { .. }) { "at most " } else { "" };
-        line.push_str(&format!("  {most}{} left", human(self.left())));
+        if self.cases > 0 {
+            let most = if matches!(self.rounds, Rounds::Auto { .. }) { "at most " } else { "" };
+            line.push_str(&format!("  {most}{} left", human(self.left())));
+        }
         let line: String = line.chars().take(self.width.saturating_sub(1)).collect();
         self.write(format!("{}{line}", self.clear()));
     }

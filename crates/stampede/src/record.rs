@@ -1,19 +1,32 @@
 //! The sink that keeps results: each finished trial is in the store before the next one begins.
 
-use stampede_core::{Fut, Study, Trial};
+use stampede_core::{Fut, Study, Trial, YardStickReading};
 use stampede_harness::{Event, Sink, SinkError};
-use stampede_store::Store;
+use stampede_store::{Store, StoredStudy};
 
 /// Keeps trials in the store, and in memory for the report at the end.
 pub(crate) struct Record {
     store: Store,
     study: Option<Study>,
     trials: Vec<Trial>,
+    yard_stick: Vec<YardStickReading>,
+    earlier: Option<StoredStudy>,
 }
 
 impl Record {
     pub(crate) fn new(store: Store) -> Self {
-        Self { store, study: None, trials: Vec::new() }
+        Self { store, study: None, trials: Vec::new(), yard_stick: Vec::new(), earlier: None }
+    }
+
+    /// To go on with a study that was interrupted.
+    pub(crate) fn of_earlier(store: Store, earlier: StoredStudy) -> Self {
+        let (trials, yard_stick) = (earlier.trials.clone(), earlier.yard_stick.clone());
+        Self { trials, yard_stick, earlier: Some(earlier), ..Self::new(store) }
+    }
+
+    /// The study that is to be gone on with.
+    pub(crate) fn earlier(&self) -> Option<&StoredStudy> {
+        self.earlier.as_ref()
     }
 
     /// The study, once it has begun.
@@ -23,6 +36,10 @@ impl Record {
 
     pub(crate) fn trials(&self) -> &[Trial] {
         &self.trials
+    }
+
+    pub(crate) fn yard_stick(&self) -> &[YardStickReading] {
+        &self.yard_stick
     }
 
     pub(crate) fn store(&mut self) -> &mut Store {
@@ -35,6 +52,18 @@ impl Record {
                 self.study = Some((*study).clone());
                 self.store.begin_study(study).map_err(|error| SinkError(Box::new(error)))?;
             }
+            Event::StudyResumed(study) => {
+                self.study = Some((*study).clone());
+                if let Some(resumed_at) = study.resumed_at.last() {
+                    self.store.resume_study(&study.id, *resumed_at).map_err(|error| SinkError(Box::new(error)))?;
+                }
+            }
+            Event::YardStickEnded(reading) => {
+                self.yard_stick.push((*reading).clone());
+                if let Some(study) = &self.study {
+                    self.store.add_reading(&study.id, reading).map_err(|error| SinkError(Box::new(error)))?;
+                }
+            }
             Event::TrialEnded(trial) => {
                 // Kept in memory first: a store that is full still lets the report be printed.
                 self.trials.push((*trial).clone());
@@ -42,7 +71,12 @@ impl Record {
                     self.store.add_trial(&study.id, trial).map_err(|error| SinkError(Box::new(error)))?;
                 }
             }
-            Event::TrialStarted { .. } | Event::PhaseStarted(_) | Event::Progress { .. } => {}
+            Event::PilotStarted(_)
+            | Event::PilotEnded(..)
+            | Event::YardStickStarted { .. }
+            | Event::TrialStarted { .. }
+            | Event::PhaseStarted(_)
+            | Event::Progress { .. } => {}
         }
         Ok(())
     }

@@ -5,7 +5,7 @@ use std::io;
 use std::path::{Path, PathBuf};
 
 use jiff::Timestamp;
-use stampede_core::{Study, Trial};
+use stampede_core::{Study, Trial, YardStickReading};
 use stampede_report::StudyView;
 use stampede_store::{Store, StoreError, StoredStudy};
 
@@ -25,11 +25,11 @@ pub(crate) fn run(args: &ShowArgs) -> Outcome {
     }
     let report = Report::new(output.clone())?;
     let store = Store::open_existing(&folders::store(store)?).map_err(Failure::missing)?;
-    let StoredStudy { study, finished_at, trials } = store.load(study).map_err(|error| match error {
+    let StoredStudy { study, finished_at, trials, yard_stick } = store.load(study).map_err(|error| match error {
         StoreError::Unknown { .. } | StoreError::Ambiguous { .. } => Failure::usage(error),
         _ => Failure::missing(error),
     })?;
-    report.write(&study, finished_at, &trials)?;
+    report.write(&study, finished_at, &trials, &yard_stick)?;
     if report.on_terminal() {
         let colour = screen::colour_on(&io::stdout());
         screen::print(&stampede_report::terminal::settings(&study, screen::width(), colour))?;
@@ -65,9 +65,15 @@ impl Report {
         ![&self.json, &self.markdown].into_iter().flatten().any(|path| is_stdout(path))
     }
 
-    pub(crate) fn write(&self, study: &Study, finished_at: Option<Timestamp>, trials: &[Trial]) -> Result<(), Failure> {
+    pub(crate) fn write(
+        &self,
+        study: &Study,
+        finished_at: Option<Timestamp>,
+        trials: &[Trial],
+        yard_stick: &[YardStickReading],
+    ) -> Result<(), Failure> {
         let analysis = stampede_analysis::analyse(study, trials);
-        let view = StudyView { study, finished_at, trials, analysis: &analysis };
+        let view = StudyView { study, finished_at, trials, yard_stick, analysis: &analysis };
         if let Some(path) = &self.json {
             put(path, &stampede_report::json::render(&view))?;
         }
@@ -97,7 +103,7 @@ pub(crate) fn is_stdout(path: &Path) -> bool {
     path == Path::new("-")
 }
 
-fn put(path: &Path, text: &str) -> Result<(), Failure> {
+pub(crate) fn put(path: &Path, text: &str) -> Result<(), Failure> {
     if is_stdout(path) {
         return screen::print(&format!("{}\n", text.trim_end()));
     }

@@ -37,7 +37,7 @@ pub use change::{ChangeError, Noise, change_penalty, change_points};
 pub use decision::{Decision, Extent, Margins, decide};
 pub use equivalence::{equivalent_within, noise_floor};
 pub use interval::{Interval, IntervalError, mean, mean_interval, ratio_interval};
-pub use order::median;
+pub use order::{median, median_absolute_deviation};
 pub use percentile::{PercentileError, Quantile, TrialPercentile};
 pub use power::{blocks_to_decide, equivalence_power, minimal_detectable_effect, power};
 pub use random::SplitMix64;

@@ -10,7 +10,7 @@ pub fn median(samples: &[f64]) -> Option<f64> {
 
 /// The median distance from the median, times 1.4826, which makes it the standard deviation of normal samples (as R's
 /// `mad` does); `None` of no samples.
-pub(crate) fn median_absolute_deviation(samples: &[f64]) -> Option<f64> {
+pub fn median_absolute_deviation(samples: &[f64]) -> Option<f64> {
     let middle = median(samples)?;
     let distances: Vec<f64> = samples.iter().map(|sample| (sample - middle).abs()).collect();
     Some(1.482_602_218_505_602 * median(&distances)?)

@@ -8,5 +8,6 @@ mod schema;
 mod store;
 mod study_rows;
 mod trial_rows;
+mod yard_stick_rows;
 
 pub use store::{Store, StoreError, StoredStudy, StudyRow};

@@ -7,11 +7,11 @@ use std::time::Duration;
 
 use jiff::Timestamp;
 use rusqlite::{Connection, ErrorCode, MAIN_DB, OpenFlags};
-use stampede_core::{CaseId, Rounds, Study, StudyId, StudyKind, Trial, WorkloadId};
+use stampede_core::{CaseId, Rounds, Study, StudyId, StudyKind, Trial, WorkloadId, YardStickReading};
 use thiserror::Error;
 
 use crate::schema::{self, Kind, VERSION};
-use crate::{study_rows, trial_rows};
+use crate::{study_rows, trial_rows, yard_stick_rows};
 
 /// How long to wait for another process that writes. A write takes milliseconds.
 const BUSY: Duration = Duration::from_secs(10);
@@ -53,6 +53,8 @@ pub struct StoredStudy {
     pub finished_at: Option<Timestamp>,
     /// Its trials in the order in which they were run.
     pub trials: Vec<Trial>,
+    /// What its yard-stick showed, in the order in which it was read.
+    pub yard_stick: Vec<YardStickReading>,
 }
 
 impl Store {
@@ -128,6 +130,24 @@ impl Store {
         self.write(|transaction| trial_rows::insert(transaction, study, trial))
     }
 
+    /// Keeps what the yard-stick showed in a block of a study that was begun.
+    ///
+    /// # Errors
+    ///
+    /// When it cannot be written, or the study is unknown.
+    pub fn add_reading(&mut self, study: &StudyId, reading: &YardStickReading) -> Result<(), StoreError> {
+        self.write(|transaction| yard_stick_rows::insert(transaction, study, reading))
+    }
+
+    /// Keeps that an interrupted study is gone on with.
+    ///
+    /// # Errors
+    ///
+    /// When it cannot be written, or the study is unknown.
+    pub fn resume_study(&mut self, study: &StudyId, resumed_at: Timestamp) -> Result<(), StoreError> {
+        self.write(|transaction| study_rows::insert_resumption(transaction, study, resumed_at))
+    }
+
     /// Keeps that a study has come to its end.
     ///
     /// # Errors
@@ -159,7 +179,8 @@ impl Store {
             .and_then(|found| found.ok_or(rusqlite::Error::QueryReturnedNoRows))
             .map_err(failed)?;
         let trials = trial_rows::load(&self.connection, &id).map_err(failed)?;
-        Ok(StoredStudy { study, finished_at, trials })
+        let yard_stick = yard_stick_rows::load(&self.connection, &id).map_err(failed)?;
+        Ok(StoredStudy { study, finished_at, trials, yard_stick })
     }
 
     fn write(

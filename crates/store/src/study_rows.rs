@@ -24,6 +24,8 @@ pub(crate) fn insert(transaction: &Transaction<'_>, study: &Study) -> rusqlite::
         stampede_version,
         machine: Machine { cpus, cpu_model, kernel, cgroup },
         cases,
+        groundwork,
+        resumed_at,
     } = study;
     let (fixed, max_time) = match rounds {
         Rounds::Fixed(rounds) => (*rounds, None),
@@ -31,7 +33,8 @@ pub(crate) fn insert(transaction: &Transaction<'_>, study: &Study) -> rusqlite::
     };
     transaction.execute(
         "INSERT INTO study VALUES (:study_id, :kind, :workload, :seed, :rounds, :warm_up_ns, :duration_ns,
-            :started_at_ns, :stampede_version, :machine_cpus, :cpu_model, :kernel, :cgroup, :max_time_ns, :precision)",
+            :started_at_ns, :stampede_version, :machine_cpus, :cpu_model, :kernel, :cgroup, :max_time_ns, :precision,
+            :groundwork_json)",
         named_params! {
             ":study_id": id.as_str(),
             ":kind": kind_word(*kind),
@@ -48,12 +51,13 @@ pub(crate) fn insert(transaction: &Transaction<'_>, study: &Study) -> rusqlite::
             ":cgroup": cgroup_word(*cgroup),
             ":max_time_ns": max_time.map(Nanos),
             ":precision": precision,
+            ":groundwork_json": Json(groundwork),
         },
     )?;
     for (ordinal, case) in (0_i64..).zip(cases) {
         insert_case(transaction, id, ordinal, case)?;
     }
-    Ok(())
+    resumed_at.iter().try_for_each(|at| insert_resumption(transaction, id, *at))
 }
 
 fn insert_case(transaction: &Transaction<'_>, study: &StudyId, ordinal: i64, case: &Case) -> rusqlite::Result<()> {
@@ -108,6 +112,18 @@ pub(crate) fn insert_end(connection: &Connection, study: &StudyId, finished_at: 
     Ok(())
 }
 
+pub(crate) fn insert_resumption(
+    connection: &Connection,
+    study: &StudyId,
+    resumed_at: Timestamp,
+) -> rusqlite::Result<()> {
+    connection.execute(
+        "INSERT INTO resumption VALUES (:study_id, :resumed_at_ns)",
+        named_params! {":study_id": study.as_str(), ":resumed_at_ns": Instant(resumed_at)},
+    )?;
+    Ok(())
+}
+
 /// All studies, newest first.
 pub(crate) fn list(connection: &Connection) -> rusqlite::Result<Vec<StudyRow>> {
     let mut statement = connection.prepare(
@@ -136,6 +152,7 @@ pub(crate) fn list(connection: &Connection) -> rusqlite::Result<Vec<StudyRow>> {
 /// A study with its end.
 pub(crate) fn load(connection: &Connection, id: &StudyId) -> rusqlite::Result<Option<(Study, Option<Timestamp>)>> {
     let cases = load_cases(connection, id)?;
+    let resumed_at = load_resumptions(connection, id)?;
     connection
         .query_row(
             "SELECT * FROM study LEFT JOIN study_end USING (study_id) WHERE study_id = ?1",
@@ -159,6 +176,8 @@ pub(crate) fn load(connection: &Connection, id: &StudyId) -> rusqlite::Result<Op
                         cgroup: row.get::<_, CgroupColumn>("cgroup")?.0,
                     },
                     cases,
+                    groundwork: row.get::<_, Json<_>>("groundwork_json")?.0,
+                    resumed_at,
                 };
                 Ok((study, finished_at(row)?))
             },
@@ -191,6 +210,13 @@ fn load_cases(connection: &Connection, id: &StudyId) -> rusqlite::Result<Vec<Cas
     rows.collect()
 }
 
+fn load_resumptions(connection: &Connection, id: &StudyId) -> rusqlite::Result<Vec<Timestamp>> {
+    let mut statement =
+        connection.prepare("SELECT resumed_at_ns FROM resumption WHERE study_id = ?1 ORDER BY resumed_at_ns")?;
+    let rows = statement.query_map([id.as_str()], |row| row.get::<_, Instant>(0).map(|Instant(at)| at))?;
+    rows.collect()
+}
+
 fn rounds(row: &Row<'_>) -> rusqlite::Result<Rounds> {
     Ok(match row.get::<_, Option<Nanos>>("max_time_ns")? {
         Some(Nanos(max_time)) => Rounds::Auto { max_time },
@@ -206,6 +232,7 @@ fn finished_at(row: &Row<'_>) -> rusqlite::Result<Option<Timestamp>> {
 fn kind_word(kind: StudyKind) -> &'static str {
     match kind {
         StudyKind::Compare => "compare",
+        StudyKind::Calibrate => "calibrate",
     }
 }
 
@@ -215,6 +242,7 @@ impl rusqlite::types::FromSql for KindColumn {
     fn column_result(value: rusqlite::types::ValueRef<'_>) -> FromSqlResult<Self> {
         match value.as_str()? {
             "compare" => Ok(Self(StudyKind::Compare)),
+            "calibrate" => Ok(Self(StudyKind::Calibrate)),
             word => Err(other(format!("unknown kind of study: {word}"))),
         }
     }

@@ -24,11 +24,7 @@ pub(crate) fn insert(transaction: &Transaction<'_>, study: &StudyId, trial: &Tri
         parts,
         link,
     } = trial;
-    let (outcome, reason) = match outcome {
-        Outcome::Measured => ("measured", None),
-        Outcome::Invalid(reason) => ("invalid", Some(reason)),
-        Outcome::Failed(reason) => ("failed", Some(reason)),
-    };
+    let (outcome, reason) = outcome_words(outcome);
     transaction.execute(
         "INSERT INTO trial VALUES (NULL, :study_id, :case_id, :block, :position, :started_at_ns, :outcome, :reason,
             :enforced_period_ns, :enforced_cpus_milli, :enforced_memory_bytes, :ready_took_ns, :ready_attempts,
@@ -171,7 +167,16 @@ pub(crate) fn load(connection: &Connection, study: &StudyId) -> rusqlite::Result
     rows.collect()
 }
 
-fn outcome(row: &Row<'_>) -> rusqlite::Result<Outcome> {
+/// An outcome and its reason as columns.
+pub(crate) fn outcome_words(outcome: &Outcome) -> (&'static str, Option<&str>) {
+    match outcome {
+        Outcome::Measured => ("measured", None),
+        Outcome::Invalid(reason) => ("invalid", Some(reason)),
+        Outcome::Failed(reason) => ("failed", Some(reason)),
+    }
+}
+
+pub(crate) fn outcome(row: &Row<'_>) -> rusqlite::Result<Outcome> {
     let reason = || {
         let reason: Option<String> = row.get("reason")?;
         Ok::<_, rusqlite::Error>(reason.unwrap_or_default())

@@ -193,8 +193,9 @@ pub(crate) struct StudySection {
     /// The measuring window of each trial. 8s where nothing is said.
     #[schemars(extend("examples" = ["8s"]))]
     pub(crate) duration: Option<At<Text>>,
-    /// Load before the window. 1s where nothing is said.
-    #[schemars(extend("examples" = ["1s"]))]
+    /// Load before the window. auto finds it out by a pilot of each case. Where nothing is said: auto for windows of 5s and
+    /// more that come to verdicts, otherwise 1s.
+    #[schemars(extend("examples" = ["auto", "1s"]))]
     pub(crate) warm_up: Option<At<Text>>,
     /// The same seed gives the same order of cases. One at random where nothing is said.
     #[schemars(extend("examples" = [1]))]

@@ -3,7 +3,7 @@
 use serde_json::Value;
 use stampede_report::json;
 
-use crate::samples::{four_runtimes, with_failures, without_limits};
+use crate::samples::{four_runtimes, with_failures, with_trust, without_limits};
 
 fn keys(value: &Value) -> Vec<&str> {
     value.as_object().unwrap().keys().map(String::as_str).collect()
@@ -67,4 +67,22 @@ fn every_name_that_was_promised_is_there() {
             has(&verdict["ratio"], "value low high n");
         }
     }
+}
+
+#[test]
+fn what_bounds_a_studys_claims_is_in_it() {
+    let study: Value = serde_json::from_str(&with_trust().render(json::render)).unwrap();
+    let warm_ups = study["cases"].as_array().unwrap().iter().map(|case| &case["warm_up"]);
+    let [slow, go] = warm_ups.skip(2).collect::<Vec<_>>()[..] else { panic!("four cases") };
+    assert_eq!(
+        (&slow["length_s"], &slow["outcome"], &slow["at_rest_after_s"]),
+        (&3.5.into(), &"steady".into(), &3.5.into())
+    );
+    assert_eq!((&go["length_s"], &go["outcome"], &go["watched_s"]), (&10.0.into(), &"unsteady".into(), &30.0.into()));
+    assert_eq!(study["noise_floor"]["metrics"]["throughput_rps"]["share"], 0.0183);
+    assert_eq!(study["resumed_at"][0], "2026-07-13T12:14:00Z");
+    let yard_stick = &study["yard_stick"];
+    assert_eq!(yard_stick["readings"][0]["requests_per_cpu_second"], 12_020.0);
+    assert_eq!(yard_stick["readings"][4]["reason"], "no answer");
+    assert_eq!((&yard_stick["drift"]["standing_out"], &yard_stick["drift"]["without"]), (&[3].into(), &[5].into()));
 }

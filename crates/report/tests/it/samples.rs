@@ -7,9 +7,10 @@ use jiff::Timestamp;
 use stampede_analysis::{Analysis, analyse};
 use stampede_core::{
     AddressId, Bytes, Case, CaseId, Censored, CgroupSupport, Counts, CpuLayout, Cpus, EnforcedLimits, ErrorClass,
-    Gauge, GeneratorUse, Latencies, Limit, Limits, Load, Machine, Measurement, Outcome, ReadinessRecord, ResourceUse,
-    Rounds, RuntimeId, Sampling, Sending, Series, SeriesSource, ServedAnswer, Study, StudyId, StudyKind, Topology,
-    Trial, Tuning, UnitId, UnitStop, WorkloadId,
+    Floor, Gauge, GeneratorUse, Groundwork, Latencies, Limit, Limits, Load, Machine, Measurement, NoiseFloor, Outcome,
+    Pace, Pilot, ReadinessRecord, ResourceUse, Rounds, RuntimeId, Sampling, Sending, Series, SeriesSource,
+    ServedAnswer, Study, StudyId, StudyKind, Topology, Trial, Tuning, UnitId, UnitStop, WarmUp, WorkloadId,
+    YardStickReading,
 };
 use stampede_report::StudyView;
 
@@ -18,6 +19,7 @@ pub(crate) struct Sample {
     pub(crate) study: Study,
     pub(crate) finished_at: Option<Timestamp>,
     pub(crate) trials: Vec<Trial>,
+    pub(crate) yard_stick: Vec<YardStickReading>,
 }
 
 impl Sample {
@@ -28,6 +30,7 @@ impl Sample {
             study: &self.study,
             finished_at: self.finished_at,
             trials: &self.trials,
+            yard_stick: &self.yard_stick,
             analysis: &analysis,
         })
     }
@@ -85,6 +88,8 @@ pub(crate) fn four_runtimes() -> Sample {
             cgroup: CgroupSupport::V2,
         },
         cases: cases.map(|(id, version, tuning)| case(id, version, tuning)).to_vec(),
+        groundwork: Groundwork::default(),
+        resumed_at: Vec::new(),
     };
     let throughputs = [
         ("apache-mod-php", [1_402.0, 1_371.0, 1_420.0], 31),
@@ -94,8 +99,12 @@ pub(crate) fn four_runtimes() -> Sample {
     ];
     let trials = (0..3)
         .flat_map(|block| throughputs.map(|(case, values, mib)| measured(case, block as u32 + 1, values[block], mib)));
-    let mut sample =
-        Sample { study, finished_at: Some("2026-07-13T12:15:02Z".parse().unwrap()), trials: trials.collect() };
+    let mut sample = Sample {
+        study,
+        finished_at: Some("2026-07-13T12:15:02Z".parse().unwrap()),
+        trials: trials.collect(),
+        yard_stick: Vec::new(),
+    };
     for trial in &mut sample.trials {
         if trial.case.as_str() == "php-cli-server" {
             let measurement = trial.measurement.as_mut().unwrap();
@@ -268,4 +277,39 @@ fn sampling() -> Sampling {
         series
     });
     Sampling { series: series.into(), cpu: Duration::from_millis(21) }
+}
+
+/// The same with pilots, a noise floor, a yard-stick that one block disturbed, and an interruption.
+pub(crate) fn with_trust() -> Sample {
+    let mut sample = four_runtimes();
+    let steady = |after| Pilot::Steady { after: Duration::from_millis(after), watched: Duration::from_secs(9) };
+    let pilots = [
+        ("apache-mod-php", 1_000, steady(0)),
+        ("nginx-fpm", 1_000, steady(500)),
+        ("php-cli-server", 3_500, steady(3_500)),
+        ("go", 10_000, Pilot::Unsteady { watched: Duration::from_secs(30) }),
+    ];
+    let warm_ups = pilots
+        .map(|(case, length, pilot)| (CaseId::new(case), WarmUp { length: Duration::from_millis(length), pilot }));
+    let floor = Floor { share: 0.0183, deviation: 0.021, pairs: 10 };
+    sample.study.groundwork = Groundwork {
+        warm_ups: warm_ups.into(),
+        floor: Some(NoiseFloor {
+            calibration: StudyId::new("20260712-080000-cal"),
+            metrics: BTreeMap::from([("throughput_rps".to_owned(), floor)]),
+        }),
+    };
+    sample.study.resumed_at = vec!["2026-07-13T12:14:00Z".parse().unwrap()];
+    sample.yard_stick = (1..).zip([6_010, 5_990, 4_500, 6_030, 0]).map(|(block, ok)| reading(block, ok)).collect();
+    sample
+}
+
+fn reading(block: u32, ok: u64) -> YardStickReading {
+    let second = Duration::from_secs(1);
+    YardStickReading {
+        block,
+        started_at: "2026-07-13T12:13:15Z".parse().unwrap(),
+        outcome: if ok > 0 { Outcome::Measured } else { Outcome::Failed("no answer".to_owned()) },
+        pace: (ok > 0).then_some(Pace { window: second, ok, cpu: Some((second / 2, second)) }),
+    }
 }

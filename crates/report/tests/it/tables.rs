@@ -1,9 +1,9 @@
 //! The terminal's and Markdown's tables.
 
-use stampede_core::{Arrivals, Latencies, Load, Schedule};
+use stampede_core::{Arrivals, Latencies, Load, Schedule, StudyKind};
 use stampede_report::{markdown, terminal};
 
-use crate::samples::{Sample, four_runtimes, plain, with_failures, without_limits};
+use crate::samples::{Sample, four_runtimes, plain, with_failures, with_trust, without_limits};
 
 fn in_terminal(sample: &Sample, width: usize) -> String {
     sample.render(|view| terminal::render(view, width, false))
@@ -108,4 +108,32 @@ fn colour_adds_nothing_but_colour() {
         }
         assert_eq!(plain, colored);
     }
+}
+
+#[test]
+fn what_bounds_a_studys_claims_is_told() {
+    let text = in_terminal(&with_trust(), 80);
+    let from = text.find("warm-up by pilots").unwrap();
+    let head = text[from..].split("\n\n").next().unwrap();
+    insta::assert_snapshot!(head);
+    let flat = text.split_whitespace().collect::<Vec<_>>().join(" ");
+    assert!(flat.contains("noise floor 1.8 % (10 pairs)"), "{text}");
+    assert!(flat.contains("warning: go: Under load for 30 s it came to no steady state"), "{text}");
+}
+
+#[test]
+fn a_calibration_says_what_later_studies_claim() {
+    let mut sample = plain(&[("a", &[1_000.0, 1_010.0, 1_005.0, 990.0]), ("b", &[1_003.0, 1_001.0, 1_009.0, 986.0])]);
+    sample.study.kind = StudyKind::Calibrate;
+    let text = in_terminal(&sample, 80);
+    insta::assert_snapshot!(text[text.find("Two equal cases").unwrap()..].trim_end());
+    sample.trials.retain(|trial| trial.block <= 2);
+    assert!(in_terminal(&sample, 80).contains("No noise floor follows"));
+}
+
+#[test]
+fn a_study_that_measured_nothing_says_so_at_its_end() {
+    let mut sample = plain(&[("a", &[1_000.0]), ("b", &[1_003.0])]);
+    sample.trials.truncate(1);
+    assert!(in_terminal(&sample, 80).contains("Nothing is known: no two cases were measured in one block"));
 }

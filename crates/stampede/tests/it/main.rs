@@ -14,4 +14,5 @@ mod rinha;
 mod stage;
 mod storage;
 mod topology;
+mod trust;
 mod usage;

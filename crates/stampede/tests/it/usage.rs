@@ -16,6 +16,7 @@ fn help_teaches() {
     assert_snapshot!("help_list", said(&["list", "--help"]));
     assert_snapshot!("help_show", said(&["show", "--help"]));
     assert_snapshot!("help_show_runtime", said(&["show", "runtime", "--help"]));
+    assert_snapshot!("help_doctor", said(&["doctor", "--help"]));
     assert_snapshot!("help_clean", said(&["clean", "--help"]));
 }
 

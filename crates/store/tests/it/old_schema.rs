@@ -4,7 +4,7 @@ use std::path::Path;
 use std::time::Duration;
 
 use rusqlite::{Connection, params};
-use stampede_core::{Latencies, Sending};
+use stampede_core::{Groundwork, Latencies, Sending};
 use stampede_store::Store;
 
 use crate::samples;
@@ -50,6 +50,7 @@ fn a_store_of_version_1_is_read_and_goes_on() {
     assert_eq!((&measured.sending, &measured.response), (&None, &response));
     assert_eq!((measured.requests.ok, measured.window), (9, Duration::from_nanos(2000)));
     assert_eq!(old.study.cases[0].load.to_string(), "closed:16");
+    assert_eq!((&old.study.groundwork, old.yard_stick.len()), (&Groundwork::default(), 0));
 
     // What is written from now on has it, beside what has not.
     let new = samples::measured("go", 2);

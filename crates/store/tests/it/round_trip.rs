@@ -3,7 +3,7 @@
 use std::time::Duration;
 
 use jiff::Timestamp;
-use stampede_core::{Rounds, Study, StudyId};
+use stampede_core::{Rounds, Study, StudyId, StudyKind};
 use stampede_store::{Store, StoreError, StoredStudy};
 
 use crate::samples;
@@ -21,13 +21,17 @@ fn a_study_and_its_trials_are_read_back_equal() {
     for trial in &trials {
         store.add_trial(&study.id, trial).unwrap();
     }
+    let yard_stick = samples::readings();
+    for reading in &yard_stick {
+        store.add_reading(&study.id, reading).unwrap();
+    }
     let unfinished = store.load("latest").unwrap();
     assert_eq!(unfinished.finished_at, None);
     store.finish_study(&study.id, finished_at).unwrap();
     drop(store);
 
     let stored = Store::open_existing(&path).unwrap().load("0713").unwrap();
-    let expected = StoredStudy { study, finished_at: Some(finished_at), trials };
+    let expected = StoredStudy { study, finished_at: Some(finished_at), trials, yard_stick };
     assert_eq!(stored, expected);
 }
 
@@ -40,6 +44,22 @@ fn a_study_that_finds_its_rounds_out_keeps_its_time() {
     store.begin_study(&study).unwrap();
     assert_eq!(store.load("auto").unwrap().study, study);
     assert_eq!(store.studies().unwrap()[0].rounds, rounds);
+}
+
+#[test]
+fn a_study_says_when_it_was_gone_on_with() {
+    let folder = tempfile::tempdir().unwrap();
+    let mut store = Store::open(&folder.path().join("s.db")).unwrap();
+    let study = Study { kind: StudyKind::Calibrate, ..samples::study("s", 100) };
+    store.begin_study(&study).unwrap();
+    let times = [300, 200].map(|second| Timestamp::new(second, 5).unwrap());
+    for resumed_at in times {
+        store.resume_study(&study.id, resumed_at).unwrap();
+    }
+    let stored = store.load("s").unwrap().study;
+    assert_eq!(stored, Study { resumed_at: vec![times[1], times[0]], ..study });
+    assert!(store.resume_study(&StudyId::new("x"), times[0]).is_err());
+    assert!(store.add_reading(&StudyId::new("x"), &samples::readings()[0]).is_err());
 }
 
 #[test]

@@ -6,10 +6,10 @@ use std::time::Duration;
 use jiff::Timestamp;
 use stampede_core::{
     AddressId, Bytes, Case, CaseId, Censored, CgroupSupport, ClientLink, Counts, CpuLayout, Cpus, EnforcedLimits,
-    ErrorClass, Gauge, GeneratorUse, Latencies, Limit, Limits, LinkUse, Load, Machine, Measurement, Outcome,
-    PartRecord, PhpBuild, PhpReadBack, ReadinessRecord, ResourceUse, Rounds, RuntimeId, Sampling, Sending, Series,
-    SeriesSource, ServedAnswer, Service, ServiceKind, Study, StudyId, StudyKind, Topology, Trial, Tuning, UnitId,
-    UnitRestart, UnitStop, WorkloadId,
+    ErrorClass, Floor, Gauge, GeneratorUse, Groundwork, Latencies, Limit, Limits, LinkUse, Load, Machine, Measurement,
+    NoiseFloor, Outcome, Pace, PartRecord, PhpBuild, PhpReadBack, Pilot, ReadinessRecord, ResourceUse, Rounds,
+    RuntimeId, Sampling, Sending, Series, SeriesSource, ServedAnswer, Service, ServiceKind, Study, StudyId, StudyKind,
+    Topology, Trial, Tuning, UnitId, UnitRestart, UnitStop, WarmUp, WorkloadId, YardStickReading,
 };
 
 pub(crate) fn study(id: &str, started_at_s: i64) -> Study {
@@ -33,7 +33,40 @@ pub(crate) fn study(id: &str, started_at_s: i64) -> Study {
             cgroup: CgroupSupport::V1,
         },
         cases: vec![case("nginx-fpm", tuning), case("go", Tuning::new())],
+        groundwork: Groundwork {
+            warm_ups: BTreeMap::from([
+                ("nginx-fpm", Pilot::Steady { after: Duration::from_millis(500), watched: Duration::from_secs(9) }),
+                ("go", Pilot::Untold { why: "answered nothing".to_owned() }),
+            ])
+            .into_iter()
+            .map(|(case, pilot)| (CaseId::new(case), WarmUp { length: Duration::from_millis(2_500), pilot }))
+            .collect(),
+            floor: Some(NoiseFloor {
+                calibration: StudyId::new("0712-c"),
+                metrics: BTreeMap::from([(
+                    "throughput_rps".to_owned(),
+                    Floor { share: 0.0125, deviation: 0.03, pairs: 10 },
+                )]),
+            }),
+        },
+        resumed_at: Vec::new(),
     }
+}
+
+/// A reading that counted and one that could not.
+pub(crate) fn readings() -> Vec<YardStickReading> {
+    let started_at = Timestamp::new(1_700_000_001, 7).unwrap();
+    let pace = Pace {
+        window: Duration::from_millis(1_000),
+        ok: 5_432,
+        cpu: Some((Duration::from_millis(499), Duration::from_millis(1_001))),
+    };
+    let reading = |block, outcome, pace| YardStickReading { block, started_at, outcome, pace };
+    vec![
+        reading(1, Outcome::Measured, Some(pace)),
+        reading(1, Outcome::Invalid("late".to_owned()), Some(Pace { cpu: None, ..pace })),
+        reading(2, Outcome::Failed("no answer".to_owned()), None),
+    ]
 }
 
 fn case(id: &str, tuning: Tuning) -> Case {

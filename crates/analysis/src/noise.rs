@@ -1,0 +1,158 @@
+//! What a calibration says: by how much a case seems to differ from itself on a machine.
+
+use std::collections::BTreeMap;
+
+use stampede_core::{Case, Floor, Load, NoiseFloor, Rounds, Study, StudyKind, Trial};
+use stampede_stats::{minimal_detectable_effect, noise_floor as floor_of};
+
+use crate::family::Family;
+use crate::metric::{Better, METRICS, Metric, primary_of};
+use crate::record::Record;
+use crate::verdicts::margins;
+
+/// A floor above this says that the machine was busy with something else, and nothing of it otherwise.
+const MOST: f64 = 0.25;
+
+/// The floor of each metric that the two cases of a calibration have in three blocks or more; nothing where that of the primary
+/// metric is of no use.
+pub fn noise_floor(calibration: &Study, trials: &[Trial]) -> Option<NoiseFloor> {
+    let records: Vec<_> = calibration.cases.iter().map(|case| Record::new(calibration, case, trials)).collect();
+    let floor = |metric: &'static Metric| {
+        let family = Family::new(metric, &records, margins(calibration));
+        let pair = family.pairs.first()?;
+        let share = floor_of(&pair.logs()).ok().filter(|share| *share <= MOST)?;
+        let deviation = pair.ratios()?.deviation();
+        Some((metric.key.to_owned(), Floor { share, deviation, pairs: pair.blocks() as u32 }))
+    };
+    let compared = METRICS.iter().filter(|metric| metric.better != Better::Neither);
+    let metrics = compared.filter_map(floor).collect::<BTreeMap<_, _>>();
+    metrics
+        .contains_key(primary_of(calibration).key)
+        .then(|| NoiseFloor { calibration: calibration.id.clone(), metrics })
+}
+
+/// How many rounds the time of a study has room for at most, and the smallest difference that they find 9 times of 10 when they
+/// scatter as the calibration did; nothing without one.
+pub fn within_budget(study: &Study) -> Option<(u32, f64)> {
+    let floor = study.groundwork.floor.as_ref()?.metrics.get(primary_of(study).key)?;
+    let rounds = match study.rounds {
+        Rounds::Fixed(rounds) => rounds,
+        Rounds::Auto { max_time } => {
+            let block = (study.warm_up + study.duration).as_secs_f64() * study.cases.len() as f64;
+            (max_time.as_secs_f64() / block) as u32
+        }
+    };
+    let effect = minimal_detectable_effect(rounds as usize, floor.deviation)?;
+    Some((rounds, (floor.share.ln_1p() + effect).exp_m1()))
+}
+
+/// Whether a calibration says something about a study: it was made on this machine, on the same cores, under the same limits
+/// and under the same model of load.
+pub fn calibrates(calibration: &Study, study: &Study) -> bool {
+    let conditions = |case: &Case| (case.limits, case.pinning.clone(), is_open(&case.load));
+    calibration.kind == StudyKind::Calibrate
+        && calibration.machine == study.machine
+        && calibration.cases.first().map(conditions) == study.cases.first().map(conditions)
+}
+
+fn is_open(load: &Load) -> bool {
+    matches!(load, Load::Open { .. })
+}
+
+#[cfg(test)]
+mod tests {
+    use std::time::Duration;
+
+    use stampede_core::{CgroupSupport, Cpus, Machine, VerdictWord};
+
+    use super::*;
+    use crate::analysis::analyse;
+    use crate::samples;
+
+    fn calibration() -> (Study, Vec<Trial>) {
+        let study = Study { kind: StudyKind::Calibrate, ..samples::study(&["a", "again"]) };
+        let rates = [(1000.0, 1010.0), (1005.0, 1000.0), (990.0, 1000.0), (1000.0, 1004.0), (1010.0, 1001.0)];
+        let trials = (1..)
+            .zip(rates)
+            .flat_map(|(block, (a, b))| [samples::measured("a", block, a), samples::measured("again", block, b)]);
+        let trials = trials.collect();
+        (study, trials)
+    }
+
+    #[test]
+    fn a_calibration_bounds_what_is_claimed() {
+        let (calibration, trials) = calibration();
+        let floor = noise_floor(&calibration, &trials).unwrap();
+        let throughput = floor.metrics["throughput_rps"];
+        assert_eq!(throughput.pairs, 5);
+        // The 90 % interval of the five logarithms of ratios, by R: t.test(log(a / b), conf.level = 0.9).
+        assert!((0.005..0.015).contains(&throughput.share), "{throughput:?}");
+        assert!(!floor.metrics.contains_key("throttled_share"), "nothing is better than something else there");
+
+        let steady = [(1_008.0, 1_000.0), (1_009.0, 1_001.0), (1_010.5, 1_002.0)];
+        let trials: Vec<Trial> = (1..)
+            .zip(steady)
+            .flat_map(|(block, (a, b))| [samples::measured("a", block, a), samples::measured("b", block, b)])
+            .collect();
+        let mut study = samples::study(&["a", "b"]);
+        let word = |study: &Study| analyse(study, &trials).verdicts[0].verdict;
+        assert_eq!(word(&study), VerdictWord::Faster, "0.8 % apart");
+        let without = analyse(&study, &trials).detectable.unwrap();
+        study.groundwork.floor = Some(floor);
+        assert_eq!(word(&study), VerdictWord::Equivalent, "less than the machine's bias may be");
+        let with = analyse(&study, &trials).detectable.unwrap();
+        assert!((with / (without + throughput.share) - 1.0).abs() < 0.02, "{without} {with}");
+    }
+
+    #[test]
+    fn a_budget_says_what_it_can_find() {
+        let floor = Floor { share: 0.01, deviation: 0.04, pairs: 10 };
+        let mut study = Study {
+            rounds: Rounds::Auto { max_time: Duration::from_secs(600) },
+            warm_up: Duration::from_secs(1),
+            duration: Duration::from_secs(9),
+            ..samples::study(&["a", "b"])
+        };
+        assert_eq!(within_budget(&study), None);
+        let metrics = BTreeMap::from([("throughput_rps".to_owned(), floor)]);
+        study.groundwork.floor = Some(NoiseFloor { calibration: study.id.clone(), metrics });
+        let (rounds, effect) = within_budget(&study).unwrap();
+        // qt(.975, 29) + qt(.9, 29) is 3.356; that by 0.04 / sqrt(30) is 0.02451.
+        assert_eq!(rounds, 30);
+        assert!((effect / 0.0351 - 1.0).abs() < 0.01, "{effect}");
+    }
+
+    #[test]
+    fn too_little_calibrates_nothing() {
+        let (study, trials) = calibration();
+        assert_eq!(noise_floor(&study, &trials[..4]), None, "two blocks");
+        assert_eq!(noise_floor(&study, &[]), None);
+        let busy = (1..=5).flat_map(|block| {
+            let disturbed = if block % 2 == 0 { 300.0 } else { 1_000.0 };
+            [samples::measured("a", block, 1_000.0 + f64::from(block)), samples::measured("again", block, disturbed)]
+        });
+        assert_eq!(noise_floor(&study, &busy.collect::<Vec<_>>()), None, "a busy machine");
+    }
+
+    #[test]
+    fn a_calibration_is_of_one_machine_limits_and_model_of_load() {
+        let (calibration, _) = calibration();
+        let study = samples::study(&["x", "y", "z"]);
+        assert!(calibrates(&calibration, &study));
+        let machine = Machine { cgroup: CgroupSupport::V1, ..study.machine.clone() };
+        assert!(!calibrates(&calibration, &Study { machine, ..study.clone() }));
+        for change in [
+            (|case: &mut Case| case.limits.cpus = Cpus::from_millis(1000)) as fn(&mut Case),
+            |case| case.load = "open:500".parse().unwrap(),
+            |case| case.pinning.server = vec![0, 1],
+        ] {
+            let mut other = study.clone();
+            change(&mut other.cases[0]);
+            assert!(!calibrates(&calibration, &other), "{:?}", other.cases[0]);
+        }
+        let mut more = study.clone();
+        more.cases[0].load = Load::Closed { connections: 64 };
+        assert!(calibrates(&calibration, &more), "another number of connections is no other model");
+        assert!(!calibrates(&study, &study), "a comparison is no calibration");
+    }
+}

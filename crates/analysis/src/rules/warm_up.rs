@@ -1,0 +1,158 @@
+//! The time before a case is at rest, and what goes on changing after it.
+
+use std::collections::BTreeMap;
+use std::time::Duration;
+
+use stampede_core::{Finding, Gauge, Measurement, Pilot, Series, SeriesSource, Severity};
+use stampede_stats::{Confidence, mann_kendall, median};
+
+use super::percent;
+use crate::record::Record;
+
+/// Less growth of memory within a window is not worth a word.
+const NOTABLE: f64 = 0.02;
+
+/// Growth is told when chance would make a trend this strong in fewer windows than this.
+const CHANCE: f64 = 0.001;
+
+/// In this share of a case's windows memory must have grown.
+const MOST_TRIALS: f64 = 2.0 / 3.0;
+
+/// So many samples of a window tell whether it grew.
+const SAMPLES: usize = 200;
+
+/// The pilot did not come to rest.
+pub(super) fn no_steady_state(record: &Record<'_>) -> Option<Finding> {
+    record.measurements().next()?;
+    let warm_up = record.study.groundwork.warm_ups.get(&record.case.id)?;
+    let Pilot::Unsteady { watched } = warm_up.pilot else { return None };
+    Some(Finding {
+        id: "no-steady-state".to_owned(),
+        severity: Severity::Warning,
+        text: format!(
+            "Under load for {} s it came to no steady state, so its warm-up of {} s is a guess.",
+            watched.as_secs(),
+            warm_up.length.as_secs_f64()
+        ),
+        evidence: BTreeMap::from([
+            ("watched_s".to_owned(), watched.as_secs_f64()),
+            ("warm_up_s".to_owned(), warm_up.length.as_secs_f64()),
+        ]),
+        advice:
+            "Measure on a quieter machine, or with a longer --duration; --warm-up 30s waits longer before each window."
+                .to_owned(),
+    })
+}
+
+/// The memory that it needs grew within most windows.
+pub(super) fn memory_grows(record: &Record<'_>) -> Option<Finding> {
+    let sampled: Vec<Option<Growth>> =
+        record.measured().filter_map(|trial| growth(trial.measurement.as_ref()?)).collect();
+    let mut grown: Vec<Growth> = sampled.iter().copied().flatten().collect();
+    if grown.len() < 2 || (grown.len() as f64) < MOST_TRIALS * sampled.len() as f64 {
+        return None;
+    }
+    grown.sort_by(|a, b| a.share.total_cmp(&b.share));
+    let Growth { bytes, share, window } = grown[grown.len() / 2];
+    Some(Finding {
+        id: "memory-grows".to_owned(),
+        severity: Severity::Info,
+        text: format!(
+            "Its memory grew within {} of {} windows, by {:.1} MiB ({}) in {} s: a leak, or a warm-up that was not over.",
+            grown.len(),
+            sampled.len(),
+            bytes / f64::from(1 << 20),
+            percent(share),
+            window.as_secs_f64()
+        ),
+        evidence: BTreeMap::from([
+            ("growth_bytes".to_owned(), bytes),
+            ("growth_share".to_owned(), share),
+            ("windows".to_owned(), grown.len() as f64),
+        ]),
+        advice:
+            "Look at it with a longer --duration; a worker that is replaced after a number of requests bounds a leak."
+                .to_owned(),
+    })
+}
+
+#[derive(Clone, Copy)]
+struct Growth {
+    bytes: f64,
+    /// Of the median.
+    share: f64,
+    window: Duration,
+}
+
+/// The growth of memory in a window: `None` where it was not sampled, `Some(None)` where there was none to speak of.
+fn growth(measured: &Measurement) -> Option<Option<Growth>> {
+    let sampling = measured.sampling.as_ref()?;
+    let group = sampling.series.iter().find(|series| series.source == SeriesSource::Group)?;
+    let memory = needed(group);
+    let step = memory.len().div_ceil(SAMPLES).max(1);
+    let memory: Vec<f64> = memory.into_iter().step_by(step).collect();
+    let trend = mann_kendall(&memory, Confidence::P95).ok()?;
+    let bytes = trend.slope.value * (memory.len() - 1) as f64;
+    let share = bytes / median(&memory).filter(|level| *level > 0.0)?;
+    let grew = trend.p_value < CHANCE && share >= NOTABLE;
+    Some(grew.then_some(Growth { bytes, share, window: measured.window }))
+}
+
+/// Anonymous, shared and kernel memory of each sample that tells all of them.
+fn needed(group: &Series) -> Vec<f64> {
+    let column = |gauge| group.columns.get(&gauge);
+    let kinds = [Gauge::AnonymousBytes, Gauge::SharedBytes, Gauge::KernelBytes].map(column);
+    let [Some(anonymous), Some(shared), Some(kernel)] = kinds else { return Vec::new() };
+    let sums = anonymous.iter().zip(shared).zip(kernel);
+    sums.filter_map(|((a, s), k)| Some((*a)? as f64 + (*s)? as f64 + (*k)? as f64)).collect()
+}
+
+#[cfg(test)]
+mod tests {
+    use stampede_core::{Sampling, WarmUp};
+
+    use super::*;
+    use crate::rules::tests::found;
+    use crate::samples;
+
+    #[test]
+    fn a_case_that_never_came_to_rest_says_so() {
+        let mut study = samples::study(&["a", "b"]);
+        let [a, b] = [0, 1].map(|place: usize| study.cases[place].id.clone());
+        let (watched, length) = (Duration::from_secs(30), Duration::from_millis(3_500));
+        study.groundwork.warm_ups = BTreeMap::from([
+            (a, WarmUp { length, pilot: Pilot::Unsteady { watched } }),
+            (b, WarmUp { length, pilot: Pilot::Steady { after: length, watched } }),
+        ]);
+        let trials = [samples::measured("a", 1, 1_000.0), samples::measured("b", 1, 1_000.0)];
+        let [of_a, of_b] =
+            [0, 1].map(|place: usize| no_steady_state(&Record::new(&study, &study.cases[place], &trials)));
+        assert_eq!(
+            of_a.unwrap().text,
+            "Under load for 30 s it came to no steady state, so its warm-up of 3.5 s is a guess."
+        );
+        assert_eq!(of_b, None);
+    }
+
+    #[test]
+    fn memory_that_grows_in_most_windows_is_told() {
+        let sampled = |level: fn(u64) -> u64| {
+            found(memory_grows, move |trial| {
+                let mut group = Series::new(SeriesSource::Group);
+                for tick in 0..50 {
+                    let figures =
+                        [(Gauge::AnonymousBytes, level(tick)), (Gauge::SharedBytes, 1 << 20), (Gauge::KernelBytes, 0)];
+                    group.push(Duration::from_millis(100 * tick), &figures);
+                }
+                trial.measurement.as_mut().unwrap().sampling =
+                    Some(Sampling { series: vec![group], cpu: Duration::ZERO });
+            })
+        };
+        let mib = 1 << 20;
+        assert_eq!(sampled(|tick| (20 << 20) + tick % 3 * 4096), None);
+        assert_eq!(sampled(|tick| (20 << 20) + tick * 4096), None, "by under 2 %");
+        let finding = sampled(|tick| (20 << 20) + tick * 65_536).unwrap();
+        assert!((finding.evidence["growth_bytes"] / (49.0 * f64::from(mib) / 16.0) - 1.0).abs() < 1e-9, "{finding:?}");
+        assert!(finding.text.starts_with("Its memory grew within 3 of 3 windows, by 3.1 MiB"), "{}", finding.text);
+    }
+}

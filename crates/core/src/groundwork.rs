@@ -1,0 +1,71 @@
+//! What was found out before the first block of a study, and limits what it may claim.
+
+use std::collections::BTreeMap;
+use std::time::Duration;
+
+use serde::{Deserialize, Serialize};
+
+use crate::{CaseId, StudyId};
+
+/// What was found out before the first block.
+#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
+#[serde(default)]
+pub struct Groundwork {
+    /// How long each case that had a pilot is loaded before its window.
+    pub warm_ups: BTreeMap<CaseId, WarmUp>,
+    /// What differences on this machine must clear; absent where no calibration fits the study.
+    pub floor: Option<NoiseFloor>,
+}
+
+/// The length of a case's load before its window, and how it was fixed.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+pub struct WarmUp {
+    /// For how long it is loaded before the window.
+    pub length: Duration,
+    /// What its pilot trial showed.
+    pub pilot: Pilot,
+}
+
+/// What a pilot trial showed: one that is loaded from its start until its rate, or under open load its response time, has come
+/// to rest.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[serde(tag = "outcome", rename_all = "snake_case")]
+pub enum Pilot {
+    /// It came to rest.
+    Steady {
+        /// After so much load.
+        after: Duration,
+        /// How long it was watched.
+        watched: Duration,
+    },
+    /// It did not come to rest while it was watched.
+    Unsteady {
+        /// How long it was watched.
+        watched: Duration,
+    },
+    /// It could not be told.
+    Untold {
+        /// Why, as a sentence without its subject.
+        why: String,
+    },
+}
+
+/// What a calibration says of the machine: by how much two identical cases may seem to differ in every block.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+pub struct NoiseFloor {
+    /// The calibration, a study of one case against itself.
+    pub calibration: StudyId,
+    /// By key of the metric.
+    pub metrics: BTreeMap<String, Floor>,
+}
+
+/// The floor of one metric.
+#[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize)]
+pub struct Floor {
+    /// Differences up to this share are not told from the machine's bias.
+    pub share: f64,
+    /// The standard deviation of the logarithm of a block's ratio.
+    pub deviation: f64,
+    /// How many pairs it is from.
+    pub pairs: u32,
+}

@@ -1,0 +1,64 @@
+//! Pilots: a trial of each case before the first block, from whose course follows for how long the case is loaded before its
+//! windows.
+
+use std::collections::BTreeMap;
+use std::time::{Duration, Instant};
+
+use stampede_analysis::{MOST_PILOT, PilotWatch, untold};
+use stampede_core::{CaseId, Outcome, Platform, WarmUp};
+use stampede_load::RunningLoad;
+
+use crate::event::{Event, Sink, SinkError};
+use crate::prepare::Prepared;
+use crate::study::Surroundings;
+use crate::trial::{self, Place, Timing};
+
+/// Runs a pilot of each case. A pilot ends when it has come to rest, after half a minute at the latest. Of one that fails
+/// nothing follows but the shortest warm-up.
+///
+/// # Errors
+///
+/// Only when a sink does not take an event.
+pub async fn pilots(
+    platform: &dyn Platform,
+    prepared: &[Prepared],
+    surroundings: &Surroundings<'_>,
+    seed: u64,
+    sink: &mut dyn Sink,
+) -> Result<BTreeMap<CaseId, WarmUp>, SinkError> {
+    let surroundings = Surroundings { sampled: false, ..*surroundings };
+    let timing = Timing { warm_up: Duration::ZERO, duration: MOST_PILOT, seed };
+    let mut warm_ups = BTreeMap::new();
+    for prepared in prepared {
+        let case = &prepared.case.id;
+        sink.take(&Event::PilotStarted(case)).await?;
+        let mut watch = PilotWatch::new(&prepared.case.load);
+        let place = Place { block: 0, position: 0 };
+        let trial = trial::run(platform, &surroundings, prepared, place, &timing, Some(&mut watch), sink).await?;
+        let warm_up = match trial.outcome {
+            Outcome::Failed(reason) => untold(format!("failed: {}", reason.lines().next().unwrap_or_default())),
+            Outcome::Measured | Outcome::Invalid(_) => watch.conclude(),
+        };
+        sink.take(&Event::PilotEnded(case, &warm_up)).await?;
+        warm_ups.insert(case.clone(), warm_up);
+    }
+    Ok(warm_ups)
+}
+
+/// Looks at a pilot's load; whether there is nothing more to see.
+pub(crate) fn see(watch: &mut PilotWatch, load: &RunningLoad, now: Instant) -> bool {
+    match watch {
+        PilotWatch::Rate { counts } => {
+            let at = now.saturating_duration_since(load.opens_at());
+            counts.push((at, load.progress().ok));
+        }
+        PilotWatch::Response { seconds } => {
+            let known = seconds.len();
+            seconds.extend(load.slices().into_iter().map(|slice| slice.response));
+            if seconds.len() == known {
+                return false;
+            }
+        }
+    }
+    watch.is_over()
+}

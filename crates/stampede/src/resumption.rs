@@ -1,0 +1,223 @@
+//! `--resume`: which interrupted study is meant, and whether what was typed now is still that study.
+
+use std::collections::BTreeSet;
+use std::fmt::Display;
+
+use stampede_core::{Case, CaseId, CpuLayout, PhpBuild, Sending, Study, Topology, Trial};
+use stampede_store::{Store, StoreError, StoredStudy};
+
+use crate::exit::Failure;
+
+/// The study of this name, or the newest that was not finished.
+pub(crate) fn find(store: &Store, name: Option<&str>) -> Result<StoredStudy, Failure> {
+    let name = match name {
+        Some(name) => name.to_owned(),
+        None => {
+            let rows = store.studies().map_err(Failure::missing)?;
+            let unfinished = rows.into_iter().find(|row| row.finished_at.is_none());
+            let row = unfinished.ok_or_else(|| {
+                Failure::usage("--resume finds no study that was interrupted; leave it out to begin one")
+            })?;
+            row.id.as_str().to_owned()
+        }
+    };
+    let stored = store.load(&name).map_err(|error| match error {
+        StoreError::Unknown { .. } | StoreError::Ambiguous { .. } => Failure::usage(error),
+        _ => Failure::missing(error),
+    })?;
+    match stored.finished_at {
+        Some(finished_at) => Err(Failure::usage(format!(
+            "--resume {} is of no use: the study was finished {finished_at:.0}; leave it out to begin another",
+            stored.study.id
+        ))),
+        None => Ok(stored),
+    }
+}
+
+/// Sees that the study that would begin now is the stored one, so that its trials can stand beside the new ones.
+///
+/// `seed` is the one that was asked for, if one was; `backend` is how load would be driven.
+pub(crate) fn check(
+    stored: &StoredStudy,
+    now: &Study,
+    seed: Option<u64>,
+    pilots: bool,
+    backend: impl Display,
+) -> Result<(), Failure> {
+    let mut differences = differences(&stored.study, now, seed, pilots);
+    let sending = |trial: &Trial| trial.measurement.as_ref()?.sending.clone();
+    if let Some(Sending { backend: then, .. }) = stored.trials.iter().find_map(sending) {
+        differ(&mut differences, "backend", &then, &backend.to_string());
+    }
+    if differences.is_empty() {
+        return Ok(());
+    }
+    let lines: Vec<String> = differences.iter().map(|difference| format!("\n  {difference}")).collect();
+    Err(Failure::usage(format!(
+        "cannot go on with study {}, which was another one:{}\n  type what was typed then, or leave out --resume",
+        stored.study.id,
+        lines.concat()
+    )))
+}
+
+/// What is not as it was, each as a line.
+fn differences(then: &Study, now: &Study, asked_seed: Option<u64>, pilots: bool) -> Vec<String> {
+    let Study {
+        id: _,
+        kind,
+        workload,
+        seed,
+        rounds,
+        precision,
+        warm_up,
+        duration,
+        started_at: _,
+        stampede_version,
+        machine,
+        cases,
+        groundwork,
+        resumed_at: _,
+    } = then;
+    let mut found = Vec::new();
+    differ(&mut found, "question", &format!("{kind:?}").to_lowercase(), &format!("{:?}", now.kind).to_lowercase());
+    differ(&mut found, "workload", workload, &now.workload);
+    differ(&mut found, "seed", seed, &asked_seed.unwrap_or(*seed));
+    differ(&mut found, "rounds", &format!("{rounds:?}"), &format!("{:?}", now.rounds));
+    differ(&mut found, "precision", precision, &now.precision);
+    let had_pilots = !groundwork.warm_ups.is_empty();
+    let of_warm_up = |pilots, length| if pilots { "by pilots".to_owned() } else { format!("{length:?}") };
+    differ(&mut found, "warm-up", &of_warm_up(had_pilots, *warm_up), &of_warm_up(pilots, now.warm_up));
+    differ(&mut found, "duration", &format!("{duration:?}"), &format!("{:?}", now.duration));
+    differ(&mut found, "version of Stampede", stampede_version, &now.stampede_version);
+    differ(&mut found, "machine: processors", &machine.cpus, &now.machine.cpus);
+    differ(&mut found, "machine: processor", &machine.cpu_model, &now.machine.cpu_model);
+    differ(&mut found, "machine: kernel", &machine.kernel, &now.machine.kernel);
+    differ(
+        &mut found,
+        "machine: control groups",
+        &format!("{:?}", machine.cgroup).to_lowercase(),
+        &format!("{:?}", now.machine.cgroup).to_lowercase(),
+    );
+    let names = |cases: &[Case]| cases.iter().map(|case| case.id.to_string()).collect::<Vec<_>>().join(", ");
+    differ(&mut found, "cases", &names(cases), &names(&now.cases));
+    let known: BTreeSet<&CaseId> = cases.iter().map(|case| &case.id).collect();
+    for case in now.cases.iter().filter(|case| known.contains(&case.id)) {
+        let before = cases.iter().find(|before| before.id == case.id);
+        found.extend(before.into_iter().flat_map(|before| of_case(before, case)));
+    }
+    found
+}
+
+fn of_case(then: &Case, now: &Case) -> Vec<String> {
+    let Case { id, runtime, runtime_version, app, php, tuning, limits, topology, platform, pinning, load } = then;
+    let mut found = Vec::new();
+    let build = |php: &Option<PhpBuild>| php.as_ref().map_or_else(|| "none".to_owned(), ToString::to_string);
+    differ(&mut found, "runtime", runtime, &now.runtime);
+    differ(&mut found, "programs", runtime_version, &now.runtime_version);
+    differ(&mut found, "app", app, &now.app);
+    differ(&mut found, "PHP", &build(php), &build(&now.php));
+    let settings: BTreeSet<&str> = tuning.iter().chain(now.tuning.iter()).map(|(name, _)| name).collect();
+    for name in settings {
+        differ(&mut found, name, tuning.get(name).unwrap_or("unset"), now.tuning.get(name).unwrap_or("unset"));
+    }
+    differ(&mut found, "CPUs", &limits.cpus, &now.limits.cpus);
+    differ(&mut found, "memory", &limits.memory, &now.limits.memory);
+    let around = |topology: &Topology| if topology.is_default() { "none".to_owned() } else { topology.to_string() };
+    differ(&mut found, "topology", &around(topology), &around(&now.topology));
+    differ(&mut found, "platform", platform, &now.platform);
+    let cores = |CpuLayout { server, generator }: &CpuLayout| format!("{server:?} and {generator:?}");
+    differ(&mut found, "cores of server and generator", &cores(pinning), &cores(&now.pinning));
+    differ(&mut found, "load", load, &now.load);
+    found.into_iter().map(|line| format!("{id}: {line}")).collect()
+}
+
+fn differ<T: Display + PartialEq + ?Sized>(found: &mut Vec<String>, what: &str, then: &T, now: &T) {
+    if then != now {
+        found.push(format!("{what}: {then} then, {now} now"));
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use std::time::Duration;
+
+    use jiff::Timestamp;
+    use stampede_core::{
+        Bytes, CgroupSupport, Cpus, Groundwork, Limits, Load, Machine, Rounds, RuntimeId, StudyId, StudyKind, Tuning,
+        WorkloadId,
+    };
+
+    use super::*;
+
+    fn study() -> Study {
+        let case = |id: &str| Case {
+            id: CaseId::new(id),
+            runtime: RuntimeId::new(id),
+            runtime_version: "1.0".to_owned(),
+            app: "plain".to_owned(),
+            php: None,
+            tuning: Tuning::new().with_default("workers", 4, "some reason"),
+            limits: Limits { cpus: Cpus::from_millis(500), memory: Bytes::from_mib(256) },
+            topology: Topology::default(),
+            platform: "local".to_owned(),
+            pinning: CpuLayout { server: vec![1], generator: vec![0] },
+            load: Load::Closed { connections: 16 },
+        };
+        Study {
+            id: StudyId::new("s"),
+            kind: StudyKind::Compare,
+            workload: WorkloadId::new("hello"),
+            seed: 7,
+            rounds: Rounds::Fixed(3),
+            precision: 0.03,
+            warm_up: Duration::from_secs(1),
+            duration: Duration::from_secs(8),
+            started_at: Timestamp::UNIX_EPOCH,
+            stampede_version: "0.1.0".to_owned(),
+            machine: Machine {
+                cpus: 2,
+                cpu_model: "A".to_owned(),
+                kernel: "6.1".to_owned(),
+                cgroup: CgroupSupport::V2,
+            },
+            cases: vec![case("a"), case("b")],
+            groundwork: Groundwork::default(),
+            resumed_at: Vec::new(),
+        }
+    }
+
+    #[test]
+    fn whatever_would_make_it_another_study_is_told() {
+        type Change = fn(&mut Study);
+        let changes: [(&str, Change, &[&str]); 8] = [
+            ("nothing", |_| (), &[]),
+            ("what differs each time", |study| (study.id, study.seed) = (StudyId::new("t"), 9), &[]),
+            (
+                "the version",
+                |study| study.stampede_version = "0.2.0".to_owned(),
+                &["version of Stampede: 0.1.0 then, 0.2.0 now"],
+            ),
+            ("the machine", |study| study.machine.kernel = "6.2".to_owned(), &["machine: kernel: 6.1 then, 6.2 now"]),
+            ("a case less", |study| drop(study.cases.pop()), &["cases: a, b then, a now"]),
+            (
+                "a case's limits and settings",
+                |study| {
+                    study.cases[1].limits.cpus = Cpus::from_millis(1000);
+                    study.cases[1].tuning.give("workers", "8");
+                },
+                &["b: workers: 4 then, 8 now", "b: CPUs: 0.5 then, 1 now"],
+            ),
+            ("its length", |study| study.duration = Duration::from_secs(9), &["duration: 8s then, 9s now"]),
+            ("its question", |study| study.kind = StudyKind::Calibrate, &["question: compare then, calibrate now"]),
+        ];
+        for (name, change, expected) in changes {
+            let mut now = study();
+            change(&mut now);
+            assert_eq!(differences(&study(), &now, None, false), expected, "{name}");
+        }
+        assert_eq!(
+            differences(&study(), &study(), Some(8), true),
+            ["seed: 7 then, 8 now", "warm-up: 1s then, by pilots now"]
+        );
+    }
+}
