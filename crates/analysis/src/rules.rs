@@ -9,6 +9,7 @@ mod cpu;
 mod generator;
 mod limits;
 mod memory;
+mod parts;
 mod requests;
 mod units;
 
@@ -30,6 +31,7 @@ const RULES: &[fn(&Record<'_>) -> Option<Finding>] = &[
     builds::differ,
     units::killed,
     cpu::throttled,
+    parts::throttled,
 ];
 
 /// Everything that is found, the gravest first.

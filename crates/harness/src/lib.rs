@@ -4,6 +4,7 @@
 //! how they are drawn: those are [`Sink`]s, awaited before it goes on, so that a stored trial is stored before the next
 //! one begins. Dropping the future of [`run`] ends everything that it started.
 
+mod audit;
 mod event;
 mod html;
 mod link;
@@ -22,6 +23,7 @@ mod study;
 mod trial;
 mod verify;
 
+pub use audit::PreparedAudit;
 pub use event::{Event, Phase, Sink, SinkError};
 pub use mask::{UnderLoad, under_load};
 pub use order::order;

@@ -1,10 +1,11 @@
 //! A comparison: blocks of trials, each case once a block, in random order.
 
+use std::sync::Arc;
 use std::time::Duration;
 
 use stampede_analysis::open_cases;
 use stampede_core::{Platform, Rounds, Study, Trial, Workload};
-use stampede_load::Backend;
+use stampede_load::{Backend, Scenario};
 
 use crate::event::{Event, Sink, SinkError};
 use crate::order::order;
@@ -16,6 +17,8 @@ use crate::trial::{self, Place, Timing};
 pub struct Surroundings<'a> {
     /// What is served.
     pub workload: &'a Workload,
+    /// What is sent as load in place of its exchanges.
+    pub scenario: Option<&'a Arc<Scenario>>,
     /// How long a deployment may take to its first answer.
     pub ready_timeout: Duration,
     /// How long answers are waited for after the window.

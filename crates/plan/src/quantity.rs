@@ -141,9 +141,11 @@ pub(crate) fn read_pause(typed: &str) -> Option<Pause> {
     (least <= most).then_some(Pause { least, most })
 }
 
-/// The length of the load before the window; may be none.
-pub(crate) fn read_warm_up(typed: Option<&str>, mistakes: &mut Gathered) -> Duration {
-    read_time("--warm-up", typed, DEFAULT_WARM_UP, Duration::ZERO, mistakes)
+/// The length of the load before the window; may be none. By default a scenario begins with its first flow: what it sends
+/// may count.
+pub(crate) fn read_warm_up(typed: Option<&str>, is_scenario: bool, mistakes: &mut Gathered) -> Duration {
+    let default = if is_scenario { Duration::ZERO } else { DEFAULT_WARM_UP };
+    read_time("--warm-up", typed, default, Duration::ZERO, mistakes)
 }
 
 /// How long a runtime may take to its first answer.
