@@ -9,6 +9,8 @@ use PHPUnit\Framework\TestCase;
 use Psr\Http\Message\ResponseInterface;
 use Psr\Http\Message\ServerRequestInterface;
 
+use function hello;
+
 /**
  * The handlers that a long-lived worker keeps answer as the front controllers do, one request after the other.
  */
@@ -29,6 +31,22 @@ final class HandlerTest extends TestCase
         foreach ($this->copies as $copy) {
             Process::run(['rm', '-r', $copy]);
         }
+    }
+
+    public function testHello(): void
+    {
+        $handler = $this->handler('hello', false);
+        foreach ([1, 2] as $round) {
+            $answer = $handler('GET', '/?name=Ada');
+            self::assertSame('text/plain;charset=UTF-8', $answer->getHeaderLine('Content-Type'));
+            self::assertSame("Hello, Ada!\n", (string) $answer->getBody());
+            self::assertSame("Hello, World!\n", (string) $handler('GET', '/')->getBody());
+            self::assertSame(404, $handler('GET', '/elsewhere')->getStatusCode());
+        }
+        require_once __DIR__ . '/../../workloads/hello/app/php/function.php';
+        $request = (new Psr17Factory())->createServerRequest('GET', 'http://127.0.0.1/?name=Bob');
+        $answer = hello($request->withQueryParams(['name' => 'Bob']));
+        self::assertSame("Hello, Bob!\n", (string) $answer->getBody());
     }
 
     public function testMix(): void

@@ -17,7 +17,7 @@ final class RandomRowTest extends TestCase
         'go' => ['sql'],
     ];
 
-    /** @var array<string, PostgresServer|MariaDbServer> */
+    /** @var array<string, DatabaseServer> */
     private static array $servers = [];
 
     public static function tearDownAfterClass(): void

@@ -10,6 +10,7 @@ mod cpu;
 mod generator;
 mod limits;
 mod memory;
+mod parts;
 mod php;
 mod pool;
 mod requests;
@@ -53,6 +54,7 @@ const RULES: &[Rule] = &[
     php::timestamps,
     surroundings::access_log,
     warm_up::memory_grows,
+    parts::throttled,
 ];
 
 /// Findings that can be what a case's rate hangs on, the likeliest first: what is broken, then what is too small, then the

@@ -43,6 +43,7 @@ fn case(id: &str) -> Case {
         platform: "local".to_owned(),
         pinning: CpuLayout { server: vec![1], generator: vec![0] },
         load: Load::Closed { connections: 16 },
+        beside: Vec::new(),
     }
 }
 
@@ -89,10 +90,12 @@ pub(crate) fn measured(case: &str, block: u32, throughput: f64) -> Trial {
             generator: GeneratorUse { threads: 1, cpu: Duration::from_secs(1) },
             sending: None,
             sampling: None,
+            steps: Vec::new(),
         }),
         stops: Vec::new(),
         parts: Vec::new(),
         link: None,
+        audits: Vec::new(),
     }
 }
 

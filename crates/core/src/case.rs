@@ -59,4 +59,14 @@ pub struct Case {
     pub pinning: CpuLayout,
     /// What load is driven at it.
     pub load: Load,
+    /// The loads of a scenario's other crowds, beside `load`.
+    #[serde(default)]
+    pub beside: Vec<Load>,
+}
+
+impl Case {
+    /// All that is driven at it, as it is written: `open:2..100/60s + open:5`.
+    pub fn whole_load(&self) -> String {
+        [&self.load].into_iter().chain(&self.beside).map(Load::to_string).collect::<Vec<_>>().join(" + ")
+    }
 }

@@ -1,6 +1,11 @@
 //! The seam to what stands around a runtime.
 
-use crate::{AddressId, App, Deployment, Limits, Load, Part, PlanError, Programs, Requirement, Topology};
+use std::collections::BTreeMap;
+
+use crate::{
+    AddressId, App, Deployment, InitScript, Install, Limits, Load, Part, PlanError, Program, Programs, Requirement,
+    ServiceKind, Topology,
+};
 
 /// Builds a topology around a runtime's deployment. Pure, as a [`crate::Runtime`] is.
 pub trait Composer: Sync {
@@ -16,6 +21,19 @@ pub trait Composer: Sync {
     ///
     /// When something that was required is not in the context, or a file cannot be rendered.
     fn compose(&self, one: Deployment, cx: &ComposeContext<'_>) -> Result<Composed, PlanError>;
+
+    /// A program that asks a service in SQL and prints its answer; its arguments name places of the composed deployment.
+    ///
+    /// # Errors
+    ///
+    /// When what the service requires is not among the programs.
+    fn ask(&self, service: ServiceKind, sql: &str, programs: &Programs) -> Result<Program, PlanError>;
+
+    /// The version of a service among the programs that were found for it.
+    fn version<'a>(&self, service: ServiceKind, programs: &'a Programs) -> Option<&'a str>;
+
+    /// How to get a service.
+    fn install(&self, service: ServiceKind) -> Install;
 }
 
 /// What a topology is rendered from.
@@ -31,6 +49,8 @@ pub struct ComposeContext<'a> {
     pub programs: &'a Programs,
     /// Who the front is, where it speaks TLS.
     pub certificate: Option<&'a Certificate>,
+    /// What services hold when the application is started.
+    pub init: &'a BTreeMap<ServiceKind, InitScript>,
 }
 
 /// A certificate and its key, both in PEM.

@@ -85,6 +85,12 @@ impl Latencies {
         Duration::from_nanos(self.0.value_at_quantile(q))
     }
 
+    /// How many latencies are no longer than this, to the histogram's digits.
+    pub fn up_to(&self, most: Duration) -> u64 {
+        let ns = u64::try_from(most.as_nanos()).unwrap_or(u64::MAX).min(HIGHEST_NS);
+        self.0.count_between(0, ns)
+    }
+
     /// The distribution in HdrHistogram's V2 compressed encoding, for storage.
     pub fn to_bytes(&self) -> Vec<u8> {
         let mut bytes = Vec::new();
@@ -150,6 +156,17 @@ mod tests {
         assert_eq!((read.count(), read.min(), read.max()), (6, latencies.min(), latencies.max()));
         assert_eq!(read, latencies);
         assert!(Latencies::from_bytes(b"no histogram").is_err());
+    }
+
+    #[test]
+    fn latencies_are_counted_up_to_a_length() {
+        let mut latencies = Latencies::new();
+        for ms in [1, 799, 800, 900, 1_300] {
+            latencies.record_ns(ms * 1_000_000);
+        }
+        for (ms, count) in [(0, 0), (1, 1), (800, 3), (1_200, 4), (10_000_000, 5)] {
+            assert_eq!(latencies.up_to(Duration::from_millis(ms)), count, "{ms} ms");
+        }
     }
 
     proptest::proptest! {

@@ -4,6 +4,7 @@
 //! later. GLOSSARY.md explains each word; ARCHITECTURE.md says which crate may use which.
 
 mod app;
+mod audit;
 mod case;
 mod causes;
 mod censored;
@@ -20,6 +21,7 @@ mod limits;
 mod load;
 mod machine;
 mod meter;
+mod need;
 mod php;
 mod platform;
 mod population;
@@ -31,6 +33,7 @@ mod runtime;
 mod schedule;
 mod series;
 mod status;
+mod step;
 mod study;
 mod terms;
 mod topology;
@@ -41,6 +44,7 @@ mod workload;
 mod yard_stick;
 
 pub use app::{App, AppKind};
+pub use audit::{Audit, AuditQuery, AuditRecord, AuditTold};
 pub use case::{Candidate, Case};
 pub use causes::with_causes;
 pub use censored::Censored;
@@ -60,6 +64,7 @@ pub use limits::{Bytes, Cpus, EnforcedLimits, Limit, Limits, ParseQuantityError}
 pub use load::{Arrivals, Load, ParseLoadError};
 pub use machine::{CgroupSupport, CpuLayout, Machine};
 pub use meter::{Counters, Memory, MeterSource};
+pub use need::{InitScript, ServiceNeed};
 pub use php::{PhpAsked, PhpBuild, PhpChoice, PhpReadBack};
 pub use platform::{
     Endpoint, ExitReport, Fut, LaunchError, LogTail, Platform, PrepareError, ReadBackError, Running, StopError,
@@ -74,6 +79,7 @@ pub use runtime::{DefaultsContext, PlanError, ProcessModel, RenderContext, Runti
 pub use schedule::{ParseScheduleError, Position, Rate, Schedule, Stage};
 pub use series::{Sampling, Series, SeriesSource};
 pub use status::{PrometheusMetric, StatusFormat, StatusSource, StatusTransport, UnitStatus};
+pub use step::StepRecord;
 pub use study::{Rounds, Study, StudyKind};
 pub use terms::{Part, PartMeters, PartRecord, ReadBack, Terms, UnitRestart};
 pub use topology::{
@@ -85,5 +91,5 @@ pub use trial::{
 };
 pub use tuning::{Origin, Role, Setting, Tunable, TunableKind, Tuning, TuningProblem};
 pub use verdict::{Verdict, VerdictWord};
-pub use workload::{Body, Exchange, Expectation, Request, Workload};
+pub use workload::{Body, Exchange, Expectation, Play, Request, Workload};
 pub use yard_stick::{Pace, YardStickReading};

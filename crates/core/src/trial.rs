@@ -6,7 +6,9 @@ use std::time::Duration;
 use jiff::Timestamp;
 use serde::{Deserialize, Serialize};
 
-use crate::{CaseId, Censored, EnforcedLimits, Latencies, PartRecord, PhpReadBack, Sampling, UnitStop};
+use crate::{
+    AuditRecord, CaseId, Censored, EnforcedLimits, Latencies, PartRecord, PhpReadBack, Sampling, StepRecord, UnitStop,
+};
 
 /// How a trial ended. A failed trial is data.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
@@ -94,6 +96,8 @@ pub struct Measurement {
     pub sending: Option<Sending>,
     /// What was sampled in the window; absent where sampling was off.
     pub sampling: Option<Sampling>,
+    /// The same by steps of the load; none where it has one kind of request alone.
+    pub steps: Vec<StepRecord>,
 }
 
 /// How the load generator sent the requests of the window, and what it could not.
@@ -189,6 +193,8 @@ pub struct Trial {
     pub parts: Vec<PartRecord>,
     /// What the link between client and front cost; absent without one.
     pub link: Option<LinkUse>,
+    /// What the load had made when it was over; none where nothing is audited.
+    pub audits: Vec<AuditRecord>,
 }
 
 /// What the link between client and front did to the bytes of a trial, and what it used for it.

@@ -1,8 +1,9 @@
 //! An application with its requests and the answers that it must give.
 
 use std::collections::BTreeMap;
+use std::path::PathBuf;
 
-use crate::{App, WorkloadId};
+use crate::{App, Audit, ServiceNeed, WorkloadId};
 
 /// An application, in one or more languages, with its requests and the answers that it must give.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -15,6 +16,12 @@ pub struct Workload {
     pub apps: Vec<App>,
     /// Every request with the answer that must come; all are verified before anything is timed.
     pub exchanges: Vec<Exchange>,
+    /// Services that it needs, or can use.
+    pub services: Vec<ServiceNeed>,
+    /// What is sent as load in place of exchanges.
+    pub play: Option<Play>,
+    /// What the load must have made.
+    pub audits: Vec<Audit>,
 }
 
 impl Workload {
@@ -22,6 +29,23 @@ impl Workload {
     pub fn load_mix(&self) -> impl Iterator<Item = &Exchange> {
         self.exchanges.iter().filter(|exchange| exchange.in_load)
     }
+
+    /// The request by which a deployment shows that it is ready: the load's first one, or the first of all.
+    pub fn first_request(&self) -> Option<&Request> {
+        self.load_mix().next().or(self.exchanges.first()).map(|exchange| &exchange.request)
+    }
+}
+
+/// A scenario that a workload is loaded with.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Play {
+    /// The workload's folder.
+    pub folder: PathBuf,
+    /// The scenario's file in it.
+    pub scenario: PathBuf,
+    /// A command, run in the folder with one more argument, that writes the scenario's feeders into the folder of that name;
+    /// empty where they lie beside the scenario.
+    pub generate: Vec<String>,
 }
 
 /// A request and the answer that must come.

@@ -4,6 +4,7 @@
 //! how they are drawn: those are [`Sink`]s, awaited before it goes on, so that a stored trial is stored before the next
 //! one begins. Dropping the future of [`run`] ends everything that it started.
 
+mod audit;
 mod event;
 mod html;
 mod link;
@@ -24,6 +25,7 @@ mod trial;
 mod verify;
 mod yard_stick;
 
+pub use audit::PreparedAudit;
 pub use event::{Event, Phase, Sink, SinkError};
 pub use mask::{UnderLoad, under_load};
 pub use order::order;

@@ -4,10 +4,13 @@
 use std::time::{Duration, Instant};
 
 use stampede_analysis::PilotWatch;
-use stampede_core::{Counters, Cpus, Limit, Measurement, ResourceUse, Running, Sampling, Sending, with_causes};
-use stampede_load::{LoadResult, LoadSpec, Measures, RunningLoad, Saturation};
+use stampede_core::{
+    Counters, Cpus, Limit, Measurement, ResourceUse, Running, Sampling, Sending, StepRecord, with_causes,
+};
+use stampede_load::{LoadResult, LoadSpec, Measures, RunningLoad, Saturation, StepResult};
 use stampede_observe::{MemoryPeak, Meter, Sampler};
 
+use crate::audit::StepAnswers;
 use crate::event::{Event, Phase, Sink, SinkError};
 use crate::parts::PartWatch;
 use crate::verify::shown;
@@ -45,6 +48,10 @@ pub(crate) struct Measured {
     pub(crate) parts: Vec<Option<ResourceUse>>,
     /// How much later than the window's edges their counters were read, at the most.
     pub(crate) edges_late: Duration,
+    /// What each step was answered.
+    pub(crate) answers: Vec<StepAnswers>,
+    /// Feeders that had too few rows.
+    pub(crate) exhausted: Vec<String>,
 }
 
 /// Drives the load to its end; that of a pilot until there is nothing more to see. Where the deployment is sampled meanwhile,
@@ -93,6 +100,7 @@ pub(crate) async fn measure(
     let last = read(meter)?;
     let result = load.finish();
     let (failure_example, saturation) = (example(&result), result.saturation);
+    let (answers, exhausted) = (StepAnswers::of(&result), result.exhausted_feeders.clone());
     let (resources, edges_late) = (watch.resources(last), watch.late());
     let sampling = sampler.map(Sampler::finish);
     Ok(Measured {
@@ -101,6 +109,8 @@ pub(crate) async fn measure(
         failure_example,
         parts: parts.used(),
         edges_late,
+        answers,
+        exhausted,
     })
 }
 
@@ -123,7 +133,7 @@ fn assemble(
     resources: Option<ResourceUse>,
     sampling: Option<Sampling>,
 ) -> Measurement {
-    let LoadResult { total, reconnects, bytes_sent, bytes_received, generator, backend, .. } = result;
+    let LoadResult { total, steps, reconnects, bytes_sent, bytes_received, generator, backend, .. } = result;
     let Measures { requests, warm_up, unsent, service, response, censored, lateness, status, errors, .. } = total;
     Measurement {
         window,
@@ -140,7 +150,14 @@ fn assemble(
         generator,
         sending: Some(Sending { backend: backend.to_string(), unsent, censored, lateness }),
         sampling,
+        // Of one step alone the whole says it all.
+        steps: if steps.len() > 1 { steps.into_iter().map(record).collect() } else { Vec::new() },
     }
+}
+
+fn record(StepResult { name, measures }: StepResult) -> StepRecord {
+    let Measures { requests, unsent, service, response, censored, status, errors, .. } = measures;
+    StepRecord { name, requests, unsent, service, response, censored, status, errors }
 }
 
 /// Keeps the time while load is driven.

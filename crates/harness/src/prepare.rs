@@ -1,11 +1,15 @@
 //! From planned candidates to cases that can run here: what each needs is looked for, and its deployment is rendered.
 
+use std::collections::BTreeMap;
+
 use stampede_core::{
-    AddressId, App, Availability, Candidate, Case, CaseId, Certificate, ComposeContext, Composed, Composer, CpuLayout,
-    Deployment, Install, Limits, Load, PlanError, Platform, PrepareError, Programs, RenderContext, Requirement, Terms,
-    Topology,
+    AddressId, App, Audit, Availability, Candidate, Case, CaseId, Certificate, ComposeContext, Composed, Composer,
+    CpuLayout, Deployment, InitScript, Install, Limits, Load, PlanError, Platform, PrepareError, Programs,
+    RenderContext, Requirement, ServiceKind, ServiceNeed, Terms, Topology,
 };
 use thiserror::Error;
+
+use crate::audit::PreparedAudit;
 
 /// What all cases of a study have in common.
 #[derive(Clone, Debug)]
@@ -14,12 +18,18 @@ pub struct Conditions {
     pub limits: Limits,
     /// What load is driven.
     pub load: Load,
+    /// The loads of a scenario's other crowds.
+    pub beside: Vec<Load>,
     /// Which cores serve and which generate load.
     pub pinning: CpuLayout,
     /// What stands around each runtime.
     pub topology: Topology,
     /// Who the front is, where the topology has TLS.
     pub certificate: Option<Certificate>,
+    /// What is said of the topology's services beside their settings.
+    pub services: Vec<ServiceNeed>,
+    /// What the load must have made.
+    pub audits: Vec<Audit>,
 }
 
 /// A case that can run.
@@ -35,6 +45,8 @@ pub struct Prepared {
     pub replicas: Vec<AddressId>,
     /// The certificate that clients trust, in PEM, where the front speaks TLS.
     pub trust: Option<Vec<u8>>,
+    /// What the load must have made.
+    pub audits: Vec<PreparedAudit>,
 }
 
 /// A case that cannot run here.
@@ -60,13 +72,21 @@ pub async fn prepare(
     candidates: &[Candidate],
     conditions: &Conditions,
 ) -> Result<(Vec<Prepared>, Vec<Missing>), PrepareCasesError> {
-    let Conditions { limits, load, pinning, topology, certificate } = conditions;
+    let Conditions { limits, load, beside: other_loads, pinning, topology, certificate, services, audits } = conditions;
     let mut prepared = Vec::new();
     let mut missing = Vec::new();
     let around = CaseId::new("the topology");
     let Some(beside) = find(platform, &around, &composer.requires(topology), &mut missing).await else {
         return Ok((prepared, missing));
     };
+    missing.extend(services.iter().filter_map(|need| outdated(need, &around, composer, &beside)));
+    if !missing.is_empty() {
+        return Ok((prepared, missing));
+    }
+    let audits = audits.iter().map(|audit| ready_to_ask(audit, topology, composer, &beside));
+    let audits: Vec<PreparedAudit> = audits.collect::<Result<_, _>>()?;
+    let init: BTreeMap<ServiceKind, InitScript> =
+        services.iter().filter_map(|need| Some((need.kind, need.init.clone()?))).collect();
     let mut copies = Copies::default();
     for Candidate { id, runtime, app, php, tuning } in candidates {
         let app = &copies.of(app, platform).await?;
@@ -90,7 +110,7 @@ pub async fn prepare(
             rendered => rendered?,
         };
         let certificate = certificate.as_ref();
-        let context = ComposeContext { topology, limits, load, programs: &beside, certificate };
+        let context = ComposeContext { topology, limits, load, programs: &beside, certificate, init: &init };
         let Composed { deployment, parts, replicas } = composer.compose(one, &context)?;
         let case = Case {
             id: id.clone(),
@@ -104,12 +124,36 @@ pub async fn prepare(
             platform: platform.id().to_owned(),
             pinning: pinning.clone(),
             load: load.clone(),
+            beside: other_loads.clone(),
         };
         let terms = Terms { total: *limits, parts };
         let trust = certificate.map(|certificate| certificate.certificate.clone().into_bytes());
-        prepared.push(Prepared { case, deployment, terms, replicas, trust });
+        prepared.push(Prepared { case, deployment, terms, replicas, trust, audits: audits.clone() });
     }
     Ok((prepared, missing))
+}
+
+/// A service that is here, and older than it may be.
+fn outdated(need: &ServiceNeed, case: &CaseId, composer: &dyn Composer, programs: &Programs) -> Option<Missing> {
+    let found = composer.version(need.kind, programs)?;
+    (!need.is_met_by(found)).then(|| Missing {
+        case: case.clone(),
+        what: format!("{} {} or newer (this is {found})", need.kind.id(), need.oldest()),
+        install: composer.install(need.kind),
+    })
+}
+
+/// An audit with the program that asks the service, where the topology has it.
+fn ready_to_ask(
+    audit: &Audit,
+    topology: &Topology,
+    composer: &dyn Composer,
+    programs: &Programs,
+) -> Result<PreparedAudit, PlanError> {
+    let query = audit.query.as_ref();
+    let query = query.filter(|query| topology.services.iter().any(|used| used.kind == query.service));
+    let query = query.map(|query| composer.ask(query.service, &query.sql, programs)).transpose()?;
+    Ok(PreparedAudit { audit: audit.clone(), query })
 }
 
 /// Looks for what a case needs. What it lacks is added to `missing`, and then there is nothing.

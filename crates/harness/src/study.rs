@@ -1,11 +1,12 @@
 //! A comparison: blocks of trials, each case once a block, in random order.
 
 use std::collections::BTreeSet;
+use std::sync::Arc;
 use std::time::Duration;
 
 use stampede_analysis::open_cases;
 use stampede_core::{CaseId, Platform, Rounds, Study, Trial, Workload};
-use stampede_load::Backend;
+use stampede_load::{Backend, Scenario};
 
 use crate::event::{Event, Sink, SinkError};
 use crate::order::order;
@@ -18,6 +19,8 @@ use crate::yard_stick::{self, YardStick};
 pub struct Surroundings<'a> {
     /// What is served.
     pub workload: &'a Workload,
+    /// What is sent as load in place of its exchanges.
+    pub scenario: Option<&'a Arc<Scenario>>,
     /// How long a deployment may take to its first answer.
     pub ready_timeout: Duration,
     /// How long answers are waited for after the window.

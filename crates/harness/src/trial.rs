@@ -5,7 +5,7 @@ use std::time::Duration;
 use jiff::Timestamp;
 use stampede_analysis::PilotWatch;
 use stampede_core::{
-    Case, ClientLink, Endpoint, ErrorClass, Limits, Outcome, Platform, Protocol, ReadyBy, Running, Trial, Workload,
+    AuditRecord, Case, ClientLink, Endpoint, ErrorClass, Limits, Outcome, Platform, Protocol, ReadyBy, Running, Trial,
     with_causes,
 };
 use stampede_load::{LoadSpec, Pause, TlsSpec, Trust};
@@ -17,7 +17,7 @@ use crate::measure::{MeasureError, Measured, measure};
 use crate::prepare::Prepared;
 use crate::ready::{Front, SERVER_NAME};
 use crate::study::Surroundings;
-use crate::{parts, php, ready, refusal, verify};
+use crate::{audit, parts, php, ready, refusal, verify};
 
 /// Where a trial stands in its study.
 pub(crate) struct Place {
@@ -69,6 +69,7 @@ pub(crate) async fn run(
         stops: Vec::new(),
         parts: Vec::new(),
         link: None,
+        audits: Vec::new(),
     };
     sink.take(&Event::PhaseStarted(Phase::Launch)).await?;
     let running = match platform.launch(deployment, terms).await {
@@ -106,8 +107,8 @@ async fn live(
     trial: &mut Trial,
     sink: &mut dyn Sink,
 ) -> Result<Outcome, MeasureError> {
-    let Surroundings { workload, ready_timeout, drain, backend, sampled, yard_stick: _ } = surroundings;
-    let Prepared { case, deployment, terms, replicas, trust, .. } = prepared;
+    let Surroundings { workload, scenario, ready_timeout, drain, backend, sampled, yard_stick: _ } = surroundings;
+    let Prepared { case, deployment, terms, replicas, trust, audits } = prepared;
     let failed = MeasureError::Failed;
     let enforced = running.enforced().map_err(|error| failed(error.to_string()))?;
     trial.enforced = Some(enforced);
@@ -116,7 +117,8 @@ async fn live(
     let front = Front::of(running, trust.as_deref()).map_err(failed)?;
 
     sink.take(&Event::PhaseStarted(Phase::Ready)).await?;
-    let first = first_request(workload)?;
+    let first = workload.first_request();
+    let first = first.ok_or_else(|| failed("the workload has no request".to_owned()))?;
     trial.ready = Some(match case.topology.ready {
         ReadyBy::Port => ready::wait_for_port(running, &front, *ready_timeout).await.map_err(failed)?,
         ReadyBy::Request => {
@@ -152,7 +154,7 @@ async fn live(
         exchanges: verified.load,
         load: case.load.clone(),
         think: Pause::default(),
-        scenario: None,
+        scenario: scenario.cloned(),
         warm_up: timing.warm_up,
         duration: timing.duration,
         requests: None,
@@ -164,7 +166,17 @@ async fn live(
         cpus: case.pinning.generator.clone(),
         backend: *backend,
     };
-    let measured = measure(running, spec, meter.as_ref(), sampled.then_some(enforced.cpus), pilot, sink).await?;
+    let before = audit::read(running, &front, replicas, audits).await.map_err(failed)?;
+    let mut measured = measure(running, spec, meter.as_ref(), sampled.then_some(enforced.cpus), pilot, sink).await?;
+    if scenario.is_none() {
+        for (step, exchange) in measured.measurement.steps.iter_mut().zip(workload.load_mix()) {
+            step.name.clone_from(&exchange.name);
+        }
+    }
+    let after = audit::read(running, &front, replicas, audits).await.map_err(failed)?;
+    let resent = measured.measurement.reconnects;
+    trial.audits = audit::records(audits, before, after, &measured.answers, resent);
+    faults.extend(trial.audits.iter().flat_map(AuditRecord::problems));
     if !enforced.fulfil(&case.limits) {
         faults.push("the limits were not enforced".to_owned());
     }
@@ -193,14 +205,9 @@ fn open_link(front: &Endpoint, link: ClientLink) -> Result<Link, String> {
     }
 }
 
-fn first_request(workload: &Workload) -> Result<&stampede_core::Request, MeasureError> {
-    let first = workload.load_mix().next().map(|exchange| &exchange.request);
-    first.ok_or_else(|| MeasureError::Failed("the workload has no request for the load".to_owned()))
-}
-
 /// Whether a measurement means what it should.
 fn judge(measured: &Measured, case: &Case, drain: Duration, mut faults: Vec<String>) -> Result<Outcome, MeasureError> {
-    let Measured { measurement, saturation, failure_example, edges_late, parts: _ } = measured;
+    let Measured { measurement, saturation, failure_example, edges_late, parts: _, answers: _, exhausted } = measured;
     let requests = measurement.requests;
     let example = failure_example.as_ref().map(|example| format!("; the first: {example}")).unwrap_or_default();
     let oom_kills = measurement.resources.map_or(0, |resources| resources.oom_kills);
@@ -220,6 +227,9 @@ fn judge(measured: &Measured, case: &Case, drain: Duration, mut faults: Vec<Stri
     if wrong > 0 {
         faults.push(format!("{wrong} of {} answers under load were wrong{example}", requests.sent));
     }
+    for feeder in exhausted {
+        faults.push(format!("the feeder {feeder} had no row left for users who wanted one: give it more rows"));
+    }
     let exhausted = count(ErrorClass::Exhausted);
     if exhausted > 0 {
         faults.push(format!("the generator ran out of ports or files {exhausted} times{example}"));
@@ -233,7 +243,7 @@ fn judge(measured: &Measured, case: &Case, drain: Duration, mut faults: Vec<Stri
     if unfinished > 0 {
         faults.push(format!(
             "{unfinished} requests had no answer {drain:?} after the window, so the load was smaller than {}",
-            case.load
+            case.whole_load()
         ));
     }
     if let Some(saturation) = saturation {

@@ -20,6 +20,9 @@ const TIMEOUT: Duration = Duration::from_secs(30);
 /// small, and a workload of ten exchanges costs 160 requests.
 const PASSES: u32 = 8;
 
+/// What is said of an answer that differs from itself.
+const VARIES: &str = "\nasked again, it answers otherwise: mask the part that varies (`mask` under `expect`)";
+
 /// How much of a wrong body is shown.
 const SHOWN_BYTES: usize = 400;
 
@@ -47,7 +50,9 @@ pub(crate) async fn verify(
     for Exchange { name, request, expect, in_load } in exchanges {
         let answer = ask(running, front, name, request).await?;
         if let Err(problem) = check(expect, answer.status, &answer.body) {
-            return Err(wrong(name, &problem, &answer));
+            let again = ask(running, front, name, request).await?;
+            let varies = if again.body == answer.body { "" } else { VARIES };
+            return Err(format!("{}{varies}", wrong(name, &problem, &answer)));
         }
         verified.answers.push(ServedAnswer {
             exchange: name.clone(),

@@ -38,7 +38,7 @@ pub(crate) async fn read(
 ) -> Result<(), SinkError> {
     sink.take(&Event::YardStickStarted { block }).await?;
     let YardStick { prepared, workload, window } = yard_stick;
-    let surroundings = Surroundings { workload, sampled: false, ..*surroundings };
+    let surroundings = Surroundings { workload, scenario: None, sampled: false, ..*surroundings };
     let timing = Timing { warm_up: WARM_UP, duration: *window, seed };
     let place = Place { block, position: 0 };
     let trial = trial::run(platform, &surroundings, prepared, place, &timing, None, sink).await?;

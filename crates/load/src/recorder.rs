@@ -115,6 +115,7 @@ impl Recorder {
 
     pub(crate) fn answered(&mut self, phase: Phase, answer: Answered) {
         if let Some(tally) = self.steps.get_mut(answer.step) {
+            tally.count_status(phase, answer.status);
             if phase == Phase::Window {
                 tally.answered(&answer);
                 self.last_end = Some(answer.at);

@@ -70,7 +70,7 @@ pub struct FlowResult {
     pub count: FlowTally,
 }
 
-/// Counts and latencies of requests. All but `warm_up` is about those that were due in the window.
+/// Counts and latencies of requests. All but `warm_up` and `warm_up_status` is about those that were due in the window.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Measures {
     /// Requests that were due in the window and were begun.
@@ -96,6 +96,8 @@ pub struct Measures {
     /// From when the generator could have begun a request to when it did. It could when the request was due and a
     /// connection was free, at the latest at the wake-up that brought the news.
     pub lateness: Latencies,
+    /// Complete answers of the warm-up by status.
+    pub warm_up_status: BTreeMap<u16, u64>,
     /// Complete answers by status.
     pub status: BTreeMap<u16, u64>,
     /// Failed requests by cause.

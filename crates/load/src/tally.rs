@@ -37,7 +37,8 @@ pub(crate) struct Tally {
     pub(crate) connect: Latencies,
     pub(crate) tls: Latencies,
     pub(crate) lateness: Latencies,
-    /// Answers by status, which has three digits.
+    /// Answers by status, which has three digits: in the warm-up, and in the window.
+    warm_up_status: Vec<u64>,
     status: Vec<u64>,
     errors: [u64; ERRORS.len()],
 }
@@ -55,6 +56,7 @@ impl Tally {
             connect: Latencies::new(),
             tls: Latencies::new(),
             lateness: Latencies::new(),
+            warm_up_status: vec![0; 1000],
             status: vec![0; 1000],
             errors: [0; ERRORS.len()],
         }
@@ -67,13 +69,21 @@ impl Tally {
         }
     }
 
-    /// Notes the latencies and the status of an answer in the window.
+    /// Notes the latencies of an answer in the window.
     pub(crate) fn answered(&mut self, answer: &Answered) {
         let since = |start| nanoseconds(answer.at.saturating_duration_since(start));
         self.response.record_ns(since(answer.due));
         self.service.record_ns(since(answer.sent));
         self.first_byte.record_ns(nanoseconds(answer.first_byte.saturating_duration_since(answer.sent)));
-        if let Some(count) = self.status.get_mut(usize::from(answer.status)) {
+    }
+
+    /// Counts an answer's status.
+    pub(crate) fn count_status(&mut self, phase: Phase, status: u16) {
+        let counts = match phase {
+            Phase::WarmUp => &mut self.warm_up_status,
+            Phase::Window => &mut self.status,
+        };
+        if let Some(count) = counts.get_mut(usize::from(status)) {
             *count += 1;
         }
     }
@@ -105,6 +115,7 @@ impl Tally {
             connect,
             tls,
             lateness,
+            warm_up_status,
             status,
             errors,
         } = other;
@@ -118,8 +129,10 @@ impl Tally {
         self.connect.merge(connect);
         self.tls.merge(tls);
         self.lateness.merge(lateness);
-        for (sum, count) in self.status.iter_mut().zip(status) {
-            *sum += count;
+        for (sums, counts) in [(&mut self.warm_up_status, warm_up_status), (&mut self.status, status)] {
+            for (sum, count) in sums.iter_mut().zip(counts) {
+                *sum += count;
+            }
         }
         for (sum, count) in self.errors.iter_mut().zip(errors) {
             *sum += count;
@@ -138,6 +151,7 @@ impl Tally {
             connect,
             tls,
             lateness,
+            warm_up_status,
             status,
             errors,
         } = self;
@@ -152,6 +166,7 @@ impl Tally {
             connect,
             tls,
             lateness,
+            warm_up_status: (0..).zip(warm_up_status).filter(|(_, count)| *count > 0).collect(),
             status: (0..).zip(status).filter(|(_, count)| *count > 0).collect(),
             errors: ERRORS.into_iter().zip(errors).filter(|(_, count)| *count > 0).collect(),
         }

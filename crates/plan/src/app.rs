@@ -1,8 +1,10 @@
 //! Which of a workload's applications are served: `--app symfony,laravel`.
 
-use stampede_core::{App, CaseId, Workload};
+use stampede_core::{App, AppKind, CaseId, ServiceNeed, Workload};
 
+use crate::case::Asked;
 use crate::catalogue::nearest;
+use crate::compare::{RuntimeChoice, app_for};
 use crate::listed::Listed;
 use crate::mistake::Gathered;
 
@@ -44,6 +46,47 @@ pub(crate) fn case_id(id: &CaseId, app: &App, several: bool) -> CaseId {
     if several { CaseId::new(format!("{id}/{}", app.name)) } else { id.clone() }
 }
 
+/// Gives PHP applications the extensions by which they reach their services.
+pub(crate) fn reach_services(workload: &mut Workload, services: &[ServiceNeed]) {
+    let is_php =
+        |app: &&mut App| !matches!(app.kind, AppKind::GoProgram | AppKind::GoFunction { .. } | AppKind::Command(_));
+    for app in workload.apps.iter_mut().filter(is_php) {
+        for extension in services.iter().flat_map(|service| &service.extensions) {
+            if !app.extensions.contains(extension) {
+                app.extensions.push(extension.clone());
+            }
+        }
+    }
+}
+
+/// Sees that each runtime that was named serves one of the applications that were chosen, and that each of these is served.
+pub(crate) fn check_service(
+    workload: &Workload,
+    chosen: &[Option<String>],
+    cases: &[Asked],
+    choice: RuntimeChoice,
+    mistakes: &mut Gathered,
+) {
+    let serves = |case: &Asked, name: &Option<String>| {
+        !matches!(app_for(case.runtime, &named(workload, name.as_deref()), &case.given), Ok(None))
+    };
+    let names: Vec<&str> = chosen.iter().flatten().map(String::as_str).collect();
+    let apps = match &names[..] {
+        [] => String::new(),
+        [name] => format!("'s app {name}"),
+        names => format!("'s apps {}", names.join(", ")),
+    };
+    let is_idle = |case: &&Asked| choice == RuntimeChoice::Named && !chosen.iter().any(|name| serves(case, name));
+    for case in cases.iter().filter(is_idle) {
+        mistakes.add(&case.place, format!("cannot serve {}{apps}", workload.id), "leave it out");
+    }
+    let is_unserved = |name: &&Option<String>| names.len() > 1 && !cases.iter().any(|case| serves(case, name));
+    for name in chosen.iter().filter(is_unserved).flatten() {
+        let fix = "add a runtime that serves it, or leave it out";
+        mistakes.add(format!("--app {name}"), "is served by none of these runtimes", fix);
+    }
+}
+
 #[cfg(test)]
 mod tests {
     use std::collections::BTreeMap;
@@ -69,7 +112,15 @@ mod tests {
     #[test]
     fn apps_are_chosen_by_name() {
         let apps = ["plain", "plain", "symfony"].map(app).into();
-        let workload = Workload { id: WorkloadId::new("hello"), title: String::new(), apps, exchanges: Vec::new() };
+        let workload = Workload {
+            id: WorkloadId::new("hello"),
+            title: String::new(),
+            apps,
+            exchanges: Vec::new(),
+            services: Vec::new(),
+            play: None,
+            audits: Vec::new(),
+        };
         for (typed, chosen, mistakes) in [
             (None, vec![None], 0),
             (Some("symfony"), vec![Some("symfony")], 0),

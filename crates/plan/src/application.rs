@@ -95,7 +95,9 @@ fn serve(
     let name = folder.canonicalize().ok().and_then(|path| Some(path.file_name()?.to_string_lossy().into_owned()));
     let id = WorkloadId::new(name.unwrap_or_else(|| "app".to_owned()));
     let title = look.as_ref().map_or("an application", |look| look.title).to_owned();
-    Some(Served { workload: Workload { id, title, apps: vec![app?], exchanges }, unrecorded, look })
+    let workload =
+        Workload { id, title, apps: vec![app?], exchanges, services: Vec::new(), play: None, audits: Vec::new() };
+    Some(Served { workload, unrecorded, look })
 }
 
 fn read_app(reader: &Reader<'_>, section: &AppSection, look: Option<&Look>, mistakes: &mut Gathered) -> Option<App> {

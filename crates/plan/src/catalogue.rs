@@ -1,6 +1,6 @@
 //! What exists, as the binary knows it.
 
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 
 use stampede_core::Runtime;
 
@@ -18,6 +18,14 @@ pub trait Catalogue {
     ///
     /// When its files cannot be unpacked: the error's text.
     fn workload_folder(&self, name: &str) -> Result<PathBuf, String>;
+
+    /// The folder with what a workload's command writes, run in the workload's folder with the name of the other one as its
+    /// last argument. It is not run again as long as the workload is the same.
+    ///
+    /// # Errors
+    ///
+    /// When the command fails: its words.
+    fn generated(&self, workload: &Path, command: &[String]) -> Result<PathBuf, String>;
 }
 
 /// The name among `known` that was probably meant: one that is a slip of the finger away (edit distance of at most 1, or

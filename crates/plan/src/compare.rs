@@ -1,27 +1,32 @@
 //! The plan of a comparison: which runtime is fastest under these limits?
 
 use std::path::PathBuf;
+use std::sync::Arc;
 use std::time::Duration;
 
 use stampede_core::{
-    App, Bytes, Candidate, DefaultsContext, Limits, Load, Rounds, Runtime, RuntimeId, Topology, Tuning, TuningProblem,
-    Workload,
+    App, Bytes, Candidate, DefaultsContext, Limits, Load, Rounds, Runtime, RuntimeId, ServiceNeed, Topology, Tuning,
+    TuningProblem, Workload,
 };
+use stampede_scenario::Scenario;
 
-use crate::app::{case_id, named, read_apps};
+use crate::app::{case_id, check_service, named, reach_services, read_apps};
 use crate::application::Served;
-use crate::case::read_cases;
+use crate::case::{Asked, read_cases};
 use crate::catalogue::Catalogue;
+use crate::exchange;
 use crate::kind::kinds_served;
 use crate::listed::Listed;
+use crate::load::read_feeders;
 use crate::look::Look;
 use crate::mistake::{Gathered, Mistakes};
 use crate::php::{read_php, that_matter, with_build};
 use crate::plan_file::{At, LoadEntry, PlanFile, PlanSections, Text};
+use crate::play::{self, AskedLoad, Played};
 use crate::quantity::{read_cpus, read_duration, read_load, read_memory, read_ready_timeout, read_seed};
 use crate::rounds::{AUTO, calibration_rounds, make_room, read_max_time, read_precision, read_rounds};
 use crate::subject::Subject;
-use crate::topology::{self, TopologyFlags};
+use crate::topology::{self, Around, TopologyFlags};
 use crate::warm_up::{read_warm_up, settle};
 
 /// What was typed, unread, so that all mistakes can be told at once. `None` takes the default.
@@ -31,6 +36,10 @@ pub struct CompareFlags {
     pub subject: SubjectFlag,
     /// `--app a,b`.
     pub app: Option<String>,
+    /// `--exchanges a,b`.
+    pub exchanges: Option<String>,
+    /// Each `--feeder NAME=FILE`.
+    pub feeders: Vec<String>,
     /// `--php a,b`.
     pub php: Option<String>,
     /// `a,b`, or `all`.
@@ -121,8 +130,14 @@ pub struct ComparePlan {
     pub limits: Limits,
     /// What stands around each runtime.
     pub topology: Topology,
-    /// What load is driven.
+    /// What is said of the topology's services beside their settings.
+    pub services: Vec<ServiceNeed>,
+    /// What load is driven; of a scenario, that of its first crowd.
     pub load: Load,
+    /// The loads of a scenario's other crowds.
+    pub beside: Vec<Load>,
+    /// What is sent in place of the workload's exchanges.
+    pub scenario: Option<Arc<Scenario>>,
     /// Length of the measuring window.
     pub duration: Duration,
     /// Load before the window, of cases without a pilot.
@@ -155,6 +170,8 @@ impl ComparePlan {
         let CompareFlags {
             subject,
             app,
+            exchanges,
+            feeders,
             php,
             runtimes,
             cpus,
@@ -174,8 +191,13 @@ impl ComparePlan {
             calibrate,
             topology,
         } = flags;
-        let Subject { served, file } = Subject::read(subject, catalogue);
+        let Subject { mut served, file } = Subject::read(subject, catalogue);
         let mut values = Values { file: file.as_ref(), mistakes: Gathered::default() };
+        let feeders = read_feeders(feeders, &mut values.mistakes);
+        let chosen_exchanges = values.list("--exchanges", "exchanges", exchanges, |all| all.exchanges.as_ref());
+        if let Ok(Served { workload, .. }) = &mut served {
+            exchange::choose(chosen_exchanges.as_deref(), workload, &mut values.mistakes);
+        }
         let cpus = values.of(
             ["--cpus", "limits.cpus"],
             cpus,
@@ -189,13 +211,21 @@ impl ComparePlan {
             |typed, mistakes| read_memory(typed, machine, mistakes),
         );
         let limits = Limits { cpus, memory };
-        let (topology, set) = topology::read(topology, set, file.as_ref(), &limits, &mut values.mistakes);
-        let load = values.load(load, machine);
+        let needs = served.as_ref().map_or(&[][..], |served| &served.workload.services);
+        let Around { topology, services, set } =
+            topology::read(topology, set, file.as_ref(), &limits, needs, &mut values.mistakes);
+        if let Ok(Served { workload, .. }) = &mut served {
+            reach_services(workload, &services);
+        }
+        let asked = values.load(load, machine);
+        let workload = served.as_ref().ok().map(|served| &served.workload);
+        let Played { load, beside, scenario } =
+            play::read(workload, asked, &feeders, machine, catalogue, &mut values.mistakes);
         let duration = values.of(
             ["--duration", "study.duration"],
             duration,
             |all| all.study.as_ref()?.duration.as_ref(),
-            |typed, mistakes| read_duration(typed, [&load], mistakes),
+            |typed, mistakes| read_duration(typed, [&load].into_iter().chain(&beside), mistakes),
         );
         let warm_up = values.of(
             ["--warm-up", "study.warm_up"],
@@ -240,20 +270,13 @@ impl ComparePlan {
         let workload = served.as_ref().ok().map(|served| &served.workload);
         let chosen_apps = read_apps(chosen_apps.as_deref(), workload, &mut mistakes);
         let builds = read_php(builds.as_deref(), &mut mistakes);
-        let (mut candidates, mut unable) = (Vec::new(), Vec::new());
+        let mut candidates: Vec<Candidate> = Vec::new();
         if let Ok(Served { workload, .. }) = &served {
+            check_service(workload, &chosen_apps, &cases, choice, &mut mistakes);
             for (name, case) in chosen_apps.iter().flat_map(|name| cases.iter().map(move |case| (name, case))) {
                 let app = match app_for(case.runtime, &named(workload, name.as_deref()), &case.given) {
                     Ok(Some(app)) => app,
-                    Ok(None) => {
-                        if choice == RuntimeChoice::Named {
-                            let app = name.as_ref().map_or_else(String::new, |name| format!("'s app {name}"));
-                            let problem = format!("cannot serve {}{app}", workload.id);
-                            mistakes.add(&case.place, problem, "leave it out");
-                        }
-                        unable.push((case.runtime.id(), kinds_served(case.runtime)));
-                        continue;
-                    }
+                    Ok(None) => continue,
                     Err(TuningProblem { tunable, problem, fix }) => {
                         mistakes.add(case.setting(&tunable, &case.given), problem, fix);
                         continue;
@@ -277,7 +300,12 @@ impl ComparePlan {
                 }
             }
         }
-        let (warm_up, pilots) = settle(warm_up, &load, rounds, duration, &mut mistakes);
+        let (warm_up, pilots) = settle(warm_up, &load, scenario.is_some(), rounds, duration, &mut mistakes);
+        let is_unable = |case: &&Asked| {
+            served.is_ok() && !candidates.iter().any(|candidate| candidate.runtime.id() == case.runtime.id())
+        };
+        let unable =
+            cases.iter().filter(is_unable).map(|case| (case.runtime.id(), kinds_served(case.runtime))).collect();
         let rounds = if *calibrate {
             calibration_rounds(rounds, &mut mistakes)
         } else {
@@ -293,7 +321,10 @@ impl ComparePlan {
             choice,
             limits,
             topology,
+            services,
             load,
+            beside,
+            scenario,
             duration,
             warm_up,
             pilots,
@@ -366,9 +397,13 @@ impl<'a> Values<'a> {
     }
 
     /// The load, which the file may give in keys.
-    fn load(&mut self, typed: &Option<String>, machine: MachineSize) -> Load {
+    fn load(&mut self, typed: &Option<String>, machine: MachineSize) -> AskedLoad {
         let in_file = self.file.filter(|_| typed.is_none()).and_then(|file| Some((file, file.sections.load.as_ref()?)));
-        let Some((file, at)) = in_file else { return read_load(typed.as_deref(), machine, &mut self.mistakes) };
+        let Some((file, at)) = in_file else {
+            let load = read_load(typed.as_deref(), machine, &mut self.mistakes);
+            return AskedLoad { load, place: typed.as_ref().map(|typed| format!("--load {typed}")) };
+        };
+        let place = Some(format!("{} load", file.spot(at)));
         let short = match &at.value {
             LoadEntry::Short(text) => Ok(text.clone()),
             LoadEntry::Keys(keys) => keys.short(),
@@ -378,11 +413,11 @@ impl<'a> Values<'a> {
                 let mut found = Gathered::default();
                 let load = read_load(Some(&text), machine, &mut found);
                 self.mistakes.extend(found.retold("--load", "load", &format!("{} load {text}", file.spot(at))));
-                load
+                AskedLoad { load, place }
             }
             Err((key, problem, fix)) => {
                 self.mistakes.add(format!("{} load.{key}", file.spot(at)), problem, fix);
-                read_load(None, machine, &mut self.mistakes)
+                AskedLoad { load: read_load(None, machine, &mut self.mistakes), place }
             }
         }
     }
@@ -428,7 +463,7 @@ pub(crate) fn tune(
 
 #[cfg(test)]
 mod tests {
-    use std::path::PathBuf;
+    use std::path::{Path, PathBuf};
 
     use super::*;
 
@@ -446,6 +481,10 @@ mod tests {
         fn workload_folder(&self, _name: &str) -> Result<PathBuf, String> {
             Err("read-only file system".to_owned())
         }
+
+        fn generated(&self, _workload: &Path, _command: &[String]) -> Result<PathBuf, String> {
+            Err("read-only file system".to_owned())
+        }
     }
 
     const MACHINE: MachineSize = MachineSize { cpus: 2, memory: Bytes::from_mib(1024), connections: 900 };
@@ -456,6 +495,8 @@ mod tests {
         let flags = CompareFlags {
             subject: SubjectFlag::Named("markdwon".to_owned()),
             app: typed("web"),
+            exchanges: None,
+            feeders: vec!["payloads".to_owned()],
             php: typed("eight"),
             runtimes: typed("zzz,zzz"),
             cpus: typed("64"),
@@ -481,6 +522,7 @@ mod tests {
             places,
             [
                 "workload markdwon",
+                "--feeder payloads",
                 "--cpus 64",
                 "--memory 1Mi",
                 "--load closed:none",

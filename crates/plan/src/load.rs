@@ -197,6 +197,18 @@ fn read_scenario(
     machine: MachineSize,
     mistakes: &mut Gathered,
 ) -> Option<Scenario> {
+    let replaced = read_feeders(feeders, mistakes);
+    match scenario::read(file?, machine, &replaced) {
+        Ok(scenario) => Some(scenario),
+        Err(found) => {
+            mistakes.extend(found);
+            None
+        }
+    }
+}
+
+/// `--feeder NAME=FILE`: files of feeders in place of the scenario's own.
+pub(crate) fn read_feeders(feeders: &[String], mistakes: &mut Gathered) -> BTreeMap<String, PathBuf> {
     let mut replaced = BTreeMap::new();
     for typed in feeders {
         let named = typed.split_once('=').filter(|(name, file)| !name.is_empty() && !file.is_empty());
@@ -211,13 +223,7 @@ fn read_scenario(
             }
         }
     }
-    match scenario::read(file?, machine, &replaced) {
-        Ok(scenario) => Some(scenario),
-        Err(found) => {
-            mistakes.extend(found);
-            None
-        }
-    }
+    replaced
 }
 
 /// `10ms` or `1s..3s`, in a closed load.

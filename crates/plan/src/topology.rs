@@ -5,7 +5,8 @@ mod written;
 use std::time::Duration;
 
 use stampede_core::{
-    Balance, Balancer, BalancerKind, Bytes, ClientLink, Cpus, Limits, ReadyBy, Restart, Service, ServiceKind, Topology,
+    Balance, Balancer, BalancerKind, Bytes, ClientLink, Cpus, Limits, ReadyBy, Restart, Service, ServiceKind,
+    ServiceNeed, Topology,
 };
 
 use crate::catalogue::nearest;
@@ -51,30 +52,44 @@ pub struct TopologyFlags {
     pub client_bandwidth: Option<String>,
 }
 
-/// Reads a topology under its total limits, by flags and, where no flag gives a value, by the plan file. Leaves those of
-/// `set` that are not for services.
+/// What stands around each runtime.
+#[derive(Debug)]
+pub(crate) struct Around {
+    pub(crate) topology: Topology,
+    /// What is said of the services in it beside their settings.
+    pub(crate) services: Vec<ServiceNeed>,
+    /// Those of `set` that are not for services.
+    pub(crate) set: Vec<String>,
+}
+
+/// Reads a topology under its total limits, by flags and, where no flag gives a value, by the plan file. Services that the
+/// workload always needs are there without being asked for.
 pub(crate) fn read(
     flags: &TopologyFlags,
     set: &[String],
     file: Option<&PlanFile>,
     total: &Limits,
+    needs: &[ServiceNeed],
     mistakes: &mut Gathered,
-) -> (Topology, Vec<String>) {
+) -> Around {
     let written = Written::new(file);
     let mut flags = flags.clone();
     let told = written.fill(&mut flags);
-    let mut topology = read_flags(&flags, mistakes);
+    let mut topology = read_flags(&flags, needs, mistakes);
     written.read_shares(&flags.share, &mut topology, mistakes);
     if mistakes.is_empty() {
         check_sum(&topology, total, &written.shares(), mistakes);
     }
     written.read_settings(&mut topology, mistakes);
-    let others = take_settings(set, &mut topology, mistakes);
+    let set = take_settings(set, &mut topology, mistakes);
     written::retell(&told, mistakes);
-    (topology, others)
+    let used = |need: &&ServiceNeed| topology.services.iter().any(|service| service.kind == need.kind);
+    let mut services: Vec<ServiceNeed> = needs.iter().filter(used).cloned().collect();
+    written.read_init(&topology, &mut services, mistakes);
+    Around { topology, services, set }
 }
 
-fn read_flags(flags: &TopologyFlags, mistakes: &mut Gathered) -> Topology {
+fn read_flags(flags: &TopologyFlags, needs: &[ServiceNeed], mistakes: &mut Gathered) -> Topology {
     let TopologyFlags {
         replicas,
         balancer,
@@ -91,7 +106,7 @@ fn read_flags(flags: &TopologyFlags, mistakes: &mut Gathered) -> Topology {
     let mut topology = Topology {
         replicas: read_replicas(replicas.as_deref(), mistakes),
         balancer: read_balancer(balancer.as_deref(), balance.as_deref(), upstream_keepalive.as_deref(), *tls, mistakes),
-        services: read_services(services.as_deref(), mistakes),
+        services: read_services(services.as_deref(), needs, mistakes),
         replica_share: None,
         ready: one_of("--ready", ready.as_deref(), &READY, ReadyBy::Request, mistakes),
         restart: one_of("--restart", restart.as_deref(), &RESTART, Restart::Never, mistakes),
@@ -184,7 +199,7 @@ fn need_balancer(flags: &TopologyFlags, topology: &Topology, mistakes: &mut Gath
     }
 }
 
-fn read_services(typed: Option<&str>, mistakes: &mut Gathered) -> Vec<Service> {
+fn read_services(typed: Option<&str>, needs: &[ServiceNeed], mistakes: &mut Gathered) -> Vec<Service> {
     let mut kinds = Vec::new();
     for name in typed.into_iter().flat_map(|typed| typed.split(',')).map(str::trim) {
         let place = format!("--services {name}");
@@ -201,6 +216,8 @@ fn read_services(typed: Option<&str>, mistakes: &mut Gathered) -> Vec<Service> {
             }
         }
     }
+    let needed = needs.iter().filter(|need| need.always).map(|need| need.kind);
+    kinds.extend(needed.filter(|kind| !kinds.contains(kind)).collect::<Vec<_>>());
     if kinds.contains(&ServiceKind::Pgbouncer) && !kinds.contains(&ServiceKind::Postgres) {
         mistakes.add("--services pgbouncer", "has no database behind it", "add postgres");
     }
@@ -380,8 +397,8 @@ mod tests {
 
     fn read_all(flags: &TopologyFlags, set: &[&str]) -> Result<Topology, Vec<String>> {
         let mut mistakes = Gathered::default();
-        let (topology, others) = read(flags, &strings(set), None, &TOTAL, &mut mistakes);
-        assert!(others.is_empty(), "{others:?}");
+        let Around { topology, set, services } = read(flags, &strings(set), None, &TOTAL, &[], &mut mistakes);
+        assert!(set.is_empty() && services.is_empty(), "{set:?}");
         mistakes.finish(Ok(topology)).map_err(|Mistakes(all)| all.iter().map(ToString::to_string).collect())
     }
 
@@ -411,6 +428,25 @@ mod tests {
              restarted on failure, client 20ms away at 100mbit"
         );
         assert!(read_all(&TopologyFlags::default(), &[]).unwrap().is_default());
+    }
+
+    #[test]
+    fn a_workload_brings_its_services() {
+        let need =
+            |kind, always| ServiceNeed { kind, always, at_least: Vec::new(), init: None, extensions: Vec::new() };
+        let needs = [need(ServiceKind::Postgres, true), need(ServiceKind::Mariadb, false)];
+        for (typed, used, told) in [
+            (None, "1 replica, postgres", 1),
+            (some("mariadb"), "1 replica, postgres, mariadb", 2),
+            (some("pgbouncer"), "1 replica, postgres, pgbouncer", 1),
+            (some("postgres"), "1 replica, postgres", 1),
+        ] {
+            let flags = TopologyFlags { services: typed, ..TopologyFlags::default() };
+            let mut mistakes = Gathered::default();
+            let Around { topology, services, .. } = read(&flags, &[], None, &TOTAL, &needs, &mut mistakes);
+            assert!(mistakes.is_empty());
+            assert_eq!((topology.to_string().as_str(), services.len()), (used, told));
+        }
     }
 
     #[test]

@@ -36,10 +36,11 @@ pub(crate) fn read_warm_up(typed: Option<&str>, mistakes: &mut Gathered) -> Warm
 }
 
 /// The warm-up of cases without a pilot, and whether there are pilots: by default where verdicts may come, windows are as long
-/// as by default or near it, and the load can come to rest.
+/// as by default or near it, and the load can come to rest. A scenario begins with its first flow: what it sends may count.
 pub(crate) fn settle(
     choice: WarmUpChoice,
     load: &Load,
+    is_scenario: bool,
     rounds: Rounds,
     duration: Duration,
     mistakes: &mut Gathered,
@@ -49,6 +50,7 @@ pub(crate) fn settle(
         Load::Open { schedule, .. } => schedule.stages().is_empty(),
         Load::Ramped { .. } => false,
     };
+    let rests = rests && !is_scenario;
     match choice {
         WarmUpChoice::Given(length) => (length, false),
         WarmUpChoice::Pilots => {
@@ -57,6 +59,7 @@ pub(crate) fn settle(
             }
             (DEFAULT_WARM_UP, true)
         }
+        WarmUpChoice::Unsaid if is_scenario => (Duration::ZERO, false),
         WarmUpChoice::Unsaid => {
             let judged = !matches!(rounds, Rounds::Fixed(rounds) if rounds < LEAST_ROUNDS);
             (DEFAULT_WARM_UP, judged && rests && duration >= LEAST_WINDOW)
@@ -86,14 +89,14 @@ mod tests {
             let mut mistakes = Gathered::default();
             let choice = read_warm_up(typed, &mut mistakes);
             let duration = Duration::from_secs(seconds);
-            let (length, pilots) = settle(choice, &load.parse().unwrap(), rounds, duration, &mut mistakes);
+            let (length, pilots) = settle(choice, &load.parse().unwrap(), false, rounds, duration, &mut mistakes);
             assert!(mistakes.is_empty(), "{typed:?} {load}");
             assert_eq!((length.as_millis(), pilots), expected, "{typed:?} {load} {rounds:?} {seconds}");
         }
         for (typed, load) in [("auto", "open:50..100/1m"), ("soon", "closed:16")] {
             let mut mistakes = Gathered::default();
             let choice = read_warm_up(Some(typed), &mut mistakes);
-            settle(choice, &load.parse().unwrap(), auto, Duration::from_secs(8), &mut mistakes);
+            settle(choice, &load.parse().unwrap(), false, auto, Duration::from_secs(8), &mut mistakes);
             assert!(!mistakes.is_empty(), "{typed} {load}");
         }
     }

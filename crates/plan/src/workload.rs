@@ -6,17 +6,28 @@ use std::path::{Path, PathBuf};
 
 use schemars::JsonSchema;
 use serde::Deserialize;
-use stampede_core::{App, AppKind, Body, Exchange, Expectation, Install, Request, Requirement, Workload, WorkloadId};
+use stampede_core::{
+    App, AppKind, Body, Exchange, Expectation, Install, Play, Request, Requirement, Workload, WorkloadId,
+};
 
+use crate::audit::AuditEntry;
 use crate::command::{self, CommandEntry};
 use crate::mistake::{Gathered, Mistakes};
+use crate::need::NeedsEntry;
 
 #[derive(Deserialize)]
 #[serde(deny_unknown_fields)]
 struct WorkloadFile {
     title: String,
+    #[serde(default)]
+    services: NeedsEntry,
     apps: Vec<AppEntry>,
     exchanges: Vec<ExchangeEntry>,
+    scenario: Option<PathBuf>,
+    #[serde(default)]
+    generate: Vec<String>,
+    #[serde(default)]
+    after: Vec<AuditEntry>,
 }
 
 #[derive(Clone, Copy, Debug, Deserialize, JsonSchema, PartialEq, Eq)]
@@ -156,19 +167,33 @@ pub fn read(folder: &Path) -> Result<Workload, Mistakes> {
         Mistakes::one(&place, format!("is not a workload: {error}"), "correct the line that the message names")
     })?;
     let mut mistakes = Gathered::default();
-    let WorkloadFile { title, apps, exchanges } = parsed;
+    let WorkloadFile { title, services, apps, exchanges, scenario, generate, after } = parsed;
     let reader = Reader { folder, place };
     let apps = apps.into_iter().filter_map(|entry| reader.app(entry, &mut mistakes)).collect::<Vec<_>>();
     let exchanges = exchanges.into_iter().filter_map(|entry| reader.exchange(entry, &mut mistakes)).collect::<Vec<_>>();
     if apps.is_empty() {
         mistakes.add(&reader.place, "has no app", "add at least one entry under apps");
     }
-    if !exchanges.iter().any(|exchange| exchange.in_load) {
-        mistakes.add(&reader.place, "has no request for the load", "mark at least one exchange with load: true");
+    match &scenario {
+        Some(_) => reader.check_play(&exchanges, &mut mistakes),
+        None if !exchanges.iter().any(|exchange| exchange.in_load) => {
+            let fix = "mark at least one exchange with load: true, or name a scenario";
+            mistakes.add(&reader.place, "has no request for the load", fix);
+        }
+        None => {}
     }
+    if scenario.is_none() && !generate.is_empty() {
+        mistakes.add(&reader.place, "generates feeders without a scenario", "leave out generate, or name a scenario");
+    }
+    if scenario.is_none() && !after.is_empty() {
+        mistakes.add(&reader.place, "counts steps under after without a scenario", "leave out after");
+    }
+    let services = services.read(folder, &reader.place, &mut mistakes);
+    let audits = after.into_iter().map(|entry| entry.read(&services, &reader.place, &mut mistakes)).collect();
+    let play = scenario.map(|scenario| Play { folder: folder.to_owned(), scenario, generate });
     let name = folder.canonicalize().ok().and_then(|path| Some(path.file_name()?.to_string_lossy().into_owned()));
     let id = WorkloadId::new(name.unwrap_or_else(|| "workload".to_owned()));
-    mistakes.finish(Ok(Workload { id, title, apps, exchanges }))
+    mistakes.finish(Ok(Workload { id, title, apps, exchanges, services, play, audits }))
 }
 
 /// The fields of an application that depend on its kind.
@@ -331,6 +356,18 @@ impl Reader<'_> {
             mistakes.add(&self.place, "has an empty command in prepare", "leave it out");
         }
         Some(App { name, kind, source, extensions, ini, env, needs, prepare })
+    }
+
+    /// Sees that a workload with a scenario leaves the load to it, and can be asked whether it is ready.
+    fn check_play(&self, exchanges: &[Exchange], mistakes: &mut Gathered) {
+        for exchange in exchanges.iter().filter(|exchange| exchange.in_load) {
+            let problem = format!("marks {} with load: true beside a scenario, which is the load", exchange.name);
+            mistakes.add(&self.place, problem, "leave out load: true");
+        }
+        if exchanges.is_empty() {
+            let fix = "add an exchange: the first shows that a server is ready";
+            mistakes.add(&self.place, "has a scenario and no exchange", fix);
+        }
     }
 
     pub(crate) fn exchange(&self, entry: ExchangeEntry, mistakes: &mut Gathered) -> Option<Exchange> {
@@ -517,6 +554,38 @@ mod tests {
             ("ab", "", Body::Bytes(b"ab".to_vec())),
         ] {
             assert_eq!(masked(body.as_bytes(), mask), read, "{body} {mask}");
+        }
+    }
+
+    #[test]
+    fn a_scenario_stands_in_place_of_exchanges_marked_as_load() {
+        let exchanges = |load: bool| {
+            format!(
+                "exchanges: [{{name: a, load: {load}, request: {{method: GET, path: /}}, expect: {{status: 200}}}}]\n"
+            )
+        };
+        let apps = "title: t\napps: [{kind: go-program, dir: php}]\n";
+        let after = "after: [{name: n, answers: {step: s, status: 201}, path: /n}]\n";
+        let query = "after: [{name: n, answers: {step: s, status: 201}, query: {service: mariadb, sql: S}}]\n";
+        for (yaml, told) in [
+            (format!("{apps}{}scenario: s.yaml\n{after}", exchanges(false)), None),
+            (format!("{apps}{}scenario: s.yaml\n", exchanges(true)), Some("marks a with load: true beside a scenario")),
+            (format!("{apps}exchanges: []\nscenario: s.yaml\n"), Some("has a scenario and no exchange")),
+            (format!("{apps}{}{after}", exchanges(true)), Some("counts steps under after without a scenario")),
+            (format!("{apps}{}generate: [a]\n", exchanges(true)), Some("generates feeders without a scenario")),
+            (format!("{apps}{}scenario: s.yaml\n{query}", exchanges(false)), Some("asks mariadb for n, which is not")),
+            (
+                format!("{apps}{}scenario: s.yaml\n{}", exchanges(false), after.replace(", path: /n", "")),
+                Some("asks nobody for n"),
+            ),
+        ] {
+            let folder = folder(&yaml);
+            let problems = read(folder.path()).err().map(|mistakes| mistakes.to_string());
+            match (problems, told) {
+                (None, None) => {}
+                (Some(problems), Some(told)) if problems.contains(told) => {}
+                (problems, told) => panic!("{told:?}: {problems:?}\n{yaml}"),
+            }
         }
     }
 

@@ -8,10 +8,15 @@ use stampede_core::{Case, CaseId, Finding, Origin, Outcome, Rounds, ServedAnswer
 
 use crate::conclusion::{Conclusion, conclusion, sentences};
 use crate::quantity::count;
-use crate::{StudyView, activity, topology, trust};
+use crate::steps::{Kinds, kinds};
+use crate::{StudyView, activity, audits, topology, trust};
 
 /// The digest.
 pub(crate) struct Digest {
+    /// The kinds of request of each case that was loaded with several.
+    pub(crate) kinds: Vec<Kinds>,
+    /// What the load has made in each case.
+    pub(crate) audits: Vec<String>,
     /// A line for each part of each topology.
     pub(crate) parts: Vec<String>,
     /// Present when figures came out of trials whose limits were not in force: said before anything else.
@@ -80,6 +85,8 @@ impl Digest {
     pub(crate) fn of(view: &StudyView<'_>) -> Self {
         let (findings, marks) = findings(view);
         let mut digest = Self {
+            kinds: kinds(view),
+            audits: audits::lines(view),
             parts: topology::lines(view),
             alarm: alarm(view),
             question: question(view),
@@ -127,7 +134,7 @@ fn alarm(view: &StudyView<'_>) -> Option<String> {
 fn question(view: &StudyView<'_>) -> String {
     let study = view.study;
     let limits = of_cases(view, |case| format!("{} CPU and {}", case.limits.cpus, case.limits.memory));
-    let load = of_cases(view, |case| case.load.to_string());
+    let load = of_cases(view, Case::whole_load);
     let platform = of_cases(view, |case| case.platform.clone());
     let around = of_cases(view, |case| match &case.topology {
         topology if topology.is_default() => String::new(),

@@ -15,7 +15,9 @@ use stampede_core::{
 };
 
 use crate::StudyView;
+use crate::audits::WireAudit;
 use crate::sampling_json::{WireActivity, WireSampling};
+use crate::steps::WireStep;
 use crate::topology::{WireLink, WirePart, WireTopology};
 use crate::trust_json::{WireNoiseFloor, WireWarmUp, WireYardStick};
 
@@ -136,6 +138,9 @@ struct WireCase<'a> {
     pinning: WirePinning<'a>,
     load: WireLoad,
     warm_up: Option<WireWarmUp<'a>>,
+    /// The loads of a scenario's other crowds.
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    loads_beside: Vec<WireLoad>,
     trials: Vec<WireTrial<'a>>,
     summary: BTreeMap<&'static str, WireEstimate>,
     ranks: Option<[usize; 2]>,
@@ -151,7 +156,8 @@ impl<'a> WireCase<'a> {
         trials: Vec<&'a Trial>,
         summary: Option<&'a CaseSummary>,
     ) -> Self {
-        let Case { id, runtime, runtime_version, app, php, tuning, limits, topology, platform, pinning, load } = case;
+        let Case { id, runtime, runtime_version, app, php, tuning, limits, topology, platform, pinning, load, beside } =
+            case;
         let estimates = summary.iter().flat_map(|summary| &summary.summary);
         let findings = summary.iter().flat_map(|summary| &summary.findings);
         let ranks = summary.and_then(|summary| summary.ranks.as_ref());
@@ -176,6 +182,7 @@ impl<'a> WireCase<'a> {
             pinning: WirePinning::of(pinning),
             load: WireLoad::of(load),
             warm_up: warm_up.map(WireWarmUp::of),
+            loads_beside: beside.iter().map(WireLoad::of).collect(),
             trials: trials.into_iter().map(WireTrial::of).collect(),
             summary: estimates.map(|(key, estimate)| (*key, WireEstimate::of(estimate))).collect(),
             ranks: ranks.map(|ranks| [*ranks.start(), *ranks.end()]),
@@ -322,6 +329,8 @@ struct WireTrial<'a> {
     stops: Vec<WireStop<'a>>,
     parts: Vec<WirePart<'a>>,
     client_link: Option<WireLink>,
+    steps: Vec<WireStep<'a>>,
+    audits: Vec<WireAudit<'a>>,
 }
 
 impl<'a> WireTrial<'a> {
@@ -340,6 +349,7 @@ impl<'a> WireTrial<'a> {
             stops,
             parts,
             link,
+            audits,
         } = trial;
         let (outcome, reason) = match outcome {
             Outcome::Measured => ("measured", None),
@@ -386,6 +396,8 @@ impl<'a> WireTrial<'a> {
             stops: stops.iter().map(WireStop::of).collect(),
             parts: parts.iter().map(WirePart::of).collect(),
             client_link: link.as_ref().map(WireLink::of),
+            steps: measured.map_or_else(Vec::new, |measured| measured.steps.iter().map(WireStep::of).collect()),
+            audits: audits.iter().map(WireAudit::of).collect(),
         }
     }
 }
@@ -411,7 +423,7 @@ impl<'a> WireAnswer<'a> {
 }
 
 #[derive(Serialize)]
-struct WireCounts {
+pub(crate) struct WireCounts {
     sent: u64,
     ok: u64,
     failed: u64,
@@ -419,7 +431,7 @@ struct WireCounts {
 }
 
 impl WireCounts {
-    fn of(counts: &Counts) -> Self {
+    pub(crate) fn of(counts: &Counts) -> Self {
         let Counts { sent, ok, failed, unfinished } = *counts;
         Self { sent, ok, failed, unfinished }
     }
@@ -427,7 +439,7 @@ impl WireCounts {
 
 /// In microseconds. A percentile that fewer than 50 latencies exceed is `null`; without latencies everything is.
 #[derive(Serialize)]
-struct WireLatencies {
+pub(crate) struct WireLatencies {
     count: u64,
     min: Option<f64>,
     mean: Option<f64>,
@@ -442,7 +454,7 @@ struct WireLatencies {
 }
 
 impl WireLatencies {
-    fn of(latencies: &Latencies) -> Self {
+    pub(crate) fn of(latencies: &Latencies) -> Self {
         let any = latencies.count() > 0;
         let quantile = |q| percentile(latencies, q).map(micros);
         Self {

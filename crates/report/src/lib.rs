@@ -4,6 +4,7 @@
 //! crate; the terminal and Markdown share one digest of what there is to say and differ in layout alone.
 
 mod activity;
+mod audits;
 mod columns;
 mod conclusion;
 mod digest;
@@ -14,6 +15,7 @@ pub mod markdown;
 mod quantity;
 pub mod runtime;
 mod sampling_json;
+mod steps;
 pub mod terminal;
 mod topology;
 mod trust;

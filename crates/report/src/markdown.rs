@@ -3,9 +3,11 @@
 use std::fmt::Write;
 
 use crate::StudyView;
+use crate::audits::MADE;
 use crate::columns::{COLUMNS, Column, LEGEND};
 use crate::conclusion::VERDICTS;
 use crate::digest::Digest;
+use crate::steps::{KIND_COLUMNS, KINDS, Kinds};
 
 /// Renders a study as a table with its notes. It ends with a line break.
 pub fn render(view: &StudyView<'_>) -> String {
@@ -26,6 +28,8 @@ pub fn render(view: &StudyView<'_>) -> String {
     digest.trust.iter().for_each(|line| paragraph(&mut text, line));
     cases(&mut text, view, &digest);
     paragraph(&mut text, LEGEND);
+    kinds(&mut text, &digest.kinds);
+    list(&mut text, MADE, digest.audits.iter().cloned());
     list(
         &mut text,
         "Trials that do not count",
@@ -53,6 +57,21 @@ fn cases(text: &mut String, view: &StudyView<'_>, digest: &Digest) {
     for summary in &view.analysis.cases {
         let name = std::iter::once(digest.name(&summary.case));
         row(text, name.chain(COLUMNS.iter().map(|column| column.cell(view, summary))));
+    }
+    text.push('\n');
+}
+
+fn kinds(text: &mut String, cases: &[Kinds]) {
+    if cases.is_empty() {
+        return;
+    }
+    section(text, KINDS);
+    row(text, ["case", "request"].into_iter().chain(KIND_COLUMNS.iter().map(|column| column.title)).map(str::to_owned));
+    let rules = KIND_COLUMNS.iter().map(|_| "---:".to_owned());
+    row(text, ["---", "---"].map(str::to_owned).into_iter().chain(rules));
+    for (case, kind) in cases.iter().flat_map(|case| case.kinds.iter().map(move |kind| (&case.case, kind))) {
+        let cells = KIND_COLUMNS.iter().map(|column| (column.cell)(kind));
+        row(text, [case.to_string(), kind.name.clone()].into_iter().chain(cells));
     }
     text.push('\n');
 }

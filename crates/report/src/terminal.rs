@@ -3,10 +3,12 @@
 use stampede_core::{Severity, Study};
 
 use crate::StudyView;
+use crate::audits::MADE;
 use crate::columns::{COLUMNS, Column, LEGEND};
 use crate::conclusion::{Conclusion, VERDICTS};
 use crate::digest::{self, CaseSettings, Digest};
 use crate::layout::{table, table_width, wrap};
+use crate::steps::{KIND_COLUMNS, KINDS};
 
 /// Fewer characters a line than this are taken for this many.
 const LEAST_WIDTH: usize = 40;
@@ -27,6 +29,8 @@ pub fn render(view: &StudyView<'_>, width: usize, color: bool) -> String {
     page.verdicts(&digest);
     page.head(&digest);
     page.cases(view, &digest);
+    page.kinds(&digest);
+    page.audits(&digest);
     page.section("");
     page.lines(Style::Plain, wrap("", &digest.study, 2, page.width));
     page.conclusion(&digest);
@@ -82,6 +86,13 @@ impl Page {
     fn cases(&mut self, view: &StudyView<'_>, digest: &Digest) {
         let mut columns: Vec<(u8, Vec<String>)> = vec![(0, names(view, digest))];
         columns.extend(COLUMNS.iter().map(|column| (column.rank, cells(view, column))));
+        self.section("");
+        self.table(columns);
+        self.lines(Style::Plain, wrap("", LEGEND, 0, self.width));
+    }
+
+    /// A table without the columns for which there is no room: those of the highest rank go first.
+    fn table(&mut self, mut columns: Vec<(u8, Vec<String>)>) {
         let fits = |columns: &[(u8, Vec<String>)]| {
             let cells: Vec<_> = columns.iter().map(|(_, cells)| cells.clone()).collect();
             table_width(&cells) <= self.width
@@ -95,11 +106,40 @@ impl Page {
             columns.remove(last.unwrap_or(0));
         }
         let cells: Vec<_> = columns.into_iter().map(|(_, cells)| cells).collect();
-        self.section("");
         for (i, line) in table(&cells).into_iter().enumerate() {
             self.line(if i < HEADING { Style::Strong } else { Style::Plain }, &line);
         }
-        self.lines(Style::Plain, wrap("", LEGEND, 0, self.width));
+    }
+
+    fn kinds(&mut self, digest: &Digest) {
+        if digest.kinds.is_empty() {
+            return;
+        }
+        let heading = [String::new(), "case, request".to_owned()].into_iter();
+        let named = digest.kinds.iter().flat_map(|case| {
+            let kinds = case.kinds.iter().map(|kind| format!("  {}", kind.name));
+            [digest.name(&case.case)].into_iter().chain(kinds)
+        });
+        let mut columns = vec![(0, heading.chain(named).collect())];
+        for column in KIND_COLUMNS {
+            let cells = digest
+                .kinds
+                .iter()
+                .flat_map(|case| [String::new()].into_iter().chain(case.kinds.iter().map(|kind| (column.cell)(kind))));
+            columns.push((column.rank, column.heading.map(str::to_owned).into_iter().chain(cells).collect()));
+        }
+        self.section(KINDS);
+        self.table(columns);
+    }
+
+    fn audits(&mut self, digest: &Digest) {
+        if digest.audits.is_empty() {
+            return;
+        }
+        self.section(MADE);
+        for line in &digest.audits {
+            self.lines(Style::Plain, wrap("  ", line, 4, self.width));
+        }
     }
 
     fn uncounted(&mut self, digest: &Digest) {

@@ -5,24 +5,29 @@ use std::time::Duration;
 
 use minijinja::context;
 use stampede_core::{
-    BuildStep, Bytes, ComposeContext, Found, Makes, PlanError, Program, ReadBack, Ready, Requirement, Service,
-    ServiceKind, Stop, StopSignal, Unit, UnitId,
+    BuildStep, Bytes, ComposeContext, Found, InitScript, Makes, PlanError, Program, ReadBack, Ready, Requirement,
+    RunFile, Service, ServiceKind, Stop, StopSignal, Unit, UnitId,
 };
 
-use crate::service::{PASSWORD, Rendered, USER, file, found, needs, plain_lines, program, quoted, settings};
+use crate::service::{
+    PASSWORD, Rendered, USER, file, found, init_program, needs, plain_lines, program, quoted, settings,
+};
 use crate::template::Template;
 
 const KIND: ServiceKind = ServiceKind::Mariadb;
-const SERVER: &str = "mariadbd";
+pub(crate) const SERVER: &str = "mariadbd";
 const INSTALL: &str = "mariadb-install-db";
-const CLIENT: &str = "mariadb";
-const PAGE: &str = "https://mariadb.org/download/";
+pub(crate) const CLIENT: &str = "mariadb";
+pub(crate) const PAGE: &str = "https://mariadb.org/download/";
 
 /// The database that is made for the application.
 const DATABASE: &str = "stampede";
 
 const CONF: Template =
     Template { name: "services/mariadb.cnf.j2", source: include_str!("../templates/services/mariadb.cnf.j2") };
+
+/// Makes a data folder and loads it.
+const INIT: &str = include_str!("../templates/services/mariadb_init.sh");
 
 pub(crate) fn requires() -> Vec<Requirement> {
     vec![
@@ -71,37 +76,38 @@ pub(crate) fn render(service: &Service, cx: &ComposeContext<'_>) -> Result<Rende
     );
     let unit = Unit {
         id: UnitId::new(KIND.id()),
-        build: Some(data_folder(found(KIND, INSTALL, cx)?, server)),
+        build: Some(data_folder([found(KIND, INSTALL, cx)?, server, client], cx.init.get(&KIND))),
         files: vec![file(KIND, "my.cnf", conf), file(KIND, "init.sql", grants)],
         folders: ["mariadb", "mariadb/tmp"].map(PathBuf::from).into(),
         check: None,
         program: program(server, &["--defaults-file=@{run}/mariadb/my.cnf"], &[]),
         logs: Vec::new(),
-        ready: Ready::Program(ask(client, "SELECT 1")),
+        ready: Ready::Program(ask(client, &[], "SELECT 1")),
         statuses: Vec::new(),
         stop: Stop { signal: StopSignal::Term, grace: Duration::from_secs(15) },
     };
-    let read_back = ReadBack { program: ask(client, &read), asked: settings };
+    let read_back = ReadBack { program: ask(client, &[], &read), asked: settings };
     Ok(Rendered { unit, read_back })
 }
 
-fn ask(client: &Found, question: &str) -> Program {
-    program(
-        client,
-        &[
-            "--no-defaults",
-            "--protocol=tcp",
-            "--host=@{mariadb.host}",
-            "--port=@{mariadb.port}",
-            &format!("--user={USER}"),
-            "--connect-timeout=5",
-            "--skip-column-names",
-            "--batch",
-            "--execute",
-            question,
-        ],
-        &[("MYSQL_PWD", PASSWORD)],
-    )
+/// A question about the application's database; the answer's columns have tabs between them.
+pub(crate) fn ask_database(client: &Found, question: &str) -> Program {
+    ask(client, &[&format!("--database={DATABASE}")], question)
+}
+
+fn ask(client: &Found, more: &[&str], question: &str) -> Program {
+    let user = format!("--user={USER}");
+    let fixed = [
+        "--no-defaults",
+        "--protocol=tcp",
+        "--host=@{mariadb.host}",
+        "--port=@{mariadb.port}",
+        &user,
+        "--connect-timeout=5",
+        "--skip-column-names",
+        "--batch",
+    ];
+    program(client, &[&fixed, more, &["--execute", question]].concat(), &[("MYSQL_PWD", PASSWORD)])
 }
 
 fn defaults(service: &Service) -> Vec<(&'static str, String)> {
@@ -113,11 +119,21 @@ fn defaults(service: &Service) -> Vec<(&'static str, String)> {
     vec![("innodb_buffer_pool_size", format!("{}M", pool.get() >> 20)), ("max_connections", "151".to_owned())]
 }
 
-fn data_folder(install: &Found, server: &Found) -> BuildStep {
-    let args = ["--no-defaults", "--datadir=@{output}", "--auth-root-authentication-method=normal", "--skip-test-db"];
+/// An empty data folder, or one that was loaded.
+fn data_folder([install, server, client]: [&Found; 3], init: Option<&InitScript>) -> BuildStep {
+    let env = [("PATH", "/usr/sbin:/usr/bin:/sbin:/bin")];
+    let options = ["--auth-root-authentication-method=normal", "--skip-test-db"];
+    let mut files = Vec::new();
+    let program = match init {
+        None => program(install, &[&["--no-defaults", "--datadir=@{output}"], &options[..]].concat(), &env),
+        Some(InitScript { name, sql }) => {
+            files.push(RunFile { path: PathBuf::from(name), text: sql.clone() });
+            init_program(INIT, [install, server, client], name, &options, &env)
+        }
+    };
     BuildStep {
-        program: program(install, &args, &[("PATH", "/usr/sbin:/usr/bin:/sbin:/bin")]),
-        files: Vec::new(),
+        program,
+        files,
         output: PathBuf::from("mariadb/data"),
         makes: Makes::Folder,
         toolchain: server.version.clone(),

@@ -13,13 +13,14 @@ use crate::service::{PASSWORD, Rendered, USER, file, found, needs, plain_lines, 
 use crate::template::Template;
 
 const KIND: ServiceKind = ServiceKind::Pgbouncer;
-const PGBOUNCER: &str = "pgbouncer";
+pub(crate) const PGBOUNCER: &str = "pgbouncer";
+pub(crate) const PAGE: &str = "https://www.pgbouncer.org/install.html";
 
 const CONF: Template =
     Template { name: "services/pgbouncer.ini.j2", source: include_str!("../templates/services/pgbouncer.ini.j2") };
 
 pub(crate) fn requires() -> Vec<Requirement> {
-    vec![needs(&[PGBOUNCER], "PgBouncer ", "pgbouncer", "https://www.pgbouncer.org/install.html"), postgres::client()]
+    vec![needs(&[PGBOUNCER], "PgBouncer ", "pgbouncer", PAGE), postgres::client()]
 }
 
 pub(crate) fn render(service: &Service, cx: &ComposeContext<'_>) -> Result<Rendered, PlanError> {

@@ -5,25 +5,28 @@ use std::time::Duration;
 
 use minijinja::context;
 use stampede_core::{
-    BuildStep, Bytes, ComposeContext, Found, Makes, PlanError, Program, ReadBack, Ready, Requirement, RunFile, Service,
-    ServiceKind, Stop, StopSignal, Unit, UnitId,
+    BuildStep, Bytes, ComposeContext, Found, InitScript, Makes, PlanError, Program, ReadBack, Ready, Requirement,
+    RunFile, Service, ServiceKind, Stop, StopSignal, Unit, UnitId,
 };
 
-use crate::service::{PASSWORD, Rendered, USER, file, found, needs, program, quoted, settings};
+use crate::service::{PASSWORD, Rendered, USER, file, found, init_program, needs, program, quoted, settings};
 use crate::template::Template;
 
 const KIND: ServiceKind = ServiceKind::Postgres;
-const POSTGRES: &str = "postgres";
+pub(crate) const POSTGRES: &str = "postgres";
 const INITDB: &str = "initdb";
 pub(crate) const PSQL: &str = "psql";
 const PREFIX: &str = "(PostgreSQL) ";
-const PAGE: &str = "https://www.postgresql.org/download/";
+pub(crate) const PAGE: &str = "https://www.postgresql.org/download/";
 
 /// The database that every cluster has.
-const DATABASE: &str = "postgres";
+pub(crate) const DATABASE: &str = "postgres";
 
 const CONF: Template =
     Template { name: "services/postgresql.conf.j2", source: include_str!("../templates/services/postgresql.conf.j2") };
+
+/// Makes a cluster and loads it.
+const INIT: &str = include_str!("../templates/services/postgres_init.sh");
 
 pub(crate) fn requires() -> Vec<Requirement> {
     vec![needs(&[POSTGRES], PREFIX, "postgresql", PAGE), needs(&[INITDB], PREFIX, "postgresql", PAGE), client()]
@@ -74,7 +77,7 @@ pub(crate) fn render(service: &Service, cx: &ComposeContext<'_>) -> Result<Rende
         format!("SELECT name, setting, coalesce(unit, '') FROM pg_settings WHERE name IN ({})", quoted(&settings));
     let unit = Unit {
         id: UnitId::new(KIND.id()),
-        build: Some(cluster(found(KIND, INITDB, cx)?)),
+        build: Some(cluster([found(KIND, INITDB, cx)?, postgres, psql], cx.init.get(&KIND))),
         files: vec![
             file(KIND, "postgresql.conf", conf),
             // Applications sign in with their password, also over the socket.
@@ -102,9 +105,9 @@ fn defaults(service: &Service) -> Vec<(&'static str, String)> {
     vec![("shared_buffers", format!("{}kB", buffers.get() >> 10)), ("max_connections", "100".to_owned())]
 }
 
-fn cluster(initdb: &Found) -> BuildStep {
-    let args = [
-        "--pgdata=@{output}",
+/// An empty cluster, or one that was loaded.
+fn cluster([initdb, postgres, psql]: [&Found; 3], init: Option<&InitScript>) -> BuildStep {
+    let options = [
         "--username=stampede",
         "--pwfile=password",
         "--auth=scram-sha-256",
@@ -112,9 +115,18 @@ fn cluster(initdb: &Found) -> BuildStep {
         "--locale=C.UTF-8",
         "--no-sync",
     ];
+    let env = [("LC_ALL", "C.UTF-8"), ("TZ", "UTC"), ("PATH", "/usr/bin:/bin")];
+    let mut files = vec![RunFile { path: PathBuf::from("password"), text: format!("{PASSWORD}\n") }];
+    let program = match init {
+        None => program(initdb, &[&["--pgdata=@{output}"], &options[..]].concat(), &env),
+        Some(InitScript { name, sql }) => {
+            files.push(RunFile { path: PathBuf::from(name), text: sql.clone() });
+            init_program(INIT, [initdb, postgres, psql], name, &options, &env)
+        }
+    };
     BuildStep {
-        program: program(initdb, &args, &[("LC_ALL", "C.UTF-8"), ("TZ", "UTC"), ("PATH", "/usr/bin:/bin")]),
-        files: vec![RunFile { path: PathBuf::from("password"), text: format!("{PASSWORD}\n") }],
+        program,
+        files,
         output: PathBuf::from("postgres/data"),
         makes: Makes::Folder,
         toolchain: initdb.version.clone(),

@@ -3,8 +3,8 @@
 use std::collections::BTreeMap;
 
 use stampede_core::{
-    Address, AddressId, AddressKind, ComposeContext, Found, Install, PlanError, Program, ReadBack, Requirement,
-    RunFile, RuntimeId, Service, ServiceKind, Unit, VersionProbe,
+    Address, AddressId, AddressKind, ComposeContext, Found, Install, PlanError, Program, Programs, ReadBack,
+    Requirement, RunFile, RuntimeId, Service, ServiceKind, Unit, VersionProbe,
 };
 
 use crate::{mariadb, pgbouncer, postgres};
@@ -56,6 +56,56 @@ pub(crate) fn address(kind: ServiceKind) -> Address {
     Address { id: AddressId::new(kind.id()), kind: AddressKind::Tcp }
 }
 
+/// A program that asks a service in SQL.
+pub(crate) fn ask(kind: ServiceKind, sql: &str, programs: &Programs) -> Result<Program, PlanError> {
+    let find = |key| programs.get(key).ok_or_else(|| missing(kind, key));
+    match kind {
+        ServiceKind::Postgres => Ok(postgres::ask(find(postgres::PSQL)?, kind.id(), postgres::DATABASE, sql)),
+        ServiceKind::Mariadb => Ok(mariadb::ask_database(find(mariadb::CLIENT)?, sql)),
+        ServiceKind::Pgbouncer => Ok(postgres::ask(find(postgres::PSQL)?, kind.id(), postgres::DATABASE, sql)),
+    }
+}
+
+/// The program by whose version a service is known.
+pub(crate) fn server(kind: ServiceKind) -> &'static str {
+    match kind {
+        ServiceKind::Postgres => postgres::POSTGRES,
+        ServiceKind::Mariadb => mariadb::SERVER,
+        ServiceKind::Pgbouncer => pgbouncer::PGBOUNCER,
+    }
+}
+
+/// How to get a service.
+pub(crate) fn install(kind: ServiceKind) -> Install {
+    let (package, page) = match kind {
+        ServiceKind::Postgres => ("postgresql", postgres::PAGE),
+        ServiceKind::Mariadb => ("mariadb-server", mariadb::PAGE),
+        ServiceKind::Pgbouncer => ("pgbouncer", pgbouncer::PAGE),
+    };
+    Install { package: Some(package.to_owned()), page: page.to_owned() }
+}
+
+/// A shell script that makes a folder with the first of three programs, starts the second on it and has the third run a
+/// file of SQL.
+pub(crate) fn init_program(
+    script: &str,
+    programs: [&Found; 3],
+    file: &str,
+    options: &[&str],
+    env: &[(&str, &str)],
+) -> Program {
+    let owned = |text: &&str| (*text).to_owned();
+    let mut args: Vec<String> = ["-c", script, "init", "@{output}"].iter().map(owned).collect();
+    args.extend(programs.iter().map(|found| found.path.display().to_string()));
+    args.push(file.to_owned());
+    args.extend(options.iter().map(owned));
+    Program {
+        path: "/bin/sh".to_owned(),
+        args,
+        env: env.iter().map(|(name, value)| ((*name).to_owned(), (*value).to_owned())).collect(),
+    }
+}
+
 /// A program whose version stands after a word.
 pub(crate) fn needs(names: &'static [&'static str], prefix: &'static str, package: &str, page: &str) -> Requirement {
     Requirement::Program {
@@ -72,7 +122,11 @@ pub(crate) fn found<'a>(
     key: &'static str,
     cx: &'a ComposeContext<'_>,
 ) -> Result<&'a Found, PlanError> {
-    cx.programs.get(key).ok_or_else(|| PlanError::Program { runtime: RuntimeId::new(kind.id()), program: key })
+    cx.programs.get(key).ok_or_else(|| missing(kind, key))
+}
+
+fn missing(kind: ServiceKind, key: &'static str) -> PlanError {
+    PlanError::Program { runtime: RuntimeId::new(kind.id()), program: key }
 }
 
 pub(crate) fn program(found: &Found, args: &[&str], env: &[(&str, &str)]) -> Program {

@@ -1,7 +1,8 @@
 //! N copies of a runtime's deployment behind a balancer, with the services before them.
 
 use stampede_core::{
-    App, ComposeContext, Composed, Composer, Deployment, Part, PlanError, Requirement, ServiceKind, Topology, UnitId,
+    App, ComposeContext, Composed, Composer, Deployment, Install, Part, PlanError, Program, Programs, Requirement,
+    ServiceKind, Topology, UnitId,
 };
 
 use crate::replica::Replica;
@@ -82,6 +83,18 @@ impl Composer for Topologies {
         let Building { topology: _, addresses, units, parts } = built;
         let deployment = Deployment { addresses, front: front::id(), app: one.app, preparation, probe, units };
         Ok(Composed { deployment, parts, replicas })
+    }
+
+    fn ask(&self, service: ServiceKind, sql: &str, programs: &Programs) -> Result<Program, PlanError> {
+        service::ask(service, sql, programs)
+    }
+
+    fn version<'a>(&self, service: ServiceKind, programs: &'a Programs) -> Option<&'a str> {
+        programs.get(service::server(service)).map(|found| found.version.as_str())
+    }
+
+    fn install(&self, service: ServiceKind) -> Install {
+        service::install(service)
     }
 }
 

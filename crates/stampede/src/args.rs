@@ -104,6 +104,12 @@ pub(crate) struct CompareArgs {
     /// first that a runtime can serve]
     #[arg(long, value_name = "A,B", help_heading = "What")]
     pub(crate) app: Option<String>,
+    /// Which of the workload's exchanges make up the load, by name [default: those that it says itself]
+    #[arg(long, value_name = "A,B", help_heading = "What")]
+    pub(crate) exchanges: Option<String>,
+    /// Another file for a feeder of the workload's scenario: payloads=people.tsv (may be repeated)
+    #[arg(long = "feeder", value_name = "NAME=FILE", help_heading = "What")]
+    pub(crate) feeders: Vec<String>,
     /// Builds of PHP, each a case for each runtime: 8.2,8.4 or paths of command line programs [default:
     /// that of `php` on the search path]
     #[arg(long, value_name = "A,B", help_heading = "What")]

@@ -4,6 +4,7 @@ use std::collections::BTreeSet;
 use std::fs;
 use std::io;
 use std::path::{Path, PathBuf};
+use std::process::{Command, Stdio};
 
 use rust_embed::RustEmbed;
 use stampede_core::Runtime;
@@ -35,6 +36,55 @@ impl Catalogue for BuiltIn {
         unpack(name, &folder).map_err(|error| format!("{}: {error}", folder.display()))?;
         Ok(folder)
     }
+
+    fn generated(&self, workload: &Path, command: &[String]) -> Result<PathBuf, String> {
+        let cache = folders::cache().map_err(|failure| failure.message)?;
+        let name = generator(workload, command).map_err(|error| format!("{}: {error}", workload.display()))?;
+        let folder = cache.join("feeders").join(name);
+        if !folder.is_dir() {
+            generate(workload, command, &folder)
+                .map_err(|problem| format!("`{}` in {}: {problem}", command.join(" "), workload.display()))?;
+        }
+        Ok(folder)
+    }
+}
+
+/// A name for a command and the files that it names.
+fn generator(workload: &Path, command: &[String]) -> io::Result<String> {
+    let mut bytes = command.join("\0").into_bytes();
+    for file in command.iter().map(|word| workload.join(word)).filter(|path| path.is_file()) {
+        bytes.extend(fs::read(file)?);
+    }
+    Ok(format!("{:016x}", fnv(&bytes)))
+}
+
+/// Runs a command beside the folder that it fills, which then takes its place.
+fn generate(workload: &Path, command: &[String], folder: &Path) -> Result<(), String> {
+    let [program, args @ ..] = command else { return Err("names no program".to_owned()) };
+    let beside = folder.with_extension(std::process::id().to_string());
+    fs::create_dir_all(&beside).map_err(|error| format!("make {}: {error}", beside.display()))?;
+    let said = Command::new(program).args(args).arg(&beside).current_dir(workload).stdin(Stdio::null()).output();
+    let made = match said {
+        Ok(said) if said.status.success() => fs::rename(&beside, folder).or_else(|error| {
+            // Another Stampede was faster; what it made is the same.
+            if folder.is_dir() { Ok(()) } else { Err(error.to_string()) }
+        }),
+        Ok(said) => {
+            let words = [said.stdout, said.stderr].concat();
+            Err(format!("it ended with {}: {}", said.status, String::from_utf8_lossy(&words).trim_end()))
+        }
+        Err(error) => Err(format!("it cannot be run: {error}")),
+    };
+    // Gone already where it took its place.
+    let _ = fs::remove_dir_all(&beside);
+    made
+}
+
+/// FNV-1a.
+fn fnv(bytes: &[u8]) -> u64 {
+    bytes
+        .iter()
+        .fold(0xcbf2_9ce4_8422_2325, |hash: u64, byte| (hash ^ u64::from(*byte)).wrapping_mul(0x0000_0100_0000_01b3))
 }
 
 /// A name for the content of a workload, so that another version of Stampede unpacks beside this one.

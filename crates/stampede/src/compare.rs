@@ -28,6 +28,9 @@ use crate::{Outcome, calibration, folders, recording, resumption, screen, yard_s
 
 /// Longest wait for answers that are still out when the window closes.
 const DRAIN: Duration = Duration::from_secs(5);
+/// The same for a scenario, whose flows have been begun and are brought to their end: as long as Gatling waits for one answer
+/// (https://docs.gatling.io/reference/script/http/protocol/, `requestTimeout`).
+const DRAIN_OF_FLOWS: Duration = Duration::from_secs(60);
 /// Longest wait for blocking threads at the end; a request whose server is gone ends at once.
 pub(crate) const LAST_WAIT: Duration = Duration::from_secs(10);
 
@@ -35,6 +38,8 @@ pub(crate) fn run(args: Box<CompareArgs>) -> Outcome {
     let CompareArgs {
         subject,
         app,
+        exchanges,
+        feeders,
         php,
         runtimes,
         set,
@@ -63,6 +68,8 @@ pub(crate) fn run(args: Box<CompareArgs>) -> Outcome {
     let flags = CompareFlags {
         subject: subject.map_or(SubjectFlag::Nothing, SubjectFlag::Named),
         app,
+        exchanges,
+        feeders,
         php,
         runtimes,
         cpus,
@@ -202,8 +209,9 @@ async fn study(
     };
     let surroundings = Surroundings {
         workload: &workload,
+        scenario: plan.scenario.as_ref(),
         ready_timeout: plan.ready_timeout,
-        drain: DRAIN,
+        drain: if plan.scenario.is_some() { DRAIN_OF_FLOWS } else { DRAIN },
         backend,
         sampled: plan.sampled,
         yard_stick: yard_stick.as_ref(),

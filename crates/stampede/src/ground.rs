@@ -32,7 +32,16 @@ pub(crate) fn size(machine: &Machine) -> MachineSize {
 pub(crate) fn conditions(plan: &ComparePlan, pinning: CpuLayout) -> Result<Conditions, Failure> {
     let topology = plan.topology.clone();
     let certificate = topology.has_tls().then(stampede_platforms::self_made).transpose().map_err(Failure::missing)?;
-    Ok(Conditions { limits: plan.limits, load: plan.load.clone(), pinning, topology, certificate })
+    Ok(Conditions {
+        limits: plan.limits,
+        load: plan.load.clone(),
+        beside: plan.beside.clone(),
+        pinning,
+        topology,
+        certificate,
+        services: plan.services.clone(),
+        audits: plan.workload.audits.clone(),
+    })
 }
 
 /// A platform that nobody else measures on.

@@ -3,7 +3,7 @@
 use std::collections::BTreeSet;
 use std::fmt::Display;
 
-use stampede_core::{Case, CaseId, CpuLayout, PhpBuild, Sending, Study, Topology, Trial};
+use stampede_core::{Case, CaseId, CpuLayout, Load, PhpBuild, Sending, Study, Topology, Trial};
 use stampede_store::{Store, StoreError, StoredStudy};
 
 use crate::exit::Failure;
@@ -109,7 +109,8 @@ fn differences(then: &Study, now: &Study, asked_seed: Option<u64>, pilots: bool)
 }
 
 fn of_case(then: &Case, now: &Case) -> Vec<String> {
-    let Case { id, runtime, runtime_version, app, php, tuning, limits, topology, platform, pinning, load } = then;
+    let Case { id, runtime, runtime_version, app, php, tuning, limits, topology, platform, pinning, load, beside } =
+        then;
     let mut found = Vec::new();
     let build = |php: &Option<PhpBuild>| php.as_ref().map_or_else(|| "none".to_owned(), ToString::to_string);
     differ(&mut found, "runtime", runtime, &now.runtime);
@@ -127,7 +128,10 @@ fn of_case(then: &Case, now: &Case) -> Vec<String> {
     differ(&mut found, "platform", platform, &now.platform);
     let cores = |CpuLayout { server, generator }: &CpuLayout| format!("{server:?} and {generator:?}");
     differ(&mut found, "cores of server and generator", &cores(pinning), &cores(&now.pinning));
-    differ(&mut found, "load", load, &now.load);
+    let loads = |load: &Load, beside: &[Load]| {
+        std::iter::once(load).chain(beside).map(Load::to_string).collect::<Vec<_>>().join(" and ")
+    };
+    differ(&mut found, "load", &loads(load, beside), &loads(&now.load, &now.beside));
     found.into_iter().map(|line| format!("{id}: {line}")).collect()
 }
 
@@ -143,7 +147,7 @@ mod tests {
 
     use jiff::Timestamp;
     use stampede_core::{
-        Bytes, CgroupSupport, Cpus, Groundwork, Limits, Load, Machine, Rounds, RuntimeId, StudyId, StudyKind, Tuning,
+        Bytes, CgroupSupport, Cpus, Groundwork, Limits, Machine, Rounds, RuntimeId, StudyId, StudyKind, Tuning,
         WorkloadId,
     };
 
@@ -162,6 +166,7 @@ mod tests {
             platform: "local".to_owned(),
             pinning: CpuLayout { server: vec![1], generator: vec![0] },
             load: Load::Closed { connections: 16 },
+            beside: Vec::new(),
         };
         Study {
             id: StudyId::new("s"),

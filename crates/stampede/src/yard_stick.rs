@@ -65,6 +65,7 @@ pub(crate) fn of(conditions: &Conditions, duration: Duration, platform: &str) ->
         platform: platform.to_owned(),
         pinning: conditions.pinning.clone(),
         load: Load::Closed { connections: CONNECTIONS },
+        beside: Vec::new(),
     };
     let prepared = Prepared {
         case,
@@ -72,6 +73,7 @@ pub(crate) fn of(conditions: &Conditions, duration: Duration, platform: &str) ->
         terms: Terms::of(conditions.limits),
         replicas: Vec::new(),
         trust: None,
+        audits: Vec::new(),
     };
     let request =
         Request { method: "GET".to_owned(), path: "/".to_owned(), headers: BTreeMap::new(), body: Vec::new() };
@@ -81,6 +83,9 @@ pub(crate) fn of(conditions: &Conditions, duration: Duration, platform: &str) ->
         title: String::new(),
         apps: Vec::new(),
         exchanges: vec![Exchange { name: ID.to_owned(), request, expect, in_load: true }],
+        play: None,
+        services: Vec::new(),
+        audits: Vec::new(),
     };
     Ok(YardStick { prepared, workload, window: window(duration) })
 }

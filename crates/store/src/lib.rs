@@ -5,6 +5,7 @@
 
 mod columns;
 mod schema;
+mod step_rows;
 mod store;
 mod study_rows;
 mod trial_rows;

@@ -16,6 +16,7 @@ const MIGRATIONS: &[&str] = &[
     include_str!("migrations/005_sampling.sql"),
     include_str!("migrations/006_topology.sql"),
     include_str!("migrations/007_trust.sql"),
+    include_str!("migrations/008_scenarios.sql"),
 ];
 
 /// The version that this program writes.

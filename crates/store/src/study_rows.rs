@@ -73,6 +73,7 @@ fn insert_case(transaction: &Transaction<'_>, study: &StudyId, ordinal: i64, cas
         platform,
         pinning,
         load,
+        beside,
     } = case;
     transaction.execute(
         "INSERT INTO study_case VALUES (:study_id, :ordinal, :case_id, :runtime, :runtime_version, :tuning_json,
@@ -92,6 +93,16 @@ fn insert_case(transaction: &Transaction<'_>, study: &StudyId, ordinal: i64, cas
             ":topology_json": Json(topology),
         },
     )?;
+    if !beside.is_empty() {
+        transaction.execute(
+            "INSERT INTO case_crowds VALUES (:study_id, :case_id, :loads_json)",
+            named_params! {
+                ":study_id": study.as_str(),
+                ":case_id": id.as_str(),
+                ":loads_json": Json(beside),
+            },
+        )?;
+    }
     transaction.execute(
         "INSERT INTO case_application VALUES (:study_id, :case_id, :app, :php_json)",
         named_params! {
@@ -186,7 +197,9 @@ pub(crate) fn load(connection: &Connection, id: &StudyId) -> rusqlite::Result<Op
 }
 
 fn load_cases(connection: &Connection, id: &StudyId) -> rusqlite::Result<Vec<Case>> {
-    let mut statement = connection.prepare("SELECT * FROM study_case LEFT JOIN case_application USING (study_id, case_id) WHERE study_id = ?1 ORDER BY ordinal",
+    let mut statement = connection.prepare(
+        "SELECT * FROM study_case LEFT JOIN case_application USING (study_id, case_id)
+            LEFT JOIN case_crowds USING (study_id, case_id) WHERE study_id = ?1 ORDER BY ordinal",
     )?;
     let rows = statement.query_map([id.as_str()], |row| {
         Ok(Case {
@@ -205,6 +218,7 @@ fn load_cases(connection: &Connection, id: &StudyId) -> rusqlite::Result<Vec<Cas
             platform: row.get("platform")?,
             pinning: row.get::<_, Json<_>>("pinning_json")?.0,
             load: row.get::<_, Json<_>>("load_json")?.0,
+            beside: row.get::<_, Option<Json<_>>>("loads_json")?.map(|Json(loads)| loads).unwrap_or_default(),
         })
     })?;
     rows.collect()

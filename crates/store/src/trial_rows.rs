@@ -7,6 +7,7 @@ use stampede_core::{
 };
 
 use crate::columns::{Count, Histogram, Instant, Json, Nanos, other};
+use crate::step_rows;
 
 pub(crate) fn insert(transaction: &Transaction<'_>, study: &StudyId, trial: &Trial) -> rusqlite::Result<()> {
     let Trial {
@@ -23,6 +24,7 @@ pub(crate) fn insert(transaction: &Transaction<'_>, study: &StudyId, trial: &Tri
         stops,
         parts,
         link,
+        audits,
     } = trial;
     let (outcome, reason) = outcome_words(outcome);
     transaction.execute(
@@ -57,6 +59,12 @@ pub(crate) fn insert(transaction: &Transaction<'_>, study: &StudyId, trial: &Tri
             named_params! {":trial_id": trial_id, ":php_json": Json(php)},
         )?;
     }
+    if !audits.is_empty() {
+        transaction.execute(
+            "INSERT INTO audit VALUES (:trial_id, :audits_json)",
+            named_params! {":trial_id": trial_id, ":audits_json": Json(audits)},
+        )?;
+    }
     if let Some(measurement) = measurement {
         insert_measurement(transaction, trial_id, measurement)?;
     }
@@ -79,6 +87,7 @@ fn insert_measurement(transaction: &Transaction<'_>, trial: i64, measurement: &M
         generator: GeneratorUse { threads: generator_threads, cpu: generator_cpu },
         sending,
         sampling,
+        steps,
     } = measurement;
     transaction.execute(
         "INSERT INTO measurement VALUES (:trial_id, :window_ns, :sent, :ok, :failed, :unfinished, :warm_up_sent,
@@ -121,6 +130,7 @@ fn insert_measurement(transaction: &Transaction<'_>, trial: i64, measurement: &M
             named_params! { ":trial_id": trial, ":cpu_ns": Nanos(*cpu), ":series_json": Json(series) },
         )?;
     }
+    step_rows::insert(transaction, trial, steps)?;
     sending.as_ref().map_or(Ok(()), |sending| insert_sending(transaction, trial, sending))
 }
 
@@ -145,6 +155,7 @@ pub(crate) fn load(connection: &Connection, study: &StudyId) -> rusqlite::Result
     let mut statement = connection.prepare(
         "SELECT * FROM trial LEFT JOIN measurement USING (trial_id) LEFT JOIN sending USING (trial_id)
             LEFT JOIN trial_php USING (trial_id) LEFT JOIN sampling USING (trial_id)
+            LEFT JOIN audit USING (trial_id)
             WHERE study_id = ?1 ORDER BY trial_id",
     )?;
     let rows = statement.query_map([study.as_str()], |row| {
@@ -158,10 +169,11 @@ pub(crate) fn load(connection: &Connection, study: &StudyId) -> rusqlite::Result
             ready: ready(row)?,
             php: row.get::<_, Option<Json<_>>>("php_json")?.map(|Json(php)| php),
             answers: row.get::<_, Json<_>>("answers_json")?.0,
-            measurement: measurement(row)?,
+            measurement: measurement(connection, row)?,
             stops: row.get::<_, Json<_>>("stops_json")?.0,
             parts: row.get::<_, Json<_>>("parts_json")?.0,
             link: row.get::<_, Option<Json<_>>>("link_json")?.map(|Json(link)| link),
+            audits: row.get::<_, Option<Json<_>>>("audits_json")?.map(|Json(audits)| audits).unwrap_or_default(),
         })
     })?;
     rows.collect()
@@ -209,7 +221,7 @@ fn ready(row: &Row<'_>) -> rusqlite::Result<Option<ReadinessRecord>> {
     Ok(Some(ReadinessRecord { took, attempts: row.get("ready_attempts")? }))
 }
 
-fn measurement(row: &Row<'_>) -> rusqlite::Result<Option<Measurement>> {
+fn measurement(connection: &Connection, row: &Row<'_>) -> rusqlite::Result<Option<Measurement>> {
     let Some(Nanos(window)) = row.get("window_ns")? else {
         return Ok(None);
     };
@@ -240,6 +252,7 @@ fn measurement(row: &Row<'_>) -> rusqlite::Result<Option<Measurement>> {
         generator: GeneratorUse { threads: row.get("generator_threads")?, cpu: nanos("generator_cpu_ns")? },
         sending: sending(row)?,
         sampling: sampling(row)?,
+        steps: step_rows::load(connection, row.get("trial_id")?)?,
     }))
 }
 

@@ -28,6 +28,9 @@ pub(crate) struct PlanSections {
     /// Which of the workload's apps are served, by name. The first that a runtime can serve where nothing is said.
     #[schemars(extend("examples" = ["[plain, symfony]"]))]
     pub(crate) apps: Option<At<Vec<At<Text>>>>,
+    /// Which of the workload's exchanges make up the load, by name. Those that it says itself where nothing is said.
+    #[schemars(extend("examples" = ["[update]"]))]
+    pub(crate) exchanges: Option<At<Vec<At<Text>>>>,
     /// What is compared: names of runtimes. All that are installed and can serve it where nothing is said.
     #[schemars(extend("examples" = ["[nginx-fpm, frankenphp]"]))]
     pub(crate) runtimes: Option<At<Vec<At<Text>>>>,

@@ -34,8 +34,10 @@ const MISFITS: [(&str, &str, &[&str]); 17] = [
     (
         "keys that have no effect yet",
         "workload: a\nslo: {p99: 100ms}\n",
-        &["p:2:1 slo is not known; use app, apps, cases, limits, load, php, platform, runtimes, study, topology, \
-             workload"],
+        &[
+            "p:2:1 slo is not known; use app, apps, cases, exchanges, limits, load, php, platform, runtimes, study, topology, \
+             workload",
+        ],
     ),
     (
         "values of another type",

@@ -1,6 +1,7 @@
 //! The plan file's topology as it is written. Descriptions here are those that editors show.
 
 use std::collections::BTreeMap;
+use std::path::PathBuf;
 
 use schemars::JsonSchema;
 use serde::{Deserialize, Deserializer};
@@ -77,6 +78,9 @@ pub(crate) struct ServiceSection {
     #[serde(default)]
     #[schemars(extend("examples" = ["{max_connections: 50}"]))]
     pub(crate) set: BTreeMap<String, At<Text>>,
+    /// A file with SQL that it is made with, from the plan file's folder. Each trial begins with what it made.
+    #[schemars(extend("examples" = ["schema.sql"]))]
+    pub(crate) init: Option<PathBuf>,
 }
 
 /// What parts other than services are held to.

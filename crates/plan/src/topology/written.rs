@@ -1,10 +1,11 @@
 //! What a plan file says of the topology: it counts where no flag says otherwise, and mistakes in it are told with its
 //! places and keys.
 
-use stampede_core::Topology;
+use stampede_core::{ServiceKind, ServiceNeed, Topology};
 
 use super::{TopologyFlags, give_setting, give_share};
 use crate::mistake::{Gathered, Mistake};
+use crate::need::read_init;
 use crate::plan_file::{At, ClientSection, PlanFile, ServiceSection, ShareSection, Text, TopologySection};
 
 /// What flags are called below `topology`.
@@ -106,7 +107,7 @@ impl<'a> Written<'a> {
                 continue;
             }
             let place = format!("{} topology.services.{part}", file.spot(at));
-            let ServiceSection { cpus, memory, set: _ } = &at.value;
+            let ServiceSection { cpus, memory, set: _, init: _ } = &at.value;
             match (cpus, memory) {
                 (Some(Text(cpus)), Some(Text(memory))) => {
                     let example = "for example {cpus: 0.35, memory: 256Mi}";
@@ -128,6 +129,35 @@ impl<'a> Written<'a> {
                 let Text(value) = &at.value;
                 let place = format!("{} topology.services.{}.set.{setting} {value}", file.spot(at), kind.id());
                 give_setting(service, setting, value, place, mistakes);
+            }
+        }
+    }
+
+    /// Reads what services are made with, in place of what the workload says.
+    pub(super) fn read_init(self, topology: &Topology, services: &mut Vec<ServiceNeed>, mistakes: &mut Gathered) {
+        let Some((file, section)) = self.0 else { return };
+        for (kind, at) in section.value.services.iter().flat_map(|services| services.value.named()) {
+            let Some(init) = at.value.init.as_ref().filter(|_| topology.services.iter().any(|used| used.kind == kind))
+            else {
+                continue;
+            };
+            let place = format!("{} topology.services.{}", file.spot(at), kind.id());
+            if kind == ServiceKind::Pgbouncer {
+                mistakes.add(place, "has an init and holds nothing", "give it to postgres");
+                continue;
+            }
+            let init = read_init(&file.folder, init, &place, mistakes);
+            match services.iter_mut().find(|need| need.kind == kind) {
+                Some(need) => need.init = init,
+                None => {
+                    services.push(ServiceNeed {
+                        kind,
+                        always: false,
+                        at_least: Vec::new(),
+                        init,
+                        extensions: Vec::new(),
+                    });
+                }
             }
         }
     }
@@ -173,7 +203,7 @@ mod tests {
 
     use stampede_core::{Bytes, Cpus, Limits};
 
-    use super::super::read;
+    use super::super::{Around, read};
     use super::*;
     use crate::mistake::Mistakes;
     use crate::plan_file::parse;
@@ -185,8 +215,8 @@ mod tests {
         let file = PlanFile { place: "p".to_owned(), folder: PathBuf::new(), sections };
         let set: Vec<String> = set.iter().map(|set| (*set).to_owned()).collect();
         let mut mistakes = Gathered::default();
-        let (topology, others) = read(flags, &set, Some(&file), &total, &mut mistakes);
-        assert!(others.is_empty(), "{others:?}");
+        let Around { topology, set, .. } = read(flags, &set, Some(&file), &total, &[], &mut mistakes);
+        assert!(set.is_empty(), "{set:?}");
         let told = |Mistakes(all): Mistakes| all.iter().map(ToString::to_string).collect();
         mistakes.finish(Ok(topology.to_string())).map_err(told)
     }

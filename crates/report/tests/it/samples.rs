@@ -182,6 +182,7 @@ fn case(id: &str, version: &str, tuning: Tuning) -> Case {
         platform: "local".to_owned(),
         pinning: CpuLayout { server: vec![1], generator: vec![0] },
         load: Load::Closed { connections: 16 },
+        beside: Vec::new(),
     }
 }
 
@@ -240,6 +241,7 @@ fn measured(case: &str, block: u32, throughput: f64, peak_mib: u64) -> Trial {
                 lateness: Latencies::new(),
             }),
             sampling: (case == "nginx-fpm").then(sampling),
+            steps: Vec::new(),
         }),
         stops: vec![UnitStop {
             unit: UnitId::new("main"),
@@ -249,6 +251,7 @@ fn measured(case: &str, block: u32, throughput: f64, peak_mib: u64) -> Trial {
         }],
         parts: Vec::new(),
         link: None,
+        audits: Vec::new(),
     }
 }
 

@@ -1,6 +1,10 @@
 //! The terminal's and Markdown's tables.
 
-use stampede_core::{Arrivals, Latencies, Load, Schedule, StudyKind};
+use std::collections::BTreeMap;
+
+use stampede_core::{
+    Arrivals, AuditRecord, AuditTold, Censored, Counts, Latencies, Load, Schedule, StepRecord, StudyKind,
+};
 use stampede_report::{markdown, terminal};
 
 use crate::samples::{Sample, four_runtimes, plain, with_failures, with_trust, without_limits};
@@ -136,4 +140,58 @@ fn a_study_that_measured_nothing_says_so_at_its_end() {
     let mut sample = plain(&[("a", &[1_000.0]), ("b", &[1_003.0])]);
     sample.trials.truncate(1);
     assert!(in_terminal(&sample, 80).contains("Nothing is known: no two cases were measured in one block"));
+}
+
+/// Two cases that were loaded with two kinds of request; of the second one, `lost` rows are missing in one block.
+fn scenario(lost: u64) -> Sample {
+    let mut sample = plain(&[("slow", &[3_000.0, 3_010.0]), ("quick", &[6_000.0, 6_100.0])]);
+    for case in &mut sample.study.cases {
+        case.load = "open:2..600/180s".parse().unwrap();
+        case.beside = vec!["open:5".parse().unwrap()];
+    }
+    for trial in &mut sample.trials {
+        let slow = trial.case.as_str() == "slow";
+        let step = |name: &str, count: u64, longest_ms: u64| {
+            let mut response = Latencies::new();
+            (1..=count).for_each(|number| response.record_ns(longest_ms * 1_000_000 * number / count));
+            StepRecord {
+                name: name.to_owned(),
+                requests: Counts { sent: count, ok: count, failed: 0, unfinished: 0 },
+                unsent: 0,
+                service: response.clone(),
+                response,
+                censored: Censored::default(),
+                status: BTreeMap::new(),
+                errors: BTreeMap::new(),
+            }
+        };
+        let measured = trial.measurement.as_mut().unwrap();
+        measured.response = step("", 10_000, if slow { 1_500 } else { 40 }).response;
+        measured.steps =
+            vec![step("create and follow/create", 9_000, if slow { 1_500 } else { 40 }), step("search", 1_000, 10)];
+        let missing = if !slow && trial.block == 2 { lost } else { 0 };
+        let told = |by: &str, after: u64| AuditTold { by: by.to_owned(), before: 0, after };
+        trial.audits = vec![AuditRecord {
+            name: "people".to_owned(),
+            answered: 8_500,
+            unknown: 0,
+            told: vec![told("replica-1", 8_500), told("replica-2", 8_500), told("postgres", 8_500 - missing)],
+        }];
+    }
+    sample
+}
+
+#[test]
+fn kinds_of_request_and_what_they_made_at_80_columns() {
+    let text = in_terminal(&scenario(0), 80);
+    assert!(text.lines().all(|line| line.chars().count() <= 80), "{text}");
+    let (_, end) = text.split_once("By kind").unwrap();
+    insta::assert_snapshot!(format!("By kind{}", end.split_once("\nstudy ").unwrap().0));
+}
+
+#[test]
+fn kinds_of_request_and_lost_rows_as_markdown() {
+    let text = scenario(3).render(markdown::render);
+    let (_, end) = text.split_once("By kind").unwrap();
+    insta::assert_snapshot!(format!("By kind{}", end.split_once("Verdicts").unwrap().0));
 }

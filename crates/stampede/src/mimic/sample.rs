@@ -26,6 +26,7 @@ pub(super) fn good() -> LoadResult {
             requests: Counts { sent: 20_000, ok: 20_000, failed: 0, unfinished: 0 },
             unsent: 0,
             warm_up: Counts::default(),
+            warm_up_status: BTreeMap::new(),
             service: latencies(10_000, 20_000, 1000),
             response: latencies(10_010, 20_000, 1000),
             censored: Censored::default(),

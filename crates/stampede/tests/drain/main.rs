@@ -101,8 +101,15 @@ async fn drain(stage: &Stage, kind: BalancerKind, runtime: &str, app: &App) {
     let tuning = runtime.defaults(&DefaultsContext { app, limits: &limits, load: &LOAD, given: &given });
     let context = RenderContext { app, limits: &limits, load: &LOAD, tuning: &tuning, programs: &found };
     let one = runtime.deployment(&context).unwrap();
-    let context =
-        ComposeContext { topology: &topology, limits: &LIMITS, load: &LOAD, programs: &beside, certificate: None };
+    let init = BTreeMap::new();
+    let context = ComposeContext {
+        topology: &topology,
+        limits: &LIMITS,
+        load: &LOAD,
+        programs: &beside,
+        certificate: None,
+        init: &init,
+    };
     let Composed { deployment, parts, .. } = Topologies.compose(one, &context).unwrap();
     let running = platform.launch(&deployment, &Terms { total: LIMITS, parts }).await.unwrap();
     let Endpoint::Tcp(front) = running.front().clone() else { panic!("{name}: no port") };

@@ -5,6 +5,7 @@
 mod application;
 mod comparison;
 mod counter;
+mod databases;
 mod failures;
 mod interruption;
 mod load;

@@ -5,11 +5,12 @@ use std::time::Duration;
 
 use jiff::Timestamp;
 use stampede_core::{
-    AddressId, Bytes, Case, CaseId, Censored, CgroupSupport, ClientLink, Counts, CpuLayout, Cpus, EnforcedLimits,
-    ErrorClass, Floor, Gauge, GeneratorUse, Groundwork, Latencies, Limit, Limits, LinkUse, Load, Machine, Measurement,
-    NoiseFloor, Outcome, Pace, PartRecord, PhpBuild, PhpReadBack, Pilot, ReadinessRecord, ResourceUse, Rounds,
-    RuntimeId, Sampling, Sending, Series, SeriesSource, ServedAnswer, Service, ServiceKind, Study, StudyId, StudyKind,
-    Topology, Trial, Tuning, UnitId, UnitRestart, UnitStop, WarmUp, WorkloadId, YardStickReading,
+    AddressId, AuditRecord, AuditTold, Bytes, Case, CaseId, Censored, CgroupSupport, ClientLink, Counts, CpuLayout,
+    Cpus, EnforcedLimits, ErrorClass, Floor, Gauge, GeneratorUse, Groundwork, Latencies, Limit, Limits, LinkUse, Load,
+    Machine, Measurement, NoiseFloor, Outcome, Pace, PartRecord, PhpBuild, PhpReadBack, Pilot, ReadinessRecord,
+    ResourceUse, Rounds, RuntimeId, Sampling, Sending, Series, SeriesSource, ServedAnswer, Service, ServiceKind,
+    StepRecord, Study, StudyId, StudyKind, Topology, Trial, Tuning, UnitId, UnitRestart, UnitStop, WarmUp, WorkloadId,
+    YardStickReading,
 };
 
 pub(crate) fn study(id: &str, started_at_s: i64) -> Study {
@@ -91,6 +92,7 @@ fn case(id: &str, tuning: Tuning) -> Case {
         platform: "local".to_owned(),
         pinning: CpuLayout { server: vec![1], generator: vec![0] },
         load: Load::Closed { connections: 16 },
+        beside: vec!["open:5".parse().unwrap()],
     }
 }
 
@@ -122,6 +124,8 @@ pub(crate) fn measured(case: &str, block: u32) -> Trial {
     let mut service = Latencies::new();
     let mut response = Latencies::new();
     let mut lateness = Latencies::new();
+    let mut step = Latencies::new();
+    step.record_ns(2_000);
     for i in 1..=1_000 {
         service.record_ns(i * 1_000);
         response.record_ns(i * 1_100);
@@ -170,6 +174,16 @@ pub(crate) fn measured(case: &str, block: u32) -> Trial {
                 lateness,
             }),
             sampling: Some(Sampling { series: series(), cpu: Duration::from_micros(1_234) }),
+            steps: vec![StepRecord {
+                name: "create and follow/create".to_owned(),
+                requests: Counts { sent: 110, ok: 100, failed: 7, unfinished: 3 },
+                unsent: 5,
+                service: step.clone(),
+                response: step,
+                censored: Censored { count: 3, least: Some(Duration::from_micros(99)) },
+                status: BTreeMap::from([(201, 90), (422, 10)]),
+                errors: BTreeMap::from([(ErrorClass::TimedOut, 7)]),
+            }],
         }),
         stops: vec![UnitStop {
             unit: UnitId::new("nginx"),
@@ -191,6 +205,12 @@ pub(crate) fn measured(case: &str, block: u32) -> Trial {
             settings: BTreeMap::new(),
         }],
         link: Some(LinkUse { cpu: Duration::from_millis(90), bytes: 1_000, ..LinkUse::default() }),
+        audits: vec![AuditRecord {
+            name: "people".to_owned(),
+            answered: 90,
+            unknown: 3,
+            told: vec![AuditTold { by: "postgres".to_owned(), before: 1, after: 92 }],
+        }],
     }
 }
 
@@ -224,6 +244,7 @@ pub(crate) fn trials() -> Vec<Trial> {
         stops: Vec::new(),
         parts: Vec::new(),
         link: None,
+        audits: Vec::new(),
         ..measured("nginx-fpm", 2)
     };
     let invalid = Trial {

@@ -1,19 +1,24 @@
 package api
 
-import "testing"
+import (
+	"net/url"
+	"testing"
+)
 
 func TestAnswer(t *testing.T) {
 	for _, row := range []struct {
-		path, name string
-		status     int
-		text       string
+		path   string
+		query  url.Values
+		status int
+		text   string
 	}{
-		{"/", "", 200, "Hello, World!\n"},
-		{"/", "Ada", 200, "Hello, Ada!\n"},
-		{"/none", "Ada", 404, "Nothing here.\n"},
+		{"/", nil, 200, "Hello, World!\n"},
+		{"/", url.Values{"name": {"Ada"}}, 200, "Hello, Ada!\n"},
+		{"/", url.Values{"name": {""}}, 200, "Hello, !\n"},
+		{"/none", nil, 404, "Nothing here.\n"},
 	} {
-		if status, text := answer(row.path, row.name); status != row.status || text != row.text {
-			t.Errorf("%s %s: %d %q", row.path, row.name, status, text)
+		if status, text := answer(row.path, row.query); status != row.status || text != row.text {
+			t.Errorf("%s %v: %d %q", row.path, row.query, status, text)
 		}
 	}
 }

@@ -1,0 +1,268 @@
+//! Workloads with databases: what they are made with, what a load makes in them, and what is wrong with either.
+
+use std::fs;
+use std::io::Write as _;
+use std::process::Command;
+
+use serde_json::Value;
+
+use crate::stage::{Said, Stage, have};
+
+/// A table of things: POST adds one, `/count` counts them. `/forget` answers as if it had added one.
+const APP: &str = r#"<?php
+$pg = new PDO(sprintf('pgsql:host=%s;port=%s;dbname=%s', getenv('PGHOST'), getenv('PGPORT'), getenv('PGDATABASE')),
+    getenv('PGUSER'), getenv('PGPASSWORD'));
+switch (parse_url($_SERVER['REQUEST_URI'], PHP_URL_PATH)) {
+    case '/things':
+        $pg->exec("INSERT INTO things (name) VALUES ('a')");
+        // Falls through: it was added.
+    case '/forget':
+        http_response_code(201);
+        break;
+    default:
+        echo $pg->query('SELECT count(*) FROM things')->fetchColumn();
+}
+"#;
+
+/// A workload of things whose load asks for a path.
+struct Things {
+    stage: Stage,
+    schema: String,
+    path: &'static str,
+    more: &'static str,
+}
+
+impl Things {
+    fn new() -> Self {
+        Self {
+            stage: Stage::new(),
+            schema: "CREATE TABLE things (name text NOT NULL);\nINSERT INTO things VALUES ('b'), ('c');\n".to_owned(),
+            path: "/things",
+            more: "",
+        }
+    }
+
+    fn compare(&self, flags: &[&str]) -> (Said, Value) {
+        let Self { stage, schema, path, more } = self;
+        let folder = stage.home().join("things");
+        fs::create_dir_all(folder.join("app")).unwrap();
+        fs::write(folder.join("app/index.php"), APP).unwrap();
+        fs::write(folder.join("schema.sql"), schema).unwrap();
+        fs::write(
+            folder.join("scenario.yaml"),
+            format!(
+                "crowds: [{{load: closed:4, requests: [{{name: add, method: POST, path: {path}, body: x, \
+                 check: {{status: 201}}}}]}}]\n"
+            ),
+        )
+        .unwrap();
+        fs::write(
+            folder.join("workload.yaml"),
+            format!(
+                "title: things\nservices: {{postgres: {{init: schema.sql, extensions: [pdo_pgsql]{more}}}}}\n\
+                 apps: [{{kind: front-controller, dir: app, index: index.php}}]\n\
+                 exchanges: [{{name: count, request: {{method: GET, path: /count}}, expect: {{status: 200, body: '2'}}}}]\n\
+                 scenario: scenario.yaml\n\
+                 after: [{{name: things, answers: {{step: add, status: 201}}, path: /count, \
+                 query: {{service: postgres, sql: SELECT count(*) FROM things}}}}]\n"
+            ),
+        )
+        .unwrap();
+        let workload = folder.display().to_string();
+        let fixed = ["compare", &workload, "--runtimes", "php-cli-server", "--duration", "1s", "--json", "-"];
+        let said = stage.run(&[&fixed[..], flags].concat());
+        stage.assert_nothing_left();
+        let study = serde_json::from_str(&said.stdout).unwrap_or_default();
+        (said, study)
+    }
+}
+
+fn ready(test: &str, programs: &[&str], extensions: &[&str]) -> bool {
+    let listed = Command::new("php").arg("-m").output().map(|said| String::from_utf8_lossy(&said.stdout).into_owned());
+    let listed = listed.unwrap_or_default();
+    if let Some(extension) = extensions.iter().find(|extension| !listed.lines().any(|line| line == **extension)) {
+        let _ = writeln!(std::io::stderr(), "SKIP {test}: needs the PHP extension {extension}");
+        return false;
+    }
+    have(test, programs)
+}
+
+fn trials(study: &Value) -> Vec<&Value> {
+    study["cases"].as_array().unwrap().iter().flat_map(|case| case["trials"].as_array().unwrap()).collect()
+}
+
+const POSTGRES: &[&str] = &["php", "postgres", "psql"];
+
+#[test]
+fn each_trial_begins_with_what_the_workload_says_and_its_load_is_accounted_for() {
+    let test = "each_trial_begins_with_what_the_workload_says_and_its_load_is_accounted_for";
+    if !ready(test, POSTGRES, &["pdo_pgsql"]) {
+        return;
+    }
+    let things = Things::new();
+    let (said, study) = things.compare(&["--rounds", "2", "--load", "closed:2", "--warm-up", "300ms"]);
+    assert_eq!(said.code, Some(0), "{}", said.stderr);
+    let trials = trials(&study);
+    assert_eq!(trials.len(), 2);
+    for trial in trials {
+        let audit = &trial["audits"][0];
+        let answered = audit["answered"].as_u64().unwrap();
+        assert!(answered > 0 && audit["agrees"] == true, "{audit}");
+        for told in audit["told"].as_array().unwrap() {
+            assert_eq!((&told["before"], told["after"].as_u64()), (&Value::from(2), Some(2 + answered)), "{audit}");
+        }
+        // The warm-up has added some too.
+        let in_window = trial["status"]["201"].as_u64().unwrap();
+        assert!(in_window < answered, "{in_window} {audit}");
+    }
+    let shown = things.stage.run(&["show", "latest"]);
+    assert!(shown.stdout.contains("were answered, and the application and postgres have as many"), "{}", shown.stdout);
+}
+
+#[test]
+fn answers_whose_rows_are_missing_make_a_trial_invalid() {
+    if !ready("answers_whose_rows_are_missing_make_a_trial_invalid", POSTGRES, &["pdo_pgsql"]) {
+        return;
+    }
+    let things = Things { path: "/forget", ..Things::new() };
+    let (said, study) = things.compare(&["--rounds", "1"]);
+    assert_eq!(said.code, Some(4), "{}", said.stderr);
+    let reason = trials(&study)[0]["reason"].as_str().unwrap();
+    assert!(reason.contains("postgres has 2 things after") && reason.contains("are missing"), "{reason}");
+}
+
+#[test]
+fn what_is_wrong_with_a_database_is_told() {
+    if !ready("what_is_wrong_with_a_database_is_told", POSTGRES, &["pdo_pgsql"]) {
+        return;
+    }
+    let schema = "CREATE TABLE things (name txt);".to_owned();
+    let too_new = ", at_least: '99.1'";
+    let leftovers = "CREATE TABLE things (name text); INSERT INTO things VALUES ('a');".to_owned();
+    for (things, code, told) in [
+        (Things { schema, ..Things::new() }, 5, &["psql:schema.sql:1: ERROR:  type \"txt\" does not exist"][..]),
+        (Things { more: too_new, ..Things::new() }, 3, &["needs postgres 99.1 or newer (this is", "postgresql"]),
+        (
+            Things { schema: leftovers, ..Things::new() },
+            5,
+            &["wrong answer to `count`: the body 2 was expected", "body: 1"],
+        ),
+    ] {
+        let (said, study) = things.compare(&["--rounds", "1"]);
+        assert_eq!(said.code, Some(code), "{}", said.stderr);
+        let all = format!("{}{study}", said.stderr).replace("\\\"", "\"");
+        told.iter().for_each(|told| assert!(all.contains(told), "{told}: {all}"));
+    }
+}
+
+#[test]
+fn an_answer_that_varies_is_told_to_be_masked() {
+    if !ready("an_answer_that_varies_is_told_to_be_masked", POSTGRES, &["pdo_pgsql"]) {
+        return;
+    }
+    let stage = Stage::new();
+    let folder = stage.home().join("random");
+    fs::create_dir_all(&folder).unwrap();
+    fs::write(folder.join("index.php"), "<?php echo random_int(0, PHP_INT_MAX);").unwrap();
+    for (expect, code, told) in [
+        ("{status: 200, body: '7'}", 5, "asked again, it answers otherwise: mask the part that varies"),
+        ("{status: 200, body_file: none.txt}", 2, "names none.txt in random, which cannot be read"),
+    ] {
+        let yaml = format!(
+            "title: t\napps: [{{kind: front-controller, dir: ., index: index.php}}]\n\
+             exchanges: [{{name: random, load: true, request: {{method: GET, path: /}}, expect: {expect}}}]\n"
+        );
+        fs::write(folder.join("workload.yaml"), yaml).unwrap();
+        let flags = ["--runtimes", "php-cli-server", "--rounds", "1", "--duration", "1s"];
+        let said = stage.run(&[&["compare", &folder.display().to_string()][..], &flags].concat());
+        let all = format!("{}{}", said.stdout, said.stderr).split_whitespace().collect::<Vec<_>>().join(" ");
+        assert!(said.code == Some(code) && all.contains(told), "{told}: {all}");
+    }
+}
+
+#[test]
+fn feeders_with_something_wrong_are_told_by_their_lines() {
+    if !ready("feeders_with_something_wrong_are_told_by_their_lines", POSTGRES, &[]) {
+        return;
+    }
+    let stage = Stage::new();
+    let file = stage.home().join("people.tsv");
+    let given = format!("payloads={}", file.display());
+    for (bytes, told) in [
+        (&b"payload\na\tb\n"[..], "line 2 has 2 values for 1 columns"),
+        (b"payload\n\xff\n", "line 2 is not UTF-8"),
+        (b"payload\n", "line 1 is followed by no row of values"),
+        (b"body\n{}\n", "payloads.payload"),
+    ] {
+        fs::write(&file, bytes).unwrap();
+        let said = stage.run(&["compare", "rinha", "--runtimes", "php-cli-server", "--feeder", &given]);
+        assert_eq!(said.code, Some(2), "{}", said.stderr);
+        assert!(said.stderr.contains(told), "{told}: {}", said.stderr);
+    }
+    fs::write(&file, "payload\n{}\n{}\n").unwrap();
+    let flags = ["--runtimes", "php-cli-server", "--feeder", &given, "--duration", "3s", "--rounds", "1"];
+    let said = stage.run(&[&["compare", "rinha"][..], &flags].concat());
+    assert_eq!(said.code, Some(4), "{}", said.stderr);
+    let all = said.stdout.split_whitespace().collect::<Vec<_>>().join(" ");
+    assert!(all.contains("the feeder payloads had no row left for users who wanted one"), "{all}");
+}
+
+#[test]
+fn rinha_runs_in_php_and_go_behind_a_balancer() {
+    let test = "rinha_runs_in_php_and_go_behind_a_balancer";
+    let programs = [POSTGRES, &["nginx", "php-fpm", "go"]].concat();
+    if !ready(test, &programs, &["pdo_pgsql", "mbstring"]) {
+        return;
+    }
+    let stage = Stage::new();
+    let flags = ["--app", "php,go", "--replicas", "2", "--balancer", "nginx", "--cpus", "1", "--memory", "1Gi"];
+    let more = ["--runtimes", "nginx-fpm,go", "--duration", "20s", "--rounds", "1", "--json", "-"];
+    let said = stage.run(&[&["compare", "rinha"][..], &flags, &more].concat());
+    stage.assert_nothing_left();
+    assert_eq!(said.code, Some(0), "{}", said.stderr);
+    let study: Value = serde_json::from_str(&said.stdout).unwrap();
+    let mut ids: Vec<&str> =
+        study["cases"].as_array().unwrap().iter().map(|case| case["id"].as_str().unwrap()).collect();
+    ids.sort_unstable();
+    assert_eq!(ids, ["go/go", "nginx-fpm/php"]);
+    for trial in trials(&study) {
+        let audit = &trial["audits"][0];
+        let by: Vec<&str> = audit["told"].as_array().unwrap().iter().map(|told| told["by"].as_str().unwrap()).collect();
+        assert_eq!(by, ["replica-1", "replica-2", "postgres"]);
+        // 20 are due in the first 10 s, 50 of the next 75 in the other 10 s on average; most are valid.
+        let answered = audit["answered"].as_u64().unwrap();
+        assert!(audit["agrees"] == true && (35..=80).contains(&answered), "{audit}");
+        let step = |name: &str| trial["steps"].as_array().unwrap().iter().find(|step| step["name"] == name).unwrap();
+        assert_eq!(step("create and follow/follow")["requests"]["ok"].as_u64().unwrap(), answered);
+        assert_eq!(step("search")["requests"]["ok"], 40);
+        assert_eq!(step("invalid search")["status"]["400"], 40);
+    }
+}
+
+#[test]
+fn every_layer_reads_and_changes_rows_of_each_database() {
+    let test = "every_layer_reads_and_changes_rows_of_each_database";
+    let programs = [POSTGRES, &["mariadbd", "nginx", "php-fpm", "go"]].concat();
+    if !ready(test, &programs, &["pdo_pgsql", "pdo_mysql", "pdo_sqlite"]) {
+        return;
+    }
+    let stage = Stage::new();
+    for (service, exchange) in
+        [("postgres", "random"), ("postgres", "update"), ("mariadb", "random"), ("mariadb", "update")]
+    {
+        let flags = ["--services", service, "--exchanges", exchange, "--cpus", "1", "--memory", "1Gi"];
+        let more = ["--app", "pdo,pdo-persistent,dbal,orm,query-builder,eloquent,go", "--runtimes", "nginx-fpm,go"];
+        let study = ["--duration", "500ms", "--warm-up", "100ms", "--rounds", "1", "--json", "-"];
+        let said = stage.run(&[&["compare", "random-row"][..], &flags, &more, &study].concat());
+        stage.assert_nothing_left();
+        // A window this short is invalid where this program is held up, and its answers are right all the same.
+        assert!(matches!(said.code, Some(0 | 4)), "{service} {exchange}: {}", said.stderr);
+        let study: Value = serde_json::from_str(&said.stdout).unwrap();
+        assert_eq!(trials(&study).len(), 7);
+        for trial in trials(&study) {
+            let requests = &trial["requests"];
+            let right = requests["ok"].as_u64().is_some_and(|ok| ok > 0) && requests["failed"] == 0;
+            assert!(right, "{service} {exchange}: {} {requests}", trial["reason"]);
+        }
+    }
+}
