@@ -28,6 +28,7 @@ const RULES: &[fn(&Record<'_>) -> Option<Finding>] = &[
     cpu::shared_cores,
     memory::near_limit,
     builds::differ,
+    builds::jit_is_off,
     units::killed,
     cpu::throttled,
 ];
