@@ -47,6 +47,7 @@ const RULES: &[Rule] = &[
     cpu::shared_cores,
     memory::near_limit,
     builds::differ,
+    builds::jit_is_off,
     units::killed,
     warm_up::no_steady_state,
     cpu::throttled,

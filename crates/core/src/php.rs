@@ -118,7 +118,8 @@ impl PhpReadBack {
         }
         // https://www.php.net/manual/en/opcache.configuration.php#ini.opcache.jit
         let jit = !matches!(asks("opcache.jit"), None | Some("disable" | "off" | "0" | ""))
-            && !matches!(asks("opcache.jit_buffer_size"), None | Some("0"));
+            && asks("opcache.jit_buffer_size")
+                .is_some_and(|size| size.starts_with(|first| ('1'..='9').contains(&first)));
         if jit != self.jit {
             let word = |on: bool| if on { "on" } else { "off" };
             problems.push(format!("JIT is {}, and was to be {}", word(self.jit), word(jit)));

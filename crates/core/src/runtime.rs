@@ -72,7 +72,7 @@ pub trait Runtime: Sync {
     fn requires(&self, app: &App) -> Vec<Requirement>;
 
     /// What must be present beside that under these settings.
-    fn requires_for(&self, _tuning: &Tuning) -> Vec<Requirement> {
+    fn requires_for(&self, _app: &App, _tuning: &Tuning) -> Vec<Requirement> {
         Vec::new()
     }
 

@@ -31,6 +31,8 @@ pub enum Role {
     Queue,
     /// Whether a worker works on another request while one waits.
     Concurrency,
+    /// How many workers take what requests leave to others.
+    Tasks,
     /// What the runtime's own memory management aims at.
     Memory,
     /// How the parts of a deployment reach each other.

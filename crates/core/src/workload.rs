@@ -59,6 +59,8 @@ pub struct Exchange {
     pub expect: Expectation,
     /// Whether it is part of the load (others are verified only).
     pub in_load: bool,
+    /// Whether it is sent once in a trial: what it does can be done once, and its second answer rightly is another one.
+    pub once: bool,
 }
 
 /// An HTTP request without its connection.

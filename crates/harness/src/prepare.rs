@@ -94,7 +94,7 @@ pub async fn prepare(
             Some(php) => need.of_build(php),
             None => need,
         };
-        let needs = [runtime.requires(app), runtime.requires_for(tuning), app.needs.clone()].concat();
+        let needs = [runtime.requires(app), runtime.requires_for(app, tuning), app.needs.clone()].concat();
         let needs: Vec<Requirement> = needs.into_iter().map(of_build).collect();
         let Some(programs) = find(platform, id, &needs, &mut missing).await else {
             continue;

@@ -1,11 +1,11 @@
 //! Expected answers, taken from the application itself.
 //!
-//! Each request is sent several times to two fresh deployments of one case. What differs between the answers varies by
-//! itself and is masked; the rest is what every other case must give.
+//! Each request is sent several times to two fresh deployments of one case, to each but once where it says so. What differs
+//! between the answers varies by itself and is masked; the rest is what every other case must give.
 
 use std::time::{Duration, Instant};
 
-use stampede_core::{Body, Exchange, Expectation, LaunchError, Platform, Running, StopError, with_causes};
+use stampede_core::{Body, Exchange, Expectation, LaunchError, Platform, Running, StopError, Workload, with_causes};
 use thiserror::Error;
 
 use crate::mask::{SHOWN, common_parts};
@@ -43,7 +43,7 @@ struct Samples {
     bodies: Vec<Vec<u8>>,
 }
 
-/// Records what a case answers.
+/// Records what a case answers to the exchanges of these names.
 ///
 /// # Errors
 ///
@@ -52,14 +52,18 @@ struct Samples {
 pub async fn record(
     platform: &dyn Platform,
     prepared: &Prepared,
-    exchanges: &[&Exchange],
+    workload: &Workload,
+    names: &[String],
     ready_timeout: Duration,
 ) -> Result<Vec<Recorded>, RecordError> {
+    let exchanges: Vec<_> = workload.exchanges.iter().filter(|exchange| names.contains(&exchange.name)).collect();
+    let no_load = || RecordError::Answer { problem: "there is no request for the load".to_owned() };
+    let first = workload.load_mix().next().ok_or_else(no_load)?;
     let mut samples: Vec<Samples> = exchanges.iter().map(|_| Samples::default()).collect();
     let mut begun = None;
     for _ in 0..2 {
         let running = platform.launch(&prepared.deployment, &prepared.terms).await?;
-        let asked = ask(running.as_ref(), prepared, exchanges, ready_timeout, &mut begun, &mut samples).await;
+        let asked = ask(running.as_ref(), prepared, (first, &exchanges), ready_timeout, &mut begun, &mut samples).await;
         if let Err(problem) = asked {
             let limits = &prepared.case.limits;
             return Err(RecordError::Answer { problem: explain(running.as_ref(), limits, &problem) });
@@ -80,20 +84,20 @@ pub async fn record(
 async fn ask(
     running: &dyn Running,
     prepared: &Prepared,
-    exchanges: &[&Exchange],
+    (first, exchanges): (&Exchange, &[&Exchange]),
     ready_timeout: Duration,
     begun: &mut Option<Instant>,
     samples: &mut [Samples],
 ) -> Result<(), String> {
-    let first = exchanges.first().ok_or("there is no request to ask")?;
     let front = Front::of(running, prepared.trust.as_deref())?;
     ready::wait(running, &front, &first.request, ready_timeout).await?;
     match *begun {
         Some(begun) => tokio::time::sleep(APART.saturating_sub(begun.elapsed())).await,
         None => *begun = Some(Instant::now()),
     }
-    for _ in 0..TIMES {
-        for (exchange, samples) in exchanges.iter().zip(&mut *samples) {
+    for time in 0..TIMES {
+        let asked = exchanges.iter().zip(&mut *samples).filter(|(exchange, _)| time == 0 || !exchange.once);
+        for (exchange, samples) in asked {
             let Exchange { name, request, .. } = exchange;
             let answer = tokio::select! {
                 answer = ready::send(&front, request, TIMEOUT) => {

@@ -152,7 +152,8 @@ fn read_app(reader: &Reader<'_>, section: &AppSection, look: Option<&Look>, mist
 
 /// A request as a workload has it, and whether its answer is known.
 fn read_request(section: &RequestSection) -> (ExchangeEntry, bool) {
-    let RequestSection { name, method, path: Text(path), headers, body, body_file, load, expect } = section.clone();
+    let RequestSection { name, method, path: Text(path), headers, body, body_file, load, once, expect } =
+        section.clone();
     let text = |text: Option<Text>| text.map(|Text(text)| text);
     let method = text(method)
         .unwrap_or_else(|| if body.is_some() || body_file.is_some() { "POST".to_owned() } else { "GET".to_owned() });
@@ -166,7 +167,7 @@ fn read_request(section: &RequestSection) -> (ExchangeEntry, bool) {
     };
     let headers = headers.into_iter().map(|(name, Text(value))| (name, value)).collect();
     let request = RequestEntry { method, path, headers, body: text(body), body_file };
-    (ExchangeEntry { name, load: load.unwrap_or(true), request, expect }, is_recorded)
+    (ExchangeEntry { name, load: load.unwrap_or(!once), once, request, expect }, is_recorded)
 }
 
 impl AppSection {
@@ -205,6 +206,7 @@ impl RequestSection {
             body: None,
             body_file: None,
             load: None,
+            once: false,
             expect: None,
         }
     }

@@ -2,16 +2,18 @@
 
 use std::path::Path;
 
-use stampede_core::{Candidate, CaseId, Limits, Load, Runtime};
+use stampede_core::{Candidate, CaseId, Limits, Load, Runtime, Topology};
 
 use crate::app::{named, read_apps};
 use crate::catalogue::Catalogue;
 use crate::choice::{find, read_settings};
 use crate::compare::{MachineSize, app_for, setting, tune};
+use crate::kind::kinds_served;
 use crate::listed::Listed;
 use crate::mistake::{Gathered, Mistakes};
 use crate::quantity::{read_cpus, read_load, read_memory};
 use crate::subject::read_workload;
+use crate::topology::{self, Around, TopologyFlags};
 
 /// What was typed, unread, so that all mistakes can be told at once. `None` takes the default.
 #[derive(Clone, Debug, Default)]
@@ -30,6 +32,8 @@ pub struct RuntimeFlags {
     pub load: Option<String>,
     /// Each `--set RUNTIME.TUNABLE=VALUE`.
     pub set: Vec<String>,
+    /// What stands around it.
+    pub topology: TopologyFlags,
 }
 
 /// One runtime without mistakes.
@@ -37,8 +41,10 @@ pub struct RuntimeFlags {
 pub struct RuntimePlan {
     /// The runtime with its settings for the workload's application.
     pub candidate: Candidate,
-    /// What its deployment may use.
+    /// What the whole deployment may use.
     pub limits: Limits,
+    /// What stands around it.
+    pub topology: Topology,
     /// What load it is set for.
     pub load: Load,
 }
@@ -50,13 +56,15 @@ impl RuntimePlan {
     ///
     /// All mistakes of the command line and of the workload that it names; a runtime that cannot serve the workload.
     pub fn read(flags: &RuntimeFlags, machine: MachineSize, catalogue: &dyn Catalogue) -> Result<Self, Mistakes> {
-        let RuntimeFlags { runtime, workload, app, cpus, memory, load, set } = flags;
+        let RuntimeFlags { runtime, workload, app, cpus, memory, load, set, topology } = flags;
         let mut mistakes = Gathered::default();
         let workload = read_workload(workload, Path::new(workload), &format!("workload {workload}"), catalogue);
         let limits = Limits {
             cpus: read_cpus(cpus.as_deref(), machine, &mut mistakes),
             memory: read_memory(memory.as_deref(), machine, &mut mistakes),
         };
+        let needs = workload.as_ref().map_or(&[][..], |workload| &workload.services);
+        let Around { topology, set, .. } = topology::read(topology, set, None, &limits, needs, &mut mistakes);
         let load = read_load(load.as_deref(), machine, &mut mistakes);
         let place = format!("runtime {runtime}");
         let found = find(runtime, catalogue.runtimes());
@@ -65,7 +73,7 @@ impl RuntimePlan {
             mistakes.add(&place, "is not a runtime", fix);
         }
         let apps = workload.as_ref().map_or(&[][..], |workload| &workload.apps);
-        let mut given = read_settings(set, &chosen, apps, catalogue, &mut mistakes);
+        let mut given = read_settings(&set, &chosen, apps, catalogue, &mut mistakes);
         let asked = app.as_deref().map(|typed| Listed::typed("--app", typed));
         let chosen_apps = read_apps(asked.as_deref(), workload.as_ref().ok(), &mut mistakes);
         if let (Some(typed), 2..) = (app, chosen_apps.len()) {
@@ -80,7 +88,7 @@ impl RuntimePlan {
                     let tuning = tune(
                         runtime,
                         app,
-                        &limits,
+                        &topology.replica_limits(&limits),
                         &load,
                         &given,
                         |name, tuning| setting(runtime, name, tuning),
@@ -91,8 +99,12 @@ impl RuntimePlan {
                 }
                 Ok(None) => mistakes.add(
                     &place,
-                    format!("cannot serve {}", workload.id),
-                    "name one that it can with --workload",
+                    format!(
+                        "cannot serve {}: it serves apps of kind {}",
+                        workload.id,
+                        kinds_served(runtime).join(" or ")
+                    ),
+                    "name a workload that has one with --workload",
                 ),
                 Err(problem) => {
                     mistakes.add(setting(runtime, &problem.tunable, &given), problem.problem, problem.fix);
@@ -101,7 +113,7 @@ impl RuntimePlan {
         }
         mistakes.finish(workload.map(|_| ()))?;
         candidate
-            .map(|candidate| Self { candidate, limits, load })
+            .map(|candidate| Self { candidate, limits, topology, load })
             .ok_or_else(|| Mistakes::one(place, "is not a runtime", "name another"))
     }
 }

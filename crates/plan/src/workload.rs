@@ -120,6 +120,8 @@ pub(crate) struct ExchangeEntry {
     pub(crate) name: String,
     #[serde(default)]
     pub(crate) load: bool,
+    #[serde(default)]
+    pub(crate) once: bool,
     pub(crate) request: RequestEntry,
     pub(crate) expect: ExpectEntry,
 }
@@ -371,7 +373,7 @@ impl Reader<'_> {
     }
 
     pub(crate) fn exchange(&self, entry: ExchangeEntry, mistakes: &mut Gathered) -> Option<Exchange> {
-        let ExchangeEntry { name, load, request, expect } = entry;
+        let ExchangeEntry { name, load, once, request, expect } = entry;
         let RequestEntry { method, path, headers, body, body_file } = request;
         let ExpectEntry { status, body: expected, body_file: expected_file, mask, json_html } = expect;
         let body = self.one_body(&name, "request", body, body_file, mistakes)?;
@@ -410,8 +412,12 @@ impl Reader<'_> {
         if !(100..600).contains(&status) {
             mistakes.add(&self.place, format!("expects status {status} in {name}"), "expect a status from 100 to 599");
         }
+        if load && once {
+            let problem = format!("sends {name} once and under load, where it is sent again and again");
+            mistakes.add(&self.place, problem, "leave out load or once");
+        }
         let request = Request { method, path, headers, body };
-        Some(Exchange { name, request, expect: Expectation { status, body: expected }, in_load: load })
+        Some(Exchange { name, request, expect: Expectation { status, body: expected }, in_load: load, once })
     }
 
     fn one_body(
@@ -500,6 +506,22 @@ mod tests {
         ] {
             assert!(problems.contains(part), "{part} in {problems}");
         }
+    }
+
+    #[test]
+    fn what_is_sent_once_is_not_part_of_the_load() {
+        let text = |more: &str| {
+            format!(
+                "title: t\napps: [{{kind: go-program, dir: php}}]\nexchanges:\n\
+                 - {{name: a, load: true, request: {{method: GET, path: /}}, expect: {{status: 200}}}}\n\
+                 - {{name: b, once: true{more}, request: {{method: POST, path: /}}, expect: {{status: 201}}}}\n"
+            )
+        };
+        let workload = read(folder(&text("")).path()).unwrap();
+        assert_eq!(workload.exchanges.iter().map(|exchange| exchange.once).collect::<Vec<_>>(), [false, true]);
+        assert_eq!(workload.load_mix().count(), 1);
+        let error = read(folder(&text(", load: true")).path()).unwrap_err().to_string();
+        assert!(error.contains("sends b once and under load"), "{error}");
     }
 
     #[test]

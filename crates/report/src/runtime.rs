@@ -2,7 +2,9 @@
 
 use std::fmt::Write;
 
-use stampede_core::{AppKind, Candidate, Deployment, Limits, Load, Origin, ProcessModel, Program, TunableKind};
+use stampede_core::{
+    AppKind, Candidate, CommandValues, Deployment, Limits, Load, Origin, ProcessModel, Program, Topology, TunableKind,
+};
 
 use crate::layout::wrap;
 
@@ -11,8 +13,10 @@ use crate::layout::wrap;
 pub struct RuntimeView<'a> {
     /// The runtime with its settings.
     pub candidate: &'a Candidate,
-    /// Under which limits.
+    /// Under which limits for the whole.
     pub limits: &'a Limits,
+    /// What stands around it.
+    pub topology: &'a Topology,
     /// For which load.
     pub load: &'a Load,
     /// Its version, or what is missing and how to get it, a line each.
@@ -21,7 +25,7 @@ pub struct RuntimeView<'a> {
 
 /// Each setting with what it does, its value, why it has it, and where the manual explains it.
 pub fn settings(view: &RuntimeView<'_>, width: usize) -> String {
-    let RuntimeView { candidate, limits, load, state } = view;
+    let RuntimeView { candidate, limits, topology, load, state } = view;
     let Candidate { id: _, runtime, app, php: _, tuning } = candidate;
     let model = match runtime.process_model() {
         ProcessModel::ProcessPerRequest => "the application starts afresh for each request",
@@ -38,7 +42,14 @@ pub fn settings(view: &RuntimeView<'_>, width: usize) -> String {
     if runtime.status().is_empty() {
         writeln_wrapped(&mut text, "  status: ", "none of its own; what the kernel knows is sampled", 10, width);
     }
-    let heading = format!("settings for {} CPUs, {} and {load}:", limits.cpus, limits.memory);
+    let own = topology.replica_limits(limits);
+    let of_all = if topology.is_single() {
+        String::new()
+    } else {
+        writeln_wrapped(&mut text, "  topology: ", &topology.to_string(), 12, width);
+        format!(" of {} CPUs, {}", limits.cpus, limits.memory)
+    };
+    let heading = format!("settings for {} CPUs, {}{of_all} and {load}:", own.cpus, own.memory);
     let _ = writeln!(text, "\n{heading}");
     for tunable in runtime.tunables() {
         let Some(setting) = tuning.iter().find(|(name, _)| *name == tunable.name).map(|(_, setting)| setting) else {
@@ -57,8 +68,14 @@ pub fn settings(view: &RuntimeView<'_>, width: usize) -> String {
     }
     if let AppKind::Command(command) = &app.kind {
         for own in &command.tunables {
-            let setting = tuning.iter().find(|(name, _)| *name == own.name).map(|(_, setting)| setting);
-            let _ = writeln!(text, "\n{} = {}", own.name, setting.map_or(&own.default, |setting| &setting.value));
+            let Some((_, setting)) = tuning.iter().find(|(name, _)| *name == own.name) else { continue };
+            let values = match &own.values {
+                CommandValues::Count { min, max } => format!("{min} to {max}"),
+                CommandValues::Choice(words) => words.join(", "),
+            };
+            let _ = writeln!(text, "\n{} = {}", own.name, setting.value);
+            writeln_wrapped(&mut text, "    ", &format!("an environment variable of the command ({values})"), 4, width);
+            writeln_wrapped(&mut text, "    ", &reason(&setting.origin), 4, width);
         }
     }
     text

@@ -140,7 +140,7 @@ impl Runtime for ApacheFpm {
     fn deployment(&self, cx: &RenderContext<'_>) -> Result<Deployment, PlanError> {
         let lookup = Lookup::new(ID, cx);
         let root = FrontController::new(lookup.index()?).root;
-        let probe = php_probe::beside(cx.app, lookup.php(fpm::FPM)?, cx.limits, &root);
+        let probe = php_probe::beside(cx.app, lookup.php(fpm::FPM)?, cx.limits, &root)?;
         fpm::behind_with(apache_unit(cx, &lookup)?, &[status::APACHE], cx, &lookup, probe)
     }
 }

@@ -140,7 +140,7 @@ impl Runtime for ApacheModPhp {
             front: front::id(),
             app: cx.app.source.clone(),
             preparation: framework::preparation(cx.app, &lookup)?,
-            probe: Some(php_probe::beside(cx.app, lookup.php(MODULE)?, cx.limits, &root)),
+            probe: Some(php_probe::beside(cx.app, lookup.php(MODULE)?, cx.limits, &root)?),
             units: vec![unit(cx, &lookup)?],
         })
     }

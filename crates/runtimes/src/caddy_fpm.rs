@@ -24,6 +24,9 @@ const FOLDER: &str = "@{run}/caddy";
 /// How long Caddy waits for requests in flight when it is stopped. Its own default is for ever.
 const GRACE_SECONDS: u64 = 3;
 
+/// The oldest version with the option `protocols`. <https://github.com/caddyserver/caddy/releases/tag/v2.6.0>
+const OLDEST: [u32; 2] = [2, 6];
+
 const CADDYFILE: Template =
     Template { name: "caddy-fpm/Caddyfile.j2", source: include_str!("../templates/caddy-fpm/Caddyfile.j2") };
 
@@ -71,10 +74,7 @@ impl Runtime for CaddyFpm {
             // Debian's prints `2.6.2`, Caddy's own `v2.10.0 h1:...`; neither has a word before it, and both have
             // this line among their environment.
             version: VersionProbe { args: &["environ"], prefix: "caddy.Version=" },
-            install: Install {
-                package: Some("caddy".to_owned()),
-                page: "https://caddyserver.com/docs/install".to_owned(),
-            },
+            install: install(),
         }];
         all.extend(fpm::requirements(app));
         all
@@ -113,7 +113,12 @@ impl Runtime for CaddyFpm {
     }
 }
 
+fn install() -> Install {
+    Install { package: Some("caddy".to_owned()), page: "https://caddyserver.com/docs/install".to_owned() }
+}
+
 fn caddy_unit(cx: &RenderContext<'_>, lookup: &Lookup<'_>) -> Result<Unit, PlanError> {
+    lookup.at_least(CADDY, OLDEST, "whose protocols can be set", install())?;
     let front = FrontController::new(lookup.index()?);
     let caddyfile = CADDYFILE.fill(context! {
         grace_seconds => GRACE_SECONDS,

@@ -1,12 +1,13 @@
 //! What FrankenPHP is told, whether the application lies beside it or inside its binary: settings, Caddyfile, surroundings.
 
+use std::collections::BTreeMap;
 use std::path::PathBuf;
 use std::time::Duration;
 
 use minijinja::context;
 use stampede_core::{
-    App, DefaultsContext, Deployment, PlanError, Program, Ready, RenderContext, Role, RunFile, Stop, StopSignal,
-    Tunable, TunableKind, Tuning, TuningProblem, Unit, UnitId,
+    App, DefaultsContext, Deployment, Install, PlanError, Program, Ready, RenderContext, Role, RunFile, Stop,
+    StopSignal, Tunable, TunableKind, Tuning, TuningProblem, Unit, UnitId,
 };
 
 use crate::lookup::Lookup;
@@ -25,7 +26,7 @@ pub(crate) const WORKER: &str = "worker";
 const THREADS: &str = "num_threads";
 const MAX_THREADS: &str = "max_threads";
 const WORKERS: &str = "worker.num";
-const MAX_REQUESTS: &str = "MAX_REQUESTS";
+pub(crate) const MAX_REQUESTS: &str = "MAX_REQUESTS";
 const MAX_WAIT: &str = "max_wait_time";
 const GRACE: &str = "grace_period";
 const GODEBUG: &str = "GODEBUG";
@@ -103,6 +104,10 @@ pub(crate) const TUNABLES: [Tunable; 10] = [
     },
     go::TUNABLES[0],
 ];
+
+/// The oldest version that knows `max_threads` and `max_wait_time`, and tells what its threads do.
+/// <https://github.com/php/frankenphp/releases/tag/v1.5.0>
+const OLDEST: [u32; 2] = [1, 5];
 
 /// The extensions that its PHP must have.
 pub(crate) fn extensions(app: &App) -> Vec<String> {
@@ -183,6 +188,8 @@ pub(crate) struct Served {
     pub(crate) worker: Option<String>,
     /// A script that is run before the start.
     pub(crate) check: Option<String>,
+    /// Environment of its own.
+    pub(crate) env: BTreeMap<String, String>,
 }
 
 /// The one unit.
@@ -192,7 +199,9 @@ pub(crate) fn deployment(
     served: Served,
     mut files: Vec<RunFile>,
 ) -> Result<Deployment, PlanError> {
-    let Served { program, root, name, worker, check } = served;
+    let Served { program, root, name, worker, check, env: own } = served;
+    let install = Install { package: None, page: "https://github.com/php/frankenphp/releases".to_owned() };
+    lookup.at_least(KEY, OLDEST, "whose threads can be set and tell what they do", install)?;
     let has_worker = worker.is_some();
     let caddyfile = CADDYFILE.fill(context! {
         grace_period => lookup.count(GRACE)?,
@@ -218,6 +227,7 @@ pub(crate) fn deployment(
     env.insert("TMPDIR".to_owned(), "@{run}/frankenphp".to_owned());
     env.insert("XDG_CONFIG_HOME".to_owned(), "@{run}/frankenphp".to_owned());
     env.insert("XDG_DATA_HOME".to_owned(), "@{run}/frankenphp".to_owned());
+    env.extend(own);
     files.push(php_ini::file(cx.app, lookup.php(KEY)?, cx.limits)?);
     files.push(RunFile { path: PathBuf::from("frankenphp/Caddyfile"), text: caddyfile });
     let mut folders = php_ini::folders();
@@ -232,7 +242,7 @@ pub(crate) fn deployment(
         front: front::id(),
         app: cx.app.source.clone(),
         preparation: framework::preparation_by(cx.app, |script| run(&["php-cli", script]))?,
-        probe: Some(php_probe::at_address(cx.app, lookup.php(KEY)?, cx.limits)),
+        probe: Some(php_probe::at_address(cx.app, lookup.php(KEY)?, cx.limits)?),
         units: vec![Unit {
             id: UnitId::new(KEY),
             build: None,

@@ -42,7 +42,7 @@ pub(crate) fn behind(
     cx: &RenderContext<'_>,
     lookup: &Lookup<'_>,
 ) -> Result<Deployment, PlanError> {
-    let probe = php_probe::at_address(cx.app, lookup.php(FPM)?, cx.limits);
+    let probe = php_probe::at_address(cx.app, lookup.php(FPM)?, cx.limits)?;
     let mut deployment = behind_with(web_server, statuses, cx, lookup, probe)?;
     deployment.addresses.push(php_probe::address());
     Ok(deployment)

@@ -1,24 +1,32 @@
 //! FrankenPHP: PHP inside Caddy, on threads of one process.
 
+use std::collections::BTreeMap;
 use std::path::PathBuf;
 
 use minijinja::context;
 use stampede_core::{
     App, AppKind, DefaultsContext, Deployment, Install, PlanError, ProcessModel, Programs, RenderContext, Requirement,
-    Runtime, RuntimeId, Tunable, Tuning, TuningProblem,
+    RunFile, Runtime, RuntimeId, Tunable, Tuning, TuningProblem,
 };
 
 use crate::bridge::Kept;
-use crate::caddy_php::{self, CLASSIC, MODE, Served, TUNABLES, WORKER};
+use crate::caddy_php::{self, CLASSIC, MAX_REQUESTS, MODE, Served, TUNABLES, WORKER};
 use crate::front_controller::FrontController;
 use crate::lookup::Lookup;
+use crate::octane::Octane;
 use crate::template::Template;
-use crate::{bridge, label, status};
+use crate::{bridge, label, octane, status};
 
 const ID: &str = "frankenphp";
 
 const SCRIPT: Template =
     Template { name: "frankenphp/worker.php.j2", source: include_str!("../templates/frankenphp/worker.php.j2") };
+/// The worker of a Laravel application.
+const OCTANE: Template =
+    Template { name: "frankenphp/octane.php.j2", source: include_str!("../templates/frankenphp/octane.php.j2") };
+
+/// The first version of Octane that knows FrankenPHP. <https://github.com/laravel/octane/releases/tag/v2.2.0>
+const OCTANE_SINCE: [u32; 2] = [2, 2];
 
 /// FrankenPHP.
 pub(crate) struct FrankenPhp;
@@ -46,11 +54,6 @@ impl Runtime for FrankenPhp {
             Err(TuningProblem { tunable: MODE.to_owned(), problem: problem.to_owned(), fix: fix.to_owned() })
         };
         match (kind, given.get(MODE)) {
-            (AppKind::Laravel { .. }, Some(WORKER)) => problem(
-                "asks a Laravel application for a worker mode, which only laravel/octane gives it: what else may a \
-                 request leave behind for the next one?",
-                "set mode to classic",
-            ),
             (AppKind::FrontController { .. }, Some(WORKER)) => problem(
                 "asks a plain front controller for a worker mode, which it does not have: it answers one request and ends",
                 "give the workload an app of kind psr-15-handler, or set mode to classic",
@@ -73,9 +76,14 @@ impl Runtime for FrankenPhp {
         }]
     }
 
+    fn requires_for(&self, app: &App, tuning: &Tuning) -> Vec<Requirement> {
+        octane::requirement(app).filter(|_| tuning.get(MODE) == Some(WORKER)).into_iter().collect()
+    }
+
     fn version(&self, programs: &Programs) -> String {
         let php = label::php(programs, caddy_php::KEY);
-        format!("{}, {php}", label::program(programs, caddy_php::KEY, "FrankenPHP"))
+        let both = format!("{}, {php}", label::program(programs, caddy_php::KEY, "FrankenPHP"));
+        octane::named(both, programs)
     }
 
     fn status(&self) -> &'static [&'static str] {
@@ -89,6 +97,8 @@ impl Runtime for FrankenPhp {
     fn defaults(&self, cx: &DefaultsContext<'_>) -> Tuning {
         let (mode, reason) = if bridge::keeps(&cx.app.kind) {
             (WORKER, "the application is one that a worker can keep")
+        } else if octane::drives(&cx.app.kind) {
+            (CLASSIC, "works for all of Laravel; for mode worker the application needs laravel/octane")
         } else {
             (CLASSIC, "the application is a script that answers one request and ends")
         };
@@ -102,10 +112,7 @@ impl Runtime for FrankenPhp {
     fn deployment(&self, cx: &RenderContext<'_>) -> Result<Deployment, PlanError> {
         let lookup = Lookup::new(ID, cx);
         if lookup.setting(MODE)? == WORKER {
-            let kept = Kept::new(&lookup, lookup.php(caddy_php::KEY)?)?;
-            let script = SCRIPT.fill(context! { application => &kept.script })?;
-            let mut files = kept.files()?;
-            files.push(bridge::server("worker.php", script));
+            let (files, env) = worker(&lookup)?;
             let front = FrontController::new(&PathBuf::from("worker.php"));
             let served = Served {
                 program: lookup.path(caddy_php::KEY)?,
@@ -113,6 +120,7 @@ impl Runtime for FrankenPhp {
                 name: front.name,
                 worker: Some("@{run}/bridge/worker.php".to_owned()),
                 check: Some("@{run}/bridge/check.php".to_owned()),
+                env,
             };
             caddy_php::deployment(cx, &lookup, served, files)
         } else {
@@ -123,10 +131,29 @@ impl Runtime for FrankenPhp {
                 name: front.name,
                 worker: None,
                 check: None,
+                env: BTreeMap::new(),
             };
             caddy_php::deployment(cx, &lookup, served, Vec::new())
         }
     }
+}
+
+/// The scripts of a worker in `worker.php`, and what they need in their environment.
+fn worker(lookup: &Lookup<'_>) -> Result<(Vec<RunFile>, BTreeMap<String, String>), PlanError> {
+    const NAME: &str = "worker.php";
+    if octane::drives(lookup.kind()) {
+        let octane = Octane::new(lookup, "FrankenPHP", OCTANE_SINCE)?;
+        let mut env = octane::own_environment();
+        if lookup.count(MAX_REQUESTS)? == 0 {
+            // Octane's worker takes the number as it is.
+            env.insert(MAX_REQUESTS.to_owned(), i64::MAX.to_string());
+        }
+        return Ok((octane.files(NAME, &OCTANE, context! {})?, env));
+    }
+    let kept = Kept::new(lookup, lookup.php(caddy_php::KEY)?)?;
+    let mut files = kept.files()?;
+    files.push(bridge::server(NAME, SCRIPT.fill(context! { application => &kept.script })?));
+    Ok((files, BTreeMap::new()))
 }
 
 #[cfg(test)]
@@ -143,7 +170,7 @@ mod tests {
             (&symfony, Some(CLASSIC), true),
             (&symfony, Some(WORKER), true),
             (&laravel, Some(CLASSIC), true),
-            (&laravel, Some(WORKER), false),
+            (&laravel, Some(WORKER), true),
             (&front, None, true),
             (&front, Some(CLASSIC), true),
             (&front, Some(WORKER), false),

@@ -1,5 +1,7 @@
 //! An application inside a FrankenPHP binary: what is shipped is one file.
 
+use std::collections::BTreeMap;
+
 use stampede_core::{
     App, AppKind, DefaultsContext, Deployment, Install, PlanError, ProcessModel, Programs, RenderContext, Requirement,
     Runtime, RuntimeId, Tunable, Tuning, TuningProblem,
@@ -102,6 +104,7 @@ impl Runtime for FrankenPhpBinary {
             name,
             worker: worker.map(|worker| worker.display().to_string()),
             check: None,
+            env: BTreeMap::new(),
         };
         caddy_php::deployment(cx, &lookup, served, Vec::new())
     }

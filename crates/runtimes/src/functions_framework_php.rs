@@ -85,7 +85,7 @@ impl Runtime for FunctionsFrameworkPhp {
             front: front::id(),
             app: cx.app.source.clone(),
             preparation: php_probe::saved_before(cx.app, &lookup, None)?,
-            probe: Some(php_probe::saved(cx.app, lookup.php(PHP)?, cx.limits)),
+            probe: Some(php_probe::saved(cx.app, lookup.php(PHP)?, cx.limits)?),
             units: vec![Unit {
                 id: UnitId::new(PHP),
                 build: None,

@@ -27,6 +27,7 @@ mod label;
 mod lookup;
 mod mariadb;
 mod nginx_fpm;
+mod octane;
 mod pgbouncer;
 mod php_build;
 mod php_cli_server;

@@ -4,6 +4,8 @@ use std::path::Path;
 
 use stampede_core::{AppKind, Found, Install, PhpBuild, PlanError, RenderContext, RuntimeId};
 
+use crate::label;
+
 /// A context as one runtime reads it.
 pub(crate) struct Lookup<'a> {
     runtime: &'static str,
@@ -59,6 +61,23 @@ impl<'a> Lookup<'a> {
     /// The error of an application of another kind than the runtime serves.
     pub(crate) fn other_kind(&self) -> PlanError {
         PlanError::AppKind(RuntimeId::new(self.runtime))
+    }
+
+    /// That what was found is not older than a version. What tells none, as builds of one's own may, is taken as it is.
+    pub(crate) fn at_least(
+        &self,
+        key: &'static str,
+        oldest: [u32; 2],
+        why: &str,
+        install: Install,
+    ) -> Result<(), PlanError> {
+        let found = &self.program(key)?.version;
+        let numbers = label::numbers(found);
+        if numbers.is_empty() || numbers >= oldest.to_vec() {
+            return Ok(());
+        }
+        let [major, minor] = oldest;
+        Err(self.unsuitable(format!("{key} {major}.{minor} or newer, {why}; found {found}"), install))
     }
 
     /// The error of something that was found and does not fit.

@@ -122,7 +122,7 @@ impl Runtime for NginxFpm {
         all
     }
 
-    fn requires_for(&self, tuning: &Tuning) -> Vec<Requirement> {
+    fn requires_for(&self, _app: &App, tuning: &Tuning) -> Vec<Requirement> {
         if tuning.get(SUPERVISOR) == Some(SUPERVISORD) { vec![supervisord::requirement()] } else { Vec::new() }
     }
 

@@ -83,7 +83,7 @@ impl Runtime for PhpCliServer {
             front: AddressId::new("front"),
             app: cx.app.source.clone(),
             preparation: php_probe::saved_before(cx.app, &lookup, framework::preparation(cx.app, &lookup)?)?,
-            probe: Some(php_probe::saved(cx.app, lookup.php(PHP)?, cx.limits)),
+            probe: Some(php_probe::saved(cx.app, lookup.php(PHP)?, cx.limits)?),
             units: vec![unit(cx, &lookup)?],
         })
     }

@@ -10,13 +10,16 @@ use std::path::PathBuf;
 use minijinja::context;
 use stampede_core::{App, Bytes, Limits, PhpAsked, PhpBuild, PlanError, RunFile};
 
-use crate::framework;
 use crate::template::Template;
+use crate::{framework, label};
 
 const TEMPLATE: Template = Template { name: "php/php.ini.j2", source: include_str!("../templates/php/php.ini.j2") };
 
 /// The rendered file, as arguments and settings name it.
 pub(crate) const PATH: &str = "@{run}/php/php.ini";
+
+const JIT: &str = "opcache.jit";
+const JIT_BUFFER: &str = "opcache.jit_buffer_size";
 
 /// Its folder.
 pub(crate) const FOLDER: &str = "@{run}/php";
@@ -34,13 +37,14 @@ pub(crate) fn file(app: &App, build: &PhpBuild, limits: &Limits) -> Result<RunFi
         }
     }
     let load_opcache = !built_in("opcache");
-    let settings: Vec<(String, String)> = settings(app, limits).into_iter().collect();
+    let settings: Vec<(String, String)> = settings(app, build, limits).into_iter().collect();
     let text = TEMPLATE.fill(context! { extensions, load_opcache, settings })?;
     Ok(RunFile { path: PathBuf::from("php/php.ini"), text })
 }
 
 /// The settings that decide how fast PHP is, with the application's own over them.
-fn settings(app: &App, limits: &Limits) -> BTreeMap<String, String> {
+fn settings(app: &App, build: &PhpBuild, limits: &Limits) -> BTreeMap<String, String> {
+    let [jit, buffer] = jit(app, build);
     let mut all: BTreeMap<String, String> = [
         ("opcache.enable", "1"),
         ("opcache.enable_cli", "1"),
@@ -48,8 +52,8 @@ fn settings(app: &App, limits: &Limits) -> BTreeMap<String, String> {
         ("opcache.interned_strings_buffer", "16"),
         ("opcache.max_accelerated_files", "10000"),
         ("opcache.validate_timestamps", "0"),
-        ("opcache.jit", "disable"),
-        ("opcache.jit_buffer_size", "0"),
+        (JIT, jit),
+        (JIT_BUFFER, buffer),
         ("realpath_cache_size", "4096K"),
         ("realpath_cache_ttl", "600"),
     ]
@@ -60,6 +64,19 @@ fn settings(app: &App, limits: &Limits) -> BTreeMap<String, String> {
     all
 }
 
+/// JIT's two settings: off where the application says nothing of them. Of one that it leaves out beside the other, PHP's own
+/// default is rendered, as it would be in force elsewhere: up to 8.3 a buffer alone switches JIT on, since 8.4 it does not and
+/// `opcache.jit` alone does. <https://www.php.net/manual/en/migration84.incompatible.php>
+fn jit(app: &App, build: &PhpBuild) -> [&'static str; 2] {
+    if ![JIT, JIT_BUFFER].iter().any(|name| app.ini.contains_key(*name)) {
+        ["disable", "0"]
+    } else if label::numbers(&build.version) < vec![8, 4] {
+        ["tracing", "0"]
+    } else {
+        ["disable", "64M"]
+    }
+}
+
 /// What is asked of a build: its version, the extensions and the settings.
 pub(crate) fn asked(app: &App, build: &PhpBuild, limits: &Limits) -> PhpAsked {
     let opcache = std::iter::once("opcache".to_owned());
@@ -67,8 +84,27 @@ pub(crate) fn asked(app: &App, build: &PhpBuild, limits: &Limits) -> PhpAsked {
         version: build.version.clone(),
         thread_safe: build.thread_safe,
         extensions: opcache.chain(app.extensions.iter().cloned()).collect(),
-        settings: settings(app, limits),
+        settings: settings(app, build, limits)
+            .into_iter()
+            .filter(|(_, value)| !is_constant(value))
+            .map(|(name, value)| (name, in_force(value)))
+            .collect(),
     }
+}
+
+/// What PHP tells of a setting with this value in `php.ini`, where words are read in any case.
+/// <https://www.php.net/manual/en/configuration.file.php>
+fn in_force(value: String) -> String {
+    match value.to_lowercase().as_str() {
+        "on" | "yes" | "true" => "1".to_owned(),
+        "off" | "no" | "false" | "none" | "null" => String::new(),
+        _ => value,
+    }
+}
+
+/// Whether a value is one of PHP's constants, such as `E_ALL`, of which PHP tells the number.
+fn is_constant(value: &str) -> bool {
+    value.contains('_') && value.starts_with(|c: char| c.is_ascii_uppercase())
 }
 
 /// An extension after those that must be loaded before it, where builds have them as files of their own.
@@ -98,4 +134,62 @@ pub(crate) fn environment(app: &App) -> BTreeMap<String, String> {
     let mut environment = framework::environment(app);
     environment.insert("PHP_INI_SCAN_DIR".to_owned(), String::new());
     environment
+}
+
+#[cfg(test)]
+mod tests {
+    use stampede_core::{AppKind, Cpus};
+
+    use super::*;
+
+    fn asked_of(version: &str, ini: &[(&str, &str)]) -> BTreeMap<String, String> {
+        let app = App {
+            name: "plain".to_owned(),
+            kind: AppKind::FrontController { index: "index.php".into() },
+            source: PathBuf::new(),
+            extensions: Vec::new(),
+            ini: ini.iter().map(|(name, value)| ((*name).to_owned(), (*value).to_owned())).collect(),
+            env: BTreeMap::new(),
+            needs: Vec::new(),
+            prepare: Vec::new(),
+        };
+        let build = PhpBuild {
+            version: version.to_owned(),
+            thread_safe: false,
+            debug: false,
+            libc: String::new(),
+            configure: String::new(),
+            extension_dir: PathBuf::new(),
+            built_in: Vec::new(),
+            loadable: Vec::new(),
+        };
+        let limits = Limits { cpus: Cpus::from_millis(1000), memory: Bytes::from_mib(512) };
+        asked(&app, &build, &limits).settings
+    }
+
+    #[test]
+    fn a_setting_of_jit_alone_means_what_it_means_to_that_php() {
+        for (version, ini, jit, buffer) in [
+            ("8.2.29", &[][..], "disable", "0"),
+            ("8.4.1", &[], "disable", "0"),
+            ("8.2.29", &[(JIT_BUFFER, "32M")], "tracing", "32M"),
+            ("8.3.30", &[(JIT_BUFFER, "32M")], "tracing", "32M"),
+            ("8.4.1", &[(JIT_BUFFER, "32M")], "disable", "32M"),
+            ("8.2.29", &[(JIT, "tracing")], "tracing", "0"),
+            ("8.4.1", &[(JIT, "tracing")], "tracing", "64M"),
+            ("8.5.0", &[(JIT, "function"), (JIT_BUFFER, "8M")], "function", "8M"),
+        ] {
+            let asked = asked_of(version, ini);
+            assert_eq!((asked[JIT].as_str(), asked[JIT_BUFFER].as_str()), (jit, buffer), "{version} {ini:?}");
+        }
+    }
+
+    #[test]
+    fn a_value_is_expected_as_php_tells_it() {
+        let ini =
+            [("display_errors", "On"), ("implicit_flush", "no"), ("error_reporting", "E_ALL"), ("memory_limit", "1G")];
+        let asked = asked_of("8.2.29", &ini);
+        assert_eq!((asked["display_errors"].as_str(), asked["implicit_flush"].as_str()), ("1", ""));
+        assert_eq!((asked.get("error_reporting"), asked["memory_limit"].as_str()), (None, "1G"));
+    }
 }

@@ -3,14 +3,19 @@
 
 use std::path::PathBuf;
 
+use minijinja::context;
 use stampede_core::{
     Address, AddressId, AddressKind, App, Limits, PhpBuild, PhpProbe, PhpProbeSource, PlanError, Preparation, RunFile,
 };
 
 use crate::lookup::Lookup;
+use crate::template::Template;
 use crate::{bridge, php_ini};
 
 const PROBE: &str = include_str!("../templates/php/probe.php");
+
+const SETTINGS: Template =
+    Template { name: "php/settings.php.j2", source: include_str!("../templates/php/settings.php.j2") };
 
 /// The script that writes them into a file.
 const SAVE: &str = "@{run}/php/save.php";
@@ -28,32 +33,34 @@ fn id() -> AddressId {
 }
 
 /// The probe of a web server with such an address.
-pub(crate) fn at_address(app: &App, build: &PhpBuild, limits: &Limits) -> PhpProbe {
+pub(crate) fn at_address(app: &App, build: &PhpBuild, limits: &Limits) -> Result<PhpProbe, PlanError> {
     probe(app, build, limits, PhpProbeSource::Address(id()))
 }
 
 /// The probe of a web server that serves files beside the application's script: one more script in its folder, in the copy
 /// of the application, under a name that nobody can guess.
-pub(crate) fn beside(app: &App, build: &PhpBuild, limits: &Limits, root: &str) -> PhpProbe {
-    let mut probe = probe(app, build, limits, PhpProbeSource::Path("/@{secret}.php".to_owned()));
+pub(crate) fn beside(app: &App, build: &PhpBuild, limits: &Limits, root: &str) -> Result<PhpProbe, PlanError> {
+    let mut probe = probe(app, build, limits, PhpProbeSource::Path("/@{secret}.php".to_owned()))?;
     let folder = PathBuf::from(root.replacen("@{app}", "app", 1));
     probe.files.push(RunFile { path: folder.join("@{secret}.php"), text: PROBE.to_owned() });
-    probe
+    Ok(probe)
 }
 
 /// The probe of processes that write the settings when they start.
-pub(crate) fn saved(app: &App, build: &PhpBuild, limits: &Limits) -> PhpProbe {
+pub(crate) fn saved(app: &App, build: &PhpBuild, limits: &Limits) -> Result<PhpProbe, PlanError> {
     probe(app, build, limits, PhpProbeSource::File(SAVED.to_owned()))
 }
 
-fn probe(app: &App, build: &PhpBuild, limits: &Limits, source: PhpProbeSource) -> PhpProbe {
+fn probe(app: &App, build: &PhpBuild, limits: &Limits, source: PhpProbeSource) -> Result<PhpProbe, PlanError> {
+    let asked = php_ini::asked(app, build, limits);
+    let settings = SETTINGS.fill(context! { names => asked.settings.keys().cloned().collect::<Vec<_>>() })?;
     let file = |name: &str, text: &str| RunFile { path: PathBuf::from("php").join(name), text: text.to_owned() };
     let files = vec![
-        file("settings.php", include_str!("../templates/php/settings.php")),
+        file("settings.php", &settings),
         file("probe.php", PROBE),
         file("save.php", include_str!("../templates/php/save.php")),
     ];
-    PhpProbe { files, asked: php_ini::asked(app, build, limits), source }
+    Ok(PhpProbe { files, asked, source })
 }
 
 /// What is done before the start of a server that can be asked in no other way: its PHP as a command line program writes

@@ -13,8 +13,9 @@ use stampede_core::{
 
 use crate::bridge::Kept;
 use crate::lookup::Lookup;
+use crate::octane::Octane;
 use crate::template::Template;
-use crate::{bridge, framework, front, go, label, php_ini, php_probe, pool, status};
+use crate::{bridge, framework, front, go, label, octane, php_ini, php_probe, pool, status};
 
 const ID: &str = "roadrunner";
 const RR: &str = "rr";
@@ -29,6 +30,9 @@ const HTTP_WORKER: Template = Template {
     name: "roadrunner/http_worker.php.j2",
     source: include_str!("../templates/roadrunner/http_worker.php.j2"),
 };
+/// The worker of a Laravel application.
+const OCTANE: Template =
+    Template { name: "roadrunner/octane.php.j2", source: include_str!("../templates/roadrunner/octane.php.j2") };
 
 /// Goridge, which its worker package speaks, is built on PHP's sockets.
 const EXTENSIONS: [&str; 1] = ["sockets"];
@@ -104,11 +108,11 @@ impl Runtime for RoadRunner {
     }
 
     fn serves(&self, kind: &AppKind) -> bool {
-        bridge::keeps(kind)
+        bridge::keeps(kind) || octane::drives(kind)
     }
 
     fn requires(&self, app: &App) -> Vec<Requirement> {
-        vec![
+        let mut all = vec![
             Requirement::Program {
                 key: RR,
                 names: &["rr"],
@@ -117,11 +121,14 @@ impl Runtime for RoadRunner {
             },
             bridge::php(app, &EXTENSIONS),
             bridge::package(HTTP, HTTP, app),
-        ]
+        ];
+        all.extend(octane::requirement(app));
+        all
     }
 
     fn version(&self, programs: &Programs) -> String {
-        format!("{}, {}", label::program(programs, RR, "RoadRunner"), label::php(programs, bridge::PHP))
+        let both = format!("{}, {}", label::program(programs, RR, "RoadRunner"), label::php(programs, bridge::PHP));
+        octane::named(both, programs)
     }
 
     fn status(&self) -> &'static [&'static str] {
@@ -156,14 +163,13 @@ impl Runtime for RoadRunner {
             front: front::id(),
             app: cx.app.source.clone(),
             preparation: framework::preparation(cx.app, &lookup)?,
-            probe: Some(php_probe::saved(cx.app, lookup.php(bridge::PHP)?, cx.limits)),
+            probe: Some(php_probe::saved(cx.app, lookup.php(bridge::PHP)?, cx.limits)?),
             units: vec![unit(cx, &lookup)?],
         })
     }
 }
 
 fn unit(cx: &RenderContext<'_>, lookup: &Lookup<'_>) -> Result<Unit, PlanError> {
-    let kept = Kept::new(lookup, lookup.php(bridge::PHP)?)?;
     let app = bridge::with(cx.app, &EXTENSIONS);
     let php = lookup.path(bridge::PHP)?;
     let (max_worker_memory, ttl) = (lookup.count(MAX_MEMORY)?, lookup.count(TTL)?);
@@ -179,11 +185,9 @@ fn unit(cx: &RenderContext<'_>, lookup: &Lookup<'_>) -> Result<Unit, PlanError> 
         ttl,
     })?;
     fit(&lookup.program(RR)?.version, &lookup.program(HTTP)?.version)?;
-    let mut env: BTreeMap<String, String> = php_ini::environment(cx.app);
+    let (mut files, mut env) = worker(cx, lookup)?;
+    let check = Program { env: env.clone(), ..bridge::check(lookup, cx.app)? };
     env.insert(go::GOMAXPROCS.to_owned(), lookup.count(go::GOMAXPROCS)?.to_string());
-    let worker = if bridge::is_handler(lookup.kind()) { WORKER } else { HTTP_WORKER };
-    let mut files = kept.files()?;
-    files.push(bridge::server("worker.php", worker.fill(context! { application => &kept.script })?));
     files.push(php_ini::file(&app, lookup.php(bridge::PHP)?, cx.limits)?);
     files.push(RunFile { path: PathBuf::from("roadrunner/rr.yaml"), text: config });
     let mut folders = php_ini::folders();
@@ -193,7 +197,7 @@ fn unit(cx: &RenderContext<'_>, lookup: &Lookup<'_>) -> Result<Unit, PlanError> 
         build: None,
         files,
         folders,
-        check: Some(bridge::check(lookup, cx.app)?),
+        check: Some(check),
         program: Program {
             path: lookup.path(RR)?,
             args: ["serve", "-s", "-c", "@{run}/roadrunner/rr.yaml", "-w", "@{run}/roadrunner"]
@@ -207,6 +211,20 @@ fn unit(cx: &RenderContext<'_>, lookup: &Lookup<'_>) -> Result<Unit, PlanError> 
         // SIGTERM lets requests finish, then asks the processes to end.
         stop: Stop { signal: StopSignal::Term, grace: Duration::from_secs(5) },
     })
+}
+
+/// The scripts of a worker, and their environment.
+fn worker(cx: &RenderContext<'_>, lookup: &Lookup<'_>) -> Result<(Vec<RunFile>, BTreeMap<String, String>), PlanError> {
+    const NAME: &str = "worker.php";
+    if octane::drives(lookup.kind()) {
+        let octane = Octane::new(lookup, "RoadRunner", [1, 0])?;
+        return Ok((octane.files(NAME, &OCTANE, context! {})?, octane::environment(cx.app)));
+    }
+    let kept = Kept::new(lookup, lookup.php(bridge::PHP)?)?;
+    let worker = if bridge::is_handler(lookup.kind()) { WORKER } else { HTTP_WORKER };
+    let mut files = kept.files()?;
+    files.push(bridge::server(NAME, worker.fill(context! { application => &kept.script })?));
+    Ok((files, php_ini::environment(cx.app)))
 }
 
 fn install() -> Install {

@@ -1,37 +1,51 @@
 //! Swoole's HTTP server: an extension of PHP with its own event loop in front of long-lived workers.
 
+use std::path::PathBuf;
 use std::time::Duration;
 
 use minijinja::context;
 use stampede_core::{
-    App, AppKind, DefaultsContext, Deployment, Install, PlanError, ProcessModel, Programs, Ready, RenderContext,
-    Requirement, Role, Runtime, RuntimeId, Stop, StopSignal, Tunable, TunableKind, Tuning, TuningProblem, Unit, UnitId,
+    App, AppKind, DefaultsContext, Deployment, Install, PlanError, ProcessModel, Program, Programs, Ready,
+    RenderContext, Requirement, Role, Runtime, RuntimeId, Stop, StopSignal, Tunable, TunableKind, Tuning,
+    TuningProblem, Unit, UnitId,
 };
 
 use crate::bridge::Kept;
 use crate::lookup::Lookup;
+use crate::octane::Octane;
 use crate::template::Template;
-use crate::{bridge, framework, front, label, php_ini, php_probe, pool, status};
+use crate::{bridge, framework, front, label, octane, php_ini, php_probe, pool, status};
 
 const ID: &str = "swoole";
 
 const SERVER: Template =
     Template { name: "swoole/server.php.j2", source: include_str!("../templates/swoole/server.php.j2") };
 
+/// The server of a Laravel application.
+const OCTANE: Template =
+    Template { name: "swoole/octane.php.j2", source: include_str!("../templates/swoole/octane.php.j2") };
+
+/// What Octane calls of PHP in its workers.
+const OCTANE_EXTENSIONS: [&str; 2] = ["pcntl", "posix"];
+
 /// Its key and its name.
 const EXTENSION: &str = "swoole";
+
+/// The server's script, in the bridge's folder.
+const SCRIPT: &str = "server.php";
 
 const MODE: &str = "mode";
 const PROCESS: &str = "process";
 const BASE: &str = "base";
 const WORKERS: &str = "worker_num";
+const TASK_WORKERS: &str = "task_worker_num";
 const REACTORS: &str = "reactor_num";
 const MAX_REQUEST: &str = "max_request";
 const BACKLOG: &str = "backlog";
 const COROUTINE: &str = "enable_coroutine";
 const HOOKS: &str = "hook_flags";
 
-const TUNABLES: [Tunable; 7] = [
+const TUNABLES: [Tunable; 8] = [
     Tunable {
         name: MODE,
         role: Role::Mode,
@@ -45,6 +59,13 @@ const TUNABLES: [Tunable; 7] = [
         kind: TunableKind::Count { min: 1, max: 1000 },
         summary: "PHP processes",
         manual: "https://wiki.swoole.com/en/#/server/setting?id=worker_num",
+    },
+    Tunable {
+        name: TASK_WORKERS,
+        role: Role::Tasks,
+        kind: TunableKind::Count { min: 0, max: 1000 },
+        summary: "PHP processes for what requests leave to others (Laravel Octane)",
+        manual: "https://laravel.com/docs/octane#concurrent-tasks",
     },
     Tunable {
         name: REACTORS,
@@ -100,23 +121,38 @@ impl Runtime for Swoole {
     }
 
     fn serves(&self, kind: &AppKind) -> bool {
-        bridge::keeps(kind)
+        bridge::keeps(kind) || octane::drives(kind)
+    }
+
+    fn suits(&self, kind: &AppKind, given: &Tuning) -> Result<(), TuningProblem> {
+        if given.get(TASK_WORKERS).is_some() && !octane::drives(kind) {
+            return Err(TuningProblem {
+                tunable: TASK_WORKERS.to_owned(),
+                problem: "is Laravel Octane's, and the application is not Laravel's".to_owned(),
+                fix: "remove it".to_owned(),
+            });
+        }
+        Ok(())
     }
 
     fn requires(&self, app: &App) -> Vec<Requirement> {
-        vec![
-            bridge::php(app, &[]),
+        let own: &[&str] = if octane::drives(&app.kind) { &OCTANE_EXTENSIONS } else { &[] };
+        let mut all = vec![
+            bridge::php(app, own),
             Requirement::PhpExtension {
                 key: EXTENSION,
                 build: None,
                 extension: EXTENSION,
                 install: Install { package: None, page: "pecl install swoole, https://wiki.swoole.com/en/".to_owned() },
             },
-        ]
+        ];
+        all.extend(octane::requirement(app));
+        all
     }
 
     fn version(&self, programs: &Programs) -> String {
-        format!("{}, {}", label::program(programs, EXTENSION, "Swoole"), label::php(programs, bridge::PHP))
+        let both = format!("{}, {}", label::program(programs, EXTENSION, "Swoole"), label::php(programs, bridge::PHP));
+        octane::named(both, programs)
     }
 
     fn status(&self) -> &'static [&'static str] {
@@ -129,16 +165,26 @@ impl Runtime for Swoole {
 
     fn defaults(&self, cx: &DefaultsContext<'_>) -> Tuning {
         let pool = pool::for_cores(cx.limits, cx.load);
-        let mode = cx.given.get(MODE).unwrap_or(BASE);
+        let octane = octane::drives(&cx.app.kind);
+        let (own_mode, why) =
+            if octane { (PROCESS, "Octane's own") } else { (BASE, "Swoole's own since version 5, and one hop less") };
+        let for_cores = format!("one for each whole core of {} CPUs, not of the machine's", cx.limits.cpus);
+        let cores = cx.limits.cpus.whole_cores() as u64;
+        let workers = cx.given.count(WORKERS).unwrap_or(pool.workers);
         let mut tuning = Tuning::new();
-        if mode == PROCESS {
-            let reason = format!("one for each whole core of {} CPUs, not of the machine's", cx.limits.cpus);
-            let workers = cx.given.count(WORKERS).unwrap_or(pool.workers);
-            tuning = tuning.with_default(REACTORS, (cx.limits.cpus.whole_cores() as u64).min(workers), reason);
+        if octane {
+            tuning = tuning.with_default(TASK_WORKERS, cores, &for_cores);
+        }
+        if cx.given.get(MODE).unwrap_or(own_mode) == PROCESS {
+            tuning = if octane {
+                tuning.with_default(REACTORS, workers, "as many as workers, as Octane has it")
+            } else {
+                tuning.with_default(REACTORS, cores.min(workers), for_cores)
+            };
         }
         let alone = "an application that was not written for it expects one request at a time";
         tuning
-            .with_default(MODE, BASE, "Swoole's own since version 5, and one hop less")
+            .with_default(MODE, own_mode, why)
             .with_default(WORKERS, pool.workers, pool.reason)
             .with_default(MAX_REQUEST, 0, "replacing workers would be measured with the requests")
             .with_default(
@@ -186,18 +232,16 @@ impl Runtime for Swoole {
             front: front::id(),
             app: cx.app.source.clone(),
             preparation: framework::preparation(cx.app, &lookup)?,
-            probe: Some(php_probe::saved(cx.app, lookup.php(bridge::PHP)?, cx.limits)),
+            probe: Some(php_probe::saved(cx.app, lookup.php(bridge::PHP)?, cx.limits)?),
             units: vec![unit(cx, &lookup)?],
         })
     }
 }
 
 fn unit(cx: &RenderContext<'_>, lookup: &Lookup<'_>) -> Result<Unit, PlanError> {
-    let kept = Kept::new(lookup, lookup.php(bridge::PHP)?)?;
-    let app = bridge::with(cx.app, &[EXTENSION]);
+    let octane = octane::drives(lookup.kind());
     let mode = lookup.setting(MODE)?;
-    let server = SERVER.fill(context! {
-        application => &kept.script,
+    let values = context! {
         mode => if mode == PROCESS { "SWOOLE_PROCESS" } else { "SWOOLE_BASE" },
         worker_num => lookup.count(WORKERS)?,
         reactor_num => (mode == PROCESS).then(|| lookup.count(REACTORS)).transpose()?,
@@ -205,17 +249,29 @@ fn unit(cx: &RenderContext<'_>, lookup: &Lookup<'_>) -> Result<Unit, PlanError> 
         backlog => lookup.count(BACKLOG)?,
         enable_coroutine => lookup.setting(COROUTINE)?,
         hook_flags => lookup.setting(HOOKS)?,
-    })?;
-    let mut files = kept.files()?;
-    files.push(bridge::server("server.php", server));
-    files.push(php_ini::file(&app, lookup.php(bridge::PHP)?, cx.limits)?);
+    };
+    let mut folders = php_ini::folders();
+    let (mut files, app, env) = if octane {
+        // Octane keeps the numbers of its processes there.
+        folders.push(PathBuf::from("bridge"));
+        let task_worker_num = lookup.count(TASK_WORKERS)?;
+        let octane = Octane::new(lookup, "Swoole", [1, 0])?;
+        let files = octane.files(SCRIPT, &OCTANE, context! { task_worker_num, ..values })?;
+        (files, bridge::with(cx.app, &OCTANE_EXTENSIONS), octane::environment(cx.app))
+    } else {
+        let kept = Kept::new(lookup, lookup.php(bridge::PHP)?)?;
+        let mut files = kept.files()?;
+        files.push(bridge::server(SCRIPT, SERVER.fill(context! { application => &kept.script, ..values })?));
+        (files, cx.app.clone(), php_ini::environment(cx.app))
+    };
+    files.push(php_ini::file(&bridge::with(&app, &[EXTENSION]), lookup.php(bridge::PHP)?, cx.limits)?);
     Ok(Unit {
         id: UnitId::new(ID),
         build: None,
         files,
-        folders: php_ini::folders(),
-        check: Some(bridge::check(lookup, cx.app)?),
-        program: bridge::run(lookup, cx.app, "server.php", &[])?,
+        folders,
+        check: Some(Program { env: env.clone(), ..bridge::check(lookup, cx.app)? }),
+        program: Program { env, ..bridge::run(lookup, cx.app, SCRIPT, &[])? },
         logs: vec![php_ini::log()],
         statuses: vec![status::SWOOLE.source()],
         ready: Ready::Request,

@@ -21,6 +21,9 @@ pub(crate) const PACKAGE: &str = "workerman/workerman";
 const SERVER: Template =
     Template { name: "workerman/server.php.j2", source: include_str!("../templates/workerman/server.php.j2") };
 
+/// The oldest version that a stop can be given time. <https://github.com/walkor/workerman/releases/tag/v4.1.0>
+const OLDEST: [u32; 2] = [4, 1];
+
 /// Processes, signals, and what its HTTP parser calls.
 const EXTENSIONS: [&str; 3] = ["pcntl", "posix", "ctype"];
 
@@ -98,6 +101,7 @@ impl Runtime for Workerman {
 
     fn deployment(&self, cx: &RenderContext<'_>) -> Result<Deployment, PlanError> {
         let lookup = Lookup::new(ID, cx);
+        lookup.at_least(PACKAGE, OLDEST, "which can be stopped in a set time", bridge::install(PACKAGE))?;
         deployment(cx, &lookup, &SERVER, &EXTENSIONS, Vec::new())
     }
 }
@@ -159,7 +163,7 @@ pub(crate) fn deployment(
         front: front::id(),
         app: cx.app.source.clone(),
         preparation: framework::preparation(cx.app, lookup)?,
-        probe: Some(php_probe::saved(cx.app, build, cx.limits)),
+        probe: Some(php_probe::saved(cx.app, build, cx.limits)?),
         units: vec![Unit {
             id: UnitId::new("workerman"),
             build: None,

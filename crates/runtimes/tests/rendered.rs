@@ -86,6 +86,7 @@ fn programs() -> Programs {
         ("rr", program("/usr/bin/rr", "2025.1.15")),
         ("swoole", program("/usr/bin/php8.2", "6.2.2")),
         ("spiral/roadrunner-http", program("/app/vendor/spiral/roadrunner-http", "4.0.0")),
+        ("laravel/octane", program("/app/vendor/laravel/octane", "2.3.6")),
         ("workerman/workerman", program("/app/vendor/workerman/workerman", "5.2.2")),
         ("workerman/webman-framework", program("/app/vendor/workerman/webman-framework", "2.2.1")),
         ("google/cloud-functions-framework", program("/app/vendor/google/cloud-functions-framework", "1.4.3")),
@@ -128,7 +129,9 @@ fn rendered_app(
             (None, _) => panic!("{name} is no tunable"),
         }
     }
-    let programs = programs();
+    let needs = [runtime.requires(app), runtime.requires_for(app, &tuning)].concat();
+    let mut programs = programs();
+    programs.retain(|found, _| needs.iter().any(|need| need.key() == Some(found)));
     let deployment =
         runtime.deployment(&RenderContext { app, limits, load: &load, tuning: &tuning, programs: &programs })?;
     let told: Vec<_> = deployment.units.iter().flat_map(|unit| &unit.statuses).collect();
@@ -238,16 +241,45 @@ fn applications_of_frameworks() {
     let limits = Limits { cpus: Cpus::from_millis(1000), memory: Bytes::from_mib(512) };
     let symfony = AppKind::Symfony { kernel: "App\\Kernel".to_owned(), autoload: "vendor/autoload.php".into() };
     let laravel = AppKind::Laravel { autoload: "vendor/autoload.php".into() };
-    for (name, id, kind) in [
-        ("nginx-fpm-symfony", "nginx-fpm", &symfony),
-        ("nginx-fpm-laravel", "nginx-fpm", &laravel),
-        ("frankenphp-symfony", "frankenphp", &symfony),
-        ("frankenphp-laravel", "frankenphp", &laravel),
-        ("roadrunner-symfony", "roadrunner", &symfony),
+    for (name, id, kind, settings) in [
+        ("nginx-fpm-symfony", "nginx-fpm", &symfony, &[][..]),
+        ("nginx-fpm-laravel", "nginx-fpm", &laravel, &[]),
+        ("frankenphp-symfony", "frankenphp", &symfony, &[]),
+        ("frankenphp-laravel", "frankenphp", &laravel, &[]),
+        ("frankenphp-octane", "frankenphp", &laravel, &[("mode", "worker")]),
+        ("roadrunner-symfony", "roadrunner", &symfony, &[]),
+        ("roadrunner-octane", "roadrunner", &laravel, &[]),
+        ("swoole-octane", "swoole", &laravel, &[]),
     ] {
         let runtime = stampede_runtimes::by_id(id).unwrap();
         let app = App { kind: kind.clone(), ..app(runtime) };
-        insta::assert_snapshot!(name, rendered_app(runtime, &app, &limits, &[]).unwrap());
+        insta::assert_snapshot!(name, rendered_app(runtime, &app, &limits, settings).unwrap());
+    }
+}
+
+#[test]
+fn an_octane_that_does_not_know_the_server_is_an_error_that_says_which_does() {
+    let limits = Limits { cpus: Cpus::from_millis(1000), memory: Bytes::from_mib(512) };
+    let load = Load::Closed { connections: 16 };
+    for (id, settings, version, told) in [
+        (
+            "frankenphp",
+            &[("mode", "worker")][..],
+            "1.5.6",
+            "needs laravel/octane ^2.2 for FrankenPHP; the application has 1.5.6",
+        ),
+        ("roadrunner", &[], "3.0.0", "needs laravel/octane ^1.0 || ^2.0 for RoadRunner; the application has 3.0.0"),
+        ("swoole", &[], "0.5.0", "needs laravel/octane ^1.0 || ^2.0 for Swoole; the application has 0.5.0"),
+    ] {
+        let runtime = stampede_runtimes::by_id(id).unwrap();
+        let kind = AppKind::Laravel { autoload: "vendor/autoload.php".into() };
+        let app = &App { kind, ..app(runtime) };
+        let tuning = &runtime.defaults(&DefaultsContext { app, limits: &limits, load: &load, given: &given(settings) });
+        let mut programs = programs();
+        programs.get_mut("laravel/octane").unwrap().version = version.to_owned();
+        let cx = RenderContext { app, limits: &limits, load: &load, tuning, programs: &programs };
+        let error = runtime.deployment(&cx).unwrap_err().to_string();
+        assert!(error.contains(told) && error.contains("composer require laravel/octane"), "{error}");
     }
 }
 

@@ -315,7 +315,7 @@ pub(crate) struct ShowArgs {
 #[derive(Debug, Subcommand)]
 pub(crate) enum Shown {
     /// Show a runtime: each setting with its value, the reason for it and the manual's address
-    Runtime(ShowRuntimeArgs),
+    Runtime(Box<ShowRuntimeArgs>),
     /// Show the JSON Schema of stampede.yaml, for editors
     Schema,
 }
@@ -325,7 +325,8 @@ pub(crate) enum Shown {
 #[command(after_help = "Examples:\n  \
         stampede show runtime nginx-fpm\n  \
         stampede show runtime nginx-fpm --cpus 2 --load closed:64 --set nginx-fpm.pm=dynamic\n  \
-        stampede show runtime caddy-fpm --render")]
+        stampede show runtime caddy-fpm --render\n  \
+        stampede show runtime nginx-fpm --replicas 2 --balancer haproxy --services postgres --render")]
 pub(crate) struct ShowRuntimeArgs {
     /// A runtime (see `stampede list runtimes`)
     pub(crate) runtime: String,
@@ -347,6 +348,8 @@ pub(crate) struct ShowRuntimeArgs {
     /// Set a tunable: nginx-fpm.pm.max_children=8 (may be repeated)
     #[arg(long, value_name = "RUNTIME.TUNABLE=VALUE")]
     pub(crate) set: Vec<String>,
+    #[command(flatten)]
+    pub(crate) topology: TopologyArgs,
     /// Show also the files, arguments and environment that it is run with
     #[arg(long)]
     pub(crate) render: bool,

@@ -114,7 +114,8 @@ pub(crate) fn run(args: Box<CompareArgs>) -> Outcome {
     conclude(ended, &report, &mut record, &path)
 }
 
-fn topology_flags(args: TopologyArgs) -> TopologyFlags {
+/// What was typed of a topology.
+pub(crate) fn topology_flags(args: TopologyArgs) -> TopologyFlags {
     let TopologyArgs {
         replicas,
         balancer,

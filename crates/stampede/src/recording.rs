@@ -40,14 +40,13 @@ pub(crate) async fn record(
     prepared: &[Prepared],
     quiet: bool,
 ) -> Result<Vec<Recorded>, Failure> {
-    let unrecorded = |exchange: &&Exchange| plan.unrecorded.contains(&exchange.name);
-    let exchanges: Vec<_> = plan.workload.exchanges.iter().filter(unrecorded).collect();
     let preferred = prepared.iter().find(|prepared| prepared.case.runtime.as_str() == PREFERRED);
-    let Some(prepared) = preferred.or(prepared.first()).filter(|_| !exchanges.is_empty()) else {
+    let Some(prepared) = preferred.or(prepared.first()).filter(|_| !plan.unrecorded.is_empty()) else {
         return Ok(Vec::new());
     };
     let id = &prepared.case.id;
-    let recorded = stampede_harness::record(platform, prepared, &exchanges, plan.ready_timeout).await;
+    let (workload, names) = (&plan.workload, &plan.unrecorded);
+    let recorded = stampede_harness::record(platform, prepared, workload, names, plan.ready_timeout).await;
     let recorded = recorded.map_err(|error| Failure {
         exit: Exit::TrialFailed,
         message: format!("the application cannot be compared: on {id} {error}").replace('\n', "\n  "),

@@ -1,31 +1,58 @@
 //! `stampede show runtime`: which settings a runtime would have, why, and the files that it would be run with.
 
-use stampede_core::{Availability, Bytes, PlanError, Programs, RenderContext};
+use stampede_core::{
+    Availability, Bytes, Candidate, ComposeContext, Composer, Deployment, PlanError, Programs, RenderContext,
+    Requirement,
+};
 use stampede_plan::{MachineSize, RuntimeFlags, RuntimePlan};
 use stampede_report::runtime::{RuntimeView, files, settings};
+use stampede_runtimes::Topologies;
 
 use crate::args::ShowRuntimeArgs;
 use crate::catalogue::BuiltIn;
+use crate::compare::topology_flags;
 use crate::exit::{Exit, Failure};
 use crate::{Outcome, screen};
 
 pub(crate) fn run(args: &ShowRuntimeArgs) -> Outcome {
-    let ShowRuntimeArgs { runtime, workload, app, cpus, memory, load, set, render } = args.clone();
-    let flags = RuntimeFlags { runtime, workload, app, cpus, memory, load, set };
+    let ShowRuntimeArgs { runtime, workload, app, cpus, memory, load, set, topology, render } = args.clone();
+    let topology = topology_flags(topology);
+    let flags = RuntimeFlags { runtime, workload, app, cpus, memory, load, set, topology };
     let size = MachineSize {
         cpus: stampede_platforms::machine().cpus,
         memory: Bytes::new(stampede_platforms::memory().unwrap_or(u64::MAX)),
         // Nothing is opened.
         connections: u32::MAX,
     };
-    let RuntimePlan { candidate, limits, load } = RuntimePlan::read(&flags, size, &BuiltIn).map_err(Failure::usage)?;
+    let plan = RuntimePlan::read(&flags, size, &BuiltIn).map_err(Failure::usage)?;
+    let RuntimePlan { candidate, limits, topology, load } = &plan;
+    let Candidate { runtime, app, tuning, .. } = candidate;
     let executor = tokio::runtime::Builder::new_current_thread().enable_all().build().map_err(Failure::missing)?;
-    let mut programs = Programs::new();
     let mut missing = Vec::new();
-    let needs =
-        [candidate.runtime.requires(&candidate.app), candidate.runtime.requires_for(&candidate.tuning)].concat();
+    let mut find = |needs: Vec<Requirement>| executor.block_on(find(&needs, &mut missing));
+    let programs = find([runtime.requires(app), runtime.requires_for(app, tuning)].concat());
+    let beside = find(Topologies.requires(topology));
+    let state = if missing.is_empty() { runtime.version(&programs) } else { missing.join("\n") };
+    let shown = settings(&RuntimeView { candidate, limits, topology, load, state: &state }, screen::width());
+    screen::print(&shown)?;
+    if !render {
+        return Ok(Exit::Done);
+    }
+    if !missing.is_empty() {
+        return Err(Failure::missing(format!("cannot render {}: {}", candidate.id, missing.join("\n  "))));
+    }
+    let certificate = topology.has_tls().then(stampede_platforms::self_made).transpose().map_err(Failure::missing)?;
+    let context = ComposeContext { topology, limits, load, programs: &beside, certificate: certificate.as_ref() };
+    let deployment = rendered(candidate, &programs, &context).map_err(Failure::missing)?;
+    screen::print(&files(&deployment))?;
+    Ok(Exit::Done)
+}
+
+/// Looks for everything, and says of each what is missing and how to get it.
+async fn find(needs: &[Requirement], missing: &mut Vec<String>) -> Programs {
+    let mut programs = Programs::new();
     for need in needs {
-        match executor.block_on(stampede_platforms::detect(&need)) {
+        match stampede_platforms::detect(need).await {
             Availability::Found(found) => {
                 if let Some(key) = need.key() {
                     programs.insert(key.to_owned(), found);
@@ -34,24 +61,15 @@ pub(crate) fn run(args: &ShowRuntimeArgs) -> Outcome {
             Availability::Missing { what, install } => missing.push(format!("needs {what}: {install}")),
         }
     }
-    let state = if missing.is_empty() { candidate.runtime.version(&programs) } else { missing.join("\n") };
-    let view = RuntimeView { candidate: &candidate, limits: &limits, load: &load, state: &state };
-    let shown = settings(&view, screen::width());
-    screen::print(&shown)?;
-    if !render {
-        return Ok(Exit::Done);
-    }
-    if !missing.is_empty() {
-        return Err(Failure::missing(format!("cannot render {}: {}", candidate.id, missing.join("\n  "))));
-    }
-    let context = RenderContext {
-        app: &candidate.app,
-        limits: &limits,
-        load: &load,
-        tuning: &candidate.tuning,
-        programs: &programs,
-    };
-    let deployment = candidate.runtime.deployment(&context).map_err(|error: PlanError| Failure::missing(error))?;
-    screen::print(&files(&deployment))?;
-    Ok(Exit::Done)
+    programs
+}
+
+/// The runtime with what stands around it.
+fn rendered(candidate: &Candidate, programs: &Programs, context: &ComposeContext<'_>) -> Result<Deployment, PlanError> {
+    let ComposeContext { topology, limits, load, .. } = context;
+    let Candidate { runtime, app, tuning, .. } = candidate;
+    let app = &Topologies.connect(app, topology);
+    let own = topology.replica_limits(limits);
+    let one = runtime.deployment(&RenderContext { app, limits: &own, load, tuning, programs })?;
+    Ok(Topologies.compose(one, context)?.deployment)
 }

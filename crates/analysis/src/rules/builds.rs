@@ -22,6 +22,25 @@ pub(super) fn differ(record: &Record<'_>) -> Option<Finding> {
     })
 }
 
+/// A buffer for JIT was asked for, and JIT is off all the same.
+pub(super) fn jit_is_off(record: &Record<'_>) -> Option<Finding> {
+    record.measurements().next()?;
+    let php = record.trials.iter().find_map(|trial| trial.php.as_ref())?;
+    let buffer = php.settings.get("opcache.jit_buffer_size")?;
+    if php.jit || !buffer.starts_with(|first| ('1'..='9').contains(&first)) {
+        return None;
+    }
+    Some(Finding {
+        id: "jit-is-off".to_owned(),
+        severity: Severity::Warning,
+        text: format!(
+            "It has a JIT buffer of {buffer}, and JIT is off: from PHP 8.4 on a buffer alone does not switch it on."
+        ),
+        evidence: BTreeMap::from([("jit".to_owned(), 0.0)]),
+        advice: "Set opcache.jit to tracing too, or leave the buffer out.".to_owned(),
+    })
+}
+
 /// The PHP in a line of programs and versions: `PHP 8.2.29 NTS` of `nginx 1.22.1, PHP 8.2.29 NTS`.
 fn php_build(versions: &str) -> Option<&str> {
     versions.split(',').map(str::trim).find(|program| program.starts_with("PHP "))
@@ -29,8 +48,24 @@ fn php_build(versions: &str) -> Option<&str> {
 
 #[cfg(test)]
 mod tests {
+    use stampede_core::PhpReadBack;
+
     use super::*;
+    use crate::rules::tests::found;
     use crate::samples;
+
+    #[test]
+    fn a_jit_buffer_without_jit_is_told() {
+        let with = |buffer: &'static str, jit: bool| {
+            found(jit_is_off, move |trial| {
+                let settings = BTreeMap::from([("opcache.jit_buffer_size".to_owned(), buffer.to_owned())]);
+                trial.php = Some(PhpReadBack { settings, jit, ..PhpReadBack::default() });
+            })
+        };
+        assert_eq!(with("0", false), None);
+        assert_eq!(with("64M", true), None);
+        assert!(with("64M", false).unwrap().text.starts_with("It has a JIT buffer of 64M, and JIT is off"));
+    }
 
     #[test]
     fn other_php_versions_are_found_and_programs_without_php_are_not_held_against_them() {

@@ -129,8 +129,12 @@ pub(crate) struct RequestSection {
     pub(crate) body: Option<Text>,
     /// A file with the body.
     pub(crate) body_file: Option<PathBuf>,
-    /// Whether it is part of the load, or only verified. True where nothing is said.
+    /// Whether it is part of the load, or only verified. True where nothing is said, but for what is sent once.
     pub(crate) load: Option<bool>,
+    /// Whether it is sent once in each trial, since its answer rightly is another one the second time: it creates something.
+    /// It is not part of the load, and not of the search for leaks between requests.
+    #[serde(default)]
+    pub(crate) once: bool,
     /// The answer that must come. Recorded from the application before each study where nothing is said.
     pub(crate) expect: Option<ExpectSection>,
 }

@@ -34,6 +34,14 @@ const WORKERS: [(&str, Settings); 5] = [
     ("swoole", &[("mode", "process"), ("worker_num", "2")]),
     ("workerman", &[("count", "2")]),
 ];
+const OCTANE: [(&str, Settings); 6] = [
+    ("frankenphp", &[("mode", "worker"), ("worker.num", "2")]),
+    ("frankenphp", &[("mode", "worker"), ("worker.num", "2"), ("MAX_REQUESTS", "50")]),
+    ("roadrunner", &[("http.pool.num_workers", "2")]),
+    ("roadrunner", &[("http.pool.num_workers", "2"), ("http.pool.max_jobs", "50")]),
+    ("swoole", &[("worker_num", "2"), ("task_worker_num", "1")]),
+    ("swoole", &[("mode", "base"), ("worker_num", "2"), ("task_worker_num", "0")]),
+];
 
 fn hello() -> PathBuf {
     Path::new(env!("CARGO_MANIFEST_DIR")).join("../../workloads/hello")
@@ -138,6 +146,11 @@ fn a_symfony_kernel_is_served_by_a_process_for_each_request() {
 #[test]
 fn a_symfony_kernel_is_kept_by_workers() {
     serves(&symfony(), &WORKERS);
+}
+
+#[test]
+fn a_laravel_application_is_kept_by_octane() {
+    serves(&laravel(), &OCTANE);
 }
 
 #[test]

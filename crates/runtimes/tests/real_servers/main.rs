@@ -7,6 +7,7 @@ mod conformance;
 mod effective;
 mod frameworks;
 mod http;
+mod jit;
 mod launcher;
 mod programs;
 mod status;
@@ -21,7 +22,8 @@ use std::time::{Duration, Instant};
 
 use serde_json::{Value, json};
 use stampede_core::{
-    App, AppKind, Bytes, Cpus, DefaultsContext, Install, Limits, Load, RenderContext, Requirement, Runtime, Tuning,
+    App, AppKind, Bytes, Cpus, DefaultsContext, Install, Limits, Load, PlanError, RenderContext, Requirement, Runtime,
+    Tuning,
 };
 
 use http::Connection;
@@ -65,26 +67,30 @@ fn start(id: &str, app: &App, settings: &[(&str, &str)]) -> Option<Server> {
 /// The same under limits and for a load, with the settings in force.
 fn started(id: &str, app: &App, settings: &[(&str, &str)], limits: &Limits, load: &Load) -> Option<(Server, Tuning)> {
     let runtime = stampede_runtimes::by_id(id).expect("a runtime of this name");
-    let programs = match programs::find(runtime, app) {
-        Ok(programs) => programs,
-        Err(missing) => {
-            let _ = writeln!(std::io::stderr(), "SKIP {id}: needs {missing}");
-            return None;
-        }
-    };
     let mut given = Tuning::new();
     for (name, value) in settings {
         given.give(name, value);
     }
     let tuning = runtime.defaults(&DefaultsContext { app, limits, load, given: &given });
     assert_eq!(runtime.validate(&tuning), []);
-    let deployment =
-        runtime.deployment(&RenderContext { app, limits, load, tuning: &tuning, programs: &programs }).expect("render");
+    let needs = [runtime.requires(app), runtime.requires_for(app, &tuning), app.needs.clone()].concat();
+    let programs = match programs::find(&needs, app) {
+        Ok(programs) => programs,
+        Err(missing) => {
+            let _ = writeln!(std::io::stderr(), "SKIP {id}: needs {missing}");
+            return None;
+        }
+    };
+    let cx = RenderContext { app, limits, load, tuning: &tuning, programs: &programs };
+    let deployment = match runtime.deployment(&cx) {
+        Err(PlanError::Unsuitable { what, .. }) => {
+            let _ = writeln!(std::io::stderr(), "SKIP {id}: needs {what}");
+            return None;
+        }
+        rendered => rendered.expect("render"),
+    };
     eprintln!("{id}: {}", runtime.version(&programs));
-    let vendor = runtime.requires(app).into_iter().find_map(|need| match need {
-        Requirement::PhpPackage { package, .. } => programs::vendor(package),
-        _ => None,
-    });
+    let vendor = programs::packages(&needs).next().and_then(|_| programs::vendor(&needs));
     let server = Server::start(&deployment, vendor.as_deref());
     if id == "uwsgi-php" {
         // It answers before it has started all workers, and only then takes the stop signal for one.

@@ -5,20 +5,29 @@ use std::path::{Path, PathBuf};
 use std::process::Command;
 
 use serde_json::Value;
-use stampede_core::{App, Found, PhpBuild, PhpSapi, Programs, Requirement, Runtime};
+use stampede_core::{App, Found, PhpBuild, PhpSapi, Programs, Requirement};
 
 /// Folders into which Composer installed servers' packages, each a `vendor`, separated by colons.
 const VENDORS: &str = "STAMPEDE_TEST_VENDORS";
 
-/// The first of them that holds a package.
-pub(crate) fn vendor(package: &str) -> Option<PathBuf> {
-    std::env::split_paths(&std::env::var_os(VENDORS)?).find(|vendor| vendor.join(package).is_dir())
+/// The first of them that holds all packages that are required.
+pub(crate) fn vendor(needs: &[Requirement]) -> Option<PathBuf> {
+    std::env::split_paths(&std::env::var_os(VENDORS)?)
+        .find(|vendor| packages(needs).all(|name| vendor.join(name).is_dir()))
 }
 
-/// What a runtime requires, or the name of the first thing that is missing.
-pub(crate) fn find(runtime: &dyn Runtime, app: &App) -> Result<Programs, String> {
+/// The names of required packages.
+pub(crate) fn packages(needs: &[Requirement]) -> impl Iterator<Item = &'static str> {
+    needs.iter().filter_map(|need| match need {
+        Requirement::PhpPackage { package, .. } => Some(*package),
+        _ => None,
+    })
+}
+
+/// What is required, or the name of the first thing that is missing.
+pub(crate) fn find(needs: &[Requirement], app: &App) -> Result<Programs, String> {
     let mut programs = BTreeMap::new();
-    for requirement in runtime.requires(app).into_iter().chain(app.needs.clone()) {
+    for requirement in needs.iter().cloned() {
         match requirement {
             Requirement::Program { key, names, version, .. } => {
                 let path = names.iter().find_map(|name| on_path(name)).ok_or(key)?;
@@ -54,7 +63,10 @@ pub(crate) fn find(runtime: &dyn Runtime, app: &App) -> Result<Programs, String>
                 programs.insert(key.to_owned(), Found { path, version: version(&told, "Version => "), php: None });
             }
             Requirement::PhpPackage { key, package, .. } => {
-                let vendor = vendor(package).ok_or_else(|| format!("{package}, in a folder that {VENDORS} names"))?;
+                let names: Vec<_> = packages(needs).collect();
+                let vendor = vendor(needs);
+                let vendor =
+                    vendor.ok_or_else(|| format!("{}, in a folder that {VENDORS} names", names.join(" and ")))?;
                 let text = std::fs::read_to_string(vendor.join("composer/installed.json")).expect("read what is there");
                 let installed: Value = serde_json::from_str(&text).expect("parse it");
                 let known = installed["packages"].as_array().expect("packages");

@@ -94,7 +94,7 @@ impl Served {
         }
         let tuning = runtime.defaults(&DefaultsContext { app: &app, limits: &limits, load: &load, given: &given });
         assert_eq!(runtime.validate(&tuning), []);
-        let needs = [runtime.requires(&app), runtime.requires_for(&tuning)].concat();
+        let needs = [runtime.requires(&app), runtime.requires_for(&app, &tuning)].concat();
         let programs = local::find(&platform, &needs).await;
         let context = RenderContext { app: &app, limits: &limits, load: &load, tuning: &tuning, programs: &programs };
         let mut deployment = runtime.deployment(&context).unwrap();

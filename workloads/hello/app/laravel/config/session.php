@@ -2,4 +2,14 @@
 
 declare(strict_types=1);
 
-return ['driver' => 'array', 'lifetime' => 120, 'cookie' => 'hello', 'path' => '/', 'domain' => null, 'lottery' => [0, 100]];
+return [
+    'driver' => 'array',
+    'lifetime' => 120,
+    'cookie' => 'hello',
+    'path' => '/',
+    'domain' => null,
+    'secure' => false,
+    'http_only' => true,
+    'same_site' => 'lax',
+    'lottery' => [0, 100],
+];
