@@ -10,6 +10,7 @@ mod family;
 mod metric;
 mod pace;
 mod record;
+mod replication;
 mod rules;
 mod verdicts;
 
@@ -21,4 +22,8 @@ pub use analysis::{Analysis, CaseSummary, analyse};
 pub use course::open_cases;
 pub use family::ERROR;
 pub use metric::{Better, METRICS, Metric, Unit, metric, percentile, primary};
+pub use replication::{
+    CheckedClaim, NEAR, OurFigure, Ratios, ReplicatedPair, ReplicatedRow, Replication, Standing, TableRun, check,
+    replicate,
+};
 pub use verdicts::MIN_BLOCKS;

@@ -25,6 +25,6 @@ mod verify;
 pub use event::{Event, Phase, Sink, SinkError};
 pub use mask::{UnderLoad, under_load};
 pub use order::order;
-pub use prepare::{Conditions, Missing, PrepareCasesError, Prepared, prepare};
+pub use prepare::{Conditions, Copies, Missing, PrepareCasesError, Prepared, prepare, prepare_with};
 pub use record::{RecordError, Recorded, record};
 pub use study::{Surroundings, run};

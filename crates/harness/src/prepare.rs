@@ -60,6 +60,21 @@ pub async fn prepare(
     candidates: &[Candidate],
     conditions: &Conditions,
 ) -> Result<(Vec<Prepared>, Vec<Missing>), PrepareCasesError> {
+    prepare_with(platform, composer, candidates, conditions, &mut Copies::default()).await
+}
+
+/// The same for candidates of several conditions, one call for each: an application is prepared once for all of them.
+///
+/// # Errors
+///
+/// As [`prepare`].
+pub async fn prepare_with(
+    platform: &dyn Platform,
+    composer: &dyn Composer,
+    candidates: &[Candidate],
+    conditions: &Conditions,
+    copies: &mut Copies,
+) -> Result<(Vec<Prepared>, Vec<Missing>), PrepareCasesError> {
     let Conditions { limits, load, pinning, topology, certificate } = conditions;
     let mut prepared = Vec::new();
     let mut missing = Vec::new();
@@ -67,16 +82,19 @@ pub async fn prepare(
     let Some(beside) = find(platform, &around, &composer.requires(topology), &mut missing).await else {
         return Ok((prepared, missing));
     };
-    let mut copies = Copies::default();
-    for Candidate { id, runtime, app, php, tuning } in candidates {
-        let app = &copies.of(app, platform).await?;
+    for Candidate { id, runtime, app: original, php, tuning } in candidates {
+        let app = &copies.of(original, platform).await?;
         let of_build = |need: Requirement| match php {
             Some(php) => need.of_build(php),
             None => need,
         };
         let needs = [runtime.requires(app), runtime.requires_for(tuning), app.needs.clone()].concat();
         let needs: Vec<Requirement> = needs.into_iter().map(of_build).collect();
+        let before = missing.len();
         let Some(programs) = find(platform, id, &needs, &mut missing).await else {
+            // What the application lacks is to be added where it came from.
+            let [copy, source] = [app, original].map(|app| app.source.display().to_string());
+            missing[before..].iter_mut().for_each(|lacks| lacks.what = lacks.what.replace(&copy, &source));
             continue;
         };
         let own = topology.replica_limits(limits);
@@ -135,8 +153,8 @@ async fn find(
 }
 
 /// Applications as they are served: each that has commands to prepare it in a copy in which they were run once.
-#[derive(Default)]
-struct Copies(Vec<(App, App)>);
+#[derive(Debug, Default)]
+pub struct Copies(Vec<(App, App)>);
 
 impl Copies {
     async fn of(&mut self, app: &App, platform: &dyn Platform) -> Result<App, PrepareError> {

@@ -11,6 +11,7 @@ pub mod json;
 mod layout;
 pub mod markdown;
 mod quantity;
+pub mod replication;
 pub mod runtime;
 mod sampling_json;
 pub mod terminal;

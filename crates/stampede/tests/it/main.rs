@@ -10,6 +10,7 @@ mod interruption;
 mod load;
 mod mimic;
 mod plan;
+mod reproduce;
 mod rinha;
 mod stage;
 mod storage;
