@@ -13,6 +13,7 @@ mod noise;
 mod pace;
 mod pilot;
 mod record;
+mod replication;
 mod rules;
 mod verdicts;
 
@@ -27,6 +28,10 @@ pub use family::ERROR;
 pub use metric::{Better, METRICS, Metric, Unit, metric, percentile, primary};
 pub use noise::{calibrates, noise_floor, within_budget};
 pub use pilot::{LEAST_WARM_UP, MOST_PILOT, PilotWatch, untold};
+pub use replication::{
+    CheckedClaim, NEAR, OurFigure, Ratios, ReplicatedPair, ReplicatedRow, Replication, Standing, TableRun, check,
+    replicate,
+};
 pub use rules::Bottleneck;
 pub use stampede_stats::median;
 pub use verdicts::MIN_BLOCKS;

@@ -2,7 +2,7 @@
 
 use std::time::Duration;
 
-use stampede_core::{Latencies, Load, Measurement, Study, Trial};
+use stampede_core::{Counts, Latencies, Limit, Load, Measurement, Study, Trial};
 
 /// A figure that a trial has.
 #[derive(Debug)]
@@ -36,6 +36,8 @@ pub enum Unit {
     Bytes,
     /// A share from 0 to 1; tables show per cent.
     Share,
+    /// How many.
+    Count,
 }
 
 /// Which of two values is the better one.
@@ -178,6 +180,79 @@ pub static METRICS: &[Metric] = &[
             ratio(resources.throttled_periods as f64, resources.periods as f64)
         },
     },
+    Metric {
+        key: "cpu_share",
+        title: "CPU in use of what is allowed",
+        heading: ["CPU", "%"],
+        unit: Unit::Share,
+        better: Better::Neither,
+        reader: |trial| {
+            let resources = trial.measurement.as_ref()?.resources?;
+            let Limit::AtMost(cpus) = trial.enforced?.cpus else { return None };
+            ratio(resources.cpu.as_secs_f64(), resources.between.as_secs_f64() * cpus.cores())
+        },
+    },
+    Metric {
+        key: "unanswered_share",
+        title: "requests without a right answer",
+        heading: ["without", "answer %"],
+        unit: Unit::Share,
+        better: Better::Lower,
+        reader: |trial| {
+            let measured = trial.measurement.as_ref()?;
+            let Counts { ok, failed, unfinished, sent: _ } = measured.requests;
+            let without = failed + unfinished + measured.sending.as_ref().map_or(0, |sending| sending.unsent);
+            ratio(without as f64, (ok + without) as f64)
+        },
+    },
+    Metric {
+        key: "created_count",
+        title: "answers that something was created (201)",
+        heading: ["201", "Created"],
+        unit: Unit::Count,
+        better: Better::Higher,
+        reader: |trial| trial.measurement.as_ref()?.status.get(&201).map(|count| *count as f64),
+    },
+    Metric {
+        key: "response_mean_us",
+        title: "mean response time",
+        heading: ["response", "mean ms"],
+        unit: Unit::Microseconds,
+        better: Better::Lower,
+        reader: |trial| response(trial, |latencies| Some(latencies.mean_ns() / 1e3)),
+    },
+    Metric {
+        key: "response_deviation_us",
+        title: "standard deviation of response times",
+        heading: ["response", "sd ms"],
+        unit: Unit::Microseconds,
+        better: Better::Lower,
+        reader: |trial| response(trial, |latencies| Some(latencies.stddev_ns() / 1e3)),
+    },
+    Metric {
+        key: "response_min_us",
+        title: "shortest response time",
+        heading: ["response", "min ms"],
+        unit: Unit::Microseconds,
+        better: Better::Lower,
+        reader: |trial| response(trial, |latencies| Some(micros(latencies.min()))),
+    },
+    Metric {
+        key: "response_p75_us",
+        title: "p75 response time",
+        heading: ["response", "p75 ms"],
+        unit: Unit::Microseconds,
+        better: Better::Lower,
+        reader: |trial| response_us(trial, 0.75),
+    },
+    Metric {
+        key: "response_max_us",
+        title: "longest response time",
+        heading: ["response", "max ms"],
+        unit: Unit::Microseconds,
+        better: Better::Lower,
+        reader: |trial| response(trial, |latencies| Some(micros(latencies.max()))),
+    },
 ];
 
 /// The metric of this key.
@@ -215,7 +290,13 @@ pub fn percentile(latencies: &Latencies, q: f64) -> Option<Duration> {
 }
 
 fn response_us(trial: &Trial, q: f64) -> Option<f64> {
-    percentile(&trial.measurement.as_ref()?.response, q).map(micros)
+    response(trial, |latencies| percentile(latencies, q).map(micros))
+}
+
+/// A figure of a trial's response times, where it has some.
+fn response(trial: &Trial, figure: impl Fn(&Latencies) -> Option<f64>) -> Option<f64> {
+    let latencies = &trial.measurement.as_ref()?.response;
+    if latencies.count() == 0 { None } else { figure(latencies) }
 }
 
 fn service_us(trial: &Trial, q: f64) -> Option<f64> {
@@ -280,6 +361,8 @@ mod tests {
             ("requests_per_cpu_second", 2_000.0),
             ("cpu_us_per_request", 500.0),
             ("failed_share", 50.0 / 5_050.0),
+            ("unanswered_share", 50.0 / 5_050.0),
+            ("cpu_share", 1.0),
         ] {
             let value = (metric(key).unwrap().reader)(&trial).unwrap();
             assert!((value / expected - 1.0).abs() < 1e-12, "{key}: {value} is not {expected}");

@@ -26,6 +26,7 @@ mod php;
 mod platform;
 mod population;
 mod protocol;
+mod publication;
 mod random;
 mod read_back;
 mod requirement;
@@ -72,6 +73,10 @@ pub use platform::{
 };
 pub use population::{ParsePopulationError, Population};
 pub use protocol::Protocol;
+pub use publication::{
+    Bounds, Claim, ClaimTest, Publication, PublishedColumn, PublishedFigure, PublishedRow, PublishedTable,
+    PublishedUnit,
+};
 pub use random::Random;
 pub use read_back::same_setting;
 pub use requirement::{Availability, Found, Install, PhpSapi, Programs, Requirement, VersionProbe};

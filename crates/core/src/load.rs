@@ -54,6 +54,22 @@ impl Load {
     /// second, and no server is refused them by its defaults.
     pub const OPEN_CONNECTIONS: u32 = 256;
 
+    /// The same with the times of its stages multiplied with `time`, and the rates of an open load with `rate`. Numbers of
+    /// connections stay.
+    ///
+    /// # Errors
+    ///
+    /// When that leaves a stage no time, or makes a rate too high or nothing.
+    pub fn scaled(&self, time: f64, rate: f64) -> Result<Self, ParseLoadError> {
+        Ok(match self {
+            Self::Closed { connections } => Self::Closed { connections: *connections },
+            Self::Ramped { connections } => Self::Ramped { connections: connections.scaled(time)? },
+            Self::Open { schedule, arrivals, connections } => {
+                Self::Open { schedule: schedule.scaled(time, rate)?, arrivals: *arrivals, connections: *connections }
+            }
+        })
+    }
+
     /// The most connections that are open at once.
     pub fn connections(&self) -> u32 {
         match self {
@@ -154,6 +170,24 @@ mod tests {
             assert_eq!(serde_json::from_str::<Load>(&stored).unwrap(), load, "{stored}");
         }
         assert_eq!("open:1@256".parse::<Load>().unwrap().to_string(), "open:1");
+    }
+
+    #[test]
+    fn a_load_is_scaled_in_time_and_in_rate() {
+        for (text, time, rate, scaled) in [
+            ("closed:100", 0.1, 0.5, Some("closed:100")),
+            ("closed:1..100/60s,100/30s", 0.1, 0.5, Some("closed:1..100/6s,100/3s")),
+            ("open:500", 0.1, 0.5, Some("open:250")),
+            ("open:2/10s,random:5/15s,6..600/180s", 0.1, 0.5, Some("open:1/1s,random:2.5/1s 500ms,3..300/18s")),
+            ("open:poisson:50..100/60s@64", 0.2, 1.0, Some("open:poisson:50..100/12s@64")),
+            ("open:1/10ms", 0.01, 1.0, None),
+            ("open:1", 1.0, 0.0001, None),
+            ("closed:1..5/10h", 3.0, 1.0, None),
+        ] {
+            let load: Load = text.parse().unwrap();
+            let expected = scaled.map(|text| text.replace(' ', "").parse::<Load>().unwrap());
+            assert_eq!(load.scaled(time, rate).ok(), expected, "{text}");
+        }
     }
 
     #[test]

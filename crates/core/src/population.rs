@@ -7,6 +7,8 @@ use std::time::Duration;
 use serde::{Deserialize, Serialize};
 use thiserror::Error;
 
+use crate::schedule::scaled;
+
 /// A number of users, or connections, that stays or changes linearly in stages one after the other, and is then held.
 ///
 /// Written as stages separated by commas, as a [`Schedule`](crate::Schedule) is: `N/TIME` stays at a number and
@@ -36,6 +38,20 @@ const LONGEST: Duration = Duration::from_secs(24 * 3600);
 type Nanos = i128;
 
 impl Population {
+    /// The same with all times multiplied with `time`.
+    ///
+    /// # Errors
+    ///
+    /// When a stage takes no time any more, or all together more than a day.
+    pub fn scaled(&self, time: f64) -> Result<Self, ParsePopulationError> {
+        let stage = |stage: &Stage| {
+            let length = scaled(stage.length, time).ok_or(ParsePopulationError::Time)?;
+            Ok(Stage { length, ..*stage })
+        };
+        let scaled = Self { stages: self.stages.iter().map(stage).collect::<Result<_, _>>()?, held: self.held };
+        if scaled.length() > LONGEST { Err(ParsePopulationError::TooLong) } else { Ok(scaled) }
+    }
+
     /// The most users that are there at once.
     pub fn most(&self) -> u32 {
         self.stages.iter().flat_map(|stage| [stage.from, stage.to]).max().unwrap_or(0).max(self.held)

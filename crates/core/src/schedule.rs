@@ -142,6 +142,23 @@ impl Schedule {
         Self::new(Vec::new(), rate)
     }
 
+    /// The same with all times multiplied with `time` and all rates with `rate`; rates are rounded to a thousandth.
+    ///
+    /// # Errors
+    ///
+    /// When a stage takes no time any more or too much, a rate is too high, or nothing is ever due.
+    pub fn scaled(&self, time: f64, rate: f64) -> Result<Self, ParseScheduleError> {
+        let rated = |of: Rate| match (of.millis as f64 * rate).round() {
+            millis if (0.0..=Rate::MOST.millis as f64).contains(&millis) => Ok(Rate { millis: millis as u64 }),
+            _ => Err(ParseScheduleError::Rate),
+        };
+        let stage = |stage: &Stage| {
+            let length = scaled(stage.length, time).ok_or(ParseScheduleError::Time)?;
+            Ok(Stage { from: rated(stage.from)?, to: rated(stage.to)?, length, random: stage.random })
+        };
+        Self::new(self.stages.iter().map(stage).collect::<Result<_, _>>()?, rated(self.held)?)
+    }
+
     /// The stages before the held rate.
     pub fn stages(&self) -> &[Stage] {
         &self.stages
@@ -207,6 +224,12 @@ impl Schedule {
             None => Curve { from: self.held.millis, to: self.held.millis, length: 1 },
         }
     }
+}
+
+/// A length of time multiplied with a factor, to the millisecond; none where nothing is left, or more than there is.
+pub(crate) fn scaled(length: Duration, factor: f64) -> Option<Duration> {
+    let millis = (length.as_secs_f64() * factor * 1e3).round();
+    (1.0..=LONGEST.as_millis() as f64).contains(&millis).then(|| Duration::from_millis(millis as u64))
 }
 
 /// How positions grow within a stage: `2 from t + (to - from) t^2 / length` after `t` nanoseconds.

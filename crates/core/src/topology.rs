@@ -26,6 +26,8 @@ pub struct Topology {
     pub restart: Restart,
     /// The way between client and front.
     pub link: Option<ClientLink>,
+    /// Whether clients keep a connection for their next request; otherwise each asks the server to close it.
+    pub keep_alive: bool,
 }
 
 impl Default for Topology {
@@ -39,6 +41,7 @@ impl Default for Topology {
             ready: ReadyBy::Request,
             restart: Restart::Never,
             link: None,
+            keep_alive: true,
         }
     }
 }
@@ -261,7 +264,7 @@ impl Topology {
 impl fmt::Display for Topology {
     /// `2 replicas behind nginx (round-robin, TLS), postgres (0.35 CPUs, 600Mi)`.
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        let Self { replicas, balancer, services, replica_share, ready, restart, link } = self;
+        let Self { replicas, balancer, services, replica_share, ready, restart, link, keep_alive } = self;
         let shared = |share: &Option<Limits>| match share {
             Some(Limits { cpus, memory }) => format!("{cpus} CPUs, {memory}"),
             None => String::new(),
@@ -293,6 +296,9 @@ impl fmt::Display for Topology {
         }
         if let Some(link) = link {
             write!(f, ", client {link}")?;
+        }
+        if !keep_alive {
+            f.write_str(", a connection for each request")?;
         }
         Ok(())
     }

@@ -72,6 +72,21 @@ pub async fn prepare(
     candidates: &[Candidate],
     conditions: &Conditions,
 ) -> Result<(Vec<Prepared>, Vec<Missing>), PrepareCasesError> {
+    prepare_with(platform, composer, candidates, conditions, &mut Copies::default()).await
+}
+
+/// The same for candidates of several conditions, one call for each: an application is prepared once for all of them.
+///
+/// # Errors
+///
+/// As [`prepare`].
+pub async fn prepare_with(
+    platform: &dyn Platform,
+    composer: &dyn Composer,
+    candidates: &[Candidate],
+    conditions: &Conditions,
+    copies: &mut Copies,
+) -> Result<(Vec<Prepared>, Vec<Missing>), PrepareCasesError> {
     let Conditions { limits, load, beside: other_loads, pinning, topology, certificate, services, audits } = conditions;
     let mut prepared = Vec::new();
     let mut missing = Vec::new();
@@ -87,16 +102,19 @@ pub async fn prepare(
     let audits: Vec<PreparedAudit> = audits.collect::<Result<_, _>>()?;
     let init: BTreeMap<ServiceKind, InitScript> =
         services.iter().filter_map(|need| Some((need.kind, need.init.clone()?))).collect();
-    let mut copies = Copies::default();
-    for Candidate { id, runtime, app, php, tuning } in candidates {
-        let app = &copies.of(app, platform).await?;
+    for Candidate { id, runtime, app: original, php, tuning } in candidates {
+        let app = &copies.of(original, platform).await?;
         let of_build = |need: Requirement| match php {
             Some(php) => need.of_build(php),
             None => need,
         };
         let needs = [runtime.requires(app), runtime.requires_for(app, tuning), app.needs.clone()].concat();
         let needs: Vec<Requirement> = needs.into_iter().map(of_build).collect();
+        let before = missing.len();
         let Some(programs) = find(platform, id, &needs, &mut missing).await else {
+            // What the application lacks is to be added where it came from.
+            let [copy, source] = [app, original].map(|app| app.source.display().to_string());
+            missing[before..].iter_mut().for_each(|lacks| lacks.what = lacks.what.replace(&copy, &source));
             continue;
         };
         let own = topology.replica_limits(limits);
@@ -179,8 +197,8 @@ async fn find(
 }
 
 /// Applications as they are served: each that has commands to prepare it in a copy in which they were run once.
-#[derive(Default)]
-struct Copies(Vec<(App, App)>);
+#[derive(Debug, Default)]
+pub struct Copies(Vec<(App, App)>);
 
 impl Copies {
     async fn of(&mut self, app: &App, platform: &dyn Platform) -> Result<App, PrepareError> {

@@ -160,7 +160,7 @@ async fn live(
         requests: None,
         drain: *drain,
         timeout: None,
-        keep_alive: true,
+        keep_alive: case.topology.keep_alive,
         seed: timing.seed.wrapping_add(u64::from(trial.block)),
         slices: matches!(pilot, Some(PilotWatch::Response { .. })),
         cpus: case.pinning.generator.clone(),

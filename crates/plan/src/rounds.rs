@@ -7,7 +7,7 @@ use stampede_core::Rounds;
 use crate::mistake::Gathered;
 use crate::quantity::read_time;
 
-const MOST_ROUNDS: u32 = 1000;
+pub(crate) const MOST_ROUNDS: u32 = 1000;
 const DEFAULT_MAX_TIME: Duration = Duration::from_secs(600);
 const LEAST_MAX_TIME: Duration = Duration::from_secs(1);
 const DEFAULT_PRECISION: f64 = 0.03;

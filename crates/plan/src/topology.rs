@@ -22,7 +22,7 @@ const KEPT: u32 = 32;
 const MOST_KEPT: u32 = 100_000;
 /// What a part without a share of its own must be left with: what the kernel can enforce, and less than any program needs.
 const LEAST_LEFT: Limits = Limits { cpus: Cpus::from_millis(10), memory: Bytes::from_mib(16) };
-const LONGEST_RTT: Duration = Duration::from_secs(10);
+pub(crate) const LONGEST_RTT: Duration = Duration::from_secs(10);
 const LEAST_BITS: u64 = 1_000;
 
 /// What was typed, unread.
@@ -50,6 +50,8 @@ pub struct TopologyFlags {
     pub client_rtt: Option<String>,
     /// `--client-bandwidth`.
     pub client_bandwidth: Option<String>,
+    /// `--no-keepalive`.
+    pub no_keepalive: bool,
 }
 
 /// What stands around each runtime.
@@ -102,6 +104,7 @@ fn read_flags(flags: &TopologyFlags, needs: &[ServiceNeed], mistakes: &mut Gathe
         restart,
         client_rtt,
         client_bandwidth,
+        no_keepalive,
     } = flags;
     let mut topology = Topology {
         replicas: read_replicas(replicas.as_deref(), mistakes),
@@ -111,6 +114,7 @@ fn read_flags(flags: &TopologyFlags, needs: &[ServiceNeed], mistakes: &mut Gathe
         ready: one_of("--ready", ready.as_deref(), &READY, ReadyBy::Request, mistakes),
         restart: one_of("--restart", restart.as_deref(), &RESTART, Restart::Never, mistakes),
         link: read_link(client_rtt.as_deref(), client_bandwidth.as_deref(), mistakes),
+        keep_alive: !no_keepalive,
     };
     if balancer.is_none() {
         need_balancer(flags, &topology, mistakes);
@@ -415,6 +419,7 @@ mod tests {
             restart: some("on-failure"),
             client_rtt: some("20ms"),
             client_bandwidth: some("100Mbit"),
+            no_keepalive: true,
         }
     }
 
@@ -425,7 +430,7 @@ mod tests {
             topology.to_string(),
             "2 replicas (0.4 CPUs, 200Mi each) behind haproxy (least-connections, no kept connections, TLS), \
              postgres (max_connections=50, 0.35 CPUs, 512Mi), pgbouncer (pool_mode=transaction), ready by port, \
-             restarted on failure, client 20ms away at 100mbit"
+             restarted on failure, client 20ms away at 100mbit, a connection for each request"
         );
         assert!(read_all(&TopologyFlags::default(), &[]).unwrap().is_default());
     }

@@ -13,6 +13,7 @@ pub mod json;
 mod layout;
 pub mod markdown;
 mod quantity;
+pub mod replication;
 pub mod runtime;
 mod sampling_json;
 mod steps;

@@ -12,7 +12,7 @@ pub(crate) fn in_tables(unit: Unit, value: f64) -> String {
 /// The unit that tables show, where a title does not say it.
 pub(crate) fn unit_in_tables(unit: Unit) -> Option<&'static str> {
     match unit {
-        Unit::PerSecond | Unit::PerCpuSecond => None,
+        Unit::PerSecond | Unit::PerCpuSecond | Unit::Count => None,
         Unit::Microseconds => Some("ms"),
         Unit::CpuMicroseconds => Some("us"),
         Unit::Bytes => Some("MiB"),
@@ -22,7 +22,7 @@ pub(crate) fn unit_in_tables(unit: Unit) -> Option<&'static str> {
 
 fn scale(unit: Unit) -> f64 {
     match unit {
-        Unit::PerSecond | Unit::PerCpuSecond | Unit::CpuMicroseconds => 1.0,
+        Unit::PerSecond | Unit::PerCpuSecond | Unit::CpuMicroseconds | Unit::Count => 1.0,
         Unit::Microseconds => 1e-3,
         Unit::Bytes => 1.0 / f64::from(1 << 20),
         Unit::Share => 100.0,

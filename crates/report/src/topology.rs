@@ -21,6 +21,7 @@ pub(crate) struct WireTopology<'a> {
     restart: Restart,
     client_rtt_us: Option<f64>,
     client_bits_per_second: Option<u64>,
+    client_keep_alive: bool,
 }
 
 #[derive(Serialize)]
@@ -53,7 +54,7 @@ struct WireService<'a> {
 
 impl<'a> WireTopology<'a> {
     pub(crate) fn of(topology: &'a Topology) -> Self {
-        let Topology { replicas, balancer, services, replica_share, ready, restart, link } = topology;
+        let Topology { replicas, balancer, services, replica_share, ready, restart, link, keep_alive } = topology;
         Self {
             replicas: *replicas,
             replica_share: replica_share.as_ref().map(WireShare::of),
@@ -76,6 +77,7 @@ impl<'a> WireTopology<'a> {
             restart: *restart,
             client_rtt_us: link.map(|link| link.rtt.as_nanos() as f64 / 1e3),
             client_bits_per_second: link.and_then(|link| link.bits_per_second),
+            client_keep_alive: *keep_alive,
         }
     }
 }

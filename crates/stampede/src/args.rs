@@ -41,6 +41,12 @@ pub(crate) enum Command {
     /// Looks at the folder, says what it holds and which runtimes can serve it, starts it on one of them, records what it
     /// answers with the parts that vary masked, and writes a commented plan beside that: `stampede compare` runs it.
     Init(InitArgs),
+    /// Run a published experiment again, and print its tables beside yours
+    ///
+    /// Each of its tables is measured as a study, each row as a case; what cannot run here is said with how to get it. Each
+    /// published difference of more than 20 %, and each of its author's claims, is then confirmed, refuted or undecided.
+    /// Without a name, lists the experiments.
+    Reproduce(Box<ReproduceArgs>),
     /// Drive load at an address and measure its answers
     ///
     /// Just the load engine: closed or open load over HTTP, every answer checked, response times counted from when a
@@ -190,6 +196,65 @@ pub(crate) struct CompareArgs {
     pub(crate) quiet: bool,
 }
 
+/// Which published experiment, how much of it.
+#[derive(Debug, clap::Args)]
+#[command(after_help = "Examples:\n  \
+        stampede reproduce\n  \
+        stampede reproduce symfony-blog\n  \
+        stampede reproduce gcp-markdown --scale 0.1 --client-rtt 40ms\n  \
+        stampede reproduce webman --tables keep-alive,data-layer --markdown webman.md\n  \
+        stampede reproduce apache-to-nginx --full")]
+pub(crate) struct ReproduceArgs {
+    /// The experiment
+    #[arg(value_name = "NAME")]
+    pub(crate) name: Option<String>,
+    /// Multiply the published times with this; rates stay [default: the experiment's own]
+    #[arg(long, value_name = "FACTOR", allow_hyphen_values = true, help_heading = "How much")]
+    pub(crate) scale: Option<String>,
+    /// Multiply the published rates of open loads with this; the report says so [default: 1]
+    #[arg(long, value_name = "FACTOR", allow_hyphen_values = true, help_heading = "How much")]
+    pub(crate) rate_scale: Option<String>,
+    /// Times and rates as published
+    #[arg(long, help_heading = "How much")]
+    pub(crate) full: bool,
+    /// Only these of its tables
+    #[arg(long, value_name = "A,B", help_heading = "How much")]
+    pub(crate) tables: Option<String>,
+    /// Rounds: in each, every row is measured once [default: the experiment's own, 5 mostly]
+    #[arg(long, value_name = "N", allow_hyphen_values = true, help_heading = "Study")]
+    pub(crate) rounds: Option<String>,
+    /// Seed of the order of rows; the same seed gives the same order
+    #[arg(long, value_name = "N", allow_hyphen_values = true, help_heading = "Study")]
+    pub(crate) seed: Option<String>,
+    /// Round-trip time between client and front of each row that says nothing of it, as published clients had: 40ms
+    #[arg(long, value_name = "TIME", allow_hyphen_values = true, help_heading = "Study")]
+    pub(crate) client_rtt: Option<String>,
+    /// A folder whose workloads take the place of built-in ones of the same name, for example with a vendor folder that
+    /// holds the packages of RoadRunner, webman or the functions framework
+    #[arg(long, value_name = "DIR", help_heading = "Study")]
+    pub(crate) workloads: Option<PathBuf>,
+    /// How the load engine reaches the kernel: epoll, io-uring, or auto [default: auto, which is what costs less here]
+    #[arg(
+        long,
+        value_enum,
+        default_value_t,
+        hide_possible_values = true,
+        hide_default_value = true,
+        help_heading = "Study"
+    )]
+    pub(crate) backend: BackendChoice,
+    /// End with exit code 3, instead of waiting, when another Stampede is measuring
+    #[arg(long, help_heading = "Study")]
+    pub(crate) no_wait: bool,
+    #[command(flatten)]
+    pub(crate) output: OutputArgs,
+    #[command(flatten)]
+    pub(crate) store: StoreArgs,
+    /// No progress on stderr
+    #[arg(long, short, help_heading = "Output")]
+    pub(crate) quiet: bool,
+}
+
 /// Where a plan is written.
 #[derive(Debug, clap::Args)]
 #[command(after_help = "Examples:\n  \
@@ -245,6 +310,9 @@ pub(crate) struct TopologyArgs {
     /// Width of the link between client and front, each way: 100mbit
     #[arg(long, value_name = "RATE", allow_hyphen_values = true, help_heading = "Topology")]
     pub(crate) client_bandwidth: Option<String>,
+    /// Clients open a connection for each request, and ask the server to close it
+    #[arg(long, help_heading = "Topology")]
+    pub(crate) no_keepalive: bool,
 }
 
 /// Where reports go.

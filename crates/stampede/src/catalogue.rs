@@ -8,13 +8,26 @@ use std::process::{Command, Stdio};
 
 use rust_embed::RustEmbed;
 use stampede_core::Runtime;
-use stampede_plan::Catalogue;
+use stampede_plan::{Catalogue, KnownPublication};
 
 use crate::folders;
 
 #[derive(RustEmbed)]
 #[folder = "../../workloads/"]
 struct Workloads;
+
+#[derive(RustEmbed)]
+#[folder = "../../studies/"]
+struct Studies;
+
+/// The published experiments that are built in.
+pub(crate) fn publications() -> Vec<KnownPublication> {
+    let known = |file: &str| {
+        let name = file.strip_suffix(".yaml")?.to_owned();
+        Some(KnownPublication { name, text: String::from_utf8(Studies::get(file)?.data.into_owned()).ok()? })
+    };
+    Studies::iter().filter_map(|file| known(&file)).collect()
+}
 
 /// What is built into this binary.
 pub(crate) struct BuiltIn;

@@ -27,10 +27,10 @@ use crate::signals::Signals;
 use crate::{Outcome, calibration, folders, recording, resumption, screen, yard_stick};
 
 /// Longest wait for answers that are still out when the window closes.
-const DRAIN: Duration = Duration::from_secs(5);
+pub(crate) const DRAIN: Duration = Duration::from_secs(5);
 /// The same for a scenario, whose flows have been begun and are brought to their end: as long as Gatling waits for one answer
 /// (https://docs.gatling.io/reference/script/http/protocol/, `requestTimeout`).
-const DRAIN_OF_FLOWS: Duration = Duration::from_secs(60);
+pub(crate) const DRAIN_OF_FLOWS: Duration = Duration::from_secs(60);
 /// Longest wait for blocking threads at the end; a request whose server is gone ends at once.
 pub(crate) const LAST_WAIT: Duration = Duration::from_secs(10);
 
@@ -128,6 +128,7 @@ pub(crate) fn topology_flags(args: TopologyArgs) -> TopologyFlags {
         restart,
         client_rtt,
         client_bandwidth,
+        no_keepalive,
     } = args;
     TopologyFlags {
         replicas,
@@ -141,6 +142,7 @@ pub(crate) fn topology_flags(args: TopologyArgs) -> TopologyFlags {
         restart,
         client_rtt,
         client_bandwidth,
+        no_keepalive,
     }
 }
 
@@ -193,7 +195,7 @@ async fn study(
 
     let started_at = Timestamp::now();
     let mut study = Study {
-        id: StudyId::new(format!("{}-{:04x}", started_at.strftime("%Y%m%d-%H%M%S"), random() as u16)),
+        id: name(started_at),
         kind: if plan.calibrate { StudyKind::Calibrate } else { StudyKind::Compare },
         workload: plan.workload.id.clone(),
         seed: plan.seed.unwrap_or_else(|| u64::from(random() as u32)),
@@ -237,6 +239,11 @@ async fn study(
     stampede_harness::run(&ground.platform, &study, &prepared, &surroundings, trials, &mut sinks)
         .await
         .map_err(Failure::missing)
+}
+
+/// The name of a study that begins now.
+pub(crate) fn name(started_at: Timestamp) -> StudyId {
+    StudyId::new(format!("{}-{:04x}", started_at.strftime("%Y%m%d-%H%M%S"), random() as u16))
 }
 
 /// Prints what was measured, and says how it ended. What is printed does not depend on the store, which may be full.
@@ -309,14 +316,14 @@ fn exit_of(trials: &[Trial]) -> Exit {
 }
 
 /// A number that differs from run to run; the standard library seeds its hash maps from the kernel.
-fn random() -> u64 {
+pub(crate) fn random() -> u64 {
     RandomState::new().build_hasher().finish()
 }
 
 /// Everything that listens to a study.
-struct Sinks<'a> {
-    record: &'a mut Record,
-    progress: Progress,
+pub(crate) struct Sinks<'a> {
+    pub(crate) record: &'a mut Record,
+    pub(crate) progress: Progress,
 }
 
 impl Sink for Sinks<'_> {

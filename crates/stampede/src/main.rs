@@ -21,6 +21,7 @@ mod open_files;
 mod progress;
 mod record;
 mod recording;
+mod reproduce;
 mod resumption;
 mod screen;
 mod show;
@@ -40,6 +41,7 @@ fn main() -> ExitCode {
     let outcome = match Args::parse().command {
         Command::Compare(args) => compare::run(args),
         Command::Init(args) => init::run(&args),
+        Command::Reproduce(args) => reproduce::run(args),
         Command::Load(args) => load::run(args),
         Command::Hey(OtherArgs { args }) => mimic::run(Tool::Hey, &args),
         Command::Ab(OtherArgs { args }) => mimic::run(Tool::Ab, &args),

@@ -74,15 +74,28 @@ impl Report {
     ) -> Result<(), Failure> {
         let analysis = stampede_analysis::analyse(study, trials);
         let view = StudyView { study, finished_at, trials, yard_stick, analysis: &analysis };
+        self.put_all(
+            || stampede_report::json::render(&view),
+            || stampede_report::markdown::render(&view),
+            |width, colour| stampede_report::terminal::render(&view, width, colour),
+        )
+    }
+
+    /// Puts each kind of report where it belongs.
+    pub(crate) fn put_all(
+        &self,
+        json: impl FnOnce() -> String,
+        markdown: impl FnOnce() -> String,
+        terminal: impl FnOnce(usize, bool) -> String,
+    ) -> Result<(), Failure> {
         if let Some(path) = &self.json {
-            put(path, &stampede_report::json::render(&view))?;
+            put(path, &json())?;
         }
         if let Some(path) = &self.markdown {
-            put(path, &stampede_report::markdown::render(&view))?;
+            put(path, &markdown())?;
         }
         if self.on_terminal() {
-            let table = stampede_report::terminal::render(&view, screen::width(), screen::colour_on(&io::stdout()));
-            put(Path::new("-"), &table)?;
+            put(Path::new("-"), &terminal(screen::width(), screen::colour_on(&io::stdout())))?;
         }
         Ok(())
     }

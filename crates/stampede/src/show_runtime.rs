@@ -1,5 +1,7 @@
 //! `stampede show runtime`: which settings a runtime would have, why, and the files that it would be run with.
 
+use std::collections::BTreeMap;
+
 use stampede_core::{
     Availability, Bytes, Candidate, ComposeContext, Composer, Deployment, PlanError, Programs, RenderContext,
     Requirement,
@@ -42,7 +44,10 @@ pub(crate) fn run(args: &ShowRuntimeArgs) -> Outcome {
         return Err(Failure::missing(format!("cannot render {}: {}", candidate.id, missing.join("\n  "))));
     }
     let certificate = topology.has_tls().then(stampede_platforms::self_made).transpose().map_err(Failure::missing)?;
-    let context = ComposeContext { topology, limits, load, programs: &beside, certificate: certificate.as_ref() };
+    // What services hold is the workload's and no file of a runtime.
+    let init = BTreeMap::new();
+    let context =
+        ComposeContext { topology, limits, load, programs: &beside, certificate: certificate.as_ref(), init: &init };
     let deployment = rendered(candidate, &programs, &context).map_err(Failure::missing)?;
     screen::print(&files(&deployment))?;
     Ok(Exit::Done)

@@ -82,7 +82,7 @@ pub(crate) fn of(conditions: &Conditions, duration: Duration, platform: &str) ->
         id: WorkloadId::new(ID),
         title: String::new(),
         apps: Vec::new(),
-        exchanges: vec![Exchange { name: ID.to_owned(), request, expect, in_load: true }],
+        exchanges: vec![Exchange { name: ID.to_owned(), request, expect, in_load: true, once: false }],
         play: None,
         services: Vec::new(),
         audits: Vec::new(),

@@ -41,7 +41,7 @@ pub(crate) struct TopologySection {
     /// Whether a unit that ends by itself fails the trial, or is started again and counted. never where nothing is said.
     #[schemars(extend("examples" = ["on-failure"], "enum" = words(RESTART.map(|(word, _)| word))))]
     pub(crate) restart: Option<At<Text>>,
-    /// How far away the client is.
+    /// How far away the client is, and whether it keeps its connections.
     #[schemars(extend("examples" = ["{rtt: 20ms, bandwidth: 100mbit}"]))]
     pub(crate) client: Option<ClientSection>,
 }
@@ -107,7 +107,7 @@ pub(crate) struct ShareSection {
     pub(crate) memory: Text,
 }
 
-/// The way of the client to the front.
+/// The way of the client to the front, and what it does with connections.
 #[derive(Clone, Debug, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub(crate) struct ClientSection {
@@ -117,6 +117,9 @@ pub(crate) struct ClientSection {
     /// Bits a second in each direction, as tc(8) writes them.
     #[schemars(extend("examples" = ["100mbit"]))]
     pub(crate) bandwidth: Option<At<Text>>,
+    /// Whether clients keep a connection for their next request. true where nothing is said.
+    #[schemars(extend("examples" = [false]))]
+    pub(crate) keep_alive: Option<bool>,
 }
 
 impl ServicesSection {

@@ -53,7 +53,10 @@ impl<'a> Written<'a> {
             client,
         } = &section.value;
         let (rtt, bandwidth) = match client {
-            Some(ClientSection { rtt, bandwidth }) => (rtt.as_ref(), bandwidth.as_ref()),
+            Some(ClientSection { rtt, bandwidth, keep_alive }) => {
+                flags.no_keepalive |= *keep_alive == Some(false);
+                (rtt.as_ref(), bandwidth.as_ref())
+            }
             None => (None, None),
         };
         let mut told = Vec::new();
@@ -234,11 +237,11 @@ mod tests {
         services: {pgbouncer: {set: {pool_mode: transaction}}, \
         postgres: {cpus: 0.35, memory: 512Mi, set: {max_connections: 50, fsync: off}}}, \
         share: {replica: {cpus: 0.4, memory: 200Mi}, balancer: {cpus: 0.1, memory: 64Mi}}, \
-        ready: port, restart: on-failure, client: {rtt: 20ms, bandwidth: 100mbit}}";
+        ready: port, restart: on-failure, client: {rtt: 20ms, bandwidth: 100mbit, keep_alive: false}}";
 
     #[test]
     fn a_file_gives_what_flags_give_and_flags_override_single_keys() {
-        let rows: [(&str, &str, TopologyFlags, &[&str], &str); 6] = [
+        let rows: [(&str, &str, TopologyFlags, &[&str], &str); 7] = [
             (
                 "the file alone",
                 FULL,
@@ -246,7 +249,8 @@ mod tests {
                 &[],
                 "2 replicas (0.4 CPUs, 200Mi each) behind haproxy (least-connections, no kept connections, TLS, \
                  0.1 CPUs, 64Mi), postgres (fsync=off, max_connections=50, 0.35 CPUs, 512Mi), \
-                 pgbouncer (pool_mode=transaction), ready by port, restarted on failure, client 20ms away at 100mbit",
+                 pgbouncer (pool_mode=transaction), ready by port, restarted on failure, client 20ms away at 100mbit, \
+                 a connection for each request",
             ),
             (
                 "flags beside it",
@@ -263,7 +267,8 @@ mod tests {
                 &["postgres.max_connections=7", "pgbouncer.default_pool_size=3"],
                 "2 replicas (0.3 CPUs, 100Mi each) behind nginx (least-connections, 8 kept connections, TLS, \
                  0.1 CPUs, 64Mi), postgres (fsync=off, max_connections=7, 0.2 CPUs, 256Mi), \
-                 pgbouncer (default_pool_size=3, pool_mode=transaction), client 5ms away at 100mbit",
+                 pgbouncer (default_pool_size=3, pool_mode=transaction), client 5ms away at 100mbit, \
+                 a connection for each request",
             ),
             (
                 "services by flag",
@@ -285,6 +290,13 @@ mod tests {
                 TopologyFlags { tls: true, ..none() },
                 &[],
                 "1 replica behind nginx (round-robin, 32 kept connections, TLS)",
+            ),
+            (
+                "connections by flag",
+                "{client: {keep_alive: true}}",
+                TopologyFlags { no_keepalive: true, ..none() },
+                &[],
+                "1 replica, a connection for each request",
             ),
             ("nothing", "{}", none(), &[], "1 replica"),
         ];

@@ -3,5 +3,6 @@
 #![allow(clippy::unwrap_used, reason = "a test that cannot go on fails")]
 
 mod json;
+mod replication;
 mod samples;
 mod tables;

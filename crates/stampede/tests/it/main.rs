@@ -11,6 +11,7 @@ mod interruption;
 mod load;
 mod mimic;
 mod plan;
+mod reproduce;
 mod rinha;
 mod stage;
 mod storage;

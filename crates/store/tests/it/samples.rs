@@ -87,6 +87,7 @@ fn case(id: &str, tuning: Tuning) -> Case {
                 share: Some(Limits { cpus: Cpus::from_millis(50), memory: Bytes::from_mib(64) }),
             }],
             link: Some(ClientLink { rtt: Duration::from_millis(20), bits_per_second: None }),
+            keep_alive: false,
             ..Topology::default()
         },
         platform: "local".to_owned(),

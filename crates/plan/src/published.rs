@@ -1,0 +1,294 @@
+//! The plan of a published experiment: each row of its tables is a comparison of one case, under the table's load.
+//!
+//! What an experiment is stands in a file of its own that is part of the program. A row that this machine, or this version,
+//! cannot serve keeps its place with the mistakes that its flags would have had.
+
+mod case;
+mod file;
+
+use std::path::PathBuf;
+use std::sync::Arc;
+use std::time::Duration;
+
+use stampede_core::{CaseId, Load, Publication, PublishedTable};
+
+use self::case::CaseKeys;
+use self::file::{PublishedFile, TableEntry};
+use crate::catalogue::{Catalogue, nearest};
+use crate::compare::{CompareFlags, ComparePlan, MachineSize, SubjectFlag};
+use crate::mistake::{Gathered, Mistakes};
+use crate::quantity::read_seed;
+use crate::rounds::MOST_ROUNDS;
+
+/// How long a row may take to its first answer: a framework that warms its cache up on a sixth of a CPU takes a while.
+const PATIENCE: &str = "2m";
+
+/// What was typed, unread, so that all mistakes can be told at once. `None` takes the default.
+#[derive(Clone, Debug, Default)]
+pub struct ReproduceFlags {
+    /// The experiment.
+    pub name: String,
+    /// `--scale`.
+    pub scale: Option<String>,
+    /// `--rate-scale`.
+    pub rate_scale: Option<String>,
+    /// `--full`.
+    pub full: bool,
+    /// `--rounds`.
+    pub rounds: Option<String>,
+    /// `--seed`.
+    pub seed: Option<String>,
+    /// `--client-rtt`.
+    pub client_rtt: Option<String>,
+    /// `--tables`.
+    pub tables: Option<String>,
+    /// `--workloads`: a folder whose workloads take the place of those of the same name that are built in.
+    pub workloads: Option<PathBuf>,
+}
+
+/// A published experiment as it will be repeated.
+#[derive(Clone, Debug)]
+pub struct ReproducePlan {
+    /// What was published.
+    pub publication: Publication,
+    /// The published times are multiplied with this.
+    pub scale: f64,
+    /// The published rates are multiplied with this.
+    pub rate_scale: f64,
+    /// How the tables that are measured are measured: all, or those that were asked for.
+    pub tables: Vec<PlannedTable>,
+    /// How many blocks each table's study has.
+    pub rounds: u32,
+    /// Seed of the order; `None` lets the caller choose one.
+    pub seed: Option<u64>,
+}
+
+/// A table that is measured as a study.
+#[derive(Clone, Debug)]
+pub struct PlannedTable {
+    /// What was published.
+    pub table: PublishedTable,
+    /// Its rows, in the same order.
+    pub rows: Vec<PlannedRow>,
+}
+
+/// A row that is measured as a case.
+#[derive(Clone, Debug)]
+pub struct PlannedRow {
+    /// Its case.
+    pub case: CaseId,
+    /// Its plan, with one candidate of that name; or why it cannot be measured on this machine.
+    pub plan: Result<ComparePlan, Mistakes>,
+}
+
+/// A published experiment that the program knows.
+#[derive(Clone, Debug)]
+pub struct KnownPublication {
+    /// Its name.
+    pub name: String,
+    /// Its file.
+    pub text: String,
+}
+
+impl KnownPublication {
+    /// What it is about, in a line.
+    ///
+    /// # Errors
+    ///
+    /// All mistakes in its file.
+    pub fn title(&self) -> Result<String, Mistakes> {
+        PublishedFile::read(&self.name, &self.text).map(|(_, publication)| publication.title)
+    }
+}
+
+impl ReproducePlan {
+    /// Reads the flags and the experiment that they name.
+    ///
+    /// # Errors
+    ///
+    /// All mistakes of the command line, or those of the experiment's file.
+    pub fn read(
+        flags: &ReproduceFlags,
+        known: &[KnownPublication],
+        machine: MachineSize,
+        catalogue: &dyn Catalogue,
+    ) -> Result<Self, Mistakes> {
+        let ReproduceFlags { name, scale, rate_scale, full, rounds, seed, client_rtt, tables, workloads } = flags;
+        let mut mistakes = Gathered::default();
+        let file = named(name, known).and_then(|known| PublishedFile::read(&known.name, &known.text));
+        let defaults = file.as_ref().ok().map(|(file, _)| (file.scale, file.rounds));
+        let (default_scale, default_rounds) = defaults.unwrap_or((1.0, 5));
+        if *full {
+            for (flag, typed) in [("--scale", scale), ("--rate-scale", rate_scale)] {
+                if let Some(typed) = typed {
+                    mistakes.add(format!("{flag} {typed}"), "leaves --full nothing to say", "use one of the two");
+                }
+            }
+        }
+        let scale = read_factor("--scale", scale.as_deref(), if *full { 1.0 } else { default_scale }, &mut mistakes);
+        let rate_scale = read_factor("--rate-scale", rate_scale.as_deref(), 1.0, &mut mistakes);
+        let seed = read_seed(seed.as_deref(), &mut mistakes);
+        let rounds = read_number_of_rounds(rounds.as_deref(), default_rounds, &mut mistakes);
+        read_rtt(client_rtt.as_deref(), &mut mistakes);
+        if let Some(folder) = workloads.as_ref().filter(|folder| !folder.is_dir()) {
+            mistakes.add(format!("--workloads {}", folder.display()), "is no folder", "name one with workloads");
+        }
+        let asked = match &file {
+            Ok((_, publication)) => read_tables(tables.as_deref(), publication, &mut mistakes),
+            Err(_) => Vec::new(),
+        };
+        let (file, publication) = mistakes.finish(file)?;
+        let reader = Reader { scale, rate_scale, client_rtt: client_rtt.as_deref(), workloads, machine, catalogue };
+        let tables = file.tables.iter().zip(&publication.tables).filter(|(_, table)| asked.contains(&table.id));
+        let tables = tables.map(|(entry, table)| reader.table(entry, table)).collect();
+        Ok(Self { publication, scale, rate_scale, tables, rounds, seed })
+    }
+}
+
+fn named<'a>(name: &str, known: &'a [KnownPublication]) -> Result<&'a KnownPublication, Mistakes> {
+    if let Some(known) = known.iter().find(|known| known.name == name) {
+        return Ok(known);
+    }
+    let names: Vec<&str> = known.iter().map(|known| known.name.as_str()).collect();
+    let all = names.join(", ");
+    let fix = match nearest(name, names) {
+        Some(meant) => format!("did you mean {meant}? There are {all}"),
+        None => format!("use {all}"),
+    };
+    Err(Mistakes::one(format!("experiment {name}"), "is not known", fix))
+}
+
+/// `--rounds`: a number, so that the time that all takes is known beforehand.
+fn read_number_of_rounds(typed: Option<&str>, default: u32, mistakes: &mut Gathered) -> u32 {
+    let Some(typed) = typed else { return default };
+    match typed.parse() {
+        Ok(rounds) if (1..=MOST_ROUNDS).contains(&rounds) => rounds,
+        _ => {
+            let problem = format!("is not a number of rounds from 1 to {MOST_ROUNDS}");
+            mistakes.add(format!("--rounds {typed}"), problem, "for example --rounds 5 (fewer than 3 give no verdict)");
+            default
+        }
+    }
+}
+
+/// A factor above 0, at most 10: longer than published is seldom meant.
+fn read_factor(flag: &str, typed: Option<&str>, default: f64, mistakes: &mut Gathered) -> f64 {
+    let Some(typed) = typed else { return default };
+    match typed.parse::<f64>() {
+        Ok(factor) if factor > 0.0 && factor <= 10.0 => factor,
+        _ => {
+            let problem = "is not a factor above 0 and up to 10";
+            mistakes.add(format!("{flag} {typed}"), problem, format!("for example {flag} 0.1"));
+            default
+        }
+    }
+}
+
+/// Each row reads it again, with its other flags; a mistake in it is one of the command line, not of a row.
+fn read_rtt(typed: Option<&str>, mistakes: &mut Gathered) {
+    let Some(typed) = typed else { return };
+    if !humantime::parse_duration(typed).is_ok_and(|rtt| rtt <= crate::topology::LONGEST_RTT) {
+        mistakes.add(format!("--client-rtt {typed}"), "is not a time up to 10s", "for example --client-rtt 20ms");
+    }
+}
+
+/// `--tables a,b`: which tables are measured.
+fn read_tables(typed: Option<&str>, publication: &Publication, mistakes: &mut Gathered) -> Vec<String> {
+    let known: Vec<&str> = publication.tables.iter().map(|table| table.id.as_str()).collect();
+    let Some(typed) = typed else { return known.into_iter().map(str::to_owned).collect() };
+    let asked: Vec<String> = typed.split(',').map(|name| name.trim().to_owned()).collect();
+    for name in asked.iter().filter(|name| !known.contains(&name.as_str())) {
+        let fix = match nearest(name, known.iter().copied()) {
+            Some(meant) => format!("did you mean {meant}?"),
+            None => format!("use {}", known.join(", ")),
+        };
+        mistakes.add(format!("--tables {name}"), format!("is no table of {}", publication.name), fix);
+    }
+    asked
+}
+
+/// What all rows have in common.
+struct Reader<'a> {
+    scale: f64,
+    rate_scale: f64,
+    client_rtt: Option<&'a str>,
+    workloads: &'a Option<PathBuf>,
+    machine: MachineSize,
+    catalogue: &'a dyn Catalogue,
+}
+
+impl Reader<'_> {
+    fn table(&self, entry: &TableEntry, table: &PublishedTable) -> PlannedTable {
+        let rows = entry.rows.iter().zip(&table.rows).map(|(row, published)| {
+            let keys = row.case.clone().over(&entry.case);
+            PlannedRow { case: published.case.clone(), plan: self.row(entry, keys, &published.case) }
+        });
+        PlannedTable { rows: rows.collect(), table: table.clone() }
+    }
+
+    fn row(&self, entry: &TableEntry, keys: CaseKeys, case: &CaseId) -> Result<ComparePlan, Mistakes> {
+        let (env, ini) = (keys.env(), keys.ini());
+        let mut flags = CompareFlags {
+            subject: SubjectFlag::Named(self.workload(&entry.workload.0)),
+            duration: entry.duration.as_ref().map(|typed| self.duration(&typed.0)).transpose()?,
+            warm_up: Some(entry.warm_up.0.clone()),
+            ready_timeout: Some(PATIENCE.to_owned()),
+            ..keys.flags()
+        };
+        flags.load = flags.load.map(|load| self.load(&load)).transpose()?;
+        if let Some(rtt) = self.client_rtt {
+            flags.topology.client_rtt.get_or_insert_with(|| rtt.to_owned());
+        }
+        let mut plan = ComparePlan::read(&flags, self.machine, self.catalogue)?;
+        let [candidate] = plan.candidates.as_mut_slice() else {
+            return Err(Mistakes::one(
+                format!("row {case}"),
+                "is not one case",
+                "give it one app and one build of PHP",
+            ));
+        };
+        candidate.id = case.clone();
+        candidate.app.env.extend(env);
+        candidate.app.ini.extend(ini);
+        self.scale_scenario(&mut plan)?;
+        Ok(plan)
+    }
+
+    /// Scales the loads that a workload's scenario brings along.
+    fn scale_scenario(&self, plan: &mut ComparePlan) -> Result<(), Mistakes> {
+        let Some(scenario) = &mut plan.scenario else { return Ok(()) };
+        for crowd in &mut Arc::make_mut(scenario).crowds {
+            crowd.load = self.scaled(&crowd.load)?;
+        }
+        plan.load = self.scaled(&plan.load)?;
+        plan.beside = plan.beside.iter().map(|load| self.scaled(load)).collect::<Result<_, _>>()?;
+        plan.duration = plan.duration.mul_f64(self.scale);
+        Ok(())
+    }
+
+    fn workload(&self, name: &str) -> String {
+        let beside = self.workloads.as_ref().map(|folder| folder.join(name)).filter(|folder| folder.is_dir());
+        beside.map_or_else(|| name.to_owned(), |folder| folder.display().to_string())
+    }
+
+    fn load(&self, text: &str) -> Result<String, Mistakes> {
+        let load = text.parse().map_err(|problem| Mistakes::one(format!("load {text}"), problem, "correct it"))?;
+        Ok(self.scaled(&load)?.to_string())
+    }
+
+    fn scaled(&self, load: &Load) -> Result<Load, Mistakes> {
+        load.scaled(self.scale, self.rate_scale)
+            .map_err(|problem| Mistakes::one(format!("load {load}"), problem, "use a greater --scale or --rate-scale"))
+    }
+
+    /// A window of less than a second would hold a few quota periods.
+    fn duration(&self, text: &str) -> Result<String, Mistakes> {
+        let told = |problem| Mistakes::one(format!("duration {text}"), problem, "correct it");
+        let published = humantime::parse_duration(text).map_err(told)?;
+        let millis = (published.as_secs_f64() * self.scale * 1e3).round() as u64;
+        Ok(humantime::format_duration(Duration::from_millis(millis.max(1_000))).to_string().replace(' ', ""))
+    }
+}
+
+#[cfg(test)]
+mod tests;

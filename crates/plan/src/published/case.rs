@@ -1,0 +1,147 @@
+//! A row's case as its file has it: the flags of a comparison, by name.
+
+use std::collections::BTreeMap;
+
+use serde::Deserialize;
+
+use crate::compare::CompareFlags;
+use crate::plan_file::Text;
+use crate::topology::TopologyFlags;
+
+/// Flags of `stampede compare`, and what an application is given beside its own.
+#[derive(Clone, Debug, Default, Deserialize)]
+#[serde(deny_unknown_fields, default)]
+pub(super) struct CaseKeys {
+    pub(super) runtime: Option<Text>,
+    app: Option<Text>,
+    php: Option<Text>,
+    /// Tunables of the runtime.
+    set: BTreeMap<String, Text>,
+    /// Settings of services: `postgres.max_connections`.
+    set_service: BTreeMap<String, Text>,
+    /// Environment of the application.
+    env: BTreeMap<String, Text>,
+    /// Settings of PHP.
+    ini: BTreeMap<String, Text>,
+    cpus: Option<Text>,
+    memory: Option<Text>,
+    pub(super) load: Option<Text>,
+    keep_alive: Option<bool>,
+    replicas: Option<Text>,
+    balancer: Option<Text>,
+    balance: Option<Text>,
+    upstream_keepalive: Option<Text>,
+    tls: Option<bool>,
+    services: Option<Text>,
+    /// Shares by part: `replica: '0.4,128Mi'`.
+    share: BTreeMap<String, Text>,
+    ready: Option<Text>,
+    restart: Option<Text>,
+    client_rtt: Option<Text>,
+    client_bandwidth: Option<Text>,
+}
+
+impl CaseKeys {
+    /// These, and those of a table where these say nothing. What belongs to a runtime is not taken over by another one.
+    pub(super) fn over(self, table: &Self) -> Self {
+        let table = table.clone();
+        let both = |mut of_table: BTreeMap<String, Text>, own: BTreeMap<String, Text>| {
+            of_table.extend(own);
+            of_table
+        };
+        let set = if self.runtime.is_none() { both(table.set, self.set) } else { self.set };
+        Self {
+            runtime: self.runtime.or(table.runtime),
+            app: self.app.or(table.app),
+            php: self.php.or(table.php),
+            set,
+            set_service: both(table.set_service, self.set_service),
+            env: both(table.env, self.env),
+            ini: both(table.ini, self.ini),
+            cpus: self.cpus.or(table.cpus),
+            memory: self.memory.or(table.memory),
+            load: self.load.or(table.load),
+            keep_alive: self.keep_alive.or(table.keep_alive),
+            replicas: self.replicas.or(table.replicas),
+            balancer: self.balancer.or(table.balancer),
+            balance: self.balance.or(table.balance),
+            upstream_keepalive: self.upstream_keepalive.or(table.upstream_keepalive),
+            tls: self.tls.or(table.tls),
+            services: self.services.or(table.services),
+            share: both(table.share, self.share),
+            ready: self.ready.or(table.ready),
+            restart: self.restart.or(table.restart),
+            client_rtt: self.client_rtt.or(table.client_rtt),
+            client_bandwidth: self.client_bandwidth.or(table.client_bandwidth),
+        }
+    }
+
+    pub(super) fn env(&self) -> BTreeMap<String, String> {
+        texts(&self.env)
+    }
+
+    pub(super) fn ini(&self) -> BTreeMap<String, String> {
+        texts(&self.ini)
+    }
+
+    /// The same as flags.
+    pub(super) fn flags(self) -> CompareFlags {
+        let Self {
+            runtime,
+            app,
+            php,
+            set,
+            set_service,
+            env: _,
+            ini: _,
+            cpus,
+            memory,
+            load,
+            keep_alive,
+            replicas,
+            balancer,
+            balance,
+            upstream_keepalive,
+            tls,
+            services,
+            share,
+            ready,
+            restart,
+            client_rtt,
+            client_bandwidth,
+        } = self;
+        let text = |typed: Option<Text>| typed.map(|Text(text)| text);
+        let runtime = text(runtime);
+        let own =
+            set.iter().map(|(name, Text(value))| format!("{}.{name}={value}", runtime.as_deref().unwrap_or_default()));
+        let of_services = set_service.iter().map(|(name, Text(value))| format!("{name}={value}"));
+        CompareFlags {
+            set: own.chain(of_services).collect(),
+            runtimes: runtime,
+            app: text(app),
+            php: text(php),
+            cpus: text(cpus),
+            memory: text(memory),
+            load: text(load),
+            topology: TopologyFlags {
+                replicas: text(replicas),
+                balancer: text(balancer),
+                balance: text(balance),
+                upstream_keepalive: text(upstream_keepalive),
+                tls: tls == Some(true),
+                services: text(services),
+                share: share.into_iter().map(|(part, Text(share))| format!("{part}={share}")).collect(),
+                ready: text(ready),
+                restart: text(restart),
+                client_rtt: text(client_rtt),
+                client_bandwidth: text(client_bandwidth),
+                no_keepalive: keep_alive == Some(false),
+            },
+            ..CompareFlags::default()
+        }
+    }
+}
+
+fn texts(of: &BTreeMap<String, Text>) -> BTreeMap<String, String> {
+    of.iter().map(|(name, Text(value))| (name.clone(), value.clone())).collect()
+}

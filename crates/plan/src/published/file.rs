@@ -1,0 +1,249 @@
+//! The file of a published experiment, `studies/NAME.yaml`, and what is wrong with one.
+
+use std::collections::BTreeSet;
+
+use serde::Deserialize;
+use stampede_core::{
+    Bounds, CaseId, Claim, ClaimTest, Load, Publication, PublishedColumn, PublishedFigure, PublishedRow,
+    PublishedTable, PublishedUnit,
+};
+
+use super::case::CaseKeys;
+use crate::mistake::{Gathered, Mistakes};
+use crate::plan_file::Text;
+
+#[derive(Debug, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub(super) struct PublishedFile {
+    title: String,
+    source: String,
+    /// How all that is measured here differs from what was published.
+    #[serde(default)]
+    unlike: Vec<String>,
+    /// What a run without `--scale` or `--full` multiplies times with.
+    #[serde(default = "whole")]
+    pub(super) scale: f64,
+    /// Blocks of a run without `--rounds`.
+    pub(super) rounds: u32,
+    pub(super) tables: Vec<TableEntry>,
+    #[serde(default)]
+    claims: Vec<ClaimEntry>,
+}
+
+fn whole() -> f64 {
+    1.0
+}
+
+#[derive(Debug, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub(super) struct TableEntry {
+    id: String,
+    title: String,
+    pub(super) workload: Text,
+    /// The published window; the length of the load's stages where nothing is said.
+    pub(super) duration: Option<Text>,
+    /// Load before the window, which is ours and never scaled.
+    pub(super) warm_up: Text,
+    /// What all rows have in common.
+    #[serde(default)]
+    pub(super) case: CaseKeys,
+    columns: Vec<ColumnEntry>,
+    baseline: String,
+    pub(super) rows: Vec<RowEntry>,
+}
+
+#[derive(Debug, Deserialize)]
+#[serde(deny_unknown_fields)]
+struct ColumnEntry {
+    metric: String,
+    unit: String,
+}
+
+#[derive(Debug, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub(super) struct RowEntry {
+    id: String,
+    title: String,
+    #[serde(default)]
+    pub(super) case: CaseKeys,
+    /// A figure for each column; fewer leave out the last ones.
+    #[serde(default)]
+    published: Vec<Option<Text>>,
+    unlike: Option<String>,
+}
+
+#[derive(Debug, Deserialize)]
+#[serde(deny_unknown_fields)]
+struct ClaimEntry {
+    says: String,
+    table: Option<String>,
+    metric: Option<String>,
+    /// `a / b`: two rows.
+    ratio: Option<String>,
+    /// One row.
+    figure: Option<String>,
+    from: Option<f64>,
+    to: Option<f64>,
+    /// Why nothing shows it here.
+    untested: Option<String>,
+}
+
+impl PublishedFile {
+    /// Reads the text of a file.
+    ///
+    /// # Errors
+    ///
+    /// The first error of its YAML, or all mistakes in it.
+    pub(super) fn read(name: &str, text: &str) -> Result<(Self, Publication), Mistakes> {
+        let place = format!("studies/{name}.yaml");
+        let file: Self = serde_saphyr::from_str(text).map_err(|error| {
+            Mistakes::one(&place, format!("is not a published experiment: {error}"), "correct the line that it names")
+        })?;
+        let mut reader = Reader { place, mistakes: Gathered::default() };
+        let publication = reader.publication(name, &file);
+        reader.mistakes.finish(Ok((file, publication)))
+    }
+}
+
+struct Reader {
+    place: String,
+    mistakes: Gathered,
+}
+
+impl Reader {
+    fn wrong(&mut self, what: &str, problem: &str, fix: &str) {
+        self.mistakes.add(format!("{} {what}", self.place), problem, fix);
+    }
+
+    fn publication(&mut self, name: &str, file: &PublishedFile) -> Publication {
+        let PublishedFile { title, source, unlike, scale, rounds, tables, claims } = file;
+        if !(*scale > 0.0 && *scale <= 1.0) {
+            self.wrong("scale", "is not above 0 and up to 1", "for example scale: 0.1");
+        }
+        if *rounds < 3 {
+            self.wrong("rounds", "give no verdict", "use at least 3");
+        }
+        let tables: Vec<PublishedTable> = tables.iter().map(|table| self.table(table)).collect();
+        let claims = claims.iter().filter_map(|claim| self.claim(claim, &tables)).collect();
+        Publication {
+            name: name.to_owned(),
+            title: title.clone(),
+            source: source.clone(),
+            unlike: unlike.clone(),
+            tables,
+            claims,
+        }
+    }
+
+    fn table(&mut self, entry: &TableEntry) -> PublishedTable {
+        let TableEntry { id, title, workload: _, duration: _, warm_up: _, case, columns, baseline, rows } = entry;
+        let columns = columns.iter().filter_map(|ColumnEntry { metric, unit }| {
+            let unit = PublishedUnit::ALL.iter().find(|(word, _)| word == unit).map(|(_, unit)| *unit);
+            if unit.is_none() {
+                self.wrong(id, "has a column in no known unit", "use req/s, s, ms, %, MiB or number");
+            }
+            Some(PublishedColumn { metric: metric.clone(), unit: unit? })
+        });
+        let columns: Vec<_> = columns.collect();
+        if columns.is_empty() {
+            self.wrong(id, "has no columns", "add the figure that was published");
+        }
+        let mut seen = BTreeSet::new();
+        let mut models = BTreeSet::new();
+        let mut published_rows = Vec::new();
+        for row in rows {
+            if !seen.insert(row.id.as_str()) {
+                self.wrong(&row.id, "is the name of two rows", "give each a name of its own");
+            }
+            let load = row.case.load.as_ref().or(case.load.as_ref()).map(|Text(load)| load.parse::<Load>());
+            match load {
+                Some(Ok(load)) => drop(models.insert(matches!(load, Load::Open { .. }))),
+                Some(Err(_)) => self.wrong(&row.id, "has a load that cannot be read", "for example load: closed:16"),
+                // The workload has one of its own.
+                None => {}
+            }
+            published_rows.push(self.row(row, columns.len()));
+        }
+        if models.len() > 1 {
+            self.wrong(id, "mixes open and closed loads, which ask different questions", "use a table for each");
+        }
+        if !seen.contains(baseline.as_str()) {
+            self.wrong(id, "has a baseline that is none of its rows", "name one of them");
+        }
+        PublishedTable {
+            id: id.clone(),
+            title: title.clone(),
+            columns,
+            baseline: CaseId::new(baseline),
+            rows: published_rows,
+        }
+    }
+
+    fn row(&mut self, entry: &RowEntry, columns: usize) -> PublishedRow {
+        let RowEntry { id, title, case, published, unlike } = entry;
+        if case.runtime.as_ref().is_some_and(|Text(runtime)| runtime.contains(',')) {
+            self.wrong(id, "has several runtimes", "use a row for each");
+        }
+        if published.len() > columns {
+            self.wrong(id, "has more figures than its table has columns", "add a column");
+        }
+        let mut figures: Vec<_> = published
+            .iter()
+            .map(|text| {
+                let figure = figure(&text.as_ref()?.0);
+                if figure.is_none() {
+                    self.wrong(id, "has a figure that is no number", "write 12.5, or 10..20 for a range");
+                }
+                figure
+            })
+            .collect();
+        figures.resize(columns, None);
+        PublishedRow { case: CaseId::new(id), title: title.clone(), figures, unlike: unlike.clone() }
+    }
+
+    fn claim(&mut self, entry: &ClaimEntry, tables: &[PublishedTable]) -> Option<Claim> {
+        let ClaimEntry { says, table, metric, ratio, figure, from, to, untested } = entry;
+        let within = Bounds { from: *from, to: *to };
+        let test = match (table, ratio, figure, untested) {
+            (None, None, None, Some(because)) => ClaimTest::Untested { because: because.clone() },
+            (Some(table), Some(ratio), None, None) => {
+                let (of, to) = ratio.split_once(" / ").unwrap_or((ratio, ""));
+                let [of, to] = [of, to].map(|row| self.row_of(says, table, row.trim(), tables));
+                ClaimTest::Ratio { table: table.clone(), metric: metric.clone(), of: of?, to: to?, within }
+            }
+            (Some(table), None, Some(figure), None) => {
+                let of = self.row_of(says, table, figure, tables)?;
+                ClaimTest::Figure { table: table.clone(), metric: metric.clone()?, of, within }
+            }
+            _ => {
+                self.wrong(says, "is no claim", "give it a table with a ratio or a figure, or say why it is untested");
+                return None;
+            }
+        };
+        if !matches!(test, ClaimTest::Untested { .. }) && from.is_none() && to.is_none() {
+            self.wrong(says, "has no bounds, so that anything shows it", "add from or to");
+        }
+        Some(Claim { says: says.clone(), test })
+    }
+
+    fn row_of(&mut self, says: &str, table: &str, row: &str, tables: &[PublishedTable]) -> Option<CaseId> {
+        let rows = tables.iter().find(|known| known.id == table).map(|table| &table.rows);
+        let found = rows.into_iter().flatten().find(|known| known.case.as_str() == row).map(|row| row.case.clone());
+        if found.is_none() {
+            self.wrong(says, &format!("names {row}, which is no row of the table {table}"), "name one of its rows");
+        }
+        found
+    }
+}
+
+/// `217.93`, or `80000..160000`.
+fn figure(text: &str) -> Option<PublishedFigure> {
+    let number = |text: &str| text.trim().parse::<f64>().ok().filter(|value| *value >= 0.0);
+    match text.split_once("..") {
+        Some((low, high)) => {
+            let (low, high) = (number(low)?, number(high)?);
+            (low > 0.0 && low < high).then_some(PublishedFigure { low, high })
+        }
+        None => number(text).map(|value| PublishedFigure { low: value, high: value }),
+    }
+}

@@ -1,0 +1,172 @@
+use super::*;
+
+/// A catalogue without anything: rows then keep the mistakes that their workloads are.
+struct Empty;
+
+impl Catalogue for Empty {
+    fn runtimes(&self) -> &[&'static dyn stampede_core::Runtime] {
+        &[]
+    }
+
+    fn workloads(&self) -> Vec<String> {
+        Vec::new()
+    }
+
+    fn workload_folder(&self, name: &str) -> Result<PathBuf, String> {
+        Err(name.to_owned())
+    }
+
+    fn generated(&self, _: &std::path::Path, _: &[String]) -> Result<PathBuf, String> {
+        Err("generates nothing".to_owned())
+    }
+}
+
+const MACHINE: MachineSize = MachineSize { cpus: 2, memory: stampede_core::Bytes::from_mib(1024), connections: 900 };
+
+const GOOD: &str = "title: A title
+source: Somewhere
+scale: 0.5
+rounds: 5
+tables:
+  - id: closed
+    title: At once
+    workload: hello
+    duration: 60s
+    warm_up: 2s
+    case: {load: 'closed:50', cpus: 1, env: {A: 1, B: 2}, set: {pm: static}, runtime: nginx-fpm}
+    columns: [{metric: throughput_rps, unit: req/s}, {metric: response_p50_us, unit: s}]
+    baseline: a
+    rows:
+      - {id: a, title: The first, published: [217.93, 0.0674]}
+      - {id: b, title: The second, case: {runtime: go, env: {B: 3}}, published: [80000..160000]}
+      - {id: c, title: The third, case: {set: {pm.max_children: 4}}, published: [null, 1], unlike: It is older}
+claims:
+  - {says: faster, table: closed, ratio: b / a, from: 1.2}
+  - {says: no failures, table: closed, figure: a, metric: failed_share, to: 0}
+  - {says: nice, untested: nobody can}
+";
+
+fn known(text: &str) -> Vec<KnownPublication> {
+    vec![KnownPublication { name: "some".to_owned(), text: text.to_owned() }]
+}
+
+fn read(text: &str, change: impl Fn(&mut ReproduceFlags)) -> Result<ReproducePlan, Vec<String>> {
+    let mut flags = ReproduceFlags { name: "some".to_owned(), ..ReproduceFlags::default() };
+    change(&mut flags);
+    let told = |Mistakes(all): Mistakes| all.iter().map(ToString::to_string).collect();
+    ReproducePlan::read(&flags, &known(text), MACHINE, &Empty).map_err(told)
+}
+
+#[test]
+fn an_experiment_is_read_whole_and_rows_that_cannot_be_served_keep_their_place() {
+    let plan = read(GOOD, |_| ()).unwrap();
+    assert_eq!((plan.scale, plan.rate_scale, plan.rounds, plan.seed), (0.5, 1.0, 5, None));
+    let table = &plan.publication.tables[0];
+    assert_eq!(table.rows.iter().map(|row| row.case.as_str()).collect::<Vec<_>>(), ["a", "b", "c"]);
+    let figures: Vec<Vec<Option<f64>>> = table
+        .rows
+        .iter()
+        .map(|row| row.figures.iter().map(|figure| figure.map(|figure| figure.low)).collect())
+        .collect();
+    assert_eq!(figures, [[Some(217.93), Some(0.0674)], [Some(80e3), None], [None, Some(1.0)]]);
+    assert_eq!(plan.publication.claims.len(), 3);
+    for row in &plan.tables[0].rows {
+        let problem = row.plan.as_ref().unwrap_err().to_string();
+        assert!(problem.contains("workload hello is not known"), "{problem}");
+    }
+    let full = read(GOOD, |flags| flags.full = true).unwrap();
+    assert_eq!(full.scale, 1.0);
+}
+
+#[test]
+fn a_row_takes_over_what_it_does_not_say() {
+    let (file, _) = PublishedFile::read("some", GOOD).unwrap();
+    let flags = |row: usize| {
+        let keys = file.tables[0].rows[row].case.clone().over(&file.tables[0].case);
+        (keys.env(), keys.flags())
+    };
+    let (env, of_b) = flags(1);
+    assert_eq!((of_b.runtimes.as_deref(), of_b.cpus.as_deref()), (Some("go"), Some("1")));
+    assert_eq!(
+        env.into_iter().collect::<Vec<_>>(),
+        [("A".to_owned(), "1".to_owned()), ("B".to_owned(), "3".to_owned())]
+    );
+    assert!(of_b.set.is_empty(), "settings of another runtime: {:?}", of_b.set);
+    assert_eq!(flags(2).1.set, ["nginx-fpm.pm=static", "nginx-fpm.pm.max_children=4"]);
+}
+
+#[test]
+fn mistakes_of_the_command_line_are_told_at_once() {
+    let mistakes = read(GOOD, |flags| {
+        *flags = ReproduceFlags {
+            name: "some".to_owned(),
+            scale: Some("0".to_owned()),
+            rate_scale: Some("many".to_owned()),
+            full: true,
+            rounds: Some("auto".to_owned()),
+            seed: Some("-1".to_owned()),
+            client_rtt: Some("1h".to_owned()),
+            tables: Some("closd".to_owned()),
+            workloads: Some(PathBuf::from("/nowhere/at/all")),
+        }
+    })
+    .unwrap_err();
+    let told = [
+        "--scale 0 leaves --full nothing to say",
+        "--rate-scale many leaves --full nothing to say",
+        "--scale 0 is not a factor",
+        "--rate-scale many is not a factor",
+        "--seed -1 is not",
+        "--rounds auto is not a number of rounds from 1 to 1000",
+        "--client-rtt 1h is not a time up to 10s",
+        "--workloads /nowhere/at/all is no folder",
+        "--tables closd is no table of some; did you mean closed?",
+    ];
+    assert_eq!(mistakes.len(), told.len(), "{mistakes:#?}");
+    for (mistake, told) in mistakes.iter().zip(told) {
+        assert!(mistake.starts_with(told), "{mistake}, not {told}");
+    }
+    let unknown = read(GOOD, |flags| flags.name = "sme".to_owned()).unwrap_err();
+    assert_eq!(unknown, ["experiment sme is not known; did you mean some? There are some"]);
+}
+
+#[test]
+fn mistakes_of_a_file_are_told() {
+    for (what, from, to, told) in [
+        ("a key", "title: At once", "titel: At once", "is not a published experiment"),
+        ("a scale", "scale: 0.5", "scale: 7", "scale is not above 0 and up to 1"),
+        ("rounds", "rounds: 5", "rounds: 2", "rounds give no verdict"),
+        ("a unit", "unit: req/s", "unit: rps", "has a column in no known unit"),
+        ("a baseline", "baseline: a", "baseline: z", "has a baseline that is none of its rows"),
+        ("a row twice", "id: b", "id: a", "a is the name of two rows"),
+        ("a figure", "217.93", "fast", "a has a figure that is no number"),
+        ("a range", "80000..160000", "8..4", "b has a figure that is no number"),
+        ("figures", "[217.93, 0.0674]", "[1, 2, 3]", "a has more figures"),
+        ("a model", "{runtime: go", "{load: 'open:5', runtime: go", "mixes open and closed loads"),
+        ("a claim", "ratio: b / a", "ratio: b / z", "names z, which is no row of the table closed"),
+        ("bounds", ", from: 1.2", "", "has no bounds"),
+        ("nothing", "untested: nobody can", "to: 1", "is no claim"),
+    ] {
+        assert!(GOOD.contains(from), "{what}");
+        let mistakes = read(&GOOD.replacen(from, to, 1), |_| ()).unwrap_err();
+        assert!(mistakes.iter().any(|mistake| mistake.contains(told)), "{what}: {mistakes:#?}");
+    }
+}
+
+#[test]
+fn times_and_rates_are_scaled_and_a_window_keeps_a_second() {
+    let folder = None;
+    let reader = |scale, rate_scale| Reader {
+        scale,
+        rate_scale,
+        client_rtt: None,
+        workloads: &folder,
+        machine: MACHINE,
+        catalogue: &Empty,
+    };
+    assert_eq!(reader(0.1, 1.0).duration("60s").unwrap(), "6s");
+    assert_eq!(reader(0.001, 1.0).duration("60s").unwrap(), "1s");
+    assert_eq!(reader(0.1, 0.5).load("open:50..100/60s").unwrap(), "open:25..50/6s");
+    let problem = reader(0.000_001, 1.0).load("open:50..100/60s").unwrap_err().to_string();
+    assert!(problem.contains("use a greater --scale"), "{problem}");
+}

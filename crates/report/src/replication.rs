@@ -1,0 +1,110 @@
+//! A published experiment beside what was measured here.
+//!
+//! What there is to say is put together once, as a row of blocks; the terminal and Markdown only lay them out.
+
+mod digest;
+mod json;
+
+use stampede_analysis::{CheckedClaim, Replication, TableRun};
+use stampede_core::Publication;
+
+use self::digest::{Block, Figures, blocks};
+use crate::layout::{table, wrap};
+
+/// What a report on a published experiment is made from.
+#[derive(Clone, Copy, Debug)]
+pub struct ReplicationView<'a> {
+    /// What was published.
+    pub publication: &'a Publication,
+    /// The published times were multiplied with this.
+    pub scale: f64,
+    /// The published rates were multiplied with this.
+    pub rate_scale: f64,
+    /// Its tables that were measured.
+    pub tables: &'a [ReplicatedTable<'a>],
+    /// Its claims.
+    pub claims: &'a [CheckedClaim<'a>],
+}
+
+/// A table with its study.
+#[derive(Clone, Debug)]
+pub struct ReplicatedTable<'a> {
+    /// The table and its study.
+    pub run: TableRun<'a>,
+    /// Both beside each other.
+    pub replication: Replication,
+}
+
+/// Lines of a table that are its heading.
+const HEADING: usize = 2;
+
+/// Renders it for a terminal of this many characters a line, with the first of the published figures alone. Without colour
+/// nothing is lost.
+pub fn terminal(view: &ReplicationView<'_>, width: usize, color: bool) -> String {
+    let strong = |line: &str| if color && !line.is_empty() { format!("\x1b[1m{line}\x1b[0m") } else { line.to_owned() };
+    let mut lines = Vec::new();
+    for block in blocks(view, Figures::First) {
+        match block {
+            Block::Heading { text, level } => {
+                lines.push(String::new());
+                if level == 1 {
+                    lines.push(String::new());
+                }
+                lines.extend(wrap("", &text, 0, width).iter().map(|line| strong(line)));
+            }
+            Block::Paragraph(text) => lines.extend(wrap("", &text, 0, width)),
+            Block::Item(text) => lines.extend(wrap("  ", &text, 4, width)),
+            Block::Table(columns) => {
+                lines.push(String::new());
+                let rows = table(&columns).into_iter().enumerate();
+                lines.extend(rows.map(|(row, line)| if row < HEADING { strong(&line) } else { line }));
+            }
+        }
+    }
+    lines.iter().skip_while(|line| line.is_empty()).map(|line| format!("{line}\n")).collect()
+}
+
+/// Renders it as GitHub-flavoured Markdown.
+pub fn markdown(view: &ReplicationView<'_>) -> String {
+    let mut text = String::new();
+    let mut in_list = false;
+    for block in blocks(view, Figures::All) {
+        let is_item = matches!(block, Block::Item(_));
+        if in_list && !is_item {
+            text.push('\n');
+        }
+        in_list = is_item;
+        match block {
+            Block::Heading { text: heading, level } => {
+                text.push_str(&format!("{} {}\n\n", "#".repeat(level), one_line(&heading)));
+            }
+            Block::Paragraph(paragraph) => text.push_str(&format!("{}\n\n", one_line(&paragraph))),
+            Block::Item(item) => text.push_str(&format!("- {}\n", one_line(&item))),
+            Block::Table(columns) => text.push_str(&markdown_table(&columns)),
+        }
+    }
+    format!("{}\n", text.trim_end())
+}
+
+/// Renders it as JSON. It ends with a line break.
+pub fn json(view: &ReplicationView<'_>) -> String {
+    json::render(view)
+}
+
+fn markdown_table(columns: &[Vec<String>]) -> String {
+    let row = |cells: Vec<String>| format!("| {} |\n", cells.join(" | "));
+    let cell = |text: &str| one_line(text).replace('|', "\\|");
+    let heading = columns.iter().map(|column| cell(&column[..HEADING].join(" ")));
+    let rules = (0..columns.len()).map(|column| if column == 0 { "---".to_owned() } else { "---:".to_owned() });
+    let mut text = row(heading.collect()) + &row(rules.collect());
+    for line in HEADING..columns.first().map_or(0, Vec::len) {
+        text.push_str(&row(columns.iter().map(|column| cell(&column[line])).collect()));
+    }
+    text + "\n"
+}
+
+/// Text without line breaks, control characters of servers' logs, or what would be taken for HTML.
+fn one_line(text: &str) -> String {
+    let words: Vec<&str> = text.split_whitespace().collect();
+    words.join(" ").replace('<', "&lt;").replace(char::is_control, "")
+}

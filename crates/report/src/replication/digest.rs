@@ -1,0 +1,327 @@
+//! What there is to say, in the order in which it is said.
+
+use std::collections::BTreeSet;
+
+use stampede_analysis::{
+    CheckedClaim, Metric, NEAR, OurFigure, Ratios, ReplicatedPair, ReplicatedRow, Standing, metric,
+};
+use stampede_core::{
+    Bounds, CaseId, ClaimTest, Estimate, PublishedColumn, PublishedFigure, PublishedRow, PublishedTable, PublishedUnit,
+    Rounds, Study, Verdict, VerdictWord,
+};
+
+use super::{ReplicatedTable, ReplicationView};
+use crate::quantity::{in_tables, number, ratio, unit_in_tables};
+
+/// A piece of a report.
+pub(super) enum Block {
+    Heading {
+        text: String,
+        level: usize,
+    },
+    Paragraph(String),
+    Item(String),
+    /// Columns of cells, of which the first two are the heading.
+    Table(Vec<Vec<String>>),
+}
+
+/// Which published figures are said: those that decide, or all.
+#[derive(Clone, Copy, PartialEq, Eq)]
+pub(super) enum Figures {
+    First,
+    All,
+}
+
+pub(super) fn blocks(view: &ReplicationView<'_>, figures: Figures) -> Vec<Block> {
+    let publication = view.publication;
+    let mut blocks = vec![
+        Block::Heading { text: format!("{}: {}", publication.name, publication.title), level: 1 },
+        Block::Paragraph(format!("Published: {}", publication.source)),
+        Block::Paragraph(here(view)),
+    ];
+    if !publication.unlike.is_empty() {
+        blocks.push(Block::Heading { text: "Unlike what was published".to_owned(), level: 2 });
+        blocks.extend(publication.unlike.iter().map(|text| Block::Item(text.clone())));
+    }
+    for table in view.tables {
+        self::table(table, figures, &mut blocks);
+    }
+    claims(view, &mut blocks);
+    blocks
+}
+
+/// Where it was measured, and how much of it.
+fn here(view: &ReplicationView<'_>) -> String {
+    let machine = view.tables.iter().find_map(|table| table.run.study).map(|study| &study.machine);
+    let machine = machine.map_or_else(
+        || "nothing could be run".to_owned(),
+        |machine| format!("{} CPUs ({}), Linux {}", machine.cpus, machine.cpu_model, machine.kernel),
+    );
+    let scaled = |what: &str, factor: f64| {
+        if factor == 1.0 {
+            format!("{what} as published")
+        } else {
+            format!("published {what} multiplied with {factor}")
+        }
+    };
+    let times = scaled("times", view.scale);
+    let rates = scaled("rates", view.rate_scale);
+    format!("Here: {machine}; {times}, {rates}. Ratios and their order are compared, figures are not.")
+}
+
+fn table(of: &ReplicatedTable<'_>, figures: Figures, blocks: &mut Vec<Block>) {
+    let ReplicatedTable { run, replication } = of;
+    blocks.push(Block::Heading { text: run.table.title.clone(), level: 2 });
+    if let Some(study) = run.study {
+        blocks.push(Block::Paragraph(question(study)));
+    }
+    let has_figures = |column: &usize| {
+        let published = run.table.rows.iter().any(|row| row.figures[*column].is_some());
+        published || replication.rows.iter().any(|row| row.figures[*column].is_some())
+    };
+    let columns: Vec<usize> = (0..run.table.columns.len()).filter(has_figures).collect();
+    let shown = if figures == Figures::All { columns.len() } else { 1 };
+    blocks.extend(columns.iter().take(shown).map(|column| Block::Table(grid(of, *column))));
+    if columns.len() > shown {
+        let left = columns[shown..].iter().map(|column| words(&run.table.columns[*column].metric));
+        let left = left.collect::<Vec<_>>().join(", ");
+        blocks.push(Block::Paragraph(format!("In --markdown and --json also: {left}.")));
+    }
+    if let Some(baseline) = &replication.baseline {
+        let instead = if *baseline == run.table.baseline {
+            String::new()
+        } else {
+            format!(", as {} has no figures here", title(run.table, &run.table.baseline))
+        };
+        blocks.push(Block::Paragraph(format!("Ratios are to {}{instead}. {MARKS}", title(run.table, baseline))));
+    }
+    pairs(of, blocks);
+    let mut problems: Vec<(&str, Vec<&str>)> = Vec::new();
+    for (row, published) in replication.rows.iter().zip(&run.table.rows) {
+        let Some(problem) = row.problem.as_deref().map(first_line) else { continue };
+        match problems.iter_mut().find(|(known, _)| *known == problem) {
+            Some((_, titles)) => titles.push(&published.title),
+            None => problems.push((problem, vec![&published.title])),
+        }
+    }
+    blocks.extend(problems.into_iter().map(|(problem, titles)| {
+        Block::Item(format!("without figures that count: {} ({problem})", titles.join("; ")))
+    }));
+    for PublishedRow { title, unlike, .. } in &run.table.rows {
+        blocks.extend(unlike.iter().map(|unlike| Block::Item(format!("unlike what was published, {title}: {unlike}"))));
+    }
+}
+
+const MARKS: &str = "Before ours, ? is undecided and = equivalent; ! marks figures of trials that do not count.";
+
+fn question(study: &Study) -> String {
+    let of_cases = |text: &dyn Fn(&stampede_core::Case) -> String| {
+        let texts: Vec<String> = study.cases.iter().map(text).collect();
+        let mut seen = BTreeSet::new();
+        texts.into_iter().filter(|text| seen.insert(text.clone())).collect::<Vec<_>>().join(" / ")
+    };
+    let limits = of_cases(&|case| format!("{} CPU and {}", case.limits.cpus, case.limits.memory));
+    let load = of_cases(&|case| case.load.to_string());
+    let rounds = match study.rounds {
+        Rounds::Fixed(rounds) => format!("{rounds} rounds"),
+        Rounds::Auto { .. } => "rounds".to_owned(),
+    };
+    format!(
+        "{} under {limits} in all, load {load}, {rounds} of {} s; stored as {} (stampede show {})",
+        study.workload,
+        study.duration.as_secs_f64(),
+        study.id,
+        study.id
+    )
+}
+
+/// The rows with one published figure, ours beside it, and the ratios of both.
+fn grid(of: &ReplicatedTable<'_>, column: usize) -> Vec<Vec<String>> {
+    let ReplicatedTable { run, replication } = of;
+    let PublishedColumn { metric: key, unit } = &run.table.columns[column];
+    let words = words(key);
+    let text = |text: &str| text.to_owned();
+    let mut columns = [
+        vec![format!("{words}, {unit}"), String::new()],
+        vec![String::new(), text("published")],
+        vec![String::new(), text("ours")],
+        vec![text("ratio"), text("published")],
+        vec![text("ratio"), text("ours")],
+    ];
+    for (row, published) in replication.rows.iter().zip(&run.table.rows) {
+        let Ratios { published: published_ratio, ours } = row.ratios[column];
+        let absent = || text("-");
+        let our_ratio = match &row.verdict {
+            Some(verdict) if column == 0 => Some(marked(verdict)),
+            _ => ours.map(ratio),
+        };
+        let cells = [
+            published.title.clone(),
+            published.figures[column].map_or_else(absent, as_published),
+            our_cell(row, column, *unit).unwrap_or_else(absent),
+            published_ratio.map_or_else(absent, ratio),
+            our_ratio.unwrap_or_else(absent),
+        ];
+        columns.iter_mut().zip(cells).for_each(|(column, cell)| column.push(cell));
+    }
+    columns.to_vec()
+}
+
+fn words(key: &str) -> &str {
+    metric(key).map_or(key, |metric| metric.title)
+}
+
+fn as_published(figure: PublishedFigure) -> String {
+    let PublishedFigure { low, high } = figure;
+    if low == high { number(low) } else { format!("{}-{}", number(low), number(high)) }
+}
+
+/// Our figure in the published unit.
+fn our_cell(row: &ReplicatedRow, column: usize, unit: PublishedUnit) -> Option<String> {
+    let OurFigure { estimate, counts } = row.figures[column]?;
+    Some(format!("{}{}", if counts { "" } else { "!" }, number(estimate.value / unit.factor())))
+}
+
+fn marked(verdict: &Verdict) -> String {
+    let mark = match verdict.verdict {
+        VerdictWord::Faster | VerdictWord::Slower => "",
+        VerdictWord::Equivalent => "=",
+        VerdictWord::Undecided => "?",
+    };
+    format!("{mark}{}", ratio(verdict.ratio.value))
+}
+
+fn pairs(of: &ReplicatedTable<'_>, blocks: &mut Vec<Block>) {
+    let pairs = &of.replication.pairs;
+    if pairs.is_empty() {
+        return;
+    }
+    let percent = (NEAR - 1.0) * 100.0;
+    blocks.push(Block::Paragraph(format!(
+        "Pairs whose published figures differ by more than {percent:.0} %: {}.",
+        counted(pairs.iter().map(|pair| pair.standing))
+    )));
+    let refuted = pairs.iter().filter(|pair| pair.standing == Standing::Refuted);
+    blocks.extend(refuted.map(|pair| Block::Item(refutation(of.run.table, pair))));
+    // Of rows without figures that count it is said why; their pairs say no more.
+    let undecided = pairs.iter().filter(|pair| pair.standing == Standing::Undecided && pair.verdict.is_some());
+    let undecided: Vec<String> = undecided.map(|pair| compared(of.run.table, pair)).collect();
+    if !undecided.is_empty() {
+        blocks.push(Block::Item(format!("undecided: {}", undecided.join("; "))));
+    }
+}
+
+const STANDINGS: [(Standing, &str); 4] = [
+    (Standing::Confirmed, "confirmed"),
+    (Standing::Refuted, "refuted"),
+    (Standing::Undecided, "undecided"),
+    (Standing::Untested, "not tested"),
+];
+
+/// `2 confirmed, 1 refuted`.
+fn counted(standings: impl Iterator<Item = Standing> + Clone) -> String {
+    let counted = STANDINGS.iter().filter_map(|(standing, word)| {
+        let count = standings.clone().filter(|other| other == standing).count();
+        (count > 0).then(|| format!("{count} {word}"))
+    });
+    counted.collect::<Vec<_>>().join(", ")
+}
+
+pub(super) fn word(standing: Standing) -> &'static str {
+    STANDINGS.iter().find(|(known, _)| *known == standing).map_or("", |(_, word)| word)
+}
+
+/// `nginx + PHP-FPM over Apache: published 1.34 times, here 1.10 times (0.90 to 1.30, 5 blocks)`.
+fn compared(table: &PublishedTable, pair: &ReplicatedPair) -> String {
+    let here = pair.verdict.as_ref().map(|verdict| format!(", here {}", times(&verdict.ratio))).unwrap_or_default();
+    let (a, b) = (title(table, &pair.a), title(table, &pair.b));
+    format!("{a} over {b}: published {} times{here}", ratio(pair.published))
+}
+
+fn refutation(table: &PublishedTable, pair: &ReplicatedPair) -> String {
+    let because = if pair.because.is_empty() {
+        "unexplained".to_owned()
+    } else {
+        format!("what was found beside it: {}", pair.because.join("; "))
+    };
+    format!("refuted: {}; {because}", compared(table, pair))
+}
+
+/// `1.02 times (0.980 to 1.06, 5 blocks)`.
+fn times(estimate: &Estimate) -> String {
+    format!("{} times{}", ratio(estimate.value), interval(estimate, ratio))
+}
+
+fn interval(estimate: &Estimate, text: impl Fn(f64) -> String) -> String {
+    match (estimate.low, estimate.high) {
+        (Some(low), Some(high)) => format!(" ({} to {}, {} blocks)", text(low), text(high), estimate.n),
+        _ => format!(" in {} of the blocks", estimate.n),
+    }
+}
+
+/// The ends of logs are in the study itself.
+fn first_line(text: &str) -> &str {
+    text.lines().next().unwrap_or_default()
+}
+
+fn title(table: &PublishedTable, case: &CaseId) -> String {
+    let row = table.rows.iter().find(|row| row.case == *case);
+    row.map_or_else(|| case.to_string(), |row| row.title.clone())
+}
+
+fn claims(view: &ReplicationView<'_>, blocks: &mut Vec<Block>) {
+    if view.claims.is_empty() {
+        return;
+    }
+    let counted = counted(view.claims.iter().map(|claim| claim.standing));
+    blocks.push(Block::Heading { text: format!("What its author said: {counted}"), level: 2 });
+    for claim in view.claims {
+        blocks.push(Block::Item(format!("{}: {}{}", word(claim.standing), claim.claim.says, evidence(view, claim))));
+    }
+    blocks.push(Block::Paragraph(
+        "Each is one question by itself, decided by its own 95 % interval; pairs of a table are judged together."
+            .to_owned(),
+    ));
+}
+
+/// What was found, and what was looked for.
+fn evidence(view: &ReplicationView<'_>, claim: &CheckedClaim<'_>) -> String {
+    let Some(found) = &claim.found else {
+        return claim.problem.as_ref().map(|problem| format!(" ({})", first_line(problem))).unwrap_or_default();
+    };
+    let metric = claim.metric.map_or("", |metric| metric.title);
+    let test = &claim.claim.test;
+    let table = test.table().and_then(|id| view.publication.tables.iter().find(|table| table.id == *id));
+    let title = |case: &CaseId| table.map_or_else(|| case.to_string(), |table| self::title(table, case));
+    match test {
+        ClaimTest::Ratio { of, to, within, .. } => {
+            let (of, to) = (title(of), title(to));
+            format!(" ({metric} of {of}: {} that of {to}; shown by {})", times(found), bounds(within, &ratio))
+        }
+        ClaimTest::Figure { of, within, .. } => {
+            let text = |value: f64| claim.metric.map_or_else(|| number(value), |metric| figure(metric, value));
+            format!(
+                " ({metric} of {}: {}{}; shown by {})",
+                title(of),
+                text(found.value),
+                interval(found, text),
+                bounds(within, &text)
+            )
+        }
+        ClaimTest::Untested { .. } => String::new(),
+    }
+}
+
+fn figure(metric: &Metric, value: f64) -> String {
+    let unit = unit_in_tables(metric.unit).map(|unit| format!(" {unit}")).unwrap_or_default();
+    format!("{}{unit}", in_tables(metric.unit, value))
+}
+
+fn bounds(within: &Bounds, text: &dyn Fn(f64) -> String) -> String {
+    match (within.from, within.to) {
+        (Some(from), Some(to)) => format!("{} to {}", text(from), text(to)),
+        (Some(from), None) => format!("{} and more", text(from)),
+        (None, Some(to)) => format!("{} and less", text(to)),
+        (None, None) => "anything".to_owned(),
+    }
+}

@@ -1,0 +1,118 @@
+//! A published experiment beside ours.
+
+use serde_json::Value;
+use stampede_analysis::{TableRun, analyse, check, replicate};
+use stampede_core::{
+    Bounds, CaseId, Claim, ClaimTest, Outcome, Publication, PublishedColumn, PublishedFigure, PublishedRow,
+    PublishedTable, PublishedUnit,
+};
+use stampede_report::replication::{self, ReplicatedTable, ReplicationView};
+
+use crate::samples::four_runtimes;
+
+fn row(case: &str, title: &str, figures: [Option<(f64, f64)>; 2], unlike: Option<&str>) -> PublishedRow {
+    let figures = figures.map(|figure| figure.map(|(low, high)| PublishedFigure { low, high }));
+    PublishedRow {
+        case: CaseId::new(case),
+        title: title.to_owned(),
+        figures: figures.to_vec(),
+        unlike: unlike.map(str::to_owned),
+    }
+}
+
+fn publication() -> Publication {
+    let single = |value: f64| Some((value, value));
+    let ratio = |of: &str, to: &str, from, up_to| ClaimTest::Ratio {
+        table: "services".to_owned(),
+        metric: None,
+        of: CaseId::new(of),
+        to: CaseId::new(to),
+        within: Bounds { from, to: up_to },
+    };
+    let claim = |says: &str, test| Claim { says: says.to_owned(), test };
+    Publication {
+        name: "markdown".to_owned(),
+        title: "One API on several services".to_owned(),
+        source: "hey -c 16 -z 1m".to_owned(),
+        unlike: vec!["One CPU instead of eight.".to_owned()],
+        tables: vec![PublishedTable {
+            id: "services".to_owned(),
+            title: "Each service".to_owned(),
+            columns: vec![
+                PublishedColumn { metric: "throughput_rps".to_owned(), unit: PublishedUnit::PerSecond },
+                PublishedColumn { metric: "response_p50_us".to_owned(), unit: PublishedUnit::Seconds },
+            ],
+            baseline: CaseId::new("nginx-fpm"),
+            rows: vec![
+                row("apache-mod-php", "Apache + mod_php", [single(77.8), single(0.6918)], None),
+                row("nginx-fpm", "nginx + PHP-FPM", [single(1225.3), single(0.0719)], Some("under supervisord")),
+                row("php-cli-server", "the built-in server", [single(2000.0), None], None),
+                row("go", "Go", [Some((1e4, 2e4)), None], None),
+                row("frankenphp", "FrankenPHP", [single(1645.8), single(0.0541)], None),
+            ],
+        }],
+        claims: vec![
+            claim("Go is the fastest", ratio("go", "nginx-fpm", Some(1.0), None)),
+            claim("mod_php and FPM differ by noise only", ratio("apache-mod-php", "nginx-fpm", Some(0.99), Some(1.01))),
+            claim("FrankenPHP is faster than FPM", ratio("frankenphp", "nginx-fpm", Some(1.0), None)),
+            claim(
+                "CPU is at 50 %",
+                ClaimTest::Figure {
+                    table: "services".to_owned(),
+                    metric: "cpu_share".to_owned(),
+                    of: CaseId::new("go"),
+                    within: Bounds { from: Some(0.4), to: Some(0.6) },
+                },
+            ),
+            claim("It is nice", ClaimTest::Untested { because: "nobody can measure that".to_owned() }),
+        ],
+    }
+}
+
+/// The publication beside four runtimes of which one does not count, and a fifth that is not installed.
+fn with_view<T>(test: impl Fn(&ReplicationView<'_>) -> T) -> T {
+    let mut sample = four_runtimes();
+    for trial in sample.trials.iter_mut().filter(|trial| trial.case.as_str() == "php-cli-server") {
+        trial.outcome = Outcome::Invalid("9 of 10 requests broke off".to_owned());
+    }
+    let publication = publication();
+    let analysis = analyse(&sample.study, &sample.trials);
+    let left_out = [(CaseId::new("frankenphp"), "needs frankenphp: https://frankenphp.dev".to_owned())];
+    let run = TableRun {
+        table: &publication.tables[0],
+        study: Some(&sample.study),
+        trials: &sample.trials,
+        analysis: Some(&analysis),
+        left_out: &left_out,
+    };
+    let claims: Vec<_> = publication.claims.iter().map(|claim| check(claim, &[run])).collect();
+    let tables = [ReplicatedTable { run, replication: replicate(&run) }];
+    test(&ReplicationView { publication: &publication, scale: 0.1, rate_scale: 1.0, tables: &tables, claims: &claims })
+}
+
+#[test]
+fn a_replication_at_80_columns() {
+    let text = with_view(|view| replication::terminal(view, 80, false));
+    let long: Vec<&str> = text.lines().filter(|line| line.chars().count() > 80).collect();
+    assert!(long.is_empty(), "{long:?}");
+    insta::assert_snapshot!(text);
+}
+
+#[test]
+fn a_replication_as_markdown() {
+    insta::assert_snapshot!(with_view(replication::markdown));
+}
+
+#[test]
+fn a_replication_as_json() {
+    let text = with_view(replication::json);
+    let json: Value = serde_json::from_str(&text).unwrap();
+    assert_eq!(json["schema"], "stampede/replication/v1");
+    let row = |place: usize| &json["tables"][0]["rows"][place];
+    assert_eq!((&row(0)["case"], &row(0)["figures"][0]["published_low"]), (&"apache-mod-php".into(), &77.8.into()));
+    assert_eq!((&row(2)["figures"][0]["counts"], &row(4)["figures"][0]["ours"]), (&false.into(), &Value::Null));
+    assert_eq!(row(4)["problem"], "needs frankenphp: https://frankenphp.dev");
+    let standings: Vec<_> = json["claims"].as_array().unwrap().iter().map(|claim| claim["standing"].clone()).collect();
+    assert_eq!(standings[0], "confirmed");
+    assert_eq!((&standings[2], &standings[4]), (&"not tested".into(), &"not tested".into()));
+}

@@ -1,0 +1,410 @@
+//! `stampede reproduce`: a published experiment again, each of its tables a study, and its figures beside ours.
+
+use std::collections::BTreeMap;
+use std::path::{Path, PathBuf};
+use std::time::Duration;
+
+use jiff::Timestamp;
+use stampede_analysis::{Analysis, CheckedClaim, TableRun, analyse, check, replicate};
+use stampede_core::{
+    CaseId, CpuLayout, Groundwork, Machine, Outcome as TrialOutcome, Rounds, Study, StudyKind, with_causes,
+};
+use stampede_harness::{Copies, Missing, Prepared, Surroundings};
+use stampede_load::Backend;
+use stampede_plan::{ComparePlan, PlannedRow, PlannedTable, ReproduceFlags, ReproducePlan};
+use stampede_platforms::scope;
+use stampede_report::replication::{self, ReplicatedTable, ReplicationView};
+use stampede_report::terminal::paragraph;
+use stampede_runtimes::Topologies;
+use stampede_store::Store;
+
+use crate::args::ReproduceArgs;
+use crate::backend::BackendChoice;
+use crate::catalogue::{self, BuiltIn};
+use crate::compare::{self, DRAIN, DRAIN_OF_FLOWS, LAST_WAIT, Sinks};
+use crate::exit::{Exit, Failure};
+use crate::ground::{self, Ground};
+use crate::progress::Progress;
+use crate::record::Record;
+use crate::show::Report;
+use crate::signals::Signals;
+use crate::{Outcome, folders, screen};
+
+/// What a trial takes beside its load at the least: start, readiness, verification, drain and stop.
+const BESIDE: Duration = Duration::from_secs(4);
+
+pub(crate) fn run(args: Box<ReproduceArgs>) -> Outcome {
+    let ReproduceArgs {
+        name,
+        scale,
+        rate_scale,
+        full,
+        tables,
+        rounds,
+        seed,
+        client_rtt,
+        workloads,
+        backend,
+        no_wait,
+        output,
+        store,
+        quiet,
+    } = *args;
+    let Some(name) = name else { return list() };
+    let flags = ReproduceFlags { name, scale, rate_scale, full, rounds, seed, client_rtt, tables, workloads };
+    let machine = stampede_platforms::machine();
+    let plan = ReproducePlan::read(&flags, &catalogue::publications(), ground::size(&machine), &BuiltIn);
+    let (plan, report) = Failure::both(plan.map_err(Failure::usage), Report::new(output))?;
+    if let Err(error) = scope::enter(Path::new("/")) {
+        screen::warning(&Failure::missing(error).message);
+    }
+    let store = folders::store(&store)?;
+    // Each study opens it anew; whether it can be is to be known before any of them.
+    Store::open(&store).map_err(Failure::missing)?;
+    let pinning = pin(&plan)?;
+    let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build().map_err(Failure::missing)?;
+    let mut experiment = Experiment { plan: &plan, machine, pinning, store, quiet, tables: Vec::new() };
+    let ended = runtime.block_on(experiment.attend(backend, no_wait));
+    runtime.shutdown_timeout(LAST_WAIT);
+    experiment.conclude(ended, &report)
+}
+
+fn list() -> Outcome {
+    for known in catalogue::publications() {
+        let title = known.title().map_err(Failure::usage)?;
+        screen::print(&format!("{:<18} {title}\n", known.name))?;
+    }
+    Ok(Exit::Done)
+}
+
+/// The largest row decides which cores serve: all rows must be served by the same.
+fn pin(plan: &ReproducePlan) -> Result<CpuLayout, Failure> {
+    let plans = plan.tables.iter().flat_map(|table| &table.rows).filter_map(|row| row.plan.as_ref().ok());
+    let cores = plans.map(|plan| plan.limits.cpus.whole_cores()).max().unwrap_or(1);
+    let pinning = CpuLayout::divide(&stampede_platforms::available_cpus(), cores);
+    stampede_platforms::pin_to(&pinning.generator).map_err(Failure::missing)?;
+    Ok(pinning)
+}
+
+/// A published experiment that is run again.
+struct Experiment<'a> {
+    plan: &'a ReproducePlan,
+    machine: Machine,
+    pinning: CpuLayout,
+    store: PathBuf,
+    quiet: bool,
+    /// What came of its tables so far.
+    tables: Vec<Table<'a>>,
+}
+
+/// A table, from when it is prepared on.
+struct Table<'a> {
+    planned: &'a PlannedTable,
+    prepared: Vec<Prepared>,
+    /// Rows that cannot run, each with why and what to do.
+    left_out: Vec<(CaseId, String)>,
+    /// What was measured; none before.
+    record: Option<Record>,
+}
+
+impl Table<'_> {
+    /// The plan of its first row that can run; all have workload, window and warm-up in common.
+    fn plan(&self) -> Option<&ComparePlan> {
+        let first = &self.prepared.first()?.case.id;
+        self.planned.rows.iter().find(|row| row.case == *first)?.plan.as_ref().ok()
+    }
+}
+
+impl<'a> Experiment<'a> {
+    /// Everything that is done on the runtime; whatever it is doing, a signal ends it.
+    async fn attend(&mut self, backend: BackendChoice, no_wait: bool) -> Result<Ended, Failure> {
+        let mut signals = Signals::new()?;
+        tokio::select! {
+            biased;
+            () = signals.any() => Ok(Ended::Interrupted),
+            ended = self.measure(backend, no_wait) => ended.map(|()| Ended::Complete),
+        }
+    }
+
+    async fn measure(&mut self, backend: BackendChoice, no_wait: bool) -> Result<(), Failure> {
+        let rows = || self.plan.tables.iter().flat_map(|table| &table.rows);
+        let Some(first) = rows().find_map(|row| row.plan.as_ref().ok()) else {
+            let problems: Vec<String> = rows().filter_map(problem).map(|(row, why)| format!("{row}: {why}")).collect();
+            return Err(Failure::missing(format!("no row can run here:\n  {}", problems.join("\n  "))));
+        };
+        let ground = Ground::take(first, &self.pinning, no_wait).await?;
+        let (cpus, quiet) = (self.pinning.clone(), self.quiet);
+        let backend = match tokio::task::spawn_blocking(move || backend.find(&cpus, quiet)).await {
+            Ok(backend) => backend,
+            Err(panic) => std::panic::resume_unwind(panic.into_panic()),
+        };
+        self.prepare(&ground).await?;
+        self.introduce();
+        let count = self.tables.len();
+        for number in 0..count {
+            if !self.tables[number].prepared.is_empty() {
+                let title = &self.tables[number].planned.table.title;
+                self.note(0, &format!("table {} of {count}: {title}", number + 1));
+                self.study(number, &ground, backend).await?;
+            }
+        }
+        Ok(())
+    }
+
+    /// Looks for what each row needs, so that the time that all takes is known before any of it begins.
+    async fn prepare(&mut self, ground: &Ground) -> Result<(), Failure> {
+        let mut copies = Copies::default();
+        for planned in &self.plan.tables {
+            self.note(0, &format!("preparing {}: {}", planned.table.id, planned.table.title));
+            let mut left_out: Vec<_> = planned.rows.iter().filter_map(problem).collect();
+            let mut prepared = Vec::new();
+            for plan in planned.rows.iter().filter_map(|row| row.plan.as_ref().ok()) {
+                let conditions = ground::conditions(plan, self.pinning.clone())?;
+                let found = stampede_harness::prepare_with(
+                    &ground.platform,
+                    &Topologies,
+                    &plan.candidates,
+                    &conditions,
+                    &mut copies,
+                );
+                match found.await {
+                    Ok((cases, missing)) => {
+                        prepared.extend(cases);
+                        left_out.extend(plan.candidates.first().and_then(|candidate| needs(&candidate.id, &missing)));
+                    }
+                    Err(error) => {
+                        let why = with_causes(&error);
+                        left_out.extend(plan.candidates.first().map(|candidate| (candidate.id.clone(), why)));
+                    }
+                }
+            }
+            for (why, rows) in by_reason(&left_out) {
+                let why = why.lines().next().unwrap_or_default();
+                self.note(4, &format!("  left out: {}: {why}", rows.join(", ")));
+            }
+            self.tables.push(Table { planned, prepared, left_out, record: None });
+        }
+        if self.tables.iter().all(|table| table.prepared.is_empty()) {
+            return Err(Failure::missing("no row can run here; see above what each needs"));
+        }
+        Ok(())
+    }
+
+    /// Says how long all will take; an application that answers slowly takes longer to be verified.
+    fn introduce(&self) {
+        let rounds = self.plan.rounds;
+        let trials: usize = self.tables.iter().map(|table| table.prepared.len() * rounds as usize).sum();
+        let time: Duration = self
+            .tables
+            .iter()
+            .filter_map(|table| {
+                let plan = table.plan()?;
+                Some((plan.warm_up + plan.duration + BESIDE) * table.prepared.len() as u32 * rounds)
+            })
+            .sum();
+        let time = humantime::format_duration(Duration::from_secs(time.as_secs().div_ceil(60) * 60));
+        let of = self.tables.iter().filter(|table| !table.prepared.is_empty()).count();
+        let studies = if of == 1 { "study" } else { "studies" };
+        self.note(0, &format!("{trials} trials in {of} {studies} of {rounds} rounds: {time} at the least"));
+    }
+
+    async fn study(&mut self, number: usize, ground: &Ground, backend: Backend) -> Result<(), Failure> {
+        let Self { plan, machine, store, quiet, tables, .. } = self;
+        let table = &mut tables[number];
+        let Some(of_row) = table.plan().cloned() else { return Ok(()) };
+        let started_at = Timestamp::now();
+        let study = Study {
+            id: compare::name(started_at),
+            kind: StudyKind::Compare,
+            workload: of_row.workload.id.clone(),
+            seed: plan.seed.unwrap_or_else(|| u64::from(compare::random() as u32)),
+            rounds: Rounds::Fixed(plan.rounds),
+            precision: of_row.precision,
+            warm_up: of_row.warm_up,
+            duration: of_row.duration,
+            started_at,
+            stampede_version: env!("CARGO_PKG_VERSION").to_owned(),
+            machine: machine.clone(),
+            cases: table.prepared.iter().map(|prepared| prepared.case.clone()).collect(),
+            groundwork: Groundwork::default(),
+            resumed_at: Vec::new(),
+        };
+        let surroundings = Surroundings {
+            workload: &of_row.workload,
+            scenario: of_row.scenario.as_ref(),
+            ready_timeout: of_row.ready_timeout,
+            drain: if of_row.scenario.is_some() { DRAIN_OF_FLOWS } else { DRAIN },
+            backend,
+            sampled: of_row.sampled,
+            // Rows differ in their limits: there is none that holds for all.
+            yard_stick: None,
+        };
+        let record = table.record.insert(Record::new(Store::open(store).map_err(Failure::missing)?));
+        let mut sinks = Sinks { record, progress: Progress::new(*quiet, screen::width()) };
+        stampede_harness::run(&ground.platform, &study, &table.prepared, &surroundings, Vec::new(), &mut sinks)
+            .await
+            .map_err(Failure::missing)?;
+        sinks.record.store().finish_study(&study.id, Timestamp::now()).map_err(Failure::missing)
+    }
+
+    /// Prints what came of it, all of it or as far as it went.
+    fn conclude(&self, ended: Result<Ended, Failure>, report: &Report) -> Outcome {
+        let mut measured = false;
+        if self.tables.iter().any(|table| table.record.is_some()) {
+            measured = self.report(report)?;
+        }
+        match ended? {
+            Ended::Interrupted => {
+                screen::warning("interrupted; what was measured is kept");
+                Ok(Exit::Interrupted)
+            }
+            Ended::Complete if measured => Ok(Exit::Done),
+            Ended::Complete => Ok(Exit::TrialFailed),
+        }
+    }
+
+    /// Writes the reports; tells whether anything counts.
+    fn report(&self, report: &Report) -> Result<bool, Failure> {
+        let analyses: Vec<Option<Analysis>> = self
+            .tables
+            .iter()
+            .map(|table| table.record.as_ref().and_then(|record| Some(analyse(record.study()?, record.trials()))))
+            .collect();
+        let runs = self.tables.iter().zip(&analyses).map(|(table, analysis)| TableRun {
+            table: &table.planned.table,
+            study: table.record.as_ref().and_then(Record::study),
+            trials: table.record.as_ref().map_or(&[], |record| record.trials()),
+            analysis: analysis.as_ref(),
+            left_out: &table.left_out,
+        });
+        let runs: Vec<TableRun<'_>> = runs.collect();
+        let publication = &self.plan.publication;
+        let asked = |claim: &&stampede_core::Claim| {
+            claim.test.table().is_none_or(|id| runs.iter().any(|run| run.table.id == id))
+        };
+        let claims: Vec<CheckedClaim<'_>> =
+            publication.claims.iter().filter(asked).map(|claim| check(claim, &runs)).collect();
+        let tables: Vec<ReplicatedTable<'_>> =
+            runs.iter().map(|run| ReplicatedTable { run: *run, replication: replicate(run) }).collect();
+        let ReproducePlan { scale, rate_scale, .. } = *self.plan;
+        let view = ReplicationView { publication, scale, rate_scale, tables: &tables, claims: &claims };
+        report.put_all(
+            || replication::json(&view),
+            || replication::markdown(&view),
+            |width, colour| replication::terminal(&view, width, colour),
+        )?;
+        if report.on_terminal() {
+            screen::note(&format!("stored in {}", self.store.display()));
+        }
+        Ok(runs.iter().flat_map(|run| run.trials).any(|trial| trial.outcome == TrialOutcome::Measured))
+    }
+
+    fn note(&self, hang: usize, text: &str) {
+        if !self.quiet {
+            screen::note(&paragraph(text, hang, screen::width()));
+        }
+    }
+}
+
+/// How it ended.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Ended {
+    Complete,
+    Interrupted,
+}
+
+/// Why a row's plan cannot be used here.
+fn problem(row: &PlannedRow) -> Option<(CaseId, String)> {
+    let mistakes = row.plan.as_ref().err()?;
+    Some((row.case.clone(), mistakes.to_string().replace('\n', "; ")))
+}
+
+/// Each reason once, with the rows that it keeps from running.
+fn by_reason(left_out: &[(CaseId, String)]) -> BTreeMap<&str, Vec<&str>> {
+    let mut reasons: BTreeMap<&str, Vec<&str>> = BTreeMap::new();
+    left_out.iter().for_each(|(row, why)| reasons.entry(why).or_default().push(row.as_str()));
+    reasons
+}
+
+/// What a row needs that is missing, and how to get it.
+fn needs(row: &CaseId, missing: &[Missing]) -> Option<(CaseId, String)> {
+    let needs: Vec<String> = missing.iter().map(|Missing { what, install, .. }| format!("{what}: {install}")).collect();
+    (!needs.is_empty()).then(|| (row.clone(), format!("needs {}", needs.join("; and "))))
+}
+
+#[cfg(test)]
+mod tests {
+    use std::fs;
+
+    use stampede_core::{Bytes, ClaimTest, Runtime};
+    use stampede_plan::{Catalogue, MachineSize};
+
+    use super::*;
+
+    /// What is in the repository, of which nothing has to be unpacked.
+    struct Repository;
+
+    const WORKLOADS: &str = concat!(env!("CARGO_MANIFEST_DIR"), "/../../workloads");
+
+    impl Catalogue for Repository {
+        fn runtimes(&self) -> &[&'static dyn Runtime] {
+            stampede_runtimes::all()
+        }
+
+        fn workloads(&self) -> Vec<String> {
+            let folders = fs::read_dir(WORKLOADS).unwrap().filter_map(Result::ok);
+            folders.filter_map(|folder| folder.file_name().into_string().ok()).collect()
+        }
+
+        fn workload_folder(&self, name: &str) -> Result<PathBuf, String> {
+            Ok(Path::new(WORKLOADS).join(name))
+        }
+
+        fn generated(&self, workload: &Path, command: &[String]) -> Result<PathBuf, String> {
+            BuiltIn.generated(workload, command)
+        }
+    }
+
+    const LARGE: MachineSize = MachineSize { cpus: 8, memory: Bytes::from_mib(16_384), connections: 100_000 };
+
+    /// Rows that nothing in the repository can serve: binaries that hold an application, and a Laravel that is kept.
+    fn is_served_elsewhere(row: &CaseId) -> bool {
+        row.as_str().starts_with("binary")
+    }
+
+    #[test]
+    fn every_row_of_every_experiment_can_be_planned_and_every_metric_is_known() {
+        for known in catalogue::publications() {
+            for full in [false, true] {
+                let flags = ReproduceFlags { name: known.name.clone(), full, ..ReproduceFlags::default() };
+                let plan = ReproducePlan::read(&flags, &catalogue::publications(), LARGE, &Repository).unwrap();
+                for row in plan.tables.iter().flat_map(|table| &table.rows) {
+                    match &row.plan {
+                        Ok(plan) => assert_eq!(plan.candidates[0].id, row.case, "{}", known.name),
+                        Err(problem) => {
+                            let name = &known.name;
+                            assert!(is_served_elsewhere(&row.case), "{name} {}: {problem}", row.case);
+                        }
+                    }
+                }
+                for table in &plan.publication.tables {
+                    for column in &table.columns {
+                        assert!(stampede_analysis::metric(&column.metric).is_some(), "{}", column.metric);
+                    }
+                    // With the figures, a line of 80 characters holds no more.
+                    for row in &table.rows {
+                        assert!(row.title.chars().count() <= 32, "{}: {}", known.name, row.title);
+                    }
+                }
+                for claim in &plan.publication.claims {
+                    let metric = match &claim.test {
+                        ClaimTest::Ratio { metric, .. } => metric.as_deref(),
+                        ClaimTest::Figure { metric, .. } => Some(metric.as_str()),
+                        ClaimTest::Untested { .. } => None,
+                    };
+                    assert!(metric.is_none_or(|key| stampede_analysis::metric(key).is_some()), "{metric:?}");
+                }
+            }
+        }
+    }
+}

@@ -1,0 +1,86 @@
+//! `stampede reproduce`: what is said of wrong command lines, that each experiment reads, and one from end to end.
+
+use insta::assert_snapshot;
+use serde_json::Value;
+
+use crate::stage::{Stage, have};
+
+fn said(args: &[&str]) -> String {
+    let said = Stage::new().run(args);
+    format!("exit code: {}\n--- stdout\n{}--- stderr\n{}", said.code.unwrap_or(-1), said.stdout, said.stderr)
+}
+
+#[test]
+fn reproduce_says_what_there_is_and_what_is_wrong() {
+    assert_snapshot!("reproduce_help", said(&["reproduce", "--help"]));
+    assert_snapshot!("reproduce_list", said(&["reproduce"]));
+    assert_snapshot!("reproduce_unknown", said(&["reproduce", "symfony-blgo"]));
+    assert_snapshot!(
+        "reproduce_mistakes",
+        said(&[
+            "reproduce",
+            "webman",
+            "--scale",
+            "0",
+            "--rounds",
+            "0",
+            "--seed",
+            "x",
+            "--tables",
+            "keep-alife",
+            "--client-rtt",
+            "1h",
+            "--json",
+            "-",
+            "--markdown",
+            "-",
+        ])
+    );
+}
+
+#[test]
+fn the_rows_that_can_run_are_measured_and_stand_beside_the_published_ones() {
+    if !have("the_rows_that_can_run_are_measured_and_stand_beside_the_published_ones", &["nginx", "php-fpm", "go"]) {
+        return;
+    }
+    let stage = Stage::new();
+    let said = stage.run(&[
+        "reproduce",
+        "webman",
+        "--tables",
+        "keep-alive",
+        "--scale",
+        "0.1",
+        "--rounds",
+        "3",
+        "--seed",
+        "1",
+        "--json",
+        "-",
+    ]);
+    assert_eq!(said.code, Some(0), "{}", said.stderr);
+    let json: Value = serde_json::from_str(&said.stdout).unwrap();
+    assert_eq!((&json["scale"], &json["tables"].as_array().unwrap().len()), (&0.1.into(), &1));
+    let rows = json["tables"][0]["rows"].as_array().unwrap();
+    let row = |case: &str| rows.iter().find(|row| row["case"] == case).unwrap();
+    assert_eq!(row("webman")["figures"][0]["published_high"], 160_000.0);
+    for case in ["nginx-fpm", "nginx-fpm-close", "go", "go-close"] {
+        // A trial in which the machine held the generator up does not count.
+        let n = row(case)["figures"][0]["ours"]["n"].as_u64();
+        assert!(n.is_some_and(|n| (1..=3).contains(&n)), "{case}: {}", said.stderr);
+    }
+    let claims = json["claims"].as_array().unwrap();
+    let claim = claims.iter().find(|claim| claim["of"] == "go-close").unwrap();
+    assert_ne!(claim["standing"], "not tested", "{claim}");
+    assert!(!claims.iter().any(|claim| claim["table"] == "front"), "claims of other tables");
+
+    // Its study is one like any other.
+    let study = json["tables"][0]["study"].as_str().unwrap();
+    let shown = stage.run(&["show", study, "--json", "-"]);
+    let shown: Value = serde_json::from_str(&shown.stdout).unwrap();
+    let cases = shown["cases"].as_array().unwrap();
+    let case = |id: &str| cases.iter().find(|case| case["id"] == id).unwrap();
+    assert_eq!(case("go")["topology"]["client_keep_alive"], true);
+    assert_eq!(case("go-close")["topology"]["client_keep_alive"], false);
+    stage.assert_nothing_left();
+}
