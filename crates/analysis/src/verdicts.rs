@@ -1,6 +1,6 @@
 //! What the comparisons of a study's cases say, all together.
 
-use stampede_core::{Estimate, Rounds, Study, Trial, Verdict, VerdictWord};
+use stampede_core::{Estimate, Rounds, Study, StudyKind, Trial, Verdict, VerdictWord};
 use stampede_stats::{Decision, Extent, Margins, mean, median, minimal_detectable_effect};
 
 use crate::course::follow;
@@ -16,7 +16,12 @@ const LIKELY: f64 = 0.8;
 
 /// What is asked of a difference. No floor of noise is known here.
 pub(crate) fn margins(study: &Study) -> Margins {
-    Margins { floor: 0.0, precision: study.precision }
+    let floor = match study.kind {
+        StudyKind::Compare => 0.0,
+        // A gate asks for differences beyond what it lets pass.
+        StudyKind::Gate => study.precision,
+    };
+    Margins { floor, precision: study.precision }
 }
 
 /// What all pairs of a study say.

@@ -13,6 +13,8 @@ use crate::{Case, Machine, StudyId, WorkloadId};
 pub enum StudyKind {
     /// Which case is fastest?
     Compare,
+    /// Is the second case, a change, worse than the first by more than the precision?
+    Gate,
 }
 
 /// How many blocks a study has.
@@ -41,8 +43,10 @@ pub struct Study {
     pub seed: u64,
     /// How many blocks.
     pub rounds: Rounds,
-    /// Differences below this share do not matter: 0.03 is 3 %.
+    /// Differences below this share do not matter: 0.03 is 3 %. Of a gate: how much worse the change may be.
     pub precision: f64,
+    /// Key of the metric that ranks the cases and decides the verdicts, where it is not the one that follows from the load.
+    pub metric: Option<String>,
     /// Load before the measuring window.
     pub warm_up: Duration,
     /// The measuring window.

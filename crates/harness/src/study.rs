@@ -2,7 +2,7 @@
 
 use std::time::Duration;
 
-use stampede_analysis::open_cases;
+use stampede_analysis::course;
 use stampede_core::{Platform, Rounds, Study, Trial, Workload};
 use stampede_load::Backend;
 
@@ -47,7 +47,7 @@ pub async fn run(
     let mut trials: Vec<Trial> = Vec::new();
     sink.take(&Event::StudyStarted(study)).await?;
     for block in 1.. {
-        let open = open_cases(study, &trials);
+        let open = course(study, &trials).open;
         if open.is_empty() {
             break;
         }

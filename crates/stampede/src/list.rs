@@ -128,6 +128,7 @@ fn studies(path: &Path) -> Result<Vec<String>, Failure> {
     for StudyRow { id, kind, workload, started_at: _, finished_at, rounds, cases, trials } in rows {
         let question = match kind {
             StudyKind::Compare => format!("compare {workload}"),
+            StudyKind::Gate => format!("gate {workload}"),
         };
         let trials = match rounds {
             Rounds::Fixed(rounds) => format!("{trials}/{}", rounds * cases.len() as u32),

@@ -8,7 +8,9 @@ mod catalogue;
 mod clean;
 mod compare;
 mod exit;
+mod figure;
 mod folders;
+mod gate;
 mod ground;
 mod init;
 mod list;
@@ -35,6 +37,7 @@ use crate::mimic::Tool;
 fn main() -> ExitCode {
     let outcome = match Args::parse().command {
         Command::Compare(args) => compare::run(args),
+        Command::Gate(args) => gate::run(*args),
         Command::Init(args) => init::run(&args),
         Command::Load(args) => load::run(args),
         Command::Hey(OtherArgs { args }) => mimic::run(Tool::Hey, &args),

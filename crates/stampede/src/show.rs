@@ -97,7 +97,7 @@ pub(crate) fn is_stdout(path: &Path) -> bool {
     path == Path::new("-")
 }
 
-fn put(path: &Path, text: &str) -> Result<(), Failure> {
+pub(crate) fn put(path: &Path, text: &str) -> Result<(), Failure> {
     if is_stdout(path) {
         return screen::print(&format!("{}\n", text.trim_end()));
     }

@@ -15,6 +15,7 @@ const MIGRATIONS: &[&str] = &[
     include_str!("migrations/004_php.sql"),
     include_str!("migrations/005_sampling.sql"),
     include_str!("migrations/006_topology.sql"),
+    include_str!("migrations/008_metric.sql"),
 ];
 
 /// The version that this program writes.

@@ -18,6 +18,7 @@ pub(crate) fn insert(transaction: &Transaction<'_>, study: &Study) -> rusqlite::
         seed,
         rounds,
         precision,
+        metric,
         warm_up,
         duration,
         started_at,
@@ -31,7 +32,7 @@ pub(crate) fn insert(transaction: &Transaction<'_>, study: &Study) -> rusqlite::
     };
     transaction.execute(
         "INSERT INTO study VALUES (:study_id, :kind, :workload, :seed, :rounds, :warm_up_ns, :duration_ns,
-            :started_at_ns, :stampede_version, :machine_cpus, :cpu_model, :kernel, :cgroup, :max_time_ns, :precision)",
+            :started_at_ns, :stampede_version, :machine_cpus, :cpu_model, :kernel, :cgroup, :max_time_ns, :precision, :metric)",
         named_params! {
             ":study_id": id.as_str(),
             ":kind": kind_word(*kind),
@@ -48,6 +49,7 @@ pub(crate) fn insert(transaction: &Transaction<'_>, study: &Study) -> rusqlite::
             ":cgroup": cgroup_word(*cgroup),
             ":max_time_ns": max_time.map(Nanos),
             ":precision": precision,
+            ":metric": metric,
         },
     )?;
     for (ordinal, case) in (0_i64..).zip(cases) {
@@ -148,6 +150,7 @@ pub(crate) fn load(connection: &Connection, id: &StudyId) -> rusqlite::Result<Op
                     seed: row.get::<_, Decimal>("seed")?.0,
                     rounds: rounds(row)?,
                     precision: row.get("precision")?,
+                    metric: row.get("metric")?,
                     warm_up: row.get::<_, Nanos>("warm_up_ns")?.0,
                     duration: row.get::<_, Nanos>("duration_ns")?.0,
                     started_at: row.get::<_, Instant>("started_at_ns")?.0,
@@ -206,6 +209,7 @@ fn finished_at(row: &Row<'_>) -> rusqlite::Result<Option<Timestamp>> {
 fn kind_word(kind: StudyKind) -> &'static str {
     match kind {
         StudyKind::Compare => "compare",
+        StudyKind::Gate => "gate",
     }
 }
 
@@ -215,6 +219,7 @@ impl rusqlite::types::FromSql for KindColumn {
     fn column_result(value: rusqlite::types::ValueRef<'_>) -> FromSqlResult<Self> {
         match value.as_str()? {
             "compare" => Ok(Self(StudyKind::Compare)),
+            "gate" => Ok(Self(StudyKind::Gate)),
             word => Err(other(format!("unknown kind of study: {word}"))),
         }
     }

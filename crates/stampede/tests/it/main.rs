@@ -6,6 +6,7 @@ mod application;
 mod comparison;
 mod counter;
 mod failures;
+mod gate;
 mod interruption;
 mod load;
 mod mimic;
