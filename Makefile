@@ -2,7 +2,7 @@
 
 STAMPEDE := target/release/stampede
 
-.PHONY: help demo test check format clippy tidy unit test-php analyse-php bench-load bench-rates bench-status fuzz
+.PHONY: help demo test check format clippy tidy unit test-php analyse-php bench-load bench-rates bench-status bench-stats fuzz
 
 help:
 	@echo "make demo    install what is missing, build, and compare PHP runtimes on this machine"
@@ -17,6 +17,8 @@ help:
 	@echo "             the same command lines of hey, ab and wrk: our rates beside theirs"
 	@echo "make bench-status"
 	@echo "             what it costs a server to be sampled while it is measured"
+	@echo "make bench-stats"
+	@echo "             how often verdicts are right, in simulated studies, into docs/bench-stats.md"
 	@echo "make fuzz    three minutes of fuzzing for each parser (cargo-fuzz and a nightly toolchain)"
 
 demo:
@@ -71,6 +73,12 @@ bench-status:
 	@scripts/rust.sh
 	cargo build --release --locked --package stampede --package stampede-bench
 	target/release/stampede-bench sampling $(BENCH)
+
+# Needs no quiet machine: it only computes, for some minutes, and the same seed gives the same figures.
+bench-stats:
+	@scripts/rust.sh
+	cargo build --release --locked --package stampede-bench
+	target/release/stampede-bench stats --output docs/bench-stats.md $(BENCH)
 
 fuzz:
 	for target in $$(cargo +nightly fuzz list); do \

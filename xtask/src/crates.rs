@@ -23,7 +23,7 @@ const MAY_USE: [(&str, &[&str]); 16] = [
     ("store", &["core"]),
     ("report", &["core", "analysis"]),
     ("testkit", &["core", "wire"]),
-    ("bench", &[]),
+    ("bench", &["core", "stats", "analysis"]),
 ];
 
 /// The binary wires everything together, and these checks look at everything.

@@ -103,7 +103,7 @@ fn summarise(record: &Record<'_>) -> CaseSummary {
     CaseSummary { case: record.case.id.clone(), summary, ranks: None, findings, bottleneck, activity }
 }
 
-fn estimate(metric: &Metric, record: &Record<'_>) -> Option<Estimate> {
+pub(crate) fn estimate(metric: &Metric, record: &Record<'_>) -> Option<Estimate> {
     let values: Vec<f64> = record.measured().map(metric.reader).collect::<Option<_>>()?;
     let interval = mean_interval(&values, Confidence::P95).ok();
     Some(Estimate {

@@ -1,13 +1,12 @@
 //! All comparisons of a study, judged together.
 
 use stampede_stats::{
-    BlockRatios, Confidence, Decision, Interval, Look, Margins, blocks_to_decide, decide, equivalence_power,
-    repeated_interval,
+    BlockRatios, Confidence, Decision, Interval, Look, Margins, blocks_to_decide, decide, nominal_error,
+    repeated_interval, step_down,
 };
 
 use crate::metric::Metric;
 use crate::record::Record;
-use crate::verdicts::MIN_BLOCKS;
 
 /// The probability that any pair of a study is given a direction that it does not have.
 pub const ERROR: f64 = 0.05;
@@ -18,13 +17,26 @@ const EQUIVALENCE_ERROR: f64 = 0.10;
 /// Resampling starts from the same place always, so that a report can be made again.
 const SEED: u64 = 1;
 
-/// Nobody waits for more.
-const MOST_BLOCKS: u32 = 1000;
-
 /// Every two cases of a study that share a block.
 pub(crate) struct Family<'a> {
     margins: Margins,
     pub(crate) pairs: Vec<Pair<'a>>,
+    nominal: NominalErrors,
+}
+
+/// Nominal errors that were computed before: they take a while, and most pairs of a study have the same looks.
+#[derive(Default)]
+struct NominalErrors(Vec<(f64, Vec<Look>, Option<f64>)>);
+
+impl NominalErrors {
+    fn of(&mut self, error: f64, looks: &[Look]) -> Option<f64> {
+        if let Some((.., nominal)) = self.0.iter().find(|(known, of, _)| *known == error && of == looks) {
+            return *nominal;
+        }
+        let nominal = nominal_error(error, looks).ok();
+        self.0.push((error, looks.to_vec(), nominal));
+        nominal
+    }
 }
 
 /// Two cases, with a metric of both in every block that measured both.
@@ -61,13 +73,13 @@ impl<'a> Family<'a> {
                 pairs.push(Pair { places, a, b, values, looks, decision, error: ERROR });
             }
         }
-        Self { margins, pairs }
+        Self { margins, pairs, nominal: NominalErrors::default() }
     }
 
     /// The only look, at everything.
     pub(crate) fn look_once(&mut self) {
         let all: Vec<usize> = (0..self.pairs.len()).collect();
-        self.step_down(&all, |pair, error| {
+        self.judge(&all, |pair, error, _| {
             let confidence = Confidence::with_error(error)?;
             Some(pair.ratios()?.interval(confidence, SEED))
         });
@@ -86,34 +98,29 @@ impl<'a> Family<'a> {
                 open.push(place);
             }
         }
-        self.step_down(&open, |pair, error| repeated_interval(&pair.ratios_until(block)?, error, &pair.looks).ok());
+        self.judge(&open, |pair, error, nominal| {
+            Some(repeated_interval(&pair.ratios_until(block)?, nominal.of(error, &pair.looks)?))
+        });
     }
 
-    /// Holm, "A simple sequentially rejective multiple test procedure", Scandinavian Journal of Statistics 6 (1979), on
-    /// intervals: of k pairs without a direction, each is given the interval of 1 - 0.05 / k, and each direction that is
-    /// found leaves more for the others. A pair that cannot be looked at, or was found equivalent, keeps its share. With
-    /// several looks this is the procedure of Maurer and Bretz (2013), see `stampede_stats::sequential_holm`.
-    fn step_down(&mut self, looked_at: &[usize], interval: impl Fn(&Pair<'_>, f64) -> Option<Interval>) {
-        loop {
-            let error = ERROR / self.pairs.iter().filter(|pair| !pair.has_direction()).count().max(1) as f64;
-            let mut any = false;
-            for pair in looked_at {
-                let pair = &mut self.pairs[*pair];
-                if pair.has_direction() {
-                    continue;
-                }
-                let Some((difference, equivalence)) = interval(pair, error).zip(interval(pair, EQUIVALENCE_ERROR))
-                else {
-                    continue;
-                };
-                pair.error = error;
-                pair.decision = decide(&difference, &equivalence, self.margins);
-                any |= pair.has_direction();
-            }
-            if !any {
-                return;
-            }
-        }
+    /// Looks for directions by Holm's procedure on intervals (`stampede_stats::step_down`): of k pairs without one, each is
+    /// given the interval of 1 - 0.05 / k, and each direction that is found leaves more for the others. A pair that cannot be
+    /// looked at, or was found equivalent, keeps its share.
+    fn judge(
+        &mut self,
+        looked_at: &[usize],
+        interval: impl Fn(&Pair<'_>, f64, &mut NominalErrors) -> Option<Interval>,
+    ) {
+        let Self { margins, pairs, nominal } = self;
+        let before: Vec<bool> = pairs.iter().map(Pair::has_direction).collect();
+        step_down(ERROR, &before, |place, error| {
+            let pair = &mut pairs[place];
+            let mut of = |error| looked_at.contains(&place).then(|| interval(pair, error, nominal)).flatten();
+            let Some((difference, equivalence)) = of(error).zip(of(EQUIVALENCE_ERROR)) else { return false };
+            pair.error = error;
+            pair.decision = decide(&difference, &equivalence, *margins);
+            pair.has_direction()
+        });
     }
 
     /// After how many blocks, those up to this one included, a pair is decided with this probability.
@@ -121,29 +128,6 @@ impl<'a> Family<'a> {
         let confidence = Confidence::with_error(pair.error)?;
         let blocks = blocks_to_decide(&pair.ratios_until(block)?, self.margins, confidence, probability)?;
         u32::try_from(blocks).ok()
-    }
-
-    /// How many blocks the noisiest pair needs to be shown equivalent 9 times of 10, should it be: from how the blocks up to
-    /// this one scatter. `None` where nothing is known of that.
-    pub(crate) fn blocks_for_equivalence(&self, block: u32) -> Option<u32> {
-        let deviations = self.pairs.iter().filter_map(|pair| Some(pair.ratios_until(block)?.deviation()));
-        let deviation = deviations.max_by(f64::total_cmp)?;
-        let margin = self.margins.precision.ln_1p();
-        let enough = |blocks: u32| {
-            equivalence_power(blocks as usize, 0.0, deviation, margin, Confidence::P90)
-                .is_some_and(|power| power >= 0.9)
-        };
-        // More blocks never have less power.
-        let (mut least, mut most) = (MIN_BLOCKS as u32, MOST_BLOCKS);
-        while least < most {
-            let middle = u32::midpoint(least, most);
-            if enough(middle) {
-                most = middle;
-            } else {
-                least = middle + 1;
-            }
-        }
-        Some(most)
     }
 }
 
@@ -174,7 +158,7 @@ impl Pair<'_> {
         let mut looks = self.looks.clone();
         let place = looks.len() - 1;
         looks[place].information = last.information.max(ratios.n() as f64);
-        repeated_interval(&ratios, ERROR, &looks).ok()
+        Some(repeated_interval(&ratios, nominal_error(ERROR, &looks).ok()?))
     }
 
     pub(crate) fn has_direction(&self) -> bool {

@@ -5,6 +5,7 @@
 
 mod activity;
 mod analysis;
+mod change;
 mod course;
 mod drift;
 mod family;
@@ -22,7 +23,8 @@ mod samples;
 
 pub use activity::{Activity, UnitActivity};
 pub use analysis::{Analysis, CaseSummary, analyse};
-pub use course::open_cases;
+pub use change::{Change, ChangeError, Outcome, between_studies, of_gate};
+pub use course::{Course, course};
 pub use drift::{Drift, drift};
 pub use family::ERROR;
 pub use metric::{Better, METRICS, Metric, Unit, metric, percentile, primary};

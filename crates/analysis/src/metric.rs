@@ -269,8 +269,11 @@ pub fn primary(load: &Load) -> &'static Metric {
     }
 }
 
-/// The primary metric of a study, whose cases share the load.
+/// The primary metric of a study: the one that was asked for, or that of the load, which its cases share.
 pub(crate) fn primary_of(study: &Study) -> &'static Metric {
+    if let Some(asked) = study.metric.as_deref().and_then(metric) {
+        return asked;
+    }
     study.cases.first().map_or(THROUGHPUT, |case| primary(&case.load))
 }
 

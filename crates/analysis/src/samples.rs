@@ -19,6 +19,7 @@ pub(crate) fn study(cases: &[&str]) -> Study {
         seed: 1,
         rounds: Rounds::Fixed(3),
         precision: 0.03,
+        metric: None,
         warm_up: Duration::from_secs(1),
         duration: Duration::from_secs(5),
         started_at: Timestamp::UNIX_EPOCH,

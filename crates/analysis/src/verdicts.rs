@@ -1,6 +1,6 @@
 //! What the comparisons of a study's cases say, all together.
 
-use stampede_core::{Estimate, Rounds, Study, Trial, Verdict, VerdictWord};
+use stampede_core::{Estimate, Rounds, Study, StudyKind, Trial, Verdict, VerdictWord};
 use stampede_stats::{Decision, Extent, Margins, mean, median, minimal_detectable_effect};
 
 use crate::course::follow;
@@ -16,8 +16,14 @@ const LIKELY: f64 = 0.8;
 
 /// What is asked of a difference. A machine that was not calibrated for such a study has no floor.
 pub(crate) fn margins(study: &Study) -> Margins {
-    let floor = study.groundwork.floor.as_ref().and_then(|floor| floor.metrics.get(primary_of(study).key));
-    Margins { floor: floor.map_or(0.0, |floor| floor.share), precision: study.precision }
+    let noise = study.groundwork.floor.as_ref().and_then(|floor| floor.metrics.get(primary_of(study).key));
+    let noise = noise.map_or(0.0, |floor| floor.share);
+    let floor = match study.kind {
+        StudyKind::Compare | StudyKind::Calibrate => noise,
+        // A gate asks for differences beyond what it lets pass.
+        StudyKind::Gate => noise.max(study.precision),
+    };
+    Margins { floor, precision: study.precision }
 }
 
 /// What all pairs of a study say.

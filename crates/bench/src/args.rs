@@ -6,15 +6,23 @@ use std::time::Duration;
 
 use thiserror::Error;
 
+use crate::proof::Proof;
+use crate::real::Real;
+use crate::recording::Recording;
 use crate::sampling::Sampling;
 use crate::tool;
 
 pub(crate) const USAGE: &str = "\
 usage: stampede-bench load [FLAGS]
        stampede-bench sampling [--rounds N] [--duration TIME] [--runtimes A,B] [--stampede FILE]
+       stampede-bench stats [--studies N] [--seed N] [--data FILE] [--output FILE]
+       stampede-bench record [--pieces N] [--data FILE] [--remark TEXT] [--stampede FILE]
+       stampede-bench real [--studies N] [--time TIME] [--data FILE] [--output FILE] [--stampede FILE]
 
 `load` holds `stampede load` against a bare client and against other tools, and writes a table; `sampling` holds
-`stampede compare` against itself with --no-sampling.
+`stampede compare` against itself with --no-sampling. `stats` counts how often verdicts are right, in studies that are
+simulated from trials which `record` recorded here; `real` counts it in studies that are measured. `record` and `real` go
+on where they were left, up to the number that is given.
 
   --rounds N            rounds, in each of which every client runs once [default: 5]
   --duration TIME       length of each run, in whole seconds [default: 3s]
@@ -27,6 +35,11 @@ usage: stampede-bench load [FLAGS]
   --output FILE         write the tables to a file [default: stdout]
   --quick               one round of one second: does everything work?
   --soak                also hold the memory of ten minutes against that of one
+  --studies N           studies of each kind [default: stats 2000, real 40]
+  --time TIME           the most time of a real study [default: 120s]
+  --pieces N            pieces of 32 trials that the file is to hold [default: 10]
+  --data FILE           recorded trials, or real studies [default: a file in crates/bench/data]
+  --remark TEXT         what else went on while it was recorded, for the file
 ";
 
 /// What is to be done.
@@ -34,6 +47,11 @@ usage: stampede-bench load [FLAGS]
 pub(crate) enum Task {
     Load(Load),
     Sampling(Sampling),
+    Stats(Proof),
+    Record(Recording),
+    Real(Real),
+    /// The server that takes a known share of CPU time more, started by a deployment.
+    Burn,
     /// The fixed-answer server, started by this program itself.
     Serve,
     /// The bare client, started by this program itself.
@@ -105,6 +123,10 @@ pub(crate) fn read(arguments: impl IntoIterator<Item = String>) -> Result<Task, 
     match arguments.next().as_deref() {
         Some("load") => load(arguments),
         Some("sampling") => sampling(arguments),
+        Some("stats") => stats(arguments),
+        Some("record") => record(arguments),
+        Some("real") => real(arguments),
+        Some("burn") => Ok(Task::Burn),
         Some("server") => Ok(Task::Serve),
         Some("floor") => {
             let mut next = |name: &'static str| arguments.next().ok_or(ArgsError::Without(name.to_owned()));
@@ -162,6 +184,56 @@ fn sampling(mut arguments: impl Iterator<Item = String>) -> Result<Task, ArgsErr
         }
     }
     Ok(Task::Sampling(sampling))
+}
+
+fn stats(mut arguments: impl Iterator<Item = String>) -> Result<Task, ArgsError> {
+    let mut proof = Proof::default();
+    while let Some(flag) = arguments.next() {
+        let mut value = || arguments.next().ok_or_else(|| ArgsError::Without(flag.clone()));
+        match flag.as_str() {
+            "--studies" => proof.studies = above_zero(&flag, &value()?)?,
+            "--seed" => proof.seed = parse(&flag, &value()?, "a number")?,
+            "--data" => proof.data = PathBuf::from(value()?),
+            "--output" => proof.output = Some(PathBuf::from(value()?)),
+            "--help" | "-h" => return Ok(Task::Help),
+            other => return Err(ArgsError::Unknown(other.to_owned())),
+        }
+    }
+    Ok(Task::Stats(proof))
+}
+
+fn record(mut arguments: impl Iterator<Item = String>) -> Result<Task, ArgsError> {
+    let mut recording = Recording::default();
+    while let Some(flag) = arguments.next() {
+        let mut value = || arguments.next().ok_or_else(|| ArgsError::Without(flag.clone()));
+        match flag.as_str() {
+            "--pieces" => recording.pieces = above_zero(&flag, &value()?)?,
+            "--data" => recording.data = PathBuf::from(value()?),
+            "--remark" => recording.remark = value()?,
+            "--stampede" => recording.stampede = Some(PathBuf::from(value()?)),
+            "--help" | "-h" => return Ok(Task::Help),
+            other => return Err(ArgsError::Unknown(other.to_owned())),
+        }
+    }
+    Ok(Task::Record(recording))
+}
+
+fn real(mut arguments: impl Iterator<Item = String>) -> Result<Task, ArgsError> {
+    let mut real = Real::default();
+    while let Some(flag) = arguments.next() {
+        let mut value = || arguments.next().ok_or_else(|| ArgsError::Without(flag.clone()));
+        match flag.as_str() {
+            "--studies" => real.studies = above_zero(&flag, &value()?)?,
+            "--time" => real.time = seconds(&flag, &value()?)?,
+            "--data" => real.data = PathBuf::from(value()?),
+            "--output" => real.output = PathBuf::from(value()?),
+            "--remark" => real.remark = value()?,
+            "--stampede" => real.stampede = Some(PathBuf::from(value()?)),
+            "--help" | "-h" => return Ok(Task::Help),
+            other => return Err(ArgsError::Unknown(other.to_owned())),
+        }
+    }
+    Ok(Task::Real(real))
 }
 
 /// Whole seconds, as `3s` or `3`.

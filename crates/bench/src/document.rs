@@ -171,6 +171,16 @@ fn table(rows: &[Vec<String>], cells: Cells) -> String {
     text
 }
 
+/// A table of targets.
+pub(crate) fn targets<'a>(targets: impl IntoIterator<Item = &'a Target>) -> String {
+    let mut rows = vec![["target", "wanted", "seen", ""].map(str::to_owned).to_vec()];
+    for target in targets {
+        let Target { what, wanted, seen, .. } = target.clone();
+        rows.push(vec![what, wanted, seen, target.verdict().to_owned()]);
+    }
+    table(&rows, Cells::Words)
+}
+
 /// The whole document.
 pub(crate) fn render(command: &str, machine: &[String], versions: &[Vec<String>], sections: &[Section]) -> String {
     let mut summary = Section::default();
@@ -188,12 +198,8 @@ pub(crate) fn render(command: &str, machine: &[String], versions: &[Vec<String>]
     summary.text.push_str("```\n\n");
     let mut text = format!("# Speed of the load engine\n\n{}", summary.text);
 
-    let mut targets = vec![["target", "wanted", "seen", ""].map(str::to_owned).to_vec()];
-    for target in sections.iter().flat_map(|section| &section.targets) {
-        let Target { what, wanted, seen, .. } = target.clone();
-        targets.push(vec![what, wanted, seen, target.verdict().to_owned()]);
-    }
-    text.push_str(&format!("## Targets\n\n{}\n", table(&targets, Cells::Words)));
+    let targets = targets(sections.iter().flat_map(|section| &section.targets));
+    text.push_str(&format!("## Targets\n\n{targets}\n"));
     for section in sections {
         text.push_str(&format!("## {}\n\n{}", section.title, section.text));
     }

@@ -6,9 +6,14 @@ use std::path::PathBuf;
 use thiserror::Error;
 
 use crate::args::ArgsError;
+use crate::burner::BurnError;
+use crate::compare::CompareError;
 use crate::floor::FloorError;
 use crate::nginx::NginxError;
 use crate::process::ProcessError;
+use crate::proof::ProofError;
+use crate::real::RealError;
+use crate::recording::RecordingError;
 use crate::sampling::SamplingError;
 use crate::server::{CountError, ServeError};
 
@@ -48,6 +53,14 @@ pub(crate) enum Failure {
     Process(#[from] ProcessError),
     #[error(transparent)]
     Sampling(#[from] SamplingError),
+    #[error(transparent)]
+    Proof(#[from] ProofError),
+    #[error(transparent)]
+    Recording(#[from] RecordingError),
+    #[error(transparent)]
+    Real(#[from] RealError),
+    #[error("burn")]
+    Burn(#[from] BurnError),
 }
 
 impl Failure {
@@ -55,7 +68,12 @@ impl Failure {
     pub(crate) fn code(&self) -> u8 {
         match self {
             Self::Args(_) => 2,
-            Self::Processors(_) | Self::NoStampede(_) | Self::Prepare(_) | Self::Write { .. } => 3,
+            Self::Recording(RecordingError::Compare(CompareError::NoStampede(_)))
+            | Self::Real(RealError::Compare(CompareError::NoStampede(_)))
+            | Self::Processors(_)
+            | Self::NoStampede(_)
+            | Self::Prepare(_)
+            | Self::Write { .. } => 3,
             Self::Disagreement(_) => 4,
             Self::Process(ProcessError::Interrupted) => 130,
             Self::Unsettled(_)
@@ -64,6 +82,10 @@ impl Failure {
             | Self::Count(_)
             | Self::Nginx(_)
             | Self::Sampling(_)
+            | Self::Proof(_)
+            | Self::Recording(_)
+            | Self::Real(_)
+            | Self::Burn(_)
             | Self::Process(_) => 5,
         }
     }

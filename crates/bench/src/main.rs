@@ -1,11 +1,13 @@
-//! Benchmarks: of the load engine, `make bench-load`; of sampling, `make bench-status`.
+//! Benchmarks: of the load engine, `make bench-load`; of sampling, `make bench-status`; of verdicts, `make bench-stats`.
 //!
 //! It starts a server and clients, each pinned to a processor, lets them take turns, and writes a table. The server and the
 //! floor are this program too, in processes of their own. It knows `stampede` as any other tool: by its command line and by
-//! what it prints.
+//! what it prints; only `stats` calls the code that decides, with made-up trials.
 
 mod args;
+mod burner;
 mod closed;
+mod compare;
 mod document;
 mod duel;
 mod exchange;
@@ -18,7 +20,10 @@ mod memory;
 mod nginx;
 mod open;
 mod process;
+mod proof;
 mod race;
+mod real;
+mod recording;
 mod sampling;
 mod server;
 mod spread;
@@ -27,6 +32,7 @@ mod steal;
 mod suite;
 mod target;
 mod tool;
+mod trials;
 mod variant;
 
 use std::env;
@@ -58,6 +64,10 @@ fn run() -> Result<(), Failure> {
     match args::read(env::args().skip(1))? {
         Task::Load(load) => suite::run(&load),
         Task::Sampling(sampling) => print(&sampling::run(&sampling)?),
+        Task::Stats(proof) => Ok(proof::run(&proof)?),
+        Task::Record(recording) => Ok(recording::run(&recording)?),
+        Task::Real(real) => Ok(real::run(&real)?),
+        Task::Burn => Ok(burner::serve()?),
         Task::Serve => Ok(server::serve()?),
         Task::Fly { address, connections, duration } => {
             let flown = floor::run(address, connections, duration)?;

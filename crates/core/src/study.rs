@@ -15,6 +15,8 @@ pub enum StudyKind {
     Compare,
     /// By how much does one case seem to differ from itself here?
     Calibrate,
+    /// Is the second case, a change, worse than the first by more than the precision?
+    Gate,
 }
 
 /// How many blocks a study has.
@@ -43,8 +45,10 @@ pub struct Study {
     pub seed: u64,
     /// How many blocks.
     pub rounds: Rounds,
-    /// Differences below this share do not matter: 0.03 is 3 %.
+    /// Differences below this share do not matter: 0.03 is 3 %. Of a gate: how much worse the change may be.
     pub precision: f64,
+    /// Key of the metric that ranks the cases and decides the verdicts, where it is not the one that follows from the load.
+    pub metric: Option<String>,
     /// Load before the measuring window, of cases that had no pilot.
     pub warm_up: Duration,
     /// The measuring window.

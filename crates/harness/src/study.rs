@@ -4,7 +4,7 @@ use std::collections::BTreeSet;
 use std::sync::Arc;
 use std::time::Duration;
 
-use stampede_analysis::open_cases;
+use stampede_analysis::course;
 use stampede_core::{CaseId, Platform, Rounds, Study, Trial, Workload};
 use stampede_load::{Backend, Scenario};
 
@@ -57,7 +57,7 @@ pub async fn run(
     sink.take(&started).await?;
     for block in trials.last().map_or(1, |trial| trial.block).. {
         let before = trials.partition_point(|trial| trial.block < block);
-        let open = open_cases(study, &trials[..before]);
+        let open = course(study, &trials[..before]).open;
         if open.is_empty() {
             break;
         }

@@ -30,6 +30,7 @@ mod runtime;
 mod scenario;
 mod subject;
 mod template;
+mod threshold;
 mod topology;
 mod url;
 mod warm_up;
@@ -46,6 +47,7 @@ pub use published::{KnownPublication, PlannedRow, PlannedTable, ReproduceFlags, 
 pub use runtime::{RuntimeFlags, RuntimePlan};
 pub use scenario::parse as parse_scenario;
 pub use template::{WrittenAnswer, write_plan};
+pub use threshold::read_threshold;
 pub use topology::TopologyFlags;
 pub use url::{HttpUrl, UrlError};
 pub use workload::read as read_workload;

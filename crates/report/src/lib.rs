@@ -1,4 +1,4 @@
-//! A study, stored and analysed, as text: for the terminal, as JSON and as Markdown.
+//! A study, stored and analysed, as text: for the terminal, as JSON and as Markdown; and what a gate says.
 //!
 //! Nothing is measured or decided here. The tables of all three come from the one table of metrics in the `analysis`
 //! crate; the terminal and Markdown share one digest of what there is to say and differ in layout alone.
@@ -9,6 +9,7 @@ mod columns;
 mod conclusion;
 mod digest;
 pub mod doctor;
+pub mod gate;
 pub mod json;
 mod layout;
 pub mod markdown;

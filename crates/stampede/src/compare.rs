@@ -2,7 +2,7 @@
 
 use std::hash::{BuildHasher, Hasher, RandomState};
 use std::io;
-use std::path::Path;
+use std::path::{Path, PathBuf};
 use std::time::Duration;
 
 use jiff::Timestamp;
@@ -15,7 +15,7 @@ use stampede_plan::{CompareFlags, ComparePlan, SubjectFlag, TopologyFlags};
 use stampede_platforms::scope;
 use stampede_store::Store;
 
-use crate::args::{CompareArgs, TopologyArgs};
+use crate::args::{CompareArgs, StoreArgs, TopologyArgs};
 use crate::backend::BackendChoice;
 use crate::catalogue::BuiltIn;
 use crate::exit::{Exit, Failure};
@@ -24,7 +24,7 @@ use crate::progress::Progress;
 use crate::record::Record;
 use crate::show::Report;
 use crate::signals::Signals;
-use crate::{Outcome, calibration, folders, recording, resumption, screen, yard_stick};
+use crate::{Outcome, calibration, figure, folders, recording, resumption, screen, yard_stick};
 
 /// Longest wait for answers that are still out when the window closes.
 pub(crate) const DRAIN: Duration = Duration::from_secs(5);
@@ -53,6 +53,7 @@ pub(crate) fn run(args: Box<CompareArgs>) -> Outcome {
         precision,
         seed,
         ready_timeout,
+        metric,
         backend,
         platform,
         no_sampling,
@@ -92,15 +93,41 @@ pub(crate) fn run(args: Box<CompareArgs>) -> Outcome {
     let machine = stampede_platforms::machine();
     let plan = ComparePlan::read(&flags, ground::size(&machine), &BuiltIn).map_err(Failure::usage);
     let (plan, report) = Failure::both(plan, Report::new(output))?;
+    let metric = figure::read(metric)?;
+    let kind = if plan.calibrate { StudyKind::Calibrate } else { StudyKind::Compare };
+    let order = Order { plan: &plan, kind, metric, resume, backend, no_wait, quiet };
+    let (ended, mut record, path) = carry_out(&order, machine, &store)?;
+    conclude(ended, &report, &mut record, &path)
+}
+
+/// What is to be measured, and how.
+pub(crate) struct Order<'a> {
+    pub(crate) plan: &'a ComparePlan,
+    pub(crate) kind: StudyKind,
+    /// Key of the metric that decides, where it was named.
+    pub(crate) metric: Option<String>,
+    /// A study to go on with: of this name, or the newest that was not finished.
+    pub(crate) resume: Option<Option<String>>,
+    pub(crate) backend: BackendChoice,
+    pub(crate) no_wait: bool,
+    pub(crate) quiet: bool,
+}
+
+/// Measures a study: how that ended, what was kept of it, and in which store.
+pub(crate) fn carry_out(
+    order: &Order<'_>,
+    machine: Machine,
+    store: &StoreArgs,
+) -> Result<(Result<Ended, Failure>, Record, PathBuf), Failure> {
     if let Err(error) = scope::enter(Path::new("/")) {
         screen::warning(&Failure::missing(error).message);
     }
-    let path = folders::store(&store)?;
+    let path = folders::store(store)?;
     let store = Store::open(&path).map_err(Failure::missing)?;
-    let earlier = resume.map(|name| resumption::find(&store, name.as_deref())).transpose()?;
+    let earlier = order.resume.as_ref().map(|name| resumption::find(&store, name.as_deref())).transpose()?;
 
     let available = stampede_platforms::available_cpus();
-    let pinning = CpuLayout::divide(&available, plan.limits.cpus.whole_cores());
+    let pinning = CpuLayout::divide(&available, order.plan.limits.cpus.whole_cores());
     // Everything of Stampede's own stays off the server's cores from here on: threads inherit this.
     stampede_platforms::pin_to(&pinning.generator).map_err(Failure::missing)?;
     let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build().map_err(Failure::missing)?;
@@ -108,10 +135,10 @@ pub(crate) fn run(args: Box<CompareArgs>) -> Outcome {
         Some(earlier) => Record::of_earlier(store, earlier),
         None => Record::new(store),
     };
-    let ended = runtime.block_on(attend(&plan, machine, pinning, backend, no_wait, quiet, &mut record));
+    let ended = runtime.block_on(attend(order, machine, pinning, &mut record));
     // What still runs on a blocking thread (a run that is being prepared when Ctrl-C comes) cleans up after itself.
     runtime.shutdown_timeout(LAST_WAIT);
-    conclude(ended, &report, &mut record, &path)
+    Ok((ended, record, path))
 }
 
 /// What was typed of a topology.
@@ -148,38 +175,29 @@ pub(crate) fn topology_flags(args: TopologyArgs) -> TopologyFlags {
 
 /// Everything that is done on the runtime; whatever it is doing, a signal ends it.
 async fn attend(
-    plan: &ComparePlan,
+    order: &Order<'_>,
     machine: Machine,
     pinning: CpuLayout,
-    backend: BackendChoice,
-    no_wait: bool,
-    quiet: bool,
     record: &mut Record,
 ) -> Result<Ended, Failure> {
     let mut signals = Signals::new()?;
     tokio::select! {
         biased;
         () = signals.any() => Ok(Ended::Interrupted),
-        ended = study(plan, machine, pinning, backend, no_wait, quiet, record) => ended.map(|()| Ended::Complete),
+        ended = study(order, machine, pinning, record) => ended.map(|()| Ended::Complete),
     }
 }
 
 /// How a study ended.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-enum Ended {
+pub(crate) enum Ended {
     Complete,
     Interrupted,
 }
 
-async fn study(
-    plan: &ComparePlan,
-    machine: Machine,
-    pinning: CpuLayout,
-    backend: BackendChoice,
-    no_wait: bool,
-    quiet: bool,
-    record: &mut Record,
-) -> Result<(), Failure> {
+async fn study(order: &Order<'_>, machine: Machine, pinning: CpuLayout, record: &mut Record) -> Result<(), Failure> {
+    let Order { plan, kind, metric, resume: _, backend, no_wait, quiet } = order;
+    let (plan, backend, no_wait, quiet) = (*plan, *backend, *no_wait, *quiet);
     let ground = Ground::take(plan, &pinning, no_wait).await?;
     let cpus = pinning.clone();
     let backend = match tokio::task::spawn_blocking(move || backend.find(&cpus, quiet)).await {
@@ -196,11 +214,12 @@ async fn study(
     let started_at = Timestamp::now();
     let mut study = Study {
         id: name(started_at),
-        kind: if plan.calibrate { StudyKind::Calibrate } else { StudyKind::Compare },
+        kind: *kind,
         workload: plan.workload.id.clone(),
         seed: plan.seed.unwrap_or_else(|| u64::from(random() as u32)),
         rounds: plan.rounds,
         precision: plan.precision,
+        metric: metric.clone(),
         warm_up: plan.warm_up,
         duration: plan.duration,
         started_at,
@@ -304,7 +323,7 @@ fn introduce(study: &Study, pilots: bool) {
     }
 }
 
-fn exit_of(trials: &[Trial]) -> Exit {
+pub(crate) fn exit_of(trials: &[Trial]) -> Exit {
     let any = |test: fn(&TrialOutcome) -> bool| trials.iter().any(|trial| test(&trial.outcome));
     if any(|outcome| matches!(outcome, TrialOutcome::Failed(_))) {
         Exit::TrialFailed

@@ -11,6 +11,8 @@ use stampede_core::with_causes;
 pub(crate) enum Exit {
     /// Done.
     Done = 0,
+    /// A gate failed: the change is worse than may pass.
+    GateFailed = 1,
     /// The command line or a plan is wrong.
     Usage = 2,
     /// Something needed is missing on this machine, or cannot be used now.

@@ -139,6 +139,7 @@ fn studies(path: &Path) -> Result<Vec<String>, Failure> {
         let question = match kind {
             StudyKind::Compare => format!("compare {workload}"),
             StudyKind::Calibrate => format!("calibrate {workload}"),
+            StudyKind::Gate => format!("gate {workload}"),
         };
         let trials = match rounds {
             Rounds::Fixed(rounds) => format!("{trials}/{}", rounds * cases.len() as u32),

@@ -10,7 +10,9 @@ mod clean;
 mod compare;
 mod doctor;
 mod exit;
+mod figure;
 mod folders;
+mod gate;
 mod ground;
 mod init;
 mod list;
@@ -40,6 +42,7 @@ use crate::mimic::Tool;
 fn main() -> ExitCode {
     let outcome = match Args::parse().command {
         Command::Compare(args) => compare::run(args),
+        Command::Gate(args) => gate::run(*args),
         Command::Init(args) => init::run(&args),
         Command::Reproduce(args) => reproduce::run(args),
         Command::Load(args) => load::run(args),

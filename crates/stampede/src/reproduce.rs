@@ -220,6 +220,7 @@ impl<'a> Experiment<'a> {
             seed: plan.seed.unwrap_or_else(|| u64::from(compare::random() as u32)),
             rounds: Rounds::Fixed(plan.rounds),
             precision: of_row.precision,
+            metric: None,
             warm_up: of_row.warm_up,
             duration: of_row.duration,
             started_at,

@@ -69,6 +69,7 @@ fn differences(then: &Study, now: &Study, asked_seed: Option<u64>, pilots: bool)
         seed,
         rounds,
         precision,
+        metric,
         warm_up,
         duration,
         started_at: _,
@@ -84,6 +85,8 @@ fn differences(then: &Study, now: &Study, asked_seed: Option<u64>, pilots: bool)
     differ(&mut found, "seed", seed, &asked_seed.unwrap_or(*seed));
     differ(&mut found, "rounds", &format!("{rounds:?}"), &format!("{:?}", now.rounds));
     differ(&mut found, "precision", precision, &now.precision);
+    let chosen = |metric: &Option<String>| metric.clone().unwrap_or_else(|| "that of the load".to_owned());
+    differ(&mut found, "metric", &chosen(metric), &chosen(&now.metric));
     let had_pilots = !groundwork.warm_ups.is_empty();
     let of_warm_up = |pilots, length| if pilots { "by pilots".to_owned() } else { format!("{length:?}") };
     differ(&mut found, "warm-up", &of_warm_up(had_pilots, *warm_up), &of_warm_up(pilots, now.warm_up));
@@ -175,6 +178,7 @@ mod tests {
             seed: 7,
             rounds: Rounds::Fixed(3),
             precision: 0.03,
+            metric: None,
             warm_up: Duration::from_secs(1),
             duration: Duration::from_secs(8),
             started_at: Timestamp::UNIX_EPOCH,

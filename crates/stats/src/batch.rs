@@ -39,15 +39,6 @@ impl BatchMeans {
         let target = (share * self.mean).powi(2);
         (share > 0.0 && target > 0.0).then(|| ((self.long_run_variance / target).ceil() as usize).max(1))
     }
-
-    /// The number of bins a trial that makes the most of the time: `overhead` is what a trial costs beside its bins, in
-    /// bins, and `between` the variance between the means of trials that last for ever. Longer trials repeat what varies
-    /// little, shorter ones pay the overhead too often (Kalibera and Jones 2013). `None` when trials do
-    /// not differ at all, or a number is negative or not finite.
-    pub fn efficient_bins(&self, overhead: f64, between: f64) -> Option<usize> {
-        let usable = overhead >= 0.0 && overhead.is_finite() && between > 0.0 && between.is_finite();
-        usable.then(|| ((overhead * self.long_run_variance / between).sqrt().ceil() as usize).max(1))
-    }
 }
 
 #[cfg(test)]
@@ -76,9 +67,6 @@ mod tests {
         let batches = BatchMeans { mean: 100.0, long_run_variance: 400.0 };
         assert_eq!(batches.bins_for(0.01), Some(400));
         assert_eq!(batches.bins_for(0.0), None);
-        assert_eq!(batches.efficient_bins(10.0, 4.0), Some(32));
-        assert_eq!(batches.efficient_bins(0.0, 4.0), Some(1));
-        assert_eq!(batches.efficient_bins(10.0, 0.0), None);
         assert_eq!(BatchMeans::of(&[1.0; 15]), Err(IntervalError::TooFew { n: 15, least: 16 }));
         assert_eq!(BatchMeans::of(&[f64::INFINITY; 20]), Err(IntervalError::NotFinite { index: 0 }));
         assert_eq!(BatchMeans::of(&[5.0; 20]).unwrap().bins_for(0.01), Some(1));

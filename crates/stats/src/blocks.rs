@@ -3,7 +3,7 @@
 use crate::Confidence;
 use crate::interval::{Interval, IntervalError, finite, log_ratios, mean};
 use crate::random::SplitMix64;
-use crate::student::{student_t_quantile, t_above};
+use crate::student::student_t_quantile;
 
 /// The logarithm of the ratio of two cases, once for each block that measured both.
 ///
@@ -100,13 +100,6 @@ impl BlockRatios {
         Interval { value: self.mean, low: self.mean - half, high: self.mean + half }
     }
 
-    /// The two-sided p-value of the hypothesis that the logarithm of the ratio is within `floor` of 0. With a floor of 0
-    /// this is the paired t test; the [`BlockRatios::t_interval`] whose error is the p-value ends at the floor.
-    pub fn p_value(&self, floor: f64) -> f64 {
-        let t = (self.mean.abs() - floor) / self.standard_error();
-        (2.0 * t_above(t, self.n() - 1).unwrap_or(0.5)).min(1.0)
-    }
-
     /// (mean of a resample - mean) / standard error of the resample, many times.
     fn studentised_replicates(&self, seed: u64) -> Vec<f64> {
         let n = self.n();
@@ -131,6 +124,8 @@ fn deviation(samples: &[f64], mean: f64) -> f64 {
 
 #[cfg(test)]
 mod tests {
+    use proptest::prelude::*;
+
     use super::*;
 
     #[test]
@@ -146,14 +141,20 @@ mod tests {
         }
     }
 
+    /// Reference: SciPy 1.17.1, `r = numpy.log(a / b)`, then
+    /// `numpy.exp((r.mean(), *scipy.stats.t.interval(c, n - 1, loc=r.mean(), scale=scipy.stats.sem(r))))`.
     #[test]
-    fn the_p_value_is_the_error_of_the_interval_that_ends_at_the_floor() {
-        let ratios = BlockRatios::of_logs(vec![0.05, 0.02, 0.06, 0.04]).unwrap();
-        for floor in [0.0, 0.005, 0.03] {
-            let confidence = Confidence::with_error(ratios.p_value(floor)).unwrap();
-            assert!((ratios.t_interval(confidence).low - floor).abs() < 1e-9, "{floor}");
+    fn t_intervals_of_ratios_are_those_of_scipy() {
+        let ratios = BlockRatios::of_pairs(&[(5210.0, 1002.0), (5190.0, 985.0), (5305.0, 1011.0)]).unwrap();
+        for (confidence, expected) in [
+            (Confidence::P95, [5.238_558_368_889_023, 5.150_972_489_429_514, 5.327_633_537_273_377]),
+            (Confidence::P90, [5.238_558_368_889_023, 5.178_957_541_094_936, 5.298_845_098_941_538_5]),
+        ] {
+            let Interval { value, low, high } = ratios.t_interval(confidence).exp();
+            for (got, expected) in [value, low, high].into_iter().zip(expected) {
+                assert!((got / expected - 1.0).abs() < 1e-9, "{got} is not {expected}");
+            }
         }
-        assert_eq!(ratios.p_value(0.05), 1.0);
     }
 
     #[test]
@@ -162,5 +163,27 @@ mod tests {
         let logs = [vec![0.0; 9], vec![0.01]].concat();
         let interval = BlockRatios::of_logs(logs).unwrap().interval(Confidence::P95, 1);
         assert!(interval.low.is_finite() && interval.high.is_finite(), "{interval:?}");
+    }
+    proptest! {
+        #[test]
+        fn a_ratio_does_not_depend_on_the_unit_and_inverts(
+            pairs in prop::collection::vec((1e-3..1e6f64, 1e-3..1e6f64), 3..12),
+            scale in 1e-3..1e3f64,
+        ) {
+            let interval = |pairs: Vec<(f64, f64)>| BlockRatios::of_pairs(&pairs).unwrap().t_interval(Confidence::P95);
+            let scaled = interval(pairs.iter().map(|(a, b)| (a * scale, b * scale)).collect());
+            let swapped = interval(pairs.iter().map(|(a, b)| (*b, *a)).collect());
+            let ratio = interval(pairs);
+            for (one, other) in [
+                (ratio.value, scaled.value),
+                (ratio.low, scaled.low),
+                (ratio.high, scaled.high),
+                (ratio.value, -swapped.value),
+                (ratio.low, -swapped.high),
+                (ratio.high, -swapped.low),
+            ] {
+                prop_assert!((one - other).abs() <= 1e-9 * one.abs().max(1.0), "{one} {other}");
+            }
+        }
     }
 }

@@ -5,13 +5,11 @@
 //! do on simulated data stands in `docs/statistics.md`.
 //!
 //! - Within a trial: [`steady_state`], [`mann_kendall`], [`BatchMeans`].
-//! - Between trials: [`BlockRatios`], [`Quantile::ratios`].
+//! - Between trials: [`BlockRatios`]; of trials that share no blocks: [`difference_interval`].
 //! - Verdicts: [`decide`], [`noise_floor`], [`power`], [`blocks_to_decide`].
-//! - Looking early, at many pairs: [`repeated_interval`], [`sequential_holm`].
-//! - Ranking: [`compare_with_best`], [`rank_sets`].
+//! - Looking early, at many pairs: [`repeated_interval`], [`step_down`], [`rank_sets`].
 
 mod batch;
-mod best;
 mod blocks;
 mod change;
 mod decision;
@@ -19,7 +17,6 @@ mod equivalence;
 mod interval;
 mod normal;
 mod order;
-mod percentile;
 mod power;
 mod quadratic;
 mod random;
@@ -31,18 +28,16 @@ mod student;
 mod trend;
 
 pub use batch::BatchMeans;
-pub use best::{AgainstBest, BestError, compare_with_best, dunnett_quantile};
 pub use blocks::BlockRatios;
 pub use change::{ChangeError, Noise, change_penalty, change_points};
 pub use decision::{Decision, Extent, Margins, decide};
-pub use equivalence::{equivalent_within, noise_floor};
-pub use interval::{Interval, IntervalError, mean, mean_interval, ratio_interval};
+pub use equivalence::noise_floor;
+pub use interval::{Interval, IntervalError, difference_interval, mean, mean_interval};
 pub use order::{median, median_absolute_deviation};
-pub use percentile::{PercentileError, Quantile, TrialPercentile};
-pub use power::{blocks_to_decide, equivalence_power, minimal_detectable_effect, power};
+pub use power::{blocks_to_decide, minimal_detectable_effect, power};
 pub use random::SplitMix64;
-pub use rank::{holm, rank_sets};
-pub use sequential::{Hypothesis, Judgement, nominal_error, repeated_interval, sequential_holm};
+pub use rank::rank_sets;
+pub use sequential::{nominal_error, repeated_interval, step_down};
 pub use spending::{Look, MOST_LOOKS, SequentialError, boundaries};
 pub use steady::{Segment, SteadyError, SteadyRule, SteadyState, steady_state};
 pub use student::Confidence;

@@ -19,29 +19,12 @@ pub fn power(blocks: usize, effect: f64, deviation: f64, confidence: Confidence)
     }))
 }
 
-/// The probability that two one-sided tests on `blocks` logarithms of ratios show a true difference `effect` to be less than
-/// `margin`, when they scatter by `deviation` (Phillips 1990). `None` as for [`power`].
-pub fn equivalence_power(
-    blocks: usize,
-    effect: f64,
-    deviation: f64,
-    margin: f64,
-    confidence: Confidence,
-) -> Option<f64> {
-    let quantile = student_t_quantile(confidence, usable(blocks, effect, deviation)?)?;
-    let unit = deviation / (blocks as f64).sqrt();
-    let [low, high] = [-margin, margin].map(|margin| (margin - effect) / unit);
-    Some(over_spreads(blocks - 1, |spread| {
-        (normal::above(low + quantile * spread) - normal::above(high - quantile * spread)).max(0.0)
-    }))
-}
-
 /// The minimal detectable effect: the true difference of logarithms that `blocks` find 9 times of 10 at 95 %, when they
 /// scatter by `deviation`: (t.975 + t.90) s / sqrt(n), with n - 1 degrees of freedom (Bloom 1995). `None` below two blocks,
 /// and unless the deviation is above 0 and finite.
 pub fn minimal_detectable_effect(blocks: usize, deviation: f64) -> Option<f64> {
     let degrees = usable(blocks, 0.0, deviation)?;
-    let quantiles = student_t_quantile(Confidence::P95, degrees)? + t_quantile_above(0.10, degrees)?;
+    let quantiles = student_t_quantile(Confidence::P95, degrees)? + t_quantile_above(0.10, degrees as f64)?;
     Some(quantiles * deviation / (blocks as f64).sqrt())
 }
 
@@ -54,7 +37,8 @@ const MOST_BLOCKS: usize = 1000;
 ///
 /// The mean of all n blocks is today's mean plus noise of s sqrt(n - m) / n, where m blocks are measured and s is their
 /// deviation: conditional power under the current trend (Jennison and Turnbull 2000, chapter 10). A verdict is an
-/// interval of this confidence beyond the floor, or a 90 % interval within the precision.
+/// interval of this confidence beyond the floor, or a 90 % interval within the precision. Numbers are tried in steps of a
+/// sixteenth, and what is between two of them is halved.
 pub fn blocks_to_decide(
     ratios: &BlockRatios,
     margins: Margins,
@@ -63,7 +47,7 @@ pub fn blocks_to_decide(
 ) -> Option<usize> {
     let [floor, precision] = [margins.floor, margins.precision].map(f64::ln_1p);
     let (measured, deviation) = (ratios.n(), ratios.deviation());
-    (measured + 1..=MOST_BLOCKS).find(|&blocks| {
+    let is_likely = |blocks: usize| {
         let half = |confidence| {
             let quantile = student_t_quantile(confidence, blocks - 1);
             quantile.unwrap_or(f64::INFINITY) * deviation / (blocks as f64).sqrt()
@@ -80,7 +64,24 @@ pub fn blocks_to_decide(
             beyond(-different) - beyond(different)
         };
         1.0 - undecided >= probability
-    })
+    };
+    let (mut least, mut blocks) = (measured + 1, measured + 1);
+    while !is_likely(blocks) {
+        least = blocks + 1;
+        if least > MOST_BLOCKS {
+            return None;
+        }
+        blocks = (least + blocks / 16).min(MOST_BLOCKS);
+    }
+    while least < blocks {
+        let middle = usize::midpoint(least, blocks);
+        if is_likely(middle) {
+            blocks = middle;
+        } else {
+            least = middle + 1;
+        }
+    }
+    Some(blocks)
 }
 
 fn usable(blocks: usize, effect: f64, deviation: f64) -> Option<usize> {
@@ -137,7 +138,6 @@ mod tests {
         assert!((power(7, 0.0, 0.04, Confidence::P95).unwrap() - 0.05).abs() < 1e-6);
         for (blocks, effect, deviation) in [(1, 0.1, 0.1), (5, f64::NAN, 0.1), (5, 0.1, 0.0), (5, 0.1, f64::INFINITY)] {
             assert_eq!(power(blocks, effect, deviation, Confidence::P95), None);
-            assert_eq!(equivalence_power(blocks, effect, deviation, 0.03, Confidence::P90), None);
         }
         assert_eq!(minimal_detectable_effect(1, 0.04), None);
     }

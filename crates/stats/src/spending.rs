@@ -146,12 +146,6 @@ pub enum SequentialError {
         /// Which look, from 1.
         place: usize,
     },
-    /// Not a probability.
-    #[error("test with a p-value of {p_value}: it lies between 0 and 1")]
-    PValue {
-        /// As it was given.
-        p_value: f64,
-    },
 }
 
 #[cfg(test)]

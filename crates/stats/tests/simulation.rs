@@ -9,8 +9,7 @@
 use std::f64::consts::TAU;
 
 use stampede_stats::{
-    BlockRatios, Confidence, Decision, Hypothesis, Look, Margins, SplitMix64, SteadyRule, blocks_to_decide,
-    compare_with_best, decide, mann_kendall, nominal_error, repeated_interval, sequential_holm, steady_state,
+    BlockRatios, Confidence, Look, SplitMix64, SteadyRule, mann_kendall, nominal_error, repeated_interval, steady_state,
 };
 
 struct Nature(SplitMix64);
@@ -60,7 +59,7 @@ fn factors(error: f64, blocks: &[usize]) -> Vec<f64> {
         .map(|look| {
             let logs = (0..blocks[look]).map(|block| block as f64).collect();
             let ratios = BlockRatios::of_logs(logs).unwrap();
-            let interval = repeated_interval(&ratios, error, &looks[..=look]).unwrap();
+            let interval = repeated_interval(&ratios, nominal_error(error, &looks[..=look]).unwrap());
             (interval.high - interval.value) / ratios.standard_error()
         })
         .collect()
@@ -147,85 +146,6 @@ fn figures_of_intervals() {
             }
             let percent = |count: usize| 100.0 * count as f64 / f64::from(repetitions);
             println!("{n} blocks, {name}: t covers {:.1} %, interval() {:.1} %", percent(by_t), percent(by_policy));
-        }
-    }
-}
-
-/// Identical cases, each pair looked at five times; whether any pair is called different at any look.
-fn false_direction(nature: &mut Nature, cases: usize, blocks: &[usize]) -> bool {
-    let all = looks(blocks);
-    let measured: Vec<Vec<f64>> = (0..cases).map(|_| nature.normals(*blocks.last().unwrap(), 0.0, 0.028)).collect();
-    (0..blocks.len()).any(|look| {
-        let family: Vec<Hypothesis<'_>> = (0..cases)
-            .flat_map(|a| (0..a).map(move |b| (a, b)))
-            .map(|(a, b)| {
-                let logs = measured[a].iter().zip(&measured[b]).take(blocks[look]).map(|(a, b)| a - b).collect();
-                let p_value = BlockRatios::of_logs(logs).unwrap().p_value(0.0);
-                Hypothesis::Tested { looks: &all[..=look], p_value }
-            })
-            .collect();
-        // Boundaries are the costly part, and only a rejection at the greatest share starts anything.
-        let least = family
-            .iter()
-            .filter_map(|h| if let Hypothesis::Tested { p_value, .. } = h { Some(*p_value) } else { None });
-        least.fold(1.0, f64::min) < 0.05 / family.len() as f64
-            && sequential_holm(0.05, &family).unwrap().iter().any(|judgement| judgement.rejected)
-    })
-}
-
-#[test]
-fn identical_cases_are_rarely_called_different() {
-    for cases in [2, 4, 8] {
-        let wrong = share(300, 6, |nature| false_direction(nature, cases, &[3, 6, 9, 12, 15]));
-        assert!(wrong < 0.09, "{cases} cases: {wrong}");
-    }
-}
-
-#[test]
-#[ignore = "a minute; prints figures for docs/statistics.md"]
-fn figures_of_identical_cases() {
-    for cases in [2, 4, 8] {
-        for blocks in SCHEDULES {
-            let wrong = share(2000, 7, |nature| false_direction(nature, cases, blocks));
-            println!("{cases} identical cases, looks after {blocks:?}: {:.1} % with a false direction", 100.0 * wrong);
-        }
-    }
-}
-
-#[test]
-fn the_best_case_is_rarely_ruled_out() {
-    // The second row's pooled spread is too small for its last case: docs/statistics.md says how much that costs.
-    for (deviations, most) in [([0.03; 5], 0.14), ([0.01, 0.01, 0.02, 0.03, 0.03], 0.22)] {
-        let lost = share(60, 8, |nature| {
-            let blocks: Vec<Vec<f64>> = (0..5)
-                .map(|_| {
-                    let block = nature.normal();
-                    deviations.iter().map(|deviation| block + deviation * nature.normal()).collect()
-                })
-                .collect();
-            // All are equally good, so that ruling out the last one is as wrong as any.
-            !compare_with_best(&blocks, Confidence::P95).unwrap()[4].may_be_best()
-        });
-        assert!(lost < most, "{deviations:?}: {lost}");
-    }
-}
-
-#[test]
-#[ignore = "a minute; prints figures for docs/statistics.md"]
-fn figures_of_the_best() {
-    for (cases, n) in [(3, 3), (8, 3), (8, 12)] {
-        for factor in [1.0, 2.0, 4.0] {
-            let lost = share(500, 9, |nature| {
-                let blocks: Vec<Vec<f64>> = (0..n)
-                    .map(|_| {
-                        let mut row = nature.normals(cases, 0.0, 1.0);
-                        row[0] *= factor;
-                        row
-                    })
-                    .collect();
-                !compare_with_best(&blocks, Confidence::P95).unwrap()[0].may_be_best()
-            });
-            println!("{cases} cases, {n} blocks, best scatters x{factor}: ruled out in {:.1} %", 100.0 * lost);
         }
     }
 }
@@ -320,75 +240,6 @@ fn figures_of_trends() {
                 rejected(17, 0.0),
                 rejected(18, 3.0 / n as f64)
             );
-        }
-    }
-}
-
-/// A study of two cases with looks, which ends at the first verdict, or when the rest of the budget is not likely to bring
-/// one. Returns the verdict and the blocks that it took.
-fn study(nature: &mut Nature, effect: f64, blocks: &[usize], plan: &Plan, patience: f64) -> (Decision, usize, bool) {
-    let logs = nature.normals(*blocks.last().unwrap(), effect, 0.04);
-    let margins = Margins { floor: 0.0, precision: 0.03 };
-    for (look, &n) in blocks.iter().enumerate() {
-        let ratios = BlockRatios::of_logs(logs[..n].to_vec()).unwrap();
-        let interval = |factor: f64| {
-            let half = factor * ratios.standard_error();
-            stampede_stats::Interval { value: ratios.mean(), low: ratios.mean() - half, high: ratios.mean() + half }
-        };
-        let difference = interval(plan.difference[look]);
-        let decision = decide(&difference, &interval(plan.equivalence[look]), margins);
-        let needed = blocks_to_decide(&ratios, margins, Confidence::P95, patience);
-        let hopeless = needed.is_none_or(|needed| needed > *blocks.last().unwrap());
-        let covers = difference.low <= effect && effect <= difference.high;
-        if decision != Decision::Undecided || hopeless || look + 1 == blocks.len() {
-            return (decision, n, covers);
-        }
-    }
-    unreachable!("the last look ends a study")
-}
-
-struct Plan {
-    difference: Vec<f64>,
-    equivalence: Vec<f64>,
-}
-
-#[test]
-#[ignore = "a minute; prints figures for docs/statistics.md"]
-fn figures_of_studies() {
-    for blocks in [[3, 5, 7, 9, 11], [3, 6, 9, 12, 15], [4, 8, 12, 16, 20]] {
-        let plan = Plan { difference: factors(0.05, &blocks), equivalence: factors(0.10, &blocks) };
-        for patience in [0.0, 0.2, 0.5] {
-            let mut total = 0.0;
-            let mut line = String::new();
-            for effect in [0.0, 0.02, 0.05, 0.10, 0.5] {
-                let truth = f64::ln_1p(effect);
-                let mut nature = Nature(SplitMix64::new(19));
-                let (mut used, mut right, mut wrong, mut covered) = (0, 0, 0, 0);
-                let repetitions = 1000;
-                for _ in 0..repetitions {
-                    let (decision, n, covers) = study(&mut nature, truth, &blocks, &plan, patience);
-                    used += n;
-                    covered += usize::from(covers);
-                    let (true_if, false_if) = match decision {
-                        Decision::Above(_) => (effect > 0.0, effect == 0.0),
-                        Decision::Equivalent => (effect < 0.03, effect > 0.03),
-                        Decision::Below(_) => (false, true),
-                        Decision::Undecided => (false, false),
-                    };
-                    right += usize::from(true_if);
-                    wrong += usize::from(false_if);
-                }
-                let mean = used as f64 / f64::from(repetitions);
-                total += mean / 5.0;
-                let percent = |count: usize| 100.0 * count as f64 / f64::from(repetitions);
-                line += &format!(
-                    " | {effect}: {mean:.1} blocks, right {:.0} %, wrong {:.1} %, covers {:.1} %",
-                    percent(right),
-                    percent(wrong),
-                    percent(covered)
-                );
-            }
-            println!("looks {blocks:?}, patience {patience}: mean {total:.1} blocks{line}");
         }
     }
 }

@@ -17,6 +17,7 @@ const MIGRATIONS: &[&str] = &[
     include_str!("migrations/006_topology.sql"),
     include_str!("migrations/007_trust.sql"),
     include_str!("migrations/008_scenarios.sql"),
+    include_str!("migrations/009_metric.sql"),
 ];
 
 /// The version that this program writes.

@@ -18,6 +18,7 @@ pub(crate) fn insert(transaction: &Transaction<'_>, study: &Study) -> rusqlite::
         seed,
         rounds,
         precision,
+        metric,
         warm_up,
         duration,
         started_at,
@@ -34,7 +35,7 @@ pub(crate) fn insert(transaction: &Transaction<'_>, study: &Study) -> rusqlite::
     transaction.execute(
         "INSERT INTO study VALUES (:study_id, :kind, :workload, :seed, :rounds, :warm_up_ns, :duration_ns,
             :started_at_ns, :stampede_version, :machine_cpus, :cpu_model, :kernel, :cgroup, :max_time_ns, :precision,
-            :groundwork_json)",
+            :groundwork_json, :metric)",
         named_params! {
             ":study_id": id.as_str(),
             ":kind": kind_word(*kind),
@@ -52,6 +53,7 @@ pub(crate) fn insert(transaction: &Transaction<'_>, study: &Study) -> rusqlite::
             ":max_time_ns": max_time.map(Nanos),
             ":precision": precision,
             ":groundwork_json": Json(groundwork),
+            ":metric": metric,
         },
     )?;
     for (ordinal, case) in (0_i64..).zip(cases) {
@@ -176,6 +178,7 @@ pub(crate) fn load(connection: &Connection, id: &StudyId) -> rusqlite::Result<Op
                     seed: row.get::<_, Decimal>("seed")?.0,
                     rounds: rounds(row)?,
                     precision: row.get("precision")?,
+                    metric: row.get("metric")?,
                     warm_up: row.get::<_, Nanos>("warm_up_ns")?.0,
                     duration: row.get::<_, Nanos>("duration_ns")?.0,
                     started_at: row.get::<_, Instant>("started_at_ns")?.0,
@@ -247,6 +250,7 @@ fn kind_word(kind: StudyKind) -> &'static str {
     match kind {
         StudyKind::Compare => "compare",
         StudyKind::Calibrate => "calibrate",
+        StudyKind::Gate => "gate",
     }
 }
 
@@ -257,6 +261,7 @@ impl rusqlite::types::FromSql for KindColumn {
         match value.as_str()? {
             "compare" => Ok(Self(StudyKind::Compare)),
             "calibrate" => Ok(Self(StudyKind::Calibrate)),
+            "gate" => Ok(Self(StudyKind::Gate)),
             word => Err(other(format!("unknown kind of study: {word}"))),
         }
     }

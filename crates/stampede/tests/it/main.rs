@@ -7,6 +7,7 @@ mod comparison;
 mod counter;
 mod databases;
 mod failures;
+mod gate;
 mod interruption;
 mod load;
 mod mimic;

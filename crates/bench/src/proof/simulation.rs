@@ -1,0 +1,217 @@
+//! A study whose trials are made up, decided by the code that decides real ones.
+
+use std::collections::BTreeMap;
+use std::time::Duration;
+
+use jiff::{SignedDuration, Timestamp};
+use stampede_analysis::{Analysis, analyse, course};
+use stampede_core::{
+    Bytes, Case, CaseId, CgroupSupport, Counts, CpuLayout, Cpus, GeneratorUse, Groundwork, Latencies, Limits, Load,
+    Machine, Measurement, Outcome, Rounds, RuntimeId, Study, StudyId, StudyKind, Topology, Trial, Tuning, VerdictWord,
+    WorkloadId,
+};
+use stampede_stats::SplitMix64;
+
+use super::noise::Noise;
+
+/// From the start of a trial to that of the next: 8 s of window, 1 s of warm-up, start and stop.
+pub(crate) const TRIAL: Duration = Duration::from_secs(11);
+const WINDOW: Duration = Duration::from_secs(8);
+/// The default of `--precision`.
+pub(crate) const PRECISION: f64 = 0.03;
+
+/// Studies of one kind.
+#[derive(Clone, Debug)]
+pub(crate) struct Simulation {
+    /// The true figure of each case.
+    pub(crate) truths: Vec<f64>,
+    pub(crate) rounds: Rounds,
+    pub(crate) precision: f64,
+}
+
+/// How one of them ended.
+#[derive(Clone, Debug, PartialEq)]
+pub(crate) struct Ended {
+    pub(crate) trials: usize,
+    pub(crate) pairs: Vec<Compared>,
+}
+
+/// What was said of two cases.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub(crate) struct Compared {
+    /// The true ratio of the first to the second.
+    pub(crate) truth: f64,
+    pub(crate) low: Option<f64>,
+    pub(crate) high: Option<f64>,
+    pub(crate) verdict: VerdictWord,
+}
+
+impl Compared {
+    /// A direction that is not there, or the wrong one.
+    pub(crate) fn is_false(&self) -> bool {
+        match self.verdict {
+            VerdictWord::Faster => self.truth <= 1.0,
+            VerdictWord::Slower => self.truth >= 1.0,
+            VerdictWord::Equivalent | VerdictWord::Undecided => false,
+        }
+    }
+
+    /// The right direction.
+    pub(crate) fn is_found(&self) -> bool {
+        matches!(self.verdict, VerdictWord::Faster | VerdictWord::Slower) && !self.is_false()
+    }
+
+    /// `None` without an interval.
+    pub(crate) fn covers(&self) -> Option<bool> {
+        Some(self.low? <= self.truth && self.truth <= self.high?)
+    }
+}
+
+impl Simulation {
+    /// Runs one study. Cases take turns in random order within each block, as in a real one.
+    pub(crate) fn run(&self, noise: &Noise, random: &mut SplitMix64) -> Ended {
+        let Self { truths, rounds, precision } = self;
+        let study = study(truths.len(), *rounds, *precision);
+        let mut source = noise.begin(random);
+        let mut trials: Vec<Trial> = Vec::new();
+        let mut next = course(&study, &trials);
+        for block in 1.. {
+            if next.open.is_empty() {
+                break;
+            }
+            let mut order: Vec<usize> = (0..truths.len()).collect();
+            (1..order.len()).rev().for_each(|last| order.swap(last, random.index(last + 1)));
+            for case in order.into_iter().filter(|case| next.open.contains(&study.cases[*case].id)) {
+                let figure = truths[case] * source.next(random).exp();
+                trials.push(trial(&study, case, block, trials.len(), figure));
+            }
+            // Asked after each block, it would say the same until then.
+            if block >= next.until {
+                next = course(&study, &trials);
+            }
+        }
+        ended(&analyse(&study, &trials), truths, trials.len())
+    }
+}
+
+fn ended(analysis: &Analysis, truths: &[f64], trials: usize) -> Ended {
+    let truth = |id: &CaseId| id.as_str().parse().ok().and_then(|place: usize| truths.get(place));
+    let compared = analysis.verdicts.iter().filter_map(|verdict| {
+        Some(Compared {
+            truth: truth(&verdict.a)? / truth(&verdict.b)?,
+            low: verdict.ratio.low,
+            high: verdict.ratio.high,
+            verdict: verdict.verdict,
+        })
+    });
+    Ended { trials, pairs: compared.collect() }
+}
+
+fn study(cases: usize, rounds: Rounds, precision: f64) -> Study {
+    Study {
+        id: StudyId::new("simulated"),
+        kind: StudyKind::Compare,
+        workload: WorkloadId::new("simulated"),
+        seed: 1,
+        rounds,
+        precision,
+        metric: None,
+        warm_up: Duration::from_secs(1),
+        duration: WINDOW,
+        started_at: Timestamp::UNIX_EPOCH,
+        stampede_version: String::new(),
+        machine: Machine { cpus: 2, cpu_model: String::new(), kernel: String::new(), cgroup: CgroupSupport::V2 },
+        cases: (0..cases).map(case).collect(),
+        groundwork: Groundwork::default(),
+        resumed_at: Vec::new(),
+    }
+}
+
+/// A case is named by its place.
+fn case(place: usize) -> Case {
+    Case {
+        id: CaseId::new(place.to_string()),
+        runtime: RuntimeId::new("simulated"),
+        runtime_version: String::new(),
+        app: String::new(),
+        php: None,
+        tuning: Tuning::new(),
+        limits: Limits { cpus: Cpus::from_millis(1000), memory: Bytes::from_mib(512) },
+        topology: Topology::default(),
+        platform: "local".to_owned(),
+        pinning: CpuLayout { server: vec![1], generator: vec![0] },
+        load: Load::Closed { connections: 16 },
+        beside: Vec::new(),
+    }
+}
+
+/// A trial that measured this figure, as throughput: large numbers, so that whole requests do not round it.
+fn trial(study: &Study, case: usize, block: u32, before: usize, figure: f64) -> Trial {
+    let ok = (figure * 1e9) as u64;
+    Trial {
+        case: study.cases[case].id.clone(),
+        block,
+        position: 1,
+        started_at: study.started_at + SignedDuration::from_secs(TRIAL.as_secs() as i64 * before as i64),
+        outcome: Outcome::Measured,
+        enforced: None,
+        ready: None,
+        php: None,
+        answers: Vec::new(),
+        measurement: Some(Measurement {
+            window: WINDOW,
+            requests: Counts { sent: ok, ok, failed: 0, unfinished: 0 },
+            warm_up: Counts::default(),
+            reconnects: 0,
+            service: Latencies::coarse(),
+            response: Latencies::coarse(),
+            status: BTreeMap::new(),
+            errors: BTreeMap::new(),
+            bytes_sent: 0,
+            bytes_received: 0,
+            resources: None,
+            generator: GeneratorUse { threads: 1, cpu: Duration::ZERO },
+            sending: None,
+            sampling: None,
+            steps: Vec::new(),
+        }),
+        stops: Vec::new(),
+        parts: Vec::new(),
+        link: None,
+        audits: Vec::new(),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_same_seed_gives_the_same_study_and_a_large_difference_is_found() {
+        let rounds = Rounds::Auto { max_time: Duration::from_secs(600) };
+        let noise = Noise::Normal { paired: 0.04 };
+        let run = |effect: f64, seed| {
+            let simulation = Simulation { truths: vec![1.0, 1.0 + effect], rounds, precision: PRECISION };
+            simulation.run(&noise, &mut SplitMix64::new(seed))
+        };
+        assert_eq!(run(0.0, 5), run(0.0, 5));
+        let clear = run(0.5, 1);
+        assert!(clear.pairs[0].is_found() && !clear.pairs[0].is_false(), "{clear:?}");
+        assert!(clear.trials < run(0.0, 5).trials, "{clear:?}");
+    }
+
+    #[test]
+    fn words_are_held_against_the_truth() {
+        let compared = |truth, verdict| Compared { truth, low: Some(0.9), high: Some(1.1), verdict };
+        for (name, truth, verdict, is_false, is_found) in [
+            ("right", 1.05, VerdictWord::Faster, false, true),
+            ("wrong", 0.95, VerdictWord::Faster, true, false),
+            ("none there", 1.0, VerdictWord::Slower, true, false),
+            ("nothing said", 1.05, VerdictWord::Undecided, false, false),
+        ] {
+            let compared = compared(truth, verdict);
+            assert_eq!((compared.is_false(), compared.is_found()), (is_false, is_found), "{name}");
+            assert_eq!(compared.covers(), Some(true));
+        }
+    }
+}

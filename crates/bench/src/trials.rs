@@ -1,0 +1,176 @@
+//! Trials of identical cases in short, as they are kept in a file: what simulated studies draw their noise from.
+
+use std::fs;
+use std::path::{Path, PathBuf};
+
+use thiserror::Error;
+
+/// How identical cases are served and loaded. Each is another kind of noise.
+#[derive(Debug, PartialEq)]
+pub(crate) struct Setting {
+    pub(crate) name: &'static str,
+    pub(crate) runtime: &'static str,
+    pub(crate) workload: &'static str,
+    pub(crate) cpus: &'static str,
+    pub(crate) load: &'static str,
+    /// Its primary metric.
+    pub(crate) figure: Figure,
+}
+
+/// What is compared.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Figure {
+    Throughput,
+    ResponseP99,
+}
+
+pub(crate) const SETTINGS: [Setting; 5] = [
+    Setting {
+        name: "go-hello",
+        runtime: "go",
+        workload: "hello",
+        cpus: "1",
+        load: "closed:16",
+        figure: Figure::Throughput,
+    },
+    Setting {
+        name: "fpm-markdown-half",
+        runtime: "nginx-fpm",
+        workload: "markdown",
+        cpus: "0.5",
+        load: "closed:16",
+        figure: Figure::Throughput,
+    },
+    Setting {
+        name: "fpm-hello",
+        runtime: "nginx-fpm",
+        workload: "hello",
+        cpus: "1",
+        load: "closed:16",
+        figure: Figure::Throughput,
+    },
+    Setting {
+        name: "apache-markdown",
+        runtime: "apache-mod-php",
+        workload: "markdown",
+        cpus: "1",
+        load: "closed:16",
+        figure: Figure::Throughput,
+    },
+    Setting {
+        name: "go-hello-open",
+        runtime: "go",
+        workload: "hello",
+        cpus: "0.5",
+        load: "open:2500",
+        figure: Figure::ResponseP99,
+    },
+];
+
+/// A measured trial.
+#[derive(Clone, Debug, PartialEq)]
+pub(crate) struct TrialRow {
+    /// Pieces are recorded without a break, each under one setting.
+    pub(crate) piece: u32,
+    pub(crate) setting: &'static Setting,
+    pub(crate) block: u32,
+    pub(crate) position: u32,
+    /// Since the piece began.
+    pub(crate) start_s: f64,
+    pub(crate) throughput_rps: f64,
+    pub(crate) cpu_us_per_request: Option<f64>,
+    /// Absent where fewer than 50 requests were slower.
+    pub(crate) response_p99_us: Option<f64>,
+}
+
+pub(crate) const HEADER: &str =
+    "piece,setting,block,position,start_s,throughput_rps,cpu_us_per_request,response_p99_us\n";
+
+impl TrialRow {
+    pub(crate) fn line(&self) -> String {
+        let Self { piece, setting, block, position, start_s, throughput_rps, cpu_us_per_request, response_p99_us } =
+            self;
+        let cell = |value: Option<f64>| value.map_or_else(String::new, |value| format!("{value:.1}"));
+        format!(
+            "{piece},{},{block},{position},{start_s:.1},{throughput_rps:.2},{},{}\n",
+            setting.name,
+            cell(*cpu_us_per_request),
+            cell(*response_p99_us)
+        )
+    }
+
+    /// What is compared under its setting.
+    pub(crate) fn value(&self) -> Option<f64> {
+        match self.setting.figure {
+            Figure::Throughput => Some(self.throughput_rps),
+            Figure::ResponseP99 => self.response_p99_us,
+        }
+    }
+
+    fn read(line: &str) -> Option<Self> {
+        let cells: Vec<&str> = line.split(',').collect();
+        let [piece, setting, block, position, start_s, throughput, cpu, p99] = cells[..] else { return None };
+        let optional = |cell: &str| if cell.is_empty() { Some(None) } else { cell.parse().ok().map(Some) };
+        Some(Self {
+            piece: piece.parse().ok()?,
+            setting: SETTINGS.iter().find(|known| known.name == setting)?,
+            block: block.parse().ok()?,
+            position: position.parse().ok()?,
+            start_s: start_s.parse().ok()?,
+            throughput_rps: throughput.parse().ok()?,
+            cpu_us_per_request: optional(cpu)?,
+            response_p99_us: optional(p99)?,
+        })
+    }
+}
+
+/// Reads a file of trials: lines that begin with # are remarks. A file that is not there holds none.
+pub(crate) fn read(path: &Path) -> Result<Vec<TrialRow>, TrialsError> {
+    let text = match fs::read_to_string(path) {
+        Err(error) if error.kind() == std::io::ErrorKind::NotFound => return Ok(Vec::new()),
+        read => read.map_err(|source| TrialsError::Read { path: path.to_owned(), source })?,
+    };
+    let lines = (1..).zip(text.lines()).filter(|(_, line)| !line.starts_with('#') && *line != HEADER.trim_end());
+    lines
+        .map(|(line, text)| TrialRow::read(text).ok_or_else(|| TrialsError::Line { path: path.to_owned(), line }))
+        .collect()
+}
+
+/// Why trials cannot be read.
+#[derive(Debug, Error)]
+pub(crate) enum TrialsError {
+    #[error("read {}", path.display())]
+    Read {
+        path: PathBuf,
+        #[source]
+        source: std::io::Error,
+    },
+    #[error("read {}: line {line} is no trial", path.display())]
+    Line { path: PathBuf, line: usize },
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn trials_are_read_as_they_were_written() {
+        let row = TrialRow {
+            piece: 3,
+            setting: &SETTINGS[1],
+            block: 2,
+            position: 4,
+            start_s: 12.5,
+            throughput_rps: 801.25,
+            cpu_us_per_request: Some(614.2),
+            response_p99_us: None,
+        };
+        let folder = tempfile::tempdir().unwrap();
+        let path = folder.path().join("trials.csv");
+        assert_eq!(read(&path).unwrap(), []);
+        fs::write(&path, format!("# remark\n{HEADER}{}", row.line())).unwrap();
+        assert_eq!(read(&path).unwrap(), [row]);
+        fs::write(&path, format!("{HEADER}1,unknown,1,1,0.0,1.0,,\n")).unwrap();
+        assert!(read(&path).unwrap_err().to_string().ends_with("line 2 is no trial"));
+    }
+}

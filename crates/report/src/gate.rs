@@ -1,0 +1,323 @@
+//! What a gate says, for people, for pull requests and for the machines that run it.
+
+use std::fmt::Write;
+
+use stampede_analysis::{Change, Metric, Outcome, metric};
+use stampede_core::Estimate;
+
+use crate::quantity::{in_tables, ratio, unit_in_tables};
+
+/// What a gate compared.
+#[derive(Clone, Copy, Debug)]
+pub struct GateView<'a> {
+    /// What was before the change, as it was typed.
+    pub base: &'a str,
+    /// What came after it.
+    pub head: &'a str,
+    /// What both were asked, and under which limits; absent where two stored studies say it.
+    pub question: Option<&'a str>,
+    /// What came of it, a row for each case.
+    pub changes: &'a [Change],
+    /// Whether it takes more than an undecided comparison to let a change pass.
+    pub strict: bool,
+}
+
+impl GateView<'_> {
+    /// What is said of all cases together: it fails when one does, and passes when all do.
+    pub fn outcome(&self) -> Outcome {
+        let any = |outcome| self.changes.iter().any(|change| change.outcome == outcome);
+        if any(Outcome::Failed) {
+            Outcome::Failed
+        } else if any(Outcome::Undecided) {
+            Outcome::Undecided
+        } else {
+            Outcome::Passed
+        }
+    }
+
+    /// Whether the change may pass.
+    pub fn passes(&self) -> bool {
+        match self.outcome() {
+            Outcome::Passed => true,
+            Outcome::Undecided => !self.strict,
+            Outcome::Failed => false,
+        }
+    }
+}
+
+/// For a terminal: a line for each case, and what it comes to. It ends with a line break.
+pub fn terminal(view: &GateView<'_>) -> String {
+    let mut text = String::new();
+    if let Some(question) = view.question {
+        let _ = writeln!(text, "{question}");
+    }
+    for change in view.changes {
+        let _ = writeln!(text, "{}: {}", change.case, figures(change));
+    }
+    let _ = writeln!(text, "{}", conclusion(view));
+    text
+}
+
+/// A comment for a pull request, in GitHub-flavoured Markdown. It ends with a line break.
+pub fn markdown(view: &GateView<'_>) -> String {
+    let mut text = format!("### Performance: {}\n\n{}\n\n", word(view.outcome()), escaped(&conclusion(view)));
+    let _ = writeln!(text, "| | {} | {} | ratio | 95 % interval | |", escaped(view.base), escaped(view.head));
+    let _ = writeln!(text, "|---|---:|---:|---:|---:|---|");
+    for change in view.changes {
+        let of = |estimate: &Estimate| value(change, estimate);
+        let _ = writeln!(
+            text,
+            "| {}, {} | {} | {} | {} | {} | {} |",
+            escaped(change.case.as_str()),
+            title(change),
+            of(&change.base),
+            of(&change.head),
+            ratio(change.ratio.value),
+            interval(change).unwrap_or_else(|| "n/a".to_owned()),
+            word(change.outcome)
+        );
+    }
+    let _ = writeln!(text);
+    if let Some(question) = view.question {
+        let _ = writeln!(text, "{}\n", escaped(question));
+    }
+    for method in methods(view) {
+        let _ = writeln!(text, "{method}");
+    }
+    text
+}
+
+/// As JUnit reports are read by CI servers: a test for each case. One that is undecided is skipped, or fails where the gate is
+/// strict. <https://github.com/testmoapp/junitxml>
+pub fn junit(view: &GateView<'_>) -> String {
+    let count = |outcome| view.changes.iter().filter(|change| change.outcome == outcome).count();
+    let (mut failures, mut skipped) = (count(Outcome::Failed), count(Outcome::Undecided));
+    if view.strict {
+        (failures, skipped) = (failures + skipped, 0);
+    }
+    let tests = view.changes.len();
+    let head = format!("tests=\"{tests}\" failures=\"{failures}\" skipped=\"{skipped}\" errors=\"0\"");
+    let mut text = format!(
+        "<?xml version=\"1.0\" encoding=\"UTF-8\"?>\n<testsuites {head}>\n  <testsuite name=\"stampede gate\" {head}>\n"
+    );
+    for change in view.changes {
+        let name = xml(&format!("{}: {} within {}", change.case, title(change), percent(change.threshold)));
+        let message = xml(&format!("{}: {}", word(change.outcome), figures(change)));
+        let inner = match change.outcome {
+            Outcome::Passed => format!("<system-out>{message}</system-out>"),
+            Outcome::Undecided if !view.strict => format!("<skipped message=\"{message}\"/>"),
+            Outcome::Undecided | Outcome::Failed => format!("<failure message=\"{message}\"/>"),
+        };
+        let _ = writeln!(text, "    <testcase classname=\"stampede.gate\" name=\"{name}\">{inner}</testcase>");
+    }
+    text.push_str("  </testsuite>\n</testsuites>\n");
+    text
+}
+
+/// Workflow commands that GitHub shows beside a pull request: a line for each case.
+/// <https://docs.github.com/en/actions/reference/workflows-and-actions/workflow-commands>
+pub fn annotations(view: &GateView<'_>) -> String {
+    let line = |change: &Change| {
+        let level = match change.outcome {
+            Outcome::Failed => "error",
+            Outcome::Undecided if view.strict => "error",
+            Outcome::Undecided => "warning",
+            Outcome::Passed => "notice",
+        };
+        let message = format!("{}: {}: {}", change.case, word(change.outcome), figures(change));
+        let message = message.replace('%', "%25").replace('\r', "%0D").replace('\n', "%0A");
+        format!("::{level} title=stampede gate::{message}\n")
+    };
+    view.changes.iter().map(line).collect()
+}
+
+/// `requests per second 801 after 1,012 before, 0.792 times (0.771 to 0.813, 9 blocks)`.
+fn figures(change: &Change) -> String {
+    let interval = interval(change).map_or_else(String::new, |interval| format!("{interval}, "));
+    format!(
+        "{} {} after {} before, {} times ({interval}{} {})",
+        title(change),
+        value(change, &change.head),
+        value(change, &change.base),
+        ratio(change.ratio.value),
+        change.ratio.n,
+        if change.paired { "blocks" } else { "trials a side" }
+    )
+}
+
+fn conclusion(view: &GateView<'_>) -> String {
+    let GateView { base, head, .. } = view;
+    let threshold = view.changes.first().map_or_else(String::new, |change| percent(change.threshold));
+    let named = |outcome| -> String {
+        let of = view.changes.iter().filter(|change| change.outcome == outcome);
+        of.map(|change| format!("{} of {}", title(change), change.case)).collect::<Vec<_>>().join(", ")
+    };
+    match view.outcome() {
+        Outcome::Passed => format!("Passed: {head} is no more than {threshold} worse than {base}."),
+        Outcome::Failed => {
+            format!("Failed: {head} is more than {threshold} worse than {base}: {}.", named(Outcome::Failed))
+        }
+        Outcome::Undecided => {
+            let remedy = if view.changes.iter().all(|change| change.paired) {
+                "a longer --max-time or a larger --threshold"
+            } else {
+                "studies with more rounds"
+            };
+            let verdict = if view.strict { "it does not pass (--strict)" } else { "it is let pass" };
+            format!(
+                "Undecided: the data do not say whether {head} is more than {threshold} worse than {base}: {}; {verdict}. \
+                 Try {remedy}.",
+                named(Outcome::Undecided)
+            )
+        }
+    }
+}
+
+/// How the intervals came about, once each.
+fn methods(view: &GateView<'_>) -> Vec<&'static str> {
+    let any = |paired| view.changes.iter().any(|change| change.paired == paired);
+    [
+        (true, "Both sides were measured by turns in the same blocks, each trial in a deployment started anew."),
+        (
+            false,
+            "The two studies were measured at different times: whatever else differed between those counts as the change.",
+        ),
+    ]
+    .into_iter()
+    .filter_map(|(paired, method)| any(paired).then_some(method))
+    .collect()
+}
+
+fn word(outcome: Outcome) -> &'static str {
+    match outcome {
+        Outcome::Passed => "passed",
+        Outcome::Failed => "failed",
+        Outcome::Undecided => "undecided",
+    }
+}
+
+fn title(change: &Change) -> &'static str {
+    of(change).map_or(change.metric, |metric| metric.title)
+}
+
+fn of(change: &Change) -> Option<&'static Metric> {
+    metric(change.metric)
+}
+
+fn value(change: &Change, estimate: &Estimate) -> String {
+    let Some(metric) = of(change) else { return estimate.value.to_string() };
+    let unit = unit_in_tables(metric.unit).map_or_else(String::new, |unit| format!(" {unit}"));
+    in_tables(metric.unit, estimate.value) + &unit
+}
+
+fn interval(change: &Change) -> Option<String> {
+    Some(format!("{} to {}", ratio(change.ratio.low?), ratio(change.ratio.high?)))
+}
+
+fn percent(share: f64) -> String {
+    let percent = (share * 1e6).round() / 1e4;
+    format!("{percent} %")
+}
+
+/// Names of branches and folders may hold what Markdown or HTML would obey.
+fn escaped(text: &str) -> String {
+    let special = |character: char| "\\`*_{}[]<>|#".contains(character);
+    text.chars().filter(|each| !each.is_control()).fold(String::new(), |mut text, character| {
+        if special(character) {
+            text.push('\\');
+        }
+        text.push(character);
+        text
+    })
+}
+
+fn xml(text: &str) -> String {
+    let text: String = text.chars().filter(|character| !character.is_control()).collect();
+    text.replace('&', "&amp;").replace('<', "&lt;").replace('>', "&gt;").replace('"', "&quot;")
+}
+
+#[cfg(test)]
+mod tests {
+    use stampede_analysis::Better;
+    use stampede_core::CaseId;
+
+    use super::*;
+
+    fn change(case: &str, outcome: Outcome, ratio: f64) -> Change {
+        let estimate = |value: f64| Estimate { value, low: Some(value * 0.98), high: Some(value * 1.02), n: 9 };
+        Change {
+            case: CaseId::new(case),
+            metric: "throughput_rps",
+            better: Better::Higher,
+            base: estimate(1_012.0),
+            head: estimate(1_012.0 * ratio),
+            ratio: estimate(ratio),
+            threshold: 0.05,
+            paired: true,
+            outcome,
+        }
+    }
+
+    fn view<'a>(changes: &'a [Change], strict: bool) -> GateView<'a> {
+        GateView { base: "main", head: "my_<branch>", question: Some("markdown: 1 CPU"), changes, strict }
+    }
+
+    #[test]
+    fn one_that_fails_fails_all_and_undecided_passes_unless_strict() {
+        use Outcome::{Failed, Passed, Undecided};
+        for (outcomes, strict, outcome, passes) in [
+            ([Passed, Passed], true, Passed, true),
+            ([Passed, Undecided], false, Undecided, true),
+            ([Passed, Undecided], true, Undecided, false),
+            ([Undecided, Failed], false, Failed, false),
+        ] {
+            let changes = outcomes.map(|outcome| change("a", outcome, 1.0));
+            let view = view(&changes, strict);
+            assert_eq!((view.outcome(), view.passes()), (outcome, passes), "{outcomes:?} {strict}");
+        }
+    }
+
+    #[test]
+    fn a_terminal_is_told_the_figures_and_what_they_come_to() {
+        let changes = [change("head", Outcome::Failed, 0.792)];
+        assert_eq!(
+            terminal(&view(&changes, false)),
+            "markdown: 1 CPU\n\
+             head: requests per second 802 after 1,012 before, 0.792 times (0.776 to 0.808, 9 blocks)\n\
+             Failed: my_<branch> is more than 5 % worse than main: requests per second of head.\n"
+        );
+    }
+
+    #[test]
+    fn a_comment_holds_nothing_that_a_name_could_do() {
+        let changes = [change("head", Outcome::Undecided, 0.95)];
+        let text = markdown(&view(&changes, false));
+        assert!(text.starts_with("### Performance: undecided\n"), "{text}");
+        for part in
+            ["my\\_\\<branch\\>", "| head, requests per second | 1,012 | 961 | 0.950 | 0.931 to 0.969 | undecided |"]
+        {
+            assert!(text.contains(part), "{part}\n{text}");
+        }
+    }
+
+    #[test]
+    fn machines_are_told_in_their_own_words() {
+        let changes = [
+            change("a&b", Outcome::Failed, 0.5),
+            change("c", Outcome::Undecided, 0.95),
+            change("d", Outcome::Passed, 1.0),
+        ];
+        let text = junit(&view(&changes, false));
+        assert!(text.contains("tests=\"3\" failures=\"1\" skipped=\"1\""), "{text}");
+        assert!(
+            text.contains("name=\"a&amp;b: requests per second within 5 %\"><failure message=\"failed: "),
+            "{text}"
+        );
+        assert!(junit(&view(&changes, true)).contains("failures=\"2\" skipped=\"0\""));
+        let lines = annotations(&view(&changes, false));
+        let levels: Vec<&str> = lines.lines().filter_map(|line| line.split_once(' ')).map(|(level, _)| level).collect();
+        assert_eq!(levels, ["::error", "::warning", "::notice"]);
+        let fails = [Change { threshold: 0.025, ..change("a", Outcome::Failed, 0.5) }];
+        assert!(conclusion(&view(&fails, false)).contains("more than 2.5 % worse"));
+    }
+}

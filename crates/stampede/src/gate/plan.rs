@@ -1,0 +1,105 @@
+//! Two plans made one: the application before a change and after it as two cases that are asked the same.
+
+use stampede_core::{Availability, Candidate, CaseId, Exchange};
+use stampede_plan::{ComparePlan, RuntimeChoice};
+
+use crate::exit::Failure;
+
+/// The case without the change.
+const BASE: &str = "base";
+/// The case with it.
+const HEAD: &str = "head";
+
+/// Both sides as cases of one plan, under the conditions that their plans agree on.
+pub(super) async fn merge(base: ComparePlan, head: ComparePlan) -> Result<ComparePlan, Failure> {
+    same_conditions(&base, &head)?;
+    let (exchanges, unrecorded) = common_exchanges(&base, &head)?;
+    let pair = served_by_one(&base, &head).await?;
+    let mut workload = head.workload.clone();
+    workload.exchanges = exchanges;
+    // The runtime is settled: that it is missing is an error.
+    Ok(ComparePlan { workload, unrecorded, look: None, candidates: pair, choice: RuntimeChoice::Named, ..head })
+}
+
+fn same_conditions(base: &ComparePlan, head: &ComparePlan) -> Result<(), Failure> {
+    for (differs, what, flag) in [
+        (base.limits != head.limits, "limits", "--cpus and --memory"),
+        (base.load != head.load, "load", "--load"),
+        (base.duration != head.duration, "duration", "--duration"),
+        (base.warm_up != head.warm_up, "warm-up", "--warm-up"),
+        (base.topology != head.topology, "topology", "the same topology in both plans"),
+    ] {
+        if differs {
+            return Err(Failure::usage(format!("the two sides ask for another {what}\n  give {flag}, for both")));
+        }
+    }
+    Ok(())
+}
+
+/// The requests that both sides know, with the answers that the later one writes down, and the names of those whose answers
+/// nobody has written.
+fn common_exchanges(base: &ComparePlan, head: &ComparePlan) -> Result<(Vec<Exchange>, Vec<String>), Failure> {
+    let mut common = Vec::new();
+    for exchange in &head.workload.exchanges {
+        let same = |other: &&Exchange| other.request == exchange.request && other.in_load == exchange.in_load;
+        let Some(before) = base.workload.exchanges.iter().find(same) else { continue };
+        let written = !head.unrecorded.contains(&exchange.name) && !base.unrecorded.contains(&before.name);
+        if written && before.expect != exchange.expect {
+            return Err(Failure::usage(format!(
+                "the two sides expect other answers to {}: how fast they give them says nothing\n  \
+                 write the same answer into both plans, or mask what may differ",
+                exchange.name
+            )));
+        }
+        common.push(exchange.clone());
+    }
+    if !common.iter().any(|exchange| exchange.in_load) {
+        return Err(Failure::usage("the two sides have no request for the load in common"));
+    }
+    let unrecorded = common.iter().map(|exchange| &exchange.name).filter(|name| head.unrecorded.contains(name));
+    let unrecorded = unrecorded.cloned().collect();
+    Ok((common, unrecorded))
+}
+
+/// Both sides on the first runtime that serves both and is installed, or on the first of all where none is, so that what it
+/// needs is told.
+async fn served_by_one(base: &ComparePlan, head: &ComparePlan) -> Result<Vec<Candidate>, Failure> {
+    let mut pairs = head.candidates.iter().filter_map(|after| {
+        let before = base.candidates.iter().find(|before| before.runtime.id() == after.runtime.id())?;
+        Some([(BASE, before), (HEAD, after)].map(|(id, side)| Candidate { id: CaseId::new(id), ..side.clone() }))
+    });
+    let first = pairs.next().ok_or_else(|| {
+        let names = |plan: &ComparePlan| {
+            let mut names: Vec<String> = plan.candidates.iter().map(|side| side.runtime.id().to_string()).collect();
+            names.dedup();
+            if names.is_empty() { "no runtime".to_owned() } else { names.join(", ") }
+        };
+        Failure::usage(format!(
+            "no runtime serves both sides: the first can be served by {}, the second by {}\n  \
+             see stampede list runtimes, or name one that serves both with --runtime",
+            names(base),
+            names(head)
+        ))
+    })?;
+    for pair in std::iter::once(first.clone()).chain(pairs) {
+        if is_installed(&pair).await {
+            return Ok(pair.to_vec());
+        }
+    }
+    Ok(first.to_vec())
+}
+
+async fn is_installed(pair: &[Candidate]) -> bool {
+    for Candidate { runtime, app, php, tuning, .. } in pair {
+        for need in [runtime.requires(app), runtime.requires_for(app, tuning), app.needs.clone()].concat() {
+            let need = match php {
+                Some(php) => need.of_build(php),
+                None => need,
+            };
+            if matches!(stampede_platforms::detect(&need).await, Availability::Missing { .. }) {
+                return false;
+            }
+        }
+    }
+    true
+}
