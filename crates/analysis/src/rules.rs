@@ -85,8 +85,11 @@ pub(crate) fn findings(record: &Record<'_>) -> Vec<Finding> {
     findings
 }
 
-/// The first suspect among the findings.
+/// The first suspect among the findings. Without the limits that were asked for, nothing follows from their use.
 pub(crate) fn bottleneck(findings: &[Finding]) -> Option<Bottleneck> {
+    if findings.iter().any(|finding| finding.id == limits::NOT_ENFORCED) {
+        return None;
+    }
     let found = |(id, what): (&str, &'static str)| Some((findings.iter().find(|finding| finding.id == id)?, what));
     let (finding, what) = SUSPECTS
         .into_iter()

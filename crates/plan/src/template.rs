@@ -43,8 +43,8 @@ const REST: &str = "\
 # load: closed:16
 # load: {model: open, rate: 50..100/60s, arrivals: poisson, connections: 256}
 
-# Rounds until the verdicts are clear, or a number: fewer than 3 give none. With seed: 1 the order of
-# cases can be had again.
+# Rounds until the verdicts are clear, or a number: fewer than 3 give none. With seed: 1 cases come
+# in the same order again.
 # study: {rounds: auto, max_time: 10m, precision: 3%, duration: 8s, warm_up: 1s, ready_timeout: 30s}
 
 # platform: local

@@ -65,7 +65,7 @@ fn plain(view: &StudyView<'_>) -> String {
     format!("Nothing tells {} apart yet{}.", join(&all), remedy(view, &open))
 }
 
-/// What would decide these comparisons: `: about 4 minutes more (--rounds 9) probably would`.
+/// What would decide these comparisons: `: a study of about 12 minutes (--rounds 9) probably would`.
 fn remedy(view: &StudyView<'_>, open: &[&Verdict]) -> String {
     if open.iter().any(|verdict| is_constant(verdict)) {
         return ": some of their ratios are the same in every block, so that nothing says how sure they are".to_owned();
@@ -73,7 +73,7 @@ fn remedy(view: &StudyView<'_>, open: &[&Verdict]) -> String {
     let undecided = open.iter().filter(|verdict| verdict.verdict == VerdictWord::Undecided);
     let blocks: Option<Vec<u32>> = undecided.map(|verdict| needed(verdict)).collect();
     match blocks.and_then(|blocks| blocks.into_iter().max()) {
-        Some(blocks) => format!(": {} probably would", more(view, blocks)),
+        Some(blocks) => format!(": {} probably would", longer(view, blocks)),
         None => ", and no number of rounds that is worth waiting for would".to_owned(),
     }
 }
@@ -88,14 +88,14 @@ fn needed(verdict: &Verdict) -> Option<u32> {
     if (verdict.ratio.n as usize) < MIN_BLOCKS { Some(MIN_BLOCKS as u32) } else { verdict.blocks_to_decide }
 }
 
-/// `about 4 minutes more (--rounds 9)`. Blocks in which a trial did not count are expected to recur.
-fn more(view: &StudyView<'_>, blocks: u32) -> String {
+/// `a study of about 12 minutes (--rounds 9)`: rounds are measured anew. Blocks in which a trial did not count are expected to
+/// recur.
+fn longer(view: &StudyView<'_>, blocks: u32) -> String {
     let so_far = view.trials.iter().map(|trial| trial.block).max().unwrap_or(0);
-    let rounds = format!("--rounds {}", blocks.max(so_far + 1));
-    let measured = view.analysis.verdicts.iter().map(|verdict| verdict.ratio.n).max().unwrap_or(0);
+    let rounds = blocks.max(so_far + 1);
     match view.analysis.block_time {
-        Some(time) => format!("about {} more ({rounds})", approximately(time * blocks.saturating_sub(measured).max(1))),
-        None => rounds,
+        Some(time) => format!("a study of about {} (--rounds {rounds})", approximately(time * rounds)),
+        None => format!("--rounds {rounds}"),
     }
 }
 
@@ -154,7 +154,7 @@ fn sentence(view: &StudyView<'_>, verdict: &Verdict, name: impl Fn(&CaseId) -> S
         }
         VerdictWord::Undecided => {
             let remedy = match verdict.blocks_to_decide {
-                Some(blocks) => format!("; {} would probably decide it", more(view, blocks)),
+                Some(blocks) => format!("; {} would probably decide it", longer(view, blocks)),
                 None => String::new(),
             };
             let alone = match (verdict.ratio.low, verdict.ratio.high) {

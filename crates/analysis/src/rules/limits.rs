@@ -6,6 +6,9 @@ use stampede_core::{CgroupSupport, Finding, Limit, Severity};
 
 use crate::record::Record;
 
+/// The finding that limits were not in force.
+pub(super) const NOT_ENFORCED: &str = "limits-not-enforced";
+
 /// Figures came out of a trial whose limits the kernel did not hold, or could not be asked for; or the machine cannot hold
 /// any.
 pub(super) fn not_enforced(record: &Record<'_>) -> Option<Finding> {
@@ -31,7 +34,7 @@ pub(super) fn not_enforced(record: &Record<'_>) -> Option<Finding> {
         None => "the kernel's limits could not be read back".to_owned(),
     };
     Some(Finding {
-        id: "limits-not-enforced".to_owned(),
+        id: NOT_ENFORCED.to_owned(),
         severity: Severity::Error,
         text: format!("The limits of {} CPU and {} were not enforced: {held}.", asked.cpus, asked.memory),
         evidence: BTreeMap::from([("trials".to_owned(), unlimited.len() as f64)]),

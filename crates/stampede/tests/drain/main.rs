@@ -18,8 +18,8 @@ use std::collections::BTreeMap;
 use std::io::{Read, Write};
 use std::net::{SocketAddr, TcpStream};
 use std::path::PathBuf;
-use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::{Arc, Mutex};
 use std::thread;
 use std::time::{Duration, Instant};
 
@@ -76,6 +76,14 @@ fn app(stage: &Stage, runtime: &str) -> App {
     }
 }
 
+const CLIENTS: usize = 8;
+
+/// So many of them are to wait for an answer when the stop is asked for.
+const MOST: usize = 6;
+
+/// What was sent within this time before the stop may meet a connection that is being closed.
+const JUST_NOW: Duration = Duration::from_millis(20);
+
 async fn drain(stage: &Stage, kind: BalancerKind, runtime: &str, app: &App) {
     let name = format!("{} before {runtime}", kind.id());
     let platform = local::platform(stage);
@@ -115,10 +123,10 @@ async fn drain(stage: &Stage, kind: BalancerKind, runtime: &str, app: &App) {
     let Endpoint::Tcp(front) = running.front().clone() else { panic!("{name}: no port") };
 
     let stopped = Arc::new(AtomicBool::new(false));
-    // They begin one after the other, so that at any moment most of them wait for an answer that was not asked for just now.
+    let waiting: Waiting = Arc::new(Mutex::new([None; CLIENTS]));
     let clients: Vec<_> =
-        (0..8).map(|number| client(front, Duration::from_millis(25 * number), Arc::clone(&stopped))).collect();
-    tokio::time::sleep(Duration::from_millis(700)).await;
+        (0..CLIENTS).map(|number| client(front, number, Arc::clone(&waiting), Arc::clone(&stopped))).collect();
+    until_most_wait(&waiting, &name).await;
     let asked = Instant::now();
     let report = running.stop().await.unwrap();
     let took = asked.elapsed();
@@ -126,11 +134,9 @@ async fn drain(stage: &Stage, kind: BalancerKind, runtime: &str, app: &App) {
     let requests: Vec<Request> = clients.into_iter().flat_map(|client| client.join().unwrap()).collect();
 
     // What is sent while the balancer closes an idle connection may meet its end; what was on its way before may not.
-    let in_flight: Vec<&Request> = requests
-        .iter()
-        .filter(|request| request.sent + Duration::from_millis(20) < asked && request.ended > asked)
-        .collect();
-    assert!(in_flight.len() >= 6, "{name}: {requests:?}");
+    let in_flight: Vec<&Request> =
+        requests.iter().filter(|request| request.sent + JUST_NOW < asked && request.ended > asked).collect();
+    assert!(in_flight.len() >= MOST, "{name}: {requests:?}");
     assert!(in_flight.iter().all(|request| request.answered), "{name}: {in_flight:?}");
     assert!(report.units.iter().all(|unit| !unit.killed), "{name}: {report:?}");
     assert_eq!(report.units.last().unwrap().unit.as_str(), "balancer", "{name}");
@@ -145,11 +151,33 @@ struct Request {
     answered: bool,
 }
 
+/// When each client sent the request that it waits for.
+type Waiting = Arc<Mutex<[Option<Instant>; CLIENTS]>>;
+
+/// Waits until most clients have waited for a while, and will for another while.
+async fn until_most_wait(waiting: &Waiting, name: &str) {
+    let begun = Instant::now();
+    loop {
+        let ages: Vec<Duration> = waiting.lock().unwrap().iter().flatten().map(Instant::elapsed).collect();
+        // Past the first answers, every connection is one that is kept.
+        let is_warm = begun.elapsed() > Duration::from_millis(500);
+        if is_warm && ages.iter().filter(|age| (JUST_NOW * 2..JUST_NOW * 8).contains(age)).count() >= MOST {
+            return;
+        }
+        assert!(begun.elapsed() < Duration::from_secs(30), "{name}: {ages:?}");
+        tokio::time::sleep(Duration::from_millis(2)).await;
+    }
+}
+
 /// Sends requests on one connection after the other, each kept as long as the server keeps it.
-fn client(front: SocketAddr, begin: Duration, stopped: Arc<AtomicBool>) -> thread::JoinHandle<Vec<Request>> {
+fn client(
+    front: SocketAddr,
+    number: usize,
+    waiting: Waiting,
+    stopped: Arc<AtomicBool>,
+) -> thread::JoinHandle<Vec<Request>> {
     thread::spawn(move || {
         let mut requests = Vec::new();
-        thread::sleep(begin);
         while !stopped.load(Ordering::Relaxed) {
             let Ok(mut connection) = TcpStream::connect(front) else {
                 thread::sleep(Duration::from_millis(5));
@@ -158,7 +186,9 @@ fn client(front: SocketAddr, begin: Duration, stopped: Arc<AtomicBool>) -> threa
             connection.set_read_timeout(Some(Duration::from_secs(10))).unwrap();
             loop {
                 let sent = Instant::now();
+                waiting.lock().unwrap()[number] = Some(sent);
                 let answer = exchange(&mut connection);
+                waiting.lock().unwrap()[number] = None;
                 let answered = answer.as_ref().is_some_and(|answer| answer.ends_with("hello"));
                 requests.push(Request { sent, ended: Instant::now(), answered });
                 if !answered || answer.is_some_and(|answer| answer.to_lowercase().contains("connection: close")) {

@@ -94,7 +94,7 @@ fn init_writes_a_plan_that_runs_unchanged_and_holds_the_answers() {
     assert!(said.stdout.contains("wrote ./stampede.yaml and ./stampede.expected/"), "{}", said.stdout);
     assert!(
         said.stderr.contains("not by webman, which serves psr-15-handler\n")
-            && said.stderr.contains("not by roadrunner, swoole, workerman, which serve psr-15-handler, symfony\n"),
+            && said.stderr.contains("not by roadrunner, swoole, which serve psr-15-handler, symfony, laravel\n"),
         "{}",
         said.stderr
     );

@@ -71,7 +71,7 @@ fn an_unusable_place_is_named() {
 /// Runs one ignored test of this program in a mount namespace of its own, with a small disk of its own.
 fn run_on_a_small_disk(test: &str) {
     let folder = tempfile::tempdir().unwrap();
-    let script = "mount -t tmpfs -o size=256k stampede-test \"$0\" && exec \"$@\"";
+    let script = "mount -t tmpfs -o size=512k stampede-test \"$0\" && exec \"$@\"";
     let can_mount = Command::new("unshare")
         .args(["--mount", "sh", "-c", script])
         .arg(folder.path())
@@ -119,7 +119,7 @@ fn store_until_the_disk_is_full() {
             Ok(()) => stored += 1,
             Err(error) => break error,
         }
-        assert!(stored < 1_000, "256 KiB are never full");
+        assert!(stored < 1_000, "512 KiB are never full");
     };
     assert!(matches!(error, StoreError::Full { .. }), "{error:?}");
     assert!(error.to_string().contains("the disk is full"), "{error}");
