@@ -161,7 +161,7 @@ async fn until_most_wait(waiting: &Waiting, name: &str) {
         let ages: Vec<Duration> = waiting.lock().unwrap().iter().flatten().map(Instant::elapsed).collect();
         // Past the first answers, every connection is one that is kept.
         let is_warm = begun.elapsed() > Duration::from_millis(500);
-        if is_warm && ages.iter().filter(|age| (JUST_NOW * 2..JUST_NOW * 8).contains(age)).count() >= MOST {
+        if is_warm && ages.iter().filter(|age| (JUST_NOW * 2..JUST_NOW * 8).contains(&**age)).count() >= MOST {
             return;
         }
         assert!(begun.elapsed() < Duration::from_secs(30), "{name}: {ages:?}");
