@@ -146,7 +146,7 @@ pub(crate) fn have(test: &str, programs: &[&str]) -> bool {
 /// `php8.2` is `php`; `gold` is not `go`.
 fn is_program(file: &str, program: &str) -> bool {
     file.strip_prefix(program)
-        .is_some_and(|rest| rest.is_empty() || rest.starts_with(|next: char| next.is_ascii_digit()))
+        .is_some_and(|rest| rest.is_empty() || rest.starts_with(|next: char| next.is_ascii_digit() || next == '.'))
 }
 
 /// Polls a condition to its deadline and shows the last state.
