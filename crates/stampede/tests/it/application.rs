@@ -9,7 +9,8 @@ use serde_json::Value;
 use crate::stage::{Said, Stage, have};
 
 /// What keeps a test short.
-const SHORT: [&str; 8] = ["--cpus", "0.5", "--memory", "128Mi", "--duration", "1s", "--rounds", "1"];
+const SHORT: [&str; 10] =
+    ["--cpus", "0.5", "--memory", "128Mi", "--duration", "500ms", "--warm-up", "200ms", "--rounds", "1"];
 
 /// A folder with these files.
 fn folder(files: &[(&str, &str)]) -> tempfile::TempDir {
