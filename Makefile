@@ -43,9 +43,10 @@ clippy:
 tidy:
 	cargo xtask tidy
 
-# Unit tests, snapshots of the command line, then tests with real servers.
+# Unit tests, snapshots of the command line, then tests with real servers. No documentation has examples that are code: to look
+# for some would read every crate once more.
 unit:
-	cargo test --workspace --locked
+	cargo test --workspace --locked --lib --bins --tests
 
 # Every end point of the workloads, in PHP, Laravel, Symfony and Go, with database servers of the tests' own.
 test-php:

@@ -54,7 +54,7 @@ pub(crate) struct Uncounted {
     pub(crate) trials: String,
     /// `invalid` or `failed`.
     pub(crate) outcome: &'static str,
-    /// Why; may have several lines.
+    /// Why; may have several lines. The logs at its end are those of the first trial.
     pub(crate) reason: String,
 }
 
@@ -183,7 +183,7 @@ fn uncounted(view: &StudyView<'_>) -> Vec<Uncounted> {
             Outcome::Failed(reason) => ("failed", reason.as_str()),
         };
         let same = |group: &&mut (&CaseId, &str, &str, Vec<u32>)| {
-            (group.0, group.1, group.2) == (&trial.case, outcome, reason)
+            (group.0, group.1, before_logs(group.2)) == (&trial.case, outcome, before_logs(reason))
         };
         match groups.iter_mut().find(same) {
             Some((.., blocks)) => blocks.push(trial.block),
@@ -199,6 +199,12 @@ fn uncounted(view: &StudyView<'_>) -> Vec<Uncounted> {
         reason: reason.to_owned(),
     });
     texts.collect()
+}
+
+/// A reason without the logs at its end, which tell the time and so are never the same twice.
+fn before_logs(reason: &str) -> &str {
+    let ends = ["; its log ends:\n", "\nlog of "].into_iter().filter_map(|begin| reason.find(begin));
+    ends.min().map_or(reason, |end| &reason[..end])
 }
 
 /// Findings of the same kind in groups, and the numbers of those that the table refers to by case.

@@ -239,8 +239,10 @@ impl Sink for Progress {
     }
 }
 
+/// The log that may follow comes with the report.
 fn first_line(text: &str) -> String {
-    screen::printable(text.lines().next().unwrap_or_default())
+    let line = text.lines().next().unwrap_or_default();
+    screen::printable(line.strip_suffix("; its log ends:").unwrap_or(line))
 }
 
 fn human(time: Duration) -> String {

@@ -47,6 +47,12 @@ fn each_format_gives_what_its_server_says() {
             &[(BusyWorkers, 1), (IdleWorkers, 1), (TotalWorkers, 2), (Requests, 3378), (WorkerMemoryBytes, 783_792)],
         ),
         (
+            // It began to wait between two looks at it.
+            StatusFormat::FrankenPhpThreads,
+            r#"{"ThreadDebugStates": [{"Name": "Regular PHP Thread", "IsWaiting": true, "IsBusy": true}]}"#,
+            &[(BusyWorkers, 1), (IdleWorkers, 0), (TotalWorkers, 1)],
+        ),
+        (
             StatusFormat::SwooleJson,
             include_str!("answers/swoole-base.json"),
             &[(BusyWorkers, 1), (IdleWorkers, 2), (TotalWorkers, 3), (Connections, 5), (Accepted, 8), (Requests, 5)],

@@ -125,10 +125,14 @@ pub(crate) fn with_failures() -> Sample {
     sample.trials.truncate(10);
     for trial in &mut sample.trials {
         match (trial.case.as_str(), trial.block) {
-            ("apache-mod-php", _) => fail(
+            ("apache-mod-php", block) => fail(
                 trial,
-                "start apache2: status 1; its log ends with\n(98)Address already in use: AH00072: make_sock: could \
-                 not bind to address 127.0.0.1:20001\nno listening sockets available, \u{1b}[31mshutting down\u{1b}[0m",
+                // A log tells the time: no two are the same.
+                &format!(
+                    "start apache2: status 1; its log ends:\n[10:0{block}] (98)Address already in use: AH00072: make_sock: \
+                     could not bind to address 127.0.0.1:20001\nno listening sockets available, \
+                     \u{1b}[31mshutting down\u{1b}[0m"
+                ),
             ),
             ("php-cli-server", 2) => fail(trial, "no answer within 10 s"),
             ("nginx-fpm", _) => {
