@@ -9,7 +9,7 @@ const SECOND: u64 = 1_000_000_000;
 /// Knative's autoscaler does the same with what instances report each second (knative/serving,
 /// `pkg/autoscaler/aggregation`): a window that is not yet full is averaged over the seconds that there are.
 #[derive(Clone, Debug)]
-pub struct Average {
+pub(crate) struct Average {
     value: u32,
     changed: u64,
     /// Of the second that is not yet over.
@@ -21,23 +21,23 @@ pub struct Average {
 
 impl Average {
     /// Of a number that is zero at [`Time::START`], for windows of up to so many seconds.
-    pub fn new(longest: usize) -> Self {
+    pub(crate) fn new(longest: usize) -> Self {
         Self { value: 0, changed: 0, area: 0.0, second: 0, seconds: vec![0.0; longest.max(1)] }
     }
 
     /// The number now.
-    pub fn value(&self) -> u32 {
+    pub(crate) fn value(&self) -> u32 {
         self.value
     }
 
     /// The number becomes another one.
-    pub fn set(&mut self, now: Time, value: u32) {
+    pub(crate) fn set(&mut self, now: Time, value: u32) {
         self.advance(now);
         self.value = value;
     }
 
     /// The average over the last `seconds` whole seconds before now, or as many as there are; `None` before the first is over.
-    pub fn over(&mut self, now: Time, seconds: usize) -> Option<f64> {
+    pub(crate) fn over(&mut self, now: Time, seconds: usize) -> Option<f64> {
         self.advance(now);
         let count = seconds.min(self.seconds.len()).min(usize::try_from(self.second).unwrap_or(usize::MAX));
         let places = self.seconds.len();

@@ -63,19 +63,19 @@ pub struct Price {
 ///
 /// A span that begins before the previous one's rounding is over does not pay that part twice.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub struct SpanMeter {
+pub(crate) struct SpanMeter {
     billed_until: Time,
     busy_from: Time,
 }
 
 impl SpanMeter {
     /// It becomes busy.
-    pub fn begin(&mut self, now: Time) {
+    pub(crate) fn begin(&mut self, now: Time) {
         self.busy_from = now.max(self.billed_until);
     }
 
     /// It is busy no more. The time to be billed for the span.
-    pub fn end(&mut self, now: Time, granularity: Duration) -> Duration {
+    pub(crate) fn end(&mut self, now: Time, granularity: Duration) -> Duration {
         if now <= self.busy_from {
             return Duration::ZERO;
         }
@@ -106,6 +106,17 @@ pub struct Usage {
 }
 
 impl Usage {
+    /// What came after an earlier reading.
+    #[must_use]
+    pub fn since(self, earlier: Self) -> Self {
+        Self {
+            busy_seconds: self.busy_seconds - earlier.busy_seconds,
+            kept_idle_seconds: self.kept_idle_seconds - earlier.kept_idle_seconds,
+            lived_seconds: self.lived_seconds - earlier.lived_seconds,
+            requests: self.requests - earlier.requests,
+        }
+    }
+
     /// The same for a time so many times as long.
     #[must_use]
     pub fn times(self, factor: f64) -> Self {
@@ -201,8 +212,10 @@ mod tests {
         assert!((bill.total() - (42.336 + 1.692)).abs() < 1e-9, "{bill:?}");
         // Less than what is free costs nothing.
         let little = Usage { busy_seconds: 100.0, requests: 1000.0, ..Usage::default() };
-        assert!(PRICES.iter().filter(|price| price.basis == Basis::Requests).all(|price| {
-            price.bill(&little, Cpus::from_millis(1000), Bytes::from_mib(512), true).total() == 0.0
-        }));
+        assert!(
+            PRICES.iter().filter(|price| price.basis == Basis::Requests).all(|price| {
+                price.bill(&little, Cpus::from_millis(1000), Bytes::from_mib(512), true).total() == 0.0
+            })
+        );
     }
 }

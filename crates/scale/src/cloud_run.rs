@@ -6,7 +6,20 @@
 use std::collections::VecDeque;
 use std::time::Duration;
 
-use crate::Time;
+use stampede_core::Bytes;
+
+use crate::{CpuAllocation, Service, ServiceProblem, Time};
+
+/// From how many thousandths of a CPU on an instance can have what memory, in MiB: the table of "configuring/services/cpu".
+const MEMORY: [(u32, u64, u64); 7] = [
+    (0, 128, 512),
+    (500, 128, 1024),
+    (1000, 128, 4096),
+    (2000, 128, 8192),
+    (4000, 2048, 16_384),
+    (6000, 4096, 24_576),
+    (8000, 4096, 32_768),
+];
 
 /// What can be set of it. Where a page is named by its last word, it is one of cloud.google.com/run/docs, read in 2026-11.
 #[derive(Clone, Copy, Debug, PartialEq)]
@@ -47,6 +60,25 @@ impl Default for CloudRunParameters {
 }
 
 impl CloudRunParameters {
+    /// All that the provider does not offer.
+    pub fn problems(&self, service: &Service) -> Vec<ServiceProblem> {
+        let Service { cpus, memory, cpu_allocation, .. } = *service;
+        let mut problems = Vec::new();
+        if cpus.millis() > 1000 && !MEMORY.iter().any(|(from, ..)| *from == cpus.millis()) {
+            problems.push(ServiceProblem::Size(cpus));
+        }
+        if let Some((_, least, most)) = MEMORY.iter().rev().find(|(from, ..)| cpus.millis() >= *from) {
+            let (least, most) = (Bytes::from_mib(*least), Bytes::from_mib(*most));
+            if !(least..=most).contains(&memory) {
+                problems.push(ServiceProblem::Memory { cpus, memory, least, most });
+            }
+        }
+        if cpu_allocation == CpuAllocation::Always && cpus.millis() < self.single_below_millis {
+            problems.push(ServiceProblem::AlwaysBelowOne(cpus));
+        }
+        problems
+    }
+
     /// For how long a request waits for an instance that takes `start` to be ready: `max(3.5 x start, 10 s)`.
     pub fn queue_wait(&self, start: Duration) -> Duration {
         start.mul_f64(self.queue_starts).max(self.queue_least)
@@ -136,6 +168,35 @@ mod tests {
         assert!(wanted[..12].iter().all(|wanted| *wanted == 10), "{wanted:?}");
         assert!(wanted[12..].windows(2).all(|pair| pair[0] >= pair[1]), "{wanted:?}");
         assert_eq!((wanted[17], wanted[23]), (5, 0), "{wanted:?}");
+    }
+
+    #[test]
+    fn what_is_not_offered_is_told() {
+        use stampede_core::Cpus;
+        for (cpus, mib, always, problems) in [
+            (167, 256, false, 0),
+            (167, 1024, false, 1),
+            (500, 1024, false, 0),
+            (1000, 512, true, 0),
+            (999, 512, true, 1),
+            (1500, 512, false, 1),
+            (4000, 1024, false, 1),
+            (8000, 32_768, false, 0),
+            (3000, 65_536, false, 2),
+        ] {
+            let service = Service {
+                cpus: Cpus::from_millis(cpus),
+                memory: Bytes::from_mib(mib),
+                concurrency: 1,
+                min_instances: 0,
+                max_instances: 1,
+                cpu_allocation: if always { CpuAllocation::Always } else { CpuAllocation::DuringRequests },
+                start_up_boost: false,
+                request_timeout: Service::REQUEST_TIMEOUT,
+            };
+            let found = CloudRunParameters::default().problems(&service);
+            assert_eq!(found.len(), problems, "{cpus} {mib} {always}: {found:?}");
+        }
     }
 
     #[test]

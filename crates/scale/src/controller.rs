@@ -7,12 +7,13 @@ use std::time::Duration;
 
 use stampede_core::Limit;
 
-use crate::fleet::Fleet;
+use crate::average::Average;
+use crate::fleet::{Balancing, Fleet};
 use crate::knative::Observed;
 use crate::queue::Queue;
 use crate::{
-    Average, Balancing, CloudRun, CloudRunParameters, InstanceId, Knative, KnativeParameters, QueueLimits, Rejection,
-    Service, Time, Usage,
+    CloudRun, CloudRunParameters, InstanceId, Knative, KnativeParameters, QueueLimits, Rejection, Service,
+    ServiceProblem, Time, Usage,
 };
 
 /// Which autoscaler, with what is set of it.
@@ -33,13 +34,22 @@ impl Policy {
         }
     }
 
+    /// All that cannot be so of a service on this platform.
+    pub fn problems(&self, service: &Service) -> Vec<ServiceProblem> {
+        let mut problems = service.problems();
+        if let Self::CloudRun(p) = self
+            && problems.is_empty()
+        {
+            problems = p.problems(service);
+        }
+        problems
+    }
+
     /// How many requests may wait, and for how long, where an instance takes `start` to be ready. With Knative they wait as
     /// long as a request may take.
     pub fn queue(&self, service: &Service, start: Duration) -> QueueLimits {
         match self {
-            Self::Knative(p) => {
-                QueueLimits { length: Limit::AtMost(p.queue_length), wait: service.request_timeout }
-            }
+            Self::Knative(p) => QueueLimits { length: Limit::AtMost(p.queue_length), wait: service.request_timeout },
             Self::CloudRun(p) => QueueLimits { length: Limit::Unlimited, wait: p.queue_wait(start) },
         }
     }
@@ -59,6 +69,15 @@ impl Policy {
             Self::Knative(p) if concurrency <= p.first_available_up_to => Balancing::FirstAvailable,
             _ => Balancing::RoundRobin,
         }
+    }
+
+    /// In whole seconds.
+    fn longest_window(&self) -> usize {
+        let window = match self {
+            Self::Knative(p) => p.stable_window.max(p.panic_window),
+            Self::CloudRun(p) => p.window,
+        };
+        window.as_secs() as usize
     }
 
     fn tick(&self) -> Duration {
@@ -129,7 +148,7 @@ impl<R> Controller<R> {
             fleet: Fleet::new(concurrency, balancing, granularity, service.min_instances, service.max_instances),
             queue: Queue::new(queue),
             concurrency,
-            load: Average::new(60),
+            load: Average::new(policy.longest_window()),
             next_tick: Time::START.after(policy.tick()),
             stopped: Vec::new(),
         }
@@ -158,9 +177,7 @@ impl<R> Controller<R> {
             // The activator tells the autoscaler at once when nobody is there (`Poke` in `pkg/autoscaler/scaling/multiscaler.go`).
             Autoscaler::Knative(_) => u32::from(self.fleet.alive() == 0),
             // Whoever waits, and finds no room in an instance that starts, has one started.
-            Autoscaler::CloudRun(_) => {
-                self.queue.len().div_ceil(self.concurrency).saturating_sub(self.fleet.starting)
-            }
+            Autoscaler::CloudRun(_) => self.queue.len().div_ceil(self.concurrency).saturating_sub(self.fleet.starting),
         };
         self.start(now, starts, out);
     }
@@ -310,9 +327,8 @@ mod tests {
         assert_eq!(out, [Action::Send { request: 2, to: InstanceId(1) }]);
         // The other five have waited for 10 s at 10.5 s.
         let done = pass(&mut controller, 11.0);
-        let rejected: Vec<_> = (3..8)
-            .map(|request| (10.5, Action::Reject { request, why: Rejection::WaitedTooLong }))
-            .collect();
+        let rejected: Vec<_> =
+            (3..8).map(|request| (10.5, Action::Reject { request, why: Rejection::WaitedTooLong })).collect();
         assert_eq!(done, rejected);
         assert_eq!(controller.policy.status(Rejection::WaitedTooLong), 429);
     }
@@ -328,7 +344,8 @@ mod tests {
             assert_eq!(started, 1);
             controller.ready(at(1.0), InstanceId(0), &mut out);
             controller.finish(at(1.5), InstanceId(0), &mut out);
-            let stopped = pass(&mut controller, 2000.0).into_iter().find(|(_, action)| matches!(action, Action::Stop(_)));
+            let stopped =
+                pass(&mut controller, 2000.0).into_iter().find(|(_, action)| matches!(action, Action::Stop(_)));
             assert_eq!(stopped.map(|(when, _)| when), expected, "min {min}");
         }
     }

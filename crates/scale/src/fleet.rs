@@ -2,9 +2,9 @@
 
 use std::time::Duration;
 
-use crate::billing::rounded_up;
+use crate::billing::{SpanMeter, rounded_up};
 use crate::index_set::IndexSet;
-use crate::{SpanMeter, Time, Usage};
+use crate::{Time, Usage};
 
 /// An instance. The number of one that has gone is given to a later one.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
@@ -12,7 +12,7 @@ pub struct InstanceId(pub u32);
 
 /// Which instance is given a request, among those that have room.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Balancing {
+pub(crate) enum Balancing {
     /// The first: the others become idle.
     FirstAvailable,
     /// The next after the one before.
@@ -122,7 +122,8 @@ impl Fleet {
             }
         };
         let slot = &mut self.slots[index];
-        *slot = Slot { phase: Phase::Starting, in_flight: 0, idle_since: now, started: now, meter: SpanMeter::default() };
+        *slot =
+            Slot { phase: Phase::Starting, in_flight: 0, idle_since: now, started: now, meter: SpanMeter::default() };
         slot.meter.begin(now);
         self.starting += 1;
         self.busy_changes(now, 1);

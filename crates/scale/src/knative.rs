@@ -308,7 +308,11 @@ mod tests {
             (
                 "TestAutoscalerExtendPanicWindow",
                 1.0,
-                &[(100.0, 11.0, 25.0, 10, 25, true), (130.0, 30.0, 80.0, 40, 80, true), (190.0, 1.0, 1.0, 80, 80, true)],
+                &[
+                    (100.0, 11.0, 25.0, 10, 25, true),
+                    (130.0, 30.0, 80.0, 40, 80, true),
+                    (190.0, 1.0, 1.0, 80, 80, true),
+                ],
             ),
             (
                 "TestAutoscalerPanicThenUnPanicScaleDown",
@@ -336,7 +340,11 @@ mod tests {
             let mut knative = autoscaler(target, 98.0, 1);
             for (seconds, stable, panic, ready, wanted, panics) in steps.iter().copied() {
                 let decision = knative.decide(at(seconds), Observed { stable, panic, ready });
-                assert_eq!((decision.desired, knative.panic_since.is_some()), (wanted, panics), "{name} at {seconds} s");
+                assert_eq!(
+                    (decision.desired, knative.panic_since.is_some()),
+                    (wanted, panics),
+                    "{name} at {seconds} s"
+                );
             }
         }
     }

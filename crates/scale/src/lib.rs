@@ -17,11 +17,10 @@ mod queue;
 mod service;
 mod time;
 
-pub use average::Average;
-pub use billing::{Basis, Bill, FreeTier, Price, SpanMeter, Usage};
+pub use billing::{Basis, Bill, FreeTier, Price, Usage};
 pub use cloud_run::{CloudRun, CloudRunParameters};
 pub use controller::{Action, Controller, Policy};
-pub use fleet::{Balancing, InstanceId};
+pub use fleet::InstanceId;
 pub use knative::{BurstCapacity, Decision, Knative, KnativeParameters, Observed};
 pub use prices::{PRICES, price};
 pub use queue::{QueueLimits, Rejection};

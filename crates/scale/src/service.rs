@@ -90,6 +90,21 @@ pub enum ServiceProblem {
     NoConcurrency,
     /// Less or more CPU than an instance can have.
     Cpus(Cpus),
+    /// More than one CPU, and not a number that is offered.
+    Size(Cpus),
+    /// Memory that does not go with the CPU.
+    Memory {
+        /// The CPU.
+        cpus: Cpus,
+        /// The memory.
+        memory: Bytes,
+        /// The least that goes with it.
+        least: Bytes,
+        /// The most.
+        most: Bytes,
+    },
+    /// CPU always, with less than one.
+    AlwaysBelowOne(Cpus),
 }
 
 impl fmt::Display for ServiceProblem {
@@ -103,6 +118,15 @@ impl fmt::Display for ServiceProblem {
             Self::Cpus(cpus) => {
                 let (least, most) = (Service::LEAST_CPUS, Service::MOST_CPUS);
                 write!(f, "--cpus {cpus} is not what an instance can have; give {least} to {most}")
+            }
+            Self::Size(cpus) => {
+                write!(f, "--cpus {cpus} is not offered on Cloud Run; give up to 1, or 2, 4, 6 or 8")
+            }
+            Self::Memory { cpus, memory, least, most } => {
+                write!(f, "--memory {memory} does not go with {cpus} CPU on Cloud Run; give {least} to {most}")
+            }
+            Self::AlwaysBelowOne(cpus) => {
+                write!(f, "--cpu-always does not go with {cpus} CPU on Cloud Run; give --cpus 1 or more")
             }
         }
     }
@@ -135,7 +159,8 @@ mod tests {
     #[test]
     fn all_that_is_wrong_is_told() {
         assert!(SERVICE.problems().is_empty());
-        let wrong = Service { min_instances: 3, max_instances: 0, concurrency: 0, cpus: Cpus::from_millis(79), ..SERVICE };
+        let wrong =
+            Service { min_instances: 3, max_instances: 0, concurrency: 0, cpus: Cpus::from_millis(79), ..SERVICE };
         assert_eq!(wrong.problems().len(), 4, "{:?}", wrong.problems());
     }
 }
