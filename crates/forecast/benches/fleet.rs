@@ -55,7 +55,7 @@ pub(crate) fn scenario(instances: u32, requests: f64) -> Scenario {
         granularity: Duration::from_millis(100),
         instance: InstanceModel::new(cpus, CONCURRENCY, start, |_| 1.0),
         work: Work { cpu: WORK, wait: Duration::ZERO },
-        traffic: Traffic::Open { schedule: format!("{rate}").parse().expect("a rate"), arrivals: Arrivals::Poisson },
+        traffic: Traffic::Open { schedule: format!("{rate:.3}").parse().expect("a rate"), arrivals: Arrivals::Poisson },
         warm_up: Duration::ZERO,
         duration: Duration::from_secs_f64(requests / rate),
     }

@@ -1,8 +1,9 @@
 //! What a stored study tells of a request and of an instance.
 
+use std::collections::BTreeMap;
 use std::time::Duration;
 
-use stampede_core::{Bytes, Case, CaseId, Cpus, Latencies, Load, Outcome, Role, Study, Trial};
+use stampede_core::{Bytes, Case, CaseId, Cpus, Latencies, Load, Origin, Outcome, Role, Setting, Study, Trial};
 use stampede_stats::median;
 use thiserror::Error;
 
@@ -39,10 +40,11 @@ pub struct Calibration {
     pub shape: Quantiles,
     /// How many requests were worked on at once, and by how much each second of CPU then did less or more. Begins with `(1, 1.0)`.
     pub efficiencies: Vec<(u32, f64)>,
-    /// How many requests it can work on at once; absent where the runtime has no such setting.
+    /// How many requests it can work on at once, where that was set by hand. A default follows from the load, and is another one
+    /// where more is asked for.
     pub workers: Option<u32>,
-    /// The most memory that a trial used.
-    pub memory: Bytes,
+    /// The most memory that a trial used, for each number of workers that was measured; in their order.
+    pub memory: Vec<(u32, Bytes)>,
     /// How an instance starts.
     pub start: Start,
 }
@@ -85,8 +87,6 @@ impl Calibration {
             cpu: Duration::from_secs_f64(per_request / shape.mean()),
             wait: Duration::from_secs_f64(median_service * (1.0 - cpu_share)),
         };
-        let workers = workers(case);
-        let peaks = measurements().filter_map(|measurement| Some(measurement.resources?.memory_peak));
         Ok(Self {
             case: case.id.clone(),
             runtime: case.runtime_version.clone(),
@@ -95,9 +95,9 @@ impl Calibration {
             trials: trials.len() as u32,
             work,
             shape,
-            efficiencies: efficiencies(records, case, workers, per_request),
-            workers,
-            memory: Bytes::new(peaks.max().unwrap_or_default()),
+            efficiencies: efficiencies(records, case, per_request),
+            workers: pool(case).filter(|(_, given)| *given).map(|(workers, _)| workers),
+            memory: memory(records, case),
             start: start(records, case).ok_or_else(|| missing("time to its first answer"))?,
         })
     }
@@ -113,6 +113,14 @@ impl Calibration {
         let Some(&(high, to)) = next else { return from };
         let place = (f64::from(requests) / f64::from(low)).ln() / (f64::from(high) / f64::from(low)).ln();
         from + (to - from) * place
+    }
+
+    /// Memory that so many workers take: on a least-squares line through what was measured, with fewer numbers of workers than two
+    /// what was measured.
+    pub fn memory_of(&self, workers: u32) -> Bytes {
+        let points: Vec<_> = self.memory.iter().map(|(n, bytes)| (f64::from(*n), bytes.get() as f64)).collect();
+        let (base, each) = line(&points).map_or((0.0, 0.0), |(base, each)| (base, each.max(0.0)));
+        Bytes::new((base + each * f64::from(workers)).max(0.0) as u64)
     }
 
     /// The most requests at once that were measured.
@@ -156,8 +164,41 @@ fn cpus(case: &Case) -> Cpus {
     case.limits.cpus
 }
 
-fn workers(case: &Case) -> Option<u32> {
-    case.tuning.of_role(Role::PoolSize).filter_map(|(_, value)| value.parse().ok()).max()
+/// How many workers a case has, and whether somebody said so.
+fn pool(case: &Case) -> Option<(u32, bool)> {
+    let settings = case.tuning.iter().filter(|(_, setting)| setting.role == Some(Role::PoolSize));
+    settings
+        .filter_map(|(_, Setting { value, origin, .. })| Some((value.parse().ok()?, *origin == Origin::Given)))
+        .max()
+}
+
+/// The most memory of each number of workers that the runtime was measured with, for this application.
+fn memory(records: &[Record<'_>], base: &Case) -> Vec<(u32, Bytes)> {
+    let mut most: BTreeMap<u32, Bytes> = BTreeMap::new();
+    for record in records {
+        for case in record.study.cases.iter().filter(|case| case.runtime == base.runtime && case.app == base.app) {
+            let workers = pool(case).map_or(1, |(workers, _)| workers);
+            let used = measured(record, case).filter_map(|trial| trial.measurement.as_ref()?.resources);
+            if let Some(peak) = used.map(|used| Bytes::new(used.memory_peak)).max() {
+                most.entry(workers).and_modify(|most| *most = peak.max(*most)).or_insert(peak);
+            }
+        }
+    }
+    most.into_iter().collect()
+}
+
+fn mean(values: impl Iterator<Item = f64>) -> Option<f64> {
+    stampede_stats::mean(&values.collect::<Vec<_>>())
+}
+
+/// The least-squares line through points: where it begins and how steep it is; level where all have one place.
+fn line(points: &[(f64, f64)]) -> Option<(f64, f64)> {
+    let n = points.len() as f64;
+    let (x, y) = points.iter().fold((0.0, 0.0), |(x, y), point| (x + point.0 / n, y + point.1 / n));
+    let squares: f64 = points.iter().map(|point| (point.0 - x).powi(2)).sum();
+    let products: f64 = points.iter().map(|point| (point.0 - x) * (point.1 - y)).sum();
+    let slope = if squares > 1e-9 { products / squares } else { 0.0 };
+    (!points.is_empty()).then_some((y - slope * x, slope))
 }
 
 /// CPU-seconds a request, over all trials.
@@ -181,7 +222,7 @@ fn stalled_share(trials: &[&Trial]) -> f64 {
 }
 
 /// What a second of CPU does under each closed load of the same runtime, application and kind of limits.
-fn efficiencies(records: &[Record<'_>], base: &Case, workers: Option<u32>, per_request: f64) -> Vec<(u32, f64)> {
+fn efficiencies(records: &[Record<'_>], base: &Case, per_request: f64) -> Vec<(u32, f64)> {
     let mut all = vec![(1, 1.0)];
     for record in records {
         for case in &record.study.cases {
@@ -192,7 +233,7 @@ fn efficiencies(records: &[Record<'_>], base: &Case, workers: Option<u32>, per_r
                 && record.study.workload == records[0].study.workload
                 && cpus(case).whole_cores() == cpus(base).whole_cores();
             // More connections than workers wait and are not worked on.
-            let at_once = connections.min(self::workers(case).or(workers).unwrap_or(connections));
+            let at_once = connections.min(pool(case).map_or(connections, |(workers, _)| workers));
             if !same || at_once < 2 {
                 continue;
             }
@@ -220,19 +261,10 @@ fn start(records: &[Record<'_>], base: &Case) -> Option<Start> {
             points.extend(ready.map(|ready| (stretch, ready.took.as_secs_f64())));
         }
     }
-    let n = points.len() as f64;
-    let (mean_x, mean_y) = points.iter().fold((0.0, 0.0), |(x, y), point| (x + point.0 / n, y + point.1 / n));
-    let squares: f64 = points.iter().map(|(x, _)| (x - mean_x).powi(2)).sum();
-    let products: f64 = points.iter().map(|(x, y)| (x - mean_x) * (y - mean_y)).sum();
-    if points.is_empty() {
-        return None;
-    }
-    let (cpu, wait) = if squares > 1e-9 {
-        let cpu = (products / squares).clamp(0.0, mean_y / mean_x);
-        (cpu, mean_y - cpu * mean_x)
-    } else {
-        (mean_y / mean_x, 0.0)
-    };
+    let several = points.iter().any(|(stretch, _)| (stretch - points[0].0).abs() > 1e-9);
+    let (stretch, took) = (mean(points.iter().map(|point| point.0))?, mean(points.iter().map(|point| point.1))?);
+    let cpu = if several { line(&points)?.1.clamp(0.0, took / stretch) } else { took / stretch };
+    let wait = took - cpu * stretch;
     Some(Start { cpu: Duration::from_secs_f64(cpu), wait: Duration::from_secs_f64(wait.max(0.0)) })
 }
 

@@ -25,8 +25,10 @@ fn a_request_is_what_was_measured_one_at_a_time() {
     assert!(near(calibration.work.cpu.as_secs_f64(), 0.004), "{:?}", calibration.work);
     assert!(near(calibration.work.wait.as_secs_f64(), 0.001), "{:?}", calibration.work);
     assert!(near(calibration.shape.mean(), 1.0));
-    assert_eq!((calibration.workers, calibration.trials, calibration.requests), (Some(4), 3, 3003));
-    assert_eq!(calibration.memory, Bytes::from_mib(100));
+    // A pool that follows from the load says nothing of another load.
+    assert_eq!((calibration.workers, calibration.trials, calibration.requests), (None, 3, 3003));
+    let given = calibrate(&[&[MadeUp { workers: 4, given: true, ..SINGLE }]], None).unwrap();
+    assert_eq!(given.workers, Some(4));
     // Under one limit alone, all of a start is taken for CPU time.
     assert_eq!((calibration.start.cpu, calibration.start.wait), (Duration::from_millis(300), Duration::ZERO));
     // Processes that overlap use more CPU than time: nothing is left off the CPU.
@@ -37,7 +39,7 @@ fn a_request_is_what_was_measured_one_at_a_time() {
 
 #[test]
 fn the_speed_under_more_load_comes_from_all_studies_and_no_more_than_the_workers() {
-    let more = |connections, cpu_ms| MadeUp { id: "more", connections, cpu_ms, ..SINGLE };
+    let more = |connections, cpu_ms| MadeUp { id: "more", connections, cpu_ms, workers: 4, ..SINGLE };
     let calibration = calibrate(&[&[SINGLE, MadeUp { id: "two", ..more(2, 5.0) }], &[more(16, 8.0)]], None).unwrap();
     // 16 connections are four workers at once.
     assert_eq!(calibration.efficiencies.len(), 3);
@@ -46,6 +48,17 @@ fn the_speed_under_more_load_comes_from_all_studies_and_no_more_than_the_workers
         assert!(near(told, efficiency), "{requests}: {told}");
     }
     assert_eq!(calibration.most_measured(), 4);
+}
+
+#[test]
+fn memory_grows_with_workers_as_far_as_that_was_measured() {
+    let one = calibrate(&[&[SINGLE]], None).unwrap();
+    assert_eq!([1, 4, 16].map(|workers| one.memory_of(workers)), [Bytes::from_mib(100); 3]);
+    let loaded = MadeUp { id: "loaded", connections: 16, workers: 5, memory_mib: 180, ..SINGLE };
+    let two = calibrate(&[&[SINGLE, loaded]], None).unwrap();
+    for (workers, mib) in [(1, 100.0), (5, 180.0), (10, 280.0)] {
+        assert!(near(two.memory_of(workers).mib(), mib), "{workers}: {}", two.memory_of(workers).mib());
+    }
 }
 
 #[test]

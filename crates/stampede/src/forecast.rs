@@ -72,7 +72,7 @@ fn load(store: &Store, name: &str) -> Result<StoredStudy, Failure> {
 /// What the case that calibrates was allowed.
 fn memory(study: &Study, calibration: &Calibration) -> Bytes {
     let case = study.cases.iter().find(|case| case.id == calibration.case);
-    case.map_or(calibration.memory, |case| case.limits.memory)
+    case.map_or(calibration.memory_of(1), |case| case.limits.memory)
 }
 
 /// Simulates all points, as many at a time as there are processors. What comes out does not depend on their number.

@@ -23,11 +23,25 @@ pub(crate) struct MadeUp {
     /// Quota periods of 50 in which it stalled.
     pub(crate) stalled: u64,
     pub(crate) ready_ms: u64,
+    /// In its pool, and whether somebody said so.
+    pub(crate) workers: u32,
+    pub(crate) given: bool,
+    pub(crate) memory_mib: u64,
 }
 
-/// One request at a time on one CPU: 4 ms of CPU and 1 ms off it, with four workers, ready after 300 ms.
-pub(crate) const SINGLE: MadeUp =
-    MadeUp { id: "single", connections: 1, cpu_ms: 4.0, service_ms: 5.0, cpus: 1000, stalled: 0, ready_ms: 300 };
+/// One request at a time on one CPU: 4 ms of CPU and 1 ms off it, with a worker, ready after 300 ms.
+pub(crate) const SINGLE: MadeUp = MadeUp {
+    id: "single",
+    connections: 1,
+    cpu_ms: 4.0,
+    service_ms: 5.0,
+    cpus: 1000,
+    stalled: 0,
+    ready_ms: 300,
+    workers: 1,
+    given: false,
+    memory_mib: 100,
+};
 
 /// A study of these cases.
 pub(crate) fn study(id: &str, cases: &[MadeUp]) -> (Study, Vec<Trial>) {
@@ -58,8 +72,10 @@ pub(crate) fn study(id: &str, cases: &[MadeUp]) -> (Study, Vec<Trial>) {
 }
 
 fn case(made_up: &MadeUp) -> Case {
-    let mut tuning = Tuning::new();
-    tuning.give("pm.max_children", "4");
+    let mut tuning = Tuning::new().with_default("pm.max_children", made_up.workers, "as many as are loaded");
+    if made_up.given {
+        tuning.give("pm.max_children", &made_up.workers.to_string());
+    }
     let tunables = [stampede_core::Tunable {
         name: "pm.max_children",
         role: Role::PoolSize,
@@ -119,7 +135,7 @@ fn trial(made_up: &MadeUp, block: u32, position: u32) -> Trial {
                 periods: 50,
                 throttled_periods: made_up.stalled,
                 throttled: Duration::ZERO,
-                memory_peak: 100 << 20,
+                memory_peak: made_up.memory_mib << 20,
                 cache_peak: 0,
                 oom_kills: 0,
             }),

@@ -37,7 +37,8 @@ pub(crate) struct ForecastArgs {
     /// How long is simulated and counted [default: the length of the load's stages, or 5m]
     #[arg(long, value_name = "TIME", allow_hyphen_values = true, help_heading = "Load")]
     pub(crate) duration: Option<String>,
-    /// How long before that is simulated and not counted [default: 2m for a load that never changes, or none]
+    /// How long before that is simulated and not counted [default: of a load that never changes 2m, on
+    /// Cloud Run and its idle time; otherwise none]
     #[arg(long, value_name = "TIME", allow_hyphen_values = true, help_heading = "Load")]
     pub(crate) warm_up: Option<String>,
     /// The most requests that an instance is given at once, each a point: 1,10,80 [default: 80]
@@ -58,8 +59,8 @@ pub(crate) struct ForecastArgs {
     /// The most instances [default: 100]
     #[arg(long, value_name = "N", allow_hyphen_values = true, help_heading = "Service")]
     pub(crate) max_instances: Option<String>,
-    /// How many requests an instance works on at once; the others that it is given wait [default: as calibrated, or as many as
-    /// it is given]
+    /// How many requests an instance works on at once; the others that it is given wait [default: as many as it is
+    /// given, or the pool that the calibrating case was given]
     #[arg(long, value_name = "N", allow_hyphen_values = true, help_heading = "Service")]
     pub(crate) workers: Option<String>,
     /// For how long a request waits for an instance [default: the policy's]

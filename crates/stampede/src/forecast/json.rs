@@ -25,7 +25,7 @@ pub(super) fn render(answer: &Answer) -> String {
             "cpu_ms_p50": c.work.cpu.as_secs_f64() * 1e3,
             "wait_ms_p50": c.work.wait.as_secs_f64() * 1e3,
             "workers": c.workers,
-            "memory_peak": c.memory.get(),
+            "memory_peak": c.memory.iter().map(|(n, bytes)| json!({"workers": n, "bytes": bytes.get()})).collect::<Vec<_>>(),
             "start_cpu_ms": c.start.cpu.as_secs_f64() * 1e3,
             "start_wait_ms": c.start.wait.as_secs_f64() * 1e3,
             "efficiencies": efficiencies,

@@ -18,7 +18,8 @@ use super::args::ForecastArgs;
 const MAX_INSTANCES: u32 = 100;
 /// What Cloud Run gives an instance of a service that says nothing (cloud.google.com/run/docs/about-concurrency).
 const CONCURRENCY: u32 = 80;
-/// Long enough for the windows of a minute in which autoscalers average.
+/// Long enough for the windows of a minute in which autoscalers average. On Cloud Run the instances of the beginning, when nobody
+/// was there, stay for their idle time beside it.
 const DURATION: Duration = Duration::from_secs(300);
 const WARM_UP: Duration = Duration::from_secs(120);
 
@@ -62,7 +63,13 @@ impl Question {
         });
         let round_trip = flags.time("--client-rtt", args.client_rtt.as_ref(), Duration::ZERO);
         let traffic = flags.traffic(args, times, round_trip);
-        let (own_duration, own_warm_up) = traffic.as_ref().map_or((DURATION, WARM_UP), |(_, traffic)| lengths(traffic));
+        let (policy, policy_name) = flags.policy(args.policy.as_deref());
+        let own = traffic.as_ref().map_or(Duration::ZERO, |(_, traffic)| own_length(traffic));
+        let (own_duration, own_warm_up) = match (own.is_zero(), &policy) {
+            (true, Policy::CloudRun(p)) => (DURATION, WARM_UP + p.idle),
+            (true, Policy::Knative(_)) => (DURATION, WARM_UP),
+            (false, _) => (own, Duration::ZERO),
+        };
         let duration = flags.time("--duration", args.duration.as_ref(), own_duration);
         if duration.is_zero() {
             flags.problems.push("--duration must be more than nothing".to_owned());
@@ -88,7 +95,6 @@ impl Question {
         }
         let seed =
             flags.read("--seed", args.seed.as_ref(), 1, |text| text.parse().map_err(|_| "is not a whole number"));
-        let (policy, policy_name) = flags.policy(args.policy.as_deref());
         let allocation = if args.cpu_always { CpuAllocation::Always } else { CpuAllocation::DuringRequests };
         let price = flags.price(args.price.as_deref(), allocation);
 
@@ -113,14 +119,15 @@ impl Question {
                 request_timeout,
             };
             flags.problems.extend(policy.problems(&service).iter().map(ToString::to_string));
-            flags.problems.extend(memory_problem(calibration, *memory, workers));
             let given = policy.concurrency(&service);
             if given != concurrency {
                 warnings.push(format!(
                     "--concurrency {concurrency} is 1 on {cpus} CPU: {policy_name} gives an instance below 1 CPU one request at a time"
                 ));
             }
-            let workers = workers.or(calibration.workers).unwrap_or(given).min(given).max(1);
+            let pool = workers.or(calibration.workers).unwrap_or(given).max(1);
+            flags.problems.extend(memory_problem(calibration, *memory, pool));
+            let workers = pool.min(given).max(1);
             let instance = calibration.instance(*cpus, workers);
             let start = instance.start_time(service.start_cpus());
             let mut queue = policy.queue(&service, start);
@@ -174,26 +181,22 @@ impl Question {
     }
 }
 
-/// How long a load goes on by itself, and what comes before that is counted.
-fn lengths(traffic: &Traffic) -> (Duration, Duration) {
-    let own = match traffic {
+/// How long a load goes on by itself; nothing of one that never changes.
+fn own_length(traffic: &Traffic) -> Duration {
+    match traffic {
         Traffic::Open { schedule, .. } => schedule.length(),
         Traffic::Trace(times) => times.last().copied().unwrap_or_default(),
         Traffic::Closed { .. } => Duration::ZERO,
-    };
-    if own.is_zero() { (DURATION, WARM_UP) } else { (own, Duration::ZERO) }
+    }
 }
 
-/// What was measured holds for as many workers; more need more.
-fn memory_problem(calibration: &Calibration, memory: Bytes, workers: Option<u32>) -> Option<String> {
-    let measured = calibration.workers.unwrap_or(1).max(1);
-    let workers = workers.filter(|_| calibration.workers.is_some()).unwrap_or(measured);
-    let needed = calibration.memory.get() as f64 * f64::from(workers) / f64::from(measured);
-    (needed > memory.get() as f64).then(|| {
+fn memory_problem(calibration: &Calibration, memory: Bytes, workers: u32) -> Option<String> {
+    let needed = calibration.memory_of(workers);
+    (needed > memory).then(|| {
         format!(
-            "--memory {memory} is too small for {workers} worker{}: {:.0} MiB were measured with {measured}; give more memory, or fewer --workers",
-            if workers == 1 { "" } else { "s" },
-            calibration.memory.mib().ceil()
+            "--memory {memory} is too small for {}, by what was measured {:.0} MiB; give more memory, or fewer --workers",
+            if workers == 1 { "1 worker".to_owned() } else { format!("{workers} workers") },
+            needed.mib().ceil()
         )
     })
 }
@@ -252,7 +255,7 @@ impl Flags {
             match part.trim().parse() {
                 Ok(value) if values.contains(&value) => {}
                 Ok(value) => values.push(value),
-                Err(error) => self.problems.push(format!("{flag} {part}: {error}")),
+                Err(error) => self.problems.push(format!("{flag} {part} {error}")),
             }
         }
         values

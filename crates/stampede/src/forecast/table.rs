@@ -153,10 +153,14 @@ pub(super) fn conclusion(answer: &Answer) -> String {
     };
     if let Some(best) = good.min_by(by(|point| point.forecast.per_million.value)) {
         return format!(
-            "{}: {} answers all but {} of the requests with a p99 of {} ms on {} instances in the mean, for {} {} a month.",
+            "{}: {} answers {} with a p99 of {} ms on {} instances in the mean, for {} {} a month.",
             if answer.points.len() > 1 { "The cheapest that keeps up" } else { "It keeps up" },
             told(best),
-            percent(failed(&best)),
+            if failed(&best) > 0.0 {
+                format!("all but {} of the requests", percent(failed(&best)))
+            } else {
+                "all requests".to_owned()
+            },
             answered(best, &best.forecast.p99),
             number(best.forecast.instances.value),
             money(best.forecast.per_month.value),

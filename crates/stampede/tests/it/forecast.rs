@@ -26,7 +26,7 @@ fn told(Said { code, stdout, stderr }: &Said) -> String {
 
 #[test]
 fn a_forecast_tells_its_table_and_one_sentence() {
-    let stage = stage(&[SINGLE, MadeUp { id: "loaded", connections: 16, cpu_ms: 4.4, ..SINGLE }]);
+    let stage = stage(&[SINGLE, MadeUp { id: "loaded", connections: 16, workers: 16, cpu_ms: 4.4, ..SINGLE }]);
     let args = [
         "forecast",
         "--load",
@@ -69,6 +69,8 @@ fn knative_closed_loads_and_traces_are_simulated_too() {
         let said = stage.run(&[&["forecast", "--json", "-"], &args[..]].concat());
         assert_eq!(said.code, Some(0), "{}", said.stderr);
         let value: serde_json::Value = serde_json::from_str(&said.stdout).unwrap();
+        // 80 at once, where one was measured.
+        assert_eq!(value["points"][0]["extrapolated"], "at most 1 at once measured");
         assert!(value["points"][0]["throughput"]["value"].as_f64().unwrap() > 30.0, "{}", said.stdout);
     }
 }
@@ -105,8 +107,13 @@ fn all_mistakes_are_told_at_once() {
     ]);
     assert_snapshot!("forecast_mistakes", told(&said));
     assert_snapshot!("forecast_no_load", told(&stage.run(&["forecast"])));
-    // More workers than the memory that was measured holds.
-    let said = stage.run(&["forecast", "--load", "open:1", "--workers", "16"]);
+}
+
+#[test]
+fn memory_that_does_not_hold_the_workers_is_told() {
+    // 100 MiB with one worker and 220 with four: 40 MiB each.
+    let stage = stage(&[SINGLE, MadeUp { id: "loaded", connections: 16, workers: 4, memory_mib: 220, ..SINGLE }]);
+    let said = stage.run(&["forecast", "--load", "open:1", "--concurrency", "1,8"]);
     assert_snapshot!("forecast_memory", told(&said));
 }
 
