@@ -160,7 +160,7 @@ impl<'a, S: Shape> Simulation<'a, S> {
     fn run(&mut self) {
         // The fewest were there before.
         self.controller.begin(Time::START, &mut self.actions);
-        let warm: Vec<_> = self.actions.drain(..).collect();
+        let warm = std::mem::take(&mut self.actions);
         for action in warm {
             if let Action::Start(id) = action {
                 self.start(0, id, 0);

@@ -369,7 +369,7 @@ mod tests {
             }
         }
         assert_eq!(started, 6);
-        let sent: Vec<_> = out.drain(..).collect();
+        let sent = std::mem::take(&mut out);
         assert_eq!(sent.len(), 40);
         for action in sent {
             let Action::Send { to, .. } = action else { panic!("{action:?}") };

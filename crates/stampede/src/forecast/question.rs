@@ -293,18 +293,17 @@ impl Flags {
         };
         let fits = || PRICES.iter().filter(|price| price.basis == basis);
         let ids = || fits().map(|price| price.id).collect::<Vec<_>>().join(", ");
-        match name {
-            Some(name) => match price(name) {
-                Some(price) if price.basis == basis => return price,
-                Some(_) if basis == Basis::Requests => {
-                    self.problems.push(format!("--price {name} goes with --cpu-always"))
-                }
-                Some(_) => self.problems.push(format!("--price {name} does not go with --cpu-always")),
-                None => self.problems.push(format!("--price {name} is not one of {}", ids())),
-            },
-            None => {}
+        let default = fits().next().unwrap_or(&PRICES[0]);
+        let Some(name) = name else { return default };
+        match price(name) {
+            Some(price) if price.basis == basis => return price,
+            Some(_) if basis == Basis::Requests => {
+                self.problems.push(format!("--price {name} goes with --cpu-always"));
+            }
+            Some(_) => self.problems.push(format!("--price {name} does not go with --cpu-always")),
+            None => self.problems.push(format!("--price {name} is not one of {}", ids())),
         }
-        fits().next().unwrap_or(&PRICES[0])
+        default
     }
 }
 
