@@ -5,16 +5,17 @@ use std::collections::BTreeMap;
 use serde::Serialize;
 use stampede_analysis::median;
 use stampede_core::{
-    Balance, BalancerKind, CaseId, EnforcedLimits, Limit, Limits, LinkUse, Outcome, PartRecord, ReadyBy, ResourceUse,
-    Restart, Topology, Trial, UnitRestart,
+    Balance, BalancerKind, CaseId, EnforcedLimits, Limit, LinkUse, Outcome, PartRecord, ReadyBy, ResourceUse, Restart,
+    Topology, Trial, UnitRestart,
 };
 
 use crate::StudyView;
+use crate::json::WireLimits;
 
 #[derive(Serialize)]
 pub(crate) struct WireTopology<'a> {
     replicas: u32,
-    replica_share: Option<WireShare>,
+    replica_share: Option<WireLimits>,
     balancer: Option<WireBalancer>,
     services: Vec<WireService<'a>>,
     ready: ReadyBy,
@@ -25,31 +26,19 @@ pub(crate) struct WireTopology<'a> {
 }
 
 #[derive(Serialize)]
-struct WireShare {
-    cpus: f64,
-    memory_bytes: u64,
-}
-
-impl WireShare {
-    fn of(share: &Limits) -> Self {
-        Self { cpus: share.cpus.cores(), memory_bytes: share.memory.get() }
-    }
-}
-
-#[derive(Serialize)]
 struct WireBalancer {
     kind: BalancerKind,
     balance: Balance,
     upstream_keepalive: u32,
     tls: bool,
-    share: Option<WireShare>,
+    share: Option<WireLimits>,
 }
 
 #[derive(Serialize)]
 struct WireService<'a> {
     kind: &'static str,
     settings: &'a BTreeMap<String, String>,
-    share: Option<WireShare>,
+    share: Option<WireLimits>,
 }
 
 impl<'a> WireTopology<'a> {
@@ -57,20 +46,20 @@ impl<'a> WireTopology<'a> {
         let Topology { replicas, balancer, services, replica_share, ready, restart, link, keep_alive } = topology;
         Self {
             replicas: *replicas,
-            replica_share: replica_share.as_ref().map(WireShare::of),
+            replica_share: replica_share.as_ref().map(WireLimits::of),
             balancer: balancer.as_ref().map(|balancer| WireBalancer {
                 kind: balancer.kind,
                 balance: balancer.balance,
                 upstream_keepalive: balancer.upstream_keepalive,
                 tls: balancer.tls,
-                share: balancer.share.as_ref().map(WireShare::of),
+                share: balancer.share.as_ref().map(WireLimits::of),
             }),
             services: services
                 .iter()
                 .map(|service| WireService {
                     kind: service.kind.id(),
                     settings: &service.settings,
-                    share: service.share.as_ref().map(WireShare::of),
+                    share: service.share.as_ref().map(WireLimits::of),
                 })
                 .collect(),
             ready: *ready,
@@ -87,7 +76,7 @@ impl<'a> WireTopology<'a> {
 pub(crate) struct WirePart<'a> {
     part: &'a str,
     units: Vec<&'a str>,
-    share: Option<WireShare>,
+    share: Option<WireLimits>,
     enforced_cpus: Option<f64>,
     enforced_memory_bytes: Option<u64>,
     cpu_seconds: Option<f64>,
@@ -115,7 +104,7 @@ impl<'a> WirePart<'a> {
         Self {
             part,
             units: units.iter().map(|unit| unit.as_str()).collect(),
-            share: share.as_ref().map(WireShare::of),
+            share: share.as_ref().map(WireLimits::of),
             enforced_cpus: enforced.as_ref().and_then(|EnforcedLimits { cpus, .. }| match cpus {
                 Limit::AtMost(cpus) => Some(cpus.cores()),
                 Limit::Unlimited => None,

@@ -7,10 +7,10 @@ use std::path::{Path, PathBuf};
 
 use jiff::Timestamp;
 use stampede_analysis::{Change, ChangeError, between_studies, metric, of_gate};
-use stampede_core::StudyKind;
+use stampede_core::{Case, Study, StudyKind};
 use stampede_plan::{CompareFlags, ComparePlan, MachineSize, SubjectFlag, TopologyFlags, read_threshold};
 use stampede_report::gate::{GateView, annotations, junit, markdown, terminal};
-use stampede_store::{Store, StoreError, StoredStudy};
+use stampede_store::{Store, StoredStudy};
 
 use self::side::{CheckedOut, Side};
 use crate::args::{GateArgs, MeasuringArgs, StoreArgs};
@@ -61,12 +61,7 @@ fn stored(
         return Err(Failure::usage(format!("{flag} {problem}\n  leave it out")));
     }
     let store = Store::open_existing(&folders::store(store)?).map_err(Failure::missing)?;
-    let load = |name: &str| {
-        store.load(name).map_err(|error| match error {
-            StoreError::Unknown { .. } | StoreError::Ambiguous { .. } => Failure::usage(error),
-            _ => Failure::missing(error),
-        })
-    };
+    let load = |name: &str| store.load(name).map_err(Failure::unknown_or_missing);
     let [before, after]: [StoredStudy; 2] = [load(names[0])?, load(names[1])?];
     let sides = [&before, &after].map(|stored| (&stored.study, &stored.trials[..]));
     between_studies(key.and_then(metric), sides[0], sides[1], threshold).map_err(|error| match error {
@@ -134,7 +129,7 @@ fn measured(
         };
         Failure { exit, ..Failure::missing(error) }
     })?;
-    Ok(Judged::Done { question: Some(question(&plan)), changes: vec![change] })
+    Ok(Judged::Done { question: Some(question(&study)), changes: vec![change] })
 }
 
 fn read(side: &CheckedOut, measuring: &MeasuringArgs, machine: MachineSize) -> Result<ComparePlan, Failure> {
@@ -159,9 +154,10 @@ fn read(side: &CheckedOut, measuring: &MeasuringArgs, machine: MachineSize) -> R
 }
 
 /// `shop on nginx-fpm: 1 CPU and 512 MiB, load closed:16`.
-fn question(plan: &ComparePlan) -> String {
-    let runtime = plan.candidates.first().map_or_else(String::new, |side| format!(" on {}", side.runtime.id()));
-    format!("{}{runtime}: {} CPU and {}, load {}", plan.workload.id, plan.limits.cpus, plan.limits.memory, plan.load)
+fn question(study: &Study) -> String {
+    let of = |Case { runtime, limits, .. }: &Case| format!(" on {runtime}: {} CPU and {}", limits.cpus, limits.memory);
+    let case = study.cases.first().map(|case| format!("{}, load {}", of(case), case.whole_load()));
+    format!("{}{}", study.workload, case.unwrap_or_default())
 }
 
 /// Where it is said.
@@ -177,6 +173,9 @@ impl Output {
         let output = Self { junit, markdown, github };
         if output.files().filter(|(_, path)| is_stdout(path)).count() > 1 {
             return Err(Failure::usage("--junit - and --markdown - both go to stdout; give one of them a file"));
+        }
+        if let Some((flag, _)) = output.files().find(|(_, path)| github && is_stdout(path)) {
+            return Err(Failure::usage(format!("{flag} - and --github both go to stdout; give {flag} a file")));
         }
         for (flag, path) in output.files().filter(|(_, path)| !is_stdout(path)) {
             writable(path)

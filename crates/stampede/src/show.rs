@@ -7,7 +7,7 @@ use std::path::{Path, PathBuf};
 use jiff::Timestamp;
 use stampede_core::{Study, Trial, YardStickReading};
 use stampede_report::StudyView;
-use stampede_store::{Store, StoreError, StoredStudy};
+use stampede_store::{Store, StoredStudy};
 
 use crate::args::{OutputArgs, ShowArgs, Shown};
 use crate::exit::{Exit, Failure};
@@ -25,10 +25,8 @@ pub(crate) fn run(args: &ShowArgs) -> Outcome {
     }
     let report = Report::new(output.clone())?;
     let store = Store::open_existing(&folders::store(store)?).map_err(Failure::missing)?;
-    let StoredStudy { study, finished_at, trials, yard_stick } = store.load(study).map_err(|error| match error {
-        StoreError::Unknown { .. } | StoreError::Ambiguous { .. } => Failure::usage(error),
-        _ => Failure::missing(error),
-    })?;
+    let StoredStudy { study, finished_at, trials, yard_stick } =
+        store.load(study).map_err(Failure::unknown_or_missing)?;
     report.write(&study, finished_at, &trials, &yard_stick)?;
     if report.on_terminal() {
         let colour = screen::colour_on(&io::stdout());

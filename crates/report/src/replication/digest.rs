@@ -121,7 +121,7 @@ fn question(study: &Study) -> String {
         texts.into_iter().filter(|text| seen.insert(text.clone())).collect::<Vec<_>>().join(" / ")
     };
     let limits = of_cases(&|case| format!("{} CPU and {}", case.limits.cpus, case.limits.memory));
-    let load = of_cases(&|case| case.load.to_string());
+    let load = of_cases(&stampede_core::Case::whole_load);
     let rounds = match study.rounds {
         Rounds::Fixed(rounds) => format!("{rounds} rounds"),
         Rounds::Auto { .. } => "rounds".to_owned(),
