@@ -13,7 +13,7 @@ use std::thread;
 use stampede_core::{Bytes, Study};
 use stampede_forecast::{Calibration, CalibrationError, Forecast, Record, forecast};
 use stampede_scale::Price;
-use stampede_store::{Store, StoreError, StoredStudy};
+use stampede_store::Store;
 
 use crate::exit::{Exit, Failure};
 use crate::forecast::args::ForecastArgs;
@@ -40,7 +40,8 @@ pub(crate) fn run(args: &ForecastArgs) -> Outcome {
     let report = Report::new(args.output.clone())?;
     let store = Store::open_existing(&folders::store(&args.store)?).map_err(Failure::missing)?;
     let names = std::iter::once(&args.study).chain(&args.also);
-    let stored = names.map(|name| load(&store, name)).collect::<Result<Vec<_>, _>>()?;
+    let stored =
+        names.map(|name| store.load(name)).collect::<Result<Vec<_>, _>>().map_err(Failure::unknown_or_missing)?;
     let records: Vec<_> = stored.iter().map(|stored| Record { study: &stored.study, trials: &stored.trials }).collect();
     let calibration = Calibration::of(&records, args.case.as_deref()).map_err(|error| match error {
         CalibrationError::Missing { .. } => Failure::missing(error),
@@ -60,13 +61,6 @@ pub(crate) fn run(args: &ForecastArgs) -> Outcome {
         |width, _| table::terminal(&answer, width),
     )?;
     Ok(Exit::Done)
-}
-
-fn load(store: &Store, name: &str) -> Result<StoredStudy, Failure> {
-    store.load(name).map_err(|error| match error {
-        StoreError::Unknown { .. } | StoreError::Ambiguous { .. } => Failure::usage(error),
-        _ => Failure::missing(error),
-    })
 }
 
 /// What the case that calibrates was allowed.
