@@ -5,6 +5,7 @@ use std::path::PathBuf;
 use clap::{Parser, Subcommand, ValueEnum};
 
 use crate::backend::BackendChoice;
+use crate::forecast::args::ForecastArgs;
 use crate::load::args::LoadArgs;
 
 /// Which PHP runtime is fastest for your application, under equal limits, and how sure is that?
@@ -53,6 +54,12 @@ pub(crate) enum Command {
     /// published difference of more than 20 %, and each of its author's claims, is then confirmed, refuted or undecided.
     /// Without a name, lists the experiments.
     Reproduce(Box<ReproduceArgs>),
+    /// Simulate an autoscaled service of any size, with its bill, from what was measured
+    ///
+    /// Takes from a stored study how much work a request is, how well requests share a CPU and how an instance starts, and lets
+    /// the platform's rules start and stop as many instances as the load asks for: response times, instances, rejected
+    /// requests and cost for each combination of concurrency, CPU and memory.
+    Forecast(Box<ForecastArgs>),
     /// Drive load at an address and measure its answers
     ///
     /// Just the load engine: closed or open load over HTTP, every answer checked, response times counted from when a

@@ -12,6 +12,7 @@ mod doctor;
 mod exit;
 mod figure;
 mod folders;
+mod forecast;
 mod gate;
 mod ground;
 mod init;
@@ -45,6 +46,7 @@ fn main() -> ExitCode {
         Command::Gate(args) => gate::run(*args),
         Command::Init(args) => init::run(&args),
         Command::Reproduce(args) => reproduce::run(args),
+        Command::Forecast(args) => forecast::run(&args),
         Command::Load(args) => load::run(args),
         Command::Hey(OtherArgs { args }) => mimic::run(Tool::Hey, &args),
         Command::Ab(OtherArgs { args }) => mimic::run(Tool::Ab, &args),

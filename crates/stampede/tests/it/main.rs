@@ -7,6 +7,7 @@ mod comparison;
 mod counter;
 mod databases;
 mod failures;
+mod forecast;
 mod gate;
 mod interruption;
 mod load;
