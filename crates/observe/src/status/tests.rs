@@ -19,7 +19,7 @@ type Row = (StatusFormat, &'static str, &'static [(Gauge, u64)]);
 
 #[test]
 fn each_format_gives_what_its_server_says() {
-    let rows: [Row; 8] = [
+    let rows: [Row; 9] = [
         (
             StatusFormat::FpmJson,
             include_str!("answers/fpm-unix.json"),
