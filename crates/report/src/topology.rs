@@ -2,6 +2,7 @@
 
 use std::collections::BTreeMap;
 
+use schemars::JsonSchema;
 use serde::Serialize;
 use stampede_analysis::median;
 use stampede_core::{
@@ -11,20 +12,22 @@ use stampede_core::{
 
 use crate::StudyView;
 
-#[derive(Serialize)]
+#[derive(Serialize, JsonSchema)]
 pub(crate) struct WireTopology<'a> {
     replicas: u32,
     replica_share: Option<WireShare>,
     balancer: Option<WireBalancer>,
     services: Vec<WireService<'a>>,
+    #[schemars(with = "String")]
     ready: ReadyBy,
+    #[schemars(with = "String")]
     restart: Restart,
     client_rtt_us: Option<f64>,
     client_bits_per_second: Option<u64>,
     client_keep_alive: bool,
 }
 
-#[derive(Serialize)]
+#[derive(Serialize, JsonSchema)]
 struct WireShare {
     cpus: f64,
     memory_bytes: u64,
@@ -36,16 +39,18 @@ impl WireShare {
     }
 }
 
-#[derive(Serialize)]
+#[derive(Serialize, JsonSchema)]
 struct WireBalancer {
+    #[schemars(with = "String")]
     kind: BalancerKind,
+    #[schemars(with = "String")]
     balance: Balance,
     upstream_keepalive: u32,
     tls: bool,
     share: Option<WireShare>,
 }
 
-#[derive(Serialize)]
+#[derive(Serialize, JsonSchema)]
 struct WireService<'a> {
     kind: &'static str,
     settings: &'a BTreeMap<String, String>,
@@ -83,7 +88,7 @@ impl<'a> WireTopology<'a> {
 }
 
 /// A part of a trial. `enforced` is the tightest of its own share and the total.
-#[derive(Serialize)]
+#[derive(Serialize, JsonSchema)]
 pub(crate) struct WirePart<'a> {
     part: &'a str,
     units: Vec<&'a str>,
@@ -101,7 +106,7 @@ pub(crate) struct WirePart<'a> {
     settings: &'a BTreeMap<String, String>,
 }
 
-#[derive(Serialize)]
+#[derive(Serialize, JsonSchema)]
 struct WireRestart<'a> {
     unit: &'a str,
     how: &'a str,
@@ -144,7 +149,7 @@ impl<'a> WirePart<'a> {
     }
 }
 
-#[derive(Serialize)]
+#[derive(Serialize, JsonSchema)]
 pub(crate) struct WireLink {
     cpu_seconds: f64,
     late_p50_us: f64,
