@@ -29,6 +29,7 @@ pub use drift::{Drift, drift};
 pub use family::ERROR;
 pub use metric::{Better, METRICS, Metric, Unit, metric, percentile, primary};
 pub use noise::{calibrates, noise_floor, within_budget};
+pub use pace::measured_for;
 pub use pilot::{LEAST_WARM_UP, MOST_PILOT, PilotWatch, untold};
 pub use replication::{
     CheckedClaim, NEAR, OurFigure, Ratios, ReplicatedPair, ReplicatedRow, Replication, Standing, TableRun, check,

@@ -1,5 +1,6 @@
 //! One lifetime of a deployment: launch, ready, verify, warm up, measure, drain, stop.
 
+use std::sync::Arc;
 use std::time::Duration;
 
 use jiff::Timestamp;
@@ -8,7 +9,7 @@ use stampede_core::{
     AuditRecord, Case, ClientLink, Endpoint, ErrorClass, Limits, Outcome, Platform, Protocol, ReadyBy, Running, Trial,
     with_causes,
 };
-use stampede_load::{LoadSpec, Pause, TlsSpec, Trust};
+use stampede_load::{LoadSpec, Pause, Scenario, TlsSpec, Trust};
 use stampede_observe::Meter;
 
 use crate::event::{Event, Phase, Sink, SinkError};
@@ -154,7 +155,7 @@ async fn live(
         exchanges: verified.load,
         load: case.load.clone(),
         think: Pause::default(),
-        scenario: scenario.cloned(),
+        scenario: scenario.map(|scenario| with_loads_of(case, scenario)),
         warm_up: timing.warm_up,
         duration: timing.duration,
         requests: None,
@@ -173,10 +174,9 @@ async fn live(
             step.name.clone_from(&exchange.name);
         }
     }
-    let after = audit::read(running, &front, replicas, audits).await.map_err(failed)?;
-    let resent = measured.measurement.reconnects;
-    trial.audits = audit::records(audits, before, after, &measured.answers, resent);
-    faults.extend(trial.audits.iter().flat_map(AuditRecord::problems));
+    for (part, used) in trial.parts.iter_mut().zip(&measured.parts) {
+        part.resources = *used;
+    }
     if !enforced.fulfil(&case.limits) {
         faults.push("the limits were not enforced".to_owned());
     }
@@ -184,16 +184,33 @@ async fn live(
     if !unheld.is_empty() {
         faults.push(format!("the limits of {} were not enforced", unheld.join(", ")));
     }
-    if let Some(link) = link {
-        let used = link.close().map_err(|error| failed(format!("lost the link to the client: {error}")))?;
-        trial.link = Some(used);
-    }
-    for (part, used) in trial.parts.iter_mut().zip(&measured.parts) {
-        part.resources = *used;
-    }
-    let outcome = judge(&measured, case, *drain, faults);
+    let outcome = async {
+        let after = audit::read(running, &front, replicas, audits).await.map_err(failed)?;
+        let resent = measured.measurement.reconnects;
+        trial.audits = audit::records(audits, before, after, &measured.answers, resent);
+        faults.extend(trial.audits.iter().flat_map(AuditRecord::problems));
+        if let Some(link) = link {
+            let used = link.close().map_err(|error| failed(format!("lost the link to the client: {error}")))?;
+            trial.link = Some(used);
+        }
+        judge(&measured, case, *drain, faults)
+    };
+    // What was measured is kept, whatever is found of it afterwards.
+    let outcome = outcome.await;
     trial.measurement = Some(measured.measurement);
     outcome
+}
+
+/// The scenario under the loads of a case: the cases of a study may differ in them.
+fn with_loads_of(case: &Case, scenario: &Arc<Scenario>) -> Arc<Scenario> {
+    let loads = || [&case.load].into_iter().chain(&case.beside);
+    let mut scenario = Arc::clone(scenario);
+    if !scenario.crowds.iter().map(|crowd| &crowd.load).eq(loads()) {
+        for (crowd, load) in Arc::make_mut(&mut scenario).crowds.iter_mut().zip(loads()) {
+            crowd.load.clone_from(load);
+        }
+    }
+    scenario
 }
 
 fn open_link(front: &Endpoint, link: ClientLink) -> Result<Link, String> {

@@ -29,6 +29,7 @@ mod rounds;
 mod runtime;
 mod scenario;
 mod subject;
+mod suggestion;
 mod template;
 mod threshold;
 mod topology;

@@ -201,13 +201,13 @@ impl<'a> WireCase<'a> {
 }
 
 #[derive(Serialize, JsonSchema)]
-struct WireLimits {
+pub(crate) struct WireLimits {
     cpus: f64,
     memory_bytes: u64,
 }
 
 impl WireLimits {
-    fn of(limits: &Limits) -> Self {
+    pub(crate) fn of(limits: &Limits) -> Self {
         let Limits { cpus, memory } = limits;
         Self { cpus: cpus.cores(), memory_bytes: memory.get() }
     }

@@ -284,7 +284,7 @@ pub(crate) struct GateArgs {
     pub(crate) base: String,
     /// What came after, in the same words
     pub(crate) head: String,
-    /// How much worse it may be [default: 5%]
+    /// How much worse it may be: 20% is 1.2 times the time, or throughput divided by 1.2, which is 17 % less [default: 5%]
     #[arg(long, value_name = "PERCENT", allow_hyphen_values = true, help_heading = "Gate")]
     pub(crate) threshold: Option<String>,
     /// Which figure decides, by its key in JSON: cpu_us_per_request [default: throughput under closed load, the
@@ -339,8 +339,9 @@ pub(crate) struct MeasuringArgs {
     /// Length of the measuring window of each trial [default: 8s]
     #[arg(long, value_name = "TIME", allow_hyphen_values = true, help_heading = "Measuring")]
     pub(crate) duration: Option<String>,
-    /// Load before the window [default: 1s]
-    #[arg(long, value_name = "TIME", allow_hyphen_values = true, help_heading = "Measuring")]
+    /// Load before the window; auto finds it out by a pilot of each side [default: auto for windows of 5s and more that
+    /// come to verdicts, otherwise 1s]
+    #[arg(long, value_name = "auto|TIME", allow_hyphen_values = true, help_heading = "Measuring")]
     pub(crate) warm_up: Option<String>,
     /// Rounds, in each of which both sides are measured once: auto, or a number [default: auto]
     #[arg(long, value_name = "auto|N", allow_hyphen_values = true, help_heading = "Measuring")]

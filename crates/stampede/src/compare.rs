@@ -106,7 +106,7 @@ pub(crate) struct Order<'a> {
     pub(crate) kind: StudyKind,
     /// Key of the metric that decides, where it was named.
     pub(crate) metric: Option<String>,
-    /// A study to go on with: of this name, or the newest that was not finished.
+    /// A study to go on with: of this name, or the newest of its kind that was not finished.
     pub(crate) resume: Option<Option<String>>,
     pub(crate) backend: BackendChoice,
     pub(crate) no_wait: bool,
@@ -124,17 +124,17 @@ pub(crate) fn carry_out(
     }
     let path = folders::store(store)?;
     let store = Store::open(&path).map_err(Failure::missing)?;
-    let earlier = order.resume.as_ref().map(|name| resumption::find(&store, name.as_deref())).transpose()?;
+    if let Some(name) = &order.resume {
+        // Told before anything is waited for; which one it is then is found out once nobody else measures.
+        resumption::find(&store, name.as_deref(), order.kind)?;
+    }
 
     let available = stampede_platforms::available_cpus();
     let pinning = CpuLayout::divide(&available, order.plan.limits.cpus.whole_cores());
     // Everything of Stampede's own stays off the server's cores from here on: threads inherit this.
     stampede_platforms::pin_to(&pinning.generator).map_err(Failure::missing)?;
     let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build().map_err(Failure::missing)?;
-    let mut record = match earlier {
-        Some(earlier) => Record::of_earlier(store, earlier),
-        None => Record::new(store),
-    };
+    let mut record = Record::new(store);
     let ended = runtime.block_on(attend(order, machine, pinning, &mut record));
     // What still runs on a blocking thread (a run that is being prepared when Ctrl-C comes) cleans up after itself.
     runtime.shutdown_timeout(LAST_WAIT);
@@ -196,9 +196,13 @@ pub(crate) enum Ended {
 }
 
 async fn study(order: &Order<'_>, machine: Machine, pinning: CpuLayout, record: &mut Record) -> Result<(), Failure> {
-    let Order { plan, kind, metric, resume: _, backend, no_wait, quiet } = order;
+    let Order { plan, kind, metric, resume, backend, no_wait, quiet } = order;
     let (plan, backend, no_wait, quiet) = (*plan, *backend, *no_wait, *quiet);
     let ground = Ground::take(plan, &pinning, no_wait).await?;
+    if let Some(name) = resume {
+        let earlier = resumption::find(record.store(), name.as_deref(), *kind)?;
+        record.go_on_with(earlier);
+    }
     let cpus = pinning.clone();
     let backend = match tokio::task::spawn_blocking(move || backend.find(&cpus, quiet)).await {
         Ok(backend) => backend,
@@ -249,7 +253,8 @@ async fn study(order: &Order<'_>, machine: Machine, pinning: CpuLayout, record: 
         introduce(&study, plan.pilots && study.resumed_at.is_empty());
     }
     let trials = record.trials().to_vec();
-    let mut sinks = Sinks { record, progress: Progress::new(quiet, screen::width()) };
+    let earlier = stampede_analysis::measured_for(&study, &trials);
+    let mut sinks = Sinks { record, progress: Progress::new(quiet, screen::width(), earlier) };
     if plan.pilots && study.resumed_at.is_empty() {
         let pilots = stampede_harness::pilots(&ground.platform, &prepared, &surroundings, study.seed, &mut sinks).await;
         study.groundwork.warm_ups = pilots.map_err(Failure::missing)?;

@@ -7,7 +7,7 @@ use std::path::{Path, PathBuf};
 
 use jiff::Timestamp;
 use stampede_analysis::{Analysis, Change, ChangeError, analyse, between_studies, metric, of_gate};
-use stampede_core::StudyKind;
+use stampede_core::{Case, Study, StudyKind};
 use stampede_plan::{CompareFlags, ComparePlan, MachineSize, SubjectFlag, TopologyFlags, read_threshold};
 use stampede_report::gate::{GateView, annotations, junit, markdown, terminal};
 use stampede_report::{StudyView, csv, html};
@@ -131,9 +131,10 @@ fn measured(
         };
         Failure { exit, ..Failure::missing(error) }
     })?;
+    let question = Some(question(&study));
     let (trials, yard_stick) = (record.trials().to_vec(), record.yard_stick().to_vec());
     let stored = StoredStudy { study, finished_at: Some(finished_at), trials, yard_stick };
-    Ok(Judged::Done { question: Some(question(&plan)), changes: vec![change], studies: vec![stored] })
+    Ok(Judged::Done { question, changes: vec![change], studies: vec![stored] })
 }
 
 fn read(side: &CheckedOut, measuring: &MeasuringArgs, machine: MachineSize) -> Result<ComparePlan, Failure> {
@@ -158,9 +159,10 @@ fn read(side: &CheckedOut, measuring: &MeasuringArgs, machine: MachineSize) -> R
 }
 
 /// `shop on nginx-fpm: 1 CPU and 512 MiB, load closed:16`.
-fn question(plan: &ComparePlan) -> String {
-    let runtime = plan.candidates.first().map_or_else(String::new, |side| format!(" on {}", side.runtime.id()));
-    format!("{}{runtime}: {} CPU and {}, load {}", plan.workload.id, plan.limits.cpus, plan.limits.memory, plan.load)
+fn question(study: &Study) -> String {
+    let of = |Case { runtime, limits, .. }: &Case| format!(" on {runtime}: {} CPU and {}", limits.cpus, limits.memory);
+    let case = study.cases.first().map(|case| format!("{}, load {}", of(case), case.whole_load()));
+    format!("{}{}", study.workload, case.unwrap_or_default())
 }
 
 /// Where it is said.
@@ -177,6 +179,10 @@ impl Output {
     fn new([junit, markdown, html, csv]: [Option<PathBuf>; 4], github: bool) -> Result<Self, Failure> {
         let output = Self { junit, markdown, html, csv, github };
         destination::check(&output.files())?;
+        let on_stdout = output.files().into_iter().find(|(_, path)| github && path.is_some_and(is_stdout));
+        if let Some((flag, _)) = on_stdout {
+            return Err(Failure::usage(format!("{flag} - and --github both go to stdout; give {flag} a file")));
+        }
         Ok(output)
     }
 

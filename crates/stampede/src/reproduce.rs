@@ -22,7 +22,7 @@ use stampede_store::Store;
 use crate::args::ReproduceArgs;
 use crate::backend::BackendChoice;
 use crate::catalogue::{self, BuiltIn};
-use crate::compare::{self, DRAIN, DRAIN_OF_FLOWS, LAST_WAIT, Sinks};
+use crate::compare::{self, DRAIN, DRAIN_OF_FLOWS, Ended, LAST_WAIT, Sinks};
 use crate::exit::{Exit, Failure};
 use crate::ground::{self, Ground};
 use crate::progress::Progress;
@@ -237,14 +237,19 @@ impl<'a> Experiment<'a> {
             workload: &of_row.workload,
             scenario: of_row.scenario.as_ref(),
             ready_timeout: of_row.ready_timeout,
-            drain: if of_row.scenario.is_some() { DRAIN_OF_FLOWS } else { DRAIN },
+            // Users lose patience as much sooner as all goes faster.
+            drain: if of_row.scenario.is_some() {
+                DRAIN_OF_FLOWS.mul_f64(plan.scale.min(1.0)).max(DRAIN)
+            } else {
+                DRAIN
+            },
             backend,
             sampled: of_row.sampled,
             // Rows differ in their limits: there is none that holds for all.
             yard_stick: None,
         };
         let record = table.record.insert(Record::new(Store::open(store).map_err(Failure::missing)?));
-        let mut sinks = Sinks { record, progress: Progress::new(*quiet, screen::width()) };
+        let mut sinks = Sinks { record, progress: Progress::new(*quiet, screen::width(), Duration::ZERO) };
         stampede_harness::run(&ground.platform, &study, &table.prepared, &surroundings, Vec::new(), &mut sinks)
             .await
             .map_err(Failure::missing)?;
@@ -325,13 +330,6 @@ impl<'a> Experiment<'a> {
     }
 }
 
-/// How it ended.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-enum Ended {
-    Complete,
-    Interrupted,
-}
-
 /// Why a row's plan cannot be used here.
 fn problem(row: &PlannedRow) -> Option<(CaseId, String)> {
     let mistakes = row.plan.as_ref().err()?;
@@ -356,7 +354,7 @@ mod tests {
     use std::fs;
 
     use stampede_core::{Bytes, ClaimTest, Runtime};
-    use stampede_plan::{Catalogue, MachineSize};
+    use stampede_plan::{Catalogue, KnownPublication, MachineSize};
 
     use super::*;
 
@@ -389,6 +387,27 @@ mod tests {
     /// Rows that nothing in the repository can serve: binaries that hold an application, and a Laravel that is kept.
     fn is_served_elsewhere(row: &CaseId) -> bool {
         row.as_str().starts_with("binary")
+    }
+
+    #[test]
+    fn the_times_of_a_scenario_are_scaled_once() {
+        let rinha = catalogue::publications().into_iter().find(|known| known.name == "rinha").unwrap();
+        let flags = ReproduceFlags {
+            name: "rinha".to_owned(),
+            scale: Some("0.1".to_owned()),
+            tables: Some("entry".to_owned()),
+            ..ReproduceFlags::default()
+        };
+        // The scenario's own length is 205 s.
+        for (duration, expected) in [("", 20_500), ("    duration: 100s\n", 10_000)] {
+            let text = rinha.text.replace("    warm_up: 0s\n", &format!("    warm_up: 0s\n{duration}"));
+            let known = [KnownPublication { name: "rinha".to_owned(), text }];
+            let plan = ReproducePlan::read(&flags, &known, LARGE, &Repository).unwrap();
+            let row = plan.tables[0].rows[0].plan.as_ref().unwrap();
+            assert_eq!(row.duration, Duration::from_millis(expected), "{duration:?}");
+            let crowds = row.scenario.as_ref().map(|scenario| scenario.crowds[0].load.clone());
+            assert_eq!(crowds, Some(row.load.clone()));
+        }
     }
 
     #[test]

@@ -6,7 +6,7 @@ use std::path::{Path, PathBuf};
 use jiff::Timestamp;
 use stampede_core::{Study, Trial, YardStickReading};
 use stampede_report::StudyView;
-use stampede_store::{Store, StoreError, StoredStudy};
+use stampede_store::{Store, StoredStudy};
 
 use crate::args::{OutputArgs, ShowArgs, Shown, StoreArgs};
 use crate::destination::{self, is_stdout, put};
@@ -36,10 +36,7 @@ pub(crate) fn run(args: &ShowArgs) -> Outcome {
 /// A stored study by its name.
 pub(crate) fn load(store: &StoreArgs, name: &str) -> Result<StoredStudy, Failure> {
     let store = Store::open_existing(&folders::store(store)?).map_err(Failure::missing)?;
-    store.load(name).map_err(|error| match error {
-        StoreError::Unknown { .. } | StoreError::Ambiguous { .. } => Failure::usage(error),
-        _ => Failure::missing(error),
-    })
+    store.load(name).map_err(Failure::unknown_or_missing)
 }
 
 /// Where a study's reports go. The table goes to stdout unless another report does.

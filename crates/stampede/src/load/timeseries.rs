@@ -8,8 +8,8 @@ use serde::Serialize;
 use stampede_core::Latencies;
 use stampede_load::Slice;
 
+use crate::destination;
 use crate::exit::Failure;
-use crate::show;
 
 /// Where the lines go.
 pub(crate) struct Timeseries(Box<dyn Write>);

@@ -12,6 +12,7 @@ mod interruption;
 mod load;
 mod mimic;
 mod plan;
+mod report;
 mod reproduce;
 mod rinha;
 mod stage;
