@@ -68,7 +68,7 @@ export function nineTicks(end: number): Tick[] {
 
 /** A share as people say it: `99.9 %`, with as many nines as it has. */
 export function percent(share: number): string {
-  const decimals = Math.max(0, Math.ceil(nines(Math.min(share, 1 - 1e-9)) - 1e-9) - 1);
+  const decimals = Math.max(0, Math.ceil(nines(Math.min(share, 1 - 1e-9)) - 1e-9) - 2);
   return `${(share * 100).toFixed(decimals)} %`;
 }
 

@@ -25,7 +25,7 @@ test('the scale of nines and back', () => {
     assert.ok(Math.abs(shareAt(place) - share) < 1e-9);
   }
   assert.deepEqual(nineTicks(2.1).map((tick) => tick.label), ['0 %', '50 %', '90 %', '99 %']);
-  for (const [share, text] of [[0.5, '50 %'], [0.9, '90 %'], [0.99, '99 %'], [0.999, '99.9 %'], [0.9995, '99.950 %']] as const) {
+  for (const [share, text] of [[0.5, '50 %'], [0.9, '90 %'], [0.99, '99 %'], [0.999, '99.9 %'], [0.9995, '99.95 %']] as const) {
     assert.equal(percent(share), text);
   }
 });
