@@ -165,7 +165,7 @@ export interface WireTopology {
   client_keep_alive: boolean;
   client_rtt_us: number | null;
   ready: string;
-  replica_share: WireShare | null;
+  replica_share: WireLimits | null;
   replicas: number;
   restart: string;
   services: WireService[];
@@ -173,20 +173,16 @@ export interface WireTopology {
 export interface WireBalancer {
   balance: string;
   kind: string;
-  share: WireShare | null;
+  share: WireLimits | null;
   tls: boolean;
   upstream_keepalive: number;
-}
-export interface WireShare {
-  cpus: number;
-  memory_bytes: number;
 }
 export interface WireService {
   kind: string;
   settings: {
     [k: string]: string;
   };
-  share: WireShare | null;
+  share: WireLimits | null;
 }
 export interface WireTrial {
   answers: WireAnswer[];
@@ -283,7 +279,7 @@ export interface WirePart {
   settings: {
     [k: string]: string;
   };
-  share: WireShare | null;
+  share: WireLimits | null;
   throttled_periods: number | null;
   units: string[];
 }
