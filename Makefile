@@ -2,7 +2,7 @@
 
 STAMPEDE := target/release/stampede
 
-.PHONY: help demo test check format clippy tidy unit test-php analyse-php bench-load bench-rates bench-status bench-stats bench-forecast fuzz
+.PHONY: help demo test check format clippy tidy unit test-php test-web analyse-php bench-load bench-rates bench-status bench-stats bench-forecast fuzz
 
 help:
 	@echo "make demo    install what is missing, build, and compare PHP runtimes on this machine"
@@ -10,6 +10,8 @@ help:
 	@echo "make check   everything that CI runs, cheapest first"
 	@echo "make test-php"
 	@echo "             the workloads' PHP code on real servers (PHPUnit)"
+	@echo "make test-web"
+	@echo "             the script of HTML reports, and reports in a browser (node, npm, chromium)"
 	@echo "make bench-load"
 	@echo "             what the load engine costs beside other tools, into docs/bench-load.md;"
 	@echo "             BENCH='--rounds 9' passes flags (see target/release/stampede-bench --help)"
@@ -34,7 +36,7 @@ test:
 	@scripts/rust.sh
 	@$(MAKE) --no-print-directory check
 
-check: format clippy tidy unit test-php
+check: format clippy tidy unit test-php test-web
 
 format:
 	cargo fmt --all --check
@@ -53,6 +55,10 @@ unit:
 # Every end point of the workloads, in PHP, Laravel, Symfony and Go, with database servers of the tests' own.
 test-php:
 	@scripts/php.sh test
+
+# Types, bundle and unit tests of the web code, then reports in Chromium.
+test-web:
+	@scripts/web.sh test
 
 # At PHPStan's highest level (phpstan.neon).
 analyse-php:

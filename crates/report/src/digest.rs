@@ -60,6 +60,8 @@ pub(crate) struct Uncounted {
 
 /// The same finding in one or more cases.
 pub(crate) struct FindingGroup {
+    /// The finding's name.
+    pub(crate) id: String,
     /// `[1] warning`: its number, by which the table refers to it, and how much it matters. What is only worth knowing has
     /// no number: `note`.
     pub(crate) title: String,
@@ -235,6 +237,7 @@ fn findings(view: &StudyView<'_>) -> (Vec<FindingGroup>, BTreeMap<CaseId, Vec<us
             }
         }
         groups.push(FindingGroup {
+            id: finding.id.clone(),
             title,
             severity: finding.severity,
             texts: by_text(&entries),

@@ -149,7 +149,7 @@ fn figures(change: &Change) -> String {
     )
 }
 
-fn conclusion(view: &GateView<'_>) -> String {
+pub(crate) fn conclusion(view: &GateView<'_>) -> String {
     let GateView { base, head, .. } = view;
     let threshold = view.changes.first().map_or_else(String::new, |change| percent(change.threshold));
     let named = |outcome| -> String {
@@ -181,8 +181,25 @@ fn conclusion(view: &GateView<'_>) -> String {
     }
 }
 
+/// A row for each case: its name, the metric, before, after, ratio, interval, replicates and outcome.
+pub(crate) fn rows(view: &GateView<'_>) -> Vec<Vec<String>> {
+    let row = |change: &Change| {
+        vec![
+            change.case.to_string(),
+            title(change).to_owned(),
+            value(change, &change.base),
+            value(change, &change.head),
+            ratio(change.ratio.value),
+            interval(change).unwrap_or_else(|| "n/a".to_owned()),
+            change.ratio.n.to_string(),
+            word(change.outcome).to_owned(),
+        ]
+    };
+    view.changes.iter().map(row).collect()
+}
+
 /// How the intervals came about, once each.
-fn methods(view: &GateView<'_>) -> Vec<&'static str> {
+pub(crate) fn methods(view: &GateView<'_>) -> Vec<&'static str> {
     let any = |paired| view.changes.iter().any(|change| change.paired == paired);
     [
         (true, "Both sides were measured by turns in the same blocks, each trial in a deployment started anew."),

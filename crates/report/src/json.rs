@@ -6,6 +6,7 @@
 use std::collections::BTreeMap;
 use std::time::Duration;
 
+use schemars::JsonSchema;
 use serde::Serialize;
 use stampede_analysis::{CaseSummary, metric, percentile};
 use stampede_core::{
@@ -31,10 +32,11 @@ pub fn render(view: &StudyView<'_>) -> String {
     text
 }
 
-#[derive(Serialize)]
-struct WireStudy<'a> {
+#[derive(Serialize, JsonSchema)]
+pub(crate) struct WireStudy<'a> {
     schema: &'static str,
     id: &'a str,
+    #[schemars(with = "String")]
     kind: StudyKind,
     workload: &'a str,
     seed: u64,
@@ -57,7 +59,7 @@ struct WireStudy<'a> {
 }
 
 impl<'a> WireStudy<'a> {
-    fn of(view: &StudyView<'a>) -> Self {
+    pub(crate) fn of(view: &StudyView<'a>) -> Self {
         let Study {
             id,
             kind,
@@ -110,11 +112,12 @@ impl<'a> WireStudy<'a> {
     }
 }
 
-#[derive(Serialize)]
+#[derive(Serialize, JsonSchema)]
 struct WireMachine<'a> {
     cpus: u32,
     cpu_model: &'a str,
     kernel: &'a str,
+    #[schemars(with = "String")]
     cgroup: CgroupSupport,
 }
 
@@ -125,12 +128,13 @@ impl<'a> WireMachine<'a> {
     }
 }
 
-#[derive(Serialize)]
+#[derive(Serialize, JsonSchema)]
 struct WireCase<'a> {
     id: &'a str,
     runtime: &'a str,
     runtime_version: &'a str,
     app: &'a str,
+    #[schemars(with = "Option<BTreeMap<String, serde_json::Value>>")]
     php: Option<&'a PhpBuild>,
     tuning: BTreeMap<&'a str, &'a str>,
     tuning_reasons: BTreeMap<&'a str, &'a str>,
@@ -196,7 +200,7 @@ impl<'a> WireCase<'a> {
     }
 }
 
-#[derive(Serialize)]
+#[derive(Serialize, JsonSchema)]
 pub(crate) struct WireLimits {
     cpus: f64,
     memory_bytes: u64,
@@ -210,7 +214,7 @@ impl WireLimits {
 }
 
 /// `null` where the kernel has no limit, or could not be asked.
-#[derive(Default, Serialize)]
+#[derive(Default, Serialize, JsonSchema)]
 struct WireEnforced {
     cpus: Option<f64>,
     memory_bytes: Option<u64>,
@@ -243,7 +247,7 @@ impl WireEnforced {
     }
 }
 
-#[derive(Serialize)]
+#[derive(Serialize, JsonSchema)]
 struct WirePinning<'a> {
     server: &'a [u32],
     generator: &'a [u32],
@@ -257,7 +261,7 @@ impl<'a> WirePinning<'a> {
     }
 }
 
-#[derive(Serialize)]
+#[derive(Serialize, JsonSchema)]
 struct WireLoad {
     model: &'static str,
     connections: u32,
@@ -267,6 +271,7 @@ struct WireLoad {
     #[serde(skip_serializing_if = "Option::is_none")]
     rate: Option<String>,
     #[serde(skip_serializing_if = "Option::is_none")]
+    #[schemars(with = "Option<String>")]
     arrivals: Option<Arrivals>,
 }
 
@@ -294,7 +299,7 @@ impl WireLoad {
     }
 }
 
-#[derive(Serialize)]
+#[derive(Serialize, JsonSchema)]
 struct WireTrial<'a> {
     block: u32,
     position: u32,
@@ -303,6 +308,7 @@ struct WireTrial<'a> {
     reason: Option<&'a str>,
     enforced: Option<WireEnforced>,
     ready: Option<WireReady>,
+    #[schemars(with = "Option<BTreeMap<String, serde_json::Value>>")]
     php: Option<&'a PhpReadBack>,
     answers: Vec<WireAnswer<'a>>,
     requests: Option<WireCounts>,
@@ -313,6 +319,7 @@ struct WireTrial<'a> {
     service_us: Option<WireLatencies>,
     response_us: Option<WireLatencies>,
     status: BTreeMap<u16, u64>,
+    #[schemars(with = "BTreeMap<String, u64>")]
     errors: BTreeMap<ErrorClass, u64>,
     bytes_sent: Option<u64>,
     bytes_received: Option<u64>,
@@ -405,13 +412,13 @@ impl<'a> WireTrial<'a> {
     }
 }
 
-#[derive(Serialize)]
+#[derive(Serialize, JsonSchema)]
 struct WireReady {
     took_s: f64,
     attempts: u32,
 }
 
-#[derive(Serialize)]
+#[derive(Serialize, JsonSchema)]
 struct WireAnswer<'a> {
     exchange: &'a str,
     status: u16,
@@ -425,7 +432,7 @@ impl<'a> WireAnswer<'a> {
     }
 }
 
-#[derive(Serialize)]
+#[derive(Serialize, JsonSchema)]
 pub(crate) struct WireCounts {
     sent: u64,
     ok: u64,
@@ -441,7 +448,7 @@ impl WireCounts {
 }
 
 /// In microseconds. A percentile that fewer than 50 latencies exceed is `null`; without latencies everything is.
-#[derive(Serialize)]
+#[derive(Serialize, JsonSchema)]
 pub(crate) struct WireLatencies {
     count: u64,
     min: Option<f64>,
@@ -476,7 +483,7 @@ impl WireLatencies {
     }
 }
 
-#[derive(Serialize)]
+#[derive(Serialize, JsonSchema)]
 struct WireGenerator {
     threads: u32,
     cpu_seconds: f64,
@@ -497,7 +504,7 @@ impl WireGenerator {
 
 /// How the generator sent. Response times from `lower_bound_from_us` on are lower bounds, since censored requests are in them
 /// at their age.
-#[derive(Serialize)]
+#[derive(Serialize, JsonSchema)]
 struct WireSending<'a> {
     backend: &'a str,
     unsent: u64,
@@ -519,7 +526,7 @@ impl<'a> WireSending<'a> {
     }
 }
 
-#[derive(Serialize)]
+#[derive(Serialize, JsonSchema)]
 struct WireStop<'a> {
     unit: &'a str,
     took_s: f64,
@@ -534,7 +541,7 @@ impl<'a> WireStop<'a> {
     }
 }
 
-#[derive(Serialize)]
+#[derive(Serialize, JsonSchema)]
 struct WireEstimate {
     value: f64,
     low: Option<f64>,
@@ -549,9 +556,10 @@ impl WireEstimate {
     }
 }
 
-#[derive(Serialize)]
+#[derive(Serialize, JsonSchema)]
 struct WireFinding<'a> {
     id: &'a str,
+    #[schemars(with = "String")]
     severity: Severity,
     text: &'a str,
     evidence: BTreeMap<&'a str, f64>,
@@ -571,12 +579,13 @@ impl<'a> WireFinding<'a> {
     }
 }
 
-#[derive(Serialize)]
+#[derive(Serialize, JsonSchema)]
 struct WireVerdict<'a> {
     metric: &'a str,
     a: &'a str,
     b: &'a str,
     ratio: WireEstimate,
+    #[schemars(with = "String")]
     verdict: VerdictWord,
     slight: bool,
     blocks_to_decide: Option<u32>,

@@ -2,6 +2,7 @@
 
 use std::collections::BTreeMap;
 
+use schemars::JsonSchema;
 use serde::Serialize;
 use stampede_analysis::median;
 use stampede_core::{
@@ -12,29 +13,33 @@ use stampede_core::{
 use crate::StudyView;
 use crate::json::WireLimits;
 
-#[derive(Serialize)]
+#[derive(Serialize, JsonSchema)]
 pub(crate) struct WireTopology<'a> {
     replicas: u32,
     replica_share: Option<WireLimits>,
     balancer: Option<WireBalancer>,
     services: Vec<WireService<'a>>,
+    #[schemars(with = "String")]
     ready: ReadyBy,
+    #[schemars(with = "String")]
     restart: Restart,
     client_rtt_us: Option<f64>,
     client_bits_per_second: Option<u64>,
     client_keep_alive: bool,
 }
 
-#[derive(Serialize)]
+#[derive(Serialize, JsonSchema)]
 struct WireBalancer {
+    #[schemars(with = "String")]
     kind: BalancerKind,
+    #[schemars(with = "String")]
     balance: Balance,
     upstream_keepalive: u32,
     tls: bool,
     share: Option<WireLimits>,
 }
 
-#[derive(Serialize)]
+#[derive(Serialize, JsonSchema)]
 struct WireService<'a> {
     kind: &'static str,
     settings: &'a BTreeMap<String, String>,
@@ -72,7 +77,7 @@ impl<'a> WireTopology<'a> {
 }
 
 /// A part of a trial. `enforced` is the tightest of its own share and the total.
-#[derive(Serialize)]
+#[derive(Serialize, JsonSchema)]
 pub(crate) struct WirePart<'a> {
     part: &'a str,
     units: Vec<&'a str>,
@@ -90,7 +95,7 @@ pub(crate) struct WirePart<'a> {
     settings: &'a BTreeMap<String, String>,
 }
 
-#[derive(Serialize)]
+#[derive(Serialize, JsonSchema)]
 struct WireRestart<'a> {
     unit: &'a str,
     how: &'a str,
@@ -133,7 +138,7 @@ impl<'a> WirePart<'a> {
     }
 }
 
-#[derive(Serialize)]
+#[derive(Serialize, JsonSchema)]
 pub(crate) struct WireLink {
     cpu_seconds: f64,
     late_p50_us: f64,

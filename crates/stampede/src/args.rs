@@ -80,6 +80,11 @@ pub(crate) enum Command {
     ///
     /// Verdicts and findings of a study are made anew from its records.
     Show(Box<ShowArgs>),
+    /// Write a report on a stored study that opens in a browser: one file, without a network
+    ///
+    /// Verdicts and findings are made anew from the study's records. The file holds all of them, and writes them out as JSON
+    /// and CSV.
+    Report(ReportArgs),
     /// Say whether this machine can measure, and what to do where it cannot
     ///
     /// Looks at limits, processors, what else runs, open files, ports, clock and timers, and at which runtimes are here. Takes
@@ -302,6 +307,12 @@ pub(crate) struct GateArgs {
     /// Write a comment for a pull request as Markdown (`-` is stdout, in place of the text)
     #[arg(long, value_name = "FILE", help_heading = "Output")]
     pub(crate) markdown: Option<PathBuf>,
+    /// Write a report that opens in a browser, in one file (`-` is stdout, in place of the text)
+    #[arg(long, value_name = "FILE", help_heading = "Output")]
+    pub(crate) html: Option<PathBuf>,
+    /// Write a row for each trial as CSV (`-` is stdout, in place of the text)
+    #[arg(long, value_name = "FILE", help_heading = "Output")]
+    pub(crate) csv: Option<PathBuf>,
     /// Print annotations for GitHub as well
     #[arg(long, help_heading = "Output")]
     pub(crate) github: bool,
@@ -422,6 +433,12 @@ pub(crate) struct OutputArgs {
     /// Write the table as Markdown (`-` is stdout, in place of the table)
     #[arg(long, value_name = "FILE", help_heading = "Output")]
     pub(crate) markdown: Option<PathBuf>,
+    /// Write a report that opens in a browser, in one file (`-` is stdout, in place of the table)
+    #[arg(long, value_name = "FILE", help_heading = "Output")]
+    pub(crate) html: Option<PathBuf>,
+    /// Write a row for each trial as CSV (`-` is stdout, in place of the table)
+    #[arg(long, value_name = "FILE", help_heading = "Output")]
+    pub(crate) csv: Option<PathBuf>,
 }
 
 /// Where studies are kept.
@@ -473,6 +490,26 @@ pub(crate) struct ShowArgs {
     pub(crate) study: String,
     #[command(flatten)]
     pub(crate) output: OutputArgs,
+    #[command(flatten)]
+    pub(crate) store: StoreArgs,
+}
+
+/// On which study to report, and where.
+#[derive(Debug, clap::Args)]
+#[command(after_help = "Examples:\n  \
+        stampede report\n  \
+        stampede report 20260301 -o report.html\n  \
+        stampede report latest --svg chart.svg      (for a README)")]
+pub(crate) struct ReportArgs {
+    /// A study's name, the start of one, or `latest`
+    #[arg(default_value = "latest")]
+    pub(crate) study: String,
+    /// The file (`-` is stdout) [default: the study's name with .html]
+    #[arg(long, short, value_name = "FILE")]
+    pub(crate) output: Option<PathBuf>,
+    /// Write only a chart of all trials, as SVG (`-` is stdout)
+    #[arg(long, value_name = "FILE", conflicts_with = "output")]
+    pub(crate) svg: Option<PathBuf>,
     #[command(flatten)]
     pub(crate) store: StoreArgs,
 }

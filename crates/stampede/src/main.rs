@@ -8,6 +8,7 @@ mod calibration;
 mod catalogue;
 mod clean;
 mod compare;
+mod destination;
 mod doctor;
 mod exit;
 mod figure;
@@ -24,6 +25,7 @@ mod open_files;
 mod progress;
 mod record;
 mod recording;
+mod report;
 mod reproduce;
 mod resumption;
 mod screen;
@@ -53,6 +55,7 @@ fn main() -> ExitCode {
         Command::Wrk(OtherArgs { args }) => mimic::run(Tool::Wrk, &args),
         Command::List(args) => list::run(&args),
         Command::Show(args) => show::run(&args),
+        Command::Report(args) => report::run(&args),
         Command::Doctor(args) => doctor::run(&args),
         Command::Clean(args) => clean::run(&args),
         Command::Warden => return stampede_platforms::warden::run(),

@@ -15,6 +15,7 @@ use stampede_plan::{ComparePlan, PlannedRow, PlannedTable, ReproduceFlags, Repro
 use stampede_platforms::scope;
 use stampede_report::replication::{self, ReplicatedTable, ReplicationView};
 use stampede_report::terminal::paragraph;
+use stampede_report::{StudyView, csv, html};
 use stampede_runtimes::Topologies;
 use stampede_store::Store;
 
@@ -26,7 +27,7 @@ use crate::exit::{Exit, Failure};
 use crate::ground::{self, Ground};
 use crate::progress::Progress;
 use crate::record::Record;
-use crate::show::Report;
+use crate::show::{Renderers, Report};
 use crate::signals::Signals;
 use crate::{Outcome, folders, screen};
 
@@ -105,6 +106,8 @@ struct Table<'a> {
     left_out: Vec<(CaseId, String)>,
     /// What was measured; none before.
     record: Option<Record>,
+    /// When all of it had been.
+    finished_at: Option<Timestamp>,
 }
 
 impl Table<'_> {
@@ -182,7 +185,7 @@ impl<'a> Experiment<'a> {
                 let why = why.lines().next().unwrap_or_default();
                 self.note(4, &format!("  left out: {}: {why}", rows.join(", ")));
             }
-            self.tables.push(Table { planned, prepared, left_out, record: None });
+            self.tables.push(Table { planned, prepared, left_out, record: None, finished_at: None });
         }
         if self.tables.iter().all(|table| table.prepared.is_empty()) {
             return Err(Failure::missing("no row can run here; see above what each needs"));
@@ -250,7 +253,9 @@ impl<'a> Experiment<'a> {
         stampede_harness::run(&ground.platform, &study, &table.prepared, &surroundings, Vec::new(), &mut sinks)
             .await
             .map_err(Failure::missing)?;
-        sinks.record.store().finish_study(&study.id, Timestamp::now()).map_err(Failure::missing)
+        let finished_at = Timestamp::now();
+        table.finished_at = Some(finished_at);
+        sinks.record.store().finish_study(&study.id, finished_at).map_err(Failure::missing)
     }
 
     /// Prints what came of it, all of it or as far as it went.
@@ -294,11 +299,24 @@ impl<'a> Experiment<'a> {
             runs.iter().map(|run| ReplicatedTable { run: *run, replication: replicate(run) }).collect();
         let ReproducePlan { scale, rate_scale, .. } = *self.plan;
         let view = ReplicationView { publication, scale, rate_scale, tables: &tables, claims: &claims };
-        report.put_all(
-            || replication::json(&view),
-            || replication::markdown(&view),
-            |width, colour| replication::terminal(&view, width, colour),
-        )?;
+        let studies = self.tables.iter().zip(&analyses).filter_map(|(table, analysis)| {
+            let (record, analysis) = (table.record.as_ref()?, analysis.as_ref()?);
+            Some(StudyView {
+                study: record.study()?,
+                finished_at: table.finished_at,
+                trials: record.trials(),
+                yard_stick: record.yard_stick(),
+                analysis,
+            })
+        });
+        let studies: Vec<StudyView<'_>> = studies.collect();
+        report.put_all(&Renderers {
+            json: &|| replication::json(&view),
+            markdown: &|| replication::markdown(&view),
+            html: &|| html::replication(&view, &studies),
+            csv: &|| csv::render(&studies),
+            terminal: &|width, colour| replication::terminal(&view, width, colour),
+        })?;
         if report.on_terminal() {
             screen::note(&format!("stored in {}", self.store.display()));
         }

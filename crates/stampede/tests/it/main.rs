@@ -13,6 +13,7 @@ mod interruption;
 mod load;
 mod mimic;
 mod plan;
+mod report;
 mod reproduce;
 mod rinha;
 mod stage;
