@@ -8,6 +8,7 @@ mod answer;
 mod app;
 mod application;
 mod audit;
+mod capacity;
 mod case;
 mod catalogue;
 mod choice;
@@ -38,6 +39,7 @@ mod warm_up;
 mod workload;
 
 pub use answer::CheckFlags;
+pub use capacity::read_capacity;
 pub use catalogue::Catalogue;
 pub use compare::{CompareFlags, ComparePlan, MachineSize, RuntimeChoice, SubjectFlag};
 pub use load::{LoadFlags, LoadPlan};

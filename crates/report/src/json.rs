@@ -11,7 +11,7 @@ use stampede_analysis::{CaseSummary, metric, percentile};
 use stampede_core::{
     Arrivals, Case, Censored, CgroupSupport, Counts, CpuLayout, EnforcedLimits, ErrorClass, Estimate, Finding,
     GeneratorUse, Latencies, Limit, Limits, Load, Machine, Measurement, Origin, Outcome, PhpBuild, PhpReadBack, Rounds,
-    Sending, ServedAnswer, Severity, Study, StudyKind, Trial, UnitStop, Verdict, VerdictWord, WarmUp,
+    Sending, ServedAnswer, Severity, Slo, Study, StudyKind, Trial, UnitStop, Verdict, VerdictWord, WarmUp,
 };
 
 use crate::StudyView;
@@ -32,7 +32,7 @@ pub fn render(view: &StudyView<'_>) -> String {
 }
 
 #[derive(Serialize)]
-struct WireStudy<'a> {
+pub(crate) struct WireStudy<'a> {
     schema: &'static str,
     id: &'a str,
     kind: StudyKind,
@@ -42,6 +42,7 @@ struct WireStudy<'a> {
     max_time_s: Option<f64>,
     precision: f64,
     metric: &'a str,
+    slo: Option<String>,
     warm_up_s: f64,
     duration_s: f64,
     started_at: String,
@@ -57,7 +58,7 @@ struct WireStudy<'a> {
 }
 
 impl<'a> WireStudy<'a> {
-    fn of(view: &StudyView<'a>) -> Self {
+    pub(crate) fn of(view: &StudyView<'a>) -> Self {
         let Study {
             id,
             kind,
@@ -66,6 +67,7 @@ impl<'a> WireStudy<'a> {
             rounds,
             precision,
             metric: _,
+            slo,
             warm_up,
             duration,
             started_at,
@@ -94,6 +96,7 @@ impl<'a> WireStudy<'a> {
             max_time_s: max_time.map(|time| time.as_secs_f64()),
             precision: *precision,
             metric: view.analysis.primary.key,
+            slo: slo.as_ref().map(Slo::to_string),
             warm_up_s: warm_up.as_secs_f64(),
             duration_s: duration.as_secs_f64(),
             started_at: started_at.to_string(),

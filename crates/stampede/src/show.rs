@@ -5,8 +5,9 @@ use std::io;
 use std::path::{Path, PathBuf};
 
 use jiff::Timestamp;
-use stampede_core::{Study, Trial, YardStickReading};
+use stampede_core::{Study, StudyKind, Trial, YardStickReading};
 use stampede_report::StudyView;
+use stampede_report::capacity::{self, CapacityView};
 use stampede_store::{Store, StoreError, StoredStudy};
 
 use crate::args::{OutputArgs, ShowArgs, Shown};
@@ -32,6 +33,11 @@ pub(crate) fn run(args: &ShowArgs) -> Outcome {
     report.write(&study, finished_at, &trials, &yard_stick)?;
     if report.on_terminal() {
         let colour = screen::colour_on(&io::stdout());
+        let study = match study.kind {
+            // Its cases are one deployment under many loads.
+            StudyKind::Capacity => Study { cases: study.cases.into_iter().take(1).collect(), ..study },
+            _ => study,
+        };
         screen::print(&stampede_report::terminal::settings(&study, screen::width(), colour))?;
     }
     Ok(Exit::Done)
@@ -74,6 +80,14 @@ impl Report {
     ) -> Result<(), Failure> {
         let analysis = stampede_analysis::analyse(study, trials);
         let view = StudyView { study, finished_at, trials, yard_stick, analysis: &analysis };
+        if study.kind == StudyKind::Capacity {
+            let view = CapacityView { study: view, capacity: &stampede_analysis::capacity(study, trials) };
+            return self.put_all(
+                || capacity::json(&view),
+                || capacity::markdown(&view),
+                |width, _| capacity::terminal(&view, width),
+            );
+        }
         self.put_all(
             || stampede_report::json::render(&view),
             || stampede_report::markdown::render(&view),

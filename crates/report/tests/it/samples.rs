@@ -244,6 +244,7 @@ fn measured(case: &str, block: u32, throughput: f64, peak_mib: u64) -> Trial {
             }),
             sampling: (case == "nginx-fpm").then(sampling),
             steps: Vec::new(),
+            seconds: Vec::new(),
         }),
         stops: vec![UnitStop {
             unit: UnitId::new("main"),
