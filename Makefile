@@ -2,7 +2,7 @@
 
 STAMPEDE := target/release/stampede
 
-.PHONY: help demo test check format clippy tidy unit test-php test-web analyse-php bench-load bench-rates bench-status bench-stats bench-forecast fuzz
+.PHONY: help demo test check format clippy tidy unit test-php test-web analyse-php bench-load bench-rates bench-status bench-stats bench-forecast bench-capacity fuzz
 
 help:
 	@echo "make demo    install what is missing, build, and compare PHP runtimes on this machine"
@@ -23,6 +23,8 @@ help:
 	@echo "             how often verdicts are right, in simulated studies, into docs/bench-stats.md"
 	@echo "make bench-forecast"
 	@echo "             how fast the forecast simulates, into docs/bench-forecast.md"
+	@echo "make bench-capacity"
+	@echo "             how near stampede capacity comes, on simulated servers, into docs/bench-capacity.md"
 	@echo "make fuzz    three minutes of fuzzing for each parser (cargo-fuzz and a nightly toolchain)"
 
 demo:
@@ -93,6 +95,12 @@ bench-stats:
 bench-forecast:
 	@scripts/rust.sh
 	cargo bench --locked --package stampede-forecast --bench speed -- --document
+
+# Needs no quiet machine either.
+bench-capacity:
+	@scripts/rust.sh
+	cargo build --release --locked --package stampede-bench
+	target/release/stampede-bench capacity --output docs/bench-capacity.md $(BENCH)
 
 fuzz:
 	for target in $$(cargo +nightly fuzz list); do \

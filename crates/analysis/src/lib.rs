@@ -5,6 +5,7 @@
 
 mod activity;
 mod analysis;
+mod capacity;
 mod change;
 mod course;
 mod drift;
@@ -23,6 +24,10 @@ mod samples;
 
 pub use activity::{Activity, UnitActivity};
 pub use analysis::{Analysis, CaseSummary, analyse};
+pub use capacity::{
+    CONFIRMATION, Capacity, CapacityStep, CurvePoint, Found, MOST_PROBES, ProbeEnd, ProbeSummary, ProbeWatch, capacity,
+    capacity_step, least_capacity_time,
+};
 pub use change::{Change, ChangeError, Outcome, between_studies, of_gate};
 pub use course::{Course, course};
 pub use drift::{Drift, drift};
@@ -36,5 +41,5 @@ pub use replication::{
     replicate,
 };
 pub use rules::Bottleneck;
-pub use stampede_stats::median;
+pub use stampede_stats::{UslFit, median};
 pub use verdicts::MIN_BLOCKS;

@@ -5,7 +5,7 @@ use std::time::Duration;
 use jiff::Timestamp;
 use serde::{Deserialize, Serialize};
 
-use crate::{Case, CaseId, Groundwork, Machine, StudyId, WorkloadId};
+use crate::{Case, CaseId, Groundwork, Machine, Slo, StudyId, WorkloadId};
 
 /// What a study asks.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
@@ -17,6 +17,9 @@ pub enum StudyKind {
     Calibrate,
     /// Is the second case, a change, worse than the first by more than the precision?
     Gate,
+    /// How many requests a second may come before answers are no longer what they must be? Its cases are one deployment under
+    /// the loads that were found to be worth a trial, and join it one by one.
+    Capacity,
 }
 
 /// How many blocks a study has.
@@ -49,6 +52,8 @@ pub struct Study {
     pub precision: f64,
     /// Key of the metric that ranks the cases and decides the verdicts, where it is not the one that follows from the load.
     pub metric: Option<String>,
+    /// What answers must be, of a study that asks for it.
+    pub slo: Option<Slo>,
     /// Load before the measuring window, of cases that had no pilot.
     pub warm_up: Duration,
     /// The measuring window.

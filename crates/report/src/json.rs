@@ -12,7 +12,7 @@ use stampede_analysis::{CaseSummary, metric, percentile};
 use stampede_core::{
     Arrivals, Case, Censored, CgroupSupport, Counts, CpuLayout, EnforcedLimits, ErrorClass, Estimate, Finding,
     GeneratorUse, Latencies, Limit, Limits, Load, Machine, Measurement, Origin, Outcome, PhpBuild, PhpReadBack, Rounds,
-    Sending, ServedAnswer, Severity, Study, StudyKind, Trial, UnitStop, Verdict, VerdictWord, WarmUp,
+    Sending, ServedAnswer, Severity, Slo, Study, StudyKind, Trial, UnitStop, Verdict, VerdictWord, WarmUp,
 };
 
 use crate::StudyView;
@@ -44,6 +44,7 @@ pub(crate) struct WireStudy<'a> {
     max_time_s: Option<f64>,
     precision: f64,
     metric: &'a str,
+    slo: Option<String>,
     warm_up_s: f64,
     duration_s: f64,
     started_at: String,
@@ -68,6 +69,7 @@ impl<'a> WireStudy<'a> {
             rounds,
             precision,
             metric: _,
+            slo,
             warm_up,
             duration,
             started_at,
@@ -96,6 +98,7 @@ impl<'a> WireStudy<'a> {
             max_time_s: max_time.map(|time| time.as_secs_f64()),
             precision: *precision,
             metric: view.analysis.primary.key,
+            slo: slo.as_ref().map(Slo::to_string),
             warm_up_s: warm_up.as_secs_f64(),
             duration_s: duration.as_secs_f64(),
             started_at: started_at.to_string(),

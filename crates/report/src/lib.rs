@@ -5,6 +5,7 @@
 
 mod activity;
 mod audits;
+pub mod capacity;
 mod columns;
 mod conclusion;
 pub mod csv;

@@ -19,7 +19,7 @@ use crate::load::args::LoadArgs;
         stampede compare markdown --runtimes nginx-fpm,apache-mod-php\n  \
         stampede show latest --markdown -\n  \
         stampede list runtimes\n\n\
-        Exit codes: 0 done; 1 a gate failed; 2 usage error; 3 something needed is missing here;\n\
+        Exit codes: 0 done; 1 a gate failed, or an SLO is never met; 2 usage error; 3 something needed is missing here;\n\
         4 the measurement is not valid; 5 a trial failed; 130 interrupted."
 )]
 pub(crate) struct Args {
@@ -37,6 +37,11 @@ pub(crate) enum Command {
     /// The limits are for the whole deployment: nginx and PHP-FPM share one budget. Every case is measured once in each
     /// round, in random order, and started anew each time.
     Compare(Box<CompareArgs>),
+    /// Say how many requests a second a runtime can take before its answers are no longer what they must be
+    ///
+    /// Measures throughput over the number of connections, then probes rates of random arrivals until the highest that meets
+    /// the objective is known, and confirms it in a longer probe. Each probe is a trial in a deployment started anew.
+    Capacity(Box<CapacityArgs>),
     /// Say whether a change made your application slower: exit code 1 if it did
     ///
     /// Measures what was before the change and what came after it by turns, each trial in a deployment started anew, and
@@ -204,6 +209,86 @@ pub(crate) struct CompareArgs {
     /// Go on with a study that was interrupted, by the same command line [default: the newest]
     #[arg(long, value_name = "STUDY", help_heading = "Study")]
     pub(crate) resume: Option<Option<String>>,
+    /// End with exit code 3, instead of waiting, when another Stampede is measuring
+    #[arg(long, help_heading = "Study")]
+    pub(crate) no_wait: bool,
+    #[command(flatten)]
+    pub(crate) topology: TopologyArgs,
+    #[command(flatten)]
+    pub(crate) output: OutputArgs,
+    #[command(flatten)]
+    pub(crate) store: StoreArgs,
+    /// No progress on stderr
+    #[arg(long, short, help_heading = "Output")]
+    pub(crate) quiet: bool,
+}
+
+/// Of what, under which objective, for how long.
+#[derive(Debug, clap::Args)]
+#[command(after_help = "Examples:\n  \
+        stampede capacity nginx-fpm markdown --cpus 0.5 --memory 256Mi --slo 'p99<100ms,errors<0.1%'\n  \
+        stampede capacity frankenphp ./my-app --slo 'p95<250ms' --duration 60s\n  \
+        stampede capacity go hello --slo 'p99<10ms' --duration 5s --json -\n\n\
+        Exit codes: 0 a rate was found; 1 no rate meets the objective; 4 the generator cannot offer as much as the\n\
+        runtime takes; the others as for compare.")]
+pub(crate) struct CapacityArgs {
+    /// The runtime (see `stampede list runtimes`)
+    #[arg(value_name = "RUNTIME")]
+    pub(crate) runtime: String,
+    /// Your application's folder, a plan file, or a built-in workload (see `stampede list workloads`) [default: the
+    /// stampede.yaml in this folder]
+    #[arg(value_name = "DIR|PLAN|WORKLOAD")]
+    pub(crate) subject: Option<String>,
+    /// What answers must be: response times from when a request was due (p50, p90, p95, p99, p99.9) and the share of
+    /// requests without a right answer, each with what it must be below: p99<100ms,errors<0.1% [default: the plan's]
+    #[arg(long, value_name = "TERMS", help_heading = "What")]
+    pub(crate) slo: Option<String>,
+    /// Which of the workload's apps to serve, by name [default: the first that the runtime can serve]
+    #[arg(long, value_name = "APP", help_heading = "What")]
+    pub(crate) app: Option<String>,
+    /// Which of the workload's exchanges make up the load, by name [default: those that it says itself]
+    #[arg(long, value_name = "A,B", help_heading = "What")]
+    pub(crate) exchanges: Option<String>,
+    /// The build of PHP: 8.4, or the path of a command line program [default: that of `php` on the search path]
+    #[arg(long, value_name = "PHP", help_heading = "What")]
+    pub(crate) php: Option<String>,
+    /// Set a tunable: nginx-fpm.pm.max_children=8 (may be repeated)
+    #[arg(long, value_name = "RUNTIME.TUNABLE=VALUE", help_heading = "What")]
+    pub(crate) set: Vec<String>,
+    /// CPUs for the whole deployment [default: 1]
+    #[arg(long, value_name = "CPUS", allow_hyphen_values = true, help_heading = "Limits")]
+    pub(crate) cpus: Option<String>,
+    /// Memory for the whole deployment [default: 512Mi]
+    #[arg(long, value_name = "BYTES", allow_hyphen_values = true, help_heading = "Limits")]
+    pub(crate) memory: Option<String>,
+    /// Length of a probe's window; the last has four times as much [default: 45s]
+    #[arg(long, value_name = "TIME", allow_hyphen_values = true, help_heading = "Study")]
+    pub(crate) duration: Option<String>,
+    /// Load before each window [default: 2s]
+    #[arg(long, value_name = "TIME", allow_hyphen_values = true, help_heading = "Study")]
+    pub(crate) warm_up: Option<String>,
+    /// The most time that probes may take [default: 15m, or what long probes need]
+    #[arg(long, value_name = "TIME", allow_hyphen_values = true, help_heading = "Study")]
+    pub(crate) max_time: Option<String>,
+    /// Seed of the random arrivals
+    #[arg(long, value_name = "N", allow_hyphen_values = true, help_heading = "Study")]
+    pub(crate) seed: Option<String>,
+    /// How long the runtime may take to its first answer [default: 30s]
+    #[arg(long, value_name = "TIME", allow_hyphen_values = true, help_heading = "Study")]
+    pub(crate) ready_timeout: Option<String>,
+    /// How the load engine reaches the kernel: epoll, io-uring, or auto [default: auto, which is what costs less here]
+    #[arg(
+        long,
+        value_enum,
+        default_value_t,
+        hide_possible_values = true,
+        hide_default_value = true,
+        help_heading = "Study"
+    )]
+    pub(crate) backend: BackendChoice,
+    /// Do not ask servers and kernel ten times a second what goes on while it is measured
+    #[arg(long, help_heading = "Study")]
+    pub(crate) no_sampling: bool,
     /// End with exit code 3, instead of waiting, when another Stampede is measuring
     #[arg(long, help_heading = "Study")]
     pub(crate) no_wait: bool,

@@ -10,7 +10,7 @@ use stampede_core::{
     CpuLayout, Fut, Groundwork, Machine, Outcome as TrialOutcome, Platform as _, Rounds, Study, StudyId, StudyKind,
     Trial,
 };
-use stampede_harness::{Event, Sink, SinkError, Surroundings};
+use stampede_harness::{Event, Prepared, Sink, SinkError, Surroundings};
 use stampede_plan::{CompareFlags, ComparePlan, SubjectFlag, TopologyFlags};
 use stampede_platforms::scope;
 use stampede_store::Store;
@@ -24,7 +24,7 @@ use crate::progress::Progress;
 use crate::record::Record;
 use crate::show::Report;
 use crate::signals::Signals;
-use crate::{Outcome, calibration, figure, folders, recording, resumption, screen, yard_stick};
+use crate::{Outcome, calibration, capacity, figure, folders, recording, resumption, screen, yard_stick};
 
 /// Longest wait for answers that are still out when the window closes.
 pub(crate) const DRAIN: Duration = Duration::from_secs(5);
@@ -88,6 +88,7 @@ pub(crate) fn run(args: Box<CompareArgs>) -> Outcome {
         no_sampling,
         no_yard_stick,
         calibrate,
+        slo: None,
         topology: topology_flags(topology),
     };
     let machine = stampede_platforms::machine();
@@ -215,6 +216,7 @@ async fn study(order: &Order<'_>, machine: Machine, pinning: CpuLayout, record: 
     let yard_stick = plan.yard_stick.then(|| yard_stick::of(&conditions, plan.duration, ground.platform.id()));
     let yard_stick = yard_stick.transpose()?;
 
+    let is_capacity = *kind == StudyKind::Capacity;
     let started_at = Timestamp::now();
     let mut study = Study {
         id: name(started_at),
@@ -224,12 +226,14 @@ async fn study(order: &Order<'_>, machine: Machine, pinning: CpuLayout, record: 
         rounds: plan.rounds,
         precision: plan.precision,
         metric: metric.clone(),
+        slo: plan.slo.clone().filter(|_| is_capacity),
         warm_up: plan.warm_up,
         duration: plan.duration,
         started_at,
         stampede_version: env!("CARGO_PKG_VERSION").to_owned(),
         machine,
-        cases: prepared.iter().map(|prepared| prepared.case.clone()).collect(),
+        // Those of a capacity join it as their loads are chosen.
+        cases: prepared.iter().filter(|_| !is_capacity).map(|prepared| prepared.case.clone()).collect(),
         groundwork: Groundwork::default(),
         resumed_at: Vec::new(),
     };
@@ -246,8 +250,16 @@ async fn study(order: &Order<'_>, machine: Machine, pinning: CpuLayout, record: 
         resumption::check(earlier, &study, plan.seed, plan.pilots, backend)?;
         study = earlier.study.clone();
         study.resumed_at.push(started_at);
-    } else if !plan.calibrate {
+    } else if !plan.calibrate && !is_capacity {
         study.groundwork.floor = calibration::floor_for(record.store(), &study).map_err(Failure::missing)?;
+    }
+    if let Some(probed) = prepared.first().filter(|_| is_capacity) {
+        if !quiet {
+            introduce_probes(&study, probed);
+        }
+        let mut sinks = Sinks { record, progress: Progress::new(quiet, screen::width(), Duration::ZERO) };
+        let ended = stampede_harness::capacity(&ground.platform, &study, probed, &surroundings, &mut sinks).await;
+        return ended.map_err(Failure::missing);
     }
     if !quiet {
         introduce(&study, plan.pilots && study.resumed_at.is_empty());
@@ -271,7 +283,7 @@ pub(crate) fn name(started_at: Timestamp) -> StudyId {
 }
 
 /// Prints what was measured, and says how it ended. What is printed does not depend on the store, which may be full.
-fn conclude(ended: Result<Ended, Failure>, report: &Report, record: &mut Record, store: &Path) -> Outcome {
+pub(crate) fn conclude(ended: Result<Ended, Failure>, report: &Report, record: &mut Record, store: &Path) -> Outcome {
     let finished_at = matches!(ended, Ok(Ended::Complete)).then(Timestamp::now);
     if let Some(study) = record.study().cloned() {
         let stored = match finished_at {
@@ -286,14 +298,37 @@ fn conclude(ended: Result<Ended, Failure>, report: &Report, record: &mut Record,
         stored.map_err(Failure::missing)?;
     }
     match ended? {
-        Ended::Complete => Ok(exit_of(record.trials())),
+        Ended::Complete => Ok(match record.study() {
+            Some(study) if study.kind == StudyKind::Capacity => capacity::exit(study, record.trials()),
+            _ => exit_of(record.trials()),
+        }),
         Ended::Interrupted => {
             let kept = record.trials().len();
-            let advice = if kept > 0 { "; the same command with --resume goes on" } else { "" };
+            let resumes = record.study().is_some_and(|study| study.kind != StudyKind::Capacity);
+            let advice = if kept > 0 && resumes { "; the same command with --resume goes on" } else { "" };
             screen::warning(&format!("interrupted; {kept} finished trials are kept{advice}"));
             Ok(Exit::Interrupted)
         }
     }
+}
+
+/// Says which settings are probed and why, and what will be done.
+fn introduce_probes(study: &Study, probed: &Prepared) {
+    let of_one = Study { cases: vec![probed.case.clone()], ..study.clone() };
+    screen::note(&stampede_report::terminal::settings(&of_one, screen::width(), screen::colour_on(&io::stderr())));
+    let (slo, most) = (study.slo.as_ref().map(ToString::to_string), stampede_analysis::MOST_PROBES);
+    let time = match study.rounds {
+        Rounds::Auto { max_time } => format!(" within {}", humantime::format_duration(max_time)),
+        Rounds::Fixed(_) => String::new(),
+    };
+    screen::note(&format!(
+        "{}: closed loads, then at most {most} probes of {:?}, the last of {:?},{time}, for {}; seed {}",
+        study.workload,
+        study.duration,
+        study.duration * stampede_analysis::CONFIRMATION,
+        slo.unwrap_or_default(),
+        study.seed
+    ));
 }
 
 /// Says which settings each case has and why, and what will be done.

@@ -7,6 +7,7 @@ mod table;
 
 use std::num::NonZero;
 use std::panic::resume_unwind;
+use std::path::Path;
 use std::sync::Mutex;
 use std::thread;
 
@@ -15,10 +16,10 @@ use stampede_forecast::{Calibration, CalibrationError, Forecast, Record, forecas
 use stampede_scale::Price;
 use stampede_store::Store;
 
+use crate::destination::{self, is_stdout, put};
 use crate::exit::{Exit, Failure};
 use crate::forecast::args::ForecastArgs;
 use crate::forecast::question::{Point, Question};
-use crate::show::Report;
 use crate::{Outcome, folders, screen};
 
 /// A line of the table with what came of it.
@@ -37,7 +38,8 @@ struct Answer {
 }
 
 pub(crate) fn run(args: &ForecastArgs) -> Outcome {
-    let report = Report::new(args.output.clone())?;
+    let files = [("--json", args.json.as_deref()), ("--markdown", args.markdown.as_deref())];
+    destination::check(&files)?;
     let store = Store::open_existing(&folders::store(&args.store)?).map_err(Failure::missing)?;
     let names = std::iter::once(&args.study).chain(&args.also);
     let stored =
@@ -55,11 +57,13 @@ pub(crate) fn run(args: &ForecastArgs) -> Outcome {
     let points = simulate(points, &calibration, &question);
     let price = question.price;
     let answer = Answer { study: study.id.to_string(), calibration, question, price, points };
-    report.put_all(
-        || json::render(&answer),
-        || table::markdown(&answer),
-        |width, _| table::terminal(&answer, width),
-    )?;
+    let renderers: [&dyn Fn() -> String; 2] = [&|| json::render(&answer), &|| table::markdown(&answer)];
+    for ((_, path), render) in files.into_iter().zip(renderers) {
+        path.map_or(Ok(()), |path| put(path, &render()))?;
+    }
+    if !files.into_iter().filter_map(|(_, path)| path).any(is_stdout) {
+        put(Path::new("-"), &table::terminal(&answer, screen::width()))?;
+    }
     Ok(Exit::Done)
 }
 

@@ -5,6 +5,7 @@
 mod args;
 mod backend;
 mod calibration;
+mod capacity;
 mod catalogue;
 mod clean;
 mod compare;
@@ -45,6 +46,7 @@ use crate::mimic::Tool;
 fn main() -> ExitCode {
     let outcome = match Args::parse().command {
         Command::Compare(args) => compare::run(args),
+        Command::Capacity(args) => capacity::run(args),
         Command::Gate(args) => gate::run(*args),
         Command::Init(args) => init::run(&args),
         Command::Reproduce(args) => reproduce::run(args),

@@ -8,7 +8,7 @@ use std::sync::mpsc::{Receiver, SyncSender, sync_channel};
 use std::thread::{self, JoinHandle};
 use std::time::{Duration, Instant};
 
-use stampede_core::{Fut, Outcome, Rounds, Trial, YardStickReading};
+use stampede_core::{Fut, Outcome, Rounds, StudyKind, Trial, YardStickReading};
 use stampede_harness::{Event, Phase, Sink, SinkError};
 
 use crate::screen;
@@ -32,6 +32,8 @@ pub(crate) struct Progress {
     writer: Option<(SyncSender<String>, JoinHandle<()>)>,
     rounds: Rounds,
     cases: u32,
+    /// Whether trials are probes, each of a load of its own.
+    is_capacity: bool,
     /// What each trial loads for: warm-up and window.
     each: Duration,
     started: Instant,
@@ -67,6 +69,7 @@ impl Progress {
             writer: Some((lines, thread::spawn(move || write_all(&waiting)))),
             rounds: Rounds::Fixed(0),
             cases: 0,
+            is_capacity: false,
             each: Duration::ZERO,
             started: Instant::now(),
             aside: None,
@@ -109,9 +112,11 @@ impl Progress {
             Event::StudyStarted(study) | Event::StudyResumed(study) => {
                 self.rounds = study.rounds;
                 self.cases = study.cases.len() as u32;
+                self.is_capacity = study.kind == StudyKind::Capacity;
                 self.each = study.warm_up + study.duration;
                 self.started = Instant::now();
             }
+            Event::CaseAdded(_) => return,
             Event::TrialStarted { case, block, number, of } => {
                 self.case = case.to_string();
                 self.first.get_or_insert(*number);
@@ -140,6 +145,9 @@ impl Progress {
             return aside.clone();
         }
         let (number, block, case) = (self.number, self.block, &self.case);
+        if self.is_capacity {
+            return format!("[{number:>2}] {case:<12}");
+        }
         match (self.of, self.rounds) {
             (Some(of), Rounds::Fixed(rounds)) => format!("[{number:>2}/{of}] round {block}/{rounds}  {case:<15}"),
             _ => format!("[{number:>2}] round {block}  {case:<15}"),
@@ -179,7 +187,7 @@ impl Progress {
         if self.failed > 0 {
             line.push_str(&format!("  {} failed", self.failed));
         }
-        if self.cases > 0 {
+        if self.cases > 0 || self.is_capacity {
             let most = if matches!(self.rounds, Rounds::Auto { .. }) { "at most " } else { "" };
             line.push_str(&format!("  {most}{} left", human(self.left())));
         }

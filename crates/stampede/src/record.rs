@@ -58,6 +58,12 @@ impl Record {
                     self.store.resume_study(&study.id, *resumed_at).map_err(|error| SinkError(Box::new(error)))?;
                 }
             }
+            Event::CaseAdded(case) => {
+                if let Some(study) = &mut self.study {
+                    study.cases.push((*case).clone());
+                    self.store.add_case(&study.id, case).map_err(|error| SinkError(Box::new(error)))?;
+                }
+            }
             Event::YardStickEnded(reading) => {
                 self.yard_stick.push((*reading).clone());
                 if let Some(study) = &self.study {

@@ -4,8 +4,9 @@ use std::io;
 use std::path::{Path, PathBuf};
 
 use jiff::Timestamp;
-use stampede_core::{Study, Trial, YardStickReading};
+use stampede_core::{Study, StudyKind, Trial, YardStickReading};
 use stampede_report::StudyView;
+use stampede_report::capacity::{self, CapacityView};
 use stampede_store::{Store, StoredStudy};
 
 use crate::args::{OutputArgs, ShowArgs, Shown, StoreArgs};
@@ -28,6 +29,11 @@ pub(crate) fn run(args: &ShowArgs) -> Outcome {
     report.write(&study, finished_at, &trials, &yard_stick)?;
     if report.on_terminal() {
         let colour = screen::colour_on(&io::stdout());
+        let study = match study.kind {
+            // Its cases are one deployment under many loads.
+            StudyKind::Capacity => Study { cases: study.cases.into_iter().take(1).collect(), ..study },
+            _ => study,
+        };
         screen::print(&stampede_report::terminal::settings(&study, screen::width(), colour))?;
     }
     Ok(Exit::Done)
@@ -86,6 +92,16 @@ impl Report {
     ) -> Result<(), Failure> {
         let analysis = stampede_analysis::analyse(study, trials);
         let view = StudyView { study, finished_at, trials, yard_stick, analysis: &analysis };
+        if study.kind == StudyKind::Capacity {
+            let view = CapacityView { study: view, capacity: &stampede_analysis::capacity(study, trials) };
+            return self.put_all(&Renderers {
+                json: &|| capacity::json(&view),
+                markdown: &|| capacity::markdown(&view),
+                html: &|| stampede_report::html::study(&view.study),
+                csv: &|| stampede_report::csv::render(&[view.study]),
+                terminal: &|width, _| capacity::terminal(&view, width),
+            });
+        }
         self.put_all(&Renderers {
             json: &|| stampede_report::json::render(&view),
             markdown: &|| stampede_report::markdown::render(&view),

@@ -4,7 +4,8 @@ use jiff::Timestamp;
 use rusqlite::types::FromSqlResult;
 use rusqlite::{Connection, OptionalExtension, Row, Transaction, named_params};
 use stampede_core::{
-    Bytes, Case, CaseId, CgroupSupport, Cpus, Limits, Machine, Rounds, RuntimeId, Study, StudyId, StudyKind, WorkloadId,
+    Bytes, Case, CaseId, CgroupSupport, Cpus, Limits, Machine, Rounds, RuntimeId, Slo, Study, StudyId, StudyKind,
+    WorkloadId,
 };
 
 use crate::columns::{Count, Decimal, Instant, Json, Nanos, other};
@@ -19,6 +20,7 @@ pub(crate) fn insert(transaction: &Transaction<'_>, study: &Study) -> rusqlite::
         rounds,
         precision,
         metric,
+        slo,
         warm_up,
         duration,
         started_at,
@@ -35,7 +37,7 @@ pub(crate) fn insert(transaction: &Transaction<'_>, study: &Study) -> rusqlite::
     transaction.execute(
         "INSERT INTO study VALUES (:study_id, :kind, :workload, :seed, :rounds, :warm_up_ns, :duration_ns,
             :started_at_ns, :stampede_version, :machine_cpus, :cpu_model, :kernel, :cgroup, :max_time_ns, :precision,
-            :groundwork_json, :metric)",
+            :groundwork_json, :metric, :slo)",
         named_params! {
             ":study_id": id.as_str(),
             ":kind": kind_word(*kind),
@@ -54,12 +56,20 @@ pub(crate) fn insert(transaction: &Transaction<'_>, study: &Study) -> rusqlite::
             ":precision": precision,
             ":groundwork_json": Json(groundwork),
             ":metric": metric,
+            ":slo": slo.as_ref().map(Slo::to_string),
         },
     )?;
     for (ordinal, case) in (0_i64..).zip(cases) {
         insert_case(transaction, id, ordinal, case)?;
     }
     resumed_at.iter().try_for_each(|at| insert_resumption(transaction, id, *at))
+}
+
+/// Adds a case after those that the study has.
+pub(crate) fn add_case(transaction: &Transaction<'_>, study: &StudyId, case: &Case) -> rusqlite::Result<()> {
+    let next = "SELECT coalesce(max(ordinal) + 1, 0) FROM study_case WHERE study_id = ?1";
+    let ordinal = transaction.query_row(next, [study.as_str()], |row| row.get(0))?;
+    insert_case(transaction, study, ordinal, case)
 }
 
 fn insert_case(transaction: &Transaction<'_>, study: &StudyId, ordinal: i64, case: &Case) -> rusqlite::Result<()> {
@@ -179,6 +189,7 @@ pub(crate) fn load(connection: &Connection, id: &StudyId) -> rusqlite::Result<Op
                     rounds: rounds(row)?,
                     precision: row.get("precision")?,
                     metric: row.get("metric")?,
+                    slo: row.get::<_, Option<SloColumn>>("slo")?.map(|SloColumn(slo)| slo),
                     warm_up: row.get::<_, Nanos>("warm_up_ns")?.0,
                     duration: row.get::<_, Nanos>("duration_ns")?.0,
                     started_at: row.get::<_, Instant>("started_at_ns")?.0,
@@ -251,6 +262,7 @@ fn kind_word(kind: StudyKind) -> &'static str {
         StudyKind::Compare => "compare",
         StudyKind::Calibrate => "calibrate",
         StudyKind::Gate => "gate",
+        StudyKind::Capacity => "capacity",
     }
 }
 
@@ -262,8 +274,17 @@ impl rusqlite::types::FromSql for KindColumn {
             "compare" => Ok(Self(StudyKind::Compare)),
             "calibrate" => Ok(Self(StudyKind::Calibrate)),
             "gate" => Ok(Self(StudyKind::Gate)),
+            "capacity" => Ok(Self(StudyKind::Capacity)),
             word => Err(other(format!("unknown kind of study: {word}"))),
         }
+    }
+}
+
+struct SloColumn(Slo);
+
+impl rusqlite::types::FromSql for SloColumn {
+    fn column_result(value: rusqlite::types::ValueRef<'_>) -> FromSqlResult<Self> {
+        value.as_str()?.parse().map(Self).map_err(other)
     }
 }
 

@@ -78,6 +78,7 @@ pub(crate) fn four_runtimes() -> Sample {
         rounds: Rounds::Fixed(3),
         precision: 0.03,
         metric: None,
+        slo: None,
         warm_up: Duration::from_secs(1),
         duration: Duration::from_secs(5),
         started_at: "2026-07-13T12:13:14.5Z".parse().unwrap(),
@@ -247,6 +248,7 @@ fn measured(case: &str, block: u32, throughput: f64, peak_mib: u64) -> Trial {
             }),
             sampling: (case == "nginx-fpm").then(sampling),
             steps: Vec::new(),
+            seconds: Vec::new(),
         }),
         stops: vec![UnitStop {
             unit: UnitId::new("main"),

@@ -2,7 +2,7 @@
 
 use std::path::PathBuf;
 
-use crate::args::{OutputArgs, StoreArgs};
+use crate::args::StoreArgs;
 
 /// What to simulate, from which study.
 #[derive(Debug, clap::Args)]
@@ -87,8 +87,12 @@ pub(crate) struct ForecastArgs {
     /// Seed; the same seed gives the same forecast [default: 1]
     #[arg(long, value_name = "N", allow_hyphen_values = true, help_heading = "Simulation")]
     pub(crate) seed: Option<String>,
-    #[command(flatten)]
-    pub(crate) output: OutputArgs,
+    /// Write the forecast as JSON (`-` is stdout, in place of the table)
+    #[arg(long, value_name = "FILE", help_heading = "Output")]
+    pub(crate) json: Option<PathBuf>,
+    /// Write the table as Markdown (`-` is stdout, in place of the table)
+    #[arg(long, value_name = "FILE", help_heading = "Output")]
+    pub(crate) markdown: Option<PathBuf>,
     #[command(flatten)]
     pub(crate) store: StoreArgs,
 }

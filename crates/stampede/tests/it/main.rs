@@ -3,6 +3,7 @@
 #![expect(clippy::unwrap_used, reason = "a test that cannot go on has failed")]
 
 mod application;
+mod capacity;
 mod comparison;
 mod counter;
 mod databases;
