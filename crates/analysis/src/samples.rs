@@ -20,6 +20,7 @@ pub(crate) fn study(cases: &[&str]) -> Study {
         rounds: Rounds::Fixed(3),
         precision: 0.03,
         metric: None,
+        slo: None,
         warm_up: Duration::from_secs(1),
         duration: Duration::from_secs(5),
         started_at: Timestamp::UNIX_EPOCH,

@@ -33,6 +33,7 @@ mod requirement;
 mod runtime;
 mod schedule;
 mod series;
+mod slo;
 mod status;
 mod step;
 mod study;
@@ -83,6 +84,7 @@ pub use requirement::{Availability, Found, Install, PhpSapi, Programs, Requireme
 pub use runtime::{DefaultsContext, PlanError, ProcessModel, RenderContext, Runtime};
 pub use schedule::{ParseScheduleError, Position, Rate, Schedule, Stage};
 pub use series::{Sampling, Series, SeriesSource};
+pub use slo::{ParseSloError, Percentile, Slo, SloTerm};
 pub use status::{PrometheusMetric, StatusFormat, StatusSource, StatusTransport, UnitStatus};
 pub use step::StepRecord;
 pub use study::{Rounds, Study, StudyKind};

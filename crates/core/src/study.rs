@@ -5,7 +5,7 @@ use std::time::Duration;
 use jiff::Timestamp;
 use serde::{Deserialize, Serialize};
 
-use crate::{Case, CaseId, Groundwork, Machine, StudyId, WorkloadId};
+use crate::{Case, CaseId, Groundwork, Machine, Slo, StudyId, WorkloadId};
 
 /// What a study asks.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
@@ -49,6 +49,8 @@ pub struct Study {
     pub precision: f64,
     /// Key of the metric that ranks the cases and decides the verdicts, where it is not the one that follows from the load.
     pub metric: Option<String>,
+    /// What answers must be, of a study that asks for it.
+    pub slo: Option<Slo>,
     /// Load before the measuring window, of cases that had no pilot.
     pub warm_up: Duration,
     /// The measuring window.

@@ -5,8 +5,8 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use stampede_core::{
-    App, Bytes, Candidate, DefaultsContext, Limits, Load, Rounds, Runtime, RuntimeId, ServiceNeed, Topology, Tuning,
-    TuningProblem, Workload,
+    App, Bytes, Candidate, DefaultsContext, Limits, Load, Rounds, Runtime, RuntimeId, ServiceNeed, Slo, Topology,
+    Tuning, TuningProblem, Workload,
 };
 use stampede_scenario::Scenario;
 
@@ -25,6 +25,7 @@ use crate::plan_file::{At, LoadEntry, PlanFile, PlanSections, Text};
 use crate::play::{self, AskedLoad, Played};
 use crate::quantity::{read_cpus, read_duration, read_load, read_memory, read_ready_timeout, read_seed};
 use crate::rounds::{AUTO, calibration_rounds, make_room, read_max_time, read_precision, read_rounds};
+use crate::slo::read_slo;
 use crate::subject::Subject;
 use crate::topology::{self, Around, TopologyFlags};
 use crate::warm_up::{read_warm_up, settle};
@@ -74,6 +75,8 @@ pub struct CompareFlags {
     pub no_yard_stick: bool,
     /// `--calibrate`.
     pub calibrate: bool,
+    /// `--slo`.
+    pub slo: Option<String>,
     /// What stands around each runtime.
     pub topology: TopologyFlags,
 }
@@ -158,6 +161,8 @@ pub struct ComparePlan {
     pub yard_stick: bool,
     /// Whether the first case is compared with itself, in place of the others.
     pub calibrate: bool,
+    /// What answers must be, where it was said.
+    pub slo: Option<Slo>,
 }
 
 impl ComparePlan {
@@ -189,6 +194,7 @@ impl ComparePlan {
             no_sampling,
             no_yard_stick,
             calibrate,
+            slo,
             topology,
         } = flags;
         let Subject { mut served, file } = Subject::read(subject, catalogue);
@@ -262,6 +268,7 @@ impl ComparePlan {
         );
         let seed = values.of(["--seed", "study.seed"], seed, |all| all.study.as_ref()?.seed.as_ref(), read_seed);
         values.of(["--platform", "platform"], platform, |all| all.platform.as_ref(), read_platform);
+        let slo = read_slo(slo.as_deref(), values.file, &mut values.mistakes);
         let chosen_apps = values.list("--app", "apps", app, |all| all.apps.as_ref());
         let builds = values.list("--php", "php", php, |all| all.php.as_ref());
         let mut mistakes = values.mistakes;
@@ -335,6 +342,7 @@ impl ComparePlan {
             sampled: !no_sampling,
             yard_stick: !no_yard_stick,
             calibrate: *calibrate,
+            slo,
         })
     }
 }
@@ -514,6 +522,7 @@ mod tests {
             no_sampling: false,
             no_yard_stick: false,
             calibrate: false,
+            slo: typed("fast"),
             topology: TopologyFlags::default(),
         };
         let Mistakes(mistakes) = ComparePlan::read(&flags, MACHINE, &Empty).unwrap_err();
@@ -535,6 +544,7 @@ mod tests {
                 "--precision 0",
                 "--seed -1",
                 "--platform moon",
+                "--slo fast",
                 "--runtimes zzz",
                 "--runtimes zzz",
                 "--set pm=static",

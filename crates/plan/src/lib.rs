@@ -28,6 +28,7 @@ mod quantity;
 mod rounds;
 mod runtime;
 mod scenario;
+mod slo;
 mod subject;
 mod template;
 mod threshold;

@@ -15,7 +15,9 @@ use std::io::{self, Read};
 use std::path::{Path, PathBuf};
 
 pub(crate) use self::at::{At, Text};
-pub(crate) use self::sections::{AppSection, CaseSection, ExpectSection, LoadEntry, PlanSections, RequestSection};
+pub(crate) use self::sections::{
+    AppSection, CaseSection, ExpectSection, LoadEntry, PlanSections, RequestSection, SloSection,
+};
 pub(crate) use self::topology::{ClientSection, ServiceSection, ShareSection, TopologySection};
 use crate::mistake::Mistakes;
 

@@ -88,6 +88,7 @@ pub(crate) fn run(args: Box<CompareArgs>) -> Outcome {
         no_sampling,
         no_yard_stick,
         calibrate,
+        slo: None,
         topology: topology_flags(topology),
     };
     let machine = stampede_platforms::machine();
@@ -220,6 +221,7 @@ async fn study(order: &Order<'_>, machine: Machine, pinning: CpuLayout, record: 
         rounds: plan.rounds,
         precision: plan.precision,
         metric: metric.clone(),
+        slo: None,
         warm_up: plan.warm_up,
         duration: plan.duration,
         started_at,

@@ -221,6 +221,7 @@ impl<'a> Experiment<'a> {
             rounds: Rounds::Fixed(plan.rounds),
             precision: of_row.precision,
             metric: None,
+            slo: None,
             warm_up: of_row.warm_up,
             duration: of_row.duration,
             started_at,

@@ -3,7 +3,7 @@
 use std::collections::BTreeSet;
 use std::fmt::Display;
 
-use stampede_core::{Case, CaseId, CpuLayout, Load, PhpBuild, Sending, Study, Topology, Trial};
+use stampede_core::{Case, CaseId, CpuLayout, Load, PhpBuild, Sending, Slo, Study, Topology, Trial};
 use stampede_store::{Store, StoreError, StoredStudy};
 
 use crate::exit::Failure;
@@ -70,6 +70,7 @@ fn differences(then: &Study, now: &Study, asked_seed: Option<u64>, pilots: bool)
         rounds,
         precision,
         metric,
+        slo,
         warm_up,
         duration,
         started_at: _,
@@ -87,6 +88,8 @@ fn differences(then: &Study, now: &Study, asked_seed: Option<u64>, pilots: bool)
     differ(&mut found, "precision", precision, &now.precision);
     let chosen = |metric: &Option<String>| metric.clone().unwrap_or_else(|| "that of the load".to_owned());
     differ(&mut found, "metric", &chosen(metric), &chosen(&now.metric));
+    let asked = |slo: &Option<Slo>| slo.as_ref().map_or_else(|| "none".to_owned(), Slo::to_string);
+    differ(&mut found, "SLO", &asked(slo), &asked(&now.slo));
     let had_pilots = !groundwork.warm_ups.is_empty();
     let of_warm_up = |pilots, length| if pilots { "by pilots".to_owned() } else { format!("{length:?}") };
     differ(&mut found, "warm-up", &of_warm_up(had_pilots, *warm_up), &of_warm_up(pilots, now.warm_up));
@@ -179,6 +182,7 @@ mod tests {
             rounds: Rounds::Fixed(3),
             precision: 0.03,
             metric: None,
+            slo: None,
             warm_up: Duration::from_secs(1),
             duration: Duration::from_secs(8),
             started_at: Timestamp::UNIX_EPOCH,

@@ -18,6 +18,7 @@ const MIGRATIONS: &[&str] = &[
     include_str!("migrations/007_trust.sql"),
     include_str!("migrations/008_scenarios.sql"),
     include_str!("migrations/009_metric.sql"),
+    include_str!("migrations/010_slo.sql"),
 ];
 
 /// The version that this program writes.

@@ -4,7 +4,8 @@ use jiff::Timestamp;
 use rusqlite::types::FromSqlResult;
 use rusqlite::{Connection, OptionalExtension, Row, Transaction, named_params};
 use stampede_core::{
-    Bytes, Case, CaseId, CgroupSupport, Cpus, Limits, Machine, Rounds, RuntimeId, Study, StudyId, StudyKind, WorkloadId,
+    Bytes, Case, CaseId, CgroupSupport, Cpus, Limits, Machine, Rounds, RuntimeId, Slo, Study, StudyId, StudyKind,
+    WorkloadId,
 };
 
 use crate::columns::{Count, Decimal, Instant, Json, Nanos, other};
@@ -19,6 +20,7 @@ pub(crate) fn insert(transaction: &Transaction<'_>, study: &Study) -> rusqlite::
         rounds,
         precision,
         metric,
+        slo,
         warm_up,
         duration,
         started_at,
@@ -35,7 +37,7 @@ pub(crate) fn insert(transaction: &Transaction<'_>, study: &Study) -> rusqlite::
     transaction.execute(
         "INSERT INTO study VALUES (:study_id, :kind, :workload, :seed, :rounds, :warm_up_ns, :duration_ns,
             :started_at_ns, :stampede_version, :machine_cpus, :cpu_model, :kernel, :cgroup, :max_time_ns, :precision,
-            :groundwork_json, :metric)",
+            :groundwork_json, :metric, :slo)",
         named_params! {
             ":study_id": id.as_str(),
             ":kind": kind_word(*kind),
@@ -54,6 +56,7 @@ pub(crate) fn insert(transaction: &Transaction<'_>, study: &Study) -> rusqlite::
             ":precision": precision,
             ":groundwork_json": Json(groundwork),
             ":metric": metric,
+            ":slo": slo.as_ref().map(Slo::to_string),
         },
     )?;
     for (ordinal, case) in (0_i64..).zip(cases) {
@@ -179,6 +182,7 @@ pub(crate) fn load(connection: &Connection, id: &StudyId) -> rusqlite::Result<Op
                     rounds: rounds(row)?,
                     precision: row.get("precision")?,
                     metric: row.get("metric")?,
+                    slo: row.get::<_, Option<SloColumn>>("slo")?.map(|SloColumn(slo)| slo),
                     warm_up: row.get::<_, Nanos>("warm_up_ns")?.0,
                     duration: row.get::<_, Nanos>("duration_ns")?.0,
                     started_at: row.get::<_, Instant>("started_at_ns")?.0,
@@ -264,6 +268,14 @@ impl rusqlite::types::FromSql for KindColumn {
             "gate" => Ok(Self(StudyKind::Gate)),
             word => Err(other(format!("unknown kind of study: {word}"))),
         }
+    }
+}
+
+struct SloColumn(Slo);
+
+impl rusqlite::types::FromSql for SloColumn {
+    fn column_result(value: rusqlite::types::ValueRef<'_>) -> FromSqlResult<Self> {
+        value.as_str()?.parse().map(Self).map_err(other)
     }
 }
 

@@ -116,6 +116,7 @@ fn study(cases: usize, rounds: Rounds, precision: f64) -> Study {
         rounds,
         precision,
         metric: None,
+        slo: None,
         warm_up: Duration::from_secs(1),
         duration: WINDOW,
         started_at: Timestamp::UNIX_EPOCH,

@@ -49,6 +49,9 @@ pub(crate) struct PlanSections {
     pub(crate) topology: Option<At<TopologySection>>,
     /// What load is driven: closed:16, open:500, or keys.
     pub(crate) load: Option<At<LoadEntry>>,
+    /// What answers must be for the service to be good enough; stampede capacity and stampede tune ask for it.
+    #[schemars(extend("examples" = ["{p99: 100ms, errors: 0.1%}"]))]
+    pub(crate) slo: Option<SloSection>,
     /// How it is measured.
     #[schemars(extend("examples" = ["{rounds: 3, duration: 8s}"]))]
     pub(crate) study: Option<StudySection>,
@@ -181,6 +184,41 @@ pub(crate) struct LimitsSection {
     /// Memory: 256Mi, 1Gi. 512Mi where nothing is said.
     #[schemars(extend("examples" = ["256Mi"]))]
     pub(crate) memory: Option<At<Text>>,
+}
+
+/// What answers must be: response times, counted from when a request was due, and the share of requests without a right
+/// answer, each with what it must be below.
+#[derive(Clone, Debug, Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields)]
+pub(crate) struct SloSection {
+    /// Half of all response times are below this.
+    #[schemars(extend("examples" = ["20ms"]))]
+    pub(crate) p50: Option<At<Text>>,
+    /// 90 of 100 are.
+    #[schemars(extend("examples" = ["50ms"]))]
+    pub(crate) p90: Option<At<Text>>,
+    /// 95 of 100 are.
+    #[schemars(extend("examples" = ["70ms"]))]
+    pub(crate) p95: Option<At<Text>>,
+    /// 99 of 100 are.
+    #[schemars(extend("examples" = ["100ms"]))]
+    pub(crate) p99: Option<At<Text>>,
+    /// 999 of 1000 are.
+    #[serde(rename = "p99.9")]
+    #[schemars(extend("examples" = ["250ms"]))]
+    pub(crate) p999: Option<At<Text>>,
+    /// The share of requests without a right answer is below this.
+    #[schemars(extend("examples" = ["0.1%"]))]
+    pub(crate) errors: Option<At<Text>>,
+}
+
+impl SloSection {
+    /// Each term by its name.
+    pub(crate) fn terms(&self) -> [(&'static str, Option<&At<Text>>); 6] {
+        let Self { p50, p90, p95, p99, p999, errors } = self;
+        let all = [("p50", p50), ("p90", p90), ("p95", p95), ("p99", p99), ("p99.9", p999), ("errors", errors)];
+        all.map(|(name, limit)| (name, limit.as_ref()))
+    }
 }
 
 /// How it is measured.

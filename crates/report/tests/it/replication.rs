@@ -25,6 +25,7 @@ fn publication() -> Publication {
     let ratio = |of: &str, to: &str, from, up_to| ClaimTest::Ratio {
         table: "services".to_owned(),
         metric: None,
+        slo: None,
         of: CaseId::new(of),
         to: CaseId::new(to),
         within: Bounds { from, to: up_to },

@@ -78,6 +78,7 @@ pub(crate) fn four_runtimes() -> Sample {
         rounds: Rounds::Fixed(3),
         precision: 0.03,
         metric: None,
+        slo: None,
         warm_up: Duration::from_secs(1),
         duration: Duration::from_secs(5),
         started_at: "2026-07-13T12:13:14.5Z".parse().unwrap(),

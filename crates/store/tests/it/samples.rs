@@ -24,6 +24,7 @@ pub(crate) fn study(id: &str, started_at_s: i64) -> Study {
         rounds: Rounds::Fixed(3),
         precision: 0.025,
         metric: Some("cpu_us_per_request".to_owned()),
+        slo: Some("p99<100ms,errors<0.1%".parse().unwrap()),
         warm_up: Duration::from_millis(1_500),
         duration: Duration::from_nanos(5_000_000_001),
         started_at: Timestamp::new(started_at_s, 123_456_789).unwrap(),
