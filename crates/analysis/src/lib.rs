@@ -17,6 +17,7 @@ mod record;
 mod replication;
 mod rules;
 mod verdicts;
+mod why;
 
 #[cfg(test)]
 mod samples;
@@ -37,3 +38,4 @@ pub use replication::{
 pub use rules::Bottleneck;
 pub use stampede_stats::median;
 pub use verdicts::MIN_BLOCKS;
+pub use why::{Effect, Explained, Explanation, Intervention, Lever, Test, explain, interventions, php_settings};

@@ -17,6 +17,8 @@ pub enum StudyKind {
     Calibrate,
     /// Is the second case, a change, worse than the first by more than the precision?
     Gate,
+    /// Which change to the first case, each of one limit alone, moves it most?
+    Why,
 }
 
 /// How many blocks a study has.

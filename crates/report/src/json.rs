@@ -20,6 +20,8 @@ use crate::sampling_json::{WireActivity, WireSampling};
 use crate::steps::WireStep;
 use crate::topology::{WireLink, WirePart, WireTopology};
 use crate::trust_json::{WireNoiseFloor, WireWarmUp, WireYardStick};
+use crate::why;
+use crate::why_json::WireExplanation;
 
 const SCHEMA: &str = "stampede/study/v1";
 
@@ -42,6 +44,8 @@ struct WireStudy<'a> {
     max_time_s: Option<f64>,
     precision: f64,
     metric: &'a str,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    slo: Option<String>,
     warm_up_s: f64,
     duration_s: f64,
     started_at: String,
@@ -54,6 +58,9 @@ struct WireStudy<'a> {
     cases: Vec<WireCase<'a>>,
     verdicts: Vec<WireVerdict<'a>>,
     detectable_share: Option<f64>,
+    /// What holds the first case back, where the others are changes of it.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    why: Option<WireExplanation>,
 }
 
 impl<'a> WireStudy<'a> {
@@ -74,6 +81,7 @@ impl<'a> WireStudy<'a> {
             cases,
             groundwork,
             resumed_at,
+            slo,
         } = view.study;
         let (rounds, max_time) = match rounds {
             Rounds::Fixed(rounds) => (Some(*rounds), None),
@@ -94,6 +102,7 @@ impl<'a> WireStudy<'a> {
             max_time_s: max_time.map(|time| time.as_secs_f64()),
             precision: *precision,
             metric: view.analysis.primary.key,
+            slo: slo.as_ref().map(ToString::to_string),
             warm_up_s: warm_up.as_secs_f64(),
             duration_s: duration.as_secs_f64(),
             started_at: started_at.to_string(),
@@ -106,6 +115,7 @@ impl<'a> WireStudy<'a> {
             cases: cases.collect(),
             verdicts: view.analysis.verdicts.iter().map(WireVerdict::of).collect(),
             detectable_share: view.analysis.detectable.map(rounded),
+            why: why::explanation(view).map(|explanation| WireExplanation::of(view, &explanation)),
         }
     }
 }
@@ -535,7 +545,7 @@ impl<'a> WireStop<'a> {
 }
 
 #[derive(Serialize)]
-struct WireEstimate {
+pub(crate) struct WireEstimate {
     value: f64,
     low: Option<f64>,
     high: Option<f64>,
@@ -543,7 +553,7 @@ struct WireEstimate {
 }
 
 impl WireEstimate {
-    fn of(estimate: &Estimate) -> Self {
+    pub(crate) fn of(estimate: &Estimate) -> Self {
         let Estimate { value, low, high, n } = *estimate;
         Self { value: rounded(value), low: low.map(rounded), high: high.map(rounded), n }
     }

@@ -29,6 +29,7 @@ mod screen;
 mod show;
 mod show_runtime;
 mod signals;
+mod why;
 mod yard_stick;
 
 use std::process::ExitCode;
@@ -43,6 +44,7 @@ fn main() -> ExitCode {
     let outcome = match Args::parse().command {
         Command::Compare(args) => compare::run(args),
         Command::Gate(args) => gate::run(*args),
+        Command::Why(args) => why::run(*args),
         Command::Init(args) => init::run(&args),
         Command::Reproduce(args) => reproduce::run(args),
         Command::Load(args) => load::run(args),

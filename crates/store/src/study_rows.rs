@@ -255,6 +255,7 @@ fn kind_word(kind: StudyKind) -> &'static str {
         StudyKind::Compare => "compare",
         StudyKind::Calibrate => "calibrate",
         StudyKind::Gate => "gate",
+        StudyKind::Why => "why",
     }
 }
 
@@ -266,6 +267,7 @@ impl rusqlite::types::FromSql for KindColumn {
             "compare" => Ok(Self(StudyKind::Compare)),
             "calibrate" => Ok(Self(StudyKind::Calibrate)),
             "gate" => Ok(Self(StudyKind::Gate)),
+            "why" => Ok(Self(StudyKind::Why)),
             word => Err(other(format!("unknown kind of study: {word}"))),
         }
     }

@@ -19,3 +19,4 @@ mod storage;
 mod topology;
 mod trust;
 mod usage;
+mod why;
