@@ -7,7 +7,7 @@ namespace Stampede\Tests;
 use PHPUnit\Framework\TestCase;
 
 /**
- * The same greeting from plain PHP, both frameworks and Go.
+ * The same greeting from plain PHP, both frameworks, Go and gin.
  */
 final class HelloTest extends TestCase
 {
@@ -17,6 +17,7 @@ final class HelloTest extends TestCase
         'symfony' => ['Symfony/Bundle/FrameworkBundle', ['APP_ENV' => 'prod', 'APP_SECRET' => 'any']],
         'laravel' => ['Illuminate', ['APP_KEY' => 'base64:U3RhbXBlZGUncyBoZWxsbyB3b3JrbG9hZCwgbm8ga2U=']],
         'go' => ['', []],
+        'gin' => ['', []],
     ];
 
     /**
@@ -40,7 +41,7 @@ final class HelloTest extends TestCase
                 . '(Debian: php-symfony-framework-bundle, php-laravel-framework)');
         }
         $folder = "hello/app/$app";
-        $served = $app === 'go' ? ServedApp::go($folder, $env) : ServedApp::php($folder, $env);
+        $served = in_array($app, ['go', 'gin'], true) ? ServedApp::go($folder, $env) : ServedApp::php($folder, $env);
         $rows = [
             '/' => [200, "Hello, World!\n"],
             '/?name=Ada' => [200, "Hello, Ada!\n"],

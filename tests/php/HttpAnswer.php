@@ -45,11 +45,13 @@ final class HttpAnswer
         $received = stream_get_contents($stream);
         $status = 0;
         $fields = [];
-        foreach ((array) (stream_get_meta_data($stream)['wrapper_data'] ?? []) as $line) {
-            if (preg_match('{^HTTP/\S+ (\d+)}', (string) $line, $parts) === 1) {
+        /** @var list<string> $lines */
+        $lines = (array) (stream_get_meta_data($stream)['wrapper_data'] ?? []);
+        foreach ($lines as $line) {
+            if (preg_match('{^HTTP/\S+ (\d+)}', $line, $parts) === 1) {
                 $status = (int) $parts[1];
             } else {
-                [$name, $value] = explode(':', (string) $line, 2);
+                [$name, $value] = explode(':', $line, 2);
                 $fields[strtolower($name)] = trim($value);
             }
         }

@@ -124,11 +124,12 @@ final class RinhaFeederTest extends TestCase
             if ($name !== 'nascimento' && $members[$name] === '') {
                 return "$name empty";
             }
-            if ($name !== 'nascimento' && preg_match('/^.{' . ($most + 1) . '}/us', (string) $members[$name]) === 1) {
+            $text = is_string($members[$name]) ? $members[$name] : '';
+            if ($name !== 'nascimento' && preg_match('/^.{' . ($most + 1) . '}/us', $text) === 1) {
                 return "$name over-long";
             }
         }
-        $date = (string) $members['nascimento'];
+        $date = is_string($members['nascimento']) ? $members['nascimento'] : '';
         if (preg_match('/^(....)-(..)-(..)$/D', $date, $parts) !== 1 || !ctype_digit(str_replace('-', '', $date))) {
             return 'not in the form of a date';
         }

@@ -288,6 +288,7 @@ final class RinhaTest extends TestCase
                 ? ServedApp::php('rinha/app/laravel', $env)
                 : self::markTestSkipped('needs Laravel (Debian: php-laravel-framework)'),
             'go' => ServedApp::go('rinha/app/go', $env),
+            default => self::fail("there is no app $name"),
         };
     }
 

@@ -39,7 +39,13 @@ const TECHNOLOGIES = [
     'Zig', '100%_pur\\o',
 ];
 
-/** @template T @param non-empty-list<T> $values @return T */
+/**
+ * @template T
+ *
+ * @param non-empty-list<T> $values
+ *
+ * @return T
+ */
 function any(array $values): mixed
 {
     return $values[mt_rand(0, count($values) - 1)];
@@ -95,7 +101,7 @@ function technologies(): array
     return $stack;
 }
 
-/** @return array<string, mixed> */
+/** @return array{apelido: string, nome: string, nascimento: string, stack?: list<string>|null} */
 function person(int $number): array
 {
     $person = ['apelido' => nickname($number), 'nome' => name(), 'nascimento' => birthday()];
@@ -199,7 +205,10 @@ function shuffled(array $values): array
 /**
  * The people of all blocks: bodies in order, and beside them those that are valid.
  *
- * @return array{list<array<string, mixed>>, non-empty-list<array<string, mixed>>}
+ * @return array{
+ *     list<array<string, mixed>>,
+ *     non-empty-list<array{apelido: string, nome: string, nascimento: string, stack?: list<string>|null}>
+ * }
  */
 function people(): array
 {
@@ -214,18 +223,36 @@ function people(): array
             $person = person(count($bodies));
             if ($isValid) {
                 $valid[] = $person;
+                $bodies[] = $person;
             } else {
-                $taken = any($valid)['apelido'];
-                $person = $flaws[$broken++ % count($flaws)]($person, is_string($taken) ? $taken : '');
+                $bodies[] = $flaws[$broken++ % count($flaws)]($person, any($valid)['apelido']);
             }
-            $bodies[] = $person;
         }
     }
     return [$bodies, $valid];
 }
 
 /**
- * @param non-empty-list<array<string, mixed>> $people
+ * A term of one of eight kinds; the first two find nobody.
+ *
+ * @param array{apelido: string, nome: string} $person
+ */
+function term(int $kind, array $person): string
+{
+    return match ($kind) {
+        0 => letters(3) . mt_rand(100, 999) . letters(6),
+        1 => 'nenhum ' . letters(8),
+        2 => any(TECHNOLOGIES),
+        3 => mb_strtolower(any(FAMILY_NAMES), 'UTF-8'),
+        4 => mb_strtoupper(any(GIVEN_NAMES), 'UTF-8'),
+        5 => mb_substr($person['apelido'], 0, 5, 'UTF-8'),
+        6 => $person['apelido'],
+        default => mb_substr($person['nome'], mt_rand(0, 4), 6, 'UTF-8'),
+    };
+}
+
+/**
+ * @param non-empty-list<array{apelido: string, nome: string}> $people
  *
  * @return list<string>
  */
@@ -233,21 +260,9 @@ function terms(array $people): array
 {
     $terms = [];
     // The load searches from its beginning on, so terms are of people whom it creates early.
-    $early = array_slice($people, 0, 2_000);
+    $early = array_slice($people, 0, 2_000) ?: $people;
     for ($i = 0; $i < TERMS; $i++) {
-        $person = any($early);
-        $name = (string) $person['nome'];
-        $term = match ($i % 8) {
-            0 => letters(3) . mt_rand(100, 999) . letters(6),
-            1 => 'nenhum ' . letters(8),
-            2 => any(TECHNOLOGIES),
-            3 => mb_strtolower(any(FAMILY_NAMES), 'UTF-8'),
-            4 => mb_strtoupper(any(GIVEN_NAMES), 'UTF-8'),
-            5 => mb_substr((string) $person['apelido'], 0, 5, 'UTF-8'),
-            6 => (string) $person['apelido'],
-            7 => mb_substr($name, mt_rand(0, 4), 6, 'UTF-8'),
-        };
-        $terms[] = $term;
+        $terms[] = term($i % 8, any($early));
     }
     return shuffled($terms);
 }

@@ -102,7 +102,8 @@ pub struct ReplicatedPair {
     pub verdict: Option<Verdict>,
     /// What that means for the published difference.
     pub standing: Standing,
-    /// Where it does not hold: what was found in one of the two and not in the other, or is a warning. Empty is unexplained.
+    /// Where it was measured and not confirmed: what was found in one of the two and not in the other, or is a warning. Empty is
+    /// unexplained.
     pub because: Vec<String>,
 }
 
@@ -117,6 +118,8 @@ pub struct CheckedClaim<'a> {
     pub metric: Option<&'static Metric>,
     /// The ratio or figure that was found here.
     pub found: Option<Estimate>,
+    /// Where it was measured and not confirmed: as for a pair. Empty is unexplained.
+    pub because: Vec<String>,
     /// Why it is not tested.
     pub problem: Option<String>,
 }
@@ -143,6 +146,7 @@ pub fn check<'a>(claim: &'a Claim, runs: &[TableRun<'_>]) -> CheckedClaim<'a> {
         standing: Standing::Untested,
         metric,
         found: None,
+        because: Vec::new(),
         problem: Some(problem),
     };
     match &claim.test {
@@ -169,7 +173,8 @@ pub fn check<'a>(claim: &'a Claim, runs: &[TableRun<'_>]) -> CheckedClaim<'a> {
                 _ => Standing::Undecided,
             };
             let problem = found.is_none().then(|| [of, to].into_iter().find_map(|case| run.problem(case))).flatten();
-            CheckedClaim { claim, standing, metric, found, problem }
+            let because = if is_open(standing, found) { causes(run, of, to) } else { Vec::new() };
+            CheckedClaim { claim, standing, metric, found, because, problem }
         }
         ClaimTest::Figure { table, metric: key, of, within } => {
             let Some(run) = run_of(table) else { return untested(None, format!("there is no table {table}")) };
@@ -183,7 +188,8 @@ pub fn check<'a>(claim: &'a Claim, runs: &[TableRun<'_>]) -> CheckedClaim<'a> {
                 _ => Standing::Undecided,
             };
             let problem = if found.is_none() { run.problem(of) } else { None };
-            CheckedClaim { claim, standing, metric: metric(key), found, problem }
+            let because = if is_open(standing, found) { found_in(run, of) } else { Vec::new() };
+            CheckedClaim { claim, standing, metric: metric(key), found, because, problem }
         }
     }
 }
@@ -321,22 +327,34 @@ fn pairs(run: &TableRun<'_>, verdicts: &[Verdict]) -> Vec<ReplicatedPair> {
                 Some(VerdictWord::Slower | VerdictWord::Equivalent) => Standing::Refuted,
                 Some(VerdictWord::Undecided) | None => Standing::Undecided,
             };
-            let because = if standing == Standing::Refuted { causes(run, a, b) } else { Vec::new() };
+            let ratio = verdict.as_ref().map(|verdict| verdict.ratio);
+            let because = if is_open(standing, ratio) { causes(run, a, b) } else { Vec::new() };
             pairs.push(ReplicatedPair { a: a.clone(), b: b.clone(), published, verdict, standing, because });
         }
     }
     pairs
 }
 
+/// Whether something that was measured asks for an explanation.
+fn is_open(standing: Standing, found: Option<Estimate>) -> bool {
+    matches!(standing, Standing::Refuted | Standing::Undecided) && found.is_some()
+}
+
+fn findings<'a>(run: &TableRun<'a>, case: &CaseId) -> &'a [Finding] {
+    run.analysis.and_then(|analysis| analysis.case(case)).map_or(&[], |summary| &summary.findings)
+}
+
+/// All that was found in a case.
+fn found_in(run: &TableRun<'_>, case: &CaseId) -> Vec<String> {
+    findings(run, case).iter().map(|finding| format!("{case}: {}", finding.text)).collect()
+}
+
 /// What was found in one of two cases and not in the other, and warnings of either.
 fn causes(run: &TableRun<'_>, a: &CaseId, b: &CaseId) -> Vec<String> {
-    let findings = |case: &CaseId| -> &[Finding] {
-        run.analysis.and_then(|analysis| analysis.case(case)).map_or(&[], |summary| &summary.findings)
-    };
     let mut causes = Vec::new();
     for (case, other) in [(a, b), (b, a)] {
-        for finding in findings(case) {
-            let shared = findings(other).iter().any(|known| known.id == finding.id);
+        for finding in findings(run, case) {
+            let shared = findings(run, other).iter().any(|known| known.id == finding.id);
             if finding.severity > Severity::Info || !shared {
                 causes.push(format!("{case}: {}", finding.text));
             }

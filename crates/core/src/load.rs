@@ -70,6 +70,18 @@ impl Load {
         })
     }
 
+    /// The same with the connections of loads that are driven beside it: what a server has to be ready for.
+    pub fn joined_by(&self, others: &[Self]) -> Self {
+        let more: u32 = others.iter().map(Self::connections).sum();
+        match self {
+            load if more == 0 => load.clone(),
+            Self::Closed { .. } | Self::Ramped { .. } => Self::Closed { connections: self.connections() + more },
+            Self::Open { schedule, arrivals, connections } => {
+                Self::Open { schedule: schedule.clone(), arrivals: *arrivals, connections: connections + more }
+            }
+        }
+    }
+
     /// The most connections that are open at once.
     pub fn connections(&self) -> u32 {
         match self {
@@ -187,6 +199,19 @@ mod tests {
             let load: Load = text.parse().unwrap();
             let expected = scaled.map(|text| text.replace(' ', "").parse::<Load>().unwrap());
             assert_eq!(load.scaled(time, rate).ok(), expected, "{text}");
+        }
+    }
+
+    #[test]
+    fn loads_that_are_driven_together_have_all_their_connections() {
+        for (text, others, joined) in [
+            ("open:5", &["open:2@10", "open:3@20"][..], "open:5@286"),
+            ("closed:1..4/1s", &["closed:3"], "closed:7"),
+            ("closed:1..4/1s", &[], "closed:1..4/1s"),
+        ] {
+            let load = |text: &str| text.parse::<Load>().unwrap();
+            let others: Vec<Load> = others.iter().map(|other| load(other)).collect();
+            assert_eq!(load(text).joined_by(&others), load(joined), "{text}");
         }
     }
 

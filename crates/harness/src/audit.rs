@@ -9,8 +9,9 @@ use stampede_load::{LoadResult, Measures};
 
 use crate::ready::{Front, send};
 
-/// Longest wait for a number; it is asked for right after a load that may have left work behind.
-const TIMEOUT: Duration = Duration::from_secs(30);
+/// Longest wait for a number; it is asked for right after a load that may have left hundreds of requests behind, which a
+/// server with one process answers first.
+const TIMEOUT: Duration = Duration::from_secs(90);
 
 /// An audit of a case.
 #[derive(Clone, Debug)]

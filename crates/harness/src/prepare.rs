@@ -98,6 +98,7 @@ pub async fn prepare_with(
     if !missing.is_empty() {
         return Ok((prepared, missing));
     }
+    let all_load = &load.joined_by(other_loads);
     let audits = audits.iter().map(|audit| ready_to_ask(audit, topology, composer, &beside));
     let audits: Vec<PreparedAudit> = audits.collect::<Result<_, _>>()?;
     let init: BTreeMap<ServiceKind, InitScript> =
@@ -119,7 +120,7 @@ pub async fn prepare_with(
         };
         let own = topology.replica_limits(limits);
         let app = &composer.connect(app, topology);
-        let context = RenderContext { app, limits: &own, load, tuning, programs: &programs };
+        let context = RenderContext { app, limits: &own, load: all_load, tuning, programs: &programs };
         let one = match runtime.deployment(&context) {
             Err(PlanError::Unsuitable { runtime: _, what, install }) => {
                 missing.push(Missing { case: id.clone(), what, install });
@@ -128,7 +129,7 @@ pub async fn prepare_with(
             rendered => rendered?,
         };
         let certificate = certificate.as_ref();
-        let context = ComposeContext { topology, limits, load, programs: &beside, certificate, init: &init };
+        let context = ComposeContext { topology, limits, load: all_load, programs: &beside, certificate, init: &init };
         let Composed { deployment, parts, replicas } = composer.compose(one, &context)?;
         let case = Case {
             id: id.clone(),

@@ -294,7 +294,7 @@ impl ComparePlan {
                     case.runtime,
                     app,
                     &topology.replica_limits(&limits),
-                    &load,
+                    &load.joined_by(&beside),
                     &case.given,
                     place,
                     &mut mistakes,

@@ -17,6 +17,7 @@ use self::file::{PublishedFile, TableEntry};
 use crate::catalogue::{Catalogue, nearest};
 use crate::compare::{CompareFlags, ComparePlan, MachineSize, SubjectFlag};
 use crate::mistake::{Gathered, Mistakes};
+use crate::plan_file::Text;
 use crate::quantity::read_seed;
 use crate::rounds::MOST_ROUNDS;
 
@@ -232,6 +233,7 @@ impl Reader<'_> {
             subject: SubjectFlag::Named(self.workload(&entry.workload.0)),
             duration: entry.duration.as_ref().map(|typed| self.duration(&typed.0)).transpose()?,
             warm_up: Some(entry.warm_up.0.clone()),
+            exchanges: entry.exchanges.as_ref().map(|Text(names)| names.clone()),
             ready_timeout: Some(PATIENCE.to_owned()),
             ..keys.flags()
         };

@@ -235,7 +235,12 @@ impl<'a> Experiment<'a> {
             workload: &of_row.workload,
             scenario: of_row.scenario.as_ref(),
             ready_timeout: of_row.ready_timeout,
-            drain: if of_row.scenario.is_some() { DRAIN_OF_FLOWS } else { DRAIN },
+            // Users lose patience as much sooner as all goes faster.
+            drain: if of_row.scenario.is_some() {
+                DRAIN_OF_FLOWS.mul_f64(plan.scale.min(1.0)).max(DRAIN)
+            } else {
+                DRAIN
+            },
             backend,
             sampled: of_row.sampled,
             // Rows differ in their limits: there is none that holds for all.

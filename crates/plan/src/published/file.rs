@@ -44,6 +44,8 @@ pub(super) struct TableEntry {
     pub(super) duration: Option<Text>,
     /// Load before the window, which is ours and never scaled.
     pub(super) warm_up: Text,
+    /// Which of the workload's exchanges make up the load, `a,b`. Those that it says itself where nothing is said.
+    pub(super) exchanges: Option<Text>,
     /// What all rows have in common.
     #[serde(default)]
     pub(super) case: CaseKeys,
@@ -136,7 +138,8 @@ impl Reader {
     }
 
     fn table(&mut self, entry: &TableEntry) -> PublishedTable {
-        let TableEntry { id, title, workload: _, duration: _, warm_up: _, case, columns, baseline, rows } = entry;
+        let TableEntry { id, title, workload: _, duration: _, warm_up: _, exchanges: _, case, columns, baseline, rows } =
+            entry;
         let columns = columns.iter().filter_map(|ColumnEntry { metric, unit }| {
             let unit = PublishedUnit::ALL.iter().find(|(word, _)| word == unit).map(|(_, unit)| *unit);
             if unit.is_none() {

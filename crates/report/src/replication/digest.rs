@@ -201,13 +201,55 @@ fn pairs(of: &ReplicatedTable<'_>, blocks: &mut Vec<Block>) {
         "Pairs whose published figures differ by more than {percent:.0} %: {}.",
         counted(pairs.iter().map(|pair| pair.standing))
     )));
-    let refuted = pairs.iter().filter(|pair| pair.standing == Standing::Refuted);
-    blocks.extend(refuted.map(|pair| Block::Item(refutation(of.run.table, pair))));
+    let mut found = Found::default();
+    let of_standing = |standing| pairs.iter().filter(move |pair| pair.standing == standing);
+    for pair in of_standing(Standing::Refuted) {
+        let because = found.explanation(pair.verdict.as_ref().map(|verdict| &verdict.ratio), &pair.because);
+        blocks.push(Block::Item(format!("refuted: {}; {because}", compared(of.run.table, pair))));
+    }
     // Of rows without figures that count it is said why; their pairs say no more.
-    let undecided = pairs.iter().filter(|pair| pair.standing == Standing::Undecided && pair.verdict.is_some());
-    let undecided: Vec<String> = undecided.map(|pair| compared(of.run.table, pair)).collect();
-    if !undecided.is_empty() {
-        blocks.push(Block::Item(format!("undecided: {}", undecided.join("; "))));
+    let mut undecided: Vec<(String, Vec<String>)> = Vec::new();
+    for pair in of_standing(Standing::Undecided) {
+        let Some(verdict) = &pair.verdict else { continue };
+        let because = found.explanation(Some(&verdict.ratio), &pair.because);
+        let text = compared(of.run.table, pair);
+        match undecided.iter_mut().find(|(known, _)| *known == because) {
+            Some((_, texts)) => texts.push(text),
+            None => undecided.push((because, vec![text])),
+        }
+    }
+    blocks.extend(
+        undecided
+            .into_iter()
+            .map(|(because, pairs)| Block::Item(format!("undecided, {because}: {}", pairs.join("; ")))),
+    );
+    blocks.extend(found.items());
+}
+
+/// What was found beside pairs and claims that were not confirmed: each finding once, under the number by which they name it.
+#[derive(Default)]
+struct Found<'a>(Vec<&'a str>);
+
+impl<'a> Found<'a> {
+    fn explanation(&mut self, found: Option<&Estimate>, because: &'a [String]) -> String {
+        if found.is_none_or(|estimate| estimate.low.is_none()) {
+            return "in too few blocks for an interval".to_owned();
+        }
+        if because.is_empty() {
+            return "unexplained".to_owned();
+        }
+        let numbers = because.iter().map(|text| {
+            let place = self.0.iter().position(|known| known == text).unwrap_or_else(|| {
+                self.0.push(text);
+                self.0.len() - 1
+            });
+            format!("[{}]", place + 1)
+        });
+        format!("found beside it: {}", numbers.collect::<Vec<_>>().join(" "))
+    }
+
+    fn items(self) -> impl Iterator<Item = Block> {
+        self.0.into_iter().zip(1..).map(|(text, number)| Block::Item(format!("[{number}] {text}")))
     }
 }
 
@@ -238,15 +280,6 @@ fn compared(table: &PublishedTable, pair: &ReplicatedPair) -> String {
     format!("{a} over {b}: published {} times{here}", ratio(pair.published))
 }
 
-fn refutation(table: &PublishedTable, pair: &ReplicatedPair) -> String {
-    let because = if pair.because.is_empty() {
-        "unexplained".to_owned()
-    } else {
-        format!("what was found beside it: {}", pair.because.join("; "))
-    };
-    format!("refuted: {}; {because}", compared(table, pair))
-}
-
 /// `1.02 times (0.980 to 1.06, 5 blocks)`.
 fn times(estimate: &Estimate) -> String {
     format!("{} times{}", ratio(estimate.value), interval(estimate, ratio))
@@ -275,9 +308,18 @@ fn claims(view: &ReplicationView<'_>, blocks: &mut Vec<Block>) {
     }
     let counted = counted(view.claims.iter().map(|claim| claim.standing));
     blocks.push(Block::Heading { text: format!("What its author said: {counted}"), level: 2 });
+    let mut found = Found::default();
     for claim in view.claims {
-        blocks.push(Block::Item(format!("{}: {}{}", word(claim.standing), claim.claim.says, evidence(view, claim))));
+        let because = match (claim.standing, &claim.found) {
+            (Standing::Refuted | Standing::Undecided, Some(ours)) => {
+                format!("; {}", found.explanation(Some(ours), &claim.because))
+            }
+            _ => String::new(),
+        };
+        let evidence = evidence(view, claim);
+        blocks.push(Block::Item(format!("{}: {}{evidence}{because}", word(claim.standing), claim.claim.says)));
     }
+    blocks.extend(found.items());
     blocks.push(Block::Paragraph(
         "Each is one question by itself, decided by its own 95 % interval; pairs of a table are judged together."
             .to_owned(),

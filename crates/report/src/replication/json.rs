@@ -96,6 +96,7 @@ struct WireClaim<'a> {
     up_to: Option<f64>,
     standing: &'static str,
     found: Option<WireEstimate>,
+    because: &'a [String],
     problem: Option<&'a str>,
 }
 
@@ -176,7 +177,7 @@ impl<'a> WirePair<'a> {
 
 impl<'a> WireClaim<'a> {
     fn of(checked: &'a CheckedClaim<'a>) -> Self {
-        let CheckedClaim { claim, standing, metric, found, problem } = checked;
+        let CheckedClaim { claim, standing, metric, found, because, problem } = checked;
         let (kind, table, of, to, within) = match &claim.test {
             ClaimTest::Ratio { table, of, to, within, .. } => ("ratio", Some(table), Some(of), Some(to), Some(within)),
             ClaimTest::Figure { table, of, within, .. } => ("figure", Some(table), Some(of), None, Some(within)),
@@ -193,6 +194,7 @@ impl<'a> WireClaim<'a> {
             up_to: within.and_then(|within| within.to),
             standing: word(*standing),
             found: found.as_ref().map(WireEstimate::of),
+            because,
             problem: problem.as_deref(),
         }
     }

@@ -1,6 +1,6 @@
-// One random row of 100,000 as JSON. Listens on the address in the environment variable LISTEN, reads the database of
-// DATABASE_URL through DATABASE_CONNECTIONS connections (10), or one of SQLite that it makes for itself; ends on SIGTERM
-// or SIGINT when the requests in flight are answered.
+// One random row of 100,000 as JSON, by the standard library alone or, with FRAMEWORK=gin, by gin. Listens on the address in the
+// environment variable LISTEN, reads the database of DATABASE_URL through DATABASE_CONNECTIONS connections (10), or one of
+// SQLite that it makes for itself; ends on SIGTERM or SIGINT when the requests in flight are answered.
 package main
 
 import (
@@ -45,7 +45,11 @@ func serve() error {
 	asked, release := signal.NotifyContext(context.Background(), syscall.SIGTERM, syscall.SIGINT)
 	defer release()
 
-	server := &http.Server{Addr: setting("LISTEN", "127.0.0.1:8080"), Handler: api.New(rows)}
+	handler := api.New(rows)
+	if os.Getenv("FRAMEWORK") == "gin" {
+		handler = api.NewGin(rows)
+	}
+	server := &http.Server{Addr: setting("LISTEN", "127.0.0.1:8080"), Handler: handler}
 	stopped := make(chan error, 1)
 	go func() {
 		<-asked.Done()

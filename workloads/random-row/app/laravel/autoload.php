@@ -8,8 +8,8 @@ if (is_dir(__DIR__ . '/vendor/laravel/framework')) {
 } else {
     require_once '/usr/share/php/Illuminate/autoload.php';
     spl_autoload_register(static function (string $class): void {
-        if (str_starts_with($class, 'Stampede\\RandomRow\\')) {
-            require __DIR__ . '/app/' . substr($class, strlen('Stampede\\RandomRow\\')) . '.php';
+        if (str_starts_with($class, 'Stampede\\RandomRow\\Laravel\\')) {
+            require __DIR__ . '/app/' . substr($class, strlen('Stampede\\RandomRow\\Laravel\\')) . '.php';
         }
     });
 }

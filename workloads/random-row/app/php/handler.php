@@ -8,9 +8,9 @@ use Psr\Http\Message\ServerRequestInterface;
 use Stampede\RandomRow\Api;
 
 require_once __DIR__ . '/autoload.php';
-if (!class_exists(Response::class)) {
-    require_once '/usr/share/php/Nyholm/Psr7/autoload.php';
-}
+// Composer's copy of the library where it is installed, the distribution's otherwise.
+$vendor = is_dir(__DIR__ . '/vendor/nyholm/psr7');
+require_once $vendor ? __DIR__ . '/vendor/autoload.php' : '/usr/share/php/Nyholm/Psr7/autoload.php';
 
 $api = new Api();
 

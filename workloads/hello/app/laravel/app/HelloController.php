@@ -16,7 +16,8 @@ final class HelloController
 
     public function __invoke(Request $request): Response
     {
-        return new Response("Hello, {$request->query('name', 'World')}!\n", 200, self::TEXT);
+        $name = $request->query('name', 'World');
+        return new Response('Hello, ' . (is_array($name) ? 'World' : $name) . "!\n", 200, self::TEXT);
     }
 
     public function nothing(): Response

@@ -15,6 +15,7 @@ use Illuminate\Foundation\Http\Middleware\ValidatePostSize;
  */
 final class HttpKernel extends Kernel
 {
+    /** @var list<class-string> */
     protected $middleware = [
         PreventRequestsDuringMaintenance::class,
         ValidatePostSize::class,

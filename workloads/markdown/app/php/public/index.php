@@ -4,8 +4,9 @@ declare(strict_types=1);
 
 use Stampede\Markdown\Api;
 
-// Composer's copy of Parsedown where it is installed, the distribution's otherwise.
-$vendor = __DIR__ . '/../vendor/autoload.php';
+// Composer's copy of Parsedown where it is installed, the distribution's otherwise. That file is all of it; what lies beside it
+// in vendor may do work of its own when it is loaded.
+$vendor = __DIR__ . '/../vendor/erusev/parsedown/Parsedown.php';
 require is_file($vendor) ? $vendor : '/usr/share/php/Parsedown/autoload.php';
 require __DIR__ . '/../src/Answer.php';
 require __DIR__ . '/../src/Api.php';

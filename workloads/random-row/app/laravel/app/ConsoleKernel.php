@@ -2,7 +2,7 @@
 
 declare(strict_types=1);
 
-namespace Stampede\RandomRow;
+namespace Stampede\RandomRow\Laravel;
 
 use Illuminate\Foundation\Console\Kernel;
 

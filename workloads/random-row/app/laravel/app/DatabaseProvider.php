@@ -2,7 +2,7 @@
 
 declare(strict_types=1);
 
-namespace Stampede\RandomRow;
+namespace Stampede\RandomRow\Laravel;
 
 use Illuminate\Config\Repository;
 use Illuminate\Support\ServiceProvider;
@@ -27,6 +27,7 @@ final class DatabaseProvider extends ServiceProvider
                     'DATABASE_URL is none of pgsql://, mysql:// and sqlite:///',
                 ),
             };
+            /** @var Repository $config */
             $config = $this->app->make(Repository::class);
             $config->set('database.default', $driver);
             $config->set("database.connections.$driver.url", "$driver://$rest");

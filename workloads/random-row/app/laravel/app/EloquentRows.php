@@ -2,7 +2,7 @@
 
 declare(strict_types=1);
 
-namespace Stampede\RandomRow;
+namespace Stampede\RandomRow\Laravel;
 
 /**
  * By a model.
@@ -11,7 +11,7 @@ final class EloquentRows implements Rows
 {
     public function find(int $id): ?array
     {
-        $record = Record::query()->find($id);
+        $record = self::record($id);
         return $record === null
             ? null
             : ['id' => $record->id, 'name' => $record->name, 'number' => $record->number];
@@ -19,6 +19,13 @@ final class EloquentRows implements Rows
 
     public function update(int $id, int $number): void
     {
-        Record::query()->find($id)?->update(['number' => $number]);
+        self::record($id)?->update(['number' => $number]);
+    }
+
+    private static function record(int $id): ?Record
+    {
+        /** @var Record|null $record */
+        $record = Record::query()->find($id);
+        return $record;
     }
 }

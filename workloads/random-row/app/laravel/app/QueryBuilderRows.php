@@ -2,7 +2,7 @@
 
 declare(strict_types=1);
 
-namespace Stampede\RandomRow;
+namespace Stampede\RandomRow\Laravel;
 
 use Illuminate\Support\Facades\DB;
 
@@ -13,6 +13,7 @@ final class QueryBuilderRows implements Rows
 {
     public function find(int $id): ?array
     {
+        /** @var object{id: int|string, name: string, number: int|string}|null $row */
         $row = DB::table('records')->where('id', $id)->first();
         return $row === null ? null : ['id' => (int) $row->id, 'name' => $row->name, 'number' => (int) $row->number];
     }

@@ -2,7 +2,7 @@
 
 declare(strict_types=1);
 
-namespace Stampede\RandomRow;
+namespace Stampede\RandomRow\Laravel;
 
 use Illuminate\Database\Eloquent\Model;
 
@@ -21,5 +21,6 @@ final class Record extends Model
 
     protected $fillable = ['number'];
 
+    /** @var array<string, string> */
     protected $casts = ['number' => 'integer'];
 }

@@ -19,8 +19,8 @@ use Illuminate\Session\SessionServiceProvider;
 use Illuminate\Translation\TranslationServiceProvider;
 use Illuminate\Validation\ValidationServiceProvider;
 use Illuminate\View\ViewServiceProvider;
-use Stampede\RandomRow\DatabaseProvider;
-use Stampede\RandomRow\RouteServiceProvider;
+use Stampede\RandomRow\Laravel\DatabaseProvider;
+use Stampede\RandomRow\Laravel\RouteServiceProvider;
 
 return [
     'name' => 'Random row',

@@ -17,8 +17,9 @@ final class DbalRows implements Rows
 
     public function find(int $id): ?array
     {
+        /** @var array{int|string, string, int|string}|false $row */
         $row = $this->connection->fetchNumeric('SELECT id, name, number FROM records WHERE id = ?', [$id]);
-        return $row === false ? null : ['id' => (int) $row[0], 'name' => (string) $row[1], 'number' => (int) $row[2]];
+        return $row === false ? null : ['id' => (int) $row[0], 'name' => $row[1], 'number' => (int) $row[2]];
     }
 
     public function update(int $id, int $number): void

@@ -2,7 +2,7 @@
 
 declare(strict_types=1);
 
-namespace Stampede\Rinha;
+namespace Stampede\Rinha\Laravel;
 
 use Illuminate\Config\Repository;
 use Illuminate\Support\ServiceProvider;
@@ -15,6 +15,8 @@ final class DatabaseUrlProvider extends ServiceProvider
 {
     public function register(): void
     {
-        $this->app->make(Repository::class)->set('database.connections.pgsql.url', getenv('DATABASE_URL'));
+        /** @var Repository $config */
+        $config = $this->app->make(Repository::class);
+        $config->set('database.connections.pgsql.url', getenv('DATABASE_URL'));
     }
 }

@@ -2,7 +2,7 @@
 
 declare(strict_types=1);
 
-namespace Stampede\Rinha;
+namespace Stampede\Rinha\Laravel;
 
 use Illuminate\Foundation\Http\Kernel;
 use Illuminate\Foundation\Http\Middleware\PreventRequestsDuringMaintenance;
@@ -13,6 +13,7 @@ use Illuminate\Foundation\Http\Middleware\ValidatePostSize;
  */
 final class HttpKernel extends Kernel
 {
+    /** @var list<class-string> */
     protected $middleware = [
         PreventRequestsDuringMaintenance::class,
         ValidatePostSize::class,

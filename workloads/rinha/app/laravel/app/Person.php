@@ -2,7 +2,7 @@
 
 declare(strict_types=1);
 
-namespace Stampede\Rinha;
+namespace Stampede\Rinha\Laravel;
 
 use Illuminate\Database\Eloquent\Model;
 
@@ -26,5 +26,6 @@ final class Person extends Model
 
     protected $fillable = self::COLUMNS;
 
+    /** @var array<string, string> */
     protected $casts = ['stack' => 'array'];
 }

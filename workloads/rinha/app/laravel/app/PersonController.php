@@ -2,7 +2,7 @@
 
 declare(strict_types=1);
 
-namespace Stampede\Rinha;
+namespace Stampede\Rinha\Laravel;
 
 use Illuminate\Database\QueryException;
 use Illuminate\Http\JsonResponse;
@@ -30,7 +30,8 @@ final class PersonController
 
     public function create(Request $request): Response
     {
-        $sent = json_decode($request->getContent());
+        $body = $request->getContent();
+        $sent = json_decode(is_string($body) ? $body : '');
         if (!$sent instanceof stdClass || !self::hasRightTypes($sent)) {
             return new Response('', 400);
         }

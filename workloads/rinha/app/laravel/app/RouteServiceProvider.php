@@ -2,7 +2,7 @@
 
 declare(strict_types=1);
 
-namespace Stampede\Rinha;
+namespace Stampede\Rinha\Laravel;
 
 use Illuminate\Foundation\Support\Providers\RouteServiceProvider as BaseProvider;
 use Illuminate\Routing\Router;

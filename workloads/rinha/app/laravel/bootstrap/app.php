@@ -7,8 +7,8 @@ use Illuminate\Contracts\Debug\ExceptionHandler as ExceptionContract;
 use Illuminate\Contracts\Http\Kernel as HttpContract;
 use Illuminate\Foundation\Application;
 use Illuminate\Foundation\Exceptions\Handler;
-use Stampede\Rinha\ConsoleKernel;
-use Stampede\Rinha\HttpKernel;
+use Stampede\Rinha\Laravel\ConsoleKernel;
+use Stampede\Rinha\Laravel\HttpKernel;
 
 $app = new Application(dirname(__DIR__));
 $app->singleton(HttpContract::class, HttpKernel::class);

@@ -19,8 +19,8 @@ use Illuminate\Session\SessionServiceProvider;
 use Illuminate\Translation\TranslationServiceProvider;
 use Illuminate\Validation\ValidationServiceProvider;
 use Illuminate\View\ViewServiceProvider;
-use Stampede\Rinha\DatabaseUrlProvider;
-use Stampede\Rinha\RouteServiceProvider;
+use Stampede\Rinha\Laravel\DatabaseUrlProvider;
+use Stampede\Rinha\Laravel\RouteServiceProvider;
 
 return [
     'name' => 'Rinha',

@@ -56,7 +56,7 @@ final class People
      */
     public function find(string $id): ?array
     {
-        /** @var array<string, string|null>|false $row */
+        /** @var array{id: string, apelido: string, nome: string, nascimento: string, stack: string|null}|false $row */
         $row = $this->query('SELECT id, apelido, nome, nascimento, stack FROM pessoas WHERE id = ?', $id)->fetch();
         return $row === false ? null : self::decoded($row);
     }
@@ -68,7 +68,7 @@ final class People
      */
     public function search(string $term): array
     {
-        /** @var list<array<string, string|null>> $rows */
+        /** @var list<array{id: string, apelido: string, nome: string, nascimento: string, stack: string|null}> $rows */
         $rows = $this->query(
             'SELECT id, apelido, nome, nascimento, stack FROM pessoas
              WHERE busca LIKE lower(? COLLATE "und-x-icu") LIMIT 50',
@@ -90,7 +90,7 @@ final class People
     }
 
     /**
-     * @param array{stack: string|null} &array<string, string|null> $row
+     * @param array{id: string, apelido: string, nome: string, nascimento: string, stack: string|null} $row
      *
      * @return array<string, mixed>
      */
