@@ -141,6 +141,7 @@ fn why_not(tests: &[Test], suspect: &Bottleneck, precision: &str) -> String {
         Some(Test { intervention, effect: Effect::Nothing, .. }) => {
             format!("{} moved nothing by more than {precision}.", change(intervention))
         }
+        Some(Test { effect: Effect::Unknown, .. }) => "The change that would show it is undecided.".to_owned(),
         Some(Test { intervention, .. }) => format!("{} did not show it.", change(intervention)),
         None => "No single change of a limit tests it.".to_owned(),
     }
@@ -188,19 +189,19 @@ fn remedy(view: &StudyView<'_>, explanation: &Explanation) -> Option<String> {
             let cost = cost.map_or_else(String::new, |(cost, metric)| {
                 format!(" (now {} us each)", in_tables(metric.unit, cost.value))
             });
-            format!("give it more than {from} CPU, or make requests cost less CPU{cost}.")
+            format!("Give it more than {from} CPU, or make requests cost less CPU{cost}.")
         }
         (_, Some(finding)) => finding.advice.clone(),
-        (Lever::Memory, None) => format!("give it more memory than {from}, or fewer workers."),
+        (Lever::Memory, None) => format!("Give it more memory than {from}, or fewer workers."),
         (Lever::Setting(_), None) if lowers => {
-            format!("do not lower {name} below {from}; more of it needs more memory.")
+            format!("Do not lower {name} below {from}; more of it needs more memory.")
         }
-        (Lever::Setting(_), None) => format!("--set {runtime}.{name}={to}, and look further from there."),
-        (Lever::UpstreamKeepalive, None) => format!("--upstream-keepalive {to}."),
-        (Lever::Share, None) => format!("raise the {name} from {from}, at the cost of parts that do not need theirs."),
-        (Lever::Service(_), None) => format!("--set {name}={to}, and look further from there."),
+        (Lever::Setting(_), None) => format!("Try --set {runtime}.{name}={to}, and look further from there."),
+        (Lever::UpstreamKeepalive, None) => format!("Try --upstream-keepalive {to}."),
+        (Lever::Share, None) => format!("Raise the {name} from {from}, at the cost of parts that do not need theirs."),
+        (Lever::Service(_), None) => format!("Try --set {name}={to}, and look further from there."),
         (Lever::Opcache, None) => {
-            "set opcache.enable=1 (opcache.enable_cli=1 where PHP's command line program serves).".to_owned()
+            "Set opcache.enable=1 (opcache.enable_cli=1 where PHP's command line program serves).".to_owned()
         }
     };
     Some(format!("What to do: {advice}"))

@@ -11,7 +11,8 @@ fn compared(stage: &Stage, args: &[&str]) {
 }
 
 fn why(stage: &Stage, args: &[&str]) -> Said {
-    stage.run(&[&["why", "--rounds", "3", "--precision", "10%"], args].concat())
+    // As many rounds as it takes on a machine that is busy with other tests.
+    stage.run(&[&["why", "--duration", "1s", "--max-time", "80s", "--precision", "10%"], args].concat())
 }
 
 /// What is shown again from the store.
@@ -69,7 +70,7 @@ fn a_quota_that_runs_out_is_confirmed() {
 fn what_cannot_be_asked_is_told() {
     let stage = Stage::new();
     let said = why(&stage, &[]);
-    assert_eq!(said.code, Some(3), "{}", said.stderr);
+    assert_eq!((said.code, said.stdout.as_str()), (Some(2), ""), "{}", said.stderr);
     if !have("what_cannot_be_asked_is_told", &["go"]) {
         return;
     }
