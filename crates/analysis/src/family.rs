@@ -1,5 +1,6 @@
 //! All comparisons of a study, judged together.
 
+use stampede_core::StudyKind;
 use stampede_stats::{
     BlockRatios, Confidence, Decision, Interval, Look, Margins, blocks_to_decide, decide, nominal_error,
     repeated_interval, step_down,
@@ -56,12 +57,16 @@ pub(crate) struct Pair<'a> {
 }
 
 impl<'a> Family<'a> {
-    /// The pairs of these cases, before any look. A value of zero has no ratio and is left out.
+    /// The pairs of these cases that the study asks about, before any look: all, or those with the first case where each other
+    /// one is a change to it. A value of zero has no ratio and is left out.
     pub(crate) fn new(metric: &Metric, records: &'a [Record<'a>], margins: Margins) -> Self {
         let value = |trial| (metric.reader)(trial).filter(|value| *value > 0.0);
         let mut pairs = Vec::new();
         for (place, a) in records.iter().enumerate() {
             for (other, b) in records.iter().enumerate().skip(place + 1) {
+                if !is_asked(a, b) {
+                    continue;
+                }
                 let values: Vec<(u32, f64, f64)> = a
                     .measured()
                     .filter_map(|of_a| {
@@ -128,6 +133,17 @@ impl<'a> Family<'a> {
         let confidence = Confidence::with_error(pair.error)?;
         let blocks = blocks_to_decide(&pair.ratios_until(block)?, self.margins, confidence, probability)?;
         u32::try_from(blocks).ok()
+    }
+}
+
+/// Whether a study asks how these two of its cases compare.
+fn is_asked(a: &Record<'_>, b: &Record<'_>) -> bool {
+    match a.study.kind {
+        StudyKind::Compare | StudyKind::Calibrate | StudyKind::Gate => true,
+        StudyKind::Capacity => false,
+        StudyKind::Why => {
+            a.study.cases.first().is_some_and(|base| [a, b].into_iter().any(|record| record.case.id == base.id))
+        }
     }
 }
 

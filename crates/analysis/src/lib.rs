@@ -18,6 +18,7 @@ mod record;
 mod replication;
 mod rules;
 mod verdicts;
+mod why;
 
 #[cfg(test)]
 mod samples;
@@ -43,3 +44,4 @@ pub use replication::{
 pub use rules::Bottleneck;
 pub use stampede_stats::{UslFit, median};
 pub use verdicts::MIN_BLOCKS;
+pub use why::{Effect, Explained, Explanation, Intervention, Lever, Test, explain, interventions, php_settings};

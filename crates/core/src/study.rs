@@ -20,6 +20,8 @@ pub enum StudyKind {
     /// How many requests a second may come before answers are no longer what they must be? Its cases are one deployment under
     /// the loads that were found to be worth a trial, and join it one by one.
     Capacity,
+    /// Which change to the first case, each of one limit alone, moves it most?
+    Why,
 }
 
 /// How many blocks a study has.

@@ -151,6 +151,13 @@ impl Tuning {
         self.0.insert(name.to_owned(), Setting { value: value.to_owned(), origin: Origin::Given, role: None });
     }
 
+    /// Gives a setting that is there another value, and keeps what it is for.
+    pub fn change(&mut self, name: &str, value: &str) {
+        if let Some(setting) = self.0.get_mut(name) {
+            (setting.value, setting.origin) = (value.to_owned(), Origin::Given);
+        }
+    }
+
     /// The same with the settings of another put over them.
     #[must_use]
     pub fn overlaid_with(mut self, given: &Self) -> Self {

@@ -12,7 +12,7 @@ const DEFAULT_MAX_TIME: Duration = Duration::from_secs(600);
 const LEAST_MAX_TIME: Duration = Duration::from_secs(1);
 const DEFAULT_PRECISION: f64 = 0.03;
 /// A verdict takes so many rounds.
-const LEAST_ROUNDS: u32 = 3;
+pub(crate) const LEAST_ROUNDS: u32 = 3;
 
 /// `--max-time`: how long rounds are found out at most, where that was said.
 pub(crate) fn read_max_time(typed: Option<&str>, mistakes: &mut Gathered) -> Option<Duration> {

@@ -4,7 +4,7 @@ use std::cmp::Reverse;
 use std::collections::{BTreeMap, BTreeSet};
 
 use stampede_analysis::{Bottleneck, CaseSummary};
-use stampede_core::{Case, CaseId, Finding, Origin, Outcome, Rounds, ServedAnswer, Severity};
+use stampede_core::{Case, CaseId, Finding, Origin, Outcome, Rounds, ServedAnswer, Severity, Study, StudyKind};
 
 use crate::conclusion::{Conclusion, conclusion, sentences};
 use crate::quantity::count;
@@ -107,6 +107,17 @@ impl Digest {
         };
         digest.verdicts = sentences(view, |case| digest.name(case));
         digest
+    }
+
+    /// The digest of a study of changes to its first case: what there is to say of that one, and how all were measured.
+    pub(crate) fn of_first(view: &StudyView<'_>) -> Self {
+        let mut study = view.study.clone();
+        study.cases.truncate(1);
+        let mut analysis = view.analysis.clone();
+        analysis.cases.retain(|summary| study.cases.iter().any(|case| case.id == summary.case));
+        analysis.verdicts.clear();
+        let first = StudyView { study: &study, analysis: &analysis, ..*view };
+        Self { ground: ground(view), ..Self::of(&first) }
     }
 
     /// A case's name with the numbers of what was found in it: `php-cli-server [1]`.
@@ -306,6 +317,14 @@ fn answers(view: &StudyView<'_>) -> Vec<String> {
         lines.push(format!("the same from all: {}", same.join(", ")));
     }
     lines
+}
+
+/// The cases of a study whose settings are told: all, or the one that the others are changes of.
+pub(crate) fn told_apart(study: &Study) -> &[Case] {
+    match (study.kind, study.cases.first()) {
+        (StudyKind::Why, Some(first)) => std::slice::from_ref(first),
+        _ => &study.cases,
+    }
 }
 
 /// The settings of cases, each with its reason.

@@ -21,6 +21,8 @@ use crate::sampling_json::{WireActivity, WireSampling};
 use crate::steps::WireStep;
 use crate::topology::{WireLink, WirePart, WireTopology};
 use crate::trust_json::{WireNoiseFloor, WireWarmUp, WireYardStick};
+use crate::why;
+use crate::why_json::WireExplanation;
 
 const SCHEMA: &str = "stampede/study/v1";
 
@@ -57,6 +59,9 @@ pub(crate) struct WireStudy<'a> {
     cases: Vec<WireCase<'a>>,
     verdicts: Vec<WireVerdict<'a>>,
     detectable_share: Option<f64>,
+    /// What holds the first case back, where the others are changes of it.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    why: Option<WireExplanation>,
 }
 
 impl<'a> WireStudy<'a> {
@@ -111,6 +116,7 @@ impl<'a> WireStudy<'a> {
             cases: cases.collect(),
             verdicts: view.analysis.verdicts.iter().map(WireVerdict::of).collect(),
             detectable_share: view.analysis.detectable.map(rounded),
+            why: why::explanation(view).map(|explanation| WireExplanation::of(view, &explanation)),
         }
     }
 }
@@ -545,7 +551,7 @@ impl<'a> WireStop<'a> {
 }
 
 #[derive(Serialize, JsonSchema)]
-struct WireEstimate {
+pub(crate) struct WireEstimate {
     value: f64,
     low: Option<f64>,
     high: Option<f64>,
@@ -553,7 +559,7 @@ struct WireEstimate {
 }
 
 impl WireEstimate {
-    fn of(estimate: &Estimate) -> Self {
+    pub(crate) fn of(estimate: &Estimate) -> Self {
         let Estimate { value, low, high, n } = *estimate;
         Self { value: rounded(value), low: low.map(rounded), high: high.map(rounded), n }
     }

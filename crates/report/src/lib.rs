@@ -26,6 +26,8 @@ pub mod terminal;
 mod topology;
 mod trust;
 mod trust_json;
+mod why;
+mod why_json;
 
 use jiff::Timestamp;
 use stampede_analysis::Analysis;

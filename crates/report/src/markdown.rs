@@ -2,15 +2,21 @@
 
 use std::fmt::Write;
 
+use stampede_analysis::Explanation;
+
 use crate::StudyView;
 use crate::audits::MADE;
 use crate::columns::{COLUMNS, Column, LEGEND};
 use crate::conclusion::VERDICTS;
 use crate::digest::Digest;
 use crate::steps::{KIND_COLUMNS, KINDS, Kinds};
+use crate::why;
 
 /// Renders a study as a table with its notes. It ends with a line break.
 pub fn render(view: &StudyView<'_>) -> String {
+    if let Some(explanation) = why::explanation(view) {
+        return explained(view, &explanation);
+    }
     let digest = Digest::of(view);
     let mut text = String::new();
     if let Some(alarm) = &digest.alarm {
@@ -30,19 +36,39 @@ pub fn render(view: &StudyView<'_>) -> String {
     paragraph(&mut text, LEGEND);
     kinds(&mut text, &digest.kinds);
     list(&mut text, MADE, digest.audits.iter().cloned());
-    list(
-        &mut text,
-        "Trials that do not count",
-        digest
-            .uncounted
-            .iter()
-            .map(|uncounted| format!("{} {}: {}", uncounted.trials, uncounted.outcome, uncounted.reason)),
-    );
+    uncounted(&mut text, &digest);
     list(&mut text, "Findings", findings(&digest));
     list(&mut text, "While it ran", digest.activity.iter().cloned());
     list(&mut text, VERDICTS, digest.verdicts.iter().cloned());
     list(&mut text, "Bytes of verified bodies on the wire", digest.answers.iter().cloned());
     list(&mut text, "Parts: CPUs in use and peak of memory, medians of the trials", digest.parts.iter().cloned());
+    settings(&mut text, &digest);
+    text.push_str(&digest.study);
+    text.push('\n');
+    text
+}
+
+/// What holds the first case back.
+fn explained(view: &StudyView<'_>, explanation: &Explanation) -> String {
+    let digest = Digest::of_first(view);
+    let told = why::told(view, explanation);
+    let mut text = String::new();
+    if let Some(alarm) = &digest.alarm {
+        paragraph(&mut text, &format!("**{alarm}**"));
+    }
+    told.outcome.iter().chain(&told.remedy).for_each(|line| paragraph(&mut text, &format!("**{line}**")));
+    paragraph(&mut text, &told.method);
+    paragraph(&mut text, &digest.question);
+    paragraph(&mut text, &digest.ground);
+    digest.trust.iter().for_each(|line| paragraph(&mut text, line));
+    section(&mut text, why::CHANGES);
+    row(&mut text, why::heading(view).into_iter().map(|heading| heading.join(" ").trim().to_owned()));
+    row(&mut text, ["---", "---:", "---:", "---:", "---"].map(str::to_owned).into_iter());
+    told.rows.iter().for_each(|cells| row(&mut text, cells.iter().cloned()));
+    text.push('\n');
+    uncounted(&mut text, &digest);
+    list(&mut text, "Findings", findings(&digest));
+    list(&mut text, "While it ran", digest.activity.iter().cloned());
     settings(&mut text, &digest);
     text.push_str(&digest.study);
     text.push('\n');
@@ -74,6 +100,11 @@ fn kinds(text: &mut String, cases: &[Kinds]) {
         row(text, [case.to_string(), kind.name.clone()].into_iter().chain(cells));
     }
     text.push('\n');
+}
+
+fn uncounted(text: &mut String, digest: &Digest) {
+    let told = digest.uncounted.iter().map(|trial| format!("{} {}: {}", trial.trials, trial.outcome, trial.reason));
+    list(text, "Trials that do not count", told);
 }
 
 fn findings(digest: &Digest) -> impl Iterator<Item = String> {

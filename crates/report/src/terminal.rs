@@ -1,5 +1,6 @@
 //! A study for a terminal.
 
+use stampede_analysis::Explanation;
 use stampede_core::{Severity, Study};
 
 use crate::StudyView;
@@ -9,6 +10,7 @@ use crate::conclusion::{Conclusion, VERDICTS};
 use crate::digest::{self, CaseSettings, Digest};
 use crate::layout::{table, table_width, wrap};
 use crate::steps::{KIND_COLUMNS, KINDS};
+use crate::why;
 
 /// Fewer characters a line than this are taken for this many.
 const LEAST_WIDTH: usize = 40;
@@ -18,6 +20,9 @@ const LEAST_WIDTH: usize = 40;
 /// The table and what it comes to are last, where the reader's eye is when the text has run through. The table leaves out its
 /// least important columns until it fits. Settings are left out: see [`settings`]. It ends with a line break.
 pub fn render(view: &StudyView<'_>, width: usize, color: bool) -> String {
+    if let Some(explanation) = why::explanation(view) {
+        return explained(view, &explanation, width, color);
+    }
     let digest = Digest::of(view);
     let mut page = Page::new(width, color);
     page.alarm(&digest);
@@ -37,10 +42,37 @@ pub fn render(view: &StudyView<'_>, width: usize, color: bool) -> String {
     page.text
 }
 
-/// Renders the settings of a study's cases, each with its reason.
+/// What holds the first case back; of the changed ones there is only what they did to it.
+fn explained(view: &StudyView<'_>, explanation: &Explanation, width: usize, color: bool) -> String {
+    let digest = Digest::of_first(view);
+    let told = why::told(view, explanation);
+    let mut page = Page::new(width, color);
+    page.alarm(&digest);
+    page.parts(&digest);
+    page.uncounted(&digest);
+    page.findings(&digest);
+    page.activity(&digest);
+    page.head(&digest);
+    page.section(why::CHANGES);
+    let mut columns: Vec<(u8, Vec<String>)> =
+        why::heading(view).map(|heading| (0, heading.map(str::to_owned).to_vec())).into();
+    for row in &told.rows {
+        columns.iter_mut().zip(row).for_each(|((_, column), cell)| column.push(cell.clone()));
+    }
+    page.table(columns);
+    page.section("");
+    page.lines(Style::Plain, wrap("", &digest.study, 2, page.width));
+    page.lines(Style::Plain, wrap("", &told.method, 2, page.width));
+    page.section("");
+    told.outcome.iter().for_each(|line| page.lines(Style::Strong, wrap("", line, 2, page.width)));
+    told.remedy.iter().for_each(|line| page.lines(Style::Strong, wrap("", line, 2, page.width)));
+    page.text
+}
+
+/// Renders the settings of a study's cases, each with its reason; of a study of changes to one case, that one's.
 pub fn settings(study: &Study, width: usize, color: bool) -> String {
     let mut page = Page::new(width, color);
-    page.settings(&digest::settings(&study.cases));
+    page.settings(&digest::settings(digest::told_apart(study)));
     page.text
 }
 

@@ -48,6 +48,12 @@ pub(crate) enum Command {
     /// holds the difference against what may pass. Says "undecided" when the data do not tell, and lets that pass
     /// unless --strict is given.
     Gate(Box<GateArgs>),
+    /// Say what holds a measured case back, by changing one limit at a time
+    ///
+    /// Takes a case of a stored study, raises each limit that may be what its rate hangs on by half and alone (or lowers it
+    /// by a fifth, where it cannot be raised), and measures all of them and the case as it was in the same rounds. What
+    /// moves the case most, for what was changed, is what holds it back.
+    Why(Box<WhyArgs>),
     /// Write a stampede.yaml for your application, with the answers that it gives now
     ///
     /// Looks at the folder, says what it holds and which runtimes can serve it, starts it on one of them, records what it
@@ -403,6 +409,53 @@ pub(crate) struct GateArgs {
     pub(crate) github: bool,
     #[command(flatten)]
     pub(crate) measuring: MeasuringArgs,
+    #[command(flatten)]
+    pub(crate) store: StoreArgs,
+    /// No progress on stderr
+    #[arg(long, short, help_heading = "Output")]
+    pub(crate) quiet: bool,
+}
+
+/// Which case, and how long its changes are measured.
+#[derive(Debug, clap::Args)]
+#[command(after_help = "Examples:\n  \
+        stampede compare mix --runtimes nginx-fpm --set nginx-fpm.pm.max_children=1\n  \
+        stampede why                       (the slowest case of the study before)\n  \
+        stampede why nginx-fpm --study 20260301 --max-time 5m\n  \
+        stampede why --from ./my-app       (where the study was not of a built-in workload)")]
+pub(crate) struct WhyArgs {
+    /// The case, by its name in the study [default: its slowest]
+    pub(crate) case: Option<String>,
+    /// The study: its name, the start of one, or `latest`
+    #[arg(long, value_name = "STUDY", default_value = "latest")]
+    pub(crate) study: String,
+    /// The folder, plan file or workload that the study was of [default: a built-in workload of that name, or the
+    /// stampede.yaml in this folder]
+    #[arg(long, value_name = "DIR|PLAN|WORKLOAD")]
+    pub(crate) from: Option<String>,
+    /// Length of the measuring window of each trial [default: the study's]
+    #[arg(long, value_name = "TIME", allow_hyphen_values = true, help_heading = "Measuring")]
+    pub(crate) duration: Option<String>,
+    /// Rounds, in each of which every change is measured once: auto, or a number [default: auto]
+    #[arg(long, value_name = "auto|N", allow_hyphen_values = true, help_heading = "Measuring")]
+    pub(crate) rounds: Option<String>,
+    /// The most time that rounds are found out in [default: 10m, or what three rounds need]
+    #[arg(long, value_name = "TIME", allow_hyphen_values = true, help_heading = "Measuring")]
+    pub(crate) max_time: Option<String>,
+    /// Below which share a difference does not matter [default: the study's]
+    #[arg(long, value_name = "PERCENT", allow_hyphen_values = true, help_heading = "Measuring")]
+    pub(crate) precision: Option<String>,
+    /// Seed of the order in which changes are measured
+    #[arg(long, value_name = "N", allow_hyphen_values = true, help_heading = "Measuring")]
+    pub(crate) seed: Option<String>,
+    /// Go on with one that was interrupted [default: the newest]
+    #[arg(long, value_name = "STUDY", conflicts_with_all = ["case", "study"], help_heading = "Measuring")]
+    pub(crate) resume: Option<Option<String>>,
+    /// End with exit code 3, instead of waiting, when another Stampede is measuring
+    #[arg(long, help_heading = "Measuring")]
+    pub(crate) no_wait: bool,
+    #[command(flatten)]
+    pub(crate) output: OutputArgs,
     #[command(flatten)]
     pub(crate) store: StoreArgs,
     /// No progress on stderr

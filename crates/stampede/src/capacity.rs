@@ -57,7 +57,7 @@ pub(crate) fn run(args: Box<CapacityArgs>) -> Outcome {
     let plan = read_capacity(&runtime, &flags, least_capacity_time, ground::size(&machine), &BuiltIn);
     let (plan, report) = Failure::both(plan.map_err(Failure::usage), Report::new(output))?;
     let kind = StudyKind::Capacity;
-    let order = Order { plan: &plan, kind, metric: None, resume: None, backend, no_wait, quiet };
+    let order = Order { plan: &plan, beside: &[], kind, metric: None, resume: None, backend, no_wait, quiet };
     let (ended, mut record, path) = carry_out(&order, machine, &store)?;
     conclude(ended, &report, &mut record, &path)
 }
@@ -68,6 +68,6 @@ pub(crate) fn exit(study: &Study, trials: &[Trial]) -> Exit {
         Some(Found::Rate { .. }) => Exit::Done,
         Some(Found::Nothing { .. }) => Exit::GateFailed,
         Some(Found::BeyondGenerator { .. }) => Exit::Invalid,
-        None => exit_of(trials),
+        None => exit_of(Some(study), trials),
     }
 }

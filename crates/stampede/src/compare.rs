@@ -10,7 +10,7 @@ use stampede_core::{
     CpuLayout, Fut, Groundwork, Machine, Outcome as TrialOutcome, Platform as _, Rounds, Study, StudyId, StudyKind,
     Trial,
 };
-use stampede_harness::{Event, Prepared, Sink, SinkError, Surroundings};
+use stampede_harness::{Copies, Event, Prepared, Sink, SinkError, Surroundings};
 use stampede_plan::{CompareFlags, ComparePlan, SubjectFlag, TopologyFlags};
 use stampede_platforms::scope;
 use stampede_store::Store;
@@ -96,7 +96,7 @@ pub(crate) fn run(args: Box<CompareArgs>) -> Outcome {
     let (plan, report) = Failure::both(plan, Report::new(output))?;
     let metric = figure::read(metric)?;
     let kind = if plan.calibrate { StudyKind::Calibrate } else { StudyKind::Compare };
-    let order = Order { plan: &plan, kind, metric, resume, backend, no_wait, quiet };
+    let order = Order { plan: &plan, beside: &[], kind, metric, resume, backend, no_wait, quiet };
     let (ended, mut record, path) = carry_out(&order, machine, &store)?;
     conclude(ended, &report, &mut record, &path)
 }
@@ -104,6 +104,8 @@ pub(crate) fn run(args: Box<CompareArgs>) -> Outcome {
 /// What is to be measured, and how.
 pub(crate) struct Order<'a> {
     pub(crate) plan: &'a ComparePlan,
+    /// The same under other limits, or with other things around: their cases are measured in the same blocks.
+    pub(crate) beside: &'a [ComparePlan],
     pub(crate) kind: StudyKind,
     /// Key of the metric that decides, where it was named.
     pub(crate) metric: Option<String>,
@@ -197,7 +199,7 @@ pub(crate) enum Ended {
 }
 
 async fn study(order: &Order<'_>, machine: Machine, pinning: CpuLayout, record: &mut Record) -> Result<(), Failure> {
-    let Order { plan, kind, metric, resume, backend, no_wait, quiet } = order;
+    let Order { plan, beside, kind, metric, resume, backend, no_wait, quiet } = order;
     let (plan, backend, no_wait, quiet) = (*plan, *backend, *no_wait, *quiet);
     let ground = Ground::take(plan, &pinning, no_wait).await?;
     if let Some(name) = resume {
@@ -209,8 +211,13 @@ async fn study(order: &Order<'_>, machine: Machine, pinning: CpuLayout, record: 
         Ok(backend) => backend,
         Err(panic) => std::panic::resume_unwind(panic.into_panic()),
     };
-    let conditions = ground::conditions(plan, pinning)?;
-    let prepared = ground.prepare(plan, &conditions, quiet).await?;
+    let conditions = ground::conditions(plan, pinning.clone())?;
+    let mut copies = Copies::default();
+    let mut prepared = ground.prepare(plan, &conditions, &mut copies, quiet).await?;
+    for plan in *beside {
+        let conditions = ground::conditions(plan, pinning.clone())?;
+        prepared.extend(ground.prepare(plan, &conditions, &mut copies, true).await?);
+    }
     let prepared = if plan.calibrate { calibration::twice(prepared) } else { prepared };
     let workload = recording::complete(&ground.platform, plan, &prepared, quiet).await?;
     let yard_stick = plan.yard_stick.then(|| yard_stick::of(&conditions, plan.duration, ground.platform.id()));
@@ -300,7 +307,7 @@ pub(crate) fn conclude(ended: Result<Ended, Failure>, report: &Report, record: &
     match ended? {
         Ended::Complete => Ok(match record.study() {
             Some(study) if study.kind == StudyKind::Capacity => capacity::exit(study, record.trials()),
-            _ => exit_of(record.trials()),
+            study => exit_of(study, record.trials()),
         }),
         Ended::Interrupted => {
             let kept = record.trials().len();
@@ -363,8 +370,11 @@ fn introduce(study: &Study, pilots: bool) {
     }
 }
 
-pub(crate) fn exit_of(trials: &[Trial]) -> Exit {
-    let any = |test: fn(&TrialOutcome) -> bool| trials.iter().any(|trial| test(&trial.outcome));
+pub(crate) fn exit_of(study: Option<&Study>, trials: &[Trial]) -> Exit {
+    // A change that does not work answers the question as well.
+    let base = study.filter(|study| study.kind == StudyKind::Why).and_then(|study| study.cases.first());
+    let counts = |trial: &&Trial| base.is_none_or(|base| base.id == trial.case);
+    let any = |test: fn(&TrialOutcome) -> bool| trials.iter().filter(counts).any(|trial| test(&trial.outcome));
     if any(|outcome| matches!(outcome, TrialOutcome::Failed(_))) {
         Exit::TrialFailed
     } else if any(|outcome| matches!(outcome, TrialOutcome::Invalid(_))) {

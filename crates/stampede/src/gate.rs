@@ -113,7 +113,8 @@ fn measured(
     let plan = ComparePlan { precision: threshold, ..runtime.block_on(plan::merge(before, after))? };
     drop(runtime);
     let backend = BackendChoice::default();
-    let order = Order { plan: &plan, kind: StudyKind::Gate, metric, resume: None, backend, no_wait, quiet };
+    let order =
+        Order { plan: &plan, beside: &[], kind: StudyKind::Gate, metric, resume: None, backend, no_wait, quiet };
     let (ended, mut record, _) = carry_out(&order, machine, store)?;
     let Some(study) = record.study().cloned() else {
         return ended.map(|_| Judged::Interrupted);
@@ -125,7 +126,7 @@ fn measured(
     let finished_at = Timestamp::now();
     record.store().finish_study(&study.id, finished_at).map_err(Failure::missing)?;
     let change = of_gate(&study, record.trials()).map_err(|error| {
-        let exit = match exit_of(record.trials()) {
+        let exit = match exit_of(Some(&study), record.trials()) {
             Exit::TrialFailed => Exit::TrialFailed,
             _ => Exit::Invalid,
         };

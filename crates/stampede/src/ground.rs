@@ -6,7 +6,7 @@ use std::ffi::OsString;
 use std::time::Duration;
 
 use stampede_core::{Bytes, CpuLayout, Machine, Platform, Severity, with_causes};
-use stampede_harness::{Conditions, Missing, PrepareCasesError, Prepared};
+use stampede_harness::{Conditions, Copies, Missing, PrepareCasesError, Prepared};
 use stampede_plan::{ComparePlan, MachineSize, RuntimeChoice};
 use stampede_platforms::lock::{LockError, MeasuringLock};
 use stampede_platforms::{LocalConfig, LocalPlatform};
@@ -82,13 +82,16 @@ impl Ground {
         &self,
         plan: &ComparePlan,
         conditions: &Conditions,
+        copies: &mut Copies,
         quiet: bool,
     ) -> Result<Vec<Prepared>, Failure> {
         let commands: BTreeSet<_> = plan.candidates.iter().flat_map(|candidate| &candidate.app.prepare).collect();
         for command in commands.iter().filter(|_| !quiet) {
             screen::note(&format!("preparing the application: {}", command.join(" ")));
         }
-        let prepared = stampede_harness::prepare(&self.platform, &Topologies, &plan.candidates, conditions).await;
+        let prepared =
+            stampede_harness::prepare_with(&self.platform, &Topologies, &plan.candidates, conditions, copies);
+        let prepared = prepared.await;
         let (prepared, missing) = prepared.map_err(|error| match error {
             // The application is at fault itself.
             PrepareCasesError::App(_) => Failure { exit: Exit::TrialFailed, message: with_causes(&error) },

@@ -5,7 +5,7 @@ use std::fs;
 use std::path::{Path, PathBuf};
 
 use stampede_core::{CpuLayout, Exchange};
-use stampede_harness::Recorded;
+use stampede_harness::{Copies, Recorded};
 use stampede_plan::{CompareFlags, ComparePlan, PLAN_FILE, SubjectFlag, WrittenAnswer, write_plan};
 
 use crate::args::InitArgs;
@@ -59,7 +59,7 @@ pub(crate) fn run(args: &InitArgs) -> Outcome {
 async fn record(plan: &ComparePlan, pinning: CpuLayout, no_wait: bool) -> Result<Vec<Recorded>, Failure> {
     let ground = Ground::take(plan, &pinning, no_wait).await?;
     let conditions = ground::conditions(plan, pinning)?;
-    let prepared = ground.prepare(plan, &conditions, false).await?;
+    let prepared = ground.prepare(plan, &conditions, &mut Copies::default(), false).await?;
     recording::record(&ground.platform, plan, &prepared, false).await
 }
 

@@ -33,6 +33,7 @@ mod screen;
 mod show;
 mod show_runtime;
 mod signals;
+mod why;
 mod yard_stick;
 
 use std::process::ExitCode;
@@ -48,6 +49,7 @@ fn main() -> ExitCode {
         Command::Compare(args) => compare::run(args),
         Command::Capacity(args) => capacity::run(args),
         Command::Gate(args) => gate::run(*args),
+        Command::Why(args) => why::run(*args),
         Command::Init(args) => init::run(&args),
         Command::Reproduce(args) => reproduce::run(args),
         Command::Forecast(args) => forecast::run(&args),

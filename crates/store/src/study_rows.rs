@@ -263,6 +263,7 @@ fn kind_word(kind: StudyKind) -> &'static str {
         StudyKind::Calibrate => "calibrate",
         StudyKind::Gate => "gate",
         StudyKind::Capacity => "capacity",
+        StudyKind::Why => "why",
     }
 }
 
@@ -275,6 +276,7 @@ impl rusqlite::types::FromSql for KindColumn {
             "calibrate" => Ok(Self(StudyKind::Calibrate)),
             "gate" => Ok(Self(StudyKind::Gate)),
             "capacity" => Ok(Self(StudyKind::Capacity)),
+            "why" => Ok(Self(StudyKind::Why)),
             word => Err(other(format!("unknown kind of study: {word}"))),
         }
     }

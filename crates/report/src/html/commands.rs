@@ -8,7 +8,9 @@ use stampede_core::{Case, Origin, Rounds, Study, StudyKind};
 /// experiment, whose files are not kept.
 pub(super) fn again(study: &Study) -> Option<String> {
     let first = study.cases.first()?;
-    if study.kind == StudyKind::Gate || !study.cases.iter().all(|case| said_by_flags(case, first)) {
+    if !matches!(study.kind, StudyKind::Compare | StudyKind::Calibrate)
+        || !study.cases.iter().all(|case| said_by_flags(case, first))
+    {
         return None;
     }
     let runtimes: BTreeSet<&str> = study.cases.iter().map(|case| case.runtime.as_str()).collect();

@@ -22,3 +22,4 @@ mod storage;
 mod topology;
 mod trust;
 mod usage;
+mod why;

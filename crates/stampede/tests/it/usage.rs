@@ -16,6 +16,7 @@ fn help_teaches() {
     assert_snapshot!("help_capacity", said(&["capacity", "--help"]));
     assert_snapshot!("help_gate", said(&["gate", "--help"]));
     assert_snapshot!("help_report", said(&["report", "--help"]));
+    assert_snapshot!("help_why", said(&["why", "--help"]));
     assert_snapshot!("help_list", said(&["list", "--help"]));
     assert_snapshot!("help_show", said(&["show", "--help"]));
     assert_snapshot!("help_show_runtime", said(&["show", "runtime", "--help"]));

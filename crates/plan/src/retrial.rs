@@ -1,0 +1,168 @@
+//! The plan of measuring a stored case again, beside changes to it: what holds it back?
+
+use stampede_core::{App, Candidate, Case, CaseId, Origin, Rounds, Study};
+
+use crate::catalogue::Catalogue;
+use crate::compare::{CompareFlags, ComparePlan, MachineSize, SubjectFlag};
+use crate::mistake::{Gathered, Mistakes};
+use crate::rounds::{LEAST_ROUNDS, make_room, read_max_time, read_rounds};
+use crate::topology::TopologyFlags;
+
+/// What was typed, unread. `None` takes what the stored study had, or the default.
+#[derive(Clone, Debug, Default)]
+pub struct RetrialFlags {
+    /// `--from`: where the workload is, in the words of `stampede compare`; a built-in one is found by its name.
+    pub from: Option<String>,
+    /// `--duration`.
+    pub duration: Option<String>,
+    /// `--rounds`.
+    pub rounds: Option<String>,
+    /// `--max-time`.
+    pub max_time: Option<String>,
+    /// `--precision`.
+    pub precision: Option<String>,
+    /// `--seed`.
+    pub seed: Option<String>,
+}
+
+/// A changed case, with settings of PHP over the application's own.
+#[derive(Clone, Copy, Debug)]
+pub struct ChangedCase<'a> {
+    /// The case.
+    pub case: &'a Case,
+    /// Names and values for `php.ini`.
+    pub ini: &'a [(&'a str, &'a str)],
+}
+
+/// A stored case and changes to it, all to be measured in the same blocks.
+#[derive(Clone, Debug)]
+pub struct RetrialPlan {
+    /// The case as it was.
+    pub base: ComparePlan,
+    /// With each change that the runtime takes.
+    pub changed: Vec<ComparePlan>,
+    /// Changes that it does not take, each with the reason.
+    pub left_out: Vec<(CaseId, String)>,
+}
+
+impl RetrialPlan {
+    /// Reads flags, for a case of a stored study.
+    ///
+    /// # Errors
+    ///
+    /// All mistakes of the flags; a workload that is not found, or is not the one that was measured.
+    pub fn read(
+        flags: &RetrialFlags,
+        (study, case): (&Study, &Case),
+        changed: &[ChangedCase<'_>],
+        machine: MachineSize,
+        catalogue: &dyn Catalogue,
+    ) -> Result<Self, Mistakes> {
+        let RetrialFlags { from, duration, rounds, max_time, precision, seed } = flags;
+        let mut mistakes = Gathered::default();
+        let max_time = read_max_time(max_time.as_deref(), &mut mistakes);
+        let rounds = read_rounds(rounds.as_deref(), max_time, &mut mistakes);
+        if let Rounds::Fixed(few @ ..LEAST_ROUNDS) = rounds {
+            let problem = format!("is too few: a verdict takes {LEAST_ROUNDS}");
+            mistakes.add(format!("--rounds {few}"), problem, "for example --rounds 5");
+        }
+        let read = ComparePlan::read(
+            &CompareFlags {
+                subject: subject(from.as_deref(), study, catalogue),
+                app: Some(case.app.clone()),
+                php: series(case),
+                runtimes: Some(case.runtime.to_string()),
+                duration: duration.clone(),
+                // The stored study says how long it was; pilots are not repeated.
+                warm_up: Some("0s".to_owned()),
+                precision: precision.clone(),
+                seed: seed.clone(),
+                set: given(case),
+                topology: TopologyFlags { services: services(case), ..TopologyFlags::default() },
+                ..CompareFlags::default()
+            },
+            machine,
+            catalogue,
+        );
+        let plan = mistakes.finish(read)?;
+        if plan.workload.id != study.workload {
+            let place = format!("--from {}", from.as_deref().unwrap_or("stampede.yaml"));
+            let problem = format!("is {}, and study {} was of {}", plan.workload.id, study.id, study.workload);
+            return Err(Mistakes::one(place, problem, "name the folder or plan that was compared then"));
+        }
+        let Some(candidate) = plan.candidates.first().cloned() else {
+            let place = format!("case {}", case.id);
+            return Err(Mistakes::one(place, "has nothing that serves it any more", "compare it again"));
+        };
+        let warm_up = study.warm_up_of(&case.id);
+        let duration = if duration.is_some() { plan.duration } else { study.duration };
+        let mut mistakes = Gathered::default();
+        let rounds = make_room(rounds, max_time, 1 + changed.len(), warm_up + duration, &mut mistakes);
+        mistakes.finish(Ok(()))?;
+        let base = ComparePlan {
+            candidates: vec![of_case(&candidate, case, &[])],
+            duration,
+            warm_up,
+            pilots: false,
+            rounds,
+            precision: if precision.is_some() { plan.precision } else { study.precision },
+            ..under(plan, case)
+        };
+        let (mut taken, mut left_out) = (Vec::new(), Vec::new());
+        for ChangedCase { case, ini } in changed {
+            match candidate.runtime.validate(&case.tuning).first() {
+                Some(problem) => left_out.push((case.id.clone(), problem.problem.clone())),
+                None => taken.push(base.with(case, ini)),
+            }
+        }
+        Ok(Self { base, changed: taken, left_out })
+    }
+}
+
+impl ComparePlan {
+    /// The same of a case that differs from its first one, with settings of PHP over the application's own.
+    #[must_use]
+    pub fn with(&self, case: &Case, ini: &[(&str, &str)]) -> Self {
+        let candidates = self.candidates.first().map(|candidate| of_case(candidate, case, ini));
+        Self { candidates: candidates.into_iter().collect(), ..under(self.clone(), case) }
+    }
+}
+
+/// A plan under the limits, load and topology of a case.
+fn under(plan: ComparePlan, case: &Case) -> ComparePlan {
+    let (load, beside) = (case.load.clone(), case.beside.clone());
+    ComparePlan { limits: case.limits, topology: case.topology.clone(), load, beside, ..plan }
+}
+
+fn of_case(candidate: &Candidate, case: &Case, ini: &[(&str, &str)]) -> Candidate {
+    let mut app: App = candidate.app.clone();
+    app.ini.extend(ini.iter().map(|(name, value)| ((*name).to_owned(), (*value).to_owned())));
+    Candidate { id: case.id.clone(), tuning: case.tuning.clone(), app, ..candidate.clone() }
+}
+
+fn subject(from: Option<&str>, study: &Study, catalogue: &dyn Catalogue) -> SubjectFlag {
+    let is_built_in = catalogue.workloads().iter().any(|name| name == study.workload.as_str());
+    match from {
+        Some(from) => SubjectFlag::Named(from.to_owned()),
+        None if is_built_in => SubjectFlag::Named(study.workload.to_string()),
+        None => SubjectFlag::Nothing,
+    }
+}
+
+/// The build of PHP, where the case was named after it.
+fn series(case: &Case) -> Option<String> {
+    let build = case.php.as_ref().filter(|_| case.id.as_str().contains('@'))?;
+    let mut numbers = build.version.split('.');
+    Some(format!("{}.{}", numbers.next()?, numbers.next()?))
+}
+
+/// Settings that were asked for: they decide which of its applications a runtime serves.
+fn given(case: &Case) -> Vec<String> {
+    let given = case.tuning.iter().filter(|(_, setting)| setting.origin == Origin::Given);
+    given.map(|(name, setting)| format!("{}.{name}={}", case.runtime, setting.value)).collect()
+}
+
+fn services(case: &Case) -> Option<String> {
+    let kinds: Vec<&str> = case.topology.services.iter().map(|service| service.kind.id()).collect();
+    (!kinds.is_empty()).then(|| kinds.join(","))
+}

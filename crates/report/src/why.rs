@@ -1,0 +1,221 @@
+//! What holds a case back, in words: the changes that were tried, and what follows.
+
+use stampede_analysis::{
+    Bottleneck, Effect, Explained, Explanation, Intervention, Lever, Metric, Test, explain, metric,
+};
+use stampede_core::{CaseId, Estimate, Role, StudyKind};
+
+use crate::StudyView;
+use crate::conclusion::percent;
+use crate::quantity::{in_tables, ratio};
+
+/// The heading over the table of changes.
+pub(crate) const CHANGES: &str = "Changes, each alone, against the case as it was in the same blocks";
+
+/// The headings of the table, in two lines.
+pub(crate) fn heading(view: &StudyView<'_>) -> [[&'static str; 2]; 5] {
+    [["", "change"], view.analysis.primary.heading, ["", "times"], ["95 %", "interval"], ["", "effect"]]
+}
+
+/// What there is to say.
+pub(crate) struct Told {
+    /// A row for each change, after one for the case as it was.
+    pub(crate) rows: Vec<[String; 5]>,
+    /// `Confirmed: ...`, and what else there is to know.
+    pub(crate) outcome: Vec<String>,
+    /// What to do about it.
+    pub(crate) remedy: Option<String>,
+    /// One line for someone who wants to know how that follows.
+    pub(crate) method: String,
+}
+
+/// What a study of kind why says; nothing of another one.
+pub(crate) fn explanation(view: &StudyView<'_>) -> Option<Explanation> {
+    if view.study.kind == StudyKind::Why { explain(view.study, view.analysis) } else { None }
+}
+
+/// What there is to say of an explanation.
+pub(crate) fn told(view: &StudyView<'_>, explanation: &Explanation) -> Told {
+    Told {
+        rows: rows(view, explanation),
+        outcome: outcome(view, explanation),
+        remedy: remedy(view, explanation),
+        method: method(view, explanation),
+    }
+}
+
+fn rows(view: &StudyView<'_>, explanation: &Explanation) -> Vec<[String; 5]> {
+    let primary = view.analysis.primary;
+    let figure = |case: &CaseId| {
+        let value = view.analysis.case(case).and_then(|summary| summary.summary.get(primary.key));
+        value.map_or_else(|| "n/a".to_owned(), |value| in_tables(primary.unit, value.value))
+    };
+    let base = [explanation.base.to_string(), figure(&explanation.base), String::new(), String::new(), String::new()];
+    let changes = explanation.tests.iter().map(|test| {
+        let Test { case, intervention, ratio: estimate, effect, arrived: _ } = test;
+        let interval = estimate.as_ref().and_then(interval);
+        [
+            change(intervention),
+            figure(case),
+            estimate.map_or_else(|| "n/a".to_owned(), |estimate| ratio(estimate.value)),
+            interval.unwrap_or_default(),
+            if estimate.is_none() { "not measured" } else { word(*effect, intervention) }.to_owned(),
+        ]
+    });
+    std::iter::once(base).chain(changes).collect()
+}
+
+/// `pm.max_children 1 -> 2`.
+fn change(intervention: &Intervention) -> String {
+    let Intervention { name, from, to, .. } = intervention;
+    format!("{name} {from} -> {to}")
+}
+
+fn interval(estimate: &Estimate) -> Option<String> {
+    Some(format!("{} to {}", ratio(estimate.low?), ratio(estimate.high?)))
+}
+
+fn word(effect: Effect, intervention: &Intervention) -> &'static str {
+    match effect {
+        Effect::Limits => "limits",
+        Effect::Excess if intervention.lowers() => "less is better",
+        Effect::Excess => "harms",
+        Effect::Nothing => "nothing",
+        Effect::Unknown => "undecided",
+    }
+}
+
+fn outcome(view: &StudyView<'_>, explanation: &Explanation) -> Vec<String> {
+    let Explanation { base, suspected, tests, outcome } = explanation;
+    let primary = view.analysis.primary;
+    let undecided: Vec<String> =
+        tests.iter().filter(|test| test.effect == Effect::Unknown).map(|test| change(&test.intervention)).collect();
+    let open = match undecided.len() {
+        0 => String::new(),
+        _ => format!(" Undecided: {}; a longer --max-time tells more.", undecided.join(", ")),
+    };
+    let precision = percent(view.study.precision);
+    match (outcome, explanation.confirmed(), suspected) {
+        (Explained::Confirmed, Some(test), _) => {
+            let mut lines = vec![format!(
+                "Confirmed: {} holds {base} back. {}, and no other change moved it more for its size.{open}",
+                what(&test.intervention),
+                came_of(test, primary)
+            )];
+            let others = tests.iter().skip(1).filter(|test| test.effect == Effect::Limits);
+            let others: Vec<String> = others.map(|test| came_of(test, primary)).collect();
+            if !others.is_empty() {
+                lines.push(format!("It hangs on more than that: {}.", others.join("; ")));
+            }
+            match suspected {
+                Some(suspect) if !suspect.is_tested_by(test.intervention.lever) => {
+                    lines.push(format!("Its records had suggested something else: {}.", suspect.what));
+                }
+                Some(_) => {}
+                None => lines.push("Its records alone had not shown it.".to_owned()),
+            }
+            lines
+        }
+        (_, _, Some(suspect)) => {
+            vec![format!(
+                "Suspected only: {} ({}). {}{open}",
+                suspect.what,
+                suspect.finding,
+                why_not(tests, suspect, &precision)
+            )]
+        }
+        _ => vec![format!(
+            "Unexplained: none of these changes was shown to move the {} of {base} by more than {precision}, and its records \
+             suggest nothing. It may be the application itself, or what it waits for.{open}",
+            primary.title
+        )],
+    }
+}
+
+/// Why a suspicion was not confirmed.
+fn why_not(tests: &[Test], suspect: &Bottleneck, precision: &str) -> String {
+    match tests.iter().find(|test| suspect.is_tested_by(test.intervention.lever)) {
+        Some(test) if test.ratio.is_none() => {
+            format!("The change of it could not be measured: {}.", change(&test.intervention))
+        }
+        Some(Test { intervention, effect: Effect::Nothing, .. }) => {
+            format!("{} moved nothing by more than {precision}.", change(intervention))
+        }
+        Some(Test { effect: Effect::Unknown, .. }) => "The change that would show it is undecided.".to_owned(),
+        Some(Test { intervention, .. }) => format!("{} did not show it.", change(intervention)),
+        None => "No single change of a limit tests it.".to_owned(),
+    }
+}
+
+/// `pm.max_children 1 -> 2 gave 1.92 times the requests per second (1.88 to 1.96, 4 blocks)`.
+fn came_of(test: &Test, primary: &Metric) -> String {
+    let Some(estimate) = test.ratio else { return change(&test.intervention) };
+    let interval = interval(&estimate).map_or_else(String::new, |interval| format!("{interval}, "));
+    format!(
+        "{} gave {} times the {} ({interval}{} blocks)",
+        change(&test.intervention),
+        ratio(estimate.value),
+        primary.title,
+        estimate.n
+    )
+}
+
+fn what(intervention: &Intervention) -> String {
+    let name = &intervention.name;
+    match intervention.lever {
+        Lever::Cpus => "the CPU quota".to_owned(),
+        Lever::Memory => "the memory limit".to_owned(),
+        Lever::Setting(Role::PoolSize) => format!("the number of workers ({name})"),
+        Lever::Setting(_) | Lever::Service(_) => name.clone(),
+        Lever::UpstreamKeepalive => "opening connections from the balancer".to_owned(),
+        Lever::Share => format!("the {name}"),
+        Lever::Opcache => "the opcode cache, which is off,".to_owned(),
+    }
+}
+
+/// What to do; nothing where nothing was shown.
+fn remedy(view: &StudyView<'_>, explanation: &Explanation) -> Option<String> {
+    let test = explanation.confirmed()?;
+    let Intervention { lever, name, from, to, .. } = &test.intervention;
+    let summary = view.analysis.case(&explanation.base)?;
+    let runtime = view.study.cases.first().map(|case| case.runtime.as_str()).unwrap_or_default();
+    let lowers = test.intervention.lowers();
+    // The finding's advice is worked out from all of the records; a change is one step of a known size.
+    let advised = explanation.suspected.as_ref().filter(|suspect| suspect.is_tested_by(*lever));
+    let advised = advised.and_then(|suspect| summary.findings.iter().find(|finding| finding.id == suspect.finding));
+    let advice = match (lever, advised) {
+        (Lever::Cpus, _) => {
+            let cost = summary.summary.get("cpu_us_per_request").zip(metric("cpu_us_per_request"));
+            let cost = cost.map_or_else(String::new, |(cost, metric)| {
+                format!(" (now {} us each)", in_tables(metric.unit, cost.value))
+            });
+            format!("Give it more than {from} CPU, or make requests cost less CPU{cost}.")
+        }
+        (_, Some(finding)) => finding.advice.clone(),
+        (Lever::Memory, None) => format!("Give it more memory than {from}, or fewer workers."),
+        (Lever::Setting(_), None) if lowers => {
+            format!("Do not lower {name} below {from}; more of it needs more memory.")
+        }
+        (Lever::Setting(_), None) => format!("Try --set {runtime}.{name}={to}, and look further from there."),
+        (Lever::UpstreamKeepalive, None) => format!("Try --upstream-keepalive {to}."),
+        (Lever::Share, None) => format!("Raise the {name} from {from}, at the cost of parts that do not need theirs."),
+        (Lever::Service(_), None) => format!("Try --set {name}={to}, and look further from there."),
+        (Lever::Opcache, None) => {
+            "Set opcache.enable=1 (opcache.enable_cli=1 where PHP's command line program serves).".to_owned()
+        }
+    };
+    Some(format!("What to do: {advice}"))
+}
+
+fn method(view: &StudyView<'_>, explanation: &Explanation) -> String {
+    let n = explanation.tests.iter().filter_map(|test| Some(test.ratio?.n)).max().unwrap_or(0);
+    let floor = crate::trust::floor(view).map(|floor| format!("; {floor}")).unwrap_or_default();
+    format!(
+        "Method: {}, ratios within {n} {}; directions at 5 % over all {} changes (Holm); what moves it by less than {} does \
+         nothing; changes are ranked by how much of them arrives (logarithm of the ratio over that of the change){floor}.",
+        view.analysis.primary.title,
+        if n == 1 { "block" } else { "blocks" },
+        explanation.tests.len(),
+        percent(view.study.precision),
+    )
+}
