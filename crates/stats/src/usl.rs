@@ -199,12 +199,12 @@ fn solve(mut matrix: Vec<Vec<f64>>, mut right: Vec<f64>) -> Option<Vec<f64>> {
         if matrix[column][column].abs() < f64::MIN_POSITIVE {
             return None;
         }
-        for row in column + 1..n {
-            let factor = matrix[row][column] / matrix[column][column];
-            for place in column..n {
-                matrix[row][place] -= factor * matrix[column][place];
-            }
-            right[row] -= factor * right[column];
+        let (done, left) = matrix.split_at_mut(column + 1);
+        let (pivot, known) = (&done[column], right[column]);
+        for (row, value) in left.iter_mut().zip(&mut right[column + 1..]) {
+            let factor = row[column] / pivot[column];
+            row.iter_mut().zip(pivot).for_each(|(element, above)| *element -= factor * above);
+            *value -= factor * known;
         }
     }
     for column in (0..n).rev() {

@@ -219,12 +219,12 @@ fn trials_as_csv_have_a_row_each() {
 
 #[test]
 fn a_chart_stands_by_itself() {
-    let chart = with_trust().render(|view| html::chart(view)).unwrap();
+    let chart = with_trust().render(html::chart).unwrap();
     insta::assert_snapshot!(chart);
     let mut none = four_runtimes();
     none.trials.clear();
-    assert!(none.render(|view| html::chart(view)).is_none());
-    assert!(!hostile().render(|view| html::chart(view)).unwrap().contains("<script"));
+    assert!(none.render(html::chart).is_none());
+    assert!(!hostile().render(html::chart).unwrap().contains("<script"));
 }
 
 /// Writes the pages that a browser then looks at, to the folder in `STAMPEDE_PAGES` (scripts/web.sh).

@@ -374,7 +374,8 @@ fn coarse(number: u64) -> Latencies {
 /// A sample a second for a minute, of everything that a page draws.
 fn second_by_second(block: u32, number: u64) -> Sampling {
     let at = |tick: u64| (tick + u64::from(block)) * (7 + number) % 5;
-    let sources: [(SeriesSource, fn(u64, u64) -> Vec<(Gauge, u64)>); 4] = [
+    type Gauges = fn(u64, u64) -> Vec<(Gauge, u64)>;
+    let sources: [(SeriesSource, Gauges); 4] = [
         (SeriesSource::Group, |tick, wave| {
             vec![
                 (Gauge::CpuUs, tick * 480_000 + wave * 1_000),
