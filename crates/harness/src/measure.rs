@@ -105,7 +105,7 @@ pub(crate) async fn measure(
     let (answers, exhausted) = (StepAnswers::of(&result), result.exhausted_feeders.clone());
     let (resources, edges_late) = (clock.resources(last), clock.late());
     let window = if clock.is_cut { result.window } else { window };
-    let sampling = sampler.map(Sampler::finish);
+    let sampling = sampler.map(if clock.is_cut { Sampler::cut } else { Sampler::finish });
     Ok(Measured {
         measurement: Measurement { seconds, ..assemble(window, result, resources, sampling) },
         saturation,

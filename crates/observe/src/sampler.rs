@@ -80,12 +80,16 @@ impl Sampler {
         Ok(())
     }
 
-    /// What was sampled, up to now where the window is still open; waits for samples that are being taken.
+    /// What was sampled until now, in a window that is cut short; waits for samples that are being taken.
+    pub fn cut(mut self) -> Sampling {
+        self.running.clear();
+        self.finish()
+    }
+
+    /// What was sampled; waits for the end of the window, and for samples that are being taken.
     pub fn finish(self) -> Sampling {
-        let Self { threads, running } = self;
-        drop(running);
         let mut sampling = Sampling::default();
-        for thread in threads {
+        for thread in self.threads {
             match thread.join() {
                 Ok((series, cpu)) => {
                     sampling.series.extend(series.into_iter().filter(|series| !series.is_empty()));
