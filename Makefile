@@ -2,7 +2,7 @@
 
 STAMPEDE := target/release/stampede
 
-.PHONY: help demo test check format clippy tidy unit test-php analyse-php bench-load bench-rates bench-status bench-stats fuzz
+.PHONY: help demo test check format clippy tidy unit test-php analyse-php bench-load bench-rates bench-status bench-stats bench-tune fuzz
 
 help:
 	@echo "make demo    install what is missing, build, and compare PHP runtimes on this machine"
@@ -19,6 +19,8 @@ help:
 	@echo "             what it costs a server to be sampled while it is measured"
 	@echo "make bench-stats"
 	@echo "             how often verdicts are right, in simulated studies, into docs/bench-stats.md"
+	@echo "make bench-tune"
+	@echo "             how near the search for settings comes to the best, into docs/bench-tune.md"
 	@echo "make fuzz    three minutes of fuzzing for each parser (cargo-fuzz and a nightly toolchain)"
 
 demo:
@@ -79,6 +81,12 @@ bench-stats:
 	@scripts/rust.sh
 	cargo build --release --locked --package stampede-bench
 	target/release/stampede-bench stats --output docs/bench-stats.md $(BENCH)
+
+# Needs no quiet machine either: it replays grids that were recorded before, or made up.
+bench-tune:
+	@scripts/rust.sh
+	cargo build --release --locked --package stampede-bench
+	target/release/stampede-bench tune --output docs/bench-tune.md $(BENCH)
 
 fuzz:
 	for target in $$(cargo +nightly fuzz list); do \

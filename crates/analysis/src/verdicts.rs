@@ -19,7 +19,7 @@ pub(crate) fn margins(study: &Study) -> Margins {
     let noise = study.groundwork.floor.as_ref().and_then(|floor| floor.metrics.get(primary_of(study).key));
     let noise = noise.map_or(0.0, |floor| floor.share);
     let floor = match study.kind {
-        StudyKind::Compare | StudyKind::Calibrate | StudyKind::Why => noise,
+        StudyKind::Compare | StudyKind::Calibrate | StudyKind::Why | StudyKind::Tune => noise,
         // A gate asks for differences beyond what it lets pass.
         StudyKind::Gate => noise.max(study.precision),
     };

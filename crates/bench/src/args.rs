@@ -11,18 +11,21 @@ use crate::real::Real;
 use crate::recording::Recording;
 use crate::sampling::Sampling;
 use crate::tool;
+use crate::tuning::Replay;
 
 pub(crate) const USAGE: &str = "\
 usage: stampede-bench load [FLAGS]
        stampede-bench sampling [--rounds N] [--duration TIME] [--runtimes A,B] [--stampede FILE]
        stampede-bench stats [--studies N] [--seed N] [--data FILE] [--output FILE]
+       stampede-bench tune [--searches N] [--seed N] [--data DIR] [--output FILE]
        stampede-bench record [--pieces N] [--data FILE] [--remark TEXT] [--stampede FILE]
        stampede-bench real [--studies N] [--time TIME] [--data FILE] [--output FILE] [--stampede FILE]
 
 `load` holds `stampede load` against a bare client and against other tools, and writes a table; `sampling` holds
 `stampede compare` against itself with --no-sampling. `stats` counts how often verdicts are right, in studies that are
 simulated from trials which `record` recorded here; `real` counts it in studies that are measured. `record` and `real` go
-on where they were left, up to the number that is given.
+on where they were left, up to the number that is given. `tune` replays the search for settings on grids that were recorded
+or made up.
 
   --rounds N            rounds, in each of which every client runs once [default: 5]
   --duration TIME       length of each run, in whole seconds [default: 3s]
@@ -37,6 +40,7 @@ on where they were left, up to the number that is given.
   --soak                also hold the memory of ten minutes against that of one
   --studies N           studies of each kind [default: stats 2000, real 40]
   --time TIME           the most time of a real study [default: 120s]
+  --searches N          searches of each kind on each grid [default: 200]
   --pieces N            pieces of 32 trials that the file is to hold [default: 10]
   --data FILE           recorded trials, or real studies [default: a file in crates/bench/data]
   --remark TEXT         what else went on while it was recorded, for the file
@@ -48,6 +52,7 @@ pub(crate) enum Task {
     Load(Load),
     Sampling(Sampling),
     Stats(Proof),
+    Tune(Replay),
     Record(Recording),
     Real(Real),
     /// The server that takes a known share of CPU time more, started by a deployment.
@@ -124,6 +129,7 @@ pub(crate) fn read(arguments: impl IntoIterator<Item = String>) -> Result<Task, 
         Some("load") => load(arguments),
         Some("sampling") => sampling(arguments),
         Some("stats") => stats(arguments),
+        Some("tune") => tune(arguments),
         Some("record") => record(arguments),
         Some("real") => real(arguments),
         Some("burn") => Ok(Task::Burn),
@@ -200,6 +206,22 @@ fn stats(mut arguments: impl Iterator<Item = String>) -> Result<Task, ArgsError>
         }
     }
     Ok(Task::Stats(proof))
+}
+
+fn tune(mut arguments: impl Iterator<Item = String>) -> Result<Task, ArgsError> {
+    let mut replay = Replay::default();
+    while let Some(flag) = arguments.next() {
+        let mut value = || arguments.next().ok_or_else(|| ArgsError::Without(flag.clone()));
+        match flag.as_str() {
+            "--searches" => replay.searches = above_zero(&flag, &value()?)?,
+            "--seed" => replay.seed = parse(&flag, &value()?, "a number")?,
+            "--data" => replay.data = PathBuf::from(value()?),
+            "--output" => replay.output = Some(PathBuf::from(value()?)),
+            "--help" | "-h" => return Ok(Task::Help),
+            other => return Err(ArgsError::Unknown(other.to_owned())),
+        }
+    }
+    Ok(Task::Tune(replay))
 }
 
 fn record(mut arguments: impl Iterator<Item = String>) -> Result<Task, ArgsError> {

@@ -16,6 +16,7 @@ use crate::real::RealError;
 use crate::recording::RecordingError;
 use crate::sampling::SamplingError;
 use crate::server::{CountError, ServeError};
+use crate::tuning::ReplayError;
 
 /// Why there is no table.
 #[derive(Debug, Error)]
@@ -56,6 +57,8 @@ pub(crate) enum Failure {
     #[error(transparent)]
     Proof(#[from] ProofError),
     #[error(transparent)]
+    Replay(#[from] ReplayError),
+    #[error(transparent)]
     Recording(#[from] RecordingError),
     #[error(transparent)]
     Real(#[from] RealError),
@@ -83,6 +86,7 @@ impl Failure {
             | Self::Nginx(_)
             | Self::Sampling(_)
             | Self::Proof(_)
+            | Self::Replay(_)
             | Self::Recording(_)
             | Self::Real(_)
             | Self::Burn(_)

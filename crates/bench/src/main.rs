@@ -33,6 +33,7 @@ mod suite;
 mod target;
 mod tool;
 mod trials;
+mod tuning;
 mod variant;
 
 use std::env;
@@ -65,6 +66,7 @@ fn run() -> Result<(), Failure> {
         Task::Load(load) => suite::run(&load),
         Task::Sampling(sampling) => print(&sampling::run(&sampling)?),
         Task::Stats(proof) => Ok(proof::run(&proof)?),
+        Task::Tune(replay) => Ok(tuning::run(&replay)?),
         Task::Record(recording) => Ok(recording::run(&recording)?),
         Task::Real(real) => Ok(real::run(&real)?),
         Task::Burn => Ok(burner::serve()?),

@@ -11,7 +11,7 @@ use stampede_core::with_causes;
 pub(crate) enum Exit {
     /// Done.
     Done = 0,
-    /// A gate failed: the change is worse than may pass.
+    /// A gate failed: the change is worse than may pass. Or the best settings that were found miss the SLO.
     GateFailed = 1,
     /// The command line or a plan is wrong.
     Usage = 2,

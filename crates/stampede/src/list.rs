@@ -141,6 +141,7 @@ fn studies(path: &Path) -> Result<Vec<String>, Failure> {
             StudyKind::Calibrate => format!("calibrate {workload}"),
             StudyKind::Gate => format!("gate {workload}"),
             StudyKind::Why => format!("why {workload}"),
+            StudyKind::Tune => format!("tune {workload}"),
         };
         let trials = match rounds {
             Rounds::Fixed(rounds) => format!("{trials}/{}", rounds * cases.len() as u32),

@@ -29,6 +29,7 @@ mod screen;
 mod show;
 mod show_runtime;
 mod signals;
+mod tune;
 mod why;
 mod yard_stick;
 
@@ -45,6 +46,7 @@ fn main() -> ExitCode {
         Command::Compare(args) => compare::run(args),
         Command::Gate(args) => gate::run(*args),
         Command::Why(args) => why::run(*args),
+        Command::Tune(args) => tune::run(*args),
         Command::Init(args) => init::run(&args),
         Command::Reproduce(args) => reproduce::run(args),
         Command::Load(args) => load::run(args),

@@ -7,8 +7,10 @@
 //! - Within a trial: [`steady_state`], [`mann_kendall`], [`BatchMeans`].
 //! - Between trials: [`BlockRatios`]; of trials that share no blocks: [`difference_interval`].
 //! - Verdicts: [`decide`], [`noise_floor`], [`power`], [`blocks_to_decide`].
+//! - Racing: [`least_significant_difference`].
 //! - Looking early, at many pairs: [`repeated_interval`], [`step_down`], [`rank_sets`].
 
+mod anova;
 mod batch;
 mod blocks;
 mod change;
@@ -27,6 +29,7 @@ mod steady;
 mod student;
 mod trend;
 
+pub use anova::least_significant_difference;
 pub use batch::BatchMeans;
 pub use blocks::BlockRatios;
 pub use change::{ChangeError, Noise, change_penalty, change_points};

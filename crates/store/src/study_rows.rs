@@ -256,6 +256,7 @@ fn kind_word(kind: StudyKind) -> &'static str {
         StudyKind::Calibrate => "calibrate",
         StudyKind::Gate => "gate",
         StudyKind::Why => "why",
+        StudyKind::Tune => "tune",
     }
 }
 
@@ -268,6 +269,7 @@ impl rusqlite::types::FromSql for KindColumn {
             "calibrate" => Ok(Self(StudyKind::Calibrate)),
             "gate" => Ok(Self(StudyKind::Gate)),
             "why" => Ok(Self(StudyKind::Why)),
+            "tune" => Ok(Self(StudyKind::Tune)),
             word => Err(other(format!("unknown kind of study: {word}"))),
         }
     }

@@ -18,5 +18,6 @@ mod stage;
 mod storage;
 mod topology;
 mod trust;
+mod tune;
 mod usage;
 mod why;
