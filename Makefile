@@ -2,7 +2,7 @@
 
 STAMPEDE := target/release/stampede
 
-.PHONY: help demo test check format clippy tidy unit test-php analyse-php bench-load bench-rates bench-status bench-stats bench-tune fuzz
+.PHONY: help demo test check format clippy tidy unit test-php test-web analyse-php bench-load bench-rates bench-status bench-stats bench-forecast bench-capacity bench-tune fuzz
 
 help:
 	@echo "make demo    install what is missing, build, and compare PHP runtimes on this machine"
@@ -10,6 +10,8 @@ help:
 	@echo "make check   everything that CI runs, cheapest first"
 	@echo "make test-php"
 	@echo "             the workloads' PHP code on real servers (PHPUnit)"
+	@echo "make test-web"
+	@echo "             the script of HTML reports, and reports in a browser (node, npm, chromium)"
 	@echo "make bench-load"
 	@echo "             what the load engine costs beside other tools, into docs/bench-load.md;"
 	@echo "             BENCH='--rounds 9' passes flags (see target/release/stampede-bench --help)"
@@ -19,6 +21,10 @@ help:
 	@echo "             what it costs a server to be sampled while it is measured"
 	@echo "make bench-stats"
 	@echo "             how often verdicts are right, in simulated studies, into docs/bench-stats.md"
+	@echo "make bench-forecast"
+	@echo "             how fast the forecast simulates, into docs/bench-forecast.md"
+	@echo "make bench-capacity"
+	@echo "             how near stampede capacity comes, on simulated servers, into docs/bench-capacity.md"
 	@echo "make bench-tune"
 	@echo "             how near the search for settings comes to the best, into docs/bench-tune.md"
 	@echo "make fuzz    three minutes of fuzzing for each parser (cargo-fuzz and a nightly toolchain)"
@@ -34,7 +40,7 @@ test:
 	@scripts/rust.sh
 	@$(MAKE) --no-print-directory check
 
-check: format clippy tidy unit test-php
+check: format clippy tidy unit test-php test-web
 
 format:
 	cargo fmt --all --check
@@ -45,13 +51,18 @@ clippy:
 tidy:
 	cargo xtask tidy
 
-# Unit tests, snapshots of the command line, then tests with real servers.
+# Unit tests, snapshots of the command line, then tests with real servers. No documentation has examples that are code: to look
+# for some would read every crate once more.
 unit:
-	cargo test --workspace --locked
+	cargo test --workspace --locked --lib --bins --tests
 
 # Every end point of the workloads, in PHP, Laravel, Symfony and Go, with database servers of the tests' own.
 test-php:
 	@scripts/php.sh test
+
+# Types, bundle and unit tests of the web code, then reports in Chromium.
+test-web:
+	@scripts/web.sh test
 
 # At PHPStan's highest level (phpstan.neon).
 analyse-php:
@@ -81,6 +92,17 @@ bench-stats:
 	@scripts/rust.sh
 	cargo build --release --locked --package stampede-bench
 	target/release/stampede-bench stats --output docs/bench-stats.md $(BENCH)
+
+# Computes on one processor for a minute or two.
+bench-forecast:
+	@scripts/rust.sh
+	cargo bench --locked --package stampede-forecast --bench speed -- --document
+
+# Needs no quiet machine either.
+bench-capacity:
+	@scripts/rust.sh
+	cargo build --release --locked --package stampede-bench
+	target/release/stampede-bench capacity --output docs/bench-capacity.md $(BENCH)
 
 # Needs no quiet machine either: it replays grids that were recorded before, or made up.
 bench-tune:

@@ -45,6 +45,8 @@ else
 fi
 if [ "$purpose" = test ]; then
     need git -- program git
+    need nodejs npm -- program npm
+    need chromium -- program chromium
     need sqlite3 -- program sqlite3
     need caddy -- program caddy
     need nghttp2-server -- program nghttpd

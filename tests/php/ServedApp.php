@@ -68,7 +68,7 @@ final class ServedApp
         if (!isset($programs[$folder])) {
             $program = (string) tempnam(sys_get_temp_dir(), 'stampede-go');
             register_shutdown_function(static fn (): bool => unlink($program));
-            Process::run([$go, 'build', '-buildvcs=false', '-o', $program, '.'], [], self::folder($folder));
+            Process::run([$go, 'build', '-trimpath', '-buildvcs=false', '-o', $program, '.'], [], self::folder($folder));
             $programs[$folder] = $program;
         }
         return $programs[$folder];

@@ -7,7 +7,7 @@ use std::process::Command;
 use serde::Deserialize;
 
 /// Each crate and the crates of this workspace that it may use.
-const MAY_USE: [(&str, &[&str]); 16] = [
+const MAY_USE: [(&str, &[&str]); 18] = [
     ("core", &[]),
     ("stats", &[]),
     ("cgroup", &[]),
@@ -19,6 +19,8 @@ const MAY_USE: [(&str, &[&str]); 16] = [
     ("platforms", &["core", "cgroup"]),
     ("observe", &["core", "cgroup", "wire"]),
     ("analysis", &["core", "stats"]),
+    ("scale", &["core"]),
+    ("forecast", &["core", "stats", "scale"]),
     ("harness", &["core", "wire", "load", "observe", "analysis"]),
     ("store", &["core"]),
     ("report", &["core", "analysis"]),

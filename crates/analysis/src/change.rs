@@ -11,7 +11,7 @@ use crate::course::follow;
 use crate::family::{ERROR, Family, Pair};
 use crate::metric::{Better, Metric, primary_of};
 use crate::record::Record;
-use crate::verdicts::{MIN_BLOCKS, margins};
+use crate::verdicts::{MIN_BLOCKS, margins, noise};
 
 /// How a change compares with what was before.
 #[derive(Clone, Debug, PartialEq)]
@@ -28,8 +28,11 @@ pub struct Change {
     pub head: Estimate,
     /// The metric after the change over that before it, with its own 95 % interval.
     pub ratio: Estimate,
-    /// How much worse it may be: 0.05 is 5 %.
+    /// How much worse it may be: 0.05 is 1.05 times the time for a request, or the throughput divided by 1.05.
     pub threshold: f64,
+    /// How much the same thing may seem to differ from itself on this machine, as a calibration found it; 0 without one. A
+    /// change that is beyond the threshold and not beyond this is undecided.
+    pub floor: f64,
     /// Whether both were measured in the same blocks, so that what disturbed both cancels.
     pub paired: bool,
     /// What is said.
@@ -45,6 +48,16 @@ pub enum Outcome {
     Failed,
     /// The data do not say.
     Undecided,
+}
+
+impl Change {
+    /// Whether it is undecided because the noise floor leaves room for all of what seems to be worse than may pass.
+    pub fn is_within_floor(&self) -> bool {
+        let Some((low, high)) = self.ratio.low.zip(self.ratio.high) else { return false };
+        let interval = Interval { value: self.ratio.value.ln(), low: low.ln(), high: high.ln() };
+        let with = |floor| outcome(self.better, &interval, self.threshold, floor);
+        self.outcome == Outcome::Undecided && with(0.0) == Outcome::Failed && with(self.floor) == Outcome::Undecided
+    }
 }
 
 /// What a study of kind gate says: two cases, the first without the change and the second with it. How much worse it may be is
@@ -74,9 +87,10 @@ pub fn of_gate(study: &Study, trials: &[Trial]) -> Result<Change, ChangeError> {
     let interval =
         pair.interval().map(|Interval { value, low, high }| Interval { value: -value, low: -high, high: -low });
     let value = -mean(&pair.logs()).unwrap_or_default();
+    let floor = noise(study, metric);
     let outcome = match (pair.decision, &interval) {
         (Decision::Equivalent, _) => Outcome::Passed,
-        (_, Some(interval)) => outcome(metric.better, interval, study.precision),
+        (_, Some(interval)) => outcome(metric.better, interval, study.precision, floor),
         (_, None) => Outcome::Undecided,
     };
     Ok(Change {
@@ -87,6 +101,7 @@ pub fn of_gate(study: &Study, trials: &[Trial]) -> Result<Change, ChangeError> {
         head: head_mean,
         ratio: ratio(value, interval, pair.blocks()),
         threshold: study.precision,
+        floor,
         paired: true,
         outcome,
     })
@@ -125,10 +140,11 @@ pub fn between_studies(
         let (_, (_, before), (_, after)) = &compared[place];
         difference_interval(after, before, Confidence::with_error(error)?).ok()
     };
+    let floor = noise(base.0, metric).max(noise(head.0, metric));
     let mut outcomes = vec![Outcome::Undecided; compared.len()];
     step_down(ERROR, &vec![false; compared.len()], |place, error| {
         if let Some(interval) = interval(place, error) {
-            outcomes[place] = outcome(metric.better, &interval, threshold);
+            outcomes[place] = outcome(metric.better, &interval, threshold, floor);
         }
         outcomes[place] == Outcome::Failed
     });
@@ -142,6 +158,7 @@ pub fn between_studies(
             head,
             ratio: ratio(logs[0] - logs[1], interval(place, ERROR), before.len().min(after.len())),
             threshold,
+            floor,
             paired: false,
             outcome: outcomes[place],
         }
@@ -150,8 +167,8 @@ pub fn between_studies(
     Ok(changes.into_iter().map(change).collect())
 }
 
-/// From the interval of the logarithm of after over before.
-fn outcome(better: Better, interval: &Interval, threshold: f64) -> Outcome {
+/// From the interval of the logarithm of after over before. What is no worse than the noise floor does not fail.
+fn outcome(better: Better, interval: &Interval, threshold: f64, floor: f64) -> Outcome {
     let limit = threshold.ln_1p();
     // By how much it is worse: from at least to at most.
     let (least, most) = match better {
@@ -159,7 +176,7 @@ fn outcome(better: Better, interval: &Interval, threshold: f64) -> Outcome {
         Better::Lower => (interval.low, interval.high),
         Better::Neither => return Outcome::Undecided,
     };
-    if least > limit {
+    if least > limit.max(floor.ln_1p()) {
         Outcome::Failed
     } else if most < limit {
         Outcome::Passed
@@ -196,7 +213,7 @@ fn same_conditions(base: &Study, head: &Study, before: &Case, after: &Case) -> R
         (base.machine != head.machine, "machine"),
         (base.duration != head.duration, "duration"),
         (before.limits != after.limits, "limits"),
-        (before.load != after.load, "load"),
+        (before.load != after.load || before.beside != after.beside, "load"),
         (before.topology != after.topology, "topology"),
         (before.platform != after.platform, "platform"),
     ]
@@ -258,18 +275,29 @@ pub enum ChangeError {
 
 #[cfg(test)]
 mod tests {
-    use stampede_core::{Machine, StudyKind};
+    use stampede_core::{Floor, Groundwork, Machine, NoiseFloor, StudyId, StudyKind};
 
     use super::*;
-    use crate::metric::metric;
+    use crate::metric::{METRICS, metric};
     use crate::samples;
 
     fn gate(key: Option<&str>, base: &[f64], head: &[f64]) -> Result<Change, ChangeError> {
+        gate_above(0.0, key, base, head)
+    }
+
+    /// On a machine with this noise floor.
+    fn calibrated(floor: f64, study: Study) -> Study {
+        let of = |metric: &Metric| (metric.key.to_owned(), Floor { share: floor, deviation: 0.01, pairs: 10 });
+        let floor = NoiseFloor { calibration: StudyId::new("c"), metrics: METRICS.iter().map(of).collect() };
+        Study { groundwork: Groundwork { floor: Some(floor), ..Groundwork::default() }, ..study }
+    }
+
+    fn gate_above(floor: f64, key: Option<&str>, base: &[f64], head: &[f64]) -> Result<Change, ChangeError> {
         let study = Study {
             kind: StudyKind::Gate,
             precision: 0.05,
             metric: key.map(str::to_owned),
-            ..samples::study(&["base", "head"])
+            ..calibrated(floor, samples::study(&["base", "head"]))
         };
         let of = |case: &'static str, values: &[f64]| {
             (1..).zip(values.to_vec()).map(move |(block, value)| samples::measured(case, block, value))
@@ -306,6 +334,35 @@ mod tests {
         }
         let slower = gate(None, &base, &wobbled(0.5)).unwrap().ratio;
         assert!((slower.value - 0.5).abs() < 1e-3 && slower.low < Some(0.5) && slower.high > Some(0.5), "{slower:?}");
+    }
+
+    #[test]
+    fn what_the_noise_floor_may_have_made_fails_no_change() {
+        let base = [1000.0, 1010.0, 990.0, 1005.0];
+        for (name, floor, worse, expected, is_within_floor) in [
+            ("beyond both", 0.08, 0.12, Outcome::Failed, false),
+            ("between threshold and floor", 0.08, 0.065, Outcome::Undecided, true),
+            ("across the threshold", 0.08, 0.05, Outcome::Undecided, false),
+            ("under both", 0.08, 0.01, Outcome::Passed, false),
+            ("a floor below the threshold", 0.03, 0.065, Outcome::Failed, false),
+        ] {
+            let factors = [1.002, 0.998, 1.0, 1.001];
+            let head: Vec<f64> =
+                base.iter().zip(factors).map(|(value, wobble)| value / (1.0 + worse) * wobble).collect();
+            let change = gate_above(floor, None, &base, &head).unwrap();
+            assert_eq!((change.outcome, change.is_within_floor()), (expected, is_within_floor), "{name}: {change:?}");
+
+            // Stored studies have no blocks in common, so that their intervals are wider.
+            let of = |worse: f64| -> Vec<Trial> {
+                let values = factors.map(|wobble| 1000.0 / (1.0 + worse) * wobble);
+                (1..).zip(values).map(|(block, value)| samples::measured("a", block, value)).collect()
+            };
+            let (before, after) = (of(0.0), of(worse));
+            let study = samples::study(&["a"]);
+            let changes =
+                between_studies(None, (&study, &before), (&calibrated(floor, study.clone()), &after), 0.05).unwrap();
+            assert_eq!(changes[0].outcome, expected, "{name}: {changes:?}");
+        }
     }
 
     #[test]
@@ -347,6 +404,8 @@ mod tests {
         assert_eq!(outcomes, [("a", Outcome::Failed), ("b", Outcome::Passed)]);
         assert!((changes[0].ratio.value - 0.8).abs() < 1e-3 && !changes[0].paired, "{changes:?}");
 
+        let mut crowded = study.clone();
+        crowded.cases[0].beside = vec![stampede_core::Load::Closed { connections: 1 }];
         let elsewhere = Study { machine: Machine { cpus: 64, ..study.machine.clone() }, ..study.clone() };
         for (name, head, expected) in [
             ("others", samples::study(&["c"]), ChangeError::NothingInCommon),
@@ -355,6 +414,7 @@ mod tests {
                 elsewhere,
                 ChangeError::Conditions { case: CaseId::new("a"), what: "machine".to_owned() },
             ),
+            ("another crowd", crowded, ChangeError::Conditions { case: CaseId::new("a"), what: "load".to_owned() }),
         ] {
             let judged = between_studies(throughput, (&study, &before), (&head, &after), 0.05);
             assert_eq!(judged, Err(expected), "{name}");

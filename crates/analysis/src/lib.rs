@@ -5,6 +5,7 @@
 
 mod activity;
 mod analysis;
+mod capacity;
 mod change;
 mod course;
 mod drift;
@@ -25,19 +26,24 @@ mod samples;
 
 pub use activity::{Activity, UnitActivity};
 pub use analysis::{Analysis, CaseSummary, analyse};
+pub use capacity::{
+    CONFIRMATION, Capacity, CapacityStep, CurvePoint, Found, MOST_PROBES, ProbeEnd, ProbeSummary, ProbeWatch, capacity,
+    capacity_step, least_capacity_time,
+};
 pub use change::{Change, ChangeError, Outcome, between_studies, of_gate};
 pub use course::{Course, course};
 pub use drift::{Drift, drift};
 pub use family::ERROR;
 pub use metric::{Better, METRICS, Metric, Unit, metric, percentile, primary};
 pub use noise::{calibrates, noise_floor, within_budget};
+pub use pace::measured_for;
 pub use pilot::{LEAST_WARM_UP, MOST_PILOT, PilotWatch, untold};
 pub use replication::{
     CheckedClaim, NEAR, OurFigure, Ratios, ReplicatedPair, ReplicatedRow, Replication, Standing, TableRun, check,
     replicate,
 };
 pub use rules::Bottleneck;
-pub use stampede_stats::median;
+pub use stampede_stats::{UslFit, median};
 pub use tune::{Knob, Point, Search, Shortfall, Space, Tried, best, objective_metric, race_scores, score, shortfalls};
 pub use verdicts::MIN_BLOCKS;
 pub use why::{Effect, Explained, Explanation, Intervention, Lever, Test, explain, interventions, php_settings};

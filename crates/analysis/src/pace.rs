@@ -24,6 +24,12 @@ pub(crate) fn elapsed_after(study: &Study, trials: &[&Trial], each: Duration) ->
     elapsed.max(each)
 }
 
+/// How long a study was measured up to the start of the last of these trials, without interruptions.
+pub fn measured_for(study: &Study, trials: &[Trial]) -> Duration {
+    let trials: Vec<&Trial> = trials.iter().collect();
+    elapsed_after(study, &trials, Duration::ZERO)
+}
+
 /// Time in which a study was measured without an interruption.
 struct Sitting {
     began: Timestamp,
@@ -86,5 +92,7 @@ mod tests {
         assert_eq!(elapsed_after(&study, &trials, each), Duration::from_secs(15 + 10 + 14 + 10));
         // What was known before the interruptions is as it was then.
         assert_eq!(elapsed_after(&study, &trials[..2], each), Duration::from_secs(25));
+        let trials: Vec<Trial> = trials.into_iter().cloned().collect();
+        assert_eq!(measured_for(&study, &trials), Duration::from_secs(15 + 14));
     }
 }

@@ -93,6 +93,7 @@ pub(crate) fn measured(case: &str, block: u32, throughput: f64) -> Trial {
             sending: None,
             sampling: None,
             steps: Vec::new(),
+            seconds: Vec::new(),
         }),
         stops: Vec::new(),
         parts: Vec::new(),

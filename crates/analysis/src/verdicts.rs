@@ -14,12 +14,17 @@ pub const MIN_BLOCKS: usize = 3;
 /// How likely a verdict must be after the blocks that [`Verdict::blocks_to_decide`] names.
 const LIKELY: f64 = 0.8;
 
-/// What is asked of a difference. A machine that was not calibrated for such a study has no floor.
+/// The noise floor of a metric. A machine that was not calibrated for such a study has none.
+pub(crate) fn noise(study: &Study, metric: &Metric) -> f64 {
+    let noise = study.groundwork.floor.as_ref().and_then(|floor| floor.metrics.get(metric.key));
+    noise.map_or(0.0, |floor| floor.share)
+}
+
+/// What is asked of a difference.
 pub(crate) fn margins(study: &Study) -> Margins {
-    let noise = study.groundwork.floor.as_ref().and_then(|floor| floor.metrics.get(primary_of(study).key));
-    let noise = noise.map_or(0.0, |floor| floor.share);
+    let noise = noise(study, primary_of(study));
     let floor = match study.kind {
-        StudyKind::Compare | StudyKind::Calibrate | StudyKind::Why | StudyKind::Tune => noise,
+        StudyKind::Compare | StudyKind::Calibrate | StudyKind::Capacity | StudyKind::Why | StudyKind::Tune => noise,
         // A gate asks for differences beyond what it lets pass.
         StudyKind::Gate => noise.max(study.precision),
     };

@@ -6,6 +6,7 @@ use std::time::Duration;
 
 use thiserror::Error;
 
+use crate::capacity::Capacities;
 use crate::proof::Proof;
 use crate::real::Real;
 use crate::recording::Recording;
@@ -17,6 +18,7 @@ pub(crate) const USAGE: &str = "\
 usage: stampede-bench load [FLAGS]
        stampede-bench sampling [--rounds N] [--duration TIME] [--runtimes A,B] [--stampede FILE]
        stampede-bench stats [--studies N] [--seed N] [--data FILE] [--output FILE]
+       stampede-bench capacity [--searches N] [--seed N] [--output FILE]
        stampede-bench tune [--searches N] [--seed N] [--data DIR] [--output FILE]
        stampede-bench record [--pieces N] [--data FILE] [--remark TEXT] [--stampede FILE]
        stampede-bench real [--studies N] [--time TIME] [--data FILE] [--output FILE] [--stampede FILE]
@@ -24,8 +26,8 @@ usage: stampede-bench load [FLAGS]
 `load` holds `stampede load` against a bare client and against other tools, and writes a table; `sampling` holds
 `stampede compare` against itself with --no-sampling. `stats` counts how often verdicts are right, in studies that are
 simulated from trials which `record` recorded here; `real` counts it in studies that are measured. `record` and `real` go
-on where they were left, up to the number that is given. `tune` replays the search for settings on grids that were recorded
-or made up.
+on where they were left, up to the number that is given. `capacity` counts how near the search for a capacity comes, on servers
+that are simulated. `tune` replays the search for settings on grids that were recorded or made up.
 
   --rounds N            rounds, in each of which every client runs once [default: 5]
   --duration TIME       length of each run, in whole seconds [default: 3s]
@@ -39,8 +41,8 @@ or made up.
   --quick               one round of one second: does everything work?
   --soak                also hold the memory of ten minutes against that of one
   --studies N           studies of each kind [default: stats 2000, real 40]
+  --searches N          searches of each server, or of each kind on each grid [default: capacity 100, tune 200]
   --time TIME           the most time of a real study [default: 120s]
-  --searches N          searches of each kind on each grid [default: 200]
   --pieces N            pieces of 32 trials that the file is to hold [default: 10]
   --data FILE           recorded trials, or real studies [default: a file in crates/bench/data]
   --remark TEXT         what else went on while it was recorded, for the file
@@ -53,6 +55,7 @@ pub(crate) enum Task {
     Sampling(Sampling),
     Stats(Proof),
     Tune(Replay),
+    Capacity(Capacities),
     Record(Recording),
     Real(Real),
     /// The server that takes a known share of CPU time more, started by a deployment.
@@ -130,6 +133,7 @@ pub(crate) fn read(arguments: impl IntoIterator<Item = String>) -> Result<Task, 
         Some("sampling") => sampling(arguments),
         Some("stats") => stats(arguments),
         Some("tune") => tune(arguments),
+        Some("capacity") => capacities(arguments),
         Some("record") => record(arguments),
         Some("real") => real(arguments),
         Some("burn") => Ok(Task::Burn),
@@ -222,6 +226,21 @@ fn tune(mut arguments: impl Iterator<Item = String>) -> Result<Task, ArgsError> 
         }
     }
     Ok(Task::Tune(replay))
+}
+
+fn capacities(mut arguments: impl Iterator<Item = String>) -> Result<Task, ArgsError> {
+    let mut asked = Capacities::default();
+    while let Some(flag) = arguments.next() {
+        let mut value = || arguments.next().ok_or_else(|| ArgsError::Without(flag.clone()));
+        match flag.as_str() {
+            "--searches" => asked.searches = above_zero(&flag, &value()?)?,
+            "--seed" => asked.seed = parse(&flag, &value()?, "a number")?,
+            "--output" => asked.output = Some(PathBuf::from(value()?)),
+            "--help" | "-h" => return Ok(Task::Help),
+            other => return Err(ArgsError::Unknown(other.to_owned())),
+        }
+    }
+    Ok(Task::Capacity(asked))
 }
 
 fn record(mut arguments: impl Iterator<Item = String>) -> Result<Task, ArgsError> {

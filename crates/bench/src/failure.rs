@@ -7,6 +7,7 @@ use thiserror::Error;
 
 use crate::args::ArgsError;
 use crate::burner::BurnError;
+use crate::capacity::CapacitiesError;
 use crate::compare::CompareError;
 use crate::floor::FloorError;
 use crate::nginx::NginxError;
@@ -55,6 +56,8 @@ pub(crate) enum Failure {
     #[error(transparent)]
     Sampling(#[from] SamplingError),
     #[error(transparent)]
+    Capacities(#[from] CapacitiesError),
+    #[error(transparent)]
     Proof(#[from] ProofError),
     #[error(transparent)]
     Replay(#[from] ReplayError),
@@ -85,6 +88,7 @@ impl Failure {
             | Self::Count(_)
             | Self::Nginx(_)
             | Self::Sampling(_)
+            | Self::Capacities(_)
             | Self::Proof(_)
             | Self::Replay(_)
             | Self::Recording(_)

@@ -1,11 +1,13 @@
-//! Benchmarks: of the load engine, `make bench-load`; of sampling, `make bench-status`; of verdicts, `make bench-stats`.
+//! Benchmarks: of the load engine, `make bench-load`; of sampling, `make bench-status`; of verdicts, `make bench-stats`;
+//! of capacities, `make bench-capacity`.
 //!
 //! It starts a server and clients, each pinned to a processor, lets them take turns, and writes a table. The server and the
 //! floor are this program too, in processes of their own. It knows `stampede` as any other tool: by its command line and by
-//! what it prints; only `stats` calls the code that decides, with made-up trials.
+//! what it prints; only `stats` and `capacity` call the code that decides, with made-up trials.
 
 mod args;
 mod burner;
+mod capacity;
 mod closed;
 mod compare;
 mod document;
@@ -67,6 +69,7 @@ fn run() -> Result<(), Failure> {
         Task::Sampling(sampling) => print(&sampling::run(&sampling)?),
         Task::Stats(proof) => Ok(proof::run(&proof)?),
         Task::Tune(replay) => Ok(tuning::run(&replay)?),
+        Task::Capacity(asked) => Ok(capacity::run(&asked)?),
         Task::Record(recording) => Ok(recording::run(&recording)?),
         Task::Real(real) => Ok(real::run(&real)?),
         Task::Burn => Ok(burner::serve()?),

@@ -86,7 +86,7 @@ pub use requirement::{Availability, Found, Install, PhpSapi, Programs, Requireme
 pub use runtime::{DefaultsContext, Documented, PlanError, ProcessModel, RenderContext, Runtime};
 pub use schedule::{ParseScheduleError, Position, Rate, Schedule, Stage};
 pub use series::{Sampling, Series, SeriesSource};
-pub use slo::{ParseSloError, Percentile, Slo, SloTerm};
+pub use slo::{ParseSloError, Percentile, Slo, SloSecond, SloTerm};
 pub use status::{PrometheusMetric, StatusFormat, StatusSource, StatusTransport, UnitStatus};
 pub use step::StepRecord;
 pub use study::{Rounds, Study, StudyKind};

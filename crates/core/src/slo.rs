@@ -17,6 +17,15 @@ pub struct Slo {
     terms: Vec<SloTerm>,
 }
 
+/// What ended in a second of the window, beside an objective.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct SloSecond {
+    /// Requests that came to an end, whatever that was.
+    pub ended: u64,
+    /// How many of them were beyond each term, in the terms' order.
+    pub beyond: Vec<u64>,
+}
+
 /// One thing that must hold.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub enum SloTerm {

@@ -17,6 +17,9 @@ pub enum StudyKind {
     Calibrate,
     /// Is the second case, a change, worse than the first by more than the precision?
     Gate,
+    /// How many requests a second may come before answers are no longer what they must be? Its cases are one deployment under
+    /// the loads that were found to be worth a trial, and join it one by one.
+    Capacity,
     /// Which change to the first case, each of one limit alone, moves it most?
     Why,
     /// Which settings of one runtime are best? One race of a search.

@@ -7,7 +7,8 @@ use jiff::Timestamp;
 use serde::{Deserialize, Serialize};
 
 use crate::{
-    AuditRecord, CaseId, Censored, EnforcedLimits, Latencies, PartRecord, PhpReadBack, Sampling, StepRecord, UnitStop,
+    AuditRecord, CaseId, Censored, EnforcedLimits, Latencies, PartRecord, PhpReadBack, Sampling, SloSecond, StepRecord,
+    UnitStop,
 };
 
 /// How a trial ended. A failed trial is data.
@@ -98,6 +99,8 @@ pub struct Measurement {
     pub sampling: Option<Sampling>,
     /// The same by steps of the load; none where it has one kind of request alone.
     pub steps: Vec<StepRecord>,
+    /// The seconds of the window, where they were counted beside an objective.
+    pub seconds: Vec<SloSecond>,
 }
 
 /// How the load generator sent the requests of the window, and what it could not.

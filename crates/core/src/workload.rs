@@ -30,9 +30,11 @@ impl Workload {
         self.exchanges.iter().filter(|exchange| exchange.in_load)
     }
 
-    /// The request by which a deployment shows that it is ready: the load's first one, or the first of all.
+    /// The request by which a deployment shows that it is ready, which is sent until it is answered: the load's first one, or
+    /// the first of all that may be sent more than once.
     pub fn first_request(&self) -> Option<&Request> {
-        self.load_mix().next().or(self.exchanges.first()).map(|exchange| &exchange.request)
+        let mut repeated = self.exchanges.iter().filter(|exchange| !exchange.once);
+        self.load_mix().next().or_else(|| repeated.next()).map(|exchange| &exchange.request)
     }
 }
 

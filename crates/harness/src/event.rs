@@ -2,7 +2,7 @@
 
 use std::time::Duration;
 
-use stampede_core::{CaseId, Fut, Study, Trial, WarmUp, YardStickReading};
+use stampede_core::{Case, CaseId, Fut, Study, Trial, WarmUp, YardStickReading};
 use thiserror::Error;
 
 /// Where a trial is.
@@ -35,6 +35,8 @@ pub enum Event<'a> {
     StudyStarted(&'a Study),
     /// An interrupted study is gone on with, from the last of [`Study::resumed_at`].
     StudyResumed(&'a Study),
+    /// A case joins a study that has begun.
+    CaseAdded(&'a Case),
     /// The yard-stick is measured.
     YardStickStarted {
         /// The block, from 1.

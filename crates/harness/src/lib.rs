@@ -5,6 +5,7 @@
 //! one begins. Dropping the future of [`run`] ends everything that it started.
 
 mod audit;
+mod capacity;
 mod event;
 mod html;
 mod link;
@@ -23,9 +24,11 @@ mod sampling;
 mod study;
 mod trial;
 mod verify;
+mod watch;
 mod yard_stick;
 
 pub use audit::PreparedAudit;
+pub use capacity::capacity;
 pub use event::{Event, Phase, Sink, SinkError};
 pub use mask::{UnderLoad, under_load};
 pub use order::order;

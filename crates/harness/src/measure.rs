@@ -3,7 +3,6 @@
 
 use std::time::{Duration, Instant};
 
-use stampede_analysis::PilotWatch;
 use stampede_core::{
     Counters, Cpus, Limit, Measurement, ResourceUse, Running, Sampling, Sending, StepRecord, with_causes,
 };
@@ -13,8 +12,9 @@ use stampede_observe::{MemoryPeak, Meter, Sampler};
 use crate::audit::StepAnswers;
 use crate::event::{Event, Phase, Sink, SinkError};
 use crate::parts::PartWatch;
+use crate::sampling;
 use crate::verify::shown;
-use crate::{pilot, sampling};
+use crate::watch::Watch;
 
 /// How often memory is sampled and progress is told: 10 Hz costs the generator's core well under 0.1 %.
 const TICK: Duration = Duration::from_millis(100);
@@ -54,21 +54,21 @@ pub(crate) struct Measured {
     pub(crate) exhausted: Vec<String>,
 }
 
-/// Drives the load to its end; that of a pilot until there is nothing more to see. Where the deployment is sampled meanwhile,
+/// Drives the load to its end, or until whoever watches it has seen enough. Where the deployment is sampled meanwhile,
 /// it is told how much that may use.
 pub(crate) async fn measure(
     running: &dyn Running,
     spec: LoadSpec,
     meter: Option<&Meter>,
     sampled: Option<Limit<Cpus>>,
-    mut watched: Option<&mut PilotWatch>,
+    mut watched: Option<&mut Watch<'_>>,
     sink: &mut dyn Sink,
 ) -> Result<Measured, MeasureError> {
     let window = spec.duration;
     let load = stampede_load::start(spec).map_err(|error| MeasureError::Failed(with_causes(&error)))?;
     let sampler = sampled.map(|cpus| sampling::start(running, cpus, &load)).transpose();
     let sampler = sampler.map_err(|error| MeasureError::Failed(format!("start to sample: {error}")))?;
-    let mut watch = Watch::new(&load);
+    let mut clock = Clock::new(&load);
     let mut parts = PartWatch::new(running);
     let mut phase = Phase::WarmUp;
     sink.take(&Event::PhaseStarted(phase)).await?;
@@ -78,33 +78,36 @@ pub(crate) async fn measure(
                 let problem = format!("{} ended with {} while it was measured", exit.unit, exit.how);
                 return Err(MeasureError::Failed(problem));
             }
-            () = tokio::time::sleep_until(watch.next_wake(phase).into()) => {}
+            () = tokio::time::sleep_until(clock.next_wake(phase).into()) => {}
         }
         let counters = read(meter)?;
         let now = Instant::now();
-        watch.sample(now, counters);
+        clock.sample(now, counters);
         parts.sample(now, load.opens_at(), load.closes_at());
-        if watched.as_deref_mut().is_some_and(|watched| pilot::see(watched, &load, now)) {
+        if watched.as_deref_mut().is_some_and(|watched| watched.see(&load, now)) {
             load.abort();
+            clock.cut(now, counters);
             break;
         }
-        let next = watch.phase_at(now);
+        let next = clock.phase_at(now);
         if next != phase {
             phase = next;
             sink.take(&Event::PhaseStarted(phase)).await?;
         }
-        if let Some(progress) = watch.progress(&load, now) {
+        if let Some(progress) = clock.progress(&load, now) {
             sink.take(&progress).await?;
         }
     }
     let last = read(meter)?;
     let result = load.finish();
+    let seconds = watched.map_or_else(Vec::new, |watched| watched.finish(&result));
     let (failure_example, saturation) = (example(&result), result.saturation);
     let (answers, exhausted) = (StepAnswers::of(&result), result.exhausted_feeders.clone());
-    let (resources, edges_late) = (watch.resources(last), watch.late());
+    let (resources, edges_late) = (clock.resources(last), clock.late());
+    let window = if clock.is_cut { result.window } else { window };
     let sampling = sampler.map(Sampler::finish);
     Ok(Measured {
-        measurement: assemble(window, result, resources, sampling),
+        measurement: Measurement { seconds, ..assemble(window, result, resources, sampling) },
         saturation,
         failure_example,
         parts: parts.used(),
@@ -152,6 +155,7 @@ fn assemble(
         sampling,
         // Of one step alone the whole says it all.
         steps: if steps.len() > 1 { steps.into_iter().map(record).collect() } else { Vec::new() },
+        seconds: Vec::new(),
     }
 }
 
@@ -161,7 +165,7 @@ fn record(StepResult { name, measures }: StepResult) -> StepRecord {
 }
 
 /// Keeps the time while load is driven.
-struct Watch {
+struct Clock {
     opens: Instant,
     closes: Instant,
     /// When the counters were read for the first time in the window, and after it.
@@ -170,6 +174,7 @@ struct Watch {
     peak: MemoryPeak,
     ticks: u32,
     told: (Instant, u64),
+    is_cut: bool,
 }
 
 #[derive(Clone, Copy)]
@@ -178,7 +183,7 @@ struct Edge {
     counters: Option<Counters>,
 }
 
-impl Watch {
+impl Clock {
     fn new(load: &RunningLoad) -> Self {
         Self {
             opens: load.opens_at(),
@@ -188,6 +193,7 @@ impl Watch {
             peak: MemoryPeak::default(),
             ticks: 0,
             told: (Instant::now(), 0),
+            is_cut: false,
         }
     }
 
@@ -203,6 +209,12 @@ impl Watch {
         if at >= self.closes {
             self.closed.get_or_insert(edge);
         }
+    }
+
+    /// Ends the window now.
+    fn cut(&mut self, at: Instant, counters: Option<Counters>) {
+        (self.closes, self.is_cut) = (at, true);
+        self.sample(at, counters);
     }
 
     /// How much later than the edges their counters were read, at the most.

@@ -12,6 +12,7 @@ use crate::event::{Event, Sink, SinkError};
 use crate::prepare::Prepared;
 use crate::study::Surroundings;
 use crate::trial::{self, Place, Timing};
+use crate::watch::Watch;
 
 /// Runs a pilot of each case. A pilot ends when it has come to rest, after half a minute at the latest. Of one that fails
 /// nothing follows but the shortest warm-up.
@@ -34,7 +35,8 @@ pub async fn pilots(
         sink.take(&Event::PilotStarted(case)).await?;
         let mut watch = PilotWatch::new(&prepared.case.load);
         let place = Place { block: 0, position: 0 };
-        let trial = trial::run(platform, &surroundings, prepared, place, &timing, Some(&mut watch), sink).await?;
+        let seen = Some(&mut Watch::Pilot(&mut watch));
+        let trial = trial::run(platform, &surroundings, prepared, place, &timing, seen, sink).await?;
         let warm_up = match trial.outcome {
             Outcome::Failed(reason) => untold(format!("failed: {}", reason.lines().next().unwrap_or_default())),
             Outcome::Measured | Outcome::Invalid(_) => watch.conclude(),

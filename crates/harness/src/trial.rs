@@ -1,14 +1,14 @@
 //! One lifetime of a deployment: launch, ready, verify, warm up, measure, drain, stop.
 
+use std::sync::Arc;
 use std::time::Duration;
 
 use jiff::Timestamp;
-use stampede_analysis::PilotWatch;
 use stampede_core::{
     AuditRecord, Case, ClientLink, Endpoint, ErrorClass, Limits, Outcome, Platform, Protocol, ReadyBy, Running, Trial,
     with_causes,
 };
-use stampede_load::{LoadSpec, Pause, TlsSpec, Trust};
+use stampede_load::{LoadSpec, Pause, Scenario, TlsSpec, Trust};
 use stampede_observe::Meter;
 
 use crate::event::{Event, Phase, Sink, SinkError};
@@ -17,6 +17,7 @@ use crate::measure::{MeasureError, Measured, measure};
 use crate::prepare::Prepared;
 use crate::ready::{Front, SERVER_NAME};
 use crate::study::Surroundings;
+use crate::watch::Watch;
 use crate::{audit, parts, php, ready, refusal, verify};
 
 /// Where a trial stands in its study.
@@ -40,7 +41,7 @@ const MOST_BROKEN: f64 = 0.001;
 /// Counters may be read later than an edge by this share of the window.
 const MOST_LATE: f64 = 0.02;
 
-/// Runs one trial; a pilot ends when there is nothing more to see. Whatever goes wrong with the deployment is in the trial's outcome.
+/// Runs one trial; one that is watched ends when there is nothing more to see. Whatever goes wrong with the deployment is in the trial's outcome.
 ///
 /// # Errors
 ///
@@ -51,7 +52,7 @@ pub(crate) async fn run(
     prepared: &Prepared,
     place: Place,
     timing: &Timing,
-    pilot: Option<&mut PilotWatch>,
+    watch: Option<&mut Watch<'_>>,
     sink: &mut dyn Sink,
 ) -> Result<Trial, SinkError> {
     let Prepared { case, deployment, terms, .. } = prepared;
@@ -79,7 +80,7 @@ pub(crate) async fn run(
             return Ok(trial);
         }
     };
-    trial.outcome = match live(running.as_ref(), surroundings, prepared, timing, pilot, &mut trial, sink).await {
+    trial.outcome = match live(running.as_ref(), surroundings, prepared, timing, watch, &mut trial, sink).await {
         Ok(outcome) => outcome,
         Err(MeasureError::Failed(problem)) => Outcome::Failed(explain(running.as_ref(), &case.limits, &problem)),
         Err(MeasureError::Sink(error)) => return Err(error),
@@ -103,7 +104,7 @@ async fn live(
     surroundings: &Surroundings<'_>,
     prepared: &Prepared,
     timing: &Timing,
-    pilot: Option<&mut PilotWatch>,
+    watch: Option<&mut Watch<'_>>,
     trial: &mut Trial,
     sink: &mut dyn Sink,
 ) -> Result<Outcome, MeasureError> {
@@ -154,7 +155,7 @@ async fn live(
         exchanges: verified.load,
         load: case.load.clone(),
         think: Pause::default(),
-        scenario: scenario.cloned(),
+        scenario: scenario.map(|scenario| with_loads_of(case, scenario)),
         warm_up: timing.warm_up,
         duration: timing.duration,
         requests: None,
@@ -162,21 +163,21 @@ async fn live(
         timeout: None,
         keep_alive: case.topology.keep_alive,
         seed: timing.seed.wrapping_add(u64::from(trial.block)),
-        slices: matches!(pilot, Some(PilotWatch::Response { .. })),
+        slices: watch.as_deref().is_some_and(Watch::wants_seconds),
         cpus: case.pinning.generator.clone(),
         backend: *backend,
     };
     let before = audit::read(running, &front, replicas, audits).await.map_err(failed)?;
-    let mut measured = measure(running, spec, meter.as_ref(), sampled.then_some(enforced.cpus), pilot, sink).await?;
+    let is_probe = matches!(watch, Some(Watch::Probe(_)));
+    let mut measured = measure(running, spec, meter.as_ref(), sampled.then_some(enforced.cpus), watch, sink).await?;
     if scenario.is_none() {
         for (step, exchange) in measured.measurement.steps.iter_mut().zip(workload.load_mix()) {
             step.name.clone_from(&exchange.name);
         }
     }
-    let after = audit::read(running, &front, replicas, audits).await.map_err(failed)?;
-    let resent = measured.measurement.reconnects;
-    trial.audits = audit::records(audits, before, after, &measured.answers, resent);
-    faults.extend(trial.audits.iter().flat_map(AuditRecord::problems));
+    for (part, used) in trial.parts.iter_mut().zip(&measured.parts) {
+        part.resources = *used;
+    }
     if !enforced.fulfil(&case.limits) {
         faults.push("the limits were not enforced".to_owned());
     }
@@ -184,16 +185,34 @@ async fn live(
     if !unheld.is_empty() {
         faults.push(format!("the limits of {} were not enforced", unheld.join(", ")));
     }
-    if let Some(link) = link {
-        let used = link.close().map_err(|error| failed(format!("lost the link to the client: {error}")))?;
-        trial.link = Some(used);
-    }
-    for (part, used) in trial.parts.iter_mut().zip(&measured.parts) {
-        part.resources = *used;
-    }
-    let outcome = judge(&measured, case, *drain, faults);
+    let expected = if is_probe { Expected::Anything } else { Expected::Answers };
+    let outcome = async {
+        let after = audit::read(running, &front, replicas, audits).await.map_err(failed)?;
+        let resent = measured.measurement.reconnects;
+        trial.audits = audit::records(audits, before, after, &measured.answers, resent);
+        faults.extend(trial.audits.iter().flat_map(AuditRecord::problems));
+        if let Some(link) = link {
+            let used = link.close().map_err(|error| failed(format!("lost the link to the client: {error}")))?;
+            trial.link = Some(used);
+        }
+        judge(&measured, case, *drain, expected, faults)
+    };
+    // What was measured is kept, whatever is found of it afterwards.
+    let outcome = outcome.await;
     trial.measurement = Some(measured.measurement);
     outcome
+}
+
+/// The scenario under the loads of a case: the cases of a study may differ in them.
+fn with_loads_of(case: &Case, scenario: &Arc<Scenario>) -> Arc<Scenario> {
+    let loads = || [&case.load].into_iter().chain(&case.beside);
+    let mut scenario = Arc::clone(scenario);
+    if !scenario.crowds.iter().map(|crowd| &crowd.load).eq(loads()) {
+        for (crowd, load) in Arc::make_mut(&mut scenario).crowds.iter_mut().zip(loads()) {
+            crowd.load.clone_from(load);
+        }
+    }
+    scenario
 }
 
 fn open_link(front: &Endpoint, link: ClientLink) -> Result<Link, String> {
@@ -205,8 +224,23 @@ fn open_link(front: &Endpoint, link: ClientLink) -> Result<Link, String> {
     }
 }
 
+/// What a measurement means when requests fail.
+#[derive(Clone, Copy, PartialEq, Eq)]
+enum Expected {
+    /// It is of a load that was not asked for.
+    Answers,
+    /// That is what is looked for: an objective says how many may.
+    Anything,
+}
+
 /// Whether a measurement means what it should.
-fn judge(measured: &Measured, case: &Case, drain: Duration, mut faults: Vec<String>) -> Result<Outcome, MeasureError> {
+fn judge(
+    measured: &Measured,
+    case: &Case,
+    drain: Duration,
+    expected: Expected,
+    mut faults: Vec<String>,
+) -> Result<Outcome, MeasureError> {
     let Measured { measurement, saturation, failure_example, edges_late, parts: _, answers: _, exhausted } = measured;
     let requests = measurement.requests;
     let example = failure_example.as_ref().map(|example| format!("; the first: {example}")).unwrap_or_default();
@@ -224,7 +258,8 @@ fn judge(measured: &Measured, case: &Case, drain: Duration, mut faults: Vec<Stri
     }
     let count = |class: ErrorClass| measurement.errors.get(&class).copied().unwrap_or(0);
     let wrong = count(ErrorClass::WrongStatus) + count(ErrorClass::WrongBody) + count(ErrorClass::Malformed);
-    if wrong > 0 {
+    let failures_count = expected == Expected::Answers;
+    if wrong > 0 && failures_count {
         faults.push(format!("{wrong} of {} answers under load were wrong{example}", requests.sent));
     }
     for feeder in exhausted {
@@ -235,12 +270,12 @@ fn judge(measured: &Measured, case: &Case, drain: Duration, mut faults: Vec<Stri
         faults.push(format!("the generator ran out of ports or files {exhausted} times{example}"));
     }
     let broken = requests.failed.saturating_sub(wrong + exhausted);
-    if broken as f64 > MOST_BROKEN * requests.sent as f64 {
+    if broken as f64 > MOST_BROKEN * requests.sent as f64 && failures_count {
         faults.push(format!("{broken} of {} requests broke off{example}", requests.sent));
     }
     let unsent = measurement.sending.as_ref().map_or(0, |sending| sending.unsent);
     let unfinished = measurement.warm_up.unfinished + requests.unfinished + unsent;
-    if unfinished > 0 {
+    if unfinished > 0 && failures_count {
         faults.push(format!(
             "{unfinished} requests had no answer {drain:?} after the window, so the load was smaller than {}",
             case.whole_load()

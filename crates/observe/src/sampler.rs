@@ -41,7 +41,7 @@ pub struct Targets {
 pub struct Sampler {
     threads: Vec<JoinHandle<(Vec<Series>, Duration)>>,
     /// Its end ends the threads.
-    _running: Vec<Sender<()>>,
+    running: Vec<Sender<()>>,
 }
 
 impl Sampler {
@@ -52,7 +52,7 @@ impl Sampler {
     ///
     /// When no thread can be started.
     pub fn start(targets: Targets, opens: Instant, closes: Instant) -> io::Result<Self> {
-        let mut sampler = Self { threads: Vec::new(), _running: Vec::new() };
+        let mut sampler = Self { threads: Vec::new(), running: Vec::new() };
         let Targets { cpus, meters, listeners, statuses } = targets;
         let often = Ticks::new(opens, closes, PERIOD);
         let asking = asking_period(statuses.len(), cpus);
@@ -76,14 +76,16 @@ impl Sampler {
         let mut clock = Clock { opens, ticks, stopped };
         let thread = Builder::new().name(name.to_owned()).spawn(move || (watch(&mut clock), cpu_time()))?;
         self.threads.push(thread);
-        self._running.push(running);
+        self.running.push(running);
         Ok(())
     }
 
-    /// What was sampled; waits for samples that are being taken.
+    /// What was sampled, up to now where the window is still open; waits for samples that are being taken.
     pub fn finish(self) -> Sampling {
+        let Self { threads, running } = self;
+        drop(running);
         let mut sampling = Sampling::default();
-        for thread in self.threads {
+        for thread in threads {
             match thread.join() {
                 Ok((series, cpu)) => {
                     sampling.series.extend(series.into_iter().filter(|series| !series.is_empty()));

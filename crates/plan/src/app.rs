@@ -3,10 +3,10 @@
 use stampede_core::{App, AppKind, CaseId, ServiceNeed, Workload};
 
 use crate::case::Asked;
-use crate::catalogue::nearest;
 use crate::compare::{RuntimeChoice, app_for};
 use crate::listed::Listed;
 use crate::mistake::Gathered;
+use crate::suggestion::suggest;
 
 /// The names that were chosen; `None` leaves it to each runtime, which then serves the first that it can.
 pub(crate) fn read_apps(
@@ -26,11 +26,7 @@ pub(crate) fn read_apps(
         } else if known.contains(&name.as_str()) {
             chosen.push(Some(name.clone()));
         } else {
-            let fix = match nearest(name, known.iter().copied()) {
-                Some(meant) => format!("did you mean {meant}?"),
-                None => format!("use {}", known.join(", ")),
-            };
-            mistakes.add(place, format!("is no app of {}", workload.id), fix);
+            mistakes.add(place, format!("is no app of {}", workload.id), suggest(name, known.iter().copied()));
         }
     }
     chosen

@@ -4,9 +4,10 @@ use std::collections::BTreeMap;
 
 use stampede_core::{App, AppKind, Runtime, RuntimeId, Tuning};
 
-use crate::catalogue::{Catalogue, nearest};
+use crate::catalogue::Catalogue;
 use crate::compare::RuntimeChoice;
 use crate::mistake::Gathered;
+use crate::suggestion::suggest;
 
 pub(crate) fn read_runtimes(
     typed: Option<&str>,
@@ -38,10 +39,7 @@ pub(crate) fn find(name: &str, all: &[&'static dyn Runtime]) -> Result<&'static 
         return Ok(*runtime);
     }
     let ids = all.iter().map(|runtime| runtime.id().to_string()).collect::<Vec<_>>();
-    Err(match nearest(name, ids.iter().map(String::as_str)) {
-        Some(meant) => format!("did you mean {meant}?"),
-        None => format!("use {}", ids.join(", ")),
-    })
+    Err(suggest(name, ids.iter().map(String::as_str)))
 }
 
 pub(crate) fn read_settings(
@@ -94,10 +92,9 @@ pub(crate) fn check(runtime: &dyn Runtime, apps: &[App], tunable: &str, value: &
     }
     let names: Vec<&str> =
         runtime.tunables().iter().map(|known| known.name).chain(own.iter().map(|known| known.name.as_str())).collect();
-    let fix = match nearest(tunable, names.iter().copied()) {
-        Some(meant) => format!("did you mean {meant}?"),
-        None if names.is_empty() => "leave it out; what it serves has no tunables".to_owned(),
-        None => format!("use {}", names.join(", ")),
+    let fix = match names.is_empty() {
+        true => "leave it out; what it serves has no tunables".to_owned(),
+        false => suggest(tunable, names.iter().copied()),
     };
     Err((format!("names {tunable}, which {} does not have", runtime.id()), fix))
 }

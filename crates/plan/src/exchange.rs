@@ -2,9 +2,9 @@
 
 use stampede_core::Workload;
 
-use crate::catalogue::nearest;
 use crate::listed::Listed;
 use crate::mistake::Gathered;
+use crate::suggestion::suggest;
 
 /// Makes the exchanges that were named the load; without names, the workload says itself which do.
 pub(crate) fn choose(asked: Option<&[Listed]>, workload: &mut Workload, mistakes: &mut Gathered) {
@@ -15,15 +15,67 @@ pub(crate) fn choose(asked: Option<&[Listed]>, workload: &mut Workload, mistakes
         }
         return;
     }
-    let known: Vec<String> = workload.exchanges.iter().map(|exchange| exchange.name.clone()).collect();
-    for Listed { value: name, place } in asked.iter().filter(|asked| !known.contains(&asked.value)) {
-        let fix = match nearest(name, known.iter().map(String::as_str)) {
-            Some(meant) => format!("did you mean {meant}?"),
-            None => format!("use {}", known.join(", ")),
-        };
-        mistakes.add(place, format!("is no exchange of {}", workload.id), fix);
+    let repeated =
+        || workload.exchanges.iter().filter(|exchange| !exchange.once).map(|exchange| exchange.name.as_str());
+    for Listed { value: name, place } in asked {
+        match workload.exchanges.iter().find(|exchange| exchange.name == *name) {
+            Some(exchange) if exchange.once => {
+                let fix = format!("leave it out, or use {}", repeated().collect::<Vec<_>>().join(", "));
+                mistakes.add(place, "is sent once, and load sends it again and again", fix);
+            }
+            Some(_) => {}
+            None => {
+                let fix = suggest(name, repeated().collect::<Vec<_>>());
+                mistakes.add(place, format!("is no exchange of {}", workload.id), fix);
+            }
+        }
     }
     for exchange in &mut workload.exchanges {
         exchange.in_load = asked.iter().any(|asked| asked.value == exchange.name);
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use stampede_core::{Body, Exchange, Expectation, Request, WorkloadId};
+
+    use super::*;
+
+    fn exchange(name: &str, once: bool) -> Exchange {
+        let request =
+            Request { method: "GET".to_owned(), path: "/".to_owned(), headers: Default::default(), body: Vec::new() };
+        let expect = Expectation { status: 200, body: Body::Any };
+        Exchange { name: name.to_owned(), request, expect, in_load: !once, once }
+    }
+
+    #[test]
+    fn the_load_is_what_was_named_and_may_be_sent_again() {
+        for (asked, expected) in [
+            (None, Ok("list")),
+            (Some("search"), Ok("search")),
+            (Some("serch"), Err("--exchanges is no exchange of shop; did you mean search?")),
+            (Some("creat"), Err("--exchanges is no exchange of shop; use list, search")),
+            (
+                Some("create"),
+                Err("--exchanges is sent once, and load sends it again and again; leave it out, or use list, search"),
+            ),
+        ] {
+            let search = Exchange { in_load: false, ..exchange("search", false) };
+            let mut workload = Workload {
+                id: WorkloadId::new("shop"),
+                title: String::new(),
+                apps: Vec::new(),
+                exchanges: vec![exchange("create", true), exchange("list", false), search],
+                services: Vec::new(),
+                play: None,
+                audits: Vec::new(),
+            };
+            let listed = asked.map(|name| [Listed { value: name.to_owned(), place: "--exchanges".to_owned() }]);
+            let mut mistakes = Gathered::default();
+            choose(listed.as_ref().map(|listed| &listed[..]), &mut workload, &mut mistakes);
+            let load = workload.load_mix().map(|exchange| exchange.name.as_str()).collect::<Vec<_>>().join(",");
+            let chosen = mistakes.finish(Ok(load)).map_err(|mistakes| mistakes.to_string());
+            assert_eq!(chosen, expected.map(str::to_owned).map_err(str::to_owned), "{asked:?}");
+        }
     }
 }

@@ -10,10 +10,11 @@ use std::sync::Arc;
 use stampede_core::{Load, Play, Workload};
 use stampede_scenario::Scenario;
 
-use crate::catalogue::{Catalogue, nearest};
+use crate::catalogue::Catalogue;
 use crate::compare::MachineSize;
 use crate::mistake::{Gathered, Mistakes};
 use crate::scenario;
+use crate::suggestion::suggest;
 
 /// What load is driven.
 #[derive(Debug)]
@@ -118,10 +119,7 @@ fn check_audits(workload: &Workload, scenario: &Scenario, mistakes: &mut Gathere
     let flows = || scenario.crowds.iter().flat_map(|crowd| &crowd.flows);
     let steps: Vec<String> = flows().flat_map(|flow| flow.steps.iter().map(|step| flow.step_name(step))).collect();
     for audit in workload.audits.iter().filter(|audit| !steps.contains(&audit.step)) {
-        let fix = match nearest(&audit.step, steps.iter().map(String::as_str)) {
-            Some(meant) => format!("did you mean {meant}?"),
-            None => format!("use one of {}", steps.join(", ")),
-        };
+        let fix = suggest(&audit.step, steps.iter().map(String::as_str));
         let place = format!("{}, {} under after", workload.id, audit.name);
         mistakes.add(place, format!("counts answers of {}, which is no step of the scenario", audit.step), fix);
     }

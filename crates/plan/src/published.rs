@@ -14,12 +14,13 @@ use stampede_core::{CaseId, Load, Publication, PublishedTable};
 
 use self::case::CaseKeys;
 use self::file::{PublishedFile, TableEntry};
-use crate::catalogue::{Catalogue, nearest};
+use crate::catalogue::Catalogue;
 use crate::compare::{CompareFlags, ComparePlan, MachineSize, SubjectFlag};
 use crate::mistake::{Gathered, Mistakes};
 use crate::plan_file::Text;
 use crate::quantity::read_seed;
 use crate::rounds::MOST_ROUNDS;
+use crate::suggestion::suggest;
 
 /// How long a row may take to its first answer: a framework that warms its cache up on a sixth of a CPU takes a while.
 const PATIENCE: &str = "2m";
@@ -151,12 +152,7 @@ fn named<'a>(name: &str, known: &'a [KnownPublication]) -> Result<&'a KnownPubli
         return Ok(known);
     }
     let names: Vec<&str> = known.iter().map(|known| known.name.as_str()).collect();
-    let all = names.join(", ");
-    let fix = match nearest(name, names) {
-        Some(meant) => format!("did you mean {meant}? There are {all}"),
-        None => format!("use {all}"),
-    };
-    Err(Mistakes::one(format!("experiment {name}"), "is not known", fix))
+    Err(Mistakes::one(format!("experiment {name}"), "is not known", suggest(name, names)))
 }
 
 /// `--rounds`: a number, so that the time that all takes is known beforehand.
@@ -199,10 +195,7 @@ fn read_tables(typed: Option<&str>, publication: &Publication, mistakes: &mut Ga
     let Some(typed) = typed else { return known.into_iter().map(str::to_owned).collect() };
     let asked: Vec<String> = typed.split(',').map(|name| name.trim().to_owned()).collect();
     for name in asked.iter().filter(|name| !known.contains(&name.as_str())) {
-        let fix = match nearest(name, known.iter().copied()) {
-            Some(meant) => format!("did you mean {meant}?"),
-            None => format!("use {}", known.join(", ")),
-        };
+        let fix = suggest(name, known.iter().copied());
         mistakes.add(format!("--tables {name}"), format!("is no table of {}", publication.name), fix);
     }
     asked
@@ -238,6 +231,7 @@ impl Reader<'_> {
             ..keys.flags()
         };
         flags.load = flags.load.map(|load| self.load(&load)).transpose()?;
+        let given = (flags.duration.is_some(), flags.load.is_some());
         if let Some(rtt) = self.client_rtt {
             flags.topology.client_rtt.get_or_insert_with(|| rtt.to_owned());
         }
@@ -252,19 +246,27 @@ impl Reader<'_> {
         candidate.id = case.clone();
         candidate.app.env.extend(env);
         candidate.app.ini.extend(ini);
-        self.scale_scenario(&mut plan)?;
+        self.scale_scenario(&mut plan, given)?;
         Ok(plan)
     }
 
-    /// Scales the loads that a workload's scenario brings along.
-    fn scale_scenario(&self, plan: &mut ComparePlan) -> Result<(), Mistakes> {
+    /// Scales the loads that a workload's scenario brings along, and their length; what the row gave in their place is scaled
+    /// already.
+    fn scale_scenario(&self, plan: &mut ComparePlan, given: (bool, bool)) -> Result<(), Mistakes> {
         let Some(scenario) = &mut plan.scenario else { return Ok(()) };
+        // Without a duration, a load that was given says it as well.
+        let (duration_is_given, load_is_given) = given;
+        if load_is_given {
+            return Ok(());
+        }
+        if !duration_is_given {
+            plan.duration = plan.duration.mul_f64(self.scale);
+        }
         for crowd in &mut Arc::make_mut(scenario).crowds {
             crowd.load = self.scaled(&crowd.load)?;
         }
         plan.load = self.scaled(&plan.load)?;
         plan.beside = plan.beside.iter().map(|load| self.scaled(load)).collect::<Result<_, _>>()?;
-        plan.duration = plan.duration.mul_f64(self.scale);
         Ok(())
     }
 

@@ -49,6 +49,22 @@ pub(crate) fn read_cpus(typed: Option<&str>, machine: MachineSize, mistakes: &mu
     }
 }
 
+/// A share above 0 and below 1, as `3%` or `0.03`. `zero` says what is wrong with none at all.
+pub(crate) fn read_share(flag: &str, typed: Option<&str>, default: f64, zero: &str, mistakes: &mut Gathered) -> f64 {
+    let Some(typed) = typed else { return default };
+    let share = match typed.strip_suffix('%') {
+        Some(percent) => percent.trim().parse::<f64>().map(|percent| percent / 100.0),
+        None => typed.parse(),
+    };
+    let problem = match share {
+        Ok(share) if share > 0.0 && share < 1.0 => return share,
+        Ok(0.0) => zero,
+        _ => "is not a share between 0 and 100 %",
+    };
+    mistakes.add(format!("{flag} {typed}"), problem, format!("for example {flag} {}%", default * 100.0));
+    default
+}
+
 pub(crate) fn read_memory(typed: Option<&str>, machine: MachineSize, mistakes: &mut Gathered) -> Bytes {
     let default = DEFAULT_MEMORY.min(machine.memory);
     let Some(typed) = typed else { return default };

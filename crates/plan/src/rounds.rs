@@ -5,7 +5,7 @@ use std::time::Duration;
 use stampede_core::Rounds;
 
 use crate::mistake::Gathered;
-use crate::quantity::read_time;
+use crate::quantity::{read_share, read_time};
 
 pub(crate) const MOST_ROUNDS: u32 = 1000;
 pub(crate) const DEFAULT_MAX_TIME: Duration = Duration::from_secs(600);
@@ -84,24 +84,8 @@ pub(crate) fn calibration_rounds(rounds: Rounds, mistakes: &mut Gathered) -> Rou
 
 /// `--precision`: below which share a difference does not matter.
 pub(crate) fn read_precision(typed: Option<&str>, mistakes: &mut Gathered) -> f64 {
-    let Some(typed) = typed else { return DEFAULT_PRECISION };
-    let share = match typed.strip_suffix('%') {
-        Some(percent) => percent.trim().parse::<f64>().map(|percent| percent / 100.0),
-        None => typed.parse(),
-    };
-    match share {
-        Ok(share) if share > 0.0 && share < 1.0 => share,
-        Ok(0.0) => {
-            let problem = "is met by no two things, so that nothing would ever be equivalent";
-            mistakes.add(format!("--precision {typed}"), problem, "for example --precision 3%");
-            DEFAULT_PRECISION
-        }
-        _ => {
-            let problem = "is not a share between 0 and 100 %";
-            mistakes.add(format!("--precision {typed}"), problem, "for example --precision 3%");
-            DEFAULT_PRECISION
-        }
-    }
+    let zero = "is met by no two things, so that nothing would ever be equivalent";
+    read_share("--precision", typed, DEFAULT_PRECISION, zero, mistakes)
 }
 
 #[cfg(test)]

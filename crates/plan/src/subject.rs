@@ -5,10 +5,11 @@ use std::path::Path;
 use stampede_core::Workload;
 
 use crate::application::{Served, in_folder, in_plan};
-use crate::catalogue::{Catalogue, nearest};
+use crate::catalogue::Catalogue;
 use crate::compare::SubjectFlag;
 use crate::mistake::Mistakes;
 use crate::plan_file::{PLAN_FILE, PlanFile, PlanSections};
+use crate::suggestion::suggest_or;
 use crate::workload;
 
 /// The file of a workload's folder.
@@ -110,9 +111,7 @@ pub(crate) fn read_workload(
     if folder.is_dir() {
         return workload::read(folder);
     }
-    let fix = match nearest(typed, known.iter().map(String::as_str)) {
-        Some(name) => format!("did you mean {name}?"),
-        None => format!("use {} or a folder", known.join(", ")),
-    };
+    let any = || format!("use {} or a folder", known.join(", "));
+    let fix = suggest_or(typed, known.iter().map(String::as_str), any);
     Err(Mistakes::one(place, "is not known", fix))
 }

@@ -1,6 +1,7 @@
 //! How much worse a change may be.
 
 use crate::mistake::{Gathered, Mistakes};
+use crate::quantity::read_share;
 
 const DEFAULT: f64 = 0.05;
 
@@ -10,24 +11,10 @@ const DEFAULT: f64 = 0.05;
 ///
 /// When it is none above 0 and below 100 %.
 pub fn read_threshold(typed: Option<&str>) -> Result<f64, Mistakes> {
-    let Some(typed) = typed else { return Ok(DEFAULT) };
-    let share = match typed.strip_suffix('%') {
-        Some(percent) => percent.trim().parse::<f64>().map(|percent| percent / 100.0),
-        None => typed.parse(),
-    };
     let mut mistakes = Gathered::default();
-    match share {
-        Ok(share) if share > 0.0 && share < 1.0 => return mistakes.finish(Ok(share)),
-        Ok(0.0) => {
-            let problem = "lets no change pass: no data show that nothing at all differs";
-            mistakes.add(format!("--threshold {typed}"), problem, "for example --threshold 5%");
-        }
-        _ => {
-            let problem = "is not a share between 0 and 100 %";
-            mistakes.add(format!("--threshold {typed}"), problem, "for example --threshold 5%");
-        }
-    }
-    mistakes.finish(Ok(DEFAULT))
+    let zero = "lets no change pass: no data show that nothing at all differs";
+    let share = read_share("--threshold", typed, DEFAULT, zero, &mut mistakes);
+    mistakes.finish(Ok(share))
 }
 
 #[cfg(test)]

@@ -9,9 +9,9 @@ use stampede_core::{
     ServiceNeed, Topology,
 };
 
-use crate::catalogue::nearest;
 use crate::mistake::Gathered;
 use crate::plan_file::PlanFile;
+use crate::suggestion::suggest;
 use crate::topology::written::Written;
 
 /// More replicas than that are more processes than one machine is asked to compare.
@@ -210,14 +210,7 @@ fn read_services(typed: Option<&str>, needs: &[ServiceNeed], mistakes: &mut Gath
         match ServiceKind::ALL.into_iter().find(|kind| kind.id() == name) {
             Some(kind) if kinds.contains(&kind) => mistakes.add(place, "is named twice", "name each service once"),
             Some(kind) => kinds.push(kind),
-            None => {
-                let known = ServiceKind::ALL.map(ServiceKind::id);
-                let fix = match nearest(name, known) {
-                    Some(meant) => format!("did you mean {meant}?"),
-                    None => format!("use {}", known.join(", ")),
-                };
-                mistakes.add(place, "is not a service", fix);
-            }
+            None => mistakes.add(place, "is not a service", suggest(name, ServiceKind::ALL.map(ServiceKind::id))),
         }
     }
     let needed = needs.iter().filter(|need| need.always).map(|need| need.kind);

@@ -4,12 +4,13 @@ use std::time::Duration;
 
 use stampede_core::{Load, Objective, Origin, Tuning};
 
-use crate::catalogue::{Catalogue, nearest};
+use crate::catalogue::Catalogue;
 use crate::choice::find;
 use crate::compare::{CompareFlags, ComparePlan, MachineSize};
 use crate::mistake::{Gathered, Mistakes};
 use crate::quantity::read_time;
 use crate::rounds::DEFAULT_MAX_TIME;
+use crate::suggestion::suggest;
 
 /// What a trial takes beside its load: start, readiness, verification, drain and stop.
 const BESIDE: Duration = Duration::from_secs(4);
@@ -139,11 +140,7 @@ fn read_objective(typed: Option<&str>, mistakes: &mut Gathered) -> Objective {
     if let Some(objective) = Objective::ALL.into_iter().find(|objective| objective.name() == typed) {
         return objective;
     }
-    let fix = match nearest(typed, names) {
-        Some(meant) => format!("did you mean {meant}?"),
-        None => format!("use {}", names.join(", ")),
-    };
-    mistakes.add(format!("--objective {typed}"), "is not known", fix);
+    mistakes.add(format!("--objective {typed}"), "is not known", suggest(typed, names));
     Objective::Throughput
 }
 

@@ -366,9 +366,9 @@ impl Reader<'_> {
             let problem = format!("marks {} with load: true beside a scenario, which is the load", exchange.name);
             mistakes.add(&self.place, problem, "leave out load: true");
         }
-        if exchanges.is_empty() {
-            let fix = "add an exchange: the first shows that a server is ready";
-            mistakes.add(&self.place, "has a scenario and no exchange", fix);
+        if exchanges.iter().all(|exchange| exchange.once) {
+            let fix = "add one: the first shows that a server is ready, and is sent until it does";
+            mistakes.add(&self.place, "has a scenario and no exchange that may be sent again", fix);
         }
     }
 
@@ -593,6 +593,10 @@ mod tests {
             (format!("{apps}{}scenario: s.yaml\n{after}", exchanges(false)), None),
             (format!("{apps}{}scenario: s.yaml\n", exchanges(true)), Some("marks a with load: true beside a scenario")),
             (format!("{apps}exchanges: []\nscenario: s.yaml\n"), Some("has a scenario and no exchange")),
+            (
+                format!("{apps}{}scenario: s.yaml\n", exchanges(false).replace("load: false", "once: true")),
+                Some("has a scenario and no exchange that may be sent again"),
+            ),
             (format!("{apps}{}{after}", exchanges(true)), Some("counts steps under after without a scenario")),
             (format!("{apps}{}generate: [a]\n", exchanges(true)), Some("generates feeders without a scenario")),
             (format!("{apps}{}scenario: s.yaml\n{query}", exchanges(false)), Some("asks mariadb for n, which is not")),
@@ -609,6 +613,17 @@ mod tests {
                 (problems, told) => panic!("{told:?}: {problems:?}\n{yaml}"),
             }
         }
+    }
+
+    #[test]
+    fn readiness_is_asked_for_by_what_may_be_sent_again() {
+        let folder = folder(
+            "title: t\napps: [{kind: go-program, dir: php}]\nscenario: s.yaml\nexchanges:\n\
+             - {name: a, once: true, request: {method: POST, path: /a}, expect: {status: 201}}\n\
+             - {name: b, request: {method: GET, path: /b}, expect: {status: 200}}\n",
+        );
+        let workload = read(folder.path()).unwrap();
+        assert_eq!(workload.first_request().map(|request| request.path.as_str()), Some("/b"));
     }
 
     #[test]

@@ -5,6 +5,8 @@ use std::time::{Duration, Instant};
 
 use stampede_core::Restart;
 
+use crate::end::End;
+
 /// How long a unit stays away: what systemd's `RestartSec=` has by default.
 /// <https://www.freedesktop.org/software/systemd/man/latest/systemd.service.html#RestartSec=>
 const PAUSE: Duration = Duration::from_millis(100);
@@ -37,9 +39,9 @@ impl Comeback {
     }
 
     /// Takes an end in.
-    pub(crate) fn next(&mut self, how: &str, now: Instant) -> Next {
-        if self.policy == Restart::Never || how == "status 0" {
-            return Next::Stay(how.to_owned());
+    pub(crate) fn next(&mut self, end: End, now: Instant) -> Next {
+        if self.policy == Restart::Never || end == End::Exited(0) {
+            return Next::Stay(end.to_string());
         }
         self.ends.push_back(now);
         if self.ends.len() > LOOP_ENDS {
@@ -47,7 +49,7 @@ impl Comeback {
         }
         match self.ends.front().map(|first| now.saturating_duration_since(*first)) {
             Some(since) if self.ends.len() == LOOP_ENDS && since <= LOOP_TIME => Next::Stay(format!(
-                "{how}, for the {LOOP_ENDS}th time within {since:.1?}: it would be a loop of restarts"
+                "{end}, for the {LOOP_ENDS}th time within {since:.1?}: it would be a loop of restarts"
             )),
             _ => Next::Start(now + PAUSE),
         }
@@ -63,22 +65,22 @@ mod tests {
         let begin = Instant::now();
         let at = |millis: u64| begin + Duration::from_millis(millis);
         let stays = |next: Next| matches!(next, Next::Stay(_));
-        for (policy, how, ends, last_stays) in [
-            (Restart::Never, "status 1", &[0u64][..], true),
-            (Restart::OnFailure, "status 0", &[0], true),
-            (Restart::OnFailure, "status 1", &[0, 110, 220], false),
-            (Restart::OnFailure, "status 1", &[0, 110, 220, 330], true),
-            (Restart::OnFailure, "signal 9 (SIGKILL)", &[0, 1600, 3200, 4800], true),
-            (Restart::OnFailure, "status 1", &[0, 2000, 4000, 6000, 8000, 10_000], false),
+        for (policy, end, times, last_stays) in [
+            (Restart::Never, End::Exited(1), &[0u64][..], true),
+            (Restart::OnFailure, End::Exited(0), &[0], true),
+            (Restart::OnFailure, End::Exited(1), &[0, 110, 220], false),
+            (Restart::OnFailure, End::Exited(1), &[0, 110, 220, 330], true),
+            (Restart::OnFailure, End::Killed(9), &[0, 1600, 3200, 4800], true),
+            (Restart::OnFailure, End::Exited(1), &[0, 2000, 4000, 6000, 8000, 10_000], false),
         ] {
             let mut comeback = Comeback::new(policy);
             let mut next = Next::Stay(String::new());
-            for end in ends {
-                next = comeback.next(how, at(*end));
+            for time in times {
+                next = comeback.next(end, at(*time));
             }
-            assert_eq!(stays(next), last_stays, "{policy:?} {how} {ends:?}");
+            assert_eq!(stays(next), last_stays, "{policy:?} {end} {times:?}");
         }
         let mut comeback = Comeback::new(Restart::OnFailure);
-        assert_eq!(comeback.next("status 1", at(0)), Next::Start(at(100)));
+        assert_eq!(comeback.next(End::Exited(1), at(0)), Next::Start(at(100)));
     }
 }

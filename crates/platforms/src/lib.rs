@@ -16,6 +16,7 @@ mod clean;
 mod comeback;
 mod custody;
 pub mod doctor;
+mod end;
 mod extension;
 mod folder;
 mod frankenphp;

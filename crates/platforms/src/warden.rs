@@ -14,12 +14,13 @@ use std::time::{Duration, Instant};
 
 use rustix::event::{PollFd, PollFlags, Timespec, poll};
 use rustix::process::{
-    Pid, PidfdFlags, Signal, WaitOptions, WaitStatus, getpid, kill_process, kill_process_group, pidfd_open,
-    set_child_subreaper, setsid, wait, waitpid,
+    Pid, PidfdFlags, Signal, WaitOptions, getpid, kill_process, kill_process_group, pidfd_open, set_child_subreaper,
+    setsid, wait, waitpid,
 };
 use stampede_core::{Restart, UnitExit, UnitId, UnitStop, with_causes};
 
 use crate::comeback::{Comeback, Next};
+use crate::end::End;
 use crate::lease::Lease;
 use crate::message::{Command, News, Order};
 use crate::run::{END_TIME, Run};
@@ -130,9 +131,9 @@ impl Warden {
             child.kill();
             return Err(format!("it took longer than {} s", limit.as_secs()));
         }
-        match child.how() {
-            "status 0" => Ok(()),
-            how => Err(format!("it ended with {how}")),
+        match child.ended {
+            Some(End::Exited(0)) => Ok(()),
+            _ => Err(format!("it ended with {}", child.how())),
         }
     }
 
@@ -163,12 +164,7 @@ impl Warden {
                     unit.child.kill();
                 }
             }
-            stops.push(UnitStop {
-                unit: unit.id.clone(),
-                took: asked.elapsed(),
-                killed,
-                how: unit.child.how().to_owned(),
-            });
+            stops.push(UnitStop { unit: unit.id.clone(), took: asked.elapsed(), killed, how: unit.child.how() });
         }
         stops.reverse();
         stops
@@ -209,14 +205,14 @@ impl Unit {
         if !self.child.has_ended() {
             return None;
         }
-        let how = self.child.how().to_owned();
-        match self.comeback.next(&how, now) {
+        let end = self.child.ended?;
+        match self.comeback.next(end, now) {
             Next::Stay(how) => Some(self.tell(how)),
             Next::Start(due) => {
                 self.due = Some(due);
                 // Its workers would keep its address.
                 let _ = kill_process_group(self.child.pid, Signal::KILL);
-                Some(News::Restarted(UnitExit { unit: self.id.clone(), how }))
+                Some(News::Restarted(UnitExit { unit: self.id.clone(), how: end.to_string() }))
             }
         }
     }
@@ -243,7 +239,7 @@ struct Child {
     pid: Pid,
     /// Becomes readable when the child ends.
     pidfd: OwnedFd,
-    ended: Option<String>,
+    ended: Option<End>,
 }
 
 impl Child {
@@ -259,7 +255,7 @@ impl Child {
         if self.ended.is_none()
             && let Ok(Some((_, status))) = waitpid(Some(self.pid), WaitOptions::NOHANG)
         {
-            self.ended = Some(describe(status));
+            self.ended = Some(End::from(status));
         }
         self.ended.is_some()
     }
@@ -273,8 +269,8 @@ impl Child {
         }
     }
 
-    fn how(&self) -> &str {
-        self.ended.as_deref().unwrap_or("it does not end")
+    fn how(&self) -> String {
+        self.ended.map_or_else(|| "it does not end".to_owned(), |end| end.to_string())
     }
 }
 
@@ -374,32 +370,5 @@ fn reap_killed() {
             Ok(None) if Instant::now() < deadline => thread::sleep(Duration::from_millis(1)),
             Ok(None) | Err(_) => return,
         }
-    }
-}
-
-fn describe(status: WaitStatus) -> String {
-    match (status.exit_status(), status.terminating_signal()) {
-        (Some(code), _) => format!("status {code}"),
-        (None, Some(signal)) => match Signal::from_named_raw(signal) {
-            Some(name) => format!("signal {signal} ({})", signal_name(name)),
-            None => format!("signal {signal}"),
-        },
-        (None, None) => "an unknown status".to_owned(),
-    }
-}
-
-fn signal_name(signal: Signal) -> &'static str {
-    match signal {
-        Signal::ABORT => "SIGABRT",
-        Signal::BUS => "SIGBUS",
-        Signal::FPE => "SIGFPE",
-        Signal::HUP => "SIGHUP",
-        Signal::ILL => "SIGILL",
-        Signal::INT => "SIGINT",
-        Signal::KILL => "SIGKILL",
-        Signal::QUIT => "SIGQUIT",
-        Signal::SEGV => "SIGSEGV",
-        Signal::TERM => "SIGTERM",
-        _ => "another",
     }
 }

@@ -1,5 +1,6 @@
 //! What loads have made: as JSON, and in sentences.
 
+use schemars::JsonSchema;
 use serde::Serialize;
 use stampede_analysis::percentile;
 use stampede_core::{AuditRecord, AuditTold, CaseId, Latencies, Trial};
@@ -11,7 +12,7 @@ use crate::steps::milliseconds;
 /// The heading over [`lines`].
 pub(crate) const MADE: &str = "What the load has made";
 
-#[derive(Serialize)]
+#[derive(Serialize, JsonSchema)]
 pub(crate) struct WireAudit<'a> {
     name: &'a str,
     answered: u64,
@@ -20,7 +21,7 @@ pub(crate) struct WireAudit<'a> {
     agrees: bool,
 }
 
-#[derive(Serialize)]
+#[derive(Serialize, JsonSchema)]
 struct WireTold<'a> {
     by: &'a str,
     before: u64,

@@ -99,7 +99,8 @@ fn unmeasured(view: &StudyView<'_>, summary: &CaseSummary) -> &'static str {
     }
 }
 
-fn titled(metric: &'static Metric) -> String {
+/// A metric's title with the unit that tables show.
+pub(crate) fn titled(metric: &'static Metric) -> String {
     match unit_in_tables(metric.unit) {
         Some(unit) => format!("{}, {unit}", metric.title),
         None => metric.title.to_owned(),
@@ -112,11 +113,12 @@ fn mean(key: &str, summary: &CaseSummary) -> Option<String> {
 }
 
 /// `2`, or `2-4` where the data leave it open.
-fn ranks(ranks: &RangeInclusive<usize>) -> String {
+pub(crate) fn ranks(ranks: &RangeInclusive<usize>) -> String {
     if ranks.start() == ranks.end() { ranks.start().to_string() } else { format!("{}-{}", ranks.start(), ranks.end()) }
 }
 
-fn half_width(estimate: &Estimate) -> Option<String> {
+/// Half the width of an interval: `±435`.
+pub(crate) fn half_width(estimate: &Estimate) -> Option<String> {
     let width = (estimate.high? - estimate.low?) / 2.0;
     Some(format!("±{}", number_beside(width, estimate.value)))
 }

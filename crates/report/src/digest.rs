@@ -54,12 +54,14 @@ pub(crate) struct Uncounted {
     pub(crate) trials: String,
     /// `invalid` or `failed`.
     pub(crate) outcome: &'static str,
-    /// Why; may have several lines.
+    /// Why; may have several lines. The logs at its end are those of the first trial.
     pub(crate) reason: String,
 }
 
 /// The same finding in one or more cases.
 pub(crate) struct FindingGroup {
+    /// The finding's name.
+    pub(crate) id: String,
     /// `[1] warning`: its number, by which the table refers to it, and how much it matters. What is only worth knowing has
     /// no number: `note`.
     pub(crate) title: String,
@@ -194,7 +196,7 @@ fn uncounted(view: &StudyView<'_>) -> Vec<Uncounted> {
             Outcome::Failed(reason) => ("failed", reason.as_str()),
         };
         let same = |group: &&mut (&CaseId, &str, &str, Vec<u32>)| {
-            (group.0, group.1, group.2) == (&trial.case, outcome, reason)
+            (group.0, group.1, before_logs(group.2)) == (&trial.case, outcome, before_logs(reason))
         };
         match groups.iter_mut().find(same) {
             Some((.., blocks)) => blocks.push(trial.block),
@@ -210,6 +212,12 @@ fn uncounted(view: &StudyView<'_>) -> Vec<Uncounted> {
         reason: reason.to_owned(),
     });
     texts.collect()
+}
+
+/// A reason without the logs at its end, which tell the time and so are never the same twice.
+fn before_logs(reason: &str) -> &str {
+    let ends = ["; its log ends:\n", "\nlog of "].into_iter().filter_map(|begin| reason.find(begin));
+    ends.min().map_or(reason, |end| &reason[..end])
 }
 
 /// Findings of the same kind in groups, and the numbers of those that the table refers to by case.
@@ -240,6 +248,7 @@ fn findings(view: &StudyView<'_>) -> (Vec<FindingGroup>, BTreeMap<CaseId, Vec<us
             }
         }
         groups.push(FindingGroup {
+            id: finding.id.clone(),
             title,
             severity: finding.severity,
             texts: by_text(&entries),

@@ -134,8 +134,12 @@ pub fn annotations(view: &GateView<'_>) -> String {
 /// `requests per second 801 after 1,012 before, 0.792 times (0.771 to 0.813, 9 blocks)`.
 fn figures(change: &Change) -> String {
     let interval = interval(change).map_or_else(String::new, |interval| format!("{interval}, "));
+    let floor = match change.is_within_floor() {
+        true => format!(", within this machine's noise floor of {}", percent(change.floor)),
+        false => String::new(),
+    };
     format!(
-        "{} {} after {} before, {} times ({interval}{} {})",
+        "{} {} after {} before, {} times ({interval}{} {}){floor}",
         title(change),
         value(change, &change.head),
         value(change, &change.base),
@@ -145,7 +149,7 @@ fn figures(change: &Change) -> String {
     )
 }
 
-fn conclusion(view: &GateView<'_>) -> String {
+pub(crate) fn conclusion(view: &GateView<'_>) -> String {
     let GateView { base, head, .. } = view;
     let threshold = view.changes.first().map_or_else(String::new, |change| percent(change.threshold));
     let named = |outcome| -> String {
@@ -158,14 +162,18 @@ fn conclusion(view: &GateView<'_>) -> String {
             format!("Failed: {head} is more than {threshold} worse than {base}: {}.", named(Outcome::Failed))
         }
         Outcome::Undecided => {
-            let remedy = if view.changes.iter().all(|change| change.paired) {
-                "a longer --max-time or a larger --threshold"
-            } else {
-                "studies with more rounds"
+            let is_paired = view.changes.iter().all(|change| change.paired);
+            let (reason, remedy) = match view.changes.iter().find(|change| change.is_within_floor()) {
+                Some(change) => (
+                    format!("this machine's noise floor of {} leaves open", percent(change.floor)),
+                    "a larger --threshold, or a calibration on a quieter machine",
+                ),
+                None if is_paired => ("the data do not say".to_owned(), "a longer --max-time or a larger --threshold"),
+                None => ("the data do not say".to_owned(), "studies with more rounds"),
             };
             let verdict = if view.strict { "it does not pass (--strict)" } else { "it is let pass" };
             format!(
-                "Undecided: the data do not say whether {head} is more than {threshold} worse than {base}: {}; {verdict}. \
+                "Undecided: {reason} whether {head} is more than {threshold} worse than {base}: {}; {verdict}. \
                  Try {remedy}.",
                 named(Outcome::Undecided)
             )
@@ -173,8 +181,25 @@ fn conclusion(view: &GateView<'_>) -> String {
     }
 }
 
+/// A row for each case: its name, the metric, before, after, ratio, interval, replicates and outcome.
+pub(crate) fn rows(view: &GateView<'_>) -> Vec<Vec<String>> {
+    let row = |change: &Change| {
+        vec![
+            change.case.to_string(),
+            title(change).to_owned(),
+            value(change, &change.base),
+            value(change, &change.head),
+            ratio(change.ratio.value),
+            interval(change).unwrap_or_else(|| "n/a".to_owned()),
+            change.ratio.n.to_string(),
+            word(change.outcome).to_owned(),
+        ]
+    };
+    view.changes.iter().map(row).collect()
+}
+
 /// How the intervals came about, once each.
-fn methods(view: &GateView<'_>) -> Vec<&'static str> {
+pub(crate) fn methods(view: &GateView<'_>) -> Vec<&'static str> {
     let any = |paired| view.changes.iter().any(|change| change.paired == paired);
     [
         (true, "Both sides were measured by turns in the same blocks, each trial in a deployment started anew."),
@@ -253,6 +278,7 @@ mod tests {
             head: estimate(1_012.0 * ratio),
             ratio: estimate(ratio),
             threshold: 0.05,
+            floor: 0.0,
             paired: true,
             outcome,
         }
@@ -286,6 +312,22 @@ mod tests {
              head: requests per second 802 after 1,012 before, 0.792 times (0.776 to 0.808, 9 blocks)\n\
              Failed: my_<branch> is more than 5 % worse than main: requests per second of head.\n"
         );
+    }
+
+    #[test]
+    fn a_noise_floor_that_keeps_a_gate_from_failing_is_told() {
+        let changes = [Change { floor: 0.12, ..change("head", Outcome::Undecided, 0.92) }];
+        let view = view(&changes, false);
+        assert_eq!(
+            terminal(&view),
+            "markdown: 1 CPU\n\
+             head: requests per second 931 after 1,012 before, 0.920 times (0.902 to 0.938, 9 blocks), within this \
+             machine's noise floor of 12 %\n\
+             Undecided: this machine's noise floor of 12 % leaves open whether my_<branch> is more than 5 % worse than \
+             main: requests per second of head; it is let pass. Try a larger --threshold, or a calibration on a quieter \
+             machine.\n"
+        );
+        assert!(annotations(&view).contains("noise floor of 12 %25"));
     }
 
     #[test]

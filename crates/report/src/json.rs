@@ -6,12 +6,13 @@
 use std::collections::BTreeMap;
 use std::time::Duration;
 
+use schemars::JsonSchema;
 use serde::Serialize;
 use stampede_analysis::{CaseSummary, metric, percentile};
 use stampede_core::{
     Arrivals, Case, Censored, CgroupSupport, Counts, CpuLayout, EnforcedLimits, ErrorClass, Estimate, Finding,
     GeneratorUse, Latencies, Limit, Limits, Load, Machine, Measurement, Origin, Outcome, PhpBuild, PhpReadBack, Rounds,
-    Sending, ServedAnswer, Severity, Study, StudyKind, Trial, UnitStop, Verdict, VerdictWord, WarmUp,
+    Sending, ServedAnswer, Severity, Slo, Study, StudyKind, Trial, UnitStop, Verdict, VerdictWord, WarmUp,
 };
 
 use crate::StudyView;
@@ -33,10 +34,11 @@ pub fn render(view: &StudyView<'_>) -> String {
     text
 }
 
-#[derive(Serialize)]
-struct WireStudy<'a> {
+#[derive(Serialize, JsonSchema)]
+pub(crate) struct WireStudy<'a> {
     schema: &'static str,
     id: &'a str,
+    #[schemars(with = "String")]
     kind: StudyKind,
     workload: &'a str,
     seed: u64,
@@ -44,7 +46,6 @@ struct WireStudy<'a> {
     max_time_s: Option<f64>,
     precision: f64,
     metric: &'a str,
-    #[serde(skip_serializing_if = "Option::is_none")]
     slo: Option<String>,
     warm_up_s: f64,
     duration_s: f64,
@@ -64,7 +65,7 @@ struct WireStudy<'a> {
 }
 
 impl<'a> WireStudy<'a> {
-    fn of(view: &StudyView<'a>) -> Self {
+    pub(crate) fn of(view: &StudyView<'a>) -> Self {
         let Study {
             id,
             kind,
@@ -73,6 +74,7 @@ impl<'a> WireStudy<'a> {
             rounds,
             precision,
             metric: _,
+            slo,
             warm_up,
             duration,
             started_at,
@@ -81,7 +83,6 @@ impl<'a> WireStudy<'a> {
             cases,
             groundwork,
             resumed_at,
-            slo,
         } = view.study;
         let (rounds, max_time) = match rounds {
             Rounds::Fixed(rounds) => (Some(*rounds), None),
@@ -102,7 +103,7 @@ impl<'a> WireStudy<'a> {
             max_time_s: max_time.map(|time| time.as_secs_f64()),
             precision: *precision,
             metric: view.analysis.primary.key,
-            slo: slo.as_ref().map(ToString::to_string),
+            slo: slo.as_ref().map(Slo::to_string),
             warm_up_s: warm_up.as_secs_f64(),
             duration_s: duration.as_secs_f64(),
             started_at: started_at.to_string(),
@@ -120,11 +121,12 @@ impl<'a> WireStudy<'a> {
     }
 }
 
-#[derive(Serialize)]
+#[derive(Serialize, JsonSchema)]
 struct WireMachine<'a> {
     cpus: u32,
     cpu_model: &'a str,
     kernel: &'a str,
+    #[schemars(with = "String")]
     cgroup: CgroupSupport,
 }
 
@@ -135,12 +137,13 @@ impl<'a> WireMachine<'a> {
     }
 }
 
-#[derive(Serialize)]
+#[derive(Serialize, JsonSchema)]
 struct WireCase<'a> {
     id: &'a str,
     runtime: &'a str,
     runtime_version: &'a str,
     app: &'a str,
+    #[schemars(with = "Option<BTreeMap<String, serde_json::Value>>")]
     php: Option<&'a PhpBuild>,
     tuning: BTreeMap<&'a str, &'a str>,
     tuning_reasons: BTreeMap<&'a str, &'a str>,
@@ -206,21 +209,21 @@ impl<'a> WireCase<'a> {
     }
 }
 
-#[derive(Serialize)]
-struct WireLimits {
+#[derive(Serialize, JsonSchema)]
+pub(crate) struct WireLimits {
     cpus: f64,
     memory_bytes: u64,
 }
 
 impl WireLimits {
-    fn of(limits: &Limits) -> Self {
+    pub(crate) fn of(limits: &Limits) -> Self {
         let Limits { cpus, memory } = limits;
         Self { cpus: cpus.cores(), memory_bytes: memory.get() }
     }
 }
 
 /// `null` where the kernel has no limit, or could not be asked.
-#[derive(Default, Serialize)]
+#[derive(Default, Serialize, JsonSchema)]
 struct WireEnforced {
     cpus: Option<f64>,
     memory_bytes: Option<u64>,
@@ -253,7 +256,7 @@ impl WireEnforced {
     }
 }
 
-#[derive(Serialize)]
+#[derive(Serialize, JsonSchema)]
 struct WirePinning<'a> {
     server: &'a [u32],
     generator: &'a [u32],
@@ -267,7 +270,7 @@ impl<'a> WirePinning<'a> {
     }
 }
 
-#[derive(Serialize)]
+#[derive(Serialize, JsonSchema)]
 struct WireLoad {
     model: &'static str,
     connections: u32,
@@ -277,6 +280,7 @@ struct WireLoad {
     #[serde(skip_serializing_if = "Option::is_none")]
     rate: Option<String>,
     #[serde(skip_serializing_if = "Option::is_none")]
+    #[schemars(with = "Option<String>")]
     arrivals: Option<Arrivals>,
 }
 
@@ -304,7 +308,7 @@ impl WireLoad {
     }
 }
 
-#[derive(Serialize)]
+#[derive(Serialize, JsonSchema)]
 struct WireTrial<'a> {
     block: u32,
     position: u32,
@@ -313,6 +317,7 @@ struct WireTrial<'a> {
     reason: Option<&'a str>,
     enforced: Option<WireEnforced>,
     ready: Option<WireReady>,
+    #[schemars(with = "Option<BTreeMap<String, serde_json::Value>>")]
     php: Option<&'a PhpReadBack>,
     answers: Vec<WireAnswer<'a>>,
     requests: Option<WireCounts>,
@@ -323,6 +328,7 @@ struct WireTrial<'a> {
     service_us: Option<WireLatencies>,
     response_us: Option<WireLatencies>,
     status: BTreeMap<u16, u64>,
+    #[schemars(with = "BTreeMap<String, u64>")]
     errors: BTreeMap<ErrorClass, u64>,
     bytes_sent: Option<u64>,
     bytes_received: Option<u64>,
@@ -415,13 +421,13 @@ impl<'a> WireTrial<'a> {
     }
 }
 
-#[derive(Serialize)]
+#[derive(Serialize, JsonSchema)]
 struct WireReady {
     took_s: f64,
     attempts: u32,
 }
 
-#[derive(Serialize)]
+#[derive(Serialize, JsonSchema)]
 struct WireAnswer<'a> {
     exchange: &'a str,
     status: u16,
@@ -435,7 +441,7 @@ impl<'a> WireAnswer<'a> {
     }
 }
 
-#[derive(Serialize)]
+#[derive(Serialize, JsonSchema)]
 pub(crate) struct WireCounts {
     sent: u64,
     ok: u64,
@@ -451,7 +457,7 @@ impl WireCounts {
 }
 
 /// In microseconds. A percentile that fewer than 50 latencies exceed is `null`; without latencies everything is.
-#[derive(Serialize)]
+#[derive(Serialize, JsonSchema)]
 pub(crate) struct WireLatencies {
     count: u64,
     min: Option<f64>,
@@ -486,7 +492,7 @@ impl WireLatencies {
     }
 }
 
-#[derive(Serialize)]
+#[derive(Serialize, JsonSchema)]
 struct WireGenerator {
     threads: u32,
     cpu_seconds: f64,
@@ -507,7 +513,7 @@ impl WireGenerator {
 
 /// How the generator sent. Response times from `lower_bound_from_us` on are lower bounds, since censored requests are in them
 /// at their age.
-#[derive(Serialize)]
+#[derive(Serialize, JsonSchema)]
 struct WireSending<'a> {
     backend: &'a str,
     unsent: u64,
@@ -529,7 +535,7 @@ impl<'a> WireSending<'a> {
     }
 }
 
-#[derive(Serialize)]
+#[derive(Serialize, JsonSchema)]
 struct WireStop<'a> {
     unit: &'a str,
     took_s: f64,
@@ -544,7 +550,7 @@ impl<'a> WireStop<'a> {
     }
 }
 
-#[derive(Serialize)]
+#[derive(Serialize, JsonSchema)]
 pub(crate) struct WireEstimate {
     value: f64,
     low: Option<f64>,
@@ -559,9 +565,10 @@ impl WireEstimate {
     }
 }
 
-#[derive(Serialize)]
+#[derive(Serialize, JsonSchema)]
 struct WireFinding<'a> {
     id: &'a str,
+    #[schemars(with = "String")]
     severity: Severity,
     text: &'a str,
     evidence: BTreeMap<&'a str, f64>,
@@ -581,12 +588,13 @@ impl<'a> WireFinding<'a> {
     }
 }
 
-#[derive(Serialize)]
+#[derive(Serialize, JsonSchema)]
 struct WireVerdict<'a> {
     metric: &'a str,
     a: &'a str,
     b: &'a str,
     ratio: WireEstimate,
+    #[schemars(with = "String")]
     verdict: VerdictWord,
     slight: bool,
     blocks_to_decide: Option<u32>,

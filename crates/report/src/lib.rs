@@ -1,15 +1,19 @@
-//! A study, stored and analysed, as text: for the terminal, as JSON and as Markdown; and what a gate says.
+//! A study, stored and analysed, as text: for the terminal, as JSON, Markdown, CSV and HTML; and what a gate says.
 //!
-//! Nothing is measured or decided here. The tables of all three come from the one table of metrics in the `analysis`
+//! Nothing is measured or decided here. The tables of all come from the one table of metrics in the `analysis`
 //! crate; the terminal and Markdown share one digest of what there is to say and differ in layout alone.
 
 mod activity;
 mod audits;
+pub mod capacity;
 mod columns;
 mod conclusion;
+pub mod csv;
 mod digest;
 pub mod doctor;
+mod dots;
 pub mod gate;
+pub mod html;
 pub mod json;
 mod layout;
 pub mod markdown;

@@ -20,7 +20,8 @@ pub(crate) fn unit_in_tables(unit: Unit) -> Option<&'static str> {
     }
 }
 
-fn scale(unit: Unit) -> f64 {
+/// What a value as stored is multiplied with for the unit that tables show.
+pub(crate) fn scale(unit: Unit) -> f64 {
     match unit {
         Unit::PerSecond | Unit::PerCpuSecond | Unit::CpuMicroseconds | Unit::Count => 1.0,
         Unit::Microseconds => 1e-3,

@@ -8,7 +8,9 @@ mod json;
 use stampede_analysis::{CheckedClaim, Replication, TableRun};
 use stampede_core::Publication;
 
-use self::digest::{Block, Figures, blocks};
+pub(crate) use self::digest::Block;
+pub(crate) use self::digest::lead;
+use self::digest::{Figures, blocks};
 use crate::layout::{table, wrap};
 
 /// What a report on a published experiment is made from.
@@ -84,6 +86,11 @@ pub fn markdown(view: &ReplicationView<'_>) -> String {
         }
     }
     format!("{}\n", text.trim_end())
+}
+
+/// All that there is to say, with all published figures.
+pub(crate) fn all_blocks(view: &ReplicationView<'_>) -> Vec<Block> {
+    blocks(view, Figures::All)
 }
 
 /// Renders it as JSON. It ends with a line break.

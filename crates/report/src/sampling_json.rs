@@ -2,6 +2,7 @@
 
 use std::collections::BTreeMap;
 
+use schemars::JsonSchema;
 use serde::Serialize;
 use serde_json::value::RawValue;
 use stampede_analysis::{Activity, UnitActivity};
@@ -9,7 +10,7 @@ use stampede_core::{Gauge, Sampling, Series, SeriesSource};
 
 use crate::json::rounded;
 
-#[derive(Serialize)]
+#[derive(Serialize, JsonSchema)]
 pub(crate) struct WireSampling {
     cpu_seconds: f64,
     series: Vec<WireSeries>,
@@ -23,11 +24,13 @@ impl WireSampling {
 }
 
 /// `source` is `group`, `machine`, `listener` or `unit`; the last two have a name.
-#[derive(Serialize)]
+#[derive(Serialize, JsonSchema)]
 struct WireSeries {
     source: &'static str,
     name: Option<String>,
+    #[schemars(with = "Vec<u64>")]
     at_us: Box<RawValue>,
+    #[schemars(with = "BTreeMap<String, Vec<Option<u64>>>")]
     columns: BTreeMap<Gauge, Box<RawValue>>,
 }
 
@@ -51,7 +54,7 @@ fn line(values: &impl Serialize) -> Box<RawValue> {
     serde_json::value::to_raw_value(values).expect("a list of numbers")
 }
 
-#[derive(Serialize)]
+#[derive(Serialize, JsonSchema)]
 pub(crate) struct WireActivity<'a> {
     units: Vec<WireUnit<'a>>,
     accept_queue_max: BTreeMap<&'a str, u64>,
@@ -71,7 +74,7 @@ impl<'a> WireActivity<'a> {
     }
 }
 
-#[derive(Serialize)]
+#[derive(Serialize, JsonSchema)]
 struct WireUnit<'a> {
     unit: &'a str,
     busy_workers_median: Option<u64>,

@@ -3,6 +3,7 @@
 use std::collections::BTreeMap;
 use std::time::Duration;
 
+use schemars::JsonSchema;
 use serde::Serialize;
 use stampede_analysis::percentile;
 use stampede_core::{CaseId, Censored, ErrorClass, Latencies, StepRecord};
@@ -19,7 +20,7 @@ pub(crate) const KINDS: &str = "By kind of request, all trials together; respons
 const LOWER: Duration = Duration::from_millis(800);
 const HIGHER: Duration = Duration::from_millis(1_200);
 
-#[derive(Serialize)]
+#[derive(Serialize, JsonSchema)]
 pub(crate) struct WireStep<'a> {
     name: &'a str,
     requests: WireCounts,
@@ -30,6 +31,7 @@ pub(crate) struct WireStep<'a> {
     response_up_to_800ms: u64,
     response_up_to_1200ms: u64,
     status: &'a BTreeMap<u16, u64>,
+    #[schemars(with = "BTreeMap<String, u64>")]
     errors: &'a BTreeMap<ErrorClass, u64>,
 }
 

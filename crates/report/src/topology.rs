@@ -2,54 +2,48 @@
 
 use std::collections::BTreeMap;
 
+use schemars::JsonSchema;
 use serde::Serialize;
 use stampede_analysis::median;
 use stampede_core::{
-    Balance, BalancerKind, CaseId, EnforcedLimits, Limit, Limits, LinkUse, Outcome, PartRecord, ReadyBy, ResourceUse,
-    Restart, Topology, Trial, UnitRestart,
+    Balance, BalancerKind, CaseId, EnforcedLimits, Limit, LinkUse, Outcome, PartRecord, ReadyBy, ResourceUse, Restart,
+    Topology, Trial, UnitRestart,
 };
 
 use crate::StudyView;
+use crate::json::WireLimits;
 
-#[derive(Serialize)]
+#[derive(Serialize, JsonSchema)]
 pub(crate) struct WireTopology<'a> {
     replicas: u32,
-    replica_share: Option<WireShare>,
+    replica_share: Option<WireLimits>,
     balancer: Option<WireBalancer>,
     services: Vec<WireService<'a>>,
+    #[schemars(with = "String")]
     ready: ReadyBy,
+    #[schemars(with = "String")]
     restart: Restart,
     client_rtt_us: Option<f64>,
     client_bits_per_second: Option<u64>,
     client_keep_alive: bool,
 }
 
-#[derive(Serialize)]
-struct WireShare {
-    cpus: f64,
-    memory_bytes: u64,
-}
-
-impl WireShare {
-    fn of(share: &Limits) -> Self {
-        Self { cpus: share.cpus.cores(), memory_bytes: share.memory.get() }
-    }
-}
-
-#[derive(Serialize)]
+#[derive(Serialize, JsonSchema)]
 struct WireBalancer {
+    #[schemars(with = "String")]
     kind: BalancerKind,
+    #[schemars(with = "String")]
     balance: Balance,
     upstream_keepalive: u32,
     tls: bool,
-    share: Option<WireShare>,
+    share: Option<WireLimits>,
 }
 
-#[derive(Serialize)]
+#[derive(Serialize, JsonSchema)]
 struct WireService<'a> {
     kind: &'static str,
     settings: &'a BTreeMap<String, String>,
-    share: Option<WireShare>,
+    share: Option<WireLimits>,
 }
 
 impl<'a> WireTopology<'a> {
@@ -57,20 +51,20 @@ impl<'a> WireTopology<'a> {
         let Topology { replicas, balancer, services, replica_share, ready, restart, link, keep_alive } = topology;
         Self {
             replicas: *replicas,
-            replica_share: replica_share.as_ref().map(WireShare::of),
+            replica_share: replica_share.as_ref().map(WireLimits::of),
             balancer: balancer.as_ref().map(|balancer| WireBalancer {
                 kind: balancer.kind,
                 balance: balancer.balance,
                 upstream_keepalive: balancer.upstream_keepalive,
                 tls: balancer.tls,
-                share: balancer.share.as_ref().map(WireShare::of),
+                share: balancer.share.as_ref().map(WireLimits::of),
             }),
             services: services
                 .iter()
                 .map(|service| WireService {
                     kind: service.kind.id(),
                     settings: &service.settings,
-                    share: service.share.as_ref().map(WireShare::of),
+                    share: service.share.as_ref().map(WireLimits::of),
                 })
                 .collect(),
             ready: *ready,
@@ -83,11 +77,11 @@ impl<'a> WireTopology<'a> {
 }
 
 /// A part of a trial. `enforced` is the tightest of its own share and the total.
-#[derive(Serialize)]
+#[derive(Serialize, JsonSchema)]
 pub(crate) struct WirePart<'a> {
     part: &'a str,
     units: Vec<&'a str>,
-    share: Option<WireShare>,
+    share: Option<WireLimits>,
     enforced_cpus: Option<f64>,
     enforced_memory_bytes: Option<u64>,
     cpu_seconds: Option<f64>,
@@ -101,7 +95,7 @@ pub(crate) struct WirePart<'a> {
     settings: &'a BTreeMap<String, String>,
 }
 
-#[derive(Serialize)]
+#[derive(Serialize, JsonSchema)]
 struct WireRestart<'a> {
     unit: &'a str,
     how: &'a str,
@@ -115,7 +109,7 @@ impl<'a> WirePart<'a> {
         Self {
             part,
             units: units.iter().map(|unit| unit.as_str()).collect(),
-            share: share.as_ref().map(WireShare::of),
+            share: share.as_ref().map(WireLimits::of),
             enforced_cpus: enforced.as_ref().and_then(|EnforcedLimits { cpus, .. }| match cpus {
                 Limit::AtMost(cpus) => Some(cpus.cores()),
                 Limit::Unlimited => None,
@@ -144,7 +138,7 @@ impl<'a> WirePart<'a> {
     }
 }
 
-#[derive(Serialize)]
+#[derive(Serialize, JsonSchema)]
 pub(crate) struct WireLink {
     cpu_seconds: f64,
     late_p50_us: f64,

@@ -2,6 +2,7 @@
 
 use std::collections::BTreeMap;
 
+use schemars::JsonSchema;
 use serde::Serialize;
 use stampede_analysis::{Drift, drift};
 use stampede_core::{Floor, NoiseFloor, Outcome, Pilot, WarmUp, YardStickReading};
@@ -9,7 +10,7 @@ use stampede_core::{Floor, NoiseFloor, Outcome, Pilot, WarmUp, YardStickReading}
 use crate::json::rounded;
 
 /// What a case's pilot showed; without one only the study's `warm_up_s` is known.
-#[derive(Serialize)]
+#[derive(Serialize, JsonSchema)]
 pub(crate) struct WireWarmUp<'a> {
     length_s: f64,
     outcome: &'static str,
@@ -36,13 +37,13 @@ impl<'a> WireWarmUp<'a> {
     }
 }
 
-#[derive(Serialize)]
+#[derive(Serialize, JsonSchema)]
 pub(crate) struct WireNoiseFloor<'a> {
     calibration: &'a str,
     metrics: BTreeMap<&'a str, WireFloor>,
 }
 
-#[derive(Serialize)]
+#[derive(Serialize, JsonSchema)]
 struct WireFloor {
     share: f64,
     deviation: f64,
@@ -59,13 +60,13 @@ impl<'a> WireNoiseFloor<'a> {
     }
 }
 
-#[derive(Serialize)]
+#[derive(Serialize, JsonSchema)]
 pub(crate) struct WireYardStick<'a> {
     readings: Vec<WireReading<'a>>,
     drift: Option<WireDrift>,
 }
 
-#[derive(Serialize)]
+#[derive(Serialize, JsonSchema)]
 struct WireReading<'a> {
     block: u32,
     started_at: String,
@@ -77,7 +78,7 @@ struct WireReading<'a> {
     requests_per_cpu_second: Option<f64>,
 }
 
-#[derive(Serialize)]
+#[derive(Serialize, JsonSchema)]
 struct WireDrift {
     median_rps: f64,
     median_requests_per_cpu_second: Option<f64>,

@@ -4,11 +4,12 @@ use std::fmt::Write;
 use std::path::Path;
 
 use serde_json::{Value, json};
-use stampede_analysis::{Analysis, Metric, Shortfall, Space, Tried, shortfalls};
+use stampede_analysis::{Metric, Shortfall, Space, Tried, shortfalls};
 use stampede_core::{
     CaseId, Limits, Load, Objective, Outcome, RuntimeId, Slo, SloTerm, Study, Trial, Verdict, VerdictWord,
 };
 
+use crate::StudyView;
 use crate::conclusion::percent;
 use crate::layout::{table, wrap};
 use crate::quantity::{in_tables, ratio, unit_in_tables};
@@ -58,19 +59,15 @@ pub struct Held<'a> {
     /// The load, as a share of the one that it was searched at.
     pub share: f64,
     /// The comparison.
-    pub study: &'a Study,
-    /// Its trials.
-    pub trials: &'a [Trial],
-    /// What they say.
-    pub analysis: &'a Analysis,
+    pub view: StudyView<'a>,
 }
 
 /// What the winner missed of an SLO in most trials at the load that it was searched at, the worst first.
 pub fn missed(held: &[Held<'_>], slo: Option<&Slo>) -> Vec<Shortfall> {
     let (Some(held), Some(slo)) = (held.iter().find(|held| held.share == 1.0), slo) else { return Vec::new() };
-    let name = winner_of(held.study);
+    let name = winner_of(held.view.study);
     let trials: Vec<&Trial> =
-        held.trials.iter().filter(|trial| trial.case == name && trial.outcome == Outcome::Measured).collect();
+        held.view.trials.iter().filter(|trial| trial.case == name && trial.outcome == Outcome::Measured).collect();
     let of_term = |term: &SloTerm| {
         let mut times: Vec<f64> = trials
             .iter()
@@ -156,8 +153,8 @@ pub fn json(view: &TuneView<'_>) -> String {
         tuning.iter().map(|(name, setting)| (name.to_owned(), Value::from(setting.value.as_str()))).collect()
     };
     let held = view.held.iter().map(|held| {
-        let verdicts: Vec<Value> = held.analysis.verdicts.iter().map(|verdict| json!(verdict)).collect();
-        json!({"load_share": held.share, "study": held.study.id.as_str(), "verdicts": verdicts})
+        let verdicts: Vec<Value> = held.view.analysis.verdicts.iter().map(|verdict| json!(verdict)).collect();
+        json!({"load_share": held.share, "study": held.view.study.id.as_str(), "verdicts": verdicts})
     });
     let tried: Vec<Value> = view
         .tried
@@ -189,7 +186,7 @@ pub fn json(view: &TuneView<'_>) -> String {
     format!("{value:#}\n")
 }
 
-fn question(view: &TuneView<'_>) -> String {
+pub(crate) fn question(view: &TuneView<'_>) -> String {
     let runtime = view.runtime.as_ref().map(RuntimeId::as_str).unwrap_or_default();
     let slo = view.slo.map_or_else(String::new, |slo| format!(" under {slo}"));
     format!(
@@ -202,7 +199,7 @@ fn question(view: &TuneView<'_>) -> String {
     )
 }
 
-fn searched(view: &TuneView<'_>) -> String {
+pub(crate) fn searched(view: &TuneView<'_>) -> String {
     let failed = view.tried.iter().filter(|tried| tried.score.is_none()).count();
     let failed = if failed == 0 { String::new() } else { format!(", of which {failed} could not be measured") };
     format!("search {}: {} of {} settings tried{failed}", view.id, view.tried.len(), view.space.size())
@@ -214,7 +211,7 @@ fn to_winner(view: &TuneView<'_>, tried: &Tried) -> Option<f64> {
 }
 
 /// Each knob with what its values did beside the winner's: `1 0.512, 2 0.931, 4 best`.
-fn curves(view: &TuneView<'_>) -> Vec<[String; 2]> {
+pub(crate) fn curves(view: &TuneView<'_>) -> Vec<[String; 2]> {
     let knobs = view.space.knobs.iter().enumerate().map(|(place, knob)| {
         let like_winner = |tried: &&Tried| {
             tried.point.iter().zip(&view.winner.point).enumerate().all(|(other, (a, b))| other == place || a == b)
@@ -235,15 +232,15 @@ fn curves(view: &TuneView<'_>) -> Vec<[String; 2]> {
     knobs.collect()
 }
 
-fn verdicts(view: &TuneView<'_>) -> Vec<String> {
+pub(crate) fn verdicts(view: &TuneView<'_>) -> Vec<String> {
     let mut lines = Vec::new();
     for held in view.held {
-        let load = held.study.cases.first().map(|case| case.load.to_string()).unwrap_or_default();
-        let winner = winner_of(held.study);
-        let others = held.study.cases.iter().map(|case| &case.id).filter(|case| **case != winner);
+        let load = held.view.study.cases.first().map(|case| case.load.to_string()).unwrap_or_default();
+        let winner = winner_of(held.view.study);
+        let others = held.view.study.cases.iter().map(|case| &case.id).filter(|case| **case != winner);
         for other in others {
             let figure = |case: &CaseId| {
-                let mean = held.analysis.case(case).and_then(|summary| summary.summary.get(view.metric.key));
+                let mean = held.view.analysis.case(case).and_then(|summary| summary.summary.get(view.metric.key));
                 let unit = unit_in_tables(view.metric.unit).map_or_else(String::new, |unit| format!(" {unit}"));
                 mean.map_or_else(|| "n/a".to_owned(), |mean| in_tables(view.metric.unit, mean.value) + &unit)
             };
@@ -275,7 +272,7 @@ type Times = (f64, Option<(f64, f64)>);
 
 fn verdict<'a>(held: &'a Held<'_>, winner: &CaseId, other: &CaseId) -> Option<(&'a Verdict, Times)> {
     let of = |verdict: &&Verdict| [(&verdict.a, &verdict.b), (&verdict.b, &verdict.a)].contains(&(winner, other));
-    let verdict = held.analysis.verdicts.iter().find(of)?;
+    let verdict = held.view.analysis.verdicts.iter().find(of)?;
     let interval = verdict.ratio.low.zip(verdict.ratio.high);
     Some(if verdict.a == *winner {
         (verdict, (verdict.ratio.value, interval))
@@ -294,7 +291,7 @@ fn word(verdict: &Verdict, winner: &CaseId) -> &'static str {
 }
 
 /// What it comes to, one sentence a line, what to type last.
-fn conclusion(view: &TuneView<'_>) -> Vec<String> {
+pub(crate) fn conclusion(view: &TuneView<'_>) -> Vec<String> {
     let mut lines = Vec::new();
     let tuning = view.space.settings(&view.winner.point);
     let runtime = view.runtime.as_ref().map(RuntimeId::as_str).unwrap_or_default();
@@ -319,7 +316,7 @@ fn conclusion(view: &TuneView<'_>) -> Vec<String> {
             "better" => format!("The settings found have {} times the {title} of the defaults.", ratio(times)),
             "equivalent" => format!(
                 "The settings found and the defaults are equal within {}: keep the defaults.",
-                percent(held.study.precision)
+                percent(held.view.study.precision)
             ),
             "worse" => "The settings found did not hold up in new blocks: keep the defaults.".to_owned(),
             _ => format!(
@@ -334,7 +331,7 @@ fn conclusion(view: &TuneView<'_>) -> Vec<String> {
         if let Some((found, _)) = verdict(held, &CaseId::new(WINNER), &CaseId::new(DEFAULT))
             && word(found, &CaseId::new(WINNER)) == "worse"
         {
-            let load = held.study.cases.first().map(|case| case.load.to_string()).unwrap_or_default();
+            let load = held.view.study.cases.first().map(|case| case.load.to_string()).unwrap_or_default();
             lines.push(format!("But at {load} the defaults are better: look at the load that you have."));
         }
     }

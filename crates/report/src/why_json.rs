@@ -1,5 +1,6 @@
 //! What holds a case back, as JSON.
 
+use schemars::JsonSchema;
 use serde::Serialize;
 use stampede_analysis::{Effect, Explained, Explanation, Intervention, Test};
 
@@ -7,7 +8,7 @@ use crate::StudyView;
 use crate::json::{WireEstimate, rounded};
 use crate::why::told;
 
-#[derive(Serialize)]
+#[derive(Serialize, JsonSchema)]
 pub(crate) struct WireExplanation {
     case: String,
     outcome: &'static str,
@@ -20,7 +21,7 @@ pub(crate) struct WireExplanation {
     changes: Vec<WireChange>,
 }
 
-#[derive(Serialize)]
+#[derive(Serialize, JsonSchema)]
 struct WireChange {
     case: String,
     changed: String,

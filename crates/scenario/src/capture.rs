@@ -7,7 +7,7 @@ use crate::template::Captured;
 
 /// A value that is taken from an answer, for a name of the flow. The first match counts; where nothing matches, the name has
 /// no value, even if an earlier step gave it one.
-#[derive(Clone, Debug)]
+#[derive(Clone, Debug, PartialEq)]
 pub struct Capture {
     /// Its number among the captures of the flow.
     pub number: usize,
@@ -24,6 +24,18 @@ pub enum CaptureSource {
     Json(Pointer),
     /// The first group of a regular expression in the body, or the whole match where it has no group.
     Regex(Regex),
+}
+
+/// Regular expressions of the same text are the same.
+impl PartialEq for CaptureSource {
+    fn eq(&self, other: &Self) -> bool {
+        match (self, other) {
+            (Self::Header(name), Self::Header(other)) => name == other,
+            (Self::Json(pointer), Self::Json(other)) => pointer == other,
+            (Self::Regex(pattern), Self::Regex(other)) => pattern.as_str() == other.as_str(),
+            (Self::Header(_) | Self::Json(_) | Self::Regex(_), _) => false,
+        }
+    }
 }
 
 impl CaptureSource {

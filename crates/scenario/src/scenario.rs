@@ -10,7 +10,7 @@ use crate::feeder::Feeder;
 use crate::template::Template;
 
 /// Crowds that put load on one server side by side, and the tables that feed them.
-#[derive(Clone, Debug)]
+#[derive(Clone, Debug, PartialEq)]
 pub struct Scenario {
     /// Tables of values.
     pub feeders: Vec<Feeder>,
@@ -19,7 +19,7 @@ pub struct Scenario {
 }
 
 /// A population of users with a load model of its own.
-#[derive(Clone, Debug)]
+#[derive(Clone, Debug, PartialEq)]
 pub struct Crowd {
     /// How many users begin a flow, and when; or how many go on at once.
     pub load: Load,
@@ -41,7 +41,7 @@ pub enum Choice {
 }
 
 /// Steps that a user takes one after the other.
-#[derive(Clone, Debug)]
+#[derive(Clone, Debug, PartialEq)]
 pub struct Flow {
     /// Its name in results.
     pub name: String,
@@ -59,7 +59,7 @@ pub struct Flow {
 }
 
 /// A request of a flow, and what is done with its answer.
-#[derive(Clone, Debug)]
+#[derive(Clone, Debug, PartialEq)]
 pub struct Step {
     /// Its name in results.
     pub name: String,

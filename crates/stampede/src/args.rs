@@ -5,6 +5,7 @@ use std::path::PathBuf;
 use clap::{Parser, Subcommand, ValueEnum};
 
 use crate::backend::BackendChoice;
+use crate::forecast::args::ForecastArgs;
 use crate::load::args::LoadArgs;
 
 /// Which PHP runtime is fastest for your application, under equal limits, and how sure is that?
@@ -18,9 +19,8 @@ use crate::load::args::LoadArgs;
         stampede compare markdown --runtimes nginx-fpm,apache-mod-php\n  \
         stampede show latest --markdown -\n  \
         stampede list runtimes\n\n\
-        Exit codes: 0 done; 1 a gate failed, or an SLO was missed; 2 usage error;\n\
-        3 something needed is missing here; 4 the measurement is not valid; 5 a trial failed;\n\
-        130 interrupted."
+        Exit codes: 0 done; 1 a gate failed, or an SLO is not met; 2 usage error; 3 something needed is missing here;\n\
+        4 the measurement is not valid; 5 a trial failed; 130 interrupted."
 )]
 pub(crate) struct Args {
     #[command(subcommand)]
@@ -37,6 +37,11 @@ pub(crate) enum Command {
     /// The limits are for the whole deployment: nginx and PHP-FPM share one budget. Every case is measured once in each
     /// round, in random order, and started anew each time.
     Compare(Box<CompareArgs>),
+    /// Say how many requests a second a runtime can take before its answers are no longer what they must be
+    ///
+    /// Measures throughput over the number of connections, then probes rates of random arrivals until the highest that meets
+    /// the objective is known, and confirms it in a longer probe. Each probe is a trial in a deployment started anew.
+    Capacity(Box<CapacityArgs>),
     /// Say whether a change made your application slower: exit code 1 if it did
     ///
     /// Measures what was before the change and what came after it by turns, each trial in a deployment started anew, and
@@ -66,6 +71,12 @@ pub(crate) enum Command {
     /// published difference of more than 20 %, and each of its author's claims, is then confirmed, refuted or undecided.
     /// Without a name, lists the experiments.
     Reproduce(Box<ReproduceArgs>),
+    /// Simulate an autoscaled service of any size, with its bill, from what was measured
+    ///
+    /// Takes from a stored study how much work a request is, how well requests share a CPU and how an instance starts, and lets
+    /// the platform's rules start and stop as many instances as the load asks for: response times, instances, rejected
+    /// requests and cost for each combination of concurrency, CPU and memory.
+    Forecast(Box<ForecastArgs>),
     /// Drive load at an address and measure its answers
     ///
     /// Just the load engine: closed or open load over HTTP, every answer checked, response times counted from when a
@@ -86,6 +97,11 @@ pub(crate) enum Command {
     ///
     /// Verdicts and findings of a study are made anew from its records.
     Show(Box<ShowArgs>),
+    /// Write a report on a stored study that opens in a browser: one file, without a network
+    ///
+    /// Verdicts and findings are made anew from the study's records. The file holds all of them, and writes them out as JSON
+    /// and CSV.
+    Report(ReportArgs),
     /// Say whether this machine can measure, and what to do where it cannot
     ///
     /// Looks at limits, processors, what else runs, open files, ports, clock and timers, and at which runtimes are here. Takes
@@ -219,6 +235,86 @@ pub(crate) struct CompareArgs {
     pub(crate) quiet: bool,
 }
 
+/// Of what, under which objective, for how long.
+#[derive(Debug, clap::Args)]
+#[command(after_help = "Examples:\n  \
+        stampede capacity nginx-fpm markdown --cpus 0.5 --memory 256Mi --slo 'p99<100ms,errors<0.1%'\n  \
+        stampede capacity frankenphp ./my-app --slo 'p95<250ms' --duration 60s\n  \
+        stampede capacity go hello --slo 'p99<10ms' --duration 5s --json -\n\n\
+        Exit codes: 0 a rate was found; 1 no rate meets the objective; 4 the generator cannot offer as much as the\n\
+        runtime takes; the others as for compare.")]
+pub(crate) struct CapacityArgs {
+    /// The runtime (see `stampede list runtimes`)
+    #[arg(value_name = "RUNTIME")]
+    pub(crate) runtime: String,
+    /// Your application's folder, a plan file, or a built-in workload (see `stampede list workloads`) [default: the
+    /// stampede.yaml in this folder]
+    #[arg(value_name = "DIR|PLAN|WORKLOAD")]
+    pub(crate) subject: Option<String>,
+    /// What answers must be: response times from when a request was due (p50, p90, p95, p99, p99.9) and the share of
+    /// requests without a right answer, each with what it must be below: p99<100ms,errors<0.1% [default: the plan's]
+    #[arg(long, value_name = "TERMS", help_heading = "What")]
+    pub(crate) slo: Option<String>,
+    /// Which of the workload's apps to serve, by name [default: the first that the runtime can serve]
+    #[arg(long, value_name = "APP", help_heading = "What")]
+    pub(crate) app: Option<String>,
+    /// Which of the workload's exchanges make up the load, by name [default: those that it says itself]
+    #[arg(long, value_name = "A,B", help_heading = "What")]
+    pub(crate) exchanges: Option<String>,
+    /// The build of PHP: 8.4, or the path of a command line program [default: that of `php` on the search path]
+    #[arg(long, value_name = "PHP", help_heading = "What")]
+    pub(crate) php: Option<String>,
+    /// Set a tunable: nginx-fpm.pm.max_children=8 (may be repeated)
+    #[arg(long, value_name = "RUNTIME.TUNABLE=VALUE", help_heading = "What")]
+    pub(crate) set: Vec<String>,
+    /// CPUs for the whole deployment [default: 1]
+    #[arg(long, value_name = "CPUS", allow_hyphen_values = true, help_heading = "Limits")]
+    pub(crate) cpus: Option<String>,
+    /// Memory for the whole deployment [default: 512Mi]
+    #[arg(long, value_name = "BYTES", allow_hyphen_values = true, help_heading = "Limits")]
+    pub(crate) memory: Option<String>,
+    /// Length of a probe's window; the last has four times as much [default: 45s]
+    #[arg(long, value_name = "TIME", allow_hyphen_values = true, help_heading = "Study")]
+    pub(crate) duration: Option<String>,
+    /// Load before each window [default: 2s]
+    #[arg(long, value_name = "TIME", allow_hyphen_values = true, help_heading = "Study")]
+    pub(crate) warm_up: Option<String>,
+    /// The most time that probes may take [default: 15m, or what long probes need]
+    #[arg(long, value_name = "TIME", allow_hyphen_values = true, help_heading = "Study")]
+    pub(crate) max_time: Option<String>,
+    /// Seed of the random arrivals
+    #[arg(long, value_name = "N", allow_hyphen_values = true, help_heading = "Study")]
+    pub(crate) seed: Option<String>,
+    /// How long the runtime may take to its first answer [default: 30s]
+    #[arg(long, value_name = "TIME", allow_hyphen_values = true, help_heading = "Study")]
+    pub(crate) ready_timeout: Option<String>,
+    /// How the load engine reaches the kernel: epoll, io-uring, or auto [default: auto, which is what costs less here]
+    #[arg(
+        long,
+        value_enum,
+        default_value_t,
+        hide_possible_values = true,
+        hide_default_value = true,
+        help_heading = "Study"
+    )]
+    pub(crate) backend: BackendChoice,
+    /// Do not ask servers and kernel ten times a second what goes on while it is measured
+    #[arg(long, help_heading = "Study")]
+    pub(crate) no_sampling: bool,
+    /// End with exit code 3, instead of waiting, when another Stampede is measuring
+    #[arg(long, help_heading = "Study")]
+    pub(crate) no_wait: bool,
+    #[command(flatten)]
+    pub(crate) topology: TopologyArgs,
+    #[command(flatten)]
+    pub(crate) output: OutputArgs,
+    #[command(flatten)]
+    pub(crate) store: StoreArgs,
+    /// No progress on stderr
+    #[arg(long, short, help_heading = "Output")]
+    pub(crate) quiet: bool,
+}
+
 /// Which published experiment, how much of it.
 #[derive(Debug, clap::Args)]
 #[command(after_help = "Examples:\n  \
@@ -292,7 +388,7 @@ pub(crate) struct GateArgs {
     pub(crate) base: String,
     /// What came after, in the same words
     pub(crate) head: String,
-    /// How much worse it may be [default: 5%]
+    /// How much worse it may be: 20% is 1.2 times the time, or throughput divided by 1.2, which is 17 % less [default: 5%]
     #[arg(long, value_name = "PERCENT", allow_hyphen_values = true, help_heading = "Gate")]
     pub(crate) threshold: Option<String>,
     /// Which figure decides, by its key in JSON: cpu_us_per_request [default: throughput under closed load, the
@@ -308,6 +404,12 @@ pub(crate) struct GateArgs {
     /// Write a comment for a pull request as Markdown (`-` is stdout, in place of the text)
     #[arg(long, value_name = "FILE", help_heading = "Output")]
     pub(crate) markdown: Option<PathBuf>,
+    /// Write a report that opens in a browser, in one file (`-` is stdout, in place of the text)
+    #[arg(long, value_name = "FILE", help_heading = "Output")]
+    pub(crate) html: Option<PathBuf>,
+    /// Write a row for each trial as CSV (`-` is stdout, in place of the text)
+    #[arg(long, value_name = "FILE", help_heading = "Output")]
+    pub(crate) csv: Option<PathBuf>,
     /// Print annotations for GitHub as well
     #[arg(long, help_heading = "Output")]
     pub(crate) github: bool,
@@ -452,8 +554,9 @@ pub(crate) struct MeasuringArgs {
     /// Length of the measuring window of each trial [default: 8s]
     #[arg(long, value_name = "TIME", allow_hyphen_values = true, help_heading = "Measuring")]
     pub(crate) duration: Option<String>,
-    /// Load before the window [default: 1s]
-    #[arg(long, value_name = "TIME", allow_hyphen_values = true, help_heading = "Measuring")]
+    /// Load before the window; auto finds it out by a pilot of each side [default: auto for windows of 5s and more that
+    /// come to verdicts, otherwise 1s]
+    #[arg(long, value_name = "auto|TIME", allow_hyphen_values = true, help_heading = "Measuring")]
     pub(crate) warm_up: Option<String>,
     /// Rounds, in each of which both sides are measured once: auto, or a number [default: auto]
     #[arg(long, value_name = "auto|N", allow_hyphen_values = true, help_heading = "Measuring")]
@@ -538,6 +641,12 @@ pub(crate) struct OutputArgs {
     /// Write the table as Markdown (`-` is stdout, in place of the table)
     #[arg(long, value_name = "FILE", help_heading = "Output")]
     pub(crate) markdown: Option<PathBuf>,
+    /// Write a report that opens in a browser, in one file (`-` is stdout, in place of the table)
+    #[arg(long, value_name = "FILE", help_heading = "Output")]
+    pub(crate) html: Option<PathBuf>,
+    /// Write a row for each trial as CSV (`-` is stdout, in place of the table)
+    #[arg(long, value_name = "FILE", help_heading = "Output")]
+    pub(crate) csv: Option<PathBuf>,
 }
 
 /// Where studies are kept.
@@ -589,6 +698,26 @@ pub(crate) struct ShowArgs {
     pub(crate) study: String,
     #[command(flatten)]
     pub(crate) output: OutputArgs,
+    #[command(flatten)]
+    pub(crate) store: StoreArgs,
+}
+
+/// On which study to report, and where.
+#[derive(Debug, clap::Args)]
+#[command(after_help = "Examples:\n  \
+        stampede report\n  \
+        stampede report 20260301 -o report.html\n  \
+        stampede report latest --svg chart.svg      (for a README)")]
+pub(crate) struct ReportArgs {
+    /// A study's name, the start of one, or `latest`
+    #[arg(default_value = "latest")]
+    pub(crate) study: String,
+    /// The file (`-` is stdout) [default: the study's name with .html]
+    #[arg(long, short, value_name = "FILE")]
+    pub(crate) output: Option<PathBuf>,
+    /// Write only a chart of all trials, as SVG (`-` is stdout)
+    #[arg(long, value_name = "FILE", conflicts_with = "output")]
+    pub(crate) svg: Option<PathBuf>,
     #[command(flatten)]
     pub(crate) store: StoreArgs,
 }

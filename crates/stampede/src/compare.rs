@@ -10,7 +10,7 @@ use stampede_core::{
     CpuLayout, Deployment, Fut, Groundwork, Machine, Outcome as TrialOutcome, Platform as _, Rounds, Study, StudyId,
     StudyKind, Trial,
 };
-use stampede_harness::{Copies, Event, Sink, SinkError, Surroundings};
+use stampede_harness::{Copies, Event, Prepared, Sink, SinkError, Surroundings};
 use stampede_load::Backend;
 use stampede_plan::{CompareFlags, ComparePlan, SubjectFlag, TopologyFlags};
 use stampede_platforms::scope;
@@ -25,7 +25,7 @@ use crate::progress::Progress;
 use crate::record::Record;
 use crate::show::Report;
 use crate::signals::Signals;
-use crate::{Outcome, calibration, figure, folders, recording, resumption, screen, yard_stick};
+use crate::{Outcome, calibration, capacity, figure, folders, recording, resumption, screen, yard_stick};
 
 /// Longest wait for answers that are still out when the window closes.
 pub(crate) const DRAIN: Duration = Duration::from_secs(5);
@@ -112,7 +112,7 @@ pub(crate) struct Order<'a> {
     pub(crate) kind: StudyKind,
     /// Key of the metric that decides, where it was named.
     pub(crate) metric: Option<String>,
-    /// A study to go on with: of this name, or the newest that was not finished.
+    /// A study to go on with: of this name, or the newest of its kind that was not finished.
     pub(crate) resume: Option<Option<String>>,
     pub(crate) backend: BackendChoice,
     pub(crate) no_wait: bool,
@@ -130,17 +130,17 @@ pub(crate) fn carry_out(
     }
     let path = folders::store(store)?;
     let store = Store::open(&path).map_err(Failure::missing)?;
-    let earlier = order.resume.as_ref().map(|name| resumption::find(&store, name.as_deref())).transpose()?;
+    if let Some(name) = &order.resume {
+        // Told before anything is waited for; which one it is then is found out once nobody else measures.
+        resumption::find(&store, name.as_deref(), order.kind)?;
+    }
 
     let available = stampede_platforms::available_cpus();
     let pinning = CpuLayout::divide(&available, order.plan.limits.cpus.whole_cores());
     // Everything of Stampede's own stays off the server's cores from here on: threads inherit this.
     stampede_platforms::pin_to(&pinning.generator).map_err(Failure::missing)?;
     let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build().map_err(Failure::missing)?;
-    let mut record = match earlier {
-        Some(earlier) => Record::of_earlier(store, earlier),
-        None => Record::new(store),
-    };
+    let mut record = Record::new(store);
     let ended = runtime.block_on(attend(order, machine, pinning, &mut record));
     // What still runs on a blocking thread (a run that is being prepared when Ctrl-C comes) cleans up after itself.
     runtime.shutdown_timeout(LAST_WAIT);
@@ -203,6 +203,10 @@ pub(crate) enum Ended {
 
 async fn study(order: &Order<'_>, machine: Machine, pinning: CpuLayout, record: &mut Record) -> Result<(), Failure> {
     let site = Site::take(order, machine, pinning).await?;
+    if let Some(name) = &order.resume {
+        let earlier = resumption::find(record.store(), name.as_deref(), order.kind)?;
+        record.go_on_with(earlier);
+    }
     conduct(order, &site, &mut Copies::default(), record).await
 }
 
@@ -235,7 +239,7 @@ impl Site {
     }
 }
 
-/// Measures a study.
+/// Measures a study; one that was finished already is only held against what would be measured now.
 pub(crate) async fn conduct(
     order: &Order<'_>,
     site: &Site,
@@ -256,6 +260,7 @@ pub(crate) async fn conduct(
     let yard_stick = plan.yard_stick.then(|| yard_stick::of(&conditions, plan.duration, ground.platform.id()));
     let yard_stick = yard_stick.transpose()?;
 
+    let is_capacity = *kind == StudyKind::Capacity;
     let started_at = Timestamp::now();
     let mut study = Study {
         id: id.clone().unwrap_or_else(|| name(started_at)),
@@ -265,13 +270,14 @@ pub(crate) async fn conduct(
         rounds: plan.rounds,
         precision: plan.precision,
         metric: metric.clone(),
-        slo: plan.slo.clone(),
+        slo: plan.slo.clone().filter(|_| matches!(kind, StudyKind::Capacity | StudyKind::Tune)),
         warm_up: plan.warm_up,
         duration: plan.duration,
         started_at,
         stampede_version: env!("CARGO_PKG_VERSION").to_owned(),
         machine: machine.clone(),
-        cases: prepared.iter().map(|prepared| prepared.case.clone()).collect(),
+        // Those of a capacity join it as their loads are chosen.
+        cases: prepared.iter().filter(|_| !is_capacity).map(|prepared| prepared.case.clone()).collect(),
         groundwork: Groundwork::default(),
         resumed_at: Vec::new(),
     };
@@ -286,16 +292,32 @@ pub(crate) async fn conduct(
     };
     if let Some(earlier) = record.earlier() {
         resumption::check(earlier, &study, plan.seed, plan.pilots, *backend)?;
+        if earlier.finished_at.is_some() {
+            return Ok(());
+        }
         study = earlier.study.clone();
         study.resumed_at.push(started_at);
-    } else if !plan.calibrate {
+    } else if !plan.calibrate && !is_capacity {
         study.groundwork.floor = calibration::floor_for(record.store(), &study).map_err(Failure::missing)?;
     }
+    if let Some(probed) = prepared.first().filter(|_| is_capacity) {
+        if !quiet {
+            introduce_probes(&study, probed);
+        }
+        let mut sinks = Sinks { record, progress: Progress::new(quiet, screen::width(), Duration::ZERO) };
+        let ended = stampede_harness::capacity(&ground.platform, &study, probed, &surroundings, &mut sinks).await;
+        return ended.map_err(Failure::missing);
+    }
     if !quiet {
+        // Those of a search's studies are told by the search.
+        if id.is_none() {
+            tell_settings(&study);
+        }
         introduce(&study, plan.pilots && study.resumed_at.is_empty());
     }
     let trials = record.trials().to_vec();
-    let mut sinks = Sinks { record, progress: Progress::new(quiet, screen::width()) };
+    let earlier = stampede_analysis::measured_for(&study, &trials);
+    let mut sinks = Sinks { record, progress: Progress::new(quiet, screen::width(), earlier) };
     if plan.pilots && study.resumed_at.is_empty() {
         let pilots = stampede_harness::pilots(&ground.platform, &prepared, &surroundings, study.seed, &mut sinks).await;
         study.groundwork.warm_ups = pilots.map_err(Failure::missing)?;
@@ -327,23 +349,46 @@ pub(crate) fn conclude(ended: Result<Ended, Failure>, report: &Report, record: &
         stored.map_err(Failure::missing)?;
     }
     match ended? {
-        Ended::Complete => Ok(exit_of(record.study(), record.trials())),
+        Ended::Complete => Ok(match record.study() {
+            Some(study) if study.kind == StudyKind::Capacity => capacity::exit(study, record.trials()),
+            study => exit_of(study, record.trials()),
+        }),
         Ended::Interrupted => {
             let kept = record.trials().len();
-            let advice = if kept > 0 { "; the same command with --resume goes on" } else { "" };
+            let resumes = record.study().is_some_and(|study| study.kind != StudyKind::Capacity);
+            let advice = if kept > 0 && resumes { "; the same command with --resume goes on" } else { "" };
             screen::warning(&format!("interrupted; {kept} finished trials are kept{advice}"));
             Ok(Exit::Interrupted)
         }
     }
 }
 
-/// Says which settings each case has and why, and what will be done.
+/// Says which settings are probed and why, and what will be done.
+fn introduce_probes(study: &Study, probed: &Prepared) {
+    let of_one = Study { cases: vec![probed.case.clone()], ..study.clone() };
+    tell_settings(&of_one);
+    let (slo, most) = (study.slo.as_ref().map(ToString::to_string), stampede_analysis::MOST_PROBES);
+    let time = match study.rounds {
+        Rounds::Auto { max_time } => format!(" within {}", humantime::format_duration(max_time)),
+        Rounds::Fixed(_) => String::new(),
+    };
+    screen::note(&format!(
+        "{}: closed loads, then at most {most} probes of {:?}, the last of {:?},{time}, for {}; seed {}",
+        study.workload,
+        study.duration,
+        study.duration * stampede_analysis::CONFIRMATION,
+        slo.unwrap_or_default(),
+        study.seed
+    ));
+}
+
+/// Says which settings each case has and why.
+fn tell_settings(study: &Study) {
+    screen::note(&stampede_report::terminal::settings(study, screen::width(), screen::colour_on(&io::stderr())));
+}
+
+/// Says what will be done.
 fn introduce(study: &Study, pilots: bool) {
-    let colour = screen::colour_on(&io::stderr());
-    // Those of a race are told by the search that it is part of.
-    if study.kind != StudyKind::Tune {
-        screen::note(&stampede_report::terminal::settings(study, screen::width(), colour));
-    }
     let cases = study.cases.len();
     let rounds = match study.rounds {
         Rounds::Fixed(rounds) => format!("{cases} cases x {rounds} rounds of {:?}", study.duration),

@@ -10,9 +10,9 @@ use stampede_report::doctor as report;
 use stampede_store::Store;
 
 use crate::args::DoctorArgs;
+use crate::destination::{is_stdout, put, writable};
 use crate::exit::{Exit, Failure};
 use crate::open_files::raise_open_files;
-use crate::show::{is_stdout, put, writable};
 use crate::{Outcome, calibration, folders, list, screen};
 
 pub(crate) fn run(args: &DoctorArgs) -> Outcome {

@@ -4,6 +4,7 @@ use std::error::Error;
 use std::process::ExitCode;
 
 use stampede_core::with_causes;
+use stampede_store::StoreError;
 
 /// How Stampede ends.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -11,7 +12,7 @@ use stampede_core::with_causes;
 pub(crate) enum Exit {
     /// Done.
     Done = 0,
-    /// A gate failed: the change is worse than may pass. Or the best settings that were found miss the SLO.
+    /// A gate failed: the change is worse than may pass; or no rate, or none of the settings that were tried, meets an objective.
     GateFailed = 1,
     /// The command line or a plan is wrong.
     Usage = 2,
@@ -42,6 +43,14 @@ impl Failure {
     /// Something needed is missing or cannot be used.
     pub(crate) fn missing(error: impl Into<Box<dyn Error>>) -> Self {
         Self { exit: Exit::Missing, message: with_causes(error.into().as_ref()) }
+    }
+
+    /// A stored study cannot be had: the command line is wrong where it names none, or more than one.
+    pub(crate) fn unknown_or_missing(error: StoreError) -> Self {
+        match error {
+            StoreError::Unknown { .. } | StoreError::Ambiguous { .. } => Self::usage(error),
+            _ => Self::missing(error),
+        }
     }
 
     /// The command line is wrong.

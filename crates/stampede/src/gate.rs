@@ -6,45 +6,46 @@ mod side;
 use std::path::{Path, PathBuf};
 
 use jiff::Timestamp;
-use stampede_analysis::{Change, ChangeError, between_studies, metric, of_gate};
-use stampede_core::StudyKind;
+use stampede_analysis::{Analysis, Change, ChangeError, analyse, between_studies, metric, of_gate};
+use stampede_core::{Case, Study, StudyKind};
 use stampede_plan::{CompareFlags, ComparePlan, MachineSize, SubjectFlag, TopologyFlags, read_threshold};
 use stampede_report::gate::{GateView, annotations, junit, markdown, terminal};
-use stampede_store::{Store, StoreError, StoredStudy};
+use stampede_report::{StudyView, csv, html};
+use stampede_store::StoredStudy;
 
 use self::side::{CheckedOut, Side};
 use crate::args::{GateArgs, MeasuringArgs, StoreArgs};
 use crate::backend::BackendChoice;
 use crate::catalogue::BuiltIn;
 use crate::compare::{Ended, Order, carry_out, exit_of};
+use crate::destination::{self, is_stdout, put};
 use crate::exit::{Exit, Failure};
-use crate::show::{is_stdout, put, writable};
-use crate::{Outcome, figure, folders, ground, screen};
+use crate::{Outcome, figure, ground, screen, show};
 
 pub(crate) fn run(args: GateArgs) -> Outcome {
-    let GateArgs { base, head, threshold, metric, strict, junit, markdown, github, measuring, store, quiet } = args;
-    let output = Output::new(junit, markdown, github)?;
+    let GateArgs { base, head, threshold, metric, strict, junit, markdown, html, csv, github, measuring, store, quiet } =
+        args;
+    let output = Output::new([junit, markdown, html, csv], github)?;
     let threshold = read_threshold(threshold.as_deref()).map_err(Failure::usage);
     let (threshold, metric) = Failure::both(threshold, figure::read(metric))?;
     let judged = match (Side::read(&base), Side::read(&head)) {
         (Side::Study(before), Side::Study(after)) => {
-            let changes = stored([&before, &after], metric.as_deref(), threshold, &measuring, &store)?;
-            Judged::Done { question: None, changes }
+            stored([&before, &after], metric.as_deref(), threshold, &measuring, &store)?
         }
         (before, after) => measured([&before, &after], metric, threshold, measuring, &store, quiet)?,
     };
-    let (question, changes) = match judged {
-        Judged::Done { question, changes } => (question, changes),
+    let (question, changes, studies) = match judged {
+        Judged::Done { question, changes, studies } => (question, changes, studies),
         Judged::Interrupted => return Ok(Exit::Interrupted),
     };
     let view = GateView { base: &base, head: &head, question: question.as_deref(), changes: &changes, strict };
-    output.write(&view)?;
+    output.write(&view, &studies)?;
     Ok(if view.passes() { Exit::Done } else { Exit::GateFailed })
 }
 
 /// What came of a gate.
 enum Judged {
-    Done { question: Option<String>, changes: Vec<Change> },
+    Done { question: Option<String>, changes: Vec<Change>, studies: Vec<StoredStudy> },
     Interrupted,
 }
 
@@ -55,24 +56,19 @@ fn stored(
     threshold: f64,
     measuring: &MeasuringArgs,
     store: &StoreArgs,
-) -> Result<Vec<Change>, Failure> {
+) -> Result<Judged, Failure> {
     if let Some(flag) = given(measuring) {
         let problem = "says how to measure, and stored studies are measured already";
         return Err(Failure::usage(format!("{flag} {problem}\n  leave it out")));
     }
-    let store = Store::open_existing(&folders::store(store)?).map_err(Failure::missing)?;
-    let load = |name: &str| {
-        store.load(name).map_err(|error| match error {
-            StoreError::Unknown { .. } | StoreError::Ambiguous { .. } => Failure::usage(error),
-            _ => Failure::missing(error),
-        })
-    };
-    let [before, after]: [StoredStudy; 2] = [load(names[0])?, load(names[1])?];
+    let [before, after] = [show::load(store, names[0])?, show::load(store, names[1])?];
     let sides = [&before, &after].map(|stored| (&stored.study, &stored.trials[..]));
-    between_studies(key.and_then(metric), sides[0], sides[1], threshold).map_err(|error| match error {
-        ChangeError::NothingInCommon | ChangeError::Conditions { .. } => Failure::usage(error),
-        _ => Failure { exit: Exit::Invalid, ..Failure::missing(error) },
-    })
+    let changes =
+        between_studies(key.and_then(metric), sides[0], sides[1], threshold).map_err(|error| match error {
+            ChangeError::NothingInCommon | ChangeError::Conditions { .. } => Failure::usage(error),
+            _ => Failure { exit: Exit::Invalid, ..Failure::missing(error) },
+        })?;
+    Ok(Judged::Done { question: None, changes, studies: vec![before, after] })
 }
 
 /// A flag that was given and counts for measuring alone.
@@ -136,7 +132,8 @@ fn measured(
         screen::warning(&format!("interrupted; {} finished trials are kept", record.trials().len()));
         return Ok(Judged::Interrupted);
     }
-    record.store().finish_study(&study.id, Timestamp::now()).map_err(Failure::missing)?;
+    let finished_at = Timestamp::now();
+    record.store().finish_study(&study.id, finished_at).map_err(Failure::missing)?;
     let change = of_gate(&study, record.trials()).map_err(|error| {
         let exit = match exit_of(Some(&study), record.trials()) {
             Exit::TrialFailed => Exit::TrialFailed,
@@ -144,7 +141,10 @@ fn measured(
         };
         Failure { exit, ..Failure::missing(error) }
     })?;
-    Ok(Judged::Done { question: Some(question(&plan)), changes: vec![change] })
+    let question = Some(question(&study));
+    let (trials, yard_stick) = (record.trials().to_vec(), record.yard_stick().to_vec());
+    let stored = StoredStudy { study, finished_at: Some(finished_at), trials, yard_stick };
+    Ok(Judged::Done { question, changes: vec![change], studies: vec![stored] })
 }
 
 fn read(side: &CheckedOut, measuring: &MeasuringArgs, machine: MachineSize) -> Result<ComparePlan, Failure> {
@@ -169,47 +169,60 @@ fn read(side: &CheckedOut, measuring: &MeasuringArgs, machine: MachineSize) -> R
 }
 
 /// `shop on nginx-fpm: 1 CPU and 512 MiB, load closed:16`.
-fn question(plan: &ComparePlan) -> String {
-    let runtime = plan.candidates.first().map_or_else(String::new, |side| format!(" on {}", side.runtime.id()));
-    format!("{}{runtime}: {} CPU and {}, load {}", plan.workload.id, plan.limits.cpus, plan.limits.memory, plan.load)
+fn question(study: &Study) -> String {
+    let of = |Case { runtime, limits, .. }: &Case| format!(" on {runtime}: {} CPU and {}", limits.cpus, limits.memory);
+    let case = study.cases.first().map(|case| format!("{}, load {}", of(case), case.whole_load()));
+    format!("{}{}", study.workload, case.unwrap_or_default())
 }
 
 /// Where it is said.
 struct Output {
     junit: Option<PathBuf>,
     markdown: Option<PathBuf>,
+    html: Option<PathBuf>,
+    csv: Option<PathBuf>,
     github: bool,
 }
 
 impl Output {
     /// Sees that every file can be written before anything is measured.
-    fn new(junit: Option<PathBuf>, markdown: Option<PathBuf>, github: bool) -> Result<Self, Failure> {
-        let output = Self { junit, markdown, github };
-        if output.files().filter(|(_, path)| is_stdout(path)).count() > 1 {
-            return Err(Failure::usage("--junit - and --markdown - both go to stdout; give one of them a file"));
-        }
-        for (flag, path) in output.files().filter(|(_, path)| !is_stdout(path)) {
-            writable(path)
-                .map_err(|error| Failure::usage(format!("{flag} {} cannot be written: {error}", path.display())))?;
+    fn new([junit, markdown, html, csv]: [Option<PathBuf>; 4], github: bool) -> Result<Self, Failure> {
+        let output = Self { junit, markdown, html, csv, github };
+        destination::check(&output.files())?;
+        let on_stdout = output.files().into_iter().find(|(_, path)| github && path.is_some_and(is_stdout));
+        if let Some((flag, _)) = on_stdout {
+            return Err(Failure::usage(format!("{flag} - and --github both go to stdout; give {flag} a file")));
         }
         Ok(output)
     }
 
-    fn files(&self) -> impl Iterator<Item = (&'static str, &Path)> {
-        let files = [("--junit", &self.junit), ("--markdown", &self.markdown)];
-        files.into_iter().filter_map(|(flag, path)| Some((flag, path.as_deref()?)))
+    fn files(&self) -> [(&'static str, Option<&Path>); 4] {
+        let Self { junit, markdown, html, csv, github: _ } = self;
+        [("--junit", junit), ("--markdown", markdown), ("--html", html), ("--csv", csv)]
+            .map(|(flag, path)| (flag, path.as_deref()))
     }
 
-    fn write(&self, view: &GateView<'_>) -> Result<(), Failure> {
-        for (path, render) in [
-            (&self.junit, junit as fn(&GateView<'_>) -> String),
-            (&self.markdown, markdown as fn(&GateView<'_>) -> String),
-        ] {
+    fn write(&self, view: &GateView<'_>, studies: &[StoredStudy]) -> Result<(), Failure> {
+        let analyses: Vec<Analysis> = studies.iter().map(|stored| analyse(&stored.study, &stored.trials)).collect();
+        let views: Vec<StudyView<'_>> = studies
+            .iter()
+            .zip(&analyses)
+            .map(|(StoredStudy { study, finished_at, trials, yard_stick }, analysis)| StudyView {
+                study,
+                finished_at: *finished_at,
+                trials,
+                yard_stick,
+                analysis,
+            })
+            .collect();
+        let renderers: [&dyn Fn() -> String; 4] =
+            [&|| junit(view), &|| markdown(view), &|| html::gate(view, &views), &|| csv::render(&views)];
+        for ((_, path), render) in self.files().into_iter().zip(renderers) {
             if let Some(path) = path {
-                put(path, &render(view))?;
+                put(path, &render())?;
             }
         }
-        if !self.files().any(|(_, path)| is_stdout(path)) {
+        if !self.files().into_iter().filter_map(|(_, path)| path).any(is_stdout) {
             put(Path::new("-"), &terminal(view))?;
         }
         if self.github {

@@ -10,6 +10,7 @@ use stampede_harness::{Conditions, Copies, Missing, PrepareCasesError, Prepared}
 use stampede_plan::{ComparePlan, MachineSize, RuntimeChoice};
 use stampede_platforms::lock::{LockError, MeasuringLock};
 use stampede_platforms::{LocalConfig, LocalPlatform};
+use stampede_report::terminal::paragraph;
 use stampede_runtimes::Topologies;
 
 use crate::exit::{Exit, Failure};
@@ -144,8 +145,11 @@ fn account_for_missing(plan: &ComparePlan, prepared: &[Prepared], missing: &[Mis
         return Err(Failure::missing(lines));
     }
     // A look at an application says so of each runtime.
-    for line in lines.lines().filter(|_| plan.look.is_none()) {
-        screen::note(&format!("left out: {line}"));
+    if plan.look.is_none() && plan.choice != RuntimeChoice::Named {
+        let unable = plan.unable.iter().map(|(runtime, kinds)| format!("{runtime}, which serves {}", kinds.join(", ")));
+        for line in lines.lines().map(str::to_owned).chain(unable) {
+            screen::note(&paragraph(&format!("left out: {line}"), 4, screen::width()));
+        }
     }
     Ok(())
 }

@@ -29,7 +29,7 @@ pub(crate) fn run(args: &InitArgs) -> Outcome {
         let file = there.display();
         return Err(Failure::usage(format!("{file} is there already; add --force to write another in its place")));
     }
-    crate::show::writable(&file)
+    crate::destination::writable(&file)
         .map_err(|error| Failure::usage(format!("{} cannot be written: {error}", file.display())))?;
     let machine = stampede_platforms::machine();
     let flags = CompareFlags { subject: SubjectFlag::Application(dir.clone()), ..CompareFlags::default() };

@@ -140,6 +140,7 @@ fn studies(path: &Path) -> Result<Vec<String>, Failure> {
             StudyKind::Compare => format!("compare {workload}"),
             StudyKind::Calibrate => format!("calibrate {workload}"),
             StudyKind::Gate => format!("gate {workload}"),
+            StudyKind::Capacity => format!("capacity {workload}"),
             StudyKind::Why => format!("why {workload}"),
             StudyKind::Tune => format!("tune {workload}"),
         };

@@ -23,7 +23,7 @@ use crate::load::args::LoadArgs;
 use crate::load::timeseries::Timeseries;
 use crate::open_files::{OWN_FILES, raise_open_files};
 use crate::signals::Signals;
-use crate::{Outcome, screen, show};
+use crate::{Outcome, destination, screen};
 
 /// Longest wait for answers that are still out when the window closes.
 const DRAIN: Duration = Duration::from_secs(5);
@@ -138,12 +138,12 @@ pub(crate) fn run(args: Box<LoadArgs>) -> Outcome {
     let (plan, ()) = Failure::both(plan, unread)?;
     let trust = read_trust(insecure, cacert.as_deref())?;
     for (flag, path) in [("--json", json.as_deref()), ("--hdr", hdr.as_deref())] {
-        if let Some(path) = path.filter(|path| !show::is_stdout(path)) {
-            show::writable(path)
+        if let Some(path) = path.filter(|path| !destination::is_stdout(path)) {
+            destination::writable(path)
                 .map_err(|error| Failure::usage(format!("{flag} {} cannot be written: {error}", path.display())))?;
         }
     }
-    let told = [&json, &timeseries, &hdr].into_iter().flatten().filter(|path| show::is_stdout(path)).count();
+    let told = [&json, &timeseries, &hdr].into_iter().flatten().filter(|path| destination::is_stdout(path)).count();
     if told > 1 {
         return Err(Failure::usage("only one of --json, --timeseries and --hdr can be written to stdout"));
     }
@@ -196,7 +196,7 @@ pub(crate) fn run(args: Box<LoadArgs>) -> Outcome {
         [(json.as_deref(), json::render(&asked, &result)), (hdr.as_deref(), hdr::render(&result.total.response))]
     {
         match path {
-            Some(path) if show::is_stdout(path) => screen::print(&text)?,
+            Some(path) if destination::is_stdout(path) => screen::print(&text)?,
             Some(path) => write(path, &text)?,
             None => {}
         }

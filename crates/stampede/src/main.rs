@@ -5,13 +5,16 @@
 mod args;
 mod backend;
 mod calibration;
+mod capacity;
 mod catalogue;
 mod clean;
 mod compare;
+mod destination;
 mod doctor;
 mod exit;
 mod figure;
 mod folders;
+mod forecast;
 mod gate;
 mod ground;
 mod init;
@@ -23,6 +26,7 @@ mod open_files;
 mod progress;
 mod record;
 mod recording;
+mod report;
 mod reproduce;
 mod resumption;
 mod screen;
@@ -44,17 +48,20 @@ use crate::mimic::Tool;
 fn main() -> ExitCode {
     let outcome = match Args::parse().command {
         Command::Compare(args) => compare::run(args),
+        Command::Capacity(args) => capacity::run(args),
         Command::Gate(args) => gate::run(*args),
         Command::Why(args) => why::run(*args),
         Command::Tune(args) => tune::run(*args),
         Command::Init(args) => init::run(&args),
         Command::Reproduce(args) => reproduce::run(args),
+        Command::Forecast(args) => forecast::run(&args),
         Command::Load(args) => load::run(args),
         Command::Hey(OtherArgs { args }) => mimic::run(Tool::Hey, &args),
         Command::Ab(OtherArgs { args }) => mimic::run(Tool::Ab, &args),
         Command::Wrk(OtherArgs { args }) => mimic::run(Tool::Wrk, &args),
         Command::List(args) => list::run(&args),
         Command::Show(args) => show::run(&args),
+        Command::Report(args) => report::run(&args),
         Command::Doctor(args) => doctor::run(&args),
         Command::Clean(args) => clean::run(&args),
         Command::Warden => return stampede_platforms::warden::run(),

@@ -8,7 +8,7 @@ use std::sync::mpsc::{Receiver, SyncSender, sync_channel};
 use std::thread::{self, JoinHandle};
 use std::time::{Duration, Instant};
 
-use stampede_core::{Fut, Outcome, Rounds, Trial, YardStickReading};
+use stampede_core::{Fut, Outcome, Rounds, StudyKind, Trial, YardStickReading};
 use stampede_harness::{Event, Phase, Sink, SinkError};
 
 use crate::screen;
@@ -32,6 +32,8 @@ pub(crate) struct Progress {
     writer: Option<(SyncSender<String>, JoinHandle<()>)>,
     rounds: Rounds,
     cases: u32,
+    /// Whether trials are probes, each of a load of its own.
+    is_capacity: bool,
     /// What each trial loads for: warm-up and window.
     each: Duration,
     started: Instant,
@@ -44,12 +46,17 @@ pub(crate) struct Progress {
     phase: Phase,
     rate: Option<f64>,
     failed: u64,
-    /// How many trials ended, and how long they took together.
+    /// The number of the first trial of this sitting: earlier ones ended before the study was interrupted.
+    first: Option<u32>,
+    /// How long the study was measured before that.
+    earlier: Duration,
+    /// The number of the last trial that ended, and for how long this sitting had gone on then.
     ended: Option<(u32, Duration)>,
 }
 
 impl Progress {
-    pub(crate) fn new(quiet: bool, width: usize) -> Self {
+    /// `earlier` is how long the study was measured already, where it is gone on with.
+    pub(crate) fn new(quiet: bool, width: usize, earlier: Duration) -> Self {
         let style = match (quiet, io::stderr().is_terminal()) {
             (true, _) => Style::Silent,
             (false, true) => Style::Live,
@@ -62,6 +69,7 @@ impl Progress {
             writer: Some((lines, thread::spawn(move || write_all(&waiting)))),
             rounds: Rounds::Fixed(0),
             cases: 0,
+            is_capacity: false,
             each: Duration::ZERO,
             started: Instant::now(),
             aside: None,
@@ -72,6 +80,8 @@ impl Progress {
             phase: Phase::Launch,
             rate: None,
             failed: 0,
+            first: None,
+            earlier,
             ended: None,
         }
     }
@@ -102,11 +112,14 @@ impl Progress {
             Event::StudyStarted(study) | Event::StudyResumed(study) => {
                 self.rounds = study.rounds;
                 self.cases = study.cases.len() as u32;
+                self.is_capacity = study.kind == StudyKind::Capacity;
                 self.each = study.warm_up + study.duration;
                 self.started = Instant::now();
             }
+            Event::CaseAdded(_) => return,
             Event::TrialStarted { case, block, number, of } => {
                 self.case = case.to_string();
+                self.first.get_or_insert(*number);
                 (self.block, self.number, self.of) = (*block, *number, *of);
                 (self.rate, self.failed) = (None, 0);
             }
@@ -132,6 +145,9 @@ impl Progress {
             return aside.clone();
         }
         let (number, block, case) = (self.number, self.block, &self.case);
+        if self.is_capacity {
+            return format!("[{number:>2}] {case:<12}");
+        }
         match (self.of, self.rounds) {
             (Some(of), Rounds::Fixed(rounds)) => format!("[{number:>2}/{of}] round {block}/{rounds}  {case:<15}"),
             _ => format!("[{number:>2}] round {block}  {case:<15}"),
@@ -171,7 +187,7 @@ impl Progress {
         if self.failed > 0 {
             line.push_str(&format!("  {} failed", self.failed));
         }
-        if self.cases > 0 {
+        if self.cases > 0 || self.is_capacity {
             let most = if matches!(self.rounds, Rounds::Auto { .. }) { "at most " } else { "" };
             line.push_str(&format!("  {most}{} left", human(self.left())));
         }
@@ -187,10 +203,13 @@ impl Progress {
 
     /// Time left, if the trials to come take as long as those that ended; before any ended, what their loads take.
     fn left(&self) -> Duration {
+        let before = self.first.map_or(0, |first| first.saturating_sub(1));
         let whole = match (self.rounds, self.ended) {
-            (Rounds::Auto { max_time }, _) => max_time,
-            (Rounds::Fixed(rounds), Some((ended, took))) => took / ended * (rounds * self.cases),
-            (Rounds::Fixed(rounds), None) => self.each * (rounds * self.cases),
+            (Rounds::Auto { max_time }, _) => max_time.saturating_sub(self.earlier),
+            (Rounds::Fixed(rounds), ended) => {
+                let each = ended.map_or(self.each, |(number, took)| took / number.saturating_sub(before).max(1));
+                each * (rounds * self.cases).saturating_sub(before)
+            }
         };
         whole.saturating_sub(self.started.elapsed())
     }
@@ -228,11 +247,38 @@ impl Sink for Progress {
     }
 }
 
+/// The log that may follow comes with the report.
 fn first_line(text: &str) -> String {
-    screen::printable(text.lines().next().unwrap_or_default())
+    let line = text.lines().next().unwrap_or_default();
+    screen::printable(line.strip_suffix("; its log ends:").unwrap_or(line))
 }
 
 fn human(time: Duration) -> String {
     let seconds = time.as_secs();
     if seconds < 60 { format!("{seconds}s") } else { format!("{}m{:02}s", seconds / 60, seconds % 60) }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_time_left_is_that_of_this_sitting() {
+        let minutes = |minutes: u64| Duration::from_secs(60 * minutes);
+        let auto = Rounds::Auto { max_time: minutes(30) };
+        // Of 10 rounds of 2 cases; a trial is planned to take one minute and took two.
+        for (name, rounds, first, earlier, ended, expected) in [
+            ("from the beginning", Rounds::Fixed(10), 1, 0, None, 20),
+            ("after five trials", Rounds::Fixed(10), 1, 0, Some((5, minutes(10))), 40),
+            ("gone on with after ten", Rounds::Fixed(10), 11, 20, None, 10),
+            ("five trials later", Rounds::Fixed(10), 11, 20, Some((15, minutes(10))), 20),
+            ("as long as it takes", auto, 11, 20, Some((15, minutes(1))), 10),
+        ] {
+            let mut progress = Progress::new(true, 80, minutes(earlier));
+            (progress.rounds, progress.cases, progress.each) = (rounds, 2, minutes(1));
+            (progress.first, progress.ended) = (Some(first), ended);
+            let left = progress.left().as_secs_f64() / 60.0;
+            assert!((left - f64::from(expected)).abs() < 0.5, "{name}: {left}");
+        }
+    }
 }

@@ -18,10 +18,10 @@ impl Record {
         Self { store, study: None, trials: Vec::new(), yard_stick: Vec::new(), earlier: None }
     }
 
-    /// To go on with a study that was interrupted.
-    pub(crate) fn of_earlier(store: Store, earlier: StoredStudy) -> Self {
-        let (trials, yard_stick) = (earlier.trials.clone(), earlier.yard_stick.clone());
-        Self { trials, yard_stick, earlier: Some(earlier), ..Self::new(store) }
+    /// Takes in what a study has that was interrupted and is gone on with.
+    pub(crate) fn go_on_with(&mut self, earlier: StoredStudy) {
+        (self.trials, self.yard_stick) = (earlier.trials.clone(), earlier.yard_stick.clone());
+        self.earlier = Some(earlier);
     }
 
     /// The study that is to be gone on with.
@@ -56,6 +56,12 @@ impl Record {
                 self.study = Some((*study).clone());
                 if let Some(resumed_at) = study.resumed_at.last() {
                     self.store.resume_study(&study.id, *resumed_at).map_err(|error| SinkError(Box::new(error)))?;
+                }
+            }
+            Event::CaseAdded(case) => {
+                if let Some(study) = &mut self.study {
+                    study.cases.push((*case).clone());
+                    self.store.add_case(&study.id, case).map_err(|error| SinkError(Box::new(error)))?;
                 }
             }
             Event::YardStickEnded(reading) => {

@@ -15,18 +15,19 @@ use stampede_plan::{ComparePlan, PlannedRow, PlannedTable, ReproduceFlags, Repro
 use stampede_platforms::scope;
 use stampede_report::replication::{self, ReplicatedTable, ReplicationView};
 use stampede_report::terminal::paragraph;
+use stampede_report::{StudyView, csv, html};
 use stampede_runtimes::Topologies;
 use stampede_store::Store;
 
 use crate::args::ReproduceArgs;
 use crate::backend::BackendChoice;
 use crate::catalogue::{self, BuiltIn};
-use crate::compare::{self, DRAIN, DRAIN_OF_FLOWS, LAST_WAIT, Sinks};
+use crate::compare::{self, DRAIN, DRAIN_OF_FLOWS, Ended, LAST_WAIT, Sinks};
 use crate::exit::{Exit, Failure};
 use crate::ground::{self, Ground};
 use crate::progress::Progress;
 use crate::record::Record;
-use crate::show::Report;
+use crate::show::{Renderers, Report};
 use crate::signals::Signals;
 use crate::{Outcome, folders, screen};
 
@@ -105,6 +106,8 @@ struct Table<'a> {
     left_out: Vec<(CaseId, String)>,
     /// What was measured; none before.
     record: Option<Record>,
+    /// When all of it had been.
+    finished_at: Option<Timestamp>,
 }
 
 impl Table<'_> {
@@ -182,7 +185,7 @@ impl<'a> Experiment<'a> {
                 let why = why.lines().next().unwrap_or_default();
                 self.note(4, &format!("  left out: {}: {why}", rows.join(", ")));
             }
-            self.tables.push(Table { planned, prepared, left_out, record: None });
+            self.tables.push(Table { planned, prepared, left_out, record: None, finished_at: None });
         }
         if self.tables.iter().all(|table| table.prepared.is_empty()) {
             return Err(Failure::missing("no row can run here; see above what each needs"));
@@ -247,11 +250,13 @@ impl<'a> Experiment<'a> {
             yard_stick: None,
         };
         let record = table.record.insert(Record::new(Store::open(store).map_err(Failure::missing)?));
-        let mut sinks = Sinks { record, progress: Progress::new(*quiet, screen::width()) };
+        let mut sinks = Sinks { record, progress: Progress::new(*quiet, screen::width(), Duration::ZERO) };
         stampede_harness::run(&ground.platform, &study, &table.prepared, &surroundings, Vec::new(), &mut sinks)
             .await
             .map_err(Failure::missing)?;
-        sinks.record.store().finish_study(&study.id, Timestamp::now()).map_err(Failure::missing)
+        let finished_at = Timestamp::now();
+        table.finished_at = Some(finished_at);
+        sinks.record.store().finish_study(&study.id, finished_at).map_err(Failure::missing)
     }
 
     /// Prints what came of it, all of it or as far as it went.
@@ -295,11 +300,24 @@ impl<'a> Experiment<'a> {
             runs.iter().map(|run| ReplicatedTable { run: *run, replication: replicate(run) }).collect();
         let ReproducePlan { scale, rate_scale, .. } = *self.plan;
         let view = ReplicationView { publication, scale, rate_scale, tables: &tables, claims: &claims };
-        report.put_all(
-            || replication::json(&view),
-            || replication::markdown(&view),
-            |width, colour| replication::terminal(&view, width, colour),
-        )?;
+        let studies = self.tables.iter().zip(&analyses).filter_map(|(table, analysis)| {
+            let (record, analysis) = (table.record.as_ref()?, analysis.as_ref()?);
+            Some(StudyView {
+                study: record.study()?,
+                finished_at: table.finished_at,
+                trials: record.trials(),
+                yard_stick: record.yard_stick(),
+                analysis,
+            })
+        });
+        let studies: Vec<StudyView<'_>> = studies.collect();
+        report.put_all(&Renderers {
+            json: &|| replication::json(&view),
+            markdown: &|| replication::markdown(&view),
+            html: &|| html::replication(&view, &studies),
+            csv: &|| csv::render(&studies),
+            terminal: &|width, colour| replication::terminal(&view, width, colour),
+        })?;
         if report.on_terminal() {
             screen::note(&format!("stored in {}", self.store.display()));
         }
@@ -311,13 +329,6 @@ impl<'a> Experiment<'a> {
             screen::note(&paragraph(text, hang, screen::width()));
         }
     }
-}
-
-/// How it ended.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-enum Ended {
-    Complete,
-    Interrupted,
 }
 
 /// Why a row's plan cannot be used here.
@@ -344,7 +355,7 @@ mod tests {
     use std::fs;
 
     use stampede_core::{Bytes, ClaimTest, Runtime};
-    use stampede_plan::{Catalogue, MachineSize};
+    use stampede_plan::{Catalogue, KnownPublication, MachineSize};
 
     use super::*;
 
@@ -377,6 +388,27 @@ mod tests {
     /// Rows that nothing in the repository can serve: binaries that hold an application, and a Laravel that is kept.
     fn is_served_elsewhere(row: &CaseId) -> bool {
         row.as_str().starts_with("binary")
+    }
+
+    #[test]
+    fn the_times_of_a_scenario_are_scaled_once() {
+        let rinha = catalogue::publications().into_iter().find(|known| known.name == "rinha").unwrap();
+        let flags = ReproduceFlags {
+            name: "rinha".to_owned(),
+            scale: Some("0.1".to_owned()),
+            tables: Some("entry".to_owned()),
+            ..ReproduceFlags::default()
+        };
+        // The scenario's own length is 205 s.
+        for (duration, expected) in [("", 20_500), ("    duration: 100s\n", 10_000)] {
+            let text = rinha.text.replace("    warm_up: 0s\n", &format!("    warm_up: 0s\n{duration}"));
+            let known = [KnownPublication { name: "rinha".to_owned(), text }];
+            let plan = ReproducePlan::read(&flags, &known, LARGE, &Repository).unwrap();
+            let row = plan.tables[0].rows[0].plan.as_ref().unwrap();
+            assert_eq!(row.duration, Duration::from_millis(expected), "{duration:?}");
+            let crowds = row.scenario.as_ref().map(|scenario| scenario.crowds[0].load.clone());
+            assert_eq!(crowds, Some(row.load.clone()));
+        }
     }
 
     #[test]

@@ -3,28 +3,34 @@
 use std::collections::BTreeSet;
 use std::fmt::Display;
 
-use stampede_core::{Case, CaseId, CpuLayout, Load, PhpBuild, Sending, Slo, Study, Topology, Trial};
-use stampede_store::{Store, StoreError, StoredStudy};
+use stampede_core::{Case, CaseId, CpuLayout, Load, PhpBuild, Sending, Slo, Study, StudyKind, Topology, Trial};
+use stampede_store::{Store, StoredStudy};
 
 use crate::exit::Failure;
 
-/// The study of this name, or the newest that was not finished.
-pub(crate) fn find(store: &Store, name: Option<&str>) -> Result<StoredStudy, Failure> {
+/// The study of this name, or the newest of this kind that was not finished. One that another Stampede is measuring now looks
+/// like one that was interrupted: only with the lock on measuring is it known that there is none.
+pub(crate) fn find(store: &Store, name: Option<&str>, kind: StudyKind) -> Result<StoredStudy, Failure> {
     let name = match name {
         Some(name) => name.to_owned(),
         None => {
             let rows = store.studies().map_err(Failure::missing)?;
-            let unfinished = rows.into_iter().find(|row| row.finished_at.is_none());
+            let unfinished = rows.into_iter().find(|row| row.kind == kind && row.finished_at.is_none());
             let row = unfinished.ok_or_else(|| {
-                Failure::usage("--resume finds no study that was interrupted; leave it out to begin one")
+                let kind = match kind {
+                    StudyKind::Compare => "comparison",
+                    StudyKind::Calibrate => "calibration",
+                    StudyKind::Gate => "gate",
+                    StudyKind::Capacity => "search for a capacity",
+                    StudyKind::Why => "search for a cause",
+                    StudyKind::Tune => "search for settings",
+                };
+                Failure::usage(format!("--resume finds no {kind} that was interrupted; leave it out to begin one"))
             })?;
             row.id.as_str().to_owned()
         }
     };
-    let stored = store.load(&name).map_err(|error| match error {
-        StoreError::Unknown { .. } | StoreError::Ambiguous { .. } => Failure::usage(error),
-        _ => Failure::missing(error),
-    })?;
+    let stored = store.load(&name).map_err(Failure::unknown_or_missing)?;
     match stored.finished_at {
         Some(finished_at) => Err(Failure::usage(format!(
             "--resume {} is of no use: the study was finished {finished_at:.0}; leave it out to begin another",
@@ -153,8 +159,7 @@ mod tests {
 
     use jiff::Timestamp;
     use stampede_core::{
-        Bytes, CgroupSupport, Cpus, Groundwork, Limits, Machine, Rounds, RuntimeId, StudyId, StudyKind, Tuning,
-        WorkloadId,
+        Bytes, CgroupSupport, Cpus, Groundwork, Limits, Machine, Rounds, RuntimeId, StudyId, Tuning, WorkloadId,
     };
 
     use super::*;

@@ -6,12 +6,11 @@ use std::path::{Path, PathBuf};
 
 use jiff::Timestamp;
 use stampede_analysis::{Point, Search, Space, Tried, analyse, best, metric, objective_metric, race_scores};
-use stampede_core::{
-    CaseId, CpuLayout, DefaultsContext, Documented, Machine, Rounds, Study, StudyId, StudyKind, Trial, Tuning,
-};
+use stampede_core::{CaseId, CpuLayout, DefaultsContext, Documented, Machine, Rounds, StudyId, StudyKind, Tuning};
 use stampede_harness::Copies;
 use stampede_plan::{CompareFlags, ComparePlan, SubjectFlag, TuneFlags, TunePlan};
 use stampede_platforms::scope;
+use stampede_report::StudyView;
 use stampede_report::terminal::paragraph;
 use stampede_report::tune::{self as page, Held, TuneView};
 use stampede_store::{Store, StoreError, StoredStudy};
@@ -22,7 +21,7 @@ use crate::catalogue::BuiltIn;
 use crate::compare::{self, LAST_WAIT, Order, Site, topology_flags};
 use crate::exit::{Exit, Failure};
 use crate::record::Record;
-use crate::show::Report;
+use crate::show::{Renderers, Report};
 use crate::signals::Signals;
 use crate::{Outcome, folders, ground, screen};
 
@@ -162,7 +161,7 @@ struct Tune {
     copies: Copies,
     tried: Vec<Tried>,
     /// The winner against what else there is, at each load.
-    held: Vec<(f64, Study, Vec<Trial>)>,
+    held: Vec<(f64, StoredStudy)>,
     /// Whether a trial of the winner or the default failed.
     failed: bool,
 }
@@ -215,7 +214,8 @@ impl Tune {
                 .map(|(point, name)| self.tuned(name, &self.settings(point)))
                 .collect::<Result<Vec<_>, _>>()?;
             let base = self.tried.iter().find(|tried| tried.point == *first).and_then(|tried| tried.score);
-            let (study, trials) = self.study(site, race_id(&self.id, number), StudyKind::Tune, &plans).await?;
+            let race = self.study(site, race_id(&self.id, number), StudyKind::Tune, &plans).await?;
+            let StoredStudy { study, trials, .. } = race;
             if number == 1 {
                 let analysis = analyse(&study, &trials);
                 let default = analysis.case(&CaseId::new(self.space.name(&self.space.default)));
@@ -256,9 +256,9 @@ impl Tune {
             }
             self.note(&format!("the winner, {}, at load {load}", self.space.name(winner)));
             let id = format!("{}.load{:03.0}", self.id, share * 100.0);
-            let (study, trials) = self.study(site, id, StudyKind::Compare, &of_load).await?;
-            self.failed |= trials.iter().any(|trial| matches!(trial.outcome, stampede_core::Outcome::Failed(_)));
-            self.held.push((share, study, trials));
+            let held = self.study(site, id, StudyKind::Compare, &of_load).await?;
+            self.failed |= held.trials.iter().any(|trial| matches!(trial.outcome, stampede_core::Outcome::Failed(_)));
+            self.held.push((share, held));
         }
         Ok(())
     }
@@ -286,23 +286,31 @@ impl Tune {
         id: String,
         kind: StudyKind,
         plans: &[ComparePlan],
-    ) -> Result<(Study, Vec<Trial>), Failure> {
+    ) -> Result<StoredStudy, Failure> {
         let store = Store::open(&self.store).map_err(Failure::missing)?;
-        let mut record = match store.load(&id) {
-            Ok(StoredStudy { study, trials, finished_at: Some(_), .. }) => return Ok((study, trials)),
-            Ok(earlier) => Record::of_earlier(store, earlier),
-            Err(StoreError::Unknown { .. }) => Record::new(store),
+        let earlier = match store.load(&id) {
+            Ok(earlier) => Some(earlier),
+            Err(StoreError::Unknown { .. }) => None,
             Err(error) => return Err(Failure::missing(error)),
         };
+        let mut record = Record::new(store);
+        if let Some(earlier) = &earlier {
+            record.go_on_with(earlier.clone());
+        }
         let [first, beside @ ..] = plans else { return Err(Failure::usage("nothing is to be measured")) };
         let order = self.order(first, beside, kind, id);
         let mut copies = std::mem::take(&mut self.copies);
         let conducted = compare::conduct(&order, site, &mut copies, &mut record).await;
         self.copies = copies;
         conducted?;
+        if let Some(finished) = earlier.filter(|earlier| earlier.finished_at.is_some()) {
+            return Ok(finished);
+        }
         let study = record.study().cloned().ok_or_else(|| Failure::missing("the study was not begun"))?;
-        record.store().finish_study(&study.id, Timestamp::now()).map_err(Failure::missing)?;
-        Ok((study, record.trials().to_vec()))
+        let finished_at = Timestamp::now();
+        record.store().finish_study(&study.id, finished_at).map_err(Failure::missing)?;
+        let (trials, yard_stick) = (record.trials().to_vec(), record.yard_stick().to_vec());
+        Ok(StoredStudy { study, finished_at: Some(finished_at), trials, yard_stick })
     }
 
     fn order<'a>(&self, plan: &'a ComparePlan, beside: &'a [ComparePlan], kind: StudyKind, id: String) -> Order<'a> {
@@ -360,13 +368,20 @@ impl Tune {
         }
         ended?;
         let Some(winner) = best(&self.tried) else { return Ok(Exit::TrialFailed) };
-        let analyses: Vec<_> = self.held.iter().map(|(_, study, trials)| analyse(study, trials)).collect();
+        let analyses: Vec<_> = self.held.iter().map(|(_, held)| analyse(&held.study, &held.trials)).collect();
         let held: Vec<Held<'_>> = self
             .held
             .iter()
             .zip(&analyses)
-            .map(|((share, study, trials), analysis)| Held { share: *share, study, trials, analysis })
+            .map(|((share, stored), analysis)| {
+                let StoredStudy { study, finished_at, trials, yard_stick } = stored;
+                Held {
+                    share: *share,
+                    view: StudyView { study, finished_at: *finished_at, trials, yard_stick, analysis },
+                }
+            })
             .collect();
+        let views: Vec<StudyView<'_>> = held.iter().map(|held| held.view).collect();
         let key = objective_metric(self.plan.objective);
         let Some(metric) = metric(key) else { return Ok(Exit::Done) };
         let documented = self.documented();
@@ -386,11 +401,13 @@ impl Tune {
             held: &held,
             out: self.out.as_deref(),
         };
-        report.put_all(
-            || page::json(&view),
-            || page::markdown(&view),
-            |width, colour| page::terminal(&view, width, colour),
-        )?;
+        report.put_all(&Renderers {
+            json: &|| page::json(&view),
+            markdown: &|| page::markdown(&view),
+            html: &|| stampede_report::html::tune(&view),
+            csv: &|| stampede_report::csv::render(&views),
+            terminal: &|width, colour| page::terminal(&view, width, colour),
+        })?;
         Ok(self.exit(&held))
     }
 

@@ -4,7 +4,7 @@ use stampede_analysis::{analyse, interventions, php_settings};
 use stampede_core::{Case, Machine, Study, StudyKind};
 use stampede_plan::{ChangedCase, RetrialFlags, RetrialPlan};
 use stampede_report::terminal::paragraph;
-use stampede_store::{Store, StoreError, StoredStudy};
+use stampede_store::{Store, StoredStudy};
 
 use crate::args::{StoreArgs, WhyArgs};
 use crate::backend::BackendChoice;
@@ -73,10 +73,7 @@ struct Question {
 impl Question {
     /// About a case of a stored study: the one of this name, or the slowest that was measured.
     fn of_study(store: &Store, study: &str, case: Option<&str>) -> Result<Self, Failure> {
-        let StoredStudy { study, trials, .. } = store.load(study).map_err(|error| match error {
-            StoreError::Unknown { .. } | StoreError::Ambiguous { .. } => Failure::usage(error),
-            _ => Failure::missing(error),
-        })?;
+        let StoredStudy { study, trials, .. } = store.load(study).map_err(Failure::unknown_or_missing)?;
         if study.kind == StudyKind::Why && case.is_none() {
             return Err(Failure::usage(format!(
                 "study {} says why already: stampede show {0}\n  name a case of it, or another --study",
@@ -105,7 +102,7 @@ impl Question {
 
     /// Of a study of this kind that was interrupted.
     fn interrupted(store: &Store, name: Option<&str>) -> Result<Self, Failure> {
-        let StoredStudy { study, .. } = resumption::find(store, name)?;
+        let StoredStudy { study, .. } = resumption::find(store, name, StudyKind::Why)?;
         match study.cases.split_first() {
             Some((case, changed)) if study.kind == StudyKind::Why => {
                 Ok(Self { case: case.clone(), changed: changed.to_vec(), study })

@@ -6,6 +6,7 @@
 //!
 //! - Within a trial: [`steady_state`], [`mann_kendall`], [`BatchMeans`].
 //! - Between trials: [`BlockRatios`]; of trials that share no blocks: [`difference_interval`].
+//! - Of requests in one trial: [`BurstyShare`]; of throughput at several concurrencies: [`UslFit`].
 //! - Verdicts: [`decide`], [`noise_floor`], [`power`], [`blocks_to_decide`].
 //! - Racing: [`least_significant_difference`].
 //! - Looking early, at many pairs: [`repeated_interval`], [`step_down`], [`rank_sets`].
@@ -24,10 +25,12 @@ mod quadratic;
 mod random;
 mod rank;
 mod sequential;
+mod share;
 mod spending;
 mod steady;
 mod student;
 mod trend;
+mod usl;
 
 pub use anova::least_significant_difference;
 pub use batch::BatchMeans;
@@ -41,7 +44,9 @@ pub use power::{blocks_to_decide, minimal_detectable_effect, power};
 pub use random::SplitMix64;
 pub use rank::rank_sets;
 pub use sequential::{nominal_error, repeated_interval, step_down};
+pub use share::{BurstyShare, Side};
 pub use spending::{Look, MOST_LOOKS, SequentialError, boundaries};
 pub use steady::{Segment, SteadyError, SteadyRule, SteadyState, steady_state};
-pub use student::Confidence;
+pub use student::{Confidence, t_quantile_above};
 pub use trend::{Trend, TrendError, mann_kendall};
+pub use usl::{Usl, UslFit};

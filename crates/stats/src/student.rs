@@ -33,7 +33,7 @@ pub(crate) fn student_t_quantile(confidence: Confidence, degrees_of_freedom: usi
 }
 
 /// The value that Student's t exceeds with this probability, which is at most a half. `None` without degrees of freedom.
-pub(crate) fn t_quantile_above(probability: f64, degrees_of_freedom: f64) -> Option<f64> {
+pub fn t_quantile_above(probability: f64, degrees_of_freedom: f64) -> Option<f64> {
     let distribution = StudentsT::new(0.0, 1.0, degrees_of_freedom).ok()?;
     // The lower tail, mirrored: probabilities near 0 have digits that those near 1 have lost.
     Some(-distribution.inverse_cdf(probability))

@@ -3,7 +3,7 @@
 #![expect(clippy::unwrap_used, reason = "a test fails by it")]
 
 use stampede_stats::{
-    BlockRatios, Confidence, Look, Noise, boundaries, change_penalty, change_points, mann_kendall,
+    BlockRatios, Confidence, Look, Noise, UslFit, boundaries, change_penalty, change_points, mann_kendall,
     minimal_detectable_effect, power, step_down,
 };
 
@@ -117,5 +117,20 @@ fn trends_are_those_of_pymannkendall_and_scipy() {
             let slopes = reference(PYTHON, &format!("slopes {name}"));
             assert_close(name, &[trend.slope.low, trend.slope.high], &slopes, 1e-9);
         }
+    }
+}
+
+/// The upper end of sigma's interval is that of a profile whose inner minima R finds by a search.
+#[test]
+fn scalability_laws_are_those_of_nls() {
+    for name in ["usl coherent", "usl contended", "usl twice"] {
+        let points: Vec<(f64, f64)> =
+            reference(R, &format!("{name} points")).chunks(2).map(|point| (point[0], point[1])).collect();
+        let fit = UslFit::of(&points).unwrap();
+        let expected = reference(R, name);
+        let got = [fit.law.lambda, fit.law.sigma, fit.law.kappa, fit.residual];
+        assert_close(name, &got, &expected[..4], 1e-6);
+        assert!((fit.sigma.1 - expected[4]).abs() < 1e-4, "{name}: {fit:?} is not {expected:?}");
+        assert!(fit.sigma.0 <= fit.law.sigma && fit.kappa.0 <= fit.law.kappa && fit.holds(), "{fit:?}");
     }
 }

@@ -7,7 +7,7 @@ use std::time::Duration;
 
 use jiff::Timestamp;
 use rusqlite::{Connection, ErrorCode, MAIN_DB, OpenFlags};
-use stampede_core::{CaseId, Rounds, Study, StudyId, StudyKind, Trial, WorkloadId, YardStickReading};
+use stampede_core::{Case, CaseId, Rounds, Study, StudyId, StudyKind, Trial, WorkloadId, YardStickReading};
 use thiserror::Error;
 
 use crate::schema::{self, Kind, VERSION};
@@ -118,6 +118,15 @@ impl Store {
     /// When it cannot be written, or a study of that name is there.
     pub fn begin_study(&mut self, study: &Study) -> Result<(), StoreError> {
         self.write(|transaction| study_rows::insert(transaction, study))
+    }
+
+    /// Keeps a case that joins a study that was begun.
+    ///
+    /// # Errors
+    ///
+    /// When it cannot be written, the study is unknown, or it has a case of that name.
+    pub fn add_case(&mut self, study: &StudyId, case: &Case) -> Result<(), StoreError> {
+        self.write(|transaction| study_rows::add_case(transaction, study, case))
     }
 
     /// Keeps a trial of a study that was begun. Once this has returned, the trial survives the death of the process and,

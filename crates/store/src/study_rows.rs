@@ -65,6 +65,13 @@ pub(crate) fn insert(transaction: &Transaction<'_>, study: &Study) -> rusqlite::
     resumed_at.iter().try_for_each(|at| insert_resumption(transaction, id, *at))
 }
 
+/// Adds a case after those that the study has.
+pub(crate) fn add_case(transaction: &Transaction<'_>, study: &StudyId, case: &Case) -> rusqlite::Result<()> {
+    let next = "SELECT coalesce(max(ordinal) + 1, 0) FROM study_case WHERE study_id = ?1";
+    let ordinal = transaction.query_row(next, [study.as_str()], |row| row.get(0))?;
+    insert_case(transaction, study, ordinal, case)
+}
+
 fn insert_case(transaction: &Transaction<'_>, study: &StudyId, ordinal: i64, case: &Case) -> rusqlite::Result<()> {
     let Case {
         id,
@@ -255,6 +262,7 @@ fn kind_word(kind: StudyKind) -> &'static str {
         StudyKind::Compare => "compare",
         StudyKind::Calibrate => "calibrate",
         StudyKind::Gate => "gate",
+        StudyKind::Capacity => "capacity",
         StudyKind::Why => "why",
         StudyKind::Tune => "tune",
     }
@@ -268,6 +276,7 @@ impl rusqlite::types::FromSql for KindColumn {
             "compare" => Ok(Self(StudyKind::Compare)),
             "calibrate" => Ok(Self(StudyKind::Calibrate)),
             "gate" => Ok(Self(StudyKind::Gate)),
+            "capacity" => Ok(Self(StudyKind::Capacity)),
             "why" => Ok(Self(StudyKind::Why)),
             "tune" => Ok(Self(StudyKind::Tune)),
             word => Err(other(format!("unknown kind of study: {word}"))),

@@ -88,6 +88,7 @@ fn insert_measurement(transaction: &Transaction<'_>, trial: i64, measurement: &M
         sending,
         sampling,
         steps,
+        seconds,
     } = measurement;
     transaction.execute(
         "INSERT INTO measurement VALUES (:trial_id, :window_ns, :sent, :ok, :failed, :unfinished, :warm_up_sent,
@@ -130,6 +131,12 @@ fn insert_measurement(transaction: &Transaction<'_>, trial: i64, measurement: &M
             named_params! { ":trial_id": trial, ":cpu_ns": Nanos(*cpu), ":series_json": Json(series) },
         )?;
     }
+    if !seconds.is_empty() {
+        transaction.execute(
+            "INSERT INTO slo_seconds VALUES (:trial_id, :seconds_json)",
+            named_params! { ":trial_id": trial, ":seconds_json": Json(seconds) },
+        )?;
+    }
     step_rows::insert(transaction, trial, steps)?;
     sending.as_ref().map_or(Ok(()), |sending| insert_sending(transaction, trial, sending))
 }
@@ -155,7 +162,7 @@ pub(crate) fn load(connection: &Connection, study: &StudyId) -> rusqlite::Result
     let mut statement = connection.prepare(
         "SELECT * FROM trial LEFT JOIN measurement USING (trial_id) LEFT JOIN sending USING (trial_id)
             LEFT JOIN trial_php USING (trial_id) LEFT JOIN sampling USING (trial_id)
-            LEFT JOIN audit USING (trial_id)
+            LEFT JOIN audit USING (trial_id) LEFT JOIN slo_seconds USING (trial_id)
             WHERE study_id = ?1 ORDER BY trial_id",
     )?;
     let rows = statement.query_map([study.as_str()], |row| {
@@ -253,6 +260,7 @@ fn measurement(connection: &Connection, row: &Row<'_>) -> rusqlite::Result<Optio
         sending: sending(row)?,
         sampling: sampling(row)?,
         steps: step_rows::load(connection, row.get("trial_id")?)?,
+        seconds: row.get::<_, Option<Json<_>>>("seconds_json")?.map(|Json(seconds)| seconds).unwrap_or_default(),
     }))
 }
 

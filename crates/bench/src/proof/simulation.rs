@@ -175,6 +175,7 @@ fn trial(study: &Study, case: usize, block: u32, before: usize, figure: f64) -> 
             sending: None,
             sampling: None,
             steps: Vec::new(),
+            seconds: Vec::new(),
         }),
         stops: Vec::new(),
         parts: Vec::new(),

@@ -14,7 +14,7 @@ struct Page {
 #[serde(rename_all = "PascalCase")]
 struct Thread {
     name: String,
-    is_waiting: bool,
+    /// Otherwise it waits. `IsWaiting` is looked at a moment later, and may say the same of a thread that has changed meanwhile.
     is_busy: bool,
     /// Not told by earlier versions, as the next one.
     request_count: Option<u64>,
@@ -26,10 +26,10 @@ pub(super) fn decode(text: &str) -> serde_json::Result<Vec<(Gauge, u64)>> {
     if threads.iter().any(Thread::is_worker) {
         threads.retain(Thread::is_worker);
     }
-    let count = |state: fn(&Thread) -> bool| threads.iter().filter(|thread| state(thread)).count() as u64;
     let sum = |figure: fn(&Thread) -> Option<u64>| threads.iter().map(figure).sum::<Option<u64>>();
-    let (busy, idle) = (count(|thread| thread.is_busy), count(|thread| thread.is_waiting));
-    let mut figures = vec![(Gauge::BusyWorkers, busy), (Gauge::IdleWorkers, idle), (Gauge::TotalWorkers, busy + idle)];
+    let (busy, total) = (threads.iter().filter(|thread| thread.is_busy).count() as u64, threads.len() as u64);
+    let mut figures =
+        vec![(Gauge::BusyWorkers, busy), (Gauge::IdleWorkers, total - busy), (Gauge::TotalWorkers, total)];
     figures.extend(sum(|thread| thread.request_count).map(|sum| (Gauge::Requests, sum)));
     figures.extend(sum(|thread| thread.memory_usage).map(|sum| (Gauge::WorkerMemoryBytes, sum)));
     Ok(figures)

@@ -19,7 +19,7 @@ type Row = (StatusFormat, &'static str, &'static [(Gauge, u64)]);
 
 #[test]
 fn each_format_gives_what_its_server_says() {
-    let rows: [Row; 8] = [
+    let rows: [Row; 9] = [
         (
             StatusFormat::FpmJson,
             include_str!("answers/fpm-unix.json"),
@@ -45,6 +45,12 @@ fn each_format_gives_what_its_server_says() {
             StatusFormat::FrankenPhpThreads,
             include_str!("answers/frankenphp-threads.json"),
             &[(BusyWorkers, 1), (IdleWorkers, 1), (TotalWorkers, 2), (Requests, 3378), (WorkerMemoryBytes, 783_792)],
+        ),
+        (
+            // It began to wait between two looks at it.
+            StatusFormat::FrankenPhpThreads,
+            r#"{"ThreadDebugStates": [{"Name": "Regular PHP Thread", "IsWaiting": true, "IsBusy": true}]}"#,
+            &[(BusyWorkers, 1), (IdleWorkers, 0), (TotalWorkers, 1)],
         ),
         (
             StatusFormat::SwooleJson,

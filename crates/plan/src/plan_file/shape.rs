@@ -5,8 +5,8 @@ use serde_saphyr::Spanned;
 
 use super::document::Node;
 use super::spot;
-use crate::catalogue::nearest;
 use crate::mistake::{Gathered, Mistakes};
+use crate::suggestion::suggest;
 
 /// The most characters of a value that are shown.
 const SHOWN: usize = 60;
@@ -81,11 +81,7 @@ impl<'a> Shape<'a> {
                     Some(schema @ Value::Object(_)) => self.check(&inner, value, schema),
                     _ => {
                         let names: Vec<_> = known.into_iter().flat_map(Map::keys).map(String::as_str).collect();
-                        let fix = match nearest(&key.value, names.iter().copied()) {
-                            Some(meant) => format!("did you mean {meant}?"),
-                            None => format!("use {}", names.join(", ")),
-                        };
-                        self.add(&inner, key, "is not known", fix);
+                        self.add(&inner, key, "is not known", suggest(&key.value, names));
                     }
                 },
             }
@@ -96,11 +92,7 @@ impl<'a> Shape<'a> {
     fn check_word(&mut self, path: &str, node: &Spanned<Node>, word: &str, schema: &Value) {
         let words = words(schema);
         if !words.is_empty() && !words.contains(&word) {
-            let fix = match nearest(word, words.iter().copied()) {
-                Some(meant) => format!("did you mean {meant}?"),
-                None => format!("use {}", words.join(", ")),
-            };
-            self.add(&format!("{path} {word}"), node, "is not known", fix);
+            self.add(&format!("{path} {word}"), node, "is not known", suggest(word, words));
         }
     }
 

@@ -12,8 +12,8 @@ use stampede_scenario::{
 use super::Reader;
 use super::file::{CheckEntry, RuleEntry, SourceEntry, StepEntry};
 use crate::answer::{NO_ERROR, read_hash, statuses};
-use crate::catalogue::nearest;
 use crate::load::{CARRYING, is_token};
+use crate::suggestion::suggest_or;
 
 /// Reads the steps of one flow, one after the other.
 pub(crate) struct FlowReader<'r, 'a> {
@@ -99,11 +99,10 @@ impl<'r, 'a> FlowReader<'r, 'a> {
 
     /// What to do about a name that nothing has.
     fn unknown(&self, name: &str, known: &[String]) -> String {
-        match nearest(name, known.iter().map(String::as_str)) {
-            Some(near) => format!("did you mean {near}?"),
-            None if known.is_empty() => "capture it in an earlier step, or declare a feeder".to_owned(),
-            None => format!("known here: {}", known.join(", ")),
-        }
+        suggest_or(name, known.iter().map(String::as_str), || match known {
+            [] => "capture it in an earlier step, or declare a feeder".to_owned(),
+            known => format!("known here: {}", known.join(", ")),
+        })
     }
 
     fn path(&mut self, typed: &Spanned<String>) -> Option<Template> {

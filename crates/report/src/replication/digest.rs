@@ -14,7 +14,7 @@ use super::{ReplicatedTable, ReplicationView};
 use crate::quantity::{in_tables, number, ratio, unit_in_tables};
 
 /// A piece of a report.
-pub(super) enum Block {
+pub(crate) enum Block {
     Heading {
         text: String,
         level: usize,
@@ -121,7 +121,7 @@ fn question(study: &Study) -> String {
         texts.into_iter().filter(|text| seen.insert(text.clone())).collect::<Vec<_>>().join(" / ")
     };
     let limits = of_cases(&|case| format!("{} CPU and {}", case.limits.cpus, case.limits.memory));
-    let load = of_cases(&|case| case.load.to_string());
+    let load = of_cases(&stampede_core::Case::whole_load);
     let rounds = match study.rounds {
         Rounds::Fixed(rounds) => format!("{rounds} rounds"),
         Rounds::Auto { .. } => "rounds".to_owned(),
@@ -271,6 +271,20 @@ fn counted(standings: impl Iterator<Item = Standing> + Clone) -> String {
 
 pub(super) fn word(standing: Standing) -> &'static str {
     STANDINGS.iter().find(|(known, _)| *known == standing).map_or("", |(_, word)| word)
+}
+
+/// What it comes to: how many of the published differences, and of what its author said, were seen here too.
+pub(crate) fn lead(view: &ReplicationView<'_>) -> String {
+    let pairs = view.tables.iter().flat_map(|table| &table.replication.pairs).map(|pair| pair.standing);
+    let claims = view.claims.iter().map(|claim| claim.standing);
+    let told = [("Published differences", counted(pairs)), ("what its author said", counted(claims))];
+    let told = told.into_iter().filter(|(_, counted)| !counted.is_empty());
+    let told: Vec<String> = told.map(|(what, counted)| format!("{what}: {counted}")).collect();
+    if told.is_empty() {
+        "Nothing that was published can be compared here.".to_owned()
+    } else {
+        format!("{}.", told.join("; "))
+    }
 }
 
 /// `nginx + PHP-FPM over Apache: published 1.34 times, here 1.10 times (0.90 to 1.30, 5 blocks)`.

@@ -7,6 +7,7 @@ use stampede_core::{
     PublishedTable, PublishedUnit,
 };
 use stampede_report::replication::{self, ReplicatedTable, ReplicationView};
+use stampede_report::{StudyView, html};
 
 use crate::samples::four_runtimes;
 
@@ -25,7 +26,6 @@ fn publication() -> Publication {
     let ratio = |of: &str, to: &str, from, up_to| ClaimTest::Ratio {
         table: "services".to_owned(),
         metric: None,
-        slo: None,
         of: CaseId::new(of),
         to: CaseId::new(to),
         within: Bounds { from, to: up_to },
@@ -116,4 +116,30 @@ fn a_replication_as_json() {
     let standings: Vec<_> = json["claims"].as_array().unwrap().iter().map(|claim| claim["standing"].clone()).collect();
     assert_eq!(standings[0], "confirmed");
     assert_eq!((&standings[2], &standings[4]), (&"not tested".into(), &"not tested".into()));
+}
+
+/// Its page for a browser.
+pub(crate) fn page() -> String {
+    with_view(|view| {
+        let analyses: Vec<_> = view.tables.iter().filter_map(|table| table.run.analysis).collect();
+        let studies = view.tables.iter().filter_map(|table| table.run.study).zip(analyses).zip(view.tables);
+        let studies: Vec<StudyView<'_>> = studies
+            .map(|((study, analysis), table)| StudyView {
+                study,
+                finished_at: None,
+                trials: table.run.trials,
+                yard_stick: &[],
+                analysis,
+            })
+            .collect();
+        html::replication(view, &studies)
+    })
+}
+
+#[test]
+fn a_page_has_the_tables_beside_ours_and_then_each_study() {
+    let text = page();
+    for part in ["published", "id=\"s0\"", "stampede reproduce", "Published differences: "] {
+        assert!(text.contains(part), "{part}");
+    }
 }

@@ -126,10 +126,14 @@ pub(crate) fn with_failures() -> Sample {
     sample.trials.truncate(10);
     for trial in &mut sample.trials {
         match (trial.case.as_str(), trial.block) {
-            ("apache-mod-php", _) => fail(
+            ("apache-mod-php", block) => fail(
                 trial,
-                "start apache2: status 1; its log ends with\n(98)Address already in use: AH00072: make_sock: could \
-                 not bind to address 127.0.0.1:20001\nno listening sockets available, \u{1b}[31mshutting down\u{1b}[0m",
+                // A log tells the time: no two are the same.
+                &format!(
+                    "start apache2: status 1; its log ends:\n[10:0{block}] (98)Address already in use: AH00072: make_sock: \
+                     could not bind to address 127.0.0.1:20001\nno listening sockets available, \
+                     \u{1b}[31mshutting down\u{1b}[0m"
+                ),
             ),
             ("php-cli-server", 2) => fail(trial, "no answer within 10 s"),
             ("nginx-fpm", _) => {
@@ -244,6 +248,7 @@ fn measured(case: &str, block: u32, throughput: f64, peak_mib: u64) -> Trial {
             }),
             sampling: (case == "nginx-fpm").then(sampling),
             steps: Vec::new(),
+            seconds: Vec::new(),
         }),
         stops: vec![UnitStop {
             unit: UnitId::new("main"),
@@ -317,4 +322,79 @@ fn reading(block: u32, ok: u64) -> YardStickReading {
         outcome: if ok > 0 { Outcome::Measured } else { Outcome::Failed("no answer".to_owned()) },
         pace: (ok > 0).then_some(Pace { window: second, ok, cpu: Some((second / 2, second)) }),
     }
+}
+
+/// So many cases in so many blocks, all of whose trials were sampled; a few did not count.
+pub(crate) fn many(cases: usize, blocks: u32) -> Sample {
+    let mut sample = with_trust();
+    let names: Vec<String> = (1..=cases).map(|number| format!("runtime-{number:02}")).collect();
+    let tuning = |number: usize| {
+        let tuning = Tuning::new().with_default("pm", "static", "no worker is started or ended while measuring");
+        tuning.with_default("pm.max_children", 4 + number % 3, "as many as the CPU quota can keep busy")
+    };
+    sample.study.cases = (0..).zip(&names).map(|(number, name)| case(name, "nginx 1.22.1", tuning(number))).collect();
+    sample.study.rounds = Rounds::Fixed(blocks);
+    sample.study.groundwork.warm_ups.clear();
+    sample.study.resumed_at.clear();
+    // A large study of distributions at full resolution would take a gigabyte.
+    let latencies: Vec<Latencies> = (0..cases as u64).map(coarse).collect();
+    let trial = |block: u32, number: usize| {
+        let wave = f64::from((block * 7 + number as u32 * 13) % 11);
+        let mut trial = measured(&names[number], block, 20.0, 20 + number as u64);
+        trial.position = number as u32 + 1;
+        trial.started_at = "2026-07-13T12:13:20Z".parse().unwrap();
+        let measurement = trial.measurement.as_mut().unwrap();
+        let ok = ((2_000.0 - 20.0 * number as f64 + wave * 3.0) * 5.0) as u64;
+        measurement.requests = Counts { sent: ok, ok, failed: 0, unfinished: 0 };
+        (measurement.service, measurement.response) = (latencies[number].clone(), latencies[number].clone());
+        measurement.sending.as_mut().unwrap().lateness = Latencies::coarse();
+        measurement.sampling = Some(second_by_second(block, number as u64));
+        if (block + number as u32).is_multiple_of(23) {
+            trial.outcome = Outcome::Invalid("the load generator was the limit".to_owned());
+        }
+        trial
+    };
+    sample.trials = (1..=blocks)
+        .flat_map(|block| (0..cases).map(move |number| (block, number)))
+        .map(|(b, n)| trial(b, n))
+        .collect();
+    sample
+}
+
+/// Most answers are quick; one in ten waits for the next quota period.
+fn coarse(number: u64) -> Latencies {
+    let mut latencies = Latencies::coarse();
+    for i in 0..10_000 {
+        latencies
+            .record_ns(1_000_000 + number * 50_000 + i * 10 + if i % 10 == 0 { 50_000_000 + i * 1_000 } else { 0 });
+    }
+    latencies
+}
+
+/// A sample a second for a minute, of everything that a page draws.
+fn second_by_second(block: u32, number: u64) -> Sampling {
+    let at = |tick: u64| (tick + u64::from(block)) * (7 + number) % 5;
+    type Gauges = fn(u64, u64) -> Vec<(Gauge, u64)>;
+    let sources: [(SeriesSource, Gauges); 4] = [
+        (SeriesSource::Group, |tick, wave| {
+            vec![
+                (Gauge::CpuUs, tick * 480_000 + wave * 1_000),
+                (Gauge::Periods, tick * 10),
+                (Gauge::ThrottledPeriods, tick * 9 + wave % 2),
+                (Gauge::AnonymousBytes, (20 << 20) + (wave << 18)),
+                (Gauge::KernelBytes, 1 << 20),
+            ]
+        }),
+        (SeriesSource::Machine, |tick, _| vec![(Gauge::ListenDrops, tick / 20)]),
+        (SeriesSource::Listener(AddressId::new("front")), |_, wave| vec![(Gauge::AcceptQueue, wave)]),
+        (SeriesSource::Unit(UnitId::new("php-fpm")), |tick, wave| {
+            vec![(Gauge::BusyWorkers, wave), (Gauge::Requests, tick * 1_900 + wave * 20)]
+        }),
+    ];
+    let series = sources.map(|(source, figures)| {
+        let mut series = Series::new(source);
+        (0..=60).for_each(|tick| series.push(Duration::from_millis(tick * 1_000), &figures(tick, at(tick))));
+        series
+    });
+    Sampling { series: series.into(), cpu: Duration::from_millis(21) }
 }

@@ -246,16 +246,18 @@ impl Drop for Server {
     }
 }
 
-/// Whether a request is answered. One that comes too early may never be: FrankenPHP's web server may start before its
-/// workers.
+/// Whether the application answers. A request that comes too early may never be answered: FrankenPHP's web server may start
+/// before its workers, and before PHP it says 503.
 fn answers(front: SocketAddr) -> bool {
-    let ask = || -> std::io::Result<usize> {
+    let ask = || -> std::io::Result<bool> {
         let mut connection = TcpStream::connect(front)?;
         connection.set_read_timeout(Some(Duration::from_secs(1)))?;
         connection.write_all(b"GET / HTTP/1.1\r\nHost: localhost\r\nConnection: close\r\n\r\n")?;
-        connection.read(&mut [0; 16])
+        let mut status = [0; "HTTP/1.1 200".len()];
+        connection.read_exact(&mut status)?;
+        Ok(!status.ends_with(b"503"))
     };
-    ask().is_ok_and(|read| read > 0)
+    ask().unwrap_or(false)
 }
 
 /// Kills what is left of a unit's own process group.

@@ -21,16 +21,20 @@ pub(super) async fn merge(base: ComparePlan, head: ComparePlan) -> Result<Compar
     Ok(ComparePlan { workload, unrecorded, look: None, candidates: pair, choice: RuntimeChoice::Named, ..head })
 }
 
+/// Whatever is taken from one side counts for the other: it must be the same.
 fn same_conditions(base: &ComparePlan, head: &ComparePlan) -> Result<(), Failure> {
-    for (differs, what, flag) in [
-        (base.limits != head.limits, "limits", "--cpus and --memory"),
-        (base.load != head.load, "load", "--load"),
-        (base.duration != head.duration, "duration", "--duration"),
-        (base.warm_up != head.warm_up, "warm-up", "--warm-up"),
-        (base.topology != head.topology, "topology", "the same topology in both plans"),
+    for (differs, what, fix) in [
+        (base.limits != head.limits, "limits", "give --cpus and --memory, for both"),
+        (base.load != head.load || base.beside != head.beside, "load", "give --load, for both, or mend one plan"),
+        (base.scenario != head.scenario, "scenario", "give both the same, with the same feeders, or none"),
+        (base.duration != head.duration, "duration", "give --duration, for both"),
+        (base.warm_up != head.warm_up || base.pilots != head.pilots, "warm-up", "give --warm-up, for both"),
+        (base.topology != head.topology, "topology", "give both plans the same"),
+        (base.services != head.services, "content of their services", "give both the same SQL under services"),
+        (base.workload.audits != head.workload.audits, "count under after", "give both the same"),
     ] {
         if differs {
-            return Err(Failure::usage(format!("the two sides ask for another {what}\n  give {flag}, for both")));
+            return Err(Failure::usage(format!("the two sides ask for another {what}\n  {fix}")));
         }
     }
     Ok(())
@@ -53,8 +57,11 @@ fn common_exchanges(base: &ComparePlan, head: &ComparePlan) -> Result<(Vec<Excha
         }
         common.push(exchange.clone());
     }
-    if !common.iter().any(|exchange| exchange.in_load) {
-        return Err(Failure::usage("the two sides have no request for the load in common"));
+    // Of a scenario, which is the load by itself, they show that a server is ready.
+    let is_enough = |exchange: &Exchange| if head.scenario.is_some() { !exchange.once } else { exchange.in_load };
+    if !common.iter().any(is_enough) {
+        let what = if head.scenario.is_some() { "that may be sent again" } else { "for the load" };
+        return Err(Failure::usage(format!("the two sides have no request {what} in common")));
     }
     let unrecorded = common.iter().map(|exchange| &exchange.name).filter(|name| head.unrecorded.contains(name));
     let unrecorded = unrecorded.cloned().collect();

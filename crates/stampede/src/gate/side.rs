@@ -65,7 +65,7 @@ impl CheckedOut {
                  git branch --all and git tag list their names; in a shallow clone, git fetch the revision first"
             ))
         })?;
-        let tree = WorkTree::add(&commit)
+        let tree = WorkTree::add(&commit, &repository_name())
             .map_err(|told| Failure::missing(format!("cannot check {revision} out beside this work tree: {told}")))?;
         let folder = tree.path.join(&prefix);
         if !folder.is_dir() {
@@ -78,17 +78,20 @@ impl CheckedOut {
 /// A work tree beside the repository's own, in a temporary folder.
 #[derive(Debug)]
 struct WorkTree {
+    /// A folder of our own that holds nothing else.
+    temporary: PathBuf,
+    /// Where it is: there, under the repository's own name, which becomes that of the application.
     path: PathBuf,
     /// Where the repository is.
     repository: PathBuf,
 }
 
 impl WorkTree {
-    fn add(commit: &str) -> Result<Self, String> {
+    fn add(commit: &str, name: &str) -> Result<Self, String> {
         let repository = env::current_dir().map_err(|error| error.to_string())?;
-        let path = temporary(commit).map_err(|error| error.to_string())?;
+        let temporary = temporary(commit).map_err(|error| error.to_string())?;
         // From here on it is removed, whatever happens.
-        let tree = Self { path, repository };
+        let tree = Self { path: temporary.join(name), temporary, repository };
         let path = tree.path.to_string_lossy().into_owned();
         git(&tree.repository, &["worktree", "add", "--detach", "--quiet", "--force", &path, commit])?;
         Ok(tree)
@@ -98,12 +101,19 @@ impl WorkTree {
 impl Drop for WorkTree {
     fn drop(&mut self) {
         let path = self.path.to_string_lossy().into_owned();
-        let removed = git(&self.repository, &["worktree", "remove", "--force", &path]);
         // Where it was never added, its folder is all there is.
-        if removed.is_err() && fs::remove_dir_all(&self.path).is_err() && self.path.exists() {
-            screen::warning(&format!("cannot remove {path}; remove it and run git worktree prune"));
+        let _ = git(&self.repository, &["worktree", "remove", "--force", &path]);
+        if fs::remove_dir_all(&self.temporary).is_err() && self.temporary.exists() {
+            let temporary = self.temporary.display();
+            screen::warning(&format!("cannot remove {temporary}; remove it and run git worktree prune"));
         }
     }
+}
+
+/// What the folder of the repository around the current folder is called.
+fn repository_name() -> String {
+    let top = git(Path::new("."), &["rev-parse", "--show-toplevel"]).unwrap_or_default();
+    Path::new(&top).file_name().map_or_else(|| "application".to_owned(), |name| name.to_string_lossy().into_owned())
 }
 
 /// An empty folder of our own.

@@ -8,8 +8,8 @@ use serde::Serialize;
 use stampede_core::Latencies;
 use stampede_load::Slice;
 
+use crate::destination;
 use crate::exit::Failure;
-use crate::show;
 
 /// Where the lines go.
 pub(crate) struct Timeseries(Box<dyn Write>);
@@ -17,7 +17,7 @@ pub(crate) struct Timeseries(Box<dyn Write>);
 impl Timeseries {
     /// Empties the file, or takes stdout for `-`.
     pub(crate) fn create(path: &Path) -> Result<Self, Failure> {
-        if show::is_stdout(path) {
+        if destination::is_stdout(path) {
             return Ok(Self(Box::new(io::stdout())));
         }
         let file = File::create(path)

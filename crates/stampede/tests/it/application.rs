@@ -9,7 +9,7 @@ use serde_json::Value;
 use crate::stage::{Said, Stage, have};
 
 /// What keeps a test short.
-const SHORT: [&str; 8] = ["--cpus", "0.5", "--memory", "128Mi", "--duration", "1s", "--rounds", "1"];
+const SHORT: [&str; 8] = ["--cpus", "0.5", "--memory", "128Mi", "--duration", "500ms", "--rounds", "1"];
 
 /// A folder with these files.
 fn folder(files: &[(&str, &str)]) -> tempfile::TempDir {
@@ -23,7 +23,8 @@ fn folder(files: &[(&str, &str)]) -> tempfile::TempDir {
 }
 
 fn compare(stage: &Stage, folder: &Path, flags: &[&str]) -> Said {
-    stage.run_in(folder, &[&["compare"], flags, &SHORT].concat())
+    let warm_up = if flags.contains(&"--warm-up") { &[][..] } else { &["--warm-up", "200ms"] };
+    stage.run_in(folder, &[&["compare"], flags, &SHORT, warm_up].concat())
 }
 
 fn json(said: &Said) -> Value {

@@ -22,7 +22,7 @@ fn trial(stage: &Stage, name: &str, runtime: &str, more: &[&str]) -> (Said, Valu
         "--duration",
         "1s",
         "--warm-up",
-        "1s",
+        "200ms",
         "--rounds",
         "1",
         "--load",

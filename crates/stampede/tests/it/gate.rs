@@ -19,6 +19,21 @@ fn git(folder: &Path, args: &[&str]) {
     assert!(output.status.success(), "{args:?}: {}", String::from_utf8_lossy(&output.stderr));
 }
 
+/// A workload that is loaded with a scenario, and whose database is made by this SQL.
+fn write_workload(folder: &Path, scenario: &str, sql: Option<&str>) {
+    write_app(&folder.join("app"), 1, "hello");
+    let services = sql.map_or("", |sql| {
+        fs::write(folder.join("schema.sql"), sql).unwrap();
+        "services: {postgres: {init: schema.sql}}\n"
+    });
+    let workload = "title: A shop\napps: [{kind: front-controller, dir: app, index: index.php}]\nscenario: scenario.yaml\n\
+         exchanges: [{name: a, request: {method: GET, path: /}, expect: {status: 200, body: hello}}]\n";
+    fs::write(folder.join("workload.yaml"), format!("{workload}{services}")).unwrap();
+    fs::write(folder.join("scenario.yaml"), format!("crowds: [{scenario}]\n")).unwrap();
+}
+
+const CROWD: &str = "{load: closed:2, requests: [{name: home, path: /}]}";
+
 const SHORT: [&str; 6] = ["--runtime", "php-cli-server", "--duration", "500ms", "--warm-up", "100ms"];
 
 #[test]
@@ -67,6 +82,13 @@ fn what_is_no_side_is_told_before_anything_is_measured() {
             vec!["both go to stdout"],
         ),
         (
+            "a report and annotations on stdout",
+            path,
+            vec!["one", "one", "--junit", "-", "--github"],
+            2,
+            vec!["--junit - and --github both go to stdout; give --junit a file"],
+        ),
+        (
             "a file that cannot be written",
             path,
             vec!["one", "one", "--junit", "no/such/folder.xml"],
@@ -95,6 +117,79 @@ fn sides_that_one_runtime_cannot_serve_are_told() {
     let said = stage.run_in(folder.path(), &["gate", "php", "go"]);
     assert_eq!(said.code, Some(2), "{said:?}");
     assert!(said.stderr.contains("no runtime serves both sides"), "{}", said.stderr);
+}
+
+#[test]
+fn sides_that_are_asked_something_else_are_told() {
+    let stage = Stage::new();
+    let folder = tempfile::tempdir().unwrap();
+    let two = format!("{CROWD}, {{load: closed:1, requests: [{{name: search, path: '/?q'}}]}}");
+    let table = Some("CREATE TABLE t (a int);");
+    for (name, scenario, sql) in [
+        ("one", CROWD, None),
+        ("more", "{load: closed:3, requests: [{name: home, path: /}]}", None),
+        ("crowds", &two, None),
+        ("other", "{load: closed:2, requests: [{name: home, path: '/?page=2'}]}", None),
+        ("table", CROWD, table),
+        ("wide-table", CROWD, Some("CREATE TABLE t (a int, b int);")),
+    ] {
+        write_workload(&folder.path().join(name), scenario, sql);
+    }
+    write_app(&folder.path().join("plain"), 1, "hello");
+    for (base, head, what) in [
+        ("one", "more", "another load"),
+        ("one", "crowds", "another load"),
+        ("one", "other", "another scenario"),
+        ("one", "plain", "another load"),
+        ("table", "wide-table", "another content of their services"),
+    ] {
+        let said = stage.run_in(folder.path(), &["gate", base, head]);
+        assert_eq!(said.code, Some(2), "{base} {head}: {said:?}");
+        assert!(said.stderr.contains(&format!("the two sides ask for {what}")), "{base} {head}: {}", said.stderr);
+    }
+}
+
+#[test]
+fn a_workload_with_a_scenario_is_measured() {
+    let name = "a_workload_with_a_scenario_is_measured";
+    if !have(name, &["php8"]) {
+        return;
+    }
+    let stage = Stage::new();
+    let folder = tempfile::tempdir().unwrap();
+    for name in ["before", "after"] {
+        write_workload(&folder.path().join(name), CROWD, None);
+    }
+    let args = ["gate", "before", "after", "--rounds", "3", "--threshold", "90%"];
+    let said = stage.run_in(folder.path(), &[&args[..], &SHORT[..]].concat());
+    assert_eq!(said.code, Some(0), "{said:?}");
+    for part in ["after on php-cli-server: 1 CPU and 512Mi, load closed:2\n", "Passed: "] {
+        assert!(said.stdout.contains(part), "{part}\n{}", said.stdout);
+    }
+}
+
+#[test]
+fn revisions_of_a_whole_repository_bear_its_name() {
+    let name = "revisions_of_a_whole_repository_bear_its_name";
+    if !have(name, &["php8", "git"]) {
+        return;
+    }
+    let stage = Stage::new();
+    let folder = tempfile::tempdir().unwrap();
+    let repository = folder.path().join("shop");
+    write_app(&repository, 1, "hello");
+    git(&repository, &["init", "--quiet"]);
+    git(&repository, &["add", "."]);
+    git(&repository, &["commit", "--quiet", "--message", "all"]);
+    let temporary = tempfile::tempdir().unwrap();
+    let args = ["gate", "HEAD", "HEAD", "--rounds", "3", "--threshold", "90%"];
+    let mut command = stage.command(&[&args[..], &SHORT[..]].concat());
+    let output = command.current_dir(&repository).env("TMPDIR", temporary.path()).output().unwrap();
+    assert_eq!(output.status.code(), Some(0), "{output:?}");
+    let said = stage.run(&["list", "studies"]);
+    assert!(said.stdout.contains("gate shop"), "{}", said.stdout);
+    let left: Vec<_> = fs::read_dir(temporary.path()).unwrap().flatten().collect();
+    assert!(left.is_empty(), "{left:?}");
 }
 
 #[test]

@@ -3,15 +3,18 @@
 #![expect(clippy::unwrap_used, reason = "a test that cannot go on has failed")]
 
 mod application;
+mod capacity;
 mod comparison;
 mod counter;
 mod databases;
 mod failures;
+mod forecast;
 mod gate;
 mod interruption;
 mod load;
 mod mimic;
 mod plan;
+mod report;
 mod reproduce;
 mod rinha;
 mod stage;

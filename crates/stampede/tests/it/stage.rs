@@ -59,6 +59,7 @@ impl Stage {
         command
             .args(args)
             .env("XDG_CACHE_HOME", kept_builds())
+            .envs(go_cache())
             .env("STAMPEDE_STORE", self.store())
             .env("STAMPEDE_STATE", self.state.path())
             .env("COLUMNS", "80")
@@ -115,6 +116,12 @@ pub(crate) fn workload(name: &str) -> String {
 /// Builds are kept between tests, as between runs of a user.
 fn kept_builds() -> PathBuf {
     Path::new(env!("CARGO_TARGET_TMPDIR")).join("cache")
+}
+
+/// What Go has compiled is shared with other tests: a library of one workload alone takes a minute.
+fn go_cache() -> Option<(&'static str, PathBuf)> {
+    let own = std::env::var_os("GOCACHE").map(PathBuf::from);
+    Some(("GOCACHE", own.or_else(|| Some(std::env::home_dir()?.join(".cache/go-build")))?))
 }
 
 /// Whether limits can be enforced and these programs are there; says loudly what a test skips for.

@@ -28,7 +28,7 @@ fn an_interrupted_study_is_gone_on_with_where_it_was() {
         return;
     }
     let stage = Stage::new();
-    let plan = ["--runtimes", "php-cli-server,nginx-fpm", "--rounds", "3", "--seed", "7"];
+    let plan = ["--runtimes", "php-cli-server,nginx-fpm", "--rounds", "3", "--warm-up", "200ms", "--seed", "7"];
     let mut child = stage.start(&with(&plan));
     let mut lines = BufReader::new(child.stderr.take().unwrap()).lines();
     let third = lines.find(|line| line.as_ref().is_ok_and(|line| line.starts_with("[ 3/6]")));
@@ -72,12 +72,13 @@ fn a_calibration_is_kept_and_bounds_the_next_study_under_its_conditions() {
         return;
     }
     let stage = Stage::new();
-    let calibration = study(&stage, &["--runtimes", "php-cli-server", "--calibrate", "--rounds", "5"]);
+    let case = ["--runtimes", "php-cli-server", "--warm-up", "200ms"];
+    let calibration = study(&stage, &[&case[..], &["--calibrate", "--rounds", "5"]].concat());
     assert_eq!(calibration["kind"], "calibrate");
     let cases: Vec<&Value> = calibration["cases"].as_array().unwrap().iter().map(|case| &case["id"]).collect();
     assert_eq!(cases, ["php-cli-server-a", "php-cli-server-b"]);
-    let rounds = ["--runtimes", "php-cli-server", "--rounds", "1", "--no-yard-stick"];
-    let bound = study(&stage, &rounds);
+    let once = [&case[..], &["--rounds", "1", "--no-yard-stick"]].concat();
+    let bound = study(&stage, &once);
     if bound["noise_floor"].is_null() {
         let _ = writeln!(std::io::stderr(), "SKIP the floor of a calibration: needs a machine that is not busy");
         return;
@@ -86,7 +87,7 @@ fn a_calibration_is_kept_and_bounds_the_next_study_under_its_conditions() {
     let pairs = &bound["noise_floor"]["metrics"]["throughput_rps"]["pairs"];
     assert!(pairs.as_u64().is_some_and(|pairs| (3..=5).contains(&pairs)), "{pairs}");
     assert_eq!(bound["yard_stick"]["readings"].as_array().unwrap().len(), 0);
-    let other = study(&stage, &[&rounds[..], &["--load", "open:50"]].concat());
+    let other = study(&stage, &[&once[..], &["--load", "open:50"]].concat());
     assert_eq!(other["noise_floor"], Value::Null, "another model of load");
 
     let doctor = stage.run(&["doctor", "--json", "-"]);
@@ -128,7 +129,7 @@ fn a_pilot_fixes_the_warm_up_and_a_case_that_fails_has_the_shortest() {
 fn what_trust_takes_is_asked_for_in_words() {
     let stage = Stage::new();
     for (args, words) in [
-        (&["--resume"][..], "--resume finds no study that was interrupted; leave it out to begin one"),
+        (&["--resume"][..], "--resume finds no comparison that was interrupted; leave it out to begin one"),
         (&["--resume", "2026"], "find study 2026: no study is stored yet"),
         (&["--calibrate", "--rounds", "2"], "--rounds 2 is too few: a floor takes 3"),
         (&["--calibrate", "--max-time", "5m"], "the argument '--calibrate' cannot be used with '--max-time <TIME>'"),

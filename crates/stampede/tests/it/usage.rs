@@ -13,8 +13,10 @@ fn said(args: &[&str]) -> String {
 fn help_teaches() {
     assert_snapshot!("help", said(&["--help"]));
     assert_snapshot!("help_compare", said(&["compare", "--help"]));
+    assert_snapshot!("help_capacity", said(&["capacity", "--help"]));
     assert_snapshot!("help_gate", said(&["gate", "--help"]));
     assert_snapshot!("help_tune", said(&["tune", "--help"]));
+    assert_snapshot!("help_report", said(&["report", "--help"]));
     assert_snapshot!("help_why", said(&["why", "--help"]));
     assert_snapshot!("help_list", said(&["list", "--help"]));
     assert_snapshot!("help_show", said(&["show", "--help"]));
@@ -40,6 +42,30 @@ fn an_unknown_command_or_flag_is_told() {
 fn an_unknown_workload_or_runtime_gets_the_nearest_name() {
     assert_snapshot!("unknown_workload", said(&["compare", "markdwon"]));
     assert_snapshot!("unknown_runtime", said(&["compare", "markdown", "--runtimes", "ngnix-fpm,apache"]));
+}
+
+#[test]
+fn all_mistakes_of_a_capacity_are_told_at_once() {
+    assert_snapshot!(
+        "capacity_mistakes",
+        said(&[
+            "capacity",
+            "ngnix-fpm",
+            "markdown",
+            "--slo",
+            "p99<fast,p98<1s",
+            "--set",
+            "go.zzz=1",
+            "--cpus",
+            "0",
+            "--max-time",
+            "soon",
+        ])
+    );
+    assert_snapshot!("capacity_without_slo", said(&["capacity", "nginx-fpm", "markdown"]));
+    let short = ["capacity", "nginx-fpm", "markdown", "--slo", "p99<100ms", "--max-time", "1m"];
+    assert_snapshot!("capacity_budget", said(&short));
+    assert_snapshot!("capacity_of_a_scenario", said(&["capacity", "nginx-fpm", "rinha", "--slo", "p99<100ms"]));
 }
 
 #[test]

@@ -9,8 +9,8 @@ use stampede_core::{
     Cpus, EnforcedLimits, ErrorClass, Floor, Gauge, GeneratorUse, Groundwork, Latencies, Limit, Limits, LinkUse, Load,
     Machine, Measurement, NoiseFloor, Outcome, Pace, PartRecord, PhpBuild, PhpReadBack, Pilot, ReadinessRecord,
     ResourceUse, Rounds, RuntimeId, Sampling, Sending, Series, SeriesSource, ServedAnswer, Service, ServiceKind,
-    StepRecord, Study, StudyId, StudyKind, Topology, Trial, Tuning, UnitId, UnitRestart, UnitStop, WarmUp, WorkloadId,
-    YardStickReading,
+    SloSecond, StepRecord, Study, StudyId, StudyKind, Topology, Trial, Tuning, UnitId, UnitRestart, UnitStop, WarmUp,
+    WorkloadId, YardStickReading,
 };
 
 pub(crate) fn study(id: &str, started_at_s: i64) -> Study {
@@ -177,6 +177,7 @@ pub(crate) fn measured(case: &str, block: u32) -> Trial {
                 lateness,
             }),
             sampling: Some(Sampling { series: series(), cpu: Duration::from_micros(1_234) }),
+            seconds: vec![SloSecond { ended: 5, beyond: vec![0, 1] }, SloSecond { ended: 3, beyond: vec![3, 0] }],
             steps: vec![StepRecord {
                 name: "create and follow/create".to_owned(),
                 requests: Counts { sent: 110, ok: 100, failed: 7, unfinished: 3 },

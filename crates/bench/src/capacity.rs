@@ -1,0 +1,460 @@
+//! How near the search for a capacity comes: `make bench-capacity`.
+//!
+//! Servers whose answers to any load are known are probed as real ones are: the code that chooses the loads, gives probes up
+//! and answers is the one that `stampede capacity` runs; only the trials are computed.
+
+mod queue;
+
+use std::cmp::Reverse;
+use std::collections::{BTreeMap, BinaryHeap};
+use std::fs;
+use std::io::Write;
+use std::path::PathBuf;
+use std::thread;
+use std::time::Duration;
+
+use jiff::{SignedDuration, Timestamp};
+use stampede_analysis::{Capacity, CapacityStep, Found, ProbeWatch, capacity, capacity_step};
+use stampede_core::{
+    Bytes, Case, CaseId, CgroupSupport, Counts, CpuLayout, Cpus, GeneratorUse, Groundwork, Latencies, Limits, Load,
+    Machine, Measurement, Outcome, Random, Rounds, RuntimeId, Slo, SloSecond, Study, StudyId, StudyKind, Topology,
+    Trial, Tuning, WorkloadId,
+};
+use thiserror::Error;
+
+use self::queue::{Queue, Server};
+use crate::document::{self, Section};
+use crate::target::{Bound, Target};
+
+/// How it is to be done.
+#[derive(Clone, Debug, PartialEq)]
+pub(crate) struct Capacities {
+    /// Searches of each server.
+    pub(crate) searches: u32,
+    pub(crate) seed: u64,
+    pub(crate) output: Option<PathBuf>,
+}
+
+impl Default for Capacities {
+    fn default() -> Self {
+        Self { searches: 100, seed: 1, output: None }
+    }
+}
+
+/// What a search may miss.
+const NEAR: f64 = 0.03;
+/// In how many of 100.
+const WANTED: f64 = 95.0;
+/// What `stampede capacity` does where nothing is said.
+const DURATION: Duration = Duration::from_secs(45);
+const WARM_UP: Duration = Duration::from_secs(2);
+const MAX_TIME: Duration = Duration::from_secs(900);
+/// Starting and stopping a server.
+const BESIDE: Duration = Duration::from_secs(1);
+
+/// A server with an objective.
+struct Subject {
+    name: &'static str,
+    server: Server,
+    slo: &'static str,
+    /// The rate at which the objective breaks.
+    truth: f64,
+}
+
+/// Truths of M/M/c are those of Erlang's formula, which a test holds; of the others they are where 20 million simulated requests
+/// at each of many rates meet the objective.
+const SUBJECTS: [Subject; 6] = [
+    Subject {
+        name: "4 workers, 10 ms",
+        server: Server::Exponential { workers: 4, service: 0.010 },
+        slo: "p99<100ms",
+        truth: 350.1,
+    },
+    Subject {
+        name: "1 worker, 1 ms",
+        server: Server::Exponential { workers: 1, service: 0.001 },
+        slo: "p99<100ms",
+        truth: 953.9,
+    },
+    Subject {
+        name: "8 workers, 20 ms",
+        server: Server::Exponential { workers: 8, service: 0.020 },
+        slo: "p95<100ms",
+        truth: 360.9,
+    },
+    Subject {
+        name: "16 workers, 4 ms",
+        server: Server::Exponential { workers: 16, service: 0.004 },
+        slo: "p99<50ms",
+        truth: 3900.1,
+    },
+    Subject { name: "constant 2 ms", server: Server::Constant { service: 0.002 }, slo: "p99<20ms", truth: 386.7 },
+    Subject {
+        name: "quota, 1 ms of CPU",
+        server: Server::Quota { cpu: 0.001, period: 0.1, quota: 0.05 },
+        slo: "p99<200ms",
+        truth: 479.7,
+    },
+];
+
+/// One search.
+struct Search {
+    capacity: Capacity,
+    time: Duration,
+}
+
+impl Search {
+    fn rate(&self) -> Option<(f64, f64, f64)> {
+        match self.capacity.found {
+            Some(Found::Rate { rate, low, high, .. }) => Some((rate, low, high)),
+            _ => None,
+        }
+    }
+
+    /// Whether it found the truth, or nearly.
+    fn is_near(&self, truth: f64) -> bool {
+        self.rate().is_some_and(|(rate, ..)| (rate / truth - 1.0).abs() <= NEAR)
+    }
+}
+
+/// Searches everything, and writes the document.
+pub(crate) fn run(asked: &Capacities) -> Result<(), CapacitiesError> {
+    let mut targets = Vec::new();
+    let mut rows = vec![
+        [
+            "server",
+            "SLO",
+            "truth",
+            "of capacity",
+            "within 3 %",
+            "median off",
+            "in interval",
+            "confirmed",
+            "probes",
+            "minutes",
+        ]
+        .map(str::to_owned)
+        .to_vec(),
+    ];
+    for subject in &SUBJECTS {
+        let searches = searches(subject, asked);
+        let all = f64::from(asked.searches);
+        let share = |holds: &dyn Fn(&Search) -> bool| {
+            100.0 * searches.iter().filter(|search| holds(search)).count() as f64 / all
+        };
+        let near = share(&|search| search.is_near(subject.truth));
+        let mut off: Vec<f64> =
+            searches.iter().filter_map(|search| Some(100.0 * (search.rate()?.0 / subject.truth - 1.0).abs())).collect();
+        off.sort_by(f64::total_cmp);
+        let inside = share(&|search| search.rate().is_some_and(|(_, low, high)| (low..=high).contains(&subject.truth)));
+        let confirmed = share(&|search| matches!(search.capacity.found, Some(Found::Rate { confirmed: true, .. })));
+        let probes: usize = searches.iter().map(|search| search.capacity.probes.len()).sum();
+        let time: Duration = searches.iter().map(|search| search.time).sum();
+        rows.push(vec![
+            subject.name.to_owned(),
+            subject.slo.to_owned(),
+            format!("{:.1}/s", subject.truth),
+            format!("{:.1} %", 100.0 * subject.truth / Queue::capacity(subject.server)),
+            format!("{near:.0} %"),
+            format!("{:.1} %", off.get(off.len() / 2).copied().unwrap_or(f64::NAN)),
+            format!("{inside:.0} %"),
+            format!("{confirmed:.0} %"),
+            format!("{:.1}", probes as f64 / all),
+            format!("{:.1}", time.as_secs_f64() / 60.0 / all),
+        ]);
+        let what = format!("{}: within 3 %", subject.name);
+        targets.push(Target::value(what, Bound::AtLeast(WANTED), Some(near), 0, " %"));
+    }
+    let mut section = Section::new("Searches");
+    section.paragraph(
+        "\"Median off\" is how far the rate was from the truth in the middle of all searches, \"in interval\" how often the \
+         interval held the truth, \"confirmed\" how often a long probe met the objective at the end. Time is that of the \
+         simulated trials.",
+    );
+    section.table(&rows);
+    let text = render(asked, &targets, &section);
+    match &asked.output {
+        Some(path) => fs::write(path, text).map_err(|source| CapacitiesError::Write { path: path.clone(), source }),
+        None => {
+            let failed = |source| CapacitiesError::Write { path: "the standard output".into(), source };
+            std::io::stdout().write_all(text.as_bytes()).map_err(failed)
+        }
+    }
+}
+
+fn render(asked: &Capacities, targets: &[Target], section: &Section) -> String {
+    let mut summary = Section::default();
+    summary.paragraph(&format!(
+        "How near `stampede capacity` comes to a rate that is known. Its trials are computed: a queue, first come, first served, \
+         under random arrivals; everything else, from the closed loads to the answer, is the code that measures real servers, \
+         with probes of {} s. {} searches of each server.",
+        DURATION.as_secs(),
+        asked.searches
+    ));
+    summary.paragraph(
+        "Workers have exponential service times of the mean that is given (M/M/c), \"constant\" is one worker whose service always \
+         takes as long (M/D/1), and \"quota\" one that stands still for the rest of each 100 ms once it has used 50 ms of CPU time.",
+    );
+    summary.paragraph(&format!(
+        "Made by `stampede-bench capacity --searches {} --seed {}` (`make bench-capacity`). The same seed gives the same figures.",
+        asked.searches, asked.seed
+    ));
+    let mut text = format!("# How near a capacity comes\n\n{}", summary.text);
+    text.push_str(&format!("## Targets\n\n{}\n", document::targets(targets)));
+    text.push_str(&format!("## {}\n\n{}", section.title, section.text));
+    text.truncate(text.trim_end().len());
+    text.push('\n');
+    text
+}
+
+/// All searches of a server, on as many threads as there are processors.
+fn searches(subject: &Subject, asked: &Capacities) -> Vec<Search> {
+    let threads = thread::available_parallelism().map_or(1, |threads| threads.get()) as u32;
+    thread::scope(|scope| {
+        let of_thread = |first: u32| {
+            scope.spawn(move || {
+                (first..asked.searches)
+                    .step_by(threads as usize)
+                    .map(|number| search(subject, asked.seed.wrapping_mul(1_000_003).wrapping_add(u64::from(number))))
+                    .collect::<Vec<_>>()
+            })
+        };
+        let running: Vec<_> = (0..threads).map(of_thread).collect();
+        running
+            .into_iter()
+            .flat_map(|thread| thread.join().unwrap_or_else(|panic| std::panic::resume_unwind(panic)))
+            .collect()
+    })
+}
+
+fn search(subject: &Subject, seed: u64) -> Search {
+    let mut random = Random(seed);
+    let mut study = study(subject.slo);
+    let (mut trials, mut time) = (Vec::new(), Duration::ZERO);
+    while let Some(CapacityStep { case: id, load, window }) = capacity_step(&study, &trials) {
+        let case = Case { id: CaseId::new(id), load: load.clone(), ..case() };
+        let measurement = match &load {
+            Load::Open { schedule, .. } => {
+                let watch = study.slo.as_ref().and_then(|slo| ProbeWatch::new(slo, &load, window));
+                let rate = schedule.held_rate().per_second();
+                watch.map(|watch| open(subject.server, rate, window, watch, random.draw()))
+            }
+            other => Some(closed(subject.server, other.connections(), window, random.draw())),
+        };
+        let took = measurement.as_ref().map_or(window, |measured| measured.window) + WARM_UP + BESIDE;
+        trials.push(trial(&case.id, trials.len() as u32 + 1, time, measurement));
+        time += took;
+        if !study.cases.iter().any(|known| known.id == case.id) {
+            study.cases.push(case);
+        }
+    }
+    Search { capacity: capacity(&study, &trials), time }
+}
+
+/// A probe at a rate.
+fn open(server: Server, rate: f64, window: Duration, mut watch: ProbeWatch, seed: u64) -> Measurement {
+    let mut random = Random(seed);
+    let mut queue = Queue::new(server, random.draw());
+    let (opens, closes) = (WARM_UP.as_secs_f64(), (WARM_UP + window).as_secs_f64());
+    let mut ends: Vec<(f64, f64)> = Vec::new();
+    let mut now = 0.0;
+    loop {
+        now += random.exponential() / rate;
+        if now >= closes {
+            break;
+        }
+        let end = queue.serve(now);
+        if now >= opens {
+            ends.push((end - opens, end - now));
+        }
+    }
+    ends.sort_by(|a, b| a.0.total_cmp(&b.0));
+    let mut lasted = window;
+    let mut rest = ends.as_slice();
+    for second in 0..window.as_secs() {
+        let (of_second, later) = rest.split_at(rest.partition_point(|(end, _)| *end < (second + 1) as f64));
+        rest = later;
+        watch.take(second, of_second.len() as u64, 0, &latencies(of_second.iter().map(|(_, response)| *response)));
+        if watch.is_hopeless() {
+            lasted = Duration::from_secs(second + 1);
+            break;
+        }
+    }
+    let cut = lasted.as_secs_f64();
+    // What had no answer when the window was cut short counts at its age.
+    let age = |(end, response): &(f64, f64)| if lasted < window { response - (end - cut).max(0.0) } else { *response };
+    let began = ends.iter().filter(|(end, response)| lasted == window || end - response < cut);
+    let response = latencies(began.map(age));
+    let ok = response.count();
+    measurement(lasted, ok, response, watch.seconds(lasted))
+}
+
+/// A closed load of so many connections.
+fn closed(server: Server, connections: u32, window: Duration, seed: u64) -> Measurement {
+    let mut queue = Queue::new(server, seed);
+    let (opens, closes) = (WARM_UP.as_secs_f64(), (WARM_UP + window).as_secs_f64());
+    // Ends of answers in nanoseconds, the first on top.
+    let nanos = |time: f64| Reverse((time * 1e9) as u64);
+    let mut ends: BinaryHeap<Reverse<u64>> = (0..connections).map(|_| nanos(queue.serve(0.0))).collect();
+    let mut responses = Vec::new();
+    while let Some(Reverse(end)) = ends.pop() {
+        let now = end as f64 / 1e9;
+        if now >= closes {
+            break;
+        }
+        let next = queue.serve(now);
+        if now >= opens && next < closes {
+            responses.push(next - now);
+        }
+        ends.push(nanos(next));
+    }
+    let response = latencies(responses.into_iter());
+    measurement(window, response.count(), response, Vec::new())
+}
+
+fn latencies(responses: impl Iterator<Item = f64>) -> Latencies {
+    let mut latencies = Latencies::new();
+    responses.for_each(|response| latencies.record_ns((response * 1e9) as u64));
+    latencies
+}
+
+fn study(slo: &str) -> Study {
+    Study {
+        id: StudyId::new("simulated"),
+        kind: StudyKind::Capacity,
+        workload: WorkloadId::new("simulated"),
+        seed: 1,
+        rounds: Rounds::Auto { max_time: MAX_TIME },
+        precision: NEAR,
+        metric: None,
+        slo: slo.parse::<Slo>().ok(),
+        warm_up: WARM_UP,
+        duration: DURATION,
+        started_at: Timestamp::UNIX_EPOCH,
+        stampede_version: String::new(),
+        machine: Machine { cpus: 2, cpu_model: String::new(), kernel: String::new(), cgroup: CgroupSupport::V2 },
+        cases: Vec::new(),
+        groundwork: Groundwork::default(),
+        resumed_at: Vec::new(),
+    }
+}
+
+fn case() -> Case {
+    Case {
+        id: CaseId::new(""),
+        runtime: RuntimeId::new("simulated"),
+        runtime_version: String::new(),
+        app: String::new(),
+        php: None,
+        tuning: Tuning::new(),
+        limits: Limits { cpus: Cpus::from_millis(1000), memory: Bytes::from_mib(512) },
+        topology: Topology::default(),
+        platform: "local".to_owned(),
+        pinning: CpuLayout { server: vec![1], generator: vec![0] },
+        load: Load::Closed { connections: 1 },
+        beside: Vec::new(),
+    }
+}
+
+fn trial(case: &CaseId, block: u32, began: Duration, measurement: Option<Measurement>) -> Trial {
+    Trial {
+        case: case.clone(),
+        block,
+        position: 1,
+        started_at: Timestamp::UNIX_EPOCH + SignedDuration::try_from(began).unwrap_or_default(),
+        outcome: Outcome::Measured,
+        enforced: None,
+        ready: None,
+        php: None,
+        answers: Vec::new(),
+        measurement,
+        stops: Vec::new(),
+        parts: Vec::new(),
+        link: None,
+        audits: Vec::new(),
+    }
+}
+
+fn measurement(window: Duration, ok: u64, response: Latencies, seconds: Vec<SloSecond>) -> Measurement {
+    Measurement {
+        window,
+        requests: Counts { sent: ok, ok, failed: 0, unfinished: 0 },
+        warm_up: Counts::default(),
+        reconnects: 0,
+        service: Latencies::coarse(),
+        response,
+        status: BTreeMap::new(),
+        errors: BTreeMap::new(),
+        bytes_sent: 0,
+        bytes_received: 0,
+        resources: None,
+        generator: GeneratorUse { threads: 1, cpu: Duration::ZERO },
+        sending: None,
+        sampling: None,
+        steps: Vec::new(),
+        seconds,
+    }
+}
+
+/// Why there is no result.
+#[derive(Debug, Error)]
+pub(crate) enum CapacitiesError {
+    /// The document cannot be written.
+    #[error("write {}", path.display())]
+    Write {
+        /// Where to.
+        path: PathBuf,
+        /// The cause.
+        source: std::io::Error,
+    },
+}
+
+#[cfg(test)]
+mod tests {
+    use stampede_core::SloTerm;
+
+    use super::*;
+
+    /// The share of requests that take longer than a time, of M/M/c: Erlang's formula for those that wait, an exponential wait,
+    /// and then the service.
+    fn beyond(workers: usize, service: f64, rate: f64, time: f64) -> f64 {
+        let load = rate * service;
+        // Erlang's B by its recursion, then C.
+        let blocked = (1..=workers).fold(1.0, |b, n| load * b / (n as f64 + load * b));
+        let waits = blocked / (1.0 - load / workers as f64 * (1.0 - blocked));
+        let (served, drained) = (1.0 / service, workers as f64 / service - rate);
+        let both = (drained * (-served * time).exp() - served * (-drained * time).exp()) / (drained - served);
+        (1.0 - waits) * (-served * time).exp() + waits * both
+    }
+
+    #[test]
+    fn truths_are_those_of_erlang() {
+        for Subject { name, server, slo, truth } in SUBJECTS {
+            let Server::Exponential { workers, service } = server else { continue };
+            let slo: Slo = slo.parse().unwrap();
+            let SloTerm::Response { percentile, below } = slo.terms()[0] else { panic!("{slo}") };
+            let share = |rate: f64| beyond(workers, service, rate, below.as_secs_f64());
+            assert!(share(truth * 0.9995) < percentile.beyond(), "{name}: {}", share(truth));
+            assert!(share(truth * 1.0005) > percentile.beyond(), "{name}: {}", share(truth));
+        }
+    }
+
+    #[test]
+    fn computed_servers_serve_what_they_can() {
+        for Subject { name, server, .. } in SUBJECTS {
+            let served = closed(server, 64, Duration::from_secs(20), 7);
+            let rate = served.requests.ok as f64 / 20.0;
+            assert!((rate / Queue::capacity(server) - 1.0).abs() < 0.03, "{name}: {rate}");
+        }
+    }
+
+    #[test]
+    fn searches_find_the_truth_mostly() {
+        let asked = Capacities { searches: 20, ..Capacities::default() };
+        for subject in &SUBJECTS {
+            let near = searches(subject, &asked).iter().filter(|search| search.is_near(subject.truth)).count();
+            // Of 20 searches that are near in 95 of 100, 16 or more are in 99.7 of 100.
+            assert!(near >= 16, "{}: {near} of 20", subject.name);
+        }
+    }
+}

@@ -1,0 +1,241 @@
+//! A simulated instance: workers that share its CPU, and requests that wait for a worker.
+
+use std::cmp::{Ordering, Reverse};
+use std::collections::{BinaryHeap, VecDeque};
+use std::time::Duration;
+
+use stampede_core::Cpus;
+
+use crate::quota::{Account, Quota};
+
+/// What all instances of a service are.
+#[derive(Clone, Debug)]
+pub struct InstanceModel {
+    quota: Quota,
+    /// Of `n` requests that are worked on: on how many processors, and by how much each of them gets on while all together use
+    /// a nanosecond of CPU.
+    speeds: Vec<(f64, f64)>,
+    workers: u32,
+    start_cpu: Duration,
+    start_wait: Duration,
+}
+
+/// How an instance starts: CPU time on one processor, and time that passes whatever its CPU.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Start {
+    /// CPU time.
+    pub cpu: Duration,
+    /// Other time.
+    pub wait: Duration,
+}
+
+impl InstanceModel {
+    /// An instance with so much CPU, on as many processors as that fills, and `workers` that each work on one request.
+    ///
+    /// `efficiency` tells how much work gets done in a second of CPU while so many requests are worked on, as a share of
+    /// what is done while there is one: the measured speed is `mu(n) = min(n, processors) x efficiency(n)`.
+    pub fn new(cpus: Cpus, workers: u32, start: Start, efficiency: impl Fn(u32) -> f64) -> Self {
+        let processors = cpus.whole_cores() as f64;
+        let speed = |n: u32| {
+            let n_f = f64::from(n.max(1));
+            (n_f.min(processors), efficiency(n.max(1)) / n_f)
+        };
+        Self {
+            quota: Quota::of(cpus),
+            speeds: (0..=workers).map(speed).collect(),
+            workers,
+            start_cpu: start.cpu,
+            start_wait: start.wait,
+        }
+    }
+
+    /// How long an instance takes to be ready with so much CPU meanwhile.
+    pub fn start_time(&self, cpus: Cpus) -> Duration {
+        let quota = Quota::of(cpus);
+        let ns = quota.time_for(&quota.open(0), 0, self.start_cpu.as_nanos() as f64, 1.0);
+        self.start_wait + Duration::from_nanos(ns.ceil() as u64)
+    }
+}
+
+/// What a request asks for: nanoseconds of CPU while it is alone, and nanoseconds off the CPU.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Job<R> {
+    pub(crate) cpu: f64,
+    pub(crate) wait: u64,
+    pub(crate) request: R,
+}
+
+/// Something that comes up at a point on some scale; the lowest first.
+#[derive(Clone, Copy, Debug)]
+struct Due<R> {
+    at: f64,
+    request: R,
+}
+
+impl<R> PartialEq for Due<R> {
+    fn eq(&self, other: &Self) -> bool {
+        self.cmp(other).is_eq()
+    }
+}
+impl<R> Eq for Due<R> {}
+impl<R> PartialOrd for Due<R> {
+    fn partial_cmp(&self, other: &Self) -> Option<Ordering> {
+        Some(self.cmp(other))
+    }
+}
+impl<R> Ord for Due<R> {
+    fn cmp(&self, other: &Self) -> Ordering {
+        self.at.total_cmp(&other.at)
+    }
+}
+
+/// Processor sharing in virtual time: all requests that are worked on get on alike, so each is over when what every one of them
+/// got since the beginning reaches a mark that is known when it comes. An arrival or an end then costs the logarithm of
+/// their number, not their number.
+#[derive(Debug)]
+pub(crate) struct Instance<R> {
+    now: u64,
+    account: Account,
+    /// CPU work that each request which is worked on has got since the instance was there.
+    got: f64,
+    running: BinaryHeap<Reverse<Due<R>>>,
+    /// Off the CPU, until a time.
+    away: BinaryHeap<Reverse<Due<Job<R>>>>,
+    backlog: VecDeque<Job<R>>,
+}
+
+impl<R: Copy> Instance<R> {
+    pub(crate) fn new(now: u64, model: &InstanceModel) -> Self {
+        Self {
+            now,
+            account: model.quota.open(now),
+            got: 0.0,
+            running: BinaryHeap::new(),
+            away: BinaryHeap::new(),
+            backlog: VecDeque::new(),
+        }
+    }
+
+    /// Takes a request in. Returns the CPU time that was used since the last call.
+    pub(crate) fn add(&mut self, now: u64, job: Job<R>, model: &InstanceModel) -> f64 {
+        let used = self.advance(now, model);
+        if self.running.len() + self.away.len() < model.workers as usize {
+            self.begin(job);
+        } else {
+            self.backlog.push_back(job);
+        }
+        used
+    }
+
+    /// When something happens next.
+    pub(crate) fn next(&self, model: &InstanceModel) -> Option<u64> {
+        let done = self.running.peek().map(|Reverse(first)| {
+            let (cores, gain) = model.speeds[self.running.len()];
+            let cpu = ((first.at - self.got) / gain).max(0.0);
+            self.now + model.quota.time_for(&self.account, self.now, cpu, cores).ceil() as u64
+        });
+        let back = self.away.peek().map(|Reverse(first)| first.at as u64);
+        match (done, back) {
+            (Some(done), Some(back)) => Some(done.min(back)),
+            (done, back) => done.or(back),
+        }
+    }
+
+    /// Does what [`Instance::next`] announced for now. Returns the CPU time that was used since the last call, and the request
+    /// that is over, if one is.
+    pub(crate) fn happen(&mut self, now: u64, model: &InstanceModel) -> (f64, Option<R>) {
+        let used = self.advance(now, model);
+        if self.away.peek().is_some_and(|Reverse(first)| first.at as u64 <= now) {
+            if let Some(Reverse(Due { request: job, .. })) = self.away.pop() {
+                self.run(job);
+            }
+            return (used, None);
+        }
+        let Some(Reverse(Due { at, request })) = self.running.pop() else { return (used, None) };
+        // Rounding to nanoseconds leaves a trifle; nobody after it may lose or gain by that.
+        self.got = at;
+        if let Some(job) = self.backlog.pop_front() {
+            self.begin(job);
+        }
+        (used, Some(request))
+    }
+
+    fn begin(&mut self, job: Job<R>) {
+        if job.wait > 0 {
+            self.away.push(Reverse(Due { at: (self.now + job.wait) as f64, request: job }));
+        } else {
+            self.run(job);
+        }
+    }
+
+    fn run(&mut self, Job { cpu, request, .. }: Job<R>) {
+        if self.running.is_empty() {
+            // Marks stay small, so that sums keep their digits however long the instance lives.
+            self.got = 0.0;
+        }
+        self.running.push(Reverse(Due { at: self.got + cpu, request }));
+    }
+
+    fn advance(&mut self, now: u64, model: &InstanceModel) -> f64 {
+        let n = self.running.len();
+        let (cores, gain) = if n == 0 { (0.0, 0.0) } else { model.speeds[n] };
+        let used = model.quota.use_up(&mut self.account, self.now, now, cores);
+        self.got += used * gain;
+        self.now = now;
+        used
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    const START: Start = Start { cpu: Duration::from_millis(200), wait: Duration::from_millis(50) };
+
+    fn run(model: &InstanceModel, jobs: &[(u64, f64, u64)]) -> Vec<(usize, u64)> {
+        let mut instance = Instance::new(0, model);
+        let (mut ends, mut index) = (Vec::new(), 0);
+        loop {
+            let arrival = jobs.get(index).map(|(at, ..)| *at);
+            match (arrival, instance.next(model)) {
+                (Some(at), next) if next.is_none_or(|next| at < next) => {
+                    let (_, cpu, wait) = jobs[index];
+                    instance.add(at, Job { cpu, wait, request: index }, model);
+                    index += 1;
+                }
+                (_, Some(next)) => ends.extend(instance.happen(next, model).1.map(|request| (request, next))),
+                (_, None) => return ends,
+            }
+        }
+    }
+
+    #[test]
+    fn requests_share_the_cpu_as_by_hand() {
+        let one = |workers| InstanceModel::new(Cpus::from_millis(1000), workers, START, |_| 1.0);
+        // Two of 10 and 4 that come together: 4 is over at 8, 10 at 14.
+        assert_eq!(run(&one(8), &[(0, 10.0, 0), (0, 4.0, 0)]), [(1, 8), (0, 14)]);
+        // One worker: first come, first served.
+        assert_eq!(run(&one(1), &[(0, 10.0, 0), (0, 4.0, 0)]), [(0, 10), (1, 14)]);
+        // 6 alone, then 4 left beside 2 until that is over at 10, then 2 left: 12.
+        assert_eq!(run(&one(8), &[(0, 10.0, 0), (6, 2.0, 0)]), [(1, 10), (0, 12)]);
+        // Off the CPU for 20 while the other has it alone.
+        assert_eq!(run(&one(8), &[(0, 5.0, 20), (0, 4.0, 0)]), [(1, 4), (0, 25)]);
+        // Two processors and three requests: each gets two thirds.
+        let two = InstanceModel::new(Cpus::from_millis(2000), 8, START, |_| 1.0);
+        assert_eq!(run(&two, &[(0, 6.0, 0), (0, 6.0, 0), (0, 6.0, 0)]).last(), Some(&(2, 9)));
+        // Work that gets half as much done while two share.
+        let slow = InstanceModel::new(Cpus::from_millis(1000), 8, START, |n| if n > 1 { 0.5 } else { 1.0 });
+        assert_eq!(run(&slow, &[(0, 10.0, 0), (0, 10.0, 0)]).last().map(|(_, at)| *at), Some(40));
+        // A quota of half a processor: 50 ms of work, a stall of 50 ms, and 10 ms more.
+        let half = InstanceModel::new(Cpus::from_millis(500), 8, START, |_| 1.0);
+        assert_eq!(run(&half, &[(0, 6e7, 0)]), [(0, 110_000_000)]);
+    }
+
+    #[test]
+    fn a_start_takes_longer_on_less_cpu() {
+        let model = InstanceModel::new(Cpus::from_millis(500), 1, START, |_| 1.0);
+        for (cpus, ms) in [(2000, 250), (1000, 250), (500, 400)] {
+            assert_eq!(model.start_time(Cpus::from_millis(cpus)).as_millis(), ms, "{cpus}");
+        }
+    }
+}

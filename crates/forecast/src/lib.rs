@@ -1,0 +1,21 @@
+//! What an autoscaled service will do at any size: a discrete-event simulation that is calibrated by what was measured.
+//!
+//! The platform's control, its queue and its bill are those of `stampede-scale`, the very code, and not a model of it. An
+//! instance is a model ([`InstanceModel`]): CPU work and time off the CPU as they were measured one request at a time, a CPU
+//! that requests share at the measured speed, a quota with its period, workers, and a start.
+
+mod agenda;
+mod calibration;
+mod forecast;
+mod instance;
+mod quota;
+mod simulation;
+mod traffic;
+mod work;
+
+pub use calibration::{Calibration, CalibrationError, Record};
+pub use forecast::{Forecast, forecast};
+pub use instance::{InstanceModel, Start};
+pub use simulation::{Population, Run, Scenario, simulate};
+pub use traffic::Traffic;
+pub use work::{Quantiles, Shape, Work};

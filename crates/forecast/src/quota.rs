@@ -1,0 +1,121 @@
+//! A CPU quota as the kernel holds it: a budget for each period, and a stall when it is used up.
+//!
+//! Completely fair scheduler bandwidth control (docs.kernel.org/scheduler/sched-bwc.html), without the slices of 5 ms in which
+//! processors fetch it.
+
+use std::time::Duration;
+
+use stampede_core::Cpus;
+
+/// The kernel's default period, and that of container platforms.
+const PERIOD: Duration = Duration::from_millis(100);
+
+/// Period and budget, in nanoseconds.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Quota {
+    period: u64,
+    budget: f64,
+}
+
+/// What is left in the period that runs.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Account {
+    period_end: u64,
+    left: f64,
+}
+
+impl Quota {
+    pub(crate) fn of(cpus: Cpus) -> Self {
+        Self { period: PERIOD.as_nanos() as u64, budget: cpus.quota(PERIOD).as_nanos() as f64 }
+    }
+
+    /// An account whose first period begins now.
+    pub(crate) fn open(&self, now: u64) -> Account {
+        Account { period_end: now + self.period, left: self.budget }
+    }
+
+    /// The CPU time that `cores` processors that never rest get from one time to another.
+    pub(crate) fn use_up(&self, account: &mut Account, from: u64, to: u64, cores: f64) -> f64 {
+        if to < account.period_end {
+            let used = (cores * (to - from) as f64).min(account.left);
+            account.left -= used;
+            return used;
+        }
+        let first = (cores * (account.period_end - from) as f64).min(account.left);
+        let rest = to - account.period_end;
+        let (periods, last) = (rest / self.period, rest % self.period);
+        let last = (cores * last as f64).min(self.budget);
+        account.period_end += (periods + 1) * self.period;
+        account.left = self.budget - last;
+        first + periods as f64 * self.in_a_period(cores) + last
+    }
+
+    /// How long `cores` processors take for so much CPU time from now on.
+    pub(crate) fn time_for(&self, account: &Account, now: u64, cpu: f64, cores: f64) -> f64 {
+        let span = account.period_end.saturating_sub(now) as f64;
+        let first = account.left.min(cores * span);
+        if cpu <= first {
+            return cpu / cores;
+        }
+        let rest = cpu - first;
+        let each = self.in_a_period(cores);
+        let periods = ((rest / each).ceil() - 1.0).max(0.0);
+        span + periods * self.period as f64 + (rest - periods * each) / cores
+    }
+
+    fn in_a_period(&self, cores: f64) -> f64 {
+        self.budget.min(cores * self.period as f64)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    const MS: u64 = 1_000_000;
+
+    #[test]
+    fn work_takes_as_long_as_by_hand() {
+        // CPUs, cores, CPU ms, begins ms into the first period, takes ms.
+        for (cpus, cores, cpu, begins, takes) in [
+            (1000, 1.0, 250, 30, 250.0),
+            (500, 1.0, 50, 0, 50.0),
+            (500, 1.0, 60, 0, 110.0),
+            (500, 1.0, 120, 0, 220.0),
+            (500, 1.0, 100, 0, 150.0),
+            // Of what was not used in 80 ms, 20 ms can still be had.
+            (500, 1.0, 60, 80, 60.0),
+            // 167 CPU thousandths: 16.7 ms of each period.
+            (167, 1.0, 40, 0, 206.6),
+            (2000, 2.0, 400, 0, 200.0),
+            (500, 2.0, 60, 0, 105.0),
+        ] {
+            let quota = Quota::of(Cpus::from_millis(cpus));
+            let mut account = quota.open(0);
+            quota.use_up(&mut account, 0, begins * MS, 0.0);
+            let took = quota.time_for(&account, begins * MS, (cpu * MS) as f64, cores) / MS as f64;
+            assert!((took - takes).abs() < 1e-6, "{cpu} ms of {cpus} on {cores}: {took}");
+        }
+    }
+
+    proptest::proptest! {
+        /// In the time that work takes it is done, however that time is cut.
+        #[test]
+        fn time_and_work_agree(
+            cpus in 80..3000_u32,
+            cores in 1..4_u32,
+            cpu in 1.0..5e8_f64,
+            begins in 0..300_000_000_u64,
+            cut in 0.0..1.0_f64,
+        ) {
+            let quota = Quota::of(Cpus::from_millis(cpus));
+            let mut account = quota.open(0);
+            quota.use_up(&mut account, 0, begins, 0.7);
+            let cores = f64::from(cores);
+            let end = begins + quota.time_for(&account, begins, cpu, cores).ceil() as u64;
+            let middle = begins + ((end - begins) as f64 * cut) as u64;
+            let used = quota.use_up(&mut account, begins, middle, cores) + quota.use_up(&mut account, middle, end, cores);
+            proptest::prop_assert!((used - cpu).abs() <= cores + 1e-3, "{used} of {cpu}");
+        }
+    }
+}

@@ -1,0 +1,55 @@
+//! Who looks at a load while it runs, and may end it.
+
+use std::time::{Duration, Instant};
+
+use stampede_analysis::{PilotWatch, ProbeWatch};
+use stampede_core::SloSecond;
+use stampede_load::{LoadResult, RunningLoad, Slice};
+
+use crate::pilot;
+
+/// What a load is watched for.
+pub(crate) enum Watch<'a> {
+    /// When it comes to rest.
+    Pilot(&'a mut PilotWatch),
+    /// Whether an objective can still be met.
+    Probe(&'a mut ProbeWatch),
+}
+
+impl Watch<'_> {
+    /// Whether seconds are told by themselves.
+    pub(crate) fn wants_seconds(&self) -> bool {
+        match self {
+            Self::Pilot(watch) => matches!(watch, PilotWatch::Response { .. }),
+            Self::Probe(_) => true,
+        }
+    }
+
+    /// Looks at the load; whether there is nothing more to see.
+    pub(crate) fn see(&mut self, load: &RunningLoad, now: Instant) -> bool {
+        match self {
+            Self::Pilot(watch) => pilot::see(watch, load, now),
+            Self::Probe(watch) => {
+                load.slices().iter().for_each(|slice| take(watch, slice));
+                now >= load.opens_at() && watch.is_hopeless()
+            }
+        }
+    }
+
+    /// What is left to tell of the load, and the seconds of it all.
+    pub(crate) fn finish(&mut self, result: &LoadResult) -> Vec<SloSecond> {
+        match self {
+            Self::Pilot(_) => Vec::new(),
+            Self::Probe(watch) => {
+                result.slices.iter().for_each(|slice| take(watch, slice));
+                // Answers of the drain are no second's of the window.
+                watch.seconds(result.window + Duration::from_millis(1))
+            }
+        }
+    }
+}
+
+fn take(watch: &mut ProbeWatch, slice: &Slice) {
+    let Slice { second, ok, failed, response, .. } = slice;
+    watch.take(*second, ok + failed, *failed, response);
+}

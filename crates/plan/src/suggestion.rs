@@ -1,0 +1,59 @@
+//! What to type in place of a name that is not known.
+
+/// The name among `known` that was probably meant, or else all of them.
+pub(crate) fn suggest<'a>(typed: &str, known: impl IntoIterator<Item = &'a str> + Clone) -> String {
+    let all = || format!("use {}", known.clone().into_iter().collect::<Vec<_>>().join(", "));
+    suggest_or(typed, known.clone(), all)
+}
+
+/// The name among `known` that was probably meant, or else what there is to say where none is near.
+pub(crate) fn suggest_or<'a>(
+    typed: &str,
+    known: impl IntoIterator<Item = &'a str> + Clone,
+    otherwise: impl FnOnce() -> String,
+) -> String {
+    nearest(typed, known).map_or_else(otherwise, |meant| format!("did you mean {meant}?"))
+}
+
+/// The name among `known` that was probably meant: one that is a slip of the finger away (edit distance of at most 1, or
+/// a quarter of what was typed), or else the most similar one that contains what was typed or resembles it
+/// (Jaro-Winkler similarity of at least 0.75).
+fn nearest<'a>(typed: &str, known: impl IntoIterator<Item = &'a str> + Clone) -> Option<&'a str> {
+    let slip = known
+        .clone()
+        .into_iter()
+        .map(|name| (strsim::osa_distance(typed, name), name))
+        .filter(|(distance, _)| *distance <= (typed.chars().count() / 4).max(1))
+        .min();
+    let similar = known
+        .into_iter()
+        .map(|name| {
+            let similarity = strsim::jaro_winkler(typed, name);
+            (if name.contains(typed) && typed.len() > 1 { similarity.max(0.9) } else { similarity }, name)
+        })
+        .filter(|(similarity, _)| *similarity >= 0.75)
+        .max_by(|(a, _), (b, _)| a.total_cmp(b));
+    slip.map(|(_, name)| name).or(similar.map(|(_, name)| name))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_nearest_name_is_suggested_and_a_far_one_is_not() {
+        let known = ["apache-mod-php", "nginx-fpm", "php-cli-server", "go"];
+        for (typed, meant) in [
+            ("ngnix-fpm", Some("nginx-fpm")),
+            ("fpm", Some("nginx-fpm")),
+            ("apache", Some("apache-mod-php")),
+            ("golang", Some("go")),
+            ("zzz", None),
+            ("gp", Some("go")),
+        ] {
+            assert_eq!(nearest(typed, known), meant, "{typed}");
+        }
+        assert_eq!(suggest("golang", known), "did you mean go?");
+        assert_eq!(suggest("zzz", known), "use apache-mod-php, nginx-fpm, php-cli-server, go");
+    }
+}

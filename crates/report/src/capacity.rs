@@ -1,0 +1,407 @@
+//! What a deployment can take, for people and for other programs.
+
+use std::fmt::Write;
+
+use serde::Serialize;
+use stampede_analysis::{Capacity, CurvePoint, Found, ProbeEnd, ProbeSummary, UslFit};
+use stampede_core::{Finding, SloTerm, Study};
+
+use crate::StudyView;
+use crate::json::WireStudy;
+use crate::layout::{table, wrap};
+use crate::quantity::number;
+
+const SCHEMA: &str = "stampede/capacity/v1";
+
+/// A study that asks for a capacity, with what its records say.
+#[derive(Clone, Copy, Debug)]
+pub struct CapacityView<'a> {
+    /// The study.
+    pub study: StudyView<'a>,
+    /// What it says.
+    pub capacity: &'a Capacity,
+}
+
+/// For a terminal of this many characters a line. The answer comes last. It ends with a line break.
+pub fn terminal(view: &CapacityView<'_>, width: usize) -> String {
+    let mut text = String::new();
+    let mut put = |lines: Vec<String>| lines.iter().for_each(|line| text.push_str(&format!("{line}\n")));
+    put(wrap("", &question(view), 2, width));
+    for (title, rows, notes) in
+        [("Closed loads", curve(view), law(view).into_iter().collect()), ("Open loads", probes(view), reasons(view))]
+    {
+        if rows.len() > 1 {
+            put(vec![String::new(), title.to_owned()]);
+            put(table(&transposed(&rows)).into_iter().map(|line| format!("  {line}")).collect());
+            notes.iter().for_each(|note| put(wrap("  ", note, 2, width)));
+        }
+    }
+    if !view.capacity.findings.is_empty() {
+        put(vec![String::new(), "Findings at the highest load that tells".to_owned()]);
+        view.capacity.findings.iter().for_each(|finding| put(wrap("  - ", &told(finding), 4, width)));
+    }
+    put(vec![String::new()]);
+    put(wrap("", &method(view), 2, width));
+    put(vec![String::new()]);
+    put(wrap("", &answer(view), 2, width));
+    text
+}
+
+/// As GitHub-flavoured Markdown. It ends with a line break.
+pub fn markdown(view: &CapacityView<'_>) -> String {
+    let mut text = format!("**{}**\n\n{}\n", escaped(&answer(view)), escaped(&question(view)));
+    for (title, rows, notes) in
+        [("Closed loads", curve(view), law(view).into_iter().collect()), ("Open loads", probes(view), reasons(view))]
+    {
+        let [heading, rows @ ..] = rows.as_slice() else { continue };
+        if rows.is_empty() {
+            continue;
+        }
+        let _ = writeln!(text, "\n{title}:\n");
+        let line = |cells: &[String]| {
+            format!("| {} |", cells.iter().map(|cell| escaped(cell)).collect::<Vec<_>>().join(" | "))
+        };
+        let _ = writeln!(text, "{}\n|{}", line(heading), "---:|".repeat(heading.len()));
+        for row in rows {
+            let _ = writeln!(text, "{}", line(row));
+        }
+        for note in notes {
+            let _ = writeln!(text, "\n{}", escaped(&note));
+        }
+    }
+    if !view.capacity.findings.is_empty() {
+        text.push_str("\nFindings at the highest load that tells:\n\n");
+    }
+    for finding in &view.capacity.findings {
+        let _ = writeln!(text, "- {}", escaped(&told(finding)));
+    }
+    let _ = writeln!(text, "\n{}", escaped(&method(view)));
+    text
+}
+
+/// As JSON. It ends with a line break.
+pub fn json(view: &CapacityView<'_>) -> String {
+    #[expect(clippy::expect_used, reason = "numbers, texts and maps with text keys are all that the wire structs hold")]
+    let mut text = serde_json::to_string_pretty(&WireCapacity::of(view)).expect("wire structs are plain JSON");
+    text.push('\n');
+    text
+}
+
+fn escaped(text: &str) -> String {
+    text.replace('|', "\\|").replace('<', "&lt;")
+}
+
+fn transposed(rows: &[Vec<String>]) -> Vec<Vec<String>> {
+    let width = rows.first().map_or(0, Vec::len);
+    (0..width).map(|column| rows.iter().map(|row| row.get(column).cloned().unwrap_or_default()).collect()).collect()
+}
+
+fn runtime(study: &Study) -> String {
+    study.cases.first().map_or_else(|| "it".to_owned(), |case| case.runtime.to_string())
+}
+
+fn question(view: &CapacityView<'_>) -> String {
+    let study = view.study.study;
+    let limits = study.cases.first().map(|case| format!(", {} CPU and {}", case.limits.cpus, case.limits.memory));
+    let slo = study.slo.as_ref().map(|slo| format!(", SLO {slo}")).unwrap_or_default();
+    format!("{}: {}{}{slo}", study.workload, runtime(study), limits.unwrap_or_default())
+}
+
+fn curve(view: &CapacityView<'_>) -> Vec<Vec<String>> {
+    let mut rows = vec![["connections", "req/s", "p50 ms", "p99 ms"].map(str::to_owned).to_vec()];
+    for CurvePoint { connections, throughput, response_p50, response_p99 } in &view.capacity.curve {
+        let p99 = response_p99.map_or_else(|| "n/a".to_owned(), |p99| number(p99.as_secs_f64() * 1e3));
+        rows.push(vec![connections.to_string(), number(*throughput), number(response_p50.as_secs_f64() * 1e3), p99]);
+    }
+    rows
+}
+
+fn law(view: &CapacityView<'_>) -> Option<String> {
+    let fit = view.capacity.law.as_ref()?;
+    if !fit.holds() {
+        return Some(format!(
+            "They do not follow the Universal Scalability Law: the points lie {:.0} % beside it.",
+            fit.residual * 100.0
+        ));
+    }
+    let between = |(low, high): (f64, f64)| format!("{} to {}", number(low), number(high));
+    let knee = match fit.law.knee() {
+        Some(knee) if fit.kappa.0 > 0.0 => {
+            format!("the most throughput is at about {} connections", number(knee.round()))
+        }
+        _ => "no knee: more connections were not shown to take throughput away".to_owned(),
+    };
+    Some(format!(
+        "Universal Scalability Law: {} req/s for one, contention {} ({}), coherency {} ({}); {knee}.",
+        number(fit.law.lambda),
+        number(fit.law.sigma),
+        between(fit.sigma),
+        number(fit.law.kappa),
+        between(fit.kappa),
+    ))
+}
+
+fn probes(view: &CapacityView<'_>) -> Vec<Vec<String>> {
+    let terms = view.study.study.slo.as_ref().map_or(&[][..], |slo| slo.terms());
+    let heading = terms.iter().map(|term| match term {
+        SloTerm::Response { percentile, .. } => format!("{} ms", percentile.name()),
+        SloTerm::Errors { .. } => "errors %".to_owned(),
+    });
+    let mut rows = vec![
+        ["req/s due".to_owned(), "seconds".to_owned()].into_iter().chain(heading).chain([String::new()]).collect(),
+    ];
+    for probe in &view.capacity.probes {
+        let mut row = vec![number(probe.rate), format!("{:.0}", probe.window.as_secs_f64())];
+        row.extend(probe.terms.iter().zip(terms).map(|(value, term)| match (value, term) {
+            (None, _) => "n/a".to_owned(),
+            (Some(seconds), SloTerm::Response { .. }) => number(seconds * 1e3),
+            (Some(share), SloTerm::Errors { .. }) => number(share * 100.0),
+        }));
+        row.resize(2 + terms.len(), "n/a".to_owned());
+        row.push(outcome(probe));
+        rows.push(row);
+    }
+    rows
+}
+
+fn outcome(probe: &ProbeSummary) -> String {
+    let word = match probe.end {
+        ProbeEnd::Complete if probe.meets => "meets it",
+        ProbeEnd::Complete => "breaks it",
+        ProbeEnd::Hopeless => "given up",
+        ProbeEnd::Overloaded => "overloaded",
+        ProbeEnd::Failed => "failed",
+        ProbeEnd::Generator => "not valid",
+    };
+    if probe.long { format!("{word}, long") } else { word.to_owned() }
+}
+
+/// Why probes have no figures that count.
+fn reasons(view: &CapacityView<'_>) -> Vec<String> {
+    let reason = |probe: &ProbeSummary| Some(format!("{}/s: {}", number(probe.rate), probe.reason.as_ref()?));
+    view.capacity.probes.iter().filter_map(reason).collect()
+}
+
+fn told(finding: &Finding) -> String {
+    format!("{} {}", finding.text, finding.advice)
+}
+
+fn method(view: &CapacityView<'_>) -> String {
+    let study = view.study.study;
+    format!(
+        "Method: random arrivals (Poisson), response times from when a request was due, a deployment started anew for each \
+         probe; the rate at which a term reaches its limit is that of a line through the logarithms of the shares beyond it, its \
+         interval is one of 95 % within these probes. Study {}, seed {}.",
+        study.id, study.seed
+    )
+}
+
+/// One sentence for somebody who knows no statistics.
+fn answer(view: &CapacityView<'_>) -> String {
+    let (study, capacity) = (view.study.study, view.capacity);
+    let who = format!("{} on {}", runtime(study), study.workload);
+    let term = |place: Option<usize>| Some(study.slo.as_ref()?.terms().get(place?)?.to_string());
+    let because = match &capacity.bottleneck {
+        Some(bottleneck) => format!("; what probably limits it is {}", bottleneck.what),
+        None => String::new(),
+    };
+    match &capacity.found {
+        None => format!("{who}: no rate was probed, so nothing can be said."),
+        Some(Found::Rate { rate, low, high, confirmed, breaks }) => {
+            let range = if high.is_finite() {
+                format!("between {} and {}", number(*low), number(*high))
+            } else {
+                format!("at least {}", number(*low))
+            };
+            let next = match term(*breaks) {
+                Some(term) => format!(" before {term} breaks"),
+                None if high.is_finite() => {
+                    " before it cannot keep up: no load was high enough for the objective to tell".to_owned()
+                }
+                None => ", and nothing broke at the rates that were tried".to_owned(),
+            };
+            let sure = if *confirmed { "" } else { " (no longer probe has confirmed it)" };
+            format!("{who} takes about {} requests a second ({range}){next}{sure}{because}.", number(*rate))
+        }
+        Some(Found::Nothing { least, breaks }) => {
+            let broken = term(*breaks).unwrap_or_else(|| "the objective".to_owned());
+            let best = best(view, *breaks);
+            format!(
+                "{who} meets the objective at no rate: at {} requests a second {broken} is broken already{best}{because}.",
+                number(*least)
+            )
+        }
+        Some(Found::BeyondGenerator { met, limit }) => {
+            let met = met
+                .map_or_else(String::new, |met| format!(" The objective is met at {} requests a second.", number(met)));
+            format!(
+                "{who} takes more than this machine's load generator can offer, which fell behind at {} requests a second.{met}",
+                number(*limit)
+            )
+        }
+    }
+}
+
+/// The best that any probe reached of a term.
+fn best(view: &CapacityView<'_>, place: Option<usize>) -> String {
+    let term = place.and_then(|place| view.study.study.slo.as_ref()?.terms().get(place).copied());
+    let values = view.capacity.probes.iter().filter_map(|probe| *probe.terms.get(place?)?);
+    match (term, values.min_by(f64::total_cmp)) {
+        (Some(SloTerm::Response { percentile, .. }), Some(best)) => {
+            format!(" (the best {} was {} ms)", percentile.name(), number(best * 1e3))
+        }
+        (Some(SloTerm::Errors { .. }), Some(best)) => format!(" (the fewest errors were {} %)", number(best * 100.0)),
+        _ => String::new(),
+    }
+}
+
+#[derive(Serialize)]
+struct WireCapacity<'a> {
+    schema: &'static str,
+    slo: Option<String>,
+    answer: String,
+    outcome: &'static str,
+    rate_rps: Option<f64>,
+    rate_low_rps: Option<f64>,
+    rate_high_rps: Option<f64>,
+    confirmed: Option<bool>,
+    breaks_first: Option<String>,
+    saturation_rps: Option<f64>,
+    curve: Vec<WirePoint>,
+    scalability: Option<WireLaw>,
+    probes: Vec<WireProbe<'a>>,
+    bottleneck: Option<&'static str>,
+    findings: &'a [Finding],
+    study: WireStudy<'a>,
+}
+
+#[derive(Serialize)]
+struct WirePoint {
+    connections: u32,
+    throughput_rps: f64,
+    response_p50_us: f64,
+    response_p99_us: Option<f64>,
+}
+
+#[derive(Serialize)]
+struct WireLaw {
+    fits: bool,
+    residual_share: f64,
+    lambda_rps: [f64; 3],
+    sigma: [Option<f64>; 3],
+    kappa: [Option<f64>; 3],
+    knee_connections: Option<f64>,
+}
+
+#[derive(Serialize)]
+struct WireProbe<'a> {
+    rate_rps: f64,
+    window_s: f64,
+    confirmation: bool,
+    end: &'static str,
+    meets: bool,
+    terms: Vec<WireTerm>,
+    reason: Option<&'a str>,
+}
+
+#[derive(Serialize)]
+struct WireTerm {
+    term: String,
+    value: Option<f64>,
+    unit: &'static str,
+}
+
+impl<'a> WireCapacity<'a> {
+    fn of(view: &CapacityView<'a>) -> Self {
+        let study = view.study.study;
+        let Capacity { curve, saturation, law, probes, found, bottleneck, findings } = view.capacity;
+        let terms = study.slo.as_ref().map_or(&[][..], |slo| slo.terms());
+        let (outcome, rate, low, high, confirmed, breaks) = match found {
+            None => ("unknown", None, None, None, None, None),
+            Some(Found::Rate { rate, low, high, confirmed, breaks }) => (
+                "rate",
+                Some(*rate),
+                Some(*low),
+                Some(*high).filter(|high| high.is_finite()),
+                Some(*confirmed),
+                *breaks,
+            ),
+            Some(Found::Nothing { breaks, .. }) => ("no_rate", None, None, None, None, *breaks),
+            Some(Found::BeyondGenerator { met, limit: _ }) => ("beyond_generator", None, *met, None, None, None),
+        };
+        Self {
+            schema: SCHEMA,
+            slo: study.slo.as_ref().map(ToString::to_string),
+            answer: answer(view),
+            outcome,
+            rate_rps: rate,
+            rate_low_rps: low,
+            rate_high_rps: high,
+            confirmed,
+            breaks_first: breaks.and_then(|place| terms.get(place)).map(ToString::to_string),
+            saturation_rps: *saturation,
+            curve: curve.iter().map(WirePoint::of).collect(),
+            scalability: law.as_ref().map(WireLaw::of),
+            probes: probes.iter().map(|probe| WireProbe::of(probe, terms)).collect(),
+            bottleneck: bottleneck.as_ref().map(|bottleneck| bottleneck.what),
+            findings,
+            study: WireStudy::of(&view.study),
+        }
+    }
+}
+
+impl WirePoint {
+    fn of(point: &CurvePoint) -> Self {
+        let CurvePoint { connections, throughput, response_p50, response_p99 } = *point;
+        Self {
+            connections,
+            throughput_rps: throughput,
+            response_p50_us: response_p50.as_secs_f64() * 1e6,
+            response_p99_us: response_p99.map(|p99| p99.as_secs_f64() * 1e6),
+        }
+    }
+}
+
+impl WireLaw {
+    fn of(fit: &UslFit) -> Self {
+        let finite = |value: f64| Some(value).filter(|value| value.is_finite());
+        let ends = |value: f64, (low, high): (f64, f64)| [finite(value), finite(low), finite(high)];
+        Self {
+            fits: fit.holds(),
+            residual_share: fit.residual,
+            lambda_rps: [fit.law.lambda, fit.lambda.0, fit.lambda.1],
+            sigma: ends(fit.law.sigma, fit.sigma),
+            kappa: ends(fit.law.kappa, fit.kappa),
+            knee_connections: fit.law.knee(),
+        }
+    }
+}
+
+impl<'a> WireProbe<'a> {
+    fn of(probe: &'a ProbeSummary, terms: &[SloTerm]) -> Self {
+        let ProbeSummary { rate, window, long, end, meets, terms: values, reason } = probe;
+        let end = match end {
+            ProbeEnd::Complete => "complete",
+            ProbeEnd::Hopeless => "hopeless",
+            ProbeEnd::Overloaded => "overloaded",
+            ProbeEnd::Failed => "failed",
+            ProbeEnd::Generator => "not_valid",
+        };
+        let term = |(term, value): (&SloTerm, &Option<f64>)| {
+            let (scale, unit) = match term {
+                SloTerm::Response { .. } => (1e6, "us"),
+                SloTerm::Errors { .. } => (1.0, "share"),
+            };
+            WireTerm { term: term.to_string(), value: value.map(|value| value * scale), unit }
+        };
+        Self {
+            rate_rps: *rate,
+            window_s: window.as_secs_f64(),
+            confirmation: *long,
+            end,
+            meets: *meets,
+            terms: terms.iter().zip(values).map(term).collect(),
+            reason: reason.as_deref(),
+        }
+    }
+}

@@ -1,0 +1,226 @@
+//! A report that opens in a browser: one file that asks the network for nothing.
+//!
+//! What it says stands in it as text and tables, and the chart of all trials as SVG: it can be read, searched and printed
+//! without a script. The script (`web/`) draws what is worth pointing at: latency distributions and what was sampled over
+//! time. A content security policy in the page lets run only the script, and apply only the style, whose digests it names.
+
+mod commands;
+mod configuration;
+mod document;
+mod prose;
+mod study;
+
+use std::collections::BTreeMap;
+use std::sync::LazyLock;
+
+use base64::Engine;
+use base64::prelude::BASE64_STANDARD;
+use minijinja::value::Serde;
+use minijinja::{AutoEscape, Environment, Output, State, UndefinedBehavior, Value, context, escape_formatter};
+use serde::Serialize;
+use sha2::{Digest as _, Sha256};
+
+use self::document::WireDocument;
+use self::study::{StudyPage, Table};
+use crate::StudyView;
+use crate::gate::{self, GateView};
+use crate::replication::{self, ReplicationView};
+use crate::tune::{self, TuneView};
+
+pub use self::document::schema;
+
+const SCRIPT: &str = include_str!("../../../web/dist/report.js");
+const STYLE: &str = include_str!("../../../web/dist/report.css");
+const TEXTS: &str = include_str!("../../../web/src/texts.json");
+
+/// Every text of a page that does not come from a study, by name: one file, which the script reads too.
+struct Texts(BTreeMap<String, String>);
+
+impl Texts {
+    /// A text; nothing where there is none, which tests find.
+    fn of(&self, name: &str) -> String {
+        debug_assert!(self.0.contains_key(name), "texts.json has no {name}");
+        self.0.get(name).cloned().unwrap_or_default()
+    }
+}
+
+static WORDS: LazyLock<Texts> = LazyLock::new(|| {
+    #[expect(clippy::expect_used, reason = "the file is part of the program, and every page is made from it in tests")]
+    Texts(serde_json::from_str(TEXTS).expect("texts.json maps names to texts"))
+});
+
+static TEMPLATES: LazyLock<Environment<'static>> = LazyLock::new(|| {
+    let mut environment = Environment::new();
+    environment.set_auto_escape_callback(|_| AutoEscape::Html);
+    environment.set_undefined_behavior(UndefinedBehavior::SemiStrict);
+    environment.set_formatter(printable);
+    for (name, template) in [
+        ("page.html", include_str!("../templates/page.html")),
+        ("study.html", include_str!("../templates/study.html")),
+        ("pieces.html", include_str!("../templates/pieces.html")),
+        ("dots.svg", include_str!("../templates/dots.svg")),
+        ("chart.svg", include_str!("../templates/chart.svg")),
+    ] {
+        #[expect(clippy::expect_used, reason = "templates are part of the program, and all are rendered in tests")]
+        environment.add_template(name, template).expect("the template is well-formed");
+    }
+    environment
+});
+
+/// Escapes what a template prints; control characters of servers' logs, which HTML does not allow, are left out.
+fn printable(out: &mut Output<'_>, state: &mut State<'_, '_>, value: &Value) -> Result<(), minijinja::Error> {
+    match value.as_str() {
+        Some(text) if !value.is_safe() && text.contains(is_unprintable) => {
+            escape_formatter(out, state, &Value::from(text.replace(is_unprintable, "")))
+        }
+        _ => escape_formatter(out, state, value),
+    }
+}
+
+/// Control characters, and those that turn the direction of text around, so that a name could look like another.
+fn is_unprintable(c: char) -> bool {
+    c.is_control() && c != '\n' && c != '\t' || matches!(c, '\u{202a}'..='\u{202e}' | '\u{2066}'..='\u{2069}')
+}
+
+/// What stands before the studies of a page.
+#[derive(Serialize)]
+struct Head {
+    title: String,
+    /// What it comes to, in a sentence; that of the only study where there is none.
+    lead: Option<String>,
+    blocks: Vec<HeadBlock>,
+    /// The command that does it again.
+    command: Option<String>,
+}
+
+/// A piece of what stands before the studies.
+#[derive(Serialize)]
+#[serde(tag = "kind", rename_all = "snake_case")]
+enum HeadBlock {
+    Heading { text: String },
+    Paragraph { text: Vec<prose::Piece> },
+    List { items: Vec<Vec<prose::Piece>> },
+    Table { table: Table },
+}
+
+/// A page about one study.
+pub fn study(view: &StudyView<'_>) -> String {
+    let title = format!("{}, {}", view.study.workload, view.study.id);
+    page(&Head { title, lead: None, blocks: Vec::new(), command: None }, &[*view])
+}
+
+/// A page about a published experiment: its tables beside ours, then each study.
+pub fn replication(view: &ReplicationView<'_>, studies: &[StudyView<'_>]) -> String {
+    let publication = view.publication;
+    let mut blocks: Vec<HeadBlock> = Vec::new();
+    for block in replication::all_blocks(view) {
+        match (block, blocks.last_mut()) {
+            // The page has its title already.
+            (replication::Block::Heading { level: 1, .. }, _) => {}
+            (replication::Block::Item(text), Some(HeadBlock::List { items })) => items.push(prose::pieces(&text)),
+            (block, _) => blocks.push(match block {
+                replication::Block::Heading { text, .. } => HeadBlock::Heading { text },
+                replication::Block::Paragraph(text) => HeadBlock::Paragraph { text: prose::pieces(&text) },
+                replication::Block::Item(text) => HeadBlock::List { items: vec![prose::pieces(&text)] },
+                replication::Block::Table(columns) => HeadBlock::Table { table: Table::of_columns(&columns) },
+            }),
+        }
+    }
+    let mut command = vec!["stampede".to_owned(), "reproduce".to_owned(), publication.name.clone()];
+    for (flag, factor) in [("--scale", view.scale), ("--rate-scale", view.rate_scale)] {
+        command.extend([flag.to_owned(), factor.to_string()]);
+    }
+    let head = Head {
+        title: format!("{}: {}", publication.name, publication.title),
+        lead: Some(replication::lead(view)),
+        blocks,
+        command: Some(commands::line(&command)),
+    };
+    page(&head, studies)
+}
+
+/// A page about a gate: what it says, then the study or the two of them.
+pub fn gate(view: &GateView<'_>, studies: &[StudyView<'_>]) -> String {
+    let command = ["stampede", "gate", view.base, view.head].map(str::to_owned);
+    let columns = ["case", "metric", "before", "after", "ratio", "95 % interval", "blocks", "outcome"];
+    let table = Table { columns: columns.map(str::to_owned).to_vec(), rows: gate::rows(view) };
+    let mut blocks = vec![HeadBlock::Table { table }];
+    blocks.extend(gate::methods(view).into_iter().map(|text| HeadBlock::Paragraph { text: prose::pieces(text) }));
+    let head = Head {
+        title: format!("{} / {}", view.base, view.head),
+        lead: Some(gate::conclusion(view)),
+        blocks,
+        command: Some(commands::line(&command)),
+    };
+    page(&head, studies)
+}
+
+/// A page about a search for settings: what it found, then each comparison of the winner.
+pub fn tune(view: &TuneView<'_>) -> String {
+    let paragraph = |text: &str| HeadBlock::Paragraph { text: prose::pieces(text) };
+    let columns = ["setting", "values, the others as in the winner"].map(str::to_owned).to_vec();
+    let rows = tune::curves(view).into_iter().map(Vec::from).collect();
+    let verdicts = tune::verdicts(view).iter().map(|line| prose::pieces(line)).collect();
+    let blocks = vec![
+        paragraph(&tune::question(view)),
+        paragraph(&tune::searched(view)),
+        HeadBlock::List { items: verdicts },
+        HeadBlock::Table { table: Table { columns, rows } },
+    ];
+    let lead = Some(tune::conclusion(view).join(" "));
+    let studies: Vec<StudyView<'_>> = view.held.iter().map(|held| held.view).collect();
+    page(&Head { title: format!("{}, {}", view.workload, view.id), lead, blocks, command: None }, &studies)
+}
+
+/// A chart of the metric that decides, as a file by itself; none where no trial has it.
+pub fn chart(view: &StudyView<'_>) -> Option<String> {
+    let dots = crate::dots::chart(view, view.analysis.primary)?;
+    Some(render("chart.svg", context! { chart => Serde(dots), workload => view.study.workload.as_str() }))
+}
+
+fn page(head: &Head, studies: &[StudyView<'_>]) -> String {
+    let pages: Vec<StudyPage> = studies.iter().map(|view| StudyPage::of(view, &WORDS)).collect();
+    let lead = match (&head.lead, pages.first()) {
+        (Some(lead), _) => lead.clone(),
+        (None, Some(study)) => study.lead.clone(),
+        (None, None) => WORDS.of("no_trial"),
+    };
+    render(
+        "page.html",
+        context! {
+            texts => Serde(&WORDS.0),
+            head => Serde(head),
+            lead => lead,
+            studies => Serde(&pages),
+            // The alphabet of base64 needs no escaping, and what is escaped in a script is not read back.
+            data => Value::from_safe_string(WireDocument::of(studies).packed()),
+            script => Value::from_safe_string(SCRIPT.trim_end().to_owned()),
+            script_digest => digest(SCRIPT.trim_end()),
+            style => Value::from_safe_string(STYLE.trim_end().to_owned()),
+            style_digest => digest(STYLE.trim_end()),
+            version => studies.first().map(|view| view.study.stampede_version.as_str()),
+        },
+    )
+}
+
+fn render(template: &str, context: Value) -> String {
+    #[expect(clippy::expect_used, reason = "templates are part of the program, and all are rendered in tests")]
+    TEMPLATES.get_template(template).and_then(|template| template.render(context)).expect("the template renders")
+}
+
+/// As a content security policy names an inline script or style.
+/// <https://www.w3.org/TR/CSP3/#match-element-to-source-list>
+fn digest(text: &str) -> Value {
+    Value::from_safe_string(format!("sha256-{}", BASE64_STANDARD.encode(Sha256::digest(text.as_bytes()))))
+}
+
+impl Table {
+    /// From columns of cells, of which the first two are the heading.
+    fn of_columns(columns: &[Vec<String>]) -> Self {
+        let heading =
+            |column: &Vec<String>| column.iter().take(2).cloned().collect::<Vec<_>>().join(" ").trim().to_owned();
+        let rows = columns.first().map_or(0, Vec::len);
+        let row = |row: usize| columns.iter().map(|column| column.get(row).cloned().unwrap_or_default()).collect();
+        Self { columns: columns.iter().map(heading).collect(), rows: (2..rows).map(row).collect() }
+    }
+}

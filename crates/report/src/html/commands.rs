@@ -1,0 +1,87 @@
+//! The commands that run a study again, as far as its record tells them.
+
+use std::collections::BTreeSet;
+
+use stampede_core::{Case, Origin, Rounds, Study, StudyKind};
+
+/// The command that measures the same again; none where flags alone cannot say it: then it came from a plan, a gate or an
+/// experiment, whose files are not kept.
+pub(super) fn again(study: &Study) -> Option<String> {
+    let first = study.cases.first()?;
+    if !matches!(study.kind, StudyKind::Compare | StudyKind::Calibrate)
+        || !study.cases.iter().all(|case| said_by_flags(case, first))
+    {
+        return None;
+    }
+    let runtimes: BTreeSet<&str> = study.cases.iter().map(|case| case.runtime.as_str()).collect();
+    let mut words = vec!["stampede".to_owned(), "compare".to_owned(), study.workload.to_string()];
+    let mut flag = |name: &str, value: String| words.extend([name.to_owned(), value]);
+    flag("--runtimes", runtimes.into_iter().collect::<Vec<_>>().join(","));
+    flag("--cpus", first.limits.cpus.to_string());
+    flag("--memory", first.limits.memory.to_string());
+    flag("--load", first.load.to_string());
+    flag("--duration", humantime::format_duration(study.duration).to_string().replace(' ', ""));
+    if study.groundwork.warm_ups.is_empty() {
+        flag("--warm-up", humantime::format_duration(study.warm_up).to_string().replace(' ', ""));
+    }
+    match study.rounds {
+        Rounds::Fixed(rounds) => flag("--rounds", rounds.to_string()),
+        Rounds::Auto { max_time } => {
+            flag("--max-time", humantime::format_duration(max_time).to_string().replace(' ', ""));
+            flag("--precision", format!("{}%", study.precision * 100.0));
+        }
+    }
+    flag("--seed", study.seed.to_string());
+    if let Some(metric) = &study.metric {
+        flag("--metric", metric.clone());
+    }
+    let given = study.cases.iter().flat_map(|case| {
+        let given = case.tuning.iter().filter(|(_, setting)| setting.origin == Origin::Given);
+        given.map(move |(name, setting)| format!("{}.{name}={}", case.runtime, setting.value))
+    });
+    given.collect::<BTreeSet<_>>().into_iter().for_each(|setting| flag("--set", setting));
+    if study.kind == StudyKind::Calibrate {
+        words.push("--calibrate".to_owned());
+    }
+    Some(line(&words))
+}
+
+/// A calibration has its only runtime twice, under other names.
+fn said_by_flags(case: &Case, first: &Case) -> bool {
+    let Case { id, runtime, limits, topology, load, beside, .. } = case;
+    (id.as_str() == runtime.as_str() || case.tuning == first.tuning && case.runtime == first.runtime)
+        && (limits, load) == (&first.limits, &first.load)
+        && topology.is_default()
+        && beside.is_empty()
+}
+
+/// Words as a POSIX shell reads them back.
+pub(super) fn line(words: &[String]) -> String {
+    words.iter().map(|word| quoted(word)).collect::<Vec<_>>().join(" ")
+}
+
+fn quoted(word: &str) -> String {
+    let plain = |c: char| c.is_ascii_alphanumeric() || "-_./:,=%@+".contains(c);
+    if !word.is_empty() && word.chars().all(plain) {
+        word.to_owned()
+    } else {
+        format!("'{}'", word.replace('\'', "'\\''"))
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn shells_read_words_back() {
+        let words = ["stampede", "it's", "$(rm -rf /)", "", "open:50..100/60s", "a=b", "x;y\nz"].map(str::to_owned);
+        let shown = line(&words);
+        assert_eq!(shown, "stampede 'it'\\''s' '$(rm -rf /)' '' open:50..100/60s a=b 'x;y\nz'");
+        let output =
+            std::process::Command::new("sh").args(["-c", &format!("printf '%s\\0' {shown}")]).output().unwrap();
+        let read: Vec<String> =
+            String::from_utf8(output.stdout).unwrap().split_terminator('\0').map(str::to_owned).collect();
+        assert_eq!(read, words);
+    }
+}

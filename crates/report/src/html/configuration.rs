@@ -1,0 +1,174 @@
+//! What each case was run with, as a table of all cases, in which what differs is marked.
+
+use std::collections::{BTreeMap, BTreeSet};
+
+use serde::Serialize;
+use stampede_core::{Case, EnforcedLimits, Limit, Origin, PhpReadBack, Trial};
+
+use crate::StudyView;
+use crate::trust;
+
+/// Rows under a heading.
+#[derive(Serialize)]
+pub(super) struct Group {
+    /// Which text of the page stands over it.
+    heading: &'static str,
+    rows: Vec<Row>,
+    /// Whether there are so many that they are folded.
+    folded: bool,
+}
+
+#[derive(Serialize)]
+struct Row {
+    name: String,
+    cells: Vec<Cell>,
+    /// Whether it is not the same in all cases that have it, or not all have it.
+    differs: bool,
+}
+
+#[derive(Clone, Default, PartialEq, Serialize)]
+struct Cell {
+    text: Option<String>,
+    reason: Option<String>,
+}
+
+/// With more rows than this a group is folded.
+const MOST_OPEN: usize = 30;
+
+pub(super) fn groups(view: &StudyView<'_>) -> Vec<Group> {
+    let columns: Vec<Column<'_>> =
+        view.analysis.cases.iter().filter_map(|summary| Column::of(view, &summary.case)).collect();
+    let groups = [
+        ("conditions", rows(&columns, conditions)),
+        ("settings", rows(&columns, |column| tuning(column.case))),
+        ("php", rows(&columns, |column| column.php.map(php).unwrap_or_default())),
+        ("php_settings", rows(&columns, |column| column.php.map(php_settings).unwrap_or_default())),
+    ];
+    let groups = groups.into_iter().filter(|(_, rows)| !rows.is_empty());
+    groups.map(|(heading, rows)| Group { heading, folded: rows.len() > MOST_OPEN, rows }).collect()
+}
+
+/// A case with what its trials read back.
+struct Column<'a> {
+    view: &'a StudyView<'a>,
+    case: &'a Case,
+    enforced: Option<&'a EnforcedLimits>,
+    php: Option<&'a PhpReadBack>,
+}
+
+impl<'a> Column<'a> {
+    fn of(view: &'a StudyView<'a>, id: &stampede_core::CaseId) -> Option<Self> {
+        let case = view.study.cases.iter().find(|case| case.id == *id)?;
+        let trials: Vec<&Trial> = view.trials.iter().filter(|trial| trial.case == *id).collect();
+        Some(Self {
+            view,
+            case,
+            enforced: trials.iter().find_map(|trial| trial.enforced.as_ref()),
+            php: trials.iter().find_map(|trial| trial.php.as_ref()),
+        })
+    }
+}
+
+type Entries = Vec<(String, Cell)>;
+
+fn plain(name: &str, text: impl Into<String>) -> (String, Cell) {
+    (name.to_owned(), Cell { text: Some(text.into()), reason: None })
+}
+
+fn conditions(column: &Column<'_>) -> Entries {
+    let Case {
+        runtime,
+        runtime_version,
+        app,
+        php,
+        limits,
+        topology,
+        platform,
+        pinning,
+        load: _,
+        beside: _,
+        id,
+        tuning: _,
+    } = column.case;
+    let study = column.view.study;
+    let cores = |cores: &[u32]| cores.iter().map(u32::to_string).collect::<Vec<_>>().join(", ");
+    let warm_up = study.groundwork.warm_ups.get(id).map(|warm_up| trust::pilot(&warm_up.pilot));
+    let mut entries = vec![
+        plain("runtime", runtime.as_str()),
+        plain("version", runtime_version),
+        plain("application", app),
+        plain("limits asked", format!("{} CPU, {}", limits.cpus, limits.memory)),
+        plain("limits in force", column.enforced.map_or_else(|| "not read back".to_owned(), in_force)),
+        plain("load", column.case.whole_load()),
+        plain("window", format!("{} s", study.duration.as_secs_f64())),
+        (
+            "warm-up".to_owned(),
+            Cell { text: Some(format!("{} s", study.warm_up_of(id).as_secs_f64())), reason: warm_up },
+        ),
+        plain("platform", platform),
+        plain("topology", topology.to_string()),
+        plain("server's CPUs", cores(&pinning.server)),
+        plain("generator's CPUs", cores(&pinning.generator)),
+    ];
+    entries.extend(php.as_ref().map(|build| plain("PHP build", build.to_string())));
+    entries
+}
+
+fn in_force(enforced: &EnforcedLimits) -> String {
+    let EnforcedLimits { cpus, period, memory } = enforced;
+    let cpus = match cpus {
+        Limit::AtMost(cpus) => format!("{cpus} CPU in periods of {} ms", period.as_secs_f64() * 1e3),
+        Limit::Unlimited => "unlimited CPU".to_owned(),
+    };
+    match memory {
+        Limit::AtMost(memory) => format!("{cpus}, {memory}"),
+        Limit::Unlimited => format!("{cpus}, unlimited memory"),
+    }
+}
+
+fn tuning(case: &Case) -> Entries {
+    let settings = case.tuning.iter().map(|(name, setting)| {
+        let reason = match &setting.origin {
+            Origin::Default { reason } => reason.clone(),
+            Origin::Given => "given".to_owned(),
+        };
+        (name.to_owned(), Cell { text: Some(setting.value.clone()), reason: Some(reason) })
+    });
+    settings.collect()
+}
+
+fn php(read_back: &PhpReadBack) -> Entries {
+    let PhpReadBack { version, thread_safe, debug, sapi, extensions, settings: _, opcache, jit } = read_back;
+    let yes = |yes: bool| if yes { "yes" } else { "no" };
+    let extensions: Vec<&str> = extensions.keys().map(String::as_str).collect();
+    vec![
+        plain("version", version),
+        plain("thread safe", yes(*thread_safe)),
+        plain("debug build", yes(*debug)),
+        plain("server interface", sapi),
+        plain("opcode cache works", yes(*opcache)),
+        plain("JIT works", yes(*jit)),
+        plain("extensions", extensions.join(", ")),
+    ]
+}
+
+fn php_settings(read_back: &PhpReadBack) -> Entries {
+    read_back.settings.iter().map(|(name, value)| plain(name, value)).collect()
+}
+
+/// All rows that some case has, in the order of the first case that has them. They differ by their values, not by the reasons.
+fn rows(columns: &[Column<'_>], entries: impl Fn(&Column<'_>) -> Entries) -> Vec<Row> {
+    let by_case: Vec<Entries> = columns.iter().map(entries).collect();
+    let mut seen = BTreeSet::new();
+    let names: Vec<&String> =
+        by_case.iter().flatten().map(|(name, _)| name).filter(|name| seen.insert(name.as_str())).collect();
+    let maps: Vec<BTreeMap<&String, &Cell>> =
+        by_case.iter().map(|entries| entries.iter().map(|(name, cell)| (name, cell)).collect()).collect();
+    let row = |name: &String| {
+        let cells: Vec<Cell> =
+            maps.iter().map(|cells| cells.get(name).map_or_else(Cell::default, |cell| (*cell).clone())).collect();
+        let differs = cells.iter().any(|cell| cell.text != cells[0].text);
+        Row { name: name.clone(), cells, differs }
+    };
+    names.into_iter().map(row).collect()
+}

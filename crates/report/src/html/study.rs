@@ -1,0 +1,374 @@
+//! A study's part of a page: everything that stands in it without a script.
+
+use serde::Serialize;
+use stampede_analysis::{CaseSummary, Metric, metric};
+use stampede_core::{CaseId, Outcome, Rounds, StudyKind, Trial, Verdict, VerdictWord};
+
+use super::configuration::{self, Group};
+use super::prose::{Piece, pieces};
+use super::{Texts, commands};
+use crate::columns::{COLUMNS, Column, LEGEND, half_width, titled};
+use crate::conclusion::percent;
+use crate::digest::{Digest, FindingGroup};
+use crate::dots::{self, Dots};
+use crate::quantity::{count, in_tables, ratio, scale};
+use crate::steps::KIND_COLUMNS;
+use crate::{StudyView, trust};
+
+/// The metrics of the table of all trials.
+const TRIAL_METRICS: [&str; 8] = [
+    "throughput_rps",
+    "response_p50_us",
+    "response_p99_us",
+    "service_p99_us",
+    "cpu_us_per_request",
+    "memory_peak_bytes",
+    "unanswered_share",
+    "throttled_share",
+];
+/// Those of the table of latencies: both clocks.
+const LATENCIES: [&str; 8] = [
+    "response_p50_us",
+    "response_p90_us",
+    "response_p95_us",
+    "response_p99_us",
+    "service_p50_us",
+    "service_p90_us",
+    "service_p95_us",
+    "service_p99_us",
+];
+
+/// A study as its template reads it.
+#[derive(Serialize)]
+pub(super) struct StudyPage {
+    id: String,
+    workload: String,
+    /// What it comes to, in a sentence.
+    pub(super) lead: String,
+    /// What must be known before anything else is read.
+    alarms: Vec<String>,
+    method: Option<String>,
+    bottlenecks: Vec<Vec<Piece>>,
+    question: String,
+    table: Table,
+    legend: &'static str,
+    charts: Vec<Dots>,
+    /// What the noise floor of the metric that decides is, or that none is known.
+    floor: Option<String>,
+    verdicts: Vec<String>,
+    pairs: Table,
+    findings: Vec<FoundGroup>,
+    latencies: Option<Table>,
+    /// The names of cases that were measured, the best first: which a script can show and hide.
+    cases: Vec<String>,
+    has_samples: bool,
+    kinds: Option<Table>,
+    /// Headings with lines below them.
+    lists: Vec<List>,
+    configuration: Configuration,
+    facts: Vec<Fact>,
+    trials: Table,
+    uncounted: Vec<String>,
+    /// Commands, each after what it does.
+    commands: Vec<Fact>,
+}
+
+#[derive(Serialize)]
+pub(super) struct Table {
+    pub(super) columns: Vec<String>,
+    /// The first cell of a row is its heading.
+    pub(super) rows: Vec<Vec<String>>,
+}
+
+#[derive(Serialize)]
+struct FoundGroup {
+    id: String,
+    title: String,
+    severity: stampede_core::Severity,
+    found: Vec<Found>,
+    advice: Vec<Piece>,
+}
+
+#[derive(Serialize)]
+struct Found {
+    case: String,
+    text: Vec<Piece>,
+    evidence: Vec<Fact>,
+}
+
+#[derive(Serialize)]
+struct List {
+    heading: String,
+    lines: Vec<String>,
+}
+
+#[derive(Serialize)]
+struct Configuration {
+    cases: Vec<String>,
+    groups: Vec<Group>,
+}
+
+#[derive(Serialize)]
+pub(super) struct Fact {
+    name: String,
+    value: String,
+}
+
+impl StudyPage {
+    pub(super) fn of(view: &StudyView<'_>, texts: &Texts) -> Self {
+        let digest = Digest::of(view);
+        let names = || view.analysis.cases.iter().map(|summary| digest.name(&summary.case)).collect();
+        let measured = |case: &&CaseSummary| view.trials.iter().any(|trial| counts(trial, &case.case));
+        let lists = [
+            (texts.of("made"), digest.audits.clone()),
+            (texts.of("activity"), digest.activity.clone()),
+            (texts.of("parts"), digest.parts.clone()),
+            (texts.of("answers"), digest.answers.clone()),
+        ];
+        let lists = lists.into_iter().filter(|(_, lines)| !lines.is_empty());
+        Self {
+            id: view.study.id.to_string(),
+            workload: view.study.workload.to_string(),
+            lead: lead(view, &digest, texts),
+            alarms: digest.alarm.iter().cloned().chain(state(view, texts)).collect(),
+            method: digest.conclusion.as_ref().map(|conclusion| conclusion.method.clone()),
+            bottlenecks: digest.bottlenecks.iter().map(|text| pieces(text)).collect(),
+            question: digest.question.clone(),
+            table: cases(view, &digest),
+            legend: LEGEND,
+            charts: dots::charts(view),
+            floor: trust::floor(view),
+            verdicts: digest.verdicts.clone(),
+            pairs: pairs(view),
+            findings: digest.findings.iter().map(|group| FoundGroup::of(view, group)).collect(),
+            latencies: latencies(view),
+            cases: view.analysis.cases.iter().filter(measured).map(|summary| summary.case.to_string()).collect(),
+            has_samples: view
+                .trials
+                .iter()
+                .any(|trial| trial.measurement.as_ref().is_some_and(|m| m.sampling.is_some())),
+            kinds: kinds(&digest),
+            lists: lists.map(|(heading, lines)| List { heading, lines }).collect(),
+            configuration: Configuration { cases: names(), groups: configuration::groups(view) },
+            facts: facts(view, &digest, texts),
+            trials: trials(view),
+            uncounted: uncounted(&digest),
+            commands: run_again(view, texts),
+        }
+    }
+}
+
+fn counts(trial: &Trial, case: &CaseId) -> bool {
+    trial.case == *case && trial.outcome == Outcome::Measured
+}
+
+/// The study in a sentence, also where a comparison says nothing.
+fn lead(view: &StudyView<'_>, digest: &Digest, texts: &Texts) -> String {
+    if let Some(conclusion) = &digest.conclusion {
+        return conclusion.plain.clone();
+    }
+    if view.trials.is_empty() {
+        return texts.of("no_trial");
+    }
+    let primary = view.analysis.primary;
+    let only = view.analysis.cases.first().and_then(|case| Some((&case.case, case.summary.get(primary.key)?)));
+    match only {
+        Some((case, estimate)) => {
+            format!("{case}: {} {}.", in_tables(primary.unit, estimate.value), titled(primary))
+        }
+        None => texts.of("nothing_counts"),
+    }
+}
+
+/// Whether the study is over, and whether anything of it counts.
+fn state(view: &StudyView<'_>, texts: &Texts) -> Vec<String> {
+    let mut state = Vec::new();
+    if view.finished_at.is_none() {
+        let planned = match view.study.rounds {
+            Rounds::Fixed(rounds) => Some(view.study.cases.len() * rounds as usize),
+            Rounds::Auto { .. } => None,
+        };
+        let of = planned.map_or_else(String::new, |planned| format!(" of {planned}"));
+        state.push(format!("{} {}{of}.", texts.of("not_finished"), view.trials.len()));
+    }
+    if !view.trials.is_empty() && view.trials.iter().all(|trial| trial.outcome != Outcome::Measured) {
+        state.push(texts.of("none_counts"));
+    }
+    state
+}
+
+fn cases(view: &StudyView<'_>, digest: &Digest) -> Table {
+    let columns = std::iter::once("case".to_owned()).chain(COLUMNS.iter().map(Column::title)).collect();
+    let row = |summary: &CaseSummary| {
+        let name = std::iter::once(digest.name(&summary.case));
+        name.chain(COLUMNS.iter().map(|column| column.cell(view, summary))).collect()
+    };
+    Table { columns, rows: view.analysis.cases.iter().map(row).collect() }
+}
+
+fn pairs(view: &StudyView<'_>) -> Table {
+    let columns = ["a", "b", "ratio a/b", "95 % from", "to", "blocks", "verdict"].map(str::to_owned).to_vec();
+    let end = |end: Option<f64>| end.map_or_else(|| "n/a".to_owned(), ratio);
+    let row = |verdict: &Verdict| {
+        let Verdict { metric: _, a, b, ratio: estimate, verdict, slight, blocks_to_decide: _ } = verdict;
+        let word = match verdict {
+            VerdictWord::Faster if *slight => "faster, slightly",
+            VerdictWord::Slower if *slight => "slower, slightly",
+            VerdictWord::Faster => "faster",
+            VerdictWord::Slower => "slower",
+            VerdictWord::Equivalent => "equivalent",
+            VerdictWord::Undecided => "undecided",
+        };
+        vec![
+            a.to_string(),
+            b.to_string(),
+            ratio(estimate.value),
+            end(estimate.low),
+            end(estimate.high),
+            estimate.n.to_string(),
+            word.to_owned(),
+        ]
+    };
+    Table { columns, rows: view.analysis.verdicts.iter().map(row).collect() }
+}
+
+impl FoundGroup {
+    fn of(view: &StudyView<'_>, group: &FindingGroup) -> Self {
+        let found = view.analysis.cases.iter().flat_map(|case| {
+            let same = case.findings.iter().filter(|finding| finding.id == group.id);
+            same.map(|finding| Found {
+                case: case.case.to_string(),
+                text: pieces(&finding.text),
+                evidence: finding
+                    .evidence
+                    .iter()
+                    .map(|(name, value)| Fact { name: name.clone(), value: crate::quantity::number(*value) })
+                    .collect(),
+            })
+        });
+        Self {
+            id: group.id.clone(),
+            title: group.title.clone(),
+            severity: group.severity,
+            found: found.collect(),
+            advice: pieces(&group.advice),
+        }
+    }
+}
+
+/// Means over the trials, with half of their intervals; none where no case has one.
+fn latencies(view: &StudyView<'_>) -> Option<Table> {
+    let metrics: Vec<&'static Metric> = LATENCIES.into_iter().filter_map(metric).collect();
+    let columns = std::iter::once("case".to_owned()).chain(metrics.iter().map(|metric| titled(metric))).collect();
+    let row = |summary: &CaseSummary| {
+        let cell = |metric: &&'static Metric| match summary.summary.get(metric.key) {
+            Some(estimate) => {
+                let value = in_tables(metric.unit, estimate.value);
+                let mut scaled = *estimate;
+                let factor = scale(metric.unit);
+                scaled.value *= factor;
+                scaled.low = scaled.low.map(|low| low * factor);
+                scaled.high = scaled.high.map(|high| high * factor);
+                half_width(&scaled).map_or(value.clone(), |width| format!("{value} {width}"))
+            }
+            None => "n/a".to_owned(),
+        };
+        std::iter::once(summary.case.to_string()).chain(metrics.iter().map(cell)).collect()
+    };
+    let measured = view.analysis.cases.iter().filter(|summary| !summary.summary.is_empty());
+    let rows: Vec<Vec<String>> = measured.map(row).collect();
+    (!rows.is_empty()).then_some(Table { columns, rows })
+}
+
+fn kinds(digest: &Digest) -> Option<Table> {
+    let columns = ["case", "request"].into_iter().chain(KIND_COLUMNS.iter().map(|column| column.title));
+    let rows = digest.kinds.iter().flat_map(|case| {
+        case.kinds.iter().map(|kind| {
+            let cells = KIND_COLUMNS.iter().map(|column| (column.cell)(kind));
+            [case.case.to_string(), kind.name.clone()].into_iter().chain(cells).collect()
+        })
+    });
+    let rows: Vec<Vec<String>> = rows.collect();
+    (!rows.is_empty()).then(|| Table { columns: columns.map(str::to_owned).collect(), rows })
+}
+
+/// What the study was measured with and on, and how sure it can be.
+fn facts(view: &StudyView<'_>, digest: &Digest, texts: &Texts) -> Vec<Fact> {
+    let study = view.study;
+    let machine = &study.machine;
+    let mut facts = vec![
+        ("measured", digest.ground.clone()),
+        ("machine", format!("{} CPUs ({}), Linux {}", machine.cpus, machine.cpu_model, machine.kernel)),
+        ("trust", digest.trust.join(". ")),
+        ("precision", percent(study.precision)),
+        (
+            "mde",
+            view.analysis
+                .detectable
+                .map_or_else(|| "n/a".to_owned(), |share| format!("{} (9 times of 10)", percent(share))),
+        ),
+        ("floor", trust::floor(view).unwrap_or_else(|| "n/a".to_owned())),
+        ("seed", study.seed.to_string()),
+        ("study", digest.study.clone()),
+    ];
+    if !study.resumed_at.is_empty() {
+        let times: Vec<String> = study.resumed_at.iter().map(|at| format!("{at:.0}")).collect();
+        facts.push(("resumed", times.join(", ")));
+    }
+    facts.into_iter().map(|(name, value)| Fact { name: texts.of(name), value }).collect()
+}
+
+fn trials(view: &StudyView<'_>) -> Table {
+    let metrics: Vec<&'static Metric> = TRIAL_METRICS.into_iter().filter_map(metric).collect();
+    let columns = ["case", "block", "place", "outcome", "requests"].map(str::to_owned).into_iter();
+    let row = |trial: &Trial| {
+        let outcome = match trial.outcome {
+            Outcome::Measured => "measured",
+            Outcome::Invalid(_) => "invalid",
+            Outcome::Failed(_) => "failed",
+        };
+        let sent = trial.measurement.as_ref().map_or_else(|| "-".to_owned(), |measured| count(measured.requests.sent));
+        let figure = |metric: &&'static Metric| {
+            (metric.reader)(trial).map_or_else(|| "n/a".to_owned(), |value| in_tables(metric.unit, value))
+        };
+        let head = [trial.case.to_string(), trial.block.to_string(), trial.position.to_string()];
+        head.into_iter().chain([outcome.to_owned(), sent]).chain(metrics.iter().map(figure)).collect()
+    };
+    Table {
+        columns: columns.chain(metrics.iter().map(|metric| titled(metric))).collect(),
+        rows: view.trials.iter().map(row).collect(),
+    }
+}
+
+fn uncounted(digest: &Digest) -> Vec<String> {
+    let line = |uncounted: &crate::digest::Uncounted| {
+        format!("{} {}: {}", uncounted.trials, uncounted.outcome, uncounted.reason)
+    };
+    digest.uncounted.iter().map(line).collect()
+}
+
+fn run_again(view: &StudyView<'_>, texts: &Texts) -> Vec<Fact> {
+    let study = view.study;
+    let line = |words: &[&str]| commands::line(&words.iter().map(|word| (*word).to_owned()).collect::<Vec<_>>());
+    let mut facts: Vec<Fact> =
+        commands::again(study).map(|value| Fact { name: texts.of("measure_again"), value }).into_iter().collect();
+    if study.kind == StudyKind::Compare && view.finished_at.is_none() {
+        facts.push(Fact { name: texts.of("go_on"), value: texts.of("go_on_flag") });
+    }
+    let id = study.id.as_str();
+    facts.push(Fact { name: texts.of("show_again"), value: line(&["stampede", "show", id]) });
+    facts.push(Fact { name: texts.of("report_again"), value: line(&["stampede", "report", id]) });
+    facts
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn every_metric_that_a_page_names_is_known() {
+        for key in TRIAL_METRICS.into_iter().chain(LATENCIES) {
+            assert!(metric(key).is_some(), "{key}");
+        }
+    }
+}

@@ -1,0 +1,28 @@
+//! What an autoscaled platform does with requests and instances, as pure state machines: time is passed in, nothing is started.
+//!
+//! - [`Controller`]: admission with a hard limit of concurrent requests an instance, the queue, balancing, scaling.
+//! - [`Knative`] and [`CloudRun`]: how many instances are wanted. Their constants are in [`KnativeParameters`] and
+//!   [`CloudRunParameters`], each with its source.
+//! - [`Price`], [`Usage`] and [`Bill`]: what it costs. The [table of prices](PRICES) is in `prices.rs`.
+
+mod average;
+mod billing;
+mod cloud_run;
+mod controller;
+mod fleet;
+mod index_set;
+mod knative;
+mod prices;
+mod queue;
+mod service;
+mod time;
+
+pub use billing::{Basis, Bill, FreeTier, Price, Usage};
+pub use cloud_run::{CloudRun, CloudRunParameters};
+pub use controller::{Action, Controller, Policy};
+pub use fleet::InstanceId;
+pub use knative::{BurstCapacity, Decision, Knative, KnativeParameters, Observed};
+pub use prices::{PRICES, price};
+pub use queue::{QueueLimits, Rejection};
+pub use service::{CpuAllocation, Service, ServiceProblem};
+pub use time::Time;

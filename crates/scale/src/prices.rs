@@ -1,0 +1,79 @@
+//! The table of prices. A row is data: add one with its date and where it was read.
+
+use std::time::Duration;
+
+use crate::{Basis, FreeTier, Price};
+
+/// Prices by which a bill can be made, the first unless another is asked for.
+pub const PRICES: &[Price] = &[
+    Price {
+        id: "cloud-run-requests",
+        provider: "Google Cloud Run",
+        regions: "tier 1, such as us-central1, europe-west1 and asia-northeast1",
+        currency: "USD",
+        basis: Basis::Requests,
+        vcpu_second: 0.000_024,
+        gib_second: 0.000_002_5,
+        idle_vcpu_second: 0.000_002_5,
+        idle_gib_second: 0.000_002_5,
+        million_requests: 0.40,
+        free: FreeTier { vcpu_seconds: 180_000.0, gib_seconds: 360_000.0, requests: 2e6 },
+        granularity: Duration::from_millis(100),
+        read: "2026",
+        source: "https://cloud.google.com/run/pricing",
+    },
+    Price {
+        id: "cloud-run-instances",
+        provider: "Google Cloud Run",
+        regions: "tier 1, such as us-central1, europe-west1 and asia-northeast1",
+        currency: "USD",
+        basis: Basis::Instances,
+        vcpu_second: 0.000_018,
+        gib_second: 0.000_002,
+        idle_vcpu_second: 0.0,
+        idle_gib_second: 0.0,
+        million_requests: 0.0,
+        free: FreeTier { vcpu_seconds: 240_000.0, gib_seconds: 450_000.0, requests: 0.0 },
+        granularity: Duration::from_millis(100),
+        read: "2026",
+        source: "https://cloud.google.com/run/pricing",
+    },
+    // The free tier is a discount at the prices of tier 1, here taken at those of tier 2: some dollars a month less.
+    Price {
+        id: "cloud-run-requests-tier-2",
+        provider: "Google Cloud Run",
+        regions: "tier 2, such as europe-west3, us-west2 and southamerica-east1",
+        currency: "USD",
+        basis: Basis::Requests,
+        vcpu_second: 0.000_033_6,
+        gib_second: 0.000_003_5,
+        idle_vcpu_second: 0.000_003_5,
+        idle_gib_second: 0.000_003_5,
+        million_requests: 0.40,
+        free: FreeTier { vcpu_seconds: 180_000.0, gib_seconds: 360_000.0, requests: 2e6 },
+        granularity: Duration::from_millis(100),
+        read: "2026",
+        source: "https://cloud.google.com/run/pricing, as firebase-tools 15.1 has it (lib/deploy/functions/pricing.js)",
+    },
+    Price {
+        id: "azure-container-apps",
+        provider: "Azure Container Apps, consumption plan",
+        regions: "Central US",
+        currency: "USD",
+        basis: Basis::Requests,
+        vcpu_second: 0.000_024,
+        gib_second: 0.000_003,
+        idle_vcpu_second: 0.000_003,
+        idle_gib_second: 0.000_003,
+        million_requests: 0.40,
+        free: FreeTier { vcpu_seconds: 180_000.0, gib_seconds: 360_000.0, requests: 2e6 },
+        granularity: Duration::from_secs(1),
+        read: "2026",
+        source: "https://azure.microsoft.com/en-us/pricing/details/container-apps/",
+    },
+];
+
+/// The price of this name.
+pub fn price(id: &str) -> Option<&'static Price> {
+    PRICES.iter().find(|price| price.id == id)
+}

@@ -1,0 +1,73 @@
+//! `stampede capacity`: how many requests a second can a runtime take before its answers are no longer what they must be?
+
+use stampede_analysis::{Found, capacity, least_capacity_time};
+use stampede_core::{Study, StudyKind, Trial};
+use stampede_plan::{CompareFlags, SubjectFlag, read_capacity};
+
+use crate::args::CapacityArgs;
+use crate::catalogue::BuiltIn;
+use crate::compare::{Order, carry_out, conclude, exit_of, topology_flags};
+use crate::exit::{Exit, Failure};
+use crate::show::Report;
+use crate::{Outcome, ground};
+
+pub(crate) fn run(args: Box<CapacityArgs>) -> Outcome {
+    let CapacityArgs {
+        runtime,
+        subject,
+        slo,
+        app,
+        exchanges,
+        php,
+        set,
+        cpus,
+        memory,
+        duration,
+        warm_up,
+        max_time,
+        seed,
+        ready_timeout,
+        backend,
+        no_sampling,
+        no_wait,
+        topology,
+        output,
+        store,
+        quiet,
+    } = *args;
+    let flags = CompareFlags {
+        subject: subject.map_or(SubjectFlag::Nothing, SubjectFlag::Named),
+        app,
+        exchanges,
+        php,
+        cpus,
+        memory,
+        duration,
+        warm_up,
+        max_time,
+        seed,
+        ready_timeout,
+        set,
+        no_sampling,
+        slo,
+        topology: topology_flags(topology),
+        ..CompareFlags::default()
+    };
+    let machine = stampede_platforms::machine();
+    let plan = read_capacity(&runtime, &flags, least_capacity_time, ground::size(&machine), &BuiltIn);
+    let (plan, report) = Failure::both(plan.map_err(Failure::usage), Report::new(output))?;
+    let kind = StudyKind::Capacity;
+    let order = Order { plan: &plan, beside: &[], id: None, kind, metric: None, resume: None, backend, no_wait, quiet };
+    let (ended, mut record, path) = carry_out(&order, machine, &store)?;
+    conclude(ended, &report, &mut record, &path)
+}
+
+/// How a study ends that asked for a capacity and came to its end.
+pub(crate) fn exit(study: &Study, trials: &[Trial]) -> Exit {
+    match capacity(study, trials).found {
+        Some(Found::Rate { .. }) => Exit::Done,
+        Some(Found::Nothing { .. }) => Exit::GateFailed,
+        Some(Found::BeyondGenerator { .. }) => Exit::Invalid,
+        None => exit_of(Some(study), trials),
+    }
+}

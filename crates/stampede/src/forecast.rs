@@ -1,0 +1,96 @@
+//! `stampede forecast`: a service at any size, simulated from what was measured.
+
+pub(crate) mod args;
+mod json;
+mod question;
+mod table;
+
+use std::num::NonZero;
+use std::panic::resume_unwind;
+use std::path::Path;
+use std::sync::Mutex;
+use std::thread;
+
+use stampede_core::{Bytes, Study};
+use stampede_forecast::{Calibration, CalibrationError, Forecast, Record, forecast};
+use stampede_scale::Price;
+use stampede_store::Store;
+
+use crate::destination::{self, is_stdout, put};
+use crate::exit::{Exit, Failure};
+use crate::forecast::args::ForecastArgs;
+use crate::forecast::question::{Point, Question};
+use crate::{Outcome, folders, screen};
+
+/// A line of the table with what came of it.
+struct Answered {
+    point: Point,
+    forecast: Forecast,
+}
+
+/// A question with its answer.
+struct Answer {
+    study: String,
+    calibration: Calibration,
+    question: Question,
+    price: &'static Price,
+    points: Vec<Answered>,
+}
+
+pub(crate) fn run(args: &ForecastArgs) -> Outcome {
+    let files = [("--json", args.json.as_deref()), ("--markdown", args.markdown.as_deref())];
+    destination::check(&files)?;
+    let store = Store::open_existing(&folders::store(&args.store)?).map_err(Failure::missing)?;
+    let names = std::iter::once(&args.study).chain(&args.also);
+    let stored =
+        names.map(|name| store.load(name)).collect::<Result<Vec<_>, _>>().map_err(Failure::unknown_or_missing)?;
+    let records: Vec<_> = stored.iter().map(|stored| Record { study: &stored.study, trials: &stored.trials }).collect();
+    let calibration = Calibration::of(&records, args.case.as_deref()).map_err(|error| match error {
+        CalibrationError::Missing { .. } => Failure::missing(error),
+        _ => Failure::usage(error),
+    })?;
+    let study = &stored[0].study;
+    let mut question = Question::read(args, &calibration, memory(study, &calibration))
+        .map_err(|problems| Failure { exit: Exit::Usage, message: problems.join("\n") })?;
+    question.warnings.iter().for_each(|warning| screen::warning(warning));
+    let points = std::mem::take(&mut question.points);
+    let points = simulate(points, &calibration, &question);
+    let price = question.price;
+    let answer = Answer { study: study.id.to_string(), calibration, question, price, points };
+    let renderers: [&dyn Fn() -> String; 2] = [&|| json::render(&answer), &|| table::markdown(&answer)];
+    for ((_, path), render) in files.into_iter().zip(renderers) {
+        path.map_or(Ok(()), |path| put(path, &render()))?;
+    }
+    if !files.into_iter().filter_map(|(_, path)| path).any(is_stdout) {
+        put(Path::new("-"), &table::terminal(&answer, screen::width()))?;
+    }
+    Ok(Exit::Done)
+}
+
+/// What the case that calibrates was allowed.
+fn memory(study: &Study, calibration: &Calibration) -> Bytes {
+    let case = study.cases.iter().find(|case| case.id == calibration.case);
+    case.map_or(calibration.memory_of(1), |case| case.limits.memory)
+}
+
+/// Simulates all points, as many at a time as there are processors. What comes out does not depend on their number.
+fn simulate(points: Vec<Point>, calibration: &Calibration, question: &Question) -> Vec<Answered> {
+    let threads = thread::available_parallelism().map_or(1, NonZero::get).min(points.len());
+    let todo = Mutex::new(points.into_iter().enumerate());
+    let next = || todo.lock().ok().and_then(|mut points| points.next());
+    let work = || {
+        let mut done = Vec::new();
+        while let Some((number, point)) = next() {
+            let forecast =
+                forecast(&point.scenario, &calibration.shape, question.price, question.rounds, question.seed);
+            done.push((number, Answered { point, forecast }));
+        }
+        done
+    };
+    let mut done: Vec<_> = thread::scope(|scope| {
+        let workers: Vec<_> = (0..threads).map(|_| scope.spawn(work)).collect();
+        workers.into_iter().flat_map(|worker| worker.join().unwrap_or_else(|panic| resume_unwind(panic))).collect()
+    });
+    done.sort_by_key(|(number, _)| *number);
+    done.into_iter().map(|(_, answered)| answered).collect()
+}

@@ -1,0 +1,98 @@
+//! The command line of `stampede forecast`.
+
+use std::path::PathBuf;
+
+use crate::args::StoreArgs;
+
+/// What to simulate, from which study.
+#[derive(Debug, clap::Args)]
+#[command(after_help = "Examples:\n  \
+        stampede compare markdown --runtimes nginx-fpm --load closed:1     (calibrates)\n  \
+        stampede forecast --load open:poisson:200 --concurrency 1,10,80 --cpus 0.5,1\n  \
+        stampede forecast latest --load open:10..200/10m --times 100 --policy knative\n  \
+        stampede forecast 20260301 --case nginx-fpm --load closed:100 --client-rtt 35ms --cpus 0.167 --memory 256Mi")]
+pub(crate) struct ForecastArgs {
+    /// A stored study with a case that had one request at a time: its name, the start of one, or `latest`
+    #[arg(default_value = "latest")]
+    pub(crate) study: String,
+    /// Which of its cases, where several had one request at a time
+    #[arg(long, value_name = "CASE", help_heading = "Calibration")]
+    pub(crate) case: Option<String>,
+    /// Another study, with more requests at a time on the same runtime, that tells how well they share the CPU (may be
+    /// repeated)
+    #[arg(long, value_name = "STUDY", help_heading = "Calibration")]
+    pub(crate) also: Vec<String>,
+    /// Load: open:RATE, open:poisson:RATE, open:FROM..TO/TIME, or closed:CLIENTS
+    #[arg(long, value_name = "MODEL", allow_hyphen_values = true, help_heading = "Load")]
+    pub(crate) load: Option<String>,
+    /// In place of --load: a file with the time of a request in each line, in seconds from the first
+    #[arg(long, value_name = "FILE", conflicts_with = "load", help_heading = "Load")]
+    pub(crate) trace: Option<PathBuf>,
+    /// What if there were so many times as many? [default: 1]
+    #[arg(long, value_name = "FACTOR", allow_hyphen_values = true, help_heading = "Load")]
+    pub(crate) times: Option<String>,
+    /// Of closed loads: the round trip between a client and the platform [default: 0ms]
+    #[arg(long, value_name = "TIME", allow_hyphen_values = true, help_heading = "Load")]
+    pub(crate) client_rtt: Option<String>,
+    /// How long is simulated and counted [default: the length of the load's stages, or 5m]
+    #[arg(long, value_name = "TIME", allow_hyphen_values = true, help_heading = "Load")]
+    pub(crate) duration: Option<String>,
+    /// How long before that is simulated and not counted [default: of a load that never changes 2m, on
+    /// Cloud Run and its idle time; otherwise none]
+    #[arg(long, value_name = "TIME", allow_hyphen_values = true, help_heading = "Load")]
+    pub(crate) warm_up: Option<String>,
+    /// The most requests that an instance is given at once, each a point: 1,10,80 [default: 80]
+    #[arg(long, value_name = "A,B", allow_hyphen_values = true, help_heading = "Service")]
+    pub(crate) concurrency: Option<String>,
+    /// CPU of an instance, each a point: 0.167,0.5,1 [default: as calibrated]
+    #[arg(long, value_name = "A,B", allow_hyphen_values = true, help_heading = "Service")]
+    pub(crate) cpus: Option<String>,
+    /// Memory of an instance, each a point: 256Mi,512Mi [default: as calibrated]
+    #[arg(long, value_name = "A,B", allow_hyphen_values = true, help_heading = "Service")]
+    pub(crate) memory: Option<String>,
+    /// Which autoscaler: cloud-run or knative [default: cloud-run]
+    #[arg(long, value_name = "NAME", help_heading = "Service")]
+    pub(crate) policy: Option<String>,
+    /// The fewest instances [default: 0]
+    #[arg(long, value_name = "N", allow_hyphen_values = true, help_heading = "Service")]
+    pub(crate) min_instances: Option<String>,
+    /// The most instances [default: 100]
+    #[arg(long, value_name = "N", allow_hyphen_values = true, help_heading = "Service")]
+    pub(crate) max_instances: Option<String>,
+    /// How many requests an instance works on at once; the others that it is given wait [default: as many as it is
+    /// given, or the pool that the calibrating case was given]
+    #[arg(long, value_name = "N", allow_hyphen_values = true, help_heading = "Service")]
+    pub(crate) workers: Option<String>,
+    /// For how long a request waits for an instance [default: the policy's]
+    #[arg(long, value_name = "TIME", allow_hyphen_values = true, help_heading = "Service")]
+    pub(crate) queue_limit: Option<String>,
+    /// How long a request may take in all [default: 5m]
+    #[arg(long, value_name = "TIME", allow_hyphen_values = true, help_heading = "Service")]
+    pub(crate) request_timeout: Option<String>,
+    /// Time that a start takes beside what was measured, as for the image to be there [default: 0s]
+    #[arg(long, value_name = "TIME", allow_hyphen_values = true, help_heading = "Service")]
+    pub(crate) start_wait: Option<String>,
+    /// Instances have more CPU while they start
+    #[arg(long, help_heading = "Service")]
+    pub(crate) start_boost: bool,
+    /// Instances have their CPU also between requests, and are paid for as long as they live
+    #[arg(long, help_heading = "Service")]
+    pub(crate) cpu_always: bool,
+    /// Whose price [default: cloud-run-requests, or cloud-run-instances with --cpu-always]
+    #[arg(long, value_name = "NAME", help_heading = "Cost")]
+    pub(crate) price: Option<String>,
+    /// How often each point is simulated, with other luck [default: 5]
+    #[arg(long, value_name = "N", allow_hyphen_values = true, help_heading = "Simulation")]
+    pub(crate) rounds: Option<String>,
+    /// Seed; the same seed gives the same forecast [default: 1]
+    #[arg(long, value_name = "N", allow_hyphen_values = true, help_heading = "Simulation")]
+    pub(crate) seed: Option<String>,
+    /// Write the forecast as JSON (`-` is stdout, in place of the table)
+    #[arg(long, value_name = "FILE", help_heading = "Output")]
+    pub(crate) json: Option<PathBuf>,
+    /// Write the table as Markdown (`-` is stdout, in place of the table)
+    #[arg(long, value_name = "FILE", help_heading = "Output")]
+    pub(crate) markdown: Option<PathBuf>,
+    #[command(flatten)]
+    pub(crate) store: StoreArgs,
+}

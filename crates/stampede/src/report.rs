@@ -1,0 +1,38 @@
+//! `stampede report`: a stored study as a page for a browser, or as a chart.
+
+use std::path::{Path, PathBuf};
+
+use stampede_report::{StudyView, html};
+use stampede_store::StoredStudy;
+
+use crate::args::ReportArgs;
+use crate::destination::{self, is_stdout, put};
+use crate::exit::{Exit, Failure};
+use crate::{Outcome, screen, show};
+
+pub(crate) fn run(args: &ReportArgs) -> Outcome {
+    let ReportArgs { study, output, svg, store } = args;
+    destination::check(&[("--output", output.as_deref()), ("--svg", svg.as_deref())])?;
+    let StoredStudy { study, finished_at, trials, yard_stick } = show::load(store, study)?;
+    let analysis = stampede_analysis::analyse(&study, &trials);
+    let view = StudyView { study: &study, finished_at, trials: &trials, yard_stick: &yard_stick, analysis: &analysis };
+    match svg {
+        Some(path) => {
+            let chart = html::chart(&view).ok_or_else(|| {
+                Failure::missing(format!("study {} has no trial with a figure that could be drawn", study.id))
+            })?;
+            write(path, &chart)?;
+        }
+        None => {
+            let path = output.clone().unwrap_or_else(|| PathBuf::from(format!("{}.html", study.id)));
+            write(&path, &html::study(&view))?;
+        }
+    }
+    Ok(Exit::Done)
+}
+
+/// Writes a file and says which.
+fn write(path: &Path, text: &str) -> Result<(), Failure> {
+    put(path, text)?;
+    if is_stdout(path) { Ok(()) } else { screen::print(&format!("{}\n", path.display())) }
+}

@@ -1,0 +1,69 @@
+//! A share of events that come in bursts.
+
+use crate::batch::BatchMeans;
+use crate::student::t_quantile_above;
+
+/// In how many of all events something held, counted in bins of equal time.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub struct BurstyShare {
+    /// The share.
+    pub share: f64,
+    /// The standard error of its logarithm; infinite where it never held.
+    pub log_error: f64,
+    /// Degrees of freedom of that.
+    pub degrees: f64,
+    /// The variance of the count, as a multiple of that of independent events.
+    pub burst: f64,
+}
+
+/// Where a share lies.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Side {
+    /// Below, with confidence.
+    Below,
+    /// Above, with confidence.
+    Above,
+    /// The data do not tell.
+    Unclear,
+}
+
+impl BurstyShare {
+    /// The share of `held` among `all`, which the bins count as pairs in the same order. What bins leave out is without
+    /// memory.
+    ///
+    /// Slow requests come together, so that there are fewer independent ones than counted. The ratio is linearised, and the
+    /// variance of its mean is that of overlapping batches of bins, with half as many degrees of freedom again as batches that
+    /// do not overlap (Meketon and Schmeiser, "Overlapping batch means: something for nothing?", Winter Simulation Conference
+    /// 1984), or that of independent events where it is greater. With fewer than 16 bins each is taken for a batch of its own.
+    pub fn of(held: u64, all: u64, bins: &[(u64, u64)]) -> Self {
+        let (held, all) = (held as f64, all as f64);
+        let share = if all > 0.0 { held / all } else { 0.0 };
+        let residuals: Vec<f64> = bins.iter().map(|(held, all)| *held as f64 - share * *all as f64).collect();
+        let counted = bins.len() as f64;
+        let (sum, batches) = match BatchMeans::of(&residuals) {
+            Ok(batches) => (batches.long_run_variance * counted, (bins.len() / bins.len().isqrt()) as f64),
+            Err(_) => (residuals.iter().map(|residual| residual * residual).sum(), counted),
+        };
+        let alone = (held * (1.0 - share)).max(1.0);
+        let error = if held > 0.0 { (sum.max(alone)).sqrt() / held } else { f64::INFINITY };
+        Self { share, log_error: error, degrees: (1.5 * (batches - 1.0)).max(1.0), burst: (sum / alone).max(1.0) }
+    }
+
+    /// Whether the share is below a limit or above it, with an error of 5 % on either side.
+    pub fn beside(&self, limit: f64, all: u64) -> Side {
+        const ERROR: f64 = 0.05;
+        if self.share == 0.0 {
+            // The share that shows none of so many with a probability of 5 %.
+            return if 1.0 - ERROR.powf(1.0 / all.max(1) as f64) < limit { Side::Below } else { Side::Unclear };
+        }
+        let half = t_quantile_above(ERROR, self.degrees).map_or(f64::INFINITY, |quantile| quantile * self.log_error);
+        let distance = (self.share / limit).ln();
+        if distance > half {
+            Side::Above
+        } else if distance < -half {
+            Side::Below
+        } else {
+            Side::Unclear
+        }
+    }
+}

@@ -1,0 +1,427 @@
+/* From schema.json, by npm run types. */
+
+/**
+ * Everything that a page's script reads.
+ */
+export interface ReportDocument {
+  /**
+   * The trials of all studies, a row each.
+   */
+  csv: string;
+  schema: string;
+  studies: ReportedStudy[];
+}
+export interface ReportedStudy {
+  /**
+   * For each case that was measured, the best first.
+   */
+  distributions: Distributions[];
+  study: WireStudy;
+}
+/**
+ * All measured trials of a case together.
+ */
+export interface Distributions {
+  case: string;
+  /**
+   * Response times from here on are lower bounds: requests without an end are in them at their age.
+   */
+  lower_bound_from_us: number | null;
+  response: Curve;
+  service: Curve;
+}
+/**
+ * Latencies at rising shares of all requests, up to where fewer than 50 lie beyond.
+ */
+export interface Curve {
+  count: number;
+  share: number[];
+  us: number[];
+}
+export interface WireStudy {
+  cases: WireCase[];
+  detectable_share: number | null;
+  duration_s: number;
+  finished_at: string | null;
+  id: string;
+  kind: string;
+  machine: WireMachine;
+  max_time_s: number | null;
+  metric: string;
+  noise_floor: WireNoiseFloor | null;
+  precision: number;
+  resumed_at: string[];
+  rounds: number | null;
+  schema: string;
+  seed: number;
+  stampede_version: string;
+  started_at: string;
+  verdicts: WireVerdict[];
+  warm_up_s: number;
+  workload: string;
+  yard_stick: WireYardStick;
+}
+export interface WireCase {
+  activity: WireActivity | null;
+  app: string;
+  bottleneck: string | null;
+  enforced: WireEnforced;
+  findings: WireFinding[];
+  id: string;
+  limits: WireLimits;
+  load: WireLoad;
+  /**
+   * The loads of a scenario's other crowds.
+   */
+  loads_beside?: WireLoad[];
+  php: {
+    [k: string]: unknown;
+  } | null;
+  pinning: WirePinning;
+  platform: string;
+  /**
+   * @minItems 2
+   * @maxItems 2
+   */
+  ranks: [number, number] | null;
+  runtime: string;
+  runtime_version: string;
+  summary: {
+    [k: string]: WireEstimate;
+  };
+  topology: WireTopology;
+  trials: WireTrial[];
+  tuning: {
+    [k: string]: string;
+  };
+  tuning_reasons: {
+    [k: string]: string;
+  };
+  warm_up: WireWarmUp | null;
+}
+export interface WireActivity {
+  accept_queue_max: {
+    [k: string]: number;
+  };
+  listen_overflows: number | null;
+  throttled_share: number | null;
+  units: WireUnit[];
+}
+export interface WireUnit {
+  busy_workers_max: number | null;
+  busy_workers_median: number | null;
+  max_children_reached: number | null;
+  restarts: number | null;
+  taken_workers_median: number | null;
+  total_workers_max: number | null;
+  unanswered_share: number;
+  unit: string;
+}
+/**
+ * `null` where the kernel has no limit, or could not be asked.
+ */
+export interface WireEnforced {
+  cpus: number | null;
+  memory_bytes: number | null;
+  period_us: number | null;
+}
+export interface WireFinding {
+  advice: string;
+  evidence: {
+    [k: string]: number;
+  };
+  id: string;
+  severity: string;
+  text: string;
+}
+export interface WireLimits {
+  cpus: number;
+  memory_bytes: number;
+}
+export interface WireLoad {
+  arrivals?: string | null;
+  connections: number;
+  model: string;
+  rate?: string | null;
+  /**
+   * Where their number changes: how many, and when.
+   */
+  stages?: string | null;
+}
+export interface WirePinning {
+  generator: number[];
+  server: number[];
+  shared: boolean;
+}
+export interface WireEstimate {
+  high: number | null;
+  low: number | null;
+  n: number;
+  value: number;
+}
+export interface WireTopology {
+  balancer: WireBalancer | null;
+  client_bits_per_second: number | null;
+  client_keep_alive: boolean;
+  client_rtt_us: number | null;
+  ready: string;
+  replica_share: WireLimits | null;
+  replicas: number;
+  restart: string;
+  services: WireService[];
+}
+export interface WireBalancer {
+  balance: string;
+  kind: string;
+  share: WireLimits | null;
+  tls: boolean;
+  upstream_keepalive: number;
+}
+export interface WireService {
+  kind: string;
+  settings: {
+    [k: string]: string;
+  };
+  share: WireLimits | null;
+}
+export interface WireTrial {
+  answers: WireAnswer[];
+  audits: WireAudit[];
+  block: number;
+  bytes_received: number | null;
+  bytes_sent: number | null;
+  cache_peak_bytes: number | null;
+  client_link: WireLink | null;
+  cpu_between_s: number | null;
+  cpu_seconds: number | null;
+  cpu_us_per_request: number | null;
+  enforced: WireEnforced | null;
+  errors: {
+    [k: string]: number;
+  };
+  generator: WireGenerator | null;
+  memory_peak_bytes: number | null;
+  oom_kills: number | null;
+  outcome: string;
+  parts: WirePart[];
+  periods: number | null;
+  php: {
+    [k: string]: unknown;
+  } | null;
+  position: number;
+  ready: WireReady | null;
+  reason: string | null;
+  reconnects: number | null;
+  requests: WireCounts | null;
+  requests_per_cpu_second: number | null;
+  response_us: WireLatencies | null;
+  sampling: WireSampling | null;
+  sending: WireSending | null;
+  service_us: WireLatencies | null;
+  started_at: string;
+  status: {
+    /**
+     * This interface was referenced by `undefined`'s JSON-Schema definition
+     * via the `patternProperty` "^\d+$".
+     */
+    [k: string]: number;
+  };
+  steps: WireStep[];
+  stops: WireStop[];
+  throttled_periods: number | null;
+  throttled_seconds: number | null;
+  throughput_rps: number | null;
+  warm_up_requests: WireCounts | null;
+  window_s: number | null;
+}
+export interface WireAnswer {
+  body_bytes: number;
+  exchange: string;
+  status: number;
+}
+export interface WireAudit {
+  agrees: boolean;
+  answered: number;
+  name: string;
+  told: WireTold[];
+  unknown: number;
+}
+export interface WireTold {
+  after: number;
+  before: number;
+  by: string;
+}
+export interface WireLink {
+  bytes: number;
+  cpu_seconds: number;
+  late_p50_us: number;
+  late_p99_us: number;
+}
+export interface WireGenerator {
+  cpu_seconds: number;
+  cpu_us_per_request: number | null;
+  threads: number;
+}
+/**
+ * A part of a trial. `enforced` is the tightest of its own share and the total.
+ */
+export interface WirePart {
+  cache_peak_bytes: number | null;
+  cpu_between_s: number | null;
+  cpu_seconds: number | null;
+  enforced_cpus: number | null;
+  enforced_memory_bytes: number | null;
+  memory_peak_bytes: number | null;
+  oom_kills: number | null;
+  part: string;
+  periods: number | null;
+  restarts: WireRestart[];
+  settings: {
+    [k: string]: string;
+  };
+  share: WireLimits | null;
+  throttled_periods: number | null;
+  units: string[];
+}
+export interface WireRestart {
+  after_s: number;
+  how: string;
+  unit: string;
+}
+export interface WireReady {
+  attempts: number;
+  took_s: number;
+}
+export interface WireCounts {
+  failed: number;
+  ok: number;
+  sent: number;
+  unfinished: number;
+}
+/**
+ * In microseconds. A percentile that fewer than 50 latencies exceed is `null`; without latencies everything is.
+ */
+export interface WireLatencies {
+  count: number;
+  max: number | null;
+  mean: number | null;
+  min: number | null;
+  p50: number | null;
+  p75: number | null;
+  p90: number | null;
+  p95: number | null;
+  p99: number | null;
+  p999: number | null;
+  stddev: number | null;
+}
+export interface WireSampling {
+  cpu_seconds: number;
+  series: WireSeries[];
+}
+/**
+ * `source` is `group`, `machine`, `listener` or `unit`; the last two have a name.
+ */
+export interface WireSeries {
+  at_us: number[];
+  columns: {
+    [k: string]: (number | null)[];
+  };
+  name: string | null;
+  source: string;
+}
+/**
+ * How the generator sent. Response times from `lower_bound_from_us` on are lower bounds, since censored requests are in them
+ * at their age.
+ */
+export interface WireSending {
+  backend: string;
+  censored: number;
+  lateness_us: WireLatencies;
+  lower_bound_from_us: number | null;
+  unsent: number;
+}
+export interface WireStep {
+  censored: number;
+  errors: {
+    [k: string]: number;
+  };
+  name: string;
+  requests: WireCounts;
+  response_up_to_1200ms: number;
+  response_up_to_800ms: number;
+  response_us: WireLatencies;
+  service_us: WireLatencies;
+  status: {
+    /**
+     * This interface was referenced by `undefined`'s JSON-Schema definition
+     * via the `patternProperty` "^\d+$".
+     */
+    [k: string]: number;
+  };
+  unsent: number;
+}
+export interface WireStop {
+  how: string;
+  killed: boolean;
+  took_s: number;
+  unit: string;
+}
+/**
+ * What a case's pilot showed; without one only the study's `warm_up_s` is known.
+ */
+export interface WireWarmUp {
+  at_rest_after_s: number | null;
+  length_s: number;
+  outcome: string;
+  reason: string | null;
+  watched_s: number | null;
+}
+export interface WireMachine {
+  cgroup: string;
+  cpu_model: string;
+  cpus: number;
+  kernel: string;
+}
+export interface WireNoiseFloor {
+  calibration: string;
+  metrics: {
+    [k: string]: WireFloor;
+  };
+}
+export interface WireFloor {
+  deviation: number;
+  pairs: number;
+  share: number;
+}
+export interface WireVerdict {
+  a: string;
+  b: string;
+  blocks_to_decide: number | null;
+  metric: string;
+  ratio: WireEstimate;
+  slight: boolean;
+  verdict: string;
+}
+export interface WireYardStick {
+  drift: WireDrift | null;
+  readings: WireReading[];
+}
+export interface WireDrift {
+  highest: number;
+  lowest: number;
+  median_requests_per_cpu_second: number | null;
+  median_rps: number;
+  standing_out: number[];
+  trend_share: number | null;
+  without: number[];
+}
+export interface WireReading {
+  block: number;
+  ok: number | null;
+  outcome: string;
+  reason: string | null;
+  requests_per_cpu_second: number | null;
+  started_at: string;
+  throughput_rps: number | null;
+  window_s: number | null;
+}

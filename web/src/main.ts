@@ -1,0 +1,57 @@
+/** What a report can do beyond being read: plots, downloads, and hiding what is the same in all cases. */
+
+import './report.css';
+import type { ReportDocument } from './document';
+import { element } from './stage';
+import { StudyPlots } from './study';
+import texts from './texts.json';
+
+/** The document of a page: JSON, compressed, as base64. */
+async function unpack(packed: string): Promise<string> {
+  const bytes = Uint8Array.from(atob(packed.trim()), (character) => character.charCodeAt(0));
+  const stream = new Blob([bytes]).stream().pipeThrough(new DecompressionStream('gzip'));
+  return new Response(stream).text();
+}
+
+function download(button: string, name: string, type: string, text: () => string): void {
+  document.getElementById(button)?.addEventListener('click', () => {
+    const link = element('a');
+    link.href = URL.createObjectURL(new Blob([text()], { type }));
+    link.download = name;
+    link.click();
+    URL.revokeObjectURL(link.href);
+  });
+}
+
+/** A box above the configuration of each study that leaves only the rows that differ. */
+function differences(article: HTMLElement): void {
+  const section = article.querySelector('.configuration');
+  const heading = section?.querySelector('h2');
+  if (!section || !heading || !section.querySelector('.differs')) return;
+  const box = element('input');
+  box.type = 'checkbox';
+  box.addEventListener('change', () => section.classList.toggle('differing-only', box.checked));
+  heading.after(element('p', 'choices', element('label', '', box, ` ${texts.differing_only}`)));
+}
+
+async function begin(): Promise<void> {
+  const packed = document.getElementById('document')?.textContent ?? '';
+  const text = await unpack(packed);
+  const report = JSON.parse(text) as ReportDocument;
+  const name = report.studies[0]?.study.id ?? 'stampede';
+  download('json', `${name}.json`, 'application/json', () => text);
+  download('csv', `${name}.csv`, 'text/csv', () => report.csv);
+  for (const buttons of document.querySelectorAll<HTMLElement>('.buttons')) buttons.hidden = false;
+  document.querySelectorAll<HTMLElement>('article.study').forEach((article, index) => {
+    const reported = report.studies[index];
+    if (reported) new StudyPlots(article, reported);
+    differences(article);
+  });
+  // What is folded on a screen is read on paper.
+  addEventListener('beforeprint', () => {
+    for (const details of document.querySelectorAll('details')) details.open = true;
+  });
+  document.documentElement.dataset['ready'] = 'true';
+}
+
+void begin();

@@ -1,0 +1,192 @@
+/**
+ * Looks at reports in a real browser: browser.mjs FOLDER-OF-PAGES [FOLDER-FOR-SCREENSHOTS]
+ *
+ * Every page must ask the network for nothing, say nothing on the console, and have nothing that axe finds, in light and dark,
+ * on a wide screen and a phone's. CHROMIUM names the browser.
+ */
+
+import assert from 'node:assert/strict';
+import { readFileSync, readdirSync } from 'node:fs';
+import { createRequire } from 'node:module';
+import { join, resolve } from 'node:path';
+import { pathToFileURL } from 'node:url';
+
+import { chromium } from 'playwright-core';
+
+const [folder, screenshots] = process.argv.slice(2);
+const axe = readFileSync(createRequire(import.meta.url).resolve('axe-core/axe.min.js'), 'utf8');
+const RULES = ['wcag2a', 'wcag2aa', 'wcag21a', 'wcag21aa', 'wcag22aa', 'best-practice'];
+const SIZES = { wide: { width: 1280, height: 900 }, phone: { width: 360, height: 740 } };
+
+const pages = readdirSync(folder).filter((name) => name.endsWith('.html')).sort();
+assert.ok(pages.length > 0, `no pages in ${folder}`);
+const browser = await chromium.launch({
+  executablePath: process.env.CHROMIUM ?? '/usr/bin/chromium',
+  args: ['--no-sandbox', '--disable-gpu'],
+});
+
+/** Opens a page in a context of its own, and collects whatever it should not do. */
+async function open(name, options = {}) {
+  const context = await browser.newContext({ viewport: SIZES.wide, acceptDownloads: true, ...options });
+  const page = await context.newPage();
+  const faults = [];
+  page.on('console', (message) => faults.push(`console: ${message.text()}`));
+  page.on('pageerror', (error) => faults.push(`error: ${error.message}`));
+  page.on('dialog', (dialog) => faults.push(`dialog: ${dialog.message()}`) && void dialog.dismiss());
+  const address = pathToFileURL(resolve(folder, name)).href;
+  page.on('request', (request) => {
+    const url = request.url();
+    if (url.split('#')[0] !== address && !url.startsWith('blob:')) faults.push(`request: ${url}`);
+  });
+  const began = performance.now();
+  await page.goto(address);
+  if (options.javaScriptEnabled !== false) await page.waitForSelector('html[data-ready]', { state: 'attached', timeout: 20_000 });
+  return { page, faults, took: performance.now() - began, close: () => context.close() };
+}
+
+/** What axe finds, as lines. */
+async function violations(page) {
+  await page.evaluate(axe);
+  const found = await page.evaluate((values) => globalThis.axe.run({ runOnly: { type: 'tag', values } }), RULES);
+  return found.violations.map(({ id, help, nodes }) => `${id}: ${help}: ${nodes.slice(0, 3).map((node) => `${node.target} ${node.failureSummary}`).join(' | ')}`);
+}
+
+const checks = {
+  async 'every page in light and dark, wide and on a phone'() {
+    for (const name of pages.filter((name) => name !== 'fifty.html')) {
+      for (const colorScheme of ['light', 'dark']) {
+        for (const [size, viewport] of Object.entries(SIZES)) {
+          const { page, faults, close } = await open(name, { colorScheme, viewport });
+          const what = `${name}, ${colorScheme}, ${size}`;
+          const wide = await page.evaluate(() => document.documentElement.scrollWidth - innerWidth);
+          assert.ok(wide <= 0, `${what}: ${wide} px too wide`);
+          if (size === 'wide' || colorScheme === 'light') assert.deepEqual(await violations(page), [], what);
+          assert.deepEqual(faults, [], what);
+          assert.equal(await page.evaluate(() => globalThis.hacked), undefined, what);
+          if (screenshots) await page.screenshot({ path: join(screenshots, `${name}-${colorScheme}-${size}.png`), fullPage: true });
+          await close();
+        }
+      }
+    }
+  },
+
+  async 'every plot has data'() {
+    const { page, close } = await open('twelve.html');
+    const dots = await page.locator('svg.dots').evaluateAll((all) => all.map((one) => one.querySelectorAll('circle').length));
+    assert.ok(dots.length >= 4 && dots.every((count) => count >= 12), `dots: ${dots}`);
+    const paths = await page.locator('svg.plot').evaluateAll((all) =>
+      all.map((one) => [...one.querySelectorAll('path.line')].map((path) => path.getAttribute('d').length)),
+    );
+    assert.ok(paths.length >= 6, `${paths.length} plots`);
+    for (const lengths of paths) assert.ok(lengths.length === 6 && lengths.every((length) => length > 20), `lines: ${lengths}`);
+    await close();
+  },
+
+  async 'cases are shown and hidden in all plots, and clocks and blocks are chosen'() {
+    const { page, close } = await open('twelve.html');
+    const lines = (plot) => page.locator(`[data-plot="${plot}"] svg.plot`).first().locator('path.line').count();
+    const boxes = page.locator('[data-plot="latency"] input[type=checkbox]');
+    assert.equal(await boxes.count(), 12);
+    await boxes.nth(0).uncheck();
+    assert.deepEqual([await lines('latency'), await lines('course')], [5, 5]);
+    assert.equal(await page.locator('[data-plot="course"] input[type=checkbox]').nth(0).isChecked(), false);
+    await page.locator('[data-plot="latency"] select').selectOption('both');
+    assert.equal(await lines('latency'), 10);
+    const drawn = () => page.locator('[data-plot="course"] svg.plot path.line').first().getAttribute('d');
+    const before = await drawn();
+    await page.locator('[data-plot="course"] select').selectOption('2');
+    assert.notEqual(await drawn(), before);
+    for (let index = 1; index < 12; index += 1) await boxes.nth(index).uncheck();
+    assert.equal(await page.locator('svg.plot').count(), 0);
+    await close();
+  },
+
+  async 'values are read with a pointer and with keys alone'() {
+    const { page, close } = await open('twelve.html');
+    const latency = page.locator('[data-plot="latency"]');
+    const stage = latency.locator('[role=slider]');
+    await stage.hover();
+    assert.match(await latency.locator('.readout').innerText(), /%[\s\S]*ms/);
+    await page.mouse.move(0, 0);
+    assert.equal(await latency.locator('.readout').innerText(), '');
+
+    // By keys: the first stop is the link that skips to the result, and every plot comes in its turn.
+    await page.keyboard.press('Tab');
+    assert.match(await page.evaluate(() => document.activeElement.className), /skip/);
+    const reached = [];
+    for (let presses = 0; presses < 80; presses += 1) {
+      await page.keyboard.press('Tab');
+      if ((await page.evaluate(() => document.activeElement.getAttribute('role'))) !== 'slider') continue;
+      reached.push(await page.evaluate(() => document.activeElement.getAttribute('aria-label')));
+      const value = () => page.evaluate(() => document.activeElement.getAttribute('aria-valuetext'));
+      await page.keyboard.press('Home');
+      const first = await value();
+      await page.keyboard.press('End');
+      const last = await value();
+      await page.keyboard.press('ArrowLeft');
+      assert.ok(first && last && first !== last && (await value()) !== last, `${first} / ${last}`);
+    }
+    assert.equal(new Set(reached).size, 2, `plots reached: ${reached}`);
+    await close();
+  },
+
+  async 'the data can be taken out as JSON and CSV'() {
+    const { page, close } = await open('twelve.html');
+    const taken = async (button) => {
+      const [download] = await Promise.all([page.waitForEvent('download'), page.click(button)]);
+      return [download.suggestedFilename(), readFileSync(await download.path(), 'utf8')];
+    };
+    const [jsonName, json] = await taken('#json');
+    const report = JSON.parse(json);
+    assert.match(jsonName, /\.json$/);
+    assert.equal(report.schema, 'stampede/report/v1');
+    assert.equal(report.studies[0].study.cases.length, 12);
+    const [csvName, csv] = await taken('#csv');
+    assert.match(csvName, /\.csv$/);
+    assert.equal(csv.trim().split('\n').length, 1 + report.studies[0].study.cases.flatMap((one) => one.trials).length);
+    await close();
+  },
+
+  async 'only what differs is left of the configuration'() {
+    const { page, close } = await open('twelve.html');
+    const rows = () => page.locator('.configuration tbody tr:visible').count();
+    const before = await rows();
+    await page.locator('.configuration input').check();
+    const after = await rows();
+    assert.ok(after > 0 && after < before, `${before} and ${after} rows`);
+    await close();
+  },
+
+  async 'a page without a script has its result, tables and charts'() {
+    const { page, close } = await open('twelve.html', { javaScriptEnabled: false });
+    assert.match(await page.locator('.lead').first().innerText(), /fastest|tells/);
+    assert.ok((await page.locator('table').count()) >= 6);
+    assert.ok(await page.locator('svg.dots').first().isVisible());
+    assert.ok(await page.locator('noscript').first().isVisible());
+    assert.equal(await page.locator('[data-plot]:visible').count(), 0);
+    await close();
+  },
+
+  async 'a study of 50 cases with 20 trials each opens quickly'() {
+    if (!pages.includes('fifty.html')) return;
+    const { page, took, faults, close } = await open('fifty.html');
+    assert.deepEqual(faults, []);
+    assert.equal(await page.locator('svg.dots').first().locator('circle').count(), 1000);
+    console.log(`  interactive after ${Math.round(took)} ms`);
+    assert.ok(took < 10_000, `${took} ms`);
+    await close();
+  },
+};
+
+let failed = 0;
+for (const [name, check] of Object.entries(checks)) {
+  try {
+    await check();
+    console.log(`ok   ${name}`);
+  } catch (error) {
+    failed += 1;
+    console.log(`FAIL ${name}\n${error.message}`);
+  }
+}
+await browser.close();
+process.exit(failed > 0 ? 1 : 0);
