@@ -19,8 +19,9 @@ use crate::load::args::LoadArgs;
         stampede compare markdown --runtimes nginx-fpm,apache-mod-php\n  \
         stampede show latest --markdown -\n  \
         stampede list runtimes\n\n\
-        Exit codes: 0 done; 1 a gate failed, or an SLO is not met; 2 usage error; 3 something needed is missing here;\n\
-        4 the measurement is not valid; 5 a trial failed; 130 interrupted."
+        Exit codes: 0 done; 1 a gate failed, or an SLO is not met; 2 usage error;\n\
+        3 something needed is missing here; 4 the measurement is not valid;\n\
+        5 a trial failed; 130 interrupted."
 )]
 pub(crate) struct Args {
     #[command(subcommand)]

@@ -36,7 +36,9 @@ fn settings_are_searched_held_against_the_defaults_and_written() {
         ];
         stage.run(&[&args[..], rest].concat())
     };
-    let said = search(&["--out", out.to_str().unwrap()]);
+    let (page, rows) = (stage.home().join("tune.html"), stage.home().join("tune.csv"));
+    let files = ["--out", out.to_str().unwrap(), "--html", page.to_str().unwrap(), "--csv", rows.to_str().unwrap()];
+    let said = search(&files);
     assert_eq!(said.code, Some(1), "{}", said.stderr);
     let found: Value = serde_json::from_str(&said.stdout).unwrap();
     assert_eq!(found["schema"], "stampede/tune/v1");
@@ -51,12 +53,21 @@ fn settings_are_searched_held_against_the_defaults_and_written() {
     let is_default = found["winner"].as_object().unwrap().is_empty();
     assert_eq!(shares, if is_default { vec![1.0] } else { vec![1.0, 0.5, 1.2] }, "{found}");
     assert!(std::fs::read_to_string(out.join("deployment.txt")).unwrap().contains("=== "));
+    let page = std::fs::read_to_string(page).unwrap();
+    assert!(page.contains("No setting that was tried meets p50") && page.contains("</html>"), "{page}");
+    let trials = 3 * (2 * shares.len() + usize::from(found["documented"].is_string()));
+    let rows = std::fs::read_to_string(rows).unwrap();
+    assert!(is_default || rows.lines().count() > trials, "{rows}");
     stage.assert_nothing_left();
 
     // A search that came to its end is shown again, and nothing is measured.
     let again = search(&["--resume"]);
     assert_eq!(again.code, Some(1), "{}", again.stderr);
     assert_eq!(serde_json::from_str::<Value>(&again.stdout).unwrap(), found);
+    // With other limits it is another one.
+    let other = stage.run(&["tune", "php-cli-server", "mix", "--load", "closed:4", "--cpus", "0.4", "--resume"]);
+    assert_eq!((other.code, other.stdout.as_str()), (Some(2), ""), "{}", other.stderr);
+    assert!(other.stderr.contains("CPUs: 0.5 then, 0.4 now"), "{}", other.stderr);
     let taken = search(&["--out", out.to_str().unwrap()]);
     assert_eq!((taken.code, taken.stdout.as_str()), (Some(2), ""));
     assert!(taken.stderr.contains("is not empty"), "{}", taken.stderr);
