@@ -14,7 +14,8 @@ skip() {
 command -v node >/dev/null || skip 'node (Debian: nodejs)'
 command -v npm >/dev/null || skip 'npm (Debian: npm)'
 if ! cmp -s package-lock.json node_modules/.locked; then
-    npm ci --no-audit --no-fund --loglevel=error || skip 'the npm registry, or its packages in web/node_modules'
+    # Not `npm ci`: it refuses a lock without the packages for other systems, which not every registry has.
+    npm install --no-save --no-audit --no-fund --loglevel=error || skip 'the npm registry, or its packages in web/node_modules'
     cp package-lock.json node_modules/.locked
 fi
 

@@ -54,10 +54,15 @@ export interface WireStudy {
   rounds: number | null;
   schema: string;
   seed: number;
+  slo: string | null;
   stampede_version: string;
   started_at: string;
   verdicts: WireVerdict[];
   warm_up_s: number;
+  /**
+   * What holds the first case back, where the others are changes of it.
+   */
+  why?: WireExplanation | null;
   workload: string;
   yard_stick: WireYardStick;
 }
@@ -401,6 +406,31 @@ export interface WireVerdict {
   ratio: WireEstimate;
   slight: boolean;
   verdict: string;
+}
+export interface WireExplanation {
+  case: string;
+  changes: WireChange[];
+  /**
+   * The changed case that shows it.
+   */
+  confirmed_by: string | null;
+  outcome: string;
+  remedy: string | null;
+  /**
+   * The finding that its records suggest.
+   */
+  suspected: string | null;
+  text: string;
+}
+export interface WireChange {
+  arrived_share: number | null;
+  case: string;
+  changed: string;
+  effect: string;
+  factor: number | null;
+  from: string;
+  ratio: WireEstimate | null;
+  to: string;
 }
 export interface WireYardStick {
   drift: WireDrift | null;

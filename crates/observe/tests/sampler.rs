@@ -11,8 +11,8 @@ use std::thread;
 use std::time::{Duration, Instant};
 
 use stampede_core::{
-    AddressId, Cpus, Endpoint, Gauge, Limit, Series, SeriesSource, StatusFormat, StatusSource, StatusTransport, UnitId,
-    UnitStatus,
+    AddressId, Cpus, Endpoint, Gauge, Limit, Sampling, Series, SeriesSource, StatusFormat, StatusSource,
+    StatusTransport, UnitId, UnitStatus,
 };
 use stampede_observe::{Sampler, Targets};
 
@@ -41,6 +41,22 @@ fn answer(mut connection: UnixStream) {
     connection.write_all(ANSWER.as_bytes()).unwrap();
 }
 
+/// What is sampled in a whole window.
+fn sampled(targets: Targets, opens: Instant) -> Sampling {
+    let closes = opens + WINDOW;
+    let sampler = Sampler::start(targets, opens, closes).unwrap();
+    thread::sleep(closes.saturating_duration_since(Instant::now()));
+    sampler.finish()
+}
+
+#[test]
+fn a_window_that_is_cut_short_is_sampled_until_then() {
+    let opens = Instant::now();
+    let targets = Targets { cpus: Limit::Unlimited, meters: Vec::new(), listeners: Vec::new(), statuses: Vec::new() };
+    Sampler::start(targets, opens, opens + Duration::from_secs(60)).unwrap().finish();
+    assert!(opens.elapsed() < Duration::from_secs(5));
+}
+
 #[test]
 fn a_server_that_does_not_answer_delays_nothing_and_is_asked_once() {
     let folder = tempfile::tempdir().unwrap();
@@ -59,7 +75,7 @@ fn a_server_that_does_not_answer_delays_nothing_and_is_asked_once() {
     let statuses = vec![quick, silent, late, gone];
     let targets = Targets { cpus: Limit::Unlimited, meters: Vec::new(), listeners: vec![front], statuses };
     let opens = Instant::now() + Duration::from_millis(50);
-    let sampling = Sampler::start(targets, opens, opens + WINDOW).unwrap().finish();
+    let sampling = sampled(targets, opens);
     assert!(opens.elapsed() < WINDOW + Duration::from_secs(2));
     assert!(sampling.cpu > Duration::ZERO && sampling.cpu < WINDOW);
 
@@ -92,7 +108,7 @@ fn a_small_deployment_is_asked_less_often_and_a_late_answer_has_its_own_time() {
     let cpus = Limit::AtMost(Cpus::from_millis(250));
     let targets = Targets { cpus, meters: Vec::new(), listeners: Vec::new(), statuses: vec![quick, late] };
     let opens = Instant::now() + Duration::from_millis(300);
-    let sampling = Sampler::start(targets, opens, opens + WINDOW).unwrap().finish();
+    let sampling = sampled(targets, opens);
     let unit = |name: &str| {
         let of = SeriesSource::Unit(UnitId::new(name));
         sampling.series.iter().find(|series| series.source == of).unwrap_or_else(|| panic!("no {name}"))
