@@ -65,9 +65,7 @@ pub struct Held<'a> {
 /// What the winner missed of an SLO in most trials at the load that it was searched at, the worst first.
 pub fn missed(held: &[Held<'_>], slo: Option<&Slo>) -> Vec<Shortfall> {
     let (Some(held), Some(slo)) = (held.iter().find(|held| held.share == 1.0), slo) else { return Vec::new() };
-    let name = winner_of(held.view.study);
-    let trials: Vec<&Trial> =
-        held.view.trials.iter().filter(|trial| trial.case == name && trial.outcome == Outcome::Measured).collect();
+    let trials = measured(held, &winner_of(held.view.study));
     let of_term = |term: &SloTerm| {
         let mut times: Vec<f64> = trials
             .iter()
@@ -81,6 +79,11 @@ pub fn missed(held: &[Held<'_>], slo: Option<&Slo>) -> Vec<Shortfall> {
     let mut missed: Vec<Shortfall> = slo.terms().iter().filter_map(of_term).collect();
     missed.sort_by(|a, b| b.times.total_cmp(&a.times));
     missed
+}
+
+/// The trials of a case that say something.
+fn measured<'a>(held: &Held<'a>, case: &CaseId) -> Vec<&'a Trial> {
+    held.view.trials.iter().filter(|trial| trial.case == *case && trial.outcome == Outcome::Measured).collect()
 }
 
 /// The winner's case in a comparison; where the default won, that one's.
@@ -306,6 +309,11 @@ pub(crate) fn conclusion(view: &TuneView<'_>) -> Vec<String> {
         ));
     }
     let held = view.held.iter().find(|held| held.share == 1.0);
+    if let Some(held) = held
+        && measured(held, &winner_of(held.view.study)).is_empty()
+    {
+        lines.push("In new blocks the winner has no valid trial: how good it is, is not known.".to_owned());
+    }
     let against = held.and_then(|held| Some((held, verdict(held, &CaseId::new(WINNER), &CaseId::new(DEFAULT))?)));
     let title = view.metric.title;
     lines.push(match against {

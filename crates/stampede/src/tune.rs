@@ -102,7 +102,6 @@ pub(crate) fn run(args: TuneArgs) -> Outcome {
         copies: Copies::default(),
         tried: Vec::new(),
         held: Vec::new(),
-        failed: false,
     };
     let ended = executor.block_on(tune.attend(machine, pinning));
     executor.shutdown_timeout(LAST_WAIT);
@@ -162,8 +161,6 @@ struct Tune {
     tried: Vec<Tried>,
     /// The winner against what else there is, at each load.
     held: Vec<(f64, StoredStudy)>,
-    /// Whether a trial of the winner or the default failed.
-    failed: bool,
 }
 
 impl Tune {
@@ -257,7 +254,6 @@ impl Tune {
             self.note(&format!("the winner, {}, at load {load}", self.space.name(winner)));
             let id = format!("{}.load{:03.0}", self.id, share * 100.0);
             let held = self.study(site, id, StudyKind::Compare, &of_load).await?;
-            self.failed |= held.trials.iter().any(|trial| matches!(trial.outcome, stampede_core::Outcome::Failed(_)));
             self.held.push((share, held));
         }
         Ok(())
@@ -413,13 +409,11 @@ impl Tune {
 
     /// A winner that misses the SLO is no success.
     fn exit(&self, held: &[Held<'_>]) -> Exit {
-        let missed = page::missed(held, self.plan.plan.slo.as_ref());
-        if !missed.is_empty() {
-            Exit::GateFailed
-        } else if self.failed {
-            Exit::TrialFailed
-        } else {
-            Exit::Done
+        if !page::missed(held, self.plan.plan.slo.as_ref()).is_empty() {
+            return Exit::GateFailed;
         }
+        let exits = self.held.iter().map(|(_, held)| compare::exit_of(Some(&held.study), &held.trials));
+        let exits: Vec<Exit> = exits.collect();
+        [Exit::TrialFailed, Exit::Invalid].into_iter().find(|exit| exits.contains(exit)).unwrap_or(Exit::Done)
     }
 }
