@@ -63,7 +63,10 @@ fn settings_are_searched_held_against_the_defaults_and_written() {
     // A search that came to its end is shown again, and nothing is measured.
     let again = search(&["--resume"]);
     assert_eq!(again.code, Some(1), "{}", again.stderr);
-    assert_eq!(serde_json::from_str::<Value>(&again.stdout).unwrap(), found);
+    let shown: Value = serde_json::from_str(&again.stdout).unwrap();
+    for part in ["id", "tried", "winner", "held", "slo_missed"] {
+        assert_eq!(shown[part], found[part]);
+    }
     // With other limits it is another one.
     let other = stage.run(&["tune", "php-cli-server", "mix", "--load", "closed:4", "--cpus", "0.4", "--resume"]);
     assert_eq!((other.code, other.stdout.as_str()), (Some(2), ""), "{}", other.stderr);
