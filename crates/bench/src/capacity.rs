@@ -61,8 +61,8 @@ struct Subject {
     truth: f64,
 }
 
-/// Truths of M/M/c are those of Erlang's formula, which a test holds; of the others they are where 20 million simulated requests
-/// at each of many rates meet the objective.
+/// Truths of M/M/c are those of Erlang's formula, which a test holds; of the others they are
+/// interpolated between three rates at which twice 10 million requests were simulated.
 const SUBJECTS: [Subject; 6] = [
     Subject {
         name: "4 workers, 10 ms",

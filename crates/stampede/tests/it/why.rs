@@ -80,7 +80,7 @@ fn what_cannot_be_asked_is_told() {
         (&["--from", "mix"], "--from mix is mix, and study"),
         (&["--max-time", "3s"], "--max-time 3s is too short"),
         (&["--study", "nothing"], "nothing"),
-        (&["--resume"], "finds no study that was interrupted"),
+        (&["--resume"], "finds no search for a cause that was interrupted"),
     ] {
         let all = [&["why", "--duration", "2s"], args].concat();
         let said = stage.run(&all);
