@@ -2,7 +2,7 @@
 
 STAMPEDE := target/release/stampede
 
-.PHONY: help demo test check format clippy tidy unit test-php test-web analyse-php bench-load bench-rates bench-status bench-stats bench-forecast bench-capacity fuzz
+.PHONY: help demo test check format clippy tidy unit test-php test-web analyse-php bench-load bench-rates bench-status bench-stats bench-forecast bench-capacity bench-tune fuzz
 
 help:
 	@echo "make demo    install what is missing, build, and compare PHP runtimes on this machine"
@@ -25,6 +25,8 @@ help:
 	@echo "             how fast the forecast simulates, into docs/bench-forecast.md"
 	@echo "make bench-capacity"
 	@echo "             how near stampede capacity comes, on simulated servers, into docs/bench-capacity.md"
+	@echo "make bench-tune"
+	@echo "             how near the search for settings comes to the best, into docs/bench-tune.md"
 	@echo "make fuzz    three minutes of fuzzing for each parser (cargo-fuzz and a nightly toolchain)"
 
 demo:
@@ -101,6 +103,12 @@ bench-capacity:
 	@scripts/rust.sh
 	cargo build --release --locked --package stampede-bench
 	target/release/stampede-bench capacity --output docs/bench-capacity.md $(BENCH)
+
+# Needs no quiet machine either: it replays grids that were recorded before, or made up.
+bench-tune:
+	@scripts/rust.sh
+	cargo build --release --locked --package stampede-bench
+	target/release/stampede-bench tune --output docs/bench-tune.md $(BENCH)
 
 fuzz:
 	for target in $$(cargo +nightly fuzz list); do \

@@ -7,13 +7,14 @@
 use std::collections::BTreeSet;
 use std::time::Duration;
 
-use stampede_core::{CaseId, Rounds, Study, Trial};
+use stampede_core::{CaseId, Rounds, Study, StudyKind, Trial};
 use stampede_stats::{Decision, MOST_LOOKS};
 
 use crate::family::{Family, Pair};
 use crate::metric::primary_of;
 use crate::pace::{elapsed_after, trial_time};
 use crate::record::Record;
+use crate::tune::survivors;
 use crate::verdicts::{MIN_BLOCKS, margins};
 
 /// An undecided pair is given up when all that is left of the time decides it with less probability than this. Giving up costs
@@ -35,6 +36,16 @@ pub struct Course {
 pub fn course(study: &Study, trials: &[Trial]) -> Course {
     let cases: BTreeSet<CaseId> = study.cases.iter().map(|case| case.id.clone()).collect();
     match study.rounds {
+        // Who left has no part in the last block.
+        Rounds::Fixed(rounds) if study.kind == StudyKind::Tune => {
+            let open = if trials.iter().any(|trial| trial.block >= rounds) {
+                BTreeSet::new()
+            } else {
+                survivors(study, trials)
+            };
+            // One alone has won.
+            Course { open: if open.len() > 1 { open } else { BTreeSet::new() }, until: rounds }
+        }
         Rounds::Fixed(rounds) if has_block(&cases, trials, rounds) => Course { open: BTreeSet::new(), until: rounds },
         Rounds::Fixed(rounds) => Course { open: cases, until: rounds },
         Rounds::Auto { max_time } => {

@@ -120,6 +120,15 @@ fn over(base: &Case, verdict: &Verdict) -> Estimate {
 }
 
 impl Bottleneck {
+    /// What settings must be for to be about this.
+    pub fn role(&self) -> Option<Role> {
+        match self.finding.as_str() {
+            "pool-full" => Some(Role::PoolSize),
+            "cpu-throttled" => Some(Role::Processors),
+            _ => None,
+        }
+    }
+
     /// Whether a change of this is what would show it.
     pub fn is_tested_by(&self, lever: Lever) -> bool {
         match self.finding.as_str() {

@@ -12,12 +12,14 @@ use crate::real::Real;
 use crate::recording::Recording;
 use crate::sampling::Sampling;
 use crate::tool;
+use crate::tuning::Replay;
 
 pub(crate) const USAGE: &str = "\
 usage: stampede-bench load [FLAGS]
        stampede-bench sampling [--rounds N] [--duration TIME] [--runtimes A,B] [--stampede FILE]
        stampede-bench stats [--studies N] [--seed N] [--data FILE] [--output FILE]
        stampede-bench capacity [--searches N] [--seed N] [--output FILE]
+       stampede-bench tune [--searches N] [--seed N] [--data DIR] [--output FILE]
        stampede-bench record [--pieces N] [--data FILE] [--remark TEXT] [--stampede FILE]
        stampede-bench real [--studies N] [--time TIME] [--data FILE] [--output FILE] [--stampede FILE]
 
@@ -25,7 +27,7 @@ usage: stampede-bench load [FLAGS]
 `stampede compare` against itself with --no-sampling. `stats` counts how often verdicts are right, in studies that are
 simulated from trials which `record` recorded here; `real` counts it in studies that are measured. `record` and `real` go
 on where they were left, up to the number that is given. `capacity` counts how near the search for a capacity comes, on servers
-that are simulated.
+that are simulated. `tune` replays the search for settings on grids that were recorded or made up.
 
   --rounds N            rounds, in each of which every client runs once [default: 5]
   --duration TIME       length of each run, in whole seconds [default: 3s]
@@ -39,7 +41,7 @@ that are simulated.
   --quick               one round of one second: does everything work?
   --soak                also hold the memory of ten minutes against that of one
   --studies N           studies of each kind [default: stats 2000, real 40]
-  --searches N          searches of each server [default: 100]
+  --searches N          searches of each server, or of each kind on each grid [default: capacity 100, tune 200]
   --time TIME           the most time of a real study [default: 120s]
   --pieces N            pieces of 32 trials that the file is to hold [default: 10]
   --data FILE           recorded trials, or real studies [default: a file in crates/bench/data]
@@ -52,6 +54,7 @@ pub(crate) enum Task {
     Load(Load),
     Sampling(Sampling),
     Stats(Proof),
+    Tune(Replay),
     Capacity(Capacities),
     Record(Recording),
     Real(Real),
@@ -129,6 +132,7 @@ pub(crate) fn read(arguments: impl IntoIterator<Item = String>) -> Result<Task, 
         Some("load") => load(arguments),
         Some("sampling") => sampling(arguments),
         Some("stats") => stats(arguments),
+        Some("tune") => tune(arguments),
         Some("capacity") => capacities(arguments),
         Some("record") => record(arguments),
         Some("real") => real(arguments),
@@ -206,6 +210,22 @@ fn stats(mut arguments: impl Iterator<Item = String>) -> Result<Task, ArgsError>
         }
     }
     Ok(Task::Stats(proof))
+}
+
+fn tune(mut arguments: impl Iterator<Item = String>) -> Result<Task, ArgsError> {
+    let mut replay = Replay::default();
+    while let Some(flag) = arguments.next() {
+        let mut value = || arguments.next().ok_or_else(|| ArgsError::Without(flag.clone()));
+        match flag.as_str() {
+            "--searches" => replay.searches = above_zero(&flag, &value()?)?,
+            "--seed" => replay.seed = parse(&flag, &value()?, "a number")?,
+            "--data" => replay.data = PathBuf::from(value()?),
+            "--output" => replay.output = Some(PathBuf::from(value()?)),
+            "--help" | "-h" => return Ok(Task::Help),
+            other => return Err(ArgsError::Unknown(other.to_owned())),
+        }
+    }
+    Ok(Task::Tune(replay))
 }
 
 fn capacities(mut arguments: impl Iterator<Item = String>) -> Result<Task, ArgsError> {

@@ -17,6 +17,7 @@ use crate::real::RealError;
 use crate::recording::RecordingError;
 use crate::sampling::SamplingError;
 use crate::server::{CountError, ServeError};
+use crate::tuning::ReplayError;
 
 /// Why there is no table.
 #[derive(Debug, Error)]
@@ -59,6 +60,8 @@ pub(crate) enum Failure {
     #[error(transparent)]
     Proof(#[from] ProofError),
     #[error(transparent)]
+    Replay(#[from] ReplayError),
+    #[error(transparent)]
     Recording(#[from] RecordingError),
     #[error(transparent)]
     Real(#[from] RealError),
@@ -87,6 +90,7 @@ impl Failure {
             | Self::Sampling(_)
             | Self::Capacities(_)
             | Self::Proof(_)
+            | Self::Replay(_)
             | Self::Recording(_)
             | Self::Real(_)
             | Self::Burn(_)

@@ -35,6 +35,7 @@ mod suite;
 mod target;
 mod tool;
 mod trials;
+mod tuning;
 mod variant;
 
 use std::env;
@@ -67,6 +68,7 @@ fn run() -> Result<(), Failure> {
         Task::Load(load) => suite::run(&load),
         Task::Sampling(sampling) => print(&sampling::run(&sampling)?),
         Task::Stats(proof) => Ok(proof::run(&proof)?),
+        Task::Tune(replay) => Ok(tuning::run(&replay)?),
         Task::Capacity(asked) => Ok(capacity::run(&asked)?),
         Task::Record(recording) => Ok(recording::run(&recording)?),
         Task::Real(real) => Ok(real::run(&real)?),

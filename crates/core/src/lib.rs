@@ -22,6 +22,7 @@ mod load;
 mod machine;
 mod meter;
 mod need;
+mod objective;
 mod php;
 mod platform;
 mod population;
@@ -67,6 +68,7 @@ pub use load::{Arrivals, Load, ParseLoadError};
 pub use machine::{CgroupSupport, CpuLayout, Machine};
 pub use meter::{Counters, Memory, MeterSource};
 pub use need::{InitScript, ServiceNeed};
+pub use objective::Objective;
 pub use php::{PhpAsked, PhpBuild, PhpChoice, PhpReadBack};
 pub use platform::{
     Endpoint, ExitReport, Fut, LaunchError, LogTail, Platform, PrepareError, ReadBackError, Running, StopError,
@@ -81,7 +83,7 @@ pub use publication::{
 pub use random::Random;
 pub use read_back::same_setting;
 pub use requirement::{Availability, Found, Install, PhpSapi, Programs, Requirement, VersionProbe};
-pub use runtime::{DefaultsContext, PlanError, ProcessModel, RenderContext, Runtime};
+pub use runtime::{DefaultsContext, Documented, PlanError, ProcessModel, RenderContext, Runtime};
 pub use schedule::{ParseScheduleError, Position, Rate, Schedule, Stage};
 pub use series::{Sampling, Series, SeriesSource};
 pub use slo::{ParseSloError, Percentile, Slo, SloSecond, SloTerm};

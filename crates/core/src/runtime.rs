@@ -45,6 +45,15 @@ pub struct RenderContext<'a> {
     pub programs: &'a Programs,
 }
 
+/// Settings that somebody else advises.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Documented {
+    /// The settings that differ from the defaults.
+    pub settings: Tuning,
+    /// Where they stand.
+    pub source: &'static str,
+}
+
 /// What serves an application. Pure: it renders, starts nothing and picks no port.
 pub trait Runtime: Sync {
     /// Its name.
@@ -90,6 +99,12 @@ pub trait Runtime: Sync {
     /// A value for each setting that is in force under the given ones: the given ones as they are, even where they
     /// contradict each other (see [`Runtime::validate`]), the others with their reason.
     fn defaults(&self, cx: &DefaultsContext<'_>) -> Tuning;
+
+    /// The settings that its own documentation advises, or that it comes with, where they can be told from what is served; and
+    /// where that stands.
+    fn documented(&self, _cx: &DefaultsContext<'_>) -> Option<Documented> {
+        None
+    }
 
     /// What is wrong with a tuning beyond single values (see [`Tunable::check`]): settings that contradict each other or
     /// that the chosen mode does not have.

@@ -22,6 +22,8 @@ pub enum StudyKind {
     Capacity,
     /// Which change to the first case, each of one limit alone, moves it most?
     Why,
+    /// Which settings of one runtime are best? One race of a search.
+    Tune,
 }
 
 /// How many blocks a study has.

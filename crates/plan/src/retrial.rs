@@ -1,6 +1,6 @@
 //! The plan of measuring a stored case again, beside changes to it: what holds it back?
 
-use stampede_core::{App, Candidate, Case, CaseId, Origin, Rounds, Study};
+use stampede_core::{App, Candidate, Case, CaseId, DefaultsContext, Origin, Rounds, Study, Tuning, TuningProblem};
 
 use crate::catalogue::Catalogue;
 use crate::compare::{CompareFlags, ComparePlan, MachineSize, SubjectFlag};
@@ -125,6 +125,27 @@ impl ComparePlan {
     pub fn with(&self, case: &Case, ini: &[(&str, &str)]) -> Self {
         let candidates = self.candidates.first().map(|candidate| of_case(candidate, case, ini));
         Self { candidates: candidates.into_iter().collect(), ..under(self.clone(), case) }
+    }
+}
+
+impl ComparePlan {
+    /// The same of its first runtime alone, with these settings beside its defaults, under another name.
+    ///
+    /// # Errors
+    ///
+    /// What contradicts itself among the settings.
+    pub fn tuned(&self, id: &str, given: &Tuning) -> Result<Self, TuningProblem> {
+        let limits = self.topology.replica_limits(&self.limits);
+        let mut candidates = Vec::new();
+        if let Some(first) = self.candidates.first() {
+            let context = DefaultsContext { app: &first.app, limits: &limits, load: &self.load, given };
+            let tuning = first.runtime.defaults(&context);
+            if let Some(problem) = first.runtime.validate(&tuning).into_iter().next() {
+                return Err(problem);
+            }
+            candidates.push(Candidate { id: CaseId::new(id), tuning, ..first.clone() });
+        }
+        Ok(Self { candidates, ..self.clone() })
     }
 }
 

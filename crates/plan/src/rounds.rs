@@ -8,7 +8,7 @@ use crate::mistake::Gathered;
 use crate::quantity::{read_share, read_time};
 
 pub(crate) const MOST_ROUNDS: u32 = 1000;
-const DEFAULT_MAX_TIME: Duration = Duration::from_secs(600);
+pub(crate) const DEFAULT_MAX_TIME: Duration = Duration::from_secs(600);
 const LEAST_MAX_TIME: Duration = Duration::from_secs(1);
 const DEFAULT_PRECISION: f64 = 0.03;
 /// A verdict takes so many rounds.

@@ -25,6 +25,7 @@ use self::study::{StudyPage, Table};
 use crate::StudyView;
 use crate::gate::{self, GateView};
 use crate::replication::{self, ReplicationView};
+use crate::tune::{self, TuneView};
 
 pub use self::document::schema;
 
@@ -152,6 +153,23 @@ pub fn gate(view: &GateView<'_>, studies: &[StudyView<'_>]) -> String {
         command: Some(commands::line(&command)),
     };
     page(&head, studies)
+}
+
+/// A page about a search for settings: what it found, then each comparison of the winner.
+pub fn tune(view: &TuneView<'_>) -> String {
+    let paragraph = |text: &str| HeadBlock::Paragraph { text: prose::pieces(text) };
+    let columns = ["setting", "values, the others as in the winner"].map(str::to_owned).to_vec();
+    let rows = tune::curves(view).into_iter().map(Vec::from).collect();
+    let verdicts = tune::verdicts(view).iter().map(|line| prose::pieces(line)).collect();
+    let blocks = vec![
+        paragraph(&tune::question(view)),
+        paragraph(&tune::searched(view)),
+        HeadBlock::List { items: verdicts },
+        HeadBlock::Table { table: Table { columns, rows } },
+    ];
+    let lead = Some(tune::conclusion(view).join(" "));
+    let studies: Vec<StudyView<'_>> = view.held.iter().map(|held| held.view).collect();
+    page(&Head { title: format!("{}, {}", view.workload, view.id), lead, blocks, command: None }, &studies)
 }
 
 /// A chart of the metric that decides, as a file by itself; none where no trial has it.

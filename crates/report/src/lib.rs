@@ -26,6 +26,7 @@ pub mod terminal;
 mod topology;
 mod trust;
 mod trust_json;
+pub mod tune;
 mod why;
 mod why_json;
 

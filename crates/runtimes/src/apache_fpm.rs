@@ -5,8 +5,8 @@ use std::path::{Path, PathBuf};
 
 use minijinja::context;
 use stampede_core::{
-    App, AppKind, DefaultsContext, Deployment, Install, PlanError, ProcessModel, Programs, RenderContext, Requirement,
-    Role, Runtime, RuntimeId, Tunable, TunableKind, Tuning, TuningProblem, Unit,
+    App, AppKind, DefaultsContext, Deployment, Documented, Install, PlanError, ProcessModel, Programs, RenderContext,
+    Requirement, Role, Runtime, RuntimeId, Tunable, TunableKind, Tuning, TuningProblem, Unit,
 };
 
 use crate::front_controller::FrontController;
@@ -117,6 +117,10 @@ impl Runtime for ApacheFpm {
                 "a thread waits while FPM works on its request; no more children than hold all connections",
             )
             .overlaid_with(cx.given)
+    }
+
+    fn documented(&self, _cx: &DefaultsContext<'_>) -> Option<Documented> {
+        Some(fpm_pool::documented())
     }
 
     fn validate(&self, tuning: &Tuning) -> Vec<TuningProblem> {

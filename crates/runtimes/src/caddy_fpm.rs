@@ -6,7 +6,7 @@ use std::time::Duration;
 
 use minijinja::context;
 use stampede_core::{
-    App, AppKind, DefaultsContext, Deployment, Install, PlanError, ProcessModel, Program, Programs, Ready,
+    App, AppKind, DefaultsContext, Deployment, Documented, Install, PlanError, ProcessModel, Program, Programs, Ready,
     RenderContext, Requirement, Role, RunFile, Runtime, RuntimeId, Stop, StopSignal, Tunable, TunableKind, Tuning,
     TuningProblem, Unit, UnitId, VersionProbe,
 };
@@ -101,6 +101,10 @@ impl Runtime for CaddyFpm {
             )
             .with_default("idle", front::KEEPALIVE_SECONDS, front::KEEPALIVE_REASON)
             .overlaid_with(cx.given)
+    }
+
+    fn documented(&self, _cx: &DefaultsContext<'_>) -> Option<Documented> {
+        Some(fpm_pool::documented())
     }
 
     fn validate(&self, tuning: &Tuning) -> Vec<TuningProblem> {

@@ -1,7 +1,7 @@
 //! The settings of PHP-FPM's process manager: which there are in each mode, their defaults, and which contradict each
 //! other. <https://www.php.net/manual/en/install.fpm.configuration.php>
 
-use stampede_core::{DefaultsContext, Role, Tunable, TunableKind, Tuning, TuningProblem};
+use stampede_core::{DefaultsContext, Documented, Role, Tunable, TunableKind, Tuning, TuningProblem};
 
 use crate::pool;
 
@@ -122,6 +122,21 @@ pub(crate) fn defaults(cx: &DefaultsContext<'_>) -> Tuning {
         "ondemand" => common.with_default("pm.process_idle_timeout", 10, "PHP's own default"),
         _ => common,
     }
+}
+
+/// The pool that PHP comes with, which most installations never change.
+pub(crate) fn documented() -> Documented {
+    let mut settings = Tuning::new();
+    for (name, value) in [
+        ("pm", "dynamic"),
+        ("pm.max_children", "5"),
+        ("pm.start_servers", "2"),
+        ("pm.min_spare_servers", "1"),
+        ("pm.max_spare_servers", "3"),
+    ] {
+        settings.give(name, value);
+    }
+    Documented { settings, source: "https://github.com/php/php-src/blob/master/sapi/fpm/www.conf.in" }
 }
 
 /// Spare workers that fit to the number of children, around those that are given.

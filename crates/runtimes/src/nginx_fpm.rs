@@ -5,7 +5,7 @@ use std::time::Duration;
 
 use minijinja::context;
 use stampede_core::{
-    App, AppKind, DefaultsContext, Deployment, Install, PlanError, ProcessModel, Program, Programs, Ready,
+    App, AppKind, DefaultsContext, Deployment, Documented, Install, PlanError, ProcessModel, Program, Programs, Ready,
     RenderContext, Requirement, Role, RunFile, Runtime, RuntimeId, Stop, StopSignal, Tunable, TunableKind, Tuning,
     TuningProblem, Unit, UnitId, VersionProbe,
 };
@@ -161,6 +161,10 @@ impl Runtime for NginxFpm {
             .with_default("access_log", "off", "writing it would be measured with the requests")
             .with_default(SUPERVISOR, "none", "Stampede itself starts both and notices when one ends")
             .overlaid_with(cx.given)
+    }
+
+    fn documented(&self, _cx: &DefaultsContext<'_>) -> Option<Documented> {
+        Some(fpm_pool::documented())
     }
 
     fn validate(&self, tuning: &Tuning) -> Vec<TuningProblem> {

@@ -19,8 +19,9 @@ use crate::load::args::LoadArgs;
         stampede compare markdown --runtimes nginx-fpm,apache-mod-php\n  \
         stampede show latest --markdown -\n  \
         stampede list runtimes\n\n\
-        Exit codes: 0 done; 1 a gate failed, or an SLO is never met; 2 usage error; 3 something needed is missing here;\n\
-        4 the measurement is not valid; 5 a trial failed; 130 interrupted."
+        Exit codes: 0 done; 1 a gate failed, or an SLO is not met; 2 usage error;\n\
+        3 something needed is missing here; 4 the measurement is not valid;\n\
+        5 a trial failed; 130 interrupted."
 )]
 pub(crate) struct Args {
     #[command(subcommand)]
@@ -54,6 +55,12 @@ pub(crate) enum Command {
     /// by a fifth, where it cannot be raised), and measures all of them and the case as it was in the same rounds. What
     /// moves the case most, for what was changed, is what holds it back.
     Why(Box<WhyArgs>),
+    /// Find the settings of a runtime that are best under these limits
+    ///
+    /// Tries settings within a time, each against the best one so far in the same rounds, and drops what is worse. The winner
+    /// is then measured again against the defaults and what the runtime's documentation has, also under half and 1.2 times
+    /// the load.
+    Tune(Box<TuneArgs>),
     /// Write a stampede.yaml for your application, with the answers that it gives now
     ///
     /// Looks at the folder, says what it holds and which runtimes can serve it, starts it on one of them, records what it
@@ -454,6 +461,70 @@ pub(crate) struct WhyArgs {
     /// End with exit code 3, instead of waiting, when another Stampede is measuring
     #[arg(long, help_heading = "Measuring")]
     pub(crate) no_wait: bool,
+    #[command(flatten)]
+    pub(crate) output: OutputArgs,
+    #[command(flatten)]
+    pub(crate) store: StoreArgs,
+    /// No progress on stderr
+    #[arg(long, short, help_heading = "Output")]
+    pub(crate) quiet: bool,
+}
+
+/// Which runtime, for what, and how long.
+#[derive(Debug, clap::Args)]
+#[command(after_help = "Examples:\n  \
+        stampede tune nginx-fpm mix --cpus 0.5 --memory 256Mi\n  \
+        stampede tune nginx-fpm mix --slo 'p99<100ms,errors<0.1%' --budget 30m --out ./tuned\n  \
+        stampede tune nginx-fpm ./my-app --objective memory --slo 'p95<50ms'\n  \
+        stampede tune nginx-fpm mix --resume     (go on with a search that was interrupted)\n\n\
+        Exit code 1: the best settings found miss the SLO.")]
+pub(crate) struct TuneArgs {
+    /// The runtime (see `stampede list runtimes`)
+    pub(crate) runtime: String,
+    /// Your application's folder, a plan file, or a built-in workload [default: the stampede.yaml in this folder]
+    #[arg(value_name = "DIR|PLAN|WORKLOAD")]
+    pub(crate) subject: Option<String>,
+    /// Which of the workload's apps to serve, by name [default: the first that the runtime can serve]
+    #[arg(long, value_name = "APP", help_heading = "What")]
+    pub(crate) app: Option<String>,
+    /// Keep a tunable as it is given, and do not search it: nginx-fpm.pm=static (may be repeated)
+    #[arg(long, value_name = "RUNTIME.TUNABLE=VALUE", help_heading = "What")]
+    pub(crate) set: Vec<String>,
+    /// What is to be best: throughput, memory, or cost, which is CPU time for a request [default: throughput]
+    #[arg(long, value_name = "WHAT", help_heading = "What")]
+    pub(crate) objective: Option<String>,
+    /// What must hold beside that: 'p99<100ms,errors<0.1%'
+    #[arg(long, value_name = "TERMS", help_heading = "What")]
+    pub(crate) slo: Option<String>,
+    /// CPUs for the whole deployment [default: 1]
+    #[arg(long, value_name = "CPUS", allow_hyphen_values = true, help_heading = "Limits")]
+    pub(crate) cpus: Option<String>,
+    /// Memory for the whole deployment [default: 512Mi]
+    #[arg(long, value_name = "BYTES", allow_hyphen_values = true, help_heading = "Limits")]
+    pub(crate) memory: Option<String>,
+    /// Load: closed:N or open:RATE [default: closed:16]
+    #[arg(long, value_name = "MODEL", allow_hyphen_values = true, help_heading = "Load")]
+    pub(crate) load: Option<String>,
+    /// Length of the measuring window of each trial [default: 4s]
+    #[arg(long, value_name = "TIME", allow_hyphen_values = true, help_heading = "Load")]
+    pub(crate) duration: Option<String>,
+    /// About how long all may take, the last comparisons included [default: 10m]
+    #[arg(long, value_name = "TIME", allow_hyphen_values = true, help_heading = "Search")]
+    pub(crate) budget: Option<String>,
+    /// Seed of the search
+    #[arg(long, value_name = "N", allow_hyphen_values = true, help_heading = "Search")]
+    pub(crate) seed: Option<String>,
+    /// Go on with a search that was interrupted, by the same command line [default: the newest]
+    #[arg(long, value_name = "SEARCH", help_heading = "Search")]
+    pub(crate) resume: Option<Option<String>>,
+    /// End with exit code 3, instead of waiting, when another Stampede is measuring
+    #[arg(long, help_heading = "Search")]
+    pub(crate) no_wait: bool,
+    #[command(flatten)]
+    pub(crate) topology: TopologyArgs,
+    /// Write the winner's configuration files into this folder
+    #[arg(long, value_name = "DIR", help_heading = "Output")]
+    pub(crate) out: Option<PathBuf>,
     #[command(flatten)]
     pub(crate) output: OutputArgs,
     #[command(flatten)]

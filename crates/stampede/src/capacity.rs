@@ -57,7 +57,7 @@ pub(crate) fn run(args: Box<CapacityArgs>) -> Outcome {
     let plan = read_capacity(&runtime, &flags, least_capacity_time, ground::size(&machine), &BuiltIn);
     let (plan, report) = Failure::both(plan.map_err(Failure::usage), Report::new(output))?;
     let kind = StudyKind::Capacity;
-    let order = Order { plan: &plan, beside: &[], kind, metric: None, resume: None, backend, no_wait, quiet };
+    let order = Order { plan: &plan, beside: &[], id: None, kind, metric: None, resume: None, backend, no_wait, quiet };
     let (ended, mut record, path) = carry_out(&order, machine, &store)?;
     conclude(ended, &report, &mut record, &path)
 }

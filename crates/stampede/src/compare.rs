@@ -7,10 +7,11 @@ use std::time::Duration;
 
 use jiff::Timestamp;
 use stampede_core::{
-    CpuLayout, Fut, Groundwork, Machine, Outcome as TrialOutcome, Platform as _, Rounds, Study, StudyId, StudyKind,
-    Trial,
+    CpuLayout, Deployment, Fut, Groundwork, Machine, Outcome as TrialOutcome, Platform as _, Rounds, Study, StudyId,
+    StudyKind, Trial,
 };
 use stampede_harness::{Copies, Event, Prepared, Sink, SinkError, Surroundings};
+use stampede_load::Backend;
 use stampede_plan::{CompareFlags, ComparePlan, SubjectFlag, TopologyFlags};
 use stampede_platforms::scope;
 use stampede_store::Store;
@@ -96,7 +97,7 @@ pub(crate) fn run(args: Box<CompareArgs>) -> Outcome {
     let (plan, report) = Failure::both(plan, Report::new(output))?;
     let metric = figure::read(metric)?;
     let kind = if plan.calibrate { StudyKind::Calibrate } else { StudyKind::Compare };
-    let order = Order { plan: &plan, beside: &[], kind, metric, resume, backend, no_wait, quiet };
+    let order = Order { plan: &plan, beside: &[], id: None, kind, metric, resume, backend, no_wait, quiet };
     let (ended, mut record, path) = carry_out(&order, machine, &store)?;
     conclude(ended, &report, &mut record, &path)
 }
@@ -106,6 +107,8 @@ pub(crate) struct Order<'a> {
     pub(crate) plan: &'a ComparePlan,
     /// The same under other limits, or with other things around: their cases are measured in the same blocks.
     pub(crate) beside: &'a [ComparePlan],
+    /// What the study is called, where that is known before.
+    pub(crate) id: Option<StudyId>,
     pub(crate) kind: StudyKind,
     /// Key of the metric that decides, where it was named.
     pub(crate) metric: Option<String>,
@@ -199,24 +202,58 @@ pub(crate) enum Ended {
 }
 
 async fn study(order: &Order<'_>, machine: Machine, pinning: CpuLayout, record: &mut Record) -> Result<(), Failure> {
-    let Order { plan, beside, kind, metric, resume, backend, no_wait, quiet } = order;
-    let (plan, backend, no_wait, quiet) = (*plan, *backend, *no_wait, *quiet);
-    let ground = Ground::take(plan, &pinning, no_wait).await?;
-    if let Some(name) = resume {
-        let earlier = resumption::find(record.store(), name.as_deref(), *kind)?;
+    let site = Site::take(order, machine, pinning).await?;
+    if let Some(name) = &order.resume {
+        let earlier = resumption::find(record.store(), name.as_deref(), order.kind)?;
         record.go_on_with(earlier);
     }
-    let cpus = pinning.clone();
-    let backend = match tokio::task::spawn_blocking(move || backend.find(&cpus, quiet)).await {
-        Ok(backend) => backend,
-        Err(panic) => std::panic::resume_unwind(panic.into_panic()),
-    };
+    conduct(order, &site, &mut Copies::default(), record).await
+}
+
+/// Where studies are measured, one after another.
+pub(crate) struct Site {
+    ground: Ground,
+    machine: Machine,
+    pinning: CpuLayout,
+    backend: Backend,
+}
+
+impl Site {
+    pub(crate) async fn take(order: &Order<'_>, machine: Machine, pinning: CpuLayout) -> Result<Self, Failure> {
+        let (backend, quiet) = (order.backend, order.quiet);
+        let ground = Ground::take(order.plan, &pinning, order.no_wait).await?;
+        let cpus = pinning.clone();
+        let backend = match tokio::task::spawn_blocking(move || backend.find(&cpus, quiet)).await {
+            Ok(backend) => backend,
+            Err(panic) => std::panic::resume_unwind(panic.into_panic()),
+        };
+        Ok(Self { ground, machine, pinning, backend })
+    }
+
+    /// What the only case of a plan is run with.
+    pub(crate) async fn deployment(&self, plan: &ComparePlan, copies: &mut Copies) -> Result<Deployment, Failure> {
+        let conditions = ground::conditions(plan, self.pinning.clone())?;
+        let prepared = self.ground.prepare(plan, &conditions, copies, true).await?;
+        let first = prepared.into_iter().next().map(|prepared| prepared.deployment);
+        first.ok_or_else(|| Failure::missing("there is nothing to run"))
+    }
+}
+
+/// Measures a study; one that was finished already is only held against what would be measured now.
+pub(crate) async fn conduct(
+    order: &Order<'_>,
+    site: &Site,
+    copies: &mut Copies,
+    record: &mut Record,
+) -> Result<(), Failure> {
+    let Order { plan, beside, id, kind, metric, resume: _, backend: _, no_wait: _, quiet } = order;
+    let (plan, quiet) = (*plan, *quiet);
+    let Site { ground, machine, pinning, backend } = site;
     let conditions = ground::conditions(plan, pinning.clone())?;
-    let mut copies = Copies::default();
-    let mut prepared = ground.prepare(plan, &conditions, &mut copies, quiet).await?;
+    let mut prepared = ground.prepare(plan, &conditions, copies, quiet).await?;
     for plan in *beside {
         let conditions = ground::conditions(plan, pinning.clone())?;
-        prepared.extend(ground.prepare(plan, &conditions, &mut copies, true).await?);
+        prepared.extend(ground.prepare(plan, &conditions, copies, true).await?);
     }
     let prepared = if plan.calibrate { calibration::twice(prepared) } else { prepared };
     let workload = recording::complete(&ground.platform, plan, &prepared, quiet).await?;
@@ -226,19 +263,19 @@ async fn study(order: &Order<'_>, machine: Machine, pinning: CpuLayout, record: 
     let is_capacity = *kind == StudyKind::Capacity;
     let started_at = Timestamp::now();
     let mut study = Study {
-        id: name(started_at),
+        id: id.clone().unwrap_or_else(|| name(started_at)),
         kind: *kind,
         workload: plan.workload.id.clone(),
         seed: plan.seed.unwrap_or_else(|| u64::from(random() as u32)),
         rounds: plan.rounds,
         precision: plan.precision,
         metric: metric.clone(),
-        slo: plan.slo.clone().filter(|_| is_capacity),
+        slo: plan.slo.clone().filter(|_| matches!(kind, StudyKind::Capacity | StudyKind::Tune)),
         warm_up: plan.warm_up,
         duration: plan.duration,
         started_at,
         stampede_version: env!("CARGO_PKG_VERSION").to_owned(),
-        machine,
+        machine: machine.clone(),
         // Those of a capacity join it as their loads are chosen.
         cases: prepared.iter().filter(|_| !is_capacity).map(|prepared| prepared.case.clone()).collect(),
         groundwork: Groundwork::default(),
@@ -249,12 +286,15 @@ async fn study(order: &Order<'_>, machine: Machine, pinning: CpuLayout, record: 
         scenario: plan.scenario.as_ref(),
         ready_timeout: plan.ready_timeout,
         drain: if plan.scenario.is_some() { DRAIN_OF_FLOWS } else { DRAIN },
-        backend,
+        backend: *backend,
         sampled: plan.sampled,
         yard_stick: yard_stick.as_ref(),
     };
     if let Some(earlier) = record.earlier() {
-        resumption::check(earlier, &study, plan.seed, plan.pilots, backend)?;
+        resumption::check(earlier, &study, plan.seed, plan.pilots, *backend)?;
+        if earlier.finished_at.is_some() {
+            return Ok(());
+        }
         study = earlier.study.clone();
         study.resumed_at.push(started_at);
     } else if !plan.calibrate && !is_capacity {
@@ -269,6 +309,10 @@ async fn study(order: &Order<'_>, machine: Machine, pinning: CpuLayout, record: 
         return ended.map_err(Failure::missing);
     }
     if !quiet {
+        // Those of a search's studies are told by the search.
+        if id.is_none() {
+            tell_settings(&study);
+        }
         introduce(&study, plan.pilots && study.resumed_at.is_empty());
     }
     let trials = record.trials().to_vec();
@@ -322,7 +366,7 @@ pub(crate) fn conclude(ended: Result<Ended, Failure>, report: &Report, record: &
 /// Says which settings are probed and why, and what will be done.
 fn introduce_probes(study: &Study, probed: &Prepared) {
     let of_one = Study { cases: vec![probed.case.clone()], ..study.clone() };
-    screen::note(&stampede_report::terminal::settings(&of_one, screen::width(), screen::colour_on(&io::stderr())));
+    tell_settings(&of_one);
     let (slo, most) = (study.slo.as_ref().map(ToString::to_string), stampede_analysis::MOST_PROBES);
     let time = match study.rounds {
         Rounds::Auto { max_time } => format!(" within {}", humantime::format_duration(max_time)),
@@ -338,10 +382,13 @@ fn introduce_probes(study: &Study, probed: &Prepared) {
     ));
 }
 
-/// Says which settings each case has and why, and what will be done.
+/// Says which settings each case has and why.
+fn tell_settings(study: &Study) {
+    screen::note(&stampede_report::terminal::settings(study, screen::width(), screen::colour_on(&io::stderr())));
+}
+
+/// Says what will be done.
 fn introduce(study: &Study, pilots: bool) {
-    let colour = screen::colour_on(&io::stderr());
-    screen::note(&stampede_report::terminal::settings(study, screen::width(), colour));
     let cases = study.cases.len();
     let rounds = match study.rounds {
         Rounds::Fixed(rounds) => format!("{cases} cases x {rounds} rounds of {:?}", study.duration),

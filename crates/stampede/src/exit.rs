@@ -12,7 +12,7 @@ use stampede_store::StoreError;
 pub(crate) enum Exit {
     /// Done.
     Done = 0,
-    /// A gate failed: the change is worse than may pass; or no rate meets an objective.
+    /// A gate failed: the change is worse than may pass; or no rate, or none of the settings that were tried, meets an objective.
     GateFailed = 1,
     /// The command line or a plan is wrong.
     Usage = 2,

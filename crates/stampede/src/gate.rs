@@ -113,8 +113,17 @@ fn measured(
     let plan = ComparePlan { precision: threshold, ..runtime.block_on(plan::merge(before, after))? };
     drop(runtime);
     let backend = BackendChoice::default();
-    let order =
-        Order { plan: &plan, beside: &[], kind: StudyKind::Gate, metric, resume: None, backend, no_wait, quiet };
+    let order = Order {
+        plan: &plan,
+        beside: &[],
+        id: None,
+        kind: StudyKind::Gate,
+        metric,
+        resume: None,
+        backend,
+        no_wait,
+        quiet,
+    };
     let (ended, mut record, _) = carry_out(&order, machine, store)?;
     let Some(study) = record.study().cloned() else {
         return ended.map(|_| Judged::Interrupted);

@@ -142,6 +142,7 @@ fn studies(path: &Path) -> Result<Vec<String>, Failure> {
             StudyKind::Gate => format!("gate {workload}"),
             StudyKind::Capacity => format!("capacity {workload}"),
             StudyKind::Why => format!("why {workload}"),
+            StudyKind::Tune => format!("tune {workload}"),
         };
         let trials = match rounds {
             Rounds::Fixed(rounds) => format!("{trials}/{}", rounds * cases.len() as u32),

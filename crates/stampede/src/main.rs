@@ -33,6 +33,7 @@ mod screen;
 mod show;
 mod show_runtime;
 mod signals;
+mod tune;
 mod why;
 mod yard_stick;
 
@@ -50,6 +51,7 @@ fn main() -> ExitCode {
         Command::Capacity(args) => capacity::run(args),
         Command::Gate(args) => gate::run(*args),
         Command::Why(args) => why::run(*args),
+        Command::Tune(args) => tune::run(*args),
         Command::Init(args) => init::run(&args),
         Command::Reproduce(args) => reproduce::run(args),
         Command::Forecast(args) => forecast::run(&args),

@@ -23,6 +23,7 @@ pub(crate) fn find(store: &Store, name: Option<&str>, kind: StudyKind) -> Result
                     StudyKind::Gate => "gate",
                     StudyKind::Capacity => "search for a capacity",
                     StudyKind::Why => "search for a cause",
+                    StudyKind::Tune => "search for settings",
                 };
                 Failure::usage(format!("--resume finds no {kind} that was interrupted; leave it out to begin one"))
             })?;

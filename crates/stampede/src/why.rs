@@ -51,6 +51,7 @@ pub(crate) fn run(args: WhyArgs) -> Outcome {
     let order = Order {
         plan: base,
         beside: changed,
+        id: None,
         kind: StudyKind::Why,
         metric: study.metric.clone(),
         resume: resume.map(|_| Some(study.id.to_string())),

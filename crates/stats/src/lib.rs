@@ -8,8 +8,10 @@
 //! - Between trials: [`BlockRatios`]; of trials that share no blocks: [`difference_interval`].
 //! - Of requests in one trial: [`BurstyShare`]; of throughput at several concurrencies: [`UslFit`].
 //! - Verdicts: [`decide`], [`noise_floor`], [`power`], [`blocks_to_decide`].
+//! - Racing: [`least_significant_difference`].
 //! - Looking early, at many pairs: [`repeated_interval`], [`step_down`], [`rank_sets`].
 
+mod anova;
 mod batch;
 mod blocks;
 mod change;
@@ -30,6 +32,7 @@ mod student;
 mod trend;
 mod usl;
 
+pub use anova::least_significant_difference;
 pub use batch::BatchMeans;
 pub use blocks::BlockRatios;
 pub use change::{ChangeError, Noise, change_penalty, change_points};

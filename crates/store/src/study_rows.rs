@@ -264,6 +264,7 @@ fn kind_word(kind: StudyKind) -> &'static str {
         StudyKind::Gate => "gate",
         StudyKind::Capacity => "capacity",
         StudyKind::Why => "why",
+        StudyKind::Tune => "tune",
     }
 }
 
@@ -277,6 +278,7 @@ impl rusqlite::types::FromSql for KindColumn {
             "gate" => Ok(Self(StudyKind::Gate)),
             "capacity" => Ok(Self(StudyKind::Capacity)),
             "why" => Ok(Self(StudyKind::Why)),
+            "tune" => Ok(Self(StudyKind::Tune)),
             word => Err(other(format!("unknown kind of study: {word}"))),
         }
     }

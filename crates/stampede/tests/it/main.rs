@@ -21,5 +21,6 @@ mod stage;
 mod storage;
 mod topology;
 mod trust;
+mod tune;
 mod usage;
 mod why;

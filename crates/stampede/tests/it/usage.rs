@@ -15,6 +15,7 @@ fn help_teaches() {
     assert_snapshot!("help_compare", said(&["compare", "--help"]));
     assert_snapshot!("help_capacity", said(&["capacity", "--help"]));
     assert_snapshot!("help_gate", said(&["gate", "--help"]));
+    assert_snapshot!("help_tune", said(&["tune", "--help"]));
     assert_snapshot!("help_report", said(&["report", "--help"]));
     assert_snapshot!("help_why", said(&["why", "--help"]));
     assert_snapshot!("help_list", said(&["list", "--help"]));

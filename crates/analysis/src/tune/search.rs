@@ -1,0 +1,212 @@
+//! Which settings to try next.
+//!
+//! A space-filling start, a Latin hypercube over the levels of each knob (McKay, Beckman and Conover 1979), finds the region;
+//! then the neighbours of the best point so far are tried, one knob at a time and the most important knob first, until none of
+//! them is better or the budget is used up. Settings of servers act nearly independently of each other and have one best size
+//! each, which is where coordinate steps are frugal; docs/bench-tune.md has what they find beside a random search.
+
+use stampede_core::Role;
+use stampede_stats::SplitMix64;
+
+use super::space::{Knob, Point, Space};
+
+/// How much of the budget the start takes.
+const START: f64 = 0.3;
+
+/// How many neighbours race beside the best point.
+const BATCH: usize = 4;
+
+/// No more draws than this for a point of the start that was not tried and is allowed.
+const DRAWS: usize = 200;
+
+/// A point that was tried, and how good it is: comparable within a search, larger is better.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Tried {
+    /// The point.
+    pub point: Point,
+    /// Its score; none where it did not work.
+    pub score: Option<f64>,
+}
+
+/// A search through a space: what is next follows from what came of all before, so that one that was interrupted goes on as if
+/// it had not been.
+#[derive(Clone, Debug)]
+pub struct Search<'a> {
+    space: &'a Space,
+    seed: u64,
+    budget: usize,
+    suspected: Option<Role>,
+}
+
+impl<'a> Search<'a> {
+    /// A search that tries at most so many points, the default among them.
+    pub fn new(space: &'a Space, seed: u64, budget: usize) -> Self {
+        Self { space, seed, budget, suspected: None }
+    }
+
+    /// The same with settings of this role tried before others: what the records of the start suggest.
+    #[must_use]
+    pub fn suspecting(self, suspected: Option<Role>) -> Self {
+        Self { suspected, ..self }
+    }
+
+    /// The points to race next, the best so far first, or the default; none when the search is over. `allowed` tells settings
+    /// that contradict each other.
+    pub fn next(&self, tried: &[Tried], allowed: &dyn Fn(&Point) -> bool) -> Vec<Point> {
+        if tried.is_empty() {
+            return self.start(allowed);
+        }
+        let room = self.budget.saturating_sub(tried.len()).min(BATCH);
+        let Some(best) = best(tried) else { return Vec::new() };
+        let mut next: Vec<Point> = self
+            .neighbours(&best.point)
+            .into_iter()
+            .filter(|point| tried.iter().all(|tried| tried.point != *point) && allowed(point))
+            .take(room)
+            .collect();
+        if !next.is_empty() {
+            next.insert(0, best.point.clone());
+        }
+        next
+    }
+
+    fn start(&self, allowed: &dyn Fn(&Point) -> bool) -> Vec<Point> {
+        let mut points = vec![self.space.default.clone()];
+        let count = ((self.budget as f64 * START).round() as usize).clamp(2, self.space.size().max(2)) - 1;
+        let mut random = SplitMix64::new(self.seed);
+        let columns: Vec<Vec<usize>> = self
+            .space
+            .knobs
+            .iter()
+            .map(|knob| {
+                // One level of each of `count` equal shares of the knob, in random order.
+                let levels = knob.levels.len();
+                let mut column: Vec<usize> = (0..count)
+                    .map(|share| ((share as f64 + uniform(&mut random)) / count as f64 * levels as f64) as usize)
+                    .collect();
+                for place in (1..column.len()).rev() {
+                    column.swap(place, random.index(place + 1));
+                }
+                column
+            })
+            .collect();
+        for row in 0..count {
+            let mut point: Point = columns.iter().map(|column| column[row]).collect();
+            for _ in 0..DRAWS {
+                if !points.contains(&point) && allowed(&point) {
+                    points.push(point);
+                    break;
+                }
+                point = self.space.knobs.iter().map(|knob| random.index(knob.levels.len())).collect();
+            }
+        }
+        points
+    }
+
+    /// All points that differ in one knob: sizes by one level before those by two.
+    fn neighbours(&self, point: &Point) -> Vec<Point> {
+        let mut near = Vec::new();
+        let mut far = Vec::new();
+        let mut knobs: Vec<(usize, &Knob)> = self.space.knobs.iter().enumerate().collect();
+        knobs.sort_by_key(|(_, knob)| Some(knob.role) != self.suspected);
+        for (place, knob) in knobs {
+            let at = |level: usize| {
+                let mut other = point.clone();
+                other[place] = level;
+                other
+            };
+            let level = point[place];
+            if knob.ordered {
+                near.extend(
+                    [level + 1, level.wrapping_sub(1)].into_iter().filter(|to| *to < knob.levels.len()).map(at),
+                );
+                far.extend([level + 2, level.wrapping_sub(2)].into_iter().filter(|to| *to < knob.levels.len()).map(at));
+            } else {
+                near.extend((0..knob.levels.len()).filter(|to| *to != level).map(at));
+            }
+        }
+        near.extend(far);
+        near
+    }
+}
+
+/// The best of what worked.
+pub fn best(tried: &[Tried]) -> Option<&Tried> {
+    let scored = tried.iter().filter(|tried| tried.score.is_some());
+    scored.max_by(|a, b| a.score.unwrap_or(f64::NEG_INFINITY).total_cmp(&b.score.unwrap_or(f64::NEG_INFINITY)))
+}
+
+fn uniform(random: &mut SplitMix64) -> f64 {
+    random.index(1 << 30) as f64 / f64::from(1 << 30)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn space() -> Space {
+        let knob = |name: &str, levels: usize, ordered| Knob {
+            name: name.to_owned(),
+            role: if name == "c" { Role::FrontWorkers } else { Role::PoolSize },
+            levels: (0..levels).map(|level| level.to_string()).collect(),
+            ordered,
+        };
+        Space { knobs: vec![knob("a", 7, true), knob("b", 3, false), knob("c", 5, true)], default: vec![3, 0, 2] }
+    }
+
+    /// A response with one best point.
+    fn good(point: &Point) -> f64 {
+        let [a, b, c] = [point[0] as f64, point[1] as f64, point[2] as f64];
+        -(a - 5.0).powi(2) * 0.1 - if b == 1.0 { 0.0 } else { 0.2 } - (c - 1.0).powi(2) * 0.05
+    }
+
+    fn run(budget: usize, allowed: &dyn Fn(&Point) -> bool) -> Vec<Tried> {
+        let space = space();
+        let search = Search::new(&space, 7, budget);
+        let mut tried: Vec<Tried> = Vec::new();
+        for _ in 0..100 {
+            let next = search.next(&tried, allowed);
+            if next.is_empty() {
+                return tried;
+            }
+            for point in next {
+                if tried.iter().all(|tried| tried.point != point) {
+                    tried.push(Tried { score: Some(good(&point)), point });
+                }
+            }
+        }
+        panic!("the search does not end");
+    }
+
+    #[test]
+    fn the_best_point_is_found_within_the_budget_and_the_default_is_tried_first() {
+        let tried = run(24, &|_| true);
+        assert_eq!((tried[0].point.clone(), tried.len() <= 24), (vec![3, 0, 2], true));
+        assert_eq!(best(&tried).unwrap().point, [5, 1, 1]);
+    }
+
+    #[test]
+    fn what_contradicts_itself_is_never_tried() {
+        let tried = run(24, &|point| point[1] != 1);
+        assert!(tried.iter().all(|tried| tried.point[1] != 1));
+        assert_eq!(best(&tried).unwrap().point, [5, 0, 1]);
+    }
+
+    #[test]
+    fn a_search_goes_on_from_what_was_tried() {
+        let whole = run(20, &|_| true);
+        let space = space();
+        let search = Search::new(&space, 7, 20);
+        let start = search.next(&[], &|_| true);
+        assert_eq!(whole.iter().take(start.len()).map(|tried| tried.point.clone()).collect::<Vec<_>>(), start);
+        assert_eq!(search.next(&whole, &|_| true), Vec::<Point>::new());
+        let tried: Vec<Tried> =
+            start.iter().map(|point| Tried { score: Some(good(point)), point: point.clone() }).collect();
+        let best = best(&tried).unwrap().point.clone();
+        let next = search.suspecting(Some(Role::FrontWorkers)).next(&tried, &|_| true);
+        assert!(next[1][2] != best[2], "what is suspected is tried first: {next:?} beside {best:?}");
+        let search = Search::new(&space, 7, 20);
+        let failed: Vec<Tried> = start.into_iter().map(|point| Tried { point, score: None }).collect();
+        assert!(search.next(&failed, &|_| true).is_empty(), "nothing works");
+    }
+}

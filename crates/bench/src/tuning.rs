@@ -1,0 +1,225 @@
+//! How good the search for settings is: `make bench-tune`.
+//!
+//! The search is replayed on grids: every setting of a space with several trials each, recorded on a real machine
+//! (`crates/bench/data/grids/*.json`) or made up. It sees three trials of each cell that it asks for, and is scored by the mean of the
+//! others, beside a random search of as many cells.
+
+mod grid;
+mod simulated;
+
+use std::fs;
+use std::path::PathBuf;
+
+use stampede_analysis::{Point, Search, Tried, best};
+use stampede_stats::{SplitMix64, median};
+use thiserror::Error;
+
+use self::grid::{Grid, GridError, SEEN};
+
+/// The share of a grid's cells that a search may try.
+const SHARE: f64 = 0.15;
+
+/// The share of the optimum that the median search must reach.
+const NEAR: f64 = 0.95;
+
+/// How it is to be done.
+#[derive(Clone, Debug, PartialEq)]
+pub(crate) struct Replay {
+    /// Searches of each kind on each grid.
+    pub(crate) searches: u32,
+    pub(crate) seed: u64,
+    /// The folder of recorded grids.
+    pub(crate) data: PathBuf,
+    pub(crate) output: Option<PathBuf>,
+}
+
+impl Default for Replay {
+    fn default() -> Self {
+        Self { searches: 200, seed: 1, data: PathBuf::from("crates/bench/data/grids"), output: None }
+    }
+}
+
+/// What searches reached on one grid, as shares of its optimum.
+#[derive(Clone, Debug, PartialEq)]
+pub(crate) struct Reached {
+    pub(crate) name: String,
+    pub(crate) cells: usize,
+    pub(crate) tried: usize,
+    pub(crate) default: f64,
+    pub(crate) search: Spread,
+    pub(crate) random: Spread,
+}
+
+/// The tenth and the half of some shares.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub(crate) struct Spread {
+    pub(crate) median: f64,
+    pub(crate) tenth: f64,
+}
+
+impl Spread {
+    fn of(mut shares: Vec<f64>) -> Self {
+        shares.sort_by(f64::total_cmp);
+        let tenth = shares.get(shares.len() / 10).copied().unwrap_or_default();
+        Self { median: median(&shares).unwrap_or_default(), tenth }
+    }
+}
+
+/// Replays every grid and writes the document.
+pub(crate) fn run(replay: &Replay) -> Result<(), ReplayError> {
+    let mut grids = Vec::new();
+    if replay.data.is_dir() {
+        let entries =
+            fs::read_dir(&replay.data).map_err(|source| ReplayError::Read { path: replay.data.clone(), source })?;
+        let mut paths: Vec<PathBuf> = entries.filter_map(Result::ok).map(|entry| entry.path()).collect();
+        paths.sort();
+        for path in paths.into_iter().filter(|path| path.extension().is_some_and(|found| found == "json")) {
+            grids.push(Grid::read(&path)?);
+        }
+    }
+    let recorded = grids.len();
+    grids.extend(simulated::grids(replay.seed));
+    let reached: Vec<Reached> = grids.iter().map(|grid| reach(grid, replay.searches, replay.seed)).collect();
+    let text = document(&reached, recorded, replay);
+    match &replay.output {
+        Some(path) => fs::write(path, text).map_err(|source| ReplayError::Write { path: path.clone(), source }),
+        None => {
+            use std::io::Write as _;
+            let written = std::io::stdout().write_all(text.as_bytes());
+            written.map_err(|source| ReplayError::Write { path: "the standard output".into(), source })
+        }
+    }
+}
+
+/// Searches on a grid with as many seeds.
+pub(crate) fn reach(grid: &Grid, searches: u32, seed: u64) -> Reached {
+    let budget = ((grid.cells.len() as f64 * SHARE) as usize).max(2);
+    let optimum = grid.optimum();
+    let mut search = Vec::new();
+    let mut random = Vec::new();
+    for run in 0..u64::from(searches) {
+        search.push(grid.held_back(&searched(grid, seed + run, budget)) / optimum);
+        random.push(grid.held_back(&drawn(grid, seed + run, budget)) / optimum);
+    }
+    Reached {
+        name: grid.name.clone(),
+        cells: grid.cells.len(),
+        tried: budget,
+        default: grid.held_back(&grid.space.default) / optimum,
+        search: Spread::of(search),
+        random: Spread::of(random),
+    }
+}
+
+fn searched(grid: &Grid, seed: u64, budget: usize) -> Point {
+    let search = Search::new(&grid.space, seed, budget);
+    let mut tried: Vec<Tried> = Vec::new();
+    loop {
+        let next = search.next(&tried, &|point| grid.cells.contains_key(point));
+        if next.is_empty() {
+            break;
+        }
+        for point in next {
+            if tried.iter().all(|tried| tried.point != point) {
+                tried.push(Tried { score: grid.seen(&point), point });
+            }
+        }
+    }
+    best(&tried).map_or_else(|| grid.space.default.clone(), |best| best.point.clone())
+}
+
+/// The best of cells that were drawn, the default among them.
+fn drawn(grid: &Grid, seed: u64, budget: usize) -> Point {
+    let mut random = SplitMix64::new(seed ^ 0x5eed);
+    let mut left: Vec<&Point> = grid.cells.keys().filter(|point| **point != grid.space.default).collect();
+    let mut tried = vec![Tried { score: grid.seen(&grid.space.default), point: grid.space.default.clone() }];
+    while tried.len() < budget && !left.is_empty() {
+        let point = left.swap_remove(random.index(left.len())).clone();
+        tried.push(Tried { score: grid.seen(&point), point });
+    }
+    best(&tried).map_or_else(|| grid.space.default.clone(), |best| best.point.clone())
+}
+
+fn document(reached: &[Reached], recorded: usize, replay: &Replay) -> String {
+    let percent = |share: f64| format!("{:.1} %", share * 100.0);
+    let mut text = format!(
+        "# How good the search for settings is\n\nWritten by `make bench-tune`, seed {}: {} searches on each grid, each of at most \
+         {} of its cells. A search sees {SEEN} trials of a cell and is scored by the others, as a share of the best cell's mean \
+         there; the target is a median of {}.\n\n",
+        replay.seed,
+        replay.searches,
+        percent(SHARE),
+        percent(NEAR)
+    );
+    text.push_str(&match recorded {
+        0 => "No grid was recorded on a real machine yet: these are made up, with normal noise of 3 %.\n\n".to_owned(),
+        count => format!("The first {count} grids were recorded on a real machine, the others are made up.\n\n"),
+    });
+    text.push_str(
+        "| grid | cells | tried | default | search: median | a tenth is below | random: median | a tenth is below |\n",
+    );
+    text.push_str("|---|---:|---:|---:|---:|---:|---:|---:|\n");
+    for Reached { name, cells, tried, default, search, random } in reached {
+        let figures = [*default, search.median, search.tenth, random.median, random.tenth].map(percent);
+        text.push_str(&format!("| {name} | {cells} | {tried} | {} |\n", figures.join(" | ")));
+    }
+    let met =
+        reached.iter().filter(|grid| grid.search.median >= NEAR && grid.search.median >= grid.random.median).count();
+    text.push_str(&format!("\n{met} of {} grids meet the target and are no worse than random.\n", reached.len()));
+    text
+}
+
+/// Why the search was not replayed.
+#[derive(Debug, Error)]
+pub(crate) enum ReplayError {
+    /// The folder cannot be read.
+    #[error("read {path}")]
+    Read {
+        /// The folder.
+        path: PathBuf,
+        /// The cause.
+        source: std::io::Error,
+    },
+    /// A grid cannot be read.
+    #[error(transparent)]
+    Grid(#[from] GridError),
+    /// The document cannot be written.
+    #[error("write {path}")]
+    Write {
+        /// The file.
+        path: PathBuf,
+        /// The cause.
+        source: std::io::Error,
+    },
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_search_comes_near_the_optimum_of_made_up_grids_and_beats_chance() {
+        let grids = simulated::grids(1);
+        let reached: Vec<Reached> = grids.iter().map(|grid| reach(grid, 200, 1)).collect();
+        for grid in &reached {
+            assert!(grid.search.median >= NEAR, "{grid:?}");
+            assert!(grid.tried as f64 <= SHARE * grid.cells as f64 && grid.cells >= 100, "{grid:?}");
+        }
+        let mean = |of: fn(&Reached) -> f64| reached.iter().map(of).sum::<f64>() / reached.len() as f64;
+        let (search, random) = (mean(|grid| grid.search.median), mean(|grid| grid.random.median));
+        assert!(search > random + 0.02, "{search} {random}");
+        let poor = reached.iter().filter(|grid| grid.default <= 0.8).count();
+        assert!(poor * 2 >= reached.len(), "the default is too good for a test in all but {poor} grids");
+    }
+
+    #[test]
+    fn a_document_tells_what_is_made_up() {
+        let spread = Spread { median: 0.97, tenth: 0.9 };
+        let reached =
+            Reached { name: "g".to_owned(), cells: 100, tried: 15, default: 0.5, search: spread, random: spread };
+        let text = document(&[reached], 0, &Replay::default());
+        for part in ["No grid was recorded", "| g | 100 | 15 | 50.0 % | 97.0 % | 90.0 % |", "1 of 1 grids meet"] {
+            assert!(text.contains(part), "{part}\n{text}");
+        }
+    }
+}

@@ -1,0 +1,141 @@
+//! A space whose every point was measured.
+
+use std::collections::BTreeMap;
+use std::fs;
+use std::path::{Path, PathBuf};
+
+use serde::Deserialize;
+use stampede_analysis::{Knob, Point, Space};
+use stampede_core::Role;
+use thiserror::Error;
+
+/// Trials of a cell that a search sees; the others score.
+pub(crate) const SEEN: usize = 3;
+
+/// A grid: for each point the primary figure of each of its trials, larger is better.
+#[derive(Clone, Debug)]
+pub(crate) struct Grid {
+    pub(crate) name: String,
+    pub(crate) space: Space,
+    pub(crate) cells: BTreeMap<Point, Vec<f64>>,
+}
+
+#[derive(Deserialize)]
+#[serde(deny_unknown_fields)]
+struct WireGrid {
+    name: String,
+    knobs: Vec<WireKnob>,
+    default: Point,
+    cells: Vec<WireCell>,
+}
+
+#[derive(Deserialize)]
+#[serde(deny_unknown_fields)]
+struct WireKnob {
+    name: String,
+    role: Role,
+    levels: Vec<String>,
+    ordered: bool,
+}
+
+#[derive(Deserialize)]
+#[serde(deny_unknown_fields)]
+struct WireCell {
+    point: Point,
+    trials: Vec<f64>,
+}
+
+impl Grid {
+    /// Reads a recorded grid.
+    pub(crate) fn read(path: &Path) -> Result<Self, GridError> {
+        let text = fs::read(path).map_err(|source| GridError::Read { path: path.to_owned(), source })?;
+        let wire: WireGrid =
+            serde_json::from_slice(&text).map_err(|source| GridError::Parse { path: path.to_owned(), source })?;
+        Self::of(wire).ok_or_else(|| GridError::Hole { path: path.to_owned() })
+    }
+
+    fn of(wire: WireGrid) -> Option<Self> {
+        let WireGrid { name, knobs, default, cells } = wire;
+        let knobs: Vec<Knob> = knobs
+            .into_iter()
+            .map(|WireKnob { name, role, levels, ordered }| Knob { name, role, levels, ordered })
+            .collect();
+        let fits = |point: &Point| {
+            point.len() == knobs.len() && point.iter().zip(&knobs).all(|(level, knob)| *level < knob.levels.len())
+        };
+        let whole = cells
+            .iter()
+            .all(|cell| fits(&cell.point) && cell.trials.len() > SEEN && cell.trials.iter().all(|value| *value > 0.0));
+        let cells: BTreeMap<Point, Vec<f64>> = cells.into_iter().map(|cell| (cell.point, cell.trials)).collect();
+        (whole && cells.contains_key(&default)).then_some(Self { name, space: Space { knobs, default }, cells })
+    }
+
+    /// The score that a search sees.
+    pub(crate) fn seen(&self, point: &Point) -> Option<f64> {
+        let trials = self.cells.get(point)?;
+        Some(trials.iter().take(SEEN).map(|value| value.ln()).sum::<f64>() / SEEN as f64)
+    }
+
+    /// The mean of the trials that it does not see.
+    pub(crate) fn held_back(&self, point: &Point) -> f64 {
+        let kept = self.cells.get(point).and_then(|trials| trials.get(SEEN..)).unwrap_or_default();
+        kept.iter().sum::<f64>() / kept.len().max(1) as f64
+    }
+
+    /// The best mean of any cell in trials that no search sees.
+    pub(crate) fn optimum(&self) -> f64 {
+        self.cells.keys().map(|point| self.held_back(point)).fold(0.0, f64::max)
+    }
+}
+
+/// Why a grid cannot be replayed.
+#[derive(Debug, Error)]
+pub(crate) enum GridError {
+    /// The file cannot be read.
+    #[error("read {path}")]
+    Read {
+        /// The file.
+        path: PathBuf,
+        /// The cause.
+        source: std::io::Error,
+    },
+    /// It is no grid.
+    #[error("read the grid in {path}")]
+    Parse {
+        /// The file.
+        path: PathBuf,
+        /// The cause.
+        source: serde_json::Error,
+    },
+    /// A cell is not of the space, has too few trials or none that counts, or the default is missing.
+    #[error("the grid in {path} has a cell outside its space, one with too few trials, or lacks its default")]
+    Hole {
+        /// The file.
+        path: PathBuf,
+    },
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_recorded_grid_is_read_and_a_broken_one_is_not() {
+        let text = r#"{"name": "nginx-fpm mix", "knobs": [{"name": "pm.max_children", "role": "pool_size",
+            "levels": ["1", "2"], "ordered": true}], "default": [0],
+            "cells": [{"point": [0], "trials": [10, 11, 12, 13, 15]}, {"point": [1], "trials": [20, 20, 20, 30, 10]}]}"#;
+        let grid = Grid::of(serde_json::from_str(text).unwrap()).unwrap();
+        assert!((grid.seen(&vec![1]).unwrap() - 20.0_f64.ln()).abs() < 1e-12);
+        assert_eq!((grid.held_back(&vec![0]), grid.optimum()), (14.0, 20.0));
+        for (from, to) in [
+            ("[1], \"trials\"", "[2], \"trials\""),
+            ("30, 10]", "]"),
+            ("\"default\": [0]", "\"default\": [5]"),
+            ("20, 20, 20", "0, 20, 20"),
+        ] {
+            let broken = text.replace(from, to).replace(", ]", "]");
+            let wire: WireGrid = serde_json::from_str(&broken).unwrap();
+            assert!(Grid::of(wire).is_none(), "{to}");
+        }
+    }
+}

@@ -1,0 +1,353 @@
+//! What a search for settings found: the winner, what it is worth, and how each setting bends the curve near it.
+
+use std::fmt::Write;
+use std::path::Path;
+
+use serde_json::{Value, json};
+use stampede_analysis::{Metric, Shortfall, Space, Tried, shortfalls};
+use stampede_core::{
+    CaseId, Limits, Load, Objective, Outcome, RuntimeId, Slo, SloTerm, Study, Trial, Verdict, VerdictWord,
+};
+
+use crate::StudyView;
+use crate::conclusion::percent;
+use crate::layout::{table, wrap};
+use crate::quantity::{in_tables, ratio, unit_in_tables};
+
+/// The name of the winner's case in the comparisons that it is held in.
+const WINNER: &str = "tuned";
+
+/// The winner, or the default where that won.
+const DEFAULT: &str = "default";
+
+/// What a report is made from.
+#[derive(Clone, Debug)]
+pub struct TuneView<'a> {
+    /// The search.
+    pub id: &'a str,
+    /// What the deployment may use.
+    pub limits: &'a Limits,
+    /// What was tuned.
+    pub runtime: Option<RuntimeId>,
+    /// What it served.
+    pub workload: &'a str,
+    /// Under which load.
+    pub load: &'a Load,
+    /// What for.
+    pub objective: Objective,
+    /// What had to hold.
+    pub slo: Option<&'a Slo>,
+    /// The objective's figure.
+    pub metric: &'static Metric,
+    /// What was searched.
+    pub space: &'a Space,
+    /// What came of each setting that was tried.
+    pub tried: &'a [Tried],
+    /// The best of them.
+    pub winner: &'a Tried,
+    /// Where the documented settings stand.
+    pub documented: Option<&'a str>,
+    /// The winner against the others, at each load.
+    pub held: &'a [Held<'a>],
+    /// Where its files are.
+    pub out: Option<&'a Path>,
+}
+
+/// A comparison of the winner with the default, and with what is documented.
+#[derive(Clone, Copy, Debug)]
+pub struct Held<'a> {
+    /// The load, as a share of the one that it was searched at.
+    pub share: f64,
+    /// The comparison.
+    pub view: StudyView<'a>,
+}
+
+/// What the winner missed of an SLO in most trials at the load that it was searched at, the worst first.
+pub fn missed(held: &[Held<'_>], slo: Option<&Slo>) -> Vec<Shortfall> {
+    let (Some(held), Some(slo)) = (held.iter().find(|held| held.share == 1.0), slo) else { return Vec::new() };
+    let trials = measured(held, &winner_of(held.view.study));
+    let of_term = |term: &SloTerm| {
+        let mut times: Vec<f64> = trials
+            .iter()
+            .filter_map(|trial| shortfalls(slo, trial).into_iter().find(|missed| missed.term == *term))
+            .map(|missed| missed.times)
+            .collect();
+        times.sort_by(f64::total_cmp);
+        let median = times.get(times.len() / 2).copied()?;
+        (times.len() * 2 > trials.len()).then_some(Shortfall { term: *term, times: median })
+    };
+    let mut missed: Vec<Shortfall> = slo.terms().iter().filter_map(of_term).collect();
+    missed.sort_by(|a, b| b.times.total_cmp(&a.times));
+    missed
+}
+
+/// The trials of a case that say something.
+fn measured<'a>(held: &Held<'a>, case: &CaseId) -> Vec<&'a Trial> {
+    held.view.trials.iter().filter(|trial| trial.case == *case && trial.outcome == Outcome::Measured).collect()
+}
+
+/// The winner's case in a comparison; where the default won, that one's.
+fn winner_of(study: &Study) -> CaseId {
+    let tuned = study.cases.iter().find(|case| case.id.as_str() == WINNER);
+    CaseId::new(if tuned.is_some() { WINNER } else { DEFAULT })
+}
+
+/// For a terminal of this many characters a line; what it comes to is last.
+pub fn terminal(view: &TuneView<'_>, width: usize, color: bool) -> String {
+    let mut text = String::new();
+    let mut put = |hang: usize, line: &str| {
+        for line in wrap("", line, hang, width) {
+            let _ = writeln!(text, "{line}");
+        }
+    };
+    put(2, &question(view));
+    put(2, &searched(view));
+    let _ = writeln!(text, "\nEach setting near the winner, the others as in the winner:");
+    let rows = curves(view);
+    let columns: Vec<Vec<String>> = (0..2).map(|column| rows.iter().map(|row| row[column].clone()).collect()).collect();
+    // The first column lines up; the second is text.
+    let names = table(&columns[..1]);
+    let hang = names.iter().map(|name| name.chars().count()).max().unwrap_or(0) + 4;
+    for (name, curve) in names.iter().zip(&columns[1]) {
+        for line in wrap(&format!("  {name:<0$}", hang - 2), curve, hang, width) {
+            let _ = writeln!(text, "{line}");
+        }
+    }
+    let _ = writeln!(text, "\nThe winner in new blocks:");
+    for line in verdicts(view) {
+        for line in wrap("  ", &line, 4, width) {
+            let _ = writeln!(text, "{line}");
+        }
+    }
+    let _ = writeln!(text);
+    for line in conclusion(view) {
+        for line in wrap("", &line, 2, width) {
+            let _ = if color { writeln!(text, "\x1b[1m{line}\x1b[0m") } else { writeln!(text, "{line}") };
+        }
+    }
+    text
+}
+
+/// As GitHub-flavoured Markdown.
+pub fn markdown(view: &TuneView<'_>) -> String {
+    let mut text = String::new();
+    for line in conclusion(view) {
+        let _ = writeln!(text, "**{line}**\n");
+    }
+    let _ = writeln!(text, "{}\n\n{}\n", question(view), searched(view));
+    let _ = writeln!(text, "The winner in new blocks:\n");
+    for line in verdicts(view) {
+        let _ = writeln!(text, "- {line}");
+    }
+    let _ = writeln!(
+        text,
+        "\nEach setting near the winner, the others as in the winner:\n\n| setting | values |\n|---|---|"
+    );
+    for [name, curve] in curves(view) {
+        let _ = writeln!(text, "| {name} | {curve} |");
+    }
+    text
+}
+
+/// As JSON.
+pub fn json(view: &TuneView<'_>) -> String {
+    let settings = |tried: &Tried| -> Value {
+        let tuning = view.space.settings(&tried.point);
+        tuning.iter().map(|(name, setting)| (name.to_owned(), Value::from(setting.value.as_str()))).collect()
+    };
+    let held = view.held.iter().map(|held| {
+        let verdicts: Vec<Value> = held.view.analysis.verdicts.iter().map(|verdict| json!(verdict)).collect();
+        json!({"load_share": held.share, "study": held.view.study.id.as_str(), "verdicts": verdicts})
+    });
+    let tried: Vec<Value> = view
+        .tried
+        .iter()
+        .map(|tried| json!({"settings": settings(tried), "score": tried.score, "to_winner": to_winner(view, tried)}))
+        .collect();
+    let missed: Vec<Value> = missed(view.held, view.slo)
+        .iter()
+        .map(|missed| json!({"term": missed.term.to_string(), "times": missed.times}))
+        .collect();
+    let value = json!({
+        "schema": "stampede/tune/v1",
+        "id": view.id,
+        "runtime": view.runtime.as_ref().map(RuntimeId::as_str),
+        "workload": view.workload,
+        "load": view.load.to_string(),
+        "limits": {"cpus": view.limits.cpus.cores(), "memory_bytes": view.limits.memory.get()},
+        "objective": view.objective.name(),
+        "metric": view.metric.key,
+        "slo": view.slo.map(ToString::to_string),
+        "slo_missed": missed,
+        "space": view.space.size(),
+        "winner": settings(view.winner),
+        "documented": view.documented,
+        "tried": tried,
+        "held": held.collect::<Vec<_>>(),
+        "conclusion": conclusion(view).join(" "),
+    });
+    format!("{value:#}\n")
+}
+
+pub(crate) fn question(view: &TuneView<'_>) -> String {
+    let runtime = view.runtime.as_ref().map(RuntimeId::as_str).unwrap_or_default();
+    let slo = view.slo.map_or_else(String::new, |slo| format!(" under {slo}"));
+    format!(
+        "{runtime} for {}: {} CPU and {} in all, load {}, best {}{slo}",
+        view.workload,
+        view.limits.cpus,
+        view.limits.memory,
+        view.load,
+        view.objective.name()
+    )
+}
+
+pub(crate) fn searched(view: &TuneView<'_>) -> String {
+    let failed = view.tried.iter().filter(|tried| tried.score.is_none()).count();
+    let failed = if failed == 0 { String::new() } else { format!(", of which {failed} could not be measured") };
+    format!("search {}: {} of {} settings tried{failed}", view.id, view.tried.len(), view.space.size())
+}
+
+/// The score of a setting as a ratio to the winner's; below 1 is worse.
+fn to_winner(view: &TuneView<'_>, tried: &Tried) -> Option<f64> {
+    Some((tried.score? - view.winner.score?).exp())
+}
+
+/// Each knob with what its values did beside the winner's: `1 0.512, 2 0.931, 4 best`.
+pub(crate) fn curves(view: &TuneView<'_>) -> Vec<[String; 2]> {
+    let knobs = view.space.knobs.iter().enumerate().map(|(place, knob)| {
+        let like_winner = |tried: &&Tried| {
+            tried.point.iter().zip(&view.winner.point).enumerate().all(|(other, (a, b))| other == place || a == b)
+        };
+        let mut near: Vec<&Tried> = view.tried.iter().filter(like_winner).collect();
+        near.sort_by_key(|tried| tried.point.get(place).copied());
+        let values = near.into_iter().filter_map(|tried| {
+            let level = knob.levels.get(*tried.point.get(place)?)?;
+            let share = match to_winner(view, tried) {
+                _ if tried.point == view.winner.point => "best".to_owned(),
+                Some(share) => ratio(share),
+                None => "fails".to_owned(),
+            };
+            Some(format!("{level}: {share}"))
+        });
+        [knob.name.clone(), values.collect::<Vec<_>>().join(", ")]
+    });
+    knobs.collect()
+}
+
+pub(crate) fn verdicts(view: &TuneView<'_>) -> Vec<String> {
+    let mut lines = Vec::new();
+    for held in view.held {
+        let load = held.view.study.cases.first().map(|case| case.load.to_string()).unwrap_or_default();
+        let winner = winner_of(held.view.study);
+        let others = held.view.study.cases.iter().map(|case| &case.id).filter(|case| **case != winner);
+        for other in others {
+            let figure = |case: &CaseId| {
+                let mean = held.view.analysis.case(case).and_then(|summary| summary.summary.get(view.metric.key));
+                let unit = unit_in_tables(view.metric.unit).map_or_else(String::new, |unit| format!(" {unit}"));
+                mean.map_or_else(|| "n/a".to_owned(), |mean| in_tables(view.metric.unit, mean.value) + &unit)
+            };
+            let verdict = verdict(held, &winner, other);
+            lines.push(format!(
+                "{load}: {winner} against {other}: {} {} against {}{}",
+                view.metric.title,
+                figure(&winner),
+                figure(other),
+                verdict.map_or_else(String::new, |(verdict, times)| format!(
+                    ", {} times{}: {}",
+                    ratio(times.0),
+                    times.1.map_or_else(String::new, |(low, high)| format!(
+                        " ({} to {}, {} blocks)",
+                        ratio(low),
+                        ratio(high),
+                        verdict.ratio.n
+                    )),
+                    word(verdict, &winner)
+                ))
+            ));
+        }
+    }
+    lines
+}
+
+/// The winner's figure over the other's, with its interval.
+type Times = (f64, Option<(f64, f64)>);
+
+fn verdict<'a>(held: &'a Held<'_>, winner: &CaseId, other: &CaseId) -> Option<(&'a Verdict, Times)> {
+    let of = |verdict: &&Verdict| [(&verdict.a, &verdict.b), (&verdict.b, &verdict.a)].contains(&(winner, other));
+    let verdict = held.view.analysis.verdicts.iter().find(of)?;
+    let interval = verdict.ratio.low.zip(verdict.ratio.high);
+    Some(if verdict.a == *winner {
+        (verdict, (verdict.ratio.value, interval))
+    } else {
+        (verdict, (verdict.ratio.value.recip(), interval.map(|(low, high)| (high.recip(), low.recip()))))
+    })
+}
+
+fn word(verdict: &Verdict, winner: &CaseId) -> &'static str {
+    match (verdict.verdict, verdict.a == *winner) {
+        (VerdictWord::Faster, true) | (VerdictWord::Slower, false) => "better",
+        (VerdictWord::Slower, true) | (VerdictWord::Faster, false) => "worse",
+        (VerdictWord::Equivalent, _) => "equivalent",
+        (VerdictWord::Undecided, _) => "undecided",
+    }
+}
+
+/// What it comes to, one sentence a line, what to type last.
+pub(crate) fn conclusion(view: &TuneView<'_>) -> Vec<String> {
+    let mut lines = Vec::new();
+    let tuning = view.space.settings(&view.winner.point);
+    let runtime = view.runtime.as_ref().map(RuntimeId::as_str).unwrap_or_default();
+    let flags: Vec<String> =
+        tuning.iter().map(|(name, setting)| format!("--set {runtime}.{name}={}", setting.value)).collect();
+    for missed in missed(view.held, view.slo) {
+        lines.push(format!(
+            "No setting that was tried meets {}: the best one is {} times beyond it. More CPU, less load or a cheaper \
+             application would; stampede why says which.",
+            missed.term,
+            ratio(missed.times)
+        ));
+    }
+    let held = view.held.iter().find(|held| held.share == 1.0);
+    if let Some(held) = held
+        && measured(held, &winner_of(held.view.study)).is_empty()
+    {
+        lines.push("In new blocks the winner has no valid trial: how good it is, is not known.".to_owned());
+    }
+    let against = held.and_then(|held| Some((held, verdict(held, &CaseId::new(WINNER), &CaseId::new(DEFAULT))?)));
+    let title = view.metric.title;
+    lines.push(match against {
+        _ if flags.is_empty() => {
+            format!("Keep the defaults: nothing that was tried is better for {} under these limits.", view.objective.name())
+        }
+        Some((held, (verdict, (times, _)))) => match word(verdict, &CaseId::new(WINNER)) {
+            "better" => format!("The settings found have {} times the {title} of the defaults.", ratio(times)),
+            "equivalent" => format!(
+                "The settings found and the defaults are equal within {}: keep the defaults.",
+                percent(held.view.study.precision)
+            ),
+            "worse" => "The settings found did not hold up in new blocks: keep the defaults.".to_owned(),
+            _ => format!(
+                "It is not shown that the settings found are better than the defaults ({} times): a larger --budget tells.",
+                ratio(times)
+            ),
+        },
+        None => "The settings found could not be held against the defaults.".to_owned(),
+    });
+    let best_elsewhere = view.held.iter().filter(|held| held.share != 1.0);
+    for held in best_elsewhere {
+        if let Some((found, _)) = verdict(held, &CaseId::new(WINNER), &CaseId::new(DEFAULT))
+            && word(found, &CaseId::new(WINNER)) == "worse"
+        {
+            let load = held.view.study.cases.first().map(|case| case.load.to_string()).unwrap_or_default();
+            lines.push(format!("But at {load} the defaults are better: look at the load that you have."));
+        }
+    }
+    if !flags.is_empty() {
+        lines.push(format!("Use them with: {}", flags.join(" ")));
+    }
+    if let Some(out) = view.out {
+        lines.push(format!("Their files are in {}.", out.display()));
+    }
+    lines
+}

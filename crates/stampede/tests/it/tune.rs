@@ -1,0 +1,96 @@
+//! `stampede tune` from end to end, on a real server.
+
+use serde_json::Value;
+
+use crate::stage::{Stage, have};
+
+#[test]
+fn settings_are_searched_held_against_the_defaults_and_written() {
+    if !have("settings_are_searched_held_against_the_defaults_and_written", &["php"]) {
+        return;
+    }
+    let stage = Stage::new();
+    let out = stage.home().join("tuned");
+    // No answer is that fast: what is best is searched all the same, and told not to be enough.
+    let search = |rest: &[&str]| {
+        let args = [
+            "tune",
+            "php-cli-server",
+            "mix",
+            "--load",
+            "closed:4",
+            "--cpus",
+            "0.5",
+            "--memory",
+            "256Mi",
+            "--duration",
+            "600ms",
+            "--budget",
+            "160s",
+            "--seed",
+            "1",
+            "--slo",
+            "p50<20us",
+            "--json",
+            "-",
+        ];
+        stage.run(&[&args[..], rest].concat())
+    };
+    let (page, rows) = (stage.home().join("tune.html"), stage.home().join("tune.csv"));
+    let files = ["--out", out.to_str().unwrap(), "--html", page.to_str().unwrap(), "--csv", rows.to_str().unwrap()];
+    let said = search(&files);
+    assert_eq!(said.code, Some(1), "{}", said.stderr);
+    let found: Value = serde_json::from_str(&said.stdout).unwrap();
+    assert_eq!(found["schema"], "stampede/tune/v1");
+    assert_eq!(found["slo_missed"][0]["term"], "p50<20us", "{found}");
+    assert!(found["conclusion"].as_str().unwrap().contains("No setting that was tried meets p50<20us"), "{found}");
+    let tried = found["tried"].as_array().unwrap();
+    assert!(tried.len() >= 2, "{found}");
+    // Half of its requests wait: of few workers on little CPU more serve more, and one alone is never the best.
+    assert_ne!(found["winner"]["PHP_CLI_SERVER_WORKERS"], "1", "{found}");
+    let shares: Vec<f64> =
+        found["held"].as_array().unwrap().iter().map(|held| held["load_share"].as_f64().unwrap()).collect();
+    let is_default = found["winner"].as_object().unwrap().is_empty();
+    assert_eq!(shares, if is_default { vec![1.0] } else { vec![1.0, 0.5, 1.2] }, "{found}");
+    assert!(std::fs::read_to_string(out.join("deployment.txt")).unwrap().contains("=== "));
+    let page = std::fs::read_to_string(page).unwrap();
+    assert!(page.contains("No setting that was tried meets p50") && page.contains("</html>"), "{page}");
+    let trials = 3 * (2 * shares.len() + usize::from(found["documented"].is_string()));
+    let rows = std::fs::read_to_string(rows).unwrap();
+    assert!(is_default || rows.lines().count() > trials, "{rows}");
+    stage.assert_nothing_left();
+
+    // A search that came to its end is shown again, and nothing is measured.
+    let again = search(&["--resume"]);
+    assert_eq!(again.code, Some(1), "{}", again.stderr);
+    let shown: Value = serde_json::from_str(&again.stdout).unwrap();
+    for part in ["id", "tried", "winner", "held", "slo_missed"] {
+        assert_eq!(shown[part], found[part]);
+    }
+    // With other limits it is another one.
+    let other = stage.run(&["tune", "php-cli-server", "mix", "--load", "closed:4", "--cpus", "0.4", "--resume"]);
+    assert_eq!((other.code, other.stdout.as_str()), (Some(2), ""), "{}", other.stderr);
+    assert!(other.stderr.contains("CPUs: 0.5 then, 0.4 now"), "{}", other.stderr);
+    let taken = search(&["--out", out.to_str().unwrap()]);
+    assert_eq!((taken.code, taken.stdout.as_str()), (Some(2), ""));
+    assert!(taken.stderr.contains("is not empty"), "{}", taken.stderr);
+}
+
+#[test]
+fn what_cannot_be_searched_is_told() {
+    let stage = Stage::new();
+    for (args, problem) in [
+        (&["ngnix-fpm"][..], "runtime ngnix-fpm is not a runtime; did you mean nginx-fpm?"),
+        (&["nginx-fpm", "--budget", "1m"], "--budget 1m is too small"),
+        (&["nginx-fpm", "--objective", "speed"], "--objective speed is not known; use throughput, memory, cost"),
+        (&["nginx-fpm", "--objective", "memory"], "--objective memory is best where nothing is served well"),
+        (&["nginx-fpm", "--load", "open:50"], "--load open:50 says how many requests there are"),
+        (&["nginx-fpm", "--set", "nginx-fpm.pm.max_spare_servers=3"], "pm = static does not have pm.max_spare_servers"),
+        (&["nginx-fpm", "--slo", "fast"], "--slo fast is not a term"),
+        (&["php-cli-server", "--set", "php-cli-server.PHP_CLI_SERVER_WORKERS=2"], "nothing is left to search"),
+    ] {
+        let said = stage.run(&[&["tune"], args, &["mix"]].concat());
+        assert_eq!((said.code, said.stdout.as_str()), (Some(2), ""), "{args:?}: {}", said.stderr);
+        assert!(said.stderr.contains(problem), "{args:?}: {}", said.stderr);
+    }
+}
