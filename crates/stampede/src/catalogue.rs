@@ -74,12 +74,14 @@ fn generator(workload: &Path, command: &[String]) -> io::Result<String> {
 /// Runs a command beside the folder that it fills, which then takes its place.
 fn generate(workload: &Path, command: &[String], folder: &Path) -> Result<(), String> {
     let [program, args @ ..] = command else { return Err("names no program".to_owned()) };
-    let beside = folder.with_extension(std::process::id().to_string());
-    fs::create_dir_all(&beside).map_err(|error| format!("make {}: {error}", beside.display()))?;
-    let said = Command::new(program).args(args).arg(&beside).current_dir(workload).stdin(Stdio::null()).output();
-    let made = match said {
-        Ok(said) if said.status.success() => fs::rename(&beside, folder).or_else(|error| {
-            // Another Stampede was faster; what it made is the same.
+    let kept = folder.parent().unwrap_or(folder);
+    // Of its own for each caller: several may want the same at the same time, also in one process.
+    let beside = fs::create_dir_all(kept).and_then(|()| tempfile::tempdir_in(kept));
+    let beside = beside.map_err(|error| format!("make a folder in {}: {error}", kept.display()))?;
+    let said = Command::new(program).args(args).arg(beside.path()).current_dir(workload).stdin(Stdio::null()).output();
+    match said {
+        Ok(said) if said.status.success() => fs::rename(beside.path(), folder).or_else(|error| {
+            // Another was faster; what it made is the same.
             if folder.is_dir() { Ok(()) } else { Err(error.to_string()) }
         }),
         Ok(said) => {
@@ -87,10 +89,7 @@ fn generate(workload: &Path, command: &[String], folder: &Path) -> Result<(), St
             Err(format!("it ended with {}: {}", said.status, String::from_utf8_lossy(&words).trim_end()))
         }
         Err(error) => Err(format!("it cannot be run: {error}")),
-    };
-    // Gone already where it took its place.
-    let _ = fs::remove_dir_all(&beside);
-    made
+    }
 }
 
 /// FNV-1a.
