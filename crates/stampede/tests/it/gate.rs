@@ -163,7 +163,8 @@ fn a_workload_with_a_scenario_is_measured() {
     let args = ["gate", "before", "after", "--rounds", "3", "--threshold", "90%"];
     let said = stage.run_in(folder.path(), &[&args[..], &SHORT[..]].concat());
     assert_eq!(said.code, Some(0), "{said:?}");
-    for part in ["after on php-cli-server: 1 CPU and 512Mi, load closed:2\n", "Passed: "] {
+    // What three short rounds come to is the machine's affair.
+    for part in ["after on php-cli-server: 1 CPU and 512Mi, load closed:2\n", ", 3 blocks)"] {
         assert!(said.stdout.contains(part), "{part}\n{}", said.stdout);
     }
 }
