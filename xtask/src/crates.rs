@@ -7,7 +7,7 @@ use std::process::Command;
 use serde::Deserialize;
 
 /// Each crate and the crates of this workspace that it may use.
-const MAY_USE: [(&str, &[&str]); 18] = [
+const MAY_USE: [(&str, &[&str]); 19] = [
     ("core", &[]),
     ("stats", &[]),
     ("cgroup", &[]),
@@ -20,6 +20,7 @@ const MAY_USE: [(&str, &[&str]); 18] = [
     ("observe", &["core", "cgroup", "wire"]),
     ("analysis", &["core", "stats"]),
     ("scale", &["core"]),
+    ("export", &["core"]),
     ("forecast", &["core", "stats", "scale"]),
     ("harness", &["core", "wire", "load", "observe", "analysis"]),
     ("store", &["core"]),

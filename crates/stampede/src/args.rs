@@ -5,6 +5,7 @@ use std::path::PathBuf;
 use clap::{Parser, Subcommand, ValueEnum};
 
 use crate::backend::BackendChoice;
+use crate::export::args::ExportArgs;
 use crate::forecast::args::ForecastArgs;
 use crate::load::args::LoadArgs;
 
@@ -78,6 +79,11 @@ pub(crate) enum Command {
     /// the platform's rules start and stop as many instances as the load asks for: response times, instances, rejected
     /// requests and cost for each combination of concurrency, CPU and memory.
     Forecast(Box<ForecastArgs>),
+    /// Write files that deploy a runtime with the settings that were measured
+    ///
+    /// A Dockerfile, manifests, services of systemd, or the configuration alone. The servers' files are those that are
+    /// measured, with the places of the target put in.
+    Export(Box<ExportArgs>),
     /// Drive load at an address and measure its answers
     ///
     /// Just the load engine: closed or open load over HTTP, every answer checked, response times counted from when a

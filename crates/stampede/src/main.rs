@@ -12,9 +12,11 @@ mod compare;
 mod destination;
 mod doctor;
 mod exit;
+mod export;
 mod figure;
 mod folders;
 mod forecast;
+mod found;
 mod gate;
 mod ground;
 mod init;
@@ -54,6 +56,7 @@ fn main() -> ExitCode {
         Command::Tune(args) => tune::run(*args),
         Command::Init(args) => init::run(&args),
         Command::Reproduce(args) => reproduce::run(args),
+        Command::Export(args) => export::run(*args),
         Command::Forecast(args) => forecast::run(&args),
         Command::Load(args) => load::run(args),
         Command::Hey(OtherArgs { args }) => mimic::run(Tool::Hey, &args),
