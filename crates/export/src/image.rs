@@ -38,7 +38,7 @@ pub(crate) fn dockerfile(resolved: &Resolved<'_>, parts: &Image, scripts: &Scrip
     let logs: Vec<String> = logs.map(|log| in_root(&log.display().to_string())).collect();
     let text = DOCKERFILE.fill(context! {
         comment => resolved.comment(),
-        base => &base.0,
+        base,
         pins => packages.iter().map(|package| package.pin()).collect::<Vec<_>>(),
         installed => packages.iter().map(|Package { name, version }| format!("{name} {version}")).collect::<Vec<_>>(),
         root => ROOT,

@@ -16,5 +16,5 @@ mod target;
 mod template;
 
 pub use bundle::{Bundle, BundleFile, ExportError, export};
-pub use order::{Base, Image, Order, Package, label};
+pub use order::{Image, Order, Package, label};
 pub use target::Target;

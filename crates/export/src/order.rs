@@ -35,15 +35,11 @@ pub struct Order<'a> {
 pub struct Image {
     /// What it will be called: `registry.example/app:1`.
     pub name: String,
-    /// The image that it builds upon.
-    pub base: Base,
+    /// The image that it builds upon: an official one of a distribution whose packages have Debian's form.
+    pub base: String,
     /// What is installed in it.
     pub packages: Vec<Package>,
 }
-
-/// An official image of a distribution that has packages of Debian's form.
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Base(pub String);
 
 /// A distribution's package.
 #[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord)]

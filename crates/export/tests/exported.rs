@@ -17,7 +17,7 @@ use stampede_core::{
     App, AppKind, Body, Bytes, Cpus, DefaultsContext, Deployment, Exchange, Expectation, Found, Limits, Load, PhpBuild,
     Programs, RenderContext, Request, Runtime, Tuning,
 };
-use stampede_export::{Base, Bundle, ExportError, Image, Order, Package, Target, export};
+use stampede_export::{Bundle, ExportError, Image, Order, Package, Target, export};
 
 fn kinds() -> [AppKind; 5] {
     [
@@ -109,7 +109,7 @@ fn bundle(target: Target, deployment: &Deployment, limits: &Limits, health: &Exc
     let package = |name: &str, version: &str| Package { name: name.to_owned(), version: version.to_owned() };
     let image = Image {
         name: "registry.example/shop:1".to_owned(),
-        base: Base("debian:bookworm-slim".to_owned()),
+        base: "debian:bookworm-slim".to_owned(),
         packages: vec![package("nginx", "1.22.1-9+deb12u2"), package("php8.2-fpm", "8.2.29-1~deb12u1")],
     };
     export(
@@ -279,7 +279,7 @@ proptest! {
         let limits = Limits { cpus: Cpus::from_millis(millis), memory: Bytes::from_mib(mib) };
         let deployment = deployment(runtime, kind, &limits, connections);
         let ip = if public { Ipv4Addr::UNSPECIFIED } else { Ipv4Addr::LOCALHOST };
-        let image = Image { name: "a:1".to_owned(), base: Base("debian:bookworm-slim".to_owned()), packages: Vec::new() };
+        let image = Image { name: "a:1".to_owned(), base: "debian:bookworm-slim".to_owned(), packages: Vec::new() };
         let bundle = export(target, &Order {
             name: "shop",
             origin: &[],

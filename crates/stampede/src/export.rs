@@ -29,7 +29,7 @@ const FIRST_PORT: u16 = 1024;
 pub(crate) fn run(args: ExportArgs) -> Outcome {
     let machine = stampede_platforms::machine();
     let subject = subject::read(&args, ground::size(&machine))?;
-    let ExportArgs { target, listen, image, output, force, .. } = args;
+    let ExportArgs { target, case, listen, image, output, force, .. } = args;
     let listen = listen.unwrap_or(SocketAddr::new(target.address(), PORT));
     if listen.port() < FIRST_PORT {
         return Err(Failure::usage(format!(
@@ -38,7 +38,7 @@ pub(crate) fn run(args: ExportArgs) -> Outcome {
         )));
     }
     let Subject { plan, measured } = &subject;
-    let Some(candidate) = plan.candidates.first() else { return Err(Failure::usage("there is nothing to export")) };
+    let candidate = subject.candidate(case.as_deref())?;
     if !plan.topology.is_single() {
         return Err(Failure::usage(format!(
             "a runtime is exported alone, and this is {}\n  balancers, databases and other copies are to be had where it is \
@@ -165,7 +165,7 @@ fn origin(export: &Export<'_>, version: &str) -> Vec<String> {
         None => format!("from {} serving {}, which was not measured", candidate.runtime.id(), plan.workload.id),
     };
     vec![
-        format!("{by}"),
+        by,
         format!("{of}."),
         format!("Settings for {version}, {} CPUs, {} and {}.", plan.limits.cpus, plan.limits.memory, plan.load),
     ]
@@ -177,7 +177,10 @@ fn next(target: Target, order: &Order<'_>) -> String {
     let image = image.map_or("", |image| image.name.as_str());
     let build = format!("docker build -t {image} {folder}");
     let steps = match target {
-        Target::Dockerfile => vec![build, format!("docker run --rm -p 8080:{} {image}", order.listen.port())],
+        Target::Dockerfile => {
+            let (cpus, memory, port) = (order.limits.cpus, order.limits.memory.get(), order.listen.port());
+            vec![build, format!("docker run --rm --cpus {cpus} --memory {memory} -p {port}:{port} {image}")]
+        }
         Target::Compose => vec![format!("docker compose -f {folder}/compose.yaml up --build")],
         Target::Kubernetes => {
             vec![build, format!("docker push {image}"), format!("kubectl apply -f {folder}/kubernetes.yaml")]

@@ -30,8 +30,8 @@ pub(crate) struct ExportArgs {
     /// Take limits and settings from a stored study: its name, the start of one, or `latest`
     #[arg(long, value_name = "STUDY", help_heading = "What")]
     pub(crate) study: Option<String>,
-    /// Which of its cases [default: the best, of RUNTIME where that is given]
-    #[arg(long, value_name = "CASE", requires = "study", help_heading = "What")]
+    /// Which of the study's or plan's cases [default: the study's best, of RUNTIME where that is given]
+    #[arg(long, value_name = "CASE", help_heading = "What")]
     pub(crate) case: Option<String>,
     /// Which of the workload's apps to serve, by name [default: the first that the runtime can serve]
     #[arg(long, value_name = "APP", conflicts_with = "study", help_heading = "What")]

@@ -4,7 +4,7 @@ use std::collections::BTreeSet;
 use std::path::{Path, PathBuf};
 
 use stampede_core::{App, Deployment, Requirement};
-use stampede_export::{Base, Image, Package};
+use stampede_export::{Image, Package};
 use stampede_platforms::debian::{self, InstalledPackage};
 
 use crate::exit::Failure;
@@ -44,7 +44,7 @@ pub(super) async fn of(
         };
         packages.insert(Package { name, version });
     }
-    Ok(Image { name, base: Base(base), packages: packages.into_iter().collect() })
+    Ok(Image { name, base, packages: packages.into_iter().collect() })
 }
 
 /// The files of PHP's extensions that are not compiled in.

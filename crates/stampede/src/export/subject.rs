@@ -1,7 +1,7 @@
 //! What is exported: a runtime as the command line sets it, or a case of a stored study.
 
 use stampede_analysis::analyse;
-use stampede_core::{Case, Outcome, Study, Trial};
+use stampede_core::{Candidate, Case, Outcome, Study, Trial};
 use stampede_plan::{CompareFlags, ComparePlan, MachineSize, RetrialFlags, RetrialPlan, SubjectFlag};
 use stampede_store::StoredStudy;
 
@@ -10,7 +10,7 @@ use crate::catalogue::BuiltIn;
 use crate::exit::Failure;
 use crate::show;
 
-/// A plan with one candidate, and the case that it repeats.
+/// A plan, and the case that it repeats.
 pub(super) struct Subject {
     pub(super) plan: ComparePlan,
     pub(super) measured: Option<Measured>,
@@ -20,6 +20,25 @@ pub(super) struct Subject {
 pub(super) struct Measured {
     pub(super) study: Study,
     pub(super) case: Case,
+}
+
+impl Subject {
+    /// The only candidate, or the one of this name where there are several; a study's case has been chosen already.
+    pub(super) fn candidate(&self, name: Option<&str>) -> Result<&Candidate, Failure> {
+        let candidates = &self.plan.candidates;
+        let name = name.filter(|_| self.measured.is_none());
+        let is_meant = |candidate: &&Candidate| name.is_none_or(|name| candidate.id.as_str() == name);
+        match &candidates.iter().filter(is_meant).collect::<Vec<_>>()[..] {
+            [candidate] => Ok(candidate),
+            _ => {
+                let names: Vec<&str> = candidates.iter().map(|candidate| candidate.id.as_str()).collect();
+                Err(Failure::usage(format!(
+                    "one case is exported\n  name one of {} with --case, or one runtime",
+                    names.join(", ")
+                )))
+            }
+        }
+    }
 }
 
 pub(super) fn read(args: &ExportArgs, machine: MachineSize) -> Result<Subject, Failure> {

@@ -77,6 +77,7 @@ fn what_is_not_exported_is_told() {
         (&["config", "nginx-fpm", "markdown", "-o", full], "is not empty"),
         (&["config", "nginx-fpm", "markdown", "-o", new, "--listen", "0.0.0.0:80"], "ports below 1024 are root's"),
         (&["config", "nginx-fpm", workload, "-o", &inside], "are in one another"),
+        (&["config", "nginx-fpm,go", "markdown", "-o", new], "name one of nginx-fpm, go with --case"),
         (&["config", "frankenphp-binary", "markdown", "-o", new], "frankenphp-binary"),
         (&["config", "nginx-fpm", "rinha", "-o", new], "a runtime is exported alone"),
         (&["config", "--study", "2027", "-o", new], "2027"),
