@@ -6,6 +6,7 @@
 
 mod commands;
 mod configuration;
+pub mod dashboard;
 mod document;
 mod prose;
 mod study;
@@ -60,6 +61,11 @@ static TEMPLATES: LazyLock<Environment<'static>> = LazyLock::new(|| {
         ("pieces.html", include_str!("../templates/pieces.html")),
         ("dots.svg", include_str!("../templates/dots.svg")),
         ("chart.svg", include_str!("../templates/chart.svg")),
+        ("dashboard.html", include_str!("../templates/dashboard.html")),
+        ("problem.html", include_str!("../templates/problem.html")),
+        ("list.html", include_str!("../templates/list.html")),
+        ("comparison.html", include_str!("../templates/comparison.html")),
+        ("history.html", include_str!("../templates/history.html")),
     ] {
         #[expect(clippy::expect_used, reason = "templates are part of the program, and all are rendered in tests")]
         environment.add_template(name, template).expect("the template is well-formed");
@@ -91,6 +97,8 @@ struct Head {
     blocks: Vec<HeadBlock>,
     /// The command that does it again.
     command: Option<String>,
+    /// Where the list of all studies is, of a page that a dashboard shows.
+    home: Option<&'static str>,
 }
 
 /// A piece of what stands before the studies.
@@ -106,7 +114,14 @@ enum HeadBlock {
 /// A page about one study.
 pub fn study(view: &StudyView<'_>) -> String {
     let title = format!("{}, {}", view.study.workload, view.study.id);
-    page(&Head { title, lead: None, blocks: Vec::new(), command: None }, &[*view])
+    page(&Head { title, lead: None, blocks: Vec::new(), command: None, home: None }, &[*view])
+}
+
+/// The same with a way back to the list of all studies.
+pub fn study_of_dashboard(view: &StudyView<'_>) -> String {
+    let title = format!("{}, {}", view.study.workload, view.study.id);
+    let home = Some(dashboard::Page::Studies.path());
+    page(&Head { title, lead: None, blocks: Vec::new(), command: None, home }, &[*view])
 }
 
 /// A page about a published experiment: its tables beside ours, then each study.
@@ -135,6 +150,7 @@ pub fn replication(view: &ReplicationView<'_>, studies: &[StudyView<'_>]) -> Str
         lead: Some(replication::lead(view)),
         blocks,
         command: Some(commands::line(&command)),
+        home: None,
     };
     page(&head, studies)
 }
@@ -151,6 +167,7 @@ pub fn gate(view: &GateView<'_>, studies: &[StudyView<'_>]) -> String {
         lead: Some(gate::conclusion(view)),
         blocks,
         command: Some(commands::line(&command)),
+        home: None,
     };
     page(&head, studies)
 }
@@ -169,7 +186,7 @@ pub fn tune(view: &TuneView<'_>) -> String {
     ];
     let lead = Some(tune::conclusion(view).join(" "));
     let studies: Vec<StudyView<'_>> = view.held.iter().map(|held| held.view).collect();
-    page(&Head { title: format!("{}, {}", view.workload, view.id), lead, blocks, command: None }, &studies)
+    page(&Head { title: format!("{}, {}", view.workload, view.id), lead, blocks, command: None, home: None }, &studies)
 }
 
 /// A chart of the metric that decides, as a file by itself; none where no trial has it.

@@ -19,6 +19,7 @@ mod reproduce;
 mod rinha;
 mod stage;
 mod storage;
+mod study_file;
 mod topology;
 mod trust;
 mod tune;
