@@ -140,8 +140,9 @@ fn studies(path: &Path) -> Result<Vec<String>, Failure> {
     for StudyRow { id, kind, workload, started_at: _, finished_at, rounds, cases, trials, imported_at } in rows {
         let question = format!("{kind} {workload}");
         let trials = match rounds {
-            Rounds::Fixed(rounds) => format!("{trials}/{}", rounds * cases.len() as u32),
-            Rounds::Auto { .. } => trials.to_string(),
+            // Settings that are shown to be worse leave a race.
+            Rounds::Fixed(rounds) if kind != StudyKind::Tune => format!("{trials}/{}", rounds * cases.len() as u32),
+            _ => trials.to_string(),
         };
         let imported = if imported_at.is_some() { " (imported)" } else { "" };
         let finished = finished_at.map_or_else(|| "no".to_owned(), |at| at.strftime("%Y-%m-%d %H:%M").to_string());
