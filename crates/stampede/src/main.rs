@@ -32,9 +32,11 @@ mod report;
 mod reproduce;
 mod resumption;
 mod screen;
+mod serve;
 mod show;
 mod show_runtime;
 mod signals;
+mod study_file;
 mod tune;
 mod why;
 mod yard_stick;
@@ -65,6 +67,9 @@ fn main() -> ExitCode {
         Command::List(args) => list::run(&args),
         Command::Show(args) => show::run(&args),
         Command::Report(args) => report::run(&args),
+        Command::Serve(args) => serve::run(&args),
+        Command::ExportStudy(args) => study_file::export(&args),
+        Command::ImportStudy(args) => study_file::import(&args),
         Command::Doctor(args) => doctor::run(&args),
         Command::Clean(args) => clean::run(&args),
         Command::Warden => return stampede_platforms::warden::run(),

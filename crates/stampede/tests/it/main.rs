@@ -20,6 +20,7 @@ mod reproduce;
 mod rinha;
 mod stage;
 mod storage;
+mod study_file;
 mod topology;
 mod trust;
 mod tune;
