@@ -24,6 +24,8 @@ pub enum StudyKind {
     Why,
     /// Which settings of one runtime are best? One race of a search.
     Tune,
+    /// What does a service do whose instances are started and stopped as requests come?
+    Scale,
 }
 
 /// How many blocks a study has.

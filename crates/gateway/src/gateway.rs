@@ -150,7 +150,7 @@ pub(crate) enum Placed {
 /// What requests, time and whoever starts instances have in common.
 pub(crate) struct Shared {
     desk: Mutex<Desk<oneshot::Sender<Placed>>>,
-    upstreams: Mutex<HashMap<Instance, Upstream>>,
+    upstreams: Mutex<HashMap<Instance, Arc<Upstream>>>,
     orders: mpsc::UnboundedSender<Order>,
     /// Something is due sooner than it was.
     sooner: Notify,
@@ -164,11 +164,11 @@ impl Shared {
         self.desk.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    fn upstreams(&self) -> MutexGuard<'_, HashMap<Instance, Upstream>> {
+    fn upstreams(&self) -> MutexGuard<'_, HashMap<Instance, Arc<Upstream>>> {
         self.upstreams.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    pub(crate) fn upstream(&self, instance: Instance) -> Option<Upstream> {
+    pub(crate) fn upstream(&self, instance: Instance) -> Option<Arc<Upstream>> {
         self.upstreams().get(&instance).cloned()
     }
 
@@ -191,14 +191,14 @@ impl Shared {
                     // Nobody starts instances any more once the gateway is being closed.
                     Deed::Start(instance) => {
                         let _ = self.orders.send(Order::Start(instance));
-                    },
+                    }
                     Deed::Stop(instance) => {
                         self.upstreams().remove(&instance);
                         let _ = self.orders.send(Order::Stop(instance));
                     }
                     Deed::Reject { request, status } => {
                         let _ = request.send(Placed::Rejected(status));
-                    },
+                    }
                     Deed::Send { request, visit } => {
                         // A client that went away while it waited has its place given to the next.
                         let guest = Guest::new(Arc::clone(self), visit);

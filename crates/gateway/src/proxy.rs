@@ -1,19 +1,22 @@
 //! A request on its way through the gateway: admitted, passed on, answered.
 
 use std::convert::Infallible;
+use std::error::Error;
 use std::net::SocketAddr;
 use std::pin::Pin;
-use std::sync::Arc;
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::task::{Context, Poll, ready};
 
 use http_body_util::{Either, Full};
 use hyper::body::{Body, Bytes, Frame, Incoming, SizeHint};
-use hyper::header::{CONNECTION, HOST, HeaderMap, HeaderName, HeaderValue, TE, TRAILER, TRANSFER_ENCODING, UPGRADE, VIA};
-use hyper::http::uri::{PathAndQuery, Scheme, Uri};
+use hyper::client::conn::http1::{self, SendRequest};
+use hyper::header::{
+    CONNECTION, HOST, HeaderMap, HeaderName, HeaderValue, TE, TRAILER, TRANSFER_ENCODING, UPGRADE, VIA,
+};
+use hyper::http::uri::{PathAndQuery, Uri};
 use hyper::{Request, Response, StatusCode, Version};
-use hyper_util::client::legacy::Client;
-use hyper_util::client::legacy::connect::HttpConnector;
-use hyper_util::rt::TokioExecutor;
+use hyper_util::rt::TokioIo;
+use tokio::net::TcpStream;
 use tokio::sync::oneshot;
 use tokio::time::{Instant, timeout_at};
 
@@ -32,23 +35,51 @@ const HOP_BY_HOP: [HeaderName; 7] = [
     UPGRADE,
 ];
 
-/// The way to an instance: its connections, as many as it is given requests at once.
-#[derive(Clone, Debug)]
+/// The way to an instance: its connections, never more than it has requests at once. One that is free is taken before another
+/// is opened, and waited for where the end of its last answer is not yet worked off: servers that hold a process for each
+/// connection have no more of them than they may be given requests.
+#[derive(Debug)]
 pub(crate) struct Upstream {
     address: SocketAddr,
-    client: Client<HttpConnector, Incoming>,
+    free: Mutex<Vec<SendRequest<Incoming>>>,
 }
 
 impl Upstream {
-    pub(crate) fn new(address: SocketAddr) -> Self {
-        let mut connector = HttpConnector::new();
-        connector.set_nodelay(true);
-        Self { address, client: Client::builder(TokioExecutor::new()).build(connector) }
+    pub(crate) fn new(address: SocketAddr) -> Arc<Self> {
+        Arc::new(Self { address, free: Mutex::default() })
     }
 
-    fn uri(&self, path: Option<PathAndQuery>) -> Option<Uri> {
-        let path = path.unwrap_or_else(|| PathAndQuery::from_static("/"));
-        Uri::builder().scheme(Scheme::HTTP).authority(self.address.to_string()).path_and_query(path).build().ok()
+    fn free(&self) -> MutexGuard<'_, Vec<SendRequest<Incoming>>> {
+        self.free.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    /// Sends a request, and gives its connection back with the answer. What the instance closed while it was free is no failure
+    /// as long as nothing was sent on it.
+    async fn send(&self, mut request: Request<Incoming>) -> Option<(Response<Incoming>, SendRequest<Incoming>)> {
+        loop {
+            let free = self.free().pop();
+            let was_free = free.is_some();
+            let mut connection = match free {
+                Some(mut connection) => match connection.ready().await {
+                    Ok(()) => connection,
+                    Err(_) => continue,
+                },
+                None => self.connect().await.ok()?,
+            };
+            match connection.try_send_request(request).await {
+                Ok(response) => return Some((response, connection)),
+                Err(mut error) => request = error.take_message().filter(|_| was_free)?,
+            }
+        }
+    }
+
+    async fn connect(&self) -> Result<SendRequest<Incoming>, Box<dyn Error + Send + Sync>> {
+        let stream = TcpStream::connect(self.address).await?;
+        stream.set_nodelay(true)?;
+        let (requests, connection) = http1::handshake(TokioIo::new(stream)).await?;
+        // Whoever sends on it learns how it ends.
+        tokio::spawn(connection);
+        Ok(requests)
     }
 }
 
@@ -71,8 +102,8 @@ pub(crate) async fn serve(shared: Arc<Shared>, request: Request<Incoming>) -> Re
 
 async fn pass_on(mut guest: Guest, mut request: Request<Incoming>, deadline: Instant) -> Answer {
     let upstream = guest.visit.as_ref().and_then(|visit| guest.shared.upstream(visit.instance));
-    let uri = upstream.as_ref().and_then(|upstream| upstream.uri(request.uri().path_and_query().cloned()));
-    let (Some(upstream), Some(uri)) = (upstream, uri) else {
+    let path = request.uri().path_and_query().cloned().unwrap_or_else(|| PathAndQuery::from_static("/"));
+    let Some(upstream) = upstream else {
         guest.end = End::Broken;
         return own(502, "the instance is gone");
     };
@@ -84,17 +115,18 @@ async fn pass_on(mut guest: Guest, mut request: Request<Incoming>, deadline: Ins
         headers.entry(HOST).or_insert(host);
     }
     headers.append(VIA, HeaderValue::from_static("1.1 stampede"));
-    (*request.uri_mut(), *request.version_mut()) = (uri, Version::HTTP_11);
-    match timeout_at(deadline, upstream.client.request(request)).await {
-        Ok(Ok(response)) => {
+    (*request.uri_mut(), *request.version_mut()) = (Uri::from(path), Version::HTTP_11);
+    match timeout_at(deadline, upstream.send(request)).await {
+        Ok(Some((response, connection))) => {
             let (mut head, body) = response.into_parts();
             without_hop_by_hop(&mut head.headers);
             head.version = Version::HTTP_11;
-            let mut passed = Passed { body, status: head.status, guest: Some(guest) };
+            let way = Some((upstream, connection, guest));
+            let mut passed = Passed { body, status: head.status, way };
             passed.look();
             Response::from_parts(head, Either::Left(passed))
         }
-        Ok(Err(_)) => {
+        Ok(None) => {
             guest.end = End::Broken;
             own(502, "the instance broke off")
         }
@@ -155,20 +187,29 @@ impl Drop for Guest {
 pub(crate) struct Passed {
     body: Incoming,
     status: StatusCode,
-    guest: Option<Guest>,
+    /// Until then: the instance, the connection, and who was given the place.
+    way: Option<(Arc<Upstream>, SendRequest<Incoming>, Guest)>,
 }
 
 impl Passed {
     /// Frees the place where the answer is complete.
     fn look(&mut self) {
         if self.body.is_end_stream() {
-            self.end(End::Answered(self.status.as_u16()));
+            self.complete();
         }
     }
 
-    fn end(&mut self, end: End) {
-        if let Some(mut guest) = self.guest.take() {
-            guest.end = end;
+    fn complete(&mut self) {
+        if let Some((upstream, connection, mut guest)) = self.way.take() {
+            guest.end = End::Answered(self.status.as_u16());
+            // Whoever is given the place now finds the connection.
+            upstream.free().push(connection);
+        }
+    }
+
+    fn break_off(&mut self) {
+        if let Some((_, _, mut guest)) = self.way.take() {
+            guest.end = End::Broken;
         }
     }
 }
@@ -177,18 +218,12 @@ impl Body for Passed {
     type Data = Bytes;
     type Error = hyper::Error;
 
-    fn poll_frame(
-        mut self: Pin<&mut Self>,
-        cx: &mut Context<'_>,
-    ) -> Poll<Option<Result<Frame<Bytes>, hyper::Error>>> {
+    fn poll_frame(mut self: Pin<&mut Self>, cx: &mut Context<'_>) -> Poll<Option<Result<Frame<Bytes>, hyper::Error>>> {
         let frame = ready!(Pin::new(&mut self.body).poll_frame(cx));
         match &frame {
             Some(Ok(_)) => self.look(),
-            Some(Err(_)) => self.end(End::Broken),
-            None => {
-                let status = self.status.as_u16();
-                self.end(End::Answered(status));
-            }
+            Some(Err(_)) => self.break_off(),
+            None => self.complete(),
         }
         Poll::Ready(frame)
     }

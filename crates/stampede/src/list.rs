@@ -143,6 +143,7 @@ fn studies(path: &Path) -> Result<Vec<String>, Failure> {
             StudyKind::Capacity => format!("capacity {workload}"),
             StudyKind::Why => format!("why {workload}"),
             StudyKind::Tune => format!("tune {workload}"),
+            StudyKind::Scale => format!("scale {workload}"),
         };
         let trials = match rounds {
             Rounds::Fixed(rounds) => format!("{trials}/{}", rounds * cases.len() as u32),

@@ -29,6 +29,7 @@ mod recording;
 mod report;
 mod reproduce;
 mod resumption;
+mod scale;
 mod screen;
 mod show;
 mod show_runtime;
@@ -54,6 +55,7 @@ fn main() -> ExitCode {
         Command::Tune(args) => tune::run(*args),
         Command::Init(args) => init::run(&args),
         Command::Reproduce(args) => reproduce::run(args),
+        Command::Scale(args) => scale::run(args),
         Command::Forecast(args) => forecast::run(&args),
         Command::Load(args) => load::run(args),
         Command::Hey(OtherArgs { args }) => mimic::run(Tool::Hey, &args),

@@ -265,6 +265,7 @@ fn kind_word(kind: StudyKind) -> &'static str {
         StudyKind::Capacity => "capacity",
         StudyKind::Why => "why",
         StudyKind::Tune => "tune",
+        StudyKind::Scale => "scale",
     }
 }
 
@@ -279,6 +280,7 @@ impl rusqlite::types::FromSql for KindColumn {
             "capacity" => Ok(Self(StudyKind::Capacity)),
             "why" => Ok(Self(StudyKind::Why)),
             "tune" => Ok(Self(StudyKind::Tune)),
+            "scale" => Ok(Self(StudyKind::Scale)),
             word => Err(other(format!("unknown kind of study: {word}"))),
         }
     }
