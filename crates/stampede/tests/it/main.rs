@@ -17,6 +17,7 @@ mod plan;
 mod report;
 mod reproduce;
 mod rinha;
+mod scale;
 mod stage;
 mod storage;
 mod topology;
