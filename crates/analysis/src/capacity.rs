@@ -8,7 +8,7 @@ mod search;
 
 use std::time::Duration;
 
-use stampede_core::{Case, Estimate, Finding, Latencies, Load, Outcome, Rounds, Slo, SloTerm, Study, Trial};
+use stampede_core::{Case, Finding, Latencies, Load, Outcome, Rounds, Slo, SloTerm, Study, Trial};
 use stampede_stats::UslFit;
 
 pub use self::probe::ProbeWatch;
@@ -150,19 +150,6 @@ pub fn least_capacity_time(window: Duration, warm_up: Duration) -> Duration {
     (curve_window(window) + beside) * LEAST_POINTS as u32 + (window + beside) * 2 + window * CONFIRMATION + beside
 }
 
-impl Found {
-    /// The rate with its interval, where one was found.
-    pub fn estimate(&self, probes: u32) -> Option<Estimate> {
-        match self {
-            Self::Rate { rate, low, high, .. } => {
-                let high = Some(*high).filter(|high| high.is_finite());
-                Some(Estimate { value: *rate, low: Some(*low), high, n: probes })
-            }
-            Self::Nothing { .. } | Self::BeyondGenerator { .. } => None,
-        }
-    }
-}
-
 fn curve_window(window: Duration) -> Duration {
     (window / 6).clamp(CURVE_WINDOWS.0, CURVE_WINDOWS.1)
 }
@@ -218,8 +205,7 @@ fn next_connections(study: &Study, trials: &[Trial]) -> Option<u32> {
     (goes_on && curve.len() == trials.len() && connections <= MOST_CONNECTIONS).then_some(connections)
 }
 
-/// The share of requests that is beyond each term at a server's capacity, as a multiple of what it allows, where that is known:
-/// all responses take too long then.
+/// The share of requests that each term allows to be beyond it, where it is known how many are at a server's capacity: all.
 fn saturated(slo: &Slo) -> Vec<Option<f64>> {
     let share = |term: &SloTerm| match term {
         SloTerm::Response { .. } => Some(term.beyond()),

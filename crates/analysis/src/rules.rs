@@ -10,6 +10,7 @@ mod cpu;
 mod generator;
 mod limits;
 mod memory;
+mod neighbours;
 mod parts;
 mod php;
 mod pool;
@@ -45,6 +46,7 @@ const RULES: &[Rule] = &[
     connections::closed,
     generator::busy,
     cpu::shared_cores,
+    neighbours::noisy,
     memory::near_limit,
     builds::differ,
     builds::jit_is_off,

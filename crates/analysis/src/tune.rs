@@ -17,20 +17,37 @@ pub(crate) use self::race::survivors;
 pub use self::search::{Search, Tried, best};
 pub use self::space::{Knob, Point, Space};
 
-/// What came of a race: the score of each of its cases beside that of its first one, in the blocks that measured both.
-pub fn race_scores(study: &Study, trials: &[Trial]) -> BTreeMap<CaseId, Option<f64>> {
-    let of = |case: &CaseId| -> BTreeMap<u32, f64> {
-        let measured = trials.iter().filter(|trial| trial.case == *case && trial.outcome == Outcome::Measured);
-        measured.filter_map(|trial| Some((trial.block, score(study, trial)?))).collect()
-    };
-    let first = study.cases.first().map_or_else(BTreeMap::new, |case| of(&case.id));
-    let beside = |case: &CaseId| {
-        let own = of(case);
-        let pairs: Vec<f64> = own.iter().filter_map(|(block, score)| Some(score - first.get(block)?)).collect();
-        let failed = |trial: &Trial| trial.case == *case && matches!(trial.outcome, Outcome::Failed(_));
-        (!trials.iter().any(failed) && !pairs.is_empty()).then(|| pairs.iter().sum::<f64>() / pairs.len() as f64)
-    };
-    study.cases.iter().map(|case| (case.id.clone(), beside(&case.id))).collect()
+/// What came of a race.
+#[derive(Clone, Debug, PartialEq)]
+pub struct RaceScores {
+    /// The first of its cases that worked, if one did.
+    pub reference: Option<CaseId>,
+    /// The score of each case beside that of the reference, in the blocks that measured both.
+    pub beside: BTreeMap<CaseId, Option<f64>>,
+}
+
+impl RaceScores {
+    /// From the records of a race.
+    pub fn of(study: &Study, trials: &[Trial]) -> Self {
+        let of = |case: &CaseId| -> BTreeMap<u32, f64> {
+            let of_case = || trials.iter().filter(|trial| trial.case == *case);
+            if of_case().any(|trial| matches!(trial.outcome, Outcome::Failed(_))) {
+                return BTreeMap::new();
+            }
+            let measured = of_case().filter(|trial| trial.outcome == Outcome::Measured);
+            measured.filter_map(|trial| Some((trial.block, score(study, trial)?))).collect()
+        };
+        let scores: BTreeMap<&CaseId, _> = study.cases.iter().map(|case| (&case.id, of(&case.id))).collect();
+        let reference = study.cases.iter().map(|case| &case.id).find(|case| !scores[case].is_empty());
+        let beside = |own: &BTreeMap<u32, f64>| {
+            let of_reference = scores.get(reference?)?;
+            let pairs: Vec<f64> =
+                own.iter().filter_map(|(block, score)| Some(score - of_reference.get(block)?)).collect();
+            (!pairs.is_empty()).then(|| pairs.iter().sum::<f64>() / pairs.len() as f64)
+        };
+        let beside = scores.iter().map(|(case, own)| ((*case).clone(), beside(own))).collect();
+        Self { reference: reference.cloned(), beside }
+    }
 }
 
 #[cfg(test)]
@@ -51,10 +68,25 @@ mod tests {
             samples::measured("gone", 1, 50.0),
             samples::failed("broken", 1),
         ];
-        let scores = race_scores(&study, &trials);
-        let of = |case: &str| scores[&CaseId::new(case)];
+        let scores = RaceScores::of(&study, &trials);
+        assert_eq!(scores.reference, Some(CaseId::new("best")));
+        let of = |case: &str| scores.beside[&CaseId::new(case)];
         assert_eq!((of("best"), of("broken")), (Some(0.0), None));
         assert!((of("other").unwrap() - 1.5_f64.ln()).abs() < 1e-9);
         assert!((of("gone").unwrap() - 0.5_f64.ln()).abs() < 1e-9);
+    }
+
+    #[test]
+    fn where_the_first_case_fails_the_others_are_held_against_the_next() {
+        let study = Study { kind: StudyKind::Tune, ..samples::study(&["broken", "one", "two"]) };
+        let trials =
+            [samples::failed("broken", 1), samples::measured("one", 1, 100.0), samples::measured("two", 1, 200.0)];
+        let RaceScores { reference, beside } = RaceScores::of(&study, &trials);
+        assert_eq!(reference, Some(CaseId::new("one")));
+        let of = |case: &str| beside[&CaseId::new(case)];
+        assert_eq!((of("broken"), of("one")), (None, Some(0.0)));
+        assert!((of("two").unwrap() - 2.0_f64.ln()).abs() < 1e-9);
+        let nothing = RaceScores::of(&study, &trials[..1]);
+        assert_eq!((nothing.reference, nothing.beside.values().flatten().count()), (None, 0));
     }
 }

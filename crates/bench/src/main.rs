@@ -1,9 +1,9 @@
 //! Benchmarks: of the load engine, `make bench-load`; of sampling, `make bench-status`; of verdicts, `make bench-stats`;
-//! of capacities, `make bench-capacity`.
+//! of capacities, `make bench-capacity`; of the search for settings, `make bench-tune`.
 //!
 //! It starts a server and clients, each pinned to a processor, lets them take turns, and writes a table. The server and the
 //! floor are this program too, in processes of their own. It knows `stampede` as any other tool: by its command line and by
-//! what it prints; only `stats` and `capacity` call the code that decides, with made-up trials.
+//! what it prints; only `stats`, `capacity` and `tune` call the code that decides, with made-up or recorded trials.
 
 mod args;
 mod burner;

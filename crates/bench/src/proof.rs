@@ -103,7 +103,7 @@ fn render(proof: &Proof, targets: &[Target], sections: &[Section]) -> String {
     summary.paragraph(&format!(
         "How often `stampede compare` is right, in simulated studies whose truth is known. Their trials are made up; everything \
          else, from when to look to the words of a verdict, is the code that decides real studies. {} studies of each kind, \
-         each trial taken to last {} s, precision 3 %; a quarter as many with noise that does not score. Real studies are counted in [bench-stats-real.md](bench-stats-real.md).",
+         each trial taken to last {} s, precision 3 %; a quarter as many with noise that does not score. What real studies say stands in [bench-stats-real.md](bench-stats-real.md).",
         proof.studies,
         TRIAL.as_secs()
     ));

@@ -60,4 +60,8 @@ pub enum Gauge {
     ListenOverflows,
     /// Counter: connections that the kernel refused for any reason.
     ListenDrops,
+    /// Counter: time of all processors together in which they had nothing to do, or only what gives way to all else.
+    IdleUs,
+    /// Counter: time of all processors together that a hypervisor gave to others while there was something to do.
+    StolenUs,
 }

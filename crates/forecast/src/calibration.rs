@@ -58,6 +58,9 @@ impl Calibration {
     /// When no case, or more than one, is meant, or it does not tell what is needed.
     pub fn of(records: &[Record<'_>], name: Option<&str>) -> Result<Self, CalibrationError> {
         let Some(first) = records.first() else { return Err(CalibrationError::NoStudy) };
+        // Applications of two workloads may have one name.
+        let same = records.iter().filter(|record| record.study.workload == first.study.workload);
+        let records: &[Record<'_>] = &same.copied().collect::<Vec<_>>();
         let case = one_at_a_time(first.study, name)?;
         let trials: Vec<_> = measured(first, case).collect();
         let missing = |what| CalibrationError::Missing { case: case.id.clone(), what };
@@ -230,7 +233,7 @@ fn efficiencies(records: &[Record<'_>], base: &Case, per_request: f64) -> Vec<(u
             let same = case.runtime == base.runtime
                 && case.runtime_version == base.runtime_version
                 && case.app == base.app
-                && record.study.workload == records[0].study.workload
+                && case.beside.is_empty()
                 && cpus(case).whole_cores() == cpus(base).whole_cores();
             // More connections than workers wait and are not worked on.
             let at_once = connections.min(pool(case).map_or(connections, |(workers, _)| workers));

@@ -35,7 +35,7 @@ pub use event::{Event, Phase, Sink, SinkError};
 pub use mask::{UnderLoad, under_load};
 pub use order::order;
 pub use pilot::pilots;
-pub use prepare::{Conditions, Copies, Missing, PrepareCasesError, Prepared, prepare, prepare_with};
+pub use prepare::{Conditions, Copies, Missing, PrepareCasesError, Prepared, prepare};
 pub use record::{RecordError, Recorded, record};
 pub use scale::{Scaling, scale};
 pub use study::{Surroundings, run};

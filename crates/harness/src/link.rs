@@ -84,6 +84,8 @@ struct Relay {
     rtt: Duration,
     bits_per_second: Option<u64>,
     pairs: HashMap<u64, Pair>,
+    /// Connections wait for descriptors.
+    is_full: bool,
     next: u64,
     /// When something is due: the time, a number that keeps the order, the pair and the side that it came from.
     due: BinaryHeap<std::cmp::Reverse<(Instant, u64, u64, Side)>>,
@@ -124,7 +126,7 @@ impl Relay {
     fn new(listener: TcpListener, server: SocketAddr, link: ClientLink, stop: &Arc<OwnedFd>) -> io::Result<Self> {
         let ClientLink { rtt, bits_per_second } = link;
         let epoll = epoll::create(CreateFlags::CLOEXEC)?;
-        epoll::add(&epoll, &listener, EventData::new_u64(LISTENER), EventFlags::IN)?;
+        epoll::add(&epoll, &listener, EventData::new_u64(LISTENER), EventFlags::IN | EventFlags::ET)?;
         epoll::add(&epoll, stop.as_fd(), EventData::new_u64(STOP), EventFlags::IN)?;
         let now = Instant::now();
         Ok(Self {
@@ -134,6 +136,7 @@ impl Relay {
             rtt,
             bits_per_second,
             pairs: HashMap::new(),
+            is_full: false,
             next: 0,
             due: BinaryHeap::new(),
             order: 0,
@@ -176,10 +179,22 @@ impl Relay {
         }
     }
 
+    /// Accepts all that is there. What cannot be accepted, for want of descriptors, waits until a pair is closed: to be told of
+    /// it again and again would take the processor from those that are open.
     fn accept(&mut self) {
-        while let Ok((client, _)) = self.listener.accept() {
-            // A server that refuses closes the client's connection with it.
-            let _ = self.open(client);
+        loop {
+            match self.listener.accept() {
+                Ok((client, _)) => {
+                    // A server that refuses closes the client's connection with it.
+                    let _ = self.open(client);
+                }
+                Err(error) if matches!(error.kind(), io::ErrorKind::ConnectionAborted | io::ErrorKind::Interrupted) => {
+                }
+                Err(error) => {
+                    self.is_full = error.kind() != io::ErrorKind::WouldBlock;
+                    return;
+                }
+            }
         }
     }
 
@@ -196,6 +211,14 @@ impl Relay {
         self.next += 1;
         self.pairs.insert(number, Pair { ends, opened: Instant::now(), ways: Default::default() });
         Ok(())
+    }
+
+    /// Closes a pair, and accepts whoever has waited for its descriptors.
+    fn close(&mut self, number: u64) {
+        self.pairs.remove(&number);
+        if self.is_full {
+            self.accept();
+        }
     }
 
     /// Something can be read from an end of a pair, or written to it.
@@ -222,7 +245,7 @@ impl Relay {
                 Err(error) if error.kind() == io::ErrorKind::WouldBlock => return,
                 Err(error) if error.kind() == io::ErrorKind::Interrupted => continue,
                 Err(_) => {
-                    self.pairs.remove(&number);
+                    self.close(number);
                     return;
                 }
             };
@@ -292,7 +315,7 @@ impl Relay {
         }
         let has_room = was_full && way.waiting < MOST_ON_THE_WAY;
         if broken || ways.iter().all(|way| way.shut) {
-            self.pairs.remove(&number);
+            self.close(number);
         } else if has_room {
             self.read(number, side);
         }

@@ -61,26 +61,13 @@ pub struct Missing {
 }
 
 /// Looks for what each candidate needs and renders those that have it. A candidate that lacks several things appears
-/// once for each.
+/// once for each. For candidates of several conditions it is called once for each: an application is prepared once for all of
+/// them.
 ///
 /// # Errors
 ///
 /// When an application cannot be prepared, or a runtime cannot render a deployment although all that it required is there.
 pub async fn prepare(
-    platform: &dyn Platform,
-    composer: &dyn Composer,
-    candidates: &[Candidate],
-    conditions: &Conditions,
-) -> Result<(Vec<Prepared>, Vec<Missing>), PrepareCasesError> {
-    prepare_with(platform, composer, candidates, conditions, &mut Copies::default()).await
-}
-
-/// The same for candidates of several conditions, one call for each: an application is prepared once for all of them.
-///
-/// # Errors
-///
-/// As [`prepare`].
-pub async fn prepare_with(
     platform: &dyn Platform,
     composer: &dyn Composer,
     candidates: &[Candidate],

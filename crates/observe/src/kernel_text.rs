@@ -1,4 +1,4 @@
-//! Text files of the kernel that are sampled: counters of the network and of waiting.
+//! Text files of the kernel that are sampled: counters of the network, of waiting and of processors.
 
 use std::fs;
 use std::path::Path;
@@ -23,6 +23,19 @@ fn extended_tcp(text: &str, name: &str) -> Option<u64> {
     let (names, values) = (lines.next()?, lines.next()?);
     let place = names.split(' ').position(|word| word == name)?;
     values.split(' ').nth(place)?.parse().ok()
+}
+
+/// Time in which processors had nothing to do (`idle` and `iowait`) or only what gives way to all else (`nice`), and time that
+/// a hypervisor gave to others (`steal`): the first line of `/proc/stat`, in ticks
+/// ([proc_stat(5)](https://man7.org/linux/man-pages/man5/proc_stat.5.html)).
+pub(crate) fn processors(root: &Path) -> Vec<(Gauge, u64)> {
+    let text = fs::read_to_string(root.join("proc/stat")).unwrap_or_default();
+    let tick_us = 1_000_000 / rustix::param::clock_ticks_per_second().max(1);
+    let Some(all) = text.lines().find_map(|line| line.strip_prefix("cpu ")) else { return Vec::new() };
+    let ticks: Vec<u64> = all.split_whitespace().map_while(|ticks| ticks.parse().ok()).collect();
+    // user nice system idle iowait irq softirq steal
+    let [_, nice, _, idle, iowait, _, _, steal, ..] = ticks[..] else { return Vec::new() };
+    vec![(Gauge::IdleUs, (nice + idle + iowait) * tick_us), (Gauge::StolenUs, steal * tick_us)]
 }
 
 /// For how long something waited for processors, memory and disks
@@ -62,6 +75,24 @@ mod tests {
     #[test]
     fn this_machine_counts_what_it_refuses() {
         assert_eq!(refused(Path::new("/")).len(), 2);
+    }
+
+    #[test]
+    fn time_without_work_and_time_that_was_stolen_are_read() {
+        let folder = tempfile::tempdir().unwrap();
+        assert_eq!(processors(folder.path()), []);
+        fs::create_dir_all(folder.path().join("proc")).unwrap();
+        let tick = 1_000_000 / rustix::param::clock_ticks_per_second();
+        for (text, figures) in [
+            ("cpu  10 20 30 400 5 6 7 8 0 0\ncpu0 1 2 3 4\n", vec![(Gauge::IdleUs, 425), (Gauge::StolenUs, 8)]),
+            ("cpu  10 20 30 400\n", vec![]),
+            ("intr 1\n", vec![]),
+        ] {
+            fs::write(folder.path().join("proc/stat"), text).unwrap();
+            let expected: Vec<_> = figures.into_iter().map(|(gauge, ticks)| (gauge, ticks * tick)).collect();
+            assert_eq!(processors(folder.path()), expected, "{text}");
+        }
+        assert_eq!(processors(Path::new("/")).len(), 2);
     }
 
     #[test]

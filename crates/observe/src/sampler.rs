@@ -182,6 +182,7 @@ impl Kernel {
             }
             let at = clock.now();
             let mut figures = kernel_text::refused(Path::new("/"));
+            figures.extend(kernel_text::processors(Path::new("/")));
             if self.unified.is_empty() {
                 figures.extend(kernel_text::pressure(Path::new("/proc/pressure"), ""));
             }

@@ -13,6 +13,10 @@ use crate::topology::TopologyFlags;
 pub struct RetrialFlags {
     /// `--from`: where the workload is, in the words of `stampede compare`; a built-in one is found by its name.
     pub from: Option<String>,
+    /// `--exchanges`, in the words of `stampede compare`.
+    pub exchanges: Option<String>,
+    /// `--ready-timeout`.
+    pub ready_timeout: Option<String>,
     /// `--duration`.
     pub duration: Option<String>,
     /// `--rounds`.
@@ -58,7 +62,7 @@ impl RetrialPlan {
         machine: MachineSize,
         catalogue: &dyn Catalogue,
     ) -> Result<Self, Mistakes> {
-        let RetrialFlags { from, duration, rounds, max_time, precision, seed } = flags;
+        let RetrialFlags { from, exchanges, ready_timeout, duration, rounds, max_time, precision, seed } = flags;
         let mut mistakes = Gathered::default();
         let max_time = read_max_time(max_time.as_deref(), &mut mistakes);
         let rounds = read_rounds(rounds.as_deref(), max_time, &mut mistakes);
@@ -70,6 +74,8 @@ impl RetrialPlan {
             &CompareFlags {
                 subject: subject(from.as_deref(), study, catalogue),
                 app: Some(case.app.clone()),
+                exchanges: exchanges.clone(),
+                ready_timeout: ready_timeout.clone(),
                 php: series(case),
                 runtimes: Some(case.runtime.to_string()),
                 duration: duration.clone(),
@@ -138,7 +144,8 @@ impl ComparePlan {
         let limits = self.topology.replica_limits(&self.limits);
         let mut candidates = Vec::new();
         if let Some(first) = self.candidates.first() {
-            let context = DefaultsContext { app: &first.app, limits: &limits, load: &self.load, given };
+            let load = self.load.joined_by(&self.beside);
+            let context = DefaultsContext { app: &first.app, limits: &limits, load: &load, given };
             let tuning = first.runtime.defaults(&context);
             if let Some(problem) = first.runtime.validate(&tuning).into_iter().next() {
                 return Err(problem);

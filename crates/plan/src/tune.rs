@@ -107,7 +107,11 @@ impl TunePlan {
             [] => return Err(Mistakes::one(place, format!("cannot serve {}", plan.workload.id), "name another one")),
             several => {
                 let problem = format!("is searched for one application and build at a time, not for {}", several.len());
-                return Err(Mistakes::one(place, problem, "name one with --app and --php"));
+                return Err(Mistakes::one(
+                    place,
+                    problem,
+                    "name one with --app, and one build under php in the plan file",
+                ));
             }
         };
         match (objective, &plan.load) {
@@ -128,7 +132,9 @@ impl TunePlan {
         let mut given = Tuning::new();
         let asked = candidate.tuning.iter().filter(|(_, setting)| setting.origin == Origin::Given);
         asked.for_each(|(name, setting)| given.give(name, &setting.value));
-        let other_loads = [0.5, 1.2].into_iter().filter_map(|share| Some((share, times(&plan.load, share)?))).collect();
+        // What one share of several crowds at once would be is said by none of them.
+        let shares = [0.5, 1.2].into_iter().filter(|_| plan.beside.is_empty());
+        let other_loads = shares.filter_map(|share| Some((share, times(&plan.load, share)?))).collect();
         mistakes.finish(Ok(()))?;
         Ok(Self { given, objective, budget, other_loads, plan: ComparePlan { warm_up, ..plan } })
     }

@@ -236,6 +236,10 @@ impl Fields<'_> {
 /// The name of an application that is given none.
 const PLAIN: &str = "plain";
 
+/// Packages of an application and the PHP extension that each uses wherever Composer's autoloader is read, without a word of it
+/// among its requirements. webman's helpers ask `Phar` whether they run from an archive.
+const ASKED_BY_AUTOLOADERS: [(&str, &str); 1] = [("vendor/workerman/webman-framework", "phar")];
+
 /// The path of the Go module in a folder. <https://go.dev/ref/mod#go-mod-file-module>
 fn go_module(source: &Path, place: &str, mistakes: &mut Gathered) -> Option<String> {
     let text = fs::read_to_string(source.join("go.mod")).unwrap_or_default();
@@ -356,6 +360,12 @@ impl Reader<'_> {
         }
         if prepare.iter().any(Vec::is_empty) {
             mistakes.add(&self.place, "has an empty command in prepare", "leave it out");
+        }
+        let mut extensions = extensions;
+        for (package, extension) in ASKED_BY_AUTOLOADERS {
+            if source.join(package).is_dir() && !extensions.iter().any(|named| named == extension) {
+                extensions.push(extension.to_owned());
+            }
         }
         Some(App { name, kind, source, extensions, ini, env, needs, prepare })
     }
@@ -638,5 +648,19 @@ mod tests {
         assert_eq!(workload.load_mix().map(|exchange| exchange.name.as_str()).collect::<Vec<_>>(), ["a"]);
         assert_eq!(workload.exchanges[0].expect.body, Body::Bytes(b"hi".to_vec()));
         assert_eq!(workload.apps[0].extensions, ["mbstring"]);
+    }
+
+    #[test]
+    fn what_an_autoloader_asks_for_is_given_to_every_runtime() {
+        let folder = folder(
+            "title: t\n\
+             apps: [{kind: front-controller, dir: php, index: index.php}]\n\
+             exchanges:\n\
+             - {name: a, load: true, request: {method: GET, path: /}, expect: {status: 200, body: hi}}\n",
+        );
+        let extensions = || read(folder.path()).unwrap().apps[0].extensions.clone();
+        assert!(extensions().is_empty());
+        fs::create_dir_all(folder.path().join("php/vendor/workerman/webman-framework")).unwrap();
+        assert_eq!(extensions(), ["phar"]);
     }
 }

@@ -38,6 +38,11 @@ impl Comeback {
         Self { policy, ends: VecDeque::new() }
     }
 
+    /// Whether its unit may be started again.
+    pub(crate) fn may_come(&self) -> bool {
+        self.policy != Restart::Never
+    }
+
     /// Takes an end in.
     pub(crate) fn next(&mut self, end: End, now: Instant) -> Next {
         if self.policy == Restart::Never || end == End::Exited(0) {

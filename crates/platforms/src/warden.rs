@@ -202,6 +202,13 @@ impl Unit {
         if let Some(due) = self.due {
             return if now >= due { self.start_again() } else { None };
         }
+        if !self.child.is_over() {
+            return None;
+        }
+        if self.comeback.may_come() && self.child.ended.is_none() {
+            // Its workers would keep its address. Once it is reaped its number may be another's.
+            let _ = kill_process_group(self.child.pid, Signal::KILL);
+        }
         if !self.child.has_ended() {
             return None;
         }
@@ -210,8 +217,6 @@ impl Unit {
             Next::Stay(how) => Some(self.tell(how)),
             Next::Start(due) => {
                 self.due = Some(due);
-                // Its workers would keep its address.
-                let _ = kill_process_group(self.child.pid, Signal::KILL);
                 Some(News::Restarted(UnitExit { unit: self.id.clone(), how: end.to_string() }))
             }
         }
@@ -248,6 +253,13 @@ impl Child {
         let pid = surroundings.spawn(command).map_err(|error| failed(&error))?;
         let pidfd = pidfd_open(pid, PidfdFlags::empty()).map_err(|error| failed(&error))?;
         Ok(Self { pid, pidfd, ended: None })
+    }
+
+    /// Whether the child has ended; it is not reaped by this.
+    fn is_over(&self) -> bool {
+        let mut watched = [PollFd::new(&self.pidfd, PollFlags::IN)];
+        wait_readable(&mut watched, Some(Instant::now()));
+        self.ended.is_some() || !watched[0].revents().is_empty()
     }
 
     /// Reaps the child if it has ended.

@@ -13,6 +13,9 @@ use crate::quantity::number;
 
 const SCHEMA: &str = "stampede/capacity/v1";
 
+/// The heading over findings.
+pub(crate) const FINDINGS: &str = "Findings at the highest load that tells";
+
 /// A study that asks for a capacity, with what its records say.
 #[derive(Clone, Copy, Debug)]
 pub struct CapacityView<'a> {
@@ -27,17 +30,13 @@ pub fn terminal(view: &CapacityView<'_>, width: usize) -> String {
     let mut text = String::new();
     let mut put = |lines: Vec<String>| lines.iter().for_each(|line| text.push_str(&format!("{line}\n")));
     put(wrap("", &question(view), 2, width));
-    for (title, rows, notes) in
-        [("Closed loads", curve(view), law(view).into_iter().collect()), ("Open loads", probes(view), reasons(view))]
-    {
-        if rows.len() > 1 {
-            put(vec![String::new(), title.to_owned()]);
-            put(table(&transposed(&rows)).into_iter().map(|line| format!("  {line}")).collect());
-            notes.iter().for_each(|note| put(wrap("  ", note, 2, width)));
-        }
+    for Part { title, rows, notes } in parts(view) {
+        put(vec![String::new(), title.to_owned()]);
+        put(table(&transposed(&rows)).into_iter().map(|line| format!("  {line}")).collect());
+        notes.iter().for_each(|note| put(wrap("  ", note, 2, width)));
     }
     if !view.capacity.findings.is_empty() {
-        put(vec![String::new(), "Findings at the highest load that tells".to_owned()]);
+        put(vec![String::new(), FINDINGS.to_owned()]);
         view.capacity.findings.iter().for_each(|finding| put(wrap("  - ", &told(finding), 4, width)));
     }
     put(vec![String::new()]);
@@ -50,13 +49,8 @@ pub fn terminal(view: &CapacityView<'_>, width: usize) -> String {
 /// As GitHub-flavoured Markdown. It ends with a line break.
 pub fn markdown(view: &CapacityView<'_>) -> String {
     let mut text = format!("**{}**\n\n{}\n", escaped(&answer(view)), escaped(&question(view)));
-    for (title, rows, notes) in
-        [("Closed loads", curve(view), law(view).into_iter().collect()), ("Open loads", probes(view), reasons(view))]
-    {
+    for Part { title, rows, notes } in parts(view) {
         let [heading, rows @ ..] = rows.as_slice() else { continue };
-        if rows.is_empty() {
-            continue;
-        }
         let _ = writeln!(text, "\n{title}:\n");
         let line = |cells: &[String]| {
             format!("| {} |", cells.iter().map(|cell| escaped(cell)).collect::<Vec<_>>().join(" | "))
@@ -70,7 +64,7 @@ pub fn markdown(view: &CapacityView<'_>) -> String {
         }
     }
     if !view.capacity.findings.is_empty() {
-        text.push_str("\nFindings at the highest load that tells:\n\n");
+        let _ = writeln!(text, "\n{FINDINGS}:\n");
     }
     for finding in &view.capacity.findings {
         let _ = writeln!(text, "- {}", escaped(&told(finding)));
@@ -87,6 +81,21 @@ pub fn json(view: &CapacityView<'_>) -> String {
     text
 }
 
+/// A kind of loads that were tried.
+pub(crate) struct Part {
+    pub(crate) title: &'static str,
+    /// The first is the heading.
+    pub(crate) rows: Vec<Vec<String>>,
+    pub(crate) notes: Vec<String>,
+}
+
+/// The kinds of which some were tried.
+pub(crate) fn parts(view: &CapacityView<'_>) -> impl Iterator<Item = Part> {
+    let closed = Part { title: "Closed loads", rows: curve(view), notes: law(view).into_iter().collect() };
+    let open = Part { title: "Open loads", rows: probes(view), notes: reasons(view) };
+    [closed, open].into_iter().filter(|part| part.rows.len() > 1)
+}
+
 fn escaped(text: &str) -> String {
     text.replace('|', "\\|").replace('<', "&lt;")
 }
@@ -100,7 +109,7 @@ fn runtime(study: &Study) -> String {
     study.cases.first().map_or_else(|| "it".to_owned(), |case| case.runtime.to_string())
 }
 
-fn question(view: &CapacityView<'_>) -> String {
+pub(crate) fn question(view: &CapacityView<'_>) -> String {
     let study = view.study.study;
     let limits = study.cases.first().map(|case| format!(", {} CPU and {}", case.limits.cpus, case.limits.memory));
     let slo = study.slo.as_ref().map(|slo| format!(", SLO {slo}")).unwrap_or_default();
@@ -182,11 +191,11 @@ fn reasons(view: &CapacityView<'_>) -> Vec<String> {
     view.capacity.probes.iter().filter_map(reason).collect()
 }
 
-fn told(finding: &Finding) -> String {
+pub(crate) fn told(finding: &Finding) -> String {
     format!("{} {}", finding.text, finding.advice)
 }
 
-fn method(view: &CapacityView<'_>) -> String {
+pub(crate) fn method(view: &CapacityView<'_>) -> String {
     let study = view.study.study;
     format!(
         "Method: random arrivals (Poisson), response times from when a request was due, a deployment started anew for each \
@@ -197,7 +206,7 @@ fn method(view: &CapacityView<'_>) -> String {
 }
 
 /// One sentence for somebody who knows no statistics.
-fn answer(view: &CapacityView<'_>) -> String {
+pub(crate) fn answer(view: &CapacityView<'_>) -> String {
     let (study, capacity) = (view.study.study, view.capacity);
     let who = format!("{} on {}", runtime(study), study.workload);
     let term = |place: Option<usize>| Some(study.slo.as_ref()?.terms().get(place?)?.to_string());
@@ -234,10 +243,18 @@ fn answer(view: &CapacityView<'_>) -> String {
         Some(Found::BeyondGenerator { met, limit }) => {
             let met = met
                 .map_or_else(String::new, |met| format!(" The objective is met at {} requests a second.", number(met)));
-            format!(
-                "{who} takes more than this machine's load generator can offer, which fell behind at {} requests a second.{met}",
-                number(*limit)
-            )
+            let at_limit = view.capacity.probes.iter().filter(|probe| probe.rate == *limit);
+            let reason = at_limit.filter_map(|probe| probe.reason.as_deref()).next();
+            match reason {
+                Some(reason) => format!(
+                    "{who}: nothing can be said from {} requests a second on, where a probe does not count: {reason}.{met}",
+                    number(*limit)
+                ),
+                None => format!(
+                    "{who} takes more than this machine's load generator can offer, which fell behind at {} requests a second.{met}",
+                    number(*limit)
+                ),
+            }
         }
     }
 }
@@ -372,7 +389,7 @@ impl WireLaw {
             lambda_rps: [fit.law.lambda, fit.lambda.0, fit.lambda.1],
             sigma: ends(fit.law.sigma, fit.sigma),
             kappa: ends(fit.law.kappa, fit.kappa),
-            knee_connections: fit.law.knee(),
+            knee_connections: fit.law.knee().filter(|_| fit.kappa.0 > 0.0),
         }
     }
 }

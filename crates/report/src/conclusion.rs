@@ -1,7 +1,7 @@
 //! What a comparison comes to, in words.
 
 use stampede_analysis::{Better, CaseSummary, ERROR, MIN_BLOCKS, Metric, metric};
-use stampede_core::{CaseId, Verdict, VerdictWord};
+use stampede_core::{CaseId, StudyKind, Verdict, VerdictWord};
 
 use crate::quantity::{approximately, ratio};
 use crate::{StudyView, trust};
@@ -20,9 +20,10 @@ pub(crate) const VERDICTS: &str = "Verdicts: ratios within blocks, each with its
 /// With more cases than this, the report has a sentence for each comparison with the best case alone: the others are in JSON.
 const MOST_CASES_IN_PAIRS: usize = 4;
 
-/// What a study comes to; nothing of one case alone, or before the first trial.
+/// What a study comes to that compares; nothing of one case alone, or before the first trial.
 pub(crate) fn conclusion(view: &StudyView<'_>) -> Option<Conclusion> {
-    if view.study.cases.len() < 2 || view.trials.is_empty() {
+    let compares = !matches!(view.study.kind, StudyKind::Capacity | StudyKind::Why);
+    if view.study.cases.len() < 2 || view.trials.is_empty() || !compares {
         return None;
     }
     Some(Conclusion { plain: trust::calibration(view).unwrap_or_else(|| plain(view)), method: method(view) })

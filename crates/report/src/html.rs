@@ -19,13 +19,15 @@ use minijinja::value::Serde;
 use minijinja::{AutoEscape, Environment, Output, State, UndefinedBehavior, Value, context, escape_formatter};
 use serde::Serialize;
 use sha2::{Digest as _, Sha256};
+use stampede_core::StudyKind;
 
 use self::document::WireDocument;
 use self::study::{StudyPage, Table};
-use crate::StudyView;
+use crate::capacity::{self, CapacityView};
 use crate::gate::{self, GateView};
 use crate::replication::{self, ReplicationView};
 use crate::tune::{self, TuneView};
+use crate::{StudyView, why};
 
 pub use self::document::schema;
 
@@ -103,10 +105,51 @@ enum HeadBlock {
     Table { table: Table },
 }
 
+impl HeadBlock {
+    fn paragraph(text: &str) -> Self {
+        Self::Paragraph { text: prose::pieces(text) }
+    }
+}
+
 /// A page about one study.
 pub fn study(view: &StudyView<'_>) -> String {
     let title = format!("{}, {}", view.study.workload, view.study.id);
-    page(&Head { title, lead: None, blocks: Vec::new(), command: None }, &[*view])
+    let (lead, blocks) = answer(view).unzip();
+    page(&Head { title, lead, blocks: blocks.unwrap_or_default(), command: None }, &[*view])
+}
+
+/// What a study comes to that asks for something else than a comparison, with what shows it.
+fn answer(view: &StudyView<'_>) -> Option<(String, Vec<HeadBlock>)> {
+    if let Some(explanation) = why::explanation(view) {
+        let told = why::told(view, &explanation);
+        let columns = why::heading(view).iter().map(|heading| heading.join(" ").trim().to_owned()).collect();
+        let rows = told.rows.into_iter().map(Vec::from).collect();
+        let blocks = vec![
+            HeadBlock::Heading { text: why::CHANGES.to_owned() },
+            HeadBlock::Table { table: Table { columns, rows } },
+            HeadBlock::paragraph(&told.method),
+        ];
+        return Some((told.outcome.into_iter().chain(told.remedy).collect::<Vec<_>>().join(" "), blocks));
+    }
+    if view.study.kind != StudyKind::Capacity {
+        return None;
+    }
+    let view = &CapacityView { study: *view, capacity: &stampede_analysis::capacity(view.study, view.trials) };
+    let mut blocks = vec![HeadBlock::paragraph(&capacity::question(view))];
+    for capacity::Part { title, rows, notes } in capacity::parts(view) {
+        let mut rows = rows.into_iter();
+        let columns = rows.next().unwrap_or_default();
+        blocks.push(HeadBlock::Heading { text: title.to_owned() });
+        blocks.push(HeadBlock::Table { table: Table { columns, rows: rows.collect() } });
+        blocks.extend(notes.iter().map(|note| HeadBlock::paragraph(note)));
+    }
+    if !view.capacity.findings.is_empty() {
+        blocks.push(HeadBlock::Heading { text: capacity::FINDINGS.to_owned() });
+        let items = view.capacity.findings.iter().map(|finding| prose::pieces(&capacity::told(finding))).collect();
+        blocks.push(HeadBlock::List { items });
+    }
+    blocks.push(HeadBlock::paragraph(&capacity::method(view)));
+    Some((capacity::answer(view), blocks))
 }
 
 /// A page about a published experiment: its tables beside ours, then each study.
@@ -120,7 +163,7 @@ pub fn replication(view: &ReplicationView<'_>, studies: &[StudyView<'_>]) -> Str
             (replication::Block::Item(text), Some(HeadBlock::List { items })) => items.push(prose::pieces(&text)),
             (block, _) => blocks.push(match block {
                 replication::Block::Heading { text, .. } => HeadBlock::Heading { text },
-                replication::Block::Paragraph(text) => HeadBlock::Paragraph { text: prose::pieces(&text) },
+                replication::Block::Paragraph(text) => HeadBlock::paragraph(&text),
                 replication::Block::Item(text) => HeadBlock::List { items: vec![prose::pieces(&text)] },
                 replication::Block::Table(columns) => HeadBlock::Table { table: Table::of_columns(&columns) },
             }),
@@ -129,6 +172,10 @@ pub fn replication(view: &ReplicationView<'_>, studies: &[StudyView<'_>]) -> Str
     let mut command = vec!["stampede".to_owned(), "reproduce".to_owned(), publication.name.clone()];
     for (flag, factor) in [("--scale", view.scale), ("--rate-scale", view.rate_scale)] {
         command.extend([flag.to_owned(), factor.to_string()]);
+    }
+    if view.tables.len() < publication.tables.len() {
+        let ids: Vec<&str> = view.tables.iter().map(|table| table.run.table.id.as_str()).collect();
+        command.extend(["--tables".to_owned(), ids.join(",")]);
     }
     let head = Head {
         title: format!("{}: {}", publication.name, publication.title),
@@ -141,29 +188,27 @@ pub fn replication(view: &ReplicationView<'_>, studies: &[StudyView<'_>]) -> Str
 
 /// A page about a gate: what it says, then the study or the two of them.
 pub fn gate(view: &GateView<'_>, studies: &[StudyView<'_>]) -> String {
-    let command = ["stampede", "gate", view.base, view.head].map(str::to_owned);
     let columns = ["case", "metric", "before", "after", "ratio", "95 % interval", "blocks", "outcome"];
     let table = Table { columns: columns.map(str::to_owned).to_vec(), rows: gate::rows(view) };
     let mut blocks = vec![HeadBlock::Table { table }];
-    blocks.extend(gate::methods(view).into_iter().map(|text| HeadBlock::Paragraph { text: prose::pieces(text) }));
+    blocks.extend(gate::methods(view).into_iter().map(HeadBlock::paragraph));
     let head = Head {
         title: format!("{} / {}", view.base, view.head),
         lead: Some(gate::conclusion(view)),
         blocks,
-        command: Some(commands::line(&command)),
+        command: None,
     };
     page(&head, studies)
 }
 
 /// A page about a search for settings: what it found, then each comparison of the winner.
 pub fn tune(view: &TuneView<'_>) -> String {
-    let paragraph = |text: &str| HeadBlock::Paragraph { text: prose::pieces(text) };
     let columns = ["setting", "values, the others as in the winner"].map(str::to_owned).to_vec();
     let rows = tune::curves(view).into_iter().map(Vec::from).collect();
     let verdicts = tune::verdicts(view).iter().map(|line| prose::pieces(line)).collect();
     let blocks = vec![
-        paragraph(&tune::question(view)),
-        paragraph(&tune::searched(view)),
+        HeadBlock::paragraph(&tune::question(view)),
+        HeadBlock::paragraph(&tune::searched(view)),
         HeadBlock::List { items: verdicts },
         HeadBlock::Table { table: Table { columns, rows } },
     ];

@@ -447,6 +447,12 @@ pub(crate) struct WhyArgs {
     /// stampede.yaml in this folder]
     #[arg(long, value_name = "DIR|PLAN|WORKLOAD")]
     pub(crate) from: Option<String>,
+    /// Which of the workload's exchanges make up the load, where the study named some: it does not hold them
+    #[arg(long, value_name = "A,B")]
+    pub(crate) exchanges: Option<String>,
+    /// How long a runtime may take to its first answer [default: 30s]
+    #[arg(long, value_name = "TIME", allow_hyphen_values = true, help_heading = "Measuring")]
+    pub(crate) ready_timeout: Option<String>,
     /// Length of the measuring window of each trial [default: the study's]
     #[arg(long, value_name = "TIME", allow_hyphen_values = true, help_heading = "Measuring")]
     pub(crate) duration: Option<String>,

@@ -89,8 +89,7 @@ impl Ground {
         for command in commands.iter().filter(|_| !quiet) {
             screen::note(&format!("preparing the application: {}", command.join(" ")));
         }
-        let prepared =
-            stampede_harness::prepare_with(&self.platform, &Topologies, &plan.candidates, conditions, copies);
+        let prepared = stampede_harness::prepare(&self.platform, &Topologies, &plan.candidates, conditions, copies);
         let prepared = prepared.await;
         let (prepared, missing) = prepared.map_err(|error| match error {
             // The application is at fault itself.

@@ -146,8 +146,9 @@ fn studies(path: &Path) -> Result<Vec<String>, Failure> {
             StudyKind::Scale => format!("scale {workload}"),
         };
         let trials = match rounds {
-            Rounds::Fixed(rounds) => format!("{trials}/{}", rounds * cases.len() as u32),
-            Rounds::Auto { .. } => trials.to_string(),
+            // Settings that are shown to be worse leave a race.
+            Rounds::Fixed(rounds) if kind != StudyKind::Tune => format!("{trials}/{}", rounds * cases.len() as u32),
+            _ => trials.to_string(),
         };
         let finished = finished_at.map_or_else(|| "no".to_owned(), |at| at.strftime("%Y-%m-%d %H:%M").to_string());
         let cases = cases.iter().map(CaseId::as_str).collect::<Vec<_>>().join(", ");

@@ -163,7 +163,7 @@ impl<'a> Experiment<'a> {
             let mut prepared = Vec::new();
             for plan in planned.rows.iter().filter_map(|row| row.plan.as_ref().ok()) {
                 let conditions = ground::conditions(plan, self.pinning.clone())?;
-                let found = stampede_harness::prepare_with(
+                let found = stampede_harness::prepare(
                     &ground.platform,
                     &Topologies,
                     &plan.candidates,

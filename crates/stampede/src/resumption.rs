@@ -3,7 +3,9 @@
 use std::collections::BTreeSet;
 use std::fmt::Display;
 
-use stampede_core::{Case, CaseId, CpuLayout, Load, PhpBuild, Sending, Slo, Study, StudyKind, Topology, Trial};
+use stampede_core::{
+    Case, CaseId, CpuLayout, Load, PhpBuild, Sending, Slo, Study, StudyId, StudyKind, Topology, Trial,
+};
 use stampede_store::{Store, StoredStudy};
 
 use crate::exit::Failure;
@@ -15,7 +17,10 @@ pub(crate) fn find(store: &Store, name: Option<&str>, kind: StudyKind) -> Result
         Some(name) => name.to_owned(),
         None => {
             let rows = store.studies().map_err(Failure::missing)?;
-            let unfinished = rows.into_iter().find(|row| row.kind == kind && row.finished_at.is_none());
+            // The parts of a search for settings are its own to go on with.
+            let is_part = |id: &StudyId| id.as_str().contains('.');
+            let unfinished =
+                rows.into_iter().find(|row| row.kind == kind && row.finished_at.is_none() && !is_part(&row.id));
             let row = unfinished.ok_or_else(|| {
                 let kind = match kind {
                     StudyKind::Compare => "comparison",

@@ -5,7 +5,7 @@ mod files;
 use std::path::{Path, PathBuf};
 
 use jiff::Timestamp;
-use stampede_analysis::{Point, Search, Space, Tried, analyse, best, metric, objective_metric, race_scores};
+use stampede_analysis::{Point, RaceScores, Search, Space, Tried, analyse, best, metric, objective_metric};
 use stampede_core::{CaseId, CpuLayout, DefaultsContext, Documented, Machine, Rounds, StudyId, StudyKind, Tuning};
 use stampede_harness::Copies;
 use stampede_plan::{CompareFlags, ComparePlan, SubjectFlag, TuneFlags, TunePlan};
@@ -18,7 +18,7 @@ use stampede_store::{Store, StoreError, StoredStudy};
 use crate::args::TuneArgs;
 use crate::backend::BackendChoice;
 use crate::catalogue::BuiltIn;
-use crate::compare::{self, LAST_WAIT, Order, Site, topology_flags};
+use crate::compare::{self, Ended, LAST_WAIT, Order, Site, topology_flags};
 use crate::exit::{Exit, Failure};
 use crate::record::Record;
 use crate::show::{Renderers, Report};
@@ -111,7 +111,8 @@ pub(crate) fn run(args: TuneArgs) -> Outcome {
 /// The settings that are searched.
 fn space(plan: &TunePlan) -> Result<Space, Failure> {
     let Some(candidate) = plan.plan.candidates.first() else { return Err(Failure::usage("nothing is to be tuned")) };
-    let space = Space::of(candidate.runtime.tunables(), &candidate.tuning, &plan.given, &plan.plan.load);
+    let load = plan.plan.load.joined_by(&plan.plan.beside);
+    let space = Space::of(candidate.runtime.tunables(), &candidate.tuning, &plan.given, &load);
     if space.knobs.is_empty() {
         return Err(Failure::usage(format!(
             "nothing is left to search: {} has no other settings that its speed depends on\n  leave some --set out",
@@ -139,13 +140,6 @@ fn interrupted(store: &Store, name: Option<&str>) -> Result<(String, u64), Failu
 
 fn race_id(search: &str, number: usize) -> String {
     format!("{search}.race{number:02}")
-}
-
-/// How it ended.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-enum Ended {
-    Complete,
-    Interrupted,
 }
 
 /// A search while it is made. Each race, and each comparison of its winner, is a study of its own.
@@ -202,7 +196,9 @@ impl Tune {
             let search = Search::new(&self.space, seed, self.plan.budget.points).suspecting(suspected);
             let allowed = |point: &Point| self.tuned("", &self.settings(point)).is_ok();
             let next = search.next(&self.tried, &allowed);
-            let Some(first) = next.first() else { return Ok(()) };
+            if next.is_empty() {
+                return Ok(());
+            }
             let names: Vec<String> = next.iter().map(|point| self.space.name(point)).collect();
             self.note(&format!("race {number}: {}", names.join("; ")));
             let plans = next
@@ -210,7 +206,6 @@ impl Tune {
                 .zip(&names)
                 .map(|(point, name)| self.tuned(name, &self.settings(point)))
                 .collect::<Result<Vec<_>, _>>()?;
-            let base = self.tried.iter().find(|tried| tried.point == *first).and_then(|tried| tried.score);
             let race = self.study(site, race_id(&self.id, number), StudyKind::Tune, &plans).await?;
             let StoredStudy { study, trials, .. } = race;
             if number == 1 {
@@ -218,11 +213,17 @@ impl Tune {
                 let default = analysis.case(&CaseId::new(self.space.name(&self.space.default)));
                 suspected = default.and_then(|summary| summary.bottleneck.as_ref()?.role());
             }
-            let scores = race_scores(&study, &trials);
+            let RaceScores { reference, beside } = RaceScores::of(&study, &trials);
+            let base =
+                match self.tried.iter().find(|tried| Some(CaseId::new(self.space.name(&tried.point))) == reference) {
+                    Some(known) => known.score,
+                    // Scores of the first race are held against nothing else.
+                    None => (number == 1).then_some(0.0),
+                };
             for (point, name) in next.into_iter().zip(names) {
                 if self.tried.iter().all(|tried| tried.point != point) {
-                    let beside = scores.get(&CaseId::new(name)).copied().flatten();
-                    self.tried.push(Tried { score: beside.map(|score| score + base.unwrap_or_default()), point });
+                    let beside = beside.get(&CaseId::new(name)).copied().flatten();
+                    self.tried.push(Tried { score: beside.zip(base).map(|(score, base)| score + base), point });
                 }
             }
         }
@@ -268,7 +269,7 @@ impl Tune {
         let mut documented = candidate.runtime.documented(&DefaultsContext {
             app: &candidate.app,
             limits: &limits,
-            load: &plan.load,
+            load: &plan.load.joined_by(&plan.beside),
             given,
         })?;
         documented.settings = documented.settings.overlaid_with(given);

@@ -19,6 +19,8 @@ pub(crate) fn run(args: WhyArgs) -> Outcome {
         case,
         study,
         from,
+        exchanges,
+        ready_timeout,
         duration,
         rounds,
         max_time,
@@ -36,7 +38,7 @@ pub(crate) fn run(args: WhyArgs) -> Outcome {
     };
     let Question { study, case, changed } = &question;
     let machine = stampede_platforms::machine();
-    let flags = RetrialFlags { from, duration, rounds, max_time, precision, seed };
+    let flags = RetrialFlags { from, exchanges, ready_timeout, duration, rounds, max_time, precision, seed };
     let asked: Vec<ChangedCase<'_>> =
         changed.iter().map(|case| ChangedCase { case, ini: php_settings(&case.id) }).collect();
     let plan = RetrialPlan::read(&flags, (study, case), &asked, ground::size(&machine), &BuiltIn);
@@ -77,6 +79,12 @@ impl Question {
         if study.kind == StudyKind::Why && case.is_none() {
             return Err(Failure::usage(format!(
                 "study {} says why already: stampede show {0}\n  name a case of it, or another --study",
+                study.id
+            )));
+        }
+        if study.kind == StudyKind::Capacity && case.is_none() {
+            return Err(Failure::usage(format!(
+                "the cases of study {} are one deployment under many loads\n  name a case of it, or another --study",
                 study.id
             )));
         }

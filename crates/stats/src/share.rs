@@ -16,17 +16,6 @@ pub struct BurstyShare {
     pub burst: f64,
 }
 
-/// Where a share lies.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Side {
-    /// Below, with confidence.
-    Below,
-    /// Above, with confidence.
-    Above,
-    /// The data do not tell.
-    Unclear,
-}
-
 impl BurstyShare {
     /// The share of `held` among `all`, which the bins count as pairs in the same order. What bins leave out is without
     /// memory.
@@ -49,21 +38,29 @@ impl BurstyShare {
         Self { share, log_error: error, degrees: (1.5 * (batches - 1.0)).max(1.0), burst: (sum / alone).max(1.0) }
     }
 
-    /// Whether the share is below a limit or above it, with an error of 5 % on either side.
-    pub fn beside(&self, limit: f64, all: u64) -> Side {
+    /// Whether the share is above a limit, with an error of 5 %.
+    pub fn is_above(&self, limit: f64) -> bool {
         const ERROR: f64 = 0.05;
-        if self.share == 0.0 {
-            // The share that shows none of so many with a probability of 5 %.
-            return if 1.0 - ERROR.powf(1.0 / all.max(1) as f64) < limit { Side::Below } else { Side::Unclear };
-        }
         let half = t_quantile_above(ERROR, self.degrees).map_or(f64::INFINITY, |quantile| quantile * self.log_error);
-        let distance = (self.share / limit).ln();
-        if distance > half {
-            Side::Above
-        } else if distance < -half {
-            Side::Below
-        } else {
-            Side::Unclear
-        }
+        self.share > 0.0 && (self.share / limit).ln() > half
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn what_comes_together_tells_less_than_as_many_that_come_alone() {
+        let alone: Vec<(u64, u64)> = (0..400).map(|_| (2, 100)).collect();
+        // As many slow requests, all of them in every twentieth bin, four bins long.
+        let bursts: Vec<(u64, u64)> = (0..400).map(|bin| (if bin % 80 < 4 { 40 } else { 0 }, 100)).collect();
+        let of = |bins: &[(u64, u64)]| BurstyShare::of(bins.iter().map(|bin| bin.0).sum(), 40_000, bins);
+        let (alone, bursts) = (of(&alone), of(&bursts));
+        assert_eq!((alone.share, bursts.share), (0.02, 0.02));
+        assert!(alone.is_above(0.018) && !bursts.is_above(0.018), "{alone:?} {bursts:?}");
+        assert!(alone.is_above(0.005) && bursts.is_above(0.005), "{alone:?} {bursts:?}");
+        assert!(!alone.is_above(0.0201));
+        assert!(!BurstyShare::of(0, 1_000, &[]).is_above(1e-9));
     }
 }

@@ -4,7 +4,7 @@ use std::collections::BTreeMap;
 use std::time::Duration;
 
 use stampede_core::{Latencies, Load, Measurement, Outcome, Slo, SloSecond, SloTerm, Trial};
-use stampede_stats::{BurstyShare, Side};
+use stampede_stats::BurstyShare;
 
 use super::search::{ProbeEnd, Term};
 
@@ -63,7 +63,7 @@ impl ProbeWatch {
     }
 }
 
-/// How a probe of this rate ended, whose window was to last at least so long.
+/// How a probe of this rate ended, whose window was to last so long, or as long as a confirmation.
 pub(super) fn end_of(trial: &Trial, rate: f64, window: Duration) -> ProbeEnd {
     match &trial.outcome {
         Outcome::Failed(_) => return ProbeEnd::Failed,
@@ -71,7 +71,11 @@ pub(super) fn end_of(trial: &Trial, rate: f64, window: Duration) -> ProbeEnd {
         Outcome::Measured => {}
     }
     let Some(measured) = &trial.measurement else { return ProbeEnd::Failed };
-    if measured.window < window.mul_f64(CUT) {
+    let lasted = |times: u32| {
+        let share = measured.window.as_secs_f64() / (window * times).as_secs_f64();
+        (CUT..=2.0 - CUT).contains(&share)
+    };
+    if !lasted(1) && !lasted(super::CONFIRMATION) {
         return ProbeEnd::Hopeless;
     }
     let due = rate * measured.seconds.len() as f64;
@@ -96,7 +100,7 @@ pub(super) fn terms_of(trial: &Trial, end: ProbeEnd, slo: &Slo) -> (Vec<Term>, b
             _ => whole(measured, term),
         };
         let share = BurstyShare::of(beyond, of, &bins);
-        let broken = share.beside(term.beyond(), of) == Side::Above;
+        let broken = share.is_above(term.beyond());
         (Term { beyond: beyond as f64, allowed: term.beyond() * of as f64, burst: share.burst }, broken)
     });
     let (terms, broken): (Vec<_>, Vec<_>) = counted.unzip();

@@ -4,6 +4,7 @@ use std::collections::BTreeMap;
 
 use stampede_core::{Finding, Gauge, Load, Role, Series, SeriesSource, Severity, UnitId};
 
+use super::neighbours::Occupancy;
 use super::{cpu_used, percent};
 use crate::metric::ratio;
 use crate::record::Record;
@@ -28,7 +29,7 @@ struct Full<'a> {
 
 /// All workers were taken and requests waited, while the CPU was not used up.
 pub(super) fn full(record: &Record<'_>) -> Option<Finding> {
-    let used = cpu_used(record).filter(|used| *used < IDLE)?;
+    let used = 1.0 - left(record).filter(|left| *left > 1.0 - IDLE)?;
     let full = fullest(record)?;
     let Full { unit, workers, share } = full;
     let queue = queued(record);
@@ -75,6 +76,13 @@ pub(super) fn full(record: &Record<'_>) -> Option<Finding> {
         evidence,
         advice,
     })
+}
+
+/// The share of the CPU limit that more workers could have used: what the servers left of it, as far as the machine had it.
+fn left(record: &Record<'_>) -> Option<f64> {
+    let unused = 1.0 - cpu_used(record)?;
+    let had = Occupancy::of(record).map(|occupancy| occupancy.idle / record.case.limits.cpus.cores());
+    Some(had.map_or(unused, |had| unused.min(had)))
 }
 
 /// The pool that was full in the largest share of its samples.

@@ -9,7 +9,7 @@ use stampede_core::{Case, Origin, Rounds, Study, StudyKind};
 pub(super) fn again(study: &Study) -> Option<String> {
     let first = study.cases.first()?;
     if !matches!(study.kind, StudyKind::Compare | StudyKind::Calibrate)
-        || !study.cases.iter().all(|case| said_by_flags(case, first))
+        || !study.cases.iter().all(|case| said_by_flags(study.kind, case, first))
     {
         return None;
     }
@@ -40,6 +40,9 @@ pub(super) fn again(study: &Study) -> Option<String> {
         given.map(move |(name, setting)| format!("{}.{name}={}", case.runtime, setting.value))
     });
     given.collect::<BTreeSet<_>>().into_iter().for_each(|setting| flag("--set", setting));
+    if study.cases.iter().all(|case| case.app == first.app) {
+        flag("--app", first.app.clone());
+    }
     if study.kind == StudyKind::Calibrate {
         words.push("--calibrate".to_owned());
     }
@@ -47,9 +50,10 @@ pub(super) fn again(study: &Study) -> Option<String> {
 }
 
 /// A calibration has its only runtime twice, under other names.
-fn said_by_flags(case: &Case, first: &Case) -> bool {
+fn said_by_flags(kind: StudyKind, case: &Case, first: &Case) -> bool {
     let Case { id, runtime, limits, topology, load, beside, .. } = case;
-    (id.as_str() == runtime.as_str() || case.tuning == first.tuning && case.runtime == first.runtime)
+    let is_twin = kind == StudyKind::Calibrate && case.tuning == first.tuning && case.runtime == first.runtime;
+    (id.as_str() == runtime.as_str() || is_twin)
         && (limits, load) == (&first.limits, &first.load)
         && topology.is_default()
         && beside.is_empty()

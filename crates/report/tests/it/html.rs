@@ -3,10 +3,10 @@
 use std::time::Duration;
 
 use stampede_analysis::METRICS;
-use stampede_core::{CaseId, Outcome};
+use stampede_core::{CaseId, Outcome, StudyKind};
 use stampede_report::{StudyView, csv, html};
 
-use crate::samples::{Sample, four_runtimes, many, with_failures, with_trust, without_limits};
+use crate::samples::{Sample, four_runtimes, many, plain, with_failures, with_trust, without_limits};
 
 /// What a name might hold that wants to be more than a name.
 const HOSTILE: [&str; 6] = [
@@ -246,5 +246,30 @@ fn pages_for_a_browser() {
         ("replication", crate::replication::page()),
     ] {
         std::fs::write(folder.join(format!("{name}.html")), text).unwrap();
+    }
+}
+
+#[test]
+fn a_page_answers_what_its_study_asked() {
+    let mut why = plain(&[
+        ("nginx-fpm", &[100.0, 101.0, 99.0, 100.0, 102.0]),
+        ("more CPU", &[200.0, 203.0, 197.0, 201.0, 199.0]),
+        ("more memory", &[200.0, 201.0, 199.0, 202.0, 198.0]),
+    ]);
+    why.study.kind = StudyKind::Why;
+    why.study.cases[1].limits.cpus = "1".parse().unwrap();
+    why.study.cases[2].limits.memory = "512Mi".parse().unwrap();
+    let mut capacity = many(3, 1);
+    capacity.study.kind = StudyKind::Capacity;
+    for (sample, parts) in [
+        (why, ["Changes, each alone", "CPU quota 0.5 -&gt; 1", "Confirmed: "]),
+        (capacity, ["no rate was probed, so nothing can be said", "Closed loads", "random arrivals (Poisson)"]),
+    ] {
+        let text = page(&sample);
+        let markup = markup(&text);
+        for part in parts {
+            assert!(markup.contains(part), "{part}");
+        }
+        assert!(!markup.contains("Nothing is known") && !markup.contains("equally fast"));
     }
 }

@@ -185,7 +185,11 @@ impl Question {
 fn own_length(traffic: &Traffic) -> Duration {
     match traffic {
         Traffic::Open { schedule, .. } => schedule.length(),
-        Traffic::Trace(times) => times.last().copied().unwrap_or_default(),
+        // What is due at the end of the time is not within it.
+        Traffic::Trace(times) => {
+            let last = times.last().copied().unwrap_or_default();
+            (last + Duration::from_nanos(1)).max(Duration::from_secs(1))
+        }
         Traffic::Closed { .. } => Duration::ZERO,
     }
 }
@@ -312,6 +316,9 @@ fn load(text: &str, times: f64, round_trip: Duration) -> Result<(String, Traffic
     let load = text.parse::<Load>().map_err(|error| wrong(&error))?;
     let scaled = load.scaled(1.0, times).map_err(|error| wrong(&format!("times {times}: {error}")))?;
     match scaled {
+        Load::Open { connections, .. } if connections != Load::OPEN_CONNECTIONS => {
+            Err(wrong(&format!("limits its connections, which a forecast does not; leave out @{connections}")))
+        }
         Load::Open { schedule, arrivals, .. } => {
             let told =
                 Load::Open { schedule: Schedule::clone(&schedule), arrivals, connections: Load::OPEN_CONNECTIONS };
