@@ -228,8 +228,7 @@ fn listen(runtime: &Runtime) -> io::Result<TcpListener> {
 /// Serves until it is told to stop.
 async fn run(listener: TcpListener, shared: Arc<Shared>, mut stopped: oneshot::Receiver<()>) -> Option<Account> {
     tokio::spawn(keep_time(Arc::clone(&shared)));
-    let mut server = auto::Builder::new(TokioExecutor::new());
-    server.http1().pipeline_flush(true);
+    let server = auto::Builder::new(TokioExecutor::new());
     loop {
         let (stream, _) = tokio::select! {
             accepted = listener.accept() => match accepted {

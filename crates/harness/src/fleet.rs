@@ -94,6 +94,38 @@ fn sum(a: Counters, b: Counters) -> Counters {
     }
 }
 
+/// Tells a service whose instances never come up, or end again and again, from one that loses some.
+#[derive(Debug, Default)]
+struct Losses {
+    failed_in_a_row: u32,
+    lost: u32,
+}
+
+impl Losses {
+    /// An instance has ended.
+    fn note(&mut self, course: &Course) -> Result<(), String> {
+        let Course { ready, lost, .. } = course;
+        match (ready.is_some(), lost) {
+            (false, Some(_)) => self.failed_in_a_row += 1,
+            (true, Some(_)) => {
+                self.failed_in_a_row = 0;
+                self.lost += 1;
+            }
+            (true, None) => self.failed_in_a_row = 0,
+            // It was given up before it could tell.
+            (false, None) => {}
+        }
+        let last = lost.as_deref().unwrap_or_default();
+        if self.failed_in_a_row >= MOST_FAILED {
+            return Err(format!("started {MOST_FAILED} instances in a row that never came up; the last {last}"));
+        }
+        if self.lost >= MOST_LOST {
+            return Err(format!("lost {MOST_LOST} instances that had served; the last {last}"));
+        }
+        Ok(())
+    }
+}
+
 /// What each instance is.
 #[derive(Clone, Copy)]
 pub(crate) struct Mould<'a> {
@@ -114,8 +146,7 @@ pub(crate) struct Fleet<'a> {
     courses: BTreeMap<Instance, Course>,
     /// How many have come up.
     came_up: watch::Sender<u32>,
-    failed_in_a_row: u32,
-    lost: u32,
+    losses: Losses,
 }
 
 impl<'a> Fleet<'a> {
@@ -128,8 +159,7 @@ impl<'a> Fleet<'a> {
             stops: HashMap::new(),
             courses: BTreeMap::new(),
             came_up: watch::Sender::new(0),
-            failed_in_a_row: 0,
-            lost: 0,
+            losses: Losses::default(),
         }
     }
 
@@ -163,27 +193,9 @@ impl<'a> Fleet<'a> {
         let Some((instance, course)) = self.lives.next().await else {
             return std::future::pending().await;
         };
-        self.note(instance, course)
-    }
-
-    fn note(&mut self, instance: Instance, course: Course) -> Result<(), String> {
-        let (came_up, lost) = (course.ready.is_some(), course.lost.clone());
+        let told = self.losses.note(&course);
         self.courses.insert(instance, course);
-        self.failed_in_a_row = match (came_up, &lost) {
-            (false, Some(_)) => self.failed_in_a_row + 1,
-            (true, _) => 0,
-            (false, None) => self.failed_in_a_row,
-        };
-        self.lost += u32::from(came_up && lost.is_some());
-        match lost {
-            Some(problem) if self.failed_in_a_row >= MOST_FAILED => {
-                Err(format!("started {MOST_FAILED} instances in a row that never came up; the last {problem}"))
-            }
-            Some(problem) if self.lost >= MOST_LOST => {
-                Err(format!("lost {MOST_LOST} instances that had served; the last {problem}"))
-            }
-            _ => Ok(()),
-        }
+        told
     }
 
     /// Stops all instances: how each came up and went.
@@ -278,4 +290,39 @@ pub(crate) async fn come_up(
     }
     course.ready = course.process.map(|process| ordered.elapsed().saturating_sub(process));
     Ok(running)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn ended(came_up: bool, lost: bool) -> Course {
+        let ready = came_up.then_some(Duration::from_millis(300));
+        Course { ready, lost: lost.then(|| "had php end with status 1".to_owned()), ..Course::default() }
+    }
+
+    #[test]
+    fn starts_that_fail_in_a_row_and_instances_that_end_again_and_again_are_told() {
+        let (failed, given_up, crashed, stopped) =
+            (ended(false, true), ended(false, false), ended(true, true), ended(true, false));
+        for (name, course, told) in [
+            ("two starts fail, one is given up", vec![&failed, &given_up, &failed], None),
+            ("a third fails", vec![&failed, &failed, &given_up, &failed], Some("3 instances in a row")),
+            ("one came up between", vec![&failed, &failed, &stopped, &failed, &failed], None),
+            ("some crash", vec![&crashed; 19], None),
+            ("all crash", vec![&crashed; 20], Some("lost 20 instances")),
+        ] {
+            let mut losses = Losses::default();
+            let notes: Vec<_> = course.into_iter().map(|course| losses.note(course)).collect();
+            let (last, before) = notes.split_last().unwrap();
+            assert!(before.iter().all(Result::is_ok), "{name}");
+            match (last, told) {
+                (Ok(()), None) => {}
+                (Err(problem), Some(part)) => {
+                    assert!(problem.contains(part) && problem.ends_with("status 1"), "{name}: {problem}");
+                }
+                other => panic!("{name}: {other:?}"),
+            }
+        }
+    }
 }

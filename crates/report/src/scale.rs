@@ -22,6 +22,10 @@ pub fn terminal(view: &StudyView<'_>, width: usize) -> String {
         put(vec![String::new()]);
         put(wrap("", &note, 2, width));
     }
+    if findings(view).next().is_some() {
+        put(vec![String::new(), "Findings".to_owned()]);
+    }
+    findings(view).for_each(|finding| put(wrap("  - ", &finding, 4, width)));
     put(vec![String::new()]);
     put(wrap("", &method(view), 2, width));
     put(vec![String::new()]);
@@ -42,6 +46,10 @@ pub fn markdown(view: &StudyView<'_>) -> String {
     for note in uncounted(view) {
         text.push_str(&format!("\n{}\n", escaped(&note)));
     }
+    if findings(view).next().is_some() {
+        text.push_str("\nFindings:\n\n");
+    }
+    findings(view).for_each(|finding| text.push_str(&format!("- {}\n", escaped(&finding))));
     text.push_str(&format!("\n{}\n", escaped(&method(view))));
     text
 }
@@ -164,6 +172,11 @@ fn uncounted(view: &StudyView<'_>) -> Vec<String> {
         matches!(trial.outcome, Outcome::Measured).then(|| format!("trial {} lost an instance: it {lost}", trial.block))
     };
     view.trials.iter().filter_map(|trial| told(trial).or_else(|| lost(trial))).collect()
+}
+
+fn findings<'a>(view: &StudyView<'a>) -> impl Iterator<Item = String> + use<'a> {
+    let found = view.analysis.cases.iter().flat_map(|case| &case.findings);
+    found.map(|finding| format!("{} {}", finding.text, finding.advice))
 }
 
 fn method(view: &StudyView<'_>) -> String {
