@@ -11,6 +11,7 @@ use crate::forecast::args::ForecastArgs;
 use crate::gate::args::GateArgs;
 use crate::load::args::LoadArgs;
 use crate::report::args::ReportArgs;
+use crate::scale::args::ScaleArgs;
 use crate::serve::args::ServeArgs;
 use crate::study_file::args::{ExportStudyArgs, ImportStudyArgs};
 
@@ -78,6 +79,12 @@ pub(crate) enum Command {
     /// published difference of more than 20 %, and each of its author's claims, is then confirmed, refuted or undecided.
     /// Without a name, lists the experiments.
     Reproduce(Box<ReproduceArgs>),
+    /// Say how a runtime behaves when its instances are started on demand, on this machine
+    ///
+    /// Puts a gateway in front of real instances, each a deployment under limits of its own, and starts and stops them as the
+    /// autoscaler of Cloud Run or Knative would while load is driven: instances, queue, cold starts with their parts, requests by
+    /// outcome, answers for each second of a vCPU, and the bill. `stampede forecast` simulates what this machine cannot hold.
+    Scale(Box<ScaleArgs>),
     /// Simulate an autoscaled service of any size, with its bill, from what was measured
     ///
     /// Takes from a stored study how much work a request is, how well requests share a CPU and how an instance starts, and lets

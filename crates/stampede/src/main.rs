@@ -31,6 +31,7 @@ mod recording;
 mod report;
 mod reproduce;
 mod resumption;
+mod scale;
 mod screen;
 mod serve;
 mod show;
@@ -59,6 +60,7 @@ fn main() -> ExitCode {
         Command::Init(args) => init::run(&args),
         Command::Reproduce(args) => reproduce::run(args),
         Command::Export(args) => export::run(*args),
+        Command::Scale(args) => scale::run(args),
         Command::Forecast(args) => forecast::run(&args),
         Command::Load(args) => load::run(args),
         Command::Hey(OtherArgs { args }) => mimic::run(Tool::Hey, &args),

@@ -18,6 +18,7 @@ mod plan;
 mod report;
 mod reproduce;
 mod rinha;
+mod scale;
 mod stage;
 mod storage;
 mod study_file;
