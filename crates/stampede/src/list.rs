@@ -5,7 +5,7 @@ use std::path::{Path, PathBuf};
 
 use stampede_core::{
     App, AppKind, Availability, Balance, Balancer, BalancerKind, CaseId, Composer, Programs, Requirement, Rounds,
-    Runtime, ServiceKind, Topology,
+    Runtime, ServiceKind, StudyKind, Topology,
 };
 use stampede_plan::Catalogue;
 use stampede_runtimes::{Topologies, service_requires, service_title};

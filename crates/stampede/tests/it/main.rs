@@ -17,6 +17,7 @@ mod plan;
 mod report;
 mod reproduce;
 mod rinha;
+mod serve;
 mod stage;
 mod storage;
 mod study_file;
