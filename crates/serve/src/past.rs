@@ -54,7 +54,7 @@ fn conditions(study: &Study, case: &Case) -> String {
     let Case { id, app, limits, topology, platform, .. } = case;
     let around = if topology.is_default() { String::new() } else { format!(", {topology}") };
     format!(
-        "{id}: {app}, {} CPUs, {}, {}{around}, {platform}, {}",
+        "{id}: {app}, {} CPU, {}, {}{around}, {platform}, {}",
         limits.cpus,
         limits.memory,
         case.whole_load(),

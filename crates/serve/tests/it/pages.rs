@@ -111,7 +111,7 @@ fn two_studies_stand_beside_each_other() {
         "<td>32</td>",
         "Only in 0713-a: go",
         "Linux 7.0.0",
-        "stampede gate 0713-a later",
+        "stampede gate study:0713-a study:later",
     ] {
         assert!(page.contains(part), "{part}\n{page}");
     }
@@ -119,6 +119,34 @@ fn two_studies_stand_beside_each_other() {
     assert!(same.contains("Conditions and settings are the same in both") && !same.contains("Only in"), "{same}");
     assert_eq!(site.get("/compare?a=0713-a").status, 400);
     assert_eq!(site.get("/compare?a=0713-a&b=none").status, 404);
+}
+
+#[test]
+fn a_ratio_has_an_interval_where_conditions_are_equal() {
+    // Three trials of one case, near a rate.
+    let repeated = |id: &str, hours: i64, rates: [u64; 3]| {
+        let mut stored = named(id, hours);
+        stored.study.cases.truncate(1);
+        let first = stored.trials[0].clone();
+        stored.trials = (1..)
+            .zip(rates)
+            .map(|(block, ok)| {
+                let mut trial = stampede_core::Trial { block, ..first.clone() };
+                trial.measurement.as_mut().unwrap().requests.ok = ok;
+                trial
+            })
+            .collect();
+        stored
+    };
+    let (before, after) = (repeated("before", 0, [1_000, 1_010, 990]), repeated("after", 1, [500, 505, 495]));
+    let mut elsewhere = after.clone();
+    elsewhere.study.id = stampede_core::StudyId::new("elsewhere");
+    elsewhere.study.machine.cpu_model = "another".to_owned();
+    let site = Site::of(&[before, after, elsewhere]);
+    let page = site.get("/compare?a=before&b=after").body;
+    assert!(page.contains("<td>0.500 (0.4"), "{page}");
+    let page = site.get("/compare?a=before&b=elsewhere").body;
+    assert!(page.contains("<td>0.500</td>") && page.contains("another"), "{page}");
 }
 
 #[test]

@@ -19,6 +19,7 @@ mod report;
 mod reproduce;
 mod rinha;
 mod scale;
+mod serve;
 mod stage;
 mod storage;
 mod study_file;

@@ -3,7 +3,7 @@
 use minijinja::context;
 use minijinja::value::Serde;
 use serde::Serialize;
-use stampede_analysis::{METRICS, Metric, metric};
+use stampede_analysis::{Change, METRICS, Metric, between_studies, metric};
 use stampede_core::{CaseId, Estimate};
 
 use super::{WORDS, document, study_link, time};
@@ -71,7 +71,8 @@ pub fn comparison(a: &StudyView<'_>, b: &StudyView<'_>) -> String {
             differences: configuration::between((a, &pair.0), (b, &pair.1)),
         })
         .collect();
-    let gate = ["stampede", "gate", a.study.id.as_str(), b.study.id.as_str()].map(str::to_owned);
+    let side_of_gate = |view: &StudyView<'_>| format!("study:{}", view.study.id);
+    let gate = ["stampede".to_owned(), "gate".to_owned(), side_of_gate(a), side_of_gate(b)];
     document(
         "comparison.html",
         &format!("{} / {}", a.study.id, b.study.id),
@@ -96,17 +97,31 @@ fn figures(a: &StudyView<'_>, b: &StudyView<'_>, (of_a, of_b): &(CaseId, CaseId)
     let rows = decisive.chain(shown).filter_map(|metric| {
         let (in_a, in_b) = (estimate(a, of_a, metric), estimate(b, of_b, metric));
         (in_a.is_some() || in_b.is_some()).then(|| {
-            let both = in_a.zip(in_b).filter(|(a, _)| a.value > 0.0);
+            let means = in_a.zip(in_b).filter(|(a, _)| a.value > 0.0);
+            let told = change(a, b, of_a, metric).map(|change| ratio_with_interval(&change.ratio));
             vec![
                 titled(metric),
                 in_a.map_or_else(none, |estimate| with_interval(metric, &estimate)),
                 in_b.map_or_else(none, |estimate| with_interval(metric, &estimate)),
-                both.map_or_else(none, |(a, b)| ratio(b.value / a.value)),
+                told.or(means.map(|(a, b)| ratio(b.value / a.value))).unwrap_or_else(none),
             ]
         })
     });
     let columns = vec![WORDS.of("metric"), a.study.id.to_string(), b.study.id.to_string(), WORDS.of("second_to_first")];
     Table { columns, rows: rows.collect() }
+}
+
+/// How a case changed; none where conditions differ, or there is too little to say.
+fn change(a: &StudyView<'_>, b: &StudyView<'_>, case: &CaseId, metric: &'static Metric) -> Option<Change> {
+    // No threshold: nothing is passed or failed here.
+    let changes = between_studies(Some(metric), (a.study, a.trials), (b.study, b.trials), 0.0).ok()?;
+    changes.into_iter().find(|change| change.case == *case)
+}
+
+/// `0.855 (0.812 to 0.901)`.
+fn ratio_with_interval(estimate: &Estimate) -> String {
+    let interval = estimate.low.zip(estimate.high).map(|(low, high)| format!(" ({} to {})", ratio(low), ratio(high)));
+    format!("{}{}", ratio(estimate.value), interval.unwrap_or_default())
 }
 
 /// `1,244 (1,201 to 1,287), 6 trials`.

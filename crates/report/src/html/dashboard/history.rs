@@ -203,14 +203,14 @@ fn chart(view: &HistoryView<'_>) -> Option<Chart> {
 
 /// The newest first.
 fn rows(view: &HistoryView<'_>) -> Option<Table> {
-    let columns = ["study", "started", "conditions", "runtime", "value"].map(|name| WORDS.of(name)).to_vec();
+    let columns = ["study", "value", "started", "conditions", "runtime"].map(|name| WORDS.of(name)).to_vec();
     let row = |point: &HistoryPoint| {
         vec![
             point.study.clone(),
+            with_interval(view.metric, &point.estimate),
             format!("{} UTC", time(point.started_at)),
             point.conditions.clone(),
             point.version.clone(),
-            with_interval(view.metric, &point.estimate),
         ]
     };
     let rows: Vec<Vec<String>> = view.points.iter().rev().map(row).collect();
