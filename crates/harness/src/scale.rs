@@ -287,12 +287,9 @@ impl Act<'_> {
         }
         let (window, result) = (self.study.duration, load.finish());
         let (resources, late) = (clock.resources(Some(meters.read())), clock.late());
-        let mut faults: Vec<String> = result.saturation.iter().map(ToString::to_string).collect();
+        let faults: Vec<String> = result.saturation.iter().map(ToString::to_string).collect();
         let example = example(&result);
         let measurement = assemble(window, result, resources, None);
-        if measurement.requests.unfinished > 0 {
-            faults.push(format!("{} requests had no answer when all were waited for", measurement.requests.unfinished));
-        }
         trial.measurement = Some(measurement);
         if let Some(link) = link {
             let used = link.close().map_err(|error| failed(format!("lost the link to the client: {error}")))?;

@@ -113,6 +113,7 @@ fn rows(view: &StudyView<'_>) -> Vec<Vec<String>> {
     row("  ok", &|of| count(of.measurement.requests.ok));
     row("  failed", &|of| count(of.figures.failed));
     row("  rejected", &|of| count(of.figures.rejected));
+    row("  no answer", &|of| count(of.measurement.requests.unfinished));
     row("answers a second", &|of| number(throughput(of.measurement)));
     for (title, q) in [("p50 ms", 0.5), ("p95 ms", 0.95), ("p99 ms", 0.99)] {
         row(title, &|of| or_none(percentile(&of.measurement.response, q).map(|time| time.as_secs_f64() * 1e3)));

@@ -5,7 +5,7 @@ pub(crate) mod args;
 use std::panic::resume_unwind;
 
 use jiff::Timestamp;
-use stampede_core::{CpuLayout, Groundwork, Limits, Load, Machine, Rounds, Study, StudyKind};
+use stampede_core::{Case, CpuLayout, Groundwork, Limits, Load, Machine, Role, Rounds, Study, StudyKind};
 use stampede_harness::{Conditions, Copies, Scaling, Surroundings};
 use stampede_plan::{CompareFlags, ComparePlan, SubjectFlag, TopologyFlags, read_scale};
 use stampede_scale::{CpuAllocation, Service};
@@ -153,6 +153,9 @@ impl Question {
         let workload = recording::complete(&ground.platform, plan, &prepared, quiet).await?;
         let mut instance = prepared.pop().ok_or_else(|| Failure::missing("there is nothing to run"))?;
         instance.case.load = plan.load.clone();
+        if let Some(warning) = too_few_workers(&instance.case, connections) {
+            screen::warning(&warning);
+        }
         let started_at = Timestamp::now();
         let study = Study {
             id: name(started_at),
@@ -193,4 +196,14 @@ impl Question {
             stampede_harness::scale(&ground.platform, &study, rounds, &instance, scaling, &surroundings, &mut sinks);
         ended.await.map_err(Failure::missing)
     }
+}
+
+/// What an instance is given at once, and cannot work on.
+fn too_few_workers(case: &Case, given: u32) -> Option<String> {
+    let mut pools = case.tuning.of_role(Role::PoolSize).filter_map(|(name, value)| Some((name, value.parse().ok()?)));
+    let (name, workers) = pools.find(|(_, workers): &(_, u32)| *workers < given)?;
+    Some(format!(
+        "{name} is {workers}, and an instance is given {given} requests at once: the others wait in it, and those on \
+         connections that no worker serves may never be answered; raise it with more --memory, or lower --concurrency"
+    ))
 }

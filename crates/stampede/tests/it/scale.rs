@@ -37,7 +37,8 @@ fn instances_start_on_demand_and_counts_add_up() {
     let figure = |path: &str| trial.pointer(path).and_then(Value::as_f64).unwrap_or_else(|| panic!("{path} {trial:#}"));
     // Below one CPU an instance is given one request at a time: four clients ask for more than three instances.
     assert_eq!(figure("/service/concurrency"), 1.0);
-    assert_eq!((figure("/instances/min"), figure("/instances/max")), (3.0, 3.0), "{trial:#}");
+    // The window begins before the first request has asked for one.
+    assert!(figure("/instances/mean") > 2.5 && figure("/instances/max") == 3.0, "{trial:#}");
     assert_eq!(figure("/cold_starts/count"), 3.0);
     assert!(figure("/cold_starts/p50_ms") <= figure("/cold_starts/max_ms"));
     assert!(figure("/cold_starts/process_p50_ms") > 0.0 && figure("/cold_starts/first_request_p50_ms") > 0.0);
@@ -57,8 +58,7 @@ fn instances_start_on_demand_and_counts_add_up() {
     let again = stage.run(&["show", "latest", "--json", "-"]);
     assert_eq!(serde_json::from_str::<Value>(&again.stdout).unwrap(), study);
     let shown = stage.run(&["show", "latest"]);
-    for part in ["instances min/mean/max", "3/3.00/3", "cold starts", "a million answers cost", "answers every request"]
-    {
+    for part in ["instances min/mean/max", "cold starts", "a million answers cost", "answers every request"] {
         assert!(shown.stdout.contains(part), "{part}\n{}", shown.stdout);
     }
     assert!(shown.stdout.lines().all(|line| line.chars().count() <= 80), "{}", shown.stdout);
