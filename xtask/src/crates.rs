@@ -7,7 +7,7 @@ use std::process::Command;
 use serde::Deserialize;
 
 /// Each crate and the crates of this workspace that it may use.
-const MAY_USE: [(&str, &[&str]); 19] = [
+const MAY_USE: [(&str, &[&str]); 21] = [
     ("core", &[]),
     ("stats", &[]),
     ("cgroup", &[]),
@@ -22,9 +22,11 @@ const MAY_USE: [(&str, &[&str]); 19] = [
     ("scale", &["core"]),
     ("export", &["core"]),
     ("forecast", &["core", "stats", "scale"]),
-    ("harness", &["core", "wire", "load", "observe", "analysis"]),
+    ("gateway", &["core", "scale"]),
+    ("harness", &["core", "wire", "load", "observe", "analysis", "scale", "gateway"]),
     ("store", &["core"]),
-    ("report", &["core", "analysis"]),
+    ("report", &["core", "analysis", "scale"]),
+    ("serve", &["core", "analysis", "store", "report"]),
     ("testkit", &["core", "wire"]),
     ("bench", &["core", "stats", "analysis"]),
 ];

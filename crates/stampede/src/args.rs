@@ -5,10 +5,15 @@ use std::path::PathBuf;
 use clap::{Parser, Subcommand, ValueEnum};
 
 use crate::backend::BackendChoice;
+use crate::doctor::args::DoctorArgs;
 use crate::export::args::ExportArgs;
 use crate::forecast::args::ForecastArgs;
 use crate::gate::args::GateArgs;
 use crate::load::args::LoadArgs;
+use crate::report::args::ReportArgs;
+use crate::scale::args::ScaleArgs;
+use crate::serve::args::ServeArgs;
+use crate::study_file::args::{ExportStudyArgs, ImportStudyArgs};
 
 /// Which PHP runtime is fastest for your application, under equal limits, and how sure is that?
 #[derive(Debug, Parser)]
@@ -74,6 +79,12 @@ pub(crate) enum Command {
     /// published difference of more than 20 %, and each of its author's claims, is then confirmed, refuted or undecided.
     /// Without a name, lists the experiments.
     Reproduce(Box<ReproduceArgs>),
+    /// Say how a runtime behaves when its instances are started on demand, on this machine
+    ///
+    /// Puts a gateway in front of real instances, each a deployment under limits of its own, and starts and stops them as the
+    /// autoscaler of Cloud Run or Knative would while load is driven: instances, queue, cold starts with their parts, requests by
+    /// outcome, answers for each second of a vCPU, and the bill. `stampede forecast` simulates what this machine cannot hold.
+    Scale(Box<ScaleArgs>),
     /// Simulate an autoscaled service of any size, with its bill, from what was measured
     ///
     /// Takes from a stored study how much work a request is, how well requests share a CPU and how an instance starts, and lets
@@ -110,6 +121,20 @@ pub(crate) enum Command {
     /// Verdicts and findings are made anew from the study's records. The file holds all of them, and writes them out as JSON
     /// and CSV.
     Report(ReportArgs),
+    /// Look at all stored studies in a browser: a dashboard on this machine
+    ///
+    /// A list to search, the report of each study, any two beside each other, and a metric over time. It changes nothing, and
+    /// ends with Ctrl-C. Other machines reach it only at an address that is given, and only with a token.
+    Serve(ServeArgs),
+    /// Write a stored study into one file, to keep it or give it to others
+    ///
+    /// The file holds everything that is stored of it. `stampede import-study` puts it into another store, where `show`,
+    /// `report`, `gate` and `forecast` work on it.
+    ExportStudy(ExportStudyArgs),
+    /// Put a study from a file of `stampede export-study` into the store
+    ///
+    /// A file that was cut short, altered, or written by a newer Stampede is refused, and nothing that is stored is changed.
+    ImportStudy(ImportStudyArgs),
     /// Say whether this machine can measure, and what to do where it cannot
     ///
     /// Looks at limits, processors, what else runs, open files, ports, clock and timers, and at which runtimes are here. Takes
@@ -629,26 +654,6 @@ pub(crate) struct ShowArgs {
     pub(crate) store: StoreArgs,
 }
 
-/// On which study to report, and where.
-#[derive(Debug, clap::Args)]
-#[command(after_help = "Examples:\n  \
-        stampede report\n  \
-        stampede report 20260301 -o report.html\n  \
-        stampede report latest --svg chart.svg      (for a README)")]
-pub(crate) struct ReportArgs {
-    /// A study's name, the start of one, or `latest`
-    #[arg(default_value = "latest")]
-    pub(crate) study: String,
-    /// The file (`-` is stdout) [default: the study's name with .html]
-    #[arg(long, short, value_name = "FILE")]
-    pub(crate) output: Option<PathBuf>,
-    /// Write only a chart of all trials, as SVG (`-` is stdout)
-    #[arg(long, value_name = "FILE", conflicts_with = "output")]
-    pub(crate) svg: Option<PathBuf>,
-    #[command(flatten)]
-    pub(crate) store: StoreArgs,
-}
-
 /// What can be shown beside a study.
 #[derive(Debug, Subcommand)]
 pub(crate) enum Shown {
@@ -691,20 +696,6 @@ pub(crate) struct ShowRuntimeArgs {
     /// Show also the files, arguments and environment that it is run with
     #[arg(long)]
     pub(crate) render: bool,
-}
-
-/// What to write of the machine.
-#[derive(Debug, clap::Args)]
-#[command(after_help = "Exit code 3: this machine cannot measure.\n\nExamples:\n  \
-        stampede doctor\n  \
-        stampede doctor --json -\n  \
-        stampede compare markdown --calibrate        (by how much two equal cases seem to differ here)")]
-pub(crate) struct DoctorArgs {
-    /// Write what was found as JSON (`-` is stdout, in place of the table)
-    #[arg(long, value_name = "FILE", help_heading = "Output")]
-    pub(crate) json: Option<PathBuf>,
-    #[command(flatten)]
-    pub(crate) store: StoreArgs,
 }
 
 /// Nothing to choose.

@@ -31,10 +31,13 @@ mod recording;
 mod report;
 mod reproduce;
 mod resumption;
+mod scale;
 mod screen;
+mod serve;
 mod show;
 mod show_runtime;
 mod signals;
+mod study_file;
 mod tune;
 mod why;
 mod yard_stick;
@@ -57,6 +60,7 @@ fn main() -> ExitCode {
         Command::Init(args) => init::run(&args),
         Command::Reproduce(args) => reproduce::run(args),
         Command::Export(args) => export::run(*args),
+        Command::Scale(args) => scale::run(args),
         Command::Forecast(args) => forecast::run(&args),
         Command::Load(args) => load::run(args),
         Command::Hey(OtherArgs { args }) => mimic::run(Tool::Hey, &args),
@@ -65,6 +69,9 @@ fn main() -> ExitCode {
         Command::List(args) => list::run(&args),
         Command::Show(args) => show::run(&args),
         Command::Report(args) => report::run(&args),
+        Command::Serve(args) => serve::run(&args),
+        Command::ExportStudy(args) => study_file::export(&args),
+        Command::ImportStudy(args) => study_file::import(&args),
         Command::Doctor(args) => doctor::run(&args),
         Command::Clean(args) => clean::run(&args),
         Command::Warden => return stampede_platforms::warden::run(),
