@@ -83,7 +83,7 @@ fn what_is_not_exported_is_told() {
         (&["config", "--study", "2027", "-o", new], "2027"),
         (
             &["config", "--study", "latest", "--case", "single2", "-o", new],
-            "has no case single2\nerror:   it has single, broken",
+            "has no case single2\n  it has single, broken",
         ),
         (&["config", "--study", "latest", "--case", "broken", "-o", new], "was never measured: the server ended"),
         (&["config", "go", "--study", "latest", "-o", new], "has no case of runtime go"),
@@ -187,6 +187,11 @@ fn processes_of(folder: &Path) -> Vec<u32> {
     all.filter(|pid| command_line(*pid).iter().any(|word| word.contains(name))).collect()
 }
 
+fn children(pid: u32) -> Vec<u32> {
+    let listed = fs::read_to_string(format!("/proc/{pid}/task/{pid}/children")).unwrap_or_default();
+    listed.split_whitespace().map(|child| child.parse().unwrap()).collect()
+}
+
 fn ends(served: &mut Served, folder: &Path) -> Option<i32> {
     let mut status = None;
     wait_until("all has ended", || {
@@ -247,17 +252,18 @@ fn an_exported_configuration_serves_from_where_it_lies() {
         send(served.0.id(), Signal::TERM);
         assert_eq!(ends(&mut served, &out), Some(0), "{runtime}");
 
-        // After a kill that left sockets and numbers of processes, it starts again; and all ends when one part does.
+        // When a server is killed, all ends, its orphans too; and it starts again where that left sockets and numbers.
         let mut served = start(&out);
         let healthy = || Command::new(out.join("healthy")).stderr(Stdio::null()).status().unwrap().success();
         wait_until("it is healthy", || if healthy() { Ok(()) } else { Err("not yet".to_owned()) });
-        for pid in processes_of(&out).into_iter().filter(|pid| *pid != served.0.id()) {
-            let _ = rustix::process::kill_process(
-                rustix::process::Pid::from_raw(i32::try_from(pid).unwrap()).unwrap(),
-                Signal::KILL,
-            );
-        }
+        let servers = children(served.0.id());
+        let orphans: Vec<u32> = servers.iter().flat_map(|server| children(*server)).collect();
+        servers.iter().for_each(|server| send(*server, Signal::KILL));
         assert_ne!(ends(&mut served, &out), Some(0), "{runtime}");
+        wait_until("no orphan is left", || match orphans.iter().find(|pid| !command_line(**pid).concat().is_empty()) {
+            None => Ok(()),
+            Some(left) => Err(format!("{left}: {:?}", command_line(*left))),
+        });
         let served = start(&out);
         wait_until("it is healthy again", || if healthy() { Ok(()) } else { Err("not yet".to_owned()) });
         drop(served);
