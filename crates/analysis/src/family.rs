@@ -140,7 +140,7 @@ impl<'a> Family<'a> {
 fn is_asked(a: &Record<'_>, b: &Record<'_>) -> bool {
     match a.study.kind {
         StudyKind::Compare | StudyKind::Calibrate | StudyKind::Gate | StudyKind::Tune => true,
-        StudyKind::Capacity => false,
+        StudyKind::Capacity | StudyKind::Scale => false,
         StudyKind::Why => {
             a.study.cases.first().is_some_and(|base| [a, b].into_iter().any(|record| record.case.id == base.id))
         }

@@ -23,7 +23,7 @@ mod warm_up;
 
 use std::cmp::Reverse;
 
-use stampede_core::Finding;
+use stampede_core::{Finding, StudyKind};
 
 use crate::metric::ratio;
 use crate::record::Record;
@@ -60,6 +60,24 @@ const RULES: &[Rule] = &[
     parts::throttled,
 ];
 
+/// Those that hold of an autoscaled service too: its measurements are sums over instances that come and go, and what clients are
+/// told because no instance was free is no failure of a server.
+const RULES_OF_INSTANCES: &[Rule] = &[
+    limits::not_enforced,
+    memory::oom_kills,
+    requests::unfinished,
+    php::no_opcode_cache,
+    php::slow_extension,
+    php::debug_build,
+    generator::busy,
+    cpu::shared_cores,
+    builds::differ,
+    builds::jit_is_off,
+    sizing::beyond_quota,
+    php::timestamps,
+    surroundings::access_log,
+];
+
 /// Findings that can be what a case's rate hangs on, the likeliest first: what is broken, then what is too small, then the
 /// limit that was asked for. Each with what it is that holds the case back.
 const SUSPECTS: [(&str, &str); 6] = [
@@ -82,7 +100,8 @@ pub struct Bottleneck {
 
 /// Everything that is found, the gravest first.
 pub(crate) fn findings(record: &Record<'_>) -> Vec<Finding> {
-    let mut findings: Vec<_> = RULES.iter().filter_map(|rule| rule(record)).collect();
+    let rules = if record.study.kind == StudyKind::Scale { RULES_OF_INSTANCES } else { RULES };
+    let mut findings: Vec<_> = rules.iter().filter_map(|rule| rule(record)).collect();
     findings.sort_by_key(|finding| Reverse(finding.severity));
     findings
 }

@@ -99,6 +99,7 @@ pub(crate) fn measured(case: &str, block: u32, throughput: f64) -> Trial {
         parts: Vec::new(),
         link: None,
         audits: Vec::new(),
+        scale: None,
     }
 }
 

@@ -24,7 +24,12 @@ pub(crate) fn noise(study: &Study, metric: &Metric) -> f64 {
 pub(crate) fn margins(study: &Study) -> Margins {
     let noise = noise(study, primary_of(study));
     let floor = match study.kind {
-        StudyKind::Compare | StudyKind::Calibrate | StudyKind::Capacity | StudyKind::Why | StudyKind::Tune => noise,
+        StudyKind::Compare
+        | StudyKind::Calibrate
+        | StudyKind::Capacity
+        | StudyKind::Why
+        | StudyKind::Tune
+        | StudyKind::Scale => noise,
         // A gate asks for differences beyond what it lets pass.
         StudyKind::Gate => noise.max(study.precision),
     };

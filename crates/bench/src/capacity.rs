@@ -372,6 +372,7 @@ fn trial(case: &CaseId, block: u32, began: Duration, measurement: Option<Measure
         parts: Vec::new(),
         link: None,
         audits: Vec::new(),
+        scale: None,
     }
 }
 

@@ -25,6 +25,8 @@ pub enum StudyKind {
     Why,
     /// Which settings of one runtime are best? One race of a search.
     Tune,
+    /// What does a service do whose instances are started and stopped as requests come?
+    Scale,
 }
 
 impl fmt::Display for StudyKind {
@@ -36,6 +38,7 @@ impl fmt::Display for StudyKind {
             Self::Capacity => "capacity",
             Self::Why => "why",
             Self::Tune => "tune",
+            Self::Scale => "scale",
         })
     }
 }

@@ -7,8 +7,8 @@ use jiff::Timestamp;
 use serde::{Deserialize, Serialize};
 
 use crate::{
-    AuditRecord, CaseId, Censored, EnforcedLimits, Latencies, PartRecord, PhpReadBack, Sampling, SloSecond, StepRecord,
-    UnitStop,
+    AuditRecord, CaseId, Censored, EnforcedLimits, Latencies, PartRecord, PhpReadBack, Sampling, ScaleRecord,
+    SloSecond, StepRecord, UnitStop,
 };
 
 /// How a trial ended. A failed trial is data.
@@ -198,6 +198,8 @@ pub struct Trial {
     pub link: Option<LinkUse>,
     /// What the load had made when it was over; none where nothing is audited.
     pub audits: Vec<AuditRecord>,
+    /// What the instances of an autoscaled service did; absent where one deployment serves.
+    pub scale: Option<ScaleRecord>,
 }
 
 /// What the link between client and front did to the bytes of a trial, and what it used for it.

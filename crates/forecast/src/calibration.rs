@@ -159,8 +159,10 @@ fn names(cases: &[&Case]) -> String {
     cases.iter().map(|case| case.id.as_str()).collect::<Vec<_>>().join(", ")
 }
 
+/// Trials of one deployment that count: those of a fleet of instances hold its queue and its cold starts.
 fn measured<'a>(record: &Record<'a>, case: &Case) -> impl Iterator<Item = &'a Trial> {
-    record.trials.iter().filter(move |trial| trial.case == case.id && trial.outcome == Outcome::Measured)
+    let counts = move |trial: &&Trial| trial.case == case.id && trial.outcome == Outcome::Measured;
+    record.trials.iter().filter(counts).filter(|trial| trial.scale.is_none())
 }
 
 fn cpus(case: &Case) -> Cpus {

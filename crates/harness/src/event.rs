@@ -66,6 +66,8 @@ pub enum Event<'a> {
         /// Time until the window closes.
         left: Duration,
     },
+    /// Something stands in the way of what is asked, and what to do about it; it is measured all the same.
+    Warned(&'a str),
     /// A trial ended.
     TrialEnded(&'a Trial),
 }

@@ -122,7 +122,7 @@ fn read(meter: Option<&Meter>) -> Result<Option<Counters>, MeasureError> {
 }
 
 /// The first failure in words, with what came instead of the right body.
-fn example(result: &LoadResult) -> Option<String> {
+pub(crate) fn example(result: &LoadResult) -> Option<String> {
     let failure = result.first_failure.as_ref()?;
     let came = result.wrong_answers.first().map(|wrong| {
         format!(" (status {}, from byte {} of the body: {})", wrong.status, wrong.offset, shown(&wrong.bytes))
@@ -130,7 +130,8 @@ fn example(result: &LoadResult) -> Option<String> {
     Some(format!("{}{}", failure.detail, came.unwrap_or_default()))
 }
 
-fn assemble(
+/// What a load has measured of a deployment that used so much.
+pub(crate) fn assemble(
     window: Duration,
     result: LoadResult,
     resources: Option<ResourceUse>,
@@ -165,7 +166,7 @@ fn record(StepResult { name, measures }: StepResult) -> StepRecord {
 }
 
 /// Keeps the time while load is driven.
-struct Clock {
+pub(crate) struct Clock {
     opens: Instant,
     closes: Instant,
     /// When the counters were read for the first time in the window, and after it.
@@ -184,7 +185,7 @@ struct Edge {
 }
 
 impl Clock {
-    fn new(load: &RunningLoad) -> Self {
+    pub(crate) fn new(load: &RunningLoad) -> Self {
         Self {
             opens: load.opens_at(),
             closes: load.closes_at(),
@@ -198,7 +199,7 @@ impl Clock {
     }
 
     /// Takes counters in; the first after an edge are that edge's.
-    fn sample(&mut self, at: Instant, counters: Option<Counters>) {
+    pub(crate) fn sample(&mut self, at: Instant, counters: Option<Counters>) {
         if let Some(counters) = counters {
             self.peak.add(&counters.memory);
         }
@@ -218,12 +219,12 @@ impl Clock {
     }
 
     /// How much later than the edges their counters were read, at the most.
-    fn late(&self) -> Duration {
+    pub(crate) fn late(&self) -> Duration {
         let late = |edge: Option<Edge>, due: Instant| edge.map(|edge| edge.at.saturating_duration_since(due));
         late(self.opened, self.opens).max(late(self.closed, self.closes)).unwrap_or_default()
     }
 
-    fn phase_at(&self, now: Instant) -> Phase {
+    pub(crate) fn phase_at(&self, now: Instant) -> Phase {
         if now >= self.closes {
             Phase::Drain
         } else if now >= self.opens {
@@ -234,7 +235,7 @@ impl Clock {
     }
 
     /// The next tick, or the next edge where that comes before it.
-    fn next_wake(&self, phase: Phase) -> Instant {
+    pub(crate) fn next_wake(&self, phase: Phase) -> Instant {
         let now = Instant::now();
         match phase {
             Phase::WarmUp => self.opens.min(now + TICK),
@@ -243,7 +244,7 @@ impl Clock {
         }
     }
 
-    fn progress(&mut self, load: &RunningLoad, now: Instant) -> Option<Event<'static>> {
+    pub(crate) fn progress(&mut self, load: &RunningLoad, now: Instant) -> Option<Event<'static>> {
         self.ticks += 1;
         if !self.ticks.is_multiple_of(PROGRESS_EVERY) || now >= self.closes {
             return None;
@@ -255,7 +256,7 @@ impl Clock {
         Some(Event::Progress { rate, failed: progress.failed, left: self.closes.saturating_duration_since(now) })
     }
 
-    fn resources(&self, last: Option<Counters>) -> Option<ResourceUse> {
+    pub(crate) fn resources(&self, last: Option<Counters>) -> Option<ResourceUse> {
         let (opened, closed, last) = (self.opened?, self.closed?, last?);
         let (from, to) = (opened.counters?, closed.counters?);
         let mut peak = self.peak;

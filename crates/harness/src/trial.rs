@@ -39,7 +39,7 @@ pub(crate) struct Timing {
 const MOST_BROKEN: f64 = 0.001;
 
 /// Counters may be read later than an edge by this share of the window.
-const MOST_LATE: f64 = 0.02;
+pub(crate) const MOST_LATE: f64 = 0.02;
 
 /// Runs one trial; one that is watched ends when there is nothing more to see. Whatever goes wrong with the deployment is in the trial's outcome.
 ///
@@ -71,6 +71,7 @@ pub(crate) async fn run(
         parts: Vec::new(),
         link: None,
         audits: Vec::new(),
+        scale: None,
     };
     sink.take(&Event::PhaseStarted(Phase::Launch)).await?;
     let running = match platform.launch(deployment, terms).await {
@@ -215,7 +216,7 @@ fn with_loads_of(case: &Case, scenario: &Arc<Scenario>) -> Arc<Scenario> {
     scenario
 }
 
-fn open_link(front: &Endpoint, link: ClientLink) -> Result<Link, String> {
+pub(crate) fn open_link(front: &Endpoint, link: ClientLink) -> Result<Link, String> {
     match front {
         Endpoint::Tcp(address) => {
             Link::open(*address, link).map_err(|error| format!("could not open the link to the client: {error}"))

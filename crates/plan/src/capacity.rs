@@ -49,6 +49,9 @@ pub fn read_capacity(
     let plan = ComparePlan::read(&flags, machine, catalogue);
     let mut plan = plan.map_err(|Mistakes(all)| Mistakes(all.into_iter().map(retold).collect()));
     if let Ok(plan) = &mut plan {
+        if plan.slo.is_none() {
+            mistakes.add(&place, "has no objective to meet", "add --slo 'p99<100ms,errors<0.1%'");
+        }
         check(plan, &place, &mut mistakes);
         let needed = least(plan.duration, plan.warm_up);
         if let Some(asked) = max_time.filter(|asked| *asked < needed) {
@@ -67,10 +70,7 @@ pub fn read_capacity(
 }
 
 /// What is wrong with a comparison as a case of its own.
-fn check(plan: &ComparePlan, place: &str, mistakes: &mut Gathered) {
-    if plan.slo.is_none() {
-        mistakes.add(place, "has no objective to meet", "add --slo 'p99<100ms,errors<0.1%'");
-    }
+pub(crate) fn check(plan: &ComparePlan, place: &str, mistakes: &mut Gathered) {
     match (plan.candidates.as_slice(), plan.unable.first()) {
         ([], Some((_, kinds))) => {
             let serves = format!("cannot serve {}: it serves apps of kind {}", plan.workload.id, kinds.join(" or "));
@@ -89,7 +89,7 @@ fn check(plan: &ComparePlan, place: &str, mistakes: &mut Gathered) {
 }
 
 /// A mistake of a comparison in the words of this command line.
-fn retold(Mistake { place, problem, fix }: Mistake) -> Mistake {
+pub(crate) fn retold(Mistake { place, problem, fix }: Mistake) -> Mistake {
     if place.starts_with("--load ") {
         let problem = "plays a scenario, whose crowds have loads of their own".to_owned();
         return Mistake { place: "the workload".to_owned(), problem, fix: "name one without a scenario".to_owned() };

@@ -18,6 +18,9 @@ use stampede_core::{
 use crate::StudyView;
 use crate::audits::WireAudit;
 use crate::sampling_json::{WireActivity, WireSampling};
+use crate::scale_figures::{
+    ScaleFigures, WireBill, WireColdStarts, WireGateway, WireInstances, WireQueue, WireService,
+};
 use crate::steps::WireStep;
 use crate::topology::{WireLink, WirePart, WireTopology};
 use crate::trust_json::{WireNoiseFloor, WireWarmUp, WireYardStick};
@@ -199,7 +202,7 @@ impl<'a> WireCase<'a> {
             load: WireLoad::of(load),
             warm_up: warm_up.map(WireWarmUp::of),
             loads_beside: beside.iter().map(WireLoad::of).collect(),
-            trials: trials.into_iter().map(WireTrial::of).collect(),
+            trials: trials.into_iter().map(|trial| WireTrial::of(trial, &case.limits)).collect(),
             summary: estimates.map(|(key, estimate)| (*key, WireEstimate::of(estimate))).collect(),
             ranks: ranks.map(|ranks| [*ranks.start(), *ranks.end()]),
             findings: findings.map(WireFinding::of).collect(),
@@ -350,10 +353,35 @@ struct WireTrial<'a> {
     client_link: Option<WireLink>,
     steps: Vec<WireStep<'a>>,
     audits: Vec<WireAudit<'a>>,
+    /// What follows is that of trials of autoscaled services alone; the page shows none of it.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    #[schemars(skip)]
+    service: Option<WireService<'a>>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    #[schemars(skip)]
+    instances: Option<WireInstances>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    #[schemars(skip)]
+    cold_starts: Option<WireColdStarts>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    #[schemars(skip)]
+    queue: Option<WireQueue>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    #[schemars(skip)]
+    rejected: Option<u64>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    #[schemars(skip)]
+    rps_per_vcpu: Option<f64>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    #[schemars(skip)]
+    bill: Option<WireBill>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    #[schemars(skip)]
+    gateway: Option<WireGateway>,
 }
 
 impl<'a> WireTrial<'a> {
-    fn of(trial: &'a Trial) -> Self {
+    fn of(trial: &'a Trial, limits: &Limits) -> Self {
         let Trial {
             case: _,
             block,
@@ -369,6 +397,7 @@ impl<'a> WireTrial<'a> {
             parts,
             link,
             audits,
+            scale,
         } = trial;
         let (outcome, reason) = match outcome {
             Outcome::Measured => ("measured", None),
@@ -378,6 +407,9 @@ impl<'a> WireTrial<'a> {
         let measured = measurement.as_ref();
         let resources = measured.and_then(|measured| measured.resources.as_ref());
         let derived = |key| Some(rounded((metric(key)?.reader)(trial)?));
+        let record = scale.as_ref();
+        let scaled = record.zip(measured).map(|(record, measured)| ScaleFigures::of(record, measured, limits));
+        let figures = scaled.as_ref();
         Self {
             block: *block,
             position: *position,
@@ -417,6 +449,14 @@ impl<'a> WireTrial<'a> {
             client_link: link.as_ref().map(WireLink::of),
             steps: measured.map_or_else(Vec::new, |measured| measured.steps.iter().map(WireStep::of).collect()),
             audits: audits.iter().map(WireAudit::of).collect(),
+            service: record.map(WireService::of),
+            instances: figures.map(WireInstances::of),
+            cold_starts: figures.map(WireColdStarts::of),
+            queue: record.map(WireQueue::of),
+            rejected: figures.map(|figures| figures.rejected),
+            rps_per_vcpu: figures.and_then(|figures| figures.rps_per_vcpu),
+            bill: figures.and_then(WireBill::of),
+            gateway: record.zip(figures).map(|(record, figures)| WireGateway::of(record, figures)),
         }
     }
 }

@@ -21,6 +21,8 @@ mod quantity;
 pub mod replication;
 pub mod runtime;
 mod sampling_json;
+pub mod scale;
+mod scale_figures;
 mod steps;
 pub mod terminal;
 mod topology;

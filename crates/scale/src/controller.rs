@@ -173,13 +173,7 @@ impl<R> Controller<R> {
             return;
         }
         self.load.set(now, self.load.value() + 1);
-        let starts = match self.autoscaler {
-            // The activator tells the autoscaler at once when nobody is there (`Poke` in `pkg/autoscaler/scaling/multiscaler.go`).
-            Autoscaler::Knative(_) => u32::from(self.fleet.alive() == 0),
-            // Whoever waits, and finds no room in an instance that starts, has one started.
-            Autoscaler::CloudRun(_) => self.queue.len().div_ceil(self.concurrency).saturating_sub(self.fleet.starting),
-        };
-        self.start(now, starts, out);
+        self.start_for_waiting(now, out);
     }
 
     /// An instance is ready.
@@ -195,6 +189,21 @@ impl<R> Controller<R> {
             out.push(Action::Stop(instance));
         }
         self.send_waiting(now, out);
+    }
+
+    /// An instance has gone by itself, or will never be ready. The requests that it has end one by one, and with the last of
+    /// them comes its [`Action::Stop`]; for those that wait others are started at once, for the fewest with the next decision.
+    pub fn lose(&mut self, now: Time, instance: InstanceId, out: &mut Vec<Action<R>>) {
+        self.fleet.lose(now, instance, &mut self.stopped);
+        out.extend(self.stopped.drain(..).map(Action::Stop));
+        if self.queue.len() > 0 {
+            self.start_for_waiting(now, out);
+        }
+    }
+
+    /// How many requests wait.
+    pub fn waiting(&self) -> u32 {
+        self.queue.len()
     }
 
     /// When [`Controller::pass`] has to be called next, at the latest.
@@ -247,6 +256,17 @@ impl<R> Controller<R> {
         }
         out.extend(self.stopped.drain(..).map(Action::Stop));
         self.send_waiting(now, out);
+    }
+
+    /// Starts what those that wait ask for at once.
+    fn start_for_waiting(&mut self, now: Time, out: &mut Vec<Action<R>>) {
+        let starts = match self.autoscaler {
+            // The activator tells the autoscaler at once when nobody is there (`Poke` in `pkg/autoscaler/scaling/multiscaler.go`).
+            Autoscaler::Knative(_) => u32::from(self.fleet.alive() == 0),
+            // Whoever waits, and finds no room in an instance that starts, has one started.
+            Autoscaler::CloudRun(_) => self.queue.len().div_ceil(self.concurrency).saturating_sub(self.fleet.starting),
+        };
+        self.start(now, starts, out);
     }
 
     fn start(&mut self, now: Time, count: u32, out: &mut Vec<Action<R>>) {
@@ -390,6 +410,30 @@ mod tests {
     }
 
     #[test]
+    fn an_instance_that_is_lost_is_replaced_for_those_that_wait() {
+        let mut controller = controller(Service { max_instances: 1, ..SERVICE }, cloud_run());
+        let mut out = Vec::new();
+        (0..3).for_each(|request| controller.arrive(at(0.5), request, &mut out));
+        let mut step = |expected: &[Action<u32>], act: &dyn Fn(&mut Controller<u32>, &mut Vec<Action<u32>>)| {
+            out.clear();
+            act(&mut controller, &mut out);
+            assert_eq!(out, expected);
+        };
+        let it = InstanceId(0);
+        // It never comes up.
+        step(&[Action::Stop(it), Action::Start(it)], &|controller, out| controller.lose(at(1.0), it, out));
+        let sent = [0, 1].map(|request| Action::Send { request, to: it });
+        step(&sent, &|controller, out| controller.ready(at(2.0), it, out));
+        // It dies with two requests; the third waits for another, which takes a number of its own.
+        step(&[Action::Start(InstanceId(1))], &|controller, out| controller.lose(at(3.0), it, out));
+        step(&[], &|controller, out| controller.lose(at(3.0), it, out));
+        step(&[], &|controller, out| controller.finish(at(3.1), it, out));
+        step(&[Action::Stop(it)], &|controller, out| controller.finish(at(3.1), it, out));
+        let sent = [Action::Send { request: 2, to: InstanceId(1) }];
+        step(&sent, &|controller, out| controller.ready(at(4.0), InstanceId(1), out));
+    }
+
+    #[test]
     fn below_one_cpu_cloud_run_gives_one_request_at_a_time() {
         let small = Service { cpus: Cpus::from_millis(999), concurrency: 80, ..SERVICE };
         assert_eq!((cloud_run().concurrency(&small), knative().concurrency(&small)), (1, 80));
@@ -428,12 +472,12 @@ mod tests {
             knative_rules in proptest::bool::ANY,
             concurrency in 1..4_u32,
             min in 0..3_u32,
-            steps in proptest::collection::vec((0..5_u32, 0..3_000_u64), 1..300),
+            steps in proptest::collection::vec((0..6_u32, 0..3_000_u64), 1..300),
         ) {
             let service = Service { concurrency, min_instances: min, max_instances: 4, ..SERVICE };
             let policy = if knative_rules { knative() } else { cloud_run() };
             let mut controller = controller(service, policy);
-            let (mut out, mut now, mut next) = (Vec::new(), 0, 0);
+            let (mut out, mut now, mut next, mut lost) = (Vec::new(), 0, 0, false);
             let mut starting = BTreeSet::new();
             let mut working: BTreeMap<InstanceId, u32> = BTreeMap::new();
             let mut told = BTreeSet::new();
@@ -465,6 +509,11 @@ mod tests {
                 match what {
                     0 | 1 => { controller.arrive(time, next, &mut out); next += 1; }
                     2 => if let Some(id) = starting.pop_first() { controller.ready(time, id, &mut out); },
+                    5 => if let Some(id) = working.keys().next_back().copied() {
+                        starting.remove(&id);
+                        lost = true;
+                        controller.lose(time, id, &mut out);
+                    },
                     _ => {
                         let busy = working.iter().find(|(_, count)| **count > 0).map(|(id, _)| *id);
                         if let Some(id) = busy {
@@ -476,7 +525,7 @@ mod tests {
                 act(&mut out, &mut starting, &mut working, &mut told);
                 proptest::prop_assert_eq!(told.len() as u32 + controller.queue.len(), next);
                 let live = controller.fleet.starting + controller.fleet.serving + controller.fleet.spare;
-                proptest::prop_assert!(live <= 4 && (live >= min || knative_rules));
+                proptest::prop_assert!(live <= 4 && (live >= min || knative_rules || lost));
             }
         }
     }

@@ -262,23 +262,43 @@ impl Fleet {
                 if self.slots[index].phase != phase {
                     continue;
                 }
-                if phase == Phase::Starting {
-                    self.starting -= 1;
-                    let billed = self.slots[index].meter.end(now, self.granularity);
-                    self.usage.busy_seconds += billed.as_secs_f64();
-                    self.busy_changes(now, -1);
-                } else {
-                    self.serving -= 1;
-                    self.open.remove(index);
-                }
-                if self.slots[index].in_flight > 0 {
-                    self.slots[index].phase = Phase::Draining;
-                    self.draining += 1;
-                } else {
-                    self.remove(now, index);
-                    stopped.push(InstanceId(index as u32));
-                }
+                self.take_out(now, index, stopped);
             }
+        }
+    }
+
+    /// An instance has gone by itself, or will never come up: it is given no more requests, and its number is free once those
+    /// that it has are over. Ignored when it was given up already.
+    pub(crate) fn lose(&mut self, now: Time, InstanceId(id): InstanceId, stopped: &mut Vec<InstanceId>) {
+        if !matches!(self.slots[id as usize].phase, Phase::Absent | Phase::Draining) {
+            self.take_out(now, id as usize, stopped);
+        }
+    }
+
+    /// Takes an instance out that starts, serves or is spare. One that has requests drains first.
+    fn take_out(&mut self, now: Time, index: usize, stopped: &mut Vec<InstanceId>) {
+        match self.slots[index].phase {
+            Phase::Starting => {
+                self.starting -= 1;
+                let billed = self.slots[index].meter.end(now, self.granularity);
+                self.usage.busy_seconds += billed.as_secs_f64();
+                self.busy_changes(now, -1);
+            }
+            Phase::Spare => {
+                self.spare -= 1;
+                self.spare_open.remove(index);
+            }
+            _ => {
+                self.serving -= 1;
+                self.open.remove(index);
+            }
+        }
+        if self.slots[index].in_flight > 0 {
+            self.slots[index].phase = Phase::Draining;
+            self.draining += 1;
+        } else {
+            self.remove(now, index);
+            stopped.push(InstanceId(index as u32));
         }
     }
 

@@ -188,7 +188,8 @@ mod tests {
     fn a_token_is_taken_from_address_cookie_and_header() {
         let access = Access::Token(Token::new("0123456789abcdef").unwrap());
         let known = "stampede-token=0123456789abcdef; HttpOnly; SameSite=Lax; Path=/".to_owned();
-        let rows: [(&str, &str, &[(&str, &str)], Admission); 9] = [
+        type Row<'a> = (&'a str, &'a str, &'a [(&'a str, &'a str)], Admission);
+        let rows: [Row<'_>; 9] = [
             ("address", "/?token=0123456789abcdef", &[], Admission::Known { cookie: known }),
             ("cookie", "/", &[("cookie", "a=b; stampede-token=0123456789abcdef")], Admission::Admitted),
             ("header", "/", &[("authorization", "Bearer 0123456789abcdef")], Admission::Admitted),

@@ -125,23 +125,44 @@ pub(crate) fn carry_out(
     machine: Machine,
     store: &StoreArgs,
 ) -> Result<(Result<Ended, Failure>, Record, PathBuf), Failure> {
+    // Told before anything is waited for; which one it is then is found out once nobody else measures.
+    let earlier = |store: &Store| match &order.resume {
+        Some(name) => resumption::find(store, name.as_deref(), order.kind).map(drop),
+        None => Ok(()),
+    };
+    let cores = order.plan.limits.cpus.whole_cores();
+    attend(cores, store, earlier, async |pinning, record| study(order, machine, pinning, record).await)
+}
+
+/// Does work that measures deployments of so many cores, on cores of its own and until a signal ends it, whatever it is doing: how
+/// that ended, what was kept of it, and in which store. The store is looked at before.
+pub(crate) fn attend(
+    cores: usize,
+    store: &StoreArgs,
+    look: impl FnOnce(&Store) -> Result<(), Failure>,
+    work: impl AsyncFnOnce(CpuLayout, &mut Record) -> Result<(), Failure>,
+) -> Result<(Result<Ended, Failure>, Record, PathBuf), Failure> {
     if let Err(error) = scope::enter(Path::new("/")) {
         screen::warning(&Failure::missing(error).message);
     }
     let path = folders::store(store)?;
     let store = Store::open(&path).map_err(Failure::missing)?;
-    if let Some(name) = &order.resume {
-        // Told before anything is waited for; which one it is then is found out once nobody else measures.
-        resumption::find(&store, name.as_deref(), order.kind)?;
-    }
+    look(&store)?;
 
     let available = stampede_platforms::available_cpus();
-    let pinning = CpuLayout::divide(&available, order.plan.limits.cpus.whole_cores());
+    let pinning = CpuLayout::divide(&available, cores);
     // Everything of Stampede's own stays off the server's cores from here on: threads inherit this.
     stampede_platforms::pin_to(&pinning.generator).map_err(Failure::missing)?;
     let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build().map_err(Failure::missing)?;
     let mut record = Record::new(store);
-    let ended = runtime.block_on(attend(order, machine, pinning, &mut record));
+    let ended = runtime.block_on(async {
+        let mut signals = Signals::new()?;
+        tokio::select! {
+            biased;
+            () = signals.any() => Ok(Ended::Interrupted),
+            ended = work(pinning, &mut record) => ended.map(|()| Ended::Complete),
+        }
+    });
     // What still runs on a blocking thread (a run that is being prepared when Ctrl-C comes) cleans up after itself.
     runtime.shutdown_timeout(LAST_WAIT);
     Ok((ended, record, path))
@@ -176,21 +197,6 @@ pub(crate) fn topology_flags(args: TopologyArgs) -> TopologyFlags {
         client_rtt,
         client_bandwidth,
         no_keepalive,
-    }
-}
-
-/// Everything that is done on the runtime; whatever it is doing, a signal ends it.
-async fn attend(
-    order: &Order<'_>,
-    machine: Machine,
-    pinning: CpuLayout,
-    record: &mut Record,
-) -> Result<Ended, Failure> {
-    let mut signals = Signals::new()?;
-    tokio::select! {
-        biased;
-        () = signals.any() => Ok(Ended::Interrupted),
-        ended = study(order, machine, pinning, record) => ended.map(|()| Ended::Complete),
     }
 }
 
@@ -355,7 +361,8 @@ pub(crate) fn conclude(ended: Result<Ended, Failure>, report: &Report, record: &
         }),
         Ended::Interrupted => {
             let kept = record.trials().len();
-            let resumes = record.study().is_some_and(|study| study.kind != StudyKind::Capacity);
+            let resumes =
+                record.study().is_some_and(|study| !matches!(study.kind, StudyKind::Capacity | StudyKind::Scale));
             let advice = if kept > 0 && resumes { "; the same command with --resume goes on" } else { "" };
             screen::warning(&format!("interrupted; {kept} finished trials are kept{advice}"));
             Ok(Exit::Interrupted)
@@ -383,7 +390,7 @@ fn introduce_probes(study: &Study, probed: &Prepared) {
 }
 
 /// Says which settings each case has and why.
-fn tell_settings(study: &Study) {
+pub(crate) fn tell_settings(study: &Study) {
     screen::note(&stampede_report::terminal::settings(study, screen::width(), screen::colour_on(&io::stderr())));
 }
 

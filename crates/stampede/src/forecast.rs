@@ -2,7 +2,7 @@
 
 pub(crate) mod args;
 mod json;
-mod question;
+pub(crate) mod question;
 mod table;
 
 use std::num::NonZero;

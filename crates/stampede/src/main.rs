@@ -12,9 +12,11 @@ mod compare;
 mod destination;
 mod doctor;
 mod exit;
+mod export;
 mod figure;
 mod folders;
 mod forecast;
+mod found;
 mod gate;
 mod ground;
 mod init;
@@ -29,6 +31,7 @@ mod recording;
 mod report;
 mod reproduce;
 mod resumption;
+mod scale;
 mod screen;
 mod serve;
 mod show;
@@ -56,6 +59,8 @@ fn main() -> ExitCode {
         Command::Tune(args) => tune::run(*args),
         Command::Init(args) => init::run(&args),
         Command::Reproduce(args) => reproduce::run(args),
+        Command::Export(args) => export::run(*args),
+        Command::Scale(args) => scale::run(args),
         Command::Forecast(args) => forecast::run(&args),
         Command::Load(args) => load::run(args),
         Command::Hey(OtherArgs { args }) => mimic::run(Tool::Hey, &args),

@@ -124,6 +124,10 @@ impl Progress {
                 (self.rate, self.failed) = (None, 0);
             }
             Event::PhaseStarted(phase) => self.phase = *phase,
+            Event::Warned(warning) => {
+                screen::warning(warning);
+                return;
+            }
             Event::Progress { rate, failed, .. } => (self.rate, self.failed) = (Some(*rate), *failed),
             Event::TrialEnded(trial) => {
                 self.ended = Some((self.number, self.started.elapsed()));

@@ -82,7 +82,8 @@ impl Record {
             | Event::YardStickStarted { .. }
             | Event::TrialStarted { .. }
             | Event::PhaseStarted(_)
-            | Event::Progress { .. } => {}
+            | Event::Progress { .. }
+            | Event::Warned(_) => {}
         }
         Ok(())
     }

@@ -31,6 +31,7 @@ pub(crate) fn find(store: &Store, name: Option<&str>, kind: StudyKind) -> Result
                     StudyKind::Capacity => "search for a capacity",
                     StudyKind::Why => "search for a cause",
                     StudyKind::Tune => "search for settings",
+                    StudyKind::Scale => "autoscaled service",
                 };
                 Failure::usage(format!("--resume finds no {kind} that was interrupted; leave it out to begin one"))
             })?;

@@ -7,6 +7,7 @@ use jiff::Timestamp;
 use stampede_core::{Study, StudyKind, Trial, YardStickReading};
 use stampede_report::StudyView;
 use stampede_report::capacity::{self, CapacityView};
+use stampede_report::scale;
 use stampede_store::{Store, StoredStudy};
 
 use crate::args::{OutputArgs, ShowArgs, Shown, StoreArgs};
@@ -102,12 +103,19 @@ impl Report {
                 terminal: &|width, _| capacity::terminal(&view, width),
             });
         }
+        let is_scale = study.kind == StudyKind::Scale;
         self.put_all(&Renderers {
             json: &|| stampede_report::json::render(&view),
-            markdown: &|| stampede_report::markdown::render(&view),
+            markdown: &|| match is_scale {
+                true => scale::markdown(&view),
+                false => stampede_report::markdown::render(&view),
+            },
             html: &|| stampede_report::html::study(&view),
             csv: &|| stampede_report::csv::render(&[view]),
-            terminal: &|width, colour| stampede_report::terminal::render(&view, width, colour),
+            terminal: &|width, colour| match is_scale {
+                true => scale::terminal(&view, width),
+                false => stampede_report::terminal::render(&view, width, colour),
+            },
         })
     }
 

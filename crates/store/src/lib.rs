@@ -4,6 +4,7 @@
 //! computed when reported, and nothing here knows how.
 
 mod columns;
+mod scale_rows;
 mod schema;
 mod step_rows;
 mod store;

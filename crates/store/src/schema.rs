@@ -21,6 +21,7 @@ const MIGRATIONS: &[&str] = &[
     include_str!("migrations/010_slo.sql"),
     include_str!("migrations/011_slo_seconds.sql"),
     include_str!("migrations/012_imports.sql"),
+    include_str!("migrations/013_scaling.sql"),
 ];
 
 /// The version that this program writes.

@@ -277,6 +277,7 @@ impl rusqlite::types::FromSql for KindColumn {
             "capacity" => Ok(Self(StudyKind::Capacity)),
             "why" => Ok(Self(StudyKind::Why)),
             "tune" => Ok(Self(StudyKind::Tune)),
+            "scale" => Ok(Self(StudyKind::Scale)),
             word => Err(other(format!("unknown kind of study: {word}"))),
         }
     }

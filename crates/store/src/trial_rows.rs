@@ -7,7 +7,7 @@ use stampede_core::{
 };
 
 use crate::columns::{Count, Histogram, Instant, Json, Nanos, other};
-use crate::step_rows;
+use crate::{scale_rows, step_rows};
 
 pub(crate) fn insert(transaction: &Transaction<'_>, study: &StudyId, trial: &Trial) -> rusqlite::Result<()> {
     let Trial {
@@ -25,6 +25,7 @@ pub(crate) fn insert(transaction: &Transaction<'_>, study: &StudyId, trial: &Tri
         parts,
         link,
         audits,
+        scale,
     } = trial;
     let (outcome, reason) = outcome_words(outcome);
     transaction.execute(
@@ -64,6 +65,9 @@ pub(crate) fn insert(transaction: &Transaction<'_>, study: &StudyId, trial: &Tri
             "INSERT INTO audit VALUES (:trial_id, :audits_json)",
             named_params! {":trial_id": trial_id, ":audits_json": Json(audits)},
         )?;
+    }
+    if let Some(scale) = scale {
+        scale_rows::insert(transaction, trial_id, scale)?;
     }
     if let Some(measurement) = measurement {
         insert_measurement(transaction, trial_id, measurement)?;
@@ -163,6 +167,7 @@ pub(crate) fn load(connection: &Connection, study: &StudyId) -> rusqlite::Result
         "SELECT * FROM trial LEFT JOIN measurement USING (trial_id) LEFT JOIN sending USING (trial_id)
             LEFT JOIN trial_php USING (trial_id) LEFT JOIN sampling USING (trial_id)
             LEFT JOIN audit USING (trial_id) LEFT JOIN slo_seconds USING (trial_id)
+            LEFT JOIN scaling USING (trial_id)
             WHERE study_id = ?1 ORDER BY trial_id",
     )?;
     let rows = statement.query_map([study.as_str()], |row| {
@@ -181,6 +186,7 @@ pub(crate) fn load(connection: &Connection, study: &StudyId) -> rusqlite::Result
             parts: row.get::<_, Json<_>>("parts_json")?.0,
             link: row.get::<_, Option<Json<_>>>("link_json")?.map(|Json(link)| link),
             audits: row.get::<_, Option<Json<_>>>("audits_json")?.map(|Json(audits)| audits).unwrap_or_default(),
+            scale: scale_rows::of(row)?,
         })
     })?;
     rows.collect()

@@ -181,6 +181,7 @@ fn trial(study: &Study, case: usize, block: u32, before: usize, figure: f64) -> 
         parts: Vec::new(),
         link: None,
         audits: Vec::new(),
+        scale: None,
     }
 }
 

@@ -150,5 +150,6 @@ fn trial(made_up: &MadeUp, block: u32, position: u32) -> Trial {
         parts: Vec::new(),
         link: None,
         audits: Vec::new(),
+        scale: None,
     }
 }

@@ -74,6 +74,7 @@ fn table(of: &ReplicatedTable<'_>, figures: Figures, blocks: &mut Vec<Block>) {
     blocks.push(Block::Heading { text: run.table.title.clone(), level: 2 });
     if let Some(study) = run.study {
         blocks.push(Block::Paragraph(question(study)));
+        blocks.push(Block::Paragraph(format!("With {}.", versions(study))));
     }
     let has_figures = |column: &usize| {
         let published = run.table.rows.iter().any(|row| row.figures[*column].is_some());
@@ -133,6 +134,13 @@ fn question(study: &Study) -> String {
         study.id,
         study.id
     )
+}
+
+/// What served the rows, each program once.
+fn versions(study: &Study) -> String {
+    let mut seen = BTreeSet::new();
+    let programs = study.cases.iter().flat_map(|case| case.runtime_version.split(", "));
+    programs.filter(|program| seen.insert(*program)).collect::<Vec<_>>().join(", ")
 }
 
 /// The rows with one published figure, ours beside it, and the ratios of both.

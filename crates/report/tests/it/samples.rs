@@ -259,6 +259,7 @@ fn measured(case: &str, block: u32, throughput: f64, peak_mib: u64) -> Trial {
         parts: Vec::new(),
         link: None,
         audits: Vec::new(),
+        scale: None,
     }
 }
 

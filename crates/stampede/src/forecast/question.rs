@@ -17,7 +17,7 @@ use super::args::ForecastArgs;
 /// As many as Cloud Run allows a service that says nothing (cloud.google.com/run/docs/configuring/max-instances).
 const MAX_INSTANCES: u32 = 100;
 /// What Cloud Run gives an instance of a service that says nothing (cloud.google.com/run/docs/about-concurrency).
-const CONCURRENCY: u32 = 80;
+pub(crate) const CONCURRENCY: u32 = 80;
 /// Long enough for the windows of a minute in which autoscalers average. On Cloud Run the instances of the beginning, when nobody
 /// was there, stay for their idle time beside it.
 const DURATION: Duration = Duration::from_secs(300);
@@ -222,8 +222,8 @@ fn seconds(time: Duration) -> String {
 
 /// Flags with what is wrong with them so far.
 #[derive(Default)]
-struct Flags {
-    problems: Vec<String>,
+pub(crate) struct Flags {
+    pub(crate) problems: Vec<String>,
 }
 
 impl Flags {
@@ -241,11 +241,11 @@ impl Flags {
         })
     }
 
-    fn count(&mut self, flag: &str, text: Option<&String>, default: u32) -> u32 {
+    pub(crate) fn count(&mut self, flag: &str, text: Option<&String>, default: u32) -> u32 {
         self.read(flag, text, default, |text| text.parse().map_err(|_| "is not a whole number"))
     }
 
-    fn time(&mut self, flag: &str, text: Option<&String>, default: Duration) -> Duration {
+    pub(crate) fn time(&mut self, flag: &str, text: Option<&String>, default: Duration) -> Duration {
         self.read(flag, text, default, |text| {
             humantime::parse_duration(text).map_err(|_| "is not a time such as 500ms, 10s or 5m")
         })
@@ -279,7 +279,7 @@ impl Flags {
         traffic.map_err(|problem| self.problems.push(problem)).ok()
     }
 
-    fn policy(&mut self, name: Option<&str>) -> (Policy, &'static str) {
+    pub(crate) fn policy(&mut self, name: Option<&str>) -> (Policy, &'static str) {
         match name {
             Some("knative") => (Policy::Knative(KnativeParameters::default()), "knative"),
             None | Some("cloud-run") => (Policy::CloudRun(CloudRunParameters::default()), "cloud-run"),
@@ -290,7 +290,7 @@ impl Flags {
         }
     }
 
-    fn price(&mut self, name: Option<&str>, allocation: CpuAllocation) -> &'static Price {
+    pub(crate) fn price(&mut self, name: Option<&str>, allocation: CpuAllocation) -> &'static Price {
         let basis = match allocation {
             CpuAllocation::DuringRequests => Basis::Requests,
             CpuAllocation::Always => Basis::Instances,

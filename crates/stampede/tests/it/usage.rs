@@ -14,6 +14,7 @@ fn help_teaches() {
     assert_snapshot!("help", said(&["--help"]));
     assert_snapshot!("help_compare", said(&["compare", "--help"]));
     assert_snapshot!("help_capacity", said(&["capacity", "--help"]));
+    assert_snapshot!("help_scale", said(&["scale", "--help"]));
     assert_snapshot!("help_gate", said(&["gate", "--help"]));
     assert_snapshot!("help_tune", said(&["tune", "--help"]));
     assert_snapshot!("help_report", said(&["report", "--help"]));
@@ -66,6 +67,22 @@ fn all_mistakes_of_a_capacity_are_told_at_once() {
     let short = ["capacity", "nginx-fpm", "markdown", "--slo", "p99<100ms", "--max-time", "1m"];
     assert_snapshot!("capacity_budget", said(&short));
     assert_snapshot!("capacity_of_a_scenario", said(&["capacity", "nginx-fpm", "rinha", "--slo", "p99<100ms"]));
+}
+
+#[test]
+fn what_no_service_can_be_is_told_before_anything_is_started() {
+    let php = ["scale", "php-cli-server", "markdown"];
+    let typed = ["--concurrency", "many", "--policy", "aws", "--price", "free", "--queue-limit", "soon"];
+    assert_snapshot!("scale_typed", said(&[&php[..], &typed, &["--cpus", "0", "--rounds", "auto"]].concat()));
+    assert_snapshot!(
+        "scale_max_below_min",
+        said(&[&php[..], &["--min-instances", "2", "--max-instances", "1"]].concat())
+    );
+    assert_snapshot!("scale_size", said(&[&php[..], &["--cpus", "0.167", "--memory", "1Gi"]].concat()));
+    assert_snapshot!("scale_of_a_scenario", said(&["scale", "nginx-fpm", "rinha"]));
+    // How many processors this machine has is its own affair.
+    let too_many = said(&[&php[..], &["--max-instances", "100000"]].concat());
+    assert!(too_many.contains("exit code: 2") && too_many.contains("or ask stampede forecast"), "{too_many}");
 }
 
 #[test]

@@ -6,11 +6,11 @@ use std::time::Duration;
 use jiff::Timestamp;
 use stampede_core::{
     AddressId, AuditRecord, AuditTold, Bytes, Case, CaseId, Censored, CgroupSupport, ClientLink, Counts, CpuLayout,
-    Cpus, EnforcedLimits, ErrorClass, Floor, Gauge, GeneratorUse, Groundwork, Latencies, Limit, Limits, LinkUse, Load,
-    Machine, Measurement, NoiseFloor, Outcome, Pace, PartRecord, PhpBuild, PhpReadBack, Pilot, ReadinessRecord,
-    ResourceUse, Rounds, RuntimeId, Sampling, Sending, Series, SeriesSource, ServedAnswer, Service, ServiceKind,
-    SloSecond, StepRecord, Study, StudyId, StudyKind, Topology, Trial, Tuning, UnitId, UnitRestart, UnitStop, WarmUp,
-    WorkloadId, YardStickReading,
+    Cpus, EnforcedLimits, ErrorClass, Floor, GatewayUse, Gauge, GeneratorUse, Groundwork, InstanceLife, InstanceUsage,
+    Latencies, Limit, Limits, LinkUse, Load, Machine, Measurement, NoiseFloor, Outcome, Pace, PartRecord, PhpBuild,
+    PhpReadBack, Pilot, ReadinessRecord, ResourceUse, Rounds, RuntimeId, Sampling, ScaleRecord, ScaledService, Sending,
+    Series, SeriesSource, ServedAnswer, Service, ServiceKind, SloSecond, StepRecord, Study, StudyId, StudyKind,
+    Topology, Trial, Tuning, UnitId, UnitRestart, UnitStop, WarmUp, WorkloadId, YardStickReading,
 };
 
 pub(crate) fn study(id: &str, started_at_s: i64) -> Study {
@@ -215,6 +215,30 @@ pub(crate) fn measured(case: &str, block: u32) -> Trial {
             unknown: 3,
             told: vec![AuditTold { by: "postgres".to_owned(), before: 1, after: 92 }],
         }],
+        scale: Some(ScaleRecord {
+            service: ScaledService {
+                policy: "cloud-run".to_owned(),
+                concurrency: 80,
+                min_instances: 1,
+                max_instances: 6,
+                queue_length: Limit::AtMost(7),
+                queue_wait: Duration::from_millis(10_001),
+                request_timeout: Duration::from_secs(300),
+                start: Duration::from_micros(420_017),
+                price: "cloud-run-requests".to_owned(),
+            },
+            opens: Duration::from_micros(3),
+            closes: Duration::from_secs(30),
+            lives: vec![
+                InstanceLife { process: Some(Duration::from_micros(7)), ..InstanceLife::default() },
+                InstanceLife { lost: Some("had php-fpm end".to_owned()), ..InstanceLife::default() },
+            ],
+            waits: step.clone(),
+            most_waiting: 20,
+            rejected: 4,
+            usage: InstanceUsage { busy_seconds: 0.1, kept_idle_seconds: 0.2, lived_seconds: 0.3, requests: 9.0 },
+            gateway: GatewayUse { cpu: Duration::from_micros(17), requests: 13 },
+        }),
     }
 }
 
@@ -249,6 +273,7 @@ pub(crate) fn trials() -> Vec<Trial> {
         parts: Vec::new(),
         link: None,
         audits: Vec::new(),
+        scale: None,
         ..measured("nginx-fpm", 2)
     };
     let invalid = Trial {

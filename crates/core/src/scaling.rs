@@ -1,0 +1,202 @@
+//! What an autoscaled service did in a trial: each of its instances, its queue, what it is billed for.
+
+use std::time::Duration;
+
+use serde::{Deserialize, Serialize};
+
+use crate::{Latencies, Limit};
+
+/// What an autoscaled service was given, beside the limits of each instance.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+pub struct ScaledService {
+    /// Which autoscaler, by the name that the command line has for it.
+    pub policy: String,
+    /// The most requests that an instance was given at once, by the platform's rules.
+    pub concurrency: u32,
+    /// The fewest instances.
+    pub min_instances: u32,
+    /// The most.
+    pub max_instances: u32,
+    /// How many requests could wait for an instance.
+    pub queue_length: Limit<u32>,
+    /// For how long one could wait.
+    pub queue_wait: Duration,
+    /// How long one could take in all.
+    pub request_timeout: Duration,
+    /// How long an instance took from its order to its first answer, alone and before any load: the queue's limit follows from it.
+    pub start: Duration,
+    /// By which row of the table of prices it is billed.
+    pub price: String,
+}
+
+/// One instance. Times are counted from when the platform came up.
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+pub struct InstanceLife {
+    /// When it was asked for.
+    pub ordered: Duration,
+    /// How long its folder, control group and processes took to be there and to listen.
+    pub process: Option<Duration>,
+    /// How long it took from then to its first answer.
+    pub ready: Option<Duration>,
+    /// How long the first request took that it was given.
+    pub first_request: Option<Duration>,
+    /// When it was given up or lost; `None` when it lived to the end.
+    pub ended: Option<Duration>,
+    /// Why it was lost, where it ended by itself or never came up.
+    pub lost: Option<String>,
+}
+
+impl InstanceLife {
+    /// From its order to its first answer.
+    pub fn start(&self) -> Option<Duration> {
+        Some(self.process? + self.ready?)
+    }
+}
+
+/// What is billed of all instances, in seconds of instances and not yet multiplied with their size.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Serialize, Deserialize)]
+pub struct InstanceUsage {
+    /// In which an instance worked or started, each span rounded up.
+    pub busy_seconds: f64,
+    /// In which an instance of the fewest was kept idle.
+    pub kept_idle_seconds: f64,
+    /// In which an instance lived, each life rounded up.
+    pub lived_seconds: f64,
+    /// Requests that an instance was given.
+    pub requests: f64,
+}
+
+/// What the gateway in front of the instances used in the window. It runs where the generator does.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+pub struct GatewayUse {
+    /// CPU time of its thread.
+    pub cpu: Duration,
+    /// Requests that came to it.
+    pub requests: u64,
+}
+
+/// What an autoscaled service did. Counts are those of requests that came in the window.
+#[derive(Clone, Debug, PartialEq)]
+pub struct ScaleRecord {
+    /// What it was given.
+    pub service: ScaledService,
+    /// When the window opened, from when the platform came up.
+    pub opens: Duration,
+    /// When it closed.
+    pub closes: Duration,
+    /// All instances in the order in which they were asked for.
+    pub lives: Vec<InstanceLife>,
+    /// How long requests waited for an instance that did not find one at once.
+    pub waits: Latencies,
+    /// The most requests that waited at once.
+    pub most_waiting: u32,
+    /// Requests that were turned away, as the clients saw it.
+    pub rejected: u64,
+    /// What is billed.
+    pub usage: InstanceUsage,
+    /// What the gateway used.
+    pub gateway: GatewayUse,
+}
+
+/// How many instances were there in a window, those that started included.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub struct InstanceCount {
+    /// The fewest.
+    pub min: u32,
+    /// On average over the time.
+    pub mean: f64,
+    /// The most.
+    pub max: u32,
+}
+
+impl ScaleRecord {
+    /// How many instances were there in the window.
+    pub fn instance_count(&self) -> InstanceCount {
+        let Self { opens, closes, lives, .. } = self;
+        let mut changes: Vec<(Duration, i64)> = Vec::new();
+        for life in lives {
+            let ended = life.ended.unwrap_or(*closes);
+            changes.push((life.ordered.clamp(*opens, *closes), 1));
+            changes.push((ended.clamp(*opens, *closes), -1));
+        }
+        // What ends when another begins leaves no gap and no double count.
+        changes.sort();
+        let (mut count, mut since, mut sum) = (0_i64, *opens, 0.0);
+        let (mut min, mut max) = (i64::MAX, 0);
+        for (at, by) in changes.into_iter().chain([(*closes, 0)]) {
+            if at > since {
+                (min, max) = (min.min(count), max.max(count));
+                sum += count as f64 * (at - since).as_secs_f64();
+                since = at;
+            }
+            count += by;
+        }
+        let length = closes.saturating_sub(*opens).as_secs_f64().max(f64::MIN_POSITIVE);
+        let whole = |count: i64| u32::try_from(count).unwrap_or_default();
+        InstanceCount { min: if min == i64::MAX { 0 } else { whole(min) }, mean: sum / length, max: whole(max) }
+    }
+
+    /// The instances that were asked for in the window.
+    pub fn cold_starts(&self) -> impl Iterator<Item = &InstanceLife> {
+        self.lives.iter().filter(|life| (self.opens..self.closes).contains(&life.ordered))
+    }
+
+    /// The instances that were lost in the window.
+    pub fn lost(&self) -> impl Iterator<Item = &InstanceLife> {
+        let ended = |life: &&InstanceLife| life.ended.is_some_and(|ended| (self.opens..self.closes).contains(&ended));
+        self.lives.iter().filter(|life| life.lost.is_some()).filter(ended)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn record(lives: &[(u64, Option<u64>)]) -> ScaleRecord {
+        let life = |(ordered, ended): &(u64, Option<u64>)| InstanceLife {
+            ordered: Duration::from_secs(*ordered),
+            ended: ended.map(Duration::from_secs),
+            ..InstanceLife::default()
+        };
+        ScaleRecord {
+            service: ScaledService {
+                policy: "cloud-run".to_owned(),
+                concurrency: 1,
+                min_instances: 0,
+                max_instances: 9,
+                queue_length: Limit::Unlimited,
+                queue_wait: Duration::from_secs(10),
+                request_timeout: Duration::from_secs(300),
+                start: Duration::from_secs(1),
+                price: "cloud-run-requests".to_owned(),
+            },
+            opens: Duration::from_secs(10),
+            closes: Duration::from_secs(20),
+            lives: lives.iter().map(life).collect(),
+            waits: Latencies::new(),
+            most_waiting: 0,
+            rejected: 0,
+            usage: InstanceUsage::default(),
+            gateway: GatewayUse::default(),
+        }
+    }
+
+    #[test]
+    fn instances_are_counted_over_the_window_alone() {
+        for (name, lives, min, mean, max, cold) in [
+            ("none", &[][..], 0, 0.0, 0, 0),
+            ("one all along", &[(0, None)], 1, 1.0, 1, 0),
+            ("one from the middle", &[(15, None)], 0, 0.5, 1, 1),
+            ("one that went before", &[(0, Some(5)), (12, Some(14))], 0, 0.2, 1, 1),
+            ("one takes another's place", &[(0, Some(15)), (15, None)], 1, 1.0, 1, 1),
+            ("two, of which one goes", &[(0, None), (10, Some(16))], 1, 1.6, 2, 1),
+            ("one after the window", &[(0, None), (21, None)], 1, 1.0, 1, 0),
+        ] {
+            let record = record(lives);
+            let count = record.instance_count();
+            assert_eq!((count.min, count.max), (min, max), "{name}");
+            assert!((count.mean - mean).abs() < 1e-9, "{name}: {}", count.mean);
+            assert_eq!(record.cold_starts().count(), cold, "{name}");
+        }
+    }
+}

@@ -1,0 +1,19 @@
+//! The gateway in front of an autoscaled service's instances: it acts out what [`stampede_scale::Controller`] decides.
+//!
+//! Requests come in, are admitted, wait or are turned away, and are passed on to instances. The gateway starts and stops no
+//! instance itself: it asks for that by [`Order`]s and is told what became of them. It knows neither what serves in an
+//! instance nor how one is started.
+//!
+//! - `desk.rs`: who waits and who is where, as a state machine without I/O.
+//! - `ledger.rs`: what is counted of it.
+//! - `proxy.rs`: a request on its way, by hyper.
+//! - `gateway.rs`: the thread that all of it runs on.
+
+mod desk;
+mod gateway;
+mod ledger;
+mod proxy;
+
+pub use desk::Instance;
+pub use gateway::{Gateway, OpenError, Order, Setup};
+pub use ledger::{Account, Life};

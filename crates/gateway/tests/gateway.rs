@@ -1,0 +1,218 @@
+//! The gateway in front of servers that count what they receive, under the load engine.
+
+#![expect(clippy::unwrap_used, reason = "a test that cannot go on has failed")]
+
+use std::collections::BTreeMap;
+use std::num::NonZeroU32;
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::{Arc, Mutex};
+use std::thread::{self, JoinHandle};
+use std::time::Duration;
+
+use stampede_core::{Bytes, Cpus, Endpoint, Limit, Protocol, Request};
+use stampede_gateway::{Account, Gateway, Order, Setup};
+use stampede_load::{Backend, Check, LoadExchange, LoadResult, LoadSpec, Pause, Statuses, start};
+use stampede_scale::{
+    BurstCapacity, CloudRunParameters, CpuAllocation, KnativeParameters, Policy, QueueLimits, Service,
+};
+use stampede_testkit::{Behaviour, Close, CountingServer, Fault, Received};
+
+const MS: Duration = Duration::from_millis(1);
+
+const SERVICE: Service = Service {
+    cpus: Cpus::from_millis(1000),
+    memory: Bytes::from_mib(512),
+    concurrency: 3,
+    min_instances: 0,
+    max_instances: 2,
+    cpu_allocation: CpuAllocation::DuringRequests,
+    start_up_boost: false,
+    request_timeout: Duration::from_secs(5),
+};
+const QUEUE: QueueLimits = QueueLimits { length: Limit::Unlimited, wait: Duration::from_secs(5) };
+
+fn cloud_run() -> Policy {
+    Policy::CloudRun(CloudRunParameters::default())
+}
+
+/// Servers that are started and ended as a gateway asks for it.
+struct Fleet {
+    gateway: Arc<Gateway>,
+    over: Arc<AtomicBool>,
+    /// What those received that were ended, in the order in which they were.
+    received: Arc<Mutex<Vec<Received>>>,
+    thread: JoinHandle<()>,
+}
+
+/// Which servers are started: none of them ever comes up without a behaviour.
+fn serve(service: Service, policy: Policy, queue: QueueLimits, behaviour: Option<Behaviour>) -> Fleet {
+    let setup = Setup { service, policy, queue, granularity: 100 * MS, cpu_seconds: Box::new(|| 0.0) };
+    let (gateway, mut orders) = Gateway::open(setup).unwrap();
+    let gateway = Arc::new(gateway);
+    let (over, received) = (Arc::new(AtomicBool::new(false)), Arc::new(Mutex::new(Vec::new())));
+    let (of_thread, ended, all) = (Arc::clone(&gateway), Arc::clone(&over), Arc::clone(&received));
+    let thread = thread::spawn(move || {
+        let mut servers = BTreeMap::new();
+        while !ended.load(Ordering::Relaxed) {
+            match orders.try_recv() {
+                Ok(Order::Start(instance)) => {
+                    let Some(behaviour) = behaviour.clone() else { continue };
+                    let server = CountingServer::start(behaviour).unwrap();
+                    let Endpoint::Tcp(address) = server.endpoint() else { panic!("a port was asked for") };
+                    of_thread.ready(instance, *address);
+                    servers.insert(instance, server);
+                }
+                // Its connections are cut at once.
+                Ok(Order::Stop(instance)) => {
+                    all.lock().unwrap().extend(servers.remove(&instance).map(CountingServer::stop));
+                }
+                Err(_) => thread::sleep(MS),
+            }
+        }
+        all.lock().unwrap().extend(servers.into_values().map(CountingServer::stop));
+    });
+    Fleet { gateway, over, received, thread }
+}
+
+impl Fleet {
+    fn load(&self, load: &str, protocol: Protocol, duration: Duration) -> LoadResult {
+        let request =
+            Request { method: "GET".to_owned(), path: "/".to_owned(), headers: BTreeMap::new(), body: Vec::new() };
+        let running = start(LoadSpec {
+            targets: vec![Endpoint::Tcp(self.gateway.address())],
+            protocol,
+            tls: None,
+            host: "localhost".to_owned(),
+            exchanges: vec![LoadExchange { request, check: Check::new(Statuses::only(200), Vec::new()) }],
+            load: load.parse().unwrap(),
+            think: Pause::default(),
+            scenario: None,
+            warm_up: Duration::ZERO,
+            duration,
+            requests: None,
+            drain: Duration::from_secs(10),
+            timeout: None,
+            keep_alive: true,
+            seed: 1,
+            slices: false,
+            cpus: vec![0],
+            backend: Backend::Epoll,
+        });
+        let running = running.unwrap();
+        self.gateway.count(running.opens_at()..running.closes_at());
+        running.finish()
+    }
+
+    fn end(self) -> (Account, Vec<Received>) {
+        self.over.store(true, Ordering::Relaxed);
+        self.thread.join().unwrap();
+        let account = Arc::into_inner(self.gateway).unwrap().close().unwrap();
+        (account, Arc::into_inner(self.received).unwrap().into_inner().unwrap())
+    }
+}
+
+fn requests(received: &[Received]) -> u64 {
+    received.iter().map(Received::requests).sum()
+}
+
+#[test]
+fn no_instance_is_ever_given_more_than_its_limit_and_counts_add_up() {
+    for protocol in [Protocol::Http11, Protocol::Http2 { streams: NonZeroU32::MIN }] {
+        let delay = 20 * MS;
+        let fleet = serve(SERVICE, cloud_run(), QUEUE, Some(Behaviour { delay, ..Behaviour::default() }));
+        let result = fleet.load("closed:12", protocol, 1500 * MS);
+        let (account, received) = fleet.end();
+        let counts = result.total.requests;
+        assert_eq!((counts.failed, counts.unfinished), (0, 0), "{protocol:?} {:?}", result.first_failure);
+        // Two instances with three places each are never idle: 6 requests every 20 ms, where the machine is quick enough.
+        assert!((60..=460).contains(&counts.ok), "{protocol:?}: {}", counts.ok);
+        assert_eq!(requests(&received), counts.ok, "{protocol:?}");
+        assert_eq!((received.len(), account.lives.len()), (2, 2), "{protocol:?}");
+        for Received { at, connections, .. } in &received {
+            // A server holds each request for the delay at least: three others came before the one that is replaced ended.
+            for (before, after) in at.iter().zip(at.iter().skip(3)) {
+                assert!(after.duration_since(*before) >= delay, "{protocol:?}: a fourth request");
+            }
+            assert!(*connections <= 3, "{protocol:?}: {connections} connections for 3 requests at once");
+        }
+        assert_eq!(account.passed.values().sum::<u64>() + account.broken + account.late, account.arrived);
+        // What was due just before an edge may come after it.
+        assert!(account.arrived.abs_diff(counts.sent) <= 12, "{protocol:?}: {} {}", account.arrived, counts.sent);
+        assert!(account.waits.count() > 0 && account.most_waiting <= 12);
+        assert!(account.cpu > Duration::ZERO && account.usage.requests > 0.0);
+    }
+}
+
+#[test]
+fn requests_that_find_no_instance_are_turned_away_after_the_queue_s_limit() {
+    let queue = QueueLimits { wait: 300 * MS, ..QUEUE };
+    let fleet = serve(SERVICE, cloud_run(), queue, None);
+    let result = fleet.load("closed:5", Protocol::Http11, 1000 * MS);
+    let (account, _) = fleet.end();
+    let counts = result.total.requests;
+    assert_eq!(result.total.status.keys().copied().collect::<Vec<_>>(), [429]);
+    assert_eq!((counts.ok, counts.failed, counts.unfinished), (0, counts.sent, 0));
+    // Each client comes at 0, 300, 600 and 900 ms, where nothing is late.
+    assert!((10..=20).contains(&counts.sent), "{}", counts.sent);
+    assert!(account.rejected == account.arrived && account.arrived.abs_diff(counts.sent) <= 5, "{account:?}");
+    assert_eq!(account.most_waiting, 5);
+    assert!(result.total.response.min() >= 300 * MS && account.waits.min() >= 299 * MS);
+}
+
+#[test]
+fn a_full_queue_turns_away_at_once() {
+    let queue = QueueLimits { length: Limit::AtMost(2), wait: 2000 * MS };
+    let policy = Policy::Knative(KnativeParameters::default());
+    let fleet = serve(Service { max_instances: 1, ..SERVICE }, policy, queue, None);
+    let result = fleet.load("open:20", Protocol::Http11, 500 * MS);
+    let (account, _) = fleet.end();
+    let by_status = |status: u16| result.total.status.get(&status).copied().unwrap_or(0);
+    // Two wait until their time is up, the others find no room.
+    assert_eq!((by_status(504), by_status(503)), (2, result.total.requests.sent - 2));
+    assert_eq!((account.rejected, account.most_waiting), (result.total.requests.sent, 2));
+}
+
+#[test]
+fn an_instance_that_is_given_up_finishes_what_it_has() {
+    // Instances come and go within two seconds.
+    let parameters = KnativeParameters {
+        tick: 100 * MS,
+        stable_window: 1000 * MS,
+        panic_window: 1000 * MS,
+        target_utilisation: 1.0,
+        target_burst_capacity: BurstCapacity::Unlimited,
+        ..KnativeParameters::default()
+    };
+    let service = Service { concurrency: 1, max_instances: 4, min_instances: 1, ..SERVICE };
+    let behaviour = Behaviour { delay: 70 * MS, ..Behaviour::default() };
+    let fleet = serve(service, Policy::Knative(parameters), QUEUE, Some(behaviour));
+    let busy = fleet.load("closed:4", Protocol::Http11, 2500 * MS);
+    let quiet = fleet.load("closed:2", Protocol::Http11, 5000 * MS);
+    let (account, received) = fleet.end();
+    for (name, result) in [("busy", &busy), ("quiet", &quiet)] {
+        let counts = result.total.requests;
+        assert_eq!((counts.failed, counts.unfinished), (0, 0), "{name}: {:?}", result.first_failure);
+    }
+    assert_eq!(requests(&received), busy.total.requests.ok + quiet.total.requests.ok);
+    let went = account.lives.iter().filter(|life| life.ended.is_some()).count();
+    assert!(received.len() >= 3 && went >= 1, "{:#?}", account.lives);
+}
+
+#[test]
+fn an_instance_that_breaks_off_is_a_502_and_one_that_closes_between_answers_is_none() {
+    for (name, behaviour, fails) in [
+        ("broken", Behaviour { fault: Some((Fault::Closed, 5)), ..Behaviour::default() }, true),
+        ("announced", Behaviour { close: Close::Announced(1), ..Behaviour::default() }, false),
+    ] {
+        let fleet = serve(SERVICE, cloud_run(), QUEUE, Some(behaviour));
+        let result = fleet.load("closed:2", Protocol::Http11, 300 * MS);
+        let (account, received) = fleet.end();
+        let bad = result.total.status.get(&502).copied().unwrap_or(0);
+        assert_eq!(result.total.requests.failed, bad, "{name}");
+        // What was due just before an edge of the window may come after it.
+        assert!(account.broken.abs_diff(bad) <= 2, "{name}: {} {bad}", account.broken);
+        assert_eq!(bad > 0, fails, "{name}");
+        let faults: u64 = received.iter().map(|received| received.faults).sum();
+        assert_eq!(faults, bad, "{name}");
+    }
+}

@@ -1,0 +1,394 @@
+//! An autoscaled service under load: instances start and stop as requests come, behind the gateway.
+//!
+//! First one instance is started alone: its answers are verified, and its start says how long requests may wait for one. Then the
+//! platform comes up with the fewest instances, and the load begins without a pause. What clients are told because no instance
+//! was free is no fault of the trial but what is asked for.
+
+use std::collections::BTreeMap;
+use std::sync::Arc;
+use std::time::{Duration, Instant};
+
+use jiff::Timestamp;
+use stampede_core::{
+    ClientLink, Endpoint, GatewayUse, InstanceLife, InstanceUsage, Outcome, Platform, Protocol, ReadinessRecord,
+    ScaleRecord, ScaledService, Study, Trial, with_causes,
+};
+use stampede_gateway::{Account, Gateway, Instance, Life, Order, Setup};
+use stampede_load::{LoadExchange, LoadSpec, Pause};
+use stampede_scale::{Policy, Price, QueueLimits, Rejection, Service, Time};
+use tokio::sync::mpsc::UnboundedReceiver;
+
+use crate::event::{Event, Phase, Sink, SinkError};
+use crate::fleet::{Course, Fleet, Meters, Mould, come_up};
+use crate::measure::{Clock, MeasureError, assemble, example};
+use crate::prepare::Prepared;
+use crate::ready::Front;
+use crate::study::Surroundings;
+use crate::trial::{MOST_LATE, explain, open_link};
+use crate::{php, verify};
+
+/// What the platform that is acted out is given.
+#[derive(Clone, Copy, Debug)]
+pub struct Scaling<'a> {
+    /// The service.
+    pub service: Service,
+    /// Its autoscaler.
+    pub policy: Policy,
+    /// What the command line calls that.
+    pub policy_name: &'a str,
+    /// For how long a request waits for an instance, where it is not the policy that says so.
+    pub queue_wait: Option<Duration>,
+    /// How it is billed.
+    pub price: &'a Price,
+}
+
+/// Runs the trials of a study of one autoscaled service, as many as it has rounds.
+///
+/// # Errors
+///
+/// Only when a sink does not take an event.
+pub async fn scale(
+    platform: &dyn Platform,
+    study: &Study,
+    rounds: u32,
+    prepared: &Prepared,
+    scaling: &Scaling<'_>,
+    surroundings: &Surroundings<'_>,
+    sink: &mut dyn Sink,
+) -> Result<(), SinkError> {
+    sink.take(&Event::StudyStarted(study)).await?;
+    for block in 1..=rounds {
+        let case = &prepared.case.id;
+        sink.take(&Event::TrialStarted { case, block, number: block, of: Some(rounds) }).await?;
+        let mut trial = Trial {
+            case: case.clone(),
+            block,
+            position: 1,
+            started_at: Timestamp::now(),
+            outcome: Outcome::Measured,
+            enforced: None,
+            ready: None,
+            php: None,
+            answers: Vec::new(),
+            measurement: None,
+            stops: Vec::new(),
+            parts: Vec::new(),
+            link: None,
+            audits: Vec::new(),
+            scale: None,
+        };
+        let act = Act { platform, study, prepared, scaling, surroundings };
+        trial.outcome = match act.run(&mut trial, sink).await {
+            Ok(outcome) => outcome,
+            Err(MeasureError::Failed(problem)) => Outcome::Failed(problem),
+            Err(MeasureError::Sink(error)) => return Err(error),
+        };
+        sink.take(&Event::TrialEnded(&trial)).await?;
+    }
+    Ok(())
+}
+
+/// A trial.
+struct Act<'a> {
+    platform: &'a dyn Platform,
+    study: &'a Study,
+    prepared: &'a Prepared,
+    scaling: &'a Scaling<'a>,
+    surroundings: &'a Surroundings<'a>,
+}
+
+/// What one instance alone has shown.
+struct Rehearsed {
+    exchanges: Vec<LoadExchange>,
+    /// From its order to its first answer.
+    start: Duration,
+    faults: Vec<String>,
+}
+
+impl Act<'_> {
+    async fn run(&self, trial: &mut Trial, sink: &mut dyn Sink) -> Result<Outcome, MeasureError> {
+        let Scaling { service, policy, policy_name, queue_wait, price } = *self.scaling;
+        let first = self.surroundings.workload.first_request();
+        let first = first.ok_or_else(|| MeasureError::Failed("the workload has no request".to_owned()))?;
+        let mould = Mould {
+            platform: self.platform,
+            prepared: self.prepared,
+            first,
+            ready_timeout: self.surroundings.ready_timeout,
+        };
+        let Rehearsed { exchanges, start, mut faults } = self.rehearse(mould, trial, sink).await?;
+        let mut queue = policy.queue(&service, start);
+        queue.wait = queue_wait.unwrap_or(queue.wait).min(service.request_timeout);
+        if start > queue.wait && service.min_instances == 0 {
+            let warning = format!(
+                "an instance takes {start:.1?} to start and a request waits for {:.1?} at most: those that find no instance are \
+                 all turned away; raise --queue-limit, --cpus or --min-instances",
+                queue.wait
+            );
+            sink.take(&Event::Warned(&warning)).await?;
+        }
+        sink.take(&Event::PhaseStarted(Phase::Launch)).await?;
+        let meters = Arc::new(Meters::default());
+        let of_gateway = Arc::clone(&meters);
+        let setup = Setup {
+            service,
+            policy,
+            queue,
+            granularity: price.granularity,
+            cpu_seconds: Box::new(move || of_gateway.read().cpu.as_secs_f64()),
+        };
+        let opened = Gateway::open(setup).map_err(|error| MeasureError::Failed(with_causes(&error)))?;
+        let (gateway, mut orders) = opened;
+        let mut fleet = Fleet::new(mould, &gateway, &meters);
+        let driven = self.drive(&mut fleet, &gateway, &mut orders, &meters, queue, exchanges, trial, sink).await;
+        sink.take(&Event::PhaseStarted(Phase::Stop)).await?;
+        let courses = fleet.end().await;
+        let account = gateway.close().ok_or_else(|| MeasureError::Failed("the gateway failed".to_owned()))?;
+        let driven = driven?;
+
+        faults.extend(driven.faults);
+        faults.extend(courses.values().filter_map(|course| course.fault.clone()).take(1));
+        let service = ScaledService {
+            policy: policy_name.to_owned(),
+            concurrency: policy.concurrency(&service),
+            min_instances: service.min_instances,
+            max_instances: service.max_instances,
+            queue_length: queue.length,
+            queue_wait: queue.wait,
+            request_timeout: service.request_timeout,
+            start,
+            price: price.id.to_owned(),
+        };
+        let status = trial.measurement.as_ref().map(|measured| &measured.status);
+        let rejected = status.map_or(0, |status| rejected(&policy, status, &account));
+        trial.scale = Some(record(service, account, courses, rejected));
+        let Some(measured) = trial.measurement.as_ref().filter(|measured| measured.requests.ok > 0) else {
+            let sent = trial.measurement.as_ref().map_or(0, |measured| measured.requests.sent);
+            let example = driven.example.map(|example| format!("; the first: {example}")).unwrap_or_default();
+            return Err(MeasureError::Failed(format!("answered none of {sent} requests rightly{example}")));
+        };
+        if driven.late.as_secs_f64() > MOST_LATE * measured.window.as_secs_f64() {
+            let late = driven.late;
+            faults.push(format!("counters were read {late:?} after an edge of the window: this program was held up"));
+        }
+        Ok(if faults.is_empty() { Outcome::Measured } else { Outcome::Invalid(faults.join("; ")) })
+    }
+
+    /// Starts one instance alone, checks its answers, reads its settings, and stops it.
+    async fn rehearse(
+        &self,
+        mould: Mould<'_>,
+        trial: &mut Trial,
+        sink: &mut dyn Sink,
+    ) -> Result<Rehearsed, MeasureError> {
+        let failed = MeasureError::Failed;
+        sink.take(&Event::PhaseStarted(Phase::Launch)).await?;
+        let (meters, mut course) = (Meters::default(), Course::default());
+        let running = come_up(mould, &meters, Instance(0), &mut course).await.map_err(failed)?;
+        let start = course.process.unwrap_or_default() + course.ready.unwrap_or_default();
+        trial.ready = Some(ReadinessRecord { took: start, attempts: 1 });
+        trial.enforced = running.enforced().ok();
+        sink.take(&Event::PhaseStarted(Phase::Verify)).await?;
+        let front = Front::of(running.as_ref(), None).map_err(failed)?;
+        let explained =
+            |problem: String| MeasureError::Failed(explain(running.as_ref(), &self.prepared.case.limits, &problem));
+        let exchanges = &self.surroundings.workload.exchanges;
+        let verified = verify::verify(running.as_ref(), &front, exchanges, self.study.seed).await;
+        let verified = verified.map_err(explained)?;
+        trial.answers = verified.answers;
+        let mut faults: Vec<String> = course.fault.into_iter().collect();
+        if let Some(probe) = &self.prepared.deployment.probe {
+            let read_back = php::read_back(running.as_ref(), &front, probe).await;
+            let read_back =
+                read_back.map_err(|problem| explained(format!("PHP cannot be asked for its settings: {problem}")))?;
+            faults.extend(read_back.problems(&probe.asked));
+            trial.php = Some(read_back);
+        }
+        let stopped = running.stop().await.map_err(|error| failed(error.to_string()))?;
+        trial.stops = stopped.units;
+        Ok(Rehearsed { exchanges: verified.load, start, faults })
+    }
+
+    /// Waits for the fewest instances, then drives the load to its end.
+    #[expect(clippy::too_many_arguments, reason = "each is a thing of its own that lives for the trial")]
+    async fn drive(
+        &self,
+        fleet: &mut Fleet<'_>,
+        gateway: &Gateway,
+        orders: &mut UnboundedReceiver<Order>,
+        meters: &Meters,
+        queue: QueueLimits,
+        exchanges: Vec<LoadExchange>,
+        trial: &mut Trial,
+        sink: &mut dyn Sink,
+    ) -> Result<Driven, MeasureError> {
+        let Prepared { case, .. } = self.prepared;
+        let failed = MeasureError::Failed;
+        sink.take(&Event::PhaseStarted(Phase::Ready)).await?;
+        let (mut came_up, fewest) = (fleet.came_up(), self.scaling.service.min_instances);
+        while *came_up.borrow_and_update() < fewest {
+            tokio::select! {
+                Some(order) = orders.recv() => fleet.obey(order),
+                ended = fleet.next_end() => ended.map_err(failed)?,
+                _ = came_up.changed() => {}
+            }
+        }
+        let front = Endpoint::Tcp(gateway.address());
+        let link = case.topology.link.map(|link: ClientLink| open_link(&front, link)).transpose().map_err(failed)?;
+        let target = link.as_ref().map_or_else(|| front.clone(), |link| Endpoint::Tcp(link.address()));
+        let spec = LoadSpec {
+            targets: vec![target],
+            protocol: Protocol::Http11,
+            tls: None,
+            host: front.to_string(),
+            exchanges,
+            load: case.load.clone(),
+            think: Pause::default(),
+            scenario: None,
+            warm_up: self.study.warm_up,
+            duration: self.study.duration,
+            requests: None,
+            // Whoever waits at the end is answered or turned away in that time.
+            drain: queue.wait + self.surroundings.drain,
+            timeout: None,
+            keep_alive: case.topology.keep_alive,
+            seed: self.study.seed.wrapping_add(u64::from(trial.block)),
+            slices: false,
+            cpus: case.pinning.generator.clone(),
+            backend: self.surroundings.backend,
+        };
+        let load = stampede_load::start(spec).map_err(|error| failed(with_causes(&error)))?;
+        gateway.count(load.opens_at()..load.closes_at());
+        let mut clock = Clock::new(&load);
+        let mut phase = Phase::WarmUp;
+        sink.take(&Event::PhaseStarted(phase)).await?;
+        while phase != Phase::Drain || !load.is_finished() {
+            tokio::select! {
+                Some(order) = orders.recv() => {
+                    fleet.obey(order);
+                    continue;
+                }
+                ended = fleet.next_end() => {
+                    ended.map_err(failed)?;
+                    continue;
+                }
+                () = tokio::time::sleep_until(clock.next_wake(phase).into()) => {}
+            }
+            let now = Instant::now();
+            clock.sample(now, Some(meters.read()));
+            let next = clock.phase_at(now);
+            if next != phase {
+                phase = next;
+                sink.take(&Event::PhaseStarted(phase)).await?;
+            }
+            if let Some(progress) = clock.progress(&load, now) {
+                sink.take(&progress).await?;
+            }
+        }
+        let (window, result) = (self.study.duration, load.finish());
+        let (resources, late) = (clock.resources(Some(meters.read())), clock.late());
+        let faults: Vec<String> = result.saturation.iter().map(ToString::to_string).collect();
+        let example = example(&result);
+        let measurement = assemble(window, result, resources, None);
+        trial.measurement = Some(measurement);
+        if let Some(link) = link {
+            let used = link.close().map_err(|error| failed(format!("lost the link to the client: {error}")))?;
+            trial.link = Some(used);
+        }
+        Ok(Driven { faults, example, late })
+    }
+}
+
+/// What was found out under load, beside the measurement.
+struct Driven {
+    faults: Vec<String>,
+    /// The first failure in words.
+    example: Option<String>,
+    /// How much later than the window's edges counters were read, at the most.
+    late: Duration,
+}
+
+/// Requests that clients were told to have been turned away: those with such a status that came from no instance, and were not
+/// given up because they took too long.
+fn rejected(policy: &Policy, status: &BTreeMap<u16, u64>, account: &Account) -> u64 {
+    let mut told = [Rejection::QueueFull, Rejection::WaitedTooLong].map(|why| policy.status(why)).to_vec();
+    told.dedup();
+    let count = |of: &BTreeMap<u16, u64>| told.iter().filter_map(|told| of.get(told)).sum::<u64>();
+    let late = if told.contains(&504) { account.late } else { 0 };
+    count(status).saturating_sub(count(&account.passed) + late)
+}
+
+fn record(
+    service: ScaledService,
+    account: Account,
+    mut courses: BTreeMap<Instance, Course>,
+    rejected: u64,
+) -> ScaleRecord {
+    let Account { lives, window, arrived, waits, most_waiting, usage, cpu, .. } = account;
+    let at = |time: Time| time.since(Time::START);
+    let lives = (0..).zip(lives).map(|(number, life)| {
+        let Life { ordered, ready: _, first_request: (_, first_request), ended } = life;
+        let course = courses.remove(&Instance(number)).unwrap_or_default();
+        InstanceLife {
+            ordered: at(ordered),
+            process: course.process,
+            ready: course.ready,
+            first_request,
+            ended: ended.map(at),
+            lost: course.lost,
+        }
+    });
+    ScaleRecord {
+        service,
+        opens: at(window.start),
+        closes: at(window.end),
+        lives: lives.collect(),
+        waits,
+        most_waiting,
+        rejected,
+        usage: InstanceUsage {
+            busy_seconds: usage.busy_seconds,
+            kept_idle_seconds: usage.kept_idle_seconds,
+            lived_seconds: usage.lived_seconds,
+            requests: usage.requests,
+        },
+        gateway: GatewayUse { cpu, requests: arrived },
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use stampede_core::Latencies;
+    use stampede_scale::{CloudRunParameters, KnativeParameters, Usage};
+
+    use super::*;
+
+    #[test]
+    fn only_what_no_instance_answered_was_turned_away() {
+        let account = |passed: &[(u16, u64)], late| Account {
+            lives: Vec::new(),
+            window: Time::START..Time::NEVER,
+            arrived: 0,
+            waits: Latencies::new(),
+            most_waiting: 0,
+            rejected: 0,
+            passed: passed.iter().copied().collect(),
+            broken: 0,
+            late,
+            abandoned: 0,
+            usage: Usage::default(),
+            cpu: Duration::ZERO,
+        };
+        let (cloud_run, knative) =
+            (Policy::CloudRun(CloudRunParameters::default()), Policy::Knative(KnativeParameters::default()));
+        let told = BTreeMap::from([(200, 50), (429, 7), (502, 2), (503, 5), (504, 4)]);
+        for (name, policy, passed, late, expected) in [
+            ("Cloud Run", &cloud_run, &[][..], 4, 7),
+            ("an application's own 429", &cloud_run, &[(429, 3)], 0, 4),
+            ("Knative", &knative, &[], 0, 9),
+            ("an overloaded server's own 503, and an answer that took too long", &knative, &[(503, 5)], 1, 3),
+        ] {
+            assert_eq!(rejected(policy, &told, &account(passed, late)), expected, "{name}");
+        }
+    }
+}

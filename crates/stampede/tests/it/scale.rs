@@ -1,0 +1,128 @@
+//! An autoscaled service from end to end, on real servers.
+
+use std::collections::BTreeSet;
+
+use rustix::process::Signal;
+use serde_json::Value;
+
+use crate::stage::{Stage, have, processes_in_runs, send, wait_until, workload};
+
+/// Runs it on small instances of PHP's own server.
+const PHP: [&str; 12] = [
+    "scale",
+    "php-cli-server",
+    "markdown",
+    "--cpus",
+    "0.25",
+    "--memory",
+    "256Mi",
+    "--duration",
+    "4s",
+    "--seed",
+    "1",
+    "--quiet",
+];
+
+#[test]
+fn instances_start_on_demand_and_counts_add_up() {
+    if !have("instances_start_on_demand_and_counts_add_up", &["php"]) {
+        return;
+    }
+    let stage = Stage::new();
+    let said = stage.run(&[&PHP[..], &["--max-instances", "3", "--load", "closed:4", "--json", "-"]].concat());
+    assert_eq!(said.code, Some(0), "{}\n{}", said.stderr, said.stdout);
+    let study: Value = serde_json::from_str(&said.stdout).unwrap();
+    assert_eq!((&study["schema"], &study["kind"]), (&"stampede/study/v1".into(), &"scale".into()));
+    let trial = &study["cases"][0]["trials"][0];
+    let figure = |path: &str| trial.pointer(path).and_then(Value::as_f64).unwrap_or_else(|| panic!("{path} {trial:#}"));
+    // Below one CPU an instance is given one request at a time: four clients ask for more than three instances.
+    assert_eq!(figure("/service/concurrency"), 1.0);
+    // The window begins before the first request has asked for one.
+    assert!(figure("/instances/mean") > 2.5 && figure("/instances/max") == 3.0, "{trial:#}");
+    assert_eq!(figure("/cold_starts/count"), 3.0);
+    assert!(figure("/cold_starts/p50_ms") <= figure("/cold_starts/max_ms"));
+    assert!(figure("/cold_starts/process_p50_ms") > 0.0 && figure("/cold_starts/first_request_p50_ms") > 0.0);
+    let (sent, ok, rejected) = (figure("/requests/sent"), figure("/requests/ok"), figure("/rejected"));
+    assert_eq!((figure("/requests/failed"), rejected, ok), (0.0, 0.0, sent), "{trial:#}");
+    // Every client waits at the beginning, and one of the four at any time.
+    assert!(ok >= 10.0 && figure("/queue/waited") >= 4.0 && figure("/queue/most") <= 4.0, "{trial:#}");
+    let vcpu_seconds = figure("/instances/mean") * 0.25 * 4.0;
+    assert!((figure("/rps_per_vcpu") - ok / vcpu_seconds).abs() < 1e-6 * ok);
+    // Three quarters of a CPU for four seconds, at the published price, and no more than that.
+    assert_eq!(trial["bill"]["currency"], "USD");
+    let most = 3.0 * 4.2 * (0.25 * 24e-6 + 0.25 * 2.5e-6) + ok * 0.4e-6;
+    assert!((0.0..=most).contains(&figure("/bill/total")), "{} {most}", figure("/bill/total"));
+    assert!((figure("/bill/per_million_requests") - figure("/bill/total") / ok * 1e6).abs() < 1e-6);
+    stage.assert_nothing_left();
+
+    let again = stage.run(&["show", "latest", "--json", "-"]);
+    assert_eq!(serde_json::from_str::<Value>(&again.stdout).unwrap(), study);
+    let shown = stage.run(&["show", "latest"]);
+    for part in ["instances min/mean/max", "cold starts", "a million answers cost", "answers every request"] {
+        assert!(shown.stdout.contains(part), "{part}\n{}", shown.stdout);
+    }
+    assert!(shown.stdout.lines().all(|line| line.chars().count() <= 80), "{}", shown.stdout);
+    let markdown = stage.run(&["show", "latest", "--markdown", "-"]);
+    assert!(markdown.stdout.contains("| cold starts | 3 |"), "{}", markdown.stdout);
+    let listed = stage.run(&["list", "studies"]);
+    assert!(listed.stdout.contains("scale markdown"), "{}", listed.stdout);
+}
+
+#[test]
+fn who_finds_no_instance_in_time_is_turned_away_and_that_is_said_before() {
+    if !have("who_finds_no_instance_in_time_is_turned_away_and_that_is_said_before", &["php"]) {
+        return;
+    }
+    let stage = Stage::new();
+    let asked = ["--max-instances", "1", "--queue-limit", "20ms", "--load", "closed:2", "--json", "-"];
+    let said = stage.run(&[&PHP[..], &asked].concat());
+    assert!(said.stderr.contains("to start and a request waits for 20.0ms at most"), "{}", said.stderr);
+    let study: Value = serde_json::from_str(&said.stdout).unwrap();
+    let trial = &study["cases"][0]["trials"][0];
+    let count = |path: &str| trial.pointer(path).and_then(Value::as_u64).unwrap_or_else(|| panic!("{path} {trial:#}"));
+    assert_eq!(said.code, Some(0), "{}\n{trial:#}", said.stderr);
+    // One instance works on one request at a time, which takes longer than another may wait for it.
+    assert!(count("/rejected") > 0, "{trial:#}");
+    assert_eq!(count("/rejected"), trial["status"]["429"].as_u64().unwrap());
+    assert_eq!(
+        count("/requests/sent"),
+        count("/requests/ok") + count("/requests/failed") + count("/requests/unfinished")
+    );
+    assert_eq!(count("/requests/failed"), count("/rejected"), "{trial:#}");
+    stage.assert_nothing_left();
+}
+
+#[test]
+fn what_never_comes_up_fails_with_its_reason() {
+    if !have("what_never_comes_up_fails_with_its_reason", &["php"]) {
+        return;
+    }
+    let stage = Stage::new();
+    let said = stage.run(&["scale", "php-cli-server", &workload("fatal"), "--duration", "1s", "--quiet"]);
+    assert_eq!(said.code, Some(5), "{}\n{}", said.stderr, said.stdout);
+    assert!(said.stdout.contains("trial 1 failed:"), "{}", said.stdout);
+    stage.assert_nothing_left();
+}
+
+#[test]
+fn an_interrupt_leaves_nothing() {
+    if !have("an_interrupt_leaves_nothing", &["php"]) {
+        return;
+    }
+    let stage = Stage::new();
+    let base = PHP.iter().copied().filter(|word| !["--duration", "4s"].contains(word));
+    let asked = ["--max-instances", "3", "--load", "closed:4", "--duration", "10m"];
+    let mut child = stage.start(&base.chain(asked).collect::<Vec<_>>());
+    wait_until("three instances run", || {
+        let groups: BTreeSet<String> = processes_in_runs().into_iter().map(|(_, group)| group).collect();
+        if groups.len() >= 3 { Ok(()) } else { Err(format!("{groups:?}")) }
+    });
+    send(child.id(), Signal::INT);
+    let mut code = None;
+    wait_until("stampede ends", || {
+        code = child.try_wait().unwrap().map(|status| status.code());
+        code.map(drop).ok_or_else(|| "it still runs".to_owned())
+    });
+    assert_eq!(code.flatten(), Some(130));
+    stage.assert_nothing_left();
+}

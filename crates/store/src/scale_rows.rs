@@ -1,0 +1,46 @@
+//! What autoscaled services did, as rows.
+
+use rusqlite::{Row, Transaction, named_params};
+use stampede_core::ScaleRecord;
+
+use crate::columns::{Count, Histogram, Json, Nanos};
+
+pub(crate) fn insert(transaction: &Transaction<'_>, trial: i64, record: &ScaleRecord) -> rusqlite::Result<()> {
+    let ScaleRecord { service, opens, closes, lives, waits, most_waiting, rejected, usage, gateway } = record;
+    transaction.execute(
+        "INSERT INTO scaling VALUES (:trial_id, :service_json, :opens_ns, :closes_ns, :lives_json, :waits,
+            :most_waiting, :rejected, :usage_json, :gateway_json)",
+        named_params! {
+            ":trial_id": trial,
+            ":service_json": Json(service),
+            ":opens_ns": Nanos(*opens),
+            ":closes_ns": Nanos(*closes),
+            ":lives_json": Json(lives),
+            ":waits": Histogram(waits),
+            ":most_waiting": most_waiting,
+            ":rejected": Count(*rejected),
+            ":usage_json": Json(usage),
+            ":gateway_json": Json(gateway),
+        },
+    )?;
+    Ok(())
+}
+
+/// That of a row of a trial, where it has one.
+pub(crate) fn of(row: &Row<'_>) -> rusqlite::Result<Option<ScaleRecord>> {
+    let Some(Json(service)) = row.get("service_json")? else {
+        return Ok(None);
+    };
+    let nanos = |name| row.get::<_, Nanos>(name).map(|Nanos(time)| time);
+    Ok(Some(ScaleRecord {
+        service,
+        opens: nanos("opens_ns")?,
+        closes: nanos("closes_ns")?,
+        lives: row.get::<_, Json<_>>("lives_json")?.0,
+        waits: row.get::<_, Histogram<_>>("waits")?.0,
+        most_waiting: row.get("most_waiting")?,
+        rejected: row.get::<_, Count>("rejected")?.0,
+        usage: row.get::<_, Json<_>>("usage_json")?.0,
+        gateway: row.get::<_, Json<_>>("gateway_json")?.0,
+    }))
+}
