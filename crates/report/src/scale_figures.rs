@@ -179,7 +179,7 @@ impl WireColdStarts {
 impl WireQueue {
     pub(crate) fn of(record: &ScaleRecord) -> Self {
         let waits = &record.waits;
-        let ms = |time: Duration| (waits.count() > 0).then(|| time.as_secs_f64() * 1e3);
+        let ms = |time: Duration| (waits.count() > 0).then_some(time.as_secs_f64() * 1e3);
         Self {
             waited: waits.count(),
             wait_p50_ms: ms(waits.quantile(0.5)),
