@@ -7,7 +7,7 @@ use std::process::Command;
 use serde::Deserialize;
 
 /// Each crate and the crates of this workspace that it may use.
-const MAY_USE: [(&str, &[&str]); 18] = [
+const MAY_USE: [(&str, &[&str]); 21] = [
     ("core", &[]),
     ("stats", &[]),
     ("cgroup", &[]),
@@ -20,10 +20,13 @@ const MAY_USE: [(&str, &[&str]); 18] = [
     ("observe", &["core", "cgroup", "wire"]),
     ("analysis", &["core", "stats"]),
     ("scale", &["core"]),
+    ("export", &["core"]),
     ("forecast", &["core", "stats", "scale"]),
-    ("harness", &["core", "wire", "load", "observe", "analysis"]),
+    ("gateway", &["core", "scale"]),
+    ("harness", &["core", "wire", "load", "observe", "analysis", "scale", "gateway"]),
     ("store", &["core"]),
-    ("report", &["core", "analysis"]),
+    ("report", &["core", "analysis", "scale"]),
+    ("serve", &["core", "analysis", "store", "report"]),
     ("testkit", &["core", "wire"]),
     ("bench", &["core", "stats", "analysis"]),
 ];

@@ -178,6 +178,19 @@ pub enum StopSignal {
     Usr1,
 }
 
+impl StopSignal {
+    /// Its name without `SIG`, as `kill` and supervisors take it.
+    pub const fn name(self) -> &'static str {
+        match self {
+            Self::Term => "TERM",
+            Self::Quit => "QUIT",
+            Self::Int => "INT",
+            Self::Winch => "WINCH",
+            Self::Usr1 => "USR1",
+        }
+    }
+}
+
 /// How a unit is stopped.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Stop {

@@ -1,5 +1,6 @@
 //! A question, and the blocks of trials that answer it.
 
+use std::fmt;
 use std::time::Duration;
 
 use jiff::Timestamp;
@@ -26,6 +27,20 @@ pub enum StudyKind {
     Tune,
     /// What does a service do whose instances are started and stopped as requests come?
     Scale,
+}
+
+impl fmt::Display for StudyKind {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.pad(match self {
+            Self::Compare => "compare",
+            Self::Calibrate => "calibrate",
+            Self::Gate => "gate",
+            Self::Capacity => "capacity",
+            Self::Why => "why",
+            Self::Tune => "tune",
+            Self::Scale => "scale",
+        })
+    }
 }
 
 /// How many blocks a study has.

@@ -20,7 +20,11 @@ const LIMIT: Duration = Duration::from_secs(300);
 ///
 /// The builder runs as the user who started Stampede, with that user's environment below its own, since a toolchain has
 /// its caches and settings there.
-pub(crate) async fn build(step: &BuildStep, app: &Path, kept: &Path) -> Result<PathBuf, String> {
+///
+/// # Errors
+///
+/// What the builder said, or why its result could not be kept.
+pub async fn build(step: &BuildStep, app: &Path, kept: &Path) -> Result<PathBuf, String> {
     let key = {
         let (step, source) = (step.clone(), app.to_owned());
         tokio::task::spawn_blocking(move || key(&step, &source))

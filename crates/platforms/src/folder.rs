@@ -137,6 +137,20 @@ impl Folder {
 /// The history of an application's source, which may be larger than all else.
 const HISTORY: &str = ".git";
 
+/// Copies an application as it is copied into each run, as this user's own.
+///
+/// # Errors
+///
+/// When something cannot be copied: a link that leads out of it, or neither a file nor a folder.
+pub fn copy_app(source: &Path, target: &Path) -> Result<(), CopyError> {
+    Ok(copy_tree(source, target, Path::new(""), None)?)
+}
+
+/// Why an application could not be copied.
+#[derive(Debug, Error)]
+#[error(transparent)]
+pub struct CopyError(#[from] FolderError);
+
 fn hand_over(folder: &Path, user: User) -> Result<(), FolderError> {
     for entry in fs::read_dir(folder).map_err(failed("read", folder))? {
         let path = entry.map_err(failed("read", folder))?.path();

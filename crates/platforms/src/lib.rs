@@ -15,6 +15,7 @@ mod certificate;
 mod clean;
 mod comeback;
 mod custody;
+pub mod debian;
 pub mod doctor;
 mod end;
 mod extension;
@@ -45,8 +46,10 @@ mod unfinished;
 mod user;
 pub mod warden;
 
+pub use builder::build;
 pub use certificate::{CertificateError, self_made};
 pub use clean::{CleanReport, clean};
+pub use folder::{CopyError, copy_app};
 pub use local::{LocalConfig, LocalPlatform, NewPlatformError, default_state_dir};
 pub use machine::{available_cpus, machine, memory, pin_to};
 pub use program::detect;

@@ -188,17 +188,17 @@ fn summary(view: &StudyView<'_>, metric: &'static Metric) -> String {
     format!("{}: {}", titled(metric), cases.join("; "))
 }
 
-/// Where values lie, from 0 to 100 % of the width.
-struct Axis {
+/// Where values lie, from 0 to 100 % of the width, or of the height.
+pub(crate) struct Axis {
     from: f64,
     to: f64,
-    ticks: Vec<f64>,
+    pub(crate) ticks: Vec<f64>,
 }
 
 impl Axis {
     /// From zero where the values differ much; around them where they lie close together. Ticks are round in the unit that
     /// is shown, which is `scale` of the one of the values.
-    fn over(values: impl Iterator<Item = f64>, scale: f64) -> Option<Self> {
+    pub(crate) fn over(values: impl Iterator<Item = f64>, scale: f64) -> Option<Self> {
         let shown: Vec<f64> = values.map(|value| value * scale).filter(|value| value.is_finite()).collect();
         let least = shown.iter().copied().min_by(f64::total_cmp)?;
         let most = shown.iter().copied().max_by(f64::total_cmp)?;
@@ -210,7 +210,7 @@ impl Axis {
         Some(Self { from: first as f64 * step / scale, to: last as f64 * step / scale, ticks })
     }
 
-    fn share(&self, value: f64) -> f64 {
+    pub(crate) fn share(&self, value: f64) -> f64 {
         let share = ((value - self.from) / (self.to - self.from)).clamp(0.0, 1.0);
         MARGIN + share * (100.0 - 2.0 * MARGIN)
     }

@@ -6,6 +6,7 @@
 
 mod commands;
 mod configuration;
+pub mod dashboard;
 mod document;
 mod prose;
 mod study;
@@ -62,6 +63,11 @@ static TEMPLATES: LazyLock<Environment<'static>> = LazyLock::new(|| {
         ("pieces.html", include_str!("../templates/pieces.html")),
         ("dots.svg", include_str!("../templates/dots.svg")),
         ("chart.svg", include_str!("../templates/chart.svg")),
+        ("dashboard.html", include_str!("../templates/dashboard.html")),
+        ("problem.html", include_str!("../templates/problem.html")),
+        ("list.html", include_str!("../templates/list.html")),
+        ("comparison.html", include_str!("../templates/comparison.html")),
+        ("history.html", include_str!("../templates/history.html")),
     ] {
         #[expect(clippy::expect_used, reason = "templates are part of the program, and all are rendered in tests")]
         environment.add_template(name, template).expect("the template is well-formed");
@@ -113,9 +119,18 @@ impl HeadBlock {
 
 /// A page about one study.
 pub fn study(view: &StudyView<'_>) -> String {
+    study_beside(view, None)
+}
+
+/// The same with a way back to the list of all studies.
+pub fn study_of_dashboard(view: &StudyView<'_>) -> String {
+    study_beside(view, Some(dashboard::Page::Studies))
+}
+
+fn study_beside(view: &StudyView<'_>, home: Option<dashboard::Page>) -> String {
     let title = format!("{}, {}", view.study.workload, view.study.id);
     let (lead, blocks) = answer(view).unzip();
-    page(&Head { title, lead, blocks: blocks.unwrap_or_default(), command: None }, &[*view])
+    framed(&Head { title, lead, blocks: blocks.unwrap_or_default(), command: None }, &[*view], home)
 }
 
 /// What a study comes to that asks for something else than a comparison, with what shows it.
@@ -224,6 +239,11 @@ pub fn chart(view: &StudyView<'_>) -> Option<String> {
 }
 
 fn page(head: &Head, studies: &[StudyView<'_>]) -> String {
+    framed(head, studies, None)
+}
+
+/// A page; `home` is the one that it leads back to.
+fn framed(head: &Head, studies: &[StudyView<'_>], home: Option<dashboard::Page>) -> String {
     let pages: Vec<StudyPage> = studies.iter().map(|view| StudyPage::of(view, &WORDS)).collect();
     let lead = match (&head.lead, pages.first()) {
         (Some(lead), _) => lead.clone(),
@@ -235,6 +255,7 @@ fn page(head: &Head, studies: &[StudyView<'_>]) -> String {
         context! {
             texts => Serde(&WORDS.0),
             head => Serde(head),
+            home => home.map(dashboard::Page::path),
             lead => lead,
             studies => Serde(&pages),
             // The alphabet of base64 needs no escaping, and what is escaped in a script is not read back.

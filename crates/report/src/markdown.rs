@@ -113,8 +113,11 @@ fn findings(digest: &Digest) -> impl Iterator<Item = String> {
 
 fn settings(text: &mut String, digest: &Digest) {
     let lines = digest.settings.iter().map(|case| {
-        let settings = case.settings.iter().map(|(setting, reason)| format!("\n  - {setting}: {}", one_line(reason)));
-        format!("{}: {}{}", case.case, case.version, settings.collect::<String>())
+        let settings = case
+            .settings
+            .iter()
+            .map(|(setting, reason)| format!("\n  - {}", one_line(&format!("{setting}: {reason}"))));
+        format!("{}{}", one_line(&format!("{}: {}", case.case, case.version)), settings.collect::<String>())
     });
     // Nested lists keep their line breaks, so this is not `list`.
     section(text, "Settings");
@@ -145,7 +148,7 @@ fn paragraph(text: &mut String, paragraph: &str) {
 }
 
 fn row(text: &mut String, cells: impl Iterator<Item = String>) {
-    let cells: Vec<String> = cells.map(|cell| cell.replace('|', "\\|")).collect();
+    let cells: Vec<String> = cells.map(|cell| one_line(&cell).replace('|', "\\|")).collect();
     let _ = writeln!(text, "| {} |", cells.join(" | "));
 }
 

@@ -43,7 +43,7 @@ pub(crate) fn over(units: Vec<Unit>, lookup: &Lookup<'_>) -> Result<Unit, PlanEr
         .map(|unit| {
             let command = words(&unit.program, double_quoted).join(" ").replace('%', "%%");
             let grace_seconds = unit.stop.grace.as_secs();
-            context! { name => unit.id.as_str(), command, signal => signal(unit.stop.signal), grace_seconds }
+            context! { name => unit.id.as_str(), command, signal => unit.stop.signal.name(), grace_seconds }
         })
         .collect();
     let mut file = RunFile { path: PathBuf::from("supervisord/supervisord.conf"), text: String::new() };
@@ -91,14 +91,4 @@ fn single_quoted(word: &str) -> String {
 /// A word of a `command`, which Python's `shlex` splits.
 fn double_quoted(word: &str) -> String {
     format!("\"{}\"", word.replace('\\', "\\\\").replace('"', "\\\""))
-}
-
-fn signal(signal: StopSignal) -> &'static str {
-    match signal {
-        StopSignal::Term => "TERM",
-        StopSignal::Quit => "QUIT",
-        StopSignal::Int => "INT",
-        StopSignal::Winch => "WINCH",
-        StopSignal::Usr1 => "USR1",
-    }
 }

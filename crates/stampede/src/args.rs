@@ -5,9 +5,15 @@ use std::path::PathBuf;
 use clap::{Parser, Subcommand, ValueEnum};
 
 use crate::backend::BackendChoice;
+use crate::doctor::args::DoctorArgs;
+use crate::export::args::ExportArgs;
 use crate::forecast::args::ForecastArgs;
+use crate::gate::args::GateArgs;
 use crate::load::args::LoadArgs;
+use crate::report::args::ReportArgs;
 use crate::scale::args::ScaleArgs;
+use crate::serve::args::ServeArgs;
+use crate::study_file::args::{ExportStudyArgs, ImportStudyArgs};
 
 /// Which PHP runtime is fastest for your application, under equal limits, and how sure is that?
 #[derive(Debug, Parser)]
@@ -85,6 +91,11 @@ pub(crate) enum Command {
     /// the platform's rules start and stop as many instances as the load asks for: response times, instances, rejected
     /// requests and cost for each combination of concurrency, CPU and memory.
     Forecast(Box<ForecastArgs>),
+    /// Write files that deploy a runtime with the settings that were measured
+    ///
+    /// A Dockerfile, manifests, services of systemd, or the configuration alone. The servers' files are those that are
+    /// measured, with the places of the target put in.
+    Export(Box<ExportArgs>),
     /// Drive load at an address and measure its answers
     ///
     /// Just the load engine: closed or open load over HTTP, every answer checked, response times counted from when a
@@ -110,6 +121,20 @@ pub(crate) enum Command {
     /// Verdicts and findings are made anew from the study's records. The file holds all of them, and writes them out as JSON
     /// and CSV.
     Report(ReportArgs),
+    /// Look at all stored studies in a browser: a dashboard on this machine
+    ///
+    /// A list to search, the report of each study, any two beside each other, and a metric over time. It changes nothing, and
+    /// ends with Ctrl-C. Other machines reach it only at an address that is given, and only with a token.
+    Serve(ServeArgs),
+    /// Write a stored study into one file, to keep it or give it to others
+    ///
+    /// The file holds everything that is stored of it. `stampede import-study` puts it into another store, where `show`,
+    /// `report`, `gate` and `forecast` work on it.
+    ExportStudy(ExportStudyArgs),
+    /// Put a study from a file of `stampede export-study` into the store
+    ///
+    /// A file that was cut short, altered, or written by a newer Stampede is refused, and nothing that is stored is changed.
+    ImportStudy(ImportStudyArgs),
     /// Say whether this machine can measure, and what to do where it cannot
     ///
     /// Looks at limits, processors, what else runs, open files, ports, clock and timers, and at which runtimes are here. Takes
@@ -382,54 +407,6 @@ pub(crate) struct ReproduceArgs {
     pub(crate) quiet: bool,
 }
 
-/// What is held against what.
-#[derive(Debug, clap::Args)]
-#[command(after_help = "Examples:\n  \
-        stampede gate main .                       (a revision, and this folder as it is)\n  \
-        stampede gate origin/main HEAD --github --markdown comment.md\n  \
-        stampede gate ./before ./after --metric cpu_us_per_request --threshold 3%\n  \
-        stampede gate study:20260301 study:latest  (two stored studies of the same cases)\n\n\
-        Exit codes: 0 passed, or undecided without --strict; 1 failed; the others as for compare.")]
-pub(crate) struct GateArgs {
-    /// What was before: a folder with a stampede.yaml or an application, a revision of the git repository around the current
-    /// folder (git:NAME where a folder has that name too), or study:NAME
-    pub(crate) base: String,
-    /// What came after, in the same words
-    pub(crate) head: String,
-    /// How much worse it may be: 20% is 1.2 times the time, or throughput divided by 1.2, which is 17 % less [default: 5%]
-    #[arg(long, value_name = "PERCENT", allow_hyphen_values = true, help_heading = "Gate")]
-    pub(crate) threshold: Option<String>,
-    /// Which figure decides, by its key in JSON: cpu_us_per_request [default: throughput under closed load, the
-    /// p99 response time under open load]
-    #[arg(long, value_name = "KEY", help_heading = "Gate")]
-    pub(crate) metric: Option<String>,
-    /// Undecided does not pass
-    #[arg(long, help_heading = "Gate")]
-    pub(crate) strict: bool,
-    /// Write a JUnit report (`-` is stdout, in place of the text)
-    #[arg(long, value_name = "FILE", help_heading = "Output")]
-    pub(crate) junit: Option<PathBuf>,
-    /// Write a comment for a pull request as Markdown (`-` is stdout, in place of the text)
-    #[arg(long, value_name = "FILE", help_heading = "Output")]
-    pub(crate) markdown: Option<PathBuf>,
-    /// Write a report that opens in a browser, in one file (`-` is stdout, in place of the text)
-    #[arg(long, value_name = "FILE", help_heading = "Output")]
-    pub(crate) html: Option<PathBuf>,
-    /// Write a row for each trial as CSV (`-` is stdout, in place of the text)
-    #[arg(long, value_name = "FILE", help_heading = "Output")]
-    pub(crate) csv: Option<PathBuf>,
-    /// Print annotations for GitHub as well
-    #[arg(long, help_heading = "Output")]
-    pub(crate) github: bool,
-    #[command(flatten)]
-    pub(crate) measuring: MeasuringArgs,
-    #[command(flatten)]
-    pub(crate) store: StoreArgs,
-    /// No progress on stderr
-    #[arg(long, short, help_heading = "Output")]
-    pub(crate) quiet: bool,
-}
-
 /// Which case, and how long its changes are measured.
 #[derive(Debug, clap::Args)]
 #[command(after_help = "Examples:\n  \
@@ -545,45 +522,6 @@ pub(crate) struct TuneArgs {
     /// No progress on stderr
     #[arg(long, short, help_heading = "Output")]
     pub(crate) quiet: bool,
-}
-
-/// How both sides of a gate are measured, where their plans do not say it.
-#[derive(Clone, Debug, clap::Args)]
-pub(crate) struct MeasuringArgs {
-    /// Runtime that serves both [default: the plan's, or the first that is installed and serves both]
-    #[arg(long, value_name = "NAME", help_heading = "Measuring")]
-    pub(crate) runtime: Option<String>,
-    /// Set a tunable: nginx-fpm.pm.max_children=8 (may be repeated)
-    #[arg(long, value_name = "RUNTIME.TUNABLE=VALUE", help_heading = "Measuring")]
-    pub(crate) set: Vec<String>,
-    /// CPUs for each side [default: 1]
-    #[arg(long, value_name = "CPUS", allow_hyphen_values = true, help_heading = "Measuring")]
-    pub(crate) cpus: Option<String>,
-    /// Memory for each side [default: 512Mi]
-    #[arg(long, value_name = "BYTES", allow_hyphen_values = true, help_heading = "Measuring")]
-    pub(crate) memory: Option<String>,
-    /// Load: closed:N or open:RATE [default: closed:16]
-    #[arg(long, value_name = "MODEL", allow_hyphen_values = true, help_heading = "Measuring")]
-    pub(crate) load: Option<String>,
-    /// Length of the measuring window of each trial [default: 8s]
-    #[arg(long, value_name = "TIME", allow_hyphen_values = true, help_heading = "Measuring")]
-    pub(crate) duration: Option<String>,
-    /// Load before the window; auto finds it out by a pilot of each side [default: auto for windows of 5s and more that
-    /// come to verdicts, otherwise 1s]
-    #[arg(long, value_name = "auto|TIME", allow_hyphen_values = true, help_heading = "Measuring")]
-    pub(crate) warm_up: Option<String>,
-    /// Rounds, in each of which both sides are measured once: auto, or a number [default: auto]
-    #[arg(long, value_name = "auto|N", allow_hyphen_values = true, help_heading = "Measuring")]
-    pub(crate) rounds: Option<String>,
-    /// The most time that rounds are found out in [default: 10m, or what three rounds need]
-    #[arg(long, value_name = "TIME", allow_hyphen_values = true, help_heading = "Measuring")]
-    pub(crate) max_time: Option<String>,
-    /// Seed of the order in which the sides are measured
-    #[arg(long, value_name = "N", allow_hyphen_values = true, help_heading = "Measuring")]
-    pub(crate) seed: Option<String>,
-    /// End with exit code 3, instead of waiting, when another Stampede is measuring
-    #[arg(long, help_heading = "Measuring")]
-    pub(crate) no_wait: bool,
 }
 
 /// Where a plan is written.
@@ -716,26 +654,6 @@ pub(crate) struct ShowArgs {
     pub(crate) store: StoreArgs,
 }
 
-/// On which study to report, and where.
-#[derive(Debug, clap::Args)]
-#[command(after_help = "Examples:\n  \
-        stampede report\n  \
-        stampede report 20260301 -o report.html\n  \
-        stampede report latest --svg chart.svg      (for a README)")]
-pub(crate) struct ReportArgs {
-    /// A study's name, the start of one, or `latest`
-    #[arg(default_value = "latest")]
-    pub(crate) study: String,
-    /// The file (`-` is stdout) [default: the study's name with .html]
-    #[arg(long, short, value_name = "FILE")]
-    pub(crate) output: Option<PathBuf>,
-    /// Write only a chart of all trials, as SVG (`-` is stdout)
-    #[arg(long, value_name = "FILE", conflicts_with = "output")]
-    pub(crate) svg: Option<PathBuf>,
-    #[command(flatten)]
-    pub(crate) store: StoreArgs,
-}
-
 /// What can be shown beside a study.
 #[derive(Debug, Subcommand)]
 pub(crate) enum Shown {
@@ -778,20 +696,6 @@ pub(crate) struct ShowRuntimeArgs {
     /// Show also the files, arguments and environment that it is run with
     #[arg(long)]
     pub(crate) render: bool,
-}
-
-/// What to write of the machine.
-#[derive(Debug, clap::Args)]
-#[command(after_help = "Exit code 3: this machine cannot measure.\n\nExamples:\n  \
-        stampede doctor\n  \
-        stampede doctor --json -\n  \
-        stampede compare markdown --calibrate        (by how much two equal cases seem to differ here)")]
-pub(crate) struct DoctorArgs {
-    /// Write what was found as JSON (`-` is stdout, in place of the table)
-    #[arg(long, value_name = "FILE", help_heading = "Output")]
-    pub(crate) json: Option<PathBuf>,
-    #[command(flatten)]
-    pub(crate) store: StoreArgs,
 }
 
 /// Nothing to choose.

@@ -2,7 +2,7 @@
 
 use stampede_core::{CaseId, Machine, NoiseFloor, Study, StudyKind};
 use stampede_harness::Prepared;
-use stampede_store::{Store, StoreError, StoredStudy};
+use stampede_store::{Store, StoreError, StoredStudy, StudyRow};
 
 /// The first case, under two names.
 pub(crate) fn twice(prepared: Vec<Prepared>) -> Vec<Prepared> {
@@ -29,9 +29,10 @@ pub(crate) fn of_machine(store: &Store, machine: &Machine) -> Result<Vec<(Study,
     all.filter(|stored| stored.as_ref().map_or(true, |(calibration, _)| calibration.machine == *machine)).collect()
 }
 
-/// All that tell a floor, newest first.
+/// All that tell a floor, newest first. Those that came from elsewhere tell that of another machine, which may look the same.
 fn calibrations(store: &Store) -> Result<impl Iterator<Item = Result<(Study, NoiseFloor), StoreError>>, StoreError> {
-    let rows = store.studies()?.into_iter().filter(|row| row.kind == StudyKind::Calibrate);
+    let ours = |row: &StudyRow| row.kind == StudyKind::Calibrate && row.imported_at.is_none();
+    let rows = store.studies()?.into_iter().filter(ours);
     Ok(rows.filter_map(|row| match store.load(row.id.as_str()) {
         Ok(StoredStudy { study, trials, .. }) => {
             let floor = stampede_analysis::noise_floor(&study, &trials)?;

@@ -47,20 +47,28 @@ pub(crate) fn put(path: &Path, text: &str) -> Result<(), Failure> {
     if is_stdout(path) {
         return screen::print(&format!("{}\n", text.trim_end()));
     }
-    replace(path, text).map_err(|error| Failure::missing(format!("cannot write {}: {error}", path.display())))
+    put_bytes(path, text.as_bytes())
 }
 
-fn replace(path: &Path, text: &str) -> io::Result<()> {
+/// Writes bytes as they are, in the same way.
+pub(crate) fn put_bytes(path: &Path, bytes: &[u8]) -> Result<(), Failure> {
+    if is_stdout(path) {
+        return screen::print_bytes(bytes);
+    }
+    replace(path, bytes).map_err(|error| Failure::missing(format!("cannot write {}: {error}", path.display())))
+}
+
+fn replace(path: &Path, bytes: &[u8]) -> io::Result<()> {
     // What a link leads to is replaced, not the link.
     let path = fs::canonicalize(path).unwrap_or_else(|_| path.to_owned());
     let is_regular = fs::metadata(&path).map_or(true, |metadata| metadata.is_file());
     if !is_regular || rustix::fs::access(folder(&path), rustix::fs::Access::WRITE_OK).is_err() {
-        return fs::write(&path, text);
+        return fs::write(&path, bytes);
     }
     let part = beside(&path);
     let written = fs::metadata(&path).map(|metadata| metadata.permissions());
     let result = File::create_new(&part).and_then(|mut file| {
-        file.write_all(text.as_bytes())?;
+        file.write_all(bytes)?;
         if let Ok(permissions) = written {
             file.set_permissions(permissions)?;
         }

@@ -1,5 +1,7 @@
 //! `stampede doctor`: is this machine fit to measure?
 
+pub(crate) mod args;
+
 use std::collections::BTreeMap;
 use std::io;
 use std::path::Path;
@@ -9,7 +11,7 @@ use stampede_platforms::{doctor, scope};
 use stampede_report::doctor as report;
 use stampede_store::Store;
 
-use crate::args::DoctorArgs;
+use self::args::DoctorArgs;
 use crate::destination::{is_stdout, put, writable};
 use crate::exit::{Exit, Failure};
 use crate::open_files::raise_open_files;

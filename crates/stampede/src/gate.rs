@@ -1,5 +1,6 @@
 //! `stampede gate`: did a change make it slower?
 
+pub(crate) mod args;
 mod plan;
 mod side;
 
@@ -13,8 +14,9 @@ use stampede_report::gate::{GateView, annotations, junit, markdown, terminal};
 use stampede_report::{StudyView, csv, html};
 use stampede_store::StoredStudy;
 
+use self::args::{GateArgs, MeasuringArgs};
 use self::side::{CheckedOut, Side};
-use crate::args::{GateArgs, MeasuringArgs, StoreArgs};
+use crate::args::StoreArgs;
 use crate::backend::BackendChoice;
 use crate::catalogue::BuiltIn;
 use crate::compare::{Ended, Order, carry_out, exit_of};

@@ -56,13 +56,7 @@ impl Ground {
     /// Waits for the lock, cleans up after Stampedes that were killed, and says what stands in the way of the limits.
     pub(crate) async fn take(plan: &ComparePlan, pinning: &CpuLayout, no_wait: bool) -> Result<Self, Failure> {
         let lock = wait_for_lock(no_wait, plan).await?;
-        let config = LocalConfig {
-            warden: warden()?,
-            state_dir: folders::state(),
-            cache_dir: folders::cache()?,
-            server_cpus: pinning.server.clone(),
-            ready_timeout: plan.ready_timeout,
-        };
+        let config = config(plan, pinning.server.clone())?;
         // It cleans up after Stampedes that were killed, which may take a while.
         let platform = match tokio::task::spawn_blocking(|| LocalPlatform::new(config)).await {
             Ok(platform) => platform.map_err(Failure::missing)?,
@@ -102,6 +96,17 @@ impl Ground {
         account_for_missing(plan, &prepared, &missing)?;
         Ok(prepared)
     }
+}
+
+/// What the platform is told, for a plan that is served by these processors.
+pub(crate) fn config(plan: &ComparePlan, server_cpus: Vec<u32>) -> Result<LocalConfig, Failure> {
+    Ok(LocalConfig {
+        warden: warden()?,
+        state_dir: folders::state(),
+        cache_dir: folders::cache()?,
+        server_cpus,
+        ready_timeout: plan.ready_timeout,
+    })
 }
 
 /// How this program is started again as a warden.

@@ -24,7 +24,9 @@ pub(crate) fn run(args: &ListArgs) -> Outcome {
         Listed::Services => services()?,
         Listed::Studies => studies(&folders::store(store)?)?,
     };
-    screen::print(&lines.iter().map(|line| format!("{}\n", line.trim_end())).collect::<String>())?;
+    // Names may come from elsewhere: a study that was imported, a workload.
+    let lines = lines.iter().map(|line| format!("{}\n", screen::printable(line.trim_end())));
+    screen::print(&lines.collect::<String>())?;
     Ok(Exit::Done)
 }
 
@@ -135,24 +137,17 @@ fn studies(path: &Path) -> Result<Vec<String>, Failure> {
     }
     let mut lines =
         vec![format!("{:<20}  {:<22} {:>9}  {:<18}  cases", "study", "question", "trials", "finished (UTC)")];
-    for StudyRow { id, kind, workload, started_at: _, finished_at, rounds, cases, trials } in rows {
-        let question = match kind {
-            StudyKind::Compare => format!("compare {workload}"),
-            StudyKind::Calibrate => format!("calibrate {workload}"),
-            StudyKind::Gate => format!("gate {workload}"),
-            StudyKind::Capacity => format!("capacity {workload}"),
-            StudyKind::Why => format!("why {workload}"),
-            StudyKind::Tune => format!("tune {workload}"),
-            StudyKind::Scale => format!("scale {workload}"),
-        };
+    for StudyRow { id, kind, workload, started_at: _, finished_at, rounds, cases, trials, imported_at } in rows {
+        let question = format!("{kind} {workload}");
         let trials = match rounds {
             // Settings that are shown to be worse leave a race.
             Rounds::Fixed(rounds) if kind != StudyKind::Tune => format!("{trials}/{}", rounds * cases.len() as u32),
             _ => trials.to_string(),
         };
+        let imported = if imported_at.is_some() { " (imported)" } else { "" };
         let finished = finished_at.map_or_else(|| "no".to_owned(), |at| at.strftime("%Y-%m-%d %H:%M").to_string());
         let cases = cases.iter().map(CaseId::as_str).collect::<Vec<_>>().join(", ");
-        lines.push(format!("{id:<20}  {question:<22} {trials:>9}  {finished:<18}  {cases}"));
+        lines.push(format!("{id:<20}  {question:<22} {trials:>9}  {finished:<18}  {cases}{imported}"));
     }
     Ok(lines)
 }

@@ -12,9 +12,11 @@ mod compare;
 mod destination;
 mod doctor;
 mod exit;
+mod export;
 mod figure;
 mod folders;
 mod forecast;
+mod found;
 mod gate;
 mod ground;
 mod init;
@@ -31,9 +33,11 @@ mod reproduce;
 mod resumption;
 mod scale;
 mod screen;
+mod serve;
 mod show;
 mod show_runtime;
 mod signals;
+mod study_file;
 mod tune;
 mod why;
 mod yard_stick;
@@ -55,6 +59,7 @@ fn main() -> ExitCode {
         Command::Tune(args) => tune::run(*args),
         Command::Init(args) => init::run(&args),
         Command::Reproduce(args) => reproduce::run(args),
+        Command::Export(args) => export::run(*args),
         Command::Scale(args) => scale::run(args),
         Command::Forecast(args) => forecast::run(&args),
         Command::Load(args) => load::run(args),
@@ -64,6 +69,9 @@ fn main() -> ExitCode {
         Command::List(args) => list::run(&args),
         Command::Show(args) => show::run(&args),
         Command::Report(args) => report::run(&args),
+        Command::Serve(args) => serve::run(&args),
+        Command::ExportStudy(args) => study_file::export(&args),
+        Command::ImportStudy(args) => study_file::import(&args),
         Command::Doctor(args) => doctor::run(&args),
         Command::Clean(args) => clean::run(&args),
         Command::Warden => return stampede_platforms::warden::run(),

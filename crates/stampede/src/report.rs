@@ -1,11 +1,13 @@
 //! `stampede report`: a stored study as a page for a browser, or as a chart.
 
+pub(crate) mod args;
+
 use std::path::{Path, PathBuf};
 
 use stampede_report::{StudyView, html};
 use stampede_store::StoredStudy;
 
-use crate::args::ReportArgs;
+use self::args::ReportArgs;
 use crate::destination::{self, is_stdout, put};
 use crate::exit::{Exit, Failure};
 use crate::{Outcome, screen, show};

@@ -6,21 +6,23 @@ use std::fmt::Display;
 use stampede_core::{
     Case, CaseId, CpuLayout, Load, PhpBuild, Sending, Slo, Study, StudyId, StudyKind, Topology, Trial,
 };
-use stampede_store::{Store, StoredStudy};
+use stampede_store::{Store, StoredStudy, StudyRow};
 
 use crate::exit::Failure;
 
 /// The study of this name, or the newest of this kind that was not finished. One that another Stampede is measuring now looks
 /// like one that was interrupted: only with the lock on measuring is it known that there is none.
 pub(crate) fn find(store: &Store, name: Option<&str>, kind: StudyKind) -> Result<StoredStudy, Failure> {
+    let rows = store.studies().map_err(Failure::missing)?;
     let name = match name {
         Some(name) => name.to_owned(),
         None => {
-            let rows = store.studies().map_err(Failure::missing)?;
             // The parts of a search for settings are its own to go on with.
             let is_part = |id: &StudyId| id.as_str().contains('.');
-            let unfinished =
-                rows.into_iter().find(|row| row.kind == kind && row.finished_at.is_none() && !is_part(&row.id));
+            let is_meant = |row: &&StudyRow| {
+                row.kind == kind && row.finished_at.is_none() && row.imported_at.is_none() && !is_part(&row.id)
+            };
+            let unfinished = rows.iter().find(is_meant);
             let row = unfinished.ok_or_else(|| {
                 let kind = match kind {
                     StudyKind::Compare => "comparison",
@@ -42,6 +44,12 @@ pub(crate) fn find(store: &Store, name: Option<&str>, kind: StudyKind) -> Result
             "--resume {} is of no use: the study was finished {finished_at:.0}; leave it out to begin another",
             stored.study.id
         ))),
+        None if rows.iter().any(|row| row.id == stored.study.id && row.imported_at.is_some()) => {
+            Err(Failure::usage(format!(
+                "--resume {} is of no use: the study was imported, and was measured elsewhere; leave it out to begin another",
+                stored.study.id
+            )))
+        }
         None => Ok(stored),
     }
 }

@@ -29,8 +29,13 @@ fn say(text: &str) {
 
 /// Data for whoever reads stdout. A reader that has had enough is no error.
 pub(crate) fn print(text: &str) -> Result<(), Failure> {
+    print_bytes(text.as_bytes())
+}
+
+/// Data that is no text.
+pub(crate) fn print_bytes(bytes: &[u8]) -> Result<(), Failure> {
     let mut stdout = io::stdout().lock();
-    match stdout.write_all(text.as_bytes()).and_then(|()| stdout.flush()) {
+    match stdout.write_all(bytes).and_then(|()| stdout.flush()) {
         Err(error) if error.kind() == io::ErrorKind::BrokenPipe => Ok(()),
         written => written.map_err(|error| Failure::missing(format!("cannot write to stdout: {error}"))),
     }

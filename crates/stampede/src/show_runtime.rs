@@ -3,8 +3,7 @@
 use std::collections::BTreeMap;
 
 use stampede_core::{
-    Availability, Bytes, Candidate, ComposeContext, Composer, Deployment, PlanError, Programs, RenderContext,
-    Requirement,
+    Bytes, Candidate, ComposeContext, Composer, Deployment, PlanError, Programs, RenderContext, Requirement,
 };
 use stampede_plan::{MachineSize, RuntimeFlags, RuntimePlan};
 use stampede_report::runtime::{RuntimeView, files, settings};
@@ -14,6 +13,7 @@ use crate::args::ShowRuntimeArgs;
 use crate::catalogue::BuiltIn;
 use crate::compare::topology_flags;
 use crate::exit::{Exit, Failure};
+use crate::found::{self, Found};
 use crate::{Outcome, screen};
 
 pub(crate) fn run(args: &ShowRuntimeArgs) -> Outcome {
@@ -30,10 +30,10 @@ pub(crate) fn run(args: &ShowRuntimeArgs) -> Outcome {
     let RuntimePlan { candidate, limits, topology, load } = &plan;
     let Candidate { runtime, app, tuning, .. } = candidate;
     let executor = tokio::runtime::Builder::new_current_thread().enable_all().build().map_err(Failure::missing)?;
-    let mut missing = Vec::new();
-    let mut find = |needs: Vec<Requirement>| executor.block_on(find(&needs, &mut missing));
-    let programs = find([runtime.requires(app), runtime.requires_for(app, tuning)].concat());
-    let beside = find(Topologies.requires(topology));
+    let find = |needs: Vec<Requirement>| executor.block_on(found::look_for(&needs));
+    let Found { programs, missing, .. } = find([runtime.requires(app), runtime.requires_for(app, tuning)].concat());
+    let Found { programs: beside, missing: also, .. } = find(Topologies.requires(topology));
+    let missing = [missing, also].concat();
     let state = if missing.is_empty() { runtime.version(&programs) } else { missing.join("\n") };
     let shown = settings(&RuntimeView { candidate, limits, topology, load, state: &state }, screen::width());
     screen::print(&shown)?;
@@ -51,22 +51,6 @@ pub(crate) fn run(args: &ShowRuntimeArgs) -> Outcome {
     let deployment = rendered(candidate, &programs, &context).map_err(Failure::missing)?;
     screen::print(&files(&deployment))?;
     Ok(Exit::Done)
-}
-
-/// Looks for everything, and says of each what is missing and how to get it.
-async fn find(needs: &[Requirement], missing: &mut Vec<String>) -> Programs {
-    let mut programs = Programs::new();
-    for need in needs {
-        match stampede_platforms::detect(need).await {
-            Availability::Found(found) => {
-                if let Some(key) = need.key() {
-                    programs.insert(key.to_owned(), found);
-                }
-            }
-            Availability::Missing { what, install } => missing.push(format!("needs {what}: {install}")),
-        }
-    }
-    programs
 }
 
 /// The runtime with what stands around it.

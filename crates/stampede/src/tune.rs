@@ -126,7 +126,8 @@ fn space(plan: &TunePlan) -> Result<Space, Failure> {
 fn interrupted(store: &Store, name: Option<&str>) -> Result<(String, u64), Failure> {
     let rows = store.studies().map_err(Failure::missing)?;
     let of_search = |id: &StudyId| id.as_str().split_once('.').map(|(search, _)| search.to_owned());
-    let mut searches = rows.iter().filter(|row| row.kind == StudyKind::Tune).filter_map(|row| of_search(&row.id));
+    let ours = rows.iter().filter(|row| row.kind == StudyKind::Tune && row.imported_at.is_none());
+    let mut searches = ours.filter_map(|row| of_search(&row.id));
     let found = match name {
         Some(name) => searches.find(|search| search.starts_with(name)),
         None => searches.next(),

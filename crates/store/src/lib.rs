@@ -8,8 +8,12 @@ mod scale_rows;
 mod schema;
 mod step_rows;
 mod store;
+mod study_file;
 mod study_rows;
+mod study_tables;
 mod trial_rows;
 mod yard_stick_rows;
 
-pub use store::{Store, StoreError, StoredStudy, StudyRow};
+pub use store::{Import, Store, StoreError, StoredStudy, StudyRow};
+pub use study_file::{StudyFileError, read_study_file};
+pub use study_tables::StageError;

@@ -21,6 +21,7 @@ const MIGRATIONS: &[&str] = &[
     include_str!("migrations/010_slo.sql"),
     include_str!("migrations/011_slo_seconds.sql"),
     include_str!("migrations/012_scaling.sql"),
+    include_str!("migrations/013_imports.sql"),
 ];
 
 /// The version that this program writes.
@@ -53,6 +54,11 @@ pub(crate) fn kind(connection: &Connection) -> rusqlite::Result<Kind> {
 /// Brings a store up to date. All changes are made or none.
 pub(crate) fn migrate(connection: &mut Connection) -> rusqlite::Result<()> {
     migrate_by(connection, MIGRATIONS)
+}
+
+/// Makes a store as the Stampede of a version, from 1 to [`VERSION`], made it.
+pub(crate) fn migrate_to(connection: &mut Connection, version: i64) -> rusqlite::Result<()> {
+    migrate_by(connection, &MIGRATIONS[..version.clamp(0, VERSION) as usize])
 }
 
 fn migrate_by(connection: &mut Connection, migrations: &[&str]) -> rusqlite::Result<()> {

@@ -11,7 +11,7 @@ use stampede_core::{Case, CaseId, Rounds, Study, StudyId, StudyKind, Trial, Work
 use thiserror::Error;
 
 use crate::schema::{self, Kind, VERSION};
-use crate::{study_rows, trial_rows, yard_stick_rows};
+use crate::{study_file, study_rows, trial_rows, yard_stick_rows};
 
 /// How long to wait for another process that writes. A write takes milliseconds.
 const BUSY: Duration = Duration::from_secs(10);
@@ -42,6 +42,17 @@ pub struct StudyRow {
     pub cases: Vec<CaseId>,
     /// How many trials are stored.
     pub trials: u32,
+    /// When it came from another store; absent for what was measured with this one.
+    pub imported_at: Option<Timestamp>,
+}
+
+/// What became of a study that was to be imported.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Import {
+    /// It is stored now.
+    Stored,
+    /// It was there already, the same in everything.
+    WasThere,
 }
 
 /// A study with all that is stored of it.
@@ -181,15 +192,46 @@ impl Store {
     ///
     /// When no study or more than one is meant, or the store cannot be read.
     pub fn load(&self, name: &str) -> Result<StoredStudy, StoreError> {
-        let failed = |source| StoreError::of(&self.path, source);
-        let known = self.studies()?.into_iter().map(|row| row.id).collect();
-        let id = resolve(name, known)?;
-        let (study, finished_at) = study_rows::load(&self.connection, &id)
-            .and_then(|found| found.ok_or(rusqlite::Error::QueryReturnedNoRows))
-            .map_err(failed)?;
-        let trials = trial_rows::load(&self.connection, &id).map_err(failed)?;
-        let yard_stick = yard_stick_rows::load(&self.connection, &id).map_err(failed)?;
-        Ok(StoredStudy { study, finished_at, trials, yard_stick })
+        let id = self.resolve(name)?;
+        stored_study(&self.connection, &id).map_err(|source| StoreError::of(&self.path, source))
+    }
+
+    /// A study as a file that [`read_study_file`](crate::read_study_file) reads, with its whole name.
+    ///
+    /// # Errors
+    ///
+    /// As [`load`](Self::load).
+    pub fn export(&self, name: &str) -> Result<(StudyId, Vec<u8>), StoreError> {
+        let id = self.resolve(name)?;
+        let file = study_file::write(&self.connection, &id).map_err(|source| StoreError::of(&self.path, source))?;
+        Ok((id, file))
+    }
+
+    /// Keeps a study that comes from another store, all of it or nothing.
+    ///
+    /// # Errors
+    ///
+    /// When it cannot be written, or another study of that name is there.
+    pub fn import(&mut self, stored: &StoredStudy, imported_at: Timestamp) -> Result<Import, StoreError> {
+        let StoredStudy { study, finished_at, trials, yard_stick } = stored;
+        if self.studies()?.iter().any(|row| row.id == study.id) {
+            let same = self.load(study.id.as_str())? == *stored;
+            return if same { Ok(Import::WasThere) } else { Err(StoreError::Different(study.id.clone())) };
+        }
+        self.write(|transaction| {
+            study_rows::insert(transaction, study)?;
+            trials.iter().try_for_each(|trial| trial_rows::insert(transaction, &study.id, trial))?;
+            yard_stick.iter().try_for_each(|reading| yard_stick_rows::insert(transaction, &study.id, reading))?;
+            if let Some(finished_at) = finished_at {
+                study_rows::insert_end(transaction, &study.id, *finished_at)?;
+            }
+            study_rows::insert_import(transaction, &study.id, imported_at)
+        })?;
+        Ok(Import::Stored)
+    }
+
+    fn resolve(&self, name: &str) -> Result<StudyId, StoreError> {
+        resolve(name, self.studies()?.into_iter().map(|row| row.id).collect())
     }
 
     fn write(
@@ -204,6 +246,15 @@ impl Store {
             })
             .map_err(|source| StoreError::of(&self.path, source))
     }
+}
+
+/// All that is stored of a study that is there.
+pub(crate) fn stored_study(connection: &Connection, id: &StudyId) -> rusqlite::Result<StoredStudy> {
+    let found = study_rows::load(connection, id)?;
+    let (study, finished_at) = found.ok_or(rusqlite::Error::QueryReturnedNoRows)?;
+    let trials = trial_rows::load(connection, id)?;
+    let yard_stick = yard_stick_rows::load(connection, id)?;
+    Ok(StoredStudy { study, finished_at, trials, yard_stick })
 }
 
 /// A write-ahead log, so that reports can be made while a study is stored. `FULL` syncs it at every commit, without which
@@ -329,6 +380,12 @@ pub enum StoreError {
         /// The studies that begin like that, newest first.
         meant: Vec<StudyId>,
     },
+    /// A study that was to be imported has the name of another.
+    #[error(
+        "import study {0}: a study of that name is stored with other records, and nothing that is stored is changed; give \
+         another store with --store"
+    )]
+    Different(StudyId),
     /// Anything else that SQLite refuses.
     #[error("use the store {}", path.display())]
     Sqlite {

@@ -40,7 +40,7 @@ pub(crate) fn insert(transaction: &Transaction<'_>, study: &Study) -> rusqlite::
             :groundwork_json, :metric, :slo)",
         named_params! {
             ":study_id": id.as_str(),
-            ":kind": kind_word(*kind),
+            ":kind": kind.to_string(),
             ":workload": workload.as_str(),
             ":seed": Decimal(*seed),
             ":rounds": fixed,
@@ -147,14 +147,22 @@ pub(crate) fn insert_resumption(
     Ok(())
 }
 
+pub(crate) fn insert_import(connection: &Connection, study: &StudyId, imported_at: Timestamp) -> rusqlite::Result<()> {
+    connection.execute(
+        "INSERT INTO import VALUES (:study_id, :imported_at_ns)",
+        named_params! {":study_id": study.as_str(), ":imported_at_ns": Instant(imported_at)},
+    )?;
+    Ok(())
+}
+
 /// All studies, newest first.
 pub(crate) fn list(connection: &Connection) -> rusqlite::Result<Vec<StudyRow>> {
     let mut statement = connection.prepare(
-        "SELECT study_id, kind, workload, started_at_ns, finished_at_ns, rounds, max_time_ns,
+        "SELECT study_id, kind, workload, started_at_ns, finished_at_ns, rounds, max_time_ns, imported_at_ns,
             (SELECT json_group_array(case_id ORDER BY ordinal) FROM study_case WHERE study_id = study.study_id)
                 AS cases_json,
             (SELECT count(*) FROM trial WHERE study_id = study.study_id) AS trials
-         FROM study LEFT JOIN study_end USING (study_id)
+         FROM study LEFT JOIN study_end USING (study_id) LEFT JOIN import USING (study_id)
          ORDER BY started_at_ns DESC, study.rowid DESC",
     )?;
     let rows = statement.query_map([], |row| {
@@ -167,6 +175,7 @@ pub(crate) fn list(connection: &Connection) -> rusqlite::Result<Vec<StudyRow>> {
             rounds: rounds(row)?,
             cases: row.get::<_, Json<Vec<CaseId>>>("cases_json")?.0,
             trials: row.get("trials")?,
+            imported_at: row.get::<_, Option<Instant>>("imported_at_ns")?.map(|Instant(at)| at),
         })
     })?;
     rows.collect()
@@ -255,18 +264,6 @@ fn rounds(row: &Row<'_>) -> rusqlite::Result<Rounds> {
 fn finished_at(row: &Row<'_>) -> rusqlite::Result<Option<Timestamp>> {
     let end: Option<Instant> = row.get("finished_at_ns")?;
     Ok(end.map(|Instant(finished_at)| finished_at))
-}
-
-fn kind_word(kind: StudyKind) -> &'static str {
-    match kind {
-        StudyKind::Compare => "compare",
-        StudyKind::Calibrate => "calibrate",
-        StudyKind::Gate => "gate",
-        StudyKind::Capacity => "capacity",
-        StudyKind::Why => "why",
-        StudyKind::Tune => "tune",
-        StudyKind::Scale => "scale",
-    }
 }
 
 struct KindColumn(StudyKind);

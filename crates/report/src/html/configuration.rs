@@ -3,7 +3,7 @@
 use std::collections::{BTreeMap, BTreeSet};
 
 use serde::Serialize;
-use stampede_core::{Case, EnforcedLimits, Limit, Origin, PhpReadBack, Trial};
+use stampede_core::{Case, CaseId, EnforcedLimits, Limit, Origin, PhpReadBack, Trial};
 
 use crate::StudyView;
 use crate::trust;
@@ -38,11 +38,24 @@ const MOST_OPEN: usize = 30;
 pub(super) fn groups(view: &StudyView<'_>) -> Vec<Group> {
     let columns: Vec<Column<'_>> =
         view.analysis.cases.iter().filter_map(|summary| Column::of(view, &summary.case)).collect();
+    of(&columns)
+}
+
+/// What differs between a case of one study and one of another.
+pub(super) fn between(a: (&StudyView<'_>, &CaseId), b: (&StudyView<'_>, &CaseId)) -> Vec<Group> {
+    let columns: Vec<Column<'_>> = [a, b].into_iter().filter_map(|(view, case)| Column::of(view, case)).collect();
+    let mut groups = of(&columns);
+    groups.iter_mut().for_each(|group| group.rows.retain(|row| row.differs));
+    groups.retain(|group| !group.rows.is_empty());
+    groups
+}
+
+fn of(columns: &[Column<'_>]) -> Vec<Group> {
     let groups = [
-        ("conditions", rows(&columns, conditions)),
-        ("settings", rows(&columns, |column| tuning(column.case))),
-        ("php", rows(&columns, |column| column.php.map(php).unwrap_or_default())),
-        ("php_settings", rows(&columns, |column| column.php.map(php_settings).unwrap_or_default())),
+        ("conditions", rows(columns, conditions)),
+        ("settings", rows(columns, |column| tuning(column.case))),
+        ("php", rows(columns, |column| column.php.map(php).unwrap_or_default())),
+        ("php_settings", rows(columns, |column| column.php.map(php_settings).unwrap_or_default())),
     ];
     let groups = groups.into_iter().filter(|(_, rows)| !rows.is_empty());
     groups.map(|(heading, rows)| Group { heading, folded: rows.len() > MOST_OPEN, rows }).collect()
@@ -57,7 +70,7 @@ struct Column<'a> {
 }
 
 impl<'a> Column<'a> {
-    fn of(view: &'a StudyView<'a>, id: &stampede_core::CaseId) -> Option<Self> {
+    fn of(view: &'a StudyView<'a>, id: &CaseId) -> Option<Self> {
         let case = view.study.cases.iter().find(|case| case.id == *id)?;
         let trials: Vec<&Trial> = view.trials.iter().filter(|trial| trial.case == *id).collect();
         Some(Self {

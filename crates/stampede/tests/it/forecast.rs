@@ -1,7 +1,7 @@
 //! `stampede forecast` on a study that nobody measured.
 
 #[path = "../../../forecast/tests/made_up/study.rs"]
-mod made_up;
+pub(crate) mod made_up;
 
 use insta::assert_snapshot;
 use made_up::{MadeUp, SINGLE, study};

@@ -4,6 +4,6 @@
 
 mod durability;
 mod faults;
-mod old_schema;
 mod round_trip;
 mod samples;
+mod study_file;

@@ -1,0 +1,20 @@
+//! Files that deploy what was measured: a [`stampede_core::Deployment`] with its places put in, and around it what a target
+//! wants: an image, a manifest, services of systemd, or nothing but a script that starts it.
+//!
+//! The configuration is the bench's own text: nothing here renders a server's file a second time, and nothing knows a runtime.
+//! Pure: text in, text out; who asks writes the files and puts copies of the application and of built programs beside them.
+
+mod bundle;
+mod health;
+mod image;
+mod manifest;
+mod order;
+mod place;
+mod script;
+mod systemd;
+mod target;
+mod template;
+
+pub use bundle::{Bundle, BundleFile, ExportError, export};
+pub use order::{Image, Order, Package, label};
+pub use target::Target;

@@ -1,0 +1,196 @@
+//! The pages of a dashboard over all stored studies: a list, two studies beside each other, a metric over time.
+//!
+//! They are made on the server and need no script. A study's own page is its report. Links are the paths of [`Page`]; what
+//! they ask for stands in the query, so that no name becomes part of a path.
+
+mod comparison;
+mod history;
+
+use jiff::Timestamp;
+use minijinja::value::Serde;
+use minijinja::{Value, context};
+use serde::Serialize;
+
+use super::{STYLE, WORDS, digest, render};
+
+pub use self::comparison::comparison;
+pub use self::history::{HistoryPoint, HistoryView, history};
+
+/// The pages and their paths.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Page {
+    /// All studies, or those that are searched for.
+    Studies,
+    /// The report of one (`id`).
+    Study,
+    /// Two beside each other (`a`, `b`).
+    Compare,
+    /// A metric over time (`workload`, `runtime`, `metric`).
+    History,
+}
+
+impl Page {
+    /// All of them.
+    pub const ALL: [Self; 4] = [Self::Studies, Self::Study, Self::Compare, Self::History];
+
+    /// Where it is.
+    pub fn path(self) -> &'static str {
+        match self {
+            Self::Studies => "/",
+            Self::Study => "/study",
+            Self::Compare => "/compare",
+            Self::History => "/history",
+        }
+    }
+}
+
+/// A study in the list.
+#[derive(Clone, Debug)]
+pub struct ListedStudy {
+    /// Its name.
+    pub id: String,
+    /// What it asks: `compare`.
+    pub question: String,
+    /// What is served.
+    pub workload: String,
+    /// What is compared.
+    pub cases: Vec<String>,
+    /// How many trials are stored.
+    pub trials: u32,
+    /// When it was started.
+    pub started_at: Timestamp,
+    /// When it was finished, if it was.
+    pub finished_at: Option<Timestamp>,
+    /// Whether it was measured elsewhere.
+    pub imported: bool,
+}
+
+/// What is looked for in the list; an empty word asks for nothing.
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize)]
+pub struct Filter {
+    /// Words, all of which must stand in a study's name, question, workload or cases.
+    pub words: String,
+    /// The question.
+    pub question: String,
+    /// The workload.
+    pub workload: String,
+    /// `finished`, `unfinished` or `imported`.
+    pub state: String,
+}
+
+/// A part of the list.
+#[derive(Clone, Debug)]
+pub struct ListView<'a> {
+    /// What was looked for.
+    pub filter: &'a Filter,
+    /// The questions and workloads that there are.
+    pub questions: &'a [String],
+    /// The workloads that there are.
+    pub workloads: &'a [String],
+    /// The studies of this page, newest first.
+    pub studies: &'a [ListedStudy],
+    /// How many were found, on all pages.
+    pub found: usize,
+    /// How many are stored.
+    pub stored: usize,
+    /// Which page this is, from 1, and how many there are.
+    pub page: (usize, usize),
+}
+
+#[derive(Serialize)]
+struct ListRow<'a> {
+    id: &'a str,
+    href: String,
+    question: String,
+    cases: String,
+    trials: u32,
+    started: String,
+    state: String,
+}
+
+/// The page of the list.
+pub fn list(view: &ListView<'_>) -> String {
+    let row = |study: &'_ ListedStudy| -> Value {
+        let ended = study.finished_at.map_or_else(|| WORDS.of("not_over"), time);
+        Value::from(Serde(ListRow {
+            id: &study.id,
+            href: study_link(&study.id),
+            question: format!("{} {}", study.question, study.workload),
+            cases: study.cases.join(", "),
+            trials: study.trials,
+            started: time(study.started_at),
+            state: if study.imported { format!("{ended} ({})", WORDS.of("imported")) } else { ended },
+        }))
+    };
+    let (page, pages) = view.page;
+    let turned = |to: usize| {
+        let Filter { words, question, workload, state } = view.filter;
+        let number = to.to_string();
+        let pairs = [("q", words), ("question", question), ("workload", workload), ("state", state), ("page", &number)];
+        link(Page::Studies, &pairs.map(|(name, value)| (name, value.as_str())))
+    };
+    document(
+        "list.html",
+        &WORDS.of("all_studies"),
+        context! {
+            filter => Serde(view.filter),
+            questions => Serde(view.questions),
+            workloads => Serde(view.workloads),
+            rows => view.studies.iter().map(row).collect::<Vec<_>>(),
+            found => view.found,
+            stored => view.stored,
+            page => page,
+            pages => pages,
+            newer => (page > 1).then(|| turned(page - 1)),
+            older => (page < pages).then(|| turned(page + 1)),
+        },
+    )
+}
+
+/// A page that says why there is none, in a sentence.
+pub fn problem(title: &str, text: &str) -> String {
+    document("problem.html", title, context! { text => text })
+}
+
+/// A page that asks for the token.
+pub fn locked() -> String {
+    document("problem.html", &WORDS.of("locked"), context! { text => WORDS.of("locked_note") })
+}
+
+/// What may be loaded and run by a page: the script and style of reports by their digests, and forms that go nowhere else.
+/// <https://www.w3.org/TR/CSP3/>
+pub fn policy() -> String {
+    format!(
+        "default-src 'none'; script-src '{}'; style-src '{}'; base-uri 'none'; form-action 'self'; frame-ancestors 'none'",
+        digest(super::SCRIPT.trim_end()),
+        digest(STYLE.trim_end())
+    )
+}
+
+fn document(template: &str, title: &str, content: Value) -> String {
+    let frame = context! {
+        texts => Serde(&WORDS.0),
+        title => title,
+        style => Value::from_safe_string(STYLE.trim_end().to_owned()),
+        home => Page::Studies.path(),
+        history => Page::History.path(),
+        compare => Page::Compare.path(),
+        version => env!("CARGO_PKG_VERSION"),
+    };
+    render(template, context! { ..content, ..frame })
+}
+
+fn study_link(id: &str) -> String {
+    link(Page::Study, &[("id", id)])
+}
+
+/// A path with a query; what is empty is left out.
+fn link(page: Page, pairs: &[(&str, &str)]) -> String {
+    let mut query = form_urlencoded::Serializer::new(String::new());
+    query.extend_pairs(pairs.iter().filter(|(_, value)| !value.is_empty()));
+    format!("{}?{}", page.path(), query.finish())
+}
+
+fn time(at: Timestamp) -> String {
+    at.strftime("%Y-%m-%d %H:%M").to_string()
+}

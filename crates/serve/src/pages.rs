@@ -1,0 +1,171 @@
+//! From what is asked for to a page: the store is read anew each time.
+
+use std::collections::BTreeSet;
+use std::path::PathBuf;
+
+use hyper::StatusCode;
+use stampede_analysis::{Better, Metric, analyse, metric};
+use stampede_core::with_causes;
+use stampede_report::StudyView;
+use stampede_report::html::dashboard::{Filter, HistoryPoint, HistoryView, ListView, ListedStudy, Page};
+use stampede_report::html::{self, dashboard};
+use stampede_store::{Store, StoreError, StoredStudy, StudyRow};
+
+use crate::answer::Answer;
+use crate::past::Past;
+use crate::search;
+
+/// Studies on a page of the list.
+const PER_PAGE: usize = 100;
+/// The newest studies that a metric is followed over.
+const MOST_POINTS: usize = 200;
+
+/// What pages are made from.
+#[derive(Debug)]
+pub(crate) struct Pages {
+    store: PathBuf,
+    past: Past,
+}
+
+/// What a query asks for; of several values of a name the first counts.
+pub(crate) struct Query<'a>(&'a str);
+
+impl<'a> Query<'a> {
+    pub(crate) fn new(query: Option<&'a str>) -> Self {
+        Self(query.unwrap_or_default())
+    }
+
+    fn get(&self, name: &str) -> Option<String> {
+        let found = form_urlencoded::parse(self.0.as_bytes()).find(|(key, _)| key == name);
+        found.map(|(_, value)| value.into_owned()).filter(|value| !value.is_empty())
+    }
+}
+
+impl Pages {
+    pub(crate) fn new(store: PathBuf) -> Self {
+        Self { store, past: Past::default() }
+    }
+
+    pub(crate) fn answer(&self, path: &str, query: &Query<'_>) -> Answer {
+        let Some(page) = Page::ALL.into_iter().find(|page| page.path() == path) else {
+            return Answer::problem(StatusCode::NOT_FOUND, "There is no such page.");
+        };
+        let answered = Store::open_existing(&self.store).and_then(|store| match page {
+            Page::Studies => list(&store, query),
+            Page::Study => study(&store, query),
+            Page::Compare => compare(&store, query),
+            Page::History => self.history(&store, query),
+        });
+        answered.unwrap_or_else(|error| {
+            let status = match error {
+                StoreError::Unknown { .. } | StoreError::Ambiguous { .. } => StatusCode::NOT_FOUND,
+                _ => StatusCode::INTERNAL_SERVER_ERROR,
+            };
+            Answer::problem(status, &with_causes(&error))
+        })
+    }
+
+    fn history(&self, store: &Store, query: &Query<'_>) -> Result<Answer, StoreError> {
+        let asked = query.get("metric");
+        let Some(metric) = metric(asked.as_deref().unwrap_or("throughput_rps")).filter(|metric| is_followed(metric))
+        else {
+            return Ok(Answer::problem(StatusCode::NOT_FOUND, "There is no such metric."));
+        };
+        let rows: Vec<StudyRow> = store.studies()?.into_iter().filter(Past::has).collect();
+        let workloads: BTreeSet<String> = rows.iter().map(|row| row.workload.to_string()).collect();
+        let latest = || rows.first().map(|row| row.workload.to_string());
+        let workload = query.get("workload").or_else(latest).unwrap_or_default();
+        let mut rows: Vec<&StudyRow> = rows.iter().filter(|row| row.workload.as_str() == workload).collect();
+        let left_out = rows.len().saturating_sub(MOST_POINTS);
+        rows.truncate(MOST_POINTS);
+        rows.reverse();
+        let mut past = Vec::new();
+        for row in rows {
+            past.push((row, self.past.of(store, &row.id)?));
+        }
+        let cases = || past.iter().flat_map(|(row, cases)| cases.iter().map(move |case| (row, case)));
+        let runtimes: BTreeSet<String> = cases().map(|(_, case)| case.runtime.clone()).collect();
+        let runtime = query.get("runtime").or_else(|| runtimes.first().cloned()).unwrap_or_default();
+        let point = |(row, case): (&&StudyRow, &crate::past::PastCase)| {
+            Some(HistoryPoint {
+                study: row.id.to_string(),
+                started_at: row.started_at,
+                conditions: case.conditions.clone(),
+                version: case.version.clone(),
+                estimate: *case.summary.get(metric.key)?,
+            })
+        };
+        let points: Vec<HistoryPoint> = cases().filter(|(_, case)| case.runtime == runtime).filter_map(point).collect();
+        Ok(Answer::page(dashboard::history(&HistoryView {
+            workloads: &Vec::from_iter(workloads),
+            workload: &workload,
+            runtimes: &Vec::from_iter(runtimes),
+            runtime: &runtime,
+            metric,
+            points: &points,
+            left_out,
+        })))
+    }
+}
+
+fn is_followed(metric: &Metric) -> bool {
+    metric.better != Better::Neither
+}
+
+fn list(store: &Store, query: &Query<'_>) -> Result<Answer, StoreError> {
+    let all: Vec<ListedStudy> = store.studies()?.into_iter().map(listed).collect();
+    let asked = |name| query.get(name).unwrap_or_default();
+    let filter =
+        Filter { words: asked("q"), question: asked("question"), workload: asked("workload"), state: asked("state") };
+    let different = |of: fn(&ListedStudy) -> &String| -> Vec<String> {
+        all.iter().map(of).collect::<BTreeSet<_>>().into_iter().cloned().collect()
+    };
+    let (questions, workloads) = (different(|study| &study.question), different(|study| &study.workload));
+    let stored = all.len();
+    let found: Vec<ListedStudy> = all.into_iter().filter(|study| search::is_found(study, &filter)).collect();
+    let pages = found.len().div_ceil(PER_PAGE).max(1);
+    let page = query.get("page").and_then(|page| page.parse().ok()).unwrap_or(1).clamp(1, pages);
+    let from = (page - 1) * PER_PAGE;
+    Ok(Answer::page(dashboard::list(&ListView {
+        filter: &filter,
+        questions: &questions,
+        workloads: &workloads,
+        studies: &found[from..found.len().min(from + PER_PAGE)],
+        found: found.len(),
+        stored,
+        page: (page, pages),
+    })))
+}
+
+fn listed(row: StudyRow) -> ListedStudy {
+    let StudyRow { id, kind, workload, started_at, finished_at, rounds: _, cases, trials, imported_at } = row;
+    ListedStudy {
+        id: id.to_string(),
+        question: kind.to_string(),
+        workload: workload.to_string(),
+        cases: cases.iter().map(ToString::to_string).collect(),
+        trials,
+        started_at,
+        finished_at,
+        imported: imported_at.is_some(),
+    }
+}
+
+fn study(store: &Store, query: &Query<'_>) -> Result<Answer, StoreError> {
+    let stored = store.load(&query.get("id").unwrap_or_default())?;
+    Ok(Answer::page(viewed(&stored, html::study_of_dashboard)))
+}
+
+fn compare(store: &Store, query: &Query<'_>) -> Result<Answer, StoreError> {
+    let (Some(a), Some(b)) = (query.get("a"), query.get("b")) else {
+        return Ok(Answer::problem(StatusCode::BAD_REQUEST, "Choose two studies in the list of all."));
+    };
+    let (a, b) = (store.load(&a)?, store.load(&b)?);
+    Ok(Answer::page(viewed(&a, |a| viewed(&b, |b| dashboard::comparison(a, b)))))
+}
+
+fn viewed(stored: &StoredStudy, page: impl FnOnce(&StudyView<'_>) -> String) -> String {
+    let StoredStudy { study, finished_at, trials, yard_stick } = stored;
+    let analysis = analyse(study, trials);
+    page(&StudyView { study, finished_at: *finished_at, trials, yard_stick, analysis: &analysis })
+}

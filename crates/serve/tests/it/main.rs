@@ -1,0 +1,7 @@
+//! The dashboard over real HTTP, on a loopback address.
+
+#![allow(clippy::unwrap_used, reason = "a test that cannot go on fails")]
+
+mod client;
+mod guard;
+mod pages;

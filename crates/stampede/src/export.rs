@@ -1,0 +1,205 @@
+//! `stampede export`: files that deploy a runtime with the settings that were measured.
+
+pub(crate) mod args;
+mod folder;
+mod image;
+mod subject;
+
+use std::net::SocketAddr;
+use std::path::PathBuf;
+
+use stampede_core::{App, BuildStep, Candidate, Deployment, Exchange, Makes, Platform, RenderContext, Role};
+use stampede_export::{Order, Target, label};
+use stampede_plan::ComparePlan;
+use stampede_platforms::LocalPlatform;
+
+use self::args::ExportArgs;
+use self::folder::Folder;
+use self::subject::{Measured, Subject};
+use crate::exit::{Exit, Failure};
+use crate::found;
+use crate::{Outcome, folders, ground, screen};
+
+/// The port that it listens on, unless another one is given: what Cloud Run and most images have.
+const PORT: u16 = 8080;
+
+/// Ports below belong to root. <https://man7.org/linux/man-pages/man7/ip.7.html>
+const FIRST_PORT: u16 = 1024;
+
+pub(crate) fn run(args: ExportArgs) -> Outcome {
+    let machine = stampede_platforms::machine();
+    let subject = subject::read(&args, ground::size(&machine))?;
+    let ExportArgs { target, case, listen, image, output, force, .. } = args;
+    let listen = listen.unwrap_or(SocketAddr::new(target.address(), PORT));
+    if listen.port() < FIRST_PORT {
+        return Err(Failure::usage(format!(
+            "--listen {listen}: servers have no rights of root, and ports below {FIRST_PORT} are root's\n  take 8080, and \
+             let what is in front of it have the other port"
+        )));
+    }
+    let Subject { plan, measured } = &subject;
+    let candidate = subject.candidate(case.as_deref())?;
+    if !plan.topology.is_single() {
+        return Err(Failure::usage(format!(
+            "a runtime is exported alone, and this is {}\n  balancers, databases and other copies are to be had where it is \
+             deployed",
+            plan.topology
+        )));
+    }
+    let folder = Folder::new(&output, force)?;
+    folder.apart_from(&candidate.app.source)?;
+    let executor = tokio::runtime::Builder::new_current_thread().enable_all().build().map_err(Failure::missing)?;
+    executor.block_on(write(&Export { target, listen, image, plan, candidate, measured: measured.as_ref() }, &folder))
+}
+
+/// What is exported, for what.
+struct Export<'a> {
+    target: Target,
+    listen: SocketAddr,
+    image: Option<String>,
+    plan: &'a ComparePlan,
+    candidate: &'a Candidate,
+    measured: Option<&'a Measured>,
+}
+
+async fn write(export: &Export<'_>, folder: &Folder) -> Outcome {
+    let Export { target, listen, image, plan, candidate, measured } = export;
+    let Candidate { runtime, app, php, tuning, .. } = candidate;
+    // Kept for the copy in which an application is prepared.
+    let platform;
+    let app = if app.prepare.is_empty() {
+        app.clone()
+    } else {
+        let cpus = stampede_platforms::available_cpus();
+        platform = LocalPlatform::new(ground::config(plan, cpus)?).map_err(Failure::missing)?;
+        for command in &app.prepare {
+            screen::note(&format!("preparing the application: {}", command.join(" ")));
+        }
+        let source = platform.prepare(app).await;
+        let failed = |error| Failure { exit: Exit::TrialFailed, message: stampede_core::with_causes(&error) };
+        App { source: source.map_err(failed)?, ..app.clone() }
+    };
+    let needs = [runtime.requires(&app), runtime.requires_for(&app, tuning), app.needs.clone()].concat();
+    let of_build = |need: stampede_core::Requirement| match php {
+        Some(php) => need.of_build(php),
+        None => need,
+    };
+    let found = found::look_for(&needs.iter().cloned().map(of_build).collect::<Vec<_>>()).await;
+    if !found.missing.is_empty() {
+        return Err(Failure::missing(format!("{} {}", candidate.id, found.missing.join("\n  "))));
+    }
+    let version = runtime.version(&found.programs);
+    let load = &plan.load.joined_by(&plan.beside);
+    let context = RenderContext { app: &app, limits: &plan.limits, load, tuning, programs: &found.programs };
+    let deployment = runtime.deployment(&context).map_err(Failure::missing)?;
+    if let Some(Measured { study, case }) = measured
+        && case.runtime_version != version
+    {
+        screen::warning(&format!(
+            "study {} measured {}, and what is here is {version}; that is exported, and was not measured",
+            study.id, case.runtime_version
+        ));
+    }
+    let name = label(&format!("{}-{}", plan.workload.id, runtime.id()));
+    let image = if target.has_image() {
+        let tag = measured.map_or("local", |measured| measured.study.id.as_str());
+        let image = image.clone().unwrap_or_else(|| format!("{name}:{tag}"));
+        Some(image::of(image, &app, &deployment, &found, &needs).await?)
+    } else {
+        None
+    };
+    let built = build(&deployment, &app).await?;
+    let pool = runtime.tunables().iter().filter(|tunable| tunable.role == Role::PoolSize);
+    let path = folder.path().to_str().ok_or_else(|| Failure::usage("--output is not UTF-8"))?;
+    let order = Order {
+        name: &name,
+        origin: &origin(export, &version),
+        deployment: &deployment,
+        limits: &plan.limits,
+        health: health(plan),
+        ready: plan.ready_timeout,
+        listen: *listen,
+        folder: path,
+        concurrency: pool.filter_map(|tunable| tuning.count(tunable.name)).max(),
+        image: image.as_ref(),
+    };
+    let bundle = stampede_export::export(*target, &order).map_err(Failure::usage)?;
+    folder.fill(&bundle, &app.source, &built)?;
+    screen::print(&next(*target, &order))?;
+    Ok(Exit::Done)
+}
+
+/// Builds what units are built from, as it is built before a trial.
+async fn build<'a>(deployment: &'a Deployment, app: &App) -> Result<Vec<(&'a BuildStep, PathBuf)>, Failure> {
+    let mut built = Vec::new();
+    let steps = deployment.units.iter().filter_map(|unit| unit.build.as_ref());
+    for step in steps.filter(|step| step.makes == Makes::Program) {
+        let result = stampede_platforms::build(step, &app.source, &folders::cache()?).await;
+        built.push((step, result.map_err(Failure::missing)?));
+    }
+    Ok(built)
+}
+
+/// The request that shows that it is well. It is sent again and again, so it is one that changes nothing; one that is answered
+/// with success, and one of the load, come first.
+fn health(plan: &ComparePlan) -> Option<&Exchange> {
+    let changes_nothing = |exchange: &&Exchange| exchange.request.method == "GET" && !exchange.once;
+    let known = |exchange: &&Exchange| !plan.unrecorded.contains(&exchange.name);
+    let all = plan.workload.load_mix().chain(&plan.workload.exchanges);
+    // Of equals the first is taken.
+    all.filter(changes_nothing).filter(known).min_by_key(|exchange| !(200..400).contains(&exchange.expect.status))
+}
+
+/// Where it comes from, for those who read the files.
+fn origin(export: &Export<'_>, version: &str) -> Vec<String> {
+    let Export { target, plan, candidate, measured, .. } = export;
+    let by = format!("Made by stampede export {} (stampede {})", target.id(), env!("CARGO_PKG_VERSION"));
+    let of = match measured {
+        Some(Measured { study, case }) => format!(
+            "from case {} of study {}, which measured {} on {}",
+            case.id,
+            study.id,
+            case.runtime_version,
+            study.started_at.strftime("%Y-%m-%d")
+        ),
+        None => format!("from {} serving {}, which was not measured", candidate.runtime.id(), plan.workload.id),
+    };
+    vec![
+        by,
+        format!("{of}."),
+        format!("Settings for {version}, {} CPUs, {} and {}.", plan.limits.cpus, plan.limits.memory, plan.load),
+    ]
+}
+
+/// What is there, and what to do with it.
+fn next(target: Target, order: &Order<'_>) -> String {
+    let Order { folder, name, image, .. } = order;
+    let image = image.map_or("", |image| image.name.as_str());
+    let build = format!("docker build -t {image} {folder}");
+    let steps = match target {
+        Target::Dockerfile => {
+            let (cpus, memory, port) = (order.limits.cpus, order.limits.memory.get(), order.listen.port());
+            vec![build, format!("docker run --rm --cpus {cpus} --memory {memory} -p {port}:{port} {image}")]
+        }
+        Target::Compose => vec![format!("docker compose -f {folder}/compose.yaml up --build")],
+        Target::Kubernetes => {
+            vec![build, format!("docker push {image}"), format!("kubectl apply -f {folder}/kubernetes.yaml")]
+        }
+        Target::Knative => {
+            vec![build, format!("docker push {image}"), format!("kubectl apply -f {folder}/service.yaml")]
+        }
+        Target::CloudRun => {
+            vec![build, format!("docker push {image}"), format!("gcloud run services replace {folder}/service.yaml")]
+        }
+        Target::Systemd => vec![
+            format!("cp -r {folder}/etc {folder}/srv /"),
+            format!("systemd-tmpfiles --create {name}.conf && systemctl daemon-reload"),
+            format!("systemctl enable --now {name}.target"),
+        ],
+        Target::Config => {
+            let prepares = order.deployment.preparation.as_ref().is_some_and(|made| !made.programs.is_empty());
+            prepares.then(|| format!("{folder}/prepare")).into_iter().chain([format!("{folder}/start")]).collect()
+        }
+    };
+    format!("wrote {folder}; next:\n{}", steps.iter().map(|step| format!("  {step}\n")).collect::<String>())
+}

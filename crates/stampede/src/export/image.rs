@@ -1,0 +1,60 @@
+//! What an image is made of: the packages that the programs found here came from.
+
+use std::collections::BTreeSet;
+use std::path::{Path, PathBuf};
+
+use stampede_core::{App, Deployment, Requirement};
+use stampede_export::{Image, Package};
+use stampede_platforms::debian::{self, InstalledPackage};
+
+use crate::exit::Failure;
+use crate::found::Found;
+
+/// Looks up which packages serve this deployment.
+pub(super) async fn of(
+    name: String,
+    app: &App,
+    deployment: &Deployment,
+    found: &Found,
+    needs: &[Requirement],
+) -> Result<Image, Failure> {
+    let Some(base) = debian::image() else {
+        return Err(Failure::missing(
+            "an image builds upon Debian's or Ubuntu's, whose packages are what is measured there; this is another system\n  \
+             export systemd or config",
+        ));
+    };
+    let builders: Vec<&Path> = deployment
+        .units
+        .iter()
+        .filter_map(|unit| unit.build.as_ref())
+        .map(|step| Path::new(&step.program.path))
+        .collect();
+    // What is built is copied, and what lies in the application comes with it.
+    let outside = |path: &&PathBuf| !builders.contains(&path.as_path()) && !path.starts_with(&app.source);
+    let files = found.paths.iter().filter(outside).cloned().chain(extensions(app, found, needs));
+    let mut packages = BTreeSet::new();
+    for file in files {
+        let Some(InstalledPackage { name, version }) = debian::package_of(&file).await else {
+            return Err(Failure::missing(format!(
+                "an image is made of packages, and {} came from none on this machine\n  install it as a package, or export \
+                 systemd or config",
+                file.display()
+            )));
+        };
+        packages.insert(Package { name, version });
+    }
+    Ok(Image { name, base, packages: packages.into_iter().collect() })
+}
+
+/// The files of PHP's extensions that are not compiled in.
+fn extensions(app: &App, found: &Found, needs: &[Requirement]) -> Vec<PathBuf> {
+    let servers = needs.iter().filter_map(|need| match need {
+        Requirement::PhpExtension { extension, .. } => Some(*extension),
+        _ => None,
+    });
+    let names: Vec<&str> = app.extensions.iter().map(String::as_str).chain(servers).chain(["opcache"]).collect();
+    let builds = found.programs.values().filter_map(|program| program.php.as_ref());
+    let of_build = builds.flat_map(|php| names.iter().map(|name| php.extension_dir.join(format!("{name}.so"))));
+    of_build.filter(|file| file.is_file()).collect()
+}
