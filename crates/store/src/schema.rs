@@ -20,8 +20,8 @@ const MIGRATIONS: &[&str] = &[
     include_str!("migrations/009_metric.sql"),
     include_str!("migrations/010_slo.sql"),
     include_str!("migrations/011_slo_seconds.sql"),
-    include_str!("migrations/012_imports.sql"),
-    include_str!("migrations/013_scaling.sql"),
+    include_str!("migrations/012_scaling.sql"),
+    include_str!("migrations/013_imports.sql"),
 ];
 
 /// The version that this program writes.

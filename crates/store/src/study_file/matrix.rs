@@ -47,6 +47,11 @@ const WRITERS: [&[&str]; VERSION as usize] = [
     &["UPDATE study SET metric = 'cpu_us_per_request'"],
     &["UPDATE study SET slo = 'p99<100ms'"],
     &["INSERT INTO slo_seconds VALUES (7, '[{\"ended\":5,\"beyond\":[1]}]')"],
+    &["INSERT INTO scaling VALUES (7, '{\"policy\":\"knative\",\"concurrency\":8,\"min_instances\":0,\"max_instances\":6,
+            \"queue_length\":{\"at_most\":7},\"queue_wait\":{\"secs\":10,\"nanos\":0},\"request_timeout\":{\"secs\":300,\"nanos\":0},
+            \"start\":{\"secs\":1,\"nanos\":0},\"price\":\"cloud-run-requests\"}', 3, 2000, '[]', ?1, 4, 5,
+            '{\"busy_seconds\":0.5,\"kept_idle_seconds\":0.0,\"lived_seconds\":1.5,\"requests\":9.0}',
+            '{\"cpu\":{\"secs\":0,\"nanos\":17},\"requests\":13}')"],
     &["INSERT INTO import VALUES ('old', 11)"],
 ];
 
@@ -67,6 +72,7 @@ fn shown(stored: &StoredStudy) -> Vec<bool> {
         study.metric.is_some(),
         study.slo.is_some(),
         measured.seconds.len() == 1,
+        trial.scale.as_ref().is_some_and(|scale| scale.most_waiting == 4),
     ]
 }
 

@@ -183,7 +183,7 @@ pub(crate) fn measured(case: &str, block: u32) -> Trial {
                 requests: Counts { sent: 110, ok: 100, failed: 7, unfinished: 3 },
                 unsent: 5,
                 service: step.clone(),
-                response: step,
+                response: step.clone(),
                 censored: Censored { count: 3, least: Some(Duration::from_micros(99)) },
                 status: BTreeMap::from([(201, 90), (422, 10)]),
                 errors: BTreeMap::from([(ErrorClass::TimedOut, 7)]),
