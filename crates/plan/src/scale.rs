@@ -38,12 +38,15 @@ pub fn read_scale(
         no_sampling: true,
         ..flags.clone()
     };
-    let of_service = ComparePlan::read(&flags, machine, catalogue);
-    let of_service = of_service.map_err(|Mistakes(all)| Mistakes(all.into_iter().map(retold).collect()))?;
+    let read = |flags: &CompareFlags| {
+        let plan = ComparePlan::read(flags, machine, catalogue);
+        plan.map_err(|Mistakes(all)| Mistakes(all.into_iter().map(retold).collect()))
+    };
+    let of_service = read(&flags)?;
     // What follows from the load follows from an instance's share of it.
     let connections = given(&of_service.limits).max(1);
     let own = CompareFlags { load: Some(Load::Closed { connections }.to_string()), ..flags };
-    let mut plan = ComparePlan::read(&own, machine, catalogue)?;
+    let mut plan = read(&own)?;
     plan.load = of_service.load;
     check(&plan, &format!("runtime {runtime}"), &mut mistakes);
     if let Rounds::Auto { .. } = plan.rounds {
