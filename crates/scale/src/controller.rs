@@ -414,7 +414,8 @@ mod tests {
         let mut controller = controller(Service { max_instances: 1, ..SERVICE }, cloud_run());
         let mut out = Vec::new();
         (0..3).for_each(|request| controller.arrive(at(0.5), request, &mut out));
-        let mut step = |expected: &[Action<u32>], act: &dyn Fn(&mut Controller<u32>, &mut Vec<Action<u32>>)| {
+        type Act<'a> = &'a dyn Fn(&mut Controller<u32>, &mut Vec<Action<u32>>);
+        let mut step = |expected: &[Action<u32>], act: Act<'_>| {
             out.clear();
             act(&mut controller, &mut out);
             assert_eq!(out, expected);
