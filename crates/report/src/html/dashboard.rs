@@ -116,7 +116,7 @@ pub fn list(view: &ListView<'_>) -> String {
             id: &study.id,
             href: study_link(&study.id),
             question: format!("{} {}", study.question, study.workload),
-            cases: study.cases.join(", "),
+            cases: some(&study.cases),
             trials: study.trials,
             started: time(study.started_at),
             state: if study.imported { format!("{ended} ({})", WORDS.of("imported")) } else { ended },
@@ -145,6 +145,16 @@ pub fn list(view: &ListView<'_>) -> String {
             older => (page < pages).then(|| turned(page + 1)),
         },
     )
+}
+
+/// The first of many names: all of them are in the report.
+fn some(names: &[String]) -> String {
+    const SHOWN: usize = 4;
+    let shown = names.iter().take(SHOWN).map(String::as_str).collect::<Vec<_>>().join(", ");
+    match names.len().saturating_sub(SHOWN) {
+        0 => shown,
+        more => format!("{shown} (+{more})"),
+    }
 }
 
 /// A page that says why there is none, in a sentence.
