@@ -8,5 +8,8 @@ return [
     'cookie' => 'rinha',
     'path' => '/',
     'domain' => null,
+    'secure' => false,
+    'http_only' => true,
+    'same_site' => 'lax',
     'lottery' => [0, 100],
 ];
