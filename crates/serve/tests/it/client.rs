@@ -17,7 +17,7 @@ const PATIENCE: Duration = Duration::from_secs(60);
 
 /// A study with something in every record.
 pub(crate) fn sample() -> StoredStudy {
-    read_study_file(&include_bytes!("../../../store/tests/data/version-12.stampede-study")[..]).unwrap()
+    read_study_file(&include_bytes!("../../../store/tests/data/version-13.stampede-study")[..]).unwrap()
 }
 
 /// The sample under another name, begun some hours later.

@@ -11,7 +11,7 @@ use rustix::process::Signal;
 use crate::stage::{PATIENCE, Stage, send};
 
 /// A study with something in every record.
-const FILE: &str = concat!(env!("CARGO_MANIFEST_DIR"), "/../store/tests/data/version-12.stampede-study");
+const FILE: &str = concat!(env!("CARGO_MANIFEST_DIR"), "/../store/tests/data/version-13.stampede-study");
 
 /// The first line that a dashboard prints: its address.
 fn address(dashboard: &mut Child) -> String {

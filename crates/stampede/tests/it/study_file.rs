@@ -9,7 +9,7 @@ use insta::assert_snapshot;
 use crate::stage::Stage;
 
 /// A study with something in every record.
-const FILE: &str = concat!(env!("CARGO_MANIFEST_DIR"), "/../store/tests/data/version-12.stampede-study");
+const FILE: &str = concat!(env!("CARGO_MANIFEST_DIR"), "/../store/tests/data/version-13.stampede-study");
 
 #[test]
 fn a_study_that_was_imported_is_shown_reported_and_exported_again() {

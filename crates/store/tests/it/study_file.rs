@@ -149,6 +149,11 @@ fn files_that_were_kept_are_read() {
     for entry in fs::read_dir(&data).unwrap() {
         let path = entry.unwrap().path();
         let read = read_study_file(fs::File::open(&path).unwrap()).unwrap();
-        assert_eq!(read, stored, "{}", path.display());
+        if path == newest {
+            assert_eq!(read, stored);
+        }
+        // What later versions added is not in older files.
+        let core = |stored: &StoredStudy| (stored.study.cases.len(), stored.trials.len(), stored.yard_stick.clone());
+        assert_eq!(core(&read), core(&stored), "{}", path.display());
     }
 }
