@@ -21,7 +21,7 @@ pub struct ScaledService {
     pub queue_length: Limit<u32>,
     /// For how long one could wait.
     pub queue_wait: Duration,
-    /// How long one could take in all.
+    /// How long one could take until its answer began.
     pub request_timeout: Duration,
     /// How long an instance took from its order to its first answer, alone and before any load: the queue's limit follows from it.
     pub start: Duration,

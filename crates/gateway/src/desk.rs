@@ -69,8 +69,11 @@ impl<R> Desk<R> {
         self.deeds(now)
     }
 
-    /// A request has come.
-    pub(crate) fn arrive(&mut self, now: Time, request: R) -> Vec<Deed<R>> {
+    /// A request has come. `own` is the CPU time of the gateway, asked for at an edge of the window that is due before it.
+    pub(crate) fn arrive(&mut self, now: Time, request: R, own: impl Fn() -> Duration) -> Vec<Deed<R>> {
+        while self.ledger.next_edge() <= now {
+            self.ledger.edge(self.controller.usage(now), own());
+        }
         self.ledger.arrived(now);
         self.controller.arrive(now, Arrival { at: now, request }, &mut self.actions);
         self.ledger.waiting(now, self.controller.waiting());
@@ -192,6 +195,10 @@ mod tests {
 
     use super::*;
 
+    fn no_cpu() -> Duration {
+        Duration::ZERO
+    }
+
     fn at(seconds: f64) -> Time {
         Time::from_nanos((seconds * 1e9) as u64)
     }
@@ -222,9 +229,9 @@ mod tests {
     fn requests_are_served_in_their_order_and_accounted_for() {
         let mut desk = desk();
         desk.count(at(1.0)..at(20.0));
-        assert_eq!(desk.arrive(at(0.5), 0), [Deed::Start(Instance(0))]);
+        assert_eq!(desk.arrive(at(0.5), 0, no_cpu), [Deed::Start(Instance(0))]);
         for request in 1..4 {
-            assert_eq!(desk.arrive(at(f64::from(request)), request), []);
+            assert_eq!(desk.arrive(at(f64::from(request)), request, no_cpu), []);
         }
         let (request, visit) = sent(desk.ready(at(4.0), Instance(0)));
         assert_eq!(request, 0);
@@ -249,7 +256,7 @@ mod tests {
     #[test]
     fn who_waits_too_long_is_turned_away_with_429() {
         let mut desk = desk();
-        desk.arrive(at(0.0), 7);
+        desk.arrive(at(0.0), 7, no_cpu);
         let mut deeds = Vec::new();
         while desk.next_due() <= at(10.0) {
             let due = desk.next_due();
@@ -262,7 +269,7 @@ mod tests {
     #[test]
     fn an_instance_that_was_lost_is_another_from_the_one_that_takes_its_place() {
         let mut desk = desk();
-        desk.arrive(at(0.0), 0);
+        desk.arrive(at(0.0), 0, no_cpu);
         let deeds = desk.lose(at(1.0), Instance(0));
         assert_eq!(deeds, [Deed::Stop(Instance(0)), Deed::Start(Instance(1))]);
         // What is said of the first is no news of the second.
@@ -279,7 +286,7 @@ mod tests {
     #[test]
     fn what_is_billed_and_used_is_that_of_the_window() {
         let mut desk = desk();
-        desk.arrive(at(0.0), 0);
+        desk.arrive(at(0.0), 0, no_cpu);
         let (_, visit) = sent(desk.ready(at(1.0), Instance(0)));
         desk.count(at(2.0)..at(4.0));
         desk.leave(at(3.0), &visit, End::Answered(200));

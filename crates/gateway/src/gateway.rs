@@ -110,11 +110,24 @@ impl Gateway {
         self.shared.act(|desk, now| desk.lose(now, instance));
     }
 
-    /// Counts requests that come within this time alone.
-    pub fn count(&self, window: Range<Clock>) {
+    /// Starts what sends requests, and counts those alone that come in its window: none is let in before that is known.
+    ///
+    /// # Errors
+    ///
+    /// Those of the start.
+    pub fn count<T, E>(
+        &self,
+        start: impl FnOnce() -> Result<T, E>,
+        window: impl FnOnce(&T) -> Range<Clock>,
+    ) -> Result<T, E> {
         let at = |clock: Clock| Time::from_nanos(clock.saturating_duration_since(self.shared.origin).as_nanos() as u64);
-        self.shared.desk().count(at(window.start)..at(window.end));
+        let mut desk = self.shared.desk();
+        let started = start()?;
+        let Range { start, end } = window(&started);
+        desk.count(at(start)..at(end));
+        drop(desk);
         self.shared.sooner.notify_one();
+        Ok(started)
     }
 
     /// Ends it: what it has counted; nothing where its thread has failed.
@@ -252,13 +265,20 @@ async fn run(listener: TcpListener, shared: Arc<Shared>, mut stopped: oneshot::R
     Some(shared.desk().account(shared.now(), own_cpu()))
 }
 
+/// The autoscaler decides every few seconds: the instances' CPU time, which takes a file of each to read, need not be newer.
+const FRESH: Duration = Duration::from_millis(100);
+
 /// Lets time pass at the desk when something is due.
 async fn keep_time(shared: Arc<Shared>) {
+    let mut read: Option<(Clock, f64)> = None;
     loop {
         let due = shared.desk().next_due();
         let wait = due.since(shared.now());
         if wait.is_zero() {
-            let cpu = (shared.cpu_seconds)();
+            let (_, cpu) = *match &mut read {
+                Some(last) if last.0.elapsed() < FRESH => last,
+                stale => stale.insert((Clock::now(), (shared.cpu_seconds)())),
+            };
             shared.act(|desk, now| desk.pass(now, cpu, own_cpu()));
             continue;
         }
@@ -270,7 +290,7 @@ async fn keep_time(shared: Arc<Shared>) {
 }
 
 /// CPU time of this thread.
-fn own_cpu() -> Duration {
+pub(crate) fn own_cpu() -> Duration {
     Duration::try_from(clock_gettime(ClockId::ThreadCPUTime)).unwrap_or_default()
 }
 

@@ -21,7 +21,7 @@ use tokio::sync::oneshot;
 use tokio::time::{Instant, timeout_at};
 
 use crate::desk::Visit;
-use crate::gateway::{Placed, Shared};
+use crate::gateway::{Placed, Shared, own_cpu};
 use crate::ledger::End;
 
 /// What only concerns the connection that it came on (RFC 9110, 7.6.1), beside what `Connection` names.
@@ -90,12 +90,12 @@ type Answer = Response<Either<Passed, Full<Bytes>>>;
 pub(crate) async fn serve(shared: Arc<Shared>, request: Request<Incoming>) -> Result<Answer, Infallible> {
     let deadline = Instant::now() + shared.request_timeout;
     let (place, placed) = oneshot::channel();
-    shared.act(|desk, now| desk.arrive(now, place));
-    let guest = match timeout_at(deadline, placed).await {
-        Ok(Ok(Placed::At(guest))) => guest,
-        Ok(Ok(Placed::Rejected(status))) => return Ok(own(status, "no instance was free in time")),
-        Ok(Err(_)) => return Ok(own(503, "the gateway is being closed")),
-        Err(_) => return Ok(own(504, "the request waited for as long as it may take")),
+    shared.act(|desk, now| desk.arrive(now, place, own_cpu));
+    // The queue answers in time.
+    let guest = match placed.await {
+        Ok(Placed::At(guest)) => guest,
+        Ok(Placed::Rejected(status)) => return Ok(own(status, "no instance was free in time")),
+        Err(_) => return Ok(own(503, "the gateway is being closed")),
     };
     Ok(pass_on(guest, request, deadline).await)
 }

@@ -28,6 +28,9 @@ const CHUNK: usize = 16 << 10;
 /// Bytes that are on their way in one direction of a connection before its sender has to wait.
 const MOST_ON_THE_WAY: usize = 4 << 20;
 
+/// How soon it is looked again for descriptors that others of this program have given back.
+const AGAIN: Duration = Duration::from_millis(10);
+
 const LISTENER: u64 = u64::MAX;
 const STOP: u64 = u64::MAX - 1;
 
@@ -150,7 +153,10 @@ impl Relay {
     fn run(&mut self) -> io::Result<LinkUse> {
         let mut events: Vec<Event> = Vec::with_capacity(256);
         loop {
-            let first = self.due.peek().map(|std::cmp::Reverse((due, ..))| *due);
+            // Where no pair is open that could be closed, others of this program have the descriptors.
+            let waits_for_others = self.is_full && self.pairs.is_empty();
+            let again = waits_for_others.then(|| Instant::now() + AGAIN);
+            let first = self.due.peek().map(|std::cmp::Reverse((due, ..))| *due).or(again);
             let patience = first.map(|due| due.saturating_duration_since(Instant::now()));
             let patience = patience.and_then(|patience| Timespec::try_from(patience).ok());
             events.clear();
@@ -159,6 +165,9 @@ impl Relay {
                 Err(error) => return Err(error.into()),
             }
             self.pass_on_due();
+            if waits_for_others {
+                self.accept();
+            }
             for Event { flags, data } in events.iter().copied() {
                 match data.u64() {
                     STOP => return Ok(self.used()),
@@ -183,8 +192,14 @@ impl Relay {
     /// it again and again would take the processor from those that are open.
     fn accept(&mut self) {
         loop {
+            // A pair takes two descriptors: who is accepted with the last one could only be closed.
+            let Ok(spare) = self.epoll.try_clone() else {
+                self.is_full = true;
+                return;
+            };
             match self.listener.accept() {
                 Ok((client, _)) => {
+                    drop(spare);
                     // A server that refuses closes the client's connection with it.
                     let _ = self.open(client);
                 }

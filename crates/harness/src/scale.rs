@@ -257,8 +257,9 @@ impl Act<'_> {
             cpus: case.pinning.generator.clone(),
             backend: self.surroundings.backend,
         };
-        let load = stampede_load::start(spec).map_err(|error| failed(with_causes(&error)))?;
-        gateway.count(load.opens_at()..load.closes_at());
+        let load = gateway
+            .count(|| stampede_load::start(spec), |load| load.opens_at()..load.closes_at())
+            .map_err(|error| failed(with_causes(&error)))?;
         let mut clock = Clock::new(&load);
         let mut phase = Phase::WarmUp;
         sink.take(&Event::PhaseStarted(phase)).await?;

@@ -14,7 +14,8 @@ const DEFAULT_WARM_UP: &str = "0s";
 
 /// Reads flags and the plan file that they name: one case with the settings of an instance, which is given as many requests at
 /// once as `given` says for its limits, and how many instances there may be. The plan's load is that of the whole service.
-/// Where the most instances are not said, they are as many as the processors hold that the load leaves, and the fewest at least.
+/// Where the most instances are not said, they are as many as memory and the processors hold that the
+/// load leaves, and the fewest at least.
 ///
 /// # Errors
 ///
@@ -54,7 +55,8 @@ pub fn read_scale(
     }
     let Limits { cpus, memory } = plan.limits;
     let left = f64::from(machine.cpus.saturating_sub(1).max(1));
-    let instances = most.unwrap_or(((left / cpus.cores()) as u32).max(least).max(1));
+    let held = u32::try_from(machine.memory.get() / memory.get().max(1)).unwrap_or(u32::MAX);
+    let instances = most.unwrap_or(((left / cpus.cores()) as u32).min(held).max(least).max(1));
     let asked = format!("--max-instances {instances}");
     let fix = "or ask stampede forecast, which simulates as many as there may be";
     if cpus.cores() * f64::from(instances) > f64::from(machine.cpus) {

@@ -206,7 +206,8 @@ impl Unit {
             return None;
         }
         if self.comeback.may_come() && self.child.ended.is_none() {
-            // Its workers would keep its address. Once it is reaped its number may be another's.
+            // Its workers would keep its address if it comes back, which only its status tells: once it is reaped for that, its
+            // number may be another's.
             let _ = kill_process_group(self.child.pid, Signal::KILL);
         }
         if !self.child.has_ended() {

@@ -1,6 +1,6 @@
 //! A dashboard over all stored studies, for a browser.
 //!
-//! It reads and never writes: every page is a `GET`, made anew from the store by the `report` crate. What is asked for
+//! It reads and never writes records: every page is a `GET`, made anew from the store by the `report` crate. What is asked for
 //! stands in queries and is looked up among the studies' names, so that no path leads anywhere else. On a loopback
 //! address it answers only under a loopback name; on any other it answers only who knows the token.
 

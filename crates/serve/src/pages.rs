@@ -85,7 +85,11 @@ impl Pages {
         }
         let cases = || past.iter().flat_map(|(row, cases)| cases.iter().map(move |case| (row, case)));
         let runtimes: BTreeSet<String> = cases().map(|(_, case)| case.runtime.clone()).collect();
-        let runtime = query.get("runtime").or_else(|| runtimes.first().cloned()).unwrap_or_default();
+        let runtime = query
+            .get("runtime")
+            .filter(|runtime| runtimes.contains(runtime))
+            .or_else(|| runtimes.first().cloned())
+            .unwrap_or_default();
         let point = |(row, case): (&&StudyRow, &crate::past::PastCase)| {
             Some(HistoryPoint {
                 study: row.id.to_string(),

@@ -44,7 +44,7 @@ pub struct Dashboard {
 struct Site {
     access: Access,
     pages: Arc<Pages>,
-    making: Semaphore,
+    making: Arc<Semaphore>,
 }
 
 impl Dashboard {
@@ -60,7 +60,7 @@ impl Dashboard {
         };
         let listener = TcpListener::bind(address).await.map_err(failed)?;
         let address = listener.local_addr().map_err(failed)?;
-        let site = Site { access, pages: Arc::new(Pages::new(store)), making: Semaphore::new(PAGES) };
+        let site = Site { access, pages: Arc::new(Pages::new(store)), making: Arc::new(Semaphore::new(PAGES)) };
         Ok(Self { listener, address, site: Arc::new(site) })
     }
 
@@ -126,11 +126,13 @@ impl Site {
             return Answer::problem(StatusCode::METHOD_NOT_ALLOWED, "Nothing can be changed here.")
                 .with(ALLOW, "GET, HEAD");
         }
-        let Ok(_making) = self.making.acquire().await else {
+        let Ok(place) = Arc::clone(&self.making).acquire_owned().await else {
             return Answer::problem(StatusCode::SERVICE_UNAVAILABLE, "The dashboard is ending.");
         };
         let pages = Arc::clone(&self.pages);
         let made = task::spawn_blocking(move || {
+            // Kept until the page is made, also when nobody waits for it any more.
+            let _place = place;
             let uri = request.uri();
             pages.answer(uri.path(), &Query::new(uri.query()))
         });

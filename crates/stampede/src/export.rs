@@ -179,7 +179,12 @@ fn next(target: Target, order: &Order<'_>) -> String {
     let steps = match target {
         Target::Dockerfile => {
             let (cpus, memory, port) = (order.limits.cpus, order.limits.memory.get(), order.listen.port());
-            vec![build, format!("docker run --rm --cpus {cpus} --memory {memory} -p {port}:{port} {image}")]
+            vec![
+                build,
+                format!(
+                    "docker run --rm --cpus {cpus} --memory {memory} --memory-swap {memory} -p {port}:{port} {image}"
+                ),
+            ]
         }
         Target::Compose => vec![format!("docker compose -f {folder}/compose.yaml up --build")],
         Target::Kubernetes => {

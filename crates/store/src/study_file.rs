@@ -52,6 +52,8 @@ struct Content {
 
 /// A study's file.
 pub(crate) fn write(connection: &Connection, study: &StudyId) -> rusqlite::Result<Vec<u8>> {
+    // One snapshot: a study that runs gets trials meanwhile.
+    let connection = &*connection.unchecked_transaction()?;
     let content = Content {
         stampede: env!("CARGO_PKG_VERSION").to_owned(),
         store: connection.pragma_query_value(None, "user_version", |row| row.get(0))?,

@@ -61,7 +61,7 @@ pub(crate) struct ExportArgs {
     /// The folder to write; it must be empty, or not there yet
     #[arg(long, short, value_name = "DIR", help_heading = "Where")]
     pub(crate) output: PathBuf,
-    /// Replace what is in the folder under the same names
+    /// Replace what is in the folder under the same names, folders with all that is in them
     #[arg(long, help_heading = "Where")]
     pub(crate) force: bool,
     #[command(flatten)]

@@ -57,10 +57,11 @@ impl Folder {
         Ok(())
     }
 
-    /// Writes files, a copy of the application and what was built, beside the folder first and then into it.
+    /// Writes files, a copy of the application and what was built, beside the folder or below it first and then into it.
     pub(super) fn fill(&self, bundle: &Bundle, app: &Path, built: &[(&BuildStep, PathBuf)]) -> Result<(), Failure> {
         let failed = |error: io::Error| Failure::missing(format!("cannot write {}: {error}", self.path.display()));
-        let parent = self.path.parent().unwrap_or(Path::new("/"));
+        let parent =
+            if self.path.is_dir() { self.path.as_path() } else { self.path.parent().unwrap_or(Path::new("/")) };
         fs::create_dir_all(parent).map_err(failed)?;
         let beside = tempfile::Builder::new().prefix(".stampede-").tempdir_in(parent).map_err(failed)?;
         // Other users' servers must get in.

@@ -42,7 +42,7 @@ pub(crate) struct ScaleArgs {
     /// The fewest instances [default: 0]
     #[arg(long, value_name = "N", allow_hyphen_values = true, help_heading = "Service")]
     pub(crate) min_instances: Option<String>,
-    /// The most instances [default: as many as this machine's processors hold beside the load]
+    /// The most instances [default: as many as this machine's processors, beside the load, and memory hold]
     #[arg(long, value_name = "N", allow_hyphen_values = true, help_heading = "Service")]
     pub(crate) max_instances: Option<String>,
     /// Which autoscaler: cloud-run or knative [default: cloud-run]
@@ -51,7 +51,7 @@ pub(crate) struct ScaleArgs {
     /// For how long a request waits for an instance [default: the policy's]
     #[arg(long, value_name = "TIME", allow_hyphen_values = true, help_heading = "Service")]
     pub(crate) queue_limit: Option<String>,
-    /// How long a request may take in all [default: 5m]
+    /// How long a request may take until its answer begins [default: 5m]
     #[arg(long, value_name = "TIME", allow_hyphen_values = true, help_heading = "Service")]
     pub(crate) request_timeout: Option<String>,
     /// Whose price [default: cloud-run-requests]

@@ -10,7 +10,7 @@ use crate::args::StoreArgs;
 #[command(after_help = "Examples:\n  \
         stampede serve\n  \
         stampede serve --listen 127.0.0.1:0         (any port that is free)\n  \
-        ssh -L 8600:127.0.0.1:8600 HOST stampede serve\n  \
+        ssh -t -L 8600:127.0.0.1:8600 HOST stampede serve\n  \
         stampede serve --listen 0.0.0.0:8600        (prints an address with a token)")]
 pub(crate) struct ServeArgs {
     /// Where to listen; any address but a loopback one needs a token

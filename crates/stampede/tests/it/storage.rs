@@ -72,7 +72,7 @@ fn a_store_that_is_full_still_lets_the_table_be_printed() {
     fs::create_dir(&full).unwrap();
     let slow = workload("slow");
     // A file system of its own, in a mount namespace of its own, that holds the empty store but not a trial.
-    let script = "mount -t tmpfs -o size=160k none \"$0\" && exec \"$@\"";
+    let script = "mount -t tmpfs -o size=224k none \"$0\" && exec \"$@\"";
     let inner = stage.command(&[]);
     let mut command = Command::new("unshare");
     command.args(["--mount", "sh", "-c", script]).arg(&full).arg(inner.get_program()).args(["compare", &slow]);
