@@ -375,6 +375,9 @@ mod tests {
         sent.elapsed()
     }
 
+    /// Most tries of what this machine can spoil by being busy.
+    const MOST_TRIES: usize = 10;
+
     fn median(mut times: Vec<Duration>) -> Duration {
         times.sort();
         times[times.len() / 2]
@@ -385,25 +388,43 @@ mod tests {
         let server = echo();
         let mut direct = TcpStream::connect(server).unwrap();
         let own = median((0..50).map(|_| exchange(&mut direct)).collect());
-        for millis in [0, 5, 20] {
-            let rtt = Duration::from_millis(millis);
+        // How much longer than without a link a round trip took, the median of fifty.
+        let added = |rtt: Duration| {
             let link = Link::open(server, ClientLink { rtt, bits_per_second: None }).unwrap();
             let mut stream = TcpStream::connect(link.address()).unwrap();
             let first = exchange(&mut stream);
-            assert!(first >= rtt * 2, "{millis} ms: {first:?}");
+            assert!(first >= rtt * 2, "{rtt:?}: {first:?}");
             let times: Vec<Duration> = (0..50).map(|_| exchange(&mut stream)).collect();
-            // Never less, and as a rule within 1 ms more; this machine may be busy with other things.
-            assert!(times.iter().all(|time| *time >= rtt), "{millis} ms: {times:?}");
-            let added = median(times) - own.min(rtt);
+            assert!(times.iter().all(|time| *time >= rtt), "{rtt:?}: {times:?}");
             let used = link.close().unwrap();
-            eprintln!("asked {rtt:?}, took {added:?} more than {own:?}, {used:?}");
-            assert!(added < rtt + Duration::from_millis(1), "{millis} ms: {added:?}, {used:?}");
             assert_eq!(used.bytes, 51 * 8);
+            (median(times) - own.min(rtt), used)
+        };
+        for millis in [0, 5, 20] {
+            let rtt = Duration::from_millis(millis);
+            // Never less, and within 1 ms more unless this machine is busy with other things: then the next try tells.
+            let mut tries = Vec::new();
+            while tries.last().is_none_or(|(added, _)| *added >= rtt + Duration::from_millis(1)) {
+                assert!(tries.len() < MOST_TRIES, "{rtt:?}: {tries:?}");
+                tries.push(added(rtt));
+            }
         }
     }
 
     #[test]
     fn a_width_is_shared_by_all_connections() {
+        // 4 Mbit at 20 Mbit/s each way, and both ways overlap. What is busy with other things takes longer, never less.
+        let mut tries = Vec::new();
+        while tries.last().is_none_or(|took| *took >= 0.3) {
+            assert!(tries.len() < MOST_TRIES, "{tries:?}");
+            let took = time_over_a_width();
+            assert!(took >= 0.2, "{took}");
+            tries.push(took);
+        }
+    }
+
+    /// Seconds for half a megabyte there and back.
+    fn time_over_a_width() -> f64 {
         const BYTES: usize = 250_000;
         let link = ClientLink { rtt: Duration::from_millis(2), bits_per_second: Some(20_000_000) };
         let link = Link::open(echo(), link).unwrap();
@@ -428,9 +449,7 @@ mod tests {
         for client in clients {
             assert_eq!(client.join().unwrap(), BYTES);
         }
-        // 4 Mbit at 20 Mbit/s each way, and both ways overlap.
-        let took = began.elapsed().as_secs_f64();
-        assert!((0.2..0.3).contains(&took), "{took}");
+        began.elapsed().as_secs_f64()
     }
 
     #[test]
