@@ -2,7 +2,7 @@
 
 use std::time::Duration;
 
-use stampede_core::{Counts, Latencies, Limit, Load, Measurement, Study, Trial};
+use stampede_core::{Censored, Counts, Latencies, Limit, Load, Measurement, Outcome, Study, Trial};
 
 /// A figure that a trial has.
 #[derive(Debug)]
@@ -219,7 +219,7 @@ pub static METRICS: &[Metric] = &[
         heading: ["response", "mean ms"],
         unit: Unit::Microseconds,
         better: Better::Lower,
-        reader: |trial| response(trial, |latencies| Some(latencies.mean_ns() / 1e3)),
+        reader: |trial| response_in_full(trial, |latencies| Some(latencies.mean_ns() / 1e3)),
     },
     Metric {
         key: "response_deviation_us",
@@ -227,7 +227,7 @@ pub static METRICS: &[Metric] = &[
         heading: ["response", "sd ms"],
         unit: Unit::Microseconds,
         better: Better::Lower,
-        reader: |trial| response(trial, |latencies| Some(latencies.stddev_ns() / 1e3)),
+        reader: |trial| response_in_full(trial, |latencies| Some(latencies.stddev_ns() / 1e3)),
     },
     Metric {
         key: "response_min_us",
@@ -251,7 +251,7 @@ pub static METRICS: &[Metric] = &[
         heading: ["response", "max ms"],
         unit: Unit::Microseconds,
         better: Better::Lower,
-        reader: |trial| response(trial, |latencies| Some(micros(latencies.max()))),
+        reader: |trial| response_in_full(trial, |latencies| Some(micros(latencies.max()))),
     },
 ];
 
@@ -293,7 +293,19 @@ pub fn percentile(latencies: &Latencies, q: f64) -> Option<Duration> {
 }
 
 fn response_us(trial: &Trial, q: f64) -> Option<f64> {
-    response(trial, |latencies| percentile(latencies, q).map(micros))
+    let open = unanswered(trial);
+    response(trial, |latencies| percentile(latencies, q).filter(|quantile| !open.bounds(*quantile)).map(micros))
+}
+
+/// A figure that hangs on the longest response times, which are not known where some have no end.
+fn response_in_full(trial: &Trial, figure: impl Fn(&Latencies) -> Option<f64>) -> Option<f64> {
+    response(trial, figure).filter(|_| unanswered(trial).count == 0)
+}
+
+/// Requests that have no end, of a trial that counts all the same; of one that does not, figures are shown as lower bounds.
+fn unanswered(trial: &Trial) -> Censored {
+    let sending = trial.measurement.as_ref().and_then(|measured| measured.sending.as_ref());
+    sending.filter(|_| trial.outcome == Outcome::Measured).map(|sending| sending.censored).unwrap_or_default()
 }
 
 /// A figure of a trial's response times, where it has some.
@@ -328,8 +340,39 @@ fn micros(duration: Duration) -> f64 {
 mod tests {
     use std::collections::BTreeSet;
 
+    use stampede_core::Sending;
+
     use super::*;
     use crate::samples;
+
+    #[test]
+    fn response_times_that_are_not_known_have_no_figure_unless_the_trial_does_not_count() {
+        let mut trial = samples::measured("a", 1, 1_000.0);
+        let measured = trial.measurement.as_mut().unwrap();
+        measured.response = Latencies::new();
+        (0..900).for_each(|_| measured.response.record_ns(1_000_000));
+        (0..100).for_each(|_| measured.response.record_ns(5_000_000_000));
+        measured.sending = Some(Sending {
+            backend: "epoll".to_owned(),
+            unsent: 0,
+            censored: Censored { count: 100, least: Some(Duration::from_secs(5)) },
+            lateness: Latencies::new(),
+        });
+        let value = |trial: &Trial, key| (metric(key).unwrap().reader)(trial);
+        for (key, known) in [
+            ("response_p50_us", true),
+            ("response_p90_us", true),
+            ("response_p95_us", false),
+            ("response_mean_us", false),
+            ("response_deviation_us", false),
+            ("response_max_us", false),
+            ("response_min_us", true),
+        ] {
+            assert_eq!(value(&trial, key).is_some(), known, "{key}");
+            let invalid = Trial { outcome: Outcome::Invalid("too slow".to_owned()), ..trial.clone() };
+            assert!(value(&invalid, key).is_some(), "{key}, as a lower bound");
+        }
+    }
 
     #[test]
     fn keys_are_unique_and_the_primary_metric_is_one_of_them() {

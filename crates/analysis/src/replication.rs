@@ -367,7 +367,7 @@ fn causes(run: &TableRun<'_>, a: &CaseId, b: &CaseId) -> Vec<String> {
 mod tests {
     use std::collections::BTreeMap;
 
-    use stampede_core::{Bounds, PublishedColumn, PublishedFigure, PublishedRow, PublishedUnit};
+    use stampede_core::{Bounds, Failures, PublishedColumn, PublishedFigure, PublishedRow, PublishedUnit};
 
     use super::*;
     use crate::analysis::analyse;
@@ -377,6 +377,7 @@ mod tests {
         PublishedTable {
             id: "t".to_owned(),
             title: "A table".to_owned(),
+            failures: Failures::Faults,
             columns: vec![PublishedColumn { metric: "throughput_rps".to_owned(), unit: PublishedUnit::PerSecond }],
             baseline: CaseId::new(rows[0].0),
             rows: rows

@@ -12,6 +12,7 @@ mod command;
 mod composer;
 mod deployment;
 mod estimate;
+mod failures;
 mod finding;
 mod gauge;
 mod groundwork;
@@ -59,6 +60,7 @@ pub use deployment::{
     RunFile, Stop, StopSignal, Unit, UnknownPlace,
 };
 pub use estimate::Estimate;
+pub use failures::Failures;
 pub use finding::{Finding, Severity};
 pub use gauge::Gauge;
 pub use groundwork::{Floor, Groundwork, NoiseFloor, Pilot, WarmUp};

@@ -2,7 +2,7 @@
 
 use std::fmt;
 
-use crate::CaseId;
+use crate::{CaseId, Failures};
 
 /// A published experiment.
 #[derive(Clone, Debug, PartialEq)]
@@ -28,6 +28,8 @@ pub struct PublishedTable {
     pub id: String,
     /// One line: what it shows.
     pub title: String,
+    /// Whether requests without the right answer are a part of what it shows.
+    pub failures: Failures,
     /// The figures that its rows have; the first decides how rows compare. Never empty.
     pub columns: Vec<PublishedColumn>,
     /// The row that ratios are given to.

@@ -5,7 +5,7 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use stampede_analysis::course;
-use stampede_core::{CaseId, Platform, Rounds, Study, Trial, Workload};
+use stampede_core::{CaseId, Failures, Platform, Rounds, Study, Trial, Workload};
 use stampede_load::{Backend, Scenario};
 
 use crate::event::{Event, Sink, SinkError};
@@ -25,6 +25,8 @@ pub struct Surroundings<'a> {
     pub ready_timeout: Duration,
     /// How long answers are waited for after the window.
     pub drain: Duration,
+    /// What requests without the right answer say of a trial.
+    pub failures: Failures,
     /// How the load engine reaches the kernel; the same in all trials, which could not be compared otherwise.
     pub backend: Backend,
     /// Whether deployments are sampled while they are measured.

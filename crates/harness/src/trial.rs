@@ -5,8 +5,8 @@ use std::time::Duration;
 
 use jiff::Timestamp;
 use stampede_core::{
-    AuditRecord, Case, ClientLink, Endpoint, ErrorClass, Limits, Outcome, Platform, Protocol, ReadyBy, Running, Trial,
-    with_causes,
+    AuditRecord, Case, ClientLink, Endpoint, ErrorClass, Failures, Limits, Outcome, Platform, Protocol, ReadyBy,
+    Running, Trial, with_causes,
 };
 use stampede_load::{LoadSpec, Pause, Scenario, TlsSpec, Trust};
 use stampede_observe::Meter;
@@ -109,7 +109,8 @@ async fn live(
     trial: &mut Trial,
     sink: &mut dyn Sink,
 ) -> Result<Outcome, MeasureError> {
-    let Surroundings { workload, scenario, ready_timeout, drain, backend, sampled, yard_stick: _ } = surroundings;
+    let Surroundings { workload, scenario, ready_timeout, drain, failures, backend, sampled, yard_stick: _ } =
+        surroundings;
     let Prepared { case, deployment, terms, replicas, trust, audits } = prepared;
     let failed = MeasureError::Failed;
     let enforced = running.enforced().map_err(|error| failed(error.to_string()))?;
@@ -186,7 +187,8 @@ async fn live(
     if !unheld.is_empty() {
         faults.push(format!("the limits of {} were not enforced", unheld.join(", ")));
     }
-    let expected = if is_probe { Expected::Anything } else { Expected::Answers };
+    // Of a probe an objective says how many may fail.
+    let failures = if is_probe { Failures::Figures } else { *failures };
     let outcome = async {
         let after = audit::read(running, &front, replicas, audits).await.map_err(failed)?;
         let resent = measured.measurement.reconnects;
@@ -196,7 +198,7 @@ async fn live(
             let used = link.close().map_err(|error| failed(format!("lost the link to the client: {error}")))?;
             trial.link = Some(used);
         }
-        judge(&measured, case, *drain, expected, faults)
+        judge(&measured, case, *drain, failures, faults)
     };
     // What was measured is kept, whatever is found of it afterwards.
     let outcome = outcome.await;
@@ -225,21 +227,12 @@ pub(crate) fn open_link(front: &Endpoint, link: ClientLink) -> Result<Link, Stri
     }
 }
 
-/// What a measurement means when requests fail.
-#[derive(Clone, Copy, PartialEq, Eq)]
-enum Expected {
-    /// It is of a load that was not asked for.
-    Answers,
-    /// That is what is looked for: an objective says how many may.
-    Anything,
-}
-
 /// Whether a measurement means what it should.
 fn judge(
     measured: &Measured,
     case: &Case,
     drain: Duration,
-    expected: Expected,
+    failures: Failures,
     mut faults: Vec<String>,
 ) -> Result<Outcome, MeasureError> {
     let Measured { measurement, saturation, failure_example, edges_late, parts: _, answers: _, exhausted } = measured;
@@ -259,8 +252,8 @@ fn judge(
     }
     let count = |class: ErrorClass| measurement.errors.get(&class).copied().unwrap_or(0);
     let wrong = count(ErrorClass::WrongStatus) + count(ErrorClass::WrongBody) + count(ErrorClass::Malformed);
-    let failures_count = expected == Expected::Answers;
-    if wrong > 0 && failures_count {
+    let are_faults = failures == Failures::Faults;
+    if wrong > 0 && are_faults {
         faults.push(format!("{wrong} of {} answers under load were wrong{example}", requests.sent));
     }
     for feeder in exhausted {
@@ -271,12 +264,12 @@ fn judge(
         faults.push(format!("the generator ran out of ports or files {exhausted} times{example}"));
     }
     let broken = requests.failed.saturating_sub(wrong + exhausted);
-    if broken as f64 > MOST_BROKEN * requests.sent as f64 && failures_count {
+    if broken as f64 > MOST_BROKEN * requests.sent as f64 && are_faults {
         faults.push(format!("{broken} of {} requests broke off{example}", requests.sent));
     }
     let unsent = measurement.sending.as_ref().map_or(0, |sending| sending.unsent);
     let unfinished = measurement.warm_up.unfinished + requests.unfinished + unsent;
-    if unfinished > 0 && failures_count {
+    if unfinished > 0 && are_faults {
         faults.push(format!(
             "{unfinished} requests had no answer {drain:?} after the window, so the load was smaller than {}",
             case.whole_load()

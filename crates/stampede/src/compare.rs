@@ -7,8 +7,8 @@ use std::time::Duration;
 
 use jiff::Timestamp;
 use stampede_core::{
-    CpuLayout, Deployment, Fut, Groundwork, Machine, Outcome as TrialOutcome, Platform as _, Rounds, Study, StudyId,
-    StudyKind, Trial,
+    CpuLayout, Deployment, Failures, Fut, Groundwork, Machine, Outcome as TrialOutcome, Platform as _, Rounds, Study,
+    StudyId, StudyKind, Trial,
 };
 use stampede_harness::{Copies, Event, Prepared, Sink, SinkError, Surroundings};
 use stampede_load::Backend;
@@ -292,6 +292,7 @@ pub(crate) async fn conduct(
         scenario: plan.scenario.as_ref(),
         ready_timeout: plan.ready_timeout,
         drain: if plan.scenario.is_some() { DRAIN_OF_FLOWS } else { DRAIN },
+        failures: Failures::Faults,
         backend: *backend,
         sampled: plan.sampled,
         yard_stick: yard_stick.as_ref(),

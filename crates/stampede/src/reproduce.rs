@@ -244,6 +244,7 @@ impl<'a> Experiment<'a> {
             } else {
                 DRAIN
             },
+            failures: table.planned.table.failures,
             backend,
             sampled: of_row.sampled,
             // Rows differ in their limits: there is none that holds for all.

@@ -5,7 +5,7 @@ pub(crate) mod args;
 use std::panic::resume_unwind;
 
 use jiff::Timestamp;
-use stampede_core::{Case, CpuLayout, Groundwork, Limits, Load, Machine, Role, Rounds, Study, StudyKind};
+use stampede_core::{Case, CpuLayout, Failures, Groundwork, Limits, Load, Machine, Role, Rounds, Study, StudyKind};
 use stampede_harness::{Conditions, Copies, Scaling, Surroundings};
 use stampede_plan::{CompareFlags, ComparePlan, SubjectFlag, TopologyFlags, read_scale};
 use stampede_scale::{CpuAllocation, Service};
@@ -180,6 +180,7 @@ impl Question {
             scenario: None,
             ready_timeout: plan.ready_timeout,
             drain: DRAIN,
+            failures: Failures::Faults,
             backend,
             sampled: false,
             yard_stick: None,

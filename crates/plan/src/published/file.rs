@@ -4,7 +4,7 @@ use std::collections::BTreeSet;
 
 use serde::Deserialize;
 use stampede_core::{
-    Bounds, CaseId, Claim, ClaimTest, Load, Publication, PublishedColumn, PublishedFigure, PublishedRow,
+    Bounds, CaseId, Claim, ClaimTest, Failures, Load, Publication, PublishedColumn, PublishedFigure, PublishedRow,
     PublishedTable, PublishedUnit,
 };
 
@@ -46,12 +46,23 @@ pub(super) struct TableEntry {
     pub(super) warm_up: Text,
     /// Which of the workload's exchanges make up the load, `a,b`. Those that it says itself where nothing is said.
     pub(super) exchanges: Option<Text>,
+    /// `figures` where requests without the right answer are what is looked for, and no fault of a trial.
+    #[serde(default)]
+    failures: FailuresEntry,
     /// What all rows have in common.
     #[serde(default)]
     pub(super) case: CaseKeys,
     columns: Vec<ColumnEntry>,
     baseline: String,
     pub(super) rows: Vec<RowEntry>,
+}
+
+#[derive(Clone, Copy, Debug, Default, Deserialize)]
+#[serde(rename_all = "kebab-case")]
+enum FailuresEntry {
+    #[default]
+    Faults,
+    Figures,
 }
 
 #[derive(Debug, Deserialize)]
@@ -138,8 +149,19 @@ impl Reader {
     }
 
     fn table(&mut self, entry: &TableEntry) -> PublishedTable {
-        let TableEntry { id, title, workload: _, duration: _, warm_up: _, exchanges: _, case, columns, baseline, rows } =
-            entry;
+        let TableEntry {
+            id,
+            title,
+            workload: _,
+            duration: _,
+            warm_up: _,
+            exchanges: _,
+            failures,
+            case,
+            columns,
+            baseline,
+            rows,
+        } = entry;
         let columns = columns.iter().filter_map(|ColumnEntry { metric, unit }| {
             let unit = PublishedUnit::ALL.iter().find(|(word, _)| word == unit).map(|(_, unit)| *unit);
             if unit.is_none() {
@@ -174,6 +196,10 @@ impl Reader {
             self.wrong(id, "has a baseline that is none of its rows", "name one of them");
         }
         PublishedTable {
+            failures: match failures {
+                FailuresEntry::Faults => Failures::Faults,
+                FailuresEntry::Figures => Failures::Figures,
+            },
             id: id.clone(),
             title: title.clone(),
             columns,

@@ -1,3 +1,5 @@
+use stampede_core::Failures;
+
 use super::*;
 
 /// A catalogue without anything: rows then keep the mistakes that their workloads are.
@@ -76,6 +78,9 @@ fn an_experiment_is_read_whole_and_rows_that_cannot_be_served_keep_their_place()
     }
     let full = read(GOOD, |flags| flags.full = true).unwrap();
     assert_eq!(full.scale, 1.0);
+    assert_eq!(table.failures, Failures::Faults);
+    let asked = GOOD.replacen("    baseline: a", "    failures: figures\n    baseline: a", 1);
+    assert_eq!(read(&asked, |_| ()).unwrap().publication.tables[0].failures, Failures::Figures);
 }
 
 #[test]

@@ -6,8 +6,8 @@ use stampede_analysis::{
     CheckedClaim, Metric, NEAR, OurFigure, Ratios, ReplicatedPair, ReplicatedRow, Standing, metric,
 };
 use stampede_core::{
-    Bounds, CaseId, ClaimTest, Estimate, PublishedColumn, PublishedFigure, PublishedRow, PublishedTable, PublishedUnit,
-    Rounds, Study, Verdict, VerdictWord,
+    Bounds, CaseId, ClaimTest, Estimate, Failures, PublishedColumn, PublishedFigure, PublishedRow, PublishedTable,
+    PublishedUnit, Rounds, Study, Verdict, VerdictWord,
 };
 
 use super::{ReplicatedTable, ReplicationView};
@@ -75,6 +75,9 @@ fn table(of: &ReplicatedTable<'_>, figures: Figures, blocks: &mut Vec<Block>) {
     if let Some(study) = run.study {
         blocks.push(Block::Paragraph(question(study)));
         blocks.push(Block::Paragraph(format!("With {}.", versions(study))));
+        if run.table.failures == Failures::Figures {
+            blocks.push(Block::Paragraph(FAILURES.to_owned()));
+        }
     }
     let has_figures = |column: &usize| {
         let published = run.table.rows.iter().any(|row| row.figures[*column].is_some());
@@ -112,6 +115,9 @@ fn table(of: &ReplicatedTable<'_>, figures: Figures, blocks: &mut Vec<Block>) {
         blocks.extend(unlike.iter().map(|unlike| Block::Item(format!("unlike what was published, {title}: {unlike}"))));
     }
 }
+
+const FAILURES: &str = "Requests without the right answer are a part of what this table shows: trials with many of them count, and \
+                        have no figures for what hangs on response times that nobody knows.";
 
 const MARKS: &str = "Before ours, ? is undecided and = equivalent; ! marks figures of trials that do not count.";
 

@@ -3,7 +3,7 @@
 use serde_json::Value;
 use stampede_analysis::{TableRun, analyse, check, replicate};
 use stampede_core::{
-    Bounds, CaseId, Claim, ClaimTest, Outcome, Publication, PublishedColumn, PublishedFigure, PublishedRow,
+    Bounds, CaseId, Claim, ClaimTest, Failures, Outcome, Publication, PublishedColumn, PublishedFigure, PublishedRow,
     PublishedTable, PublishedUnit,
 };
 use stampede_report::replication::{self, ReplicatedTable, ReplicationView};
@@ -39,6 +39,7 @@ fn publication() -> Publication {
         tables: vec![PublishedTable {
             id: "services".to_owned(),
             title: "Each service".to_owned(),
+            failures: Failures::Faults,
             columns: vec![
                 PublishedColumn { metric: "throughput_rps".to_owned(), unit: PublishedUnit::PerSecond },
                 PublishedColumn { metric: "response_p50_us".to_owned(), unit: PublishedUnit::Seconds },
