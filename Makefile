@@ -2,7 +2,7 @@
 
 STAMPEDE := target/release/stampede
 
-.PHONY: help demo test check format clippy tidy unit test-php test-web analyse-php bench-load bench-rates bench-status bench-stats bench-forecast bench-capacity bench-tune fuzz
+.PHONY: help demo test check format clippy tidy unit test-php test-web analyse-php bench-load bench-rates bench-status bench-stats bench-forecast bench-forecast-real bench-gateway bench-capacity bench-tune fuzz
 
 help:
 	@echo "make demo    install what is missing, build, and compare PHP runtimes on this machine"
@@ -23,6 +23,10 @@ help:
 	@echo "             how often verdicts are right, in simulated studies, into docs/bench-stats.md"
 	@echo "make bench-forecast"
 	@echo "             how fast the forecast simulates, into docs/bench-forecast.md"
+	@echo "make bench-forecast-real"
+	@echo "             how near it comes to real services, into docs/bench-forecast-real.md"
+	@echo "make bench-gateway"
+	@echo "             what the gateway costs a request beside nginx, into docs/bench-gateway.md"
 	@echo "make bench-capacity"
 	@echo "             how near stampede capacity comes, on simulated servers, into docs/bench-capacity.md"
 	@echo "make bench-tune"
@@ -98,7 +102,20 @@ bench-forecast:
 	@scripts/rust.sh
 	cargo bench --locked --package stampede-forecast --bench speed -- --document
 
-# Needs no quiet machine either.
+# Ten services, five times each, on a quiet machine: takes some 40 minutes, and goes on where it was left.
+bench-forecast-real:
+	@scripts/packages.sh demo
+	@scripts/rust.sh
+	cargo build --release --locked --package stampede --package stampede-bench
+	target/release/stampede-bench forecast $(BENCH)
+
+# On two processors or more; takes three minutes.
+bench-gateway:
+	@scripts/packages.sh demo
+	@scripts/rust.sh
+	cargo bench --locked --package stampede-gateway --bench cost -- --document
+
+# Needs no quiet machine: it only computes.
 bench-capacity:
 	@scripts/rust.sh
 	cargo build --release --locked --package stampede-bench

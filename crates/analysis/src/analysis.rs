@@ -81,6 +81,12 @@ pub fn analyse(study: &Study, trials: &[Trial]) -> Analysis {
 
     let (records, mut cases): (Vec<_>, Vec<_>) = ranked.into_iter().unzip();
     let Verdicts { verdicts, shown, detectable } = judge(primary, study, trials, &records);
+    let found: Vec<&[Finding]> = cases.iter().map(|case| &case.findings[..]).collect();
+    let beside = rules::beside_others(&records, &verdicts, &found);
+    for (case, finding) in cases.iter_mut().zip(beside) {
+        case.findings.extend(finding);
+        rules::sort(&mut case.findings);
+    }
     // Cases without the metric come last, so that the places of the others are their own.
     let measured = cases.iter().take_while(|case| case.summary.contains_key(primary.key)).count();
     for (case, ranks) in cases.iter_mut().zip(rank_sets(measured, &shown)) {

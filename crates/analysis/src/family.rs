@@ -139,8 +139,8 @@ impl<'a> Family<'a> {
 /// Whether a study asks how these two of its cases compare.
 fn is_asked(a: &Record<'_>, b: &Record<'_>) -> bool {
     match a.study.kind {
-        StudyKind::Compare | StudyKind::Calibrate | StudyKind::Gate | StudyKind::Tune => true,
-        StudyKind::Capacity | StudyKind::Scale => false,
+        StudyKind::Compare | StudyKind::Calibrate | StudyKind::Gate | StudyKind::Tune | StudyKind::Scale => true,
+        StudyKind::Capacity => false,
         StudyKind::Why => {
             a.study.cases.first().is_some_and(|base| [a, b].into_iter().any(|record| record.case.id == base.id))
         }

@@ -34,7 +34,7 @@ pub use change::{Change, ChangeError, Outcome, between_studies, of_gate};
 pub use course::{Course, course};
 pub use drift::{Drift, drift};
 pub use family::ERROR;
-pub use metric::{Better, METRICS, Metric, Unit, metric, percentile, primary};
+pub use metric::{Better, METRICS, Metric, PER_VCPU_SECOND, Unit, metric, percentile, primary};
 pub use noise::{calibrates, noise_floor, within_budget};
 pub use pace::measured_for;
 pub use pilot::{LEAST_WARM_UP, MOST_PILOT, PilotWatch, untold};

@@ -188,8 +188,7 @@ pub static METRICS: &[Metric] = &[
         better: Better::Neither,
         reader: |trial| {
             let resources = trial.measurement.as_ref()?.resources?;
-            let Limit::AtMost(cpus) = trial.enforced?.cpus else { return None };
-            ratio(resources.cpu.as_secs_f64(), resources.between.as_secs_f64() * cpus.cores())
+            ratio(resources.cpu.as_secs_f64(), resources.between.as_secs_f64() * cores(trial)?)
         },
     },
     Metric {
@@ -253,7 +252,28 @@ pub static METRICS: &[Metric] = &[
         better: Better::Lower,
         reader: |trial| response_in_full(trial, |latencies| Some(micros(latencies.max()))),
     },
+    Metric {
+        key: PER_VCPU_SECOND,
+        title: "throughput per vCPU",
+        heading: ["req per", "vCPU-s"],
+        unit: Unit::PerCpuSecond,
+        better: Better::Higher,
+        reader: |trial| {
+            let (measured, _) = (trial.measurement.as_ref()?, trial.scale.as_ref()?);
+            ratio(measured.requests.ok as f64, measured.window.as_secs_f64() * cores(trial)?)
+        },
+    },
 ];
+
+/// Of autoscaled services alone: right answers for each second of a vCPU that their instances had, used or not.
+pub const PER_VCPU_SECOND: &str = "requests_per_vcpu_second";
+
+/// How many CPUs a trial's deployment was allowed; of an autoscaled service, all its instances on average.
+fn cores(trial: &Trial) -> Option<f64> {
+    let Limit::AtMost(cpus) = trial.enforced?.cpus else { return None };
+    let instances = trial.scale.as_ref().map_or(1.0, |record| record.instance_count().mean);
+    Some(cpus.cores() * instances)
+}
 
 /// The metric of this key.
 pub fn metric(key: &str) -> Option<&'static Metric> {

@@ -7,6 +7,7 @@ mod backlog;
 mod builds;
 mod connections;
 mod cpu;
+mod fleet;
 mod generator;
 mod limits;
 mod memory;
@@ -15,6 +16,7 @@ mod parts;
 mod php;
 mod pool;
 mod requests;
+mod rivals;
 mod sizing;
 mod surroundings;
 mod tail;
@@ -23,7 +25,7 @@ mod warm_up;
 
 use std::cmp::Reverse;
 
-use stampede_core::{Finding, StudyKind};
+use stampede_core::Finding;
 
 use crate::metric::ratio;
 use crate::record::Record;
@@ -60,19 +62,26 @@ const RULES: &[Rule] = &[
     parts::throttled,
 ];
 
-/// Those that hold of an autoscaled service too: its measurements are sums over instances that come and go, and what clients are
-/// told because no instance was free is no failure of a server.
+/// Those of an autoscaled service: its measurements are sums over instances that come and go, and what clients are told because
+/// no instance was free is no failure of a server.
 const RULES_OF_INSTANCES: &[Rule] = &[
     limits::not_enforced,
     memory::oom_kills,
+    fleet::never_ready,
+    fleet::lost,
+    fleet::turned_away,
+    requests::failed,
     requests::unfinished,
     php::no_opcode_cache,
     php::slow_extension,
     php::debug_build,
+    fleet::too_few_workers,
+    fleet::cold_starts,
     generator::busy,
     cpu::shared_cores,
     builds::differ,
     builds::jit_is_off,
+    cpu::throttled,
     sizing::beyond_quota,
     php::timestamps,
     surroundings::access_log,
@@ -100,11 +109,20 @@ pub struct Bottleneck {
 
 /// Everything that is found, the gravest first.
 pub(crate) fn findings(record: &Record<'_>) -> Vec<Finding> {
-    let rules = if record.study.kind == StudyKind::Scale { RULES_OF_INSTANCES } else { RULES };
+    let is_scaled = record.trials.iter().any(|trial| trial.scale.is_some());
+    let rules = if is_scaled { RULES_OF_INSTANCES } else { RULES };
     let mut findings: Vec<_> = rules.iter().filter_map(|rule| rule(record)).collect();
-    findings.sort_by_key(|finding| Reverse(finding.severity));
+    sort(&mut findings);
     findings
 }
+
+/// The gravest first, those of one kind in the order in which they were found.
+pub(crate) fn sort(findings: &mut [Finding]) {
+    findings.sort_by_key(|finding| Reverse(finding.severity));
+}
+
+/// What is found in a case beside the others of its study, which come in the same order as their records.
+pub(crate) use rivals::beside_others;
 
 /// The first suspect among the findings. Without the limits that were asked for, nothing follows from their use.
 pub(crate) fn bottleneck(findings: &[Finding]) -> Option<Bottleneck> {
@@ -119,12 +137,17 @@ pub(crate) fn bottleneck(findings: &[Finding]) -> Option<Bottleneck> {
     Some(Bottleneck { finding: finding.id.clone(), what })
 }
 
-/// The share of the CPU limit that was used in all windows together.
+/// The share of the CPU limit that was used in all windows together; of an autoscaled service, of what its instances had.
 fn cpu_used(record: &Record<'_>) -> Option<f64> {
     let cores = record.case.limits.cpus.cores();
-    let resources = || record.measurements().filter_map(|measured| measured.resources.as_ref());
-    let used: f64 = resources().map(|resources| resources.cpu.as_secs_f64()).sum();
-    ratio(used, resources().map(|resources| resources.between.as_secs_f64() * cores).sum())
+    let (mut used, mut had) = (0.0, 0.0);
+    for trial in &record.trials {
+        let Some(resources) = trial.measurement.as_ref().and_then(|measured| measured.resources) else { continue };
+        let instances = trial.scale.as_ref().map_or(1.0, |scaled| scaled.instance_count().mean);
+        used += resources.cpu.as_secs_f64();
+        had += resources.between.as_secs_f64() * cores * instances;
+    }
+    ratio(used, had)
 }
 
 /// A share as a sentence has it: `97 %`, `0.4 %`.

@@ -5,9 +5,9 @@ use std::time::Duration;
 
 use jiff::Timestamp;
 use stampede_core::{
-    Bytes, Case, CaseId, CgroupSupport, Counts, CpuLayout, Cpus, EnforcedLimits, GeneratorUse, Groundwork, Latencies,
-    Limit, Limits, Load, Machine, Measurement, Outcome, ResourceUse, Rounds, RuntimeId, Study, StudyId, StudyKind,
-    Topology, Trial, Tuning, WorkloadId,
+    Bytes, Case, CaseId, CgroupSupport, Counts, CpuLayout, Cpus, EnforcedLimits, GatewayUse, GeneratorUse, Groundwork,
+    InstanceLife, InstanceUsage, Latencies, Limit, Limits, Load, Machine, Measurement, Outcome, ResourceUse, Rounds,
+    RuntimeId, ScaleRecord, ScaledService, Study, StudyId, StudyKind, Topology, Trial, Tuning, WorkloadId,
 };
 
 /// A study of these cases under half a CPU and 256 MiB, load `closed:16`.
@@ -111,4 +111,37 @@ pub(crate) fn failed(case: &str, block: u32) -> Trial {
         enforced: None,
         ..measured(case, block, 1.0)
     }
+}
+
+/// A trial of an autoscaled service of which so many instances lived all along its 5 s, each given so many requests at once.
+pub(crate) fn scaled(case: &str, block: u32, throughput: f64, concurrency: u32, instances: u32) -> Trial {
+    let service = ScaledService {
+        policy: "cloud-run".to_owned(),
+        concurrency,
+        min_instances: 0,
+        max_instances: instances,
+        queue_length: Limit::Unlimited,
+        queue_wait: Duration::from_secs(10),
+        request_timeout: Duration::from_secs(300),
+        start: Duration::from_secs(1),
+        price: "cloud-run-requests".to_owned(),
+        total_cpus: None,
+    };
+    let life = InstanceLife {
+        process: Some(Duration::from_millis(400)),
+        ready: Some(Duration::from_millis(600)),
+        ..InstanceLife::default()
+    };
+    let scale = ScaleRecord {
+        service,
+        opens: Duration::from_secs(10),
+        closes: Duration::from_secs(15),
+        lives: vec![life; instances as usize],
+        waits: Latencies::new(),
+        most_waiting: 0,
+        rejected: 0,
+        usage: InstanceUsage::default(),
+        gateway: GatewayUse::default(),
+    };
+    Trial { scale: Some(scale), ..measured(case, block, throughput) }
 }

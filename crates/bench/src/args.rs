@@ -13,6 +13,7 @@ use crate::recording::Recording;
 use crate::sampling::Sampling;
 use crate::tool;
 use crate::tuning::Replay;
+use crate::validation::Validation;
 
 pub(crate) const USAGE: &str = "\
 usage: stampede-bench load [FLAGS]
@@ -21,13 +22,15 @@ usage: stampede-bench load [FLAGS]
        stampede-bench capacity [--searches N] [--seed N] [--output FILE]
        stampede-bench tune [--searches N] [--seed N] [--data DIR] [--output FILE]
        stampede-bench record [--pieces N] [--data FILE] [--remark TEXT] [--stampede FILE]
+       stampede-bench forecast [--rounds N] [--duration TIME] [--data FILE] [--output FILE] [--stampede FILE]
        stampede-bench real [--studies N] [--time TIME] [--data FILE] [--output FILE] [--stampede FILE]
 
 `load` holds `stampede load` against a bare client and against other tools, and writes a table; `sampling` holds
 `stampede compare` against itself with --no-sampling. `stats` counts how often verdicts are right, in studies that are
 simulated from trials which `record` recorded here; `real` counts it in studies that are measured. `record` and `real` go
 on where they were left, up to the number that is given. `capacity` counts how near the search for a capacity comes, on servers
-that are simulated. `tune` replays the search for settings on grids that were recorded or made up.
+that are simulated. `forecast` holds forecasts of ten services against real ones, and goes on where it was
+left. `tune` replays the search for settings on grids that were recorded or made up.
 
   --rounds N            rounds, in each of which every client runs once [default: 5]
   --duration TIME       length of each run, in whole seconds [default: 3s]
@@ -58,6 +61,7 @@ pub(crate) enum Task {
     Capacity(Capacities),
     Record(Recording),
     Real(Real),
+    Forecast(Validation),
     /// The server that takes a known share of CPU time more, started by a deployment.
     Burn,
     /// The fixed-answer server, started by this program itself.
@@ -136,6 +140,7 @@ pub(crate) fn read(arguments: impl IntoIterator<Item = String>) -> Result<Task, 
         Some("capacity") => capacities(arguments),
         Some("record") => record(arguments),
         Some("real") => real(arguments),
+        Some("forecast") => forecast(arguments),
         Some("burn") => Ok(Task::Burn),
         Some("server") => Ok(Task::Serve),
         Some("floor") => {
@@ -275,6 +280,24 @@ fn real(mut arguments: impl Iterator<Item = String>) -> Result<Task, ArgsError> 
         }
     }
     Ok(Task::Real(real))
+}
+
+fn forecast(mut arguments: impl Iterator<Item = String>) -> Result<Task, ArgsError> {
+    let mut validation = Validation::default();
+    while let Some(flag) = arguments.next() {
+        let mut value = || arguments.next().ok_or_else(|| ArgsError::Without(flag.clone()));
+        match flag.as_str() {
+            "--rounds" => validation.rounds = above_zero(&flag, &value()?)?,
+            "--duration" => validation.duration = seconds(&flag, &value()?)?,
+            "--data" => validation.data = PathBuf::from(value()?),
+            "--output" => validation.output = PathBuf::from(value()?),
+            "--remark" => validation.remark = value()?,
+            "--stampede" => validation.stampede = Some(PathBuf::from(value()?)),
+            "--help" | "-h" => return Ok(Task::Help),
+            other => return Err(ArgsError::Unknown(other.to_owned())),
+        }
+    }
+    Ok(Task::Forecast(validation))
 }
 
 /// Whole seconds, as `3s` or `3`.

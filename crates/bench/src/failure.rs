@@ -18,6 +18,7 @@ use crate::recording::RecordingError;
 use crate::sampling::SamplingError;
 use crate::server::{CountError, ServeError};
 use crate::tuning::ReplayError;
+use crate::validation::ValidationError;
 
 /// Why there is no table.
 #[derive(Debug, Error)]
@@ -65,6 +66,8 @@ pub(crate) enum Failure {
     Recording(#[from] RecordingError),
     #[error(transparent)]
     Real(#[from] RealError),
+    #[error(transparent)]
+    Validation(#[from] ValidationError),
     #[error("burn")]
     Burn(#[from] BurnError),
 }
@@ -76,6 +79,7 @@ impl Failure {
             Self::Args(_) => 2,
             Self::Recording(RecordingError::Compare(CompareError::NoStampede(_)))
             | Self::Real(RealError::Compare(CompareError::NoStampede(_)))
+            | Self::Validation(ValidationError::NoStampede(_))
             | Self::Processors(_)
             | Self::NoStampede(_)
             | Self::Prepare(_)
@@ -93,6 +97,7 @@ impl Failure {
             | Self::Replay(_)
             | Self::Recording(_)
             | Self::Real(_)
+            | Self::Validation(_)
             | Self::Burn(_)
             | Self::Process(_) => 5,
         }

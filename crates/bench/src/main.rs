@@ -36,6 +36,7 @@ mod target;
 mod tool;
 mod trials;
 mod tuning;
+mod validation;
 mod variant;
 
 use std::env;
@@ -72,6 +73,7 @@ fn run() -> Result<(), Failure> {
         Task::Capacity(asked) => Ok(capacity::run(&asked)?),
         Task::Record(recording) => Ok(recording::run(&recording)?),
         Task::Real(real) => Ok(real::run(&real)?),
+        Task::Forecast(asked) => Ok(validation::run(&asked)?),
         Task::Burn => Ok(burner::serve()?),
         Task::Serve => Ok(server::serve()?),
         Task::Fly { address, connections, duration } => {

@@ -87,7 +87,7 @@ pub use random::Random;
 pub use read_back::same_setting;
 pub use requirement::{Availability, Found, Install, PhpSapi, Programs, Requirement, VersionProbe};
 pub use runtime::{DefaultsContext, Documented, PlanError, ProcessModel, RenderContext, Runtime};
-pub use scaling::{GatewayUse, InstanceCount, InstanceLife, InstanceUsage, ScaleRecord, ScaledService};
+pub use scaling::{GatewayUse, InstanceCount, InstanceLife, InstanceUsage, Passage, ScaleRecord, ScaledService};
 pub use schedule::{ParseScheduleError, Position, Rate, Schedule, Stage};
 pub use series::{Sampling, Series, SeriesSource};
 pub use slo::{ParseSloError, Percentile, Slo, SloSecond, SloTerm};

@@ -27,6 +27,9 @@ pub struct ScaledService {
     pub start: Duration,
     /// By which row of the table of prices it is billed.
     pub price: String,
+    /// How many processors all instances share, where that was said.
+    #[serde(default)]
+    pub total_cpus: Option<u32>,
 }
 
 /// One instance. Times are counted from when the platform came up.
@@ -66,13 +69,44 @@ pub struct InstanceUsage {
     pub requests: f64,
 }
 
-/// What the gateway in front of the instances used in the window. It runs where the generator does.
+/// What the gateway in front of the instances used in the window, and saw. It runs where the generator does.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct GatewayUse {
     /// CPU time of its thread.
     pub cpu: Duration,
     /// Requests that came to it.
     pub requests: u64,
+    /// Requests that were with an instance when it broke off, or that it did not take.
+    #[serde(default)]
+    pub broken: u64,
+    /// How long requests were in the queue and with an instance; absent in records of before this was kept.
+    #[serde(default)]
+    pub passage: Option<Passage>,
+}
+
+/// How long requests took from when they came to the gateway until their answers had come from the instance whole, or they were
+/// turned away: queue and instance, without what the gateway itself takes.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Passage {
+    /// How many.
+    pub count: u64,
+    /// Their mean.
+    pub mean: Duration,
+    /// The median.
+    pub p50: Duration,
+    /// 95 of 100 took no longer.
+    pub p95: Duration,
+    /// 99 of 100 took no longer.
+    pub p99: Duration,
+}
+
+impl Passage {
+    /// Of these times; nothing where there is none.
+    pub fn of(times: &Latencies) -> Option<Self> {
+        let [p50, p95, p99] = [0.5, 0.95, 0.99].map(|q| times.quantile(q));
+        let mean = Duration::from_nanos(times.mean_ns() as u64);
+        (times.count() > 0).then_some(Self { count: times.count(), mean, p50, p95, p99 })
+    }
 }
 
 /// What an autoscaled service did. Counts are those of requests that came in the window.
@@ -169,6 +203,7 @@ mod tests {
                 request_timeout: Duration::from_secs(300),
                 start: Duration::from_secs(1),
                 price: "cloud-run-requests".to_owned(),
+                total_cpus: None,
             },
             opens: Duration::from_secs(10),
             closes: Duration::from_secs(20),

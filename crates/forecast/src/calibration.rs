@@ -3,7 +3,9 @@
 use std::collections::BTreeMap;
 use std::time::Duration;
 
-use stampede_core::{Bytes, Case, CaseId, Cpus, Latencies, Load, Origin, Outcome, Role, Setting, Study, Trial};
+use stampede_core::{
+    Bytes, Case, CaseId, Cpus, Latencies, Load, Origin, Outcome, Role, Setting, Study, StudyKind, Trial,
+};
 use stampede_stats::median;
 use thiserror::Error;
 
@@ -58,6 +60,12 @@ impl Calibration {
     /// When no case, or more than one, is meant, or it does not tell what is needed.
     pub fn of(records: &[Record<'_>], name: Option<&str>) -> Result<Self, CalibrationError> {
         let Some(first) = records.first() else { return Err(CalibrationError::NoStudy) };
+        if first.study.kind == StudyKind::Scale {
+            return Err(CalibrationError::Autoscaled {
+                study: first.study.id.to_string(),
+                command: calibrate(first.study),
+            });
+        }
         // Applications of two workloads may have one name.
         let same = records.iter().filter(|record| record.study.workload == first.study.workload);
         let records: &[Record<'_>] = &same.copied().collect::<Vec<_>>();
@@ -140,19 +148,21 @@ impl Calibration {
 fn one_at_a_time<'a>(study: &'a Study, name: Option<&str>) -> Result<&'a Case, CalibrationError> {
     let single = |case: &&Case| case.load == Load::Closed { connections: 1 } && case.beside.is_empty();
     let candidates: Vec<_> = study.cases.iter().filter(single).collect();
-    let command = || {
-        let runtime = study.cases.first().map_or("RUNTIME", |case| case.runtime.as_str());
-        format!("stampede compare {} --runtimes {runtime} --load closed:1 --cpus 1", study.workload)
-    };
     let study_id = study.id.to_string();
     match (name, candidates.as_slice()) {
-        (_, []) => Err(CalibrationError::NotOneAtATime { study: study_id, command: command() }),
+        (_, []) => Err(CalibrationError::NotOneAtATime { study: study_id, command: calibrate(study) }),
         (None, [case]) => Ok(case),
         (Some(name), _) => candidates.iter().find(|case| case.id.as_str() == name).copied().ok_or_else(|| {
             CalibrationError::UnknownCase { name: name.to_owned(), study: study_id, known: names(&candidates) }
         }),
         (None, _) => Err(CalibrationError::Several { study: study_id, known: names(&candidates) }),
     }
+}
+
+/// What to run for a study that tells what is needed.
+fn calibrate(study: &Study) -> String {
+    let runtime = study.cases.first().map_or("RUNTIME", |case| case.runtime.as_str());
+    format!("stampede compare {} --runtimes {runtime} --load closed:1 --cpus 1", study.workload)
 }
 
 fn names(cases: &[&Case]) -> String {
@@ -284,6 +294,16 @@ pub enum CalibrationError {
         "study {study} has no case with one request at a time, and latencies under more load hold waits already\n  measure one: {command}"
     )]
     NotOneAtATime {
+        /// The study.
+        study: String,
+        /// What to run.
+        command: String,
+    },
+    /// Its instances came and went.
+    #[error(
+        "study {study} is of an autoscaled service, whose times hold queue and cold starts already\n  measure one instance: {command}"
+    )]
+    Autoscaled {
         /// The study.
         study: String,
         /// What to run.

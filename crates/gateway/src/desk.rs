@@ -103,7 +103,7 @@ impl<R> Desk<R> {
     /// A request is over that an instance was given.
     pub(crate) fn leave(&mut self, now: Time, visit: &Visit, end: End) -> Vec<Deed<R>> {
         let Visit { instance, id, arrived, sent } = *visit;
-        self.ledger.ended(arrived, end);
+        self.ledger.ended(arrived, now, end);
         if let Some(life) = self.ledger.life(instance.0)
             && life.first_request == (Some(sent), None)
             && matches!(end, End::Answered(_))
@@ -176,7 +176,7 @@ impl<R> Desk<R> {
             }
             Action::Reject { request: Arrival { at, request }, why } => {
                 self.ledger.waited(at, now);
-                self.ledger.rejected(at);
+                self.ledger.rejected(at, now);
                 Some(Deed::Reject { request, status: self.policy.status(why) })
             }
             Action::Stop(id) => {
@@ -242,12 +242,14 @@ mod tests {
         let (request, visit) = sent(desk.leave(at(6.0), &visit, End::Broken));
         assert_eq!(request, 3);
         assert_eq!(desk.leave(at(7.0), &visit, End::Abandoned), []);
-        let Account { lives, arrived, waits, most_waiting, rejected, passed, broken, abandoned, .. } =
+        let Account { lives, arrived, waits, most_waiting, rejected, passed, broken, abandoned, passage, .. } =
             desk.account(at(8.0), Duration::ZERO);
         // The first came before the window.
         assert_eq!((arrived, most_waiting, rejected, broken, abandoned), (3, 4, 0, 1, 1));
         assert_eq!(passed.into_iter().collect::<Vec<_>>(), [(200, 1)]);
         assert_eq!((waits.count(), waits.max().as_millis()), (3, 3500));
+        // Of two that came at 1 and at 2 s, the one was answered at 5 s and the other broken off at 6 s.
+        assert_eq!((passage.count(), passage.max().as_millis() / 10), (2, 400));
         assert_eq!(lives.len(), 1);
         assert_eq!((lives[0].ordered, lives[0].ready), (at(0.5), Some(at(4.0))));
         assert_eq!(lives[0].first_request.1, Some(Duration::from_millis(500)));

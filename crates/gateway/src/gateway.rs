@@ -36,6 +36,8 @@ pub struct Setup {
     pub queue: QueueLimits,
     /// What times on the bill are rounded up to.
     pub granularity: Duration,
+    /// How long a client may pause in the midst of a request; see [`BODY_PAUSE`](crate::BODY_PAUSE).
+    pub body_pause: Duration,
     /// Tells the CPU-seconds that all instances have used so far, those that are gone included.
     pub cpu_seconds: Box<dyn Fn() -> f64 + Send + Sync>,
 }
@@ -65,7 +67,7 @@ impl Gateway {
     ///
     /// When it cannot listen or start its thread.
     pub fn open(setup: Setup) -> Result<(Self, mpsc::UnboundedReceiver<Order>), OpenError> {
-        let Setup { service, policy, queue, granularity, cpu_seconds } = setup;
+        let Setup { service, policy, queue, granularity, body_pause, cpu_seconds } = setup;
         let runtime = Builder::new_current_thread().enable_all().build().map_err(OpenError)?;
         let listener = listen(&runtime).map_err(OpenError)?;
         let address = listener.local_addr().map_err(OpenError)?;
@@ -77,6 +79,7 @@ impl Gateway {
             sooner: Notify::new(),
             origin: Clock::now(),
             request_timeout: service.request_timeout,
+            body_pause,
             cpu_seconds,
         });
         let (stop, stopped) = oneshot::channel();
@@ -169,6 +172,7 @@ pub(crate) struct Shared {
     sooner: Notify,
     origin: Clock,
     pub(crate) request_timeout: Duration,
+    pub(crate) body_pause: Duration,
     cpu_seconds: Box<dyn Fn() -> f64 + Send + Sync>,
 }
 

@@ -41,8 +41,11 @@ pub struct Account {
     pub broken: u64,
     /// Requests that took longer than one may.
     pub late: u64,
-    /// Requests whose client went away.
+    /// Requests whose client went away, or did not send all of them in time.
     pub abandoned: u64,
+    /// How long those took that were answered, broken off, too late or turned away: from when they came until the last byte of the
+    /// answer had come from the instance, or until they were turned away.
+    pub passage: Latencies,
     /// What is billed.
     pub usage: Usage,
     /// CPU time of the gateway's thread.
@@ -85,6 +88,7 @@ impl Ledger {
             broken: 0,
             late: 0,
             abandoned: 0,
+            passage: Latencies::new(),
             usage: Usage::default(),
             cpu: Duration::ZERO,
         };
@@ -133,13 +137,19 @@ impl Ledger {
         }
     }
 
-    pub(crate) fn rejected(&mut self, arrived: Time) {
-        self.account.rejected += u64::from(self.account.window.contains(&arrived));
+    pub(crate) fn rejected(&mut self, arrived: Time, now: Time) {
+        if self.account.window.contains(&arrived) {
+            self.account.rejected += 1;
+            self.passed(arrived, now);
+        }
     }
 
-    pub(crate) fn ended(&mut self, arrived: Time, end: End) {
+    pub(crate) fn ended(&mut self, arrived: Time, now: Time, end: End) {
         if !self.account.window.contains(&arrived) {
             return;
+        }
+        if end != End::Abandoned {
+            self.passed(arrived, now);
         }
         match end {
             End::Answered(status) => *self.account.passed.entry(status).or_default() += 1,
@@ -147,6 +157,10 @@ impl Ledger {
             End::Late => self.account.late += 1,
             End::Abandoned => self.account.abandoned += 1,
         }
+    }
+
+    fn passed(&mut self, arrived: Time, now: Time) {
+        self.account.passage.record_ns(now.since(arrived).as_nanos() as u64);
     }
 
     pub(crate) fn ordered(&mut self, now: Time) {

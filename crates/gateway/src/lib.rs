@@ -6,14 +6,16 @@
 //!
 //! - `desk.rs`: who waits and who is where, as a state machine without I/O.
 //! - `ledger.rs`: what is counted of it.
-//! - `proxy.rs`: a request on its way, by hyper.
+//! - `proxy.rs`: a request on its way, by hyper; `arriving.rs`: its body, which may not stall.
 //! - `gateway.rs`: the thread that all of it runs on.
 
+mod arriving;
 mod desk;
 mod gateway;
 mod ledger;
 mod proxy;
 
+pub use arriving::BODY_PAUSE;
 pub use desk::Instance;
 pub use gateway::{Gateway, OpenError, Order, Setup};
 pub use ledger::{Account, Life};

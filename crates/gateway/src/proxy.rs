@@ -20,6 +20,7 @@ use tokio::net::TcpStream;
 use tokio::sync::oneshot;
 use tokio::time::{Instant, timeout_at};
 
+use crate::arriving::{Arriving, Stalled};
 use crate::desk::Visit;
 use crate::gateway::{Placed, Shared, own_cpu};
 use crate::ledger::End;
@@ -41,7 +42,7 @@ const HOP_BY_HOP: [HeaderName; 7] = [
 #[derive(Debug)]
 pub(crate) struct Upstream {
     address: SocketAddr,
-    free: Mutex<Vec<SendRequest<Incoming>>>,
+    free: Mutex<Vec<SendRequest<Arriving>>>,
 }
 
 impl Upstream {
@@ -49,13 +50,16 @@ impl Upstream {
         Arc::new(Self { address, free: Mutex::default() })
     }
 
-    fn free(&self) -> MutexGuard<'_, Vec<SendRequest<Incoming>>> {
+    fn free(&self) -> MutexGuard<'_, Vec<SendRequest<Arriving>>> {
         self.free.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
     /// Sends a request, and gives its connection back with the answer. What the instance closed while it was free is no failure
     /// as long as nothing was sent on it.
-    async fn send(&self, mut request: Request<Incoming>) -> Option<(Response<Incoming>, SendRequest<Incoming>)> {
+    async fn send(
+        &self,
+        mut request: Request<Arriving>,
+    ) -> Result<(Response<Incoming>, SendRequest<Arriving>), Unsent> {
         loop {
             let free = self.free().pop();
             let was_free = free.is_some();
@@ -64,22 +68,40 @@ impl Upstream {
                     Ok(()) => connection,
                     Err(_) => continue,
                 },
-                None => self.connect().await.ok()?,
+                None => self.connect().await.map_err(|_| Unsent::BrokenOff)?,
             };
             match connection.try_send_request(request).await {
-                Ok(response) => return Some((response, connection)),
-                Err(mut error) => request = error.take_message().filter(|_| was_free)?,
+                Ok(response) => return Ok((response, connection)),
+                Err(mut error) => match error.take_message().filter(|_| was_free) {
+                    Some(unsent) => request = unsent,
+                    None => return Err(Unsent::because_of(&error.into_error())),
+                },
             }
         }
     }
 
-    async fn connect(&self) -> Result<SendRequest<Incoming>, Box<dyn Error + Send + Sync>> {
+    async fn connect(&self) -> Result<SendRequest<Arriving>, Box<dyn Error + Send + Sync>> {
         let stream = TcpStream::connect(self.address).await?;
         stream.set_nodelay(true)?;
         let (requests, connection) = http1::handshake(TokioIo::new(stream)).await?;
         // Whoever sends on it learns how it ends.
         tokio::spawn(connection);
         Ok(requests)
+    }
+}
+
+/// Why there is no answer of an instance.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Unsent {
+    /// The instance broke off, or could not be reached.
+    BrokenOff,
+    /// The client did not send all of its request in time.
+    Stalled,
+}
+
+impl Unsent {
+    fn because_of(error: &hyper::Error) -> Self {
+        if error.source().is_some_and(|cause| cause.is::<Stalled>()) { Self::Stalled } else { Self::BrokenOff }
     }
 }
 
@@ -100,7 +122,8 @@ pub(crate) async fn serve(shared: Arc<Shared>, request: Request<Incoming>) -> Re
     Ok(pass_on(guest, request, deadline).await)
 }
 
-async fn pass_on(mut guest: Guest, mut request: Request<Incoming>, deadline: Instant) -> Answer {
+async fn pass_on(mut guest: Guest, request: Request<Incoming>, deadline: Instant) -> Answer {
+    let mut request = request.map(|body| Arriving::new(body, guest.shared.body_pause));
     let upstream = guest.visit.as_ref().and_then(|visit| guest.shared.upstream(visit.instance));
     let path = request.uri().path_and_query().cloned().unwrap_or_else(|| PathAndQuery::from_static("/"));
     let Some(upstream) = upstream else {
@@ -117,7 +140,7 @@ async fn pass_on(mut guest: Guest, mut request: Request<Incoming>, deadline: Ins
     headers.append(VIA, HeaderValue::from_static("1.1 stampede"));
     (*request.uri_mut(), *request.version_mut()) = (Uri::from(path), Version::HTTP_11);
     match timeout_at(deadline, upstream.send(request)).await {
-        Ok(Some((response, connection))) => {
+        Ok(Ok((response, connection))) => {
             let (mut head, body) = response.into_parts();
             without_hop_by_hop(&mut head.headers);
             head.version = Version::HTTP_11;
@@ -126,10 +149,12 @@ async fn pass_on(mut guest: Guest, mut request: Request<Incoming>, deadline: Ins
             passed.look();
             Response::from_parts(head, Either::Left(passed))
         }
-        Ok(None) => {
+        Ok(Err(Unsent::BrokenOff)) => {
             guest.end = End::Broken;
             own(502, "the instance broke off")
         }
+        // Its place is free again: nobody is there who would take the answer.
+        Ok(Err(Unsent::Stalled)) => own(408, "the request did not come whole in time"),
         Err(_) => {
             guest.end = End::Late;
             own(504, "the answer took longer than a request may")
@@ -188,7 +213,7 @@ pub(crate) struct Passed {
     body: Incoming,
     status: StatusCode,
     /// Until then: the instance, the connection, and who was given the place.
-    way: Option<(Arc<Upstream>, SendRequest<Incoming>, Guest)>,
+    way: Option<(Arc<Upstream>, SendRequest<Arriving>, Guest)>,
 }
 
 impl Passed {

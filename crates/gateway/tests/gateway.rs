@@ -3,6 +3,8 @@
 #![expect(clippy::unwrap_used, reason = "a test that cannot go on has failed")]
 
 use std::collections::BTreeMap;
+use std::io::{Read as _, Write as _};
+use std::net::TcpStream;
 use std::num::NonZeroU32;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, Mutex};
@@ -29,6 +31,8 @@ const SERVICE: Service = Service {
     start_up_boost: false,
     request_timeout: Duration::from_secs(5),
 };
+/// Long for this machine, and short for who waits for it.
+const BODY_PAUSE_HERE: Duration = Duration::from_millis(300);
 const QUEUE: QueueLimits = QueueLimits { length: Limit::Unlimited, wait: Duration::from_secs(5) };
 
 fn cloud_run() -> Policy {
@@ -46,7 +50,8 @@ struct Fleet {
 
 /// Which servers are started: none of them ever comes up without a behaviour.
 fn serve(service: Service, policy: Policy, queue: QueueLimits, behaviour: Option<Behaviour>) -> Fleet {
-    let setup = Setup { service, policy, queue, granularity: 100 * MS, cpu_seconds: Box::new(|| 0.0) };
+    let cpu_seconds = Box::new(|| 0.0);
+    let setup = Setup { service, policy, queue, granularity: 100 * MS, body_pause: BODY_PAUSE_HERE, cpu_seconds };
     let (gateway, mut orders) = Gateway::open(setup).unwrap();
     let gateway = Arc::new(gateway);
     let (over, received) = (Arc::new(AtomicBool::new(false)), Arc::new(Mutex::new(Vec::new())));
@@ -139,6 +144,10 @@ fn no_instance_is_ever_given_more_than_its_limit_and_counts_add_up() {
         assert!(account.arrived.abs_diff(counts.sent) <= 12, "{protocol:?}: {} {}", account.arrived, counts.sent);
         assert!(account.waits.count() > 0 && account.most_waiting <= 12);
         assert!(account.cpu > Duration::ZERO && account.usage.requests > 0.0);
+        // Queue and instance are part of what clients wait for, and nearly all of it.
+        let (seen, passage) = (result.total.service.mean_ns(), account.passage.mean_ns());
+        assert_eq!(account.passage.count(), account.arrived, "{protocol:?}");
+        assert!(passage > delay.as_nanos() as f64 && passage < 1.05 * seen, "{protocol:?}: {passage} of {seen} ns");
     }
 }
 
@@ -216,4 +225,20 @@ fn an_instance_that_breaks_off_is_a_502_and_one_that_closes_between_answers_is_n
         let faults: u64 = received.iter().map(|received| received.faults).sum();
         assert_eq!(faults, bad, "{name}");
     }
+}
+
+#[test]
+fn a_client_that_stops_in_its_request_is_told_so_and_frees_its_place() {
+    let service = Service { concurrency: 1, max_instances: 1, ..SERVICE };
+    let fleet = serve(service, cloud_run(), QUEUE, Some(Behaviour::default()));
+    let mut stalled = TcpStream::connect(fleet.gateway.address()).unwrap();
+    stalled.set_read_timeout(Some(Duration::from_secs(20))).unwrap();
+    stalled.write_all(b"POST / HTTP/1.1\r\nHost: localhost\r\nContent-Length: 10\r\n\r\nhalf").unwrap();
+    let mut told = [0; 12];
+    stalled.read_exact(&mut told).unwrap();
+    assert_eq!(told, *b"HTTP/1.1 408");
+    // The only place is free for others.
+    let after = fleet.load("closed:1", Protocol::Http11, 200 * MS);
+    assert!(after.total.requests.ok > 0 && after.total.requests.failed == 0, "{:?}", after.first_failure);
+    fleet.end();
 }

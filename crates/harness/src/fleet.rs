@@ -7,7 +7,7 @@ use std::time::{Duration, Instant};
 
 use futures_util::StreamExt;
 use futures_util::stream::FuturesUnordered;
-use stampede_core::{Counters, Endpoint, Fut, Memory, Platform, Request, Running, with_causes};
+use stampede_core::{Counters, Endpoint, Fut, Memory, Platform, ReadyBy, Request, Running, with_causes};
 use stampede_gateway::{Gateway, Instance, Order};
 use stampede_observe::Meter;
 use tokio::sync::{oneshot, watch};
@@ -27,7 +27,7 @@ const MOST_LOST: u32 = 20;
 pub(crate) struct Course {
     /// From its order until its processes listened.
     pub(crate) process: Option<Duration>,
-    /// From then to its first answer.
+    /// From then until it counted as ready.
     pub(crate) ready: Option<Duration>,
     /// Why it ended by itself, or never came up.
     pub(crate) lost: Option<String>,
@@ -267,7 +267,7 @@ async fn live(
     (instance, course)
 }
 
-/// Starts an instance and waits for its first answer.
+/// Starts an instance and waits until it counts as ready: by its first answer, unless the case says otherwise.
 pub(crate) async fn come_up(
     mould: Mould<'_>,
     meters: &Meters,
@@ -284,7 +284,10 @@ pub(crate) async fn come_up(
         course.fault = Some("the limits were not enforced".to_owned());
     }
     let front = Front::of(running.as_ref(), None)?;
-    let waited = ready::wait(running.as_ref(), &front, first, ready_timeout).await;
+    let waited = match case.topology.ready {
+        ReadyBy::Port => ready::wait_for_port(running.as_ref(), &front, ready_timeout).await,
+        ReadyBy::Request => ready::wait(running.as_ref(), &front, first, ready_timeout).await,
+    };
     if let Err(problem) = waited {
         return Err(explain(running.as_ref(), &case.limits, &problem));
     }

@@ -37,6 +37,6 @@ pub use order::order;
 pub use pilot::pilots;
 pub use prepare::{Conditions, Copies, Missing, PrepareCasesError, Prepared, prepare};
 pub use record::{RecordError, Recorded, record};
-pub use scale::{Scaling, scale};
+pub use scale::Scaling;
 pub use study::{Surroundings, run};
 pub use yard_stick::YardStick;

@@ -10,6 +10,7 @@ use stampede_core::{
 use thiserror::Error;
 
 use crate::audit::PreparedAudit;
+use crate::scale::Scaling;
 
 /// What all cases of a study have in common.
 #[derive(Clone, Debug)]
@@ -47,6 +48,8 @@ pub struct Prepared {
     pub trust: Option<Vec<u8>>,
     /// What the load must have made.
     pub audits: Vec<PreparedAudit>,
+    /// How many of it there are, where they are started and stopped as requests come; `None` where there is one.
+    pub scaling: Option<Scaling>,
 }
 
 /// A case that cannot run here.
@@ -134,7 +137,7 @@ pub async fn prepare(
         };
         let terms = Terms { total: *limits, parts };
         let trust = certificate.map(|certificate| certificate.certificate.clone().into_bytes());
-        prepared.push(Prepared { case, deployment, terms, replicas, trust, audits: audits.clone() });
+        prepared.push(Prepared { case, deployment, terms, replicas, trust, audits: audits.clone(), scaling: None });
     }
     Ok((prepared, missing))
 }

@@ -8,12 +8,11 @@ use std::collections::BTreeMap;
 use std::sync::Arc;
 use std::time::{Duration, Instant};
 
-use jiff::Timestamp;
 use stampede_core::{
-    ClientLink, Endpoint, GatewayUse, InstanceLife, InstanceUsage, Outcome, Platform, Protocol, ReadinessRecord,
-    ScaleRecord, ScaledService, Study, Trial, with_causes,
+    ClientLink, Endpoint, GatewayUse, InstanceLife, InstanceUsage, Outcome, Passage, Platform, Protocol,
+    ReadinessRecord, ReadyBy, ScaleRecord, ScaledService, Trial, with_causes,
 };
-use stampede_gateway::{Account, Gateway, Instance, Life, Order, Setup};
+use stampede_gateway::{Account, BODY_PAUSE, Gateway, Instance, Life, Order, Setup};
 use stampede_load::{LoadExchange, LoadSpec, Pause};
 use stampede_scale::{Policy, Price, QueueLimits, Rejection, Service, Time};
 use tokio::sync::mpsc::UnboundedReceiver;
@@ -24,77 +23,83 @@ use crate::measure::{Clock, MeasureError, assemble, example};
 use crate::prepare::Prepared;
 use crate::ready::Front;
 use crate::study::Surroundings;
-use crate::trial::{MOST_LATE, explain, open_link};
-use crate::{php, verify};
+use crate::trial::{self, MOST_LATE, Place, Timing, explain, open_link};
+use crate::{php, ready, verify};
 
 /// What the platform that is acted out is given.
 #[derive(Clone, Copy, Debug)]
-pub struct Scaling<'a> {
+pub struct Scaling {
     /// The service.
     pub service: Service,
     /// Its autoscaler.
     pub policy: Policy,
     /// What the command line calls that.
-    pub policy_name: &'a str,
+    pub policy_name: &'static str,
     /// For how long a request waits for an instance, where it is not the policy that says so.
     pub queue_wait: Option<Duration>,
     /// How it is billed.
-    pub price: &'a Price,
+    pub price: &'static Price,
+    /// How many processors all instances share, where that was said.
+    pub total_cpus: Option<u32>,
 }
 
-/// Runs the trials of a study of one autoscaled service, as many as it has rounds.
+impl Scaling {
+    /// How requests wait, where an instance takes so long to start.
+    fn queue(&self, start: Duration) -> QueueLimits {
+        let queue = self.policy.queue(&self.service, start);
+        QueueLimits { wait: self.queue_wait.unwrap_or(queue.wait).min(self.service.request_timeout), ..queue }
+    }
+
+    /// What is kept of it with each trial, where an instance takes so long to start.
+    pub fn given(&self, start: Duration) -> ScaledService {
+        let Self { service, policy, policy_name, queue_wait: _, price, total_cpus } = self;
+        let queue = self.queue(start);
+        ScaledService {
+            policy: (*policy_name).to_owned(),
+            concurrency: policy.concurrency(service),
+            min_instances: service.min_instances,
+            max_instances: service.max_instances,
+            queue_length: queue.length,
+            queue_wait: queue.wait,
+            request_timeout: service.request_timeout,
+            start,
+            price: price.id.to_owned(),
+            total_cpus: *total_cpus,
+        }
+    }
+}
+
+/// Runs a trial of an autoscaled service.
 ///
 /// # Errors
 ///
-/// Only when a sink does not take an event.
-pub async fn scale(
+/// Only when the sink does not take an event.
+pub(crate) async fn run(
     platform: &dyn Platform,
-    study: &Study,
-    rounds: u32,
-    prepared: &Prepared,
-    scaling: &Scaling<'_>,
     surroundings: &Surroundings<'_>,
+    prepared: &Prepared,
+    scaling: &Scaling,
+    place: Place,
+    timing: &Timing,
     sink: &mut dyn Sink,
-) -> Result<(), SinkError> {
-    sink.take(&Event::StudyStarted(study)).await?;
-    for block in 1..=rounds {
-        let case = &prepared.case.id;
-        sink.take(&Event::TrialStarted { case, block, number: block, of: Some(rounds) }).await?;
-        let mut trial = Trial {
-            case: case.clone(),
-            block,
-            position: 1,
-            started_at: Timestamp::now(),
-            outcome: Outcome::Measured,
-            enforced: None,
-            ready: None,
-            php: None,
-            answers: Vec::new(),
-            measurement: None,
-            stops: Vec::new(),
-            parts: Vec::new(),
-            link: None,
-            audits: Vec::new(),
-            scale: None,
-        };
-        let act = Act { platform, study, prepared, scaling, surroundings };
-        trial.outcome = match act.run(&mut trial, sink).await {
-            Ok(outcome) => outcome,
-            Err(MeasureError::Failed(problem)) => Outcome::Failed(problem),
-            Err(MeasureError::Sink(error)) => return Err(error),
-        };
-        sink.take(&Event::TrialEnded(&trial)).await?;
-    }
-    Ok(())
+) -> Result<Trial, SinkError> {
+    let mut trial = trial::begun(&prepared.case, place);
+    let act = Act { platform, prepared, scaling, surroundings, timing };
+    trial.outcome = match act.run(&mut trial, sink).await {
+        Ok(outcome) => outcome,
+        Err(MeasureError::Failed(problem)) => Outcome::Failed(problem),
+        Err(MeasureError::Sink(error)) => return Err(error),
+    };
+    Ok(trial)
 }
 
 /// A trial.
 struct Act<'a> {
     platform: &'a dyn Platform,
-    study: &'a Study,
     prepared: &'a Prepared,
-    scaling: &'a Scaling<'a>,
+    scaling: &'a Scaling,
     surroundings: &'a Surroundings<'a>,
+    timing: &'a Timing,
 }
 
 /// What one instance alone has shown.
@@ -107,7 +112,7 @@ struct Rehearsed {
 
 impl Act<'_> {
     async fn run(&self, trial: &mut Trial, sink: &mut dyn Sink) -> Result<Outcome, MeasureError> {
-        let Scaling { service, policy, policy_name, queue_wait, price } = *self.scaling;
+        let Scaling { service, policy, price, .. } = *self.scaling;
         let first = self.surroundings.workload.first_request();
         let first = first.ok_or_else(|| MeasureError::Failed("the workload has no request".to_owned()))?;
         let mould = Mould {
@@ -117,8 +122,7 @@ impl Act<'_> {
             ready_timeout: self.surroundings.ready_timeout,
         };
         let Rehearsed { exchanges, start, mut faults } = self.rehearse(mould, trial, sink).await?;
-        let mut queue = policy.queue(&service, start);
-        queue.wait = queue_wait.unwrap_or(queue.wait).min(service.request_timeout);
+        let queue = self.scaling.queue(start);
         if start > queue.wait && service.min_instances == 0 {
             let warning = format!(
                 "an instance takes {start:.1?} to start and a request waits for {:.1?} at most: those that find no instance are \
@@ -135,6 +139,7 @@ impl Act<'_> {
             policy,
             queue,
             granularity: price.granularity,
+            body_pause: BODY_PAUSE,
             cpu_seconds: Box::new(move || of_gateway.read().cpu.as_secs_f64()),
         };
         let opened = Gateway::open(setup).map_err(|error| MeasureError::Failed(with_causes(&error)))?;
@@ -148,17 +153,7 @@ impl Act<'_> {
 
         faults.extend(driven.faults);
         faults.extend(courses.values().filter_map(|course| course.fault.clone()).take(1));
-        let service = ScaledService {
-            policy: policy_name.to_owned(),
-            concurrency: policy.concurrency(&service),
-            min_instances: service.min_instances,
-            max_instances: service.max_instances,
-            queue_length: queue.length,
-            queue_wait: queue.wait,
-            request_timeout: service.request_timeout,
-            start,
-            price: price.id.to_owned(),
-        };
+        let service = self.scaling.given(start);
         let status = trial.measurement.as_ref().map(|measured| &measured.status);
         let rejected = status.map_or(0, |status| rejected(&policy, status, &account));
         trial.scale = Some(record(service, account, courses, rejected));
@@ -192,8 +187,13 @@ impl Act<'_> {
         let front = Front::of(running.as_ref(), None).map_err(failed)?;
         let explained =
             |problem: String| MeasureError::Failed(explain(running.as_ref(), &self.prepared.case.limits, &problem));
+        if self.prepared.case.topology.ready == ReadyBy::Port {
+            // What it answers is looked at once it does.
+            let waited = ready::wait(running.as_ref(), &front, mould.first, mould.ready_timeout).await;
+            waited.map_err(explained)?;
+        }
         let exchanges = &self.surroundings.workload.exchanges;
-        let verified = verify::verify(running.as_ref(), &front, exchanges, self.study.seed).await;
+        let verified = verify::verify(running.as_ref(), &front, exchanges, self.timing.seed).await;
         let verified = verified.map_err(explained)?;
         trial.answers = verified.answers;
         let mut faults: Vec<String> = course.fault.into_iter().collect();
@@ -245,14 +245,14 @@ impl Act<'_> {
             load: case.load.clone(),
             think: Pause::default(),
             scenario: None,
-            warm_up: self.study.warm_up,
-            duration: self.study.duration,
+            warm_up: self.timing.warm_up,
+            duration: self.timing.duration,
             requests: None,
             // Whoever waits at the end is answered or turned away in that time.
             drain: queue.wait + self.surroundings.drain,
             timeout: None,
             keep_alive: case.topology.keep_alive,
-            seed: self.study.seed.wrapping_add(u64::from(trial.block)),
+            seed: self.timing.seed.wrapping_add(u64::from(trial.block)),
             slices: false,
             cpus: case.pinning.generator.clone(),
             backend: self.surroundings.backend,
@@ -286,7 +286,7 @@ impl Act<'_> {
                 sink.take(&progress).await?;
             }
         }
-        let (window, result) = (self.study.duration, load.finish());
+        let (window, result) = (self.timing.duration, load.finish());
         let (resources, late) = (clock.resources(Some(meters.read())), clock.late());
         let faults: Vec<String> = result.saturation.iter().map(ToString::to_string).collect();
         let example = example(&result);
@@ -325,7 +325,7 @@ fn record(
     mut courses: BTreeMap<Instance, Course>,
     rejected: u64,
 ) -> ScaleRecord {
-    let Account { lives, window, arrived, waits, most_waiting, usage, cpu, .. } = account;
+    let Account { lives, window, arrived, waits, most_waiting, usage, cpu, broken, passage, .. } = account;
     let at = |time: Time| time.since(Time::START);
     let lives = (0..).zip(lives).map(|(number, life)| {
         let Life { ordered, ready: _, first_request: (_, first_request), ended } = life;
@@ -353,7 +353,7 @@ fn record(
             lived_seconds: usage.lived_seconds,
             requests: usage.requests,
         },
-        gateway: GatewayUse { cpu, requests: arrived },
+        gateway: GatewayUse { cpu, requests: arrived, broken, passage: Passage::of(&passage) },
     }
 }
 
@@ -377,6 +377,7 @@ mod tests {
             broken: 0,
             late,
             abandoned: 0,
+            passage: Latencies::new(),
             usage: Usage::default(),
             cpu: Duration::ZERO,
         };

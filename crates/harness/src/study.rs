@@ -11,6 +11,7 @@ use stampede_load::{Backend, Scenario};
 use crate::event::{Event, Sink, SinkError};
 use crate::order::order;
 use crate::prepare::Prepared;
+use crate::scale;
 use crate::trial::{self, Place, Timing};
 use crate::yard_stick::{self, YardStick};
 
@@ -78,7 +79,10 @@ pub async fn run(
             let place = Place { block, position };
             let warm_up = study.warm_up_of(&prepared.case.id);
             let timing = Timing { warm_up, duration: study.duration, seed: study.seed };
-            let trial = trial::run(platform, surroundings, prepared, place, &timing, None, sink).await?;
+            let trial = match &prepared.scaling {
+                Some(scaling) => scale::run(platform, surroundings, prepared, scaling, place, &timing, sink).await?,
+                None => trial::run(platform, surroundings, prepared, place, &timing, None, sink).await?,
+            };
             sink.take(&Event::TrialEnded(&trial)).await?;
             trials.push(trial);
         }

@@ -41,6 +41,27 @@ const MOST_BROKEN: f64 = 0.001;
 /// Counters may be read later than an edge by this share of the window.
 pub(crate) const MOST_LATE: f64 = 0.02;
 
+/// A trial that begins now, of which nothing is known yet.
+pub(crate) fn begun(case: &Case, Place { block, position }: Place) -> Trial {
+    Trial {
+        case: case.id.clone(),
+        block,
+        position,
+        started_at: Timestamp::now(),
+        outcome: Outcome::Measured,
+        enforced: None,
+        ready: None,
+        php: None,
+        answers: Vec::new(),
+        measurement: None,
+        stops: Vec::new(),
+        parts: Vec::new(),
+        link: None,
+        audits: Vec::new(),
+        scale: None,
+    }
+}
+
 /// Runs one trial; one that is watched ends when there is nothing more to see. Whatever goes wrong with the deployment is in the trial's outcome.
 ///
 /// # Errors
@@ -56,23 +77,7 @@ pub(crate) async fn run(
     sink: &mut dyn Sink,
 ) -> Result<Trial, SinkError> {
     let Prepared { case, deployment, terms, .. } = prepared;
-    let mut trial = Trial {
-        case: case.id.clone(),
-        block: place.block,
-        position: place.position,
-        started_at: Timestamp::now(),
-        outcome: Outcome::Measured,
-        enforced: None,
-        ready: None,
-        php: None,
-        answers: Vec::new(),
-        measurement: None,
-        stops: Vec::new(),
-        parts: Vec::new(),
-        link: None,
-        audits: Vec::new(),
-        scale: None,
-    };
+    let mut trial = begun(case, place);
     sink.take(&Event::PhaseStarted(Phase::Launch)).await?;
     let running = match platform.launch(deployment, terms).await {
         Ok(running) => running,
@@ -111,7 +116,7 @@ async fn live(
 ) -> Result<Outcome, MeasureError> {
     let Surroundings { workload, scenario, ready_timeout, drain, failures, backend, sampled, yard_stick: _ } =
         surroundings;
-    let Prepared { case, deployment, terms, replicas, trust, audits } = prepared;
+    let Prepared { case, deployment, terms, replicas, trust, audits, scaling: _ } = prepared;
     let failed = MeasureError::Failed;
     let enforced = running.enforced().map_err(|error| failed(error.to_string()))?;
     trial.enforced = Some(enforced);

@@ -10,9 +10,10 @@ use std::path::PathBuf;
 use std::sync::Arc;
 use std::time::Duration;
 
-use stampede_core::{CaseId, Load, Publication, PublishedTable};
+use stampede_core::{CaseId, Limits, Load, Publication, PublishedTable};
 
 use self::case::CaseKeys;
+pub use self::case::ScaledRow;
 use self::file::{PublishedFile, TableEntry};
 use crate::catalogue::Catalogue;
 use crate::compare::{CompareFlags, ComparePlan, MachineSize, SubjectFlag};
@@ -20,6 +21,7 @@ use crate::mistake::{Gathered, Mistakes};
 use crate::plan_file::Text;
 use crate::quantity::read_seed;
 use crate::rounds::MOST_ROUNDS;
+use crate::scale::read_scale;
 use crate::suggestion::suggest;
 
 /// How long a row may take to its first answer: a framework that warms its cache up on a sixth of a CPU takes a while.
@@ -81,7 +83,12 @@ pub struct PlannedRow {
     pub case: CaseId,
     /// Its plan, with one candidate of that name; or why it cannot be measured on this machine.
     pub plan: Result<ComparePlan, Mistakes>,
+    /// Its instances, the most of them said, where they are started and stopped as requests come.
+    pub scaled: Option<ScaledRow>,
 }
+
+/// How many requests an autoscaler gives an instance at once, that has these limits, where so many were asked for.
+pub type AtOnce<'a> = &'a dyn Fn(&ScaledRow, &Limits) -> u32;
 
 /// A published experiment that the program knows.
 #[derive(Clone, Debug)]
@@ -114,6 +121,7 @@ impl ReproducePlan {
         known: &[KnownPublication],
         machine: MachineSize,
         catalogue: &dyn Catalogue,
+        at_once: AtOnce<'_>,
     ) -> Result<Self, Mistakes> {
         let ReproduceFlags { name, scale, rate_scale, full, rounds, seed, client_rtt, tables, workloads } = flags;
         let mut mistakes = Gathered::default();
@@ -140,7 +148,8 @@ impl ReproducePlan {
             Err(_) => Vec::new(),
         };
         let (file, publication) = mistakes.finish(file)?;
-        let reader = Reader { scale, rate_scale, client_rtt: client_rtt.as_deref(), workloads, machine, catalogue };
+        let client_rtt = client_rtt.as_deref();
+        let reader = Reader { scale, rate_scale, client_rtt, workloads, machine, catalogue, at_once };
         let tables = file.tables.iter().zip(&publication.tables).filter(|(_, table)| asked.contains(&table.id));
         let tables = tables.map(|(entry, table)| reader.table(entry, table)).collect();
         Ok(Self { publication, scale, rate_scale, tables, rounds, seed })
@@ -209,18 +218,28 @@ struct Reader<'a> {
     workloads: &'a Option<PathBuf>,
     machine: MachineSize,
     catalogue: &'a dyn Catalogue,
+    at_once: AtOnce<'a>,
 }
 
 impl Reader<'_> {
     fn table(&self, entry: &TableEntry, table: &PublishedTable) -> PlannedTable {
         let rows = entry.rows.iter().zip(&table.rows).map(|(row, published)| {
             let keys = row.case.clone().over(&entry.case);
-            PlannedRow { case: published.case.clone(), plan: self.row(entry, keys, &published.case) }
+            let mut scaled = keys.scaled();
+            let plan = self.row(entry, keys, &published.case, scaled.as_mut());
+            PlannedRow { case: published.case.clone(), plan, scaled }
         });
         PlannedTable { rows: rows.collect(), table: table.clone() }
     }
 
-    fn row(&self, entry: &TableEntry, keys: CaseKeys, case: &CaseId) -> Result<ComparePlan, Mistakes> {
+    /// The plan of a row, and the most of its instances.
+    fn row(
+        &self,
+        entry: &TableEntry,
+        keys: CaseKeys,
+        case: &CaseId,
+        scaled: Option<&mut ScaledRow>,
+    ) -> Result<ComparePlan, Mistakes> {
         let (env, ini) = (keys.env(), keys.ini());
         let mut flags = CompareFlags {
             subject: SubjectFlag::Named(self.workload(&entry.workload.0)),
@@ -235,7 +254,17 @@ impl Reader<'_> {
         if let Some(rtt) = self.client_rtt {
             flags.topology.client_rtt.get_or_insert_with(|| rtt.to_owned());
         }
-        let mut plan = ComparePlan::read(&flags, self.machine, self.catalogue)?;
+        let mut plan = match scaled {
+            None => ComparePlan::read(&flags, self.machine, self.catalogue)?,
+            Some(scaled) => {
+                let (runtime, given) =
+                    (flags.runtimes.clone().unwrap_or_default(), |limits: &Limits| (self.at_once)(scaled, limits));
+                let read = read_scale(&runtime, &flags, &given, scaled.instances, self.machine, self.catalogue);
+                let (plan, most) = read?;
+                scaled.instances.most = Some(most);
+                plan
+            }
+        };
         let [candidate] = plan.candidates.as_mut_slice() else {
             return Err(Mistakes::one(
                 format!("row {case}"),

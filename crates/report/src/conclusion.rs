@@ -1,6 +1,6 @@
 //! What a comparison comes to, in words.
 
-use stampede_analysis::{Better, CaseSummary, ERROR, MIN_BLOCKS, Metric, metric};
+use stampede_analysis::{Better, CaseSummary, ERROR, MIN_BLOCKS, Metric, PER_VCPU_SECOND, metric};
 use stampede_core::{CaseId, StudyKind, Verdict, VerdictWord};
 
 use crate::quantity::{approximately, ratio};
@@ -50,7 +50,8 @@ fn plain(view: &StudyView<'_>) -> String {
                 capital(&compared(view, verdict))
             )
         } else {
-            format!("{name} is the fastest. {}.", capital(&compared(view, verdict)))
+            let leads = if verdict.metric == PER_VCPU_SECOND { "does the most with its CPU" } else { "is the fastest" };
+            format!("{name} {leads}. {}.", capital(&compared(view, verdict)))
         };
     }
     leaders.retain(|case| case.case != best.case);
@@ -143,7 +144,7 @@ fn sentence(view: &StudyView<'_>, verdict: &Verdict, name: impl Fn(&CaseId) -> S
         }
         VerdictWord::Faster | VerdictWord::Slower => match lower_is_better(verdict) {
             Some(metric) => format!("{a} is {word} than {b}: {} {times}", metric.title),
-            None => format!("{a} is {value} times as fast as {b}{}", interval(verdict)),
+            None => format!("{a} {} {b}{}", times_as(verdict, &value), interval(verdict)),
         },
         VerdictWord::Equivalent => format!("{a} and {b} are equivalent within {precision}: {times}"),
         VerdictWord::Undecided if (verdict.ratio.n as usize) < MIN_BLOCKS => format!(
@@ -175,9 +176,17 @@ fn compared(view: &StudyView<'_>, verdict: &Verdict) -> String {
     let value = ratio(estimate.value);
     let compared = match lower_is_better(verdict) {
         Some(metric) => format!("its {} is {value} times that of {b}{}", metric.title, interval(verdict)),
-        None => format!("it is {value} times as fast as {b}{}", interval(verdict)),
+        None => format!("it {} {b}{}", times_as(verdict, &value), interval(verdict)),
     };
     compared + &other_php(view, verdict)
+}
+
+/// `is 2.31 times as fast as`; of autoscaled services, which have CPU that they do not use, what they do with it.
+fn times_as(verdict: &Verdict, value: &str) -> String {
+    match verdict.metric.as_str() {
+        PER_VCPU_SECOND => format!("answers {value} times as much a vCPU-second as"),
+        _ => format!("is {value} times as fast as"),
+    }
 }
 
 fn lower_is_better(verdict: &Verdict) -> Option<&'static Metric> {

@@ -202,7 +202,7 @@ impl<'a> WireCase<'a> {
             load: WireLoad::of(load),
             warm_up: warm_up.map(WireWarmUp::of),
             loads_beside: beside.iter().map(WireLoad::of).collect(),
-            trials: trials.into_iter().map(|trial| WireTrial::of(trial, &case.limits)).collect(),
+            trials: trials.into_iter().map(|trial| WireTrial::of(trial, case)).collect(),
             summary: estimates.map(|(key, estimate)| (*key, WireEstimate::of(estimate))).collect(),
             ranks: ranks.map(|ranks| [*ranks.start(), *ranks.end()]),
             findings: findings.map(WireFinding::of).collect(),
@@ -381,7 +381,7 @@ struct WireTrial<'a> {
 }
 
 impl<'a> WireTrial<'a> {
-    fn of(trial: &'a Trial, limits: &Limits) -> Self {
+    fn of(trial: &'a Trial, case: &Case) -> Self {
         let Trial {
             case: _,
             block,
@@ -408,7 +408,7 @@ impl<'a> WireTrial<'a> {
         let resources = measured.and_then(|measured| measured.resources.as_ref());
         let derived = |key| Some(rounded((metric(key)?.reader)(trial)?));
         let record = scale.as_ref();
-        let scaled = record.zip(measured).map(|(record, measured)| ScaleFigures::of(record, measured, limits));
+        let scaled = record.zip(measured).map(|(record, measured)| ScaleFigures::of(record, measured, case));
         let figures = scaled.as_ref();
         Self {
             block: *block,

@@ -1,11 +1,11 @@
 //! What an autoscaled service did, for people. Programs read the study's own JSON, whose trials hold all of it.
 
-use stampede_analysis::percentile;
-use stampede_core::{Case, Measurement, Outcome, ScaleRecord, Trial};
+use stampede_analysis::{MIN_BLOCKS, percentile};
+use stampede_core::{Case, Estimate, Measurement, Outcome, Passage, ScaleRecord, Trial, Verdict, VerdictWord};
 
 use crate::StudyView;
 use crate::layout::{table, wrap};
-use crate::quantity::{count, number};
+use crate::quantity::{count, number, ratio};
 use crate::scale_figures::{ScaleFigures, Spread};
 
 /// For a terminal of this many characters a line. The answer comes last. It ends with a line break.
@@ -13,10 +13,15 @@ pub fn terminal(view: &StudyView<'_>, width: usize) -> String {
     let mut text = String::new();
     let mut put = |lines: Vec<String>| lines.iter().for_each(|line| text.push_str(&format!("{line}\n")));
     put(wrap("", &question(view), 2, width));
-    let rows = rows(view);
-    if rows.first().is_some_and(|row| row.len() > 1) {
-        put(vec![String::new()]);
-        put(table(&transposed(&rows)).into_iter().map(|line| format!("  {line}")).collect());
+    for case in &view.study.cases {
+        let rows = rows(view, case);
+        if rows.first().is_some_and(|row| row.len() > 1) {
+            put(vec![String::new()]);
+            if is_of_several(view) {
+                put(wrap("", &service(view, case), 2, width));
+            }
+            put(table(&transposed(&rows)).into_iter().map(|line| format!("  {line}")).collect());
+        }
     }
     for note in uncounted(view) {
         put(vec![String::new()]);
@@ -36,11 +41,17 @@ pub fn terminal(view: &StudyView<'_>, width: usize) -> String {
 /// As GitHub-flavoured Markdown. It ends with a line break.
 pub fn markdown(view: &StudyView<'_>) -> String {
     let mut text = format!("**{}**\n\n{}\n\n", escaped(&answer(view)), escaped(&question(view)));
-    for (number, row) in rows(view).iter().enumerate() {
-        let cells: Vec<String> = row.iter().map(|cell| escaped(cell)).collect();
-        text.push_str(&format!("| {} |\n", cells.join(" | ")));
-        if number == 0 {
-            text.push_str(&format!("|---|{}\n", "---:|".repeat(row.len().saturating_sub(1))));
+    for (place, case) in view.study.cases.iter().enumerate() {
+        if is_of_several(view) {
+            let gap = if place > 0 { "\n" } else { "" };
+            text.push_str(&format!("{gap}{}\n\n", escaped(&service(view, case))));
+        }
+        for (number, row) in rows(view, case).iter().enumerate() {
+            let cells: Vec<String> = row.iter().map(|cell| escaped(cell)).collect();
+            text.push_str(&format!("| {} |\n", cells.join(" | ")));
+            if number == 0 {
+                text.push_str(&format!("|---|{}\n", "---:|".repeat(row.len().saturating_sub(1))));
+            }
         }
     }
     for note in uncounted(view) {
@@ -71,38 +82,58 @@ struct Measured<'a> {
     figures: ScaleFigures,
 }
 
-fn measured<'a>(view: &StudyView<'a>) -> Vec<Measured<'a>> {
-    let Some(case) = view.study.cases.first() else { return Vec::new() };
+fn measured<'a>(view: &StudyView<'a>, case: &'a Case) -> Vec<Measured<'a>> {
     let of = |trial: &'a Trial| {
         let (measurement, record) = (trial.measurement.as_ref()?, trial.scale.as_ref()?);
-        Some(Measured { trial, measurement, record, figures: ScaleFigures::of(record, measurement, &case.limits) })
+        Some(Measured { trial, measurement, record, figures: ScaleFigures::of(record, measurement, case) })
     };
-    view.trials.iter().filter_map(of).collect()
+    view.trials.iter().filter(|trial| trial.case == case.id).filter_map(of).collect()
+}
+
+/// Whether services are held against each other.
+fn is_of_several(view: &StudyView<'_>) -> bool {
+    view.study.cases.len() > 1
 }
 
 fn question(view: &StudyView<'_>) -> String {
-    let Some(Case { runtime, limits, load, .. }) = view.study.cases.first() else {
-        return view.study.workload.to_string();
+    let workload = &view.study.workload;
+    let (Some(case), window) = (view.study.cases.first(), humantime::format_duration(view.study.duration)) else {
+        return workload.to_string();
     };
-    let window = humantime::format_duration(view.study.duration);
-    let asked = measured(view).first().map_or_else(String::new, |of| {
+    let what = if is_of_several(view) {
+        format!("{} services against each other", view.study.cases.len())
+    } else {
+        instances(view, case)
+    };
+    format!("{workload}: {what}; {} for {window}", case.load)
+}
+
+/// `large: apache-mod-php, 1 CPU and 512Mi an instance, ...`.
+fn service(view: &StudyView<'_>, case: &Case) -> String {
+    format!("{}: {}", case.id, instances(view, case))
+}
+
+fn instances(view: &StudyView<'_>, case: &Case) -> String {
+    let Case { runtime, limits, .. } = case;
+    let asked = measured(view, case).first().map_or_else(String::new, |of| {
         let service = &of.record.service;
+        let shared = service.total_cpus.map_or_else(String::new, |total| match total {
+            1 => " that share 1 processor".to_owned(),
+            total => format!(" that share {total} processors"),
+        });
         format!(
-            " by {}, {} to {} instances, {} at once",
+            " by {}, {} to {} instances{shared}, {} at once",
             service.policy,
             service.min_instances,
             service.max_instances,
             if service.concurrency == 1 { "1 request".to_owned() } else { format!("{} requests", service.concurrency) }
         )
     });
-    format!(
-        "{}: {runtime}, {} CPU and {} an instance, scaled{asked}; {load} for {window}",
-        view.study.workload, limits.cpus, limits.memory
-    )
+    format!("{runtime}, {} CPU and {} an instance, scaled{asked}", limits.cpus, limits.memory)
 }
 
-fn rows(view: &StudyView<'_>) -> Vec<Vec<String>> {
-    let trials = measured(view);
+fn rows(view: &StudyView<'_>, case: &Case) -> Vec<Vec<String>> {
+    let trials = measured(view, case);
     let heading = trials.iter().map(|of| format!("trial {}", of.trial.block));
     let mut rows = vec![std::iter::once(String::new()).chain(heading).collect()];
     let mut row = |title: &str, cell: &dyn Fn(&Measured<'_>) -> String| {
@@ -153,7 +184,14 @@ fn rows(view: &StudyView<'_>) -> Vec<Vec<String>> {
             None => "n/a".to_owned(),
         }
     });
-    row("gateway CPU us/request", &|of| or_none(of.figures.gateway_cpu.map(|cpu| cpu.as_secs_f64() * 1e6)));
+    row("gateway ms a request", &|of| or_none(of.figures.gateway_ms));
+    row("  p50/p99 without it", &|of| match of.record.gateway.passage {
+        Some(Passage { p50, p99, .. }) => {
+            format!("{}/{}", number(p50.as_secs_f64() * 1e3), number(p99.as_secs_f64() * 1e3))
+        }
+        None => "n/a".to_owned(),
+    });
+    row("  CPU us/request", &|of| or_none(of.figures.gateway_cpu.map(|cpu| cpu.as_secs_f64() * 1e6)));
     rows
 }
 
@@ -163,41 +201,80 @@ fn throughput(measurement: &Measurement) -> f64 {
 
 /// Trials that do not count, and why.
 fn uncounted(view: &StudyView<'_>) -> Vec<String> {
+    let name = |trial: &Trial| {
+        let of = if is_of_several(view) { format!(" of {}", trial.case) } else { String::new() };
+        format!("trial {}{of}", trial.block)
+    };
     let told = |trial: &Trial| match &trial.outcome {
         Outcome::Measured => None,
-        Outcome::Invalid(reason) => Some(format!("trial {} is not valid: {reason}", trial.block)),
-        Outcome::Failed(reason) => Some(format!("trial {} failed: {reason}", trial.block)),
+        Outcome::Invalid(reason) => Some(format!("{} is not valid: {reason}", name(trial))),
+        Outcome::Failed(reason) => Some(format!("{} failed: {reason}", name(trial))),
     };
     let lost = |trial: &Trial| {
         let lost = trial.scale.as_ref()?.lives.iter().find_map(|life| life.lost.as_ref())?;
-        matches!(trial.outcome, Outcome::Measured).then(|| format!("trial {} lost an instance: it {lost}", trial.block))
+        matches!(trial.outcome, Outcome::Measured).then(|| format!("{} lost an instance: it {lost}", name(trial)))
     };
     view.trials.iter().filter_map(|trial| told(trial).or_else(|| lost(trial))).collect()
 }
 
 fn findings<'a>(view: &StudyView<'a>) -> impl Iterator<Item = String> + use<'a> {
-    let found = view.analysis.cases.iter().flat_map(|case| &case.findings);
-    found.map(|finding| format!("{} {}", finding.text, finding.advice))
+    let several = is_of_several(view);
+    view.analysis.cases.iter().flat_map(move |case| {
+        let name = if several { format!("{}: ", case.case) } else { String::new() };
+        case.findings.iter().map(move |finding| format!("{name}{} {}", finding.text, finding.advice))
+    })
 }
 
 fn method(view: &StudyView<'_>) -> String {
-    let price = measured(view).into_iter().find_map(|of| of.figures.bill).map_or_else(String::new, |bill| {
+    let trials = view.study.cases.iter().flat_map(|case| measured(view, case));
+    let price = trials.into_iter().find_map(|of| of.figures.bill).map_or_else(String::new, |bill| {
         format!("; costs by {} ({}, prices of {}), nothing free", bill.price.id, bill.price.provider, bill.price.read)
     });
     format!(
         "Method: real instances, each under its own limits, behind a gateway that shares the generator's processors; response \
-         times from when a request was due, cold starts and the gateway included. A start is from its order to its first \
-         answer{price}. Study {}, seed {}.",
+         times from when a request was due, cold starts and the gateway included, and once more from when it came to the gateway, \
+         without what the gateway takes. A start is from its order until it is ready{price}. Study {}, seed {}.",
         view.study.id, view.study.seed
     )
 }
 
-/// One sentence for somebody who wants to know whether it keeps up.
+/// What somebody wants to know first: whether it keeps up; of several services, which one does most for its CPU.
 fn answer(view: &StudyView<'_>) -> String {
-    let Some(case) = view.study.cases.first() else { return "Nothing was measured.".to_owned() };
+    if view.study.cases.is_empty() {
+        return "Nothing was measured.".to_owned();
+    }
+    let mut sentences: Vec<String> = view.study.cases.iter().map(|case| keeps_up(view, case)).collect();
+    if is_of_several(view) {
+        sentences.extend(view.analysis.verdicts.iter().map(more_for_its_cpu));
+    }
+    sentences.join(" ")
+}
+
+/// How two services compare in answers for each second of a vCPU.
+fn more_for_its_cpu(verdict: &Verdict) -> String {
+    let Verdict { a, b, ratio: Estimate { value, low, high, n }, verdict, .. } = verdict;
+    let blocks = if *n == 1 { "1 block".to_owned() } else { format!("{n} blocks") };
+    let interval = match (low, high) {
+        (Some(low), Some(high)) => format!("{} to {}, {blocks}", ratio(*low), ratio(*high)),
+        _ => format!("{blocks}, and a verdict takes {MIN_BLOCKS}"),
+    };
+    let times = format!("{} times ({interval})", ratio(*value));
+    match verdict {
+        VerdictWord::Faster | VerdictWord::Slower => {
+            format!("For each second of a vCPU, {a} answers {times} what {b} does.")
+        }
+        VerdictWord::Equivalent => format!("For each second of a vCPU, {a} and {b} answer the same: {times}."),
+        VerdictWord::Undecided => {
+            format!("Which of {a} and {b} answers more for each second of a vCPU is open: {times}.")
+        }
+    }
+}
+
+fn keeps_up(view: &StudyView<'_>, case: &Case) -> String {
     let counted: Vec<_> =
-        measured(view).into_iter().filter(|of| matches!(of.trial.outcome, Outcome::Measured)).collect();
-    let who = format!("{} on {}", case.runtime, view.study.workload);
+        measured(view, case).into_iter().filter(|of| matches!(of.trial.outcome, Outcome::Measured)).collect();
+    let name = if is_of_several(view) { case.id.to_string() } else { case.runtime.to_string() };
+    let who = format!("{} on {}", name, view.study.workload);
     if counted.is_empty() {
         return format!("{who}: no trial counts, so nothing can be said.");
     }

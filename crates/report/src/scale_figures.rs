@@ -3,7 +3,7 @@
 use std::time::Duration;
 
 use serde::Serialize;
-use stampede_core::{InstanceCount, InstanceLife, Limits, Measurement, ScaleRecord};
+use stampede_core::{Case, InstanceCount, InstanceLife, Measurement, Passage, ScaleRecord};
 use stampede_scale::{Price, Usage, price};
 
 /// A trial's figures.
@@ -23,6 +23,9 @@ pub(crate) struct ScaleFigures {
     pub(crate) bill: Option<ScaleBill>,
     /// CPU time of the gateway for a request.
     pub(crate) gateway_cpu: Option<Duration>,
+    /// What the gateway takes of a request's time on average, in milliseconds: what clients saw from sending to the answer's end,
+    /// less the way to them, the queue and the instance.
+    pub(crate) gateway_ms: Option<f64>,
 }
 
 /// Instances that were started in the window, in milliseconds where they came up.
@@ -62,8 +65,15 @@ impl Spread {
 }
 
 impl ScaleFigures {
-    /// Of a trial of instances with these limits.
-    pub(crate) fn of(record: &ScaleRecord, measured: &Measurement, limits: &Limits) -> Self {
+    /// Of a trial of a case.
+    pub(crate) fn of(record: &ScaleRecord, measured: &Measurement, case: &Case) -> Self {
+        let limits = &case.limits;
+        let way = case.topology.link.map_or(Duration::ZERO, |link| link.rtt);
+        let gateway_ms = record
+            .gateway
+            .passage
+            .filter(|_| measured.service.count() > 0)
+            .map(|passage| measured.service.mean_ns() / 1e6 - (way + passage.mean).as_secs_f64() * 1e3);
         let instances = record.instance_count();
         let seconds = measured.window.as_secs_f64();
         let vcpu_seconds = instances.mean * seconds * limits.cpus.cores();
@@ -97,6 +107,7 @@ impl ScaleFigures {
             bill,
             gateway_cpu: (record.gateway.requests > 0)
                 .then(|| record.gateway.cpu / u32::try_from(record.gateway.requests).unwrap_or(u32::MAX)),
+            gateway_ms,
         }
     }
 }
@@ -142,6 +153,19 @@ pub(crate) struct WireBill {
 pub(crate) struct WireGateway {
     cpu_seconds: f64,
     cpu_us_per_request: Option<f64>,
+    /// On average.
+    own_ms: Option<f64>,
+    /// From when requests came to the gateway, without what it takes itself.
+    without_it_ms: Option<WirePassage>,
+}
+
+#[derive(Serialize)]
+struct WirePassage {
+    count: u64,
+    mean: f64,
+    p50: f64,
+    p95: f64,
+    p99: f64,
 }
 
 #[derive(Serialize)]
@@ -150,6 +174,7 @@ pub(crate) struct WireService<'a> {
     concurrency: u32,
     min_instances: u32,
     max_instances: u32,
+    total_cpus: Option<u32>,
     queue_limit_s: f64,
     start_ms: f64,
 }
@@ -202,6 +227,11 @@ impl WireGateway {
         Self {
             cpu_seconds: record.gateway.cpu.as_secs_f64(),
             cpu_us_per_request: figures.gateway_cpu.map(|cpu| cpu.as_secs_f64() * 1e6),
+            own_ms: figures.gateway_ms,
+            without_it_ms: record.gateway.passage.map(|Passage { count, mean, p50, p95, p99 }| {
+                let [mean, p50, p95, p99] = [mean, p50, p95, p99].map(|time| time.as_secs_f64() * 1e3);
+                WirePassage { count, mean, p50, p95, p99 }
+            }),
         }
     }
 }
@@ -214,6 +244,7 @@ impl<'a> WireService<'a> {
             concurrency: service.concurrency,
             min_instances: service.min_instances,
             max_instances: service.max_instances,
+            total_cpus: service.total_cpus,
             queue_limit_s: service.queue_wait.as_secs_f64(),
             start_ms: service.start.as_secs_f64() * 1e3,
         }

@@ -362,8 +362,7 @@ pub(crate) fn conclude(ended: Result<Ended, Failure>, report: &Report, record: &
         }),
         Ended::Interrupted => {
             let kept = record.trials().len();
-            let resumes =
-                record.study().is_some_and(|study| !matches!(study.kind, StudyKind::Capacity | StudyKind::Scale));
+            let resumes = record.study().is_some_and(|study| study.kind != StudyKind::Capacity);
             let advice = if kept > 0 && resumes { "; the same command with --resume goes on" } else { "" };
             screen::warning(&format!("interrupted; {kept} finished trials are kept{advice}"));
             Ok(Exit::Interrupted)

@@ -64,6 +64,12 @@ fn stored(
         return Err(Failure::usage(format!("{flag} {problem}\n  leave it out")));
     }
     let [before, after] = [show::load(store, names[0])?, show::load(store, names[1])?];
+    if let Some(scaled) = [&before, &after].into_iter().find(|stored| stored.study.kind == StudyKind::Scale) {
+        return Err(Failure::usage(format!(
+            "study:{} is of an autoscaled service, whose cold starts a gate does not judge\n  give studies of stampede compare",
+            scaled.study.id
+        )));
+    }
     let sides = [&before, &after].map(|stored| (&stored.study, &stored.trials[..]));
     let changes =
         between_studies(key.and_then(metric), sides[0], sides[1], threshold).map_err(|error| match error {

@@ -7,16 +7,18 @@ use std::time::Duration;
 use jiff::Timestamp;
 use stampede_analysis::{Analysis, CheckedClaim, TableRun, analyse, check, replicate};
 use stampede_core::{
-    CaseId, CpuLayout, Groundwork, Machine, Outcome as TrialOutcome, Rounds, Study, StudyKind, with_causes,
+    CaseId, CpuLayout, Groundwork, Limits, Load, Machine, Outcome as TrialOutcome, Rounds, Study, StudyKind,
+    with_causes,
 };
-use stampede_harness::{Copies, Missing, Prepared, Surroundings};
+use stampede_harness::{Copies, Missing, Prepared, Scaling, Surroundings};
 use stampede_load::Backend;
-use stampede_plan::{ComparePlan, PlannedRow, PlannedTable, ReproduceFlags, ReproducePlan};
+use stampede_plan::{ComparePlan, InstancesAsked, PlannedRow, PlannedTable, ReproduceFlags, ReproducePlan, ScaledRow};
 use stampede_platforms::scope;
 use stampede_report::replication::{self, ReplicatedTable, ReplicationView};
 use stampede_report::terminal::paragraph;
 use stampede_report::{StudyView, csv, html};
 use stampede_runtimes::Topologies;
+use stampede_scale::{CpuAllocation, Service};
 use stampede_store::Store;
 
 use crate::args::ReproduceArgs;
@@ -24,12 +26,13 @@ use crate::backend::BackendChoice;
 use crate::catalogue::{self, BuiltIn};
 use crate::compare::{self, DRAIN, DRAIN_OF_FLOWS, Ended, LAST_WAIT, Sinks};
 use crate::exit::{Exit, Failure};
+use crate::forecast::question::Flags;
 use crate::ground::{self, Ground};
 use crate::progress::Progress;
 use crate::record::Record;
 use crate::show::{Renderers, Report};
 use crate::signals::Signals;
-use crate::{Outcome, folders, screen};
+use crate::{Outcome, folders, scale, screen};
 
 /// What a trial takes beside its load at the least: start, readiness, verification, drain and stop.
 const BESIDE: Duration = Duration::from_secs(4);
@@ -54,7 +57,8 @@ pub(crate) fn run(args: Box<ReproduceArgs>) -> Outcome {
     let Some(name) = name else { return list() };
     let flags = ReproduceFlags { name, scale, rate_scale, full, rounds, seed, client_rtt, tables, workloads };
     let machine = stampede_platforms::machine();
-    let plan = ReproducePlan::read(&flags, &catalogue::publications(), ground::size(&machine), &BuiltIn);
+    let (known, size) = (catalogue::publications(), ground::size(&machine));
+    let plan = ReproducePlan::read(&flags, &known, size, &BuiltIn, &|row, limits| at_once(row, *limits));
     let (plan, report) = Failure::both(plan.map_err(Failure::usage), Report::new(output))?;
     if let Err(error) = scope::enter(Path::new("/")) {
         screen::warning(&Failure::missing(error).message);
@@ -80,8 +84,8 @@ fn list() -> Outcome {
 
 /// The largest row decides which cores serve: all rows must be served by the same.
 fn pin(plan: &ReproducePlan) -> Result<CpuLayout, Failure> {
-    let plans = plan.tables.iter().flat_map(|table| &table.rows).filter_map(|row| row.plan.as_ref().ok());
-    let cores = plans.map(|plan| plan.limits.cpus.whole_cores()).max().unwrap_or(1);
+    let rows = plan.tables.iter().flat_map(|table| &table.rows);
+    let cores = rows.filter_map(cores_of).max().unwrap_or(1);
     let pinning = CpuLayout::divide(&stampede_platforms::available_cpus(), cores);
     stampede_platforms::pin_to(&pinning.generator).map_err(Failure::missing)?;
     Ok(pinning)
@@ -161,8 +165,13 @@ impl<'a> Experiment<'a> {
             self.note(0, &format!("preparing {}: {}", planned.table.id, planned.table.title));
             let mut left_out: Vec<_> = planned.rows.iter().filter_map(problem).collect();
             let mut prepared = Vec::new();
-            for plan in planned.rows.iter().filter_map(|row| row.plan.as_ref().ok()) {
-                let conditions = ground::conditions(plan, self.pinning.clone())?;
+            for (plan, scaled) in planned.rows.iter().filter_map(|row| Some((row.plan.as_ref().ok()?, &row.scaled))) {
+                let mut conditions = ground::conditions(plan, self.pinning.clone())?;
+                let scaling = scaled.as_ref().map(|row| scaling(row, plan.limits));
+                if let Some(scaling) = &scaling {
+                    // An instance is made for what it is given at once.
+                    conditions.load = Load::Closed { connections: scaling.policy.concurrency(&scaling.service) };
+                }
                 let found = stampede_harness::prepare(
                     &ground.platform,
                     &Topologies,
@@ -172,7 +181,7 @@ impl<'a> Experiment<'a> {
                 );
                 match found.await {
                     Ok((cases, missing)) => {
-                        prepared.extend(cases);
+                        prepared.extend(cases.into_iter().map(|case| with_scaling(case, scaling, &plan.load)));
                         left_out.extend(plan.candidates.first().and_then(|candidate| needs(&candidate.id, &missing)));
                     }
                     Err(error) => {
@@ -332,6 +341,50 @@ impl<'a> Experiment<'a> {
     }
 }
 
+/// How many processors serve a row; nothing of one that cannot run.
+fn cores_of(row: &PlannedRow) -> Option<usize> {
+    let limits = row.plan.as_ref().ok()?.limits;
+    Some(match &row.scaled {
+        None => limits.cpus.whole_cores(),
+        Some(ScaledRow { instances: InstancesAsked { total_cpus: Some(total), .. }, .. }) => *total as usize,
+        Some(row) => {
+            let all = f64::from(row.instances.most.unwrap_or(1)) * limits.cpus.cores();
+            scale::cores(all)
+        }
+    })
+}
+
+/// How a row's instances are started and stopped.
+fn scaling(row: &ScaledRow, limits: Limits) -> Scaling {
+    let ScaledRow { concurrency, instances: InstancesAsked { least, most, total_cpus } } = row;
+    let mut flags = Flags::default();
+    let (policy, policy_name) = flags.policy(None);
+    let service = Service {
+        cpus: limits.cpus,
+        memory: limits.memory,
+        concurrency: *concurrency,
+        min_instances: *least,
+        max_instances: most.unwrap_or(1),
+        cpu_allocation: CpuAllocation::DuringRequests,
+        start_up_boost: false,
+        request_timeout: Service::REQUEST_TIMEOUT,
+    };
+    let price = flags.price(None, CpuAllocation::DuringRequests);
+    Scaling { service, policy, policy_name, queue_wait: None, price, total_cpus: *total_cpus }
+}
+
+/// What an instance of a row is given at once, by the rules of its autoscaler.
+fn at_once(row: &ScaledRow, limits: Limits) -> u32 {
+    let Scaling { service, policy, .. } = scaling(row, limits);
+    policy.concurrency(&service)
+}
+
+fn with_scaling(mut prepared: Prepared, scaling: Option<Scaling>, load: &Load) -> Prepared {
+    prepared.case.load.clone_from(load);
+    prepared.scaling = scaling;
+    prepared
+}
+
 /// Why a row's plan cannot be used here.
 fn problem(row: &PlannedRow) -> Option<(CaseId, String)> {
     let mistakes = row.plan.as_ref().err()?;
@@ -404,7 +457,7 @@ mod tests {
         for (duration, expected) in [("", 20_500), ("    duration: 100s\n", 10_000)] {
             let text = rinha.text.replace("    warm_up: 0s\n", &format!("    warm_up: 0s\n{duration}"));
             let known = [KnownPublication { name: "rinha".to_owned(), text }];
-            let plan = ReproducePlan::read(&flags, &known, LARGE, &Repository).unwrap();
+            let plan = ReproducePlan::read(&flags, &known, LARGE, &Repository, &|row, _| row.concurrency).unwrap();
             let row = plan.tables[0].rows[0].plan.as_ref().unwrap();
             assert_eq!(row.duration, Duration::from_millis(expected), "{duration:?}");
             let crowds = row.scenario.as_ref().map(|scenario| scenario.crowds[0].load.clone());
@@ -417,7 +470,10 @@ mod tests {
         for known in catalogue::publications() {
             for full in [false, true] {
                 let flags = ReproduceFlags { name: known.name.clone(), full, ..ReproduceFlags::default() };
-                let plan = ReproducePlan::read(&flags, &catalogue::publications(), LARGE, &Repository).unwrap();
+                let plan = ReproducePlan::read(&flags, &catalogue::publications(), LARGE, &Repository, &|row, _| {
+                    row.concurrency
+                })
+                .unwrap();
                 for row in plan.tables.iter().flat_map(|table| &table.rows) {
                     match &row.plan {
                         Ok(plan) => assert_eq!(plan.candidates[0].id, row.case, "{}", known.name),

@@ -2,25 +2,36 @@
 
 pub(crate) mod args;
 
+mod service;
+
 use std::panic::resume_unwind;
 
 use jiff::Timestamp;
-use stampede_core::{Case, CpuLayout, Failures, Groundwork, Limits, Load, Machine, Role, Rounds, Study, StudyKind};
-use stampede_harness::{Conditions, Copies, Scaling, Surroundings};
-use stampede_plan::{CompareFlags, ComparePlan, SubjectFlag, TopologyFlags, read_scale};
+use stampede_analysis::PER_VCPU_SECOND;
+use stampede_core::{Case, CpuLayout, Failures, Groundwork, Load, Machine, Role, Study, StudyKind, Trial};
+use stampede_harness::{Conditions, Copies, Prepared, Surroundings};
+use stampede_plan::{CompareFlags, SubjectFlag, TopologyFlags};
 use stampede_scale::{CpuAllocation, Service};
+use stampede_store::{Store, StoredStudy};
 
 use crate::backend::BackendChoice;
-use crate::catalogue::BuiltIn;
 use crate::compare::{DRAIN, Sinks, attend, conclude, name, random, tell_settings};
 use crate::exit::Failure;
-use crate::forecast::question::{CONCURRENCY, Flags};
+use crate::forecast::question::Flags;
 use crate::ground::{self, Ground};
 use crate::progress::Progress;
 use crate::record::Record;
 use crate::scale::args::ScaleArgs;
+use crate::scale::service::{Common, PlannedService, TypedService};
 use crate::show::Report;
-use crate::{Outcome, recording, screen};
+use crate::{Outcome, recording, resumption, screen};
+
+/// What a verdict takes at least.
+const ROUNDS_OF_SEVERAL: &str = "3";
+
+/// Instances that are allowed more CPU than whole processors by less than this share of it are given no further processor: that
+/// would be the generator's.
+const NEGLIGIBLE: f64 = 0.01;
 
 pub(crate) fn run(args: Box<ScaleArgs>) -> Outcome {
     let ScaleArgs {
@@ -36,6 +47,9 @@ pub(crate) fn run(args: Box<ScaleArgs>) -> Outcome {
         min_instances,
         max_instances,
         policy,
+        against,
+        total_cpus,
+        ready,
         queue_limit,
         request_timeout,
         price,
@@ -46,86 +60,74 @@ pub(crate) fn run(args: Box<ScaleArgs>) -> Outcome {
         rounds,
         seed,
         ready_timeout,
+        resume,
         backend,
         no_wait,
         output,
         store,
         quiet,
     } = *args;
-    let compared = CompareFlags {
-        subject: subject.map_or(SubjectFlag::Nothing, SubjectFlag::Named),
-        app,
-        exchanges,
-        php,
-        set,
-        cpus,
-        memory,
-        load,
-        duration,
-        warm_up,
-        rounds,
-        seed,
-        ready_timeout,
-        topology: TopologyFlags { client_rtt, ..TopologyFlags::default() },
-        ..CompareFlags::default()
-    };
     let mut flags = Flags::default();
-    let asked = flags.count("--concurrency", concurrency.as_ref(), CONCURRENCY);
-    let least = flags.count("--min-instances", min_instances.as_ref(), 0);
-    let most = max_instances.as_ref().map(|text| flags.count("--max-instances", Some(text), 1));
-    let (policy, policy_name) = flags.policy(policy.as_deref());
-    let queue_wait = queue_limit.as_ref().map(|text| flags.time("--queue-limit", Some(text), Service::REQUEST_TIMEOUT));
-    let request_timeout = flags.time("--request-timeout", request_timeout.as_ref(), Service::REQUEST_TIMEOUT);
-    let price = flags.price(price.as_deref(), CpuAllocation::DuringRequests);
-    let service = |limits: &Limits, most: u32| Service {
-        cpus: limits.cpus,
-        memory: limits.memory,
-        concurrency: asked,
-        min_instances: least,
-        max_instances: most,
-        cpu_allocation: CpuAllocation::DuringRequests,
-        start_up_boost: false,
-        request_timeout,
-    };
-    let given = |limits: &Limits| policy.concurrency(&service(limits, 1));
+    let first = TypedService { name: None, runtime, cpus, memory, concurrency, min_instances, max_instances, policy };
+    let mut typed = vec![first.clone()];
+    for changes in &against {
+        match first.changed(changes) {
+            Ok(service) => typed.push(service),
+            Err(problem) => flags.problems.push(problem),
+        }
+    }
     let machine = stampede_platforms::machine();
-    let typed = match flags.problems.is_empty() {
-        true => Ok(()),
-        false => Err(Failure::usage(flags.problems.join("\n"))),
+    let of_several = (!against.is_empty()).then(|| ROUNDS_OF_SEVERAL.to_owned());
+    let common = Common {
+        flags: CompareFlags {
+            subject: subject.map_or(SubjectFlag::Nothing, SubjectFlag::Named),
+            app,
+            exchanges,
+            php,
+            set,
+            load,
+            duration,
+            warm_up,
+            rounds: rounds.or(of_several),
+            seed,
+            ready_timeout,
+            topology: TopologyFlags { client_rtt, ready, ..TopologyFlags::default() },
+            ..CompareFlags::default()
+        },
+        total_cpus: total_cpus.as_ref().map(|text| flags.count("--total-cpus", Some(text), 1)),
+        queue_wait: queue_limit.as_ref().map(|text| flags.time("--queue-limit", Some(text), Service::REQUEST_TIMEOUT)),
+        request_timeout: flags.time("--request-timeout", request_timeout.as_ref(), Service::REQUEST_TIMEOUT),
+        price: flags.price(price.as_deref(), CpuAllocation::DuringRequests),
+        machine: ground::size(&machine),
     };
-    let plan = read_scale(&runtime, &compared, &given, (least, most), ground::size(&machine), &BuiltIn);
-    let (plan, ()) = Failure::both(plan.map_err(Failure::usage), typed)?;
-    let (plan, report) = Failure::both(Ok(plan), Report::new(output))?;
-    let (plan, most) = plan;
-    let service = service(&plan.limits, most);
-    let problems: Vec<String> = policy.problems(&service).iter().map(ToString::to_string).collect();
-    if !problems.is_empty() {
-        return Err(Failure::usage(problems.join("\n")));
-    }
-    let given = policy.concurrency(&service);
-    if concurrency.is_some() && given != asked {
-        screen::warning(&format!(
-            "--concurrency {asked} is {given} on {} CPU: {policy_name} gives an instance below 1 CPU one request at a time",
-            plan.limits.cpus
-        ));
-    }
-    let question = Question {
-        plan,
-        scaling: Scaling { service, policy, policy_name, queue_wait, price },
-        backend,
-        no_wait,
-        quiet,
+    let told = |problems: Vec<String>| Failure::usage(problems.join("\n"));
+    let typed_rightly = if flags.problems.is_empty() { Ok(()) } else { Err(told(flags.problems)) };
+    let (services, ()) = Failure::both(common.read_all(&typed).map_err(told), typed_rightly)?;
+    let (services, report) = Failure::both(Ok(services), Report::new(output))?;
+    services.iter().filter_map(|service| service.warning.as_ref()).for_each(|warning| screen::warning(warning));
+    let most = services.iter().map(PlannedService::cpus).fold(0.0, f64::max);
+    let cores = common.total_cpus.map_or_else(|| cores(most), |total| total as usize);
+    let earlier = |store: &Store| match &resume {
+        Some(name) => resumption::find(store, name.as_deref(), StudyKind::Scale).map(drop),
+        None => Ok(()),
     };
-    let cores = (f64::from(most) * question.plan.limits.cpus.cores()).ceil().max(1.0) as usize;
+    let question = Question { services, resume: resume.clone(), backend, no_wait, quiet };
     let (ended, mut record, path) =
-        attend(cores, &store, |_| Ok(()), async |pinning, record| question.measure(machine, pinning, record).await)?;
+        attend(cores, &store, earlier, async |pinning, record| question.measure(machine, pinning, record).await)?;
     conclude(ended, &report, &mut record, &path)
+}
+
+/// How many processors serve instances that are allowed so much CPU together.
+pub(crate) fn cores(cpus: f64) -> usize {
+    ((cpus * (1.0 - NEGLIGIBLE)).ceil() as usize).max(1)
 }
 
 /// What is to be measured.
 struct Question {
-    plan: ComparePlan,
-    scaling: Scaling<'static>,
+    /// One at the least.
+    services: Vec<PlannedService>,
+    /// A study to go on with: of this name, or the newest that was not finished.
+    resume: Option<Option<String>>,
     backend: BackendChoice,
     no_wait: bool,
     quiet: bool,
@@ -133,48 +135,65 @@ struct Question {
 
 impl Question {
     async fn measure(&self, machine: Machine, pinning: CpuLayout, record: &mut Record) -> Result<(), Failure> {
-        let Self { plan, scaling, backend, no_wait, quiet } = self;
+        let Self { services, resume, backend, no_wait, quiet } = self;
+        let nothing = || Failure::missing("there is nothing to run");
+        let plan = &services.first().ok_or_else(nothing)?.plan;
         let ground = Ground::take(plan, &pinning, *no_wait).await?;
         if pinning.is_shared() {
             screen::warning(
-                "the instances may use every processor, so that they and the load disturb each other; lower --max-instances \
-                 or --cpus until a processor is left",
+                "the instances may use every processor, so that they and the load disturb each other; lower --max-instances, \
+                 --cpus or --total-cpus until a processor is left",
             );
+        }
+        if let Some(name) = resume {
+            let earlier = resumption::find(record.store(), name.as_deref(), StudyKind::Scale)?;
+            record.go_on_with(earlier);
         }
         let (choice, cpus, quiet) = (*backend, pinning.clone(), *quiet);
         let backend = match tokio::task::spawn_blocking(move || choice.find(&cpus, quiet)).await {
             Ok(backend) => backend,
             Err(panic) => resume_unwind(panic.into_panic()),
         };
-        // An instance is made for what it is given at once; what the clients send is the service's.
-        let connections = scaling.policy.concurrency(&scaling.service);
-        let own = Conditions { load: Load::Closed { connections }, ..ground::conditions(plan, pinning)? };
-        let mut prepared = ground.prepare(plan, &own, &mut Copies::default(), quiet).await?;
-        let workload = recording::complete(&ground.platform, plan, &prepared, quiet).await?;
-        let mut instance = prepared.pop().ok_or_else(|| Failure::missing("there is nothing to run"))?;
-        instance.case.load = plan.load.clone();
-        if let Some(warning) = too_few_workers(&instance.case, connections) {
-            screen::warning(&warning);
+        let (mut instances, mut copies) = (Vec::new(), Copies::default());
+        for PlannedService { plan, scaling, .. } in services {
+            // An instance is made for what it is given at once; what the clients send is the service's.
+            let connections = scaling.policy.concurrency(&scaling.service);
+            let own = Conditions { load: Load::Closed { connections }, ..ground::conditions(plan, pinning.clone())? };
+            let mut prepared = ground.prepare(plan, &own, &mut copies, quiet).await?;
+            let mut instance = prepared.pop().ok_or_else(nothing)?;
+            instance.case.load = plan.load.clone();
+            instance.scaling = Some(*scaling);
+            if let Some(warning) = too_few_workers(&instance.case, connections) {
+                screen::warning(&warning);
+            }
+            instances.push(instance);
         }
+        let workload = recording::complete(&ground.platform, plan, &instances, quiet).await?;
         let started_at = Timestamp::now();
-        let study = Study {
+        let mut study = Study {
             id: name(started_at),
             kind: StudyKind::Scale,
             workload: plan.workload.id.clone(),
             seed: plan.seed.unwrap_or_else(|| u64::from(random() as u32)),
             rounds: plan.rounds,
             precision: plan.precision,
-            metric: None,
+            metric: Some(PER_VCPU_SECOND.to_owned()),
             slo: None,
             warm_up: plan.warm_up,
             duration: plan.duration,
             started_at,
             stampede_version: env!("CARGO_PKG_VERSION").to_owned(),
             machine,
-            cases: vec![instance.case.clone()],
+            cases: instances.iter().map(|instance| instance.case.clone()).collect(),
             groundwork: Groundwork::default(),
             resumed_at: Vec::new(),
         };
+        if let Some(earlier) = record.earlier() {
+            resumption::check(earlier, &study, plan.seed, false, backend)?;
+            check_services(earlier, &instances)?;
+            study =
+                Study { resumed_at: [&earlier.study.resumed_at[..], &[started_at]].concat(), ..earlier.study.clone() };
+        }
         let surroundings = Surroundings {
             workload: &workload,
             scenario: None,
@@ -188,14 +207,29 @@ impl Question {
         if !quiet {
             tell_settings(&study);
         }
-        let rounds = match study.rounds {
-            Rounds::Fixed(rounds) => rounds,
-            Rounds::Auto { .. } => 1,
-        };
-        let mut sinks = Sinks { record, progress: Progress::new(quiet, screen::width(), Default::default()) };
-        let ended =
-            stampede_harness::scale(&ground.platform, &study, rounds, &instance, scaling, &surroundings, &mut sinks);
+        let trials = record.trials().to_vec();
+        let earlier = stampede_analysis::measured_for(&study, &trials);
+        let mut sinks = Sinks { record, progress: Progress::new(quiet, screen::width(), earlier) };
+        let ended = stampede_harness::run(&ground.platform, &study, &instances, &surroundings, trials, &mut sinks);
         ended.await.map_err(Failure::missing)
+    }
+}
+
+/// Sees that the services are those whose trials are kept already.
+fn check_services(earlier: &StoredStudy, instances: &[Prepared]) -> Result<(), Failure> {
+    let changed = |trial: &&Trial| {
+        let of_case = instances.iter().find(|instance| instance.case.id == trial.case);
+        let scaling = of_case.and_then(|instance| instance.scaling);
+        let then = trial.scale.as_ref().map(|scaled| &scaled.service);
+        scaling.zip(then).is_some_and(|(scaling, then)| scaling.given(then.start) != *then)
+    };
+    match earlier.trials.iter().find(changed) {
+        None => Ok(()),
+        Some(trial) => Err(Failure::usage(format!(
+            "cannot go on with study {}: its service {} had other instances, limits of its queue, autoscaler or price\n  type what \
+             was typed then, or leave out --resume",
+            earlier.study.id, trial.case
+        ))),
     }
 }
 

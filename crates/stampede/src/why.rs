@@ -88,6 +88,13 @@ impl Question {
                 study.id
             )));
         }
+        if study.kind == StudyKind::Scale {
+            return Err(Failure::usage(format!(
+                "study {} is of an autoscaled service, and one deployment is asked about here\n  measure one with stampede compare; \
+                 what holds instances back is among the findings of stampede show {0}",
+                study.id
+            )));
+        }
         let analysis = analyse(&study, &trials);
         // The best come first, and those that were never measured last.
         let measured = analysis.cases.iter().take_while(|summary| summary.summary.contains_key(analysis.primary.key));

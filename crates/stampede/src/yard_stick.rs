@@ -74,6 +74,7 @@ pub(crate) fn of(conditions: &Conditions, duration: Duration, platform: &str) ->
         replicas: Vec::new(),
         trust: None,
         audits: Vec::new(),
+        scaling: None,
     };
     let request =
         Request { method: "GET".to_owned(), path: "/".to_owned(), headers: BTreeMap::new(), body: Vec::new() };

@@ -9,16 +9,23 @@ use crate::record::Record;
 
 /// Requests failed within the window.
 pub(super) fn failed(record: &Record<'_>) -> Option<Finding> {
-    let (failed, ok) = record
-        .measurements()
-        .fold((0, 0), |(failed, ok), measured| (failed + measured.requests.failed, ok + measured.requests.ok));
+    let (mut failed, mut ok) = (0, 0);
+    let mut errors: BTreeMap<ErrorClass, u64> = BTreeMap::new();
+    for trial in &record.trials {
+        let Some(measured) = &trial.measurement else { continue };
+        // What no instance was free for was answered by the platform, and rightly so.
+        let rejected = trial.scale.as_ref().map_or(0, |scaled| scaled.rejected);
+        failed += measured.requests.failed.saturating_sub(rejected);
+        ok += measured.requests.ok;
+        for (class, count) in &measured.errors {
+            let count = if *class == ErrorClass::WrongStatus { count.saturating_sub(rejected) } else { *count };
+            *errors.entry(*class).or_default() += count;
+        }
+    }
     if failed == 0 {
         return None;
     }
-    let mut errors: BTreeMap<ErrorClass, u64> = BTreeMap::new();
-    for (class, count) in record.measurements().flat_map(|measured| &measured.errors) {
-        *errors.entry(*class).or_default() += count;
-    }
+    errors.retain(|_, count| *count > 0);
     let share = failed as f64 / (failed + ok) as f64;
     let causes =
         errors.iter().map(|(class, count)| format!("{count} {}", words(*class))).collect::<Vec<_>>().join(", ");

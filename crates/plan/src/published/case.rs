@@ -6,6 +6,7 @@ use serde::Deserialize;
 
 use crate::compare::CompareFlags;
 use crate::plan_file::Text;
+use crate::scale::InstancesAsked;
 use crate::topology::TopologyFlags;
 
 /// Flags of `stampede compare`, and what an application is given beside its own.
@@ -39,9 +40,37 @@ pub(super) struct CaseKeys {
     restart: Option<Text>,
     client_rtt: Option<Text>,
     client_bandwidth: Option<Text>,
+    /// Instances that are started and stopped as requests come, by the rules of Cloud Run, of which each is given so many at once.
+    concurrency: Option<u32>,
+    min_instances: Option<u32>,
+    max_instances: Option<u32>,
+    /// How many processors all of them share.
+    total_cpus: Option<u32>,
+}
+
+/// What a case says of its instances, where they are started and stopped as requests come.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct ScaledRow {
+    /// The most requests that an instance is given at once, as asked for.
+    pub concurrency: u32,
+    /// How many there may be.
+    pub instances: InstancesAsked,
 }
 
 impl CaseKeys {
+    /// Its instances; nothing where they are a fixed number.
+    pub(super) fn scaled(&self) -> Option<ScaledRow> {
+        let Self { concurrency, min_instances, max_instances, total_cpus, .. } = self;
+        Some(ScaledRow {
+            concurrency: (*concurrency)?,
+            instances: InstancesAsked {
+                least: min_instances.unwrap_or(0),
+                most: *max_instances,
+                total_cpus: *total_cpus,
+            },
+        })
+    }
+
     /// These, and those of a table where these say nothing. What belongs to a runtime is not taken over by another one.
     pub(super) fn over(self, table: &Self) -> Self {
         let table = table.clone();
@@ -73,6 +102,10 @@ impl CaseKeys {
             restart: self.restart.or(table.restart),
             client_rtt: self.client_rtt.or(table.client_rtt),
             client_bandwidth: self.client_bandwidth.or(table.client_bandwidth),
+            concurrency: self.concurrency.or(table.concurrency),
+            min_instances: self.min_instances.or(table.min_instances),
+            max_instances: self.max_instances.or(table.max_instances),
+            total_cpus: self.total_cpus.or(table.total_cpus),
         }
     }
 
@@ -109,6 +142,10 @@ impl CaseKeys {
             restart,
             client_rtt,
             client_bandwidth,
+            concurrency: _,
+            min_instances: _,
+            max_instances: _,
+            total_cpus: _,
         } = self;
         let text = |typed: Option<Text>| typed.map(|Text(text)| text);
         let runtime = text(runtime);

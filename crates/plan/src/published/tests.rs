@@ -56,7 +56,7 @@ fn read(text: &str, change: impl Fn(&mut ReproduceFlags)) -> Result<ReproducePla
     let mut flags = ReproduceFlags { name: "some".to_owned(), ..ReproduceFlags::default() };
     change(&mut flags);
     let told = |Mistakes(all): Mistakes| all.iter().map(ToString::to_string).collect();
-    ReproducePlan::read(&flags, &known(text), MACHINE, &Empty).map_err(told)
+    ReproducePlan::read(&flags, &known(text), MACHINE, &Empty, &|row, _| row.concurrency).map_err(told)
 }
 
 #[test]
@@ -168,6 +168,7 @@ fn times_and_rates_are_scaled_and_a_window_keeps_a_second() {
         workloads: &folder,
         machine: MACHINE,
         catalogue: &Empty,
+        at_once: &|row, _| row.concurrency,
     };
     assert_eq!(reader(0.1, 1.0).duration("60s").unwrap(), "6s");
     assert_eq!(reader(0.001, 1.0).duration("60s").unwrap(), "1s");

@@ -7,6 +7,8 @@ use crate::backend::BackendChoice;
 #[derive(Debug, clap::Args)]
 #[command(after_help = "Examples:\n  \
         stampede scale apache-mod-php markdown --cpus 1 --concurrency 80 --max-instances 1 --load closed:100\n  \
+        stampede scale apache-mod-php markdown --max-instances 1 --load closed:100 --total-cpus 1 \\\n    \
+        --against cpus=0.167,memory=256Mi,concurrency=1,max-instances=6\n  \
         stampede scale nginx-fpm markdown --cpus 0.167 --memory 256Mi --concurrency 1 --max-instances 6\n  \
         stampede scale php-cli-server hello --policy knative --min-instances 1 --load open:5..50/60s\n  \
         stampede scale frankenphp ./my-app --client-rtt 35ms --json -")]
@@ -48,6 +50,16 @@ pub(crate) struct ScaleArgs {
     /// Which autoscaler: cloud-run or knative [default: cloud-run]
     #[arg(long, value_name = "NAME", help_heading = "Service")]
     pub(crate) policy: Option<String>,
+    /// Another service in the same blocks, by what differs: cpus=0.167,memory=256Mi,concurrency=1,max-instances=6; also
+    /// runtime, min-instances, policy, name (may be repeated)
+    #[arg(long, value_name = "KEY=VALUE,...", help_heading = "Service")]
+    pub(crate) against: Vec<String>,
+    /// So many processors for all instances together, however much each is allowed [default: as many as they are allowed]
+    #[arg(long, value_name = "N", allow_hyphen_values = true, help_heading = "Service")]
+    pub(crate) total_cpus: Option<String>,
+    /// When an instance is given requests: port (something listens) or request (it has answered) [default: request]
+    #[arg(long, value_name = "HOW", help_heading = "Service")]
+    pub(crate) ready: Option<String>,
     /// For how long a request waits for an instance [default: the policy's]
     #[arg(long, value_name = "TIME", allow_hyphen_values = true, help_heading = "Service")]
     pub(crate) queue_limit: Option<String>,
@@ -69,7 +81,7 @@ pub(crate) struct ScaleArgs {
     /// Load before the window; the first cold starts are in it [default: 0s]
     #[arg(long, value_name = "TIME", allow_hyphen_values = true, help_heading = "Load")]
     pub(crate) warm_up: Option<String>,
-    /// How often it is measured, each time from nothing [default: 1]
+    /// How often it is measured, each time from nothing [default: 1, or 3 with --against]
     #[arg(long, value_name = "N", allow_hyphen_values = true, help_heading = "Study")]
     pub(crate) rounds: Option<String>,
     /// Seed of random arrivals
@@ -78,6 +90,9 @@ pub(crate) struct ScaleArgs {
     /// How long an instance may take to its first answer [default: 30s]
     #[arg(long, value_name = "TIME", allow_hyphen_values = true, help_heading = "Study")]
     pub(crate) ready_timeout: Option<String>,
+    /// Go on with a study that was interrupted, by the same command line [default: the newest]
+    #[arg(long, value_name = "STUDY", help_heading = "Study")]
+    pub(crate) resume: Option<Option<String>>,
     /// How the load engine reaches the kernel: epoll, io-uring, or auto [default: auto, which is what costs less here]
     #[arg(
         long,

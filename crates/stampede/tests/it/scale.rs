@@ -66,6 +66,67 @@ fn instances_start_on_demand_and_counts_add_up() {
     assert!(markdown.stdout.contains("| cold starts | 3 |"), "{}", markdown.stdout);
     let listed = stage.run(&["list", "studies"]);
     assert!(listed.stdout.contains("scale markdown"), "{}", listed.stdout);
+    let of_itself = format!("study:{}", study["id"].as_str().unwrap());
+    for asked in [&["why"][..], &["gate", &of_itself, &of_itself], &["forecast", "latest", "--load", "open:5"]] {
+        let said = stage.run(asked);
+        assert!(
+            said.code == Some(2) && said.stderr.contains("is of an autoscaled service"),
+            "{asked:?} {}",
+            said.stderr
+        );
+    }
+}
+
+#[test]
+fn services_are_held_against_each_other_and_gone_on_with_after_an_interrupt() {
+    if !have("services_are_held_against_each_other_and_gone_on_with_after_an_interrupt", &["php"]) {
+        return;
+    }
+    let stage = Stage::new();
+    let mut asked = vec!["scale", "php-cli-server", "markdown", "--cpus", "0.25", "--memory", "256Mi", "--quiet"];
+    asked.extend(["--max-instances", "2", "--load", "closed:4", "--duration", "1s", "--seed", "1", "--json", "-"]);
+    asked.extend(["--against", "cpus=1,concurrency=4,max-instances=1,name=large", "--total-cpus", "1"]);
+    let mut child = stage.start(&asked);
+    wait_until("a trial is kept", || {
+        let shown = stage.run(&["show", "latest", "--json", "-"]).stdout;
+        let study: Value = serde_json::from_str(&shown).unwrap_or_default();
+        let kept = |case: &Value| case["trials"].as_array().is_some_and(|trials| !trials.is_empty());
+        let any = study["cases"].as_array().is_some_and(|cases| cases.iter().any(kept));
+        if any { Ok(()) } else { Err(shown) }
+    });
+    send(child.id(), Signal::INT);
+    let mut code = None;
+    wait_until("stampede ends", || {
+        code = child.try_wait().unwrap().map(|status| status.code());
+        code.map(drop).ok_or_else(|| "it still runs".to_owned())
+    });
+    assert_eq!(code.flatten(), Some(130));
+    stage.assert_nothing_left();
+
+    let other = stage.run(&[&asked[..], &["--resume", "--queue-limit", "20s"]].concat());
+    assert!(other.code == Some(2) && other.stderr.contains("limits of its queue"), "{}", other.stderr);
+    let said = stage.run(&[&asked[..], &["--resume"]].concat());
+    assert_eq!(said.code, Some(0), "{}\n{}", said.stderr, said.stdout);
+    let study: Value = serde_json::from_str(&said.stdout).unwrap();
+    let cases = study["cases"].as_array().unwrap();
+    let blocks = |case: &Value| case["trials"].as_array().unwrap().iter().map(|trial| trial["block"].clone()).collect();
+    for case in cases {
+        let blocks: Vec<Value> = blocks(case);
+        assert_eq!(blocks, [1, 2, 3], "{case:#}");
+        assert_eq!(case["trials"][0]["service"]["total_cpus"], 1);
+    }
+    let verdict = &study["verdicts"][0];
+    assert_eq!((&verdict["metric"], &verdict["ratio"]["n"]), (&"requests_per_vcpu_second".into(), &3.into()));
+    let large = cases.iter().find(|case| case["id"] == "large").unwrap();
+    let found = |finding: &&Value| finding["id"] == "large-instance";
+    let finding = large["findings"].as_array().unwrap().iter().find(found).unwrap_or_else(|| panic!("{large:#}"));
+    assert!(finding["text"].as_str().unwrap().contains("of php-cli-server-0.25x2-c1 with 1:"), "{finding:#}");
+    let shown = stage.run(&["show", "latest"]);
+    for part in ["2 services against each other", "large: php-cli-server, 1 CPU", "For each second of a vCPU"] {
+        // Lines are broken where they must be.
+        let text = shown.stdout.split_whitespace().collect::<Vec<_>>().join(" ");
+        assert!(text.contains(part) || text.contains("is open"), "{part}\n{}", shown.stdout);
+    }
 }
 
 #[test]

@@ -226,6 +226,7 @@ pub(crate) fn measured(case: &str, block: u32) -> Trial {
                 request_timeout: Duration::from_secs(300),
                 start: Duration::from_micros(420_017),
                 price: "cloud-run-requests".to_owned(),
+                total_cpus: None,
             },
             opens: Duration::from_micros(3),
             closes: Duration::from_secs(30),
@@ -237,7 +238,7 @@ pub(crate) fn measured(case: &str, block: u32) -> Trial {
             most_waiting: 20,
             rejected: 4,
             usage: InstanceUsage { busy_seconds: 0.1, kept_idle_seconds: 0.2, lived_seconds: 0.3, requests: 9.0 },
-            gateway: GatewayUse { cpu: Duration::from_micros(17), requests: 13 },
+            gateway: GatewayUse { cpu: Duration::from_micros(17), requests: 13, ..GatewayUse::default() },
         }),
     }
 }

@@ -1,0 +1,337 @@
+//! What became of an autoscaled service's instances, and of requests that found none.
+
+use std::collections::BTreeMap;
+use std::time::Duration;
+
+use stampede_core::{Finding, InstanceLife, Limit, Role, ScaleRecord, ScaledService, Severity, Trial};
+use stampede_stats::median;
+
+use super::percent;
+use crate::metric::ratio;
+use crate::record::Record;
+
+/// Below this share, requests that were turned away or waited for a start are not worth a word: they are not in the p99.
+const NOTABLE: f64 = 0.01;
+
+/// Requests that waited for this part of a start or longer have it in their response time.
+const OF_A_START: f64 = 0.5;
+
+/// A trial with what its instances did.
+fn scaled<'a>(record: &Record<'a>) -> impl Iterator<Item = (&'a Trial, &'a ScaleRecord)> {
+    record.trials.iter().filter_map(|trial| Some((*trial, trial.scale.as_ref()?)))
+}
+
+pub(super) fn service<'a>(record: &Record<'a>) -> Option<&'a ScaledService> {
+    scaled(record).next().map(|(_, scaled)| &scaled.service)
+}
+
+/// Requests that were begun in a trial's window.
+fn sent(trial: &Trial) -> u64 {
+    trial.measurement.as_ref().map_or(0, |measured| measured.requests.sent)
+}
+
+/// Requests were told that no instance was free.
+pub(super) fn turned_away(record: &Record<'_>) -> Option<Finding> {
+    let service = service(record)?;
+    let (mut rejected, mut all, mut reached, mut full) = (0, 0, true, false);
+    for (trial, scaled) in scaled(record) {
+        rejected += scaled.rejected;
+        all += sent(trial);
+        if scaled.rejected > 0 {
+            reached &= scaled.instance_count().max >= service.max_instances;
+            // Who waited as long as one may was turned away for that; where nobody did, the queue was full.
+            let waited = scaled.waits.max().as_secs_f64() >= 0.99 * scaled.service.queue_wait.as_secs_f64();
+            full |= !waited && matches!(scaled.service.queue_length, Limit::AtMost(_));
+        }
+    }
+    let share = ratio(rejected as f64, all as f64).filter(|_| rejected > 0)?;
+    let most = service.max_instances;
+    let why = match (full, reached) {
+        (true, _) => "as many waited as may".to_owned(),
+        (false, true) => format!(
+            "all {most} instances that there may be worked on {} requests each, and none was free within {:.1?}",
+            service.concurrency, service.queue_wait
+        ),
+        (false, false) => format!("no instance was ready within {:.1?}", service.queue_wait),
+    };
+    let advice = if reached {
+        "Raise --max-instances; or --concurrency, where an instance has CPU and workers left for more at once."
+    } else {
+        "Keep instances ready by --min-instances, or let requests wait longer by --queue-limit; a start on more CPU is shorter."
+    };
+    Some(Finding {
+        id: "turned-away".to_owned(),
+        severity: if share < NOTABLE { Severity::Info } else { Severity::Warning },
+        text: format!("{rejected} requests ({}) were turned away: {why}.", percent(share)),
+        evidence: BTreeMap::from([
+            ("rejected".to_owned(), rejected as f64),
+            ("rejected_share".to_owned(), share),
+            ("max_instances".to_owned(), f64::from(most)),
+            ("queue_limit_s".to_owned(), service.queue_wait.as_secs_f64()),
+        ]),
+        advice: advice.to_owned(),
+    })
+}
+
+/// Instances that had served ended by themselves.
+pub(super) fn lost(record: &Record<'_>) -> Option<Finding> {
+    let of_all = || scaled(record).flat_map(|(_, scaled)| scaled.lost()).filter(|life| life.ready.is_some());
+    let last = of_all().last()?.lost.as_deref().unwrap_or_default();
+    let count = of_all().count();
+    let broken: u64 = scaled(record).map(|(_, scaled)| scaled.gateway.broken).sum();
+    let with_them = match broken {
+        0 => "no request was with them".to_owned(),
+        1 => "1 request with them".to_owned(),
+        many => format!("{many} requests with them"),
+    };
+    Some(Finding {
+        id: "instances-lost".to_owned(),
+        severity: Severity::Error,
+        text: format!(
+            "{} ended by themselves after they had served, {with_them}; the last {}.",
+            instances(count),
+            first_line(last)
+        ),
+        evidence: BTreeMap::from([("lost".to_owned(), count as f64), ("broken_requests".to_owned(), broken as f64)]),
+        advice:
+            "Read why in the last lines of its log. Where memory was the reason, raise --memory or lower --concurrency."
+                .to_owned(),
+    })
+}
+
+/// Instances never came up.
+pub(super) fn never_ready(record: &Record<'_>) -> Option<Finding> {
+    let of_all = || {
+        let lives = scaled(record).flat_map(|(_, scaled)| &scaled.lives);
+        lives.filter(|life| life.lost.is_some() && life.ready.is_none())
+    };
+    let last = of_all().last()?.lost.as_deref().unwrap_or_default();
+    let count = of_all().count();
+    Some(Finding {
+        id: "instances-never-ready".to_owned(),
+        severity: Severity::Error,
+        text: format!("{} never came up; the last {}.", instances(count), first_line(last)),
+        evidence: BTreeMap::from([("never_ready".to_owned(), count as f64)]),
+        advice: "Give a start more time by --ready-timeout, or more --cpus and --memory; one that crashes says why in its log."
+            .to_owned(),
+    })
+}
+
+/// What an instance is given at once is more than its workers take.
+pub(super) fn too_few_workers(record: &Record<'_>) -> Option<Finding> {
+    let given = service(record)?.concurrency;
+    let pools = record.case.tuning.of_role(Role::PoolSize);
+    let (name, workers) = pools
+        .filter_map(|(name, value)| Some((name, value.parse::<u32>().ok()?)))
+        .find(|(_, workers)| *workers < given)?;
+    let runtime = &record.case.runtime;
+    Some(Finding {
+        id: "pool-below-concurrency".to_owned(),
+        severity: Severity::Warning,
+        text: format!(
+            "An instance is given {given} requests at once, and its {name} is {workers}: {} of them wait in it where no other \
+             instance can take them over.",
+            given - workers
+        ),
+        evidence: BTreeMap::from([
+            ("workers".to_owned(), f64::from(workers)),
+            ("concurrency".to_owned(), f64::from(given)),
+        ]),
+        advice: format!(
+            "Lower --concurrency to {workers}, or raise {runtime}.{name} by --set with as much --memory as that takes."
+        ),
+    })
+}
+
+/// Cold starts are in the latencies that 1 of 100 requests has.
+pub(super) fn cold_starts(record: &Record<'_>) -> Option<Finding> {
+    let (mut slow, mut all, mut starting, mut window) = (0, 0, Duration::ZERO, Duration::ZERO);
+    let mut times = Vec::new();
+    for (trial, scaled) in scaled(record) {
+        let of_trial: Vec<f64> =
+            scaled.cold_starts().filter_map(InstanceLife::start).map(|start| start.as_secs_f64()).collect();
+        all += sent(trial);
+        window += scaled.closes.saturating_sub(scaled.opens);
+        starting += time_of_starts(scaled);
+        let Some(start) = median(&of_trial) else { continue };
+        slow += scaled.waits.count() - scaled.waits.up_to(Duration::from_secs_f64(start * OF_A_START));
+        times.extend(of_trial);
+    }
+    let share = ratio(slow as f64, all as f64).filter(|share| *share >= NOTABLE)?;
+    let starting = ratio(starting.as_secs_f64(), window.as_secs_f64())?;
+    let start = median(&times)?;
+    // Who waits while nothing starts waits for instances that are busy.
+    if share > 2.0 * starting {
+        return None;
+    }
+    Some(Finding {
+        id: "cold-starts".to_owned(),
+        severity: Severity::Warning,
+        text: format!(
+            "{} of the requests waited {:.0} ms or longer for an instance that was starting: a cold start, of {:.0} ms here, is \
+             in the p99. {} were started.",
+            percent(share),
+            start * OF_A_START * 1e3,
+            start * 1e3,
+            instances(times.len())
+        ),
+        evidence: BTreeMap::from([
+            ("waited_share".to_owned(), share),
+            ("starting_share".to_owned(), starting),
+            ("cold_starts".to_owned(), times.len() as f64),
+            ("start_p50_ms".to_owned(), start * 1e3),
+        ]),
+        advice: "Keep instances ready by --min-instances; --warm-up leaves the first starts out of the window."
+            .to_owned(),
+    })
+}
+
+/// For how much of the window some instance was starting.
+fn time_of_starts(scaled: &ScaleRecord) -> Duration {
+    let inside = |time: Duration| time.clamp(scaled.opens, scaled.closes);
+    let mut spans: Vec<(Duration, Duration)> = scaled
+        .cold_starts()
+        .filter_map(|life| Some((inside(life.ordered), inside(life.ordered + life.start()?))))
+        .collect();
+    spans.sort();
+    let (mut covered, mut until) = (Duration::ZERO, Duration::ZERO);
+    for (from, to) in spans {
+        covered += to.saturating_sub(from.max(until));
+        until = until.max(to);
+    }
+    covered
+}
+
+fn instances(count: usize) -> String {
+    if count == 1 { "1 instance".to_owned() } else { format!("{count} instances") }
+}
+
+/// The end of a log follows in further lines.
+fn first_line(text: &str) -> &str {
+    let line = text.lines().next().unwrap_or_default();
+    line.strip_suffix("; its log ends:").unwrap_or(line).trim_end_matches('.')
+}
+
+#[cfg(test)]
+mod tests {
+    use stampede_core::{Tunable, TunableKind};
+
+    use super::*;
+    use crate::samples;
+
+    /// What a rule finds in two trials of two instances with 3 requests at once each, that were changed in this way.
+    fn found(rule: fn(&Record<'_>) -> Option<Finding>, change: impl Fn(&mut ScaleRecord)) -> Option<Finding> {
+        let study = samples::study(&["a"]);
+        let mut trials: Vec<_> = (1..=2).map(|block| samples::scaled("a", block, 200.0, 3, 2)).collect();
+        trials.iter_mut().filter_map(|trial| trial.scale.as_mut()).for_each(change);
+        rule(&Record::new(&study, &study.cases[0], &trials))
+    }
+
+    fn waited(scaled: &mut ScaleRecord, requests: u64, each: Duration) {
+        (0..requests).for_each(|_| scaled.waits.record_ns(each.as_nanos() as u64));
+    }
+
+    #[test]
+    fn nothing_is_found_where_every_request_found_an_instance() {
+        for rule in [turned_away, lost, never_ready, too_few_workers, cold_starts] {
+            assert_eq!(found(rule, |_| ()), None);
+        }
+    }
+
+    #[test]
+    fn requests_that_were_turned_away_are_told_with_the_reason() {
+        let (second, ten) = (Duration::from_secs(1), Duration::from_secs(10));
+        for (name, wait, length, instances, told, advised) in [
+            (
+                "all at work",
+                ten,
+                Limit::Unlimited,
+                2,
+                "all 2 instances that there may be worked on 3 requests",
+                "Raise --max",
+            ),
+            ("none ready", ten, Limit::Unlimited, 3, "no instance was ready within 10.0s", "--min-instances"),
+            ("a full queue", second, Limit::AtMost(7), 2, "as many waited as may", "Raise --max"),
+        ] {
+            let finding = found(turned_away, |scaled| {
+                scaled.rejected = 100;
+                (scaled.service.queue_length, scaled.service.max_instances) = (length, instances);
+                waited(scaled, 1, wait);
+            });
+            let finding = finding.unwrap();
+            // 200 requests of 2,000.
+            assert!(finding.text.starts_with("200 requests (10 %) were turned away: "), "{name}: {}", finding.text);
+            assert!(finding.text.contains(told) && finding.advice.contains(advised), "{name}: {finding:?}");
+            assert_eq!(finding.severity, Severity::Warning, "{name}");
+        }
+        assert_eq!(found(turned_away, |scaled| scaled.rejected = 1).unwrap().severity, Severity::Info);
+    }
+
+    #[test]
+    fn instances_that_end_by_themselves_are_told_from_those_that_never_came_up() {
+        let lose = |scaled: &mut ScaleRecord, came_up: bool| {
+            let life = &mut scaled.lives[1];
+            life.lost = Some("had php-fpm end with status 255; its log ends:\nfatal".to_owned());
+            life.ended = Some(Duration::from_secs(12));
+            life.ready = life.ready.filter(|_| came_up);
+            scaled.gateway.broken = 3;
+        };
+        let finding = found(lost, |scaled| lose(scaled, true)).unwrap();
+        let told = "2 instances ended by themselves after they had served, 6 requests with them; the last had php-fpm end with \
+                    status 255.";
+        assert_eq!(finding.text, told);
+        assert_eq!(found(never_ready, |scaled| lose(scaled, true)), None);
+        assert_eq!(found(lost, |scaled| lose(scaled, false)), None);
+        let finding = found(never_ready, |scaled| lose(scaled, false)).unwrap();
+        assert_eq!(finding.text, "2 instances never came up; the last had php-fpm end with status 255.");
+    }
+
+    #[test]
+    fn a_pool_that_is_smaller_than_what_an_instance_is_given_is_found() {
+        let of = |workers: &str| {
+            let mut study = samples::study(&["a"]);
+            study.cases[0].tuning.give("MaxRequestWorkers", workers);
+            let kind = TunableKind::Count { min: 1, max: 1000 };
+            let tunable = Tunable { name: "MaxRequestWorkers", role: Role::PoolSize, kind, summary: "", manual: "" };
+            study.cases[0].tuning = study.cases[0].tuning.clone().with_roles(&[tunable]);
+            let trials = [samples::scaled("a", 1, 200.0, 80, 1)];
+            too_few_workers(&Record::new(&study, &study.cases[0], &trials))
+        };
+        let finding = of("60").unwrap();
+        assert!(
+            finding.text.contains("80 requests at once, and its MaxRequestWorkers is 60: 20 of them"),
+            "{finding:?}"
+        );
+        assert_eq!(of("80"), None);
+    }
+
+    #[test]
+    fn waits_for_starts_are_told_from_waits_for_instances_that_are_busy() {
+        // A start takes 1 s; 1,000 requests come in the 5 s of a window.
+        let begin = |scaled: &mut ScaleRecord| scaled.lives[0].ordered = Duration::from_secs(11);
+        let ms = Duration::from_millis;
+        for (name, starts, requests, each, expected) in [
+            ("some wait for a start", true, 50, ms(900), true),
+            ("as many as come while it starts", true, 200, ms(600), true),
+            ("fewer than one of 100", true, 5, ms(900), false),
+            ("all for a moment", true, 1000, ms(100), false),
+            ("nearly all, all the time", true, 900, ms(900), false),
+            ("nothing starts", false, 50, ms(900), false),
+        ] {
+            let finding = found(cold_starts, |scaled| {
+                if starts {
+                    begin(scaled);
+                }
+                waited(scaled, requests, each);
+            });
+            assert_eq!(finding.is_some(), expected, "{name}: {finding:?}");
+            if let Some(finding) = finding {
+                assert!(
+                    finding.text.contains("500 ms or longer") && finding.text.contains("1000 ms here"),
+                    "{finding:?}"
+                );
+                assert_eq!((finding.evidence["cold_starts"], finding.evidence["starting_share"]), (2.0, 0.2), "{name}");
+            }
+        }
+    }
+}

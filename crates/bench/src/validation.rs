@@ -1,0 +1,633 @@
+//! How near forecasts come to real services: `stampede-bench forecast`.
+//!
+//! One instance is measured alone, and ten services are forecast from that. Only then are they measured, each several times, with
+//! real instances that start and stop (`stampede scale`). A line is kept of each forecast and of each measurement as it ends, and
+//! the document is written anew after each, so that they can be made in pieces.
+
+use std::fs;
+use std::io::Write;
+use std::path::{Path, PathBuf};
+use std::process::Command;
+use std::time::Duration;
+
+use serde::{Deserialize, Serialize};
+use serde_json::Value;
+use stampede_stats::t_quantile_above;
+use tempfile::TempDir;
+use thiserror::Error;
+
+use crate::document::Section;
+
+/// How it is to be done.
+#[derive(Clone, Debug, PartialEq)]
+pub(crate) struct Validation {
+    /// How often each service is measured.
+    pub(crate) rounds: u32,
+    /// The window; a third of it comes before it.
+    pub(crate) duration: Duration,
+    pub(crate) data: PathBuf,
+    pub(crate) output: PathBuf,
+    /// What else went on, in words.
+    pub(crate) remark: String,
+    pub(crate) stampede: Option<PathBuf>,
+}
+
+impl Default for Validation {
+    fn default() -> Self {
+        Self {
+            rounds: 5,
+            duration: Duration::from_secs(30),
+            data: PathBuf::from("crates/bench/data/forecasts.jsonl"),
+            output: PathBuf::from("docs/bench-forecast-real.md"),
+            remark: "nothing said".to_owned(),
+            stampede: None,
+        }
+    }
+}
+
+const RUNTIME: &str = "nginx-fpm";
+const WORKLOAD: &str = "markdown";
+const MEMORY: &str = "256Mi";
+
+/// A size of instances; all of one service are allowed one CPU together at the most.
+#[derive(Clone, Copy, Debug)]
+struct Size {
+    name: &'static str,
+    cpus: &'static str,
+    concurrency: &'static str,
+    most: &'static str,
+}
+
+const SIZES: [Size; 2] = [
+    Size { name: "four of 0.2 CPU, 1 at once", cpus: "0.2", concurrency: "1", most: "4" },
+    Size { name: "one of 1 CPU, 8 at once", cpus: "1", concurrency: "8", most: "1" },
+];
+
+/// A load by what the instances can do at the most.
+#[derive(Clone, Copy, Debug)]
+enum Use {
+    /// Random arrivals of this share of it.
+    Share(f64),
+    /// Thirds of 0.2, 0.9 and 0.2 of it.
+    Burst,
+}
+
+const USES: [(&str, Use); 5] = [
+    ("0.3", Use::Share(0.3)),
+    ("0.6", Use::Share(0.6)),
+    ("0.8", Use::Share(0.8)),
+    ("overload", Use::Share(1.3)),
+    ("burst", Use::Burst),
+];
+
+/// Above this share, throughput and rejections are told and no response times: small errors of the work make large ones of a queue.
+const JUDGED_UP_TO: f64 = 0.8;
+
+/// One of the ten.
+#[derive(Clone, Copy, Debug)]
+struct Held {
+    size: Size,
+    name: &'static str,
+    load: Use,
+}
+
+impl Held {
+    fn all() -> impl Iterator<Item = Self> {
+        SIZES.into_iter().flat_map(|size| USES.into_iter().map(move |(name, load)| Self { size, name, load }))
+    }
+
+    fn id(&self) -> String {
+        format!("{}, {}", self.size.name, self.name)
+    }
+
+    /// As a command line has it, where the instances can answer so many requests a second.
+    fn load(&self, capacity: f64, window: Duration) -> String {
+        let rate = |share: f64| format!("{:.1}", capacity * share);
+        match self.load {
+            Use::Share(share) => format!("open:poisson:{}", rate(share)),
+            Use::Burst => {
+                let third = (window.as_secs() / 3).max(1);
+                let stage = |share| format!("{}/{third}s", rate(share));
+                format!("open:poisson:{},{},{}", stage(0.2), stage(0.9), stage(0.2))
+            }
+        }
+    }
+
+    fn judges_times(&self) -> bool {
+        !matches!(self.load, Use::Share(share) if share > JUDGED_UP_TO)
+    }
+}
+
+/// What a service did, or would do.
+#[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize)]
+struct Figures {
+    throughput: f64,
+    p50_ms: f64,
+    p99_ms: f64,
+    /// Of all requests that came.
+    rejected_share: f64,
+    instances: f64,
+}
+
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[serde(tag = "kind", rename_all = "snake_case")]
+enum Line {
+    Forecast { service: String, load: String, figures: Figures },
+    Measured { service: String, round: u32, started_at: String, outcome: String, figures: Option<Figures> },
+}
+
+/// Measures what is missing.
+pub(crate) fn run(validation: &Validation) -> Result<(), ValidationError> {
+    let Validation { rounds, duration, data, output, remark: _, stampede } = validation;
+    let beside = std::env::current_exe().map_err(ValidationError::Prepare)?.with_file_name("stampede");
+    let folder = tempfile::Builder::new().prefix("stampede-bench-").tempdir().map_err(ValidationError::Prepare)?;
+    let bench = Bench { stampede: stampede.clone().unwrap_or(beside), folder, window: *duration };
+    if !bench.stampede.is_file() {
+        return Err(ValidationError::NoStampede(bench.stampede));
+    }
+    let mut lines = read(data)?;
+    let write = |lines: &[Line]| {
+        let text = document(lines, validation);
+        fs::write(output, text).map_err(|source| ValidationError::Write { path: output.clone(), source })
+    };
+    if !lines.iter().any(|line| matches!(line, Line::Forecast { .. })) {
+        tell("one instance alone, and ten forecasts");
+        let forecasts = bench.forecasts()?;
+        append(data, &forecasts)?;
+        lines.extend(forecasts);
+    }
+    write(&lines)?;
+    for round in 1..=*rounds {
+        for held in Held::all() {
+            let (id, mut load, mut done) = (held.id(), None, false);
+            for line in &lines {
+                match line {
+                    Line::Forecast { service, load: asked, .. } if *service == id => load = Some(asked.clone()),
+                    Line::Measured { service, round: of, .. } => done |= *service == id && *of == round,
+                    Line::Forecast { .. } => {}
+                }
+            }
+            let Some(load) = load.filter(|_| !done) else { continue };
+            tell(&format!("round {round} of {rounds}: {id}"));
+            let measured = bench.measure(&held, &load, round)?;
+            append(data, std::slice::from_ref(&measured))?;
+            lines.push(measured);
+            write(&lines)?;
+        }
+    }
+    Ok(())
+}
+
+/// The program under test with its store.
+struct Bench {
+    stampede: PathBuf,
+    folder: TempDir,
+    window: Duration,
+}
+
+impl Bench {
+    fn seconds(&self, time: Duration) -> String {
+        format!("{}s", time.as_secs().max(1))
+    }
+
+    fn run(&self, arguments: &[&str]) -> Result<Value, ValidationError> {
+        let store = self.folder.path().join("studies.db");
+        let mut command = Command::new(&self.stampede);
+        command.args(arguments).args(["--json", "-", "--store"]).arg(store);
+        let output =
+            command.output().map_err(|source| ValidationError::Start { program: self.stampede.clone(), source })?;
+        serde_json::from_slice(&output.stdout).map_err(|_| ValidationError::Told {
+            command: arguments.join(" "),
+            told: String::from_utf8_lossy(&output.stderr).trim().to_owned(),
+        })
+    }
+
+    /// Measures one instance alone, and forecasts all ten from that.
+    fn forecasts(&self) -> Result<Vec<Line>, ValidationError> {
+        let mut studies = Vec::new();
+        // One request at a time; so many at once as the larger instance is given; and a start on little CPU.
+        for (load, cpus) in [("closed:1", "1"), ("closed:2", "1"), ("closed:8", "1"), ("closed:1", "0.2")] {
+            let study = self.run(&[
+                "compare",
+                WORKLOAD,
+                "--runtimes",
+                RUNTIME,
+                "--load",
+                load,
+                "--cpus",
+                cpus,
+                "--memory",
+                MEMORY,
+                "--rounds",
+                "3",
+                "--duration",
+                "6s",
+                "--warm-up",
+                "2s",
+                "--no-yard-stick",
+                "--quiet",
+            ])?;
+            studies.push(study["id"].as_str().ok_or(ValidationError::Missing("the study's id"))?.to_owned());
+        }
+        let mut lines = Vec::new();
+        for size in SIZES {
+            let capacity = self.forecast(&studies, size, "closed:64", Duration::from_secs(20))?.throughput;
+            for held in Held::all().filter(|held| held.size.name == size.name) {
+                let load = held.load(capacity, self.window);
+                let figures = self.forecast(&studies, size, &load, self.window / 3)?;
+                lines.push(Line::Forecast { service: held.id(), load, figures });
+            }
+        }
+        Ok(lines)
+    }
+
+    fn forecast(
+        &self,
+        studies: &[String],
+        size: Size,
+        load: &str,
+        warm_up: Duration,
+    ) -> Result<Figures, ValidationError> {
+        let Some((first, others)) = studies.split_first() else { return Err(ValidationError::Missing("a study")) };
+        let Size { name: _, cpus, concurrency, most } = size;
+        let (window, before) = (self.seconds(self.window), self.seconds(before(load, warm_up)));
+        let mut arguments = vec![
+            "forecast",
+            first,
+            "--load",
+            load,
+            "--cpus",
+            cpus,
+            "--memory",
+            MEMORY,
+            "--concurrency",
+            concurrency,
+            "--max-instances",
+            most,
+            "--duration",
+            &window,
+            "--warm-up",
+            &before,
+            "--rounds",
+            "20",
+        ];
+        arguments.extend(others.iter().flat_map(|other| ["--also", other]));
+        let told = self.run(&arguments)?;
+        let point = &told["points"][0];
+        let figure =
+            |path: &str, what| point.pointer(path).and_then(Value::as_f64).ok_or(ValidationError::Missing(what));
+        Ok(Figures {
+            throughput: figure("/throughput/value", "a forecast throughput")?,
+            p50_ms: figure("/response_p50_ms/value", "a forecast p50")?,
+            p99_ms: figure("/response_p99_ms/value", "a forecast p99")?,
+            rejected_share: figure("/rejected/value", "a forecast share of rejections")?,
+            instances: figure("/instances/mean/value", "forecast instances")?,
+        })
+    }
+
+    fn measure(&self, held: &Held, load: &str, round: u32) -> Result<Line, ValidationError> {
+        let Size { name: _, cpus, concurrency, most } = held.size;
+        let (window, before) = (self.seconds(self.window), before(load, self.window / 3));
+        let before = if before.is_zero() { "0s".to_owned() } else { self.seconds(before) };
+        let seed = round.to_string();
+        let study = self.run(&[
+            "scale",
+            RUNTIME,
+            WORKLOAD,
+            "--load",
+            load,
+            "--cpus",
+            cpus,
+            "--memory",
+            MEMORY,
+            "--concurrency",
+            concurrency,
+            "--max-instances",
+            most,
+            "--duration",
+            &window,
+            "--warm-up",
+            &before,
+            "--seed",
+            &seed,
+            "--quiet",
+        ])?;
+        let trial = &study["cases"][0]["trials"][0];
+        Ok(Line::Measured {
+            service: held.id(),
+            round,
+            started_at: trial["started_at"]
+                .as_str()
+                .unwrap_or_default()
+                .split('.')
+                .next()
+                .unwrap_or_default()
+                .to_owned(),
+            outcome: trial["outcome"].as_str().unwrap_or("nothing").to_owned(),
+            figures: figures(trial),
+        })
+    }
+}
+
+/// A load with stages is counted from its beginning.
+fn before(load: &str, warm_up: Duration) -> Duration {
+    if load.contains('/') { Duration::ZERO } else { warm_up }
+}
+
+/// What a trial says; nothing where it has no figures.
+fn figures(trial: &Value) -> Option<Figures> {
+    let figure = |path: &str| trial.pointer(path).and_then(Value::as_f64);
+    Some(Figures {
+        throughput: figure("/throughput_rps")?,
+        // What a forecast simulates has no gateway.
+        p50_ms: figure("/gateway/without_it_ms/p50")?,
+        p99_ms: figure("/gateway/without_it_ms/p99")?,
+        rejected_share: figure("/rejected")? / figure("/requests/sent")?.max(1.0),
+        instances: figure("/instances/mean")?,
+    })
+}
+
+fn read(path: &Path) -> Result<Vec<Line>, ValidationError> {
+    let text = match fs::read_to_string(path) {
+        Err(error) if error.kind() == std::io::ErrorKind::NotFound => return Ok(Vec::new()),
+        read => read.map_err(|source| ValidationError::Read { path: path.to_owned(), source })?,
+    };
+    text.lines().map(|line| serde_json::from_str(line).map_err(|_| ValidationError::Line(line.to_owned()))).collect()
+}
+
+fn append(path: &Path, lines: &[Line]) -> Result<(), ValidationError> {
+    let write = || {
+        let mut file = fs::OpenOptions::new().create(true).append(true).open(path)?;
+        for line in lines {
+            file.write_all(format!("{}\n", serde_json::to_string(line)?).as_bytes())?;
+        }
+        file.sync_all()
+    };
+    write().map_err(|source| ValidationError::Write { path: path.to_owned(), source })
+}
+
+/// What several measurements of one figure say.
+struct Seen {
+    mean: f64,
+    /// Where another measurement would lie in 95 of 100 cases (Hahn and Meeker 1991, 4.7); nothing with fewer than two.
+    next: Option<(f64, f64)>,
+}
+
+impl Seen {
+    fn of(values: &[f64]) -> Option<Self> {
+        let n = values.len();
+        let mean = stampede_stats::mean(values)?;
+        let next = (n > 1).then(|| {
+            let variance = values.iter().map(|value| (value - mean).powi(2)).sum::<f64>() / (n - 1) as f64;
+            let t = t_quantile_above(0.025, (n - 1) as f64)?;
+            let half = t * (variance * (1.0 + 1.0 / n as f64)).sqrt();
+            Some((mean - half, mean + half))
+        });
+        Some(Self { mean, next: next.flatten() })
+    }
+
+    fn holds(&self, value: f64) -> bool {
+        self.next.is_some_and(|(low, high)| (low..=high).contains(&value))
+    }
+
+    fn within(&self, value: f64, share: f64) -> bool {
+        (value - self.mean).abs() <= share * self.mean.abs()
+    }
+}
+
+/// What a figure is held to.
+struct Judged {
+    title: &'static str,
+    of: fn(&Figures) -> f64,
+    digits: usize,
+    /// Whether it is of response times.
+    is_time: bool,
+    right: fn(&Seen, f64) -> bool,
+    wanted: &'static str,
+}
+
+const JUDGED: [Judged; 5] = [
+    Judged {
+        title: "answers/s",
+        of: |figures| figures.throughput,
+        digits: 1,
+        is_time: false,
+        right: |seen, forecast| seen.within(forecast, 0.05),
+        wanted: "throughput within 5 %",
+    },
+    Judged {
+        title: "p50 ms",
+        of: |figures| figures.p50_ms,
+        digits: 2,
+        is_time: true,
+        right: |seen, forecast| seen.within(forecast, 0.10),
+        wanted: "p50 within 10 %",
+    },
+    Judged {
+        title: "p99 ms",
+        of: |figures| figures.p99_ms,
+        digits: 1,
+        is_time: true,
+        right: |seen, forecast| seen.within(forecast, 0.25) || seen.holds(forecast),
+        wanted: "p99 within 25 %, or where another measurement may lie",
+    },
+    Judged {
+        title: "instances",
+        of: |figures| figures.instances,
+        digits: 2,
+        is_time: false,
+        right: |seen, forecast| (seen.mean - forecast).abs() <= 1.0,
+        wanted: "instances within 1",
+    },
+    Judged {
+        title: "rejected %",
+        of: |figures| figures.rejected_share * 100.0,
+        digits: 1,
+        is_time: false,
+        right: |seen, forecast| (seen.mean - forecast).abs() <= 5.0 || seen.holds(forecast),
+        wanted: "rejections within 5 percentage points, or where another measurement may lie",
+    },
+];
+
+fn document(lines: &[Line], validation: &Validation) -> String {
+    let mut section = Section::new("Forecasts of real services");
+    section.paragraph(&format!(
+        "`stampede forecast` against `stampede scale`: {RUNTIME} on {WORKLOAD} with {MEMORY} an instance, by the rules of Cloud \
+         Run. One instance was measured alone, ten services were forecast from that, and only then were they measured with real \
+         instances, for {} s after a third of that; a burst from its beginning. Loads are shares of what the forecast says that all \
+         instances can answer. Measured times are those without the gateway.",
+        validation.duration.as_secs()
+    ));
+    section.paragraph(&format!(
+        "Made by `stampede-bench forecast`, which goes on where it was left. Wanted are {} rounds of each. While they were measured: \
+         {}.",
+        validation.rounds, validation.remark
+    ));
+    let wanted: Vec<&str> = JUDGED.iter().map(|judged| judged.wanted).collect();
+    section.paragraph(&format!(
+        "A cell is forecast / mean of what was measured. `!` is not as wanted: {}. Above {JUDGED_UP_TO} times are in brackets and not \
+         judged.",
+        wanted.join("; ")
+    ));
+    let head = ["service", "rounds"].into_iter().chain(JUDGED.iter().map(|judged| judged.title));
+    let mut rows = vec![head.map(str::to_owned).collect::<Vec<_>>()];
+    let mut tally = [(0, 0); JUDGED.len()];
+    for held in Held::all() {
+        rows.extend(row(&held, lines, &mut tally));
+    }
+    section.table(&rows);
+    let tally: Vec<String> =
+        JUDGED.iter().zip(tally).map(|(judged, (right, of))| format!("{}: {right} of {of}", judged.title)).collect();
+    section.paragraph(&format!("As wanted: {}.", tally.join(", ")));
+    let lost = lines.iter().filter(|line| matches!(line, Line::Measured { figures: None, .. })).count();
+    if lost > 0 {
+        section.paragraph(&format!("{lost} measurements have no figures and are left out."));
+    }
+    format!("# {}\n\n{}\n", section.title, section.text.trim_end())
+}
+
+/// A line of the table; nothing where there is no forecast yet.
+fn row(held: &Held, lines: &[Line], tally: &mut [(u32, u32)]) -> Option<Vec<String>> {
+    let id = held.id();
+    let forecast = lines.iter().find_map(|line| match line {
+        Line::Forecast { service, figures, .. } if *service == id => Some(*figures),
+        _ => None,
+    })?;
+    let measured: Vec<Figures> = lines
+        .iter()
+        .filter_map(|line| match line {
+            Line::Measured { service, figures, .. } if *service == id => *figures,
+            _ => None,
+        })
+        .collect();
+    let mut row = vec![id, measured.len().to_string()];
+    for (Judged { of, digits, is_time, right, .. }, tally) in JUDGED.iter().zip(tally) {
+        let value = of(&forecast);
+        let seen = Seen::of(&measured.iter().map(of).collect::<Vec<_>>());
+        row.push(match seen {
+            None => format!("{value:.digits$} /"),
+            Some(seen) => {
+                let cell = format!("{value:.digits$} / {:.digits$}", seen.mean);
+                if *is_time && !held.judges_times() {
+                    format!("({cell})")
+                } else {
+                    let is_right = right(&seen, value);
+                    tally.0 += u32::from(is_right);
+                    tally.1 += 1;
+                    if is_right { cell } else { format!("{cell} !") }
+                }
+            }
+        });
+    }
+    Some(row)
+}
+
+fn tell(text: &str) {
+    // Whoever closed our stderr does not want to read it.
+    let _ = writeln!(std::io::stderr(), "{text}");
+}
+
+/// Why there is no table.
+#[derive(Debug, Error)]
+pub(crate) enum ValidationError {
+    #[error("there is no {}: build it with cargo build --release -p stampede, or say --stampede FILE", .0.display())]
+    NoStampede(PathBuf),
+    #[error("prepare the run")]
+    Prepare(#[source] std::io::Error),
+    #[error("start {}", program.display())]
+    Start {
+        program: PathBuf,
+        #[source]
+        source: std::io::Error,
+    },
+    #[error("read what stampede {command} prints: {told}")]
+    Told { command: String, told: String },
+    #[error("read what stampede prints: it has not {0}")]
+    Missing(&'static str),
+    #[error("read {}", path.display())]
+    Read {
+        path: PathBuf,
+        #[source]
+        source: std::io::Error,
+    },
+    #[error("read what was kept: {0} is neither forecast nor measurement")]
+    Line(String),
+    #[error("write {}", path.display())]
+    Write {
+        path: PathBuf,
+        #[source]
+        source: std::io::Error,
+    },
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    const FIGURES: Figures =
+        Figures { throughput: 100.0, p50_ms: 10.0, p99_ms: 40.0, rejected_share: 0.0, instances: 2.0 };
+
+    fn lines(measured: &[Figures]) -> Vec<Line> {
+        let id = |number: usize| Held::all().nth(number).unwrap().id();
+        let forecast =
+            |number| Line::Forecast { service: id(number), load: "open:poisson:1".to_owned(), figures: FIGURES };
+        let of = |number, (round, figures): (u32, &Figures)| Line::Measured {
+            service: id(number),
+            round,
+            started_at: String::new(),
+            outcome: "measured".to_owned(),
+            figures: Some(*figures),
+        };
+        // The first is at 0.3 and the fourth in overload.
+        let measured = [0, 3].into_iter().flat_map(|number| (1..).zip(measured).map(move |each| of(number, each)));
+        [forecast(0), forecast(3)].into_iter().chain(measured).collect()
+    }
+
+    #[test]
+    fn ten_services_are_held_to_what_was_promised() {
+        assert_eq!(Held::all().map(|held| held.id()).collect::<std::collections::BTreeSet<_>>().len(), 10);
+        let near = Figures { throughput: 96.0, p50_ms: 10.9, p99_ms: 45.0, instances: 2.9, ..FIGURES };
+        let far = Figures { throughput: 80.0, p50_ms: 20.0, p99_ms: 200.0, rejected_share: 0.3, instances: 4.0 };
+        let again = Figures { p99_ms: 45.5, ..near };
+        for (name, measured, told) in [
+            (
+                "near",
+                [near, again],
+                "answers/s: 2 of 2, p50 ms: 1 of 1, p99 ms: 1 of 1, instances: 2 of 2, rejected %: 2 of 2",
+            ),
+            (
+                "far",
+                [far, far],
+                "answers/s: 0 of 2, p50 ms: 0 of 1, p99 ms: 0 of 1, instances: 0 of 2, rejected %: 0 of 2",
+            ),
+        ] {
+            let text = document(&lines(&measured), &Validation::default());
+            assert!(text.replace('\n', " ").contains(told), "{name}: {text}");
+            // What is in overload has times that are told and not judged.
+            assert!(text.contains("(10.00 / "), "{name}: {text}");
+        }
+        let nothing = document(&lines(&[]), &Validation::default());
+        assert!(nothing.contains("| 0 |") || nothing.contains(" 0 "), "{nothing}");
+    }
+
+    #[test]
+    fn where_another_measurement_may_lie() {
+        // R: x <- c(10, 12, 11, 13, 9); predict(lm(x ~ 1), interval = "prediction")[1, ] is 11 6.19105601 15.80894399.
+        let seen = Seen::of(&[10.0, 12.0, 11.0, 13.0, 9.0]).unwrap();
+        let (low, high) = seen.next.unwrap();
+        assert!((low - 6.191_056).abs() < 1e-6 && (high - 15.808_944).abs() < 1e-6, "{low} {high}");
+        assert!(seen.holds(11.0) && !seen.holds(30.0) && seen.within(12.0, 0.10));
+        assert!(Seen::of(&[1.0]).unwrap().next.is_none() && Seen::of(&[]).is_none());
+    }
+
+    #[test]
+    fn what_is_kept_is_read_again() {
+        let folder = tempfile::tempdir().unwrap();
+        let path = folder.path().join("lines");
+        assert_eq!(read(&path).unwrap(), []);
+        let kept = lines(&[FIGURES]);
+        append(&path, &kept[..1]).unwrap();
+        append(&path, &kept[1..]).unwrap();
+        assert_eq!(read(&path).unwrap(), kept);
+    }
+}
