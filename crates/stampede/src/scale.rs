@@ -236,7 +236,8 @@ fn check_services(earlier: &StoredStudy, instances: &[Prepared]) -> Result<(), F
 /// What an instance is given at once, and cannot work on.
 fn too_few_workers(case: &Case, given: u32) -> Option<String> {
     let mut pools = case.tuning.of_role(Role::PoolSize).filter_map(|(name, value)| Some((name, value.parse().ok()?)));
-    let (name, workers) = pools.find(|(_, workers): &(_, u32)| *workers < given)?;
+    // The process that keeps them may serve too, as that of PHP's own server does.
+    let (name, workers) = pools.find(|(_, workers): &(_, u32)| *workers + 1 < given)?;
     Some(format!(
         "{name} is {workers}, and an instance is given {given} requests at once: the others wait in it, and those on \
          connections that no worker serves may never be answered; raise it with more --memory, or lower --concurrency"

@@ -123,7 +123,8 @@ pub(super) fn too_few_workers(record: &Record<'_>) -> Option<Finding> {
     let pools = record.case.tuning.of_role(Role::PoolSize);
     let (name, workers) = pools
         .filter_map(|(name, value)| Some((name, value.parse::<u32>().ok()?)))
-        .find(|(_, workers)| *workers < given)?;
+        // The process that keeps them may serve too, as that of PHP's own server does.
+        .find(|(_, workers)| *workers + 1 < given)?;
     let runtime = &record.case.runtime;
     Some(Finding {
         id: "pool-below-concurrency".to_owned(),
@@ -303,6 +304,7 @@ mod tests {
             "{finding:?}"
         );
         assert_eq!(of("80"), None);
+        assert_eq!(of("79"), None);
     }
 
     #[test]

@@ -1,6 +1,7 @@
 use stampede_core::Failures;
 
 use super::*;
+use crate::scale::InstancesAsked;
 
 /// A catalogue without anything: rows then keep the mistakes that their workloads are.
 struct Empty;
@@ -175,4 +176,20 @@ fn times_and_rates_are_scaled_and_a_window_keeps_a_second() {
     assert_eq!(reader(0.1, 0.5).load("open:50..100/60s").unwrap(), "open:25..50/6s");
     let problem = reader(0.000_001, 1.0).load("open:50..100/60s").unwrap_err().to_string();
     assert!(problem.contains("use a greater --scale"), "{problem}");
+}
+
+#[test]
+fn instances_of_a_row_that_are_not_said_are_those_of_its_table() {
+    let text = GOOD
+        .replace(
+            "case: {load: 'closed:50',",
+            "case: {load: 'closed:50', concurrency: 10, max_instances: 3, total_cpus: 2,",
+        )
+        .replace("case: {set: {pm.max_children: 4}}", "case: {concurrency: 1, min_instances: 1}");
+    let plan = read(&text, |_| ()).unwrap();
+    let scaled: Vec<_> = plan.tables[0].rows.iter().map(|row| row.scaled.clone().unwrap()).collect();
+    let instances = |least| InstancesAsked { least, most: Some(3), total_cpus: Some(2) };
+    assert_eq!(scaled[0], ScaledRow { concurrency: 10, instances: instances(0) });
+    assert_eq!(scaled[2], ScaledRow { concurrency: 1, instances: instances(1) });
+    assert!(read(GOOD, |_| ()).unwrap().tables[0].rows.iter().all(|row| row.scaled.is_none()));
 }
