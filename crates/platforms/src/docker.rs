@@ -312,9 +312,8 @@ pub fn examine() -> Finding {
             let text = format!("Docker {}, control groups version {version} ({driver})", told(info.server_version));
             doctor::fine(DOCKER, text)
         }
-        // Nothing else needs it.
-        Err(error @ DockerError::NotThere { .. }) => {
-            doctor::fine(DOCKER, format!("--platform docker cannot be used: {}", with_causes(&error)))
+        Err(DockerError::NotThere { socket, source: _ }) => {
+            doctor::fine(DOCKER, format!("no engine at {}, which --platform docker alone needs", socket.display()))
         }
         Err(error) => {
             doctor::warning(DOCKER, format!("--platform docker cannot be used: {error}"), "or use --platform local")

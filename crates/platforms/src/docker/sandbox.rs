@@ -16,7 +16,7 @@ use bollard::models::{
     ContainerCreateBody, ContainerInspectResponse, ExecConfig, HostConfig, HostConfigLogConfig, NetworkCreateRequest,
     ResourcesUlimits,
 };
-use bollard::query_parameters::AttachContainerOptions;
+use bollard::query_parameters::{AttachContainerOptions, CreateContainerOptions};
 use futures_util::StreamExt as _;
 use rustix::process::{Pid, PidfdFlags, Resource, Signal, getegid, geteuid, getrlimit, pidfd_open, pidfd_send_signal};
 use stampede_cgroup::{Group, QUOTA_PERIOD};
@@ -243,7 +243,8 @@ fn make(socket: PathBuf, state_dir: &Path, order: &Order) -> Result<Made, Docker
             docker.create_network(network).await.map_err(api("make a network"))?;
         }
         let body = body(order, &containers, &name, folder.as_ref().map(Folder::path));
-        Ok(docker.create_container(None, body).await.map_err(api("make a container"))?.id)
+        let named = CreateContainerOptions { name: Some(name), ..Default::default() };
+        Ok(docker.create_container(Some(named), body).await.map_err(api("make a container"))?.id)
     })?;
     Ok(Made { container, folder, custody })
 }
