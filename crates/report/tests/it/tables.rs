@@ -143,7 +143,7 @@ fn a_study_that_measured_nothing_says_so_at_its_end() {
 }
 
 /// Two cases that were loaded with two kinds of request; of the second one, `lost` rows are missing in one block.
-fn scenario(lost: u64) -> Sample {
+pub(crate) fn scenario(lost: u64) -> Sample {
     let mut sample = plain(&[("slow", &[3_000.0, 3_010.0]), ("quick", &[6_000.0, 6_100.0])]);
     for case in &mut sample.study.cases {
         case.load = "open:2..600/180s".parse().unwrap();
