@@ -294,6 +294,7 @@ pub(crate) async fn conduct(
         scenario: plan.scenario.as_ref(),
         ready_timeout: plan.ready_timeout,
         drain: if plan.scenario.is_some() { DRAIN_OF_FLOWS } else { DRAIN },
+        timeout: None,
         failures: Failures::Faults,
         backend: *backend,
         sampled: plan.sampled,
