@@ -291,8 +291,9 @@ pub(crate) fn explain(running: &dyn Running, limits: &Limits, problem: &str) -> 
         && counters.oom_kills > 0
     {
         text.push_str(&format!(
-            "\nthe kernel killed {} because the control group reached its memory limit of {}",
+            "\nthe kernel killed {} {} of {}",
             processes(counters.oom_kills),
+            Outcome::MEMORY_LIMIT,
             limits.memory
         ));
     }
