@@ -1,12 +1,14 @@
 //! The command line. clap stays with the product; this takes a handful of flags.
 
 use std::net::SocketAddr;
+use std::ops::Range;
 use std::path::PathBuf;
 use std::time::Duration;
 
 use thiserror::Error;
 
 use crate::capacity::Capacities;
+use crate::findings::{FAULTS, Provocation};
 use crate::proof::Proof;
 use crate::real::Real;
 use crate::recording::Recording;
@@ -24,13 +26,15 @@ usage: stampede-bench load [FLAGS]
        stampede-bench record [--pieces N] [--data FILE] [--remark TEXT] [--stampede FILE]
        stampede-bench forecast [--rounds N] [--duration TIME] [--data FILE] [--output FILE] [--stampede FILE]
        stampede-bench real [--studies N] [--time TIME] [--data FILE] [--output FILE] [--stampede FILE]
+       stampede-bench findings [--only FAULT] [--cells FROM..TO] [--data FILE] [--output FILE] [--stampede FILE]
 
 `load` holds `stampede load` against a bare client and against other tools, and writes a table; `sampling` holds
 `stampede compare` against itself with --no-sampling. `stats` counts how often verdicts are right, in studies that are
 simulated from trials which `record` recorded here; `real` counts it in studies that are measured. `record` and `real` go
 on where they were left, up to the number that is given. `capacity` counts how near the search for a capacity comes, on servers
-that are simulated. `forecast` holds forecasts of ten services against real ones, and goes on where it was
-left. `tune` replays the search for settings on grids that were recorded or made up.
+that are simulated. `forecast` holds forecasts of ten services against real ones, and goes on where it was left. `tune`
+replays the search for settings on grids that were recorded or made up. `findings` provokes faults and counts how often the first
+bottleneck that is named is the right one; it goes on where it was left, too.
 
   --rounds N            rounds, in each of which every client runs once [default: 5]
   --duration TIME       length of each run, in whole seconds [default: 3s]
@@ -48,6 +52,7 @@ left. `tune` replays the search for settings on grids that were recorded or made
   --time TIME           the most time of a real study [default: 120s]
   --pieces N            pieces of 32 trials that the file is to hold [default: 10]
   --data FILE           recorded trials, or real studies [default: a file in crates/bench/data]
+  --cells FROM..TO      of findings: these runs alone, the last one not included [default: all]
   --remark TEXT         what else went on while it was recorded, for the file
 ";
 
@@ -62,6 +67,7 @@ pub(crate) enum Task {
     Record(Recording),
     Real(Real),
     Forecast(Validation),
+    Findings(Provocation),
     /// The server that takes a known share of CPU time more, started by a deployment.
     Burn,
     /// The fixed-answer server, started by this program itself.
@@ -141,6 +147,7 @@ pub(crate) fn read(arguments: impl IntoIterator<Item = String>) -> Result<Task, 
         Some("record") => record(arguments),
         Some("real") => real(arguments),
         Some("forecast") => forecast(arguments),
+        Some("findings") => findings(arguments),
         Some("burn") => Ok(Task::Burn),
         Some("server") => Ok(Task::Serve),
         Some("floor") => {
@@ -300,6 +307,40 @@ fn forecast(mut arguments: impl Iterator<Item = String>) -> Result<Task, ArgsErr
     Ok(Task::Forecast(validation))
 }
 
+fn findings(mut arguments: impl Iterator<Item = String>) -> Result<Task, ArgsError> {
+    let mut provocation = Provocation::default();
+    while let Some(flag) = arguments.next() {
+        let mut value = || arguments.next().ok_or_else(|| ArgsError::Without(flag.clone()));
+        match flag.as_str() {
+            "--only" => provocation.only = Some(one_fault(&flag, &value()?)?),
+            "--cells" => provocation.cells = range(&flag, &value()?)?,
+            "--data" => provocation.data = PathBuf::from(value()?),
+            "--output" => provocation.output = PathBuf::from(value()?),
+            "--remark" => provocation.remark = value()?,
+            "--stampede" => provocation.stampede = Some(PathBuf::from(value()?)),
+            "--help" | "-h" => return Ok(Task::Help),
+            other => return Err(ArgsError::Unknown(other.to_owned())),
+        }
+    }
+    Ok(Task::Findings(provocation))
+}
+
+fn one_fault(flag: &str, typed: &str) -> Result<&'static str, ArgsError> {
+    let names = || FAULTS.iter().map(|fault| fault.name);
+    names().find(|name| *name == typed).ok_or_else(|| ArgsError::Value {
+        flag: flag.to_owned(),
+        value: typed.to_owned(),
+        wanted: names().collect::<Vec<_>>().join(", "),
+    })
+}
+
+/// `10..20`
+fn range(flag: &str, typed: &str) -> Result<Range<usize>, ArgsError> {
+    let wanted = "two whole numbers, as in 0..40";
+    let (from, to) = typed.split_once("..").unwrap_or((typed, ""));
+    Ok(parse(flag, from, wanted)?..parse(flag, to, wanted)?)
+}
+
 /// Whole seconds, as `3s` or `3`.
 fn seconds(flag: &str, typed: &str) -> Result<Duration, ArgsError> {
     let seconds = above_zero(flag, typed.strip_suffix('s').unwrap_or(typed))?;
@@ -387,6 +428,7 @@ mod tests {
             ("load --only closed,fast", "--only fast: it takes closed, http2, tls, open, memory"),
             ("sampling --tools wrk", "--tools is not known here"),
             ("load --connections 1,x", "--connections x: it takes a number"),
+            ("findings --cells 7", "--cells : it takes two whole numbers, as in 0..40"),
         ] {
             let error = read_line(line).unwrap_err().to_string();
             assert_eq!(error.lines().next(), Some(expected), "{line}");

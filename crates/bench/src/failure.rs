@@ -9,6 +9,7 @@ use crate::args::ArgsError;
 use crate::burner::BurnError;
 use crate::capacity::CapacitiesError;
 use crate::compare::CompareError;
+use crate::findings::FindingsError;
 use crate::floor::FloorError;
 use crate::nginx::NginxError;
 use crate::process::ProcessError;
@@ -68,6 +69,8 @@ pub(crate) enum Failure {
     Real(#[from] RealError),
     #[error(transparent)]
     Validation(#[from] ValidationError),
+    #[error(transparent)]
+    Findings(#[from] FindingsError),
     #[error("burn")]
     Burn(#[from] BurnError),
 }
@@ -80,6 +83,7 @@ impl Failure {
             Self::Recording(RecordingError::Compare(CompareError::NoStampede(_)))
             | Self::Real(RealError::Compare(CompareError::NoStampede(_)))
             | Self::Validation(ValidationError::NoStampede(_))
+            | Self::Findings(FindingsError::Compare(CompareError::NoStampede(_)))
             | Self::Processors(_)
             | Self::NoStampede(_)
             | Self::Prepare(_)
@@ -98,6 +102,7 @@ impl Failure {
             | Self::Recording(_)
             | Self::Real(_)
             | Self::Validation(_)
+            | Self::Findings(_)
             | Self::Burn(_)
             | Self::Process(_) => 5,
         }

@@ -250,7 +250,7 @@ impl Act<'_> {
             requests: None,
             // Whoever waits at the end is answered or turned away in that time.
             drain: queue.wait + self.surroundings.drain,
-            timeout: None,
+            timeout: self.surroundings.timeout,
             keep_alive: case.topology.keep_alive,
             seed: self.timing.seed.wrapping_add(u64::from(trial.block)),
             slices: false,

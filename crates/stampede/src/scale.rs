@@ -168,7 +168,7 @@ impl Question {
             }
             instances.push(instance);
         }
-        let workload = recording::complete(&ground.platform, plan, &instances, quiet).await?;
+        let workload = recording::complete(&*ground.platform, plan, &instances, quiet).await?;
         let started_at = Timestamp::now();
         let mut study = Study {
             id: name(started_at),
@@ -199,6 +199,7 @@ impl Question {
             scenario: None,
             ready_timeout: plan.ready_timeout,
             drain: DRAIN,
+            timeout: None,
             failures: Failures::Faults,
             backend,
             sampled: false,
@@ -210,7 +211,7 @@ impl Question {
         let trials = record.trials().to_vec();
         let earlier = stampede_analysis::measured_for(&study, &trials);
         let mut sinks = Sinks { record, progress: Progress::new(quiet, screen::width(), earlier) };
-        let ended = stampede_harness::run(&ground.platform, &study, &instances, &surroundings, trials, &mut sinks);
+        let ended = stampede_harness::run(&*ground.platform, &study, &instances, &surroundings, trials, &mut sinks);
         ended.await.map_err(Failure::missing)
     }
 }
