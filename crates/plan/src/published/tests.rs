@@ -78,7 +78,7 @@ fn a_feeder_that_no_row_takes_is_a_mistake_of_the_command_line() {
     ] {
         let flags =
             ReproduceFlags { name: "some".to_owned(), feeders: vec![typed.to_owned()], ..ReproduceFlags::default() };
-        let mistakes = ReproducePlan::read(&flags, &known(GOOD), MACHINE, &Plain).unwrap_err().0;
+        let mistakes = ReproducePlan::read(&flags, &known(GOOD), MACHINE, &Plain, &|row, _| row.concurrency).unwrap_err().0;
         let [mistake] = mistakes.as_slice() else { panic!("{mistakes:?}") };
         assert!(mistake.to_string().contains(told), "{mistake}");
     }
