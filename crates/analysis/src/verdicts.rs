@@ -1,7 +1,9 @@
 //! What the comparisons of a study's cases say, all together.
 
 use stampede_core::{Estimate, Rounds, Study, StudyKind, Trial, Verdict, VerdictWord};
-use stampede_stats::{BlockRatios, Confidence, Decision, Extent, Margins, decide, mean, median, minimal_detectable_effect};
+use stampede_stats::{
+    BlockRatios, Confidence, Decision, Extent, Margins, decide, mean, median, minimal_detectable_effect,
+};
 
 use crate::course::follow;
 use crate::family::{EQUIVALENCE_ERROR, Family, Pair, SEED};
