@@ -27,7 +27,7 @@ pub(super) struct PublishedFile {
     pub(super) rounds: u32,
     pub(super) tables: Vec<TableEntry>,
     #[serde(default)]
-    claims: Vec<ClaimEntry>,
+    pub(super) claims: Vec<ClaimEntry>,
 }
 
 fn whole() -> f64 {
@@ -79,6 +79,8 @@ pub(super) struct RowEntry {
     title: String,
     #[serde(default)]
     pub(super) case: CaseKeys,
+    /// As a table has it, in place of the table's.
+    pub(super) exchanges: Option<Text>,
     /// A figure for each column; fewer leave out the last ones.
     #[serde(default)]
     published: Vec<Option<Text>>,
@@ -87,7 +89,7 @@ pub(super) struct RowEntry {
 
 #[derive(Debug, Deserialize)]
 #[serde(deny_unknown_fields)]
-struct ClaimEntry {
+pub(super) struct ClaimEntry {
     says: String,
     table: Option<String>,
     metric: Option<String>,
@@ -99,6 +101,9 @@ struct ClaimEntry {
     to: Option<f64>,
     /// Why nothing shows it here.
     untested: Option<String>,
+    /// Whether it is about a number that a shorter or weaker load cannot have.
+    #[serde(default)]
+    pub(super) full: bool,
 }
 
 impl PublishedFile {
@@ -209,7 +214,7 @@ impl Reader {
     }
 
     fn row(&mut self, entry: &RowEntry, columns: usize) -> PublishedRow {
-        let RowEntry { id, title, case, published, unlike } = entry;
+        let RowEntry { id, title, case, exchanges: _, published, unlike } = entry;
         if case.runtime.as_ref().is_some_and(|Text(runtime)| runtime.contains(',')) {
             self.wrong(id, "has several runtimes", "use a row for each");
         }
@@ -231,7 +236,7 @@ impl Reader {
     }
 
     fn claim(&mut self, entry: &ClaimEntry, tables: &[PublishedTable]) -> Option<Claim> {
-        let ClaimEntry { says, table, metric, ratio, figure, from, to, untested } = entry;
+        let ClaimEntry { says, table, metric, ratio, figure, from, to, untested, full } = entry;
         let within = Bounds { from: *from, to: *to };
         let test = match (table, ratio, figure, untested) {
             (None, None, None, Some(because)) => ClaimTest::Untested { because: because.clone() },
@@ -249,6 +254,9 @@ impl Reader {
                 return None;
             }
         };
+        if *full && untested.is_some() {
+            self.wrong(says, "is untested, and so in a full run too", "leave out full");
+        }
         if !matches!(test, ClaimTest::Untested { .. }) && from.is_none() && to.is_none() {
             self.wrong(says, "has no bounds, so that anything shows it", "add from or to");
         }
