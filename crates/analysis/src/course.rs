@@ -55,6 +55,14 @@ pub fn course(study: &Study, trials: &[Trial]) -> Course {
     }
 }
 
+/// Whether a study of a fixed number of rounds has them all. Those that try settings drop cases on the way, by errors of their
+/// own.
+pub(crate) fn is_complete(study: &Study, trials: &[Trial]) -> bool {
+    let Rounds::Fixed(rounds) = study.rounds else { return false };
+    let cases = study.cases.iter().map(|case| case.id.clone()).collect();
+    study.kind == StudyKind::Tune || has_block(&cases, trials, rounds)
+}
+
 /// Looks at the data of a study whose rounds are found out as often as they were looked at while it was measured, and says
 /// which cases are open after that.
 ///

@@ -50,6 +50,8 @@ pub(crate) struct Pair<'a> {
     values: Vec<(u32, f64, f64)>,
     /// The looks at this pair; empty where all is looked at once, at the end.
     looks: Vec<Look>,
+    /// The block of the last of them.
+    looked_at: u32,
     /// What was found, at the last look or the one that decided.
     pub(crate) decision: Decision,
     /// The error that a direction was last looked for with.
@@ -75,7 +77,7 @@ impl<'a> Family<'a> {
                     })
                     .collect();
                 let (places, looks, decision) = ((place, other), Vec::new(), Decision::Undecided);
-                pairs.push(Pair { places, a, b, values, looks, decision, error: ERROR });
+                pairs.push(Pair { places, a, b, values, looks, looked_at: 0, decision, error: ERROR });
             }
         }
         Self { margins, pairs, nominal: NominalErrors::default() }
@@ -100,12 +102,18 @@ impl<'a> Family<'a> {
             // Without new blocks there is nothing to look at, as after trials that failed.
             if pair.decision == Decision::Undecided && information > before {
                 pair.looks.push(Look { spent, information });
+                pair.looked_at = block;
                 open.push(place);
             }
         }
         self.judge(&open, |pair, error, nominal| {
             Some(repeated_interval(&pair.ratios_until(block)?, nominal.of(error, &pair.looks)?))
         });
+    }
+
+    /// Whether one of several looks was due.
+    pub(crate) fn is_looked_at(&self) -> bool {
+        self.pairs.iter().any(|pair| !pair.looks.is_empty())
     }
 
     /// Looks for directions by Holm's procedure on intervals (`stampede_stats::step_down`): of k pairs without one, each is
@@ -148,19 +156,24 @@ fn is_asked(a: &Record<'_>, b: &Record<'_>) -> bool {
 }
 
 impl Pair<'_> {
-    /// How many blocks measured both.
+    /// The block up to which its figures count: that of the look which decided it, since what is said of it was said of those.
+    fn until(&self) -> u32 {
+        if self.looks.is_empty() || self.decision == Decision::Undecided { u32::MAX } else { self.looked_at }
+    }
+
+    /// How many blocks that count measured both.
     pub(crate) fn blocks(&self) -> usize {
-        self.values.len()
+        self.blocks_until(self.until())
     }
 
     /// The logarithms of its ratios, in the order of the blocks.
     pub(crate) fn logs(&self) -> Vec<f64> {
-        self.values.iter().map(|(_, a, b)| (a / b).ln()).collect()
+        self.values_until(self.until()).map(|(a, b)| (a / b).ln()).collect()
     }
 
     /// `None` with fewer than three blocks, and where all ratios are the same.
     pub(crate) fn ratios(&self) -> Option<BlockRatios> {
-        self.ratios_until(u32::MAX)
+        self.ratios_until(self.until())
     }
 
     /// The pair's own 95 % interval of the logarithm of the ratio; where it was looked at several times, one that holds
@@ -170,7 +183,7 @@ impl Pair<'_> {
         let Some(last) = self.looks.last() else {
             return Some(ratios.interval(Confidence::P95, SEED));
         };
-        // Blocks that were measured after the pair was decided narrow the interval, under the boundary of its last look.
+        // Blocks that were measured after the last look at an open pair narrow the interval, under the boundary of that look.
         let mut looks = self.looks.clone();
         let place = looks.len() - 1;
         looks[place].information = last.information.max(ratios.n() as f64);

@@ -414,7 +414,8 @@ fn introduce(study: &Study, pilots: bool) {
     if let Some((rounds, share)) = stampede_analysis::within_budget(study) {
         let share = share * 100.0;
         screen::note(&format!(
-            "{rounds} rounds at most find a difference of {share:.1} % 9 times of 10, as this machine scatters"
+            "{rounds} rounds at most show a difference of {share:.1} % between two cases by themselves 9 times of 10, as this \
+             machine scatters"
         ));
     }
     if pilots {
