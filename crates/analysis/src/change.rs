@@ -128,9 +128,7 @@ pub fn of_gate(study: &Study, trials: &[Trial]) -> Result<Change, ChangeError> {
         blocks: family.pairs.first().map_or(0, Pair::blocks),
         least: MIN_BLOCKS,
     })?;
-    // Pairs hold what was before over what came after.
-    let interval =
-        pair.interval().map(|Interval { value, low, high }| Interval { value: -value, low: -high, high: -low });
+    let interval = pair.interval().map(turned);
     let value = -mean(&pair.logs()).unwrap_or_default();
     let floor = noise(study, metric);
     let outcome = match (pair.decision, &interval) {
@@ -150,6 +148,20 @@ pub fn of_gate(study: &Study, trials: &[Trial]) -> Result<Change, ChangeError> {
         paired: true,
         outcome,
     })
+}
+
+/// Whether what a gate was measured up to a block shows that the change may pass: then there is nothing left to measure, though
+/// the two sides are neither equivalent nor further apart than the threshold.
+pub(crate) fn passes(study: &Study, pair: &Pair<'_>, block: u32) -> bool {
+    let metric = primary_of(study);
+    pair.interval_until(block).is_some_and(|interval| {
+        outcome(metric.better, &turned(interval), study.precision, noise(study, metric)) == Outcome::Passed
+    })
+}
+
+/// Pairs hold what was before over what came after.
+fn turned(Interval { value, low, high }: Interval) -> Interval {
+    Interval { value: -value, low: -high, high: -low }
 }
 
 /// What two stored studies say of a metric, that of the first study where none is named: each case that both have, in the order

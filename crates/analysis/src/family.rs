@@ -179,7 +179,12 @@ impl Pair<'_> {
     /// The pair's own 95 % interval of the logarithm of the ratio; where it was looked at several times, one that holds
     /// whatever ended the looking.
     pub(crate) fn interval(&self) -> Option<Interval> {
-        let ratios = self.ratios()?;
+        self.interval_until(self.until())
+    }
+
+    /// The same, from the blocks up to this one.
+    pub(crate) fn interval_until(&self, block: u32) -> Option<Interval> {
+        let ratios = self.ratios_until(block)?;
         let Some(last) = self.looks.last() else {
             return Some(ratios.interval(Confidence::P95, SEED));
         };
