@@ -2,7 +2,7 @@
 
 STAMPEDE := target/release/stampede
 
-.PHONY: help demo test check format clippy tidy unit test-php test-web analyse-php bench-load bench-rates bench-status bench-stats bench-real bench-forecast bench-capacity bench-tune fuzz
+.PHONY: help demo test check format clippy tidy unit test-php test-web analyse-php bench-load bench-rates bench-status bench-stats bench-real bench-forecast bench-capacity bench-tune bench-findings fuzz
 
 help:
 	@echo "make demo    install what is missing, build, and compare PHP runtimes on this machine"
@@ -30,6 +30,8 @@ help:
 	@echo "             how near stampede capacity comes, on simulated servers, into docs/bench-capacity.md"
 	@echo "make bench-tune"
 	@echo "             how near the search for settings comes to the best, into docs/bench-tune.md"
+	@echo "make bench-findings"
+	@echo "             how often the first bottleneck that is named is the right one, into docs/bench-findings.md"
 	@echo "make fuzz    three minutes of fuzzing for each parser (cargo-fuzz and a nightly toolchain)"
 
 demo:
@@ -119,6 +121,13 @@ bench-tune:
 	@scripts/rust.sh
 	cargo build --release --locked --package stampede-bench
 	target/release/stampede-bench tune --output docs/bench-tune.md $(BENCH)
+
+# Provokes faults for real: on a quiet machine with two processors or more; takes some half an hour and goes on where it was left.
+bench-findings:
+	@scripts/packages.sh findings
+	@scripts/rust.sh
+	cargo build --release --locked --package stampede --package stampede-bench
+	target/release/stampede-bench findings $(BENCH)
 
 fuzz:
 	for target in $$(cargo +nightly fuzz list); do \

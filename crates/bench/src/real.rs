@@ -187,7 +187,7 @@ pub(crate) fn run(real: &Real) -> Result<(), RealError> {
         fs::write(output, text).map_err(|source| RealError::Write { path: output.clone(), source })?;
         let Some(kind) = (ended.len() < turns).then(|| TURNS[ended.len() % TURNS.len()]) else { return Ok(()) };
         tell(&format!("study {} of {turns}: {}", ended.len() + 1, kind.name()));
-        let study = compare.run(&kind.plan(*time, &bench))?;
+        let study = compare.run(&kind.plan(*time, &bench), &[])?;
         let one = Ended::of(kind, &study).ok_or_else(|| RealError::Study { kind: kind.name() })?;
         append(data, &one, remark)?;
         ended.push(one);

@@ -150,7 +150,7 @@ impl Question {
         let connections = scaling.policy.concurrency(&scaling.service);
         let own = Conditions { load: Load::Closed { connections }, ..ground::conditions(plan, pinning)? };
         let mut prepared = ground.prepare(plan, &own, &mut Copies::default(), quiet).await?;
-        let workload = recording::complete(&ground.platform, plan, &prepared, quiet).await?;
+        let workload = recording::complete(&*ground.platform, plan, &prepared, quiet).await?;
         let mut instance = prepared.pop().ok_or_else(|| Failure::missing("there is nothing to run"))?;
         instance.case.load = plan.load.clone();
         if let Some(warning) = too_few_workers(&instance.case, connections) {
@@ -180,6 +180,7 @@ impl Question {
             scenario: None,
             ready_timeout: plan.ready_timeout,
             drain: DRAIN,
+            timeout: None,
             failures: Failures::Faults,
             backend,
             sampled: false,
@@ -194,7 +195,7 @@ impl Question {
         };
         let mut sinks = Sinks { record, progress: Progress::new(quiet, screen::width(), Default::default()) };
         let ended =
-            stampede_harness::scale(&ground.platform, &study, rounds, &instance, scaling, &surroundings, &mut sinks);
+            stampede_harness::scale(&*ground.platform, &study, rounds, &instance, scaling, &surroundings, &mut sinks);
         ended.await.map_err(Failure::missing)
     }
 }

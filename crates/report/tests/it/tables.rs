@@ -212,7 +212,7 @@ fn cases_without_the_figure_that_decides_are_not_told_to_be_unmeasured() {
 }
 
 /// Two cases that were loaded with two kinds of request; of the second one, `lost` rows are missing in one block.
-fn scenario(lost: u64) -> Sample {
+pub(crate) fn scenario(lost: u64) -> Sample {
     let mut sample = plain(&[("slow", &[3_000.0, 3_010.0]), ("quick", &[6_000.0, 6_100.0])]);
     for case in &mut sample.study.cases {
         case.load = "open:2..600/180s".parse().unwrap();
