@@ -4,8 +4,8 @@
 //! second family; each claim is one question of its own, with a 95 % interval of its own. Nothing is compared across studies.
 
 use stampede_core::{
-    CaseId, Claim, ClaimTest, Estimate, Finding, Outcome, PublishedColumn, PublishedTable, Severity, Study, Trial, Verdict,
-    VerdictWord,
+    CaseId, Claim, ClaimTest, Estimate, Finding, Outcome, PublishedColumn, PublishedTable, Severity, Study, Trial,
+    Verdict, VerdictWord,
 };
 use stampede_stats::{Confidence, mean, mean_interval};
 
@@ -361,9 +361,8 @@ fn pairs(run: &TableRun<'_>, mut verdicts: Vec<Verdict>) -> Vec<ReplicatedPair> 
     let asked = asked(run.table);
     if let Some(study) = run.study {
         let further = asked.iter().filter(|asked| asked.column > 0);
-        let further = further.filter_map(|Asked { metric, a, b, .. }| {
-            Some((*metric, [run.record(study, a)?, run.record(study, b)?]))
-        });
+        let further = further
+            .filter_map(|Asked { metric, a, b, .. }| Some((*metric, [run.record(study, a)?, run.record(study, b)?])));
         verdicts.extend(judge_together(study, &further.collect::<Vec<_>>()));
     }
     let pair = |Asked { column, metric, a, b, published }| {
@@ -565,7 +564,8 @@ mod tests {
             trial.measurement.as_mut().unwrap().status.insert(201, count);
             trial
         };
-        let of_case = |case: &'static str, counts: [u64; 3]| (1..).zip(counts).map(move |(n, count)| trial(case, n, count));
+        let of_case =
+            |case: &'static str, counts: [u64; 3]| (1..).zip(counts).map(move |(n, count)| trial(case, n, count));
         let trials: Vec<Trial> = of_case("a", a).chain(of_case("b", b)).collect();
         test(&TableRun { table: &table, study: Some(&study), trials: &trials, analysis: None, left_out: &[] });
     }
@@ -603,7 +603,8 @@ mod tests {
             row.figures.push(second);
         }
         table.rows[1].figures[0] = figure(200.0, 380.0);
-        let pairs = replicate(&TableRun { table: &table, study: Some(&study), trials: &trials, analysis: None, left_out: &[] });
+        let pairs =
+            replicate(&TableRun { table: &table, study: Some(&study), trials: &trials, analysis: None, left_out: &[] });
         let pairs: Vec<_> =
             pairs.pairs.iter().map(|pair| (pair.column, pair.a.as_str(), pair.b.as_str(), pair.standing)).collect();
         // 400 is near to the end of 200 to 380, 9 to that of 10 to 20, and 0 has no ratio.

@@ -97,7 +97,8 @@ mod tests {
 
     #[test]
     fn columns_of_the_highest_rank_make_room() {
-        let columns = || [(0, "name"), (2, "second"), (1, "first"), (2, "third")].map(|(rank, cell)| (rank, column(&[cell])));
+        let columns =
+            || [(0, "name"), (2, "second"), (1, "first"), (2, "third")].map(|(rank, cell)| (rank, column(&[cell])));
         for (width, left) in [
             (26, &["name", "second", "first", "third"][..]),
             (25, &["name", "second", "first"]),

@@ -4,7 +4,8 @@ use std::collections::BTreeSet;
 use std::time::Duration;
 
 use stampede_analysis::{
-    CheckedClaim, MIN_BLOCKS, Metric, NEAR, OurFigure, Ratios, ReplicatedPair, ReplicatedRow, Replication, Standing, metric,
+    CheckedClaim, MIN_BLOCKS, Metric, NEAR, OurFigure, Ratios, ReplicatedPair, ReplicatedRow, Replication, Standing,
+    metric,
 };
 use stampede_core::{
     Bounds, CaseId, ClaimTest, Estimate, Failures, PublishedColumn, PublishedFigure, PublishedRow, PublishedTable,

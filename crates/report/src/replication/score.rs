@@ -42,18 +42,17 @@ pub(super) fn blocks(of: &ReplicatedTable<'_>, medium: Medium, blocks: &mut Vec<
 
 /// A line for each row and, below it, for each kind of request.
 fn columns(table: &PublishedTable, cases: &[Kinds], medium: Medium) -> Vec<(u8, Vec<String>)> {
-    let lines = |head: [String; HEADING], of_row: &dyn Fn(&Kinds) -> String, of_kind: &dyn Fn(&Kinds, usize) -> String| {
-        let of_case = |case: &Kinds| {
-            let kinds = (0..case.kinds.len()).map(|kind| of_kind(case, kind));
-            [of_row(case)].into_iter().chain(kinds).collect::<Vec<_>>()
+    let lines =
+        |head: [String; HEADING], of_row: &dyn Fn(&Kinds) -> String, of_kind: &dyn Fn(&Kinds, usize) -> String| {
+            let of_case = |case: &Kinds| {
+                let kinds = (0..case.kinds.len()).map(|kind| of_kind(case, kind));
+                [of_row(case)].into_iter().chain(kinds).collect::<Vec<_>>()
+            };
+            head.into_iter().chain(cases.iter().flat_map(of_case)).collect()
         };
-        head.into_iter().chain(cases.iter().flat_map(of_case)).collect()
-    };
-    let names = lines(
-        [String::new(), "row, request".to_owned()],
-        &|case| title(table, &case.case),
-        &|case, kind| format!("  {}", case.kinds[kind].name),
-    );
+    let names = lines([String::new(), "row, request".to_owned()], &|case| title(table, &case.case), &|case, kind| {
+        format!("  {}", case.kinds[kind].name)
+    });
     let figures = KIND_COLUMNS.iter().map(|column| {
         let head = match medium {
             Medium::Terminal => column.heading.map(str::to_owned),

@@ -6,8 +6,9 @@ use std::time::Duration;
 use serde_json::Value;
 use stampede_analysis::{TableRun, analyse, check, replicate};
 use stampede_core::{
-    Bounds, Bytes, CaseId, Censored, Claim, ClaimTest, Cpus, Failures, Latencies, Limits, Outcome, PartRecord, Publication,
-    PublishedColumn, PublishedFigure, PublishedRow, PublishedTable, PublishedUnit, ResourceUse, Sending, Trial,
+    Bounds, Bytes, CaseId, Censored, Claim, ClaimTest, Cpus, Failures, Latencies, Limits, Outcome, PartRecord,
+    Publication, PublishedColumn, PublishedFigure, PublishedRow, PublishedTable, PublishedUnit, ResourceUse, Sending,
+    Trial,
 };
 use stampede_report::replication::{self, ReplicatedTable, ReplicationView};
 use stampede_report::{StudyView, html};
