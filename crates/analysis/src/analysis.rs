@@ -95,6 +95,12 @@ pub fn analyse(study: &Study, trials: &[Trial]) -> Analysis {
     }
 }
 
+/// What is found of one case, the gravest first, as [`analyse`] finds it.
+pub fn findings(study: &Study, case: &CaseId, trials: &[Trial]) -> Vec<Finding> {
+    let case = study.cases.iter().find(|known| known.id == *case);
+    case.map(|case| rules::findings(&Record::new(study, case, trials))).unwrap_or_default()
+}
+
 fn summarise(record: &Record<'_>) -> CaseSummary {
     let summary = METRICS.iter().filter_map(|metric| Some((metric.key, estimate(metric, record)?))).collect();
     let activity = activity::of(record);

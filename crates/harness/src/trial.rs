@@ -109,7 +109,7 @@ async fn live(
     trial: &mut Trial,
     sink: &mut dyn Sink,
 ) -> Result<Outcome, MeasureError> {
-    let Surroundings { workload, scenario, ready_timeout, drain, failures, backend, sampled, yard_stick: _ } =
+    let Surroundings { workload, scenario, ready_timeout, drain, failures, backend, sampled, yard_stick: _, stop: _ } =
         surroundings;
     let Prepared { case, deployment, terms, replicas, trust, audits } = prepared;
     let failed = MeasureError::Failed;
