@@ -45,6 +45,9 @@ else
 fi
 if [ "$purpose" = test ]; then
     need git -- program git
+    need docker.io -- program dockerd
+    need docker.io -- program docker
+    need debootstrap -- program debootstrap
     need nodejs npm -- program npm
     need chromium -- program chromium
     need sqlite3 -- program sqlite3

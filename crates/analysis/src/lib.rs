@@ -46,6 +46,8 @@ pub use replication::{
 };
 pub use rules::Bottleneck;
 pub use stampede_stats::{UslFit, median};
-pub use tune::{Knob, Point, RaceScores, Search, Shortfall, Space, Tried, best, objective_metric, score, shortfalls};
+pub use tune::{
+    Knob, Point, RaceScores, Search, Shortfall, Space, Tried, best, is_miss, objective_metric, score, shortfalls,
+};
 pub use verdicts::MIN_BLOCKS;
 pub use why::{Effect, Explained, Explanation, Intervention, Lever, Test, explain, interventions, php_settings};

@@ -195,7 +195,7 @@ pub static METRICS: &[Metric] = &[
     Metric {
         key: "unanswered_share",
         title: "requests without a right answer",
-        heading: ["without", "answer %"],
+        heading: ["fail", "%"],
         unit: Unit::Share,
         better: Better::Lower,
         reader: |trial| {

@@ -153,8 +153,10 @@ pub(crate) fn check_extensions(found: Found, extensions: &[String], install: &In
     }
     let program = found.path.file_name().unwrap_or_default().display();
     let plural = if missing.len() == 1 { "" } else { "s" };
+    // A server that holds PHP has a version of its own.
+    let version = found.php.as_ref().map_or(&found.version, |build| &build.version);
     Availability::Missing {
-        what: format!("the PHP extension{plural} {} (for {program}, PHP {})", missing.join(", "), found.version),
+        what: format!("the PHP extension{plural} {} (for {program}, PHP {version})", missing.join(", ")),
         // Debian has a package for each extension; several are written as they are given to its installer.
         install: Install {
             package: install.package.as_ref().map(|_| {

@@ -44,7 +44,7 @@ pub(crate) const COLUMNS: &[Column] = &[
     Column { content: Content::Mean("response_p99_us"), rank: 1 },
     Column { content: Content::Mean("service_p99_us"), rank: 5 },
     Column { content: Content::Mean("memory_peak_bytes"), rank: 1 },
-    Column { content: Content::Mean("failed_share"), rank: 1 },
+    Column { content: Content::Mean("unanswered_share"), rank: 1 },
     Column { content: Content::Mean("throttled_share"), rank: 4 },
 ];
 

@@ -1,7 +1,9 @@
 //! What a comparison comes to, in words.
 
+use std::collections::BTreeMap;
+
 use stampede_analysis::{Better, CaseSummary, ERROR, MIN_BLOCKS, Metric, metric};
-use stampede_core::{CaseId, StudyKind, Verdict, VerdictWord};
+use stampede_core::{CaseId, Outcome, StudyKind, Verdict, VerdictWord};
 
 use crate::quantity::{approximately, ratio};
 use crate::{StudyView, trust};
@@ -32,8 +34,7 @@ pub(crate) fn conclusion(view: &StudyView<'_>) -> Option<Conclusion> {
 fn plain(view: &StudyView<'_>) -> String {
     let analysis = view.analysis;
     if analysis.verdicts.is_empty() {
-        return "Nothing is known: no two cases were measured in one block; the trials that do not count say why."
-            .to_owned();
+        return nothing(view);
     }
     let mut leaders: Vec<&CaseSummary> =
         analysis.cases.iter().filter(|case| case.ranks.as_ref().is_some_and(|ranks| *ranks.start() == 1)).collect();
@@ -64,6 +65,23 @@ fn plain(view: &StudyView<'_>) -> String {
         );
     }
     format!("Nothing tells {} apart yet{}.", join(&all), remedy(view, &open))
+}
+
+/// Why there is no verdict at all.
+fn nothing(view: &StudyView<'_>) -> String {
+    let mut measured = BTreeMap::<u32, usize>::new();
+    for trial in view.trials.iter().filter(|trial| trial.outcome == Outcome::Measured) {
+        *measured.entry(trial.block).or_default() += 1;
+    }
+    if measured.values().all(|trials| *trials < 2) {
+        return "Nothing is known: no two cases were measured in one block; the trials that do not count say why."
+            .to_owned();
+    }
+    format!(
+        "Nothing tells the cases apart by their {}: no two of them have this figure in one block. Requests without an \
+         answer, or too few of them, leave it open; --metric names another.",
+        view.analysis.primary.title
+    )
 }
 
 /// What would decide these comparisons: `: a study of about 12 minutes (--rounds 9) probably would`.

@@ -7,8 +7,8 @@ use std::time::Duration;
 
 use jiff::Timestamp;
 use stampede_core::{
-    CpuLayout, Deployment, Failures, Fut, Groundwork, Machine, Outcome as TrialOutcome, Platform as _, Rounds, Study,
-    StudyId, StudyKind, Trial,
+    CpuLayout, Deployment, Failures, Fut, Groundwork, Machine, Outcome as TrialOutcome, Rounds, Study, StudyId,
+    StudyKind, Trial,
 };
 use stampede_harness::{Copies, Event, Prepared, Sink, SinkError, Stop, Surroundings};
 use stampede_load::Backend;
@@ -56,6 +56,7 @@ pub(crate) fn run(args: Box<CompareArgs>) -> Outcome {
         metric,
         backend,
         platform,
+        base_image,
         no_sampling,
         no_yard_stick,
         calibrate,
@@ -84,6 +85,7 @@ pub(crate) fn run(args: Box<CompareArgs>) -> Outcome {
         seed,
         ready_timeout,
         platform,
+        base_image,
         set,
         no_sampling,
         no_yard_stick,
@@ -271,7 +273,7 @@ pub(crate) async fn conduct(
         prepared.extend(ground.prepare(plan, &conditions, copies, true).await?);
     }
     let prepared = if plan.calibrate { calibration::twice(prepared) } else { prepared };
-    let workload = recording::complete(&ground.platform, plan, &prepared, quiet).await?;
+    let workload = recording::complete(&*ground.platform, plan, &prepared, quiet).await?;
     let yard_stick = plan.yard_stick.then(|| yard_stick::of(&conditions, plan.duration, ground.platform.id()));
     let yard_stick = yard_stick.transpose()?;
 
@@ -322,7 +324,7 @@ pub(crate) async fn conduct(
             introduce_probes(&study, probed);
         }
         let mut sinks = Sinks { record, progress: Progress::new(quiet, stop, Duration::ZERO) };
-        let ended = stampede_harness::capacity(&ground.platform, &study, probed, &surroundings, &mut sinks).await;
+        let ended = stampede_harness::capacity(&*ground.platform, &study, probed, &surroundings, &mut sinks).await;
         return ended.map_err(Failure::missing);
     }
     if !quiet {
@@ -336,11 +338,12 @@ pub(crate) async fn conduct(
     let earlier = stampede_analysis::measured_for(&study, &trials);
     let mut sinks = Sinks { record, progress: Progress::new(quiet, stop, earlier) };
     if plan.pilots && study.resumed_at.is_empty() {
-        let pilots = stampede_harness::pilots(&ground.platform, &prepared, &surroundings, study.seed, &mut sinks).await;
+        let pilots =
+            stampede_harness::pilots(&*ground.platform, &prepared, &surroundings, study.seed, &mut sinks).await;
         study.groundwork.warm_ups = pilots.map_err(Failure::missing)?;
         study.started_at = Timestamp::now();
     }
-    stampede_harness::run(&ground.platform, &study, &prepared, &surroundings, trials, &mut sinks)
+    stampede_harness::run(&*ground.platform, &study, &prepared, &surroundings, trials, &mut sinks)
         .await
         .map_err(Failure::missing)
 }

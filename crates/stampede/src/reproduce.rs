@@ -155,7 +155,7 @@ impl<'a> Experiment<'a> {
             for plan in planned.rows.iter().filter_map(|row| row.plan.as_ref().ok()) {
                 let conditions = ground::conditions(plan, self.pinning.clone())?;
                 let found = stampede_harness::prepare(
-                    &ground.platform,
+                    &*ground.platform,
                     &Topologies,
                     &plan.candidates,
                     &conditions,
@@ -244,7 +244,7 @@ impl<'a> Experiment<'a> {
         };
         let record = table.record.insert(Record::new(Store::open(store).map_err(Failure::missing)?));
         let mut sinks = Sinks { record, progress: Progress::new(*quiet, stop, Duration::ZERO) };
-        stampede_harness::run(&ground.platform, &study, &table.prepared, &surroundings, Vec::new(), &mut sinks)
+        stampede_harness::run(&*ground.platform, &study, &table.prepared, &surroundings, Vec::new(), &mut sinks)
             .await
             .map_err(Failure::missing)?;
         if stop.is_obeyed() {

@@ -161,7 +161,7 @@ impl Question {
         let connections = scaling.policy.concurrency(&scaling.service);
         let own = Conditions { load: Load::Closed { connections }, ..ground::conditions(plan, pinning)? };
         let mut prepared = ground.prepare(plan, &own, &mut Copies::default(), quiet).await?;
-        let workload = recording::complete(&ground.platform, plan, &prepared, quiet).await?;
+        let workload = recording::complete(&*ground.platform, plan, &prepared, quiet).await?;
         let mut instance = prepared.pop().ok_or_else(|| Failure::missing("there is nothing to run"))?;
         instance.case.load = plan.load.clone();
         if let Some(warning) = too_few_workers(&instance.case, connections) {
@@ -206,7 +206,7 @@ impl Question {
         };
         let mut sinks = Sinks { record, progress: Progress::new(quiet, stop, Default::default()) };
         let ended =
-            stampede_harness::scale(&ground.platform, &study, rounds, &instance, scaling, &surroundings, &mut sinks);
+            stampede_harness::scale(&*ground.platform, &study, rounds, &instance, scaling, &surroundings, &mut sinks);
         ended.await.map_err(Failure::missing)
     }
 }

@@ -3,6 +3,7 @@
 mod files;
 
 use std::path::{Path, PathBuf};
+use std::time::Duration;
 
 use jiff::Timestamp;
 use stampede_analysis::{Point, RaceScores, Search, Space, Tried, analyse, best, metric, objective_metric};
@@ -139,6 +140,15 @@ fn interrupted(store: &Store, name: Option<&str>) -> Result<(String, u64), Failu
     Ok((search, study.seed))
 }
 
+/// How long a study was measured, without the time between an interruption and the next start.
+fn took(stored: &StoredStudy) -> Duration {
+    let StoredStudy { study, finished_at, trials, .. } = stored;
+    let began = study.resumed_at.last().copied().unwrap_or(study.started_at);
+    let before = trials.iter().map(|trial| trial.started_at).filter(|at| *at < began).max().unwrap_or(study.started_at);
+    let between = |from: Timestamp, to: Timestamp| Duration::try_from(to.duration_since(from)).unwrap_or_default();
+    between(study.started_at, before) + finished_at.map_or(Duration::ZERO, |at| between(began, at))
+}
+
 fn race_id(search: &str, number: usize) -> String {
     format!("{search}.race{number:02}")
 }
@@ -186,7 +196,12 @@ impl Tune {
     async fn race(&mut self, site: &Site<'_>) -> Result<(), Failure> {
         // What the records of the first race suggest of the defaults.
         let mut suspected = None;
+        let (mut spent, mut longest, mut first) = (Duration::ZERO, Duration::ZERO, None);
         for number in 1.. {
+            if number > 1 && spent + longest > self.plan.budget.search {
+                self.note("the time of the search is used up");
+                return Ok(());
+            }
             let seed = self.plan.plan.seed.unwrap_or_default();
             let search = Search::new(&self.space, seed, self.plan.budget.points).suspecting(suspected);
             let allowed = |point: &Point| self.tuned("", &self.settings(point)).is_ok();
@@ -203,19 +218,23 @@ impl Tune {
                 .collect::<Result<Vec<_>, _>>()?;
             let race = self.study(site, race_id(&self.id, number), StudyKind::Tune, &plans).await?;
             let Some(race) = race else { return Ok(()) };
+            let took = took(&race);
+            (spent, longest) = (spent + took, longest.max(took));
             let StoredStudy { study, trials, .. } = race;
             if number == 1 {
                 let analysis = analyse(&study, &trials);
                 let default = analysis.case(&CaseId::new(self.space.name(&self.space.default)));
                 suspected = default.and_then(|summary| summary.bottleneck.as_ref()?.role());
             }
-            let RaceScores { reference, beside } = RaceScores::of(&study, &trials);
-            let base =
-                match self.tried.iter().find(|tried| Some(CaseId::new(self.space.name(&tried.point))) == reference) {
-                    Some(known) => known.score,
-                    // Scores of the first race are held against nothing else.
-                    None => (number == 1).then_some(0.0),
-                };
+            let known = |tried: &Tried| CaseId::new(self.space.name(&tried.point));
+            let scored: Vec<CaseId> = self.tried.iter().filter(|tried| tried.score.is_some()).map(known).collect();
+            let RaceScores { reference, beside, alone } = RaceScores::of(&study, &trials, &scored);
+            let first = *first.get_or_insert(alone);
+            let base = match self.tried.iter().find(|tried| Some(known(tried)) == reference) {
+                Some(known) => known.score,
+                // Where nothing ties it to the races before, it is held against the first one as if nothing had drifted.
+                None => alone.zip(first).map(|(alone, first)| alone - first),
+            };
             for (point, name) in next.into_iter().zip(names) {
                 if self.tried.iter().all(|tried| tried.point != point) {
                     let beside = beside.get(&CaseId::new(name)).copied().flatten();

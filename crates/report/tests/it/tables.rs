@@ -142,6 +142,16 @@ fn a_study_that_measured_nothing_says_so_at_its_end() {
     assert!(in_terminal(&sample, 80).contains("Nothing is known: no two cases were measured in one block"));
 }
 
+#[test]
+fn cases_without_the_figure_that_decides_are_not_told_to_be_unmeasured() {
+    let mut sample = plain(&[("a", &[1_000.0, 1_010.0, 1_005.0]), ("b", &[1_003.0, 1_001.0, 1_009.0])]);
+    for trial in sample.trials.iter_mut().filter(|trial| trial.case.as_str() == "b") {
+        trial.measurement = None;
+    }
+    let text = in_terminal(&sample, 80).replace('\n', " ");
+    assert!(text.contains("Nothing tells the cases apart by their requests per second"), "{text}");
+}
+
 /// Two cases that were loaded with two kinds of request; of the second one, `lost` rows are missing in one block.
 fn scenario(lost: u64) -> Sample {
     let mut sample = plain(&[("slow", &[3_000.0, 3_010.0]), ("quick", &[6_000.0, 6_100.0])]);
