@@ -217,8 +217,7 @@ fn read_tables(typed: Option<&str>, publication: &Publication, mistakes: &mut Ga
 /// Mistakes that every row has. With feeders that were typed, they are those of the command line.
 fn shared_mistakes(tables: &[PlannedTable]) -> Vec<Mistake> {
     let rows = tables.iter().flat_map(|table| &table.rows);
-    let rows: Vec<&[Mistake]> =
-        rows.map(|row| row.plan.as_ref().err().map_or(&[][..], |Mistakes(all)| all)).collect();
+    let rows: Vec<&[Mistake]> = rows.map(|row| row.plan.as_ref().err().map_or(&[][..], |Mistakes(all)| all)).collect();
     let of_all = |mistake: &&Mistake| rows.iter().all(|row| row.contains(mistake));
     rows.first().map_or(&[][..], |first| first).iter().filter(of_all).cloned().collect()
 }

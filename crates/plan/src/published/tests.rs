@@ -75,11 +75,8 @@ fn a_feeder_that_no_row_takes_is_a_mistake_of_the_command_line() {
         ("payloads", "--feeder payloads is not a feeder and its file"),
         ("payloads=x.tsv", "x.tsv feeds a scenario, and this has none"),
     ] {
-        let flags = ReproduceFlags {
-            name: "some".to_owned(),
-            feeders: vec![typed.to_owned()],
-            ..ReproduceFlags::default()
-        };
+        let flags =
+            ReproduceFlags { name: "some".to_owned(), feeders: vec![typed.to_owned()], ..ReproduceFlags::default() };
         let mistakes = ReproducePlan::read(&flags, &known(GOOD), MACHINE, &Plain).unwrap_err().0;
         let [mistake] = mistakes.as_slice() else { panic!("{mistakes:?}") };
         assert!(mistake.to_string().contains(told), "{mistake}");

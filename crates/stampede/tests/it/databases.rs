@@ -257,7 +257,12 @@ fn every_layer_reads_and_changes_rows_of_each_database() {
     let stage = Stage::new();
     for service in ["postgres", "mariadb"] {
         let flags = ["--services", service, "--exchanges", "random,update", "--cpus", "1", "--memory", "1Gi"];
-        let more = ["--app", "pdo,pdo-persistent,dbal,orm,query-builder,eloquent,eloquent-alone,go", "--runtimes", "nginx-fpm,go"];
+        let more = [
+            "--app",
+            "pdo,pdo-persistent,dbal,orm,query-builder,eloquent,eloquent-alone,go",
+            "--runtimes",
+            "nginx-fpm,go",
+        ];
         let study = ["--duration", "500ms", "--warm-up", "100ms", "--rounds", "1", "--json", "-"];
         let said = stage.run(&[&["compare", "random-row"][..], &flags, &more, &study].concat());
         stage.assert_nothing_left();
