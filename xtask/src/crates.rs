@@ -16,7 +16,7 @@ const MAY_USE: [(&str, &[&str]); 21] = [
     ("load", &["core", "wire", "scenario"]),
     ("plan", &["core", "scenario"]),
     ("runtimes", &["core"]),
-    ("platforms", &["core", "cgroup"]),
+    ("platforms", &["core", "cgroup", "export"]),
     ("observe", &["core", "cgroup", "wire"]),
     ("analysis", &["core", "stats"]),
     ("scale", &["core"]),
@@ -35,7 +35,8 @@ const MAY_USE: [(&str, &[&str]); 21] = [
 const KNOW_ALL: [&str; 2] = ["stampede", "xtask"];
 
 /// Libraries that one crate alone may use.
-const OWNED: [(&str, &str); 2] = [("clap", "stampede"), ("rusqlite", "stampede-store")];
+const OWNED: [(&str, &str); 3] =
+    [("bollard", "stampede-platforms"), ("clap", "stampede"), ("rusqlite", "stampede-store")];
 
 #[derive(Deserialize)]
 struct Metadata {

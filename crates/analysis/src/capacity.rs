@@ -171,10 +171,11 @@ fn round(rate: f64) -> f64 {
     ((rate * scale).round() / scale).max(0.001)
 }
 
+/// What counts: where the generator or the machine was the limit, the server's law says nothing.
 fn curve(study: &Study, trials: &[Trial]) -> Vec<CurvePoint> {
     let point = |trial: &Trial| {
-        let Load::Closed { connections } = case_of(study, trial)?.load else { return None };
-        let measured = trial.measurement.as_ref()?;
+        let connections = connections_of(study, trial)?;
+        let measured = trial.measurement.as_ref().filter(|_| trial.outcome == Outcome::Measured)?;
         let throughput = ratio(measured.requests.ok as f64, measured.window.as_secs_f64())?;
         let response = &measured.response;
         Some(CurvePoint {
@@ -187,22 +188,30 @@ fn curve(study: &Study, trials: &[Trial]) -> Vec<CurvePoint> {
     trials.iter().filter_map(point).filter(|point| point.throughput > 0.0).collect()
 }
 
+fn connections_of(study: &Study, trial: &Trial) -> Option<u32> {
+    match case_of(study, trial)?.load {
+        Load::Closed { connections } => Some(connections),
+        Load::Open { .. } | Load::Ramped { .. } => None,
+    }
+}
+
 fn saturation(curve: &[CurvePoint]) -> Option<f64> {
     curve.iter().map(|point| point.throughput).max_by(f64::total_cmp)
 }
 
 /// The concurrency that the curve goes on with; nothing once it is past the knee, or a trial of it failed.
 fn next_connections(study: &Study, trials: &[Trial]) -> Option<u32> {
-    let curve = curve(study, trials);
-    let Some(last) = curve.last() else { return trials.is_empty().then_some(1) };
+    let Some(last) = trials.last() else { return Some(1) };
     let (mut most, mut without) = (0.0_f64, 0);
+    let curve = curve(study, trials);
     for point in &curve {
         without = if point.throughput > GROWTH * most { 0 } else { without + 1 };
         most = most.max(point.throughput);
     }
     let goes_on = curve.len() < LEAST_POINTS || without < 2;
-    let connections = last.connections * 2;
-    (goes_on && curve.len() == trials.len() && connections <= MOST_CONNECTIONS).then_some(connections)
+    let served = !trials.iter().any(|trial| matches!(trial.outcome, Outcome::Failed(_)));
+    let connections = connections_of(study, last)? * 2;
+    (goes_on && served && connections <= MOST_CONNECTIONS).then_some(connections)
 }
 
 /// The share of requests that each term allows to be beyond it, where it is known how many are at a server's capacity: all.

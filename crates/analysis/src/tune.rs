@@ -12,7 +12,7 @@ use std::collections::BTreeMap;
 
 use stampede_core::{CaseId, Outcome, Study, Trial};
 
-pub use self::objective::{Shortfall, objective_metric, score, shortfalls};
+pub use self::objective::{Shortfall, is_miss, objective_metric, score, shortfalls};
 pub(crate) use self::race::survivors;
 pub use self::search::{Search, Tried, best};
 pub use self::space::{Knob, Point, Space};
@@ -24,11 +24,13 @@ pub struct RaceScores {
     pub reference: Option<CaseId>,
     /// The score of each case beside that of the reference, in the blocks that measured both.
     pub beside: BTreeMap<CaseId, Option<f64>>,
+    /// The mean score of the reference by itself.
+    pub alone: Option<f64>,
 }
 
 impl RaceScores {
-    /// From the records of a race.
-    pub fn of(study: &Study, trials: &[Trial]) -> Self {
+    /// From the records of a race; the reference is one of these cases where any of them worked.
+    pub fn of(study: &Study, trials: &[Trial], preferred: &[CaseId]) -> Self {
         let of = |case: &CaseId| -> BTreeMap<u32, f64> {
             let of_case = || trials.iter().filter(|trial| trial.case == *case);
             if of_case().any(|trial| matches!(trial.outcome, Outcome::Failed(_))) {
@@ -38,15 +40,18 @@ impl RaceScores {
             measured.filter_map(|trial| Some((trial.block, score(study, trial)?))).collect()
         };
         let scores: BTreeMap<&CaseId, _> = study.cases.iter().map(|case| (&case.id, of(&case.id))).collect();
-        let reference = study.cases.iter().map(|case| &case.id).find(|case| !scores[case].is_empty());
+        let worked = || study.cases.iter().map(|case| &case.id).filter(|case| !scores[case].is_empty());
+        let reference = worked().find(|case| preferred.contains(case)).or_else(|| worked().next());
+        let mean = |all: &[f64]| (!all.is_empty()).then(|| all.iter().sum::<f64>() / all.len() as f64);
         let beside = |own: &BTreeMap<u32, f64>| {
             let of_reference = scores.get(reference?)?;
             let pairs: Vec<f64> =
                 own.iter().filter_map(|(block, score)| Some(score - of_reference.get(block)?)).collect();
-            (!pairs.is_empty()).then(|| pairs.iter().sum::<f64>() / pairs.len() as f64)
+            mean(&pairs)
         };
         let beside = scores.iter().map(|(case, own)| ((*case).clone(), beside(own))).collect();
-        Self { reference: reference.cloned(), beside }
+        let alone = reference.and_then(|case| mean(&scores[case].values().copied().collect::<Vec<_>>()));
+        Self { reference: reference.cloned(), beside, alone }
     }
 }
 
@@ -68,8 +73,9 @@ mod tests {
             samples::measured("gone", 1, 50.0),
             samples::failed("broken", 1),
         ];
-        let scores = RaceScores::of(&study, &trials);
+        let scores = RaceScores::of(&study, &trials, &[]);
         assert_eq!(scores.reference, Some(CaseId::new("best")));
+        assert_eq!(RaceScores::of(&study, &trials, &[CaseId::new("gone")]).reference, Some(CaseId::new("gone")));
         let of = |case: &str| scores.beside[&CaseId::new(case)];
         assert_eq!((of("best"), of("broken")), (Some(0.0), None));
         assert!((of("other").unwrap() - 1.5_f64.ln()).abs() < 1e-9);
@@ -81,12 +87,13 @@ mod tests {
         let study = Study { kind: StudyKind::Tune, ..samples::study(&["broken", "one", "two"]) };
         let trials =
             [samples::failed("broken", 1), samples::measured("one", 1, 100.0), samples::measured("two", 1, 200.0)];
-        let RaceScores { reference, beside } = RaceScores::of(&study, &trials);
+        let RaceScores { reference, beside, alone } = RaceScores::of(&study, &trials, &[CaseId::new("broken")]);
         assert_eq!(reference, Some(CaseId::new("one")));
+        assert!((alone.unwrap() - 100.0_f64.ln()).abs() < 1e-9);
         let of = |case: &str| beside[&CaseId::new(case)];
         assert_eq!((of("broken"), of("one")), (None, Some(0.0)));
         assert!((of("two").unwrap() - 2.0_f64.ln()).abs() < 1e-9);
-        let nothing = RaceScores::of(&study, &trials[..1]);
+        let nothing = RaceScores::of(&study, &trials[..1], &[]);
         assert_eq!((nothing.reference, nothing.beside.values().flatten().count()), (None, 0));
     }
 }

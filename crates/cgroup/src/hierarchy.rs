@@ -52,17 +52,7 @@ impl Hierarchy {
     ///
     /// When nothing is usable, with what to do about it, or the kernel's files cannot be read.
     pub fn detect(root: &Path) -> Result<Self, DetectError> {
-        let read_proc = |name: &str| {
-            let path = root.join("proc/self").join(name);
-            read(&path).map(|text| (path, text))
-        };
-        let (path, text) = read_proc("mountinfo")?;
-        let mut mounts = parse_mountinfo(&path, &text)?;
-        for mount in &mut mounts {
-            mount.point = root.join(mount.point.strip_prefix("/").unwrap_or(&mount.point));
-        }
-        let (path, text) = read_proc("cgroup")?;
-        let own = Own { mounts, memberships: parse_membership(&path, &text)? };
+        let own = Own::of(root, "self")?;
         let controllers = (own.controller("cpu"), own.controller("cpuacct"), own.controller("memory"));
         if let (Some(cpu), Some(cpuacct), Some(memory)) = controllers {
             for folder in [&cpu, &cpuacct, &memory] {
@@ -134,14 +124,50 @@ impl Hierarchy {
     }
 }
 
-/// This process's own groups.
+impl Group {
+    /// The group that a process is in, made by someone else: to be read. In version 1 the folders of its controllers may lie at
+    /// different places. `root` is the root of the file system, `/` outside tests.
+    ///
+    /// # Errors
+    ///
+    /// When the process is gone, or its groups are not seen from here.
+    pub fn of_process(root: &Path, pid: u32) -> Result<Self, DetectError> {
+        let own = Own::of(root, &pid.to_string())?;
+        let controllers = (own.controller("cpu"), own.controller("cpuacct"), own.controller("memory"));
+        let group = match controllers {
+            (Some(cpu), Some(cpuacct), Some(memory)) => Self::V1(V1Folders {
+                cpu,
+                cpuacct,
+                memory,
+                cpuset: own.controller("cpuset"),
+                freezer: own.controller("freezer"),
+                tracking: own.unified(),
+            }),
+            _ => Self::V2 { dir: own.unified().ok_or(DetectError::NotMounted)? },
+        };
+        Ok(group)
+    }
+}
+
+/// The groups of a process.
 struct Own {
     mounts: Vec<Mount>,
     memberships: Vec<Membership>,
 }
 
 impl Own {
-    /// The folder of this process's group in the version 1 hierarchy of a controller.
+    /// Those of a process by its name below `/proc`, in the hierarchies that this process sees.
+    fn of(root: &Path, process: &str) -> Result<Self, DetectError> {
+        let path = root.join("proc/self/mountinfo");
+        let mut mounts = parse_mountinfo(&path, &read(&path)?)?;
+        for mount in &mut mounts {
+            mount.point = root.join(mount.point.strip_prefix("/").unwrap_or(&mount.point));
+        }
+        let path = root.join("proc").join(process).join("cgroup");
+        Ok(Self { mounts, memberships: parse_membership(&path, &read(&path)?)? })
+    }
+
+    /// The folder of the process's group in the version 1 hierarchy of a controller.
     fn controller(&self, name: &str) -> Option<PathBuf> {
         self.folder(|version| match version {
             Version::V1(controllers) => controllers.iter().any(|controller| controller == name),
@@ -149,7 +175,7 @@ impl Own {
         })
     }
 
-    /// The folder of this process's group in the unified hierarchy.
+    /// The folder of the process's group in the unified hierarchy.
     fn unified(&self) -> Option<PathBuf> {
         self.folder(|version| *version == Version::V2)
     }

@@ -54,6 +54,29 @@ fn separate_v1_controllers_in_a_container_are_found_through_their_mounts_roots()
 }
 
 #[test]
+fn the_group_of_another_process_is_found_where_this_one_sees_it() {
+    let v1 = [
+        mount("/sys/fs/cgroup/cpu,cpuacct", "/", "cgroup", "rw,cpu,cpuacct"),
+        mount("/sys/fs/cgroup/memory", "/", "cgroup", "rw,memory"),
+    ]
+    .concat();
+    let root = tree(&[
+        ("proc/self/mountinfo", &v1),
+        ("proc/self/cgroup", "2:memory:/\n1:cpu,cpuacct:/\n"),
+        ("proc/77/cgroup", "2:memory:/docker/ab\n1:cpu,cpuacct:/docker/ab\n"),
+    ]);
+    let Group::V1(folders) = Group::of_process(root.path(), 77).unwrap() else { panic!("it is version 1") };
+    assert_eq!(folders.memory, root.path().join("sys/fs/cgroup/memory/docker/ab"));
+    assert_eq!(folders.cpu, root.path().join("sys/fs/cgroup/cpu,cpuacct/docker/ab"));
+    assert!(Group::of_process(root.path(), 78).is_err());
+
+    let scope = ("proc/77/cgroup", "0::/system.slice/docker-ab.scope\n");
+    let root = v2_tree("/user", &[scope]);
+    let dir = root.path().join("cg/system.slice/docker-ab.scope");
+    assert_eq!(Group::of_process(root.path(), 77).unwrap(), Group::V2 { dir });
+}
+
+#[test]
 fn a_v1_group_is_made_filled_limited_and_joined_also_where_controllers_share_a_folder() {
     let mountinfo = [
         mount("/sys/fs/cgroup/cpu,cpuacct", "/", "cgroup", "rw,cpu,cpuacct"),

@@ -18,7 +18,7 @@ pub struct VersionProbe {
 }
 
 /// How to get something that is missing.
-#[derive(Clone, Debug, PartialEq, Eq)]
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Install {
     /// Debian's and Ubuntu's package, where there is one.
     pub package: Option<String>,
@@ -37,7 +37,7 @@ impl fmt::Display for Install {
 }
 
 /// Which of PHP's server interfaces is needed.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub enum PhpSapi {
     /// The command line program, which also holds the built-in server.
     Cli,
@@ -58,6 +58,18 @@ pub enum Requirement {
         key: &'static str,
         /// Names to look for on the search path (and in `/usr/sbin`), the first found is taken.
         names: &'static [&'static str],
+        /// How to read its version.
+        version: VersionProbe,
+        /// How to get it.
+        install: Install,
+    },
+    /// A program that builds others before anything is started. It is not part of what runs, so it is looked for on this
+    /// machine wherever deployments run.
+    Builder {
+        /// The name under which it is found in [`Programs`].
+        key: &'static str,
+        /// Its name on the search path.
+        name: &'static str,
         /// How to read its version.
         version: VersionProbe,
         /// How to get it.
@@ -136,6 +148,7 @@ impl Requirement {
     pub fn key(&self) -> Option<&'static str> {
         match self {
             Self::Program { key, .. }
+            | Self::Builder { key, .. }
             | Self::Command { key, .. }
             | Self::Php { key, .. }
             | Self::FrankenPhp { key, .. }
@@ -172,7 +185,7 @@ pub struct Found {
 }
 
 /// Whether a requirement is met.
-#[derive(Clone, Debug, PartialEq, Eq)]
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub enum Availability {
     /// It is there.
     Found(Found),

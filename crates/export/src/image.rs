@@ -6,8 +6,9 @@ use std::time::Duration;
 use minijinja::context;
 
 use crate::bundle::{BundleFile, ExportError, Resolved};
-use crate::order::{Image, Package};
+use crate::order::Image;
 use crate::script::{Scripts, quoted};
+use crate::software::pinned;
 use crate::template::Template;
 
 /// The folder of everything in an image.
@@ -38,9 +39,7 @@ pub(crate) fn dockerfile(resolved: &Resolved<'_>, parts: &Image, scripts: &Scrip
     let logs: Vec<String> = logs.map(|log| in_root(&log.display().to_string())).collect();
     let text = DOCKERFILE.fill(context! {
         comment => resolved.comment(),
-        base,
-        pins => packages.iter().map(|package| package.pin()).collect::<Vec<_>>(),
-        installed => packages.iter().map(|Package { name, version }| format!("{name} {version}")).collect::<Vec<_>>(),
+        software => pinned(base, packages)?.trim_end(),
         root => ROOT,
         run => RUN,
         user => USER,

@@ -11,10 +11,12 @@ mod manifest;
 mod order;
 mod place;
 mod script;
+mod software;
 mod systemd;
 mod target;
 mod template;
 
 pub use bundle::{Bundle, BundleFile, ExportError, export};
 pub use order::{Image, Order, Package, label};
+pub use software::software;
 pub use target::Target;

@@ -22,6 +22,7 @@ use crate::look::Look;
 use crate::mistake::{Gathered, Mistakes};
 use crate::php::{read_php, that_matter, with_build};
 use crate::plan_file::{At, LoadEntry, PlanFile, PlanSections, Text};
+use crate::platform::{self, PlatformChoice};
 use crate::play::{self, AskedLoad, Played};
 use crate::quantity::{read_cpus, read_duration, read_load, read_memory, read_ready_timeout, read_seed};
 use crate::rounds::{AUTO, calibration_rounds, make_room, read_max_time, read_precision, read_rounds};
@@ -67,6 +68,8 @@ pub struct CompareFlags {
     pub ready_timeout: Option<String>,
     /// `--platform`.
     pub platform: Option<String>,
+    /// `--base-image`.
+    pub base_image: Option<String>,
     /// Each `--set RUNTIME.TUNABLE=VALUE` and `--set SERVICE.SETTING=VALUE`.
     pub set: Vec<String>,
     /// `--no-sampling`.
@@ -155,6 +158,8 @@ pub struct ComparePlan {
     pub seed: Option<u64>,
     /// How long a runtime may take to answer its first request.
     pub ready_timeout: Duration,
+    /// Where deployments run.
+    pub platform: PlatformChoice,
     /// Whether deployments are sampled while they are measured.
     pub sampled: bool,
     /// Whether the yard-stick is measured in each block.
@@ -190,6 +195,7 @@ impl ComparePlan {
             seed,
             ready_timeout,
             platform,
+            base_image,
             set,
             no_sampling,
             no_yard_stick,
@@ -267,7 +273,16 @@ impl ComparePlan {
             read_precision,
         );
         let seed = values.of(["--seed", "study.seed"], seed, |all| all.study.as_ref()?.seed.as_ref(), read_seed);
-        values.of(["--platform", "platform"], platform, |all| all.platform.as_ref(), read_platform);
+        // Typed, it takes the place of the file's platform and of that one's image.
+        let is_typed_local = platform.as_deref() == Some(platform::LOCAL);
+        let platform = values.of(["--platform", "platform"], platform, |all| all.platform.as_ref(), platform::read);
+        let base_image = values.of(
+            ["--base-image", "base_image"],
+            base_image,
+            |all| all.base_image.as_ref().filter(|_| !is_typed_local),
+            platform::read_base_image,
+        );
+        let platform = platform::upon(platform, base_image, &mut values.mistakes);
         let slo = read_slo(slo.as_deref(), values.file, &mut values.mistakes);
         let chosen_apps = values.list("--app", "apps", app, |all| all.apps.as_ref());
         let builds = values.list("--php", "php", php, |all| all.php.as_ref());
@@ -307,6 +322,7 @@ impl ComparePlan {
                 }
             }
         }
+        platform::check(&platform, &topology, &candidates, &mut mistakes);
         let (warm_up, pilots) = settle(warm_up, &load, scenario.is_some(), rounds, duration, &mut mistakes);
         let is_unable = |case: &&Asked| {
             served.is_ok() && !candidates.iter().any(|candidate| candidate.runtime.id() == case.runtime.id())
@@ -339,17 +355,12 @@ impl ComparePlan {
             precision,
             seed,
             ready_timeout,
+            platform,
             sampled: !no_sampling,
             yard_stick: !no_yard_stick,
             calibrate: *calibrate,
             slo,
         })
-    }
-}
-
-fn read_platform(typed: Option<&str>, mistakes: &mut Gathered) {
-    if let Some(platform) = typed.filter(|platform| *platform != "local") {
-        mistakes.add(format!("--platform {platform}"), "is not known", "use local");
     }
 }
 
@@ -518,6 +529,7 @@ mod tests {
             seed: typed("-1"),
             ready_timeout: typed("9999d"),
             platform: typed("moon"),
+            base_image: typed("a moon"),
             set: vec!["pm=static".to_owned(), "zzz.a=b".to_owned()],
             no_sampling: false,
             no_yard_stick: false,
@@ -544,6 +556,7 @@ mod tests {
                 "--precision 0",
                 "--seed -1",
                 "--platform moon",
+                "--base-image a moon",
                 "--slo fast",
                 "--runtimes zzz",
                 "--runtimes zzz",

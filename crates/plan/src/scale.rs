@@ -6,6 +6,7 @@ use crate::capacity::{check, retold};
 use crate::catalogue::Catalogue;
 use crate::compare::{CompareFlags, ComparePlan, MachineSize};
 use crate::mistake::{Gathered, Mistakes};
+use crate::platform::PlatformChoice;
 
 /// What a trial takes where nothing was said: long enough for some decisions of an autoscaler, which averages over a minute.
 const DEFAULT_DURATION: &str = "30s";
@@ -52,6 +53,9 @@ pub fn read_scale(
     check(&plan, &format!("runtime {runtime}"), &mut mistakes);
     if let Rounds::Auto { .. } = plan.rounds {
         mistakes.add("--rounds auto", "asks for verdicts, and there is one case", "give a number");
+    }
+    if plan.platform != PlatformChoice::Local {
+        mistakes.add("platform docker", "runs no instances that come and go", "leave it out of the plan");
     }
     let Limits { cpus, memory } = plan.limits;
     let left = f64::from(machine.cpus.saturating_sub(1).max(1));

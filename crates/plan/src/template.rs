@@ -48,6 +48,8 @@ const REST: &str = "\
 # study: {rounds: auto, max_time: 10m, precision: 3%, duration: 8s, warm_up: 1s, ready_timeout: 30s}
 
 # platform: local
+# platform: docker
+# base_image: debian:bookworm
 ";
 
 /// Writes the plan of an application that was looked at.

@@ -54,6 +54,8 @@ pub struct SearchBudget {
     pub points: usize,
     /// Blocks in which the winner is held against the default.
     pub blocks: u32,
+    /// Time for the search alone, without the verdicts on its winner.
+    pub search: Duration,
 }
 
 /// A search without mistakes.
@@ -173,7 +175,11 @@ fn room(time: Duration, load: Duration, mistakes: &mut Gathered) -> SearchBudget
     // A sixth of them makes the verdict surer, as long as it does: a block of it is three trials.
     let more_blocks = (search / 6 / 3).min(MOST_BLOCKS - BLOCKS);
     let points = (f64::from(search - more_blocks * 3) / TRIALS_A_POINT) as usize;
-    SearchBudget { points: points.max(LEAST_POINTS as usize), blocks: BLOCKS + more_blocks }
+    SearchBudget {
+        points: points.max(LEAST_POINTS as usize),
+        blocks: BLOCKS + more_blocks,
+        search: time.saturating_sub(each * (VERDICT_TRIALS + more_blocks * 3)),
+    }
 }
 
 /// So many times a load; nothing where that is the load itself.
@@ -195,16 +201,17 @@ mod tests {
     #[test]
     fn a_time_has_room_for_settings_and_verdicts() {
         let seconds = Duration::from_secs;
-        for (name, time, load, points, blocks, told) in [
-            ("ten minutes", 600, 5, 15, 5, false),
-            ("an hour", 3600, 5, 137, 10, false),
-            ("just enough", 270, 5, 3, 3, false),
-            ("too little", 60, 5, 3, 3, true),
-            ("long windows", 600, 30, 3, 3, true),
+        for (name, time, load, points, blocks, search, told) in [
+            ("ten minutes", 600, 5, 15, 5, 357, false),
+            ("an hour", 3600, 5, 137, 10, 3222, false),
+            ("just enough", 270, 5, 3, 3, 81, false),
+            ("too little", 60, 5, 3, 3, 0, true),
+            ("long windows", 600, 30, 3, 3, 0, true),
         ] {
             let mut mistakes = Gathered::default();
             let room = room(seconds(time), seconds(load), &mut mistakes);
             assert_eq!((room.points, room.blocks, !mistakes.is_empty()), (points, blocks, told), "{name}");
+            assert_eq!(room.search, seconds(search), "{name}");
         }
     }
 

@@ -16,6 +16,7 @@ use stampede_cgroup::Hierarchy;
 
 use stampede_core::with_causes;
 
+use crate::docker::Containers;
 use crate::lease::Lease;
 use crate::process_table::{self, Process};
 use crate::run::{END_TIME, PAUSE, Run, Session};
@@ -47,6 +48,7 @@ impl Custody {
             lease: lease.path().to_owned(),
             group: hierarchy.map(|hierarchy| hierarchy.group(&name)),
             session: None,
+            containers: None,
             name,
         };
         lease.write(&run)?;
@@ -55,6 +57,12 @@ impl Custody {
 
     pub(crate) fn run(&self) -> &Run {
         &self.run
+    }
+
+    /// Writes down where the run's containers and networks will be, before they are made.
+    pub(crate) fn hold(&mut self, containers: Containers) -> io::Result<()> {
+        self.run.containers = Some(containers);
+        self.lease.write(&self.run)
     }
 
     /// Starts the warden and returns the socket to it. This process becomes a subreaper, so that the run's processes

@@ -45,11 +45,11 @@ fn another_stampede() -> Finding {
     }
 }
 
-fn fine(id: &str, text: impl Into<String>) -> Finding {
+pub(crate) fn fine(id: &str, text: impl Into<String>) -> Finding {
     found(id, Severity::Info, text, "")
 }
 
-fn warning(id: &str, text: impl Into<String>, advice: &str) -> Finding {
+pub(crate) fn warning(id: &str, text: impl Into<String>, advice: &str) -> Finding {
     found(id, Severity::Warning, text, advice)
 }
 

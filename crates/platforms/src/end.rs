@@ -25,6 +25,17 @@ impl From<WaitStatus> for End {
     }
 }
 
+impl End {
+    /// As a container's engine tells it, in the way of shells: 128 and a signal's number for a process that was killed.
+    pub(crate) fn told(status: Option<i64>) -> Self {
+        match status.map(i32::try_from) {
+            Some(Ok(status @ 129..=192)) => Self::Killed(status - 128),
+            Some(Ok(status)) => Self::Exited(status),
+            Some(Err(_)) | None => Self::Untold,
+        }
+    }
+}
+
 /// `status 1`, `signal 9 (SIGKILL)`.
 impl fmt::Display for End {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {

@@ -1,9 +1,7 @@
 //! The platform `local`: processes on this machine.
 
-use std::collections::BTreeMap;
 use std::ffi::OsString;
 use std::fs;
-use std::hash::{BuildHasher, Hasher, RandomState};
 use std::io;
 use std::os::unix::fs::{DirBuilderExt, MetadataExt, PermissionsExt};
 use std::path::{Path, PathBuf};
@@ -13,26 +11,20 @@ use std::time::Duration;
 use rustix::process::geteuid;
 use stampede_cgroup::{Hierarchy, QUOTA_PERIOD};
 use stampede_core::{
-    AddressId, AddressKind, App, Availability, Deployment, Endpoint, Finding, Fut, LaunchError, Limits, Makes, Places,
-    Platform, PrepareError, Requirement, Running, Terms, UnknownPlace, with_causes,
+    App, Availability, Deployment, Finding, Fut, LaunchError, Limits, Platform, PrepareError, Requirement, Running,
+    Terms, with_causes,
 };
 use thiserror::Error;
 
 use crate::clean::{CleanReport, clean};
 use crate::custody::Custody;
-use crate::folder::{Folder, SOCKETS};
+use crate::folder::Folder;
+use crate::layout::{self, Built};
 use crate::message::Order;
 use crate::preparation::Preparation;
 use crate::running::{LocalRunning, Prepared};
 use crate::user::User;
-use crate::{builder, machine, port, preflight, preparation, program, template_folder, user};
-
-/// The longest path of a unix socket, in bytes without the final zero
-/// ([unix(7)](https://man7.org/linux/man-pages/man7/unix.7.html)).
-const LONGEST_SOCKET_PATH: usize = 107;
-
-/// Where folders that are copied into runs are kept, in the state folder: units' users must get there.
-const TEMPLATES: &str = "t";
+use crate::{machine, port, preflight, preparation, program, user};
 
 /// What the platform is told by the program that uses it.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -71,10 +63,7 @@ impl LocalPlatform {
     ///
     /// When the state folder cannot be made, or is not this user's alone.
     pub fn new(config: LocalConfig) -> Result<Self, NewPlatformError> {
-        own_folder(&config.state_dir)?;
-        own_folder(&config.state_dir.join("r"))?;
-        own_folder(&config.state_dir.join(TEMPLATES))?;
-        let cleaned = clean(&config.state_dir);
+        let cleaned = take_state(&config.state_dir)?;
         Ok(Self { config: Arc::new(config), cleaned, preparations: Mutex::default() })
     }
 
@@ -116,7 +105,7 @@ impl Platform for LocalPlatform {
     ) -> Fut<'a, Result<Box<dyn Running>, LaunchError>> {
         Box::pin(async move {
             let user = user::for_units().map_err(|error| LaunchError::Prepare(with_causes(&error)))?;
-            let built = self.build(deployment, user).await?;
+            let built = layout::build(deployment, &self.config.cache_dir, &self.config.state_dir, user).await?;
             let (config, wanted, agreed) = (self.config.clone(), deployment.clone(), terms.clone());
             let prepared = tokio::task::spawn_blocking(move || prepare(&config, user, &wanted, &agreed, &built))
                 .await
@@ -124,29 +113,6 @@ impl Platform for LocalPlatform {
             let running = LocalRunning::start(prepared, deployment, terms, self.config.ready_timeout).await?;
             Ok(Box::new(running) as Box<dyn Running>)
         })
-    }
-}
-
-/// Something that was built and where it belongs in the run's folder.
-struct Built {
-    result: PathBuf,
-    makes: Makes,
-    place: PathBuf,
-}
-
-impl LocalPlatform {
-    async fn build(&self, deployment: &Deployment, user: Option<User>) -> Result<Vec<Built>, LaunchError> {
-        let mut built = Vec::new();
-        for unit in &deployment.units {
-            let Some(step) = &unit.build else { continue };
-            let result = match step.makes {
-                Makes::Program => builder::build(step, &deployment.app, &self.config.cache_dir).await,
-                Makes::Folder => template_folder::make(step, &self.config.state_dir.join(TEMPLATES), user).await,
-            };
-            let result = result.map_err(|problem| LaunchError::Build { unit: unit.id.clone(), problem })?;
-            built.push(Built { result, makes: step.makes, place: step.output.clone() });
-        }
-        Ok(built)
     }
 }
 
@@ -165,35 +131,9 @@ fn prepare(
         .map_err(|error| LaunchError::Prepare(format!("write a lease: {error}")))?;
 
     let folder = Folder::create(&custody.run().folder, user).map_err(|error| failed(&error))?;
-    let endpoints = bind(deployment, &folder)?;
-    let places = places(&folder, &endpoints)?;
-    folder.copy_app(&deployment.app).map_err(|error| failed(&error))?;
-    for (number, Built { result, makes, place }) in built.iter().enumerate() {
-        let before = built[..number].iter().find(|other| other.result == *result);
-        match (makes, before) {
-            (Makes::Program, None) => folder.install(result, place),
-            (Makes::Program, Some(other)) => folder.share(&other.place, place),
-            (Makes::Folder, _) => folder.install_folder(result, place),
-        }
-        .map_err(|error| failed(&error))?;
-    }
-    let preparation = deployment.preparation.iter().flat_map(|preparation| &preparation.files);
-    let probe = deployment.probe.iter().flat_map(|probe| &probe.files);
-    for file in deployment.units.iter().flat_map(|unit| &unit.files).chain(preparation).chain(probe) {
-        let path = file.path.display().to_string();
-        let unknown = |error: UnknownPlace| LaunchError::Prepare(format!("{path}: {error}"));
-        let text = places.resolve(&file.text).map_err(unknown)?;
-        let path = places.resolve(&path).map_err(unknown)?;
-        folder.write(Path::new(&path), &text).map_err(|error| failed(&error))?;
-    }
-    let sockets = Path::new(SOCKETS);
-    for writable in deployment.units.iter().flat_map(|unit| &unit.folders).map(PathBuf::as_path).chain([sockets]) {
-        folder.make_writable(writable).map_err(|error| failed(&error))?;
-    }
-
-    for written in deployment.preparation.iter().flat_map(|preparation| &preparation.folders) {
-        folder.hand_over(written).map_err(|error| failed(&error))?;
-    }
+    let endpoints = layout::bind(deployment, &folder, |_| port::free())?;
+    let places = layout::places(&folder, &endpoints)?;
+    layout::fill(&folder, deployment, &places, built)?;
 
     if let (Some(hierarchy), Some(group)) = (&hierarchy, &custody.run().group) {
         hierarchy.create(group).map_err(|error| failed(&error))?;
@@ -215,53 +155,12 @@ fn prepare(
     Ok(Prepared { custody, socket, begin, folder, places, endpoints })
 }
 
-/// Gives each symbolic address a real one.
-fn bind(deployment: &Deployment, folder: &Folder) -> Result<BTreeMap<AddressId, Endpoint>, LaunchError> {
-    let mut endpoints = BTreeMap::new();
-    for address in &deployment.addresses {
-        let endpoint = match address.kind {
-            AddressKind::Tcp => {
-                Endpoint::Tcp(port::free().map_err(|error| LaunchError::Prepare(format!("find a free port: {error}")))?)
-            }
-            AddressKind::UnixSocket => {
-                let path = folder.socket(address.id.as_str());
-                if path.as_os_str().len() > LONGEST_SOCKET_PATH {
-                    return Err(LaunchError::Prepare(format!(
-                        "place the socket {}: its path is longer than {LONGEST_SOCKET_PATH} bytes; use a shorter \
-                         state folder",
-                        path.display()
-                    )));
-                }
-                Endpoint::Unix(path)
-            }
-        };
-        endpoints.insert(address.id.clone(), endpoint);
-    }
-    Ok(endpoints)
-}
-
-fn places(folder: &Folder, endpoints: &BTreeMap<AddressId, Endpoint>) -> Result<Places, LaunchError> {
-    let text = |path: &Path| {
-        path.to_str()
-            .map(str::to_owned)
-            .ok_or_else(|| LaunchError::Prepare(format!("name {}: it is not UTF-8", path.display())))
-    };
-    let mut places = Places::new();
-    places.insert("run", text(folder.path())?);
-    places.insert("app", text(&folder.app())?);
-    // The standard library seeds its hash maps from the kernel.
-    places.insert("secret", format!("{:016x}", RandomState::new().build_hasher().finish()));
-    for (id, endpoint) in endpoints {
-        match endpoint {
-            Endpoint::Tcp(address) => {
-                places.insert(id.as_str(), address.to_string());
-                places.insert(format!("{id}.host"), address.ip().to_string());
-                places.insert(format!("{id}.port"), address.port().to_string());
-            }
-            Endpoint::Unix(path) => places.insert(id.as_str(), text(path)?),
-        }
-    }
-    Ok(places)
+/// Takes a state folder into use and finishes the runs of Stampedes that were killed.
+pub(crate) fn take_state(state_dir: &Path) -> Result<CleanReport, NewPlatformError> {
+    own_folder(state_dir)?;
+    own_folder(&state_dir.join("r"))?;
+    own_folder(&state_dir.join(layout::TEMPLATES))?;
+    Ok(clean(state_dir))
 }
 
 /// Makes a folder that only this user may change, or sees that an existing one is such: it lies where every user may make

@@ -1,6 +1,7 @@
 //! Finds programs and reads their versions.
 
 use std::env;
+use std::ffi::OsStr;
 use std::fs;
 use std::path::{Path, PathBuf};
 
@@ -16,14 +17,9 @@ const SYSTEM_FOLDERS: [&str; 3] = ["/usr/local/sbin", "/usr/sbin", "/sbin"];
 /// Looks a requirement up.
 pub async fn detect(need: &Requirement) -> Availability {
     match need {
-        Requirement::Program { key: _, names, version, install } => detect_program(names, version, install).await,
-        Requirement::Command { key: _, name } => match find(&search_folders(), name) {
-            Some(path) => Availability::Found(Found { path, version: String::new(), php: None }),
-            None => Availability::Missing {
-                what: format!("the program {name}"),
-                install: Install { package: None, page: "put it on the search path".to_owned() },
-            },
-        },
+        Requirement::Program { key: _, names, version, install } => detect_program(names, *version, install).await,
+        Requirement::Builder { key: _, name, version, install } => detect_program(&[*name], *version, install).await,
+        Requirement::Command { key: _, name } => detect_command(name),
         Requirement::FrankenPhp { key: _, binary, build, extensions, install } => {
             frankenphp::detect(binary.as_deref(), build.as_ref(), extensions, install).await
         }
@@ -34,21 +30,48 @@ pub async fn detect(need: &Requirement) -> Availability {
         Requirement::Php { key: _, sapi, build, extensions, install } => {
             php::detect(*sapi, build.as_ref(), extensions, install).await
         }
-        Requirement::AnyFile { key: _, name, paths, install } => match paths.iter().find(|path| path.exists()) {
-            Some(path) => Availability::Found(Found { path: path.clone(), version: String::new(), php: None }),
-            None => Availability::Missing { what: name.clone(), install: install.clone() },
+        Requirement::AnyFile { key: _, name, paths, install } => detect_file(name, paths, install),
+    }
+}
+
+/// The first of these files that is there.
+pub(crate) fn detect_file(name: &str, paths: &[PathBuf], install: &Install) -> Availability {
+    match paths.iter().find(|path| path.exists()) {
+        Some(path) => Availability::Found(Found { path: path.clone(), version: String::new(), php: None }),
+        None => Availability::Missing { what: name.to_owned(), install: install.clone() },
+    }
+}
+
+pub(crate) fn detect_command(name: &str) -> Availability {
+    match find(&search_folders(), name) {
+        Some(path) => Availability::Found(Found { path, version: String::new(), php: None }),
+        None => Availability::Missing {
+            what: format!("the program {name}"),
+            install: Install { package: None, page: "put it on the search path".to_owned() },
         },
     }
 }
 
-async fn detect_program(names: &[&str], version: &VersionProbe, install: &Install) -> Availability {
+async fn detect_program(names: &[&str], version: VersionProbe, install: &Install) -> Availability {
+    let VersionProbe { args, prefix } = version;
+    detect_version(names, args, prefix, install).await
+}
+
+/// The first program of these names, with the word after `prefix` in what it prints when it is given `args`.
+pub(crate) async fn detect_version<S: AsRef<str>, A: AsRef<OsStr>>(
+    names: &[S],
+    args: &[A],
+    prefix: &str,
+    install: &Install,
+) -> Availability {
+    let names: Vec<&str> = names.iter().map(AsRef::as_ref).collect();
     let missing = |what: String| Availability::Missing { what, install: install.clone() };
     let folders = search_folders();
     let Some(path) = names.iter().find_map(|name| find(&folders, name)) else {
         return missing(format!("the program {}", names.join(" or ")));
     };
-    match probe(&path, version.args).await {
-        Ok(text) => match word_after(&text, version.prefix) {
+    match probe(&path, args).await {
+        Ok(text) => match word_after(&text, prefix) {
             Some(word) => Availability::Found(Found { version: word.to_owned(), path, php: None }),
             None => missing(format!(
                 "a program {} that tells its version: {} says {:?}",

@@ -11,6 +11,7 @@ use serde::{Deserialize, Serialize};
 use stampede_cgroup::{Group, KillError, RemoveError};
 use thiserror::Error;
 
+use crate::docker::{Containers, DockerError};
 use crate::process_table::session_members;
 
 /// How long the end of a run may take once its processes are killed.
@@ -30,6 +31,8 @@ pub(crate) struct Run {
     pub(crate) group: Option<Group>,
     /// The session of its warden, once that is started. Without a control group the run's processes are known by it.
     pub(crate) session: Option<Session>,
+    /// Its containers and networks, where it has such.
+    pub(crate) containers: Option<Containers>,
 }
 
 /// A session is known by its leader's number as long as the machine is not started anew.
@@ -62,6 +65,9 @@ impl Run {
     /// `reap` is called whenever processes may have ended that are children of this process.
     pub(crate) fn end(&self, mut reap: impl FnMut()) -> Result<(), EndRunError> {
         let deadline = Instant::now() + END_TIME;
+        if let Some(containers) = &self.containers {
+            containers.remove(deadline)?;
+        }
         match (&self.group, &self.session) {
             (Some(group), _) => {
                 group.kill_all(deadline)?;
@@ -113,6 +119,8 @@ pub(crate) enum EndRunError {
     Kill(#[from] KillError),
     #[error("end the run's processes: {0} are left at the deadline")]
     Left(usize),
+    #[error("end the run's containers")]
+    Containers(#[from] DockerError),
     #[error("read the table of processes")]
     ProcessTable(#[source] io::Error),
     #[error("remove what the run made")]

@@ -27,13 +27,13 @@ use crate::process_table;
 use crate::run::END_TIME;
 
 /// How long a program's check of its configuration may take.
-const CHECK_TIME: Duration = Duration::from_secs(10);
+pub(crate) const CHECK_TIME: Duration = Duration::from_secs(10);
 
 /// How long the preparation of an application may take: a container is compiled in seconds, ten times longer on a tenth
 /// of a processor.
-const PREPARATION_TIME: Duration = Duration::from_secs(120);
+pub(crate) const PREPARATION_TIME: Duration = Duration::from_secs(120);
 /// How long a program that is run beside a deployment may take.
-const ASK_TIME: Duration = Duration::from_secs(10);
+pub(crate) const ASK_TIME: Duration = Duration::from_secs(10);
 
 /// The search path of units that are given none.
 pub(crate) const DEFAULT_PATH: &str = "/usr/local/sbin:/usr/local/bin:/usr/sbin:/usr/bin:/sbin:/bin";
@@ -233,20 +233,8 @@ impl LocalRunning {
         LaunchError::Start { unit: unit.clone(), problem: self.explain(problem, &self.logs(unit).lines) }
     }
 
-    /// A problem with what explains it: processes killed for memory, and the end of the log.
     fn explain(&self, problem: &str, log: &[String]) -> String {
-        let counters = self.group().and_then(|group| group.read_counters().ok());
-        match counters.map_or(0, |counters| counters.oom_kills) {
-            0 => with_log(problem, log),
-            kills => {
-                let limit = self.enforced().map(|enforced| enforced.memory);
-                let limit = match limit {
-                    Ok(Limit::AtMost(bytes)) => format!(" of {bytes}"),
-                    _ => String::new(),
-                };
-                with_log(&format!("{problem}; processes killed at the memory limit{limit}: {kills}"), log)
-            }
-        }
+        explain(self.group(), problem, log)
     }
 
     fn group(&self) -> Option<&Group> {
@@ -453,14 +441,29 @@ fn unexpected(news: &News) -> LaunchError {
     LaunchError::Warden(format!("an answer to something else came: {news:?}"))
 }
 
-async fn connect(endpoint: &Endpoint) -> std::io::Result<()> {
+pub(crate) async fn connect(endpoint: &Endpoint) -> std::io::Result<()> {
     match endpoint {
         Endpoint::Tcp(address) => TcpStream::connect(address).await.map(drop),
         Endpoint::Unix(path) => TokioUnixStream::connect(path).await.map(drop),
     }
 }
 
-fn source(group: &Group) -> MeterSource {
+/// A problem with what explains it: processes killed for memory, and the end of the log.
+pub(crate) fn explain(group: Option<&Group>, problem: &str, log: &[String]) -> String {
+    let counters = group.and_then(|group| group.read_counters().ok());
+    match counters.map_or(0, |counters| counters.oom_kills) {
+        0 => with_log(problem, log),
+        kills => {
+            let limit = match enforced(group).map(|enforced| enforced.memory) {
+                Ok(Limit::AtMost(bytes)) => format!(" of {bytes}"),
+                _ => String::new(),
+            };
+            with_log(&format!("{problem}; processes killed at the memory limit{limit}: {kills}"), log)
+        }
+    }
+}
+
+pub(crate) fn source(group: &Group) -> MeterSource {
     match group.clone() {
         Group::V1(V1Folders { cpu, cpuacct, memory, cpuset: _, freezer: _, tracking: _ }) => {
             MeterSource::CgroupV1 { cpu, cpuacct, memory }
@@ -470,7 +473,7 @@ fn source(group: &Group) -> MeterSource {
 }
 
 /// What the kernel holds a group to; nothing where there is none.
-fn enforced(group: Option<&Group>) -> Result<EnforcedLimits, ReadBackError> {
+pub(crate) fn enforced(group: Option<&Group>) -> Result<EnforcedLimits, ReadBackError> {
     let Some(group) = group else {
         return Ok(EnforcedLimits { cpus: Limit::Unlimited, period: Duration::ZERO, memory: Limit::Unlimited });
     };
@@ -491,7 +494,12 @@ fn enforced(group: Option<&Group>) -> Result<EnforcedLimits, ReadBackError> {
 }
 
 /// Fills in the places of a program.
-fn command(program: &Program, folder: &Folder, places: &Places, log: PathBuf) -> Result<Command, LaunchError> {
+pub(crate) fn command(
+    program: &Program,
+    folder: &Folder,
+    places: &Places,
+    log: PathBuf,
+) -> Result<Command, LaunchError> {
     let resolve = |text: &String| {
         places.resolve(text).map_err(|error| LaunchError::Prepare(format!("{}: {error}", program.path)))
     };
@@ -508,7 +516,7 @@ fn command(program: &Program, folder: &Folder, places: &Places, log: PathBuf) ->
     })
 }
 
-fn signal_number(signal: StopSignal) -> i32 {
+pub(crate) fn signal_number(signal: StopSignal) -> i32 {
     match signal {
         StopSignal::Term => libc::SIGTERM,
         StopSignal::Quit => libc::SIGQUIT,

@@ -4,7 +4,7 @@ use std::fmt::Write;
 use std::path::Path;
 
 use serde_json::{Value, json};
-use stampede_analysis::{Metric, Shortfall, Space, Tried, shortfalls};
+use stampede_analysis::{Metric, Shortfall, Space, Tried, is_miss, shortfalls};
 use stampede_core::{
     CaseId, Limits, Load, Objective, Outcome, RuntimeId, Slo, SloTerm, Study, Trial, Verdict, VerdictWord,
 };
@@ -19,6 +19,9 @@ const WINNER: &str = "tuned";
 
 /// The winner, or the default where that won.
 const DEFAULT: &str = "default";
+
+/// What the runtime's own documentation has.
+const DOCUMENTED: &str = "documented";
 
 /// What a report is made from.
 #[derive(Clone, Debug)]
@@ -64,8 +67,14 @@ pub struct Held<'a> {
 
 /// What the winner missed of an SLO in most trials at the load that it was searched at, the worst first.
 pub fn missed(held: &[Held<'_>], slo: Option<&Slo>) -> Vec<Shortfall> {
-    let (Some(held), Some(slo)) = (held.iter().find(|held| held.share == 1.0), slo) else { return Vec::new() };
-    let trials = measured(held, &winner_of(held.view.study));
+    let held = held.iter().find(|held| held.share == 1.0);
+    held.map_or_else(Vec::new, |held| missed_by(held, slo, &winner_of(held.view.study)))
+}
+
+/// What a case missed of an SLO in most of its trials, the worst first.
+fn missed_by(held: &Held<'_>, slo: Option<&Slo>, case: &CaseId) -> Vec<Shortfall> {
+    let Some(slo) = slo else { return Vec::new() };
+    let trials = measured(held, case);
     let of_term = |term: &SloTerm| {
         let mut times: Vec<f64> = trials
             .iter()
@@ -225,6 +234,7 @@ pub(crate) fn curves(view: &TuneView<'_>) -> Vec<[String; 2]> {
             let level = knob.levels.get(*tried.point.get(place)?)?;
             let share = match to_winner(view, tried) {
                 _ if tried.point == view.winner.point => "best".to_owned(),
+                Some(share) if is_miss(-share.ln()) => "misses the SLO".to_owned(),
                 Some(share) => ratio(share),
                 None => "fails".to_owned(),
             };
@@ -296,58 +306,118 @@ fn word(verdict: &Verdict, winner: &CaseId) -> &'static str {
 /// What it comes to, one sentence a line, what to type last.
 pub(crate) fn conclusion(view: &TuneView<'_>) -> Vec<String> {
     let mut lines = Vec::new();
-    let tuning = view.space.settings(&view.winner.point);
     let runtime = view.runtime.as_ref().map(RuntimeId::as_str).unwrap_or_default();
+    let tuning = view.space.settings(&view.winner.point);
     let flags: Vec<String> =
         tuning.iter().map(|(name, setting)| format!("--set {runtime}.{name}={}", setting.value)).collect();
-    for missed in missed(view.held, view.slo) {
-        lines.push(format!(
-            "No setting that was tried meets {}: the best one is {} times beyond it. More CPU, less load or a cheaper \
-             application would; stampede why says which.",
-            missed.term,
-            ratio(missed.times)
-        ));
-    }
     let held = view.held.iter().find(|held| held.share == 1.0);
-    if let Some(held) = held
-        && measured(held, &winner_of(held.view.study)).is_empty()
-    {
-        lines.push("In new blocks the winner has no valid trial: how good it is, is not known.".to_owned());
+    if let Some(held) = held {
+        lines.extend(shortcomings(view, held));
     }
-    let against = held.and_then(|held| Some((held, verdict(held, &CaseId::new(WINNER), &CaseId::new(DEFAULT))?)));
-    let title = view.metric.title;
-    lines.push(match against {
-        _ if flags.is_empty() => {
-            format!("Keep the defaults: nothing that was tried is better for {} under these limits.", view.objective.name())
-        }
-        Some((held, (verdict, (times, _)))) => match word(verdict, &CaseId::new(WINNER)) {
-            "better" => format!("The settings found have {} times the {title} of the defaults.", ratio(times)),
-            "equivalent" => format!(
-                "The settings found and the defaults are equal within {}: keep the defaults.",
-                percent(held.view.study.precision)
-            ),
-            "worse" => "The settings found did not hold up in new blocks: keep the defaults.".to_owned(),
-            _ => format!(
-                "It is not shown that the settings found are better than the defaults ({} times): a larger --budget tells.",
-                ratio(times)
-            ),
-        },
-        None => "The settings found could not be held against the defaults.".to_owned(),
-    });
-    let best_elsewhere = view.held.iter().filter(|held| held.share != 1.0);
-    for held in best_elsewhere {
-        if let Some((found, _)) = verdict(held, &CaseId::new(WINNER), &CaseId::new(DEFAULT))
-            && word(found, &CaseId::new(WINNER)) == "worse"
-        {
-            let load = held.view.study.cases.first().map(|case| case.load.to_string()).unwrap_or_default();
-            lines.push(format!("But at {load} the defaults are better: look at the load that you have."));
-        }
-    }
-    if !flags.is_empty() {
+    let (verdict, is_better) = against_defaults(view, held, flags.is_empty());
+    lines.push(verdict);
+    let documented = held.filter(|_| is_better).and_then(|held| better_documented(view, held));
+    let is_best = is_better && documented.is_none();
+    lines.extend(documented);
+    if is_best {
+        lines.extend(view.held.iter().filter(|held| held.share != 1.0).filter_map(|held| elsewhere(view, held)));
         lines.push(format!("Use them with: {}", flags.join(" ")));
+        lines.extend(held.map(|held| {
+            let study = &held.view.study.id;
+            format!("Files to deploy them: stampede export dockerfile --study {study} --case {WINNER} --output DIR")
+        }));
     }
     if let Some(out) = view.out {
-        lines.push(format!("Their files are in {}.", out.display()));
+        let what =
+            if is_best { "What servers read, as it was measured, is" } else { "What the best one found reads is" };
+        lines.push(format!("{what} in {}.", out.display()));
     }
     lines
+}
+
+/// What the winner is not good enough for, or not known to be.
+fn shortcomings(view: &TuneView<'_>, held: &Held<'_>) -> Vec<String> {
+    let winner = winner_of(held.view.study);
+    if measured(held, &winner).is_empty() {
+        return vec!["In new blocks the winner has no valid trial: how good it is, is not known.".to_owned()];
+    }
+    let bottleneck = held.view.analysis.case(&winner).and_then(|summary| summary.bottleneck.as_ref());
+    let limit = bottleneck.map_or_else(
+        || "stampede why looks for what limits it".to_owned(),
+        |bottleneck| format!("what probably limits it is {}", bottleneck.what),
+    );
+    let told = |missed: Shortfall| {
+        let times = ratio(missed.times);
+        format!(
+            "No setting that was tried meets {}: in new blocks the best one is {times} times beyond it; {limit}.",
+            missed.term
+        )
+    };
+    missed_by(held, view.slo, &winner).into_iter().map(told).collect()
+}
+
+/// What the winner is worth beside the defaults, and whether it is to be taken.
+fn against_defaults(view: &TuneView<'_>, held: Option<&Held<'_>>, is_default: bool) -> (String, bool) {
+    let keep = |text: String| (text, false);
+    if is_default {
+        let objective = view.objective.name();
+        return keep(format!(
+            "Keep the defaults: nothing that was tried is better for {objective} under these limits."
+        ));
+    }
+    let (winner, default) = (CaseId::new(WINNER), CaseId::new(DEFAULT));
+    let nothing = || keep("The settings found could not be held against the defaults.".to_owned());
+    let Some(held) = held else { return nothing() };
+    let missed = |case: &CaseId| missed_by(held, view.slo, case).into_iter().next();
+    match (missed(&winner), missed(&default)) {
+        (None, Some(missed)) if !measured(held, &winner).is_empty() => {
+            let times = ratio(missed.times);
+            return (format!("The settings found meet {}; the defaults do not, by {times} times.", missed.term), true);
+        }
+        (Some(missed), None) if !measured(held, &default).is_empty() => {
+            return keep(format!("The defaults meet {} in the same blocks: keep the defaults.", missed.term));
+        }
+        _ => {}
+    }
+    let Some((found, (times, _))) = verdict(held, &winner, &default) else { return nothing() };
+    let title = view.metric.title;
+    match word(found, &winner) {
+        "better" => (format!("The settings found have {} times the {title} of the defaults.", ratio(times)), true),
+        "equivalent" => keep(format!(
+            "The settings found and the defaults are equal within {}: keep the defaults.",
+            percent(held.view.study.precision)
+        )),
+        "worse" => keep("The settings found did not hold up in new blocks: keep the defaults.".to_owned()),
+        _ => keep(format!(
+            "It is not shown that the settings found are better than the defaults ({} times): a larger --budget tells.",
+            ratio(times)
+        )),
+    }
+}
+
+/// That what the runtime documents is better than what was found.
+fn better_documented(view: &TuneView<'_>, held: &Held<'_>) -> Option<String> {
+    let documented = CaseId::new(DOCUMENTED);
+    let (found, (times, _)) = verdict(held, &CaseId::new(WINNER), &documented)?;
+    let meets = missed_by(held, view.slo, &documented).is_empty();
+    (meets && word(found, &CaseId::new(WINNER)) == "worse").then(|| {
+        let source = view.documented.unwrap_or("its documentation");
+        format!(
+            "But what {source} has is better than what was found, which has {} times its {}: use that.",
+            ratio(times),
+            view.metric.title
+        )
+    })
+}
+
+/// What the winner is not good for at another load.
+fn elsewhere(view: &TuneView<'_>, held: &Held<'_>) -> Option<String> {
+    let winner = CaseId::new(WINNER);
+    let load = held.view.study.cases.first().map(|case| case.load.to_string()).unwrap_or_default();
+    if let Some(missed) = missed_by(held, view.slo, &winner).into_iter().next() {
+        return Some(format!("But at {load} they miss {}, by {} times.", missed.term, ratio(missed.times)));
+    }
+    let (found, _) = verdict(held, &winner, &CaseId::new(DEFAULT))?;
+    (word(found, &winner) == "worse")
+        .then(|| format!("But at {load} the defaults are better: look at the load that you have."))
 }

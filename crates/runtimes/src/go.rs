@@ -99,9 +99,9 @@ impl Runtime for Go {
 
 /// Go's own toolchain.
 pub(crate) fn requirement() -> Requirement {
-    Requirement::Program {
+    Requirement::Builder {
         key: GO,
-        names: &["go"],
+        name: "go",
         version: VersionProbe { args: &["version"], prefix: "go version go" },
         install: Install { package: Some("golang-go".to_owned()), page: "https://go.dev/dl/".to_owned() },
     }

@@ -154,6 +154,12 @@ pub(crate) enum Command {
         /// Where it listens
         address: String,
     },
+    /// Say what is installed where this runs (started by Stampede itself, in a container)
+    #[command(name = "__look", hide = true)]
+    Look {
+        /// The questions
+        questions: String,
+    },
 }
 
 /// What to compare, under what, for how long.
@@ -164,6 +170,7 @@ pub(crate) enum Command {
         stampede compare markdown --cpus 0.5 --memory 256Mi --json result.json\n  \
         stampede compare markdown --set nginx-fpm.pm=dynamic --rounds 5\n  \
         stampede compare markdown --replicas 2 --balancer nginx --tls\n  \
+        stampede compare markdown --platform docker --base-image debian:bookworm\n  \
         stampede compare ./my-app           (what it is, is found by looking at it)\n  \
         stampede compare                    (the stampede.yaml in this folder, see stampede init)")]
 pub(crate) struct CompareArgs {
@@ -238,9 +245,14 @@ pub(crate) struct CompareArgs {
         help_heading = "Study"
     )]
     pub(crate) backend: BackendChoice,
-    /// Where deployments run: local [default: local]
+    /// Where deployments run: local, as processes of this machine; or docker, each in a container of this machine's
+    /// engine under the same limits [default: local]
     #[arg(long, value_name = "PLATFORM", help_heading = "Study")]
     pub(crate) platform: Option<String>,
+    /// With --platform docker: the image of Debian or Ubuntu in which the runtimes' packages are installed, once
+    /// [default: debian:bookworm]
+    #[arg(long, value_name = "IMAGE", help_heading = "Study")]
+    pub(crate) base_image: Option<String>,
     /// Do not ask servers and kernel ten times a second what goes on while it is measured
     #[arg(long, help_heading = "Study")]
     pub(crate) no_sampling: bool,
@@ -701,6 +713,10 @@ pub(crate) struct ShowRuntimeArgs {
     pub(crate) render: bool,
 }
 
-/// Nothing to choose.
+/// What to clean up beside runs.
 #[derive(Debug, clap::Args)]
-pub(crate) struct CleanArgs {}
+pub(crate) struct CleanArgs {
+    /// Remove also the images that --platform docker has built; the next study builds what it needs
+    #[arg(long)]
+    pub(crate) images: bool,
+}

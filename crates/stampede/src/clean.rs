@@ -1,20 +1,24 @@
-//! `stampede clean`: finishes the job of Stampedes that were killed.
+//! `stampede clean`: finishes the job of Stampedes that were killed, and removes images that were built.
 
-use stampede_platforms::CleanReport;
+use stampede_platforms::{CleanReport, docker};
 
 use crate::args::CleanArgs;
 use crate::exit::{Exit, Failure};
 use crate::{Outcome, folders, screen};
 
 pub(crate) fn run(args: &CleanArgs) -> Outcome {
-    let CleanArgs {} = args;
+    let CleanArgs { images } = args;
     let report = stampede_platforms::clean(&folders::state());
     tell(&report);
+    let removed = if *images { docker::remove_images().map_err(Failure::missing)? } else { Vec::new() };
+    for image in &removed {
+        screen::note(&format!("removed the image {image}"));
+    }
     let CleanReport { done, problems, alive } = &report;
     if *alive > 0 {
         screen::note(&format!("left alone: {alive} of a Stampede that runs"));
     }
-    if done.is_empty() && problems.is_empty() {
+    if done.is_empty() && problems.is_empty() && removed.is_empty() {
         screen::note("nothing to clean");
     }
     if problems.is_empty() { Ok(Exit::Done) } else { Err(Failure::missing("not everything could be cleaned")) }

@@ -7,7 +7,7 @@ use std::io;
 use std::path::Path;
 
 use stampede_core::{Finding, Load, Machine, NoiseFloor, Severity, Study, with_causes};
-use stampede_platforms::{doctor, scope};
+use stampede_platforms::{docker, doctor, scope};
 use stampede_report::doctor as report;
 use stampede_store::Store;
 
@@ -28,6 +28,7 @@ pub(crate) fn run(args: &DoctorArgs) -> Outcome {
     raise_open_files();
     let machine = stampede_platforms::machine();
     let mut findings = doctor::examine();
+    findings.push(docker::examine());
     findings.push(runtimes()?);
     findings.push(calibrated(&folders::store(store)?, &machine));
     if let Some(path) = json {

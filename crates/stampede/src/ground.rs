@@ -5,9 +5,10 @@ use std::env;
 use std::ffi::OsString;
 use std::time::Duration;
 
-use stampede_core::{Bytes, CpuLayout, Machine, Platform, Severity, with_causes};
+use stampede_core::{Bytes, Candidate, CpuLayout, Machine, Platform, Requirement, Severity, with_causes};
 use stampede_harness::{Conditions, Copies, Missing, PrepareCasesError, Prepared};
-use stampede_plan::{ComparePlan, MachineSize, RuntimeChoice};
+use stampede_plan::{ComparePlan, MachineSize, PlatformChoice, RuntimeChoice};
+use stampede_platforms::docker::{DockerConfig, DockerPlatform};
 use stampede_platforms::lock::{LockError, MeasuringLock};
 use stampede_platforms::{LocalConfig, LocalPlatform};
 use stampede_report::terminal::paragraph;
@@ -15,7 +16,7 @@ use stampede_runtimes::Topologies;
 
 use crate::exit::{Exit, Failure};
 use crate::open_files::{OWN_FILES, raise_open_files};
-use crate::{clean, folders, looking, screen};
+use crate::{clean, folders, looker, looking, screen};
 
 /// How often a lock that another Stampede holds is tried.
 const LOCK_PAUSE: Duration = Duration::from_millis(200);
@@ -48,7 +49,7 @@ pub(crate) fn conditions(plan: &ComparePlan, pinning: CpuLayout) -> Result<Condi
 /// A platform that nobody else measures on.
 pub(crate) struct Ground {
     // Fields are dropped in this order: the platform first.
-    pub(crate) platform: LocalPlatform,
+    pub(crate) platform: Box<dyn Platform>,
     pub(crate) _lock: MeasuringLock,
 }
 
@@ -56,13 +57,7 @@ impl Ground {
     /// Waits for the lock, cleans up after Stampedes that were killed, and says what stands in the way of the limits.
     pub(crate) async fn take(plan: &ComparePlan, pinning: &CpuLayout, no_wait: bool) -> Result<Self, Failure> {
         let lock = wait_for_lock(no_wait, plan).await?;
-        let config = config(plan, pinning.server.clone())?;
-        // It cleans up after Stampedes that were killed, which may take a while.
-        let platform = match tokio::task::spawn_blocking(|| LocalPlatform::new(config)).await {
-            Ok(platform) => platform.map_err(Failure::missing)?,
-            Err(panic) => std::panic::resume_unwind(panic.into_panic()),
-        };
-        clean::tell(platform.cleaned());
+        let platform = platform(plan, pinning.server.clone()).await?;
         for finding in platform.preflight(&plan.limits).await {
             if finding.severity > Severity::Info {
                 screen::warning(&format!("{}; {}", finding.text, finding.advice));
@@ -83,7 +78,7 @@ impl Ground {
         for command in commands.iter().filter(|_| !quiet) {
             screen::note(&format!("preparing the application: {}", command.join(" ")));
         }
-        let prepared = stampede_harness::prepare(&self.platform, &Topologies, &plan.candidates, conditions, copies);
+        let prepared = stampede_harness::prepare(&*self.platform, &Topologies, &plan.candidates, conditions, copies);
         let prepared = prepared.await;
         let (prepared, missing) = prepared.map_err(|error| match error {
             // The application is at fault itself.
@@ -96,6 +91,49 @@ impl Ground {
         account_for_missing(plan, &prepared, &missing)?;
         Ok(prepared)
     }
+}
+
+/// The plan's platform, on these processors, with all that the plan's runtimes need and that it can give them.
+async fn platform(plan: &ComparePlan, server_cpus: Vec<u32>) -> Result<Box<dyn Platform>, Failure> {
+    let base_image = match &plan.platform {
+        PlatformChoice::Local => {
+            let config = config(plan, server_cpus)?;
+            // It cleans up after Stampedes that were killed, which may take a while.
+            let platform = match tokio::task::spawn_blocking(|| LocalPlatform::new(config)).await {
+                Ok(platform) => platform.map_err(Failure::missing)?,
+                Err(panic) => std::panic::resume_unwind(panic.into_panic()),
+            };
+            clean::tell(platform.cleaned());
+            return Ok(Box::new(platform));
+        }
+        PlatformChoice::Docker { base_image } => base_image.clone(),
+    };
+    let config = DockerConfig {
+        state_dir: folders::state(),
+        cache_dir: folders::cache()?,
+        server_cpus,
+        ready_timeout: plan.ready_timeout,
+        base_image,
+        looker: (env::current_exe().map_err(Failure::missing)?, vec![looker::COMMAND.into()]),
+        sources: plan.candidates.iter().map(|candidate| candidate.app.source.clone()).collect(),
+        tell: screen::note,
+    };
+    let platform = DockerPlatform::new(config).await.map_err(Failure::missing)?;
+    clean::tell(platform.cleaned());
+    let needs: Vec<Requirement> = plan.candidates.iter().flat_map(needs).collect();
+    platform.provide(&needs).await.map_err(Failure::missing)?;
+    Ok(Box::new(platform))
+}
+
+/// What a candidate needs.
+fn needs(candidate: &Candidate) -> Vec<Requirement> {
+    let Candidate { id: _, runtime, app, php, tuning } = candidate;
+    let needs = [runtime.requires(app), runtime.requires_for(app, tuning), app.needs.clone()].concat();
+    let of_build = |need: Requirement| match php {
+        Some(php) => need.of_build(php),
+        None => need,
+    };
+    needs.into_iter().map(of_build).collect()
 }
 
 /// What the platform is told, for a plan that is served by these processors.

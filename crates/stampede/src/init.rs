@@ -60,7 +60,7 @@ async fn record(plan: &ComparePlan, pinning: CpuLayout, no_wait: bool) -> Result
     let ground = Ground::take(plan, &pinning, no_wait).await?;
     let conditions = ground::conditions(plan, pinning)?;
     let prepared = ground.prepare(plan, &conditions, &mut Copies::default(), false).await?;
-    recording::record(&ground.platform, plan, &prepared, false).await
+    recording::record(&*ground.platform, plan, &prepared, false).await
 }
 
 /// Writes the answers first: a plan that is there names files that are there.

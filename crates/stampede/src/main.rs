@@ -22,6 +22,7 @@ mod ground;
 mod init;
 mod list;
 mod load;
+mod looker;
 mod looking;
 mod mimic;
 mod open_files;
@@ -75,6 +76,7 @@ fn main() -> ExitCode {
         Command::Doctor(args) => doctor::run(&args),
         Command::Clean(args) => clean::run(&args),
         Command::Warden => return stampede_platforms::warden::run(),
+        Command::Look { questions } => looker::answer(&questions),
         Command::YardStick { address } => return yard_stick::serve(&address),
     };
     let exit = outcome.unwrap_or_else(|Failure { exit, message }| {

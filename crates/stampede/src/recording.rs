@@ -1,9 +1,8 @@
 //! Expected answers of an application that nobody has written down: they are recorded before it is compared.
 
-use stampede_core::{Body, Exchange, Workload};
+use stampede_core::{Body, Exchange, Platform, Workload};
 use stampede_harness::{Prepared, Recorded, UnderLoad, under_load};
 use stampede_plan::ComparePlan;
-use stampede_platforms::LocalPlatform;
 use stampede_report::terminal::paragraph;
 
 use crate::exit::{Exit, Failure};
@@ -14,7 +13,7 @@ const PREFERRED: &str = "php-cli-server";
 
 /// The workload with all its answers, those that were missing recorded.
 pub(crate) async fn complete(
-    platform: &LocalPlatform,
+    platform: &dyn Platform,
     plan: &ComparePlan,
     prepared: &[Prepared],
     quiet: bool,
@@ -35,7 +34,7 @@ pub(crate) async fn complete(
 
 /// Records the answers that are missing, and says what they are.
 pub(crate) async fn record(
-    platform: &LocalPlatform,
+    platform: &dyn Platform,
     plan: &ComparePlan,
     prepared: &[Prepared],
     quiet: bool,

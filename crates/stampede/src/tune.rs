@@ -3,11 +3,12 @@
 mod files;
 
 use std::path::{Path, PathBuf};
+use std::time::Duration;
 
 use jiff::Timestamp;
 use stampede_analysis::{Point, RaceScores, Search, Space, Tried, analyse, best, metric, objective_metric};
 use stampede_core::{CaseId, CpuLayout, DefaultsContext, Documented, Machine, Rounds, StudyId, StudyKind, Tuning};
-use stampede_harness::Copies;
+use stampede_harness::{Copies, Stop};
 use stampede_plan::{CompareFlags, ComparePlan, SubjectFlag, TuneFlags, TunePlan};
 use stampede_platforms::scope;
 use stampede_report::StudyView;
@@ -22,8 +23,7 @@ use crate::compare::{self, Ended, LAST_WAIT, Order, Site, topology_flags};
 use crate::exit::{Exit, Failure};
 use crate::record::Record;
 use crate::show::{Renderers, Report};
-use crate::signals::Signals;
-use crate::{Outcome, folders, ground, screen};
+use crate::{Outcome, folders, ground, screen, signals};
 
 /// The cases of the verdicts.
 const TUNED: &str = "tuned";
@@ -103,7 +103,8 @@ pub(crate) fn run(args: TuneArgs) -> Outcome {
         tried: Vec::new(),
         held: Vec::new(),
     };
-    let ended = executor.block_on(tune.attend(machine, pinning));
+    let stop = Stop::default();
+    let ended = executor.block_on(signals::heed(&stop, quiet, tune.measure(machine, pinning, &stop)));
     executor.shutdown_timeout(LAST_WAIT);
     tune.conclude(ended, &report)
 }
@@ -139,6 +140,15 @@ fn interrupted(store: &Store, name: Option<&str>) -> Result<(String, u64), Failu
     Ok((search, study.seed))
 }
 
+/// How long a study was measured, without the time between an interruption and the next start.
+fn took(stored: &StoredStudy) -> Duration {
+    let StoredStudy { study, finished_at, trials, .. } = stored;
+    let began = study.resumed_at.last().copied().unwrap_or(study.started_at);
+    let before = trials.iter().map(|trial| trial.started_at).filter(|at| *at < began).max().unwrap_or(study.started_at);
+    let between = |from: Timestamp, to: Timestamp| Duration::try_from(to.duration_since(from)).unwrap_or_default();
+    between(study.started_at, before) + finished_at.map_or(Duration::ZERO, |at| between(began, at))
+}
+
 fn race_id(search: &str, number: usize) -> String {
     format!("{search}.race{number:02}")
 }
@@ -159,21 +169,15 @@ struct Tune {
 }
 
 impl Tune {
-    async fn attend(&mut self, machine: Machine, pinning: CpuLayout) -> Result<Ended, Failure> {
-        let mut signals = Signals::new()?;
-        tokio::select! {
-            biased;
-            () = signals.any() => Ok(Ended::Interrupted),
-            ended = self.measure(machine, pinning) => ended.map(|()| Ended::Complete),
-        }
-    }
-
-    async fn measure(&mut self, machine: Machine, pinning: CpuLayout) -> Result<(), Failure> {
+    async fn measure(&mut self, machine: Machine, pinning: CpuLayout, stop: &Stop) -> Result<(), Failure> {
         let plan = self.plan.plan.clone();
         let order = self.order(&plan, &[], StudyKind::Tune, String::new());
-        let site = Site::take(&order, machine, pinning).await?;
+        let site = Site::take(&order, machine, pinning, stop).await?;
         self.introduce();
         self.race(&site).await?;
+        if stop.is_obeyed() {
+            return Ok(());
+        }
         let Some(winner) = best(&self.tried).map(|best| best.point.clone()) else {
             return Err(Failure {
                 exit: Exit::TrialFailed,
@@ -181,7 +185,7 @@ impl Tune {
             });
         };
         self.hold(&site, &winner).await?;
-        if let Some(out) = self.out.clone() {
+        if let Some(out) = self.out.clone().filter(|_| !stop.is_obeyed()) {
             let tuned = self.tuned(TUNED, &self.settings(&winner))?;
             files::write(&site, &tuned, &mut self.copies, &out).await?;
         }
@@ -189,10 +193,15 @@ impl Tune {
     }
 
     /// Races until the search has found what it can, or its budget is used up.
-    async fn race(&mut self, site: &Site) -> Result<(), Failure> {
+    async fn race(&mut self, site: &Site<'_>) -> Result<(), Failure> {
         // What the records of the first race suggest of the defaults.
         let mut suspected = None;
+        let (mut spent, mut longest, mut first) = (Duration::ZERO, Duration::ZERO, None);
         for number in 1.. {
+            if number > 1 && spent + longest > self.plan.budget.search {
+                self.note("the time of the search is used up");
+                return Ok(());
+            }
             let seed = self.plan.plan.seed.unwrap_or_default();
             let search = Search::new(&self.space, seed, self.plan.budget.points).suspecting(suspected);
             let allowed = |point: &Point| self.tuned("", &self.settings(point)).is_ok();
@@ -208,19 +217,24 @@ impl Tune {
                 .map(|(point, name)| self.tuned(name, &self.settings(point)))
                 .collect::<Result<Vec<_>, _>>()?;
             let race = self.study(site, race_id(&self.id, number), StudyKind::Tune, &plans).await?;
+            let Some(race) = race else { return Ok(()) };
+            let took = took(&race);
+            (spent, longest) = (spent + took, longest.max(took));
             let StoredStudy { study, trials, .. } = race;
             if number == 1 {
                 let analysis = analyse(&study, &trials);
                 let default = analysis.case(&CaseId::new(self.space.name(&self.space.default)));
                 suspected = default.and_then(|summary| summary.bottleneck.as_ref()?.role());
             }
-            let RaceScores { reference, beside } = RaceScores::of(&study, &trials);
-            let base =
-                match self.tried.iter().find(|tried| Some(CaseId::new(self.space.name(&tried.point))) == reference) {
-                    Some(known) => known.score,
-                    // Scores of the first race are held against nothing else.
-                    None => (number == 1).then_some(0.0),
-                };
+            let known = |tried: &Tried| CaseId::new(self.space.name(&tried.point));
+            let scored: Vec<CaseId> = self.tried.iter().filter(|tried| tried.score.is_some()).map(known).collect();
+            let RaceScores { reference, beside, alone } = RaceScores::of(&study, &trials, &scored);
+            let first = *first.get_or_insert(alone);
+            let base = match self.tried.iter().find(|tried| Some(known(tried)) == reference) {
+                Some(known) => known.score,
+                // Where nothing ties it to the races before, it is held against the first one as if nothing had drifted.
+                None => alone.zip(first).map(|(alone, first)| alone - first),
+            };
             for (point, name) in next.into_iter().zip(names) {
                 if self.tried.iter().all(|tried| tried.point != point) {
                     let beside = beside.get(&CaseId::new(name)).copied().flatten();
@@ -232,7 +246,7 @@ impl Tune {
     }
 
     /// Holds the winner against the default and what is documented, in blocks that had no part in choosing it.
-    async fn hold(&mut self, site: &Site, winner: &Point) -> Result<(), Failure> {
+    async fn hold(&mut self, site: &Site<'_>, winner: &Point) -> Result<(), Failure> {
         let mut plans =
             vec![self.tuned(TUNED, &self.settings(winner))?, self.tuned(DEFAULT, &self.settings(&self.space.default))?];
         if *winner == self.space.default {
@@ -256,6 +270,7 @@ impl Tune {
             self.note(&format!("the winner, {}, at load {load}", self.space.name(winner)));
             let id = format!("{}.load{:03.0}", self.id, share * 100.0);
             let held = self.study(site, id, StudyKind::Compare, &of_load).await?;
+            let Some(held) = held else { return Ok(()) };
             self.held.push((share, held));
         }
         Ok(())
@@ -277,14 +292,18 @@ impl Tune {
         Some(documented)
     }
 
-    /// A study of these plans: measured now, gone on with, or as it was measured before the search was interrupted.
+    /// A study of these plans: measured now, gone on with, or as it was measured before the search was interrupted. None where it
+    /// was asked to end before it was complete.
     async fn study(
         &mut self,
-        site: &Site,
+        site: &Site<'_>,
         id: String,
         kind: StudyKind,
         plans: &[ComparePlan],
-    ) -> Result<StoredStudy, Failure> {
+    ) -> Result<Option<StoredStudy>, Failure> {
+        if site.stop.obey() {
+            return Ok(None);
+        }
         let store = Store::open(&self.store).map_err(Failure::missing)?;
         let earlier = match store.load(&id) {
             Ok(earlier) => Some(earlier),
@@ -302,13 +321,16 @@ impl Tune {
         self.copies = copies;
         conducted?;
         if let Some(finished) = earlier.filter(|earlier| earlier.finished_at.is_some()) {
-            return Ok(finished);
+            return Ok(Some(finished));
+        }
+        if site.stop.is_obeyed() {
+            return Ok(None);
         }
         let study = record.study().cloned().ok_or_else(|| Failure::missing("the study was not begun"))?;
         let finished_at = Timestamp::now();
         record.store().finish_study(&study.id, finished_at).map_err(Failure::missing)?;
         let (trials, yard_stick) = (record.trials().to_vec(), record.yard_stick().to_vec());
-        Ok(StoredStudy { study, finished_at: Some(finished_at), trials, yard_stick })
+        Ok(Some(StoredStudy { study, finished_at: Some(finished_at), trials, yard_stick }))
     }
 
     fn order<'a>(&self, plan: &'a ComparePlan, beside: &'a [ComparePlan], kind: StudyKind, id: String) -> Order<'a> {

@@ -26,6 +26,10 @@ const NEAR: f64 = 0.1;
 /// No probe is further beyond what closed loads were served, by this factor, than the one before.
 const BEYOND: f64 = 1.3;
 
+/// Where fewer requests than this may be beyond a term, not one that is says nothing yet: with a chance of 1 in 20 none is seen
+/// of 3 that are expected (Hanley and Lippman-Hand, "If nothing goes wrong, is everything all right?", JAMA 249, 1983).
+const TELLING: f64 = 3.0;
+
 /// What is known of the capacity weighs as much as so many independent requests.
 const FEW: f64 = 4.0;
 
@@ -76,6 +80,16 @@ impl Probe {
         self.end == ProbeEnd::Complete && self.terms.iter().all(|term| term.beyond < term.allowed)
     }
 
+    /// Whether it meets the objective, and would probably not if the objective were broken.
+    fn confirms(&self) -> bool {
+        self.long && self.meets() && self.terms.iter().all(|term| term.allowed >= TELLING)
+    }
+
+    /// Whether nothing was counted at its rate, so that no term says how far beyond the objective it is.
+    fn is_wall(&self) -> bool {
+        matches!(self.end, ProbeEnd::Failed | ProbeEnd::Generator)
+    }
+
     fn breaks(&self) -> bool {
         self.broken || self.end != ProbeEnd::Complete
     }
@@ -113,7 +127,7 @@ pub enum Found {
         low: f64,
         /// See `low`.
         high: f64,
-        /// Whether a longer probe at that rate met it.
+        /// Whether a longer probe met it with as many requests as that takes.
         confirmed: bool,
         /// The place of the term that breaks first; absent where the server's speed ends first, or nothing broke.
         breaks: Option<usize>,
@@ -144,7 +158,9 @@ pub(crate) fn next(saturation: f64, allowed: &[Option<f64>], probes: &[Probe], l
     let counting = |probe: &&Probe| probe.end != ProbeEnd::Generator || probe.rate > sent;
     let probes: &[Probe] = &probes.iter().filter(counting).cloned().collect::<Vec<_>>();
     let bounds = Bounds::of(probes);
-    let crossing = crossing(saturation, allowed, probes);
+    // What lies behind a wall is not reached, whatever the line says that leads through it.
+    let crossing = crossing(saturation, allowed, probes)
+        .filter(|(root, _)| bounds.wall.is_none_or(|wall| root.rate < wall) || bounds.low.is_none());
     let done = || Next::Done(conclude(probes, bounds, crossing));
     let probe = |rate: f64, long| Next::Probe { rate, long };
     let Some(last) = probes.last() else {
@@ -160,15 +176,17 @@ pub(crate) fn next(saturation: f64, allowed: &[Option<f64>], probes: &[Probe], l
         return higher.map_or_else(done, |root| probe(below(root), true));
     }
     match (bounds, found) {
-        (Bounds { low: None, high: Some(_) }, _) if probes.len() >= MOST_DOWN && probes.iter().all(Probe::breaks) => {
+        (Bounds { low: None, high: Some(_), .. }, _)
+            if probes.len() >= MOST_DOWN && probes.iter().all(Probe::breaks) =>
+        {
             done()
         }
-        (Bounds { low: None, high: Some(high) }, found) => {
+        (Bounds { low: None, high: Some(high), .. }, found) => {
             // A root far below is a guess.
             let rate = found.map_or(0.0, |root| root.rate).clamp(DOWN * high, 0.97 * high);
             probe(rate, left == 1)
         }
-        (Bounds { low, high }, Some(root)) => {
+        (Bounds { low, high, .. }, Some(root)) => {
             let near = probes.iter().filter(|probe| (probe.rate / root.rate - 1.0).abs() < NEAR).count();
             let long = left <= 2 || (near >= 2 && root.error < KNOWN * root.rate);
             let low = low.unwrap_or(0.0);
@@ -179,22 +197,23 @@ pub(crate) fn next(saturation: f64, allowed: &[Option<f64>], probes: &[Probe], l
             };
             probe(rate.clamp(low, most.max(low)), long)
         }
-        (Bounds { low: Some(low), high: None }, None) => {
+        (Bounds { low: Some(low), high: None, .. }, None) => {
             probe((BEYOND * low).max(1.1 * saturation).min(2.0 * low), false)
         }
-        (Bounds { low: Some(low), high: Some(high) }, None) if high / low < 1.0 + 2.0 * KNOWN || left == 1 => {
+        (Bounds { low: Some(low), high: Some(high), .. }, None) if high / low < 1.0 + 2.0 * KNOWN || left == 1 => {
             probe(low, true)
         }
-        (Bounds { low: Some(low), high: Some(high) }, None) => probe((low * high).sqrt(), false),
-        (Bounds { low: None, high: None }, None) => probe(DOWN.sqrt() * last.rate, left == 1),
+        (Bounds { low: Some(low), high: Some(high), .. }, None) => probe((low * high).sqrt(), false),
+        (Bounds { low: None, high: None, .. }, None) => probe(DOWN.sqrt() * last.rate, left == 1),
     }
 }
 
-/// The highest rate that met the objective, and the lowest that broke it beyond doubt.
+/// The highest rate that met the objective, the lowest that broke it beyond doubt, and that one again where it is a wall.
 #[derive(Clone, Copy, Debug)]
 struct Bounds {
     low: Option<f64>,
     high: Option<f64>,
+    wall: Option<f64>,
 }
 
 impl Bounds {
@@ -202,14 +221,15 @@ impl Bounds {
         let rates = |test: fn(&Probe) -> bool| probes.iter().filter(move |probe| test(probe)).map(|probe| probe.rate);
         let high = rates(Probe::breaks).min_by(f64::total_cmp);
         let low = rates(Probe::meets).filter(|rate| high.is_none_or(|high| *rate < high)).max_by(f64::total_cmp);
-        Self { low, high }
+        let wall = rates(Probe::is_wall).min_by(f64::total_cmp).filter(|wall| high == Some(*wall));
+        Self { low, high, wall }
     }
 }
 
 /// Where the first term meets what it allows, and which that is.
 fn crossing(saturation: f64, allowed: &[Option<f64>], probes: &[Probe]) -> Option<(Root, usize)> {
     let of_term = |(place, allowed): (usize, &Option<f64>)| {
-        let seen = probes.iter().filter(|probe| !matches!(probe.end, ProbeEnd::Failed | ProbeEnd::Generator));
+        let seen = probes.iter().filter(|probe| !probe.is_wall());
         let mut counted: Vec<Counted> = seen
             .filter_map(|probe| {
                 let Term { beyond, allowed, burst } = *probe.terms.get(place)?;
@@ -235,11 +255,12 @@ fn conclude(probes: &[Probe], bounds: Bounds, crossing: Option<(Root, usize)>) -
         let least = probes.iter().min_by(by_rate);
         return Found::Nothing { least: least.map_or(0.0, |probe| probe.rate), breaks: least.and_then(Probe::worst) };
     };
-    let confirmed = probes.iter().any(|probe| probe.long && probe.meets());
+    let confirmed = probes.iter().any(Probe::confirms);
     match crossing {
         Some((root, place)) => {
             let half = root.half();
-            let (low, high) = ((root.rate - half).max(0.0), root.rate + half);
+            let high = bounds.wall.map_or(root.rate + half, |wall| wall.min(root.rate + half));
+            let low = (root.rate - half).max(0.0);
             // Where no request was beyond a term, the line leads to the capacity itself.
             let breaks = Some(place)
                 .filter(|_| probes.iter().any(|probe| probe.terms.get(place).is_some_and(|term| term.beyond > 0.0)));
@@ -311,6 +332,39 @@ mod tests {
 
         let (_, found) = search(|rate, _| ended(rate, ProbeEnd::Failed));
         assert!(matches!(found, Found::Nothing { breaks: None, .. }), "{found:?}");
+    }
+
+    #[test]
+    fn a_server_that_dies_is_approached_and_not_killed_again_and_again() {
+        let dies = |rate: f64, long: bool| {
+            let many = if long { 4.0 } else { 1.0 };
+            if rate > 600.0 {
+                return ended(rate, ProbeEnd::Failed);
+            }
+            Probe { terms: vec![Term { beyond: 0.0, allowed: 10.0 * many, burst: 1.0 }], ..probe(rate, 0.0) }
+        };
+        let (probes, found) = search(dies);
+        let rates: Vec<f64> = probes.iter().map(|probe| probe.rate).collect();
+        let Found::Rate { rate, high, confirmed, .. } = found else { panic!("{found:?}") };
+        assert!(rate > 500.0 && rate <= 600.0 && high > 600.0 && high < 700.0 && confirmed, "{rates:?} {found:?}");
+        let deaths: Vec<f64> = rates.iter().copied().filter(|rate| *rate > 600.0).collect();
+        assert!(deaths.is_sorted_by(|a, b| a > b), "{rates:?}");
+
+        let late = |rate: f64| if rate > 720.0 { ended(rate, ProbeEnd::Generator) } else { probe(rate, 0.0) };
+        let (probes, found) = search(|rate, _| late(rate));
+        assert!(matches!(found, Found::BeyondGenerator { met: Some(met), .. } if met > 600.0), "{probes:?} {found:?}");
+    }
+
+    #[test]
+    fn a_confirmation_takes_requests_enough() {
+        let few = |rate: f64, long| Probe {
+            long,
+            terms: vec![Term { beyond: 0.0, allowed: 0.9, burst: 1.0 }],
+            ..probe(rate, 0.0)
+        };
+        assert!(few(500.0, true).meets() && !few(500.0, true).confirms());
+        assert!(probe(500.0, 2.0).meets() && !probe(500.0, 2.0).confirms(), "it was no longer than others");
+        assert!(Probe { long: true, ..probe(500.0, 2.0) }.confirms());
     }
 
     #[test]

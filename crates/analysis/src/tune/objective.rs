@@ -7,8 +7,13 @@ use crate::metric::{Better, metric, primary_of};
 /// How much a missed limit weighs, as a power of by how much it was missed, beside the figure that is searched for.
 const WEIGHT: f64 = 4.0;
 
-/// What any miss costs: as much as a fifth more of the figure gains.
-const MISS: f64 = 0.2;
+/// What any miss costs: a million times the figure would make up for it, which no setting gives.
+const MISS: f64 = 13.8;
+
+/// Whether a setting is below another by so much in [`score`] because it misses the SLO, in half of its trials or more.
+pub fn is_miss(below: f64) -> bool {
+    below > MISS / 2.0
+}
 
 /// The key of the metric of an objective.
 pub fn objective_metric(objective: Objective) -> &'static str {
@@ -89,6 +94,11 @@ mod tests {
         assert!((missed[0].times - 2.0).abs() < 0.02, "{missed:?}");
         let bound = study(Objective::Throughput, "p99<500us");
         assert!(score(&bound, &fast).unwrap() < 1_000.0_f64.ln() - 2.5);
+        // However much faster it is, what misses the limit by little is worse than what meets it.
+        let near = study(Objective::Throughput, "p99<999us");
+        let met = study(Objective::Throughput, "p99<2ms");
+        let missed_by = score(&met, &slow).unwrap() - score(&near, &fast).unwrap();
+        assert!(is_miss(missed_by) && !is_miss(2.0_f64.ln()), "{missed_by}");
         let mut wrong = fast.clone();
         wrong.measurement.as_mut().unwrap().requests.failed = 100;
         assert_eq!(shortfalls(&"errors<1%".parse().unwrap(), &wrong).len(), 1);

@@ -7,7 +7,7 @@ use stampede_stats::least_significant_difference;
 
 use super::objective::score;
 
-/// A setting is dropped when it is worse than the best one at this level, one-sided.
+/// A setting that is as good as the best one is dropped with this chance at most, however many race (Bonferroni).
 const LEVEL: f64 = 0.05;
 
 /// The settings that stay in a race after these trials, which are whole blocks: all before the second block; then those whose mean
@@ -33,7 +33,8 @@ pub(crate) fn survivors(study: &Study, trials: &[Trial]) -> BTreeSet<CaseId> {
     let rows: Vec<&[f64]> = table.iter().map(Vec::as_slice).collect();
     let all = standing.into_iter().cloned();
     // Fewer than two settings or blocks have none.
-    let Some(least) = least_significant_difference(&rows, LEVEL) else { return all.collect() };
+    let others = rows.len().saturating_sub(1).max(1);
+    let Some(least) = least_significant_difference(&rows, LEVEL / others as f64) else { return all.collect() };
     let means: Vec<f64> = rows.iter().map(|scores| scores.iter().sum::<f64>() / scores.len() as f64).collect();
     let best = means.iter().copied().fold(f64::NEG_INFINITY, f64::max);
     all.zip(means).filter(|(_, mean)| best - mean <= least).map(|(case, _)| case).collect()

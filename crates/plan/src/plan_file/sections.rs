@@ -55,9 +55,12 @@ pub(crate) struct PlanSections {
     /// How it is measured.
     #[schemars(extend("examples" = ["{rounds: 3, duration: 8s}"]))]
     pub(crate) study: Option<StudySection>,
-    /// Where deployments run: local.
-    #[schemars(extend("examples" = ["local"]))]
+    /// Where deployments run: local, or docker, in containers of this machine's engine.
+    #[schemars(extend("examples" = ["local", "docker"]))]
     pub(crate) platform: Option<At<Text>>,
+    /// Of docker: the image of Debian or Ubuntu in which runtimes are installed. debian:bookworm where nothing is said.
+    #[schemars(extend("examples" = ["debian:bookworm"]))]
+    pub(crate) base_image: Option<At<Text>>,
 }
 
 /// An application of one's own.

@@ -7,3 +7,4 @@ mod json;
 mod replication;
 mod samples;
 mod tables;
+mod tune;

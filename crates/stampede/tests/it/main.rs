@@ -7,6 +7,7 @@ mod capacity;
 mod comparison;
 mod counter;
 mod databases;
+mod docker;
 mod export;
 mod failures;
 mod forecast;

@@ -89,11 +89,22 @@ impl Stage {
         self.run_in(Path::new("."), args)
     }
 
-    /// The same in a folder. What was held up is run again: windows of half a second are, now and then, on a busy machine.
+    /// The same in a folder.
     pub(crate) fn run_in(&self, folder: &Path, args: &[&str]) -> Said {
+        self.retry(folder, &[], args)
+    }
+
+    /// The same with variables in its environment.
+    #[allow(dead_code, reason = "for `drain`, which shares this file")]
+    pub(crate) fn run_with(&self, env: &[(&str, &str)], args: &[&str]) -> Said {
+        self.retry(Path::new("."), env, args)
+    }
+
+    /// What was held up is run again: windows of half a second are, now and then, on a busy machine.
+    fn retry(&self, folder: &Path, env: &[(&str, &str)], args: &[&str]) -> Said {
         let mut run = 1;
         loop {
-            let output = self.command(args).current_dir(folder).output().unwrap();
+            let output = self.command(args).current_dir(folder).envs(env.iter().copied()).output().unwrap();
             let said = Said {
                 code: output.status.code(),
                 stdout: String::from_utf8(output.stdout).unwrap(),

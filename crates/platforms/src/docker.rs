@@ -1,0 +1,332 @@
+//! The platform `docker`: one container a run, in an engine on this machine.
+//!
+//! All units of a deployment are processes of one container, as they are in an image that is exported: the container's limits hold
+//! them together, and they meet over the same sockets as on the machine. The run's folder is seen in the container at its own
+//! place, so files, sockets and logs are the same inside and outside. The software comes from an image of a distribution with
+//! packages of it. The load goes to the container's own address, past the engine's proxy.
+
+mod engine;
+mod image;
+mod question;
+mod running;
+mod sandbox;
+
+use std::collections::BTreeSet;
+use std::ffi::OsString;
+use std::net::SocketAddr;
+use std::path::{Path, PathBuf};
+use std::sync::{Arc, Mutex, PoisonError};
+use std::time::Duration;
+
+use stampede_core::{
+    App, Availability, Deployment, Finding, Fut, Install, LaunchError, Limits, Platform, PrepareError, Requirement,
+    Running, Severity, Terms, with_causes,
+};
+
+pub(crate) use self::engine::Containers;
+pub use self::engine::DockerError;
+use self::engine::Engine;
+pub use self::image::remove_images;
+pub use self::question::answer;
+use self::question::{Place, Question, packages, place};
+use self::running::{DockerRunning, Prepared};
+use self::sandbox::{Order, Sandbox};
+use crate::clean::CleanReport;
+use crate::layout::Built;
+use crate::local::{NewPlatformError, take_state};
+use crate::{doctor, layout, machine, preflight, program, user};
+
+/// The name of this platform.
+pub const DOCKER: &str = "docker";
+
+/// The first port of a container: the deployment's addresses take those from here on, since nothing else is in its network.
+const FIRST_PORT: u16 = 20_000;
+
+/// Where Stampede's own program is in a container that is looked around in.
+const PROGRAM: &str = "/stampede";
+
+/// How long a look around may take: builds of PHP are run and asked.
+const LOOK_TIME: Duration = Duration::from_secs(120);
+
+/// What the platform is told by the program that uses it.
+#[derive(Clone, Debug)]
+pub struct DockerConfig {
+    /// Where runs and leases are kept: a short path on a disk, see [`crate::default_state_dir`].
+    pub state_dir: PathBuf,
+    /// Where builds are kept.
+    pub cache_dir: PathBuf,
+    /// Processors that deployments run on.
+    pub server_cpus: Vec<u32>,
+    /// How long a unit may take until something listens on its address.
+    pub ready_timeout: Duration,
+    /// The image that software is installed in.
+    pub base_image: String,
+    /// The program that is put into a container to look around, and its arguments before the questions: it prints what
+    /// [`answer`] says to them.
+    pub looker: (PathBuf, Vec<OsString>),
+    /// Where the applications come from.
+    pub sources: Vec<PathBuf>,
+    /// Says to the user what takes long.
+    pub tell: fn(&str),
+}
+
+/// One container a run.
+#[derive(Debug)]
+pub struct DockerPlatform {
+    config: Arc<DockerConfig>,
+    engine: Engine,
+    image: Mutex<Image>,
+    cleaned: CleanReport,
+    /// What stands in the way of measuring, as the engine says.
+    findings: Vec<Finding>,
+}
+
+/// The image that runs, and what is known of it.
+#[derive(Clone, Debug)]
+struct Image {
+    name: String,
+    /// Packages that were asked for, whether the distribution has them or not.
+    asked: BTreeSet<String>,
+    answers: Vec<(Question, Availability)>,
+}
+
+impl DockerPlatform {
+    /// Finishes the runs of Stampedes that were killed, and sees that there is an engine with the base image.
+    ///
+    /// # Errors
+    ///
+    /// When the engine or the image cannot be had, or the state folder cannot be used.
+    pub async fn new(config: DockerConfig) -> Result<Self, NewDockerError> {
+        let engine = Engine::connect(&engine::socket()?).await?;
+        let info = engine.examine().await?;
+        let state_dir = config.state_dir.clone();
+        let cleaned = match tokio::task::spawn_blocking(move || take_state(&state_dir)).await {
+            Ok(cleaned) => cleaned?,
+            Err(panic) => std::panic::resume_unwind(panic.into_panic()),
+        };
+        image::base(&engine, &config.base_image).await?;
+        let image = Image { name: config.base_image.clone(), asked: BTreeSet::new(), answers: Vec::new() };
+        let findings = (info.swap_limit == Some(false)).then(no_swap_limit).into_iter().collect();
+        Ok(Self { config: Arc::new(config), engine, image: Mutex::new(image), cleaned, findings })
+    }
+
+    /// What was left of Stampedes that were killed.
+    pub fn cleaned(&self) -> &CleanReport {
+        &self.cleaned
+    }
+
+    /// Sees that the image has all of these requirements that the distribution has: one image for all runtimes, so that they
+    /// share one build of PHP.
+    ///
+    /// # Errors
+    ///
+    /// When packages cannot be installed, or what is in the image cannot be told.
+    pub async fn provide(&self, needs: &[Requirement]) -> Result<(), DockerError> {
+        let questions: Vec<Question> = needs
+            .iter()
+            .filter_map(|need| match place(need, &self.config.sources) {
+                Place::Container(question) => Some(question),
+                Place::Here | Place::Nowhere(_) => None,
+            })
+            .collect();
+        let Image { mut name, mut asked, answers: _ } = self.known().clone();
+        loop {
+            let answers = self.look(&name, &questions).await?;
+            // What an answer lacks shows only when what it was told before is there: an extension after its PHP.
+            let lacking: BTreeSet<String> = answers.iter().flat_map(packages).map(str::to_owned).collect();
+            let lacking: BTreeSet<String> = lacking.difference(&asked).cloned().collect();
+            if lacking.is_empty() {
+                let answers = questions.into_iter().zip(answers).collect();
+                *self.known() = Image { name, asked, answers };
+                return Ok(());
+            }
+            let tell = |packages: &BTreeSet<String>| {
+                let packages = packages.iter().map(String::as_str).collect::<Vec<_>>().join(", ");
+                (self.config.tell)(&format!(
+                    "installing {packages} in {} (kept for the next time)",
+                    self.config.base_image
+                ));
+            };
+            name = image::install(&self.engine, &name, &lacking, tell).await?;
+            asked.extend(lacking);
+        }
+    }
+
+    fn known(&self) -> std::sync::MutexGuard<'_, Image> {
+        self.image.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    /// Looks around in an image.
+    async fn look(&self, image: &str, questions: &[Question]) -> Result<Vec<Availability>, DockerError> {
+        let (program, args) = &self.config.looker;
+        let unreadable = |problem: String| DockerError::Program { program: program.display().to_string(), problem };
+        let text = serde_json::to_string(questions).map_err(|error| unreadable(error.to_string()))?;
+        let order = Order {
+            image: image.to_owned(),
+            user: user::for_units().map_err(|error| DockerError::Prepare(error.to_string()))?,
+            program: Some((program.clone(), PROGRAM)),
+            served: None,
+        };
+        let sandbox = Sandbox::open(&self.engine, &self.config.state_dir, order).await?;
+        let args = args.iter().map(|arg| arg.to_string_lossy().into_owned());
+        let words = [PROGRAM.to_owned()].into_iter().chain(args).chain([text]).collect();
+        let answer = sandbox.ask(words, LOOK_TIME).await;
+        sandbox.close().await.map_err(DockerError::Prepare)?;
+        let answer = answer?.map_err(|problem| {
+            unreadable(format!(
+                "{problem}\n  it must run in the image: use one that is not older than what it was built on"
+            ))
+        })?;
+        serde_json::from_str(&answer).map_err(|error| unreadable(format!("{error}: {answer}")))
+    }
+
+    async fn begin(&self, deployment: &Deployment, terms: &Terms) -> Result<DockerRunning, LaunchError> {
+        if !terms.parts.is_empty() {
+            return Err(LaunchError::Prepare("parts with budgets of their own do not run in containers".to_owned()));
+        }
+        let config = &self.config;
+        let user = user::for_units().map_err(|error| LaunchError::Prepare(with_causes(&error)))?;
+        let built = layout::build(deployment, &config.cache_dir, &config.state_dir, user).await?;
+        let image = self.known().name.clone();
+        let order = Order { image, user, program: None, served: Some((terms.total, config.server_cpus.clone())) };
+        let failed = |error: &dyn std::error::Error| LaunchError::Prepare(with_causes(error));
+        let sandbox = Sandbox::open(&self.engine, &config.state_dir, order).await.map_err(|error| failed(&error))?;
+        let wanted = deployment.clone();
+        // The container goes with it: when this future is dropped, nothing is removed before this has ended.
+        let filled = tokio::task::spawn_blocking(move || fill(sandbox, &wanted, &built));
+        let prepared = filled.await.map_err(|error| failed(&error))??;
+        DockerRunning::start(prepared, deployment, config.ready_timeout).await
+    }
+}
+
+/// Fills the folder of a container's run.
+fn fill(mut sandbox: Sandbox, deployment: &Deployment, built: &[Built]) -> Result<Prepared, LaunchError> {
+    let nothing = || LaunchError::Prepare("the container has no address or no folder".to_owned());
+    let address = sandbox.address.ok_or_else(nothing)?;
+    let folder = sandbox.folder.take().ok_or_else(nothing)?;
+    let port = |number: usize| {
+        let number = u16::try_from(number).ok().and_then(|number| FIRST_PORT.checked_add(number));
+        let none = || std::io::Error::other("the deployment has more addresses than there are ports");
+        Ok(SocketAddr::new(address, number.ok_or_else(none)?))
+    };
+    let endpoints = layout::bind(deployment, &folder, port)?;
+    let places = layout::places(&folder, &endpoints)?;
+    layout::fill(&folder, deployment, &places, built)?;
+    // Programs in the container write their logs themselves.
+    folder.make_writable(Path::new("logs")).map_err(|error| LaunchError::Prepare(with_causes(&error)))?;
+    Ok(Prepared { sandbox, folder, places, endpoints })
+}
+
+impl Platform for DockerPlatform {
+    fn id(&self) -> &'static str {
+        DOCKER
+    }
+
+    fn detect<'a>(&'a self, need: &'a Requirement) -> Fut<'a, Availability> {
+        Box::pin(async move {
+            let question = match place(need, &self.config.sources) {
+                Place::Here => return program::detect(need).await,
+                Place::Nowhere(what) => return missing(what.to_owned(), "--platform local".to_owned()),
+                Place::Container(question) => question,
+            };
+            let known =
+                self.known().answers.iter().find(|(known, _)| *known == question).map(|(_, answer)| answer.clone());
+            let answer = match known {
+                Some(answer) => answer,
+                None => {
+                    let image = self.known().name.clone();
+                    match self.look(&image, std::slice::from_ref(&question)).await {
+                        Ok(answers) => match answers.into_iter().next() {
+                            Some(answer) => answer,
+                            None => return missing("an answer from the image".to_owned(), String::new()),
+                        },
+                        Err(error) => return missing(with_causes(&error), "use another --base-image".to_owned()),
+                    }
+                }
+            };
+            match answer {
+                Availability::Missing { what, install: _ } => {
+                    let base = &self.config.base_image;
+                    missing(
+                        format!("{what}, which no package of {base} gives"),
+                        "use another --base-image, or --platform local".to_owned(),
+                    )
+                }
+                found => found,
+            }
+        })
+    }
+
+    fn preflight<'a>(&'a self, limits: &'a Limits) -> Fut<'a, Vec<Finding>> {
+        Box::pin(async move {
+            let mut findings = preflight::judge(limits, self.config.server_cpus.len(), machine::memory(), None);
+            findings.extend(self.findings.iter().cloned());
+            findings
+        })
+    }
+
+    /// Applications that have commands of their own are not taken: containers have not the tools for them.
+    fn prepare<'a>(&'a self, app: &'a App) -> Fut<'a, Result<PathBuf, PrepareError>> {
+        Box::pin(async move {
+            Err(PrepareError::Command {
+                command: app.prepare.iter().map(|words| words.join(" ")).collect::<Vec<_>>().join("; "),
+                problem: "commands of an application are not run in containers; run them in its folder before"
+                    .to_owned(),
+            })
+        })
+    }
+
+    fn launch<'a>(
+        &'a self,
+        deployment: &'a Deployment,
+        terms: &'a Terms,
+    ) -> Fut<'a, Result<Box<dyn Running>, LaunchError>> {
+        Box::pin(async move { Ok(Box::new(self.begin(deployment, terms).await?) as Box<dyn Running>) })
+    }
+}
+
+fn missing(what: String, page: String) -> Availability {
+    Availability::Missing { what, install: Install { package: None, page } }
+}
+
+fn no_swap_limit() -> Finding {
+    Finding {
+        id: "swap-not-limited".to_owned(),
+        severity: Severity::Warning,
+        text: "the engine says that its kernel cannot limit swap: memory beyond the limit may be swapped out"
+            .to_owned(),
+        evidence: std::collections::BTreeMap::new(),
+        advice: "turn swap off, or start the kernel with swapaccount=1".to_owned(),
+    }
+}
+
+/// Whether there is an engine that containers can be measured in, for `stampede doctor`.
+pub fn examine() -> Finding {
+    let asked = engine::block_on(async { Engine::connect(&engine::socket()?).await?.examine().await });
+    match asked {
+        Ok(info) => {
+            let told = |text: Option<String>| text.unwrap_or_else(|| "?".to_owned());
+            let driver = info.cgroup_driver.map_or_else(|| "?".to_owned(), |driver| driver.to_string());
+            let version = info.cgroup_version.map_or_else(|| "?".to_owned(), |version| version.to_string());
+            let text = format!("Docker {}, control groups version {version} ({driver})", told(info.server_version));
+            doctor::fine(DOCKER, text)
+        }
+        Err(DockerError::NotThere { socket, source: _ }) => {
+            doctor::fine(DOCKER, format!("no engine at {}, which --platform docker alone needs", socket.display()))
+        }
+        Err(error) => {
+            doctor::warning(DOCKER, format!("--platform docker cannot be used: {error}"), "or use --platform local")
+        }
+    }
+}
+
+/// Why the platform cannot be used.
+#[derive(Debug, thiserror::Error)]
+pub enum NewDockerError {
+    /// The engine or the image.
+    #[error(transparent)]
+    Docker(#[from] DockerError),
+    /// The state folder.
+    #[error(transparent)]
+    State(#[from] NewPlatformError),
+}

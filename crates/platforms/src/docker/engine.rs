@@ -1,0 +1,338 @@
+//! The engine: whether it is there and can be used, and how all that a run has in it is removed.
+
+use std::collections::HashMap;
+use std::env;
+use std::future::Future;
+use std::io;
+use std::os::unix::net::UnixStream;
+use std::path::{Path, PathBuf};
+use std::time::Instant;
+
+use bollard::models::SystemInfo;
+use bollard::query_parameters::{ListContainersOptions, ListNetworksOptions, RemoveContainerOptions};
+use bollard::{API_DEFAULT_VERSION, ClientVersion, Docker};
+use serde::{Deserialize, Serialize};
+use thiserror::Error;
+
+use crate::run::PAUSE;
+
+/// The label of all that belongs to a run; its value is the run's own.
+pub(crate) const RUN: &str = "io.stampede.run";
+
+/// Where an engine of the system listens. <https://docs.docker.com/reference/cli/dockerd/#daemon-socket-option>
+const SOCKET: &str = "/var/run/docker.sock";
+
+/// Names another socket, as for Docker's own programs.
+const HOST: &str = "DOCKER_HOST";
+
+/// That of Docker 20.10, the oldest that is tested against.
+const OLDEST: ClientVersion = ClientVersion { major_version: 1, minor_version: 41 };
+
+/// How long the engine may take until it begins to answer, in seconds.
+const PATIENCE: u64 = 60;
+
+/// An engine on this machine that takes orders from this user.
+#[derive(Clone, Debug)]
+pub(crate) struct Engine {
+    pub(crate) docker: Docker,
+    pub(crate) socket: PathBuf,
+}
+
+/// The socket of the engine that is meant.
+///
+/// # Errors
+///
+/// When `DOCKER_HOST` names an engine that is not reached over a unix socket.
+pub(crate) fn socket() -> Result<PathBuf, DockerError> {
+    match env::var(HOST) {
+        Ok(named) if !named.is_empty() => match named.strip_prefix("unix://") {
+            Some(path) => Ok(PathBuf::from(path)),
+            None => Err(DockerError::Host(named)),
+        },
+        _ => Ok(PathBuf::from(SOCKET)),
+    }
+}
+
+impl Engine {
+    /// Connects to an engine and agrees with it on a version of its interface.
+    pub(crate) async fn connect(socket: &Path) -> Result<Self, DockerError> {
+        // Asked first, since the client tells reasons apart by their words alone.
+        UnixStream::connect(socket).map_err(|source| match source.kind() {
+            io::ErrorKind::PermissionDenied => DockerError::NotAllowed { socket: socket.to_owned(), source },
+            _ => DockerError::NotThere { socket: socket.to_owned(), source },
+        })?;
+        let docker = Docker::connect_with_unix(&socket.to_string_lossy(), PATIENCE, API_DEFAULT_VERSION)
+            .map_err(api("connect to the engine"))?;
+        let docker = docker.negotiate_version().await.map_err(api("agree with the engine on a version"))?;
+        if docker.client_version() < OLDEST {
+            return Err(DockerError::TooOld(docker.client_version().to_string()));
+        }
+        Ok(Self { docker, socket: socket.to_owned() })
+    }
+
+    /// What the engine says of itself, where it is one whose containers this process can measure.
+    pub(crate) async fn examine(&self) -> Result<SystemInfo, DockerError> {
+        let info = self.docker.info().await.map_err(api("ask the engine what it is"))?;
+        judge(&info)?;
+        Ok(info)
+    }
+}
+
+/// Refuses engines whose containers cannot be held to limits or not be read from here.
+fn judge(info: &SystemInfo) -> Result<(), DockerError> {
+    let options = info.security_options.as_deref().unwrap_or_default();
+    let has = |name: &str| options.iter().any(|option| option.split(',').any(|part| part == name));
+    let system = info.operating_system.as_deref().unwrap_or_default();
+    let reason = if has("name=rootless") {
+        "it runs without root, where files and limits of containers are not this user's"
+    } else if has("name=userns") {
+        "it gives containers other users' numbers (userns-remap), which cannot read what is prepared for them"
+    } else if system.contains("Docker Desktop") {
+        "it runs in a virtual machine (Docker Desktop), where its control groups and networks cannot be reached"
+    } else if info.cpu_cfs_quota == Some(false) || info.cpu_cfs_period == Some(false) {
+        "its kernel cannot limit CPU time"
+    } else if info.memory_limit == Some(false) {
+        "its kernel cannot limit memory"
+    } else {
+        return Ok(());
+    };
+    Err(DockerError::Unsuitable(reason))
+}
+
+/// Where a run's containers and networks are: all that has its label.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub(crate) struct Containers {
+    pub(crate) socket: PathBuf,
+    pub(crate) label: String,
+}
+
+impl Containers {
+    /// The labels of what belongs to the run.
+    pub(crate) fn labels(&self) -> HashMap<String, String> {
+        HashMap::from([(RUN.to_owned(), self.label.clone())])
+    }
+
+    /// Removes all that belongs to the run, whatever it does. What is gone already is no failure.
+    pub(crate) fn remove(&self, deadline: Instant) -> Result<(), DockerError> {
+        block_on(async {
+            let engine = Engine::connect(&self.socket).await?;
+            while !self.remove_once(&engine.docker).await? {
+                if Instant::now() >= deadline {
+                    return Err(DockerError::Left(self.label.clone()));
+                }
+                tokio::time::sleep(PAUSE).await;
+            }
+            Ok(())
+        })
+    }
+
+    /// Whether nothing is left; otherwise asks for its removal, which may be under way already.
+    async fn remove_once(&self, docker: &Docker) -> Result<bool, DockerError> {
+        let filters = Some(HashMap::from([("label".to_owned(), vec![format!("{RUN}={}", self.label)])]));
+        let containers = ListContainersOptions { all: true, filters: filters.clone(), ..Default::default() };
+        let containers = docker.list_containers(Some(containers)).await.map_err(api("list the run's containers"))?;
+        for id in containers.iter().filter_map(|container| container.id.as_deref()) {
+            let options = RemoveContainerOptions { force: true, v: true, ..Default::default() };
+            unless_gone(docker.remove_container(id, Some(options)).await).map_err(api("remove a container"))?;
+        }
+        let networks = ListNetworksOptions { filters };
+        let networks = docker.list_networks(Some(networks)).await.map_err(api("list the run's networks"))?;
+        // A network goes when nothing is in it any more.
+        for id in networks.iter().filter(|_| containers.is_empty()).filter_map(|network| network.id.as_deref()) {
+            unless_gone(docker.remove_network(id).await).map_err(api("remove a network"))?;
+        }
+        Ok(containers.is_empty() && networks.is_empty())
+    }
+}
+
+/// Not found; a removal that is under way already; and a network that is still in use, as the engine answers.
+const GOING: [u16; 3] = [404, 409, 403];
+
+fn unless_gone(removed: Result<(), bollard::errors::Error>) -> Result<(), bollard::errors::Error> {
+    match removed {
+        Err(bollard::errors::Error::DockerResponseServerError { status_code, .. }) if GOING.contains(&status_code) => {
+            Ok(())
+        }
+        removed => removed,
+    }
+}
+
+/// Waits for work of its own on a thread of its own: also where a runtime runs already, and from where nothing can be awaited.
+pub(crate) fn block_on<T: Send>(work: impl Future<Output = Result<T, DockerError>> + Send) -> Result<T, DockerError> {
+    let run = || {
+        let runtime =
+            tokio::runtime::Builder::new_current_thread().enable_all().build().map_err(DockerError::Thread)?;
+        runtime.block_on(work)
+    };
+    std::thread::scope(|scope| match scope.spawn(run).join() {
+        Ok(done) => done,
+        Err(panic) => std::panic::resume_unwind(panic),
+    })
+}
+
+/// Says what the engine was asked for when it refused.
+pub(crate) fn api(action: &'static str) -> impl FnOnce(bollard::errors::Error) -> DockerError {
+    move |source| DockerError::Api { action, source: Box::new(source) }
+}
+
+/// Why an engine, or something in it, cannot be used.
+#[derive(Debug, Error)]
+pub enum DockerError {
+    /// `DOCKER_HOST` names something else.
+    #[error(
+        "use the engine {0}: containers are measured where they run; unset DOCKER_HOST, or let it name unix:///SOCKET"
+    )]
+    Host(String),
+    /// Nobody answers.
+    #[error(
+        "find Docker's engine at {}: install it (docker.io of Debian and Ubuntu, https://docs.docker.com/engine/install/) and \
+         start it, or name its socket in DOCKER_HOST", socket.display()
+    )]
+    NotThere {
+        /// Where it was looked for.
+        socket: PathBuf,
+        /// The kernel's answer.
+        #[source]
+        source: io::Error,
+    },
+    /// The socket is not for this user.
+    #[error("use Docker's engine at {}: put this user into the group docker and log in anew, or run it as root", socket.display())]
+    NotAllowed {
+        /// The socket.
+        socket: PathBuf,
+        /// The kernel's answer.
+        #[source]
+        source: io::Error,
+    },
+    /// Its interface lacks what is needed.
+    #[error(
+        "use Docker's engine: it speaks version {0} of its interface, and {OLDEST} is needed; install Docker 20.10 or newer"
+    )]
+    TooOld(String),
+    /// Its containers cannot be measured.
+    #[error("use Docker's engine: {0}; use one that runs as root on this machine, or --platform local")]
+    Unsuitable(&'static str),
+    /// Its processes are not seen.
+    #[error("measure containers: their processes are not seen from here; run Stampede on the engine's own machine")]
+    Elsewhere,
+    /// It refused.
+    #[error("{action}")]
+    Api {
+        /// What it was asked for.
+        action: &'static str,
+        /// Its answer.
+        #[source]
+        source: Box<bollard::errors::Error>,
+    },
+    /// It has not the base image and cannot get it.
+    #[error(
+        "get the image {image}: {problem}\n  where no registry is reached, bring it: `docker load`, or `debootstrap bookworm DIR` \
+         and `tar -C DIR -c . | docker import - {image}`; or name one that is there with --base-image"
+    )]
+    Pull {
+        /// The image.
+        image: String,
+        /// What went wrong.
+        problem: String,
+    },
+    /// The image is for other processors.
+    #[error("use the image {image}: it is for {found}, and this machine is {here}")]
+    Architecture {
+        /// The image.
+        image: String,
+        /// What it is for.
+        found: String,
+        /// What this machine is.
+        here: &'static str,
+    },
+    /// Software could not be installed.
+    #[error("install {packages} in {base}, which must be an image of Debian or Ubuntu:\n{output}")]
+    Install {
+        /// What was asked for.
+        packages: String,
+        /// Into which image.
+        base: String,
+        /// The end of what the builder printed.
+        output: String,
+    },
+    /// A template could not be filled in.
+    #[error("write a Dockerfile")]
+    Dockerfile(#[from] stampede_export::ExportError),
+    /// A program in a container did not do what it must.
+    #[error("run {program} in a container: {problem}")]
+    Program {
+        /// The program.
+        program: String,
+        /// What happened.
+        problem: String,
+    },
+    /// The run could not be prepared on this machine.
+    #[error("prepare a container: {0}")]
+    Prepare(String),
+    /// Something of a run is still there.
+    #[error("remove the containers and networks labelled {RUN}={0}: some are left at the deadline")]
+    Left(String),
+    /// A thread could not be had.
+    #[error("wait for the engine")]
+    Thread(#[source] io::Error),
+}
+
+#[cfg(test)]
+mod tests {
+    use std::io::{Read as _, Write as _};
+    use std::os::unix::net::UnixListener;
+
+    use super::*;
+
+    /// What comes of an engine that gives these answers, one after the other, each on a connection of its own.
+    fn with_answers(answers: &[&str]) -> Result<(), DockerError> {
+        let folder = tempfile::tempdir().unwrap();
+        let socket = folder.path().join("docker.sock");
+        let listener = UnixListener::bind(&socket).unwrap();
+        std::thread::scope(|scope| {
+            let asked = scope.spawn(|| block_on(async { Engine::connect(&socket).await?.examine().await.map(drop) }));
+            // The first connection only sees whether somebody is there.
+            drop(listener.accept().unwrap());
+            for answer in answers {
+                let (mut connection, _) = listener.accept().unwrap();
+                let mut request = [0; 4096];
+                assert!(connection.read(&mut request).unwrap() > 0);
+                let head = "HTTP/1.1 200 OK\r\nContent-Type: application/json\r\nConnection: close\r\n";
+                write!(connection, "{head}Content-Length: {}\r\n\r\n{answer}", answer.len()).unwrap();
+            }
+            asked.join().unwrap()
+        })
+    }
+
+    #[test]
+    fn an_engine_is_asked_for_its_version_and_for_what_it_is() {
+        assert!(with_answers(&[r#"{"ApiVersion": "1.41"}"#, "{}"]).is_ok());
+        let old = with_answers(&[r#"{"ApiVersion": "1.40"}"#]).unwrap_err();
+        assert!(old.to_string().contains("version 1.40 of its interface, and 1.41 is needed"), "{old}");
+        let rootless = with_answers(&[r#"{"ApiVersion": "1.54"}"#, r#"{"SecurityOptions": ["name=rootless"]}"#]);
+        assert!(matches!(rootless, Err(DockerError::Unsuitable(_))), "{rootless:?}");
+        let nobody = block_on(async { Engine::connect(Path::new("/nonexistent")).await.map(drop) }).unwrap_err();
+        assert!(matches!(nobody, DockerError::NotThere { .. }), "{nobody}");
+    }
+
+    #[test]
+    fn engines_whose_containers_cannot_be_measured_are_refused() {
+        let with = |option: &str| SystemInfo { security_options: Some(vec![option.to_owned()]), ..Default::default() };
+        for (info, refused) in [
+            (SystemInfo::default(), None),
+            (with("name=seccomp,profile=default"), None),
+            (with("name=rootless"), Some("without root")),
+            (with("name=userns"), Some("userns-remap")),
+            (SystemInfo { operating_system: Some("Docker Desktop".to_owned()), ..Default::default() }, Some("virtual")),
+            (SystemInfo { memory_limit: Some(false), ..Default::default() }, Some("limit memory")),
+            (SystemInfo { cpu_cfs_quota: Some(false), ..Default::default() }, Some("limit CPU")),
+        ] {
+            match (judge(&info), refused) {
+                (Ok(()), None) => {}
+                (Err(error), Some(word)) => assert!(error.to_string().contains(word), "{error}"),
+                other => panic!("{other:?}"),
+            }
+        }
+    }
+}

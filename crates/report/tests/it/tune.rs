@@ -1,0 +1,109 @@
+//! What a search for settings comes to.
+
+use stampede_analysis::{Knob, Space, Tried, analyse, metric};
+use stampede_core::{Latencies, Limits, Load, Objective, Role, RuntimeId, Slo};
+use stampede_report::StudyView;
+use stampede_report::tune::{Held, TuneView, terminal};
+
+use crate::samples::{Sample, plain};
+
+/// A winner of two workers where one is the default, held against the others in these blocks.
+fn conclusion(cases: &[(&str, &[f64])], slo: Option<&str>, slow: &[&str]) -> String {
+    let Sample { study, finished_at, mut trials, yard_stick } = plain(cases);
+    // All answers of a slow case take half a second.
+    for trial in trials.iter_mut().filter(|trial| slow.contains(&trial.case.as_str())) {
+        let mut response = Latencies::new();
+        (0..10_000).for_each(|_| response.record_ns(500_000_000));
+        trial.measurement.as_mut().unwrap().response = response;
+    }
+    let analysis = analyse(&study, &trials);
+    let view = StudyView { study: &study, finished_at, trials: &trials, yard_stick: &yard_stick, analysis: &analysis };
+    let knob =
+        Knob { name: "workers".into(), role: Role::PoolSize, levels: vec!["1".into(), "2".into()], ordered: true };
+    let space = Space { knobs: vec![knob], default: vec![0] };
+    let tried = [(0, 0.0), (1, 0.5)].map(|(level, score)| Tried { point: vec![level], score: Some(score) });
+    let slo: Option<Slo> = slo.map(|slo| slo.parse().unwrap());
+    let limits: Limits = study.cases[0].limits;
+    let load: Load = "closed:16".parse().unwrap();
+    let text = terminal(
+        &TuneView {
+            id: "search",
+            limits: &limits,
+            runtime: Some(RuntimeId::new("fpm")),
+            workload: "hello",
+            load: &load,
+            objective: Objective::Throughput,
+            slo: slo.as_ref(),
+            metric: metric("throughput_rps").unwrap(),
+            space: &space,
+            tried: &tried,
+            winner: &tried[1],
+            documented: Some("the manual"),
+            held: &[Held { share: 1.0, view }],
+            out: None,
+        },
+        10_000,
+        false,
+    );
+    text.rsplit("\n\n").next().unwrap().trim().to_owned()
+}
+
+#[test]
+fn settings_are_advised_that_were_shown_to_be_better_and_meet_the_slo() {
+    let more: &[f64] = &[2_000.0, 2_010.0, 2_005.0, 1_990.0];
+    let few: &[f64] = &[1_000.0, 1_010.0, 1_003.0, 998.0];
+    let like: &[f64] = &[1_001.0, 1_008.0, 1_004.0, 998.0];
+    let most: &[f64] = &[3_000.0, 3_010.0, 3_006.0, 2_990.0];
+    let slo = Some("p99<400ms");
+    let (better, use_it) =
+        ("have 1.996 times the requests per second of the defaults.", "Use them with: --set fpm.workers=2");
+    for (name, cases, slo, slow, said, advised) in [
+        ("better", &[("tuned", more), ("default", few)][..], None, &[][..], better, true),
+        ("worse", &[("tuned", few), ("default", more)], None, &[], "did not hold up in new blocks", false),
+        ("the same", &[("tuned", few), ("default", like)], None, &[], "equal within", false),
+        (
+            "slower, and alone in time",
+            &[("tuned", few), ("default", more)],
+            slo,
+            &["default"],
+            "meet p99<400ms; the defaults do not, by 1.25",
+            true,
+        ),
+        (
+            "faster, and late",
+            &[("tuned", more), ("default", few)],
+            slo,
+            &["tuned"],
+            "The defaults meet p99<400ms",
+            false,
+        ),
+        (
+            "both late",
+            &[("tuned", more), ("default", few)],
+            slo,
+            &["tuned", "default"],
+            "No setting that was tried meets p99<400ms",
+            true,
+        ),
+        (
+            "the manual knows better",
+            &[("tuned", more), ("default", few), ("documented", most)],
+            None,
+            &[],
+            "what the manual has is better",
+            false,
+        ),
+        (
+            "the manual is late",
+            &[("tuned", more), ("default", few), ("documented", most)],
+            slo,
+            &["documented"],
+            better,
+            true,
+        ),
+    ] {
+        let text = conclusion(cases, slo, slow);
+        assert!(text.contains(said), "{name}: {text}");
+        assert_eq!(text.contains(use_it), advised, "{name}: {text}");
+    }
+}

@@ -1,0 +1,276 @@
+//! Containers, with an engine of these tests' own and a base image made by debootstrap.
+
+use std::fs;
+use std::io::Write as _;
+use std::path::{Path, PathBuf};
+use std::process::{Child, Command, Stdio};
+
+use rustix::process::Signal;
+use serde_json::Value;
+
+use crate::stage::{Said, Stage, have, send, wait_until, workload};
+
+const BASE: &str = "debian:bookworm";
+
+/// The label of all that belongs to a run.
+const LABEL: &str = "io.stampede.run";
+
+/// An engine with files of its own, and no part of the machine's network changed but its own bridges.
+struct Engine {
+    folder: tempfile::TempDir,
+    daemon: Child,
+}
+
+impl Engine {
+    fn start() -> Self {
+        let folder = tempfile::Builder::new().prefix("engine").tempdir_in("/var/tmp").unwrap();
+        let at = |name: &str| folder.path().join(name);
+        let log = fs::File::create(at("log")).unwrap();
+        let daemon = Command::new("dockerd")
+            .arg("--data-root")
+            .arg(at("data"))
+            .arg("--exec-root")
+            .arg(at("exec"))
+            .arg("--pidfile")
+            .arg(at("pid"))
+            .arg("--host")
+            .arg(format!("unix://{}", at("docker.sock").display()))
+            .args(["--bridge=none", "--iptables=false", "--ip-forward=false"])
+            .stdin(Stdio::null())
+            .stdout(log.try_clone().unwrap())
+            .stderr(log)
+            .spawn()
+            .unwrap();
+        let engine = Self { folder, daemon };
+        wait_until("the engine answers", || {
+            let output = engine.docker(&["version"]).output().unwrap();
+            let log = || fs::read_to_string(engine.folder.path().join("log")).unwrap_or_default();
+            if output.status.success() { Ok(()) } else { Err(log()) }
+        });
+        engine
+    }
+
+    fn host(&self) -> String {
+        format!("unix://{}", self.folder.path().join("docker.sock").display())
+    }
+
+    fn docker(&self, args: &[&str]) -> Command {
+        let mut command = Command::new("docker");
+        command.args(args).env("DOCKER_HOST", self.host());
+        command
+    }
+
+    /// What it prints, a line each.
+    fn ask(&self, args: &[&str]) -> Vec<String> {
+        let output = self.docker(args).output().unwrap();
+        assert!(output.status.success(), "docker {args:?}: {}", String::from_utf8_lossy(&output.stderr));
+        String::from_utf8(output.stdout).unwrap().lines().map(str::to_owned).collect()
+    }
+
+    fn containers(&self) -> Vec<String> {
+        self.ask(&["ps", "-aq", "--filter", &format!("label={LABEL}")])
+    }
+
+    fn networks(&self) -> Vec<String> {
+        self.ask(&["network", "ls", "-q", "--filter", &format!("label={LABEL}")])
+    }
+
+    fn assert_nothing_left(&self) {
+        assert_eq!((self.containers(), self.networks()), (Vec::<String>::new(), Vec::<String>::new()));
+    }
+}
+
+impl Drop for Engine {
+    fn drop(&mut self) {
+        // It unmounts what it has mounted.
+        send(self.daemon.id(), Signal::TERM);
+        let _ = self.daemon.wait();
+    }
+}
+
+/// The smallest Debian as an archive, kept between tests.
+fn debian() -> Option<PathBuf> {
+    let archive = Path::new(env!("CARGO_TARGET_TMPDIR")).join("bookworm.tar");
+    if archive.exists() {
+        return Some(archive);
+    }
+    let folder = tempfile::tempdir_in("/var/tmp").unwrap();
+    let root = folder.path().join("root");
+    let made = Command::new("debootstrap").args(["--variant=minbase", "bookworm"]).arg(&root).output();
+    if !made.unwrap().status.success() {
+        return None;
+    }
+    let part = archive.with_extension("part");
+    let packed = Command::new("tar").arg("-C").arg(&root).arg("-cf").arg(&part).arg(".").status().unwrap();
+    assert!(packed.success());
+    fs::rename(part, &archive).unwrap();
+    Some(archive)
+}
+
+fn run(stage: &Stage, engine: &Engine, args: &[&str]) -> Said {
+    stage.run_with(&[("DOCKER_HOST", &engine.host())], args)
+}
+
+#[test]
+fn containers_are_compared_and_end_with_stampede_whatever_happens_to_it() {
+    let name = "containers_are_compared_and_end_with_stampede_whatever_happens_to_it";
+    if !have(name, &["dockerd", "docker", "debootstrap", "go"]) {
+        return;
+    }
+    let Some(archive) = debian() else {
+        let _ = writeln!(std::io::stderr(), "SKIP {name}: needs an archive of Debian that debootstrap reaches");
+        return;
+    };
+    let (stage, engine) = (Stage::new(), Engine::start());
+    engine.ask(&["import", &archive.display().to_string(), BASE]);
+    compares(&stage, &engine);
+    refuses(&stage, &engine);
+    tells_of_memory(&stage, &engine);
+    ends_when_killed(&stage, &engine);
+    let said = run(&stage, &engine, &["clean", "--images"]);
+    assert!(said.code == Some(0) && said.stderr.contains("removed the image stampede-software:"), "{said:?}");
+    assert_eq!(engine.ask(&["images", "-q", "stampede-software"]), Vec::<String>::new());
+}
+
+/// Three kinds of runtimes under limits that are read back from the kernel, with answers that are right.
+fn compares(stage: &Stage, engine: &Engine) {
+    let said = run(
+        stage,
+        engine,
+        &[
+            "compare",
+            "markdown",
+            "--platform",
+            "docker",
+            "--base-image",
+            BASE,
+            "--runtimes",
+            "apache-mod-php,nginx-fpm,go",
+            "--cpus",
+            "0.5",
+            "--memory",
+            "256Mi",
+            "--duration",
+            "1s",
+            "--rounds",
+            "1",
+            "--load",
+            "closed:4",
+            "--json",
+            "-",
+        ],
+    );
+    assert_eq!(said.code, Some(0), "{}", said.stderr);
+    assert!(said.stderr.contains("installing ") && said.stderr.contains("php-mbstring"), "{}", said.stderr);
+    let study: Value = serde_json::from_str(&said.stdout).unwrap();
+    let cases = study["cases"].as_array().unwrap();
+    assert_eq!(cases.len(), 3);
+    for case in cases {
+        let (id, trial) = (&case["id"], &case["trials"][0]);
+        assert_eq!(case["platform"], "docker", "{id}");
+        assert_eq!(case["enforced"]["cpus"], 0.5, "{id}");
+        assert_eq!(case["enforced"]["memory_bytes"], 256u64 << 20, "{id}");
+        assert_eq!(trial["outcome"], "measured", "{id}: {trial}");
+        assert_eq!(trial["requests"]["sent"], trial["requests"]["ok"], "{id}: {trial}");
+        let (used, window) = (trial["cpu_seconds"].as_f64().unwrap(), trial["window_s"].as_f64().unwrap());
+        assert!((0.01..0.55).contains(&(used / window)), "{id}: {trial}");
+        let memory = trial["memory_peak_bytes"].as_u64().unwrap();
+        assert!((1 << 20..256 << 20).contains(&memory), "{id}: {trial}");
+    }
+    engine.assert_nothing_left();
+    stage.assert_nothing_left();
+}
+
+fn refuses(stage: &Stage, engine: &Engine) {
+    let docker = ["compare", "markdown", "--runtimes", "nginx-fpm", "--platform", "docker"];
+    let said = run(stage, engine, &[&docker[..], &["--base-image", "nowhere.invalid/debian:12"]].concat());
+    assert!(said.code == Some(3) && said.stderr.contains("docker import - nowhere.invalid/debian:12"), "{said:?}");
+    let said = run(stage, engine, &["compare", "markdown", "--runtimes", "frankenphp", "--platform", "docker"]);
+    assert!(said.code == Some(3) && said.stderr.contains("no package of debian:bookworm gives"), "{said:?}");
+    engine.assert_nothing_left();
+}
+
+/// More workers than the limit holds: the kernel kills one, and that is told.
+fn tells_of_memory(stage: &Stage, engine: &Engine) {
+    let said = run(
+        stage,
+        engine,
+        &[
+            "compare",
+            "markdown",
+            "--platform",
+            "docker",
+            "--runtimes",
+            "nginx-fpm",
+            "--memory",
+            "32Mi",
+            "--set",
+            "nginx-fpm.pm=static",
+            "--set",
+            "nginx-fpm.pm.max_children=64",
+            "--rounds",
+            "1",
+            "--duration",
+            "1s",
+            "--no-yard-stick",
+        ],
+    );
+    assert!(said.code == Some(5) && said.stdout.contains("limit of 32Mi"), "{said:?}");
+    engine.assert_nothing_left();
+    stage.assert_nothing_left();
+}
+
+/// Ctrl-C removes all at once. After `kill -9` the container ends by itself, and `clean` removes what is left of the run, and
+/// nothing of others.
+fn ends_when_killed(stage: &Stage, engine: &Engine) {
+    let bystander = engine.ask(&["network", "create", "bystander"]);
+    for signal in [Signal::INT, Signal::KILL] {
+        let args = [
+            "compare",
+            &workload("slow"),
+            "--platform",
+            "docker",
+            "--runtimes",
+            "php-cli-server",
+            "--duration",
+            "10m",
+            "--rounds",
+            "1",
+            "--no-yard-stick",
+            "--quiet",
+        ];
+        let mut command = stage.command(&args);
+        let mut child = command.env("DOCKER_HOST", engine.host()).stderr(Stdio::null()).spawn().unwrap();
+        wait_until("a server runs in a container", || {
+            let servers = engine.containers().iter().flat_map(|id| engine.ask(&["top", id])).collect::<Vec<_>>();
+            if servers.iter().any(|line| line.contains(" -S ")) { Ok(()) } else { Err(servers.join("\n")) }
+        });
+        send(child.id(), signal);
+        let code = child.wait().unwrap().code();
+        if signal == Signal::INT {
+            assert_eq!(code, Some(130));
+        } else {
+            wait_until("the container ends by itself", || match engine.containers() {
+                left if left.is_empty() => Ok(()),
+                left => Err(left.join("\n")),
+            });
+            let said = run(stage, engine, &["clean"]);
+            assert!(said.code == Some(0) && said.stderr.contains("ended run"), "{said:?}");
+        }
+        engine.assert_nothing_left();
+        stage.assert_nothing_left();
+    }
+    assert_eq!(engine.ask(&["network", "ls", "-q", "--no-trunc", "--filter", "name=bystander"]), bystander);
+}
+
+#[test]
+fn an_engine_that_is_not_there_is_told_with_what_to_do() {
+    let stage = Stage::new();
+    let docker = ["compare", "markdown", "--runtimes", "go", "--platform", "docker"];
+    let said = stage.run_with(&[("DOCKER_HOST", "unix:///nonexistent/docker.sock")], &docker);
+    assert!(said.code == Some(3) && said.stderr.contains("docker.io of Debian"), "{said:?}");
+    let said = stage.run_with(&[("DOCKER_HOST", "tcp://127.0.0.1:2375")], &docker);
+    assert!(said.code == Some(3) && said.stderr.contains("unset DOCKER_HOST"), "{said:?}");
+    let said = stage.run(&[&docker[..], &["--replicas", "2", "--balancer", "nginx"]].concat());
+    assert!(said.code == Some(2) && said.stderr.contains("no replicas, no balancer, no services"), "{said:?}");
+}
