@@ -86,11 +86,13 @@ pub(crate) fn judge(metric: &Metric, study: &Study, trials: &[Trial], ranked: &[
 
 /// Compares cases of a study two by two, each two by a metric of their own, all of them together. Those that share no block
 /// have no verdict.
-pub(crate) fn judge_together(study: &Study, asked: &[(&Metric, [Record<'_>; 2])]) -> Vec<Verdict> {
+pub(crate) fn judge_together(study: &Study, trials: &[Trial], asked: &[(&Metric, [Record<'_>; 2])]) -> Vec<Verdict> {
     let pairs = asked.iter().map(|(metric, [a, b])| (*metric, Pair::new(metric, (0, 1), a, b)));
     let (metrics, pairs): (Vec<&Metric>, Vec<Pair<'_>>) = pairs.filter(|(_, pair)| pair.blocks() > 0).unzip();
     let mut family = Family::of(pairs, margins(study));
-    family.look_once();
+    if is_complete(study, trials) {
+        family.look_once();
+    }
     metrics.into_iter().zip(&family.pairs).map(|(metric, pair)| verdict(metric, &family, pair)).collect()
 }
 
