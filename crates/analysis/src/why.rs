@@ -144,7 +144,9 @@ impl Bottleneck {
     /// What settings must be for to be about this.
     pub fn role(&self) -> Option<Role> {
         match self.finding.as_str() {
-            "pool-full" => Some(Role::PoolSize),
+            "connections-hold-workers" | "pool-full" => Some(Role::PoolSize),
+            "backlog-full" => Some(Role::Backlog),
+            "worker-restarts" => Some(Role::Recycle),
             "cpu-throttled" => Some(Role::Processors),
             _ => None,
         }
@@ -155,7 +157,11 @@ impl Bottleneck {
         match self.finding.as_str() {
             "oom-kills" => lever == Lever::Memory,
             "opcache-off" => lever == Lever::Opcache,
-            "pool-full" => lever == Lever::Setting(Role::PoolSize),
+            "backlog-full" => lever == Lever::Setting(Role::Backlog),
+            "worker-restarts" => lever == Lever::Setting(Role::Recycle),
+            "upstream-keepalive-off" => lever == Lever::UpstreamKeepalive,
+            "part-throttled" => lever == Lever::Share,
+            "connections-hold-workers" | "pool-full" => lever == Lever::Setting(Role::PoolSize),
             "cpu-throttled" => lever == Lever::Cpus,
             _ => false,
         }

@@ -6,6 +6,7 @@
 
 mod audit;
 mod capacity;
+mod coding;
 mod event;
 mod fleet;
 mod html;

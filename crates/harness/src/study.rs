@@ -26,6 +26,8 @@ pub struct Surroundings<'a> {
     pub ready_timeout: Duration,
     /// How long answers are waited for after the window.
     pub drain: Duration,
+    /// How long a client waits for an answer before it gives the request up; without it, until the drain is over.
+    pub timeout: Option<Duration>,
     /// What requests without the right answer say of a trial.
     pub failures: Failures,
     /// How the load engine reaches the kernel; the same in all trials, which could not be compared otherwise.

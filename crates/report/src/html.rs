@@ -173,7 +173,7 @@ fn answer(view: &StudyView<'_>) -> Option<(String, Vec<HeadBlock>)> {
 pub fn replication(view: &ReplicationView<'_>, studies: &[StudyView<'_>]) -> String {
     let publication = view.publication;
     let mut blocks: Vec<HeadBlock> = Vec::new();
-    for block in replication::all_blocks(view) {
+    for block in replication::blocks_of_page(view) {
         match (block, blocks.last_mut()) {
             // The page has its title already.
             (replication::Block::Heading { level: 1, .. }, _) => {}
@@ -183,6 +183,9 @@ pub fn replication(view: &ReplicationView<'_>, studies: &[StudyView<'_>]) -> Str
                 replication::Block::Paragraph(text) => HeadBlock::paragraph(&text),
                 replication::Block::Item(text) => HeadBlock::List { items: vec![prose::pieces(&text)] },
                 replication::Block::Table(columns) => HeadBlock::Table { table: Table::of_columns(&columns) },
+                replication::Block::Wide(columns) => {
+                    HeadBlock::Table { table: Table::of_columns(&replication::without_ranks(columns)) }
+                }
             }),
         }
     }

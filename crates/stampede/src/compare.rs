@@ -278,6 +278,17 @@ pub(crate) async fn conduct(
     let yard_stick = yard_stick.transpose()?;
 
     let is_capacity = *kind == StudyKind::Capacity;
+    // A scenario's rate is that of its flows, which have several requests each.
+    let load = prepared.first().map(|prepared| &prepared.case.load).filter(|_| plan.scenario.is_none());
+    // Studies that are part of something else have the figures of that.
+    let compares = id.is_none() && matches!(kind, StudyKind::Compare | StudyKind::Gate | StudyKind::Calibrate);
+    let (metric, note) = match load.filter(|_| compares) {
+        Some(load) => figure::for_window(metric.as_deref(), load, plan.duration)?,
+        None => (metric.clone(), None),
+    };
+    if let Some(note) = note.filter(|_| !quiet) {
+        screen::note(&note);
+    }
     let started_at = Timestamp::now();
     let mut study = Study {
         id: id.clone().unwrap_or_else(|| name(started_at)),
@@ -286,7 +297,7 @@ pub(crate) async fn conduct(
         seed: plan.seed.unwrap_or_else(|| u64::from(random() as u32)),
         rounds: plan.rounds,
         precision: plan.precision,
-        metric: metric.clone(),
+        metric,
         slo: plan.slo.clone().filter(|_| matches!(kind, StudyKind::Capacity | StudyKind::Tune)),
         warm_up: plan.warm_up,
         duration: plan.duration,
@@ -303,6 +314,7 @@ pub(crate) async fn conduct(
         scenario: plan.scenario.as_ref(),
         ready_timeout: plan.ready_timeout,
         drain: if plan.scenario.is_some() { DRAIN_OF_FLOWS } else { DRAIN },
+        timeout: None,
         failures: Failures::Faults,
         backend: *backend,
         sampled: plan.sampled,
@@ -427,7 +439,8 @@ fn introduce(study: &Study, pilots: bool) {
     if let Some((rounds, share)) = stampede_analysis::within_budget(study) {
         let share = share * 100.0;
         screen::note(&format!(
-            "{rounds} rounds at most find a difference of {share:.1} % 9 times of 10, as this machine scatters"
+            "{rounds} rounds at most show a difference of {share:.1} % between two cases by themselves 9 times of 10, as this \
+             machine scatters"
         ));
     }
     if pilots {

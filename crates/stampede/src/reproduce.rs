@@ -44,6 +44,7 @@ pub(crate) fn run(args: Box<ReproduceArgs>) -> Outcome {
         seed,
         client_rtt,
         workloads,
+        feeders,
         backend,
         no_wait,
         output,
@@ -51,7 +52,7 @@ pub(crate) fn run(args: Box<ReproduceArgs>) -> Outcome {
         quiet,
     } = *args;
     let Some(name) = name else { return list() };
-    let flags = ReproduceFlags { name, scale, rate_scale, full, rounds, seed, client_rtt, tables, workloads };
+    let flags = ReproduceFlags { name, scale, rate_scale, full, rounds, seed, client_rtt, tables, workloads, feeders };
     let machine = stampede_platforms::machine();
     let plan = ReproducePlan::read(&flags, &catalogue::publications(), ground::size(&machine), &BuiltIn);
     let (plan, report) = Failure::both(plan.map_err(Failure::usage), Report::new(output))?;
@@ -207,6 +208,7 @@ impl<'a> Experiment<'a> {
         let table = &mut tables[number];
         let Some(of_row) = table.plan().cloned() else { return Ok(()) };
         let started_at = Timestamp::now();
+        let timeout = table.planned.table.client_timeout(plan.scale);
         let study = Study {
             id: compare::name(started_at),
             kind: StudyKind::Compare,
@@ -229,12 +231,8 @@ impl<'a> Experiment<'a> {
             workload: &of_row.workload,
             scenario: of_row.scenario.as_ref(),
             ready_timeout: of_row.ready_timeout,
-            // Users lose patience as much sooner as all goes faster.
-            drain: if of_row.scenario.is_some() {
-                DRAIN_OF_FLOWS.mul_f64(plan.scale.min(1.0)).max(DRAIN)
-            } else {
-                DRAIN
-            },
+            drain: drain(of_row.scenario.is_some(), timeout, plan.scale),
+            timeout,
             failures: table.planned.table.failures,
             backend,
             sampled: of_row.sampled,
@@ -325,6 +323,15 @@ impl<'a> Experiment<'a> {
             screen::note(&paragraph(text, hang, screen::width()));
         }
     }
+}
+
+/// How long answers are waited for after the window. Users of a scenario lose patience as much sooner as all goes faster; where a
+/// client gives up by itself, its last request has as long as all others.
+fn drain(has_scenario: bool, timeout: Option<Duration>, scale: f64) -> Duration {
+    let of_load = if has_scenario { DRAIN_OF_FLOWS.mul_f64(scale.min(1.0)) } else { DRAIN };
+    // That it has given up is seen a little later.
+    let of_client = timeout.map_or(Duration::ZERO, |timeout| timeout + Duration::from_secs(1));
+    of_load.max(of_client).max(DRAIN)
 }
 
 /// Why a row's plan cannot be used here.

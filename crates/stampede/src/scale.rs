@@ -191,6 +191,7 @@ impl Question {
             scenario: None,
             ready_timeout: plan.ready_timeout,
             drain: DRAIN,
+            timeout: None,
             failures: Failures::Faults,
             backend,
             sampled: false,
