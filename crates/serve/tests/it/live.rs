@@ -76,7 +76,7 @@ fn a_page_is_told_of_each_trial_and_of_the_end() {
     followed.until("event: end\ndata: \n\n");
     let mut last = Vec::new();
     followed.stream.read_to_end(&mut last).unwrap();
-    assert!(!site.get("/study?id=running").body.contains("data-events"));
+    assert!(!site.get("/study?id=running").body.contains("data-events=\""));
 }
 
 #[test]
