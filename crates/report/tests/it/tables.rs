@@ -1,9 +1,11 @@
 //! The terminal's and Markdown's tables.
 
 use std::collections::BTreeMap;
+use std::time::Duration;
 
 use stampede_core::{
-    Arrivals, AuditRecord, AuditTold, Censored, Counts, Latencies, Load, Schedule, StepRecord, StudyKind,
+    Arrivals, AuditRecord, AuditTold, Censored, Counts, Floor, Latencies, Load, NoiseFloor, Schedule, StepRecord,
+    StudyId, StudyKind,
 };
 use stampede_report::{markdown, terminal};
 
