@@ -118,6 +118,12 @@ fn among(places: usize, shown: &[(usize, usize)]) -> Vec<(usize, usize)> {
     shown.iter().copied().filter(|(better, worse)| *better < places && *worse < places).collect()
 }
 
+/// What is found of one case, the gravest first, as [`analyse`] finds it.
+pub fn findings(study: &Study, case: &CaseId, trials: &[Trial]) -> Vec<Finding> {
+    let case = study.cases.iter().find(|known| known.id == *case);
+    case.map(|case| rules::findings(&Record::new(study, case, trials))).unwrap_or_default()
+}
+
 fn summarise(record: &Record<'_>) -> CaseSummary {
     let summary = METRICS.iter().filter_map(|metric| Some((metric.key, estimate(metric, record)?))).collect();
     let activity = activity::of(record);

@@ -10,6 +10,7 @@ mod change;
 mod course;
 mod drift;
 mod family;
+mod level;
 mod metric;
 mod noise;
 mod pace;
@@ -26,7 +27,7 @@ mod why;
 mod samples;
 
 pub use activity::{Activity, UnitActivity};
-pub use analysis::{Analysis, CaseSummary, analyse};
+pub use analysis::{Analysis, CaseSummary, analyse, findings};
 pub use capacity::{
     CONFIRMATION, Capacity, CapacityStep, CurvePoint, Found, MOST_PROBES, ProbeEnd, ProbeSummary, ProbeWatch, capacity,
     capacity_step, least_capacity_time,
@@ -35,6 +36,7 @@ pub use change::{Change, ChangeError, Loss, Outcome, between_studies, losses, of
 pub use course::{Course, course};
 pub use drift::{Drift, drift};
 pub use family::ERROR;
+pub use level::{LevelChange, level_changes};
 pub use metric::{Better, METRICS, Metric, Unit, metric, percentile, primary};
 pub use noise::{BUSY, calibrates, noise_floor, within_budget};
 pub use pace::measured_for;

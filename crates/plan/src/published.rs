@@ -10,10 +10,10 @@ use std::path::PathBuf;
 use std::sync::Arc;
 use std::time::Duration;
 
-use stampede_core::{CaseId, Load, Publication, PublishedTable};
+use stampede_core::{CaseId, ClaimTest, Load, Publication, PublishedTable};
 
 use self::case::CaseKeys;
-use self::file::{PublishedFile, TableEntry};
+use self::file::{PublishedFile, RowEntry, TableEntry};
 use crate::catalogue::Catalogue;
 use crate::compare::{CompareFlags, ComparePlan, MachineSize, SubjectFlag};
 use crate::mistake::{Gathered, Mistake, Mistakes};
@@ -142,7 +142,12 @@ impl ReproducePlan {
             Ok((_, publication)) => read_tables(tables.as_deref(), publication, &mut mistakes),
             Err(_) => Vec::new(),
         };
-        let (file, publication) = mistakes.finish(file)?;
+        let (file, mut publication) = mistakes.finish(file)?;
+        if (scale, rate_scale) != (1.0, 1.0) {
+            for (claim, _) in publication.claims.iter_mut().zip(&file.claims).filter(|(_, entry)| entry.full) {
+                claim.test = ClaimTest::Untested { because: "its number is that of the whole load: --full".to_owned() };
+            }
+        }
         let client_rtt = client_rtt.as_deref();
         let reader = Reader { scale, rate_scale, client_rtt, workloads, feeders, machine, catalogue };
         let tables = file.tables.iter().zip(&publication.tables).filter(|(_, table)| asked.contains(&table.id));
@@ -212,8 +217,7 @@ fn read_tables(typed: Option<&str>, publication: &Publication, mistakes: &mut Ga
 /// Mistakes that every row has. With feeders that were typed, they are those of the command line.
 fn shared_mistakes(tables: &[PlannedTable]) -> Vec<Mistake> {
     let rows = tables.iter().flat_map(|table| &table.rows);
-    let rows: Vec<&[Mistake]> =
-        rows.map(|row| row.plan.as_ref().err().map_or(&[][..], |Mistakes(all)| all)).collect();
+    let rows: Vec<&[Mistake]> = rows.map(|row| row.plan.as_ref().err().map_or(&[][..], |Mistakes(all)| all)).collect();
     let of_all = |mistake: &&Mistake| rows.iter().all(|row| row.contains(mistake));
     rows.first().map_or(&[][..], |first| first).iter().filter(of_all).cloned().collect()
 }
@@ -233,18 +237,18 @@ impl Reader<'_> {
     fn table(&self, entry: &TableEntry, table: &PublishedTable) -> PlannedTable {
         let rows = entry.rows.iter().zip(&table.rows).map(|(row, published)| {
             let keys = row.case.clone().over(&entry.case);
-            PlannedRow { case: published.case.clone(), plan: self.row(entry, keys, &published.case) }
+            PlannedRow { case: published.case.clone(), plan: self.row(entry, row, keys, &published.case) }
         });
         PlannedTable { rows: rows.collect(), table: table.clone() }
     }
 
-    fn row(&self, entry: &TableEntry, keys: CaseKeys, case: &CaseId) -> Result<ComparePlan, Mistakes> {
+    fn row(&self, entry: &TableEntry, row: &RowEntry, keys: CaseKeys, case: &CaseId) -> Result<ComparePlan, Mistakes> {
         let (env, ini) = (keys.env(), keys.ini());
         let mut flags = CompareFlags {
             subject: SubjectFlag::Named(self.workload(&entry.workload.0)),
             duration: entry.duration.as_ref().map(|typed| self.duration(&typed.0)).transpose()?,
             warm_up: Some(entry.warm_up.0.clone()),
-            exchanges: entry.exchanges.as_ref().map(|Text(names)| names.clone()),
+            exchanges: row.exchanges.as_ref().or(entry.exchanges.as_ref()).map(|Text(names)| names.clone()),
             feeders: self.feeders.to_vec(),
             ready_timeout: Some(PATIENCE.to_owned()),
             ..keys.flags()
