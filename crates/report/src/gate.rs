@@ -382,8 +382,8 @@ mod tests {
              head: requests per second 931 after 1,012 before, 0.920 times (0.902 to 0.938, 9\n  \
              blocks), within this machine's noise floor of 12 %\n\
              Undecided: this machine's noise floor of 12 % leaves open whether my_<branch> is\n  \
-             more than 5 % worse than main: requests per second of head; it is let pass. Try\n  \
-             a larger --threshold, or a calibration on a quieter machine.\n"
+             more than 5 % worse than main: requests per second of head; it is let pass.\n  \
+             Try a larger --threshold, or a calibration on a quieter machine.\n"
         );
         assert!(annotations(&view).contains("noise floor of 12 %25"));
     }
