@@ -2,7 +2,7 @@
 
 STAMPEDE := target/release/stampede
 
-.PHONY: help demo test check format clippy tidy unit test-php test-web analyse-php bench-load bench-rates bench-status bench-stats bench-forecast bench-capacity bench-tune fuzz
+.PHONY: help demo test check format clippy tidy unit test-php test-web analyse-php bench-load bench-rates bench-status bench-stats bench-real bench-forecast bench-capacity bench-tune bench-findings fuzz
 
 help:
 	@echo "make demo    install what is missing, build, and compare PHP runtimes on this machine"
@@ -21,12 +21,17 @@ help:
 	@echo "             what it costs a server to be sampled while it is measured"
 	@echo "make bench-stats"
 	@echo "             how often verdicts are right, in simulated studies, into docs/bench-stats.md"
+	@echo "make bench-real"
+	@echo "             how often they are right in real studies, where the truth is known (some hours; goes on"
+	@echo "             where it was left), into docs/bench-stats-real.md"
 	@echo "make bench-forecast"
 	@echo "             how fast the forecast simulates, into docs/bench-forecast.md"
 	@echo "make bench-capacity"
 	@echo "             how near stampede capacity comes, on simulated servers, into docs/bench-capacity.md"
 	@echo "make bench-tune"
 	@echo "             how near the search for settings comes to the best, into docs/bench-tune.md"
+	@echo "make bench-findings"
+	@echo "             how often the first bottleneck that is named is the right one, into docs/bench-findings.md"
 	@echo "make fuzz    three minutes of fuzzing for each parser (cargo-fuzz and a nightly toolchain)"
 
 demo:
@@ -93,6 +98,13 @@ bench-stats:
 	cargo build --release --locked --package stampede-bench
 	target/release/stampede-bench stats --output docs/bench-stats.md $(BENCH)
 
+# Needs a quiet machine for some hours; a study that is done is kept in crates/bench/data/real-studies.csv.
+bench-real:
+	@scripts/packages.sh demo
+	@scripts/rust.sh
+	cargo build --release --locked --package stampede --package stampede-bench
+	target/release/stampede-bench real $(BENCH)
+
 # Computes on one processor for a minute or two.
 bench-forecast:
 	@scripts/rust.sh
@@ -109,6 +121,13 @@ bench-tune:
 	@scripts/rust.sh
 	cargo build --release --locked --package stampede-bench
 	target/release/stampede-bench tune --output docs/bench-tune.md $(BENCH)
+
+# Provokes faults for real: on a quiet machine with two processors or more; takes some half an hour and goes on where it was left.
+bench-findings:
+	@scripts/packages.sh findings
+	@scripts/rust.sh
+	cargo build --release --locked --package stampede --package stampede-bench
+	target/release/stampede-bench findings $(BENCH)
 
 fuzz:
 	for target in $$(cargo +nightly fuzz list); do \

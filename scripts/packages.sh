@@ -1,11 +1,11 @@
 #!/usr/bin/env bash
-# Installs the distribution's packages that are missing: packages.sh demo|test|bench
+# Installs the distribution's packages that are missing: packages.sh demo|test|bench|findings
 #
 # What is there already, from wherever, is not installed again. Services of newly installed packages are not started:
 # Stampede starts its own servers.
 set -euo pipefail
 
-purpose=${1:?demo, test or bench}
+purpose=${1:?demo, test, bench or findings}
 missing=()
 
 # need PACKAGE... -- TEST...: the packages are missing unless the test succeeds
@@ -42,6 +42,11 @@ else
     need libapache2-mod-php -- mod_php
     need php-parsedown -- file /usr/share/php/Parsedown/Parsedown.php
     need golang-go -- program go
+fi
+if [ "$purpose" = findings ]; then
+    need caddy -- program caddy
+    need uwsgi-core uwsgi-plugin-php -- program uwsgi
+    need php-pcov -- extension pcov
 fi
 if [ "$purpose" = test ]; then
     need git -- program git

@@ -2,23 +2,23 @@
 
 use stampede_core::StudyKind;
 use stampede_stats::{
-    BlockRatios, Confidence, Decision, Interval, Look, Margins, blocks_to_decide, decide, nominal_error,
+    BlockRatios, Confidence, Decision, Interval, IntervalError, Look, Margins, blocks_to_decide, decide, nominal_error,
     repeated_interval, step_down,
 };
 
-use crate::metric::Metric;
+use crate::metric::{Metric, Unit};
 use crate::record::Record;
 
 /// The probability that any pair of a study is given a direction that it does not have.
 pub const ERROR: f64 = 0.05;
 
 /// The error of two one-sided tests at 5 %, as that of the interval that decides them (Schuirmann 1987).
-const EQUIVALENCE_ERROR: f64 = 0.10;
+pub(crate) const EQUIVALENCE_ERROR: f64 = 0.10;
 
 /// Resampling starts from the same place always, so that a report can be made again.
-const SEED: u64 = 1;
+pub(crate) const SEED: u64 = 1;
 
-/// Every two cases of a study that share a block.
+/// Comparisons of a study that are judged together.
 pub(crate) struct Family<'a> {
     margins: Margins,
     pub(crate) pairs: Vec<Pair<'a>>,
@@ -48,8 +48,12 @@ pub(crate) struct Pair<'a> {
     pub(crate) b: &'a Record<'a>,
     /// Block, `a`'s value, `b`'s value.
     values: Vec<(u32, f64, f64)>,
+    /// Whether the values are counts, which are known exactly.
+    is_count: bool,
     /// The looks at this pair; empty where all is looked at once, at the end.
     looks: Vec<Look>,
+    /// The block of the last of them.
+    looked_at: u32,
     /// What was found, at the last look or the one that decided.
     pub(crate) decision: Decision,
     /// The error that a direction was last looked for with.
@@ -58,26 +62,21 @@ pub(crate) struct Pair<'a> {
 
 impl<'a> Family<'a> {
     /// The pairs of these cases that the study asks about, before any look: all, or those with the first case where each other
-    /// one is a change to it. A value of zero has no ratio and is left out.
+    /// one is a change to it.
     pub(crate) fn new(metric: &Metric, records: &'a [Record<'a>], margins: Margins) -> Self {
-        let value = |trial| (metric.reader)(trial).filter(|value| *value > 0.0);
         let mut pairs = Vec::new();
         for (place, a) in records.iter().enumerate() {
             for (other, b) in records.iter().enumerate().skip(place + 1) {
-                if !is_asked(a, b) {
-                    continue;
+                if is_asked(a, b) {
+                    pairs.push(Pair::new(metric, (place, other), a, b));
                 }
-                let values: Vec<(u32, f64, f64)> = a
-                    .measured()
-                    .filter_map(|of_a| {
-                        let of_b = b.measured().find(|of_b| of_b.block == of_a.block)?;
-                        Some((of_a.block, value(of_a)?, value(of_b)?))
-                    })
-                    .collect();
-                let (places, looks, decision) = ((place, other), Vec::new(), Decision::Undecided);
-                pairs.push(Pair { places, a, b, values, looks, decision, error: ERROR });
             }
         }
+        Self::of(pairs, margins)
+    }
+
+    /// These pairs, before any look.
+    pub(crate) fn of(pairs: Vec<Pair<'a>>, margins: Margins) -> Self {
         Self { margins, pairs, nominal: NominalErrors::default() }
     }
 
@@ -100,12 +99,18 @@ impl<'a> Family<'a> {
             // Without new blocks there is nothing to look at, as after trials that failed.
             if pair.decision == Decision::Undecided && information > before {
                 pair.looks.push(Look { spent, information });
+                pair.looked_at = block;
                 open.push(place);
             }
         }
         self.judge(&open, |pair, error, nominal| {
             Some(repeated_interval(&pair.ratios_until(block)?, nominal.of(error, &pair.looks)?))
         });
+    }
+
+    /// Whether one of several looks was due.
+    pub(crate) fn is_looked_at(&self) -> bool {
+        self.pairs.iter().any(|pair| !pair.looks.is_empty())
     }
 
     /// Looks for directions by Holm's procedure on intervals (`stampede_stats::step_down`): of k pairs without one, each is
@@ -120,7 +125,10 @@ impl<'a> Family<'a> {
         let before: Vec<bool> = pairs.iter().map(Pair::has_direction).collect();
         step_down(ERROR, &before, |place, error| {
             let pair = &mut pairs[place];
-            let mut of = |error| looked_at.contains(&place).then(|| interval(pair, error, nominal)).flatten();
+            let mut of = |error| {
+                let interval = || pair.point().or_else(|| interval(pair, error, nominal));
+                looked_at.contains(&place).then(interval).flatten()
+            };
             let Some((difference, equivalence)) = of(error).zip(of(EQUIVALENCE_ERROR)) else { return false };
             pair.error = error;
             pair.decision = decide(&difference, &equivalence, *margins);
@@ -147,30 +155,83 @@ fn is_asked(a: &Record<'_>, b: &Record<'_>) -> bool {
     }
 }
 
-impl Pair<'_> {
-    /// How many blocks measured both.
+impl<'a> Pair<'a> {
+    /// Two cases by a metric, before any look. A value of zero has no ratio and is left out.
+    pub(crate) fn new(metric: &Metric, places: (usize, usize), a: &'a Record<'a>, b: &'a Record<'a>) -> Self {
+        let value = |trial| (metric.reader)(trial).filter(|value| *value > 0.0);
+        let values = a.measured().filter_map(|of_a| {
+            let of_b = b.measured().find(|of_b| of_b.block == of_a.block)?;
+            Some((of_a.block, value(of_a)?, value(of_b)?))
+        });
+        let values = values.collect();
+        let is_count = metric.unit == Unit::Count;
+        Self {
+            places,
+            a,
+            b,
+            values,
+            is_count,
+            looks: Vec::new(),
+            looked_at: 0,
+            decision: Decision::Undecided,
+            error: ERROR,
+        }
+    }
+
+    /// The ratio of counts that have the same in each block, which then is what it is, and not one of many that it might have
+    /// been. Fewer than three blocks tell nothing of that.
+    pub(crate) fn exact(&self) -> Option<f64> {
+        let pairs: Vec<(f64, f64)> = self.values_until(self.until()).collect();
+        let is_same = BlockRatios::of_pairs(&pairs) == Err(IntervalError::NoVariance);
+        let (a, b) = pairs.first().filter(|_| self.is_count && is_same)?;
+        Some(a / b)
+    }
+
+    /// The same as an interval of its logarithm.
+    fn point(&self) -> Option<Interval> {
+        let value = self.exact()?.ln();
+        Some(Interval { value, low: value, high: value })
+    }
+
+    /// The block up to which its figures count: that of the look which decided it, since what is said of it was said of those.
+    fn until(&self) -> u32 {
+        if self.looks.is_empty() || self.decision == Decision::Undecided { u32::MAX } else { self.looked_at }
+    }
+
+    /// How many blocks that count measured both.
     pub(crate) fn blocks(&self) -> usize {
-        self.values.len()
+        self.blocks_until(self.until())
     }
 
     /// The logarithms of its ratios, in the order of the blocks.
     pub(crate) fn logs(&self) -> Vec<f64> {
-        self.values.iter().map(|(_, a, b)| (a / b).ln()).collect()
+        self.logs_by_block().map(|(_, log)| log).collect()
+    }
+
+    /// The same, each with its block.
+    pub(crate) fn logs_by_block(&self) -> impl Iterator<Item = (u32, f64)> {
+        let until = self.until();
+        self.values.iter().filter(move |(block, ..)| *block <= until).map(|(block, a, b)| (*block, (a / b).ln()))
     }
 
     /// `None` with fewer than three blocks, and where all ratios are the same.
     pub(crate) fn ratios(&self) -> Option<BlockRatios> {
-        self.ratios_until(u32::MAX)
+        self.ratios_until(self.until())
     }
 
     /// The pair's own 95 % interval of the logarithm of the ratio; where it was looked at several times, one that holds
     /// whatever ended the looking.
     pub(crate) fn interval(&self) -> Option<Interval> {
-        let ratios = self.ratios()?;
+        self.interval_until(self.until())
+    }
+
+    /// The same, from the blocks up to this one.
+    pub(crate) fn interval_until(&self, block: u32) -> Option<Interval> {
+        let ratios = self.ratios_until(block)?;
         let Some(last) = self.looks.last() else {
             return Some(ratios.interval(Confidence::P95, SEED));
         };
-        // Blocks that were measured after the pair was decided narrow the interval, under the boundary of its last look.
+        // Blocks that were measured after the last look at an open pair narrow the interval, under the boundary of that look.
         let mut looks = self.looks.clone();
         let place = looks.len() - 1;
         looks[place].information = last.information.max(ratios.n() as f64);

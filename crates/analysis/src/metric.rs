@@ -2,7 +2,7 @@
 
 use std::time::Duration;
 
-use stampede_core::{Censored, Counts, Latencies, Limit, Load, Measurement, Outcome, Study, Trial};
+use stampede_core::{Censored, Counts, Latencies, Limit, Load, Measurement, Outcome, Study, Topology, Trial};
 
 /// A figure that a trial has.
 #[derive(Debug)]
@@ -253,6 +253,46 @@ pub static METRICS: &[Metric] = &[
         better: Better::Lower,
         reader: |trial| response_in_full(trial, |latencies| Some(micros(latencies.max()))),
     },
+    Metric {
+        key: "replica_cpu_share",
+        title: "CPU in use of what the busiest replica may use",
+        heading: ["replica", "CPU %"],
+        unit: Unit::Share,
+        better: Better::Neither,
+        reader: |trial| {
+            let replicas = trial.parts.iter().filter(|part| Topology::is_replica(&part.part));
+            let shares = replicas.map(|part| {
+                let share = part.share?;
+                let used = part.resources?;
+                ratio(used.cpu.as_secs_f64(), used.between.as_secs_f64() * share.cpus.cores())
+            });
+            shares.collect::<Option<Vec<f64>>>()?.into_iter().max_by(f64::total_cmp)
+        },
+    },
+    Metric {
+        key: "memory_share",
+        title: "peak memory of what is allowed",
+        heading: ["memory", "%"],
+        unit: Unit::Share,
+        better: Better::Lower,
+        reader: |trial| {
+            let resources = trial.measurement.as_ref()?.resources?;
+            let Limit::AtMost(memory) = trial.enforced?.memory else { return None };
+            ratio(resources.memory_peak as f64, memory.get() as f64)
+        },
+    },
+    Metric {
+        key: "gateway_error_share",
+        title: "answers by a gateway without its server (502-504)",
+        heading: ["502-504", "%"],
+        unit: Unit::Share,
+        better: Better::Lower,
+        reader: |trial| {
+            let measured = trial.measurement.as_ref()?;
+            let errors: u64 = measured.status.range(502..=504).map(|(_, count)| count).sum();
+            ratio(errors as f64, (measured.requests.ok + measured.requests.failed) as f64)
+        },
+    },
 ];
 
 /// The metric of this key.
@@ -338,9 +378,9 @@ fn micros(duration: Duration) -> f64 {
 
 #[cfg(test)]
 mod tests {
-    use std::collections::BTreeSet;
+    use std::collections::{BTreeMap, BTreeSet};
 
-    use stampede_core::Sending;
+    use stampede_core::{Bytes, Cpus, Limits, PartRecord, ResourceUse, Sending};
 
     use super::*;
     use crate::samples;
@@ -375,6 +415,31 @@ mod tests {
     }
 
     #[test]
+    fn the_busiest_replica_is_measured_by_its_own_share() {
+        let part = |name: &str, share: u32, cpu| PartRecord {
+            part: name.to_owned(),
+            units: Vec::new(),
+            share: Some(Limits { cpus: Cpus::from_millis(share), memory: Bytes::from_mib(256) }),
+            enforced: None,
+            resources: Some(ResourceUse {
+                between: Duration::from_secs(10),
+                cpu: Duration::from_millis(cpu),
+                ..ResourceUse::default()
+            }),
+            restarts: Vec::new(),
+            settings: BTreeMap::new(),
+        };
+        let mut trial = samples::measured("a", 1, 1_000.0);
+        trial.parts = vec![part("replica-1", 500, 2_500), part("replica-2", 500, 4_000), part("balancer", 300, 3_000)];
+        let reader = metric("replica_cpu_share").unwrap().reader;
+        assert!((reader(&trial).unwrap() - 0.8).abs() < 1e-12, "{:?}", reader(&trial));
+        trial.parts[0].share = None;
+        assert_eq!(reader(&trial), None);
+        trial.parts.clear();
+        assert_eq!(reader(&trial), None);
+    }
+
+    #[test]
     fn keys_are_unique_and_the_primary_metric_is_one_of_them() {
         let keys: BTreeSet<_> = METRICS.iter().map(|metric| metric.key).collect();
         assert_eq!(keys.len(), METRICS.len());
@@ -402,6 +467,7 @@ mod tests {
         measurement.resources.as_mut().unwrap().between = Duration::from_millis(5_200);
         measurement.resources.as_mut().unwrap().cpu = Duration::from_millis(2_600);
         measurement.requests.failed = 50;
+        measurement.status.extend([(500, 10), (502, 20), (504, 5)]);
         for (key, expected) in [
             ("throughput_rps", 1_000.0),
             ("requests_per_cpu_second", 2_000.0),
@@ -409,10 +475,13 @@ mod tests {
             ("failed_share", 50.0 / 5_050.0),
             ("unanswered_share", 50.0 / 5_050.0),
             ("cpu_share", 1.0),
+            ("memory_share", 50.0 / 256.0),
+            ("gateway_error_share", 25.0 / 5_050.0),
         ] {
             let value = (metric(key).unwrap().reader)(&trial).unwrap();
             assert!((value / expected - 1.0).abs() < 1e-12, "{key}: {value} is not {expected}");
         }
+        assert_eq!((metric("replica_cpu_share").unwrap().reader)(&trial), None, "no replica has a share of its own");
         trial.measurement = None;
         for metric in METRICS {
             assert_eq!((metric.reader)(&trial), None, "{}", metric.key);

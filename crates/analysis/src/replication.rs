@@ -1,17 +1,18 @@
 //! A published experiment beside what was measured here: which of its differences and claims hold.
 //!
-//! Pairs of a table are judged together, as those of every study are; each claim is one question of its own, with a 95 %
-//! interval of its own. Nothing is compared across studies.
+//! Pairs of a table are judged together by its first figure, as those of every study are, and by all its further figures in a
+//! second family; each claim is one question of its own, with a 95 % interval of its own. Nothing is compared across studies.
 
 use stampede_core::{
-    CaseId, Claim, ClaimTest, Estimate, Finding, Outcome, PublishedTable, Severity, Study, Trial, Verdict, VerdictWord,
+    CaseId, Claim, ClaimTest, Estimate, Finding, Outcome, PublishedColumn, PublishedTable, Severity, Study, Trial,
+    Verdict, VerdictWord,
 };
 use stampede_stats::{Confidence, mean, mean_interval};
 
 use crate::analysis::Analysis;
 use crate::metric::{Better, Metric, metric};
 use crate::record::Record;
-use crate::verdicts::judge;
+use crate::verdicts::{contrast, judge, judge_together};
 
 /// Rows whose published figures are no further apart than this are not compared: nobody claims that they differ.
 pub const NEAR: f64 = 1.2;
@@ -51,7 +52,8 @@ pub struct Replication {
     pub baseline: Option<CaseId>,
     /// The rows, in their published order.
     pub rows: Vec<ReplicatedRow>,
-    /// Each two rows whose first published figures differ by more than [`NEAR`].
+    /// Each two rows of which a published figure differs by more than [`NEAR`], once for each such figure, in the order of the
+    /// columns. A figure of zero has no ratio and makes no pair.
     pub pairs: Vec<ReplicatedPair>,
 }
 
@@ -92,6 +94,8 @@ pub struct OurFigure {
 /// Two rows that differ as published.
 #[derive(Clone, Debug)]
 pub struct ReplicatedPair {
+    /// The place of the figure among the table's columns.
+    pub column: usize,
     /// The better one, as published.
     pub a: CaseId,
     /// The other.
@@ -128,14 +132,16 @@ pub struct CheckedClaim<'a> {
 pub fn replicate(run: &TableRun<'_>) -> Replication {
     let table = run.table;
     let baseline = baseline(run);
-    let verdicts = first_metric(table).map(|metric| verdicts(run, metric)).unwrap_or_default();
+    let first = table.columns.first().and_then(|column| metric(&column.metric));
+    let verdicts = first.map(|metric| verdicts(run, metric)).unwrap_or_default();
     let rows = table.rows.iter().map(|row| {
         let figures: Vec<_> = table.columns.iter().map(|column| run.figure(&column.metric, &row.case)).collect();
         let ratios = (0..table.columns.len()).map(|column| ratios(run, &baseline, &row.case, column)).collect();
-        let verdict = baseline.as_ref().and_then(|baseline| against(&verdicts, &row.case, baseline));
+        let baseline = first.zip(baseline.as_ref());
+        let verdict = baseline.and_then(|(first, baseline)| against(&verdicts, first, &row.case, baseline));
         ReplicatedRow { case: row.case.clone(), figures, ratios, verdict, problem: run.problem(&row.case) }
     });
-    Replication { rows: rows.collect(), pairs: pairs(run, &verdicts), baseline }
+    Replication { rows: rows.collect(), pairs: pairs(run, verdicts), baseline }
 }
 
 /// Holds a claim against the studies of its publication.
@@ -151,29 +157,44 @@ pub fn check<'a>(claim: &'a Claim, runs: &[TableRun<'_>]) -> CheckedClaim<'a> {
     };
     match &claim.test {
         ClaimTest::Untested { because } => untested(None, because.clone()),
-        ClaimTest::Ratio { table, metric: key, of, to, within } => {
+        ClaimTest::Ratio { table, metric: key, of, to, against, within } => {
             let Some(run) = run_of(table) else { return untested(None, format!("there is no table {table}")) };
             let key = key.as_deref().or(run.table.columns.first().map(|column| column.metric.as_str()));
             let metric = key.and_then(metric);
-            if let Some(case) = [of, to].into_iter().find(|case| run.left_out(case).is_some()) {
+            let cases = || [of, to].into_iter().chain(against.iter().flat_map(|(of, to)| [of, to]));
+            if let Some(case) = cases().find(|case| run.left_out(case).is_some()) {
                 return untested(metric, format!("{case} could not run"));
             }
-            let verdict = metric.zip(run.study).and_then(|(metric, study)| {
-                let records = [of, to].map(|case| run.record(study, case));
-                let [Some(of), Some(to)] = records else { return None };
-                judge(metric, study, run.trials, &[of, to]).verdicts.pop()
+            let found = metric.zip(run.study).and_then(|(metric, study)| {
+                let of_cases = |[of, to]: [&CaseId; 2]| Some([run.record(study, of)?, run.record(study, to)?]);
+                let [of, to] = of_cases([of, to])?;
+                match against {
+                    Some((below_of, below_to)) => {
+                        let [below_of, below_to] = of_cases([below_of, below_to])?;
+                        contrast(metric, study, &[of, to, below_of, below_to])
+                    }
+                    None => {
+                        let verdict = judge(metric, study, run.trials, &[of, to]).verdicts.pop()?;
+                        Some((verdict.ratio, verdict.verdict == VerdictWord::Equivalent))
+                    }
+                }
             });
-            let found = verdict.as_ref().map(|verdict| verdict.ratio);
-            let same = verdict.is_some_and(|verdict| verdict.verdict == VerdictWord::Equivalent)
+            // Who says more, or less, is wrong where it is the same; who says as much or more has a bound beyond 1.
+            let same = found.is_some_and(|(_, is_equivalent)| is_equivalent)
                 && !(within.from.is_none_or(|from| from < 1.0) && within.to.is_none_or(|to| to > 1.0));
+            let found = found.map(|(ratio, _)| ratio);
             let standing = match found.and_then(|ratio| ratio.low.zip(ratio.high)) {
                 _ if same => Standing::Refuted,
                 Some((low, high)) if within.hold(low, high) => Standing::Confirmed,
                 Some((low, high)) if within.exclude(low, high) => Standing::Refuted,
                 _ => Standing::Undecided,
             };
-            let problem = found.is_none().then(|| [of, to].into_iter().find_map(|case| run.problem(case))).flatten();
-            let because = if is_open(standing, found) { causes(run, of, to) } else { Vec::new() };
+            let problem = found.is_none().then(|| cases().find_map(|case| run.problem(case))).flatten();
+            let mut because = Vec::new();
+            if is_open(standing, found) {
+                because = causes(run, of, to);
+                because.extend(against.iter().flat_map(|(of, to)| causes(run, of, to)));
+            }
             CheckedClaim { claim, standing, metric, found, because, problem }
         }
         ClaimTest::Figure { table, metric: key, of, within } => {
@@ -229,7 +250,7 @@ impl TableRun<'_> {
         let is_measured = |trial: &&Trial| trial.outcome == Outcome::Measured;
         let some_count = of_case().any(|trial| is_measured(&trial));
         // A trial in which many requests failed does not count, but its share of failures is what is asked for.
-        let of_all = ["failed_share", "unanswered_share"].contains(&key) || !some_count;
+        let of_all = ["failed_share", "unanswered_share", "gateway_error_share"].contains(&key) || !some_count;
         let trials = of_case().filter(|trial| of_all || is_measured(trial)).filter(|trial| trial.measurement.is_some());
         let values: Vec<f64> = trials.map(metric.reader).collect::<Option<_>>()?;
         let interval = mean_interval(&values, Confidence::P95).ok();
@@ -241,10 +262,6 @@ impl TableRun<'_> {
         };
         Some(OurFigure { estimate, counts: some_count })
     }
-}
-
-fn first_metric(table: &PublishedTable) -> Option<&'static Metric> {
-    table.columns.first().and_then(|column| metric(&column.metric))
 }
 
 fn baseline(run: &TableRun<'_>) -> Option<CaseId> {
@@ -261,9 +278,10 @@ fn verdicts(run: &TableRun<'_>, metric: &Metric) -> Vec<Verdict> {
     judge(metric, study, run.trials, &records).verdicts
 }
 
-/// What is said of `a` against `b`, whichever of the two was judged against the other.
-fn against(verdicts: &[Verdict], a: &CaseId, b: &CaseId) -> Option<Verdict> {
-    verdicts.iter().find_map(|verdict| match (&verdict.a, &verdict.b) {
+/// What is said of `a` against `b` by this metric, whichever of the two was judged against the other.
+fn against(verdicts: &[Verdict], metric: &Metric, a: &CaseId, b: &CaseId) -> Option<Verdict> {
+    let mut by_metric = verdicts.iter().filter(|verdict| verdict.metric == metric.key);
+    by_metric.find_map(|verdict| match (&verdict.a, &verdict.b) {
         (of, to) if (of, to) == (a, b) => Some(verdict.clone()),
         (of, to) if (of, to) == (b, a) => Some(turned(verdict)),
         _ => None,
@@ -306,33 +324,60 @@ fn published(table: &PublishedTable, case: &CaseId, column: usize) -> Option<f64
     row.figures.get(column)?.map(|figure| figure.middle())
 }
 
-fn pairs(run: &TableRun<'_>, verdicts: &[Verdict]) -> Vec<ReplicatedPair> {
-    let Some(metric) = first_metric(run.table) else { return Vec::new() };
-    let rows: Vec<_> =
-        run.table.rows.iter().filter_map(|row| Some((&row.case, published(run.table, &row.case, 0)?))).collect();
-    let mut pairs = Vec::new();
-    for (place, first) in rows.iter().enumerate() {
-        for second in &rows[place + 1..] {
-            let first_is_better = (first.1 > second.1) == (metric.better != Better::Lower);
-            let (a, b) = if first_is_better { (first, second) } else { (second, first) };
-            let published = a.1 / b.1;
-            if published.max(1.0 / published) <= NEAR {
-                continue;
+/// Two rows of which a published figure differs.
+struct Asked<'a> {
+    column: usize,
+    metric: &'static Metric,
+    /// The better one, as published.
+    a: &'a CaseId,
+    b: &'a CaseId,
+    published: f64,
+}
+
+/// What asks for a verdict: in each column, each two rows whose figures, or the nearest ends of whose ranges, are far enough apart.
+fn asked(table: &PublishedTable) -> Vec<Asked<'_>> {
+    let mut asked = Vec::new();
+    for (column, PublishedColumn { metric: key, .. }) in table.columns.iter().enumerate() {
+        let Some(metric) = metric(key) else { continue };
+        let figures = table.rows.iter().filter_map(|row| Some((&row.case, row.figures[column]?)));
+        let figures: Vec<_> = figures.filter(|(_, figure)| figure.low > 0.0).collect();
+        for (place, first) in figures.iter().enumerate() {
+            for second in &figures[place + 1..] {
+                let times = first.1.over(&second.1);
+                if times.max(1.0 / times) <= NEAR {
+                    continue;
+                }
+                let first_is_better = (times > 1.0) == (metric.better != Better::Lower);
+                let (a, b) = if first_is_better { (first, second) } else { (second, first) };
+                asked.push(Asked { column, metric, a: a.0, b: b.0, published: a.1.middle() / b.1.middle() });
             }
-            let (a, b) = (a.0, b.0);
-            let verdict = against(verdicts, a, b);
-            let standing = match verdict.as_ref().map(|verdict| verdict.verdict) {
-                _ if [a, b].into_iter().any(|case| run.left_out(case).is_some()) => Standing::Untested,
-                Some(VerdictWord::Faster) => Standing::Confirmed,
-                Some(VerdictWord::Slower | VerdictWord::Equivalent) => Standing::Refuted,
-                Some(VerdictWord::Undecided) | None => Standing::Undecided,
-            };
-            let ratio = verdict.as_ref().map(|verdict| verdict.ratio);
-            let because = if is_open(standing, ratio) { causes(run, a, b) } else { Vec::new() };
-            pairs.push(ReplicatedPair { a: a.clone(), b: b.clone(), published, verdict, standing, because });
         }
     }
-    pairs
+    asked
+}
+
+/// The published differences. Those of the first figure have the verdicts of the study; those of all others are one more family.
+fn pairs(run: &TableRun<'_>, mut verdicts: Vec<Verdict>) -> Vec<ReplicatedPair> {
+    let asked = asked(run.table);
+    if let Some(study) = run.study {
+        let further = asked.iter().filter(|asked| asked.column > 0);
+        let further = further
+            .filter_map(|Asked { metric, a, b, .. }| Some((*metric, [run.record(study, a)?, run.record(study, b)?])));
+        verdicts.extend(judge_together(study, &further.collect::<Vec<_>>()));
+    }
+    let pair = |Asked { column, metric, a, b, published }| {
+        let verdict = against(&verdicts, metric, a, b);
+        let standing = match verdict.as_ref().map(|verdict| verdict.verdict) {
+            _ if [a, b].into_iter().any(|case| run.left_out(case).is_some()) => Standing::Untested,
+            Some(VerdictWord::Faster) => Standing::Confirmed,
+            Some(VerdictWord::Slower | VerdictWord::Equivalent) => Standing::Refuted,
+            Some(VerdictWord::Undecided) | None => Standing::Undecided,
+        };
+        let ratio = verdict.as_ref().map(|verdict| verdict.ratio);
+        let because = if is_open(standing, ratio) { causes(run, a, b) } else { Vec::new() };
+        ReplicatedPair { column, a: a.clone(), b: b.clone(), published, verdict, standing, because }
+    };
+    asked.into_iter().map(pair).collect()
 }
 
 /// Whether something that was measured asks for an explanation.
@@ -367,7 +412,7 @@ fn causes(run: &TableRun<'_>, a: &CaseId, b: &CaseId) -> Vec<String> {
 mod tests {
     use std::collections::BTreeMap;
 
-    use stampede_core::{Bounds, Failures, PublishedColumn, PublishedFigure, PublishedRow, PublishedUnit};
+    use stampede_core::{Bounds, Failures, PublishedFigure, PublishedRow, PublishedUnit};
 
     use super::*;
     use crate::analysis::analyse;
@@ -378,6 +423,7 @@ mod tests {
             id: "t".to_owned(),
             title: "A table".to_owned(),
             failures: Failures::Faults,
+            timeout: None,
             columns: vec![PublishedColumn { metric: "throughput_rps".to_owned(), unit: PublishedUnit::PerSecond }],
             baseline: CaseId::new(rows[0].0),
             rows: rows
@@ -466,7 +512,17 @@ mod tests {
             metric: None,
             of: CaseId::new(of),
             to: CaseId::new(to),
+            against: None,
             within: Bounds { from, to: to_bound },
+        };
+        let against = |[of, to]: [&str; 2], below: [&str; 2], from, to_bound| {
+            let [below_of, below_to] = below.map(CaseId::new);
+            match ratio(of, to, from, to_bound) {
+                ClaimTest::Ratio { table, metric, of, to, within, .. } => {
+                    ClaimTest::Ratio { table, metric, of, to, against: Some((below_of, below_to)), within }
+                }
+                other => other,
+            }
         };
         let figure = |of: &str, metric: &str, from, to| ClaimTest::Figure {
             table: "t".to_owned(),
@@ -481,7 +537,13 @@ mod tests {
             ("thrice", ratio("a", "b", Some(2.5), Some(3.5)), Standing::Refuted),
             ("exactly twice", ratio("a", "b", Some(1.999), Some(2.001)), Standing::Undecided),
             ("the same", ratio("a", "c", Some(0.9), Some(1.1)), Standing::Confirmed),
+            ("more, of the same", ratio("c", "a", Some(1.0), None), Standing::Refuted),
+            ("as much or more", ratio("c", "a", Some(0.97), None), Standing::Confirmed),
             ("not there", ratio("a", "d", Some(1.0), None), Standing::Untested),
+            ("more than another ratio", against(["a", "b"], ["c", "b"], Some(1.5), None), Standing::Refuted),
+            ("as another ratio", against(["a", "b"], ["c", "b"], Some(0.9), Some(1.1)), Standing::Confirmed),
+            ("twice another ratio", against(["a", "b"], ["a", "c"], Some(1.8), Some(2.2)), Standing::Confirmed),
+            ("another ratio, not there", against(["a", "b"], ["d", "b"], None, Some(1.0)), Standing::Untested),
             ("no failures", figure("a", "failed_share", None, Some(0.001)), Standing::Confirmed),
             ("failures", figure("a", "failed_share", Some(0.3), None), Standing::Refuted),
             ("no such table", ClaimTest::Untested { because: "nobody can".to_owned() }, Standing::Untested),
@@ -490,6 +552,68 @@ mod tests {
             let found = with_run(&rows, |run| check(&claim, &[*run]).standing);
             assert_eq!(found, standing, "{says}");
         }
+    }
+
+    /// Of two cases with this many answers 201 in each block.
+    fn created(a: [u64; 3], b: [u64; 3], test: impl Fn(&TableRun<'_>)) {
+        let study = samples::study(&["a", "b"]);
+        let mut table = table(&[("a", 100.0), ("b", 50.0)]);
+        table.columns[0] = PublishedColumn { metric: "created_count".to_owned(), unit: PublishedUnit::Count };
+        let trial = |case: &str, block: u32, count: u64| {
+            let mut trial = samples::measured(case, block, 1_000.0);
+            trial.measurement.as_mut().unwrap().status.insert(201, count);
+            trial
+        };
+        let of_case =
+            |case: &'static str, counts: [u64; 3]| (1..).zip(counts).map(move |(n, count)| trial(case, n, count));
+        let trials: Vec<Trial> = of_case("a", a).chain(of_case("b", b)).collect();
+        test(&TableRun { table: &table, study: Some(&study), trials: &trials, analysis: None, left_out: &[] });
+    }
+
+    #[test]
+    fn counts_that_are_the_same_in_every_block_are_exact() {
+        let claim = |from: f64, to: f64| {
+            let [of, to_case] = ["a", "b"].map(CaseId::new);
+            let (table, within) = ("t".to_owned(), Bounds { from: Some(from), to: Some(to) });
+            let test = ClaimTest::Ratio { table, metric: None, of, to: to_case, against: None, within };
+            Claim { says: "so".to_owned(), test }
+        };
+        for (name, a, b, [from, to], of_claim, of_pair) in [
+            ("the same", [7; 3], [7; 3], [0.99, 1.01], Standing::Confirmed, Standing::Refuted),
+            ("less is said", [7; 3], [7; 3], [0.5, 1.0], Standing::Refuted, Standing::Refuted),
+            ("thrice", [9; 3], [3; 3], [3.0, 3.0], Standing::Confirmed, Standing::Confirmed),
+            ("a tenth more", [11; 3], [10; 3], [1.2, 2.0], Standing::Refuted, Standing::Confirmed),
+            ("not always", [9, 9, 3], [3; 3], [1.0, 3.0], Standing::Undecided, Standing::Undecided),
+        ] {
+            created(a, b, |run| {
+                assert_eq!(check(&claim(from, to), &[*run]).standing, of_claim, "{name}");
+                assert_eq!(replicate(run).pairs[0].standing, of_pair, "{name}");
+            });
+        }
+    }
+
+    #[test]
+    fn each_figure_has_pairs_of_its_own_and_ranges_that_touch_are_none() {
+        let study = samples::study(&["a", "b", "c"]);
+        let trials = trials(&[("a", 400.0), ("b", 200.0), ("c", 100.0)]);
+        let mut table = table(&[("a", 400.0), ("b", 200.0), ("c", 100.0)]);
+        table.columns.push(PublishedColumn { metric: "cpu_us_per_request".to_owned(), unit: PublishedUnit::Count });
+        let figure = |low, high| Some(PublishedFigure { low, high });
+        for (row, second) in table.rows.iter_mut().zip([figure(0.0, 0.0), figure(10.0, 20.0), figure(8.0, 9.0)]) {
+            row.figures.push(second);
+        }
+        table.rows[1].figures[0] = figure(200.0, 380.0);
+        let pairs =
+            replicate(&TableRun { table: &table, study: Some(&study), trials: &trials, analysis: None, left_out: &[] });
+        let pairs: Vec<_> =
+            pairs.pairs.iter().map(|pair| (pair.column, pair.a.as_str(), pair.b.as_str(), pair.standing)).collect();
+        // 400 is near to the end of 200 to 380, 9 to that of 10 to 20, and 0 has no ratio.
+        assert_eq!(pairs, [(0, "a", "c", Standing::Confirmed), (0, "b", "c", Standing::Confirmed)]);
+        table.rows[2].figures[1] = figure(40.0, 40.0);
+        let run = TableRun { table: &table, study: Some(&study), trials: &trials, analysis: None, left_out: &[] };
+        let pair = &replicate(&run).pairs[2];
+        assert_eq!((pair.column, pair.a.as_str(), pair.standing), (1, "b", Standing::Confirmed), "{pair:?}");
+        assert_eq!(pair.verdict.as_ref().unwrap().metric, "cpu_us_per_request");
     }
 
     #[test]

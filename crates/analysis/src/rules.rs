@@ -7,6 +7,7 @@ mod backlog;
 mod builds;
 mod connections;
 mod cpu;
+mod database;
 mod generator;
 mod limits;
 mod memory;
@@ -14,11 +15,13 @@ mod neighbours;
 mod parts;
 mod php;
 mod pool;
+mod queue;
 mod requests;
 mod sizing;
 mod surroundings;
 mod tail;
 mod units;
+mod waits;
 mod warm_up;
 
 use std::cmp::Reverse;
@@ -36,13 +39,20 @@ const RULES: &[Rule] = &[
     memory::oom_kills,
     requests::failed,
     requests::unfinished,
+    connections::exhausted,
+    database::connections,
     php::no_opcode_cache,
+    php::cache_full,
     php::slow_extension,
     php::debug_build,
+    php::dev_mode,
     pool::full,
+    connections::held,
+    waits::elsewhere,
     backlog::full,
     surroundings::restarts,
     tail::starving,
+    queue::grows,
     connections::closed,
     generator::busy,
     cpu::shared_cores,
@@ -54,6 +64,7 @@ const RULES: &[Rule] = &[
     warm_up::no_steady_state,
     cpu::throttled,
     sizing::beyond_quota,
+    connections::upstream_closed,
     php::timestamps,
     surroundings::access_log,
     warm_up::memory_grows,
@@ -67,8 +78,10 @@ const RULES_OF_INSTANCES: &[Rule] = &[
     memory::oom_kills,
     requests::unfinished,
     php::no_opcode_cache,
+    php::cache_full,
     php::slow_extension,
     php::debug_build,
+    php::dev_mode,
     generator::busy,
     cpu::shared_cores,
     builds::differ,
@@ -78,16 +91,51 @@ const RULES_OF_INSTANCES: &[Rule] = &[
     surroundings::access_log,
 ];
 
-/// Findings that can be what a case's rate hangs on, the likeliest first: what is broken, then what is too small, then the
-/// limit that was asked for. Each with what it is that holds the case back.
-const SUSPECTS: [(&str, &str); 6] = [
-    ("oom-kills", "memory"),
-    ("opcache-off", "the opcode cache, which is off"),
-    ("slow-extension", "an extension for development"),
-    ("php-debug-build", "a build of PHP for debugging"),
-    ("pool-full", "the number of workers"),
-    (cpu::THROTTLED, "the CPU limit"),
+/// A finding that can be what a case's rate hangs on.
+struct Suspect {
+    /// Its id.
+    finding: &'static str,
+    /// What it is that holds the case back.
+    what: &'static str,
+    /// Whether its figures are such that it weighs.
+    weighs: fn(&Finding) -> bool,
+}
+
+const fn suspect(finding: &'static str, what: &'static str, weighs: fn(&Finding) -> bool) -> Suspect {
+    Suspect { finding, what, weighs }
+}
+
+/// Suspects, the first that is found is told: what is broken, for then the other figures mislead; what each request does in
+/// vain; what is too small beside CPU that was really left; what others took; and the limit that was asked for.
+const SUSPECTS: &[Suspect] = &[
+    suspect("oom-kills", "memory", always),
+    suspect("ports-exhausted", "the generator's local ports", always),
+    suspect("database-connections", "connections to the database", always),
+    suspect("backlog-full", "a queue of connections that is too short", backlog::refuses),
+    suspect("connections-hold-workers", "workers that stay with their connections", always),
+    suspect("failed-requests", "requests that fail", requests::many),
+    suspect("generator-busy", "the load generator", always),
+    suspect("opcache-off", "the opcode cache, which is off", always),
+    suspect("opcache-full", "the opcode cache, which is full", always),
+    suspect("slow-extension", "an extension for development", always),
+    suspect("php-debug-build", "a build of PHP for debugging", always),
+    suspect("dev-mode", "a mode for development", always),
+    suspect("jit-is-off", "JIT, which is off", always),
+    suspect("worker-restarts", "workers that are replaced", surroundings::often),
+    suspect("part-throttled", "the CPU share of a part", always),
+    suspect("pool-full", "the number of workers", always),
+    suspect("slow-upstream", "something that requests wait for", always),
+    suspect("noisy-neighbour", "others on this machine", neighbours::deprives),
+    suspect("upstream-keepalive-off", "connections to replicas that are not kept", connections::weighs),
+    suspect("closes-connections", "connections that are not kept", connections::weighs),
+    suspect("opcache-validates", "time stamps that are looked at for each request", php::validates_always),
+    suspect(cpu::THROTTLED, "the CPU limit", cpu::is_limit),
+    suspect("queue-grows", "a load above what it can take", always),
 ];
+
+fn always(_: &Finding) -> bool {
+    true
+}
 
 /// What a case's rate probably hangs on: suspected from the records, not shown by an experiment.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -111,12 +159,10 @@ pub(crate) fn bottleneck(findings: &[Finding]) -> Option<Bottleneck> {
     if findings.iter().any(|finding| finding.id == limits::NOT_ENFORCED) {
         return None;
     }
-    let found = |(id, what): (&str, &'static str)| Some((findings.iter().find(|finding| finding.id == id)?, what));
-    let (finding, what) = SUSPECTS
-        .into_iter()
-        .filter_map(found)
-        .find(|(finding, _)| finding.id != cpu::THROTTLED || cpu::is_limit(finding))?;
-    Some(Bottleneck { finding: finding.id.clone(), what })
+    SUSPECTS.iter().find_map(|Suspect { finding: id, what, weighs }| {
+        let finding = findings.iter().find(|finding| finding.id == *id).filter(|finding| weighs(finding))?;
+        Some(Bottleneck { finding: finding.id.clone(), what })
+    })
 }
 
 /// The share of the CPU limit that was used in all windows together.
@@ -181,6 +227,61 @@ mod tests {
                 ("cpu-throttled", Severity::Info),
             ]
         );
+    }
+
+    #[test]
+    fn the_first_suspect_whose_figures_weigh_is_told() {
+        let finding = |id: &str, evidence: &[(&str, f64)]| Finding {
+            id: id.to_owned(),
+            severity: Severity::Warning,
+            text: String::new(),
+            evidence: evidence.iter().map(|(name, value)| ((*name).to_owned(), *value)).collect(),
+            advice: String::new(),
+        };
+        let quota = || finding("cpu-throttled", &[("limits", 1.0)]);
+        for (name, findings, told) in [
+            ("nothing", vec![], None),
+            ("the quota", vec![quota()], Some("cpu-throttled")),
+            ("a quota that ran out now and then", vec![finding("cpu-throttled", &[("limits", 0.0)])], None),
+            (
+                "few failures",
+                vec![finding("failed-requests", &[("failed_share", 0.002)]), quota()],
+                Some("cpu-throttled"),
+            ),
+            (
+                "many failures",
+                vec![quota(), finding("failed-requests", &[("failed_share", 0.2)])],
+                Some("failed-requests"),
+            ),
+            (
+                "connections that were refused",
+                vec![
+                    finding("pool-full", &[]),
+                    finding("failed-requests", &[("failed_share", 0.2)]),
+                    finding("backlog-full", &[("status_502", 9.0)]),
+                ],
+                Some("backlog-full"),
+            ),
+            ("connections that wait", vec![finding("backlog-full", &[("status_502", 0.0)])], None),
+            (
+                "neighbours that took nothing of its own",
+                vec![finding("noisy-neighbour", &[("unused_quota_cpus", 0.01), ("idle_cpus", 0.3)]), quota()],
+                Some("cpu-throttled"),
+            ),
+            (
+                "neighbours",
+                vec![finding("noisy-neighbour", &[("unused_quota_cpus", 0.4), ("idle_cpus", 0.1)]), quota()],
+                Some("noisy-neighbour"),
+            ),
+            (
+                "without limits nothing follows",
+                vec![finding(limits::NOT_ENFORCED, &[]), finding("pool-full", &[])],
+                None,
+            ),
+        ] {
+            let told = told.map(str::to_owned);
+            assert_eq!(bottleneck(&findings).map(|bottleneck| bottleneck.finding), told, "{name}");
+        }
     }
 
     #[test]

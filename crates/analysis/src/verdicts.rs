@@ -1,10 +1,12 @@
 //! What the comparisons of a study's cases say, all together.
 
 use stampede_core::{Estimate, Rounds, Study, StudyKind, Trial, Verdict, VerdictWord};
-use stampede_stats::{Decision, Extent, Margins, mean, median, minimal_detectable_effect};
+use stampede_stats::{
+    BlockRatios, Confidence, Decision, Extent, Margins, decide, mean, median, minimal_detectable_effect,
+};
 
-use crate::course::follow;
-use crate::family::{Family, Pair};
+use crate::course::{follow, is_complete};
+use crate::family::{EQUIVALENCE_ERROR, Family, Pair, SEED};
 use crate::metric::{Better, Metric, primary_of};
 use crate::record::Record;
 
@@ -33,7 +35,9 @@ pub(crate) fn margins(study: &Study) -> Margins {
         // A gate asks for differences beyond what it lets pass.
         StudyKind::Gate => noise.max(study.precision),
     };
-    Margins { floor, precision: study.precision }
+    // A bias that may be as large as the precision may hide a difference as large: then nothing is shown to be equivalent.
+    let precision = if noise < study.precision { study.precision } else { 0.0 };
+    Margins { floor, precision }
 }
 
 /// What all pairs of a study say.
@@ -42,6 +46,8 @@ pub(crate) struct Verdicts {
     pub(crate) verdicts: Vec<Verdict>,
     /// The pairs that were shown to differ, as places: (better, worse).
     pub(crate) shown: Vec<(usize, usize)>,
+    /// Whether the data were looked at.
+    pub(crate) looked_at: bool,
     /// The smallest difference, as a share, that the pairs with the best case would have shown 9 times of 10: the median over
     /// them.
     pub(crate) detectable: Option<f64>,
@@ -53,12 +59,19 @@ pub(crate) struct Verdicts {
 /// at all looks, to be right in 95 % of studies. Equivalence is shown by two one-sided tests at 5 % for each pair by itself.
 pub(crate) fn judge(metric: &Metric, study: &Study, trials: &[Trial], ranked: &[Record<'_>]) -> Verdicts {
     let mut family = Family::new(metric, ranked, margins(study));
-    match study.rounds {
-        Rounds::Fixed(_) => family.look_once(),
+    let looked_at = match study.rounds {
+        Rounds::Fixed(_) => {
+            let complete = is_complete(study, trials);
+            if complete {
+                family.look_once();
+            }
+            complete
+        }
         Rounds::Auto { max_time } => {
             follow(study, trials, max_time, &mut family);
+            family.is_looked_at()
         }
-    }
+    };
     let measured = || family.pairs.iter().filter(|pair| pair.blocks() > 0);
     let beside_best = measured().filter(|pair| pair.places.0 == 0);
     let mut detectable: Vec<f64> = beside_best.filter_map(|pair| detectable(pair, margins(study))).collect();
@@ -66,8 +79,38 @@ pub(crate) fn judge(metric: &Metric, study: &Study, trials: &[Trial], ranked: &[
     Verdicts {
         verdicts: measured().map(|pair| verdict(metric, &family, pair)).collect(),
         shown: measured().filter_map(|pair| shown(metric.better, pair)).collect(),
+        looked_at,
         detectable: median(&detectable),
     }
+}
+
+/// Compares cases of a study two by two, each two by a metric of their own, all of them together. Those that share no block
+/// have no verdict.
+pub(crate) fn judge_together(study: &Study, asked: &[(&Metric, [Record<'_>; 2])]) -> Vec<Verdict> {
+    let pairs = asked.iter().map(|(metric, [a, b])| (*metric, Pair::new(metric, (0, 1), a, b)));
+    let (metrics, pairs): (Vec<&Metric>, Vec<Pair<'_>>) = pairs.filter(|(_, pair)| pair.blocks() > 0).unzip();
+    let mut family = Family::of(pairs, margins(study));
+    family.look_once();
+    metrics.into_iter().zip(&family.pairs).map(|(metric, pair)| verdict(metric, &family, pair)).collect()
+}
+
+/// The ratio of two ratios, in blocks that measured all four cases: of `a / b` over `c / d`, and whether the two are shown to be
+/// equivalent.
+pub(crate) fn contrast(metric: &Metric, study: &Study, [a, b, c, d]: &[Record<'_>; 4]) -> Option<(Estimate, bool)> {
+    let [above, below] = [Pair::new(metric, (0, 1), a, b), Pair::new(metric, (2, 3), c, d)];
+    let logs = above.logs_by_block();
+    let logs = logs.filter_map(|(block, log)| Some(log - below.logs_by_block().find(|(of, _)| *of == block)?.1));
+    let logs: Vec<f64> = logs.collect();
+    let value = mean(&logs)?.exp();
+    let n = logs.len() as u32;
+    let Ok(ratios) = BlockRatios::of_logs(logs) else {
+        return Some((Estimate { value, low: None, high: None, n }, false));
+    };
+    let difference = ratios.interval(Confidence::P95, SEED);
+    let equivalence = ratios.interval(Confidence::with_error(EQUIVALENCE_ERROR)?, SEED);
+    let same = decide(&difference, &equivalence, margins(study)) == Decision::Equivalent;
+    let interval = difference.exp();
+    Some((Estimate { value, low: Some(interval.low), high: Some(interval.high), n }, same))
 }
 
 /// The better and the worse one of a pair that was shown to differ.
@@ -90,6 +133,7 @@ fn word(better: Better, decision: Decision) -> VerdictWord {
 }
 
 fn verdict(metric: &Metric, family: &Family<'_>, pair: &Pair<'_>) -> Verdict {
+    let exact = pair.exact();
     let interval = pair.interval().map(stampede_stats::Interval::exp);
     let undecided = pair.decision == Decision::Undecided;
     Verdict {
@@ -97,9 +141,9 @@ fn verdict(metric: &Metric, family: &Family<'_>, pair: &Pair<'_>) -> Verdict {
         a: pair.a.case.id.clone(),
         b: pair.b.case.id.clone(),
         ratio: Estimate {
-            value: mean(&pair.logs()).unwrap_or_default().exp(),
-            low: interval.map(|interval| interval.low),
-            high: interval.map(|interval| interval.high),
+            value: exact.unwrap_or_else(|| mean(&pair.logs()).unwrap_or_default().exp()),
+            low: exact.or(interval.map(|interval| interval.low)),
+            high: exact.or(interval.map(|interval| interval.high)),
             n: pair.blocks() as u32,
         },
         verdict: word(metric.better, pair.decision),

@@ -28,7 +28,7 @@ pub struct Explanation {
 /// What follows from the tests.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Explained {
-    /// The first test moved the primary metric beyond the floor, and no other moved it more.
+    /// The first test moved the primary metric beyond the floor.
     Confirmed,
     /// The records suggest something, and no change showed it.
     SuspectedOnly,
@@ -48,8 +48,10 @@ pub struct Test {
     /// What it did.
     pub effect: Effect,
     /// How much of the change arrived in the metric: 1 when raising a limit by half raises the rate by half, 0 when it does
-    /// nothing, below 0 when more of it makes the case worse.
+    /// nothing, below 0 when more of it makes the case worse. What is switched, or was too much, counts as a change by half.
     pub arrived: Option<f64>,
+    /// The upper end of `arrived`, where there is an interval.
+    pub most: Option<f64>,
 }
 
 /// What a change did to the primary metric.
@@ -57,8 +59,10 @@ pub struct Test {
 pub enum Effect {
     /// More of the limit makes the case better, or less of it makes it worse.
     Limits,
-    /// More of it makes the case worse, or less of it makes it better.
-    Excess,
+    /// Less of it makes the case better.
+    TooMuch,
+    /// More of it makes the case worse.
+    Harms,
     /// It moves the metric by less than the precision.
     Nothing,
     /// The data do not say.
@@ -71,13 +75,13 @@ pub fn explain(study: &Study, analysis: &Analysis) -> Option<Explanation> {
     let suspected = analysis.case(&base.id).and_then(|summary| summary.bottleneck.clone());
     let mut tests: Vec<Test> = changed.iter().filter_map(|case| test(base, case, analysis)).collect();
     let rank = |test: &Test| match test.effect {
-        Effect::Limits => 0,
-        Effect::Excess | Effect::Nothing | Effect::Unknown => 1,
+        Effect::Limits | Effect::TooMuch => 0,
+        Effect::Harms | Effect::Nothing | Effect::Unknown => 1,
     };
     let arrived = |test: &Test| test.arrived.unwrap_or(f64::NEG_INFINITY);
     tests.sort_by(|a, b| rank(a).cmp(&rank(b)).then(arrived(b).total_cmp(&arrived(a))));
     let outcome = match tests.first() {
-        Some(first) if first.effect == Effect::Limits => Explained::Confirmed,
+        Some(first) if rank(first) == 0 => Explained::Confirmed,
         _ if suspected.is_some() => Explained::SuspectedOnly,
         _ => Explained::Unexplained,
     };
@@ -89,6 +93,15 @@ impl Explanation {
     pub fn confirmed(&self) -> Option<&Test> {
         self.tests.first().filter(|_| self.outcome == Explained::Confirmed)
     }
+
+    /// Other changes that may have moved the metric as much as the one that was confirmed, for their size.
+    pub fn rivals(&self) -> impl Iterator<Item = &Test> {
+        let confirmed = self.confirmed().and_then(|test| test.arrived);
+        self.tests
+            .iter()
+            .skip(1)
+            .filter(move |test| test.most.zip(confirmed).is_some_and(|(most, first)| most >= first))
+    }
 }
 
 fn test(base: &Case, case: &Case, analysis: &Analysis) -> Option<Test> {
@@ -96,18 +109,26 @@ fn test(base: &Case, case: &Case, analysis: &Analysis) -> Option<Test> {
     let verdict = analysis.verdicts.iter().find(|verdict| verdict.a == case.id || verdict.b == case.id);
     let ratio = verdict.map(|verdict| over(base, verdict));
     let better = analysis.primary.better;
-    // By how many times the case became better, as a logarithm.
+    // By how many times the case became better, as a logarithm, and by how many at most.
     let gain = ratio.map(|ratio| if better == Better::Lower { -ratio.value.ln() } else { ratio.value.ln() });
-    let arrived = gain.map(|gain| gain / intervention.factor.unwrap_or(SWITCHED).ln());
+    let most =
+        ratio.and_then(|ratio| if better == Better::Lower { Some(-ratio.low?.ln()) } else { Some(ratio.high?.ln()) });
+    let least =
+        ratio.and_then(|ratio| if better == Better::Lower { Some(-ratio.high?.ln()) } else { Some(ratio.low?.ln()) });
+    let is_too_much = intervention.lowers() && gain.is_some_and(|gain| gain > 0.0);
+    let size = intervention.factor.filter(|_| !is_too_much).unwrap_or(SWITCHED).ln();
+    let arrived = gain.map(|gain| gain / size);
+    let most = if size < 0.0 { least } else { most }.map(|gain| gain / size);
     let effect = match verdict.map(|verdict| (verdict.verdict, verdict.slight)) {
         None | Some((VerdictWord::Undecided, _)) => Effect::Unknown,
         Some((VerdictWord::Equivalent, _) | (_, true)) => Effect::Nothing,
+        Some((VerdictWord::Faster | VerdictWord::Slower, false)) if is_too_much => Effect::TooMuch,
         Some((VerdictWord::Faster | VerdictWord::Slower, false)) if arrived.is_some_and(|arrived| arrived > 0.0) => {
             Effect::Limits
         }
-        Some((VerdictWord::Faster | VerdictWord::Slower, false)) => Effect::Excess,
+        Some((VerdictWord::Faster | VerdictWord::Slower, false)) => Effect::Harms,
     };
-    Some(Test { case: case.id.clone(), intervention, ratio, effect, arrived })
+    Some(Test { case: case.id.clone(), intervention, ratio, effect, arrived, most })
 }
 
 /// A verdict's ratio as that of the change over the case.
@@ -123,7 +144,9 @@ impl Bottleneck {
     /// What settings must be for to be about this.
     pub fn role(&self) -> Option<Role> {
         match self.finding.as_str() {
-            "pool-full" => Some(Role::PoolSize),
+            "connections-hold-workers" | "pool-full" => Some(Role::PoolSize),
+            "backlog-full" => Some(Role::Backlog),
+            "worker-restarts" => Some(Role::Recycle),
             "cpu-throttled" => Some(Role::Processors),
             _ => None,
         }
@@ -134,7 +157,11 @@ impl Bottleneck {
         match self.finding.as_str() {
             "oom-kills" => lever == Lever::Memory,
             "opcache-off" => lever == Lever::Opcache,
-            "pool-full" => lever == Lever::Setting(Role::PoolSize),
+            "backlog-full" => lever == Lever::Setting(Role::Backlog),
+            "worker-restarts" => lever == Lever::Setting(Role::Recycle),
+            "upstream-keepalive-off" => lever == Lever::UpstreamKeepalive,
+            "part-throttled" => lever == Lever::Share,
+            "connections-hold-workers" | "pool-full" => lever == Lever::Setting(Role::PoolSize),
             "cpu-throttled" => lever == Lever::Cpus,
             _ => false,
         }
@@ -153,6 +180,11 @@ mod tests {
 
     /// A case with one worker under half a CPU, a change to each, and the throughput of the three in every block.
     fn explained(base: f64, more_cpu: f64, more_workers: f64, throttled: u64) -> Explanation {
+        with_workers(["1", "1", "2"], [base, more_cpu, more_workers], throttled)
+    }
+
+    fn with_workers(workers: [&str; 3], rates: [f64; 3], throttled: u64) -> Explanation {
+        let [base, more_cpu, more_workers] = rates;
         let mut study = Study { kind: StudyKind::Why, ..samples::study(&["base", "cpus=0.75", "workers=2"]) };
         let tunable = Tunable {
             name: "workers",
@@ -161,7 +193,7 @@ mod tests {
             summary: "",
             manual: "",
         };
-        for (case, workers) in study.cases.iter_mut().zip(["1", "1", "2"]) {
+        for (case, workers) in study.cases.iter_mut().zip(workers) {
             case.tuning.give("workers", workers);
             case.tuning = case.tuning.clone().with_roles(&[tunable]);
         }
@@ -207,7 +239,7 @@ mod tests {
                 50,
                 Explained::Confirmed,
                 "cpus=0.75",
-                [Effect::Limits, Effect::Excess],
+                [Effect::Limits, Effect::Harms],
             ),
             (
                 "suspected and not shown",
@@ -234,6 +266,25 @@ mod tests {
             assert_eq!(explained.suspected.is_some(), throttled > 0, "{name}");
             assert_eq!(explained.confirmed().is_some(), outcome == Explained::Confirmed, "{name}");
         }
+    }
+
+    #[test]
+    fn what_is_too_much_is_confirmed_by_less_of_it() {
+        let explained = with_workers(["9", "9", "2"], [100.0, 100.2, 125.0], 0);
+        let first = explained.confirmed().unwrap();
+        assert_eq!((first.case.as_str(), first.effect), ("workers=2", Effect::TooMuch), "{explained:?}");
+        assert!((first.arrived.unwrap() - 1.25_f64.ln() / 1.5_f64.ln()).abs() < 0.02);
+        assert_eq!(explained.rivals().count(), 0, "{explained:?}");
+    }
+
+    #[test]
+    fn what_may_have_moved_it_as_much_is_a_rival() {
+        let rivals = |rates: [f64; 3]| {
+            let explained = with_workers(["2", "2", "3"], rates, 0);
+            explained.rivals().map(|test| test.case.to_string()).collect::<Vec<_>>()
+        };
+        assert_eq!(rivals([100.0, 122.0, 122.3]), ["cpus=0.75"]);
+        assert_eq!(rivals([100.0, 105.0, 130.0]), [] as [&str; 0]);
     }
 
     #[test]

@@ -1,12 +1,14 @@
 //! The command line. clap stays with the product; this takes a handful of flags.
 
 use std::net::SocketAddr;
+use std::ops::Range;
 use std::path::PathBuf;
 use std::time::Duration;
 
 use thiserror::Error;
 
 use crate::capacity::Capacities;
+use crate::findings::{FAULTS, Provocation};
 use crate::proof::Proof;
 use crate::real::Real;
 use crate::recording::Recording;
@@ -22,12 +24,14 @@ usage: stampede-bench load [FLAGS]
        stampede-bench tune [--searches N] [--seed N] [--data DIR] [--output FILE]
        stampede-bench record [--pieces N] [--data FILE] [--remark TEXT] [--stampede FILE]
        stampede-bench real [--studies N] [--time TIME] [--data FILE] [--output FILE] [--stampede FILE]
+       stampede-bench findings [--only FAULT] [--cells FROM..TO] [--data FILE] [--output FILE] [--stampede FILE]
 
 `load` holds `stampede load` against a bare client and against other tools, and writes a table; `sampling` holds
 `stampede compare` against itself with --no-sampling. `stats` counts how often verdicts are right, in studies that are
 simulated from trials which `record` recorded here; `real` counts it in studies that are measured. `record` and `real` go
 on where they were left, up to the number that is given. `capacity` counts how near the search for a capacity comes, on servers
-that are simulated. `tune` replays the search for settings on grids that were recorded or made up.
+that are simulated. `tune` replays the search for settings on grids that were recorded or made up. `findings` provokes faults and
+counts how often the first bottleneck that is named is the right one; it goes on where it was left, too.
 
   --rounds N            rounds, in each of which every client runs once [default: 5]
   --duration TIME       length of each run, in whole seconds [default: 3s]
@@ -45,6 +49,7 @@ that are simulated. `tune` replays the search for settings on grids that were re
   --time TIME           the most time of a real study [default: 120s]
   --pieces N            pieces of 32 trials that the file is to hold [default: 10]
   --data FILE           recorded trials, or real studies [default: a file in crates/bench/data]
+  --cells FROM..TO      of findings: these runs alone, the last one not included [default: all]
   --remark TEXT         what else went on while it was recorded, for the file
 ";
 
@@ -58,6 +63,7 @@ pub(crate) enum Task {
     Capacity(Capacities),
     Record(Recording),
     Real(Real),
+    Findings(Provocation),
     /// The server that takes a known share of CPU time more, started by a deployment.
     Burn,
     /// The fixed-answer server, started by this program itself.
@@ -136,6 +142,7 @@ pub(crate) fn read(arguments: impl IntoIterator<Item = String>) -> Result<Task, 
         Some("capacity") => capacities(arguments),
         Some("record") => record(arguments),
         Some("real") => real(arguments),
+        Some("findings") => findings(arguments),
         Some("burn") => Ok(Task::Burn),
         Some("server") => Ok(Task::Serve),
         Some("floor") => {
@@ -277,6 +284,40 @@ fn real(mut arguments: impl Iterator<Item = String>) -> Result<Task, ArgsError> 
     Ok(Task::Real(real))
 }
 
+fn findings(mut arguments: impl Iterator<Item = String>) -> Result<Task, ArgsError> {
+    let mut provocation = Provocation::default();
+    while let Some(flag) = arguments.next() {
+        let mut value = || arguments.next().ok_or_else(|| ArgsError::Without(flag.clone()));
+        match flag.as_str() {
+            "--only" => provocation.only = Some(one_fault(&flag, &value()?)?),
+            "--cells" => provocation.cells = range(&flag, &value()?)?,
+            "--data" => provocation.data = PathBuf::from(value()?),
+            "--output" => provocation.output = PathBuf::from(value()?),
+            "--remark" => provocation.remark = value()?,
+            "--stampede" => provocation.stampede = Some(PathBuf::from(value()?)),
+            "--help" | "-h" => return Ok(Task::Help),
+            other => return Err(ArgsError::Unknown(other.to_owned())),
+        }
+    }
+    Ok(Task::Findings(provocation))
+}
+
+fn one_fault(flag: &str, typed: &str) -> Result<&'static str, ArgsError> {
+    let names = || FAULTS.iter().map(|fault| fault.name);
+    names().find(|name| *name == typed).ok_or_else(|| ArgsError::Value {
+        flag: flag.to_owned(),
+        value: typed.to_owned(),
+        wanted: names().collect::<Vec<_>>().join(", "),
+    })
+}
+
+/// `10..20`
+fn range(flag: &str, typed: &str) -> Result<Range<usize>, ArgsError> {
+    let wanted = "two whole numbers, as in 0..40";
+    let (from, to) = typed.split_once("..").unwrap_or((typed, ""));
+    Ok(parse(flag, from, wanted)?..parse(flag, to, wanted)?)
+}
+
 /// Whole seconds, as `3s` or `3`.
 fn seconds(flag: &str, typed: &str) -> Result<Duration, ArgsError> {
     let seconds = above_zero(flag, typed.strip_suffix('s').unwrap_or(typed))?;
@@ -364,6 +405,7 @@ mod tests {
             ("load --only closed,fast", "--only fast: it takes closed, http2, tls, open, memory"),
             ("sampling --tools wrk", "--tools is not known here"),
             ("load --connections 1,x", "--connections x: it takes a number"),
+            ("findings --cells 7", "--cells : it takes two whole numbers, as in 0..40"),
         ] {
             let error = read_line(line).unwrap_err().to_string();
             assert_eq!(error.lines().next(), Some(expected), "{line}");

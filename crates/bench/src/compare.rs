@@ -31,12 +31,19 @@ impl Compare {
         Ok(Self { program, folder })
     }
 
-    /// Runs a plan to its end. Trials that failed or are invalid are part of the study.
-    pub(crate) fn run(&self, plan: &str) -> Result<Value, CompareError> {
+    /// Puts a file into the application's folder.
+    pub(crate) fn put(&self, path: &str, text: &str) -> Result<(), CompareError> {
+        let path = self.folder.path().join(APP).join(path);
+        let folder = path.parent().map_or(Ok(()), fs::create_dir_all);
+        folder.and_then(|()| fs::write(&path, text)).map_err(CompareError::Prepare)
+    }
+
+    /// Runs a plan to its end, with these flags. Trials that failed or are invalid are part of the study.
+    pub(crate) fn run(&self, plan: &str, flags: &[&str]) -> Result<Value, CompareError> {
         let path = self.folder.path().join("stampede.yaml");
         fs::write(&path, plan).map_err(CompareError::Prepare)?;
         let mut command = Command::new(&self.program);
-        command.arg("compare").arg(&path).args(["--quiet", "--json", "-", "--store"]);
+        command.arg("compare").arg(&path).args(flags).args(["--quiet", "--json", "-", "--store"]);
         command.arg(self.folder.path().join("studies.db"));
         let start = |source| CompareError::Start { program: self.program.clone(), source };
         let output = command.output().map_err(start)?;

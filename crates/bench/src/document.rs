@@ -171,6 +171,11 @@ fn table(rows: &[Vec<String>], cells: Cells) -> String {
     text
 }
 
+/// A table of words.
+pub(crate) fn words(rows: &[Vec<String>]) -> String {
+    table(rows, Cells::Words)
+}
+
 /// A table of targets.
 pub(crate) fn targets<'a>(targets: impl IntoIterator<Item = &'a Target>) -> String {
     let mut rows = vec![["target", "wanted", "seen", ""].map(str::to_owned).to_vec()];

@@ -9,6 +9,7 @@ use crate::args::ArgsError;
 use crate::burner::BurnError;
 use crate::capacity::CapacitiesError;
 use crate::compare::CompareError;
+use crate::findings::FindingsError;
 use crate::floor::FloorError;
 use crate::nginx::NginxError;
 use crate::process::ProcessError;
@@ -65,6 +66,8 @@ pub(crate) enum Failure {
     Recording(#[from] RecordingError),
     #[error(transparent)]
     Real(#[from] RealError),
+    #[error(transparent)]
+    Findings(#[from] FindingsError),
     #[error("burn")]
     Burn(#[from] BurnError),
 }
@@ -76,6 +79,7 @@ impl Failure {
             Self::Args(_) => 2,
             Self::Recording(RecordingError::Compare(CompareError::NoStampede(_)))
             | Self::Real(RealError::Compare(CompareError::NoStampede(_)))
+            | Self::Findings(FindingsError::Compare(CompareError::NoStampede(_)))
             | Self::Processors(_)
             | Self::NoStampede(_)
             | Self::Prepare(_)
@@ -93,6 +97,7 @@ impl Failure {
             | Self::Replay(_)
             | Self::Recording(_)
             | Self::Real(_)
+            | Self::Findings(_)
             | Self::Burn(_)
             | Self::Process(_) => 5,
         }

@@ -1,5 +1,5 @@
 //! Benchmarks: of the load engine, `make bench-load`; of sampling, `make bench-status`; of verdicts, `make bench-stats`;
-//! of capacities, `make bench-capacity`; of the search for settings, `make bench-tune`.
+//! of capacities, `make bench-capacity`; of the search for settings, `make bench-tune`; of findings, `make bench-findings`.
 //!
 //! It starts a server and clients, each pinned to a processor, lets them take turns, and writes a table. The server and the
 //! floor are this program too, in processes of their own. It knows `stampede` as any other tool: by its command line and by
@@ -14,6 +14,7 @@ mod document;
 mod duel;
 mod exchange;
 mod failure;
+mod findings;
 mod floor;
 mod ideal;
 mod interruption;
@@ -72,6 +73,7 @@ fn run() -> Result<(), Failure> {
         Task::Capacity(asked) => Ok(capacity::run(&asked)?),
         Task::Record(recording) => Ok(recording::run(&recording)?),
         Task::Real(real) => Ok(real::run(&real)?),
+        Task::Findings(provocation) => Ok(findings::run(&provocation)?),
         Task::Burn => Ok(burner::serve()?),
         Task::Serve => Ok(server::serve()?),
         Task::Fly { address, connections, duration } => {

@@ -54,7 +54,7 @@ pub(crate) fn run(recording: &Recording) -> Result<(), RecordingError> {
         let setting = setting_of(piece);
         tell(&format!("piece {piece} of {pieces}: {}", setting.name));
         let load_before = fs::read_to_string("/proc/loadavg").unwrap_or_default();
-        let study = compare.run(&plan(setting))?;
+        let study = compare.run(&plan(setting), &[])?;
         let rows = rows_of(piece, setting, &study).ok_or(RecordingError::Study)?;
         if rows.is_empty() {
             return Err(RecordingError::NothingMeasured { setting: setting.name, reason: first_reason(&study) });

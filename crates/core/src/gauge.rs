@@ -62,6 +62,8 @@ pub enum Gauge {
     ListenDrops,
     /// Counter: time of all processors together in which they had nothing to do, or only what gives way to all else.
     IdleUs,
+    /// Counter: processes and threads that were started.
+    Forks,
     /// Counter: time of all processors together that a hypervisor gave to others while there was something to do.
     StolenUs,
 }

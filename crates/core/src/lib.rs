@@ -72,7 +72,7 @@ pub use machine::{CgroupSupport, CpuLayout, Machine};
 pub use meter::{Counters, Memory, MeterSource};
 pub use need::{InitScript, ServiceNeed};
 pub use objective::Objective;
-pub use php::{PhpAsked, PhpBuild, PhpChoice, PhpReadBack};
+pub use php::{OpcodeCache, PhpAsked, PhpBuild, PhpChoice, PhpReadBack};
 pub use platform::{
     Endpoint, ExitReport, Fut, LaunchError, LogTail, Platform, PrepareError, ReadBackError, Running, StopError,
     UnitExit, UnitStop,

@@ -84,6 +84,23 @@ pub struct PhpReadBack {
     pub opcache: bool,
     /// Whether the just-in-time compiler works. Since PHP 8.4 a buffer alone leaves it off.
     pub jit: bool,
+    /// What the opcode cache holds after every exchange was answered; absent where nobody told.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub cache: Option<OpcodeCache>,
+    /// `APP_ENV` and `APP_DEBUG`, as the application finds them.
+    #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
+    pub environment: BTreeMap<String, String>,
+}
+
+/// How full an opcode cache is.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct OpcodeCache {
+    /// Whether there is no room for another script.
+    pub full: bool,
+    /// Scripts in it.
+    pub scripts: u64,
+    /// How often it was emptied for want of room.
+    pub restarts: u64,
 }
 
 impl PhpReadBack {

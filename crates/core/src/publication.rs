@@ -1,6 +1,7 @@
 //! An experiment that somebody published, as data: what was measured there, and what its author said of it.
 
 use std::fmt;
+use std::time::Duration;
 
 use crate::{CaseId, Failures};
 
@@ -30,6 +31,9 @@ pub struct PublishedTable {
     pub title: String,
     /// Whether requests without the right answer are a part of what it shows.
     pub failures: Failures,
+    /// How long a client waits for an answer before it gives the request up, times as published. It is ours: none of the
+    /// publications says it. Without it, until the drain is over.
+    pub timeout: Option<Duration>,
     /// The figures that its rows have; the first decides how rows compare. Never empty.
     pub columns: Vec<PublishedColumn>,
     /// The row that ratios are given to.
@@ -108,6 +112,8 @@ pub enum ClaimTest {
         of: CaseId,
         /// The case below the line.
         to: CaseId,
+        /// Two more cases, above and below a line: then the ratio is that of both ratios.
+        against: Option<(CaseId, CaseId)>,
         /// Where the ratio must lie.
         within: Bounds,
     },
@@ -138,6 +144,13 @@ pub struct Bounds {
     pub to: Option<f64>,
 }
 
+impl PublishedTable {
+    /// [`PublishedTable::timeout`] where published times are multiplied with this; a second at the least.
+    pub fn client_timeout(&self, scale: f64) -> Option<Duration> {
+        self.timeout.map(|timeout| timeout.mul_f64(scale).max(Duration::from_secs(1)))
+    }
+}
+
 impl ClaimTest {
     /// The table that it is about.
     pub fn table(&self) -> Option<&str> {
@@ -152,6 +165,17 @@ impl PublishedFigure {
     /// The number, or the geometric middle of the range, which is as many times its lower end as the upper end is times it.
     pub fn middle(&self) -> f64 {
         if self.low == self.high { self.low } else { (self.low * self.high).sqrt() }
+    }
+
+    /// How many times the other one this is at their nearest ends: 1 where the ranges overlap.
+    pub fn over(&self, other: &Self) -> f64 {
+        if self.low > other.high {
+            self.low / other.high
+        } else if self.high < other.low {
+            self.high / other.low
+        } else {
+            1.0
+        }
     }
 }
 
@@ -224,6 +248,21 @@ mod tests {
         assert_eq!(PublishedFigure { low: 0.0, high: 0.0 }.middle(), 0.0);
         for (word, unit) in PublishedUnit::ALL {
             assert_eq!(unit.to_string(), word);
+        }
+    }
+
+    #[test]
+    fn ranges_are_as_far_apart_as_their_nearest_ends() {
+        let range = |low, high| PublishedFigure { low, high };
+        for (name, a, b, times) in [
+            ("numbers", range(20.0, 20.0), range(10.0, 10.0), 2.0),
+            ("turned", range(10.0, 10.0), range(20.0, 20.0), 0.5),
+            ("ranges", range(80.0, 160.0), range(10.0, 40.0), 2.0),
+            ("a range that begins at a number", range(10.0, 20.0), range(10.0, 10.0), 1.0),
+            ("an overlap", range(10.0, 20.0), range(15.0, 40.0), 1.0),
+            ("nothing", range(0.0, 0.0), range(0.0, 0.0), 1.0),
+        ] {
+            assert_eq!(a.over(&b), times, "{name}");
         }
     }
 }

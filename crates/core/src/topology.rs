@@ -230,6 +230,11 @@ impl Topology {
         format!("replica-{number}")
     }
 
+    /// Whether a part is a replica.
+    pub fn is_replica(part: &str) -> bool {
+        part.starts_with("replica-")
+    }
+
     /// All parts: services, replicas, balancer, in the order of their start.
     pub fn parts(&self) -> Vec<PartShare> {
         let services = self.services.iter().map(|service| (service.kind.id().to_owned(), service.share));

@@ -23,6 +23,11 @@ pub enum Outcome {
     Failed(String),
 }
 
+impl Outcome {
+    /// What the reason of a failed trial says where the kernel killed processes of it for memory.
+    pub const MEMORY_LIMIT: &str = "because the control group reached its memory limit";
+}
+
 /// What happened to requests. `sent = ok + failed + unfinished`.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Counts {

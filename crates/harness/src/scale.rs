@@ -58,6 +58,9 @@ pub async fn scale(
 ) -> Result<(), SinkError> {
     sink.take(&Event::StudyStarted(study)).await?;
     for block in 1..=rounds {
+        if !surroundings.stop.lets_begin() {
+            break;
+        }
         let case = &prepared.case.id;
         sink.take(&Event::TrialStarted { case, block, number: block, of: Some(rounds) }).await?;
         let mut trial = Trial {
@@ -85,6 +88,7 @@ pub async fn scale(
         };
         sink.take(&Event::TrialEnded(&trial)).await?;
     }
+    surroundings.stop.end_block();
     Ok(())
 }
 
@@ -282,7 +286,7 @@ impl Act<'_> {
                 phase = next;
                 sink.take(&Event::PhaseStarted(phase)).await?;
             }
-            if let Some(progress) = clock.progress(&load, now) {
+            if let Some(progress) = clock.progress(&load, None, now) {
                 sink.take(&progress).await?;
             }
         }

@@ -11,6 +11,7 @@ use stampede_load::{Backend, Scenario};
 use crate::event::{Event, Sink, SinkError};
 use crate::order::order;
 use crate::prepare::Prepared;
+use crate::stop::Stop;
 use crate::trial::{self, Place, Timing};
 use crate::yard_stick::{self, YardStick};
 
@@ -25,6 +26,8 @@ pub struct Surroundings<'a> {
     pub ready_timeout: Duration,
     /// How long answers are waited for after the window.
     pub drain: Duration,
+    /// How long a client waits for an answer before it gives the request up; without it, until the drain is over.
+    pub timeout: Option<Duration>,
     /// What requests without the right answer say of a trial.
     pub failures: Failures,
     /// How the load engine reaches the kernel; the same in all trials, which could not be compared otherwise.
@@ -33,6 +36,8 @@ pub struct Surroundings<'a> {
     pub sampled: bool,
     /// What is measured first in each block.
     pub yard_stick: Option<&'a YardStick>,
+    /// What may ask the study to end with the block that it is in.
+    pub stop: &'a Stop,
 }
 
 /// Runs the blocks of a study, as many as it was planned with or as its verdicts take. A case that is decided against all
@@ -67,6 +72,9 @@ pub async fn run(
         if done.len() == open.len() {
             continue;
         }
+        if !surroundings.stop.lets_begin() {
+            break;
+        }
         if let Some(yard_stick) = surroundings.yard_stick {
             yard_stick::read(platform, surroundings, yard_stick, block, study.seed, sink).await?;
         }
@@ -83,5 +91,6 @@ pub async fn run(
             trials.push(trial);
         }
     }
+    surroundings.stop.end_block();
     Ok(())
 }

@@ -109,8 +109,18 @@ async fn live(
     trial: &mut Trial,
     sink: &mut dyn Sink,
 ) -> Result<Outcome, MeasureError> {
-    let Surroundings { workload, scenario, ready_timeout, drain, failures, backend, sampled, yard_stick: _ } =
-        surroundings;
+    let Surroundings {
+        workload,
+        scenario,
+        ready_timeout,
+        drain,
+        timeout,
+        failures,
+        backend,
+        sampled,
+        yard_stick: _,
+        stop: _,
+    } = surroundings;
     let Prepared { case, deployment, terms, replicas, trust, audits } = prepared;
     let failed = MeasureError::Failed;
     let enforced = running.enforced().map_err(|error| failed(error.to_string()))?;
@@ -162,7 +172,7 @@ async fn live(
         duration: timing.duration,
         requests: None,
         drain: *drain,
-        timeout: None,
+        timeout: *timeout,
         keep_alive: case.topology.keep_alive,
         seed: timing.seed.wrapping_add(u64::from(trial.block)),
         slices: watch.as_deref().is_some_and(Watch::wants_seconds),
@@ -291,8 +301,9 @@ pub(crate) fn explain(running: &dyn Running, limits: &Limits, problem: &str) -> 
         && counters.oom_kills > 0
     {
         text.push_str(&format!(
-            "\nthe kernel killed {} because the control group reached its memory limit of {}",
+            "\nthe kernel killed {} {} of {}",
             processes(counters.oom_kills),
+            Outcome::MEMORY_LIMIT,
             limits.memory
         ));
     }

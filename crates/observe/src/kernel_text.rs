@@ -26,16 +26,19 @@ fn extended_tcp(text: &str, name: &str) -> Option<u64> {
 }
 
 /// Time in which processors had nothing to do (`idle` and `iowait`) or only what gives way to all else (`nice`), and time that
-/// a hypervisor gave to others (`steal`): the first line of `/proc/stat`, in ticks
-/// ([proc_stat(5)](https://man7.org/linux/man-pages/man5/proc_stat.5.html)).
+/// a hypervisor gave to others (`steal`): the first line of `/proc/stat`, in ticks; and how many processes and threads were
+/// started (`processes`). [proc_stat(5)](https://man7.org/linux/man-pages/man5/proc_stat.5.html).
 pub(crate) fn processors(root: &Path) -> Vec<(Gauge, u64)> {
     let text = fs::read_to_string(root.join("proc/stat")).unwrap_or_default();
     let tick_us = 1_000_000 / rustix::param::clock_ticks_per_second().max(1);
-    let Some(all) = text.lines().find_map(|line| line.strip_prefix("cpu ")) else { return Vec::new() };
+    let line = |name: &str| text.lines().find_map(|line| line.strip_prefix(name));
+    let Some(all) = line("cpu ") else { return Vec::new() };
     let ticks: Vec<u64> = all.split_whitespace().map_while(|ticks| ticks.parse().ok()).collect();
     // user nice system idle iowait irq softirq steal
     let [_, nice, _, idle, iowait, _, _, steal, ..] = ticks[..] else { return Vec::new() };
-    vec![(Gauge::IdleUs, (nice + idle + iowait) * tick_us), (Gauge::StolenUs, steal * tick_us)]
+    let mut figures = vec![(Gauge::IdleUs, (nice + idle + iowait) * tick_us), (Gauge::StolenUs, steal * tick_us)];
+    figures.extend(line("processes ").and_then(|count| Some((Gauge::Forks, count.trim().parse().ok()?))));
+    figures
 }
 
 /// For how long something waited for processors, memory and disks
@@ -83,16 +86,17 @@ mod tests {
         assert_eq!(processors(folder.path()), []);
         fs::create_dir_all(folder.path().join("proc")).unwrap();
         let tick = 1_000_000 / rustix::param::clock_ticks_per_second();
-        for (text, figures) in [
-            ("cpu  10 20 30 400 5 6 7 8 0 0\ncpu0 1 2 3 4\n", vec![(Gauge::IdleUs, 425), (Gauge::StolenUs, 8)]),
+        let times = [(Gauge::IdleUs, 425 * tick), (Gauge::StolenUs, 8 * tick)];
+        for (text, expected) in [
+            ("cpu  10 20 30 400 5 6 7 8 0 0\ncpu0 1 2 3 4\n", times.to_vec()),
+            ("cpu  10 20 30 400 5 6 7 8 0 0\nprocesses 77\n", [&times[..], &[(Gauge::Forks, 77)]].concat()),
             ("cpu  10 20 30 400\n", vec![]),
             ("intr 1\n", vec![]),
         ] {
             fs::write(folder.path().join("proc/stat"), text).unwrap();
-            let expected: Vec<_> = figures.into_iter().map(|(gauge, ticks)| (gauge, ticks * tick)).collect();
             assert_eq!(processors(folder.path()), expected, "{text}");
         }
-        assert_eq!(processors(Path::new("/")).len(), 2);
+        assert_eq!(processors(Path::new("/")).len(), 3);
     }
 
     #[test]

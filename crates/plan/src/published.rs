@@ -10,13 +10,13 @@ use std::path::PathBuf;
 use std::sync::Arc;
 use std::time::Duration;
 
-use stampede_core::{CaseId, Load, Publication, PublishedTable};
+use stampede_core::{CaseId, ClaimTest, Load, Publication, PublishedTable};
 
 use self::case::CaseKeys;
-use self::file::{PublishedFile, TableEntry};
+use self::file::{PublishedFile, RowEntry, TableEntry};
 use crate::catalogue::Catalogue;
 use crate::compare::{CompareFlags, ComparePlan, MachineSize, SubjectFlag};
-use crate::mistake::{Gathered, Mistakes};
+use crate::mistake::{Gathered, Mistake, Mistakes};
 use crate::plan_file::Text;
 use crate::quantity::read_seed;
 use crate::rounds::MOST_ROUNDS;
@@ -46,6 +46,8 @@ pub struct ReproduceFlags {
     pub tables: Option<String>,
     /// `--workloads`: a folder whose workloads take the place of those of the same name that are built in.
     pub workloads: Option<PathBuf>,
+    /// Each `--feeder NAME=FILE`.
+    pub feeders: Vec<String>,
 }
 
 /// A published experiment as it will be repeated.
@@ -115,7 +117,8 @@ impl ReproducePlan {
         machine: MachineSize,
         catalogue: &dyn Catalogue,
     ) -> Result<Self, Mistakes> {
-        let ReproduceFlags { name, scale, rate_scale, full, rounds, seed, client_rtt, tables, workloads } = flags;
+        let ReproduceFlags { name, scale, rate_scale, full, rounds, seed, client_rtt, tables, workloads, feeders } =
+            flags;
         let mut mistakes = Gathered::default();
         let file = named(name, known).and_then(|known| PublishedFile::read(&known.name, &known.text));
         let defaults = file.as_ref().ok().map(|(file, _)| (file.scale, file.rounds));
@@ -139,10 +142,20 @@ impl ReproducePlan {
             Ok((_, publication)) => read_tables(tables.as_deref(), publication, &mut mistakes),
             Err(_) => Vec::new(),
         };
-        let (file, publication) = mistakes.finish(file)?;
-        let reader = Reader { scale, rate_scale, client_rtt: client_rtt.as_deref(), workloads, machine, catalogue };
+        let (file, mut publication) = mistakes.finish(file)?;
+        if (scale, rate_scale) != (1.0, 1.0) {
+            for (claim, _) in publication.claims.iter_mut().zip(&file.claims).filter(|(_, entry)| entry.full) {
+                claim.test = ClaimTest::Untested { because: "its number is that of the whole load: --full".to_owned() };
+            }
+        }
+        let client_rtt = client_rtt.as_deref();
+        let reader = Reader { scale, rate_scale, client_rtt, workloads, feeders, machine, catalogue };
         let tables = file.tables.iter().zip(&publication.tables).filter(|(_, table)| asked.contains(&table.id));
-        let tables = tables.map(|(entry, table)| reader.table(entry, table)).collect();
+        let tables: Vec<PlannedTable> = tables.map(|(entry, table)| reader.table(entry, table)).collect();
+        let shared = if feeders.is_empty() { Vec::new() } else { shared_mistakes(&tables) };
+        if !shared.is_empty() {
+            return Err(Mistakes(shared));
+        }
         Ok(Self { publication, scale, rate_scale, tables, rounds, seed })
     }
 }
@@ -201,12 +214,21 @@ fn read_tables(typed: Option<&str>, publication: &Publication, mistakes: &mut Ga
     asked
 }
 
+/// Mistakes that every row has. With feeders that were typed, they are those of the command line.
+fn shared_mistakes(tables: &[PlannedTable]) -> Vec<Mistake> {
+    let rows = tables.iter().flat_map(|table| &table.rows);
+    let rows: Vec<&[Mistake]> = rows.map(|row| row.plan.as_ref().err().map_or(&[][..], |Mistakes(all)| all)).collect();
+    let of_all = |mistake: &&Mistake| rows.iter().all(|row| row.contains(mistake));
+    rows.first().map_or(&[][..], |first| first).iter().filter(of_all).cloned().collect()
+}
+
 /// What all rows have in common.
 struct Reader<'a> {
     scale: f64,
     rate_scale: f64,
     client_rtt: Option<&'a str>,
     workloads: &'a Option<PathBuf>,
+    feeders: &'a [String],
     machine: MachineSize,
     catalogue: &'a dyn Catalogue,
 }
@@ -215,18 +237,19 @@ impl Reader<'_> {
     fn table(&self, entry: &TableEntry, table: &PublishedTable) -> PlannedTable {
         let rows = entry.rows.iter().zip(&table.rows).map(|(row, published)| {
             let keys = row.case.clone().over(&entry.case);
-            PlannedRow { case: published.case.clone(), plan: self.row(entry, keys, &published.case) }
+            PlannedRow { case: published.case.clone(), plan: self.row(entry, row, keys, &published.case) }
         });
         PlannedTable { rows: rows.collect(), table: table.clone() }
     }
 
-    fn row(&self, entry: &TableEntry, keys: CaseKeys, case: &CaseId) -> Result<ComparePlan, Mistakes> {
+    fn row(&self, entry: &TableEntry, row: &RowEntry, keys: CaseKeys, case: &CaseId) -> Result<ComparePlan, Mistakes> {
         let (env, ini) = (keys.env(), keys.ini());
         let mut flags = CompareFlags {
             subject: SubjectFlag::Named(self.workload(&entry.workload.0)),
             duration: entry.duration.as_ref().map(|typed| self.duration(&typed.0)).transpose()?,
             warm_up: Some(entry.warm_up.0.clone()),
-            exchanges: entry.exchanges.as_ref().map(|Text(names)| names.clone()),
+            exchanges: row.exchanges.as_ref().or(entry.exchanges.as_ref()).map(|Text(names)| names.clone()),
+            feeders: self.feeders.to_vec(),
             ready_timeout: Some(PATIENCE.to_owned()),
             ..keys.flags()
         };

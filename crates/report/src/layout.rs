@@ -4,9 +4,23 @@
 const GAP: usize = 2;
 
 /// How wide a table of these columns is. A column is its cells, headings included.
-pub(crate) fn table_width(columns: &[Vec<String>]) -> usize {
+fn table_width(columns: &[Vec<String>]) -> usize {
     let cells: usize = columns.iter().map(|column| column_width(column)).sum();
     cells + GAP * columns.len().saturating_sub(1)
+}
+
+/// The columns of a table for which there is room: those of the highest rank go first, the last of them before the others.
+/// Those of rank 0 stay.
+pub(crate) fn fitting(mut columns: Vec<(u8, Vec<String>)>, width: usize) -> Vec<Vec<String>> {
+    loop {
+        let cells: Vec<Vec<String>> = columns.iter().map(|(_, cells)| cells.clone()).collect();
+        let highest = columns.iter().map(|(rank, _)| *rank).max().unwrap_or(0);
+        if highest == 0 || table_width(&cells) <= width {
+            return cells;
+        }
+        let last = columns.iter().rposition(|(rank, _)| *rank == highest);
+        columns.remove(last.unwrap_or(0));
+    }
 }
 
 /// The lines of a table: the first column flush left, the others flush right.
@@ -79,6 +93,20 @@ mod tests {
         assert_eq!(lines, ["case            req/s", "go                ±80", "php-cli-server  1,002"]);
         assert_eq!(table_width(&columns), 21);
         assert!(table(&[]).is_empty());
+    }
+
+    #[test]
+    fn columns_of_the_highest_rank_make_room() {
+        let columns =
+            || [(0, "name"), (2, "second"), (1, "first"), (2, "third")].map(|(rank, cell)| (rank, column(&[cell])));
+        for (width, left) in [
+            (26, &["name", "second", "first", "third"][..]),
+            (25, &["name", "second", "first"]),
+            (18, &["name", "first"]),
+            (1, &["name"]),
+        ] {
+            assert_eq!(fitting(columns().to_vec(), width).concat(), left, "{width}");
+        }
     }
 
     #[test]

@@ -4,14 +4,15 @@
 
 mod digest;
 mod json;
+mod score;
 
 use stampede_analysis::{CheckedClaim, Replication, TableRun};
 use stampede_core::Publication;
 
 pub(crate) use self::digest::Block;
 pub(crate) use self::digest::lead;
-use self::digest::{Figures, blocks};
-use crate::layout::{table, wrap};
+use self::digest::{Medium, blocks};
+use crate::layout::{fitting, table, wrap};
 
 /// What a report on a published experiment is made from.
 #[derive(Clone, Copy, Debug)]
@@ -40,12 +41,12 @@ pub struct ReplicatedTable<'a> {
 /// Lines of a table that are its heading.
 const HEADING: usize = 2;
 
-/// Renders it for a terminal of this many characters a line, with the first of the published figures alone. Without colour
-/// nothing is lost.
+/// Renders it for a terminal of this many characters a line, with the first of the published figures where rows have it.
+/// Without colour nothing is lost.
 pub fn terminal(view: &ReplicationView<'_>, width: usize, color: bool) -> String {
     let strong = |line: &str| if color && !line.is_empty() { format!("\x1b[1m{line}\x1b[0m") } else { line.to_owned() };
     let mut lines = Vec::new();
-    for block in blocks(view, Figures::First) {
+    for block in blocks(view, Medium::Terminal) {
         match block {
             Block::Heading { text, level } => {
                 lines.push(String::new());
@@ -56,21 +57,24 @@ pub fn terminal(view: &ReplicationView<'_>, width: usize, color: bool) -> String
             }
             Block::Paragraph(text) => lines.extend(wrap("", &text, 0, width)),
             Block::Item(text) => lines.extend(wrap("  ", &text, 4, width)),
-            Block::Table(columns) => {
-                lines.push(String::new());
-                let rows = table(&columns).into_iter().enumerate();
-                lines.extend(rows.map(|(row, line)| if row < HEADING { strong(&line) } else { line }));
-            }
+            Block::Table(columns) => lines.extend(lined_up(&columns, &strong)),
+            Block::Wide(columns) => lines.extend(lined_up(&fitting(columns, width), &strong)),
         }
     }
     lines.iter().skip_while(|line| line.is_empty()).map(|line| format!("{line}\n")).collect()
+}
+
+fn lined_up(columns: &[Vec<String>], strong: &dyn Fn(&str) -> String) -> Vec<String> {
+    let rows = table(columns).into_iter().enumerate();
+    let rows = rows.map(|(row, line)| if row < HEADING { strong(&line) } else { line });
+    [String::new()].into_iter().chain(rows).collect()
 }
 
 /// Renders it as GitHub-flavoured Markdown.
 pub fn markdown(view: &ReplicationView<'_>) -> String {
     let mut text = String::new();
     let mut in_list = false;
-    for block in blocks(view, Figures::All) {
+    for block in blocks(view, Medium::Markdown) {
         let is_item = matches!(block, Block::Item(_));
         if in_list && !is_item {
             text.push('\n');
@@ -83,14 +87,20 @@ pub fn markdown(view: &ReplicationView<'_>) -> String {
             Block::Paragraph(paragraph) => text.push_str(&format!("{}\n\n", one_line(&paragraph))),
             Block::Item(item) => text.push_str(&format!("- {}\n", one_line(&item))),
             Block::Table(columns) => text.push_str(&markdown_table(&columns)),
+            Block::Wide(columns) => text.push_str(&markdown_table(&without_ranks(columns))),
         }
     }
     format!("{}\n", text.trim_end())
 }
 
-/// All that there is to say, with all published figures.
-pub(crate) fn all_blocks(view: &ReplicationView<'_>) -> Vec<Block> {
-    blocks(view, Figures::All)
+/// What there is to say above the studies themselves.
+pub(crate) fn blocks_of_page(view: &ReplicationView<'_>) -> Vec<Block> {
+    blocks(view, Medium::Page)
+}
+
+/// All columns, whatever room there is.
+pub(crate) fn without_ranks(columns: Vec<(u8, Vec<String>)>) -> Vec<Vec<String>> {
+    columns.into_iter().map(|(_, cells)| cells).collect()
 }
 
 /// Renders it as JSON. It ends with a line break.

@@ -8,7 +8,7 @@ use crate::audits::MADE;
 use crate::columns::{COLUMNS, Column, LEGEND};
 use crate::conclusion::{Conclusion, VERDICTS};
 use crate::digest::{self, CaseSettings, Digest};
-use crate::layout::{table, table_width, wrap};
+use crate::layout::{fitting, table, wrap};
 use crate::steps::{KIND_COLUMNS, KINDS};
 use crate::why;
 
@@ -124,21 +124,8 @@ impl Page {
     }
 
     /// A table without the columns for which there is no room: those of the highest rank go first.
-    fn table(&mut self, mut columns: Vec<(u8, Vec<String>)>) {
-        let fits = |columns: &[(u8, Vec<String>)]| {
-            let cells: Vec<_> = columns.iter().map(|(_, cells)| cells.clone()).collect();
-            table_width(&cells) <= self.width
-        };
-        while !fits(&columns) {
-            let least = columns.iter().map(|(rank, _)| *rank).max().unwrap_or(0);
-            if least == 0 {
-                break;
-            }
-            let last = columns.iter().rposition(|(rank, _)| *rank == least);
-            columns.remove(last.unwrap_or(0));
-        }
-        let cells: Vec<_> = columns.into_iter().map(|(_, cells)| cells).collect();
-        for (i, line) in table(&cells).into_iter().enumerate() {
+    fn table(&mut self, columns: Vec<(u8, Vec<String>)>) {
+        for (i, line) in table(&fitting(columns, self.width)).into_iter().enumerate() {
             self.line(if i < HEADING { Style::Strong } else { Style::Plain }, &line);
         }
     }

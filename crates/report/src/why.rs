@@ -52,14 +52,14 @@ fn rows(view: &StudyView<'_>, explanation: &Explanation) -> Vec<[String; 5]> {
     };
     let base = [explanation.base.to_string(), figure(&explanation.base), String::new(), String::new(), String::new()];
     let changes = explanation.tests.iter().map(|test| {
-        let Test { case, intervention, ratio: estimate, effect, arrived: _ } = test;
+        let Test { case, intervention, ratio: estimate, effect, arrived: _, most: _ } = test;
         let interval = estimate.as_ref().and_then(interval);
         [
             change(intervention),
             figure(case),
             estimate.map_or_else(|| "n/a".to_owned(), |estimate| ratio(estimate.value)),
             interval.unwrap_or_default(),
-            if estimate.is_none() { "not measured" } else { word(*effect, intervention) }.to_owned(),
+            if estimate.is_none() { "not measured" } else { word(*effect) }.to_owned(),
         ]
     });
     std::iter::once(base).chain(changes).collect()
@@ -75,11 +75,11 @@ fn interval(estimate: &Estimate) -> Option<String> {
     Some(format!("{} to {}", ratio(estimate.low?), ratio(estimate.high?)))
 }
 
-fn word(effect: Effect, intervention: &Intervention) -> &'static str {
+fn word(effect: Effect) -> &'static str {
     match effect {
         Effect::Limits => "limits",
-        Effect::Excess if intervention.lowers() => "less is better",
-        Effect::Excess => "harms",
+        Effect::TooMuch => "less is better",
+        Effect::Harms => "harms",
         Effect::Nothing => "nothing",
         Effect::Unknown => "undecided",
     }
@@ -97,12 +97,20 @@ fn outcome(view: &StudyView<'_>, explanation: &Explanation) -> Vec<String> {
     let precision = percent(view.study.precision);
     match (outcome, explanation.confirmed(), suspected) {
         (Explained::Confirmed, Some(test), _) => {
-            let mut lines = vec![format!(
-                "Confirmed: {} holds {base} back. {}, and no other change moved it more for its size.{open}",
-                what(&test.intervention),
-                came_of(test, primary)
-            )];
-            let others = tests.iter().skip(1).filter(|test| test.effect == Effect::Limits);
+            let rivals: Vec<String> = explanation.rivals().map(|test| change(&test.intervention)).collect();
+            let alone = if rivals.is_empty() {
+                ", and no other change moved it as much for its size".to_owned()
+            } else {
+                format!("; {} may have moved it as much for its size", rivals.join(" and "))
+            };
+            let what = what(&test.intervention);
+            let holds = if test.effect == Effect::TooMuch {
+                format!("{base} has too much of {what}")
+            } else {
+                format!("{what} holds {base} back")
+            };
+            let mut lines = vec![format!("Confirmed: {holds}. {}{alone}.{open}", came_of(test, primary))];
+            let others = tests.iter().skip(1).filter(|test| matches!(test.effect, Effect::Limits | Effect::TooMuch));
             let others: Vec<String> = others.map(|test| came_of(test, primary)).collect();
             if !others.is_empty() {
                 lines.push(format!("It hangs on more than that: {}.", others.join("; ")));
@@ -125,8 +133,8 @@ fn outcome(view: &StudyView<'_>, explanation: &Explanation) -> Vec<String> {
             )]
         }
         _ => vec![format!(
-            "Unexplained: none of these changes was shown to move the {} of {base} by more than {precision}, and its records \
-             suggest nothing. It may be the application itself, or what it waits for.{open}",
+            "Unexplained: none of these changes was shown to make the {} of {base} better by more than {precision}, and its \
+             records suggest nothing. It may be the application itself, or what it waits for.{open}",
             primary.title
         )],
     }
@@ -179,7 +187,7 @@ fn remedy(view: &StudyView<'_>, explanation: &Explanation) -> Option<String> {
     let Intervention { lever, name, from, to, .. } = &test.intervention;
     let summary = view.analysis.case(&explanation.base)?;
     let runtime = view.study.cases.first().map(|case| case.runtime.as_str()).unwrap_or_default();
-    let lowers = test.intervention.lowers();
+    let lowers = test.effect == Effect::Limits && test.intervention.lowers();
     // The finding's advice is worked out from all of the records; a change is one step of a known size.
     let advised = explanation.suspected.as_ref().filter(|suspect| suspect.is_tested_by(*lever));
     let advised = advised.and_then(|suspect| summary.findings.iter().find(|finding| finding.id == suspect.finding));

@@ -16,6 +16,8 @@ pub(crate) struct WireExplanation {
     suspected: Option<String>,
     /// The changed case that shows it.
     confirmed_by: Option<String>,
+    /// Other changes that may have moved it as much.
+    or_by: Vec<String>,
     text: String,
     remedy: Option<String>,
     changes: Vec<WireChange>,
@@ -45,6 +47,7 @@ impl WireExplanation {
             },
             suspected: explanation.suspected.as_ref().map(|suspected| suspected.finding.clone()),
             confirmed_by: explanation.confirmed().map(|test| test.case.to_string()),
+            or_by: explanation.rivals().map(|test| test.case.to_string()).collect(),
             text: told.outcome.join(" "),
             remedy: told.remedy,
             changes: explanation.tests.iter().map(WireChange::of).collect(),
@@ -54,7 +57,7 @@ impl WireExplanation {
 
 impl WireChange {
     fn of(test: &Test) -> Self {
-        let Test { case, intervention, ratio, effect, arrived } = test;
+        let Test { case, intervention, ratio, effect, arrived, most: _ } = test;
         let Intervention { lever: _, name, from, to, factor } = intervention;
         Self {
             case: case.to_string(),
@@ -65,7 +68,8 @@ impl WireChange {
             ratio: ratio.as_ref().map(WireEstimate::of),
             effect: match effect {
                 Effect::Limits => "limits",
-                Effect::Excess => "excess",
+                Effect::TooMuch => "too_much",
+                Effect::Harms => "harms",
                 Effect::Nothing => "nothing",
                 Effect::Unknown => "undecided",
             },

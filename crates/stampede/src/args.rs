@@ -397,6 +397,9 @@ pub(crate) struct ReproduceArgs {
     /// holds the packages of RoadRunner, webman or the functions framework
     #[arg(long, value_name = "DIR", help_heading = "Study")]
     pub(crate) workloads: Option<PathBuf>,
+    /// Another file for a feeder of the experiment's scenario: payloads=people.tsv (may be repeated)
+    #[arg(long = "feeder", value_name = "NAME=FILE", help_heading = "Study")]
+    pub(crate) feeders: Vec<String>,
     /// How the load engine reaches the kernel: epoll, io-uring, or auto [default: auto, which is what costs less here]
     #[arg(
         long,

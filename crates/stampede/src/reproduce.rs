@@ -9,7 +9,7 @@ use stampede_analysis::{Analysis, CheckedClaim, TableRun, analyse, check, replic
 use stampede_core::{
     CaseId, CpuLayout, Groundwork, Machine, Outcome as TrialOutcome, Rounds, Study, StudyKind, with_causes,
 };
-use stampede_harness::{Copies, Missing, Prepared, Surroundings};
+use stampede_harness::{Copies, Missing, Prepared, Stop, Surroundings};
 use stampede_load::Backend;
 use stampede_plan::{ComparePlan, PlannedRow, PlannedTable, ReproduceFlags, ReproducePlan};
 use stampede_platforms::scope;
@@ -28,8 +28,7 @@ use crate::ground::{self, Ground};
 use crate::progress::Progress;
 use crate::record::Record;
 use crate::show::{Renderers, Report};
-use crate::signals::Signals;
-use crate::{Outcome, folders, screen};
+use crate::{Outcome, folders, screen, signals};
 
 /// What a trial takes beside its load at the least: start, readiness, verification, drain and stop.
 const BESIDE: Duration = Duration::from_secs(4);
@@ -45,6 +44,7 @@ pub(crate) fn run(args: Box<ReproduceArgs>) -> Outcome {
         seed,
         client_rtt,
         workloads,
+        feeders,
         backend,
         no_wait,
         output,
@@ -52,7 +52,7 @@ pub(crate) fn run(args: Box<ReproduceArgs>) -> Outcome {
         quiet,
     } = *args;
     let Some(name) = name else { return list() };
-    let flags = ReproduceFlags { name, scale, rate_scale, full, rounds, seed, client_rtt, tables, workloads };
+    let flags = ReproduceFlags { name, scale, rate_scale, full, rounds, seed, client_rtt, tables, workloads, feeders };
     let machine = stampede_platforms::machine();
     let plan = ReproducePlan::read(&flags, &catalogue::publications(), ground::size(&machine), &BuiltIn);
     let (plan, report) = Failure::both(plan.map_err(Failure::usage), Report::new(output))?;
@@ -65,7 +65,8 @@ pub(crate) fn run(args: Box<ReproduceArgs>) -> Outcome {
     let pinning = pin(&plan)?;
     let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build().map_err(Failure::missing)?;
     let mut experiment = Experiment { plan: &plan, machine, pinning, store, quiet, tables: Vec::new() };
-    let ended = runtime.block_on(experiment.attend(backend, no_wait));
+    let stop = Stop::default();
+    let ended = runtime.block_on(signals::heed(&stop, quiet, experiment.measure(backend, no_wait, &stop)));
     runtime.shutdown_timeout(LAST_WAIT);
     experiment.conclude(ended, &report)
 }
@@ -119,17 +120,8 @@ impl Table<'_> {
 }
 
 impl<'a> Experiment<'a> {
-    /// Everything that is done on the runtime; whatever it is doing, a signal ends it.
-    async fn attend(&mut self, backend: BackendChoice, no_wait: bool) -> Result<Ended, Failure> {
-        let mut signals = Signals::new()?;
-        tokio::select! {
-            biased;
-            () = signals.any() => Ok(Ended::Interrupted),
-            ended = self.measure(backend, no_wait) => ended.map(|()| Ended::Complete),
-        }
-    }
-
-    async fn measure(&mut self, backend: BackendChoice, no_wait: bool) -> Result<(), Failure> {
+    /// Everything that is done on the runtime.
+    async fn measure(&mut self, backend: BackendChoice, no_wait: bool, stop: &Stop) -> Result<(), Failure> {
         let rows = || self.plan.tables.iter().flat_map(|table| &table.rows);
         let Some(first) = rows().find_map(|row| row.plan.as_ref().ok()) else {
             let problems: Vec<String> = rows().filter_map(problem).map(|(row, why)| format!("{row}: {why}")).collect();
@@ -145,10 +137,10 @@ impl<'a> Experiment<'a> {
         self.introduce();
         let count = self.tables.len();
         for number in 0..count {
-            if !self.tables[number].prepared.is_empty() {
+            if !self.tables[number].prepared.is_empty() && !stop.obey() {
                 let title = &self.tables[number].planned.table.title;
                 self.note(0, &format!("table {} of {count}: {title}", number + 1));
-                self.study(number, &ground, backend).await?;
+                self.study(number, &ground, backend, stop).await?;
             }
         }
         Ok(())
@@ -211,11 +203,12 @@ impl<'a> Experiment<'a> {
         self.note(0, &format!("{trials} trials in {of} {studies} of {rounds} rounds: {time} at the least"));
     }
 
-    async fn study(&mut self, number: usize, ground: &Ground, backend: Backend) -> Result<(), Failure> {
+    async fn study(&mut self, number: usize, ground: &Ground, backend: Backend, stop: &Stop) -> Result<(), Failure> {
         let Self { plan, machine, store, quiet, tables, .. } = self;
         let table = &mut tables[number];
         let Some(of_row) = table.plan().cloned() else { return Ok(()) };
         let started_at = Timestamp::now();
+        let timeout = table.planned.table.client_timeout(plan.scale);
         let study = Study {
             id: compare::name(started_at),
             kind: StudyKind::Compare,
@@ -238,23 +231,23 @@ impl<'a> Experiment<'a> {
             workload: &of_row.workload,
             scenario: of_row.scenario.as_ref(),
             ready_timeout: of_row.ready_timeout,
-            // Users lose patience as much sooner as all goes faster.
-            drain: if of_row.scenario.is_some() {
-                DRAIN_OF_FLOWS.mul_f64(plan.scale.min(1.0)).max(DRAIN)
-            } else {
-                DRAIN
-            },
+            drain: drain(of_row.scenario.is_some(), timeout, plan.scale),
+            timeout,
             failures: table.planned.table.failures,
             backend,
             sampled: of_row.sampled,
             // Rows differ in their limits: there is none that holds for all.
             yard_stick: None,
+            stop,
         };
         let record = table.record.insert(Record::new(Store::open(store).map_err(Failure::missing)?));
-        let mut sinks = Sinks { record, progress: Progress::new(*quiet, screen::width(), Duration::ZERO) };
+        let mut sinks = Sinks { record, progress: Progress::new(*quiet, stop, Duration::ZERO) };
         stampede_harness::run(&*ground.platform, &study, &table.prepared, &surroundings, Vec::new(), &mut sinks)
             .await
             .map_err(Failure::missing)?;
+        if stop.is_obeyed() {
+            return Ok(());
+        }
         let finished_at = Timestamp::now();
         table.finished_at = Some(finished_at);
         sinks.record.store().finish_study(&study.id, finished_at).map_err(Failure::missing)
@@ -330,6 +323,15 @@ impl<'a> Experiment<'a> {
             screen::note(&paragraph(text, hang, screen::width()));
         }
     }
+}
+
+/// How long answers are waited for after the window. Users of a scenario lose patience as much sooner as all goes faster; where a
+/// client gives up by itself, its last request has as long as all others.
+fn drain(has_scenario: bool, timeout: Option<Duration>, scale: f64) -> Duration {
+    let of_load = if has_scenario { DRAIN_OF_FLOWS.mul_f64(scale.min(1.0)) } else { DRAIN };
+    // That it has given up is seen a little later.
+    let of_client = timeout.map_or(Duration::ZERO, |timeout| timeout + Duration::from_secs(1));
+    of_load.max(of_client).max(DRAIN)
 }
 
 /// Why a row's plan cannot be used here.

@@ -6,7 +6,7 @@ use std::panic::resume_unwind;
 
 use jiff::Timestamp;
 use stampede_core::{Case, CpuLayout, Failures, Groundwork, Limits, Load, Machine, Role, Rounds, Study, StudyKind};
-use stampede_harness::{Conditions, Copies, Scaling, Surroundings};
+use stampede_harness::{Conditions, Copies, Scaling, Stop, Surroundings};
 use stampede_plan::{CompareFlags, ComparePlan, SubjectFlag, TopologyFlags, read_scale};
 use stampede_scale::{CpuAllocation, Service};
 
@@ -117,8 +117,13 @@ pub(crate) fn run(args: Box<ScaleArgs>) -> Outcome {
         quiet,
     };
     let cores = (f64::from(most) * question.plan.limits.cpus.cores()).ceil().max(1.0) as usize;
-    let (ended, mut record, path) =
-        attend(cores, &store, |_| Ok(()), async |pinning, record| question.measure(machine, pinning, record).await)?;
+    let (ended, mut record, path) = attend(
+        cores,
+        &store,
+        quiet,
+        |_| Ok(()),
+        async |pinning, record, stop| question.measure(machine, pinning, record, stop).await,
+    )?;
     conclude(ended, &report, &mut record, &path)
 }
 
@@ -132,7 +137,13 @@ struct Question {
 }
 
 impl Question {
-    async fn measure(&self, machine: Machine, pinning: CpuLayout, record: &mut Record) -> Result<(), Failure> {
+    async fn measure(
+        &self,
+        machine: Machine,
+        pinning: CpuLayout,
+        record: &mut Record,
+        stop: &Stop,
+    ) -> Result<(), Failure> {
         let Self { plan, scaling, backend, no_wait, quiet } = self;
         let ground = Ground::take(plan, &pinning, *no_wait).await?;
         if pinning.is_shared() {
@@ -180,10 +191,12 @@ impl Question {
             scenario: None,
             ready_timeout: plan.ready_timeout,
             drain: DRAIN,
+            timeout: None,
             failures: Failures::Faults,
             backend,
             sampled: false,
             yard_stick: None,
+            stop,
         };
         if !quiet {
             tell_settings(&study);
@@ -192,7 +205,7 @@ impl Question {
             Rounds::Fixed(rounds) => rounds,
             Rounds::Auto { .. } => 1,
         };
-        let mut sinks = Sinks { record, progress: Progress::new(quiet, screen::width(), Default::default()) };
+        let mut sinks = Sinks { record, progress: Progress::new(quiet, stop, Default::default()) };
         let ended =
             stampede_harness::scale(&*ground.platform, &study, rounds, &instance, scaling, &surroundings, &mut sinks);
         ended.await.map_err(Failure::missing)

@@ -6,6 +6,11 @@ use stampede_core::{Finding, Gauge, Role, SeriesSource, Severity};
 
 use crate::record::Record;
 
+/// Whether connections were turned away, and did not just wait.
+pub(super) fn refuses(finding: &Finding) -> bool {
+    ["listen_overflows", "status_502"].iter().any(|name| finding.evidence.get(*name).is_some_and(|count| *count > 0.0))
+}
+
 /// A queue of connections was as long as it may be: the kernel turns the next one away.
 pub(super) fn full(record: &Record<'_>) -> Option<Finding> {
     let (name, value) = record.case.tuning.of_role(Role::Backlog).next()?;

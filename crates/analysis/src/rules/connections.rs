@@ -2,20 +2,43 @@
 
 use std::collections::BTreeMap;
 
-use stampede_core::{Finding, Severity};
+use stampede_core::{ErrorClass, Finding, Load, Role, Severity};
 
 use super::percent;
+use crate::metric::{percentile, ratio};
 use crate::record::Record;
 
 /// From this share of answers on, closing is how the server works and no exception.
-const CLOSES: f64 = 0.5;
+const CLOSES: f64 = 0.3;
+
+/// Below this CPU time for a request, in microseconds, a connection for each is a tenth of it or more: opening and closing one
+/// took servers and kernel 100 to 200 us where it was measured (nginx, Apache and Caddy on loopback).
+const CHEAP_US: f64 = 1_500.0;
+
+/// The name of the evidence that `weighs` reads.
+const CPU_EACH: &str = "cpu_us_per_request";
+
+/// Whether what requests themselves cost is so little that a connection for each is a good part of it.
+pub(super) fn weighs(finding: &Finding) -> bool {
+    finding.evidence.get(CPU_EACH).is_some_and(|cpu| *cpu < CHEAP_US)
+}
+
+/// The CPU time of a request, in microseconds.
+fn cpu_each(record: &Record<'_>) -> Option<(String, f64)> {
+    let used = record.measurements().filter_map(|measured| {
+        let answered = measured.requests.ok + measured.requests.failed;
+        Some((measured.resources.as_ref()?.cpu.as_secs_f64() * 1e6, answered as f64))
+    });
+    let (cpu, answered) = used.fold((0.0, 0.0), |sum, each| (sum.0 + each.0, sum.1 + each.1));
+    Some((CPU_EACH.to_owned(), ratio(cpu, answered)?))
+}
 
 /// The server closed after (nearly) every answer, so that its figures hold the cost of connections.
 pub(super) fn closed(record: &Record<'_>) -> Option<Finding> {
     let (reconnects, answered) = record.measurements().fold((0, 0), |(reconnects, answered), measured| {
         (reconnects + measured.reconnects, answered + measured.requests.ok + measured.requests.failed)
     });
-    let share = crate::metric::ratio(reconnects as f64, answered as f64)?;
+    let share = ratio(reconnects as f64, answered as f64)?;
     (share >= CLOSES).then(|| Finding {
         id: "closes-connections".to_owned(),
         severity: Severity::Warning,
@@ -27,17 +50,87 @@ pub(super) fn closed(record: &Record<'_>) -> Option<Finding> {
         evidence: BTreeMap::from([
             ("reconnects".to_owned(), reconnects as f64),
             ("answered".to_owned(), answered as f64),
-        ]),
+        ])
+        .into_iter()
+        .chain(cpu_each(record))
+        .collect(),
         advice: "Compare it only with servers that close as well; in production, put a server in front that keeps \
                  connections."
             .to_owned(),
     })
 }
 
+/// The balancer opens a connection to a replica for each request.
+pub(super) fn upstream_closed(record: &Record<'_>) -> Option<Finding> {
+    record.measurements().next()?;
+    let balancer = record.case.topology.balancer.as_ref().filter(|balancer| balancer.upstream_keepalive == 0)?;
+    Some(Finding {
+        id: "upstream-keepalive-off".to_owned(),
+        severity: Severity::Info,
+        text: format!("{} opens a connection to a replica for each request and keeps none.", balancer.kind.id()),
+        evidence: cpu_each(record).into_iter().collect(),
+        advice: "Keep idle connections to replicas: --upstream-keepalive 32.".to_owned(),
+    })
+}
+
+/// A share of the window in which a request that is served at all has long had its answer.
+const PROMPT: f64 = 0.1;
+
+/// Fewer workers than connections, of which some were served again and again and others never: a worker stays with its
+/// connection.
+pub(super) fn held(record: &Record<'_>) -> Option<Finding> {
+    let Load::Closed { connections } = record.case.load else { return None };
+    let (name, value) = record.case.tuning.of_role(Role::PoolSize).find(|(_, value)| value.parse::<u64>().is_ok())?;
+    let workers = value.parse::<u64>().ok()? * u64::from(record.case.topology.replicas);
+    let starved = record.measurements().filter(|measured| {
+        let prompt = percentile(&measured.service, 0.5).is_some_and(|p50| p50 < measured.window.mul_f64(PROMPT));
+        prompt && measured.warm_up.unfinished + measured.requests.unfinished > 0
+    });
+    let unfinished: u64 = starved.map(|measured| measured.warm_up.unfinished + measured.requests.unfinished).max()?;
+    (workers < u64::from(connections)).then(|| Finding {
+        id: "connections-hold-workers".to_owned(),
+        severity: Severity::Warning,
+        text: format!(
+            "Its {workers} workers stayed with the connections that they had: of {connections} connections, {unfinished} had no \
+             answer while the others were served again and again."
+        ),
+        evidence: BTreeMap::from([
+            ("workers".to_owned(), workers as f64),
+            ("connections".to_owned(), f64::from(connections)),
+            ("unfinished".to_owned(), unfinished as f64),
+        ]),
+        advice: format!(
+            "Raise {name} from {value} to the number of connections, or have a server in front keep the connections \
+             and workers close theirs."
+        ),
+    })
+}
+
+/// The generator had no local port left, or no file descriptor.
+pub(super) fn exhausted(record: &Record<'_>) -> Option<Finding> {
+    let count: u64 = record.measurements().filter_map(|measured| measured.errors.get(&ErrorClass::Exhausted)).sum();
+    (count > 0).then(|| Finding {
+        id: "ports-exhausted".to_owned(),
+        severity: Severity::Error,
+        text: format!(
+            "{count} connections could not be opened for want of a local port or a file descriptor: closed ones keep \
+             their port for a minute (TIME_WAIT)."
+        ),
+        evidence: BTreeMap::from([("exhausted".to_owned(), count as f64)]),
+        advice: "Have connections kept, lower the rate, or widen net.ipv4.ip_local_port_range and ulimit -n."
+            .to_owned(),
+    })
+}
+
 #[cfg(test)]
 mod tests {
+    use std::time::Duration;
+
+    use stampede_core::{Balance, Balancer, BalancerKind, Tunable, TunableKind};
+
     use super::*;
     use crate::rules::tests::found;
+    use crate::samples;
 
     #[test]
     fn a_server_that_closes_after_every_answer_is_marked_and_one_that_does_now_and_then_is_not() {
@@ -50,5 +143,63 @@ mod tests {
         assert_eq!(closing(0.01), None);
         let finding = closing(1.0).unwrap();
         assert!(finding.text.starts_with("It closes the connection after 100 % of its answers"));
+    }
+
+    #[test]
+    fn a_connection_for_each_request_weighs_where_requests_are_cheap() {
+        // 5,000 requests in a trial.
+        for (cpu_ms, weighty) in [(2_500, true), (10_000, false)] {
+            let finding = found(closed, |trial| {
+                let measurement = trial.measurement.as_mut().unwrap();
+                measurement.reconnects = measurement.requests.ok;
+                measurement.resources.as_mut().unwrap().cpu = Duration::from_millis(cpu_ms);
+            });
+            assert_eq!(finding.as_ref().is_some_and(weighs), weighty, "{finding:?}");
+        }
+    }
+
+    #[test]
+    fn a_balancer_that_keeps_no_connections_is_told() {
+        let mut study = samples::study(&["a"]);
+        let trials = [samples::measured("a", 1, 1_000.0)];
+        assert_eq!(upstream_closed(&Record::new(&study, &study.cases[0], &trials)), None);
+        for (upstream_keepalive, told) in [(32, false), (0, true)] {
+            let (kind, balance) = (BalancerKind::Nginx, Balance::RoundRobin);
+            study.cases[0].topology.balancer =
+                Some(Balancer { kind, balance, upstream_keepalive, tls: false, share: None });
+            let finding = upstream_closed(&Record::new(&study, &study.cases[0], &trials));
+            assert_eq!(finding.is_some(), told, "{upstream_keepalive}: {finding:?}");
+        }
+    }
+
+    #[test]
+    fn workers_that_stay_with_their_connections_are_told_where_others_starve() {
+        let pool = Tunable {
+            name: "pool",
+            role: Role::PoolSize,
+            kind: TunableKind::Count { min: 1, max: 99 },
+            summary: "",
+            manual: "",
+        };
+        for (name, workers, unfinished, told) in
+            [("starved", "4", 12, true), ("enough workers", "16", 12, false), ("nobody starves", "4", 0, false)]
+        {
+            let mut study = samples::study(&["a"]);
+            study.cases[0].tuning.give("pool", workers);
+            study.cases[0].tuning = study.cases[0].tuning.clone().with_roles(&[pool]);
+            let mut trial = samples::measured("a", 1, 1_000.0);
+            trial.measurement.as_mut().unwrap().warm_up.unfinished = unfinished;
+            let trials = [trial];
+            let finding = held(&Record::new(&study, &study.cases[0], &trials));
+            assert_eq!(finding.is_some(), told, "{name}: {finding:?}");
+        }
+    }
+
+    #[test]
+    fn ports_that_ran_out_are_told() {
+        let finding = found(exhausted, |trial| {
+            trial.measurement.as_mut().unwrap().errors.insert(ErrorClass::Exhausted, 7);
+        });
+        assert!(finding.unwrap().text.starts_with("21 connections could not be opened"));
     }
 }

@@ -2,7 +2,7 @@
 
 use std::collections::BTreeMap;
 
-use stampede_core::{Finding, Severity};
+use stampede_core::{Finding, Load, Severity};
 
 use super::{cpu_used, percent};
 use crate::metric::ratio;
@@ -11,9 +11,12 @@ use crate::record::Record;
 /// The finding that the quota ran out.
 pub(super) const THROTTLED: &str = "cpu-throttled";
 
-/// Whether the quota that ran out is what sets the rate.
+/// Evidence that the quota that ran out is what sets the rate, or the slowest answers of a given rate.
+const LIMITS: &str = "limits";
+
+/// Whether it is.
 pub(super) fn is_limit(finding: &Finding) -> bool {
-    finding.evidence.get("throttled_share").is_some_and(|share| *share >= LIMITING)
+    finding.evidence.get(LIMITS).is_some_and(|limits| *limits > 0.0)
 }
 
 /// Below this share of throttled periods the quota is not worth a word.
@@ -40,7 +43,13 @@ pub(super) fn throttled(record: &Record<'_>) -> Option<Finding> {
     } else {
         "its slowest answers hold the wait for the next period"
     };
-    let mut evidence = BTreeMap::from([("throttled_share".to_owned(), share), ("quota_used_share".to_owned(), used)]);
+    // An open load gives the rate: what is left to limit are its slowest answers, which hold the stalls.
+    let limits = share >= LIMITING || matches!(record.case.load, Load::Open { .. });
+    let mut evidence = BTreeMap::from([
+        ("throttled_share".to_owned(), share),
+        ("quota_used_share".to_owned(), used),
+        (LIMITS.to_owned(), f64::from(u8::from(limits))),
+    ]);
     let period = record.trials.iter().find_map(|trial| Some(trial.enforced?.period));
     if let Some(period) = period {
         evidence.insert("period_ms".to_owned(), period.as_secs_f64() * 1e3);

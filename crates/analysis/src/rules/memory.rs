@@ -2,7 +2,7 @@
 
 use std::collections::BTreeMap;
 
-use stampede_core::{Finding, Severity};
+use stampede_core::{Finding, Outcome, Severity};
 
 use super::percent;
 use crate::record::Record;
@@ -13,15 +13,26 @@ const NEAR: f64 = 0.9;
 /// The kernel killed processes because the memory limit was reached.
 pub(super) fn oom_kills(record: &Record<'_>) -> Option<Finding> {
     let kills: u64 = record.measurements().filter_map(|measured| Some(measured.resources?.oom_kills)).sum();
-    (kills > 0).then(|| Finding {
+    // A server that was killed itself leaves no measurement.
+    let ended =
+        record.trials.iter().filter(|trial| trial.measurement.is_none()).filter(
+            |trial| matches!(&trial.outcome, Outcome::Failed(reason) if reason.contains(Outcome::MEMORY_LIMIT)),
+        );
+    let ended = ended.count();
+    let what = match kills {
+        0 => "processes of it, which ended the trial,".to_owned(),
+        _ => format!("{kills} of its processes"),
+    };
+    (kills > 0 || ended > 0).then(|| Finding {
         id: "oom-kills".to_owned(),
         severity: Severity::Error,
         text: format!(
-            "The kernel killed {kills} of its processes because the memory limit of {} was reached.",
+            "The kernel killed {what} because the memory limit of {} was reached.",
             record.case.limits.memory
         ),
         evidence: BTreeMap::from([
             ("oom_kills".to_owned(), kills as f64),
+            ("trials_ended".to_owned(), ended as f64),
             ("limit_bytes".to_owned(), record.case.limits.memory.get() as f64),
         ]),
         advice: "Raise --memory, or lower the number of workers.".to_owned(),
@@ -70,5 +81,14 @@ mod tests {
             trial.measurement.as_mut().unwrap().resources.as_mut().unwrap().oom_kills = 2;
         });
         assert_eq!(finding.unwrap().evidence["oom_kills"], 6.0);
+        let finding = found(oom_kills, |trial| {
+            *trial = crate::samples::failed("a", trial.block);
+            trial.outcome = Outcome::Failed(
+                "php-fpm ended with signal 9 (SIGKILL) while it was measured\nthe kernel killed 2 processes because the \
+                 control group reached its memory limit of 256Mi"
+                    .to_owned(),
+            );
+        });
+        assert!(finding.unwrap().text.starts_with("The kernel killed processes of it, which ended the trial"));
     }
 }

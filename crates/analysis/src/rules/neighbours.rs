@@ -10,6 +10,18 @@ use crate::record::Record;
 /// From this share of the machine's CPU time on, others were not just the kernel and this program at work for the trial.
 const NOTABLE: f64 = 0.1;
 
+/// The name of the evidence that `deprives` reads.
+const UNUSED: &str = "unused_quota_cpus";
+
+/// Whether others can have kept a case from what it may use: the machine had less left than the case left of its limit.
+pub(super) fn deprives(finding: &Finding) -> bool {
+    let of = |name: &str| finding.evidence.get(name);
+    of(UNUSED).zip(of(IDLE)).is_some_and(|(unused, idle)| idle < unused)
+}
+
+/// The name of the evidence of processors that had nothing to do.
+const IDLE: &str = "idle_cpus";
+
 /// Who had the machine's processors while a case was measured, in processors.
 pub(super) struct Occupancy {
     /// Had nothing to do, or only what gives way to all else.
@@ -68,6 +80,7 @@ pub(super) fn noisy(record: &Record<'_>) -> Option<Finding> {
         (false, true) => format!("Other guests of its host took {} of this machine's CPU time", percent(stolen_share)),
         _ => format!("Other programs took {} of this machine's CPU time", percent(others_share)),
     };
+    let unused = super::cpu_used(record).map(|used| (1.0 - used) * record.case.limits.cpus.cores());
     Some(Finding {
         id: "noisy-neighbour".to_owned(),
         severity: Severity::Warning,
@@ -76,7 +89,11 @@ pub(super) fn noisy(record: &Record<'_>) -> Option<Finding> {
             ("others_share".to_owned(), others_share),
             ("stolen_share".to_owned(), stolen_share),
             ("idle_share".to_owned(), idle / processors),
-        ]),
+            (IDLE.to_owned(), idle),
+        ])
+        .into_iter()
+        .chain(unused.map(|unused| (UNUSED.to_owned(), unused)))
+        .collect(),
         advice: "End other work, or measure on a machine of its own; until then compare requests per CPU-second."
             .to_owned(),
     })

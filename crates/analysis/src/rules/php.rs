@@ -17,6 +17,14 @@ const SLOW: [(&str, &str); 7] = [
     ("blackfire", "a profiler"),
 ];
 
+/// Evidence that time stamps are looked at for each request, and not every few seconds.
+const EACH_REQUEST: &str = "each_request";
+
+/// Whether time stamps are looked at so often that it may be felt.
+pub(super) fn validates_always(finding: &Finding) -> bool {
+    finding.evidence.get(EACH_REQUEST).is_some_and(|each| *each > 0.0)
+}
+
 /// The opcode cache does not work, so that each request compiles its scripts.
 pub(super) fn no_opcode_cache(record: &Record<'_>) -> Option<Finding> {
     let php = read_back(record).find(|php| !php.opcache)?;
@@ -37,15 +45,66 @@ pub(super) fn no_opcode_cache(record: &Record<'_>) -> Option<Finding> {
     })
 }
 
+/// The opcode cache has no room for all scripts.
+pub(super) fn cache_full(record: &Record<'_>) -> Option<Finding> {
+    let told = read_back(record).filter_map(|php| Some((php, php.cache.as_ref()?)));
+    let (php, cache) = told.into_iter().find(|(_, cache)| cache.full || cache.restarts > 0)?;
+    let setting = |name: &str| php.settings.get(name).map_or("unknown", String::as_str);
+    Some(Finding {
+        id: "opcache-full".to_owned(),
+        severity: Severity::Warning,
+        text: format!(
+            "The opcode cache is full with {} scripts: what it has no room for is compiled anew for every request.",
+            cache.scripts
+        ),
+        evidence: BTreeMap::from([
+            ("cached_scripts".to_owned(), cache.scripts as f64),
+            ("cache_restarts".to_owned(), cache.restarts as f64),
+        ]),
+        advice: format!(
+            "Raise opcache.max_accelerated_files (now {}) and opcache.memory_consumption (now {} MB).",
+            setting("opcache.max_accelerated_files"),
+            setting("opcache.memory_consumption"),
+        ),
+    })
+}
+
+/// The application, or PHP, is set up for developers.
+pub(super) fn dev_mode(record: &Record<'_>) -> Option<Finding> {
+    let on = |value: &str| matches!(value.to_ascii_lowercase().as_str(), "1" | "true" | "on" | "yes");
+    let development = |name: &str, value: &str| match name {
+        "APP_ENV" => matches!(value, "dev" | "development" | "local" | "test"),
+        "APP_DEBUG" | "zend.assertions" => on(value),
+        _ => false,
+    };
+    let said = read_back(record).find_map(|php| {
+        let mut all = php.environment.iter().chain(&php.settings);
+        all.find(|(name, value)| development(name, value)).map(|(name, value)| format!("{name}={value}"))
+    })?;
+    Some(Finding {
+        id: "dev-mode".to_owned(),
+        severity: Severity::Warning,
+        text: format!("It runs as for developers ({said}): frameworks then look for changes and collect what happens."),
+        evidence: BTreeMap::new(),
+        advice: "Measure and deploy it with APP_ENV=prod (Laravel: production), APP_DEBUG=0 and zend.assertions=-1."
+            .to_owned(),
+    })
+}
+
 /// The opcode cache asks the file system about each script again and again.
 pub(super) fn timestamps(record: &Record<'_>) -> Option<Finding> {
     let is = |php: &PhpReadBack, name: &str, value| php.settings.get(name).is_some_and(|told| told == value);
-    read_back(record).find(|php| php.opcache && is(php, "opcache.validate_timestamps", "1"))?;
+    let php = read_back(record).find(|php| php.opcache && is(php, "opcache.validate_timestamps", "1"))?;
+    let each = is(php, "opcache.revalidate_freq", "0");
     Some(Finding {
         id: "opcache-validates".to_owned(),
         severity: Severity::Info,
-        text: "The opcode cache looks at the time stamps of scripts while it serves.".to_owned(),
-        evidence: BTreeMap::new(),
+        text: match each {
+            true => "The opcode cache looks at the time stamp of every script for every request.",
+            false => "The opcode cache looks at the time stamps of scripts while it serves.",
+        }
+        .to_owned(),
+        evidence: BTreeMap::from([(EACH_REQUEST.to_owned(), f64::from(u8::from(each)))]),
         advice: "In production set opcache.validate_timestamps=0, and restart or reset the cache when you deploy."
             .to_owned(),
     })
@@ -82,6 +141,8 @@ fn read_back<'a>(record: &Record<'a>) -> impl Iterator<Item = &'a PhpReadBack> {
 
 #[cfg(test)]
 mod tests {
+    use stampede_core::OpcodeCache;
+
     use super::*;
     use crate::rules::Rule;
     use crate::rules::tests::found;
@@ -97,7 +158,30 @@ mod tests {
             ..PhpReadBack::default()
         };
         let off = PhpReadBack { opcache: false, ..good.clone() };
-        let rows: [(&str, Rule, PhpReadBack, Option<&str>); 9] = [
+        let cache = |full, restarts| Some(OpcodeCache { full, scripts: 223, restarts });
+        let rows: [(&str, Rule, PhpReadBack, Option<&str>); 16] = [
+            ("room in the cache", cache_full, PhpReadBack { cache: cache(false, 0), ..good.clone() }, None),
+            ("a full cache", cache_full, PhpReadBack { cache: cache(true, 0), ..good.clone() }, Some("(now unknown)")),
+            ("an emptied cache", cache_full, PhpReadBack { cache: cache(false, 2), ..good.clone() }, Some("Raise")),
+            ("production", dev_mode, PhpReadBack { environment: text("APP_ENV", "prod"), ..good.clone() }, None),
+            (
+                "development",
+                dev_mode,
+                PhpReadBack { environment: text("APP_ENV", "dev"), ..good.clone() },
+                Some("prod"),
+            ),
+            (
+                "debugging",
+                dev_mode,
+                PhpReadBack { environment: text("APP_DEBUG", "true"), ..good.clone() },
+                Some("prod"),
+            ),
+            (
+                "assertions",
+                dev_mode,
+                PhpReadBack { settings: text("zend.assertions", "1"), ..good.clone() },
+                Some("prod"),
+            ),
             ("cache on", no_opcode_cache, good.clone(), None),
             ("cache off", no_opcode_cache, off.clone(), Some("opcache.enable=1.")),
             (

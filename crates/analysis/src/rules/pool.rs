@@ -13,14 +13,15 @@ use crate::record::Record;
 const FULL: f64 = 0.8;
 
 /// Below this share of the CPU limit there is something left that more workers could use.
-const IDLE: f64 = 0.8;
+pub(super) const IDLE: f64 = 0.8;
 
 /// The share of the CPU limit and of the memory limit that an advised pool is meant for.
 const AIM: f64 = 0.9;
 
 /// A pool that was full.
 struct Full<'a> {
-    unit: &'a UnitId,
+    /// Who told; absent where it follows from the settings.
+    unit: Option<&'a UnitId>,
     /// The most workers that it had.
     workers: u64,
     /// Samples in which all were taken, of those that were answered.
@@ -30,8 +31,7 @@ struct Full<'a> {
 /// All workers were taken and requests waited, while the CPU was not used up.
 pub(super) fn full(record: &Record<'_>) -> Option<Finding> {
     let used = 1.0 - left(record).filter(|left| *left > 1.0 - IDLE)?;
-    let full = fullest(record)?;
-    let Full { unit, workers, share } = full;
+    let Full { unit, workers, share } = fullest(record).or_else(|| too_few(record))?;
     let queue = queued(record);
     let demand = match record.case.load {
         Load::Closed { connections } => Some(u64::from(connections)),
@@ -51,8 +51,19 @@ pub(super) fn full(record: &Record<'_>) -> Option<Finding> {
     if let Some(more) = more {
         evidence.insert("advised_workers".to_owned(), more as f64);
     }
-    let workers =
-        if workers == 1 { "its only worker was".to_owned() } else { format!("all its {workers} workers were") };
+    let idle = percent(1.0 - used);
+    let text = match (unit, workers) {
+        (None, _) => format!(
+            "It has workers for {workers} of the load's {} connections, while {idle} of its CPU was idle: requests wait for a \
+             worker, not for CPU.",
+            demand.unwrap_or(queue)
+        ),
+        (Some(unit), _) => format!(
+            "{unit}: {} busy in {} of the samples, while {idle} of its CPU was idle: requests wait for a worker, not for CPU.",
+            if workers == 1 { "its only worker was".to_owned() } else { format!("all its {workers} workers were") },
+            percent(share)
+        ),
+    };
     let runtime = &record.case.runtime;
     let setting = record.case.tuning.of_role(Role::PoolSize).next();
     let advice = match (setting, more) {
@@ -64,22 +75,11 @@ pub(super) fn full(record: &Record<'_>) -> Option<Finding> {
         }
         (None, _) => "Give it more workers.".to_owned(),
     };
-    Some(Finding {
-        id: "pool-full".to_owned(),
-        severity: Severity::Warning,
-        text: format!(
-            "{unit}: {workers} busy in {} of the samples, while {} of its CPU was idle: requests wait for a worker, not \
-             for CPU.",
-            percent(share),
-            percent(1.0 - used)
-        ),
-        evidence,
-        advice,
-    })
+    Some(Finding { id: "pool-full".to_owned(), severity: Severity::Warning, text, evidence, advice })
 }
 
 /// The share of the CPU limit that more workers could have used: what the servers left of it, as far as the machine had it.
-fn left(record: &Record<'_>) -> Option<f64> {
+pub(super) fn left(record: &Record<'_>) -> Option<f64> {
     let unused = 1.0 - cpu_used(record)?;
     let had = Occupancy::of(record).map(|occupancy| occupancy.idle / record.case.limits.cpus.cores());
     Some(had.map_or(unused, |had| unused.min(had)))
@@ -97,9 +97,23 @@ fn fullest<'a>(record: &Record<'a>) -> Option<Full<'a>> {
         let workers = series.iter().flat_map(|series| series.values(Gauge::TotalWorkers)).max()?;
         let taken: Vec<u64> = series.iter().flat_map(|series| taken(series)).collect();
         let full = taken.iter().filter(|taken| **taken >= workers).count();
-        Some(Full { unit, workers, share: ratio(full as f64, taken.len() as f64)? })
+        Some(Full { unit: Some(unit), workers, share: ratio(full as f64, taken.len() as f64)? })
     });
     pools.filter(|pool| pool.workers > 0 && pool.share >= FULL).max_by(|a, b| a.share.total_cmp(&b.share))
+}
+
+/// Fewer workers than connections, by their setting, where no server told of its workers: some tell nothing, others cannot
+/// answer once all of theirs are taken.
+fn too_few<'a>(record: &Record<'a>) -> Option<Full<'a>> {
+    let Load::Closed { connections } = record.case.load else { return None };
+    let told = sampled(record).any(|series| series.values(Gauge::TotalWorkers).next().is_some());
+    let overlaps = record.case.tuning.of_role(Role::Concurrency).next().is_some();
+    if told || overlaps {
+        return None;
+    }
+    let workers: u64 = record.case.tuning.of_role(Role::PoolSize).find_map(|(_, value)| value.parse().ok())?;
+    let workers = workers * u64::from(record.case.topology.replicas);
+    (0 < workers && workers < u64::from(connections)).then_some(Full { unit: None, workers, share: 1.0 })
 }
 
 /// Workers that could take no other request, by sample: those that work, and those that are bound to a connection.
@@ -186,7 +200,10 @@ mod tests {
     #[test]
     fn a_full_pool_beside_idle_cpu_is_found_and_the_advice_uses_what_is_left() {
         // 0.5 CPU for 5 s is 2.5 CPU-seconds; 625 ms are a quarter of it.
+        let silent = Sampling::default();
         for (name, connections, cpu_ms, memory, sampling, advised) in [
+            ("nobody tells, and the setting does", 16, 625, 40 << 20, silent.clone(), Some("pm.max_children=15")),
+            ("nobody tells, and there are enough", 4, 625, 40 << 20, silent, None),
             ("a quarter of the CPU is used", 16, 625, 40 << 20, sampling(4, 0, 12), Some("pm.max_children=15")),
             ("no more than connections", 6, 625, 40 << 20, sampling(4, 0, 2), Some("pm.max_children=6")),
             ("no more than memory holds", 16, 625, 100 << 20, sampling(4, 0, 12), Some("pm.max_children=9")),

@@ -7,6 +7,14 @@ use stampede_core::{ErrorClass, Finding, Severity};
 use super::percent;
 use crate::record::Record;
 
+/// From this share on, failures are no exception.
+const MANY: f64 = 0.01;
+
+/// Whether so many failed that the figures are about them.
+pub(super) fn many(finding: &Finding) -> bool {
+    finding.evidence.get("failed_share").is_some_and(|share| *share >= MANY)
+}
+
 /// Requests failed within the window.
 pub(super) fn failed(record: &Record<'_>) -> Option<Finding> {
     let (failed, ok) = record

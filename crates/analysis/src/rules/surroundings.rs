@@ -2,8 +2,9 @@
 
 use std::collections::BTreeMap;
 
-use stampede_core::{Finding, Gauge, Role, SeriesSource, Severity};
+use stampede_core::{Finding, Gauge, Role, Series, SeriesSource, Severity, UnitId};
 
+use crate::metric::ratio;
 use crate::record::Record;
 
 /// Every request is logged.
@@ -20,26 +21,37 @@ pub(super) fn access_log(record: &Record<'_>) -> Option<Finding> {
     })
 }
 
+/// A process started for so few requests is one that stands for a worker.
+const FORKS_PER_REQUEST: f64 = 0.02;
+
+/// The name of the evidence that `often` reads.
+const PER_REQUEST: &str = "restarts_per_request";
+
+/// Whether workers were replaced so often that their starts are a good part of the work.
+pub(super) fn often(finding: &Finding) -> bool {
+    finding.evidence.get(PER_REQUEST).is_some_and(|share| *share >= FORKS_PER_REQUEST)
+}
+
 /// Workers were replaced while requests came in.
 pub(super) fn restarts(record: &Record<'_>) -> Option<Finding> {
-    let series = record.measurements().filter_map(|measured| measured.sampling.as_ref());
-    let units = series.flat_map(|sampling| &sampling.series).filter_map(|series| match &series.source {
-        SeriesSource::Unit(unit) => Some((series.growth(Gauge::Restarts)?, unit)),
-        _ => None,
-    });
-    let (mut total, mut of) = (0, None);
-    for (restarts, unit) in units.filter(|(restarts, _)| *restarts > 0) {
-        total += restarts;
-        of = Some(unit);
-    }
-    let unit = of?;
     let recycled =
         record.case.tuning.of_role(Role::Recycle).find(|(_, value)| value.parse().is_ok_and(|after: u64| after > 0));
+    let answered: u64 = record.measurements().map(|measured| measured.requests.ok + measured.requests.failed).sum();
+    let each = |count: u64| ratio(count as f64, answered as f64).unwrap_or_default();
+    let (text, count) = match told(record) {
+        Some((unit, count)) => (format!("{unit} replaced {count} workers"), count),
+        // Those that do not count their workers: the kernel counts the processes.
+        None => {
+            let count = grown(record, |source| *source == SeriesSource::Machine, Gauge::Forks)?;
+            (recycled.is_some() && each(count) >= FORKS_PER_REQUEST)
+                .then(|| (format!("{count} processes were started for {answered} requests"), count))?
+        }
+    };
     Some(Finding {
         id: "worker-restarts".to_owned(),
         severity: Severity::Warning,
-        text: format!("{unit} replaced {total} workers while it was measured; each starts with empty caches."),
-        evidence: BTreeMap::from([("restarts".to_owned(), total as f64)]),
+        text: format!("{text} while it was measured; each worker starts with empty caches."),
+        evidence: BTreeMap::from([("restarts".to_owned(), count as f64), (PER_REQUEST.to_owned(), each(count))]),
         advice: match recycled {
             Some((name, value)) => format!("Raise {name} from {value}, or set it to 0 where workers do not leak."),
             None => "It was not asked to replace any: read its log for crashes.".to_owned(),
@@ -47,11 +59,34 @@ pub(super) fn restarts(record: &Record<'_>) -> Option<Finding> {
     })
 }
 
+/// Workers that units said they replaced, and one that did.
+fn told<'a>(record: &Record<'a>) -> Option<(&'a UnitId, u64)> {
+    let total =
+        grown(record, |source| matches!(source, SeriesSource::Unit(_)), Gauge::Restarts).filter(|total| *total > 0)?;
+    let unit = sampled(record).find_map(|series| match &series.source {
+        SeriesSource::Unit(unit) if series.growth(Gauge::Restarts).is_some_and(|grown| grown > 0) => Some(unit),
+        _ => None,
+    })?;
+    Some((unit, total))
+}
+
+/// The growth of a counter in all windows together.
+fn grown(record: &Record<'_>, of: impl Fn(&SeriesSource) -> bool, counter: Gauge) -> Option<u64> {
+    sampled(record)
+        .filter(|series| of(&series.source))
+        .filter_map(|series| series.growth(counter))
+        .reduce(|sum, grown| sum + grown)
+}
+
+fn sampled<'a>(record: &Record<'a>) -> impl Iterator<Item = &'a Series> {
+    record.measurements().filter_map(|measured| measured.sampling.as_ref()).flat_map(|sampling| &sampling.series)
+}
+
 #[cfg(test)]
 mod tests {
     use std::time::Duration;
 
-    use stampede_core::{Sampling, Series, Tunable, TunableKind, UnitId};
+    use stampede_core::{Sampling, Tunable, TunableKind};
 
     use super::*;
     use crate::samples;
@@ -88,6 +123,24 @@ mod tests {
             let finding = super::restarts(&Record::new(&study, &study.cases[0], &trials));
             assert_eq!(finding.is_some(), advice.is_some(), "{recycle}, {restarts}");
             assert!(finding.is_none_or(|finding| finding.advice.contains(advice.unwrap())), "{recycle}");
+        }
+    }
+
+    #[test]
+    fn processes_that_are_started_stand_for_workers_where_nobody_counts_these() {
+        for (recycle, forks, found) in [("4", 250, true), ("4", 50, false), ("0", 250, false)] {
+            let mut study = samples::study(&["a"]);
+            study.cases[0].tuning.give("max_requests", recycle);
+            study.cases[0].tuning = study.cases[0].tuning.clone().with_roles(&[tunable("max_requests", Role::Recycle)]);
+            let mut trial = samples::measured("a", 1, 1_000.0);
+            let mut machine = Series::new(SeriesSource::Machine);
+            machine.push(Duration::ZERO, &[(Gauge::Forks, 70_000)]);
+            machine.push(Duration::from_secs(5), &[(Gauge::Forks, 70_000 + forks)]);
+            trial.measurement.as_mut().unwrap().sampling =
+                Some(Sampling { series: vec![machine], cpu: Duration::ZERO });
+            let trials = [trial];
+            let finding = super::restarts(&Record::new(&study, &study.cases[0], &trials));
+            assert_eq!(finding.as_ref().is_some_and(often), found, "{recycle}, {forks}: {finding:?}");
         }
     }
 }

@@ -1,6 +1,7 @@
 //! The file of a published experiment, `studies/NAME.yaml`, and what is wrong with one.
 
 use std::collections::BTreeSet;
+use std::time::Duration;
 
 use serde::Deserialize;
 use stampede_core::{
@@ -27,7 +28,7 @@ pub(super) struct PublishedFile {
     pub(super) rounds: u32,
     pub(super) tables: Vec<TableEntry>,
     #[serde(default)]
-    claims: Vec<ClaimEntry>,
+    pub(super) claims: Vec<ClaimEntry>,
 }
 
 fn whole() -> f64 {
@@ -49,6 +50,8 @@ pub(super) struct TableEntry {
     /// `figures` where requests without the right answer are what is looked for, and no fault of a trial.
     #[serde(default)]
     failures: FailuresEntry,
+    /// How long a client waits for an answer before it gives up, which no publication says; scaled like published times.
+    timeout: Option<Text>,
     /// What all rows have in common.
     #[serde(default)]
     pub(super) case: CaseKeys,
@@ -79,6 +82,8 @@ pub(super) struct RowEntry {
     title: String,
     #[serde(default)]
     pub(super) case: CaseKeys,
+    /// As a table has it, in place of the table's.
+    pub(super) exchanges: Option<Text>,
     /// A figure for each column; fewer leave out the last ones.
     #[serde(default)]
     published: Vec<Option<Text>>,
@@ -87,18 +92,23 @@ pub(super) struct RowEntry {
 
 #[derive(Debug, Deserialize)]
 #[serde(deny_unknown_fields)]
-struct ClaimEntry {
+pub(super) struct ClaimEntry {
     says: String,
     table: Option<String>,
     metric: Option<String>,
     /// `a / b`: two rows.
     ratio: Option<String>,
+    /// `c / d`: two more rows, whose ratio the ratio is held against.
+    against: Option<String>,
     /// One row.
     figure: Option<String>,
     from: Option<f64>,
     to: Option<f64>,
     /// Why nothing shows it here.
     untested: Option<String>,
+    /// Whether it is about a number that a shorter or weaker load cannot have.
+    #[serde(default)]
+    pub(super) full: bool,
 }
 
 impl PublishedFile {
@@ -157,11 +167,19 @@ impl Reader {
             warm_up: _,
             exchanges: _,
             failures,
+            timeout,
             case,
             columns,
             baseline,
             rows,
         } = entry;
+        let timeout = timeout.as_ref().and_then(|Text(typed)| {
+            let read = humantime::parse_duration(typed).ok().filter(|timeout| *timeout >= Duration::from_secs(1));
+            if read.is_none() {
+                self.wrong(id, "has a timeout that is no time of a second or more", "for example timeout: 30s");
+            }
+            read
+        });
         let columns = columns.iter().filter_map(|ColumnEntry { metric, unit }| {
             let unit = PublishedUnit::ALL.iter().find(|(word, _)| word == unit).map(|(_, unit)| *unit);
             if unit.is_none() {
@@ -200,6 +218,7 @@ impl Reader {
                 FailuresEntry::Faults => Failures::Faults,
                 FailuresEntry::Figures => Failures::Figures,
             },
+            timeout,
             id: id.clone(),
             title: title.clone(),
             columns,
@@ -209,7 +228,7 @@ impl Reader {
     }
 
     fn row(&mut self, entry: &RowEntry, columns: usize) -> PublishedRow {
-        let RowEntry { id, title, case, published, unlike } = entry;
+        let RowEntry { id, title, case, exchanges: _, published, unlike } = entry;
         if case.runtime.as_ref().is_some_and(|Text(runtime)| runtime.contains(',')) {
             self.wrong(id, "has several runtimes", "use a row for each");
         }
@@ -231,14 +250,15 @@ impl Reader {
     }
 
     fn claim(&mut self, entry: &ClaimEntry, tables: &[PublishedTable]) -> Option<Claim> {
-        let ClaimEntry { says, table, metric, ratio, figure, from, to, untested } = entry;
+        let ClaimEntry { says, table, metric, ratio, against, figure, from, to, untested, full } = entry;
         let within = Bounds { from: *from, to: *to };
         let test = match (table, ratio, figure, untested) {
             (None, None, None, Some(because)) => ClaimTest::Untested { because: because.clone() },
             (Some(table), Some(ratio), None, None) => {
-                let (of, to) = ratio.split_once(" / ").unwrap_or((ratio, ""));
-                let [of, to] = [of, to].map(|row| self.row_of(says, table, row.trim(), tables));
-                ClaimTest::Ratio { table: table.clone(), metric: metric.clone(), of: of?, to: to?, within }
+                let read = self.ratio(says, table, ratio, tables);
+                let against = against.as_ref().map(|ratio| self.ratio(says, table, ratio, tables));
+                let ((of, to), against) = (read?, against.map_or(Some(None), |read| read.map(Some))?);
+                ClaimTest::Ratio { table: table.clone(), metric: metric.clone(), of, to, against, within }
             }
             (Some(table), None, Some(figure), None) => {
                 let of = self.row_of(says, table, figure, tables)?;
@@ -249,10 +269,23 @@ impl Reader {
                 return None;
             }
         };
+        if *full && untested.is_some() {
+            self.wrong(says, "is untested, and so in a full run too", "leave out full");
+        }
+        if against.is_some() && !matches!(test, ClaimTest::Ratio { .. }) {
+            self.wrong(says, "holds no ratio against another", "leave out against, or give it a ratio");
+        }
         if !matches!(test, ClaimTest::Untested { .. }) && from.is_none() && to.is_none() {
             self.wrong(says, "has no bounds, so that anything shows it", "add from or to");
         }
         Some(Claim { says: says.clone(), test })
+    }
+
+    /// `a / b`.
+    fn ratio(&mut self, says: &str, table: &str, text: &str, tables: &[PublishedTable]) -> Option<(CaseId, CaseId)> {
+        let (of, to) = text.split_once(" / ").unwrap_or((text, ""));
+        let [of, to] = [of, to].map(|row| self.row_of(says, table, row.trim(), tables));
+        of.zip(to)
     }
 
     fn row_of(&mut self, says: &str, table: &str, row: &str, tables: &[PublishedTable]) -> Option<CaseId> {

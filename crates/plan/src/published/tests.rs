@@ -1,4 +1,4 @@
-use stampede_core::Failures;
+use stampede_core::{ClaimTest, Failures};
 
 use super::*;
 
@@ -16,6 +16,27 @@ impl Catalogue for Empty {
 
     fn workload_folder(&self, name: &str) -> Result<PathBuf, String> {
         Err(name.to_owned())
+    }
+
+    fn generated(&self, _: &std::path::Path, _: &[String]) -> Result<PathBuf, String> {
+        Err("generates nothing".to_owned())
+    }
+}
+
+/// A catalogue with one workload, which has no scenario.
+struct Plain;
+
+impl Catalogue for Plain {
+    fn runtimes(&self) -> &[&'static dyn stampede_core::Runtime] {
+        &[]
+    }
+
+    fn workloads(&self) -> Vec<String> {
+        vec!["hello".to_owned()]
+    }
+
+    fn workload_folder(&self, name: &str) -> Result<PathBuf, String> {
+        Ok(std::path::Path::new(env!("CARGO_MANIFEST_DIR")).join("../../workloads").join(name))
     }
 
     fn generated(&self, _: &std::path::Path, _: &[String]) -> Result<PathBuf, String> {
@@ -47,6 +68,20 @@ claims:
   - {says: no failures, table: closed, figure: a, metric: failed_share, to: 0}
   - {says: nice, untested: nobody can}
 ";
+
+#[test]
+fn a_feeder_that_no_row_takes_is_a_mistake_of_the_command_line() {
+    for (typed, told) in [
+        ("payloads", "--feeder payloads is not a feeder and its file"),
+        ("payloads=x.tsv", "x.tsv feeds a scenario, and this has none"),
+    ] {
+        let flags =
+            ReproduceFlags { name: "some".to_owned(), feeders: vec![typed.to_owned()], ..ReproduceFlags::default() };
+        let mistakes = ReproducePlan::read(&flags, &known(GOOD), MACHINE, &Plain).unwrap_err().0;
+        let [mistake] = mistakes.as_slice() else { panic!("{mistakes:?}") };
+        assert!(mistake.to_string().contains(told), "{mistake}");
+    }
+}
 
 fn known(text: &str) -> Vec<KnownPublication> {
     vec![KnownPublication { name: "some".to_owned(), text: text.to_owned() }]
@@ -81,6 +116,31 @@ fn an_experiment_is_read_whole_and_rows_that_cannot_be_served_keep_their_place()
     assert_eq!(table.failures, Failures::Faults);
     let asked = GOOD.replacen("    baseline: a", "    failures: figures\n    baseline: a", 1);
     assert_eq!(read(&asked, |_| ()).unwrap().publication.tables[0].failures, Failures::Figures);
+    let patient = GOOD.replacen("    baseline: a", "    timeout: 30s\n    baseline: a", 1);
+    let patient = &read(&patient, |_| ()).unwrap().publication.tables[0];
+    let [short, long] = [0.01, 0.5].map(|scale| patient.client_timeout(scale).unwrap().as_secs());
+    assert_eq!((short, long, table.client_timeout(1.0)), (1, 15, None));
+    let against = GOOD.replacen("ratio: b / a,", "ratio: b / a, against: c / a,", 1);
+    let claim = &read(&against, |_| ()).unwrap().publication.claims[0].test;
+    assert!(
+        matches!(claim, ClaimTest::Ratio { against: Some((c, a)), .. } if (c.as_str(), a.as_str()) == ("c", "a")),
+        "{claim:?}"
+    );
+}
+
+#[test]
+fn a_claim_about_the_whole_load_is_tested_by_a_full_run_alone() {
+    let text = GOOD.replace("metric: failed_share, to: 0}", "metric: created_count, from: 7, to: 7, full: true}");
+    let untested = |change: fn(&mut ReproduceFlags)| {
+        let claims = read(&text, change).unwrap().publication.claims;
+        claims.iter().map(|claim| matches!(claim.test, ClaimTest::Untested { .. })).collect::<Vec<_>>()
+    };
+    assert_eq!(untested(|_| ()), [false, true, true]);
+    assert_eq!(untested(|flags| flags.full = true), [false, false, true]);
+    let weaker = |flags: &mut ReproduceFlags| {
+        (flags.scale, flags.rate_scale) = (Some("1".to_owned()), Some("0.5".to_owned()));
+    };
+    assert_eq!(untested(weaker), [false, true, true]);
 }
 
 #[test]
@@ -113,6 +173,7 @@ fn mistakes_of_the_command_line_are_told_at_once() {
             client_rtt: Some("1h".to_owned()),
             tables: Some("closd".to_owned()),
             workloads: Some(PathBuf::from("/nowhere/at/all")),
+            feeders: Vec::new(),
         }
     })
     .unwrap_err();
@@ -150,7 +211,16 @@ fn mistakes_of_a_file_are_told() {
         ("a model", "{runtime: go", "{load: 'open:5', runtime: go", "mixes open and closed loads"),
         ("a claim", "ratio: b / a", "ratio: b / z", "names z, which is no row of the table closed"),
         ("bounds", ", from: 1.2", "", "has no bounds"),
+        ("two claims", "ratio: b / a", "ratio: b / a, against: b / z", "names z, which is no row of the table closed"),
+        ("no ratio", "figure: a,", "figure: a, against: b / a,", "holds no ratio against another"),
+        ("a timeout", "    baseline: a", "    timeout: soon\n    baseline: a", "has a timeout that is no time"),
         ("nothing", "untested: nobody can", "to: 1", "is no claim"),
+        (
+            "in full",
+            "untested: nobody can",
+            "untested: nobody can, full: true",
+            "is untested, and so in a full run too",
+        ),
     ] {
         assert!(GOOD.contains(from), "{what}");
         let mistakes = read(&GOOD.replacen(from, to, 1), |_| ()).unwrap_err();
@@ -166,6 +236,7 @@ fn times_and_rates_are_scaled_and_a_window_keeps_a_second() {
         rate_scale,
         client_rtt: None,
         workloads: &folder,
+        feeders: &[],
         machine: MACHINE,
         catalogue: &Empty,
     };

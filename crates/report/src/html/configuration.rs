@@ -151,7 +151,18 @@ fn tuning(case: &Case) -> Entries {
 }
 
 fn php(read_back: &PhpReadBack) -> Entries {
-    let PhpReadBack { version, thread_safe, debug, sapi, extensions, settings: _, opcache, jit } = read_back;
+    let PhpReadBack {
+        version,
+        thread_safe,
+        debug,
+        sapi,
+        extensions,
+        settings: _,
+        opcache,
+        jit,
+        cache: _,
+        environment: _,
+    } = read_back;
     let yes = |yes: bool| if yes { "yes" } else { "no" };
     let extensions: Vec<&str> = extensions.keys().map(String::as_str).collect();
     vec![

@@ -1,16 +1,18 @@
 //! What there is to say, in the order in which it is said.
 
 use std::collections::BTreeSet;
+use std::time::Duration;
 
 use stampede_analysis::{
-    CheckedClaim, Metric, NEAR, OurFigure, Ratios, ReplicatedPair, ReplicatedRow, Standing, metric,
+    CheckedClaim, MIN_BLOCKS, Metric, NEAR, OurFigure, Ratios, ReplicatedPair, ReplicatedRow, Replication, Standing,
+    metric,
 };
 use stampede_core::{
     Bounds, CaseId, ClaimTest, Estimate, Failures, PublishedColumn, PublishedFigure, PublishedRow, PublishedTable,
     PublishedUnit, Rounds, Study, Verdict, VerdictWord,
 };
 
-use super::{ReplicatedTable, ReplicationView};
+use super::{ReplicatedTable, ReplicationView, score};
 use crate::quantity::{in_tables, number, ratio, unit_in_tables};
 
 /// A piece of a report.
@@ -23,16 +25,22 @@ pub(crate) enum Block {
     Item(String),
     /// Columns of cells, of which the first two are the heading.
     Table(Vec<Vec<String>>),
+    /// The same with ranks: where there is no room, columns of the highest go first.
+    Wide(Vec<(u8, Vec<String>)>),
 }
 
-/// Which published figures are said: those that decide, or all.
+/// Where it is said, which decides how much.
 #[derive(Clone, Copy, PartialEq, Eq)]
-pub(super) enum Figures {
-    First,
-    All,
+pub(super) enum Medium {
+    /// The published figures that decide.
+    Terminal,
+    /// All figures.
+    Markdown,
+    /// All figures, above the studies themselves, which say what the loads made.
+    Page,
 }
 
-pub(super) fn blocks(view: &ReplicationView<'_>, figures: Figures) -> Vec<Block> {
+pub(super) fn blocks(view: &ReplicationView<'_>, medium: Medium) -> Vec<Block> {
     let publication = view.publication;
     let mut blocks = vec![
         Block::Heading { text: format!("{}: {}", publication.name, publication.title), level: 1 },
@@ -44,7 +52,7 @@ pub(super) fn blocks(view: &ReplicationView<'_>, figures: Figures) -> Vec<Block>
         blocks.extend(publication.unlike.iter().map(|text| Block::Item(text.clone())));
     }
     for table in view.tables {
-        self::table(table, figures, &mut blocks);
+        self::table(table, view.scale, medium, &mut blocks);
     }
     claims(view, &mut blocks);
     blocks
@@ -69,7 +77,7 @@ fn here(view: &ReplicationView<'_>) -> String {
     format!("Here: {machine}; {times}, {rates}. Ratios and their order are compared, figures are not.")
 }
 
-fn table(of: &ReplicatedTable<'_>, figures: Figures, blocks: &mut Vec<Block>) {
+fn table(of: &ReplicatedTable<'_>, scale: f64, medium: Medium, blocks: &mut Vec<Block>) {
     let ReplicatedTable { run, replication } = of;
     blocks.push(Block::Heading { text: run.table.title.clone(), level: 2 });
     if let Some(study) = run.study {
@@ -78,28 +86,30 @@ fn table(of: &ReplicatedTable<'_>, figures: Figures, blocks: &mut Vec<Block>) {
         if run.table.failures == Failures::Figures {
             blocks.push(Block::Paragraph(FAILURES.to_owned()));
         }
+        blocks.extend(patience(run.table, scale).map(Block::Paragraph));
     }
     let has_figures = |column: &usize| {
         let published = run.table.rows.iter().any(|row| row.figures[*column].is_some());
         published || replication.rows.iter().any(|row| row.figures[*column].is_some())
     };
     let columns: Vec<usize> = (0..run.table.columns.len()).filter(has_figures).collect();
-    let shown = if figures == Figures::All { columns.len() } else { 1 };
-    blocks.extend(columns.iter().take(shown).map(|column| Block::Table(grid(of, *column))));
-    if columns.len() > shown {
-        let left = columns[shown..].iter().map(|column| words(&run.table.columns[*column].metric));
-        let left = left.collect::<Vec<_>>().join(", ");
-        blocks.push(Block::Paragraph(format!("In --markdown and --json also: {left}.")));
+    let on_terminal = on_terminal(replication, &columns);
+    let (shown, left): (Vec<usize>, Vec<usize>) =
+        columns.iter().partition(|column| medium != Medium::Terminal || on_terminal.contains(column));
+    blocks.extend(shown.iter().map(|column| Block::Table(grid(of, *column))));
+    if !left.is_empty() {
+        let left: Vec<&str> = left.iter().map(|column| words(&run.table.columns[*column].metric)).collect();
+        blocks.push(Block::Paragraph(format!("In --markdown and --json also: {}.", left.join(", "))));
     }
     if let Some(baseline) = &replication.baseline {
         let instead = if *baseline == run.table.baseline {
             String::new()
         } else {
-            format!(", as {} has no figures here", title(run.table, &run.table.baseline))
+            format!(", as {} has no such figure here", title(run.table, &run.table.baseline))
         };
         blocks.push(Block::Paragraph(format!("Ratios are to {}{instead}. {MARKS}", title(run.table, baseline))));
     }
-    pairs(of, blocks);
+    pairs(of, medium, blocks);
     let mut problems: Vec<(&str, Vec<&str>)> = Vec::new();
     for (row, published) in replication.rows.iter().zip(&run.table.rows) {
         let Some(problem) = row.problem.as_deref().map(first_line) else { continue };
@@ -114,6 +124,29 @@ fn table(of: &ReplicatedTable<'_>, figures: Figures, blocks: &mut Vec<Block>) {
     for PublishedRow { title, unlike, .. } in &run.table.rows {
         blocks.extend(unlike.iter().map(|unlike| Block::Item(format!("unlike what was published, {title}: {unlike}"))));
     }
+    if medium != Medium::Page {
+        score::blocks(of, medium, blocks);
+    }
+}
+
+/// The columns that a terminal shows: the first and, where a row that was measured has no figure in it, the next that says
+/// something of such rows.
+fn on_terminal(replication: &Replication, columns: &[usize]) -> Vec<usize> {
+    let Some((first, others)) = columns.split_first() else { return Vec::new() };
+    let without: Vec<&ReplicatedRow> = replication.rows.iter().filter(|row| row.figures[*first].is_none()).collect();
+    let next = others.iter().find(|column| without.iter().any(|row| row.figures[**column].is_some()));
+    [first].into_iter().chain(next).copied().collect()
+}
+
+/// How long a client waits, where that is not the end of the load.
+fn patience(table: &PublishedTable, scale: f64) -> Option<String> {
+    let time = |time: Duration| format!("{} s", number(time.as_secs_f64()));
+    let (here, whole) = (table.client_timeout(scale)?, table.timeout?);
+    let whole = if here == whole { String::new() } else { format!(" ({} where times are as published)", time(whole)) };
+    Some(format!(
+        "A client gives a request up after {}{whole}. That is ours: what the published client did is not known.",
+        time(here)
+    ))
 }
 
 const FAILURES: &str = "Requests without the right answer are a part of what this table shows: trials with many of them count, and \
@@ -205,18 +238,36 @@ fn marked(verdict: &Verdict) -> String {
     format!("{mark}{}", ratio(verdict.ratio.value))
 }
 
-fn pairs(of: &ReplicatedTable<'_>, blocks: &mut Vec<Block>) {
-    let pairs = &of.replication.pairs;
-    if pairs.is_empty() {
-        return;
-    }
-    let percent = (NEAR - 1.0) * 100.0;
-    blocks.push(Block::Paragraph(format!(
-        "Pairs whose published figures differ by more than {percent:.0} %: {}.",
-        counted(pairs.iter().map(|pair| pair.standing))
-    )));
+/// What became of the published differences, figure by figure. A terminal has no room for each but those of the first.
+fn pairs(of: &ReplicatedTable<'_>, medium: Medium, blocks: &mut Vec<Block>) {
     let mut found = Found::default();
-    let of_standing = |standing| pairs.iter().filter(move |pair| pair.standing == standing);
+    for (column, PublishedColumn { metric: key, .. }) in of.run.table.columns.iter().enumerate() {
+        let pairs = of.replication.pairs.iter().filter(|pair| pair.column == column);
+        let pairs: Vec<&ReplicatedPair> = pairs.collect();
+        if pairs.is_empty() {
+            continue;
+        }
+        let percent = (NEAR - 1.0) * 100.0;
+        blocks.push(Block::Paragraph(format!(
+            "Pairs that differ by more than {percent:.0} % in the published {}: {}.",
+            words(key),
+            counted(pairs.iter().map(|pair| pair.standing))
+        )));
+        if column == 0 || medium != Medium::Terminal {
+            told_apart(of, &pairs, &mut found, blocks);
+        }
+    }
+    blocks.extend(found.items());
+}
+
+/// The pairs that were not confirmed.
+fn told_apart<'a>(
+    of: &ReplicatedTable<'_>,
+    pairs: &[&'a ReplicatedPair],
+    found: &mut Found<'a>,
+    blocks: &mut Vec<Block>,
+) {
+    let of_standing = |standing| pairs.iter().copied().filter(move |pair| pair.standing == standing);
     for pair in of_standing(Standing::Refuted) {
         let because = found.explanation(pair.verdict.as_ref().map(|verdict| &verdict.ratio), &pair.because);
         blocks.push(Block::Item(format!("refuted: {}; {because}", compared(of.run.table, pair))));
@@ -237,7 +288,6 @@ fn pairs(of: &ReplicatedTable<'_>, blocks: &mut Vec<Block>) {
             .into_iter()
             .map(|(because, pairs)| Block::Item(format!("undecided, {because}: {}", pairs.join("; ")))),
     );
-    blocks.extend(found.items());
 }
 
 /// What was found beside pairs and claims that were not confirmed: each finding once, under the number by which they name it.
@@ -246,8 +296,13 @@ struct Found<'a>(Vec<&'a str>);
 
 impl<'a> Found<'a> {
     fn explanation(&mut self, found: Option<&Estimate>, because: &'a [String]) -> String {
-        if found.is_none_or(|estimate| estimate.low.is_none()) {
-            return "in too few blocks for an interval".to_owned();
+        match found {
+            Some(Estimate { low: Some(_), .. }) => {}
+            // With enough blocks, only one ratio in all of them leaves nothing to make an interval of.
+            Some(Estimate { n, .. }) if *n as usize >= MIN_BLOCKS => {
+                return "as all blocks have the same ratio, which gives no interval".to_owned();
+            }
+            _ => return "in too few blocks for an interval".to_owned(),
         }
         if because.is_empty() {
             return "unexplained".to_owned();
@@ -325,7 +380,7 @@ fn first_line(text: &str) -> &str {
     text.lines().next().unwrap_or_default()
 }
 
-fn title(table: &PublishedTable, case: &CaseId) -> String {
+pub(super) fn title(table: &PublishedTable, case: &CaseId) -> String {
     let row = table.rows.iter().find(|row| row.case == *case);
     row.map_or_else(|| case.to_string(), |row| row.title.clone())
 }
@@ -364,9 +419,18 @@ fn evidence(view: &ReplicationView<'_>, claim: &CheckedClaim<'_>) -> String {
     let table = test.table().and_then(|id| view.publication.tables.iter().find(|table| table.id == *id));
     let title = |case: &CaseId| table.map_or_else(|| case.to_string(), |table| self::title(table, case));
     match test {
-        ClaimTest::Ratio { of, to, within, .. } => {
+        ClaimTest::Ratio { of, to, against, within, .. } => {
             let (of, to) = (title(of), title(to));
-            format!(" ({metric} of {of}: {} that of {to}; shown by {})", times(found), bounds(within, &ratio))
+            let shown = bounds(within, &ratio);
+            match against {
+                None => format!(" ({metric} of {of}: {} that of {to}; shown by {shown})", times(found)),
+                Some((below_of, below_to)) => format!(
+                    " ({metric} of {of} over that of {to}: {} that of {} over that of {}; shown by {shown})",
+                    times(found),
+                    title(below_of),
+                    title(below_to)
+                ),
+            }
         }
         ClaimTest::Figure { of, within, .. } => {
             let text = |value: f64| claim.metric.map_or_else(|| number(value), |metric| figure(metric, value));

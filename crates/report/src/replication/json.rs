@@ -1,11 +1,18 @@
 //! A published experiment beside ours as JSON. Published figures are in their own units, ours in those of our metrics.
 
+use std::collections::BTreeMap;
+
 use serde::Serialize;
-use stampede_analysis::{CheckedClaim, OurFigure, ReplicatedPair, ReplicatedRow};
-use stampede_core::{ClaimTest, Estimate, PublishedColumn, PublishedFigure, PublishedRow, Verdict, VerdictWord};
+use stampede_analysis::{CheckedClaim, OurFigure, ReplicatedPair, ReplicatedRow, TableRun};
+use stampede_core::{
+    ClaimTest, Estimate, PublishedColumn, PublishedFigure, PublishedRow, PublishedTable, Verdict, VerdictWord,
+};
 
 use super::digest::word;
+use super::score::{lateness, limiting};
 use super::{ReplicatedTable, ReplicationView};
+use crate::audits::WireAudit;
+use crate::steps::WireStep;
 
 const SCHEMA: &str = "stampede/replication/v1";
 
@@ -35,6 +42,7 @@ struct WireTable<'a> {
     title: &'a str,
     study: Option<&'a str>,
     baseline: Option<&'a str>,
+    client_timeout_us: Option<f64>,
     columns: Vec<WireColumn<'a>>,
     rows: Vec<WireRow<'a>>,
     pairs: Vec<WirePair<'a>>,
@@ -53,6 +61,19 @@ struct WireRow<'a> {
     unlike: Option<&'a str>,
     problem: Option<&'a str>,
     figures: Vec<WireFigure>,
+    /// How late the generator began requests, which an open load alone says.
+    lateness_p99_us: Option<f64>,
+    /// The parts whose own share of CPU time ran out in most periods, each with the share of these.
+    limiting_parts: BTreeMap<&'a str, f64>,
+    /// What the trials made that have several kinds of request, or audits.
+    trials: Vec<WireTrial<'a>>,
+}
+
+#[derive(Serialize)]
+struct WireTrial<'a> {
+    block: u32,
+    kinds: Vec<WireStep<'a>>,
+    audits: Vec<WireAudit<'a>>,
 }
 
 #[derive(Serialize)]
@@ -75,6 +96,7 @@ struct WireEstimate {
 
 #[derive(Serialize)]
 struct WirePair<'a> {
+    metric: &'a str,
     a: &'a str,
     b: &'a str,
     published_ratio: f64,
@@ -91,6 +113,7 @@ struct WireClaim<'a> {
     table: Option<&'a str>,
     of: Option<&'a str>,
     to: Option<&'a str>,
+    against: Option<[&'a str; 2]>,
     metric: Option<&'a str>,
     from: Option<f64>,
     up_to: Option<f64>,
@@ -111,14 +134,14 @@ impl<'a> WireReplication<'a> {
             unlike: &publication.unlike,
             scale: *scale,
             rate_scale: *rate_scale,
-            tables: tables.iter().map(WireTable::of).collect(),
+            tables: tables.iter().map(|table| WireTable::of(table, *scale)).collect(),
             claims: claims.iter().map(WireClaim::of).collect(),
         }
     }
 }
 
 impl<'a> WireTable<'a> {
-    fn of(of: &'a ReplicatedTable<'a>) -> Self {
+    fn of(of: &'a ReplicatedTable<'a>, scale: f64) -> Self {
         let ReplicatedTable { run, replication } = of;
         let columns = run
             .table
@@ -130,15 +153,16 @@ impl<'a> WireTable<'a> {
             title: &run.table.title,
             study: run.study.map(|study| study.id.as_str()),
             baseline: replication.baseline.as_ref().map(|case| case.as_str()),
+            client_timeout_us: run.table.client_timeout(scale).map(|timeout| timeout.as_secs_f64() * 1e6),
             columns: columns.collect(),
-            rows: run.table.rows.iter().zip(&replication.rows).map(|(row, ours)| WireRow::of(row, ours)).collect(),
-            pairs: replication.pairs.iter().map(WirePair::of).collect(),
+            rows: run.table.rows.iter().zip(&replication.rows).map(|(row, ours)| WireRow::of(run, row, ours)).collect(),
+            pairs: replication.pairs.iter().map(|pair| WirePair::of(run.table, pair)).collect(),
         }
     }
 }
 
 impl<'a> WireRow<'a> {
-    fn of(published: &'a PublishedRow, ours: &'a ReplicatedRow) -> Self {
+    fn of(run: &TableRun<'a>, published: &'a PublishedRow, ours: &'a ReplicatedRow) -> Self {
         let PublishedRow { case, title, figures, unlike } = published;
         let ReplicatedRow { figures: our_figures, ratios, problem, case: _, verdict: _ } = ours;
         let figures = figures.iter().zip(our_figures).zip(ratios).map(|((published, ours), ratios)| WireFigure {
@@ -149,21 +173,30 @@ impl<'a> WireRow<'a> {
             published_ratio: ratios.published,
             our_ratio: ratios.ours,
         });
+        let trials = run.trials.iter().filter(|trial| trial.case == *case).map(|trial| WireTrial {
+            block: trial.block,
+            kinds: trial.measurement.iter().flat_map(|measured| &measured.steps).map(WireStep::of).collect(),
+            audits: trial.audits.iter().map(WireAudit::of).collect(),
+        });
         Self {
             case: case.as_str(),
             title,
             unlike: unlike.as_deref(),
             problem: problem.as_deref(),
             figures: figures.collect(),
+            lateness_p99_us: run.study.and_then(|study| lateness(study, run.trials, case)).map(|late| late * 1e3),
+            limiting_parts: run.analysis.map_or_else(BTreeMap::new, |analysis| limiting(analysis, case).collect()),
+            trials: trials.filter(|trial| !(trial.kinds.is_empty() && trial.audits.is_empty())).collect(),
         }
     }
 }
 
 impl<'a> WirePair<'a> {
-    fn of(pair: &'a ReplicatedPair) -> Self {
-        let ReplicatedPair { a, b, published, verdict, standing, because } = pair;
+    fn of(table: &'a PublishedTable, pair: &'a ReplicatedPair) -> Self {
+        let ReplicatedPair { column, a, b, published, verdict, standing, because } = pair;
         let our_ratio = verdict.as_ref().map(|Verdict { ratio, .. }| WireEstimate::of(ratio));
         Self {
+            metric: &table.columns[*column].metric,
             a: a.as_str(),
             b: b.as_str(),
             published_ratio: *published,
@@ -178,6 +211,10 @@ impl<'a> WirePair<'a> {
 impl<'a> WireClaim<'a> {
     fn of(checked: &'a CheckedClaim<'a>) -> Self {
         let CheckedClaim { claim, standing, metric, found, because, problem } = checked;
+        let against = match &claim.test {
+            ClaimTest::Ratio { against: Some((of, to)), .. } => Some([of.as_str(), to.as_str()]),
+            _ => None,
+        };
         let (kind, table, of, to, within) = match &claim.test {
             ClaimTest::Ratio { table, of, to, within, .. } => ("ratio", Some(table), Some(of), Some(to), Some(within)),
             ClaimTest::Figure { table, of, within, .. } => ("figure", Some(table), Some(of), None, Some(within)),
@@ -189,6 +226,7 @@ impl<'a> WireClaim<'a> {
             table: table.map(String::as_str),
             of: of.map(|case| case.as_str()),
             to: to.map(|case| case.as_str()),
+            against,
             metric: metric.map(|metric| metric.key),
             from: within.and_then(|within| within.from),
             up_to: within.and_then(|within| within.to),

@@ -1,15 +1,20 @@
 //! A published experiment beside ours.
 
+use std::collections::BTreeMap;
+use std::time::Duration;
+
 use serde_json::Value;
 use stampede_analysis::{TableRun, analyse, check, replicate};
 use stampede_core::{
-    Bounds, CaseId, Claim, ClaimTest, Failures, Outcome, Publication, PublishedColumn, PublishedFigure, PublishedRow,
-    PublishedTable, PublishedUnit,
+    Bounds, Bytes, CaseId, Censored, Claim, ClaimTest, Cpus, Failures, Latencies, Limits, Outcome, PartRecord,
+    Publication, PublishedColumn, PublishedFigure, PublishedRow, PublishedTable, PublishedUnit, ResourceUse, Sending,
+    Trial,
 };
 use stampede_report::replication::{self, ReplicatedTable, ReplicationView};
 use stampede_report::{StudyView, html};
 
 use crate::samples::four_runtimes;
+use crate::tables::scenario;
 
 fn row(case: &str, title: &str, figures: [Option<(f64, f64)>; 2], unlike: Option<&str>) -> PublishedRow {
     let figures = figures.map(|figure| figure.map(|(low, high)| PublishedFigure { low, high }));
@@ -28,6 +33,7 @@ fn publication() -> Publication {
         metric: None,
         of: CaseId::new(of),
         to: CaseId::new(to),
+        against: None,
         within: Bounds { from, to: up_to },
     };
     let claim = |says: &str, test| Claim { says: says.to_owned(), test };
@@ -40,6 +46,7 @@ fn publication() -> Publication {
             id: "services".to_owned(),
             title: "Each service".to_owned(),
             failures: Failures::Faults,
+            timeout: None,
             columns: vec![
                 PublishedColumn { metric: "throughput_rps".to_owned(), unit: PublishedUnit::PerSecond },
                 PublishedColumn { metric: "response_p50_us".to_owned(), unit: PublishedUnit::Seconds },
@@ -117,6 +124,97 @@ fn a_replication_as_json() {
     let standings: Vec<_> = json["claims"].as_array().unwrap().iter().map(|claim| claim["standing"].clone()).collect();
     assert_eq!(standings[0], "confirmed");
     assert_eq!((&standings[2], &standings[4]), (&"not tested".into(), &"not tested".into()));
+}
+
+/// A table about how many people are created, with clients that give up: `slow`'s database ran out of CPU time, and nobody knows
+/// its longest response times.
+fn with_score<T>(test: impl Fn(&ReplicationView<'_>) -> T) -> T {
+    let mut sample = scenario(0);
+    let third = sample.trials.iter().filter(|trial| trial.block == 2).map(|trial| Trial { block: 3, ..trial.clone() });
+    sample.trials.extend(third.collect::<Vec<_>>());
+    for trial in &mut sample.trials {
+        let is_slow = trial.case.as_str() == "slow";
+        let part = |name: &str, throttled_periods| PartRecord {
+            part: name.to_owned(),
+            units: Vec::new(),
+            share: Some(Limits { cpus: Cpus::from_millis(350), memory: Bytes::from_mib(256) }),
+            enforced: None,
+            resources: Some(ResourceUse { periods: 200, throttled_periods, ..ResourceUse::default() }),
+            restarts: Vec::new(),
+            settings: BTreeMap::new(),
+        };
+        trial.parts = vec![part("postgres", if is_slow { 190 } else { 10 }), part("replica-1", 20)];
+        let measured = trial.measurement.as_mut().unwrap();
+        measured.status.insert(201, 8_500);
+        let mut lateness = Latencies::new();
+        (0..10_000).for_each(|_| lateness.record_ns(if is_slow { 20_000_000 } else { 1_000_000 }));
+        let censored = Censored { count: u64::from(is_slow), least: is_slow.then(|| Duration::from_secs(3)) };
+        measured.sending = Some(Sending { backend: "epoll".to_owned(), unsent: 0, censored, lateness });
+    }
+    let mut publication = publication();
+    let claim = |says: &str, metric: &str| Claim {
+        says: says.to_owned(),
+        test: ClaimTest::Ratio {
+            table: "services".to_owned(),
+            metric: Some(metric.to_owned()),
+            of: CaseId::new("slow"),
+            to: CaseId::new("quick"),
+            against: None,
+            within: Bounds { from: Some(0.97), to: Some(1.03) },
+        },
+    };
+    publication.claims =
+        vec![claim("Both made the same", "created_count"), claim("In the same time", "response_p50_us")];
+    let table = &mut publication.tables[0];
+    table.failures = Failures::Figures;
+    table.timeout = Some(Duration::from_secs(30));
+    table.columns = vec![
+        PublishedColumn { metric: "response_mean_us".to_owned(), unit: PublishedUnit::Milliseconds },
+        PublishedColumn { metric: "created_count".to_owned(), unit: PublishedUnit::Count },
+        PublishedColumn { metric: "throughput_rps".to_owned(), unit: PublishedUnit::PerSecond },
+    ];
+    table.baseline = CaseId::new("slow");
+    table.rows = [("slow", "the slow one", 3_000.0, 33e3, 60.0), ("quick", "the quick one", 3.0, 46_576.0, 500.0)]
+        .map(|(case, title, mean, created, rate)| PublishedRow {
+            case: CaseId::new(case),
+            title: title.to_owned(),
+            figures: [mean, created, rate].map(|value| Some(PublishedFigure { low: value, high: value })).to_vec(),
+            unlike: None,
+        })
+        .to_vec();
+    let analysis = analyse(&sample.study, &sample.trials);
+    let run = TableRun {
+        table: &publication.tables[0],
+        study: Some(&sample.study),
+        trials: &sample.trials,
+        analysis: Some(&analysis),
+        left_out: &[],
+    };
+    let claims: Vec<_> = publication.claims.iter().map(|claim| check(claim, &[run])).collect();
+    let tables = [ReplicatedTable { run, replication: replicate(&run) }];
+    test(&ReplicationView { publication: &publication, scale: 0.2, rate_scale: 1.0, tables: &tables, claims: &claims })
+}
+
+#[test]
+fn the_score_of_a_load_at_80_columns() {
+    let text = with_score(|view| replication::terminal(view, 80, false));
+    let long: Vec<&str> = text.lines().filter(|line| line.chars().count() > 80).collect();
+    assert!(long.is_empty(), "{long:?}");
+    insta::assert_snapshot!(text);
+}
+
+#[test]
+fn the_score_of_a_load_as_markdown_and_json() {
+    let text = with_score(replication::markdown);
+    insta::assert_snapshot!(&text[text.find("### By kind").unwrap()..]);
+    let json: Value = serde_json::from_str(&with_score(replication::json)).unwrap();
+    let table = &json["tables"][0];
+    let row = &table["rows"][0];
+    assert_eq!((&table["client_timeout_us"], &table["pairs"][1]["metric"]), (&6e6.into(), &"created_count".into()));
+    assert_eq!(row["limiting_parts"], serde_json::json!({"postgres": 0.95}));
+    assert!((row["lateness_p99_us"].as_f64().unwrap() / 20_000.0 - 1.0).abs() < 0.01, "{}", row["lateness_p99_us"]);
+    let trial = &row["trials"][0];
+    assert_eq!((&trial["kinds"][1]["name"], &trial["audits"][0]["answered"]), (&"search".into(), &8_500.into()));
 }
 
 /// Its page for a browser.

@@ -23,7 +23,7 @@ fn conclusion(cases: &[(&str, &[f64])], slo: Option<&str>, slow: &[&str]) -> Str
     let space = Space { knobs: vec![knob], default: vec![0] };
     let tried = [(0, 0.0), (1, 0.5)].map(|(level, score)| Tried { point: vec![level], score: Some(score) });
     let slo: Option<Slo> = slo.map(|slo| slo.parse().unwrap());
-    let limits: Limits = study.cases[0].limits.clone();
+    let limits: Limits = study.cases[0].limits;
     let load: Load = "closed:16".parse().unwrap();
     let text = terminal(
         &TuneView {

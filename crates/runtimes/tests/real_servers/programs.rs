@@ -34,6 +34,11 @@ pub(crate) fn find(needs: &[Requirement], app: &App) -> Result<Programs, String>
                 let version = self::version(&printed(&path, version.args), version.prefix);
                 programs.insert(key.to_owned(), Found { path, version, php: None });
             }
+            Requirement::Builder { key, name, version, .. } => {
+                let path = on_path(name).ok_or(key)?;
+                let version = self::version(&printed(&path, version.args), version.prefix);
+                programs.insert(key.to_owned(), Found { path, version, php: None });
+            }
             Requirement::Php { key, sapi, .. } => {
                 let path = php_path(sapi).ok_or(key)?;
                 let php = on_path("php").ok_or("php (to list extensions)")?;

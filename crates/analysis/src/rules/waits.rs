@@ -1,0 +1,76 @@
+//! Requests that wait for something that is neither CPU nor a worker.
+
+use std::collections::BTreeMap;
+
+use stampede_core::{Finding, Load, Severity};
+
+use super::percent;
+use super::pool::{IDLE, left};
+use crate::metric::ratio;
+use crate::record::Record;
+
+/// Below this wait for a request, in milliseconds, it may be the way between server and client, and turns of the scheduler.
+const NOTICEABLE_MS: f64 = 2.0;
+
+/// Most of a request's time is a wait while CPU is left: for a database, another service, a lock or a disk.
+pub(super) fn elsewhere(record: &Record<'_>) -> Option<Finding> {
+    let Load::Closed { connections } = record.case.load else { return None };
+    // What a client's way takes is the client's.
+    if record.case.topology.link.is_some() {
+        return None;
+    }
+    let idle = left(record).filter(|left| *left > 1.0 - IDLE)?;
+    let (mut cpu, mut window, mut answered) = (0.0, 0.0, 0.0);
+    for measured in record.measurements() {
+        cpu += measured.resources.as_ref()?.cpu.as_secs_f64();
+        window += measured.window.as_secs_f64();
+        answered += (measured.requests.ok + measured.requests.failed) as f64;
+    }
+    // Little's law: so many requests were under way all the time.
+    let each_ms = ratio(1e3 * window * f64::from(connections), answered)?;
+    let cpu_ms = ratio(1e3 * cpu, answered)?;
+    let waits_ms = each_ms - cpu_ms;
+    (waits_ms >= NOTICEABLE_MS && waits_ms > cpu_ms).then(|| Finding {
+        id: "slow-upstream".to_owned(),
+        severity: Severity::Warning,
+        text: format!(
+            "A request takes {each_ms:.1} ms and {cpu_ms:.1} ms of CPU, while {} of its CPU was idle: it waits for something \
+             else, such as a database, another service, a lock or a disk.",
+            percent(idle)
+        ),
+        evidence: BTreeMap::from([
+            ("response_mean_ms".to_owned(), each_ms),
+            ("cpu_ms_per_request".to_owned(), cpu_ms),
+            ("cpu_idle_share".to_owned(), idle),
+        ]),
+        advice: "Find out what it waits for (its own log of slow requests, the service's log, strace -f -c); more workers \
+                 help only where that takes more requests at once."
+            .to_owned(),
+    })
+}
+
+#[cfg(test)]
+mod tests {
+    use std::time::Duration;
+
+    use super::*;
+    use crate::rules::tests::found;
+
+    #[test]
+    fn time_that_is_neither_cpu_nor_a_worker_is_told() {
+        // 16 connections for 5 s at 200 a second: 80 ms each. Half a CPU for 5 s is 2.5 s.
+        for (name, rate, cpu_ms, text) in [
+            ("waits", 200, 500, Some("A request takes 80.0 ms and 0.5 ms of CPU, while 80 % of its CPU was idle")),
+            ("the CPU is used", 200, 2_400, None),
+            ("the generator is as slow", 10_000, 1_000, None),
+        ] {
+            let finding = found(elsewhere, |trial| {
+                let measured = trial.measurement.as_mut().unwrap();
+                measured.requests.ok = rate * 5;
+                measured.resources.as_mut().unwrap().cpu = Duration::from_millis(cpu_ms);
+            });
+            assert_eq!(finding.is_some(), text.is_some(), "{name}: {finding:?}");
+            assert!(finding.is_none_or(|finding| finding.text.starts_with(text.unwrap())), "{name}");
+        }
+    }
+}

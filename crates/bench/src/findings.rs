@@ -1,0 +1,362 @@
+//! How often the first bottleneck that is named is the right one: `make bench-findings`.
+//!
+//! Faults are provoked for real, each on three runtimes in three severities, and held against a run of the same without
+//! the fault; and there are runs without any. A line is kept of each run as it ends, and the document is written anew
+//! after each, so that they can be measured in pieces. The third runtime of each fault was not looked at while rules were
+//! written.
+
+mod fault;
+mod neighbour;
+mod score;
+
+use std::collections::BTreeMap;
+use std::fs;
+use std::io::Write;
+use std::ops::Range;
+use std::path::{Path, PathBuf};
+
+use serde::{Deserialize, Serialize};
+use serde_json::Value;
+use thiserror::Error;
+
+pub(crate) use self::fault::FAULTS;
+use self::fault::{Fault, Setup, healthy};
+use self::neighbour::Neighbours;
+use crate::compare::{Compare, CompareError};
+
+/// Severities of a fault, with that of none.
+const SEVERITIES: usize = 4;
+
+/// Runtimes of a fault.
+const RUNTIMES: usize = 3;
+
+/// The most scripts that a request needs.
+const SCRIPTS: u32 = 600;
+
+/// The smallest `opcache.max_accelerated_files` that PHP takes; it has room for 223.
+/// <https://www.php.net/manual/en/opcache.configuration.php#ini.opcache.max-accelerated-files>
+const FULL: u32 = 200;
+
+/// How it is to be done.
+#[derive(Clone, Debug, PartialEq)]
+pub(crate) struct Provocation {
+    pub(crate) only: Option<&'static str>,
+    pub(crate) cells: Range<usize>,
+    pub(crate) data: PathBuf,
+    pub(crate) output: PathBuf,
+    /// What else went on, in words.
+    pub(crate) remark: String,
+    pub(crate) stampede: Option<PathBuf>,
+}
+
+impl Default for Provocation {
+    fn default() -> Self {
+        Self {
+            only: None,
+            cells: 0..usize::MAX,
+            data: PathBuf::from("crates/bench/data/findings.jsonl"),
+            output: PathBuf::from("docs/bench-findings.md"),
+            remark: "nothing said".to_owned(),
+            stampede: None,
+        }
+    }
+}
+
+/// A run.
+#[derive(Clone, Debug)]
+enum Cell {
+    /// Of a fault, the place of a runtime, and a severity.
+    Provoked(&'static Fault, usize, usize),
+    /// Of a built-in workload.
+    Healthy(fault::Healthy),
+}
+
+impl Cell {
+    /// All, in the order in which they are run; their places are their numbers.
+    fn all() -> Vec<Self> {
+        let provoked = FAULTS.iter().flat_map(|fault| {
+            (0..RUNTIMES)
+                .flat_map(move |runtime| (0..SEVERITIES).map(move |severity| Self::Provoked(fault, runtime, severity)))
+        });
+        provoked.chain(healthy().into_iter().map(Self::Healthy)).collect()
+    }
+
+    /// The fault's name, or the workload's.
+    fn subject(&self) -> &'static str {
+        match self {
+            Self::Provoked(fault, ..) => fault.name,
+            Self::Healthy(healthy) => healthy.workload,
+        }
+    }
+
+    fn runtime(&self) -> &'static str {
+        match self {
+            Self::Provoked(fault, runtime, _) => fault.runtimes[*runtime],
+            Self::Healthy(healthy) => healthy.runtime,
+        }
+    }
+
+    fn severity(&self) -> usize {
+        match self {
+            Self::Provoked(.., severity) => *severity,
+            Self::Healthy(_) => 0,
+        }
+    }
+
+    fn setup(&self) -> Option<Setup> {
+        match self {
+            Self::Provoked(fault, runtime, severity) => Some((fault.setup)(fault.runtimes[*runtime], *severity)),
+            Self::Healthy(_) => None,
+        }
+    }
+
+    fn plan(&self) -> String {
+        let plan = match self {
+            Self::Provoked(..) => self.setup().map(|setup| setup.plan(self.runtime())).unwrap_or_default(),
+            Self::Healthy(healthy) => healthy.plan(),
+        };
+        format!("{plan}study: {{rounds: 1, duration: 2s, warm_up: 1s}}\n")
+    }
+}
+
+/// What came of a run.
+#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+struct Ran {
+    cell: usize,
+    /// For readers of the file: what the cell's number stands for.
+    subject: String,
+    runtime: String,
+    severity: usize,
+    began: String,
+    outcome: String,
+    reason: Option<String>,
+    /// The bottleneck that was named.
+    answer: Option<String>,
+    findings: Vec<String>,
+    /// Right answers a second.
+    rate: Option<f64>,
+    /// The mean response time.
+    response_us: Option<f64>,
+    open: bool,
+}
+
+impl Ran {
+    /// `None` where the study is not what it should be.
+    fn of(number: usize, cell: &Cell, study: &Value) -> Option<Self> {
+        let case = study["cases"].get(0)?;
+        let trial = case["trials"].get(0)?;
+        let text = |value: &Value| value.as_str().map(str::to_owned);
+        Some(Self {
+            cell: number,
+            subject: cell.subject().to_owned(),
+            runtime: cell.runtime().to_owned(),
+            severity: cell.severity(),
+            began: text(&study["started_at"])?.split('.').next().unwrap_or_default().to_owned(),
+            outcome: text(&trial["outcome"])?,
+            reason: text(&trial["reason"]).map(|reason| reason.lines().next().unwrap_or_default().to_owned()),
+            answer: text(&case["bottleneck"]),
+            findings: case["findings"].as_array()?.iter().filter_map(|finding| text(&finding["id"])).collect(),
+            rate: trial["throughput_rps"].as_f64(),
+            response_us: trial["response_us"]["mean"].as_f64(),
+            open: case["load"]["model"] == "open",
+        })
+    }
+
+    /// The share that a fault took: of the rate, or under an open load of the speed of an answer. A run that was not measured took
+    /// all.
+    fn cost(&self, healthy: &Self) -> Option<f64> {
+        let (with, without) = if self.open {
+            (self.response_us.map_or(0.0, f64::recip), healthy.response_us?.recip())
+        } else {
+            (self.rate.unwrap_or(0.0), healthy.rate?)
+        };
+        (without > 0.0).then(|| 1.0 - with / without)
+    }
+}
+
+/// Runs what is missing.
+pub(crate) fn run(provocation: &Provocation) -> Result<(), FindingsError> {
+    let Provocation { only, cells, data, output, remark, stampede } = provocation;
+    let compare = Compare::new(stampede.clone())?;
+    compare.put("index.php", include_str!("findings/index.php"))?;
+    for number in 0..SCRIPTS {
+        compare.put(&format!("scripts/{number}.php"), &script(number))?;
+    }
+    let all = Cell::all();
+    let mut ran = read(data)?;
+    let version = compare.version()?;
+    let write = |ran: &BTreeMap<usize, Ran>| {
+        let text = score::document(&all, ran, &version, remark);
+        fs::write(output, text).map_err(|source| FindingsError::Write { path: output.clone(), source })
+    };
+    write(&ran)?;
+    for (number, cell) in all.iter().enumerate() {
+        let wanted = cells.contains(&number) && only.is_none_or(|only| cell.subject() == only);
+        if !wanted || ran.contains_key(&number) {
+            continue;
+        }
+        let neighbours = Neighbours::start(cell.setup().map_or(0, |setup| setup.neighbours));
+        let study = compare.run(&cell.plan(), &["--no-yard-stick"]);
+        drop(neighbours);
+        // What could not be measured at all is a row with its reason.
+        let one = match study {
+            Ok(study) => Ran::of(number, cell, &study).ok_or(FindingsError::Study { cell: number })?,
+            Err(CompareError::Study { told, .. }) => Ran {
+                cell: number,
+                subject: cell.subject().to_owned(),
+                runtime: cell.runtime().to_owned(),
+                severity: cell.severity(),
+                outcome: "not run".to_owned(),
+                reason: Some(told),
+                ..Ran::default()
+            },
+            Err(error) => return Err(error.into()),
+        };
+        tell(&format!(
+            "{number}: {} {} {}: {}, {}{}",
+            one.subject,
+            one.runtime,
+            one.severity,
+            one.answer.as_deref().unwrap_or("no answer"),
+            one.rate.map_or_else(|| one.outcome.clone(), |rate| format!("{rate:.0}/s")),
+            one.reason.as_ref().map_or_else(String::new, |reason| format!(" ({reason})")),
+        ));
+        append(data, &one)?;
+        ran.insert(number, one);
+        write(&ran)?;
+    }
+    Ok(())
+}
+
+/// A script of a library, long enough to take PHP a while to compile.
+fn script(number: u32) -> String {
+    let methods: String = (0..12)
+        .map(|method| {
+            format!(
+                "\n    public function step{method}(int $value): string\n    {{\n        \
+                 $parts = [$value, $value + {method}, 'a' . $value];\n        \
+                 return match (true) {{\n            $value > {method} => implode(',', $parts),\n            \
+                 default => sprintf('%d of %s', $value, json_encode($parts)),\n        }};\n    }}\n"
+            )
+        })
+        .collect();
+    format!("<?php\n\ndeclare(strict_types=1);\n\nfinal class Script{number}\n{{{methods}}}\n")
+}
+
+fn read(path: &Path) -> Result<BTreeMap<usize, Ran>, FindingsError> {
+    let text = match fs::read_to_string(path) {
+        Err(error) if error.kind() == std::io::ErrorKind::NotFound => return Ok(BTreeMap::new()),
+        read => read.map_err(|source| FindingsError::Read { path: path.to_owned(), source })?,
+    };
+    let line = |(line, text): (usize, &str)| {
+        let ran: Ran =
+            serde_json::from_str(text).map_err(|source| FindingsError::Line { path: path.to_owned(), line, source })?;
+        Ok((ran.cell, ran))
+    };
+    (1..).zip(text.lines()).map(line).collect()
+}
+
+fn append(path: &Path, ran: &Ran) -> Result<(), FindingsError> {
+    let write = || {
+        let mut file = fs::OpenOptions::new().create(true).append(true).open(path)?;
+        let mut line = serde_json::to_string(ran)?;
+        line.push('\n');
+        file.write_all(line.as_bytes())?;
+        file.sync_all()
+    };
+    write().map_err(|source| FindingsError::Write { path: path.to_owned(), source })
+}
+
+fn tell(text: &str) {
+    // Whoever closed our stderr does not want to read it.
+    let _ = writeln!(std::io::stderr(), "{text}");
+}
+
+/// Why faults were not provoked.
+#[derive(Debug, Error)]
+pub(crate) enum FindingsError {
+    #[error(transparent)]
+    Compare(#[from] CompareError),
+    #[error("read the study of run {cell}: it is not as stampede compare writes it")]
+    Study { cell: usize },
+    #[error("read {}", path.display())]
+    Read {
+        path: PathBuf,
+        #[source]
+        source: std::io::Error,
+    },
+    #[error("read {}: line {line} is no run", path.display())]
+    Line {
+        path: PathBuf,
+        line: usize,
+        #[source]
+        source: serde_json::Error,
+    },
+    #[error("write {}", path.display())]
+    Write {
+        path: PathBuf,
+        #[source]
+        source: std::io::Error,
+    },
+}
+
+#[cfg(test)]
+mod tests {
+    use std::collections::BTreeSet;
+
+    use serde_json::json;
+
+    use super::*;
+
+    #[test]
+    fn there_are_as_many_cells_as_promised() {
+        let all = Cell::all();
+        let (faults, healthy): (Vec<_>, Vec<_>) = all.iter().partition(|cell| cell.severity() > 0);
+        assert_eq!((faults.len(), healthy.len()), (20 * 3 * 3, 100));
+        let names: BTreeSet<_> = FAULTS.iter().map(|fault| fault.name).collect();
+        assert_eq!(names.len(), FAULTS.len());
+        for fault in &FAULTS {
+            assert_eq!(fault.runtimes.iter().collect::<BTreeSet<_>>().len(), RUNTIMES, "{}", fault.name);
+        }
+    }
+
+    #[test]
+    fn a_plan_says_what_differs() {
+        let pool = FAULTS.iter().find(|fault| fault.name == "pool").unwrap();
+        let plan = Cell::Provoked(pool, 0, 3).plan();
+        for part in ["env: {WAIT_MS: '20', WORK: '40'}", "set: {pm.max_children: '1'}", "duration: 2s"] {
+            assert!(plan.contains(part), "{part}\n{plan}");
+        }
+    }
+
+    #[test]
+    fn a_run_is_read_from_its_study_and_costs_what_it_lacks() {
+        let study = |rate: Value, model: &str| {
+            json!({
+                "started_at": "2026-01-01T00:00:00.5Z",
+                "cases": [{
+                    "bottleneck": "pool-full",
+                    "load": {"model": model},
+                    "findings": [{"id": "pool-full"}, {"id": "cpu-throttled"}],
+                    "trials": [{"outcome": "measured", "reason": null, "throughput_rps": rate, "response_us": {"mean": 500.0}}],
+                }],
+            })
+        };
+        let cell = Cell::all().swap_remove(1);
+        let ran = |rate: Value, model| Ran::of(1, &cell, &study(rate, model)).unwrap();
+        let one = ran(json!(50.0), "closed");
+        assert_eq!((one.answer.as_deref(), one.findings.len(), one.severity), (Some("pool-full"), 2, 1));
+        assert_eq!(one.cost(&ran(json!(200.0), "closed")), Some(0.75));
+        assert_eq!(ran(Value::Null, "closed").cost(&one), Some(1.0));
+        let slow = Ran { response_us: Some(2_000.0), ..ran(json!(50.0), "open") };
+        assert_eq!(slow.cost(&ran(json!(50.0), "open")), Some(0.75));
+        assert_eq!(Ran::of(1, &cell, &json!({"cases": []})), None);
+        let folder = tempfile::tempdir().unwrap();
+        let path = folder.path().join("findings.jsonl");
+        assert_eq!(read(&path).unwrap(), BTreeMap::new());
+        append(&path, &one).unwrap();
+        append(&path, &slow).unwrap();
+        assert_eq!(read(&path).unwrap(), BTreeMap::from([(1, slow)]), "the last line of a run counts");
+    }
+}
