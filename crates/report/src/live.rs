@@ -131,8 +131,8 @@ fn cut(line: &str, width: usize) -> String {
 fn time(time: Duration) -> String {
     let seconds = time.as_secs();
     match seconds {
-        ..60 => format!("{seconds} s"),
-        ..3_600 => format!("{}m{:02}s", seconds / 60, seconds % 60),
+        0..60 => format!("{seconds} s"),
+        60..3_600 => format!("{}m{:02}s", seconds / 60, seconds % 60),
         _ => format!("{}h{:02}m", seconds / 3_600, seconds / 60 % 60),
     }
 }
