@@ -56,12 +56,13 @@ fn end_of(child: &mut Child) -> Option<i32> {
 /// Types Ctrl-C, and waits until it was heard.
 fn ctrl_c(child: &mut Child) {
     send(child.id(), Signal::INT);
-    let mut said = Vec::new();
-    let heard = child.stderr.as_mut().unwrap().bytes().any(|byte| {
-        said.push(byte.unwrap());
-        said.ends_with(b"this round is completed first; Ctrl-C again ends at once\n")
-    });
-    assert!(heard, "{}", String::from_utf8_lossy(&said));
+    // What comes after is for others to read.
+    let (mut said, mut byte) = (Vec::new(), [0]);
+    let stderr = child.stderr.as_mut().unwrap();
+    while !said.ends_with(b"this round is completed first; Ctrl-C again ends at once\n") {
+        assert!(stderr.read_exact(&mut byte).is_ok(), "{}", String::from_utf8_lossy(&said));
+        said.extend(byte);
+    }
 }
 
 fn assert_port_free(address: SocketAddr) {
