@@ -2,7 +2,7 @@
 
 STAMPEDE := target/release/stampede
 
-.PHONY: help demo test check format clippy tidy unit test-php test-web analyse-php bench-load bench-rates bench-status bench-stats bench-forecast bench-forecast-real bench-gateway bench-capacity bench-tune bench-findings fuzz
+.PHONY: help demo test check format clippy tidy unit test-php test-web analyse-php bench-load bench-rates bench-status bench-stats bench-real bench-forecast bench-forecast-real bench-gateway bench-capacity bench-tune bench-findings fuzz
 
 help:
 	@echo "make demo    install what is missing, build, and compare PHP runtimes on this machine"
@@ -21,6 +21,9 @@ help:
 	@echo "             what it costs a server to be sampled while it is measured"
 	@echo "make bench-stats"
 	@echo "             how often verdicts are right, in simulated studies, into docs/bench-stats.md"
+	@echo "make bench-real"
+	@echo "             how often they are right in real studies, where the truth is known (some hours; goes on"
+	@echo "             where it was left), into docs/bench-stats-real.md"
 	@echo "make bench-forecast"
 	@echo "             how fast the forecast simulates, into docs/bench-forecast.md"
 	@echo "make bench-forecast-real"
@@ -98,6 +101,13 @@ bench-stats:
 	@scripts/rust.sh
 	cargo build --release --locked --package stampede-bench
 	target/release/stampede-bench stats --output docs/bench-stats.md $(BENCH)
+
+# Needs a quiet machine for some hours; a study that is done is kept in crates/bench/data/real-studies.csv.
+bench-real:
+	@scripts/packages.sh demo
+	@scripts/rust.sh
+	cargo build --release --locked --package stampede --package stampede-bench
+	target/release/stampede-bench real $(BENCH)
 
 # Computes on one processor for a minute or two.
 bench-forecast:

@@ -59,5 +59,14 @@ final class HelloTest extends TestCase
                 str_replace(' ', '', strtolower($answer->headers['content-type'])),
             );
         }
+        foreach (['gzip', 'deflate, gzip;q=1.0', '', 'deflate'] as $accepted) {
+            $headers = $accepted === '' ? [] : ['Accept-Encoding' => $accepted];
+            $answer = $served->ask('GET', '/gzip?name=Ada', '', $headers);
+            $isPacked = str_contains($accepted, 'gzip');
+            self::assertSame($isPacked ? 'gzip' : null, $answer->headers['content-encoding'] ?? null, $served->log());
+            self::assertSame("Hello, Ada!\n", $isPacked ? gzdecode($answer->body) : $answer->body);
+            self::assertSame([200, 'Accept-Encoding'], [$answer->status, $answer->headers['vary']]);
+            self::assertStringStartsWith('text/plain', $answer->headers['content-type']);
+        }
     }
 }

@@ -11,27 +11,32 @@ use PHPUnit\Framework\TestCase;
  */
 final class MarkdownTest extends TestCase
 {
-    private static ?ServedApp $app = null;
+    /** @var array<string, ServedApp> */
+    private static array $apps = [];
 
     public static function setUpBeforeClass(): void
     {
         if (!is_file('/usr/share/php/Parsedown/autoload.php')) {
             self::markTestSkipped('needs Parsedown (Debian: php-parsedown)');
         }
-        self::$app = ServedApp::php('markdown/app/php');
+        self::$apps['php'] = ServedApp::php('markdown/app/php');
+        if (is_file('/usr/share/php/Symfony/Bundle/FrameworkBundle/autoload.php')) {
+            $env = ['APP_ENV' => 'prod', 'APP_SECRET' => 'any'];
+            self::$apps['symfony'] = ServedApp::php('markdown/app/symfony', $env);
+        }
     }
 
     public static function tearDownAfterClass(): void
     {
-        self::$app = null;
+        self::$apps = [];
     }
 
     /**
-     * @return array<string, array{string, string, int, array<string, string>}>
+     * @return iterable<string, array{string, string, string, int, array<string, string>}>
      */
-    public static function requests(): array
+    public static function requests(): iterable
     {
-        return [
+        $requests = [
             'heading and emphasis' => [
                 'POST', "{\"data\": \"# h1\\n_test_\\n__test__\\n\"}", 200,
                 ['result' => "<h1>h1</h1>\n<p><em>test</em>\n<strong>test</strong></p>"],
@@ -49,6 +54,11 @@ final class MarkdownTest extends TestCase
             'data is null' => ['POST', '{"data": null}', 400, ['error' => 'data is not a string']],
             'data is a list' => ['POST', '{"data": []}', 400, ['error' => 'data is not a string']],
         ];
+        foreach (['php', 'symfony'] as $app) {
+            foreach ($requests as $name => [$method, $body, $status, $message]) {
+                yield "$app: $name" => [$app, $method, $body, $status, $message];
+            }
+        }
     }
 
     /**
@@ -56,10 +66,19 @@ final class MarkdownTest extends TestCase
      *
      * @param array<string, string> $message
      */
-    public function testAnswers(string $method, string $body, int $status, array $message): void
+    public function testAnswers(string $app, string $method, string $body, int $status, array $message): void
     {
-        $answer = self::$app?->ask($method, '/', $body, ['Content-Type' => 'application/json']);
-        self::assertSame([$status, $message], [$answer?->status, $answer?->json()]);
-        self::assertSame('application/json', $answer?->headers['content-type']);
+        $served = self::$apps[$app] ?? self::markTestSkipped('needs Symfony (Debian: php-symfony-framework-bundle)');
+        $answer = $served->ask($method, '/', $body, ['Content-Type' => 'application/json']);
+        self::assertSame([$status, $message], [$answer->status, $answer->json()], $served->log());
+        self::assertSame('application/json', $answer->headers['content-type']);
+    }
+
+    public function testSymfonyEscapesWhatHtmlWouldRead(): void
+    {
+        $served = self::$apps['symfony'] ?? self::markTestSkipped('needs Symfony (Debian: php-symfony-framework-bundle)');
+        $sent = "{\"data\": \"# h1\\n_test_\\n__test__\\n\"}";
+        $body = $served->ask('POST', '/', $sent, ['Content-Type' => 'application/json'])->body;
+        self::assertSame(153, strlen($body), 'as published');
     }
 }

@@ -12,7 +12,7 @@ use PHPUnit\Framework\TestCase;
 final class RandomRowTest extends TestCase
 {
     private const LAYERS = [
-        'php' => ['pdo', 'pdo-persistent', 'dbal', 'orm'],
+        'php' => ['pdo', 'pdo-persistent', 'dbal', 'orm', 'query-builder', 'eloquent'],
         'laravel' => ['query-builder', 'eloquent'],
         'go' => ['sql', 'gin'],
     ];
@@ -90,10 +90,15 @@ final class RandomRowTest extends TestCase
             $env['FRAMEWORK'] = $layer;
             return ServedApp::go('random-row/app/go', $env);
         }
-        $library = ['laravel' => 'Illuminate', 'dbal' => 'Doctrine/DBAL', 'orm' => 'Doctrine/ORM'];
-        $folder = $library[$app] ?? $library[$layer] ?? 'data';
+        $folder = $app === 'laravel' ? 'Illuminate/Foundation' : match ($layer) {
+            'dbal' => 'Doctrine/DBAL',
+            'orm' => 'Doctrine/ORM',
+            'query-builder', 'eloquent' => 'Illuminate/Database',
+            default => 'data',
+        };
         if (!is_dir("/usr/share/php/$folder")) {
-            self::markTestSkipped("needs /usr/share/php/$folder (Debian: php-laravel-framework, php-doctrine-orm)");
+            self::markTestSkipped("needs /usr/share/php/$folder "
+                . '(Debian: php-laravel-framework, php-illuminate-database, php-doctrine-orm)');
         }
         return ServedApp::php("random-row/app/$app", $env, $database === 'sqlite' ? 'seed.php' : null);
     }

@@ -128,6 +128,16 @@ final class RinhaTest extends TestCase
             'the other half' => ['{"apelido": "\ude00\\n", "nome": "a", "nascimento": "2000-01-01"}', 400],
             'a pair' => ['{"apelido": "\ud83d\uDE00", "nome": "a", "nascimento": "2000-01-01"}', 201],
             'no pair, but a backslash' => ['{"apelido": "\\\\ud83d", "nome": "a", "nascimento": "2000-01-01"}', 201],
+            'a name that begins with a zero character' => [self::named('"\u0000a": 1'), 400],
+            'the same in a list in a member' => [self::named('"b": [{"c": {}, "\u0000": 1}]'), 400],
+            'a name that ends with one' => [self::named('"a\u0000": 1'), 201],
+            'a text that begins with one, in another member' => [self::named('"b": ["\u0000", {"c": "\u0000"}]'), 201],
+            'an empty name' => [self::named('"": 1'), 201],
+            '511 levels' => [self::named('"b": ' . str_repeat('[', 510) . str_repeat(']', 510)), 201],
+            '512 levels' => [self::named('"b": ' . str_repeat('[', 511) . str_repeat(']', 511)), 400],
+            '511 levels of objects' => [self::named('"b": ' . str_repeat('{"a":', 510) . '1' . str_repeat('}', 510)), 201],
+            '512 levels of objects' => [self::named('"b": ' . str_repeat('{"a":', 511) . '1' . str_repeat('}', 511)), 400],
+            'many lists beside each other' => [self::named('"b": [' . str_repeat('[], ', 600) . '[]]'), 201],
             'the last of two members counts' => [
                 '{"apelido": 1, "apelido": "a", "nome": "a", "nascimento": "2000-01-01"}', 201,
             ],
@@ -310,6 +320,14 @@ final class RinhaTest extends TestCase
         $valid = ['apelido' => 'a', 'nome' => 'b', 'nascimento' => '2000-01-31', 'stack' => ['PHP', 'Go']];
         $person = array_filter($members + $valid, static fn (mixed $value): bool => $value !== self::missing());
         return json_encode($person, JSON_THROW_ON_ERROR);
+    }
+
+    /**
+     * A valid person with another member, as JSON.
+     */
+    private static function named(string $member): string
+    {
+        return "{{$member}, \"apelido\": \"a\", \"nome\": \"b\", \"nascimento\": \"2000-01-31\"}";
     }
 
     /**

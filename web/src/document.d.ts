@@ -414,6 +414,10 @@ export interface WireExplanation {
    * The changed case that shows it.
    */
   confirmed_by: string | null;
+  /**
+   * Other changes that may have moved it as much.
+   */
+  or_by: string[];
   outcome: string;
   remedy: string | null;
   /**

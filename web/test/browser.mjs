@@ -7,48 +7,22 @@
 
 import assert from 'node:assert/strict';
 import { readFileSync, readdirSync } from 'node:fs';
-import { createRequire } from 'node:module';
 import { join, resolve } from 'node:path';
 import { pathToFileURL } from 'node:url';
 
-import { chromium } from 'playwright-core';
+import { SIZES, excess, launch, run, violations, visit } from './visit.mjs';
 
 const [folder, screenshots] = process.argv.slice(2);
-const axe = readFileSync(createRequire(import.meta.url).resolve('axe-core/axe.min.js'), 'utf8');
-const RULES = ['wcag2a', 'wcag2aa', 'wcag21a', 'wcag21aa', 'wcag22aa', 'best-practice'];
-const SIZES = { wide: { width: 1280, height: 900 }, phone: { width: 360, height: 740 } };
-
 const pages = readdirSync(folder).filter((name) => name.endsWith('.html')).sort();
 assert.ok(pages.length > 0, `no pages in ${folder}`);
-const browser = await chromium.launch({
-  executablePath: process.env.CHROMIUM ?? '/usr/bin/chromium',
-  args: ['--no-sandbox', '--disable-gpu'],
-});
+const browser = await launch();
 
-/** Opens a page in a context of its own, and collects whatever it should not do. */
+/** Opens a report, which may ask for nothing but itself. */
 async function open(name, options = {}) {
-  const context = await browser.newContext({ viewport: SIZES.wide, acceptDownloads: true, ...options });
-  const page = await context.newPage();
-  const faults = [];
-  page.on('console', (message) => faults.push(`console: ${message.text()}`));
-  page.on('pageerror', (error) => faults.push(`error: ${error.message}`));
-  page.on('dialog', (dialog) => faults.push(`dialog: ${dialog.message()}`) && void dialog.dismiss());
   const address = pathToFileURL(resolve(folder, name)).href;
-  page.on('request', (request) => {
-    const url = request.url();
-    if (url.split('#')[0] !== address && !url.startsWith('blob:')) faults.push(`request: ${url}`);
-  });
-  const began = performance.now();
-  await page.goto(address);
-  if (options.javaScriptEnabled !== false) await page.waitForSelector('html[data-ready]', { state: 'attached', timeout: 20_000 });
-  return { page, faults, took: performance.now() - began, close: () => context.close() };
-}
-
-/** What axe finds, as lines. */
-async function violations(page) {
-  await page.evaluate(axe);
-  const found = await page.evaluate((values) => globalThis.axe.run({ runOnly: { type: 'tag', values } }), RULES);
-  return found.violations.map(({ id, help, nodes }) => `${id}: ${help}: ${nodes.slice(0, 3).map((node) => `${node.target} ${node.failureSummary}`).join(' | ')}`);
+  const visited = await visit(browser, address, (url) => url.split('#')[0] === address || url.startsWith('blob:'), options);
+  if (options.javaScriptEnabled !== false) await visited.page.waitForSelector('html[data-ready]', { state: 'attached', timeout: 20_000 });
+  return { ...visited, took: performance.now() - visited.began };
 }
 
 const checks = {
@@ -58,7 +32,7 @@ const checks = {
         for (const [size, viewport] of Object.entries(SIZES)) {
           const { page, faults, close } = await open(name, { colorScheme, viewport });
           const what = `${name}, ${colorScheme}, ${size}`;
-          const wide = await page.evaluate(() => document.documentElement.scrollWidth - innerWidth);
+          const wide = await excess(page);
           assert.ok(wide <= 0, `${what}: ${wide} px too wide`);
           if (size === 'wide' || colorScheme === 'light') assert.deepEqual(await violations(page), [], what);
           assert.deepEqual(faults, [], what);
@@ -178,15 +152,4 @@ const checks = {
   },
 };
 
-let failed = 0;
-for (const [name, check] of Object.entries(checks)) {
-  try {
-    await check();
-    console.log(`ok   ${name}`);
-  } catch (error) {
-    failed += 1;
-    console.log(`FAIL ${name}\n${error.message}`);
-  }
-}
-await browser.close();
-process.exit(failed > 0 ? 1 : 0);
+await run(browser, checks);

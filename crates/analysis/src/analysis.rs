@@ -12,6 +12,7 @@ use crate::metric::{Better, METRICS, Metric, primary_of};
 use crate::pace::trial_time;
 use crate::record::Record;
 use crate::rules::{self, Bottleneck};
+use crate::standing;
 use crate::verdicts::{Verdicts, judge};
 
 /// What the records of a study say.
@@ -19,10 +20,14 @@ use crate::verdicts::{Verdicts, judge};
 pub struct Analysis {
     /// The metric that ranks the cases and decides the verdicts.
     pub primary: &'static Metric,
-    /// Every case of the study, the best first; those that were never measured last.
+    /// Every case of the study, the best first; those that lack the primary metric in a trial that counts, or were never
+    /// measured, last. The first was not shown to be worse than another one, unless all were.
     pub cases: Vec<CaseSummary>,
     /// Every pair of cases that shares a block; `a` is the one that ranks higher.
     pub verdicts: Vec<Verdict>,
+    /// Whether the data were looked at for verdicts: those of a fixed number of rounds when all are measured, others when the
+    /// first look is due. Until then every pair is undecided, since each look has a part of the error.
+    pub looked_at: bool,
     /// How long a block of all cases takes, from the starts of its trials; `None` where fewer than two are known.
     pub block_time: Option<Duration>,
     /// The smallest difference, as a share, that the comparisons with the best case would have shown 9 times of 10: the median
@@ -39,7 +44,8 @@ pub struct CaseSummary {
     /// does not have is absent: a mean over the others would favour the case that answered more.
     pub summary: BTreeMap<&'static str, Estimate>,
     /// The ranks that it may have: from 1 + the number of cases that were shown to be better, to the number of all minus those
-    /// that were shown to be worse. They hold for all cases at once in 95 % of studies. Absent where it was not measured.
+    /// that were shown to be worse. They hold for all cases at once in 95 % of studies. Cases that lack the primary metric
+    /// in a trial that counts, or were never measured, have none and count among neither.
     pub ranks: Option<RangeInclusive<usize>>,
     /// What was found, the gravest first.
     pub findings: Vec<Finding>,
@@ -70,35 +76,58 @@ pub fn analyse(study: &Study, trials: &[Trial]) -> Analysis {
             (record, summary)
         })
         .collect();
+    let has_metric = |summary: &CaseSummary| summary.summary.contains_key(primary.key);
+    let standing = standing::of(primary, &ranked.iter().map(|(record, _)| record).collect::<Vec<_>>());
     let rank = |summary: &CaseSummary| {
-        let estimate = summary.summary.get(primary.key);
-        estimate.map_or(f64::NEG_INFINITY, |estimate| match primary.better {
-            Better::Lower => -estimate.value,
-            Better::Higher | Better::Neither => estimate.value,
+        let standing = standing.get(&summary.case).filter(|_| has_metric(summary));
+        standing.map_or(f64::NEG_INFINITY, |standing| match primary.better {
+            Better::Lower => -standing,
+            Better::Higher | Better::Neither => *standing,
         })
     };
     ranked.sort_by(|(_, a), (_, b)| rank(b).total_cmp(&rank(a)));
 
-    let (records, mut cases): (Vec<_>, Vec<_>) = ranked.into_iter().unzip();
-    let Verdicts { verdicts, shown, detectable } = judge(primary, study, trials, &records);
+    let (mut records, mut cases): (Vec<_>, Vec<_>) = ranked.into_iter().unzip();
+    // Cases without the metric come last, so that the places of the others are their own.
+    let placed = cases.iter().take_while(|case| has_metric(case)).count();
+    let mut judged = judge(primary, study, trials, &records);
+    let mut ranks = rank_sets(placed, &among(placed, &judged.shown));
+    // Where two cases share few blocks, what those show may contradict the order over all of them.
+    if let Some(best) = ranks.iter().position(|ranks| *ranks.start() == 1).filter(|best| *best > 0) {
+        records[..=best].rotate_right(1);
+        cases[..=best].rotate_right(1);
+        judged = judge(primary, study, trials, &records);
+        ranks = rank_sets(placed, &among(placed, &judged.shown));
+    }
+    for (case, ranks) in cases.iter_mut().zip(ranks) {
+        case.ranks = Some(ranks);
+    }
+    let Verdicts { verdicts, shown: _, looked_at, detectable } = judged;
     let found: Vec<&[Finding]> = cases.iter().map(|case| &case.findings[..]).collect();
     let beside = rules::beside_others(&records, &verdicts, &found);
     for (case, finding) in cases.iter_mut().zip(beside) {
         case.findings.extend(finding);
         rules::sort(&mut case.findings);
     }
-    // Cases without the metric come last, so that the places of the others are their own.
-    let measured = cases.iter().take_while(|case| case.summary.contains_key(primary.key)).count();
-    for (case, ranks) in cases.iter_mut().zip(rank_sets(measured, &shown)) {
-        case.ranks = Some(ranks);
-    }
     Analysis {
         primary,
         cases,
         verdicts,
+        looked_at,
         block_time: trial_time(study, &trials.iter().collect::<Vec<_>>()).map(|each| each * study.cases.len() as u32),
         detectable,
     }
+}
+
+/// The pairs of the first so many places.
+fn among(places: usize, shown: &[(usize, usize)]) -> Vec<(usize, usize)> {
+    shown.iter().copied().filter(|(better, worse)| *better < places && *worse < places).collect()
+}
+
+/// What is found of one case, the gravest first, as [`analyse`] finds it.
+pub fn findings(study: &Study, case: &CaseId, trials: &[Trial]) -> Vec<Finding> {
+    let case = study.cases.iter().find(|known| known.id == *case);
+    case.map(|case| rules::findings(&Record::new(study, case, trials))).unwrap_or_default()
 }
 
 fn summarise(record: &Record<'_>) -> CaseSummary {
@@ -164,6 +193,88 @@ mod tests {
         assert!(analysis.cases[3].summary.is_empty());
         let ranks: Vec<_> = analysis.cases.iter().map(|case| case.ranks.clone()).collect();
         assert_eq!(ranks, [Some(1..=1), Some(2..=2), Some(3..=3), None]);
+    }
+
+    #[test]
+    fn a_case_that_lacks_the_metric_in_one_trial_has_no_rank_and_moves_no_other() {
+        // Throughput of 20 has no p99 in the samples: fewer than 5,000 requests.
+        let study = Study { metric: Some("response_p99_us".to_owned()), ..samples::study(&["a", "b", "gap"]) };
+        let trials: Vec<_> = (1..=4)
+            .flat_map(|block| {
+                let noise = f64::from(block);
+                let gap = if block == 4 { 20.0 } else { 3_000.0 + noise };
+                [
+                    samples::measured("a", block, 1_100.0 + noise),
+                    samples::measured("b", block, 2_000.0 + noise),
+                    samples::measured("gap", block, gap),
+                ]
+            })
+            .collect();
+        let analysis = analyse(&study, &trials);
+        let ranks: Vec<_> = analysis.cases.iter().map(|case| (case.case.as_str(), case.ranks.clone())).collect();
+        assert_eq!(analysis.verdicts.len(), 3);
+        assert_eq!(ranks[2], ("gap", None), "{ranks:?}");
+        for (case, ranks) in &ranks[..2] {
+            let ranks = ranks.as_ref().unwrap();
+            assert!(ranks.start() <= ranks.end() && *ranks.end() <= 2, "{case} {ranks:?}");
+        }
+    }
+
+    #[test]
+    fn cases_are_ranked_by_what_they_share_and_not_by_when_they_left() {
+        // The machine halves after the fourth block, and C leaves then: its mean is the highest.
+        let study = samples::study(&["a", "b", "c"]);
+        let mut trials = Vec::new();
+        for block in 1..=12 {
+            let wobble = f64::from(block % 3);
+            let machine = if block <= 4 { 1.0 } else { 0.5 };
+            trials.push(samples::measured("a", block, machine * (1_000.0 + wobble)));
+            trials.push(samples::measured("b", block, machine * (1_002.0 - wobble)));
+            if block <= 4 {
+                trials.push(samples::measured("c", block, 900.0 + 2.0 * wobble));
+            }
+        }
+        let analysis = analyse(&study, &trials);
+        assert_eq!(analysis.cases[2].case.as_str(), "c", "{:?}", ranking(&analysis));
+        assert_eq!(analysis.cases[2].ranks, Some(3..=3));
+        assert!(analysis.cases[0].summary["throughput_rps"].value < 700.0);
+    }
+
+    #[test]
+    fn who_was_shown_to_be_worse_is_not_the_best() {
+        // Over all blocks c stands above a; in those that both have, a is shown to be faster.
+        let study = samples::study(&["a", "b", "c"]);
+        let mut trials = Vec::new();
+        for block in 1..=12 {
+            let wobble = f64::from(block % 3);
+            trials.push(samples::measured("b", block, if block <= 4 { 1_000.0 } else { 2_000.0 } + wobble));
+            if block <= 4 {
+                trials.push(samples::measured("a", block, 1_000.0 + 2.0 * wobble));
+                trials.push(samples::measured("c", block, 950.0 - wobble));
+            } else {
+                trials.push(samples::measured("c", block, 2_600.0 + 50.0 * wobble));
+            }
+        }
+        let analysis = analyse(&study, &trials);
+        let first = &analysis.cases[0];
+        assert_eq!(*first.ranks.as_ref().unwrap().start(), 1, "{:?}", analysis.cases);
+        let second = analysis.verdicts.iter().find(|verdict| verdict.b == first.case);
+        assert!(second.is_none(), "the best case is the first of its pairs: {second:?}");
+    }
+
+    #[test]
+    fn a_study_that_is_not_finished_claims_nothing() {
+        let study = Study { rounds: stampede_core::Rounds::Fixed(5), ..samples::study(&["a", "b"]) };
+        let trials: Vec<_> = (1..=5)
+            .flat_map(|block| {
+                let noise = f64::from(block);
+                [samples::measured("a", block, 1_000.0 + noise), samples::measured("b", block, 500.0 - noise)]
+            })
+            .collect();
+        for (known, looked_at, word) in [(8, false, VerdictWord::Undecided), (10, true, VerdictWord::Faster)] {
+            let analysis = analyse(&study, &trials[..known]);
+            assert_eq!((analysis.looked_at, analysis.verdicts[0].verdict), (looked_at, word), "{known} trials");
+        }
     }
 
     #[test]

@@ -26,17 +26,61 @@ pub struct Change {
     pub base: Estimate,
     /// After the change, over trials.
     pub head: Estimate,
-    /// The metric after the change over that before it, with its own 95 % interval.
+    /// The metric after the change over that before it, with the interval that decided: of 95 %, or wider where several cases
+    /// share the error of one.
     pub ratio: Estimate,
     /// How much worse it may be: 0.05 is 1.05 times the time for a request, or the throughput divided by 1.05.
     pub threshold: f64,
     /// How much the same thing may seem to differ from itself on this machine, as a calibration found it; 0 without one. A
-    /// change that is beyond the threshold and not beyond this is undecided.
+    /// change that is beyond the threshold and not beyond this is undecided; so is one that seems to pass, where this may hide
+    /// as much as may not.
     pub floor: f64,
     /// Whether both were measured in the same blocks, so that what disturbed both cancels.
     pub paired: bool,
     /// What is said.
     pub outcome: Outcome,
+}
+
+/// A side of which trials do not count. What the others say is no answer to whether the change may pass: a head that fails in most
+/// of its trials may be quick in the rest.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Loss {
+    /// The case.
+    pub case: CaseId,
+    /// How many of its trials failed.
+    pub failed: u32,
+    /// How many were measured and are not valid.
+    pub invalid: u32,
+    /// How many trials it had.
+    pub trials: u32,
+    /// Why the first of them does not count.
+    pub reason: String,
+}
+
+/// The cases of a study that lost trials, in its order.
+pub fn losses(study: &Study, trials: &[Trial]) -> Vec<Loss> {
+    let loss = |case: &Case| {
+        let mut loss = Loss { case: case.id.clone(), failed: 0, invalid: 0, trials: 0, reason: String::new() };
+        for trial in trials.iter().filter(|trial| trial.case == case.id) {
+            loss.trials += 1;
+            let reason = match &trial.outcome {
+                stampede_core::Outcome::Measured => continue,
+                stampede_core::Outcome::Failed(reason) => {
+                    loss.failed += 1;
+                    reason
+                }
+                stampede_core::Outcome::Invalid(reason) => {
+                    loss.invalid += 1;
+                    reason
+                }
+            };
+            if loss.reason.is_empty() {
+                loss.reason.clone_from(reason);
+            }
+        }
+        (loss.failed + loss.invalid > 0).then_some(loss)
+    };
+    study.cases.iter().filter_map(loss).collect()
 }
 
 /// What is said of a change.
@@ -51,12 +95,13 @@ pub enum Outcome {
 }
 
 impl Change {
-    /// Whether it is undecided because the noise floor leaves room for all of what seems to be worse than may pass.
+    /// Whether it is undecided because of the noise floor: that leaves room for all of what seems to be worse than may pass, or
+    /// may hide as much as may not.
     pub fn is_within_floor(&self) -> bool {
         let Some((low, high)) = self.ratio.low.zip(self.ratio.high) else { return false };
         let interval = Interval { value: self.ratio.value.ln(), low: low.ln(), high: high.ln() };
         let with = |floor| outcome(self.better, &interval, self.threshold, floor);
-        self.outcome == Outcome::Undecided && with(0.0) == Outcome::Failed && with(self.floor) == Outcome::Undecided
+        self.outcome == Outcome::Undecided && with(0.0) != Outcome::Undecided && with(self.floor) == Outcome::Undecided
     }
 }
 
@@ -83,9 +128,7 @@ pub fn of_gate(study: &Study, trials: &[Trial]) -> Result<Change, ChangeError> {
         blocks: family.pairs.first().map_or(0, Pair::blocks),
         least: MIN_BLOCKS,
     })?;
-    // Pairs hold what was before over what came after.
-    let interval =
-        pair.interval().map(|Interval { value, low, high }| Interval { value: -value, low: -high, high: -low });
+    let interval = pair.interval().map(turned);
     let value = -mean(&pair.logs()).unwrap_or_default();
     let floor = noise(study, metric);
     let outcome = match (pair.decision, &interval) {
@@ -105,6 +148,20 @@ pub fn of_gate(study: &Study, trials: &[Trial]) -> Result<Change, ChangeError> {
         paired: true,
         outcome,
     })
+}
+
+/// Whether what a gate was measured up to a block shows that the change may pass: then there is nothing left to measure, though
+/// the two sides are neither equivalent nor further apart than the threshold.
+pub(crate) fn passes(study: &Study, pair: &Pair<'_>, block: u32) -> bool {
+    let metric = primary_of(study);
+    pair.interval_until(block).is_some_and(|interval| {
+        outcome(metric.better, &turned(interval), study.precision, noise(study, metric)) == Outcome::Passed
+    })
+}
+
+/// Pairs hold what was before over what came after.
+fn turned(Interval { value, low, high }: Interval) -> Interval {
+    Interval { value: -value, low: -high, high: -low }
 }
 
 /// What two stored studies say of a metric, that of the first study where none is named: each case that both have, in the order
@@ -142,9 +199,11 @@ pub fn between_studies(
     };
     let floor = noise(base.0, metric).max(noise(head.0, metric));
     let mut outcomes = vec![Outcome::Undecided; compared.len()];
+    let mut decided_by = vec![None; compared.len()];
     step_down(ERROR, &vec![false; compared.len()], |place, error| {
-        if let Some(interval) = interval(place, error) {
-            outcomes[place] = outcome(metric.better, &interval, threshold, floor);
+        decided_by[place] = interval(place, error);
+        if let Some(interval) = &decided_by[place] {
+            outcomes[place] = outcome(metric.better, interval, threshold, floor);
         }
         outcomes[place] == Outcome::Failed
     });
@@ -156,7 +215,7 @@ pub fn between_studies(
             better: metric.better,
             base,
             head,
-            ratio: ratio(logs[0] - logs[1], interval(place, ERROR), before.len().min(after.len())),
+            ratio: ratio(logs[0] - logs[1], decided_by[place], before.len().min(after.len())),
             threshold,
             floor,
             paired: false,
@@ -167,18 +226,20 @@ pub fn between_studies(
     Ok(changes.into_iter().map(change).collect())
 }
 
-/// From the interval of the logarithm of after over before. What is no worse than the noise floor does not fail.
+/// From the interval of the logarithm of after over before. What is no worse than the noise floor does not fail; where the floor
+/// is as large as the limit, what passes must stay below it with all of the floor against it.
 fn outcome(better: Better, interval: &Interval, threshold: f64, floor: f64) -> Outcome {
-    let limit = threshold.ln_1p();
+    let (limit, floor) = (threshold.ln_1p(), floor.ln_1p());
+    let hidden = if floor < limit { 0.0 } else { floor };
     // By how much it is worse: from at least to at most.
     let (least, most) = match better {
         Better::Higher => (-interval.high, -interval.low),
         Better::Lower => (interval.low, interval.high),
         Better::Neither => return Outcome::Undecided,
     };
-    if least > limit.max(floor.ln_1p()) {
+    if least > limit.max(floor) {
         Outcome::Failed
-    } else if most < limit {
+    } else if most + hidden < limit {
         Outcome::Passed
     } else {
         Outcome::Undecided
@@ -343,7 +404,9 @@ mod tests {
             ("beyond both", 0.08, 0.12, Outcome::Failed, false),
             ("between threshold and floor", 0.08, 0.065, Outcome::Undecided, true),
             ("across the threshold", 0.08, 0.05, Outcome::Undecided, false),
-            ("under both", 0.08, 0.01, Outcome::Passed, false),
+            ("under both: the floor may hide what is over", 0.08, 0.01, Outcome::Undecided, true),
+            ("better by more than the floor hides", 0.08, -0.2, Outcome::Passed, false),
+            ("under the threshold, above the floor", 0.03, 0.01, Outcome::Passed, false),
             ("a floor below the threshold", 0.03, 0.065, Outcome::Failed, false),
         ] {
             let factors = [1.002, 0.998, 1.0, 1.001];
@@ -363,6 +426,24 @@ mod tests {
                 between_studies(None, (&study, &before), (&calibrated(floor, study.clone()), &after), 0.05).unwrap();
             assert_eq!(changes[0].outcome, expected, "{name}: {changes:?}");
         }
+    }
+
+    #[test]
+    fn trials_that_do_not_count_are_told() {
+        let study = samples::study(&["base", "head"]);
+        let mut trials: Vec<Trial> = (1..=3).map(|block| samples::measured("base", block, 100.0)).collect();
+        assert_eq!(losses(&study, &trials), []);
+        trials.extend((1..=9).map(|block| samples::failed("head", block)));
+        trials.push(Trial {
+            outcome: stampede_core::Outcome::Invalid("limits".to_owned()),
+            ..samples::measured("head", 10, 100.0)
+        });
+        trials.extend((11..=12).map(|block| samples::measured("head", block, 100.0)));
+        let reason = "no answer".to_owned();
+        assert_eq!(
+            losses(&study, &trials),
+            [Loss { case: CaseId::new("head"), failed: 9, invalid: 1, trials: 12, reason }]
+        );
     }
 
     #[test]
@@ -403,6 +484,18 @@ mod tests {
         let outcomes: Vec<_> = changes.iter().map(|change| (change.case.as_str(), change.outcome)).collect();
         assert_eq!(outcomes, [("a", Outcome::Failed), ("b", Outcome::Passed)]);
         assert!((changes[0].ratio.value - 0.8).abs() < 1e-3 && !changes[0].paired, "{changes:?}");
+        // The first of two cases is decided by half of the error, and the other, once that is, by all of it.
+        let alone = |case: &str, after: &[Trial]| {
+            let study = samples::study(&[case]);
+            let of = |trials: &[Trial]| -> Vec<Trial> {
+                trials.iter().filter(|trial| trial.case.as_str() == case).cloned().collect()
+            };
+            let changes = between_studies(None, (&study, &of(&before)), (&study, &of(after)), 0.05).unwrap();
+            changes[0].ratio.high.unwrap() - changes[0].ratio.low.unwrap()
+        };
+        let width = |place: usize| changes[place].ratio.high.unwrap() - changes[place].ratio.low.unwrap();
+        assert!(width(0) > alone("a", &after) * 1.1, "{changes:?}");
+        assert!((width(1) / alone("b", &after) - 1.0).abs() < 1e-9, "{changes:?}");
 
         let mut crowded = study.clone();
         crowded.cases[0].beside = vec![stampede_core::Load::Closed { connections: 1 }];

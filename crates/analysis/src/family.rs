@@ -52,6 +52,8 @@ pub(crate) struct Pair<'a> {
     is_count: bool,
     /// The looks at this pair; empty where all is looked at once, at the end.
     looks: Vec<Look>,
+    /// The block of the last of them.
+    looked_at: u32,
     /// What was found, at the last look or the one that decided.
     pub(crate) decision: Decision,
     /// The error that a direction was last looked for with.
@@ -97,12 +99,18 @@ impl<'a> Family<'a> {
             // Without new blocks there is nothing to look at, as after trials that failed.
             if pair.decision == Decision::Undecided && information > before {
                 pair.looks.push(Look { spent, information });
+                pair.looked_at = block;
                 open.push(place);
             }
         }
         self.judge(&open, |pair, error, nominal| {
             Some(repeated_interval(&pair.ratios_until(block)?, nominal.of(error, &pair.looks)?))
         });
+    }
+
+    /// Whether one of several looks was due.
+    pub(crate) fn is_looked_at(&self) -> bool {
+        self.pairs.iter().any(|pair| !pair.looks.is_empty())
     }
 
     /// Looks for directions by Holm's procedure on intervals (`stampede_stats::step_down`): of k pairs without one, each is
@@ -157,13 +165,23 @@ impl<'a> Pair<'a> {
         });
         let values = values.collect();
         let is_count = metric.unit == Unit::Count;
-        Self { places, a, b, values, is_count, looks: Vec::new(), decision: Decision::Undecided, error: ERROR }
+        Self {
+            places,
+            a,
+            b,
+            values,
+            is_count,
+            looks: Vec::new(),
+            looked_at: 0,
+            decision: Decision::Undecided,
+            error: ERROR,
+        }
     }
 
     /// The ratio of counts that have the same in each block, which then is what it is, and not one of many that it might have
     /// been. Fewer than three blocks tell nothing of that.
     pub(crate) fn exact(&self) -> Option<f64> {
-        let pairs: Vec<(f64, f64)> = self.values_until(u32::MAX).collect();
+        let pairs: Vec<(f64, f64)> = self.values_until(self.until()).collect();
         let is_same = BlockRatios::of_pairs(&pairs) == Err(IntervalError::NoVariance);
         let (a, b) = pairs.first().filter(|_| self.is_count && is_same)?;
         Some(a / b)
@@ -175,9 +193,14 @@ impl<'a> Pair<'a> {
         Some(Interval { value, low: value, high: value })
     }
 
-    /// How many blocks measured both.
+    /// The block up to which its figures count: that of the look which decided it, since what is said of it was said of those.
+    fn until(&self) -> u32 {
+        if self.looks.is_empty() || self.decision == Decision::Undecided { u32::MAX } else { self.looked_at }
+    }
+
+    /// How many blocks that count measured both.
     pub(crate) fn blocks(&self) -> usize {
-        self.values.len()
+        self.blocks_until(self.until())
     }
 
     /// The logarithms of its ratios, in the order of the blocks.
@@ -187,22 +210,28 @@ impl<'a> Pair<'a> {
 
     /// The same, each with its block.
     pub(crate) fn logs_by_block(&self) -> impl Iterator<Item = (u32, f64)> {
-        self.values.iter().map(|(block, a, b)| (*block, (a / b).ln()))
+        let until = self.until();
+        self.values.iter().filter(move |(block, ..)| *block <= until).map(|(block, a, b)| (*block, (a / b).ln()))
     }
 
     /// `None` with fewer than three blocks, and where all ratios are the same.
     pub(crate) fn ratios(&self) -> Option<BlockRatios> {
-        self.ratios_until(u32::MAX)
+        self.ratios_until(self.until())
     }
 
     /// The pair's own 95 % interval of the logarithm of the ratio; where it was looked at several times, one that holds
     /// whatever ended the looking.
     pub(crate) fn interval(&self) -> Option<Interval> {
-        let ratios = self.ratios()?;
+        self.interval_until(self.until())
+    }
+
+    /// The same, from the blocks up to this one.
+    pub(crate) fn interval_until(&self, block: u32) -> Option<Interval> {
+        let ratios = self.ratios_until(block)?;
         let Some(last) = self.looks.last() else {
             return Some(ratios.interval(Confidence::P95, SEED));
         };
-        // Blocks that were measured after the pair was decided narrow the interval, under the boundary of its last look.
+        // Blocks that were measured after the last look at an open pair narrow the interval, under the boundary of that look.
         let mut looks = self.looks.clone();
         let place = looks.len() - 1;
         looks[place].information = last.information.max(ratios.n() as f64);

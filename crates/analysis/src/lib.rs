@@ -10,6 +10,7 @@ mod change;
 mod course;
 mod drift;
 mod family;
+mod level;
 mod metric;
 mod noise;
 mod pace;
@@ -17,6 +18,7 @@ mod pilot;
 mod record;
 mod replication;
 mod rules;
+mod standing;
 mod tune;
 mod verdicts;
 mod why;
@@ -25,17 +27,18 @@ mod why;
 mod samples;
 
 pub use activity::{Activity, UnitActivity};
-pub use analysis::{Analysis, CaseSummary, analyse};
+pub use analysis::{Analysis, CaseSummary, analyse, findings};
 pub use capacity::{
     CONFIRMATION, Capacity, CapacityStep, CurvePoint, Found, MOST_PROBES, ProbeEnd, ProbeSummary, ProbeWatch, capacity,
     capacity_step, least_capacity_time,
 };
-pub use change::{Change, ChangeError, Outcome, between_studies, of_gate};
+pub use change::{Change, ChangeError, Loss, Outcome, between_studies, losses, of_gate};
 pub use course::{Course, course};
 pub use drift::{Drift, drift};
 pub use family::ERROR;
+pub use level::{LevelChange, level_changes};
 pub use metric::{Better, METRICS, Metric, PER_VCPU_SECOND, Unit, metric, percentile, primary};
-pub use noise::{calibrates, noise_floor, within_budget};
+pub use noise::{BUSY, calibrates, noise_floor, within_budget};
 pub use pace::measured_for;
 pub use pilot::{LEAST_WARM_UP, MOST_PILOT, PilotWatch, untold};
 pub use replication::{

@@ -206,7 +206,7 @@ pub static METRICS: &[Metric] = &[
     },
     Metric {
         key: "created_count",
-        title: "answers that something was created (201)",
+        title: "answers 201 Created",
         heading: ["201", "Created"],
         unit: Unit::Count,
         better: Better::Higher,
@@ -265,7 +265,7 @@ pub static METRICS: &[Metric] = &[
     },
     Metric {
         key: "replica_cpu_share",
-        title: "CPU in use of what the busiest replica may use",
+        title: "CPU in use of what the busiest replica is allowed",
         heading: ["replica", "CPU %"],
         unit: Unit::Share,
         better: Better::Neither,
@@ -293,7 +293,7 @@ pub static METRICS: &[Metric] = &[
     },
     Metric {
         key: "gateway_error_share",
-        title: "answers by a gateway without its server (502-504)",
+        title: "answers 502 to 504",
         heading: ["502-504", "%"],
         unit: Unit::Share,
         better: Better::Lower,

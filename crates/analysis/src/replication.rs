@@ -363,7 +363,7 @@ fn pairs(run: &TableRun<'_>, mut verdicts: Vec<Verdict>) -> Vec<ReplicatedPair> 
         let further = asked.iter().filter(|asked| asked.column > 0);
         let further = further
             .filter_map(|Asked { metric, a, b, .. }| Some((*metric, [run.record(study, a)?, run.record(study, b)?])));
-        verdicts.extend(judge_together(study, &further.collect::<Vec<_>>()));
+        verdicts.extend(judge_together(study, run.trials, &further.collect::<Vec<_>>()));
     }
     let pair = |Asked { column, metric, a, b, published }| {
         let verdict = against(&verdicts, metric, a, b);

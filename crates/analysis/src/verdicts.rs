@@ -5,7 +5,7 @@ use stampede_stats::{
     BlockRatios, Confidence, Decision, Extent, Margins, decide, mean, median, minimal_detectable_effect,
 };
 
-use crate::course::follow;
+use crate::course::{follow, is_complete};
 use crate::family::{EQUIVALENCE_ERROR, Family, Pair, SEED};
 use crate::metric::{Better, Metric, primary_of};
 use crate::record::Record;
@@ -35,7 +35,9 @@ pub(crate) fn margins(study: &Study) -> Margins {
         // A gate asks for differences beyond what it lets pass.
         StudyKind::Gate => noise.max(study.precision),
     };
-    Margins { floor, precision: study.precision }
+    // A bias that may be as large as the precision may hide a difference as large: then nothing is shown to be equivalent.
+    let precision = if noise < study.precision { study.precision } else { 0.0 };
+    Margins { floor, precision }
 }
 
 /// What all pairs of a study say.
@@ -44,6 +46,8 @@ pub(crate) struct Verdicts {
     pub(crate) verdicts: Vec<Verdict>,
     /// The pairs that were shown to differ, as places: (better, worse).
     pub(crate) shown: Vec<(usize, usize)>,
+    /// Whether the data were looked at.
+    pub(crate) looked_at: bool,
     /// The smallest difference, as a share, that the pairs with the best case would have shown 9 times of 10: the median over
     /// them.
     pub(crate) detectable: Option<f64>,
@@ -55,12 +59,19 @@ pub(crate) struct Verdicts {
 /// at all looks, to be right in 95 % of studies. Equivalence is shown by two one-sided tests at 5 % for each pair by itself.
 pub(crate) fn judge(metric: &Metric, study: &Study, trials: &[Trial], ranked: &[Record<'_>]) -> Verdicts {
     let mut family = Family::new(metric, ranked, margins(study));
-    match study.rounds {
-        Rounds::Fixed(_) => family.look_once(),
+    let looked_at = match study.rounds {
+        Rounds::Fixed(_) => {
+            let complete = is_complete(study, trials);
+            if complete {
+                family.look_once();
+            }
+            complete
+        }
         Rounds::Auto { max_time } => {
             follow(study, trials, max_time, &mut family);
+            family.is_looked_at()
         }
-    }
+    };
     let measured = || family.pairs.iter().filter(|pair| pair.blocks() > 0);
     let beside_best = measured().filter(|pair| pair.places.0 == 0);
     let mut detectable: Vec<f64> = beside_best.filter_map(|pair| detectable(pair, margins(study))).collect();
@@ -68,17 +79,20 @@ pub(crate) fn judge(metric: &Metric, study: &Study, trials: &[Trial], ranked: &[
     Verdicts {
         verdicts: measured().map(|pair| verdict(metric, &family, pair)).collect(),
         shown: measured().filter_map(|pair| shown(metric.better, pair)).collect(),
+        looked_at,
         detectable: median(&detectable),
     }
 }
 
 /// Compares cases of a study two by two, each two by a metric of their own, all of them together. Those that share no block
 /// have no verdict.
-pub(crate) fn judge_together(study: &Study, asked: &[(&Metric, [Record<'_>; 2])]) -> Vec<Verdict> {
+pub(crate) fn judge_together(study: &Study, trials: &[Trial], asked: &[(&Metric, [Record<'_>; 2])]) -> Vec<Verdict> {
     let pairs = asked.iter().map(|(metric, [a, b])| (*metric, Pair::new(metric, (0, 1), a, b)));
     let (metrics, pairs): (Vec<&Metric>, Vec<Pair<'_>>) = pairs.filter(|(_, pair)| pair.blocks() > 0).unzip();
     let mut family = Family::of(pairs, margins(study));
-    family.look_once();
+    if is_complete(study, trials) {
+        family.look_once();
+    }
     metrics.into_iter().zip(&family.pairs).map(|(metric, pair)| verdict(metric, &family, pair)).collect()
 }
 

@@ -132,7 +132,8 @@ fn recorded(kinds: &[Kind]) -> Section {
         "Trials of identical cases, recorded on a real machine (crates/bench/data/identical-trials.csv says when, on what, and \
          what else went on). \"Paired\" is the standard deviation between trials that follow each other, \"memory\" their \
          autocorrelation, \"range\" how far the fastest is above the slowest. A simulated study follows such a run from any \
-         place and goes on in another where it ends; its cases take turns in random order. \"Looked at\" are the pieces with \
+         place; where it ends, it goes on from any place in another, or in the same where a setting has but one: what drifts \
+         for longer than a run is not in the noise. Its cases take turns in random order. \"Looked at\" are the pieces with \
          an odd number; the others were kept back while the methods were chosen.",
     );
     let mut rows = vec![["noise", "setting", "trials", "paired", "memory", "range"].map(str::to_owned).to_vec()];

@@ -1,8 +1,10 @@
 //! A distribution of latencies.
 
 use std::fmt;
+use std::io::Read;
 use std::time::Duration;
 
+use flate2::read::ZlibDecoder;
 use hdrhistogram::Histogram;
 use hdrhistogram::serialization::{Deserializer, Serializer, V2DeflateSerializer};
 use thiserror::Error;
@@ -14,6 +16,12 @@ use thiserror::Error;
 pub struct Latencies(Histogram<u64>);
 
 const HIGHEST_NS: u64 = 3_600_000_000_000;
+
+/// A count takes at most so many bytes in HdrHistogram's V2 encoding (ZigZag LEB128-64b9B).
+const BYTES_A_COUNT: usize = 9;
+
+/// How HdrHistogram's V2 compressed encoding begins.
+const COMPRESSED: [u8; 4] = 0x1c84_9314_u32.to_be_bytes();
 
 impl Latencies {
     /// An empty distribution.
@@ -104,11 +112,13 @@ impl Latencies {
     /// # Errors
     ///
     /// When the bytes are not a histogram in HdrHistogram's V2 compressed encoding, or its bounds are others than ours.
+    /// Whatever the bytes say, no more memory is taken than ours have use for.
     pub fn from_bytes(mut bytes: &[u8]) -> Result<Self, DecodeLatenciesError> {
+        let mut latencies = Self::new();
+        Header::read(bytes)?.check(&latencies)?;
         let histogram: Histogram<u64> = Deserializer::new()
             .deserialize(&mut bytes)
             .map_err(|error| DecodeLatenciesError::Malformed(error.to_string()))?;
-        let mut latencies = Self::new();
         latencies.0.add(&histogram).map_err(|_| DecodeLatenciesError::Bounds)?;
         Ok(latencies)
     }
@@ -131,6 +141,42 @@ impl fmt::Debug for Latencies {
     }
 }
 
+/// What the decoder takes memory by before it has read any count.
+struct Header {
+    /// Bytes of the counts.
+    payload: u64,
+    digits: u64,
+    lowest: u64,
+    highest: u64,
+}
+
+impl Header {
+    /// Reads it from HdrHistogram's V2 compressed encoding: a cookie and a length, then by zlib another cookie, the length of
+    /// the counts, an offset, the significant digits, the lowest and the highest value, all big-endian.
+    fn read(bytes: &[u8]) -> Result<Self, DecodeLatenciesError> {
+        let malformed = |text: String| DecodeLatenciesError::Malformed(text);
+        let (head, deflated) = bytes.split_at_checked(8).ok_or_else(|| malformed("it is too short".to_owned()))?;
+        if head[..4] != COMPRESSED {
+            return Err(malformed("it does not begin as one".to_owned()));
+        }
+        let mut header = [0; 32];
+        ZlibDecoder::new(deflated).read_exact(&mut header).map_err(|error| malformed(error.to_string()))?;
+        let word = |place: usize| header[4 * place..][..4].iter().fold(0, |value, byte| value << 8 | u64::from(*byte));
+        let (lowest, highest) = (word(4) << 32 | word(5), word(6) << 32 | word(7));
+        Ok(Self { payload: word(1), digits: word(3), lowest, highest })
+    }
+
+    /// Whether it can be that of a histogram of ours, at 2 significant digits or at 3.
+    fn check(&self, ours: &Latencies) -> Result<(), DecodeLatenciesError> {
+        let Self { payload, digits, lowest, highest } = *self;
+        let most = ours.0.distinct_values() * BYTES_A_COUNT;
+        if payload > most as u64 || !(2..=3).contains(&digits) || lowest != 1 || highest != HIGHEST_NS {
+            return Err(DecodeLatenciesError::Bounds);
+        }
+        Ok(())
+    }
+}
+
 /// Why stored latencies could not be read.
 #[derive(Debug, Error)]
 pub enum DecodeLatenciesError {
@@ -144,6 +190,8 @@ pub enum DecodeLatenciesError {
 
 #[cfg(test)]
 mod tests {
+    use std::io::Write;
+
     use super::*;
 
     #[test]
@@ -155,7 +203,42 @@ mod tests {
         let read = Latencies::from_bytes(&latencies.to_bytes()).unwrap();
         assert_eq!((read.count(), read.min(), read.max()), (6, latencies.min(), latencies.max()));
         assert_eq!(read, latencies);
-        assert!(Latencies::from_bytes(b"no histogram").is_err());
+        let mut coarse = Latencies::coarse();
+        coarse.record_ns(1_000_000);
+        assert_eq!(Latencies::from_bytes(&coarse.to_bytes()).unwrap().count(), 1);
+        for malformed in [&b""[..], b"no histogram", &latencies.to_bytes()[..20]] {
+            assert!(matches!(Latencies::from_bytes(malformed), Err(DecodeLatenciesError::Malformed(_))));
+        }
+    }
+
+    #[test]
+    fn a_header_that_asks_for_much_memory_is_refused_before_any_is_taken() {
+        let encoded = |payload: u32, digits: u32, lowest: u64, highest: u64| {
+            let mut inner = Vec::new();
+            for word in [0x1c84_9313_u32, payload, 0, digits] {
+                inner.extend(word.to_be_bytes());
+            }
+            inner.extend(lowest.to_be_bytes().into_iter().chain(highest.to_be_bytes()).chain(1.0_f64.to_be_bytes()));
+            // No counts, or the one of the lowest value.
+            inner.extend(if payload == 1 { &[2][..] } else { &[] });
+            let mut encoder = flate2::write::ZlibEncoder::new(Vec::new(), flate2::Compression::default());
+            encoder.write_all(&inner).unwrap();
+            let deflated = encoder.finish().unwrap();
+            [&COMPRESSED[..], &(deflated.len() as u32).to_be_bytes(), &deflated].concat()
+        };
+        assert_eq!(Latencies::from_bytes(&encoded(1, 3, 1, HIGHEST_NS)).map(|read| read.count()).ok(), Some(1));
+        for (name, payload, digits, lowest, highest) in [
+            ("4 GiB of counts", u32::MAX, 3, 1, HIGHEST_NS),
+            ("more counts than there are values", 400_000, 3, 1, HIGHEST_NS),
+            ("an endless range", 0, 3, 1, u64::MAX),
+            ("another range", 0, 3, 1, 60_000_000_000),
+            ("another lowest value", 0, 3, 1_000, HIGHEST_NS),
+            ("5 digits", 0, 5, 1, HIGHEST_NS),
+            ("1 digit", 0, 1, 1, HIGHEST_NS),
+        ] {
+            let read = Latencies::from_bytes(&encoded(payload, digits, lowest, highest));
+            assert!(matches!(read, Err(DecodeLatenciesError::Bounds)), "{name}: {read:?}");
+        }
     }
 
     #[test]

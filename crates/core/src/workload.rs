@@ -63,6 +63,8 @@ pub struct Exchange {
     pub in_load: bool,
     /// Whether it is sent once in a trial: what it does can be done once, and its second answer rightly is another one.
     pub once: bool,
+    /// Whether only those who ask for it get it: the application answers rightly only if it is set up for it.
+    pub optional: bool,
 }
 
 /// An HTTP request without its connection.
@@ -83,8 +85,10 @@ pub struct Request {
 pub struct Expectation {
     /// The status.
     pub status: u16,
-    /// The body.
+    /// The body, without the coding that it is sent in.
     pub body: Body,
+    /// Whether it must be sent gzip-coded. What is not asked for may come either way.
+    pub gzip: bool,
 }
 
 /// What a body must be. Bodies are compared by meaning, since runtimes and languages write the same answer differently.

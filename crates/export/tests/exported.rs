@@ -97,9 +97,10 @@ fn exchange(method: &str, status: u16, body: &str) -> Exchange {
             headers: BTreeMap::new(),
             body: body.into(),
         },
-        expect: Expectation { status, body: Body::Any },
+        expect: Expectation { status, body: Body::Any, gzip: false },
         in_load: true,
         once: false,
+        optional: false,
     }
 }
 

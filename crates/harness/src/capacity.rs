@@ -29,6 +29,9 @@ pub async fn capacity(
     let mut trials: Vec<Trial> = Vec::new();
     sink.take(&Event::StudyStarted(&study)).await?;
     while let Some(CapacityStep { case: id, load, window }) = capacity_step(&study, &trials) {
+        if !surroundings.stop.lets_begin() {
+            break;
+        }
         let case = Case { id: CaseId::new(id), load, ..prepared.case.clone() };
         if !study.cases.iter().any(|known| known.id == case.id) {
             sink.take(&Event::CaseAdded(&case)).await?;
@@ -45,5 +48,6 @@ pub async fn capacity(
         sink.take(&Event::TrialEnded(&trial)).await?;
         trials.push(trial);
     }
+    surroundings.stop.end_block();
     Ok(())
 }

@@ -63,6 +63,12 @@ pub enum Event<'a> {
         rate: f64,
         /// Requests that failed so far.
         failed: u64,
+        /// The time that 99 of 100 requests took at most since then, from when they were due: roughly, for whoever watches.
+        p99: Option<Duration>,
+        /// How many processors the deployment used since then, where that is counted.
+        cpus: Option<f64>,
+        /// Connections that wait to be accepted, where that is sampled.
+        queue: Option<u64>,
         /// Time until the window closes.
         left: Duration,
     },

@@ -6,6 +6,7 @@
 
 mod audit;
 mod capacity;
+mod coding;
 mod event;
 mod fleet;
 mod html;
@@ -23,6 +24,7 @@ mod refusal;
 mod restarts;
 mod sampling;
 mod scale;
+mod stop;
 mod study;
 mod trial;
 mod verify;
@@ -38,5 +40,6 @@ pub use pilot::pilots;
 pub use prepare::{Conditions, Copies, Missing, PrepareCasesError, Prepared, prepare};
 pub use record::{RecordError, Recorded, record};
 pub use scale::Scaling;
+pub use stop::Stop;
 pub use study::{Surroundings, run};
 pub use yard_stick::YardStick;

@@ -6,7 +6,7 @@ use std::time::{Duration, Instant};
 use stampede_core::{
     Counters, Cpus, Limit, Measurement, ResourceUse, Running, Sampling, Sending, StepRecord, with_causes,
 };
-use stampede_load::{LoadResult, LoadSpec, Measures, RunningLoad, Saturation, StepResult};
+use stampede_load::{LoadResult, LoadSpec, Measures, RoughLatencies, RunningLoad, Saturation, StepResult};
 use stampede_observe::{MemoryPeak, Meter, Sampler};
 
 use crate::audit::StepAnswers;
@@ -94,7 +94,7 @@ pub(crate) async fn measure(
             phase = next;
             sink.take(&Event::PhaseStarted(phase)).await?;
         }
-        if let Some(progress) = clock.progress(&load, now) {
+        if let Some(progress) = clock.progress(&load, sampler.as_ref().and_then(Sampler::queue), now) {
             sink.take(&progress).await?;
         }
     }
@@ -173,9 +173,19 @@ pub(crate) struct Clock {
     opened: Option<Edge>,
     closed: Option<Edge>,
     peak: MemoryPeak,
+    /// The counters as they were read last.
+    latest: Option<Counters>,
     ticks: u32,
-    told: (Instant, u64),
+    told: Told,
     is_cut: bool,
+}
+
+/// How far the load was when it was last told of.
+struct Told {
+    at: Instant,
+    ok: u64,
+    latencies: RoughLatencies,
+    counters: Option<Counters>,
 }
 
 #[derive(Clone, Copy)]
@@ -192,8 +202,9 @@ impl Clock {
             opened: None,
             closed: None,
             peak: MemoryPeak::default(),
+            latest: None,
             ticks: 0,
-            told: (Instant::now(), 0),
+            told: Told { at: Instant::now(), ok: 0, latencies: RoughLatencies::new(), counters: None },
             is_cut: false,
         }
     }
@@ -202,6 +213,8 @@ impl Clock {
     pub(crate) fn sample(&mut self, at: Instant, counters: Option<Counters>) {
         if let Some(counters) = counters {
             self.peak.add(&counters.memory);
+            self.latest = Some(counters);
+            self.told.counters.get_or_insert(counters);
         }
         let edge = Edge { at, counters };
         if at >= self.opens {
@@ -244,16 +257,25 @@ impl Clock {
         }
     }
 
-    pub(crate) fn progress(&mut self, load: &RunningLoad, now: Instant) -> Option<Event<'static>> {
+    /// What there is to be told now, if anything is due.
+    pub(crate) fn progress(&mut self, load: &RunningLoad, queue: Option<u64>, now: Instant) -> Option<Event<'static>> {
         self.ticks += 1;
         if !self.ticks.is_multiple_of(PROGRESS_EVERY) || now >= self.closes {
             return None;
         }
         let progress = load.progress();
-        let (since, before) = std::mem::replace(&mut self.told, (now, progress.ok));
-        let seconds = now.saturating_duration_since(since).as_secs_f64();
-        let rate = progress.ok.saturating_sub(before) as f64 / seconds.max(f64::MIN_POSITIVE);
-        Some(Event::Progress { rate, failed: progress.failed, left: self.closes.saturating_duration_since(now) })
+        let next = Told { at: now, ok: progress.ok, latencies: load.rough_latencies(), counters: self.latest };
+        let before = std::mem::replace(&mut self.told, next);
+        let seconds = now.saturating_duration_since(before.at).as_secs_f64().max(f64::MIN_POSITIVE);
+        let used = self.latest.zip(before.counters).map(|(now, before)| now.cpu.saturating_sub(before.cpu));
+        Some(Event::Progress {
+            rate: progress.ok.saturating_sub(before.ok) as f64 / seconds,
+            failed: progress.failed,
+            p99: self.told.latencies.since(&before.latencies).quantile(0.99),
+            cpus: used.map(|used| used.as_secs_f64() / seconds),
+            queue,
+            left: self.closes.saturating_duration_since(now),
+        })
     }
 
     pub(crate) fn resources(&self, last: Option<Counters>) -> Option<ResourceUse> {

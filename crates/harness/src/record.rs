@@ -8,6 +8,7 @@ use std::time::{Duration, Instant};
 use stampede_core::{Body, Exchange, Expectation, LaunchError, Platform, Running, StopError, Workload, with_causes};
 use thiserror::Error;
 
+use crate::coding;
 use crate::mask::{SHOWN, common_parts};
 use crate::prepare::Prepared;
 use crate::ready::{self, Front};
@@ -75,7 +76,8 @@ pub async fn record(
         let bytes = bodies.first().map_or(0, Vec::len);
         let mut parts = common_parts(&bodies);
         let body = if parts.len() > 1 { Body::Masked(parts) } else { Body::Bytes(parts.pop().unwrap_or_default()) };
-        Recorded { exchange: exchange.name.clone(), expect: Expectation { status, body }, content_type, bytes }
+        let expect = Expectation { status, body, gzip: false };
+        Recorded { exchange: exchange.name.clone(), expect, content_type, bytes }
     };
     Ok(exchanges.iter().zip(samples).map(expected).collect())
 }
@@ -117,7 +119,8 @@ async fn ask(
             } else if samples.status != answer.status {
                 return Err(format!("{line} answers once with {} and once with {}", samples.status, answer.status));
             }
-            samples.bodies.push(answer.body);
+            let body = coding::decoded(&answer).map_err(|problem| format!("{line} has a wrong answer: {problem}"))?;
+            samples.bodies.push(body.into_owned());
         }
     }
     Ok(())
@@ -180,6 +183,7 @@ mod tests {
             expect: Expectation {
                 status: 200,
                 body: Body::Masked(parts.iter().map(|part| part.as_bytes().to_vec()).collect()),
+                gzip: false,
             },
             content_type: None,
             bytes: 0,

@@ -282,7 +282,7 @@ impl Act<'_> {
                 phase = next;
                 sink.take(&Event::PhaseStarted(phase)).await?;
             }
-            if let Some(progress) = clock.progress(&load, now) {
+            if let Some(progress) = clock.progress(&load, None, now) {
                 sink.take(&progress).await?;
             }
         }

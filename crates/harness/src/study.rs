@@ -12,6 +12,7 @@ use crate::event::{Event, Sink, SinkError};
 use crate::order::order;
 use crate::prepare::Prepared;
 use crate::scale;
+use crate::stop::Stop;
 use crate::trial::{self, Place, Timing};
 use crate::yard_stick::{self, YardStick};
 
@@ -36,6 +37,8 @@ pub struct Surroundings<'a> {
     pub sampled: bool,
     /// What is measured first in each block.
     pub yard_stick: Option<&'a YardStick>,
+    /// What may ask the study to end with the block that it is in.
+    pub stop: &'a Stop,
 }
 
 /// Runs the blocks of a study, as many as it was planned with or as its verdicts take. A case that is decided against all
@@ -70,6 +73,9 @@ pub async fn run(
         if done.len() == open.len() {
             continue;
         }
+        if !surroundings.stop.lets_begin() {
+            break;
+        }
         if let Some(yard_stick) = surroundings.yard_stick {
             yard_stick::read(platform, surroundings, yard_stick, block, study.seed, sink).await?;
         }
@@ -89,5 +95,6 @@ pub async fn run(
             trials.push(trial);
         }
     }
+    surroundings.stop.end_block();
     Ok(())
 }

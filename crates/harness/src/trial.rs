@@ -114,8 +114,18 @@ async fn live(
     trial: &mut Trial,
     sink: &mut dyn Sink,
 ) -> Result<Outcome, MeasureError> {
-    let Surroundings { workload, scenario, ready_timeout, drain, timeout, failures, backend, sampled, yard_stick: _ } =
-        surroundings;
+    let Surroundings {
+        workload,
+        scenario,
+        ready_timeout,
+        drain,
+        timeout,
+        failures,
+        backend,
+        sampled,
+        yard_stick: _,
+        stop: _,
+    } = surroundings;
     let Prepared { case, deployment, terms, replicas, trust, audits, scaling: _ } = prepared;
     let failed = MeasureError::Failed;
     let enforced = running.enforced().map_err(|error| failed(error.to_string()))?;

@@ -1,6 +1,7 @@
 //! Same answers first: every expected answer is checked before anything is timed, and again by two visitors who take turns,
 //! so that what a worker keeps of one request is seen in the answer to another.
 
+use std::borrow::Cow;
 use std::time::Duration;
 
 use stampede_core::{Body, Exchange, Expectation, Request, Running, ServedAnswer, with_causes};
@@ -11,7 +12,7 @@ use stampede_wire::client::Answer;
 use crate::mask::UnderLoad;
 use crate::order::order;
 use crate::ready::{Front, send};
-use crate::{html, mask};
+use crate::{coding, html, mask};
 
 /// Longest wait for one answer; PHP's own `max_execution_time` is 30 s.
 const TIMEOUT: Duration = Duration::from_secs(30);
@@ -47,9 +48,9 @@ pub(crate) async fn verify(
     seed: u64,
 ) -> Result<Verified, String> {
     let mut verified = Verified::default();
-    for Exchange { name, request, expect, in_load, once } in exchanges {
+    for Exchange { name, request, expect, in_load, once, optional: _ } in exchanges {
         let answer = ask(running, front, name, request).await?;
-        if let Err(problem) = check(expect, answer.status, &answer.body) {
+        if let Err(problem) = check(expect, &answer) {
             // What has another status failed, and may do more harm when it is asked again.
             let again = match answer.status == expect.status && !once {
                 true => ask(running, front, name, request).await.ok(),
@@ -66,6 +67,8 @@ pub(crate) async fn verify(
         if *in_load {
             let body = match mask::under_load(&expect.body) {
                 UnderLoad::Whole => vec![BodyCheck::Equals(answer.body)],
+                // Parts are not to be seen in what is coded.
+                UnderLoad::Part(_) if coding::is_gzip(&answer) => Vec::new(),
                 UnderLoad::Part(part) => vec![BodyCheck::Contains(part.to_owned())],
                 UnderLoad::StatusOnly => Vec::new(),
             };
@@ -95,7 +98,7 @@ async fn look_for_leaks(
             for (visitor, index) in [(0, *own), (1, *other)] {
                 let Exchange { name, request, expect, .. } = exchanges[index];
                 let answer = ask(running, front, name, &with_cookie(request, &visitors[visitor])).await?;
-                let problem = match check(expect, answer.status, &answer.body) {
+                let problem = match check(expect, &answer) {
                     Err(problem) => Some(problem),
                     Ok(()) if holds(&answer, &visitors[1 - visitor]) => {
                         Some("it holds the cookie of another visitor".to_owned())
@@ -136,8 +139,9 @@ fn with_cookie(request: &Request, visitor: &str) -> Request {
 
 /// Whether an answer holds a text, in its head or its body.
 fn holds(answer: &Answer, text: &str) -> bool {
+    let body = coding::decoded(answer).unwrap_or(Cow::Borrowed(&answer.body));
     answer.headers.iter().any(|(_, value)| value.contains(text))
-        || answer.body.windows(text.len()).any(|window| window == text.as_bytes())
+        || body.windows(text.len()).any(|window| window == text.as_bytes())
 }
 
 /// Sends one exchange; ends with an error when the deployment does.
@@ -151,13 +155,18 @@ async fn ask(running: &dyn Running, front: &Front, name: &str, request: &Request
 }
 
 fn wrong(name: &str, problem: &str, answer: &Answer) -> String {
-    format!("gave a wrong answer to `{name}`: {problem}\nstatus {}, body: {}", answer.status, shown(&answer.body))
+    let body = coding::decoded(answer).unwrap_or(Cow::Borrowed(&answer.body));
+    format!("gave a wrong answer to `{name}`: {problem}\nstatus {}, body: {}", answer.status, shown(&body))
 }
 
-fn check(expect: &Expectation, status: u16, body: &[u8]) -> Result<(), String> {
-    if status != expect.status {
+fn check(expect: &Expectation, answer: &Answer) -> Result<(), String> {
+    if answer.status != expect.status {
         return Err(format!("status {} was expected", expect.status));
     }
+    if expect.gzip && !coding::is_gzip(answer) {
+        return Err("Content-Encoding: gzip was expected".to_owned());
+    }
+    let body = &*coding::decoded(answer)?;
     match &expect.body {
         Body::Any => Ok(()),
         Body::Bytes(bytes) if body == bytes => Ok(()),
@@ -195,19 +204,43 @@ pub(crate) fn shown(body: &[u8]) -> String {
 mod tests {
     use super::*;
 
+    fn answer(status: u16, headers: &[(&str, &str)], body: &[u8]) -> Answer {
+        let headers = headers.iter().map(|(name, value)| ((*name).to_owned(), (*value).to_owned())).collect();
+        Answer { status, headers, body: body.to_vec() }
+    }
+
+    #[test]
+    fn a_body_is_compared_without_its_coding_and_must_have_the_one_that_is_asked_for() {
+        // printf hello | gzip -n
+        let packed = b"\x1f\x8b\x08\0\0\0\0\0\0\x03\xcbH\xcd\xc9\xc9\x07\0\x86\xa6\x106\x05\0\0\0";
+        let gzip = [("Content-Encoding", "gzip")];
+        for (asked, headers, body, problem) in [
+            (true, &gzip[..], &packed[..], None),
+            (false, &gzip, packed, None),
+            (false, &[], b"hello", None),
+            (true, &[], b"hello", Some("Content-Encoding: gzip was expected")),
+            (false, &[], packed, Some("the body hello was expected")),
+            (true, &gzip, b"hello, hello", Some("the body is not gzip-coded, as its head says (invalid gzip header)")),
+            (true, &gzip, &packed[..20], Some("the body is not gzip-coded, as its head says (unexpected end of file)")),
+        ] {
+            let expect = Expectation { status: 200, body: Body::Bytes(b"hello".to_vec()), gzip: asked };
+            assert_eq!(check(&expect, &answer(200, headers, body)).err().as_deref(), problem, "{asked} {headers:?}");
+        }
+    }
+
     #[test]
     fn a_masked_answer_may_vary_where_it_is_masked() {
         let body = Body::Masked(vec![b"<p>".to_vec(), b"</p>".to_vec()]);
-        let expect = Expectation { status: 200, body };
-        assert_eq!(check(&expect, 200, b"<p>12:31</p>"), Ok(()));
+        let expect = Expectation { status: 200, body, gzip: false };
+        assert_eq!(check(&expect, &answer(200, &[], b"<p>12:31</p>")), Ok(()));
         let problem = "the body <p>\u{27e8}…\u{27e9}</p> was expected, where \u{27e8}…\u{27e9} is anything";
-        assert_eq!(check(&expect, 200, b"<p>12:31"), Err(problem.to_owned()));
+        assert_eq!(check(&expect, &answer(200, &[], b"<p>12:31")), Err(problem.to_owned()));
     }
 
     #[test]
     fn answers_are_compared_by_meaning() {
-        let expect =
-            Expectation { status: 200, body: Body::JsonHtml { field: "result".into(), html: "<h1>h1</h1>\n".into() } };
+        let body = Body::JsonHtml { field: "result".into(), html: "<h1>h1</h1>\n".into() };
+        let expect = Expectation { status: 200, body, gzip: false };
         for (status, body, problem) in [
             (200, r#"{"result":"<h1 id=\"h1\">h1</h1>"}"#, None),
             (200, "{\"result\":\"\\u003Ch1\\u003Eh1\\u003C\\/h1\\u003E\"}", None),
@@ -216,7 +249,7 @@ mod tests {
             (200, r#"{"data":1}"#, Some("the JSON has no text in `result`")),
             (200, "<br>Fatal error", Some("the body is not JSON (expected value at line 1 column 1)")),
         ] {
-            assert_eq!(check(&expect, status, body.as_bytes()).err().as_deref(), problem, "{body}");
+            assert_eq!(check(&expect, &answer(status, &[], body.as_bytes())).err().as_deref(), problem, "{body}");
         }
     }
 
@@ -239,11 +272,7 @@ mod tests {
 
     #[test]
     fn what_another_visitor_sent_is_found_in_head_and_body() {
-        let answer = |header: &str, body: &str| Answer {
-            status: 200,
-            headers: vec![("x-greeting".to_owned(), header.to_owned())],
-            body: body.into(),
-        };
+        let answer = |header: &str, body: &str| answer(200, &[("x-greeting", header)], body.as_bytes());
         for (header, body, found) in
             [("", "", false), ("for me", "", true), ("", "see me here", true), ("m", "e", false)]
         {

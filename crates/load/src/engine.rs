@@ -22,6 +22,7 @@ use crate::epoll::Epoll;
 use crate::io::Io;
 use crate::recorder::Recorder;
 use crate::result::LoadResult;
+use crate::rough::{RoughCounters, RoughLatencies};
 use crate::slices::{self, Gathering, Slice};
 use crate::socket::Target;
 use crate::spec::{LoadSpec, PreparedExchange};
@@ -260,6 +261,13 @@ impl RunningLoad {
         })
     }
 
+    /// How long requests have taken so far, roughly; costs the load threads next to nothing.
+    pub fn rough_latencies(&self) -> RoughLatencies {
+        let mut sum = RoughLatencies::new();
+        self.threads.iter().for_each(|thread| thread.progress.rough.add_to(&mut sum));
+        sum
+    }
+
     /// The seconds of the window that have passed since the last call, where they were asked for.
     pub fn slices(&self) -> Vec<Slice> {
         self.gathering.lock().unwrap_or_else(PoisonError::into_inner).take()
@@ -329,6 +337,7 @@ impl Drop for RunningLoad {
 pub(crate) struct ThreadProgress {
     ok: AtomicU64,
     failed: AtomicU64,
+    pub(crate) rough: RoughCounters,
 }
 
 impl ThreadProgress {

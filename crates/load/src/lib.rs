@@ -1,7 +1,7 @@
 //! The load engine: sends requests to an endpoint on threads of its own and measures the answers.
 //!
 //! One thread a processor, each with its own connections, recorder and epoll or io_uring instance; nothing is shared while
-//! load runs but two counters for progress. It knows HTTP and nothing of PHP, and uses no async runtime.
+//! load runs but counters for progress. It knows HTTP and nothing of PHP, and uses no async runtime.
 //!
 //! # What is measured
 //!
@@ -73,6 +73,7 @@ mod link;
 mod pacer;
 mod recorder;
 mod result;
+mod rough;
 mod saturation;
 mod slices;
 mod socket;
@@ -88,6 +89,7 @@ pub use backend::Backend;
 pub use calibration::{Calibration, calibrate};
 pub use engine::{Progress, RunningLoad, StartError, start};
 pub use result::{Failure, FlowResult, LoadResult, Measures, StepResult, WrongAnswer};
+pub use rough::RoughLatencies;
 pub use saturation::{LittlesLaw, Saturation};
 pub use slices::Slice;
 pub use spec::{LoadExchange, LoadSpec, TlsSpec, Trust};

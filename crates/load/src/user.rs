@@ -433,7 +433,7 @@ impl User {
 
     /// Records a complete answer, and goes on with the next request.
     fn answered<I: Io>(&mut self, driver: &mut Driver<I>, now: Instant) {
-        let Driver { links, exchanges, crowds, recorder, keep_alive, .. } = driver;
+        let Driver { links, exchanges, crowds, recorder, progress, keep_alive, .. } = driver;
         let (Some(link), Some(exchange), Some(crowd)) =
             (links.get_mut(self.link), exchanges.get(self.exchange), crowds.get_mut(self.crowd))
         else {
@@ -453,6 +453,7 @@ impl User {
                 fault: wrong.map(Fault::Wrong),
             },
         );
+        progress.rough.count(now.saturating_duration_since(self.due));
         let next = if wrong.is_none() { self.next_step(crowd) } else { None };
         if !link.is_kept(exchange) || !*keep_alive {
             link.closed_between = *keep_alive;

@@ -5,6 +5,8 @@
 
 use std::io;
 use std::path::{Path, PathBuf};
+use std::sync::Arc;
+use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::mpsc::{Receiver, RecvTimeoutError, Sender, channel};
 use std::thread::{Builder, JoinHandle};
 use std::time::{Duration, Instant};
@@ -42,7 +44,11 @@ pub struct Sampler {
     threads: Vec<JoinHandle<(Vec<Series>, Duration)>>,
     /// Its end ends the threads.
     running: Vec<Sender<()>>,
+    queue: Arc<AtomicU64>,
 }
+
+/// Nothing is known of the queues.
+const UNKNOWN: u64 = u64::MAX;
 
 impl Sampler {
     /// Samples the kernel ten times a second from when a window opens until it closes, and units as often or, where there
@@ -52,11 +58,13 @@ impl Sampler {
     ///
     /// When no thread can be started.
     pub fn start(targets: Targets, opens: Instant, closes: Instant) -> io::Result<Self> {
-        let mut sampler = Self { threads: Vec::new(), running: Vec::new() };
+        let queue = Arc::new(AtomicU64::new(UNKNOWN));
+        let mut sampler = Self { threads: Vec::new(), running: Vec::new(), queue: Arc::clone(&queue) };
         let Targets { cpus, meters, listeners, statuses } = targets;
         let often = Ticks::new(opens, closes, PERIOD);
         let asking = asking_period(statuses.len(), cpus);
-        sampler.spawn(opens, often, "sample-kernel", move |clock| Kernel::new(meters, listeners).watch(clock))?;
+        sampler
+            .spawn(opens, often, "sample-kernel", move |clock| Kernel::new(meters, listeners, queue).watch(clock))?;
         for (unit, source) in statuses {
             let series = Series::new(SeriesSource::Unit(unit));
             let ticks = Ticks::new(opens, closes, asking);
@@ -78,6 +86,12 @@ impl Sampler {
         self.threads.push(thread);
         self.running.push(running);
         Ok(())
+    }
+
+    /// How many connections waited to be accepted at the last sample, all of the deployment's queues together; nothing before the
+    /// first, and where the kernel does not tell.
+    pub fn queue(&self) -> Option<u64> {
+        Some(self.queue.load(Ordering::Relaxed)).filter(|queue| *queue != UNKNOWN)
     }
 
     /// What was sampled until now, in a window that is cut short; waits for samples that are being taken.
@@ -143,10 +157,12 @@ struct Kernel {
     queues: Option<AcceptQueues>,
     names: Vec<AddressId>,
     endpoints: Vec<Endpoint>,
+    /// Where the last sample of all queues together is told.
+    told: Arc<AtomicU64>,
 }
 
 impl Kernel {
-    fn new(meters: Vec<MeterSource>, listeners: Vec<(AddressId, Endpoint)>) -> Self {
+    fn new(meters: Vec<MeterSource>, listeners: Vec<(AddressId, Endpoint)>, told: Arc<AtomicU64>) -> Self {
         let unified = meters.iter().filter_map(|meter| match meter {
             MeterSource::CgroupV2 { dir } => Some(dir.clone()),
             MeterSource::CgroupV1 { .. } => None,
@@ -154,7 +170,7 @@ impl Kernel {
         let unified = unified.collect();
         let (names, endpoints) = listeners.into_iter().unzip();
         // A container may not be allowed to ask: then queues are absent.
-        Self { meter: Meter::new(meters), unified, queues: AcceptQueues::open().ok(), names, endpoints }
+        Self { meter: Meter::new(meters), unified, queues: AcceptQueues::open().ok(), names, endpoints, told }
     }
 
     fn watch(&mut self, clock: &mut Clock) -> Vec<Series> {
@@ -177,6 +193,8 @@ impl Kernel {
                 self.queues = AcceptQueues::open().ok();
             }
             let waiting = waiting.unwrap_or_default();
+            let known = waiting.iter().flatten().copied().reduce(|sum, more| sum + more);
+            self.told.store(known.unwrap_or(UNKNOWN), Ordering::Relaxed);
             for (series, waiting) in queues.iter_mut().zip(waiting) {
                 series.push(at, waiting.map(|waiting| (Gauge::AcceptQueue, waiting)).as_slice());
             }

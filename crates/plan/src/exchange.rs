@@ -6,8 +6,14 @@ use crate::listed::Listed;
 use crate::mistake::Gathered;
 use crate::suggestion::suggest;
 
-/// Makes the exchanges that were named the load; without names, the workload says itself which do.
+/// Makes the exchanges that were named the load; without names, the workload says itself which do. What is optional and was not
+/// named is left out.
 pub(crate) fn choose(asked: Option<&[Listed]>, workload: &mut Workload, mistakes: &mut Gathered) {
+    name_load(asked, workload, mistakes);
+    workload.exchanges.retain(|exchange| exchange.in_load || !exchange.optional);
+}
+
+fn name_load(asked: Option<&[Listed]>, workload: &mut Workload, mistakes: &mut Gathered) {
     let Some(asked) = asked else { return };
     if workload.play.is_some() {
         for Listed { place, .. } in asked {
@@ -44,8 +50,8 @@ mod tests {
     fn exchange(name: &str, once: bool) -> Exchange {
         let request =
             Request { method: "GET".to_owned(), path: "/".to_owned(), headers: Default::default(), body: Vec::new() };
-        let expect = Expectation { status: 200, body: Body::Any };
-        Exchange { name: name.to_owned(), request, expect, in_load: !once, once }
+        let expect = Expectation { status: 200, body: Body::Any, gzip: false };
+        Exchange { name: name.to_owned(), request, expect, in_load: !once, once, optional: false }
     }
 
     #[test]
@@ -53,19 +59,23 @@ mod tests {
         for (asked, expected) in [
             (None, Ok("list")),
             (Some("search"), Ok("search")),
+            (Some("packed"), Ok("packed")),
             (Some("serch"), Err("--exchanges is no exchange of shop; did you mean search?")),
-            (Some("creat"), Err("--exchanges is no exchange of shop; use list, search")),
+            (Some("creat"), Err("--exchanges is no exchange of shop; use list, search, packed")),
             (
                 Some("create"),
-                Err("--exchanges is sent once, and load sends it again and again; leave it out, or use list, search"),
+                Err(
+                    "--exchanges is sent once, and load sends it again and again; leave it out, or use list, search, packed",
+                ),
             ),
         ] {
             let search = Exchange { in_load: false, ..exchange("search", false) };
+            let packed = Exchange { in_load: false, optional: true, ..exchange("packed", false) };
             let mut workload = Workload {
                 id: WorkloadId::new("shop"),
                 title: String::new(),
                 apps: Vec::new(),
-                exchanges: vec![exchange("create", true), exchange("list", false), search],
+                exchanges: vec![exchange("create", true), exchange("list", false), search, packed],
                 services: Vec::new(),
                 play: None,
                 audits: Vec::new(),
@@ -73,6 +83,8 @@ mod tests {
             let listed = asked.map(|name| [Listed { value: name.to_owned(), place: "--exchanges".to_owned() }]);
             let mut mistakes = Gathered::default();
             choose(listed.as_ref().map(|listed| &listed[..]), &mut workload, &mut mistakes);
+            let has_packed = workload.exchanges.iter().any(|exchange| exchange.optional);
+            assert_eq!(has_packed, asked == Some("packed"), "{asked:?}");
             let load = workload.load_mix().map(|exchange| exchange.name.as_str()).collect::<Vec<_>>().join(",");
             let chosen = mistakes.finish(Ok(load)).map_err(|mistakes| mistakes.to_string());
             assert_eq!(chosen, expected.map(str::to_owned).map_err(str::to_owned), "{asked:?}");

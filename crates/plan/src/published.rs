@@ -10,11 +10,11 @@ use std::path::PathBuf;
 use std::sync::Arc;
 use std::time::Duration;
 
-use stampede_core::{CaseId, Limits, Load, Publication, PublishedTable};
+use stampede_core::{CaseId, ClaimTest, Limits, Load, Publication, PublishedTable};
 
 use self::case::CaseKeys;
 pub use self::case::ScaledRow;
-use self::file::{PublishedFile, TableEntry};
+use self::file::{PublishedFile, RowEntry, TableEntry};
 use crate::catalogue::Catalogue;
 use crate::compare::{CompareFlags, ComparePlan, MachineSize, SubjectFlag};
 use crate::mistake::{Gathered, Mistake, Mistakes};
@@ -150,7 +150,12 @@ impl ReproducePlan {
             Ok((_, publication)) => read_tables(tables.as_deref(), publication, &mut mistakes),
             Err(_) => Vec::new(),
         };
-        let (file, publication) = mistakes.finish(file)?;
+        let (file, mut publication) = mistakes.finish(file)?;
+        if (scale, rate_scale) != (1.0, 1.0) {
+            for (claim, _) in publication.claims.iter_mut().zip(&file.claims).filter(|(_, entry)| entry.full) {
+                claim.test = ClaimTest::Untested { because: "its number is that of the whole load: --full".to_owned() };
+            }
+        }
         let client_rtt = client_rtt.as_deref();
         let reader = Reader { scale, rate_scale, client_rtt, workloads, feeders, machine, catalogue, at_once };
         let tables = file.tables.iter().zip(&publication.tables).filter(|(_, table)| asked.contains(&table.id));
@@ -242,7 +247,7 @@ impl Reader<'_> {
         let rows = entry.rows.iter().zip(&table.rows).map(|(row, published)| {
             let keys = row.case.clone().over(&entry.case);
             let mut scaled = keys.scaled();
-            let plan = self.row(entry, keys, &published.case, scaled.as_mut());
+            let plan = self.row(entry, row, keys, &published.case, scaled.as_mut());
             PlannedRow { case: published.case.clone(), plan, scaled }
         });
         PlannedTable { rows: rows.collect(), table: table.clone() }
@@ -252,6 +257,7 @@ impl Reader<'_> {
     fn row(
         &self,
         entry: &TableEntry,
+        row: &RowEntry,
         keys: CaseKeys,
         case: &CaseId,
         scaled: Option<&mut ScaledRow>,
@@ -261,7 +267,7 @@ impl Reader<'_> {
             subject: SubjectFlag::Named(self.workload(&entry.workload.0)),
             duration: entry.duration.as_ref().map(|typed| self.duration(&typed.0)).transpose()?,
             warm_up: Some(entry.warm_up.0.clone()),
-            exchanges: entry.exchanges.as_ref().map(|Text(names)| names.clone()),
+            exchanges: row.exchanges.as_ref().or(entry.exchanges.as_ref()).map(|Text(names)| names.clone()),
             feeders: self.feeders.to_vec(),
             ready_timeout: Some(PATIENCE.to_owned()),
             ..keys.flags()

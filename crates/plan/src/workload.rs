@@ -122,6 +122,8 @@ pub(crate) struct ExchangeEntry {
     pub(crate) load: bool,
     #[serde(default)]
     pub(crate) once: bool,
+    #[serde(default)]
+    pub(crate) optional: bool,
     pub(crate) request: RequestEntry,
     pub(crate) expect: ExpectEntry,
 }
@@ -145,6 +147,16 @@ pub(crate) struct ExpectEntry {
     pub(crate) body_file: Option<PathBuf>,
     pub(crate) mask: Option<String>,
     pub(crate) json_html: Option<JsonHtmlEntry>,
+    /// Said where no body is expected, so that none is forgotten.
+    #[serde(default)]
+    pub(crate) any_body: bool,
+    pub(crate) encoding: Option<EncodingEntry>,
+}
+
+#[derive(Clone, Copy, Debug, Deserialize)]
+#[serde(rename_all = "kebab-case")]
+pub(crate) enum EncodingEntry {
+    Gzip,
 }
 
 #[derive(Deserialize)]
@@ -383,10 +395,22 @@ impl Reader<'_> {
     }
 
     pub(crate) fn exchange(&self, entry: ExchangeEntry, mistakes: &mut Gathered) -> Option<Exchange> {
-        let ExchangeEntry { name, load, once, request, expect } = entry;
+        let ExchangeEntry { name, load, once, optional, request, expect } = entry;
         let RequestEntry { method, path, headers, body, body_file } = request;
-        let ExpectEntry { status, body: expected, body_file: expected_file, mask, json_html } = expect;
+        let ExpectEntry { status, body: expected, body_file: expected_file, mask, json_html, any_body, encoding } =
+            expect;
         let body = self.one_body(&name, "request", body, body_file, mistakes)?;
+        let is_given = json_html.is_some() || expected.is_some() || expected_file.is_some();
+        if is_given == any_body {
+            let (problem, fix) = match any_body {
+                true => ("expects a body and any in", "keep the body or any_body, not both"),
+                false => (
+                    "expects no body in",
+                    "write body, body_file or json_html (body: '' where it is empty), or any_body: true",
+                ),
+            };
+            mistakes.add(&self.place, format!("{problem} {name}"), fix);
+        }
         let expected = match (json_html, expected, expected_file) {
             (Some(JsonHtmlEntry { field, file }), None, None) => {
                 let html = String::from_utf8(self.file(&name, &file, mistakes)?);
@@ -422,12 +446,23 @@ impl Reader<'_> {
         if !(100..600).contains(&status) {
             mistakes.add(&self.place, format!("expects status {status} in {name}"), "expect a status from 100 to 599");
         }
+        let accepts =
+            |(name, value): (&String, &String)| name.eq_ignore_ascii_case("accept-encoding") && value.contains("gzip");
+        if encoding.is_some() && !headers.iter().any(accepts) {
+            let problem = format!("expects a gzip-coded answer in {name}, which does not accept one");
+            mistakes.add(&self.place, problem, "add headers: {Accept-Encoding: gzip}, or leave out encoding");
+        }
+        if load && optional {
+            let problem = format!("has {name} under load, and is optional");
+            mistakes.add(&self.place, problem, "leave out load or optional");
+        }
         if load && once {
             let problem = format!("sends {name} once and under load, where it is sent again and again");
             mistakes.add(&self.place, problem, "leave out load or once");
         }
         let request = Request { method, path, headers, body };
-        Some(Exchange { name, request, expect: Expectation { status, body: expected }, in_load: load, once })
+        let expect = Expectation { status, body: expected, gzip: matches!(encoding, Some(EncodingEntry::Gzip)) };
+        Some(Exchange { name, request, expect, in_load: load, once, optional })
     }
 
     fn one_body(
@@ -497,7 +532,11 @@ mod tests {
              {kind: php-function, dir: php, script: none.php}, {kind: symfony, dir: php, kernel: 'a b'},\n\
              {name: a/b, kind: go-program, dir: php, ini: {memory_limit: '1; x'}}]\n\
              exchanges:\n\
-             - {name: a, request: {method: GET, path: x}, expect: {status: 99, body_file: none.txt}}\n",
+             - {name: a, request: {method: GET, path: x}, expect: {status: 99, body_file: none.txt}}\n\
+             - {name: b, request: {method: GET, path: /}, expect: {status: 200}}\n\
+             - {name: c, request: {method: GET, path: /}, expect: {status: 200, any_body: true, body: c}}\n\
+             - {name: d, request: {method: GET, path: /}, expect: {status: 200, body: d, encoding: gzip}}\n\
+             - {name: e, load: true, optional: true, request: {method: GET, path: y}, expect: {status: 200, body: e}}\n",
         );
         let Mistakes(mistakes) = read(folder.path()).unwrap_err();
         let problems = mistakes.iter().map(|mistake| mistake.problem.as_str()).collect::<Vec<_>>().join("\n");
@@ -512,7 +551,10 @@ mod tests {
             "names an app \"a/b\"",
             "sets \"memory_limit\" to \"1; x\"",
             "none.txt",
-            "no request for the load",
+            "expects no body in b",
+            "expects a body and any in c",
+            "expects a gzip-coded answer in d, which does not accept one",
+            "has e under load, and is optional",
         ] {
             assert!(problems.contains(part), "{part} in {problems}");
         }
@@ -523,8 +565,8 @@ mod tests {
         let text = |more: &str| {
             format!(
                 "title: t\napps: [{{kind: go-program, dir: php}}]\nexchanges:\n\
-                 - {{name: a, load: true, request: {{method: GET, path: /}}, expect: {{status: 200}}}}\n\
-                 - {{name: b, once: true{more}, request: {{method: POST, path: /}}, expect: {{status: 201}}}}\n"
+                 - {{name: a, load: true, request: {{method: GET, path: /}}, expect: {{status: 200, body: ''}}}}\n\
+                 - {{name: b, once: true{more}, request: {{method: POST, path: /}}, expect: {{status: 201, body: ''}}}}\n"
             )
         };
         let workload = read(folder(&text("")).path()).unwrap();
@@ -543,7 +585,8 @@ mod tests {
 
     #[test]
     fn each_kind_of_application_is_read() {
-        let exchanges = "exchanges: [{name: a, load: true, request: {method: GET, path: /}, expect: {status: 200}}]\n";
+        let exchanges =
+            "exchanges: [{name: a, load: true, request: {method: GET, path: /}, expect: {status: 200, body: ''}}]\n";
         let php = PathBuf::from("index.php");
         for (entry, kind) in [
             ("{kind: front-controller, dir: php, index: index.php}", AppKind::FrontController { index: php.clone() }),
@@ -593,7 +636,7 @@ mod tests {
     fn a_scenario_stands_in_place_of_exchanges_marked_as_load() {
         let exchanges = |load: bool| {
             format!(
-                "exchanges: [{{name: a, load: {load}, request: {{method: GET, path: /}}, expect: {{status: 200}}}}]\n"
+                "exchanges: [{{name: a, load: {load}, request: {{method: GET, path: /}}, expect: {{status: 200, body: ''}}}}]\n"
             )
         };
         let apps = "title: t\napps: [{kind: go-program, dir: php}]\n";
@@ -629,11 +672,21 @@ mod tests {
     fn readiness_is_asked_for_by_what_may_be_sent_again() {
         let folder = folder(
             "title: t\napps: [{kind: go-program, dir: php}]\nscenario: s.yaml\nexchanges:\n\
-             - {name: a, once: true, request: {method: POST, path: /a}, expect: {status: 201}}\n\
-             - {name: b, request: {method: GET, path: /b}, expect: {status: 200}}\n",
+             - {name: a, once: true, request: {method: POST, path: /a}, expect: {status: 201, body: ''}}\n\
+             - {name: b, request: {method: GET, path: /b}, expect: {status: 200, body: ''}}\n",
         );
         let workload = read(folder.path()).unwrap();
         assert_eq!(workload.first_request().map(|request| request.path.as_str()), Some("/b"));
+    }
+
+    #[test]
+    fn a_workload_needs_a_request_for_the_load() {
+        let app = "title: t\napps: [{kind: go-program, dir: php}]\n";
+        let folder = folder(&format!(
+            "{app}exchanges: [{{name: a, request: {{method: GET, path: /}}, expect: {{status: 200, body: ''}}}}]\n"
+        ));
+        let problem = read(folder.path()).unwrap_err().to_string();
+        assert!(problem.contains("has no request for the load"), "{problem}");
     }
 
     #[test]
@@ -642,9 +695,16 @@ mod tests {
             "title: t\n\
              apps: [{kind: front-controller, dir: php, index: index.php, extensions: [mbstring]}]\n\
              exchanges:\n\
-             - {name: a, load: true, request: {method: GET, path: /}, expect: {status: 200, body: hi}}\n",
+             - {name: a, load: true, request: {method: GET, path: /}, expect: {status: 200, body: hi}}\n\
+             - {name: b, optional: true, request: {method: GET, path: /, headers: {accept-encoding: gzip}},\
+                expect: {status: 200, any_body: true, encoding: gzip}}\n",
         );
         let workload = read(folder.path()).unwrap();
+        assert_eq!(
+            workload.exchanges.iter().map(|it| (it.optional, it.expect.gzip)).collect::<Vec<_>>(),
+            [(false, false), (true, true)]
+        );
+        assert_eq!(workload.exchanges[1].expect.body, Body::Any);
         assert_eq!(workload.load_mix().map(|exchange| exchange.name.as_str()).collect::<Vec<_>>(), ["a"]);
         assert_eq!(workload.exchanges[0].expect.body, Body::Bytes(b"hi".to_vec()));
         assert_eq!(workload.apps[0].extensions, ["mbstring"]);

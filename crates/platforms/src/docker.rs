@@ -32,6 +32,7 @@ use self::question::{Place, Question, packages, place};
 use self::running::{DockerRunning, Prepared};
 use self::sandbox::{Order, Sandbox};
 use crate::clean::CleanReport;
+use crate::layout::Built;
 use crate::local::{NewPlatformError, take_state};
 use crate::{doctor, layout, machine, preflight, program, user};
 
@@ -162,7 +163,7 @@ impl DockerPlatform {
         let text = serde_json::to_string(questions).map_err(|error| unreadable(error.to_string()))?;
         let order = Order {
             image: image.to_owned(),
-            user: self.user().map_err(|error| DockerError::Prepare(error.to_string()))?,
+            user: user::for_units().map_err(|error| DockerError::Prepare(error.to_string()))?,
             program: Some((program.clone(), PROGRAM)),
             served: None,
         };
@@ -179,43 +180,41 @@ impl DockerPlatform {
         serde_json::from_str(&answer).map_err(|error| unreadable(format!("{error}: {answer}")))
     }
 
-    fn user(&self) -> std::io::Result<Option<user::User>> {
-        user::for_units()
-    }
-
     async fn begin(&self, deployment: &Deployment, terms: &Terms) -> Result<DockerRunning, LaunchError> {
         if !terms.parts.is_empty() {
             return Err(LaunchError::Prepare("parts with budgets of their own do not run in containers".to_owned()));
         }
         let config = &self.config;
-        let user = self.user().map_err(|error| LaunchError::Prepare(with_causes(&error)))?;
+        let user = user::for_units().map_err(|error| LaunchError::Prepare(with_causes(&error)))?;
         let built = layout::build(deployment, &config.cache_dir, &config.state_dir, user).await?;
         let image = self.known().name.clone();
         let order = Order { image, user, program: None, served: Some((terms.total, config.server_cpus.clone())) };
         let failed = |error: &dyn std::error::Error| LaunchError::Prepare(with_causes(error));
-        let mut sandbox =
-            Sandbox::open(&self.engine, &config.state_dir, order).await.map_err(|error| failed(&error))?;
-        let nothing = || LaunchError::Prepare("the container has no address or no folder".to_owned());
-        let address = sandbox.address.ok_or_else(nothing)?;
-        let folder = sandbox.folder.take().ok_or_else(nothing)?;
-        let (wanted, inside) = (deployment.clone(), folder.clone());
-        let filled = tokio::task::spawn_blocking(move || {
-            let port = |number: usize| {
-                let number = u16::try_from(number).ok().and_then(|number| FIRST_PORT.checked_add(number));
-                let none = || std::io::Error::other("the deployment has more addresses than there are ports");
-                Ok(SocketAddr::new(address, number.ok_or_else(none)?))
-            };
-            let endpoints = layout::bind(&wanted, &inside, port)?;
-            let places = layout::places(&inside, &endpoints)?;
-            layout::fill(&inside, &wanted, &places, &built)?;
-            // Programs in the container write their logs themselves.
-            inside.make_writable(Path::new("logs")).map_err(|error| LaunchError::Prepare(with_causes(&error)))?;
-            Ok::<_, LaunchError>((endpoints, places))
-        });
-        let (endpoints, places) = filled.await.map_err(|error| failed(&error))??;
-        let prepared = Prepared { sandbox, folder, places, endpoints };
+        let sandbox = Sandbox::open(&self.engine, &config.state_dir, order).await.map_err(|error| failed(&error))?;
+        let wanted = deployment.clone();
+        // The container goes with it: when this future is dropped, nothing is removed before this has ended.
+        let filled = tokio::task::spawn_blocking(move || fill(sandbox, &wanted, &built));
+        let prepared = filled.await.map_err(|error| failed(&error))??;
         DockerRunning::start(prepared, deployment, config.ready_timeout).await
     }
+}
+
+/// Fills the folder of a container's run.
+fn fill(mut sandbox: Sandbox, deployment: &Deployment, built: &[Built]) -> Result<Prepared, LaunchError> {
+    let nothing = || LaunchError::Prepare("the container has no address or no folder".to_owned());
+    let address = sandbox.address.ok_or_else(nothing)?;
+    let folder = sandbox.folder.take().ok_or_else(nothing)?;
+    let port = |number: usize| {
+        let number = u16::try_from(number).ok().and_then(|number| FIRST_PORT.checked_add(number));
+        let none = || std::io::Error::other("the deployment has more addresses than there are ports");
+        Ok(SocketAddr::new(address, number.ok_or_else(none)?))
+    };
+    let endpoints = layout::bind(deployment, &folder, port)?;
+    let places = layout::places(&folder, &endpoints)?;
+    layout::fill(&folder, deployment, &places, built)?;
+    // Programs in the container write their logs themselves.
+    folder.make_writable(Path::new("logs")).map_err(|error| LaunchError::Prepare(with_causes(&error)))?;
+    Ok(Prepared { sandbox, folder, places, endpoints })
 }
 
 impl Platform for DockerPlatform {
@@ -267,7 +266,7 @@ impl Platform for DockerPlatform {
     }
 
     /// Applications that have commands of their own are not taken: containers have not the tools for them.
-    fn prepare<'a>(&'a self, app: &'a App) -> Fut<'a, Result<std::path::PathBuf, PrepareError>> {
+    fn prepare<'a>(&'a self, app: &'a App) -> Fut<'a, Result<PathBuf, PrepareError>> {
         Box::pin(async move {
             Err(PrepareError::Command {
                 command: app.prepare.iter().map(|words| words.join(" ")).collect::<Vec<_>>().join("; "),

@@ -2,8 +2,8 @@
 
 use std::collections::BTreeMap;
 
-use stampede_analysis::{Better, CaseSummary, ERROR, MIN_BLOCKS, Metric, PER_VCPU_SECOND, metric};
-use stampede_core::{CaseId, Outcome, StudyKind, Verdict, VerdictWord};
+use stampede_analysis::{Better, CaseSummary, ERROR, MIN_BLOCKS, Metric, PER_VCPU_SECOND, Unit, metric};
+use stampede_core::{CaseId, Outcome, Rounds, StudyKind, Verdict, VerdictWord};
 
 use crate::quantity::{approximately, ratio};
 use crate::{StudyView, trust};
@@ -36,36 +36,96 @@ fn plain(view: &StudyView<'_>) -> String {
     if analysis.verdicts.is_empty() {
         return nothing(view);
     }
-    let mut leaders: Vec<&CaseSummary> =
+    if !analysis.looked_at {
+        return unfinished(view);
+    }
+    let leaders: Vec<&CaseSummary> =
         analysis.cases.iter().filter(|case| case.ranks.as_ref().is_some_and(|ranks| *ranks.start() == 1)).collect();
-    let Some(best) = analysis.cases.first() else { return String::new() };
+    among(view, &leaders) + &unranked(view)
+}
+
+/// What is said of the cases that nothing was shown to be better than.
+fn among(view: &StudyView<'_>, leaders: &[&CaseSummary]) -> String {
+    let analysis = view.analysis;
     if let [only] = leaders[..]
         && let Some(next) = analysis.cases.get(1)
         && let Some(verdict) = between(view, &only.case, &next.case)
     {
         let name = &only.case;
+        let most = most(analysis.primary);
         return if verdict.slight {
             format!(
-                "{name} is the fastest, but by under {}: choose by something else. {}.",
+                "{name} {most}, but by under {}: choose by something else. {}.",
                 percent(view.study.precision),
                 capital(&compared(view, verdict))
             )
         } else {
-            let leads = if verdict.metric == PER_VCPU_SECOND { "does the most with its CPU" } else { "is the fastest" };
-            format!("{name} {leads}. {}.", capital(&compared(view, verdict)))
+            format!("{name} {most}. {}.", capital(&compared(view, verdict)))
         };
     }
-    leaders.retain(|case| case.case != best.case);
-    let open: Vec<&Verdict> = leaders.iter().filter_map(|case| between(view, &best.case, &case.case)).collect();
-    let all: Vec<&str> = std::iter::once(best).chain(leaders).map(|case| case.case.as_str()).collect();
-    if open.iter().all(|verdict| verdict.verdict == VerdictWord::Equivalent) {
+    let names: Vec<&str> = leaders.iter().map(|case| case.case.as_str()).collect();
+    let pairs: Vec<Option<&Verdict>> = leaders
+        .iter()
+        .enumerate()
+        .flat_map(|(place, a)| leaders[place + 1..].iter().map(|b| between(view, &a.case, &b.case)))
+        .collect();
+    let is_equivalent = |pair: &Option<&Verdict>| pair.is_some_and(|pair| pair.verdict == VerdictWord::Equivalent);
+    if leaders.len() > 1 && pairs.iter().all(is_equivalent) {
+        let equal = if is_of_speed(analysis.primary) {
+            "equally fast".to_owned()
+        } else {
+            format!("equal in {}", analysis.primary.title)
+        };
         return format!(
-            "{} are equally fast within {}: choose between them by something else.",
-            join(&all),
+            "{} are {equal} within {}: choose between them by something else.",
+            join(&names),
             percent(view.study.precision)
         );
     }
-    format!("Nothing tells {} apart yet{}.", join(&all), remedy(view, &open))
+    if names.is_empty() {
+        return "Nothing says which case is the best: the pairs contradict each other.".to_owned();
+    }
+    let open: Vec<&Verdict> = pairs.into_iter().flatten().collect();
+    format!("Nothing tells {} apart yet{}.", join(&names), remedy(view, &open))
+}
+
+/// Of cases that were measured and have no rank.
+fn unranked(view: &StudyView<'_>) -> String {
+    let without = view.analysis.cases.iter().filter(|case| case.ranks.is_none() && !case.summary.is_empty());
+    let names: Vec<&str> = without.map(|case| case.case.as_str()).collect();
+    match names[..] {
+        [] => String::new(),
+        [one] => format!(" {one} has no rank: a trial of it lacks this figure."),
+        _ => format!(" {} have no rank: a trial of each lacks this figure.", join(&names)),
+    }
+}
+
+/// Why the verdicts of a study that was ended before its end are open.
+fn unfinished(view: &StudyView<'_>) -> String {
+    let blocks = view.trials.iter().map(|trial| trial.block).max().unwrap_or(0);
+    let end = match view.study.rounds {
+        Rounds::Fixed(rounds) => format!("its {rounds} rounds are measured"),
+        Rounds::Auto { .. } => "its first look is due".to_owned(),
+    };
+    format!(
+        "Nothing is claimed before the study is finished: it came to block {blocks}, and looking before {end} would find \
+         differences that are not there."
+    )
+}
+
+/// Whether what is fast has more of a metric, or less: rates of requests and times until answers.
+fn is_of_speed(metric: &Metric) -> bool {
+    matches!(metric.unit, Unit::PerSecond | Unit::Microseconds) && metric.key != "response_deviation_us"
+}
+
+/// What the best case is, or has: `is the fastest`, `has the lowest peak memory`.
+fn most(metric: &Metric) -> String {
+    match metric.better {
+        _ if is_of_speed(metric) => "is the fastest".to_owned(),
+        _ if metric.key == PER_VCPU_SECOND => "does the most with its CPU".to_owned(),
+        Better::Lower => format!("has the lowest {}", metric.title),
+        Better::Higher | Better::Neither => format!("has the most {}", metric.title),
+    }
 }
 
 /// Why there is no verdict at all.
@@ -87,6 +147,16 @@ fn nothing(view: &StudyView<'_>) -> String {
 
 /// What would decide these comparisons: `: a study of about 12 minutes (--rounds 9) probably would`.
 fn remedy(view: &StudyView<'_>, open: &[&Verdict]) -> String {
+    if let Some(floor) = trust::hiding_floor(view)
+        && open.iter().all(|verdict| verdict.blocks_to_decide.is_none())
+    {
+        return format!(
+            ": this machine's noise floor of {} may hide differences of {} and more, so that nothing is shown to be \
+             equivalent; calibrate it again when it is quiet, or ask for less (--precision)",
+            percent(floor),
+            percent(view.study.precision)
+        );
+    }
     if open.iter().any(|verdict| is_constant(verdict)) {
         return ": some of their ratios are the same in every block, so that nothing says how sure they are".to_owned();
     }
@@ -129,6 +199,9 @@ fn method(view: &StudyView<'_>) -> String {
     };
     let floor = trust::floor(view).map(|floor| format!("; {floor}")).unwrap_or_default();
     let detectable = match analysis.detectable {
+        Some(share) if pairs > 1 => {
+            format!("; one pair by itself would show a difference of {} 9 times of 10", percent(share))
+        }
         Some(share) => format!("; a difference of {} would be found 9 times of 10", percent(share)),
         None => String::new(),
     };
@@ -155,12 +228,18 @@ fn sentence(view: &StudyView<'_>, verdict: &Verdict, name: impl Fn(&CaseId) -> S
     let value = ratio(verdict.ratio.value);
     let times = format!("{value} times{}", interval(verdict));
     let precision = percent(view.study.precision);
-    let word = if verdict.verdict == VerdictWord::Slower { "slower" } else { "faster" };
+    let of_speed = metric(&verdict.metric).is_none_or(is_of_speed);
+    let word = match (verdict.verdict, of_speed) {
+        (VerdictWord::Slower, true) => "slower",
+        (VerdictWord::Slower, false) => "worse",
+        (_, true) => "faster",
+        (_, false) => "better",
+    };
     match verdict.verdict {
         VerdictWord::Faster | VerdictWord::Slower if verdict.slight => {
             format!("{a} is {word} than {b}, by under {precision}: {times}")
         }
-        VerdictWord::Faster | VerdictWord::Slower => match lower_is_better(verdict) {
+        VerdictWord::Faster | VerdictWord::Slower => match told_by_figure(verdict) {
             Some(metric) => format!("{a} is {word} than {b}: {} {times}", metric.title),
             None => format!("{a} {} {b}{}", times_as(verdict, &value), interval(verdict)),
         },
@@ -169,6 +248,9 @@ fn sentence(view: &StudyView<'_>, verdict: &Verdict, name: impl Fn(&CaseId) -> S
             "undecided: {a} against {b}, {value} times in {} of the {MIN_BLOCKS} blocks that a verdict needs",
             verdict.ratio.n
         ),
+        VerdictWord::Undecided if !view.analysis.looked_at => {
+            format!("not finished: {a} against {b}, {times} so far")
+        }
         VerdictWord::Undecided if is_constant(verdict) => {
             format!("undecided: {a} against {b}, exactly {value} times in all {} blocks", verdict.ratio.n)
         }
@@ -192,8 +274,11 @@ fn sentence(view: &StudyView<'_>, verdict: &Verdict, name: impl Fn(&CaseId) -> S
 fn compared(view: &StudyView<'_>, verdict: &Verdict) -> String {
     let Verdict { b, ratio: estimate, .. } = verdict;
     let value = ratio(estimate.value);
-    let compared = match lower_is_better(verdict) {
-        Some(metric) => format!("its {} is {value} times that of {b}{}", metric.title, interval(verdict)),
+    let compared = match told_by_figure(verdict) {
+        Some(metric) if metric.better == Better::Lower => {
+            format!("its {} is {value} times that of {b}{}", metric.title, interval(verdict))
+        }
+        Some(metric) => format!("it has {value} times the {} of {b}{}", metric.title, interval(verdict)),
         None => format!("it {} {b}{}", times_as(verdict, &value), interval(verdict)),
     };
     compared + &other_php(view, verdict)
@@ -207,8 +292,10 @@ fn times_as(verdict: &Verdict, value: &str) -> String {
     }
 }
 
-fn lower_is_better(verdict: &Verdict) -> Option<&'static Metric> {
-    metric(&verdict.metric).filter(|metric| metric.better == Better::Lower)
+/// The metric, unless [`times_as`] says all: where less is better, and where it is not about speed.
+fn told_by_figure(verdict: &Verdict) -> Option<&'static Metric> {
+    let says_all = |metric: &Metric| is_of_speed(metric) || metric.key == PER_VCPU_SECOND;
+    metric(&verdict.metric).filter(|metric| metric.better == Better::Lower || !says_all(metric))
 }
 
 fn interval(verdict: &Verdict) -> String {

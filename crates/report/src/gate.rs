@@ -2,9 +2,10 @@
 
 use std::fmt::Write;
 
-use stampede_analysis::{Change, Metric, Outcome, metric};
+use stampede_analysis::{Change, Loss, Metric, Outcome, metric};
 use stampede_core::Estimate;
 
+use crate::layout::wrap;
 use crate::quantity::{in_tables, ratio, unit_in_tables};
 
 /// What a gate compared.
@@ -18,6 +19,8 @@ pub struct GateView<'a> {
     pub question: Option<&'a str>,
     /// What came of it, a row for each case.
     pub changes: &'a [Change],
+    /// The sides of which trials do not count: with one, a change that is not shown to be worse is not shown to be good either.
+    pub losses: &'a [Loss],
     /// Whether it takes more than an undecided comparison to let a change pass.
     pub strict: bool,
 }
@@ -38,29 +41,33 @@ impl GateView<'_> {
     /// Whether the change may pass.
     pub fn passes(&self) -> bool {
         match self.outcome() {
+            _ if !self.losses.is_empty() => false,
             Outcome::Passed => true,
             Outcome::Undecided => !self.strict,
             Outcome::Failed => false,
         }
     }
+
+    /// What it comes to, in a word.
+    fn word(&self) -> &'static str {
+        match self.outcome() {
+            Outcome::Passed | Outcome::Undecided if !self.losses.is_empty() => "not valid",
+            outcome => word(outcome),
+        }
+    }
 }
 
-/// For a terminal: a line for each case, and what it comes to. It ends with a line break.
-pub fn terminal(view: &GateView<'_>) -> String {
-    let mut text = String::new();
-    if let Some(question) = view.question {
-        let _ = writeln!(text, "{question}");
-    }
-    for change in view.changes {
-        let _ = writeln!(text, "{}: {}", change.case, figures(change));
-    }
-    let _ = writeln!(text, "{}", conclusion(view));
-    text
+/// For a terminal of this width: a paragraph for each case, and what it comes to. It ends with a line break.
+pub fn terminal(view: &GateView<'_>, width: usize) -> String {
+    let figures = view.changes.iter().map(|change| format!("{}: {}", change.case, figures(change)));
+    let paragraphs = view.question.map(str::to_owned).into_iter().chain(figures).chain([conclusion(view)]);
+    let lines = paragraphs.flat_map(|paragraph| wrap("", &paragraph, 2, width));
+    lines.map(|line| line + "\n").collect()
 }
 
 /// A comment for a pull request, in GitHub-flavoured Markdown. It ends with a line break.
 pub fn markdown(view: &GateView<'_>) -> String {
-    let mut text = format!("### Performance: {}\n\n{}\n\n", word(view.outcome()), escaped(&conclusion(view)));
+    let mut text = format!("### Performance: {}\n\n{}\n\n", view.word(), escaped(&conclusion(view)));
     let _ = writeln!(text, "| | {} | {} | ratio | 95 % interval | |", escaped(view.base), escaped(view.head));
     let _ = writeln!(text, "|---|---:|---:|---:|---:|---|");
     for change in view.changes {
@@ -88,15 +95,15 @@ pub fn markdown(view: &GateView<'_>) -> String {
 }
 
 /// As JUnit reports are read by CI servers: a test for each case. One that is undecided is skipped, or fails where the gate is
-/// strict. <https://github.com/testmoapp/junitxml>
+/// strict; a case that lost trials is an error. <https://github.com/testmoapp/junitxml>
 pub fn junit(view: &GateView<'_>) -> String {
     let count = |outcome| view.changes.iter().filter(|change| change.outcome == outcome).count();
     let (mut failures, mut skipped) = (count(Outcome::Failed), count(Outcome::Undecided));
     if view.strict {
         (failures, skipped) = (failures + skipped, 0);
     }
-    let tests = view.changes.len();
-    let head = format!("tests=\"{tests}\" failures=\"{failures}\" skipped=\"{skipped}\" errors=\"0\"");
+    let (tests, errors) = (view.changes.len() + view.losses.len(), view.losses.len());
+    let head = format!("tests=\"{tests}\" failures=\"{failures}\" skipped=\"{skipped}\" errors=\"{errors}\"");
     let mut text = format!(
         "<?xml version=\"1.0\" encoding=\"UTF-8\"?>\n<testsuites {head}>\n  <testsuite name=\"stampede gate\" {head}>\n"
     );
@@ -110,11 +117,18 @@ pub fn junit(view: &GateView<'_>) -> String {
         };
         let _ = writeln!(text, "    <testcase classname=\"stampede.gate\" name=\"{name}\">{inner}</testcase>");
     }
+    for loss in view.losses {
+        let (name, message) = (xml(&format!("{}: its trials count", loss.case)), xml(&lost(loss)));
+        let _ = writeln!(
+            text,
+            "    <testcase classname=\"stampede.gate\" name=\"{name}\"><error message=\"{message}\"/></testcase>"
+        );
+    }
     text.push_str("  </testsuite>\n</testsuites>\n");
     text
 }
 
-/// Workflow commands that GitHub shows beside a pull request: a line for each case.
+/// Workflow commands that GitHub shows beside a pull request: a line for each case, and for each that lost trials.
 /// <https://docs.github.com/en/actions/reference/workflows-and-actions/workflow-commands>
 pub fn annotations(view: &GateView<'_>) -> String {
     let line = |change: &Change| {
@@ -124,11 +138,23 @@ pub fn annotations(view: &GateView<'_>) -> String {
             Outcome::Undecided => "warning",
             Outcome::Passed => "notice",
         };
-        let message = format!("{}: {}: {}", change.case, word(change.outcome), figures(change));
-        let message = message.replace('%', "%25").replace('\r', "%0D").replace('\n', "%0A");
-        format!("::{level} title=stampede gate::{message}\n")
+        annotation(level, &format!("{}: {}: {}", change.case, word(change.outcome), figures(change)))
     };
-    view.changes.iter().map(line).collect()
+    view.changes.iter().map(line).chain(view.losses.iter().map(|loss| annotation("error", &lost(loss)))).collect()
+}
+
+fn annotation(level: &str, message: &str) -> String {
+    let message = message.replace('%', "%25").replace('\r', "%0D").replace('\n', "%0A");
+    format!("::{level} title=stampede gate::{message}\n")
+}
+
+/// `9 of 12 trials of head do not count: no answer within 10 s`.
+fn lost(Loss { case, failed, invalid, trials, reason }: &Loss) -> String {
+    let lost = failed + invalid;
+    let verb = if lost == 1 { "does" } else { "do" };
+    // A log may follow the reason.
+    let reason = reason.lines().next().unwrap_or_default().trim_end_matches(['.', ':']);
+    format!("{lost} of {trials} trials of {case} {verb} not count: {reason}")
 }
 
 /// `requests per second 801 after 1,012 before, 0.792 times (0.771 to 0.813, 9 blocks)`.
@@ -150,6 +176,18 @@ fn figures(change: &Change) -> String {
 }
 
 pub(crate) fn conclusion(view: &GateView<'_>) -> String {
+    let lost: Vec<String> = view.losses.iter().map(lost).collect();
+    match (&lost[..], view.outcome()) {
+        ([], _) => of_those_that_count(view),
+        (lost, Outcome::Failed) => format!("{} Besides, {}.", of_those_that_count(view), lost.join("; ")),
+        (lost, Outcome::Passed | Outcome::Undecided) => {
+            format!("Not valid: {}. The others say: {}", lost.join("; "), of_those_that_count(view))
+        }
+    }
+}
+
+/// What the trials that count say.
+fn of_those_that_count(view: &GateView<'_>) -> String {
     let GateView { base, head, .. } = view;
     let threshold = view.changes.first().map_or_else(String::new, |change| percent(change.threshold));
     let named = |outcome| -> String {
@@ -205,7 +243,8 @@ pub(crate) fn methods(view: &GateView<'_>) -> Vec<&'static str> {
         (true, "Both sides were measured by turns in the same blocks, each trial in a deployment started anew."),
         (
             false,
-            "The two studies were measured at different times: whatever else differed between those counts as the change.",
+            "The two studies were measured at different times: whatever else differed between those counts as the change. \
+             Directions are at 5 % over all cases (Holm), and each interval is the one that decided.",
         ),
     ]
     .into_iter()
@@ -285,7 +324,26 @@ mod tests {
     }
 
     fn view<'a>(changes: &'a [Change], strict: bool) -> GateView<'a> {
-        GateView { base: "main", head: "my_<branch>", question: Some("markdown: 1 CPU"), changes, strict }
+        GateView { base: "main", head: "my_<branch>", question: Some("markdown: 1 CPU"), changes, losses: &[], strict }
+    }
+
+    #[test]
+    fn a_head_that_mostly_fails_does_not_pass() {
+        let changes = [change("head", Outcome::Passed, 1.0)];
+        let reason = "no answer within 10 s\nits log ends: <none>".to_owned();
+        let losses = [Loss { case: CaseId::new("head"), failed: 9, invalid: 0, trials: 12, reason }];
+        let told = "9 of 12 trials of head do not count: no answer within 10 s";
+        let view = GateView { losses: &losses, ..view(&changes, false) };
+        assert!(!view.passes());
+        assert!(terminal(&view, 500).ends_with(&format!(
+            "Not valid: {told}. The others say: Passed: my_<branch> is no more than 5 % worse than main.\n"
+        )));
+        assert!(junit(&view).contains("tests=\"2\" failures=\"0\" skipped=\"0\" errors=\"1\""));
+        assert!(junit(&view).contains(&format!("name=\"head: its trials count\"><error message=\"{told}\"/>")));
+        assert!(annotations(&view).ends_with(&format!("::error title=stampede gate::{told}\n")));
+        assert!(markdown(&view).starts_with(&format!("### Performance: not valid\n\nNot valid: {told}.")));
+        let failed = [change("head", Outcome::Failed, 0.5)];
+        assert!(conclusion(&GateView { changes: &failed, ..view }).ends_with(&format!("of head. Besides, {told}.")));
     }
 
     #[test]
@@ -307,10 +365,10 @@ mod tests {
     fn a_terminal_is_told_the_figures_and_what_they_come_to() {
         let changes = [change("head", Outcome::Failed, 0.792)];
         assert_eq!(
-            terminal(&view(&changes, false)),
+            terminal(&view(&changes, false), 80),
             "markdown: 1 CPU\n\
-             head: requests per second 802 after 1,012 before, 0.792 times (0.776 to 0.808, 9 blocks)\n\
-             Failed: my_<branch> is more than 5 % worse than main: requests per second of head.\n"
+             head: requests per second 802 after 1,012 before, 0.792 times (0.776 to 0.808, 9\n  blocks)\n\
+             Failed: my_<branch> is more than 5 % worse than main: requests per second of\n  head.\n"
         );
     }
 
@@ -319,13 +377,13 @@ mod tests {
         let changes = [Change { floor: 0.12, ..change("head", Outcome::Undecided, 0.92) }];
         let view = view(&changes, false);
         assert_eq!(
-            terminal(&view),
+            terminal(&view, 80),
             "markdown: 1 CPU\n\
-             head: requests per second 931 after 1,012 before, 0.920 times (0.902 to 0.938, 9 blocks), within this \
-             machine's noise floor of 12 %\n\
-             Undecided: this machine's noise floor of 12 % leaves open whether my_<branch> is more than 5 % worse than \
-             main: requests per second of head; it is let pass. Try a larger --threshold, or a calibration on a quieter \
-             machine.\n"
+             head: requests per second 931 after 1,012 before, 0.920 times (0.902 to 0.938, 9\n  \
+             blocks), within this machine's noise floor of 12 %\n\
+             Undecided: this machine's noise floor of 12 % leaves open whether my_<branch> is\n  \
+             more than 5 % worse than main: requests per second of head; it is let pass.\n  \
+             Try a larger --threshold, or a calibration on a quieter machine.\n"
         );
         assert!(annotations(&view).contains("noise floor of 12 %25"));
     }

@@ -68,6 +68,7 @@ static TEMPLATES: LazyLock<Environment<'static>> = LazyLock::new(|| {
         ("list.html", include_str!("../templates/list.html")),
         ("comparison.html", include_str!("../templates/comparison.html")),
         ("history.html", include_str!("../templates/history.html")),
+        ("live.html", include_str!("../templates/live.html")),
     ] {
         #[expect(clippy::expect_used, reason = "templates are part of the program, and all are rendered in tests")]
         environment.add_template(name, template).expect("the template is well-formed");
@@ -122,7 +123,7 @@ pub fn study(view: &StudyView<'_>) -> String {
     study_beside(view, None)
 }
 
-/// The same with a way back to the list of all studies.
+/// The same with a way back to the list of all studies, and what follows a study that is not finished.
 pub fn study_of_dashboard(view: &StudyView<'_>) -> String {
     study_beside(view, Some(dashboard::Page::Studies))
 }
@@ -130,7 +131,8 @@ pub fn study_of_dashboard(view: &StudyView<'_>) -> String {
 fn study_beside(view: &StudyView<'_>, home: Option<dashboard::Page>) -> String {
     let title = format!("{}, {}", view.study.workload, view.study.id);
     let (lead, blocks) = answer(view).unzip();
-    framed(&Head { title, lead, blocks: blocks.unwrap_or_default(), command: None }, &[*view], home)
+    let head = Head { title, lead, blocks: blocks.unwrap_or_default(), command: None };
+    framed(&head, &[*view], home, home.is_some() && view.finished_at.is_none())
 }
 
 /// What a study comes to that asks for something else than a comparison, with what shows it.
@@ -242,11 +244,12 @@ pub fn chart(view: &StudyView<'_>) -> Option<String> {
 }
 
 fn page(head: &Head, studies: &[StudyView<'_>]) -> String {
-    framed(head, studies, None)
+    framed(head, studies, None, false)
 }
 
-/// A page; `home` is the one that it leads back to.
-fn framed(head: &Head, studies: &[StudyView<'_>], home: Option<dashboard::Page>) -> String {
+/// A page; `home` is the one that it leads back to, and one that is followed shows what is stored of its study as it comes.
+fn framed(head: &Head, studies: &[StudyView<'_>], home: Option<dashboard::Page>, is_followed: bool) -> String {
+    let followed = studies.first().filter(|_| is_followed);
     let pages: Vec<StudyPage> = studies.iter().map(|view| StudyPage::of(view, &WORDS)).collect();
     let lead = match (&head.lead, pages.first()) {
         (Some(lead), _) => lead.clone(),
@@ -259,6 +262,8 @@ fn framed(head: &Head, studies: &[StudyView<'_>], home: Option<dashboard::Page>)
             texts => Serde(&WORDS.0),
             head => Serde(head),
             home => home.map(dashboard::Page::path),
+            events => followed.map(dashboard::events),
+            live => followed.map(|view| Value::from_safe_string(dashboard::live(view))),
             lead => lead,
             studies => Serde(&pages),
             // The alphabet of base64 needs no escaping, and what is escaped in a script is not read back.

@@ -16,6 +16,7 @@ pub mod gate;
 pub mod html;
 pub mod json;
 mod layout;
+pub mod live;
 pub mod markdown;
 mod quantity;
 pub mod replication;

@@ -3,7 +3,7 @@
 use std::collections::BTreeMap;
 use std::time::Duration;
 
-use stampede_analysis::{Drift, Metric, drift, metric, noise_floor};
+use stampede_analysis::{BUSY, Drift, Metric, drift, metric, noise_floor};
 use stampede_core::{Floor, Load, NoiseFloor, Pilot, StudyKind, WarmUp};
 
 use crate::StudyView;
@@ -97,6 +97,12 @@ pub(crate) fn floor(view: &StudyView<'_>) -> Option<String> {
     }
 }
 
+/// The noise floor that may hide as much as the precision, if it does.
+pub(crate) fn hiding_floor(view: &StudyView<'_>) -> Option<f64> {
+    let floor = view.study.groundwork.floor.as_ref()?.metrics.get(view.analysis.primary.key)?;
+    (floor.share >= view.study.precision).then_some(floor.share)
+}
+
 /// What a calibration comes to; nothing of another study.
 pub(crate) fn calibration(view: &StudyView<'_>) -> Option<String> {
     const TOLD: [&str; 4] = ["throughput_rps", "requests_per_cpu_second", "response_p50_us", "response_p99_us"];
@@ -104,10 +110,7 @@ pub(crate) fn calibration(view: &StudyView<'_>) -> Option<String> {
         return None;
     }
     let Some(NoiseFloor { metrics, .. }) = noise_floor(view.study, view.trials) else {
-        return Some(
-            "No noise floor follows: it takes 3 blocks that count, on a machine that is not busy with something else."
-                .to_owned(),
-        );
+        return Some("No noise floor follows: it takes 3 blocks that count.".to_owned());
     };
     let model = match view.study.cases.first().map(|case| &case.load) {
         Some(Load::Open { .. }) => "open",
@@ -116,9 +119,15 @@ pub(crate) fn calibration(view: &StudyView<'_>) -> Option<String> {
     let told = TOLD.into_iter().filter_map(|key| Some((metric(key)?, metrics.get(key)?)));
     let told: Vec<String> =
         told.map(|(Metric { title, .. }, floor)| format!("{} in {title}", percent(floor.share))).collect();
+    let busy = match metrics.get(view.analysis.primary.key) {
+        Some(floor) if floor.share > BUSY => {
+            " The machine was busy with something else: calibrate it again when it is quiet."
+        }
+        _ => "",
+    };
     Some(format!(
         "Two equal cases may seem to differ here by {}: under these limits and a load that is {model}, studies on this machine \
-         claim no less from now on.",
+         claim no less from now on.{busy}",
         told.join(", ")
     ))
 }

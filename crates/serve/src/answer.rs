@@ -1,10 +1,16 @@
 //! What is sent back, and the headers that every answer carries.
 
+use std::convert::Infallible;
+use std::pin::Pin;
+use std::task::{Context, Poll};
+
 use bytes::Bytes;
 use http_body_util::Full;
+use hyper::body::{Body, Frame};
 use hyper::header::{self, HeaderName, HeaderValue};
 use hyper::{Response, StatusCode};
 use stampede_report::html::dashboard;
+use tokio::sync::mpsc::Receiver;
 
 /// An answer before it is sent.
 #[derive(Debug)]
@@ -31,9 +37,15 @@ impl Answer {
         self
     }
 
-    pub(crate) fn response(self) -> Response<Full<Bytes>> {
+    /// Headers, and then events as they come.
+    pub(crate) fn events(events: Receiver<Bytes>) -> Response<Content> {
+        let head = Self::page(String::new()).with(header::CONTENT_TYPE, "text/event-stream");
+        head.response().map(|_| Content::Events(events))
+    }
+
+    pub(crate) fn response(self) -> Response<Content> {
         let Self { status, body, headers } = self;
-        let mut response = Response::new(Full::new(Bytes::from(body)));
+        let mut response = Response::new(Content::Page(Full::new(Bytes::from(body))));
         *response.status_mut() = status;
         let always = [
             (header::CONTENT_TYPE, "text/html; charset=utf-8".to_owned()),
@@ -53,5 +65,30 @@ impl Answer {
             }
         }
         response
+    }
+}
+
+/// What follows the headers.
+pub(crate) enum Content {
+    Page(Full<Bytes>),
+    Events(Receiver<Bytes>),
+}
+
+impl Body for Content {
+    type Data = Bytes;
+    type Error = Infallible;
+
+    fn poll_frame(self: Pin<&mut Self>, context: &mut Context<'_>) -> Poll<Option<Result<Frame<Bytes>, Infallible>>> {
+        match self.get_mut() {
+            Self::Page(page) => Pin::new(page).poll_frame(context),
+            Self::Events(events) => events.poll_recv(context).map(|event| event.map(|event| Ok(Frame::data(event)))),
+        }
+    }
+
+    fn size_hint(&self) -> hyper::body::SizeHint {
+        match self {
+            Self::Page(page) => page.size_hint(),
+            Self::Events(_) => hyper::body::SizeHint::default(),
+        }
     }
 }

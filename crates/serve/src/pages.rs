@@ -5,11 +5,11 @@ use std::path::PathBuf;
 
 use hyper::StatusCode;
 use stampede_analysis::{Better, Metric, analyse, metric};
-use stampede_core::with_causes;
+use stampede_core::{StudyId, with_causes};
 use stampede_report::StudyView;
 use stampede_report::html::dashboard::{Filter, HistoryPoint, HistoryView, ListView, ListedStudy, Page};
 use stampede_report::html::{self, dashboard};
-use stampede_store::{Store, StoreError, StoredStudy, StudyRow};
+use stampede_store::{Standing, Store, StoreError, StoredStudy, StudyRow};
 
 use crate::answer::Answer;
 use crate::past::Past;
@@ -35,7 +35,7 @@ impl<'a> Query<'a> {
         Self(query.unwrap_or_default())
     }
 
-    fn get(&self, name: &str) -> Option<String> {
+    pub(crate) fn get(&self, name: &str) -> Option<String> {
         let found = form_urlencoded::parse(self.0.as_bytes()).find(|(key, _)| key == name);
         found.map(|(_, value)| value.into_owned()).filter(|value| !value.is_empty())
     }
@@ -63,6 +63,17 @@ impl Pages {
             };
             Answer::problem(status, &with_causes(&error))
         })
+    }
+
+    /// How far a study is, by its whole name; none where there is no such study.
+    pub(crate) fn standing(&self, id: &StudyId) -> Result<Option<Standing>, StoreError> {
+        Store::open_existing(&self.store)?.standing(id)
+    }
+
+    /// The part of a study's page that follows what is stored.
+    pub(crate) fn live(&self, id: &StudyId) -> Result<String, StoreError> {
+        let stored = Store::open_existing(&self.store)?.load(id.as_str())?;
+        Ok(viewed(&stored, dashboard::live))
     }
 
     fn history(&self, store: &Store, query: &Query<'_>) -> Result<Answer, StoreError> {

@@ -11,26 +11,31 @@ use hyper::body::Incoming;
 use hyper::header::{ALLOW, LOCATION, SET_COOKIE};
 use hyper::server::conn::http1;
 use hyper::service::service_fn;
-use hyper::{Method, Request, StatusCode};
+use hyper::{Method, Request, Response, StatusCode};
 use hyper_util::rt::{TokioIo, TokioTimer};
+use stampede_core::StudyId;
 use stampede_report::html::dashboard::{self, Page};
 use thiserror::Error;
 use tokio::net::{TcpListener, TcpStream};
-use tokio::sync::Semaphore;
+use tokio::sync::{Semaphore, mpsc};
 use tokio::task;
 use tokio::time::{sleep, timeout};
 
 use crate::access::{Access, Admission, TOKEN};
-use crate::answer::Answer;
+use crate::answer::{Answer, Content};
+use crate::live;
 use crate::pages::{Pages, Query};
 
 /// Connections at once; who comes beyond them waits.
 const CONNECTIONS: usize = 64;
 /// Pages that are made at once. One of a large study takes some 200 MB for a second.
 const PAGES: usize = 2;
+/// Pages that are told what is stored of a study while it is measured.
+const WATCHED: usize = 16;
 /// The longest that a client may take to ask, and to be answered.
 const ASKING: Duration = Duration::from_secs(10);
 const ANSWERING: Duration = Duration::from_secs(120);
+const _: () = assert!(live::WATCHING.as_secs() < ANSWERING.as_secs());
 /// How long to wait when the system has no more connections to give.
 const RESPITE: Duration = Duration::from_millis(100);
 
@@ -45,6 +50,7 @@ struct Site {
     access: Access,
     pages: Arc<Pages>,
     making: Arc<Semaphore>,
+    watched: Arc<Semaphore>,
 }
 
 impl Dashboard {
@@ -60,7 +66,12 @@ impl Dashboard {
         };
         let listener = TcpListener::bind(address).await.map_err(failed)?;
         let address = listener.local_addr().map_err(failed)?;
-        let site = Site { access, pages: Arc::new(Pages::new(store)), making: Arc::new(Semaphore::new(PAGES)) };
+        let site = Site {
+            access,
+            pages: Arc::new(Pages::new(store)),
+            making: Arc::new(Semaphore::new(PAGES)),
+            watched: Arc::new(Semaphore::new(WATCHED)),
+        };
         Ok(Self { listener, address, site: Arc::new(site) })
     }
 
@@ -93,7 +104,7 @@ impl Site {
     async fn attend(self: Arc<Self>, stream: TcpStream) {
         let service = service_fn(move |request| {
             let site = Arc::clone(&self);
-            async move { Ok::<_, Infallible>(site.answer(request).await.response()) }
+            async move { Ok::<_, Infallible>(site.respond(request).await) }
         });
         let connection = http1::Builder::new()
             .timer(TokioTimer::new())
@@ -104,28 +115,63 @@ impl Site {
         let _ = timeout(ANSWERING, connection).await;
     }
 
-    async fn answer(&self, request: Request<Incoming>) -> Answer {
-        match self.access.admits(&request) {
+    async fn respond(&self, request: Request<Incoming>) -> Response<Content> {
+        if let Some(refusal) = self.refusal(&request) {
+            return refusal.response();
+        }
+        if request.uri().path() == dashboard::EVENTS {
+            return self.events(&Query::new(request.uri().query())).await;
+        }
+        self.page(request).await.response()
+    }
+
+    /// Why a request is not answered, if it is not.
+    fn refusal(&self, request: &Request<Incoming>) -> Option<Answer> {
+        match self.access.admits(request) {
             Admission::Admitted => {}
             Admission::Known { cookie } => {
-                return Answer::problem(StatusCode::SEE_OTHER, "The token is known.")
-                    .with(LOCATION, without_token(&request))
-                    .with(SET_COOKIE, cookie);
+                let seen = Answer::problem(StatusCode::SEE_OTHER, "The token is known.");
+                return Some(seen.with(LOCATION, without_token(request)).with(SET_COOKIE, cookie));
             }
             Admission::NoToken => {
-                return Answer { status: StatusCode::UNAUTHORIZED, body: dashboard::locked(), headers: Vec::new() };
+                let (status, body) = (StatusCode::UNAUTHORIZED, dashboard::locked());
+                return Some(Answer { status, body, headers: Vec::new() });
             }
             Admission::WrongHost => {
-                return Answer::problem(
+                return Some(Answer::problem(
                     StatusCode::MISDIRECTED_REQUEST,
                     "This dashboard answers under localhost, 127.0.0.1 and [::1] alone.",
-                );
+                ));
             }
         }
-        if !matches!(*request.method(), Method::GET | Method::HEAD) {
-            return Answer::problem(StatusCode::METHOD_NOT_ALLOWED, "Nothing can be changed here.")
-                .with(ALLOW, "GET, HEAD");
+        let changes = !matches!(*request.method(), Method::GET | Method::HEAD);
+        changes.then(|| {
+            Answer::problem(StatusCode::METHOD_NOT_ALLOWED, "Nothing can be changed here.").with(ALLOW, "GET, HEAD")
+        })
+    }
+
+    /// What is stored of a study, as it is stored.
+    async fn events(&self, query: &Query<'_>) -> Response<Content> {
+        let id = StudyId::new(query.get("id").unwrap_or_default());
+        let (pages, known) = (Arc::clone(&self.pages), id.clone());
+        match task::spawn_blocking(move || pages.standing(&known)).await {
+            Ok(Ok(Some(_))) => {}
+            Ok(Ok(None)) => return Answer::problem(StatusCode::NOT_FOUND, "There is no such study.").response(),
+            _ => {
+                let problem = "The store cannot be read.";
+                return Answer::problem(StatusCode::INTERNAL_SERVER_ERROR, problem).response();
+            }
         }
+        let Ok(place) = Arc::clone(&self.watched).try_acquire_owned() else {
+            let problem = "As many pages as may be follow studies already.";
+            return Answer::problem(StatusCode::SERVICE_UNAVAILABLE, problem).response();
+        };
+        let (tell, events) = mpsc::channel(1);
+        task::spawn(live::tell(Arc::clone(&self.pages), Arc::clone(&self.making), id, tell, place));
+        Answer::events(events)
+    }
+
+    async fn page(&self, request: Request<Incoming>) -> Answer {
         let Ok(place) = Arc::clone(&self.making).acquire_owned().await else {
             return Answer::problem(StatusCode::SERVICE_UNAVAILABLE, "The dashboard is ending.");
         };

@@ -10,7 +10,7 @@ use stampede_core::{
     CpuLayout, Deployment, Failures, Fut, Groundwork, Machine, Outcome as TrialOutcome, Rounds, Study, StudyId,
     StudyKind, Trial,
 };
-use stampede_harness::{Copies, Event, Prepared, Sink, SinkError, Surroundings};
+use stampede_harness::{Copies, Event, Prepared, Sink, SinkError, Stop, Surroundings};
 use stampede_load::Backend;
 use stampede_plan::{CompareFlags, ComparePlan, SubjectFlag, TopologyFlags};
 use stampede_platforms::scope;
@@ -24,8 +24,7 @@ use crate::ground::{self, Ground};
 use crate::progress::Progress;
 use crate::record::Record;
 use crate::show::Report;
-use crate::signals::Signals;
-use crate::{Outcome, calibration, capacity, figure, folders, recording, resumption, screen, yard_stick};
+use crate::{Outcome, calibration, capacity, figure, folders, recording, resumption, screen, signals, yard_stick};
 
 /// Longest wait for answers that are still out when the window closes.
 pub(crate) const DRAIN: Duration = Duration::from_secs(5);
@@ -133,16 +132,19 @@ pub(crate) fn carry_out(
         None => Ok(()),
     };
     let cores = order.plan.limits.cpus.whole_cores();
-    attend(cores, store, earlier, async |pinning, record| study(order, machine, pinning, record).await)
+    attend(cores, store, order.quiet, earlier, async |pinning, record, stop| {
+        study(order, machine, pinning, record, stop).await
+    })
 }
 
-/// Does work that measures deployments of so many cores, on cores of its own and until a signal ends it, whatever it is doing: how
+/// Does work that measures deployments of so many cores, on cores of its own and until signals end it, whatever it is doing: how
 /// that ended, what was kept of it, and in which store. The store is looked at before.
 pub(crate) fn attend(
     cores: usize,
     store: &StoreArgs,
+    quiet: bool,
     look: impl FnOnce(&Store) -> Result<(), Failure>,
-    work: impl AsyncFnOnce(CpuLayout, &mut Record) -> Result<(), Failure>,
+    work: impl AsyncFnOnce(CpuLayout, &mut Record, &Stop) -> Result<(), Failure>,
 ) -> Result<(Result<Ended, Failure>, Record, PathBuf), Failure> {
     if let Err(error) = scope::enter(Path::new("/")) {
         screen::warning(&Failure::missing(error).message);
@@ -157,14 +159,8 @@ pub(crate) fn attend(
     stampede_platforms::pin_to(&pinning.generator).map_err(Failure::missing)?;
     let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build().map_err(Failure::missing)?;
     let mut record = Record::new(store);
-    let ended = runtime.block_on(async {
-        let mut signals = Signals::new()?;
-        tokio::select! {
-            biased;
-            () = signals.any() => Ok(Ended::Interrupted),
-            ended = work(pinning, &mut record) => ended.map(|()| Ended::Complete),
-        }
-    });
+    let stop = Stop::default();
+    let ended = runtime.block_on(signals::heed(&stop, quiet, work(pinning, &mut record, &stop)));
     // What still runs on a blocking thread (a run that is being prepared when Ctrl-C comes) cleans up after itself.
     runtime.shutdown_timeout(LAST_WAIT);
     Ok((ended, record, path))
@@ -209,8 +205,14 @@ pub(crate) enum Ended {
     Interrupted,
 }
 
-async fn study(order: &Order<'_>, machine: Machine, pinning: CpuLayout, record: &mut Record) -> Result<(), Failure> {
-    let site = Site::take(order, machine, pinning).await?;
+async fn study(
+    order: &Order<'_>,
+    machine: Machine,
+    pinning: CpuLayout,
+    record: &mut Record,
+    stop: &Stop,
+) -> Result<(), Failure> {
+    let site = Site::take(order, machine, pinning, stop).await?;
     if let Some(name) = &order.resume {
         let earlier = resumption::find(record.store(), name.as_deref(), order.kind)?;
         record.go_on_with(earlier);
@@ -219,15 +221,22 @@ async fn study(order: &Order<'_>, machine: Machine, pinning: CpuLayout, record: 
 }
 
 /// Where studies are measured, one after another.
-pub(crate) struct Site {
+pub(crate) struct Site<'a> {
+    /// What may ask them to end.
+    pub(crate) stop: &'a Stop,
     ground: Ground,
     machine: Machine,
     pinning: CpuLayout,
     backend: Backend,
 }
 
-impl Site {
-    pub(crate) async fn take(order: &Order<'_>, machine: Machine, pinning: CpuLayout) -> Result<Self, Failure> {
+impl<'a> Site<'a> {
+    pub(crate) async fn take(
+        order: &Order<'_>,
+        machine: Machine,
+        pinning: CpuLayout,
+        stop: &'a Stop,
+    ) -> Result<Self, Failure> {
         let (backend, quiet) = (order.backend, order.quiet);
         let ground = Ground::take(order.plan, &pinning, order.no_wait).await?;
         let cpus = pinning.clone();
@@ -235,7 +244,7 @@ impl Site {
             Ok(backend) => backend,
             Err(panic) => std::panic::resume_unwind(panic.into_panic()),
         };
-        Ok(Self { ground, machine, pinning, backend })
+        Ok(Self { stop, ground, machine, pinning, backend })
     }
 
     /// What the only case of a plan is run with.
@@ -250,13 +259,13 @@ impl Site {
 /// Measures a study; one that was finished already is only held against what would be measured now.
 pub(crate) async fn conduct(
     order: &Order<'_>,
-    site: &Site,
+    site: &Site<'_>,
     copies: &mut Copies,
     record: &mut Record,
 ) -> Result<(), Failure> {
     let Order { plan, beside, id, kind, metric, resume: _, backend: _, no_wait: _, quiet } = order;
     let (plan, quiet) = (*plan, *quiet);
-    let Site { ground, machine, pinning, backend } = site;
+    let Site { stop, ground, machine, pinning, backend } = site;
     let conditions = ground::conditions(plan, pinning.clone())?;
     let mut prepared = ground.prepare(plan, &conditions, copies, quiet).await?;
     for plan in *beside {
@@ -269,6 +278,17 @@ pub(crate) async fn conduct(
     let yard_stick = yard_stick.transpose()?;
 
     let is_capacity = *kind == StudyKind::Capacity;
+    // A scenario's rate is that of its flows, which have several requests each.
+    let load = prepared.first().map(|prepared| &prepared.case.load).filter(|_| plan.scenario.is_none());
+    // Studies that are part of something else have the figures of that.
+    let compares = id.is_none() && matches!(kind, StudyKind::Compare | StudyKind::Gate | StudyKind::Calibrate);
+    let (metric, note) = match load.filter(|_| compares) {
+        Some(load) => figure::for_window(metric.as_deref(), load, plan.duration)?,
+        None => (metric.clone(), None),
+    };
+    if let Some(note) = note.filter(|_| !quiet) {
+        screen::note(&note);
+    }
     let started_at = Timestamp::now();
     let mut study = Study {
         id: id.clone().unwrap_or_else(|| name(started_at)),
@@ -277,7 +297,7 @@ pub(crate) async fn conduct(
         seed: plan.seed.unwrap_or_else(|| u64::from(random() as u32)),
         rounds: plan.rounds,
         precision: plan.precision,
-        metric: metric.clone(),
+        metric,
         slo: plan.slo.clone().filter(|_| matches!(kind, StudyKind::Capacity | StudyKind::Tune)),
         warm_up: plan.warm_up,
         duration: plan.duration,
@@ -299,6 +319,7 @@ pub(crate) async fn conduct(
         backend: *backend,
         sampled: plan.sampled,
         yard_stick: yard_stick.as_ref(),
+        stop,
     };
     if let Some(earlier) = record.earlier() {
         resumption::check(earlier, &study, plan.seed, plan.pilots, *backend)?;
@@ -314,7 +335,7 @@ pub(crate) async fn conduct(
         if !quiet {
             introduce_probes(&study, probed);
         }
-        let mut sinks = Sinks { record, progress: Progress::new(quiet, screen::width(), Duration::ZERO) };
+        let mut sinks = Sinks { record, progress: Progress::new(quiet, stop, Duration::ZERO) };
         let ended = stampede_harness::capacity(&*ground.platform, &study, probed, &surroundings, &mut sinks).await;
         return ended.map_err(Failure::missing);
     }
@@ -327,7 +348,7 @@ pub(crate) async fn conduct(
     }
     let trials = record.trials().to_vec();
     let earlier = stampede_analysis::measured_for(&study, &trials);
-    let mut sinks = Sinks { record, progress: Progress::new(quiet, screen::width(), earlier) };
+    let mut sinks = Sinks { record, progress: Progress::new(quiet, stop, earlier) };
     if plan.pilots && study.resumed_at.is_empty() {
         let pilots =
             stampede_harness::pilots(&*ground.platform, &prepared, &surroundings, study.seed, &mut sinks).await;
@@ -417,7 +438,8 @@ fn introduce(study: &Study, pilots: bool) {
     if let Some((rounds, share)) = stampede_analysis::within_budget(study) {
         let share = share * 100.0;
         screen::note(&format!(
-            "{rounds} rounds at most find a difference of {share:.1} % 9 times of 10, as this machine scatters"
+            "{rounds} rounds at most show a difference of {share:.1} % between two cases by themselves 9 times of 10, as this \
+             machine scatters"
         ));
     }
     if pilots {
@@ -450,14 +472,18 @@ pub(crate) fn random() -> u64 {
 /// Everything that listens to a study.
 pub(crate) struct Sinks<'a> {
     pub(crate) record: &'a mut Record,
-    pub(crate) progress: Progress,
+    pub(crate) progress: Progress<'a>,
 }
 
 impl Sink for Sinks<'_> {
     fn take<'a>(&'a mut self, event: &'a Event<'a>) -> Fut<'a, Result<(), SinkError>> {
         Box::pin(async move {
             self.record.take(event).await?;
-            self.progress.take(event).await
+            self.progress.take(event).await?;
+            if let (Event::TrialEnded(trial), Some(study)) = (event, self.record.study()) {
+                self.progress.tell_findings(study, self.record.trials(), &trial.case);
+            }
+            Ok(())
         })
     }
 }

@@ -7,7 +7,9 @@ mod side;
 use std::path::{Path, PathBuf};
 
 use jiff::Timestamp;
-use stampede_analysis::{Analysis, Change, ChangeError, analyse, between_studies, metric, of_gate};
+use stampede_analysis::{
+    Analysis, Change, ChangeError, Loss, Outcome as GateOutcome, analyse, between_studies, losses, metric, of_gate,
+};
 use stampede_core::{Case, Study, StudyKind};
 use stampede_plan::{CompareFlags, ComparePlan, MachineSize, SubjectFlag, TopologyFlags, read_threshold};
 use stampede_report::gate::{GateView, annotations, junit, markdown, terminal};
@@ -40,9 +42,28 @@ pub(crate) fn run(args: GateArgs) -> Outcome {
         Judged::Done { question, changes, studies } => (question, changes, studies),
         Judged::Interrupted => return Ok(Exit::Interrupted),
     };
-    let view = GateView { base: &base, head: &head, question: question.as_deref(), changes: &changes, strict };
+    // Cases that are not compared say nothing of the change.
+    let losses: Vec<Loss> = studies
+        .iter()
+        .flat_map(|stored| losses(&stored.study, &stored.trials))
+        .filter(|loss| studies.len() == 1 || changes.iter().any(|change| change.case == loss.case))
+        .collect();
+    let question = question.as_deref();
+    let view = GateView { base: &base, head: &head, question, changes: &changes, losses: &losses, strict };
     output.write(&view, &studies)?;
-    Ok(if view.passes() { Exit::Done } else { Exit::GateFailed })
+    Ok(exit(&view))
+}
+
+/// A change that is shown to be worse fails, whatever else is the matter; otherwise all trials must count.
+fn exit(view: &GateView<'_>) -> Exit {
+    let any = |test: fn(&Loss) -> bool| view.losses.iter().any(test);
+    match view.outcome() {
+        GateOutcome::Failed => Exit::GateFailed,
+        _ if any(|loss| loss.failed > 0) => Exit::TrialFailed,
+        _ if any(|loss| loss.invalid > 0) => Exit::Invalid,
+        _ if view.passes() => Exit::Done,
+        _ => Exit::GateFailed,
+    }
 }
 
 /// What came of a gate.
@@ -231,11 +252,48 @@ impl Output {
             }
         }
         if !self.files().into_iter().filter_map(|(_, path)| path).any(is_stdout) {
-            put(Path::new("-"), &terminal(view))?;
+            put(Path::new("-"), &terminal(view, screen::width()))?;
         }
         if self.github {
             put(Path::new("-"), &annotations(view))?;
         }
         Ok(())
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use stampede_analysis::Better;
+    use stampede_core::{CaseId, Estimate};
+
+    use super::*;
+
+    #[test]
+    fn trials_that_do_not_count_are_no_pass() {
+        let loss = |failed: u32, invalid: u32| Loss {
+            case: CaseId::new("head"),
+            failed,
+            invalid,
+            trials: 12,
+            reason: "no answer".to_owned(),
+        };
+        for (outcome, lost, strict, expected) in [
+            (GateOutcome::Passed, None, false, Exit::Done),
+            (GateOutcome::Passed, Some(loss(9, 0)), false, Exit::TrialFailed),
+            (GateOutcome::Passed, Some(loss(0, 1)), false, Exit::Invalid),
+            (GateOutcome::Undecided, Some(loss(1, 1)), true, Exit::TrialFailed),
+            (GateOutcome::Undecided, None, true, Exit::GateFailed),
+            (GateOutcome::Undecided, None, false, Exit::Done),
+            (GateOutcome::Failed, Some(loss(9, 0)), false, Exit::GateFailed),
+        ] {
+            let estimate = Estimate { value: 1.0, low: None, high: None, n: 3 };
+            let (case, metric, better) = (CaseId::new("head"), "throughput_rps", Better::Higher);
+            let (base, head, ratio) = (estimate, estimate, estimate);
+            let (threshold, floor, paired) = (0.05, 0.0, true);
+            let changes = [Change { case, metric, better, base, head, ratio, threshold, floor, paired, outcome }];
+            let losses: Vec<Loss> = lost.into_iter().collect();
+            let view = GateView { base: "a", head: "b", question: None, changes: &changes, losses: &losses, strict };
+            assert_eq!(exit(&view), expected, "{outcome:?} {losses:?}");
+        }
     }
 }

@@ -1,16 +1,18 @@
-//! The sink that tells a person how far a study is: one line that is drawn over on a terminal, one line a trial
-//! elsewhere.
-//!
-//! Lines are written by a thread of their own: a terminal that is paused must not hold up a measurement.
+//! The sink that tells a person how far a study is: a few lines that are drawn over on a terminal, one line a trial elsewhere.
 
-use std::io::{self, IsTerminal, Write};
-use std::sync::mpsc::{Receiver, SyncSender, sync_channel};
-use std::thread::{self, JoinHandle};
+mod panel;
+
+use std::collections::{BTreeMap, BTreeSet};
+use std::env;
+use std::io::{self, IsTerminal};
 use std::time::{Duration, Instant};
 
-use stampede_core::{Fut, Outcome, Rounds, StudyKind, Trial, YardStickReading};
-use stampede_harness::{Event, Phase, Sink, SinkError};
+use stampede_core::{Case, CaseId, Fut, Outcome, Rounds, Severity, Study, StudyKind, Trial, YardStickReading};
+use stampede_harness::{Event, Phase, Sink, SinkError, Stop};
+use stampede_report::live::{LiveView, Moment, frame};
+use stampede_report::terminal::paragraph;
 
+use self::panel::Panel;
 use crate::screen;
 
 /// How progress is told.
@@ -21,31 +23,36 @@ enum Style {
     Silent,
 }
 
-/// Lines that wait to be written; what comes while as many wait is left out.
-const WAITING: usize = 64;
+/// Moments of a load that are kept to be drawn: a minute, which is more than a terminal's width.
+const KEPT: usize = 120;
 
 /// Tells progress on stderr.
-pub(crate) struct Progress {
+pub(crate) struct Progress<'a> {
     style: Style,
-    width: usize,
-    /// The writing thread and the way to it; gone once this is dropped.
-    writer: Option<(SyncSender<String>, JoinHandle<()>)>,
+    panel: Panel,
+    stop: &'a Stop,
     rounds: Rounds,
     cases: u32,
-    /// Whether trials are probes, each of a load of its own.
-    is_capacity: bool,
+    kind: StudyKind,
     /// What each trial loads for: warm-up and window.
     each: Duration,
     started: Instant,
     /// What is measured in place of a trial: a pilot, the yard-stick.
     aside: Option<String>,
-    case: String,
+    /// The case of the trial.
+    case: Option<CaseId>,
     block: u32,
     number: u32,
     of: Option<u32>,
     phase: Phase,
-    rate: Option<f64>,
+    /// The load of what is measured, since it began.
+    course: Vec<Moment>,
+    window_left: Option<Duration>,
     failed: u64,
+    /// How many processors each case may use.
+    allowed: BTreeMap<CaseId, f64>,
+    /// What was found and told.
+    found: BTreeSet<(CaseId, String)>,
     /// The number of the first trial of this sitting: earlier ones ended before the study was interrupted.
     first: Option<u32>,
     /// How long the study was measured before that.
@@ -54,32 +61,43 @@ pub(crate) struct Progress {
     ended: Option<(u32, Duration)>,
 }
 
-impl Progress {
+/// Whether progress is drawn over, and not told in lines.
+pub(crate) fn is_live(quiet: bool) -> bool {
+    style(quiet) == Style::Live
+}
+
+fn style(quiet: bool) -> Style {
+    let obeys = env::var_os("TERM").is_some_and(|term| !term.is_empty() && term != "dumb");
+    match (quiet, io::stderr().is_terminal() && obeys) {
+        (true, _) => Style::Silent,
+        (false, true) => Style::Live,
+        (false, false) => Style::Lines,
+    }
+}
+
+impl<'a> Progress<'a> {
     /// `earlier` is how long the study was measured already, where it is gone on with.
-    pub(crate) fn new(quiet: bool, width: usize, earlier: Duration) -> Self {
-        let style = match (quiet, io::stderr().is_terminal()) {
-            (true, _) => Style::Silent,
-            (false, true) => Style::Live,
-            (false, false) => Style::Lines,
-        };
-        let (lines, waiting) = sync_channel(WAITING);
+    pub(crate) fn new(quiet: bool, stop: &'a Stop, earlier: Duration) -> Self {
         Self {
-            style,
-            width,
-            writer: Some((lines, thread::spawn(move || write_all(&waiting)))),
+            style: style(quiet),
+            panel: Panel::new(),
+            stop,
             rounds: Rounds::Fixed(0),
             cases: 0,
-            is_capacity: false,
+            kind: StudyKind::Compare,
             each: Duration::ZERO,
             started: Instant::now(),
             aside: None,
-            case: String::new(),
+            case: None,
             block: 0,
             number: 0,
             of: None,
             phase: Phase::Launch,
-            rate: None,
+            course: Vec::new(),
+            window_left: None,
             failed: 0,
+            allowed: BTreeMap::new(),
+            found: BTreeSet::new(),
             first: None,
             earlier,
             ended: None,
@@ -88,20 +106,14 @@ impl Progress {
 
     fn tell(&mut self, event: &Event<'_>) {
         match event {
-            Event::PilotStarted(case) => {
-                self.aside = Some(format!("pilot {case:<15}"));
-                (self.rate, self.failed) = (None, 0);
-            }
+            Event::PilotStarted(case) => self.begin(Some(format!("pilot {case:<15}"))),
             Event::PilotEnded(case, warm_up) => {
                 let (seconds, why) = (warm_up.length.as_secs_f64(), stampede_report::pilot(&warm_up.pilot));
                 self.tell_line(&format!("pilot {case:<15} warm-up of {seconds} s: {}", first_line(&why)));
                 self.aside = None;
                 return;
             }
-            Event::YardStickStarted { block } => {
-                self.aside = Some(format!("round {block}  yard-stick"));
-                (self.rate, self.failed) = (None, 0);
-            }
+            Event::YardStickStarted { block } => self.begin(Some(format!("round {block}  yard-stick"))),
             Event::YardStickEnded(YardStickReading { block, outcome, .. }) => {
                 self.aside = None;
                 if let Outcome::Failed(reason) = outcome {
@@ -112,23 +124,36 @@ impl Progress {
             Event::StudyStarted(study) | Event::StudyResumed(study) => {
                 self.rounds = study.rounds;
                 self.cases = study.cases.len() as u32;
-                self.is_capacity = study.kind == StudyKind::Capacity;
+                self.kind = study.kind;
+                study.cases.iter().for_each(|case| self.allow(case));
                 self.each = study.warm_up + study.duration;
                 self.started = Instant::now();
             }
-            Event::CaseAdded(_) => return,
+            Event::CaseAdded(case) => {
+                self.allow(case);
+                return;
+            }
             Event::TrialStarted { case, block, number, of } => {
-                self.case = case.to_string();
+                self.case = Some((*case).clone());
                 self.first.get_or_insert(*number);
                 (self.block, self.number, self.of) = (*block, *number, *of);
-                (self.rate, self.failed) = (None, 0);
+                self.begin(None);
             }
             Event::PhaseStarted(phase) => self.phase = *phase,
             Event::Warned(warning) => {
-                screen::warning(warning);
+                match self.style {
+                    Style::Silent => screen::warning(warning),
+                    Style::Live | Style::Lines => self.panel.line(screen::warned(warning)),
+                }
                 return;
             }
-            Event::Progress { rate, failed, .. } => (self.rate, self.failed) = (Some(*rate), *failed),
+            Event::Progress { rate, failed, p99, cpus, queue, left } => {
+                if self.course.len() == KEPT {
+                    self.course.remove(0);
+                }
+                self.course.push(Moment { rate: *rate, p99: *p99, cpus: *cpus, queue: *queue });
+                (self.failed, self.window_left) = (*failed, Some(*left));
+            }
             Event::TrialEnded(trial) => {
                 self.ended = Some((self.number, self.started.elapsed()));
                 self.tell_line(&self.line_of(trial));
@@ -138,9 +163,38 @@ impl Progress {
         self.draw();
     }
 
+    /// Instances of a service come and go, each with limits of its own.
+    fn allow(&mut self, case: &Case) {
+        if self.kind != StudyKind::Scale {
+            self.allowed.insert(case.id.clone(), case.limits.cpus.cores());
+        }
+    }
+
+    /// Something else is measured from now on.
+    fn begin(&mut self, aside: Option<String>) {
+        self.aside = aside;
+        self.course.clear();
+        (self.window_left, self.failed) = (None, 0);
+    }
+
+    /// Tells what distorts or limits the case of a trial that has ended, as far as it was not told before. Not in a search, whose
+    /// cases are there to find out where they fail.
+    pub(crate) fn tell_findings(&mut self, study: &Study, trials: &[Trial], case: &CaseId) {
+        if self.style == Style::Silent || matches!(study.kind, StudyKind::Tune | StudyKind::Capacity) {
+            return;
+        }
+        let width = if self.style == Style::Live { screen::size().0 } else { screen::width() };
+        for finding in stampede_analysis::findings(study, case, trials) {
+            if finding.severity > Severity::Info && self.found.insert((case.clone(), finding.id)) {
+                let text = screen::printable(&format!("found so far of {case}: {}", finding.text));
+                self.tell_line(&paragraph(&text, 2, width));
+            }
+        }
+    }
+
     fn tell_line(&self, line: &str) {
         if self.style != Style::Silent {
-            self.write(format!("{}{line}\n", self.clear()));
+            self.panel.line(line.to_owned());
         }
     }
 
@@ -148,8 +202,9 @@ impl Progress {
         if let Some(aside) = &self.aside {
             return aside.clone();
         }
-        let (number, block, case) = (self.number, self.block, &self.case);
-        if self.is_capacity {
+        let (number, block) = (self.number, self.block);
+        let case = self.case.as_ref().map_or("", CaseId::as_str);
+        if self.kind == StudyKind::Capacity {
             return format!("[{number:>2}] {case:<12}");
         }
         match (self.of, self.rounds) {
@@ -184,25 +239,29 @@ impl Progress {
             Phase::Drain => "drain",
             Phase::Stop => "stop",
         };
-        let mut line = format!("{} {phase:<8}", self.place());
-        if let Some(rate) = self.rate {
-            line.push_str(&format!("{rate:>8.0} req/s"));
-        }
-        if self.failed > 0 {
-            line.push_str(&format!("  {} failed", self.failed));
-        }
-        if self.cases > 0 || self.is_capacity {
-            let most = if matches!(self.rounds, Rounds::Auto { .. }) { "at most " } else { "" };
-            line.push_str(&format!("  {most}{} left", human(self.left())));
-        }
-        let line: String = line.chars().take(self.width.saturating_sub(1)).collect();
-        self.write(format!("{}{line}", self.clear()));
-    }
-
-    fn write(&self, text: String) {
-        if let Some((lines, _)) = &self.writer {
-            let _ = lines.try_send(text);
-        }
+        let may_end_before = matches!(self.rounds, Rounds::Auto { .. });
+        let is_known = self.cases > 0 || self.kind == StudyKind::Capacity;
+        let window_left = self.window_left.filter(|_| matches!(self.phase, Phase::WarmUp | Phase::Measure));
+        let view = LiveView {
+            place: &screen::printable(&self.place()),
+            phase,
+            window_left,
+            left: is_known.then(|| (self.left(), may_end_before)),
+            course: &self.course,
+            allowed: self
+                .case
+                .as_ref()
+                .filter(|_| self.aside.is_none())
+                .and_then(|case| self.allowed.get(case))
+                .copied(),
+            failed: self.failed,
+            is_stopping: self.stop.is_asked(),
+        };
+        // The last column stays free: some terminals go on to the next line when it is written to.
+        let (columns, rows) = screen::size();
+        let mut lines = frame(&view, columns.saturating_sub(1));
+        lines.truncate(rows.saturating_sub(1).max(1));
+        self.panel.draw(lines);
     }
 
     /// Time left, if the trials to come take as long as those that ended; before any ended, what their loads take.
@@ -217,32 +276,9 @@ impl Progress {
         };
         whole.saturating_sub(self.started.elapsed())
     }
-
-    /// What clears the line on which progress is drawn.
-    fn clear(&self) -> &'static str {
-        if self.style == Style::Live { "\r\x1b[K" } else { "" }
-    }
 }
 
-impl Drop for Progress {
-    fn drop(&mut self) {
-        self.write(self.clear().to_owned());
-        if let Some((lines, thread)) = self.writer.take() {
-            drop(lines);
-            let _ = thread.join();
-        }
-    }
-}
-
-/// Writes until the sender is gone. A stderr that is closed is nobody who waits for progress.
-fn write_all(waiting: &Receiver<String>) {
-    for text in waiting {
-        let mut stderr = io::stderr();
-        let _ = stderr.write_all(text.as_bytes()).and_then(|()| stderr.flush());
-    }
-}
-
-impl Sink for Progress {
+impl Sink for Progress<'_> {
     fn take<'a>(&'a mut self, event: &'a Event<'a>) -> Fut<'a, Result<(), SinkError>> {
         Box::pin(async move {
             self.tell(event);
@@ -257,11 +293,6 @@ fn first_line(text: &str) -> String {
     screen::printable(line.strip_suffix("; its log ends:").unwrap_or(line))
 }
 
-fn human(time: Duration) -> String {
-    let seconds = time.as_secs();
-    if seconds < 60 { format!("{seconds}s") } else { format!("{}m{:02}s", seconds / 60, seconds % 60) }
-}
-
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -269,7 +300,7 @@ mod tests {
     #[test]
     fn the_time_left_is_that_of_this_sitting() {
         let minutes = |minutes: u64| Duration::from_secs(60 * minutes);
-        let auto = Rounds::Auto { max_time: minutes(30) };
+        let (stop, auto) = (Stop::default(), Rounds::Auto { max_time: minutes(30) });
         // Of 10 rounds of 2 cases; a trial is planned to take one minute and took two.
         for (name, rounds, first, earlier, ended, expected) in [
             ("from the beginning", Rounds::Fixed(10), 1, 0, None, 20),
@@ -278,7 +309,7 @@ mod tests {
             ("five trials later", Rounds::Fixed(10), 11, 20, Some((15, minutes(10))), 20),
             ("as long as it takes", auto, 11, 20, Some((15, minutes(1))), 10),
         ] {
-            let mut progress = Progress::new(true, 80, minutes(earlier));
+            let mut progress = Progress::new(true, &stop, minutes(earlier));
             (progress.rounds, progress.cases, progress.each) = (rounds, 2, minutes(1));
             (progress.first, progress.ended) = (Some(first), ended);
             let left = progress.left().as_secs_f64() / 60.0;

@@ -10,7 +10,7 @@ use stampede_core::{
     CaseId, CpuLayout, Groundwork, Limits, Load, Machine, Outcome as TrialOutcome, Rounds, Study, StudyKind,
     with_causes,
 };
-use stampede_harness::{Copies, Missing, Prepared, Scaling, Surroundings};
+use stampede_harness::{Copies, Missing, Prepared, Scaling, Stop, Surroundings};
 use stampede_load::Backend;
 use stampede_plan::{ComparePlan, InstancesAsked, PlannedRow, PlannedTable, ReproduceFlags, ReproducePlan, ScaledRow};
 use stampede_platforms::scope;
@@ -31,8 +31,7 @@ use crate::ground::{self, Ground};
 use crate::progress::Progress;
 use crate::record::Record;
 use crate::show::{Renderers, Report};
-use crate::signals::Signals;
-use crate::{Outcome, folders, scale, screen};
+use crate::{Outcome, folders, scale, screen, signals};
 
 /// What a trial takes beside its load at the least: start, readiness, verification, drain and stop.
 const BESIDE: Duration = Duration::from_secs(4);
@@ -70,7 +69,8 @@ pub(crate) fn run(args: Box<ReproduceArgs>) -> Outcome {
     let pinning = pin(&plan)?;
     let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build().map_err(Failure::missing)?;
     let mut experiment = Experiment { plan: &plan, machine, pinning, store, quiet, tables: Vec::new() };
-    let ended = runtime.block_on(experiment.attend(backend, no_wait));
+    let stop = Stop::default();
+    let ended = runtime.block_on(signals::heed(&stop, quiet, experiment.measure(backend, no_wait, &stop)));
     runtime.shutdown_timeout(LAST_WAIT);
     experiment.conclude(ended, &report)
 }
@@ -124,17 +124,8 @@ impl Table<'_> {
 }
 
 impl<'a> Experiment<'a> {
-    /// Everything that is done on the runtime; whatever it is doing, a signal ends it.
-    async fn attend(&mut self, backend: BackendChoice, no_wait: bool) -> Result<Ended, Failure> {
-        let mut signals = Signals::new()?;
-        tokio::select! {
-            biased;
-            () = signals.any() => Ok(Ended::Interrupted),
-            ended = self.measure(backend, no_wait) => ended.map(|()| Ended::Complete),
-        }
-    }
-
-    async fn measure(&mut self, backend: BackendChoice, no_wait: bool) -> Result<(), Failure> {
+    /// Everything that is done on the runtime.
+    async fn measure(&mut self, backend: BackendChoice, no_wait: bool, stop: &Stop) -> Result<(), Failure> {
         let rows = || self.plan.tables.iter().flat_map(|table| &table.rows);
         let Some(first) = rows().find_map(|row| row.plan.as_ref().ok()) else {
             let problems: Vec<String> = rows().filter_map(problem).map(|(row, why)| format!("{row}: {why}")).collect();
@@ -150,10 +141,10 @@ impl<'a> Experiment<'a> {
         self.introduce();
         let count = self.tables.len();
         for number in 0..count {
-            if !self.tables[number].prepared.is_empty() {
+            if !self.tables[number].prepared.is_empty() && !stop.obey() {
                 let title = &self.tables[number].planned.table.title;
                 self.note(0, &format!("table {} of {count}: {title}", number + 1));
-                self.study(number, &ground, backend).await?;
+                self.study(number, &ground, backend, stop).await?;
             }
         }
         Ok(())
@@ -221,7 +212,7 @@ impl<'a> Experiment<'a> {
         self.note(0, &format!("{trials} trials in {of} {studies} of {rounds} rounds: {time} at the least"));
     }
 
-    async fn study(&mut self, number: usize, ground: &Ground, backend: Backend) -> Result<(), Failure> {
+    async fn study(&mut self, number: usize, ground: &Ground, backend: Backend, stop: &Stop) -> Result<(), Failure> {
         let Self { plan, machine, store, quiet, tables, .. } = self;
         let table = &mut tables[number];
         let Some(of_row) = table.plan().cloned() else { return Ok(()) };
@@ -256,12 +247,16 @@ impl<'a> Experiment<'a> {
             sampled: of_row.sampled,
             // Rows differ in their limits: there is none that holds for all.
             yard_stick: None,
+            stop,
         };
         let record = table.record.insert(Record::new(Store::open(store).map_err(Failure::missing)?));
-        let mut sinks = Sinks { record, progress: Progress::new(*quiet, screen::width(), Duration::ZERO) };
+        let mut sinks = Sinks { record, progress: Progress::new(*quiet, stop, Duration::ZERO) };
         stampede_harness::run(&*ground.platform, &study, &table.prepared, &surroundings, Vec::new(), &mut sinks)
             .await
             .map_err(Failure::missing)?;
+        if stop.is_obeyed() {
+            return Ok(());
+        }
         let finished_at = Timestamp::now();
         table.finished_at = Some(finished_at);
         sinks.record.store().finish_study(&study.id, finished_at).map_err(Failure::missing)

@@ -9,7 +9,7 @@ use std::panic::resume_unwind;
 use jiff::Timestamp;
 use stampede_analysis::PER_VCPU_SECOND;
 use stampede_core::{Case, CpuLayout, Failures, Groundwork, Load, Machine, Role, Study, StudyKind, Trial};
-use stampede_harness::{Conditions, Copies, Prepared, Surroundings};
+use stampede_harness::{Conditions, Copies, Prepared, Stop, Surroundings};
 use stampede_plan::{CompareFlags, SubjectFlag, TopologyFlags};
 use stampede_scale::{CpuAllocation, Service};
 use stampede_store::{Store, StoredStudy};
@@ -112,8 +112,9 @@ pub(crate) fn run(args: Box<ScaleArgs>) -> Outcome {
         None => Ok(()),
     };
     let question = Question { services, resume: resume.clone(), backend, no_wait, quiet };
-    let (ended, mut record, path) =
-        attend(cores, &store, earlier, async |pinning, record| question.measure(machine, pinning, record).await)?;
+    let (ended, mut record, path) = attend(cores, &store, quiet, earlier, async |pinning, record, stop| {
+        question.measure(machine, pinning, record, stop).await
+    })?;
     conclude(ended, &report, &mut record, &path)
 }
 
@@ -134,7 +135,13 @@ struct Question {
 }
 
 impl Question {
-    async fn measure(&self, machine: Machine, pinning: CpuLayout, record: &mut Record) -> Result<(), Failure> {
+    async fn measure(
+        &self,
+        machine: Machine,
+        pinning: CpuLayout,
+        record: &mut Record,
+        stop: &Stop,
+    ) -> Result<(), Failure> {
         let Self { services, resume, backend, no_wait, quiet } = self;
         let nothing = || Failure::missing("there is nothing to run");
         let plan = &services.first().ok_or_else(nothing)?.plan;
@@ -204,13 +211,14 @@ impl Question {
             backend,
             sampled: false,
             yard_stick: None,
+            stop,
         };
         if !quiet {
             tell_settings(&study);
         }
         let trials = record.trials().to_vec();
         let earlier = stampede_analysis::measured_for(&study, &trials);
-        let mut sinks = Sinks { record, progress: Progress::new(quiet, screen::width(), earlier) };
+        let mut sinks = Sinks { record, progress: Progress::new(quiet, stop, earlier) };
         let ended = stampede_harness::run(&*ground.platform, &study, &instances, &surroundings, trials, &mut sinks);
         ended.await.map_err(Failure::missing)
     }

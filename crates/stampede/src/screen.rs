@@ -14,7 +14,12 @@ pub(crate) fn error(line: &str) {
 
 /// A warning, one line; says what to do next.
 pub(crate) fn warning(line: &str) {
-    say(&format!("{}{}", label("warning: ", "1;33", line), printable(line)));
+    say(&warned(line));
+}
+
+/// The same as a text.
+pub(crate) fn warned(line: &str) -> String {
+    format!("{}{}", label("warning: ", "1;33", line), printable(line))
 }
 
 /// A note.
@@ -62,6 +67,12 @@ pub(crate) fn colour_on(stream: &impl IsTerminal) -> bool {
     stream.is_terminal()
         && env::var_os("NO_COLOR").is_none_or(|value| value.is_empty())
         && env::var_os("TERM").is_none_or(|term| term != "dumb")
+}
+
+/// Columns and rows of the terminal on stderr; 80 and 24 where it does not say.
+pub(crate) fn size() -> (usize, usize) {
+    let size = tcgetwinsize(io::stderr()).ok().filter(|size| size.ws_col > 0 && size.ws_row > 0);
+    size.map_or((80, 24), |size| (usize::from(size.ws_col), usize::from(size.ws_row)))
 }
 
 /// Columns of the terminal on stdout, or what `COLUMNS` says, or 80.

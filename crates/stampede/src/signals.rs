@@ -1,14 +1,50 @@
 //! The signals that ask to stop: Ctrl-C, `kill`, a terminal that is closed.
 
+use std::pin::pin;
+
+use stampede_harness::Stop;
 use tokio::signal::unix::{Signal, SignalKind, signal};
 
+use crate::compare::Ended;
 use crate::exit::Failure;
+use crate::{progress, screen};
+
+/// Does work until it is done, a signal ends it, or it ends for the first Ctrl-C: that lets the block that is measured be
+/// completed, the second one does not. Whoever drops the work cleans up.
+pub(crate) async fn heed(
+    stop: &Stop,
+    quiet: bool,
+    work: impl Future<Output = Result<(), Failure>>,
+) -> Result<Ended, Failure> {
+    let mut signals = Signals::new()?;
+    let mut work = pin!(work);
+    loop {
+        tokio::select! {
+            biased;
+            is_first = signals.first_interrupt() => {
+                if !is_first || !stop.ask() {
+                    return Ok(Ended::Interrupted);
+                }
+                // A panel says so itself.
+                if !progress::is_live(quiet) {
+                    screen::note("interrupted: this round is completed first; Ctrl-C again ends at once");
+                }
+            }
+            ended = &mut work => {
+                let ended_as = if stop.is_obeyed() { Ended::Interrupted } else { Ended::Complete };
+                return ended.map(|()| ended_as);
+            }
+        }
+    }
+}
 
 /// The signals that ask to stop. From the making of this on they no longer end the process by themselves.
 pub(crate) struct Signals {
     interrupt: Signal,
     terminate: Signal,
     hang_up: Signal,
+    /// Whether Ctrl-C was typed.
+    is_interrupted: bool,
 }
 
 impl Signals {
@@ -17,7 +53,17 @@ impl Signals {
             interrupt: signal(SignalKind::interrupt()).map_err(Failure::missing)?,
             terminate: signal(SignalKind::terminate()).map_err(Failure::missing)?,
             hang_up: signal(SignalKind::hangup()).map_err(Failure::missing)?,
+            is_interrupted: false,
         })
+    }
+
+    /// Waits for one of them; whether it is the first Ctrl-C.
+    async fn first_interrupt(&mut self) -> bool {
+        tokio::select! {
+            _ = self.interrupt.recv() => !std::mem::replace(&mut self.is_interrupted, true),
+            _ = self.terminate.recv() => false,
+            _ = self.hang_up.recv() => false,
+        }
     }
 
     /// Waits for the first of them.

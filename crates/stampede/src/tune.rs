@@ -8,7 +8,7 @@ use std::time::Duration;
 use jiff::Timestamp;
 use stampede_analysis::{Point, RaceScores, Search, Space, Tried, analyse, best, metric, objective_metric};
 use stampede_core::{CaseId, CpuLayout, DefaultsContext, Documented, Machine, Rounds, StudyId, StudyKind, Tuning};
-use stampede_harness::Copies;
+use stampede_harness::{Copies, Stop};
 use stampede_plan::{CompareFlags, ComparePlan, SubjectFlag, TuneFlags, TunePlan};
 use stampede_platforms::scope;
 use stampede_report::StudyView;
@@ -23,8 +23,7 @@ use crate::compare::{self, Ended, LAST_WAIT, Order, Site, topology_flags};
 use crate::exit::{Exit, Failure};
 use crate::record::Record;
 use crate::show::{Renderers, Report};
-use crate::signals::Signals;
-use crate::{Outcome, folders, ground, screen};
+use crate::{Outcome, folders, ground, screen, signals};
 
 /// The cases of the verdicts.
 const TUNED: &str = "tuned";
@@ -104,7 +103,8 @@ pub(crate) fn run(args: TuneArgs) -> Outcome {
         tried: Vec::new(),
         held: Vec::new(),
     };
-    let ended = executor.block_on(tune.attend(machine, pinning));
+    let stop = Stop::default();
+    let ended = executor.block_on(signals::heed(&stop, quiet, tune.measure(machine, pinning, &stop)));
     executor.shutdown_timeout(LAST_WAIT);
     tune.conclude(ended, &report)
 }
@@ -169,21 +169,15 @@ struct Tune {
 }
 
 impl Tune {
-    async fn attend(&mut self, machine: Machine, pinning: CpuLayout) -> Result<Ended, Failure> {
-        let mut signals = Signals::new()?;
-        tokio::select! {
-            biased;
-            () = signals.any() => Ok(Ended::Interrupted),
-            ended = self.measure(machine, pinning) => ended.map(|()| Ended::Complete),
-        }
-    }
-
-    async fn measure(&mut self, machine: Machine, pinning: CpuLayout) -> Result<(), Failure> {
+    async fn measure(&mut self, machine: Machine, pinning: CpuLayout, stop: &Stop) -> Result<(), Failure> {
         let plan = self.plan.plan.clone();
         let order = self.order(&plan, &[], StudyKind::Tune, String::new());
-        let site = Site::take(&order, machine, pinning).await?;
+        let site = Site::take(&order, machine, pinning, stop).await?;
         self.introduce();
         self.race(&site).await?;
+        if stop.is_obeyed() {
+            return Ok(());
+        }
         let Some(winner) = best(&self.tried).map(|best| best.point.clone()) else {
             return Err(Failure {
                 exit: Exit::TrialFailed,
@@ -191,7 +185,7 @@ impl Tune {
             });
         };
         self.hold(&site, &winner).await?;
-        if let Some(out) = self.out.clone() {
+        if let Some(out) = self.out.clone().filter(|_| !stop.is_obeyed()) {
             let tuned = self.tuned(TUNED, &self.settings(&winner))?;
             files::write(&site, &tuned, &mut self.copies, &out).await?;
         }
@@ -199,7 +193,7 @@ impl Tune {
     }
 
     /// Races until the search has found what it can, or its budget is used up.
-    async fn race(&mut self, site: &Site) -> Result<(), Failure> {
+    async fn race(&mut self, site: &Site<'_>) -> Result<(), Failure> {
         // What the records of the first race suggest of the defaults.
         let mut suspected = None;
         let (mut spent, mut longest, mut first) = (Duration::ZERO, Duration::ZERO, None);
@@ -223,6 +217,7 @@ impl Tune {
                 .map(|(point, name)| self.tuned(name, &self.settings(point)))
                 .collect::<Result<Vec<_>, _>>()?;
             let race = self.study(site, race_id(&self.id, number), StudyKind::Tune, &plans).await?;
+            let Some(race) = race else { return Ok(()) };
             let took = took(&race);
             (spent, longest) = (spent + took, longest.max(took));
             let StoredStudy { study, trials, .. } = race;
@@ -251,7 +246,7 @@ impl Tune {
     }
 
     /// Holds the winner against the default and what is documented, in blocks that had no part in choosing it.
-    async fn hold(&mut self, site: &Site, winner: &Point) -> Result<(), Failure> {
+    async fn hold(&mut self, site: &Site<'_>, winner: &Point) -> Result<(), Failure> {
         let mut plans =
             vec![self.tuned(TUNED, &self.settings(winner))?, self.tuned(DEFAULT, &self.settings(&self.space.default))?];
         if *winner == self.space.default {
@@ -275,6 +270,7 @@ impl Tune {
             self.note(&format!("the winner, {}, at load {load}", self.space.name(winner)));
             let id = format!("{}.load{:03.0}", self.id, share * 100.0);
             let held = self.study(site, id, StudyKind::Compare, &of_load).await?;
+            let Some(held) = held else { return Ok(()) };
             self.held.push((share, held));
         }
         Ok(())
@@ -296,14 +292,18 @@ impl Tune {
         Some(documented)
     }
 
-    /// A study of these plans: measured now, gone on with, or as it was measured before the search was interrupted.
+    /// A study of these plans: measured now, gone on with, or as it was measured before the search was interrupted. None where it
+    /// was asked to end before it was complete.
     async fn study(
         &mut self,
-        site: &Site,
+        site: &Site<'_>,
         id: String,
         kind: StudyKind,
         plans: &[ComparePlan],
-    ) -> Result<StoredStudy, Failure> {
+    ) -> Result<Option<StoredStudy>, Failure> {
+        if site.stop.obey() {
+            return Ok(None);
+        }
         let store = Store::open(&self.store).map_err(Failure::missing)?;
         let earlier = match store.load(&id) {
             Ok(earlier) => Some(earlier),
@@ -321,13 +321,16 @@ impl Tune {
         self.copies = copies;
         conducted?;
         if let Some(finished) = earlier.filter(|earlier| earlier.finished_at.is_some()) {
-            return Ok(finished);
+            return Ok(Some(finished));
+        }
+        if site.stop.is_obeyed() {
+            return Ok(None);
         }
         let study = record.study().cloned().ok_or_else(|| Failure::missing("the study was not begun"))?;
         let finished_at = Timestamp::now();
         record.store().finish_study(&study.id, finished_at).map_err(Failure::missing)?;
         let (trials, yard_stick) = (record.trials().to_vec(), record.yard_stick().to_vec());
-        Ok(StoredStudy { study, finished_at: Some(finished_at), trials, yard_stick })
+        Ok(Some(StoredStudy { study, finished_at: Some(finished_at), trials, yard_stick }))
     }
 
     fn order<'a>(&self, plan: &'a ComparePlan, beside: &'a [ComparePlan], kind: StudyKind, id: String) -> Order<'a> {

@@ -78,12 +78,12 @@ pub(crate) fn of(conditions: &Conditions, duration: Duration, platform: &str) ->
     };
     let request =
         Request { method: "GET".to_owned(), path: "/".to_owned(), headers: BTreeMap::new(), body: Vec::new() };
-    let expect = Expectation { status: 200, body: Body::Bytes(body(&table()).into_bytes()) };
+    let expect = Expectation { status: 200, body: Body::Bytes(body(&table()).into_bytes()), gzip: false };
     let workload = Workload {
         id: WorkloadId::new(ID),
         title: String::new(),
         apps: Vec::new(),
-        exchanges: vec![Exchange { name: ID.to_owned(), request, expect, in_load: true, once: false }],
+        exchanges: vec![Exchange { name: ID.to_owned(), request, expect, in_load: true, once: false, optional: false }],
         play: None,
         services: Vec::new(),
         audits: Vec::new(),

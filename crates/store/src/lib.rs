@@ -14,6 +14,6 @@ mod study_tables;
 mod trial_rows;
 mod yard_stick_rows;
 
-pub use store::{Import, Store, StoreError, StoredStudy, StudyRow};
+pub use store::{Import, Standing, Store, StoreError, StoredStudy, StudyRow};
 pub use study_file::{StudyFileError, read_study_file};
 pub use study_tables::StageError;

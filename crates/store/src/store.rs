@@ -46,6 +46,15 @@ pub struct StudyRow {
     pub imported_at: Option<Timestamp>,
 }
 
+/// How far a study is.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Standing {
+    /// How many trials are stored.
+    pub trials: u32,
+    /// Whether it came to its end.
+    pub is_finished: bool,
+}
+
 /// What became of a study that was to be imported.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Import {
@@ -184,6 +193,15 @@ impl Store {
     /// When the store cannot be read.
     pub fn studies(&self) -> Result<Vec<StudyRow>, StoreError> {
         study_rows::list(&self.connection).map_err(|source| StoreError::of(&self.path, source))
+    }
+
+    /// How far a study of this whole name is; none where there is none. Nothing else of it is read.
+    ///
+    /// # Errors
+    ///
+    /// When the store cannot be read.
+    pub fn standing(&self, study: &StudyId) -> Result<Option<Standing>, StoreError> {
+        study_rows::standing(&self.connection, study).map_err(|source| StoreError::of(&self.path, source))
     }
 
     /// A study by its name, by the beginning of its name that no other shares, or by `latest`.

@@ -9,7 +9,7 @@ use stampede_core::{
 };
 
 use crate::columns::{Count, Decimal, Instant, Json, Nanos, other};
-use crate::store::StudyRow;
+use crate::store::{Standing, StudyRow};
 
 pub(crate) fn insert(transaction: &Transaction<'_>, study: &Study) -> rusqlite::Result<()> {
     let Study {
@@ -179,6 +179,15 @@ pub(crate) fn list(connection: &Connection) -> rusqlite::Result<Vec<StudyRow>> {
         })
     })?;
     rows.collect()
+}
+
+/// How far a study is.
+pub(crate) fn standing(connection: &Connection, id: &StudyId) -> rusqlite::Result<Option<Standing>> {
+    let question = "SELECT finished_at_ns IS NOT NULL AS is_finished,
+            (SELECT count(*) FROM trial WHERE study_id = study.study_id) AS trials
+         FROM study LEFT JOIN study_end USING (study_id) WHERE study_id = ?1";
+    let standing = |row: &Row<'_>| Ok(Standing { trials: row.get("trials")?, is_finished: row.get("is_finished")? });
+    connection.query_row(question, [id.as_str()], standing).optional()
 }
 
 /// A study with its end.

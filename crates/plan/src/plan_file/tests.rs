@@ -35,8 +35,8 @@ const MISFITS: [(&str, &str, &[&str]); 17] = [
         "keys that nothing resembles",
         "workload: a\nzone: {p99: 100ms}\nslo: {p98: 1s}\n",
         &[
-            "p:2:1 zone is not known; use app, apps, cases, exchanges, limits, load, php, platform, runtimes, slo, study, \
-             topology, workload",
+            "p:2:1 zone is not known; use app, apps, base_image, cases, exchanges, limits, load, php, platform, runtimes, \
+             slo, study, topology, workload",
             "p:3:7 slo.p98 is not known; did you mean p90?",
         ],
     ),

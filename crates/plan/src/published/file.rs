@@ -28,7 +28,7 @@ pub(super) struct PublishedFile {
     pub(super) rounds: u32,
     pub(super) tables: Vec<TableEntry>,
     #[serde(default)]
-    claims: Vec<ClaimEntry>,
+    pub(super) claims: Vec<ClaimEntry>,
 }
 
 fn whole() -> f64 {
@@ -82,6 +82,8 @@ pub(super) struct RowEntry {
     title: String,
     #[serde(default)]
     pub(super) case: CaseKeys,
+    /// As a table has it, in place of the table's.
+    pub(super) exchanges: Option<Text>,
     /// A figure for each column; fewer leave out the last ones.
     #[serde(default)]
     published: Vec<Option<Text>>,
@@ -90,7 +92,7 @@ pub(super) struct RowEntry {
 
 #[derive(Debug, Deserialize)]
 #[serde(deny_unknown_fields)]
-struct ClaimEntry {
+pub(super) struct ClaimEntry {
     says: String,
     table: Option<String>,
     metric: Option<String>,
@@ -104,6 +106,9 @@ struct ClaimEntry {
     to: Option<f64>,
     /// Why nothing shows it here.
     untested: Option<String>,
+    /// Whether it is about a number that a shorter or weaker load cannot have.
+    #[serde(default)]
+    pub(super) full: bool,
 }
 
 impl PublishedFile {
@@ -223,7 +228,7 @@ impl Reader {
     }
 
     fn row(&mut self, entry: &RowEntry, columns: usize) -> PublishedRow {
-        let RowEntry { id, title, case, published, unlike } = entry;
+        let RowEntry { id, title, case, exchanges: _, published, unlike } = entry;
         if case.runtime.as_ref().is_some_and(|Text(runtime)| runtime.contains(',')) {
             self.wrong(id, "has several runtimes", "use a row for each");
         }
@@ -245,7 +250,7 @@ impl Reader {
     }
 
     fn claim(&mut self, entry: &ClaimEntry, tables: &[PublishedTable]) -> Option<Claim> {
-        let ClaimEntry { says, table, metric, ratio, against, figure, from, to, untested } = entry;
+        let ClaimEntry { says, table, metric, ratio, against, figure, from, to, untested, full } = entry;
         let within = Bounds { from: *from, to: *to };
         let test = match (table, ratio, figure, untested) {
             (None, None, None, Some(because)) => ClaimTest::Untested { because: because.clone() },
@@ -264,6 +269,9 @@ impl Reader {
                 return None;
             }
         };
+        if *full && untested.is_some() {
+            self.wrong(says, "is untested, and so in a full run too", "leave out full");
+        }
         if against.is_some() && !matches!(test, ClaimTest::Ratio { .. }) {
             self.wrong(says, "holds no ratio against another", "leave out against, or give it a ratio");
         }

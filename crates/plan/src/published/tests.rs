@@ -78,7 +78,8 @@ fn a_feeder_that_no_row_takes_is_a_mistake_of_the_command_line() {
     ] {
         let flags =
             ReproduceFlags { name: "some".to_owned(), feeders: vec![typed.to_owned()], ..ReproduceFlags::default() };
-        let mistakes = ReproducePlan::read(&flags, &known(GOOD), MACHINE, &Plain, &|row, _| row.concurrency).unwrap_err().0;
+        let mistakes =
+            ReproducePlan::read(&flags, &known(GOOD), MACHINE, &Plain, &|row, _| row.concurrency).unwrap_err().0;
         let [mistake] = mistakes.as_slice() else { panic!("{mistakes:?}") };
         assert!(mistake.to_string().contains(told), "{mistake}");
     }
@@ -127,6 +128,21 @@ fn an_experiment_is_read_whole_and_rows_that_cannot_be_served_keep_their_place()
         matches!(claim, ClaimTest::Ratio { against: Some((c, a)), .. } if (c.as_str(), a.as_str()) == ("c", "a")),
         "{claim:?}"
     );
+}
+
+#[test]
+fn a_claim_about_the_whole_load_is_tested_by_a_full_run_alone() {
+    let text = GOOD.replace("metric: failed_share, to: 0}", "metric: created_count, from: 7, to: 7, full: true}");
+    let untested = |change: fn(&mut ReproduceFlags)| {
+        let claims = read(&text, change).unwrap().publication.claims;
+        claims.iter().map(|claim| matches!(claim.test, ClaimTest::Untested { .. })).collect::<Vec<_>>()
+    };
+    assert_eq!(untested(|_| ()), [false, true, true]);
+    assert_eq!(untested(|flags| flags.full = true), [false, false, true]);
+    let weaker = |flags: &mut ReproduceFlags| {
+        (flags.scale, flags.rate_scale) = (Some("1".to_owned()), Some("0.5".to_owned()));
+    };
+    assert_eq!(untested(weaker), [false, true, true]);
 }
 
 #[test]
@@ -201,6 +217,12 @@ fn mistakes_of_a_file_are_told() {
         ("no ratio", "figure: a,", "figure: a, against: b / a,", "holds no ratio against another"),
         ("a timeout", "    baseline: a", "    timeout: soon\n    baseline: a", "has a timeout that is no time"),
         ("nothing", "untested: nobody can", "to: 1", "is no claim"),
+        (
+            "in full",
+            "untested: nobody can",
+            "untested: nobody can, full: true",
+            "is untested, and so in a full run too",
+        ),
     ] {
         assert!(GOOD.contains(from), "{what}");
         let mistakes = read(&GOOD.replacen(from, to, 1), |_| ()).unwrap_err();

@@ -5,6 +5,7 @@
 
 mod comparison;
 mod history;
+mod live;
 
 use jiff::Timestamp;
 use minijinja::value::Serde;
@@ -15,6 +16,8 @@ use super::{STYLE, WORDS, digest, render};
 
 pub use self::comparison::comparison;
 pub use self::history::{HistoryPoint, HistoryView, history};
+pub(super) use self::live::events;
+pub use self::live::{EVENTS, live};
 
 /// The pages and their paths.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -127,7 +130,7 @@ pub fn list(view: &ListView<'_>) -> String {
         let Filter { words, question, workload, state } = view.filter;
         let number = to.to_string();
         let pairs = [("q", words), ("question", question), ("workload", workload), ("state", state), ("page", &number)];
-        link(Page::Studies, &pairs.map(|(name, value)| (name, value.as_str())))
+        link(Page::Studies.path(), &pairs.map(|(name, value)| (name, value.as_str())))
     };
     document(
         "list.html",
@@ -167,11 +170,12 @@ pub fn locked() -> String {
     document("problem.html", &WORDS.of("locked"), context! { text => WORDS.of("locked_note") })
 }
 
-/// What may be loaded and run by a page: the script and style of reports by their digests, and forms that go nowhere else.
+/// What may be loaded and run by a page: the script and style of reports by their digests, events of this dashboard alone, and forms
+/// that go nowhere else.
 /// <https://www.w3.org/TR/CSP3/>
 pub fn policy() -> String {
     format!(
-        "default-src 'none'; script-src '{}'; style-src '{}'; base-uri 'none'; form-action 'self'; frame-ancestors 'none'",
+        "default-src 'none'; script-src '{}'; style-src '{}'; connect-src 'self'; base-uri 'none'; form-action 'self'; frame-ancestors 'none'",
         digest(super::SCRIPT.trim_end()),
         digest(STYLE.trim_end())
     )
@@ -191,14 +195,14 @@ fn document(template: &str, title: &str, content: Value) -> String {
 }
 
 fn study_link(id: &str) -> String {
-    link(Page::Study, &[("id", id)])
+    link(Page::Study.path(), &[("id", id)])
 }
 
 /// A path with a query; what is empty is left out.
-fn link(page: Page, pairs: &[(&str, &str)]) -> String {
+fn link(path: &str, pairs: &[(&str, &str)]) -> String {
     let mut query = form_urlencoded::Serializer::new(String::new());
     query.extend_pairs(pairs.iter().filter(|(_, value)| !value.is_empty()));
-    format!("{}?{}", page.path(), query.finish())
+    format!("{path}?{}", query.finish())
 }
 
 fn time(at: Timestamp) -> String {

@@ -303,9 +303,10 @@ fn facts(view: &StudyView<'_>, digest: &Digest, texts: &Texts) -> Vec<Fact> {
         ("precision", percent(study.precision)),
         (
             "mde",
-            view.analysis
-                .detectable
-                .map_or_else(|| "n/a".to_owned(), |share| format!("{} (9 times of 10)", percent(share))),
+            view.analysis.detectable.map_or_else(
+                || "n/a".to_owned(),
+                |share| format!("{}, a pair by itself (9 times of 10)", percent(share)),
+            ),
         ),
         ("floor", trust::floor(view).unwrap_or_else(|| "n/a".to_owned())),
         ("seed", study.seed.to_string()),

@@ -1,9 +1,11 @@
 //! The terminal's and Markdown's tables.
 
 use std::collections::BTreeMap;
+use std::time::Duration;
 
 use stampede_core::{
-    Arrivals, AuditRecord, AuditTold, Censored, Counts, Latencies, Load, Schedule, StepRecord, StudyKind,
+    Arrivals, AuditRecord, AuditTold, Censored, Counts, Floor, Latencies, Load, NoiseFloor, Schedule, StepRecord,
+    StudyId, StudyKind,
 };
 use stampede_report::{markdown, terminal};
 
@@ -88,6 +90,65 @@ fn under_an_open_load_the_shorter_wait_is_the_better() {
     let text = in_terminal(&sample, 80);
     assert!(text.contains("quick is the fastest. Its p99 response time is 0.587 times that of slow ("), "{text}");
     assert!(text.contains("quick is faster than slow: p99 response time 0.587 times ("), "{text}");
+    // What stands beside req/s is half an interval of req/s, and not one of a time in microseconds.
+    let of = |case: &str| text.lines().find(|line| line.starts_with(case) && line.contains('±')).unwrap();
+    assert!(of("slow").contains("±12") && of("quick").contains("±124"), "{text}");
+}
+
+#[test]
+fn words_of_speed_are_kept_for_speed() {
+    let mut sample = plain(&[("a", &[1_000.0, 1_010.0, 1_005.0]), ("b", &[1_003.0, 1_001.0, 1_009.0])]);
+    sample.study.metric = Some("memory_peak_bytes".to_owned());
+    for (trial, mib) in sample.trials.iter_mut().zip([50, 51, 50, 100, 101, 102]) {
+        trial.measurement.as_mut().unwrap().resources.as_mut().unwrap().memory_peak = mib << 20;
+    }
+    let text = in_terminal(&sample, 100);
+    let flat = text.split_whitespace().collect::<Vec<_>>().join(" ");
+    assert!(flat.contains("a has the lowest peak memory without page cache. Its peak memory without page"), "{text}");
+    assert!(flat.contains("a is better than b: peak memory without page cache 0.49"), "{text}");
+    assert!(!flat.contains("fastest") && !flat.contains("faster"), "{text}");
+
+    sample.study.metric = Some("requests_per_cpu_second".to_owned());
+    for (trial, cpu_ms) in sample.trials.iter_mut().zip([1_000, 1_010, 1_000, 2_000, 2_030, 2_010]) {
+        trial.measurement.as_mut().unwrap().resources.as_mut().unwrap().cpu = Duration::from_millis(cpu_ms);
+    }
+    let flat = in_terminal(&sample, 100).split_whitespace().collect::<Vec<_>>().join(" ");
+    assert!(
+        flat.contains("a has the most requests per CPU-second. It has 2.01 times the requests per CPU-second of b"),
+        "{flat}"
+    );
+}
+
+#[test]
+fn a_study_that_was_interrupted_claims_nothing() {
+    let mut sample = plain(&[("a", &[1_000.0, 1_010.0, 1_005.0, 1_002.0]), ("b", &[500.0, 501.0, 502.0, 503.0])]);
+    sample.trials.pop();
+    let flat = in_terminal(&sample, 80).split_whitespace().collect::<Vec<_>>().join(" ");
+    assert!(flat.contains("not finished: a against b, 2.01 times"), "{flat}");
+    assert!(flat.contains("Nothing is claimed before the study is finished: it came to block 4"), "{flat}");
+}
+
+#[test]
+fn who_is_equal_is_equal_to_each_of_the_others() {
+    // a is the same as b and as c; b and c are up to 4 % apart.
+    let sample = plain(&[
+        ("a", &[1_020.0, 1_021.0, 1_019.5, 1_020.0]),
+        ("b", &[1_000.0, 1_006.0, 997.0, 1_001.0]),
+        ("c", &[1_004.0, 994.0, 1_040.0, 999.0]),
+    ]);
+    let flat = in_terminal(&sample, 80).split_whitespace().collect::<Vec<_>>().join(" ");
+    assert!(!flat.contains("a, b and c are equally fast"), "{flat}");
+}
+
+#[test]
+fn a_floor_that_hides_as_much_as_the_precision_leaves_equals_undecided() {
+    let mut sample = plain(&[("a", &[1_000.0, 1_010.0, 1_005.0, 990.0]), ("b", &[1_003.0, 1_001.0, 1_009.0, 986.0])]);
+    let floor = Floor { share: 0.12, deviation: 0.05, pairs: 10 };
+    let metrics = BTreeMap::from([("throughput_rps".to_owned(), floor)]);
+    sample.study.groundwork.floor = Some(NoiseFloor { calibration: StudyId::new("c"), metrics });
+    let flat = in_terminal(&sample, 80).split_whitespace().collect::<Vec<_>>().join(" ");
+    assert!(!flat.contains("equally fast"), "{flat}");
+    assert!(flat.contains("this machine's noise floor of 12 % may hide differences of 3 % and more"), "{flat}");
 }
 
 #[test]

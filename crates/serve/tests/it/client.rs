@@ -13,7 +13,7 @@ use stampede_store::{Store, StoredStudy, read_study_file};
 use tokio::sync::oneshot;
 
 /// Longest wait for an answer.
-const PATIENCE: Duration = Duration::from_secs(60);
+pub(crate) const PATIENCE: Duration = Duration::from_secs(60);
 
 /// A study with something in every record.
 pub(crate) fn sample() -> StoredStudy {

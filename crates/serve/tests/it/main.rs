@@ -2,6 +2,8 @@
 
 #![allow(clippy::unwrap_used, reason = "a test that cannot go on fails")]
 
+mod browser;
 mod client;
 mod guard;
+mod live;
 mod pages;

@@ -10,7 +10,7 @@ const HOSTILE: [&str; 4] =
     ["<script>hacked=1</script>", "\"><img src=x onerror=hacked=3>", "' onmouseover='hacked=4", "{{ 7 * 7 }}<!--"];
 
 /// A study whose every name is hostile.
-fn hostile() -> StoredStudy {
+pub(crate) fn hostile() -> StoredStudy {
     let mut stored = named("hostile", 5);
     stored.study.workload = WorkloadId::new(HOSTILE[0]);
     stored.study.machine.cpu_model = HOSTILE[1].to_owned();

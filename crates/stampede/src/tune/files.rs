@@ -29,7 +29,12 @@ pub(super) fn check(folder: &Path) -> Result<(), Failure> {
 }
 
 /// Writes what the plan's only case would be run with.
-pub(super) async fn write(site: &Site, plan: &ComparePlan, copies: &mut Copies, folder: &Path) -> Result<(), Failure> {
+pub(super) async fn write(
+    site: &Site<'_>,
+    plan: &ComparePlan,
+    copies: &mut Copies,
+    folder: &Path,
+) -> Result<(), Failure> {
     let deployment = site.deployment(plan, copies).await?;
     write_all(&deployment, folder)
         .map_err(|error| Failure::missing(format!("cannot write to {}: {error}", folder.display())))

@@ -173,6 +173,7 @@ fn an_answer_that_varies_is_told_to_be_masked() {
     for (expect, code, told) in [
         ("{status: 200, body: '7'}", 5, "asked again, it answers otherwise: mask the part that varies"),
         ("{status: 200, body_file: none.txt}", 2, "names none.txt in random, which cannot be read"),
+        ("{status: 200}", 2, "expects no body in random; write body,"),
     ] {
         let yaml = format!(
             "title: t\napps: [{{kind: front-controller, dir: ., index: index.php}}]\n\
@@ -256,14 +257,19 @@ fn every_layer_reads_and_changes_rows_of_each_database() {
     let stage = Stage::new();
     for service in ["postgres", "mariadb"] {
         let flags = ["--services", service, "--exchanges", "random,update", "--cpus", "1", "--memory", "1Gi"];
-        let more = ["--app", "pdo,pdo-persistent,dbal,orm,query-builder,eloquent,go", "--runtimes", "nginx-fpm,go"];
+        let more = [
+            "--app",
+            "pdo,pdo-persistent,dbal,orm,query-builder,eloquent,eloquent-alone,go",
+            "--runtimes",
+            "nginx-fpm,go",
+        ];
         let study = ["--duration", "500ms", "--warm-up", "100ms", "--rounds", "1", "--json", "-"];
         let said = stage.run(&[&["compare", "random-row"][..], &flags, &more, &study].concat());
         stage.assert_nothing_left();
         // A window this short is invalid where this program is held up, and its answers are right all the same.
         assert!(matches!(said.code, Some(0 | 4)), "{service}: {}", said.stderr);
         let study: Value = serde_json::from_str(&said.stdout).unwrap();
-        assert_eq!(trials(&study).len(), 7);
+        assert_eq!(trials(&study).len(), 8);
         for trial in trials(&study) {
             let steps = trial["steps"].as_array().unwrap();
             assert_eq!(steps.len(), 2, "{service}: {trial}");

@@ -161,7 +161,7 @@ fn compares(stage: &Stage, engine: &Engine) {
         ],
     );
     assert_eq!(said.code, Some(0), "{}", said.stderr);
-    assert!(said.stderr.contains("installing ") && said.stderr.contains("php-mbstring"), "{}", said.stderr);
+    assert!(said.stderr.contains("installing ") && said.stderr.contains("php-parsedown"), "{}", said.stderr);
     let study: Value = serde_json::from_str(&said.stdout).unwrap();
     let cases = study["cases"].as_array().unwrap();
     assert_eq!(cases.len(), 3);

@@ -1,6 +1,6 @@
 //! Ctrl-C, SIGTERM and `kill -9`, of Stampede and of its warden: nothing is left, and what was measured is kept.
 
-use std::io::{BufRead, BufReader};
+use std::io::{BufRead, BufReader, Read};
 use std::net::{SocketAddr, TcpListener};
 use std::process::Child;
 
@@ -53,6 +53,18 @@ fn end_of(child: &mut Child) -> Option<i32> {
     code
 }
 
+/// Types Ctrl-C, and waits until it was heard.
+fn ctrl_c(child: &mut Child) {
+    send(child.id(), Signal::INT);
+    // What comes after is for others to read.
+    let (mut said, mut byte) = (Vec::new(), [0]);
+    let stderr = child.stderr.as_mut().unwrap();
+    while !said.ends_with(b"this round is completed first; Ctrl-C again ends at once\n") {
+        assert!(stderr.read_exact(&mut byte).is_ok(), "{}", String::from_utf8_lossy(&said));
+        said.extend(byte);
+    }
+}
+
 fn assert_port_free(address: SocketAddr) {
     wait_until("the port is free", || TcpListener::bind(address).map(drop).map_err(|error| error.to_string()));
 }
@@ -62,14 +74,55 @@ fn a_signal_that_asks_to_stop_ends_everything() {
     if !have("a_signal_that_asks_to_stop_ends_everything", &["php"]) {
         return;
     }
-    for signal in [Signal::INT, Signal::TERM] {
+    for (is_second, signal) in [(true, Signal::INT), (true, Signal::TERM), (false, Signal::TERM), (false, Signal::HUP)]
+    {
         let stage = Stage::new();
         let (mut child, address) = long_study(&stage);
+        if is_second {
+            ctrl_c(&mut child);
+        }
         send(child.id(), signal);
         assert_eq!(end_of(&mut child), Some(130));
         stage.assert_nothing_left();
         assert_port_free(address);
     }
+}
+
+#[test]
+fn the_first_ctrl_c_lets_the_round_be_completed_and_reports() {
+    if !have("the_first_ctrl_c_lets_the_round_be_completed_and_reports", &["php", "nginx", "php-fpm"]) {
+        return;
+    }
+    let stage = Stage::new();
+    let mut child = stage.start(&[
+        "compare",
+        &workload("slow"),
+        "--runtimes",
+        "php-cli-server,nginx-fpm",
+        "--cpus",
+        "0.5",
+        "--memory",
+        "128Mi",
+        "--duration",
+        "500ms",
+        "--warm-up",
+        "0",
+        "--rounds",
+        "50",
+        "--load",
+        "closed:2",
+        "--quiet",
+    ]);
+    wait_until("a server runs", || if processes_in_runs().is_empty() { Err("none".to_owned()) } else { Ok(()) });
+    ctrl_c(&mut child);
+    let output = child.wait_with_output().unwrap();
+    let (report, said) = (String::from_utf8(output.stdout).unwrap(), String::from_utf8(output.stderr).unwrap());
+    assert_eq!(output.status.code(), Some(130), "{said}");
+    assert!(report.contains("slow") && report.contains("php-cli-server"), "{report}");
+    // Whole rounds of both cases, and no more than had begun.
+    let kept = said.split_once("interrupted; ").and_then(|(_, rest)| rest.split(' ').next()?.parse::<u32>().ok());
+    assert!(kept.is_some_and(|kept| kept % 2 == 0 && (2..=6).contains(&kept)), "{said}");
+    stage.assert_nothing_left();
 }
 
 #[test]
@@ -131,7 +184,7 @@ fn clean_leaves_a_living_study_alone() {
     let said = stage.run(&["clean"]);
     assert_eq!(said.code, Some(0), "{said:?}");
     assert_eq!(processes_in_runs().len(), before);
-    send(child.id(), Signal::INT);
+    send(child.id(), Signal::TERM);
     end_of(&mut child);
     stage.assert_nothing_left();
 }
@@ -146,7 +199,7 @@ fn a_second_stampede_says_who_measures() {
     let said = stage.run(&["compare", &workload("slow"), "--runtimes", "php-cli-server", "--no-wait"]);
     assert_eq!(said.code, Some(3), "{said:?}");
     assert!(said.stderr.contains(&format!("process {}: compare slow", child.id())), "{}", said.stderr);
-    send(child.id(), Signal::INT);
+    send(child.id(), Signal::TERM);
     end_of(&mut child);
     stage.assert_nothing_left();
 }
@@ -188,7 +241,7 @@ fn a_second_stampede_waits_and_can_be_interrupted_while_it_does() {
     send(impatient.id(), Signal::INT);
     assert_eq!(end_of(&mut impatient), Some(130));
     let patient = waiting_study(&stage);
-    send(first.id(), Signal::INT);
+    send(first.id(), Signal::TERM);
     end_of(&mut first);
     let output = patient.wait_with_output().unwrap();
     assert_eq!(output.status.code(), Some(0), "{}", String::from_utf8_lossy(&output.stderr));
@@ -208,6 +261,7 @@ fn ctrl_c_while_a_server_is_not_ready_ends_everything() {
         let nginx = servers.iter().any(|(pid, _)| command_line(*pid).iter().any(|word| word.contains("nginx: master")));
         if nginx { Ok(()) } else { Err(format!("{servers:?}")) }
     });
+    ctrl_c(&mut child);
     send(child.id(), Signal::INT);
     assert_eq!(end_of(&mut child), Some(130));
     stage.assert_nothing_left();

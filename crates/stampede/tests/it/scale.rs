@@ -191,7 +191,7 @@ fn an_interrupt_leaves_nothing() {
         let groups: BTreeSet<String> = processes_in_runs().into_iter().map(|(_, group)| group).collect();
         if groups.len() >= 3 { Ok(()) } else { Err(format!("{groups:?}")) }
     });
-    send(child.id(), Signal::INT);
+    send(child.id(), Signal::TERM);
     let mut code = None;
     wait_until("stampede ends", || {
         code = child.try_wait().unwrap().map(|status| status.code());

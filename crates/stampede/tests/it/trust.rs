@@ -33,7 +33,7 @@ fn an_interrupted_study_is_gone_on_with_where_it_was() {
     let mut lines = BufReader::new(child.stderr.take().unwrap()).lines();
     let third = lines.find(|line| line.as_ref().is_ok_and(|line| line.starts_with("[ 3/6]")));
     assert!(third.is_some(), "it ended before its third trial");
-    send(child.id(), Signal::INT);
+    send(child.id(), Signal::TERM);
     let rest: Vec<String> = lines.map_while(Result::ok).collect();
     assert_eq!(child.wait().unwrap().code(), Some(130));
     assert!(rest.iter().any(|line| line.contains("the same command with --resume goes on")), "{rest:?}");

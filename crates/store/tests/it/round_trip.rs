@@ -4,7 +4,7 @@ use std::time::Duration;
 
 use jiff::Timestamp;
 use stampede_core::{Rounds, Study, StudyId, StudyKind};
-use stampede_store::{Store, StoreError, StoredStudy};
+use stampede_store::{Standing, Store, StoreError, StoredStudy};
 
 use crate::samples;
 
@@ -17,8 +17,10 @@ fn a_study_and_its_trials_are_read_back_equal() {
     let finished_at = Timestamp::new(1_700_000_100, 5).unwrap();
 
     let mut store = Store::open(&path).unwrap();
+    assert_eq!(store.standing(&study.id).unwrap(), None);
     store.begin_study(&study).unwrap();
-    for trial in &trials {
+    for (stored, trial) in (0..).zip(&trials) {
+        assert_eq!(store.standing(&study.id).unwrap(), Some(Standing { trials: stored, is_finished: false }));
         store.add_trial(&study.id, trial).unwrap();
     }
     let yard_stick = samples::readings();
@@ -28,6 +30,8 @@ fn a_study_and_its_trials_are_read_back_equal() {
     let unfinished = store.load("latest").unwrap();
     assert_eq!(unfinished.finished_at, None);
     store.finish_study(&study.id, finished_at).unwrap();
+    let all = Standing { trials: trials.len() as u32, is_finished: true };
+    assert_eq!(store.standing(&study.id).unwrap(), Some(all));
     drop(store);
 
     let stored = Store::open_existing(&path).unwrap().load("0713").unwrap();

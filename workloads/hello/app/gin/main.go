@@ -3,12 +3,16 @@
 package main
 
 import (
+	"compress/gzip"
 	"context"
 	"errors"
+	"fmt"
+	"io"
 	"log"
 	"net/http"
 	"os"
 	"os/signal"
+	"strings"
 	"syscall"
 
 	"github.com/gin-gonic/gin"
@@ -42,6 +46,20 @@ func greeter() http.Handler {
 	router.Use(gin.Recovery())
 	router.GET("/", func(c *gin.Context) {
 		c.String(http.StatusOK, "Hello, %s!\n", c.DefaultQuery("name", "World"))
+	})
+	router.GET("/gzip", func(c *gin.Context) {
+		text := fmt.Sprintf("Hello, %s!\n", c.DefaultQuery("name", "World"))
+		c.Header("Vary", "Accept-Encoding")
+		if !strings.Contains(c.GetHeader("Accept-Encoding"), "gzip") {
+			c.String(http.StatusOK, "%s", text)
+			return
+		}
+		c.Header("Content-Type", "text/plain; charset=utf-8")
+		c.Header("Content-Encoding", "gzip")
+		packed := gzip.NewWriter(c.Writer)
+		defer packed.Close()
+		// A client that is gone needs no answer.
+		_, _ = io.WriteString(packed, text)
 	})
 	router.NoRoute(func(c *gin.Context) {
 		c.String(http.StatusNotFound, "Nothing here.\n")

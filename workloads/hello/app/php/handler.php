@@ -13,6 +13,6 @@ require_once is_file($vendor) ? $vendor : '/usr/share/php/Nyholm/Psr7/autoload.p
 require_once __DIR__ . '/src/Hello.php';
 
 return static function (ServerRequestInterface $request): ResponseInterface {
-    [$status, $text] = Hello::answer($request->getUri()->getPath(), $request->getQueryParams());
-    return new Response($status, ['Content-Type' => 'text/plain;charset=UTF-8'], $text);
+    $accepted = $request->getHeaderLine('Accept-Encoding');
+    return new Response(...Hello::answer($request->getUri()->getPath(), $request->getQueryParams(), $accepted));
 };

@@ -3,7 +3,7 @@
 use minijinja::context;
 use minijinja::value::Serde;
 use serde::Serialize;
-use stampede_analysis::{Better, METRICS, Metric};
+use stampede_analysis::{Better, METRICS, Metric, level_changes};
 use stampede_core::Estimate;
 
 use super::comparison::with_interval;
@@ -11,7 +11,7 @@ use super::{WORDS, document, study_link, time};
 use crate::columns::titled;
 use crate::dots::Axis;
 use crate::html::study::Table;
-use crate::quantity::{number, scale};
+use crate::quantity::{in_tables, number, scale};
 use jiff::Timestamp;
 
 /// Height of the drawing, of what is above and of what is below it, in pixels.
@@ -64,10 +64,21 @@ struct Choice {
 #[derive(Serialize)]
 struct Chart {
     height: f64,
+    top: f64,
+    bottom: f64,
     summary: String,
     ticks: Vec<Tick>,
     dates: Vec<Date>,
     lines: Vec<Line>,
+    /// Where a line comes to another level, in words.
+    changes: Vec<Remark>,
+}
+
+/// What is said of a point, with the way to its study.
+#[derive(Serialize)]
+struct Remark {
+    text: String,
+    href: String,
 }
 
 #[derive(Serialize)]
@@ -91,6 +102,14 @@ struct Line {
     points: Vec<Point>,
     /// From each point to the next.
     joints: Vec<Joint>,
+    /// Between the last point of a level and the first of the next.
+    changes: Vec<Mark>,
+}
+
+#[derive(Serialize)]
+struct Mark {
+    x: String,
+    label: String,
 }
 
 #[derive(Clone, Serialize)]
@@ -149,17 +168,35 @@ fn chart(view: &HistoryView<'_>) -> Option<Chart> {
     // A step a study: what matters is what came after what, and studies come in bursts.
     let mut studies: Vec<&str> = points.iter().map(|point| point.study.as_str()).collect();
     studies.dedup();
-    let x = |study: &str| {
-        let place = studies.iter().position(|each| *each == study).unwrap_or_default();
-        format!("{:.2}%", 6.0 + 92.0 * (place as f64 + 0.5) / studies.len() as f64)
-    };
+    let at = |place: f64| format!("{:.2}%", 6.0 + 92.0 * (place + 0.5) / studies.len() as f64);
+    let place = |study: &str| studies.iter().position(|each| *each == study).unwrap_or_default() as f64;
+    let x = |study: &str| at(place(study));
+    let mut remarks = Vec::new();
     let mut names: Vec<&str> = points.iter().map(|point| point.conditions.as_str()).collect();
     names.sort_unstable();
     names.dedup();
     let line = |(colour, name): (usize, &&str)| {
-        let points: Vec<Point> = points
+        let of_line: Vec<&HistoryPoint> = points.iter().filter(|point| point.conditions == **name).collect();
+        let values: Vec<f64> = of_line.iter().map(|point| point.estimate.value).collect();
+        let mut changes = Vec::new();
+        for change in level_changes(&values) {
+            let [before, after] = [change.at.saturating_sub(1), change.at].map(|place| of_line.get(place).copied());
+            let Some((before, after)) = before.zip(after) else { continue };
+            let label =
+                format!("from {} to {}", in_tables(metric.unit, change.before), in_tables(metric.unit, change.after));
+            let versions = if before.version == after.version {
+                String::new()
+            } else {
+                format!("; {} after {}", after.version, before.version)
+            };
+            remarks.push(Remark {
+                text: format!("{}, {} UTC, {name}: {label}{versions}", after.study, time(after.started_at)),
+                href: study_link(&after.study),
+            });
+            changes.push(Mark { x: at((place(&before.study) + place(&after.study)) / 2.0), label });
+        }
+        let points: Vec<Point> = of_line
             .iter()
-            .filter(|point| point.conditions == **name)
             .map(|point| Point {
                 x: x(&point.study),
                 y: y(point.estimate.value),
@@ -178,8 +215,9 @@ fn chart(view: &HistoryView<'_>) -> Option<Chart> {
             [from, to] => Some(Joint { x1: from.x.clone(), y1: from.y, x2: to.x.clone(), y2: to.y }),
             _ => None,
         });
-        Line { colour: colour % COLOURS, name: (*name).to_owned(), joints: joints.collect(), points }
+        Line { colour: colour % COLOURS, name: (*name).to_owned(), joints: joints.collect(), points, changes }
     };
+    let lines: Vec<Line> = names.iter().enumerate().map(line).collect();
     let (first, last) = (points.first()?, points.last()?);
     let date = |point: &HistoryPoint, anchor| Date { x: x(&point.study), anchor, label: time(point.started_at) };
     let dates = if first.study == last.study {
@@ -189,6 +227,8 @@ fn chart(view: &HistoryView<'_>) -> Option<Chart> {
     };
     Some(Chart {
         height: HEIGHT,
+        top: HEAD,
+        bottom: HEIGHT - FOOT,
         summary: format!(
             "{}: {} points in {} studies; the table below has them all",
             titled(metric),
@@ -197,7 +237,8 @@ fn chart(view: &HistoryView<'_>) -> Option<Chart> {
         ),
         ticks: axis.ticks.iter().map(|value| Tick { y: y(*value), label: number(value * factor) }).collect(),
         dates,
-        lines: names.iter().enumerate().map(line).collect(),
+        lines,
+        changes: remarks,
     })
 }
 

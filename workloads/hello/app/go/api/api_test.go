@@ -15,6 +15,7 @@ func TestAnswer(t *testing.T) {
 		{"/", nil, 200, "Hello, World!\n"},
 		{"/", url.Values{"name": {"Ada"}}, 200, "Hello, Ada!\n"},
 		{"/", url.Values{"name": {""}}, 200, "Hello, !\n"},
+		{"/gzip", url.Values{"name": {"Ada"}}, 200, "Hello, Ada!\n"},
 		{"/none", nil, 404, "Nothing here.\n"},
 	} {
 		if status, text := answer(row.path, row.query); status != row.status || text != row.text {

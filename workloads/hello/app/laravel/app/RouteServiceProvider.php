@@ -8,7 +8,7 @@ use Illuminate\Foundation\Support\Providers\RouteServiceProvider as BaseProvider
 use Illuminate\Routing\Router;
 
 /**
- * Two routes without session, as those of an API.
+ * Routes without session, as those of an API.
  */
 final class RouteServiceProvider extends BaseProvider
 {
@@ -16,6 +16,7 @@ final class RouteServiceProvider extends BaseProvider
     {
         $this->routes(static function (Router $router): void {
             $router->get('/', HelloController::class);
+            $router->get('/gzip', [HelloController::class, 'gzip']);
             $router->get('/{path}', [HelloController::class, 'nothing'])->where('path', '.+');
         });
     }

@@ -8,7 +8,10 @@ require __DIR__ . '/../src/Hello.php';
 
 $target = $_SERVER['REQUEST_URI'];
 $path = parse_url(is_string($target) ? $target : '', PHP_URL_PATH);
-[$status, $text] = Hello::answer(is_string($path) ? $path : '', $_GET);
+$accepted = $_SERVER['HTTP_ACCEPT_ENCODING'] ?? '';
+[$status, $headers, $body] = Hello::answer(is_string($path) ? $path : '', $_GET, is_string($accepted) ? $accepted : '');
 http_response_code($status);
-header('Content-Type: text/plain;charset=UTF-8');
-echo $text;
+foreach ($headers as $name => $value) {
+    header("$name: $value");
+}
+echo $body;

@@ -9,16 +9,27 @@ namespace Stampede\Hello;
  */
 final class Hello
 {
+    private const TEXT = ['Content-Type' => 'text/plain;charset=UTF-8'];
+
     /**
      * @param array<mixed> $query
-     * @return array{int, string} Status and text.
+     * @param string $accepted the codings that the client takes
+     *
+     * @return array{int, array<string, string>, string} status, headers and body
      */
-    public static function answer(string $path, array $query): array
+    public static function answer(string $path, array $query, string $accepted): array
     {
-        if ($path !== '/') {
-            return [404, "Nothing here.\n"];
-        }
         $name = $query['name'] ?? null;
-        return [200, 'Hello, ' . (is_string($name) ? $name : 'World') . "!\n"];
+        $text = 'Hello, ' . (is_string($name) ? $name : 'World') . "!\n";
+        return match (true) {
+            $path === '/' => [200, self::TEXT, $text],
+            $path === '/gzip' && str_contains($accepted, 'gzip') => [
+                200,
+                self::TEXT + ['Vary' => 'Accept-Encoding', 'Content-Encoding' => 'gzip'],
+                (string) gzencode($text),
+            ],
+            $path === '/gzip' => [200, self::TEXT + ['Vary' => 'Accept-Encoding'], $text],
+            default => [404, self::TEXT, "Nothing here.\n"],
+        };
     }
 }

@@ -19,6 +19,17 @@ final class HelloController
         return new Response("Hello, {$request->query->get('name', 'World')}!\n", 200, self::TEXT);
     }
 
+    public function gzip(Request $request): Response
+    {
+        $answer = new Response("Hello, {$request->query->get('name', 'World')}!\n", 200, self::TEXT);
+        $answer->setVary('Accept-Encoding');
+        if (str_contains((string) $request->headers->get('Accept-Encoding'), 'gzip')) {
+            $answer->headers->set('Content-Encoding', 'gzip');
+            $answer->setContent((string) gzencode((string) $answer->getContent()));
+        }
+        return $answer;
+    }
+
     public function nothing(): Response
     {
         return new Response("Nothing here.\n", 404, self::TEXT);

@@ -47,6 +47,7 @@ final class Kernel extends BaseKernel
     protected function configureRoutes(RoutingConfigurator $routes): void
     {
         $routes->add('hello', '/')->controller(HelloController::class);
+        $routes->add('gzip', '/gzip')->controller([HelloController::class, 'gzip']);
         $routes->add('nothing', '/{path}')->controller([HelloController::class, 'nothing'])->requirements(['path' => '.+']);
     }
 }

@@ -57,7 +57,11 @@ final class Api
             'pdo-persistent' => PdoRows::at($url, true),
             'dbal' => new DbalRows(DoctrineUrl::connect($url)),
             'orm' => new OrmRows(DoctrineUrl::connect($url)),
-            default => throw new InvalidArgumentException('DATA_LAYER is none of pdo, pdo-persistent, dbal and orm'),
+            'query-builder' => new QueryBuilderRows(IlluminateUrl::connect($url)),
+            'eloquent' => new EloquentRows(IlluminateUrl::connect($url)),
+            default => throw new InvalidArgumentException(
+                'DATA_LAYER is none of pdo, pdo-persistent, dbal, orm, query-builder and eloquent',
+            ),
         };
     }
 }

@@ -39,12 +39,64 @@ func hasHalf(body []byte) bool {
 	return false
 }
 
+// The levels of objects and lists that PHP's decoder takes: its depth of 512 is one too many.
+// https://www.php.net/manual/en/function.json-decode.php
+const maxDepth = 511
+
+// isBeyondPHP tells whether PHP's decoder refuses what is JSON otherwise: it is nested too deeply, or a member's name begins with
+// U+0000, as no property of a PHP object may.
+func isBeyondPHP(body []byte) bool {
+	isDeep := bytes.Count(body, []byte("{"))+bytes.Count(body, []byte("[")) > maxDepth
+	if !isDeep && !bytes.Contains(body, []byte(`\u0000`)) {
+		return false
+	}
+	// What a level that is open expects next.
+	const (
+		element = iota
+		name
+		value
+	)
+	decoder := json.NewDecoder(bytes.NewReader(body))
+	decoder.UseNumber()
+	var open []int
+	for {
+		token, err := decoder.Token()
+		if err != nil {
+			return false
+		}
+		last := len(open) - 1
+		if text, isText := token.(string); isText && last >= 0 && open[last] == name {
+			if strings.HasPrefix(text, "\x00") {
+				return true
+			}
+			open[last] = value
+			continue
+		}
+		switch token {
+		case json.Delim('{'):
+			open = append(open, name)
+		case json.Delim('['):
+			open = append(open, element)
+		case json.Delim('}'), json.Delim(']'):
+			open = open[:last]
+		}
+		if len(open) > maxDepth {
+			return true
+		}
+		isClosed := token != json.Delim('{') && token != json.Delim('[')
+		if last = len(open) - 1; isClosed && last >= 0 && open[last] == value {
+			open[last] = name
+		}
+	}
+}
+
 // read reads what was sent. A member of a wrong type weighs more than one that breaks a rule.
 func read(body []byte) (Person, error) {
 	var sent map[string]any
 	decoder := json.NewDecoder(bytes.NewReader(body))
 	decoder.UseNumber()
-	if !utf8.Valid(body) || hasHalf(body) || decoder.Decode(&sent) != nil || sent == nil || decoder.More() {
+	isJSON := utf8.Valid(body) && !hasHalf(body) && decoder.Decode(&sent) == nil && sent != nil && !decoder.More()
+	if !isJSON || isBeyondPHP(body) {
 		return Person{}, errWrongType
 	}
 	nickname, nicknameFits := text(sent["apelido"])

@@ -1,0 +1,195 @@
+//! Lines at the bottom of a terminal that are drawn over, below those that stay.
+//!
+//! A thread of its own writes them: a terminal that is paused must not hold up a measurement. It draws four times a second at
+//! most, and leaves out what it has no time for.
+
+use std::io::{self, Write};
+use std::sync::mpsc::{Receiver, RecvTimeoutError, SyncSender, sync_channel};
+use std::thread::{self, JoinHandle};
+use std::time::{Duration, Instant};
+
+use crate::screen;
+
+/// What waits to be written; what comes while as many wait is left out.
+const WAITING: usize = 64;
+/// The shortest time between two drawings.
+const PERIOD: Duration = Duration::from_millis(250);
+
+enum Told {
+    /// A line that stays.
+    Line(String),
+    /// The lines that are drawn over.
+    Frame(Vec<String>),
+}
+
+/// The writing thread and the way to it; gone once this is dropped.
+pub(super) struct Panel(Option<(SyncSender<Told>, JoinHandle<()>)>);
+
+impl Panel {
+    pub(super) fn new() -> Self {
+        let (tell, told) = sync_channel(WAITING);
+        Self(Some((tell, thread::spawn(move || write_all(&told)))))
+    }
+
+    /// Writes a line that stays.
+    pub(super) fn line(&self, line: String) {
+        self.tell(Told::Line(line));
+    }
+
+    /// Draws over what was drawn last.
+    pub(super) fn draw(&self, lines: Vec<String>) {
+        self.tell(Told::Frame(lines));
+    }
+
+    fn tell(&self, told: Told) {
+        if let Some((tell, _)) = &self.0 {
+            let _ = tell.try_send(told);
+        }
+    }
+}
+
+impl Drop for Panel {
+    /// Takes away what is drawn over.
+    fn drop(&mut self) {
+        if let Some((tell, thread)) = self.0.take() {
+            drop(tell);
+            let _ = thread.join();
+        }
+    }
+}
+
+/// Writes until the sender is gone. A stderr that is closed is nobody who waits for progress.
+fn write_all(told: &Receiver<Told>) {
+    let mut drawing = Drawing::default();
+    // The newest frame, while it waits for its time.
+    let mut waiting: Option<Vec<String>> = None;
+    let mut due = Instant::now();
+    let mut is_over = false;
+    while !is_over {
+        let next = match &waiting {
+            Some(_) => told.recv_timeout(due.saturating_duration_since(Instant::now())),
+            None => told.recv().map_err(|_| RecvTimeoutError::Disconnected),
+        };
+        let text = match next {
+            Ok(Told::Line(line)) => drawing.above(&line, columns()),
+            Ok(Told::Frame(lines)) => {
+                waiting = Some(lines);
+                continue;
+            }
+            Err(RecvTimeoutError::Timeout) => {
+                due = Instant::now() + PERIOD;
+                drawing.over(waiting.take().unwrap_or_default(), columns())
+            }
+            Err(RecvTimeoutError::Disconnected) => {
+                is_over = true;
+                drawing.over(Vec::new(), columns())
+            }
+        };
+        let mut stderr = io::stderr();
+        let _ = stderr.write_all(text.as_bytes()).and_then(|()| stderr.flush());
+    }
+}
+
+fn columns() -> usize {
+    screen::size().0
+}
+
+/// What is drawn at present, the cursor at the end of its last line.
+#[derive(Default)]
+struct Drawing(Vec<String>);
+
+impl Drawing {
+    /// Takes it away: up to its first line, and all from there on.
+    fn clear(&self, columns: usize) -> String {
+        // A terminal that has become narrower has broken lines in several.
+        let rows: usize = self.0.iter().map(|line| line.chars().count().div_ceil(columns.max(1)).max(1)).sum();
+        match rows {
+            0 => String::new(),
+            1 => "\r\x1b[J".to_owned(),
+            rows => format!("\r\x1b[{}A\x1b[J", rows - 1),
+        }
+    }
+
+    /// Draws these lines in place of it.
+    fn over(&mut self, lines: Vec<String>, columns: usize) -> String {
+        let clear = self.clear(columns);
+        self.0 = lines;
+        format!("{clear}{}", self.0.join("\n"))
+    }
+
+    /// Puts a line above it.
+    fn above(&self, line: &str, columns: usize) -> String {
+        format!("{}{line}\n{}", self.clear(columns), self.0.join("\n"))
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// What a terminal of so many columns shows of this, without the blanks at the ends of lines.
+    fn shown(text: &str, columns: usize) -> Vec<String> {
+        let mut screen: Vec<Vec<char>> = vec![Vec::new()];
+        let (mut row, mut column) = (0, 0);
+        let mut rest = text;
+        while let Some(character) = rest.chars().next() {
+            rest = &rest[character.len_utf8()..];
+            match character {
+                '\r' => column = 0,
+                '\n' => (row, column) = (row + 1, 0),
+                '\x1b' => {
+                    let end = rest.find(char::is_alphabetic).unwrap();
+                    let number = rest[1..end].parse::<usize>();
+                    match &rest[end..=end] {
+                        "A" => row -= number.unwrap(),
+                        "J" => {
+                            screen.truncate(row + 1);
+                            screen[row].truncate(column);
+                        }
+                        other => panic!("{other}"),
+                    }
+                    rest = &rest[end + 1..];
+                }
+                character => {
+                    if column == columns {
+                        (row, column) = (row + 1, 0);
+                    }
+                    screen.resize(screen.len().max(row + 1), Vec::new());
+                    let length = screen[row].len().max(column + 1);
+                    screen[row].resize(length, ' ');
+                    screen[row][column] = character;
+                    column += 1;
+                }
+            }
+            screen.resize(screen.len().max(row + 1), Vec::new());
+        }
+        screen.iter().map(|line| line.iter().collect::<String>().trim_end().to_owned()).collect()
+    }
+
+    #[test]
+    fn lines_stay_above_what_is_drawn_over() {
+        let lines = |texts: &[&str]| texts.iter().map(|text| (*text).to_owned()).collect::<Vec<_>>();
+        let (mut drawing, mut text) = (Drawing::default(), String::new());
+        for step in [&["one"][..], &["a longer first", "second", "third"], &["short", "2nd"]] {
+            text += &drawing.over(lines(step), 80);
+            assert_eq!(shown(&text, 80), lines(step));
+        }
+        text += &drawing.above("stays", 80);
+        assert_eq!(shown(&text, 80), lines(&["stays", "short", "2nd"]));
+        text += &drawing.above("stays too", 80);
+        text += &drawing.over(lines(&["last"]), 80);
+        assert_eq!(shown(&text, 80), lines(&["stays", "stays too", "last"]));
+        text += &drawing.over(Vec::new(), 80);
+        assert_eq!(shown(&text, 80), lines(&["stays", "stays too", ""]));
+    }
+
+    #[test]
+    fn a_terminal_that_became_narrower_keeps_nothing_of_what_was_drawn() {
+        let mut drawing = Drawing::default();
+        // As the narrower terminal shows it: both lines are broken in two.
+        let mut text = drawing.over(vec!["0123456789".to_owned(), "abcdefgh".to_owned()], 80);
+        assert_eq!(shown(&text, 6), ["012345", "6789", "abcdef", "gh"]);
+        text += &drawing.over(vec!["new".to_owned()], 6);
+        assert_eq!(shown(&text, 6), ["new"]);
+    }
+}

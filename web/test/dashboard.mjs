@@ -1,0 +1,122 @@
+/**
+ * Looks at a dashboard in a real browser: dashboard.mjs ADDRESS [FOLDER-FOR-SCREENSHOTS]
+ *
+ * Whoever runs this serves the studies that the test of crates/serve stores, adds a trial to the one that runs for each line ADD
+ * that is printed here, and finishes it for FINISH. CHROMIUM names the browser.
+ */
+
+import assert from 'node:assert/strict';
+import { join } from 'node:path';
+
+import { SIZES, excess, launch, run, violations, visit } from './visit.mjs';
+
+const [address, screenshots] = process.argv.slice(2);
+const browser = await launch();
+const HISTORY = '/history?workload=markdown&runtime=nginx-fpm-runtime&metric=throughput_rps';
+const PAGES = {
+  list: '/',
+  nothing: '/?q=nothing+like+this',
+  hostile: '/?q=hostile',
+  study: '/study?id=study-00',
+  running: '/study?id=running',
+  'hostile-study': '/study?id=hostile',
+  comparison: '/compare?a=study-00&b=study-20',
+  history: HISTORY,
+};
+
+const open = (path, options) => visit(browser, `${address}${path}`, (url) => url.startsWith(`${address}/`) || url.startsWith('blob:'), options);
+const names = (page) => page.locator('table.studies tbody th a').allInnerTexts();
+
+const checks = {
+  async 'every page in light and dark, wide and on a phone'() {
+    for (const [name, path] of Object.entries(PAGES)) {
+      for (const colorScheme of ['light', 'dark']) {
+        for (const [size, viewport] of Object.entries(SIZES)) {
+          const { page, faults, close } = await open(path, { colorScheme, viewport });
+          const what = `${name}, ${colorScheme}, ${size}`;
+          const wide = await excess(page);
+          assert.ok(wide <= 0, `${what}: ${wide} px too wide`);
+          if ((size === 'wide') === (colorScheme === 'light')) assert.deepEqual(await violations(page), [], what);
+          assert.deepEqual(faults, [], what);
+          assert.equal(await page.evaluate(() => globalThis.hacked), undefined, what);
+          if (screenshots) await page.screenshot({ path: join(screenshots, `dashboard-${name}-${colorScheme}-${size}.png`), fullPage: true });
+          await close();
+        }
+      }
+    }
+  },
+
+  async 'studies are searched, filtered and set beside each other, without a script'() {
+    const { page, close } = await open('/', { javaScriptEnabled: false });
+    const all = await names(page);
+    assert.ok(all.length >= 26, `${all}`);
+    await page.getByRole('searchbox').fill('study-1');
+    await page.getByRole('button', { name: 'Search' }).click();
+    assert.equal((await names(page)).length, 10);
+    await page.getByLabel('State').selectOption('unfinished');
+    await page.getByRole('button', { name: 'Search' }).click();
+    assert.match(await page.locator('main').innerText(), /No stored study is like that/);
+    await page.getByRole('link', { name: 'show all' }).click();
+    assert.deepEqual(await names(page), all);
+    await page.getByLabel('A: study-03').check();
+    await page.getByLabel('B: study-20').check();
+    await page.getByRole('button', { name: 'Compare A and B' }).click();
+    assert.equal(await page.locator('h1').innerText(), 'study-03 / study-20');
+    assert.match(await page.locator('main').innerText(), /\b0\.(68|69|70|71)\d\b/);
+    await close();
+  },
+
+  async 'a metric over time has its points, its change of level, and leads to studies'() {
+    const { page, close } = await open(HISTORY);
+    assert.equal(await page.locator('svg.history circle').count(), 24);
+    assert.equal(await page.locator('svg.history line.change').count(), 1);
+    const change = page.getByRole('link', { name: /^study-12, .* from .* to / });
+    assert.match(await change.innerText(), /from [\d.,]+ to [\d.,]+/);
+    await page.getByLabel('Metric').selectOption('response_p99_us');
+    await page.getByRole('button', { name: 'Draw' }).click();
+    assert.match(page.url(), /metric=response_p99_us/);
+    assert.equal(await page.locator('svg.history line.change').count(), 0);
+    await page.goBack();
+    await change.click();
+    assert.match(await page.locator('h1').innerText(), /study-12/);
+    await close();
+  },
+
+  async 'pages are used with keys alone'() {
+    const { page, close } = await open('/');
+    await page.keyboard.press('Tab');
+    assert.match(await page.evaluate(() => document.activeElement.className), /skip/);
+    await page.keyboard.press('Enter');
+    await page.keyboard.press('Tab');
+    await page.keyboard.type('hostile');
+    await page.keyboard.press('Enter');
+    await page.waitForURL(/q=hostile/);
+    assert.deepEqual(await names(page), ['hostile']);
+    await close();
+  },
+
+  async 'a study that is measured is followed to its end'() {
+    const { page, faults, close } = await open(PAGES.running);
+    const status = page.locator('#live [role=status]');
+    const dots = () => page.locator('#live svg.dots circle').count();
+    assert.match(await status.innerText(), /^1 of /);
+    assert.equal(await dots(), 1);
+    // Whoever stands somewhere in the part that is made anew stays there.
+    await page.locator('#live [role=region]').focus();
+    for (let trials = 2; trials <= 4; trials += 1) {
+      console.log('ADD');
+      await status.filter({ hasText: new RegExp(`^${trials} of `) }).waitFor({ timeout: 20_000 });
+      assert.equal(await dots(), trials);
+    }
+    assert.equal(await page.evaluate(() => document.activeElement.getAttribute('role')), 'region');
+    assert.deepEqual(await violations(page), []);
+    if (screenshots) await page.screenshot({ path: join(screenshots, 'dashboard-followed.png') });
+    console.log('FINISH');
+    await page.locator('#live').waitFor({ state: 'detached', timeout: 20_000 });
+    assert.match(await page.locator('h1').innerText(), /running/);
+    assert.deepEqual(faults, []);
+    await close();
+  },
+};
+
+await run(browser, checks);
