@@ -38,7 +38,8 @@ pub async fn capacity(
             study.cases.push(case.clone());
         }
         let block = trials.len() as u32 + 1;
-        sink.take(&Event::TrialStarted { case: &case.id, block, number: block, of: None }).await?;
+        let allowed = Some(case.limits.cpus.cores());
+        sink.take(&Event::TrialStarted { case: &case.id, block, number: block, of: None, allowed }).await?;
         let timing = Timing { warm_up: study.warm_up, duration: window, seed: study.seed };
         let mut watch = study.slo.as_ref().and_then(|slo| ProbeWatch::new(slo, &case.load, window));
         let mut watch = watch.as_mut().map(Watch::Probe);

@@ -54,6 +54,8 @@ pub enum Event<'a> {
         number: u32,
         /// How many trials the study has, where that is known.
         of: Option<u32>,
+        /// How many processors the deployment may use; none of instances that come and go, each with limits of its own.
+        allowed: Option<f64>,
     },
     /// The trial went on to its next phase.
     PhaseStarted(Phase),

@@ -5,7 +5,7 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use stampede_analysis::course;
-use stampede_core::{CaseId, Failures, Platform, Rounds, Study, Trial, Workload};
+use stampede_core::{Case, CaseId, Failures, Platform, Rounds, Study, Trial, Workload};
 use stampede_load::{Backend, Scenario};
 
 use crate::event::{Event, Sink, SinkError};
@@ -83,7 +83,9 @@ pub async fn run(
         let of_block = (1..).zip(order.filter(|prepared| open.contains(&prepared.case.id)));
         for (position, prepared) in of_block.filter(|(_, prepared)| !done.contains(&prepared.case.id)) {
             let number = trials.len() as u32 + 1;
-            sink.take(&Event::TrialStarted { case: &prepared.case.id, block, number, of }).await?;
+            let Case { id: case, limits, .. } = &prepared.case;
+            let allowed = prepared.scaling.is_none().then(|| limits.cpus.cores());
+            sink.take(&Event::TrialStarted { case, block, number, of, allowed }).await?;
             let place = Place { block, position };
             let warm_up = study.warm_up_of(&prepared.case.id);
             let timing = Timing { warm_up, duration: study.duration, seed: study.seed };

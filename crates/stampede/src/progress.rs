@@ -2,12 +2,12 @@
 
 mod panel;
 
-use std::collections::{BTreeMap, BTreeSet};
+use std::collections::BTreeSet;
 use std::env;
 use std::io::{self, IsTerminal};
 use std::time::{Duration, Instant};
 
-use stampede_core::{Case, CaseId, Fut, Outcome, Rounds, Severity, Study, StudyKind, Trial, YardStickReading};
+use stampede_core::{CaseId, Fut, Outcome, Rounds, Severity, Study, StudyKind, Trial, YardStickReading};
 use stampede_harness::{Event, Phase, Sink, SinkError, Stop};
 use stampede_report::live::{LiveView, Moment, frame};
 use stampede_report::terminal::paragraph;
@@ -49,8 +49,8 @@ pub(crate) struct Progress<'a> {
     course: Vec<Moment>,
     window_left: Option<Duration>,
     failed: u64,
-    /// How many processors each case may use.
-    allowed: BTreeMap<CaseId, f64>,
+    /// How many processors the deployment of the trial may use, where it has a limit of its own.
+    allowed: Option<f64>,
     /// What was found and told.
     found: BTreeSet<(CaseId, String)>,
     /// The number of the first trial of this sitting: earlier ones ended before the study was interrupted.
@@ -96,7 +96,7 @@ impl<'a> Progress<'a> {
             course: Vec::new(),
             window_left: None,
             failed: 0,
-            allowed: BTreeMap::new(),
+            allowed: None,
             found: BTreeSet::new(),
             first: None,
             earlier,
@@ -125,19 +125,16 @@ impl<'a> Progress<'a> {
                 self.rounds = study.rounds;
                 self.cases = study.cases.len() as u32;
                 self.kind = study.kind;
-                study.cases.iter().for_each(|case| self.allow(case));
                 self.each = study.warm_up + study.duration;
                 self.started = Instant::now();
             }
-            Event::CaseAdded(case) => {
-                self.allow(case);
-                return;
-            }
-            Event::TrialStarted { case, block, number, of } => {
+            Event::CaseAdded(_) => return,
+            Event::TrialStarted { case, block, number, of, allowed } => {
                 self.case = Some((*case).clone());
                 self.first.get_or_insert(*number);
                 (self.block, self.number, self.of) = (*block, *number, *of);
                 self.begin(None);
+                self.allowed = *allowed;
             }
             Event::PhaseStarted(phase) => self.phase = *phase,
             Event::Warned(warning) => {
@@ -163,18 +160,11 @@ impl<'a> Progress<'a> {
         self.draw();
     }
 
-    /// Instances of a service come and go, each with limits of its own.
-    fn allow(&mut self, case: &Case) {
-        if self.kind != StudyKind::Scale {
-            self.allowed.insert(case.id.clone(), case.limits.cpus.cores());
-        }
-    }
-
     /// Something else is measured from now on.
     fn begin(&mut self, aside: Option<String>) {
         self.aside = aside;
         self.course.clear();
-        (self.window_left, self.failed) = (None, 0);
+        (self.window_left, self.failed, self.allowed) = (None, 0, None);
     }
 
     /// Tells what distorts or limits the case of a trial that has ended, as far as it was not told before. Not in a search, whose
@@ -248,12 +238,7 @@ impl<'a> Progress<'a> {
             window_left,
             left: is_known.then(|| (self.left(), may_end_before)),
             course: &self.course,
-            allowed: self
-                .case
-                .as_ref()
-                .filter(|_| self.aside.is_none())
-                .and_then(|case| self.allowed.get(case))
-                .copied(),
+            allowed: self.allowed,
             failed: self.failed,
             is_stopping: self.stop.is_asked(),
         };

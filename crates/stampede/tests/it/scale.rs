@@ -101,7 +101,7 @@ fn services_are_held_against_each_other_and_gone_on_with_after_an_interrupt() {
         let any = study["cases"].as_array().is_some_and(|cases| cases.iter().any(kept));
         if any { Ok(()) } else { Err(shown) }
     });
-    send(child.id(), Signal::INT);
+    send(child.id(), Signal::TERM);
     let mut code = None;
     wait_until("stampede ends", || {
         code = child.try_wait().unwrap().map(|status| status.code());
