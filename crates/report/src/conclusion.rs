@@ -339,12 +339,40 @@ fn join(names: &[&str]) -> String {
 
 #[cfg(test)]
 mod tests {
+    use stampede_core::Estimate;
+
     use super::*;
 
     #[test]
     fn shares_are_told_in_per_cent_without_empty_digits() {
         for (share, text) in [(0.03, "3 %"), (0.95, "95 %"), (0.0415, "4.2 %"), (0.1, "10 %"), (1.5, "150 %")] {
             assert_eq!(percent(share), text);
+        }
+    }
+
+    #[test]
+    fn words_are_those_of_the_metric() {
+        let estimate = Estimate { value: 2.5, low: None, high: None, n: 5 };
+        for (key, best, ratio) in [
+            ("throughput_rps", "is the fastest", "is 2.50 times as fast as"),
+            ("response_p99_us", "is the fastest", "by its figure"),
+            (PER_VCPU_SECOND, "does the most with its CPU", "answers 2.50 times as much a vCPU-second as"),
+            ("memory_share", "has the lowest peak memory of what is allowed", "by its figure"),
+        ] {
+            let verdict = Verdict {
+                metric: key.to_owned(),
+                a: CaseId::new("a"),
+                b: CaseId::new("b"),
+                ratio: estimate,
+                verdict: VerdictWord::Faster,
+                slight: false,
+                blocks_to_decide: None,
+            };
+            let told = match told_by_figure(&verdict) {
+                Some(_) => "by its figure".to_owned(),
+                None => times_as(&verdict, &super::ratio(estimate.value)),
+            };
+            assert_eq!((most(metric(key).unwrap()), told.as_str()), (best.to_owned(), ratio), "{key}");
         }
     }
 
