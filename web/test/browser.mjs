@@ -10,7 +10,7 @@ import { readFileSync, readdirSync } from 'node:fs';
 import { join, resolve } from 'node:path';
 import { pathToFileURL } from 'node:url';
 
-import { SIZES, excess, launch, run, violations, visit } from './visit.mjs';
+import { SIZES, drawn, excess, launch, run, violations, visit } from './visit.mjs';
 
 const [folder, screenshots] = process.argv.slice(2);
 const pages = readdirSync(folder).filter((name) => name.endsWith('.html')).sort();
@@ -22,7 +22,9 @@ async function open(name, options = {}) {
   const address = pathToFileURL(resolve(folder, name)).href;
   const visited = await visit(browser, address, (url) => url.split('#')[0] === address || url.startsWith('blob:'), options);
   if (options.javaScriptEnabled !== false) await visited.page.waitForSelector('html[data-ready]', { state: 'attached', timeout: 20_000 });
-  return { ...visited, took: performance.now() - visited.began };
+  const took = performance.now() - visited.began;
+  if (options.javaScriptEnabled !== false) await drawn(visited.page);
+  return { ...visited, took };
 }
 
 const checks = {
@@ -62,15 +64,19 @@ const checks = {
     const boxes = page.locator('[data-plot="latency"] input[type=checkbox]');
     assert.equal(await boxes.count(), 12);
     await boxes.nth(0).uncheck();
+    await drawn(page);
     assert.deepEqual([await lines('latency'), await lines('course')], [5, 5]);
     assert.equal(await page.locator('[data-plot="course"] input[type=checkbox]').nth(0).isChecked(), false);
     await page.locator('[data-plot="latency"] select').selectOption('both');
+    await drawn(page);
     assert.equal(await lines('latency'), 10);
-    const drawn = () => page.locator('[data-plot="course"] svg.plot path.line').first().getAttribute('d');
-    const before = await drawn();
+    const course = () => page.locator('[data-plot="course"] svg.plot path.line').first().getAttribute('d');
+    const before = await course();
     await page.locator('[data-plot="course"] select').selectOption('2');
-    assert.notEqual(await drawn(), before);
+    await drawn(page);
+    assert.notEqual(await course(), before);
     for (let index = 1; index < 12; index += 1) await boxes.nth(index).uncheck();
+    await drawn(page);
     assert.equal(await page.locator('svg.plot').count(), 0);
     await close();
   },

@@ -8,7 +8,7 @@
 import assert from 'node:assert/strict';
 import { join } from 'node:path';
 
-import { SIZES, excess, launch, run, violations, visit } from './visit.mjs';
+import { SIZES, excess, launch, leave, run, violations, visit } from './visit.mjs';
 
 const [address, screenshots] = process.argv.slice(2);
 const browser = await launch();
@@ -51,16 +51,16 @@ const checks = {
     const all = await names(page);
     assert.ok(all.length >= 26, `${all}`);
     await page.getByRole('searchbox').fill('study-1');
-    await page.getByRole('button', { name: 'Search' }).click();
+    await leave(page, page.getByRole('button', { name: 'Search' }).click());
     assert.equal((await names(page)).length, 10);
     await page.getByLabel('State').selectOption('unfinished');
-    await page.getByRole('button', { name: 'Search' }).click();
+    await leave(page, page.getByRole('button', { name: 'Search' }).click());
     assert.match(await page.locator('main').innerText(), /No stored study is like that/);
-    await page.getByRole('link', { name: 'show all' }).click();
+    await leave(page, page.getByRole('link', { name: 'show all' }).click());
     assert.deepEqual(await names(page), all);
     await page.getByLabel('A: study-03').check();
     await page.getByLabel('B: study-20').check();
-    await page.getByRole('button', { name: 'Compare A and B' }).click();
+    await leave(page, page.getByRole('button', { name: 'Compare A and B' }).click());
     assert.equal(await page.locator('h1').innerText(), 'study-03 / study-20');
     assert.match(await page.locator('main').innerText(), /\b0\.(68|69|70|71)\d\b/);
     await close();
@@ -73,11 +73,11 @@ const checks = {
     const change = page.getByRole('link', { name: /^study-12, .* from .* to / });
     assert.match(await change.innerText(), /from [\d.,]+ to [\d.,]+/);
     await page.getByLabel('Metric').selectOption('response_p99_us');
-    await page.getByRole('button', { name: 'Draw' }).click();
+    await leave(page, page.getByRole('button', { name: 'Draw' }).click());
     assert.match(page.url(), /metric=response_p99_us/);
     assert.equal(await page.locator('svg.history line.change').count(), 0);
     await page.goBack();
-    await change.click();
+    await leave(page, change.click());
     assert.match(await page.locator('h1').innerText(), /study-12/);
     await close();
   },

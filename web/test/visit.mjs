@@ -32,6 +32,16 @@ export async function visit(browser, address, mayAsk, options = {}) {
   return { page, faults, began, close: () => context.close() };
 }
 
+/** Waits until what was just changed is drawn: plots draw themselves when a frame has given them their width. */
+export function drawn(page) {
+  return page.evaluate(() => new Promise((done) => requestAnimationFrame(() => requestAnimationFrame(() => done()))));
+}
+
+/** Does what leads to another page, and waits for that page. */
+export async function leave(page, action) {
+  await Promise.all([page.waitForEvent('load'), action]);
+}
+
 /** What axe finds, as lines. */
 export async function violations(page) {
   await page.evaluate(axe);
