@@ -239,11 +239,7 @@ impl<'a> Site<'a> {
     ) -> Result<Self, Failure> {
         let (backend, quiet) = (order.backend, order.quiet);
         let ground = Ground::take(order.plan, &pinning, order.no_wait).await?;
-        let cpus = pinning.clone();
-        let backend = match tokio::task::spawn_blocking(move || backend.find(&cpus, quiet)).await {
-            Ok(backend) => backend,
-            Err(panic) => std::panic::resume_unwind(panic.into_panic()),
-        };
+        let backend = backend.find_aside(&pinning, quiet).await;
         Ok(Self { stop, ground, machine, pinning, backend })
     }
 

@@ -6,7 +6,7 @@ use std::path::{Path, PathBuf};
 use std::time::Duration;
 
 use jiff::Timestamp;
-use stampede_analysis::{Point, RaceScores, Search, Space, Tried, analyse, best, metric, objective_metric};
+use stampede_analysis::{Point, RaceScores, Search, Space, Tried, analyse, best, metric, objective_metric, took};
 use stampede_core::{CaseId, CpuLayout, DefaultsContext, Documented, Machine, Rounds, StudyId, StudyKind, Tuning};
 use stampede_harness::{Copies, Stop};
 use stampede_plan::{CompareFlags, ComparePlan, SubjectFlag, TuneFlags, TunePlan};
@@ -140,15 +140,6 @@ fn interrupted(store: &Store, name: Option<&str>) -> Result<(String, u64), Failu
     Ok((search, study.seed))
 }
 
-/// How long a study was measured, without the time between an interruption and the next start.
-fn took(stored: &StoredStudy) -> Duration {
-    let StoredStudy { study, finished_at, trials, .. } = stored;
-    let began = study.resumed_at.last().copied().unwrap_or(study.started_at);
-    let before = trials.iter().map(|trial| trial.started_at).filter(|at| *at < began).max().unwrap_or(study.started_at);
-    let between = |from: Timestamp, to: Timestamp| Duration::try_from(to.duration_since(from)).unwrap_or_default();
-    between(study.started_at, before) + finished_at.map_or(Duration::ZERO, |at| between(began, at))
-}
-
 fn race_id(search: &str, number: usize) -> String {
     format!("{search}.race{number:02}")
 }
@@ -218,9 +209,9 @@ impl Tune {
                 .collect::<Result<Vec<_>, _>>()?;
             let race = self.study(site, race_id(&self.id, number), StudyKind::Tune, &plans).await?;
             let Some(race) = race else { return Ok(()) };
-            let took = took(&race);
+            let StoredStudy { study, finished_at, trials, .. } = race;
+            let took = took(&study, &trials, finished_at);
             (spent, longest) = (spent + took, longest.max(took));
-            let StoredStudy { study, trials, .. } = race;
             if number == 1 {
                 let analysis = analyse(&study, &trials);
                 let default = analysis.case(&CaseId::new(self.space.name(&self.space.default)));
