@@ -50,5 +50,5 @@ pub use stampede_stats::{UslFit, median};
 pub use tune::{
     Knob, Point, RaceScores, Search, Shortfall, Space, Tried, best, is_miss, objective_metric, score, shortfalls,
 };
-pub use verdicts::MIN_BLOCKS;
+pub use verdicts::{MIN_BLOCKS, hides_precision};
 pub use why::{Effect, Explained, Explanation, Intervention, Lever, Test, explain, interventions, php_settings};

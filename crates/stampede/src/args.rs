@@ -527,7 +527,7 @@ pub(crate) struct TuneArgs {
     pub(crate) no_wait: bool,
     #[command(flatten)]
     pub(crate) topology: TopologyArgs,
-    /// Write the winner's configuration files into this folder
+    /// Write the winner's files into this folder, ready to start, as `stampede export config` does
     #[arg(long, value_name = "DIR", help_heading = "Output")]
     pub(crate) out: Option<PathBuf>,
     #[command(flatten)]

@@ -242,14 +242,6 @@ impl<'a> Site<'a> {
         let backend = backend.find_aside(&pinning, quiet).await;
         Ok(Self { stop, ground, machine, pinning, backend })
     }
-
-    /// What the only case of a plan is run with.
-    pub(crate) async fn deployment(&self, plan: &ComparePlan, copies: &mut Copies) -> Result<Deployment, Failure> {
-        let conditions = ground::conditions(plan, self.pinning.clone())?;
-        let prepared = self.ground.prepare(plan, &conditions, copies, true).await?;
-        let first = prepared.into_iter().next().map(|prepared| prepared.deployment);
-        first.ok_or_else(|| Failure::missing("there is nothing to run"))
-    }
 }
 
 /// Measures a study; one that was finished already is only held against what would be measured now.

@@ -4,6 +4,7 @@ use std::collections::BTreeMap;
 
 use stampede_core::{Finding, Gauge, Role, Series, SeriesSource, Severity, UnitId};
 
+use super::sampled;
 use crate::metric::ratio;
 use crate::record::Record;
 
@@ -76,10 +77,6 @@ fn grown(record: &Record<'_>, of: impl Fn(&SeriesSource) -> bool, counter: Gauge
         .filter(|series| of(&series.source))
         .filter_map(|series| series.growth(counter))
         .reduce(|sum, grown| sum + grown)
-}
-
-fn sampled<'a>(record: &Record<'a>) -> impl Iterator<Item = &'a Series> {
-    record.measurements().filter_map(|measured| measured.sampling.as_ref()).flat_map(|sampling| &sampling.series)
 }
 
 #[cfg(test)]
