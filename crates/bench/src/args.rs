@@ -433,8 +433,8 @@ mod tests {
             ("load --only closed,fast", "--only fast: it takes closed, http2, tls, open, memory"),
             ("sampling --tools wrk", "--tools is not known here"),
             ("load --connections 1,x", "--connections x: it takes a number"),
-            ("findings --cells 7", "--cells 7: it takes two whole numbers"),
-            ("findings --cells 9..3", "--cells 9..3: it takes two whole numbers, the smaller one first"),
+            ("findings --cells 7", "--cells 7: it takes two whole numbers, the smaller one first, as in 0..40"),
+            ("findings --cells 9..3", "--cells 9..3: it takes two whole numbers, the smaller one first, as in 0..40"),
         ] {
             let error = read_line(line).unwrap_err().to_string();
             assert_eq!(error.lines().next(), Some(expected), "{line}");

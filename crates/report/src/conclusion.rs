@@ -2,7 +2,9 @@
 
 use std::collections::BTreeMap;
 
-use stampede_analysis::{Better, CaseSummary, ERROR, MIN_BLOCKS, Metric, PER_VCPU_SECOND, Unit, hides_precision, metric};
+use stampede_analysis::{
+    Better, CaseSummary, ERROR, MIN_BLOCKS, Metric, PER_VCPU_SECOND, Unit, hides_precision, metric,
+};
 use stampede_core::{CaseId, Outcome, Rounds, StudyKind, Verdict, VerdictWord};
 
 use crate::quantity::{approximately, ratio};

@@ -7,8 +7,7 @@ use std::time::Duration;
 
 use jiff::Timestamp;
 use stampede_core::{
-    CpuLayout, Deployment, Failures, Fut, Groundwork, Machine, Outcome as TrialOutcome, Rounds, Study, StudyId,
-    StudyKind, Trial,
+    CpuLayout, Failures, Fut, Groundwork, Machine, Outcome as TrialOutcome, Rounds, Study, StudyId, StudyKind, Trial,
 };
 use stampede_harness::{Copies, Event, Prepared, Sink, SinkError, Stop, Surroundings};
 use stampede_load::Backend;

@@ -8,7 +8,9 @@ mod subject;
 use std::net::SocketAddr;
 use std::path::{Path, PathBuf};
 
-use stampede_core::{App, BuildStep, Candidate, Case, Deployment, Exchange, Makes, Platform, RenderContext, Role, Study};
+use stampede_core::{
+    App, BuildStep, Candidate, Case, Deployment, Exchange, Makes, Platform, RenderContext, Role, Study,
+};
 use stampede_export::{Order, Target, label};
 use stampede_plan::ComparePlan;
 use stampede_platforms::LocalPlatform;

@@ -5,7 +5,9 @@ use std::time::Duration;
 
 use jiff::Timestamp;
 use stampede_analysis::{Point, RaceScores, Search, Space, Tried, analyse, best, metric, objective_metric, took};
-use stampede_core::{Case, CaseId, CpuLayout, DefaultsContext, Documented, Machine, Rounds, Study, StudyId, StudyKind, Tuning};
+use stampede_core::{
+    Case, CaseId, CpuLayout, DefaultsContext, Documented, Machine, Rounds, Study, StudyId, StudyKind, Tuning,
+};
 use stampede_harness::{Copies, Stop};
 use stampede_plan::{CompareFlags, ComparePlan, SubjectFlag, TuneFlags, TunePlan};
 use stampede_platforms::scope;

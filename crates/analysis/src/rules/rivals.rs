@@ -94,6 +94,9 @@ impl Rivals<'_, '_> {
             VerdictWord::Slower if high < COLLAPSED => (Severity::Warning, "it collapses"),
             VerdictWord::Slower => (Severity::Info, "it does less, without a collapse that is sure"),
             VerdictWord::Faster | VerdictWord::Equivalent => (Severity::Info, "it does not collapse"),
+            VerdictWord::Undecided if low > COLLAPSED => {
+                (Severity::Info, "it does not collapse, and which of the two answers more is open")
+            }
             VerdictWord::Undecided => (Severity::Info, "whether it collapses is open"),
         };
         let why = if *word == VerdictWord::Undecided { String::new() } else { cause(&of_large, &of_small) };
@@ -238,6 +241,13 @@ mod tests {
                 "it does less, without a collapse that is sure",
             ),
             ("more", [300.0, 301.0, 299.0], 0.8, Severity::Info, "it does not collapse. The difference is in what"),
+            (
+                "neither",
+                [195.0, 215.0, 203.0],
+                0.8,
+                Severity::Info,
+                "it does not collapse, and which of the two answers more",
+            ),
             ("who knows", [80.0, 300.0, 200.0], 0.8, Severity::Info, "whether it collapses is open."),
         ] {
             let findings = of_large(rates, used);

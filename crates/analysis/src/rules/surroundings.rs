@@ -2,7 +2,7 @@
 
 use std::collections::BTreeMap;
 
-use stampede_core::{Finding, Gauge, Role, Series, SeriesSource, Severity, UnitId};
+use stampede_core::{Finding, Gauge, Role, SeriesSource, Severity, UnitId};
 
 use super::sampled;
 use crate::metric::ratio;
@@ -83,7 +83,7 @@ fn grown(record: &Record<'_>, of: impl Fn(&SeriesSource) -> bool, counter: Gauge
 mod tests {
     use std::time::Duration;
 
-    use stampede_core::{Sampling, Tunable, TunableKind};
+    use stampede_core::{Sampling, Series, Tunable, TunableKind};
 
     use super::*;
     use crate::samples;
