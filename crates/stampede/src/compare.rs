@@ -238,7 +238,7 @@ impl<'a> Site<'a> {
         stop: &'a Stop,
     ) -> Result<Self, Failure> {
         let (backend, quiet) = (order.backend, order.quiet);
-        let ground = Ground::take(order.plan, &pinning, order.no_wait).await?;
+        let ground = Ground::take(order.plan, &pinning, order.no_wait, quiet).await?;
         let cpus = pinning.clone();
         let backend = match tokio::task::spawn_blocking(move || backend.find(&cpus, quiet)).await {
             Ok(backend) => backend,
