@@ -102,7 +102,7 @@ struct Export<'a> {
 /// Writes it. What is there, and what to do with it.
 async fn write(export: &Export<'_>, folder: &Folder) -> Result<String, Failure> {
     let Export { target, listen, image, plan, candidate, measured } = export;
-    let Candidate { runtime, app, php, tuning, .. } = candidate;
+    let Candidate { runtime, app, tuning, .. } = candidate;
     // Kept for the copy in which an application is prepared.
     let platform;
     let app = if app.prepare.is_empty() {
@@ -117,12 +117,8 @@ async fn write(export: &Export<'_>, folder: &Folder) -> Result<String, Failure> 
         let failed = |error| Failure { exit: Exit::TrialFailed, message: stampede_core::with_causes(&error) };
         App { source: source.map_err(failed)?, ..app.clone() }
     };
-    let needs = [runtime.requires(&app), runtime.requires_for(&app, tuning), app.needs.clone()].concat();
-    let of_build = |need: stampede_core::Requirement| match php {
-        Some(php) => need.of_build(php),
-        None => need,
-    };
-    let found = found::look_for(&needs.iter().cloned().map(of_build).collect::<Vec<_>>()).await;
+    let needs = candidate.needs(&app);
+    let found = found::look_for(&needs).await;
     if !found.missing.is_empty() {
         return Err(Failure::missing(format!("{} {}", candidate.id, found.missing.join("\n  "))));
     }

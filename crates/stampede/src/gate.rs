@@ -142,7 +142,8 @@ fn measured(
     let no_wait = measuring.no_wait;
     let (before, after) = Failure::both(read(&base, &measuring, size), read(&head, &measuring, size))?;
     let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build().map_err(Failure::missing)?;
-    let plan = ComparePlan { precision: threshold, ..runtime.block_on(plan::merge(before, after))? };
+    let plan = runtime.block_on(plan::merge(&before, after, no_wait, quiet))?;
+    let plan = ComparePlan { precision: threshold, ..plan };
     drop(runtime);
     let backend = BackendChoice::default();
     let order = Order {

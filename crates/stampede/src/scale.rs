@@ -143,7 +143,7 @@ impl Question {
         let Self { services, resume, backend, no_wait, quiet } = self;
         let nothing = || Failure::missing("there is nothing to run");
         let plan = &services.first().ok_or_else(nothing)?.plan;
-        let ground = Ground::take(plan, &pinning, *no_wait).await?;
+        let ground = Ground::take(plan, &pinning, *no_wait, *quiet).await?;
         if pinning.is_shared() {
             screen::warning(
                 "the instances may use every processor, so that they and the load disturb each other; lower --max-instances, \

@@ -20,6 +20,7 @@ pub(crate) fn run(args: WhyArgs) -> Outcome {
         study,
         from,
         exchanges,
+        base_image,
         ready_timeout,
         duration,
         rounds,
@@ -38,7 +39,8 @@ pub(crate) fn run(args: WhyArgs) -> Outcome {
     };
     let Question { study, case, changed } = &question;
     let machine = stampede_platforms::machine();
-    let flags = RetrialFlags { from, exchanges, ready_timeout, duration, rounds, max_time, precision, seed };
+    let flags =
+        RetrialFlags { from, exchanges, base_image, ready_timeout, duration, rounds, max_time, precision, seed };
     let asked: Vec<ChangedCase<'_>> =
         changed.iter().map(|case| ChangedCase { case, ini: php_settings(&case.id) }).collect();
     let plan = RetrialPlan::read(&flags, (study, case), &asked, ground::size(&machine), &BuiltIn);
