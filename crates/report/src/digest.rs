@@ -4,7 +4,9 @@ use std::cmp::Reverse;
 use std::collections::{BTreeMap, BTreeSet};
 
 use stampede_analysis::{Bottleneck, CaseSummary};
-use stampede_core::{Case, CaseId, Finding, Origin, Outcome, Rounds, ServedAnswer, Severity, Study, StudyKind};
+use stampede_core::{
+    Case, CaseId, Finding, Origin, Outcome, Revision, Rounds, ServedAnswer, Severity, Study, StudyKind,
+};
 
 use crate::conclusion::{Conclusion, conclusion, sentences};
 use crate::quantity::count;
@@ -353,8 +355,14 @@ fn study(view: &StudyView<'_>) -> String {
         Some(finished_at) => format!("finished {finished_at:.0}"),
         None => "not finished".to_owned(),
     };
+    let revisions = distinct(study.cases.iter().filter_map(|case| case.revision.as_ref()).map(Revision::to_string));
+    let of = match revisions.len() {
+        0 => String::new(),
+        1 => format!(", revision {}", revisions.concat()),
+        _ => format!(", revisions {}", revisions.join(", ")),
+    };
     format!(
-        "study {}, seed {}, started {:.0}, {end}, Stampede {}",
+        "study {}{of}, seed {}, started {:.0}, {end}, Stampede {}",
         study.id, study.seed, study.started_at, study.stampede_version
     )
 }

@@ -11,8 +11,9 @@ use serde::Serialize;
 use stampede_analysis::{CaseSummary, metric, percentile};
 use stampede_core::{
     Arrivals, Case, Censored, CgroupSupport, Counts, CpuLayout, EnforcedLimits, ErrorClass, Estimate, Finding,
-    GeneratorUse, Latencies, Limit, Limits, Load, Machine, Measurement, Origin, Outcome, PhpBuild, PhpReadBack, Rounds,
-    Sending, ServedAnswer, Severity, Slo, Study, StudyKind, Trial, UnitStop, Verdict, VerdictWord, WarmUp,
+    GeneratorUse, Latencies, Limit, Limits, Load, Machine, Measurement, Origin, Outcome, PhpBuild, PhpReadBack,
+    Revision, Rounds, Sending, ServedAnswer, Severity, Slo, Study, StudyKind, Trial, UnitStop, Verdict, VerdictWord,
+    WarmUp,
 };
 
 use crate::StudyView;
@@ -146,6 +147,8 @@ struct WireCase<'a> {
     runtime: &'a str,
     runtime_version: &'a str,
     app: &'a str,
+    /// The commit that the application's folder was checked out from, where it is kept in git.
+    revision: Option<WireRevision<'a>>,
     #[schemars(with = "Option<BTreeMap<String, serde_json::Value>>")]
     php: Option<&'a PhpBuild>,
     tuning: BTreeMap<&'a str, &'a str>,
@@ -175,8 +178,21 @@ impl<'a> WireCase<'a> {
         trials: Vec<&'a Trial>,
         summary: Option<&'a CaseSummary>,
     ) -> Self {
-        let Case { id, runtime, runtime_version, app, php, tuning, limits, topology, platform, pinning, load, beside } =
-            case;
+        let Case {
+            id,
+            runtime,
+            runtime_version,
+            app,
+            revision,
+            php,
+            tuning,
+            limits,
+            topology,
+            platform,
+            pinning,
+            load,
+            beside,
+        } = case;
         let estimates = summary.iter().flat_map(|summary| &summary.summary);
         let findings = summary.iter().flat_map(|summary| &summary.findings);
         let ranks = summary.and_then(|summary| summary.ranks.as_ref());
@@ -185,6 +201,7 @@ impl<'a> WireCase<'a> {
             runtime: runtime.as_str(),
             runtime_version,
             app,
+            revision: revision.as_ref().map(WireRevision::of),
             php: php.as_ref(),
             tuning: tuning.iter().map(|(name, setting)| (name, setting.value.as_str())).collect(),
             tuning_reasons: tuning
@@ -209,6 +226,20 @@ impl<'a> WireCase<'a> {
             bottleneck: summary.and_then(|summary| Some(&*summary.bottleneck.as_ref()?.finding)),
             activity: summary.and_then(|summary| summary.activity.as_ref()).map(WireActivity::of),
         }
+    }
+}
+
+#[derive(Serialize, JsonSchema)]
+struct WireRevision<'a> {
+    commit: &'a str,
+    /// Whether files that git tracks were other than in that commit.
+    dirty: bool,
+}
+
+impl<'a> WireRevision<'a> {
+    fn of(revision: &'a Revision) -> Self {
+        let Revision { commit, is_dirty } = revision;
+        Self { commit, dirty: *is_dirty }
     }
 }
 
@@ -353,12 +384,11 @@ struct WireTrial<'a> {
     client_link: Option<WireLink>,
     steps: Vec<WireStep<'a>>,
     audits: Vec<WireAudit<'a>>,
-    /// What follows is that of trials of autoscaled services alone; the page shows none of it.
+    /// What follows is that of trials of autoscaled services alone; the page draws the instances.
     #[serde(skip_serializing_if = "Option::is_none")]
     #[schemars(skip)]
     service: Option<WireService<'a>>,
     #[serde(skip_serializing_if = "Option::is_none")]
-    #[schemars(skip)]
     instances: Option<WireInstances>,
     #[serde(skip_serializing_if = "Option::is_none")]
     #[schemars(skip)]
@@ -450,7 +480,7 @@ impl<'a> WireTrial<'a> {
             steps: measured.map_or_else(Vec::new, |measured| measured.steps.iter().map(WireStep::of).collect()),
             audits: audits.iter().map(WireAudit::of).collect(),
             service: record.map(WireService::of),
-            instances: figures.map(WireInstances::of),
+            instances: record.zip(figures).map(|(record, figures)| WireInstances::of(record, figures)),
             cold_starts: figures.map(WireColdStarts::of),
             queue: record.map(WireQueue::of),
             rejected: figures.map(|figures| figures.rejected),

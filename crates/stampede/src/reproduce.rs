@@ -31,7 +31,7 @@ use crate::ground::{self, Ground};
 use crate::progress::Progress;
 use crate::record::Record;
 use crate::show::{Renderers, Report};
-use crate::{Outcome, folders, scale, screen, signals};
+use crate::{Outcome, folders, revisions, scale, screen, signals};
 
 /// What a trial takes beside its load at the least: start, readiness, verification, drain and stop.
 const BESIDE: Duration = Duration::from_secs(4);
@@ -172,7 +172,8 @@ impl<'a> Experiment<'a> {
                     &mut copies,
                 );
                 match found.await {
-                    Ok((cases, missing)) => {
+                    Ok((mut cases, missing)) => {
+                        revisions::add(&mut cases, &plan.candidates).await;
                         prepared.extend(cases.into_iter().map(|case| with_scaling(case, scaling, &plan.load)));
                         left_out.extend(plan.candidates.first().and_then(|candidate| needs(&candidate.id, &missing)));
                     }

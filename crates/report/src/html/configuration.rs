@@ -3,7 +3,7 @@
 use std::collections::{BTreeMap, BTreeSet};
 
 use serde::Serialize;
-use stampede_core::{Case, CaseId, EnforcedLimits, Limit, Origin, PhpReadBack, Trial};
+use stampede_core::{Case, CaseId, EnforcedLimits, Limit, Origin, PhpReadBack, Revision, Trial};
 
 use crate::StudyView;
 use crate::trust;
@@ -93,6 +93,7 @@ fn conditions(column: &Column<'_>) -> Entries {
         runtime,
         runtime_version,
         app,
+        revision,
         php,
         limits,
         topology,
@@ -123,6 +124,11 @@ fn conditions(column: &Column<'_>) -> Entries {
         plain("server's CPUs", cores(&pinning.server)),
         plain("generator's CPUs", cores(&pinning.generator)),
     ];
+    entries.extend(revision.as_ref().map(|Revision { commit, is_dirty }| {
+        let mark = if *is_dirty { "-dirty" } else { "" };
+        let reason = is_dirty.then(|| "some of its files were other than in that commit".to_owned());
+        ("revision".to_owned(), Cell { text: Some(format!("{commit}{mark}")), reason })
+    }));
     entries.extend(php.as_ref().map(|build| plain("PHP build", build.to_string())));
     entries
 }

@@ -146,7 +146,7 @@ impl StudyPage {
             has_samples: view
                 .trials
                 .iter()
-                .any(|trial| trial.measurement.as_ref().is_some_and(|m| m.sampling.is_some())),
+                .any(|trial| trial.measurement.as_ref().is_some_and(|m| m.sampling.is_some() || trial.scale.is_some())),
             kinds: kinds(&digest),
             lists: lists.map(|(heading, lines)| List { heading, lines }).collect(),
             configuration: Configuration { cases: names(), groups: configuration::groups(view) },
