@@ -9,6 +9,7 @@ use stampede_core::{
 };
 
 use crate::conclusion::{Conclusion, conclusion, sentences};
+use crate::places;
 use crate::quantity::count;
 use crate::steps::{Kinds, kinds};
 use crate::{StudyView, activity, audits, topology, trust};
@@ -211,7 +212,7 @@ fn uncounted(view: &StudyView<'_>) -> Vec<Uncounted> {
             blocks => format!("{case}, blocks {}", numbers(blocks)),
         },
         outcome,
-        reason: reason.to_owned(),
+        reason: places::without_runs(reason).into_owned(),
     });
     texts.collect()
 }

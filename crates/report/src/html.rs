@@ -98,21 +98,35 @@ struct Head {
     /// What it comes to, in a sentence; that of the only study where there is none.
     lead: Option<String>,
     blocks: Vec<HeadBlock>,
-    /// The command that does it again.
-    command: Option<String>,
+    /// What its commands are for, and they: that which does it again first.
+    commands: Vec<(String, String)>,
 }
 
 /// A piece of what stands before the studies.
 #[derive(Serialize)]
 #[serde(tag = "kind", rename_all = "snake_case")]
 enum HeadBlock {
-    Heading { text: String },
-    Paragraph { text: Vec<prose::Piece> },
-    List { items: Vec<Vec<prose::Piece>> },
-    Table { table: Table },
+    Heading {
+        text: String,
+    },
+    Paragraph {
+        text: Vec<prose::Piece>,
+    },
+    List {
+        items: Vec<Vec<prose::Piece>>,
+    },
+    /// Folded away where it is one of several.
+    Table {
+        table: Table,
+        folded: bool,
+    },
 }
 
 impl HeadBlock {
+    fn table(table: Table) -> Self {
+        Self::Table { table, folded: false }
+    }
+
     fn paragraph(text: &str) -> Self {
         Self::Paragraph { text: prose::pieces(text) }
     }
@@ -131,7 +145,7 @@ pub fn study_of_dashboard(view: &StudyView<'_>) -> String {
 fn study_beside(view: &StudyView<'_>, home: Option<dashboard::Page>) -> String {
     let title = format!("{}, {}", view.study.workload, view.study.id);
     let (lead, blocks) = answer(view).unzip();
-    let head = Head { title, lead, blocks: blocks.unwrap_or_default(), command: None };
+    let head = Head { title, lead, blocks: blocks.unwrap_or_default(), commands: Vec::new() };
     framed(&head, &[*view], home, home.is_some() && view.finished_at.is_none())
 }
 
@@ -143,7 +157,7 @@ fn answer(view: &StudyView<'_>) -> Option<(String, Vec<HeadBlock>)> {
         let rows = told.rows.into_iter().map(Vec::from).collect();
         let blocks = vec![
             HeadBlock::Heading { text: why::CHANGES.to_owned() },
-            HeadBlock::Table { table: Table { columns, rows } },
+            HeadBlock::table(Table { columns, rows }),
             HeadBlock::paragraph(&told.method),
         ];
         return Some((told.outcome.into_iter().chain(told.remedy).collect::<Vec<_>>().join(" "), blocks));
@@ -157,7 +171,7 @@ fn answer(view: &StudyView<'_>) -> Option<(String, Vec<HeadBlock>)> {
         let mut rows = rows.into_iter();
         let columns = rows.next().unwrap_or_default();
         blocks.push(HeadBlock::Heading { text: title.to_owned() });
-        blocks.push(HeadBlock::Table { table: Table { columns, rows: rows.collect() } });
+        blocks.push(HeadBlock::table(Table { columns, rows: rows.collect() }));
         blocks.extend(notes.iter().map(|note| HeadBlock::paragraph(note)));
     }
     if !view.capacity.findings.is_empty() {
@@ -174,6 +188,8 @@ pub fn replication(view: &ReplicationView<'_>, studies: &[StudyView<'_>]) -> Str
     let publication = view.publication;
     let mut blocks: Vec<HeadBlock> = Vec::new();
     for block in replication::blocks_of_page(view) {
+        // Of several figures the first decides.
+        let is_further = matches!(blocks.last(), Some(HeadBlock::Table { .. }));
         match (block, blocks.last_mut()) {
             // The page has its title already.
             (replication::Block::Heading { level: 1, .. }, _) => {}
@@ -182,9 +198,11 @@ pub fn replication(view: &ReplicationView<'_>, studies: &[StudyView<'_>]) -> Str
                 replication::Block::Heading { text, .. } => HeadBlock::Heading { text },
                 replication::Block::Paragraph(text) => HeadBlock::paragraph(&text),
                 replication::Block::Item(text) => HeadBlock::List { items: vec![prose::pieces(&text)] },
-                replication::Block::Table(columns) => HeadBlock::Table { table: Table::of_columns(&columns) },
+                replication::Block::Table(columns) => {
+                    HeadBlock::Table { table: Table::of_columns(&columns), folded: is_further }
+                }
                 replication::Block::Wide(columns) => {
-                    HeadBlock::Table { table: Table::of_columns(&replication::without_ranks(columns)) }
+                    HeadBlock::table(Table::of_columns(&replication::without_ranks(columns)))
                 }
             }),
         }
@@ -197,11 +215,18 @@ pub fn replication(view: &ReplicationView<'_>, studies: &[StudyView<'_>]) -> Str
         let ids: Vec<&str> = view.tables.iter().map(|table| table.run.table.id.as_str()).collect();
         command.extend(["--tables".to_owned(), ids.join(",")]);
     }
+    let names: Vec<&str> = studies.iter().map(|view| view.study.id.as_str()).collect();
+    let (studies_flag, page_flag) =
+        (["--studies".to_owned(), names.join(",")], ["--html".to_owned(), "page.html".to_owned()]);
+    let again = [&command[..], &studies_flag, &page_flag].concat();
     let head = Head {
         title: format!("{}: {}", publication.name, publication.title),
         lead: Some(replication::lead(view)),
         blocks,
-        command: Some(commands::line(&command)),
+        commands: vec![
+            (WORDS.of("measure_again"), commands::line(&command)),
+            (WORDS.of("report_again"), commands::line(&again)),
+        ],
     };
     page(&head, studies)
 }
@@ -210,13 +235,13 @@ pub fn replication(view: &ReplicationView<'_>, studies: &[StudyView<'_>]) -> Str
 pub fn gate(view: &GateView<'_>, studies: &[StudyView<'_>]) -> String {
     let columns = ["case", "metric", "before", "after", "ratio", "95 % interval", "blocks", "outcome"];
     let table = Table { columns: columns.map(str::to_owned).to_vec(), rows: gate::rows(view) };
-    let mut blocks = vec![HeadBlock::Table { table }];
+    let mut blocks = vec![HeadBlock::table(table)];
     blocks.extend(gate::methods(view).into_iter().map(HeadBlock::paragraph));
     let head = Head {
         title: format!("{} / {}", view.base, view.head),
         lead: Some(gate::conclusion(view)),
         blocks,
-        command: None,
+        commands: Vec::new(),
     };
     page(&head, studies)
 }
@@ -230,11 +255,11 @@ pub fn tune(view: &TuneView<'_>) -> String {
         HeadBlock::paragraph(&tune::question(view)),
         HeadBlock::paragraph(&tune::searched(view)),
         HeadBlock::List { items: verdicts },
-        HeadBlock::Table { table: Table { columns, rows } },
+        HeadBlock::table(Table { columns, rows }),
     ];
     let lead = Some(tune::conclusion(view).join(" "));
     let studies: Vec<StudyView<'_>> = view.held.iter().map(|held| held.view).collect();
-    page(&Head { title: format!("{}, {}", view.workload, view.id), lead, blocks, command: None }, &studies)
+    page(&Head { title: format!("{}, {}", view.workload, view.id), lead, blocks, commands: Vec::new() }, &studies)
 }
 
 /// A chart of the metric that decides, as a file by itself; none where no trial has it.

@@ -3,6 +3,7 @@
 //! Names are only ever added (`schema` says which set). Units are in the names, what is absent is `null`, and figures are
 //! rounded no further than they are sure: latencies to nanoseconds, derived figures to six digits.
 
+use std::borrow::Cow;
 use std::collections::BTreeMap;
 use std::time::Duration;
 
@@ -18,6 +19,7 @@ use stampede_core::{
 
 use crate::StudyView;
 use crate::audits::WireAudit;
+use crate::places;
 use crate::sampling_json::{WireActivity, WireSampling};
 use crate::scale_figures::{
     ScaleFigures, WireBill, WireColdStarts, WireGateway, WireInstances, WireQueue, WireService,
@@ -150,7 +152,7 @@ struct WireCase<'a> {
     /// The commit that the application's folder was checked out from, where it is kept in git.
     revision: Option<WireRevision<'a>>,
     #[schemars(with = "Option<BTreeMap<String, serde_json::Value>>")]
-    php: Option<&'a PhpBuild>,
+    php: Option<PhpBuild>,
     tuning: BTreeMap<&'a str, &'a str>,
     tuning_reasons: BTreeMap<&'a str, &'a str>,
     limits: WireLimits,
@@ -202,7 +204,7 @@ impl<'a> WireCase<'a> {
             runtime_version,
             app,
             revision: revision.as_ref().map(WireRevision::of),
-            php: php.as_ref(),
+            php: php.as_ref().map(places::build),
             tuning: tuning.iter().map(|(name, setting)| (name, setting.value.as_str())).collect(),
             tuning_reasons: tuning
                 .iter()
@@ -348,11 +350,11 @@ struct WireTrial<'a> {
     position: u32,
     started_at: String,
     outcome: &'static str,
-    reason: Option<&'a str>,
+    reason: Option<Cow<'a, str>>,
     enforced: Option<WireEnforced>,
     ready: Option<WireReady>,
     #[schemars(with = "Option<BTreeMap<String, serde_json::Value>>")]
-    php: Option<&'a PhpReadBack>,
+    php: Option<PhpReadBack>,
     answers: Vec<WireAnswer<'a>>,
     requests: Option<WireCounts>,
     warm_up_requests: Option<WireCounts>,
@@ -431,8 +433,8 @@ impl<'a> WireTrial<'a> {
         } = trial;
         let (outcome, reason) = match outcome {
             Outcome::Measured => ("measured", None),
-            Outcome::Invalid(reason) => ("invalid", Some(reason.as_str())),
-            Outcome::Failed(reason) => ("failed", Some(reason.as_str())),
+            Outcome::Invalid(reason) => ("invalid", Some(places::without_runs(reason))),
+            Outcome::Failed(reason) => ("failed", Some(places::without_runs(reason))),
         };
         let measured = measurement.as_ref();
         let resources = measured.and_then(|measured| measured.resources.as_ref());
@@ -448,7 +450,7 @@ impl<'a> WireTrial<'a> {
             reason,
             enforced: enforced.as_ref().map(WireEnforced::of),
             ready: ready.map(|ready| WireReady { took_s: ready.took.as_secs_f64(), attempts: ready.attempts }),
-            php: php.as_ref(),
+            php: php.as_ref().map(places::read_back),
             answers: answers.iter().map(WireAnswer::of).collect(),
             requests: measured.map(|measured| WireCounts::of(&measured.requests)),
             warm_up_requests: measured.map(|measured| WireCounts::of(&measured.warm_up)),

@@ -1,5 +1,7 @@
 //! `stampede reproduce`: a published experiment again, each of its tables a study, and its figures beside ours.
 
+mod stored;
+
 use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
 use std::time::Duration;
@@ -43,6 +45,7 @@ pub(crate) fn run(args: Box<ReproduceArgs>) -> Outcome {
         rate_scale,
         full,
         tables,
+        studies,
         rounds,
         seed,
         client_rtt,
@@ -60,6 +63,13 @@ pub(crate) fn run(args: Box<ReproduceArgs>) -> Outcome {
     let (known, size) = (catalogue::publications(), ground::size(&machine));
     let plan = ReproducePlan::read(&flags, &known, size, &BuiltIn, &|row, limits| at_once(row, *limits));
     let (plan, report) = Failure::both(plan.map_err(Failure::usage), Report::new(output))?;
+    if let Some(names) = studies {
+        let store = folders::store(&store)?;
+        let tables = stored::tables(&plan, &names, &store)?;
+        let pinning = CpuLayout { server: Vec::new(), generator: Vec::new() };
+        let experiment = Experiment { plan: &plan, machine, pinning, store, quiet, tables };
+        return experiment.conclude(Ok(Ended::Complete), &report);
+    }
     if let Err(error) = scope::enter(Path::new("/")) {
         screen::warning(&Failure::missing(error).message);
     }

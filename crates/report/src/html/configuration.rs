@@ -5,8 +5,7 @@ use std::collections::{BTreeMap, BTreeSet};
 use serde::Serialize;
 use stampede_core::{Case, CaseId, EnforcedLimits, Limit, Origin, PhpReadBack, Revision, Trial};
 
-use crate::StudyView;
-use crate::trust;
+use crate::{StudyView, places, trust};
 
 /// Rows under a heading.
 #[derive(Serialize)]
@@ -183,7 +182,7 @@ fn php(read_back: &PhpReadBack) -> Entries {
 }
 
 fn php_settings(read_back: &PhpReadBack) -> Entries {
-    read_back.settings.iter().map(|(name, value)| plain(name, value)).collect()
+    read_back.settings.iter().map(|(name, value)| plain(name, places::value(value))).collect()
 }
 
 /// All rows that some case has, in the order of the first case that has them. They differ by their values, not by the reasons.
