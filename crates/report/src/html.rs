@@ -6,8 +6,10 @@
 
 mod commands;
 mod configuration;
+mod curve;
 pub mod dashboard;
 mod document;
+mod forecast;
 mod prose;
 mod study;
 
@@ -28,9 +30,10 @@ use crate::capacity::{self, CapacityView};
 use crate::gate::{self, GateView};
 use crate::replication::{self, ReplicationView};
 use crate::tune::{self, TuneView};
-use crate::{StudyView, why};
+use crate::{StudyView, scale, why};
 
 pub use self::document::schema;
+pub use self::forecast::{ForecastPoint, ForecastView, forecast};
 
 const SCRIPT: &str = include_str!("../../../web/dist/report.js");
 const STYLE: &str = include_str!("../../../web/dist/report.css");
@@ -63,6 +66,7 @@ static TEMPLATES: LazyLock<Environment<'static>> = LazyLock::new(|| {
         ("pieces.html", include_str!("../templates/pieces.html")),
         ("dots.svg", include_str!("../templates/dots.svg")),
         ("chart.svg", include_str!("../templates/chart.svg")),
+        ("curve.html", include_str!("../templates/curve.html")),
         ("dashboard.html", include_str!("../templates/dashboard.html")),
         ("problem.html", include_str!("../templates/problem.html")),
         ("list.html", include_str!("../templates/list.html")),
@@ -120,6 +124,12 @@ enum HeadBlock {
         table: Table,
         folded: bool,
     },
+    Curve {
+        curve: curve::Curve,
+    },
+    Map {
+        map: forecast::CostMap,
+    },
 }
 
 impl HeadBlock {
@@ -162,11 +172,39 @@ fn answer(view: &StudyView<'_>) -> Option<(String, Vec<HeadBlock>)> {
         ];
         return Some((told.outcome.into_iter().chain(told.remedy).collect::<Vec<_>>().join(" "), blocks));
     }
-    if view.study.kind != StudyKind::Capacity {
-        return None;
+    match view.study.kind {
+        StudyKind::Capacity => Some(of_capacity(view)),
+        StudyKind::Scale => Some(of_scale(view)),
+        _ => None,
     }
+}
+
+fn of_scale(view: &StudyView<'_>) -> (String, Vec<HeadBlock>) {
+    let mut blocks = vec![HeadBlock::paragraph(&scale::question(view))];
+    for (service, rows) in scale::services(view) {
+        blocks.extend(service.map(|text| HeadBlock::Heading { text }));
+        // Text indents what is a part of the row above.
+        let rows = rows.into_iter().map(|mut row| {
+            if let Some(part) = row.first().and_then(|title| title.strip_prefix("  ")) {
+                row[0] = format!("\u{2013} {part}");
+            }
+            row
+        });
+        let mut rows = rows.collect::<Vec<_>>().into_iter();
+        let mut columns = rows.next().unwrap_or_default();
+        if let Some(first) = columns.first_mut() {
+            *first = WORDS.of("metric");
+        }
+        blocks.push(HeadBlock::table(Table { columns, rows: rows.collect() }));
+    }
+    blocks.push(HeadBlock::paragraph(&scale::method(view)));
+    (scale::answer(view), blocks)
+}
+
+fn of_capacity(view: &StudyView<'_>) -> (String, Vec<HeadBlock>) {
     let view = &CapacityView { study: *view, capacity: &stampede_analysis::capacity(view.study, view.trials) };
     let mut blocks = vec![HeadBlock::paragraph(&capacity::question(view))];
+    blocks.extend(curve::of_capacity(view).into_iter().map(|curve| HeadBlock::Curve { curve }));
     for capacity::Part { title, rows, notes } in capacity::parts(view) {
         let mut rows = rows.into_iter();
         let columns = rows.next().unwrap_or_default();
@@ -180,7 +218,7 @@ fn answer(view: &StudyView<'_>) -> Option<(String, Vec<HeadBlock>)> {
         blocks.push(HeadBlock::List { items });
     }
     blocks.push(HeadBlock::paragraph(&capacity::method(view)));
-    Some((capacity::answer(view), blocks))
+    (capacity::answer(view), blocks)
 }
 
 /// A page about a published experiment: its tables beside ours, then each study.
@@ -298,7 +336,7 @@ fn framed(head: &Head, studies: &[StudyView<'_>], home: Option<dashboard::Page>,
             script_digest => digest(SCRIPT.trim_end()),
             style => Value::from_safe_string(STYLE.trim_end().to_owned()),
             style_digest => digest(STYLE.trim_end()),
-            version => studies.first().map(|view| view.study.stampede_version.as_str()),
+            version => studies.first().map_or(env!("CARGO_PKG_VERSION"), |view| view.study.stampede_version.as_str()),
         },
     )
 }
