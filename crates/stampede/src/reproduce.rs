@@ -1,5 +1,7 @@
 //! `stampede reproduce`: a published experiment again, each of its tables a study, and its figures beside ours.
 
+mod stored;
+
 use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
 use std::time::Duration;
@@ -31,7 +33,7 @@ use crate::ground::{self, Ground};
 use crate::progress::Progress;
 use crate::record::Record;
 use crate::show::{Renderers, Report};
-use crate::{Outcome, folders, scale, screen, signals};
+use crate::{Outcome, folders, revisions, scale, screen, signals};
 
 /// What a trial takes beside its load at the least: start, readiness, verification, drain and stop.
 const BESIDE: Duration = Duration::from_secs(4);
@@ -43,6 +45,7 @@ pub(crate) fn run(args: Box<ReproduceArgs>) -> Outcome {
         rate_scale,
         full,
         tables,
+        studies,
         rounds,
         seed,
         client_rtt,
@@ -60,6 +63,13 @@ pub(crate) fn run(args: Box<ReproduceArgs>) -> Outcome {
     let (known, size) = (catalogue::publications(), ground::size(&machine));
     let plan = ReproducePlan::read(&flags, &known, size, &BuiltIn, &|row, limits| at_once(row, *limits));
     let (plan, report) = Failure::both(plan.map_err(Failure::usage), Report::new(output))?;
+    if let Some(names) = studies {
+        let store = folders::store(&store)?;
+        let tables = stored::tables(&plan, &names, &store)?;
+        let pinning = CpuLayout { server: Vec::new(), generator: Vec::new() };
+        let experiment = Experiment { plan: &plan, machine, pinning, store, quiet, tables };
+        return experiment.conclude(Ok(Ended::Complete), &report);
+    }
     if let Err(error) = scope::enter(Path::new("/")) {
         screen::warning(&Failure::missing(error).message);
     }
@@ -168,7 +178,8 @@ impl<'a> Experiment<'a> {
                     &mut copies,
                 );
                 match found.await {
-                    Ok((cases, missing)) => {
+                    Ok((mut cases, missing)) => {
+                        revisions::add(&mut cases, &plan.candidates).await;
                         prepared.extend(cases.into_iter().map(|case| with_scaling(case, scaling, &plan.load)));
                         left_out.extend(plan.candidates.first().and_then(|candidate| needs(&candidate.id, &missing)));
                     }
