@@ -401,7 +401,7 @@ fn causes(run: &TableRun<'_>, a: &CaseId, b: &CaseId) -> Vec<String> {
 mod tests {
     use std::collections::BTreeMap;
 
-    use stampede_core::{Bounds, Failures, PublishedFigure, PublishedRow, PublishedUnit};
+    use stampede_core::{Bounds, Failures, PublishedFigure, PublishedRow, PublishedUnit, Rounds};
 
     use super::*;
     use crate::analysis::analyse;
@@ -511,7 +511,8 @@ mod tests {
             let standings = |run: TableRun<'_>| claims.each_ref().map(|claim| check(claim, &[run]).standing);
             use Standing::{Confirmed, Refuted, Undecided};
             assert_eq!(standings(*run), [Confirmed, Confirmed, Refuted]);
-            let unfinished = TableRun { trials: &run.trials[..run.trials.len() - 1], ..*run };
+            let study = Study { rounds: Rounds::Fixed(6), ..run.study.unwrap().clone() };
+            let unfinished = TableRun { study: Some(&study), ..*run };
             assert_eq!(standings(unfinished), [Undecided; 3]);
             let pair = &replicate(&unfinished).pairs[0];
             assert_eq!((pair.standing, pair.because.len()), (Undecided, 1));
