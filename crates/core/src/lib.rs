@@ -102,7 +102,7 @@ pub use topology::{
 };
 pub use trial::{
     Counts, ErrorClass, GeneratorUse, LinkUse, Measurement, Outcome, ReadinessRecord, ResourceUse, Sending,
-    ServedAnswer, Trial,
+    ServedAnswer, Trial, are_autoscaled,
 };
 pub use tuning::{Origin, Role, Setting, Tunable, TunableKind, Tuning, TuningProblem};
 pub use verdict::{Verdict, VerdictWord};

@@ -23,7 +23,7 @@ pub struct ScaledService {
     pub queue_wait: Duration,
     /// How long one could take until its answer began.
     pub request_timeout: Duration,
-    /// How long an instance took from its order to its first answer, alone and before any load: the queue's limit follows from it.
+    /// How long an instance took from its order until it counted as ready, alone and before any load: the queue's limit follows from it.
     pub start: Duration,
     /// By which row of the table of prices it is billed.
     pub price: String,
@@ -39,7 +39,7 @@ pub struct InstanceLife {
     pub ordered: Duration,
     /// How long its folder, control group and processes took to be there and to listen.
     pub process: Option<Duration>,
-    /// How long it took from then to its first answer.
+    /// How long it took from then until it counted as ready.
     pub ready: Option<Duration>,
     /// How long the first request took that it was given.
     pub first_request: Option<Duration>,
@@ -50,7 +50,7 @@ pub struct InstanceLife {
 }
 
 impl InstanceLife {
-    /// From its order to its first answer.
+    /// From its order until it counted as ready.
     pub fn start(&self) -> Option<Duration> {
         Some(self.process? + self.ready?)
     }

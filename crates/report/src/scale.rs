@@ -168,7 +168,7 @@ fn rows(view: &StudyView<'_>, case: &Case) -> Vec<Vec<String>> {
     let parts: [(&str, Part); 4] = [
         ("  whole ms p50/max", |figures| figures.cold_starts.total),
         ("  processes ms", |figures| figures.cold_starts.process),
-        ("  first answer ms", |figures| figures.cold_starts.ready),
+        ("  until ready ms", |figures| figures.cold_starts.ready),
         ("  first request ms", |figures| figures.cold_starts.first_request),
     ];
     for (title, part) in parts {

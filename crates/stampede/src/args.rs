@@ -451,6 +451,10 @@ pub(crate) struct WhyArgs {
     /// Which of the workload's exchanges make up the load, where the study named some: it does not hold them
     #[arg(long, value_name = "A,B")]
     pub(crate) exchanges: Option<String>,
+    /// The image that containers are made of, where the study named one: it does not hold it [default: the plan file's, or
+    /// debian:bookworm]
+    #[arg(long, value_name = "IMAGE")]
+    pub(crate) base_image: Option<String>,
     /// How long a runtime may take to its first answer [default: 30s]
     #[arg(long, value_name = "TIME", allow_hyphen_values = true, help_heading = "Measuring")]
     pub(crate) ready_timeout: Option<String>,
@@ -536,7 +540,7 @@ pub(crate) struct TuneArgs {
     pub(crate) no_wait: bool,
     #[command(flatten)]
     pub(crate) topology: TopologyArgs,
-    /// Write the winner's configuration files into this folder
+    /// Write the winner's files into this folder, ready to start, as `stampede export config` does
     #[arg(long, value_name = "DIR", help_heading = "Output")]
     pub(crate) out: Option<PathBuf>,
     #[command(flatten)]
