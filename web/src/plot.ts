@@ -4,7 +4,7 @@ import { valueAt, type Line, type Tick } from './model';
 
 const SVG = 'http://www.w3.org/2000/svg';
 /** Free space around the lines, in pixels: labels of the axes stand in it. */
-const LEFT = 52;
+const LEFT = 60;
 const RIGHT = 12;
 const TOP = 8;
 const BOTTOM = 22;

@@ -145,7 +145,8 @@ export class StudyPlots {
         ),
       }),
     });
-    const legend = element('p', 'axis', element('span', 'swatch warm'), `${texts.warm_up} ${number(before)} s; ${texts.seconds} →`);
+    const warm = before > 0 ? [element('span', 'swatch warm'), `${texts.warm_up} ${number(before)} s; `] : [];
+    const legend = element('p', 'axis', ...warm, `${texts.seconds} →`);
     return element('div', '', legend, drawn);
   }
 

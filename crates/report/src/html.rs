@@ -180,7 +180,13 @@ fn answer(view: &StudyView<'_>) -> Option<(String, Vec<HeadBlock>)> {
 }
 
 fn of_scale(view: &StudyView<'_>) -> (String, Vec<HeadBlock>) {
+    // How services compare comes first, then what each of them does.
+    let (each, between) = scale::sentences(view);
+    let lead = if between.is_empty() { scale::answer(view) } else { between.join(" ") };
     let mut blocks = vec![HeadBlock::paragraph(&scale::question(view))];
+    if !between.is_empty() {
+        blocks.insert(0, HeadBlock::List { items: each.iter().map(|sentence| prose::pieces(sentence)).collect() });
+    }
     for (service, rows) in scale::services(view) {
         blocks.extend(service.map(|text| HeadBlock::Heading { text }));
         // Text indents what is a part of the row above.
@@ -198,7 +204,7 @@ fn of_scale(view: &StudyView<'_>) -> (String, Vec<HeadBlock>) {
         blocks.push(HeadBlock::table(Table { columns, rows: rows.collect() }));
     }
     blocks.push(HeadBlock::paragraph(&scale::method(view)));
-    (scale::answer(view), blocks)
+    (lead, blocks)
 }
 
 fn of_capacity(view: &StudyView<'_>) -> (String, Vec<HeadBlock>) {

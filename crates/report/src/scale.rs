@@ -249,11 +249,15 @@ pub(crate) fn answer(view: &StudyView<'_>) -> String {
     if view.study.cases.is_empty() {
         return "Nothing was measured.".to_owned();
     }
-    let mut sentences: Vec<String> = view.study.cases.iter().map(|case| keeps_up(view, case)).collect();
-    if is_of_several(view) {
-        sentences.extend(view.analysis.verdicts.iter().map(more_for_its_cpu));
-    }
-    sentences.join(" ")
+    let (each, between) = sentences(view);
+    [each, between].concat().join(" ")
+}
+
+/// What each service does, and how they compare.
+pub(crate) fn sentences(view: &StudyView<'_>) -> (Vec<String>, Vec<String>) {
+    let each = view.study.cases.iter().map(|case| keeps_up(view, case)).collect();
+    let verdicts = view.analysis.verdicts.iter().filter(|_| is_of_several(view));
+    (each, verdicts.map(more_for_its_cpu).collect())
 }
 
 /// How two services compare in answers for each second of a vCPU.
