@@ -44,5 +44,7 @@ browser=${CHROMIUM:-$(command -v chromium || command -v chromium-browser || true
 [ -n "$browser" ] || skip 'chromium (Debian: chromium)'
 mkdir "$scratch/pages"
 STAMPEDE_PAGES=$scratch/pages cargo test --quiet --locked --package stampede-report --test it -- --ignored pages_for_a_browser
+# Those that the documentation shows, too.
+cp ../docs/samples/*.html "$scratch/pages"
 CHROMIUM=$browser node test/browser.mjs "$scratch/pages" ${SCREENSHOTS:+"$SCREENSHOTS"}
 CHROMIUM=$browser cargo test --quiet --locked --package stampede-serve --test it -- --ignored --nocapture in_a_browser

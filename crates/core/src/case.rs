@@ -5,7 +5,8 @@ use std::fmt;
 use serde::{Deserialize, Serialize};
 
 use crate::{
-    App, CaseId, CpuLayout, Limits, Load, PhpBuild, PhpChoice, Requirement, Runtime, RuntimeId, Topology, Tuning,
+    App, CaseId, CpuLayout, Limits, Load, PhpBuild, PhpChoice, Requirement, Revision, Runtime, RuntimeId, Topology,
+    Tuning,
 };
 
 /// A case as it was planned, before what it needs was looked for on the machine.
@@ -61,6 +62,9 @@ pub struct Case {
     pub runtime_version: String,
     /// The name of the application among those of its workload.
     pub app: String,
+    /// Which state of the application was measured, where its folder is kept in git.
+    #[serde(default)]
+    pub revision: Option<Revision>,
     /// The build of PHP, where it serves PHP.
     pub php: Option<PhpBuild>,
     /// All settings, defaults included.

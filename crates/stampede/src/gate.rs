@@ -85,7 +85,10 @@ fn stored(
         return Err(Failure::usage(format!("{flag} {problem}\n  leave it out")));
     }
     let [before, after] = [show::load(store, names[0])?, show::load(store, names[1])?];
-    if let Some(scaled) = [&before, &after].into_iter().find(|stored| stored.study.kind == StudyKind::Scale) {
+    if let Some(scaled) = [&before, &after]
+        .into_iter()
+        .find(|stored| stored.study.kind == StudyKind::Scale || stored.trials.iter().any(|trial| trial.scale.is_some()))
+    {
         return Err(Failure::usage(format!(
             "study:{} is of an autoscaled service, whose cold starts a gate does not judge\n  give studies of stampede compare",
             scaled.study.id

@@ -16,7 +16,7 @@ use stampede_runtimes::Topologies;
 
 use crate::exit::{Exit, Failure};
 use crate::open_files::{OWN_FILES, raise_open_files};
-use crate::{clean, folders, looker, looking, screen};
+use crate::{clean, folders, looker, looking, revisions, screen};
 
 /// How often a lock that another Stampede holds is tried.
 const LOCK_PAUSE: Duration = Duration::from_millis(200);
@@ -85,11 +85,12 @@ impl Ground {
         }
         let prepared = stampede_harness::prepare(&*self.platform, &Topologies, &plan.candidates, conditions, copies);
         let prepared = prepared.await;
-        let (prepared, missing) = prepared.map_err(|error| match error {
+        let (mut prepared, missing) = prepared.map_err(|error| match error {
             // The application is at fault itself.
             PrepareCasesError::App(_) => Failure { exit: Exit::TrialFailed, message: with_causes(&error) },
             PrepareCasesError::Render(_) => Failure::missing(error),
         })?;
+        revisions::add(&mut prepared, &plan.candidates).await;
         if !quiet {
             looking::tell(plan, &prepared, &missing);
         }
