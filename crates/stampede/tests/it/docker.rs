@@ -87,11 +87,13 @@ impl Engine {
 
 impl Drop for Engine {
     fn drop(&mut self) {
-        // It unmounts what it has mounted.
+        // It unmounts what it has mounted but the machine's own network, without which the folder cannot be removed.
         if self.daemon.try_wait().is_ok_and(|ended| ended.is_none()) {
             send(self.daemon.id(), Signal::TERM);
         }
         let _ = self.daemon.wait();
+        let network = self.folder.path().join("exec/netns/default");
+        let _ = Command::new("umount").arg(network).stderr(Stdio::null()).status();
     }
 }
 

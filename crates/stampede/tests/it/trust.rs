@@ -96,7 +96,10 @@ fn a_calibration_is_kept_and_bounds_the_next_study_under_its_conditions() {
     assert_eq!((&doctor["schema"], &doctor["fit"]), (&"stampede/doctor/v1".into(), &true.into()));
     let check = |id: &str| doctor["checks"].as_array().unwrap().iter().find(|check| check["id"] == id).unwrap();
     let floor = check("noise-floor")["text"].as_str().unwrap();
-    assert!(floor.ends_with("% in requests per second under 0.5 CPU and 256Mi, closed load"), "{floor}");
+    assert!(
+        floor.ends_with("% in requests per second under 0.5 CPU and 256Mi, closed load, platform local"),
+        "{floor}"
+    );
     assert_eq!(check("limits")["severity"], "info");
     stage.assert_nothing_left();
 }
