@@ -53,6 +53,7 @@ if [ "$purpose" = test ]; then
     need docker.io -- program dockerd
     need docker.io -- program docker
     need debootstrap -- program debootstrap
+    need docker-compose -- program docker-compose
     need nodejs npm -- program npm
     need chromium -- program chromium
     need sqlite3 -- program sqlite3

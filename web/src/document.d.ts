@@ -89,6 +89,10 @@ export interface WireCase {
    * @maxItems 2
    */
   ranks: [number, number] | null;
+  /**
+   * The commit that the application's folder was checked out from, where it is kept in git.
+   */
+  revision: WireRevision | null;
   runtime: string;
   runtime_version: string;
   summary: {
@@ -158,6 +162,13 @@ export interface WirePinning {
   server: number[];
   shared: boolean;
 }
+export interface WireRevision {
+  commit: string;
+  /**
+   * Whether files that git tracks were other than in that commit.
+   */
+  dirty: boolean;
+}
 export interface WireEstimate {
   high: number | null;
   low: number | null;
@@ -205,6 +216,7 @@ export interface WireTrial {
     [k: string]: number;
   };
   generator: WireGenerator | null;
+  instances?: WireInstances | null;
   memory_peak_bytes: number | null;
   oom_kills: number | null;
   outcome: string;
@@ -266,6 +278,20 @@ export interface WireGenerator {
   cpu_seconds: number;
   cpu_us_per_request: number | null;
   threads: number;
+}
+export interface WireInstances {
+  course: WireCourse;
+  lost: number;
+  max: number;
+  mean: number;
+  min: number;
+}
+/**
+ * How many there were from each of these times on, since the window opened.
+ */
+export interface WireCourse {
+  at_us: number[];
+  count: number[];
 }
 /**
  * A part of a trial. `enforced` is the tightest of its own share and the total.

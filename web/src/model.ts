@@ -39,6 +39,8 @@ export interface Panel {
   lines: Line[];
   /** The highest value. */
   most: number;
+  /** What was found that shows here, with the cases. */
+  findings: { id: string; cases: string[] }[];
 }
 
 /** Where a share of requests lies on a scale of nines: 0.9 at 1, 0.99 at 2. */
@@ -97,9 +99,9 @@ export function latencyText(distributions: Distributions | undefined, clock: Clo
   return `${least}${number(ms)} ${texts.ms}`;
 }
 
-/** The numbers of the blocks in which some trial was sampled. */
+/** The numbers of the blocks of which some trial has a course. */
 export function sampledBlocks(study: Study): number[] {
-  const blocks = study.cases.flatMap((one) => one.trials.filter((trial) => trial.sampling).map((trial) => trial.block));
+  const blocks = study.cases.flatMap((one) => one.trials.filter((trial) => trial.sampling ?? trial.instances).map((trial) => trial.block));
   return [...new Set(blocks)].sort((a, b) => a - b);
 }
 
@@ -110,37 +112,61 @@ export function warmUp(study: Study): number {
 
 type Reader = (trial: Trial, series: Series[]) => Point[];
 
-const PANELS: [key: string, title: string, reader: Reader][] = [
-  ['rate', texts.panel_rate, (trial, series) => rate(trial, front(series), (column) => column)],
-  ['cpu', texts.panel_cpu, (trial, series) => rate(trial, told(series, 'group', 'cpu_us'), (us) => us / 1e6)],
-  ['throttled', texts.panel_throttled, throttled],
+/** Each with the findings that show in it. */
+const PANELS: [key: string, title: string, reader: Reader, findings: string[]][] = [
+  ['instances', texts.panel_instances, instances, ['cold-starts', 'instances-lost', 'instances-never-ready', 'turned-away', 'large-instance']],
+  ['rate', texts.panel_rate, (trial, series) => rate(trial, front(series), (column) => column), ['generator-busy', 'starving-tail']],
+  ['cpu', texts.panel_cpu, (trial, series) => rate(trial, told(series, 'group', 'cpu_us'), (us) => us / 1e6), ['noisy-neighbour', 'shared-cores']],
+  ['throttled', texts.panel_throttled, throttled, ['cpu-throttled', 'part-throttled', 'sized-beyond-quota']],
   [
     'memory',
     texts.panel_memory,
     (_, series) => total(['anonymous_bytes', 'shared_bytes', 'kernel_bytes'].flatMap((key) => told(series, 'group', key)), 2 ** -20),
+    ['memory-grows', 'memory-near-limit', 'oom-kills'],
   ],
-  ['workers', texts.panel_workers, (_, series) => total(told(series, 'unit', 'busy_workers'), 1)],
+  [
+    'workers',
+    texts.panel_workers,
+    (_, series) => total(told(series, 'unit', 'busy_workers'), 1),
+    ['pool-full', 'pool-below-concurrency', 'connections-hold-workers', 'worker-restarts', 'slow-upstream'],
+  ],
   [
     'queue',
     texts.panel_queue,
     (_, series) => total([...told(series, 'listener', 'accept_queue'), ...told(series, 'unit', 'queue')], 1),
+    ['queue-grows'],
   ],
-  ['errors', texts.panel_errors, (trial, series) => rate(trial, told(series, 'machine', 'listen_drops'), (drops) => drops)],
+  ['errors', texts.panel_errors, (trial, series) => rate(trial, told(series, 'machine', 'listen_drops'), (drops) => drops), ['backlog-full']],
 ];
 
 /** What was sampled in a block, in panels; of those that nothing told, none. */
 export function panels(reported: ReportedStudy, block: number, shown: ReadonlySet<string>): Panel[] {
   const places = new Map(reported.distributions.map((distributions, place) => [distributions.case, place]));
-  return PANELS.flatMap(([key, title, reader]) => {
+  return PANELS.flatMap(([key, title, reader, marks]) => {
     const lines = reported.study.cases.flatMap((one) => {
       const trial = one.trials.find((trial) => trial.block === block);
       const place = places.get(one.id);
-      if (!trial?.sampling || place === undefined || !shown.has(one.id)) return [];
-      const points = reader(trial, trial.sampling.series);
+      if (!trial || place === undefined || !shown.has(one.id)) return [];
+      const points = reader(trial, trial.sampling?.series ?? []);
       return points.some((point) => point.y !== null) ? [{ name: one.id, place, thin: false, points }] : [];
     });
     const most = Math.max(0, ...lines.flatMap((line) => line.points.map((point) => point.y ?? 0)));
-    return lines.length > 0 ? [{ key, title, lines, most }] : [];
+    const drawn = reported.study.cases.filter((one) => lines.some((line) => line.name === one.id));
+    const findings = marks.flatMap((id) => {
+      const cases = drawn.filter((one) => one.findings.some((finding) => finding.id === id)).map((one) => one.id);
+      return cases.length > 0 ? [{ id, cases }] : [];
+    });
+    return lines.length > 0 ? [{ key, title, lines, most, findings }] : [];
+  });
+}
+
+/** How many instances there were, as steps up to the window's end. */
+function instances(trial: Trial): Point[] {
+  const { at_us = [], count = [] } = trial.instances?.course ?? {};
+  return at_us.flatMap((us, index) => {
+    const until = at_us[index + 1] ?? (trial.window_s ?? 0) * 1e6;
+    const y = count[index] ?? null;
+    return [us, until].map((at) => ({ x: at / 1e6, y }));
   });
 }
 

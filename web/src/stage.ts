@@ -4,7 +4,7 @@ import type { Plot } from './plot';
 
 export interface StageOptions {
   label: string;
-  plots: { plot: Plot; title?: string }[];
+  plots: { plot: Plot; title?: string; marks?: string }[];
   /** The values at which keys stop, rising. */
   stops: number[];
   /** How far from a stop a line's point may be and still be told. */
@@ -35,8 +35,8 @@ export function stage(options: StageOptions): HTMLElement {
   for (const [key, value] of Object.entries(attributes)) slider.setAttribute(key, String(value));
   const readout = element('div', 'readout');
   readout.setAttribute('aria-hidden', 'true');
-  for (const { plot, title } of plots) {
-    if (title) slider.append(element('p', 'panel', title));
+  for (const { plot, title, marks } of plots) {
+    if (title) slider.append(element('p', 'panel', title, ...(marks ? [element('span', 'mark', marks)] : [])));
     slider.append(plot.element);
   }
 

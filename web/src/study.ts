@@ -125,10 +125,11 @@ export class StudyPlots {
     const from = -Math.min(before, end * 0.15);
     const ticks = linearTicks(end).filter((tick) => tick.at <= end);
     const x = { ticks, from, to: end, log: false };
-    const plots = found.map(({ title, lines, most }) => {
+    const plots = found.map(({ title, lines, most, findings }) => {
       const yTicks = linearTicks(most);
       const y = { ticks: yTicks, from: 0, to: yTicks.at(-1)?.at ?? 1, log: false };
-      return { title, plot: new Plot({ lines, x, y, height: PANEL_HEIGHT, ...(before > 0 ? { shade: from } : {}) }) };
+      const marks = findings.map(({ id, cases }) => `${id} (${cases.join(', ')})`).join('; ');
+      return { title, ...(marks ? { marks: `${texts.findings}: ${marks}` } : {}), plot: new Plot({ lines, x, y, height: PANEL_HEIGHT, ...(before > 0 ? { shade: from } : {}) }) };
     });
     const stops = [...new Set(points.map((point) => Math.round(point.x * 10) / 10))].filter((at) => at >= 0).sort((a, b) => a - b);
     const reach = Math.max(0.2, end / 20);

@@ -20,6 +20,7 @@ const PAGES = {
   study: '/study?id=study-00',
   running: '/study?id=running',
   'hostile-study': '/study?id=hostile',
+  chosen: '/?a=study-03&q=study-1',
   comparison: '/compare?a=study-00&b=study-20',
   history: HISTORY,
 };
@@ -58,9 +59,12 @@ const checks = {
     assert.match(await page.locator('main').innerText(), /No stored study is like that/);
     await leave(page, page.getByRole('link', { name: 'show all' }).click());
     assert.deepEqual(await names(page), all);
-    await page.getByLabel('A: study-03').check();
-    await page.getByLabel('B: study-20').check();
-    await leave(page, page.getByRole('button', { name: 'Compare A and B' }).click());
+    // The first is remembered by the address: the second is found in another list.
+    await leave(page, page.getByRole('link', { name: 'choose as A: study-03' }).click());
+    await page.getByRole('searchbox').fill('study-2');
+    await leave(page, page.getByRole('button', { name: 'Search' }).click());
+    assert.equal((await names(page)).length, 4);
+    await leave(page, page.getByRole('link', { name: 'compare with A: study-20' }).click());
     assert.equal(await page.locator('h1').innerText(), 'study-03 / study-20');
     assert.match(await page.locator('main').innerText(), /\b0\.(68|69|70|71)\d\b/);
     await close();
@@ -71,7 +75,8 @@ const checks = {
     assert.equal(await page.locator('svg.history circle').count(), 24);
     assert.equal(await page.locator('svg.history line.change').count(), 1);
     const change = page.getByRole('link', { name: /^study-12, .* from .* to / });
-    assert.match(await change.innerText(), /from [\d.,]+ to [\d.,]+/);
+    assert.match(await change.innerText(), /from [\d.,]+ to [\d.,]+, from revision aaaaaaaaa5 to aaaaaaaaa6/);
+    assert.equal(await page.locator('svg.history svg text').count(), 24);
     await page.getByLabel('Metric').selectOption('response_p99_us');
     await leave(page, page.getByRole('button', { name: 'Draw' }).click());
     assert.match(page.url(), /metric=response_p99_us/);

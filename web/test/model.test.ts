@@ -12,7 +12,7 @@ function sampled(series: { source: string; name?: string; at_us: number[]; colum
   const trial = { block: 2, window_s: 4, sampling: { cpu_seconds: 0, series: series.map((one) => ({ name: null, ...one })) } };
   const curve = { count: 200, share: [0, 0.5, 0.9], us: [100, 2_000, 30_000] };
   return {
-    study: { duration_s: 4, warm_up_s: 1, cases: [{ id: 'a', warm_up: { length_s: 3 }, trials: [{ block: 1, sampling: null }, trial] }] },
+    study: { duration_s: 4, warm_up_s: 1, cases: [{ id: 'a', warm_up: { length_s: 3 }, findings: [{ id: 'pool-full' }, { id: 'access-log' }], trials: [{ block: 1, sampling: null }, trial] }] },
     distributions: [{ case: 'a', response: curve, service: { ...curve, us: [90, 1_000, 2_000] }, lower_bound_from_us: 25_000 }],
   } as unknown as ReportedStudy;
 }
@@ -74,6 +74,10 @@ test('counters become rates, and one that starts anew leaves a gap', () => {
   assert.deepEqual(of('rate', reported), [{ x: 0.5, y: 100 }, { x: 2, y: 100 }], 'of the front, over the missing sample');
   assert.deepEqual(of('workers', reported)?.map((point) => point.y), [4, null, 3, 2]);
   assert.deepEqual(of('queue', reported)?.map((point) => point.y), [1, 7]);
+  assert.deepEqual(
+    panels(reported, 2, ALL).flatMap((panel) => panel.findings.map((found) => [panel.key, found.id, ...found.cases])),
+    [['workers', 'pool-full', 'a']],
+  );
   assert.deepEqual(panels(reported, 1, ALL), [], 'nothing was sampled in block 1');
   assert.deepEqual(panels(reported, 2, ALL).map((panel) => panel.key), ['rate', 'cpu', 'throttled', 'workers', 'queue']);
 });
@@ -86,6 +90,16 @@ test('columns of one source add up, and what one lacks is a gap', () => {
   const [memory] = panels(reported, 2, ALL);
   assert.deepEqual(memory?.lines[0]?.points.map((point) => point.y), [2, null]);
   assert.equal(memory?.most, 2);
+});
+
+test('instances are steps up to the end of the window', () => {
+  const reported = sampled([]);
+  const trial = reported.study.cases[0]?.trials[1];
+  assert.ok(trial);
+  trial.instances = { min: 1, mean: 2, max: 3, lost: 0, course: { at_us: [0, 1e6], count: [1, 3] } };
+  const [panel] = panels(reported, 2, ALL);
+  assert.deepEqual(panel?.lines[0]?.points, [{ x: 0, y: 1 }, { x: 1, y: 1 }, { x: 1, y: 3 }, { x: 4, y: 3 }]);
+  assert.deepEqual([panel?.key, panel?.most], ['instances', 3]);
 });
 
 test('what is pointed at is the nearest sample, unless it is far', () => {

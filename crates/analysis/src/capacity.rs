@@ -208,7 +208,9 @@ fn next_connections(study: &Study, trials: &[Trial]) -> Option<u32> {
         without = if point.throughput > GROWTH * most { 0 } else { without + 1 };
         most = most.max(point.throughput);
     }
-    let goes_on = curve.len() < LEAST_POINTS || without < 2;
+    // Where the generator is the limit, more connections tell no more.
+    let useless = trials.iter().rev().take_while(|trial| trial.outcome != Outcome::Measured).count();
+    let goes_on = useless < 2 && (curve.len() < LEAST_POINTS || without < 2);
     let served = !trials.iter().any(|trial| matches!(trial.outcome, Outcome::Failed(_)));
     let connections = connections_of(study, last)? * 2;
     (goes_on && served && connections <= MOST_CONNECTIONS).then_some(connections)

@@ -39,7 +39,7 @@ pub use family::ERROR;
 pub use level::{LevelChange, level_changes};
 pub use metric::{Better, METRICS, Metric, PER_VCPU_SECOND, Unit, metric, percentile, primary};
 pub use noise::{BUSY, calibrates, noise_floor, within_budget};
-pub use pace::measured_for;
+pub use pace::{measured_for, took};
 pub use pilot::{LEAST_WARM_UP, MOST_PILOT, PilotWatch, untold};
 pub use replication::{
     CheckedClaim, NEAR, OurFigure, Ratios, ReplicatedPair, ReplicatedRow, Replication, Standing, TableRun, check,
@@ -50,5 +50,5 @@ pub use stampede_stats::{UslFit, median};
 pub use tune::{
     Knob, Point, RaceScores, Search, Shortfall, Space, Tried, best, is_miss, objective_metric, score, shortfalls,
 };
-pub use verdicts::MIN_BLOCKS;
+pub use verdicts::{MIN_BLOCKS, hides_precision};
 pub use why::{Effect, Explained, Explanation, Intervention, Lever, Test, explain, interventions, php_settings};

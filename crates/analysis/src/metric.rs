@@ -161,7 +161,7 @@ pub static METRICS: &[Metric] = &[
     Metric {
         key: "failed_share",
         title: "failed requests",
-        heading: ["fail", "%"],
+        heading: ["wrong", "%"],
         unit: Unit::Share,
         better: Better::Lower,
         reader: |trial| {

@@ -47,10 +47,10 @@ pub fn within_budget(study: &Study) -> Option<(u32, f64)> {
     Some((rounds, (floor.share.ln_1p() + effect).exp_m1()))
 }
 
-/// Whether a calibration says something about a study: it was made on this machine, on the same cores, under the same limits
-/// and under the same model of load.
+/// Whether a calibration says something about a study: it was made on this machine, on the same platform and cores, under the
+/// same limits and under the same model of load.
 pub fn calibrates(calibration: &Study, study: &Study) -> bool {
-    let conditions = |case: &Case| (case.limits, case.pinning.clone(), is_open(&case.load));
+    let conditions = |case: &Case| (case.platform.clone(), case.limits, case.pinning.clone(), is_open(&case.load));
     calibration.kind == StudyKind::Calibrate
         && calibration.machine == study.machine
         && calibration.cases.first().map(conditions) == study.cases.first().map(conditions)
@@ -139,7 +139,7 @@ mod tests {
     }
 
     #[test]
-    fn a_calibration_is_of_one_machine_limits_and_model_of_load() {
+    fn a_calibration_is_of_one_machine_platform_limits_and_model_of_load() {
         let (calibration, _) = calibration();
         let study = samples::study(&["x", "y", "z"]);
         assert!(calibrates(&calibration, &study));
@@ -149,6 +149,7 @@ mod tests {
             (|case: &mut Case| case.limits.cpus = Cpus::from_millis(1000)) as fn(&mut Case),
             |case| case.load = "open:500".parse().unwrap(),
             |case| case.pinning.server = vec![0, 1],
+            |case| case.platform = "docker".to_owned(),
         ] {
             let mut other = study.clone();
             change(&mut other.cases[0]);

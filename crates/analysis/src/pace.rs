@@ -30,6 +30,13 @@ pub fn measured_for(study: &Study, trials: &[Trial]) -> Duration {
     elapsed_after(study, &trials, Duration::ZERO)
 }
 
+/// How long a study took up to its end where it has one, without interruptions.
+pub fn took(study: &Study, trials: &[Trial], finished_at: Option<Timestamp>) -> Duration {
+    let begun = study.resumed_at.last().copied().unwrap_or(study.started_at);
+    let last = trials.iter().map(|trial| trial.started_at).max().map_or(begun, |at| at.max(begun));
+    measured_for(study, trials) + finished_at.map_or(Duration::ZERO, |at| between(last, at))
+}
+
 /// Time in which a study was measured without an interruption.
 struct Sitting {
     began: Timestamp,
@@ -94,5 +101,11 @@ mod tests {
         assert_eq!(elapsed_after(&study, &trials[..2], each), Duration::from_secs(25));
         let trials: Vec<Trial> = trials.into_iter().cloned().collect();
         assert_eq!(measured_for(&study, &trials), Duration::from_secs(15 + 14));
+        for (name, finished_at, expected) in [("not finished", None, 15 + 14), ("finished", Some(20_020), 15 + 20)] {
+            assert_eq!(took(&study, &trials, finished_at.map(at)), Duration::from_secs(expected), "{name}");
+        }
+        // Interrupted once more, and finished without another trial.
+        let study = Study { resumed_at: vec![at(10_000), at(20_000), at(30_000)], ..study };
+        assert_eq!(took(&study, &trials, Some(at(30_003))), Duration::from_secs(15 + 14 + 3));
     }
 }

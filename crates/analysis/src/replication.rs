@@ -10,9 +10,10 @@ use stampede_core::{
 use stampede_stats::{Confidence, mean, mean_interval};
 
 use crate::analysis::Analysis;
+use crate::course::is_complete;
 use crate::metric::{Better, Metric, metric};
 use crate::record::Record;
-use crate::verdicts::{contrast, judge, judge_together};
+use crate::verdicts::{against, contrast, judge, judge_together};
 
 /// Rows whose published figures are no further apart than this are not compared: nobody claims that they differ.
 pub const NEAR: f64 = 1.2;
@@ -138,7 +139,7 @@ pub fn replicate(run: &TableRun<'_>) -> Replication {
         let figures: Vec<_> = table.columns.iter().map(|column| run.figure(&column.metric, &row.case)).collect();
         let ratios = (0..table.columns.len()).map(|column| ratios(run, &baseline, &row.case, column)).collect();
         let baseline = first.zip(baseline.as_ref());
-        let verdict = baseline.and_then(|(first, baseline)| against(&verdicts, first, &row.case, baseline));
+        let verdict = baseline.and_then(|(first, baseline)| against(&verdicts, first.key, &row.case, baseline));
         ReplicatedRow { case: row.case.clone(), figures, ratios, verdict, problem: run.problem(&row.case) }
     });
     Replication { rows: rows.collect(), pairs: pairs(run, verdicts), baseline }
@@ -184,17 +185,17 @@ pub fn check<'a>(claim: &'a Claim, runs: &[TableRun<'_>]) -> CheckedClaim<'a> {
                 && !(within.from.is_none_or(|from| from < 1.0) && within.to.is_none_or(|to| to > 1.0));
             let found = found.map(|(ratio, _)| ratio);
             let standing = match found.and_then(|ratio| ratio.low.zip(ratio.high)) {
+                _ if !run.is_finished() => Standing::Undecided,
                 _ if same => Standing::Refuted,
                 Some((low, high)) if within.hold(low, high) => Standing::Confirmed,
                 Some((low, high)) if within.exclude(low, high) => Standing::Refuted,
                 _ => Standing::Undecided,
             };
             let problem = found.is_none().then(|| cases().find_map(|case| run.problem(case))).flatten();
-            let mut because = Vec::new();
-            if is_open(standing, found) {
-                because = causes(run, of, to);
-                because.extend(against.iter().flat_map(|(of, to)| causes(run, of, to)));
-            }
+            let because = run.because(standing, found, || {
+                let pairs = std::iter::once((of, to)).chain(against.iter().map(|(of, to)| (of, to)));
+                pairs.flat_map(|(of, to)| causes(run, of, to)).collect()
+            });
             CheckedClaim { claim, standing, metric, found, because, problem }
         }
         ClaimTest::Figure { table, metric: key, of, within } => {
@@ -204,18 +205,40 @@ pub fn check<'a>(claim: &'a Claim, runs: &[TableRun<'_>]) -> CheckedClaim<'a> {
             }
             let found = run.figure(key, of).map(|figure| figure.estimate);
             let standing = match found.and_then(|found| found.low.zip(found.high)) {
+                _ if !run.is_finished() => Standing::Undecided,
                 Some((low, high)) if within.hold(low, high) => Standing::Confirmed,
                 Some((low, high)) if within.exclude(low, high) => Standing::Refuted,
                 _ => Standing::Undecided,
             };
             let problem = if found.is_none() { run.problem(of) } else { None };
-            let because = if is_open(standing, found) { found_in(run, of) } else { Vec::new() };
+            let because = run.because(standing, found, || found_in(run, of));
             CheckedClaim { claim, standing, metric: metric(key), found, because, problem }
         }
     }
 }
 
 impl TableRun<'_> {
+    /// Whether its study has all its blocks. One that was interrupted decides nothing.
+    fn is_finished(&self) -> bool {
+        self.study.is_some_and(|study| is_complete(study, self.trials))
+    }
+
+    /// What explains something that was measured and not confirmed.
+    fn because(
+        &self,
+        standing: Standing,
+        found: Option<Estimate>,
+        causes: impl FnOnce() -> Vec<String>,
+    ) -> Vec<String> {
+        if found.is_none() || !matches!(standing, Standing::Refuted | Standing::Undecided) {
+            Vec::new()
+        } else if self.is_finished() {
+            causes()
+        } else {
+            vec![format!("{}: it was not measured to its end, and decides nothing", self.table.id)]
+        }
+    }
+
     /// Why a row could not run.
     fn left_out(&self, case: &CaseId) -> Option<String> {
         let left_out = self.left_out.iter().find(|(left_out, _)| left_out == case);
@@ -278,35 +301,6 @@ fn verdicts(run: &TableRun<'_>, metric: &Metric) -> Vec<Verdict> {
     judge(metric, study, run.trials, &records).verdicts
 }
 
-/// What is said of `a` against `b` by this metric, whichever of the two was judged against the other.
-fn against(verdicts: &[Verdict], metric: &Metric, a: &CaseId, b: &CaseId) -> Option<Verdict> {
-    let mut by_metric = verdicts.iter().filter(|verdict| verdict.metric == metric.key);
-    by_metric.find_map(|verdict| match (&verdict.a, &verdict.b) {
-        (of, to) if (of, to) == (a, b) => Some(verdict.clone()),
-        (of, to) if (of, to) == (b, a) => Some(turned(verdict)),
-        _ => None,
-    })
-}
-
-fn turned(verdict: &Verdict) -> Verdict {
-    let Verdict { metric, a, b, ratio, verdict, slight, blocks_to_decide } = verdict.clone();
-    let Estimate { value, low, high, n } = ratio;
-    let inverse = |value: f64| 1.0 / value;
-    Verdict {
-        metric,
-        a: b,
-        b: a,
-        ratio: Estimate { value: inverse(value), low: high.map(inverse), high: low.map(inverse), n },
-        verdict: match verdict {
-            VerdictWord::Faster => VerdictWord::Slower,
-            VerdictWord::Slower => VerdictWord::Faster,
-            same => same,
-        },
-        slight,
-        blocks_to_decide,
-    }
-}
-
 fn ratios(run: &TableRun<'_>, baseline: &Option<CaseId>, case: &CaseId, column: usize) -> Ratios {
     let Some(baseline) = baseline else { return Ratios::default() };
     let published = |case: &CaseId| published(run.table, case, column);
@@ -366,7 +360,7 @@ fn pairs(run: &TableRun<'_>, mut verdicts: Vec<Verdict>) -> Vec<ReplicatedPair> 
         verdicts.extend(judge_together(study, run.trials, &further.collect::<Vec<_>>()));
     }
     let pair = |Asked { column, metric, a, b, published }| {
-        let verdict = against(&verdicts, metric, a, b);
+        let verdict = against(&verdicts, metric.key, a, b);
         let standing = match verdict.as_ref().map(|verdict| verdict.verdict) {
             _ if [a, b].into_iter().any(|case| run.left_out(case).is_some()) => Standing::Untested,
             Some(VerdictWord::Faster) => Standing::Confirmed,
@@ -374,15 +368,10 @@ fn pairs(run: &TableRun<'_>, mut verdicts: Vec<Verdict>) -> Vec<ReplicatedPair> 
             Some(VerdictWord::Undecided) | None => Standing::Undecided,
         };
         let ratio = verdict.as_ref().map(|verdict| verdict.ratio);
-        let because = if is_open(standing, ratio) { causes(run, a, b) } else { Vec::new() };
+        let because = run.because(standing, ratio, || causes(run, a, b));
         ReplicatedPair { column, a: a.clone(), b: b.clone(), published, verdict, standing, because }
     };
     asked.into_iter().map(pair).collect()
-}
-
-/// Whether something that was measured asks for an explanation.
-fn is_open(standing: Standing, found: Option<Estimate>) -> bool {
-    matches!(standing, Standing::Refuted | Standing::Undecided) && found.is_some()
 }
 
 fn findings<'a>(run: &TableRun<'a>, case: &CaseId) -> &'a [Finding] {
@@ -501,6 +490,32 @@ mod tests {
             let replication = replicate(run);
             assert_eq!(replication.baseline, Some(CaseId::new("b")));
             assert_eq!(replication.rows[2].ratios[0].published, Some(2.0));
+        });
+    }
+
+    #[test]
+    fn what_was_not_measured_to_its_end_decides_nothing() {
+        with_run(&[("base", 100.0, Some(400.0)), ("twice", 200.0, Some(800.0))], |run| {
+            let [of, to] = ["twice", "base"].map(CaseId::new);
+            let within = Bounds { from: Some(1.5), to: None };
+            let table = || "t".to_owned();
+            let ratio = ClaimTest::Ratio { table: table(), metric: None, of: of.clone(), to, against: None, within };
+            let figure = |from| ClaimTest::Figure {
+                table: table(),
+                metric: "throughput_rps".to_owned(),
+                of: of.clone(),
+                within: Bounds { from: Some(from), to: None },
+            };
+            let tests = [ratio, figure(100.0), figure(10_000.0)];
+            let claims = tests.map(|test| Claim { says: "so".to_owned(), test });
+            let standings = |run: TableRun<'_>| claims.each_ref().map(|claim| check(claim, &[run]).standing);
+            use Standing::{Confirmed, Refuted, Undecided};
+            assert_eq!(standings(*run), [Confirmed, Confirmed, Refuted]);
+            let unfinished = TableRun { trials: &run.trials[..run.trials.len() - 1], ..*run };
+            assert_eq!(standings(unfinished), [Undecided; 3]);
+            let pair = &replicate(&unfinished).pairs[0];
+            assert_eq!((pair.standing, pair.because.len()), (Undecided, 1));
+            assert!(pair.because[0].contains("not measured to its end"), "{:?}", pair.because);
         });
     }
 

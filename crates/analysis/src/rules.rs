@@ -28,7 +28,7 @@ mod warm_up;
 
 use std::cmp::Reverse;
 
-use stampede_core::Finding;
+use stampede_core::{Finding, Series};
 
 use crate::metric::ratio;
 use crate::record::Record;
@@ -181,6 +181,11 @@ pub(crate) fn bottleneck(findings: &[Finding]) -> Option<Bottleneck> {
         let finding = findings.iter().find(|finding| finding.id == *id).filter(|finding| weighs(finding))?;
         Some(Bottleneck { finding: finding.id.clone(), what })
     })
+}
+
+/// What was sampled, of every source.
+fn sampled<'a>(record: &Record<'a>) -> impl Iterator<Item = &'a Series> {
+    record.measurements().filter_map(|measured| measured.sampling.as_ref()).flat_map(|sampling| &sampling.series)
 }
 
 /// The share of the CPU limit that was used in all windows together; of an autoscaled service, of what its instances had.

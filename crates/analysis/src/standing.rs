@@ -10,13 +10,13 @@ use crate::record::Record;
 /// How often effects are fitted in turn at most. Studies whose cases leave at different times settle long before.
 const MOST_STEPS: usize = 500;
 
-/// Below this change of an effect, as a logarithm, they have settled.
+/// Below this change of an effect, as a share of the largest, they have settled.
 const SETTLED: f64 = 1e-9;
 
 /// Each case's mean of a metric as a logarithm, cleared of what its blocks did to all cases: the least squares fit of the
 /// logarithms by case and block, so that a case which left early is held against the others in the blocks that it had. Where all
-/// have the same blocks these are the plain means of logarithms. A value of zero has no logarithm: where there is one, the plain
-/// means of the values are given.
+/// have the same blocks these are the plain means of logarithms. A value of zero has no logarithm: where there is one, the values
+/// themselves are fitted.
 pub(crate) fn of(metric: &Metric, records: &[&Record<'_>]) -> BTreeMap<CaseId, f64> {
     let values = |record: &Record<'_>| -> Vec<(u32, f64)> {
         record.measured().filter_map(|trial| Some((trial.block, (metric.reader)(trial)?))).collect()
@@ -38,12 +38,13 @@ pub(crate) fn of(metric: &Metric, records: &[&Record<'_>]) -> BTreeMap<CaseId, f
         .collect();
     let mut blocks: BTreeMap<u32, f64> = BTreeMap::new();
     let mut standing = effects(&logs, &blocks);
-    for _ in 0..if has_logs { MOST_STEPS } else { 0 } {
+    let largest = logs.iter().flat_map(|(_, logs)| logs).map(|(_, log)| log.abs()).fold(0.0, f64::max);
+    for _ in 0..MOST_STEPS {
         blocks = of_blocks(&logs, &standing);
         let next = effects(&logs, &blocks);
         let moved = next.iter().zip(&standing).map(|(next, before)| (next - before).abs()).fold(0.0, f64::max);
         standing = next;
-        if moved < SETTLED {
+        if moved <= SETTLED * largest {
             break;
         }
     }
@@ -92,5 +93,23 @@ mod tests {
         let [a, b, c] = ["a", "b", "c"].map(|case| standing[&CaseId::new(case)]);
         assert!((b - a - 0.080_738_923_2).abs() < 1e-6, "{}", b - a);
         assert!((c - a + 0.096_614_604_7).abs() < 1e-6, "{}", c - a);
+    }
+
+    /// `lm(y ~ case + factor(block))`: the last two blocks were better for both that had them, and "c" left before.
+    #[test]
+    fn values_of_zero_are_cleared_of_their_blocks_too() {
+        let study = samples::study(&["a", "b", "c"]);
+        let mut trials = Vec::new();
+        for (case, values) in [
+            ("a", &[(1, 10.0), (2, 10.0), (3, 0.0), (4, 0.0)][..]),
+            ("b", &[(1, 14.0), (2, 14.0), (3, 4.0), (4, 4.0)]),
+            ("c", &[(1, 8.0), (2, 8.0)]),
+        ] {
+            trials.extend(values.iter().map(|(block, value)| samples::measured(case, *block, *value)));
+        }
+        let records: Vec<_> = study.cases.iter().map(|case| Record::new(&study, case, &trials)).collect();
+        let standing = of(metric("throughput_rps").unwrap(), &records.iter().collect::<Vec<_>>());
+        let [a, b, c] = ["a", "b", "c"].map(|case| standing[&CaseId::new(case)]);
+        assert!((b - a - 4.0).abs() < 1e-6 && (c - a + 2.0).abs() < 1e-6, "{a} {b} {c}");
     }
 }

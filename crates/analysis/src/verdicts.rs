@@ -1,6 +1,6 @@
 //! What the comparisons of a study's cases say, all together.
 
-use stampede_core::{Estimate, Rounds, Study, StudyKind, Trial, Verdict, VerdictWord};
+use stampede_core::{CaseId, Estimate, Rounds, Study, StudyKind, Trial, Verdict, VerdictWord};
 use stampede_stats::{
     BlockRatios, Confidence, Decision, Extent, Margins, decide, mean, median, minimal_detectable_effect,
 };
@@ -22,6 +22,12 @@ pub(crate) fn noise(study: &Study, metric: &Metric) -> f64 {
     noise.map_or(0.0, |floor| floor.share)
 }
 
+/// The noise floor of a study where it is as large as the precision: a bias that may be so large may hide a difference as large, and
+/// nothing is shown to be equivalent.
+pub fn hides_precision(study: &Study) -> Option<f64> {
+    Some(noise(study, primary_of(study))).filter(|noise| *noise >= study.precision)
+}
+
 /// What is asked of a difference.
 pub(crate) fn margins(study: &Study) -> Margins {
     let noise = noise(study, primary_of(study));
@@ -35,8 +41,7 @@ pub(crate) fn margins(study: &Study) -> Margins {
         // A gate asks for differences beyond what it lets pass.
         StudyKind::Gate => noise.max(study.precision),
     };
-    // A bias that may be as large as the precision may hide a difference as large: then nothing is shown to be equivalent.
-    let precision = if noise < study.precision { study.precision } else { 0.0 };
+    let precision = if hides_precision(study).is_none() { study.precision } else { 0.0 };
     Margins { floor, precision }
 }
 
@@ -113,6 +118,35 @@ pub(crate) fn contrast(metric: &Metric, study: &Study, [a, b, c, d]: &[Record<'_
     let same = decide(&difference, &equivalence, margins(study)) == Decision::Equivalent;
     let interval = difference.exp();
     Some((Estimate { value, low: Some(interval.low), high: Some(interval.high), n }, same))
+}
+
+/// What is said of `a` against `b` by this metric, whichever of the two was judged against the other.
+pub(crate) fn against(verdicts: &[Verdict], key: &str, a: &CaseId, b: &CaseId) -> Option<Verdict> {
+    let mut by_metric = verdicts.iter().filter(|verdict| verdict.metric == key);
+    by_metric.find_map(|verdict| match (&verdict.a, &verdict.b) {
+        (of, to) if (of, to) == (a, b) => Some(verdict.clone()),
+        (of, to) if (of, to) == (b, a) => Some(turned(verdict)),
+        _ => None,
+    })
+}
+
+fn turned(verdict: &Verdict) -> Verdict {
+    let Verdict { metric, a, b, ratio, verdict, slight, blocks_to_decide } = verdict.clone();
+    let Estimate { value, low, high, n } = ratio;
+    let inverse = |value: f64| 1.0 / value;
+    Verdict {
+        metric,
+        a: b,
+        b: a,
+        ratio: Estimate { value: inverse(value), low: high.map(inverse), high: low.map(inverse), n },
+        verdict: match verdict {
+            VerdictWord::Faster => VerdictWord::Slower,
+            VerdictWord::Slower => VerdictWord::Faster,
+            same => same,
+        },
+        slight,
+        blocks_to_decide,
+    }
 }
 
 /// The better and the worse one of a pair that was shown to differ.

@@ -336,9 +336,14 @@ fn one_fault(flag: &str, typed: &str) -> Result<&'static str, ArgsError> {
 
 /// `10..20`
 fn range(flag: &str, typed: &str) -> Result<Range<usize>, ArgsError> {
-    let wanted = "two whole numbers, as in 0..40";
-    let (from, to) = typed.split_once("..").unwrap_or((typed, ""));
-    Ok(parse(flag, from, wanted)?..parse(flag, to, wanted)?)
+    let wrong = || ArgsError::Value {
+        flag: flag.to_owned(),
+        value: typed.to_owned(),
+        wanted: "two whole numbers, the smaller one first, as in 0..40".to_owned(),
+    };
+    let (from, to) = typed.split_once("..").ok_or_else(wrong)?;
+    let (Ok(from), Ok(to)) = (from.parse(), to.parse()) else { return Err(wrong()) };
+    if from < to { Ok(from..to) } else { Err(wrong()) }
 }
 
 /// Whole seconds, as `3s` or `3`.
@@ -428,7 +433,8 @@ mod tests {
             ("load --only closed,fast", "--only fast: it takes closed, http2, tls, open, memory"),
             ("sampling --tools wrk", "--tools is not known here"),
             ("load --connections 1,x", "--connections x: it takes a number"),
-            ("findings --cells 7", "--cells : it takes two whole numbers, as in 0..40"),
+            ("findings --cells 7", "--cells 7: it takes two whole numbers, the smaller one first, as in 0..40"),
+            ("findings --cells 9..3", "--cells 9..3: it takes two whole numbers, the smaller one first, as in 0..40"),
         ] {
             let error = read_line(line).unwrap_err().to_string();
             assert_eq!(error.lines().next(), Some(expected), "{line}");

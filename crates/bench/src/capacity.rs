@@ -345,6 +345,7 @@ fn case() -> Case {
         runtime: RuntimeId::new("simulated"),
         runtime_version: String::new(),
         app: String::new(),
+        revision: None,
         php: None,
         tuning: Tuning::new(),
         limits: Limits { cpus: Cpus::from_millis(1000), memory: Bytes::from_mib(512) },

@@ -1,4 +1,4 @@
-//! `stampede compare` as these benchmarks run it: a plan in a folder of its own, the study as JSON.
+//! `stampede compare` as these benchmarks run it, a plan in a folder of its own and the study as JSON; and other commands beside it.
 
 use std::fs;
 use std::path::PathBuf;
@@ -42,17 +42,23 @@ impl Compare {
     pub(crate) fn run(&self, plan: &str, flags: &[&str]) -> Result<Value, CompareError> {
         let path = self.folder.path().join("stampede.yaml");
         fs::write(&path, plan).map_err(CompareError::Prepare)?;
+        let path = path.display().to_string();
+        let arguments: Vec<&str> = ["compare", &path, "--quiet"].into_iter().chain(flags.iter().copied()).collect();
+        self.call(&arguments, |study| study["finished_at"].is_string())
+    }
+
+    /// Runs any of its commands with the store of this folder: the JSON that it prints, which is to be such.
+    pub(crate) fn call(&self, arguments: &[&str], is_whole: fn(&Value) -> bool) -> Result<Value, CompareError> {
         let mut command = Command::new(&self.program);
-        command.arg("compare").arg(&path).args(flags).args(["--quiet", "--json", "-", "--store"]);
-        command.arg(self.folder.path().join("studies.db"));
+        command.args(arguments).args(["--json", "-", "--store"]).arg(self.folder.path().join("studies.db"));
         let start = |source| CompareError::Start { program: self.program.clone(), source };
         let output = command.output().map_err(start)?;
-        let study: Value = serde_json::from_slice(&output.stdout).unwrap_or_default();
-        if !study["finished_at"].is_string() {
-            let told = String::from_utf8_lossy(&output.stderr).trim().to_owned();
-            return Err(CompareError::Study { status: output.status.to_string(), told });
-        }
-        Ok(study)
+        let told: Value = serde_json::from_slice(&output.stdout).unwrap_or_default();
+        is_whole(&told).then_some(told).ok_or_else(|| CompareError::Study {
+            command: arguments.first().copied().unwrap_or_default().to_owned(),
+            status: output.status.to_string(),
+            told: String::from_utf8_lossy(&output.stderr).trim().to_owned(),
+        })
     }
 
     /// What the program says of its version.
@@ -76,6 +82,6 @@ pub(crate) enum CompareError {
         #[source]
         source: std::io::Error,
     },
-    #[error("stampede compare ended with {status} and without a whole study: {told}")]
-    Study { status: String, told: String },
+    #[error("stampede {command} ended with {status} and without what was asked for: {told}")]
+    Study { command: String, status: String, told: String },
 }

@@ -82,7 +82,7 @@ impl Failure {
             Self::Args(_) => 2,
             Self::Recording(RecordingError::Compare(CompareError::NoStampede(_)))
             | Self::Real(RealError::Compare(CompareError::NoStampede(_)))
-            | Self::Validation(ValidationError::NoStampede(_))
+            | Self::Validation(ValidationError::Compare(CompareError::NoStampede(_)))
             | Self::Findings(FindingsError::Compare(CompareError::NoStampede(_)))
             | Self::Processors(_)
             | Self::NoStampede(_)

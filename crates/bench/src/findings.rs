@@ -11,7 +11,6 @@ mod score;
 
 use std::collections::BTreeMap;
 use std::fs;
-use std::io::Write;
 use std::ops::Range;
 use std::path::{Path, PathBuf};
 
@@ -22,7 +21,10 @@ use thiserror::Error;
 pub(crate) use self::fault::FAULTS;
 use self::fault::{Fault, Setup, healthy};
 use self::neighbour::Neighbours;
+use crate::circumstances::Circumstances;
 use crate::compare::{Compare, CompareError};
+use crate::jsonl::{self, JsonlError};
+use crate::progress::tell;
 
 /// Severities of a fault, with that of none.
 const SEVERITIES: usize = 4;
@@ -124,7 +126,7 @@ impl Cell {
 #[serde(deny_unknown_fields)]
 struct Ran {
     cell: usize,
-    /// For readers of the file: what the cell's number stands for.
+    /// What the cell's number stands for.
     subject: String,
     runtime: String,
     severity: usize,
@@ -139,11 +141,12 @@ struct Ran {
     /// The mean response time.
     response_us: Option<f64>,
     open: bool,
+    under: Circumstances,
 }
 
 impl Ran {
     /// `None` where the study is not what it should be.
-    fn of(number: usize, cell: &Cell, study: &Value) -> Option<Self> {
+    fn of(number: usize, cell: &Cell, study: &Value, under: &Circumstances) -> Option<Self> {
         let case = study["cases"].get(0)?;
         let trial = case["trials"].get(0)?;
         let text = |value: &Value| value.as_str().map(str::to_owned);
@@ -160,6 +163,7 @@ impl Ran {
             rate: trial["throughput_rps"].as_f64(),
             response_us: trial["response_us"]["mean"].as_f64(),
             open: case["load"]["model"] == "open",
+            under: under.clone(),
         })
     }
 
@@ -184,10 +188,10 @@ pub(crate) fn run(provocation: &Provocation) -> Result<(), FindingsError> {
         compare.put(&format!("scripts/{number}.php"), &script(number))?;
     }
     let all = Cell::all();
-    let mut ran = read(data)?;
-    let version = compare.version()?;
+    let mut ran = read(data, &all)?;
+    let under = Circumstances::now(&compare.version()?, remark);
     let write = |ran: &BTreeMap<usize, Ran>| {
-        let text = score::document(&all, ran, &version, remark);
+        let text = score::document(&all, ran);
         fs::write(output, text).map_err(|source| FindingsError::Write { path: output.clone(), source })
     };
     write(&ran)?;
@@ -201,7 +205,7 @@ pub(crate) fn run(provocation: &Provocation) -> Result<(), FindingsError> {
         drop(neighbours);
         // What could not be measured at all is a row with its reason.
         let one = match study {
-            Ok(study) => Ran::of(number, cell, &study).ok_or(FindingsError::Study { cell: number })?,
+            Ok(study) => Ran::of(number, cell, &study, &under).ok_or(FindingsError::Study { cell: number })?,
             Err(CompareError::Study { told, .. }) => Ran {
                 cell: number,
                 subject: cell.subject().to_owned(),
@@ -209,6 +213,7 @@ pub(crate) fn run(provocation: &Provocation) -> Result<(), FindingsError> {
                 severity: cell.severity(),
                 outcome: "not run".to_owned(),
                 reason: Some(told),
+                under: under.clone(),
                 ..Ran::default()
             },
             Err(error) => return Err(error.into()),
@@ -222,7 +227,7 @@ pub(crate) fn run(provocation: &Provocation) -> Result<(), FindingsError> {
             one.rate.map_or_else(|| one.outcome.clone(), |rate| format!("{rate:.0}/s")),
             one.reason.as_ref().map_or_else(String::new, |reason| format!(" ({reason})")),
         ));
-        append(data, &one)?;
+        jsonl::append(data, std::slice::from_ref(&one))?;
         ran.insert(number, one);
         write(&ran)?;
     }
@@ -244,33 +249,21 @@ fn script(number: u32) -> String {
     format!("<?php\n\ndeclare(strict_types=1);\n\nfinal class Script{number}\n{{{methods}}}\n")
 }
 
-fn read(path: &Path) -> Result<BTreeMap<usize, Ran>, FindingsError> {
-    let text = match fs::read_to_string(path) {
-        Err(error) if error.kind() == std::io::ErrorKind::NotFound => return Ok(BTreeMap::new()),
-        read => read.map_err(|source| FindingsError::Read { path: path.to_owned(), source })?,
-    };
-    let line = |(line, text): (usize, &str)| {
-        let ran: Ran =
-            serde_json::from_str(text).map_err(|source| FindingsError::Line { path: path.to_owned(), line, source })?;
-        Ok((ran.cell, ran))
-    };
-    (1..).zip(text.lines()).map(line).collect()
-}
-
-fn append(path: &Path, ran: &Ran) -> Result<(), FindingsError> {
-    let write = || {
-        let mut file = fs::OpenOptions::new().create(true).append(true).open(path)?;
-        let mut line = serde_json::to_string(ran)?;
-        line.push('\n');
-        file.write_all(line.as_bytes())?;
-        file.sync_all()
-    };
-    write().map_err(|source| FindingsError::Write { path: path.to_owned(), source })
-}
-
-fn tell(text: &str) {
-    // Whoever closed our stderr does not want to read it.
-    let _ = writeln!(std::io::stderr(), "{text}");
+/// What is kept, the last line of each run. The number of a run stands for another one where faults were added between.
+fn read(path: &Path, cells: &[Cell]) -> Result<BTreeMap<usize, Ran>, FindingsError> {
+    let mut kept = BTreeMap::new();
+    for ran in jsonl::read::<Ran>(path)? {
+        let name = |subject: &str, runtime: &str, severity: usize| format!("{subject} {severity} on {runtime}");
+        let was = name(&ran.subject, &ran.runtime, ran.severity);
+        let is = cells
+            .get(ran.cell)
+            .map_or_else(|| "none".to_owned(), |cell| name(cell.subject(), cell.runtime(), cell.severity()));
+        if was != is {
+            return Err(FindingsError::Another { path: path.to_owned(), cell: ran.cell, was, is });
+        }
+        kept.insert(ran.cell, ran);
+    }
+    Ok(kept)
 }
 
 /// Why faults were not provoked.
@@ -280,19 +273,10 @@ pub(crate) enum FindingsError {
     Compare(#[from] CompareError),
     #[error("read the study of run {cell}: it is not as stampede compare writes it")]
     Study { cell: usize },
-    #[error("read {}", path.display())]
-    Read {
-        path: PathBuf,
-        #[source]
-        source: std::io::Error,
-    },
-    #[error("read {}: line {line} is no run", path.display())]
-    Line {
-        path: PathBuf,
-        line: usize,
-        #[source]
-        source: serde_json::Error,
-    },
+    #[error(transparent)]
+    Kept(#[from] JsonlError),
+    #[error("read {}: run {cell} was {was} there and is {is} now; name another --data", path.display())]
+    Another { path: PathBuf, cell: usize, was: String, is: String },
     #[error("write {}", path.display())]
     Write {
         path: PathBuf,
@@ -344,19 +328,33 @@ mod tests {
             })
         };
         let cell = Cell::all().swap_remove(1);
-        let ran = |rate: Value, model| Ran::of(1, &cell, &study(rate, model)).unwrap();
+        let ran = |rate: Value, model| Ran::of(1, &cell, &study(rate, model), &Circumstances::default()).unwrap();
         let one = ran(json!(50.0), "closed");
         assert_eq!((one.answer.as_deref(), one.findings.len(), one.severity), (Some("pool-full"), 2, 1));
         assert_eq!(one.cost(&ran(json!(200.0), "closed")), Some(0.75));
         assert_eq!(ran(Value::Null, "closed").cost(&one), Some(1.0));
         let slow = Ran { response_us: Some(2_000.0), ..ran(json!(50.0), "open") };
         assert_eq!(slow.cost(&ran(json!(50.0), "open")), Some(0.75));
-        assert_eq!(Ran::of(1, &cell, &json!({"cases": []})), None);
+        assert_eq!(Ran::of(1, &cell, &json!({"cases": []}), &Circumstances::default()), None);
+    }
+
+    #[test]
+    fn the_last_line_of_a_run_counts_and_one_of_another_fault_is_refused() {
         let folder = tempfile::tempdir().unwrap();
-        let path = folder.path().join("findings.jsonl");
-        assert_eq!(read(&path).unwrap(), BTreeMap::new());
-        append(&path, &one).unwrap();
-        append(&path, &slow).unwrap();
-        assert_eq!(read(&path).unwrap(), BTreeMap::from([(1, slow)]), "the last line of a run counts");
+        let (path, cells) = (folder.path().join("findings.jsonl"), Cell::all());
+        let of = |cell: usize, rate| Ran {
+            cell,
+            subject: cells[cell].subject().to_owned(),
+            runtime: cells[cell].runtime().to_owned(),
+            severity: cells[cell].severity(),
+            rate: Some(rate),
+            ..Ran::default()
+        };
+        assert_eq!(read(&path, &cells).unwrap(), BTreeMap::new());
+        jsonl::append(&path, &[of(1, 10.0), of(1, 20.0)]).unwrap();
+        assert_eq!(read(&path, &cells).unwrap(), BTreeMap::from([(1, of(1, 20.0))]));
+        jsonl::append(&path, &[Ran { cell: 2, ..of(1, 30.0) }]).unwrap();
+        let said = read(&path, &cells).unwrap_err().to_string();
+        assert!(said.contains("run 2 was pool 1 on nginx-fpm there and is pool 2 on nginx-fpm now"), "{said}");
     }
 }

@@ -4,6 +4,13 @@ use std::fs;
 
 use crate::stage::Stage;
 
+/// What the processors are, and how many.
+pub(crate) fn processor() -> String {
+    let cpuinfo = fs::read_to_string("/proc/cpuinfo").unwrap_or_default();
+    let count = cpuinfo.lines().filter(|line| line.starts_with("processor")).count();
+    format!("{}, {count} processors", model(&cpuinfo))
+}
+
 /// Lines that describe this machine at this time.
 pub(crate) fn describe(stage: &Stage) -> Vec<String> {
     let cpuinfo = fs::read_to_string("/proc/cpuinfo").unwrap_or_default();

@@ -1,5 +1,6 @@
 //! Benchmarks: of the load engine, `make bench-load`; of sampling, `make bench-status`; of verdicts, `make bench-stats`;
-//! of capacities, `make bench-capacity`; of the search for settings, `make bench-tune`; of findings, `make bench-findings`.
+//! of capacities, `make bench-capacity`; of the search for settings, `make bench-tune`; of findings, `make bench-findings`;
+//! of forecasts, `make bench-forecast-real`.
 //!
 //! It starts a server and clients, each pinned to a processor, lets them take turns, and writes a table. The server and the
 //! floor are this program too, in processes of their own. It knows `stampede` as any other tool: by its command line and by
@@ -8,6 +9,7 @@
 mod args;
 mod burner;
 mod capacity;
+mod circumstances;
 mod closed;
 mod compare;
 mod document;
@@ -18,11 +20,13 @@ mod findings;
 mod floor;
 mod ideal;
 mod interruption;
+mod jsonl;
 mod machine;
 mod memory;
 mod nginx;
 mod open;
 mod process;
+mod progress;
 mod proof;
 mod race;
 mod real;

@@ -21,6 +21,7 @@ use thiserror::Error;
 use self::noise::Noise;
 use self::simulation::{Compared, Ended, PRECISION, Simulation, TRIAL};
 use crate::document::{self, Section};
+use crate::progress::tell;
 use crate::target::{Bound, Target};
 use crate::trials::{self, TrialRow, TrialsError};
 
@@ -103,7 +104,7 @@ fn render(proof: &Proof, targets: &[Target], sections: &[Section]) -> String {
     summary.paragraph(&format!(
         "How often `stampede compare` is right, in simulated studies whose truth is known. Their trials are made up; everything \
          else, from when to look to the words of a verdict, is the code that decides real studies. {} studies of each kind, \
-         each trial taken to last {} s, precision 3 %; a quarter as many with noise that does not score. What real studies say stands in [bench-stats-real.md](bench-stats-real.md).",
+         each trial taken to last {} s, precision 3 %; a quarter as many with noise that does not score. `make bench-real` counts the same in real studies.",
         proof.studies,
         TRIAL.as_secs()
     ));
@@ -337,11 +338,6 @@ impl Kind {
     fn is_judged(&self) -> bool {
         self.scores || matches!(self.noise, Noise::Normal { .. })
     }
-}
-
-fn tell(text: &str) {
-    // Whoever closed our stderr does not want to read it.
-    let _ = writeln!(std::io::stderr(), "{text}");
 }
 
 /// Runs studies of one kind on all processors. Which one runs a study changes nothing in it.

@@ -14,6 +14,7 @@ use thiserror::Error;
 use crate::compare::{APP, Compare, CompareError};
 use crate::document::{self, Section};
 use crate::exchange::BODY;
+use crate::progress::tell;
 use crate::target::{Bound, Target};
 
 /// How it is to be done.
@@ -286,11 +287,6 @@ fn seen(studies: &[&Ended], count: usize) -> Option<f64> {
 fn share(what: String, least: f64, studies: &[&Ended], count: usize) -> Target {
     let seen = seen(studies, count).map(|count| 100.0 * count / studies.len() as f64);
     Target::value(what, Bound::AtLeast(least), seen, 0, " %")
-}
-
-fn tell(text: &str) {
-    // Whoever closed our stderr does not want to read it.
-    let _ = writeln!(std::io::stderr(), "{text}");
 }
 
 /// Why studies were not measured.

@@ -12,6 +12,7 @@ use serde_json::Value;
 use thiserror::Error;
 
 use crate::compare::{Compare, CompareError};
+use crate::progress::tell;
 use crate::trials::{self, HEADER, SETTINGS, Setting, TrialRow, TrialsError};
 
 /// Identical cases in a piece.
@@ -137,11 +138,6 @@ fn append(path: &Path, text: &str) -> Result<(), RecordingError> {
         file.sync_all()
     };
     write().map_err(|source| RecordingError::Write { path: path.to_owned(), source })
-}
-
-fn tell(text: &str) {
-    // Whoever closed our stderr does not want to read it.
-    let _ = writeln!(std::io::stderr(), "{text}");
 }
 
 /// Why a piece was not recorded.

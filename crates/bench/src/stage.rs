@@ -1,7 +1,6 @@
 //! Where everything runs: two processors, a folder, and the programs.
 
 use std::env;
-use std::io::Write;
 use std::path::PathBuf;
 use std::process::Command;
 use std::time::Duration;
@@ -14,6 +13,7 @@ use crate::args::Load;
 use crate::failure::Failure;
 use crate::interruption::Interruption;
 use crate::process::{Finished, Process};
+use crate::progress;
 use crate::tool;
 
 /// How long a program may take for one request or for its version.
@@ -89,8 +89,7 @@ impl Stage {
 
     /// Says on stderr how far it is.
     pub(crate) fn tell(&self, line: &str) {
-        // Whoever closed our stderr does not want to read it.
-        let _ = writeln!(std::io::stderr(), "{line}");
+        progress::tell(line);
     }
 }
 

@@ -1,22 +1,23 @@
-//! How near forecasts come to real services: `stampede-bench forecast`.
+//! How near forecasts come to real services: `make bench-forecast-real`.
 //!
 //! One instance is measured alone, and ten services are forecast from that. Only then are they measured, each several times, with
 //! real instances that start and stop (`stampede scale`). A line is kept of each forecast and of each measurement as it ends, and
 //! the document is written anew after each, so that they can be made in pieces.
 
 use std::fs;
-use std::io::Write;
-use std::path::{Path, PathBuf};
-use std::process::Command;
+use std::path::PathBuf;
 use std::time::Duration;
 
 use serde::{Deserialize, Serialize};
 use serde_json::Value;
 use stampede_stats::t_quantile_above;
-use tempfile::TempDir;
 use thiserror::Error;
 
+use crate::circumstances::Circumstances;
+use crate::compare::{Compare, CompareError};
 use crate::document::Section;
+use crate::jsonl::{self, JsonlError};
+use crate::progress::tell;
 
 /// How it is to be done.
 #[derive(Clone, Debug, PartialEq)]
@@ -132,20 +133,38 @@ struct Figures {
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 #[serde(tag = "kind", rename_all = "snake_case")]
 enum Line {
-    Forecast { service: String, load: String, figures: Figures },
-    Measured { service: String, round: u32, started_at: String, outcome: String, figures: Option<Figures> },
+    Forecast {
+        service: String,
+        load: String,
+        /// The window in seconds; what is measured later is measured as long.
+        window_s: u64,
+        figures: Figures,
+    },
+    Measured {
+        service: String,
+        round: u32,
+        started_at: String,
+        outcome: String,
+        figures: Option<Figures>,
+        under: Circumstances,
+    },
 }
 
 /// Measures what is missing.
 pub(crate) fn run(validation: &Validation) -> Result<(), ValidationError> {
-    let Validation { rounds, duration, data, output, remark: _, stampede } = validation;
-    let beside = std::env::current_exe().map_err(ValidationError::Prepare)?.with_file_name("stampede");
-    let folder = tempfile::Builder::new().prefix("stampede-bench-").tempdir().map_err(ValidationError::Prepare)?;
-    let bench = Bench { stampede: stampede.clone().unwrap_or(beside), folder, window: *duration };
-    if !bench.stampede.is_file() {
-        return Err(ValidationError::NoStampede(bench.stampede));
+    let Validation { rounds, duration, data, output, remark, stampede } = validation;
+    let stampede = Compare::new(stampede.clone())?;
+    let under = Circumstances::now(&stampede.version()?, remark);
+    let bench = Bench { stampede, window: *duration };
+    let mut lines = jsonl::read(data)?;
+    for line in &lines {
+        match line {
+            Line::Forecast { window_s, .. } if *window_s != duration.as_secs() => {
+                return Err(ValidationError::Window { path: data.clone(), kept_s: *window_s });
+            }
+            Line::Forecast { .. } | Line::Measured { .. } => {}
+        }
     }
-    let mut lines = read(data)?;
     let write = |lines: &[Line]| {
         let text = document(lines, validation);
         fs::write(output, text).map_err(|source| ValidationError::Write { path: output.clone(), source })
@@ -153,7 +172,7 @@ pub(crate) fn run(validation: &Validation) -> Result<(), ValidationError> {
     if !lines.iter().any(|line| matches!(line, Line::Forecast { .. })) {
         tell("one instance alone, and ten forecasts");
         let forecasts = bench.forecasts()?;
-        append(data, &forecasts)?;
+        jsonl::append(data, &forecasts)?;
         lines.extend(forecasts);
     }
     write(&lines)?;
@@ -169,8 +188,8 @@ pub(crate) fn run(validation: &Validation) -> Result<(), ValidationError> {
             }
             let Some(load) = load.filter(|_| !done) else { continue };
             tell(&format!("round {round} of {rounds}: {id}"));
-            let measured = bench.measure(&held, &load, round)?;
-            append(data, std::slice::from_ref(&measured))?;
+            let measured = bench.measure(&held, &load, round, &under)?;
+            jsonl::append(data, std::slice::from_ref(&measured))?;
             lines.push(measured);
             write(&lines)?;
         }
@@ -178,55 +197,46 @@ pub(crate) fn run(validation: &Validation) -> Result<(), ValidationError> {
     Ok(())
 }
 
-/// The program under test with its store.
+/// The program under test, and how long it measures.
 struct Bench {
-    stampede: PathBuf,
-    folder: TempDir,
+    stampede: Compare,
     window: Duration,
 }
 
+/// As a flag takes it.
+fn seconds(time: Duration) -> String {
+    format!("{}s", time.as_secs().max(1))
+}
+
 impl Bench {
-    fn seconds(&self, time: Duration) -> String {
-        format!("{}s", time.as_secs().max(1))
-    }
-
-    fn run(&self, arguments: &[&str]) -> Result<Value, ValidationError> {
-        let store = self.folder.path().join("studies.db");
-        let mut command = Command::new(&self.stampede);
-        command.args(arguments).args(["--json", "-", "--store"]).arg(store);
-        let output =
-            command.output().map_err(|source| ValidationError::Start { program: self.stampede.clone(), source })?;
-        serde_json::from_slice(&output.stdout).map_err(|_| ValidationError::Told {
-            command: arguments.join(" "),
-            told: String::from_utf8_lossy(&output.stderr).trim().to_owned(),
-        })
-    }
-
     /// Measures one instance alone, and forecasts all ten from that.
     fn forecasts(&self) -> Result<Vec<Line>, ValidationError> {
         let mut studies = Vec::new();
         // One request at a time; so many at once as the larger instance is given; and a start on little CPU.
         for (load, cpus) in [("closed:1", "1"), ("closed:2", "1"), ("closed:8", "1"), ("closed:1", "0.2")] {
-            let study = self.run(&[
-                "compare",
-                WORKLOAD,
-                "--runtimes",
-                RUNTIME,
-                "--load",
-                load,
-                "--cpus",
-                cpus,
-                "--memory",
-                MEMORY,
-                "--rounds",
-                "3",
-                "--duration",
-                "6s",
-                "--warm-up",
-                "2s",
-                "--no-yard-stick",
-                "--quiet",
-            ])?;
+            let study = self.stampede.call(
+                &[
+                    "compare",
+                    WORKLOAD,
+                    "--runtimes",
+                    RUNTIME,
+                    "--load",
+                    load,
+                    "--cpus",
+                    cpus,
+                    "--memory",
+                    MEMORY,
+                    "--rounds",
+                    "3",
+                    "--duration",
+                    "6s",
+                    "--warm-up",
+                    "2s",
+                    "--no-yard-stick",
+                    "--quiet",
+                ],
+                Value::is_object,
+            )?;
             studies.push(study["id"].as_str().ok_or(ValidationError::Missing("the study's id"))?.to_owned());
         }
         let mut lines = Vec::new();
@@ -235,7 +245,7 @@ impl Bench {
             for held in Held::all().filter(|held| held.size.name == size.name) {
                 let load = held.load(capacity, self.window);
                 let figures = self.forecast(&studies, size, &load, self.window / 3)?;
-                lines.push(Line::Forecast { service: held.id(), load, figures });
+                lines.push(Line::Forecast { service: held.id(), load, window_s: self.window.as_secs(), figures });
             }
         }
         Ok(lines)
@@ -250,7 +260,7 @@ impl Bench {
     ) -> Result<Figures, ValidationError> {
         let Some((first, others)) = studies.split_first() else { return Err(ValidationError::Missing("a study")) };
         let Size { name: _, cpus, concurrency, most } = size;
-        let (window, before) = (self.seconds(self.window), self.seconds(before(load, warm_up)));
+        let (window, before) = (seconds(self.window), seconds(before(load, warm_up)));
         let mut arguments = vec![
             "forecast",
             first,
@@ -272,7 +282,7 @@ impl Bench {
             "20",
         ];
         arguments.extend(others.iter().flat_map(|other| ["--also", other]));
-        let told = self.run(&arguments)?;
+        let told = self.stampede.call(&arguments, Value::is_object)?;
         let point = &told["points"][0];
         let figure =
             |path: &str, what| point.pointer(path).and_then(Value::as_f64).ok_or(ValidationError::Missing(what));
@@ -285,33 +295,36 @@ impl Bench {
         })
     }
 
-    fn measure(&self, held: &Held, load: &str, round: u32) -> Result<Line, ValidationError> {
+    fn measure(&self, held: &Held, load: &str, round: u32, under: &Circumstances) -> Result<Line, ValidationError> {
         let Size { name: _, cpus, concurrency, most } = held.size;
-        let (window, before) = (self.seconds(self.window), before(load, self.window / 3));
-        let before = if before.is_zero() { "0s".to_owned() } else { self.seconds(before) };
+        let (window, before) = (seconds(self.window), before(load, self.window / 3));
+        let before = if before.is_zero() { "0s".to_owned() } else { seconds(before) };
         let seed = round.to_string();
-        let study = self.run(&[
-            "scale",
-            RUNTIME,
-            WORKLOAD,
-            "--load",
-            load,
-            "--cpus",
-            cpus,
-            "--memory",
-            MEMORY,
-            "--concurrency",
-            concurrency,
-            "--max-instances",
-            most,
-            "--duration",
-            &window,
-            "--warm-up",
-            &before,
-            "--seed",
-            &seed,
-            "--quiet",
-        ])?;
+        let study = self.stampede.call(
+            &[
+                "scale",
+                RUNTIME,
+                WORKLOAD,
+                "--load",
+                load,
+                "--cpus",
+                cpus,
+                "--memory",
+                MEMORY,
+                "--concurrency",
+                concurrency,
+                "--max-instances",
+                most,
+                "--duration",
+                &window,
+                "--warm-up",
+                &before,
+                "--seed",
+                &seed,
+                "--quiet",
+            ],
+            Value::is_object,
+        )?;
         let trial = &study["cases"][0]["trials"][0];
         Ok(Line::Measured {
             service: held.id(),
@@ -325,6 +338,7 @@ impl Bench {
                 .to_owned(),
             outcome: trial["outcome"].as_str().unwrap_or("nothing").to_owned(),
             figures: figures(trial),
+            under: under.clone(),
         })
     }
 }
@@ -345,25 +359,6 @@ fn figures(trial: &Value) -> Option<Figures> {
         rejected_share: figure("/rejected")? / figure("/requests/sent")?.max(1.0),
         instances: figure("/instances/mean")?,
     })
-}
-
-fn read(path: &Path) -> Result<Vec<Line>, ValidationError> {
-    let text = match fs::read_to_string(path) {
-        Err(error) if error.kind() == std::io::ErrorKind::NotFound => return Ok(Vec::new()),
-        read => read.map_err(|source| ValidationError::Read { path: path.to_owned(), source })?,
-    };
-    text.lines().map(|line| serde_json::from_str(line).map_err(|_| ValidationError::Line(line.to_owned()))).collect()
-}
-
-fn append(path: &Path, lines: &[Line]) -> Result<(), ValidationError> {
-    let write = || {
-        let mut file = fs::OpenOptions::new().create(true).append(true).open(path)?;
-        for line in lines {
-            file.write_all(format!("{}\n", serde_json::to_string(line)?).as_bytes())?;
-        }
-        file.sync_all()
-    };
-    write().map_err(|source| ValidationError::Write { path: path.to_owned(), source })
 }
 
 /// What several measurements of one figure say.
@@ -459,9 +454,12 @@ fn document(lines: &[Line], validation: &Validation) -> String {
         validation.duration.as_secs()
     ));
     section.paragraph(&format!(
-        "Made by `stampede-bench forecast`, which goes on where it was left. Wanted are {} rounds of each. While they were measured: \
-         {}.",
-        validation.rounds, validation.remark
+        "Made by `make bench-forecast-real`, which goes on where it was left. Wanted are {} rounds of each. {}",
+        validation.rounds,
+        Circumstances::sentences(lines.iter().filter_map(|line| match line {
+            Line::Measured { under, .. } => Some(under),
+            Line::Forecast { .. } => None,
+        })),
     ));
     let wanted: Vec<&str> = JUDGED.iter().map(|judged| judged.wanted).collect();
     section.paragraph(&format!(
@@ -522,36 +520,17 @@ fn row(held: &Held, lines: &[Line], tally: &mut [(u32, u32)]) -> Option<Vec<Stri
     Some(row)
 }
 
-fn tell(text: &str) {
-    // Whoever closed our stderr does not want to read it.
-    let _ = writeln!(std::io::stderr(), "{text}");
-}
-
 /// Why there is no table.
 #[derive(Debug, Error)]
 pub(crate) enum ValidationError {
-    #[error("there is no {}: build it with cargo build --release -p stampede, or say --stampede FILE", .0.display())]
-    NoStampede(PathBuf),
-    #[error("prepare the run")]
-    Prepare(#[source] std::io::Error),
-    #[error("start {}", program.display())]
-    Start {
-        program: PathBuf,
-        #[source]
-        source: std::io::Error,
-    },
-    #[error("read what stampede {command} prints: {told}")]
-    Told { command: String, told: String },
+    #[error(transparent)]
+    Compare(#[from] CompareError),
+    #[error(transparent)]
+    Kept(#[from] JsonlError),
+    #[error("read {}: its forecasts are for {kept_s} s; say --duration {kept_s}s, or name another --data", path.display())]
+    Window { path: PathBuf, kept_s: u64 },
     #[error("read what stampede prints: it has not {0}")]
     Missing(&'static str),
-    #[error("read {}", path.display())]
-    Read {
-        path: PathBuf,
-        #[source]
-        source: std::io::Error,
-    },
-    #[error("read what was kept: {0} is neither forecast nor measurement")]
-    Line(String),
     #[error("write {}", path.display())]
     Write {
         path: PathBuf,
@@ -569,14 +548,19 @@ mod tests {
 
     fn lines(measured: &[Figures]) -> Vec<Line> {
         let id = |number: usize| Held::all().nth(number).unwrap().id();
-        let forecast =
-            |number| Line::Forecast { service: id(number), load: "open:poisson:1".to_owned(), figures: FIGURES };
+        let forecast = |number| Line::Forecast {
+            service: id(number),
+            load: "open:poisson:1".to_owned(),
+            window_s: 30,
+            figures: FIGURES,
+        };
         let of = |number, (round, figures): (u32, &Figures)| Line::Measured {
             service: id(number),
             round,
             started_at: String::new(),
             outcome: "measured".to_owned(),
             figures: Some(*figures),
+            under: Circumstances::default(),
         };
         // The first is at 0.3 and the fourth in overload.
         let measured = [0, 3].into_iter().flat_map(|number| (1..).zip(measured).map(move |each| of(number, each)));
@@ -607,7 +591,9 @@ mod tests {
             assert!(text.contains("(10.00 / "), "{name}: {text}");
         }
         let nothing = document(&lines(&[]), &Validation::default());
-        assert!(nothing.contains("| 0 |") || nothing.contains(" 0 "), "{nothing}");
+        let first = Held::all().next().unwrap().id();
+        let row = nothing.lines().find(|line| line.starts_with(&first)).unwrap_or_default();
+        assert!(row.split_whitespace().any(|cell| cell == "0") && row.contains("100.0 /"), "{nothing}");
     }
 
     #[test]
@@ -618,16 +604,5 @@ mod tests {
         assert!((low - 6.191_056).abs() < 1e-6 && (high - 15.808_944).abs() < 1e-6, "{low} {high}");
         assert!(seen.holds(11.0) && !seen.holds(30.0) && seen.within(12.0, 0.10));
         assert!(Seen::of(&[1.0]).unwrap().next.is_none() && Seen::of(&[]).is_none());
-    }
-
-    #[test]
-    fn what_is_kept_is_read_again() {
-        let folder = tempfile::tempdir().unwrap();
-        let path = folder.path().join("lines");
-        assert_eq!(read(&path).unwrap(), []);
-        let kept = lines(&[FIGURES]);
-        append(&path, &kept[..1]).unwrap();
-        append(&path, &kept[1..]).unwrap();
-        assert_eq!(read(&path).unwrap(), kept);
     }
 }

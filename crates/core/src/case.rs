@@ -4,7 +4,10 @@ use std::fmt;
 
 use serde::{Deserialize, Serialize};
 
-use crate::{App, CaseId, CpuLayout, Limits, Load, PhpBuild, PhpChoice, Runtime, RuntimeId, Topology, Tuning};
+use crate::{
+    App, CaseId, CpuLayout, Limits, Load, PhpBuild, PhpChoice, Requirement, Revision, Runtime, RuntimeId, Topology,
+    Tuning,
+};
 
 /// A case as it was planned, before what it needs was looked for on the machine.
 #[derive(Clone)]
@@ -19,6 +22,20 @@ pub struct Candidate {
     pub php: Option<PhpChoice>,
     /// All settings, defaults included.
     pub tuning: Tuning,
+}
+
+impl Candidate {
+    /// What it takes to serve its application, or a copy of that which is made ready: for the runtime, for these settings, and for
+    /// the application, of the chosen build of PHP.
+    pub fn needs(&self, app: &App) -> Vec<Requirement> {
+        let Self { id: _, runtime, app: _, php, tuning } = self;
+        let needs = [runtime.requires(app), runtime.requires_for(app, tuning), app.needs.clone()].concat();
+        let of_build = |need: Requirement| match php {
+            Some(php) => need.of_build(php),
+            None => need,
+        };
+        needs.into_iter().map(of_build).collect()
+    }
 }
 
 impl fmt::Debug for Candidate {
@@ -45,6 +62,9 @@ pub struct Case {
     pub runtime_version: String,
     /// The name of the application among those of its workload.
     pub app: String,
+    /// Which state of the application was measured, where its folder is kept in git.
+    #[serde(default)]
+    pub revision: Option<Revision>,
     /// The build of PHP, where it serves PHP.
     pub php: Option<PhpBuild>,
     /// All settings, defaults included.
@@ -53,7 +73,7 @@ pub struct Case {
     pub limits: Limits,
     /// What stands around the runtime.
     pub topology: Topology,
-    /// Where it runs: `local`.
+    /// Where it runs: `local`, `docker`.
     pub platform: String,
     /// Which cores serve and which generate load.
     pub pinning: CpuLayout,

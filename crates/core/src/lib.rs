@@ -32,6 +32,7 @@ mod publication;
 mod random;
 mod read_back;
 mod requirement;
+mod revision;
 mod runtime;
 mod scaling;
 mod schedule;
@@ -86,6 +87,7 @@ pub use publication::{
 pub use random::Random;
 pub use read_back::same_setting;
 pub use requirement::{Availability, Found, Install, PhpSapi, Programs, Requirement, VersionProbe};
+pub use revision::Revision;
 pub use runtime::{DefaultsContext, Documented, PlanError, ProcessModel, RenderContext, Runtime};
 pub use scaling::{GatewayUse, InstanceCount, InstanceLife, InstanceUsage, Passage, ScaleRecord, ScaledService};
 pub use schedule::{ParseScheduleError, Position, Rate, Schedule, Stage};
@@ -100,7 +102,7 @@ pub use topology::{
 };
 pub use trial::{
     Counts, ErrorClass, GeneratorUse, LinkUse, Measurement, Outcome, ReadinessRecord, ResourceUse, Sending,
-    ServedAnswer, Trial,
+    ServedAnswer, Trial, are_autoscaled,
 };
 pub use tuning::{Origin, Role, Setting, Tunable, TunableKind, Tuning, TuningProblem};
 pub use verdict::{Verdict, VerdictWord};

@@ -23,7 +23,7 @@ pub struct ScaledService {
     pub queue_wait: Duration,
     /// How long one could take until its answer began.
     pub request_timeout: Duration,
-    /// How long an instance took from its order to its first answer, alone and before any load: the queue's limit follows from it.
+    /// How long an instance took from its order until it counted as ready, alone and before any load: the queue's limit follows from it.
     pub start: Duration,
     /// By which row of the table of prices it is billed.
     pub price: String,
@@ -39,7 +39,7 @@ pub struct InstanceLife {
     pub ordered: Duration,
     /// How long its folder, control group and processes took to be there and to listen.
     pub process: Option<Duration>,
-    /// How long it took from then to its first answer.
+    /// How long it took from then until it counted as ready.
     pub ready: Option<Duration>,
     /// How long the first request took that it was given.
     pub first_request: Option<Duration>,
@@ -50,7 +50,7 @@ pub struct InstanceLife {
 }
 
 impl InstanceLife {
-    /// From its order to its first answer.
+    /// From its order until it counted as ready.
     pub fn start(&self) -> Option<Duration> {
         Some(self.process? + self.ready?)
     }
@@ -144,8 +144,8 @@ pub struct InstanceCount {
 }
 
 impl ScaleRecord {
-    /// How many instances were there in the window.
-    pub fn instance_count(&self) -> InstanceCount {
+    /// How many instances were there in the window, those that started included: from when on, since it opened, and how many.
+    pub fn course(&self) -> Vec<(Duration, u32)> {
         let Self { opens, closes, lives, .. } = self;
         let mut changes: Vec<(Duration, i64)> = Vec::new();
         for life in lives {
@@ -153,21 +153,34 @@ impl ScaleRecord {
             changes.push((life.ordered.clamp(*opens, *closes), 1));
             changes.push((ended.clamp(*opens, *closes), -1));
         }
-        // What ends when another begins leaves no gap and no double count.
         changes.sort();
-        let (mut count, mut since, mut sum) = (0_i64, *opens, 0.0);
-        let (mut min, mut max) = (i64::MAX, 0);
-        for (at, by) in changes.into_iter().chain([(*closes, 0)]) {
-            if at > since {
-                (min, max) = (min.min(count), max.max(count));
-                sum += count as f64 * (at - since).as_secs_f64();
-                since = at;
-            }
+        let mut course = vec![(Duration::ZERO, 0)];
+        let mut count = 0_i64;
+        for (at, by) in changes.into_iter().filter(|(at, _)| at < closes) {
             count += by;
+            let since = at.saturating_sub(*opens);
+            // What ends when another begins leaves no gap and no double count.
+            if course.last().is_some_and(|(last, _)| *last == since) {
+                course.pop();
+            }
+            course.push((since, u32::try_from(count).unwrap_or_default()));
         }
-        let length = closes.saturating_sub(*opens).as_secs_f64().max(f64::MIN_POSITIVE);
-        let whole = |count: i64| u32::try_from(count).unwrap_or_default();
-        InstanceCount { min: if min == i64::MAX { 0 } else { whole(min) }, mean: sum / length, max: whole(max) }
+        course
+    }
+
+    /// How many instances were there in the window.
+    pub fn instance_count(&self) -> InstanceCount {
+        let course = self.course();
+        let length = self.closes.saturating_sub(self.opens);
+        let until = course.iter().skip(1).map(|(since, _)| *since).chain([length]);
+        let lasted = course.iter().zip(until).map(|((since, _), until)| until.saturating_sub(*since).as_secs_f64());
+        let sum: f64 = course.iter().zip(lasted).map(|((_, count), seconds)| f64::from(*count) * seconds).sum();
+        let counts = || course.iter().map(|(_, count)| *count);
+        InstanceCount {
+            min: counts().min().unwrap_or_default(),
+            mean: sum / length.as_secs_f64().max(f64::MIN_POSITIVE),
+            max: counts().max().unwrap_or_default(),
+        }
     }
 
     /// The instances that were asked for in the window.
@@ -232,6 +245,8 @@ mod tests {
             assert_eq!((count.min, count.max), (min, max), "{name}");
             assert!((count.mean - mean).abs() < 1e-9, "{name}: {}", count.mean);
             assert_eq!(record.cold_starts().count(), cold, "{name}");
+            let course = record.course();
+            assert!(course[0].0.is_zero() && course.is_sorted_by_key(|(since, _)| *since), "{name}: {course:?}");
         }
     }
 }

@@ -207,6 +207,12 @@ pub struct Trial {
     pub scale: Option<ScaleRecord>,
 }
 
+/// Whether these are of services whose instances came and went: every one of them.
+#[must_use]
+pub fn are_autoscaled(trials: &[Trial]) -> bool {
+    !trials.is_empty() && trials.iter().all(|trial| trial.scale.is_some())
+}
+
 /// What the link between client and front did to the bytes of a trial, and what it used for it.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct LinkUse {

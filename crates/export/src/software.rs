@@ -10,7 +10,8 @@ use crate::template::Template;
 const SOFTWARE: Template = Template { name: "software.j2", source: include_str!("../templates/software.j2") };
 
 /// The first lines of a Dockerfile: a base image of Debian's family, and these packages in it, each as `apt-get install` takes
-/// it, in the versions that its archive has.
+/// it, in the versions that its archive has. An archive that is not reached is an error at once (`--error-on=any` of apt-get(8), in the
+/// form that versions without it ignore): otherwise it ends well, and then nothing is found.
 ///
 /// # Errors
 ///
@@ -39,7 +40,7 @@ mod tests {
         let text = software("debian:bookworm", ["nginx", "php-fpm"]).unwrap();
         assert_eq!(
             text,
-            "FROM debian:bookworm\n\nRUN apt-get update \\\n    && DEBIAN_FRONTEND=noninteractive apt-get install -y \
+            "FROM debian:bookworm\n\nRUN apt-get update -o APT::Update::Error-Mode=any \\\n    && DEBIAN_FRONTEND=noninteractive apt-get install -y \
              --no-install-recommends \\\n        'nginx' \\\n        'php-fpm' \\\n    && rm -rf /var/lib/apt/lists/*\n\n"
         );
         assert_eq!(software("debian:bookworm", []).unwrap(), "FROM debian:bookworm\n\n");

@@ -4,7 +4,7 @@ use std::collections::BTreeMap;
 use std::time::Duration;
 
 use stampede_core::{
-    Bytes, Case, CaseId, Cpus, Latencies, Load, Origin, Outcome, Role, Setting, Study, StudyKind, Trial,
+    Bytes, Case, CaseId, Cpus, Latencies, Load, Origin, Outcome, Role, Setting, Study, StudyKind, Trial, are_autoscaled,
 };
 use stampede_stats::median;
 use thiserror::Error;
@@ -60,7 +60,7 @@ impl Calibration {
     /// When no case, or more than one, is meant, or it does not tell what is needed.
     pub fn of(records: &[Record<'_>], name: Option<&str>) -> Result<Self, CalibrationError> {
         let Some(first) = records.first() else { return Err(CalibrationError::NoStudy) };
-        if first.study.kind == StudyKind::Scale {
+        if first.study.kind == StudyKind::Scale || are_autoscaled(first.trials) {
             return Err(CalibrationError::Autoscaled {
                 study: first.study.id.to_string(),
                 command: calibrate(first.study),

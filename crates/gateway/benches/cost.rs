@@ -141,7 +141,7 @@ fn sorted(values: &[f64]) -> Vec<f64> {
 }
 
 fn middle(values: &[f64]) -> f64 {
-    sorted(values).get(values.len() / 2).copied().unwrap_or(f64::NAN)
+    stampede_stats::median(values).unwrap_or(f64::NAN)
 }
 
 fn spread(values: &[f64], digits: usize) -> String {

@@ -19,23 +19,20 @@ pub(crate) struct Stalled;
 
 /// The body of a request. It fails with [`Stalled`] where a part of it does not come in time.
 #[derive(Debug)]
-pub(crate) struct Arriving<B = Incoming> {
-    body: B,
+pub(crate) struct Arriving {
+    body: Incoming,
     longest_pause: Duration,
     /// Until when the part that is waited for may come; nothing where none is.
     patience: Option<Pin<Box<Sleep>>>,
 }
 
-impl<B> Arriving<B> {
-    pub(crate) fn new(body: B, longest_pause: Duration) -> Self {
+impl Arriving {
+    pub(crate) fn new(body: Incoming, longest_pause: Duration) -> Self {
         Self { body, longest_pause, patience: None }
     }
 }
 
-impl<B> Body for Arriving<B>
-where
-    B: Body<Data = Bytes, Error: std::error::Error + Send + Sync + 'static> + Unpin,
-{
+impl Body for Arriving {
     type Data = Bytes;
     type Error = Box<dyn std::error::Error + Send + Sync>;
 

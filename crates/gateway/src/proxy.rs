@@ -153,7 +153,7 @@ async fn pass_on(mut guest: Guest, request: Request<Incoming>, deadline: Instant
             guest.end = End::Broken;
             own(502, "the instance broke off")
         }
-        // Its place is free again: nobody is there who would take the answer.
+        // The instance is not at fault: the request counts as abandoned.
         Ok(Err(Unsent::Stalled)) => own(408, "the request did not come whole in time"),
         Err(_) => {
             guest.end = End::Late;

@@ -93,16 +93,11 @@ pub async fn prepare(
     let audits: Vec<PreparedAudit> = audits.collect::<Result<_, _>>()?;
     let init: BTreeMap<ServiceKind, InitScript> =
         services.iter().filter_map(|need| Some((need.kind, need.init.clone()?))).collect();
-    for Candidate { id, runtime, app: original, php, tuning } in candidates {
+    for candidate in candidates {
+        let Candidate { id, runtime, app: original, php: _, tuning } = candidate;
         let app = &copies.of(original, platform).await?;
-        let of_build = |need: Requirement| match php {
-            Some(php) => need.of_build(php),
-            None => need,
-        };
-        let needs = [runtime.requires(app), runtime.requires_for(app, tuning), app.needs.clone()].concat();
-        let needs: Vec<Requirement> = needs.into_iter().map(of_build).collect();
         let before = missing.len();
-        let Some(programs) = find(platform, id, &needs, &mut missing).await else {
+        let Some(programs) = find(platform, id, &candidate.needs(app), &mut missing).await else {
             // What the application lacks is to be added where it came from.
             let [copy, source] = [app, original].map(|app| app.source.display().to_string());
             missing[before..].iter_mut().for_each(|lacks| lacks.what = lacks.what.replace(&copy, &source));
@@ -126,6 +121,7 @@ pub async fn prepare(
             runtime: runtime.id(),
             runtime_version: runtime.version(&programs),
             app: app.name.clone(),
+            revision: None,
             php: programs.values().find_map(|found| found.php.clone()),
             tuning: tuning.clone().with_roles(runtime.tunables()),
             limits: *limits,

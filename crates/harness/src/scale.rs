@@ -105,7 +105,7 @@ struct Act<'a> {
 /// What one instance alone has shown.
 struct Rehearsed {
     exchanges: Vec<LoadExchange>,
-    /// From its order to its first answer.
+    /// From its order until it counted as ready.
     start: Duration,
     faults: Vec<String>,
 }

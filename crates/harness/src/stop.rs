@@ -11,10 +11,10 @@ pub struct Stop {
 }
 
 impl Stop {
-    /// Asks for it. Whether a block is under way that will be completed; where none is, nothing is lost by ending at once.
+    /// Asks for it. Whether it is the first time, and a block is under way that will be completed; where none is, nothing is lost
+    /// by ending at once.
     pub fn ask(&self) -> bool {
-        self.is_asked.store(true, Ordering::Relaxed);
-        self.in_block.load(Ordering::Relaxed)
+        !self.is_asked.swap(true, Ordering::Relaxed) && self.in_block.load(Ordering::Relaxed)
     }
 
     /// Whether it was asked for.
@@ -55,6 +55,7 @@ mod tests {
         let stop = Stop::default();
         assert!(stop.lets_begin() && !stop.is_asked());
         assert!(stop.ask() && !stop.is_obeyed());
+        assert!(!stop.ask(), "asked again");
         assert!(!stop.lets_begin() && stop.is_obeyed());
         assert!(!stop.ask());
     }

@@ -160,7 +160,7 @@ impl ReproducePlan {
         let reader = Reader { scale, rate_scale, client_rtt, workloads, feeders, machine, catalogue, at_once };
         let tables = file.tables.iter().zip(&publication.tables).filter(|(_, table)| asked.contains(&table.id));
         let tables: Vec<PlannedTable> = tables.map(|(entry, table)| reader.table(entry, table)).collect();
-        let shared = if feeders.is_empty() { Vec::new() } else { shared_mistakes(&tables) };
+        let shared = mistakes_of_feeders(&tables);
         if !shared.is_empty() {
             return Err(Mistakes(shared));
         }
@@ -222,11 +222,12 @@ fn read_tables(typed: Option<&str>, publication: &Publication, mistakes: &mut Ga
     asked
 }
 
-/// Mistakes that every row has. With feeders that were typed, they are those of the command line.
-fn shared_mistakes(tables: &[PlannedTable]) -> Vec<Mistake> {
+/// Mistakes of feeders that every row has: they are those of the command line.
+fn mistakes_of_feeders(tables: &[PlannedTable]) -> Vec<Mistake> {
     let rows = tables.iter().flat_map(|table| &table.rows);
     let rows: Vec<&[Mistake]> = rows.map(|row| row.plan.as_ref().err().map_or(&[][..], |Mistakes(all)| all)).collect();
-    let of_all = |mistake: &&Mistake| rows.iter().all(|row| row.contains(mistake));
+    let of_all =
+        |mistake: &&Mistake| mistake.place.starts_with("--feeder") && rows.iter().all(|row| row.contains(mistake));
     rows.first().map_or(&[][..], |first| first).iter().filter(of_all).cloned().collect()
 }
 

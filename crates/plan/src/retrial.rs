@@ -15,6 +15,8 @@ pub struct RetrialFlags {
     pub from: Option<String>,
     /// `--exchanges`, in the words of `stampede compare`.
     pub exchanges: Option<String>,
+    /// `--base-image`: what the study's containers were made of.
+    pub base_image: Option<String>,
     /// `--ready-timeout`.
     pub ready_timeout: Option<String>,
     /// `--duration`.
@@ -62,7 +64,8 @@ impl RetrialPlan {
         machine: MachineSize,
         catalogue: &dyn Catalogue,
     ) -> Result<Self, Mistakes> {
-        let RetrialFlags { from, exchanges, ready_timeout, duration, rounds, max_time, precision, seed } = flags;
+        let RetrialFlags { from, exchanges, base_image, ready_timeout, duration, rounds, max_time, precision, seed } =
+            flags;
         let mut mistakes = Gathered::default();
         let max_time = read_max_time(max_time.as_deref(), &mut mistakes);
         let rounds = read_rounds(rounds.as_deref(), max_time, &mut mistakes);
@@ -75,6 +78,8 @@ impl RetrialPlan {
                 subject: subject(from.as_deref(), study, catalogue),
                 app: Some(case.app.clone()),
                 exchanges: exchanges.clone(),
+                platform: Some(case.platform.clone()),
+                base_image: base_image.clone(),
                 ready_timeout: ready_timeout.clone(),
                 php: series(case),
                 runtimes: Some(case.runtime.to_string()),

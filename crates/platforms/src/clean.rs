@@ -21,7 +21,7 @@ pub struct CleanReport {
 }
 
 /// Ends every run of this state folder whose Stampede and warden are both gone: kills its processes, removes its control
-/// group, its folder and its lease. Runs that are alive are not touched: their leases are locked.
+/// group, its containers and networks, its folder and its lease. Runs that are alive are not touched: their leases are locked.
 pub fn clean(state_dir: &Path) -> CleanReport {
     let mut report = CleanReport::default();
     match is_ours(state_dir) {

@@ -20,7 +20,7 @@ use std::time::Duration;
 
 use stampede_core::{
     App, Availability, Deployment, Finding, Fut, Install, LaunchError, Limits, Platform, PrepareError, Requirement,
-    Running, Severity, Terms, with_causes,
+    Running, Terms, with_causes,
 };
 
 pub(crate) use self::engine::Containers;
@@ -82,11 +82,9 @@ pub struct DockerPlatform {
 }
 
 /// The image that runs, and what is known of it.
-#[derive(Clone, Debug)]
+#[derive(Debug)]
 struct Image {
     name: String,
-    /// Packages that were asked for, whether the distribution has them or not.
-    asked: BTreeSet<String>,
     answers: Vec<(Question, Availability)>,
 }
 
@@ -104,8 +102,8 @@ impl DockerPlatform {
             Ok(cleaned) => cleaned?,
             Err(panic) => std::panic::resume_unwind(panic.into_panic()),
         };
-        image::base(&engine, &config.base_image).await?;
-        let image = Image { name: config.base_image.clone(), asked: BTreeSet::new(), answers: Vec::new() };
+        image::base(&engine, &config.base_image, config.tell).await?;
+        let image = Image { name: config.base_image.clone(), answers: Vec::new() };
         let findings = (info.swap_limit == Some(false)).then(no_swap_limit).into_iter().collect();
         Ok(Self { config: Arc::new(config), engine, image: Mutex::new(image), cleaned, findings })
     }
@@ -129,7 +127,9 @@ impl DockerPlatform {
                 Place::Here | Place::Nowhere(_) => None,
             })
             .collect();
-        let Image { mut name, mut asked, answers: _ } = self.known().clone();
+        let mut name = self.known().name.clone();
+        // Whether the distribution has them or not.
+        let mut asked = BTreeSet::new();
         loop {
             let answers = self.look(&name, &questions).await?;
             // What an answer lacks shows only when what it was told before is there: an extension after its PHP.
@@ -137,7 +137,7 @@ impl DockerPlatform {
             let lacking: BTreeSet<String> = lacking.difference(&asked).cloned().collect();
             if lacking.is_empty() {
                 let answers = questions.into_iter().zip(answers).collect();
-                *self.known() = Image { name, asked, answers };
+                *self.known() = Image { name, answers };
                 return Ok(());
             }
             let tell = |packages: &BTreeSet<String>| {
@@ -290,14 +290,11 @@ fn missing(what: String, page: String) -> Availability {
 }
 
 fn no_swap_limit() -> Finding {
-    Finding {
-        id: "swap-not-limited".to_owned(),
-        severity: Severity::Warning,
-        text: "the engine says that its kernel cannot limit swap: memory beyond the limit may be swapped out"
-            .to_owned(),
-        evidence: std::collections::BTreeMap::new(),
-        advice: "turn swap off, or start the kernel with swapaccount=1".to_owned(),
-    }
+    doctor::warning(
+        "swap-not-limited",
+        "the engine says that its kernel cannot limit swap: memory beyond the limit may be swapped out",
+        "turn swap off, or start the kernel with swapaccount=1",
+    )
 }
 
 /// Whether there is an engine that containers can be measured in, for `stampede doctor`.
@@ -315,7 +312,8 @@ pub fn examine() -> Finding {
             doctor::fine(DOCKER, format!("no engine at {}, which --platform docker alone needs", socket.display()))
         }
         Err(error) => {
-            doctor::warning(DOCKER, format!("--platform docker cannot be used: {error}"), "or use --platform local")
+            let because = format!("--platform docker cannot be used: {}", with_causes(&error));
+            doctor::warning(DOCKER, because, "or use --platform local")
         }
     }
 }

@@ -1,4 +1,4 @@
-//! Where deployments run. One platform so far: `local`, processes on this machine under a warden.
+//! Where deployments run: `local`, processes on this machine under a warden, and `docker`, containers of this machine's engine.
 //!
 //! # How a run ends, whatever happens
 //!
@@ -22,6 +22,7 @@ mod end;
 mod extension;
 mod folder;
 mod frankenphp;
+mod group;
 mod layout;
 mod lease;
 mod local;
@@ -39,6 +40,8 @@ mod preflight;
 mod preparation;
 mod process_table;
 mod program;
+mod readiness;
+mod revision;
 mod run;
 mod running;
 pub mod scope;
@@ -55,3 +58,4 @@ pub use folder::{CopyError, copy_app};
 pub use local::{LocalConfig, LocalPlatform, NewPlatformError, default_state_dir};
 pub use machine::{available_cpus, machine, memory, pin_to};
 pub use program::detect;
+pub use revision::revision;

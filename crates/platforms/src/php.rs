@@ -157,10 +157,12 @@ pub(crate) fn check_extensions(found: Found, extensions: &[String], install: &In
     let version = found.php.as_ref().map_or(&found.version, |build| &build.version);
     Availability::Missing {
         what: format!("the PHP extension{plural} {} (for {program}, PHP {version})", missing.join(", ")),
-        // Debian has a package for each extension; several are written as they are given to its installer.
+        // Debian has a package of each extension's name, or one that stands for it, and no package's name has an underscore; several
+        // are written as they are given to its installer.
         install: Install {
             package: install.package.as_ref().map(|_| {
-                let packages: Vec<String> = missing.iter().map(|name| format!("php-{name}")).collect();
+                let packages: Vec<String> =
+                    missing.iter().map(|name| format!("php-{}", name.replace('_', "-"))).collect();
                 packages.join(" ")
             }),
             page: install.page.clone(),
@@ -189,18 +191,18 @@ mod tests {
     }
 
     #[test]
-    fn a_missing_extension_is_named_with_the_program_that_lacks_it() {
+    fn missing_extensions_are_named_with_the_program_that_lacks_them_and_with_their_packages() {
         let found = Found {
             path: "/usr/sbin/php-fpm8.2".into(),
             version: "8.2.29".into(),
             php: crate::php_build::parse(INFORMATION, "[PHP Modules]\njson\n"),
         };
         let install = Install { package: Some("php-fpm".into()), page: "https://www.php.net".into() };
-        let needs = ["json".to_owned(), "mbstring".to_owned()];
+        let needs = ["json", "mbstring", "pdo_sqlite"].map(str::to_owned);
         match check_extensions(found, &needs, &install) {
             Availability::Missing { what, install } => {
-                assert_eq!(what, "the PHP extension mbstring (for php-fpm8.2, PHP 8.2.29)");
-                assert_eq!(install.package.as_deref(), Some("php-mbstring"));
+                assert_eq!(what, "the PHP extensions mbstring, pdo_sqlite (for php-fpm8.2, PHP 8.2.29)");
+                assert_eq!(install.package.as_deref(), Some("php-mbstring php-pdo-sqlite"));
             }
             other => panic!("{other:?}"),
         }

@@ -6,24 +6,25 @@ use std::path::PathBuf;
 use std::sync::{Arc, Mutex, PoisonError};
 use std::time::Duration;
 
-use stampede_cgroup::{Bound, Group, V1Folders};
+use stampede_cgroup::Group;
 use stampede_core::{
-    AddressId, Bytes, Cpus, Deployment, Endpoint, EnforcedLimits, ExitReport, Fut, LaunchError, Limit, LogTail,
-    MeterSource, PartMeters, Places, Program, ReadBackError, Ready, Restart, Running, StatusSource, StopError,
-    StopSignal, Terms, Unit, UnitExit, UnitId, UnitRestart, UnitStatus, UnknownPlace, with_causes,
+    AddressId, Deployment, Endpoint, EnforcedLimits, ExitReport, Fut, LaunchError, LogTail, MeterSource, PartMeters,
+    Places, Program, ReadBackError, Restart, Running, StatusSource, StopError, StopSignal, Terms, Unit, UnitExit,
+    UnitId, UnitRestart, UnitStatus, UnknownPlace, with_causes,
 };
 use tokio::io::{AsyncBufReadExt, AsyncWriteExt, BufReader};
+use tokio::net::UnixStream as TokioUnixStream;
 use tokio::net::unix::{OwnedReadHalf, OwnedWriteHalf};
-use tokio::net::{TcpStream, UnixStream as TokioUnixStream};
 use tokio::sync::{mpsc, watch};
-use tokio::time::{Instant, sleep, timeout};
+use tokio::time::timeout;
 
 use crate::custody::Custody;
 use crate::folder::Folder;
-use crate::log_tail::{self, with_log};
+use crate::group;
+use crate::log_tail;
 use crate::message::{Command, News, Order};
 use crate::output::collect;
-use crate::process_table;
+use crate::readiness::{NotReady, await_ready};
 use crate::run::END_TIME;
 
 /// How long a program's check of its configuration may take.
@@ -66,10 +67,55 @@ pub(crate) struct LocalRunning {
     started: std::time::Instant,
 }
 
-struct StartedUnit {
-    id: UnitId,
+/// A unit that was started.
+pub(crate) struct StartedUnit {
+    pub(crate) id: UnitId,
+    /// What it prints, and its own files.
     logs: Vec<PathBuf>,
-    grace: Duration,
+    pub(crate) grace: Duration,
+}
+
+impl StartedUnit {
+    pub(crate) fn new(unit: &Unit, folder: &Folder) -> Result<Self, LaunchError> {
+        let own = unit.logs.iter().map(|path| folder.inside(path));
+        let logs = [Ok(folder.log(unit.id.as_str()))].into_iter().chain(own).collect::<Result<_, _>>();
+        let logs = logs.map_err(|error| LaunchError::Prepare(error.to_string()))?;
+        Ok(Self { id: unit.id.clone(), logs, grace: unit.stop.grace })
+    }
+}
+
+/// The ends of a unit's logs.
+pub(crate) fn logs<'a>(units: impl IntoIterator<Item = &'a StartedUnit>, unit: &UnitId) -> LogTail {
+    let logs = units.into_iter().filter(|started| started.id == *unit).flat_map(|started| &started.logs);
+    LogTail { lines: logs.flat_map(|log| log_tail::read(log)).collect() }
+}
+
+/// The address of this name.
+pub(crate) fn endpoint(endpoints: &BTreeMap<AddressId, Endpoint>, id: &AddressId) -> Result<Endpoint, LaunchError> {
+    let none = || LaunchError::Prepare(format!("find the address {id}: the deployment has none"));
+    endpoints.get(id).cloned().ok_or_else(none)
+}
+
+/// Where units tell of themselves.
+pub(crate) fn statuses(
+    deployment: &Deployment,
+    endpoints: &BTreeMap<AddressId, Endpoint>,
+) -> Result<Vec<UnitStatus>, LaunchError> {
+    let all = deployment.units.iter().flat_map(|unit| unit.statuses.iter().map(|status| (&unit.id, status)));
+    let resolved = all.map(|(unit, StatusSource { address, transport, format })| {
+        let address = endpoint(endpoints, address)?;
+        Ok((unit.clone(), StatusSource { address, transport: *transport, format: *format }))
+    });
+    resolved.collect()
+}
+
+/// Tells that a unit has ended. The first end is the one that matters; others often follow from it.
+pub(crate) fn tell(exit: &watch::Sender<Option<UnitExit>>, ended: UnitExit) {
+    exit.send_if_modified(|known| {
+        let first = known.is_none();
+        known.get_or_insert(ended);
+        first
+    });
 }
 
 impl LocalRunning {
@@ -81,29 +127,17 @@ impl LocalRunning {
         ready_timeout: Duration,
     ) -> Result<Self, LaunchError> {
         let Prepared { custody, socket, begin, folder, places, endpoints } = prepared;
-        let endpoint = |id: &AddressId| {
-            endpoints
-                .get(id)
-                .cloned()
-                .ok_or_else(|| LaunchError::Prepare(format!("find the address {id}: the deployment has none")))
-        };
-        let mut statuses = Vec::new();
-        for unit in &deployment.units {
-            for StatusSource { address, transport, format } in &unit.statuses {
-                let address = endpoint(address)?;
-                statuses.push((unit.id.clone(), StatusSource { address, transport: *transport, format: *format }));
-            }
-        }
+        let statuses = statuses(deployment, &endpoints)?;
         let takes_work =
             |endpoint: &Endpoint| !statuses.iter().any(|(_, status): &UnitStatus| status.address == *endpoint);
         let listeners = endpoints.clone().into_iter().filter(|(_, endpoint)| takes_work(endpoint)).collect();
         let mut running = Self {
             custody,
             warden: WardenLine::new(socket)?,
-            front: endpoint(&deployment.front)?,
+            front: endpoint(&endpoints, &deployment.front)?,
             listeners,
             statuses,
-            endpoints: endpoints.clone(),
+            endpoints,
             parts: terms.parts.iter().map(|part| part.name.clone()).collect(),
             units: Vec::new(),
             places: places.clone(),
@@ -119,16 +153,11 @@ impl LocalRunning {
         running.started = std::time::Instant::now();
         for unit in &deployment.units {
             running.start_unit(unit, terms, &folder).await?;
-            match &unit.ready {
-                Ready::Port(id) => {
-                    let awaited = Awaited::Port(endpoint(id)?);
-                    running.await_ready(&unit.id, &awaited, ready_timeout).await?;
-                }
-                Ready::Program(program) => {
-                    running.await_ready(&unit.id, &Awaited::Program(program), ready_timeout).await?;
-                }
-                Ready::Request => {}
-            }
+            await_ready(&running, &unit.ready, ready_timeout).await.map_err(|problem| match problem {
+                NotReady::Ended(exit) if exit.unit.as_str() == WARDEN => LaunchError::Warden(exit.how),
+                NotReady::Ended(exit) => running.start_error(&exit.unit, &format!("it ended with {}", exit.how)),
+                NotReady::Late(problem) => running.start_error(&unit.id, &problem),
+            })?;
         }
         Ok(running)
     }
@@ -166,17 +195,11 @@ impl LocalRunning {
     }
 
     async fn start_unit(&mut self, unit: &Unit, terms: &Terms, folder: &Folder) -> Result<(), LaunchError> {
-        let log = folder.log(unit.id.as_str());
-        let mut logs = vec![log.clone()];
-        for path in &unit.logs {
-            let inside = folder.inside(path);
-            logs.push(inside.map_err(|error| LaunchError::Prepare(error.to_string()))?);
-        }
-        self.units.push(StartedUnit { id: unit.id.clone(), logs, grace: unit.stop.grace });
+        self.units.push(StartedUnit::new(unit, folder)?);
         let part = terms.part_of(&unit.id);
         let order = Order::Start {
             unit: unit.id.clone(),
-            command: command(&unit.program, folder, &self.places, log)?,
+            command: command(&unit.program, folder, &self.places, folder.log(unit.id.as_str()))?,
             part: part.map(|part| part.name.clone()),
             restart: part.map_or(Restart::Never, |part| part.restart),
             signal: signal_number(unit.stop.signal),
@@ -189,63 +212,17 @@ impl LocalRunning {
         }
     }
 
-    /// Waits until a unit is ready, or one ends.
-    async fn await_ready(&self, unit: &UnitId, awaited: &Awaited<'_>, limit: Duration) -> Result<(), LaunchError> {
-        const PAUSE: Duration = Duration::from_millis(10);
-        let deadline = Instant::now() + limit;
-        let mut exited = self.exited();
-        loop {
-            let state = tokio::select! {
-                exit = &mut exited => {
-                    return Err(match exit.unit.as_str() {
-                        WARDEN => LaunchError::Warden(exit.how),
-                        _ => self.start_error(&exit.unit, &format!("it ended with {}", exit.how)),
-                    });
-                }
-                tried = self.try_ready(awaited) => match tried {
-                    Ok(()) => return Ok(()),
-                    Err(state) => state,
-                },
-            };
-            if Instant::now() >= deadline {
-                let problem = match awaited {
-                    Awaited::Port(endpoint) => format!("nothing listens on {endpoint} after {limit:?} ({state})"),
-                    Awaited::Program(_) => format!("it is not ready after {limit:?} ({state})"),
-                };
-                return Err(self.start_error(unit, &problem));
-            }
-            sleep(PAUSE).await;
-        }
-    }
-
-    async fn try_ready(&self, awaited: &Awaited<'_>) -> Result<(), String> {
-        const CONNECT_TIME: Duration = Duration::from_secs(1);
-        match awaited {
-            Awaited::Port(endpoint) => match timeout(CONNECT_TIME, connect(endpoint)).await {
-                Ok(connected) => connected.map_err(|error| error.to_string()),
-                Err(_) => Err("connecting takes too long".to_owned()),
-            },
-            Awaited::Program(program) => self.ask(program).await.map(drop),
-        }
-    }
-
     fn start_error(&self, unit: &UnitId, problem: &str) -> LaunchError {
         LaunchError::Start { unit: unit.clone(), problem: self.explain(problem, &self.logs(unit).lines) }
     }
 
     fn explain(&self, problem: &str, log: &[String]) -> String {
-        explain(self.group(), problem, log)
+        group::explain(self.group(), problem, log)
     }
 
     fn group(&self) -> Option<&Group> {
         self.custody.run().group.as_ref()
     }
-}
-
-/// What shows that a unit is ready.
-enum Awaited<'a> {
-    Port(Endpoint),
-    Program(&'a Program),
 }
 
 impl Running for LocalRunning {
@@ -266,11 +243,11 @@ impl Running for LocalRunning {
     }
 
     fn meters(&self) -> Vec<MeterSource> {
-        self.group().map(source).into_iter().collect()
+        self.group().map(group::source).into_iter().collect()
     }
 
     fn part_meters(&self) -> Vec<PartMeters> {
-        let meters = |part: &str| self.group().map(|group| source(&group.child(part))).into_iter().collect();
+        let meters = |part: &str| self.group().map(|group| group::source(&group.child(part))).into_iter().collect();
         self.parts.iter().map(|part| PartMeters { part: part.clone(), meters: meters(part) }).collect()
     }
 
@@ -283,11 +260,11 @@ impl Running for LocalRunning {
     }
 
     fn enforced(&self) -> Result<EnforcedLimits, ReadBackError> {
-        enforced(self.group())
+        group::enforced(self.group())
     }
 
     fn enforced_on(&self, part: &str) -> Result<EnforcedLimits, ReadBackError> {
-        enforced(self.group().map(|group| group.child(part)).as_ref())
+        group::enforced(self.group().map(|group| group.child(part)).as_ref())
     }
 
     fn restarts(&self) -> Vec<UnitRestart> {
@@ -325,17 +302,11 @@ impl Running for LocalRunning {
     }
 
     fn forks(&self) -> BTreeSet<u32> {
-        let members = self.group().and_then(|group| group.processes().ok()).unwrap_or_default();
-        members
-            .into_iter()
-            .filter(|pid| process_table::is_fork(*pid))
-            .map(|pid| pid.as_raw_pid().cast_unsigned())
-            .collect()
+        group::forks(self.group())
     }
 
     fn logs(&self, unit: &UnitId) -> LogTail {
-        let logs = self.units.iter().filter(|started| started.id == *unit).flat_map(|started| &started.logs);
-        LogTail { lines: logs.flat_map(|log| log_tail::read(log)).collect() }
+        logs(&self.units, unit)
     }
 
     fn units(&self) -> Vec<UnitId> {
@@ -409,18 +380,10 @@ async fn listen(
     exit: watch::Sender<Option<UnitExit>>,
     restarts: Arc<Mutex<Vec<(std::time::Instant, UnitExit)>>>,
 ) {
-    // The first end is the one that matters; others often follow from it.
-    let tell = |ended: UnitExit| {
-        exit.send_if_modified(|known| {
-            let first = known.is_none();
-            known.get_or_insert(ended);
-            first
-        });
-    };
     let mut lines = BufReader::new(reader).lines();
     while let Ok(Some(line)) = lines.next_line().await {
         match serde_json::from_str(&line) {
-            Ok(News::Exited(ended)) => tell(ended),
+            Ok(News::Exited(ended)) => tell(&exit, ended),
             Ok(News::Restarted(ended)) => {
                 let mut restarts = restarts.lock().unwrap_or_else(PoisonError::into_inner);
                 restarts.push((std::time::Instant::now(), ended));
@@ -430,7 +393,7 @@ async fn listen(
             Err(_) => break,
         }
     }
-    tell(warden_gone());
+    tell(&exit, warden_gone());
 }
 
 fn warden_gone() -> UnitExit {
@@ -439,58 +402,6 @@ fn warden_gone() -> UnitExit {
 
 fn unexpected(news: &News) -> LaunchError {
     LaunchError::Warden(format!("an answer to something else came: {news:?}"))
-}
-
-pub(crate) async fn connect(endpoint: &Endpoint) -> std::io::Result<()> {
-    match endpoint {
-        Endpoint::Tcp(address) => TcpStream::connect(address).await.map(drop),
-        Endpoint::Unix(path) => TokioUnixStream::connect(path).await.map(drop),
-    }
-}
-
-/// A problem with what explains it: processes killed for memory, and the end of the log.
-pub(crate) fn explain(group: Option<&Group>, problem: &str, log: &[String]) -> String {
-    let counters = group.and_then(|group| group.read_counters().ok());
-    match counters.map_or(0, |counters| counters.oom_kills) {
-        0 => with_log(problem, log),
-        kills => {
-            let limit = match enforced(group).map(|enforced| enforced.memory) {
-                Ok(Limit::AtMost(bytes)) => format!(" of {bytes}"),
-                _ => String::new(),
-            };
-            with_log(&format!("{problem}; processes killed at the memory limit{limit}: {kills}"), log)
-        }
-    }
-}
-
-pub(crate) fn source(group: &Group) -> MeterSource {
-    match group.clone() {
-        Group::V1(V1Folders { cpu, cpuacct, memory, cpuset: _, freezer: _, tracking: _ }) => {
-            MeterSource::CgroupV1 { cpu, cpuacct, memory }
-        }
-        Group::V2 { dir } => MeterSource::CgroupV2 { dir },
-    }
-}
-
-/// What the kernel holds a group to; nothing where there is none.
-pub(crate) fn enforced(group: Option<&Group>) -> Result<EnforcedLimits, ReadBackError> {
-    let Some(group) = group else {
-        return Ok(EnforcedLimits { cpus: Limit::Unlimited, period: Duration::ZERO, memory: Limit::Unlimited });
-    };
-    let in_force = group.read_limits().map_err(|error| ReadBackError(with_causes(&error)))?;
-    let (cpus, period) = match in_force.cpu {
-        Bound::Unlimited => (Limit::Unlimited, Duration::ZERO),
-        Bound::AtMost(quota) => {
-            let cores = quota.runtime.as_secs_f64() / quota.period.as_secs_f64();
-            let cpus = Cpus::from_millis((cores * 1000.0).round() as u32);
-            (Limit::AtMost(cpus), quota.period)
-        }
-    };
-    let memory = match in_force.memory {
-        Bound::Unlimited => Limit::Unlimited,
-        Bound::AtMost(bytes) => Limit::AtMost(Bytes::new(bytes)),
-    };
-    Ok(EnforcedLimits { cpus, period, memory })
 }
 
 /// Fills in the places of a program.

@@ -18,8 +18,8 @@ pub(crate) struct Column {
 enum Content {
     /// The mean of a metric.
     Mean(&'static str),
-    /// Half the width of the interval of a metric, in its unit: it stands beside its mean.
-    HalfWidth(&'static str),
+    /// Half the width of the interval of the throughput, in its unit: it stands beside its mean.
+    HalfWidth,
     /// The primary metric over that of the best case, with what that means.
     ToBest,
     /// The ranks that the case may have.
@@ -35,7 +35,7 @@ pub(crate) const LEGEND: &str = "Means over trials, with half of their 95 % inte
 /// All columns beside the case's name, in order.
 pub(crate) const COLUMNS: &[Column] = &[
     Column { content: Content::Mean("throughput_rps"), rank: 0 },
-    Column { content: Content::HalfWidth("throughput_rps"), rank: 1 },
+    Column { content: Content::HalfWidth, rank: 1 },
     Column { content: Content::ToBest, rank: 1 },
     Column { content: Content::Ranks, rank: 3 },
     Column { content: Content::Mean("requests_per_cpu_second"), rank: 1 },
@@ -53,7 +53,7 @@ impl Column {
     pub(crate) fn heading(&self) -> [&'static str; 2] {
         match self.content {
             Content::Mean(key) => metric(key).map_or([key, ""], |metric| metric.heading),
-            Content::HalfWidth(_) => ["95 %", "±"],
+            Content::HalfWidth => ["95 %", "±"],
             Content::ToBest => ["to", "best"],
             Content::Ranks => ["", "rank"],
         }
@@ -63,7 +63,7 @@ impl Column {
     pub(crate) fn title(&self) -> String {
         match self.content {
             Content::Mean(key) => metric(key).map_or_else(|| key.to_owned(), titled),
-            Content::HalfWidth(_) => "95 % ±".to_owned(),
+            Content::HalfWidth => "95 % ±".to_owned(),
             Content::ToBest => "ratio to best".to_owned(),
             Content::Ranks => "rank".to_owned(),
         }
@@ -73,7 +73,7 @@ impl Column {
     pub(crate) fn cell(&self, view: &StudyView<'_>, summary: &CaseSummary) -> String {
         let figure = match self.content {
             Content::Mean(key) => mean(key, summary),
-            Content::HalfWidth(key) => summary.summary.get(key).and_then(half_width),
+            Content::HalfWidth => summary.summary.get("throughput_rps").and_then(half_width),
             Content::ToBest => to_best(view, summary),
             Content::Ranks => summary.ranks.as_ref().map(ranks),
         };

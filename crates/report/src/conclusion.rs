@@ -2,7 +2,9 @@
 
 use std::collections::BTreeMap;
 
-use stampede_analysis::{Better, CaseSummary, ERROR, MIN_BLOCKS, Metric, PER_VCPU_SECOND, Unit, metric};
+use stampede_analysis::{
+    Better, CaseSummary, ERROR, MIN_BLOCKS, Metric, PER_VCPU_SECOND, Unit, hides_precision, metric,
+};
 use stampede_core::{CaseId, Outcome, Rounds, StudyKind, Verdict, VerdictWord};
 
 use crate::quantity::{approximately, ratio};
@@ -147,7 +149,7 @@ fn nothing(view: &StudyView<'_>) -> String {
 
 /// What would decide these comparisons: `: a study of about 12 minutes (--rounds 9) probably would`.
 fn remedy(view: &StudyView<'_>, open: &[&Verdict]) -> String {
-    if let Some(floor) = trust::hiding_floor(view)
+    if let Some(floor) = hides_precision(view.study)
         && open.iter().all(|verdict| verdict.blocks_to_decide.is_none())
     {
         return format!(

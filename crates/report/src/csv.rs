@@ -5,6 +5,7 @@ use stampede_core::{Counts, Measurement, Outcome, Trial};
 
 use crate::StudyView;
 use crate::json::rounded;
+use crate::places;
 
 /// The columns before those of the metrics.
 const COLUMNS: [&str; 14] = [
@@ -58,7 +59,7 @@ fn row(view: &StudyView<'_>, trial: &Trial) -> Vec<String> {
         trial.position.to_string(),
         trial.started_at.to_string(),
         outcome.to_owned(),
-        reason.to_owned(),
+        places::without_runs(reason).into_owned(),
         measured.map(window).unwrap_or_default(),
         count(|requests| requests.sent),
         count(|requests| requests.ok),

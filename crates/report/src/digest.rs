@@ -4,9 +4,12 @@ use std::cmp::Reverse;
 use std::collections::{BTreeMap, BTreeSet};
 
 use stampede_analysis::{Bottleneck, CaseSummary};
-use stampede_core::{Case, CaseId, Finding, Origin, Outcome, Rounds, ServedAnswer, Severity, Study, StudyKind};
+use stampede_core::{
+    Case, CaseId, Finding, Origin, Outcome, Revision, Rounds, ServedAnswer, Severity, Study, StudyKind,
+};
 
 use crate::conclusion::{Conclusion, conclusion, sentences};
+use crate::places;
 use crate::quantity::count;
 use crate::steps::{Kinds, kinds};
 use crate::{StudyView, activity, audits, topology, trust};
@@ -209,7 +212,7 @@ fn uncounted(view: &StudyView<'_>) -> Vec<Uncounted> {
             blocks => format!("{case}, blocks {}", numbers(blocks)),
         },
         outcome,
-        reason: reason.to_owned(),
+        reason: places::without_runs(reason).into_owned(),
     });
     texts.collect()
 }
@@ -353,8 +356,14 @@ fn study(view: &StudyView<'_>) -> String {
         Some(finished_at) => format!("finished {finished_at:.0}"),
         None => "not finished".to_owned(),
     };
+    let revisions = distinct(study.cases.iter().filter_map(|case| case.revision.as_ref()).map(Revision::to_string));
+    let of = match revisions.len() {
+        0 => String::new(),
+        1 => format!(", revision {}", revisions.concat()),
+        _ => format!(", revisions {}", revisions.join(", ")),
+    };
     format!(
-        "study {}, seed {}, started {:.0}, {end}, Stampede {}",
+        "study {}{of}, seed {}, started {:.0}, {end}, Stampede {}",
         study.id, study.seed, study.started_at, study.stampede_version
     )
 }

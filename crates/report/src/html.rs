@@ -6,8 +6,10 @@
 
 mod commands;
 mod configuration;
+mod curve;
 pub mod dashboard;
 mod document;
+mod forecast;
 mod prose;
 mod study;
 
@@ -28,9 +30,10 @@ use crate::capacity::{self, CapacityView};
 use crate::gate::{self, GateView};
 use crate::replication::{self, ReplicationView};
 use crate::tune::{self, TuneView};
-use crate::{StudyView, why};
+use crate::{StudyView, scale, why};
 
 pub use self::document::schema;
+pub use self::forecast::{ForecastPoint, ForecastView, forecast};
 
 const SCRIPT: &str = include_str!("../../../web/dist/report.js");
 const STYLE: &str = include_str!("../../../web/dist/report.css");
@@ -63,6 +66,7 @@ static TEMPLATES: LazyLock<Environment<'static>> = LazyLock::new(|| {
         ("pieces.html", include_str!("../templates/pieces.html")),
         ("dots.svg", include_str!("../templates/dots.svg")),
         ("chart.svg", include_str!("../templates/chart.svg")),
+        ("curve.html", include_str!("../templates/curve.html")),
         ("dashboard.html", include_str!("../templates/dashboard.html")),
         ("problem.html", include_str!("../templates/problem.html")),
         ("list.html", include_str!("../templates/list.html")),
@@ -98,21 +102,41 @@ struct Head {
     /// What it comes to, in a sentence; that of the only study where there is none.
     lead: Option<String>,
     blocks: Vec<HeadBlock>,
-    /// The command that does it again.
-    command: Option<String>,
+    /// What its commands are for, and they: that which does it again first.
+    commands: Vec<(String, String)>,
 }
 
 /// A piece of what stands before the studies.
 #[derive(Serialize)]
 #[serde(tag = "kind", rename_all = "snake_case")]
 enum HeadBlock {
-    Heading { text: String },
-    Paragraph { text: Vec<prose::Piece> },
-    List { items: Vec<Vec<prose::Piece>> },
-    Table { table: Table },
+    Heading {
+        text: String,
+    },
+    Paragraph {
+        text: Vec<prose::Piece>,
+    },
+    List {
+        items: Vec<Vec<prose::Piece>>,
+    },
+    /// Folded away where it is one of several.
+    Table {
+        table: Table,
+        folded: bool,
+    },
+    Curve {
+        curve: curve::Curve,
+    },
+    Map {
+        map: forecast::CostMap,
+    },
 }
 
 impl HeadBlock {
+    fn table(table: Table) -> Self {
+        Self::Table { table, folded: false }
+    }
+
     fn paragraph(text: &str) -> Self {
         Self::Paragraph { text: prose::pieces(text) }
     }
@@ -131,7 +155,7 @@ pub fn study_of_dashboard(view: &StudyView<'_>) -> String {
 fn study_beside(view: &StudyView<'_>, home: Option<dashboard::Page>) -> String {
     let title = format!("{}, {}", view.study.workload, view.study.id);
     let (lead, blocks) = answer(view).unzip();
-    let head = Head { title, lead, blocks: blocks.unwrap_or_default(), command: None };
+    let head = Head { title, lead, blocks: blocks.unwrap_or_default(), commands: Vec::new() };
     framed(&head, &[*view], home, home.is_some() && view.finished_at.is_none())
 }
 
@@ -143,21 +167,49 @@ fn answer(view: &StudyView<'_>) -> Option<(String, Vec<HeadBlock>)> {
         let rows = told.rows.into_iter().map(Vec::from).collect();
         let blocks = vec![
             HeadBlock::Heading { text: why::CHANGES.to_owned() },
-            HeadBlock::Table { table: Table { columns, rows } },
+            HeadBlock::table(Table { columns, rows }),
             HeadBlock::paragraph(&told.method),
         ];
         return Some((told.outcome.into_iter().chain(told.remedy).collect::<Vec<_>>().join(" "), blocks));
     }
-    if view.study.kind != StudyKind::Capacity {
-        return None;
+    match view.study.kind {
+        StudyKind::Capacity => Some(of_capacity(view)),
+        StudyKind::Scale => Some(of_scale(view)),
+        _ => None,
     }
+}
+
+fn of_scale(view: &StudyView<'_>) -> (String, Vec<HeadBlock>) {
+    let mut blocks = vec![HeadBlock::paragraph(&scale::question(view))];
+    for (service, rows) in scale::services(view) {
+        blocks.extend(service.map(|text| HeadBlock::Heading { text }));
+        // Text indents what is a part of the row above.
+        let rows = rows.into_iter().map(|mut row| {
+            if let Some(part) = row.first().and_then(|title| title.strip_prefix("  ")) {
+                row[0] = format!("\u{2013} {part}");
+            }
+            row
+        });
+        let mut rows = rows.collect::<Vec<_>>().into_iter();
+        let mut columns = rows.next().unwrap_or_default();
+        if let Some(first) = columns.first_mut() {
+            *first = WORDS.of("metric");
+        }
+        blocks.push(HeadBlock::table(Table { columns, rows: rows.collect() }));
+    }
+    blocks.push(HeadBlock::paragraph(&scale::method(view)));
+    (scale::answer(view), blocks)
+}
+
+fn of_capacity(view: &StudyView<'_>) -> (String, Vec<HeadBlock>) {
     let view = &CapacityView { study: *view, capacity: &stampede_analysis::capacity(view.study, view.trials) };
     let mut blocks = vec![HeadBlock::paragraph(&capacity::question(view))];
+    blocks.extend(curve::of_capacity(view).into_iter().map(|curve| HeadBlock::Curve { curve }));
     for capacity::Part { title, rows, notes } in capacity::parts(view) {
         let mut rows = rows.into_iter();
         let columns = rows.next().unwrap_or_default();
         blocks.push(HeadBlock::Heading { text: title.to_owned() });
-        blocks.push(HeadBlock::Table { table: Table { columns, rows: rows.collect() } });
+        blocks.push(HeadBlock::table(Table { columns, rows: rows.collect() }));
         blocks.extend(notes.iter().map(|note| HeadBlock::paragraph(note)));
     }
     if !view.capacity.findings.is_empty() {
@@ -166,7 +218,7 @@ fn answer(view: &StudyView<'_>) -> Option<(String, Vec<HeadBlock>)> {
         blocks.push(HeadBlock::List { items });
     }
     blocks.push(HeadBlock::paragraph(&capacity::method(view)));
-    Some((capacity::answer(view), blocks))
+    (capacity::answer(view), blocks)
 }
 
 /// A page about a published experiment: its tables beside ours, then each study.
@@ -174,6 +226,8 @@ pub fn replication(view: &ReplicationView<'_>, studies: &[StudyView<'_>]) -> Str
     let publication = view.publication;
     let mut blocks: Vec<HeadBlock> = Vec::new();
     for block in replication::blocks_of_page(view) {
+        // Of several figures the first decides.
+        let is_further = matches!(blocks.last(), Some(HeadBlock::Table { .. }));
         match (block, blocks.last_mut()) {
             // The page has its title already.
             (replication::Block::Heading { level: 1, .. }, _) => {}
@@ -182,9 +236,11 @@ pub fn replication(view: &ReplicationView<'_>, studies: &[StudyView<'_>]) -> Str
                 replication::Block::Heading { text, .. } => HeadBlock::Heading { text },
                 replication::Block::Paragraph(text) => HeadBlock::paragraph(&text),
                 replication::Block::Item(text) => HeadBlock::List { items: vec![prose::pieces(&text)] },
-                replication::Block::Table(columns) => HeadBlock::Table { table: Table::of_columns(&columns) },
+                replication::Block::Table(columns) => {
+                    HeadBlock::Table { table: Table::of_columns(&columns), folded: is_further }
+                }
                 replication::Block::Wide(columns) => {
-                    HeadBlock::Table { table: Table::of_columns(&replication::without_ranks(columns)) }
+                    HeadBlock::table(Table::of_columns(&replication::without_ranks(columns)))
                 }
             }),
         }
@@ -197,11 +253,18 @@ pub fn replication(view: &ReplicationView<'_>, studies: &[StudyView<'_>]) -> Str
         let ids: Vec<&str> = view.tables.iter().map(|table| table.run.table.id.as_str()).collect();
         command.extend(["--tables".to_owned(), ids.join(",")]);
     }
+    let names: Vec<&str> = studies.iter().map(|view| view.study.id.as_str()).collect();
+    let (studies_flag, page_flag) =
+        (["--studies".to_owned(), names.join(",")], ["--html".to_owned(), "page.html".to_owned()]);
+    let again = [&command[..], &studies_flag, &page_flag].concat();
     let head = Head {
         title: format!("{}: {}", publication.name, publication.title),
         lead: Some(replication::lead(view)),
         blocks,
-        command: Some(commands::line(&command)),
+        commands: vec![
+            (WORDS.of("measure_again"), commands::line(&command)),
+            (WORDS.of("report_again"), commands::line(&again)),
+        ],
     };
     page(&head, studies)
 }
@@ -210,13 +273,13 @@ pub fn replication(view: &ReplicationView<'_>, studies: &[StudyView<'_>]) -> Str
 pub fn gate(view: &GateView<'_>, studies: &[StudyView<'_>]) -> String {
     let columns = ["case", "metric", "before", "after", "ratio", "95 % interval", "blocks", "outcome"];
     let table = Table { columns: columns.map(str::to_owned).to_vec(), rows: gate::rows(view) };
-    let mut blocks = vec![HeadBlock::Table { table }];
+    let mut blocks = vec![HeadBlock::table(table)];
     blocks.extend(gate::methods(view).into_iter().map(HeadBlock::paragraph));
     let head = Head {
         title: format!("{} / {}", view.base, view.head),
         lead: Some(gate::conclusion(view)),
         blocks,
-        command: None,
+        commands: Vec::new(),
     };
     page(&head, studies)
 }
@@ -230,11 +293,11 @@ pub fn tune(view: &TuneView<'_>) -> String {
         HeadBlock::paragraph(&tune::question(view)),
         HeadBlock::paragraph(&tune::searched(view)),
         HeadBlock::List { items: verdicts },
-        HeadBlock::Table { table: Table { columns, rows } },
+        HeadBlock::table(Table { columns, rows }),
     ];
     let lead = Some(tune::conclusion(view).join(" "));
     let studies: Vec<StudyView<'_>> = view.held.iter().map(|held| held.view).collect();
-    page(&Head { title: format!("{}, {}", view.workload, view.id), lead, blocks, command: None }, &studies)
+    page(&Head { title: format!("{}, {}", view.workload, view.id), lead, blocks, commands: Vec::new() }, &studies)
 }
 
 /// A chart of the metric that decides, as a file by itself; none where no trial has it.
@@ -262,6 +325,7 @@ fn framed(head: &Head, studies: &[StudyView<'_>], home: Option<dashboard::Page>,
             texts => Serde(&WORDS.0),
             head => Serde(head),
             home => home.map(dashboard::Page::path),
+            against => home.and(studies.first()).map(dashboard::against),
             events => followed.map(dashboard::events),
             live => followed.map(|view| Value::from_safe_string(dashboard::live(view))),
             lead => lead,
@@ -272,7 +336,7 @@ fn framed(head: &Head, studies: &[StudyView<'_>], home: Option<dashboard::Page>,
             script_digest => digest(SCRIPT.trim_end()),
             style => Value::from_safe_string(STYLE.trim_end().to_owned()),
             style_digest => digest(STYLE.trim_end()),
-            version => studies.first().map(|view| view.study.stampede_version.as_str()),
+            version => studies.first().map_or(env!("CARGO_PKG_VERSION"), |view| view.study.stampede_version.as_str()),
         },
     )
 }

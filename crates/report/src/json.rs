@@ -3,6 +3,7 @@
 //! Names are only ever added (`schema` says which set). Units are in the names, what is absent is `null`, and figures are
 //! rounded no further than they are sure: latencies to nanoseconds, derived figures to six digits.
 
+use std::borrow::Cow;
 use std::collections::BTreeMap;
 use std::time::Duration;
 
@@ -11,12 +12,14 @@ use serde::Serialize;
 use stampede_analysis::{CaseSummary, metric, percentile};
 use stampede_core::{
     Arrivals, Case, Censored, CgroupSupport, Counts, CpuLayout, EnforcedLimits, ErrorClass, Estimate, Finding,
-    GeneratorUse, Latencies, Limit, Limits, Load, Machine, Measurement, Origin, Outcome, PhpBuild, PhpReadBack, Rounds,
-    Sending, ServedAnswer, Severity, Slo, Study, StudyKind, Trial, UnitStop, Verdict, VerdictWord, WarmUp,
+    GeneratorUse, Latencies, Limit, Limits, Load, Machine, Measurement, Origin, Outcome, PhpBuild, PhpReadBack,
+    Revision, Rounds, Sending, ServedAnswer, Severity, Slo, Study, StudyKind, Trial, UnitStop, Verdict, VerdictWord,
+    WarmUp,
 };
 
 use crate::StudyView;
 use crate::audits::WireAudit;
+use crate::places;
 use crate::sampling_json::{WireActivity, WireSampling};
 use crate::scale_figures::{
     ScaleFigures, WireBill, WireColdStarts, WireGateway, WireInstances, WireQueue, WireService,
@@ -146,8 +149,10 @@ struct WireCase<'a> {
     runtime: &'a str,
     runtime_version: &'a str,
     app: &'a str,
+    /// The commit that the application's folder was checked out from, where it is kept in git.
+    revision: Option<WireRevision<'a>>,
     #[schemars(with = "Option<BTreeMap<String, serde_json::Value>>")]
-    php: Option<&'a PhpBuild>,
+    php: Option<PhpBuild>,
     tuning: BTreeMap<&'a str, &'a str>,
     tuning_reasons: BTreeMap<&'a str, &'a str>,
     limits: WireLimits,
@@ -175,8 +180,21 @@ impl<'a> WireCase<'a> {
         trials: Vec<&'a Trial>,
         summary: Option<&'a CaseSummary>,
     ) -> Self {
-        let Case { id, runtime, runtime_version, app, php, tuning, limits, topology, platform, pinning, load, beside } =
-            case;
+        let Case {
+            id,
+            runtime,
+            runtime_version,
+            app,
+            revision,
+            php,
+            tuning,
+            limits,
+            topology,
+            platform,
+            pinning,
+            load,
+            beside,
+        } = case;
         let estimates = summary.iter().flat_map(|summary| &summary.summary);
         let findings = summary.iter().flat_map(|summary| &summary.findings);
         let ranks = summary.and_then(|summary| summary.ranks.as_ref());
@@ -185,7 +203,8 @@ impl<'a> WireCase<'a> {
             runtime: runtime.as_str(),
             runtime_version,
             app,
-            php: php.as_ref(),
+            revision: revision.as_ref().map(WireRevision::of),
+            php: php.as_ref().map(places::build),
             tuning: tuning.iter().map(|(name, setting)| (name, setting.value.as_str())).collect(),
             tuning_reasons: tuning
                 .iter()
@@ -209,6 +228,20 @@ impl<'a> WireCase<'a> {
             bottleneck: summary.and_then(|summary| Some(&*summary.bottleneck.as_ref()?.finding)),
             activity: summary.and_then(|summary| summary.activity.as_ref()).map(WireActivity::of),
         }
+    }
+}
+
+#[derive(Serialize, JsonSchema)]
+struct WireRevision<'a> {
+    commit: &'a str,
+    /// Whether files that git tracks were other than in that commit.
+    dirty: bool,
+}
+
+impl<'a> WireRevision<'a> {
+    fn of(revision: &'a Revision) -> Self {
+        let Revision { commit, is_dirty } = revision;
+        Self { commit, dirty: *is_dirty }
     }
 }
 
@@ -317,11 +350,11 @@ struct WireTrial<'a> {
     position: u32,
     started_at: String,
     outcome: &'static str,
-    reason: Option<&'a str>,
+    reason: Option<Cow<'a, str>>,
     enforced: Option<WireEnforced>,
     ready: Option<WireReady>,
     #[schemars(with = "Option<BTreeMap<String, serde_json::Value>>")]
-    php: Option<&'a PhpReadBack>,
+    php: Option<PhpReadBack>,
     answers: Vec<WireAnswer<'a>>,
     requests: Option<WireCounts>,
     warm_up_requests: Option<WireCounts>,
@@ -353,12 +386,11 @@ struct WireTrial<'a> {
     client_link: Option<WireLink>,
     steps: Vec<WireStep<'a>>,
     audits: Vec<WireAudit<'a>>,
-    /// What follows is that of trials of autoscaled services alone; the page shows none of it.
+    /// What follows is that of trials of autoscaled services alone; the page draws the instances.
     #[serde(skip_serializing_if = "Option::is_none")]
     #[schemars(skip)]
     service: Option<WireService<'a>>,
     #[serde(skip_serializing_if = "Option::is_none")]
-    #[schemars(skip)]
     instances: Option<WireInstances>,
     #[serde(skip_serializing_if = "Option::is_none")]
     #[schemars(skip)]
@@ -401,8 +433,8 @@ impl<'a> WireTrial<'a> {
         } = trial;
         let (outcome, reason) = match outcome {
             Outcome::Measured => ("measured", None),
-            Outcome::Invalid(reason) => ("invalid", Some(reason.as_str())),
-            Outcome::Failed(reason) => ("failed", Some(reason.as_str())),
+            Outcome::Invalid(reason) => ("invalid", Some(places::without_runs(reason))),
+            Outcome::Failed(reason) => ("failed", Some(places::without_runs(reason))),
         };
         let measured = measurement.as_ref();
         let resources = measured.and_then(|measured| measured.resources.as_ref());
@@ -418,7 +450,7 @@ impl<'a> WireTrial<'a> {
             reason,
             enforced: enforced.as_ref().map(WireEnforced::of),
             ready: ready.map(|ready| WireReady { took_s: ready.took.as_secs_f64(), attempts: ready.attempts }),
-            php: php.as_ref(),
+            php: php.as_ref().map(places::read_back),
             answers: answers.iter().map(WireAnswer::of).collect(),
             requests: measured.map(|measured| WireCounts::of(&measured.requests)),
             warm_up_requests: measured.map(|measured| WireCounts::of(&measured.warm_up)),
@@ -450,7 +482,7 @@ impl<'a> WireTrial<'a> {
             steps: measured.map_or_else(Vec::new, |measured| measured.steps.iter().map(WireStep::of).collect()),
             audits: audits.iter().map(WireAudit::of).collect(),
             service: record.map(WireService::of),
-            instances: figures.map(WireInstances::of),
+            instances: record.zip(figures).map(|(record, figures)| WireInstances::of(record, figures)),
             cold_starts: figures.map(WireColdStarts::of),
             queue: record.map(WireQueue::of),
             rejected: figures.map(|figures| figures.rejected),

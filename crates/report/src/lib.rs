@@ -18,6 +18,7 @@ pub mod json;
 mod layout;
 pub mod live;
 pub mod markdown;
+mod places;
 mod quantity;
 pub mod replication;
 pub mod runtime;

@@ -65,6 +65,12 @@ pub fn markdown(view: &StudyView<'_>) -> String {
     text
 }
 
+/// What services did, for a page: each with what it is where there are several, and rows of which the first is the heading.
+pub(crate) fn services(view: &StudyView<'_>) -> Vec<(Option<String>, Vec<Vec<String>>)> {
+    let of = |case: &Case| (is_of_several(view).then(|| service(view, case)), rows(view, case));
+    view.study.cases.iter().map(of).filter(|(_, rows)| rows.first().is_some_and(|row| row.len() > 1)).collect()
+}
+
 fn escaped(text: &str) -> String {
     text.replace('|', "\\|").replace('<', "&lt;")
 }
@@ -95,7 +101,7 @@ fn is_of_several(view: &StudyView<'_>) -> bool {
     view.study.cases.len() > 1
 }
 
-fn question(view: &StudyView<'_>) -> String {
+pub(crate) fn question(view: &StudyView<'_>) -> String {
     let workload = &view.study.workload;
     let (Some(case), window) = (view.study.cases.first(), humantime::format_duration(view.study.duration)) else {
         return workload.to_string();
@@ -162,7 +168,7 @@ fn rows(view: &StudyView<'_>, case: &Case) -> Vec<Vec<String>> {
     let parts: [(&str, Part); 4] = [
         ("  whole ms p50/max", |figures| figures.cold_starts.total),
         ("  processes ms", |figures| figures.cold_starts.process),
-        ("  first answer ms", |figures| figures.cold_starts.ready),
+        ("  until ready ms", |figures| figures.cold_starts.ready),
         ("  first request ms", |figures| figures.cold_starts.first_request),
     ];
     for (title, part) in parts {
@@ -225,7 +231,7 @@ fn findings<'a>(view: &StudyView<'a>) -> impl Iterator<Item = String> + use<'a> 
     })
 }
 
-fn method(view: &StudyView<'_>) -> String {
+pub(crate) fn method(view: &StudyView<'_>) -> String {
     let trials = view.study.cases.iter().flat_map(|case| measured(view, case));
     let price = trials.into_iter().find_map(|of| of.figures.bill).map_or_else(String::new, |bill| {
         format!("; costs by {} ({}, prices of {}), nothing free", bill.price.id, bill.price.provider, bill.price.read)
@@ -239,7 +245,7 @@ fn method(view: &StudyView<'_>) -> String {
 }
 
 /// What somebody wants to know first: whether it keeps up; of several services, which one does most for its CPU.
-fn answer(view: &StudyView<'_>) -> String {
+pub(crate) fn answer(view: &StudyView<'_>) -> String {
     if view.study.cases.is_empty() {
         return "Nothing was measured.".to_owned();
     }

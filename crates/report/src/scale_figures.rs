@@ -2,6 +2,7 @@
 
 use std::time::Duration;
 
+use schemars::JsonSchema;
 use serde::Serialize;
 use stampede_core::{Case, InstanceCount, InstanceLife, Measurement, Passage, ScaleRecord};
 use stampede_scale::{Price, Usage, price};
@@ -112,12 +113,20 @@ impl ScaleFigures {
     }
 }
 
-#[derive(Serialize)]
+#[derive(Serialize, JsonSchema)]
 pub(crate) struct WireInstances {
     min: u32,
     mean: f64,
     max: u32,
     lost: usize,
+    course: WireCourse,
+}
+
+/// How many there were from each of these times on, since the window opened.
+#[derive(Serialize, JsonSchema)]
+struct WireCourse {
+    at_us: Vec<f64>,
+    count: Vec<u32>,
 }
 
 /// Times are those of instances that came up.
@@ -180,9 +189,11 @@ pub(crate) struct WireService<'a> {
 }
 
 impl WireInstances {
-    pub(crate) fn of(figures: &ScaleFigures) -> Self {
+    pub(crate) fn of(record: &ScaleRecord, figures: &ScaleFigures) -> Self {
         let InstanceCount { min, mean, max } = figures.instances;
-        Self { min, mean, max, lost: figures.lost }
+        let (at_us, count) =
+            record.course().into_iter().map(|(since, count)| (since.as_micros() as f64, count)).unzip();
+        Self { min, mean, max, lost: figures.lost, course: WireCourse { at_us, count } }
     }
 }
 

@@ -97,12 +97,6 @@ pub(crate) fn floor(view: &StudyView<'_>) -> Option<String> {
     }
 }
 
-/// The noise floor that may hide as much as the precision, if it does.
-pub(crate) fn hiding_floor(view: &StudyView<'_>) -> Option<f64> {
-    let floor = view.study.groundwork.floor.as_ref()?.metrics.get(view.analysis.primary.key)?;
-    (floor.share >= view.study.precision).then_some(floor.share)
-}
-
 /// What a calibration comes to; nothing of another study.
 pub(crate) fn calibration(view: &StudyView<'_>) -> Option<String> {
     const TOLD: [&str; 4] = ["throughput_rps", "requests_per_cpu_second", "response_p50_us", "response_p99_us"];

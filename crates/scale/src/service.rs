@@ -36,6 +36,20 @@ pub struct Service {
 }
 
 impl Service {
+    /// Instances that have CPU while they have a request, start without a boost, and are there as requests come.
+    pub fn on_demand(cpus: Cpus, memory: Bytes, concurrency: u32, min_instances: u32, max_instances: u32) -> Self {
+        Self {
+            cpus,
+            memory,
+            concurrency,
+            min_instances,
+            max_instances,
+            cpu_allocation: CpuAllocation::DuringRequests,
+            start_up_boost: false,
+            request_timeout: Self::REQUEST_TIMEOUT,
+        }
+    }
+
     /// The least CPU that can be configured on Cloud Run (cloud.google.com/run/docs/configuring/services/cpu, read 2026-11).
     pub const LEAST_CPUS: Cpus = Cpus::from_millis(80);
     /// The most (same page).

@@ -2,7 +2,8 @@
 //! ([server-sent events](https://html.spec.whatwg.org/multipage/server-sent-events.html)).
 //!
 //! Another process measures and stores; nobody tells this one. So the store is looked at once a second, which costs it a count of
-//! the study's trials, and a new part of the page is made only when there are more of them.
+//! the study's trials. When there are more of them, the study is read and analysed anew for each page that follows it. An event's
+//! id is the count that it was made of: a browser that comes again says it, and is told nothing that it has.
 
 use std::sync::Arc;
 use std::time::{Duration, Instant};
@@ -23,21 +24,22 @@ pub(crate) const WATCHING: Duration = Duration::from_secs(90);
 /// After how long without news a line says that there are none.
 const SILENCE: Duration = Duration::from_secs(15);
 
-/// Tells a page of a study until it is finished, nobody listens any more, or [`WATCHING`] is over. `making` bounds what is made at
-/// once, and `place` how many are told.
+/// Tells a page of a study until it is finished, nobody listens any more, or [`WATCHING`] is over. `known` is the count of trials
+/// that the page has already, `making` bounds what is made at once, and `place` how many are told.
 pub(crate) async fn tell(
     pages: Arc<Pages>,
     making: Arc<Semaphore>,
     id: StudyId,
+    known: Option<u32>,
     events: mpsc::Sender<Bytes>,
     place: OwnedSemaphorePermit,
 ) {
     let (began, mut spoke) = (Instant::now(), Instant::now());
-    let mut told: Option<Standing> = None;
+    let mut told = known.map(|trials| Standing { trials, is_finished: false });
     while began.elapsed() < WATCHING {
         let Some(standing) = look(&pages, &id).await else { break };
         let event = if standing.is_finished {
-            Some(event("end", ""))
+            Some(event("end", standing.trials, ""))
         } else if told != Some(standing) {
             let Ok(making) = Arc::clone(&making).acquire_owned().await else { break };
             let (pages, id) = (Arc::clone(&pages), id.clone());
@@ -46,7 +48,7 @@ pub(crate) async fn tell(
                 pages.live(&id)
             });
             let Ok(Ok(part)) = made.await else { break };
-            Some(event("trial", &part))
+            Some(event("trial", standing.trials, &part))
         } else {
             (spoke.elapsed() >= SILENCE).then(|| Bytes::from_static(b":\n\n"))
         };
@@ -69,8 +71,8 @@ async fn look(pages: &Arc<Pages>, id: &StudyId) -> Option<Standing> {
     spawn_blocking(move || pages.standing(&id)).await.ok()?.ok()?
 }
 
-fn event(name: &str, data: &str) -> Bytes {
-    let mut text = format!("event: {name}\n");
+fn event(name: &str, id: u32, data: &str) -> Bytes {
+    let mut text = format!("event: {name}\nid: {id}\n");
     for line in data.split('\n') {
         text.push_str(&format!("data: {}\n", line.trim_end_matches('\r')));
     }
@@ -85,11 +87,11 @@ mod tests {
     #[test]
     fn an_event_is_a_name_and_lines_of_data() {
         for (data, expected) in [
-            ("", "event: x\ndata: \n\n"),
-            ("one", "event: x\ndata: one\n\n"),
-            ("one\ntwo\r\n\nevent: y", "event: x\ndata: one\ndata: two\ndata: \ndata: event: y\n\n"),
+            ("", "event: x\nid: 7\ndata: \n\n"),
+            ("one", "event: x\nid: 7\ndata: one\n\n"),
+            ("one\ntwo\r\n\nevent: y", "event: x\nid: 7\ndata: one\ndata: two\ndata: \ndata: event: y\n\n"),
         ] {
-            assert_eq!(event("x", data), expected);
+            assert_eq!(event("x", 7, data), expected);
         }
     }
 }

@@ -107,6 +107,7 @@ impl Pages {
                 started_at: row.started_at,
                 conditions: case.conditions.clone(),
                 version: case.version.clone(),
+                revision: case.revision.as_ref().map(ToString::to_string),
                 estimate: *case.summary.get(metric.key)?,
             })
         };
@@ -137,12 +138,14 @@ fn list(store: &Store, query: &Query<'_>) -> Result<Answer, StoreError> {
     };
     let (questions, workloads) = (different(|study| &study.question), different(|study| &study.workload));
     let stored = all.len();
+    let chosen = query.get("a").filter(|id| all.iter().any(|study| study.id == *id));
     let found: Vec<ListedStudy> = all.into_iter().filter(|study| search::is_found(study, &filter)).collect();
     let pages = found.len().div_ceil(PER_PAGE).max(1);
     let page = query.get("page").and_then(|page| page.parse().ok()).unwrap_or(1).clamp(1, pages);
     let from = (page - 1) * PER_PAGE;
     Ok(Answer::page(dashboard::list(&ListView {
         filter: &filter,
+        chosen: chosen.as_deref(),
         questions: &questions,
         workloads: &workloads,
         studies: &found[from..found.len().min(from + PER_PAGE)],
@@ -153,12 +156,14 @@ fn list(store: &Store, query: &Query<'_>) -> Result<Answer, StoreError> {
 }
 
 fn listed(row: StudyRow) -> ListedStudy {
-    let StudyRow { id, kind, workload, started_at, finished_at, rounds: _, cases, trials, imported_at } = row;
+    let StudyRow { id, kind, workload, started_at, finished_at, rounds: _, cases, revisions, trials, imported_at } =
+        row;
     ListedStudy {
         id: id.to_string(),
         question: kind.to_string(),
         workload: workload.to_string(),
         cases: cases.iter().map(ToString::to_string).collect(),
+        revisions,
         trials,
         started_at,
         finished_at,

@@ -3,7 +3,7 @@
 use std::collections::BTreeMap;
 use std::sync::{Arc, Mutex, PoisonError};
 
-use stampede_core::{Case, Estimate, Study, StudyId, StudyKind};
+use stampede_core::{Case, Estimate, Revision, Study, StudyId, StudyKind};
 use stampede_store::{Store, StoreError, StoredStudy, StudyRow};
 
 /// A case of a study, summed up.
@@ -11,6 +11,7 @@ use stampede_store::{Store, StoreError, StoredStudy, StudyRow};
 pub(crate) struct PastCase {
     pub(crate) runtime: String,
     pub(crate) version: String,
+    pub(crate) revision: Option<Revision>,
     /// Under which conditions, so that equal ones can be told.
     pub(crate) conditions: String,
     pub(crate) summary: BTreeMap<&'static str, Estimate>,
@@ -40,6 +41,7 @@ impl Past {
             Some(PastCase {
                 runtime: case.runtime.to_string(),
                 version: case.runtime_version.clone(),
+                revision: case.revision.clone(),
                 conditions: conditions(&study, case),
                 summary,
             })

@@ -5,7 +5,8 @@ use stampede_report::html::dashboard::{Filter, ListedStudy};
 /// Whether a study is what a filter asks for.
 pub(crate) fn is_found(study: &ListedStudy, filter: &Filter) -> bool {
     let Filter { words, question, workload, state } = filter;
-    let text = [&study.id, &study.question, &study.workload].into_iter().chain(&study.cases);
+    let commits = study.revisions.iter().map(|revision| &revision.commit);
+    let text = [&study.id, &study.question, &study.workload].into_iter().chain(&study.cases).chain(commits);
     let text = text.map(|part| part.to_lowercase()).collect::<Vec<_>>().join(" ");
     let in_state = match state.as_str() {
         "finished" => study.finished_at.is_some(),
@@ -22,6 +23,7 @@ pub(crate) fn is_found(study: &ListedStudy, filter: &Filter) -> bool {
 #[cfg(test)]
 mod tests {
     use jiff::Timestamp;
+    use stampede_core::Revision;
 
     use super::*;
 
@@ -32,6 +34,7 @@ mod tests {
             question: "compare".to_owned(),
             workload: "markdown".to_owned(),
             cases: vec!["nginx-fpm".to_owned(), "go".to_owned()],
+            revisions: vec![Revision { commit: "3f2a91c0b7".repeat(4), is_dirty: false }],
             trials: 3,
             started_at: Timestamp::UNIX_EPOCH,
             finished_at: None,
@@ -41,6 +44,7 @@ mod tests {
             ("", "", "", "", true),
             ("NGINX mark", "", "", "", true),
             ("2026 go compare", "compare", "markdown", "unfinished", true),
+            ("3f2a91c0b7 go", "", "", "", true),
             ("nginx apache", "", "", "", false),
             ("", "gate", "", "", false),
             ("", "", "hello", "", false),

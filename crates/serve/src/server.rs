@@ -120,7 +120,7 @@ impl Site {
             return refusal.response();
         }
         if request.uri().path() == dashboard::EVENTS {
-            return self.events(&Query::new(request.uri().query())).await;
+            return self.events(&request).await;
         }
         self.page(request).await.response()
     }
@@ -151,8 +151,9 @@ impl Site {
     }
 
     /// What is stored of a study, as it is stored.
-    async fn events(&self, query: &Query<'_>) -> Response<Content> {
-        let id = StudyId::new(query.get("id").unwrap_or_default());
+    async fn events(&self, request: &Request<Incoming>) -> Response<Content> {
+        let id = StudyId::new(Query::new(request.uri().query()).get("id").unwrap_or_default());
+        let last = request.headers().get("last-event-id").and_then(|id| id.to_str().ok()?.parse().ok());
         let (pages, known) = (Arc::clone(&self.pages), id.clone());
         match task::spawn_blocking(move || pages.standing(&known)).await {
             Ok(Ok(Some(_))) => {}
@@ -167,7 +168,7 @@ impl Site {
             return Answer::problem(StatusCode::SERVICE_UNAVAILABLE, problem).response();
         };
         let (tell, events) = mpsc::channel(1);
-        task::spawn(live::tell(Arc::clone(&self.pages), Arc::clone(&self.making), id, tell, place));
+        task::spawn(live::tell(Arc::clone(&self.pages), Arc::clone(&self.making), id, last, tell, place));
         Answer::events(events)
     }
 

@@ -367,7 +367,8 @@ pub(crate) struct CapacityArgs {
         stampede reproduce symfony-blog\n  \
         stampede reproduce gcp-markdown --scale 0.1 --client-rtt 40ms\n  \
         stampede reproduce webman --tables keep-alive,data-layer --markdown webman.md\n  \
-        stampede reproduce apache-to-nginx --full")]
+        stampede reproduce apache-to-nginx --full\n  \
+        stampede reproduce symfony-blog --studies latest --html symfony-blog.html")]
 pub(crate) struct ReproduceArgs {
     /// The experiment
     #[arg(value_name = "NAME")]
@@ -384,6 +385,14 @@ pub(crate) struct ReproduceArgs {
     /// Only these of its tables
     #[arg(long, value_name = "A,B", help_heading = "How much")]
     pub(crate) tables: Option<String>,
+    /// Measure nothing: show these stored studies of its tables again
+    #[arg(
+        long,
+        value_name = "STUDY,STUDY",
+        conflicts_with_all = ["rounds", "seed", "backend", "no_wait"],
+        help_heading = "How much"
+    )]
+    pub(crate) studies: Option<String>,
     /// Rounds: in each, every row is measured once [default: the experiment's own, 5 mostly]
     #[arg(long, value_name = "N", allow_hyphen_values = true, help_heading = "Study")]
     pub(crate) rounds: Option<String>,
@@ -442,6 +451,10 @@ pub(crate) struct WhyArgs {
     /// Which of the workload's exchanges make up the load, where the study named some: it does not hold them
     #[arg(long, value_name = "A,B")]
     pub(crate) exchanges: Option<String>,
+    /// The image that containers are made of, where the study named one: it does not hold it [default: the plan file's, or
+    /// debian:bookworm]
+    #[arg(long, value_name = "IMAGE")]
+    pub(crate) base_image: Option<String>,
     /// How long a runtime may take to its first answer [default: 30s]
     #[arg(long, value_name = "TIME", allow_hyphen_values = true, help_heading = "Measuring")]
     pub(crate) ready_timeout: Option<String>,
@@ -527,7 +540,7 @@ pub(crate) struct TuneArgs {
     pub(crate) no_wait: bool,
     #[command(flatten)]
     pub(crate) topology: TopologyArgs,
-    /// Write the winner's configuration files into this folder
+    /// Write the winner's files into this folder, ready to start, as `stampede export config` does
     #[arg(long, value_name = "DIR", help_heading = "Output")]
     pub(crate) out: Option<PathBuf>,
     #[command(flatten)]

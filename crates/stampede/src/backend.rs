@@ -24,6 +24,15 @@ impl BackendChoice {
             Self::IoUring => Backend::IoUring,
         }
     }
+
+    /// The same beside other tasks, since finding out takes a while.
+    pub(crate) async fn find_aside(self, cpus: &CpuLayout, quiet: bool) -> Backend {
+        let cpus = cpus.clone();
+        match tokio::task::spawn_blocking(move || self.find(&cpus, quiet)).await {
+            Ok(backend) => backend,
+            Err(panic) => std::panic::resume_unwind(panic.into_panic()),
+        }
+    }
 }
 
 fn better(cpus: &CpuLayout, quiet: bool) -> Backend {

@@ -7,8 +7,7 @@ use std::time::Duration;
 
 use jiff::Timestamp;
 use stampede_core::{
-    CpuLayout, Deployment, Failures, Fut, Groundwork, Machine, Outcome as TrialOutcome, Rounds, Study, StudyId,
-    StudyKind, Trial,
+    CpuLayout, Failures, Fut, Groundwork, Machine, Outcome as TrialOutcome, Rounds, Study, StudyId, StudyKind, Trial,
 };
 use stampede_harness::{Copies, Event, Prepared, Sink, SinkError, Stop, Surroundings};
 use stampede_load::Backend;
@@ -238,21 +237,9 @@ impl<'a> Site<'a> {
         stop: &'a Stop,
     ) -> Result<Self, Failure> {
         let (backend, quiet) = (order.backend, order.quiet);
-        let ground = Ground::take(order.plan, &pinning, order.no_wait).await?;
-        let cpus = pinning.clone();
-        let backend = match tokio::task::spawn_blocking(move || backend.find(&cpus, quiet)).await {
-            Ok(backend) => backend,
-            Err(panic) => std::panic::resume_unwind(panic.into_panic()),
-        };
+        let ground = Ground::take(order.plan, &pinning, order.no_wait, quiet).await?;
+        let backend = backend.find_aside(&pinning, quiet).await;
         Ok(Self { stop, ground, machine, pinning, backend })
-    }
-
-    /// What the only case of a plan is run with.
-    pub(crate) async fn deployment(&self, plan: &ComparePlan, copies: &mut Copies) -> Result<Deployment, Failure> {
-        let conditions = ground::conditions(plan, self.pinning.clone())?;
-        let prepared = self.ground.prepare(plan, &conditions, copies, true).await?;
-        let first = prepared.into_iter().next().map(|prepared| prepared.deployment);
-        first.ok_or_else(|| Failure::missing("there is nothing to run"))
     }
 }
 

@@ -69,7 +69,8 @@ fn calibrated(store: &Path, machine: &Machine) -> Finding {
     Finding { id: "noise-floor".to_owned(), severity, text, evidence: BTreeMap::new(), advice: advice.to_owned() }
 }
 
-/// The newest calibration of each limits and model of load: `1.8 % under 0.5 CPU and 256Mi, closed load`.
+/// The newest calibration of each platform, limits and model of load: `1.8 % in throughput under 0.5 CPU and 256Mi, closed load,
+/// platform local`.
 fn newest(known: &[(Study, NoiseFloor)]) -> String {
     let mut told: Vec<(String, String)> = Vec::new();
     for (study, floor) in known {
@@ -78,7 +79,8 @@ fn newest(known: &[(Study, NoiseFloor)]) -> String {
             if matches!(case.load, Load::Open { .. }) { "open" } else { "closed" },
             stampede_analysis::primary(&case.load),
         );
-        let conditions = format!("{} CPU and {}, {model} load", case.limits.cpus, case.limits.memory);
+        let (limits, platform) = (&case.limits, &case.platform);
+        let conditions = format!("{} CPU and {}, {model} load, platform {platform}", limits.cpus, limits.memory);
         let Some(floor) = floor.metrics.get(primary.key) else { continue };
         if told.iter().all(|(before, _)| *before != conditions) {
             told.push((conditions, format!("{:.1} % in {}", floor.share * 100.0, primary.title)));

@@ -6,15 +6,17 @@ mod image;
 mod subject;
 
 use std::net::SocketAddr;
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 
-use stampede_core::{App, BuildStep, Candidate, Deployment, Exchange, Makes, Platform, RenderContext, Role};
+use stampede_core::{
+    App, BuildStep, Candidate, Case, Deployment, Exchange, Makes, Platform, RenderContext, Role, Study,
+};
 use stampede_export::{Order, Target, label};
 use stampede_plan::ComparePlan;
 use stampede_platforms::LocalPlatform;
 
 use self::args::ExportArgs;
-use self::folder::Folder;
+use self::folder::{Folder, OUTPUT};
 use self::subject::{Measured, Subject};
 use crate::exit::{Exit, Failure};
 use crate::found;
@@ -39,6 +41,42 @@ pub(crate) fn run(args: ExportArgs) -> Outcome {
     }
     let Subject { plan, measured } = &subject;
     let candidate = subject.candidate(case.as_deref())?;
+    let folder = folder(OUTPUT, &output, force, plan, candidate)?;
+    let executor = tokio::runtime::Builder::new_current_thread().enable_all().build().map_err(Failure::missing)?;
+    let export = Export { target, listen, image, plan, candidate, measured: measured.as_ref() };
+    screen::print(&executor.block_on(write(&export, &folder))?)?;
+    Ok(Exit::Done)
+}
+
+/// Sees that the folder can be written, before anything is measured for it.
+pub(crate) fn check(flag: &'static str, path: &Path, plan: &ComparePlan) -> Result<(), Failure> {
+    let [candidate] = plan.candidates.as_slice() else { return Ok(()) };
+    folder(flag, path, false, plan, candidate).map(drop)
+}
+
+/// Writes the configuration of a plan's only candidate, with the case that measured it. What is there, and what to do with it.
+pub(crate) async fn config(
+    flag: &'static str,
+    path: &Path,
+    plan: &ComparePlan,
+    study: Study,
+    case: Case,
+) -> Result<String, Failure> {
+    let [candidate] = plan.candidates.as_slice() else { return Err(Failure::missing("there is nothing to export")) };
+    let folder = folder(flag, path, false, plan, candidate)?;
+    let target = Target::Config;
+    let listen = SocketAddr::new(target.address(), PORT);
+    let measured = Measured { study, case };
+    write(&Export { target, listen, image: None, plan, candidate, measured: Some(&measured) }, &folder).await
+}
+
+fn folder(
+    flag: &'static str,
+    path: &Path,
+    force: bool,
+    plan: &ComparePlan,
+    candidate: &Candidate,
+) -> Result<Folder, Failure> {
     if !plan.topology.is_single() {
         return Err(Failure::usage(format!(
             "a runtime is exported alone, and this is {}\n  balancers, databases and other copies are to be had where it is \
@@ -46,10 +84,9 @@ pub(crate) fn run(args: ExportArgs) -> Outcome {
             plan.topology
         )));
     }
-    let folder = Folder::new(&output, force)?;
+    let folder = Folder::new(flag, path, force)?;
     folder.apart_from(&candidate.app.source)?;
-    let executor = tokio::runtime::Builder::new_current_thread().enable_all().build().map_err(Failure::missing)?;
-    executor.block_on(write(&Export { target, listen, image, plan, candidate, measured: measured.as_ref() }, &folder))
+    Ok(folder)
 }
 
 /// What is exported, for what.
@@ -62,9 +99,10 @@ struct Export<'a> {
     measured: Option<&'a Measured>,
 }
 
-async fn write(export: &Export<'_>, folder: &Folder) -> Outcome {
+/// Writes it. What is there, and what to do with it.
+async fn write(export: &Export<'_>, folder: &Folder) -> Result<String, Failure> {
     let Export { target, listen, image, plan, candidate, measured } = export;
-    let Candidate { runtime, app, php, tuning, .. } = candidate;
+    let Candidate { runtime, app, tuning, .. } = candidate;
     // Kept for the copy in which an application is prepared.
     let platform;
     let app = if app.prepare.is_empty() {
@@ -79,12 +117,8 @@ async fn write(export: &Export<'_>, folder: &Folder) -> Outcome {
         let failed = |error| Failure { exit: Exit::TrialFailed, message: stampede_core::with_causes(&error) };
         App { source: source.map_err(failed)?, ..app.clone() }
     };
-    let needs = [runtime.requires(&app), runtime.requires_for(&app, tuning), app.needs.clone()].concat();
-    let of_build = |need: stampede_core::Requirement| match php {
-        Some(php) => need.of_build(php),
-        None => need,
-    };
-    let found = found::look_for(&needs.iter().cloned().map(of_build).collect::<Vec<_>>()).await;
+    let needs = candidate.needs(&app);
+    let found = found::look_for(&needs).await;
     if !found.missing.is_empty() {
         return Err(Failure::missing(format!("{} {}", candidate.id, found.missing.join("\n  "))));
     }
@@ -125,8 +159,7 @@ async fn write(export: &Export<'_>, folder: &Folder) -> Outcome {
     };
     let bundle = stampede_export::export(*target, &order).map_err(Failure::usage)?;
     folder.fill(&bundle, &app.source, &built)?;
-    screen::print(&next(*target, &order))?;
-    Ok(Exit::Done)
+    Ok(next(*target, &order))
 }
 
 /// Builds what units are built from, as it is built before a trial.

@@ -38,7 +38,8 @@ struct Answer {
 }
 
 pub(crate) fn run(args: &ForecastArgs) -> Outcome {
-    let files = [("--json", args.json.as_deref()), ("--markdown", args.markdown.as_deref())];
+    let files =
+        [("--json", args.json.as_deref()), ("--markdown", args.markdown.as_deref()), ("--html", args.html.as_deref())];
     destination::check(&files)?;
     let store = Store::open_existing(&folders::store(&args.store)?).map_err(Failure::missing)?;
     let names = std::iter::once(&args.study).chain(&args.also);
@@ -57,7 +58,8 @@ pub(crate) fn run(args: &ForecastArgs) -> Outcome {
     let points = simulate(points, &calibration, &question);
     let price = question.price;
     let answer = Answer { study: study.id.to_string(), calibration, question, price, points };
-    let renderers: [&dyn Fn() -> String; 2] = [&|| json::render(&answer), &|| table::markdown(&answer)];
+    let renderers: [&dyn Fn() -> String; 3] =
+        [&|| json::render(&answer), &|| table::markdown(&answer), &|| table::html(&answer)];
     for ((_, path), render) in files.into_iter().zip(renderers) {
         path.map_or(Ok(()), |path| put(path, &render()))?;
     }

@@ -85,7 +85,10 @@ fn stored(
         return Err(Failure::usage(format!("{flag} {problem}\n  leave it out")));
     }
     let [before, after] = [show::load(store, names[0])?, show::load(store, names[1])?];
-    if let Some(scaled) = [&before, &after].into_iter().find(|stored| stored.study.kind == StudyKind::Scale) {
+    if let Some(scaled) = [&before, &after]
+        .into_iter()
+        .find(|stored| stored.study.kind == StudyKind::Scale || stored.trials.iter().any(|trial| trial.scale.is_some()))
+    {
         return Err(Failure::usage(format!(
             "study:{} is of an autoscaled service, whose cold starts a gate does not judge\n  give studies of stampede compare",
             scaled.study.id
@@ -139,7 +142,8 @@ fn measured(
     let no_wait = measuring.no_wait;
     let (before, after) = Failure::both(read(&base, &measuring, size), read(&head, &measuring, size))?;
     let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build().map_err(Failure::missing)?;
-    let plan = ComparePlan { precision: threshold, ..runtime.block_on(plan::merge(before, after))? };
+    let plan = runtime.block_on(plan::merge(&before, after, no_wait, quiet))?;
+    let plan = ComparePlan { precision: threshold, ..plan };
     drop(runtime);
     let backend = BackendChoice::default();
     let order = Order {

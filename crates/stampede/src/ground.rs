@@ -5,7 +5,7 @@ use std::env;
 use std::ffi::OsString;
 use std::time::Duration;
 
-use stampede_core::{Bytes, Candidate, CpuLayout, Machine, Platform, Requirement, Severity, with_causes};
+use stampede_core::{Availability, Bytes, CpuLayout, Machine, Platform, Requirement, Severity, with_causes};
 use stampede_harness::{Conditions, Copies, Missing, PrepareCasesError, Prepared};
 use stampede_plan::{ComparePlan, MachineSize, PlatformChoice, RuntimeChoice};
 use stampede_platforms::docker::{DockerConfig, DockerPlatform};
@@ -16,7 +16,7 @@ use stampede_runtimes::Topologies;
 
 use crate::exit::{Exit, Failure};
 use crate::open_files::{OWN_FILES, raise_open_files};
-use crate::{clean, folders, looker, looking, screen};
+use crate::{clean, folders, looker, looking, revisions, screen};
 
 /// How often a lock that another Stampede holds is tried.
 const LOCK_PAUSE: Duration = Duration::from_millis(200);
@@ -55,9 +55,14 @@ pub(crate) struct Ground {
 
 impl Ground {
     /// Waits for the lock, cleans up after Stampedes that were killed, and says what stands in the way of the limits.
-    pub(crate) async fn take(plan: &ComparePlan, pinning: &CpuLayout, no_wait: bool) -> Result<Self, Failure> {
+    pub(crate) async fn take(
+        plan: &ComparePlan,
+        pinning: &CpuLayout,
+        no_wait: bool,
+        quiet: bool,
+    ) -> Result<Self, Failure> {
         let lock = wait_for_lock(no_wait, plan).await?;
-        let platform = platform(plan, pinning.server.clone()).await?;
+        let platform = platform(plan, pinning.server.clone(), quiet).await?;
         for finding in platform.preflight(&plan.limits).await {
             if finding.severity > Severity::Info {
                 screen::warning(&format!("{}; {}", finding.text, finding.advice));
@@ -80,11 +85,12 @@ impl Ground {
         }
         let prepared = stampede_harness::prepare(&*self.platform, &Topologies, &plan.candidates, conditions, copies);
         let prepared = prepared.await;
-        let (prepared, missing) = prepared.map_err(|error| match error {
+        let (mut prepared, missing) = prepared.map_err(|error| match error {
             // The application is at fault itself.
             PrepareCasesError::App(_) => Failure { exit: Exit::TrialFailed, message: with_causes(&error) },
             PrepareCasesError::Render(_) => Failure::missing(error),
         })?;
+        revisions::add(&mut prepared, &plan.candidates).await;
         if !quiet {
             looking::tell(plan, &prepared, &missing);
         }
@@ -94,7 +100,7 @@ impl Ground {
 }
 
 /// The plan's platform, on these processors, with all that the plan's runtimes need and that it can give them.
-async fn platform(plan: &ComparePlan, server_cpus: Vec<u32>) -> Result<Box<dyn Platform>, Failure> {
+async fn platform(plan: &ComparePlan, server_cpus: Vec<u32>, quiet: bool) -> Result<Box<dyn Platform>, Failure> {
     let base_image = match &plan.platform {
         PlatformChoice::Local => {
             let config = config(plan, server_cpus)?;
@@ -116,24 +122,28 @@ async fn platform(plan: &ComparePlan, server_cpus: Vec<u32>) -> Result<Box<dyn P
         base_image,
         looker: (env::current_exe().map_err(Failure::missing)?, vec![looker::COMMAND.into()]),
         sources: plan.candidates.iter().map(|candidate| candidate.app.source.clone()).collect(),
-        tell: screen::note,
+        tell: if quiet { |_| {} } else { screen::note },
     };
     let platform = DockerPlatform::new(config).await.map_err(Failure::missing)?;
     clean::tell(platform.cleaned());
-    let needs: Vec<Requirement> = plan.candidates.iter().flat_map(needs).collect();
-    platform.provide(&needs).await.map_err(Failure::missing)?;
+    platform.provide(&needs(plan)).await.map_err(Failure::missing)?;
     Ok(Box::new(platform))
 }
 
-/// What a candidate needs.
-fn needs(candidate: &Candidate) -> Vec<Requirement> {
-    let Candidate { id: _, runtime, app, php, tuning } = candidate;
-    let needs = [runtime.requires(app), runtime.requires_for(app, tuning), app.needs.clone()].concat();
-    let of_build = |need: Requirement| match php {
-        Some(php) => need.of_build(php),
-        None => need,
-    };
-    needs.into_iter().map(of_build).collect()
+/// Whether a plan's platform has all that the plan's candidates need, or was given it now.
+pub(crate) async fn has_all(plan: &ComparePlan, no_wait: bool, quiet: bool) -> Result<bool, Failure> {
+    let _lock = wait_for_lock(no_wait, plan).await?;
+    let platform = platform(plan, stampede_platforms::available_cpus(), quiet).await?;
+    for need in needs(plan) {
+        if matches!(platform.detect(&need).await, Availability::Missing { .. }) {
+            return Ok(false);
+        }
+    }
+    Ok(true)
+}
+
+fn needs(plan: &ComparePlan) -> Vec<Requirement> {
+    plan.candidates.iter().flat_map(|candidate| candidate.needs(&candidate.app)).collect()
 }
 
 /// What the platform is told, for a plan that is served by these processors.

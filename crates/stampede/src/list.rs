@@ -137,17 +137,20 @@ fn studies(path: &Path) -> Result<Vec<String>, Failure> {
     }
     let mut lines =
         vec![format!("{:<20}  {:<22} {:>9}  {:<18}  cases", "study", "question", "trials", "finished (UTC)")];
-    for StudyRow { id, kind, workload, started_at: _, finished_at, rounds, cases, trials, imported_at } in rows {
+    for StudyRow { id, kind, workload, started_at: _, finished_at, rounds, cases, revisions, trials, imported_at } in
+        rows
+    {
         let question = format!("{kind} {workload}");
         let trials = match rounds {
             // Settings that are shown to be worse leave a race.
             Rounds::Fixed(rounds) if kind != StudyKind::Tune => format!("{trials}/{}", rounds * cases.len() as u32),
             _ => trials.to_string(),
         };
+        let of = revisions.iter().map(|revision| format!(" {revision}")).collect::<String>();
         let imported = if imported_at.is_some() { " (imported)" } else { "" };
         let finished = finished_at.map_or_else(|| "no".to_owned(), |at| at.strftime("%Y-%m-%d %H:%M").to_string());
         let cases = cases.iter().map(CaseId::as_str).collect::<Vec<_>>().join(", ");
-        lines.push(format!("{id:<20}  {question:<22} {trials:>9}  {finished:<18}  {cases}{imported}"));
+        lines.push(format!("{id:<20}  {question:<22} {trials:>9}  {finished:<18}  {cases}{of}{imported}"));
     }
     Ok(lines)
 }

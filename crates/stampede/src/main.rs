@@ -32,6 +32,7 @@ mod recording;
 mod report;
 mod reproduce;
 mod resumption;
+mod revisions;
 mod scale;
 mod screen;
 mod serve;

@@ -23,7 +23,7 @@ enum Style {
     Silent,
 }
 
-/// Moments of a load that are kept to be drawn: a minute, which is more than a terminal's width.
+/// Moments of a load that are kept to be drawn: a minute.
 const KEPT: usize = 120;
 
 /// Tells progress on stderr.
@@ -106,9 +106,10 @@ impl<'a> Progress<'a> {
 
     fn tell(&mut self, event: &Event<'_>) {
         match event {
-            Event::PilotStarted(case) => self.begin(Some(format!("pilot {case:<15}"))),
+            Event::PilotStarted(case) => self.begin(Some(format!("pilot {:<15}", screen::printable(case.as_str())))),
             Event::PilotEnded(case, warm_up) => {
                 let (seconds, why) = (warm_up.length.as_secs_f64(), stampede_report::pilot(&warm_up.pilot));
+                let case = screen::printable(case.as_str());
                 self.tell_line(&format!("pilot {case:<15} warm-up of {seconds} s: {}", first_line(&why)));
                 self.aside = None;
                 return;
@@ -193,7 +194,7 @@ impl<'a> Progress<'a> {
             return aside.clone();
         }
         let (number, block) = (self.number, self.block);
-        let case = self.case.as_ref().map_or("", CaseId::as_str);
+        let case = screen::printable(self.case.as_ref().map_or("", CaseId::as_str));
         if self.kind == StudyKind::Capacity {
             return format!("[{number:>2}] {case:<12}");
         }
@@ -233,7 +234,7 @@ impl<'a> Progress<'a> {
         let is_known = self.cases > 0 || self.kind == StudyKind::Capacity;
         let window_left = self.window_left.filter(|_| matches!(self.phase, Phase::WarmUp | Phase::Measure));
         let view = LiveView {
-            place: &screen::printable(&self.place()),
+            place: &self.place(),
             phase,
             window_left,
             left: is_known.then(|| (self.left(), may_end_before)),

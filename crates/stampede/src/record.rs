@@ -18,6 +18,12 @@ impl Record {
         Self { store, study: None, trials: Vec::new(), yard_stick: Vec::new(), earlier: None }
     }
 
+    /// A study with all that is stored of it.
+    pub(crate) fn stored(store: Store, stored: StoredStudy) -> Self {
+        let StoredStudy { study, finished_at: _, trials, yard_stick } = stored;
+        Self { store, study: Some(study), trials, yard_stick, earlier: None }
+    }
+
     /// Takes in what a study has that was interrupted and is gone on with.
     pub(crate) fn go_on_with(&mut self, earlier: StoredStudy) {
         (self.trials, self.yard_stick) = (earlier.trials.clone(), earlier.yard_stick.clone());

@@ -1,5 +1,7 @@
 //! `stampede reproduce`: a published experiment again, each of its tables a study, and its figures beside ours.
 
+mod stored;
+
 use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
 use std::time::Duration;
@@ -31,7 +33,7 @@ use crate::ground::{self, Ground};
 use crate::progress::Progress;
 use crate::record::Record;
 use crate::show::{Renderers, Report};
-use crate::{Outcome, folders, scale, screen, signals};
+use crate::{Outcome, folders, revisions, scale, screen, signals};
 
 /// What a trial takes beside its load at the least: start, readiness, verification, drain and stop.
 const BESIDE: Duration = Duration::from_secs(4);
@@ -43,6 +45,7 @@ pub(crate) fn run(args: Box<ReproduceArgs>) -> Outcome {
         rate_scale,
         full,
         tables,
+        studies,
         rounds,
         seed,
         client_rtt,
@@ -60,6 +63,13 @@ pub(crate) fn run(args: Box<ReproduceArgs>) -> Outcome {
     let (known, size) = (catalogue::publications(), ground::size(&machine));
     let plan = ReproducePlan::read(&flags, &known, size, &BuiltIn, &|row, limits| at_once(row, *limits));
     let (plan, report) = Failure::both(plan.map_err(Failure::usage), Report::new(output))?;
+    if let Some(names) = studies {
+        let store = folders::store(&store)?;
+        let tables = stored::tables(&plan, &names, &store)?;
+        let pinning = CpuLayout { server: Vec::new(), generator: Vec::new() };
+        let experiment = Experiment { plan: &plan, machine, pinning, store, quiet, tables };
+        return experiment.conclude(Ok(Ended::Complete), &report);
+    }
     if let Err(error) = scope::enter(Path::new("/")) {
         screen::warning(&Failure::missing(error).message);
     }
@@ -131,12 +141,8 @@ impl<'a> Experiment<'a> {
             let problems: Vec<String> = rows().filter_map(problem).map(|(row, why)| format!("{row}: {why}")).collect();
             return Err(Failure::missing(format!("no row can run here:\n  {}", problems.join("\n  "))));
         };
-        let ground = Ground::take(first, &self.pinning, no_wait).await?;
-        let (cpus, quiet) = (self.pinning.clone(), self.quiet);
-        let backend = match tokio::task::spawn_blocking(move || backend.find(&cpus, quiet)).await {
-            Ok(backend) => backend,
-            Err(panic) => std::panic::resume_unwind(panic.into_panic()),
-        };
+        let ground = Ground::take(first, &self.pinning, no_wait, self.quiet).await?;
+        let backend = backend.find_aside(&self.pinning, self.quiet).await;
         self.prepare(&ground).await?;
         self.introduce();
         let count = self.tables.len();
@@ -172,7 +178,8 @@ impl<'a> Experiment<'a> {
                     &mut copies,
                 );
                 match found.await {
-                    Ok((cases, missing)) => {
+                    Ok((mut cases, missing)) => {
+                        revisions::add(&mut cases, &plan.candidates).await;
                         prepared.extend(cases.into_iter().map(|case| with_scaling(case, scaling, &plan.load)));
                         left_out.extend(plan.candidates.first().and_then(|candidate| needs(&candidate.id, &missing)));
                     }
@@ -352,16 +359,7 @@ fn scaling(row: &ScaledRow, limits: Limits) -> Scaling {
     let ScaledRow { concurrency, instances: InstancesAsked { least, most, total_cpus } } = row;
     let mut flags = Flags::default();
     let (policy, policy_name) = flags.policy(None);
-    let service = Service {
-        cpus: limits.cpus,
-        memory: limits.memory,
-        concurrency: *concurrency,
-        min_instances: *least,
-        max_instances: most.unwrap_or(1),
-        cpu_allocation: CpuAllocation::DuringRequests,
-        start_up_boost: false,
-        request_timeout: Service::REQUEST_TIMEOUT,
-    };
+    let service = Service::on_demand(limits.cpus, limits.memory, *concurrency, *least, most.unwrap_or(1));
     let price = flags.price(None, CpuAllocation::DuringRequests);
     Scaling { service, policy, policy_name, queue_wait: None, price, total_cpus: *total_cpus }
 }
@@ -381,7 +379,7 @@ fn with_scaling(mut prepared: Prepared, scaling: Option<Scaling>, load: &Load) -
 /// How long answers are waited for after the window. Users of a scenario lose patience as much sooner as all goes faster; where a
 /// client gives up by itself, its last request has as long as all others.
 fn drain(has_scenario: bool, timeout: Option<Duration>, scale: f64) -> Duration {
-    let of_load = if has_scenario { DRAIN_OF_FLOWS.mul_f64(scale.min(1.0)) } else { DRAIN };
+    let of_load = if has_scenario { DRAIN_OF_FLOWS.mul_f64(scale.min(1.0)) } else { Duration::ZERO };
     // That it has given up is seen a little later.
     let of_client = timeout.map_or(Duration::ZERO, |timeout| timeout + Duration::from_secs(1));
     of_load.max(of_client).max(DRAIN)

@@ -4,7 +4,7 @@ use std::collections::BTreeSet;
 use std::fmt::Display;
 
 use stampede_core::{
-    Case, CaseId, CpuLayout, Load, PhpBuild, Sending, Slo, Study, StudyId, StudyKind, Topology, Trial,
+    Case, CaseId, CpuLayout, Load, PhpBuild, Revision, Sending, Slo, Study, StudyId, StudyKind, Topology, Trial,
 };
 use stampede_store::{Store, StoredStudy, StudyRow};
 
@@ -135,13 +135,28 @@ fn differences(then: &Study, now: &Study, asked_seed: Option<u64>, pilots: bool)
 }
 
 fn of_case(then: &Case, now: &Case) -> Vec<String> {
-    let Case { id, runtime, runtime_version, app, php, tuning, limits, topology, platform, pinning, load, beside } =
-        then;
+    let Case {
+        id,
+        runtime,
+        runtime_version,
+        app,
+        revision,
+        php,
+        tuning,
+        limits,
+        topology,
+        platform,
+        pinning,
+        load,
+        beside,
+    } = then;
     let mut found = Vec::new();
     let build = |php: &Option<PhpBuild>| php.as_ref().map_or_else(|| "none".to_owned(), ToString::to_string);
     differ(&mut found, "runtime", runtime, &now.runtime);
     differ(&mut found, "programs", runtime_version, &now.runtime_version);
     differ(&mut found, "app", app, &now.app);
+    let state = |revision: &Option<Revision>| revision.as_ref().map_or_else(|| "none".to_owned(), Revision::to_string);
+    differ(&mut found, "revision of the application", &state(revision), &state(&now.revision));
     differ(&mut found, "PHP", &build(php), &build(&now.php));
     let settings: BTreeSet<&str> = tuning.iter().chain(now.tuning.iter()).map(|(name, _)| name).collect();
     for name in settings {
@@ -184,6 +199,7 @@ mod tests {
             runtime: RuntimeId::new(id),
             runtime_version: "1.0".to_owned(),
             app: "plain".to_owned(),
+            revision: None,
             php: None,
             tuning: Tuning::new().with_default("workers", 4, "some reason"),
             limits: Limits { cpus: Cpus::from_millis(500), memory: Bytes::from_mib(256) },

@@ -4,8 +4,6 @@ pub(crate) mod args;
 
 mod service;
 
-use std::panic::resume_unwind;
-
 use jiff::Timestamp;
 use stampede_analysis::PER_VCPU_SECOND;
 use stampede_core::{Case, CpuLayout, Failures, Groundwork, Load, Machine, Role, Study, StudyKind, Trial};
@@ -145,7 +143,7 @@ impl Question {
         let Self { services, resume, backend, no_wait, quiet } = self;
         let nothing = || Failure::missing("there is nothing to run");
         let plan = &services.first().ok_or_else(nothing)?.plan;
-        let ground = Ground::take(plan, &pinning, *no_wait).await?;
+        let ground = Ground::take(plan, &pinning, *no_wait, *quiet).await?;
         if pinning.is_shared() {
             screen::warning(
                 "the instances may use every processor, so that they and the load disturb each other; lower --max-instances, \
@@ -156,11 +154,8 @@ impl Question {
             let earlier = resumption::find(record.store(), name.as_deref(), StudyKind::Scale)?;
             record.go_on_with(earlier);
         }
-        let (choice, cpus, quiet) = (*backend, pinning.clone(), *quiet);
-        let backend = match tokio::task::spawn_blocking(move || choice.find(&cpus, quiet)).await {
-            Ok(backend) => backend,
-            Err(panic) => resume_unwind(panic.into_panic()),
-        };
+        let quiet = *quiet;
+        let backend = backend.find_aside(&pinning, quiet).await;
         let (mut instances, mut copies) = (Vec::new(), Copies::default());
         for PlannedService { plan, scaling, .. } in services {
             // An instance is made for what it is given at once; what the clients send is the service's.

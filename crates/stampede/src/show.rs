@@ -4,7 +4,7 @@ use std::io;
 use std::path::{Path, PathBuf};
 
 use jiff::Timestamp;
-use stampede_core::{Study, StudyKind, Trial, YardStickReading};
+use stampede_core::{Study, StudyKind, Trial, YardStickReading, are_autoscaled};
 use stampede_report::StudyView;
 use stampede_report::capacity::{self, CapacityView};
 use stampede_report::scale;
@@ -103,7 +103,7 @@ impl Report {
                 terminal: &|width, _| capacity::terminal(&view, width),
             });
         }
-        let is_scale = study.kind == StudyKind::Scale;
+        let is_scale = study.kind == StudyKind::Scale || are_autoscaled(trials);
         self.put_all(&Renderers {
             json: &|| stampede_report::json::render(&view),
             markdown: &|| match is_scale {

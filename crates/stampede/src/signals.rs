@@ -21,8 +21,8 @@ pub(crate) async fn heed(
     loop {
         tokio::select! {
             biased;
-            is_first = signals.first_interrupt() => {
-                if !is_first || !stop.ask() {
+            is_interrupt = signals.interrupted() => {
+                if !is_interrupt || !stop.ask() {
                     return Ok(Ended::Interrupted);
                 }
                 // A panel says so itself.
@@ -43,8 +43,6 @@ pub(crate) struct Signals {
     interrupt: Signal,
     terminate: Signal,
     hang_up: Signal,
-    /// Whether Ctrl-C was typed.
-    is_interrupted: bool,
 }
 
 impl Signals {
@@ -53,14 +51,13 @@ impl Signals {
             interrupt: signal(SignalKind::interrupt()).map_err(Failure::missing)?,
             terminate: signal(SignalKind::terminate()).map_err(Failure::missing)?,
             hang_up: signal(SignalKind::hangup()).map_err(Failure::missing)?,
-            is_interrupted: false,
         })
     }
 
-    /// Waits for one of them; whether it is the first Ctrl-C.
-    async fn first_interrupt(&mut self) -> bool {
+    /// Waits for one of them; whether it is Ctrl-C.
+    async fn interrupted(&mut self) -> bool {
         tokio::select! {
-            _ = self.interrupt.recv() => !std::mem::replace(&mut self.is_interrupted, true),
+            _ = self.interrupt.recv() => true,
             _ = self.terminate.recv() => false,
             _ = self.hang_up.recv() => false,
         }

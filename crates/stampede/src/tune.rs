@@ -1,13 +1,13 @@
 //! `stampede tune`: which settings are best for this runtime under these limits?
 
-mod files;
-
 use std::path::{Path, PathBuf};
 use std::time::Duration;
 
 use jiff::Timestamp;
-use stampede_analysis::{Point, RaceScores, Search, Space, Tried, analyse, best, metric, objective_metric};
-use stampede_core::{CaseId, CpuLayout, DefaultsContext, Documented, Machine, Rounds, StudyId, StudyKind, Tuning};
+use stampede_analysis::{Point, RaceScores, Search, Space, Tried, analyse, best, metric, objective_metric, took};
+use stampede_core::{
+    Case, CaseId, CpuLayout, DefaultsContext, Documented, Machine, Rounds, Study, StudyId, StudyKind, Tuning,
+};
 use stampede_harness::{Copies, Stop};
 use stampede_plan::{CompareFlags, ComparePlan, SubjectFlag, TuneFlags, TunePlan};
 use stampede_platforms::scope;
@@ -23,8 +23,10 @@ use crate::compare::{self, Ended, LAST_WAIT, Order, Site, topology_flags};
 use crate::exit::{Exit, Failure};
 use crate::record::Record;
 use crate::show::{Renderers, Report};
-use crate::{Outcome, folders, ground, screen, signals};
+use crate::{Outcome, export, folders, ground, screen, signals};
 
+/// The flag that names the folder of the winner's files.
+const OUT: &str = "--out";
 /// The cases of the verdicts.
 const TUNED: &str = "tuned";
 const DEFAULT: &str = "default";
@@ -71,7 +73,7 @@ pub(crate) fn run(args: TuneArgs) -> Outcome {
     let (plan, report) = Failure::both(plan.map_err(Failure::usage), Report::new(output))?;
     let space = space(&plan)?;
     if let Some(out) = &out {
-        files::check(out)?;
+        export::check(OUT, out, &plan.plan)?;
     }
     let path = folders::store(&store)?;
     let earlier = match &resume {
@@ -140,15 +142,6 @@ fn interrupted(store: &Store, name: Option<&str>) -> Result<(String, u64), Failu
     Ok((search, study.seed))
 }
 
-/// How long a study was measured, without the time between an interruption and the next start.
-fn took(stored: &StoredStudy) -> Duration {
-    let StoredStudy { study, finished_at, trials, .. } = stored;
-    let began = study.resumed_at.last().copied().unwrap_or(study.started_at);
-    let before = trials.iter().map(|trial| trial.started_at).filter(|at| *at < began).max().unwrap_or(study.started_at);
-    let between = |from: Timestamp, to: Timestamp| Duration::try_from(to.duration_since(from)).unwrap_or_default();
-    between(study.started_at, before) + finished_at.map_or(Duration::ZERO, |at| between(began, at))
-}
-
 fn race_id(search: &str, number: usize) -> String {
     format!("{search}.race{number:02}")
 }
@@ -187,7 +180,9 @@ impl Tune {
         self.hold(&site, &winner).await?;
         if let Some(out) = self.out.clone().filter(|_| !stop.is_obeyed()) {
             let tuned = self.tuned(TUNED, &self.settings(&winner))?;
-            files::write(&site, &tuned, &mut self.copies, &out).await?;
+            let (study, case) = self.measured(&winner)?;
+            let next = export::config(OUT, &out, &tuned, study, case).await?;
+            self.note(next.trim_end());
         }
         Ok(())
     }
@@ -218,9 +213,9 @@ impl Tune {
                 .collect::<Result<Vec<_>, _>>()?;
             let race = self.study(site, race_id(&self.id, number), StudyKind::Tune, &plans).await?;
             let Some(race) = race else { return Ok(()) };
-            let took = took(&race);
+            let StoredStudy { study, finished_at, trials, .. } = race;
+            let took = took(&study, &trials, finished_at);
             (spent, longest) = (spent + took, longest.max(took));
-            let StoredStudy { study, trials, .. } = race;
             if number == 1 {
                 let analysis = analyse(&study, &trials);
                 let default = analysis.case(&CaseId::new(self.space.name(&self.space.default)));
@@ -274,6 +269,22 @@ impl Tune {
             self.held.push((share, held));
         }
         Ok(())
+    }
+
+    /// The case that measured the winner, and its study: that of the last comparisons, or where defaults that won were held against
+    /// nothing, the first race.
+    fn measured(&self, winner: &Point) -> Result<(Study, Case), Failure> {
+        let (study, id) = match self.held.first() {
+            Some((_, held)) if *winner == self.space.default => (held.study.clone(), DEFAULT.to_owned()),
+            Some((_, held)) => (held.study.clone(), TUNED.to_owned()),
+            None => {
+                let store = Store::open(&self.store).map_err(Failure::missing)?;
+                (store.load(&race_id(&self.id, 1)).map_err(Failure::missing)?.study, self.space.name(winner))
+            }
+        };
+        let case = study.cases.iter().find(|case| case.id.as_str() == id).cloned();
+        let case = case.ok_or_else(|| Failure::missing(format!("study {} has no case {id}", study.id)))?;
+        Ok((study, case))
     }
 
     /// What the runtime's own documentation has, where nothing of it was given otherwise.

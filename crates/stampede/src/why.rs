@@ -20,6 +20,7 @@ pub(crate) fn run(args: WhyArgs) -> Outcome {
         study,
         from,
         exchanges,
+        base_image,
         ready_timeout,
         duration,
         rounds,
@@ -38,7 +39,8 @@ pub(crate) fn run(args: WhyArgs) -> Outcome {
     };
     let Question { study, case, changed } = &question;
     let machine = stampede_platforms::machine();
-    let flags = RetrialFlags { from, exchanges, ready_timeout, duration, rounds, max_time, precision, seed };
+    let flags =
+        RetrialFlags { from, exchanges, base_image, ready_timeout, duration, rounds, max_time, precision, seed };
     let asked: Vec<ChangedCase<'_>> =
         changed.iter().map(|case| ChangedCase { case, ini: php_settings(&case.id) }).collect();
     let plan = RetrialPlan::read(&flags, (study, case), &asked, ground::size(&machine), &BuiltIn);
@@ -88,12 +90,15 @@ impl Question {
                 study.id
             )));
         }
-        if study.kind == StudyKind::Scale {
-            return Err(Failure::usage(format!(
+        let autoscaled = || {
+            Failure::usage(format!(
                 "study {} is of an autoscaled service, and one deployment is asked about here\n  measure one with stampede compare; \
                  what holds instances back is among the findings of stampede show {0}",
                 study.id
-            )));
+            ))
+        };
+        if study.kind == StudyKind::Scale {
+            return Err(autoscaled());
         }
         let analysis = analyse(&study, &trials);
         // The best come first, and those that were never measured last.
@@ -105,6 +110,9 @@ impl Question {
         let found = id.and_then(|summary| study.cases.iter().find(|case| case.id == summary.case)).cloned();
         let names: Vec<&str> = study.cases.iter().map(|case| case.id.as_str()).collect();
         match found {
+            Some(case) if trials.iter().any(|trial| trial.case == case.id && trial.scale.is_some()) => {
+                Err(autoscaled())
+            }
             Some(case) => Ok(Self { changed: interventions(&study, &trials, &case), study, case }),
             None => Err(Failure::usage(match case {
                 Some(case) => {

@@ -58,6 +58,7 @@ pub(crate) fn of(conditions: &Conditions, duration: Duration, platform: &str) ->
         runtime: RuntimeId::new(ID),
         runtime_version: env!("CARGO_PKG_VERSION").to_owned(),
         app: String::new(),
+        revision: None,
         php: None,
         tuning: Tuning::new(),
         limits: conditions.limits,

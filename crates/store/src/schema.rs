@@ -22,6 +22,7 @@ const MIGRATIONS: &[&str] = &[
     include_str!("migrations/011_slo_seconds.sql"),
     include_str!("migrations/012_scaling.sql"),
     include_str!("migrations/013_imports.sql"),
+    include_str!("migrations/014_revisions.sql"),
 ];
 
 /// The version that this program writes.

@@ -7,7 +7,7 @@ use std::time::Duration;
 
 use jiff::Timestamp;
 use rusqlite::{Connection, ErrorCode, MAIN_DB, OpenFlags};
-use stampede_core::{Case, CaseId, Rounds, Study, StudyId, StudyKind, Trial, WorkloadId, YardStickReading};
+use stampede_core::{Case, CaseId, Revision, Rounds, Study, StudyId, StudyKind, Trial, WorkloadId, YardStickReading};
 use thiserror::Error;
 
 use crate::schema::{self, Kind, VERSION};
@@ -40,6 +40,8 @@ pub struct StudyRow {
     pub rounds: Rounds,
     /// What is compared.
     pub cases: Vec<CaseId>,
+    /// Which states of the application were measured, each once; none where that was not told.
+    pub revisions: Vec<Revision>,
     /// How many trials are stored.
     pub trials: u32,
     /// When it came from another store; absent for what was measured with this one.

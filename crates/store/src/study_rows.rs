@@ -4,8 +4,8 @@ use jiff::Timestamp;
 use rusqlite::types::FromSqlResult;
 use rusqlite::{Connection, OptionalExtension, Row, Transaction, named_params};
 use stampede_core::{
-    Bytes, Case, CaseId, CgroupSupport, Cpus, Limits, Machine, Rounds, RuntimeId, Slo, Study, StudyId, StudyKind,
-    WorkloadId,
+    Bytes, Case, CaseId, CgroupSupport, Cpus, Limits, Machine, Revision, Rounds, RuntimeId, Slo, Study, StudyId,
+    StudyKind, WorkloadId,
 };
 
 use crate::columns::{Count, Decimal, Instant, Json, Nanos, other};
@@ -78,6 +78,7 @@ fn insert_case(transaction: &Transaction<'_>, study: &StudyId, ordinal: i64, cas
         runtime,
         runtime_version,
         app,
+        revision,
         php,
         tuning,
         limits: Limits { cpus, memory },
@@ -105,6 +106,17 @@ fn insert_case(transaction: &Transaction<'_>, study: &StudyId, ordinal: i64, cas
             ":topology_json": Json(topology),
         },
     )?;
+    if let Some(Revision { commit, is_dirty }) = revision {
+        transaction.execute(
+            "INSERT INTO case_revision VALUES (:study_id, :case_id, :commit_id, :is_dirty)",
+            named_params! {
+                ":study_id": study.as_str(),
+                ":case_id": id.as_str(),
+                ":commit_id": commit,
+                ":is_dirty": is_dirty,
+            },
+        )?;
+    }
     if !beside.is_empty() {
         transaction.execute(
             "INSERT INTO case_crowds VALUES (:study_id, :case_id, :loads_json)",
@@ -161,6 +173,8 @@ pub(crate) fn list(connection: &Connection) -> rusqlite::Result<Vec<StudyRow>> {
         "SELECT study_id, kind, workload, started_at_ns, finished_at_ns, rounds, max_time_ns, imported_at_ns,
             (SELECT json_group_array(case_id ORDER BY ordinal) FROM study_case WHERE study_id = study.study_id)
                 AS cases_json,
+            (SELECT json_group_array(json_array(commit_id, is_dirty) ORDER BY rowid) FROM case_revision
+                WHERE study_id = study.study_id) AS revisions_json,
             (SELECT count(*) FROM trial WHERE study_id = study.study_id) AS trials
          FROM study LEFT JOIN study_end USING (study_id) LEFT JOIN import USING (study_id)
          ORDER BY started_at_ns DESC, study.rowid DESC",
@@ -174,6 +188,7 @@ pub(crate) fn list(connection: &Connection) -> rusqlite::Result<Vec<StudyRow>> {
             finished_at: finished_at(row)?,
             rounds: rounds(row)?,
             cases: row.get::<_, Json<Vec<CaseId>>>("cases_json")?.0,
+            revisions: revisions(row)?,
             trials: row.get("trials")?,
             imported_at: row.get::<_, Option<Instant>>("imported_at_ns")?.map(|Instant(at)| at),
         })
@@ -231,6 +246,7 @@ pub(crate) fn load(connection: &Connection, id: &StudyId) -> rusqlite::Result<Op
 fn load_cases(connection: &Connection, id: &StudyId) -> rusqlite::Result<Vec<Case>> {
     let mut statement = connection.prepare(
         "SELECT * FROM study_case LEFT JOIN case_application USING (study_id, case_id)
+            LEFT JOIN case_revision USING (study_id, case_id)
             LEFT JOIN case_crowds USING (study_id, case_id) WHERE study_id = ?1 ORDER BY ordinal",
     )?;
     let rows = statement.query_map([id.as_str()], |row| {
@@ -240,6 +256,7 @@ fn load_cases(connection: &Connection, id: &StudyId) -> rusqlite::Result<Vec<Cas
             runtime_version: row.get("runtime_version")?,
             // Studies of before this was kept had one application each.
             app: row.get::<_, Option<String>>("app")?.unwrap_or_else(|| "plain".to_owned()),
+            revision: revision(row)?,
             php: row.get::<_, Option<Json<_>>>("php_json")?.map(|Json(php)| php),
             tuning: row.get::<_, Json<_>>("tuning_json")?.0,
             limits: Limits {
@@ -254,6 +271,23 @@ fn load_cases(connection: &Connection, id: &StudyId) -> rusqlite::Result<Vec<Cas
         })
     })?;
     rows.collect()
+}
+
+fn revision(row: &Row<'_>) -> rusqlite::Result<Option<Revision>> {
+    let Some(commit) = row.get("commit_id")? else { return Ok(None) };
+    Ok(Some(Revision { commit, is_dirty: row.get("is_dirty")? }))
+}
+
+/// Those of a study's cases, each once.
+fn revisions(row: &Row<'_>) -> rusqlite::Result<Vec<Revision>> {
+    let mut revisions = Vec::new();
+    for (commit, dirty) in row.get::<_, Json<Vec<(String, u8)>>>("revisions_json")?.0 {
+        let revision = Revision { commit, is_dirty: dirty != 0 };
+        if !revisions.contains(&revision) {
+            revisions.push(revision);
+        }
+    }
+    Ok(revisions)
 }
 
 fn load_resumptions(connection: &Connection, id: &StudyId) -> rusqlite::Result<Vec<Timestamp>> {

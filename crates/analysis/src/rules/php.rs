@@ -53,10 +53,16 @@ pub(super) fn cache_full(record: &Record<'_>) -> Option<Finding> {
     Some(Finding {
         id: "opcache-full".to_owned(),
         severity: Severity::Warning,
-        text: format!(
-            "The opcode cache is full with {} scripts: what it has no room for is compiled anew for every request.",
-            cache.scripts
-        ),
+        text: match cache.full {
+            true => format!(
+                "The opcode cache is full with {} scripts: what it has no room for is compiled anew for every request.",
+                cache.scripts
+            ),
+            false => format!(
+                "The opcode cache was emptied {} times for want of room: all scripts are compiled anew after that.",
+                cache.restarts
+            ),
+        },
         evidence: BTreeMap::from([
             ("cached_scripts".to_owned(), cache.scripts as f64),
             ("cache_restarts".to_owned(), cache.restarts as f64),

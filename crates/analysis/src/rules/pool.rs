@@ -5,7 +5,7 @@ use std::collections::BTreeMap;
 use stampede_core::{Finding, Gauge, Load, Role, Series, SeriesSource, Severity, UnitId};
 
 use super::neighbours::Occupancy;
-use super::{cpu_used, percent};
+use super::{cpu_used, percent, sampled};
 use crate::metric::ratio;
 use crate::record::Record;
 
@@ -20,18 +20,16 @@ const AIM: f64 = 0.9;
 
 /// A pool that was full.
 struct Full<'a> {
-    /// Who told; absent where it follows from the settings.
-    unit: Option<&'a UnitId>,
+    /// Who told, and the samples in which all were taken, of those that were answered; absent where it follows from the settings.
+    told: Option<(&'a UnitId, f64)>,
     /// The most workers that it had.
     workers: u64,
-    /// Samples in which all were taken, of those that were answered.
-    share: f64,
 }
 
 /// All workers were taken and requests waited, while the CPU was not used up.
 pub(super) fn full(record: &Record<'_>) -> Option<Finding> {
     let used = 1.0 - left(record).filter(|left| *left > 1.0 - IDLE)?;
-    let Full { unit, workers, share } = fullest(record).or_else(|| too_few(record))?;
+    let Full { told, workers } = fullest(record).or_else(|| too_few(record))?;
     let queue = queued(record);
     let demand = match record.case.load {
         Load::Closed { connections } => Some(u64::from(connections)),
@@ -43,22 +41,24 @@ pub(super) fn full(record: &Record<'_>) -> Option<Finding> {
     }
     let mut evidence = BTreeMap::from([
         ("workers".to_owned(), workers as f64),
-        ("full_share".to_owned(), share),
         ("cpu_used_share".to_owned(), used),
         ("queue_max".to_owned(), queue as f64),
     ]);
+    if let Some((_, share)) = told {
+        evidence.insert("full_share".to_owned(), share);
+    }
     let more = advisable(record, workers, used, demand);
     if let Some(more) = more {
         evidence.insert("advised_workers".to_owned(), more as f64);
     }
     let idle = percent(1.0 - used);
-    let text = match (unit, workers) {
-        (None, _) => format!(
+    let text = match told {
+        None => format!(
             "It has workers for {workers} of the load's {} connections, while {idle} of its CPU was idle: requests wait for a \
              worker, not for CPU.",
             demand.unwrap_or(queue)
         ),
-        (Some(unit), _) => format!(
+        Some((unit, share)) => format!(
             "{unit}: {} busy in {} of the samples, while {idle} of its CPU was idle: requests wait for a worker, not for CPU.",
             if workers == 1 { "its only worker was".to_owned() } else { format!("all its {workers} workers were") },
             percent(share)
@@ -97,9 +97,11 @@ fn fullest<'a>(record: &Record<'a>) -> Option<Full<'a>> {
         let workers = series.iter().flat_map(|series| series.values(Gauge::TotalWorkers)).max()?;
         let taken: Vec<u64> = series.iter().flat_map(|series| taken(series)).collect();
         let full = taken.iter().filter(|taken| **taken >= workers).count();
-        Some(Full { unit: Some(unit), workers, share: ratio(full as f64, taken.len() as f64)? })
+        Some((unit, ratio(full as f64, taken.len() as f64)?, workers))
     });
-    pools.filter(|pool| pool.workers > 0 && pool.share >= FULL).max_by(|a, b| a.share.total_cmp(&b.share))
+    let full = pools.filter(|(_, share, workers)| *workers > 0 && *share >= FULL);
+    let (unit, share, workers) = full.max_by(|(_, a, _), (_, b, _)| a.total_cmp(b))?;
+    Some(Full { told: Some((unit, share)), workers })
 }
 
 /// Fewer workers than connections, by their setting, where no server told of its workers: some tell nothing, others cannot
@@ -113,7 +115,7 @@ fn too_few<'a>(record: &Record<'a>) -> Option<Full<'a>> {
     }
     let workers: u64 = record.case.tuning.of_role(Role::PoolSize).find_map(|(_, value)| value.parse().ok())?;
     let workers = workers * u64::from(record.case.topology.replicas);
-    (0 < workers && workers < u64::from(connections)).then_some(Full { unit: None, workers, share: 1.0 })
+    (0 < workers && workers < u64::from(connections)).then_some(Full { told: None, workers })
 }
 
 /// Workers that could take no other request, by sample: those that work, and those that are bound to a connection.
@@ -132,10 +134,6 @@ fn queued(record: &Record<'_>) -> u64 {
         [Gauge::AcceptQueue, Gauge::Queue].into_iter().flat_map(|gauge| series.values(gauge).max()).max()
     };
     sampled(record).filter_map(waiting).max().unwrap_or(0)
-}
-
-fn sampled<'a>(record: &Record<'a>) -> impl Iterator<Item = &'a Series> {
-    record.measurements().filter_map(|measured| measured.sampling.as_ref()).flat_map(|sampling| &sampling.series)
 }
 
 /// So many workers would use the CPU up, as far as requests and memory go round. Nothing where that is not more.

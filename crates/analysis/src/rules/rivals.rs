@@ -7,6 +7,7 @@ use stampede_core::{Estimate, Finding, Severity, Verdict, VerdictWord};
 use super::{fleet, percent};
 use crate::metric::{PER_VCPU_SECOND, ratio};
 use crate::record::Record;
+use crate::verdicts::against;
 
 /// What answers fewer than this share of the other's requests for the same CPU has collapsed: as the published claim is held to
 /// (`studies/gcp-markdown.yaml`).
@@ -32,16 +33,8 @@ pub(crate) fn beside_others(
             .min()
             .filter(|(at_once, _)| *at_once < own);
         let (fewest, other) = small?;
-        let verdict = verdicts.iter().filter(|verdict| verdict.metric == PER_VCPU_SECOND).find_map(|verdict| {
-            let (a, b) = (&record.case.id, &records[other].case.id);
-            let Verdict { a: of, b: to, ratio, verdict, .. } = verdict;
-            match (of == a && to == b, of == b && to == a) {
-                (true, _) => Some((*ratio, *verdict)),
-                (_, true) => Some((inverse(*ratio), turned(*verdict))),
-                _ => None,
-            }
-        });
-        let (ratio, word) = verdict?;
+        let Verdict { ratio, verdict: word, .. } =
+            against(verdicts, PER_VCPU_SECOND, &record.case.id, &records[other].case.id)?;
         let rivals = Rivals { large: record, small: &records[other], at_once: (own, fewest), ratio, word };
         rivals.finding(found[place], found[other])
     };
@@ -50,18 +43,6 @@ pub(crate) fn beside_others(
 
 fn is_same(a: &Record<'_>, b: &Record<'_>) -> bool {
     a.case.runtime == b.case.runtime && a.case.app == b.case.app && a.case.id != b.case.id
-}
-
-fn inverse(Estimate { value, low, high, n }: Estimate) -> Estimate {
-    Estimate { value: 1.0 / value, low: high.map(|high| 1.0 / high), high: low.map(|low| 1.0 / low), n }
-}
-
-fn turned(word: VerdictWord) -> VerdictWord {
-    match word {
-        VerdictWord::Faster => VerdictWord::Slower,
-        VerdictWord::Slower => VerdictWord::Faster,
-        same => same,
-    }
 }
 
 /// A case and the one that it is held against.
@@ -113,6 +94,9 @@ impl Rivals<'_, '_> {
             VerdictWord::Slower if high < COLLAPSED => (Severity::Warning, "it collapses"),
             VerdictWord::Slower => (Severity::Info, "it does less, without a collapse that is sure"),
             VerdictWord::Faster | VerdictWord::Equivalent => (Severity::Info, "it does not collapse"),
+            VerdictWord::Undecided if low > COLLAPSED => {
+                (Severity::Info, "it does not collapse, and which of the two answers more is open")
+            }
             VerdictWord::Undecided => (Severity::Info, "whether it collapses is open"),
         };
         let why = if *word == VerdictWord::Undecided { String::new() } else { cause(&of_large, &of_small) };
@@ -257,6 +241,13 @@ mod tests {
                 "it does less, without a collapse that is sure",
             ),
             ("more", [300.0, 301.0, 299.0], 0.8, Severity::Info, "it does not collapse. The difference is in what"),
+            (
+                "neither",
+                [195.0, 215.0, 203.0],
+                0.8,
+                Severity::Info,
+                "it does not collapse, and which of the two answers more",
+            ),
             ("who knows", [80.0, 300.0, 200.0], 0.8, Severity::Info, "whether it collapses is open."),
         ] {
             let findings = of_large(rates, used);

@@ -2,8 +2,9 @@
 
 use std::collections::BTreeMap;
 
-use stampede_core::{Finding, Gauge, Role, Series, SeriesSource, Severity, UnitId};
+use stampede_core::{Finding, Gauge, Role, SeriesSource, Severity, UnitId};
 
+use super::sampled;
 use crate::metric::ratio;
 use crate::record::Record;
 
@@ -78,15 +79,11 @@ fn grown(record: &Record<'_>, of: impl Fn(&SeriesSource) -> bool, counter: Gauge
         .reduce(|sum, grown| sum + grown)
 }
 
-fn sampled<'a>(record: &Record<'a>) -> impl Iterator<Item = &'a Series> {
-    record.measurements().filter_map(|measured| measured.sampling.as_ref()).flat_map(|sampling| &sampling.series)
-}
-
 #[cfg(test)]
 mod tests {
     use std::time::Duration;
 
-    use stampede_core::{Sampling, Tunable, TunableKind};
+    use stampede_core::{Sampling, Series, Tunable, TunableKind};
 
     use super::*;
     use crate::samples;

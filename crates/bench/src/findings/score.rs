@@ -1,9 +1,9 @@
 //! What the runs come to: right first answers, false alarms, and the confusion matrix.
 
 use std::collections::{BTreeMap, BTreeSet};
-use std::fs;
 
 use super::{Cell, FAULTS, RUNTIMES, Ran, SEVERITIES};
+use crate::circumstances::Circumstances;
 use crate::document::{self, Section};
 use crate::target::{Bound, Target};
 
@@ -37,7 +37,7 @@ impl Provoked<'_> {
     }
 }
 
-pub(super) fn document(cells: &[Cell], ran: &BTreeMap<usize, Ran>, version: &str, remark: &str) -> String {
+pub(super) fn document(cells: &[Cell], ran: &BTreeMap<usize, Ran>) -> String {
     let provoked: Vec<Provoked<'_>> = ran
         .iter()
         .filter(|(number, one)| **number < FAULTS.len() * RUNTIMES * SEVERITIES && one.severity > 0)
@@ -49,7 +49,7 @@ pub(super) fn document(cells: &[Cell], ran: &BTreeMap<usize, Ran>, version: &str
         })
         .collect();
     let healthy: Vec<&Ran> = ran.values().filter(|one| one.severity == 0).collect();
-    let mut text = head(cells, ran, version, remark);
+    let mut text = head(cells, ran);
     text.push_str(&format!("## Targets\n\n{}\n", document::targets(&targets(&provoked, &healthy))));
     let mut matrix = Section::new("Confusion matrix");
     confusion(&mut matrix, &provoked, &healthy);
@@ -69,7 +69,7 @@ pub(super) fn document(cells: &[Cell], ran: &BTreeMap<usize, Ran>, version: &str
     text.trim_end().to_owned() + "\n"
 }
 
-fn head(cells: &[Cell], ran: &BTreeMap<usize, Ran>, version: &str, remark: &str) -> String {
+fn head(cells: &[Cell], ran: &BTreeMap<usize, Ran>) -> String {
     let mut section = Section::default();
     section.paragraph(
         "How often the bottleneck that `stampede compare` names first is the right one: faults that are provoked for real \
@@ -81,15 +81,12 @@ fn head(cells: &[Cell], ran: &BTreeMap<usize, Ran>, version: &str, remark: &str)
     let began: BTreeSet<&str> = ran.values().map(|one| one.began.as_str()).filter(|began| !began.is_empty()).collect();
     let from = began.first().copied().unwrap_or("never");
     let to = began.last().copied().unwrap_or("never");
-    let cpuinfo = fs::read_to_string("/proc/cpuinfo").unwrap_or_default();
-    let model =
-        cpuinfo.lines().find_map(|line| line.strip_prefix("model name")?.split_once(':')).map_or("", |(_, name)| name);
-    let processors = cpuinfo.lines().filter(|line| line.starts_with("processor")).count();
     section.paragraph(&format!(
         "Made by `make bench-findings`, which goes on where it was left: {} of {} runs are measured, the first began \
-         {from} and the last {to} UTC. {version},{model}, {processors} processors. While they were measured: {remark}.",
+         {from} and the last {to} UTC. {}",
         ran.len(),
         cells.len(),
+        Circumstances::sentences(ran.values().map(|one| &one.under)),
     ));
     format!("# Findings of real faults\n\n{}", section.text)
 }
@@ -103,11 +100,11 @@ fn targets(provoked: &[Provoked<'_>], healthy: &[&Ran]) -> Vec<Target> {
         let what = format!("right first answers, {} runs on {what}", counted.len());
         Target::value(what, Bound::AtLeast(90.0), seen, 1, " %")
     };
-    let alarms = healthy.iter().filter(|one| is_alarm(one)).count();
-    let measured = healthy.iter().filter(|one| one.outcome == "measured").count();
-    let seen = (measured > 0).then(|| 100.0 * alarms as f64 / measured as f64);
-    let alarms =
-        Target::value(format!("false alarms, {measured} runs without a fault"), Bound::AtMost(5.0), seen, 1, " %");
+    let measured: Vec<_> = healthy.iter().filter(|one| one.outcome == "measured").collect();
+    let alarms = measured.iter().filter(|one| is_alarm(one)).count();
+    let seen = (!measured.is_empty()).then(|| 100.0 * alarms as f64 / measured.len() as f64);
+    let what = format!("false alarms, {} runs without a fault", measured.len());
+    let alarms = Target::value(what, Bound::AtMost(5.0), seen, 1, " %");
     let dear = provoked.iter().filter(|one| one.counts()).count();
     let what = format!("faults that cost a tenth or more, {} runs", provoked.len());
     let seen = (!provoked.is_empty()).then(|| 100.0 * dear as f64 / provoked.len() as f64);
@@ -202,7 +199,7 @@ mod tests {
             ran(8, pool, 100.0),
             ran(9, pool, 50.0),
         ]);
-        let text = document(&cells, &runs, "stampede 0", "nothing");
+        let text = document(&cells, &runs);
         let row = |part: &str| text.lines().find(|line| line.contains(part)).unwrap_or_default();
         assert!(row("2 runs on runtimes that rules").contains("50.0 %"), "{text}");
         assert!(row("1 runs on held-out").contains("100.0 %"), "{text}");

@@ -135,6 +135,7 @@ fn case(place: usize) -> Case {
         runtime: RuntimeId::new("simulated"),
         runtime_version: String::new(),
         app: String::new(),
+        revision: None,
         php: None,
         tuning: Tuning::new(),
         limits: Limits { cpus: Cpus::from_millis(1000), memory: Bytes::from_mib(512) },

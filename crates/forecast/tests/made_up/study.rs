@@ -90,6 +90,7 @@ fn case(made_up: &MadeUp) -> Case {
         runtime: RuntimeId::new("nginx-fpm"),
         runtime_version: "nginx 1.22.1, PHP 8.2.29 NTS".to_owned(),
         app: "plain".to_owned(),
+        revision: None,
         php: None,
         tuning,
         limits: Limits { cpus: Cpus::from_millis(made_up.cpus), memory: Bytes::from_mib(256) },

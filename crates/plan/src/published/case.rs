@@ -71,6 +71,12 @@ impl CaseKeys {
         })
     }
 
+    /// Whether it says something of instances, and not how many requests each is given.
+    pub(super) fn has_instances_alone(&self) -> bool {
+        let Self { concurrency, min_instances, max_instances, total_cpus, .. } = self;
+        concurrency.is_none() && [min_instances, max_instances, total_cpus].into_iter().any(Option::is_some)
+    }
+
     /// These, and those of a table where these say nothing. What belongs to a runtime is not taken over by another one.
     pub(super) fn over(self, table: &Self) -> Self {
         let table = table.clone();

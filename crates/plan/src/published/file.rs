@@ -205,6 +205,13 @@ impl Reader {
                 // The workload has one of its own.
                 None => {}
             }
+            if row.case.clone().over(case).has_instances_alone() {
+                self.wrong(
+                    &row.id,
+                    "has instances without a concurrency",
+                    "say concurrency: 1, or how many requests each is given",
+                );
+            }
             published_rows.push(self.row(row, columns.len()));
         }
         if models.len() > 1 {

@@ -211,6 +211,12 @@ fn mistakes_of_a_file_are_told() {
         ("a range", "80000..160000", "8..4", "b has a figure that is no number"),
         ("figures", "[217.93, 0.0674]", "[1, 2, 3]", "a has more figures"),
         ("a model", "{runtime: go", "{load: 'open:5', runtime: go", "mixes open and closed loads"),
+        (
+            "instances",
+            "case: {runtime: go",
+            "case: {max_instances: 4, runtime: go",
+            "b has instances without a concurrency",
+        ),
         ("a claim", "ratio: b / a", "ratio: b / z", "names z, which is no row of the table closed"),
         ("bounds", ", from: 1.2", "", "has no bounds"),
         ("two claims", "ratio: b / a", "ratio: b / a, against: b / z", "names z, which is no row of the table closed"),

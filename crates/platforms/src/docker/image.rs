@@ -5,7 +5,9 @@ use std::collections::{BTreeSet, HashMap};
 use std::env;
 
 use bollard::models::ImageInspect;
-use bollard::query_parameters::{BuildImageOptions, CreateImageOptions, ListImagesOptions, RemoveImageOptions};
+use bollard::query_parameters::{
+    BuildImageOptions, CreateImageOptions, ListImagesOptions, RemoveImageOptions, TagImageOptions,
+};
 use futures_util::StreamExt as _;
 use sha2::{Digest, Sha256};
 
@@ -23,11 +25,12 @@ const SOFTWARE: &str = "io.stampede.software";
 const PROXIES: [&str; 8] =
     ["HTTP_PROXY", "http_proxy", "HTTPS_PROXY", "https_proxy", "FTP_PROXY", "ftp_proxy", "NO_PROXY", "no_proxy"];
 
-/// Sees that the engine has an image for this machine; gets it from its registry where it has not.
-pub(crate) async fn base(engine: &Engine, image: &str) -> Result<(), DockerError> {
+/// Sees that the engine has an image for this machine; gets it from its registry where it has not, after it has told so.
+pub(crate) async fn base(engine: &Engine, image: &str, tell: fn(&str)) -> Result<(), DockerError> {
     let found = match inspect(engine, image).await? {
         Some(found) => found,
         None => {
+            tell(&format!("getting the image {image} from its registry"));
             pull(engine, image).await?;
             let missing = || DockerError::Pull { image: image.to_owned(), problem: "the engine has it not".to_owned() };
             inspect(engine, image).await?.ok_or_else(missing)?
@@ -82,7 +85,7 @@ fn split(image: &str) -> (&str, &str) {
 }
 
 /// The image that has these packages upon another one, as far as the distribution has them: the kept one, or one that is built
-/// now, after `tell` was called.
+/// now, after `tell` was called. It is kept for all that was asked for, so that what the distribution has not is not tried again.
 pub(crate) async fn install(
     engine: &Engine,
     base: &str,
@@ -92,20 +95,21 @@ pub(crate) async fn install(
     let found = inspect(engine, base).await?;
     let id = found.and_then(|found| found.id).unwrap_or_default();
     let mut packages = packages.clone();
-    loop {
-        if packages.is_empty() {
-            return Ok(base.to_owned());
-        }
+    let mut tried = Vec::new();
+    let image = loop {
         let dockerfile = stampede_export::software(base, packages.iter().map(String::as_str))?;
-        let image = format!("{NAME}:{}", key(&id, &dockerfile));
+        let tag = key(&id, &dockerfile);
+        let image = format!("{NAME}:{tag}");
         if inspect(engine, &image).await?.is_some() {
-            return Ok(image);
+            break image;
         }
-        tell(&packages);
+        if !packages.is_empty() {
+            tell(&packages);
+        }
         let words = packages.iter().map(String::as_str).collect::<Vec<_>>().join(" ");
         let label = format!("{words} in {base}");
         let Err(output) = build(engine, &dockerfile, &image, label).await? else {
-            return Ok(image);
+            break image;
         };
         let lacking: BTreeSet<String> =
             not_found(&output).filter(|name| packages.contains(*name)).map(str::to_owned).collect();
@@ -114,7 +118,13 @@ pub(crate) async fn install(
             return Err(DockerError::Install { packages: words, base: base.to_owned(), output });
         }
         packages.retain(|package| !lacking.contains(package));
+        tried.push(tag);
+    };
+    for tag in tried {
+        let named = TagImageOptions { repo: Some(NAME.to_owned()), tag: Some(tag) };
+        engine.docker.tag_image(&image, Some(named)).await.map_err(api("name an image"))?;
     }
+    Ok(image)
 }
 
 fn key(base: &str, dockerfile: &str) -> String {
@@ -216,15 +226,13 @@ pub fn remove_images() -> Result<Vec<String>, DockerError> {
         let mut removed = Vec::new();
         for image in images {
             let tags = image.repo_tags.iter().filter(|tag| tag.starts_with(NAME)).cloned().collect::<Vec<_>>();
-            for tag in tags {
-                engine
-                    .docker
-                    .remove_image(&tag, None::<RemoveImageOptions>, None)
-                    .await
-                    .map_err(api("remove an image"))?;
-                let held = image.labels.get(SOFTWARE).map_or("", String::as_str);
-                removed.push(format!("{tag} ({held})"));
+            // It is gone with the last of its names.
+            for tag in &tags {
+                let removed = engine.docker.remove_image(tag, None::<RemoveImageOptions>, None).await;
+                removed.map_err(api("remove an image"))?;
             }
+            let held = image.labels.get(SOFTWARE).map_or("", String::as_str);
+            removed.extend(tags.first().map(|tag| format!("{tag} ({held})")));
         }
         Ok(removed)
     })

@@ -1,27 +1,29 @@
 //! A deployment that runs in a container.
 
 use std::collections::{BTreeMap, BTreeSet};
-use std::path::PathBuf;
 use std::sync::Arc;
 use std::time::{Duration, Instant};
 
 use rustix::process::Signal;
 use stampede_core::{
     AddressId, Deployment, Endpoint, EnforcedLimits, ExitReport, Fut, LaunchError, LogTail, MeterSource, PartMeters,
-    Places, Program, ReadBackError, Ready, Running, StatusSource, StopError, UnitExit, UnitId, UnitRestart, UnitStatus,
-    UnitStop, UnknownPlace, with_causes,
+    Places, Program, ReadBackError, Running, StopError, UnitExit, UnitId, UnitRestart, UnitStatus, UnitStop,
+    UnknownPlace, with_causes,
 };
 use tokio::sync::watch;
 use tokio::task::JoinHandle;
-use tokio::time::{sleep, timeout};
+use tokio::time::timeout;
 
 use super::sandbox::{Process, Sandbox};
+use crate::end::End;
 use crate::folder::Folder;
+use crate::group::{enforced, explain, forks, source};
 use crate::log_tail;
-use crate::process_table;
+use crate::readiness::{NotReady, await_ready};
 use crate::run::END_TIME;
 use crate::running::{
-    ASK_TIME, CHECK_TIME, DEFAULT_PATH, PREPARATION_TIME, command, connect, enforced, explain, signal_number, source,
+    ASK_TIME, CHECK_TIME, DEFAULT_PATH, PREPARATION_TIME, StartedUnit, command, endpoint, logs, signal_number,
+    statuses, tell,
 };
 
 /// A container whose folder is filled and in which nothing runs yet.
@@ -40,21 +42,20 @@ pub(super) struct DockerRunning {
     statuses: Vec<UnitStatus>,
     endpoints: BTreeMap<AddressId, Endpoint>,
     places: Places,
-    units: Vec<StartedUnit>,
+    units: Vec<Watched>,
     exit: watch::Sender<Option<UnitExit>>,
     started: Instant,
 }
 
-struct StartedUnit {
-    id: UnitId,
-    logs: Vec<PathBuf>,
-    grace: Duration,
+/// A unit with what tells of its end.
+struct Watched {
+    unit: StartedUnit,
     signal: Option<Signal>,
     process: Arc<Process>,
     watch: JoinHandle<()>,
 }
 
-impl Drop for StartedUnit {
+impl Drop for Watched {
     fn drop(&mut self) {
         self.watch.abort();
     }
@@ -68,25 +69,12 @@ impl DockerRunning {
         ready_timeout: Duration,
     ) -> Result<Self, LaunchError> {
         let Prepared { sandbox, folder, places, endpoints } = prepared;
-        let endpoint = |id: &AddressId| {
-            endpoints
-                .get(id)
-                .cloned()
-                .ok_or_else(|| LaunchError::Prepare(format!("find the address {id}: the deployment has none")))
-        };
-        let mut statuses = Vec::new();
-        for unit in &deployment.units {
-            for StatusSource { address, transport, format } in &unit.statuses {
-                let address = endpoint(address)?;
-                statuses.push((unit.id.clone(), StatusSource { address, transport: *transport, format: *format }));
-            }
-        }
         let mut running = Self {
             sandbox,
             folder,
-            front: endpoint(&deployment.front)?,
-            statuses,
-            endpoints: endpoints.clone(),
+            front: endpoint(&endpoints, &deployment.front)?,
+            statuses: statuses(deployment, &endpoints)?,
+            endpoints,
             places,
             units: Vec::new(),
             exit: watch::Sender::new(None),
@@ -105,24 +93,25 @@ impl DockerRunning {
         running.started = Instant::now();
         for unit in &deployment.units {
             let log = running.folder.log(unit.id.as_str());
-            let mut logs = vec![log.clone()];
-            for path in &unit.logs {
-                let inside = running.folder.inside(path);
-                logs.push(inside.map_err(|error| LaunchError::Prepare(error.to_string()))?);
-            }
+            let started = StartedUnit::new(unit, &running.folder)?;
             let order = command(&unit.program, &running.folder, &running.places, log)?;
             let failed = |problem| LaunchError::Start { unit: unit.id.clone(), problem };
             let process = running.sandbox.start(&order).await.map_err(|error| failed(with_causes(&error)))?;
             let process = Arc::new(process);
-            running.units.push(StartedUnit {
-                id: unit.id.clone(),
-                logs,
-                grace: unit.stop.grace,
+            running.units.push(Watched {
+                unit: started,
                 signal: Signal::from_named_raw(signal_number(unit.stop.signal)),
                 watch: tokio::spawn(watch(unit.id.clone(), Arc::clone(&process), running.exit.clone())),
                 process,
             });
-            running.await_ready(&unit.id, &unit.ready, ready_timeout).await?;
+            await_ready(&running, &unit.ready, ready_timeout).await.map_err(|problem| {
+                let (unit, problem) = match problem {
+                    NotReady::Ended(exit) => (exit.unit, format!("it ended with {}", exit.how)),
+                    NotReady::Late(problem) => (unit.id.clone(), problem),
+                };
+                let problem = explain(Some(&running.sandbox.group), &problem, &running.logs(&unit).lines);
+                LaunchError::Start { unit, problem }
+            })?;
         }
         Ok(running)
     }
@@ -134,55 +123,12 @@ impl DockerRunning {
         let done = self.sandbox.run(&order, limit).await.map_err(|error| LaunchError::Prepare(with_causes(&error)))?;
         Ok(done.map_err(|problem| explain(Some(&self.sandbox.group), &problem, &log_tail::read(&log))))
     }
-
-    /// Waits until a unit is ready, or one ends.
-    async fn await_ready(&self, unit: &UnitId, ready: &Ready, limit: Duration) -> Result<(), LaunchError> {
-        const PAUSE: Duration = Duration::from_millis(10);
-        let deadline = Instant::now() + limit;
-        let failed = |unit: &UnitId, problem: &str| LaunchError::Start {
-            unit: unit.clone(),
-            problem: explain(Some(&self.sandbox.group), problem, &self.logs(unit).lines),
-        };
-        loop {
-            let state = tokio::select! {
-                exit = self.exited() => {
-                    return Err(failed(&exit.unit, &format!("it ended with {}", exit.how)));
-                }
-                tried = self.try_ready(ready) => match tried {
-                    Ok(()) => return Ok(()),
-                    Err(state) => state,
-                },
-            };
-            if Instant::now() >= deadline {
-                return Err(failed(unit, &format!("it is not ready after {limit:?} ({state})")));
-            }
-            sleep(PAUSE).await;
-        }
-    }
-
-    async fn try_ready(&self, ready: &Ready) -> Result<(), String> {
-        const CONNECT_TIME: Duration = Duration::from_secs(1);
-        match ready {
-            Ready::Request => Ok(()),
-            Ready::Program(program) => self.ask(program).await.map(drop),
-            Ready::Port(id) => {
-                let endpoint = self.endpoints.get(id).ok_or_else(|| format!("it has no address {id}"))?;
-                let connected = timeout(CONNECT_TIME, connect(endpoint)).await;
-                let told = connected.unwrap_or_else(|_| Err(std::io::ErrorKind::TimedOut.into()));
-                told.map_err(|error| format!("connect to {endpoint}: {error}"))
-            }
-        }
-    }
 }
 
-/// Tells when a unit ends. The first end is the one that matters; others often follow from it.
+/// Tells when a unit ends.
 async fn watch(unit: UnitId, process: Arc<Process>, exit: watch::Sender<Option<UnitExit>>) {
     let end = process.ended().await;
-    exit.send_if_modified(|known| {
-        let first = known.is_none();
-        known.get_or_insert(UnitExit { unit, how: end.to_string() });
-        first
-    });
+    tell(&exit, UnitExit { unit, how: end.to_string() });
 }
 
 impl Running for DockerRunning {
@@ -261,38 +207,32 @@ impl Running for DockerRunning {
     }
 
     fn forks(&self) -> BTreeSet<u32> {
-        let members = self.sandbox.group.processes().unwrap_or_default();
-        members
-            .into_iter()
-            .filter(|pid| process_table::is_fork(*pid))
-            .map(|pid| pid.as_raw_pid().cast_unsigned())
-            .collect()
+        forks(Some(&self.sandbox.group))
     }
 
     fn logs(&self, unit: &UnitId) -> LogTail {
-        let logs = self.units.iter().filter(|started| started.id == *unit).flat_map(|started| &started.logs);
-        LogTail { lines: logs.flat_map(|log| log_tail::read(log)).collect() }
+        logs(self.units.iter().map(|watched| &watched.unit), unit)
     }
 
     fn units(&self) -> Vec<UnitId> {
-        self.units.iter().map(|unit| unit.id.clone()).collect()
+        self.units.iter().map(|watched| watched.unit.id.clone()).collect()
     }
 
     fn stop(self: Box<Self>) -> Fut<'static, Result<ExitReport, StopError>> {
         Box::pin(async move {
             let Self { sandbox, units, .. } = *self;
             let mut stops = Vec::new();
-            for unit in units.iter().rev() {
+            for Watched { unit, signal, process, watch: _ } in units.iter().rev() {
                 let asked = Instant::now();
-                if let Some(signal) = unit.signal {
-                    unit.process.signal(signal);
+                if let Some(signal) = signal {
+                    process.signal(*signal);
                 }
-                let in_time = timeout(unit.grace, unit.process.ended()).await;
+                let in_time = timeout(unit.grace, process.ended()).await;
                 let end = match in_time {
                     Ok(end) => end,
                     Err(_) => {
-                        unit.process.signal(Signal::KILL);
-                        timeout(END_TIME, unit.process.ended()).await.unwrap_or(crate::end::End::Untold)
+                        process.signal(Signal::KILL);
+                        timeout(END_TIME, process.ended()).await.unwrap_or(End::Untold)
                     }
                 };
                 let (took, how) = (asked.elapsed(), end.to_string());

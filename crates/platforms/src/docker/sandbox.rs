@@ -18,6 +18,7 @@ use bollard::models::{
 };
 use bollard::query_parameters::{AttachContainerOptions, CreateContainerOptions};
 use futures_util::StreamExt as _;
+use rustix::io::Errno;
 use rustix::process::{Pid, PidfdFlags, Resource, Signal, getegid, geteuid, getrlimit, pidfd_open, pidfd_send_signal};
 use stampede_cgroup::{Group, QUOTA_PERIOD};
 use stampede_core::{Limits, with_causes};
@@ -120,14 +121,19 @@ impl Sandbox {
         let mut process = Process { engine: self.engine.clone(), exec, pid: None };
         let told = process.inspect().await?;
         let pid = told.pid.and_then(|pid| Pid::from_raw(i32::try_from(pid).ok()?));
-        let fd = pid.and_then(|pid| pidfd_open(pid, PidfdFlags::NONBLOCK).ok());
+        let watched = |problem: &dyn std::error::Error| DockerError::Prepare(format!("watch a process: {problem}"));
+        let fd = match pid.map(|pid| pidfd_open(pid, PidfdFlags::empty())) {
+            // It has ended and was reaped.
+            None | Some(Err(Errno::SRCH)) => None,
+            Some(fd) => Some(fd.map_err(|error| watched(&error))?),
+        };
         // Asked again: it is its number as long as it runs, so the descriptor is of no other process.
         if let Some(fd) = fd.filter(|_| told.running == Some(true))
             && process.inspect().await?.running == Some(true)
         {
             // SAFETY: it owns the descriptor, which is always the same one and is closed with it.
             let fd = unsafe { AsyncFd::register_with_interest(fd, Interest::READABLE) };
-            process.pid = Some(fd.map_err(|error| DockerError::Prepare(format!("watch a process: {error}")))?);
+            process.pid = Some(fd.map_err(|error| watched(&error))?);
         }
         Ok(process)
     }

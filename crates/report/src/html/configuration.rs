@@ -3,10 +3,9 @@
 use std::collections::{BTreeMap, BTreeSet};
 
 use serde::Serialize;
-use stampede_core::{Case, CaseId, EnforcedLimits, Limit, Origin, PhpReadBack, Trial};
+use stampede_core::{Case, CaseId, EnforcedLimits, Limit, Origin, PhpReadBack, Revision, Trial};
 
-use crate::StudyView;
-use crate::trust;
+use crate::{StudyView, places, trust};
 
 /// Rows under a heading.
 #[derive(Serialize)]
@@ -93,6 +92,7 @@ fn conditions(column: &Column<'_>) -> Entries {
         runtime,
         runtime_version,
         app,
+        revision,
         php,
         limits,
         topology,
@@ -123,6 +123,11 @@ fn conditions(column: &Column<'_>) -> Entries {
         plain("server's CPUs", cores(&pinning.server)),
         plain("generator's CPUs", cores(&pinning.generator)),
     ];
+    entries.extend(revision.as_ref().map(|Revision { commit, is_dirty }| {
+        let mark = if *is_dirty { "-dirty" } else { "" };
+        let reason = is_dirty.then(|| "some of its files were other than in that commit".to_owned());
+        ("revision".to_owned(), Cell { text: Some(format!("{commit}{mark}")), reason })
+    }));
     entries.extend(php.as_ref().map(|build| plain("PHP build", build.to_string())));
     entries
 }
@@ -177,7 +182,7 @@ fn php(read_back: &PhpReadBack) -> Entries {
 }
 
 fn php_settings(read_back: &PhpReadBack) -> Entries {
-    read_back.settings.iter().map(|(name, value)| plain(name, value)).collect()
+    read_back.settings.iter().map(|(name, value)| plain(name, places::value(value))).collect()
 }
 
 /// All rows that some case has, in the order of the first case that has them. They differ by their values, not by the reasons.

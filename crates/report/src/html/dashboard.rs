@@ -11,8 +11,10 @@ use jiff::Timestamp;
 use minijinja::value::Serde;
 use minijinja::{Value, context};
 use serde::Serialize;
+use stampede_core::Revision;
 
 use super::{STYLE, WORDS, digest, render};
+use crate::StudyView;
 
 pub use self::comparison::comparison;
 pub use self::history::{HistoryPoint, HistoryView, history};
@@ -22,7 +24,7 @@ pub use self::live::{EVENTS, live};
 /// The pages and their paths.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Page {
-    /// All studies, or those that are searched for.
+    /// All studies, or those that are searched for; with `a`, to compare one with that.
     Studies,
     /// The report of one (`id`).
     Study,
@@ -58,6 +60,8 @@ pub struct ListedStudy {
     pub workload: String,
     /// What is compared.
     pub cases: Vec<String>,
+    /// Which states of the application were measured.
+    pub revisions: Vec<Revision>,
     /// How many trials are stored.
     pub trials: u32,
     /// When it was started.
@@ -71,7 +75,7 @@ pub struct ListedStudy {
 /// What is looked for in the list; an empty word asks for nothing.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize)]
 pub struct Filter {
-    /// Words, all of which must stand in a study's name, question, workload or cases.
+    /// Words, all of which must stand in a study's name, question, workload, cases or revisions.
     pub words: String,
     /// The question.
     pub question: String,
@@ -86,6 +90,8 @@ pub struct Filter {
 pub struct ListView<'a> {
     /// What was looked for.
     pub filter: &'a Filter,
+    /// The study that another one is sought for, to be compared with.
+    pub chosen: Option<&'a str>,
     /// The questions and workloads that there are.
     pub questions: &'a [String],
     /// The workloads that there are.
@@ -106,6 +112,9 @@ struct ListRow<'a> {
     href: String,
     question: String,
     cases: String,
+    revisions: String,
+    /// What leads on to a comparison; nothing of the study that is chosen.
+    compare: Option<String>,
     trials: u32,
     started: String,
     state: String,
@@ -120,23 +129,29 @@ pub fn list(view: &ListView<'_>) -> String {
             href: study_link(&study.id),
             question: format!("{} {}", study.question, study.workload),
             cases: some(&study.cases),
+            revisions: some(&study.revisions.iter().map(Revision::to_string).collect::<Vec<_>>()),
+            compare: match view.chosen {
+                None => Some(list_link(view.filter, None, Some(&study.id))),
+                Some(chosen) if chosen == study.id => None,
+                Some(chosen) => Some(link(Page::Compare.path(), &[("a", chosen), ("b", &study.id)])),
+            },
             trials: study.trials,
             started: time(study.started_at),
             state: if study.imported { format!("{ended} ({})", WORDS.of("imported")) } else { ended },
         }))
     };
     let (page, pages) = view.page;
-    let turned = |to: usize| {
-        let Filter { words, question, workload, state } = view.filter;
-        let number = to.to_string();
-        let pairs = [("q", words), ("question", question), ("workload", workload), ("state", state), ("page", &number)];
-        link(Page::Studies.path(), &pairs.map(|(name, value)| (name, value.as_str())))
-    };
+    let turned = |to: usize| list_link(view.filter, Some(to), view.chosen);
     document(
         "list.html",
         &WORDS.of("all_studies"),
         context! {
             filter => Serde(view.filter),
+            chosen => view.chosen,
+            chosen_href => view.chosen.map(study_link),
+            another => list_link(view.filter, None, None),
+            all => list_link(&Filter::default(), None, view.chosen),
+            has_revisions => view.studies.iter().any(|study| !study.revisions.is_empty()),
             questions => Serde(view.questions),
             workloads => Serde(view.workloads),
             rows => view.studies.iter().map(row).collect::<Vec<_>>(),
@@ -148,6 +163,21 @@ pub fn list(view: &ListView<'_>) -> String {
             older => (page < pages).then(|| turned(page + 1)),
         },
     )
+}
+
+/// A page of the list, on which another study may be sought for one that is chosen.
+fn list_link(filter: &Filter, page: Option<usize>, chosen: Option<&str>) -> String {
+    let Filter { words, question, workload, state } = filter;
+    let page = page.map(|page| page.to_string()).unwrap_or_default();
+    let pairs = [
+        ("q", words.as_str()),
+        ("question", question.as_str()),
+        ("workload", workload.as_str()),
+        ("state", state.as_str()),
+        ("page", page.as_str()),
+        ("a", chosen.unwrap_or_default()),
+    ];
+    link(Page::Studies.path(), &pairs)
 }
 
 /// The first of many names: all of them are in the report.
@@ -188,10 +218,14 @@ fn document(template: &str, title: &str, content: Value) -> String {
         style => Value::from_safe_string(STYLE.trim_end().to_owned()),
         home => Page::Studies.path(),
         history => Page::History.path(),
-        compare => Page::Compare.path(),
         version => env!("CARGO_PKG_VERSION"),
     };
     render(template, context! { ..content, ..frame })
+}
+
+/// Where another study is chosen, to be compared with this one.
+pub(super) fn against(view: &StudyView<'_>) -> String {
+    list_link(&Filter::default(), None, Some(view.study.id.as_str()))
 }
 
 fn study_link(id: &str) -> String {
@@ -202,7 +236,8 @@ fn study_link(id: &str) -> String {
 fn link(path: &str, pairs: &[(&str, &str)]) -> String {
     let mut query = form_urlencoded::Serializer::new(String::new());
     query.extend_pairs(pairs.iter().filter(|(_, value)| !value.is_empty()));
-    format!("{path}?{}", query.finish())
+    let query = query.finish();
+    if query.is_empty() { path.to_owned() } else { format!("{path}?{query}") }
 }
 
 fn time(at: Timestamp) -> String {

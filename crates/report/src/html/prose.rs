@@ -21,7 +21,10 @@ pub(super) fn pieces(text: &str) -> Vec<Piece> {
         if !before.is_empty() {
             pieces.push(Piece { text: before.to_owned(), href: None });
         }
-        pieces.push(Piece { text: address.to_owned(), href: Some(address.to_owned()) });
+        let host = address.split_once("//").map_or("", |(_, host)| host);
+        // On the reader's machine there is something else.
+        let is_local = ["localhost", "127.", "[::1]"].iter().any(|local| host.starts_with(local));
+        pieces.push(Piece { text: address.to_owned(), href: (!is_local).then(|| address.to_owned()) });
         rest = &from[address.len()..];
     }
     if !rest.is_empty() {
@@ -49,6 +52,7 @@ mod tests {
             ("see https://nginx.org/en/docs/.", &["see ", "[https://nginx.org/en/docs/]", "."]),
             ("(http://a.b/c?d=e#f), x", &["(", "[http://a.b/c?d=e#f]", "), x"]),
             ("https://a https://b", &["[https://a]", " ", "[https://b]"]),
+            ("at http://localhost:80/a", &["at ", "http://localhost:80/a"]),
             ("javascript:alert(1)", &["javascript:alert(1)"]),
             ("https://a/\"onclick=x", &["[https://a/]", "\"onclick=x"]),
         ] {

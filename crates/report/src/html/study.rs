@@ -146,7 +146,7 @@ impl StudyPage {
             has_samples: view
                 .trials
                 .iter()
-                .any(|trial| trial.measurement.as_ref().is_some_and(|m| m.sampling.is_some())),
+                .any(|trial| trial.measurement.as_ref().is_some_and(|m| m.sampling.is_some() || trial.scale.is_some())),
             kinds: kinds(&digest),
             lists: lists.map(|(heading, lines)| List { heading, lines }).collect(),
             configuration: Configuration { cases: names(), groups: configuration::groups(view) },
@@ -242,7 +242,7 @@ impl FoundGroup {
                 evidence: finding
                     .evidence
                     .iter()
-                    .map(|(name, value)| Fact { name: name.clone(), value: crate::quantity::number(*value) })
+                    .map(|(name, value)| Fact { name: name.clone(), value: figure(*value) })
                     .collect(),
             })
         });
@@ -254,6 +254,12 @@ impl FoundGroup {
             advice: pieces(&group.advice),
         }
     }
+}
+
+/// A figure of unknown unit: what was counted has no decimals.
+fn figure(value: f64) -> String {
+    let is_count = value.fract() == 0.0 && (0.0..1e15).contains(&value);
+    if is_count { count(value as u64) } else { crate::quantity::number(value) }
 }
 
 /// Means over the trials, with half of their intervals; none where no case has one.

@@ -1,12 +1,16 @@
 //! Pages for a browser.
 
+use std::io::Read;
 use std::time::Duration;
 
+use base64::Engine;
+use base64::prelude::BASE64_STANDARD;
+use flate2::read::GzDecoder;
 use stampede_analysis::METRICS;
 use stampede_core::{CaseId, Outcome, StudyKind};
 use stampede_report::{StudyView, csv, html};
 
-use crate::samples::{Sample, four_runtimes, many, plain, with_failures, with_trust, without_limits};
+use crate::samples::{Sample, four_runtimes, many, plain, with_failures, with_instances, with_trust, without_limits};
 
 /// What a name might hold that wants to be more than a name.
 const HOSTILE: [&str; 6] = [
@@ -201,6 +205,47 @@ fn a_page_is_small_enough_to_be_sent_and_made_quickly() {
 }
 
 #[test]
+fn a_page_of_services_begins_with_what_their_instances_did() {
+    let page = page(&with_instances()).replace("&#x2f;", "/");
+    for told in [
+        "large on markdown answers every request: 91",
+        "small: small, 0.5 CPU and 256Mi an instance, scaled by cloud-run, 0 to 6 instances that share 1 processor",
+        "<th scope=\"row\">instances min/mean/max</th><td>1/2.20/3</td>",
+        "<th scope=\"row\">\u{2013} whole ms p50/max</th><td>300/300</td>",
+        "id=\"s0-course\"",
+    ] {
+        assert!(page.contains(told), "{told}\n{}", markup(&page));
+    }
+}
+
+/// What docs/samples shows is small, and says nothing of where it was measured: what a script reads included.
+#[test]
+fn the_samples_of_the_documentation_can_be_given_to_anybody() {
+    let folder = concat!(env!("CARGO_MANIFEST_DIR"), "/../../docs/samples");
+    let mut pages = 0;
+    for entry in std::fs::read_dir(folder).unwrap() {
+        let path = entry.unwrap().path();
+        let most = if path.extension().is_some_and(|ending| ending == "html") { 1_000_000 } else { 250_000 };
+        assert!(path.metadata().unwrap().len() < most, "{}", path.display());
+        if most < 1_000_000 {
+            continue;
+        }
+        pages += 1;
+        let page = std::fs::read_to_string(&path).unwrap();
+        let packed = page.split_once("id=\"document\">").unwrap().1.split_once('<').unwrap().0;
+        let mut document = String::new();
+        let bytes = BASE64_STANDARD.decode(packed).unwrap();
+        GzDecoder::new(&bytes[..]).read_to_string(&mut document).unwrap();
+        for text in [markup(&page).replace("&#x2f;", "/"), document] {
+            for folder in ["/tmp/", "/home/", "/root/", "/stampede-"] {
+                assert!(!text.contains(folder), "{} tells {folder}", path.display());
+            }
+        }
+    }
+    assert!(pages > 0, "no pages in {folder}");
+}
+
+#[test]
 fn trials_as_csv_have_a_row_each() {
     let sample = hostile();
     let text = sample.render(|view| csv::render(&[*view, *view]));
@@ -239,6 +284,7 @@ fn pages_for_a_browser() {
         ("twelve", page(&many(12, 5))),
         ("fifty", page(&many(50, 20))),
         ("trust", page(&with_trust())),
+        ("instances", page(&with_instances())),
         ("failures", page(&with_failures())),
         ("without-limits", page(&without_limits())),
         ("none", page(&none)),

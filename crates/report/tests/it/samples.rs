@@ -7,10 +7,10 @@ use jiff::Timestamp;
 use stampede_analysis::{Analysis, analyse};
 use stampede_core::{
     AddressId, Bytes, Case, CaseId, Censored, CgroupSupport, Counts, CpuLayout, Cpus, EnforcedLimits, ErrorClass,
-    Floor, Gauge, GeneratorUse, Groundwork, Latencies, Limit, Limits, Load, Machine, Measurement, NoiseFloor, Outcome,
-    Pace, Pilot, ReadinessRecord, ResourceUse, Rounds, RuntimeId, Sampling, Sending, Series, SeriesSource,
-    ServedAnswer, Study, StudyId, StudyKind, Topology, Trial, Tuning, UnitId, UnitStop, WarmUp, WorkloadId,
-    YardStickReading,
+    Floor, GatewayUse, Gauge, GeneratorUse, Groundwork, InstanceLife, InstanceUsage, Latencies, Limit, Limits, Load,
+    Machine, Measurement, NoiseFloor, Outcome, Pace, Pilot, ReadinessRecord, ResourceUse, Rounds, RuntimeId, Sampling,
+    ScaleRecord, ScaledService, Sending, Series, SeriesSource, ServedAnswer, Study, StudyId, StudyKind, Topology,
+    Trial, Tuning, UnitId, UnitStop, WarmUp, WorkloadId, YardStickReading,
 };
 use stampede_report::StudyView;
 
@@ -181,6 +181,7 @@ fn case(id: &str, version: &str, tuning: Tuning) -> Case {
         runtime: RuntimeId::new(id),
         runtime_version: version.to_owned(),
         app: "plain".to_owned(),
+        revision: None,
         php: None,
         tuning,
         limits: Limits { cpus: Cpus::from_millis(500), memory: Bytes::from_mib(256) },
@@ -312,6 +313,51 @@ pub(crate) fn with_trust() -> Sample {
     };
     sample.study.resumed_at = vec!["2026-07-13T12:14:00Z".parse().unwrap()];
     sample.yard_stick = (1..).zip([6_010, 5_990, 4_500, 6_030, 0]).map(|(block, ok)| reading(block, ok)).collect();
+    sample
+}
+
+/// Two services whose instances are started as requests come.
+pub(crate) fn with_instances() -> Sample {
+    let mut sample = plain(&[("large", &[90.0, 92.0, 91.0]), ("small", &[60.0, 61.0, 59.0])]);
+    sample.study.kind = StudyKind::Scale;
+    sample.study.metric = Some(stampede_analysis::PER_VCPU_SECOND.to_owned());
+    for trial in &mut sample.trials {
+        let is_small = trial.case.as_str() == "small";
+        if let Some(measured) = &mut trial.measurement {
+            measured.sampling = None;
+        }
+        let seconds = Duration::from_secs;
+        let life = |ordered: u64, ended: Option<u64>| InstanceLife {
+            ordered: seconds(ordered),
+            process: Some(Duration::from_millis(120)),
+            ready: Some(Duration::from_millis(180)),
+            first_request: Some(Duration::from_millis(40)),
+            ended: ended.map(seconds),
+            lost: None,
+        };
+        trial.scale = Some(ScaleRecord {
+            service: ScaledService {
+                policy: "cloud-run".to_owned(),
+                concurrency: if is_small { 1 } else { 80 },
+                min_instances: 0,
+                max_instances: if is_small { 6 } else { 1 },
+                queue_length: Limit::Unlimited,
+                queue_wait: seconds(10),
+                request_timeout: seconds(300),
+                start: Duration::from_millis(300),
+                price: "cloud-run-requests".to_owned(),
+                total_cpus: Some(1),
+            },
+            opens: seconds(1),
+            closes: seconds(6),
+            lives: if is_small { vec![life(1, None), life(2, Some(5)), life(3, None)] } else { vec![life(0, None)] },
+            waits: Latencies::new(),
+            most_waiting: 3,
+            rejected: 0,
+            usage: InstanceUsage { busy_seconds: 4.0, kept_idle_seconds: 0.0, lived_seconds: 5.0, requests: 450.0 },
+            gateway: GatewayUse { cpu: Duration::from_millis(20), requests: 450, ..GatewayUse::default() },
+        });
+    }
     sample
 }
 

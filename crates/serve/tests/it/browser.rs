@@ -5,7 +5,7 @@ use std::io::{BufRead, BufReader, Write};
 use std::process::{Command, Stdio};
 
 use jiff::Timestamp;
-use stampede_core::Trial;
+use stampede_core::{Revision, Trial};
 use stampede_store::{Store, StoredStudy};
 
 use crate::client::{Site, named};
@@ -18,6 +18,9 @@ fn studies() -> Vec<StoredStudy> {
     for (number, stored) in (0_u32..).zip(&mut studies) {
         let level = if number < 12 { 1.0 } else { 0.7 };
         let wobble = 1.0 + 0.01 * (f64::from(number) * 2.4).sin();
+        // A commit for two studies each.
+        let revision = Revision { commit: format!("{:a>10}", number / 2).repeat(4), is_dirty: number == 3 };
+        stored.study.cases.iter_mut().for_each(|case| case.revision = Some(revision.clone()));
         for measured in stored.trials.iter_mut().filter_map(|trial| trial.measurement.as_mut()) {
             measured.requests.ok = (measured.requests.ok as f64 * level * wobble) as u64;
         }

@@ -25,9 +25,14 @@ struct Followed {
 
 impl Followed {
     fn of(site: &Site, target: &str) -> Self {
+        Self::again(site, target, "")
+    }
+
+    /// With this as a further line of the head.
+    fn again(site: &Site, target: &str, line: &str) -> Self {
         let mut stream = TcpStream::connect(site.address).unwrap();
         stream.set_read_timeout(Some(PATIENCE)).unwrap();
-        stream.write_all(format!("GET {target} HTTP/1.1\r\nhost: localhost\r\n\r\n").as_bytes()).unwrap();
+        stream.write_all(format!("GET {target} HTTP/1.1\r\nhost: localhost\r\n{line}\r\n").as_bytes()).unwrap();
         Self { stream, text: String::new() }
     }
 
@@ -72,8 +77,12 @@ fn a_page_is_told_of_each_trial_and_of_the_end() {
         let event = followed.until("\n\n");
         assert!(event.contains("event: trial\n") && event.contains(&format!("{count} of ")), "{event}");
     }
+    // Whoever comes again with all that is stored is told nothing of it before the end.
+    let mut again = Followed::again(&site, "/events?id=running", &format!("last-event-id: {}\r\n", 1 + rest.len()));
+    again.until("\r\n\r\n");
     store.finish_study(&stored.study.id, Timestamp::from_second(1_700_100_000).unwrap()).unwrap();
-    followed.until("event: end\ndata: \n\n");
+    followed.until(&format!("event: end\nid: {}\ndata: \n\n", 1 + rest.len()));
+    assert!(!again.until("event: end").contains("event: trial"));
     let mut last = Vec::new();
     followed.stream.read_to_end(&mut last).unwrap();
     assert!(!site.get("/study?id=running").body.contains("data-events=\""));

@@ -1,6 +1,6 @@
 //! What the pages hold.
 
-use stampede_core::{CaseId, StudyKind, WorkloadId};
+use stampede_core::{CaseId, Revision, StudyKind, WorkloadId};
 use stampede_store::StoredStudy;
 
 use crate::client::{Site, named, sample};
@@ -79,6 +79,36 @@ fn studies_are_listed_found_and_turned() {
 }
 
 #[test]
+fn a_study_is_compared_with_one_of_another_page() {
+    let mut studies: Vec<StoredStudy> = (0..120).map(|hour| named(&format!("study-{hour:03}"), hour)).collect();
+    studies.iter_mut().for_each(|study| study.trials.clear());
+    studies[7].study.cases[0].revision = Some(Revision { commit: "5c1d".repeat(10), is_dirty: true });
+    let site = Site::of(&studies);
+    let page = site.get("/study?id=study-119").body;
+    assert!(page.contains("href=\"/?a=study-119\""), "{page}");
+    let first = site.get("/").body;
+    assert!(first.contains("href=\"/?a=study-119\"") && !first.contains("/compare"), "{first}");
+    // It is remembered by every link and form of the list.
+    let chosen = site.get("/?a=study-119&q=study").body;
+    for part in [
+        "A: <a href=\"/study?id=study-119\">study-119</a>",
+        "<a href=\"/?q=study\">Choose another A</a>",
+        "<input type=\"hidden\" name=\"a\" value=\"study-119\">",
+        "href=\"/?a=study-119\">show all",
+        "href=\"/?q=study&amp;page=2&amp;a=study-119\"",
+        "href=\"/compare?a=study-119&amp;b=study-118\"",
+    ] {
+        assert!(chosen.contains(part), "{part}\n{chosen}");
+    }
+    assert!(!chosen.contains("b=study-119"), "{chosen}");
+    let second = site.get("/?a=study-119&q=5C1D5C1D5C&page=9").body;
+    assert!(second.contains("b=study-007") && second.contains("5c1d5c1d5c-dirty"), "{second}");
+    assert_eq!(second.matches("/compare?").count(), 1, "{second}");
+    // None of that name: nothing is chosen.
+    assert_eq!(site.get("/?a=%22%3E%3Cimg%20src%3Dx%3E").body, first);
+}
+
+#[test]
 fn a_studys_page_is_its_report_with_a_way_back() {
     let site = Site::of(&[sample()]);
     let page = site.get("/study?id=0713-a").body;
@@ -97,6 +127,7 @@ fn two_studies_stand_beside_each_other() {
     later.study.cases.pop();
     later.trials.retain(|trial| trial.case.as_str() == "nginx-fpm");
     later.study.machine.kernel = "7.0.0".to_owned();
+    later.study.cases[0].revision = Some(Revision { commit: "5c1d".repeat(10), is_dirty: false });
     for trial in &mut later.trials {
         if let Some(measured) = &mut trial.measurement {
             measured.requests.ok *= 2;
@@ -115,6 +146,8 @@ fn two_studies_stand_beside_each_other() {
     ] {
         assert!(page.contains(part), "{part}\n{page}");
     }
+    // Revisions are conditions, and whether they differ is told.
+    assert!(page.contains("revision") && page.contains(&"5c1d".repeat(10)), "{page}");
     let same = site.get("/compare?a=0713-a&b=0713-a").body;
     assert!(same.contains("Conditions and settings are the same in both") && !same.contains("Only in"), "{same}");
     assert_eq!(site.get("/compare?a=0713-a").status, 400);
@@ -154,6 +187,9 @@ fn a_metric_is_followed_over_studies_of_equal_conditions() {
     let mut studies: Vec<StoredStudy> = (0..5).map(|hour| named(&format!("study-{hour}"), hour)).collect();
     studies[3].study.cases[0].limits.cpus = stampede_core::Cpus::from_millis(2_000);
     studies[4].finished_at = None;
+    for (study, commit) in studies.iter_mut().zip(["aaaa", "bbbb", "cccc"]) {
+        study.study.cases[0].revision = Some(Revision { commit: commit.repeat(10), is_dirty: commit == "bbbb" });
+    }
     let site = Site::of(&studies);
     let page = site.get("/history?workload=markdown&runtime=nginx-fpm-runtime&metric=throughput_rps").body;
     // Four points of finished studies on two lines, one of which has one point.
@@ -161,6 +197,9 @@ fn a_metric_is_followed_over_studies_of_equal_conditions() {
     assert_eq!((count("class=\"mark\""), count("class=\"c0\""), count("class=\"c1\"")), (4, 2, 2), "{page}");
     assert_eq!(count("<line class=\"line\""), 4, "two joints beside two swatches: {page}");
     assert!(page.contains("href=\"/study?id=study-0\"") && !page.contains("study-4"), "{page}");
+    for part in [">aaaaaaaaaa</text>", ">bbbbbbbbbb-dirty</text>", ", revision cccccccccc: ", "<td>cccccccccc</td>"] {
+        assert!(page.contains(part), "{part}: {page}");
+    }
     // What is not asked for is chosen.
     let chosen = site.get("/history").body;
     assert!(chosen.contains("<option selected>markdown</option>"), "{chosen}");

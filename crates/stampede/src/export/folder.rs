@@ -10,22 +10,28 @@ use stampede_export::{Bundle, BundleFile};
 
 use crate::exit::Failure;
 
+/// The flag of `stampede export`, which has `--force` beside it.
+pub(super) const OUTPUT: &str = "--output";
+
 /// A folder that may be written.
 pub(super) struct Folder {
     /// Absolute.
     path: PathBuf,
+    /// The flag that names it.
+    flag: &'static str,
 }
 
 impl Folder {
     /// Sees that nothing is lost by it.
-    pub(super) fn new(path: &Path, force: bool) -> Result<Self, Failure> {
-        let problem = |error: io::Error| Failure::usage(format!("--output {}: {error}", path.display()));
+    pub(super) fn new(flag: &'static str, path: &Path, force: bool) -> Result<Self, Failure> {
+        let problem = |error: io::Error| Failure::usage(format!("{flag} {}: {error}", path.display()));
         match fs::read_dir(path) {
             Ok(mut entries) => {
                 if entries.next().is_some() && !force {
                     return Err(Failure::usage(format!(
-                        "--output {} is not empty\n  name a folder that is not there yet, or give --force",
-                        path.display()
+                        "{flag} {} is not empty\n  name a folder that is not there yet{}",
+                        path.display(),
+                        if flag == OUTPUT { ", or give --force" } else { "" }
                     )));
                 }
             }
@@ -37,7 +43,7 @@ impl Folder {
         let there = whole.ancestors().find(|above| above.exists()).unwrap_or(Path::new("/"));
         let real = fs::canonicalize(there).map_err(problem)?;
         let rest = whole.strip_prefix(there).unwrap_or(Path::new(""));
-        Ok(Self { path: if rest == Path::new("") { real } else { real.join(rest) } })
+        Ok(Self { path: if rest == Path::new("") { real } else { real.join(rest) }, flag })
     }
 
     pub(super) fn path(&self) -> &Path {
@@ -49,7 +55,8 @@ impl Folder {
         let app = fs::canonicalize(app).map_err(|error| Failure::usage(format!("{}: {error}", app.display())))?;
         if self.path.starts_with(&app) || app.starts_with(&self.path) {
             return Err(Failure::usage(format!(
-                "--output {} and the application {} are in one another\n  name a folder beside the application",
+                "{} {} and the application {} are in one another\n  name a folder beside the application",
+                self.flag,
                 self.path.display(),
                 app.display()
             )));

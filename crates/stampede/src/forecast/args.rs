@@ -93,6 +93,9 @@ pub(crate) struct ForecastArgs {
     /// Write the table as Markdown (`-` is stdout, in place of the table)
     #[arg(long, value_name = "FILE", help_heading = "Output")]
     pub(crate) markdown: Option<PathBuf>,
+    /// Write it as a page for a browser (`-` is stdout, in place of the table)
+    #[arg(long, value_name = "FILE", help_heading = "Output")]
+    pub(crate) html: Option<PathBuf>,
     #[command(flatten)]
     pub(crate) store: StoreArgs,
 }

@@ -1,6 +1,7 @@
 //! A forecast for people.
 
 use stampede_core::Estimate;
+use stampede_report::html::{self, ForecastPoint, ForecastView};
 use stampede_report::terminal::paragraph;
 use stampede_scale::Rejection;
 
@@ -46,6 +47,34 @@ pub(super) fn markdown(answer: &Answer) -> String {
     }
     text.push_str(&format!("\n{}\n", conclusion(answer)));
     text
+}
+
+/// The same as a page.
+pub(super) fn html(answer: &Answer) -> String {
+    let point = |answered: &Answered| {
+        let Answered { point, forecast } = answered;
+        let service = &point.scenario.service;
+        ForecastPoint {
+            concurrency: point.concurrency,
+            instance: format!("{} CPU, {}", service.cpus, service.memory),
+            per_month: forecast.per_month.value,
+            shown: money(forecast.per_month.value),
+            latency: self::answered(answered, &forecast.p99),
+            keeps_up: failed(answered) < FEW,
+        }
+    };
+    let points: Vec<ForecastPoint> = answer.points.iter().map(point).collect();
+    let rows = answer.points.iter().map(|answered| COLUMNS.iter().map(|(_, cell)| cell(answered)).collect());
+    html::forecast(&ForecastView {
+        title: format!("{}, {}", answer.calibration.case, answer.question.load),
+        lead: conclusion(answer),
+        question: head(answer),
+        currency: answer.price.currency,
+        points: &points,
+        columns: COLUMNS.iter().map(|(title, _)| (*title).to_owned()).collect(),
+        rows: rows.collect(),
+        notes: notes(answer),
+    })
 }
 
 type Cell = fn(&Answered) -> String;
@@ -143,7 +172,6 @@ fn notes(answer: &Answer) -> Vec<String> {
 
 /// What it comes to, in one sentence.
 pub(super) fn conclusion(answer: &Answer) -> String {
-    let failed = |point: &&Answered| point.forecast.rejected.value + point.forecast.timed_out.value;
     let by = |of: fn(&Answered) -> f64| move |a: &&Answered, b: &&Answered| of(a).total_cmp(&of(b));
     let good = answer.points.iter().filter(|point| failed(point) < FEW);
     let told = |point: &Answered| {
@@ -156,8 +184,8 @@ pub(super) fn conclusion(answer: &Answer) -> String {
             "{}: {} answers {} with a p99 of {} ms on {} instances in the mean, for {} {} a month.",
             if answer.points.len() > 1 { "The cheapest that keeps up" } else { "It keeps up" },
             told(best),
-            if failed(&best) > 0.0 {
-                format!("all but {} of the requests", percent(failed(&best)))
+            if failed(best) > 0.0 {
+                format!("all but {} of the requests", percent(failed(best)))
             } else {
                 "all requests".to_owned()
             },
@@ -171,11 +199,16 @@ pub(super) fn conclusion(answer: &Answer) -> String {
         Some(best) => format!(
             "None of them keeps up: the best, {}, leaves {} of the requests without an answer in time on {} instances at most; allow more with --max-instances, or give each more CPU.",
             told(best),
-            percent(failed(&best)),
+            percent(failed(best)),
             best.forecast.instances_range.1,
         ),
         None => String::new(),
     }
+}
+
+/// The share of requests without an answer in time.
+fn failed(point: &Answered) -> f64 {
+    point.forecast.rejected.value + point.forecast.timed_out.value
 }
 
 /// Milliseconds; nothing where nobody was answered.

@@ -1,9 +1,10 @@
 //! Two plans made one: the application before a change and after it as two cases that are asked the same.
 
-use stampede_core::{Availability, Candidate, CaseId, Exchange};
+use stampede_core::{Candidate, CaseId, Exchange};
 use stampede_plan::{ComparePlan, RuntimeChoice};
 
 use crate::exit::Failure;
+use crate::ground;
 
 /// The case without the change.
 const BASE: &str = "base";
@@ -11,19 +12,34 @@ const BASE: &str = "base";
 const HEAD: &str = "head";
 
 /// Both sides as cases of one plan, under the conditions that their plans agree on.
-pub(super) async fn merge(base: ComparePlan, head: ComparePlan) -> Result<ComparePlan, Failure> {
-    same_conditions(&base, &head)?;
-    let (exchanges, unrecorded) = common_exchanges(&base, &head)?;
-    let pair = served_by_one(&base, &head).await?;
+pub(super) async fn merge(
+    base: &ComparePlan,
+    head: ComparePlan,
+    no_wait: bool,
+    quiet: bool,
+) -> Result<ComparePlan, Failure> {
+    same_conditions(base, &head)?;
+    let (exchanges, unrecorded) = common_exchanges(base, &head)?;
+    let pairs = served_by_one(base, &head)?;
     let mut workload = head.workload.clone();
     workload.exchanges = exchanges;
     // The runtime is settled: that it is missing is an error.
-    Ok(ComparePlan { workload, unrecorded, look: None, candidates: pair, choice: RuntimeChoice::Named, ..head })
+    let common = ComparePlan { workload, unrecorded, look: None, choice: RuntimeChoice::Named, ..head };
+    let on = |pair: &[Candidate; 2]| ComparePlan { candidates: pair.to_vec(), ..common.clone() };
+    // The first that is installed; where none is, the first of all, so that what it needs is told.
+    for pair in &pairs {
+        let plan = on(pair);
+        if ground::has_all(&plan, no_wait, quiet).await? {
+            return Ok(plan);
+        }
+    }
+    Ok(ComparePlan { candidates: pairs.into_iter().take(1).flatten().collect(), ..common })
 }
 
 /// Whatever is taken from one side counts for the other: it must be the same.
 fn same_conditions(base: &ComparePlan, head: &ComparePlan) -> Result<(), Failure> {
     for (differs, what, fix) in [
+        (base.platform != head.platform, "platform", "give both plans the same"),
         (base.limits != head.limits, "limits", "give --cpus and --memory, for both"),
         (base.load != head.load || base.beside != head.beside, "load", "give --load, for both, or mend one plan"),
         (base.scenario != head.scenario, "scenario", "give both the same, with the same feeders, or none"),
@@ -68,45 +84,25 @@ fn common_exchanges(base: &ComparePlan, head: &ComparePlan) -> Result<(Vec<Excha
     Ok((common, unrecorded))
 }
 
-/// Both sides on the first runtime that serves both and is installed, or on the first of all where none is, so that what it
-/// needs is told.
-async fn served_by_one(base: &ComparePlan, head: &ComparePlan) -> Result<Vec<Candidate>, Failure> {
-    let mut pairs = head.candidates.iter().filter_map(|after| {
+/// Both sides on each runtime that serves both: one at least.
+fn served_by_one(base: &ComparePlan, head: &ComparePlan) -> Result<Vec<[Candidate; 2]>, Failure> {
+    let pairs = head.candidates.iter().filter_map(|after| {
         let before = base.candidates.iter().find(|before| before.runtime.id() == after.runtime.id())?;
         Some([(BASE, before), (HEAD, after)].map(|(id, side)| Candidate { id: CaseId::new(id), ..side.clone() }))
     });
-    let first = pairs.next().ok_or_else(|| {
-        let names = |plan: &ComparePlan| {
-            let mut names: Vec<String> = plan.candidates.iter().map(|side| side.runtime.id().to_string()).collect();
-            names.dedup();
-            if names.is_empty() { "no runtime".to_owned() } else { names.join(", ") }
-        };
-        Failure::usage(format!(
-            "no runtime serves both sides: the first can be served by {}, the second by {}\n  \
-             see stampede list runtimes, or name one that serves both with --runtime",
-            names(base),
-            names(head)
-        ))
-    })?;
-    for pair in std::iter::once(first.clone()).chain(pairs) {
-        if is_installed(&pair).await {
-            return Ok(pair.to_vec());
-        }
+    let pairs: Vec<_> = pairs.collect();
+    if !pairs.is_empty() {
+        return Ok(pairs);
     }
-    Ok(first.to_vec())
-}
-
-async fn is_installed(pair: &[Candidate]) -> bool {
-    for Candidate { runtime, app, php, tuning, .. } in pair {
-        for need in [runtime.requires(app), runtime.requires_for(app, tuning), app.needs.clone()].concat() {
-            let need = match php {
-                Some(php) => need.of_build(php),
-                None => need,
-            };
-            if matches!(stampede_platforms::detect(&need).await, Availability::Missing { .. }) {
-                return false;
-            }
-        }
-    }
-    true
+    let names = |plan: &ComparePlan| {
+        let mut names: Vec<String> = plan.candidates.iter().map(|side| side.runtime.id().to_string()).collect();
+        names.dedup();
+        if names.is_empty() { "no runtime".to_owned() } else { names.join(", ") }
+    };
+    Err(Failure::usage(format!(
+        "no runtime serves both sides: the first can be served by {}, the second by {}\n  \
+         see stampede list runtimes, or name one that serves both with --runtime",
+        names(base),
+        names(head)
+    )))
 }

@@ -1,34 +1,47 @@
 //! Lines at the bottom of a terminal that are drawn over, below those that stay.
 //!
 //! A thread of its own writes them: a terminal that is paused must not hold up a measurement. It draws four times a second at
-//! most, and leaves out what it has no time for.
+//! most, and of what is drawn over only the newest. Lines that stay are few, some for each trial, and all of them wait.
 
 use std::io::{self, Write};
-use std::sync::mpsc::{Receiver, RecvTimeoutError, SyncSender, sync_channel};
+use std::sync::mpsc::{Receiver, RecvTimeoutError, Sender, channel};
+use std::sync::{Arc, Mutex, PoisonError};
 use std::thread::{self, JoinHandle};
 use std::time::{Duration, Instant};
 
 use crate::screen;
 
-/// What waits to be written; what comes while as many wait is left out.
-const WAITING: usize = 64;
 /// The shortest time between two drawings.
 const PERIOD: Duration = Duration::from_millis(250);
 
 enum Told {
     /// A line that stays.
     Line(String),
-    /// The lines that are drawn over.
-    Frame(Vec<String>),
+    /// There are lines to be drawn over.
+    Frame,
+}
+
+/// The newest lines that are drawn over, until they are taken to be drawn.
+#[derive(Clone, Default)]
+struct Newest(Arc<Mutex<Option<Vec<String>>>>);
+
+impl Newest {
+    fn replace(&self, lines: Option<Vec<String>>) -> Option<Vec<String>> {
+        std::mem::replace(&mut *self.0.lock().unwrap_or_else(PoisonError::into_inner), lines)
+    }
 }
 
 /// The writing thread and the way to it; gone once this is dropped.
-pub(super) struct Panel(Option<(SyncSender<Told>, JoinHandle<()>)>);
+pub(super) struct Panel {
+    newest: Newest,
+    thread: Option<(Sender<Told>, JoinHandle<()>)>,
+}
 
 impl Panel {
     pub(super) fn new() -> Self {
-        let (tell, told) = sync_channel(WAITING);
-        Self(Some((tell, thread::spawn(move || write_all(&told)))))
+        let (newest, (tell, told)) = (Newest::default(), channel());
+        let of_thread = newest.clone();
+        Self { newest, thread: Some((tell, thread::spawn(move || write_all(&told, &of_thread)))) }
     }
 
     /// Writes a line that stays.
@@ -38,12 +51,14 @@ impl Panel {
 
     /// Draws over what was drawn last.
     pub(super) fn draw(&self, lines: Vec<String>) {
-        self.tell(Told::Frame(lines));
+        if self.newest.replace(Some(lines)).is_none() {
+            self.tell(Told::Frame);
+        }
     }
 
     fn tell(&self, told: Told) {
-        if let Some((tell, _)) = &self.0 {
-            let _ = tell.try_send(told);
+        if let Some((tell, _)) = &self.thread {
+            let _ = tell.send(told);
         }
     }
 }
@@ -51,7 +66,7 @@ impl Panel {
 impl Drop for Panel {
     /// Takes away what is drawn over.
     fn drop(&mut self) {
-        if let Some((tell, thread)) = self.0.take() {
+        if let Some((tell, thread)) = self.thread.take() {
             drop(tell);
             let _ = thread.join();
         }
@@ -59,26 +74,26 @@ impl Drop for Panel {
 }
 
 /// Writes until the sender is gone. A stderr that is closed is nobody who waits for progress.
-fn write_all(told: &Receiver<Told>) {
+fn write_all(told: &Receiver<Told>, newest: &Newest) {
     let mut drawing = Drawing::default();
-    // The newest frame, while it waits for its time.
-    let mut waiting: Option<Vec<String>> = None;
+    // Whether there is something to be drawn over once it is time.
+    let mut is_waiting = false;
     let mut due = Instant::now();
     let mut is_over = false;
     while !is_over {
-        let next = match &waiting {
-            Some(_) => told.recv_timeout(due.saturating_duration_since(Instant::now())),
-            None => told.recv().map_err(|_| RecvTimeoutError::Disconnected),
+        let next = match is_waiting {
+            true => told.recv_timeout(due.saturating_duration_since(Instant::now())),
+            false => told.recv().map_err(|_| RecvTimeoutError::Disconnected),
         };
         let text = match next {
             Ok(Told::Line(line)) => drawing.above(&line, columns()),
-            Ok(Told::Frame(lines)) => {
-                waiting = Some(lines);
+            Ok(Told::Frame) => {
+                is_waiting = true;
                 continue;
             }
             Err(RecvTimeoutError::Timeout) => {
-                due = Instant::now() + PERIOD;
-                drawing.over(waiting.take().unwrap_or_default(), columns())
+                (is_waiting, due) = (false, Instant::now() + PERIOD);
+                drawing.over(newest.replace(None).unwrap_or_default(), columns())
             }
             Err(RecvTimeoutError::Disconnected) => {
                 is_over = true;

@@ -1,11 +1,12 @@
 //! The services of a study, as they were typed: the one of the command line, and others that differ from it.
 
+use std::collections::BTreeSet;
 use std::time::Duration;
 
 use stampede_core::{CaseId, Limits};
 use stampede_harness::Scaling;
 use stampede_plan::{CompareFlags, ComparePlan, InstancesAsked, MachineSize, read_scale};
-use stampede_scale::{CpuAllocation, Price, Service};
+use stampede_scale::{Price, Service};
 
 use crate::catalogue::BuiltIn;
 use crate::forecast::question::{CONCURRENCY, Flags};
@@ -94,14 +95,8 @@ impl Common {
         let most = max_instances.as_ref().map(|text| flags.count("--max-instances", Some(text), 1));
         let (policy, policy_name) = flags.policy(policy.as_deref());
         let service = |limits: &Limits, most: u32| Service {
-            cpus: limits.cpus,
-            memory: limits.memory,
-            concurrency: asked,
-            min_instances: least,
-            max_instances: most,
-            cpu_allocation: CpuAllocation::DuringRequests,
-            start_up_boost: false,
             request_timeout: self.request_timeout,
+            ..Service::on_demand(limits.cpus, limits.memory, asked, least, most)
         };
         let given = |limits: &Limits| policy.concurrency(&service(limits, 1));
         let of_runtime = CompareFlags { cpus: cpus.clone(), memory: memory.clone(), set, ..self.flags.clone() };
@@ -149,7 +144,7 @@ impl Common {
             return Err(problems);
         }
         if services.len() > 1 {
-            name_all(typed, &mut services);
+            name_all(typed, &mut services)?;
         }
         Ok(services)
     }
@@ -163,7 +158,13 @@ impl Common {
 }
 
 /// Names cases that have no name by what they are: `apache-mod-php-0.167x6-c1` is 6 instances of 0.167 CPU with 1 request each.
-fn name_all(typed: &[TypedService], services: &mut [PlannedService]) {
+fn name_all(typed: &[TypedService], services: &mut [PlannedService]) -> Result<(), Vec<String>> {
+    let mut given = BTreeSet::new();
+    let twice: Vec<&String> =
+        typed.iter().filter_map(|typed| typed.name.as_ref()).filter(|name| !given.insert(*name)).collect();
+    if !twice.is_empty() {
+        return Err(twice.iter().map(|name| format!("--against name={name} is the name of another service")).collect());
+    }
     let mut names: Vec<String> = Vec::new();
     for (typed, PlannedService { plan, scaling, .. }) in typed.iter().zip(services) {
         let Scaling { service, policy, .. } = scaling;
@@ -173,7 +174,8 @@ fn name_all(typed: &[TypedService], services: &mut [PlannedService]) {
         });
         let mut numbered = (2..).map(|number| format!("{own}-{number}"));
         let mut name = own.clone();
-        while names.contains(&name) {
+        // One that was typed stays as it is.
+        while names.contains(&name) || (typed.name.is_none() && given.contains(&name)) {
             name = numbered.next().unwrap_or_default();
         }
         if let [candidate] = plan.candidates.as_mut_slice() {
@@ -181,11 +183,19 @@ fn name_all(typed: &[TypedService], services: &mut [PlannedService]) {
         }
         names.push(name);
     }
+    Ok(())
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn a_name_is_given_once() {
+        let named = TypedService { name: Some("small".to_owned()), ..TypedService::default() };
+        let said = name_all(&[named.clone(), TypedService::default(), named], &mut []).unwrap_err();
+        assert_eq!(said, ["--against name=small is the name of another service"]);
+    }
 
     #[test]
     fn a_service_is_the_first_one_changed() {

@@ -8,6 +8,7 @@ use std::process::{Child, Command, Stdio};
 use rustix::process::Signal;
 use serde_json::Value;
 
+use crate::export::{ask, free, keep, measured};
 use crate::stage::{Said, Stage, have, send, wait_until, workload};
 
 const BASE: &str = "debian:bookworm";
@@ -94,17 +95,17 @@ impl Drop for Engine {
     }
 }
 
-/// The smallest Debian as an archive, kept between tests.
-fn debian() -> Option<PathBuf> {
+/// The smallest Debian as an archive, kept between tests; or what is said instead.
+fn debian() -> Result<PathBuf, String> {
     let archive = Path::new(env!("CARGO_TARGET_TMPDIR")).join("bookworm.tar");
     if archive.exists() {
-        return Some(archive);
+        return Ok(archive);
     }
     let folder = tempfile::tempdir_in("/var/tmp").unwrap();
     let root = folder.path().join("root");
-    let made = Command::new("debootstrap").args(["--variant=minbase", "bookworm"]).arg(&root).output();
-    if !made.unwrap().status.success() {
-        return None;
+    let made = Command::new("debootstrap").args(["--variant=minbase", "bookworm"]).arg(&root).output().unwrap();
+    if !made.status.success() {
+        return Err(format!("{}\n{}", made.status, end_of(&[made.stdout, made.stderr].concat())));
     }
     let part = archive.with_extension("part");
     // What apt has downloaded is not needed again, and is two fifths of it all.
@@ -113,7 +114,15 @@ fn debian() -> Option<PathBuf> {
     let packed = packed.unwrap();
     assert!(packed.success());
     fs::rename(part, &archive).unwrap();
-    Some(archive)
+    Ok(archive)
+}
+
+/// The last lines of what a program printed.
+fn end_of(output: &[u8]) -> String {
+    const LINES: usize = 20;
+    let text = String::from_utf8_lossy(output);
+    let lines: Vec<&str> = text.lines().collect();
+    lines[lines.len().saturating_sub(LINES)..].join("\n")
 }
 
 fn run(stage: &Stage, engine: &Engine, args: &[&str]) -> Said {
@@ -126,9 +135,13 @@ fn containers_are_compared_and_end_with_stampede_whatever_happens_to_it() {
     if !have(name, &["dockerd", "docker", "debootstrap", "go"]) {
         return;
     }
-    let Some(archive) = debian() else {
-        let _ = writeln!(std::io::stderr(), "SKIP {name}: needs an archive of Debian that debootstrap reaches");
-        return;
+    let archive = match debian() {
+        Ok(archive) => archive,
+        Err(said) => {
+            let _ =
+                writeln!(std::io::stderr(), "SKIP {name}: needs a Debian that debootstrap makes, which said\n{said}");
+            return;
+        }
     };
     let stage = Stage::new();
     let engine = match Engine::start() {
@@ -141,6 +154,7 @@ fn containers_are_compared_and_end_with_stampede_whatever_happens_to_it() {
     };
     engine.ask(&["import", &archive.display().to_string(), BASE]);
     compares(&stage, &engine);
+    serves_what_is_exported(&stage, &engine);
     // From here on the base has the software, and nothing is installed any more. The newest comes first.
     let software = engine.ask(&["images", "--format", "{{.Repository}}:{{.Tag}}", "stampede-software"]);
     engine.ask(&["tag", &software[0], BASE]);
@@ -201,23 +215,92 @@ fn compares(stage: &Stage, engine: &Engine) {
     stage.assert_nothing_left();
 }
 
+/// The image that the exported files of a measured case make serves the same answers under the same limits. It is made of the
+/// packages that are installed here, so this must be the Debian of the base image.
+fn serves_what_is_exported(stage: &Stage, engine: &Engine) {
+    const IMAGE: &str = "stampede-exported:1";
+    const SECURITY: &str = "FROM debian:bookworm\nRUN echo 'deb http://deb.debian.org/debian-security bookworm-security main' \
+                            > /etc/apt/sources.list.d/security.list\n";
+    let name = "serves_what_is_exported";
+    if !have(name, &["nginx", "php-fpm", "dpkg-query", "docker-compose"]) {
+        return;
+    }
+    let skip = |needs: &str| drop(writeln!(std::io::stderr(), "SKIP {name}: needs {needs}"));
+    let folder = tempfile::tempdir().unwrap();
+    let out = folder.path().join("deploy");
+    let (address, place) = (free(), out.to_str().unwrap());
+    let listen = format!("0.0.0.0:{}", address.port());
+    let args = ["export", "compose", "--study", "latest", "--case", "nginx-fpm", "--image", IMAGE];
+    let said = stage.run(&[&args[..], &["--listen", &listen, "--output", place]].concat());
+    assert_eq!(said.code, Some(0), "{}", said.stderr);
+    if !fs::read_to_string(out.join("Dockerfile")).unwrap().contains("\nFROM debian:bookworm-slim\n") {
+        return skip("Debian 12");
+    }
+    // As the makers' image, it has repairs, which may be installed here.
+    let base = folder.path().join("base");
+    fs::create_dir(&base).unwrap();
+    fs::write(base.join("Dockerfile"), SECURITY).unwrap();
+    engine.ask(&["build", "-q", "-t", "debian:bookworm-slim", base.to_str().unwrap()]);
+    let built = engine.docker(&["build", "--network", "host", "-t", IMAGE, place]).output().unwrap();
+    let output = [built.stdout, built.stderr].concat();
+    if !built.status.success() && String::from_utf8_lossy(&output).contains("was not found") {
+        return skip(&format!("packages that are as new as their archive:\n{}", end_of(&output)));
+    }
+    assert!(built.status.success(), "{}", end_of(&output));
+
+    let compose = |args: &[&str]| {
+        let mut compose = Command::new("docker-compose");
+        compose.arg("--file").arg(out.join("compose.yaml")).args(args).env("DOCKER_HOST", engine.host());
+        let output = compose.output().unwrap();
+        let said = String::from_utf8_lossy(&output.stderr);
+        assert!(output.status.success(), "{args:?}: {said}\n{}", engine.ask(&["ps", "-a"]).join("\n"));
+        String::from_utf8(output.stdout).unwrap()
+    };
+    compose(&["up", "--detach", "--no-build"]);
+    let container = compose(&["ps", "--quiet"]);
+    let container = container.trim();
+    wait_until("it is healthy", || {
+        let asked = engine.docker(&["exec", container, "/srv/healthy"]).output().unwrap();
+        if asked.status.success() { Ok(()) } else { Err(engine.ask(&["logs", container]).join("\n")) }
+    });
+    let rendered = ask(address, "POST", r##"{"data": "# h1\n_test_\n__test__\n"}"##);
+    let (_, body) = rendered.split_once("\r\n\r\n").unwrap();
+    let body: Value = serde_json::from_str(body).unwrap();
+    assert!(body["result"].as_str().is_some_and(|html| html.contains("h1</h1>")), "{rendered}");
+    let limits = "{{.HostConfig.NanoCpus}} {{.HostConfig.Memory}} {{.HostConfig.MemorySwap}}";
+    assert_eq!(engine.ask(&["inspect", "-f", limits, container]), ["500000000 268435456 268435456"]);
+    compose(&["stop"]);
+    assert_eq!(engine.ask(&["inspect", "-f", "{{.State.ExitCode}}", container]), ["0"]);
+    compose(&["down"]);
+}
+
+/// What cannot be had; what is in no package is looked for once.
 fn refuses(stage: &Stage, engine: &Engine) {
     let docker = ["compare", "markdown", "--runtimes", "nginx-fpm", "--platform", "docker"];
     let said = run(stage, engine, &[&docker[..], &["--base-image", "nowhere.invalid/debian:12"]].concat());
     assert!(said.code == Some(3) && said.stderr.contains("docker import - nowhere.invalid/debian:12"), "{said:?}");
-    let said = run(stage, engine, &["compare", "markdown", "--runtimes", "frankenphp", "--platform", "docker"]);
-    assert!(said.code == Some(3) && said.stderr.contains("no package of debian:bookworm gives"), "{said:?}");
+    let app = tempfile::tempdir().unwrap();
+    fs::write(app.path().join("index.php"), "hello").unwrap();
+    let plan = "app: {dir: ., kind: front-controller, index: index.php, extensions: [nowhere], requests: [{path: /}]}\nplatform: docker\n";
+    fs::write(app.path().join("stampede.yaml"), plan).unwrap();
+    for builds in [true, false] {
+        let app = app.path().to_str().unwrap();
+        let said = run(stage, engine, &["compare", app, "--runtimes", "php-cli-server"]);
+        assert!(said.code == Some(3) && said.stderr.contains("no package of debian:bookworm gives"), "{said:?}");
+        assert_eq!(said.stderr.contains("installing php-nowhere"), builds, "{said:?}");
+    }
     engine.assert_nothing_left();
 }
 
-/// More workers than the limit holds: the kernel kills one, and that is told.
+/// More workers than the limit holds: the kernel kills one, and that is told. They have an extension whose name is not that of its
+/// package.
 fn tells_of_memory(stage: &Stage, engine: &Engine) {
     let said = run(
         stage,
         engine,
         &[
             "compare",
-            "markdown",
+            &workload("database"),
             "--platform",
             "docker",
             "--runtimes",
@@ -236,6 +319,7 @@ fn tells_of_memory(stage: &Stage, engine: &Engine) {
         ],
     );
     assert!(said.code == Some(5) && said.stdout.contains("limit of 32Mi"), "{said:?}");
+    assert!(said.stderr.contains("php-pdo-sqlite"), "{said:?}");
     engine.assert_nothing_left();
     stage.assert_nothing_left();
 }
@@ -293,6 +377,12 @@ fn an_engine_that_is_not_there_is_told_with_what_to_do() {
     assert!(said.code == Some(3) && said.stderr.contains("docker.io of Debian"), "{said:?}");
     let said = stage.run_with(&[("DOCKER_HOST", "tcp://127.0.0.1:2375")], &docker);
     assert!(said.code == Some(3) && said.stderr.contains("unset DOCKER_HOST"), "{said:?}");
+    // What was measured in containers is measured there again.
+    let (mut study, trials) = measured();
+    study.cases.iter_mut().for_each(|case| case.platform = "docker".to_owned());
+    keep(&stage, (study, trials));
+    let said = stage.run_with(&[("DOCKER_HOST", "unix:///nonexistent/docker.sock")], &["why"]);
+    assert!(said.code == Some(3) && said.stderr.contains("docker.io of Debian"), "{said:?}");
     let said = stage.run(&[&docker[..], &["--replicas", "2", "--balancer", "nginx"]].concat());
     assert!(said.code == Some(2) && said.stderr.contains("no replicas, no balancer, no services"), "{said:?}");
 }

@@ -21,7 +21,7 @@ fn markdown() -> PathBuf {
 }
 
 /// A study of two cases of nginx and PHP-FPM with all their settings, the second of which failed.
-fn measured() -> (Study, Vec<Trial>) {
+pub(crate) fn measured() -> (Study, Vec<Trial>) {
     let cases = [MadeUp { workers: 3, ..SINGLE }, MadeUp { id: "broken", ..SINGLE }];
     let (mut study, mut trials) = study("20260301-120000-made", &cases);
     let runtime = stampede_runtimes::by_id("nginx-fpm").unwrap();
@@ -43,12 +43,16 @@ fn measured() -> (Study, Vec<Trial>) {
 
 fn stage_with_study() -> Stage {
     let stage = Stage::new();
-    let (study, trials) = measured();
+    keep(&stage, measured());
+    stage
+}
+
+/// Puts a study into a stage's store.
+pub(crate) fn keep(stage: &Stage, (study, trials): (Study, Vec<Trial>)) {
     let mut store = Store::open(&stage.store()).unwrap();
     store.begin_study(&study).unwrap();
     trials.iter().for_each(|trial| store.add_trial(&study.id, trial).unwrap());
     store.finish_study(&study.id, study.started_at).unwrap();
-    stage
 }
 
 /// A folder that other users' servers can reach.
@@ -163,14 +167,14 @@ fn start(folder: &Path) -> Served {
 }
 
 /// A port that is free, with free ones after it.
-fn free() -> SocketAddr {
+pub(crate) fn free() -> SocketAddr {
     let free = (20_000..u16::MAX)
         .step_by(10)
         .find(|port| (*port..port + 5).all(|port| TcpListener::bind(SocketAddr::from(([127, 0, 0, 1], port))).is_ok()));
     SocketAddr::from(([127, 0, 0, 1], free.unwrap()))
 }
 
-fn ask(address: SocketAddr, method: &str, body: &str) -> String {
+pub(crate) fn ask(address: SocketAddr, method: &str, body: &str) -> String {
     let mut stream = TcpStream::connect(address).unwrap();
     stream.set_read_timeout(Some(PATIENCE)).unwrap();
     let length = body.len();

@@ -73,6 +73,14 @@ fn knative_closed_loads_and_traces_are_simulated_too() {
         assert_eq!(value["points"][0]["extrapolated"], "at most 1 at once measured");
         assert!(value["points"][0]["throughput"]["value"].as_f64().unwrap() > 30.0, "{}", said.stdout);
     }
+    let map = ["--load", "open:5", "--duration", "30s", "--concurrency", "1,8", "--cpus", "0.5,1", "--html", "-"];
+    let said = stage.run(&[&["forecast"], &map[..]].concat());
+    assert_eq!(said.code, Some(0), "{}", said.stderr);
+    for part in
+        ["<table class=\"map\">", "<th scope=\"col\">8 at once</th>", "<th scope=\"row\">0.5 CPU, ", "class=\"level0\""]
+    {
+        assert!(said.stdout.contains(part), "{part}\n{}", said.stdout);
+    }
 }
 
 #[test]

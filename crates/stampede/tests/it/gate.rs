@@ -136,12 +136,15 @@ fn sides_that_are_asked_something_else_are_told() {
         write_workload(&folder.path().join(name), scenario, sql);
     }
     write_app(&folder.path().join("plain"), 1, "hello");
+    write_app(&folder.path().join("in-containers"), 1, "hello");
+    fs::write(folder.path().join("in-containers/stampede.yaml"), "app: {dir: .}\nplatform: docker\n").unwrap();
     for (base, head, what) in [
         ("one", "more", "another load"),
         ("one", "crowds", "another load"),
         ("one", "other", "another scenario"),
         ("one", "plain", "another load"),
         ("table", "wide-table", "another content of their services"),
+        ("plain", "in-containers", "another platform"),
     ] {
         let said = stage.run_in(folder.path(), &["gate", base, head]);
         assert_eq!(said.code, Some(2), "{base} {head}: {said:?}");

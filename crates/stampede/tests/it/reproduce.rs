@@ -74,8 +74,21 @@ fn the_rows_that_can_run_are_measured_and_stand_beside_the_published_ones() {
     assert_ne!(claim["standing"], "not tested", "{claim}");
     assert!(!claims.iter().any(|claim| claim["table"] == "front"), "claims of other tables");
 
-    // Its study is one like any other.
+    // The same again from what is stored; asked for otherwise, it is another experiment.
     let study = json["tables"][0]["study"].as_str().unwrap();
+    let again = stage.run(&["reproduce", "webman", "--studies", study, "--scale", "0.1", "--json", "-"]);
+    assert_eq!(again.code, Some(0), "{}", again.stderr);
+    let again: Value = serde_json::from_str(&again.stdout).unwrap();
+    assert_eq!(again["tables"].as_array().unwrap().len(), 1);
+    assert_eq!(again["tables"][0]["study"], study);
+    let figures = |of: &Value| -> Vec<Value> {
+        of["tables"][0]["rows"].as_array().unwrap().iter().map(|row| row["figures"].clone()).collect()
+    };
+    assert_eq!(figures(&again), figures(&json));
+    let other = stage.run(&["reproduce", "webman", "--studies", study, "--full"]);
+    assert!(other.code == Some(2) && other.stderr.contains("of no table of webman"), "{}", other.stderr);
+
+    // Its study is one like any other.
     let shown = stage.run(&["show", study, "--json", "-"]);
     let shown: Value = serde_json::from_str(&shown.stdout).unwrap();
     let cases = shown["cases"].as_array().unwrap();

@@ -52,7 +52,9 @@ fn settings_are_searched_held_against_the_defaults_and_written() {
         found["held"].as_array().unwrap().iter().map(|held| held["load_share"].as_f64().unwrap()).collect();
     let is_default = found["winner"].as_object().unwrap().is_empty();
     assert_eq!(shares, if is_default { vec![1.0] } else { vec![1.0, 0.5, 1.2] }, "{found}");
-    assert!(std::fs::read_to_string(out.join("deployment.txt")).unwrap().contains("=== "));
+    // Its files start where they lie: as those of `stampede export config`, without places of the bench's.
+    let start = std::fs::read_to_string(out.join("start")).unwrap();
+    assert!(start.contains("stampede export config") && !start.contains("@{"), "{start}");
     let page = std::fs::read_to_string(page).unwrap();
     assert!(page.contains("No setting that was tried meets p50") && page.contains("</html>"), "{page}");
     let trials = 3 * (2 * shares.len() + usize::from(found["documented"].is_string()));

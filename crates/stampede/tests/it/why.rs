@@ -78,6 +78,7 @@ fn what_cannot_be_asked_is_told() {
     for (args, problem) in [
         (&["goo"][..], "has no case goo"),
         (&["--from", "mix"], "--from mix is mix, and study"),
+        (&["--base-image", "debian:bookworm"], "--base-image debian:bookworm is for containers"),
         (&["--max-time", "3s"], "--max-time 3s is too short"),
         (&["--study", "nothing"], "nothing"),
         (&["--resume"], "finds no search for a cause that was interrupted"),

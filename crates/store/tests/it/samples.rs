@@ -8,9 +8,9 @@ use stampede_core::{
     AddressId, AuditRecord, AuditTold, Bytes, Case, CaseId, Censored, CgroupSupport, ClientLink, Counts, CpuLayout,
     Cpus, EnforcedLimits, ErrorClass, Floor, GatewayUse, Gauge, GeneratorUse, Groundwork, InstanceLife, InstanceUsage,
     Latencies, Limit, Limits, LinkUse, Load, Machine, Measurement, NoiseFloor, Outcome, Pace, PartRecord, PhpBuild,
-    PhpReadBack, Pilot, ReadinessRecord, ResourceUse, Rounds, RuntimeId, Sampling, ScaleRecord, ScaledService, Sending,
-    Series, SeriesSource, ServedAnswer, Service, ServiceKind, SloSecond, StepRecord, Study, StudyId, StudyKind,
-    Topology, Trial, Tuning, UnitId, UnitRestart, UnitStop, WarmUp, WorkloadId, YardStickReading,
+    PhpReadBack, Pilot, ReadinessRecord, ResourceUse, Revision, Rounds, RuntimeId, Sampling, ScaleRecord,
+    ScaledService, Sending, Series, SeriesSource, ServedAnswer, Service, ServiceKind, SloSecond, StepRecord, Study,
+    StudyId, StudyKind, Topology, Trial, Tuning, UnitId, UnitRestart, UnitStop, WarmUp, WorkloadId, YardStickReading,
 };
 
 pub(crate) fn study(id: &str, started_at_s: i64) -> Study {
@@ -78,6 +78,7 @@ fn case(id: &str, tuning: Tuning) -> Case {
         runtime: RuntimeId::new(format!("{id}-runtime")),
         runtime_version: "nginx 1.22.1, PHP 8.2.29 NTS".to_owned(),
         app: "symfony".to_owned(),
+        revision: Some(Revision { commit: "3f2a91c0b7".repeat(4), is_dirty: id == "go" }),
         php: Some(build()),
         tuning,
         limits: Limits { cpus: Cpus::from_millis(167), memory: Bytes::from_mib(256) },

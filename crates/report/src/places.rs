@@ -1,0 +1,125 @@
+//! Where things lay on the machine that measured. A report is given to others, who need to know no more of it than what every
+//! machine has.
+
+use std::borrow::Cow;
+
+use stampede_core::{PhpBuild, PhpReadBack};
+
+/// A run's folder, as deployments name it.
+const RUN: &str = "@{run}";
+/// How the name of the folder begins in which runs are; a number follows.
+const STATE: &str = "/stampede-";
+/// Where the system keeps programs and their settings.
+const SYSTEM: [&str; 6] = ["/usr", "/etc", "/lib", "/opt", "/dev", "/nix"];
+
+/// A text without the folders of runs: each trial has another one, and all are gone.
+pub(crate) fn without_runs(text: &str) -> Cow<'_, str> {
+    if !text.contains(STATE) {
+        return Cow::Borrowed(text);
+    }
+    let is_of_path = |c: char| c.is_ascii_alphanumeric() || "/._-+".contains(c);
+    let (mut told, mut rest) = (String::new(), text);
+    while let Some((before, after)) = rest.split_once(STATE) {
+        match after_run(after) {
+            Some(after) => {
+                told.push_str(before.trim_end_matches(is_of_path));
+                told.push_str(RUN);
+                rest = after;
+            }
+            None => {
+                told.push_str(before);
+                told.push_str(STATE);
+                rest = after;
+            }
+        }
+    }
+    Cow::Owned(told + rest)
+}
+
+/// What follows `0/r/1262-3f`.
+fn after_run(text: &str) -> Option<&str> {
+    let after_user = text.trim_start_matches(|c: char| c.is_ascii_digit());
+    let run = after_user.strip_prefix("/r/").filter(|_| after_user.len() < text.len())?;
+    let after = run.trim_start_matches(|c: char| c.is_ascii_hexdigit() || c == '-');
+    (after.len() < run.len()).then_some(after)
+}
+
+/// A value that may be a path, of which the name alone is left where it is somebody's own.
+pub(crate) fn value(text: &str) -> Cow<'_, str> {
+    let text = without_runs(text);
+    let is_own = text.starts_with('/') && !SYSTEM.iter().any(|begin| text.starts_with(begin));
+    match text.trim_end_matches('/').rsplit_once('/') {
+        Some((_, name)) if is_own => Cow::Owned(format!(".../{name}")),
+        _ => text,
+    }
+}
+
+pub(crate) fn build(php: &PhpBuild) -> PhpBuild {
+    let option = |option: &str| match option.split_once('=') {
+        Some((name, path)) => {
+            let end = path.find(['\'', '"', ' ']).unwrap_or(path.len());
+            format!("{name}={}{}", value(&path[..end]), &path[end..])
+        }
+        None => option.to_owned(),
+    };
+    PhpBuild {
+        configure: php.configure.split_inclusive(' ').map(option).collect(),
+        extension_dir: value(&php.extension_dir.to_string_lossy()).into_owned().into(),
+        ..php.clone()
+    }
+}
+
+pub(crate) fn read_back(php: &PhpReadBack) -> PhpReadBack {
+    let settings = php.settings.iter().map(|(name, text)| (name.clone(), value(text).into_owned()));
+    PhpReadBack { settings: settings.collect(), ..php.clone() }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn folders_of_runs_have_one_name() {
+        for (text, told) in [
+            ("", ""),
+            ("no path", "no path"),
+            ("/var/tmp/stampede-0/r/1262-3/php/tmp", "@{run}/php/tmp"),
+            ("in /var/tmp/stampede-1000/r/a-1:3, and /tmp/stampede-7/r/b-2.", "in @{run}:3, and @{run}."),
+            ("unix:/var/tmp/stampede-0/r/1262-3f/s/fpm.sock failed", "unix:@{run}/s/fpm.sock failed"),
+            ("/opt/stampede-docs/r/x /stampede-0/r/", "/opt/stampede-docs/r/x /stampede-0/r/"),
+            ("ü/var/stampede-0/r/1ü", "ü@{run}ü"),
+        ] {
+            assert_eq!(without_runs(text), told, "{text}");
+        }
+    }
+
+    #[test]
+    fn paths_of_ones_own_are_told_by_their_names() {
+        for (text, told) in [
+            ("128M", "128M"),
+            ("/", "/"),
+            ("/usr/lib/php/20220829", "/usr/lib/php/20220829"),
+            ("/home/alice/php/extensions/", ".../extensions"),
+            ("/var/tmp/stampede-0/r/1262-3/php/tmp", "@{run}/php/tmp"),
+        ] {
+            assert_eq!(value(text), told, "{text}");
+        }
+    }
+
+    #[test]
+    fn a_build_tells_its_options_without_whose_they_are() {
+        let php = PhpBuild {
+            version: "8.2.29".to_owned(),
+            thread_safe: false,
+            debug: false,
+            libc: "glibc".to_owned(),
+            configure: " '--prefix=/home/alice/php' '--enable-mbstring' '--sysconfdir=/etc' CFLAGS=-O2".to_owned(),
+            extension_dir: "/home/alice/php/lib/20220829".into(),
+            built_in: Vec::new(),
+            loadable: Vec::new(),
+        };
+        let told = build(&php);
+        assert_eq!(told.configure, " '--prefix=.../php' '--enable-mbstring' '--sysconfdir=/etc' CFLAGS=-O2");
+        assert_eq!(told.extension_dir.to_string_lossy(), ".../20220829");
+    }
+}
