@@ -5,7 +5,7 @@ use serde_json::Value;
 use crate::stage::{Stage, have};
 
 /// Runs it on a small nginx and PHP-FPM.
-const NGINX: [&str; 12] = [
+const NGINX: [&str; 14] = [
     "capacity",
     "nginx-fpm",
     "markdown",
@@ -14,7 +14,9 @@ const NGINX: [&str; 12] = [
     "--memory",
     "256Mi",
     "--duration",
-    "3s",
+    "1s",
+    "--warm-up",
+    "500ms",
     "--seed",
     "1",
     "--quiet",

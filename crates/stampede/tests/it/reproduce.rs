@@ -50,7 +50,7 @@ fn the_rows_that_can_run_are_measured_and_stand_beside_the_published_ones() {
         "--tables",
         "keep-alive",
         "--scale",
-        "0.1",
+        "0.05",
         "--rounds",
         "3",
         "--seed",
@@ -60,7 +60,7 @@ fn the_rows_that_can_run_are_measured_and_stand_beside_the_published_ones() {
     ]);
     assert_eq!(said.code, Some(0), "{}", said.stderr);
     let json: Value = serde_json::from_str(&said.stdout).unwrap();
-    assert_eq!((&json["scale"], &json["tables"].as_array().unwrap().len()), (&0.1.into(), &1));
+    assert_eq!((&json["scale"], &json["tables"].as_array().unwrap().len()), (&0.05.into(), &1));
     let rows = json["tables"][0]["rows"].as_array().unwrap();
     let row = |case: &str| rows.iter().find(|row| row["case"] == case).unwrap();
     assert_eq!(row("webman")["figures"][0]["published_high"], 160_000.0);

@@ -30,6 +30,16 @@ pub(crate) struct Said {
 }
 
 impl Said {
+    /// Of a command that is run to its end.
+    fn of(command: &mut Command) -> Self {
+        let output = command.output().unwrap();
+        Self {
+            code: output.status.code(),
+            stdout: String::from_utf8(output.stdout).unwrap(),
+            stderr: String::from_utf8(output.stderr).unwrap(),
+        }
+    }
+
     /// Whether trials are invalid, each for the machine's sake alone.
     fn was_held_up(&self) -> bool {
         let mut invalid = self.stderr.lines().filter_map(|line| line.split_once("invalid: ")).peekable();
@@ -100,16 +110,17 @@ impl Stage {
         self.retry(Path::new("."), env, args)
     }
 
+    /// Runs it to its end once, for who takes what was held up as well.
+    #[allow(dead_code, reason = "for `drain`, which shares this file")]
+    pub(crate) fn run_once(&self, args: &[&str]) -> Said {
+        Said::of(&mut self.command(args))
+    }
+
     /// What was held up is run again: windows of half a second are, now and then, on a busy machine.
     fn retry(&self, folder: &Path, env: &[(&str, &str)], args: &[&str]) -> Said {
         let mut run = 1;
         loop {
-            let output = self.command(args).current_dir(folder).envs(env.iter().copied()).output().unwrap();
-            let said = Said {
-                code: output.status.code(),
-                stdout: String::from_utf8(output.stdout).unwrap(),
-                stderr: String::from_utf8(output.stderr).unwrap(),
-            };
+            let said = Said::of(self.command(args).current_dir(folder).envs(env.iter().copied()));
             if run == MOST_RUNS || !said.was_held_up() {
                 return said;
             }

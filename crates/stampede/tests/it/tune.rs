@@ -24,7 +24,7 @@ fn settings_are_searched_held_against_the_defaults_and_written() {
             "--memory",
             "256Mi",
             "--duration",
-            "600ms",
+            "400ms",
             "--budget",
             "160s",
             "--seed",
