@@ -20,7 +20,7 @@ use crate::status::Watch;
 use crate::{php_app, render, started, verify, workload};
 
 const CONNECTIONS: u32 = 64;
-const LENGTH: Duration = Duration::from_secs(2);
+const LENGTH: Duration = Duration::from_secs(5);
 const IN_FLIGHT: usize = 2;
 const PATIENCE: Duration = Duration::from_secs(10);
 
