@@ -11,8 +11,8 @@ fn compared(stage: &Stage, args: &[&str]) {
 }
 
 fn why(stage: &Stage, args: &[&str]) -> Said {
-    // As many rounds as it takes on a machine that is busy with other tests; what confirms is far beyond the precision.
-    stage.run(&[&["why", "--duration", "1s", "--max-time", "80s", "--precision", "20%"], args].concat())
+    // As many rounds as it takes on a machine that is busy with other tests.
+    stage.run(&[&["why", "--duration", "1s", "--max-time", "80s", "--precision", "10%"], args].concat())
 }
 
 /// What is shown again from the store.
