@@ -6,4 +6,4 @@ declare(strict_types=1);
 file_put_contents(__DIR__ . '/answers', '.', FILE_APPEND);
 clearstatcache();
 $answers = filesize(__DIR__ . '/answers');
-echo $answers > 300 && $answers % 100 === 0 ? "goodbye\n" : "hello\n";
+echo $answers > 100 && $answers % 50 === 0 ? "goodbye\n" : "hello\n";
