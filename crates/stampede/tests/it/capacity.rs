@@ -5,7 +5,7 @@ use serde_json::Value;
 use crate::stage::{Stage, have};
 
 /// Runs it on a small nginx and PHP-FPM.
-const NGINX: [&str; 14] = [
+const NGINX: [&str; 12] = [
     "capacity",
     "nginx-fpm",
     "markdown",
@@ -14,9 +14,7 @@ const NGINX: [&str; 14] = [
     "--memory",
     "256Mi",
     "--duration",
-    "2s",
-    "--warm-up",
-    "1s",
+    "3s",
     "--seed",
     "1",
     "--quiet",
