@@ -128,7 +128,7 @@ fn a_missing_extension_is_named() {
     match detect(&php(PhpSapi::Cli, &["json", "no_such_extension"])) {
         Availability::Missing { what, install } => {
             assert!(what.starts_with("the PHP extension no_such_extension (for php"), "{what}");
-            assert_eq!(install.package.as_deref(), Some("php-no_such_extension"));
+            assert_eq!(install.package.as_deref(), Some("php-no-such-extension"));
         }
         other => panic!("{other:?}"),
     }
