@@ -112,7 +112,7 @@ pub fn terminal(view: &TuneView<'_>, width: usize, color: bool) -> String {
     put(2, &question(view));
     put(2, &searched(view));
     let _ = writeln!(text, "\nEach setting near the winner, the others as in the winner:");
-    let rows = curves(view);
+    let rows: Vec<[String; 2]> = curves(view).iter().map(KnobCurve::row).collect();
     let columns: Vec<Vec<String>> = (0..2).map(|column| rows.iter().map(|row| row[column].clone()).collect()).collect();
     // The first column lines up; the second is text.
     let names = table(&columns[..1]);
@@ -152,7 +152,7 @@ pub fn markdown(view: &TuneView<'_>) -> String {
         text,
         "\nEach setting near the winner, the others as in the winner:\n\n| setting | values |\n|---|---|"
     );
-    for [name, curve] in curves(view) {
+    for [name, curve] in curves(view).iter().map(KnobCurve::row) {
         let _ = writeln!(text, "| {name} | {curve} |");
     }
     text
@@ -222,8 +222,41 @@ fn to_winner(view: &TuneView<'_>, tried: &Tried) -> Option<f64> {
     Some((tried.score? - view.winner.score?).exp())
 }
 
-/// Each knob with what its values did beside the winner's: `1 0.512, 2 0.931, 4 best`.
-pub(crate) fn curves(view: &TuneView<'_>) -> Vec<[String; 2]> {
+/// What a value of a knob did, beside the winner.
+pub(crate) enum Fared {
+    /// It is the winner's.
+    Best,
+    /// So many times as good; below 1 is worse.
+    Share(f64),
+    /// It does not keep the objective.
+    Misses,
+    /// It could not be measured.
+    Fails,
+}
+
+/// A knob near the winner: its values that were tried with everything else as the winner has it, in their order.
+pub(crate) struct KnobCurve<'a> {
+    pub(crate) name: &'a str,
+    pub(crate) values: Vec<(&'a str, Fared)>,
+}
+
+impl KnobCurve<'_> {
+    /// As a row: `pm.max_children`, `1: 0.512, 2: 0.931, 4: best`.
+    pub(crate) fn row(&self) -> [String; 2] {
+        let values = self.values.iter().map(|(level, fared)| {
+            let fared = match fared {
+                Fared::Best => "best".to_owned(),
+                Fared::Share(share) => ratio(*share),
+                Fared::Misses => "misses the SLO".to_owned(),
+                Fared::Fails => "fails".to_owned(),
+            };
+            format!("{level}: {fared}")
+        });
+        [self.name.to_owned(), values.collect::<Vec<_>>().join(", ")]
+    }
+}
+
+pub(crate) fn curves<'a>(view: &TuneView<'a>) -> Vec<KnobCurve<'a>> {
     let knobs = view.space.knobs.iter().enumerate().map(|(place, knob)| {
         let like_winner = |tried: &&Tried| {
             tried.point.iter().zip(&view.winner.point).enumerate().all(|(other, (a, b))| other == place || a == b)
@@ -232,15 +265,15 @@ pub(crate) fn curves(view: &TuneView<'_>) -> Vec<[String; 2]> {
         near.sort_by_key(|tried| tried.point.get(place).copied());
         let values = near.into_iter().filter_map(|tried| {
             let level = knob.levels.get(*tried.point.get(place)?)?;
-            let share = match to_winner(view, tried) {
-                _ if tried.point == view.winner.point => "best".to_owned(),
-                Some(share) if is_miss(-share.ln()) => "misses the SLO".to_owned(),
-                Some(share) => ratio(share),
-                None => "fails".to_owned(),
+            let fared = match to_winner(view, tried) {
+                _ if tried.point == view.winner.point => Fared::Best,
+                Some(share) if is_miss(-share.ln()) => Fared::Misses,
+                Some(share) => Fared::Share(share),
+                None => Fared::Fails,
             };
-            Some(format!("{level}: {share}"))
+            Some((level.as_str(), fared))
         });
-        [knob.name.clone(), values.collect::<Vec<_>>().join(", ")]
+        KnobCurve { name: &knob.name, values: values.collect() }
     });
     knobs.collect()
 }
@@ -328,9 +361,11 @@ pub(crate) fn conclusion(view: &TuneView<'_>) -> Vec<String> {
         }));
     }
     if let Some(out) = view.out {
-        let what =
-            if is_best { "What servers read, as it was measured, is" } else { "What the best one found reads is" };
-        lines.push(format!("{what} in {}.", out.display()));
+        let whose = if is_best { "as it was measured" } else { "as the best one found had it" };
+        let out = out.display();
+        lines.push(format!(
+            "All that the servers read, {whose}, is in {out}; {out}/prepare and {out}/start serve with it."
+        ));
     }
     lines
 }

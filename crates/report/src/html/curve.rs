@@ -1,4 +1,4 @@
-//! What came of rising loads, as a line of points. Places are shares of the width, so that it fits every page without a script.
+//! What came of rising loads, or of rising sizes, as a line of points. Places are shares of the width, so that it fits every page without a script.
 
 use serde::Serialize;
 use stampede_core::SloTerm;
@@ -6,6 +6,7 @@ use stampede_core::SloTerm;
 use crate::capacity::CapacityView;
 use crate::dots::Axis;
 use crate::quantity::{count, number};
+use crate::tune::{Fared, KnobCurve};
 
 /// In pixels: all of it, what is above the lines, and what is below them.
 const HEIGHT: f64 = 220.0;
@@ -21,7 +22,7 @@ const APART: f64 = 7.0;
 pub(super) struct Curve {
     title: String,
     /// What stands below, and that it is logarithmic.
-    under: &'static str,
+    under: String,
     summary: String,
     height: f64,
     ticks: Vec<Tick>,
@@ -75,8 +76,22 @@ pub(super) fn of_capacity(view: &CapacityView<'_>) -> Vec<Curve> {
     [closed, open].into_iter().flatten().collect()
 }
 
+/// What a size near the winner's does, beside it; nothing of settings that are no sizes.
+pub(super) fn of_knob(curve: &KnobCurve<'_>) -> Option<Curve> {
+    let point = |(level, fared): &(&str, Fared)| {
+        let share = match fared {
+            Fared::Best => 1.0,
+            Fared::Share(share) => *share,
+            Fared::Misses | Fared::Fails => return None,
+        };
+        Some((level.parse().ok()?, share))
+    };
+    let points = curve.values.iter().filter_map(point).collect();
+    Curve::of(&format!("{}: how many times as good as the winner", curve.name), curve.name, points, None)
+}
+
 impl Curve {
-    fn of(title: &str, under: &'static str, mut points: Vec<(f64, f64)>, limit: Option<f64>) -> Option<Self> {
+    fn of(title: &str, under: &str, mut points: Vec<(f64, f64)>, limit: Option<f64>) -> Option<Self> {
         points.retain(|(x, y)| *x > 0.0 && y.is_finite());
         points.sort_by(|(a, _), (b, _)| a.total_cmp(b));
         let ((first, _), (last, _)) = (*points.first()?, *points.last()?);
@@ -105,7 +120,7 @@ impl Curve {
         }
         Some(Self {
             title: title.to_owned(),
-            under,
+            under: under.to_owned(),
             summary: format!(
                 "{title}, over {}",
                 placed.iter().map(|p| p.label.as_str()).collect::<Vec<_>>().join("; ")
@@ -128,6 +143,19 @@ fn load(at: f64) -> String {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn a_knob_is_drawn_by_its_sizes_and_words_are_not() {
+        let values =
+            vec![("2", Fared::Share(0.5)), ("4", Fared::Best), ("8", Fared::Misses), ("16", Fared::Share(0.9))];
+        let curve = of_knob(&KnobCurve { name: "pm.max_children", values }).unwrap();
+        assert_eq!(
+            curve.points.iter().map(|point| point.label.as_str()).collect::<Vec<_>>(),
+            ["2 pm.max_children: 0.500", "4 pm.max_children: 1.00", "16 pm.max_children: 0.900"]
+        );
+        let words = vec![("static", Fared::Best), ("dynamic", Fared::Share(0.9))];
+        assert!(of_knob(&KnobCurve { name: "pm", values: words }).is_none());
+    }
 
     #[test]
     fn points_lie_by_their_factors_and_labels_do_not_collide() {

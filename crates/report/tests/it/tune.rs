@@ -2,13 +2,24 @@
 
 use stampede_analysis::{Knob, Space, Tried, analyse, metric};
 use stampede_core::{Latencies, Limits, Load, Objective, Role, RuntimeId, Slo};
-use stampede_report::StudyView;
 use stampede_report::tune::{Held, TuneView, terminal};
+use stampede_report::{StudyView, html};
 
 use crate::samples::{Sample, plain};
 
-/// A winner of two workers where one is the default, held against the others in these blocks.
+/// What is said at the end of it.
 fn conclusion(cases: &[(&str, &[f64])], slo: Option<&str>, slow: &[&str]) -> String {
+    let text = told(cases, slo, slow, |view| terminal(view, 10_000, false));
+    text.rsplit("\n\n").next().unwrap().trim().to_owned()
+}
+
+/// A winner of two workers where one is the default, held against the others in these blocks.
+fn told(
+    cases: &[(&str, &[f64])],
+    slo: Option<&str>,
+    slow: &[&str],
+    render: impl FnOnce(&TuneView<'_>) -> String,
+) -> String {
     let Sample { study, finished_at, mut trials, yard_stick } = plain(cases);
     // All answers of a slow case take half a second.
     for trial in trials.iter_mut().filter(|trial| slow.contains(&trial.case.as_str())) {
@@ -25,27 +36,29 @@ fn conclusion(cases: &[(&str, &[f64])], slo: Option<&str>, slow: &[&str]) -> Str
     let slo: Option<Slo> = slo.map(|slo| slo.parse().unwrap());
     let limits: Limits = study.cases[0].limits;
     let load: Load = "closed:16".parse().unwrap();
-    let text = terminal(
-        &TuneView {
-            id: "search",
-            limits: &limits,
-            runtime: Some(RuntimeId::new("fpm")),
-            workload: "hello",
-            load: &load,
-            objective: Objective::Throughput,
-            slo: slo.as_ref(),
-            metric: metric("throughput_rps").unwrap(),
-            space: &space,
-            tried: &tried,
-            winner: &tried[1],
-            documented: Some("the manual"),
-            held: &[Held { share: 1.0, view }],
-            out: None,
-        },
-        10_000,
-        false,
-    );
-    text.rsplit("\n\n").next().unwrap().trim().to_owned()
+    render(&TuneView {
+        id: "search",
+        limits: &limits,
+        runtime: Some(RuntimeId::new("fpm")),
+        workload: "hello",
+        load: &load,
+        objective: Objective::Throughput,
+        slo: slo.as_ref(),
+        metric: metric("throughput_rps").unwrap(),
+        space: &space,
+        tried: &tried,
+        winner: &tried[1],
+        documented: Some("the manual"),
+        held: &[Held { share: 1.0, view }],
+        out: None,
+    })
+}
+
+#[test]
+fn a_page_draws_what_sizes_near_the_winner_did() {
+    let page = told(&[("tuned", &[2_000.0, 2_010.0]), ("default", &[1_000.0, 1_010.0])], None, &[], html::tune);
+    assert!(page.contains("<figcaption>workers: how many times as good as the winner</figcaption>"));
+    assert!(page.contains("<title>1 workers: 0.607</title>") && page.contains("<title>2 workers: 1.00</title>"));
 }
 
 #[test]
