@@ -135,8 +135,9 @@ fn studies(path: &Path) -> Result<Vec<String>, Failure> {
         screen::note("no studies yet; run stampede compare markdown");
         return Ok(Vec::new());
     }
+    let width = rows.iter().map(|row| row.id.as_str().len()).max().unwrap_or(0);
     let mut lines =
-        vec![format!("{:<20}  {:<22} {:>9}  {:<18}  cases", "study", "question", "trials", "finished (UTC)")];
+        vec![format!("{:<width$}  {:<22} {:>9}  {:<18}  cases", "study", "question", "trials", "finished (UTC)")];
     for StudyRow { id, kind, workload, started_at: _, finished_at, rounds, cases, revisions, trials, imported_at } in
         rows
     {
@@ -150,7 +151,7 @@ fn studies(path: &Path) -> Result<Vec<String>, Failure> {
         let imported = if imported_at.is_some() { " (imported)" } else { "" };
         let finished = finished_at.map_or_else(|| "no".to_owned(), |at| at.strftime("%Y-%m-%d %H:%M").to_string());
         let cases = cases.iter().map(CaseId::as_str).collect::<Vec<_>>().join(", ");
-        lines.push(format!("{id:<20}  {question:<22} {trials:>9}  {finished:<18}  {cases}{of}{imported}"));
+        lines.push(format!("{id:<width$}  {question:<22} {trials:>9}  {finished:<18}  {cases}{of}{imported}"));
     }
     Ok(lines)
 }

@@ -22,9 +22,21 @@ pub(crate) fn warned(line: &str) -> String {
     format!("{}{}", label("warning: ", "1;33", line), printable(line))
 }
 
-/// A note.
+/// A note; on a terminal, its long lines are broken between words.
 pub(crate) fn note(text: &str) {
-    say(text);
+    if io::stderr().is_terminal() { say(&fitted(text, size().0)) } else { say(text) }
+}
+
+/// The text with long lines broken. What is laid out already begins with a blank, has colours, or fits.
+fn fitted(text: &str, columns: usize) -> String {
+    let fit = |line: &str| {
+        if line.starts_with(' ') || line.contains('\x1b') || line.chars().count() <= columns {
+            line.to_owned()
+        } else {
+            stampede_report::terminal::paragraph(line, 0, columns)
+        }
+    };
+    text.lines().map(fit).collect::<Vec<_>>().join("\n")
 }
 
 /// Whoever closed our stderr does not want to read it; that must not end a measurement.
