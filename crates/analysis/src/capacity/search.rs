@@ -251,7 +251,9 @@ fn conclude(probes: &[Probe], bounds: Bounds, crossing: Option<(Root, usize)>) -
     if let Some(limit) = limit.filter(|limit| limit.end == ProbeEnd::Generator) {
         return Found::BeyondGenerator { met: bounds.low, limit: limit.rate };
     }
-    let Some(low) = bounds.low else {
+    // A rate that was met once and broken below is not known well, but where the line leads says more than "none".
+    let met = probes.iter().any(Probe::meets);
+    let Some(low) = bounds.low.or(crossing.filter(|_| met).map(|(root, _)| root.rate)) else {
         let least = probes.iter().min_by(by_rate);
         return Found::Nothing { least: least.map_or(0.0, |probe| probe.rate), breaks: least.and_then(Probe::worst) };
     };
@@ -374,6 +376,16 @@ mod tests {
             panic!("{probes:?}")
         };
         assert!((250.0..850.0).contains(&rate), "{rate}");
+    }
+
+    #[test]
+    fn a_rate_that_is_met_once_and_not_again_is_told_with_its_doubt() {
+        let probes = [probe(850.0, 300.0), probe(600.0, 5.0), Probe { long: true, ..probe(597.0, 25.0) }];
+        let Next::Done(found) = next(1_000.0, &[Some(0.01)], &probes, 0) else { panic!("{probes:?}") };
+        let Found::Rate { rate, low, high, confirmed: false, .. } = found else { panic!("{found:?}") };
+        assert!(low < rate && rate < 600.0 && high > rate, "{rate} {low} {high}");
+        let next = next(1_000.0, &[Some(0.01)], &probes, 2);
+        assert!(matches!(next, Next::Probe { rate, .. } if rate < 597.0), "{next:?}");
     }
 
     #[test]
