@@ -21,6 +21,8 @@ pub enum Role {
     Recycle,
     /// How many processes or threads accept connections in front.
     FrontWorkers,
+    /// How many requests the server in front passes on at once: its threads wait most of the time.
+    FrontRequests,
     /// How long idle connections are kept.
     KeepAlive,
     /// How many processors the runtime believes it has.

@@ -26,14 +26,14 @@ const HTTPD_CONF: Template =
 const TUNABLES: [Tunable; 16] = fpm_pool::behind(&[
     Tunable {
         name: "ThreadsPerChild",
-        role: Role::FrontWorkers,
+        role: Role::FrontRequests,
         kind: TunableKind::Count { min: 1, max: apache::MOST_WORKERS },
         summary: "threads of each of Apache's children",
         manual: "https://httpd.apache.org/docs/2.4/mod/mpm_common.html#threadsperchild",
     },
     Tunable {
         name: "MaxRequestWorkers",
-        role: Role::FrontWorkers,
+        role: Role::FrontRequests,
         kind: TunableKind::Count { min: 1, max: apache::MOST_WORKERS },
         summary: "threads of all children: the most requests that are passed to FPM at once",
         manual: "https://httpd.apache.org/docs/2.4/mod/mpm_common.html#maxrequestworkers",

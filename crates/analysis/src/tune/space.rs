@@ -4,11 +4,12 @@ use stampede_core::{Load, Role, Tunable, TunableKind, Tuning};
 
 /// What a setting must be for to be searched. What is left out changes what is served, what happens when something fails, or what
 /// is written beside answers, and is not to be chosen by speed.
-const SEARCHED: [Role; 8] = [
+const SEARCHED: [Role; 9] = [
     Role::PoolSize,
     Role::PoolMode,
     Role::Processors,
     Role::FrontWorkers,
+    Role::FrontRequests,
     Role::Transport,
     Role::Buffers,
     Role::Tasks,
