@@ -22,7 +22,7 @@ const AIM: f64 = 0.9;
 struct Full<'a> {
     /// Who told, and the samples in which all were taken, of those that were answered; absent where it follows from the settings.
     told: Option<(&'a UnitId, f64)>,
-    /// The most workers that it had.
+    /// The most workers that it had; each replica has a pool.
     workers: u64,
 }
 
@@ -31,10 +31,12 @@ pub(super) fn full(record: &Record<'_>) -> Option<Finding> {
     let used = 1.0 - left(record).filter(|left| *left > 1.0 - IDLE)?;
     let Full { told, workers } = fullest(record).or_else(|| too_few(record))?;
     let queue = queued(record);
-    let demand = match record.case.load {
+    let replicas = u64::from(record.case.topology.replicas.max(1));
+    let connections = match record.case.load {
         Load::Closed { connections } => Some(u64::from(connections)),
         _ => None,
     };
+    let demand = connections.map(|connections| connections.div_ceil(replicas));
     let waits = queue > 0 || demand.is_some_and(|connections| connections > workers);
     if !waits {
         return None;
@@ -47,16 +49,17 @@ pub(super) fn full(record: &Record<'_>) -> Option<Finding> {
     if let Some((_, share)) = told {
         evidence.insert("full_share".to_owned(), share);
     }
-    let more = advisable(record, workers, used, demand);
+    let more = advisable(record, workers, used, demand, replicas);
     if let Some(more) = more {
         evidence.insert("advised_workers".to_owned(), more as f64);
     }
     let idle = percent(1.0 - used);
     let text = match told {
         None => format!(
-            "It has workers for {workers} of the load's {} connections, while {idle} of its CPU was idle: requests wait for a \
+            "It has workers for {} of the load's {} connections, while {idle} of its CPU was idle: requests wait for a \
              worker, not for CPU.",
-            demand.unwrap_or(queue)
+            workers * replicas,
+            connections.unwrap_or(queue)
         ),
         Some((unit, share)) => format!(
             "{unit}: {} busy in {} of the samples, while {idle} of its CPU was idle: requests wait for a worker, not for CPU.",
@@ -114,8 +117,8 @@ fn too_few<'a>(record: &Record<'a>) -> Option<Full<'a>> {
         return None;
     }
     let workers: u64 = record.case.tuning.of_role(Role::PoolSize).find_map(|(_, value)| value.parse().ok())?;
-    let workers = workers * u64::from(record.case.topology.replicas);
-    (0 < workers && workers < u64::from(connections)).then_some(Full { told: None, workers })
+    let all = workers * u64::from(record.case.topology.replicas.max(1));
+    (0 < all && all < u64::from(connections)).then_some(Full { told: None, workers })
 }
 
 /// Workers that could take no other request, by sample: those that work, and those that are bound to a connection.
@@ -136,13 +139,14 @@ fn queued(record: &Record<'_>) -> u64 {
     sampled(record).filter_map(waiting).max().unwrap_or(0)
 }
 
-/// So many workers would use the CPU up, as far as requests and memory go round. Nothing where that is not more.
-fn advisable(record: &Record<'_>, workers: u64, used: f64, demand: Option<u64>) -> Option<u64> {
+/// So many workers of each replica would use the CPU up, as far as its requests and the memory of all go round. Nothing where that is
+/// not more.
+fn advisable(record: &Record<'_>, workers: u64, used: f64, demand: Option<u64>, replicas: u64) -> Option<u64> {
     let by_cpu = (workers as f64 * AIM / used.max(0.01)).ceil() as u64;
     let peak = record.measurements().filter_map(|measured| Some(measured.resources?.memory_peak)).max();
     let by_memory = peak.map(|peak| {
-        let each = peak as f64 / workers as f64;
-        (AIM * record.case.limits.memory.get() as f64 / each) as u64
+        let each = peak as f64 / (workers * replicas) as f64;
+        (AIM * record.case.limits.memory.get() as f64 / each) as u64 / replicas
     });
     let most = [demand, by_memory].into_iter().flatten().min();
     Some(most.map_or(by_cpu, |most| by_cpu.min(most))).filter(|advised| *advised > workers)
@@ -171,7 +175,12 @@ mod tests {
     }
 
     fn found(connections: u32, cpu_ms: u64, memory: u64, sampling: &Sampling) -> Option<Finding> {
+        found_of(1, connections, cpu_ms, memory, sampling)
+    }
+
+    fn found_of(replicas: u32, connections: u32, cpu_ms: u64, memory: u64, sampling: &Sampling) -> Option<Finding> {
         let mut study = samples::study(&["a"]);
+        study.cases[0].topology.replicas = replicas;
         study.cases[0].load = Load::Closed { connections };
         study.cases[0].tuning.give("pm.max_children", "4");
         let tunable = stampede_core::Tunable {
@@ -219,6 +228,19 @@ mod tests {
                 }
             }
         }
+        let silent = Sampling::default();
+        let of_two = |connections, memory, sampling: &Sampling| {
+            found_of(2, connections, 625, memory, sampling).map(|found| found.advice)
+        };
+        let advised =
+            |workers: u64| Some(format!("Raise pm.max_children from 4: try --set a.pm.max_children={workers}."));
+        assert_eq!(of_two(16, 40 << 20, &sampling(4, 0, 12)), advised(8), "half of the connections are another's");
+        assert_eq!(of_two(32, 100 << 20, &sampling(4, 0, 12)), advised(9), "half of the memory is another's");
+        assert_eq!(
+            (of_two(8, 40 << 20, &silent), of_two(9, 40 << 20, &silent)),
+            (None, advised(5)),
+            "there are eight workers"
+        );
         let text = found(16, 625, 40 << 20, &sampling(4, 0, 12)).unwrap().text;
         assert_eq!(
             text,

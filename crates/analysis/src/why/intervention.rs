@@ -220,7 +220,8 @@ fn pool(case: &Case, peak: Option<u64>) -> Option<Case> {
         case.tuning.of_role(Role::PoolSize).filter_map(|(name, value)| Some((name, value.parse().ok()?))).collect();
     let most = sizes.iter().map(|(_, size)| *size).max()?;
     let demand = match case.load {
-        Load::Closed { connections } => u64::from(connections),
+        // Each replica has a pool.
+        Load::Closed { connections } => u64::from(connections.div_ceil(case.topology.replicas.max(1))),
         Load::Ramped { .. } | Load::Open { .. } => u64::MAX,
     };
     let each = peak.map_or(0.0, |peak| peak as f64 / most as f64);
