@@ -1,5 +1,7 @@
 //! A distribution of latencies.
 
+mod kept;
+
 use std::fmt;
 use std::io::Read;
 use std::time::Duration;
@@ -9,11 +11,20 @@ use hdrhistogram::Histogram;
 use hdrhistogram::serialization::{Deserializer, Serializer, V2DeflateSerializer};
 use thiserror::Error;
 
+use self::kept::Kept;
+
 /// Latencies from 1 ns to 1 h at 3 significant digits (2 where [`coarse`](Self::coarse)), in a high dynamic range histogram.
 ///
-/// All memory is taken when it is made: recording allocates nothing. Values outside the range are counted at its ends.
-#[derive(Clone, PartialEq)]
-pub struct Latencies(Histogram<u64>);
+/// All memory is taken when it is made: recording allocates nothing. Values outside the range are counted at its ends. One that was
+/// read from storage takes no more memory than it has to say, until something is added to it.
+#[derive(Clone)]
+pub struct Latencies(Counts);
+
+#[derive(Clone)]
+enum Counts {
+    Open(Histogram<u64>),
+    Kept(Kept),
+}
 
 const HIGHEST_NS: u64 = 3_600_000_000_000;
 
@@ -26,84 +37,121 @@ const COMPRESSED: [u8; 4] = 0x1c84_9314_u32.to_be_bytes();
 impl Latencies {
     /// An empty distribution.
     pub fn new() -> Self {
-        #[expect(clippy::expect_used, reason = "the bounds are constants that hdrhistogram accepts")]
-        Self(Histogram::new_with_bounds(1, HIGHEST_NS, 3).expect("1..1h at 3 digits are valid bounds"))
+        Self(Counts::Open(histogram(3)))
     }
 
     /// An empty distribution at 2 significant digits, which takes an eighth of the memory. What is merged into it, and it
     /// into others, keeps to the coarser of both.
     pub fn coarse() -> Self {
-        #[expect(clippy::expect_used, reason = "the bounds are constants that hdrhistogram accepts")]
-        Self(Histogram::new_with_bounds(1, HIGHEST_NS, 2).expect("1..1h at 2 digits are valid bounds"))
+        Self(Counts::Open(histogram(2)))
     }
 
-    /// Forgets all latencies. Does not allocate.
+    /// The same in no more memory than it has to say.
+    #[must_use]
+    pub fn into_kept(self) -> Self {
+        match self.0 {
+            Counts::Open(histogram) => Self(Counts::Kept(Kept::of(&histogram))),
+            Counts::Kept(_) => self,
+        }
+    }
+
+    /// Forgets all latencies. Does not allocate, unless it was read from storage.
     pub fn clear(&mut self) {
-        self.0.reset();
+        self.open().reset();
     }
 
     /// Values at rising quantiles, `ticks` of them for each halving of what lies above: value, quantile and the count of
     /// latencies up to there. This is how HdrHistogram's percentile files are spaced.
-    pub fn percentiles(&self, ticks: u32) -> impl Iterator<Item = (Duration, f64, u64)> {
+    pub fn percentiles(&self, ticks: u32) -> Vec<(Duration, f64, u64)> {
         let mut seen = 0;
-        self.0.iter_quantiles(ticks).map(move |step| {
-            seen += step.count_since_last_iteration();
-            (Duration::from_nanos(step.value_iterated_to()), step.quantile_iterated_to(), seen)
-        })
+        let steps = |histogram: &Histogram<u64>| {
+            let step = histogram.iter_quantiles(ticks).map(|step| {
+                seen += step.count_since_last_iteration();
+                (Duration::from_nanos(step.value_iterated_to()), step.quantile_iterated_to(), seen)
+            });
+            step.collect()
+        };
+        self.with(steps)
     }
 
-    /// Counts one latency, given in nanoseconds. Does not allocate.
+    /// Counts one latency, given in nanoseconds. Does not allocate, unless it was read from storage.
     pub fn record_ns(&mut self, ns: u64) {
-        self.0.saturating_record(ns.max(1));
+        self.open().saturating_record(ns.max(1));
     }
 
-    /// Adds all of another distribution's latencies. Does not allocate.
+    /// Adds all of another distribution's latencies. Does not allocate, unless it was read from storage.
     pub fn merge(&mut self, other: &Self) {
-        // Both have the same bounds, so the addition cannot fail.
-        let _ = self.0.add(&other.0);
+        let histogram = self.open();
+        match &other.0 {
+            // Both have the same bounds, so the addition cannot fail.
+            Counts::Open(other) => drop(histogram.add(other)),
+            Counts::Kept(kept) => kept.add_to(histogram),
+        }
     }
 
     /// How many latencies were counted.
     pub fn count(&self) -> u64 {
-        self.0.len()
+        match &self.0 {
+            Counts::Open(histogram) => histogram.len(),
+            Counts::Kept(kept) => kept.count(),
+        }
     }
 
     /// The smallest latency, zero when there is none.
     pub fn min(&self) -> Duration {
-        Duration::from_nanos(self.0.min())
+        Duration::from_nanos(match &self.0 {
+            Counts::Open(histogram) => histogram.min(),
+            Counts::Kept(kept) => kept.min(),
+        })
     }
 
     /// The largest latency, zero when there is none.
     pub fn max(&self) -> Duration {
-        Duration::from_nanos(self.0.max())
+        Duration::from_nanos(match &self.0 {
+            Counts::Open(histogram) => histogram.max(),
+            Counts::Kept(kept) => kept.max(),
+        })
     }
 
     /// The arithmetic mean in nanoseconds, zero when there is none.
     pub fn mean_ns(&self) -> f64 {
-        self.0.mean()
+        match &self.0 {
+            Counts::Open(histogram) => histogram.mean(),
+            Counts::Kept(kept) => kept.mean(),
+        }
     }
 
     /// The standard deviation in nanoseconds, zero when there is none.
     pub fn stddev_ns(&self) -> f64 {
-        self.0.stdev()
+        match &self.0 {
+            Counts::Open(histogram) => histogram.stdev(),
+            Counts::Kept(kept) => kept.stddev(),
+        }
     }
 
     /// The latency that a share `q` (0 to 1) of all do not exceed.
     pub fn quantile(&self, q: f64) -> Duration {
-        Duration::from_nanos(self.0.value_at_quantile(q))
+        Duration::from_nanos(match &self.0 {
+            Counts::Open(histogram) => histogram.value_at_quantile(q),
+            Counts::Kept(kept) => kept.quantile(q),
+        })
     }
 
     /// How many latencies are no longer than this, to the histogram's digits.
     pub fn up_to(&self, most: Duration) -> u64 {
         let ns = u64::try_from(most.as_nanos()).unwrap_or(u64::MAX).min(HIGHEST_NS);
-        self.0.count_between(0, ns)
+        match &self.0 {
+            Counts::Open(histogram) => histogram.count_between(0, ns),
+            Counts::Kept(kept) => kept.up_to(ns),
+        }
     }
 
     /// The distribution in HdrHistogram's V2 compressed encoding, for storage.
     pub fn to_bytes(&self) -> Vec<u8> {
         let mut bytes = Vec::new();
         #[expect(clippy::expect_used, reason = "writing to a vector does not fail")]
-        V2DeflateSerializer::new().serialize(&self.0, &mut bytes).expect("a vector takes all bytes");
+        self.with(|histogram| V2DeflateSerializer::new().serialize(histogram, &mut bytes))
+            .expect("a vector takes all bytes");
         bytes
     }
 
@@ -114,13 +162,48 @@ impl Latencies {
     /// When the bytes are not a histogram in HdrHistogram's V2 compressed encoding, or its bounds are others than ours.
     /// Whatever the bytes say, no more memory is taken than ours have use for.
     pub fn from_bytes(mut bytes: &[u8]) -> Result<Self, DecodeLatenciesError> {
-        let mut latencies = Self::new();
-        Header::read(bytes)?.check(&latencies)?;
+        Header::read(bytes)?.check()?;
         let histogram: Histogram<u64> = Deserializer::new()
             .deserialize(&mut bytes)
             .map_err(|error| DecodeLatenciesError::Malformed(error.to_string()))?;
-        latencies.0.add(&histogram).map_err(|_| DecodeLatenciesError::Bounds)?;
-        Ok(latencies)
+        Ok(Self(Counts::Kept(Kept::of(&histogram))))
+    }
+
+    /// A histogram that can be added to.
+    fn open(&mut self) -> &mut Histogram<u64> {
+        if let Counts::Kept(kept) = &self.0 {
+            self.0 = Counts::Open(kept.open());
+        }
+        match &mut self.0 {
+            Counts::Open(histogram) => histogram,
+            Counts::Kept(_) => unreachable!("it was opened"),
+        }
+    }
+
+    fn with<T>(&self, act: impl FnOnce(&Histogram<u64>) -> T) -> T {
+        match &self.0 {
+            Counts::Open(histogram) => act(histogram),
+            Counts::Kept(kept) => act(&kept.open()),
+        }
+    }
+}
+
+/// The histogram of all latencies, at 2 or 3 significant digits.
+fn histogram(digits: u8) -> Histogram<u64> {
+    #[expect(clippy::expect_used, reason = "the bounds are constants that hdrhistogram accepts")]
+    Histogram::new_with_bounds(1, HIGHEST_NS, digits).expect("1..1h at 2 or 3 digits are valid bounds")
+}
+
+/// Two are equal that count the same.
+impl PartialEq for Latencies {
+    fn eq(&self, other: &Self) -> bool {
+        match (&self.0, &other.0) {
+            (Counts::Open(ours), Counts::Open(theirs)) => ours == theirs,
+            (Counts::Kept(ours), Counts::Kept(theirs)) => ours == theirs,
+            (Counts::Open(histogram), Counts::Kept(kept)) | (Counts::Kept(kept), Counts::Open(histogram)) => {
+                Kept::of(histogram) == *kept
+            }
+        }
     }
 }
 
@@ -167,9 +250,9 @@ impl Header {
     }
 
     /// Whether it can be that of a histogram of ours, at 2 significant digits or at 3.
-    fn check(&self, ours: &Latencies) -> Result<(), DecodeLatenciesError> {
+    fn check(&self) -> Result<(), DecodeLatenciesError> {
         let Self { payload, digits, lowest, highest } = *self;
-        let most = ours.0.distinct_values() * BYTES_A_COUNT;
+        let most = kept::distinct_values() * BYTES_A_COUNT;
         if payload > most as u64 || !(2..=3).contains(&digits) || lowest != 1 || highest != HIGHEST_NS {
             return Err(DecodeLatenciesError::Bounds);
         }

@@ -32,7 +32,7 @@ impl Quantiles {
             return None;
         }
         // One pass over the histogram, at steps that are nowhere wider than a stretch.
-        let mut steps = latencies.percentiles(Self::STRETCHES as u32 / 2);
+        let mut steps = latencies.percentiles(Self::STRETCHES as u32 / 2).into_iter();
         let (mut value, mut seen) = (latencies.min(), 0);
         let mut points = vec![value.as_secs_f64() / median];
         for stretch in 1..=Self::STRETCHES as u64 {

@@ -108,7 +108,7 @@ impl<'a> WireDistributions<'a> {
 impl WireCurve {
     fn of(latencies: &Latencies) -> Self {
         let count = latencies.count();
-        let sure = latencies.percentiles(TICKS).take_while(|(_, _, seen)| count - seen >= EXCEEDANCES);
+        let sure = latencies.percentiles(TICKS).into_iter().take_while(|(_, _, seen)| count - seen >= EXCEEDANCES);
         let points = sure.map(|(value, share, _)| (share, rounded(value.as_nanos() as f64 / 1e3)));
         let (share, us) = points.unzip();
         Self { count, share, us }
