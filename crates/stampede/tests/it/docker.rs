@@ -157,6 +157,7 @@ fn containers_are_compared_and_end_with_stampede_whatever_happens_to_it() {
     engine.ask(&["import", &archive.display().to_string(), BASE]);
     compares(&stage, &engine);
     serves_what_is_exported(&stage, &engine);
+    is_an_image_itself(&engine);
     // From here on the base has the software, and nothing is installed any more. The newest comes first.
     let software = engine.ask(&["images", "--format", "{{.Repository}}:{{.Tag}}", "stampede-software"]);
     engine.ask(&["tag", &software[0], BASE]);
@@ -274,6 +275,24 @@ fn serves_what_is_exported(stage: &Stage, engine: &Engine) {
     compose(&["stop"]);
     assert_eq!(engine.ask(&["inspect", "-f", "{{.State.ExitCode}}", container]), ["0"]);
     compose(&["down"]);
+}
+
+/// Stampede's own Dockerfile, with the program that is tested in place of one that is built there: as an image it runs as nobody
+/// in particular, and knows its workloads without a network.
+fn is_an_image_itself(engine: &Engine) {
+    const IMAGE: &str = "stampede:tested";
+    let folder = tempfile::tempdir().unwrap();
+    let program = folder.path().join("target/image/stampede");
+    fs::create_dir_all(program.parent().unwrap()).unwrap();
+    fs::copy(env!("CARGO_BIN_EXE_stampede"), &program).unwrap();
+    let dockerfile = concat!(env!("CARGO_MANIFEST_DIR"), "/../../Dockerfile");
+    let context = folder.path().to_str().unwrap();
+    let args = ["--file", dockerfile, "--build-arg", "RUST=debian:bookworm", "--build-arg", "DEBIAN=debian:bookworm"];
+    let build = ["build", "--quiet", "--network", "host", "--target", "stampede", "--tag", IMAGE];
+    engine.ask(&[&build[..], &args, &[context]].concat());
+    let said = |args: &[&str]| engine.ask(&[&["run", "--rm", "--network", "none"], args].concat());
+    assert_eq!(said(&["--entrypoint", "id", IMAGE, "-u"]), ["10001"]);
+    assert!(said(&[IMAGE, "list", "workloads"]).iter().any(|line| line.starts_with("markdown ")));
 }
 
 /// What cannot be had; what is in no package is looked for once.

@@ -1,0 +1,32 @@
+# Stampede in a container (docs/docker.md). `docker build -t stampede:full .` is the program with the distribution's runtimes, so
+# that `docker run --rm stampede:full` compares them; `docker build --target stampede -t stampede .` is the program alone. It is
+# built here, unless target/image/stampede is there.
+ARG DEBIAN=debian:bookworm-slim
+ARG RUST=rust:1.95-slim-bookworm
+
+FROM ${RUST} AS build
+WORKDIR /src
+COPY . .
+RUN if [ ! -x target/image/stampede ]; then \
+        cargo build --release --locked --package stampede && install -D --strip target/release/stampede target/image/stampede; \
+    fi
+
+FROM ${DEBIAN} AS stampede
+RUN useradd --create-home --uid 10001 stampede
+COPY --from=build /src/target/image/stampede /usr/local/bin/stampede
+USER stampede
+WORKDIR /home/stampede
+ENTRYPOINT ["stampede"]
+CMD ["--help"]
+
+FROM stampede AS full
+USER root
+# Services of the packages are not started: Stampede starts its own servers.
+RUN printf '#!/bin/sh\nexit 101\n' > /usr/sbin/policy-rc.d && chmod +x /usr/sbin/policy-rc.d \
+    && apt-get update \
+    && DEBIAN_FRONTEND=noninteractive apt-get install --yes --no-install-recommends \
+        apache2-bin caddy golang-go haproxy libapache2-mod-php nginx pgbouncer php-cli php-fpm php-intl php-mbstring \
+        php-parsedown php-pgsql php-sqlite3 postgresql supervisor uwsgi-plugin-php \
+    && rm -rf /var/lib/apt/lists/*
+USER stampede
+CMD ["compare", "markdown", "--rounds", "3", "--duration", "5s"]
