@@ -70,6 +70,7 @@ const RULES: &[Rule] = &[
     php::timestamps,
     surroundings::access_log,
     warm_up::memory_grows,
+    warm_up::responses_grow,
     parts::throttled,
 ];
 

@@ -3,7 +3,7 @@
 use std::collections::BTreeMap;
 use std::time::Duration;
 
-use stampede_core::{Finding, Gauge, Measurement, Pilot, Series, SeriesSource, Severity};
+use stampede_core::{Finding, Gauge, Load, Measurement, Pilot, Series, SeriesSource, Severity};
 use stampede_stats::{Confidence, mann_kendall, median};
 
 use super::percent;
@@ -17,6 +17,12 @@ const CHANCE: f64 = 0.001;
 
 /// In this share of a case's windows memory must have grown.
 const MOST_TRIALS: f64 = 2.0 / 3.0;
+
+/// Response times that grow by less within a window are not worth a word: machines drift.
+const LENGTHENED: f64 = 0.1;
+
+/// So many seconds of a window tell whether response times grew.
+const LEAST_SECONDS: usize = 15;
 
 /// So many samples of a window tell whether it grew.
 const SAMPLES: usize = 200;
@@ -76,6 +82,62 @@ pub(super) fn memory_grows(record: &Record<'_>) -> Option<Finding> {
     })
 }
 
+/// Under a load that stayed what it was, requests took longer and longer within most windows.
+pub(super) fn responses_grow(record: &Record<'_>) -> Option<Finding> {
+    if !is_level(&record.case.load) {
+        return None;
+    }
+    let told: Vec<Option<f64>> =
+        record.measured().filter_map(|trial| lengthening(trial.measurement.as_ref()?)).collect();
+    let mut grown: Vec<f64> = told.iter().copied().flatten().collect();
+    if grown.len() < 2 || (grown.len() as f64) < MOST_TRIALS * told.len() as f64 {
+        return None;
+    }
+    grown.sort_by(f64::total_cmp);
+    let share = grown[grown.len() / 2];
+    Some(Finding {
+        id: "responses-lengthen".to_owned(),
+        severity: Severity::Info,
+        text: format!(
+            "Its median response time grew within {} of {} windows, by {}, under a load that stayed the same.",
+            grown.len(),
+            told.len(),
+            percent(share)
+        ),
+        evidence: BTreeMap::from([
+            ("growth_share".to_owned(), share),
+            ("windows".to_owned(), grown.len() as f64),
+        ]),
+        advice: "Look at it with a longer --duration: something fills up (a table, a session folder, a queue), or each request leaves \
+                 the worker slower."
+            .to_owned(),
+    })
+}
+
+/// Whether as much is asked at the end of a window as at its beginning.
+fn is_level(load: &Load) -> bool {
+    match load {
+        Load::Closed { .. } => true,
+        Load::Ramped { .. } => false,
+        Load::Open { schedule, .. } => schedule.length().is_zero(),
+    }
+}
+
+/// By which share the median of the last third's seconds is above that of the first third's: `None` where the window has too few
+/// seconds, `Some(None)` where there is no trend to speak of.
+fn lengthening(measured: &Measurement) -> Option<Option<f64>> {
+    let medians: Vec<f64> =
+        measured.course.as_ref()?.response_p50_us.iter().map(|us| us.map(|us| us as f64)).collect::<Option<_>>()?;
+    if medians.len() < LEAST_SECONDS {
+        return None;
+    }
+    let trend = mann_kendall(&medians, Confidence::P95).ok()?;
+    let third = medians.len() / 3;
+    let first = median(&medians[..third]).filter(|first| *first > 0.0)?;
+    let share = median(&medians[medians.len() - third..])? / first - 1.0;
+    Some((trend.tau > 0.0 && trend.p_value < CHANCE && share >= LENGTHENED).then_some(share))
+}
+
 #[derive(Clone, Copy)]
 struct Growth {
     bytes: f64,
@@ -109,7 +171,7 @@ fn needed(group: &Series) -> Vec<f64> {
 
 #[cfg(test)]
 mod tests {
-    use stampede_core::{Sampling, WarmUp};
+    use stampede_core::{LoadCourse, Sampling, WarmUp};
 
     use super::*;
     use crate::rules::tests::found;
@@ -132,6 +194,27 @@ mod tests {
             "Under load for 30 s it came to no steady state, so its warm-up of 3.5 s is a guess."
         );
         assert_eq!(of_b, None);
+    }
+
+    #[test]
+    fn response_times_that_grow_under_a_level_load_are_told() {
+        let seconds = |p50: fn(u64) -> u64, many: u64| {
+            found(responses_grow, move |trial| {
+                let course = LoadCourse {
+                    response_p50_us: (0..many).map(|at| Some(p50(at))).collect(),
+                    ..LoadCourse::default()
+                };
+                trial.measurement.as_mut().unwrap().course = Some(course);
+            })
+        };
+        let told = seconds(|at| 1_000 + 20 * at + at % 3, 20).unwrap();
+        assert!((told.evidence["growth_share"] - 0.26).abs() < 0.02 && told.evidence["windows"] == 3.0, "{told:?}");
+        assert_eq!(seconds(|at| 1_000 + 20 * at, 10), None, "too few seconds");
+        assert_eq!(seconds(|at| 1_000 + at, 20), None, "by 2 %");
+        assert_eq!(seconds(|at| 1_000 + at * 7 % 400, 20), None, "up and down");
+        assert_eq!(seconds(|at| 2_000 - 20 * at, 20), None, "they shorten");
+        let is_level = |load: &str| is_level(&load.parse().unwrap());
+        assert!(is_level("closed:8") && is_level("open:100") && !is_level("open:50..200/30s"));
     }
 
     #[test]
