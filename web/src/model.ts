@@ -101,7 +101,7 @@ export function latencyText(distributions: Distributions | undefined, clock: Clo
 
 /** The numbers of the blocks of which some trial has a course. */
 export function sampledBlocks(study: Study): number[] {
-  const blocks = study.cases.flatMap((one) => one.trials.filter((trial) => trial.sampling ?? trial.instances).map((trial) => trial.block));
+  const blocks = study.cases.flatMap((one) => one.trials.filter((trial) => trial.sampling ?? trial.instances ?? trial.course).map((trial) => trial.block));
   return [...new Set(blocks)].sort((a, b) => a - b);
 }
 
@@ -115,7 +115,11 @@ type Reader = (trial: Trial, series: Series[]) => Point[];
 /** Each with the findings that show in it. */
 const PANELS: [key: string, title: string, reader: Reader, findings: string[]][] = [
   ['instances', texts.panel_instances, instances, ['cold-starts', 'instances-lost', 'instances-never-ready', 'turned-away', 'large-instance']],
-  ['rate', texts.panel_rate, (trial, series) => rate(trial, front(series), (column) => column), ['generator-busy', 'starving-tail']],
+  ['answers', texts.panel_answers, (trial) => eachSecond(trial, 'ok', 1), ['no-steady-state', 'generator-busy']],
+  ['failed', texts.panel_failed, failures, ['failed-requests', 'unfinished-requests']],
+  ['response_p50', texts.panel_response_p50, (trial) => eachSecond(trial, 'response_p50_us', 1e-3), ['responses-lengthen']],
+  ['response_p99', texts.panel_response_p99, (trial) => eachSecond(trial, 'response_p99_us', 1e-3), ['starving-tail']],
+  ['rate', texts.panel_rate, (trial, series) => rate(trial, front(series), (column) => column), []],
   ['cpu', texts.panel_cpu, (trial, series) => rate(trial, told(series, 'group', 'cpu_us'), (us) => us / 1e6), ['noisy-neighbour', 'shared-cores']],
   ['throttled', texts.panel_throttled, throttled, ['cpu-throttled', 'part-throttled', 'sized-beyond-quota']],
   [
@@ -168,6 +172,23 @@ function instances(trial: Trial): Point[] {
     const y = count[index] ?? null;
     return [us, until].map((at) => ({ x: at / 1e6, y }));
   });
+}
+
+/** What the generator saw in each second, in the middle of it. Counts are for a whole second, which the last one may not be. */
+function eachSecond(trial: Trial, key: keyof NonNullable<Trial['course']>, factor: number): Point[] {
+  const values = trial.course?.[key] ?? [];
+  const window = trial.window_s ?? values.length;
+  const counted = key === 'ok' || key === 'failed';
+  return values.map((value, second) => {
+    const length = Math.min(1, window - second);
+    const unit = counted ? factor / length : factor;
+    return { x: second + length / 2, y: value === null || length <= 0 ? null : value * unit };
+  });
+}
+
+/** Where none failed there is nothing to see. */
+function failures(trial: Trial): Point[] {
+  return trial.course?.failed.some((failed) => failed > 0) ? eachSecond(trial, 'failed', 1) : [];
 }
 
 /** A column of samples with its times, in seconds since the window opened. */

@@ -92,6 +92,22 @@ test('columns of one source add up, and what one lacks is a gap', () => {
   assert.equal(memory?.most, 2);
 });
 
+test('what the generator saw is in the middle of its second, and the last second may be shorter', () => {
+  const reported = sampled([]);
+  const trial = reported.study.cases[0]?.trials[1];
+  assert.ok(trial);
+  trial.window_s = 2.5;
+  trial.course = { ok: [100, 0, 40], failed: [0, 0, 0], response_p50_us: [2_000, null, 3_000], response_p99_us: [9_000, null, null] };
+  const of = (key: string) => panels(reported, 2, ALL).find((panel) => panel.key === key)?.lines[0]?.points;
+  assert.deepEqual(of('answers'), [{ x: 0.5, y: 100 }, { x: 1.5, y: 0 }, { x: 2.25, y: 80 }]);
+  assert.deepEqual(of('response_p50')?.map((point) => point.y), [2, null, 3]);
+  assert.deepEqual(panels(reported, 2, ALL).map((panel) => panel.key), ['answers', 'response_p50', 'response_p99'], 'nothing failed');
+  trial.course.failed = [0, 3, 1];
+  assert.deepEqual(of('failed')?.map((point) => point.y), [0, 3, 2]);
+  delete (trial as { sampling?: unknown }).sampling;
+  assert.deepEqual(sampledBlocks(reported.study), [2], 'the generator tells without sampling');
+});
+
 test('instances are steps up to the end of the window', () => {
   const reported = sampled([]);
   const trial = reported.study.cases[0]?.trials[1];

@@ -95,6 +95,7 @@ pub(crate) fn measured(case: &str, block: u32, throughput: f64) -> Trial {
             sampling: None,
             steps: Vec::new(),
             seconds: Vec::new(),
+            course: None,
         }),
         stops: Vec::new(),
         parts: Vec::new(),

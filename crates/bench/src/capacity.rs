@@ -395,6 +395,7 @@ fn measurement(window: Duration, ok: u64, response: Latencies, seconds: Vec<SloS
         sampling: None,
         steps: Vec::new(),
         seconds,
+        course: None,
     }
 }
 

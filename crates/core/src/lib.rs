@@ -101,7 +101,7 @@ pub use topology::{
     Balance, Balancer, BalancerKind, ClientLink, PartShare, ReadyBy, Restart, Service, ServiceKind, Topology,
 };
 pub use trial::{
-    Counts, ErrorClass, GeneratorUse, LinkUse, Measurement, Outcome, ReadinessRecord, ResourceUse, Sending,
+    Counts, ErrorClass, GeneratorUse, LinkUse, LoadCourse, Measurement, Outcome, ReadinessRecord, ResourceUse, Sending,
     ServedAnswer, Trial, are_autoscaled,
 };
 pub use tuning::{Origin, Role, Setting, Tunable, TunableKind, Tuning, TuningProblem};

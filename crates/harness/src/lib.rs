@@ -7,6 +7,7 @@
 mod audit;
 mod capacity;
 mod coding;
+mod course;
 mod event;
 mod fleet;
 mod html;

@@ -10,6 +10,7 @@ use stampede_load::{LoadResult, LoadSpec, Measures, RoughLatencies, RunningLoad,
 use stampede_observe::{MemoryPeak, Meter, Sampler};
 
 use crate::audit::StepAnswers;
+use crate::course::CourseBook;
 use crate::event::{Event, Phase, Sink, SinkError};
 use crate::parts::PartWatch;
 use crate::sampling;
@@ -70,6 +71,7 @@ pub(crate) async fn measure(
     let sampler = sampler.map_err(|error| MeasureError::Failed(format!("start to sample: {error}")))?;
     let mut clock = Clock::new(&load);
     let mut parts = PartWatch::new(running);
+    let mut course = CourseBook::default();
     let mut phase = Phase::WarmUp;
     sink.take(&Event::PhaseStarted(phase)).await?;
     while phase != Phase::Drain || !load.is_finished() {
@@ -84,7 +86,9 @@ pub(crate) async fn measure(
         let now = Instant::now();
         clock.sample(now, counters);
         parts.sample(now, load.opens_at(), load.closes_at());
-        if watched.as_deref_mut().is_some_and(|watched| watched.see(&load, now)) {
+        let slices = load.slices();
+        slices.iter().for_each(|slice| course.take(slice));
+        if watched.as_deref_mut().is_some_and(|watched| watched.see(&load, &slices, now)) {
             load.abort();
             clock.cut(now, counters);
             break;
@@ -100,6 +104,7 @@ pub(crate) async fn measure(
     }
     let last = read(meter)?;
     let result = load.finish();
+    result.slices.iter().for_each(|slice| course.take(slice));
     let seconds = watched.map_or_else(Vec::new, |watched| watched.finish(&result));
     let (failure_example, saturation) = (example(&result), result.saturation);
     let (answers, exhausted) = (StepAnswers::of(&result), result.exhausted_feeders.clone());
@@ -107,7 +112,7 @@ pub(crate) async fn measure(
     let window = if clock.is_cut { result.window } else { window };
     let sampling = sampler.map(if clock.is_cut { Sampler::cut } else { Sampler::finish });
     Ok(Measured {
-        measurement: Measurement { seconds, ..assemble(window, result, resources, sampling) },
+        measurement: Measurement { seconds, ..assemble(window, result, resources, sampling, course) },
         saturation,
         failure_example,
         parts: parts.used(),
@@ -136,6 +141,7 @@ pub(crate) fn assemble(
     result: LoadResult,
     resources: Option<ResourceUse>,
     sampling: Option<Sampling>,
+    course: CourseBook,
 ) -> Measurement {
     let LoadResult { total, steps, reconnects, bytes_sent, bytes_received, generator, backend, .. } = result;
     let Measures { requests, warm_up, unsent, service, response, censored, lateness, status, errors, .. } = total;
@@ -144,24 +150,26 @@ pub(crate) fn assemble(
         requests,
         warm_up,
         reconnects,
-        service,
-        response,
+        service: service.into_kept(),
+        response: response.into_kept(),
         status,
         errors,
         bytes_sent,
         bytes_received,
         resources,
         generator,
-        sending: Some(Sending { backend: backend.to_string(), unsent, censored, lateness }),
+        sending: Some(Sending { backend: backend.to_string(), unsent, censored, lateness: lateness.into_kept() }),
         sampling,
         // Of one step alone the whole says it all.
         steps: if steps.len() > 1 { steps.into_iter().map(record).collect() } else { Vec::new() },
         seconds: Vec::new(),
+        course: Some(course.finish(window)),
     }
 }
 
 fn record(StepResult { name, measures }: StepResult) -> StepRecord {
     let Measures { requests, unsent, service, response, censored, status, errors, .. } = measures;
+    let (service, response) = (service.into_kept(), response.into_kept());
     StepRecord { name, requests, unsent, service, response, censored, status, errors }
 }
 

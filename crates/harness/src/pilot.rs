@@ -6,7 +6,7 @@ use std::time::{Duration, Instant};
 
 use stampede_analysis::{MOST_PILOT, PilotWatch, untold};
 use stampede_core::{CaseId, Outcome, Platform, WarmUp};
-use stampede_load::RunningLoad;
+use stampede_load::{RunningLoad, Slice};
 
 use crate::event::{Event, Sink, SinkError};
 use crate::prepare::Prepared;
@@ -48,18 +48,17 @@ pub async fn pilots(
 }
 
 /// Looks at a pilot's load; whether there is nothing more to see.
-pub(crate) fn see(watch: &mut PilotWatch, load: &RunningLoad, now: Instant) -> bool {
+pub(crate) fn see(watch: &mut PilotWatch, load: &RunningLoad, slices: &[Slice], now: Instant) -> bool {
     match watch {
         PilotWatch::Rate { counts } => {
             let at = now.saturating_duration_since(load.opens_at());
             counts.push((at, load.progress().ok));
         }
         PilotWatch::Response { seconds } => {
-            let known = seconds.len();
-            seconds.extend(load.slices().into_iter().map(|slice| slice.response));
-            if seconds.len() == known {
+            if slices.is_empty() {
                 return false;
             }
+            seconds.extend(slices.iter().map(|slice| slice.response.clone()));
         }
     }
     watch.is_over()

@@ -17,6 +17,7 @@ use stampede_load::{LoadExchange, LoadSpec, Pause};
 use stampede_scale::{Policy, Price, QueueLimits, Rejection, Service, Time};
 use tokio::sync::mpsc::UnboundedReceiver;
 
+use crate::course::CourseBook;
 use crate::event::{Event, Phase, Sink, SinkError};
 use crate::fleet::{Course, Fleet, Meters, Mould, come_up};
 use crate::measure::{Clock, MeasureError, assemble, example};
@@ -253,7 +254,7 @@ impl Act<'_> {
             timeout: self.surroundings.timeout,
             keep_alive: case.topology.keep_alive,
             seed: self.timing.seed.wrapping_add(u64::from(trial.block)),
-            slices: false,
+            slices: true,
             cpus: case.pinning.generator.clone(),
             backend: self.surroundings.backend,
         };
@@ -261,6 +262,7 @@ impl Act<'_> {
             .count(|| stampede_load::start(spec), |load| load.opens_at()..load.closes_at())
             .map_err(|error| failed(with_causes(&error)))?;
         let mut clock = Clock::new(&load);
+        let mut course = CourseBook::default();
         let mut phase = Phase::WarmUp;
         sink.take(&Event::PhaseStarted(phase)).await?;
         while phase != Phase::Drain || !load.is_finished() {
@@ -277,6 +279,7 @@ impl Act<'_> {
             }
             let now = Instant::now();
             clock.sample(now, Some(meters.read()));
+            load.slices().iter().for_each(|slice| course.take(slice));
             let next = clock.phase_at(now);
             if next != phase {
                 phase = next;
@@ -290,7 +293,8 @@ impl Act<'_> {
         let (resources, late) = (clock.resources(Some(meters.read())), clock.late());
         let faults: Vec<String> = result.saturation.iter().map(ToString::to_string).collect();
         let example = example(&result);
-        let measurement = assemble(window, result, resources, None);
+        result.slices.iter().for_each(|slice| course.take(slice));
+        let measurement = assemble(window, result, resources, None, course);
         trial.measurement = Some(measurement);
         if let Some(link) = link {
             let used = link.close().map_err(|error| failed(format!("lost the link to the client: {error}")))?;

@@ -180,7 +180,7 @@ async fn live(
         timeout: *timeout,
         keep_alive: case.topology.keep_alive,
         seed: timing.seed.wrapping_add(u64::from(trial.block)),
-        slices: watch.as_deref().is_some_and(Watch::wants_seconds),
+        slices: true,
         cpus: case.pinning.generator.clone(),
         backend: *backend,
     };

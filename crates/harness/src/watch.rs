@@ -17,20 +17,12 @@ pub(crate) enum Watch<'a> {
 }
 
 impl Watch<'_> {
-    /// Whether seconds are told by themselves.
-    pub(crate) fn wants_seconds(&self) -> bool {
+    /// Looks at the load, and at the seconds that have passed; whether there is nothing more to see.
+    pub(crate) fn see(&mut self, load: &RunningLoad, slices: &[Slice], now: Instant) -> bool {
         match self {
-            Self::Pilot(watch) => matches!(watch, PilotWatch::Response { .. }),
-            Self::Probe(_) => true,
-        }
-    }
-
-    /// Looks at the load; whether there is nothing more to see.
-    pub(crate) fn see(&mut self, load: &RunningLoad, now: Instant) -> bool {
-        match self {
-            Self::Pilot(watch) => pilot::see(watch, load, now),
+            Self::Pilot(watch) => pilot::see(watch, load, slices, now),
             Self::Probe(watch) => {
-                load.slices().iter().for_each(|slice| take(watch, slice));
+                slices.iter().for_each(|slice| take(watch, slice));
                 now >= load.opens_at() && watch.is_hopeless()
             }
         }

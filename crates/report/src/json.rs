@@ -20,7 +20,7 @@ use stampede_core::{
 use crate::StudyView;
 use crate::audits::WireAudit;
 use crate::places;
-use crate::sampling_json::{WireActivity, WireSampling};
+use crate::sampling_json::{WireActivity, WireCourse, WireSampling};
 use crate::scale_figures::{
     ScaleFigures, WireBill, WireColdStarts, WireGateway, WireInstances, WireQueue, WireService,
 };
@@ -381,6 +381,7 @@ struct WireTrial<'a> {
     generator: Option<WireGenerator>,
     sending: Option<WireSending<'a>>,
     sampling: Option<WireSampling>,
+    course: Option<WireCourse>,
     stops: Vec<WireStop<'a>>,
     parts: Vec<WirePart<'a>>,
     client_link: Option<WireLink>,
@@ -476,6 +477,7 @@ impl<'a> WireTrial<'a> {
             generator: measured.map(WireGenerator::of),
             sending: measured.and_then(|measured| measured.sending.as_ref()).map(WireSending::of),
             sampling: measured.and_then(|measured| measured.sampling.as_ref()).map(WireSampling::of),
+            course: measured.and_then(|measured| measured.course.as_ref()).map(WireCourse::of),
             stops: stops.iter().map(WireStop::of).collect(),
             parts: parts.iter().map(WirePart::of).collect(),
             client_link: link.as_ref().map(WireLink::of),

@@ -6,7 +6,7 @@ use schemars::JsonSchema;
 use serde::Serialize;
 use serde_json::value::RawValue;
 use stampede_analysis::{Activity, UnitActivity};
-use stampede_core::{Gauge, Sampling, Series, SeriesSource};
+use stampede_core::{Gauge, LoadCourse, Sampling, Series, SeriesSource};
 
 use crate::json::rounded;
 
@@ -45,6 +45,31 @@ impl WireSeries {
         };
         let columns = columns.iter().map(|(gauge, values)| (*gauge, line(values)));
         Self { source, name, at_us: line(at_us), columns: columns.collect() }
+    }
+}
+
+/// What the generator saw, by seconds of the window.
+#[derive(Serialize, JsonSchema)]
+pub(crate) struct WireCourse {
+    #[schemars(with = "Vec<u64>")]
+    ok: Box<RawValue>,
+    #[schemars(with = "Vec<u64>")]
+    failed: Box<RawValue>,
+    #[schemars(with = "Vec<Option<u64>>")]
+    response_p50_us: Box<RawValue>,
+    #[schemars(with = "Vec<Option<u64>>")]
+    response_p99_us: Box<RawValue>,
+}
+
+impl WireCourse {
+    pub(crate) fn of(course: &LoadCourse) -> Self {
+        let LoadCourse { ok, failed, response_p50_us, response_p99_us } = course;
+        Self {
+            ok: line(ok),
+            failed: line(failed),
+            response_p50_us: line(response_p50_us),
+            response_p99_us: line(response_p99_us),
+        }
     }
 }
 

@@ -93,6 +93,7 @@ fn insert_measurement(transaction: &Transaction<'_>, trial: i64, measurement: &M
         sampling,
         steps,
         seconds,
+        course,
     } = measurement;
     transaction.execute(
         "INSERT INTO measurement VALUES (:trial_id, :window_ns, :sent, :ok, :failed, :unfinished, :warm_up_sent,
@@ -141,6 +142,12 @@ fn insert_measurement(transaction: &Transaction<'_>, trial: i64, measurement: &M
             named_params! { ":trial_id": trial, ":seconds_json": Json(seconds) },
         )?;
     }
+    if let Some(course) = course {
+        transaction.execute(
+            "INSERT INTO load_course VALUES (:trial_id, :course_json)",
+            named_params! { ":trial_id": trial, ":course_json": Json(course) },
+        )?;
+    }
     step_rows::insert(transaction, trial, steps)?;
     sending.as_ref().map_or(Ok(()), |sending| insert_sending(transaction, trial, sending))
 }
@@ -167,6 +174,7 @@ pub(crate) fn load(connection: &Connection, study: &StudyId) -> rusqlite::Result
         "SELECT * FROM trial LEFT JOIN measurement USING (trial_id) LEFT JOIN sending USING (trial_id)
             LEFT JOIN trial_php USING (trial_id) LEFT JOIN sampling USING (trial_id)
             LEFT JOIN audit USING (trial_id) LEFT JOIN slo_seconds USING (trial_id)
+            LEFT JOIN load_course USING (trial_id)
             LEFT JOIN scaling USING (trial_id)
             WHERE study_id = ?1 ORDER BY trial_id",
     )?;
@@ -267,6 +275,7 @@ fn measurement(connection: &Connection, row: &Row<'_>) -> rusqlite::Result<Optio
         sampling: sampling(row)?,
         steps: step_rows::load(connection, row.get("trial_id")?)?,
         seconds: row.get::<_, Option<Json<_>>>("seconds_json")?.map(|Json(seconds)| seconds).unwrap_or_default(),
+        course: row.get::<_, Option<Json<_>>>("course_json")?.map(|Json(course)| course),
     }))
 }
 

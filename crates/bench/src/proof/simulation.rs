@@ -177,6 +177,7 @@ fn trial(study: &Study, case: usize, block: u32, before: usize, figure: f64) -> 
             sampling: None,
             steps: Vec::new(),
             seconds: Vec::new(),
+            course: None,
         }),
         stops: Vec::new(),
         parts: Vec::new(),

@@ -146,6 +146,7 @@ fn trial(made_up: &MadeUp, block: u32, position: u32) -> Trial {
             sampling: None,
             steps: Vec::new(),
             seconds: Vec::new(),
+            course: None,
         }),
         stops: Vec::new(),
         parts: Vec::new(),

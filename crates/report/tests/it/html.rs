@@ -272,6 +272,13 @@ fn a_chart_stands_by_itself() {
     assert!(!hostile().render(html::chart).unwrap().contains("<script"));
 }
 
+/// The most memory that this process ever had (proc_pid_status(5), `VmHWM`).
+fn peak_memory_mib() -> u64 {
+    let status = std::fs::read_to_string("/proc/self/status").unwrap();
+    let line = status.lines().find_map(|line| line.strip_prefix("VmHWM:")).unwrap();
+    line.trim_end_matches("kB").trim().parse::<u64>().unwrap() / 1_024
+}
+
 /// Writes the pages that a browser then looks at, to the folder in `STAMPEDE_PAGES` (scripts/web.sh).
 #[test]
 #[ignore = "writes pages for the tests in a browser"]
@@ -280,9 +287,13 @@ fn pages_for_a_browser() {
     let mut none = four_runtimes();
     none.trials.clear();
     none.finished_at = None;
+    let fifty = page(&many(50, 20));
+    // This test runs in a process of its own, and nothing was before it.
+    let peak = peak_memory_mib();
+    assert!(peak < 200, "a study of 50 cases with 20 trials each took {peak} MiB");
     for (name, text) in [
         ("twelve", page(&many(12, 5))),
-        ("fifty", page(&many(50, 20))),
+        ("fifty", fifty),
         ("trust", page(&with_trust())),
         ("instances", page(&with_instances())),
         ("failures", page(&with_failures())),

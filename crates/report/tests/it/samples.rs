@@ -8,9 +8,9 @@ use stampede_analysis::{Analysis, analyse};
 use stampede_core::{
     AddressId, Bytes, Case, CaseId, Censored, CgroupSupport, Counts, CpuLayout, Cpus, EnforcedLimits, ErrorClass,
     Floor, GatewayUse, Gauge, GeneratorUse, Groundwork, InstanceLife, InstanceUsage, Latencies, Limit, Limits, Load,
-    Machine, Measurement, NoiseFloor, Outcome, Pace, Pilot, ReadinessRecord, ResourceUse, Rounds, RuntimeId, Sampling,
-    ScaleRecord, ScaledService, Sending, Series, SeriesSource, ServedAnswer, Study, StudyId, StudyKind, Topology,
-    Trial, Tuning, UnitId, UnitStop, WarmUp, WorkloadId, YardStickReading,
+    LoadCourse, Machine, Measurement, NoiseFloor, Outcome, Pace, Pilot, ReadinessRecord, ResourceUse, Rounds,
+    RuntimeId, Sampling, ScaleRecord, ScaledService, Sending, Series, SeriesSource, ServedAnswer, Study, StudyId,
+    StudyKind, Topology, Trial, Tuning, UnitId, UnitStop, WarmUp, WorkloadId, YardStickReading,
 };
 use stampede_report::StudyView;
 
@@ -250,6 +250,7 @@ fn measured(case: &str, block: u32, throughput: f64, peak_mib: u64) -> Trial {
             sampling: (case == "nginx-fpm").then(sampling),
             steps: Vec::new(),
             seconds: Vec::new(),
+            course: None,
         }),
         stops: vec![UnitStop {
             unit: UnitId::new("main"),
@@ -383,8 +384,7 @@ pub(crate) fn many(cases: usize, blocks: u32) -> Sample {
     sample.study.rounds = Rounds::Fixed(blocks);
     sample.study.groundwork.warm_ups.clear();
     sample.study.resumed_at.clear();
-    // A large study of distributions at full resolution would take a gigabyte.
-    let latencies: Vec<Latencies> = (0..cases as u64).map(coarse).collect();
+    let latencies: Vec<Latencies> = (0..cases as u64).map(latencies).collect();
     let trial = |block: u32, number: usize| {
         let wave = f64::from((block * 7 + number as u32 * 13) % 11);
         let mut trial = measured(&names[number], block, 20.0, 20 + number as u64);
@@ -394,8 +394,9 @@ pub(crate) fn many(cases: usize, blocks: u32) -> Sample {
         let ok = ((2_000.0 - 20.0 * number as f64 + wave * 3.0) * 5.0) as u64;
         measurement.requests = Counts { sent: ok, ok, failed: 0, unfinished: 0 };
         (measurement.service, measurement.response) = (latencies[number].clone(), latencies[number].clone());
-        measurement.sending.as_mut().unwrap().lateness = Latencies::coarse();
+        measurement.sending.as_mut().unwrap().lateness = latencies[number].clone();
         measurement.sampling = Some(second_by_second(block, number as u64));
+        measurement.course = Some(course(ok / 60, number as u64));
         if (block + number as u32).is_multiple_of(23) {
             trial.outcome = Outcome::Invalid("the load generator was the limit".to_owned());
         }
@@ -408,14 +409,25 @@ pub(crate) fn many(cases: usize, blocks: u32) -> Sample {
     sample
 }
 
+/// A minute of so many answers a second.
+fn course(ok: u64, number: u64) -> LoadCourse {
+    let at = |second: u64| second * (7 + number) % 5;
+    LoadCourse {
+        ok: (0..60).map(|second| ok + at(second)).collect(),
+        failed: vec![0; 60],
+        response_p50_us: (0..60).map(|second| Some(1_050 + 10 * at(second))).collect(),
+        response_p99_us: (0..60).map(|second| (second != 30).then(|| 60_000 + 1_000 * at(second))).collect(),
+    }
+}
+
 /// Most answers are quick; one in ten waits for the next quota period.
-fn coarse(number: u64) -> Latencies {
-    let mut latencies = Latencies::coarse();
+fn latencies(number: u64) -> Latencies {
+    let mut latencies = Latencies::new();
     for i in 0..10_000 {
         latencies
             .record_ns(1_000_000 + number * 50_000 + i * 10 + if i % 10 == 0 { 50_000_000 + i * 1_000 } else { 0 });
     }
-    latencies
+    latencies.into_kept()
 }
 
 /// A sample a second for a minute, of everything that a page draws.
