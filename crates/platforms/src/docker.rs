@@ -245,6 +245,10 @@ impl Platform for DockerPlatform {
         DOCKER
     }
 
+    fn base_image(&self) -> Option<&str> {
+        Some(&self.config.base_image)
+    }
+
     fn detect<'a>(&'a self, need: &'a Requirement) -> Fut<'a, Availability> {
         Box::pin(async move {
             let question = match place(need, &self.sources()) {

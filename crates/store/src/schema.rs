@@ -23,6 +23,7 @@ const MIGRATIONS: &[&str] = &[
     include_str!("migrations/012_scaling.sql"),
     include_str!("migrations/013_imports.sql"),
     include_str!("migrations/014_revisions.sql"),
+    include_str!("migrations/015_base_images.sql"),
 ];
 
 /// The version that this program writes.

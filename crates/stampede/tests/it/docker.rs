@@ -214,7 +214,7 @@ fn compares(stage: &Stage, engine: &Engine) {
     assert_eq!(cases.len(), 3);
     for case in cases {
         let (id, trial) = (&case["id"], &case["trials"][0]);
-        assert_eq!(case["platform"], "docker", "{id}");
+        assert_eq!((&case["platform"], &case["base_image"]), (&"docker".into(), &BASE.into()), "{id}");
         assert_eq!(case["enforced"]["cpus"], 0.5, "{id}");
         assert_eq!(case["enforced"]["memory_bytes"], 256u64 << 20, "{id}");
         assert_eq!(trial["outcome"], "measured", "{id}: {trial}");
@@ -291,6 +291,14 @@ fn serves_what_is_exported(stage: &Stage, engine: &Engine) {
 fn refuses(stage: &Stage, engine: &Engine) {
     let docker = ["compare", "markdown", "--runtimes", "nginx-fpm", "--platform", "docker"];
     let said = run(stage, engine, &[&docker[..], &["--base-image", "nowhere.invalid/debian:12"]].concat());
+    assert!(said.code == Some(3) && said.stderr.contains("docker import - nowhere.invalid/debian:12"), "{said:?}");
+    // What was measured in containers is measured again in those of the same image.
+    let (mut study, trials) = measured();
+    for case in &mut study.cases {
+        (case.platform, case.base_image) = ("docker".to_owned(), Some("nowhere.invalid/debian:12".to_owned()));
+    }
+    keep(stage, (study, trials));
+    let said = run(stage, engine, &["why"]);
     assert!(said.code == Some(3) && said.stderr.contains("docker import - nowhere.invalid/debian:12"), "{said:?}");
     let app = tempfile::tempdir().unwrap();
     fs::write(app.path().join("index.php"), "hello").unwrap();
