@@ -331,6 +331,7 @@ pub(crate) fn with_instances() -> Sample {
         let life = |ordered: u64, ended: Option<u64>| InstanceLife {
             ordered: seconds(ordered),
             process: Some(Duration::from_millis(120)),
+            set_up: Some(Duration::from_millis(30)),
             ready: Some(Duration::from_millis(180)),
             first_request: Some(Duration::from_millis(40)),
             ended: ended.map(seconds),

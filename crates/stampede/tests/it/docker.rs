@@ -415,7 +415,8 @@ fn starts_instances_on_demand(stage: &Stage, engine: &Engine) {
     assert_eq!(case["enforced"]["cpus"], 0.25, "{case}");
     assert_eq!((&trial["instances"]["max"], &trial["cold_starts"]["count"]), (&2.into(), &2.into()), "{trial}");
     let part = |name: &str| trial["cold_starts"][name].as_f64().unwrap_or_else(|| panic!("{name} {trial}"));
-    assert!(part("process_p50_ms") > 0.0 && part("first_request_p50_ms") > 0.0, "{trial}");
+    let (whole, set_up) = (part("process_p50_ms"), part("set_up_p50_ms"));
+    assert!(0.0 < set_up && set_up < whole && part("first_request_p50_ms") > 0.0, "{trial}");
     assert!(trial["requests"]["ok"].as_u64().unwrap() >= 4 && trial["requests"]["failed"] == 0, "{trial}");
     engine.assert_nothing_left();
     stage.assert_nothing_left();
