@@ -23,21 +23,22 @@ use std::time::Duration;
 
 use rustix::process::geteuid;
 use stampede_core::{
-    App, Availability, Deployment, Finding, Fut, Install, LaunchError, Limits, Platform, PrepareError, Requirement,
-    Running, Terms, with_causes,
+    App, Availability, Deployment, Finding, Found, Fut, Install, LaunchError, Limits, Platform, PrepareError,
+    Requirement, Running, Terms, with_causes,
 };
 
 pub(crate) use self::engine::Containers;
 pub use self::engine::DockerError;
 use self::engine::Engine;
 pub use self::image::remove_images;
+use self::maker::Contained;
+use self::preparation::Preparation;
 pub use self::question::answer;
 use self::question::{Place, Question, packages, place};
 use self::running::{DockerRunning, Prepared};
-use self::maker::Contained;
-use self::preparation::Preparation;
 use self::sandbox::{Order, Purpose, Sandbox, Shown};
 use crate::clean::CleanReport;
+use crate::debian::InstalledPackage;
 use crate::layout::Built;
 use crate::local::{NewPlatformError, take_state};
 use crate::{doctor, layout, machine, preflight, program, user};
@@ -118,7 +119,14 @@ impl DockerPlatform {
         image::base(&engine, &config.base_image, config.tell).await?;
         let image = Image { name: config.base_image.clone(), answers: Vec::new() };
         let findings = (info.swap_limit == Some(false)).then(no_swap_limit).into_iter().collect();
-        Ok(Self { config: Arc::new(config), engine, image: Mutex::new(image), preparations: Mutex::default(), cleaned, findings })
+        Ok(Self {
+            config: Arc::new(config),
+            engine,
+            image: Mutex::new(image),
+            preparations: Mutex::default(),
+            cleaned,
+            findings,
+        })
     }
 
     /// What was left of Stampedes that were killed.
@@ -163,6 +171,24 @@ impl DockerPlatform {
             name = image::install(&self.engine, &name, &lacking, tell).await?;
             asked.extend(lacking);
         }
+    }
+
+    /// The packages of the image that these files of it came from. What came from none is the base image's.
+    ///
+    /// # Errors
+    ///
+    /// When what is in the image cannot be told.
+    pub async fn packages_of(&self, files: &[PathBuf]) -> Result<Vec<InstalledPackage>, DockerError> {
+        let questions: Vec<Question> = files.iter().cloned().map(question::package_of).collect();
+        let image = self.known().name.clone();
+        let answers = self.look(&image, &questions).await?;
+        let package = |answer| match answer {
+            Availability::Found(Found { path, version, php: _ }) => {
+                Some(InstalledPackage { name: path.display().to_string(), version })
+            }
+            Availability::Missing { .. } => None,
+        };
+        Ok(answers.into_iter().filter_map(package).collect())
     }
 
     /// Where applications come from, those that were prepared included.

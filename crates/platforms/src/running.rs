@@ -110,7 +110,10 @@ pub(crate) fn statuses(
 }
 
 /// Units that were started again, each with when after the first start.
-pub(crate) fn restarts(told: &Mutex<Vec<(std::time::Instant, UnitExit)>>, started: std::time::Instant) -> Vec<UnitRestart> {
+pub(crate) fn restarts(
+    told: &Mutex<Vec<(std::time::Instant, UnitExit)>>,
+    started: std::time::Instant,
+) -> Vec<UnitRestart> {
     let told = told.lock().unwrap_or_else(PoisonError::into_inner);
     let after = |at: &std::time::Instant| at.saturating_duration_since(started);
     told.iter()

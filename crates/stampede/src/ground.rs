@@ -5,7 +5,9 @@ use std::env;
 use std::ffi::OsString;
 use std::time::Duration;
 
-use stampede_core::{Availability, Bytes, Composer as _, CpuLayout, Machine, Platform, Requirement, Severity, with_causes};
+use stampede_core::{
+    Availability, Bytes, Composer as _, CpuLayout, Machine, Platform, Requirement, Severity, with_causes,
+};
 use stampede_harness::{Conditions, Copies, Missing, PrepareCasesError, Prepared};
 use stampede_plan::{ComparePlan, MachineSize, PlatformChoice, RuntimeChoice};
 use stampede_platforms::docker::{DockerConfig, DockerPlatform};
@@ -109,7 +111,7 @@ async fn platform(
     server_cpus: Vec<u32>,
     quiet: bool,
 ) -> Result<Box<dyn Platform>, Failure> {
-    let base_image = match &plan.platform {
+    match &plan.platform {
         PlatformChoice::Local => {
             let config = config(plan, server_cpus)?;
             // It cleans up after Stampedes that were killed, which may take a while.
@@ -118,17 +120,29 @@ async fn platform(
                 Err(panic) => std::panic::resume_unwind(panic.into_panic()),
             };
             clean::tell(platform.cleaned());
-            return Ok(Box::new(platform));
+            Ok(Box::new(platform))
         }
-        PlatformChoice::Docker { base_image } => base_image.clone(),
-    };
+        PlatformChoice::Docker { base_image } => {
+            Ok(Box::new(containers(base_image, plan, beside, server_cpus, quiet).await?))
+        }
+    }
+}
+
+/// Containers of this image, with all that the runtimes of a plan and of those beside it need.
+pub(crate) async fn containers(
+    base_image: &str,
+    plan: &ComparePlan,
+    beside: &[&ComparePlan],
+    server_cpus: Vec<u32>,
+    quiet: bool,
+) -> Result<DockerPlatform, Failure> {
     let all = || [plan].into_iter().chain(beside.iter().copied());
     let config = DockerConfig {
         state_dir: folders::state(),
         cache_dir: folders::cache()?,
         server_cpus,
         ready_timeout: plan.ready_timeout,
-        base_image,
+        base_image: base_image.to_owned(),
         looker: (env::current_exe().map_err(Failure::missing)?, vec![looker::COMMAND.into()]),
         sources: all().flat_map(|plan| &plan.candidates).map(|candidate| candidate.app.source.clone()).collect(),
         parts: !plan.topology.is_single(),
@@ -137,7 +151,7 @@ async fn platform(
     let platform = DockerPlatform::new(config).await.map_err(Failure::missing)?;
     clean::tell(platform.cleaned());
     platform.provide(&all().flat_map(needs).collect::<Vec<_>>()).await.map_err(Failure::missing)?;
-    Ok(Box::new(platform))
+    Ok(platform)
 }
 
 /// Whether a plan's platform has all that the plan's candidates need, or was given it now.

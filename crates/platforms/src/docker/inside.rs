@@ -156,7 +156,9 @@ impl Process {
         let deadline = Instant::now() + NOTICE_TIME;
         while !process_table::of(pid).is_some_and(|process| process.stopped) {
             if Instant::now() >= deadline {
-                return Err(DockerError::Prepare("a shell in the container does not stop when it is told to".to_owned()));
+                return Err(DockerError::Prepare(
+                    "a shell in the container does not stop when it is told to".to_owned(),
+                ));
             }
             sleep(PAUSE).await;
         }

@@ -115,8 +115,7 @@ impl DockerRunning {
             let failed = |problem| LaunchError::Start { unit: unit.id.clone(), problem };
             let part = running.part_of(terms, &unit.id);
             let inside = running.sandbox.inside.clone();
-            let process =
-                inside.start(&order, part.as_ref()).await.map_err(|error| failed(with_causes(&error)))?;
+            let process = inside.start(&order, part.as_ref()).await.map_err(|error| failed(with_causes(&error)))?;
             let (now, process) = watch::channel(Arc::new(process));
             let comeback = Comeback::new(terms.part_of(&unit.id).map_or(Restart::Never, |part| part.restart));
             let news = running.news.clone();
