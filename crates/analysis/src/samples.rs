@@ -44,6 +44,7 @@ fn case(id: &str) -> Case {
         limits: Limits { cpus: Cpus::from_millis(500), memory: Bytes::from_mib(256) },
         topology: Topology::default(),
         platform: "local".to_owned(),
+        base_image: None,
         pinning: CpuLayout { server: vec![1], generator: vec![0] },
         load: Load::Closed { connections: 16 },
         beside: Vec::new(),

@@ -89,6 +89,25 @@ impl Group {
         Ok(child)
     }
 
+    /// Makes room for groups below one that someone else has made: in version 2, puts the processes that are in it into a child of
+    /// this name, since a group that holds processes hands no controllers down. Does nothing in version 1.
+    ///
+    /// # Errors
+    ///
+    /// When the kernel refuses. Processes that come into the group meanwhile stay in it.
+    pub fn vacate(&self, name: &str) -> Result<(), FileError> {
+        let Self::V2 { dir } = self else {
+            return Ok(());
+        };
+        let child = dir.join(name);
+        make_folder(&child)?;
+        let members = dir.join("cgroup.procs");
+        for pid in read_if_present(&members)?.unwrap_or_default().lines() {
+            write(&child.join("cgroup.procs"), pid)?;
+        }
+        Ok(())
+    }
+
     /// The group's folders, each once. Tracking and freezer come first: a process is in them before it is limited.
     fn folders(&self) -> Vec<&Path> {
         let mut folders: Vec<&Path> = match self {

@@ -285,3 +285,11 @@ fn a_v2_group_hands_its_controllers_down_before_a_group_is_made_below() {
     assert_eq!(group.processes().unwrap().len(), 1);
     assert_eq!(child.processes().unwrap(), group.processes().unwrap());
 }
+
+#[test]
+fn what_is_in_a_v2_group_makes_room_for_groups_below_it() {
+    let root = tree(&[("g/cgroup.controllers", "cpu memory\n"), ("g/cgroup.procs", "4711\n")]);
+    Group::V2 { dir: root.path().join("g") }.vacate("first").unwrap();
+    // The kernel takes it as an order to move the process there.
+    assert_eq!(fs::read_to_string(root.path().join("g/first/cgroup.procs")).unwrap(), "4711");
+}

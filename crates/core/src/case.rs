@@ -75,6 +75,9 @@ pub struct Case {
     pub topology: Topology,
     /// Where it runs: `local`, `docker`.
     pub platform: String,
+    /// The image in which its software was installed, where it runs in containers.
+    #[serde(default)]
+    pub base_image: Option<String>,
     /// Which cores serve and which generate load.
     pub pinning: CpuLayout,
     /// What load is driven at it.

@@ -42,6 +42,11 @@ pub trait Platform: Send + Sync {
     /// Its name: `local`.
     fn id(&self) -> &'static str;
 
+    /// The image that deployments' software is installed in, where they run in containers.
+    fn base_image(&self) -> Option<&str> {
+        None
+    }
+
     /// Whether a requirement is met here, with the version found or what to install.
     fn detect<'a>(&'a self, need: &'a Requirement) -> Fut<'a, Availability>;
 

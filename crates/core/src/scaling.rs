@@ -39,6 +39,9 @@ pub struct InstanceLife {
     pub ordered: Duration,
     /// How long its folder, control group and processes took to be there and to listen.
     pub process: Option<Duration>,
+    /// How much of that was over when its first program was started: its folder and control group, or its container, were there.
+    #[serde(default)]
+    pub set_up: Option<Duration>,
     /// How long it took from then until it counted as ready.
     pub ready: Option<Duration>,
     /// How long the first request took that it was given.

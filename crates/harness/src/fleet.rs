@@ -27,6 +27,8 @@ const MOST_LOST: u32 = 20;
 pub(crate) struct Course {
     /// From its order until its processes listened.
     pub(crate) process: Option<Duration>,
+    /// How much of that was over when the first of them was started.
+    pub(crate) set_up: Option<Duration>,
     /// From then until it counted as ready.
     pub(crate) ready: Option<Duration>,
     /// Why it ended by itself, or never came up.
@@ -278,6 +280,7 @@ pub(crate) async fn come_up(
     let ordered = Instant::now();
     let running = platform.launch(deployment, terms).await.map_err(|error| with_causes(&error))?;
     course.process = Some(ordered.elapsed());
+    course.set_up = Some(running.started().saturating_duration_since(ordered));
     meters.add(instance, running.as_ref());
     let held = running.enforced().map_err(|error| error.to_string())?;
     if !held.fulfil(&case.limits) {

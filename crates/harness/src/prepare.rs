@@ -127,6 +127,7 @@ pub async fn prepare(
             limits: *limits,
             topology: topology.clone(),
             platform: platform.id().to_owned(),
+            base_image: platform.base_image().map(str::to_owned),
             pinning: pinning.clone(),
             load: load.clone(),
             beside: other_loads.clone(),

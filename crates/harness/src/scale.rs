@@ -337,6 +337,7 @@ fn record(
         InstanceLife {
             ordered: at(ordered),
             process: course.process,
+            set_up: course.set_up,
             ready: course.ready,
             first_request,
             ended: ended.map(at),

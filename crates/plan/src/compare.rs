@@ -322,7 +322,6 @@ impl ComparePlan {
                 }
             }
         }
-        platform::check(&platform, &topology, &candidates, &mut mistakes);
         let (warm_up, pilots) = settle(warm_up, &load, scenario.is_some(), rounds, duration, &mut mistakes);
         let is_unable = |case: &&Asked| {
             served.is_ok() && !candidates.iter().any(|candidate| candidate.runtime.id() == case.runtime.id())

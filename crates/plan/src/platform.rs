@@ -1,7 +1,5 @@
 //! Where deployments run.
 
-use stampede_core::{Candidate, Topology};
-
 use crate::mistake::Gathered;
 
 /// What containers are made of where nothing is said.
@@ -59,23 +57,6 @@ pub(crate) fn upon(platform: PlatformChoice, named: Option<String>, mistakes: &m
     }
 }
 
-/// Refuses what a platform does not run.
-pub(crate) fn check(platform: &PlatformChoice, topology: &Topology, candidates: &[Candidate], mistakes: &mut Gathered) {
-    if *platform == PlatformChoice::Local {
-        return;
-    }
-    let Topology { replicas, balancer, services, .. } = topology;
-    let place = format!("--platform {DOCKER}");
-    if *replicas > 1 || balancer.is_some() || !services.is_empty() {
-        let problem = "runs one instance and nothing beside it: no replicas, no balancer, no services";
-        mistakes.add(place.clone(), problem, "use --platform local for these");
-    }
-    if candidates.iter().any(|candidate| !candidate.app.prepare.is_empty()) {
-        let problem = "does not run the application's own commands (prepare)";
-        mistakes.add(place, problem, "run them in its folder and leave them out of the plan, or use --platform local");
-    }
-}
-
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -113,19 +94,5 @@ mod tests {
                 other => panic!("{other:?}"),
             }
         }
-    }
-
-    #[test]
-    fn what_containers_do_not_run_is_refused() {
-        let docker = PlatformChoice::Docker { base_image: BASE_IMAGE.to_owned() };
-        let topology = Topology { replicas: 2, ..Topology::default() };
-        let checked = |platform: &PlatformChoice, topology: &Topology| {
-            let mut mistakes = Gathered::default();
-            check(platform, topology, &[], &mut mistakes);
-            mistakes.finish(Ok(())).is_ok()
-        };
-        assert!(checked(&PlatformChoice::Local, &topology));
-        assert!(checked(&docker, &Topology::default()));
-        assert!(!checked(&docker, &topology));
     }
 }

@@ -15,7 +15,7 @@ pub struct RetrialFlags {
     pub from: Option<String>,
     /// `--exchanges`, in the words of `stampede compare`.
     pub exchanges: Option<String>,
-    /// `--base-image`: what the study's containers were made of.
+    /// `--base-image`: another image for containers than the case had.
     pub base_image: Option<String>,
     /// `--ready-timeout`.
     pub ready_timeout: Option<String>,
@@ -79,7 +79,7 @@ impl RetrialPlan {
                 app: Some(case.app.clone()),
                 exchanges: exchanges.clone(),
                 platform: Some(case.platform.clone()),
-                base_image: base_image.clone(),
+                base_image: base_image.clone().or_else(|| case.base_image.clone()),
                 ready_timeout: ready_timeout.clone(),
                 php: series(case),
                 runtimes: Some(case.runtime.to_string()),

@@ -6,7 +6,6 @@ use crate::capacity::{check, retold};
 use crate::catalogue::Catalogue;
 use crate::compare::{CompareFlags, ComparePlan, MachineSize};
 use crate::mistake::{Gathered, Mistakes};
-use crate::platform::PlatformChoice;
 
 /// What a trial takes where nothing was said: long enough for some decisions of an autoscaler, which averages over a minute.
 const DEFAULT_DURATION: &str = "30s";
@@ -62,9 +61,6 @@ pub fn read_scale(
     check(&plan, &format!("runtime {runtime}"), &mut mistakes);
     if let Rounds::Auto { .. } = plan.rounds {
         mistakes.add("--rounds auto", "does not go with cold starts, which take as long as they take", "give a number");
-    }
-    if plan.platform != PlatformChoice::Local {
-        mistakes.add("platform docker", "runs no instances that come and go", "leave it out of the plan");
     }
     let most = most_instances(&plan.limits, instances, machine, &mut mistakes);
     mistakes.finish(Ok((plan, most)))

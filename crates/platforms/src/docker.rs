@@ -1,12 +1,15 @@
 //! The platform `docker`: one container a run, in an engine on this machine.
 //!
 //! All units of a deployment are processes of one container, as they are in an image that is exported: the container's limits hold
-//! them together, and they meet over the same sockets as on the machine. The run's folder is seen in the container at its own
+//! them together, and they meet over the same sockets as on the machine. Parts have control groups of their own below the container's. The run's folder is seen in the container at its own
 //! place, so files, sockets and logs are the same inside and outside. The software comes from an image of a distribution with
 //! packages of it. The load goes to the container's own address, past the engine's proxy.
 
 mod engine;
 mod image;
+mod inside;
+mod maker;
+mod preparation;
 mod question;
 mod running;
 mod sandbox;
@@ -18,20 +21,24 @@ use std::path::{Path, PathBuf};
 use std::sync::{Arc, Mutex, PoisonError};
 use std::time::Duration;
 
+use rustix::process::geteuid;
 use stampede_core::{
-    App, Availability, Deployment, Finding, Fut, Install, LaunchError, Limits, Platform, PrepareError, Requirement,
-    Running, Terms, with_causes,
+    App, Availability, Deployment, Finding, Found, Fut, Install, LaunchError, Limits, Platform, PrepareError,
+    Requirement, Running, Terms, with_causes,
 };
 
 pub(crate) use self::engine::Containers;
 pub use self::engine::DockerError;
 use self::engine::Engine;
 pub use self::image::remove_images;
+use self::maker::Contained;
+use self::preparation::Preparation;
 pub use self::question::answer;
 use self::question::{Place, Question, packages, place};
 use self::running::{DockerRunning, Prepared};
-use self::sandbox::{Order, Sandbox};
+use self::sandbox::{Order, Purpose, Sandbox, Shown};
 use crate::clean::CleanReport;
+use crate::debian::InstalledPackage;
 use crate::layout::Built;
 use crate::local::{NewPlatformError, take_state};
 use crate::{doctor, layout, machine, preflight, program, user};
@@ -66,6 +73,8 @@ pub struct DockerConfig {
     pub looker: (PathBuf, Vec<OsString>),
     /// Where the applications come from.
     pub sources: Vec<PathBuf>,
+    /// Whether deployments have parts, which get control groups below a container's: only root can make them.
+    pub parts: bool,
     /// Says to the user what takes long.
     pub tell: fn(&str),
 }
@@ -76,6 +85,8 @@ pub struct DockerPlatform {
     config: Arc<DockerConfig>,
     engine: Engine,
     image: Mutex<Image>,
+    /// Kept for their folders.
+    preparations: Mutex<Vec<Preparation>>,
     cleaned: CleanReport,
     /// What stands in the way of measuring, as the engine says.
     findings: Vec<Finding>,
@@ -95,6 +106,9 @@ impl DockerPlatform {
     ///
     /// When the engine or the image cannot be had, or the state folder cannot be used.
     pub async fn new(config: DockerConfig) -> Result<Self, NewDockerError> {
+        if config.parts && !geteuid().is_root() {
+            return Err(NewDockerError::Parts);
+        }
         let engine = Engine::connect(&engine::socket()?).await?;
         let info = engine.examine().await?;
         let state_dir = config.state_dir.clone();
@@ -105,7 +119,14 @@ impl DockerPlatform {
         image::base(&engine, &config.base_image, config.tell).await?;
         let image = Image { name: config.base_image.clone(), answers: Vec::new() };
         let findings = (info.swap_limit == Some(false)).then(no_swap_limit).into_iter().collect();
-        Ok(Self { config: Arc::new(config), engine, image: Mutex::new(image), cleaned, findings })
+        Ok(Self {
+            config: Arc::new(config),
+            engine,
+            image: Mutex::new(image),
+            preparations: Mutex::default(),
+            cleaned,
+            findings,
+        })
     }
 
     /// What was left of Stampedes that were killed.
@@ -122,7 +143,7 @@ impl DockerPlatform {
     pub async fn provide(&self, needs: &[Requirement]) -> Result<(), DockerError> {
         let questions: Vec<Question> = needs
             .iter()
-            .filter_map(|need| match place(need, &self.config.sources) {
+            .filter_map(|need| match place(need, &self.sources()) {
                 Place::Container(question) => Some(question),
                 Place::Here | Place::Nowhere(_) => None,
             })
@@ -152,6 +173,31 @@ impl DockerPlatform {
         }
     }
 
+    /// The packages of the image that these files of it came from. What came from none is the base image's.
+    ///
+    /// # Errors
+    ///
+    /// When what is in the image cannot be told.
+    pub async fn packages_of(&self, files: &[PathBuf]) -> Result<Vec<InstalledPackage>, DockerError> {
+        let questions: Vec<Question> = files.iter().cloned().map(question::package_of).collect();
+        let image = self.known().name.clone();
+        let answers = self.look(&image, &questions).await?;
+        let package = |answer| match answer {
+            Availability::Found(Found { path, version, php: _ }) => {
+                Some(InstalledPackage { name: path.display().to_string(), version })
+            }
+            Availability::Missing { .. } => None,
+        };
+        Ok(answers.into_iter().filter_map(package).collect())
+    }
+
+    /// Where applications come from, those that were prepared included.
+    fn sources(&self) -> Vec<PathBuf> {
+        let preparations = self.preparations.lock().unwrap_or_else(PoisonError::into_inner);
+        let prepared = preparations.iter().map(|preparation| preparation.folder.app());
+        self.config.sources.iter().cloned().chain(prepared).collect()
+    }
+
     fn known(&self) -> std::sync::MutexGuard<'_, Image> {
         self.image.lock().unwrap_or_else(PoisonError::into_inner)
     }
@@ -164,13 +210,13 @@ impl DockerPlatform {
         let order = Order {
             image: image.to_owned(),
             user: user::for_units().map_err(|error| DockerError::Prepare(error.to_string()))?,
-            program: Some((program.clone(), PROGRAM)),
-            served: None,
+            shown: Some(Shown::Program(program.clone(), PROGRAM)),
+            purpose: Purpose::Aside,
         };
         let sandbox = Sandbox::open(&self.engine, &self.config.state_dir, order).await?;
         let args = args.iter().map(|arg| arg.to_string_lossy().into_owned());
         let words = [PROGRAM.to_owned()].into_iter().chain(args).chain([text]).collect();
-        let answer = sandbox.ask(words, LOOK_TIME).await;
+        let answer = sandbox.inside.ask(words, LOOK_TIME).await;
         sandbox.close().await.map_err(DockerError::Prepare)?;
         let answer = answer?.map_err(|problem| {
             unreadable(format!(
@@ -181,21 +227,24 @@ impl DockerPlatform {
     }
 
     async fn begin(&self, deployment: &Deployment, terms: &Terms) -> Result<DockerRunning, LaunchError> {
-        if !terms.parts.is_empty() {
-            return Err(LaunchError::Prepare("parts with budgets of their own do not run in containers".to_owned()));
-        }
         let config = &self.config;
-        let user = user::for_units().map_err(|error| LaunchError::Prepare(with_causes(&error)))?;
-        let built = layout::build(deployment, &config.cache_dir, &config.state_dir, user).await?;
-        let image = self.known().name.clone();
-        let order = Order { image, user, program: None, served: Some((terms.total, config.server_cpus.clone())) };
         let failed = |error: &dyn std::error::Error| LaunchError::Prepare(with_causes(error));
+        let user = user::for_units().map_err(|error| failed(&error))?;
+        let image = self.known().name.clone();
+        let maker = Contained { engine: &self.engine, state_dir: &config.state_dir, image: &image, user };
+        let built = layout::build(deployment, &config.cache_dir, &config.state_dir, user, &maker).await?;
+        let purpose = Purpose::Service(terms.total, config.server_cpus.clone());
+        let order = Order { image, user, shown: None, purpose };
         let sandbox = Sandbox::open(&self.engine, &config.state_dir, order).await.map_err(|error| failed(&error))?;
-        let wanted = deployment.clone();
+        let (wanted, agreed, cpus) = (deployment.clone(), terms.clone(), config.server_cpus.clone());
         // The container goes with it: when this future is dropped, nothing is removed before this has ended.
-        let filled = tokio::task::spawn_blocking(move || fill(sandbox, &wanted, &built));
+        let filled = tokio::task::spawn_blocking(move || {
+            let divided = sandbox.divide(&agreed.parts, &cpus);
+            divided.map_err(|error| LaunchError::Prepare(with_causes(&error)))?;
+            fill(sandbox, &wanted, &built)
+        });
         let prepared = filled.await.map_err(|error| failed(&error))??;
-        DockerRunning::start(prepared, deployment, config.ready_timeout).await
+        DockerRunning::start(prepared, deployment, terms, config.ready_timeout).await
     }
 }
 
@@ -222,9 +271,13 @@ impl Platform for DockerPlatform {
         DOCKER
     }
 
+    fn base_image(&self) -> Option<&str> {
+        Some(&self.config.base_image)
+    }
+
     fn detect<'a>(&'a self, need: &'a Requirement) -> Fut<'a, Availability> {
         Box::pin(async move {
-            let question = match place(need, &self.config.sources) {
+            let question = match place(need, &self.sources()) {
                 Place::Here => return program::detect(need).await,
                 Place::Nowhere(what) => return missing(what.to_owned(), "--platform local".to_owned()),
                 Place::Container(question) => question,
@@ -265,14 +318,14 @@ impl Platform for DockerPlatform {
         })
     }
 
-    /// Applications that have commands of their own are not taken: containers have not the tools for them.
+    /// With the programs of the image.
     fn prepare<'a>(&'a self, app: &'a App) -> Fut<'a, Result<PathBuf, PrepareError>> {
         Box::pin(async move {
-            Err(PrepareError::Command {
-                command: app.prepare.iter().map(|words| words.join(" ")).collect::<Vec<_>>().join("; "),
-                problem: "commands of an application are not run in containers; run them in its folder before"
-                    .to_owned(),
-            })
+            let image = self.known().name.clone();
+            let preparation = preparation::prepare(&self.engine, &self.config.state_dir, image, app).await?;
+            let folder = preparation.folder.app();
+            self.preparations.lock().unwrap_or_else(PoisonError::into_inner).push(preparation);
+            Ok(folder)
         })
     }
 
@@ -327,4 +380,10 @@ pub enum NewDockerError {
     /// The state folder.
     #[error(transparent)]
     State(#[from] NewPlatformError),
+    /// Parts have no budgets without root.
+    #[error(
+        "measure replicas, balancers and services in a container: their control groups below the container's are made by root alone; \
+         run Stampede as root, or use --platform local"
+    )]
+    Parts,
 }

@@ -3,8 +3,8 @@
 use std::collections::BTreeSet;
 use std::time::Duration;
 
-use stampede_cgroup::{Bound, Group, V1Folders};
-use stampede_core::{Bytes, Cpus, EnforcedLimits, Limit, MeterSource, ReadBackError, with_causes};
+use stampede_cgroup::{Bound, FileError, Group, QUOTA_PERIOD, V1Folders};
+use stampede_core::{Bytes, Cpus, EnforcedLimits, Limit, Limits, MeterSource, Part, ReadBackError, with_causes};
 
 use crate::log_tail::with_log;
 use crate::process_table;
@@ -31,6 +31,23 @@ pub(crate) fn source(group: &Group) -> MeterSource {
         }
         Group::V2 { dir } => MeterSource::CgroupV2 { dir },
     }
+}
+
+/// Limits as a group is told them.
+pub(crate) fn told(limits: &Limits, cpus: &[u32]) -> stampede_cgroup::Limits {
+    let Limits { cpus: share, memory } = limits;
+    stampede_cgroup::Limits { runtime: share.quota(QUOTA_PERIOD), memory: memory.get(), cpus: cpus.to_vec() }
+}
+
+/// Makes the groups of the parts below that of the run, which is limited already.
+pub(crate) fn divide(group: &Group, parts: &[Part], cpus: &[u32]) -> Result<(), FileError> {
+    for part in parts {
+        let below = group.create_child(&part.name)?;
+        if let Some(share) = &part.share {
+            below.set_limits(&told(share, cpus))?;
+        }
+    }
+    Ok(())
 }
 
 /// What the kernel holds a group to; nothing where there is none.

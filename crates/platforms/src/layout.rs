@@ -12,6 +12,7 @@ use stampede_core::{
 };
 
 use crate::folder::{Folder, SOCKETS};
+use crate::template_folder::Maker;
 use crate::user::User;
 use crate::{builder, template_folder};
 
@@ -29,19 +30,21 @@ pub(crate) struct Built {
     place: PathBuf,
 }
 
-/// Builds what the units of a deployment are built from, where that is not kept already.
+/// Builds what the units of a deployment are built from, where that is not kept already: programs on this machine, folders by
+/// `maker`.
 pub(crate) async fn build(
     deployment: &Deployment,
     cache_dir: &Path,
     state_dir: &Path,
     user: Option<User>,
+    maker: &dyn Maker,
 ) -> Result<Vec<Built>, LaunchError> {
     let mut built = Vec::new();
     for unit in &deployment.units {
         let Some(step) = &unit.build else { continue };
         let result = match step.makes {
             Makes::Program => builder::build(step, &deployment.app, cache_dir).await,
-            Makes::Folder => template_folder::make(step, &state_dir.join(TEMPLATES), user).await,
+            Makes::Folder => template_folder::make(step, &state_dir.join(TEMPLATES), user, maker).await,
         };
         let result = result.map_err(|problem| LaunchError::Build { unit: unit.id.clone(), problem })?;
         built.push(Built { result, makes: step.makes, place: step.output.clone() });

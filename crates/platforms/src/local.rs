@@ -9,7 +9,7 @@ use std::sync::{Arc, Mutex, PoisonError};
 use std::time::Duration;
 
 use rustix::process::geteuid;
-use stampede_cgroup::{Hierarchy, QUOTA_PERIOD};
+use stampede_cgroup::Hierarchy;
 use stampede_core::{
     App, Availability, Deployment, Finding, Fut, LaunchError, Limits, Platform, PrepareError, Requirement, Running,
     Terms, with_causes,
@@ -19,10 +19,12 @@ use thiserror::Error;
 use crate::clean::{CleanReport, clean};
 use crate::custody::Custody;
 use crate::folder::Folder;
+use crate::group::{divide, told};
 use crate::layout::{self, Built};
 use crate::message::Order;
 use crate::preparation::Preparation;
 use crate::running::{LocalRunning, Prepared};
+use crate::template_folder::Here;
 use crate::user::User;
 use crate::{machine, port, preflight, preparation, program, user};
 
@@ -105,7 +107,8 @@ impl Platform for LocalPlatform {
     ) -> Fut<'a, Result<Box<dyn Running>, LaunchError>> {
         Box::pin(async move {
             let user = user::for_units().map_err(|error| LaunchError::Prepare(with_causes(&error)))?;
-            let built = layout::build(deployment, &self.config.cache_dir, &self.config.state_dir, user).await?;
+            let LocalConfig { cache_dir, state_dir, .. } = &*self.config;
+            let built = layout::build(deployment, cache_dir, state_dir, user, &Here(user)).await?;
             let (config, wanted, agreed) = (self.config.clone(), deployment.clone(), terms.clone());
             let prepared = tokio::task::spawn_blocking(move || prepare(&config, user, &wanted, &agreed, &built))
                 .await
@@ -137,18 +140,8 @@ fn prepare(
 
     if let (Some(hierarchy), Some(group)) = (&hierarchy, &custody.run().group) {
         hierarchy.create(group).map_err(|error| failed(&error))?;
-        let held = |limits: &Limits| {
-            let Limits { cpus, memory } = limits;
-            let runtime = cpus.quota(QUOTA_PERIOD);
-            stampede_cgroup::Limits { runtime, memory: memory.get(), cpus: config.server_cpus.clone() }
-        };
-        group.set_limits(&held(&terms.total)).map_err(|error| failed(&error))?;
-        for part in &terms.parts {
-            let below = group.create_child(&part.name).map_err(|error| failed(&error))?;
-            if let Some(share) = &part.share {
-                below.set_limits(&held(share)).map_err(|error| failed(&error))?;
-            }
-        }
+        group.set_limits(&told(&terms.total, &config.server_cpus)).map_err(|error| failed(&error))?;
+        divide(group, &terms.parts, &config.server_cpus).map_err(|error| failed(&error))?;
     }
     let socket = custody.start_warden(&config.warden).map_err(|error| LaunchError::Warden(error.to_string()))?;
     let begin = Order::Begin { run: custody.run().clone(), user, cpus: config.server_cpus.clone() };

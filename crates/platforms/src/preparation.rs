@@ -20,10 +20,10 @@ use crate::running::{DEFAULT_PATH, WardenLine};
 use crate::user;
 
 /// How long a command may take: a `composer install` over a slow line.
-const LIMIT: Duration = Duration::from_secs(600);
+pub(crate) const LIMIT: Duration = Duration::from_secs(600);
 
 /// What programs take for the user's own folder, relative to the run's: tools keep caches there.
-const HOME: &str = "home";
+pub(crate) const HOME: &str = "home";
 
 /// A prepared copy; it is removed when this is dropped.
 #[derive(Debug)]

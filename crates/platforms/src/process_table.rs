@@ -16,6 +16,8 @@ pub(crate) struct Process {
     pub(crate) session: i32,
     /// Whether it has ended and waits to be reaped.
     pub(crate) zombie: bool,
+    /// Whether a signal has stopped it, until another lets it go on.
+    pub(crate) stopped: bool,
 }
 
 /// All processes. One that ends meanwhile may be in it or not.
@@ -27,6 +29,11 @@ pub(crate) fn read() -> io::Result<Vec<Process>> {
             parse(&fs::read_to_string(format!("/proc/{}/stat", name.display())).ok()?)
         })
         .collect())
+}
+
+/// A process, while it is there.
+pub(crate) fn of(pid: Pid) -> Option<Process> {
+    parse(&fs::read_to_string(format!("/proc/{}/stat", pid.as_raw_pid())).ok()?)
 }
 
 /// The living members of a session and all their descendants, without the session's leader.
@@ -58,8 +65,7 @@ pub(crate) fn session_members(leader: Pid) -> io::Result<Vec<Pid>> {
 /// Whether a living process runs the same program as its parent, and so was forked by it and became nothing else.
 pub(crate) fn is_fork(pid: Pid) -> bool {
     let program = |pid: i32| fs::read_link(format!("/proc/{pid}/exe")).ok();
-    let stat = fs::read_to_string(format!("/proc/{}/stat", pid.as_raw_pid())).ok();
-    let Some(process) = stat.as_deref().and_then(parse) else {
+    let Some(process) = of(pid) else {
         return false;
     };
     !process.zombie && program(pid.as_raw_pid()).is_some_and(|own| program(process.parent) == Some(own))
@@ -73,7 +79,13 @@ fn parse(stat: &str) -> Option<Process> {
     let state = fields.next()?;
     let parent = fields.next()?.parse().ok()?;
     let session = fields.nth(1)?.parse().ok()?;
-    Some(Process { pid: Pid::from_raw(pid.parse().ok()?)?, parent, session, zombie: matches!(state, "Z" | "X") })
+    Some(Process {
+        pid: Pid::from_raw(pid.parse().ok()?)?,
+        parent,
+        session,
+        zombie: matches!(state, "Z" | "X"),
+        stopped: state == "T",
+    })
 }
 
 #[cfg(test)]
@@ -86,6 +98,7 @@ mod tests {
         assert_eq!((process.pid.as_raw_pid(), process.parent, process.session), (12, 7, 9));
         assert!(!process.zombie);
         assert!(parse("13 (x) Z 12 12 9 0 -1").unwrap().zombie);
+        assert!(parse("13 (x) T 12 12 9 0 -1").unwrap().stopped && !process.stopped);
         assert_eq!(parse("nonsense"), None);
     }
 

@@ -109,6 +109,18 @@ pub(crate) fn statuses(
     resolved.collect()
 }
 
+/// Units that were started again, each with when after the first start.
+pub(crate) fn restarts(
+    told: &Mutex<Vec<(std::time::Instant, UnitExit)>>,
+    started: std::time::Instant,
+) -> Vec<UnitRestart> {
+    let told = told.lock().unwrap_or_else(PoisonError::into_inner);
+    let after = |at: &std::time::Instant| at.saturating_duration_since(started);
+    told.iter()
+        .map(|(at, UnitExit { unit, how })| UnitRestart { unit: unit.clone(), how: how.clone(), after: after(at) })
+        .collect()
+}
+
 /// Tells that a unit has ended. The first end is the one that matters; others often follow from it.
 pub(crate) fn tell(exit: &watch::Sender<Option<UnitExit>>, ended: UnitExit) {
     exit.send_if_modified(|known| {
@@ -268,12 +280,7 @@ impl Running for LocalRunning {
     }
 
     fn restarts(&self) -> Vec<UnitRestart> {
-        let restarts = self.warden.restarts.lock().unwrap_or_else(PoisonError::into_inner);
-        let after = |at: std::time::Instant| at.saturating_duration_since(self.started);
-        restarts
-            .iter()
-            .map(|(at, UnitExit { unit, how })| UnitRestart { unit: unit.clone(), how: how.clone(), after: after(*at) })
-            .collect()
+        restarts(&self.warden.restarts, self.started)
     }
 
     fn ask<'a>(&'a self, program: &'a Program) -> Fut<'a, Result<String, String>> {

@@ -11,7 +11,7 @@ use std::time::Duration;
 
 use rustix::process::{getegid, geteuid};
 use sha2::{Digest, Sha256};
-use stampede_core::{BuildStep, Places, RunFile, with_causes};
+use stampede_core::{BuildStep, Fut, Places, Program, RunFile, with_causes};
 
 use crate::builder::{add_files, add_program};
 use crate::log_tail::{last_lines, with_log};
@@ -20,17 +20,64 @@ use crate::unfinished::Unfinished;
 use crate::user::User;
 
 /// How long making one may take.
-const LIMIT: Duration = Duration::from_secs(120);
+pub(crate) const LIMIT: Duration = Duration::from_secs(120);
+
+/// Runs the programs that make folders, where the units will run.
+pub(crate) trait Maker: Sync {
+    /// What a folder depends on beside its step: the image that the program is of, nothing on this machine.
+    ///
+    /// # Errors
+    ///
+    /// When it cannot be told.
+    fn software(&self) -> Fut<'_, Result<String, String>>;
+
+    /// Runs a program to its end as the units' user, in a folder of that user's at its own place.
+    ///
+    /// # Errors
+    ///
+    /// How it failed, with what it printed.
+    fn run<'a>(&'a self, program: &'a Program, folder: &'a Path) -> Fut<'a, Result<(), String>>;
+}
+
+/// Makes folders with the programs of this machine.
+pub(crate) struct Here(pub(crate) Option<User>);
+
+impl Maker for Here {
+    fn software(&self) -> Fut<'_, Result<String, String>> {
+        Box::pin(async { Ok(String::new()) })
+    }
+
+    fn run<'a>(&'a self, program: &'a Program, folder: &'a Path) -> Fut<'a, Result<(), String>> {
+        Box::pin(async move {
+            let mut command = tokio::process::Command::new(&program.path);
+            command.args(&program.args).env_clear().envs(&program.env).current_dir(folder);
+            if let Some(User { uid, gid }) = self.0 {
+                command.uid(uid).gid(gid);
+            }
+            let made = collect(command, LIMIT).await;
+            let made = made.map_err(|error| format!("{}: {}", program.path, with_causes(&error)))?;
+            if made.status.success() {
+                return Ok(());
+            }
+            Err(with_log(&format!("{} ended with {}", program.path, made.status), &last_lines(&made.bytes)))
+        })
+    }
+}
 
 /// Returns the folder that a step makes: the kept one if nothing that went into it has changed. `kept` must be a folder that
 /// the units' user can get into.
-pub(crate) async fn make(step: &BuildStep, kept: &Path, user: Option<User>) -> Result<PathBuf, String> {
-    let result = kept.join(key(step));
+pub(crate) async fn make(
+    step: &BuildStep,
+    kept: &Path,
+    user: Option<User>,
+    maker: &dyn Maker,
+) -> Result<PathBuf, String> {
+    let result = kept.join(key(step, &maker.software().await?));
     if result.is_dir() {
         return Ok(result);
     }
     let unfinished = Unfinished::new(result.with_extension(format!("{}.tmp", std::process::id())));
-    let made = run(step, unfinished.path(), user).await;
+    let made = run(step, unfinished.path(), user, maker).await;
     let made = match made {
         Ok(output) => tokio::task::spawn_blocking(move || own(&output).map(|()| output))
             .await
@@ -46,7 +93,7 @@ pub(crate) async fn make(step: &BuildStep, kept: &Path, user: Option<User>) -> R
     Ok(result)
 }
 
-async fn run(step: &BuildStep, folder: &Path, user: Option<User>) -> Result<PathBuf, String> {
+async fn run(step: &BuildStep, folder: &Path, user: Option<User>, maker: &dyn Maker) -> Result<PathBuf, String> {
     let output = folder.join("output");
     let mut places = Places::new();
     places.insert("output", output.to_string_lossy());
@@ -61,21 +108,11 @@ async fn run(step: &BuildStep, folder: &Path, user: Option<User>) -> Result<Path
         give(folder, user)
     };
     prepared().map_err(|error| format!("prepare {}: {error}", folder.display()))?;
-    let program = &step.program;
-    let mut command = tokio::process::Command::new(resolve(&program.path)?);
-    for argument in &program.args {
-        command.arg(resolve(argument)?);
-    }
-    command.env_clear().envs(&program.env).current_dir(folder);
-    if let Some(User { uid, gid }) = user {
-        command.uid(uid).gid(gid);
-    }
-    let made = collect(command, LIMIT).await.map_err(|error| format!("{}: {}", program.path, with_causes(&error)))?;
-    if made.status.success() && output.is_dir() {
-        return Ok(output);
-    }
-    let problem = format!("{} ended with {}", program.path, made.status);
-    Err(with_log(&problem, &last_lines(&made.bytes)))
+    let Program { path, args, env } = &step.program;
+    let args = args.iter().map(|argument| resolve(argument)).collect::<Result<_, _>>()?;
+    let program = Program { path: resolve(path)?, args, env: env.clone() };
+    maker.run(&program, folder).await?;
+    if output.is_dir() { Ok(output) } else { Err(format!("{} did not make its folder", program.path)) }
 }
 
 fn give(path: &Path, user: Option<User>) -> io::Result<()> {
@@ -118,10 +155,10 @@ pub(crate) fn copy(template: &Path, target: &Path, user: Option<User>) -> io::Re
 }
 
 /// A name for everything that goes into it.
-fn key(step: &BuildStep) -> String {
+fn key(step: &BuildStep, software: &str) -> String {
     let BuildStep { program, files, output: _, makes: _, toolchain } = step;
     let mut hash = Sha256::new();
-    add_program(&mut hash, toolchain, program);
+    add_program(&mut hash, &format!("{toolchain}{software}"), program);
     add_files(&mut hash, files);
     let digest = hash.finalize();
     digest.iter().take(16).map(|byte| format!("{byte:02x}")).collect()

@@ -159,6 +159,9 @@ struct WireCase<'a> {
     enforced: WireEnforced,
     topology: WireTopology<'a>,
     platform: &'a str,
+    /// The image in which its software was installed, where it ran in containers.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    base_image: Option<&'a str>,
     pinning: WirePinning<'a>,
     load: WireLoad,
     warm_up: Option<WireWarmUp<'a>>,
@@ -191,6 +194,7 @@ impl<'a> WireCase<'a> {
             limits,
             topology,
             platform,
+            base_image,
             pinning,
             load,
             beside,
@@ -217,6 +221,7 @@ impl<'a> WireCase<'a> {
             enforced: WireEnforced::of_all(&trials),
             topology: WireTopology::of(topology),
             platform,
+            base_image: base_image.as_deref(),
             pinning: WirePinning::of(pinning),
             load: WireLoad::of(load),
             warm_up: warm_up.map(WireWarmUp::of),

@@ -165,9 +165,10 @@ fn rows(view: &StudyView<'_>, case: &Case) -> Vec<Vec<String>> {
     row("  longest ms", &|of| number(of.record.waits.max().as_secs_f64() * 1e3));
     row("cold starts", &|of| of.figures.cold_starts.count.to_string());
     type Part = fn(&ScaleFigures) -> Spread;
-    let parts: [(&str, Part); 4] = [
+    let parts: [(&str, Part); 5] = [
         ("  whole ms p50/max", |figures| figures.cold_starts.total),
         ("  processes ms", |figures| figures.cold_starts.process),
+        ("  of it, set-up ms", |figures| figures.cold_starts.set_up),
         ("  until ready ms", |figures| figures.cold_starts.ready),
         ("  first request ms", |figures| figures.cold_starts.first_request),
     ];

@@ -35,6 +35,7 @@ pub(crate) struct ColdStarts {
     pub(crate) count: usize,
     pub(crate) total: Spread,
     pub(crate) process: Spread,
+    pub(crate) set_up: Spread,
     pub(crate) ready: Spread,
     pub(crate) first_request: Spread,
 }
@@ -97,6 +98,7 @@ impl ScaleFigures {
                 count: record.cold_starts().count(),
                 total: parts(InstanceLife::start),
                 process: parts(|life| life.process),
+                set_up: parts(|life| life.set_up),
                 ready: parts(|life| life.ready),
                 first_request: parts(|life| life.first_request),
             },
@@ -137,6 +139,7 @@ pub(crate) struct WireColdStarts {
     p95_ms: Option<f64>,
     max_ms: Option<f64>,
     process_p50_ms: Option<f64>,
+    set_up_p50_ms: Option<f64>,
     ready_p50_ms: Option<f64>,
     first_request_p50_ms: Option<f64>,
 }
@@ -199,13 +202,14 @@ impl WireInstances {
 
 impl WireColdStarts {
     pub(crate) fn of(figures: &ScaleFigures) -> Self {
-        let ColdStarts { count, total, process, ready, first_request } = &figures.cold_starts;
+        let ColdStarts { count, total, process, set_up, ready, first_request } = &figures.cold_starts;
         Self {
             count: *count,
             p50_ms: total.p50,
             p95_ms: total.p95,
             max_ms: total.max,
             process_p50_ms: process.p50,
+            set_up_p50_ms: set_up.p50,
             ready_p50_ms: ready.p50,
             first_request_p50_ms: first_request.p50,
         }

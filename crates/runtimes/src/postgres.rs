@@ -25,6 +25,9 @@ pub(crate) const DATABASE: &str = "postgres";
 const CONF: Template =
     Template { name: "services/postgresql.conf.j2", source: include_str!("../templates/services/postgresql.conf.j2") };
 
+/// Who may come in: whoever is at the server's own address.
+const HBA: &str = "local all all scram-sha-256\nhost all all @{postgres.host}/32 scram-sha-256\n";
+
 /// Makes a cluster and loads it.
 const INIT: &str = include_str!("../templates/services/postgres_init.sh");
 
@@ -81,7 +84,7 @@ pub(crate) fn render(service: &Service, cx: &ComposeContext<'_>) -> Result<Rende
         files: vec![
             file(KIND, "postgresql.conf", conf),
             // Applications sign in with their password, also over the socket.
-            file(KIND, "pg_hba.conf", "local all all scram-sha-256\nhost all all 127.0.0.0/8 scram-sha-256\n"),
+            file(KIND, "pg_hba.conf", HBA),
         ],
         folders: vec![PathBuf::from("postgres/socket")],
         check: None,

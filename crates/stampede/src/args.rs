@@ -451,8 +451,7 @@ pub(crate) struct WhyArgs {
     /// Which of the workload's exchanges make up the load, where the study named some: it does not hold them
     #[arg(long, value_name = "A,B")]
     pub(crate) exchanges: Option<String>,
-    /// The image that containers are made of, where the study named one: it does not hold it [default: the plan file's, or
-    /// debian:bookworm]
+    /// Another image for containers [default: the study's]
     #[arg(long, value_name = "IMAGE")]
     pub(crate) base_image: Option<String>,
     /// How long a runtime may take to its first answer [default: 30s]

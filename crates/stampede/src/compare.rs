@@ -237,7 +237,7 @@ impl<'a> Site<'a> {
         stop: &'a Stop,
     ) -> Result<Self, Failure> {
         let (backend, quiet) = (order.backend, order.quiet);
-        let ground = Ground::take(order.plan, &pinning, order.no_wait, quiet).await?;
+        let ground = Ground::take(order.plan, &[], &pinning, order.no_wait, quiet).await?;
         let backend = backend.find_aside(&pinning, quiet).await;
         Ok(Self { stop, ground, machine, pinning, backend })
     }

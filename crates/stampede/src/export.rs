@@ -9,10 +9,10 @@ use std::net::SocketAddr;
 use std::path::{Path, PathBuf};
 
 use stampede_core::{
-    App, BuildStep, Candidate, Case, Deployment, Exchange, Makes, Platform, RenderContext, Role, Study,
+    App, BuildStep, Candidate, Case, Deployment, Exchange, Makes, Platform, RenderContext, Requirement, Role, Study,
 };
 use stampede_export::{Order, Target, label};
-use stampede_plan::ComparePlan;
+use stampede_plan::{ComparePlan, PlatformChoice};
 use stampede_platforms::LocalPlatform;
 
 use self::args::ExportArgs;
@@ -103,13 +103,26 @@ struct Export<'a> {
 async fn write(export: &Export<'_>, folder: &Folder) -> Result<String, Failure> {
     let Export { target, listen, image, plan, candidate, measured } = export;
     let Candidate { runtime, app, tuning, .. } = candidate;
+    let cpus = stampede_platforms::available_cpus();
+    // What was measured in containers is made of their image.
+    let containers = match &plan.platform {
+        PlatformChoice::Local => None,
+        PlatformChoice::Docker { base_image } => {
+            Some(ground::containers(base_image, plan, &[], cpus.clone(), false).await?)
+        }
+    };
     // Kept for the copy in which an application is prepared.
-    let platform;
+    let local;
     let app = if app.prepare.is_empty() {
         app.clone()
     } else {
-        let cpus = stampede_platforms::available_cpus();
-        platform = LocalPlatform::new(ground::config(plan, cpus)?).map_err(Failure::missing)?;
+        let platform: &dyn Platform = match &containers {
+            Some(containers) => containers,
+            None => {
+                local = LocalPlatform::new(ground::config(plan, cpus)?).map_err(Failure::missing)?;
+                &local
+            }
+        };
         for command in &app.prepare {
             screen::note(&format!("preparing the application: {}", command.join(" ")));
         }
@@ -118,7 +131,10 @@ async fn write(export: &Export<'_>, folder: &Folder) -> Result<String, Failure> 
         App { source: source.map_err(failed)?, ..app.clone() }
     };
     let needs = candidate.needs(&app);
-    let found = found::look_for(&needs).await;
+    let found = match &containers {
+        None => found::look_for(&needs).await,
+        Some(containers) => found::look_by(&needs, async |need: &Requirement| containers.detect(need).await).await,
+    };
     if !found.missing.is_empty() {
         return Err(Failure::missing(format!("{} {}", candidate.id, found.missing.join("\n  "))));
     }
@@ -138,7 +154,7 @@ async fn write(export: &Export<'_>, folder: &Folder) -> Result<String, Failure> 
     let image = if target.has_image() {
         let tag = measured.map_or("local", |measured| measured.study.id.as_str());
         let image = image.clone().unwrap_or_else(|| format!("{name}:{tag}"));
-        Some(image::of(image, &app, &deployment, &found, &needs).await?)
+        Some(image::of(image, &app, &deployment, &found, &needs, containers.as_ref()).await?)
     } else {
         None
     };

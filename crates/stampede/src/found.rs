@@ -1,4 +1,4 @@
-//! What is looked for on this machine, where nothing is measured.
+//! What is looked for where nothing is measured.
 
 use std::path::PathBuf;
 
@@ -14,11 +14,16 @@ pub(crate) struct Found {
     pub(crate) missing: Vec<String>,
 }
 
-/// Looks for everything.
+/// Looks for everything on this machine.
 pub(crate) async fn look_for(needs: &[Requirement]) -> Found {
+    look_by(needs, async |need: &Requirement| stampede_platforms::detect(need).await).await
+}
+
+/// Looks for everything by `detect`.
+pub(crate) async fn look_by(needs: &[Requirement], detect: impl AsyncFn(&Requirement) -> Availability) -> Found {
     let mut all = Found::default();
     for need in needs {
-        match stampede_platforms::detect(need).await {
+        match detect(need).await {
             Availability::Found(found) => {
                 all.paths.push(found.path.clone());
                 if let Some(key) = need.key() {

@@ -5,7 +5,9 @@ use std::env;
 use std::ffi::OsString;
 use std::time::Duration;
 
-use stampede_core::{Availability, Bytes, CpuLayout, Machine, Platform, Requirement, Severity, with_causes};
+use stampede_core::{
+    Availability, Bytes, Composer as _, CpuLayout, Machine, Platform, Requirement, Severity, with_causes,
+};
 use stampede_harness::{Conditions, Copies, Missing, PrepareCasesError, Prepared};
 use stampede_plan::{ComparePlan, MachineSize, PlatformChoice, RuntimeChoice};
 use stampede_platforms::docker::{DockerConfig, DockerPlatform};
@@ -54,15 +56,17 @@ pub(crate) struct Ground {
 }
 
 impl Ground {
-    /// Waits for the lock, cleans up after Stampedes that were killed, and says what stands in the way of the limits.
+    /// Waits for the lock, cleans up after Stampedes that were killed, and says what stands in the way of the limits. What is `beside`
+    /// a plan has other runtimes or settings, and all else as the plan.
     pub(crate) async fn take(
         plan: &ComparePlan,
+        beside: &[&ComparePlan],
         pinning: &CpuLayout,
         no_wait: bool,
         quiet: bool,
     ) -> Result<Self, Failure> {
         let lock = wait_for_lock(no_wait, plan).await?;
-        let platform = platform(plan, pinning.server.clone(), quiet).await?;
+        let platform = platform(plan, beside, pinning.server.clone(), quiet).await?;
         for finding in platform.preflight(&plan.limits).await {
             if finding.severity > Severity::Info {
                 screen::warning(&format!("{}; {}", finding.text, finding.advice));
@@ -99,9 +103,15 @@ impl Ground {
     }
 }
 
-/// The plan's platform, on these processors, with all that the plan's runtimes need and that it can give them.
-async fn platform(plan: &ComparePlan, server_cpus: Vec<u32>, quiet: bool) -> Result<Box<dyn Platform>, Failure> {
-    let base_image = match &plan.platform {
+/// The plan's platform, on these processors, with all that the runtimes of the plan and of those beside it need and that it can give
+/// them.
+async fn platform(
+    plan: &ComparePlan,
+    beside: &[&ComparePlan],
+    server_cpus: Vec<u32>,
+    quiet: bool,
+) -> Result<Box<dyn Platform>, Failure> {
+    match &plan.platform {
         PlatformChoice::Local => {
             let config = config(plan, server_cpus)?;
             // It cleans up after Stampedes that were killed, which may take a while.
@@ -110,30 +120,44 @@ async fn platform(plan: &ComparePlan, server_cpus: Vec<u32>, quiet: bool) -> Res
                 Err(panic) => std::panic::resume_unwind(panic.into_panic()),
             };
             clean::tell(platform.cleaned());
-            return Ok(Box::new(platform));
+            Ok(Box::new(platform))
         }
-        PlatformChoice::Docker { base_image } => base_image.clone(),
-    };
+        PlatformChoice::Docker { base_image } => {
+            Ok(Box::new(containers(base_image, plan, beside, server_cpus, quiet).await?))
+        }
+    }
+}
+
+/// Containers of this image, with all that the runtimes of a plan and of those beside it need.
+pub(crate) async fn containers(
+    base_image: &str,
+    plan: &ComparePlan,
+    beside: &[&ComparePlan],
+    server_cpus: Vec<u32>,
+    quiet: bool,
+) -> Result<DockerPlatform, Failure> {
+    let all = || [plan].into_iter().chain(beside.iter().copied());
     let config = DockerConfig {
         state_dir: folders::state(),
         cache_dir: folders::cache()?,
         server_cpus,
         ready_timeout: plan.ready_timeout,
-        base_image,
+        base_image: base_image.to_owned(),
         looker: (env::current_exe().map_err(Failure::missing)?, vec![looker::COMMAND.into()]),
-        sources: plan.candidates.iter().map(|candidate| candidate.app.source.clone()).collect(),
+        sources: all().flat_map(|plan| &plan.candidates).map(|candidate| candidate.app.source.clone()).collect(),
+        parts: !plan.topology.is_single(),
         tell: if quiet { |_| {} } else { screen::note },
     };
     let platform = DockerPlatform::new(config).await.map_err(Failure::missing)?;
     clean::tell(platform.cleaned());
-    platform.provide(&needs(plan)).await.map_err(Failure::missing)?;
-    Ok(Box::new(platform))
+    platform.provide(&all().flat_map(needs).collect::<Vec<_>>()).await.map_err(Failure::missing)?;
+    Ok(platform)
 }
 
 /// Whether a plan's platform has all that the plan's candidates need, or was given it now.
 pub(crate) async fn has_all(plan: &ComparePlan, no_wait: bool, quiet: bool) -> Result<bool, Failure> {
     let _lock = wait_for_lock(no_wait, plan).await?;
-    let platform = platform(plan, stampede_platforms::available_cpus(), quiet).await?;
+    let platform = platform(plan, &[], stampede_platforms::available_cpus(), quiet).await?;
     for need in needs(plan) {
         if matches!(platform.detect(&need).await, Availability::Missing { .. }) {
             return Ok(false);
@@ -143,7 +167,8 @@ pub(crate) async fn has_all(plan: &ComparePlan, no_wait: bool, quiet: bool) -> R
 }
 
 fn needs(plan: &ComparePlan) -> Vec<Requirement> {
-    plan.candidates.iter().flat_map(|candidate| candidate.needs(&candidate.app)).collect()
+    let around = Topologies.requires(&plan.topology);
+    around.into_iter().chain(plan.candidates.iter().flat_map(|candidate| candidate.needs(&candidate.app))).collect()
 }
 
 /// What the platform is told, for a plan that is served by these processors.

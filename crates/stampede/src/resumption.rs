@@ -146,6 +146,7 @@ fn of_case(then: &Case, now: &Case) -> Vec<String> {
         limits,
         topology,
         platform,
+        base_image,
         pinning,
         load,
         beside,
@@ -167,6 +168,10 @@ fn of_case(then: &Case, now: &Case) -> Vec<String> {
     let around = |topology: &Topology| if topology.is_default() { "none".to_owned() } else { topology.to_string() };
     differ(&mut found, "topology", &around(topology), &around(&now.topology));
     differ(&mut found, "platform", platform, &now.platform);
+    // Studies of before this was kept do not tell.
+    if let Some(image) = base_image {
+        differ(&mut found, "base image", image.as_str(), now.base_image.as_deref().unwrap_or("none"));
+    }
     let cores = |CpuLayout { server, generator }: &CpuLayout| format!("{server:?} and {generator:?}");
     differ(&mut found, "cores of server and generator", &cores(pinning), &cores(&now.pinning));
     let loads = |load: &Load, beside: &[Load]| {
@@ -205,6 +210,7 @@ mod tests {
             limits: Limits { cpus: Cpus::from_millis(500), memory: Bytes::from_mib(256) },
             topology: Topology::default(),
             platform: "local".to_owned(),
+            base_image: None,
             pinning: CpuLayout { server: vec![1], generator: vec![0] },
             load: Load::Closed { connections: 16 },
             beside: Vec::new(),

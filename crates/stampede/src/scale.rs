@@ -8,7 +8,7 @@ use jiff::Timestamp;
 use stampede_analysis::PER_VCPU_SECOND;
 use stampede_core::{Case, CpuLayout, Failures, Groundwork, Load, Machine, Role, Study, StudyKind, Trial};
 use stampede_harness::{Conditions, Copies, Prepared, Stop, Surroundings};
-use stampede_plan::{CompareFlags, SubjectFlag, TopologyFlags};
+use stampede_plan::{CompareFlags, ComparePlan, SubjectFlag, TopologyFlags};
 use stampede_scale::{CpuAllocation, Service};
 use stampede_store::{Store, StoredStudy};
 
@@ -60,6 +60,8 @@ pub(crate) fn run(args: Box<ScaleArgs>) -> Outcome {
         ready_timeout,
         resume,
         backend,
+        platform,
+        base_image,
         no_wait,
         output,
         store,
@@ -89,6 +91,8 @@ pub(crate) fn run(args: Box<ScaleArgs>) -> Outcome {
             rounds: rounds.or(of_several),
             seed,
             ready_timeout,
+            platform,
+            base_image,
             topology: TopologyFlags { client_rtt, ready, ..TopologyFlags::default() },
             ..CompareFlags::default()
         },
@@ -142,8 +146,9 @@ impl Question {
     ) -> Result<(), Failure> {
         let Self { services, resume, backend, no_wait, quiet } = self;
         let nothing = || Failure::missing("there is nothing to run");
-        let plan = &services.first().ok_or_else(nothing)?.plan;
-        let ground = Ground::take(plan, &pinning, *no_wait, *quiet).await?;
+        let plans: Vec<&ComparePlan> = services.iter().map(|service| &service.plan).collect();
+        let (plan, beside) = plans.split_first().ok_or_else(nothing)?;
+        let ground = Ground::take(plan, beside, &pinning, *no_wait, *quiet).await?;
         if pinning.is_shared() {
             screen::warning(
                 "the instances may use every processor, so that they and the load disturb each other; lower --max-instances, \

@@ -64,6 +64,7 @@ pub(crate) fn of(conditions: &Conditions, duration: Duration, platform: &str) ->
         limits: conditions.limits,
         topology: Topology::default(),
         platform: platform.to_owned(),
+        base_image: None,
         pinning: conditions.pinning.clone(),
         load: Load::Closed { connections: CONNECTIONS },
         beside: Vec::new(),

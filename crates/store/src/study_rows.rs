@@ -84,13 +84,14 @@ fn insert_case(transaction: &Transaction<'_>, study: &StudyId, ordinal: i64, cas
         limits: Limits { cpus, memory },
         topology,
         platform,
+        base_image,
         pinning,
         load,
         beside,
     } = case;
     transaction.execute(
         "INSERT INTO study_case VALUES (:study_id, :ordinal, :case_id, :runtime, :runtime_version, :tuning_json,
-            :limit_cpus_milli, :limit_memory_bytes, :platform, :pinning_json, :load_json, :topology_json)",
+            :limit_cpus_milli, :limit_memory_bytes, :platform, :pinning_json, :load_json, :topology_json, :base_image)",
         named_params! {
             ":study_id": study.as_str(),
             ":ordinal": ordinal,
@@ -104,6 +105,7 @@ fn insert_case(transaction: &Transaction<'_>, study: &StudyId, ordinal: i64, cas
             ":pinning_json": Json(pinning),
             ":load_json": Json(load),
             ":topology_json": Json(topology),
+            ":base_image": base_image,
         },
     )?;
     if let Some(Revision { commit, is_dirty }) = revision {
@@ -265,6 +267,7 @@ fn load_cases(connection: &Connection, id: &StudyId) -> rusqlite::Result<Vec<Cas
             },
             topology: row.get::<_, Json<_>>("topology_json")?.0,
             platform: row.get("platform")?,
+            base_image: row.get("base_image")?,
             pinning: row.get::<_, Json<_>>("pinning_json")?.0,
             load: row.get::<_, Json<_>>("load_json")?.0,
             beside: row.get::<_, Option<Json<_>>>("loads_json")?.map(|Json(loads)| loads).unwrap_or_default(),

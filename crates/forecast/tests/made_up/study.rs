@@ -96,6 +96,7 @@ fn case(made_up: &MadeUp) -> Case {
         limits: Limits { cpus: Cpus::from_millis(made_up.cpus), memory: Bytes::from_mib(256) },
         topology: Topology::default(),
         platform: "local".to_owned(),
+        base_image: None,
         pinning: CpuLayout { server: vec![1], generator: vec![0] },
         load: Load::Closed { connections: made_up.connections },
         beside: Vec::new(),

@@ -47,6 +47,11 @@ pub(crate) async fn base(engine: &Engine, image: &str, tell: fn(&str)) -> Result
     }
 }
 
+/// The digest by which the engine knows what is in an image, whatever its name.
+pub(crate) async fn id(engine: &Engine, image: &str) -> Result<String, DockerError> {
+    Ok(inspect(engine, image).await?.and_then(|found| found.id).unwrap_or_default())
+}
+
 async fn inspect(engine: &Engine, image: &str) -> Result<Option<ImageInspect>, DockerError> {
     match engine.docker.inspect_image(image).await {
         Ok(found) => Ok(Some(found)),
@@ -92,8 +97,7 @@ pub(crate) async fn install(
     packages: &BTreeSet<String>,
     tell: impl Fn(&BTreeSet<String>),
 ) -> Result<String, DockerError> {
-    let found = inspect(engine, base).await?;
-    let id = found.and_then(|found| found.id).unwrap_or_default();
+    let id = id(engine, base).await?;
     let mut packages = packages.clone();
     let mut tried = Vec::new();
     let image = loop {

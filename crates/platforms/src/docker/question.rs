@@ -4,8 +4,9 @@
 use std::path::PathBuf;
 
 use serde::{Deserialize, Serialize};
-use stampede_core::{Availability, Install, PhpChoice, PhpSapi, Requirement, VersionProbe};
+use stampede_core::{Availability, Found, Install, PhpChoice, PhpSapi, Requirement, VersionProbe};
 
+use crate::debian::{self, InstalledPackage};
 use crate::{extension, frankenphp, php, program};
 
 /// A requirement that is looked for in a container, as it is written down for that.
@@ -19,12 +20,40 @@ pub(crate) struct Question {
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 enum Sought {
-    Program { names: Vec<String>, args: Vec<String>, prefix: String },
-    Command { name: String },
-    Php { sapi: PhpSapi, build: Option<PhpChoice>, extensions: Vec<String> },
-    FrankenPhp { build: Option<PhpChoice>, extensions: Vec<String> },
-    PhpExtension { build: Option<PhpChoice>, extension: String },
-    AnyFile { name: String, paths: Vec<PathBuf> },
+    Program {
+        names: Vec<String>,
+        args: Vec<String>,
+        prefix: String,
+    },
+    Command {
+        name: String,
+    },
+    Php {
+        sapi: PhpSapi,
+        build: Option<PhpChoice>,
+        extensions: Vec<String>,
+    },
+    FrankenPhp {
+        build: Option<PhpChoice>,
+        extensions: Vec<String>,
+    },
+    PhpExtension {
+        build: Option<PhpChoice>,
+        extension: String,
+    },
+    AnyFile {
+        name: String,
+        paths: Vec<PathBuf>,
+    },
+    /// The package that a file came from: the answer is its name, as a path, and its version.
+    PackageOf {
+        file: PathBuf,
+    },
+}
+
+/// Asks which package a file came from.
+pub(crate) fn package_of(file: PathBuf) -> Question {
+    Question { of: Sought::PackageOf { file }, install: Install { package: None, page: String::new() } }
 }
 
 /// Where a requirement is looked for.
@@ -94,6 +123,12 @@ pub async fn answer(questions: &str) -> Result<String, serde_json::Error> {
             }
             Sought::PhpExtension { build, extension } => extension::detect(&extension, build.as_ref(), &install).await,
             Sought::AnyFile { name, paths } => program::detect_file(&name, &paths, &install),
+            Sought::PackageOf { file } => match debian::package_of(&file).await {
+                Some(InstalledPackage { name, version }) => {
+                    Availability::Found(Found { path: PathBuf::from(name), version, php: None })
+                }
+                None => Availability::Missing { what: format!("a package of {}", file.display()), install },
+            },
         });
     }
     serde_json::to_string(&answers)

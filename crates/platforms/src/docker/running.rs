@@ -1,29 +1,33 @@
 //! A deployment that runs in a container.
 
 use std::collections::{BTreeMap, BTreeSet};
-use std::sync::Arc;
+use std::sync::{Arc, Mutex, PoisonError};
 use std::time::{Duration, Instant};
 
 use rustix::process::Signal;
+use stampede_cgroup::Group;
 use stampede_core::{
     AddressId, Deployment, Endpoint, EnforcedLimits, ExitReport, Fut, LaunchError, LogTail, MeterSource, PartMeters,
-    Places, Program, ReadBackError, Running, StopError, UnitExit, UnitId, UnitRestart, UnitStatus, UnitStop,
-    UnknownPlace, with_causes,
+    Places, Program, ReadBackError, Restart, Running, StopError, Terms, UnitExit, UnitId, UnitRestart, UnitStatus,
+    UnitStop, UnknownPlace, with_causes,
 };
 use tokio::sync::watch;
 use tokio::task::JoinHandle;
-use tokio::time::timeout;
+use tokio::time::{sleep_until, timeout};
 
-use super::sandbox::{Process, Sandbox};
+use super::inside::{Inside, Process};
+use super::sandbox::Sandbox;
+use crate::comeback::{Comeback, Next};
 use crate::end::End;
 use crate::folder::Folder;
 use crate::group::{enforced, explain, forks, source};
 use crate::log_tail;
+use crate::message::Command;
 use crate::readiness::{NotReady, await_ready};
 use crate::run::END_TIME;
 use crate::running::{
-    ASK_TIME, CHECK_TIME, DEFAULT_PATH, PREPARATION_TIME, StartedUnit, command, endpoint, logs, signal_number,
-    statuses, tell,
+    ASK_TIME, CHECK_TIME, DEFAULT_PATH, PREPARATION_TIME, StartedUnit, command, endpoint, logs, restarts,
+    signal_number, statuses, tell,
 };
 
 /// A container whose folder is filled and in which nothing runs yet.
@@ -34,7 +38,7 @@ pub(super) struct Prepared {
     pub(super) endpoints: BTreeMap<AddressId, Endpoint>,
 }
 
-/// A deployment in one container: its limits hold all units together.
+/// A deployment in one container: its limits hold all units together, and parts are groups below its own.
 pub(super) struct DockerRunning {
     sandbox: Sandbox,
     folder: Folder,
@@ -42,22 +46,31 @@ pub(super) struct DockerRunning {
     statuses: Vec<UnitStatus>,
     endpoints: BTreeMap<AddressId, Endpoint>,
     places: Places,
+    parts: Vec<String>,
     units: Vec<Watched>,
-    exit: watch::Sender<Option<UnitExit>>,
+    news: News,
     started: Instant,
 }
 
-/// A unit with what tells of its end.
+/// What is told of units that end.
+#[derive(Clone)]
+struct News {
+    exit: watch::Sender<Option<UnitExit>>,
+    restarts: Arc<Mutex<Vec<(Instant, UnitExit)>>>,
+}
+
+/// A unit with what keeps it.
 struct Watched {
     unit: StartedUnit,
     signal: Option<Signal>,
-    process: Arc<Process>,
-    watch: JoinHandle<()>,
+    /// The process that runs, or ran last.
+    process: watch::Receiver<Arc<Process>>,
+    keeper: JoinHandle<()>,
 }
 
 impl Drop for Watched {
     fn drop(&mut self) {
-        self.watch.abort();
+        self.keeper.abort();
     }
 }
 
@@ -66,6 +79,7 @@ impl DockerRunning {
     pub(super) async fn start(
         prepared: Prepared,
         deployment: &Deployment,
+        terms: &Terms,
         ready_timeout: Duration,
     ) -> Result<Self, LaunchError> {
         let Prepared { sandbox, folder, places, endpoints } = prepared;
@@ -76,18 +90,21 @@ impl DockerRunning {
             statuses: statuses(deployment, &endpoints)?,
             endpoints,
             places,
+            parts: terms.parts.iter().map(|part| part.name.clone()).collect(),
             units: Vec::new(),
-            exit: watch::Sender::new(None),
+            news: News { exit: watch::Sender::new(None), restarts: Arc::default() },
             started: Instant::now(),
         };
         for program in deployment.preparation.iter().flat_map(|preparation| &preparation.programs) {
             let failed = |problem| LaunchError::Prepare(format!("warm the application up: {problem}"));
-            running.run("preparation", program, PREPARATION_TIME).await?.map_err(failed)?;
+            running.run("preparation", program, None, PREPARATION_TIME).await?.map_err(failed)?;
         }
         for unit in &deployment.units {
             if let Some(check) = &unit.check {
                 let failed = |problem| LaunchError::Check { unit: unit.id.clone(), problem };
-                running.run(&format!("{}.check", unit.id), check, CHECK_TIME).await?.map_err(failed)?;
+                let part = running.part_of(terms, &unit.id);
+                let checked = running.run(&format!("{}.check", unit.id), check, part.as_ref(), CHECK_TIME).await?;
+                checked.map_err(failed)?;
             }
         }
         running.started = Instant::now();
@@ -96,13 +113,18 @@ impl DockerRunning {
             let started = StartedUnit::new(unit, &running.folder)?;
             let order = command(&unit.program, &running.folder, &running.places, log)?;
             let failed = |problem| LaunchError::Start { unit: unit.id.clone(), problem };
-            let process = running.sandbox.start(&order).await.map_err(|error| failed(with_causes(&error)))?;
-            let process = Arc::new(process);
+            let part = running.part_of(terms, &unit.id);
+            let inside = running.sandbox.inside.clone();
+            let process = inside.start(&order, part.as_ref()).await.map_err(|error| failed(with_causes(&error)))?;
+            let (now, process) = watch::channel(Arc::new(process));
+            let comeback = Comeback::new(terms.part_of(&unit.id).map_or(Restart::Never, |part| part.restart));
+            let news = running.news.clone();
+            let kept = Kept { unit: unit.id.clone(), order, part, inside, comeback, now, news };
             running.units.push(Watched {
                 unit: started,
                 signal: Signal::from_named_raw(signal_number(unit.stop.signal)),
-                watch: tokio::spawn(watch(unit.id.clone(), Arc::clone(&process), running.exit.clone())),
                 process,
+                keeper: tokio::spawn(kept.keep()),
             });
             await_ready(&running, &unit.ready, ready_timeout).await.map_err(|problem| {
                 let (unit, problem) = match problem {
@@ -116,19 +138,60 @@ impl DockerRunning {
         Ok(running)
     }
 
+    /// The control group of the part that a unit is in.
+    fn part_of(&self, terms: &Terms, unit: &UnitId) -> Option<Group> {
+        terms.part_of(unit).map(|part| self.sandbox.group.child(&part.name))
+    }
+
     /// Runs a program to its end. The inner error says how it failed, with the end of its log.
-    async fn run(&self, name: &str, program: &Program, limit: Duration) -> Result<Result<(), String>, LaunchError> {
+    async fn run(
+        &self,
+        name: &str,
+        program: &Program,
+        part: Option<&Group>,
+        limit: Duration,
+    ) -> Result<Result<(), String>, LaunchError> {
         let log = self.folder.log(name);
         let order = command(program, &self.folder, &self.places, log.clone())?;
-        let done = self.sandbox.run(&order, limit).await.map_err(|error| LaunchError::Prepare(with_causes(&error)))?;
+        let done = self.sandbox.inside.run(&order, part, limit).await;
+        let done = done.map_err(|error| LaunchError::Prepare(with_causes(&error)))?;
         Ok(done.map_err(|problem| explain(Some(&self.sandbox.group), &problem, &log_tail::read(&log))))
     }
 }
 
-/// Tells when a unit ends.
-async fn watch(unit: UnitId, process: Arc<Process>, exit: watch::Sender<Option<UnitExit>>) {
-    let end = process.ended().await;
-    tell(&exit, UnitExit { unit, how: end.to_string() });
+/// A unit that is told of when it ends and, where that was asked for, started again.
+struct Kept {
+    unit: UnitId,
+    order: Command,
+    part: Option<Group>,
+    inside: Inside,
+    comeback: Comeback,
+    now: watch::Sender<Arc<Process>>,
+    news: News,
+}
+
+impl Kept {
+    async fn keep(mut self) {
+        loop {
+            let process = Arc::clone(&self.now.borrow());
+            let end = process.ended().await;
+            let ended = |how: String| UnitExit { unit: self.unit.clone(), how };
+            let due = match self.comeback.next(end, Instant::now()) {
+                Next::Stay(how) => return tell(&self.news.exit, ended(how)),
+                Next::Start(due) => due,
+            };
+            let again = (Instant::now(), ended(end.to_string()));
+            self.news.restarts.lock().unwrap_or_else(PoisonError::into_inner).push(again);
+            if let Some(part) = &self.part {
+                process.kill_left_behind(part);
+            }
+            sleep_until(due.into()).await;
+            match self.inside.start(&self.order, self.part.as_ref()).await {
+                Ok(again) => drop(self.now.send_replace(Arc::new(again))),
+                Err(error) => return tell(&self.news.exit, ended(with_causes(&error))),
+            }
+        }
+    }
 }
 
 impl Running for DockerRunning {
@@ -153,7 +216,8 @@ impl Running for DockerRunning {
     }
 
     fn part_meters(&self) -> Vec<PartMeters> {
-        Vec::new()
+        let meters = |part: &String| vec![source(&self.sandbox.group.child(part))];
+        self.parts.iter().map(|part| PartMeters { part: part.clone(), meters: meters(part) }).collect()
     }
 
     fn statuses(&self) -> &[UnitStatus] {
@@ -169,13 +233,12 @@ impl Running for DockerRunning {
         enforced(Some(&self.sandbox.group))
     }
 
-    /// The whole, since there are no parts.
-    fn enforced_on(&self, _part: &str) -> Result<EnforcedLimits, ReadBackError> {
-        self.enforced()
+    fn enforced_on(&self, part: &str) -> Result<EnforcedLimits, ReadBackError> {
+        enforced(Some(&self.sandbox.group.child(part)))
     }
 
     fn restarts(&self) -> Vec<UnitRestart> {
-        Vec::new()
+        restarts(&self.news.restarts, self.started)
     }
 
     /// In the container, and so within its limits.
@@ -191,12 +254,12 @@ impl Running for DockerRunning {
             for argument in &program.args {
                 words.push(resolve(argument)?);
             }
-            self.sandbox.ask(words, ASK_TIME).await.map_err(|error| with_causes(&error))?
+            self.sandbox.inside.ask(words, ASK_TIME).await.map_err(|error| with_causes(&error))?
         })
     }
 
     fn exited(&self) -> Fut<'_, UnitExit> {
-        let mut exits = self.exit.subscribe();
+        let mut exits = self.news.exit.subscribe();
         Box::pin(async move {
             match exits.wait_for(Option::is_some).await.map(|exit| exit.clone()) {
                 Ok(Some(exit)) => exit,
@@ -222,8 +285,11 @@ impl Running for DockerRunning {
         Box::pin(async move {
             let Self { sandbox, units, .. } = *self;
             let mut stops = Vec::new();
-            for Watched { unit, signal, process, watch: _ } in units.iter().rev() {
+            for Watched { unit, signal, process, keeper } in units.iter().rev() {
                 let asked = Instant::now();
+                // It is not started again any more.
+                keeper.abort();
+                let process = Arc::clone(&process.borrow());
                 if let Some(signal) = signal {
                     process.signal(*signal);
                 }

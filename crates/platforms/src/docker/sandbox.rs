@@ -1,49 +1,34 @@
-//! One container of a run, and the processes that are started in it.
+//! One container of a run.
 //!
 //! Its first process reads from Stampede until nothing comes any more. So when Stampede is gone, however it went, the container
 //! ends with all that runs in it, and the engine removes it; only its network stays until the next start or `stampede clean`.
 
+use std::fmt;
 use std::hash::{BuildHasher, Hasher, RandomState};
 use std::net::IpAddr;
-use std::os::fd::OwnedFd;
 use std::path::{Path, PathBuf};
 use std::sync::Mutex;
 use std::time::Duration;
 
 use bollard::container::AttachContainerResults;
-use bollard::exec::{StartExecOptions, StartExecResults};
 use bollard::models::{
-    ContainerCreateBody, ContainerInspectResponse, ExecConfig, HostConfig, HostConfigLogConfig, NetworkCreateRequest,
+    ContainerCreateBody, ContainerInspectResponse, HostConfig, HostConfigLogConfig, NetworkCreateRequest,
     ResourcesUlimits,
 };
 use bollard::query_parameters::{AttachContainerOptions, CreateContainerOptions};
-use futures_util::StreamExt as _;
-use rustix::io::Errno;
-use rustix::process::{Pid, PidfdFlags, Resource, Signal, getegid, geteuid, getrlimit, pidfd_open, pidfd_send_signal};
-use stampede_cgroup::{Group, QUOTA_PERIOD};
-use stampede_core::{Limits, with_causes};
-use tokio::io::Interest;
-use tokio::io::unix::AsyncFd;
-use tokio::time::{Instant, sleep, timeout};
+use rustix::process::{Resource, getegid, geteuid, getrlimit};
+use stampede_cgroup::{FileError, Group, QUOTA_PERIOD, V1Folders};
+use stampede_core::{Limits, Part, with_causes};
 
 use super::engine::{Containers, DockerError, Engine, api, block_on};
+use super::inside::Inside;
 use crate::custody::Custody;
-use crate::end::End;
 use crate::folder::Folder;
-use crate::message::Command;
+use crate::group::divide;
 use crate::user::User;
 
 /// Its first process: it does nothing until its standard input is closed. All images have it.
 const FIRST: &str = "cat";
-
-/// Runs the program in its arguments after the first with nothing of the container's own environment, and with its output
-/// appended to the file that is the first. It ends as that program, under the same number.
-const WITH_LOG: &str = "exec env -i \"$@\" >>\"$0\" 2>&1";
-
-/// How long the engine may take to notice what the kernel says already.
-const NOTICE_TIME: Duration = Duration::from_secs(5);
-
-const PAUSE: Duration = Duration::from_millis(10);
 
 /// What a container is to be.
 #[derive(Clone, Debug)]
@@ -51,16 +36,37 @@ pub(crate) struct Order {
     pub(crate) image: String,
     /// Who runs in it.
     pub(crate) user: Option<User>,
-    /// A file of this machine that is seen in it, and where.
-    pub(crate) program: Option<(PathBuf, &'static str)>,
-    /// What it may use, and on which processors; without it, no limits, no network and no folder of the run.
-    pub(crate) served: Option<(Limits, Vec<u32>)>,
+    /// What of this machine is seen in it beside the folder of the run.
+    pub(crate) shown: Option<Shown>,
+    pub(crate) purpose: Purpose,
 }
+
+/// What a container is for.
+#[derive(Clone, Debug)]
+pub(crate) enum Purpose {
+    /// A look around, or a folder that is shown to it: no limits, no network and no folder of the run.
+    Aside,
+    /// The preparation of an application in the folder of the run, without limits and on the machine's own network.
+    Preparation,
+    /// A deployment: what it may use, and on which processors; on a network of the run's own.
+    Service(Limits, Vec<u32>),
+}
+
+/// Something of this machine that is seen in a container.
+#[derive(Clone, Debug)]
+pub(crate) enum Shown {
+    /// A program, at this place.
+    Program(PathBuf, &'static str),
+    /// A folder to write to, at its own place.
+    Folder(PathBuf),
+}
+
+/// The group of the container's first process, where parts have groups of their own beside it.
+const FIRST_GROUP: &str = "stampede-first";
 
 /// A container with its network, of a run of its own. All of it goes when this is dropped.
 pub(crate) struct Sandbox {
-    engine: Engine,
-    container: String,
+    pub(crate) inside: Inside,
     /// The folder of the run, seen at the same place inside, where it was asked for.
     pub(crate) folder: Option<Folder>,
     /// Its address on the run's network.
@@ -71,6 +77,19 @@ pub(crate) struct Sandbox {
     // lock is for the compiler.
     _line: Mutex<AttachContainerResults>,
     custody: Custody,
+}
+
+impl fmt::Debug for Sandbox {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let Self { inside, folder, address, group, _line: _, custody } = self;
+        f.debug_struct("Sandbox")
+            .field("inside", inside)
+            .field("folder", folder)
+            .field("address", address)
+            .field("group", group)
+            .field("custody", custody)
+            .finish_non_exhaustive()
+    }
 }
 
 /// A container that was made and does not run yet.
@@ -95,8 +114,7 @@ impl Sandbox {
         let told = docker.inspect_container(&container, None).await.map_err(api("inspect a container"))?;
         let group = group(&told, &container)?;
         Ok(Self {
-            engine: engine.clone(),
-            container,
+            inside: Inside { engine: engine.clone(), container },
             folder,
             address: address(&told),
             group,
@@ -105,78 +123,13 @@ impl Sandbox {
         })
     }
 
-    /// Starts a program. Its output goes to its log.
-    pub(crate) async fn start(&self, command: &Command) -> Result<Process, DockerError> {
-        let Command { path, args, env, dir, log } = command;
-        let mut words = vec!["/bin/sh".to_owned(), "-c".to_owned(), WITH_LOG.to_owned(), log.display().to_string()];
-        words.extend(env.iter().map(|(name, value)| format!("{name}={value}")));
-        words.push(path.clone());
-        words.extend(args.iter().cloned());
-        let order = ExecConfig { cmd: Some(words), working_dir: Some(dir.display().to_string()), ..Default::default() };
-        let docker = &self.engine.docker;
-        let exec =
-            docker.create_exec(&self.container, order).await.map_err(api("prepare a program in a container"))?.id;
-        let detached = Some(StartExecOptions { detach: true, ..Default::default() });
-        docker.start_exec(&exec, detached).await.map_err(api("start a program in a container"))?;
-        let mut process = Process { engine: self.engine.clone(), exec, pid: None };
-        let told = process.inspect().await?;
-        let pid = told.pid.and_then(|pid| Pid::from_raw(i32::try_from(pid).ok()?));
-        let watched = |problem: &dyn std::error::Error| DockerError::Prepare(format!("watch a process: {problem}"));
-        let fd = match pid.map(|pid| pidfd_open(pid, PidfdFlags::empty())) {
-            // It has ended and was reaped.
-            None | Some(Err(Errno::SRCH)) => None,
-            Some(fd) => Some(fd.map_err(|error| watched(&error))?),
-        };
-        // Asked again: it is its number as long as it runs, so the descriptor is of no other process.
-        if let Some(fd) = fd.filter(|_| told.running == Some(true))
-            && process.inspect().await?.running == Some(true)
-        {
-            // SAFETY: it owns the descriptor, which is always the same one and is closed with it.
-            let fd = unsafe { AsyncFd::register_with_interest(fd, Interest::READABLE) };
-            process.pid = Some(fd.map_err(|error| watched(&error))?);
+    /// Makes the control groups of parts, if there are any, below the container's. Only root can.
+    pub(crate) fn divide(&self, parts: &[Part], cpus: &[u32]) -> Result<(), FileError> {
+        if parts.is_empty() {
+            return Ok(());
         }
-        Ok(process)
-    }
-
-    /// Runs a program to its end. The inner error says how it failed.
-    pub(crate) async fn run(&self, command: &Command, limit: Duration) -> Result<Result<(), String>, DockerError> {
-        let process = self.start(command).await?;
-        match timeout(limit, process.ended()).await {
-            Ok(End::Exited(0)) => Ok(Ok(())),
-            Ok(end) => Ok(Err(format!("it ended with {end}"))),
-            Err(_) => {
-                process.signal(Signal::KILL);
-                Ok(Err(format!("it took longer than {} s", limit.as_secs())))
-            }
-        }
-    }
-
-    /// What a program prints, when it ends with status 0. The inner error says how it failed.
-    pub(crate) async fn ask(&self, words: Vec<String>, limit: Duration) -> Result<Result<String, String>, DockerError> {
-        let docker = &self.engine.docker;
-        let order =
-            ExecConfig { cmd: Some(words), attach_stdout: Some(true), attach_stderr: Some(true), ..Default::default() };
-        let exec =
-            docker.create_exec(&self.container, order).await.map_err(api("prepare a program in a container"))?.id;
-        let started = docker.start_exec(&exec, None).await.map_err(api("start a program in a container"))?;
-        let mut said = Vec::new();
-        if let StartExecResults::Attached { mut output, input: _input } = started {
-            let listen = async {
-                while let Some(part) = output.next().await {
-                    said.extend_from_slice(part.map_err(api("read what a program in a container prints"))?.as_ref());
-                }
-                Ok::<_, DockerError>(())
-            };
-            match timeout(limit, listen).await {
-                Ok(listened) => listened?,
-                Err(_) => return Ok(Err(format!("it took longer than {} s", limit.as_secs()))),
-            }
-        }
-        let said = String::from_utf8_lossy(&said).into_owned();
-        match (Process { engine: self.engine.clone(), exec, pid: None }).ended().await {
-            End::Exited(0) => Ok(Ok(said)),
-            end => Ok(Err(format!("{end}: {}", said.trim()))),
-        }
+        self.group.vacate(FIRST_GROUP)?;
+        divide(&self.group, parts, cpus)
     }
 
     /// Ends and removes it all.
@@ -185,45 +138,6 @@ impl Sandbox {
         drop(line);
         let finished = tokio::task::spawn_blocking(move || custody.finish()).await;
         finished.unwrap_or_else(|error| Err(with_causes(&error)))
-    }
-}
-
-/// A program that was started in a container.
-pub(crate) struct Process {
-    engine: Engine,
-    exec: String,
-    /// Of its process, as long as that ran when it was looked at.
-    pid: Option<AsyncFd<OwnedFd>>,
-}
-
-impl Process {
-    /// Waits until it has ended, without asking the engine meanwhile.
-    pub(crate) async fn ended(&self) -> End {
-        if let Some(fd) = &self.pid {
-            // It fails when the runtime ends, and nobody listens any more.
-            let _ = fd.readable().await;
-        }
-        let deadline = Instant::now() + NOTICE_TIME;
-        while Instant::now() < deadline {
-            match self.inspect().await {
-                Ok(told) if told.running == Some(true) => sleep(PAUSE).await,
-                Ok(told) => return End::told(told.exit_code),
-                // The container is gone, and what was in it with it.
-                Err(_) => break,
-            }
-        }
-        End::Untold
-    }
-
-    /// Sends it a signal; one that has ended meanwhile is no failure.
-    pub(crate) fn signal(&self, signal: Signal) {
-        if let Some(fd) = &self.pid {
-            let _ = pidfd_send_signal(fd, signal);
-        }
-    }
-
-    async fn inspect(&self) -> Result<bollard::models::ExecInspectResponse, DockerError> {
-        self.engine.docker.inspect_exec(&self.exec).await.map_err(api("ask for a program in a container"))
     }
 }
 
@@ -236,14 +150,16 @@ fn make(socket: PathBuf, state_dir: &Path, order: &Order) -> Result<Made, Docker
     let label = format!("{name}-{:08x}", RandomState::new().build_hasher().finish() as u32);
     let containers = Containers { socket: socket.clone(), label };
     custody.hold(containers.clone()).map_err(|error| failed(&error))?;
-    let folder = match &order.served {
-        Some(_) => Some(Folder::create(&custody.run().folder, order.user).map_err(|error| failed(&error))?),
-        None => None,
+    let folder = match &order.purpose {
+        Purpose::Aside => None,
+        Purpose::Preparation | Purpose::Service(..) => {
+            Some(Folder::create(&custody.run().folder, order.user).map_err(|error| failed(&error))?)
+        }
     };
     let container = block_on(async {
         let docker = Engine::connect(&socket).await?.docker;
         let name = format!("stampede-{}", containers.label);
-        if order.served.is_some() {
+        if matches!(order.purpose, Purpose::Service(..)) {
             let network =
                 NetworkCreateRequest { name: name.clone(), labels: Some(containers.labels()), ..Default::default() };
             docker.create_network(network).await.map_err(api("make a network"))?;
@@ -257,13 +173,16 @@ fn make(socket: PathBuf, state_dir: &Path, order: &Order) -> Result<Made, Docker
 
 /// The container that is ordered, as the engine is told.
 fn body(order: &Order, containers: &Containers, network: &str, folder: Option<&Path>) -> ContainerCreateBody {
-    let Order { image, user, program, served } = order;
-    let program = program.as_ref().map(|(path, place)| format!("{}:{place}:ro", path.display()));
+    let Order { image, user, shown, purpose } = order;
     // At the same place, so that a path means the same inside and outside.
-    let folder = folder.map(|folder| format!("{0}:{0}", folder.display()));
+    let at_its_place = |folder: &Path| format!("{0}:{0}", folder.display());
+    let shown = shown.as_ref().map(|shown| match shown {
+        Shown::Program(path, place) => format!("{}:{place}:ro", path.display()),
+        Shown::Folder(path) => at_its_place(path),
+    });
     let files = getrlimit(Resource::Nofile).maximum.and_then(|most| i64::try_from(most).ok());
     let common = HostConfig {
-        binds: Some(program.into_iter().chain(folder).collect()),
+        binds: Some(shown.into_iter().chain(folder.map(at_its_place)).collect()),
         auto_remove: Some(true),
         // Reaps what its programs leave behind.
         init: Some(true),
@@ -273,10 +192,12 @@ fn body(order: &Order, containers: &Containers, network: &str, folder: Option<&P
         }),
         ..Default::default()
     };
-    let host = match served {
-        Some((limits, cpus)) => HostConfig { network_mode: Some(network.to_owned()), ..limited(common, limits, cpus) },
-        None => HostConfig { network_mode: Some("none".to_owned()), ..common },
+    let (network, host) = match purpose {
+        Purpose::Aside => ("none", common),
+        Purpose::Preparation => ("host", common),
+        Purpose::Service(limits, cpus) => (network, limited(common, limits, cpus)),
     };
+    let host = HostConfig { network_mode: Some(network.to_owned()), ..host };
     let (uid, gid) = match user {
         Some(User { uid, gid }) => (*uid, *gid),
         None => (geteuid().as_raw(), getegid().as_raw()),
@@ -308,6 +229,8 @@ fn limited(host: HostConfig, limits: &Limits, cpus: &[u32]) -> HostConfig {
         memory,
         // Memory and swap together.
         memory_swap: memory,
+        // Shared memory is within the limit, as it is on the machine; the engine's own 64 MiB are less than databases may need.
+        shm_size: memory,
         ..host
     }
 }
@@ -321,13 +244,25 @@ fn group(told: &ContainerInspectResponse, container: &str) -> Result<Group, Dock
         problem: told.state.as_ref().and_then(|state| state.error.clone()).unwrap_or_default(),
     })?;
     let group = Group::of_process(Path::new("/"), pid).map_err(|_| DockerError::Elsewhere)?;
-    let folder = match &group {
-        Group::V1(folders) => &folders.memory,
-        Group::V2 { dir } => dir,
-    };
     // Its name is the container's, or `docker-ID.scope` under systemd.
-    let names = folder.file_name().is_some_and(|name| name.to_string_lossy().contains(container));
-    if names && folder.is_dir() { Ok(group) } else { Err(DockerError::Elsewhere) }
+    let names = |folder: &Path| folder.file_name().is_some_and(|name| name.to_string_lossy().contains(container));
+    let group = match group {
+        // Where the engine does not use a hierarchy, its containers are in somebody else's group of it.
+        Group::V1(V1Folders { cpu, cpuacct, memory, cpuset, freezer, tracking }) => Group::V1(V1Folders {
+            cpu,
+            cpuacct,
+            memory,
+            cpuset: cpuset.filter(|folder| names(folder)),
+            freezer: freezer.filter(|folder| names(folder)),
+            tracking: tracking.filter(|folder| names(folder)),
+        }),
+        group => group,
+    };
+    let own = match &group {
+        Group::V1(folders) => vec![&folders.cpu, &folders.cpuacct, &folders.memory],
+        Group::V2 { dir } => vec![dir],
+    };
+    if own.into_iter().all(|folder| names(folder) && folder.is_dir()) { Ok(group) } else { Err(DockerError::Elsewhere) }
 }
 
 /// Its address on the one network that it is in.
@@ -348,6 +283,7 @@ mod tests {
         let host = limited(HostConfig::default(), &limits, &[1, 3]);
         assert_eq!((host.cpu_period, host.cpu_quota), (Some(100_000), Some(50_000)));
         assert_eq!((host.memory, host.memory_swap), (Some(256 << 20), Some(256 << 20)));
+        assert_eq!(host.shm_size, Some(256 << 20));
         assert_eq!(host.cpuset_cpus.as_deref(), Some("1,3"));
         assert_eq!(host.nano_cpus, None);
     }
@@ -359,8 +295,8 @@ mod tests {
         let order = Order {
             image: "i".to_owned(),
             user: Some(User { uid: 33, gid: 33 }),
-            program: None,
-            served: Some((limits, vec![0])),
+            shown: None,
+            purpose: Purpose::Service(limits, vec![0]),
         };
         let body = body(&order, &containers, "n", Some(Path::new("/var/tmp/stampede-0/r/1-0")));
         let host = body.host_config.unwrap();
@@ -374,11 +310,15 @@ mod tests {
     #[test]
     fn an_order_to_look_around_has_no_network_and_sees_one_file() {
         let containers = Containers { socket: PathBuf::from("/s"), label: "l".to_owned() };
-        let program = Some((PathBuf::from("/usr/bin/stampede"), "/stampede"));
-        let order = Order { image: "i".to_owned(), user: None, program, served: None };
+        let shown = Some(Shown::Program(PathBuf::from("/usr/bin/stampede"), "/stampede"));
+        let order = Order { image: "i".to_owned(), user: None, shown, purpose: Purpose::Aside };
         let host = body(&order, &containers, "n", None).host_config.unwrap();
         assert_eq!(host.network_mode.as_deref(), Some("none"));
         assert_eq!(host.binds.unwrap(), ["/usr/bin/stampede:/stampede:ro"]);
         assert_eq!((host.memory, host.cpu_quota), (None, None));
+        let order = Order { purpose: Purpose::Preparation, ..order };
+        assert_eq!(body(&order, &containers, "n", None).host_config.unwrap().network_mode.as_deref(), Some("host"));
+        let order = Order { shown: Some(Shown::Folder(PathBuf::from("/var/tmp/t"))), ..order };
+        assert_eq!(body(&order, &containers, "n", None).host_config.unwrap().binds.unwrap(), ["/var/tmp/t:/var/tmp/t"]);
     }
 }

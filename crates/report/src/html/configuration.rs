@@ -97,6 +97,7 @@ fn conditions(column: &Column<'_>) -> Entries {
         limits,
         topology,
         platform,
+        base_image,
         pinning,
         load: _,
         beside: _,
@@ -123,6 +124,7 @@ fn conditions(column: &Column<'_>) -> Entries {
         plain("server's CPUs", cores(&pinning.server)),
         plain("generator's CPUs", cores(&pinning.generator)),
     ];
+    entries.extend(base_image.as_ref().map(|image| plain("base image", image)));
     entries.extend(revision.as_ref().map(|Revision { commit, is_dirty }| {
         let mark = if *is_dirty { "-dirty" } else { "" };
         let reason = is_dirty.then(|| "some of its files were other than in that commit".to_owned());

@@ -187,6 +187,7 @@ fn case(id: &str, version: &str, tuning: Tuning) -> Case {
         limits: Limits { cpus: Cpus::from_millis(500), memory: Bytes::from_mib(256) },
         topology: Topology::default(),
         platform: "local".to_owned(),
+        base_image: None,
         pinning: CpuLayout { server: vec![1], generator: vec![0] },
         load: Load::Closed { connections: 16 },
         beside: Vec::new(),
@@ -331,6 +332,7 @@ pub(crate) fn with_instances() -> Sample {
         let life = |ordered: u64, ended: Option<u64>| InstanceLife {
             ordered: seconds(ordered),
             process: Some(Duration::from_millis(120)),
+            set_up: Some(Duration::from_millis(30)),
             ready: Some(Duration::from_millis(180)),
             first_request: Some(Duration::from_millis(40)),
             ended: ended.map(seconds),

@@ -3,38 +3,41 @@
 use std::collections::BTreeSet;
 use std::path::{Path, PathBuf};
 
-use stampede_core::{App, Deployment, Requirement};
+use stampede_core::{App, Deployment, Platform as _, Requirement};
 use stampede_export::{Image, Package};
 use stampede_platforms::debian::{self, InstalledPackage};
+use stampede_platforms::docker::DockerPlatform;
 
 use crate::exit::Failure;
 use crate::found::Found;
 
-/// Looks up which packages serve this deployment.
+/// Looks up which packages serve this deployment: on this machine, or in the image of containers, upon whose base it is built then.
 pub(super) async fn of(
     name: String,
     app: &App,
     deployment: &Deployment,
     found: &Found,
     needs: &[Requirement],
+    containers: Option<&DockerPlatform>,
 ) -> Result<Image, Failure> {
+    let files = files(app, deployment, found);
+    let extensions = extensions(app, found, needs);
+    if let Some(containers) = containers {
+        let base = containers.base_image().unwrap_or_default().to_owned();
+        let all: Vec<PathBuf> = files.into_iter().chain(extensions).collect();
+        let packages = containers.packages_of(&all).await.map_err(Failure::missing)?;
+        let packages: BTreeSet<Package> =
+            packages.into_iter().map(|InstalledPackage { name, version }| Package { name, version }).collect();
+        return Ok(Image { name, base, packages: packages.into_iter().collect() });
+    }
     let Some(base) = debian::image() else {
         return Err(Failure::missing(
             "an image builds upon Debian's or Ubuntu's, whose packages are what is measured there; this is another system\n  \
              export systemd or config",
         ));
     };
-    let builders: Vec<&Path> = deployment
-        .units
-        .iter()
-        .filter_map(|unit| unit.build.as_ref())
-        .map(|step| Path::new(&step.program.path))
-        .collect();
-    // What is built is copied, and what lies in the application comes with it.
-    let outside = |path: &&PathBuf| !builders.contains(&path.as_path()) && !path.starts_with(&app.source);
-    let files = found.paths.iter().filter(outside).cloned().chain(extensions(app, found, needs));
     let mut packages = BTreeSet::new();
-    for file in files {
+    for file in files.into_iter().chain(extensions.into_iter().filter(|file| file.is_file())) {
         let Some(InstalledPackage { name, version }) = debian::package_of(&file).await else {
             return Err(Failure::missing(format!(
                 "an image is made of packages, and {} came from none on this machine\n  install it as a package, or export \
@@ -47,7 +50,19 @@ pub(super) async fn of(
     Ok(Image { name, base, packages: packages.into_iter().collect() })
 }
 
-/// The files of PHP's extensions that are not compiled in.
+/// What was found and comes from outside: what is built is copied, and what lies in the application comes with it.
+fn files(app: &App, deployment: &Deployment, found: &Found) -> Vec<PathBuf> {
+    let builders: Vec<&Path> = deployment
+        .units
+        .iter()
+        .filter_map(|unit| unit.build.as_ref())
+        .map(|step| Path::new(&step.program.path))
+        .collect();
+    let outside = |path: &&PathBuf| !builders.contains(&path.as_path()) && !path.starts_with(&app.source);
+    found.paths.iter().filter(outside).cloned().collect()
+}
+
+/// Where the files of PHP's extensions are that are not compiled in.
 fn extensions(app: &App, found: &Found, needs: &[Requirement]) -> Vec<PathBuf> {
     let servers = needs.iter().filter_map(|need| match need {
         Requirement::PhpExtension { extension, .. } => Some(*extension),
@@ -56,5 +71,5 @@ fn extensions(app: &App, found: &Found, needs: &[Requirement]) -> Vec<PathBuf> {
     let names: Vec<&str> = app.extensions.iter().map(String::as_str).chain(servers).chain(["opcache"]).collect();
     let builds = found.programs.values().filter_map(|program| program.php.as_ref());
     let of_build = builds.flat_map(|php| names.iter().map(|name| php.extension_dir.join(format!("{name}.so"))));
-    of_build.filter(|file| file.is_file()).collect()
+    of_build.collect()
 }

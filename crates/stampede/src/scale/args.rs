@@ -103,6 +103,14 @@ pub(crate) struct ScaleArgs {
         help_heading = "Study"
     )]
     pub(crate) backend: BackendChoice,
+    /// Where instances run: local, as processes of this machine; or docker, each in a container of this machine's engine
+    /// [default: local]
+    #[arg(long, value_name = "PLATFORM", help_heading = "Study")]
+    pub(crate) platform: Option<String>,
+    /// With --platform docker: the image of Debian or Ubuntu in which the runtimes' packages are installed, once
+    /// [default: debian:bookworm]
+    #[arg(long, value_name = "IMAGE", help_heading = "Study")]
+    pub(crate) base_image: Option<String>,
     /// End with exit code 3, instead of waiting, when another Stampede is measuring
     #[arg(long, help_heading = "Study")]
     pub(crate) no_wait: bool,

@@ -54,6 +54,7 @@ const WRITERS: [&[&str]; VERSION as usize] = [
             '{\"cpu\":{\"secs\":0,\"nanos\":17},\"requests\":13}')"],
     &["INSERT INTO import VALUES ('old', 11)"],
     &["INSERT INTO case_revision VALUES ('old', 'go', '3f2a91c0b7', 1)"],
+    &["UPDATE study_case SET base_image = 'debian:bookworm'"],
     &["INSERT INTO load_course VALUES (7, '{\"ok\":[9],\"failed\":[1],\"response_p50_us\":[1000],\"response_p99_us\":[null]}')"],
 ];
 /// What this version added is a store's own and no part of a study.
@@ -79,6 +80,7 @@ fn shown(stored: &StoredStudy) -> Vec<bool> {
         trial.scale.as_ref().is_some_and(|scale| scale.most_waiting == 4),
         false,
         case.revision.as_ref().is_some_and(|revision| revision.is_dirty),
+        case.base_image.is_some(),
         measured.course.as_ref().is_some_and(|course| course.ok == [9]),
     ]
 }

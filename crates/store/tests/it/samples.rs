@@ -94,6 +94,7 @@ fn case(id: &str, tuning: Tuning) -> Case {
             ..Topology::default()
         },
         platform: "local".to_owned(),
+        base_image: Some("debian:bookworm".to_owned()),
         pinning: CpuLayout { server: vec![1], generator: vec![0] },
         load: Load::Closed { connections: 16 },
         beside: vec!["open:5".parse().unwrap()],
