@@ -69,6 +69,10 @@ export interface WireStudy {
 export interface WireCase {
   activity: WireActivity | null;
   app: string;
+  /**
+   * The image in which its software was installed, where it ran in containers.
+   */
+  base_image?: string | null;
   bottleneck: string | null;
   enforced: WireEnforced;
   findings: WireFinding[];
@@ -217,6 +221,7 @@ export interface WireTrial {
   };
   generator: WireGenerator | null;
   instances?: WireInstances | null;
+  load_seconds: WireLoadSeconds | null;
   memory_peak_bytes: number | null;
   oom_kills: number | null;
   outcome: string;
@@ -292,6 +297,19 @@ export interface WireInstances {
 export interface WireCourse {
   at_us: number[];
   count: number[];
+}
+/**
+ * The whole seconds of a window as the load generator saw them, by when things happened: each lasts to the next one's
+ * beginning, the last to the window's last whole second. Percentiles have 2 significant digits, and are `null` where fewer
+ * than 1 (p50) or 100 (p99) requests ended.
+ */
+export interface WireLoadSeconds {
+  failed: number[];
+  ok: number[];
+  response_p50_us: (number | null)[];
+  response_p99_us: (number | null)[];
+  second: number[];
+  sent: number[];
 }
 /**
  * A part of a trial. `enforced` is the tightest of its own share and the total.

@@ -32,6 +32,20 @@ export interface Tick {
   label: string;
 }
 
+/** From when to when, in seconds since the window opened. */
+export interface Span {
+  from: number;
+  to: number;
+}
+
+/** A finding of a case at the moments of a trial that are evidence of it. */
+export interface Mark {
+  finding: string;
+  name: string;
+  place: number;
+  spans: Span[];
+}
+
 /** Figures that share a time axis with others. */
 export interface Panel {
   key: string;
@@ -41,6 +55,8 @@ export interface Panel {
   most: number;
   /** What was found that shows here, with the cases. */
   findings: { id: string; cases: string[] }[];
+  /** Those of them that have their moments in this block. */
+  marks: Mark[];
 }
 
 /** Where a share of requests lies on a scale of nines: 0.9 at 1, 0.99 at 2. */
@@ -101,7 +117,7 @@ export function latencyText(distributions: Distributions | undefined, clock: Clo
 
 /** The numbers of the blocks of which some trial has a course. */
 export function sampledBlocks(study: Study): number[] {
-  const blocks = study.cases.flatMap((one) => one.trials.filter((trial) => trial.sampling ?? trial.instances ?? trial.course).map((trial) => trial.block));
+  const blocks = study.cases.flatMap((one) => one.trials.filter((trial) => trial.sampling ?? trial.instances ?? trial.load_seconds).map((trial) => trial.block));
   return [...new Set(blocks)].sort((a, b) => a - b);
 }
 
@@ -112,22 +128,23 @@ export function warmUp(study: Study): number {
 
 type Reader = (trial: Trial, series: Series[]) => Point[];
 
+/** When a trial showed what a finding with such evidence says. */
+type Moments = (trial: Trial, series: Series[], evidence: Record<string, number>) => Span[];
+
+/** More of the limit than this is near it (`crates/analysis/src/rules/memory.rs`). */
+const NEAR = 0.9;
+
 /** Each with the findings that show in it. */
 const PANELS: [key: string, title: string, reader: Reader, findings: string[]][] = [
+  ['throughput', texts.panel_throughput, (trial) => each(trial, 'ok'), ['generator-busy']],
+  ['failed', texts.panel_failed, (trial) => each(trial, 'failed'), ['failed-requests', 'turned-away']],
+  ['p50', texts.panel_p50, (trial) => latencies(trial, 'response_p50_us'), ['responses-lengthen']],
+  ['p99', texts.panel_p99, (trial) => latencies(trial, 'response_p99_us'), ['starving-tail']],
   ['instances', texts.panel_instances, instances, ['cold-starts', 'instances-lost', 'instances-never-ready', 'turned-away', 'large-instance']],
-  ['answers', texts.panel_answers, (trial) => eachSecond(trial, 'ok', 1), ['no-steady-state', 'generator-busy']],
-  ['failed', texts.panel_failed, failures, ['failed-requests', 'unfinished-requests']],
-  ['response_p50', texts.panel_response_p50, (trial) => eachSecond(trial, 'response_p50_us', 1e-3), ['responses-lengthen']],
-  ['response_p99', texts.panel_response_p99, (trial) => eachSecond(trial, 'response_p99_us', 1e-3), ['starving-tail']],
-  ['rate', texts.panel_rate, (trial, series) => rate(trial, front(series), (column) => column), []],
+  ['rate', texts.panel_rate, (trial, series) => rate(trial, front(series), (column) => column), ['generator-busy', 'starving-tail']],
   ['cpu', texts.panel_cpu, (trial, series) => rate(trial, told(series, 'group', 'cpu_us'), (us) => us / 1e6), ['noisy-neighbour', 'shared-cores']],
   ['throttled', texts.panel_throttled, throttled, ['cpu-throttled', 'part-throttled', 'sized-beyond-quota']],
-  [
-    'memory',
-    texts.panel_memory,
-    (_, series) => total(['anonymous_bytes', 'shared_bytes', 'kernel_bytes'].flatMap((key) => told(series, 'group', key)), 2 ** -20),
-    ['memory-grows', 'memory-near-limit', 'oom-kills'],
-  ],
+  ['memory', texts.panel_memory, (_, series) => total(memory(series), 2 ** -20), ['memory-grows', 'memory-near-limit', 'oom-kills']],
   [
     'workers',
     texts.panel_workers,
@@ -138,30 +155,117 @@ const PANELS: [key: string, title: string, reader: Reader, findings: string[]][]
     'queue',
     texts.panel_queue,
     (_, series) => total([...told(series, 'listener', 'accept_queue'), ...told(series, 'unit', 'queue')], 1),
-    ['queue-grows'],
+    ['queue-grows', 'backlog-full'],
   ],
   ['errors', texts.panel_errors, (trial, series) => rate(trial, told(series, 'machine', 'listen_drops'), (drops) => drops), ['backlog-full']],
 ];
 
+/** Findings whose evidence is of moments; that of others is of whole trials, or of how they were set up. */
+const MOMENTS: Record<string, Moments> = {
+  'backlog-full': (_, series, { backlog = Infinity }) =>
+    told(series, 'listener', 'accept_queue').flatMap((queue) => where(total([queue], 1), (waiting) => waiting >= backlog)),
+  'cpu-throttled': (_, series) => growths(told(series, 'group', 'throttled_periods')),
+  'failed-requests': (trial) => wholeSeconds(trial).filter(({ index }) => (trial.load_seconds?.failed[index] ?? 0) > 0),
+  'memory-near-limit': (_, series, { limit_bytes = Infinity }) => where(total(memory(series), 1), (bytes) => bytes > NEAR * limit_bytes),
+  'oom-kills': (_, series) => growths(told(series, 'group', 'oom_kills')),
+  'pool-full': (_, series, { workers = Infinity }) =>
+    series.flatMap((unit) => {
+      const taken = ['busy_workers', 'kept_workers'].flatMap((key) => told([unit], 'unit', key));
+      return where(total(taken, 1), (count) => count >= workers);
+    }),
+  'worker-restarts': (_, series) => growths(told(series, 'unit', 'restarts')),
+};
+
 /** What was sampled in a block, in panels; of those that nothing told, none. */
 export function panels(reported: ReportedStudy, block: number, shown: ReadonlySet<string>): Panel[] {
   const places = new Map(reported.distributions.map((distributions, place) => [distributions.case, place]));
-  return PANELS.flatMap(([key, title, reader, marks]) => {
-    const lines = reported.study.cases.flatMap((one) => {
-      const trial = one.trials.find((trial) => trial.block === block);
-      const place = places.get(one.id);
-      if (!trial || place === undefined || !shown.has(one.id)) return [];
-      const points = reader(trial, trial.sampling?.series ?? []);
-      return points.some((point) => point.y !== null) ? [{ name: one.id, place, thin: false, points }] : [];
+  const drawn = reported.study.cases.flatMap((one) => {
+    const trial = one.trials.find((trial) => trial.block === block);
+    const place = places.get(one.id);
+    return trial && place !== undefined && shown.has(one.id) ? [{ one, trial, place, series: trial.sampling?.series ?? [] }] : [];
+  });
+  return PANELS.flatMap(([key, title, reader, ids]) => {
+    const told = drawn.flatMap((of) => {
+      const points = reader(of.trial, of.series);
+      return points.some((point) => point.y !== null) ? [{ ...of, points }] : [];
     });
+    if (told.length === 0) return [];
+    const lines = told.map(({ one, place, points }) => ({ name: one.id, place, thin: false, points }));
     const most = Math.max(0, ...lines.flatMap((line) => line.points.map((point) => point.y ?? 0)));
-    const drawn = reported.study.cases.filter((one) => lines.some((line) => line.name === one.id));
-    const findings = marks.flatMap((id) => {
-      const cases = drawn.filter((one) => one.findings.some((finding) => finding.id === id)).map((one) => one.id);
+    const found = ids.flatMap((id) =>
+      told.flatMap((of) => of.one.findings.filter((finding) => finding.id === id).map((finding) => ({ ...of, id, evidence: finding.evidence ?? {} }))),
+    );
+    const findings = ids.flatMap((id) => {
+      const cases = found.filter((of) => of.id === id).map((of) => of.one.id);
       return cases.length > 0 ? [{ id, cases }] : [];
     });
-    return lines.length > 0 ? [{ key, title, lines, most, findings }] : [];
+    const marks = found.flatMap(({ id, one, place, trial, series, evidence }) => {
+      const spans = joined(MOMENTS[id]?.(trial, series, evidence) ?? []);
+      return spans.length > 0 ? [{ finding: id, name: one.id, place, spans }] : [];
+    });
+    return [{ key, title, lines, most, findings, marks }];
   });
+}
+
+/** The findings that have a moment within so many seconds of a place, each with its case. */
+export function marksAt(panel: Panel, x: number, reach: number): Mark[] {
+  return panel.marks.filter((mark) => mark.spans.some(({ from, to }) => from - reach <= x && x <= to + reach));
+}
+
+/** The seconds that the load generator told, from when to when and at which place in its lists. */
+function wholeSeconds(trial: Trial): (Span & { index: number })[] {
+  const begun = trial.load_seconds?.second ?? [];
+  const end = Math.floor((trial.window_s ?? 0) + 1e-3);
+  return begun.map((from, index) => ({ from, to: begun[index + 1] ?? Math.max(end, from + 1), index }));
+}
+
+/** How many a second, as the load generator counted, in the middle of each. */
+function each(trial: Trial, what: 'ok' | 'failed'): Point[] {
+  return wholeSeconds(trial).map(({ from, to, index }) => ({ x: (from + to) / 2, y: (trial.load_seconds?.[what][index] ?? 0) / (to - from) }));
+}
+
+/** A percentile of each second, in milliseconds. */
+function latencies(trial: Trial, what: 'response_p50_us' | 'response_p99_us'): Point[] {
+  return wholeSeconds(trial).map(({ from, to, index }) => {
+    const us = trial.load_seconds?.[what][index] ?? null;
+    return { x: (from + to) / 2, y: us === null ? null : us / 1e3 };
+  });
+}
+
+function memory(series: Series[]): Column[] {
+  return ['anonymous_bytes', 'shared_bytes', 'kernel_bytes'].flatMap((key) => told(series, 'group', key));
+}
+
+/** From when to when values were such, without a break. */
+function where(points: Point[], holds: (value: number) => boolean): Span[] {
+  const spans: Span[] = [];
+  let open: Span | null = null;
+  for (const { x, y } of points) {
+    if (y === null || !holds(y)) open = null;
+    else if (open) open.to = x;
+    else spans.push((open = { from: x, to: x }));
+  }
+  return spans;
+}
+
+/** Between which samples counters grew. */
+function growths(columns: Column[]): Span[] {
+  return columns.flatMap((column) =>
+    steps(column, 0).flatMap(({ from, to }) =>
+      (column.values[to] ?? 0) > (column.values[from] ?? 0) ? [{ from: column.at[from] ?? 0, to: column.at[to] ?? 0 }] : [],
+    ),
+  );
+}
+
+/** Spans in their order, those that touch as one. */
+function joined(spans: Span[]): Span[] {
+  const all: Span[] = [];
+  for (const { from, to } of [...spans].sort((a, b) => a.from - b.from)) {
+    const last = all.at(-1);
+    if (last && from <= last.to) last.to = Math.max(last.to, to);
+    else all.push({ from, to });
+  }
+  return all;
 }
 
 /** How many instances there were, as steps up to the window's end. */
@@ -172,23 +276,6 @@ function instances(trial: Trial): Point[] {
     const y = count[index] ?? null;
     return [us, until].map((at) => ({ x: at / 1e6, y }));
   });
-}
-
-/** What the generator saw in each second, in the middle of it. Counts are for a whole second, which the last one may not be. */
-function eachSecond(trial: Trial, key: keyof NonNullable<Trial['course']>, factor: number): Point[] {
-  const values = trial.course?.[key] ?? [];
-  const window = trial.window_s ?? values.length;
-  const counted = key === 'ok' || key === 'failed';
-  return values.map((value, second) => {
-    const length = Math.min(1, window - second);
-    const unit = counted ? factor / length : factor;
-    return { x: second + length / 2, y: value === null || length <= 0 ? null : value * unit };
-  });
-}
-
-/** Where none failed there is nothing to see. */
-function failures(trial: Trial): Point[] {
-  return trial.course?.failed.some((failed) => failed > 0) ? eachSecond(trial, 'failed', 1) : [];
 }
 
 /** A column of samples with its times, in seconds since the window opened. */

@@ -2,7 +2,7 @@
 
 import type { ReportedStudy } from './document';
 import {
-  latencyLines, latencyText, linearTicks, logTicks, nineTicks, nines, number, panels, percent, sampledBlocks, shareAt,
+  latencyLines, latencyText, linearTicks, logTicks, marksAt, nineTicks, nines, number, panels, percent, sampledBlocks, shareAt,
   shownAtFirst, valueAt, warmUp, type Clock, type Line,
 } from './model';
 import { Plot, shape, stroke } from './plot';
@@ -125,11 +125,12 @@ export class StudyPlots {
     const from = -Math.min(before, end * 0.15);
     const ticks = linearTicks(end).filter((tick) => tick.at <= end);
     const x = { ticks, from, to: end, log: false };
-    const plots = found.map(({ title, lines, most, findings }) => {
+    const plots = found.map(({ title, lines, most, findings, marks: moments }) => {
       const yTicks = linearTicks(most);
       const y = { ticks: yTicks, from: 0, to: yTicks.at(-1)?.at ?? 1, log: false };
       const marks = findings.map(({ id, cases }) => `${id} (${cases.join(', ')})`).join('; ');
-      return { title, ...(marks ? { marks: `${texts.findings}: ${marks}` } : {}), plot: new Plot({ lines, x, y, height: PANEL_HEIGHT, ...(before > 0 ? { shade: from } : {}) }) };
+      const plot = new Plot({ lines, x, y, height: PANEL_HEIGHT, marks: moments, ...(before > 0 ? { shade: from } : {}) });
+      return { title, ...(marks ? { marks: `${texts.findings}: ${marks}` } : {}), plot };
     });
     const stops = [...new Set(points.map((point) => Math.round(point.x * 10) / 10))].filter((at) => at >= 0).sort((a, b) => a - b);
     const reach = Math.max(0.2, end / 20);
@@ -140,9 +141,10 @@ export class StudyPlots {
       reach,
       tell: (at) => ({
         heading: `${number(at)} s`,
-        entries: found.flatMap((panel) =>
-          this.told(panel.lines, at, reach, (line, value) => `${line.name}: ${number(value)} ${panel.title}`),
-        ),
+        entries: found.flatMap((panel) => [
+          ...this.told(panel.lines, at, reach, (line, value) => `${line.name}: ${number(value)} ${panel.title}`),
+          ...marksAt(panel, at, 0.1).map(({ place, name, finding }) => ({ place, text: `${name}: ${finding}` })),
+        ]),
       }),
     });
     const warm = before > 0 ? [element('span', 'swatch warm'), `${texts.warm_up} ${number(before)} s; `] : [];

@@ -54,6 +54,12 @@ const checks = {
       all.map((one) => [...one.querySelectorAll('path.line')].map((path) => path.getAttribute('d').length)),
     );
     assert.ok(paths.length >= 6, `${paths.length} plots`);
+    // What the load generator saw, and what was sampled beside it.
+    const titles = await page.locator('[data-plot="course"] .panel').allInnerTexts();
+    for (const title of ['right answers per second', 'failed requests per second', 'p50 of each second', 'p99 of each second', 'CPUs in use', 'busy workers']) {
+      assert.ok(titles.some((one) => one.includes(title)), `${title}: ${titles.join('; ')}`);
+    }
+    assert.ok((await page.locator('[data-plot="course"] .moments rect').count()) > 0, 'a finding has its moments');
     for (const lengths of paths) assert.ok(lengths.length === 6 && lengths.every((length) => length > 20), `lines: ${lengths}`);
     await close();
   },

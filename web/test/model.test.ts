@@ -3,7 +3,7 @@ import { test } from 'node:test';
 
 import type { ReportedStudy } from '../src/document';
 import {
-  latencyLines, latencyText, linearTicks, logTicks, nearest, nines, nineTicks, number, panels, percent, sampledBlocks, shareAt,
+  latencyLines, latencyText, linearTicks, logTicks, marksAt, nearest, nines, nineTicks, number, panels, percent, sampledBlocks, shareAt,
   shownAtFirst, valueAt, warmUp,
 } from '../src/model';
 
@@ -82,6 +82,61 @@ test('counters become rates, and one that starts anew leaves a gap', () => {
   assert.deepEqual(panels(reported, 2, ALL).map((panel) => panel.key), ['rate', 'cpu', 'throttled', 'workers', 'queue']);
 });
 
+test('what the generator saw is drawn in the middle of each second, by how long that lasted', () => {
+  const reported = sampled([]);
+  const trial = reported.study.cases[0]?.trials[1];
+  assert.ok(trial);
+  trial.load_seconds = { second: [0, 1, 3], sent: [100, 220, 90], ok: [100, 200, 80], failed: [0, 4, 0], response_p50_us: [900, 1_500, null], response_p99_us: [null, 40_000, null] };
+  const all = panels(reported, 2, ALL);
+  assert.deepEqual(all.map((panel) => panel.key), ['throughput', 'failed', 'p50', 'p99']);
+  const of = (key: string) => all.find((panel) => panel.key === key)?.lines[0]?.points;
+  assert.deepEqual(of('throughput'), [{ x: 0.5, y: 100 }, { x: 2, y: 100 }, { x: 3.5, y: 80 }]);
+  assert.deepEqual(of('failed')?.map((point) => point.y), [0, 2, 0]);
+  assert.deepEqual(of('p50')?.map((point) => point.y), [0.9, 1.5, null]);
+  assert.deepEqual(of('p99')?.map((point) => point.y), [null, 40, null]);
+  trial.load_seconds.response_p99_us = [null, null, null];
+  assert.ok(!panels(reported, 2, ALL).some((panel) => panel.key === 'p99'), 'no panel of what nothing told');
+  assert.deepEqual(sampledBlocks(reported.study), [2]);
+});
+
+test('findings are marked when their evidence says, and others are not', () => {
+  const at_us = [0, 1e6, 2e6, 3e6];
+  const reported = sampled([
+    { source: 'group', at_us, columns: { cpu_us: [0, 1, 2, 3], periods: [0, 10, 20, 30], throttled_periods: [0, 5, 5, 9], anonymous_bytes: [10, 95, 96, 10], oom_kills: [0, 0, 0, 1] } },
+    { source: 'unit', name: 'pool', at_us, columns: { busy_workers: [3, 4, null, 4], kept_workers: [1, 0, 0, 0], restarts: [0, 0, 2, null] } },
+    { source: 'unit', name: 'front', at_us, columns: { busy_workers: [1, 1, 1, 1] } },
+    { source: 'listener', name: 'pool', at_us, columns: { accept_queue: [1, 8, 9, 2] } },
+    { source: 'machine', at_us, columns: { listen_drops: [0, 0, 5, 5] } },
+  ]);
+  const one = reported.study.cases[0];
+  const trial = one?.trials[1];
+  assert.ok(one && trial);
+  trial.load_seconds = { second: [0, 1, 2, 3], sent: [9, 9, 9, 9], ok: [9, 7, 8, 9], failed: [0, 2, 1, 0], response_p50_us: [1, 1, 1, 1], response_p99_us: [1, 1, 1, 1] };
+  const found = (id: string, evidence = {}) => ({ id, severity: 'warning', text: '', advice: '', evidence });
+  one.findings = [
+    found('cpu-throttled'), found('pool-full', { workers: 4 }), found('backlog-full', { backlog: 8 }), found('failed-requests'),
+    found('memory-near-limit', { limit_bytes: 100 }), found('oom-kills'), found('worker-restarts'), found('noisy-neighbour'), found('starving-tail'),
+  ];
+  const all = panels(reported, 2, ALL);
+  const marks = all.flatMap((panel) => panel.marks.map((mark) => [panel.key, mark.finding, ...mark.spans.map(({ from, to }) => `${from}-${to}`)]));
+  assert.deepEqual(marks, [
+    ['failed', 'failed-requests', '1-3'],
+    ['throttled', 'cpu-throttled', '0-1', '2-3'],
+    ['memory', 'memory-near-limit', '1-2'],
+    ['memory', 'oom-kills', '2-3'],
+    ['workers', 'pool-full', '0-1', '3-3'],
+    ['workers', 'worker-restarts', '1-2'],
+    ['queue', 'backlog-full', '1-2'],
+    ['errors', 'backlog-full', '1-2'],
+  ]);
+  assert.ok(all.some((panel) => panel.findings.some((finding) => finding.id === 'noisy-neighbour')), 'told beside its panel, without a time');
+  const memory = all.find((panel) => panel.key === 'memory');
+  assert.ok(memory);
+  assert.deepEqual([0, 0.95, 1.5, 2.05, 2.5].map((at) => marksAt(memory, at, 0.1).map((mark) => mark.finding)), [[], ['memory-near-limit'], ['memory-near-limit'], ['memory-near-limit', 'oom-kills'], ['oom-kills']]);
+  one.findings = [found('pool-full'), found('backlog-full')];
+  assert.deepEqual(panels(reported, 2, ALL).flatMap((panel) => panel.marks), [], 'figures that a record lacks mark nothing');
+});
+
 test('columns of one source add up, and what one lacks is a gap', () => {
   const mebibyte = 2 ** 20;
   const reported = sampled([
@@ -90,22 +145,6 @@ test('columns of one source add up, and what one lacks is a gap', () => {
   const [memory] = panels(reported, 2, ALL);
   assert.deepEqual(memory?.lines[0]?.points.map((point) => point.y), [2, null]);
   assert.equal(memory?.most, 2);
-});
-
-test('what the generator saw is in the middle of its second, and the last second may be shorter', () => {
-  const reported = sampled([]);
-  const trial = reported.study.cases[0]?.trials[1];
-  assert.ok(trial);
-  trial.window_s = 2.5;
-  trial.course = { ok: [100, 0, 40], failed: [0, 0, 0], response_p50_us: [2_000, null, 3_000], response_p99_us: [9_000, null, null] };
-  const of = (key: string) => panels(reported, 2, ALL).find((panel) => panel.key === key)?.lines[0]?.points;
-  assert.deepEqual(of('answers'), [{ x: 0.5, y: 100 }, { x: 1.5, y: 0 }, { x: 2.25, y: 80 }]);
-  assert.deepEqual(of('response_p50')?.map((point) => point.y), [2, null, 3]);
-  assert.deepEqual(panels(reported, 2, ALL).map((panel) => panel.key), ['answers', 'response_p50', 'response_p99'], 'nothing failed');
-  trial.course.failed = [0, 3, 1];
-  assert.deepEqual(of('failed')?.map((point) => point.y), [0, 3, 2]);
-  delete (trial as { sampling?: unknown }).sampling;
-  assert.deepEqual(sampledBlocks(reported.study), [2], 'the generator tells without sampling');
 });
 
 test('instances are steps up to the end of the window', () => {

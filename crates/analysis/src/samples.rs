@@ -96,7 +96,7 @@ pub(crate) fn measured(case: &str, block: u32, throughput: f64) -> Trial {
             sampling: None,
             steps: Vec::new(),
             seconds: Vec::new(),
-            course: None,
+            load_seconds: Vec::new(),
         }),
         stops: Vec::new(),
         parts: Vec::new(),

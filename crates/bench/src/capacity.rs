@@ -351,6 +351,7 @@ fn case() -> Case {
         limits: Limits { cpus: Cpus::from_millis(1000), memory: Bytes::from_mib(512) },
         topology: Topology::default(),
         platform: "local".to_owned(),
+        base_image: None,
         pinning: CpuLayout { server: vec![1], generator: vec![0] },
         load: Load::Closed { connections: 1 },
         beside: Vec::new(),
@@ -395,7 +396,7 @@ fn measurement(window: Duration, ok: u64, response: Latencies, seconds: Vec<SloS
         sampling: None,
         steps: Vec::new(),
         seconds,
-        course: None,
+        load_seconds: Vec::new(),
     }
 }
 

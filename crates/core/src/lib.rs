@@ -36,6 +36,7 @@ mod revision;
 mod runtime;
 mod scaling;
 mod schedule;
+mod second;
 mod series;
 mod slo;
 mod status;
@@ -91,6 +92,7 @@ pub use revision::Revision;
 pub use runtime::{DefaultsContext, Documented, PlanError, ProcessModel, RenderContext, Runtime};
 pub use scaling::{GatewayUse, InstanceCount, InstanceLife, InstanceUsage, Passage, ScaleRecord, ScaledService};
 pub use schedule::{ParseScheduleError, Position, Rate, Schedule, Stage};
+pub use second::LoadSecond;
 pub use series::{Sampling, Series, SeriesSource};
 pub use slo::{ParseSloError, Percentile, Slo, SloSecond, SloTerm};
 pub use status::{PrometheusMetric, StatusFormat, StatusSource, StatusTransport, UnitStatus};
@@ -101,7 +103,7 @@ pub use topology::{
     Balance, Balancer, BalancerKind, ClientLink, PartShare, ReadyBy, Restart, Service, ServiceKind, Topology,
 };
 pub use trial::{
-    Counts, ErrorClass, GeneratorUse, LinkUse, LoadCourse, Measurement, Outcome, ReadinessRecord, ResourceUse, Sending,
+    Counts, ErrorClass, GeneratorUse, LinkUse, Measurement, Outcome, ReadinessRecord, ResourceUse, Sending,
     ServedAnswer, Trial, are_autoscaled,
 };
 pub use tuning::{Origin, Role, Setting, Tunable, TunableKind, Tuning, TuningProblem};

@@ -7,8 +7,8 @@ use jiff::Timestamp;
 use serde::{Deserialize, Serialize};
 
 use crate::{
-    AuditRecord, CaseId, Censored, EnforcedLimits, Latencies, PartRecord, PhpReadBack, Sampling, ScaleRecord,
-    SloSecond, StepRecord, UnitStop,
+    AuditRecord, CaseId, Censored, EnforcedLimits, Latencies, LoadSecond, PartRecord, PhpReadBack, Sampling,
+    ScaleRecord, SloSecond, StepRecord, UnitStop,
 };
 
 /// How a trial ended. A failed trial is data.
@@ -106,22 +106,8 @@ pub struct Measurement {
     pub steps: Vec<StepRecord>,
     /// The seconds of the window, where they were counted beside an objective.
     pub seconds: Vec<SloSecond>,
-    /// What came in each second; absent in trials of before this was recorded.
-    pub course: Option<LoadCourse>,
-}
-
-/// What the load generator saw in each whole second since the window opened, by when an answer came. The last second ends with the
-/// window; answers of the drain are in none.
-#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
-pub struct LoadCourse {
-    /// Right answers.
-    pub ok: Vec<u64>,
-    /// Requests that failed.
-    pub failed: Vec<u64>,
-    /// The median response time, in microseconds; absent where no answer came.
-    pub response_p50_us: Vec<Option<u64>>,
-    /// The response time that one of a hundred was beyond, in microseconds; absent where fewer came.
-    pub response_p99_us: Vec<Option<u64>>,
+    /// The whole seconds of the window, as the generator saw them; none in trials of before this was recorded.
+    pub load_seconds: Vec<LoadSecond>,
 }
 
 /// How the load generator sent the requests of the window, and what it could not.

@@ -7,7 +7,6 @@
 mod audit;
 mod capacity;
 mod coding;
-mod course;
 mod event;
 mod fleet;
 mod html;
@@ -25,6 +24,7 @@ mod refusal;
 mod restarts;
 mod sampling;
 mod scale;
+mod seconds;
 mod stop;
 mod study;
 mod trial;

@@ -10,10 +10,10 @@ use stampede_load::{LoadResult, LoadSpec, Measures, RoughLatencies, RunningLoad,
 use stampede_observe::{MemoryPeak, Meter, Sampler};
 
 use crate::audit::StepAnswers;
-use crate::course::CourseBook;
 use crate::event::{Event, Phase, Sink, SinkError};
 use crate::parts::PartWatch;
 use crate::sampling;
+use crate::seconds::Seconds;
 use crate::verify::shown;
 use crate::watch::Watch;
 
@@ -71,7 +71,7 @@ pub(crate) async fn measure(
     let sampler = sampler.map_err(|error| MeasureError::Failed(format!("start to sample: {error}")))?;
     let mut clock = Clock::new(&load);
     let mut parts = PartWatch::new(running);
-    let mut course = CourseBook::default();
+    let mut load_seconds = Seconds::default();
     let mut phase = Phase::WarmUp;
     sink.take(&Event::PhaseStarted(phase)).await?;
     while phase != Phase::Drain || !load.is_finished() {
@@ -87,7 +87,7 @@ pub(crate) async fn measure(
         clock.sample(now, counters);
         parts.sample(now, load.opens_at(), load.closes_at());
         let slices = load.slices();
-        slices.iter().for_each(|slice| course.take(slice));
+        load_seconds.add(&slices);
         if watched.as_deref_mut().is_some_and(|watched| watched.see(&load, &slices, now)) {
             load.abort();
             clock.cut(now, counters);
@@ -104,15 +104,19 @@ pub(crate) async fn measure(
     }
     let last = read(meter)?;
     let result = load.finish();
-    result.slices.iter().for_each(|slice| course.take(slice));
-    let seconds = watched.map_or_else(Vec::new, |watched| watched.finish(&result));
+    let seconds = watched.map_or_else(Vec::new, |watched| watched.finish(result.window, &result.slices));
+    load_seconds.add(&result.slices);
     let (failure_example, saturation) = (example(&result), result.saturation);
     let (answers, exhausted) = (StepAnswers::of(&result), result.exhausted_feeders.clone());
     let (resources, edges_late) = (clock.resources(last), clock.late());
     let window = if clock.is_cut { result.window } else { window };
     let sampling = sampler.map(if clock.is_cut { Sampler::cut } else { Sampler::finish });
     Ok(Measured {
-        measurement: Measurement { seconds, ..assemble(window, result, resources, sampling, course) },
+        measurement: Measurement {
+            seconds,
+            load_seconds: load_seconds.within(window),
+            ..assemble(window, result, resources, sampling)
+        },
         saturation,
         failure_example,
         parts: parts.used(),
@@ -141,7 +145,6 @@ pub(crate) fn assemble(
     result: LoadResult,
     resources: Option<ResourceUse>,
     sampling: Option<Sampling>,
-    course: CourseBook,
 ) -> Measurement {
     let LoadResult { total, steps, reconnects, bytes_sent, bytes_received, generator, backend, .. } = result;
     let Measures { requests, warm_up, unsent, service, response, censored, lateness, status, errors, .. } = total;
@@ -163,7 +166,7 @@ pub(crate) fn assemble(
         // Of one step alone the whole says it all.
         steps: if steps.len() > 1 { steps.into_iter().map(record).collect() } else { Vec::new() },
         seconds: Vec::new(),
-        course: Some(course.finish(window)),
+        load_seconds: Vec::new(),
     }
 }
 

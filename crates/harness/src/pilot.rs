@@ -47,7 +47,7 @@ pub async fn pilots(
     Ok(warm_ups)
 }
 
-/// Looks at a pilot's load; whether there is nothing more to see.
+/// Looks at a pilot's load and its latest seconds; whether there is nothing more to see.
 pub(crate) fn see(watch: &mut PilotWatch, load: &RunningLoad, slices: &[Slice], now: Instant) -> bool {
     match watch {
         PilotWatch::Rate { counts } => {

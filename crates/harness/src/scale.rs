@@ -9,7 +9,7 @@ use std::sync::Arc;
 use std::time::{Duration, Instant};
 
 use stampede_core::{
-    ClientLink, Endpoint, GatewayUse, InstanceLife, InstanceUsage, Outcome, Passage, Platform, Protocol,
+    ClientLink, Endpoint, GatewayUse, InstanceLife, InstanceUsage, Measurement, Outcome, Passage, Platform, Protocol,
     ReadinessRecord, ReadyBy, ScaleRecord, ScaledService, Trial, with_causes,
 };
 use stampede_gateway::{Account, BODY_PAUSE, Gateway, Instance, Life, Order, Setup};
@@ -17,12 +17,12 @@ use stampede_load::{LoadExchange, LoadSpec, Pause};
 use stampede_scale::{Policy, Price, QueueLimits, Rejection, Service, Time};
 use tokio::sync::mpsc::UnboundedReceiver;
 
-use crate::course::CourseBook;
 use crate::event::{Event, Phase, Sink, SinkError};
 use crate::fleet::{Course, Fleet, Meters, Mould, come_up};
 use crate::measure::{Clock, MeasureError, assemble, example};
 use crate::prepare::Prepared;
 use crate::ready::Front;
+use crate::seconds::Seconds;
 use crate::study::Surroundings;
 use crate::trial::{self, MOST_LATE, Place, Timing, explain, open_link};
 use crate::{php, ready, verify};
@@ -262,7 +262,7 @@ impl Act<'_> {
             .count(|| stampede_load::start(spec), |load| load.opens_at()..load.closes_at())
             .map_err(|error| failed(with_causes(&error)))?;
         let mut clock = Clock::new(&load);
-        let mut course = CourseBook::default();
+        let mut load_seconds = Seconds::default();
         let mut phase = Phase::WarmUp;
         sink.take(&Event::PhaseStarted(phase)).await?;
         while phase != Phase::Drain || !load.is_finished() {
@@ -279,7 +279,7 @@ impl Act<'_> {
             }
             let now = Instant::now();
             clock.sample(now, Some(meters.read()));
-            load.slices().iter().for_each(|slice| course.take(slice));
+            load_seconds.add(&load.slices());
             let next = clock.phase_at(now);
             if next != phase {
                 phase = next;
@@ -293,9 +293,9 @@ impl Act<'_> {
         let (resources, late) = (clock.resources(Some(meters.read())), clock.late());
         let faults: Vec<String> = result.saturation.iter().map(ToString::to_string).collect();
         let example = example(&result);
-        result.slices.iter().for_each(|slice| course.take(slice));
-        let measurement = assemble(window, result, resources, None, course);
-        trial.measurement = Some(measurement);
+        load_seconds.add(&result.slices);
+        let load_seconds = load_seconds.within(window);
+        trial.measurement = Some(Measurement { load_seconds, ..assemble(window, result, resources, None) });
         if let Some(link) = link {
             let used = link.close().map_err(|error| failed(format!("lost the link to the client: {error}")))?;
             trial.link = Some(used);

@@ -4,7 +4,7 @@ use std::time::{Duration, Instant};
 
 use stampede_analysis::{PilotWatch, ProbeWatch};
 use stampede_core::SloSecond;
-use stampede_load::{LoadResult, RunningLoad, Slice};
+use stampede_load::{RunningLoad, Slice};
 
 use crate::pilot;
 
@@ -17,7 +17,7 @@ pub(crate) enum Watch<'a> {
 }
 
 impl Watch<'_> {
-    /// Looks at the load, and at the seconds that have passed; whether there is nothing more to see.
+    /// Looks at the load and the seconds of it that have passed since the last look; whether there is nothing more to see.
     pub(crate) fn see(&mut self, load: &RunningLoad, slices: &[Slice], now: Instant) -> bool {
         match self {
             Self::Pilot(watch) => pilot::see(watch, load, slices, now),
@@ -28,14 +28,14 @@ impl Watch<'_> {
         }
     }
 
-    /// What is left to tell of the load, and the seconds of it all.
-    pub(crate) fn finish(&mut self, result: &LoadResult) -> Vec<SloSecond> {
+    /// Takes the last seconds of a window of this length in; the seconds of it all.
+    pub(crate) fn finish(&mut self, window: Duration, slices: &[Slice]) -> Vec<SloSecond> {
         match self {
             Self::Pilot(_) => Vec::new(),
             Self::Probe(watch) => {
-                result.slices.iter().for_each(|slice| take(watch, slice));
+                slices.iter().for_each(|slice| take(watch, slice));
                 // Answers of the drain are no second's of the window.
-                watch.seconds(result.window + Duration::from_millis(1))
+                watch.seconds(window + Duration::from_millis(1))
             }
         }
     }

@@ -127,6 +127,10 @@ enum HeadBlock {
     Curve {
         curve: curve::Curve,
     },
+    /// Beside each other, as far as the page is wide enough.
+    Curves {
+        curves: Vec<curve::Curve>,
+    },
     Map {
         map: forecast::CostMap,
     },
@@ -293,16 +297,17 @@ pub fn gate(view: &GateView<'_>, studies: &[StudyView<'_>]) -> String {
 /// A page about a search for settings: what it found, then each comparison of the winner.
 pub fn tune(view: &TuneView<'_>) -> String {
     let columns = ["setting", "values, the others as in the winner"].map(str::to_owned).to_vec();
-    let curves = tune::curves(view);
-    let rows = curves.iter().map(|curve| curve.row().into()).collect();
+    let rows = tune::curves(view).into_iter().map(Vec::from).collect();
     let verdicts = tune::verdicts(view).iter().map(|line| prose::pieces(line)).collect();
-    let mut blocks = vec![
+    let blocks = vec![
         HeadBlock::paragraph(&tune::question(view)),
         HeadBlock::paragraph(&tune::searched(view)),
         HeadBlock::List { items: verdicts },
+        HeadBlock::Heading { text: WORDS.of("settings_near") },
+        HeadBlock::paragraph(&WORDS.of("settings_near_note")),
+        HeadBlock::Curves { curves: curve::of_knobs(&tune::knob_curves(view)) },
         HeadBlock::table(Table { columns, rows }),
     ];
-    blocks.extend(curves.iter().filter_map(curve::of_knob).map(|curve| HeadBlock::Curve { curve }));
     let lead = Some(tune::conclusion(view).join(" "));
     let studies: Vec<StudyView<'_>> = view.held.iter().map(|held| held.view).collect();
     page(&Head { title: format!("{}, {}", view.workload, view.id), lead, blocks, commands: Vec::new() }, &studies)

@@ -20,7 +20,7 @@ use stampede_core::{
 use crate::StudyView;
 use crate::audits::WireAudit;
 use crate::places;
-use crate::sampling_json::{WireActivity, WireCourse, WireSampling};
+use crate::sampling_json::{WireActivity, WireLoadSeconds, WireSampling};
 use crate::scale_figures::{
     ScaleFigures, WireBill, WireColdStarts, WireGateway, WireInstances, WireQueue, WireService,
 };
@@ -386,7 +386,7 @@ struct WireTrial<'a> {
     generator: Option<WireGenerator>,
     sending: Option<WireSending<'a>>,
     sampling: Option<WireSampling>,
-    course: Option<WireCourse>,
+    load_seconds: Option<WireLoadSeconds>,
     stops: Vec<WireStop<'a>>,
     parts: Vec<WirePart<'a>>,
     client_link: Option<WireLink>,
@@ -482,7 +482,7 @@ impl<'a> WireTrial<'a> {
             generator: measured.map(WireGenerator::of),
             sending: measured.and_then(|measured| measured.sending.as_ref()).map(WireSending::of),
             sampling: measured.and_then(|measured| measured.sampling.as_ref()).map(WireSampling::of),
-            course: measured.and_then(|measured| measured.course.as_ref()).map(WireCourse::of),
+            load_seconds: measured.and_then(|measured| WireLoadSeconds::of(&measured.load_seconds)),
             stops: stops.iter().map(WireStop::of).collect(),
             parts: parts.iter().map(WirePart::of).collect(),
             client_link: link.as_ref().map(WireLink::of),

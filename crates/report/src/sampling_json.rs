@@ -6,7 +6,7 @@ use schemars::JsonSchema;
 use serde::Serialize;
 use serde_json::value::RawValue;
 use stampede_analysis::{Activity, UnitActivity};
-use stampede_core::{Gauge, LoadCourse, Sampling, Series, SeriesSource};
+use stampede_core::{Gauge, LoadSecond, Sampling, Series, SeriesSource};
 
 use crate::json::rounded;
 
@@ -48,9 +48,15 @@ impl WireSeries {
     }
 }
 
-/// What the generator saw, by seconds of the window.
+/// The whole seconds of a window as the load generator saw them, by when things happened: each lasts to the next one's
+/// beginning, the last to the window's last whole second. Percentiles have 2 significant digits, and are `null` where fewer
+/// than 1 (p50) or 100 (p99) requests ended.
 #[derive(Serialize, JsonSchema)]
-pub(crate) struct WireCourse {
+pub(crate) struct WireLoadSeconds {
+    #[schemars(with = "Vec<u64>")]
+    second: Box<RawValue>,
+    #[schemars(with = "Vec<u64>")]
+    sent: Box<RawValue>,
     #[schemars(with = "Vec<u64>")]
     ok: Box<RawValue>,
     #[schemars(with = "Vec<u64>")]
@@ -61,15 +67,19 @@ pub(crate) struct WireCourse {
     response_p99_us: Box<RawValue>,
 }
 
-impl WireCourse {
-    pub(crate) fn of(course: &LoadCourse) -> Self {
-        let LoadCourse { ok, failed, response_p50_us, response_p99_us } = course;
-        Self {
-            ok: line(ok),
-            failed: line(failed),
-            response_p50_us: line(response_p50_us),
-            response_p99_us: line(response_p99_us),
-        }
+impl WireLoadSeconds {
+    /// Nothing of a window without whole seconds, or in which they were not counted.
+    pub(crate) fn of(seconds: &[LoadSecond]) -> Option<Self> {
+        let column = |value: fn(&LoadSecond) -> u64| line(&seconds.iter().map(value).collect::<Vec<_>>());
+        let percentile = |value: fn(&LoadSecond) -> Option<u64>| line(&seconds.iter().map(value).collect::<Vec<_>>());
+        (!seconds.is_empty()).then(|| Self {
+            second: column(|second| second.second),
+            sent: column(|second| second.sent),
+            ok: column(|second| second.ok),
+            failed: column(|second| second.failed),
+            response_p50_us: percentile(|second| second.response_p50_us),
+            response_p99_us: percentile(|second| second.response_p99_us),
+        })
     }
 }
 

@@ -112,7 +112,7 @@ pub fn terminal(view: &TuneView<'_>, width: usize, color: bool) -> String {
     put(2, &question(view));
     put(2, &searched(view));
     let _ = writeln!(text, "\nEach setting near the winner, the others as in the winner:");
-    let rows: Vec<[String; 2]> = curves(view).iter().map(KnobCurve::row).collect();
+    let rows = curves(view);
     let columns: Vec<Vec<String>> = (0..2).map(|column| rows.iter().map(|row| row[column].clone()).collect()).collect();
     // The first column lines up; the second is text.
     let names = table(&columns[..1]);
@@ -152,7 +152,7 @@ pub fn markdown(view: &TuneView<'_>) -> String {
         text,
         "\nEach setting near the winner, the others as in the winner:\n\n| setting | values |\n|---|---|"
     );
-    for [name, curve] in curves(view).iter().map(KnobCurve::row) {
+    for [name, curve] in curves(view) {
         let _ = writeln!(text, "| {name} | {curve} |");
     }
     text
@@ -222,41 +222,29 @@ fn to_winner(view: &TuneView<'_>, tried: &Tried) -> Option<f64> {
     Some((tried.score? - view.winner.score?).exp())
 }
 
-/// What a value of a knob did, beside the winner.
-pub(crate) enum Fared {
-    /// It is the winner's.
+/// What became of a value of a knob, the other knobs as in the winner.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub(crate) enum Near {
+    /// It is the winner's own.
     Best,
-    /// So many times as good; below 1 is worse.
-    Share(f64),
-    /// It does not keep the objective.
+    /// Its figure is so many times the winner's, by which below 1 is worse.
+    Times(f64),
+    /// It missed the SLO.
     Misses,
     /// It could not be measured.
     Fails,
 }
 
-/// A knob near the winner: its values that were tried with everything else as the winner has it, in their order.
+/// A knob with what its values did that were tried near the winner, in their order.
+#[derive(Debug)]
 pub(crate) struct KnobCurve<'a> {
     pub(crate) name: &'a str,
-    pub(crate) values: Vec<(&'a str, Fared)>,
+    /// Whether a value has neighbours.
+    pub(crate) ordered: bool,
+    pub(crate) values: Vec<(&'a str, Near)>,
 }
 
-impl KnobCurve<'_> {
-    /// As a row: `pm.max_children`, `1: 0.512, 2: 0.931, 4: best`.
-    pub(crate) fn row(&self) -> [String; 2] {
-        let values = self.values.iter().map(|(level, fared)| {
-            let fared = match fared {
-                Fared::Best => "best".to_owned(),
-                Fared::Share(share) => ratio(*share),
-                Fared::Misses => "misses the SLO".to_owned(),
-                Fared::Fails => "fails".to_owned(),
-            };
-            format!("{level}: {fared}")
-        });
-        [self.name.to_owned(), values.collect::<Vec<_>>().join(", ")]
-    }
-}
-
-pub(crate) fn curves<'a>(view: &TuneView<'a>) -> Vec<KnobCurve<'a>> {
+pub(crate) fn knob_curves<'a>(view: &TuneView<'a>) -> Vec<KnobCurve<'a>> {
     let knobs = view.space.knobs.iter().enumerate().map(|(place, knob)| {
         let like_winner = |tried: &&Tried| {
             tried.point.iter().zip(&view.winner.point).enumerate().all(|(other, (a, b))| other == place || a == b)
@@ -265,17 +253,34 @@ pub(crate) fn curves<'a>(view: &TuneView<'a>) -> Vec<KnobCurve<'a>> {
         near.sort_by_key(|tried| tried.point.get(place).copied());
         let values = near.into_iter().filter_map(|tried| {
             let level = knob.levels.get(*tried.point.get(place)?)?;
-            let fared = match to_winner(view, tried) {
-                _ if tried.point == view.winner.point => Fared::Best,
-                Some(share) if is_miss(-share.ln()) => Fared::Misses,
-                Some(share) => Fared::Share(share),
-                None => Fared::Fails,
+            let became = match to_winner(view, tried) {
+                _ if tried.point == view.winner.point => Near::Best,
+                Some(share) if is_miss(-share.ln()) => Near::Misses,
+                Some(share) => Near::Times(share),
+                None => Near::Fails,
             };
-            Some((level.as_str(), fared))
+            Some((level.as_str(), became))
         });
-        KnobCurve { name: &knob.name, values: values.collect() }
+        KnobCurve { name: &knob.name, ordered: knob.ordered, values: values.collect() }
     });
     knobs.collect()
+}
+
+/// Each knob with what its values did beside the winner's: `1: 0.512, 2: 0.931, 4: best`.
+pub(crate) fn curves(view: &TuneView<'_>) -> Vec<[String; 2]> {
+    let told = |(level, became): (&str, Near)| {
+        let became = match became {
+            Near::Best => "best".to_owned(),
+            Near::Times(share) => ratio(share),
+            Near::Misses => "misses the SLO".to_owned(),
+            Near::Fails => "fails".to_owned(),
+        };
+        format!("{level}: {became}")
+    };
+    let curves = knob_curves(view).into_iter();
+    curves
+        .map(|curve| [curve.name.to_owned(), curve.values.into_iter().map(told).collect::<Vec<_>>().join(", ")])
+        .collect()
 }
 
 pub(crate) fn verdicts(view: &TuneView<'_>) -> Vec<String> {

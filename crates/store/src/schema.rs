@@ -24,7 +24,7 @@ const MIGRATIONS: &[&str] = &[
     include_str!("migrations/013_imports.sql"),
     include_str!("migrations/014_revisions.sql"),
     include_str!("migrations/015_base_images.sql"),
-    include_str!("migrations/016_load_course.sql"),
+    include_str!("migrations/016_load_seconds.sql"),
 ];
 
 /// The version that this program writes.

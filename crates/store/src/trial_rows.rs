@@ -93,7 +93,7 @@ fn insert_measurement(transaction: &Transaction<'_>, trial: i64, measurement: &M
         sampling,
         steps,
         seconds,
-        course,
+        load_seconds,
     } = measurement;
     transaction.execute(
         "INSERT INTO measurement VALUES (:trial_id, :window_ns, :sent, :ok, :failed, :unfinished, :warm_up_sent,
@@ -142,10 +142,10 @@ fn insert_measurement(transaction: &Transaction<'_>, trial: i64, measurement: &M
             named_params! { ":trial_id": trial, ":seconds_json": Json(seconds) },
         )?;
     }
-    if let Some(course) = course {
+    if !load_seconds.is_empty() {
         transaction.execute(
-            "INSERT INTO load_course VALUES (:trial_id, :course_json)",
-            named_params! { ":trial_id": trial, ":course_json": Json(course) },
+            "INSERT INTO load_seconds VALUES (:trial_id, :load_seconds_json)",
+            named_params! { ":trial_id": trial, ":load_seconds_json": Json(load_seconds) },
         )?;
     }
     step_rows::insert(transaction, trial, steps)?;
@@ -174,8 +174,7 @@ pub(crate) fn load(connection: &Connection, study: &StudyId) -> rusqlite::Result
         "SELECT * FROM trial LEFT JOIN measurement USING (trial_id) LEFT JOIN sending USING (trial_id)
             LEFT JOIN trial_php USING (trial_id) LEFT JOIN sampling USING (trial_id)
             LEFT JOIN audit USING (trial_id) LEFT JOIN slo_seconds USING (trial_id)
-            LEFT JOIN load_course USING (trial_id)
-            LEFT JOIN scaling USING (trial_id)
+            LEFT JOIN scaling USING (trial_id) LEFT JOIN load_seconds USING (trial_id)
             WHERE study_id = ?1 ORDER BY trial_id",
     )?;
     let rows = statement.query_map([study.as_str()], |row| {
@@ -275,7 +274,7 @@ fn measurement(connection: &Connection, row: &Row<'_>) -> rusqlite::Result<Optio
         sampling: sampling(row)?,
         steps: step_rows::load(connection, row.get("trial_id")?)?,
         seconds: row.get::<_, Option<Json<_>>>("seconds_json")?.map(|Json(seconds)| seconds).unwrap_or_default(),
-        course: row.get::<_, Option<Json<_>>>("course_json")?.map(|Json(course)| course),
+        load_seconds: row.get::<_, Option<Json<_>>>("load_seconds_json")?.map(|Json(list)| list).unwrap_or_default(),
     }))
 }
 

@@ -127,7 +127,7 @@ fn is_level(load: &Load) -> bool {
 /// seconds, `Some(None)` where there is no trend to speak of.
 fn lengthening(measured: &Measurement) -> Option<Option<f64>> {
     let medians: Vec<f64> =
-        measured.course.as_ref()?.response_p50_us.iter().map(|us| us.map(|us| us as f64)).collect::<Option<_>>()?;
+        measured.load_seconds.iter().map(|second| second.response_p50_us.map(|us| us as f64)).collect::<Option<_>>()?;
     if medians.len() < LEAST_SECONDS {
         return None;
     }
@@ -171,7 +171,7 @@ fn needed(group: &Series) -> Vec<f64> {
 
 #[cfg(test)]
 mod tests {
-    use stampede_core::{LoadCourse, Sampling, WarmUp};
+    use stampede_core::{LoadSecond, Sampling, WarmUp};
 
     use super::*;
     use crate::rules::tests::found;
@@ -200,11 +200,15 @@ mod tests {
     fn response_times_that_grow_under_a_level_load_are_told() {
         let seconds = |p50: fn(u64) -> u64, many: u64| {
             found(responses_grow, move |trial| {
-                let course = LoadCourse {
-                    response_p50_us: (0..many).map(|at| Some(p50(at))).collect(),
-                    ..LoadCourse::default()
+                let second = |second| LoadSecond {
+                    second,
+                    sent: 9,
+                    ok: 9,
+                    failed: 0,
+                    response_p50_us: Some(p50(second)),
+                    response_p99_us: None,
                 };
-                trial.measurement.as_mut().unwrap().course = Some(course);
+                trial.measurement.as_mut().unwrap().load_seconds = (0..many).map(second).collect();
             })
         };
         let told = seconds(|at| 1_000 + 20 * at + at % 3, 20).unwrap();

@@ -147,7 +147,7 @@ fn trial(made_up: &MadeUp, block: u32, position: u32) -> Trial {
             sampling: None,
             steps: Vec::new(),
             seconds: Vec::new(),
-            course: None,
+            load_seconds: Vec::new(),
         }),
         stops: Vec::new(),
         parts: Vec::new(),

@@ -1,12 +1,12 @@
-//! What came of rising loads, or of rising sizes, as a line of points. Places are shares of the width, so that it fits every page without a script.
+//! What came of rising loads, or of the values of a setting, as a line of points. Places are shares of the width, so that it fits every page without a script.
 
 use serde::Serialize;
 use stampede_core::SloTerm;
 
 use crate::capacity::CapacityView;
 use crate::dots::Axis;
-use crate::quantity::{count, number};
-use crate::tune::{Fared, KnobCurve};
+use crate::quantity::{count, number, ratio};
+use crate::tune::{KnobCurve, Near};
 
 /// In pixels: all of it, what is above the lines, and what is below them.
 const HEIGHT: f64 = 220.0;
@@ -17,12 +17,15 @@ const LEFT: f64 = 8.0;
 const RIGHT: f64 = 97.0;
 /// Labels below points are left out where they would be nearer than this.
 const APART: f64 = 7.0;
+/// The width of a letter of a label where plots stand beside each other, as a share of a plot's.
+const LETTER: f64 = 2.2;
 
 #[derive(Debug, Serialize)]
 pub(super) struct Curve {
     title: String,
-    /// What stands below, and that it is logarithmic.
-    under: String,
+    /// What stands below.
+    under: &'static str,
+    is_logarithmic: bool,
     summary: String,
     height: f64,
     ticks: Vec<Tick>,
@@ -76,22 +79,8 @@ pub(super) fn of_capacity(view: &CapacityView<'_>) -> Vec<Curve> {
     [closed, open].into_iter().flatten().collect()
 }
 
-/// What a size near the winner's does, beside it; nothing of settings that are no sizes.
-pub(super) fn of_knob(curve: &KnobCurve<'_>) -> Option<Curve> {
-    let point = |(level, fared): &(&str, Fared)| {
-        let share = match fared {
-            Fared::Best => 1.0,
-            Fared::Share(share) => *share,
-            Fared::Misses | Fared::Fails => return None,
-        };
-        Some((level.parse().ok()?, share))
-    };
-    let points = curve.values.iter().filter_map(point).collect();
-    Curve::of(&format!("{}: how many times as good as the winner", curve.name), curve.name, points, None)
-}
-
 impl Curve {
-    fn of(title: &str, under: &str, mut points: Vec<(f64, f64)>, limit: Option<f64>) -> Option<Self> {
+    fn of(title: &str, under: &'static str, mut points: Vec<(f64, f64)>, limit: Option<f64>) -> Option<Self> {
         points.retain(|(x, y)| *x > 0.0 && y.is_finite());
         points.sort_by(|(a, _), (b, _)| a.total_cmp(b));
         let ((first, _), (last, _)) = (*points.first()?, *points.last()?);
@@ -120,7 +109,8 @@ impl Curve {
         }
         Some(Self {
             title: title.to_owned(),
-            under: under.to_owned(),
+            under,
+            is_logarithmic: true,
             summary: format!(
                 "{title}, over {}",
                 placed.iter().map(|p| p.label.as_str()).collect::<Vec<_>>().join("; ")
@@ -133,6 +123,70 @@ impl Curve {
             limit: limit.map(|limit| Tick { y: y(limit), label: format!("below {}", number(limit)) }),
         })
     }
+
+    /// Values stand beside each other at equal distances: those of a size are about twice the one before. One that failed or
+    /// missed the objective has a label alone, and the line a gap.
+    fn of_knob(curve: &KnobCurve<'_>) -> Option<Self> {
+        let KnobCurve { name, ordered, values } = curve;
+        let times = |became: &Near| match became {
+            Near::Best => Some(1.0),
+            Near::Times(times) => Some(*times),
+            Near::Misses | Near::Fails => None,
+        };
+        if values.iter().filter_map(|(_, became)| times(became)).count() < 2 {
+            return None;
+        }
+        let axis = Axis::over(values.iter().filter_map(|(_, became)| times(became)), 1.0)?;
+        let y = |value: f64| (HEAD + (1.0 - axis.share(value) / 100.0) * (HEIGHT - HEAD - FOOT)).round();
+        let step = (RIGHT - LEFT) / values.len() as f64;
+        let share = |place: usize| LEFT + (place as f64 + 0.5) * step;
+        let placed: Vec<Option<Point>> = (values.iter().enumerate())
+            .map(|(place, (level, became))| {
+                let told = if *became == Near::Best { "best".to_owned() } else { ratio(times(became)?) };
+                Some(Point {
+                    x: format!("{:.2}%", share(place)),
+                    y: y(times(became)?),
+                    label: format!("{level}: {told}"),
+                })
+            })
+            .collect();
+        let mut free = f64::NEG_INFINITY;
+        let mut steps = Vec::new();
+        for (place, (level, became)) in values.iter().enumerate() {
+            let label = match became {
+                Near::Misses | Near::Fails => format!("{level} \u{2717}"),
+                Near::Best | Near::Times(_) => (*level).to_owned(),
+            };
+            let half = label.chars().count() as f64 * LETTER / 2.0;
+            if share(place) - half >= free {
+                free = share(place) + half + LETTER;
+                steps.push(Step { x: format!("{:.2}%", share(place)), y: HEIGHT - 6.0, label });
+            }
+        }
+        let points: Vec<Point> = placed.iter().flatten().cloned().collect();
+        let joints =
+            placed.windows(2).filter(|_| *ordered).filter_map(|pair| Some([pair[0].clone()?, pair[1].clone()?]));
+        Some(Self {
+            title: (*name).to_owned(),
+            under: "its values, the others as in the winner; \u{2717}: failed, or missed the SLO",
+            is_logarithmic: false,
+            summary: format!(
+                "{name}: figures beside the winner's at {}",
+                points.iter().map(|p| p.label.as_str()).collect::<Vec<_>>().join("; ")
+            ),
+            height: HEIGHT,
+            ticks: axis.ticks.iter().map(|value| Tick { y: y(*value), label: number(*value) }).collect(),
+            steps,
+            joints: joints.collect(),
+            points,
+            limit: None,
+        })
+    }
+}
+
+/// What each value of a setting did beside the winner's, where two can be held against each other.
+pub(super) fn of_knobs(curves: &[KnobCurve<'_>]) -> Vec<Curve> {
+    curves.iter().filter_map(Curve::of_knob).collect()
 }
 
 /// Connections are whole, rates need not be.
@@ -145,16 +199,23 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_knob_is_drawn_by_its_sizes_and_words_are_not() {
-        let values =
-            vec![("2", Fared::Share(0.5)), ("4", Fared::Best), ("8", Fared::Misses), ("16", Fared::Share(0.9))];
-        let curve = of_knob(&KnobCurve { name: "pm.max_children", values }).unwrap();
+    fn values_of_a_setting_stand_in_their_order_with_gaps_where_nothing_was_measured() {
+        let of = |ordered, values: &[(&'static str, Near)]| {
+            Curve::of_knob(&KnobCurve { name: "workers", ordered, values: values.to_vec() })
+        };
+        let (best, half) = (Near::Best, Near::Times(0.5));
+        let curve = of(true, &[("1", half), ("2", Near::Times(0.9)), ("4", best), ("8", Near::Misses), ("16", half)]);
+        let curve = curve.unwrap();
         assert_eq!(
             curve.points.iter().map(|point| point.label.as_str()).collect::<Vec<_>>(),
-            ["2 pm.max_children: 0.500", "4 pm.max_children: 1.00", "16 pm.max_children: 0.900"]
+            ["1: 0.500", "2: 0.900", "4: best", "16: 0.500"]
         );
-        let words = vec![("static", Fared::Best), ("dynamic", Fared::Share(0.9))];
-        assert!(of_knob(&KnobCurve { name: "pm", values: words }).is_none());
+        assert!(curve.points[2].y < curve.points[1].y && curve.points[0].y > curve.points[1].y, "{curve:?}");
+        assert_eq!(curve.joints.len(), 2, "nothing joins what lies beside a gap");
+        assert_eq!(curve.steps[3].label, "8 \u{2717}");
+        assert!(of(false, &[("on", half), ("off", best)]).unwrap().joints.is_empty());
+        assert!(of(true, &[("1", best), ("2", Near::Fails)]).is_none());
+        assert!(of(true, &[]).is_none());
     }
 
     #[test]

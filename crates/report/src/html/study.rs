@@ -143,10 +143,10 @@ impl StudyPage {
             findings: digest.findings.iter().map(|group| FoundGroup::of(view, group)).collect(),
             latencies: latencies(view),
             cases: view.analysis.cases.iter().filter(measured).map(|summary| summary.case.to_string()).collect(),
-            has_samples: view
-                .trials
-                .iter()
-                .any(|trial| trial.measurement.as_ref().is_some_and(|m| m.sampling.is_some() || trial.scale.is_some())),
+            has_samples: view.trials.iter().any(|trial| {
+                let measured = trial.measurement.as_ref();
+                measured.is_some_and(|m| m.sampling.is_some() || !m.load_seconds.is_empty() || trial.scale.is_some())
+            }),
             kinds: kinds(&digest),
             lists: lists.map(|(heading, lines)| List { heading, lines }).collect(),
             configuration: Configuration { cases: names(), groups: configuration::groups(view) },

@@ -8,7 +8,7 @@ use stampede_analysis::{Analysis, analyse};
 use stampede_core::{
     AddressId, Bytes, Case, CaseId, Censored, CgroupSupport, Counts, CpuLayout, Cpus, EnforcedLimits, ErrorClass,
     Floor, GatewayUse, Gauge, GeneratorUse, Groundwork, InstanceLife, InstanceUsage, Latencies, Limit, Limits, Load,
-    LoadCourse, Machine, Measurement, NoiseFloor, Outcome, Pace, Pilot, ReadinessRecord, ResourceUse, Rounds,
+    LoadSecond, Machine, Measurement, NoiseFloor, Outcome, Pace, Pilot, ReadinessRecord, ResourceUse, Rounds,
     RuntimeId, Sampling, ScaleRecord, ScaledService, Sending, Series, SeriesSource, ServedAnswer, Study, StudyId,
     StudyKind, Topology, Trial, Tuning, UnitId, UnitStop, WarmUp, WorkloadId, YardStickReading,
 };
@@ -251,7 +251,7 @@ fn measured(case: &str, block: u32, throughput: f64, peak_mib: u64) -> Trial {
             sampling: (case == "nginx-fpm").then(sampling),
             steps: Vec::new(),
             seconds: Vec::new(),
-            course: None,
+            load_seconds: if case == "nginx-fpm" { load_seconds(3, ok / 5, 0) } else { Vec::new() },
         }),
         stops: vec![UnitStop {
             unit: UnitId::new("main"),
@@ -398,7 +398,7 @@ pub(crate) fn many(cases: usize, blocks: u32) -> Sample {
         (measurement.service, measurement.response) = (latencies[number].clone(), latencies[number].clone());
         measurement.sending.as_mut().unwrap().lateness = latencies[number].clone();
         measurement.sampling = Some(second_by_second(block, number as u64));
-        measurement.course = Some(course(ok / 60, number as u64));
+        measurement.load_seconds = load_seconds(60, ok / 5, u64::from(block) + number as u64);
         if (block + number as u32).is_multiple_of(23) {
             trial.outcome = Outcome::Invalid("the load generator was the limit".to_owned());
         }
@@ -411,15 +411,21 @@ pub(crate) fn many(cases: usize, blocks: u32) -> Sample {
     sample
 }
 
-/// A minute of so many answers a second.
-fn course(ok: u64, number: u64) -> LoadCourse {
-    let at = |second: u64| second * (7 + number) % 5;
-    LoadCourse {
-        ok: (0..60).map(|second| ok + at(second)).collect(),
-        failed: vec![0; 60],
-        response_p50_us: (0..60).map(|second| Some(1_050 + 10 * at(second))).collect(),
-        response_p99_us: (0..60).map(|second| (second != 30).then(|| 60_000 + 1_000 * at(second))).collect(),
-    }
+/// What a generator saw in so many seconds, a few of whose requests fail.
+fn load_seconds(count: u64, rate: u64, shift: u64) -> Vec<LoadSecond> {
+    let second = |second: u64| {
+        let wave = (second * 7 + shift * 3) % 11;
+        let failed = if (second + shift) % 29 == 28 { 2 } else { 0 };
+        LoadSecond {
+            second,
+            sent: rate + wave,
+            ok: rate + wave - failed,
+            failed,
+            response_p50_us: Some(1_000 + 20 * wave),
+            response_p99_us: (rate >= 100).then_some(50_000 + 1_000 * wave),
+        }
+    };
+    (0..count).map(second).collect()
 }
 
 /// Most answers are quick; one in ten waits for the next quota period.

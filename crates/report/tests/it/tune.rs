@@ -57,8 +57,8 @@ fn told(
 #[test]
 fn a_page_draws_what_sizes_near_the_winner_did() {
     let page = told(&[("tuned", &[2_000.0, 2_010.0]), ("default", &[1_000.0, 1_010.0])], None, &[], html::tune);
-    assert!(page.contains("<figcaption>workers: how many times as good as the winner</figcaption>"));
-    assert!(page.contains("<title>1 workers: 0.607</title>") && page.contains("<title>2 workers: 1.00</title>"));
+    assert!(page.contains("<figcaption>workers</figcaption>"));
+    assert!(page.contains("<title>1: 0.607</title>") && page.contains("<title>2: best</title>"));
 }
 
 #[test]

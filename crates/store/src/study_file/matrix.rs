@@ -55,7 +55,8 @@ const WRITERS: [&[&str]; VERSION as usize] = [
     &["INSERT INTO import VALUES ('old', 11)"],
     &["INSERT INTO case_revision VALUES ('old', 'go', '3f2a91c0b7', 1)"],
     &["UPDATE study_case SET base_image = 'debian:bookworm'"],
-    &["INSERT INTO load_course VALUES (7, '{\"ok\":[9],\"failed\":[1],\"response_p50_us\":[1000],\"response_p99_us\":[null]}')"],
+    &["INSERT INTO load_seconds VALUES (7, '[{\"second\":0,\"sent\":5,\"ok\":4,\"failed\":1,\"response_p50_us\":900,
+            \"response_p99_us\":null}]')"],
 ];
 /// What this version added is a store's own and no part of a study.
 const OWN: i64 = 13;
@@ -81,7 +82,7 @@ fn shown(stored: &StoredStudy) -> Vec<bool> {
         false,
         case.revision.as_ref().is_some_and(|revision| revision.is_dirty),
         case.base_image.is_some(),
-        measured.course.as_ref().is_some_and(|course| course.ok == [9]),
+        measured.load_seconds.len() == 1,
     ]
 }
 

@@ -7,7 +7,7 @@ use jiff::Timestamp;
 use stampede_core::{
     AddressId, AuditRecord, AuditTold, Bytes, Case, CaseId, Censored, CgroupSupport, ClientLink, Counts, CpuLayout,
     Cpus, EnforcedLimits, ErrorClass, Floor, GatewayUse, Gauge, GeneratorUse, Groundwork, InstanceLife, InstanceUsage,
-    Latencies, Limit, Limits, LinkUse, Load, LoadCourse, Machine, Measurement, NoiseFloor, Outcome, Pace, PartRecord,
+    Latencies, Limit, Limits, LinkUse, Load, LoadSecond, Machine, Measurement, NoiseFloor, Outcome, Pace, PartRecord,
     PhpBuild, PhpReadBack, Pilot, ReadinessRecord, ResourceUse, Revision, Rounds, RuntimeId, Sampling, ScaleRecord,
     ScaledService, Sending, Series, SeriesSource, ServedAnswer, Service, ServiceKind, SloSecond, StepRecord, Study,
     StudyId, StudyKind, Topology, Trial, Tuning, UnitId, UnitRestart, UnitStop, WarmUp, WorkloadId, YardStickReading,
@@ -180,12 +180,14 @@ pub(crate) fn measured(case: &str, block: u32) -> Trial {
             }),
             sampling: Some(Sampling { series: series(), cpu: Duration::from_micros(1_234) }),
             seconds: vec![SloSecond { ended: 5, beyond: vec![0, 1] }, SloSecond { ended: 3, beyond: vec![3, 0] }],
-            course: Some(LoadCourse {
-                ok: vec![5, 2],
-                failed: vec![0, 1],
-                response_p50_us: vec![Some(900), Some(1_100)],
-                response_p99_us: vec![None, None],
-            }),
+            load_seconds: vec![LoadSecond {
+                second: 0,
+                sent: 9,
+                ok: 7,
+                failed: 1,
+                response_p50_us: Some(1_200),
+                response_p99_us: None,
+            }],
             steps: vec![StepRecord {
                 name: "create and follow/create".to_owned(),
                 requests: Counts { sent: 110, ok: 100, failed: 7, unfinished: 3 },
