@@ -430,7 +430,7 @@ fn load_seconds(count: u64, rate: u64, shift: u64) -> Vec<LoadSecond> {
 
 /// Most answers are quick; one in ten waits for the next quota period.
 fn latencies(number: u64) -> Latencies {
-    let mut latencies = Latencies::new();
+    let mut latencies = Latencies::coarse();
     for i in 0..10_000 {
         latencies
             .record_ns(1_000_000 + number * 50_000 + i * 10 + if i % 10 == 0 { 50_000_000 + i * 1_000 } else { 0 });
