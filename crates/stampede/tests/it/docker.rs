@@ -303,8 +303,10 @@ fn refuses(stage: &Stage, engine: &Engine) {
     for case in &mut study.cases {
         (case.platform, case.base_image) = ("docker".to_owned(), Some("nowhere.invalid/debian:12".to_owned()));
     }
+    let id = study.id.to_string();
     keep(stage, (study, trials));
-    let said = run(stage, engine, &["why"]);
+    // It is older than the one that was measured here.
+    let said = run(stage, engine, &["why", "--study", &id]);
     assert!(said.code == Some(3) && said.stderr.contains("docker import - nowhere.invalid/debian:12"), "{said:?}");
     let app = tempfile::tempdir().unwrap();
     fs::write(app.path().join("index.php"), "hello").unwrap();
