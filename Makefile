@@ -2,7 +2,7 @@
 
 STAMPEDE := target/release/stampede
 
-.PHONY: help demo test check format clippy tidy unit test-php test-web analyse-php bench-load bench-rates bench-status bench-stats bench-real bench-forecast bench-forecast-real bench-gateway bench-capacity bench-tune bench-findings fuzz
+.PHONY: help demo test check format clippy tidy unit test-php test-web analyse-php bench-report bench-load bench-rates bench-status bench-stats bench-real bench-forecast bench-forecast-real bench-gateway bench-capacity bench-tune bench-findings fuzz
 
 help:
 	@echo "make demo    install what is missing, build, and compare PHP runtimes on this machine"
@@ -12,6 +12,8 @@ help:
 	@echo "             the workloads' PHP code on real servers (PHPUnit)"
 	@echo "make test-web"
 	@echo "             the script of HTML reports, and reports in a browser (node, npm, chromium)"
+	@echo "make bench-report"
+	@echo "             the memory that the page of a large study takes to be made"
 	@echo "make bench-load"
 	@echo "             what the load engine costs beside other tools, into docs/bench-load.md;"
 	@echo "             BENCH='--rounds 9' passes flags (see target/release/stampede-bench --help)"
@@ -76,6 +78,10 @@ test-web:
 # At PHPStan's highest level (phpstan.neon).
 analyse-php:
 	@scripts/php.sh analyse
+
+# A study of 50 cases with 20 trials each.
+bench-report:
+	cargo test --release --locked --package stampede --test it -- --ignored --nocapture a_report_of_a_thousand_trials
 
 # On a quiet machine with two processors or more; takes some eight minutes.
 bench-load:

@@ -1,6 +1,7 @@
 //! A distribution as a record keeps it: the counts that are not zero. Of a trial these are some thousand of 34,000, so that a study
 //! of a thousand trials fits into memory.
 
+use std::iter;
 use std::sync::LazyLock;
 
 use hdrhistogram::Histogram;
@@ -11,7 +12,7 @@ use super::histogram;
 static SCALES: [LazyLock<Histogram<u64>>; 2] = [LazyLock::new(|| histogram(2)), LazyLock::new(|| histogram(3))];
 
 /// Values that are not told apart.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug)]
 struct Bucket {
     lowest: u64,
     count: u64,
@@ -26,19 +27,30 @@ pub(super) fn distinct_values() -> usize {
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(super) struct Kept {
     digits: u8,
-    buckets: Box<[Bucket]>,
+    /// Of each bucket by how much its lowest value is above that of the one before, then its count, both as [`pack`] writes them.
+    packed: Box<[u8]>,
     count: u64,
 }
 
 impl Kept {
     pub(super) fn of(histogram: &Histogram<u64>) -> Self {
-        let bucket = |lowest: u64, count: u64| Bucket { lowest: histogram.lowest_equivalent(lowest), count };
-        let recorded = histogram.iter_recorded();
-        Self {
-            digits: histogram.sigfig(),
-            buckets: recorded.map(|step| bucket(step.value_iterated_to(), step.count_at_value())).collect(),
-            count: histogram.len(),
+        let (mut packed, mut before) = (Vec::new(), 0);
+        for step in histogram.iter_recorded() {
+            let lowest = histogram.lowest_equivalent(step.value_iterated_to());
+            pack(lowest - before, &mut packed);
+            pack(step.count_at_value(), &mut packed);
+            before = lowest;
         }
+        Self { digits: histogram.sigfig(), packed: packed.into(), count: histogram.len() }
+    }
+
+    /// In rising order.
+    fn buckets(&self) -> impl Iterator<Item = Bucket> + '_ {
+        let (mut rest, mut lowest) = (&*self.packed, 0);
+        iter::from_fn(move || {
+            lowest += unpack(&mut rest)?;
+            Some(Bucket { lowest, count: unpack(&mut rest)? })
+        })
     }
 
     /// A histogram to which more can be added.
@@ -50,7 +62,7 @@ impl Kept {
 
     pub(super) fn add_to(&self, histogram: &mut Histogram<u64>) {
         // All of a histogram's values are within the bounds, which all have in common.
-        self.buckets.iter().for_each(|bucket| histogram.saturating_record_n(bucket.lowest, bucket.count));
+        self.buckets().for_each(|bucket| histogram.saturating_record_n(bucket.lowest, bucket.count));
     }
 
     pub(super) fn count(&self) -> u64 {
@@ -58,29 +70,29 @@ impl Kept {
     }
 
     pub(super) fn min(&self) -> u64 {
-        self.buckets.first().map_or(0, |bucket| bucket.lowest)
+        self.buckets().next().map_or(0, |bucket| bucket.lowest)
     }
 
     pub(super) fn max(&self) -> u64 {
-        self.buckets.last().map_or(0, |bucket| self.scale().highest_equivalent(bucket.lowest))
+        self.buckets().last().map_or(0, |bucket| self.scale().highest_equivalent(bucket.lowest))
     }
 
     pub(super) fn mean(&self) -> f64 {
-        let share = |bucket: &Bucket| self.middle(bucket) * bucket.count as f64 / self.count as f64;
-        self.buckets.iter().map(share).sum()
+        let share = |bucket: Bucket| self.middle(bucket) * bucket.count as f64 / self.count as f64;
+        self.buckets().map(share).sum()
     }
 
     pub(super) fn stddev(&self) -> f64 {
         let mean = self.mean();
-        let square = |bucket: &Bucket| (self.middle(bucket) - mean).powi(2) * bucket.count as f64;
-        let squares: f64 = self.buckets.iter().map(square).sum();
+        let square = |bucket: Bucket| (self.middle(bucket) - mean).powi(2) * bucket.count as f64;
+        let squares: f64 = self.buckets().map(square).sum();
         if self.count == 0 { 0.0 } else { (squares / self.count as f64).sqrt() }
     }
 
     pub(super) fn quantile(&self, q: f64) -> u64 {
         let wanted = ((q.min(1.0) * self.count as f64).ceil() as u64).max(1);
         let mut seen = 0;
-        let found = self.buckets.iter().find(|bucket| {
+        let found = self.buckets().find(|bucket| {
             seen += bucket.count;
             seen >= wanted
         });
@@ -89,16 +101,39 @@ impl Kept {
 
     pub(super) fn up_to(&self, most: u64) -> u64 {
         let last = self.scale().lowest_equivalent(most);
-        self.buckets.iter().take_while(|bucket| bucket.lowest <= last).map(|bucket| bucket.count).sum()
+        self.buckets().take_while(|bucket| bucket.lowest <= last).map(|bucket| bucket.count).sum()
     }
 
-    fn middle(&self, bucket: &Bucket) -> f64 {
+    fn middle(&self, bucket: Bucket) -> f64 {
         self.scale().median_equivalent(bucket.lowest) as f64
     }
 
     fn scale(&self) -> &'static Histogram<u64> {
         let [two, three] = &SCALES;
         if self.digits == 2 { two } else { three }
+    }
+}
+
+/// Appends a number in groups of seven bits, the lowest first; all but the last have their highest bit set (LEB128).
+fn pack(mut number: u64, to: &mut Vec<u8>) {
+    while number >= 0x80 {
+        to.push(number as u8 | 0x80);
+        number >>= 7;
+    }
+    to.push(number as u8);
+}
+
+/// Takes a number from where [`pack`] wrote it; nothing at the end.
+fn unpack(from: &mut &[u8]) -> Option<u64> {
+    let (mut number, mut shift) = (0, 0);
+    loop {
+        let (byte, rest) = from.split_first()?;
+        *from = rest;
+        number |= u64::from(byte & 0x7f) << shift;
+        shift += 7;
+        if byte & 0x80 == 0 {
+            return Some(number);
+        }
     }
 }
 

@@ -207,8 +207,9 @@ fn tar_of(name: &str, text: &str) -> Vec<u8> {
 
 /// The packages that apt did not find, as it says so.
 fn not_found(output: &str) -> impl Iterator<Item = &str> {
-    output.lines().filter_map(|line| {
-        let line = line.trim().strip_prefix("E: ")?;
+    // What apt was just saying of its progress may stand on the same line before it.
+    output.split("E: ").skip(1).filter_map(|said| {
+        let line = said.lines().next()?.trim();
         line.strip_prefix("Unable to locate package ")
             .or_else(|| line.strip_prefix("Package '")?.strip_suffix("' has no installation candidate"))
     })
@@ -265,7 +266,7 @@ mod tests {
     #[test]
     fn packages_that_apt_does_not_find_are_read_from_what_it_says() {
         let output = "Reading package lists...\n\u{1b}[91mE: Unable to locate package php-swoole\n\u{1b}[0m\
-            E: Package 'php-json' has no installation candidate\nE: Unable to fetch some archives\n";
+            Reading state information...E: Package 'php-json' has no installation candidate\nE: Unable to fetch some archives\n";
         assert_eq!(not_found(&without_colour(output)).collect::<Vec<_>>(), ["php-swoole", "php-json"]);
     }
 
