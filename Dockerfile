@@ -25,7 +25,7 @@ USER root
 RUN printf '#!/bin/sh\nexit 101\n' > /usr/sbin/policy-rc.d && chmod +x /usr/sbin/policy-rc.d \
     && apt-get update \
     && DEBIAN_FRONTEND=noninteractive apt-get install --yes --no-install-recommends \
-        apache2-bin caddy golang-go haproxy libapache2-mod-php nginx pgbouncer php-cli php-fpm php-intl php-mbstring \
+        apache2-bin caddy haproxy libapache2-mod-php nginx pgbouncer php-cli php-fpm php-intl php-mbstring \
         php-parsedown php-pgsql php-sqlite3 postgresql supervisor uwsgi-plugin-php \
     && rm -rf /var/lib/apt/lists/*
 USER stampede
