@@ -2,7 +2,7 @@
 
 STAMPEDE := target/release/stampede
 
-.PHONY: help demo test check format clippy tidy unit test-php test-web analyse-php bench-report bench-load bench-rates bench-status bench-stats bench-real bench-forecast bench-forecast-real bench-gateway bench-capacity bench-tune bench-findings fuzz
+.PHONY: help demo test check format clippy tidy unit test-php test-web analyse-php bench-report bench-load bench-rates bench-status bench-stats bench-real bench-forecast bench-forecast-real bench-forecast-published bench-gateway bench-capacity bench-tune bench-findings fuzz
 
 help:
 	@echo "make demo    install what is missing, build, and compare PHP runtimes on this machine"
@@ -30,6 +30,8 @@ help:
 	@echo "             how fast the forecast simulates, into docs/bench-forecast.md"
 	@echo "make bench-forecast-real"
 	@echo "             how near it comes to real services, into docs/bench-forecast-real.md"
+	@echo "make bench-forecast-published"
+	@echo "             what it makes of the published rows, into docs/bench-forecast-published.md"
 	@echo "make bench-gateway"
 	@echo "             what the gateway costs a request beside nginx, into docs/bench-gateway.md"
 	@echo "make bench-capacity"
@@ -126,6 +128,13 @@ bench-forecast-real:
 	@scripts/rust.sh
 	cargo build --release --locked --package stampede --package stampede-bench
 	target/release/stampede-bench forecast $(BENCH)
+
+# Runtimes that are not installed are left out; takes some fifteen minutes with all of them.
+bench-forecast-published:
+	@scripts/packages.sh demo
+	@scripts/rust.sh
+	cargo build --release --locked --package stampede --package stampede-bench
+	target/release/stampede-bench published $(BENCH)
 
 # On two processors or more; takes three minutes.
 bench-gateway:

@@ -208,11 +208,11 @@ fn next_connections(study: &Study, trials: &[Trial]) -> Option<u32> {
         without = if point.throughput > GROWTH * most { 0 } else { without + 1 };
         most = most.max(point.throughput);
     }
-    // Where the generator is the limit, more connections tell no more.
+    // What the generator was the limit of is measured again; where it is once more, more connections tell no more.
     let useless = trials.iter().rev().take_while(|trial| trial.outcome != Outcome::Measured).count();
     let goes_on = useless < 2 && (curve.len() < LEAST_POINTS || without < 2);
     let served = !trials.iter().any(|trial| matches!(trial.outcome, Outcome::Failed(_)));
-    let connections = connections_of(study, last)? * 2;
+    let connections = connections_of(study, last)? * if useless == 0 { 2 } else { 1 };
     (goes_on && served && connections <= MOST_CONNECTIONS).then_some(connections)
 }
 
@@ -286,4 +286,41 @@ fn suspected(study: &Study, trials: &[Trial]) -> (Option<Bottleneck>, Vec<Findin
         found.map(|findings| (rules::bottleneck(&findings), findings)).collect();
     let telling = all.iter().position(|(bottleneck, _)| bottleneck.is_some()).unwrap_or(0);
     if all.is_empty() { (None, Vec::new()) } else { all.swap_remove(telling) }
+}
+
+#[cfg(test)]
+mod tests {
+    use stampede_core::StudyKind;
+
+    use super::*;
+    use crate::samples;
+
+    /// The loads that a search begins with, on a server of 100 requests a second whose trials at these places are held up.
+    fn loads(held_up: &[usize]) -> Vec<String> {
+        let mut study = samples::study(&[]);
+        study.kind = StudyKind::Capacity;
+        study.slo = Some("p95<150ms".parse().unwrap());
+        let (mut trials, mut loads) = (Vec::new(), Vec::new());
+        while let Some(step) = capacity_step(&study, &trials).filter(|step| matches!(step.load, Load::Closed { .. })) {
+            let mut trial = samples::measured(&step.case, trials.len() as u32 + 1, 100.0);
+            if held_up.contains(&trials.len()) {
+                trial.outcome = Outcome::Invalid("this program was held up".to_owned());
+            }
+            let case = Case { id: trial.case.clone(), load: step.load, ..samples::study(&["go"]).cases.remove(0) };
+            study.cases.push(case);
+            trials.push(trial);
+            loads.push(step.case);
+        }
+        loads
+    }
+
+    #[test]
+    fn what_was_held_up_is_measured_again_once() {
+        assert_eq!(loads(&[]), ["closed:1", "closed:2", "closed:4", "closed:8", "closed:16"]);
+        assert_eq!(
+            loads(&[0, 3]),
+            ["closed:1", "closed:1", "closed:2", "closed:4", "closed:4", "closed:8", "closed:16"]
+        );
+        assert_eq!(loads(&[1, 2]), ["closed:1", "closed:2", "closed:2"]);
+    }
 }

@@ -10,6 +10,7 @@ use thiserror::Error;
 use crate::capacity::Capacities;
 use crate::findings::{FAULTS, Provocation};
 use crate::proof::Proof;
+use crate::published::Published;
 use crate::real::Real;
 use crate::recording::Recording;
 use crate::sampling::Sampling;
@@ -25,6 +26,7 @@ usage: stampede-bench load [FLAGS]
        stampede-bench tune [--searches N] [--seed N] [--data DIR] [--output FILE]
        stampede-bench record [--pieces N] [--data FILE] [--remark TEXT] [--stampede FILE]
        stampede-bench forecast [--rounds N] [--duration TIME] [--data FILE] [--output FILE] [--stampede FILE]
+       stampede-bench published [--rounds N] [--workload NAME|DIR] [--output FILE] [--remark TEXT] [--stampede FILE]
        stampede-bench real [--studies N] [--time TIME] [--data FILE] [--output FILE] [--stampede FILE]
        stampede-bench findings [--only FAULT] [--cells FROM..TO] [--data FILE] [--output FILE] [--stampede FILE]
 
@@ -32,9 +34,10 @@ usage: stampede-bench load [FLAGS]
 `stampede compare` against itself with --no-sampling. `stats` counts how often verdicts are right, in studies that are
 simulated from trials which `record` recorded here; `real` counts it in studies that are measured. `record` and `real` go
 on where they were left, up to the number that is given. `capacity` counts how near the search for a capacity comes, on servers
-that are simulated. `forecast` holds forecasts of ten services against real ones, and goes on where it was left. `tune`
-replays the search for settings on grids that were recorded or made up. `findings` provokes faults and counts how often the first
-bottleneck that is named is the right one; it goes on where it was left, too.
+that are simulated. `forecast` holds forecasts of ten services against real ones, and goes on where it was left; `published`
+holds forecasts against the published rows of gcp-markdown. `tune` replays the search for settings on grids that were recorded
+or made up. `findings` provokes faults and counts how often the first bottleneck that is named is the right one; it goes on
+where it was left, too.
 
   --rounds N            rounds, in each of which every client runs once [default: 5]
   --duration TIME       length of each run, in whole seconds [default: 3s]
@@ -50,6 +53,7 @@ bottleneck that is named is the right one; it goes on where it was left, too.
   --studies N           studies of each kind [default: stats 2000, real 40]
   --searches N          searches of each server, or of each kind on each grid [default: capacity 100, tune 200]
   --time TIME           the most time of a real study [default: 120s]
+  --workload NAME|DIR   the workload of the published rows, or a folder with one [default: markdown]
   --pieces N            pieces of 32 trials that the file is to hold [default: 10]
   --data FILE           recorded trials, or real studies [default: a file in crates/bench/data]
   --cells FROM..TO      of findings: these runs alone, the last one not included [default: all]
@@ -67,6 +71,7 @@ pub(crate) enum Task {
     Record(Recording),
     Real(Real),
     Forecast(Validation),
+    Published(Published),
     Findings(Provocation),
     /// The server that takes a known share of CPU time more, started by a deployment.
     Burn,
@@ -147,6 +152,7 @@ pub(crate) fn read(arguments: impl IntoIterator<Item = String>) -> Result<Task, 
         Some("record") => record(arguments),
         Some("real") => real(arguments),
         Some("forecast") => forecast(arguments),
+        Some("published") => published(arguments),
         Some("findings") => findings(arguments),
         Some("burn") => Ok(Task::Burn),
         Some("server") => Ok(Task::Serve),
@@ -305,6 +311,23 @@ fn forecast(mut arguments: impl Iterator<Item = String>) -> Result<Task, ArgsErr
         }
     }
     Ok(Task::Forecast(validation))
+}
+
+fn published(mut arguments: impl Iterator<Item = String>) -> Result<Task, ArgsError> {
+    let mut published = Published::default();
+    while let Some(flag) = arguments.next() {
+        let mut value = || arguments.next().ok_or_else(|| ArgsError::Without(flag.clone()));
+        match flag.as_str() {
+            "--rounds" => published.rounds = above_zero(&flag, &value()?)?,
+            "--workload" => published.workload = value()?,
+            "--output" => published.output = PathBuf::from(value()?),
+            "--remark" => published.remark = value()?,
+            "--stampede" => published.stampede = Some(PathBuf::from(value()?)),
+            "--help" | "-h" => return Ok(Task::Help),
+            other => return Err(ArgsError::Unknown(other.to_owned())),
+        }
+    }
+    Ok(Task::Published(published))
 }
 
 fn findings(mut arguments: impl Iterator<Item = String>) -> Result<Task, ArgsError> {

@@ -14,6 +14,7 @@ use crate::floor::FloorError;
 use crate::nginx::NginxError;
 use crate::process::ProcessError;
 use crate::proof::ProofError;
+use crate::published::PublishedError;
 use crate::real::RealError;
 use crate::recording::RecordingError;
 use crate::sampling::SamplingError;
@@ -70,6 +71,8 @@ pub(crate) enum Failure {
     #[error(transparent)]
     Validation(#[from] ValidationError),
     #[error(transparent)]
+    Published(#[from] PublishedError),
+    #[error(transparent)]
     Findings(#[from] FindingsError),
     #[error("burn")]
     Burn(#[from] BurnError),
@@ -83,6 +86,7 @@ impl Failure {
             Self::Recording(RecordingError::Compare(CompareError::NoStampede(_)))
             | Self::Real(RealError::Compare(CompareError::NoStampede(_)))
             | Self::Validation(ValidationError::Compare(CompareError::NoStampede(_)))
+            | Self::Published(PublishedError::Compare(CompareError::NoStampede(_)) | PublishedError::Fastest)
             | Self::Findings(FindingsError::Compare(CompareError::NoStampede(_)))
             | Self::Processors(_)
             | Self::NoStampede(_)
@@ -102,6 +106,7 @@ impl Failure {
             | Self::Recording(_)
             | Self::Real(_)
             | Self::Validation(_)
+            | Self::Published(_)
             | Self::Findings(_)
             | Self::Burn(_)
             | Self::Process(_) => 5,

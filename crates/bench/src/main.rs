@@ -1,6 +1,6 @@
 //! Benchmarks: of the load engine, `make bench-load`; of sampling, `make bench-status`; of verdicts, `make bench-stats`;
 //! of capacities, `make bench-capacity`; of the search for settings, `make bench-tune`; of findings, `make bench-findings`;
-//! of forecasts, `make bench-forecast-real`.
+//! of forecasts, `make bench-forecast-real` and `make bench-forecast-published`.
 //!
 //! It starts a server and clients, each pinned to a processor, lets them take turns, and writes a table. The server and the
 //! floor are this program too, in processes of their own. It knows `stampede` as any other tool: by its command line and by
@@ -28,6 +28,7 @@ mod open;
 mod process;
 mod progress;
 mod proof;
+mod published;
 mod race;
 mod real;
 mod recording;
@@ -79,6 +80,7 @@ fn run() -> Result<(), Failure> {
         Task::Record(recording) => Ok(recording::run(&recording)?),
         Task::Real(real) => Ok(real::run(&real)?),
         Task::Forecast(asked) => Ok(validation::run(&asked)?),
+        Task::Published(asked) => Ok(published::run(&asked)?),
         Task::Findings(provocation) => Ok(findings::run(&provocation)?),
         Task::Burn => Ok(burner::serve()?),
         Task::Serve => Ok(server::serve()?),

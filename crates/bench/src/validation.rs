@@ -260,7 +260,7 @@ impl Bench {
     ) -> Result<Figures, ValidationError> {
         let Some((first, others)) = studies.split_first() else { return Err(ValidationError::Missing("a study")) };
         let Size { name: _, cpus, concurrency, most } = size;
-        let (window, before) = (seconds(self.window), seconds(before(load, warm_up)));
+        let (window, before) = (seconds(self.window), before(load, warm_up));
         let mut arguments = vec![
             "forecast",
             first,
@@ -298,7 +298,6 @@ impl Bench {
     fn measure(&self, held: &Held, load: &str, round: u32, under: &Circumstances) -> Result<Line, ValidationError> {
         let Size { name: _, cpus, concurrency, most } = held.size;
         let (window, before) = (seconds(self.window), before(load, self.window / 3));
-        let before = if before.is_zero() { "0s".to_owned() } else { seconds(before) };
         let seed = round.to_string();
         let study = self.stampede.call(
             &[
@@ -343,9 +342,9 @@ impl Bench {
     }
 }
 
-/// A load with stages is counted from its beginning.
-fn before(load: &str, warm_up: Duration) -> Duration {
-    if load.contains('/') { Duration::ZERO } else { warm_up }
+/// The warm-up as a flag takes it: a load with stages is counted from its beginning.
+fn before(load: &str, warm_up: Duration) -> String {
+    if load.contains('/') { "0s".to_owned() } else { seconds(warm_up) }
 }
 
 /// What a trial says; nothing where it has no figures.

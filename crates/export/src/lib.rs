@@ -17,6 +17,6 @@ mod target;
 mod template;
 
 pub use bundle::{Bundle, BundleFile, ExportError, export};
-pub use order::{Image, Order, Package, label};
+pub use order::{Image, Order, Package, Scaling, label};
 pub use software::software;
 pub use target::Target;

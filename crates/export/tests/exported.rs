@@ -17,7 +17,7 @@ use stampede_core::{
     App, AppKind, Body, Bytes, Cpus, DefaultsContext, Deployment, Exchange, Expectation, Found, Limits, Load, PhpBuild,
     Programs, RenderContext, Request, Runtime, Tuning,
 };
-use stampede_export::{Bundle, ExportError, Image, Order, Package, Target, export};
+use stampede_export::{Bundle, ExportError, Image, Order, Package, Scaling, Target, export};
 
 fn kinds() -> [AppKind; 5] {
     [
@@ -107,6 +107,16 @@ fn exchange(method: &str, status: u16, body: &str) -> Exchange {
 const HALF: Limits = Limits { cpus: Cpus::from_millis(500), memory: Bytes::from_mib(256) };
 
 fn bundle(target: Target, deployment: &Deployment, limits: &Limits, health: &Exchange) -> Result<Bundle, ExportError> {
+    scaled(target, deployment, limits, health, None)
+}
+
+fn scaled(
+    target: Target,
+    deployment: &Deployment,
+    limits: &Limits,
+    health: &Exchange,
+    scaling: Option<Scaling>,
+) -> Result<Bundle, ExportError> {
     let package = |name: &str, version: &str| Package { name: name.to_owned(), version: version.to_owned() };
     let image = Image {
         name: "registry.example/shop:1".to_owned(),
@@ -125,6 +135,7 @@ fn bundle(target: Target, deployment: &Deployment, limits: &Limits, health: &Exc
             listen: SocketAddr::from((target.address(), 8080)),
             folder: "/home/me/shop",
             concurrency: Some(8),
+            scaling,
             image: Some(&image),
         },
     )
@@ -198,6 +209,7 @@ fn what_a_target_does_not_take_is_refused() {
         listen,
         folder: "/x",
         concurrency: None,
+        scaling: None,
         image: None,
     };
     assert!(matches!(export(Target::Config, &order), Err(ExportError::Ports(u16::MAX))));
@@ -207,6 +219,25 @@ fn what_a_target_does_not_take_is_refused() {
     for folder in ["/home/me/my shop", "/home/$me", &format!("/{}", "x".repeat(90))] {
         let order = Order { folder, deployment: &self::deployment(nginx(), kinds()[0].clone(), &HALF, 4), ..order };
         assert!(matches!(export(Target::Config, &order), Err(ExportError::Folder(_))), "{folder}");
+    }
+}
+
+#[test]
+fn an_autoscaled_service_is_deployed_as_it_was_scaled() {
+    let whole = Limits { cpus: Cpus::from_millis(1000), ..HALF };
+    let deployment = deployment(nginx(), kinds()[0].clone(), &whole, 16);
+    let scaling = Some(Scaling { concurrency: 10, min_instances: 1, max_instances: 6 });
+    for (target, least, most) in
+        [(Target::Knative, "min-scale", "max-scale"), (Target::CloudRun, "minScale", "maxScale")]
+    {
+        let bundle = scaled(target, &deployment, &whole, &exchange("GET", 200, ""), scaling).unwrap();
+        let service = bundle.files.into_iter().find(|file| file.path.ends_with("service.yaml")).unwrap().text;
+        let key = "\n        autoscaling.knative.dev/";
+        for line in [format!("{key}{least}: \"1\"\n"), format!("{key}{most}: \"6\"\n")] {
+            assert!(service.contains("\n      annotations:\n") && service.contains(&line), "{line}: {service}");
+        }
+        // Not the pool, which is told where nothing was scaled.
+        assert!(service.contains("\n      containerConcurrency: 10\n"), "{service}");
     }
 }
 
@@ -293,6 +324,7 @@ proptest! {
             listen: SocketAddr::from((ip, port)),
             folder: "/home/me/shop",
             concurrency: None,
+            scaling: None,
             image: Some(&image),
         }).unwrap();
         let preparation = deployment.preparation.iter().flat_map(|preparation| &preparation.files);

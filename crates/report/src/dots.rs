@@ -6,7 +6,7 @@ use std::fmt::Write;
 
 use serde::Serialize;
 use stampede_analysis::{Better, CaseSummary, Metric, metric};
-use stampede_core::{Estimate, Outcome, StudyKind, Trial};
+use stampede_core::{Estimate, Outcome, StudyKind};
 
 use crate::StudyView;
 use crate::columns::{half_width, ranks, titled};
@@ -62,6 +62,8 @@ struct Row {
     y: usize,
     interval: Option<[String; 2]>,
     mean: Option<String>,
+    /// What its points are, a line each: a word for each of a thousand points would make a page slow to open.
+    values: String,
     points: Vec<Point>,
 }
 
@@ -69,7 +71,6 @@ struct Row {
 struct Point {
     x: String,
     y: usize,
-    label: String,
     counts: bool,
 }
 
@@ -115,8 +116,14 @@ pub(crate) fn chart(view: &StudyView<'_>, metric: &'static Metric) -> Option<Dot
 fn row(view: &StudyView<'_>, metric: &Metric, summary: &CaseSummary, axis: &Axis, place: usize) -> Row {
     let top = HEAD + place * ROW;
     let estimate = summary.summary.get(metric.key);
-    let trials = view.trials.iter().filter(|trial| trial.case == summary.case);
-    let points = trials.filter_map(|trial| point(metric, axis, trial, top + 29));
+    let (mut values, mut points) = (summary.case.to_string(), Vec::new());
+    for trial in view.trials.iter().filter(|trial| trial.case == summary.case) {
+        let Some(value) = (metric.reader)(trial) else { continue };
+        let counts = trial.outcome == Outcome::Measured;
+        let remark = if counts { "" } else { " (does not count)" };
+        let _ = write!(values, "\nblock {}: {}{remark}", trial.block, in_tables(metric.unit, value));
+        points.push(Point { x: axis.place(value), y: height(top + 29, trial.block), counts });
+    }
     Row {
         name: summary.case.to_string(),
         figures: figures(view, metric, summary).unwrap_or_else(|| "n/a".to_owned()),
@@ -124,22 +131,15 @@ fn row(view: &StudyView<'_>, metric: &Metric, summary: &CaseSummary, axis: &Axis
         y: top + 29,
         interval: estimate.and_then(|estimate| Some([axis.place(estimate.low?), axis.place(estimate.high?)])),
         mean: estimate.map(|estimate| axis.place(estimate.value)),
-        points: points.collect(),
+        values,
+        points,
     }
 }
 
 /// Trials of neighbouring blocks lie at different heights, so that equal values do not cover each other.
-fn point(metric: &Metric, axis: &Axis, trial: &Trial, y: usize) -> Option<Point> {
+fn height(y: usize, block: u32) -> usize {
     const HEIGHTS: [usize; 5] = [3, 6, 1, 5, 0];
-    let value = (metric.reader)(trial)?;
-    let counts = trial.outcome == Outcome::Measured;
-    let remark = if counts { "" } else { " (does not count)" };
-    Some(Point {
-        x: axis.place(value),
-        y: y + HEIGHTS[trial.block as usize % HEIGHTS.len()] - 3,
-        label: format!("{}, block {}: {}{remark}", trial.case, trial.block, in_tables(metric.unit, value)),
-        counts,
-    })
+    y + HEIGHTS[block as usize % HEIGHTS.len()] - 3
 }
 
 /// `1,244 ±435, rank 2-3`: ranks only where the metric decides them.

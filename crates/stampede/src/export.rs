@@ -9,9 +9,10 @@ use std::net::SocketAddr;
 use std::path::{Path, PathBuf};
 
 use stampede_core::{
-    App, BuildStep, Candidate, Case, Deployment, Exchange, Makes, Platform, RenderContext, Requirement, Role, Study,
+    App, BuildStep, Candidate, Case, Deployment, Exchange, Makes, Platform, RenderContext, Requirement, Role,
+    ScaledService, Study,
 };
-use stampede_export::{Order, Target, label};
+use stampede_export::{Order, Scaling, Target, label};
 use stampede_plan::{ComparePlan, PlatformChoice};
 use stampede_platforms::LocalPlatform;
 
@@ -66,7 +67,7 @@ pub(crate) async fn config(
     let folder = folder(flag, path, false, plan, candidate)?;
     let target = Target::Config;
     let listen = SocketAddr::new(target.address(), PORT);
-    let measured = Measured { study, case };
+    let measured = Measured { study, case, service: None };
     write(&Export { target, listen, image: None, plan, candidate, measured: Some(&measured) }, &folder).await
 }
 
@@ -142,7 +143,7 @@ async fn write(export: &Export<'_>, folder: &Folder) -> Result<String, Failure> 
     let load = &plan.load.joined_by(&plan.beside);
     let context = RenderContext { app: &app, limits: &plan.limits, load, tuning, programs: &found.programs };
     let deployment = runtime.deployment(&context).map_err(Failure::missing)?;
-    if let Some(Measured { study, case }) = measured
+    if let Some(Measured { study, case, .. }) = measured
         && case.runtime_version != version
     {
         screen::warning(&format!(
@@ -171,6 +172,11 @@ async fn write(export: &Export<'_>, folder: &Folder) -> Result<String, Failure> 
         listen: *listen,
         folder: path,
         concurrency: pool.filter_map(|tunable| tuning.count(tunable.name)).max(),
+        scaling: measured.and_then(|measured| measured.service.as_ref()).map(|service| Scaling {
+            concurrency: service.concurrency,
+            min_instances: service.min_instances,
+            max_instances: service.max_instances,
+        }),
         image: image.as_ref(),
     };
     let bundle = stampede_export::export(*target, &order).map_err(Failure::usage)?;
@@ -204,7 +210,7 @@ fn origin(export: &Export<'_>, version: &str) -> Vec<String> {
     let Export { target, plan, candidate, measured, .. } = export;
     let by = format!("Made by stampede export {} (stampede {})", target.id(), env!("CARGO_PKG_VERSION"));
     let of = match measured {
-        Some(Measured { study, case }) => format!(
+        Some(Measured { study, case, .. }) => format!(
             "from case {} of study {}, which measured {} on {}",
             case.id,
             study.id,
@@ -213,11 +219,20 @@ fn origin(export: &Export<'_>, version: &str) -> Vec<String> {
         ),
         None => format!("from {} serving {}, which was not measured", candidate.runtime.id(), plan.workload.id),
     };
-    vec![
+    let mut lines = vec![
         by,
         format!("{of}."),
         format!("Settings for {version}, {} CPUs, {} and {}.", plan.limits.cpus, plan.limits.memory, plan.load),
-    ]
+    ];
+    if let Some(ScaledService { policy, concurrency, min_instances, max_instances, .. }) =
+        measured.and_then(|measured| measured.service.as_ref())
+    {
+        lines.push(format!(
+            "This is one of {min_instances} to {max_instances} instances by the rules of {policy}, given {concurrency} \
+             requests at once at the most."
+        ));
+    }
+    lines
 }
 
 /// What is there, and what to do with it.

@@ -1,7 +1,7 @@
 //! What is exported: a runtime as the command line sets it, or a case of a stored study.
 
 use stampede_analysis::analyse;
-use stampede_core::{Candidate, Case, Outcome, Study, Trial};
+use stampede_core::{Candidate, Case, Outcome, ScaledService, Study, Trial};
 use stampede_plan::{CompareFlags, ComparePlan, MachineSize, RetrialFlags, RetrialPlan, SubjectFlag};
 use stampede_store::StoredStudy;
 
@@ -20,6 +20,8 @@ pub(super) struct Subject {
 pub(super) struct Measured {
     pub(super) study: Study,
     pub(super) case: Case,
+    /// Where the case is an instance of an autoscaled service.
+    pub(super) service: Option<ScaledService>,
 }
 
 impl Subject {
@@ -68,7 +70,9 @@ pub(super) fn read(args: &ExportArgs, machine: MachineSize) -> Result<Subject, F
     let flags = RetrialFlags { from: subject.clone(), ..RetrialFlags::default() };
     let RetrialPlan { base, .. } =
         RetrialPlan::read(&flags, (&study, &case), &[], machine, &BuiltIn).map_err(Failure::usage)?;
-    Ok(Subject { plan: base, measured: Some(Measured { study, case }) })
+    let measured = trials.iter().rev().find(|trial| trial.case == case.id && trial.outcome == Outcome::Measured);
+    let service = measured.and_then(|trial| Some(trial.scale.as_ref()?.service.clone()));
+    Ok(Subject { plan: base, measured: Some(Measured { study, case, service }) })
 }
 
 /// The case of this name, or the best one that was measured; of a runtime, where one is named.

@@ -117,8 +117,7 @@ fn each_trial_begins_with_what_the_workload_says_and_its_load_is_accounted_for()
         assert!(in_window < answered, "{in_window} {audit}");
     }
     let shown = things.stage.run(&["show", "latest"]);
-    let words = shown.stdout.split_whitespace().collect::<Vec<_>>().join(" ");
-    assert!(words.contains("were answered, and the application and postgres have as many"), "{}", shown.stdout);
+    assert!(shown.words().contains("were answered, and the application and postgres have as many"), "{}", shown.stdout);
 }
 
 #[test]
@@ -210,7 +209,7 @@ fn feeders_with_something_wrong_are_told_by_their_lines() {
     let flags = ["--runtimes", "php-cli-server", "--feeder", &given, "--duration", "2s", "--rounds", "1"];
     let said = stage.run(&[&["compare", "rinha"][..], &flags].concat());
     assert_eq!(said.code, Some(4), "{}", said.stderr);
-    let all = said.stdout.split_whitespace().collect::<Vec<_>>().join(" ");
+    let all = said.words();
     assert!(all.contains("the feeder payloads had no row left for users who wanted one"), "{all}");
 }
 

@@ -347,7 +347,7 @@ fn tells_of_memory(stage: &Stage, engine: &Engine) {
             "--no-yard-stick",
         ],
     );
-    assert!(said.code == Some(5) && said.stdout.contains("limit of 32Mi"), "{said:?}");
+    assert!(said.code == Some(5) && said.words().contains("limit of 32Mi"), "{said:?}");
     assert!(said.stderr.contains("php-pdo-sqlite"), "{said:?}");
     engine.assert_nothing_left();
     stage.assert_nothing_left();
@@ -415,7 +415,7 @@ fn starts_a_replica_again(stage: &Stage, engine: &Engine) {
 /// Each instance is a container, under limits of its own.
 fn starts_instances_on_demand(stage: &Stage, engine: &Engine) {
     let base = ["scale", "php-cli-server", "markdown", "--platform", "docker", "--cpus", "0.25", "--memory", "128Mi"];
-    let rest = ["--max-instances", "2", "--load", "closed:4", "--duration", "4s", "--quiet", "--json", "-"];
+    let rest = ["--max-instances", "2", "--load", "closed:4", "--duration", "4s", "--json", "-"];
     let said = run(stage, engine, &[&base[..], &rest].concat());
     assert_eq!(said.code, Some(0), "{}\n{}", said.stderr, said.stdout);
     let study: Value = serde_json::from_str(&said.stdout).unwrap();

@@ -228,7 +228,7 @@ fn what_went_wrong_is_told_and_has_its_exit_code() {
     // Remarks are broken into lines anywhere.
     let hey = |flags: &[&str]| {
         let said = Stage::new().run(&[&["hey"], flags, &[&url]].concat());
-        (said.code, said.stdout.split_whitespace().collect::<Vec<_>>().join(" "))
+        (said.code, said.words())
     };
     let (code, stdout) = hey(&["-n", "40", "-c", "2"]);
     assert_eq!(code, Some(4), "{stdout}");

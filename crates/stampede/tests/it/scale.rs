@@ -8,20 +8,8 @@ use serde_json::Value;
 use crate::stage::{Stage, have, processes_in_runs, send, wait_until, workload};
 
 /// Runs it on small instances of PHP's own server.
-const PHP: [&str; 12] = [
-    "scale",
-    "php-cli-server",
-    "markdown",
-    "--cpus",
-    "0.25",
-    "--memory",
-    "256Mi",
-    "--duration",
-    "4s",
-    "--seed",
-    "1",
-    "--quiet",
-];
+const PHP: [&str; 11] =
+    ["scale", "php-cli-server", "markdown", "--cpus", "0.25", "--memory", "256Mi", "--duration", "4s", "--seed", "1"];
 
 #[test]
 fn instances_start_on_demand_and_counts_add_up() {
@@ -59,13 +47,21 @@ fn instances_start_on_demand_and_counts_add_up() {
     assert_eq!(serde_json::from_str::<Value>(&again.stdout).unwrap(), study);
     let shown = stage.run(&["show", "latest"]);
     for part in ["instances min/mean/max", "cold starts", "a million answers cost", "answers every request"] {
-        assert!(shown.stdout.contains(part), "{part}\n{}", shown.stdout);
+        assert!(shown.words().contains(part), "{part}\n{}", shown.stdout);
     }
     assert!(shown.stdout.lines().all(|line| line.chars().count() <= 80), "{}", shown.stdout);
     let markdown = stage.run(&["show", "latest", "--markdown", "-"]);
     assert!(markdown.stdout.contains("| cold starts | 3 |"), "{}", markdown.stdout);
     let listed = stage.run(&["list", "studies"]);
     assert!(listed.stdout.contains("scale markdown"), "{}", listed.stdout);
+    let folder = tempfile::tempdir().unwrap();
+    let place = folder.path().join("deploy");
+    let said = stage.run(&["export", "knative", "--study", "latest", "--output", place.to_str().unwrap()]);
+    assert_eq!(said.code, Some(0), "{}", said.stderr);
+    let service = std::fs::read_to_string(place.join("service.yaml")).unwrap();
+    for part in ["# This is one of 0 to 3 instances", "max-scale: \"3\"\n", "containerConcurrency: 1\n"] {
+        assert!(service.contains(part), "{part}\n{service}");
+    }
     let of_itself = format!("study:{}", study["id"].as_str().unwrap());
     for asked in [&["why"][..], &["gate", &of_itself, &of_itself], &["forecast", "latest", "--load", "open:5"]] {
         let said = stage.run(asked);
@@ -134,7 +130,7 @@ fn services_are_held_against_each_other_and_gone_on_with_after_an_interrupt() {
     }
     let shown = stage.run(&["show", "latest"]);
     // Lines are broken where they must be.
-    let text = shown.stdout.split_whitespace().collect::<Vec<_>>().join(" ");
+    let text = shown.words();
     for part in
         ["2 services against each other", "large: php-cli-server, 1 CPU", "share 1 processor, 4 requests at once"]
     {

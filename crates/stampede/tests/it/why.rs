@@ -32,7 +32,7 @@ fn a_pool_of_one_worker_is_confirmed() {
     let said = why(&stage, &[]);
     assert_eq!(said.code, Some(0), "{}", said.stderr);
     for part in ["Confirmed: the number of workers (pm.max_children) holds nginx-fpm back", "pm.max_children 1 -> 2"] {
-        assert!(said.stdout.contains(part), "{part}\n{}", said.stdout);
+        assert!(said.words().contains(part), "{part}\n{}", said.stdout);
     }
     let last = said.stdout.trim_end().rsplit_once("What to do: ").map(|(_, advice)| advice.replace("\n  ", " "));
     assert!(last.is_some_and(|advice| advice.contains("--set nginx-fpm.pm.max_children=")), "{}", said.stdout);
@@ -59,8 +59,8 @@ fn a_quota_that_runs_out_is_confirmed() {
     compared(&stage, &["markdown", "--runtimes", "nginx-fpm", "--cpus", "0.2"]);
     let said = why(&stage, &["nginx-fpm"]);
     assert_eq!(said.code, Some(0), "{}", said.stderr);
-    assert!(said.stdout.contains("Confirmed: the CPU quota holds nginx-fpm back."), "{}", said.stdout);
-    assert!(said.stdout.contains("CPU quota 0.2 -> 0.3"), "{}", said.stdout);
+    assert!(said.words().contains("Confirmed: the CPU quota holds nginx-fpm back."), "{}", said.stdout);
+    assert!(said.words().contains("CPU quota 0.2 -> 0.3"), "{}", said.stdout);
     let study = shown(&stage);
     assert_eq!(study["why"]["confirmed_by"], "cpus=0.3", "{study}");
     stage.assert_nothing_left();
