@@ -300,7 +300,7 @@ fn document(forecasts: &[Forecast], fitted: &str, round_trip: f64, under: &Circu
     ));
     section.paragraph(&format!(
         "Made by `make bench-forecast-published`. {} A pair is confirmed when the faster row is forecast to be the faster one by more \
-         than {:.0} %, which is as near as forecasts are held to come (bench-forecast-real.md), and refuted otherwise.",
+         than {:.0} %, which is as near as throughputs are held to come (`make bench-forecast-real`), and refuted otherwise.",
         Circumstances::sentences([under].into_iter()),
         (EQUAL - 1.0) * 100.0
     ));
