@@ -2,7 +2,7 @@
 
 STAMPEDE := target/release/stampede
 
-.PHONY: help demo test check format clippy tidy unit test-php test-web analyse-php bench-report bench-load bench-rates bench-status bench-stats bench-real bench-forecast bench-forecast-real bench-forecast-published bench-gateway bench-capacity bench-tune bench-findings fuzz
+.PHONY: help demo test check format clippy tidy unit test-php test-web analyse-php bench-report bench-load bench-rates bench-status bench-stats bench-real bench-forecast bench-forecast-real bench-forecast-published bench-gateway bench-capacity bench-tune bench-grids bench-findings fuzz
 
 help:
 	@echo "make demo    install what is missing, build, and compare PHP runtimes on this machine"
@@ -38,6 +38,8 @@ help:
 	@echo "             how near stampede capacity comes, on simulated servers, into docs/bench-capacity.md"
 	@echo "make bench-tune"
 	@echo "             how near the search for settings comes to the best, into docs/bench-tune.md"
+	@echo "make bench-grids"
+	@echo "             records settings for bench-tune, into crates/bench/data/grids"
 	@echo "make bench-findings"
 	@echo "             how often the first bottleneck that is named is the right one, into docs/bench-findings.md"
 	@echo "make fuzz    three minutes of fuzzing for each parser (cargo-fuzz and a nightly toolchain)"
@@ -122,7 +124,7 @@ bench-forecast:
 	@scripts/rust.sh
 	cargo bench --locked --package stampede-forecast --bench speed -- --document
 
-# Ten services, five times each, on a quiet machine: takes some 40 minutes, and goes on where it was left.
+# Ten services, five times each: takes an hour on a quiet machine, and goes on where it was left.
 bench-forecast-real:
 	@scripts/packages.sh demo
 	@scripts/rust.sh
@@ -153,6 +155,14 @@ bench-tune:
 	@scripts/rust.sh
 	cargo build --release --locked --package stampede-bench
 	target/release/stampede-bench tune --output docs/bench-tune.md $(BENCH)
+
+# Records the grids of bench-tune: a trial of each of some hundred settings takes some eight minutes; 36 of these in all, and it goes on
+# where it was left.
+bench-grids:
+	@scripts/packages.sh findings
+	@scripts/rust.sh
+	cargo build --release --locked --package stampede --package stampede-bench
+	target/release/stampede-bench grid $(BENCH)
 
 # Provokes faults for real: on a quiet machine with two processors or more; takes some half an hour and goes on where it was left.
 bench-findings:

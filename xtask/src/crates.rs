@@ -28,7 +28,7 @@ const MAY_USE: [(&str, &[&str]); 21] = [
     ("report", &["core", "analysis", "scale"]),
     ("serve", &["core", "analysis", "store", "report"]),
     ("testkit", &["core", "wire"]),
-    ("bench", &["core", "stats", "analysis"]),
+    ("bench", &["core", "stats", "analysis", "runtimes"]),
 ];
 
 /// The binary wires everything together, and these checks look at everything.

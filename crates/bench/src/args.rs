@@ -16,6 +16,7 @@ use crate::recording::Recording;
 use crate::sampling::Sampling;
 use crate::tool;
 use crate::tuning::Replay;
+use crate::tuning::recorder::GridRecording;
 use crate::validation::Validation;
 
 pub(crate) const USAGE: &str = "\
@@ -24,6 +25,7 @@ usage: stampede-bench load [FLAGS]
        stampede-bench stats [--studies N] [--seed N] [--data FILE] [--output FILE]
        stampede-bench capacity [--searches N] [--seed N] [--output FILE]
        stampede-bench tune [--searches N] [--seed N] [--data DIR] [--output FILE]
+       stampede-bench grid [--pieces N] [--data DIR] [--stampede FILE]
        stampede-bench record [--pieces N] [--data FILE] [--remark TEXT] [--stampede FILE]
        stampede-bench forecast [--rounds N] [--duration TIME] [--data FILE] [--output FILE] [--stampede FILE]
        stampede-bench published [--rounds N] [--workload NAME|DIR] [--output FILE] [--remark TEXT] [--stampede FILE]
@@ -35,8 +37,8 @@ usage: stampede-bench load [FLAGS]
 simulated from trials which `record` recorded here; `real` counts it in studies that are measured. `record` and `real` go
 on where they were left, up to the number that is given. `capacity` counts how near the search for a capacity comes, on servers
 that are simulated. `forecast` holds forecasts of ten services against real ones, and goes on where it was left; `published`
-holds forecasts against the published rows of gcp-markdown. `tune` replays the search for settings on grids that were recorded
-or made up. `findings` provokes faults and counts how often the first bottleneck that is named is the right one; it goes on
+holds forecasts against the published rows of gcp-markdown. `tune` replays the search for settings on grids that `grid`
+recorded here, a trial of every cell at a time, or that are made up. `findings` provokes faults and counts how often the first bottleneck that is named is the right one; it goes on
 where it was left, too.
 
   --rounds N            rounds, in each of which every client runs once [default: 5]
@@ -54,7 +56,7 @@ where it was left, too.
   --searches N          searches of each server, or of each kind on each grid [default: capacity 100, tune 200]
   --time TIME           the most time of a real study [default: 120s]
   --workload NAME|DIR   the workload of the published rows, or a folder with one [default: markdown]
-  --pieces N            pieces of 32 trials that the file is to hold [default: 10]
+  --pieces N            pieces of 32 trials that the file is to hold, or of a grid to record now [default: 10, all]
   --data FILE           recorded trials, or real studies [default: a file in crates/bench/data]
   --cells FROM..TO      of findings: these runs alone, the last one not included [default: all]
   --remark TEXT         what else went on while it was recorded, for the file
@@ -67,6 +69,7 @@ pub(crate) enum Task {
     Sampling(Sampling),
     Stats(Proof),
     Tune(Replay),
+    Grid(GridRecording),
     Capacity(Capacities),
     Record(Recording),
     Real(Real),
@@ -148,6 +151,7 @@ pub(crate) fn read(arguments: impl IntoIterator<Item = String>) -> Result<Task, 
         Some("sampling") => sampling(arguments),
         Some("stats") => stats(arguments),
         Some("tune") => tune(arguments),
+        Some("grid") => grid(arguments),
         Some("capacity") => capacities(arguments),
         Some("record") => record(arguments),
         Some("real") => real(arguments),
@@ -244,6 +248,21 @@ fn tune(mut arguments: impl Iterator<Item = String>) -> Result<Task, ArgsError> 
         }
     }
     Ok(Task::Tune(replay))
+}
+
+fn grid(mut arguments: impl Iterator<Item = String>) -> Result<Task, ArgsError> {
+    let mut recording = GridRecording::default();
+    while let Some(flag) = arguments.next() {
+        let mut value = || arguments.next().ok_or_else(|| ArgsError::Without(flag.clone()));
+        match flag.as_str() {
+            "--pieces" => recording.pieces = above_zero(&flag, &value()?)?,
+            "--data" => recording.data = PathBuf::from(value()?),
+            "--stampede" => recording.stampede = Some(PathBuf::from(value()?)),
+            "--help" | "-h" => return Ok(Task::Help),
+            other => return Err(ArgsError::Unknown(other.to_owned())),
+        }
+    }
+    Ok(Task::Grid(recording))
 }
 
 fn capacities(mut arguments: impl Iterator<Item = String>) -> Result<Task, ArgsError> {

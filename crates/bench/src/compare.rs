@@ -38,11 +38,16 @@ impl Compare {
         folder.and_then(|()| fs::write(&path, text)).map_err(CompareError::Prepare)
     }
 
+    /// Writes a plan in place of the last one. Returns its path.
+    pub(crate) fn plan(&self, text: &str) -> Result<String, CompareError> {
+        let path = self.folder.path().join("stampede.yaml");
+        fs::write(&path, text).map_err(CompareError::Prepare)?;
+        Ok(path.display().to_string())
+    }
+
     /// Runs a plan to its end, with these flags. Trials that failed or are invalid are part of the study.
     pub(crate) fn run(&self, plan: &str, flags: &[&str]) -> Result<Value, CompareError> {
-        let path = self.folder.path().join("stampede.yaml");
-        fs::write(&path, plan).map_err(CompareError::Prepare)?;
-        let path = path.display().to_string();
+        let path = self.plan(plan)?;
         let arguments: Vec<&str> = ["compare", &path, "--quiet"].into_iter().chain(flags.iter().copied()).collect();
         self.call(&arguments, |study| study["finished_at"].is_string())
     }

@@ -20,6 +20,7 @@ use crate::recording::RecordingError;
 use crate::sampling::SamplingError;
 use crate::server::{CountError, ServeError};
 use crate::tuning::ReplayError;
+use crate::tuning::recorder::GridRecordingError;
 use crate::validation::ValidationError;
 
 /// Why there is no table.
@@ -65,6 +66,8 @@ pub(crate) enum Failure {
     #[error(transparent)]
     Replay(#[from] ReplayError),
     #[error(transparent)]
+    Grid(#[from] GridRecordingError),
+    #[error(transparent)]
     Recording(#[from] RecordingError),
     #[error(transparent)]
     Real(#[from] RealError),
@@ -83,7 +86,10 @@ impl Failure {
     pub(crate) fn code(&self) -> u8 {
         match self {
             Self::Args(_) => 2,
-            Self::Recording(RecordingError::Compare(CompareError::NoStampede(_)))
+            Self::Grid(
+                GridRecordingError::Compare(CompareError::NoStampede(_)) | GridRecordingError::Subject { .. },
+            )
+            | Self::Recording(RecordingError::Compare(CompareError::NoStampede(_)))
             | Self::Real(RealError::Compare(CompareError::NoStampede(_)))
             | Self::Validation(ValidationError::Compare(CompareError::NoStampede(_)))
             | Self::Published(PublishedError::Compare(CompareError::NoStampede(_)) | PublishedError::Fastest)
@@ -103,6 +109,7 @@ impl Failure {
             | Self::Capacities(_)
             | Self::Proof(_)
             | Self::Replay(_)
+            | Self::Grid(_)
             | Self::Recording(_)
             | Self::Real(_)
             | Self::Validation(_)

@@ -76,6 +76,7 @@ fn run() -> Result<(), Failure> {
         Task::Sampling(sampling) => print(&sampling::run(&sampling)?),
         Task::Stats(proof) => Ok(proof::run(&proof)?),
         Task::Tune(replay) => Ok(tuning::run(&replay)?),
+        Task::Grid(recording) => Ok(tuning::recorder::run(&recording)?),
         Task::Capacity(asked) => Ok(capacity::run(&asked)?),
         Task::Record(recording) => Ok(recording::run(&recording)?),
         Task::Real(real) => Ok(real::run(&real)?),

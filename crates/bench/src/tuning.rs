@@ -5,6 +5,7 @@
 //! others, beside a random search of as many cells.
 
 mod grid;
+pub(crate) mod recorder;
 mod simulated;
 
 use std::fs;

@@ -14,10 +14,11 @@ use stampede_stats::t_quantile_above;
 use thiserror::Error;
 
 use crate::circumstances::Circumstances;
-use crate::compare::{Compare, CompareError};
+use crate::compare::{APP, Compare, CompareError};
 use crate::document::Section;
 use crate::jsonl::{self, JsonlError};
 use crate::progress::tell;
+use crate::steal::{AllProcessors, TOO_MUCH};
 
 /// How it is to be done.
 #[derive(Clone, Debug, PartialEq)]
@@ -37,7 +38,7 @@ impl Default for Validation {
     fn default() -> Self {
         Self {
             rounds: 5,
-            duration: Duration::from_secs(30),
+            duration: Duration::from_secs(42),
             data: PathBuf::from("crates/bench/data/forecasts.jsonl"),
             output: PathBuf::from("docs/bench-forecast-real.md"),
             remark: "nothing said".to_owned(),
@@ -47,8 +48,23 @@ impl Default for Validation {
 }
 
 const RUNTIME: &str = "nginx-fpm";
-const WORKLOAD: &str = "markdown";
+const INDEX: &str = include_str!("validation/index.php");
 const MEMORY: &str = "256Mi";
+
+/// The instances of a run share a processor: the other one is the generator's and the gateway's.
+const HOST_CPUS: &str = "1";
+
+/// One instance alone: one request at a time; so many at once as the larger instance is given; a start on little CPU; and with so
+/// little to do that it sleeps between two requests.
+const ALONE: [(&str, &str); 7] = [
+    ("closed:1", "1"),
+    ("closed:2", "1"),
+    ("closed:8", "1"),
+    ("closed:1", "0.2"),
+    ("open:poisson:20", "1"),
+    ("open:poisson:70", "1"),
+    ("open:poisson:200", "1"),
+];
 
 /// A size of instances; all of one service are allowed one CPU together at the most.
 #[derive(Clone, Copy, Debug)]
@@ -84,6 +100,11 @@ const USES: [(&str, Use); 5] = [
 /// Above this share, throughput and rejections are told and no response times: small errors of the work make large ones of a queue.
 const JUDGED_UP_TO: f64 = 0.8;
 
+/// In which 1.3 times of what can be answered fills a queue of 10 s, and some more.
+const FULL_QUEUE: Duration = Duration::from_secs(45);
+/// No request waits before the platform's own queue.
+const CONNECTIONS: u32 = 8192;
+
 /// One of the ten.
 #[derive(Clone, Copy, Debug)]
 struct Held {
@@ -112,6 +133,11 @@ impl Held {
                 format!("open:poisson:{},{},{}", stage(0.2), stage(0.9), stage(0.2))
             }
         }
+    }
+
+    /// What is not counted before the window: an overload is to have filled the queue by then, which is left after 10 s.
+    fn warm_up(&self, window: Duration) -> Duration {
+        if self.judges_times() { window / 3 } else { FULL_QUEUE }
     }
 
     fn judges_times(&self) -> bool {
@@ -146,8 +172,12 @@ enum Line {
         started_at: String,
         outcome: String,
         figures: Option<Figures>,
+        /// What other guests of the host took of the processors.
+        stolen_share: f64,
         under: Circumstances,
     },
+    /// A measurement that does not count, as other guests of the host took too much of the processors meanwhile.
+    Disturbed { service: String, round: u32, stolen_share: f64 },
 }
 
 /// Measures what is missing.
@@ -155,14 +185,14 @@ pub(crate) fn run(validation: &Validation) -> Result<(), ValidationError> {
     let Validation { rounds, duration, data, output, remark, stampede } = validation;
     let stampede = Compare::new(stampede.clone())?;
     let under = Circumstances::now(&stampede.version()?, remark);
-    let bench = Bench { stampede, window: *duration };
+    let bench = Bench::new(stampede, *duration)?;
     let mut lines = jsonl::read(data)?;
     for line in &lines {
         match line {
             Line::Forecast { window_s, .. } if *window_s != duration.as_secs() => {
                 return Err(ValidationError::Window { path: data.clone(), kept_s: *window_s });
             }
-            Line::Forecast { .. } | Line::Measured { .. } => {}
+            Line::Forecast { .. } | Line::Measured { .. } | Line::Disturbed { .. } => {}
         }
     }
     let write = |lines: &[Line]| {
@@ -183,23 +213,40 @@ pub(crate) fn run(validation: &Validation) -> Result<(), ValidationError> {
                 match line {
                     Line::Forecast { service, load: asked, .. } if *service == id => load = Some(asked.clone()),
                     Line::Measured { service, round: of, .. } => done |= *service == id && *of == round,
-                    Line::Forecast { .. } => {}
+                    Line::Forecast { .. } | Line::Disturbed { .. } => {}
                 }
             }
             let Some(load) = load.filter(|_| !done) else { continue };
             tell(&format!("round {round} of {rounds}: {id}"));
-            let measured = bench.measure(&held, &load, round, &under)?;
-            jsonl::append(data, std::slice::from_ref(&measured))?;
-            lines.push(measured);
-            write(&lines)?;
+            let mut tries = 0;
+            loop {
+                let line = bench.measure(&held, &load, round, &under)?;
+                jsonl::append(data, std::slice::from_ref(&line))?;
+                let is_disturbed = matches!(line, Line::Disturbed { .. });
+                lines.push(line);
+                write(&lines)?;
+                tries += 1;
+                if !is_disturbed {
+                    break;
+                }
+                if tries == TRIES {
+                    return Err(ValidationError::NeverQuiet);
+                }
+                AllProcessors::wait_for_quiet();
+            }
         }
     }
     Ok(())
 }
 
+/// How often something is measured at most until others leave the processors alone.
+const TRIES: u32 = 20;
+
 /// The program under test, and how long it measures.
 struct Bench {
     stampede: Compare,
+    /// The path of the application's plan.
+    plan: String,
     window: Duration,
 }
 
@@ -209,34 +256,39 @@ fn seconds(time: Duration) -> String {
 }
 
 impl Bench {
+    fn new(stampede: Compare, window: Duration) -> Result<Self, CompareError> {
+        stampede.put("index.php", INDEX)?;
+        let plan = stampede.plan(&format!(
+            "app:\n  dir: {APP}\n  kind: front-controller\n  index: index.php\n  \
+             requests: [{{path: /, expect: {{status: 200, body: \"done\\n\"}}}}]\n"
+        ))?;
+        Ok(Self { stampede, plan, window })
+    }
+
     /// Measures one instance alone, and forecasts all ten from that.
     fn forecasts(&self) -> Result<Vec<Line>, ValidationError> {
         let mut studies = Vec::new();
-        // One request at a time; so many at once as the larger instance is given; and a start on little CPU.
-        for (load, cpus) in [("closed:1", "1"), ("closed:2", "1"), ("closed:8", "1"), ("closed:1", "0.2")] {
-            let study = self.stampede.call(
-                &[
-                    "compare",
-                    WORKLOAD,
-                    "--runtimes",
-                    RUNTIME,
-                    "--load",
-                    load,
-                    "--cpus",
-                    cpus,
-                    "--memory",
-                    MEMORY,
-                    "--rounds",
-                    "3",
-                    "--duration",
-                    "6s",
-                    "--warm-up",
-                    "2s",
-                    "--no-yard-stick",
-                    "--quiet",
-                ],
-                Value::is_object,
-            )?;
+        for (load, cpus) in ALONE {
+            let study = self.while_quiet(&[
+                "compare",
+                &self.plan,
+                "--runtimes",
+                RUNTIME,
+                "--load",
+                load,
+                "--cpus",
+                cpus,
+                "--memory",
+                MEMORY,
+                "--rounds",
+                "3",
+                "--duration",
+                "6s",
+                "--warm-up",
+                "2s",
+                "--no-yard-stick",
+                "--quiet",
+            ])?;
             studies.push(study["id"].as_str().ok_or(ValidationError::Missing("the study's id"))?.to_owned());
         }
         let mut lines = Vec::new();
@@ -244,11 +296,24 @@ impl Bench {
             let capacity = self.forecast(&studies, size, "closed:64", Duration::from_secs(20))?.throughput;
             for held in Held::all().filter(|held| held.size.name == size.name) {
                 let load = held.load(capacity, self.window);
-                let figures = self.forecast(&studies, size, &load, self.window / 3)?;
+                let figures = self.forecast(&studies, size, &load, held.warm_up(self.window))?;
                 lines.push(Line::Forecast { service: held.id(), load, window_s: self.window.as_secs(), figures });
             }
         }
         Ok(lines)
+    }
+
+    /// Calls the program until others leave the processors alone meanwhile.
+    fn while_quiet(&self, arguments: &[&str]) -> Result<Value, ValidationError> {
+        for _ in 0..TRIES {
+            AllProcessors::wait_for_quiet();
+            let processors = AllProcessors::now();
+            let told = self.stampede.call(arguments, Value::is_object)?;
+            if processors.share_since() <= TOO_MUCH {
+                return Ok(told);
+            }
+        }
+        Err(ValidationError::NeverQuiet)
     }
 
     fn forecast(
@@ -278,6 +343,8 @@ impl Bench {
             &window,
             "--warm-up",
             &before,
+            "--host-cpus",
+            HOST_CPUS,
             "--rounds",
             "20",
         ];
@@ -297,15 +364,16 @@ impl Bench {
 
     fn measure(&self, held: &Held, load: &str, round: u32, under: &Circumstances) -> Result<Line, ValidationError> {
         let Size { name: _, cpus, concurrency, most } = held.size;
-        let (window, before) = (seconds(self.window), before(load, self.window / 3));
+        let (window, before) = (seconds(self.window), before(load, held.warm_up(self.window)));
         let seed = round.to_string();
+        let processors = AllProcessors::now();
         let study = self.stampede.call(
             &[
                 "scale",
                 RUNTIME,
-                WORKLOAD,
+                &self.plan,
                 "--load",
-                load,
+                &format!("{load}@{CONNECTIONS}"),
                 "--cpus",
                 cpus,
                 "--memory",
@@ -324,6 +392,10 @@ impl Bench {
             ],
             Value::is_object,
         )?;
+        let stolen_share = processors.share_since();
+        if stolen_share > TOO_MUCH {
+            return Ok(Line::Disturbed { service: held.id(), round, stolen_share });
+        }
         let trial = &study["cases"][0]["trials"][0];
         Ok(Line::Measured {
             service: held.id(),
@@ -337,6 +409,7 @@ impl Bench {
                 .to_owned(),
             outcome: trial["outcome"].as_str().unwrap_or("nothing").to_owned(),
             figures: figures(trial),
+            stolen_share,
             under: under.clone(),
         })
     }
@@ -446,18 +519,20 @@ const JUDGED: [Judged; 5] = [
 fn document(lines: &[Line], validation: &Validation) -> String {
     let mut section = Section::new("Forecasts of real services");
     section.paragraph(&format!(
-        "`stampede forecast` against `stampede scale`: {RUNTIME} on {WORKLOAD} with {MEMORY} an instance, by the rules of Cloud \
-         Run. One instance was measured alone, ten services were forecast from that, and only then were they measured with real \
-         instances, for {} s after a third of that; a burst from its beginning. Loads are shares of what the forecast says that all \
+        "`stampede forecast` against `stampede scale`: {RUNTIME} with {MEMORY} an instance, by the rules of Cloud Run. A request works for \
+         a time by the CPU clock of its process, exponential with a mean of 2 ms, so that it is the same on a machine whose speed \
+         changes. One instance was measured alone, ten services were forecast from that, and only then were they measured with real \
+         instances, for {} s after a third of that; an overload after {} s, a burst from its beginning. Loads are shares of what the forecast says that all \
          instances can answer. Measured times are those without the gateway.",
-        validation.duration.as_secs()
+        validation.duration.as_secs(),
+        FULL_QUEUE.as_secs(),
     ));
     section.paragraph(&format!(
         "Made by `make bench-forecast-real`, which goes on where it was left. Wanted are {} rounds of each. {}",
         validation.rounds,
         Circumstances::sentences(lines.iter().filter_map(|line| match line {
             Line::Measured { under, .. } => Some(under),
-            Line::Forecast { .. } => None,
+            Line::Forecast { .. } | Line::Disturbed { .. } => None,
         })),
     ));
     let wanted: Vec<&str> = JUDGED.iter().map(|judged| judged.wanted).collect();
@@ -476,6 +551,13 @@ fn document(lines: &[Line], validation: &Validation) -> String {
     let tally: Vec<String> =
         JUDGED.iter().zip(tally).map(|(judged, (right, of))| format!("{}: {right} of {of}", judged.title)).collect();
     section.paragraph(&format!("As wanted: {}.", tally.join(", ")));
+    let disturbed = lines.iter().filter(|line| matches!(line, Line::Disturbed { .. })).count();
+    section.paragraph(&format!(
+        "Measurements while other guests of the host took more than {:.0} % of the processors are made again and left out: {disturbed} \
+         of {}.",
+        TOO_MUCH * 100.0,
+        lines.iter().filter(|line| !matches!(line, Line::Forecast { .. })).count(),
+    ));
     let lost = lines.iter().filter(|line| matches!(line, Line::Measured { figures: None, .. })).count();
     if lost > 0 {
         section.paragraph(&format!("{lost} measurements have no figures and are left out."));
@@ -528,6 +610,12 @@ pub(crate) enum ValidationError {
     Kept(#[from] JsonlError),
     #[error("read {}: its forecasts are for {kept_s} s; say --duration {kept_s}s, or name another --data", path.display())]
     Window { path: PathBuf, kept_s: u64 },
+    #[error(
+        "other guests of the host took more than {:.0} % of the processors in each of {TRIES} tries; start again when they \
+         are quiet, and it goes on here",
+        TOO_MUCH * 100.0
+    )]
+    NeverQuiet,
     #[error("read what stampede prints: it has not {0}")]
     Missing(&'static str),
     #[error("write {}", path.display())]
@@ -559,6 +647,7 @@ mod tests {
             started_at: String::new(),
             outcome: "measured".to_owned(),
             figures: Some(*figures),
+            stolen_share: 0.0,
             under: Circumstances::default(),
         };
         // The first is at 0.3 and the fourth in overload.

@@ -54,6 +54,7 @@ pub(crate) fn scenario(instances: u32, requests: f64) -> Scenario {
         queue: policy.queue(&service, Duration::from_secs(1)),
         granularity: Duration::from_millis(100),
         instance: InstanceModel::new(cpus, CONCURRENCY, start, |_| 1.0),
+        host_cpus: None,
         work: Work { cpu: WORK, wait: Duration::ZERO },
         traffic: Traffic::Open { schedule: format!("{rate:.3}").parse().expect("a rate"), arrivals: Arrivals::Poisson },
         warm_up: Duration::ZERO,

@@ -4,15 +4,20 @@ use std::collections::BTreeMap;
 use std::time::Duration;
 
 use stampede_core::{
-    Bytes, Case, CaseId, Cpus, Latencies, Load, Origin, Outcome, Role, Setting, Study, StudyKind, Trial, are_autoscaled,
+    Arrivals, Bytes, Case, CaseId, Cpus, Latencies, Load, Origin, Outcome, Role, Setting, Study, StudyKind, Trial,
+    are_autoscaled,
 };
 use stampede_stats::median;
 use thiserror::Error;
 
-use crate::{InstanceModel, Quantiles, Shape, Start, Work};
+use crate::{InstanceModel, Quantiles, Shape, Start, Wake, Waking, Work};
 
 /// A quota that stalled more than this share of its periods is in the times of requests, and would be counted twice.
 const MOST_STALLED: f64 = 0.01;
+/// Where more requests than this find others there, a trial says too little of instances that were idle.
+const MOST_BUSY: f64 = 0.5;
+/// Euler's constant, Σ 1/k − ln n (NIST Digital Library of Mathematical Functions, 5.2.3).
+const EULER: f64 = 0.577_215_664_901_532_9;
 
 /// A study with its trials.
 #[derive(Clone, Copy, Debug)]
@@ -42,6 +47,9 @@ pub struct Calibration {
     pub shape: Quantiles,
     /// How many requests were worked on at once, and by how much each second of CPU then did less or more. Begins with `(1, 1.0)`.
     pub efficiencies: Vec<(u32, f64)>,
+    /// What a request takes beside its work after an instance had nothing to do, as low open loads tell; the shortest time first.
+    /// Begins with nothing, after the time between two requests one at a time.
+    pub waking: Vec<Waking>,
     /// How many requests it can work on at once, where that was set by hand. A default follows from the load, and is another one
     /// where more is asked for.
     pub workers: Option<u32>,
@@ -88,9 +96,7 @@ impl Calibration {
         let measurements = || trials.iter().filter_map(|trial| trial.measurement.as_ref());
         measurements().for_each(|measurement| service.merge(&measurement.service));
         let shape = Quantiles::of(&service).ok_or_else(|| missing("latencies"))?;
-        let medians: Vec<f64> =
-            measurements().map(|measurement| measurement.service.quantile(0.5).as_secs_f64()).collect();
-        let median_service = median(&medians).unwrap_or_default();
+        let median_service = median_service(&trials);
         // What is not CPU time of the mean request is time off the CPU. Processes that overlap can use more CPU than time.
         let mean_service = median_service * shape.mean();
         let cpu_share = (per_request / mean_service).min(1.0);
@@ -107,6 +113,7 @@ impl Calibration {
             work,
             shape,
             efficiencies: efficiencies(records, case, per_request),
+            waking: waking(records, case, &trials, per_request),
             workers: pool(case).filter(|(_, given)| *given).map(|(workers, _)| workers),
             memory: memory(records, case),
             start: start(records, case).ok_or_else(|| missing("time to its first answer"))?,
@@ -141,7 +148,7 @@ impl Calibration {
 
     /// An instance with so much CPU that works on so many requests at once, at most.
     pub fn instance(&self, cpus: Cpus, workers: u32) -> InstanceModel {
-        InstanceModel::new(cpus, workers, self.start, |n| self.efficiency(n))
+        InstanceModel::new(cpus, workers, self.start, |n| self.efficiency(n)).with_wake(Wake::new(&self.waking))
     }
 }
 
@@ -229,6 +236,71 @@ fn cpu_per_request(trials: &[&Trial]) -> Option<f64> {
     (sums.0 > 0.0 && sums.1 > 0.0).then(|| sums.0 / sums.1)
 }
 
+/// Seconds of the median request, by the median trial.
+fn median_service(trials: &[&Trial]) -> f64 {
+    let measurements = trials.iter().filter_map(|trial| trial.measurement.as_ref());
+    let medians: Vec<f64> = measurements.map(|measurement| measurement.service.quantile(0.5).as_secs_f64()).collect();
+    median(&medians).unwrap_or_default()
+}
+
+/// Requests a second, and how many of them were there on average (Little 1961).
+fn rate_and_occupancy(trials: &[&Trial]) -> Option<(f64, f64)> {
+    let measurements = || trials.iter().filter_map(|trial| trial.measurement.as_ref());
+    let seconds: f64 = measurements().map(|measurement| measurement.window.as_secs_f64()).sum();
+    let answered: u64 = measurements().map(|measurement| measurement.service.count()).sum();
+    let busy: f64 = measurements()
+        .map(|measurement| measurement.service.mean_ns() / 1e9 * measurement.service.count() as f64)
+        .sum();
+    (seconds > 0.0 && answered > 0).then(|| (answered as f64 / seconds, busy / seconds))
+}
+
+/// What a request takes beside its work after its instance was idle: the surplus of open loads that leave it idle most of the
+/// time over one request at a time, by the share of requests that find nobody there.
+///
+/// Poisson arrivals find nobody with the share of time in which nobody is there (Wolff 1982), for which one less the mean number
+/// of requests stands, as it is small. The time until the next is exponential, whose logarithm is that of its mean less Euler's
+/// constant, on average.
+fn waking(records: &[Record<'_>], base: &Case, alone: &[&Trial], per_request: f64) -> Vec<Waking> {
+    let Some((rate, busy)) = rate_and_occupancy(alone) else { return Vec::new() };
+    let between = |rate: f64, busy: f64| Duration::from_secs_f64(((1.0 - busy) / rate).max(1e-6));
+    let mut all = vec![Waking { idle: between(rate, busy), cpu: Duration::ZERO, wait: Duration::ZERO }];
+    let shortest = all[0].idle;
+    let median_alone = median_service(alone);
+    for record in records {
+        for case in record.study.cases.iter().filter(|case| is_same(case, base)) {
+            let Load::Open { schedule, arrivals, .. } = &case.load else { continue };
+            let trials: Vec<_> = measured(record, case).collect();
+            let (Some((rate, busy)), Some(cost)) = (rate_and_occupancy(&trials), cpu_per_request(&trials)) else {
+                continue;
+            };
+            if !schedule.stages().is_empty() || busy > MOST_BUSY || stalled_share(&trials) > MOST_STALLED {
+                continue;
+            }
+            let (idle, found_idle) = match arrivals {
+                Arrivals::Uniform => (between(rate, busy), 1.0),
+                Arrivals::Poisson => (Duration::from_secs_f64((-EULER).exp() / rate), 1.0 - busy),
+            };
+            let cpu = ((cost - per_request) / found_idle).max(0.0);
+            let longer = (median_service(&trials) - median_alone).max(0.0);
+            if idle > shortest {
+                let wait = Duration::from_secs_f64((longer - cpu).max(0.0));
+                all.push(Waking { idle, cpu: Duration::from_secs_f64(cpu), wait });
+            }
+        }
+    }
+    all.sort_by_key(|waking| waking.idle);
+    all
+}
+
+/// The same runtime and application under the same kind of limits, with no load beside.
+fn is_same(case: &Case, base: &Case) -> bool {
+    case.runtime == base.runtime
+        && case.runtime_version == base.runtime_version
+        && case.app == base.app
+        && case.beside.is_empty()
+        && cpus(case).whole_cores() == cpus(base).whole_cores()
+}
+
 fn stalled_share(trials: &[&Trial]) -> f64 {
     let used = trials.iter().filter_map(|trial| trial.measurement.as_ref()?.resources);
     let (stalled, periods) =
@@ -242,14 +314,9 @@ fn efficiencies(records: &[Record<'_>], base: &Case, per_request: f64) -> Vec<(u
     for record in records {
         for case in &record.study.cases {
             let Load::Closed { connections } = case.load else { continue };
-            let same = case.runtime == base.runtime
-                && case.runtime_version == base.runtime_version
-                && case.app == base.app
-                && case.beside.is_empty()
-                && cpus(case).whole_cores() == cpus(base).whole_cores();
             // More connections than workers wait and are not worked on.
             let at_once = connections.min(pool(case).map_or(connections, |(workers, _)| workers));
-            if !same || at_once < 2 {
+            if !is_same(case, base) || at_once < 2 {
                 continue;
             }
             let trials: Vec<_> = measured(record, case).collect();

@@ -6,6 +6,7 @@ use std::time::Duration;
 
 use stampede_core::Cpus;
 
+use crate::Wake;
 use crate::quota::{Account, Quota};
 
 /// What all instances of a service are.
@@ -16,6 +17,7 @@ pub struct InstanceModel {
     /// a nanosecond of CPU.
     speeds: Vec<(f64, f64)>,
     workers: u32,
+    wake: Wake,
     start_cpu: Duration,
     start_wait: Duration,
 }
@@ -33,20 +35,29 @@ impl InstanceModel {
     /// An instance with so much CPU, on as many processors as that fills, and `workers` that each work on one request.
     ///
     /// `efficiency` tells how much work gets done in a second of CPU while so many requests are worked on, as a share of
-    /// what is done while there is one: the measured speed is `mu(n) = min(n, processors) x efficiency(n)`.
+    /// what is done while there is one: the measured speed is `mu(n) = min(n, processors) x efficiency(n)`. What is more than one
+    /// comes of workers that find their next request there and never sleep, and is theirs only while all of them work.
     pub fn new(cpus: Cpus, workers: u32, start: Start, efficiency: impl Fn(u32) -> f64) -> Self {
         let processors = cpus.whole_cores() as f64;
         let speed = |n: u32| {
             let n_f = f64::from(n.max(1));
-            (n_f.min(processors), efficiency(n.max(1)) / n_f)
+            let most = if n < workers { 1.0 } else { f64::INFINITY };
+            (n_f.min(processors), efficiency(n.max(1)).min(most) / n_f)
         };
         Self {
             quota: Quota::of(cpus),
             speeds: (0..=workers).map(speed).collect(),
             workers,
+            wake: Wake::default(),
             start_cpu: start.cpu,
             start_wait: start.wait,
         }
+    }
+
+    /// The same, where what it costs that an instance was idle is known.
+    #[must_use]
+    pub fn with_wake(self, wake: Wake) -> Self {
+        Self { wake, ..self }
     }
 
     /// How long an instance takes to be ready with so much CPU meanwhile.
@@ -64,6 +75,9 @@ pub(crate) struct Job<R> {
     pub(crate) wait: u64,
     pub(crate) request: R,
 }
+
+/// Times are whole nanoseconds: work of less than that may be left when it is over.
+const ROUNDING_NS: f64 = 1e-3;
 
 /// Something that comes up at a point on some scale; the lowest first.
 #[derive(Clone, Copy, Debug)]
@@ -102,6 +116,10 @@ pub(crate) struct Instance<R> {
     /// Off the CPU, until a time.
     away: BinaryHeap<Reverse<Due<Job<R>>>>,
     backlog: VecDeque<Job<R>>,
+    /// Since when there is no request, where there is none.
+    idle_since: Option<u64>,
+    /// The part of its processors that it gets, where all instances share a machine.
+    share: Option<f64>,
 }
 
 impl<R: Copy> Instance<R> {
@@ -113,12 +131,19 @@ impl<R: Copy> Instance<R> {
             running: BinaryHeap::new(),
             away: BinaryHeap::new(),
             backlog: VecDeque::new(),
+            idle_since: Some(now),
+            share: None,
         }
     }
 
     /// Takes a request in. Returns the CPU time that was used since the last call.
-    pub(crate) fn add(&mut self, now: u64, job: Job<R>, model: &InstanceModel) -> f64 {
+    pub(crate) fn add(&mut self, now: u64, mut job: Job<R>, model: &InstanceModel) -> f64 {
         let used = self.advance(now, model);
+        if let Some(since) = self.idle_since.take() {
+            let (cpu, wait) = model.wake.after(now.saturating_sub(since));
+            job.cpu += cpu;
+            job.wait += wait as u64;
+        }
         if self.running.len() + self.away.len() < model.workers as usize {
             self.begin(job);
         } else {
@@ -127,18 +152,36 @@ impl<R: Copy> Instance<R> {
         used
     }
 
-    /// When something happens next.
+    /// When something happens next: a request is over or back on the CPU, or, where others wait for its processors, its quota is
+    /// used up or there again.
     pub(crate) fn next(&self, model: &InstanceModel) -> Option<u64> {
         let done = self.running.peek().map(|Reverse(first)| {
-            let (cores, gain) = model.speeds[self.running.len()];
+            let (cores, gain) = self.speed(model);
             let cpu = ((first.at - self.got) / gain).max(0.0);
-            self.now + model.quota.time_for(&self.account, self.now, cpu, cores).ceil() as u64
+            let done = self.now + model.quota.time_for(&self.account, self.now, cpu, cores).ceil() as u64;
+            let turn = self.share.map(|_| model.quota.turn(&self.account, self.now, cores));
+            turn.map_or(done, |turn| turn.min(done))
         });
         let back = self.away.peek().map(|Reverse(first)| first.at as u64);
         match (done, back) {
             (Some(done), Some(back)) => Some(done.min(back)),
             (done, back) => done.or(back),
         }
+    }
+
+    /// How many processors it would use now if they were all its own.
+    pub(crate) fn demand(&self, model: &InstanceModel) -> f64 {
+        if self.running.is_empty() || self.account.is_used_up() { 0.0 } else { model.speeds[self.running.len()].0 }
+    }
+
+    /// From now on it gets this part of them. Returns the CPU time that was used since the last call, where that is another part.
+    pub(crate) fn share(&mut self, now: u64, part: f64, model: &InstanceModel) -> Option<f64> {
+        if self.share == Some(part) {
+            return None;
+        }
+        let used = self.advance(now, model);
+        self.share = Some(part);
+        Some(used)
     }
 
     /// Does what [`Instance::next`] announced for now. Returns the CPU time that was used since the last call, and the request
@@ -151,11 +194,17 @@ impl<R: Copy> Instance<R> {
             }
             return (used, None);
         }
+        // What is left of it is rounding, or its quota was used up or is there again.
+        if self.running.peek().is_none_or(|Reverse(first)| first.at - self.got > ROUNDING_NS) {
+            return (used, None);
+        }
         let Some(Reverse(Due { at, request })) = self.running.pop() else { return (used, None) };
         // Rounding to nanoseconds leaves a trifle; nobody after it may lose or gain by that.
         self.got = at;
         if let Some(job) = self.backlog.pop_front() {
             self.begin(job);
+        } else if self.running.is_empty() && self.away.is_empty() {
+            self.idle_since = Some(now);
         }
         (used, Some(request))
     }
@@ -176,9 +225,18 @@ impl<R: Copy> Instance<R> {
         self.running.push(Reverse(Due { at: self.got + cpu, request }));
     }
 
-    fn advance(&mut self, now: u64, model: &InstanceModel) -> f64 {
+    /// On how many processors, and by how much each request gets on in a nanosecond of CPU.
+    fn speed(&self, model: &InstanceModel) -> (f64, f64) {
         let n = self.running.len();
-        let (cores, gain) = if n == 0 { (0.0, 0.0) } else { model.speeds[n] };
+        if n == 0 {
+            return (0.0, 0.0);
+        }
+        let (cores, gain) = model.speeds[n];
+        (cores * self.share.unwrap_or(1.0), gain)
+    }
+
+    fn advance(&mut self, now: u64, model: &InstanceModel) -> f64 {
+        let (cores, gain) = self.speed(model);
         let used = model.quota.use_up(&mut self.account, self.now, now, cores);
         self.got += used * gain;
         self.now = now;
@@ -226,6 +284,10 @@ mod tests {
         // Work that gets half as much done while two share.
         let slow = InstanceModel::new(Cpus::from_millis(1000), 8, START, |n| if n > 1 { 0.5 } else { 1.0 });
         assert_eq!(run(&slow, &[(0, 10.0, 0), (0, 10.0, 0)]).last().map(|(_, at)| *at), Some(40));
+        // Work that gets twice as much done while all workers have some.
+        let batch = |workers| InstanceModel::new(Cpus::from_millis(1000), workers, START, |n| f64::from(n.min(2)));
+        assert_eq!(run(&batch(2), &[(0, 10.0, 0), (0, 10.0, 0)]).last().map(|(_, at)| *at), Some(10));
+        assert_eq!(run(&batch(3), &[(0, 10.0, 0), (0, 10.0, 0)]).last().map(|(_, at)| *at), Some(20));
         // A quota of half a processor: 50 ms of work, a stall of 50 ms, and 10 ms more.
         let half = InstanceModel::new(Cpus::from_millis(500), 8, START, |_| 1.0);
         assert_eq!(run(&half, &[(0, 6e7, 0)]), [(0, 110_000_000)]);

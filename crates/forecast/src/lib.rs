@@ -11,6 +11,7 @@ mod instance;
 mod quota;
 mod simulation;
 mod traffic;
+mod wake;
 mod work;
 
 pub use calibration::{Calibration, CalibrationError, Record};
@@ -18,4 +19,5 @@ pub use forecast::{Forecast, forecast};
 pub use instance::{InstanceModel, Start};
 pub use simulation::{Population, Run, Scenario, simulate};
 pub use traffic::Traffic;
+pub use wake::{Wake, Waking};
 pub use work::{Quantiles, Shape, Work};

@@ -24,6 +24,13 @@ pub(crate) struct Account {
     left: f64,
 }
 
+impl Account {
+    /// Whether nothing is left in this period.
+    pub(crate) fn is_used_up(&self) -> bool {
+        self.left <= 0.0
+    }
+}
+
 impl Quota {
     pub(crate) fn of(cpus: Cpus) -> Self {
         Self { period: PERIOD.as_nanos() as u64, budget: cpus.quota(PERIOD).as_nanos() as f64 }
@@ -61,6 +68,15 @@ impl Quota {
         let each = self.in_a_period(cores);
         let periods = ((rest / each).ceil() - 1.0).max(0.0);
         span + periods * self.period as f64 + (rest - periods * each) / cores
+    }
+
+    /// When it will be used up at the earliest, or the next period begins, with so many processors from now on.
+    pub(crate) fn turn(&self, account: &Account, now: u64, cores: f64) -> u64 {
+        if account.is_used_up() {
+            return account.period_end;
+        }
+        let out = now + (account.left / cores).ceil() as u64;
+        out.min(account.period_end)
     }
 
     fn in_a_period(&self, cores: f64) -> f64 {

@@ -23,6 +23,8 @@ pub struct Scenario {
     pub granularity: Duration,
     /// Its instances.
     pub instance: InstanceModel,
+    /// How many processors all instances share, as on a laptop; otherwise each has its own. Starts are not among what is shared.
+    pub host_cpus: Option<u32>,
     /// What the median request asks for.
     pub work: Work,
     /// When requests come.
@@ -209,6 +211,7 @@ impl<'a, S: Shape> Simulation<'a, S> {
         let (used, done) = self.instances[index].happen(now, model);
         self.cpu_ns += used;
         self.agenda.set(number, self.instances[index].next(model));
+        self.share_host(now);
         if let Some(request) = done {
             let timeout = self.scenario.service.request_timeout.as_nanos() as u64;
             let took = now - request.arrived;
@@ -262,6 +265,24 @@ impl<'a, S: Shape> Simulation<'a, S> {
         let instance = &mut self.instances[number as usize];
         self.cpu_ns += instance.add(now, job, model);
         self.agenda.set(number, instance.next(model));
+        self.share_host(now);
+    }
+
+    /// Gives all instances an equal part of what they ask for, where the machine has less than that.
+    fn share_host(&mut self, now: u64) {
+        let Some(processors) = self.scenario.host_cpus.map(f64::from) else { return };
+        let model = &self.scenario.instance;
+        let demand: f64 = self.instances.iter().map(|instance| instance.demand(model)).sum();
+        let part = processors / demand.max(processors);
+        for (number, instance) in (0..).zip(&mut self.instances) {
+            if self.starting[number as usize] {
+                continue;
+            }
+            if let Some(used) = instance.share(now, part, model) {
+                self.cpu_ns += used;
+                self.agenda.set(number, instance.next(model));
+            }
+        }
     }
 
     fn start(&mut self, now: u64, InstanceId(number): InstanceId, takes: u64) {

@@ -51,6 +51,22 @@ fn the_speed_under_more_load_comes_from_all_studies_and_no_more_than_the_workers
 }
 
 #[test]
+fn what_idleness_costs_comes_from_open_loads_that_leave_an_instance_idle() {
+    let open = MadeUp { id: "open", is_open: true, requests: 101, cpu_ms: 5.0, service_ms: 7.0, ..SINGLE };
+    let calibration = calibrate(&[&[SINGLE], &[open]], None).unwrap();
+    let [none, waking] = calibration.waking[..] else { panic!("{:?}", calibration.waking) };
+    assert_eq!((none.cpu, none.wait), (Duration::ZERO, Duration::ZERO));
+    // 20.2 requests of 7 ms in a second: 14.14 % of them find somebody there.
+    let cpu = 0.001 / (1.0 - 0.1414);
+    assert!(near(waking.cpu.as_secs_f64(), cpu) && near(waking.wait.as_secs_f64(), 0.002 - cpu), "{waking:?}");
+    assert!(near(waking.idle.as_secs_f64(), 0.561_459_5 / 20.2), "{waking:?}");
+    // Not from one that keeps it busy, nor from one that is stalled.
+    for other in [MadeUp { requests: 1001, ..open }, MadeUp { stalled: 25, ..open }] {
+        assert_eq!(calibrate(&[&[SINGLE], &[other]], None).unwrap().waking.len(), 1);
+    }
+}
+
+#[test]
 fn memory_grows_with_workers_as_far_as_that_was_measured() {
     let one = calibrate(&[&[SINGLE]], None).unwrap();
     assert_eq!([1, 4, 16].map(|workers| one.memory_of(workers)), [Bytes::from_mib(100); 3]);

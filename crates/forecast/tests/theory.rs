@@ -8,7 +8,7 @@
 use std::time::Duration;
 
 use stampede_core::{Arrivals, Bytes, Cpus, Limit, Random};
-use stampede_forecast::{InstanceModel, Run, Scenario, Shape, Start, Traffic, Work, simulate};
+use stampede_forecast::{InstanceModel, Run, Scenario, Shape, Start, Traffic, Wake, Waking, Work, simulate};
 use stampede_scale::{CpuAllocation, KnativeParameters, Policy, QueueLimits, Service};
 
 /// Mean service time.
@@ -71,6 +71,7 @@ fn scenario(instances: u32, concurrency: u32, workers: u32, rate: f64) -> Scenar
         queue: QueueLimits { length: Limit::Unlimited, wait: Duration::from_secs(3600) },
         granularity: Duration::from_millis(100),
         instance: InstanceModel::new(cpus, workers, start, |_| 1.0),
+        host_cpus: None,
         work: Work { cpu: SERVICE, wait: Duration::ZERO },
         traffic: Traffic::Open { schedule: format!("{rate:.3}").parse().expect("a rate"), arrivals: Arrivals::Poisson },
         warm_up: Duration::from_secs_f64(20_000.0 / rate),
@@ -173,6 +174,58 @@ fn shared_cpu_is_m_g_1_ps() {
         assert_near("constant", figure(&runs(&scenario, &Constant), |run| run.mean_response), expected);
         assert_near("two kinds", figure(&runs(&scenario, &TwoKinds), |run| run.mean_response), expected);
     }
+}
+
+/// Instances of one request each that share one processor: as many requests are there as in M/M/1, whoever waits where.
+#[test]
+fn instances_that_share_a_processor_are_m_m_1() {
+    for utilisation in [0.5, 0.8] {
+        let rate = utilisation / SERVICE.as_secs_f64();
+        let scenario = Scenario { host_cpus: Some(1), ..scenario(4, 1, 1, rate) };
+        let runs = runs(&scenario, &Exponential);
+        let expected = SERVICE.as_secs_f64() / (1.0 - utilisation);
+        assert_near("response", figure(&runs, |run| run.mean_response), expected);
+        assert_near("CPU", figure(&runs, |run| run.cpu_seconds / run.duration.as_secs_f64()), utilisation);
+    }
+}
+
+/// Clients that never rest: the quotas hold four instances below what the processor gives, and not eight.
+#[test]
+fn the_machine_holds_what_quotas_leave() {
+    for (instances, expected) in [(4_u32, 0.8), (8, 1.0)] {
+        let mut scenario = scenario(instances, 1, 1, 1.0);
+        let cpus = Cpus::from_millis(200);
+        scenario.instance = InstanceModel::new(cpus, 1, Start { cpu: Duration::ZERO, wait: Duration::ZERO }, |_| 1.0);
+        scenario.service.cpus = cpus;
+        scenario.host_cpus = Some(1);
+        scenario.warm_up = Duration::from_secs(10);
+        scenario.duration = Duration::from_secs(200);
+        scenario.traffic = Traffic::Closed { clients: instances, round_trip: Duration::ZERO };
+        let run = simulate(&scenario, &Constant, 1);
+        let rate = run.answered as f64 / 200.0 * SERVICE.as_secs_f64();
+        assert!(
+            (rate - expected).abs() < 0.002 && (run.cpu_seconds / 200.0 - expected).abs() < 0.002,
+            "{instances}: {rate}"
+        );
+    }
+}
+
+/// Each request finds its instance idle for the same time: it takes its work, and what it is to be woken.
+#[test]
+fn an_instance_that_was_idle_takes_longer() {
+    let mut scenario = scenario(1, 1, 1, 20.0);
+    let waking = |idle_ms, cpu_ms, wait_ms| {
+        let ms = Duration::from_millis;
+        Waking { idle: ms(idle_ms), cpu: ms(cpu_ms), wait: ms(wait_ms) }
+    };
+    // Between two requests pass 50 ms, of which it is idle for what the last one left.
+    let wake = Wake::new(&[waking(1, 0, 0), waking(32, 5, 3), waking(1000, 50, 30)]);
+    scenario.instance = scenario.instance.with_wake(wake);
+    let Traffic::Open { arrivals, .. } = &mut scenario.traffic else { return };
+    *arrivals = Arrivals::Uniform;
+    let run = simulate(&scenario, &Constant, 1);
+    assert!((run.mean_response - 0.018).abs() < 1e-5, "{}", run.mean_response);
+    assert!((run.cpu_seconds / run.duration.as_secs_f64() - 20.0 * 0.015).abs() < 1e-4);
 }
 
 /// Work on the CPU and time off it, with a worker for everybody: a processor-sharing station and one without any queue. The

@@ -2,9 +2,10 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 
-use super::{Cell, FAULTS, RUNTIMES, Ran, SEVERITIES};
+use super::{Cell, FAULTS, RUNTIMES, Ran, SEVERITIES, TRIES};
 use crate::circumstances::Circumstances;
 use crate::document::{self, Section};
+use crate::steal::TOO_MUCH;
 use crate::target::{Bound, Target};
 
 /// Less than this share of the rate or the speed is no fault to speak of.
@@ -87,6 +88,12 @@ fn head(cells: &[Cell], ran: &BTreeMap<usize, Ran>) -> String {
         ran.len(),
         cells.len(),
         Circumstances::sentences(ran.values().map(|one| &one.under)),
+    ));
+    let stolen = ran.values().filter(|one| one.stolen_share > TOO_MUCH).count();
+    section.paragraph(&format!(
+        "A run during which other guests of the host took more than {:.0} % of the processors is made again, {TRIES} times at most. \
+         With {stolen} of the runs that count they did.",
+        TOO_MUCH * 100.0,
     ));
     format!("# Findings of real faults\n\n{}", section.text)
 }

@@ -4,13 +4,15 @@ use std::collections::BTreeMap;
 use std::fs;
 use std::path::{Path, PathBuf};
 
-use serde::Deserialize;
+use serde::{Deserialize, Serialize};
 use stampede_analysis::{Knob, Point, Space};
 use stampede_core::Role;
 use thiserror::Error;
 
 /// Trials of a cell that a search sees; the others score.
 pub(crate) const SEEN: usize = 3;
+/// Trials of a cell.
+pub(crate) const TRIALS: usize = 6;
 
 /// A grid: for each point the primary figure of each of its trials, larger is better.
 #[derive(Clone, Debug)]
@@ -20,46 +22,79 @@ pub(crate) struct Grid {
     pub(crate) cells: BTreeMap<Point, Vec<f64>>,
 }
 
-#[derive(Deserialize)]
+#[derive(Deserialize, Serialize)]
 #[serde(deny_unknown_fields)]
-struct WireGrid {
-    name: String,
-    knobs: Vec<WireKnob>,
-    default: Point,
-    cells: Vec<WireCell>,
+pub(super) struct WireGrid {
+    pub(super) name: String,
+    pub(super) knobs: Vec<WireKnob>,
+    pub(super) default: Point,
+    pub(super) cells: Vec<WireCell>,
 }
 
-#[derive(Deserialize)]
+#[derive(Deserialize, Serialize)]
 #[serde(deny_unknown_fields)]
-struct WireKnob {
-    name: String,
-    role: Role,
-    levels: Vec<String>,
-    ordered: bool,
+pub(super) struct WireKnob {
+    pub(super) name: String,
+    pub(super) role: Role,
+    pub(super) levels: Vec<String>,
+    pub(super) ordered: bool,
 }
 
-#[derive(Deserialize)]
+#[derive(Deserialize, Serialize)]
 #[serde(deny_unknown_fields)]
-struct WireCell {
-    point: Point,
-    trials: Vec<f64>,
+pub(super) struct WireCell {
+    pub(super) point: Point,
+    pub(super) trials: Vec<f64>,
+}
+
+impl WireGrid {
+    pub(super) fn read(path: &Path) -> Result<Self, GridError> {
+        let text = fs::read(path).map_err(|source| GridError::Read { path: path.to_owned(), source })?;
+        serde_json::from_slice(&text).map_err(|source| GridError::Parse { path: path.to_owned(), source })
+    }
+
+    /// How many trials every cell has.
+    pub(super) fn trials(&self) -> usize {
+        self.cells.iter().map(|cell| cell.trials.len()).min().unwrap_or_default()
+    }
+
+    pub(super) fn space(&self) -> Space {
+        let knob = |WireKnob { name, role, levels, ordered }: &WireKnob| Knob {
+            name: name.clone(),
+            role: *role,
+            levels: levels.clone(),
+            ordered: *ordered,
+        };
+        Space { knobs: self.knobs.iter().map(knob).collect(), default: self.default.clone() }
+    }
+
+    /// Its JSON, with a line for each knob and each cell.
+    pub(super) fn text(&self) -> String {
+        let lines = |all: Vec<String>| all.join(",\n    ");
+        format!(
+            "{{\n  \"name\": {},\n  \"knobs\": [\n    {}\n  ],\n  \"default\": {},\n  \"cells\": [\n    {}\n  ]\n}}\n",
+            line(&self.name),
+            lines(self.knobs.iter().map(line).collect()),
+            line(&self.default),
+            lines(self.cells.iter().map(line).collect()),
+        )
+    }
+}
+
+fn line(value: &impl Serialize) -> String {
+    // What has text keys, texts and numbers alone always has a text.
+    serde_json::to_string(value).unwrap_or_default()
 }
 
 impl Grid {
     /// Reads a recorded grid.
     pub(crate) fn read(path: &Path) -> Result<Self, GridError> {
-        let text = fs::read(path).map_err(|source| GridError::Read { path: path.to_owned(), source })?;
-        let wire: WireGrid =
-            serde_json::from_slice(&text).map_err(|source| GridError::Parse { path: path.to_owned(), source })?;
-        Self::of(wire).ok_or_else(|| GridError::Hole { path: path.to_owned() })
+        Self::of(WireGrid::read(path)?).ok_or_else(|| GridError::Hole { path: path.to_owned() })
     }
 
     fn of(wire: WireGrid) -> Option<Self> {
-        let WireGrid { name, knobs, default, cells } = wire;
-        let knobs: Vec<Knob> = knobs
-            .into_iter()
-            .map(|WireKnob { name, role, levels, ordered }| Knob { name, role, levels, ordered })
-            .collect();
+        let Space { knobs, default } = wire.space();
+        let WireGrid { name, cells, .. } = wire;
         let fits = |point: &Point| {
             point.len() == knobs.len() && point.iter().zip(&knobs).all(|(level, knob)| *level < knob.levels.len())
         };

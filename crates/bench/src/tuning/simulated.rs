@@ -6,12 +6,10 @@ use stampede_analysis::{Knob, Point, Space};
 use stampede_core::Role;
 use stampede_stats::SplitMix64;
 
-use super::grid::Grid;
+use super::grid::{Grid, TRIALS};
 
 /// The standard deviation of a trial, as a share.
 const NOISE: f64 = 0.03;
-
-const TRIALS: usize = 6;
 
 /// A server: how long a request waits and computes, what each worker costs the others, how many workers memory holds, and what
 /// modes, front workers and transport do.

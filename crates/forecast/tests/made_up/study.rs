@@ -14,6 +14,10 @@ use stampede_core::{
 pub(crate) struct MadeUp {
     pub(crate) id: &'static str,
     pub(crate) connections: u32,
+    /// Requests at random times, in place of connections that are always busy.
+    pub(crate) is_open: bool,
+    /// In 5 s.
+    pub(crate) requests: u64,
     /// CPU milliseconds of a request.
     pub(crate) cpu_ms: f64,
     /// Service time of the median request; others take from half of it to one and a half.
@@ -33,6 +37,8 @@ pub(crate) struct MadeUp {
 pub(crate) const SINGLE: MadeUp = MadeUp {
     id: "single",
     connections: 1,
+    is_open: false,
+    requests: 1001,
     cpu_ms: 4.0,
     service_ms: 5.0,
     cpus: 1000,
@@ -98,13 +104,21 @@ fn case(made_up: &MadeUp) -> Case {
         platform: "local".to_owned(),
         base_image: None,
         pinning: CpuLayout { server: vec![1], generator: vec![0] },
-        load: Load::Closed { connections: made_up.connections },
+        load: load(made_up),
         beside: Vec::new(),
     }
 }
 
+#[expect(clippy::expect_used, reason = "a test that cannot go on has failed")]
+fn load(made_up: &MadeUp) -> Load {
+    if made_up.is_open {
+        return "open:poisson:20".parse().expect("a load");
+    }
+    Load::Closed { connections: made_up.connections }
+}
+
 fn trial(made_up: &MadeUp, block: u32, position: u32) -> Trial {
-    let ok = 1001;
+    let ok = made_up.requests;
     let mut service = Latencies::new();
     for index in 0..ok {
         let factor = 0.5 + index as f64 / (ok - 1) as f64;

@@ -8,6 +8,7 @@ use crate::args::StoreArgs;
 #[derive(Debug, clap::Args)]
 #[command(after_help = "Examples:\n  \
         stampede compare markdown --runtimes nginx-fpm --load closed:1     (calibrates)\n  \
+        stampede compare markdown --runtimes nginx-fpm --load open:poisson:20   (how idle instances are)\n  \
         stampede forecast --load open:poisson:200 --concurrency 1,10,80 --cpus 0.5,1\n  \
         stampede forecast latest --load open:10..200/10m --times 100 --policy knative\n  \
         stampede forecast 20260301 --case nginx-fpm --load closed:100 --client-rtt 35ms --cpus 0.167 --memory 256Mi")]
@@ -18,8 +19,8 @@ pub(crate) struct ForecastArgs {
     /// Which of its cases, where several had one request at a time
     #[arg(long, value_name = "CASE", help_heading = "Calibration")]
     pub(crate) case: Option<String>,
-    /// Another study, with more requests at a time on the same runtime, that tells how well they share the CPU (may be
-    /// repeated)
+    /// Another study of the same runtime (may be repeated): closed loads of more connections tell how well requests share
+    /// the CPU, and low open loads how much longer an instance works that was idle
     #[arg(long, value_name = "STUDY", help_heading = "Calibration")]
     pub(crate) also: Vec<String>,
     /// Load: open:RATE, open:poisson:RATE, open:FROM..TO/TIME, or closed:CLIENTS
@@ -63,6 +64,9 @@ pub(crate) struct ForecastArgs {
     /// given, or the pool that the calibrating case was given]
     #[arg(long, value_name = "N", allow_hyphen_values = true, help_heading = "Service")]
     pub(crate) workers: Option<String>,
+    /// All instances share so many processors, as on a laptop [default: each has its own]
+    #[arg(long, value_name = "N", allow_hyphen_values = true, help_heading = "Service")]
+    pub(crate) host_cpus: Option<String>,
     /// For how long a request waits for an instance [default: the policy's]
     #[arg(long, value_name = "TIME", allow_hyphen_values = true, help_heading = "Service")]
     pub(crate) queue_limit: Option<String>,

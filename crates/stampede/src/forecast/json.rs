@@ -1,5 +1,7 @@
 //! A forecast for programs.
 
+use std::time::Duration;
+
 use serde_json::{Value, json};
 use stampede_core::Estimate;
 use stampede_scale::Basis;
@@ -13,6 +15,9 @@ pub(super) fn render(answer: &Answer) -> String {
     let Answer { study, calibration: c, question: q, price, points } = answer;
     let efficiencies: Vec<_> =
         c.efficiencies.iter().map(|(n, share)| json!({"requests": n, "efficiency": share})).collect();
+    let ms = |time: Duration| time.as_secs_f64() * 1e3;
+    let waking: Vec<_> =
+        c.waking.iter().map(|w| json!({"idle_ms": ms(w.idle), "cpu_ms": ms(w.cpu), "wait_ms": ms(w.wait)})).collect();
     let value = json!({
         "schema": SCHEMA,
         "study": study,
@@ -29,6 +34,7 @@ pub(super) fn render(answer: &Answer) -> String {
             "start_cpu_ms": c.start.cpu.as_secs_f64() * 1e3,
             "start_wait_ms": c.start.wait.as_secs_f64() * 1e3,
             "efficiencies": efficiencies,
+            "waking": waking,
         },
         "load": q.load,
         "policy": q.policy_name,
@@ -58,6 +64,7 @@ fn point(Answered { point, forecast: f }: &Answered, currency: &str) -> Value {
         "memory": service.memory.get(),
         "min_instances": service.min_instances,
         "max_instances": service.max_instances,
+        "host_cpus": point.scenario.host_cpus,
         "extrapolated": point.extrapolated,
         "throughput": estimate(&f.throughput, 1.0),
         "response_p50_ms": estimate(&f.p50, 1e3),

@@ -85,6 +85,10 @@ impl Question {
         if args.workers.is_some() && asked_workers == 0 {
             flags.problems.push("--workers 0 leaves nobody to work; give 1 or more".to_owned());
         }
+        let host_cpus = args.host_cpus.as_ref().map(|text| flags.count("--host-cpus", Some(text), 1));
+        if host_cpus == Some(0) {
+            flags.problems.push("--host-cpus 0 leaves no processor to work on; give 1 or more".to_owned());
+        }
         let workers = Some(asked_workers).filter(|workers| *workers > 0);
         let queue_limit = args.queue_limit.as_ref().map(|text| flags.time("--queue-limit", Some(text), Duration::ZERO));
         let request_timeout = flags.time("--request-timeout", args.request_timeout.as_ref(), Service::REQUEST_TIMEOUT);
@@ -146,6 +150,7 @@ impl Question {
                 queue,
                 granularity: price.granularity,
                 instance,
+                host_cpus,
                 work: calibration.work,
                 traffic: traffic.clone(),
                 warm_up,

@@ -1,6 +1,7 @@
 //! A forecast for people.
 
 use stampede_core::Estimate;
+use stampede_forecast::Calibration;
 use stampede_report::html::{self, ForecastPoint, ForecastView};
 use stampede_report::terminal::paragraph;
 use stampede_scale::Rejection;
@@ -144,6 +145,11 @@ fn notes(answer: &Answer) -> Vec<String> {
         "at once: the most requests that an instance is given. Times are without any network. rejected: turned away (status {}); too late: beyond the time-out; instances: fewest/mean/most; cold: starts; /vCPU-s: answers for each second of a vCPU that instances had.",
         answer.question.policy.status(Rejection::WaitedTooLong),
     )];
+    notes.push(waking(&answer.calibration));
+    if let Some(processors) = answer.points.first().and_then(|answered| answered.point.scenario.host_cpus) {
+        let them = if processors == 1 { "one processor".to_owned() } else { format!("{processors} processors") };
+        notes.push(format!("all instances share {them}."));
+    }
     let price = answer.price;
     notes.push(format!(
         "cost in {} by {} ({}, {}, prices of {}): a million requests with nothing free, a month like this after what is free.",
@@ -168,6 +174,19 @@ fn notes(answer: &Answer) -> Vec<String> {
         notes.push(format!("* beyond what was measured ({}).", beyond.join("; ")));
     }
     notes
+}
+
+/// What an instance that was idle takes longer, as far as that was measured.
+fn waking(calibration: &Calibration) -> String {
+    match calibration.waking.as_slice() {
+        [_, .., last] => format!(
+            "an instance that had nothing to do for {} ms takes {} ms of CPU longer and {} ms beside.",
+            number(last.idle.as_secs_f64() * 1e3),
+            number(last.cpu.as_secs_f64() * 1e3),
+            number(last.wait.as_secs_f64() * 1e3),
+        ),
+        _ => "how much longer an instance takes that was idle was not measured: with little load it is slower than this. A low open load tells: stampede compare ... --load open:poisson:20, and --also.".to_owned(),
+    }
 }
 
 /// What it comes to, in one sentence.

@@ -65,6 +65,7 @@ fn knative_closed_loads_and_traces_are_simulated_too() {
     for args in [
         vec!["--policy", "knative", "--load", "closed:20", "--client-rtt", "20ms", "--duration", "30s"],
         vec!["--trace", trace, "--times", "2", "--cpu-always", "--min-instances", "1"],
+        vec!["--load", "open:poisson:40", "--cpus", "1", "--host-cpus", "1", "--duration", "30s"],
     ] {
         let said = stage.run(&[&["forecast", "--json", "-"], &args[..]].concat());
         assert_eq!(said.code, Some(0), "{}", said.stderr);
@@ -111,6 +112,8 @@ fn all_mistakes_are_told_at_once() {
         "--duration",
         "soon",
         "--workers",
+        "0",
+        "--host-cpus",
         "0",
     ]);
     assert_snapshot!("forecast_mistakes", told(&said));

@@ -1,0 +1,274 @@
+//! Records grids on this machine: `stampede-bench grid`.
+//!
+//! A piece is one trial of every cell, in an order by chance. What is there is written after each, so that a grid can be recorded in
+//! pieces; it is replayed once it is whole.
+
+use std::collections::BTreeMap;
+use std::fs;
+use std::path::{Path, PathBuf};
+
+use serde_json::Value;
+use stampede_analysis::{Point, Space};
+use stampede_core::{Load, Tuning};
+use thiserror::Error;
+
+use super::grid::{GridError, TRIALS, WireCell, WireGrid, WireKnob};
+use crate::compare::{Compare, CompareError};
+use crate::progress::tell;
+
+/// A trial that could not be measured answered nothing: this many requests a second, since a search compares logarithms.
+const NOTHING: f64 = 0.001;
+
+/// What is recorded.
+#[derive(Debug)]
+struct Subject {
+    runtime: &'static str,
+    workload: &'static str,
+    /// The settings that are searched, among those that `stampede tune` searches: a hundred points or more, and not a thousand.
+    knobs: &'static [&'static str],
+    cpus: &'static str,
+    memory: &'static str,
+    load: &'static str,
+}
+
+const NGINX: &[&str] = &["pm.max_children", "pm", "worker_processes", "fastcgi_keep_conn"];
+const CADDY: &[&str] = &["pm.max_children", "pm", "GOMAXPROCS", "listen"];
+const APACHE: &[&str] = &["pm.max_children", "pm", "ThreadsPerChild"];
+
+const SUBJECTS: [Subject; 6] = [
+    Subject { runtime: "nginx-fpm", workload: "mix", knobs: NGINX, cpus: "1", memory: "512Mi", load: "closed:32" },
+    Subject {
+        runtime: "nginx-fpm",
+        workload: "markdown",
+        knobs: NGINX,
+        cpus: "0.5",
+        memory: "128Mi",
+        load: "closed:64",
+    },
+    Subject { runtime: "caddy-fpm", workload: "mix", knobs: CADDY, cpus: "1", memory: "512Mi", load: "closed:32" },
+    Subject {
+        runtime: "caddy-fpm",
+        workload: "markdown",
+        knobs: CADDY,
+        cpus: "0.5",
+        memory: "128Mi",
+        load: "closed:64",
+    },
+    Subject { runtime: "apache-fpm", workload: "mix", knobs: APACHE, cpus: "1", memory: "512Mi", load: "closed:32" },
+    Subject {
+        runtime: "apache-fpm",
+        workload: "markdown",
+        knobs: APACHE,
+        cpus: "0.5",
+        memory: "128Mi",
+        load: "closed:64",
+    },
+];
+
+/// How it is to be done.
+#[derive(Clone, Debug, PartialEq)]
+pub(crate) struct GridRecording {
+    /// Pieces to record now, at most.
+    pub(crate) pieces: u32,
+    /// The folder of grids.
+    pub(crate) data: PathBuf,
+    pub(crate) stampede: Option<PathBuf>,
+}
+
+impl Default for GridRecording {
+    fn default() -> Self {
+        Self { pieces: u32::MAX, data: PathBuf::from("crates/bench/data/grids"), stampede: None }
+    }
+}
+
+impl Subject {
+    fn name(&self) -> String {
+        format!("{} {}", self.runtime, self.workload)
+    }
+
+    /// Where it is written while pieces are missing, and where it is when it is whole.
+    fn paths(&self, folder: &Path) -> (PathBuf, PathBuf) {
+        let name = format!("{}-{}", self.runtime, self.workload);
+        (folder.join(format!("{name}.unfinished")), folder.join(format!("{name}.json")))
+    }
+
+    /// A plan with a case for each of these settings.
+    fn plan<'a>(&self, cases: impl Iterator<Item = (String, &'a Tuning)>) -> String {
+        let Self { runtime, workload, knobs: _, cpus, memory, load } = self;
+        let cases: String = cases
+            .map(|(id, tuning)| {
+                let set: Vec<String> =
+                    tuning.iter().map(|(name, setting)| format!("{name}: '{}'", setting.value)).collect();
+                format!("  - {{id: {id}, runtime: {runtime}, set: {{{}}}}}\n", set.join(", "))
+            })
+            .collect();
+        format!(
+            "workload: {workload}\ncases:\n{cases}limits: {{cpus: {cpus}, memory: {memory}}}\nload: {load}\n\
+             study: {{rounds: 1, duration: 1500ms, warm_up: 500ms}}\n"
+        )
+    }
+
+    /// The space that `stampede tune` would search, of these settings alone.
+    fn space(&self, compare: &Compare) -> Result<Space, GridRecordingError> {
+        let study = compare.run(&self.plan(std::iter::once(("default".to_owned(), &Tuning::new()))), FLAGS)?;
+        let missing = || GridRecordingError::Subject { name: self.name() };
+        let told = study["cases"][0]["tuning"].as_object().ok_or_else(missing)?;
+        let default = told.iter().filter_map(|(name, value)| Some((name, value.as_str()?)));
+        let default = default.fold(Tuning::new(), |tuning, (name, value)| tuning.with_default(name, value, ""));
+        let runtime = stampede_runtimes::by_id(self.runtime).ok_or_else(missing)?;
+        let tunables: Vec<_> =
+            runtime.tunables().iter().filter(|tunable| self.knobs.contains(&tunable.name)).copied().collect();
+        let load: Load = self.load.parse().map_err(|_| missing())?;
+        let space = Space::of(&tunables, &default, &Tuning::new(), &load);
+        (space.knobs.len() == self.knobs.len()).then_some(space).ok_or_else(missing)
+    }
+
+    /// One trial of each point, in their order.
+    fn piece(&self, compare: &Compare, space: &Space, points: &[Point]) -> Result<Vec<f64>, GridRecordingError> {
+        let settings: Vec<Tuning> = points.iter().map(|point| space.settings(point)).collect();
+        let cases = || settings.iter().enumerate().map(|(number, tuning)| (format!("cell-{number}"), tuning));
+        let study = compare.run(&self.plan(cases()), FLAGS)?;
+        let rate = |id: &str| rate(&study, id);
+        let mut rates: Vec<Option<f64>> = cases().map(|(id, _)| rate(&id)).collect();
+        // Once more, lest a hiccup of the machine counts as a setting that does not work.
+        let again: Vec<_> = cases().zip(&rates).filter(|(_, rate)| rate.is_none()).map(|(case, _)| case).collect();
+        if !again.is_empty() {
+            let study = compare.run(&self.plan(again.into_iter()), FLAGS)?;
+            for ((id, _), rate) in cases().zip(&mut rates) {
+                *rate = rate.or_else(|| self::rate(&study, &id));
+            }
+        }
+        Ok(rates.into_iter().map(|rate| rate.unwrap_or(NOTHING)).collect())
+    }
+}
+
+const FLAGS: &[&str] = &["--no-yard-stick"];
+
+/// What a case's only trial measured.
+fn rate(study: &Value, id: &str) -> Option<f64> {
+    let case = study["cases"].as_array()?.iter().find(|case| case["id"] == id)?;
+    let trial = &case["trials"][0];
+    (trial["outcome"] == "measured").then(|| trial["throughput_rps"].as_f64()).flatten().filter(|rate| *rate > 0.0)
+}
+
+/// All points of a space.
+fn points(space: &Space) -> Vec<Point> {
+    let extend = |points: Vec<Point>, levels: usize| -> Vec<Point> {
+        points.iter().flat_map(|point| (0..levels).map(move |level| [point.as_slice(), &[level]].concat())).collect()
+    };
+    space.knobs.iter().map(|knob| knob.levels.len()).fold(vec![Vec::new()], extend)
+}
+
+/// Records what is missing.
+pub(crate) fn run(recording: &GridRecording) -> Result<(), GridRecordingError> {
+    let GridRecording { pieces, data, stampede } = recording;
+    let compare = Compare::new(stampede.clone())?;
+    fs::create_dir_all(data).map_err(|source| GridRecordingError::Write { path: data.clone(), source })?;
+    let mut left = *pieces;
+    for subject in &SUBJECTS {
+        let (unfinished, whole) = subject.paths(data);
+        if whole.is_file() {
+            continue;
+        }
+        let mut grid = if unfinished.is_file() {
+            WireGrid::read(&unfinished)?
+        } else {
+            begin(subject.name(), &subject.space(&compare)?)
+        };
+        while grid.trials() < TRIALS {
+            if left == 0 {
+                return Ok(());
+            }
+            left -= 1;
+            tell(&format!("{}: piece {} of {TRIALS}, {} cells", grid.name, grid.trials() + 1, grid.cells.len()));
+            let space = grid.space();
+            let points: Vec<Point> = grid.cells.iter().map(|cell| cell.point.clone()).collect();
+            let rates: BTreeMap<Point, f64> =
+                points.iter().cloned().zip(subject.piece(&compare, &space, &points)?).collect();
+            for cell in &mut grid.cells {
+                cell.trials.extend(rates.get(&cell.point));
+            }
+            write(&unfinished, &grid)?;
+        }
+        fs::rename(&unfinished, &whole).map_err(|source| GridRecordingError::Write { path: whole, source })?;
+    }
+    Ok(())
+}
+
+/// A grid without a trial.
+fn begin(name: String, space: &Space) -> WireGrid {
+    let knobs = space.knobs.iter().map(|knob| WireKnob {
+        name: knob.name.clone(),
+        role: knob.role,
+        levels: knob.levels.clone(),
+        ordered: knob.ordered,
+    });
+    let cells = points(space).into_iter().map(|point| WireCell { point, trials: Vec::new() });
+    WireGrid { name, knobs: knobs.collect(), default: space.default.clone(), cells: cells.collect() }
+}
+
+/// A line for each cell, all or nothing.
+fn write(path: &Path, grid: &WireGrid) -> Result<(), GridRecordingError> {
+    let failed = |source| GridRecordingError::Write { path: path.to_owned(), source };
+    let new = path.with_extension("new");
+    fs::write(&new, grid.text()).map_err(failed)?;
+    fs::rename(&new, path).map_err(failed)
+}
+
+/// Why nothing is recorded.
+#[derive(Debug, Error)]
+pub(crate) enum GridRecordingError {
+    #[error(transparent)]
+    Compare(#[from] CompareError),
+    #[error(transparent)]
+    Grid(#[from] GridError),
+    #[error("record {name}: its settings could not be read; is the runtime installed?")]
+    Subject { name: String },
+    #[error("write {}", path.display())]
+    Write {
+        path: PathBuf,
+        #[source]
+        source: std::io::Error,
+    },
+}
+
+#[cfg(test)]
+mod tests {
+    use stampede_analysis::Knob;
+    use stampede_core::Role;
+
+    use super::*;
+
+    fn space() -> Space {
+        let knob = |name: &str, levels: &[&str]| Knob {
+            name: name.to_owned(),
+            role: Role::PoolSize,
+            levels: levels.iter().map(|level| (*level).to_owned()).collect(),
+            ordered: true,
+        };
+        Space { knobs: vec![knob("a", &["1", "2"]), knob("b", &["x", "y", "z"])], default: vec![1, 0] }
+    }
+
+    #[test]
+    fn a_plan_has_a_case_for_each_point() {
+        let space = space();
+        let points = points(&space);
+        assert_eq!((points.len(), &points[0], &points[5]), (6, &vec![0, 0], &vec![1, 2]));
+        let settings: Vec<Tuning> = points.iter().map(|point| space.settings(point)).collect();
+        let plan = SUBJECTS[0].plan(settings.iter().enumerate().map(|(n, tuning)| (format!("cell-{n}"), tuning)));
+        for line in
+            ["{id: cell-2, runtime: nginx-fpm, set: {a: '1', b: 'z'}}", "{id: cell-3, runtime: nginx-fpm, set: {}}"]
+        {
+            assert!(plan.contains(line), "{line}\n{plan}");
+        }
+    }
+
+    #[test]
+    fn a_grid_is_as_it_was_written() {
+        let mut grid = begin("made up".to_owned(), &space());
+        assert_eq!(grid.trials(), 0);
+        grid.cells.iter_mut().for_each(|cell| cell.trials.extend([1.5, 2.0]));
+        let again: WireGrid = serde_json::from_str(&grid.text()).unwrap();
+        assert_eq!((again.trials(), again.space(), again.text()), (2, space(), grid.text()));
+    }
+}
