@@ -213,7 +213,7 @@ pub(crate) fn run(provocation: &Provocation) -> Result<(), FindingsError> {
             if one.stolen_share <= TOO_MUCH {
                 break;
             }
-            AllProcessors::wait_for_quiet();
+            AllProcessors::wait_for_quiet(TOO_MUCH);
             one = measure(&compare, number, cell, &under)?;
         }
         tell(&format!(

@@ -58,13 +58,13 @@ impl AllProcessors {
         later.stolen.saturating_sub(self.stolen) as f64 / later.all.saturating_sub(self.all).max(1) as f64
     }
 
-    /// Waits until others take little, or for long enough. What is stolen shows only where something wants to run, so all
+    /// Waits until others take no more than this share, or for long enough. What is stolen shows only where something wants to run, so all
     /// processors work while it looks.
-    pub(crate) fn wait_for_quiet() {
+    pub(crate) fn wait_for_quiet(quiet: f64) {
         let began = Instant::now();
         while began.elapsed() < PATIENCE {
             let share = share_while_busy();
-            if share <= TOO_MUCH {
+            if share <= quiet {
                 return;
             }
             tell(&format!("other guests of the host take {:.0} % of the processors: waiting", share * 100.0));

@@ -42,7 +42,8 @@ struct Warden {
 impl Custody {
     /// Writes the lease of a new run. Nothing else is made yet, but from now on it is accounted for.
     pub(crate) fn begin(state_dir: &Path, hierarchy: Option<&Hierarchy>) -> io::Result<Self> {
-        let (name, mut lease) = Lease::create(state_dir)?;
+        let taken = |name: &str| hierarchy.is_some_and(|hierarchy| hierarchy.group(name).exists());
+        let (name, mut lease) = Lease::create(state_dir, taken)?;
         let run = Run {
             folder: state_dir.join("r").join(&name),
             lease: lease.path().to_owned(),

@@ -26,11 +26,15 @@ pub(crate) struct Lease {
 
 impl Lease {
     /// Makes a lease and takes its lock. Its name, which is also the run's, is new in this state folder: it holds the
-    /// process's number, so that two Stampedes that live at the same time never choose the same.
-    pub(crate) fn create(state_dir: &Path) -> io::Result<(String, Self)> {
+    /// process's number, so that two Stampedes that live at the same time never choose the same. A name that is `taken`, as by
+    /// the group of a killed Stampede that had the same number and another state folder, is passed over.
+    pub(crate) fn create(state_dir: &Path, taken: impl Fn(&str) -> bool) -> io::Result<(String, Self)> {
         loop {
             let count = RUNS.fetch_add(1, Ordering::Relaxed);
             let name = format!("{:x}-{count:x}", std::process::id());
+            if taken(&name) {
+                continue;
+            }
             let path = state_dir.join(&name).with_extension(EXTENSION);
             let file = match File::options().read(true).write(true).create_new(true).open(&path) {
                 Err(error) if error.kind() == io::ErrorKind::AlreadyExists => continue,
@@ -100,5 +104,26 @@ impl Lease {
         self.file.rewind()?;
         self.file.read_to_string(&mut text)?;
         Ok(serde_json::from_str(&text).ok())
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use std::cell::RefCell;
+
+    use super::*;
+
+    #[test]
+    fn a_name_that_is_taken_is_passed_over() {
+        let state = tempfile::tempdir().unwrap();
+        let (first, _held) = Lease::create(state.path(), |_| false).unwrap();
+        let asked = RefCell::new(Vec::new());
+        let (second, _held) = Lease::create(state.path(), |name| {
+            asked.borrow_mut().push(name.to_owned());
+            asked.borrow().len() == 1
+        })
+        .unwrap();
+        assert!(first != second && asked.borrow()[0] != second && asked.borrow()[1] == second);
+        assert_eq!(Lease::list(state.path()).unwrap().len(), 2, "nothing is written under a name that is passed over");
     }
 }

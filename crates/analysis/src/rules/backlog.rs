@@ -21,21 +21,29 @@ pub(super) fn full(record: &Record<'_>) -> Option<Finding> {
         _ => None,
     });
     let (most, address) = queues.max_by_key(|(most, _)| *most)?;
-    if most < limit {
-        return None;
-    }
     let machine =
         sampled().flat_map(|sampling| &sampling.series).filter(|series| series.source == SeriesSource::Machine);
     let overflows: u64 = machine.filter_map(|series| series.growth(Gauge::ListenOverflows)).sum();
+    // A queue may be full for moments between two samples: the kernel counts what it turned away, of all programs.
+    if most < limit && (overflows == 0 || 2 * most < limit) {
+        return None;
+    }
     let bad_gateway: u64 = record.measurements().filter_map(|measured| measured.status.get(&502)).sum();
-    let came_of_it = match bad_gateway {
-        0 => String::new(),
-        count => format!(" {count} answers were 502, as a web server gives them that could not reach its workers."),
-    };
+    let mut came_of_it = String::new();
+    if overflows > 0 {
+        came_of_it.push_str(&format!(" The kernel turned {overflows} away, which come again after a second."));
+    }
+    if bad_gateway > 0 {
+        came_of_it.push_str(&format!(
+            " {bad_gateway} answers were 502, as a web server gives them that could not reach its workers."
+        ));
+    }
     Some(Finding {
         id: "backlog-full".to_owned(),
         severity: Severity::Warning,
-        text: format!("Up to {most} connections waited at {address}, whose queue holds {limit}.{came_of_it}"),
+        text: format!(
+            "Up to {most} connections were seen to wait at {address}, whose queue holds {limit}.{came_of_it}"
+        ),
         evidence: BTreeMap::from([
             ("queue_max".to_owned(), most as f64),
             ("backlog".to_owned(), limit as f64),
@@ -70,13 +78,22 @@ mod tests {
         let mut study = samples::study(&["a"]);
         study.cases[0].tuning.give("listen.backlog", "8");
         study.cases[0].tuning = study.cases[0].tuning.clone().with_roles(&[backlog]);
-        for (waiting, refused, found) in [(7, 0, None), (8, 0, Some("whose queue holds 8.")), (9, 5, Some("5 answers"))]
-        {
+        for (waiting, refused, turned_away, found) in [
+            (7, 0, 0, None),
+            (8, 0, 0, Some("whose queue holds 8.")),
+            (9, 5, 0, Some("5 answers")),
+            (7, 0, 3, Some("turned 3 away")),
+            (3, 0, 3, None),
+        ] {
             let mut trial = samples::measured("a", 1, 1_000.0);
             let measurement = trial.measurement.as_mut().unwrap();
             let mut series = Series::new(SeriesSource::Listener(AddressId::new("fpm")));
             series.push(Duration::ZERO, &[(Gauge::AcceptQueue, waiting)]);
-            measurement.sampling = Some(Sampling { series: vec![series], cpu: Duration::ZERO });
+            let mut machine = Series::new(SeriesSource::Machine);
+            for (tick, count) in [(0, 7), (1, 7 + turned_away)] {
+                machine.push(Duration::from_millis(100 * tick), &[(Gauge::ListenOverflows, count)]);
+            }
+            measurement.sampling = Some(Sampling { series: vec![series, machine], cpu: Duration::ZERO });
             measurement.status.insert(502, refused);
             let trials = [trial];
             let finding = full(&Record::new(&study, &study.cases[0], &trials));

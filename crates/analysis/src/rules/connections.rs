@@ -15,22 +15,24 @@ const CLOSES: f64 = 0.3;
 /// took servers and kernel 100 to 200 us where it was measured (nginx, Apache and Caddy on loopback).
 const CHEAP_US: f64 = 1_500.0;
 
-/// The name of the evidence that `weighs` reads.
+/// The names of the evidence that `weighs` reads.
 const CPU_EACH: &str = "cpu_us_per_request";
+const ROUND_TRIP: &str = "round_trip_ms";
 
-/// Whether what requests themselves cost is so little that a connection for each is a good part of it.
+/// Whether what requests themselves cost is so little that a connection for each is a good part of it, or a connection costs clients
+/// a round trip, which is as much as a request does on its way.
 pub(super) fn weighs(finding: &Finding) -> bool {
-    finding.evidence.get(CPU_EACH).is_some_and(|cpu| *cpu < CHEAP_US)
+    let of = |name: &str| finding.evidence.get(name);
+    of(CPU_EACH).is_some_and(|cpu| *cpu < CHEAP_US || of(ROUND_TRIP).is_some_and(|trip| trip * 1e3 > *cpu))
 }
 
-/// The CPU time of a request, in microseconds.
+/// The CPU time of a right answer, in microseconds: many that fail never reach a server.
 fn cpu_each(record: &Record<'_>) -> Option<(String, f64)> {
     let used = record.measurements().filter_map(|measured| {
-        let answered = measured.requests.ok + measured.requests.failed;
-        Some((measured.resources.as_ref()?.cpu.as_secs_f64() * 1e6, answered as f64))
+        Some((measured.resources.as_ref()?.cpu.as_secs_f64() * 1e6, measured.requests.ok as f64))
     });
-    let (cpu, answered) = used.fold((0.0, 0.0), |sum, each| (sum.0 + each.0, sum.1 + each.1));
-    Some((CPU_EACH.to_owned(), ratio(cpu, answered)?))
+    let (cpu, answers) = used.fold((0.0, 0.0), |sum, each| (sum.0 + each.0, sum.1 + each.1));
+    Some((CPU_EACH.to_owned(), ratio(cpu, answers)?))
 }
 
 /// The server closed after (nearly) every answer, so that its figures hold the cost of connections.
@@ -39,12 +41,15 @@ pub(super) fn closed(record: &Record<'_>) -> Option<Finding> {
         (reconnects + measured.reconnects, answered + measured.requests.ok + measured.requests.failed)
     });
     let share = ratio(reconnects as f64, answered as f64)?;
+    let link = record.case.topology.link.filter(|link| !link.rtt.is_zero());
+    let way = link
+        .map_or_else(String::new, |link| format!(" Each new one costs its client {:?} before it can ask.", link.rtt));
     (share >= CLOSES).then(|| Finding {
         id: "closes-connections".to_owned(),
         severity: Severity::Warning,
         text: format!(
             "It closes the connection after {} of its answers: its figures hold the cost of opening connections and \
-             are not comparable with those of servers that keep them.",
+             are not comparable with those of servers that keep them.{way}",
             percent(share.min(1.0))
         ),
         evidence: BTreeMap::from([
@@ -53,6 +58,7 @@ pub(super) fn closed(record: &Record<'_>) -> Option<Finding> {
         ])
         .into_iter()
         .chain(cpu_each(record))
+        .chain(link.map(|link| (ROUND_TRIP.to_owned(), link.rtt.as_secs_f64() * 1e3)))
         .collect(),
         advice: "Compare it only with servers that close as well; in production, put a server in front that keeps \
                  connections."
@@ -126,7 +132,7 @@ pub(super) fn exhausted(record: &Record<'_>) -> Option<Finding> {
 mod tests {
     use std::time::Duration;
 
-    use stampede_core::{Balance, Balancer, BalancerKind, Tunable, TunableKind};
+    use stampede_core::{Balance, Balancer, BalancerKind, ClientLink, Tunable, TunableKind};
 
     use super::*;
     use crate::rules::tests::found;
@@ -155,6 +161,27 @@ mod tests {
                 measurement.resources.as_mut().unwrap().cpu = Duration::from_millis(cpu_ms);
             });
             assert_eq!(finding.as_ref().is_some_and(weighs), weighty, "{finding:?}");
+        }
+    }
+
+    #[test]
+    fn a_round_trip_for_each_connection_weighs_beside_requests_that_take_less() {
+        for (rtt_ms, weighty) in [(10, true), (1, false)] {
+            let mut study = samples::study(&["a"]);
+            let rtt = Duration::from_millis(rtt_ms);
+            study.cases[0].topology.link = Some(ClientLink { rtt, bits_per_second: None });
+            let mut trial = samples::measured("a", 1, 1_000.0);
+            let measurement = trial.measurement.as_mut().unwrap();
+            // 2 ms of CPU for each.
+            measurement.reconnects = measurement.requests.ok;
+            measurement.resources.as_mut().unwrap().cpu = 2 * Duration::from_millis(measurement.requests.ok);
+            let trials = [trial];
+            let finding = closed(&Record::new(&study, &study.cases[0], &trials)).unwrap();
+            assert!(
+                finding.text.ends_with(&format!("Each new one costs its client {rtt_ms}ms before it can ask.")),
+                "{finding:?}"
+            );
+            assert_eq!(weighs(&finding), weighty, "{rtt_ms} ms");
         }
     }
 

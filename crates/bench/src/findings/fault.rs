@@ -118,11 +118,11 @@ pub(crate) const FAULTS: [Fault; 20] = [
     },
     Fault {
         name: "quota",
-        what: "a CPU limit of 0.3, 0.26 and 0.22 for an open load that needs less on average",
+        what: "a CPU limit of 0.22, 0.2 and 0.18 for an open load that needs about as much on average",
         right: &["cpu-throttled"],
         runtimes: ["nginx-fpm", "apache-mod-php", "caddy-fpm"],
         setup: |_, severity| {
-            Setup::new(40).load("open:poisson:100").limits(["1", "0.3", "0.26", "0.22"][severity], "512Mi")
+            Setup::new(40).load("open:poisson:100").limits(["1", "0.22", "0.2", "0.18"][severity], "512Mi")
         },
     },
     Fault {
@@ -169,12 +169,12 @@ pub(crate) const FAULTS: [Fault; 20] = [
     },
     Fault {
         name: "time-stamps",
-        what: "time stamps of 150, 300 and 600 scripts that are looked at for each request",
+        what: "time stamps of 300, 450 and 600 scripts that are looked at for each request",
         right: &["opcache-validates"],
         runtimes: ["nginx-fpm", "apache-mod-php", "caddy-fpm"],
         setup: |_, severity| {
             let validates = u8::from(severity > 0);
-            let setup = Setup::new(0).env("SCRIPTS", [600, 150, 300, 600][severity]);
+            let setup = Setup::new(0).env("SCRIPTS", [600, 300, 450, 600][severity]);
             setup.ini("opcache.validate_timestamps", validates).ini("opcache.revalidate_freq", 0)
         },
     },
@@ -193,17 +193,21 @@ pub(crate) const FAULTS: [Fault; 20] = [
         what: "2, 4 and 8 busy threads of another program",
         right: &["noisy-neighbour"],
         runtimes: ["nginx-fpm", "apache-mod-php", "php-cli-server"],
-        setup: |_, severity| Setup { neighbours: [0, 2, 4, 8][severity], ..Setup::new(40).limits("1", "512Mi") },
+        setup: |_, severity| Setup { neighbours: [0, 2, 4, 8][severity], ..Setup::new(80).limits("1", "512Mi") },
     },
     Fault {
         name: "backlog",
-        what: "a queue of 8, 4 and 1 connections before 2 workers with 32 clients",
+        what: "a queue of 8, 4 and 1 connections before 2 workers with 32 clients; uWSGI's 4, 2 and 1 with an open load, for who \
+               is turned away by TCP comes again a second later, and others have the worker meanwhile",
         right: &["backlog-full"],
         runtimes: ["nginx-fpm", "uwsgi-php", "caddy-fpm"],
         setup: |runtime, severity| {
-            let setup = Setup::new(40).workers(runtime, 2).load("closed:32");
-            let name = if FPM.contains(&runtime) { "listen.backlog" } else { "listen" };
-            setup.set(name, [511, 8, 4, 1][severity])
+            let setup = Setup::new(40).workers(runtime, 2);
+            if FPM.contains(&runtime) {
+                setup.load("closed:32").set("listen.backlog", [511, 8, 4, 1][severity])
+            } else {
+                setup.load("open:poisson:250").limits("1", "512Mi").set("listen", [511, 4, 2, 1][severity])
+            }
         },
     },
     Fault {
@@ -215,29 +219,28 @@ pub(crate) const FAULTS: [Fault; 20] = [
     },
     Fault {
         name: "closing",
-        what: "connections that are closed after 2 answers, after each one, and after each one of 64 clients",
+        what: "connections of clients 10 ms away that are closed after 3 answers, after 2 and after each",
         right: &["closes-connections"],
         runtimes: ["nginx-fpm", "apache-mod-php", "apache-fpm"],
         setup: |runtime, severity| {
-            let setup = Setup::new(0).load(["closed:16", "closed:16", "closed:16", "closed:64"][severity]);
+            let setup = Setup { topology: "topology: {client: {rtt: 10ms}}\n".to_owned(), ..Setup::new(0) };
             match (runtime, severity) {
                 (_, 0) => setup,
-                ("nginx-fpm", 1) => setup.set("keepalive_requests", 2),
-                ("nginx-fpm", _) => setup.set("keepalive_requests", 1),
+                ("nginx-fpm", _) => setup.set("keepalive_requests", 4 - severity),
                 // Apache closes after one more than that.
-                (_, 1) => setup.set("MaxKeepAliveRequests", 1),
-                (_, _) => setup.set("KeepAlive", "Off"),
+                (_, 3) => setup.set("KeepAlive", "Off"),
+                (_, _) => setup.set("MaxKeepAliveRequests", 3 - severity),
             }
         },
     },
     Fault {
         name: "dev-mode",
-        what: "APP_ENV=dev of an application that then collects 400, 1,600 and 6,400 traces",
+        what: "APP_ENV=dev of an application that then collects 1,600, 3,200 and 6,400 traces",
         right: &["dev-mode"],
         runtimes: ["nginx-fpm", "apache-mod-php", "caddy-fpm"],
         setup: |_, severity| {
             let mode = if severity == 0 { "prod" } else { "dev" };
-            Setup::new(5).env("APP_ENV", mode).env("TRACED", [6400, 400, 1600, 6400][severity])
+            Setup::new(5).env("APP_ENV", mode).env("TRACED", [6400, 1600, 3200, 6400][severity])
         },
     },
     Fault {
@@ -271,7 +274,7 @@ pub(crate) const FAULTS: [Fault; 20] = [
         runtimes: ["nginx-fpm", "apache-mod-php", "php-cli-server"],
         setup: |_, severity| {
             let share = ["0.2", "0.04", "0.03", "0.02"][severity];
-            Setup::new(2).balancer(&format!(", share: {{balancer: {{cpus: {share}, memory: 64Mi}}}}"))
+            Setup::new(8).balancer(&format!(", share: {{balancer: {{cpus: {share}, memory: 64Mi}}}}"))
         },
     },
     Fault {
@@ -322,13 +325,11 @@ impl Healthy {
     }
 }
 
-/// Built-in workloads, beside the runs that each fault is held against. uWSGI closes connections by itself, which weighs with
-/// requests as cheap as those of `hello`: that is not without a fault.
+/// Built-in workloads, beside the runs that each fault is held against. uWSGI and PHP's own server close connections by themselves,
+/// which weighs with requests as cheap as these: that is not without a fault.
 pub(super) fn healthy() -> Vec<Healthy> {
-    let subjects = [
-        ("markdown", ["nginx-fpm", "apache-mod-php", "apache-fpm", "caddy-fpm", "uwsgi-php"]),
-        ("hello", ["nginx-fpm", "apache-mod-php", "apache-fpm", "caddy-fpm", "go"]),
-    ];
+    const KEEPING: [&str; 5] = ["nginx-fpm", "apache-mod-php", "apache-fpm", "caddy-fpm", "go"];
+    let subjects = [("markdown", KEEPING), ("hello", KEEPING)];
     let loads = [("0.5", "closed:16"), ("1", "closed:16"), ("0.5", "closed:4"), ("1", "open:100")];
     let mut all = Vec::new();
     for (workload, runtimes) in subjects {

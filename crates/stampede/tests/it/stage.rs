@@ -61,6 +61,8 @@ pub(crate) struct Stage {
     home: tempfile::TempDir,
     /// Servers run as another user and must be able to reach their run's folder.
     state: tempfile::TempDir,
+    /// Groups that someone else's Stampede left on this machine before.
+    foreign: Vec<PathBuf>,
     _measuring: MutexGuard<'static, ()>,
 }
 
@@ -70,7 +72,7 @@ impl Stage {
         let home = tempfile::tempdir().unwrap();
         let state = tempfile::Builder::new().prefix("st").tempdir_in("/var/tmp").unwrap();
         fs::set_permissions(state.path(), std::os::unix::fs::PermissionsExt::from_mode(0o755)).unwrap();
-        Self { home, state, _measuring: measuring }
+        Self { home, state, foreign: groups(), _measuring: measuring }
     }
 
     pub(crate) fn home(&self) -> &Path {
@@ -148,7 +150,7 @@ impl Stage {
             for (pid, group) in processes_in_runs() {
                 left.push(format!("process {pid} in {group}"));
             }
-            for group in groups() {
+            for group in groups().into_iter().filter(|group| !self.foreign.contains(group)) {
                 left.push(format!("control group {}", group.display()));
             }
             // Empty databases are kept there for the next run.
