@@ -137,8 +137,9 @@ const SUSPECTS: &[Suspect] = &[
     suspect("slow-upstream", "something that requests wait for", always),
     suspect("noisy-neighbour", "others on this machine", neighbours::deprives),
     suspect("upstream-keepalive-off", "connections to replicas that are not kept", connections::weighs),
+    suspect("closes-connections", "connections that are not kept", connections::dominates),
+    suspect("opcache-validates", "time stamps that are looked at for each request", php::validation_weighs),
     suspect("closes-connections", "connections that are not kept", connections::weighs),
-    suspect("opcache-validates", "time stamps that are looked at for each request", php::validates_always),
     suspect(cpu::THROTTLED, "the CPU limit", cpu::is_limit),
     suspect("queue-grows", "a load above what it can take", always),
 ];

@@ -32,14 +32,16 @@ usage: stampede-bench load [FLAGS]
        stampede-bench real [--studies N] [--time TIME] [--data FILE] [--output FILE] [--stampede FILE]
        stampede-bench findings [--only FAULT] [--cells FROM..TO] [--data FILE] [--output FILE] [--stampede FILE]
 
-`load` holds `stampede load` against a bare client and against other tools, and writes a table; `sampling` holds
-`stampede compare` against itself with --no-sampling. `stats` counts how often verdicts are right, in studies that are
-simulated from trials which `record` recorded here; `real` counts it in studies that are measured. `record` and `real` go
-on where they were left, up to the number that is given. `capacity` counts how near the search for a capacity comes, on servers
-that are simulated. `forecast` holds forecasts of ten services against real ones, and goes on where it was left; `published`
-holds forecasts against the published rows of gcp-markdown. `tune` replays the search for settings on grids that `grid`
-recorded here, a trial of every cell at a time, or that are made up. `findings` provokes faults and counts how often the first bottleneck that is named is the right one; it goes on
-where it was left, too.
+`load` holds `stampede load` against a bare client and against other tools, and writes a table;
+`sampling` holds `stampede compare` against itself with --no-sampling. `stats` counts how often
+verdicts are right, in studies that are simulated from trials which `record` recorded here; `real`
+counts it in studies that are measured. `record` and `real` go on where they were left, up to the
+number that is given. `capacity` counts how near the search for a capacity comes, on servers that
+are simulated. `forecast` holds forecasts of ten services against real ones, and goes on where it
+was left; `published` holds forecasts against the published rows of gcp-markdown. `tune` replays the
+search for settings on grids that `grid` recorded here, a trial of every cell at a time, or that are
+made up. `findings` provokes faults and counts how often the first bottleneck that is named is the
+right one; it goes on where it was left, too.
 
   --rounds N            rounds, in each of which every client runs once [default: 5]
   --duration TIME       length of each run, in whole seconds [default: 3s]

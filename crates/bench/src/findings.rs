@@ -2,8 +2,8 @@
 //!
 //! Faults are provoked for real, each on three runtimes in three severities, and held against a run of the same without
 //! the fault; and there are runs without any. A line is kept of each run as it ends, and the document is written anew
-//! after each, so that they can be measured in pieces. The third runtime of each fault was not looked at while rules were
-//! written.
+//! after each, so that they can be measured in pieces. Who mends a rule by what a held-out run showed gives that fault another third
+//! runtime, or other limits, which nobody has seen.
 
 mod fault;
 mod neighbour;

@@ -15,8 +15,11 @@ const CLOSES: f64 = 0.3;
 /// took servers and kernel 100 to 200 us where it was measured (nginx, Apache and Caddy on loopback).
 const CHEAP_US: f64 = 1_500.0;
 
+/// Below this CPU time it is a quarter of it or more.
+const VERY_CHEAP_US: f64 = 500.0;
+
 /// The names of the evidence that `weighs` reads.
-const CPU_EACH: &str = "cpu_us_per_request";
+pub(super) const CPU_EACH: &str = "cpu_us_per_request";
 const ROUND_TRIP: &str = "round_trip_ms";
 
 /// Whether what requests themselves cost is so little that a connection for each is a good part of it, or a connection costs clients
@@ -26,8 +29,14 @@ pub(super) fn weighs(finding: &Finding) -> bool {
     of(CPU_EACH).is_some_and(|cpu| *cpu < CHEAP_US || of(ROUND_TRIP).is_some_and(|trip| trip * 1e3 > *cpu))
 }
 
+/// Whether hardly anything that each request does can cost more than the connection.
+pub(super) fn dominates(finding: &Finding) -> bool {
+    let of = |name: &str| finding.evidence.get(name);
+    of(CPU_EACH).is_some_and(|cpu| *cpu < VERY_CHEAP_US || of(ROUND_TRIP).is_some_and(|trip| trip * 1e3 > *cpu))
+}
+
 /// The CPU time of a right answer, in microseconds: many that fail never reach a server.
-fn cpu_each(record: &Record<'_>) -> Option<(String, f64)> {
+pub(super) fn cpu_each(record: &Record<'_>) -> Option<(String, f64)> {
     let used = record.measurements().filter_map(|measured| {
         Some((measured.resources.as_ref()?.cpu.as_secs_f64() * 1e6, measured.requests.ok as f64))
     });

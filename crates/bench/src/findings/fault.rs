@@ -12,7 +12,7 @@ pub(crate) struct Fault {
     pub(super) what: &'static str,
     /// Ids of findings, each of which is right.
     pub(super) right: &'static [&'static str],
-    /// The last was not looked at while rules were written.
+    /// No rule was mended by what the last, or the last under its limits, showed.
     pub(super) runtimes: [&'static str; 3],
     /// What is run, by runtime and severity: 0 is without the fault, 3 the gravest. Without it there is as much work as with the
     /// gravest, so that what a milder one costs is not overstated.
@@ -113,14 +113,14 @@ pub(crate) const FAULTS: [Fault; 20] = [
         name: "pool",
         what: "3, 2 and 1 workers for 16 clients whose requests wait for 20 ms",
         right: &["pool-full"],
-        runtimes: ["nginx-fpm", "uwsgi-php", "apache-fpm"],
+        runtimes: ["nginx-fpm", "uwsgi-php", "caddy-fpm"],
         setup: |runtime, severity| Setup::new(40).env("WAIT_MS", 20).workers(runtime, [24, 3, 2, 1][severity]),
     },
     Fault {
         name: "quota",
         what: "a CPU limit of 0.22, 0.2 and 0.18 for an open load that needs about as much on average",
         right: &["cpu-throttled"],
-        runtimes: ["nginx-fpm", "apache-mod-php", "caddy-fpm"],
+        runtimes: ["nginx-fpm", "apache-mod-php", "apache-fpm"],
         setup: |_, severity| {
             Setup::new(40).load("open:poisson:100").limits(["1", "0.22", "0.2", "0.18"][severity], "512Mi")
         },
@@ -129,7 +129,7 @@ pub(crate) const FAULTS: [Fault; 20] = [
         name: "memory",
         what: "a memory limit of 128, 112 and 96 MiB for 12 workers that need 12 MiB each",
         right: &["oom-kills", "memory-near-limit"],
-        runtimes: ["nginx-fpm", "apache-fpm", "caddy-fpm"],
+        runtimes: ["nginx-fpm", "apache-fpm", "uwsgi-php"],
         setup: |runtime, severity| {
             let memory = ["512Mi", "128Mi", "112Mi", "96Mi"][severity];
             Setup::new(40).env("MEGABYTES", 12).env("WAIT_MS", 20).workers(runtime, 12).limits("0.5", memory)
@@ -139,7 +139,7 @@ pub(crate) const FAULTS: [Fault; 20] = [
         name: "workers-beyond-memory",
         what: "16, 24 and 32 workers of 12 MiB under 128 MiB",
         right: &["oom-kills", "memory-near-limit"],
-        runtimes: ["nginx-fpm", "caddy-fpm", "uwsgi-php"],
+        runtimes: ["nginx-fpm", "caddy-fpm", "apache-fpm"],
         setup: |runtime, severity| {
             let workers = [4, 16, 24, 32][severity];
             let setup = Setup::new(40).env("MEGABYTES", 12).load("closed:32").limits("0.5", "128Mi");
@@ -150,7 +150,7 @@ pub(crate) const FAULTS: [Fault; 20] = [
         name: "opcache-off",
         what: "no opcode cache, with 5, 20 and 80 scripts",
         right: &["opcache-off"],
-        runtimes: ["nginx-fpm", "apache-mod-php", "apache-fpm"],
+        runtimes: ["nginx-fpm", "apache-mod-php", "php-cli-server"],
         setup: |_, severity| {
             let on = u8::from(severity == 0);
             let scripts = [80, 5, 20, 80][severity];
@@ -161,7 +161,7 @@ pub(crate) const FAULTS: [Fault; 20] = [
         name: "opcache-full",
         what: "room for 223 scripts of 300, 400 and 600 that each request needs",
         right: &["opcache-full"],
-        runtimes: ["nginx-fpm", "apache-mod-php", "caddy-fpm"],
+        runtimes: ["nginx-fpm", "apache-mod-php", "uwsgi-php"],
         setup: |_, severity| {
             let most = if severity == 0 { 10_000 } else { FULL };
             Setup::new(5).env("SCRIPTS", [600, 300, 400, 600][severity]).ini("opcache.max_accelerated_files", most)
@@ -171,7 +171,7 @@ pub(crate) const FAULTS: [Fault; 20] = [
         name: "time-stamps",
         what: "time stamps of 300, 450 and 600 scripts that are looked at for each request",
         right: &["opcache-validates"],
-        runtimes: ["nginx-fpm", "apache-mod-php", "caddy-fpm"],
+        runtimes: ["nginx-fpm", "uwsgi-php", "apache-fpm"],
         setup: |_, severity| {
             let validates = u8::from(severity > 0);
             let setup = Setup::new(0).env("SCRIPTS", [600, 300, 450, 600][severity]);
@@ -182,7 +182,7 @@ pub(crate) const FAULTS: [Fault; 20] = [
         name: "extension",
         what: "pcov, a measure of test coverage, with little, more and much work in PHP's own code",
         right: &["slow-extension"],
-        runtimes: ["nginx-fpm", "apache-mod-php", "php-cli-server"],
+        runtimes: ["nginx-fpm", "apache-mod-php", "uwsgi-php"],
         setup: |_, severity| {
             let setup = Setup::new([40, 20, 30, 40][severity]);
             if severity == 0 { setup } else { Setup { extensions: "pcov", ..setup.ini("pcov.enabled", 1) } }
@@ -192,7 +192,7 @@ pub(crate) const FAULTS: [Fault; 20] = [
         name: "neighbour",
         what: "2, 4 and 8 busy threads of another program",
         right: &["noisy-neighbour"],
-        runtimes: ["nginx-fpm", "apache-mod-php", "php-cli-server"],
+        runtimes: ["nginx-fpm", "apache-mod-php", "uwsgi-php"],
         setup: |_, severity| Setup { neighbours: [0, 2, 4, 8][severity], ..Setup::new(80).limits("1", "512Mi") },
     },
     Fault {
@@ -203,6 +203,7 @@ pub(crate) const FAULTS: [Fault; 20] = [
         runtimes: ["nginx-fpm", "uwsgi-php", "caddy-fpm"],
         setup: |runtime, severity| {
             let setup = Setup::new(40).workers(runtime, 2);
+            let setup = if runtime == "caddy-fpm" { setup.limits("1", "256Mi") } else { setup };
             if FPM.contains(&runtime) {
                 setup.load("closed:32").set("listen.backlog", [511, 8, 4, 1][severity])
             } else {
@@ -215,7 +216,10 @@ pub(crate) const FAULTS: [Fault; 20] = [
         what: "workers that are replaced after 10, 4 and 1 requests",
         right: &["worker-restarts"],
         runtimes: ["nginx-fpm", "apache-fpm", "caddy-fpm"],
-        setup: |_, severity| Setup::new(5).set("pm.max_requests", [0, 10, 4, 1][severity]),
+        setup: |runtime, severity| {
+            let setup = Setup::new(5).set("pm.max_requests", [0, 10, 4, 1][severity]);
+            if runtime == "caddy-fpm" { setup.limits("1", "256Mi") } else { setup }
+        },
     },
     Fault {
         name: "closing",
@@ -224,6 +228,7 @@ pub(crate) const FAULTS: [Fault; 20] = [
         runtimes: ["nginx-fpm", "apache-mod-php", "apache-fpm"],
         setup: |runtime, severity| {
             let setup = Setup { topology: "topology: {client: {rtt: 10ms}}\n".to_owned(), ..Setup::new(0) };
+            let setup = if runtime == "apache-fpm" { setup.limits("1", "256Mi") } else { setup };
             match (runtime, severity) {
                 (_, 0) => setup,
                 ("nginx-fpm", _) => setup.set("keepalive_requests", 4 - severity),
@@ -237,7 +242,7 @@ pub(crate) const FAULTS: [Fault; 20] = [
         name: "dev-mode",
         what: "APP_ENV=dev of an application that then collects 1,600, 3,200 and 6,400 traces",
         right: &["dev-mode"],
-        runtimes: ["nginx-fpm", "apache-mod-php", "caddy-fpm"],
+        runtimes: ["nginx-fpm", "apache-mod-php", "apache-fpm"],
         setup: |_, severity| {
             let mode = if severity == 0 { "prod" } else { "dev" };
             Setup::new(5).env("APP_ENV", mode).env("TRACED", [6400, 1600, 3200, 6400][severity])
@@ -247,7 +252,7 @@ pub(crate) const FAULTS: [Fault; 20] = [
         name: "jit",
         what: "a buffer for JIT and JIT off, with little, more and much work",
         right: &["jit-is-off"],
-        runtimes: ["nginx-fpm", "apache-mod-php", "php-cli-server"],
+        runtimes: ["nginx-fpm", "apache-mod-php", "uwsgi-php"],
         setup: |_, severity| {
             let jit = if severity == 0 { "tracing" } else { "disable" };
             Setup::new([200, 100, 150, 200][severity]).ini("opcache.jit", jit).ini("opcache.jit_buffer_size", "64M")
@@ -257,21 +262,21 @@ pub(crate) const FAULTS: [Fault; 20] = [
         name: "upstream",
         what: "a service that takes 100, 200 and 400 ms, and a worker for each client",
         right: &["slow-upstream"],
-        runtimes: ["nginx-fpm", "apache-mod-php", "uwsgi-php"],
+        runtimes: ["nginx-fpm", "caddy-fpm", "apache-fpm"],
         setup: |runtime, severity| Setup::new(40).env("WAIT_MS", [5, 100, 200, 400][severity]).workers(runtime, 20),
     },
     Fault {
         name: "lock",
         what: "a lock that each request holds for 8, 15 and 30 ms",
         right: &["slow-upstream"],
-        runtimes: ["nginx-fpm", "apache-mod-php", "php-cli-server"],
+        runtimes: ["nginx-fpm", "apache-mod-php", "apache-fpm"],
         setup: |runtime, severity| Setup::new(40).env("LOCKED_MS", [0, 8, 15, 30][severity]).workers(runtime, 20),
     },
     Fault {
         name: "share",
         what: "a share of 0.04, 0.03 and 0.02 CPU for the balancer in front",
         right: &["part-throttled"],
-        runtimes: ["nginx-fpm", "apache-mod-php", "php-cli-server"],
+        runtimes: ["nginx-fpm", "apache-mod-php", "apache-fpm"],
         setup: |_, severity| {
             let share = ["0.2", "0.04", "0.03", "0.02"][severity];
             Setup::new(8).balancer(&format!(", share: {{balancer: {{cpus: {share}, memory: 64Mi}}}}"))
@@ -281,7 +286,7 @@ pub(crate) const FAULTS: [Fault; 20] = [
         name: "upstream-keepalive",
         what: "a balancer that opens a connection for each request of 8, 16 and 32 clients",
         right: &["upstream-keepalive-off"],
-        runtimes: ["nginx-fpm", "apache-mod-php", "apache-fpm"],
+        runtimes: ["nginx-fpm", "apache-mod-php", "caddy-fpm"],
         setup: |_, severity| {
             let kept = if severity == 0 { "32" } else { "off" };
             let load = ["closed:16", "closed:8", "closed:16", "closed:32"][severity];
@@ -292,14 +297,14 @@ pub(crate) const FAULTS: [Fault; 20] = [
         name: "overload",
         what: "an open load of 1.5, 2 and 4 times what it can take",
         right: &["cpu-throttled", "queue-grows"],
-        runtimes: ["nginx-fpm", "apache-mod-php", "uwsgi-php"],
+        runtimes: ["nginx-fpm", "apache-mod-php", "caddy-fpm"],
         setup: |_, severity| Setup::new(100).load(format!("open:{}", [40, 150, 200, 400][severity])),
     },
     Fault {
         name: "refusing",
         what: "an application that turns away what is more than 8, 4 and 2 requests at once",
         right: &["failed-requests"],
-        runtimes: ["nginx-fpm", "apache-mod-php", "php-cli-server"],
+        runtimes: ["nginx-fpm", "apache-mod-php", "apache-fpm"],
         setup: |runtime, severity| {
             let setup = Setup::new(40).env("WAIT_MS", 10).workers(runtime, 16);
             setup.env("AT_MOST", [SCRIPTS, 8, 4, 2][severity])

@@ -77,7 +77,8 @@ fn head(cells: &[Cell], ran: &BTreeMap<usize, Ran>) -> String {
          through the program, each on three runtimes in three severities and held against a run of the same without the \
          fault, and runs without any. One trial of 2 s each. A fault counts where it cost a tenth of the rate or more (under \
          an open load: of the speed of the mean answer). In a run without a fault any answer is a false alarm but the CPU limit \
-         that was asked for. The third runtime of each fault was not looked at while rules were written, and is scored apart.",
+         that was asked for. The third runtime of each fault is one (or has limits) by which no rule was mended, and is scored \
+         apart; docs/findings/README.md tells of earlier rounds.",
     );
     let began: BTreeSet<&str> = ran.values().map(|one| one.began.as_str()).filter(|began| !began.is_empty()).collect();
     let from = began.first().copied().unwrap_or("never");
