@@ -139,10 +139,20 @@ impl<I: Io> Driver<I> {
         }
     }
 
-    /// A user goes for now.
+    /// A user goes for now, as all who share its connection do: the last of them closes it.
     pub(crate) fn part(&mut self, number: usize) {
         if let Some(link) = self.links.get_mut(number) {
-            link.part(&mut self.io);
+            link.away += 1;
+            if link.away >= self.sharers {
+                link.close(&mut self.io);
+            }
+        }
+    }
+
+    /// A user that went is there again.
+    pub(crate) fn come(&mut self, number: usize) {
+        if let Some(link) = self.links.get_mut(number) {
+            link.away -= 1;
         }
     }
 

@@ -11,7 +11,7 @@ use rustix::net::sockopt::socket_error;
 use rustix::net::{RecvFlags, recv};
 
 use crate::backend::Backend;
-use crate::io::{Happening, Io, Outgoing, Woken, is_reset, send_now, to_timespec};
+use crate::io::{Happening, Io, Outgoing, Woken, is_untaken, send_now, to_timespec};
 use crate::spec::PreparedExchange;
 
 /// Bytes that are read at once.
@@ -95,9 +95,9 @@ impl Io for Epoll {
         }
     }
 
-    fn is_reset(&self, number: usize) -> bool {
+    fn is_untaken(&self, number: usize) -> bool {
         let Some(Slot { socket: Some(socket), .. }) = self.sockets.get(number) else { return false };
-        is_reset(socket.fd.as_fd())
+        is_untaken(socket.fd.as_fd())
     }
 
     fn wait(&mut self, patience: Duration) -> Result<Woken, Errno> {

@@ -63,14 +63,15 @@ impl Http1 {
 
     /// Whether the server may have closed between two answers, before the present request came to it.
     ///
-    /// A request that meets a closed socket, or is left unread in one, is answered with a reset. An end of file that no
-    /// reset follows came from a peer that had read everything: a worker that died over this very request, say. The reset
-    /// may come a little after the end of file, so it is waited for, on this rare path alone; a peer on another machine may
-    /// be slower than that, and its close is then taken for this.
-    pub(crate) fn was_closed_between(&self, fault: Fault, is_reset: impl FnOnce() -> bool) -> bool {
+    /// A request that meets a closed socket is not acknowledged by its end of file, and is answered with a reset, as is one
+    /// that is left unread. Otherwise the end came from a peer that had read everything: a worker that died over this very
+    /// request, say. The reset may come a little after the end of file, so it is waited for, on this rare path alone. A peer
+    /// that ends its side first and still takes what comes (a lingering close) looks like such a worker where our request came
+    /// to it before its end was seen here.
+    pub(crate) fn was_closed_between(&self, fault: Fault, is_untaken: impl FnOnce() -> bool) -> bool {
         self.reused
             && !self.answering
             && fault.is_closed_by_peer()
-            && (fault != Fault::Answer(DecodeError::Truncated) || is_reset())
+            && (fault != Fault::Answer(DecodeError::Truncated) || is_untaken())
     }
 }

@@ -73,11 +73,6 @@ impl Http2 {
         self.session.in_flight() == 0 && !self.session.can_start()
     }
 
-    /// Whether a request is under way.
-    pub(crate) fn is_in_use(&self) -> bool {
-        self.session.in_flight() > 0
-    }
-
     pub(crate) fn can_start(&self) -> bool {
         self.session.can_start()
     }

@@ -5,8 +5,10 @@ use std::os::fd::{BorrowedFd, OwnedFd};
 use std::sync::Arc;
 use std::time::Duration;
 
+use libc::{TIOCOUTQ, c_int};
 use rustix::event::{PollFd, PollFlags, Timespec, poll};
 use rustix::io::Errno;
+use rustix::ioctl::{Getter, Opcode, ioctl};
 use rustix::net::{SendFlags, send};
 
 use crate::backend::Backend;
@@ -74,8 +76,8 @@ pub(crate) trait Io: Sized {
     /// Closes the socket of this number, if it has one. Nothing happens to it any more.
     fn close(&mut self, number: usize);
 
-    /// Whether the peer resets the connection that it has ended, within [`RESET_WAIT`].
-    fn is_reset(&self, number: usize) -> bool;
+    /// Whether the peer has ended the connection without taking what was sent last.
+    fn is_untaken(&self, number: usize) -> bool;
 
     /// Waits until something happens, for no longer than this.
     fn wait(&mut self, patience: Duration) -> Result<Woken, Errno>;
@@ -101,8 +103,25 @@ pub(crate) fn send_now(socket: BorrowedFd<'_>, bytes: &[u8]) -> Result<usize, Er
 /// How long a reset is waited for after an end of file: on loopback it comes within microseconds.
 const RESET_WAIT: Duration = Duration::from_millis(1);
 
+/// Whether a socket that the peer has ended holds bytes that it did not take.
+///
+/// The end of file acknowledges what came before it (RFC 9293, section 3.10.4), so what is not acknowledged met a closed socket. What
+/// was acknowledged and left unread is answered with a reset (RFC 2525, section 2.17).
+pub(crate) fn is_untaken(socket: BorrowedFd<'_>) -> bool {
+    unacknowledged(socket).is_ok_and(|bytes| bytes > 0) || is_reset(socket)
+}
+
+/// Its other name is that of terminals (linux/sockios.h).
+const SIOCOUTQ: Opcode = TIOCOUTQ as Opcode;
+
+/// How many sent bytes the peer has not acknowledged (`SIOCOUTQ` in tcp(7)), or not read where it is a Unix socket (unix(7)).
+fn unacknowledged(socket: BorrowedFd<'_>) -> Result<c_int, Errno> {
+    // SAFETY: this request writes one int and nothing else.
+    unsafe { ioctl(socket, Getter::<SIOCOUTQ, c_int>::new()) }
+}
+
 /// Whether a socket is in error, or comes to be so within [`RESET_WAIT`].
-pub(crate) fn is_reset(socket: BorrowedFd<'_>) -> bool {
+fn is_reset(socket: BorrowedFd<'_>) -> bool {
     // No event is asked for: errors are always told.
     let mut watched = [PollFd::from_borrowed_fd(socket, PollFlags::empty())];
     let _ = poll(&mut watched, Some(&to_timespec(RESET_WAIT)));
@@ -111,4 +130,56 @@ pub(crate) fn is_reset(socket: BorrowedFd<'_>) -> bool {
 
 pub(crate) fn to_timespec(duration: Duration) -> Timespec {
     Timespec { tv_sec: i64::try_from(duration.as_secs()).unwrap_or(i64::MAX), tv_nsec: duration.subsec_nanos().into() }
+}
+
+#[cfg(test)]
+mod tests {
+    use std::io::Read;
+    use std::net::{Shutdown, TcpListener, TcpStream};
+    use std::os::fd::AsFd;
+
+    use super::*;
+
+    fn pair() -> (TcpStream, TcpStream) {
+        let listener = TcpListener::bind("127.0.0.1:0").unwrap();
+        let client = TcpStream::connect(listener.local_addr().unwrap()).unwrap();
+        (client, listener.accept().unwrap().0)
+    }
+
+    #[test]
+    fn what_the_peer_had_not_received_when_it_ended_is_untaken() {
+        let (mut client, server) = pair();
+        client.set_nonblocking(true).unwrap();
+        // More than both sides hold: its end stays here.
+        let mut sent = 0;
+        while let Ok(count) = send(&client, &[0; 65_536], SendFlags::NOSIGNAL) {
+            sent += count;
+        }
+        assert!(sent > 0);
+        server.shutdown(Shutdown::Write).unwrap();
+        client.set_nonblocking(false).unwrap();
+        assert_eq!(client.read(&mut [0; 1]).unwrap(), 0);
+        assert!(is_untaken(client.as_fd()));
+    }
+
+    #[test]
+    fn what_the_peer_left_unread_is_untaken() {
+        let (mut client, server) = pair();
+        send(&client, b"GET", SendFlags::NOSIGNAL).unwrap();
+        server.peek(&mut [0; 3]).unwrap();
+        server.shutdown(Shutdown::Write).unwrap();
+        assert_eq!(client.read(&mut [0; 1]).unwrap(), 0);
+        drop(server);
+        assert!(is_untaken(client.as_fd()));
+    }
+
+    #[test]
+    fn what_the_peer_read_before_it_ended_was_taken() {
+        let (mut client, mut server) = pair();
+        send(&client, b"GET", SendFlags::NOSIGNAL).unwrap();
+        server.read_exact(&mut [0; 3]).unwrap();
+        drop(server);
+        assert_eq!(client.read(&mut [0; 1]).unwrap(), 0);
+        assert!(!is_untaken(client.as_fd()));
+    }
 }

@@ -42,6 +42,8 @@ pub(crate) struct Link {
     securing_at: Instant,
     /// The server has closed it between two answers.
     pub(crate) closed_between: bool,
+    /// How many of its users are not there at present.
+    pub(crate) away: usize,
     speaks: Speaks,
     tls: Option<Box<Tls>>,
     /// Bytes of the present prepared request that have been sent, over plain HTTP/1.
@@ -150,6 +152,7 @@ impl Link {
             connecting_at: now,
             securing_at: now,
             closed_between: false,
+            away: 0,
             speaks: if is_http2 { Speaks::Http2(None) } else { Speaks::Http1(Http1::default()) },
             tls: None,
             written: 0,
@@ -455,7 +458,7 @@ impl Link {
     /// Whether the server closed between two answers, and the request that came across it was not taken.
     pub(crate) fn was_closed_between(&self, io: &impl Io, fault: Fault) -> bool {
         match &self.speaks {
-            Speaks::Http1(http1) => http1.was_closed_between(fault, || io.is_reset(self.number)),
+            Speaks::Http1(http1) => http1.was_closed_between(fault, || io.is_untaken(self.number)),
             Speaks::Http2(_) => false,
         }
     }
@@ -474,15 +477,6 @@ impl Link {
     pub(crate) fn is_overdue(&self, now: Instant, timeout: Option<Duration>) -> bool {
         matches!(self.stage, Stage::Connecting | Stage::Securing)
             && timeout.is_some_and(|timeout| now.saturating_duration_since(self.connecting_at) >= timeout)
-    }
-
-    /// A user goes, and those who share the connection go with it: the last of them closes it.
-    pub(crate) fn part(&mut self, io: &mut impl Io) {
-        match &self.speaks {
-            Speaks::Http2(Some(http2)) if self.stage == Stage::Open && !http2.is_in_use() => self.close(io),
-            Speaks::Http2(_) => {}
-            Speaks::Http1(_) => self.close(io),
-        }
     }
 
     /// A user has no more requests: its connection is not needed, unless others use it.

@@ -17,7 +17,7 @@ use rustix::net::{RecvFlags, SendFlags};
 
 use crate::backend::Backend;
 use crate::buffers::{Buffers, GROUP};
-use crate::io::{Happening, Io, Outgoing, Woken, is_reset, send_now};
+use crate::io::{Happening, Io, Outgoing, Woken, is_untaken, send_now};
 use crate::spec::PreparedExchange;
 
 /// Submissions that fit into the queue; when it is full the kernel takes them early.
@@ -241,8 +241,8 @@ impl Io for Uring {
         }
     }
 
-    fn is_reset(&self, number: usize) -> bool {
-        self.slots.get(number).and_then(|slot| slot.socket.as_ref()).is_some_and(|socket| is_reset(socket.as_fd()))
+    fn is_untaken(&self, number: usize) -> bool {
+        self.slots.get(number).and_then(|slot| slot.socket.as_ref()).is_some_and(|socket| is_untaken(socket.as_fd()))
     }
 
     fn wait(&mut self, patience: Duration) -> Result<Woken, Errno> {

@@ -77,7 +77,9 @@ enum State {
     /// A request is due, and the connection not there.
     Waiting,
     Exchanging,
-    /// It is not there, or has nothing to do before it goes.
+    /// It has nothing to do before it goes.
+    Going,
+    /// It is not there.
     Away,
     Done,
 }
@@ -128,7 +130,7 @@ impl User {
 
     fn in_flight(&self) -> bool {
         match self.state {
-            State::Idle | State::Away | State::Done => false,
+            State::Idle | State::Going | State::Away | State::Done => false,
             State::Waiting | State::Exchanging => true,
         }
     }
@@ -171,7 +173,7 @@ impl User {
         }
         if leaves > now {
             attendance.away += 1;
-            self.state = State::Away;
+            self.state = State::Going;
             self.wake_at(driver, leaves);
             return true;
         }
@@ -253,7 +255,10 @@ impl User {
                 match self.state {
                     State::Idle => self.begin(driver, now),
                     State::Waiting => self.go(driver),
-                    State::Away => {
+                    State::Going | State::Away => {
+                        if self.state == State::Away {
+                            driver.come(self.link);
+                        }
                         if let Some(attendance) = driver.crowds.get_mut(self.crowd).and_then(Crowd::attendance) {
                             attendance.away -= 1;
                         }

@@ -85,7 +85,7 @@ fn measure(behaviour: Behaviour, spec: impl FnOnce(&Endpoint) -> LoadSpec) -> (L
     let result = start(spec(server.endpoint())).unwrap().finish();
     let received = server.stop();
     let total = total(&result);
-    assert_eq!(received.requests(), total.ok + total.failed + total.unfinished, "{total:?}");
+    assert_eq!(received.requests(), total.ok + total.failed + total.unfinished, "{total:?} {:?}", result.first_failure);
     assert!(total.ok > 0, "{result:?}");
     (result, received)
 }
