@@ -380,7 +380,7 @@ fn service_us(trial: &Trial, q: f64) -> Option<f64> {
 
 /// CPU time for each request with the right answer. Both are taken as rates, since the counters are read a little beside
 /// the edges of the window.
-fn cpu_seconds_per_request(measured: &Measurement) -> Option<f64> {
+pub(crate) fn cpu_seconds_per_request(measured: &Measurement) -> Option<f64> {
     let resources = measured.resources?;
     let cores = ratio(resources.cpu.as_secs_f64(), resources.between.as_secs_f64())?;
     let rate = ratio(measured.requests.ok as f64, measured.window.as_secs_f64())?;

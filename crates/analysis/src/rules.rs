@@ -30,7 +30,7 @@ use std::cmp::Reverse;
 
 use stampede_core::{Finding, Series};
 
-use crate::metric::ratio;
+use crate::metric::{cpu_seconds_per_request, ratio};
 use crate::record::Record;
 
 /// What looks for one thing.
@@ -203,6 +203,15 @@ fn cpu_used(record: &Record<'_>) -> Option<f64> {
     ratio(used, had)
 }
 
+/// The name of the evidence that [`cpu_each`] gives.
+const CPU_EACH: &str = "cpu_us_per_request";
+
+/// The CPU time of a right answer in microseconds, the mean of all trials, as evidence.
+fn cpu_each(record: &Record<'_>) -> Option<(String, f64)> {
+    let each: Vec<f64> = record.measurements().filter_map(cpu_seconds_per_request).collect();
+    Some((CPU_EACH.to_owned(), ratio(each.iter().sum::<f64>() * 1e6, each.len() as f64)?))
+}
+
 /// A share as a sentence has it: `97 %`, `0.4 %`.
 fn percent(share: f64) -> String {
     let percent = share * 100.0;
@@ -293,6 +302,30 @@ mod tests {
                 Some("backlog-full"),
             ),
             ("connections that wait", vec![finding("backlog-full", &[("status_502", 0.0)])], None),
+            (
+                "time stamps beside connections that are a small part",
+                vec![
+                    finding("closes-connections", &[(CPU_EACH, 900.0)]),
+                    finding("opcache-validates", &[("each_request", 1.0)]),
+                ],
+                Some("opcache-validates"),
+            ),
+            (
+                "time stamps beside connections that are most of it",
+                vec![
+                    finding("closes-connections", &[(CPU_EACH, 300.0)]),
+                    finding("opcache-validates", &[("each_request", 1.0)]),
+                ],
+                Some("closes-connections"),
+            ),
+            (
+                "time stamps now and then, and connections",
+                vec![
+                    finding("closes-connections", &[(CPU_EACH, 900.0)]),
+                    finding("opcache-validates", &[("each_request", 0.0)]),
+                ],
+                Some("closes-connections"),
+            ),
             (
                 "neighbours that took nothing of its own",
                 vec![finding("noisy-neighbour", &[("unused_quota_cpus", 0.01), ("idle_cpus", 0.3)]), quota()],

@@ -559,13 +559,13 @@ fn document(lines: &[Line], validation: &Validation) -> String {
     let tally: Vec<String> =
         JUDGED.iter().zip(tally).map(|(judged, (right, of))| format!("{}: {right} of {of}", judged.title)).collect();
     section.paragraph(&format!("As wanted: {}.", tally.join(", ")));
-    let measured: Vec<&Line> = lines.iter().filter(|line| matches!(line, Line::Measured { .. })).collect();
-    let quiet: Vec<&&Line> = measured.iter().filter(|line| line.is_quiet()).collect();
+    let measured = lines.iter().filter(|line| matches!(line, Line::Measured { .. }));
+    let (quiet, disturbed): (Vec<&Line>, Vec<&Line>) = measured.partition(|line| line.is_quiet());
     section.paragraph(&format!(
         "Measurements while other guests of the host took more than {:.0} % of the processors are made again and left out: {} of {}.",
         QUIET * 100.0,
-        measured.len() - quiet.len(),
-        measured.len(),
+        disturbed.len(),
+        quiet.len() + disturbed.len(),
     ));
     let lost = quiet.iter().filter(|line| matches!(line, Line::Measured { figures: None, .. })).count();
     if lost > 0 {
@@ -688,6 +688,16 @@ mod tests {
             // What is in overload has times that are told and not judged.
             assert!(text.contains("(10.00 / "), "{name}: {text}");
         }
+        // What other guests disturbed changes nothing but their number.
+        let mut disturbed = lines(&[near, again]);
+        disturbed.extend(lines(&[far]).into_iter().filter_map(|line| match line {
+            Line::Measured { service, round, started_at, outcome, figures, under, .. } => {
+                Some(Line::Measured { service, round, started_at, outcome, figures, stolen_share: 0.02, under })
+            }
+            Line::Forecast { .. } => None,
+        }));
+        let of_all = document(&disturbed, &Validation::default());
+        assert_eq!(of_all.replace("2 of 6.", "0 of 4."), document(&lines(&[near, again]), &Validation::default()));
         let nothing = document(&lines(&[]), &Validation::default());
         let first = Held::all().next().unwrap().id();
         let row = nothing.lines().find(|line| line.starts_with(&first)).unwrap_or_default();

@@ -28,7 +28,17 @@ pub(crate) async fn read_back(running: &dyn Running, front: &Front, probe: &PhpP
         PhpProbeSource::Path(path) => ask(front, resolve(path)?).await?,
         PhpProbeSource::File(path) => read(&resolve(path)?).await?,
     };
-    serde_json::from_str(&answer).map_err(|error| format!("its answer is not what was expected ({error}): {answer}"))
+    told(&answer, &probe.source)
+}
+
+fn told(answer: &str, source: &PhpProbeSource) -> Result<PhpReadBack, String> {
+    let mut php: PhpReadBack = serde_json::from_str(answer)
+        .map_err(|error| format!("its answer is not what was expected ({error}): {answer}"))?;
+    if matches!(source, PhpProbeSource::File(_)) {
+        // It was written before anything was served, or by another process: what is cached there says nothing.
+        php.cache = None;
+    }
+    Ok(php)
 }
 
 async fn ask(front: &Front, path: String) -> Result<String, String> {
@@ -46,5 +56,27 @@ async fn read(file: &str) -> Result<String, String> {
             Err(error) if Instant::now() >= deadline => return Err(format!("no process wrote {file}: {error}")),
             Err(_) => tokio::time::sleep(PAUSE).await,
         }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use stampede_core::{AddressId, OpcodeCache};
+
+    use super::*;
+
+    #[test]
+    fn only_a_process_that_has_served_tells_what_is_cached() {
+        let cache = OpcodeCache { full: false, scripts: 3, restarts: 0 };
+        let said = PhpReadBack { opcache: true, cache: Some(cache.clone()), ..PhpReadBack::default() };
+        let answer = serde_json::to_string(&said).unwrap();
+        for (source, cache) in [
+            (PhpProbeSource::Address(AddressId::new("probe")), Some(cache.clone())),
+            (PhpProbeSource::Path("/probe.php".to_owned()), Some(cache)),
+            (PhpProbeSource::File("probe.json".to_owned()), None),
+        ] {
+            assert_eq!(told(&answer, &source).unwrap(), PhpReadBack { cache, ..said.clone() });
+        }
+        assert!(told("Warning: no", &PhpProbeSource::File(String::new())).unwrap_err().ends_with("Warning: no"));
     }
 }

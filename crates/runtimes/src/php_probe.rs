@@ -53,9 +53,7 @@ pub(crate) fn saved(app: &App, build: &PhpBuild, limits: &Limits) -> Result<PhpP
 
 fn probe(app: &App, build: &PhpBuild, limits: &Limits, source: PhpProbeSource) -> Result<PhpProbe, PlanError> {
     let asked = php_ini::asked(app, build, limits);
-    // What the cache of a process holds that has just started, or that only writes this, says nothing.
-    let serves = !matches!(source, PhpProbeSource::File(_));
-    let settings = SETTINGS.fill(context! { names => asked.settings.keys().cloned().collect::<Vec<_>>(), serves })?;
+    let settings = SETTINGS.fill(context! { names => asked.settings.keys().cloned().collect::<Vec<_>>() })?;
     let file = |name: &str, text: &str| RunFile { path: PathBuf::from("php").join(name), text: text.to_owned() };
     let files = vec![
         file("settings.php", &settings),

@@ -4,44 +4,38 @@ use std::collections::BTreeMap;
 
 use stampede_core::{ErrorClass, Finding, Load, Role, Severity};
 
-use super::percent;
+use super::{CPU_EACH, cpu_each, percent};
 use crate::metric::{percentile, ratio};
 use crate::record::Record;
 
 /// From this share of answers on, closing is how the server works and no exception.
 const CLOSES: f64 = 0.3;
 
-/// Below this CPU time for a request, in microseconds, a connection for each is a tenth of it or more: opening and closing one
-/// took servers and kernel 100 to 200 us where it was measured (nginx, Apache and Caddy on loopback).
+/// Below this CPU time for a request, in microseconds, a connection for each is a tenth of it: opening and closing one took servers
+/// and kernel 100 to 200 us where it was measured (nginx, Apache and Caddy on loopback).
 const CHEAP_US: f64 = 1_500.0;
 
-/// Below this CPU time it is a quarter of it or more.
+/// Below this CPU time it is a third.
 const VERY_CHEAP_US: f64 = 500.0;
 
-/// The names of the evidence that `weighs` reads.
-pub(super) const CPU_EACH: &str = "cpu_us_per_request";
+/// The name of the evidence that a connection costs clients so long before they can ask.
 const ROUND_TRIP: &str = "round_trip_ms";
 
-/// Whether what requests themselves cost is so little that a connection for each is a good part of it, or a connection costs clients
-/// a round trip, which is as much as a request does on its way.
+/// Whether a connection for each request is a good part of what requests cost.
 pub(super) fn weighs(finding: &Finding) -> bool {
-    let of = |name: &str| finding.evidence.get(name);
-    of(CPU_EACH).is_some_and(|cpu| *cpu < CHEAP_US || of(ROUND_TRIP).is_some_and(|trip| trip * 1e3 > *cpu))
+    costs_beside(finding, CHEAP_US)
 }
 
-/// Whether hardly anything that each request does can cost more than the connection.
+/// Whether it is so much of it that little else can cost more.
 pub(super) fn dominates(finding: &Finding) -> bool {
-    let of = |name: &str| finding.evidence.get(name);
-    of(CPU_EACH).is_some_and(|cpu| *cpu < VERY_CHEAP_US || of(ROUND_TRIP).is_some_and(|trip| trip * 1e3 > *cpu))
+    costs_beside(finding, VERY_CHEAP_US)
 }
 
-/// The CPU time of a right answer, in microseconds: many that fail never reach a server.
-pub(super) fn cpu_each(record: &Record<'_>) -> Option<(String, f64)> {
-    let used = record.measurements().filter_map(|measured| {
-        Some((measured.resources.as_ref()?.cpu.as_secs_f64() * 1e6, measured.requests.ok as f64))
-    });
-    let (cpu, answers) = used.fold((0.0, 0.0), |sum, each| (sum.0 + each.0, sum.1 + each.1));
-    Some((CPU_EACH.to_owned(), ratio(cpu, answers)?))
+/// Whether requests take less CPU time than that, or less than the round trip that a connection costs clients.
+fn costs_beside(finding: &Finding, cheap_us: f64) -> bool {
+    let of = |name: &str| finding.evidence.get(name);
+    let round_trip_us = of(ROUND_TRIP).map_or(0.0, |trip| trip * 1e3);
+    of(CPU_EACH).is_some_and(|cpu| *cpu < cheap_us.max(round_trip_us))
 }
 
 /// The server closed after (nearly) every answer, so that its figures hold the cost of connections.

@@ -78,7 +78,7 @@ fn head(cells: &[Cell], ran: &BTreeMap<usize, Ran>) -> String {
          fault, and runs without any. One trial of 2 s each. A fault counts where it cost a tenth of the rate or more (under \
          an open load: of the speed of the mean answer). In a run without a fault any answer is a false alarm but the CPU limit \
          that was asked for. The third runtime of each fault is one (or has limits) by which no rule was mended, and is scored \
-         apart; docs/findings/README.md tells of earlier rounds.",
+         apart; [earlier rounds](findings/README.md) found more that was wrong.",
     );
     let began: BTreeSet<&str> = ran.values().map(|one| one.began.as_str()).filter(|began| !began.is_empty()).collect();
     let from = began.first().copied().unwrap_or("never");
