@@ -123,7 +123,9 @@ final class HandlerTest extends TestCase
                 ->withBody($factory->createStream($body));
             parse_str($request->getUri()->getQuery(), $query);
             self::assertInstanceOf(ServerRequestInterface::class, $request);
-            return $handler($request->withQueryParams($query));
+            $answer = $handler($request->withQueryParams($query));
+            self::assertInstanceOf(ResponseInterface::class, $answer);
+            return $answer;
         };
     }
 }

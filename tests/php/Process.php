@@ -70,6 +70,7 @@ final class Process
         if (!is_resource($process)) {
             throw new RuntimeException("$command[0] cannot start");
         }
+        /** @var array{1: resource} $pipes */
         $output = (string) stream_get_contents($pipes[1]);
         $code = proc_close($process);
         return $code === 0 ? $output : throw new RuntimeException("$command[0] ended with $code: $output");

@@ -61,6 +61,7 @@ final class RandomRowTest extends TestCase
             $row = $served->ask('GET', '/row')->json();
             self::assertIsArray($row);
             self::assertSame(['id', 'name', 'number'], array_keys($row));
+            self::assertIsInt($row['id']);
             self::assertSame("record {$row['id']}", $row['name']);
             self::assertSame($row['id'] * 7919 % 10007, $row['number']);
             $ids[] = $row['id'];
@@ -69,6 +70,7 @@ final class RandomRowTest extends TestCase
         self::assertGreaterThan(1, count(array_unique($ids)));
         $changed = $served->ask('POST', '/row')->json();
         self::assertIsArray($changed);
+        self::assertIsInt($changed['id']);
         self::assertSame(
             ['id' => $changed['id'], 'name' => "record {$changed['id']}", 'number' => $changed['number']],
             $served->ask('GET', "/row/{$changed['id']}")->json(),

@@ -21,6 +21,8 @@ final class RinhaTest extends TestCase
 
     private static ?PDO $database = null;
 
+    private static ?stdClass $missing = null;
+
     /** @var array<string, ServedApp> */
     private static array $apps = [];
 
@@ -236,6 +238,7 @@ final class RinhaTest extends TestCase
         }
         $found = self::app($app)->ask('GET', '/pessoas?t=javascript')->json();
         self::assertIsArray($found);
+        self::assertIsArray($found[0]);
         self::assertSame(['id', 'apelido', 'nome', 'nascimento', 'stack'], array_keys($found[0]));
         self::assertSame(['Go\\', 'JavaScript'], $found[0]['stack']);
     }
@@ -335,7 +338,6 @@ final class RinhaTest extends TestCase
      */
     private static function missing(): object
     {
-        static $missing = null;
-        return $missing ??= new stdClass();
+        return self::$missing ??= new stdClass();
     }
 }

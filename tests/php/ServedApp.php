@@ -11,6 +11,9 @@ use PHPUnit\Framework\Assert;
  */
 final class ServedApp
 {
+    /** @var array<string, string> the programs that were built, by their folders */
+    private static array $programs = [];
+
     private function __construct(
         private readonly Process $process,
         private readonly int $port,
@@ -64,14 +67,13 @@ final class ServedApp
      */
     private static function build(string $go, string $folder): string
     {
-        static $programs = [];
-        if (!isset($programs[$folder])) {
+        if (!isset(self::$programs[$folder])) {
             $program = (string) tempnam(sys_get_temp_dir(), 'stampede-go');
             register_shutdown_function(static fn (): bool => unlink($program));
             Process::run([$go, 'build', '-trimpath', '-buildvcs=false', '-o', $program, '.'], [], self::folder($folder));
-            $programs[$folder] = $program;
+            self::$programs[$folder] = $program;
         }
-        return $programs[$folder];
+        return self::$programs[$folder];
     }
 
     /**

@@ -116,7 +116,7 @@ function person(int $number): array
 /**
  * Every way to break a rule: makes a body invalid. A duplicate needs a nickname that someone has.
  *
- * @return non-empty-array<string, Closure(array<string, mixed>, string): array<string, mixed>>
+ * @return non-empty-array<string, Closure(array<mixed>, string): array<mixed>>
  */
 function flaws(): array
 {
@@ -199,14 +199,14 @@ function shuffled(array $values): array
         $other = mt_rand(0, $last);
         [$values[$last], $values[$other]] = [$values[$other], $values[$last]];
     }
-    return $values;
+    return array_values($values);
 }
 
 /**
  * The people of all blocks: bodies in order, and beside them those that are valid.
  *
  * @return array{
- *     list<array<string, mixed>>,
+ *     list<array<mixed>>,
  *     non-empty-list<array{apelido: string, nome: string, nascimento: string, stack?: list<string>|null}>
  * }
  */
@@ -260,7 +260,7 @@ function terms(array $people): array
 {
     $terms = [];
     // The load searches from its beginning on, so terms are of people whom it creates early.
-    $early = array_slice($people, 0, 2_000) ?: $people;
+    $early = array_slice($people, 0, 2_000);
     for ($i = 0; $i < TERMS; $i++) {
         $terms[] = term($i % 8, any($early));
     }

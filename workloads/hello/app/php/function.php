@@ -10,5 +10,7 @@ use Psr\Http\Message\ServerRequestInterface;
  */
 function hello(ServerRequestInterface $request): ResponseInterface
 {
-    return (require __DIR__ . '/handler.php')($request);
+    /** @var Closure(ServerRequestInterface): ResponseInterface $answer */
+    $answer = require __DIR__ . '/handler.php';
+    return $answer($request);
 }

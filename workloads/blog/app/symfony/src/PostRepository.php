@@ -36,6 +36,7 @@ final class PostRepository
             $query->join('post.tags', 'wanted')->andWhere('wanted.name = :tag')->setParameter('tag', $tag);
         }
         // Counts, finds the page's posts, then reads them with all of their tags: three queries.
+        /** @var Paginator<Post> $paginator */
         $paginator = new Paginator($query);
         $last = max(1, (int) ceil(count($paginator) / self::PAGE));
         return new Page(array_values(iterator_to_array($paginator)), $number, $last);

@@ -39,6 +39,8 @@ final class Api
         if (!is_string($message->data)) {
             return Answer::error('data is not a string');
         }
-        return Answer::result($this->markdown->text($message->data));
+        /** @var string $html */
+        $html = $this->markdown->text($message->data);
+        return Answer::result($html);
     }
 }

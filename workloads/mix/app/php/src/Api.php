@@ -96,6 +96,7 @@ final class Api
              GROUP BY customer ORDER BY total DESC, customer LIMIT 10'
         );
         $total = 0;
+        /** @var list<array{int|string, int|string}> $rows */
         $rows = $statement === false ? [] : $statement->fetchAll(PDO::FETCH_NUM);
         foreach ($rows as $row) {
             $total += (int) $row[1];

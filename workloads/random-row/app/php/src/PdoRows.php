@@ -52,8 +52,9 @@ final class PdoRows implements Rows
 
     public function find(int $id): ?array
     {
+        /** @var array{int|string, string, int|string}|false $row */
         $row = $this->query('SELECT id, name, number FROM records WHERE id = ?', $id)->fetch(PDO::FETCH_NUM);
-        return is_array($row) ? ['id' => (int) $row[0], 'name' => (string) $row[1], 'number' => (int) $row[2]] : null;
+        return is_array($row) ? ['id' => (int) $row[0], 'name' => $row[1], 'number' => (int) $row[2]] : null;
     }
 
     public function update(int $id, int $number): void

@@ -95,7 +95,9 @@ final class PersonController
      */
     private static function hasZero(stdClass $sent): bool
     {
-        return str_contains($sent->apelido . $sent->nome . implode('', $sent->stack ?? []), "\0");
+        /** @var array{apelido: string, nome: string, stack?: list<string>|null} $person */
+        $person = (array) $sent;
+        return str_contains($person['apelido'] . $person['nome'] . implode('', $person['stack'] ?? []), "\0");
     }
 
     private static function json(mixed $value): JsonResponse
