@@ -1,17 +1,22 @@
 //! The plan of measuring a stored case again, beside changes to it: what holds it back?
 
+use std::env;
+use std::path::Path;
+
 use stampede_core::{App, Candidate, Case, CaseId, DefaultsContext, Origin, Rounds, Study, Tuning, TuningProblem};
 
 use crate::catalogue::Catalogue;
 use crate::compare::{CompareFlags, ComparePlan, MachineSize, SubjectFlag};
 use crate::mistake::{Gathered, Mistakes};
+use crate::plan_file::PLAN_FILE;
 use crate::rounds::{LEAST_ROUNDS, make_room, read_max_time, read_rounds};
 use crate::topology::TopologyFlags;
 
 /// What was typed, unread. `None` takes what the stored study had, or the default.
 #[derive(Clone, Debug, Default)]
 pub struct RetrialFlags {
-    /// `--from`: where the workload is, in the words of `stampede compare`; a built-in one is found by its name.
+    /// `--from`: where the workload is, in the words of `stampede compare`. It is found by its name where it is a built-in one, a
+    /// folder here or this folder, or by the plan that lies here.
     pub from: Option<String>,
     /// `--exchanges`, in the words of `stampede compare`.
     pub exchanges: Option<String>,
@@ -66,6 +71,7 @@ impl RetrialPlan {
     ) -> Result<Self, Mistakes> {
         let RetrialFlags { from, exchanges, base_image, ready_timeout, duration, rounds, max_time, precision, seed } =
             flags;
+        let subject = subject(from.as_deref(), study, catalogue)?;
         let mut mistakes = Gathered::default();
         let max_time = read_max_time(max_time.as_deref(), &mut mistakes);
         let rounds = read_rounds(rounds.as_deref(), max_time, &mut mistakes);
@@ -75,7 +81,7 @@ impl RetrialPlan {
         }
         let read = ComparePlan::read(
             &CompareFlags {
-                subject: subject(from.as_deref(), study, catalogue),
+                subject,
                 app: Some(case.app.clone()),
                 exchanges: exchanges.clone(),
                 platform: Some(case.platform.clone()),
@@ -97,7 +103,7 @@ impl RetrialPlan {
         );
         let plan = mistakes.finish(read)?;
         if plan.workload.id != study.workload {
-            let place = format!("--from {}", from.as_deref().unwrap_or("stampede.yaml"));
+            let place = format!("--from {}", from.as_deref().unwrap_or(PLAN_FILE));
             let problem = format!("is {}, and study {} was of {}", plan.workload.id, study.id, study.workload);
             return Err(Mistakes::one(place, problem, "name the folder or plan that was compared then"));
         }
@@ -173,12 +179,21 @@ fn of_case(candidate: &Candidate, case: &Case, ini: &[(&str, &str)]) -> Candidat
     Candidate { id: case.id.clone(), tuning: case.tuning.clone(), app, ..candidate.clone() }
 }
 
-fn subject(from: Option<&str>, study: &Study, catalogue: &dyn Catalogue) -> SubjectFlag {
-    let is_built_in = catalogue.workloads().iter().any(|name| name == study.workload.as_str());
+/// What is served: as it was named, or what is found by the name of the workload.
+fn subject(from: Option<&str>, study: &Study, catalogue: &dyn Catalogue) -> Result<SubjectFlag, Mistakes> {
+    let name = study.workload.as_str();
+    let is_built_in = || catalogue.workloads().iter().any(|built_in| built_in == name);
+    let is_this_folder = || env::current_dir().is_ok_and(|folder| folder.file_name().is_some_and(|own| own == name));
     match from {
-        Some(from) => SubjectFlag::Named(from.to_owned()),
-        None if is_built_in => SubjectFlag::Named(study.workload.to_string()),
-        None => SubjectFlag::Nothing,
+        Some(from) => Ok(SubjectFlag::Named(from.to_owned())),
+        None if is_built_in() || Path::new(name).is_dir() => Ok(SubjectFlag::Named(name.to_owned())),
+        None if Path::new(PLAN_FILE).is_file() => Ok(SubjectFlag::Nothing),
+        None if is_this_folder() => Ok(SubjectFlag::Named(".".to_owned())),
+        None => Err(Mistakes::one(
+            format!("study {}", study.id),
+            format!("was of {name}, which is not here"),
+            "go to where it is, or name its folder or plan",
+        )),
     }
 }
 

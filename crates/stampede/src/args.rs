@@ -437,15 +437,15 @@ pub(crate) struct ReproduceArgs {
         stampede compare mix --runtimes nginx-fpm --set nginx-fpm.pm.max_children=1\n  \
         stampede why                       (the slowest case of the study before)\n  \
         stampede why nginx-fpm --study 20260301 --max-time 5m\n  \
-        stampede why --from ./my-app       (where the study was not of a built-in workload)")]
+        stampede why --from ../my-app      (where what the study was of lies elsewhere)")]
 pub(crate) struct WhyArgs {
     /// The case, by its name in the study [default: its slowest]
     pub(crate) case: Option<String>,
     /// The study: its name, the start of one, or `latest`
     #[arg(long, value_name = "STUDY", default_value = "latest")]
     pub(crate) study: String,
-    /// The folder, plan file or workload that the study was of [default: a built-in workload of that name, or the
-    /// stampede.yaml in this folder]
+    /// The folder, plan file or workload that the study was of [default: a built-in workload, a folder here or this
+    /// folder of that name, or the stampede.yaml in this folder]
     #[arg(long, value_name = "DIR|PLAN|WORKLOAD")]
     pub(crate) from: Option<String>,
     /// Which of the workload's exchanges make up the load, where the study named some: it does not hold them

@@ -80,6 +80,20 @@ fn a_plain_folder_is_compared_with_nothing_typed_but_its_name() {
     assert!(!said.stderr.lines().any(|line| line.chars().count() > 80), "{}", said.stderr);
     // Nothing was written where the application is.
     assert_eq!(fs::read_dir(app.path().join("shop")).unwrap().count(), 1);
+
+    // What a study was of is found where it lies, and from within.
+    let elsewhere = folder(&[]);
+    let export = |from: &Path, to: &str| {
+        let to = elsewhere.path().join(to);
+        stage.run_in(from, &["export", "config", "--study", "latest", "-o", to.to_str().unwrap()])
+    };
+    for (from, to) in [(app.path().to_owned(), "beside"), (app.path().join("shop"), "within")] {
+        let said = export(&from, to);
+        assert_eq!(said.code, Some(0), "{}", said.stderr);
+    }
+    let said = export(elsewhere.path(), "nowhere");
+    let told = "was of shop, which is not here; go to where it is, or name its folder or plan";
+    assert!(said.code == Some(2) && said.stderr.contains(told), "{}", said.stderr);
     stage.assert_nothing_left();
 }
 
