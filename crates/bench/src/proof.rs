@@ -52,6 +52,9 @@ const EFFECTS: [f64; 5] = [0.0, 0.02, 0.05, 0.10, 0.50];
 /// The one that is to be found.
 const EFFECT: f64 = 0.05;
 
+/// The first piece that was recorded when the methods had their last form: those before it were scored on the way there.
+const UNSCORED: u32 = 10;
+
 /// A kind of noise with its name.
 struct Kind {
     name: &'static str,
@@ -65,8 +68,8 @@ struct Kind {
 /// Simulates everything, and writes the document.
 pub(crate) fn run(proof: &Proof) -> Result<(), ProofError> {
     let rows = trials::read(&proof.data)?;
-    let half = |rest: u32| rows.iter().filter(|row| row.piece % 2 == rest).collect::<Vec<&TrialRow>>();
-    let (seen, kept_back) = (half(1), half(0));
+    let (kept_back, seen): (Vec<&TrialRow>, Vec<&TrialRow>) =
+        rows.iter().partition(|row| row.piece % 2 == 0 && row.piece >= UNSCORED);
     if seen.is_empty() || kept_back.is_empty() {
         return Err(ProofError::NoTrials { path: proof.data.clone() });
     }
@@ -112,10 +115,10 @@ fn render(proof: &Proof, targets: &[Target], sections: &[Section]) -> String {
         "Made by `stampede-bench stats --studies {} --seed {}` (`make bench-stats`). The same seed gives the same figures.",
         proof.studies, proof.seed
     ));
-    summary.paragraph(
-        "The recorded pieces 2, 4, 6 and 8, which are kept back, were scored several times before the looks had their last form. Nothing was \
-         chosen by that, but a clean score takes new pieces.",
-    );
+    summary.paragraph(&format!(
+        "What was recorded and kept back are the pieces with an even number from {UNSCORED} on, which were recorded when the methods had \
+         their last form, and scored once, here. The others were looked at, or scored on the way there."
+    ));
     let mut text = format!("# How often verdicts are right\n\n{}", summary.text);
     text.push_str(&format!("## Targets\n\n{}\n", document::targets(targets)));
     for section in sections {
@@ -134,8 +137,8 @@ fn recorded(kinds: &[Kind]) -> Section {
          what else went on). \"Paired\" is the standard deviation between trials that follow each other, \"memory\" their \
          autocorrelation, \"range\" how far the fastest is above the slowest. A simulated study follows such a run from any \
          place; where it ends, it goes on from any place in another, or in the same where a setting has but one: what drifts \
-         for longer than a run is not in the noise. Its cases take turns in random order. \"Looked at\" are the pieces with \
-         an odd number; the others were kept back while the methods were chosen.",
+         for longer than a run is not in the noise. Its cases take turns in random order. \"Looked at\" are the pieces that \
+         were not kept back.",
     );
     let mut rows = vec![["noise", "setting", "trials", "paired", "memory", "range"].map(str::to_owned).to_vec()];
     for Kind { name, noise, .. } in kinds {
