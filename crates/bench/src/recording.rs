@@ -132,7 +132,7 @@ fn append(path: &Path, text: &str) -> Result<(), RecordingError> {
         let is_new = !path.exists();
         let mut file = fs::OpenOptions::new().create(true).append(true).open(path)?;
         let title = "# Trials of identical cases, recorded by `stampede-bench record`. Pieces with an even number are kept\n\
-                     # back: nothing was chosen by them, and they score the methods (docs/bench-stats.md).\n";
+                     # back: nothing is chosen by them. Which of them score the methods: docs/bench-stats.md.\n";
         let head = if is_new { format!("{title}{HEADER}") } else { String::new() };
         file.write_all(format!("{head}{text}").as_bytes())?;
         file.sync_all()

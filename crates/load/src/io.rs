@@ -105,8 +105,8 @@ const RESET_WAIT: Duration = Duration::from_millis(1);
 
 /// Whether a socket that the peer has ended holds bytes that it did not take.
 ///
-/// The end of file acknowledges what came before it (RFC 9293, section 3.10.4), so what is not acknowledged met a closed socket. What
-/// was acknowledged and left unread is answered with a reset (RFC 2525, section 2.17).
+/// The segment that ends the connection acknowledges all that had come by then, as every segment does (RFC 9293, section 3.1), so what
+/// is not acknowledged met a closed socket. What was acknowledged and left unread is answered with a reset (RFC 2525, section 2.17).
 pub(crate) fn is_untaken(socket: BorrowedFd<'_>) -> bool {
     unacknowledged(socket).is_ok_and(|bytes| bytes > 0) || is_reset(socket)
 }
