@@ -171,7 +171,11 @@ impl<R: Copy> Instance<R> {
 
     /// How many processors it would use now if they were all its own.
     pub(crate) fn demand(&self, model: &InstanceModel) -> f64 {
-        if self.running.is_empty() || self.account.is_used_up() { 0.0 } else { model.speeds[self.running.len()].0 }
+        if self.running.is_empty() || model.quota.is_used_up(&self.account) {
+            0.0
+        } else {
+            model.speeds[self.running.len()].0
+        }
     }
 
     /// From now on it gets this part of them. Returns the CPU time that was used since the last call, where that is another part.
@@ -288,15 +292,15 @@ mod tests {
         let batch = |workers| InstanceModel::new(Cpus::from_millis(1000), workers, START, |n| f64::from(n.min(2)));
         assert_eq!(run(&batch(2), &[(0, 10.0, 0), (0, 10.0, 0)]).last().map(|(_, at)| *at), Some(10));
         assert_eq!(run(&batch(3), &[(0, 10.0, 0), (0, 10.0, 0)]).last().map(|(_, at)| *at), Some(20));
-        // A quota of half a processor: 50 ms of work, a stall of 50 ms, and 10 ms more.
+        // A quota of half a processor: 52 ms of work, a stall of 48 ms, and 8 ms more.
         let half = InstanceModel::new(Cpus::from_millis(500), 8, START, |_| 1.0);
-        assert_eq!(run(&half, &[(0, 6e7, 0)]), [(0, 110_000_000)]);
+        assert_eq!(run(&half, &[(0, 6e7, 0)]), [(0, 108_000_000)]);
     }
 
     #[test]
     fn a_start_takes_longer_on_less_cpu() {
         let model = InstanceModel::new(Cpus::from_millis(500), 1, START, |_| 1.0);
-        for (cpus, ms) in [(2000, 250), (1000, 250), (500, 400)] {
+        for (cpus, ms) in [(2000, 250), (1000, 250), (500, 398)] {
             assert_eq!(model.start_time(Cpus::from_millis(cpus)).as_millis(), ms, "{cpus}");
         }
     }
