@@ -73,24 +73,34 @@ impl BlockRatios {
         self.deviation / (self.n() as f64).sqrt()
     }
 
-    /// The interval of the logarithm of the ratio: a t interval below 10 blocks (Kalibera and Jones 2013), from
-    /// 10 the studentised bootstrap of whole blocks (Davison and Hinkley, "Bootstrap Methods and their Application", 1997), which follows a skewed distribution. The same seed gives the same interval.
+    /// The interval of the logarithm of the ratio: a t interval below 10 blocks (Kalibera and Jones 2013), from 10 on what the t
+    /// interval and the studentised bootstrap span together. Either alone misses too often: t where the noise is skewed, the
+    /// bootstrap where it is symmetric with far outliers, as it is when a neighbour's load hits one trial of a pair or the
+    /// other (docs/statistics.md has the figures, ADR 26 the choice). The same seed gives the same interval.
     pub fn interval(&self, confidence: Confidence, seed: u64) -> Interval {
-        // Only quantiles that many replicates lie beyond are worth the name: below, the tails of t are safer.
-        let bootstrap = self.n() >= BOOTSTRAP_BLOCKS && confidence.error() * RESAMPLES as f64 >= 20.0;
-        if !bootstrap {
-            return self.t_interval(confidence);
+        let t = self.t_interval(confidence);
+        if self.n() < BOOTSTRAP_BLOCKS {
+            return t;
+        }
+        let bootstrap = self.bootstrap_interval(confidence, seed).unwrap_or(t);
+        Interval { value: self.mean, low: t.low.min(bootstrap.low), high: t.high.max(bootstrap.high) }
+    }
+
+    /// The studentised bootstrap of whole blocks (Davison and Hinkley, "Bootstrap Methods and their Application", 1997), which
+    /// follows a skewed distribution. `None` where the resamples do not tell its ends: so high a confidence that few lie
+    /// beyond, or blocks that are nearly all the same. The same seed gives the same interval.
+    pub fn bootstrap_interval(&self, confidence: Confidence, seed: u64) -> Option<Interval> {
+        // Only quantiles that many replicates lie beyond are worth the name.
+        if confidence.error() * (RESAMPLES as f64) < 20.0 {
+            return None;
         }
         let mut replicates = self.studentised_replicates(seed);
         replicates.sort_by(f64::total_cmp);
         let rank = |share: f64| replicates[((RESAMPLES + 1) as f64 * share).round() as usize - 1];
         let half = confidence.error() / 2.0;
-        let ends = [rank(1.0 - half), rank(half)].map(|replicate| self.mean - replicate * self.standard_error());
+        let [low, high] = [rank(1.0 - half), rank(half)].map(|replicate| self.mean - replicate * self.standard_error());
         // Blocks that are nearly all the same make many resamples without any spread, which say nothing.
-        if ends.iter().any(|end| !end.is_finite()) {
-            return self.t_interval(confidence);
-        }
-        Interval { value: self.mean, low: ends[0], high: ends[1] }
+        (low.is_finite() && high.is_finite()).then_some(Interval { value: self.mean, low, high })
     }
 
     /// The t interval of the logarithm of the ratio, for any number of blocks.

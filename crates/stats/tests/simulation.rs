@@ -124,28 +124,33 @@ fn intervals_cover_the_truth() {
     }
 }
 
+/// Symmetric noise in which one block of ten is an outlier: a neighbour's load that hits one trial of a pair or the other.
+fn with_outliers(nature: &mut Nature, n: usize) -> BlockRatios {
+    let log = |nature: &mut Nature| nature.normal() * if nature.uniform() < 0.1 { 0.16 } else { 0.03 };
+    BlockRatios::of_logs((0..n).map(|_| log(nature)).collect()).unwrap()
+}
+
 #[test]
 #[ignore = "half a minute; prints figures for docs/statistics.md"]
 fn figures_of_intervals() {
+    const REPETITIONS: usize = 5000;
+    let normal = |nature: &mut Nature, n| BlockRatios::of_logs(nature.normals(n, 0.0, 0.04)).unwrap();
+    type Noise<'a> = (&'a str, &'a dyn Fn(&mut Nature, usize) -> BlockRatios);
+    let kinds: [Noise<'_>; 3] = [("normal", &normal), ("skewed", &skewed), ("outliers", &with_outliers)];
     for n in [3, 6, 9, 10, 15, 20, 40] {
-        for (name, skew) in [("normal", false), ("skewed", true)] {
-            let mut seed = 0;
-            let (mut by_t, mut by_policy, repetitions) = (0, 0, 5000);
+        for (name, noise) in kinds {
             let mut nature = Nature(SplitMix64::new(5));
-            for _ in 0..repetitions {
-                seed += 1;
-                let ratios = if skew {
-                    skewed(&mut nature, n)
-                } else {
-                    BlockRatios::of_logs(nature.normals(n, 0.0, 0.04)).unwrap()
-                };
-                let inside = |low: f64, high: f64| usize::from(low <= 0.0 && 0.0 <= high);
-                let (t, policy) = (ratios.t_interval(Confidence::P95), ratios.interval(Confidence::P95, seed));
-                by_t += inside(t.low, t.high);
-                by_policy += inside(policy.low, policy.high);
+            let mut held = [0; 3];
+            for seed in 0..REPETITIONS as u64 {
+                let ratios = noise(&mut nature, n);
+                let t = ratios.t_interval(Confidence::P95);
+                let bootstrap = ratios.bootstrap_interval(Confidence::P95, seed).unwrap_or(t);
+                for (held, interval) in held.iter_mut().zip([t, bootstrap, ratios.interval(Confidence::P95, seed)]) {
+                    *held += usize::from(interval.low <= 0.0 && 0.0 <= interval.high);
+                }
             }
-            let percent = |count: usize| 100.0 * count as f64 / f64::from(repetitions);
-            println!("{n} blocks, {name}: t covers {:.1} %, interval() {:.1} %", percent(by_t), percent(by_policy));
+            let [t, bootstrap, used] = held.map(|count| 100.0 * count as f64 / REPETITIONS as f64);
+            println!("{n} blocks, {name}: t {t:.1} %, bootstrap {bootstrap:.1} %, interval() {used:.1} %");
         }
     }
 }
