@@ -365,7 +365,17 @@ export interface WireLatencies {
 }
 export interface WireSampling {
   cpu_seconds: number;
+  queries: WireQuery[];
   series: WireSeries[];
+}
+/**
+ * What a database was seen to work on, in how many samples, and in how many of them it waited for a lock.
+ */
+export interface WireQuery {
+  locked: number;
+  seen: number;
+  text: string;
+  unit: string;
 }
 /**
  * `source` is `group`, `machine`, `listener` or `unit`; the last two have a name.

@@ -156,6 +156,7 @@ mod tests {
                 ),
             ],
             cpu: Duration::ZERO,
+            queries: Vec::new(),
         };
         let mut trials = [samples::measured("a", 1, 100.0), samples::measured("a", 2, 100.0)];
         assert_eq!(of(&Record::new(&study, &study.cases[0], &trials)), None);

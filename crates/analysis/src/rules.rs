@@ -16,6 +16,7 @@ mod neighbours;
 mod parts;
 mod php;
 mod pool;
+mod queries;
 mod queue;
 mod requests;
 mod rivals;
@@ -43,6 +44,7 @@ const RULES: &[Rule] = &[
     requests::unfinished,
     connections::exhausted,
     database::connections,
+    queries::locks,
     php::no_opcode_cache,
     php::cache_full,
     php::slow_extension,
@@ -50,6 +52,7 @@ const RULES: &[Rule] = &[
     php::dev_mode,
     pool::full,
     connections::held,
+    queries::bound,
     waits::elsewhere,
     backlog::full,
     surroundings::restarts,
@@ -72,6 +75,7 @@ const RULES: &[Rule] = &[
     warm_up::memory_grows,
     warm_up::responses_grow,
     parts::throttled,
+    queries::crowded,
 ];
 
 /// Those of an autoscaled service: its measurements are sums over instances that come and go, and what clients are told because
@@ -132,8 +136,10 @@ const SUSPECTS: &[Suspect] = &[
     suspect("dev-mode", "a mode for development", always),
     suspect("jit-is-off", "JIT, which is off", always),
     suspect("worker-restarts", "workers that are replaced", surroundings::often),
+    suspect("database-locks", "locks in the database", always),
     suspect("part-throttled", "the CPU share of a part", always),
     suspect("pool-full", "the number of workers", always),
+    suspect("database-bound", "the database", always),
     suspect("slow-upstream", "something that requests wait for", always),
     suspect("noisy-neighbour", "others on this machine", neighbours::deprives),
     suspect("upstream-keepalive-off", "connections to replicas that are not kept", connections::weighs),
@@ -191,7 +197,7 @@ fn sampled<'a>(record: &Record<'a>) -> impl Iterator<Item = &'a Series> {
 }
 
 /// The share of the CPU limit that was used in all windows together; of an autoscaled service, of what its instances had.
-fn cpu_used(record: &Record<'_>) -> Option<f64> {
+pub(crate) fn cpu_used(record: &Record<'_>) -> Option<f64> {
     let cores = record.case.limits.cpus.cores();
     let (mut used, mut had) = (0.0, 0.0);
     for trial in &record.trials {
@@ -213,7 +219,7 @@ fn cpu_each(record: &Record<'_>) -> Option<(String, f64)> {
 }
 
 /// A share as a sentence has it: `97 %`, `0.4 %`.
-fn percent(share: f64) -> String {
+pub(crate) fn percent(share: f64) -> String {
     let percent = share * 100.0;
     if percent == 0.0 || percent >= 10.0 {
         format!("{percent:.0} %")

@@ -66,4 +66,12 @@ pub enum Gauge {
     Forks,
     /// Counter: time of all processors together that a hypervisor gave to others while there was something to do.
     StolenUs,
+    /// Queries that a database works on, or that wait in it.
+    Queries,
+    /// Of these, those that wait for a lock that another transaction holds.
+    LockWaits,
+    /// Of these, those that wait for the disk or the log.
+    IoWaits,
+    /// Transactions that are open and wait for their client.
+    IdleTransactions,
 }

@@ -93,9 +93,9 @@ pub use runtime::{DefaultsContext, Documented, PlanError, ProcessModel, RenderCo
 pub use scaling::{GatewayUse, InstanceCount, InstanceLife, InstanceUsage, Passage, ScaleRecord, ScaledService};
 pub use schedule::{ParseScheduleError, Position, Rate, Schedule, Stage};
 pub use second::LoadSecond;
-pub use series::{Sampling, Series, SeriesSource};
+pub use series::{QuerySeen, Sampling, Series, SeriesSource};
 pub use slo::{ParseSloError, Percentile, Slo, SloSecond, SloTerm};
-pub use status::{PrometheusMetric, StatusFormat, StatusSource, StatusTransport, UnitStatus};
+pub use status::{DatabaseLogin, PrometheusMetric, StatusFormat, StatusSource, StatusTransport, UnitStatus};
 pub use step::StepRecord;
 pub use study::{Rounds, Study, StudyKind};
 pub use terms::{Part, PartMeters, PartRecord, ReadBack, Terms, UnitRestart};

@@ -28,6 +28,22 @@ pub struct Sampling {
     pub series: Vec<Series>,
     /// CPU time that sampling took, of the generator's cores.
     pub cpu: Duration,
+    /// The queries that databases were seen to work on, those seen most often first.
+    #[serde(default)]
+    pub queries: Vec<QuerySeen>,
+}
+
+/// In how many samples a database was seen to work on a query; on two connections at once counts twice.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct QuerySeen {
+    /// The database.
+    pub unit: UnitId,
+    /// Its beginning, as the client sent it.
+    pub text: String,
+    /// How often it was seen at work or waiting.
+    pub seen: u64,
+    /// How often it waited for a lock.
+    pub locked: u64,
 }
 
 /// Figures of one source, sampled again and again.

@@ -5,12 +5,19 @@ use crate::{AddressId, Endpoint, Gauge, UnitId};
 /// A unit's status: where, how it is asked for, and how the answer is to be read.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct StatusSource<A = AddressId> {
-    /// Where. It takes no load.
+    /// Where.
     pub address: A,
     /// How it is asked for.
     pub transport: StatusTransport,
     /// How the answer is to be read.
     pub format: StatusFormat,
+}
+
+impl<A> StatusSource<A> {
+    /// Whether nothing else is asked for there: a database tells of itself where it is asked for all else.
+    pub fn takes_no_load(&self) -> bool {
+        !matches!(self.transport, StatusTransport::Postgres { .. })
+    }
 }
 
 /// How a status is asked for.
@@ -27,6 +34,24 @@ pub enum StatusTransport {
     },
     /// A connection: the status comes by itself, and then its end.
     Stream,
+    /// A question in SQL, on a connection that is kept.
+    Postgres {
+        /// Who asks.
+        login: DatabaseLogin,
+        /// The question.
+        question: &'static str,
+    },
+}
+
+/// Who asks a database.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct DatabaseLogin {
+    /// The user.
+    pub user: &'static str,
+    /// Its password.
+    pub password: &'static str,
+    /// The database that is connected to.
+    pub database: &'static str,
 }
 
 /// How a status is to be read.
@@ -51,6 +76,9 @@ pub enum StatusFormat {
     SwooleJson,
     /// What uWSGI's stats server gives. <https://uwsgi-docs.readthedocs.io/en/latest/StatsServer.html>
     UwsgiJson,
+    /// Rows of what clients' connections do: their state, what they wait for, the query, and how many do just that.
+    /// <https://www.postgresql.org/docs/current/monitoring-stats.html#MONITORING-PG-STAT-ACTIVITY-VIEW>
+    PostgresActivity,
 }
 
 /// A metric in Prometheus' text format. Values of all its series are added up.

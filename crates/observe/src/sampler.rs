@@ -13,12 +13,15 @@ use std::time::{Duration, Instant};
 
 use rustix::time::{ClockId, clock_gettime};
 use stampede_core::{
-    AddressId, Cpus, Endpoint, Gauge, Limit, MeterSource, Sampling, Series, SeriesSource, StatusSource, UnitStatus,
+    AddressId, Cpus, DatabaseLogin, Endpoint, Gauge, Limit, MeterSource, QuerySeen, Sampling, Series, SeriesSource,
+    StatusSource, StatusTransport, UnitId, UnitStatus,
 };
+use stampede_wire::postgres::{Session, SessionError};
 use stampede_wire::probe::Probe;
 
 use crate::accept_queue::AcceptQueues;
 use crate::status::decode;
+use crate::status::postgres_activity::{self, MOST, Seen};
 use crate::tick::{PERIOD, Ticks, asking_period};
 use crate::{Meter, figures, kernel_text};
 
@@ -41,7 +44,7 @@ pub struct Targets {
 
 /// Samples until its window closes. Dropped before, it ends by itself with the next sample.
 pub struct Sampler {
-    threads: Vec<JoinHandle<(Vec<Series>, Duration)>>,
+    threads: Vec<JoinHandle<(Sampled, Duration)>>,
     /// Its end ends the threads.
     running: Vec<Sender<()>>,
     queue: Arc<AtomicU64>,
@@ -63,12 +66,17 @@ impl Sampler {
         let Targets { cpus, meters, listeners, statuses } = targets;
         let often = Ticks::new(opens, closes, PERIOD);
         let asking = asking_period(statuses.len(), cpus);
-        sampler
-            .spawn(opens, often, "sample-kernel", move |clock| Kernel::new(meters, listeners, queue).watch(clock))?;
+        sampler.spawn(opens, often, "sample-kernel", move |clock| {
+            Kernel::new(meters, listeners, queue).watch(clock).into()
+        })?;
         for (unit, source) in statuses {
-            let series = Series::new(SeriesSource::Unit(unit));
             let ticks = Ticks::new(opens, closes, asking);
-            sampler.spawn(opens, ticks, "sample-status", move |clock| vec![watch_status(&source, series, clock)])?;
+            sampler.spawn(opens, ticks, "sample-status", move |clock| match source.transport {
+                StatusTransport::Postgres { login, question } => {
+                    Database::new(unit, source.address, login, question).watch(clock)
+                }
+                _ => vec![watch_status(&source, Series::new(SeriesSource::Unit(unit)), clock)].into(),
+            })?;
         }
         Ok(sampler)
     }
@@ -78,7 +86,7 @@ impl Sampler {
         opens: Instant,
         ticks: Ticks,
         name: &str,
-        watch: impl FnOnce(&mut Clock) -> Vec<Series> + Send + 'static,
+        watch: impl FnOnce(&mut Clock) -> Sampled + Send + 'static,
     ) -> io::Result<()> {
         let (running, stopped) = channel();
         let mut clock = Clock { opens, ticks, stopped };
@@ -105,14 +113,28 @@ impl Sampler {
         let mut sampling = Sampling::default();
         for thread in self.threads {
             match thread.join() {
-                Ok((series, cpu)) => {
+                Ok((Sampled { series, queries }, cpu)) => {
                     sampling.series.extend(series.into_iter().filter(|series| !series.is_empty()));
+                    sampling.queries.extend(queries);
                     sampling.cpu += cpu;
                 }
                 Err(panic) => std::panic::resume_unwind(panic),
             }
         }
         sampling
+    }
+}
+
+/// What one thread sampled.
+#[derive(Default)]
+struct Sampled {
+    series: Vec<Series>,
+    queries: Vec<QuerySeen>,
+}
+
+impl From<Vec<Series>> for Sampled {
+    fn from(series: Vec<Series>) -> Self {
+        Self { series, ..Self::default() }
     }
 }
 
@@ -243,5 +265,64 @@ fn ask(source: &StatusSource<Endpoint>, pending: &mut Option<Probe>, patience: D
             *pending = Some(probe);
             None
         }
+    }
+}
+
+/// What a database says of itself, on a connection that is kept: a new one would cost it a process.
+struct Database {
+    unit: UnitId,
+    endpoint: Endpoint,
+    login: DatabaseLogin,
+    question: &'static str,
+    session: Option<Session>,
+    seen: Seen,
+}
+
+impl Database {
+    fn new(unit: UnitId, endpoint: Endpoint, login: DatabaseLogin, question: &'static str) -> Self {
+        Self { unit, endpoint, login, question, session: None, seen: Seen::new() }
+    }
+
+    fn watch(mut self, clock: &mut Clock) -> Sampled {
+        let mut series = Series::new(SeriesSource::Unit(self.unit.clone()));
+        // It signs in before the window opens. What was seen by then is of no window.
+        self.sample(clock.left());
+        self.seen.clear();
+        while clock.tick() {
+            let asked = clock.now();
+            match self.sample(PATIENCE) {
+                Some(figures) => series.push(clock.now(), &figures),
+                None => series.push(asked, &[]),
+            }
+        }
+        let mut queries: Vec<QuerySeen> = self
+            .seen
+            .into_iter()
+            .map(|(text, (seen, locked))| QuerySeen { unit: self.unit.clone(), text, seen, locked })
+            .collect();
+        queries.sort_by(|a, b| b.seen.cmp(&a.seen).then_with(|| a.text.cmp(&b.text)));
+        queries.truncate(MOST);
+        Sampled { series: vec![series], queries }
+    }
+
+    /// What it tells, unless it does not in time; then the question stays open.
+    fn sample(&mut self, patience: Duration) -> Option<Vec<(Gauge, u64)>> {
+        let rows = self.rows(patience);
+        match rows {
+            Ok(rows) => Some(postgres_activity::decode(&rows?, &mut self.seen)),
+            Err(_) => {
+                self.session = None;
+                None
+            }
+        }
+    }
+
+    fn rows(&mut self, patience: Duration) -> Result<Option<Vec<postgres_activity::Row>>, SessionError> {
+        let session = match &mut self.session {
+            Some(session) => session,
+            none => none.insert(Session::open(&self.endpoint, &self.login, patience)?),
+        };
+        session.ask(self.question, patience)?;
+        session.answer(patience)
     }
 }

@@ -8,6 +8,7 @@ mod caddy_upstreams;
 mod fpm_json;
 mod frankenphp_threads;
 mod nginx_stub;
+pub(crate) mod postgres_activity;
 mod prometheus;
 mod swoole_json;
 mod uwsgi_json;
@@ -31,6 +32,8 @@ pub fn decode(format: StatusFormat, answer: &[u8]) -> Result<Vec<(Gauge, u64)>, 
         StatusFormat::FrankenPhpThreads => frankenphp_threads::decode(text)?,
         StatusFormat::SwooleJson => swoole_json::decode(text)?,
         StatusFormat::UwsgiJson => uwsgi_json::decode(text)?,
+        // It comes in rows, on a connection that is kept.
+        StatusFormat::PostgresActivity => Vec::new(),
     };
     if figures.is_empty() { Err(DecodeStatusError::Format(format)) } else { Ok(figures) }
 }

@@ -140,8 +140,9 @@ impl LocalRunning {
     ) -> Result<Self, LaunchError> {
         let Prepared { custody, socket, begin, folder, places, endpoints } = prepared;
         let statuses = statuses(deployment, &endpoints)?;
-        let takes_work =
-            |endpoint: &Endpoint| !statuses.iter().any(|(_, status): &UnitStatus| status.address == *endpoint);
+        let takes_work = |endpoint: &Endpoint| {
+            !statuses.iter().any(|(_, status): &UnitStatus| status.takes_no_load() && status.address == *endpoint)
+        };
         let listeners = endpoints.clone().into_iter().filter(|(_, endpoint)| takes_work(endpoint)).collect();
         let mut running = Self {
             custody,

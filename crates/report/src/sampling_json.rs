@@ -6,7 +6,7 @@ use schemars::JsonSchema;
 use serde::Serialize;
 use serde_json::value::RawValue;
 use stampede_analysis::{Activity, UnitActivity};
-use stampede_core::{Gauge, LoadSecond, Sampling, Series, SeriesSource};
+use stampede_core::{Gauge, LoadSecond, QuerySeen, Sampling, Series, SeriesSource};
 
 use crate::json::rounded;
 
@@ -14,12 +14,32 @@ use crate::json::rounded;
 pub(crate) struct WireSampling {
     cpu_seconds: f64,
     series: Vec<WireSeries>,
+    queries: Vec<WireQuery>,
+}
+
+/// What a database was seen to work on, in how many samples, and in how many of them it waited for a lock.
+#[derive(Serialize, JsonSchema)]
+struct WireQuery {
+    unit: String,
+    text: String,
+    seen: u64,
+    locked: u64,
 }
 
 impl WireSampling {
     pub(crate) fn of(sampling: &Sampling) -> Self {
-        let Sampling { series, cpu } = sampling;
-        Self { cpu_seconds: cpu.as_secs_f64(), series: series.iter().map(WireSeries::of).collect() }
+        let Sampling { series, cpu, queries } = sampling;
+        let query = |QuerySeen { unit, text, seen, locked }: &QuerySeen| WireQuery {
+            unit: unit.to_string(),
+            text: text.clone(),
+            seen: *seen,
+            locked: *locked,
+        };
+        Self {
+            cpu_seconds: cpu.as_secs_f64(),
+            series: series.iter().map(WireSeries::of).collect(),
+            queries: queries.iter().map(query).collect(),
+        }
     }
 }
 

@@ -5,8 +5,9 @@ use std::time::Duration;
 
 use minijinja::context;
 use stampede_core::{
-    BuildStep, Bytes, ComposeContext, Found, InitScript, Makes, PlanError, Program, ReadBack, Ready, Requirement,
-    RunFile, Service, ServiceKind, Stop, StopSignal, Unit, UnitId,
+    AddressId, BuildStep, Bytes, ComposeContext, DatabaseLogin, Found, InitScript, Makes, PlanError, Program, ReadBack,
+    Ready, Requirement, RunFile, Service, ServiceKind, StatusFormat, StatusSource, StatusTransport, Stop, StopSignal,
+    Unit, UnitId,
 };
 
 use crate::service::{PASSWORD, Rendered, USER, file, found, init_program, needs, program, quoted, settings};
@@ -27,6 +28,11 @@ const CONF: Template =
 
 /// Who may come in: whoever is at the server's own address.
 const HBA: &str = "local all all scram-sha-256\nhost all all @{postgres.host}/32 scram-sha-256\n";
+
+/// What the connections of clients do, but for the one that asks. What a query begins with tells it from others.
+/// <https://www.postgresql.org/docs/current/monitoring-stats.html#MONITORING-PG-STAT-ACTIVITY-VIEW>
+const ACTIVITY: &str = "SELECT state, wait_event_type, left(query, 200), count(*) FROM pg_stat_activity \
+                        WHERE backend_type = 'client backend' AND pid <> pg_backend_pid() GROUP BY 1, 2, 3";
 
 /// Makes a cluster and loads it.
 const INIT: &str = include_str!("../templates/services/postgres_init.sh");
@@ -92,7 +98,14 @@ pub(crate) fn render(service: &Service, cx: &ComposeContext<'_>) -> Result<Rende
         logs: Vec::new(),
         ready: Ready::Program(ask(psql, KIND.id(), DATABASE, "SELECT 1")),
         // A fast shutdown: clients are gone by then. https://www.postgresql.org/docs/current/server-shutdown.html
-        statuses: Vec::new(),
+        statuses: vec![StatusSource {
+            address: AddressId::new(KIND.id()),
+            transport: StatusTransport::Postgres {
+                login: DatabaseLogin { user: USER, password: PASSWORD, database: DATABASE },
+                question: ACTIVITY,
+            },
+            format: StatusFormat::PostgresActivity,
+        }],
         stop: Stop { signal: StopSignal::Int, grace: Duration::from_secs(10) },
     };
     let read_back = ReadBack { program: ask(psql, KIND.id(), DATABASE, &read), asked: settings };

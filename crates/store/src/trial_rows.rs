@@ -130,10 +130,15 @@ fn insert_measurement(transaction: &Transaction<'_>, trial: i64, measurement: &M
             ":generator_cpu_ns": Nanos(*generator_cpu),
         },
     )?;
-    if let Some(Sampling { series, cpu }) = sampling {
+    if let Some(Sampling { series, cpu, queries }) = sampling {
         transaction.execute(
-            "INSERT INTO sampling VALUES (:trial_id, :cpu_ns, :series_json)",
-            named_params! { ":trial_id": trial, ":cpu_ns": Nanos(*cpu), ":series_json": Json(series) },
+            "INSERT INTO sampling VALUES (:trial_id, :cpu_ns, :series_json, :queries_json)",
+            named_params! {
+                ":trial_id": trial,
+                ":cpu_ns": Nanos(*cpu),
+                ":series_json": Json(series),
+                ":queries_json": (!queries.is_empty()).then_some(Json(queries)),
+            },
         )?;
     }
     if !seconds.is_empty() {
@@ -282,7 +287,8 @@ fn sampling(row: &Row<'_>) -> rusqlite::Result<Option<Sampling>> {
     let Some(Nanos(cpu)) = row.get("sampling_cpu_ns")? else {
         return Ok(None);
     };
-    Ok(Some(Sampling { series: row.get::<_, Json<_>>("series_json")?.0, cpu }))
+    let queries = row.get::<_, Option<Json<_>>>("queries_json")?.map(|Json(queries)| queries).unwrap_or_default();
+    Ok(Some(Sampling { series: row.get::<_, Json<_>>("series_json")?.0, cpu, queries }))
 }
 
 fn sending(row: &Row<'_>) -> rusqlite::Result<Option<Sending>> {

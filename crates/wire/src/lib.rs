@@ -8,6 +8,7 @@ mod chunked;
 pub mod client;
 pub mod fastcgi;
 pub mod h2;
+pub mod postgres;
 pub mod probe;
 pub mod request;
 pub mod response;

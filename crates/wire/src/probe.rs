@@ -44,7 +44,8 @@ impl Probe {
                 (request::encode(&request, "localhost"), Reader::Http(decoder, Collector::default()))
             }
             StatusTransport::FastCgi { script, query } => (fastcgi::encode(script, query), Reader::FastCgi(Vec::new())),
-            StatusTransport::Stream => (Vec::new(), Reader::Stream(Vec::new())),
+            // A database is asked in a session ([`crate::postgres`]).
+            StatusTransport::Stream | StatusTransport::Postgres { .. } => (Vec::new(), Reader::Stream(Vec::new())),
         };
         connection.write_all(&question).map_err(SendError::Send)?;
         Ok(Self { connection, reader })

@@ -93,7 +93,7 @@ mod tests {
             for (tick, count) in [(0, 7), (1, 7 + turned_away)] {
                 machine.push(Duration::from_millis(100 * tick), &[(Gauge::ListenOverflows, count)]);
             }
-            measurement.sampling = Some(Sampling { series: vec![series, machine], cpu: Duration::ZERO });
+            measurement.sampling = Some(Sampling { series: vec![series, machine], ..Sampling::default() });
             measurement.status.insert(502, refused);
             let trials = [trial];
             let finding = full(&Record::new(&study, &study.cases[0], &trials));

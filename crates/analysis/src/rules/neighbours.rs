@@ -117,7 +117,7 @@ mod tests {
             machine.push(Duration::ZERO, &[(Gauge::IdleUs, 7), (Gauge::StolenUs, 9)]);
             let after = [(Gauge::IdleUs, 7 + idle * 1_000), (Gauge::StolenUs, 9 + stolen * 1_000)];
             machine.push(Duration::from_secs(1), &after);
-            measured.sampling = Some(Sampling { series: vec![machine], cpu: Duration::ZERO });
+            measured.sampling = Some(Sampling { series: vec![machine], ..Sampling::default() });
             measured.window = Duration::from_secs(10);
             measured.generator.cpu = Duration::from_secs(1);
             let resources = measured.resources.as_mut().unwrap();

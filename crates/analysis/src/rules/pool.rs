@@ -171,7 +171,7 @@ mod tests {
             pool.push(at, &workers);
             front.push(at, &[(Gauge::AcceptQueue, waiting)]);
         }
-        Sampling { series: vec![pool, front], cpu: Duration::ZERO }
+        Sampling { series: vec![pool, front], ..Sampling::default() }
     }
 
     fn found(connections: u32, cpu_ms: u64, memory: u64, sampling: &Sampling) -> Option<Finding> {

@@ -79,7 +79,8 @@ mod tests {
             for tick in 0..20 {
                 series.push(Duration::from_millis(100 * tick), &[(Gauge::AcceptQueue, waiting(tick))]);
             }
-            trial.measurement.as_mut().unwrap().sampling = Some(Sampling { series: vec![series], cpu: Duration::ZERO });
+            trial.measurement.as_mut().unwrap().sampling =
+                Some(Sampling { series: vec![series], ..Sampling::default() });
             let trials = [trial];
             let finding = grows(&Record::new(&study, &study.cases[0], &trials));
             assert_eq!(finding.is_some(), told, "{name}: {finding:?}");

@@ -115,7 +115,7 @@ mod tests {
             let mut pool = Series::new(SeriesSource::Unit(UnitId::new("php-fpm")));
             pool.push(Duration::ZERO, &[(Gauge::Restarts, 1)]);
             pool.push(Duration::from_secs(1), &[(Gauge::Restarts, 1 + restarts)]);
-            trial.measurement.as_mut().unwrap().sampling = Some(Sampling { series: vec![pool], cpu: Duration::ZERO });
+            trial.measurement.as_mut().unwrap().sampling = Some(Sampling { series: vec![pool], ..Sampling::default() });
             let trials = [trial];
             let finding = super::restarts(&Record::new(&study, &study.cases[0], &trials));
             assert_eq!(finding.is_some(), advice.is_some(), "{recycle}, {restarts}");
@@ -134,7 +134,7 @@ mod tests {
             machine.push(Duration::ZERO, &[(Gauge::Forks, 70_000)]);
             machine.push(Duration::from_secs(5), &[(Gauge::Forks, 70_000 + forks)]);
             trial.measurement.as_mut().unwrap().sampling =
-                Some(Sampling { series: vec![machine], cpu: Duration::ZERO });
+                Some(Sampling { series: vec![machine], ..Sampling::default() });
             let trials = [trial];
             let finding = super::restarts(&Record::new(&study, &study.cases[0], &trials));
             assert_eq!(finding.as_ref().is_some_and(often), found, "{recycle}, {forks}: {finding:?}");

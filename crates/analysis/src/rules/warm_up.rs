@@ -232,7 +232,7 @@ mod tests {
                     group.push(Duration::from_millis(100 * tick), &figures);
                 }
                 trial.measurement.as_mut().unwrap().sampling =
-                    Some(Sampling { series: vec![group], cpu: Duration::ZERO });
+                    Some(Sampling { series: vec![group], ..Sampling::default() });
             })
         };
         let mib = 1 << 20;

@@ -36,7 +36,7 @@ impl Watch {
 
     /// Holds what was sampled against the settings and the answers that came.
     pub(crate) fn end(self, runtime: &dyn Runtime, tuning: &Tuning, answers: u64) {
-        let Sampling { series, cpu } = self.sampler.finish();
+        let Sampling { series, cpu, .. } = self.sampler.finish();
         let id = runtime.id();
         assert_eq!(self.before.is_empty(), runtime.status().is_empty(), "{id}: what it says of its status");
         for of_kernel in [SeriesSource::Machine, SeriesSource::Listener(AddressId::new("front"))] {

@@ -8,7 +8,8 @@ use serde_json::Value;
 
 use crate::stage::{Said, Stage, have};
 
-/// A table of things: POST adds one, `/count` counts them. `/forget` answers as if it had added one.
+/// A table of things: POST adds one, `/count` counts them. `/forget` answers as if it had added one. `/slow` asks for long, and `/row`
+/// changes one row and holds it for a while.
 const APP: &str = r#"<?php
 $pg = new PDO(sprintf('pgsql:host=%s;port=%s;dbname=%s', getenv('PGHOST'), getenv('PGPORT'), getenv('PGDATABASE')),
     getenv('PGUSER'), getenv('PGPASSWORD'));
@@ -16,6 +17,17 @@ switch (parse_url($_SERVER['REQUEST_URI'], PHP_URL_PATH)) {
     case '/things':
         $pg->exec("INSERT INTO things (name) VALUES ('a')");
         // Falls through: it was added.
+    case '/slow':
+        $pg->query('SELECT pg_sleep(0.02)');
+        http_response_code(201);
+        break;
+    case '/row':
+        $pg->beginTransaction();
+        $pg->exec("UPDATE things SET name = 'b' WHERE name = 'b'");
+        $pg->query('SELECT pg_sleep(0.002)');
+        $pg->commit();
+        http_response_code(201);
+        break;
     case '/forget':
         http_response_code(201);
         break;
@@ -30,6 +42,8 @@ struct Things {
     schema: String,
     path: &'static str,
     more: &'static str,
+    /// Whether what the load made is counted afterwards.
+    audited: bool,
 }
 
 impl Things {
@@ -39,11 +53,15 @@ impl Things {
             schema: "CREATE TABLE things (name text NOT NULL);\nINSERT INTO things VALUES ('b'), ('c');\n".to_owned(),
             path: "/things",
             more: "",
+            audited: true,
         }
     }
 
     fn compare(&self, flags: &[&str]) -> (Said, Value) {
-        let Self { stage, schema, path, more } = self;
+        let Self { stage, schema, path, more, audited } = self;
+        let after = "after: [{name: things, answers: {step: add, status: 201}, path: /count, \
+                     query: {service: postgres, sql: SELECT count(*) FROM things}}]\n";
+        let after = if *audited { after } else { "" };
         let folder = stage.home().join("things");
         fs::create_dir_all(folder.join("app")).unwrap();
         fs::write(folder.join("app/index.php"), APP).unwrap();
@@ -62,9 +80,7 @@ impl Things {
                 "title: things\nservices: {{postgres: {{init: schema.sql, extensions: [pdo_pgsql]{more}}}}}\n\
                  apps: [{{kind: front-controller, dir: app, index: index.php}}]\n\
                  exchanges: [{{name: count, request: {{method: GET, path: /count}}, expect: {{status: 200, body: '2'}}}}]\n\
-                 scenario: scenario.yaml\n\
-                 after: [{{name: things, answers: {{step: add, status: 201}}, path: /count, \
-                 query: {{service: postgres, sql: SELECT count(*) FROM things}}}}]\n"
+                 scenario: scenario.yaml\n{after}"
             ),
         )
         .unwrap();
@@ -130,6 +146,32 @@ fn answers_whose_rows_are_missing_make_a_trial_invalid() {
     assert_eq!(said.code, Some(4), "{}", said.stderr);
     let reason = trials(&study)[0]["reason"].as_str().unwrap();
     assert!(reason.contains("postgres has 2 things after") && reason.contains("are missing"), "{reason}");
+}
+
+#[test]
+fn what_a_database_is_busy_with_is_found_and_named() {
+    if !ready("what_a_database_is_busy_with_is_found_and_named", POSTGRES, &["pdo_pgsql"]) {
+        return;
+    }
+    for (path, id, query) in [
+        ("/slow", "database-bound", "SELECT pg_sleep(0.02)"),
+        ("/row", "database-locks", "UPDATE things SET name = 'b'"),
+    ] {
+        let things = Things { path, audited: false, ..Things::new() };
+        let workers = "php-cli-server.PHP_CLI_SERVER_WORKERS=4";
+        let flags = ["--rounds", "1", "--load", "closed:4", "--cpus", "1", "--memory", "512Mi", "--set", workers];
+        let (said, study) = things.compare(&flags);
+        assert_eq!(said.code, Some(0), "{}", said.stderr);
+        let case = &study["cases"][0];
+        let finding = case["findings"].as_array().unwrap().iter().find(|finding| finding["id"] == id);
+        let finding = finding.unwrap_or_else(|| panic!("{path}: {}", case["findings"]));
+        assert!(finding["text"].as_str().unwrap().contains(query), "{finding}");
+        let queries = &case["trials"][0]["sampling"]["queries"];
+        let texts: Vec<&str> =
+            queries.as_array().unwrap().iter().map(|query| query["text"].as_str().unwrap()).collect();
+        // What asks is not counted among those who ask.
+        assert!(texts.iter().all(|text| !text.contains("pg_stat_activity")), "{queries}");
+    }
 }
 
 #[test]

@@ -8,9 +8,10 @@ use stampede_core::{
     AddressId, AuditRecord, AuditTold, Bytes, Case, CaseId, Censored, CgroupSupport, ClientLink, Counts, CpuLayout,
     Cpus, EnforcedLimits, ErrorClass, Floor, GatewayUse, Gauge, GeneratorUse, Groundwork, InstanceLife, InstanceUsage,
     Latencies, Limit, Limits, LinkUse, Load, LoadSecond, Machine, Measurement, NoiseFloor, Outcome, Pace, PartRecord,
-    PhpBuild, PhpReadBack, Pilot, ReadinessRecord, ResourceUse, Revision, Rounds, RuntimeId, Sampling, ScaleRecord,
-    ScaledService, Sending, Series, SeriesSource, ServedAnswer, Service, ServiceKind, SloSecond, StepRecord, Study,
-    StudyId, StudyKind, Topology, Trial, Tuning, UnitId, UnitRestart, UnitStop, WarmUp, WorkloadId, YardStickReading,
+    PhpBuild, PhpReadBack, Pilot, QuerySeen, ReadinessRecord, ResourceUse, Revision, Rounds, RuntimeId, Sampling,
+    ScaleRecord, ScaledService, Sending, Series, SeriesSource, ServedAnswer, Service, ServiceKind, SloSecond,
+    StepRecord, Study, StudyId, StudyKind, Topology, Trial, Tuning, UnitId, UnitRestart, UnitStop, WarmUp, WorkloadId,
+    YardStickReading,
 };
 
 pub(crate) fn study(id: &str, started_at_s: i64) -> Study {
@@ -178,7 +179,7 @@ pub(crate) fn measured(case: &str, block: u32) -> Trial {
                 censored: Censored { count: 15, least: Some(Duration::from_micros(77)) },
                 lateness,
             }),
-            sampling: Some(Sampling { series: series(), cpu: Duration::from_micros(1_234) }),
+            sampling: Some(Sampling { series: series(), cpu: Duration::from_micros(1_234), queries: queries() }),
             seconds: vec![SloSecond { ended: 5, beyond: vec![0, 1] }, SloSecond { ended: 3, beyond: vec![3, 0] }],
             load_seconds: vec![LoadSecond {
                 second: 0,
@@ -251,6 +252,16 @@ pub(crate) fn measured(case: &str, block: u32) -> Trial {
             gateway: GatewayUse { cpu: Duration::from_micros(17), requests: 13, ..GatewayUse::default() },
         }),
     }
+}
+
+fn queries() -> Vec<QuerySeen> {
+    let unit = UnitId::new("postgres");
+    vec![QuerySeen {
+        unit,
+        text: "SELECT \"saldo\" FROM clientes WHERE id = $1 /* … */".to_owned(),
+        seen: 17,
+        locked: 5,
+    }]
 }
 
 /// Of every kind of source, with a sample that has nothing.
