@@ -16,6 +16,7 @@ use self::probe::{end_of, terms_of};
 pub use self::search::{Found, MOST_PROBES, ProbeEnd};
 use self::search::{Next, Probe, Term, next};
 use crate::metric::ratio;
+use crate::pace::measured_for;
 use crate::record::Record;
 use crate::rules::{self, Bottleneck};
 
@@ -230,7 +231,7 @@ fn probes_left(study: &Study, trials: &[Trial]) -> usize {
     let Rounds::Auto { max_time } = study.rounds else { return MOST_PROBES };
     let longest = study.duration * CONFIRMATION + study.warm_up + BESIDE;
     let last = trials.last().map_or(Duration::ZERO, |trial| {
-        let began = Duration::try_from(trial.started_at.duration_since(study.started_at)).unwrap_or_default();
+        let began = measured_for(study, trials);
         let window = trial.measurement.as_ref().map_or(Duration::ZERO, |measured| measured.window);
         began + window + study.warm_up + BESIDE
     });

@@ -48,7 +48,8 @@ pub use replication::{
 pub use rules::Bottleneck;
 pub use stampede_stats::{UslFit, median};
 pub use tune::{
-    Knob, Point, RaceScores, Search, Shortfall, Space, Tried, best, is_miss, objective_metric, score, shortfalls,
+    Knob, Move, Point, Proposal, RaceScores, Room, Search, Shortfall, Space, Tried, best, is_kept, is_miss,
+    objective_metric, proposals, score, shortfalls,
 };
 pub use verdicts::{MIN_BLOCKS, hides_precision};
 pub use why::{Effect, Explained, Explanation, Intervention, Lever, Test, explain, interventions, php_settings};

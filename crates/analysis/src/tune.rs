@@ -3,6 +3,7 @@
 //! Pure: told what came of the settings that were tried, it says which to try next. Settings race in blocks, each against the
 //! best one so far; what is shown to be worse leaves the race.
 
+mod ladder;
 mod objective;
 mod race;
 mod search;
@@ -12,6 +13,7 @@ use std::collections::BTreeMap;
 
 use stampede_core::{CaseId, Outcome, Study, Trial};
 
+pub use self::ladder::{Move, Proposal, Room, is_kept, proposals};
 pub use self::objective::{Shortfall, is_miss, objective_metric, score, shortfalls};
 pub(crate) use self::race::survivors;
 pub use self::search::{Search, Tried, best};

@@ -53,7 +53,7 @@ const EFFECTS: [f64; 5] = [0.0, 0.02, 0.05, 0.10, 0.50];
 const EFFECT: f64 = 0.05;
 
 /// The first piece that was recorded when the methods had their last form: those before it were scored on the way there.
-const UNSCORED: u32 = 10;
+const UNSCORED: u32 = 21;
 
 /// A kind of noise with its name.
 struct Kind {

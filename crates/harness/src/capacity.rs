@@ -12,8 +12,8 @@ use crate::study::Surroundings;
 use crate::trial::{self, Place, Timing};
 use crate::watch::Watch;
 
-/// Runs the probes of a study that asks for a capacity. Its cases join it as their loads are chosen; each is `prepared` under
-/// another load.
+/// Runs the probes of a study that asks for a capacity, or those that are still to come where it was interrupted. Its cases join
+/// it as their loads are chosen; each is `prepared` under another load.
 ///
 /// # Errors
 ///
@@ -23,11 +23,12 @@ pub async fn capacity(
     study: &Study,
     prepared: &Prepared,
     surroundings: &Surroundings<'_>,
+    mut trials: Vec<Trial>,
     sink: &mut dyn Sink,
 ) -> Result<(), SinkError> {
     let mut study = study.clone();
-    let mut trials: Vec<Trial> = Vec::new();
-    sink.take(&Event::StudyStarted(&study)).await?;
+    let started = if study.resumed_at.is_empty() { Event::StudyStarted(&study) } else { Event::StudyResumed(&study) };
+    sink.take(&started).await?;
     while let Some(CapacityStep { case: id, load, window }) = capacity_step(&study, &trials) {
         if !surroundings.stop.lets_begin() {
             break;

@@ -15,6 +15,7 @@ mod dots;
 pub mod gate;
 pub mod html;
 pub mod json;
+pub mod ladder;
 mod layout;
 pub mod live;
 pub mod markdown;

@@ -346,6 +346,9 @@ pub(crate) struct CapacityArgs {
     /// Do not ask servers and kernel ten times a second what goes on while it is measured
     #[arg(long, help_heading = "Study")]
     pub(crate) no_sampling: bool,
+    /// Go on with a search that was interrupted, by the same command line [default: the newest]
+    #[arg(long, value_name = "STUDY", help_heading = "Study")]
+    pub(crate) resume: Option<Option<String>>,
     /// End with exit code 3, instead of waiting, when another Stampede is measuring
     #[arg(long, help_heading = "Study")]
     pub(crate) no_wait: bool,
@@ -493,7 +496,9 @@ pub(crate) struct WhyArgs {
         stampede tune nginx-fpm mix --cpus 0.5 --memory 256Mi\n  \
         stampede tune nginx-fpm mix --slo 'p99<100ms,errors<0.1%' --budget 30m --out ./tuned\n  \
         stampede tune nginx-fpm ./my-app --objective memory --slo 'p95<50ms'\n  \
-        stampede tune nginx-fpm mix --resume     (go on with a search that was interrupted)\n\n\
+        stampede tune nginx-fpm mix --resume     (go on with a search that was interrupted)\n  \
+        stampede tune php-cli-server rinha --app laravel --steps 10 --cpus 1.5 --memory 3Gi --replicas 2\n    \
+        --balancer nginx --share replica=0.33,700Mi --share balancer=0.2,256Mi --metric created_count\n\n\
         Exit code 1: the best settings found miss the SLO.")]
 pub(crate) struct TuneArgs {
     /// The runtime (see `stampede list runtimes`)
@@ -528,6 +533,19 @@ pub(crate) struct TuneArgs {
     /// About how long all may take, the last comparisons included [default: 10m]
     #[arg(long, value_name = "TIME", allow_hyphen_values = true, help_heading = "Search")]
     pub(crate) budget: Option<String>,
+    /// In place of the search, at most so many steps: each changes what the records of the best one before it point to, be it
+    /// PHP's own settings, the runtime, or what part of the whole each service has, and is undone where it gains nothing
+    #[arg(long, value_name = "N", conflicts_with_all = ["budget", "objective", "out"], help_heading = "Steps")]
+    pub(crate) steps: Option<String>,
+    /// Other runtimes that a step may put in its place [default: all that are installed and serve the same application]
+    #[arg(long = "or", value_name = "A,B", requires = "steps", help_heading = "Steps")]
+    pub(crate) others: Option<String>,
+    /// A setting of php.ini to begin with: opcache.enable=0 (may be repeated)
+    #[arg(long, value_name = "NAME=VALUE", requires = "steps", help_heading = "Steps")]
+    pub(crate) ini: Vec<String>,
+    /// What each step is to better, by the key that `--json` has: created_count [default: throughput_rps]
+    #[arg(long, value_name = "KEY", requires = "steps", help_heading = "Steps")]
+    pub(crate) metric: Option<String>,
     /// Seed of the search
     #[arg(long, value_name = "N", allow_hyphen_values = true, help_heading = "Search")]
     pub(crate) seed: Option<String>,

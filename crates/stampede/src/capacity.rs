@@ -1,7 +1,7 @@
 //! `stampede capacity`: how many requests a second can a runtime take before its answers are no longer what they must be?
 
 use stampede_analysis::{Found, capacity, least_capacity_time};
-use stampede_core::{Study, StudyKind, Trial};
+use stampede_core::{Failures, Study, StudyKind, Trial};
 use stampede_plan::{CompareFlags, SubjectFlag, read_capacity};
 
 use crate::args::CapacityArgs;
@@ -29,6 +29,7 @@ pub(crate) fn run(args: Box<CapacityArgs>) -> Outcome {
         ready_timeout,
         backend,
         no_sampling,
+        resume,
         no_wait,
         topology,
         output,
@@ -57,7 +58,18 @@ pub(crate) fn run(args: Box<CapacityArgs>) -> Outcome {
     let plan = read_capacity(&runtime, &flags, least_capacity_time, ground::size(&machine), &BuiltIn);
     let (plan, report) = Failure::both(plan.map_err(Failure::usage), Report::new(output))?;
     let kind = StudyKind::Capacity;
-    let order = Order { plan: &plan, beside: &[], id: None, kind, metric: None, resume: None, backend, no_wait, quiet };
+    let order = Order {
+        plan: &plan,
+        beside: &[],
+        id: None,
+        kind,
+        metric: None,
+        failures: Failures::Faults,
+        resume,
+        backend,
+        no_wait,
+        quiet,
+    };
     let (ended, mut record, path) = carry_out(&order, machine, &store)?;
     conclude(ended, &report, &mut record, &path)
 }

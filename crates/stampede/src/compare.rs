@@ -7,7 +7,8 @@ use std::time::Duration;
 
 use jiff::Timestamp;
 use stampede_core::{
-    CpuLayout, Failures, Fut, Groundwork, Machine, Outcome as TrialOutcome, Rounds, Study, StudyId, StudyKind, Trial,
+    Case, CpuLayout, Failures, Fut, Groundwork, Machine, Outcome as TrialOutcome, Rounds, Study, StudyId, StudyKind,
+    Trial,
 };
 use stampede_harness::{Copies, Event, Prepared, Sink, SinkError, Stop, Surroundings};
 use stampede_load::Backend;
@@ -97,7 +98,8 @@ pub(crate) fn run(args: Box<CompareArgs>) -> Outcome {
     let (plan, report) = Failure::both(plan, Report::new(output))?;
     let metric = figure::read(metric)?;
     let kind = if plan.calibrate { StudyKind::Calibrate } else { StudyKind::Compare };
-    let order = Order { plan: &plan, beside: &[], id: None, kind, metric, resume, backend, no_wait, quiet };
+    let failures = Failures::Faults;
+    let order = Order { plan: &plan, beside: &[], id: None, kind, metric, failures, resume, backend, no_wait, quiet };
     let (ended, mut record, path) = carry_out(&order, machine, &store)?;
     conclude(ended, &report, &mut record, &path)
 }
@@ -112,6 +114,8 @@ pub(crate) struct Order<'a> {
     pub(crate) kind: StudyKind,
     /// Key of the metric that decides, where it was named.
     pub(crate) metric: Option<String>,
+    /// What answers under load that are not right mean.
+    pub(crate) failures: Failures,
     /// A study to go on with: of this name, or the newest of its kind that was not finished.
     pub(crate) resume: Option<Option<String>>,
     pub(crate) backend: BackendChoice,
@@ -250,7 +254,7 @@ pub(crate) async fn conduct(
     copies: &mut Copies,
     record: &mut Record,
 ) -> Result<(), Failure> {
-    let Order { plan, beside, id, kind, metric, resume: _, backend: _, no_wait: _, quiet } = order;
+    let Order { plan, beside, id, kind, metric, failures, resume: _, backend: _, no_wait: _, quiet } = order;
     let (plan, quiet) = (*plan, *quiet);
     let Site { stop, ground, machine, pinning, backend } = site;
     let conditions = ground::conditions(plan, pinning.clone())?;
@@ -302,13 +306,18 @@ pub(crate) async fn conduct(
         ready_timeout: plan.ready_timeout,
         drain: if plan.scenario.is_some() { DRAIN_OF_FLOWS } else { DRAIN },
         timeout: None,
-        failures: Failures::Faults,
+        failures: *failures,
         backend: *backend,
         sampled: plan.sampled,
         yard_stick: yard_stick.as_ref(),
         stop,
     };
     if let Some(earlier) = record.earlier() {
+        if let Some(probed) = prepared.first().filter(|_| is_capacity) {
+            // Its cases are one under the loads that were chosen.
+            let under = |then: &Case| Case { id: then.id.clone(), load: then.load.clone(), ..probed.case.clone() };
+            study.cases = earlier.study.cases.iter().map(under).collect();
+        }
         resumption::check(earlier, &study, plan.seed, plan.pilots, *backend)?;
         if earlier.finished_at.is_some() {
             return Ok(());
@@ -322,8 +331,10 @@ pub(crate) async fn conduct(
         if !quiet {
             introduce_probes(&study, probed);
         }
+        let trials = record.trials().to_vec();
         let mut sinks = Sinks { record, progress: Progress::new(quiet, stop, Duration::ZERO) };
-        let ended = stampede_harness::capacity(&*ground.platform, &study, probed, &surroundings, &mut sinks).await;
+        let ended =
+            stampede_harness::capacity(&*ground.platform, &study, probed, &surroundings, trials, &mut sinks).await;
         return ended.map_err(Failure::missing);
     }
     if !quiet {
@@ -374,8 +385,7 @@ pub(crate) fn conclude(ended: Result<Ended, Failure>, report: &Report, record: &
         }),
         Ended::Interrupted => {
             let kept = record.trials().len();
-            let resumes = record.study().is_some_and(|study| study.kind != StudyKind::Capacity);
-            let advice = if kept > 0 && resumes { "; the same command with --resume goes on" } else { "" };
+            let advice = if kept > 0 { "; the same command with --resume goes on" } else { "" };
             screen::warning(&format!("interrupted; {kept} finished trials are kept{advice}"));
             Ok(Exit::Interrupted)
         }

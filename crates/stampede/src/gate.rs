@@ -10,7 +10,7 @@ use jiff::Timestamp;
 use stampede_analysis::{
     Analysis, Change, ChangeError, Loss, Outcome as GateOutcome, analyse, between_studies, losses, metric, of_gate,
 };
-use stampede_core::{Case, Study, StudyKind};
+use stampede_core::{Case, Failures, Study, StudyKind};
 use stampede_plan::{CompareFlags, ComparePlan, MachineSize, SubjectFlag, TopologyFlags, read_threshold};
 use stampede_report::gate::{GateView, annotations, junit, markdown, terminal};
 use stampede_report::{StudyView, csv, html};
@@ -152,6 +152,7 @@ fn measured(
         id: None,
         kind: StudyKind::Gate,
         metric,
+        failures: Failures::Faults,
         resume: None,
         backend,
         no_wait,

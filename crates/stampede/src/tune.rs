@@ -1,29 +1,26 @@
 //! `stampede tune`: which settings are best for this runtime under these limits?
 
-use std::path::{Path, PathBuf};
+use std::path::PathBuf;
 use std::time::Duration;
 
-use jiff::Timestamp;
 use stampede_analysis::{Point, RaceScores, Search, Space, Tried, analyse, best, metric, objective_metric, took};
 use stampede_core::{
-    Case, CaseId, CpuLayout, DefaultsContext, Documented, Machine, Rounds, Study, StudyId, StudyKind, Tuning,
+    Case, CaseId, CpuLayout, DefaultsContext, Documented, Failures, Machine, Rounds, Study, StudyKind, Tuning,
 };
 use stampede_harness::{Copies, Stop};
-use stampede_plan::{CompareFlags, ComparePlan, SubjectFlag, TuneFlags, TunePlan};
-use stampede_platforms::scope;
+use stampede_plan::{CompareFlags, ComparePlan, LadderFlags, SubjectFlag, TuneFlags, TunePlan};
 use stampede_report::StudyView;
-use stampede_report::terminal::paragraph;
 use stampede_report::tune::{self as page, Held, TuneView};
-use stampede_store::{Store, StoreError, StoredStudy};
+use stampede_store::{Store, StoredStudy};
 
 use crate::args::TuneArgs;
-use crate::backend::BackendChoice;
 use crate::catalogue::BuiltIn;
-use crate::compare::{self, Ended, LAST_WAIT, Order, Site, topology_flags};
+use crate::compare::{self, Ended, Site, topology_flags};
 use crate::exit::{Exit, Failure};
-use crate::record::Record;
+use crate::ladder::Climb;
+use crate::sequence::Sequence;
 use crate::show::{Renderers, Report};
-use crate::{Outcome, export, folders, ground, screen, signals};
+use crate::{Outcome, export, folders, ground, ladder};
 
 /// The flag that names the folder of the winner's files.
 const OUT: &str = "--out";
@@ -45,6 +42,10 @@ pub(crate) fn run(args: TuneArgs) -> Outcome {
         objective,
         slo,
         budget,
+        steps,
+        others,
+        ini,
+        metric: figure,
         seed,
         out,
         resume,
@@ -69,6 +70,10 @@ pub(crate) fn run(args: TuneArgs) -> Outcome {
         ..CompareFlags::default()
     };
     let machine = stampede_platforms::machine();
+    if let Some(steps) = steps {
+        let flags = LadderFlags { runtime, others, ini, steps, compare };
+        return ladder::run(&flags, machine, Climb { metric: figure, resume, no_wait, quiet, output, store });
+    }
     let plan = TunePlan::read(&TuneFlags { runtime, compare, objective, budget }, ground::size(&machine), &BuiltIn);
     let (plan, report) = Failure::both(plan.map_err(Failure::usage), Report::new(output))?;
     let space = space(&plan)?;
@@ -76,38 +81,26 @@ pub(crate) fn run(args: TuneArgs) -> Outcome {
         export::check(OUT, out, &plan.plan)?;
     }
     let path = folders::store(&store)?;
-    let earlier = match &resume {
-        Some(name) => Some(interrupted(&Store::open(&path).map_err(Failure::missing)?, name.as_deref())?),
-        None => None,
-    };
-    let (id, seed) = match earlier {
-        Some((id, seed)) => (id, seed),
-        None => {
-            let seed = plan.plan.seed.unwrap_or_else(|| u64::from(compare::random() as u32));
-            (compare::name(Timestamp::now()).to_string(), seed)
-        }
-    };
-    if let Err(error) = scope::enter(Path::new("/")) {
-        screen::warning(&Failure::missing(error).message);
-    }
-    let pinning = CpuLayout::divide(&stampede_platforms::available_cpus(), plan.plan.limits.cpus.whole_cores());
-    stampede_platforms::pin_to(&pinning.generator).map_err(Failure::missing)?;
-    let executor = tokio::runtime::Builder::new_current_thread().enable_all().build().map_err(Failure::missing)?;
+    let (id, seed) = Sequence::begin(&path, resume.as_ref(), &race_name(1), plan.plan.seed)?;
+    let cores = plan.plan.limits.cpus.whole_cores();
     let mut tune = Tune {
         plan: TunePlan { plan: ComparePlan { seed: Some(seed), ..plan.plan.clone() }, ..plan.clone() },
         space,
-        id,
-        store: path,
+        sequence: Sequence {
+            id,
+            metric: objective_metric(plan.objective).to_owned(),
+            failures: Failures::Faults,
+            store: path,
+            no_wait,
+            quiet,
+            copies: Copies::default(),
+        },
         out,
-        no_wait,
-        quiet,
-        copies: Copies::default(),
         tried: Vec::new(),
         held: Vec::new(),
     };
     let stop = Stop::default();
-    let ended = executor.block_on(signals::heed(&stop, quiet, tune.measure(machine, pinning, &stop)));
-    executor.shutdown_timeout(LAST_WAIT);
+    let ended = Sequence::attend(cores, quiet, &stop, async |pinning| tune.measure(machine, pinning, &stop).await)?;
     tune.conclude(ended, &report)
 }
 
@@ -125,37 +118,16 @@ fn space(plan: &TunePlan) -> Result<Space, Failure> {
     Ok(space)
 }
 
-/// The search that was begun under this name, or the newest: its name and its seed.
-fn interrupted(store: &Store, name: Option<&str>) -> Result<(String, u64), Failure> {
-    let rows = store.studies().map_err(Failure::missing)?;
-    let of_search = |id: &StudyId| id.as_str().split_once('.').map(|(search, _)| search.to_owned());
-    let ours = rows.iter().filter(|row| row.kind == StudyKind::Tune && row.imported_at.is_none());
-    let mut searches = ours.filter_map(|row| of_search(&row.id));
-    let found = match name {
-        Some(name) => searches.find(|search| search.starts_with(name)),
-        None => searches.next(),
-    };
-    let Some(search) = found else {
-        return Err(Failure::usage("--resume finds no search that was begun; leave it out to begin one"));
-    };
-    let StoredStudy { study, .. } = store.load(&race_id(&search, 1)).map_err(Failure::missing)?;
-    Ok((search, study.seed))
-}
-
-fn race_id(search: &str, number: usize) -> String {
-    format!("{search}.race{number:02}")
+fn race_name(number: usize) -> String {
+    format!("race{number:02}")
 }
 
 /// A search while it is made. Each race, and each comparison of its winner, is a study of its own.
 struct Tune {
     plan: TunePlan,
     space: Space,
-    id: String,
-    store: PathBuf,
+    sequence: Sequence,
     out: Option<PathBuf>,
-    no_wait: bool,
-    quiet: bool,
-    copies: Copies,
     tried: Vec<Tried>,
     /// The winner against what else there is, at each load.
     held: Vec<(f64, StoredStudy)>,
@@ -164,8 +136,7 @@ struct Tune {
 impl Tune {
     async fn measure(&mut self, machine: Machine, pinning: CpuLayout, stop: &Stop) -> Result<(), Failure> {
         let plan = self.plan.plan.clone();
-        let order = self.order(&plan, &[], StudyKind::Tune, String::new());
-        let site = Site::take(&order, machine, pinning, stop).await?;
+        let site = self.sequence.site(&plan, machine, pinning, stop).await?;
         self.introduce();
         self.race(&site).await?;
         if stop.is_obeyed() {
@@ -182,7 +153,7 @@ impl Tune {
             let tuned = self.tuned(TUNED, &self.settings(&winner))?;
             let (study, case) = self.measured(&winner)?;
             let next = export::config(OUT, &out, &tuned, study, case).await?;
-            self.note(next.trim_end());
+            self.sequence.note(next.trim_end());
         }
         Ok(())
     }
@@ -194,7 +165,7 @@ impl Tune {
         let (mut spent, mut longest, mut first) = (Duration::ZERO, Duration::ZERO, None);
         for number in 1.. {
             if number > 1 && spent + longest > self.plan.budget.search {
-                self.note("the time of the search is used up");
+                self.sequence.note("the time of the search is used up");
                 return Ok(());
             }
             let seed = self.plan.plan.seed.unwrap_or_default();
@@ -205,13 +176,14 @@ impl Tune {
                 return Ok(());
             }
             let names: Vec<String> = next.iter().map(|point| self.space.name(point)).collect();
-            self.note(&format!("race {number}: {}", names.join("; ")));
+            self.sequence.note(&format!("race {number}: {}", names.join("; ")));
             let plans = next
                 .iter()
                 .zip(&names)
                 .map(|(point, name)| self.tuned(name, &self.settings(point)))
                 .collect::<Result<Vec<_>, _>>()?;
-            let race = self.study(site, race_id(&self.id, number), StudyKind::Tune, &plans).await?;
+            let race =
+                self.sequence.study(site, self.sequence.name(&race_name(number)), StudyKind::Tune, &plans).await?;
             let Some(race) = race else { return Ok(()) };
             let StoredStudy { study, finished_at, trials, .. } = race;
             let took = took(&study, &trials, finished_at);
@@ -262,9 +234,9 @@ impl Tune {
             if of_load.len() < 2 && (share != 1.0 || self.plan.plan.slo.is_none()) {
                 continue;
             }
-            self.note(&format!("the winner, {}, at load {load}", self.space.name(winner)));
-            let id = format!("{}.load{:03.0}", self.id, share * 100.0);
-            let held = self.study(site, id, StudyKind::Compare, &of_load).await?;
+            self.sequence.note(&format!("the winner, {}, at load {load}", self.space.name(winner)));
+            let id = self.sequence.name(&format!("load{:03.0}", share * 100.0));
+            let held = self.sequence.study(site, id, StudyKind::Compare, &of_load).await?;
             let Some(held) = held else { return Ok(()) };
             self.held.push((share, held));
         }
@@ -278,8 +250,11 @@ impl Tune {
             Some((_, held)) if *winner == self.space.default => (held.study.clone(), DEFAULT.to_owned()),
             Some((_, held)) => (held.study.clone(), TUNED.to_owned()),
             None => {
-                let store = Store::open(&self.store).map_err(Failure::missing)?;
-                (store.load(&race_id(&self.id, 1)).map_err(Failure::missing)?.study, self.space.name(winner))
+                let store = Store::open(&self.sequence.store).map_err(Failure::missing)?;
+                (
+                    store.load(&self.sequence.name(&race_name(1))).map_err(Failure::missing)?.study,
+                    self.space.name(winner),
+                )
             }
         };
         let case = study.cases.iter().find(|case| case.id.as_str() == id).cloned();
@@ -303,61 +278,6 @@ impl Tune {
         Some(documented)
     }
 
-    /// A study of these plans: measured now, gone on with, or as it was measured before the search was interrupted. None where it
-    /// was asked to end before it was complete.
-    async fn study(
-        &mut self,
-        site: &Site<'_>,
-        id: String,
-        kind: StudyKind,
-        plans: &[ComparePlan],
-    ) -> Result<Option<StoredStudy>, Failure> {
-        if site.stop.obey() {
-            return Ok(None);
-        }
-        let store = Store::open(&self.store).map_err(Failure::missing)?;
-        let earlier = match store.load(&id) {
-            Ok(earlier) => Some(earlier),
-            Err(StoreError::Unknown { .. }) => None,
-            Err(error) => return Err(Failure::missing(error)),
-        };
-        let mut record = Record::new(store);
-        if let Some(earlier) = &earlier {
-            record.go_on_with(earlier.clone());
-        }
-        let [first, beside @ ..] = plans else { return Err(Failure::usage("nothing is to be measured")) };
-        let order = self.order(first, beside, kind, id);
-        let mut copies = std::mem::take(&mut self.copies);
-        let conducted = compare::conduct(&order, site, &mut copies, &mut record).await;
-        self.copies = copies;
-        conducted?;
-        if let Some(finished) = earlier.filter(|earlier| earlier.finished_at.is_some()) {
-            return Ok(Some(finished));
-        }
-        if site.stop.is_obeyed() {
-            return Ok(None);
-        }
-        let study = record.study().cloned().ok_or_else(|| Failure::missing("the study was not begun"))?;
-        let finished_at = Timestamp::now();
-        record.store().finish_study(&study.id, finished_at).map_err(Failure::missing)?;
-        let (trials, yard_stick) = (record.trials().to_vec(), record.yard_stick().to_vec());
-        Ok(Some(StoredStudy { study, finished_at: Some(finished_at), trials, yard_stick }))
-    }
-
-    fn order<'a>(&self, plan: &'a ComparePlan, beside: &'a [ComparePlan], kind: StudyKind, id: String) -> Order<'a> {
-        Order {
-            plan,
-            beside,
-            id: Some(StudyId::new(id)),
-            kind,
-            metric: Some(objective_metric(self.plan.objective).to_owned()),
-            resume: None,
-            backend: BackendChoice::default(),
-            no_wait: self.no_wait,
-            quiet: self.quiet,
-        }
-    }
-
     /// What was given, and the settings of a point.
     fn settings(&self, point: &Point) -> Tuning {
         self.space.settings(point).overlaid_with(&self.plan.given)
@@ -373,9 +293,9 @@ impl Tune {
     fn introduce(&self) {
         let knobs: Vec<String> =
             self.space.knobs.iter().map(|knob| format!("{} ({})", knob.name, knob.levels.join(", "))).collect();
-        self.note(&format!(
+        self.sequence.note(&format!(
             "{}: at most {} of {} settings for {}: {}",
-            self.id,
+            self.sequence.id,
             self.plan.budget.points.min(self.space.size()),
             self.space.size(),
             self.plan.objective.name(),
@@ -383,18 +303,9 @@ impl Tune {
         ));
     }
 
-    fn note(&self, text: &str) {
-        if !self.quiet {
-            screen::note(&paragraph(text, 2, screen::width()));
-        }
-    }
-
     fn conclude(&self, ended: Result<Ended, Failure>, report: &Report) -> Outcome {
         if let Ok(Ended::Interrupted) = ended {
-            screen::warning(&format!(
-                "interrupted; what was measured is kept, and the same command with --resume {} goes on",
-                self.id
-            ));
+            self.sequence.was_interrupted();
             return Ok(Exit::Interrupted);
         }
         ended?;
@@ -417,7 +328,7 @@ impl Tune {
         let Some(metric) = metric(key) else { return Ok(Exit::Done) };
         let documented = self.documented();
         let view = TuneView {
-            id: &self.id,
+            id: &self.sequence.id,
             limits: &self.plan.plan.limits,
             runtime: self.plan.plan.candidates.first().map(|candidate| candidate.runtime.id()),
             workload: self.plan.plan.workload.id.as_str(),

@@ -1,7 +1,7 @@
 //! `stampede why`: what holds a measured case back, shown by changing one limit at a time.
 
 use stampede_analysis::{analyse, interventions, php_settings};
-use stampede_core::{Case, Machine, Study, StudyKind};
+use stampede_core::{Case, Failures, Machine, Study, StudyKind};
 use stampede_plan::{ChangedCase, RetrialFlags, RetrialPlan};
 use stampede_report::terminal::paragraph;
 use stampede_store::{Store, StoredStudy};
@@ -58,6 +58,7 @@ pub(crate) fn run(args: WhyArgs) -> Outcome {
         id: None,
         kind: StudyKind::Why,
         metric: study.metric.clone(),
+        failures: Failures::Faults,
         resume: resume.map(|_| Some(study.id.to_string())),
         backend: BackendChoice::default(),
         no_wait,

@@ -41,7 +41,7 @@ fn long_study(stage: &Stage) -> (Child, SocketAddr) {
 }
 
 /// Waits for the end of a child; its exit code, if it had one.
-fn end_of(child: &mut Child) -> Option<i32> {
+pub(crate) fn end_of(child: &mut Child) -> Option<i32> {
     let mut code = None;
     wait_until("stampede ends", || match child.try_wait().unwrap() {
         Some(status) => {
@@ -54,7 +54,7 @@ fn end_of(child: &mut Child) -> Option<i32> {
 }
 
 /// Types Ctrl-C, and waits until it was heard.
-fn ctrl_c(child: &mut Child) {
+pub(crate) fn ctrl_c(child: &mut Child) {
     send(child.id(), Signal::INT);
     // What comes after is for others to read.
     let (mut said, mut byte) = (Vec::new(), [0]);

@@ -95,4 +95,87 @@ fn what_cannot_be_searched_is_told() {
         assert_eq!((said.code, said.stdout.as_str()), (Some(2), ""), "{args:?}: {}", said.stderr);
         assert!(said.stderr.contains(problem), "{args:?}: {}", said.stderr);
     }
+    for (args, problem) in [
+        (&["--steps", "1"][..], "--steps 1 is not a number from 2 to 100"),
+        (&["--steps", "5", "--ini", "opcache"], "--ini opcache is not NAME=VALUE"),
+        (&["--steps", "5", "--or", "swole"], "--runtimes swole is not a runtime; did you mean swoole?"),
+        (&["--steps", "5", "--metric", "fast"], "--metric fast is none that can be better or worse"),
+        (&["--steps", "5", "--budget", "5m"], "cannot be used with"),
+        (&["--or", "swoole"], "--steps <N>"),
+    ] {
+        let said = stage.run(&[&["tune", "nginx-fpm", "mix"], args].concat());
+        assert_eq!((said.code, said.stdout.as_str()), (Some(2), ""), "{args:?}: {}", said.stderr);
+        assert!(said.stderr.contains(problem), "{args:?}: {}", said.stderr);
+    }
+}
+
+#[test]
+fn a_deployment_is_made_better_step_by_step_and_each_says_why() {
+    if !have("a_deployment_is_made_better_step_by_step_and_each_says_why", &["php", "nginx"]) {
+        return;
+    }
+    let stage = Stage::new();
+    let climb = |rest: &[&str]| {
+        let args = [
+            "tune",
+            "php-cli-server",
+            "markdown",
+            "--steps",
+            "3",
+            "--or",
+            "nginx-fpm",
+            "--ini",
+            "opcache.enable=0",
+            "--ini",
+            "opcache.enable_cli=0",
+            "--set",
+            "php-cli-server.PHP_CLI_SERVER_WORKERS=2",
+            "--load",
+            "closed:8",
+            "--duration",
+            "1s",
+            "--cpus",
+            "1",
+            "--memory",
+            "512Mi",
+            "--replicas",
+            "2",
+            "--balancer",
+            "nginx",
+            "--share",
+            "replica=0.1,128Mi",
+            "--share",
+            "balancer=0.6,128Mi",
+            "--json",
+            "-",
+        ];
+        stage.run(&[&args[..], rest].concat())
+    };
+    let said = climb(&[]);
+    assert_eq!(said.code, Some(0), "{}", said.stderr);
+    let found: Value = serde_json::from_str(&said.stdout).unwrap();
+    let steps = found["steps"].as_array().unwrap();
+    let told = |of: &str| steps.iter().map(|step| step[of].as_str().unwrap_or_default()).collect::<Vec<_>>();
+    let changes = told("change");
+    // What each request does in vain is mended first, then what a part lacks that another leaves idle.
+    assert_eq!((changes.len(), &changes[..2]), (3, &["", "opcode cache off -> on"][..]), "{found}");
+    assert!(changes[2].starts_with("replica 0.1 -> 0."), "{found}");
+    assert!(told("reason")[1].contains("every request compiles its scripts anew"), "{found}");
+    assert!(told("reason")[2].contains("replica used") && told("reason")[2].contains("which ran out in"), "{found}");
+    assert!(steps.iter().all(|step| step["kept"] == true), "{found}");
+    let figure = |place: usize| steps[place]["figure"].as_f64().unwrap();
+    assert!(figure(2) > 2.0 * figure(0), "{found}");
+    let verdict = &found["held"]["verdicts"][0];
+    assert!(verdict["verdict"] == "faster" || verdict["verdict"] == "slower", "{found}");
+    assert!(found["conclusion"].as_str().unwrap().contains("2 of 2 changes are worth keeping"), "{found}");
+    for part in ["opcache.enable=1", "which ran out in", "step 3: replica 0.1 -> 0."] {
+        assert!(said.stderr.contains(part) || found["state"].to_string().contains(part), "{part}\n{}", said.stderr);
+    }
+    stage.assert_nothing_left();
+
+    // What came to its end is shown again, and nothing is measured.
+    let again = climb(&["--resume"]);
+    assert_eq!(again.code, Some(0), "{}", again.stderr);
+    let shown: Value = serde_json::from_str(&again.stdout).unwrap();
+    assert_eq!((&shown["steps"], &shown["held"]), (&found["steps"], &found["held"]));
 }

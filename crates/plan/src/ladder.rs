@@ -1,0 +1,147 @@
+//! The plan of a deployment that is made better step by step.
+
+use std::collections::BTreeMap;
+
+use stampede_core::{App, Candidate, Origin, Rounds, RuntimeId, Topology, Tuning, TuningProblem};
+
+use crate::catalogue::Catalogue;
+use crate::choice::find;
+use crate::compare::{CompareFlags, ComparePlan, MachineSize, RuntimeChoice};
+use crate::mistake::{Gathered, Mistakes};
+
+/// What was typed, unread.
+#[derive(Clone, Debug, Default)]
+pub struct LadderFlags {
+    /// The runtime to begin with.
+    pub runtime: String,
+    /// `--or`: others that may take its place; `None` takes all that can serve the application.
+    pub others: Option<String>,
+    /// `--ini`: settings of `php.ini` to begin with, as `NAME=VALUE`.
+    pub ini: Vec<String>,
+    /// `--steps`: how many may be tried, the beginning among them.
+    pub steps: String,
+    /// What is served, under what; runtimes, rounds and their time are not taken from it.
+    pub compare: CompareFlags,
+}
+
+/// Steps without mistakes.
+#[derive(Clone, Debug)]
+pub struct LadderPlan {
+    /// Every runtime under its defaults and what was given; the first is the one to begin with.
+    pub plan: ComparePlan,
+    /// Settings of `php.ini` to begin with.
+    pub ini: BTreeMap<String, String>,
+    /// How many deployments may be tried, the first among them.
+    pub steps: u32,
+}
+
+/// A deployment on the way: what it differs in from the others.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Rung {
+    /// What serves.
+    pub runtime: RuntimeId,
+    /// Settings beside its defaults.
+    pub given: Tuning,
+    /// Settings of `php.ini` over the application's own.
+    pub ini: BTreeMap<String, String>,
+    /// What stands around it.
+    pub topology: Topology,
+}
+
+impl LadderPlan {
+    /// Reads flags and the plan file that they name.
+    ///
+    /// # Errors
+    ///
+    /// All mistakes of the command line and of the files that it names.
+    pub fn read(flags: &LadderFlags, machine: MachineSize, catalogue: &dyn Catalogue) -> Result<Self, Mistakes> {
+        let LadderFlags { runtime, others, ini, steps, compare } = flags;
+        let mut mistakes = Gathered::default();
+        let place = format!("runtime {runtime}");
+        if let Err(fix) = find(runtime, catalogue.runtimes()) {
+            return Err(Mistakes::one(place, "is not a runtime", fix));
+        }
+        let steps = match steps.parse() {
+            Ok(steps @ 2..=100) => steps,
+            _ => {
+                mistakes.add(format!("--steps {steps}"), "is not a number from 2 to 100", "for example --steps 10");
+                2
+            }
+        };
+        let ini = read_ini(ini, &mut mistakes);
+        let runtimes = match others.as_deref() {
+            Some(others) => format!("{runtime},{others}"),
+            None => "all".to_owned(),
+        };
+        let flags = CompareFlags { runtimes: Some(runtimes), rounds: Some("1".to_owned()), ..compare.clone() };
+        let mut plan = mistakes.finish(ComparePlan::read(&flags, machine, catalogue))?;
+        // The same application as the first one has: another one could do other work.
+        let Some(first) = plan.candidates.iter().find(|candidate| candidate.runtime.id().as_str() == runtime).cloned()
+        else {
+            return Err(Mistakes::one(place, format!("cannot serve {}", plan.workload.id), "name another one"));
+        };
+        let mut candidates = vec![first.clone()];
+        for other in plan.candidates {
+            let is_new = candidates.iter().all(|taken| taken.runtime.id() != other.runtime.id());
+            if is_new && other.app.name == first.app.name {
+                candidates.push(other);
+            }
+        }
+        plan.candidates = candidates;
+        Ok(Self { plan, ini, steps })
+    }
+
+    /// Where the steps begin.
+    pub fn first(&self) -> Option<Rung> {
+        let Candidate { runtime, .. } = self.plan.candidates.first()?;
+        Some(Rung { ini: self.ini.clone(), ..self.of_runtime(&runtime.id(), &self.plan.topology)? })
+    }
+
+    /// A runtime under its defaults and what was given for it.
+    pub fn of_runtime(&self, runtime: &RuntimeId, topology: &Topology) -> Option<Rung> {
+        let candidate = self.candidate(runtime)?;
+        let mut given = Tuning::new();
+        let asked = candidate.tuning.iter().filter(|(_, setting)| setting.origin == Origin::Given);
+        asked.for_each(|(name, setting)| given.give(name, &setting.value));
+        Some(Rung { runtime: runtime.clone(), given, ini: BTreeMap::new(), topology: topology.clone() })
+    }
+
+    /// The plan of a rung, under a name.
+    ///
+    /// # Errors
+    ///
+    /// What contradicts itself among its settings.
+    pub fn at(&self, id: &str, rung: &Rung, rounds: u32) -> Result<ComparePlan, TuningProblem> {
+        let candidates = self.candidate(&rung.runtime).map(|candidate| {
+            let mut app: App = candidate.app.clone();
+            app.ini.extend(rung.ini.clone());
+            Candidate { app, ..candidate.clone() }
+        });
+        let plan = ComparePlan {
+            candidates: candidates.into_iter().collect(),
+            choice: RuntimeChoice::Named,
+            unable: Vec::new(),
+            topology: rung.topology.clone(),
+            rounds: Rounds::Fixed(rounds),
+            ..self.plan.clone()
+        };
+        plan.tuned(id, &rung.given)
+    }
+
+    fn candidate(&self, runtime: &RuntimeId) -> Option<&Candidate> {
+        self.plan.candidates.iter().find(|candidate| candidate.runtime.id() == *runtime)
+    }
+}
+
+fn read_ini(typed: &[String], mistakes: &mut Gathered) -> BTreeMap<String, String> {
+    let mut ini = BTreeMap::new();
+    for setting in typed {
+        match setting.split_once('=') {
+            Some((name, value)) if !name.trim().is_empty() => {
+                ini.insert(name.trim().to_owned(), value.trim().to_owned());
+            }
+            _ => mistakes.add(format!("--ini {setting}"), "is not NAME=VALUE", "for example --ini opcache.enable=0"),
+        }
+    }
+    ini
+}

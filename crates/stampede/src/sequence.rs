@@ -1,0 +1,165 @@
+//! Studies that are measured one after another, each chosen by what the ones before it gave, under one name.
+
+use std::path::{Path, PathBuf};
+
+use jiff::Timestamp;
+use stampede_core::{CpuLayout, Failures, Machine, StudyId, StudyKind};
+use stampede_harness::{Copies, Stop};
+use stampede_plan::ComparePlan;
+use stampede_platforms::scope;
+use stampede_report::terminal::paragraph;
+use stampede_store::{Store, StoreError, StoredStudy};
+
+use crate::backend::BackendChoice;
+use crate::compare::{self, Ended, LAST_WAIT, Order, Site};
+use crate::exit::Failure;
+use crate::record::Record;
+use crate::{screen, signals};
+
+/// Studies under one name, in one store.
+pub(crate) struct Sequence {
+    /// The name.
+    pub(crate) id: String,
+    /// The key of the metric that decides.
+    pub(crate) metric: String,
+    /// What answers under load that are not right mean.
+    pub(crate) failures: Failures,
+    pub(crate) store: PathBuf,
+    pub(crate) no_wait: bool,
+    pub(crate) quiet: bool,
+    pub(crate) copies: Copies,
+}
+
+impl Sequence {
+    /// The studies of a sequence that was begun are called its name, a dot and this.
+    pub(crate) fn name(&self, part: &str) -> String {
+        format!("{}.{part}", self.id)
+    }
+
+    /// The name and the seed of the sequence that was begun under this name, or of the newest; or of a new one. Its first study is
+    /// called so.
+    pub(crate) fn begin(
+        path: &Path,
+        resume: Option<&Option<String>>,
+        first: &str,
+        seed: Option<u64>,
+    ) -> Result<(String, u64), Failure> {
+        let Some(name) = resume else {
+            let seed = seed.unwrap_or_else(|| u64::from(compare::random() as u32));
+            return Ok((compare::name(Timestamp::now()).to_string(), seed));
+        };
+        let store = Store::open(path).map_err(Failure::missing)?;
+        let rows = store.studies().map_err(Failure::missing)?;
+        let ours = rows.iter().filter(|row| row.kind == StudyKind::Tune && row.imported_at.is_none());
+        let mut begun = ours.filter_map(|row| row.id.as_str().strip_suffix(&format!(".{first}")).map(str::to_owned));
+        let found = match name {
+            Some(name) => begun.find(|begun| begun.starts_with(name)),
+            None => begun.next(),
+        };
+        let Some(begun) = found else {
+            return Err(Failure::usage("--resume finds no search that was begun; leave it out to begin one"));
+        };
+        let StoredStudy { study, .. } = store.load(&format!("{begun}.{first}")).map_err(Failure::missing)?;
+        Ok((begun, study.seed))
+    }
+
+    /// Does work that measures deployments of so many cores, on cores of its own and until signals end it.
+    pub(crate) fn attend(
+        cores: usize,
+        quiet: bool,
+        stop: &Stop,
+        work: impl AsyncFnOnce(CpuLayout) -> Result<(), Failure>,
+    ) -> Result<Result<Ended, Failure>, Failure> {
+        if let Err(error) = scope::enter(Path::new("/")) {
+            screen::warning(&Failure::missing(error).message);
+        }
+        let pinning = CpuLayout::divide(&stampede_platforms::available_cpus(), cores);
+        stampede_platforms::pin_to(&pinning.generator).map_err(Failure::missing)?;
+        let executor = tokio::runtime::Builder::new_current_thread().enable_all().build().map_err(Failure::missing)?;
+        let ended = executor.block_on(signals::heed(stop, quiet, work(pinning)));
+        executor.shutdown_timeout(LAST_WAIT);
+        Ok(ended)
+    }
+
+    /// Where they are measured.
+    pub(crate) async fn site<'a>(
+        &self,
+        plan: &ComparePlan,
+        machine: Machine,
+        pinning: CpuLayout,
+        stop: &'a Stop,
+    ) -> Result<Site<'a>, Failure> {
+        let order = self.order(plan, &[], StudyKind::Tune, String::new());
+        Site::take(&order, machine, pinning, stop).await
+    }
+
+    /// A study of these plans: measured now, gone on with, or as it was measured before the sequence was interrupted. None where it
+    /// was asked to end before it was complete.
+    pub(crate) async fn study(
+        &mut self,
+        site: &Site<'_>,
+        id: String,
+        kind: StudyKind,
+        plans: &[ComparePlan],
+    ) -> Result<Option<StoredStudy>, Failure> {
+        if site.stop.obey() {
+            return Ok(None);
+        }
+        let store = Store::open(&self.store).map_err(Failure::missing)?;
+        let earlier = match store.load(&id) {
+            Ok(earlier) => Some(earlier),
+            Err(StoreError::Unknown { .. }) => None,
+            Err(error) => return Err(Failure::missing(error)),
+        };
+        let mut record = Record::new(store);
+        if let Some(earlier) = &earlier {
+            record.go_on_with(earlier.clone());
+        }
+        let [first, beside @ ..] = plans else { return Err(Failure::usage("nothing is to be measured")) };
+        let mut copies = std::mem::take(&mut self.copies);
+        let order = self.order(first, beside, kind, id);
+        let conducted = compare::conduct(&order, site, &mut copies, &mut record).await;
+        self.copies = copies;
+        conducted?;
+        if let Some(finished) = earlier.filter(|earlier| earlier.finished_at.is_some()) {
+            return Ok(Some(finished));
+        }
+        if site.stop.is_obeyed() {
+            return Ok(None);
+        }
+        let study = record.study().cloned().ok_or_else(|| Failure::missing("the study was not begun"))?;
+        let finished_at = Timestamp::now();
+        record.store().finish_study(&study.id, finished_at).map_err(Failure::missing)?;
+        let (trials, yard_stick) = (record.trials().to_vec(), record.yard_stick().to_vec());
+        Ok(Some(StoredStudy { study, finished_at: Some(finished_at), trials, yard_stick }))
+    }
+
+    fn order<'a>(&self, plan: &'a ComparePlan, beside: &'a [ComparePlan], kind: StudyKind, id: String) -> Order<'a> {
+        Order {
+            plan,
+            beside,
+            id: Some(StudyId::new(id)),
+            kind,
+            metric: Some(self.metric.clone()),
+            failures: self.failures,
+            resume: None,
+            backend: BackendChoice::default(),
+            no_wait: self.no_wait,
+            quiet: self.quiet,
+        }
+    }
+
+    pub(crate) fn note(&self, text: &str) {
+        if !self.quiet {
+            screen::note(&paragraph(text, 2, screen::width()));
+        }
+    }
+
+    /// What is said, and done, where it was asked to end.
+    pub(crate) fn was_interrupted(&self) {
+        screen::warning(&format!(
+            "interrupted; what was measured is kept, and the same command with --resume {} goes on",
+            self.id
+        ));
+    }
+}
