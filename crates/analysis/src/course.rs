@@ -37,8 +37,8 @@ pub struct Course {
 pub fn course(study: &Study, trials: &[Trial]) -> Course {
     let cases: BTreeSet<CaseId> = study.cases.iter().map(|case| case.id.clone()).collect();
     match study.rounds {
-        // Who left has no part in the last block.
-        Rounds::Fixed(rounds) if study.kind == StudyKind::Tune => {
+        // Who left has no part in the last block. One that has none beside it has nothing to win.
+        Rounds::Fixed(rounds) if study.kind == StudyKind::Tune && cases.len() > 1 => {
             let open = if trials.iter().any(|trial| trial.block >= rounds) {
                 BTreeSet::new()
             } else {

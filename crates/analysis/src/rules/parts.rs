@@ -11,8 +11,8 @@ use crate::record::Record;
 /// From this share of throttled periods on, what a part is held to sets the pace of those that wait for it.
 const LIMITING: f64 = 0.5;
 
-/// Parts whose own share of CPU time ran out in most of its periods.
-pub(super) fn throttled(record: &Record<'_>) -> Option<Finding> {
+/// Parts whose own share of CPU time ran out in most of its periods, with the share of these.
+pub(super) fn limiting<'a>(record: &Record<'a>) -> BTreeMap<&'a str, f64> {
     let mut seen: BTreeMap<&str, (u64, u64)> = BTreeMap::new();
     for part in record.trials.iter().flat_map(|trial| &trial.parts).filter(|part| part.share.is_some()) {
         if let Some(used) = &part.resources {
@@ -25,7 +25,12 @@ pub(super) fn throttled(record: &Record<'_>) -> Option<Finding> {
         let share = ratio(throttled as f64, periods as f64)?;
         (share >= LIMITING).then_some((part, share))
     });
-    let shares: BTreeMap<&str, f64> = shares.collect();
+    shares.collect()
+}
+
+/// Such parts are told, because nothing of the whole need be short.
+pub(super) fn throttled(record: &Record<'_>) -> Option<Finding> {
+    let shares = limiting(record);
     if shares.is_empty() {
         return None;
     }

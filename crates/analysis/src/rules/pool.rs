@@ -2,10 +2,10 @@
 
 use std::collections::BTreeMap;
 
-use stampede_core::{Finding, Gauge, Load, Role, Series, SeriesSource, Severity, UnitId};
+use stampede_core::{Finding, Gauge, Load, Role, Series, SeriesSource, Severity, Topology, UnitId};
 
 use super::neighbours::Occupancy;
-use super::{cpu_used, percent, sampled};
+use super::{cpu_used, parts, percent, sampled};
 use crate::metric::ratio;
 use crate::record::Record;
 
@@ -81,8 +81,12 @@ pub(super) fn full(record: &Record<'_>) -> Option<Finding> {
     Some(Finding { id: "pool-full".to_owned(), severity: Severity::Warning, text, evidence, advice })
 }
 
-/// The share of the CPU limit that more workers could have used: what the servers left of it, as far as the machine had it.
+/// The share of the CPU limit that more workers could have used: what the servers left of it, as far as the machine had it. Nothing
+/// where the share of the part that has the workers ran out.
 pub(super) fn left(record: &Record<'_>) -> Option<f64> {
+    if parts::limiting(record).keys().any(|part| Topology::is_replica(part)) {
+        return Some(0.0);
+    }
     let unused = 1.0 - cpu_used(record)?;
     let had = Occupancy::of(record).map(|occupancy| occupancy.idle / record.case.limits.cpus.cores());
     Some(had.map_or(unused, |had| unused.min(had)))
@@ -156,7 +160,7 @@ fn advisable(record: &Record<'_>, workers: u64, used: f64, demand: Option<u64>, 
 mod tests {
     use std::time::Duration;
 
-    use stampede_core::{Origin, Sampling, Setting, Trial};
+    use stampede_core::{Origin, PartRecord, ResourceUse, Sampling, Setting, Trial};
 
     use super::*;
     use crate::samples;
@@ -202,6 +206,28 @@ mod tests {
         let mut trials: Vec<_> = (1..=3).map(|block| samples::measured("a", block, 1_000.0)).collect();
         trials.iter_mut().for_each(change);
         full(&Record::new(&study, &study.cases[0], &trials))
+    }
+
+    #[test]
+    fn workers_whose_own_share_of_the_cpu_ran_out_wait_for_that() {
+        let mut study = samples::study(&["a"]);
+        study.cases[0].load = Load::Closed { connections: 16 };
+        let mut trials = vec![samples::measured("a", 1, 1_000.0)];
+        let measurement = trials[0].measurement.as_mut().unwrap();
+        measurement.resources.as_mut().unwrap().cpu = Duration::from_millis(625);
+        measurement.sampling = Some(sampling(4, 0, 12));
+        for (throttled_periods, is_found) in [(10, true), (90, false)] {
+            trials[0].parts = vec![PartRecord {
+                part: "replica-1".to_owned(),
+                units: Vec::new(),
+                share: Some(study.cases[0].limits),
+                enforced: None,
+                resources: Some(ResourceUse { periods: 100, throttled_periods, ..ResourceUse::default() }),
+                restarts: Vec::new(),
+                settings: BTreeMap::new(),
+            }];
+            assert_eq!(full(&Record::new(&study, &study.cases[0], &trials)).is_some(), is_found);
+        }
     }
 
     #[test]

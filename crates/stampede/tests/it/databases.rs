@@ -8,8 +8,8 @@ use serde_json::Value;
 
 use crate::stage::{Said, Stage, have};
 
-/// A table of things: POST adds one, `/count` counts them. `/forget` answers as if it had added one. `/slow` asks for long, and `/row`
-/// changes one row and holds it for a while.
+/// A table of things: POST adds one, `/count` counts them. `/forget` answers as if it had added one. `/slow` asks for
+/// long, and `/row` changes one row and holds it for a while.
 const APP: &str = r#"<?php
 $pg = new PDO(sprintf('pgsql:host=%s;port=%s;dbname=%s', getenv('PGHOST'), getenv('PGPORT'), getenv('PGDATABASE')),
     getenv('PGUSER'), getenv('PGPASSWORD'));
@@ -17,18 +17,18 @@ switch (parse_url($_SERVER['REQUEST_URI'], PHP_URL_PATH)) {
     case '/things':
         $pg->exec("INSERT INTO things (name) VALUES ('a')");
         // Falls through: it was added.
+    case '/forget':
+        http_response_code(201);
+        break;
     case '/slow':
-        $pg->query('SELECT pg_sleep(0.02)');
+        $pg->query('SELECT pg_sleep(0.2)');
         http_response_code(201);
         break;
     case '/row':
         $pg->beginTransaction();
         $pg->exec("UPDATE things SET name = 'b' WHERE name = 'b'");
-        $pg->query('SELECT pg_sleep(0.002)');
+        $pg->query('SELECT pg_sleep(0.05)');
         $pg->commit();
-        http_response_code(201);
-        break;
-    case '/forget':
         http_response_code(201);
         break;
     default:
@@ -154,7 +154,7 @@ fn what_a_database_is_busy_with_is_found_and_named() {
         return;
     }
     for (path, id, query) in [
-        ("/slow", "database-bound", "SELECT pg_sleep(0.02)"),
+        ("/slow", "database-bound", "SELECT pg_sleep(0.2)"),
         ("/row", "database-locks", "UPDATE things SET name = 'b'"),
     ] {
         let things = Things { path, audited: false, ..Things::new() };
