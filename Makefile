@@ -2,7 +2,7 @@
 
 STAMPEDE := target/release/stampede
 
-.PHONY: help demo test check format clippy tidy unit test-php test-web analyse-php bench-report bench-load bench-rates bench-status bench-stats bench-real bench-forecast bench-forecast-real bench-forecast-published bench-gateway bench-capacity bench-tune bench-grids bench-findings fuzz
+.PHONY: help demo test check format clippy tidy unit test-php test-web analyse-php bench-report bench-load bench-rates bench-status bench-stats bench-real bench-forecast bench-forecast-real bench-forecast-published bench-gateway bench-capacity bench-tune bench-grids bench-ladder bench-findings fuzz
 
 help:
 	@echo "make demo    install what is missing, build, and compare PHP runtimes on this machine"
@@ -40,6 +40,9 @@ help:
 	@echo "             how near the search for settings comes to the best, into docs/bench-tune.md"
 	@echo "make bench-grids"
 	@echo "             records settings for bench-tune, into crates/bench/data/grids"
+	@echo "make bench-ladder"
+	@echo "             the rinha ladder by machine: steps from its first deployment, held against its last one;"
+	@echo "             RINHA=DIR names a copy of workloads/rinha with Laravel Octane in its vendor folder"
 	@echo "make bench-findings"
 	@echo "             how often the first bottleneck that is named is the right one, into docs/bench-findings.md"
 	@echo "make fuzz    three minutes of fuzzing for each parser (cargo-fuzz and a nightly toolchain)"
@@ -156,13 +159,25 @@ bench-tune:
 	cargo build --release --locked --package stampede-bench
 	target/release/stampede-bench tune --output docs/bench-tune.md $(BENCH)
 
-# Records the grids of bench-tune: a trial of each of some hundred settings takes some eight minutes; 36 of these in all, and it goes on
+# Records the grids of bench-tune: a trial of each of some hundred settings takes three to six minutes; 36 of these in all, and it goes on
 # where it was left.
 bench-grids:
 	@scripts/packages.sh findings
 	@scripts/rust.sh
 	cargo build --release --locked --package stampede --package stampede-bench
 	target/release/stampede-bench grid $(BENCH)
+
+# Ten steps and nine trials more of 205 s each: takes some 75 minutes, on a quiet machine. Where Swoole and Laravel Octane are, they are
+# taken (docs/runtimes.md), and are what the published ladder ends with. The result is told in docs/bench-ladder.md.
+RINHA = rinha
+bench-ladder:
+	@scripts/packages.sh test
+	@scripts/rust.sh
+	cargo build --release --locked --package stampede
+	$(STAMPEDE) tune php-cli-server $(RINHA) --app laravel --steps 10 --against rinha/task-workers --metric created_count \
+		--set php-cli-server.PHP_CLI_SERVER_WORKERS=1 --ini opcache.enable=0 --ini opcache.enable_cli=0 \
+		--cpus 1.5 --memory 3Gi --replicas 2 --balancer nginx \
+		--share replica=0.33,700Mi --share balancer=0.2,256Mi --share postgres=0.58,1Gi $(BENCH)
 
 # Provokes faults for real: on a quiet machine with two processors or more; takes some half an hour and goes on where it was left.
 bench-findings:

@@ -48,7 +48,7 @@ pub use replication::{
 pub use rules::Bottleneck;
 pub use stampede_stats::{UslFit, median};
 pub use tune::{
-    Knob, Move, Point, Proposal, RaceScores, Room, Search, Shortfall, Space, Tried, best, is_kept, is_miss,
+    Knob, Move, Point, Proposal, RaceScores, Reached, Room, Search, Shortfall, Space, Tried, best, is_miss,
     objective_metric, proposals, score, shortfalls,
 };
 pub use verdicts::{MIN_BLOCKS, hides_precision};

@@ -13,7 +13,7 @@ use std::collections::BTreeMap;
 
 use stampede_core::{CaseId, Outcome, Study, Trial};
 
-pub use self::ladder::{Move, Proposal, Room, is_kept, proposals};
+pub use self::ladder::{Move, Proposal, Reached, Room, proposals};
 pub use self::objective::{Shortfall, is_miss, objective_metric, score, shortfalls};
 pub(crate) use self::race::survivors;
 pub use self::search::{Search, Tried, best};

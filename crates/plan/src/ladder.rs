@@ -100,10 +100,27 @@ impl LadderPlan {
     /// A runtime under its defaults and what was given for it.
     pub fn of_runtime(&self, runtime: &RuntimeId, topology: &Topology) -> Option<Rung> {
         let candidate = self.candidate(runtime)?;
-        let mut given = Tuning::new();
-        let asked = candidate.tuning.iter().filter(|(_, setting)| setting.origin == Origin::Given);
-        asked.for_each(|(name, setting)| given.give(name, &setting.value));
+        let given = given(&candidate.tuning);
         Some(Rung { runtime: runtime.clone(), given, ini: BTreeMap::new(), topology: topology.clone() })
+    }
+
+    /// The deployment that another plan has, to be held against those of these steps: under their limits and their load.
+    ///
+    /// # Errors
+    ///
+    /// That its runtime is none of those that a step may take.
+    pub fn of_plan(&self, name: &str, other: &ComparePlan) -> Result<Rung, Mistakes> {
+        let taken = other.candidates.first().and_then(|candidate| {
+            let rung = self.of_runtime(&candidate.runtime.id(), &other.topology)?;
+            Some(Rung { given: given(&candidate.tuning), ini: candidate.app.ini.clone(), ..rung })
+        });
+        taken.ok_or_else(|| {
+            Mistakes::one(
+                format!("--against {name}"),
+                "is served by none of these runtimes",
+                "name its runtime in --or",
+            )
+        })
     }
 
     /// The plan of a rung, under a name.
@@ -128,9 +145,18 @@ impl LadderPlan {
         plan.tuned(id, &rung.given)
     }
 
-    fn candidate(&self, runtime: &RuntimeId) -> Option<&Candidate> {
+    /// A runtime with the application that it serves.
+    pub fn candidate(&self, runtime: &RuntimeId) -> Option<&Candidate> {
         self.plan.candidates.iter().find(|candidate| candidate.runtime.id() == *runtime)
     }
+}
+
+/// What was asked for among settings.
+fn given(tuning: &Tuning) -> Tuning {
+    let mut given = Tuning::new();
+    let asked = tuning.iter().filter(|(_, setting)| setting.origin == Origin::Given);
+    asked.for_each(|(name, setting)| given.give(name, &setting.value));
+    given
 }
 
 fn read_ini(typed: &[String], mistakes: &mut Gathered) -> BTreeMap<String, String> {

@@ -54,7 +54,9 @@ pub use look::{Look, look};
 pub use mistake::{Mistake, Mistakes};
 pub use plan_file::{PLAN_FILE, schema};
 pub use platform::PlatformChoice;
-pub use published::{AtOnce, KnownPublication, PlannedRow, PlannedTable, ReproduceFlags, ReproducePlan, ScaledRow};
+pub use published::{
+    AtOnce, KnownPublication, PlannedRow, PlannedTable, ReproduceFlags, ReproducePlan, ScaledRow, read_row,
+};
 pub use retrial::{ChangedCase, RetrialFlags, RetrialPlan};
 pub use runtime::{RuntimeFlags, RuntimePlan};
 pub use scale::{InstancesAsked, read_scale};

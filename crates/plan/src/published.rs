@@ -97,6 +97,8 @@ pub type AtOnce<'a> = &'a dyn Fn(&ScaledRow, &Limits) -> u32;
 pub struct KnownPublication {
     /// Its name.
     pub name: String,
+    /// Where its file is, as mistakes in it are told.
+    pub place: String,
     /// Its file.
     pub text: String,
 }
@@ -108,7 +110,7 @@ impl KnownPublication {
     ///
     /// All mistakes in its file.
     pub fn title(&self) -> Result<String, Mistakes> {
-        PublishedFile::read(&self.name, &self.text).map(|(_, publication)| publication.title)
+        PublishedFile::read(self).map(|(_, publication)| publication.title)
     }
 }
 
@@ -128,7 +130,7 @@ impl ReproducePlan {
         let ReproduceFlags { name, scale, rate_scale, full, rounds, seed, client_rtt, tables, workloads, feeders } =
             flags;
         let mut mistakes = Gathered::default();
-        let file = named(name, known).and_then(|known| PublishedFile::read(&known.name, &known.text));
+        let file = named(name, known).and_then(PublishedFile::read);
         let defaults = file.as_ref().ok().map(|(file, _)| (file.scale, file.rounds));
         let (default_scale, default_rounds) = defaults.unwrap_or((1.0, 5));
         if *full {
@@ -165,6 +167,37 @@ impl ReproducePlan {
             return Err(Mistakes(shared));
         }
         Ok(Self { publication, scale, rate_scale, tables, rounds, seed })
+    }
+}
+
+/// The deployment of one row of an experiment, with the load that was published for it.
+///
+/// # Errors
+///
+/// That the experiment or the row is not known, is a service of instances that come and go, or cannot be measured here, and why.
+pub fn read_row(
+    flags: &ReproduceFlags,
+    row: &str,
+    known: &[KnownPublication],
+    machine: MachineSize,
+    catalogue: &dyn Catalogue,
+) -> Result<ComparePlan, Mistakes> {
+    let flags = ReproduceFlags { full: true, ..flags.clone() };
+    let plan = ReproducePlan::read(&flags, known, machine, catalogue, &|row, _| row.concurrency)?;
+    let rows: Vec<PlannedRow> = plan.tables.into_iter().flat_map(|table| table.rows).collect();
+    let names: Vec<String> = rows.iter().map(|row| row.case.to_string()).collect();
+    let place = format!("row {row}");
+    match rows.into_iter().find(|planned| planned.case.as_str() == row) {
+        Some(PlannedRow { scaled: Some(_), .. }) => Err(Mistakes::one(
+            place,
+            "is a service whose instances come and go",
+            "name a row with a fixed number of them",
+        )),
+        Some(PlannedRow { plan, scaled: None, .. }) => plan,
+        None => {
+            let fix = suggest(row, names.iter().map(String::as_str));
+            Err(Mistakes::one(place, format!("is not in {}", flags.name), fix))
+        }
     }
 }
 

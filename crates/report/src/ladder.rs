@@ -3,7 +3,7 @@
 use std::fmt::Write;
 
 use serde_json::{Value, json};
-use stampede_analysis::Metric;
+use stampede_analysis::{Analysis, Metric};
 use stampede_core::{CaseId, Limits, Verdict, VerdictWord};
 
 use crate::StudyView;
@@ -50,8 +50,12 @@ pub struct LadderView<'a> {
     pub steps: &'a [LadderStep],
     /// What the last deployment has, a line each.
     pub state: &'a [String],
-    /// The last deployment against the first in blocks of both, where they differ and that was measured.
+    /// The name of the deployment that the end is held against beside the first, where one was given.
+    pub beside: Option<&'a str>,
+    /// The last deployment against these, in blocks of all, where it differs from the first and that was measured.
     pub held: Option<StudyView<'a>>,
+    /// The same judged by the p99 of response times.
+    pub held_by_p99: Option<&'a Analysis>,
 }
 
 const HEADING: [&str; 4] = ["step", "", "p99 ms", ""];
@@ -139,7 +143,10 @@ pub fn json(view: &LadderView<'_>) -> String {
             })
         })
         .collect();
-    let held = view.held.map(|held| json!({"study": held.study.id.as_str(), "verdicts": held.analysis.verdicts}));
+    let held = view.held.map(|held| {
+        let by_p99 = view.held_by_p99.map(|analysis| &analysis.verdicts);
+        json!({"study": held.study.id.as_str(), "verdicts": held.analysis.verdicts, "verdicts_by_p99": by_p99})
+    });
     let value = json!({
         "schema": "stampede/ladder/v1",
         "id": view.id,
@@ -197,17 +204,32 @@ fn conclusion(view: &LadderView<'_>) -> Vec<String> {
             figure(last)
         )
     }];
-    lines.extend(view.held.and_then(|held| verdict(&held)));
+    let others = [FIRST].into_iter().chain(view.beside);
+    lines.extend(others.filter_map(|other| beside(view, other)));
     lines
 }
 
-fn verdict(held: &StudyView<'_>) -> Option<String> {
-    let (first, last) = (CaseId::new(FIRST), CaseId::new(LAST));
-    let verdict: &Verdict = held
-        .analysis
+/// How the last deployment compares with another one that was measured in the same blocks.
+fn beside(view: &LadderView<'_>, other: &str) -> Option<String> {
+    let held = view.held?;
+    let figure = compared(held.analysis, other)?;
+    let times = view.held_by_p99.and_then(|analysis| compared(analysis, other));
+    let times = times.map_or_else(String::new, |times| format!(", and {times}"));
+    let p99 = |case: &str| {
+        let p99 = held.analysis.case(&CaseId::new(case)).and_then(|case| case.summary.get("response_p99_us"));
+        p99.map_or_else(|| "not known, as too many were not answered".to_owned(), |p99| number(p99.value / 1e3) + " ms")
+    };
+    let (ours, theirs) = (p99(LAST), p99(other));
+    Some(format!("Measured again beside {other} the last has {figure}{times}. Its p99 is {ours}, of {other} {theirs}."))
+}
+
+/// How the last deployment compares by what an analysis judges.
+fn compared(analysis: &Analysis, other: &str) -> Option<String> {
+    let (last, other) = (CaseId::new(LAST), CaseId::new(other));
+    let verdict: &Verdict = analysis
         .verdicts
         .iter()
-        .find(|verdict| [(&verdict.a, &verdict.b), (&verdict.b, &verdict.a)].contains(&(&last, &first)))?;
+        .find(|verdict| [(&verdict.a, &verdict.b), (&verdict.b, &verdict.a)].contains(&(&last, &other)))?;
     let is_straight = verdict.a == last;
     let turned = |value: f64| if is_straight { value } else { value.recip() };
     let (low, high) = if is_straight {
@@ -224,7 +246,6 @@ fn verdict(held: &StudyView<'_>) -> Option<String> {
         (VerdictWord::Equivalent, _) => "equivalent",
         (VerdictWord::Undecided, _) => "undecided",
     };
-    let title = held.analysis.primary.title;
     let times = ratio(turned(verdict.ratio.value));
-    Some(format!("Measured again beside each other the last has {times} times the first's {title}{interval}: {word}."))
+    Some(format!("{times} times its {}{interval}: {word}", analysis.primary.title))
 }

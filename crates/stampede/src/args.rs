@@ -373,8 +373,8 @@ pub(crate) struct CapacityArgs {
         stampede reproduce apache-to-nginx --full\n  \
         stampede reproduce symfony-blog --studies latest --html symfony-blog.html")]
 pub(crate) struct ReproduceArgs {
-    /// The experiment
-    #[arg(value_name = "NAME")]
+    /// The experiment, or the file of one of your own that ends in .yaml
+    #[arg(value_name = "NAME|FILE")]
     pub(crate) name: Option<String>,
     /// Multiply the published times with this; rates stay [default: the experiment's own]
     #[arg(long, value_name = "FACTOR", allow_hyphen_values = true, help_heading = "How much")]
@@ -540,6 +540,10 @@ pub(crate) struct TuneArgs {
     /// Other runtimes that a step may put in its place [default: all that are installed and serve the same application]
     #[arg(long = "or", value_name = "A,B", requires = "steps", help_heading = "Steps")]
     pub(crate) others: Option<String>,
+    /// Hold the end against a row of an experiment too, which is served under the same limits and load: rinha/task-workers, or
+    /// FILE.yaml/ROW of one of your own
+    #[arg(long, value_name = "EXPERIMENT/ROW", requires = "steps", help_heading = "Steps")]
+    pub(crate) against: Option<String>,
     /// A setting of php.ini to begin with: opcache.enable=0 (may be repeated)
     #[arg(long, value_name = "NAME=VALUE", requires = "steps", help_heading = "Steps")]
     pub(crate) ini: Vec<String>,

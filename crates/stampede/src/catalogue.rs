@@ -24,7 +24,8 @@ struct Studies;
 pub(crate) fn publications() -> Vec<KnownPublication> {
     let known = |file: &str| {
         let name = file.strip_suffix(".yaml")?.to_owned();
-        Some(KnownPublication { name, text: String::from_utf8(Studies::get(file)?.data.into_owned()).ok()? })
+        let text = String::from_utf8(Studies::get(file)?.data.into_owned()).ok()?;
+        Some(KnownPublication { name, place: format!("studies/{file}"), text })
     };
     Studies::iter().filter_map(|file| known(&file)).collect()
 }

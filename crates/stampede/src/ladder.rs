@@ -1,11 +1,11 @@
 //! `stampede tune --steps`: a deployment that is made better one change at a time, each by what the records before it say.
 
-use std::collections::BTreeSet;
+use std::collections::{BTreeMap, BTreeSet};
 
-use stampede_analysis::{Metric, Move, Proposal, Room, analyse, is_kept, metric, objective_metric, proposals, score};
-use stampede_core::{CpuLayout, Failures, Machine, Objective, ProcessModel, RuntimeId, StudyKind};
+use stampede_analysis::{Metric, Move, Proposal, Reached, Room, analyse, metric, objective_metric, proposals};
+use stampede_core::{CpuLayout, Failures, Machine, Objective, ProcessModel, RuntimeId, Study, StudyKind, Topology};
 use stampede_harness::{Copies, Stop};
-use stampede_plan::{ComparePlan, LadderFlags, LadderPlan, Rung};
+use stampede_plan::{ComparePlan, LadderFlags, LadderPlan, MachineSize, ReproduceFlags, Rung, read_row};
 use stampede_report::StudyView;
 use stampede_report::ladder::{self as page, FIRST, LAST, LadderStep, LadderView};
 use stampede_store::StoredStudy;
@@ -16,14 +16,18 @@ use crate::compare::{self, Ended, Site};
 use crate::exit::{Exit, Failure};
 use crate::sequence::Sequence;
 use crate::show::{Renderers, Report};
-use crate::{Outcome, figure, folders, ground};
+use crate::{Outcome, figure, folders, ground, reproduce};
 
 /// Blocks in which the last deployment is held against the first: the least for a verdict.
 const BLOCKS: u32 = 3;
 
+/// What decides between deployments that answer as much, by its key.
+const P99: &str = "response_p99_us";
+
 /// What is not of the plan.
 pub(crate) struct Climb {
     pub(crate) metric: Option<String>,
+    pub(crate) against: Option<String>,
     pub(crate) resume: Option<Option<String>>,
     pub(crate) no_wait: bool,
     pub(crate) quiet: bool,
@@ -32,11 +36,12 @@ pub(crate) struct Climb {
 }
 
 pub(crate) fn run(flags: &LadderFlags, machine: Machine, climb: Climb) -> Outcome {
-    let Climb { metric: key, resume, no_wait, quiet, output, store } = climb;
+    let Climb { metric: key, against, resume, no_wait, quiet, output, store } = climb;
     let plan = LadderPlan::read(flags, ground::size(&machine), &BuiltIn);
     let (plan, report) = Failure::both(plan.map_err(Failure::usage), Report::new(output))?;
     let key = figure::read(key)?.unwrap_or_else(|| objective_metric(Objective::Throughput).to_owned());
     let Some(metric) = metric(&key) else { return Err(Failure::usage(format!("--metric {key} is not known"))) };
+    let beside = against.map(|against| beside(&against, &plan, ground::size(&machine))).transpose()?;
     let path = folders::store(&store)?;
     let (id, seed) = Sequence::begin(&path, resume.as_ref(), &step_name(1), plan.plan.seed)?;
     let cores = plan.plan.limits.cpus.whole_cores();
@@ -55,7 +60,9 @@ pub(crate) fn run(flags: &LadderFlags, machine: Machine, climb: Climb) -> Outcom
         },
         steps: Vec::new(),
         measured: Vec::new(),
+        tried: Vec::new(),
         best: None,
+        beside,
         held: None,
     };
     let stop = Stop::default();
@@ -67,10 +74,52 @@ fn step_name(number: usize) -> String {
     format!("step{number:02}")
 }
 
+/// A deployment that had no part in the steps.
+struct Beside {
+    /// As it was asked for.
+    name: String,
+    rung: Rung,
+}
+
+/// A row of an experiment: `rinha/task-workers`.
+fn beside(asked: &str, plan: &LadderPlan, machine: MachineSize) -> Result<Beside, Failure> {
+    let Some((experiment, row)) = asked.rsplit_once('/') else {
+        return Err(Failure::usage(format!("--against {asked} names no row: --against rinha/task-workers")));
+    };
+    let (name, known) = reproduce::experiments(experiment.to_owned())?;
+    let flags = ReproduceFlags { name, ..ReproduceFlags::default() };
+    let row = read_row(&flags, row, &known, machine, &BuiltIn);
+    let rung = row.and_then(|row| plan.of_plan(asked, &row)).map_err(Failure::usage)?;
+    Ok(Beside { name: asked.to_owned(), rung })
+}
+
+/// A deployment with all its settings, whether they were given or are its runtime's defaults.
+#[derive(PartialEq)]
+struct Deployed {
+    runtime: RuntimeId,
+    settings: BTreeMap<String, String>,
+    ini: BTreeMap<String, String>,
+    topology: Topology,
+}
+
+impl Deployed {
+    /// What a plan of one case deploys.
+    fn of(plan: &ComparePlan) -> Option<Self> {
+        let candidate = plan.candidates.first()?;
+        let settings = candidate.tuning.iter().map(|(name, setting)| (name.to_owned(), setting.value.clone()));
+        Some(Self {
+            runtime: candidate.runtime.id(),
+            settings: settings.collect(),
+            ini: candidate.app.ini.clone(),
+            topology: plan.topology.clone(),
+        })
+    }
+}
+
 /// The best deployment so far.
 struct Best {
     rung: Rung,
-    score: f64,
+    reached: Reached,
     /// Its place among the steps.
     step: usize,
 }
@@ -83,7 +132,11 @@ struct Ladder {
     steps: Vec<LadderStep>,
     /// The study of each step.
     measured: Vec<StoredStudy>,
+    /// What was tried: a step that leads back to it tells nothing.
+    tried: Vec<Deployed>,
     best: Option<Best>,
+    /// What the end is held against beside the first.
+    beside: Option<Beside>,
     /// The last deployment against the first.
     held: Option<StoredStudy>,
 }
@@ -133,12 +186,13 @@ impl Ladder {
             .iter()
             .map(|candidate| (candidate.runtime.id(), candidate.runtime.process_model()))
             .collect();
-        let model = others.iter().find(|(id, _)| *id == best.rung.runtime).map(|(_, model)| *model)?;
-        let proposed = proposals(study, trials, study.cases.first()?, Room { model, others: &others });
+        let runtime = self.plan.candidate(&best.rung.runtime)?.runtime;
+        let room = Room { model: runtime.process_model(), tunables: runtime.tunables(), others: &others };
+        let proposed = proposals(study, trials, study.cases.first()?, room);
         proposed.into_iter().filter(|proposal| !undone.contains(&proposal.name)).find_map(|proposal| {
             let rung = self.after(&best.rung, &proposal.change)?;
-            self.plan.at(&proposal.name, &rung, 1).ok()?;
-            Some((proposal, rung))
+            let deployed = Deployed::of(&self.plan.at(&proposal.name, &rung, 1).ok()?)?;
+            (!self.tried.contains(&deployed)).then_some((proposal, rung))
         })
     }
 
@@ -162,6 +216,7 @@ impl Ladder {
     async fn step(&mut self, site: &Site<'_>, rung: Rung, proposal: Option<Proposal>) -> Result<bool, Failure> {
         let (change, reason) = proposal.map_or_else(Default::default, |one| (Some(one.name), one.reason));
         let plan = self.rung_plan(change.as_deref().unwrap_or(FIRST), &rung, 1)?;
+        self.tried.extend(Deployed::of(&plan));
         let id = self.sequence.name(&step_name(self.steps.len() + 1));
         let stored = match self.sequence.study(site, id, StudyKind::Tune, &[plan]).await {
             Ok(Some(stored)) => stored,
@@ -175,18 +230,19 @@ impl Ladder {
         };
         let StoredStudy { study, trials, .. } = &stored;
         let trial = trials.first();
-        let scored = trial.and_then(|trial| score(study, trial));
-        let kept = is_kept(self.best.as_ref().map(|best| best.score), scored);
+        let reached = trial.and_then(|trial| Reached::of(study, trial));
+        let kept =
+            reached.is_some_and(|reached| self.best.as_ref().is_none_or(|best| reached.is_beyond(&best.reached)));
         let step = LadderStep {
             study: study.id.to_string(),
             change,
             reason,
-            figure: trial.and_then(|trial| (self.metric.reader)(trial)).filter(|_| scored.is_some()),
-            p99_us: metric("response_p99_us").zip(trial).and_then(|(metric, trial)| (metric.reader)(trial)),
+            figure: trial.and_then(|trial| (self.metric.reader)(trial)).filter(|_| reached.is_some()),
+            p99_us: reached.and_then(|reached| reached.p99_us),
             kept,
         };
-        if let Some(score) = scored.filter(|_| kept) {
-            self.best = Some(Best { rung, score, step: self.steps.len() });
+        if let Some(reached) = reached.filter(|_| kept) {
+            self.best = Some(Best { rung, reached, step: self.steps.len() });
         }
         self.steps.push(step);
         self.measured.push(stored);
@@ -196,7 +252,10 @@ impl Ladder {
     /// Holds the last deployment against the first, in blocks that had no part in choosing it.
     async fn hold(&mut self, site: &Site<'_>, first: &Rung) -> Result<(), Failure> {
         let Some(best) = self.best.as_ref().filter(|best| best.step > 0) else { return Ok(()) };
-        let plans = [self.rung_plan(LAST, &best.rung.clone(), BLOCKS)?, self.rung_plan(FIRST, first, BLOCKS)?];
+        let mut plans = vec![self.rung_plan(LAST, &best.rung.clone(), BLOCKS)?, self.rung_plan(FIRST, first, BLOCKS)?];
+        if let Some(Beside { name, rung }) = &self.beside {
+            plans.push(self.rung_plan(name, rung, BLOCKS)?);
+        }
         self.sequence.note("the last beside the first");
         let id = self.sequence.name("held");
         self.held = self.sequence.study(site, id, StudyKind::Compare, &plans).await?;
@@ -231,6 +290,9 @@ impl Ladder {
                 analysis,
             })
             .collect();
+        let held_by_p99 = self.held.as_ref().map(|StoredStudy { study, trials, .. }| {
+            analyse(&Study { metric: Some(P99.to_owned()), ..study.clone() }, trials)
+        });
         let Some(last) = views.last() else { return Ok(Exit::TrialFailed) };
         let load = views.first().and_then(|view| Some(view.study.cases.first()?.whole_load())).unwrap_or_default();
         let view = LadderView {
@@ -241,7 +303,9 @@ impl Ladder {
             metric: self.metric,
             steps: &self.steps,
             state: &state,
+            beside: self.beside.as_ref().map(|beside| beside.name.as_str()),
             held: self.held.as_ref().map(|_| *last),
+            held_by_p99: held_by_p99.as_ref(),
         };
         report.put_all(&Renderers {
             json: &|| page::json(&view),

@@ -3,6 +3,7 @@
 mod stored;
 
 use std::collections::BTreeMap;
+use std::fs;
 use std::path::{Path, PathBuf};
 use std::time::Duration;
 
@@ -14,7 +15,9 @@ use stampede_core::{
 };
 use stampede_harness::{Copies, Missing, Prepared, Scaling, Stop, Surroundings};
 use stampede_load::Backend;
-use stampede_plan::{ComparePlan, InstancesAsked, PlannedRow, PlannedTable, ReproduceFlags, ReproducePlan, ScaledRow};
+use stampede_plan::{
+    ComparePlan, InstancesAsked, KnownPublication, PlannedRow, PlannedTable, ReproduceFlags, ReproducePlan, ScaledRow,
+};
 use stampede_platforms::scope;
 use stampede_report::replication::{self, ReplicatedTable, ReplicationView};
 use stampede_report::terminal::paragraph;
@@ -58,9 +61,10 @@ pub(crate) fn run(args: Box<ReproduceArgs>) -> Outcome {
         quiet,
     } = *args;
     let Some(name) = name else { return list() };
+    let (name, known) = experiments(name)?;
     let flags = ReproduceFlags { name, scale, rate_scale, full, rounds, seed, client_rtt, tables, workloads, feeders };
     let machine = stampede_platforms::machine();
-    let (known, size) = (catalogue::publications(), ground::size(&machine));
+    let size = ground::size(&machine);
     let plan = ReproducePlan::read(&flags, &known, size, &BuiltIn, &|row, limits| at_once(row, *limits));
     let (plan, report) = Failure::both(plan.map_err(Failure::usage), Report::new(output))?;
     if let Some(names) = studies {
@@ -83,6 +87,17 @@ pub(crate) fn run(args: Box<ReproduceArgs>) -> Outcome {
     let ended = runtime.block_on(signals::heed(&stop, quiet, experiment.measure(backend, no_wait, &stop)));
     runtime.shutdown_timeout(LAST_WAIT);
     experiment.conclude(ended, &report)
+}
+
+/// What is known, and what of it is asked for. What ends in .yaml is the file of an experiment of one's own.
+pub(crate) fn experiments(asked: String) -> Result<(String, Vec<KnownPublication>), Failure> {
+    if !asked.ends_with(".yaml") {
+        return Ok((asked, catalogue::publications()));
+    }
+    let text = fs::read_to_string(&asked)
+        .map_err(|error| Failure::usage(format!("{asked} cannot be read: {error}; name an experiment, or its file")))?;
+    let name = Path::new(&asked).file_stem().unwrap_or_default().to_string_lossy().into_owned();
+    Ok((name.clone(), vec![KnownPublication { name, place: asked, text }]))
 }
 
 fn list() -> Outcome {
@@ -456,7 +471,7 @@ mod tests {
         // The scenario's own length is 205 s.
         for (duration, expected) in [("", 20_500), ("    duration: 100s\n", 10_000)] {
             let text = rinha.text.replace("    warm_up: 0s\n", &format!("    warm_up: 0s\n{duration}"));
-            let known = [KnownPublication { name: "rinha".to_owned(), text }];
+            let known = [KnownPublication { text, ..rinha.clone() }];
             let plan = ReproducePlan::read(&flags, &known, LARGE, &Repository, &|row, _| row.concurrency).unwrap();
             let row = plan.tables[0].rows[0].plan.as_ref().unwrap();
             assert_eq!(row.duration, Duration::from_millis(expected), "{duration:?}");

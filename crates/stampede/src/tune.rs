@@ -44,6 +44,7 @@ pub(crate) fn run(args: TuneArgs) -> Outcome {
         budget,
         steps,
         others,
+        against,
         ini,
         metric: figure,
         seed,
@@ -72,7 +73,7 @@ pub(crate) fn run(args: TuneArgs) -> Outcome {
     let machine = stampede_platforms::machine();
     if let Some(steps) = steps {
         let flags = LadderFlags { runtime, others, ini, steps, compare };
-        return ladder::run(&flags, machine, Climb { metric: figure, resume, no_wait, quiet, output, store });
+        return ladder::run(&flags, machine, Climb { metric: figure, against, resume, no_wait, quiet, output, store });
     }
     let plan = TunePlan::read(&TuneFlags { runtime, compare, objective, budget }, ground::size(&machine), &BuiltIn);
     let (plan, report) = Failure::both(plan.map_err(Failure::usage), Report::new(output))?;

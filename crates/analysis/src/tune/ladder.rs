@@ -3,9 +3,10 @@
 //! Pure: told what came of a case, it proposes changes to it, each with the reason that its records give. Beside settings of the
 //! runtime these are what a search over settings leaves alone: PHP's own, the runtime itself, and how the whole is shared out.
 
-use stampede_core::{Case, Cpus, Finding, ProcessModel, Role, RuntimeId, Study, Topology, Trial};
+use stampede_core::{Case, Cpus, Finding, ProcessModel, Role, RuntimeId, Study, Topology, Trial, Tunable, TunableKind};
 
-use crate::metric::ratio;
+use super::score;
+use crate::metric::{metric, ratio};
 use crate::record::Record;
 use crate::rules;
 use crate::why::{Intervention, Lever, interventions};
@@ -13,6 +14,17 @@ use crate::why::{Intervention, Lever, interventions};
 /// A step is kept from this gain on. Single trials of one case lie some per cent apart; what is less than that is left out, so that
 /// the end holds nothing that does not matter.
 const GAIN: f64 = 1.02;
+
+/// Where a step gains and loses less than that, as it must where a load is answered as a whole, it is kept if the response time that
+/// one answer in a hundred exceeds falls by so much, which single trials of one deployment near what it can take do too: a step that
+/// does nothing is then kept at times, which harms less than one that helps and is undone,
+const SOONER: f64 = 1.25;
+
+/// or if requests cost less CPU by so much, which is what the next increase of the load lives on,
+const CHEAPER: f64 = 1.05;
+
+/// unless that response time grows by so much. Requests that queue cost less CPU, as each turn of a worker finds more of them.
+const LATER: f64 = 1.25;
 
 /// What switches the opcode cache on.
 const OPCACHE: [(&str, &str); 3] =
@@ -24,20 +36,27 @@ const JIT: [(&str, &str); 2] = [("opcache.jit", "tracing"), ("opcache.jit_buffer
 /// From this share of the CPU limit on, CPU is what is short.
 const SHORT: f64 = 0.8;
 
-/// From this share of throttled periods on, a part's share holds it back.
-const THROTTLED: f64 = 0.5;
+/// From this share of throttled periods on, a part's share holds it back: a load that grows fills it only at the end.
+const THROTTLED: f64 = 0.2;
+
+/// What of a window's seconds is its busiest part, which shares must be enough for.
+const BUSIEST: f64 = 0.2;
 
 /// What a part is given that its share holds back, beside what it had: nobody knows how much it would use.
 const MORE: f64 = 1.5;
 
-/// What the others are left, beside what they used.
-const SPARE: f64 = 1.15;
+/// What the others are left beside what they used, as a multiple of its square root, both in CPUs: requests come unevenly, the more
+/// so the fewer they are (square-root staffing: Halfin and Whitt 1981).
+const SPARE: f64 = 0.1;
 
 /// Shares are moved in hundredths of a CPU.
 const GRAIN: f64 = 10.0;
 
+/// Shares of which one grows by so much go before how often workers take turns, others after it.
+const MUCH: f64 = 1.25;
+
 /// Shares that differ by less than this are not worth a step.
-const NEARLY: f64 = 0.05;
+const NEARLY: f64 = 0.1;
 
 /// One change to a deployment.
 #[derive(Clone, Debug, PartialEq)]
@@ -68,16 +87,41 @@ pub struct Proposal {
 pub struct Room<'a> {
     /// What its runtime does with a process between two requests.
     pub model: ProcessModel,
+    /// The settings that its runtime has.
+    pub tunables: &'a [Tunable],
     /// Other runtimes that may take its place, the first choice first.
     pub others: &'a [(RuntimeId, ProcessModel)],
 }
 
-/// Whether what scored so is worth keeping instead of what scored `best`; scores are those of [`score`](super::score).
-pub fn is_kept(best: Option<f64>, score: Option<f64>) -> bool {
-    match (best, score) {
-        (_, None) => false,
-        (None, Some(_)) => true,
-        (Some(best), Some(score)) => score >= best + GAIN.ln(),
+/// How far a deployment came.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub struct Reached {
+    /// As [`score`](super::score) has it.
+    pub score: f64,
+    /// The response time that one answer in a hundred exceeds, in microseconds; absent where too few were answered.
+    pub p99_us: Option<f64>,
+    /// CPU time of each request, in microseconds.
+    pub cpu_us: Option<f64>,
+}
+
+impl Reached {
+    /// What a trial came to. None where it was not measured or lacks the figure that decides.
+    pub fn of(study: &Study, trial: &Trial) -> Option<Self> {
+        let read = |key| metric(key).and_then(|metric| (metric.reader)(trial));
+        let (p99_us, cpu_us) = (read("response_p99_us"), read("cpu_us_per_request"));
+        score(study, trial).map(|score| Self { score, p99_us, cpu_us })
+    }
+
+    /// Whether it is worth keeping instead of what came so far.
+    pub fn is_beyond(&self, best: &Self) -> bool {
+        let gain = self.score - best.score;
+        if gain.abs() >= GAIN.ln() {
+            return gain > 0.0;
+        }
+        let Some(p99) = self.p99_us else { return false };
+        let before = best.p99_us.unwrap_or(f64::INFINITY);
+        let costs = self.cpu_us.zip(best.cpu_us).and_then(|(cpu, before)| ratio(cpu, before)).unwrap_or(1.0);
+        p99 * SOONER <= before || (costs * CHEAPER <= 1.0 && p99 < before * LATER)
     }
 }
 
@@ -99,12 +143,18 @@ pub fn proposals(study: &Study, trials: &[Trial], case: &Case, room: Room<'_>) -
     if let Some(short) = &short {
         all.extend(kept_in_memory(case, room, short));
     }
-    all.extend(shared_out(case, &parts));
+    let (first, later): (Vec<_>, Vec<_>) =
+        shared_out(case, &parts, peak(&record)).into_iter().partition(|(growth, _)| *growth >= MUCH);
+    all.extend(first.into_iter().map(|(_, shares)| shares));
+    all.extend(short.as_deref().and_then(|short| smaller_pool(case, short)));
+    if let Some(short) = &short {
+        all.extend(other_modes(case, room, short));
+    }
+    all.extend(later.into_iter().map(|(_, shares)| shares));
     let limits = interventions(study, trials, case);
     all.extend(limits.iter().filter_map(|changed| as_found(case, changed, &findings)));
     if let Some(short) = &short {
         all.extend(compiled(&record, short));
-        all.extend(smaller_pool(case, short));
     }
     all
 }
@@ -115,13 +165,13 @@ fn larger_pool(case: &Case, finding: &Finding) -> Option<Proposal> {
     resized_pool(case, workers, &finding.text)
 }
 
-/// Two workers for each processor, where there are more than twice as many.
+/// Two workers for each processor, where there are more, and then one.
 fn smaller_pool(case: &Case, short: &str) -> Option<Proposal> {
     let cores = case.topology.replica_limits(&case.limits).cpus.cores();
-    let few = (2.0 * cores).ceil() as u64;
     let (_, size) = pool(case)?;
+    let few = [2.0 * cores, cores].into_iter().map(|few| few.ceil() as u64).find(|few| size > *few)?;
     let reason = format!("{short} {size} workers take turns on {cores} CPU, and each turn costs some.");
-    (size > 2 * few).then(|| resized_pool(case, few, &reason)).flatten()
+    resized_pool(case, few, &reason)
 }
 
 /// The setting of the number of workers.
@@ -157,6 +207,21 @@ fn kept_in_memory(case: &Case, room: Room<'_>, short: &str) -> Vec<Proposal> {
         reason: format!("{short} {} starts the application anew for each request, {other} once.", case.runtime),
     });
     proposed.collect()
+}
+
+/// The runtime's other modes: what a request passes on its way to a worker, and costs there, is decided by them.
+fn other_modes(case: &Case, room: Room<'_>, short: &str) -> Vec<Proposal> {
+    let modes = room.tunables.iter().filter(|tunable| tunable.role == Role::Mode);
+    let proposed = modes.filter_map(|Tunable { name, kind, summary, .. }| {
+        let (TunableKind::Choice(choices), Some(mode)) = (kind, case.tuning.get(name)) else { return None };
+        let others = choices.iter().filter(move |other| **other != mode);
+        Some(others.map(move |other| Proposal {
+            change: Move::Settings(vec![((*name).to_owned(), (*other).to_owned())]),
+            name: format!("{name} {mode} -> {other}"),
+            reason: format!("{short} What a request costs on its way hangs on {name}: {summary}."),
+        }))
+    });
+    proposed.flatten().collect()
 }
 
 /// JIT, where PHP works without it.
@@ -211,8 +276,12 @@ impl Group {
     }
 
     /// What each would use if it could have it.
-    fn wants(&self) -> f64 {
-        if self.is_held_back() { f64::from(self.share) * MORE } else { (self.used * SPARE).max(GRAIN) }
+    fn wants(&self, peak: f64) -> f64 {
+        if self.is_held_back() {
+            return f64::from(self.share) * MORE;
+        }
+        let used = self.used * peak / 1e3;
+        ((used + SPARE * used.sqrt()) * 1e3).max(GRAIN)
     }
 }
 
@@ -246,6 +315,21 @@ fn parts(record: &Record<'_>) -> Vec<Group> {
     groups
 }
 
+/// How many times as busy as all of a window its busiest part is: 1 under a load that stays the same.
+fn peak(record: &Record<'_>) -> f64 {
+    let mut sent: Vec<f64> = record
+        .trials
+        .iter()
+        .filter_map(|trial| trial.measurement.as_ref())
+        .flat_map(|measured| &measured.load_seconds)
+        .map(|second| second.sent as f64)
+        .collect();
+    sent.sort_by(|a, b| b.total_cmp(a));
+    let busiest = (sent.len() as f64 * BUSIEST).ceil() as usize;
+    let mean = |some: &[f64]| ratio(some.iter().sum(), some.len() as f64);
+    mean(&sent[..busiest]).zip(mean(&sent)).and_then(|(most, all)| ratio(most, all)).unwrap_or(1.0)
+}
+
 /// What of the CPU is short, as a sentence: a share, or all of it.
 fn shortage(record: &Record<'_>, parts: &[Group]) -> Option<String> {
     if let Some(part) = parts.iter().find(|part| part.name == "replica" && part.is_held_back()) {
@@ -253,20 +337,25 @@ fn shortage(record: &Record<'_>, parts: &[Group]) -> Option<String> {
         let periods = rules::percent(part.throttled);
         return Some(format!("The {share} CPU of a replica ran out in {periods} of its periods."));
     }
-    let used = rules::cpu_used(record).filter(|used| *used >= SHORT)?;
-    Some(format!("{} of the CPU limit was used.", rules::percent(used)))
+    let used = rules::cpu_used(record)?;
+    if used >= SHORT {
+        return Some(format!("{} of the CPU limit was used.", rules::percent(used)));
+    }
+    // A load that changes needs more at times than as a whole.
+    let most = Some((used * peak(record)).min(1.0)).filter(|most| *most >= SHORT)?;
+    Some(format!("About {} of the CPU limit was used where the load was highest.", rules::percent(most)))
 }
 
-/// The whole shared out by what each part used and what those lack that are held back; nothing where none is, or where none has more
-/// than it needs.
-fn shared_out(case: &Case, parts: &[Group]) -> Option<Proposal> {
+/// The whole shared out by what each part used where the window was busiest, which is `peak` times the mean, and what those lack that
+/// are held back; nothing where none is, or where none has more than it needs. With it, how many times as much the one is given that gains most.
+fn shared_out(case: &Case, parts: &[Group], peak: f64) -> Option<(f64, Proposal)> {
     let sum = |of: &dyn Fn(&Group) -> f64| parts.iter().map(|part| f64::from(part.count) * of(part)).sum::<f64>();
     if !parts.iter().any(Group::is_held_back) || parts.iter().all(Group::is_held_back) {
         return None;
     }
     let whole = sum(&|part| f64::from(part.share));
-    let wanted = sum(&Group::wants);
-    let of = |part: &Group| ((part.wants() * whole / wanted / GRAIN).floor() * GRAIN).max(GRAIN) as u32;
+    let wanted = sum(&|part| part.wants(peak));
+    let of = |part: &Group| ((part.wants(peak) * whole / wanted / GRAIN).floor() * GRAIN).max(GRAIN) as u32;
     let moved: Vec<(&Group, u32)> = parts.iter().map(|part| (part, of(part))).collect();
     let differs = |(part, share): &&(&Group, u32)| {
         (f64::from(*share) - f64::from(part.share)).abs() >= NEARLY * f64::from(part.share)
@@ -297,11 +386,13 @@ fn shared_out(case: &Case, parts: &[Group]) -> Option<Proposal> {
             format!("{} used {used} of its {} CPU{ran_out}", part.name, Cpus::from_millis(part.share))
         })
         .collect();
-    Some(Proposal {
+    let growth = moved.iter().map(|(part, share)| f64::from(*share) / f64::from(part.share)).fold(0.0, f64::max);
+    let proposal = Proposal {
         change: Move::Topology(topology),
         name: names.join(", "),
         reason: format!("Shares do not follow use: {}.", told.join("; ")),
-    })
+    };
+    Some((growth, proposal))
 }
 
 fn set_share(topology: &mut Topology, part: &str, cpus: Cpus) {
@@ -322,14 +413,14 @@ mod tests {
     use std::time::Duration;
 
     use stampede_core::{
-        Balance, Balancer, BalancerKind, Bytes, Limits, PartRecord, PhpReadBack, ResourceUse, Service, ServiceKind,
-        Tunable, TunableKind, Tuning,
+        Balance, Balancer, BalancerKind, Bytes, Limits, LoadSecond, PartRecord, PhpReadBack, ResourceUse, Service,
+        ServiceKind, Tuning,
     };
 
     use super::*;
     use crate::samples;
 
-    const ALONE: Room<'_> = Room { model: ProcessModel::ProcessPerRequest, others: &[] };
+    const ALONE: Room<'_> = Room { model: ProcessModel::ProcessPerRequest, tunables: &[], others: &[] };
 
     fn pool_of(size: &str) -> Tuning {
         let kind = TunableKind::Count { min: 1, max: 1_000 };
@@ -389,7 +480,7 @@ mod tests {
     }
 
     #[test]
-    fn what_is_done_in_vain_comes_before_what_is_short_and_that_before_a_turn_fewer() {
+    fn what_is_done_in_vain_comes_before_shares_and_those_before_turns_that_are_taken() {
         let (study, mut case, mut trial) = case_with([(300, 300, 50), (300, 60, 0), (600, 240, 0)]);
         let others = [
             (RuntimeId::new("other-fpm"), ProcessModel::ProcessPerRequest),
@@ -397,13 +488,25 @@ mod tests {
         ];
         let room = Room { others: &others, ..ALONE };
         trial.php = Some(PhpReadBack { version: "8.2.29".to_owned(), ..PhpReadBack::default() });
-        // 1500 shared out as 1.15 x 240, twice 1.5 x 300, and 1.15 x 60.
-        let shares = "postgres 0.6 -> 0.33 CPU, replica 0.3 -> 0.54 CPU, balancer 0.3 -> 0.08 CPU";
+        // 1500 shared out as 289 for the 240 that were used, twice 1.5 x 300, and 84 for 60.
+        let shares = "postgres 0.6 -> 0.34 CPU, replica 0.3 -> 0.53 CPU, balancer 0.3 -> 0.09 CPU";
         assert_eq!(names(&study, &case, &trial, room), ["opcode cache off -> on", "php -> kept", shares]);
         trial.php = Some(PhpReadBack { opcache: true, ..PhpReadBack::default() });
         case.tuning = pool_of("8");
         let kept = Room { model: ProcessModel::LongLivedWorkers, ..room };
-        assert_eq!(names(&study, &case, &trial, kept), [shares, "JIT off -> on", "workers 8 -> 1"]);
+        assert_eq!(names(&study, &case, &trial, kept), [shares, "workers 8 -> 1", "JIT off -> on"]);
+        let mode = |name, role| Tunable {
+            name,
+            role,
+            kind: TunableKind::Choice(&["process", "base"]),
+            summary: "who holds connections",
+            manual: "",
+        };
+        let tunables = [mode("mode", Role::Mode), mode("events", Role::Mode), mode("hooks", Role::Concurrency)];
+        case.tuning.give("mode", "process");
+        // A mode that the runtime is not given has nothing to change.
+        let modes = names(&study, &case, &trial, Room { tunables: &tunables, ..kept });
+        assert_eq!(modes, [shares, "workers 8 -> 1", "mode process -> base", "JIT off -> on"]);
     }
 
     #[test]
@@ -421,10 +524,10 @@ mod tests {
         assert_eq!(moved([(300, 300, 50), (300, 300, 50), (600, 600, 50)]), None);
         assert_eq!(moved([(300, 300, 50), (60, 58, 0), (240, 235, 0)]).map(|_| ()), Some(()));
         let (topology, reason) = moved([(360, 200, 5), (300, 300, 45), (450, 240, 0)]).unwrap();
-        // 1470 shared out as 1.15 x 240, twice 1.15 x 200, and 1.5 x 300.
+        // 1470 shared out as 289 for the 240 that were used, twice 245 for 200, and 1.5 x 300.
         assert_eq!(
             topology,
-            "2 replicas (0.28 CPUs, 64Mi each) behind nginx (round-robin, 32 kept connections, 0.55 CPUs, 64Mi), postgres \
+            "2 replicas (0.29 CPUs, 64Mi each) behind nginx (round-robin, 32 kept connections, 0.53 CPUs, 64Mi), postgres \
              (0.34 CPUs, 64Mi)"
         );
         assert_eq!(
@@ -435,10 +538,39 @@ mod tests {
     }
 
     #[test]
+    fn a_load_that_grows_is_shared_out_by_its_busiest_part() {
+        let (study, case, mut trial) = case_with([(330, 230, 20), (200, 32, 0), (580, 140, 0)]);
+        let names = |trial: &Trial| names(&study, &case, trial, ALONE).join("; ");
+        let even = names(&trial);
+        // 1440 by 1.5 x 330 twice, 50 for 32 and 177 for 140.
+        assert_eq!(even, "postgres 0.58 -> 0.2 CPU, replica 0.33 -> 0.58 CPU, balancer 0.2 -> 0.05 CPU");
+        let second = |second: u64| LoadSecond {
+            second,
+            sent: 10 * (second + 1),
+            ok: 0,
+            failed: 0,
+            response_p50_us: None,
+            response_p99_us: None,
+        };
+        trial.measurement.as_mut().unwrap().load_seconds = (0..10).map(second).collect();
+        // The last two seconds had 95 of 55.
+        let grown = "postgres 0.58 -> 0.3 CPU, replica 0.33 -> 0.52 CPU, balancer 0.2 -> 0.08 CPU";
+        assert_eq!(names(&trial), grown);
+    }
+
+    #[test]
     fn a_step_is_kept_where_it_gains_more_than_trials_differ() {
-        let ln = f64::ln;
-        assert!(is_kept(None, Some(1.0)) && !is_kept(None, None) && !is_kept(Some(1.0), None));
-        assert!(is_kept(Some(ln(100.0)), Some(ln(103.0))));
-        assert!(!is_kept(Some(ln(100.0)), Some(ln(101.0))) && !is_kept(Some(ln(100.0)), Some(ln(90.0))));
+        let reached = |figure: f64, p99_us, cpu| Reached { score: figure.ln(), p99_us, cpu_us: Some(cpu) };
+        let best = reached(100.0, Some(50e3), 1e3);
+        let kept = |figure, p99, cpu| reached(figure, p99, cpu).is_beyond(&best);
+        assert!(kept(103.0, Some(90e3), 2e3) && kept(103.0, None, 1e3));
+        assert!(!kept(101.0, Some(50e3), 1e3) && !kept(97.0, Some(10e3), 500.0));
+        // As many, sooner, whatever that costs.
+        assert!(kept(100.0, Some(39e3), 1e3) && kept(99.0, Some(39e3), 1.3e3));
+        assert!(!kept(100.0, Some(45e3), 1e3) && !kept(100.0, None, 900.0));
+        // As many, for less.
+        assert!(kept(100.0, Some(60e3), 900.0) && !kept(100.0, Some(70e3), 900.0) && !kept(100.0, Some(60e3), 970.0));
+        let unanswered = reached(100.0, None, 1e3);
+        assert!(reached(100.0, Some(9e6), 1e3).is_beyond(&unanswered) && !unanswered.is_beyond(&unanswered));
     }
 }

@@ -9,6 +9,7 @@ use stampede_core::{
     PublishedTable, PublishedUnit,
 };
 
+use super::KnownPublication;
 use super::case::CaseKeys;
 use crate::mistake::{Gathered, Mistakes};
 use crate::plan_file::Text;
@@ -117,12 +118,12 @@ impl PublishedFile {
     /// # Errors
     ///
     /// The first error of its YAML, or all mistakes in it.
-    pub(super) fn read(name: &str, text: &str) -> Result<(Self, Publication), Mistakes> {
-        let place = format!("studies/{name}.yaml");
+    pub(super) fn read(known: &KnownPublication) -> Result<(Self, Publication), Mistakes> {
+        let KnownPublication { name, place, text } = known;
         let file: Self = serde_saphyr::from_str(text).map_err(|error| {
-            Mistakes::one(&place, format!("is not a published experiment: {error}"), "correct the line that it names")
+            Mistakes::one(place, format!("is not a published experiment: {error}"), "correct the line that it names")
         })?;
-        let mut reader = Reader { place, mistakes: Gathered::default() };
+        let mut reader = Reader { place: place.clone(), mistakes: Gathered::default() };
         let publication = reader.publication(name, &file);
         reader.mistakes.finish(Ok((file, publication)))
     }

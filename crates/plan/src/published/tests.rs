@@ -86,7 +86,7 @@ fn a_feeder_that_no_row_takes_is_a_mistake_of_the_command_line() {
 }
 
 fn known(text: &str) -> Vec<KnownPublication> {
-    vec![KnownPublication { name: "some".to_owned(), text: text.to_owned() }]
+    vec![KnownPublication { name: "some".to_owned(), place: "studies/some.yaml".to_owned(), text: text.to_owned() }]
 }
 
 fn read(text: &str, change: impl Fn(&mut ReproduceFlags)) -> Result<ReproducePlan, Vec<String>> {
@@ -147,7 +147,7 @@ fn a_claim_about_the_whole_load_is_tested_by_a_full_run_alone() {
 
 #[test]
 fn a_row_takes_over_what_it_does_not_say() {
-    let (file, _) = PublishedFile::read("some", GOOD).unwrap();
+    let (file, _) = PublishedFile::read(&known(GOOD)[0]).unwrap();
     let flags = |row: usize| {
         let keys = file.tables[0].rows[row].case.clone().over(&file.tables[0].case);
         (keys.env(), keys.flags())

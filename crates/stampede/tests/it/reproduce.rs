@@ -15,6 +15,12 @@ fn reproduce_says_what_there_is_and_what_is_wrong() {
     assert_snapshot!("reproduce_help", said(&["reproduce", "--help"]));
     assert_snapshot!("reproduce_list", said(&["reproduce"]));
     assert_snapshot!("reproduce_unknown", said(&["reproduce", "symfony-blgo"]));
+    let own = said(&["reproduce", "no-such-folder/mine.yaml"]);
+    assert!(own.starts_with("exit code: 2") && own.contains("no-such-folder/mine.yaml cannot be read"), "{own}");
+    let stage = Stage::new();
+    std::fs::write(stage.home().join("mine.yaml"), "title: mine\n").unwrap();
+    let own = stage.run_in(stage.home(), &["reproduce", "mine.yaml"]);
+    assert!(own.code == Some(2) && own.stderr.contains("mine.yaml is not a published experiment"), "{own:?}");
     assert_snapshot!(
         "reproduce_mistakes",
         said(&[

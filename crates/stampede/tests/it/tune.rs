@@ -1,5 +1,7 @@
 //! `stampede tune` from end to end, on a real server.
 
+use std::fs;
+
 use serde_json::Value;
 
 use crate::stage::{Stage, have};
@@ -102,6 +104,11 @@ fn what_cannot_be_searched_is_told() {
         (&["--steps", "5", "--metric", "fast"], "--metric fast is none that can be better or worse"),
         (&["--steps", "5", "--budget", "5m"], "cannot be used with"),
         (&["--or", "swoole"], "--steps <N>"),
+        (&["--steps", "5", "--against", "rinha"], "--against rinha names no row"),
+        (&["--steps", "5", "--against", "rinah/go"], "experiment rinah is not known; did you mean rinha?"),
+        (&["--steps", "5", "--against", "rinha/task-wokers"], "is not in rinha; did you mean task-workers?"),
+        (&["--steps", "5", "--against", "gcp-markdown/cf-php"], "is a service whose instances come and go"),
+        (&["--steps", "5", "--against", "none.yaml/go"], "none.yaml cannot be read"),
     ] {
         let said = stage.run(&[&["tune", "nginx-fpm", "mix"], args].concat());
         assert_eq!((said.code, said.stdout.as_str()), (Some(2), ""), "{args:?}: {}", said.stderr);
@@ -109,12 +116,30 @@ fn what_cannot_be_searched_is_told() {
     }
 }
 
+/// An experiment with a deployment that steps are held against.
+const OWN: &str = "title: What is served today
+source: Here
+scale: 1
+rounds: 1
+tables:
+  - id: today
+    title: Today
+    workload: markdown
+    warm_up: 1s
+    case: {runtime: nginx-fpm, replicas: 2, balancer: nginx}
+    columns: [{metric: throughput_rps, unit: req/s}]
+    baseline: unshared
+    rows:
+      - {id: unshared, title: Nothing shared out, case: {set: {pm.max_children: 2}}}
+";
+
 #[test]
 fn a_deployment_is_made_better_step_by_step_and_each_says_why() {
     if !have("a_deployment_is_made_better_step_by_step_and_each_says_why", &["php", "nginx"]) {
         return;
     }
     let stage = Stage::new();
+    fs::write(stage.home().join("own.yaml"), OWN).unwrap();
     let climb = |rest: &[&str]| {
         let args = [
             "tune",
@@ -146,10 +171,12 @@ fn a_deployment_is_made_better_step_by_step_and_each_says_why() {
             "replica=0.1,128Mi",
             "--share",
             "balancer=0.6,128Mi",
+            "--against",
+            "own.yaml/unshared",
             "--json",
             "-",
         ];
-        stage.run(&[&args[..], rest].concat())
+        stage.run_in(stage.home(), &[&args[..], rest].concat())
     };
     let said = climb(&[]);
     assert_eq!(said.code, Some(0), "{}", said.stderr);
@@ -165,9 +192,22 @@ fn a_deployment_is_made_better_step_by_step_and_each_says_why() {
     assert!(steps.iter().all(|step| step["kept"] == true), "{found}");
     let figure = |place: usize| steps[place]["figure"].as_f64().unwrap();
     assert!(figure(2) > 2.0 * figure(0), "{found}");
-    let verdict = &found["held"]["verdicts"][0];
-    assert!(verdict["verdict"] == "faster" || verdict["verdict"] == "slower", "{found}");
-    assert!(found["conclusion"].as_str().unwrap().contains("2 of 2 changes are worth keeping"), "{found}");
+    let judged = |one: &str, other: &str| {
+        let verdicts = found["held"]["verdicts"].as_array().unwrap();
+        let pair = [(one, other), (other, one)];
+        let is_pair = |verdict: &&Value| pair.iter().any(|(a, b)| verdict["a"] == *a && verdict["b"] == *b);
+        verdicts.iter().find(is_pair).map(|verdict| verdict["verdict"].as_str().unwrap_or_default().to_owned())
+    };
+    let direct = judged("last", "first");
+    assert!(["faster", "slower"].map(|word| Some(word.to_owned())).contains(&direct), "{found}");
+    assert!(judged("last", "own.yaml/unshared").is_some(), "{found}");
+    assert!(found["held"]["verdicts_by_p99"].is_array(), "{found}");
+    let conclusion = found["conclusion"].as_str().unwrap();
+    for part in
+        ["2 of 2 changes are worth keeping", "beside first the last has", "beside own.yaml/unshared the last has"]
+    {
+        assert!(conclusion.contains(part), "{part}: {found}");
+    }
     for part in ["opcache.enable=1", "which ran out in", "step 3: replica 0.1 -> 0."] {
         assert!(said.stderr.contains(part) || found["state"].to_string().contains(part), "{part}\n{}", said.stderr);
     }
