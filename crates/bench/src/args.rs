@@ -25,7 +25,7 @@ usage: stampede-bench load [FLAGS]
        stampede-bench stats [--studies N] [--seed N] [--data FILE] [--output FILE]
        stampede-bench capacity [--searches N] [--seed N] [--output FILE]
        stampede-bench tune [--searches N] [--seed N] [--data DIR] [--output FILE]
-       stampede-bench grid [--pieces N] [--data DIR] [--stampede FILE]
+       stampede-bench grid [--pieces N] [--data DIR] [--remark TEXT] [--stampede FILE]
        stampede-bench record [--pieces N] [--data FILE] [--remark TEXT] [--stampede FILE]
        stampede-bench forecast [--rounds N] [--duration TIME] [--data FILE] [--output FILE] [--stampede FILE]
        stampede-bench published [--rounds N] [--workload NAME|DIR] [--output FILE] [--remark TEXT] [--stampede FILE]
@@ -259,6 +259,7 @@ fn grid(mut arguments: impl Iterator<Item = String>) -> Result<Task, ArgsError> 
         match flag.as_str() {
             "--pieces" => recording.pieces = above_zero(&flag, &value()?)?,
             "--data" => recording.data = PathBuf::from(value()?),
+            "--remark" => recording.remark = value()?,
             "--stampede" => recording.stampede = Some(PathBuf::from(value()?)),
             "--help" | "-h" => return Ok(Task::Help),
             other => return Err(ArgsError::Unknown(other.to_owned())),

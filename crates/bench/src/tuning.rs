@@ -16,6 +16,7 @@ use stampede_stats::{SplitMix64, median};
 use thiserror::Error;
 
 use self::grid::{Grid, GridError, SEEN};
+use crate::circumstances::Circumstances;
 
 /// The share of a grid's cells that a search may try.
 const SHARE: f64 = 0.15;
@@ -78,10 +79,10 @@ pub(crate) fn run(replay: &Replay) -> Result<(), ReplayError> {
             grids.push(Grid::read(&path)?);
         }
     }
-    let recorded = grids.len();
+    let under: Vec<Vec<Circumstances>> = grids.iter().map(|grid| grid.under.clone()).collect();
     grids.extend(simulated::grids(replay.seed));
     let reached: Vec<Reached> = grids.iter().map(|grid| reach(grid, replay.searches, replay.seed)).collect();
-    let text = document(&reached, recorded, replay);
+    let text = document(&reached, &under, replay);
     match &replay.output {
         Some(path) => fs::write(path, text).map_err(|source| ReplayError::Write { path: path.clone(), source }),
         None => {
@@ -141,7 +142,8 @@ fn drawn(grid: &Grid, seed: u64, budget: usize) -> Point {
     best(&tried).map_or_else(|| grid.space.default.clone(), |best| best.point.clone())
 }
 
-fn document(reached: &[Reached], recorded: usize, replay: &Replay) -> String {
+/// `under`: of each recorded grid, which are the first, under which circumstances it was recorded.
+fn document(reached: &[Reached], under: &[Vec<Circumstances>], replay: &Replay) -> String {
     let percent = |share: f64| format!("{:.1} %", share * 100.0);
     let mut text = format!(
         "# How good the search for settings is\n\nWritten by `make bench-tune`, seed {}: {} searches on each grid, each of at most \
@@ -152,9 +154,13 @@ fn document(reached: &[Reached], recorded: usize, replay: &Replay) -> String {
         percent(SHARE),
         percent(NEAR)
     );
-    text.push_str(&match recorded {
+    text.push_str(&match under.len() {
         0 => "No grid was recorded on a real machine yet: these are made up, with normal noise of 3 %.\n\n".to_owned(),
-        count => format!("The first {count} grids were recorded on a real machine, the others are made up.\n\n"),
+        count => format!(
+            "The first {count} grids were recorded by `make bench-grids`, one trial of each cell after another in an order by chance, and \
+             the next order after that; the others are made up, with normal noise of 3 %. {}\n\n",
+            Circumstances::sentences(under.iter().flatten())
+        ),
     });
     text.push_str(
         "| grid | cells | tried | default | search: median | a tenth is below | random: median | a tenth is below |\n",
@@ -218,7 +224,7 @@ mod tests {
         let spread = Spread { median: 0.97, tenth: 0.9 };
         let reached =
             Reached { name: "g".to_owned(), cells: 100, tried: 15, default: 0.5, search: spread, random: spread };
-        let text = document(&[reached], 0, &Replay::default());
+        let text = document(&[reached], &[], &Replay::default());
         for part in ["No grid was recorded", "| g | 100 | 15 | 50.0 % | 97.0 % | 90.0 % |", "1 of 1 grids meet"] {
             assert!(text.contains(part), "{part}\n{text}");
         }

@@ -274,22 +274,22 @@ pub(crate) const FAULTS: [Fault; 20] = [
     },
     Fault {
         name: "share",
-        what: "a share of 0.04, 0.03 and 0.02 CPU for the balancer in front",
+        what: "a share of 0.035, 0.027 and 0.02 CPU for the balancer in front",
         right: &["part-throttled"],
         runtimes: ["nginx-fpm", "apache-mod-php", "apache-fpm"],
         setup: |_, severity| {
-            let share = ["0.2", "0.04", "0.03", "0.02"][severity];
+            let share = ["0.2", "0.035", "0.027", "0.02"][severity];
             Setup::new(8).balancer(&format!(", share: {{balancer: {{cpus: {share}, memory: 64Mi}}}}"))
         },
     },
     Fault {
         name: "upstream-keepalive",
-        what: "a balancer that opens a connection for each request of 8, 16 and 32 clients",
+        what: "a balancer that opens a connection for each request of 8, 12 and 16 clients",
         right: &["upstream-keepalive-off"],
         runtimes: ["nginx-fpm", "apache-mod-php", "caddy-fpm"],
         setup: |_, severity| {
             let kept = if severity == 0 { "32" } else { "off" };
-            let load = ["closed:16", "closed:8", "closed:16", "closed:32"][severity];
+            let load = ["closed:16", "closed:8", "closed:12", "closed:16"][severity];
             Setup::new(0).load(load).balancer(&format!(", upstream_keepalive: {kept}"))
         },
     },

@@ -9,6 +9,8 @@ use stampede_analysis::{Knob, Point, Space};
 use stampede_core::Role;
 use thiserror::Error;
 
+use crate::circumstances::Circumstances;
+
 /// Trials of a cell that a search sees; the others score.
 pub(crate) const SEEN: usize = 3;
 /// Trials of a cell.
@@ -18,6 +20,8 @@ pub(crate) const TRIALS: usize = 6;
 #[derive(Clone, Debug)]
 pub(crate) struct Grid {
     pub(crate) name: String,
+    /// Under which each piece was recorded; nothing of what is made up.
+    pub(crate) under: Vec<Circumstances>,
     pub(crate) space: Space,
     pub(crate) cells: BTreeMap<Point, Vec<f64>>,
 }
@@ -26,6 +30,7 @@ pub(crate) struct Grid {
 #[serde(deny_unknown_fields)]
 pub(super) struct WireGrid {
     pub(super) name: String,
+    pub(super) under: Vec<Circumstances>,
     pub(super) knobs: Vec<WireKnob>,
     pub(super) default: Point,
     pub(super) cells: Vec<WireCell>,
@@ -72,8 +77,9 @@ impl WireGrid {
     pub(super) fn text(&self) -> String {
         let lines = |all: Vec<String>| all.join(",\n    ");
         format!(
-            "{{\n  \"name\": {},\n  \"knobs\": [\n    {}\n  ],\n  \"default\": {},\n  \"cells\": [\n    {}\n  ]\n}}\n",
+            "{{\n  \"name\": {},\n  \"under\": [\n    {}\n  ],\n  \"knobs\": [\n    {}\n  ],\n  \"default\": {},\n  \"cells\": [\n    {}\n  ]\n}}\n",
             line(&self.name),
+            lines(self.under.iter().map(line).collect()),
             lines(self.knobs.iter().map(line).collect()),
             line(&self.default),
             lines(self.cells.iter().map(line).collect()),
@@ -94,7 +100,7 @@ impl Grid {
 
     fn of(wire: WireGrid) -> Option<Self> {
         let Space { knobs, default } = wire.space();
-        let WireGrid { name, cells, .. } = wire;
+        let WireGrid { name, under, cells, .. } = wire;
         let fits = |point: &Point| {
             point.len() == knobs.len() && point.iter().zip(&knobs).all(|(level, knob)| *level < knob.levels.len())
         };
@@ -102,7 +108,7 @@ impl Grid {
             .iter()
             .all(|cell| fits(&cell.point) && cell.trials.len() > SEEN && cell.trials.iter().all(|value| *value > 0.0));
         let cells: BTreeMap<Point, Vec<f64>> = cells.into_iter().map(|cell| (cell.point, cell.trials)).collect();
-        (whole && cells.contains_key(&default)).then_some(Self { name, space: Space { knobs, default }, cells })
+        (whole && cells.contains_key(&default)).then_some(Self { name, under, space: Space { knobs, default }, cells })
     }
 
     /// The score that a search sees.
@@ -156,7 +162,7 @@ mod tests {
 
     #[test]
     fn a_recorded_grid_is_read_and_a_broken_one_is_not() {
-        let text = r#"{"name": "nginx-fpm mix", "knobs": [{"name": "pm.max_children", "role": "pool_size",
+        let text = r#"{"name": "nginx-fpm mix", "under": [], "knobs": [{"name": "pm.max_children", "role": "pool_size",
             "levels": ["1", "2"], "ordered": true}], "default": [0],
             "cells": [{"point": [0], "trials": [10, 11, 12, 13, 15]}, {"point": [1], "trials": [20, 20, 20, 30, 10]}]}"#;
         let grid = Grid::of(serde_json::from_str(text).unwrap()).unwrap();

@@ -13,6 +13,7 @@ use stampede_core::{Load, Tuning};
 use thiserror::Error;
 
 use super::grid::{GridError, TRIALS, WireCell, WireGrid, WireKnob};
+use crate::circumstances::Circumstances;
 use crate::compare::{Compare, CompareError};
 use crate::progress::tell;
 
@@ -72,12 +73,19 @@ pub(crate) struct GridRecording {
     pub(crate) pieces: u32,
     /// The folder of grids.
     pub(crate) data: PathBuf,
+    /// What else went on, in words.
+    pub(crate) remark: String,
     pub(crate) stampede: Option<PathBuf>,
 }
 
 impl Default for GridRecording {
     fn default() -> Self {
-        Self { pieces: u32::MAX, data: PathBuf::from("crates/bench/data/grids"), stampede: None }
+        Self {
+            pieces: u32::MAX,
+            data: PathBuf::from("crates/bench/data/grids"),
+            remark: "nothing said".to_owned(),
+            stampede: None,
+        }
     }
 }
 
@@ -104,7 +112,7 @@ impl Subject {
             .collect();
         format!(
             "workload: {workload}\ncases:\n{cases}limits: {{cpus: {cpus}, memory: {memory}}}\nload: {load}\n\
-             study: {{rounds: 1, duration: 1500ms, warm_up: 500ms}}\n"
+             study: {{rounds: 1, duration: 800ms, warm_up: 200ms}}\n"
         )
     }
 
@@ -161,8 +169,9 @@ fn points(space: &Space) -> Vec<Point> {
 
 /// Records what is missing.
 pub(crate) fn run(recording: &GridRecording) -> Result<(), GridRecordingError> {
-    let GridRecording { pieces, data, stampede } = recording;
+    let GridRecording { pieces, data, remark, stampede } = recording;
     let compare = Compare::new(stampede.clone())?;
+    let under = Circumstances::now(&compare.version()?, remark);
     fs::create_dir_all(data).map_err(|source| GridRecordingError::Write { path: data.clone(), source })?;
     let mut left = *pieces;
     for subject in &SUBJECTS {
@@ -188,6 +197,7 @@ pub(crate) fn run(recording: &GridRecording) -> Result<(), GridRecordingError> {
             for cell in &mut grid.cells {
                 cell.trials.extend(rates.get(&cell.point));
             }
+            grid.under.push(under.clone());
             write(&unfinished, &grid)?;
         }
         fs::rename(&unfinished, &whole).map_err(|source| GridRecordingError::Write { path: whole, source })?;
@@ -204,7 +214,7 @@ fn begin(name: String, space: &Space) -> WireGrid {
         ordered: knob.ordered,
     });
     let cells = points(space).into_iter().map(|point| WireCell { point, trials: Vec::new() });
-    WireGrid { name, knobs: knobs.collect(), default: space.default.clone(), cells: cells.collect() }
+    WireGrid { name, under: Vec::new(), knobs: knobs.collect(), default: space.default.clone(), cells: cells.collect() }
 }
 
 /// A line for each cell, all or nothing.

@@ -118,7 +118,7 @@ fn grid(server: &Server, random: &mut SplitMix64) -> Grid {
             }
         }
     }
-    Grid { name: server.name.to_owned(), space: Space { knobs, default: vec![2, 0, 0, 0] }, cells }
+    Grid { name: server.name.to_owned(), under: Vec::new(), space: Space { knobs, default: vec![2, 0, 0, 0] }, cells }
 }
 
 impl Server {
