@@ -9,13 +9,25 @@ use stampede_core::Cpus;
 use crate::Wake;
 use crate::quota::{Account, Quota};
 
+/// How long a process keeps its processor while others want it: `base_slice_ns`, 0.7 ms on one processor and as much more with each
+/// doubling of their number, here two (kernel/sched/fair.c, `sysctl_sched_base_slice` and `get_update_sysctl_factor`;
+/// docs.kernel.org/scheduler/sched-eevdf.html). Who is woken later than that in a turn ends it; among those that wait already it goes
+/// on until the next tick.
+const SLICE: Duration = Duration::from_micros(1400);
+
+/// A turn is no less than this part of what a request has had, so that one of seconds is not cut into thousands of turns.
+const LEAST_PART: f64 = 1.0 / 64.0;
+
 /// What all instances of a service are.
 #[derive(Clone, Debug)]
 pub struct InstanceModel {
     quota: Quota,
-    /// Of `n` requests that are worked on: on how many processors, and by how much each of them gets on while all together use
-    /// a nanosecond of CPU.
+    processors: usize,
+    /// Of `n` requests that are worked on: on how many processors, and by how much each that is on one gets on while all together
+    /// use a nanosecond of CPU.
     speeds: Vec<(f64, f64)>,
+    /// How long each has a processor while others wait for one, in nanoseconds of its work.
+    slice: f64,
     workers: u32,
     wake: Wake,
     start_cpu: Duration,
@@ -38,20 +50,28 @@ impl InstanceModel {
     /// what is done while there is one: the measured speed is `mu(n) = min(n, processors) x efficiency(n)`. What is more than one
     /// comes of workers that find their next request there and never sleep, and is theirs only while all of them work.
     pub fn new(cpus: Cpus, workers: u32, start: Start, efficiency: impl Fn(u32) -> f64) -> Self {
-        let processors = cpus.whole_cores() as f64;
+        let processors = cpus.whole_cores();
         let speed = |n: u32| {
-            let n_f = f64::from(n.max(1));
+            let on = f64::from(n.max(1)).min(processors as f64);
             let most = if n < workers { 1.0 } else { f64::INFINITY };
-            (n_f.min(processors), efficiency(n.max(1)).min(most) / n_f)
+            (on, efficiency(n.max(1)).min(most) / on)
         };
         Self {
             quota: Quota::of(cpus),
+            processors,
+            slice: SLICE.as_nanos() as f64,
             speeds: (0..=workers).map(speed).collect(),
             workers,
             wake: Wake::default(),
             start_cpu: start.cpu,
             start_wait: start.wait,
         }
+    }
+
+    /// The same where processes have a processor for so long while others want it; the shorter that is, the more they share it.
+    #[must_use]
+    pub fn with_slice(self, slice: Duration) -> Self {
+        Self { slice: slice.as_nanos() as f64, ..self }
     }
 
     /// The same, where what it costs that an instance was idle is known.
@@ -103,16 +123,53 @@ impl<R> Ord for Due<R> {
     }
 }
 
-/// Processor sharing in virtual time: all requests that are worked on get on alike, so each is over when what every one of them
-/// got since the beginning reaches a mark that is known when it comes. An arrival or an end then costs the logarithm of
-/// their number, not their number.
+/// A request on a processor.
+#[derive(Clone, Copy, Debug)]
+struct Turn<R> {
+    /// What of its work was done before, and what is done now before others have their turn.
+    had: f64,
+    length: f64,
+    /// Marks: when it began, when others have their turn, and when the request is over.
+    began: f64,
+    until: f64,
+    end: f64,
+    request: R,
+}
+
+impl<R> Turn<R> {
+    /// Others wait from now on: alone it went on beyond its turn, and they have theirs at the end of one more.
+    fn make_way(&mut self, got: f64) {
+        let turns = ((got - self.began) / self.length).ceil().max(1.0);
+        self.until = self.began + turns * self.length;
+    }
+
+    /// When it leaves its processor.
+    fn leaves(&self, others_wait: bool) -> f64 {
+        if others_wait { self.until.min(self.end) } else { self.end }
+    }
+}
+
+/// A request that waits for a processor.
+#[derive(Clone, Copy, Debug)]
+struct Waiting<R> {
+    /// What of its work was done, and what is left.
+    had: f64,
+    left: f64,
+    request: R,
+}
+
+/// Requests take turns on the processors, first come, first served (round robin; L. Kleinrock, Queueing Systems II, 4.4): short ones are
+/// done in their first turn, long ones share. Marks are in virtual time: all that are on a processor get on alike, so each leaves it
+/// when what every one of them got since the beginning reaches a mark. While nobody waits, nothing happens at the end of a turn.
 #[derive(Debug)]
 pub(crate) struct Instance<R> {
     now: u64,
     account: Account,
-    /// CPU work that each request which is worked on has got since the instance was there.
+    /// CPU work that each request on a processor has got since the instance was there.
     got: f64,
-    running: BinaryHeap<Reverse<Due<R>>>,
+    /// As many as there are processors at most.
+    on: Vec<Turn<R>>,
+    waiting: VecDeque<Waiting<R>>,
     /// Off the CPU, until a time.
     away: BinaryHeap<Reverse<Due<Job<R>>>>,
     backlog: VecDeque<Job<R>>,
@@ -128,7 +185,8 @@ impl<R: Copy> Instance<R> {
             now,
             account: model.quota.open(now),
             got: 0.0,
-            running: BinaryHeap::new(),
+            on: Vec::new(),
+            waiting: VecDeque::new(),
             away: BinaryHeap::new(),
             backlog: VecDeque::new(),
             idle_since: Some(now),
@@ -144,8 +202,8 @@ impl<R: Copy> Instance<R> {
             job.cpu += cpu;
             job.wait += wait as u64;
         }
-        if self.running.len() + self.away.len() < model.workers as usize {
-            self.begin(job);
+        if self.worked_on() + self.away.len() < model.workers as usize {
+            self.begin(job, model);
         } else {
             self.backlog.push_back(job);
         }
@@ -155,9 +213,9 @@ impl<R: Copy> Instance<R> {
     /// When something happens next: a request is over or back on the CPU, or, where others wait for its processors, its quota is
     /// used up or there again.
     pub(crate) fn next(&self, model: &InstanceModel) -> Option<u64> {
-        let done = self.running.peek().map(|Reverse(first)| {
+        let done = self.first().map(|(_, until)| {
             let (cores, gain) = self.speed(model);
-            let cpu = ((first.at - self.got) / gain).max(0.0);
+            let cpu = ((until - self.got) / gain).max(0.0);
             let done = self.now + model.quota.time_for(&self.account, self.now, cpu, cores).ceil() as u64;
             let turn = self.share.map(|_| model.quota.turn(&self.account, self.now, cores));
             turn.map_or(done, |turn| turn.min(done))
@@ -171,11 +229,7 @@ impl<R: Copy> Instance<R> {
 
     /// How many processors it would use now if they were all its own.
     pub(crate) fn demand(&self, model: &InstanceModel) -> f64 {
-        if self.running.is_empty() || model.quota.is_used_up(&self.account) {
-            0.0
-        } else {
-            model.speeds[self.running.len()].0
-        }
+        if self.on.is_empty() || model.quota.is_used_up(&self.account) { 0.0 } else { model.speeds[self.worked_on()].0 }
     }
 
     /// From now on it gets this part of them. Returns the CPU time that was used since the last call, where that is another part.
@@ -194,44 +248,80 @@ impl<R: Copy> Instance<R> {
         let used = self.advance(now, model);
         if self.away.peek().is_some_and(|Reverse(first)| first.at as u64 <= now) {
             if let Some(Reverse(Due { request: job, .. })) = self.away.pop() {
-                self.run(job);
+                self.run(job, model);
             }
             return (used, None);
         }
         // What is left of it is rounding, or its quota was used up or is there again.
-        if self.running.peek().is_none_or(|Reverse(first)| first.at - self.got > ROUNDING_NS) {
+        let Some((place, until)) = self.first().filter(|(_, until)| until - self.got <= ROUNDING_NS) else {
+            return (used, None);
+        };
+        let Turn { had, began, end, request, .. } = self.on.swap_remove(place);
+        // Rounding to nanoseconds leaves a trifle; nobody after it may lose or gain by that.
+        self.got = until;
+        let is_over = end - until <= ROUNDING_NS;
+        if !is_over {
+            self.waiting.push_back(Waiting { had: had + until - began, left: end - until, request });
+        }
+        if let Some(next) = self.waiting.pop_front() {
+            self.take_turn(next, model);
+        }
+        if !is_over {
             return (used, None);
         }
-        let Some(Reverse(Due { at, request })) = self.running.pop() else { return (used, None) };
-        // Rounding to nanoseconds leaves a trifle; nobody after it may lose or gain by that.
-        self.got = at;
         if let Some(job) = self.backlog.pop_front() {
-            self.begin(job);
-        } else if self.running.is_empty() && self.away.is_empty() {
+            self.begin(job, model);
+        } else if self.on.is_empty() && self.away.is_empty() {
             self.idle_since = Some(now);
         }
         (used, Some(request))
     }
 
-    fn begin(&mut self, job: Job<R>) {
+    /// How many are on the CPU, or wait for it.
+    fn worked_on(&self) -> usize {
+        self.on.len() + self.waiting.len()
+    }
+
+    /// Who leaves its processor first, and at which mark.
+    fn first(&self) -> Option<(usize, f64)> {
+        let others_wait = !self.waiting.is_empty();
+        let marks = self.on.iter().map(|turn| turn.leaves(others_wait)).enumerate();
+        marks.min_by(|(_, a), (_, b)| a.total_cmp(b))
+    }
+
+    fn begin(&mut self, job: Job<R>, model: &InstanceModel) {
         if job.wait > 0 {
             self.away.push(Reverse(Due { at: (self.now + job.wait) as f64, request: job }));
         } else {
-            self.run(job);
+            self.run(job, model);
         }
     }
 
-    fn run(&mut self, Job { cpu, request, .. }: Job<R>) {
-        if self.running.is_empty() {
+    fn run(&mut self, Job { cpu, request, .. }: Job<R>, model: &InstanceModel) {
+        if self.on.is_empty() {
             // Marks stay small, so that sums keep their digits however long the instance lives.
             self.got = 0.0;
         }
-        self.running.push(Reverse(Due { at: self.got + cpu, request }));
+        let fresh = Waiting { had: 0.0, left: cpu, request };
+        if self.on.len() < model.processors {
+            self.take_turn(fresh, model);
+        } else {
+            if self.waiting.is_empty() {
+                self.on.iter_mut().for_each(|turn| turn.make_way(self.got));
+            }
+            self.waiting.push_back(fresh);
+        }
     }
 
-    /// On how many processors, and by how much each request gets on in a nanosecond of CPU.
+    fn take_turn(&mut self, Waiting { had, left, request }: Waiting<R>, model: &InstanceModel) {
+        let length = model.slice.max(had * LEAST_PART);
+        let began = self.got;
+        self.on.push(Turn { had, length, began, until: began + length, end: began + left, request });
+    }
+
+    /// On how many processors, and by how much each request on one gets on in a nanosecond of CPU.
     fn speed(&self, model: &InstanceModel) -> (f64, f64) {
-        let n = self.running.len();
+        let n = self.worked_on();
         if n == 0 {
             return (0.0, 0.0);
         }
@@ -273,28 +363,59 @@ mod tests {
 
     #[test]
     fn requests_share_the_cpu_as_by_hand() {
-        let one = |workers| InstanceModel::new(Cpus::from_millis(1000), workers, START, |_| 1.0);
+        // Turns of a nanosecond are as good as none.
+        let new = |cpus, workers, efficiency: fn(u32) -> f64| {
+            InstanceModel::new(Cpus::from_millis(cpus), workers, START, efficiency).with_slice(Duration::from_nanos(1))
+        };
+        let one = |workers| new(1000, workers, |_| 1.0);
         // Two of 10 and 4 that come together: 4 is over at 8, 10 at 14.
         assert_eq!(run(&one(8), &[(0, 10.0, 0), (0, 4.0, 0)]), [(1, 8), (0, 14)]);
         // One worker: first come, first served.
         assert_eq!(run(&one(1), &[(0, 10.0, 0), (0, 4.0, 0)]), [(0, 10), (1, 14)]);
-        // 6 alone, then 4 left beside 2 until that is over at 10, then 2 left: 12.
-        assert_eq!(run(&one(8), &[(0, 10.0, 0), (6, 2.0, 0)]), [(1, 10), (0, 12)]);
+        // 6 alone, then 4 left and 2 by turns, which the one that came has first, then 3 left: 12.
+        assert_eq!(run(&one(8), &[(0, 10.0, 0), (6, 2.0, 0)]), [(1, 9), (0, 12)]);
         // Off the CPU for 20 while the other has it alone.
         assert_eq!(run(&one(8), &[(0, 5.0, 20), (0, 4.0, 0)]), [(1, 4), (0, 25)]);
         // Two processors and three requests: each gets two thirds.
-        let two = InstanceModel::new(Cpus::from_millis(2000), 8, START, |_| 1.0);
+        let two = new(2000, 8, |_| 1.0);
         assert_eq!(run(&two, &[(0, 6.0, 0), (0, 6.0, 0), (0, 6.0, 0)]).last(), Some(&(2, 9)));
-        // Work that gets half as much done while two share.
-        let slow = InstanceModel::new(Cpus::from_millis(1000), 8, START, |n| if n > 1 { 0.5 } else { 1.0 });
-        assert_eq!(run(&slow, &[(0, 10.0, 0), (0, 10.0, 0)]).last().map(|(_, at)| *at), Some(40));
-        // Work that gets twice as much done while all workers have some.
-        let batch = |workers| InstanceModel::new(Cpus::from_millis(1000), workers, START, |n| f64::from(n.min(2)));
-        assert_eq!(run(&batch(2), &[(0, 10.0, 0), (0, 10.0, 0)]).last().map(|(_, at)| *at), Some(10));
-        assert_eq!(run(&batch(3), &[(0, 10.0, 0), (0, 10.0, 0)]).last().map(|(_, at)| *at), Some(20));
+        // Work that gets half as much done while two share: 19 of it, and the last turn alone.
+        let slow = new(1000, 8, |n| if n > 1 { 0.5 } else { 1.0 });
+        assert_eq!(run(&slow, &[(0, 10.0, 0), (0, 10.0, 0)]).last().map(|(_, at)| *at), Some(39));
+        // Work that gets twice as much done while all workers have some, to a hundredth: the last turn is alone.
+        let batch = |workers| {
+            let ends = run(&new(1000, workers, |n| f64::from(n.min(2))), &[(0, 1e6, 0), (0, 1e6, 0)]);
+            ends.last().map(|(_, at)| *at / 10_000)
+        };
+        assert_eq!((batch(2), batch(3)), (Some(100), Some(200)));
         // A quota of half a processor: 52 ms of work, a stall of 48 ms, and 8 ms more.
-        let half = InstanceModel::new(Cpus::from_millis(500), 8, START, |_| 1.0);
+        let half = new(500, 8, |_| 1.0);
         assert_eq!(run(&half, &[(0, 6e7, 0)]), [(0, 108_000_000)]);
+    }
+
+    #[test]
+    fn requests_take_turns_as_by_hand() {
+        let model = InstanceModel::new(Cpus::from_millis(1000), 8, START, |_| 1.0).with_slice(Duration::from_nanos(4));
+        // A short one that comes while another has its turn waits for the end of that, and is done in its own.
+        assert_eq!(run(&model, &[(0, 10.0, 0), (1, 2.0, 0)]), [(1, 6), (0, 12)]);
+        // 7 alone are a turn and a part of the next, whose end is at 8.
+        assert_eq!(run(&model, &[(0, 10.0, 0), (7, 2.0, 0)]), [(1, 10), (0, 12)]);
+        // Two that are short are served in the order in which they come.
+        assert_eq!(run(&model, &[(0, 3.0, 0), (1, 3.0, 0), (2, 1.0, 0)]), [(0, 3), (1, 6), (2, 7)]);
+        // Turns of two on two processors, while a third waits: 4 and 4, then 2 and 4, and the rest of both.
+        let two = InstanceModel::new(Cpus::from_millis(2000), 8, START, |_| 1.0).with_slice(Duration::from_nanos(4));
+        assert_eq!(run(&two, &[(0, 6.0, 0), (0, 6.0, 0), (0, 6.0, 0)]).last(), Some(&(2, 10)));
+        // Of two that take long, turns are longer the more each has had: some hundreds, and not 500,000.
+        let mut instance = Instance::new(0, &model);
+        for request in [0, 1] {
+            instance.add(0, Job { cpu: 1e6, wait: 0, request }, &model);
+        }
+        let (mut events, mut done) = (0, 0);
+        while let Some(next) = instance.next(&model) {
+            events += 1;
+            done += u32::from(instance.happen(next, &model).1.is_some());
+        }
+        assert!(done == 2 && events < 2_000, "{events}");
     }
 
     #[test]

@@ -2,7 +2,7 @@
 //!
 //! The platform's control, its queue and its bill are those of `stampede-scale`, the very code, and not a model of it. An
 //! instance is a model ([`InstanceModel`]): CPU work and time off the CPU as they were measured one request at a time, a CPU
-//! that requests share at the measured speed, a quota with its period, workers, and a start.
+//! on which requests take turns at the measured speed, a quota with its period, workers, and a start.
 
 mod agenda;
 mod calibration;
