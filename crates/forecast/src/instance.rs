@@ -15,6 +15,10 @@ use crate::quota::{Account, Quota};
 /// on until the next tick.
 const SLICE: Duration = Duration::from_micros(1400);
 
+/// A turn is no less than this part of the mean request: with turns of half of it, requests share nearly as with shorter ones, which
+/// each would be an event.
+const PART_OF_MEAN: u32 = 2;
+
 /// A turn is no less than this part of what a request has had, so that one of seconds is not cut into thousands of turns.
 const LEAST_PART: f64 = 1.0 / 64.0;
 
@@ -26,8 +30,10 @@ pub struct InstanceModel {
     /// Of `n` requests that are worked on: on how many processors, and by how much each that is on one gets on while all together
     /// use a nanosecond of CPU.
     speeds: Vec<(f64, f64)>,
-    /// How long each has a processor while others wait for one, in nanoseconds of its work.
-    slice: f64,
+    /// How long processes have a processor while others want it, where that is given.
+    slice: Option<Duration>,
+    /// The same in nanoseconds of a request's work.
+    turn: f64,
     workers: u32,
     wake: Wake,
     start_cpu: Duration,
@@ -59,7 +65,8 @@ impl InstanceModel {
         Self {
             quota: Quota::of(cpus),
             processors,
-            slice: SLICE.as_nanos() as f64,
+            slice: None,
+            turn: SLICE.as_nanos() as f64,
             speeds: (0..=workers).map(speed).collect(),
             workers,
             wake: Wake::default(),
@@ -71,7 +78,13 @@ impl InstanceModel {
     /// The same where processes have a processor for so long while others want it; the shorter that is, the more they share it.
     #[must_use]
     pub fn with_slice(self, slice: Duration) -> Self {
-        Self { slice: slice.as_nanos() as f64, ..self }
+        Self { slice: Some(slice), turn: slice.as_nanos() as f64, ..self }
+    }
+
+    /// The same for requests that take so much CPU time in the mean.
+    pub(crate) fn for_requests_of(self, mean: Duration) -> Self {
+        let turn = self.slice.unwrap_or_else(|| SLICE.max(mean / PART_OF_MEAN));
+        Self { turn: turn.as_nanos() as f64, ..self }
     }
 
     /// The same, where what it costs that an instance was idle is known.
@@ -314,7 +327,7 @@ impl<R: Copy> Instance<R> {
     }
 
     fn take_turn(&mut self, Waiting { had, left, request }: Waiting<R>, model: &InstanceModel) {
-        let length = model.slice.max(had * LEAST_PART);
+        let length = model.turn.max(had * LEAST_PART);
         let began = self.got;
         self.on.push(Turn { had, length, began, until: began + length, end: began + left, request });
     }

@@ -89,6 +89,8 @@ pub fn simulate(scenario: &Scenario, shape: &impl Shape, seed: u64) -> Run {
 
 struct Simulation<'a, S> {
     scenario: &'a Scenario,
+    /// What each instance is for requests of this work.
+    model: InstanceModel,
     shape: &'a S,
     controller: Controller<Request>,
     actions: Vec<Action<Request>>,
@@ -127,6 +129,7 @@ impl<'a, S: Shape> Simulation<'a, S> {
         let begin = warm_up.as_nanos() as u64;
         Self {
             scenario,
+            model: instance.clone().for_requests_of(scenario.work.cpu.mul_f64(shape.mean())),
             shape,
             controller: Controller::new(*service, *policy, *queue, *granularity),
             actions: Vec::new(),
@@ -207,7 +210,7 @@ impl<'a, S: Shape> Simulation<'a, S> {
             self.controller.ready(time, InstanceId(number), &mut self.actions);
             return;
         }
-        let model = &self.scenario.instance;
+        let model = &self.model;
         let (used, done) = self.instances[index].happen(now, model);
         self.cpu_ns += used;
         self.agenda.set(number, self.instances[index].next(model));
@@ -261,7 +264,7 @@ impl<'a, S: Shape> Simulation<'a, S> {
         let Work { cpu, wait } = self.scenario.work;
         let factor = self.shape.draw(&mut self.random);
         let job = Job { cpu: cpu.as_nanos() as f64 * factor, wait: (wait.as_nanos() as f64 * factor) as u64, request };
-        let model = &self.scenario.instance;
+        let model = &self.model;
         let instance = &mut self.instances[number as usize];
         self.cpu_ns += instance.add(now, job, model);
         self.agenda.set(number, instance.next(model));
@@ -271,7 +274,7 @@ impl<'a, S: Shape> Simulation<'a, S> {
     /// Gives all instances an equal part of what they ask for, where the machine has less than that.
     fn share_host(&mut self, now: u64) {
         let Some(processors) = self.scenario.host_cpus.map(f64::from) else { return };
-        let model = &self.scenario.instance;
+        let model = &self.model;
         let demand: f64 = self.instances.iter().map(|instance| instance.demand(model)).sum();
         let part = processors / demand.max(processors);
         for (number, instance) in (0..).zip(&mut self.instances) {
@@ -287,7 +290,7 @@ impl<'a, S: Shape> Simulation<'a, S> {
 
     fn start(&mut self, now: u64, InstanceId(number): InstanceId, takes: u64) {
         let index = number as usize;
-        let fresh = Instance::new(now + takes, &self.scenario.instance);
+        let fresh = Instance::new(now + takes, &self.model);
         if index < self.instances.len() {
             self.instances[index] = fresh;
         } else {
