@@ -21,6 +21,8 @@ fn reproduce_says_what_there_is_and_what_is_wrong() {
     std::fs::write(stage.home().join("mine.yaml"), "title: mine\n").unwrap();
     let own = stage.run_in(stage.home(), &["reproduce", "mine.yaml"]);
     assert!(own.code == Some(2) && own.stderr.contains("mine.yaml is not a published experiment"), "{own:?}");
+    // Stages follow one another.
+    drop(stage);
     assert_snapshot!(
         "reproduce_mistakes",
         said(&[

@@ -107,7 +107,7 @@ fn what_cannot_be_searched_is_told() {
         (&["--steps", "5", "--against", "rinha"], "--against rinha names no row"),
         (&["--steps", "5", "--against", "rinah/go"], "experiment rinah is not known; did you mean rinha?"),
         (&["--steps", "5", "--against", "rinha/task-wokers"], "is not in rinha; did you mean task-workers?"),
-        (&["--steps", "5", "--against", "gcp-markdown/cf-php"], "is a service whose instances come and go"),
+        (&["--steps", "5", "--against", "gcp-markdown/php-function"], "is a service whose instances come and go"),
         (&["--steps", "5", "--against", "none.yaml/go"], "none.yaml cannot be read"),
     ] {
         let said = stage.run(&[&["tune", "nginx-fpm", "mix"], args].concat());
@@ -120,7 +120,7 @@ fn what_cannot_be_searched_is_told() {
 const OWN: &str = "title: What is served today
 source: Here
 scale: 1
-rounds: 1
+rounds: 3
 tables:
   - id: today
     title: Today
