@@ -415,7 +415,7 @@ mod tests {
         assert_eq!(run(&model, &[(0, 10.0, 0), (7, 2.0, 0)]), [(1, 10), (0, 12)]);
         // Two that are short are served in the order in which they come.
         assert_eq!(run(&model, &[(0, 3.0, 0), (1, 3.0, 0), (2, 1.0, 0)]), [(0, 3), (1, 6), (2, 7)]);
-        // Turns of two on two processors, while a third waits: 4 and 4, then 2 and 4, and the rest of both.
+        // Three on two processors: two have a turn of 4, then the third one, beside whom both end; its last 2 are over at 10.
         let two = InstanceModel::new(Cpus::from_millis(2000), 8, START, |_| 1.0).with_slice(Duration::from_nanos(4));
         assert_eq!(run(&two, &[(0, 6.0, 0), (0, 6.0, 0), (0, 6.0, 0)]).last(), Some(&(2, 10)));
         // Of two that take long, turns are longer the more each has had: some hundreds, and not 500,000.

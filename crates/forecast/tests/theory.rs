@@ -162,7 +162,8 @@ fn one_worker_is_m_g_1() {
     }
 }
 
-/// With processor sharing, which short turns come near to, the mean response time is `s / (1 - rho)`, whatever the distribution of the work (Sakata, Noguchi and
+/// With processor sharing, which short turns come near to, the mean response time is `s / (1 - rho)`, whatever the distribution of
+/// the work (Sakata, Noguchi and
 /// Oizumi 1971; L. Kleinrock, Queueing Systems II).
 #[test]
 fn shared_cpu_is_m_g_1_ps() {

@@ -217,7 +217,7 @@ fn beside(view: &LadderView<'_>, other: &str) -> Option<String> {
     let times = times.map_or_else(String::new, |times| format!(", and {times}"));
     let p99 = |case: &str| {
         let p99 = held.analysis.case(&CaseId::new(case)).and_then(|case| case.summary.get("response_p99_us"));
-        p99.map_or_else(|| "not known, as too many were not answered".to_owned(), |p99| number(p99.value / 1e3) + " ms")
+        p99.map_or_else(|| "not known".to_owned(), |p99| number(p99.value / 1e3) + " ms")
     };
     let (ours, theirs) = (p99(LAST), p99(other));
     Some(format!("Measured again beside {other} the last has {figure}{times}. Its p99 is {ours}, of {other} {theirs}."))
