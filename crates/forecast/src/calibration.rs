@@ -14,7 +14,7 @@ use crate::{InstanceModel, Quantiles, Shape, Start, Wake, Waking, Work};
 
 /// A quota that stalled more than this share of its periods is in the times of requests, and would be counted twice.
 const MOST_STALLED: f64 = 0.01;
-/// Where more requests than this find others there, a trial says too little of instances that were idle.
+/// Where more requests than this find somebody there, a trial says too little of instances that were idle.
 const MOST_BUSY: f64 = 0.5;
 /// Euler's constant, Σ 1/k − ln n (NIST Digital Library of Mathematical Functions, 5.2.3).
 const EULER: f64 = 0.577_215_664_901_532_9;
@@ -243,36 +243,53 @@ fn median_service(trials: &[&Trial]) -> f64 {
     median(&medians).unwrap_or_default()
 }
 
-/// Requests a second, and how many of them were there on average (Little 1961).
-fn rate_and_occupancy(trials: &[&Trial]) -> Option<(f64, f64)> {
+/// Requests a second, and seconds of the mean one.
+fn rate_and_mean(trials: &[&Trial]) -> Option<(f64, f64)> {
     let measurements = || trials.iter().filter_map(|trial| trial.measurement.as_ref());
     let seconds: f64 = measurements().map(|measurement| measurement.window.as_secs_f64()).sum();
     let answered: u64 = measurements().map(|measurement| measurement.service.count()).sum();
-    let busy: f64 = measurements()
+    let all: f64 = measurements()
         .map(|measurement| measurement.service.mean_ns() / 1e9 * measurement.service.count() as f64)
         .sum();
-    (seconds > 0.0 && answered > 0).then(|| (answered as f64 / seconds, busy / seconds))
+    (seconds > 0.0 && answered > 0).then(|| (answered as f64 / seconds, all / answered as f64))
+}
+
+/// How much longer Poisson arrivals at this rate stay at so many processors for that others are there than for their own work, in the mean:
+/// of one processor the M/G/1 queue's with processor sharing, ρ/(1 − ρ), of several what H. Sakasegawa (An approximation formula
+/// L_q ≃ αρ^β/(1 − ρ), Ann. Inst. Statist. Math. 29, 1977) gives for M/M/c.
+fn queued(rate: f64, cost: f64, processors: f64) -> f64 {
+    let used = (rate * cost / processors).min(0.99);
+    let power = (2.0 * (processors + 1.0)).sqrt() - 1.0;
+    cost * used.powf(power) / (processors * (1.0 - used))
 }
 
 /// What a request takes beside its work after its instance was idle: the surplus of open loads that leave it idle most of the
 /// time over one request at a time, by the share of requests that find nobody there.
 ///
-/// Poisson arrivals find nobody with the share of time in which nobody is there (Wolff 1982), for which one less the mean number
-/// of requests stands, as it is small. The time until the next is exponential, whose logarithm is that of its mean less Euler's
-/// constant, on average.
+/// Poisson arrivals find nobody with the share of time in which nobody is there (Wolff 1982). Each is there for its CPU time and its time
+/// off the CPU, which is what is left of the mean time without queueing; the share of time in which somebody is there is the
+/// rate times that, where few are there at once. The time until the next is exponential, whose logarithm is that of its
+/// mean less Euler's constant, on average.
 fn waking(records: &[Record<'_>], base: &Case, alone: &[&Trial], per_request: f64) -> Vec<Waking> {
-    let Some((rate, busy)) = rate_and_occupancy(alone) else { return Vec::new() };
+    let Some((rate, mean)) = rate_and_mean(alone) else { return Vec::new() };
     let between = |rate: f64, busy: f64| Duration::from_secs_f64(((1.0 - busy) / rate).max(1e-6));
-    let mut all = vec![Waking { idle: between(rate, busy), cpu: Duration::ZERO, wait: Duration::ZERO }];
+    let mut all = vec![Waking { idle: between(rate, rate * mean), cpu: Duration::ZERO, wait: Duration::ZERO }];
     let shortest = all[0].idle;
-    let median_alone = median_service(alone);
+    let wait_alone = (mean - per_request).max(0.0);
+    let processors = cpus(base).whole_cores() as f64;
     for record in records {
         for case in record.study.cases.iter().filter(|case| is_same(case, base)) {
             let Load::Open { schedule, arrivals, .. } = &case.load else { continue };
             let trials: Vec<_> = measured(record, case).collect();
-            let (Some((rate, busy)), Some(cost)) = (rate_and_occupancy(&trials), cpu_per_request(&trials)) else {
+            let (Some((rate, mean)), Some(cost)) = (rate_and_mean(&trials), cpu_per_request(&trials)) else {
                 continue;
             };
+            let queued = match arrivals {
+                Arrivals::Uniform => 0.0,
+                Arrivals::Poisson => queued(rate, cost, processors),
+            };
+            let wait = (mean - cost - queued).max(0.0);
+            let busy = rate * (cost + wait);
             if !schedule.stages().is_empty() || busy > MOST_BUSY || stalled_share(&trials) > MOST_STALLED {
                 continue;
             }
@@ -280,11 +297,9 @@ fn waking(records: &[Record<'_>], base: &Case, alone: &[&Trial], per_request: f6
                 Arrivals::Uniform => (between(rate, busy), 1.0),
                 Arrivals::Poisson => (Duration::from_secs_f64((-EULER).exp() / rate), 1.0 - busy),
             };
-            let cpu = ((cost - per_request) / found_idle).max(0.0);
-            let longer = (median_service(&trials) - median_alone).max(0.0);
             if idle > shortest {
-                let wait = Duration::from_secs_f64((longer - cpu).max(0.0));
-                all.push(Waking { idle, cpu: Duration::from_secs_f64(cpu), wait });
+                let beside = |time: f64, alone: f64| Duration::from_secs_f64(((time - alone) / found_idle).max(0.0));
+                all.push(Waking { idle, cpu: beside(cost, per_request), wait: beside(wait, wait_alone) });
             }
         }
     }

@@ -7,6 +7,7 @@
 mod agenda;
 mod calibration;
 mod forecast;
+mod host;
 mod instance;
 mod quota;
 mod simulation;

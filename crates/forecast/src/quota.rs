@@ -1,8 +1,8 @@
 //! A CPU quota as the kernel holds it: a budget for each period, and a stall when it is used up.
 //!
 //! Completely fair scheduler bandwidth control (docs.kernel.org/scheduler/sched-bwc.html). Of the slices in which processors fetch
-//! the budget two things are felt where it is small: what a processor that falls idle keeps of its slice is still there in the next
-//! period, and that nothing is left is only seen at the next tick, so that what was used beyond it is owed to the next period.
+//! the budget one thing is felt where it is small: what a processor that falls idle keeps of its slice is still there in the next
+//! period.
 
 use std::time::Duration;
 
@@ -15,20 +15,15 @@ const PERIOD: Duration = Duration::from_millis(100);
 /// (docs.kernel.org/scheduler/sched-bwc.html).
 const KEPT: Duration = Duration::from_millis(1);
 
-/// Half a tick of a kernel with 250 Hz, Debian's: how late it is seen in the mean that nothing is left (`task_tick_fair` in
-/// kernel/sched/fair.c).
-const UNSEEN: Duration = Duration::from_millis(2);
-
 /// Period and budget, in nanoseconds.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Quota {
     period: u64,
     budget: f64,
     kept: f64,
-    unseen: f64,
 }
 
-/// What is left in the period that runs, down to what may be owed.
+/// What is left in the period that runs.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Account {
     period_end: u64,
@@ -41,7 +36,6 @@ impl Quota {
             period: PERIOD.as_nanos() as u64,
             budget: cpus.quota(PERIOD).as_nanos() as f64,
             kept: KEPT.as_nanos() as f64,
-            unseen: UNSEEN.as_nanos() as f64,
         }
     }
 
@@ -52,7 +46,7 @@ impl Quota {
 
     /// Whether nothing can be had any more in this period.
     pub(crate) fn is_used_up(&self, account: &Account) -> bool {
-        self.at_hand(account) <= 0.0
+        account.left <= 0.0
     }
 
     /// The CPU time that `cores` processors that never rest get from one time to another.
@@ -65,7 +59,7 @@ impl Quota {
             self.refill(account);
             // From here on one period is as the other: all is used up in each, or nothing.
             let whole = (to - from) / self.period;
-            let uses_all = self.owes_all(account) && self.budget <= cores * self.period as f64;
+            let uses_all = self.has_kept_nothing(account) && self.budget <= cores * self.period as f64;
             if whole > 0 && (uses_all || cores == 0.0) {
                 sum += whole as f64 * self.in_a_period(cores);
                 from += whole * self.period;
@@ -83,7 +77,7 @@ impl Quota {
         let (mut account, mut span) = (*account, account.period_end.saturating_sub(now));
         let (mut cpu, mut time) = (cpu, 0.0);
         loop {
-            let most = self.at_hand(&account).min(cores * span as f64);
+            let most = account.left.min(cores * span as f64);
             if cpu <= most {
                 return time + cpu / cores;
             }
@@ -91,7 +85,7 @@ impl Quota {
             time += span as f64;
             self.refill(&mut account);
             span = self.period;
-            if self.owes_all(&account) {
+            if self.has_kept_nothing(&account) {
                 let each = self.in_a_period(cores);
                 let periods = ((cpu / each).ceil() - 1.0).max(0.0);
                 return time + periods * self.period as f64 + (cpu - periods * each) / cores;
@@ -104,23 +98,15 @@ impl Quota {
         if self.is_used_up(account) {
             return account.period_end;
         }
-        let out = now + (self.at_hand(account) / cores).ceil() as u64;
+        let out = now + (account.left / cores).ceil() as u64;
         out.min(account.period_end)
-    }
-
-    fn at_hand(&self, account: &Account) -> f64 {
-        account.left + self.unseen
     }
 
     /// Uses what can be had in a span of the period that runs.
     fn take(&self, account: &mut Account, span: u64, cores: f64) -> f64 {
-        let (wanted, most) = (cores * span as f64, self.at_hand(account));
-        if wanted < most {
-            account.left -= wanted;
-            return wanted;
-        }
-        account.left = -self.unseen;
-        most
+        let used = account.left.min(cores * span as f64);
+        account.left -= used;
+        used
     }
 
     /// Begins the next period.
@@ -129,9 +115,9 @@ impl Quota {
         account.period_end += self.period;
     }
 
-    /// Whether a period has begun with all that can be owed, as each does after one in which everything was used up.
-    fn owes_all(&self, account: &Account) -> bool {
-        account.left <= self.budget - self.unseen
+    /// Whether a period has begun with no more than its budget, as each does after one in which everything was used up.
+    fn has_kept_nothing(&self, account: &Account) -> bool {
+        account.left <= self.budget
     }
 
     fn in_a_period(&self, cores: f64) -> f64 {
@@ -151,19 +137,18 @@ mod tests {
         for (cpus, cores, cpu, begins, takes) in [
             (1000, 1.0, 250, 30, 250.0),
             (500, 1.0, 50, 0, 50.0),
-            // That 50 ms are used up is seen 2 ms later; the second period has 48 ms and 2 ms.
-            (500, 1.0, 52, 0, 52.0),
-            (500, 1.0, 60, 0, 108.0),
-            (500, 1.0, 120, 0, 218.0),
-            (500, 1.0, 100, 0, 148.0),
+            (500, 1.0, 52, 0, 102.0),
+            (500, 1.0, 60, 0, 110.0),
+            (500, 1.0, 120, 0, 220.0),
+            (500, 1.0, 100, 0, 150.0),
             // Of what was not used in 80 ms, 20 ms can still be had, and 1 ms in the next period.
             (500, 1.0, 60, 80, 60.0),
-            (500, 1.0, 73, 80, 73.0),
-            (500, 1.0, 74, 80, 121.0),
+            (500, 1.0, 71, 80, 71.0),
+            (500, 1.0, 74, 80, 123.0),
             // 167 CPU thousandths: 16.7 ms of each period.
-            (167, 1.0, 40, 0, 204.6),
+            (167, 1.0, 40, 0, 206.6),
             (2000, 2.0, 400, 0, 200.0),
-            (500, 2.0, 60, 0, 104.0),
+            (500, 2.0, 60, 0, 105.0),
         ] {
             let quota = Quota::of(Cpus::from_millis(cpus));
             let mut account = quota.open(0);

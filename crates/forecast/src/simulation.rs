@@ -6,6 +6,7 @@ use stampede_core::{Latencies, Random};
 use stampede_scale::{Action, Controller, InstanceId, Policy, QueueLimits, Service, Time, Usage};
 
 use crate::agenda::Agenda;
+use crate::host::Host;
 use crate::instance::{Instance, Job};
 use crate::traffic::{Request, Source};
 use crate::{InstanceModel, Shape, Traffic, Work};
@@ -100,6 +101,8 @@ struct Simulation<'a, S> {
     instances: Vec<Instance<Request>>,
     /// Whether what an instance's entry in the agenda announces is that it is ready.
     starting: Vec<bool>,
+    /// The processors that all instances share, where they do.
+    host: Option<Host>,
     random: Random,
     start_ns: u64,
     begin: u64,
@@ -137,6 +140,7 @@ impl<'a, S: Shape> Simulation<'a, S> {
             agenda: Agenda::default(),
             instances: Vec::new(),
             starting: Vec::new(),
+            host: scenario.host_cpus.map(Host::new),
             random,
             start_ns: start_time.as_nanos() as u64,
             begin,
@@ -178,7 +182,8 @@ impl<'a, S: Shape> Simulation<'a, S> {
             let due = self.controller.next_due().nanos();
             let event = self.agenda.first();
             let first = event.map_or(u64::MAX, |(at, _)| at);
-            let now = first.min(due).min(arrival);
+            let turn = self.host.as_ref().map_or(u64::MAX, Host::due);
+            let now = first.min(due).min(arrival).min(turn);
             if now > self.count.next_part {
                 self.count_parts(now);
             }
@@ -187,6 +192,7 @@ impl<'a, S: Shape> Simulation<'a, S> {
             }
             match event {
                 Some((at, number)) if at == now => self.instance_event(now, number),
+                _ if turn == now => self.turn_of_host(now),
                 _ if due == now => {
                     self.controller.pass(Time::from_nanos(now), self.cpu_ns / 1e9, &mut self.actions);
                 }
@@ -213,8 +219,14 @@ impl<'a, S: Shape> Simulation<'a, S> {
         let model = &self.model;
         let (used, done) = self.instances[index].happen(now, model);
         self.cpu_ns += used;
+        if let (Some(host), true) = (&mut self.host, done.is_some() && self.instances[index].is_idle()) {
+            host.rest(now);
+        }
         self.agenda.set(number, self.instances[index].next(model));
-        self.share_host(now);
+        self.share_host(now, number);
+        if self.instances[index].hands_over() {
+            self.hand_over_host(now, number);
+        }
         if let Some(request) = done {
             let timeout = self.scenario.service.request_timeout.as_nanos() as u64;
             let took = now - request.arrived;
@@ -266,24 +278,44 @@ impl<'a, S: Shape> Simulation<'a, S> {
         let job = Job { cpu: cpu.as_nanos() as f64 * factor, wait: (wait.as_nanos() as f64 * factor) as u64, request };
         let model = &self.model;
         let instance = &mut self.instances[number as usize];
-        self.cpu_ns += instance.add(now, job, model);
+        let host = self.host.as_mut().filter(|_| instance.is_idle());
+        let worked_until = host.map_or(0, |host| host.wake(now));
+        self.cpu_ns += instance.add(now, job, worked_until, model);
         self.agenda.set(number, instance.next(model));
-        self.share_host(now);
+        self.share_host(now, number);
     }
 
-    /// Gives all instances an equal part of what they ask for, where the machine has less than that.
-    fn share_host(&mut self, now: u64) {
-        let Some(processors) = self.scenario.host_cpus.map(f64::from) else { return };
+    /// An instance may ask for other processors than before, of a machine that all share.
+    fn share_host(&mut self, now: u64, number: u32) {
+        let (model, instances) = (&self.model, &self.instances);
+        let Some(host) = &mut self.host else { return };
+        host.ask(now, number, |number| instances[number as usize].demand(model));
+        self.follow_host(now);
+    }
+
+    /// Somebody's turn on the processors is over.
+    fn turn_of_host(&mut self, now: u64) {
+        let (model, instances) = (&self.model, &self.instances);
+        let Some(host) = &mut self.host else { return };
+        host.rotate(now, |number| instances[number as usize].demand(model));
+        self.follow_host(now);
+    }
+
+    /// An instance whose work is done has an answer to pass on.
+    fn hand_over_host(&mut self, now: u64, number: u32) {
+        let (model, instances) = (&self.model, &self.instances);
+        let Some(host) = &mut self.host else { return };
+        host.hand_over(now, number, |number| instances[number as usize].demand(model));
+        self.follow_host(now);
+    }
+
+    fn follow_host(&mut self, now: u64) {
         let model = &self.model;
-        let demand: f64 = self.instances.iter().map(|instance| instance.demand(model)).sum();
-        let part = processors / demand.max(processors);
-        for (number, instance) in (0..).zip(&mut self.instances) {
-            if self.starting[number as usize] {
-                continue;
-            }
-            if let Some(used) = instance.share(now, part, model) {
+        for seat in self.host.iter().flat_map(Host::seats) {
+            let instance = &mut self.instances[seat.number as usize];
+            if let Some(used) = instance.share(now, seat.part, model) {
                 self.cpu_ns += used;
-                self.agenda.set(number, instance.next(model));
+                self.agenda.set(seat.number, instance.next(model));
             }
         }
     }

@@ -56,9 +56,12 @@ fn what_idleness_costs_comes_from_open_loads_that_leave_an_instance_idle() {
     let calibration = calibrate(&[&[SINGLE], &[open]], None).unwrap();
     let [none, waking] = calibration.waking[..] else { panic!("{:?}", calibration.waking) };
     assert_eq!((none.cpu, none.wait), (Duration::ZERO, Duration::ZERO));
-    // 20.2 requests of 7 ms in a second: 14.14 % of them find somebody there.
-    let cpu = 0.001 / (1.0 - 0.1414);
-    assert!(near(waking.cpu.as_secs_f64(), cpu) && near(waking.wait.as_secs_f64(), 0.002 - cpu), "{waking:?}");
+    // 20.2 requests in a second, each 5 ms on the CPU, on which others keep it for a while, and the rest of 7 ms off it.
+    let queued = 0.005 * 0.101 / (1.0 - 0.101);
+    let wait = 0.002 - queued;
+    let found_idle = 1.0 - 20.2 * (0.005 + wait);
+    assert!(near(waking.cpu.as_secs_f64(), 0.001 / found_idle), "{waking:?}");
+    assert!(near(waking.wait.as_secs_f64(), (wait - 0.001) / found_idle), "{waking:?}");
     assert!(near(waking.idle.as_secs_f64(), 0.561_459_5 / 20.2), "{waking:?}");
     // Not from one that keeps it busy, nor from one that is stalled.
     for other in [MadeUp { requests: 1001, ..open }, MadeUp { stalled: 25, ..open }] {

@@ -237,6 +237,16 @@ fn an_instance_that_was_idle_takes_longer() {
     let run = simulate(&scenario, &Constant, 1);
     assert!((run.mean_response - 0.018).abs() < 1e-5, "{}", run.mean_response);
     assert!((run.cpu_seconds / run.duration.as_secs_f64() - 20.0 * 0.015).abs() < 1e-4);
+    // Two that take turns on one processor: it has rested for as long, and not for as long as each of them.
+    let shared = Scenario {
+        service: Service { concurrency: 4, min_instances: 2, max_instances: 2, ..scenario.service },
+        host_cpus: Some(1),
+        ..scenario
+    };
+    let run = simulate(&shared, &Constant, 1);
+    assert!((run.mean_response - 0.018).abs() < 1e-5, "{}", run.mean_response);
+    let own = simulate(&Scenario { host_cpus: None, ..shared }, &Constant, 1);
+    assert!(own.mean_response > 0.02, "{}", own.mean_response);
 }
 
 /// Work on the CPU and time off it, with a worker for everybody: a processor-sharing station and one without any queue. The

@@ -8,6 +8,7 @@ use crate::catalogue::Catalogue;
 use crate::choice::find;
 use crate::compare::{CompareFlags, ComparePlan, MachineSize, RuntimeChoice};
 use crate::mistake::{Gathered, Mistakes};
+use crate::topology::check_sum;
 
 /// What was typed, unread.
 #[derive(Clone, Debug, Default)]
@@ -75,7 +76,7 @@ impl LadderPlan {
         };
         let flags = CompareFlags { runtimes: Some(runtimes), rounds: Some("1".to_owned()), ..compare.clone() };
         let mut plan = mistakes.finish(ComparePlan::read(&flags, machine, catalogue))?;
-        // The same application as the first one has: another one could do other work.
+        // The same application as the first one has: another one could do other work, and one in another language is no setting.
         let Some(first) = plan.candidates.iter().find(|candidate| candidate.runtime.id().as_str() == runtime).cloned()
         else {
             return Err(Mistakes::one(place, format!("cannot serve {}", plan.workload.id), "name another one"));
@@ -83,7 +84,7 @@ impl LadderPlan {
         let mut candidates = vec![first.clone()];
         for other in plan.candidates {
             let is_new = candidates.iter().all(|taken| taken.runtime.id() != other.runtime.id());
-            if is_new && other.app.name == first.app.name {
+            if is_new && is_same_app(&other.app, &first.app) {
                 candidates.push(other);
             }
         }
@@ -108,19 +109,36 @@ impl LadderPlan {
     ///
     /// # Errors
     ///
-    /// That its runtime is none of those that a step may take.
+    /// That it serves another workload or another application, that its runtime is none of those that a step may take, and that its
+    /// shares are more than the limits.
     pub fn of_plan(&self, name: &str, other: &ComparePlan) -> Result<Rung, Mistakes> {
-        let taken = other.candidates.first().and_then(|candidate| {
-            let rung = self.of_runtime(&candidate.runtime.id(), &other.topology)?;
-            Some(Rung { given: given(&candidate.tuning), ini: candidate.app.ini.clone(), ..rung })
+        let place = format!("--against {name}");
+        let (own, others) = (&self.plan.workload.id, &other.workload.id);
+        if own != others {
+            return Err(Mistakes::one(
+                place,
+                format!("serves {others}, and this is {own}"),
+                format!("name a row of {own}"),
+            ));
+        }
+        let served = other.candidates.first().and_then(|theirs| {
+            let ours = self.candidate(&theirs.runtime.id())?;
+            Some((theirs, ours, self.of_runtime(&theirs.runtime.id(), &other.topology)?))
         });
-        taken.ok_or_else(|| {
-            Mistakes::one(
-                format!("--against {name}"),
-                "is served by none of these runtimes",
-                "name its runtime in --or",
-            )
-        })
+        let Some((theirs, ours, rung)) = served else {
+            return Err(Mistakes::one(place, "is served by none of these runtimes", "name its runtime in --or"));
+        };
+        if !is_same_app(&theirs.app, &ours.app) {
+            let [own, others] = [&ours.app, &theirs.app].map(name_of);
+            return Err(Mistakes::one(
+                place,
+                format!("serves {others}, and this is {own}"),
+                format!("name a row of {own}"),
+            ));
+        }
+        let mut mistakes = Gathered::default();
+        check_sum(&other.topology, &self.plan.limits, &place, &mut mistakes);
+        mistakes.finish(Ok(Rung { given: given(&theirs.tuning), ini: theirs.app.ini.clone(), ..rung }))
     }
 
     /// The plan of a rung, under a name.
@@ -148,6 +166,19 @@ impl LadderPlan {
     /// A runtime with the application that it serves.
     pub fn candidate(&self, runtime: &RuntimeId) -> Option<&Candidate> {
         self.plan.candidates.iter().find(|candidate| candidate.runtime.id() == *runtime)
+    }
+}
+
+/// Whether two forms of an application run the same files.
+fn is_same_app(one: &App, other: &App) -> bool {
+    one.name == other.name && one.source == other.source
+}
+
+/// An application as a message names it.
+fn name_of(app: &App) -> String {
+    match app.name.as_str() {
+        "" => format!("the application in {}", app.source.display()),
+        name => format!("the application {name}"),
     }
 }
 

@@ -276,7 +276,7 @@ fn give_share(
 }
 
 /// Sees that the shares are no more than there is, and leave something to the parts without one.
-fn check_sum(topology: &Topology, total: &Limits, place: &str, mistakes: &mut Gathered) {
+pub(crate) fn check_sum(topology: &Topology, total: &Limits, place: &str, mistakes: &mut Gathered) {
     let parts = topology.parts();
     let (cpus, memory) = topology.shared_out();
     let without = parts.iter().filter(|part| part.share.is_none()).count() as u64;

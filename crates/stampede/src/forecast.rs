@@ -11,7 +11,6 @@ use std::path::Path;
 use std::sync::Mutex;
 use std::thread;
 
-use stampede_core::{Bytes, Study};
 use stampede_forecast::{Calibration, CalibrationError, Forecast, Record, forecast};
 use stampede_scale::Price;
 use stampede_store::Store;
@@ -51,7 +50,10 @@ pub(crate) fn run(args: &ForecastArgs) -> Outcome {
         _ => Failure::usage(error),
     })?;
     let study = &stored[0].study;
-    let mut question = Question::read(args, &calibration, memory(study, &calibration))
+    let case = study.cases.iter().find(|case| case.id == calibration.case);
+    let case =
+        case.ok_or_else(|| Failure::missing(format!("study {} has lost its case {}", study.id, calibration.case)))?;
+    let mut question = Question::read(args, &calibration, case)
         .map_err(|problems| Failure { exit: Exit::Usage, message: problems.join("\n") })?;
     question.warnings.iter().for_each(|warning| screen::warning(warning));
     let points = std::mem::take(&mut question.points);
@@ -70,11 +72,6 @@ pub(crate) fn run(args: &ForecastArgs) -> Outcome {
 }
 
 /// What the case that calibrates was allowed.
-fn memory(study: &Study, calibration: &Calibration) -> Bytes {
-    let case = study.cases.iter().find(|case| case.id == calibration.case);
-    case.map_or(calibration.memory_of(1), |case| case.limits.memory)
-}
-
 /// Simulates all points, as many at a time as there are processors. What comes out does not depend on their number.
 fn simulate(points: Vec<Point>, calibration: &Calibration, question: &Question) -> Vec<Answered> {
     let threads = thread::available_parallelism().map_or(1, NonZero::get).min(points.len());

@@ -1,7 +1,7 @@
 //! Records grids on this machine: `stampede-bench grid`.
 //!
-//! A piece is one trial of every cell, in an order by chance. What is there is written after each, so that a grid can be recorded in
-//! pieces; it is replayed once it is whole.
+//! A piece is one trial of every cell of a grid, in an order by chance. What is there is written after each, so that it can be done in
+//! pieces; all grids get their first one before any gets its second, and a grid is replayed once it is whole.
 
 use std::collections::BTreeMap;
 use std::fs;
@@ -174,7 +174,7 @@ pub(crate) fn run(recording: &GridRecording) -> Result<(), GridRecordingError> {
     let under = Circumstances::now(&compare.version()?, remark);
     fs::create_dir_all(data).map_err(|source| GridRecordingError::Write { path: data.clone(), source })?;
     let mut left = *pieces;
-    for subject in &SUBJECTS {
+    for (piece, subject) in (1..=TRIALS).flat_map(|piece| SUBJECTS.iter().map(move |subject| (piece, subject))) {
         let (unfinished, whole) = subject.paths(data);
         if whole.is_file() {
             continue;
@@ -184,23 +184,26 @@ pub(crate) fn run(recording: &GridRecording) -> Result<(), GridRecordingError> {
         } else {
             begin(subject.name(), &subject.space(&compare)?)
         };
-        while grid.trials() < TRIALS {
-            if left == 0 {
-                return Ok(());
-            }
-            left -= 1;
-            tell(&format!("{}: piece {} of {TRIALS}, {} cells", grid.name, grid.trials() + 1, grid.cells.len()));
-            let space = grid.space();
-            let points: Vec<Point> = grid.cells.iter().map(|cell| cell.point.clone()).collect();
-            let rates: BTreeMap<Point, f64> =
-                points.iter().cloned().zip(subject.piece(&compare, &space, &points)?).collect();
-            for cell in &mut grid.cells {
-                cell.trials.extend(rates.get(&cell.point));
-            }
-            grid.under.push(under.clone());
-            write(&unfinished, &grid)?;
+        if grid.trials() >= piece {
+            continue;
         }
-        fs::rename(&unfinished, &whole).map_err(|source| GridRecordingError::Write { path: whole, source })?;
+        if left == 0 {
+            return Ok(());
+        }
+        left -= 1;
+        tell(&format!("{}: piece {piece} of {TRIALS}, {} cells", grid.name, grid.cells.len()));
+        let space = grid.space();
+        let points: Vec<Point> = grid.cells.iter().map(|cell| cell.point.clone()).collect();
+        let rates: BTreeMap<Point, f64> =
+            points.iter().cloned().zip(subject.piece(&compare, &space, &points)?).collect();
+        for cell in &mut grid.cells {
+            cell.trials.extend(rates.get(&cell.point));
+        }
+        grid.under.push(under.clone());
+        write(&unfinished, &grid)?;
+        if piece == TRIALS {
+            fs::rename(&unfinished, &whole).map_err(|source| GridRecordingError::Write { path: whole, source })?;
+        }
     }
     Ok(())
 }

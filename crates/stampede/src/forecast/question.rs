@@ -1,12 +1,13 @@
 //! What is asked for, read from the command line: all mistakes are told at once.
 
+use std::collections::BTreeMap;
 use std::fmt::Display;
 use std::fs;
-use std::path::Path;
+use std::path::{Path, PathBuf};
 use std::str::FromStr;
 use std::time::Duration;
 
-use stampede_core::{Bytes, Cpus, Load, Schedule};
+use stampede_core::{App, AppKind, Bytes, Case, Cpus, DefaultsContext, Limits, Load, Origin, Role, Schedule, Tuning};
 use stampede_forecast::{Calibration, Scenario, Traffic};
 use stampede_scale::{
     Basis, CloudRunParameters, CpuAllocation, KnativeParameters, PRICES, Policy, Price, QueueLimits, Service, price,
@@ -53,7 +54,7 @@ impl Question {
     /// # Errors
     ///
     /// All mistakes.
-    pub(super) fn read(args: &ForecastArgs, calibration: &Calibration, memory: Bytes) -> Result<Self, Vec<String>> {
+    pub(super) fn read(args: &ForecastArgs, calibration: &Calibration, case: &Case) -> Result<Self, Vec<String>> {
         let mut flags = Flags::default();
         let times = flags.read("--times", args.times.as_ref(), 1.0, |text| {
             text.parse()
@@ -77,7 +78,7 @@ impl Question {
         let warm_up = flags.time("--warm-up", args.warm_up.as_ref(), own_warm_up);
         let concurrency = flags.list("--concurrency", args.concurrency.as_ref(), CONCURRENCY);
         let cpus = flags.list("--cpus", args.cpus.as_ref(), calibration.cpus);
-        let memory = flags.list("--memory", args.memory.as_ref(), memory);
+        let memory = flags.list("--memory", args.memory.as_ref(), case.limits.memory);
         let min_instances = flags.count("--min-instances", args.min_instances.as_ref(), 0);
         let max_instances =
             flags.count("--max-instances", args.max_instances.as_ref(), MAX_INSTANCES.max(min_instances));
@@ -129,7 +130,9 @@ impl Question {
                     "--concurrency {concurrency} is 1 on {cpus} CPU: {policy_name} gives an instance below 1 CPU one request at a time"
                 ));
             }
-            let pool = workers.or(calibration.workers).unwrap_or(given).max(1);
+            let limits = Limits { cpus: *cpus, memory: *memory };
+            let own = || default_pool(case, &limits, given);
+            let pool = workers.or(calibration.workers).or_else(own).unwrap_or(given).max(1);
             flags.problems.extend(memory_problem(calibration, *memory, pool));
             let workers = pool.min(given).max(1);
             let instance = calibration.instance(*cpus, workers);
@@ -197,6 +200,32 @@ fn own_length(traffic: &Traffic) -> Duration {
         }
         Traffic::Closed { .. } => Duration::ZERO,
     }
+}
+
+/// How many workers an instance has by its runtime's own defaults under these limits, as `stampede scale` and `export` start it; nothing
+/// where a runtime has no pool.
+fn default_pool(case: &Case, limits: &Limits, given: u32) -> Option<u32> {
+    let runtime = stampede_runtimes::by_id(case.runtime.as_str())?;
+    // Pools follow from limits, load and mode, and from nothing of the application.
+    let app = App {
+        name: case.app.clone(),
+        kind: AppKind::FrontController { index: PathBuf::new() },
+        source: PathBuf::new(),
+        extensions: Vec::new(),
+        ini: BTreeMap::new(),
+        env: BTreeMap::new(),
+        needs: Vec::new(),
+        prepare: Vec::new(),
+    };
+    let asked = case.tuning.iter().filter(|(_, setting)| setting.origin == Origin::Given);
+    let asked = asked.fold(Tuning::new(), |mut asked, (name, setting)| {
+        asked.give(name, &setting.value);
+        asked
+    });
+    let load = Load::Closed { connections: given };
+    let tuning = runtime.defaults(&DefaultsContext { app: &app, limits, load: &load, given: &asked });
+    let pools = runtime.tunables().iter().filter(|tunable| tunable.role == Role::PoolSize);
+    pools.filter_map(|tunable| tuning.get(tunable.name)?.parse().ok()).max()
 }
 
 fn memory_problem(calibration: &Calibration, memory: Bytes, workers: u32) -> Option<String> {

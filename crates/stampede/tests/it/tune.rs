@@ -107,12 +107,54 @@ fn what_cannot_be_searched_is_told() {
         (&["--steps", "5", "--against", "rinha"], "--against rinha names no row"),
         (&["--steps", "5", "--against", "rinah/go"], "experiment rinah is not known; did you mean rinha?"),
         (&["--steps", "5", "--against", "rinha/task-wokers"], "is not in rinha; did you mean task-workers?"),
+        (
+            &["--steps", "5", "--against", "rinha/go"],
+            "--against rinha/go serves rinha, and this is mix; name a row of mix",
+        ),
         (&["--steps", "5", "--against", "gcp-markdown/php-function"], "is a service whose instances come and go"),
         (&["--steps", "5", "--against", "none.yaml/go"], "none.yaml cannot be read"),
     ] {
         let said = stage.run(&[&["tune", "nginx-fpm", "mix"], args].concat());
         assert_eq!((said.code, said.stdout.as_str()), (Some(2), ""), "{args:?}: {}", said.stderr);
         assert!(said.stderr.contains(problem), "{args:?}: {}", said.stderr);
+    }
+}
+
+/// An experiment with deployments that no step can be held against.
+const OTHERS: &str = "title: What is served elsewhere
+source: Here
+scale: 1
+rounds: 3
+tables:
+  - id: elsewhere
+    title: Elsewhere
+    workload: hello
+    case: {runtime: nginx-fpm}
+    columns: [{metric: throughput_rps, unit: req/s}]
+    rows:
+      - {id: large, title: On a larger machine, case: {replicas: 2, balancer: nginx, share: {replica: '0.4,128Mi'}}}
+      - {id: symfony, title: Through a framework, case: {app: symfony}}
+      - {id: go, title: Another language, case: {runtime: go}}
+";
+
+#[test]
+fn what_a_step_cannot_be_held_against_is_told_before_the_first() {
+    let stage = Stage::new();
+    fs::write(stage.home().join("others.yaml"), OTHERS).unwrap();
+    for (row, problem) in [
+        (
+            "large",
+            "gives out 0.8 of 0.5 CPUs, and 1 parts without a share need some; raise --cpus, or lower the shares",
+        ),
+        ("symfony", "serves the application symfony, and this is the application in "),
+        ("go", "is served by none of these runtimes; name its runtime in --or"),
+    ] {
+        let row = format!("others.yaml/{row}");
+        let args =
+            ["tune", "nginx-fpm", "hello", "--cpus", "0.5", "--memory", "512Mi", "--steps", "3", "--against", &row];
+        let said = stage.run_in(stage.home(), &args);
+        assert_eq!((said.code, said.stdout.as_str()), (Some(2), ""), "{row}: {}", said.stderr);
+        assert!(said.stderr.contains(problem) && said.stderr.contains(&row), "{row}: {}", said.stderr);
     }
 }
 
