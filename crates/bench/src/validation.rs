@@ -361,7 +361,7 @@ impl Bench {
             "--host-cpus",
             HOST_CPUS,
             "--rounds",
-            "20",
+            "400",
         ];
         arguments.extend(others.iter().flat_map(|other| ["--also", other]));
         let told = self.stampede.call(&arguments, Value::is_object)?;

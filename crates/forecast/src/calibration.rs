@@ -50,6 +50,8 @@ pub struct Calibration {
     /// What a request takes beside its work after an instance had nothing to do, as low open loads tell; the shortest time first.
     /// Begins with nothing, after the time between two requests one at a time.
     pub waking: Vec<Waking>,
+    /// Whether a process of another unit stands in front of those that work, as nginx before PHP-FPM.
+    pub has_front: bool,
     /// How many requests it can work on at once, where that was set by hand. A default follows from the load, and is another one
     /// where more is asked for.
     pub workers: Option<u32>,
@@ -114,6 +116,7 @@ impl Calibration {
             shape,
             efficiencies: efficiencies(records, case, per_request),
             waking: waking(records, case, &trials, per_request),
+            has_front: trials.iter().any(|trial| trial.stops.len() > 1),
             workers: pool(case).filter(|(_, given)| *given).map(|(workers, _)| workers),
             memory: memory(records, case),
             start: start(records, case).ok_or_else(|| missing("time to its first answer"))?,
@@ -148,7 +151,9 @@ impl Calibration {
 
     /// An instance with so much CPU that works on so many requests at once, at most.
     pub fn instance(&self, cpus: Cpus, workers: u32) -> InstanceModel {
-        InstanceModel::new(cpus, workers, self.start, |n| self.efficiency(n)).with_wake(Wake::new(&self.waking))
+        let model = InstanceModel::new(cpus, workers, self.start, |n| self.efficiency(n));
+        let model = model.with_wake(Wake::new(&self.waking));
+        if self.has_front { model.with_front() } else { model }
     }
 }
 

@@ -23,7 +23,7 @@ const PART_OF_MEAN: u32 = 2;
 const LEAST_PART: f64 = 1.0 / 64.0;
 
 /// What is left of a request when its worker gives way to the process in front, in nanoseconds: nginx took 0.07 ms to pass on what
-/// PHP-FPM answers. Where instances share processors, another one may come in between ([`crate::host`]).
+/// PHP-FPM answers.
 const ANSWER: f64 = 70_000.0;
 
 /// What all instances of a service are.
@@ -39,6 +39,8 @@ pub struct InstanceModel {
     /// The same in nanoseconds of a request's work.
     turn: f64,
     workers: u32,
+    /// What is left of a request when its worker has answered.
+    answer: f64,
     wake: Wake,
     start_cpu: Duration,
     start_wait: Duration,
@@ -73,6 +75,7 @@ impl InstanceModel {
             turn: SLICE as f64,
             speeds: (0..=workers).map(speed).collect(),
             workers,
+            answer: 0.0,
             wake: Wake::default(),
             start_cpu: start.cpu,
             start_wait: start.wait,
@@ -89,6 +92,13 @@ impl InstanceModel {
     pub(crate) fn for_requests_of(self, mean: Duration) -> Self {
         let turn = self.slice.unwrap_or_else(|| Duration::from_nanos(SLICE).max(mean / PART_OF_MEAN));
         Self { turn: turn.as_nanos() as f64, ..self }
+    }
+
+    /// The same with a process in front of its workers that passes on what they answer. Where instances share processors, another one
+    /// may come in between.
+    #[must_use]
+    pub fn with_front(self) -> Self {
+        Self { answer: ANSWER, ..self }
     }
 
     /// The same, where what it costs that an instance was idle is known.
@@ -349,7 +359,7 @@ impl<R: Copy> Instance<R> {
             self.got = 0.0;
         }
         // Elsewhere nobody can come in between.
-        let answer = if self.share.is_some() { ANSWER.min(cpu / 2.0) } else { 0.0 };
+        let answer = if self.share.is_some() { model.answer.min(cpu / 2.0) } else { 0.0 };
         let fresh = Waiting { answer, had: 0.0, left: cpu - answer, request };
         if self.on.len() < model.processors {
             self.take_turn(fresh, model);
@@ -468,7 +478,7 @@ mod tests {
 
     #[test]
     fn an_answer_is_passed_on_after_the_work_where_others_share_the_processors() {
-        let model = InstanceModel::new(Cpus::from_millis(1000), 1, START, |_| 1.0);
+        let model = InstanceModel::new(Cpus::from_millis(1000), 1, START, |_| 1.0).with_front();
         let mut instance = Instance::new(0, &model);
         assert_eq!(instance.share(0, 1.0, &model), Some(0.0));
         instance.add(0, Job { cpu: 1e6, wait: 0, request: 7 }, 0, &model);

@@ -200,6 +200,17 @@ fn instances_that_share_a_processor_are_m_m_1() {
     }
 }
 
+/// Where an answer has to be passed on, who is all but done waits behind who has just begun: more requests are there for the same work.
+#[test]
+fn an_answer_that_waits_for_others_takes_longer() {
+    let mut scenario = Scenario { host_cpus: Some(1), ..scenario(4, 1, 1, 50.0) };
+    scenario.instance = scenario.instance.with_front();
+    let runs = runs(&scenario, &Exponential);
+    let (mean, error) = figure(&runs, |run| run.mean_response);
+    assert!(mean - 4.0 * error > 2.0 * SERVICE.as_secs_f64(), "{mean} +- {error}");
+    assert_near("CPU", figure(&runs, |run| run.cpu_seconds / run.duration.as_secs_f64()), 0.5);
+}
+
 /// Clients that never rest: the quotas hold four instances below what the processor gives, and not eight.
 #[test]
 fn the_machine_holds_what_quotas_leave() {

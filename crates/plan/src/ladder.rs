@@ -129,12 +129,12 @@ impl LadderPlan {
             return Err(Mistakes::one(place, "is served by none of these runtimes", "name its runtime in --or"));
         };
         if !is_same_app(&theirs.app, &ours.app) {
-            let [own, others] = [&ours.app, &theirs.app].map(name_of);
-            return Err(Mistakes::one(
-                place,
-                format!("serves {others}, and this is {own}"),
-                format!("name a row of {own}"),
-            ));
+            let [own, others] = [&ours.app, &theirs.app].map(|app| match ours.app.name == theirs.app.name {
+                true => app.source.display().to_string(),
+                false => app.name.clone(),
+            });
+            let problem = format!("serves the application {others}, and this is {own}");
+            return Err(Mistakes::one(place, problem, format!("name a row of {own}")));
         }
         let mut mistakes = Gathered::default();
         check_sum(&other.topology, &self.plan.limits, &place, &mut mistakes);
@@ -172,14 +172,6 @@ impl LadderPlan {
 /// Whether two forms of an application run the same files.
 fn is_same_app(one: &App, other: &App) -> bool {
     one.name == other.name && one.source == other.source
-}
-
-/// An application as a message names it.
-fn name_of(app: &App) -> String {
-    match app.name.as_str() {
-        "" => format!("the application in {}", app.source.display()),
-        name => format!("the application {name}"),
-    }
 }
 
 /// What was asked for among settings.

@@ -124,7 +124,7 @@ fn all_mistakes_are_told_at_once() {
 fn memory_that_does_not_hold_the_workers_is_told() {
     // 100 MiB with one worker and 220 with four: 40 MiB each.
     let stage = stage(&[SINGLE, MadeUp { id: "loaded", connections: 16, workers: 4, memory_mib: 220, ..SINGLE }]);
-    let said = stage.run(&["forecast", "--load", "open:1", "--concurrency", "1,8"]);
+    let said = stage.run(&["forecast", "--load", "open:1", "--concurrency", "8", "--workers", "8"]);
     assert_snapshot!("forecast_memory", told(&said));
 }
 

@@ -129,8 +129,10 @@ tables:
   - id: elsewhere
     title: Elsewhere
     workload: hello
+    warm_up: 1s
     case: {runtime: nginx-fpm}
     columns: [{metric: throughput_rps, unit: req/s}]
+    baseline: go
     rows:
       - {id: large, title: On a larger machine, case: {replicas: 2, balancer: nginx, share: {replica: '0.4,128Mi'}}}
       - {id: symfony, title: Through a framework, case: {app: symfony}}
@@ -146,7 +148,7 @@ fn what_a_step_cannot_be_held_against_is_told_before_the_first() {
             "large",
             "gives out 0.8 of 0.5 CPUs, and 1 parts without a share need some; raise --cpus, or lower the shares",
         ),
-        ("symfony", "serves the application symfony, and this is the application in "),
+        ("symfony", "serves the application symfony, and this is plain; name a row of plain"),
         ("go", "is served by none of these runtimes; name its runtime in --or"),
     ] {
         let row = format!("others.yaml/{row}");
