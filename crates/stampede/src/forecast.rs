@@ -71,7 +71,6 @@ pub(crate) fn run(args: &ForecastArgs) -> Outcome {
     Ok(Exit::Done)
 }
 
-/// What the case that calibrates was allowed.
 /// Simulates all points, as many at a time as there are processors. What comes out does not depend on their number.
 fn simulate(points: Vec<Point>, calibration: &Calibration, question: &Question) -> Vec<Answered> {
     let threads = thread::available_parallelism().map_or(1, NonZero::get).min(points.len());

@@ -60,8 +60,8 @@ pub(crate) struct ForecastArgs {
     /// The most instances [default: 100]
     #[arg(long, value_name = "N", allow_hyphen_values = true, help_heading = "Service")]
     pub(crate) max_instances: Option<String>,
-    /// How many requests an instance works on at once; the others that it is given wait [default: as many as it is
-    /// given, by the pool that the calibrating case was given, or that its runtime has by default]
+    /// How many requests an instance works on at once; the others that it is given wait [default: the pool that
+    /// the calibrating case was given, or that its runtime has by default]
     #[arg(long, value_name = "N", allow_hyphen_values = true, help_heading = "Service")]
     pub(crate) workers: Option<String>,
     /// All instances share so many processors, as on a laptop [default: each has its own]
