@@ -104,3 +104,19 @@ pub struct App {
     /// cache:warmup`. They are run once a study, in the copy.
     pub prepare: Vec<Vec<String>>,
 }
+
+impl App {
+    /// One of a kind that has no files and needs nothing.
+    pub fn new(name: &str, kind: AppKind) -> Self {
+        Self {
+            name: name.to_owned(),
+            kind,
+            source: PathBuf::new(),
+            extensions: Vec::new(),
+            ini: BTreeMap::new(),
+            env: BTreeMap::new(),
+            needs: Vec::new(),
+            prepare: Vec::new(),
+        }
+    }
+}

@@ -184,6 +184,14 @@ impl Tuning {
         settings.map(|(name, setting)| (name.as_str(), setting.value.as_str()))
     }
 
+    /// Those that somebody asked for, without the defaults.
+    pub fn asked(&self) -> Self {
+        let mut asked = Self::new();
+        let given = self.0.iter().filter(|(_, setting)| setting.origin == Origin::Given);
+        given.for_each(|(name, setting)| asked.give(name, &setting.value));
+        asked
+    }
+
     /// The value of a setting.
     pub fn get(&self, name: &str) -> Option<&str> {
         self.0.get(name).map(|setting| setting.value.as_str())

@@ -2,7 +2,7 @@
 
 use std::collections::BTreeMap;
 
-use stampede_core::{App, Candidate, Origin, Rounds, RuntimeId, Topology, Tuning, TuningProblem};
+use stampede_core::{App, Candidate, Rounds, RuntimeId, Topology, Tuning, TuningProblem};
 
 use crate::catalogue::Catalogue;
 use crate::choice::find;
@@ -101,7 +101,7 @@ impl LadderPlan {
     /// A runtime under its defaults and what was given for it.
     pub fn of_runtime(&self, runtime: &RuntimeId, topology: &Topology) -> Option<Rung> {
         let candidate = self.candidate(runtime)?;
-        let given = given(&candidate.tuning);
+        let given = candidate.tuning.asked();
         Some(Rung { runtime: runtime.clone(), given, ini: BTreeMap::new(), topology: topology.clone() })
     }
 
@@ -138,7 +138,7 @@ impl LadderPlan {
         }
         let mut mistakes = Gathered::default();
         check_sum(&other.topology, &self.plan.limits, &place, &mut mistakes);
-        mistakes.finish(Ok(Rung { given: given(&theirs.tuning), ini: theirs.app.ini.clone(), ..rung }))
+        mistakes.finish(Ok(Rung { given: theirs.tuning.asked(), ini: theirs.app.ini.clone(), ..rung }))
     }
 
     /// The plan of a rung, under a name.
@@ -172,14 +172,6 @@ impl LadderPlan {
 /// Whether two forms of an application run the same files.
 fn is_same_app(one: &App, other: &App) -> bool {
     one.name == other.name && one.source == other.source
-}
-
-/// What was asked for among settings.
-fn given(tuning: &Tuning) -> Tuning {
-    let mut given = Tuning::new();
-    let asked = tuning.iter().filter(|(_, setting)| setting.origin == Origin::Given);
-    asked.for_each(|(name, setting)| given.give(name, &setting.value));
-    given
 }
 
 fn read_ini(typed: &[String], mistakes: &mut Gathered) -> BTreeMap<String, String> {

@@ -1,6 +1,5 @@
 //! `stampede list`: runtimes, workloads, services, stored studies.
 
-use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
 
 use stampede_core::{
@@ -66,16 +65,7 @@ async fn look(runtime: &dyn Runtime) -> (Programs, Vec<String>) {
     let mut missing = Vec::new();
     // Of several kinds one is enough.
     if let Some(kind) = kinds.into_iter().find(|kind| runtime.serves(kind)) {
-        let app = App {
-            name: String::new(),
-            kind,
-            source: PathBuf::new(),
-            extensions: Vec::new(),
-            ini: BTreeMap::new(),
-            env: BTreeMap::new(),
-            needs: Vec::new(),
-            prepare: Vec::new(),
-        };
+        let app = App::new("", kind);
         // Packages belong to an application, and there is none here.
         let of_the_machine = |need: &Requirement| !matches!(need, Requirement::PhpPackage { .. });
         for need in runtime.requires(&app).into_iter().filter(of_the_machine) {

@@ -1,13 +1,12 @@
 //! What is asked for, read from the command line: all mistakes are told at once.
 
-use std::collections::BTreeMap;
 use std::fmt::Display;
 use std::fs;
 use std::path::{Path, PathBuf};
 use std::str::FromStr;
 use std::time::Duration;
 
-use stampede_core::{App, AppKind, Bytes, Case, Cpus, DefaultsContext, Limits, Load, Origin, Role, Schedule, Tuning};
+use stampede_core::{App, AppKind, Bytes, Case, Cpus, DefaultsContext, Limits, Load, Role, Schedule};
 use stampede_forecast::{Calibration, Scenario, Traffic};
 use stampede_scale::{
     Basis, CloudRunParameters, CpuAllocation, KnativeParameters, PRICES, Policy, Price, QueueLimits, Service, price,
@@ -207,23 +206,9 @@ fn own_length(traffic: &Traffic) -> Duration {
 fn default_pool(case: &Case, limits: &Limits, given: u32) -> Option<u32> {
     let runtime = stampede_runtimes::by_id(case.runtime.as_str())?;
     // Pools follow from limits, load and mode, and from nothing of the application.
-    let app = App {
-        name: case.app.clone(),
-        kind: AppKind::FrontController { index: PathBuf::new() },
-        source: PathBuf::new(),
-        extensions: Vec::new(),
-        ini: BTreeMap::new(),
-        env: BTreeMap::new(),
-        needs: Vec::new(),
-        prepare: Vec::new(),
-    };
-    let asked = case.tuning.iter().filter(|(_, setting)| setting.origin == Origin::Given);
-    let asked = asked.fold(Tuning::new(), |mut asked, (name, setting)| {
-        asked.give(name, &setting.value);
-        asked
-    });
+    let app = App::new(&case.app, AppKind::FrontController { index: PathBuf::new() });
     let load = Load::Closed { connections: given };
-    let tuning = runtime.defaults(&DefaultsContext { app: &app, limits, load: &load, given: &asked });
+    let tuning = runtime.defaults(&DefaultsContext { app: &app, limits, load: &load, given: &case.tuning.asked() });
     let pools = runtime.tunables().iter().filter(|tunable| tunable.role == Role::PoolSize);
     pools.filter_map(|tunable| tuning.get(tunable.name)?.parse().ok()).max()
 }
