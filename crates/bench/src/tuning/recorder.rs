@@ -3,7 +3,6 @@
 //! A piece is one trial of every cell of a grid, in an order by chance. What is there is written after each, so that it can be done in
 //! pieces; all grids get their first one before any gets its second, and a grid is replayed once it is whole.
 
-use std::collections::BTreeMap;
 use std::fs;
 use std::path::{Path, PathBuf};
 
@@ -131,15 +130,19 @@ impl Subject {
         (space.knobs.len() == self.knobs.len()).then_some(space).ok_or_else(missing)
     }
 
-    /// One trial of each point, in their order.
-    fn piece(&self, compare: &Compare, space: &Space, points: &[Point]) -> Result<Vec<f64>, GridRecordingError> {
-        let settings: Vec<Tuning> = points.iter().map(|point| space.settings(point)).collect();
+    /// One trial of each cell, in their order.
+    fn piece(&self, compare: &Compare, space: &Space, cells: &[WireCell]) -> Result<Vec<f64>, GridRecordingError> {
+        let settings: Vec<Tuning> = cells.iter().map(|cell| space.settings(&cell.point)).collect();
         let cases = || settings.iter().enumerate().map(|(number, tuning)| (format!("cell-{number}"), tuning));
         let study = compare.run(&self.plan(cases()), FLAGS)?;
         let rate = |id: &str| rate(&study, id);
         let mut rates: Vec<Option<f64>> = cases().map(|(id, _)| rate(&id)).collect();
-        // Once more, lest a hiccup of the machine counts as a setting that does not work.
-        let again: Vec<_> = cases().zip(&rates).filter(|(_, rate)| rate.is_none()).map(|(case, _)| case).collect();
+        // Once more, lest a hiccup of the machine counts as a setting that does not work; not where an earlier piece told the same.
+        let again: Vec<_> = cases()
+            .zip(cells.iter().zip(&rates))
+            .filter(|(_, (cell, rate))| rate.is_none() && !cell.trials.contains(&NOTHING))
+            .map(|(case, _)| case)
+            .collect();
         if !again.is_empty() {
             let study = compare.run(&self.plan(again.into_iter()), FLAGS)?;
             for ((id, _), rate) in cases().zip(&mut rates) {
@@ -150,7 +153,8 @@ impl Subject {
     }
 }
 
-const FLAGS: &[&str] = &["--no-yard-stick"];
+/// Every one of these runtimes answers within a second; a setting that starves it would be waited for 30 s in vain.
+const FLAGS: &[&str] = &["--no-yard-stick", "--ready-timeout", "5s"];
 
 /// What a case's only trial measured.
 fn rate(study: &Value, id: &str) -> Option<f64> {
@@ -193,11 +197,9 @@ pub(crate) fn run(recording: &GridRecording) -> Result<(), GridRecordingError> {
         left -= 1;
         tell(&format!("{}: piece {piece} of {TRIALS}, {} cells", grid.name, grid.cells.len()));
         let space = grid.space();
-        let points: Vec<Point> = grid.cells.iter().map(|cell| cell.point.clone()).collect();
-        let rates: BTreeMap<Point, f64> =
-            points.iter().cloned().zip(subject.piece(&compare, &space, &points)?).collect();
-        for cell in &mut grid.cells {
-            cell.trials.extend(rates.get(&cell.point));
+        let rates = subject.piece(&compare, &space, &grid.cells)?;
+        for (cell, rate) in grid.cells.iter_mut().zip(rates) {
+            cell.trials.push(rate);
         }
         grid.under.push(under.clone());
         write(&unfinished, &grid)?;
