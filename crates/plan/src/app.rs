@@ -85,24 +85,12 @@ pub(crate) fn check_service(
 
 #[cfg(test)]
 mod tests {
-    use std::collections::BTreeMap;
-    use std::path::PathBuf;
-
     use stampede_core::{AppKind, WorkloadId};
 
     use super::*;
 
     fn app(name: &str) -> App {
-        App {
-            name: name.to_owned(),
-            kind: AppKind::GoProgram,
-            source: PathBuf::new(),
-            extensions: Vec::new(),
-            ini: BTreeMap::new(),
-            env: BTreeMap::new(),
-            needs: Vec::new(),
-            prepare: Vec::new(),
-        }
+        App::new(name, AppKind::GoProgram)
     }
 
     #[test]

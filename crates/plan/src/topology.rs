@@ -298,7 +298,11 @@ pub(crate) fn check_sum(topology: &Topology, total: &Limits, place: &str, mistak
 }
 
 fn over(what: &str, sum: &dyn std::fmt::Display, total: &dyn std::fmt::Display, without: u64) -> String {
-    let others = if without == 0 { String::new() } else { format!(", and {without} parts without a share need some") };
+    let others = match without {
+        0 => String::new(),
+        1 => ", and one part without a share needs some".to_owned(),
+        _ => format!(", and {without} parts without a share need some"),
+    };
     format!("gives out {sum} of {total} {what}{others}")
 }
 

@@ -146,7 +146,7 @@ fn what_a_step_cannot_be_held_against_is_told_before_the_first() {
     for (row, problem) in [
         (
             "large",
-            "gives out 0.8 of 0.5 CPUs, and 1 parts without a share need some; raise --cpus, or lower the shares",
+            "gives out 0.8 of 0.5 CPUs, and one part without a share needs some; raise --cpus, or lower the shares",
         ),
         ("symfony", "serves the application symfony, and this is plain; name a row of plain"),
         ("go", "is served by none of these runtimes; name its runtime in --or"),
