@@ -2,7 +2,7 @@
 //!
 //! The search is replayed on grids: every setting of a space with several trials each, recorded on a real machine
 //! (`crates/bench/data/grids/*.json`) or made up. It sees three trials of each cell that it asks for, and is scored by the mean of the
-//! others, beside a random search of as many cells.
+//! others, beside a random search of as many cells; which three chance decides anew for each search.
 
 mod grid;
 pub(crate) mod recorder;
@@ -15,7 +15,7 @@ use stampede_analysis::{Point, Search, Tried, best};
 use stampede_stats::{SplitMix64, median};
 use thiserror::Error;
 
-use self::grid::{Grid, GridError, SEEN};
+use self::grid::{Grid, GridError, SEEN, Split};
 use crate::circumstances::Circumstances;
 
 /// The share of a grid's cells that a search may try.
@@ -50,6 +50,8 @@ pub(crate) struct Reached {
     pub(crate) default: f64,
     pub(crate) search: Spread,
     pub(crate) random: Spread,
+    /// The median of searches as a share of the luckiest cell's mean.
+    pub(crate) of_luckiest: f64,
 }
 
 /// The tenth and the half of some shares.
@@ -96,24 +98,28 @@ pub(crate) fn run(replay: &Replay) -> Result<(), ReplayError> {
 /// Searches on a grid with as many seeds.
 pub(crate) fn reach(grid: &Grid, searches: u32, seed: u64) -> Reached {
     let budget = ((grid.cells.len() as f64 * SHARE) as usize).max(2);
-    let optimum = grid.optimum();
-    let mut search = Vec::new();
-    let mut random = Vec::new();
-    for run in 0..u64::from(searches) {
-        search.push(grid.held_back(&searched(grid, seed + run, budget)) / optimum);
-        random.push(grid.held_back(&drawn(grid, seed + run, budget)) / optimum);
+    let [mut default, mut search, mut random, mut of_luckiest] = [const { Vec::new() }; 4];
+    for seed in (0..u64::from(searches)).map(|run| seed + run) {
+        let split = grid.split(seed);
+        let (optimum, found) = (split.optimum(), split.score(&searched(&split, seed, budget)));
+        default.push(split.score(&grid.space.default) / optimum);
+        search.push(found / optimum);
+        random.push(split.score(&drawn(&split, seed, budget)) / optimum);
+        of_luckiest.push(found / split.luckiest());
     }
     Reached {
         name: grid.name.clone(),
         cells: grid.cells.len(),
         tried: budget,
-        default: grid.held_back(&grid.space.default) / optimum,
+        default: Spread::of(default).median,
         search: Spread::of(search),
         random: Spread::of(random),
+        of_luckiest: Spread::of(of_luckiest).median,
     }
 }
 
-fn searched(grid: &Grid, seed: u64, budget: usize) -> Point {
+fn searched(split: &Split<'_>, seed: u64, budget: usize) -> Point {
+    let grid = split.grid;
     let search = Search::new(&grid.space, seed, budget);
     let mut tried: Vec<Tried> = Vec::new();
     loop {
@@ -123,7 +129,7 @@ fn searched(grid: &Grid, seed: u64, budget: usize) -> Point {
         }
         for point in next {
             if tried.iter().all(|tried| tried.point != point) {
-                tried.push(Tried { score: grid.seen(&point), point });
+                tried.push(Tried { score: split.seen(&point), point });
             }
         }
     }
@@ -131,13 +137,14 @@ fn searched(grid: &Grid, seed: u64, budget: usize) -> Point {
 }
 
 /// The best of cells that were drawn, the default among them.
-fn drawn(grid: &Grid, seed: u64, budget: usize) -> Point {
+fn drawn(split: &Split<'_>, seed: u64, budget: usize) -> Point {
+    let grid = split.grid;
     let mut random = SplitMix64::new(seed ^ 0x5eed);
     let mut left: Vec<&Point> = grid.cells.keys().filter(|point| **point != grid.space.default).collect();
-    let mut tried = vec![Tried { score: grid.seen(&grid.space.default), point: grid.space.default.clone() }];
+    let mut tried = vec![Tried { score: split.seen(&grid.space.default), point: grid.space.default.clone() }];
     while tried.len() < budget && !left.is_empty() {
         let point = left.swap_remove(random.index(left.len())).clone();
-        tried.push(Tried { score: grid.seen(&point), point });
+        tried.push(Tried { score: split.seen(&point), point });
     }
     best(&tried).map_or_else(|| grid.space.default.clone(), |best| best.point.clone())
 }
@@ -147,8 +154,9 @@ fn document(reached: &[Reached], under: &[Vec<Circumstances>], replay: &Replay) 
     let percent = |share: f64| format!("{:.1} %", share * 100.0);
     let mut text = format!(
         "# How good the search for settings is\n\nWritten by `make bench-tune`, seed {}: {} searches on each grid, each of at most \
-         {} of its cells. A search sees {SEEN} trials of a cell and is scored by the others, as a share of the best cell's mean \
-         there; the target is a median of {}.\n\n",
+         {} of its cells. A search sees {SEEN} trials of a cell, by chance, and is scored by the others, as a share of what the best cell \
+         reaches there; the target is a median of {}. Each of these trials is read of the cell that is best in all the others, as the \
+         largest mean of many that are about as good is the luckiest one's: the last column has the shares of that.\n\n",
         replay.seed,
         replay.searches,
         percent(SHARE),
@@ -163,11 +171,11 @@ fn document(reached: &[Reached], under: &[Vec<Circumstances>], replay: &Replay) 
         ),
     });
     text.push_str(
-        "| grid | cells | tried | default | search: median | a tenth is below | random: median | a tenth is below |\n",
+        "| grid | cells | tried | default | search: median | a tenth is below | random: median | a tenth is below | search, of the luckiest |\n",
     );
-    text.push_str("|---|---:|---:|---:|---:|---:|---:|---:|\n");
-    for Reached { name, cells, tried, default, search, random } in reached {
-        let figures = [*default, search.median, search.tenth, random.median, random.tenth].map(percent);
+    text.push_str("|---|---:|---:|---:|---:|---:|---:|---:|---:|\n");
+    for Reached { name, cells, tried, default, search, random, of_luckiest } in reached {
+        let figures = [*default, search.median, search.tenth, random.median, random.tenth, *of_luckiest].map(percent);
         text.push_str(&format!("| {name} | {cells} | {tried} | {} |\n", figures.join(" | ")));
     }
     let met =
@@ -222,8 +230,15 @@ mod tests {
     #[test]
     fn a_document_tells_what_is_made_up() {
         let spread = Spread { median: 0.97, tenth: 0.9 };
-        let reached =
-            Reached { name: "g".to_owned(), cells: 100, tried: 15, default: 0.5, search: spread, random: spread };
+        let reached = Reached {
+            name: "g".to_owned(),
+            cells: 100,
+            tried: 15,
+            default: 0.5,
+            search: spread,
+            random: spread,
+            of_luckiest: 0.93,
+        };
         let text = document(&[reached], &[], &Replay::default());
         for part in ["No grid was recorded", "| g | 100 | 15 | 50.0 % | 97.0 % | 90.0 % |", "1 of 1 grids meet"] {
             assert!(text.contains(part), "{part}\n{text}");

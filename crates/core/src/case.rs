@@ -92,4 +92,10 @@ impl Case {
     pub fn whole_load(&self) -> String {
         [&self.load].into_iter().chain(&self.beside).map(Load::to_string).collect::<Vec<_>>().join(" + ")
     }
+
+    /// The settings that were asked for, as `--set` takes them: `nginx-fpm.pm=static`.
+    pub fn flags(&self) -> Vec<String> {
+        let asked = self.tuning.asked();
+        asked.iter().map(|(name, setting)| format!("{}.{name}={}", self.runtime, setting.value)).collect()
+    }
 }

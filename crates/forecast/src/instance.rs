@@ -208,8 +208,17 @@ pub(crate) struct Instance<R> {
     idle_since: Option<u64>,
     /// The part of its processors that it gets, where all instances share a machine.
     share: Option<f64>,
-    /// Whether a request's work was done just now, and its answer is to be passed on.
-    hands_over: bool,
+}
+
+/// What became of a request when something happened to an instance.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub(crate) enum Event<R> {
+    /// It is worked on, or waits.
+    Nothing,
+    /// Its worker is done with it and gave way to the process in front, which passes the answer on.
+    HandedOver,
+    /// It is over.
+    Over(R),
 }
 
 impl<R: Copy> Instance<R> {
@@ -224,7 +233,6 @@ impl<R: Copy> Instance<R> {
             backlog: VecDeque::new(),
             idle_since: Some(now),
             share: None,
-            hands_over: false,
         }
     }
 
@@ -271,11 +279,6 @@ impl<R: Copy> Instance<R> {
         }
     }
 
-    /// Whether the last thing that happened is that a worker gave way to the process in front.
-    pub(crate) fn hands_over(&self) -> bool {
-        self.hands_over
-    }
-
     /// How many processors it would use now if they were all its own.
     pub(crate) fn demand(&self, model: &InstanceModel) -> f64 {
         if self.on.is_empty() || model.quota.is_used_up(&self.account) { 0.0 } else { model.speeds[self.worked_on()].0 }
@@ -291,46 +294,46 @@ impl<R: Copy> Instance<R> {
         Some(used)
     }
 
-    /// Does what [`Instance::next`] announced for now. Returns the CPU time that was used since the last call, and the request
-    /// that is over, if one is.
-    pub(crate) fn happen(&mut self, now: u64, model: &InstanceModel) -> (f64, Option<R>) {
+    /// Does what [`Instance::next`] announced for now. Returns the CPU time that was used since the last call, and what
+    /// became of the request.
+    pub(crate) fn happen(&mut self, now: u64, model: &InstanceModel) -> (f64, Event<R>) {
         let used = self.advance(now, model);
-        self.hands_over = false;
         if self.away.peek().is_some_and(|Reverse(first)| first.at as u64 <= now) {
             if let Some(Reverse(Due { request: job, .. })) = self.away.pop() {
                 self.run(job, model);
             }
-            return (used, None);
+            return (used, Event::Nothing);
         }
         // What is left of it is rounding, or its quota was used up or is there again.
         let Some((place, until)) = self.first().filter(|(_, until)| until - self.got <= ROUNDING_NS) else {
-            return (used, None);
+            return (used, Event::Nothing);
         };
         let Turn { had, began, end, request, answer, .. } = self.on.swap_remove(place);
         // Rounding to nanoseconds leaves a trifle; nobody after it may lose or gain by that.
         self.got = until;
-        let is_over = end - until <= ROUNDING_NS;
-        let has_answer = is_over && answer > 0.0;
-        let is_over = is_over && !has_answer;
+        let event = match end - until <= ROUNDING_NS {
+            true if answer > 0.0 => Event::HandedOver,
+            true => Event::Over(request),
+            false => Event::Nothing,
+        };
         let had = had + until - began;
-        self.hands_over = has_answer;
-        if has_answer {
-            self.waiting.push_front(Waiting { answer: 0.0, had, left: answer, request });
-        } else if !is_over {
-            self.waiting.push_back(Waiting { answer, had, left: end - until, request });
+        match event {
+            Event::HandedOver => self.waiting.push_front(Waiting { answer: 0.0, had, left: answer, request }),
+            Event::Nothing => self.waiting.push_back(Waiting { answer, had, left: end - until, request }),
+            Event::Over(_) => {}
         }
         if let Some(next) = self.waiting.pop_front() {
             self.take_turn(next, model);
         }
-        if !is_over {
-            return (used, None);
+        if !matches!(event, Event::Over(_)) {
+            return (used, event);
         }
         if let Some(job) = self.backlog.pop_front() {
             self.begin(job, model);
         } else if self.on.is_empty() && self.away.is_empty() {
             self.idle_since = Some(now);
         }
-        (used, Some(request))
+        (used, event)
     }
 
     /// How many are on the CPU, or wait for it.
@@ -413,7 +416,11 @@ mod tests {
                     instance.add(at, Job { cpu, wait, request: index }, 0, model);
                     index += 1;
                 }
-                (_, Some(next)) => ends.extend(instance.happen(next, model).1.map(|request| (request, next))),
+                (_, Some(next)) => {
+                    if let (_, Event::Over(request)) = instance.happen(next, model) {
+                        ends.push((request, next));
+                    }
+                }
                 (_, None) => return ends,
             }
         }
@@ -471,7 +478,7 @@ mod tests {
         let (mut events, mut done) = (0, 0);
         while let Some(next) = instance.next(&model) {
             events += 1;
-            done += u32::from(instance.happen(next, &model).1.is_some());
+            done += u32::from(matches!(instance.happen(next, &model).1, Event::Over(_)));
         }
         assert!(done == 2 && events < 2_000, "{events}");
     }
@@ -483,13 +490,13 @@ mod tests {
         assert_eq!(instance.share(0, 1.0, &model), Some(0.0));
         instance.add(0, Job { cpu: 1e6, wait: 0, request: 7 }, 0, &model);
         assert_eq!(instance.next(&model), Some(930_000));
-        assert_eq!((instance.happen(930_000, &model).1, instance.hands_over()), (None, true));
+        assert_eq!(instance.happen(930_000, &model).1, Event::HandedOver);
         // Somebody else has the processor for a while.
         instance.share(930_000, 0.0, &model);
         assert_eq!((instance.next(&model), instance.demand(&model)), (None, 1.0));
         instance.share(1_930_000, 1.0, &model);
         assert_eq!(instance.next(&model), Some(2_000_000));
-        assert_eq!((instance.happen(2_000_000, &model).1, instance.hands_over()), (Some(7), false));
+        assert_eq!(instance.happen(2_000_000, &model).1, Event::Over(7));
     }
 
     #[test]

@@ -7,7 +7,7 @@ use stampede_scale::{Action, Controller, InstanceId, Policy, QueueLimits, Servic
 
 use crate::agenda::Agenda;
 use crate::host::Host;
-use crate::instance::{Instance, Job};
+use crate::instance::{Event, Instance, Job};
 use crate::traffic::{Request, Source};
 use crate::{InstanceModel, Shape, Traffic, Work};
 
@@ -217,17 +217,17 @@ impl<'a, S: Shape> Simulation<'a, S> {
             return;
         }
         let model = &self.model;
-        let (used, done) = self.instances[index].happen(now, model);
+        let (used, event) = self.instances[index].happen(now, model);
         self.cpu_ns += used;
-        if let (Some(host), true) = (&mut self.host, done.is_some() && self.instances[index].is_idle()) {
+        if let (Some(host), true) = (&mut self.host, matches!(event, Event::Over(_)) && self.instances[index].is_idle()) {
             host.rest(now);
         }
         self.agenda.set(number, self.instances[index].next(model));
         self.share_host(now, number);
-        if self.instances[index].hands_over() {
+        if matches!(event, Event::HandedOver) {
             self.hand_over_host(now, number);
         }
-        if let Some(request) = done {
+        if let Event::Over(request) = event {
             let timeout = self.scenario.service.request_timeout.as_nanos() as u64;
             let took = now - request.arrived;
             if self.counts(request) {

@@ -21,9 +21,6 @@ const TIMES: usize = 3;
 /// Answers that hold the time to the second differ when they are this far apart.
 const APART: Duration = Duration::from_millis(1100);
 
-/// Longest wait for one answer; PHP's own `max_execution_time` is 30 s.
-const TIMEOUT: Duration = Duration::from_secs(30);
-
 /// What came to a request.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Recorded {
@@ -102,7 +99,7 @@ async fn ask(
         for (exchange, samples) in asked {
             let Exchange { name, request, .. } = exchange;
             let answer = tokio::select! {
-                answer = ready::send(&front, request, TIMEOUT) => {
+                answer = ready::send(&front, request, ready_timeout) => {
                     answer.map_err(|error| format!("no answer came to `{name}`: {}", with_causes(&error)))?
                 }
                 exit = running.exited() => return Err(format!("{} ended with {} at `{name}`", exit.unit, exit.how)),

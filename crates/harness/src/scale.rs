@@ -194,7 +194,7 @@ impl Act<'_> {
             waited.map_err(explained)?;
         }
         let exchanges = &self.surroundings.workload.exchanges;
-        let verified = verify::verify(running.as_ref(), &front, exchanges, self.timing.seed).await;
+        let verified = verify::verify(running.as_ref(), &front, exchanges, mould.ready_timeout, self.timing.seed).await;
         let verified = verified.map_err(explained)?;
         trial.answers = verified.answers;
         let mut faults: Vec<String> = course.fault.into_iter().collect();

@@ -150,7 +150,8 @@ async fn live(
     parts::read_settings(running, terms, &mut trial.parts).await.map_err(failed)?;
 
     sink.take(&Event::PhaseStarted(Phase::Verify)).await?;
-    let verified = verify::verify(running, &front, &workload.exchanges, timing.seed).await.map_err(failed)?;
+    let verified = verify::verify(running, &front, &workload.exchanges, *ready_timeout, timing.seed);
+    let verified = verified.await.map_err(failed)?;
     trial.answers = verified.answers;
 
     let mut faults = Vec::new();

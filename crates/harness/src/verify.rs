@@ -14,9 +14,6 @@ use crate::order::order;
 use crate::ready::{Front, send};
 use crate::{coding, html, mask};
 
-/// Longest wait for one answer; PHP's own `max_execution_time` is 30 s.
-const TIMEOUT: Duration = Duration::from_secs(30);
-
 /// How often both visitors send everything: with one greeting that leaks among a dozen workers, the chance to miss it is
 /// small, and a workload of ten exchanges costs 160 requests.
 const PASSES: u32 = 8;
@@ -36,7 +33,8 @@ pub(crate) struct Verified {
     pub(crate) load: Vec<LoadExchange>,
 }
 
-/// Sends every exchange and checks its answer, then lets two visitors repeat all but those that are sent once in other orders.
+/// Sends every exchange and checks its answer, then lets two visitors repeat all but those that are sent once in other orders. `timeout`:
+/// longest wait for one answer.
 ///
 /// # Errors
 ///
@@ -45,15 +43,17 @@ pub(crate) async fn verify(
     running: &dyn Running,
     front: &Front,
     exchanges: &[Exchange],
+    timeout: Duration,
     seed: u64,
 ) -> Result<Verified, String> {
+    let visit = Visit { running, front, timeout };
     let mut verified = Verified::default();
     for Exchange { name, request, expect, in_load, once, optional: _ } in exchanges {
-        let answer = ask(running, front, name, request).await?;
+        let answer = visit.ask(name, request).await?;
         if let Err(problem) = check(expect, &answer) {
             // What has another status failed, and may do more harm when it is asked again.
             let again = match answer.status == expect.status && !once {
-                true => ask(running, front, name, request).await.ok(),
+                true => visit.ask(name, request).await.ok(),
                 false => None,
             };
             let varies = if again.is_some_and(|again| again.body != answer.body) { VARIES } else { "" };
@@ -77,46 +77,60 @@ pub(crate) async fn verify(
         }
     }
     let repeated: Vec<_> = exchanges.iter().filter(|exchange| !exchange.once).collect();
-    look_for_leaks(running, front, &repeated, seed).await?;
+    visit.look_for_leaks(&repeated, seed).await?;
     Ok(verified)
 }
 
-/// Two visitors, each known by a cookie of its own, take turns. Each sends every exchange in an order of its own, several
-/// times over: of several workers each so gets requests in many orders. An answer must be what it was for nobody, and may
-/// not hold what the other visitor sent.
-async fn look_for_leaks(
-    running: &dyn Running,
-    front: &Front,
-    exchanges: &[&Exchange],
-    seed: u64,
-) -> Result<(), String> {
-    let visitors = [visitor(seed, 0), visitor(seed, 1)];
-    let mut previous: Option<&str> = None;
-    for pass in 1..=PASSES {
-        let orders = [0, 1].map(|of| order(seed, 2 * pass + of, exchanges.len()));
-        for (own, other) in orders[0].iter().zip(&orders[1]) {
-            for (visitor, index) in [(0, *own), (1, *other)] {
-                let Exchange { name, request, expect, .. } = exchanges[index];
-                let answer = ask(running, front, name, &with_cookie(request, &visitors[visitor])).await?;
-                let problem = match check(expect, &answer) {
-                    Err(problem) => Some(problem),
-                    Ok(()) if holds(&answer, &visitors[1 - visitor]) => {
-                        Some("it holds the cookie of another visitor".to_owned())
-                    }
-                    Ok(()) => None,
-                };
-                if let Some(problem) = problem {
-                    let after = previous.map_or_else(String::new, |previous| format!(", after `{previous}`"));
-                    return Err(format!(
-                        "leaks from one request into another: right at first, and now it {}{after}",
-                        wrong(name, &problem, &answer)
-                    ));
-                }
-                previous = Some(name);
+/// A deployment that is asked, and how long one answer may take.
+struct Visit<'a> {
+    running: &'a dyn Running,
+    front: &'a Front,
+    timeout: Duration,
+}
+
+impl Visit<'_> {
+    /// Sends one exchange; ends with an error when the deployment does.
+    async fn ask(&self, name: &str, request: &Request) -> Result<Answer, String> {
+        tokio::select! {
+            answer = send(self.front, request, self.timeout) => {
+                answer.map_err(|error| format!("gave no answer to `{name}`: {}", with_causes(&error)))
             }
+            exit = self.running.exited() => Err(format!("{} ended with {} at `{name}`", exit.unit, exit.how)),
         }
     }
-    Ok(())
+
+    /// Two visitors, each known by a cookie of its own, take turns. Each sends every exchange in an order of its own, several
+    /// times over: of several workers each so gets requests in many orders. An answer must be what it was for nobody, and may
+    /// not hold what the other visitor sent.
+    async fn look_for_leaks(&self, exchanges: &[&Exchange], seed: u64) -> Result<(), String> {
+        let visitors = [visitor(seed, 0), visitor(seed, 1)];
+        let mut previous: Option<&str> = None;
+        for pass in 1..=PASSES {
+            let orders = [0, 1].map(|of| order(seed, 2 * pass + of, exchanges.len()));
+            for (own, other) in orders[0].iter().zip(&orders[1]) {
+                for (visitor, index) in [(0, *own), (1, *other)] {
+                    let Exchange { name, request, expect, .. } = exchanges[index];
+                    let answer = self.ask(name, &with_cookie(request, &visitors[visitor])).await?;
+                    let problem = match check(expect, &answer) {
+                        Err(problem) => Some(problem),
+                        Ok(()) if holds(&answer, &visitors[1 - visitor]) => {
+                            Some("it holds the cookie of another visitor".to_owned())
+                        }
+                        Ok(()) => None,
+                    };
+                    if let Some(problem) = problem {
+                        let after = previous.map_or_else(String::new, |previous| format!(", after `{previous}`"));
+                        return Err(format!(
+                            "leaks from one request into another: right at first, and now it {}{after}",
+                            wrong(name, &problem, &answer)
+                        ));
+                    }
+                    previous = Some(name);
+                }
+            }
+        }
+        Ok(())
+    }
 }
 
 /// A value that only this visitor sends, and that no application makes by itself.
@@ -142,16 +156,6 @@ fn holds(answer: &Answer, text: &str) -> bool {
     let body = coding::decoded(answer).unwrap_or(Cow::Borrowed(&answer.body));
     answer.headers.iter().any(|(_, value)| value.contains(text))
         || body.windows(text.len()).any(|window| window == text.as_bytes())
-}
-
-/// Sends one exchange; ends with an error when the deployment does.
-async fn ask(running: &dyn Running, front: &Front, name: &str, request: &Request) -> Result<Answer, String> {
-    tokio::select! {
-        answer = send(front, request, TIMEOUT) => {
-            answer.map_err(|error| format!("gave no answer to `{name}`: {}", with_causes(&error)))
-        }
-        exit = running.exited() => Err(format!("{} ended with {} at `{name}`", exit.unit, exit.how)),
-    }
 }
 
 fn wrong(name: &str, problem: &str, answer: &Answer) -> String {

@@ -3,7 +3,7 @@
 use std::env;
 use std::path::Path;
 
-use stampede_core::{App, Candidate, Case, CaseId, DefaultsContext, Origin, Rounds, Study, Tuning, TuningProblem};
+use stampede_core::{App, Candidate, Case, CaseId, DefaultsContext, Rounds, Study, Tuning, TuningProblem};
 
 use crate::catalogue::Catalogue;
 use crate::compare::{CompareFlags, ComparePlan, MachineSize, SubjectFlag};
@@ -94,7 +94,8 @@ impl RetrialPlan {
                 warm_up: Some("0s".to_owned()),
                 precision: precision.clone(),
                 seed: seed.clone(),
-                set: given(case),
+                // They decide which of its applications a runtime serves.
+                set: case.flags(),
                 topology: TopologyFlags { services: services(case), ..TopologyFlags::default() },
                 ..CompareFlags::default()
             },
@@ -202,12 +203,6 @@ fn series(case: &Case) -> Option<String> {
     let build = case.php.as_ref().filter(|_| case.id.as_str().contains('@'))?;
     let mut numbers = build.version.split('.');
     Some(format!("{}.{}", numbers.next()?, numbers.next()?))
-}
-
-/// Settings that were asked for: they decide which of its applications a runtime serves.
-fn given(case: &Case) -> Vec<String> {
-    let given = case.tuning.iter().filter(|(_, setting)| setting.origin == Origin::Given);
-    given.map(|(name, setting)| format!("{}.{name}={}", case.runtime, setting.value)).collect()
 }
 
 fn services(case: &Case) -> Option<String> {

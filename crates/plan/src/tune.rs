@@ -2,7 +2,7 @@
 
 use std::time::Duration;
 
-use stampede_core::{Load, Objective, Origin, Tuning};
+use stampede_core::{Load, Objective, Tuning};
 
 use crate::catalogue::Catalogue;
 use crate::choice::find;
@@ -131,9 +131,7 @@ impl TunePlan {
         }
         let warm_up = plan.warm_up.min(plan.duration);
         let budget = room(time, warm_up + plan.duration, &mut mistakes);
-        let mut given = Tuning::new();
-        let asked = candidate.tuning.iter().filter(|(_, setting)| setting.origin == Origin::Given);
-        asked.for_each(|(name, setting)| given.give(name, &setting.value));
+        let given = candidate.tuning.asked();
         // What one share of several crowds at once would be is said by none of them.
         let shares = [0.5, 1.2].into_iter().filter(|_| plan.beside.is_empty());
         let other_loads = shares.filter_map(|share| Some((share, times(&plan.load, share)?))).collect();

@@ -228,7 +228,7 @@ pub(crate) struct CompareArgs {
     /// Seed of the order of cases; the same seed gives the same order
     #[arg(long, value_name = "N", allow_hyphen_values = true, help_heading = "Study")]
     pub(crate) seed: Option<String>,
-    /// How long a runtime may take to its first answer [default: 30s]
+    /// How long a runtime may take to its first answer, and to each one that is checked before the load [default: 30s]
     #[arg(long, value_name = "TIME", allow_hyphen_values = true, help_heading = "Study")]
     pub(crate) ready_timeout: Option<String>,
     /// Which figure ranks and decides, by its key in JSON: cpu_us_per_request [default: throughput under closed
@@ -330,7 +330,7 @@ pub(crate) struct CapacityArgs {
     /// Seed of the random arrivals
     #[arg(long, value_name = "N", allow_hyphen_values = true, help_heading = "Study")]
     pub(crate) seed: Option<String>,
-    /// How long the runtime may take to its first answer [default: 30s]
+    /// How long the runtime may take to its first answer, and to each one that is checked before the load [default: 30s]
     #[arg(long, value_name = "TIME", allow_hyphen_values = true, help_heading = "Study")]
     pub(crate) ready_timeout: Option<String>,
     /// How the load engine reaches the kernel: epoll, io-uring, or auto [default: auto, which is what costs less here]
@@ -457,7 +457,7 @@ pub(crate) struct WhyArgs {
     /// Another image for containers [default: the study's]
     #[arg(long, value_name = "IMAGE")]
     pub(crate) base_image: Option<String>,
-    /// How long a runtime may take to its first answer [default: 30s]
+    /// How long a runtime may take to its first answer, and to each one that is checked before the load [default: 30s]
     #[arg(long, value_name = "TIME", allow_hyphen_values = true, help_heading = "Measuring")]
     pub(crate) ready_timeout: Option<String>,
     /// Length of the measuring window of each trial [default: the study's]

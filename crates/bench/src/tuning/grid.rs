@@ -7,11 +7,12 @@ use std::path::{Path, PathBuf};
 use serde::{Deserialize, Serialize};
 use stampede_analysis::{Knob, Point, Space};
 use stampede_core::Role;
+use stampede_stats::SplitMix64;
 use thiserror::Error;
 
 use crate::circumstances::Circumstances;
 
-/// Trials of a cell that a search sees; the others score.
+/// Trials of a cell that a search sees; as many others score.
 pub(crate) const SEEN: usize = 3;
 /// Trials of a cell.
 pub(crate) const TRIALS: usize = 6;
@@ -111,22 +112,58 @@ impl Grid {
         (whole && cells.contains_key(&default)).then_some(Self { name, under, space: Space { knobs, default }, cells })
     }
 
-    /// The score that a search sees.
+    /// The same pieces of every cell are seen; which ones chance decides.
+    pub(crate) fn split(&self, seed: u64) -> Split<'_> {
+        let mut random = SplitMix64::new(seed ^ 0x5911);
+        let pieces = self.cells.values().map(Vec::len).min().unwrap_or_default();
+        let mut held_back: Vec<usize> = (0..pieces).collect();
+        let seen = (0..SEEN.min(pieces)).map(|_| held_back.swap_remove(random.index(held_back.len()))).collect();
+        Split { grid: self, seen, held_back }
+    }
+}
+
+/// A grid whose pieces are dealt into those that a search sees and those that it is scored by.
+#[derive(Clone, Debug)]
+pub(crate) struct Split<'a> {
+    pub(crate) grid: &'a Grid,
+    seen: Vec<usize>,
+    held_back: Vec<usize>,
+}
+
+impl Split<'_> {
+    /// The score that a search sees, where there is such a cell: the mean of logarithms.
     pub(crate) fn seen(&self, point: &Point) -> Option<f64> {
-        let trials = self.cells.get(point)?;
-        Some(trials.iter().take(SEEN).map(|value| value.ln()).sum::<f64>() / SEEN as f64)
+        self.grid.cells.get(point).map(|trials| mean(self.seen.iter().map(|piece| trials[*piece].ln())))
     }
 
     /// The mean of the trials that it does not see.
-    pub(crate) fn held_back(&self, point: &Point) -> f64 {
-        let kept = self.cells.get(point).and_then(|trials| trials.get(SEEN..)).unwrap_or_default();
-        kept.iter().sum::<f64>() / kept.len().max(1) as f64
+    pub(crate) fn score(&self, point: &Point) -> f64 {
+        self.grid.cells.get(point).map_or(0.0, |trials| mean(self.held_back.iter().map(|piece| trials[*piece])))
     }
 
-    /// The best mean of any cell in trials that no search sees.
+    /// What the best cell reaches in the trials that no search sees. Each of them is read of the cell that is best in all other pieces:
+    /// the largest mean would be the luckiest cell's, too large by a standard error or two where many are about as good, and this
+    /// is at most too small by what cells differ that five trials do not tell apart (van Hasselt, Estimating the Maximum
+    /// Expected Value: An Analysis of (Nested) Cross Validation and the Maximum Sample Average, arXiv:1302.7175).
     pub(crate) fn optimum(&self) -> f64 {
-        self.cells.keys().map(|point| self.held_back(point)).fold(0.0, f64::max)
+        let pieces = || self.seen.iter().chain(&self.held_back);
+        mean(self.held_back.iter().filter_map(|read| {
+            let others = |trials: &[f64]| mean(pieces().filter(|piece| *piece != read).map(|piece| trials[*piece].ln()));
+            let best = self.grid.cells.values().max_by(|a, b| others(a).total_cmp(&others(b)))?;
+            Some(best[*read])
+        }))
     }
+
+    /// The largest mean of the trials that no search sees: what the optimum is at most, as luck makes it larger.
+    pub(crate) fn luckiest(&self) -> f64 {
+        self.grid.cells.keys().map(|point| self.score(point)).fold(0.0, f64::max)
+    }
+}
+
+/// Nothing has none: 0.
+fn mean(values: impl Iterator<Item = f64>) -> f64 {
+    let (sum, count) = values.fold((0.0, 0_u32), |(sum, count), value| (sum + value, count + 1));
+    sum / f64::from(count.max(1))
 }
 
 /// Why a grid cannot be replayed.
@@ -158,6 +195,8 @@ pub(crate) enum GridError {
 
 #[cfg(test)]
 mod tests {
+    use std::collections::BTreeSet;
+
     use super::*;
 
     #[test]
@@ -166,8 +205,9 @@ mod tests {
             "levels": ["1", "2"], "ordered": true}], "default": [0],
             "cells": [{"point": [0], "trials": [10, 11, 12, 13, 15]}, {"point": [1], "trials": [20, 20, 20, 30, 10]}]}"#;
         let grid = Grid::of(serde_json::from_str(text).unwrap()).unwrap();
-        assert!((grid.seen(&vec![1]).unwrap() - 20.0_f64.ln()).abs() < 1e-12);
-        assert_eq!((grid.held_back(&vec![0]), grid.optimum()), (14.0, 20.0));
+        let split = Split { grid: &grid, seen: vec![0, 1, 2], held_back: vec![3, 4] };
+        assert!((split.seen(&vec![1]).unwrap() - 20.0_f64.ln()).abs() < 1e-12);
+        assert_eq!((split.score(&vec![0]), split.optimum(), split.luckiest()), (14.0, 20.0, 20.0));
         for (from, to) in [
             ("[1], \"trials\"", "[2], \"trials\""),
             ("30, 10]", "]"),
@@ -178,5 +218,20 @@ mod tests {
             let wire: WireGrid = serde_json::from_str(&broken).unwrap();
             assert!(Grid::of(wire).is_none(), "{to}");
         }
+    }
+
+    #[test]
+    fn the_optimum_of_cells_that_are_all_as_good_is_not_the_luckiest_one() {
+        let mut random = SplitMix64::new(1);
+        let mut trial = || 1.0 + 0.1 * (random.index(1001) as f64 / 500.0 - 1.0);
+        let cells = (0..100).map(|cell| (vec![cell], (0..TRIALS).map(|_| trial()).collect())).collect();
+        let space = Space { knobs: Vec::new(), default: vec![0] };
+        let grid = Grid { name: "flat".to_owned(), under: Vec::new(), space, cells };
+        let splits: Vec<Split<'_>> = (0..200).map(|seed| grid.split(seed)).collect();
+        let of = |figure: fn(&Split<'_>) -> f64| mean(splits.iter().map(figure));
+        let (optimum, luckiest) = (of(Split::optimum), of(Split::luckiest));
+        assert!((optimum - 1.0).abs() < 0.05 && luckiest > 1.05, "{optimum} {luckiest}");
+        let dealt: BTreeSet<Vec<usize>> = splits.iter().map(|split| split.held_back.clone()).collect();
+        assert!(dealt.len() >= 20 && splits.iter().all(|split| split.seen.len() == SEEN), "{dealt:?}");
     }
 }

@@ -2,7 +2,7 @@
 
 use std::collections::BTreeSet;
 
-use stampede_core::{Case, Origin, Rounds, Study, StudyKind};
+use stampede_core::{Case, Rounds, Study, StudyKind};
 
 /// The command that measures the same again; none where flags alone cannot say it: then it came from a plan, a gate or an
 /// experiment, whose files are not kept.
@@ -35,11 +35,8 @@ pub(super) fn again(study: &Study) -> Option<String> {
     if let Some(metric) = &study.metric {
         flag("--metric", metric.clone());
     }
-    let given = study.cases.iter().flat_map(|case| {
-        let given = case.tuning.iter().filter(|(_, setting)| setting.origin == Origin::Given);
-        given.map(move |(name, setting)| format!("{}.{name}={}", case.runtime, setting.value))
-    });
-    given.collect::<BTreeSet<_>>().into_iter().for_each(|setting| flag("--set", setting));
+    let asked: BTreeSet<String> = study.cases.iter().flat_map(Case::flags).collect();
+    asked.into_iter().for_each(|setting| flag("--set", setting));
     if study.cases.iter().all(|case| case.app == first.app) {
         flag("--app", first.app.clone());
     }
