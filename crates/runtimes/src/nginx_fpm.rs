@@ -19,11 +19,12 @@ use crate::{fpm, fpm_pool, front, label, status};
 const ID: &str = "nginx-fpm";
 const NGINX: &str = "nginx";
 const SUPERVISOR: &str = "supervisor";
+const KEPT_FOR: &str = "fastcgi_keep_requests";
 
 const NGINX_CONF: Template =
     Template { name: "nginx-fpm/nginx.conf.j2", source: include_str!("../templates/nginx-fpm/nginx.conf.j2") };
 
-const FRONT_TUNABLES: [Tunable; 8] = [
+const FRONT_TUNABLES: [Tunable; 9] = [
     Tunable {
         name: "worker_processes",
         role: Role::FrontWorkers,
@@ -51,6 +52,14 @@ const FRONT_TUNABLES: [Tunable; 8] = [
         kind: TunableKind::Choice(&["off", "on"]),
         summary: "whether nginx keeps its connections to FPM; each holds a worker, also while nothing is asked of it",
         manual: "https://nginx.org/en/docs/http/ngx_http_fastcgi_module.html#fastcgi_keep_conn",
+    },
+    Tunable {
+        name: KEPT_FOR,
+        role: Role::KeepAlive,
+        kind: TunableKind::Count { min: 1, max: UNLIMITED_REQUESTS },
+        summary: "requests after which a kept connection to FPM is closed (keepalive_requests of the upstream), so that its worker \
+                  takes one that waits",
+        manual: "https://nginx.org/en/docs/http/ngx_http_upstream_module.html#keepalive_requests",
     },
     Tunable {
         name: "fastcgi_buffers",
@@ -86,7 +95,7 @@ const FRONT_TUNABLES: [Tunable; 8] = [
 /// More than any connection sees; nginx has no word for unlimited.
 const UNLIMITED_REQUESTS: u64 = 1_000_000_000;
 
-const TUNABLES: [Tunable; 17] = fpm_pool::behind(&FRONT_TUNABLES);
+const TUNABLES: [Tunable; 18] = fpm_pool::behind(&FRONT_TUNABLES);
 
 /// nginx in front of PHP-FPM.
 pub(crate) struct NginxFpm;
@@ -156,6 +165,7 @@ impl Runtime for NginxFpm {
                 "without end; nginx's own 1000 would be measured as new connections",
             )
             .with_default("fastcgi_keep_conn", "off", "nginx's own default; a kept connection holds a worker")
+            .with_default(KEPT_FOR, 8, "others wait until a worker is free; nginx's own 1000 is a long time for them")
             .with_default("fastcgi_buffers", 8, "nginx's own default")
             .with_default("fastcgi_buffer_size", 4096, "nginx's own default: one page")
             .with_default("access_log", "off", "writing it would be measured with the requests")
@@ -194,8 +204,10 @@ fn nginx_unit(cx: &RenderContext<'_>, lookup: &Lookup<'_>) -> Result<Unit, PlanE
         keepalive_requests => lookup.count("keepalive_requests")?,
         fpm => if fpm::on_tcp(cx.tuning) { "@{fpm}" } else { "unix:@{fpm}" },
         keep_conn => lookup.setting("fastcgi_keep_conn")? == "on",
-        // All of nginx's processes together keep no more connections than FPM has workers to hold them.
-        kept => (lookup.count("pm.max_children")? / worker_processes).max(1),
+        // Fewer idle connections than FPM has workers, in all of nginx's processes: one of them may hold none that another's
+        // request needs.
+        kept => lookup.count("pm.max_children")?.saturating_sub(1) / worker_processes,
+        kept_for => lookup.count(KEPT_FOR)?,
         buffers => lookup.count("fastcgi_buffers")?,
         buffer_size => lookup.count("fastcgi_buffer_size")?,
         access_log => lookup.setting("access_log")? == "on",

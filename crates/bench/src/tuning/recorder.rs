@@ -153,8 +153,7 @@ impl Subject {
     }
 }
 
-/// Every one of these runtimes answers within a second; a setting that starves it would be waited for 30 s in vain. The first two pieces
-/// waited for 30 s, and one of the third for 5 s.
+/// Every one of these runtimes answers within a second; a setting that starves it would be waited for 30 s in vain.
 const FLAGS: &[&str] = &["--no-yard-stick", "--ready-timeout", "2s"];
 
 /// What a case's only trial measured.
