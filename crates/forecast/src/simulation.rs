@@ -219,7 +219,8 @@ impl<'a, S: Shape> Simulation<'a, S> {
         let model = &self.model;
         let (used, event) = self.instances[index].happen(now, model);
         self.cpu_ns += used;
-        if let (Some(host), true) = (&mut self.host, matches!(event, Event::Over(_)) && self.instances[index].is_idle()) {
+        if let (Some(host), true) = (&mut self.host, matches!(event, Event::Over(_)) && self.instances[index].is_idle())
+        {
             host.rest(now);
         }
         self.agenda.set(number, self.instances[index].next(model));

@@ -17,6 +17,9 @@ use crate::{fpm_pool, framework, front, label, php_build, php_ini, php_probe, st
 /// The name under which it is looked up, and of its unit.
 pub(crate) const FPM: &str = "php-fpm";
 
+/// The setting of nginx that keeps connections to it.
+pub(crate) const KEEP_CONN: &str = "fastcgi_keep_conn";
+
 /// The address on which it listens.
 const ADDRESS: &str = "fpm";
 
@@ -33,6 +36,11 @@ pub(crate) fn requirements(app: &App) -> Vec<Requirement> {
 /// Whether a tuning has it listen on a TCP port rather than on a unix socket.
 pub(crate) fn on_tcp(tuning: &Tuning) -> bool {
     tuning.get("listen") == Some("tcp")
+}
+
+/// Whether a tuning has the web server keep its connections to it.
+pub(crate) fn keeps_connections(tuning: &Tuning) -> bool {
+    tuning.get(KEEP_CONN) == Some("on")
 }
 
 /// PHP-FPM and the web server in front of it, which tells its status at these addresses and has a second site for the probe.
@@ -90,6 +98,7 @@ fn unit(cx: &RenderContext<'_>, lookup: &Lookup<'_>) -> Result<Unit, PlanError> 
         status => tells_status(&build.version),
     })?;
     let run = ["-F", "-y", "@{run}/php-fpm/php-fpm.conf", "-c", php_ini::PATH];
+    let told = if keeps_connections(cx.tuning) { status::FPM_WORKERS } else { status::FPM };
     let program = |args: &[&str]| -> Result<Program, PlanError> {
         Ok(Program {
             path: lookup.path(FPM)?,
@@ -110,7 +119,7 @@ fn unit(cx: &RenderContext<'_>, lookup: &Lookup<'_>) -> Result<Unit, PlanError> 
         check: Some(program(&[&["-t"], &run[..]].concat())?),
         program: program(&run)?,
         logs: vec![PathBuf::from("php-fpm/error.log"), php_ini::log()],
-        statuses: tells_status(&build.version).then(|| status::FPM.source()).into_iter().collect(),
+        statuses: tells_status(&build.version).then(|| told.source()).into_iter().collect(),
         ready: Ready::Port(AddressId::new(ADDRESS)),
         // SIGQUIT lets workers finish their requests. https://www.php.net/manual/en/install.fpm.php
         stop: Stop { signal: StopSignal::Quit, grace: Duration::from_secs(5) },

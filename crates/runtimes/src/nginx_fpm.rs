@@ -47,7 +47,7 @@ const FRONT_TUNABLES: [Tunable; 9] = [
         manual: "https://nginx.org/en/docs/http/ngx_http_core_module.html#keepalive_requests",
     },
     Tunable {
-        name: "fastcgi_keep_conn",
+        name: fpm::KEEP_CONN,
         role: Role::Transport,
         kind: TunableKind::Choice(&["off", "on"]),
         summary: "whether nginx keeps its connections to FPM; each holds a worker, also while nothing is asked of it",
@@ -164,7 +164,7 @@ impl Runtime for NginxFpm {
                 UNLIMITED_REQUESTS,
                 "without end; nginx's own 1000 would be measured as new connections",
             )
-            .with_default("fastcgi_keep_conn", "off", "nginx's own default; a kept connection holds a worker")
+            .with_default(fpm::KEEP_CONN, "off", "nginx's own default; a kept connection holds a worker")
             .with_default(KEPT_FOR, 8, "others wait until a worker is free; nginx's own 1000 is a long time for them")
             .with_default("fastcgi_buffers", 8, "nginx's own default")
             .with_default("fastcgi_buffer_size", 4096, "nginx's own default: one page")
@@ -203,7 +203,7 @@ fn nginx_unit(cx: &RenderContext<'_>, lookup: &Lookup<'_>) -> Result<Unit, PlanE
         keepalive_timeout => lookup.count("keepalive_timeout")?,
         keepalive_requests => lookup.count("keepalive_requests")?,
         fpm => if fpm::on_tcp(cx.tuning) { "@{fpm}" } else { "unix:@{fpm}" },
-        keep_conn => lookup.setting("fastcgi_keep_conn")? == "on",
+        keep_conn => fpm::keeps_connections(cx.tuning),
         // Fewer idle connections than FPM has workers, in all of nginx's processes: one of them may hold none that another's
         // request needs.
         kept => lookup.count("pm.max_children")?.saturating_sub(1) / worker_processes,

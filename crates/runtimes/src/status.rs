@@ -27,6 +27,10 @@ pub(crate) const FPM: Status = Status {
            all workers, accepted connections, how often pm.max_children was reached; over TCP also the queue",
 };
 
+/// The same where connections are kept: what each worker does.
+pub(crate) const FPM_WORKERS: Status =
+    Status { transport: StatusTransport::FastCgi { script: "/status", query: "json&full" }, ..FPM };
+
 pub(crate) const NGINX: Status = Status {
     id: "nginx-status",
     kind: AddressKind::UnixSocket,

@@ -19,11 +19,24 @@ type Row = (StatusFormat, &'static str, &'static [(Gauge, u64)]);
 
 #[test]
 fn each_format_gives_what_its_server_says() {
-    let rows: [Row; 9] = [
+    let rows: [Row; 10] = [
         (
             StatusFormat::FpmJson,
             include_str!("answers/fpm-unix.json"),
             &[(BusyWorkers, 1), (IdleWorkers, 3), (TotalWorkers, 4), (Accepted, 12), (MaxChildrenReached, 0)],
+        ),
+        (
+            // Its sums are 8 of 8 after 8 requests on a kept connection.
+            StatusFormat::FpmJson,
+            include_str!("answers/fpm-kept.json"),
+            &[
+                (BusyWorkers, 0),
+                (IdleWorkers, 3),
+                (KeptWorkers, 1),
+                (TotalWorkers, 4),
+                (Accepted, 8),
+                (MaxChildrenReached, 0),
+            ],
         ),
         (
             StatusFormat::ApacheAuto,

@@ -242,6 +242,23 @@ fn nginx_keeps_its_connections_to_fpm() {
 }
 
 #[test]
+fn connections_that_nginx_keeps_leave_a_worker_of_fpm_to_its_other_processes() {
+    let runtime = stampede_runtimes::by_id("nginx-fpm").expect("listed");
+    for workers in ["1", "2", "3"] {
+        let settings = [("fastcgi_keep_conn", "on"), ("pm.max_children", workers), ("worker_processes", "2")];
+        let Some(server) = start("nginx-fpm", &markdown_app(runtime), &settings) else {
+            return;
+        };
+        // Both of nginx's processes take some of them.
+        let mut connections: Vec<_> = (0..16).map(|_| Connection::open(server.front).expect("connect")).collect();
+        for connection in &mut connections {
+            assert_eq!(render(connection).status, 200, "{workers}");
+        }
+        stop(server);
+    }
+}
+
+#[test]
 fn a_go_program_serves_the_workload_and_stops() {
     serves_and_stops("go");
 }
