@@ -159,8 +159,8 @@ bench-tune:
 	cargo build --release --locked --package stampede-bench
 	target/release/stampede-bench tune --output docs/bench-tune.md $(BENCH)
 
-# Records the grids of bench-tune: a trial of each of some hundred settings takes four to seven minutes, with nginx more (a third of its
-# settings starve it); 36 of these in all, and it goes on where it was left.
+# Records the grids of bench-tune: a trial of each of some hundred settings takes three to seven minutes; 36 of these in
+# all, and it goes on where it was left.
 bench-grids:
 	@scripts/packages.sh findings
 	@scripts/rust.sh

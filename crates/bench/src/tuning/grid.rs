@@ -163,8 +163,7 @@ impl Split<'_> {
 
 /// Nothing has none: 0.
 fn mean(values: impl Iterator<Item = f64>) -> f64 {
-    let (sum, count) = values.fold((0.0, 0_u32), |(sum, count), value| (sum + value, count + 1));
-    sum / f64::from(count.max(1))
+    stampede_stats::mean(&values.collect::<Vec<_>>()).unwrap_or_default()
 }
 
 /// Why a grid cannot be replayed.

@@ -87,8 +87,7 @@ pub(crate) struct ScaleArgs {
     /// Seed of random arrivals
     #[arg(long, value_name = "N", allow_hyphen_values = true, help_heading = "Study")]
     pub(crate) seed: Option<String>,
-    /// How long an instance may take to its first answer, and the first one to each that is checked before the load
-    /// [default: 30s]
+    /// How long an instance may take to its first answer, and to each one that is checked before the load [default: 30s]
     #[arg(long, value_name = "TIME", allow_hyphen_values = true, help_heading = "Study")]
     pub(crate) ready_timeout: Option<String>,
     /// Go on with a study that was interrupted, by the same command line [default: the newest]

@@ -87,6 +87,16 @@ fn a_runtime_that_never_becomes_ready_is_told_with_its_last_state_and_log() {
 }
 
 #[test]
+fn an_answer_that_is_checked_is_waited_for_as_long_as_the_first_one() {
+    if !have("an_answer_that_is_checked_is_waited_for_as_long_as_the_first_one", &["nginx", "php-fpm"]) {
+        return;
+    }
+    let stage = Stage::new();
+    let (said, trial) = trial(&stage, "halting", "nginx-fpm", &["--ready-timeout", "1500ms"]);
+    assert_failed(&said, &trial, &["gave no answer to `never`", "nothing more came within 1.5s"]);
+}
+
+#[test]
 fn a_server_that_ends_at_once_is_told_with_status_and_log() {
     if !have("a_server_that_ends_at_once_is_told_with_status_and_log", &["go"]) {
         return;
