@@ -8,6 +8,7 @@ mod objective;
 mod race;
 mod search;
 mod space;
+mod surrogate;
 
 use std::collections::BTreeMap;
 

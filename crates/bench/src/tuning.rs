@@ -50,6 +50,8 @@ pub(crate) struct Reached {
     pub(crate) default: f64,
     pub(crate) search: Spread,
     pub(crate) random: Spread,
+    /// The median of what is best of all cells by the trials that a search sees.
+    pub(crate) exhaustive: f64,
     /// The median of searches as a share of the luckiest cell's mean.
     pub(crate) of_luckiest: f64,
 }
@@ -98,13 +100,14 @@ pub(crate) fn run(replay: &Replay) -> Result<(), ReplayError> {
 /// Searches on a grid with as many seeds.
 pub(crate) fn reach(grid: &Grid, searches: u32, seed: u64) -> Reached {
     let budget = ((grid.cells.len() as f64 * SHARE) as usize).max(2);
-    let [mut default, mut search, mut random, mut of_luckiest] = [const { Vec::new() }; 4];
+    let [mut default, mut search, mut random, mut exhaustive, mut of_luckiest] = [const { Vec::new() }; 5];
     for seed in (0..u64::from(searches)).map(|run| seed + run) {
         let split = grid.split(seed);
         let (optimum, found) = (split.optimum(), split.score(&searched(&split, seed, budget)));
         default.push(split.score(&grid.space.default) / optimum);
         search.push(found / optimum);
         random.push(split.score(&drawn(&split, seed, budget)) / optimum);
+        exhaustive.push(split.score(&drawn(&split, seed, grid.cells.len())) / optimum);
         of_luckiest.push(found / split.luckiest());
     }
     Reached {
@@ -114,6 +117,7 @@ pub(crate) fn reach(grid: &Grid, searches: u32, seed: u64) -> Reached {
         default: Spread::of(default).median,
         search: Spread::of(search),
         random: Spread::of(random),
+        exhaustive: Spread::of(exhaustive).median,
         of_luckiest: Spread::of(of_luckiest).median,
     }
 }
@@ -156,7 +160,9 @@ fn document(reached: &[Reached], under: &[Vec<Circumstances>], replay: &Replay) 
         "# How good the search for settings is\n\nWritten by `make bench-tune`, seed {}: {} searches on each grid, each of at most \
          {} of its cells. A search sees {SEEN} trials of a cell, by chance, and is scored by the others, as a share of what the best cell \
          reaches there; the target is a median of {}. Each of these trials is read of the cell that is best in all the others, as the \
-         largest mean of many that are about as good is the luckiest one's: the last column has the shares of that.\n\n",
+         largest mean of many that are about as good is the luckiest one's: the last column has the shares of that. No more than three \
+         readings tell the optimum, so that shares above 100 % are noise. An exhaustive search has the best of all cells by as many trials \
+         of each: no search that takes the best of what it saw does better, but by luck.\n\n",
         replay.seed,
         replay.searches,
         percent(SHARE),
@@ -171,11 +177,12 @@ fn document(reached: &[Reached], under: &[Vec<Circumstances>], replay: &Replay) 
         ),
     });
     text.push_str(
-        "| grid | cells | tried | default | search: median | a tenth is below | random: median | a tenth is below | search, of the luckiest |\n",
+        "| grid | cells | tried | default | search: median | a tenth is below | random: median | a tenth is below | exhaustive: median | search, of the luckiest |\n",
     );
-    text.push_str("|---|---:|---:|---:|---:|---:|---:|---:|---:|\n");
-    for Reached { name, cells, tried, default, search, random, of_luckiest } in reached {
-        let figures = [*default, search.median, search.tenth, random.median, random.tenth, *of_luckiest].map(percent);
+    text.push_str("|---|---:|---:|---:|---:|---:|---:|---:|---:|---:|\n");
+    for Reached { name, cells, tried, default, search, random, exhaustive, of_luckiest } in reached {
+        let figures = [*default, search.median, search.tenth, random.median, random.tenth, *exhaustive, *of_luckiest]
+            .map(percent);
         text.push_str(&format!("| {name} | {cells} | {tried} | {} |\n", figures.join(" | ")));
     }
     let met =
@@ -237,6 +244,7 @@ mod tests {
             default: 0.5,
             search: spread,
             random: spread,
+            exhaustive: 0.98,
             of_luckiest: 0.93,
         };
         let text = document(&[reached], &[], &Replay::default());

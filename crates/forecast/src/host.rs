@@ -24,6 +24,18 @@ pub(crate) struct Host {
     asleep: Vec<u64>,
 }
 
+/// What changes who has processors.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Change {
+    /// An instance asks for other processors than before.
+    Asks(u32),
+    /// Turns that are over at this time are: others are next.
+    Over,
+    /// A process of an instance, whose work is done, gives way to another one of it: others are next, where they wait and it had
+    /// its slice.
+    HandsOver(u32),
+}
+
 /// An instance that works, or would.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub(crate) struct Seat {
@@ -60,8 +72,16 @@ impl Host {
         self.due
     }
 
-    /// An instance asks for other processors than before. `demand`: how many each asks for.
-    pub(crate) fn ask(&mut self, now: u64, number: u32, demand: impl Fn(u32) -> f64) {
+    /// Something changes. `demand`: how many processors each instance asks for.
+    pub(crate) fn change(&mut self, now: u64, change: Change, demand: impl Fn(u32) -> f64) {
+        match change {
+            Change::Asks(number) => self.ask(now, number, demand),
+            Change::Over => self.rotate(now, demand),
+            Change::HandsOver(number) => self.hand_over(now, number, demand),
+        }
+    }
+
+    fn ask(&mut self, now: u64, number: u32, demand: impl Fn(u32) -> f64) {
         let place = self.order.iter().position(|seat| seat.number == number);
         match (place, demand(number) > 0.0) {
             (None, true) => self.order.push_back(Seat { number, part: 0.0, since: now }),
@@ -71,8 +91,7 @@ impl Host {
         self.settle(now, demand);
     }
 
-    /// Turns that are over now are: others are next.
-    pub(crate) fn rotate(&mut self, now: u64, demand: impl Fn(u32) -> f64) {
+    fn rotate(&mut self, now: u64, demand: impl Fn(u32) -> f64) {
         let over: Vec<Seat> = self.order.iter().filter(|seat| self.is_over(seat, now)).copied().collect();
         self.order.retain(|seat| !over.contains(seat));
         self.order.extend(over.into_iter().map(|seat| Seat { part: 0.0, ..seat }));
@@ -83,8 +102,7 @@ impl Host {
         seat.part > 0.0 && now > seat.since && (now - seat.since).is_multiple_of(TICK)
     }
 
-    /// A process of an instance gives way to another one of it: others are next, where they wait and it had its slice.
-    pub(crate) fn hand_over(&mut self, now: u64, number: u32, demand: impl Fn(u32) -> f64) {
+    fn hand_over(&mut self, now: u64, number: u32, demand: impl Fn(u32) -> f64) {
         let had_its_slice = |seat: &Seat| seat.number == number && seat.part > 0.0 && now - seat.since >= SLICE;
         if self.due != u64::MAX
             && let Some(place) = self.order.iter().position(had_its_slice)

@@ -6,7 +6,7 @@ use stampede_core::{Latencies, Random};
 use stampede_scale::{Action, Controller, InstanceId, Policy, QueueLimits, Service, Time, Usage};
 
 use crate::agenda::Agenda;
-use crate::host::Host;
+use crate::host::{Change, Host};
 use crate::instance::{Event, Instance, Job};
 use crate::traffic::{Request, Source};
 use crate::{InstanceModel, Shape, Traffic, Work};
@@ -192,7 +192,7 @@ impl<'a, S: Shape> Simulation<'a, S> {
             }
             match event {
                 Some((at, number)) if at == now => self.instance_event(now, number),
-                _ if turn == now => self.turn_of_host(now),
+                _ if turn == now => self.host_changes(now, Change::Over),
                 _ if due == now => {
                     self.controller.pass(Time::from_nanos(now), self.cpu_ns / 1e9, &mut self.actions);
                 }
@@ -224,9 +224,9 @@ impl<'a, S: Shape> Simulation<'a, S> {
             host.rest(now);
         }
         self.agenda.set(number, self.instances[index].next(model));
-        self.share_host(now, number);
+        self.host_changes(now, Change::Asks(number));
         if matches!(event, Event::HandedOver) {
-            self.hand_over_host(now, number);
+            self.host_changes(now, Change::HandsOver(number));
         }
         if let Event::Over(request) = event {
             let timeout = self.scenario.service.request_timeout.as_nanos() as u64;
@@ -283,37 +283,16 @@ impl<'a, S: Shape> Simulation<'a, S> {
         let worked_until = host.map_or(0, |host| host.wake(now));
         self.cpu_ns += instance.add(now, job, worked_until, model);
         self.agenda.set(number, instance.next(model));
-        self.share_host(now, number);
+        self.host_changes(now, Change::Asks(number));
     }
 
-    /// An instance may ask for other processors than before, of a machine that all share.
-    fn share_host(&mut self, now: u64, number: u32) {
-        let (model, instances) = (&self.model, &self.instances);
+    /// Something changes who has the processors of a machine that all share, and with it what its instances do next.
+    fn host_changes(&mut self, now: u64, change: Change) {
+        let (model, instances) = (&self.model, &mut self.instances);
         let Some(host) = &mut self.host else { return };
-        host.ask(now, number, |number| instances[number as usize].demand(model));
-        self.follow_host(now);
-    }
-
-    /// Somebody's turn on the processors is over.
-    fn turn_of_host(&mut self, now: u64) {
-        let (model, instances) = (&self.model, &self.instances);
-        let Some(host) = &mut self.host else { return };
-        host.rotate(now, |number| instances[number as usize].demand(model));
-        self.follow_host(now);
-    }
-
-    /// An instance whose work is done has an answer to pass on.
-    fn hand_over_host(&mut self, now: u64, number: u32) {
-        let (model, instances) = (&self.model, &self.instances);
-        let Some(host) = &mut self.host else { return };
-        host.hand_over(now, number, |number| instances[number as usize].demand(model));
-        self.follow_host(now);
-    }
-
-    fn follow_host(&mut self, now: u64) {
-        let model = &self.model;
-        for seat in self.host.iter().flat_map(Host::seats) {
-            let instance = &mut self.instances[seat.number as usize];
+        host.change(now, change, |number| instances[number as usize].demand(model));
+        for seat in host.seats() {
+            let instance = &mut instances[seat.number as usize];
             if let Some(used) = instance.share(now, seat.part, model) {
                 self.cpu_ns += used;
                 self.agenda.set(seat.number, instance.next(model));

@@ -8,7 +8,7 @@
 //! - Between trials: [`BlockRatios`]; of trials that share no blocks: [`difference_interval`].
 //! - Of requests in one trial: [`BurstyShare`]; of throughput at several concurrencies: [`UslFit`].
 //! - Verdicts: [`decide`], [`noise_floor`], [`power`], [`blocks_to_decide`].
-//! - Racing: [`least_significant_difference`].
+//! - Racing: [`least_significant_difference`]; what to try next: [`GaussianProcess`], [`expected_improvement`].
 //! - Looking early, at many pairs: [`repeated_interval`], [`step_down`], [`rank_sets`].
 
 mod anova;
@@ -17,6 +17,7 @@ mod blocks;
 mod change;
 mod decision;
 mod equivalence;
+mod gaussian;
 mod interval;
 mod normal;
 mod order;
@@ -38,6 +39,7 @@ pub use blocks::BlockRatios;
 pub use change::{ChangeError, Noise, change_penalty, change_points};
 pub use decision::{Decision, Extent, Margins, decide};
 pub use equivalence::noise_floor;
+pub use gaussian::{GaussianProcess, expected_improvement};
 pub use interval::{Interval, IntervalError, difference_interval, mean, mean_interval};
 pub use order::{median, median_absolute_deviation};
 pub use power::{blocks_to_decide, minimal_detectable_effect, power};

@@ -1,14 +1,16 @@
 //! Which settings to try next.
 //!
 //! A space-filling start, a Latin hypercube over the levels of each knob (McKay, Beckman and Conover 1979), finds the region;
-//! then the neighbours of the best point so far are tried, one knob at a time and the most important knob first, until none of
-//! them is better or the budget is used up. Settings of servers act nearly independently of each other and have one best size
-//! each, which is where coordinate steps are frugal; docs/bench-tune.md has what they find beside a random search.
+//! then come the neighbours of the best point so far, one knob away, and where none is left, those two knobs away. Among them, what is
+//! suspected comes first, then what is expected to gain most by all that was tried. Settings of servers act nearly independently of
+//! each other and have one best size each, which is where coordinate steps are frugal; docs/bench-tune.md has what they find beside a
+//! random search.
 
 use stampede_core::Role;
 use stampede_stats::SplitMix64;
 
-use super::space::{Knob, Point, Space};
+use super::space::{Point, Space};
+use super::surrogate::Surrogate;
 
 /// How much of the budget the start takes.
 const START: f64 = 0.3;
@@ -57,13 +59,21 @@ impl<'a> Search<'a> {
             return self.start(allowed);
         }
         let room = self.budget.saturating_sub(tried.len()).min(BATCH);
-        let Some(best) = best(tried) else { return Vec::new() };
-        let mut next: Vec<Point> = self
-            .neighbours(&best.point)
-            .into_iter()
-            .filter(|point| tried.iter().all(|tried| tried.point != *point) && allowed(point))
-            .take(room)
-            .collect();
+        let (Some(best), Some(surrogate)) = (best(tried), Surrogate::of(self.space, tried)) else { return Vec::new() };
+        let beside = |away| {
+            let mut points = self.away(&best.point, away);
+            points.retain(|point| tried.iter().all(|tried| tried.point != *point));
+            let mut rated: Vec<(bool, f64, Point)> = points
+                .into_iter()
+                .map(|point| (!self.is_suspected(&best.point, &point), surrogate.improvement(&point), point))
+                .collect();
+            rated.sort_by(|a, b| a.0.cmp(&b.0).then(b.1.total_cmp(&a.1)));
+            rated.into_iter().map(|(_, _, point)| point).filter(allowed).take(room).collect::<Vec<Point>>()
+        };
+        let mut next = beside(1);
+        if next.is_empty() {
+            next = beside(2);
+        }
         if !next.is_empty() {
             next.insert(0, best.point.clone());
         }
@@ -103,30 +113,34 @@ impl<'a> Search<'a> {
         points
     }
 
-    /// All points that differ in one knob: sizes by one level before those by two.
-    fn neighbours(&self, point: &Point) -> Vec<Point> {
-        let mut near = Vec::new();
-        let mut far = Vec::new();
-        let mut knobs: Vec<(usize, &Knob)> = self.space.knobs.iter().enumerate().collect();
-        knobs.sort_by_key(|(_, knob)| Some(knob.role) != self.suspected);
-        for (place, knob) in knobs {
-            let at = |level: usize| {
-                let mut other = point.clone();
-                other[place] = level;
-                other
-            };
+    /// All points that differ from one in so many knobs, by two levels of a size at most.
+    fn away(&self, point: &Point, knobs: usize) -> Vec<Point> {
+        let mut points = vec![(0, point.clone())];
+        for (place, knob) in self.space.knobs.iter().enumerate() {
             let level = point[place];
-            if knob.ordered {
-                near.extend(
-                    [level + 1, level.wrapping_sub(1)].into_iter().filter(|to| *to < knob.levels.len()).map(at),
-                );
-                far.extend([level + 2, level.wrapping_sub(2)].into_iter().filter(|to| *to < knob.levels.len()).map(at));
-            } else {
-                near.extend((0..knob.levels.len()).filter(|to| *to != level).map(at));
-            }
+            let others = (0..knob.levels.len()).filter(|to| *to != level && (!knob.ordered || to.abs_diff(level) <= 2));
+            let others: Vec<usize> = others.collect();
+            let moved: Vec<(usize, Point)> = points
+                .iter()
+                .filter(|(moved, _)| *moved < knobs)
+                .flat_map(|(moved, from)| {
+                    others.iter().map(move |to| {
+                        let mut other = from.clone();
+                        other[place] = *to;
+                        (moved + 1, other)
+                    })
+                })
+                .collect();
+            points.extend(moved);
         }
-        near.extend(far);
-        near
+        points.into_iter().filter(|(moved, _)| *moved == knobs).map(|(_, point)| point).collect()
+    }
+
+    /// Whether a point differs in a setting of the suspected role.
+    fn is_suspected(&self, from: &Point, to: &Point) -> bool {
+        let differs = |place: usize| from[place] != to[place];
+        let mut knobs = self.space.knobs.iter().enumerate();
+        knobs.any(|(place, knob)| Some(knob.role) == self.suspected && differs(place))
     }
 }
 
@@ -143,6 +157,7 @@ fn uniform(random: &mut SplitMix64) -> f64 {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::tune::space::Knob;
 
     fn space() -> Space {
         let knob = |name: &str, levels: usize, ordered| Knob {
