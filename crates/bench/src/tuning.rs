@@ -160,9 +160,9 @@ fn document(reached: &[Reached], under: &[Vec<Circumstances>], replay: &Replay) 
         "# How good the search for settings is\n\nWritten by `make bench-tune`, seed {}: {} searches on each grid, each of at most \
          {} of its cells. A search sees {SEEN} trials of a cell, by chance, and is scored by the others, as a share of what the best cell \
          reaches there; the target is a median of {}. Each of these trials is read of the cell that is best in all the others, as the \
-         largest mean of many that are about as good is the luckiest one's: the last column has the shares of that. No more than three \
-         readings tell the optimum, so that shares above 100 % are noise. An exhaustive search has the best of all cells by as many trials \
-         of each: no search that takes the best of what it saw does better, but by luck.\n\n",
+         largest mean of many that are about as good is the luckiest one's: the last column has the shares of that. The optimum so read is too \
+         small where five trials do not tell cells apart, and three readings tell it: a share can be above 100 %, of the default too. \
+         An exhaustive search takes the best of all cells by as many trials of each.\n\n",
         replay.seed,
         replay.searches,
         percent(SHARE),

@@ -18,6 +18,9 @@ const START: f64 = 0.3;
 /// How many neighbours race beside the best point.
 const BATCH: usize = 4;
 
+/// How many levels of a size a neighbour is away at most.
+const REACH: usize = 2;
+
 /// No more draws than this for a point of the start that was not tried and is allowed.
 const DRAWS: usize = 200;
 
@@ -113,13 +116,13 @@ impl<'a> Search<'a> {
         points
     }
 
-    /// All points that differ from one in so many knobs, by two levels of a size at most.
+    /// All points that differ from one in so many knobs, within reach.
     fn away(&self, point: &Point, knobs: usize) -> Vec<Point> {
         let mut points = vec![(0, point.clone())];
         for (place, knob) in self.space.knobs.iter().enumerate() {
             let level = point[place];
-            let others = (0..knob.levels.len()).filter(|to| *to != level && (!knob.ordered || to.abs_diff(level) <= 2));
-            let others: Vec<usize> = others.collect();
+            let near = |to: &usize| !knob.ordered || to.abs_diff(level) <= REACH;
+            let others: Vec<usize> = (0..knob.levels.len()).filter(|to| *to != level && near(to)).collect();
             let moved: Vec<(usize, Point)> = points
                 .iter()
                 .filter(|(moved, _)| *moved < knobs)
@@ -196,8 +199,23 @@ mod tests {
     #[test]
     fn the_best_point_is_found_within_the_budget_and_the_default_is_tried_first() {
         let tried = run(24, &|_| true);
-        assert_eq!((tried[0].point.clone(), tried.len() <= 24), (vec![3, 0, 2], true));
+        assert_eq!((tried[0].point.clone(), tried.len()), (vec![3, 0, 2], 24));
         assert_eq!(best(&tried).unwrap().point, [5, 1, 1]);
+    }
+
+    #[test]
+    fn where_no_neighbour_is_left_two_knobs_change_at_once() {
+        let space = space();
+        let best = vec![5, 1, 1];
+        let search = Search::new(&space, 7, 30);
+        let mut points = search.away(&best, 1);
+        assert_eq!(points.len(), 3 + 2 + 3, "one up and two down, two other words, one down and two up");
+        points.push(best.clone());
+        let tried: Vec<Tried> = points.into_iter().map(|point| Tried { score: Some(good(&point)), point }).collect();
+        let next = search.next(&tried, &|_| true);
+        let changed = |point: &Point| point.iter().zip(&best).filter(|(a, b)| a != b).count();
+        assert_eq!((next[0].clone(), next.len()), (best.clone(), 1 + BATCH));
+        assert!(next[1..].iter().all(|point| changed(point) == 2), "{next:?}");
     }
 
     #[test]
