@@ -42,8 +42,8 @@ pub use noise::{BUSY, calibrates, noise_floor, within_budget};
 pub use pace::{measured_for, took};
 pub use pilot::{LEAST_WARM_UP, MOST_PILOT, PilotWatch, untold};
 pub use replication::{
-    CheckedClaim, NEAR, OurFigure, Ratios, ReplicatedPair, ReplicatedRow, Replication, Standing, TableRun, check,
-    replicate,
+    Cause, CheckedClaim, NEAR, OurFigure, Ratios, ReplicatedPair, ReplicatedRow, Replication, Standing, TableRun,
+    check, replicate,
 };
 pub use rules::Bottleneck;
 pub use stampede_stats::{UslFit, median};

@@ -3,6 +3,8 @@
 //! Pairs of a table are judged together by its first figure, as those of every study are, and by all its further figures in a
 //! second family; each claim is one question of its own, with a 95 % interval of its own. Nothing is compared across studies.
 
+use std::fmt;
+
 use stampede_core::{
     CaseId, Claim, ClaimTest, Estimate, Finding, Outcome, PublishedColumn, PublishedTable, Severity, Study, Trial,
     Verdict, VerdictWord,
@@ -13,6 +15,7 @@ use crate::analysis::Analysis;
 use crate::course::is_complete;
 use crate::metric::{Better, Metric, metric};
 use crate::record::Record;
+use crate::rules::PHP_BUILDS_DIFFER;
 use crate::verdicts::{against, contrast, judge, judge_together};
 
 /// Rows whose published figures are no further apart than this are not compared: nobody claims that they differ.
@@ -109,7 +112,22 @@ pub struct ReplicatedPair {
     pub standing: Standing,
     /// Where it was measured and not confirmed: what was found in one of the two and not in the other, or is a warning. Empty is
     /// unexplained.
-    pub because: Vec<String>,
+    pub because: Vec<Cause>,
+}
+
+/// What was found beside something that was measured and not confirmed.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Cause {
+    /// The case that it was found in, or the table where it is about all of its cases.
+    pub of: String,
+    /// What was found.
+    pub text: String,
+}
+
+impl fmt::Display for Cause {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "{}: {}", self.of, self.text)
+    }
 }
 
 /// A claim beside what was measured.
@@ -124,7 +142,7 @@ pub struct CheckedClaim<'a> {
     /// The ratio or figure that was found here.
     pub found: Option<Estimate>,
     /// Where it was measured and not confirmed: as for a pair. Empty is unexplained.
-    pub because: Vec<String>,
+    pub because: Vec<Cause>,
     /// Why it is not tested.
     pub problem: Option<String>,
 }
@@ -224,18 +242,14 @@ impl TableRun<'_> {
     }
 
     /// What explains something that was measured and not confirmed.
-    fn because(
-        &self,
-        standing: Standing,
-        found: Option<Estimate>,
-        causes: impl FnOnce() -> Vec<String>,
-    ) -> Vec<String> {
+    fn because(&self, standing: Standing, found: Option<Estimate>, causes: impl FnOnce() -> Vec<Cause>) -> Vec<Cause> {
         if found.is_none() || !matches!(standing, Standing::Refuted | Standing::Undecided) {
             Vec::new()
         } else if self.is_finished() {
             causes()
         } else {
-            vec![format!("{}: it was not measured to its end, and decides nothing", self.table.id)]
+            let text = "It was not measured to its end, and decides nothing.".to_owned();
+            vec![Cause { of: self.table.id.clone(), text }]
         }
     }
 
@@ -379,22 +393,28 @@ fn findings<'a>(run: &TableRun<'a>, case: &CaseId) -> &'a [Finding] {
 }
 
 /// All that was found in a case.
-fn found_in(run: &TableRun<'_>, case: &CaseId) -> Vec<String> {
-    findings(run, case).iter().map(|finding| format!("{case}: {}", finding.text)).collect()
+fn found_in(run: &TableRun<'_>, case: &CaseId) -> Vec<Cause> {
+    findings(run, case).iter().map(|finding| cause(case, finding)).collect()
 }
 
-/// What was found in one of two cases and not in the other, and warnings of either.
-fn causes(run: &TableRun<'_>, a: &CaseId, b: &CaseId) -> Vec<String> {
+/// What was found in one of two cases and not in the other, and warnings of either. Which PHP they run says nothing of two that
+/// run the same.
+fn causes(run: &TableRun<'_>, a: &CaseId, b: &CaseId) -> Vec<Cause> {
     let mut causes = Vec::new();
     for (case, other) in [(a, b), (b, a)] {
         for finding in findings(run, case) {
-            let shared = findings(run, other).iter().any(|known| known.id == finding.id);
-            if finding.severity > Severity::Info || !shared {
-                causes.push(format!("{case}: {}", finding.text));
+            let shared = findings(run, other).iter().find(|known| known.id == finding.id);
+            let same_php = finding.id == PHP_BUILDS_DIFFER && shared.is_some_and(|known| known.text == finding.text);
+            if (finding.severity > Severity::Info || shared.is_none()) && !same_php {
+                causes.push(cause(case, finding));
             }
         }
     }
     causes
+}
+
+fn cause(case: &CaseId, finding: &Finding) -> Cause {
+    Cause { of: case.to_string(), text: finding.text.clone() }
 }
 
 #[cfg(test)]
@@ -494,6 +514,26 @@ mod tests {
     }
 
     #[test]
+    fn a_php_build_explains_nothing_of_two_that_have_it() {
+        let rows = [("base", 100.0, Some(400.0)), ("same", 200.0, Some(401.0)), ("other", 200.0, Some(402.0))];
+        with_run(&rows, |run| {
+            let mut study = run.study.unwrap().clone();
+            for (case, php) in study.cases.iter_mut().zip(["8.2", "8.2", "8.3"]) {
+                case.runtime_version = format!("PHP {php} NTS");
+            }
+            let analysis = analyse(&study, run.trials);
+            let replication = replicate(&TableRun { study: Some(&study), analysis: Some(&analysis), ..*run });
+            let because = |a: &str, b: &str| {
+                let pair = replication.pairs.iter().find(|pair| pair.a.as_str() == a && pair.b.as_str() == b).unwrap();
+                let builds = pair.because.iter().filter(|cause| cause.text.starts_with("It runs PHP"));
+                builds.map(|cause| cause.of.clone()).collect::<Vec<_>>()
+            };
+            assert_eq!(because("same", "base"), [""; 0]);
+            assert_eq!(because("other", "base"), ["other", "base"]);
+        });
+    }
+
+    #[test]
     fn what_was_not_measured_to_its_end_decides_nothing() {
         with_run(&[("base", 100.0, Some(400.0)), ("twice", 200.0, Some(800.0))], |run| {
             let [of, to] = ["twice", "base"].map(CaseId::new);
@@ -516,7 +556,7 @@ mod tests {
             assert_eq!(standings(unfinished), [Undecided; 3]);
             let pair = &replicate(&unfinished).pairs[0];
             assert_eq!((pair.standing, pair.because.len()), (Undecided, 1));
-            assert!(pair.because[0].contains("not measured to its end"), "{:?}", pair.because);
+            assert!(pair.because[0].text.contains("not measured to its end"), "{:?}", pair.because);
         });
     }
 

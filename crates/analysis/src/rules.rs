@@ -31,6 +31,7 @@ use std::cmp::Reverse;
 
 use stampede_core::{Finding, Series};
 
+pub(crate) use self::builds::PHP_BUILDS_DIFFER;
 use crate::metric::{cpu_seconds_per_request, ratio};
 use crate::record::Record;
 

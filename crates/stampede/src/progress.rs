@@ -51,8 +51,9 @@ pub(crate) struct Progress<'a> {
     failed: u64,
     /// How many processors the deployment of the trial may use, where it has a limit of its own.
     allowed: Option<f64>,
-    /// What was found and told.
+    /// What was found, by case and kind, and the words in which it was told.
     found: BTreeSet<(CaseId, String)>,
+    told: BTreeSet<String>,
     /// The number of the first trial of this sitting: earlier ones ended before the study was interrupted.
     first: Option<u32>,
     /// How long the study was measured before that.
@@ -98,6 +99,7 @@ impl<'a> Progress<'a> {
             failed: 0,
             allowed: None,
             found: BTreeSet::new(),
+            told: BTreeSet::new(),
             first: None,
             earlier,
             ended: None,
@@ -168,15 +170,16 @@ impl<'a> Progress<'a> {
         (self.window_left, self.failed, self.allowed) = (None, 0, None);
     }
 
-    /// Tells what distorts or limits the case of a trial that has ended, as far as it was not told before. Not in a search, whose
-    /// cases are there to find out where they fail.
+    /// Tells what distorts or limits the case of a trial that has ended, as far as it was not told before, of it or in the
+    /// same words of another. Not in a search, whose cases are there to find out where they fail.
     pub(crate) fn tell_findings(&mut self, study: &Study, trials: &[Trial], case: &CaseId) {
         if self.style == Style::Silent || matches!(study.kind, StudyKind::Tune | StudyKind::Capacity) {
             return;
         }
         let width = if self.style == Style::Live { screen::size().0 } else { screen::width() };
         for finding in stampede_analysis::findings(study, case, trials) {
-            if finding.severity > Severity::Info && self.found.insert((case.clone(), finding.id)) {
+            let is_new = finding.severity > Severity::Info && self.found.insert((case.clone(), finding.id));
+            if is_new && self.told.insert(finding.text.clone()) {
                 let text = screen::printable(&format!("found so far of {case}: {}", finding.text));
                 self.tell_line(&paragraph(&text, 2, width));
             }

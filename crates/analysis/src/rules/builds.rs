@@ -6,6 +6,9 @@ use stampede_core::{Finding, Severity};
 
 use crate::record::Record;
 
+/// The finding of cases with different builds of PHP.
+pub(crate) const PHP_BUILDS_DIFFER: &str = "php-builds-differ";
+
 /// This case's PHP is another version or build than some other case's.
 pub(super) fn differ(record: &Record<'_>) -> Option<Finding> {
     record.measurements().next()?;
@@ -13,9 +16,9 @@ pub(super) fn differ(record: &Record<'_>) -> Option<Finding> {
     let builds: BTreeSet<&str> =
         record.study.cases.iter().filter_map(|case| php_build(&case.runtime_version)).collect();
     (builds.len() > 1).then(|| Finding {
-        id: "php-builds-differ".to_owned(),
+        id: PHP_BUILDS_DIFFER.to_owned(),
         severity: Severity::Warning,
-        text: format!("It runs {own}, other cases another PHP: what differs is not the runtime alone.",),
+        text: format!("It runs {own}, other cases another PHP: what differs is not the runtime alone."),
         evidence: BTreeMap::from([("php_builds".to_owned(), builds.len() as f64)]),
         advice: "Install the same PHP version for all of them, or read the ratio as that of runtime and PHP together."
             .to_owned(),

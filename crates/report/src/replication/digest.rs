@@ -4,8 +4,8 @@ use std::collections::BTreeSet;
 use std::time::Duration;
 
 use stampede_analysis::{
-    CheckedClaim, MIN_BLOCKS, Metric, NEAR, OurFigure, Ratios, ReplicatedPair, ReplicatedRow, Replication, Standing,
-    metric,
+    Cause, CheckedClaim, MIN_BLOCKS, Metric, NEAR, OurFigure, Ratios, ReplicatedPair, ReplicatedRow, Replication,
+    Standing, metric,
 };
 use stampede_core::{
     Bounds, CaseId, ClaimTest, Estimate, Failures, PublishedColumn, PublishedFigure, PublishedRow, PublishedTable,
@@ -269,14 +269,15 @@ fn told_apart<'a>(
 ) {
     let of_standing = |standing| pairs.iter().copied().filter(move |pair| pair.standing == standing);
     for pair in of_standing(Standing::Refuted) {
-        let because = found.explanation(pair.verdict.as_ref().map(|verdict| &verdict.ratio), &pair.because);
+        let because =
+            found.explanation(of.run.table, pair.verdict.as_ref().map(|verdict| &verdict.ratio), &pair.because);
         blocks.push(Block::Item(format!("refuted: {}; {because}", compared(of.run.table, pair))));
     }
     // Of rows without figures that count it is said why; their pairs say no more.
     let mut undecided: Vec<(String, Vec<String>)> = Vec::new();
     for pair in of_standing(Standing::Undecided) {
         let Some(verdict) = &pair.verdict else { continue };
-        let because = found.explanation(Some(&verdict.ratio), &pair.because);
+        let because = found.explanation(of.run.table, Some(&verdict.ratio), &pair.because);
         let text = compared(of.run.table, pair);
         match undecided.iter_mut().find(|(known, _)| *known == because) {
             Some((_, texts)) => texts.push(text),
@@ -290,12 +291,13 @@ fn told_apart<'a>(
     );
 }
 
-/// What was found beside pairs and claims that were not confirmed: each finding once, under the number by which they name it.
+/// What was found beside pairs and claims that were not confirmed: each text once, with all that it was found in, under the number
+/// by which they name it.
 #[derive(Default)]
-struct Found<'a>(Vec<&'a str>);
+struct Found<'a>(Vec<(&'a str, Vec<String>)>);
 
 impl<'a> Found<'a> {
-    fn explanation(&mut self, found: Option<&Estimate>, because: &'a [String]) -> String {
+    fn explanation(&mut self, table: &PublishedTable, found: Option<&Estimate>, because: &'a [Cause]) -> String {
         match found {
             Some(Estimate { low: Some(_), .. }) => {}
             // With enough blocks, only one ratio in all of them leaves nothing to make an interval of.
@@ -307,18 +309,28 @@ impl<'a> Found<'a> {
         if because.is_empty() {
             return "unexplained".to_owned();
         }
-        let numbers = because.iter().map(|text| {
-            let place = self.0.iter().position(|known| known == text).unwrap_or_else(|| {
-                self.0.push(text);
-                self.0.len() - 1
-            });
-            format!("[{}]", place + 1)
+        let mut numbers: Vec<usize> = because.iter().map(|cause| self.number(table, cause)).collect();
+        numbers.sort_unstable();
+        numbers.dedup();
+        let numbers: Vec<String> = numbers.iter().map(|number| format!("[{number}]")).collect();
+        format!("found beside it: {}", numbers.join(" "))
+    }
+
+    fn number(&mut self, table: &PublishedTable, Cause { of, text }: &'a Cause) -> usize {
+        let place = self.0.iter().position(|(known, _)| known == text).unwrap_or_else(|| {
+            self.0.push((text, Vec::new()));
+            self.0.len() - 1
         });
-        format!("found beside it: {}", numbers.collect::<Vec<_>>().join(" "))
+        let (of, found_in) = (title(table, &CaseId::new(of)), &mut self.0[place].1);
+        if !found_in.contains(&of) {
+            found_in.push(of);
+        }
+        place + 1
     }
 
     fn items(self) -> impl Iterator<Item = Block> {
-        self.0.into_iter().zip(1..).map(|(text, number)| Block::Item(format!("[{number}] {text}")))
+        let items = self.0.into_iter().zip(1..);
+        items.map(|((text, of), number)| Block::Item(format!("[{number}] {}: {text}", of.join(", "))))
     }
 }
 
@@ -393,9 +405,9 @@ fn claims(view: &ReplicationView<'_>, blocks: &mut Vec<Block>) {
     blocks.push(Block::Heading { text: format!("What its author said: {counted}"), level: 2 });
     let mut found = Found::default();
     for claim in view.claims {
-        let because = match (claim.standing, &claim.found) {
-            (Standing::Refuted | Standing::Undecided, Some(ours)) => {
-                format!("; {}", found.explanation(Some(ours), &claim.because))
+        let because = match (claim.standing, &claim.found, table_of(view, claim)) {
+            (Standing::Refuted | Standing::Undecided, Some(ours), Some(table)) => {
+                format!("; {}", found.explanation(table, Some(ours), &claim.because))
             }
             _ => String::new(),
         };
@@ -409,16 +421,19 @@ fn claims(view: &ReplicationView<'_>, blocks: &mut Vec<Block>) {
     ));
 }
 
+fn table_of<'a>(view: &ReplicationView<'a>, claim: &CheckedClaim<'_>) -> Option<&'a PublishedTable> {
+    claim.claim.test.table().and_then(|id| view.publication.tables.iter().find(|table| table.id == *id))
+}
+
 /// What was found, and what was looked for.
 fn evidence(view: &ReplicationView<'_>, claim: &CheckedClaim<'_>) -> String {
     let Some(found) = &claim.found else {
         return claim.problem.as_ref().map(|problem| format!(" ({})", first_line(problem))).unwrap_or_default();
     };
     let metric = claim.metric.map_or("", |metric| metric.title);
-    let test = &claim.claim.test;
-    let table = test.table().and_then(|id| view.publication.tables.iter().find(|table| table.id == *id));
+    let table = table_of(view, claim);
     let title = |case: &CaseId| table.map_or_else(|| case.to_string(), |table| self::title(table, case));
-    match test {
+    match &claim.claim.test {
         ClaimTest::Ratio { of, to, against, within, .. } => {
             let (of, to) = (title(of), title(to));
             let shown = bounds(within, &ratio);

@@ -103,7 +103,7 @@ struct WirePair<'a> {
     our_ratio: Option<WireEstimate>,
     verdict: Option<VerdictWord>,
     standing: &'static str,
-    because: &'a [String],
+    because: Vec<String>,
 }
 
 #[derive(Serialize)]
@@ -119,7 +119,7 @@ struct WireClaim<'a> {
     up_to: Option<f64>,
     standing: &'static str,
     found: Option<WireEstimate>,
-    because: &'a [String],
+    because: Vec<String>,
     problem: Option<&'a str>,
 }
 
@@ -203,7 +203,7 @@ impl<'a> WirePair<'a> {
             our_ratio,
             verdict: verdict.as_ref().map(|verdict| verdict.verdict),
             standing: word(*standing),
-            because,
+            because: because.iter().map(ToString::to_string).collect(),
         }
     }
 }
@@ -232,7 +232,7 @@ impl<'a> WireClaim<'a> {
             up_to: within.and_then(|within| within.to),
             standing: word(*standing),
             found: found.as_ref().map(WireEstimate::of),
-            because,
+            because: because.iter().map(ToString::to_string).collect(),
             problem: problem.as_deref(),
         }
     }
