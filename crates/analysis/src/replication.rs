@@ -9,7 +9,7 @@ use stampede_core::{
     CaseId, Claim, ClaimTest, Estimate, Finding, Outcome, PublishedColumn, PublishedTable, Severity, Study, Trial,
     Verdict, VerdictWord,
 };
-use stampede_stats::{Confidence, mean, mean_interval};
+use stampede_stats::{Confidence, mean, mean_interval, share_of_none};
 
 use crate::analysis::Analysis;
 use crate::course::is_complete;
@@ -20,6 +20,10 @@ use crate::verdicts::{against, contrast, judge, judge_together};
 
 /// Rows whose published figures are no further apart than this are not compared: nobody claims that they differ.
 pub const NEAR: f64 = 1.2;
+
+/// Shares of requests that went wrong. Trials in which many did have them too; and where none did, that nothing scatters does not
+/// tell how rare it is, while the number of requests does.
+const FAILURES: [&str; 3] = ["failed_share", "unanswered_share", "gateway_error_share"];
 
 /// What became of a published difference or claim.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
@@ -287,10 +291,20 @@ impl TableRun<'_> {
         let is_measured = |trial: &&Trial| trial.outcome == Outcome::Measured;
         let some_count = of_case().any(|trial| is_measured(&trial));
         // A trial in which many requests failed does not count, but its share of failures is what is asked for.
-        let of_all = ["failed_share", "unanswered_share", "gateway_error_share"].contains(&key) || !some_count;
+        let is_failures = FAILURES.contains(&key);
+        let of_all = is_failures || !some_count;
         let trials = of_case().filter(|trial| of_all || is_measured(trial)).filter(|trial| trial.measurement.is_some());
-        let values: Vec<f64> = trials.map(metric.reader).collect::<Option<_>>()?;
-        let interval = mean_interval(&values, Confidence::P95).ok();
+        let values: Vec<f64> = trials.clone().map(metric.reader).collect::<Option<_>>()?;
+        let mut interval = mean_interval(&values, Confidence::P95).ok();
+        if let Some(interval) = &mut interval {
+            // No metric is below zero.
+            interval.low = interval.low.max(0.0);
+            if is_failures && interval.high == 0.0 {
+                let answered = trials.filter_map(|trial| trial.measurement.as_ref());
+                let answered = answered.map(|measured| measured.requests.ok + measured.requests.failed).sum();
+                interval.high = share_of_none(answered, Confidence::P95);
+            }
+        }
         let estimate = Estimate {
             value: mean(&values)?,
             low: interval.map(|interval| interval.low),
@@ -688,6 +702,14 @@ mod tests {
         assert_eq!(some.figure("throughput_rps", &case).unwrap().estimate.n, 3);
         let failed = some.figure("failed_share", &case).unwrap();
         assert_eq!((failed.estimate.value, failed.estimate.n, failed.counts), (0.2, 5, true));
+        let [low, high] = [failed.estimate.low, failed.estimate.high].map(Option::unwrap);
+        assert!(low == 0.0 && high > 0.4, "{low} to {high}");
+        let without = run(&trials[2..]).figure("failed_share", &case).unwrap().estimate;
+        let answered: u64 = trials[2..].iter().map(|trial| trial.measurement.as_ref().unwrap().requests.ok).sum();
+        assert_eq!(
+            (without.value, without.low, without.high),
+            (0.0, Some(0.0), Some(share_of_none(answered, Confidence::P95)))
+        );
         let none = run(&trials[..2]);
         assert!(!none.figure("throughput_rps", &case).unwrap().counts);
         assert_eq!(none.problem(&case).unwrap(), "its trials do not count: half of it broke off");

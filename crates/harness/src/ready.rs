@@ -12,6 +12,10 @@ use crate::restarts;
 /// How long to wait between two tries. A try costs the deployment one request, so it is not much shorter.
 const PAUSE: Duration = Duration::from_millis(20);
 
+/// The same between two tries to connect. A refused one costs the deployment nothing, and a platform that starts the instance
+/// knows at once that it listens.
+const PORT_PAUSE: Duration = Duration::from_millis(1);
+
 /// How long a try waits for its answer at first; after one that waited in vain, twice as long. Some servers accept a connection
 /// before they can serve, and never answer what came on it: FrankenPHP's web server may start before its workers.
 const FIRST_TRY: Duration = Duration::from_secs(1);
@@ -70,7 +74,7 @@ pub(crate) async fn wait_for_port(
             return Err(format!("did not listen at its front within {timeout:?}; last state: {state}"));
         }
         tokio::select! {
-            () = tokio::time::sleep(PAUSE) => {}
+            () = tokio::time::sleep(PORT_PAUSE) => {}
             exit = running.exited() => return Err(format!("{} ended with {} before it was ready", exit.unit, exit.how)),
         }
     }

@@ -46,7 +46,7 @@ pub use power::{blocks_to_decide, minimal_detectable_effect, power};
 pub use random::SplitMix64;
 pub use rank::rank_sets;
 pub use sequential::{nominal_error, repeated_interval, step_down};
-pub use share::BurstyShare;
+pub use share::{BurstyShare, share_of_none};
 pub use spending::{Look, MOST_LOOKS, SequentialError, boundaries};
 pub use steady::{Segment, SteadyError, SteadyRule, SteadyState, steady_state};
 pub use student::{Confidence, t_quantile_above};

@@ -1,5 +1,6 @@
-//! A share of events that come in bursts.
+//! A share of events: of those that come in bursts, and of those that never came.
 
+use crate::Confidence;
 use crate::batch::BatchMeans;
 use crate::student::t_quantile_above;
 
@@ -46,9 +47,30 @@ impl BurstyShare {
     }
 }
 
+/// The largest share that something may have which held in none of so many events: the upper end of the exact interval of Clopper
+/// and Pearson ("The use of confidence or fiducial limits illustrated in the case of the binomial", Biometrika 26, 1934), for events
+/// that are independent. 1 without events.
+pub fn share_of_none(events: u64, confidence: Confidence) -> f64 {
+    if events == 0 { 1.0 } else { 1.0 - (confidence.error() / 2.0).powf(1.0 / events as f64) }
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    /// Against `scipy.stats.binomtest(0, n).proportion_ci(level, "exact").high` of SciPy 1.17.1.
+    #[test]
+    fn what_never_came_may_have_a_share_all_the_same() {
+        let near = |events, confidence, wanted: f64| {
+            let share = share_of_none(events, confidence);
+            assert!((share / wanted - 1.0).abs() < 1e-9, "{events}: {share} instead of {wanted}");
+        };
+        near(1, Confidence::P95, 0.975);
+        near(10, Confidence::P95, 0.308_497_107_818_762_94);
+        near(46_200, Confidence::P95, 7.984_268_803_387_725e-5);
+        near(1_000, Confidence::P95, 0.003_682_083_896_639_526);
+        assert_eq!(share_of_none(0, Confidence::P95), 1.0);
+    }
 
     #[test]
     fn what_comes_together_tells_less_than_as_many_that_come_alone() {
