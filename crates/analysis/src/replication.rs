@@ -406,9 +406,10 @@ fn findings<'a>(run: &TableRun<'a>, case: &CaseId) -> &'a [Finding] {
     run.analysis.and_then(|analysis| analysis.case(case)).map_or(&[], |summary| &summary.findings)
 }
 
-/// All that was found in a case.
+/// All that was found in a case by itself.
 fn found_in(run: &TableRun<'_>, case: &CaseId) -> Vec<Cause> {
-    findings(run, case).iter().map(|finding| cause(case, finding)).collect()
+    let found = findings(run, case).iter().filter(|finding| finding.id != PHP_BUILDS_DIFFER);
+    found.map(|finding| cause(case, finding)).collect()
 }
 
 /// What was found in one of two cases and not in the other, and warnings of either. Which PHP they run says nothing of two that
