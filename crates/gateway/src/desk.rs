@@ -135,6 +135,11 @@ impl<R> Desk<R> {
         self.ledger.count(window);
     }
 
+    /// All clients have gone: requests that are still here count as abandoned.
+    pub(crate) fn desert(&mut self) {
+        self.ledger.desert();
+    }
+
     /// What was counted until now.
     pub(crate) fn account(&self, now: Time, own: Duration) -> Account {
         self.ledger.account(self.controller.usage(now), own)
@@ -253,6 +258,17 @@ mod tests {
         assert_eq!(lives.len(), 1);
         assert_eq!((lives[0].ordered, lives[0].ready), (at(0.5), Some(at(4.0))));
         assert_eq!(lives[0].first_request.1, Some(Duration::from_millis(500)));
+    }
+
+    #[test]
+    fn what_ends_after_the_clients_have_gone_was_abandoned() {
+        let mut desk = desk();
+        desk.arrive(at(0.0), 0, no_cpu);
+        let (_, visit) = sent(desk.ready(at(1.0), Instance(0)));
+        desk.desert();
+        desk.leave(at(9.0), &visit, End::Broken);
+        let Account { broken, abandoned, passage, .. } = desk.account(at(9.0), Duration::ZERO);
+        assert_eq!((broken, abandoned, passage.count()), (0, 1, 0));
     }
 
     #[test]

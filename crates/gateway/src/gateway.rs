@@ -133,6 +133,12 @@ impl Gateway {
         Ok(started)
     }
 
+    /// Whoever sends requests has ended and waits for no answer: those that are still here count as abandoned, and not as broken off
+    /// by an instance that is stopped next.
+    pub fn desert(&self) {
+        self.shared.desk().desert();
+    }
+
     /// Ends it: what it has counted; nothing where its thread has failed.
     pub fn close(mut self) -> Option<Account> {
         self.end()

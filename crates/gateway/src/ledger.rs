@@ -72,6 +72,8 @@ pub(crate) struct Ledger {
     /// What was billed, and the thread's CPU time, when the window opened.
     at_opening: Option<(Usage, Duration)>,
     at_closing: Option<(Usage, Duration)>,
+    /// Nobody waits for an answer any more.
+    deserted: bool,
 }
 
 impl Ledger {
@@ -92,7 +94,7 @@ impl Ledger {
             usage: Usage::default(),
             cpu: Duration::ZERO,
         };
-        Self { account, at_opening: None, at_closing: None }
+        Self { account, at_opening: None, at_closing: None, deserted: false }
     }
 
     /// Counts within this window alone, and forgets what it has counted of requests before it.
@@ -101,6 +103,11 @@ impl Ledger {
         *self = Self::new();
         self.account.lives = lives;
         self.account.window = window;
+    }
+
+    /// All clients have gone: whatever becomes of their requests, they have abandoned them.
+    pub(crate) fn desert(&mut self) {
+        self.deserted = true;
     }
 
     /// When an edge of the window has to be noted next.
@@ -138,7 +145,7 @@ impl Ledger {
     }
 
     pub(crate) fn rejected(&mut self, arrived: Time, now: Time) {
-        if self.account.window.contains(&arrived) {
+        if self.account.window.contains(&arrived) && !self.deserted {
             self.account.rejected += 1;
             self.passed(arrived, now);
         }
@@ -148,6 +155,7 @@ impl Ledger {
         if !self.account.window.contains(&arrived) {
             return;
         }
+        let end = if self.deserted { End::Abandoned } else { end };
         if end != End::Abandoned {
             self.passed(arrived, now);
         }

@@ -289,6 +289,7 @@ impl Act<'_> {
                 sink.take(&progress).await?;
             }
         }
+        gateway.desert();
         let (window, result) = (self.timing.duration, load.finish());
         let (resources, late) = (clock.resources(Some(meters.read())), clock.late());
         let faults: Vec<String> = result.saturation.iter().map(ToString::to_string).collect();
