@@ -5,7 +5,7 @@
 use std::collections::BTreeMap;
 use std::fs;
 use std::io::Write;
-use std::net::{SocketAddr, TcpListener, TcpStream};
+use std::net::TcpStream;
 use std::num::NonZeroU32;
 use std::path::Path;
 use std::process::{Child, Command, Stdio};
@@ -16,6 +16,7 @@ use rustix::process::{Pid, Signal, kill_process};
 use stampede_core::{Bytes, Endpoint, ErrorClass, Protocol};
 use stampede_load::{Backend, LoadResult, LoadSpec, TlsSpec, Trust, start};
 use stampede_plan::{MachineSize, parse_scenario};
+use stampede_testkit::ReservedPort;
 use tempfile::TempDir;
 
 #[path = "shared/asking.rs"]
@@ -42,7 +43,7 @@ const FAILURES: u64 = 12;
 struct Nginx {
     folder: TempDir,
     child: Child,
-    address: SocketAddr,
+    port: ReservedPort,
     /// What it is asked with.
     backend: Backend,
 }
@@ -53,8 +54,8 @@ impl Nginx {
         let folder = tempfile::tempdir().unwrap();
         let at = folder.path();
         make_certificate(at);
-        // The port is free when it is let go, and nobody else here takes it.
-        let address = TcpListener::bind("127.0.0.1:0").unwrap().local_addr().unwrap();
+        let port = ReservedPort::new().unwrap();
+        let address = port.address();
         let run = at.display();
         let conf = format!(
             "daemon off; worker_processes 1; pid {run}/pid; error_log {run}/error.log; events {{}}
@@ -85,7 +86,7 @@ impl Nginx {
             assert!(Instant::now() < deadline, "{}", fs::read_to_string(at.join("error.log")).unwrap_or_default());
             std::thread::yield_now();
         }
-        Self { folder, child, address, backend }
+        Self { folder, child, port, backend }
     }
 
     /// Requests that it has answered with 200, once they are all in its log.
@@ -116,7 +117,7 @@ impl Nginx {
             requests: Some(requests),
             duration: Duration::from_secs(30),
             timeout: Some(10_000 * MS),
-            ..spec(self.backend, &Endpoint::Tcp(self.address), load)
+            ..spec(self.backend, &Endpoint::Tcp(self.port.address()), load)
         })
         .unwrap()
         .finish();
@@ -233,7 +234,7 @@ fn values_and_cookies_are_sent_by_every_protocol(backend: Backend) {
             requests: Some(FLOWS),
             duration: Duration::from_secs(30),
             timeout: Some(10_000 * MS),
-            ..spec(backend, &Endpoint::Tcp(nginx.address), "closed:3")
+            ..spec(backend, &Endpoint::Tcp(nginx.port.address()), "closed:3")
         });
         let result = result.unwrap().finish();
         let ok: Vec<_> = result.steps.iter().map(|step| step.measures.requests.ok).collect();
