@@ -7,27 +7,29 @@ use std::process::Command;
 use serde::Deserialize;
 
 /// Each crate and the crates of this workspace that it may use.
-const MAY_USE: [(&str, &[&str]); 21] = [
+const MAY_USE: [(&str, &[&str]); 23] = [
     ("core", &[]),
     ("stats", &[]),
     ("cgroup", &[]),
     ("wire", &["core"]),
     ("scenario", &["core"]),
-    ("load", &["core", "wire", "scenario"]),
+    ("seam", &["core", "scenario"]),
+    ("load", &["core", "wire", "scenario", "seam"]),
     ("plan", &["core", "scenario"]),
     ("runtimes", &["core"]),
-    ("platforms", &["core", "cgroup", "export"]),
-    ("observe", &["core", "cgroup", "wire"]),
+    ("platforms", &["core", "cgroup", "export", "seam"]),
+    ("observe", &["core", "cgroup", "wire", "seam"]),
+    ("vantage", &["core", "wire", "load", "observe", "seam"]),
     ("analysis", &["core", "stats"]),
     ("scale", &["core"]),
     ("export", &["core"]),
     ("forecast", &["core", "stats", "scale"]),
     ("gateway", &["core", "scale"]),
-    ("harness", &["core", "wire", "load", "observe", "analysis", "scale", "gateway"]),
+    ("harness", &["core", "seam", "analysis", "scale", "gateway"]),
     ("store", &["core"]),
     ("report", &["core", "analysis", "scale"]),
     ("serve", &["core", "analysis", "store", "report"]),
-    ("testkit", &["core", "wire"]),
+    ("testkit", &["core", "seam"]),
     ("bench", &["core", "stats", "analysis", "runtimes"]),
 ];
 

@@ -11,9 +11,11 @@ mod censored;
 mod command;
 mod composer;
 mod deployment;
+mod endpoint;
 mod estimate;
 mod failures;
 mod finding;
+mod future;
 mod gauge;
 mod groundwork;
 mod id;
@@ -25,7 +27,6 @@ mod meter;
 mod need;
 mod objective;
 mod php;
-mod platform;
 mod population;
 mod protocol;
 mod publication;
@@ -46,6 +47,7 @@ mod terms;
 mod topology;
 mod trial;
 mod tuning;
+mod unit_end;
 mod verdict;
 mod workload;
 mod yard_stick;
@@ -61,9 +63,11 @@ pub use deployment::{
     Address, AddressKind, BuildStep, Deployment, Makes, PhpProbe, PhpProbeSource, Places, Preparation, Program, Ready,
     RunFile, Stop, StopSignal, Unit, UnknownPlace,
 };
+pub use endpoint::Endpoint;
 pub use estimate::Estimate;
 pub use failures::Failures;
 pub use finding::{Finding, Severity};
+pub use future::Fut;
 pub use gauge::Gauge;
 pub use groundwork::{Floor, Groundwork, NoiseFloor, Pilot, WarmUp};
 pub use id::{AddressId, CaseId, RuntimeId, StudyId, UnitId, WorkloadId};
@@ -75,10 +79,6 @@ pub use meter::{Counters, Memory, MeterSource};
 pub use need::{InitScript, ServiceNeed};
 pub use objective::Objective;
 pub use php::{OpcodeCache, PhpAsked, PhpBuild, PhpChoice, PhpReadBack};
-pub use platform::{
-    Endpoint, ExitReport, Fut, LaunchError, LogTail, Platform, PrepareError, ReadBackError, Running, StopError,
-    UnitExit, UnitStop,
-};
 pub use population::{ParsePopulationError, Population};
 pub use protocol::Protocol;
 pub use publication::{
@@ -107,6 +107,7 @@ pub use trial::{
     ServedAnswer, Trial, are_autoscaled,
 };
 pub use tuning::{Origin, Role, Setting, Tunable, TunableKind, Tuning, TuningProblem};
+pub use unit_end::{UnitExit, UnitStop};
 pub use verdict::{Verdict, VerdictWord};
-pub use workload::{Body, Exchange, Expectation, Play, Request, Workload};
+pub use workload::{Answer, Body, Exchange, Expectation, Play, Request, Workload};
 pub use yard_stick::{Pace, YardStickReading};

@@ -6,7 +6,7 @@ use std::time::Duration;
 use serde::{Deserialize, Serialize};
 
 /// Where to read counters. Data of a running deployment; the `observe` crate decodes it.
-#[derive(Clone, Debug, PartialEq, Eq)]
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub enum MeterSource {
     /// The folders of a version 1 control group, one for each controller.
     CgroupV1 {

@@ -2,8 +2,11 @@
 
 use std::num::NonZeroU32;
 
+use serde::{Deserialize, Serialize};
+
 /// A version of HTTP.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
 pub enum Protocol {
     /// HTTP/1.0 (RFC 1945). A connection is kept where request and answer say `Connection: keep-alive`.
     Http10,

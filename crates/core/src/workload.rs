@@ -3,6 +3,8 @@
 use std::collections::BTreeMap;
 use std::path::PathBuf;
 
+use serde::{Deserialize, Serialize};
+
 use crate::{App, Audit, ServiceNeed, WorkloadId};
 
 /// An application, in one or more languages, with its requests and the answers that it must give.
@@ -68,7 +70,7 @@ pub struct Exchange {
 }
 
 /// An HTTP request without its connection.
-#[derive(Clone, Debug, PartialEq, Eq)]
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Request {
     /// `GET`, `POST`.
     pub method: String,
@@ -77,6 +79,17 @@ pub struct Request {
     /// Headers beside `Host` and `Content-Length`, which the client adds.
     pub headers: BTreeMap<String, String>,
     /// The body, empty when there is none.
+    pub body: Vec<u8>,
+}
+
+/// An HTTP answer.
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Answer {
+    /// The status.
+    pub status: u16,
+    /// Names and values in the order in which the server wrote them; bytes that are not UTF-8 are replaced.
+    pub headers: Vec<(String, String)>,
+    /// The body, transfer coding removed.
     pub body: Vec<u8>,
 }
 

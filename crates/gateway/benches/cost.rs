@@ -176,7 +176,9 @@ fn through_gateway(traffic: &Traffic, server: SocketAddr, clients: usize) -> io:
         other => return Err(io::Error::other(format!("the gateway asked for {other:?} first"))),
     }
     let load = spec(traffic, gateway.address(), clients);
-    let running = gateway.count(|| start(load), |load| load.opens_at()..load.closes_at()).map_err(io::Error::other)?;
+    let running = gateway
+        .count(|| start(load), |load| from_now(load.opens_at())..from_now(load.closes_at()))
+        .map_err(io::Error::other)?;
     let rate = answers(running)? / WINDOW.as_secs_f64();
     let account = gateway.close().ok_or_else(|| io::Error::other("the gateway failed"))?;
     Ok(Cost { us: account.cpu.as_secs_f64() * 1e6 / account.arrived.max(1) as f64, rate })
@@ -227,4 +229,8 @@ fn spec(Traffic { protocol, connections, body }: &Traffic, to: SocketAddr, clien
         cpus: vec![clients as u32],
         backend: Backend::Epoll,
     }
+}
+
+fn from_now(at: Instant) -> Duration {
+    at.saturating_duration_since(Instant::now())
 }

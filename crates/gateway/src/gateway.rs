@@ -113,7 +113,8 @@ impl Gateway {
         self.shared.act(|desk, now| desk.lose(now, instance));
     }
 
-    /// Starts what sends requests, and counts those alone that come in its window: none is let in before that is known.
+    /// Starts what sends requests, and counts those alone that come in its window, which opens and closes so long after now: none
+    /// is let in before that is known.
     ///
     /// # Errors
     ///
@@ -121,12 +122,13 @@ impl Gateway {
     pub fn count<T, E>(
         &self,
         start: impl FnOnce() -> Result<T, E>,
-        window: impl FnOnce(&T) -> Range<Clock>,
+        window: impl FnOnce(&T) -> Range<Duration>,
     ) -> Result<T, E> {
-        let at = |clock: Clock| Time::from_nanos(clock.saturating_duration_since(self.shared.origin).as_nanos() as u64);
         let mut desk = self.shared.desk();
         let started = start()?;
         let Range { start, end } = window(&started);
+        let now = self.shared.origin.elapsed();
+        let at = |later: Duration| Time::from_nanos((now + later).as_nanos() as u64);
         desk.count(at(start)..at(end));
         drop(desk);
         self.shared.sooner.notify_one();

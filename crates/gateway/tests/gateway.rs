@@ -9,7 +9,7 @@ use std::num::NonZeroU32;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, Mutex};
 use std::thread::{self, JoinHandle};
-use std::time::Duration;
+use std::time::{Duration, Instant};
 
 use stampede_core::{Bytes, Cpus, Endpoint, Limit, Protocol, Request};
 use stampede_gateway::{Account, Gateway, Order, Setup};
@@ -103,7 +103,8 @@ impl Fleet {
             cpus: vec![0],
             backend: Backend::Epoll,
         };
-        let running = self.gateway.count(|| start(spec), |load| load.opens_at()..load.closes_at()).unwrap();
+        let running =
+            self.gateway.count(|| start(spec), |load| from_now(load.opens_at())..from_now(load.closes_at())).unwrap();
         running.finish()
     }
 
@@ -241,4 +242,8 @@ fn a_client_that_stops_in_its_request_is_told_so_and_frees_its_place() {
     let after = fleet.load("closed:1", Protocol::Http11, 200 * MS);
     assert!(after.total.requests.ok > 0 && after.total.requests.failed == 0, "{:?}", after.first_failure);
     fleet.end();
+}
+
+fn from_now(at: Instant) -> Duration {
+    at.saturating_duration_since(Instant::now())
 }

@@ -4,8 +4,9 @@
 use std::collections::BTreeMap;
 use std::time::Duration;
 
-use stampede_core::{AddressId, Audit, AuditRecord, AuditTold, Program, Request, Running, Topology, with_causes};
-use stampede_load::{LoadResult, Measures};
+use stampede_core::{AddressId, Audit, AuditRecord, AuditTold, Program, Request, Topology};
+use stampede_seam::Running;
+use stampede_seam::{LoadResult, Measures};
 
 use crate::ready::{Front, send};
 
@@ -46,6 +47,19 @@ impl StepAnswers {
     }
 }
 
+/// Adds what the steps of one more window were answered.
+pub(crate) fn add(all: &mut Vec<StepAnswers>, more: &[StepAnswers]) {
+    for StepAnswers { step, status, unknown } in more {
+        match all.iter_mut().find(|known| known.step == *step) {
+            Some(known) => {
+                status.iter().for_each(|(status, count)| *known.status.entry(*status).or_default() += count);
+                known.unknown += unknown;
+            }
+            None => all.push(StepAnswers { step: step.clone(), status: status.clone(), unknown: *unknown }),
+        }
+    }
+}
+
 /// Each audit's number, by who told it.
 pub(crate) struct Reading(Vec<Vec<(String, u64)>>);
 
@@ -65,7 +79,8 @@ pub(crate) async fn read(
         let mut told = Vec::new();
         if let Some(path) = &audit.path {
             for (by, front) in fronts(running, front, replicas) {
-                let number = ask(&front, path).await.map_err(|problem| format!("{by} cannot be asked: {problem}"))?;
+                let number =
+                    ask(running, &front, path).await.map_err(|problem| format!("{by} cannot be asked: {problem}"))?;
                 told.push((by, number));
             }
         }
@@ -85,17 +100,18 @@ pub(crate) async fn read(
 /// Where the application is asked: at each replica, or at the front where it is alone.
 fn fronts(running: &dyn Running, front: &Front, replicas: &[AddressId]) -> Vec<(String, Front)> {
     let named = (1..).zip(replicas).filter_map(|(number, id)| {
-        let front = Front { endpoint: running.endpoint(id)?.clone(), security: None };
+        let front = Front::plain(running.endpoint(id)?);
         Some((Topology::replica_name(number), front))
     });
     let named: Vec<_> = named.collect();
     if named.is_empty() { vec![("the application".to_owned(), front.clone())] } else { named }
 }
 
-async fn ask(front: &Front, path: &str) -> Result<u64, String> {
+async fn ask(running: &dyn Running, front: &Front, path: &str) -> Result<u64, String> {
     let request =
         Request { method: "GET".to_owned(), path: path.to_owned(), headers: BTreeMap::new(), body: Vec::new() };
-    let answer = send(front, &request, TIMEOUT).await.map_err(|error| with_causes(&error))?;
+    let answer = send(running.vantage().as_ref(), front, &request, TIMEOUT).await;
+    let answer = answer.map_err(|error| error.to_string())?;
     let text = String::from_utf8_lossy(&answer.body);
     match text.trim().parse() {
         Ok(number) if answer.status == 200 => Ok(number),
@@ -106,21 +122,26 @@ async fn ask(front: &Front, path: &str) -> Result<u64, String> {
 /// What each audit found between two readings.
 pub(crate) fn records(
     audits: &[PreparedAudit],
-    before: Reading,
-    after: Reading,
+    before: &Reading,
+    after: &Reading,
     answers: &[StepAnswers],
     resent: u64,
 ) -> Vec<AuditRecord> {
-    let readings = before.0.into_iter().zip(after.0);
-    let record = |(PreparedAudit { audit, .. }, (before, after)): (&PreparedAudit, (Vec<_>, Vec<_>))| {
+    let readings = before.0.iter().zip(&after.0);
+    let record = |(PreparedAudit { audit, .. }, (before, after)): (
+        &PreparedAudit,
+        (&Vec<(String, u64)>, &Vec<(String, u64)>),
+    )| {
         let step = answers.iter().find(|answers| answers.step == audit.step);
-        let told = before.into_iter().zip(after);
+        let told = before.iter().zip(after);
         AuditRecord {
             name: audit.name.clone(),
             answered: step.and_then(|step| step.status.get(&audit.status).copied()).unwrap_or(0),
             // A request that was sent again may have been taken twice.
             unknown: step.map_or(0, |step| step.unknown) + resent,
-            told: told.map(|((by, before), (_, after))| AuditTold { by, before, after }).collect(),
+            told: told
+                .map(|((by, before), (_, after))| AuditTold { by: by.clone(), before: *before, after: *after })
+                .collect(),
         }
     };
     audits.iter().zip(readings).map(record).collect()

@@ -4,13 +4,14 @@
 //! workers in mid-request) would be measured in the next.
 
 use stampede_analysis::{CapacityStep, ProbeWatch, capacity_step};
-use stampede_core::{Case, CaseId, Platform, Study, Trial};
+use stampede_core::{Case, CaseId, Study, Trial};
+use stampede_seam::Platform;
 
+use crate::context::{Place, Timing, TrialContext};
+use crate::early_stop::Watch;
 use crate::event::{Event, Sink, SinkError};
 use crate::prepare::Prepared;
-use crate::study::Surroundings;
-use crate::trial::{self, Place, Timing};
-use crate::watch::Watch;
+use crate::trial;
 
 /// Runs the probes of a study that asks for a capacity, or those that are still to come where it was interrupted. Its cases join
 /// it as their loads are chosen; each is `prepared` under another load.
@@ -22,7 +23,7 @@ pub async fn capacity(
     platform: &dyn Platform,
     study: &Study,
     prepared: &Prepared,
-    surroundings: &Surroundings<'_>,
+    context: &TrialContext<'_>,
     mut trials: Vec<Trial>,
     sink: &mut dyn Sink,
 ) -> Result<(), SinkError> {
@@ -30,7 +31,7 @@ pub async fn capacity(
     let started = if study.resumed_at.is_empty() { Event::StudyStarted(&study) } else { Event::StudyResumed(&study) };
     sink.take(&started).await?;
     while let Some(CapacityStep { case: id, load, window }) = capacity_step(&study, &trials) {
-        if !surroundings.stop.lets_begin() {
+        if !context.stop.lets_begin() {
             break;
         }
         let case = Case { id: CaseId::new(id), load, ..prepared.case.clone() };
@@ -46,10 +47,10 @@ pub async fn capacity(
         let mut watch = watch.as_mut().map(Watch::Probe);
         let place = Place { block, position: 1 };
         let probe = Prepared { case, ..prepared.clone() };
-        let trial = trial::run(platform, surroundings, &probe, place, &timing, watch.as_mut(), sink).await?;
+        let trial = trial::run(platform, context, &probe, place, &timing, watch.as_mut(), sink).await?;
         sink.take(&Event::TrialEnded(&trial)).await?;
         trials.push(trial);
     }
-    surroundings.stop.end_block();
+    context.stop.end_block();
     Ok(())
 }

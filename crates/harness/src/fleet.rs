@@ -2,14 +2,14 @@
 
 use std::collections::{BTreeMap, HashMap};
 use std::pin::pin;
-use std::sync::{Mutex, MutexGuard, PoisonError};
-use std::time::{Duration, Instant};
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::time::Duration;
 
 use futures_util::StreamExt;
 use futures_util::stream::FuturesUnordered;
-use stampede_core::{Counters, Endpoint, Fut, Memory, Platform, ReadyBy, Request, Running, with_causes};
+use stampede_core::{Counters, Endpoint, Fut, Memory, MeterSource, ReadyBy, Request, with_causes};
 use stampede_gateway::{Gateway, Instance, Order};
-use stampede_observe::Meter;
+use stampede_seam::{Platform, Running, Vantage};
 use tokio::sync::{oneshot, watch};
 
 use crate::prepare::Prepared;
@@ -38,45 +38,60 @@ pub(crate) struct Course {
 }
 
 /// What all instances have used, those that are gone included.
-#[derive(Debug, Default)]
-pub(crate) struct Meters(Mutex<Readings>);
+pub(crate) struct Meters {
+    vantage: Arc<dyn Vantage>,
+    readings: Mutex<Readings>,
+}
 
 #[derive(Debug, Default)]
 struct Readings {
     /// Each with what it last told.
-    live: BTreeMap<Instance, (Meter, Counters)>,
+    live: BTreeMap<Instance, (Vec<MeterSource>, Counters)>,
     gone: Counters,
 }
 
 impl Meters {
+    pub(crate) fn new(vantage: Arc<dyn Vantage>) -> Self {
+        Self { vantage, readings: Mutex::default() }
+    }
+
     fn readings(&self) -> MutexGuard<'_, Readings> {
-        self.0.lock().unwrap_or_else(PoisonError::into_inner)
+        self.readings.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
     fn add(&self, instance: Instance, running: &dyn Running) {
-        if let Some(meter) = Meter::new(running.meters()) {
-            self.readings().live.insert(instance, (meter, Counters::default()));
+        let sources = running.meters();
+        if !sources.is_empty() {
+            self.readings().live.insert(instance, (sources, Counters::default()));
         }
+    }
+
+    /// The counters of each; of one that cannot be read any more as they last were.
+    fn latest(&self, live: &[(&[MeterSource], Counters)]) -> Vec<Counters> {
+        let sources: Vec<_> = live.iter().map(|(sources, _)| *sources).collect();
+        let read = self.vantage.counters(&sources).groups.into_iter();
+        read.zip(live).map(|(read, (_, last))| read.ok().flatten().unwrap_or(*last)).collect()
     }
 
     /// Keeps what an instance has used that is about to be stopped.
     fn retire(&self, instance: Instance) {
         let mut readings = self.readings();
-        if let Some((meter, last)) = readings.live.remove(&instance) {
-            let last = meter.read().unwrap_or(last);
-            readings.gone = sum(readings.gone, Counters { memory: Memory::default(), ..last });
+        if let Some((sources, last)) = readings.live.remove(&instance) {
+            for last in self.latest(&[(&sources, last)]) {
+                readings.gone = sum(readings.gone, Counters { memory: Memory::default(), ..last });
+            }
         }
     }
 
-    /// The sums; memory is that of the instances that live. One that cannot be read any more counts as it last was.
+    /// The sums; memory is that of the instances that live.
     pub(crate) fn read(&self) -> Counters {
         let mut readings = self.readings();
-        let mut all = readings.gone;
-        for (meter, last) in readings.live.values_mut() {
-            *last = meter.read().unwrap_or(*last);
-            all = sum(all, *last);
+        let live: Vec<_> = readings.live.values().map(|(sources, last)| (sources.as_slice(), *last)).collect();
+        let latest = self.latest(&live);
+        for ((_, last), read) in readings.live.values_mut().zip(&latest) {
+            *last = *read;
         }
-        all
+        latest.into_iter().fold(readings.gone, sum)
     }
 }
 
@@ -277,16 +292,17 @@ pub(crate) async fn come_up(
     course: &mut Course,
 ) -> Result<Box<dyn Running>, String> {
     let Mould { platform, prepared: Prepared { case, deployment, terms, .. }, first, ready_timeout } = mould;
-    let ordered = Instant::now();
+    let vantage = platform.vantage();
+    let ordered = vantage.now();
     let running = platform.launch(deployment, terms).await.map_err(|error| with_causes(&error))?;
-    course.process = Some(ordered.elapsed());
-    course.set_up = Some(running.started().saturating_duration_since(ordered));
+    course.process = Some(vantage.now().since(ordered));
+    course.set_up = Some(running.started().since(ordered));
     meters.add(instance, running.as_ref());
     let held = running.enforced().map_err(|error| error.to_string())?;
     if !held.fulfil(&case.limits) {
         course.fault = Some("the limits were not enforced".to_owned());
     }
-    let front = Front::of(running.as_ref(), None)?;
+    let front = Front::of(running.as_ref(), None);
     let waited = match case.topology.ready {
         ReadyBy::Port => ready::wait_for_port(running.as_ref(), &front, ready_timeout).await,
         ReadyBy::Request => ready::wait(running.as_ref(), &front, first, ready_timeout).await,
@@ -294,7 +310,7 @@ pub(crate) async fn come_up(
     if let Err(problem) = waited {
         return Err(explain(running.as_ref(), &case.limits, &problem));
     }
-    course.ready = course.process.map(|process| ordered.elapsed().saturating_sub(process));
+    course.ready = course.process.map(|process| vantage.now().since(ordered).saturating_sub(process));
     Ok(running)
 }
 

@@ -1,21 +1,24 @@
 //! Load without a pause from warm-up through window to drain, with the deployment's counters read at the window's edges
 //! and its memory sampled beside it.
 
-use std::time::{Duration, Instant};
+use std::ops::Range;
+use std::time::Duration;
+use std::{iter, mem};
 
 use stampede_core::{
-    Counters, Cpus, Limit, Measurement, ResourceUse, Running, Sampling, Sending, StepRecord, with_causes,
+    Counters, Cpus, Limit, LinkUse, Measurement, MeterSource, ResourceUse, Sampling, Sending, StepRecord,
 };
-use stampede_load::{LoadResult, LoadSpec, Measures, RoughLatencies, RunningLoad, Saturation, StepResult};
-use stampede_observe::{MemoryPeak, Meter, Sampler};
+use stampede_seam::{
+    LoadHandle, LoadOrder, LoadOutcome, LoadResult, LoadView, Measures, Moment, Reading, RoughLatencies, Running,
+    SampleTargets, Saturation, StepResult, Vantage,
+};
 
 use crate::audit::StepAnswers;
+use crate::early_stop::Watch;
 use crate::event::{Event, Phase, Sink, SinkError};
-use crate::parts::PartWatch;
-use crate::sampling;
 use crate::seconds::Seconds;
+use crate::usage::Usage;
 use crate::verify::shown;
-use crate::watch::Watch;
 
 /// How often memory is sampled and progress is told: 10 Hz costs the generator's core well under 0.1 %.
 const TICK: Duration = Duration::from_millis(100);
@@ -53,44 +56,48 @@ pub(crate) struct Measured {
     pub(crate) answers: Vec<StepAnswers>,
     /// Feeders that had too few rows.
     pub(crate) exhausted: Vec<String>,
+    /// What the way between clients and front cost, where there was one.
+    pub(crate) link: Option<LinkUse>,
 }
 
 /// Drives the load to its end, or until whoever watches it has seen enough. Where the deployment is sampled meanwhile,
 /// it is told how much that may use.
 pub(crate) async fn measure(
     running: &dyn Running,
-    spec: LoadSpec,
-    meter: Option<&Meter>,
+    order: LoadOrder,
     sampled: Option<Limit<Cpus>>,
     mut watched: Option<&mut Watch<'_>>,
     sink: &mut dyn Sink,
 ) -> Result<Measured, MeasureError> {
-    let window = spec.duration;
-    let load = stampede_load::start(spec).map_err(|error| MeasureError::Failed(with_causes(&error)))?;
-    let sampler = sampled.map(|cpus| sampling::start(running, cpus, &load)).transpose();
-    let sampler = sampler.map_err(|error| MeasureError::Failed(format!("start to sample: {error}")))?;
-    let mut clock = Clock::new(&load);
-    let mut parts = PartWatch::new(running);
+    let failed = MeasureError::Failed;
+    let duration = order.spec.duration;
+    let vantage = running.vantage().as_ref();
+    let mut load = vantage.load(order).map_err(|error| failed(error.to_string()))?;
+    let sampler = sampled.map(|cpus| vantage.sample(targets(running, cpus), load.window())).transpose();
+    let sampler = sampler.map_err(|error| failed(error.to_string()))?;
+    let mut clock = Clock::new(vantage, load.as_ref());
+    let mut groups = Groups::new(running);
     let mut load_seconds = Seconds::default();
     let mut phase = Phase::WarmUp;
+    let mut is_finished = false;
     sink.take(&Event::PhaseStarted(phase)).await?;
-    while phase != Phase::Drain || !load.is_finished() {
+    while phase != Phase::Drain || !is_finished {
         tokio::select! {
             exit = running.exited() => {
                 let problem = format!("{} ended with {} while it was measured", exit.unit, exit.how);
-                return Err(MeasureError::Failed(problem));
+                return Err(failed(problem));
             }
-            () = tokio::time::sleep_until(clock.next_wake(phase).into()) => {}
+            () = vantage.sleep_until(clock.next_wake(vantage.now(), phase)) => {}
         }
-        let counters = read(meter)?;
-        let now = Instant::now();
+        let (now, counters) = groups.read(vantage, &clock.window).map_err(failed)?;
         clock.sample(now, counters);
-        parts.sample(now, load.opens_at(), load.closes_at());
-        let slices = load.slices();
-        load_seconds.add(&slices);
-        if watched.as_deref_mut().is_some_and(|watched| watched.see(&load, &slices, now)) {
-            load.abort();
-            clock.cut(now, counters);
+        let view = load.look();
+        is_finished = view.is_finished;
+        load_seconds.add(&view.slices);
+        if watched.as_deref_mut().is_some_and(|watched| watched.see(&view, &clock.window, now)) {
+            load.cut();
+            clock.cut(now);
+            groups.cut(now, &clock.window);
             break;
         }
         let next = clock.phase_at(now);
@@ -98,36 +105,87 @@ pub(crate) async fn measure(
             phase = next;
             sink.take(&Event::PhaseStarted(phase)).await?;
         }
-        if let Some(progress) = clock.progress(&load, sampler.as_ref().and_then(Sampler::queue), now) {
+        if let Some(progress) = clock.progress(&view, sampler.as_ref().and_then(|sampler| sampler.queue()), now) {
             sink.take(&progress).await?;
         }
     }
-    let last = read(meter)?;
-    let result = load.finish();
+    groups.read(vantage, &clock.window).map_err(failed)?;
+    let LoadOutcome { result, link } = load.finish().await.map_err(|error| failed(error.to_string()))?;
     let seconds = watched.map_or_else(Vec::new, |watched| watched.finish(result.window, &result.slices));
     load_seconds.add(&result.slices);
     let (failure_example, saturation) = (example(&result), result.saturation);
     let (answers, exhausted) = (StepAnswers::of(&result), result.exhausted_feeders.clone());
-    let (resources, edges_late) = (clock.resources(last), clock.late());
-    let window = if clock.is_cut { result.window } else { window };
-    let sampling = sampler.map(if clock.is_cut { Sampler::cut } else { Sampler::finish });
+    let window = if clock.is_cut { result.window } else { duration };
+    let sampling = match sampler {
+        Some(sampler) if clock.is_cut => Some(sampler.cut().await),
+        Some(sampler) => Some(sampler.finish().await),
+        None => None,
+    };
     Ok(Measured {
         measurement: Measurement {
             seconds,
             load_seconds: load_seconds.within(window),
-            ..assemble(window, result, resources, sampling)
+            ..assemble(window, result, groups.total.used(), sampling)
         },
         saturation,
         failure_example,
-        parts: parts.used(),
-        edges_late,
+        parts: groups.parts.iter().map(Usage::used).collect(),
+        edges_late: clock.late(),
         answers,
         exhausted,
+        link,
     })
 }
 
-fn read(meter: Option<&Meter>) -> Result<Option<Counters>, MeasureError> {
-    meter.map(Meter::read).transpose().map_err(|error| MeasureError::Failed(with_causes(&error)))
+fn targets(running: &dyn Running, cpus: Limit<Cpus>) -> SampleTargets {
+    SampleTargets {
+        cpus,
+        meters: running.meters(),
+        listeners: running.listeners().to_vec(),
+        statuses: running.statuses().to_vec(),
+    }
+}
+
+/// What a deployment and each of its parts use.
+struct Groups {
+    /// Where that is read: of the whole first, then of the parts in the order of the terms.
+    sources: Vec<Vec<MeterSource>>,
+    total: Usage,
+    parts: Vec<Usage>,
+}
+
+impl Groups {
+    fn new(running: &dyn Running) -> Self {
+        let parts: Vec<_> = running.part_meters().into_iter().map(|part| part.meters).collect();
+        let usages = parts.iter().map(|_| Usage::default()).collect();
+        Self { sources: iter::once(running.meters()).chain(parts).collect(), total: Usage::default(), parts: usages }
+    }
+
+    /// Reads them all at one instant: when that was, and the counters of the whole. What a part does not tell is left out.
+    fn read(&mut self, vantage: &dyn Vantage, window: &Range<Moment>) -> Result<(Moment, Option<Counters>), String> {
+        let sources: Vec<_> = self.sources.iter().map(Vec::as_slice).collect();
+        let Reading { at, groups } = vantage.counters(&sources);
+        let mut groups = groups.into_iter();
+        let total = groups.next().transpose()?.flatten();
+        if let Some(counters) = total {
+            self.total.see(at, counters, window);
+        }
+        for (part, read) in self.parts.iter_mut().zip(groups) {
+            if let Ok(Some(counters)) = read {
+                part.see(at, counters, window);
+            }
+        }
+        Ok((at, total))
+    }
+
+    /// The window has ended now: what was read last is what was used until its end.
+    fn cut(&mut self, at: Moment, window: &Range<Moment>) {
+        for usage in iter::once(&mut self.total).chain(&mut self.parts) {
+            if let Some(counters) = usage.last() {
+                usage.see(at, counters, window);
+            }
+        }
+    }
 }
 
 /// The first failure in words, with what came instead of the right body.
@@ -178,12 +236,10 @@ fn record(StepResult { name, measures }: StepResult) -> StepRecord {
 
 /// Keeps the time while load is driven.
 pub(crate) struct Clock {
-    opens: Instant,
-    closes: Instant,
-    /// When the counters were read for the first time in the window, and after it.
-    opened: Option<Edge>,
-    closed: Option<Edge>,
-    peak: MemoryPeak,
+    pub(crate) window: Range<Moment>,
+    /// When counters were read for the first time in the window, and after it.
+    opened: Option<Moment>,
+    closed: Option<Moment>,
     /// The counters as they were read last.
     latest: Option<Counters>,
     ticks: u32,
@@ -193,65 +249,55 @@ pub(crate) struct Clock {
 
 /// How far the load was when it was last told of.
 struct Told {
-    at: Instant,
+    at: Moment,
     ok: u64,
     latencies: RoughLatencies,
     counters: Option<Counters>,
 }
 
-#[derive(Clone, Copy)]
-struct Edge {
-    at: Instant,
-    counters: Option<Counters>,
-}
-
 impl Clock {
-    pub(crate) fn new(load: &RunningLoad) -> Self {
+    pub(crate) fn new(vantage: &dyn Vantage, load: &dyn LoadHandle) -> Self {
         Self {
-            opens: load.opens_at(),
-            closes: load.closes_at(),
+            window: load.window(),
             opened: None,
             closed: None,
-            peak: MemoryPeak::default(),
             latest: None,
             ticks: 0,
-            told: Told { at: Instant::now(), ok: 0, latencies: RoughLatencies::new(), counters: None },
+            told: Told { at: vantage.now(), ok: 0, latencies: RoughLatencies::new(), counters: None },
             is_cut: false,
         }
     }
 
     /// Takes counters in; the first after an edge are that edge's.
-    pub(crate) fn sample(&mut self, at: Instant, counters: Option<Counters>) {
+    pub(crate) fn sample(&mut self, at: Moment, counters: Option<Counters>) {
         if let Some(counters) = counters {
-            self.peak.add(&counters.memory);
             self.latest = Some(counters);
             self.told.counters.get_or_insert(counters);
         }
-        let edge = Edge { at, counters };
-        if at >= self.opens {
-            self.opened.get_or_insert(edge);
+        if at >= self.window.start {
+            self.opened.get_or_insert(at);
         }
-        if at >= self.closes {
-            self.closed.get_or_insert(edge);
+        if at >= self.window.end {
+            self.closed.get_or_insert(at);
         }
     }
 
     /// Ends the window now.
-    fn cut(&mut self, at: Instant, counters: Option<Counters>) {
-        (self.closes, self.is_cut) = (at, true);
-        self.sample(at, counters);
+    fn cut(&mut self, at: Moment) {
+        (self.window.end, self.is_cut) = (at, true);
+        self.sample(at, None);
     }
 
     /// How much later than the edges their counters were read, at the most.
     pub(crate) fn late(&self) -> Duration {
-        let late = |edge: Option<Edge>, due: Instant| edge.map(|edge| edge.at.saturating_duration_since(due));
-        late(self.opened, self.opens).max(late(self.closed, self.closes)).unwrap_or_default()
+        let late = |edge: Option<Moment>, due: Moment| edge.map(|edge| edge.since(due));
+        late(self.opened, self.window.start).max(late(self.closed, self.window.end)).unwrap_or_default()
     }
 
-    pub(crate) fn phase_at(&self, now: Instant) -> Phase {
-        if now >= self.closes {
+    pub(crate) fn phase_at(&self, now: Moment) -> Phase {
+        if now >= self.window.end {
             Phase::Drain
-        } else if now >= self.opens {
+        } else if now >= self.window.start {
             Phase::Measure
         } else {
             Phase::WarmUp
@@ -259,25 +305,24 @@ impl Clock {
     }
 
     /// The next tick, or the next edge where that comes before it.
-    pub(crate) fn next_wake(&self, phase: Phase) -> Instant {
-        let now = Instant::now();
+    pub(crate) fn next_wake(&self, now: Moment, phase: Phase) -> Moment {
         match phase {
-            Phase::WarmUp => self.opens.min(now + TICK),
-            Phase::Measure => self.closes.min(now + TICK),
+            Phase::WarmUp => self.window.start.min(now + TICK),
+            Phase::Measure => self.window.end.min(now + TICK),
             _ => now + DRAIN_TICK,
         }
     }
 
     /// What there is to be told now, if anything is due.
-    pub(crate) fn progress(&mut self, load: &RunningLoad, queue: Option<u64>, now: Instant) -> Option<Event<'static>> {
+    pub(crate) fn progress(&mut self, view: &LoadView, queue: Option<u64>, now: Moment) -> Option<Event<'static>> {
         self.ticks += 1;
-        if !self.ticks.is_multiple_of(PROGRESS_EVERY) || now >= self.closes {
+        if !self.ticks.is_multiple_of(PROGRESS_EVERY) || now >= self.window.end {
             return None;
         }
-        let progress = load.progress();
-        let next = Told { at: now, ok: progress.ok, latencies: load.rough_latencies(), counters: self.latest };
-        let before = std::mem::replace(&mut self.told, next);
-        let seconds = now.saturating_duration_since(before.at).as_secs_f64().max(f64::MIN_POSITIVE);
+        let LoadView { progress, latencies, .. } = view;
+        let next = Told { at: now, ok: progress.ok, latencies: latencies.clone(), counters: self.latest };
+        let before = mem::replace(&mut self.told, next);
+        let seconds = now.since(before.at).as_secs_f64().max(f64::MIN_POSITIVE);
         let used = self.latest.zip(before.counters).map(|(now, before)| now.cpu.saturating_sub(before.cpu));
         Some(Event::Progress {
             rate: progress.ok.saturating_sub(before.ok) as f64 / seconds,
@@ -285,24 +330,7 @@ impl Clock {
             p99: self.told.latencies.since(&before.latencies).quantile(0.99),
             cpus: used.map(|used| used.as_secs_f64() / seconds),
             queue,
-            left: self.closes.saturating_duration_since(now),
-        })
-    }
-
-    pub(crate) fn resources(&self, last: Option<Counters>) -> Option<ResourceUse> {
-        let (opened, closed, last) = (self.opened?, self.closed?, last?);
-        let (from, to) = (opened.counters?, closed.counters?);
-        let mut peak = self.peak;
-        peak.add(&last.memory);
-        Some(ResourceUse {
-            between: closed.at.saturating_duration_since(opened.at),
-            cpu: to.cpu.saturating_sub(from.cpu),
-            periods: to.periods.saturating_sub(from.periods),
-            throttled_periods: to.throttled_periods.saturating_sub(from.throttled_periods),
-            throttled: to.throttled.saturating_sub(from.throttled),
-            memory_peak: peak.needed,
-            cache_peak: peak.cache,
-            oom_kills: last.oom_kills,
+            left: self.window.end.since(now),
         })
     }
 }

@@ -1,7 +1,15 @@
 //! The order of cases in a block: random, so that no case always follows the same other one, and seeded, so that a
 //! study can be run again.
 
-use stampede_core::Random;
+use std::collections::BTreeSet;
+
+use stampede_core::{CaseId, Random};
+
+/// What a block is made of: places in `cases`, in the order in which they are measured. Cases that are not open have no part, and
+/// the others come as they would without them.
+pub fn schedule(seed: u64, block: u32, cases: &[&CaseId], open: &BTreeSet<CaseId>) -> Vec<usize> {
+    order(seed, block, cases.len()).into_iter().filter(|index| open.contains(cases[*index])).collect()
+}
 
 /// A permutation of `0..cases` for one block, from 1. The same seed and block give the same order on every machine.
 pub fn order(seed: u64, block: u32, cases: usize) -> Vec<usize> {
@@ -32,5 +40,17 @@ mod tests {
         assert!(seen.values().all(|count| (880..1120).contains(count)), "{seen:?}");
         assert_eq!(order(7, 2, 12), order(7, 2, 12));
         assert_ne!(order(7, 2, 12), order(8, 2, 12));
+    }
+
+    #[test]
+    fn a_case_that_is_decided_leaves_the_order_of_the_others_as_it_is() {
+        let ids: Vec<CaseId> = ["a", "b", "c", "d"].map(CaseId::new).into();
+        let cases: Vec<&CaseId> = ids.iter().collect();
+        let all: BTreeSet<CaseId> = ids.iter().cloned().collect();
+        let without = all.iter().filter(|id| id.as_str() != "b").cloned().collect();
+        for block in 1..=20 {
+            let expected: Vec<_> = schedule(5, block, &cases, &all).into_iter().filter(|index| *index != 1).collect();
+            assert_eq!(schedule(5, block, &cases, &without), expected);
+        }
     }
 }

@@ -1,11 +1,9 @@
-//! The parts of a topology in a trial: the limits that the kernel holds each to, what each used in the window, its restarts,
-//! and the settings that its service says it has.
+//! The parts of a topology in a trial: the limits that the kernel holds each to, and the settings that its service says it has.
 
 use std::collections::BTreeMap;
-use std::time::Instant;
 
-use stampede_core::{Counters, EnforcedLimits, Part, PartRecord, ReadBack, ResourceUse, Running, Terms, same_setting};
-use stampede_observe::{MemoryPeak, Meter};
+use stampede_core::{EnforcedLimits, Part, PartRecord, ReadBack, Terms, same_setting};
+use stampede_seam::Running;
 
 /// Reads back what each part is held to.
 ///
@@ -81,61 +79,6 @@ fn compare(asked: &BTreeMap<String, String>, told: &str) -> Result<BTreeMap<Stri
 fn amount(value: &str, unit: &str) -> String {
     let between = if unit.starts_with(|first: char| first.is_ascii_digit()) { " x " } else { "" };
     format!("{value}{between}{unit}")
-}
-
-/// What each part uses between the edges of a window.
-pub(crate) struct PartWatch {
-    parts: Vec<Watched>,
-}
-
-struct Watched {
-    meter: Option<Meter>,
-    opened: Option<(Instant, Counters)>,
-    closed: Option<(Instant, Counters)>,
-    peak: MemoryPeak,
-}
-
-impl PartWatch {
-    pub(crate) fn new(running: &dyn Running) -> Self {
-        let watched =
-            |meters| Watched { meter: Meter::new(meters), opened: None, closed: None, peak: MemoryPeak::default() };
-        Self { parts: running.part_meters().into_iter().map(|part| watched(part.meters)).collect() }
-    }
-
-    /// Takes a sample of each part; the first after an edge is that edge's. What cannot be read is left out.
-    pub(crate) fn sample(&mut self, now: Instant, opens: Instant, closes: Instant) {
-        for part in &mut self.parts {
-            let Some(Ok(counters)) = part.meter.as_ref().map(Meter::read) else { continue };
-            part.peak.add(&counters.memory);
-            if now >= opens {
-                part.opened.get_or_insert((now, counters));
-            }
-            if now >= closes {
-                part.closed.get_or_insert((now, counters));
-            }
-        }
-    }
-
-    /// What each part used, in the order of the terms.
-    pub(crate) fn used(&self) -> Vec<Option<ResourceUse>> {
-        self.parts.iter().map(Watched::used).collect()
-    }
-}
-
-impl Watched {
-    fn used(&self) -> Option<ResourceUse> {
-        let ((opened, from), (closed, to)) = (self.opened?, self.closed?);
-        Some(ResourceUse {
-            between: closed.saturating_duration_since(opened),
-            cpu: to.cpu.saturating_sub(from.cpu),
-            periods: to.periods.saturating_sub(from.periods),
-            throttled_periods: to.throttled_periods.saturating_sub(from.throttled_periods),
-            throttled: to.throttled.saturating_sub(from.throttled),
-            memory_peak: self.peak.needed,
-            cache_peak: self.peak.cache,
-            oom_kills: to.oom_kills,
-        })
-    }
 }
 
 #[cfg(test)]

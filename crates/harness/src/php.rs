@@ -1,9 +1,10 @@
 //! Asks the PHP that serves which settings are in force, before anything is timed.
 
 use std::collections::BTreeMap;
-use std::time::{Duration, Instant};
+use std::time::Duration;
 
-use stampede_core::{Endpoint, PhpProbe, PhpProbeSource, PhpReadBack, Request, Running, with_causes};
+use stampede_core::{Endpoint, PhpProbe, PhpProbeSource, PhpReadBack, Request};
+use stampede_seam::Running;
 
 use crate::ready::{Front, send};
 
@@ -23,10 +24,10 @@ pub(crate) async fn read_back(running: &dyn Running, front: &Front, probe: &PhpP
     let answer = match &probe.source {
         PhpProbeSource::Address(id) => {
             let endpoint: &Endpoint = running.endpoint(id).ok_or_else(|| format!("it has no address {id}"))?;
-            ask(&Front { endpoint: endpoint.clone(), security: None }, "/".to_owned()).await?
+            ask(running, &Front::plain(endpoint), "/".to_owned()).await?
         }
-        PhpProbeSource::Path(path) => ask(front, resolve(path)?).await?,
-        PhpProbeSource::File(path) => read(&resolve(path)?).await?,
+        PhpProbeSource::Path(path) => ask(running, front, resolve(path)?).await?,
+        PhpProbeSource::File(path) => read(running, path).await?,
     };
     told(&answer, &probe.source)
 }
@@ -41,20 +42,22 @@ fn told(answer: &str, source: &PhpProbeSource) -> Result<PhpReadBack, String> {
     Ok(php)
 }
 
-async fn ask(front: &Front, path: String) -> Result<String, String> {
+async fn ask(running: &dyn Running, front: &Front, path: String) -> Result<String, String> {
     let request = Request { method: "GET".to_owned(), path, headers: BTreeMap::new(), body: Vec::new() };
-    let answer = send(front, &request, PATIENCE).await.map_err(|error| with_causes(&error))?;
+    let answer = send(running.vantage().as_ref(), front, &request, PATIENCE).await;
+    let answer = answer.map_err(|error| error.to_string())?;
     let body = String::from_utf8_lossy(&answer.body).into_owned();
     if answer.status == 200 { Ok(body) } else { Err(format!("it answered {}: {body}", answer.status)) }
 }
 
-async fn read(file: &str) -> Result<String, String> {
-    let deadline = Instant::now() + PATIENCE;
+async fn read(running: &dyn Running, file: &str) -> Result<String, String> {
+    let vantage = running.vantage();
+    let deadline = vantage.now() + PATIENCE;
     loop {
-        match std::fs::read_to_string(file) {
-            Ok(text) => return Ok(text),
-            Err(error) if Instant::now() >= deadline => return Err(format!("no process wrote {file}: {error}")),
-            Err(_) => tokio::time::sleep(PAUSE).await,
+        match running.read(file).await? {
+            Some(text) => return Ok(text),
+            None if vantage.now() >= deadline => return Err(format!("no process wrote {file}")),
+            None => vantage.sleep_until(vantage.now() + PAUSE).await,
         }
     }
 }

@@ -2,17 +2,17 @@
 //! windows.
 
 use std::collections::BTreeMap;
-use std::time::{Duration, Instant};
+use std::time::Duration;
 
 use stampede_analysis::{MOST_PILOT, PilotWatch, untold};
-use stampede_core::{CaseId, Outcome, Platform, WarmUp};
-use stampede_load::{RunningLoad, Slice};
+use stampede_core::{CaseId, Outcome, WarmUp};
+use stampede_seam::{LoadView, Platform};
 
+use crate::context::{Place, Timing, TrialContext};
+use crate::early_stop::Watch;
 use crate::event::{Event, Sink, SinkError};
 use crate::prepare::Prepared;
-use crate::study::Surroundings;
-use crate::trial::{self, Place, Timing};
-use crate::watch::Watch;
+use crate::trial;
 
 /// Runs a pilot of each case. A pilot ends when it has come to rest, after half a minute at the latest. Of one that fails
 /// nothing follows but the shortest warm-up.
@@ -23,11 +23,11 @@ use crate::watch::Watch;
 pub async fn pilots(
     platform: &dyn Platform,
     prepared: &[Prepared],
-    surroundings: &Surroundings<'_>,
+    context: &TrialContext<'_>,
     seed: u64,
     sink: &mut dyn Sink,
 ) -> Result<BTreeMap<CaseId, WarmUp>, SinkError> {
-    let surroundings = Surroundings { sampled: false, ..*surroundings };
+    let context = TrialContext { sampled: false, ..*context };
     let timing = Timing { warm_up: Duration::ZERO, duration: MOST_PILOT, seed };
     let mut warm_ups = BTreeMap::new();
     for prepared in prepared {
@@ -36,7 +36,7 @@ pub async fn pilots(
         let mut watch = PilotWatch::new(&prepared.case.load);
         let place = Place { block: 0, position: 0 };
         let seen = Some(&mut Watch::Pilot(&mut watch));
-        let trial = trial::run(platform, &surroundings, prepared, place, &timing, seen, sink).await?;
+        let trial = trial::run(platform, &context, prepared, place, &timing, seen, sink).await?;
         let warm_up = match trial.outcome {
             Outcome::Failed(reason) => untold(format!("failed: {}", reason.lines().next().unwrap_or_default())),
             Outcome::Measured | Outcome::Invalid(_) => watch.conclude(),
@@ -47,18 +47,15 @@ pub async fn pilots(
     Ok(warm_ups)
 }
 
-/// Looks at a pilot's load and its latest seconds; whether there is nothing more to see.
-pub(crate) fn see(watch: &mut PilotWatch, load: &RunningLoad, slices: &[Slice], now: Instant) -> bool {
+/// Takes a look at a pilot's load in, so long after its window opened; whether there is nothing more to see.
+pub(crate) fn see(watch: &mut PilotWatch, view: &LoadView, at: Duration) -> bool {
     match watch {
-        PilotWatch::Rate { counts } => {
-            let at = now.saturating_duration_since(load.opens_at());
-            counts.push((at, load.progress().ok));
-        }
+        PilotWatch::Rate { counts } => counts.push((at, view.progress.ok)),
         PilotWatch::Response { seconds } => {
-            if slices.is_empty() {
+            if view.slices.is_empty() {
                 return false;
             }
-            seconds.extend(slices.iter().map(|slice| slice.response.clone()));
+            seconds.extend(view.slices.iter().map(|slice| slice.response.clone()));
         }
     }
     watch.is_over()

@@ -4,9 +4,10 @@ use std::collections::BTreeMap;
 
 use stampede_core::{
     AddressId, App, Audit, Availability, Candidate, Case, CaseId, Certificate, ComposeContext, Composed, Composer,
-    CpuLayout, Deployment, InitScript, Install, Limits, Load, PlanError, Platform, PrepareError, Programs,
-    RenderContext, Requirement, ServiceKind, ServiceNeed, Terms, Topology,
+    CpuLayout, Deployment, InitScript, Install, Limits, Load, PlanError, Programs, RenderContext, Requirement,
+    ServiceKind, ServiceNeed, Terms, Topology,
 };
+use stampede_seam::{Platform, PrepareError};
 use thiserror::Error;
 
 use crate::audit::PreparedAudit;

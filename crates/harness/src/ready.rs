@@ -1,13 +1,11 @@
 //! Readiness: a real request through the front is answered, or something listens there.
 
-use std::time::{Duration, Instant};
+use std::time::Duration;
 
-use stampede_core::{Endpoint, ReadinessRecord, Request, Running, with_causes};
-use stampede_wire::Security;
-use stampede_wire::client::{self, Cause, SendError};
-use tokio::net::{TcpStream, UnixStream};
+use stampede_core::{Answer, Endpoint, ReadinessRecord, Request};
+use stampede_seam::{Call, NoAnswer, Running, TlsSpec, Trust, Vantage};
 
-use crate::restarts;
+use crate::crash_loop;
 
 /// How long to wait between two tries. A try costs the deployment one request, so it is not much shorter.
 const PAUSE: Duration = Duration::from_millis(20);
@@ -29,24 +27,24 @@ const NOT_YET: [u16; 3] = [502, 503, 504];
 pub(crate) struct Front {
     pub(crate) endpoint: Endpoint,
     /// Whom to trust, where TLS is spoken.
-    pub(crate) security: Option<Security>,
+    pub(crate) tls: Option<TlsSpec>,
 }
 
 impl Front {
     /// The front of a deployment, with the certificate that is trusted there, in PEM, where it speaks TLS.
-    ///
-    /// # Errors
-    ///
-    /// When the certificate cannot be read.
-    pub(crate) fn of(running: &dyn Running, trust: Option<&[u8]>) -> Result<Self, String> {
-        let security = trust.map(|pem| Security::new(SERVER_NAME, pem)).transpose();
-        let security = security.map_err(|error| with_causes(&error))?;
-        Ok(Self { endpoint: running.front().clone(), security })
+    pub(crate) fn of(running: &dyn Running, trust: Option<&[u8]>) -> Self {
+        let tls = trust.map(|pem| TlsSpec { server_name: SERVER_NAME.to_owned(), trust: Trust::Pem(pem.to_vec()) });
+        Self { endpoint: running.front().clone(), tls }
+    }
+
+    /// An address of a deployment where TLS is not spoken.
+    pub(crate) fn plain(endpoint: &Endpoint) -> Self {
+        Self { endpoint: endpoint.clone(), tls: None }
     }
 }
 
 /// What a front's certificate is for: all fronts are on this machine's own address.
-pub(crate) const SERVER_NAME: &str = "127.0.0.1";
+const SERVER_NAME: &str = "127.0.0.1";
 
 /// Waits until something listens at a front.
 ///
@@ -58,23 +56,24 @@ pub(crate) async fn wait_for_port(
     front: &Front,
     timeout: Duration,
 ) -> Result<ReadinessRecord, String> {
-    let deadline = Instant::now() + timeout;
+    let vantage = running.vantage();
+    let deadline = vantage.now() + timeout;
     let mut attempts = 0;
     loop {
         attempts += 1;
-        let listening = match &front.endpoint {
-            Endpoint::Tcp(address) => TcpStream::connect(address).await.map(drop),
-            Endpoint::Unix(path) => UnixStream::connect(path).await.map(drop),
+        let left = deadline.since(vantage.now());
+        let state = tokio::select! {
+            connected = vantage.connect(&front.endpoint, left) => match connected {
+                Ok(()) => return Ok(ReadinessRecord { took: vantage.now().since(running.started()), attempts }),
+                Err(state) => state,
+            },
+            exit = running.exited() => return Err(format!("{} ended with {} before it was ready", exit.unit, exit.how)),
         };
-        let state = match listening {
-            Ok(()) => return Ok(ReadinessRecord { took: running.started().elapsed(), attempts }),
-            Err(error) => error,
-        };
-        if Instant::now() >= deadline {
+        if vantage.now() >= deadline {
             return Err(format!("did not listen at its front within {timeout:?}; last state: {state}"));
         }
         tokio::select! {
-            () = tokio::time::sleep(PORT_PAUSE) => {}
+            () = vantage.sleep_until(vantage.now() + PORT_PAUSE) => {}
             exit = running.exited() => return Err(format!("{} ended with {} before it was ready", exit.unit, exit.how)),
         }
     }
@@ -93,7 +92,7 @@ pub(crate) async fn wait(
 ) -> Result<ReadinessRecord, String> {
     tokio::select! {
         ready = wait_for_answer(running, front, request, timeout) => ready,
-        problem = restarts::watch(running) => Err(problem),
+        problem = crash_loop::watch(running) => Err(problem),
     }
 }
 
@@ -103,48 +102,44 @@ async fn wait_for_answer(
     request: &Request,
     timeout: Duration,
 ) -> Result<ReadinessRecord, String> {
-    let deadline = Instant::now() + timeout;
+    let vantage = running.vantage();
+    let deadline = vantage.now() + timeout;
     let mut attempts = 0;
     let mut patience = FIRST_TRY;
     let mut last = "nothing was tried".to_owned();
     loop {
-        let left = deadline.saturating_duration_since(Instant::now());
+        let left = deadline.since(vantage.now());
         if left.is_zero() {
             return Err(format!("was not ready within {timeout:?}; last state: {last}"));
         }
         attempts += 1;
         let outcome = tokio::select! {
-            outcome = try_once(front, request, left.min(patience)) => outcome,
+            outcome = send(vantage.as_ref(), front, request, left.min(patience)) => outcome,
             exit = running.exited() => return Err(format!("{} ended with {} before it was ready", exit.unit, exit.how)),
         };
         match outcome {
-            Ok(status) if !NOT_YET.contains(&status) => {
-                return Ok(ReadinessRecord { took: running.started().elapsed(), attempts });
+            Ok(answer) if !NOT_YET.contains(&answer.status) => {
+                return Ok(ReadinessRecord { took: vantage.now().since(running.started()), attempts });
             }
-            Ok(status) => last = format!("the front answered {status}"),
-            Err(error) => {
-                if let SendError::Wait(Cause::TimedOut(_)) = &error {
+            Ok(answer) => last = format!("the front answered {}", answer.status),
+            Err(NoAnswer { problem, waited }) => {
+                if waited {
                     patience *= 2;
                 }
-                last = with_causes(&error);
+                last = problem;
             }
         }
-        tokio::time::sleep(PAUSE).await;
+        vantage.sleep_until(vantage.now() + PAUSE).await;
     }
 }
 
-async fn try_once(front: &Front, request: &Request, timeout: Duration) -> Result<u16, SendError> {
-    send(front, request, timeout).await.map(|answer| answer.status)
-}
-
-/// Sends one request through the front, on a thread that may block.
-pub(crate) async fn send(front: &Front, request: &Request, timeout: Duration) -> Result<client::Answer, SendError> {
-    let Front { endpoint, security } = front.clone();
-    let request = request.clone();
-    let host = endpoint.to_string();
-    let sent = move || client::send_secured(&endpoint, security.as_ref(), &request, &host, timeout);
-    match tokio::task::spawn_blocking(sent).await {
-        Ok(answer) => answer,
-        Err(panic) => std::panic::resume_unwind(panic.into_panic()),
-    }
+/// Sends one request through the front.
+pub(crate) async fn send(
+    vantage: &dyn Vantage,
+    front: &Front,
+    request: &Request,
+    timeout: Duration,
+) -> Result<Answer, NoAnswer> {
+    let Front { endpoint, tls } = front.clone();
+    vantage.exchange(&Call { endpoint, tls, request: request.clone(), timeout }).await
 }

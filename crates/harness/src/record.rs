@@ -3,12 +3,13 @@
 //! Each request is sent several times to two fresh deployments of one case, to each but once where it says so. What differs
 //! between the answers varies by itself and is masked; the rest is what every other case must give.
 
-use std::time::{Duration, Instant};
+use std::time::Duration;
 
-use stampede_core::{Body, Exchange, Expectation, LaunchError, Platform, Running, StopError, Workload, with_causes};
+use stampede_core::{Body, Exchange, Expectation, Workload};
+use stampede_seam::{LaunchError, Moment, Platform, Running, StopError};
 use thiserror::Error;
 
-use crate::coding;
+use crate::content_encoding;
 use crate::mask::{SHOWN, common_parts};
 use crate::prepare::Prepared;
 use crate::ready::{self, Front};
@@ -85,22 +86,23 @@ async fn ask(
     prepared: &Prepared,
     (first, exchanges): (&Exchange, &[&Exchange]),
     ready_timeout: Duration,
-    begun: &mut Option<Instant>,
+    begun: &mut Option<Moment>,
     samples: &mut [Samples],
 ) -> Result<(), String> {
-    let front = Front::of(running, prepared.trust.as_deref())?;
+    let front = Front::of(running, prepared.trust.as_deref());
+    let vantage = running.vantage();
     ready::wait(running, &front, &first.request, ready_timeout).await?;
     match *begun {
-        Some(begun) => tokio::time::sleep(APART.saturating_sub(begun.elapsed())).await,
-        None => *begun = Some(Instant::now()),
+        Some(begun) => vantage.sleep_until(begun + APART).await,
+        None => *begun = Some(vantage.now()),
     }
     for time in 0..TIMES {
         let asked = exchanges.iter().zip(&mut *samples).filter(|(exchange, _)| time == 0 || !exchange.once);
         for (exchange, samples) in asked {
             let Exchange { name, request, .. } = exchange;
             let answer = tokio::select! {
-                answer = ready::send(&front, request, ready_timeout) => {
-                    answer.map_err(|error| format!("no answer came to `{name}`: {}", with_causes(&error)))?
+                answer = ready::send(vantage.as_ref(), &front, request, ready_timeout) => {
+                    answer.map_err(|error| format!("no answer came to `{name}`: {error}"))?
                 }
                 exit = running.exited() => return Err(format!("{} ended with {} at `{name}`", exit.unit, exit.how)),
             };
@@ -116,7 +118,8 @@ async fn ask(
             } else if samples.status != answer.status {
                 return Err(format!("{line} answers once with {} and once with {}", samples.status, answer.status));
             }
-            let body = coding::decoded(&answer).map_err(|problem| format!("{line} has a wrong answer: {problem}"))?;
+            let body = content_encoding::decoded(&answer)
+                .map_err(|problem| format!("{line} has a wrong answer: {problem}"))?;
             samples.bodies.push(body.into_owned());
         }
     }

@@ -6,25 +6,27 @@
 
 use std::collections::BTreeMap;
 use std::sync::Arc;
-use std::time::{Duration, Instant};
+use std::time::Duration;
 
 use stampede_core::{
-    ClientLink, Endpoint, GatewayUse, InstanceLife, InstanceUsage, Measurement, Outcome, Passage, Platform, Protocol,
-    ReadinessRecord, ReadyBy, ScaleRecord, ScaledService, Trial, with_causes,
+    Endpoint, GatewayUse, InstanceLife, InstanceUsage, Measurement, Outcome, Passage, Protocol, ReadinessRecord,
+    ReadyBy, ScaleRecord, ScaledService, Trial, with_causes,
 };
 use stampede_gateway::{Account, BODY_PAUSE, Gateway, Instance, Life, Order, Setup};
-use stampede_load::{LoadExchange, LoadSpec, Pause};
 use stampede_scale::{Policy, Price, QueueLimits, Rejection, Service, Time};
+use stampede_seam::Platform;
+use stampede_seam::{LoadExchange, LoadHandle, LoadOrder, LoadOutcome, LoadSpec, Pause};
 use tokio::sync::mpsc::UnboundedReceiver;
 
+use crate::context::{Place, Timing, TrialContext};
 use crate::event::{Event, Phase, Sink, SinkError};
 use crate::fleet::{Course, Fleet, Meters, Mould, come_up};
 use crate::measure::{Clock, MeasureError, assemble, example};
 use crate::prepare::Prepared;
 use crate::ready::Front;
 use crate::seconds::Seconds;
-use crate::study::Surroundings;
-use crate::trial::{self, MOST_LATE, Place, Timing, explain, open_link};
+use crate::trial::{self, MOST_LATE, explain};
+use crate::usage::Usage;
 use crate::{php, ready, verify};
 
 /// What the platform that is acted out is given.
@@ -77,15 +79,15 @@ impl Scaling {
 /// Only when the sink does not take an event.
 pub(crate) async fn run(
     platform: &dyn Platform,
-    surroundings: &Surroundings<'_>,
+    context: &TrialContext<'_>,
     prepared: &Prepared,
     scaling: &Scaling,
     place: Place,
     timing: &Timing,
     sink: &mut dyn Sink,
 ) -> Result<Trial, SinkError> {
-    let mut trial = trial::begun(&prepared.case, place);
-    let act = Act { platform, prepared, scaling, surroundings, timing };
+    let mut trial = trial::begun(&prepared.case, place, platform.vantage().timestamp());
+    let act = Act { platform, prepared, scaling, context, timing };
     trial.outcome = match act.run(&mut trial, sink).await {
         Ok(outcome) => outcome,
         Err(MeasureError::Failed(problem)) => Outcome::Failed(problem),
@@ -99,7 +101,7 @@ struct Act<'a> {
     platform: &'a dyn Platform,
     prepared: &'a Prepared,
     scaling: &'a Scaling,
-    surroundings: &'a Surroundings<'a>,
+    context: &'a TrialContext<'a>,
     timing: &'a Timing,
 }
 
@@ -114,13 +116,13 @@ struct Rehearsed {
 impl Act<'_> {
     async fn run(&self, trial: &mut Trial, sink: &mut dyn Sink) -> Result<Outcome, MeasureError> {
         let Scaling { service, policy, price, .. } = *self.scaling;
-        let first = self.surroundings.workload.first_request();
+        let first = self.context.workload.first_request();
         let first = first.ok_or_else(|| MeasureError::Failed("the workload has no request".to_owned()))?;
         let mould = Mould {
             platform: self.platform,
             prepared: self.prepared,
             first,
-            ready_timeout: self.surroundings.ready_timeout,
+            ready_timeout: self.context.ready_timeout,
         };
         let Rehearsed { exchanges, start, mut faults } = self.rehearse(mould, trial, sink).await?;
         let queue = self.scaling.queue(start);
@@ -133,7 +135,7 @@ impl Act<'_> {
             sink.take(&Event::Warned(&warning)).await?;
         }
         sink.take(&Event::PhaseStarted(Phase::Launch)).await?;
-        let meters = Arc::new(Meters::default());
+        let meters = Arc::new(Meters::new(Arc::clone(self.platform.vantage())));
         let of_gateway = Arc::clone(&meters);
         let setup = Setup {
             service,
@@ -179,13 +181,13 @@ impl Act<'_> {
     ) -> Result<Rehearsed, MeasureError> {
         let failed = MeasureError::Failed;
         sink.take(&Event::PhaseStarted(Phase::Launch)).await?;
-        let (meters, mut course) = (Meters::default(), Course::default());
+        let (meters, mut course) = (Meters::new(Arc::clone(self.platform.vantage())), Course::default());
         let running = come_up(mould, &meters, Instance(0), &mut course).await.map_err(failed)?;
         let start = course.process.unwrap_or_default() + course.ready.unwrap_or_default();
         trial.ready = Some(ReadinessRecord { took: start, attempts: 1 });
         trial.enforced = running.enforced().ok();
         sink.take(&Event::PhaseStarted(Phase::Verify)).await?;
-        let front = Front::of(running.as_ref(), None).map_err(failed)?;
+        let front = Front::of(running.as_ref(), None);
         let explained =
             |problem: String| MeasureError::Failed(explain(running.as_ref(), &self.prepared.case.limits, &problem));
         if self.prepared.case.topology.ready == ReadyBy::Port {
@@ -193,8 +195,10 @@ impl Act<'_> {
             let waited = ready::wait(running.as_ref(), &front, mould.first, mould.ready_timeout).await;
             waited.map_err(explained)?;
         }
-        let exchanges = &self.surroundings.workload.exchanges;
-        let verified = verify::verify(running.as_ref(), &front, exchanges, mould.ready_timeout, self.timing.seed).await;
+        let exchanges = &self.context.workload.exchanges;
+        let verified =
+            verify::verify(running.as_ref(), &front, exchanges, mould.ready_timeout, self.timing.seed, trial.block)
+                .await;
         let verified = verified.map_err(explained)?;
         trial.answers = verified.answers;
         let mut faults: Vec<String> = course.fault.into_iter().collect();
@@ -235,10 +239,8 @@ impl Act<'_> {
             }
         }
         let front = Endpoint::Tcp(gateway.address());
-        let link = case.topology.link.map(|link: ClientLink| open_link(&front, link)).transpose().map_err(failed)?;
-        let target = link.as_ref().map_or_else(|| front.clone(), |link| Endpoint::Tcp(link.address()));
         let spec = LoadSpec {
-            targets: vec![target],
+            targets: vec![front.clone()],
             protocol: Protocol::Http11,
             tls: None,
             host: front.to_string(),
@@ -250,22 +252,27 @@ impl Act<'_> {
             duration: self.timing.duration,
             requests: None,
             // Whoever waits at the end is answered or turned away in that time.
-            drain: queue.wait + self.surroundings.drain,
-            timeout: self.surroundings.timeout,
+            drain: queue.wait + self.context.drain,
+            timeout: self.context.timeout,
             keep_alive: case.topology.keep_alive,
             seed: self.timing.seed.wrapping_add(u64::from(trial.block)),
             slices: true,
             cpus: case.pinning.generator.clone(),
-            backend: self.surroundings.backend,
+            backend: self.context.backend,
         };
-        let load = gateway
-            .count(|| stampede_load::start(spec), |load| load.opens_at()..load.closes_at())
-            .map_err(|error| failed(with_causes(&error)))?;
-        let mut clock = Clock::new(&load);
-        let mut load_seconds = Seconds::default();
-        let mut phase = Phase::WarmUp;
+        let vantage = self.platform.vantage().as_ref();
+        let order = LoadOrder { spec, link: case.topology.link };
+        let from_now = |load: &Box<dyn LoadHandle>| {
+            let (now, window) = (vantage.now(), load.window());
+            window.start.since(now)..window.end.since(now)
+        };
+        let load = gateway.count(|| vantage.load(order), from_now);
+        let mut load = load.map_err(|error| failed(error.to_string()))?;
+        let mut clock = Clock::new(vantage, load.as_ref());
+        let (mut usage, mut load_seconds) = (Usage::default(), Seconds::default());
+        let (mut phase, mut is_finished) = (Phase::WarmUp, false);
         sink.take(&Event::PhaseStarted(phase)).await?;
-        while phase != Phase::Drain || !load.is_finished() {
+        while phase != Phase::Drain || !is_finished {
             tokio::select! {
                 Some(order) = orders.recv() => {
                     fleet.obey(order);
@@ -275,32 +282,33 @@ impl Act<'_> {
                     ended.map_err(failed)?;
                     continue;
                 }
-                () = tokio::time::sleep_until(clock.next_wake(phase).into()) => {}
+                () = vantage.sleep_until(clock.next_wake(vantage.now(), phase)) => {}
             }
-            let now = Instant::now();
-            clock.sample(now, Some(meters.read()));
-            load_seconds.add(&load.slices());
+            let (now, counters) = (vantage.now(), meters.read());
+            clock.sample(now, Some(counters));
+            usage.see(now, counters, &clock.window);
+            let view = load.look();
+            is_finished = view.is_finished;
+            load_seconds.add(&view.slices);
             let next = clock.phase_at(now);
             if next != phase {
                 phase = next;
                 sink.take(&Event::PhaseStarted(phase)).await?;
             }
-            if let Some(progress) = clock.progress(&load, None, now) {
+            if let Some(progress) = clock.progress(&view, None, now) {
                 sink.take(&progress).await?;
             }
         }
         gateway.desert();
-        let (window, result) = (self.timing.duration, load.finish());
-        let (resources, late) = (clock.resources(Some(meters.read())), clock.late());
+        let window = self.timing.duration;
+        let LoadOutcome { result, link } = load.finish().await.map_err(|error| failed(error.to_string()))?;
+        usage.see(vantage.now(), meters.read(), &clock.window);
         let faults: Vec<String> = result.saturation.iter().map(ToString::to_string).collect();
         let example = example(&result);
         load_seconds.add(&result.slices);
-        let load_seconds = load_seconds.within(window);
-        trial.measurement = Some(Measurement { load_seconds, ..assemble(window, result, resources, None) });
-        if let Some(link) = link {
-            let used = link.close().map_err(|error| failed(format!("lost the link to the client: {error}")))?;
-            trial.link = Some(used);
-        }
+        let (load_seconds, late) = (load_seconds.within(window), clock.late());
+        trial.measurement = Some(Measurement { load_seconds, ..assemble(window, result, usage.used(), None) });
+        trial.link = link;
         Ok(Driven { faults, example, late })
     }
 }

@@ -3,7 +3,7 @@
 use std::time::Duration;
 
 use stampede_core::LoadSecond;
-use stampede_load::Slice;
+use stampede_seam::Slice;
 
 /// A percentile is told where at least one request in so many took longer.
 const MEDIAN: (f64, u64) = (0.5, 1);

@@ -4,18 +4,20 @@
 use std::borrow::Cow;
 use std::time::Duration;
 
-use stampede_core::{Body, Exchange, Expectation, Request, Running, ServedAnswer, with_causes};
-use stampede_load::{BodyCheck, Check, LoadExchange, Statuses};
+use stampede_core::{Body, Exchange, Expectation, Request, ServedAnswer};
+use stampede_seam::Running;
+use stampede_seam::{BodyCheck, Check, LoadExchange, Statuses};
 
-use stampede_wire::client::Answer;
+use stampede_core::Answer;
 
 use crate::mask::UnderLoad;
 use crate::order::order;
 use crate::ready::{Front, send};
-use crate::{coding, html, mask};
+use crate::{content_encoding, html, mask};
 
-/// How often both visitors send everything: with one greeting that leaks among a dozen workers, the chance to miss it is
-/// small, and a workload of ten exchanges costs 160 requests.
+/// So many orders are looked for leaks in, one in each lifetime of a case: with one greeting that leaks among a dozen workers, the
+/// chance to miss it in a whole study is small. All of them in each lifetime would cost a workload of ten exchanges 160 requests
+/// a trial.
 const PASSES: u32 = 8;
 
 /// What is said of an answer that differs from itself.
@@ -33,8 +35,9 @@ pub(crate) struct Verified {
     pub(crate) load: Vec<LoadExchange>,
 }
 
-/// Sends every exchange and checks its answer, then lets two visitors repeat all but those that are sent once in other orders. `timeout`:
-/// longest wait for one answer.
+/// Sends every exchange and checks its answer, then lets two visitors repeat all but those that are sent once, in orders of the
+/// `lifetime`: the number of the case's deployment, of which eight in a row have different ones. `timeout`: longest wait for one
+/// answer.
 ///
 /// # Errors
 ///
@@ -45,6 +48,7 @@ pub(crate) async fn verify(
     exchanges: &[Exchange],
     timeout: Duration,
     seed: u64,
+    lifetime: u32,
 ) -> Result<Verified, String> {
     let visit = Visit { running, front, timeout };
     let mut verified = Verified::default();
@@ -68,7 +72,7 @@ pub(crate) async fn verify(
             let body = match mask::under_load(&expect.body) {
                 UnderLoad::Whole => vec![BodyCheck::Equals(answer.body)],
                 // Parts are not to be seen in what is coded.
-                UnderLoad::Part(_) if coding::is_gzip(&answer) => Vec::new(),
+                UnderLoad::Part(_) if content_encoding::is_gzip(&answer) => Vec::new(),
                 UnderLoad::Part(part) => vec![BodyCheck::Contains(part.to_owned())],
                 UnderLoad::StatusOnly => Vec::new(),
             };
@@ -77,7 +81,7 @@ pub(crate) async fn verify(
         }
     }
     let repeated: Vec<_> = exchanges.iter().filter(|exchange| !exchange.once).collect();
-    visit.look_for_leaks(&repeated, seed).await?;
+    visit.look_for_leaks(&repeated, seed, lifetime % PASSES).await?;
     Ok(verified)
 }
 
@@ -92,41 +96,38 @@ impl Visit<'_> {
     /// Sends one exchange; ends with an error when the deployment does.
     async fn ask(&self, name: &str, request: &Request) -> Result<Answer, String> {
         tokio::select! {
-            answer = send(self.front, request, self.timeout) => {
-                answer.map_err(|error| format!("gave no answer to `{name}`: {}", with_causes(&error)))
+            answer = send(self.running.vantage().as_ref(), self.front, request, self.timeout) => {
+                answer.map_err(|error| format!("gave no answer to `{name}`: {error}"))
             }
             exit = self.running.exited() => Err(format!("{} ended with {} at `{name}`", exit.unit, exit.how)),
         }
     }
 
-    /// Two visitors, each known by a cookie of its own, take turns. Each sends every exchange in an order of its own, several
-    /// times over: of several workers each so gets requests in many orders. An answer must be what it was for nobody, and may
-    /// not hold what the other visitor sent.
-    async fn look_for_leaks(&self, exchanges: &[&Exchange], seed: u64) -> Result<(), String> {
+    /// Two visitors, each known by a cookie of its own, take turns. Each sends every exchange in an order of its own. An answer
+    /// must be what it was for nobody, and may not hold what the other visitor sent.
+    async fn look_for_leaks(&self, exchanges: &[&Exchange], seed: u64, pass: u32) -> Result<(), String> {
         let visitors = [visitor(seed, 0), visitor(seed, 1)];
         let mut previous: Option<&str> = None;
-        for pass in 1..=PASSES {
-            let orders = [0, 1].map(|of| order(seed, 2 * pass + of, exchanges.len()));
-            for (own, other) in orders[0].iter().zip(&orders[1]) {
-                for (visitor, index) in [(0, *own), (1, *other)] {
-                    let Exchange { name, request, expect, .. } = exchanges[index];
-                    let answer = self.ask(name, &with_cookie(request, &visitors[visitor])).await?;
-                    let problem = match check(expect, &answer) {
-                        Err(problem) => Some(problem),
-                        Ok(()) if holds(&answer, &visitors[1 - visitor]) => {
-                            Some("it holds the cookie of another visitor".to_owned())
-                        }
-                        Ok(()) => None,
-                    };
-                    if let Some(problem) = problem {
-                        let after = previous.map_or_else(String::new, |previous| format!(", after `{previous}`"));
-                        return Err(format!(
-                            "leaks from one request into another: right at first, and now it {}{after}",
-                            wrong(name, &problem, &answer)
-                        ));
+        let orders = [0, 1].map(|of| order(seed, 2 * pass + of, exchanges.len()));
+        for (own, other) in orders[0].iter().zip(&orders[1]) {
+            for (visitor, index) in [(0, *own), (1, *other)] {
+                let Exchange { name, request, expect, .. } = exchanges[index];
+                let answer = self.ask(name, &with_cookie(request, &visitors[visitor])).await?;
+                let problem = match check(expect, &answer) {
+                    Err(problem) => Some(problem),
+                    Ok(()) if holds(&answer, &visitors[1 - visitor]) => {
+                        Some("it holds the cookie of another visitor".to_owned())
                     }
-                    previous = Some(name);
+                    Ok(()) => None,
+                };
+                if let Some(problem) = problem {
+                    let after = previous.map_or_else(String::new, |previous| format!(", after `{previous}`"));
+                    return Err(format!(
+                        "leaks from one request into another: right at first, and now it {}{after}",
+                        wrong(name, &problem, &answer)
+                    ));
                 }
+                previous = Some(name);
             }
         }
         Ok(())
@@ -153,13 +154,13 @@ fn with_cookie(request: &Request, visitor: &str) -> Request {
 
 /// Whether an answer holds a text, in its head or its body.
 fn holds(answer: &Answer, text: &str) -> bool {
-    let body = coding::decoded(answer).unwrap_or(Cow::Borrowed(&answer.body));
+    let body = content_encoding::decoded(answer).unwrap_or(Cow::Borrowed(&answer.body));
     answer.headers.iter().any(|(_, value)| value.contains(text))
         || body.windows(text.len()).any(|window| window == text.as_bytes())
 }
 
 fn wrong(name: &str, problem: &str, answer: &Answer) -> String {
-    let body = coding::decoded(answer).unwrap_or(Cow::Borrowed(&answer.body));
+    let body = content_encoding::decoded(answer).unwrap_or(Cow::Borrowed(&answer.body));
     format!("gave a wrong answer to `{name}`: {problem}\nstatus {}, body: {}", answer.status, shown(&body))
 }
 
@@ -167,10 +168,10 @@ fn check(expect: &Expectation, answer: &Answer) -> Result<(), String> {
     if answer.status != expect.status {
         return Err(format!("status {} was expected", expect.status));
     }
-    if expect.gzip && !coding::is_gzip(answer) {
+    if expect.gzip && !content_encoding::is_gzip(answer) {
         return Err("Content-Encoding: gzip was expected".to_owned());
     }
-    let body = &*coding::decoded(answer)?;
+    let body = &*content_encoding::decoded(answer)?;
     match &expect.body {
         Body::Any => Ok(()),
         Body::Bytes(bytes) if body == bytes => Ok(()),

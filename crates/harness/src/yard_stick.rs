@@ -2,12 +2,13 @@
 
 use std::time::Duration;
 
-use stampede_core::{Outcome, Pace, Platform, Trial, Workload, YardStickReading};
+use stampede_core::{Outcome, Pace, Trial, Workload, YardStickReading};
+use stampede_seam::Platform;
 
+use crate::context::{Place, Timing, TrialContext};
 use crate::event::{Event, Sink, SinkError};
 use crate::prepare::Prepared;
-use crate::study::Surroundings;
-use crate::trial::{self, Place, Timing};
+use crate::trial;
 
 /// Its load before its window: it has nothing to warm up but its connections.
 const WARM_UP: Duration = Duration::from_millis(200);
@@ -30,7 +31,7 @@ pub struct YardStick {
 /// Only when a sink does not take an event.
 pub(crate) async fn read(
     platform: &dyn Platform,
-    surroundings: &Surroundings<'_>,
+    context: &TrialContext<'_>,
     yard_stick: &YardStick,
     block: u32,
     seed: u64,
@@ -38,10 +39,10 @@ pub(crate) async fn read(
 ) -> Result<(), SinkError> {
     sink.take(&Event::YardStickStarted { block }).await?;
     let YardStick { prepared, workload, window } = yard_stick;
-    let surroundings = Surroundings { workload, scenario: None, sampled: false, ..*surroundings };
+    let context = TrialContext { workload, scenario: None, sampled: false, ..*context };
     let timing = Timing { warm_up: WARM_UP, duration: *window, seed };
     let place = Place { block, position: 0 };
-    let trial = trial::run(platform, &surroundings, prepared, place, &timing, None, sink).await?;
+    let trial = trial::run(platform, &context, prepared, place, &timing, None, sink).await?;
     sink.take(&Event::YardStickEnded(&reading(trial))).await
 }
 

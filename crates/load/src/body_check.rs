@@ -5,7 +5,7 @@ use std::time::SystemTime;
 use stampede_scenario::{Journey, Judgement, PreparedCheck, Script, Wrong};
 use stampede_wire::response::{Head, Visitor};
 
-use crate::result::WrongAnswer;
+use stampede_seam::WrongAnswer;
 
 /// The most wrong answers that are kept.
 const WRONG_ANSWERS: usize = 3;

@@ -20,9 +20,10 @@ use stampede_core::{CpuLayout, Endpoint, Load, Protocol, Request};
 use stampede_scenario::{Check, Pause, Statuses};
 use thiserror::Error;
 
-use crate::backend::Backend;
+use crate::backend::try_out;
 use crate::engine::{StartError, start};
-use crate::spec::{LoadExchange, LoadSpec};
+use stampede_seam::Backend;
+use stampede_seam::{LoadExchange, LoadSpec};
 
 /// What load is driven: many connections, as that is where the backends differ.
 const CONNECTIONS: u32 = 64;
@@ -51,7 +52,7 @@ pub struct Calibration {
 /// Load comes from the first of the generator's processors, and is answered on those of the server. What cannot be tried is
 /// a reason for epoll.
 pub fn calibrate(machine: &str, cpus: &CpuLayout, kept: Option<&Path>) -> Calibration {
-    let refused = Backend::IoUring.try_out().err();
+    let refused = try_out(Backend::IoUring).err();
     let version = env!("CARGO_PKG_VERSION");
     let permitted = refused.as_ref().map_or_else(|| "permitted".to_owned(), |error| format!("refused: {error}"));
     let conditions = format!("{machine}; stampede {version}; io-uring {permitted}").replace('\n', " ");

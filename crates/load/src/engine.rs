@@ -16,20 +16,23 @@ use stampede_core::Protocol;
 use stampede_scenario::Scenario;
 use thiserror::Error;
 
-use crate::backend::Backend;
 use crate::crowd_plan::{CrowdPlan, CrowdTerms};
 use crate::epoll::Epoll;
 use crate::io::Io;
+use crate::prepared_exchange::PreparedExchange;
 use crate::recorder::Recorder;
-use crate::result::LoadResult;
-use crate::rough::{RoughCounters, RoughLatencies};
-use crate::slices::{self, Gathering, Slice};
+use crate::rough::RoughCounters;
+use crate::slicer::{self, Gathering};
 use crate::socket::Target;
-use crate::spec::{LoadSpec, PreparedExchange};
 use crate::timeline::Timeline;
 use crate::tls::{Security, TlsError};
 use crate::uring::Uring;
 use crate::worker::{self, Assignment};
+use stampede_seam::Backend;
+use stampede_seam::LoadResult;
+use stampede_seam::RoughLatencies;
+use stampede_seam::Slice;
+use stampede_seam::{LoadSpec, Progress};
 
 /// Starts a load. It runs on threads of its own until its drain ends, whatever the caller does meanwhile.
 ///
@@ -115,7 +118,7 @@ pub fn start(spec: LoadSpec) -> Result<RunningLoad, StartError> {
         let progress = Arc::new(ThreadProgress::default());
         let crowds: Vec<_> = crowds.iter().filter_map(|crowd| crowd.of_thread(number, threads)).collect();
         let connections = crowds.iter().map(|crowd| crowd.connections).sum();
-        let (slicer, of_slicer) = if slices { Some(slices::channel()).unzip() } else { (None, None) };
+        let (slicer, of_slicer) = if slices { Some(slicer::channel()).unzip() } else { (None, None) };
         gathered.extend(of_slicer);
         let recorder = Recorder::new(exchanges.len(), terms.scenario.as_deref(), slicer);
         let (exchanges, of_io) = (Arc::clone(&exchanges), Arc::clone(&exchanges));
@@ -231,15 +234,6 @@ struct LoadThread {
     /// Written to end the thread early.
     abort: Arc<OwnedFd>,
     progress: Arc<ThreadProgress>,
-}
-
-/// How many requests have come to an end so far, warm-up included.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub struct Progress {
-    /// Right answers.
-    pub ok: u64,
-    /// Failed requests.
-    pub failed: u64,
 }
 
 impl RunningLoad {

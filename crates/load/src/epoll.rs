@@ -10,9 +10,9 @@ use rustix::io::Errno;
 use rustix::net::sockopt::socket_error;
 use rustix::net::{RecvFlags, recv};
 
-use crate::backend::Backend;
 use crate::io::{Happening, Io, Outgoing, Woken, is_untaken, send_now, to_timespec};
-use crate::spec::PreparedExchange;
+use crate::prepared_exchange::PreparedExchange;
+use stampede_seam::Backend;
 
 /// Bytes that are read at once.
 const BUFFER: usize = 64 << 10;

@@ -8,7 +8,7 @@ use stampede_wire::response::{Head, Visitor};
 
 use crate::fault::Fault;
 use crate::link::{Notice, Reception};
-use crate::spec::PreparedExchange;
+use crate::prepared_exchange::PreparedExchange;
 
 #[derive(Debug)]
 pub(crate) struct Http2 {

@@ -11,8 +11,8 @@ use rustix::io::Errno;
 use rustix::ioctl::{Getter, Opcode, ioctl};
 use rustix::net::{SendFlags, send};
 
-use crate::backend::Backend;
-use crate::spec::PreparedExchange;
+use crate::prepared_exchange::PreparedExchange;
+use stampede_seam::Backend;
 
 /// What has happened to a connection.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]

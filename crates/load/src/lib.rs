@@ -71,13 +71,11 @@ mod http2;
 mod io;
 mod link;
 mod pacer;
+mod prepared_exchange;
 mod recorder;
-mod result;
 mod rough;
-mod saturation;
-mod slices;
+mod slicer;
 mod socket;
-mod spec;
 mod tally;
 mod timeline;
 mod tls;
@@ -85,13 +83,12 @@ mod uring;
 mod user;
 mod worker;
 
-pub use backend::Backend;
+pub use backend::try_out;
 pub use calibration::{Calibration, calibrate};
-pub use engine::{Progress, RunningLoad, StartError, start};
-pub use result::{Failure, FlowResult, LoadResult, Measures, StepResult, WrongAnswer};
-pub use rough::RoughLatencies;
-pub use saturation::{LittlesLaw, Saturation};
-pub use slices::Slice;
-pub use spec::{LoadExchange, LoadSpec, TlsSpec, Trust};
-pub use stampede_scenario::{BodyCheck, Check, FlowTally, HeaderCheck, HeaderRule, Pause, Scenario, Statuses};
+pub use engine::{RunningLoad, StartError, start};
+pub use stampede_seam::{
+    Backend, BodyCheck, Check, Failure, FlowResult, FlowTally, HeaderCheck, HeaderRule, LittlesLaw, LoadExchange,
+    LoadResult, LoadSpec, Measures, Pause, Progress, RoughLatencies, Saturation, Scenario, Slice, Statuses, StepResult,
+    TlsSpec, Trust, WrongAnswer,
+};
 pub use tls::TlsError;

@@ -5,14 +5,14 @@ use std::time::{Duration, Instant};
 use stampede_core::GeneratorUse;
 use stampede_scenario::Scenario;
 
-use crate::backend::Backend;
 use crate::body_check::Evidence;
 use crate::fault::Fault;
-use crate::result::{Failure, FlowResult, LoadResult, StepResult};
-use crate::saturation::{LittlesLaw, Saturation};
-use crate::slices::Slicer;
+use crate::slicer::Slicer;
 use crate::tally::Tally;
 use crate::timeline::{Phase, Timeline};
+use stampede_seam::Backend;
+use stampede_seam::{Failure, FlowResult, LoadResult, StepResult};
+use stampede_seam::{LittlesLaw, Saturation};
 
 /// What one thread has seen, or several after [`Recorder::merge`]. Recording takes no memory.
 #[derive(Debug)]

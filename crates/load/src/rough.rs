@@ -1,48 +1,11 @@
-//! Latencies while load runs, for whoever watches: to a sixteenth, in a few counters that a load thread writes and anybody
-//! may read. What is measured does not come from here.
+//! Latencies while load runs: counters that a load thread writes and anybody may read.
 
 use std::array;
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::time::Duration;
 
-/// Counters for each doubling: neighbours are an eighth apart.
-const STEPS: u64 = 8;
-/// From 1 us to 2^32 us, more than an hour.
-const COUNTERS: usize = 32 * STEPS as usize;
-
-/// How many requests took how long, warm-up included, from when they were due to the end of their answers.
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub struct RoughLatencies([u64; COUNTERS]);
-
-impl RoughLatencies {
-    /// None at all.
-    pub fn new() -> Self {
-        Self([0; COUNTERS])
-    }
-
-    /// What came since an earlier look.
-    pub fn since(&self, earlier: &Self) -> Self {
-        Self(array::from_fn(|place| self.0[place].saturating_sub(earlier.0[place])))
-    }
-
-    /// The latency that a share `q` (0 to 1) of all do not exceed, give or take a sixteenth; none where there is none.
-    pub fn quantile(&self, q: f64) -> Option<Duration> {
-        let all: u64 = self.0.iter().sum();
-        let wanted = ((q.clamp(0.0, 1.0) * all as f64).ceil() as u64).max(1);
-        let mut seen = 0;
-        let place = self.0.iter().position(|count| {
-            seen += count;
-            seen >= wanted
-        });
-        place.map(middle)
-    }
-}
-
-impl Default for RoughLatencies {
-    fn default() -> Self {
-        Self::new()
-    }
-}
+use stampede_seam::RoughLatencies;
+use stampede_seam::rough_latencies::{COUNTERS, place};
 
 /// The counters of one thread.
 #[derive(Debug)]
@@ -57,9 +20,7 @@ impl RoughCounters {
     }
 
     pub(crate) fn add_to(&self, sum: &mut RoughLatencies) {
-        for (sum, counter) in sum.0.iter_mut().zip(&self.0) {
-            *sum += counter.load(Ordering::Relaxed);
-        }
+        sum.add(self.0.iter().map(|counter| counter.load(Ordering::Relaxed)));
     }
 }
 
@@ -67,21 +28,6 @@ impl Default for RoughCounters {
     fn default() -> Self {
         Self(array::from_fn(|_| AtomicU64::new(0)))
     }
-}
-
-fn place(latency: Duration) -> usize {
-    let us = latency.as_secs().saturating_mul(1_000_000).saturating_add(u64::from(latency.subsec_micros()));
-    let us = us.clamp(1, u64::from(u32::MAX));
-    let doublings = u64::from(us.ilog2());
-    // The three digits after the first, in binary.
-    let step = (us << 3 >> doublings) & (STEPS - 1);
-    (doublings * STEPS + step) as usize
-}
-
-fn middle(place: usize) -> Duration {
-    let (doublings, step) = (place as u64 / STEPS, place as u64 % STEPS);
-    let us = (STEPS as f64 + step as f64 + 0.5) / STEPS as f64 * (1_u64 << doublings) as f64;
-    Duration::from_secs_f64(us / 1e6)
 }
 
 #[cfg(test)]

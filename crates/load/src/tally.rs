@@ -6,8 +6,8 @@ use stampede_core::{Censored, Counts, ErrorClass, Latencies};
 
 use crate::fault::Fault;
 use crate::recorder::{Answered, nanoseconds};
-use crate::result::Measures;
 use crate::timeline::Phase;
+use stampede_seam::Measures;
 
 const ERRORS: [ErrorClass; 12] = [
     ErrorClass::Refused,

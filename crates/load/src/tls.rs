@@ -15,7 +15,7 @@ use rustls::{
 use stampede_core::Protocol;
 use thiserror::Error as ThisError;
 
-use crate::spec::{TlsSpec, Trust};
+use stampede_seam::{TlsSpec, Trust};
 
 /// What all connections share.
 #[derive(Clone, Debug)]

@@ -15,10 +15,10 @@ use rustix::io::Errno;
 use rustix::net::sockopt::socket_error;
 use rustix::net::{RecvFlags, SendFlags};
 
-use crate::backend::Backend;
 use crate::buffers::{Buffers, GROUP};
 use crate::io::{Happening, Io, Outgoing, Woken, is_untaken, send_now};
-use crate::spec::PreparedExchange;
+use crate::prepared_exchange::PreparedExchange;
+use stampede_seam::Backend;
 
 /// Submissions that fit into the queue; when it is full the kernel takes them early.
 const SUBMISSIONS: u32 = 256;
@@ -455,14 +455,14 @@ mod tests {
     use stampede_scenario::{Check, Statuses};
 
     use super::*;
-    use crate::backend::Backend;
-    use crate::spec::LoadExchange;
+    use stampede_seam::Backend;
+    use stampede_seam::LoadExchange;
 
     const PATIENCE: Duration = Duration::from_secs(5);
 
     /// A ring for one connection with one request, and that request; `None`, said loudly, where io_uring is not permitted.
     fn uring(test: &str) -> Option<(Uring, Arc<[PreparedExchange]>)> {
-        if let Err(error) = Backend::IoUring.try_out() {
+        if let Err(error) = try_out(Backend::IoUring) {
             let _ = writeln!(io::stderr(), "SKIP {test}: needs io_uring: {error}");
             return None;
         }

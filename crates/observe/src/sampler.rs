@@ -13,9 +13,10 @@ use std::time::{Duration, Instant};
 
 use rustix::time::{ClockId, clock_gettime};
 use stampede_core::{
-    AddressId, Cpus, DatabaseLogin, Endpoint, Gauge, Limit, MeterSource, QuerySeen, Sampling, Series, SeriesSource,
-    StatusSource, StatusTransport, UnitId, UnitStatus,
+    AddressId, DatabaseLogin, Endpoint, Gauge, MeterSource, QuerySeen, Sampling, Series, SeriesSource, StatusSource,
+    StatusTransport, UnitId,
 };
+use stampede_seam::SampleTargets;
 use stampede_wire::postgres::{Session, SessionError};
 use stampede_wire::probe::Probe;
 
@@ -28,19 +29,6 @@ use crate::{Meter, figures, kernel_text};
 /// How long an answer is waited for before a sample says that there was none; the question stays, and what it brings later
 /// is a sample of the time at which it came. A little less than what is between two samples at the least.
 const PATIENCE: Duration = Duration::from_millis(90);
-
-/// What is sampled.
-#[derive(Clone, Debug)]
-pub struct Targets {
-    /// What the deployment may use: the less it is, the more rarely its units are asked.
-    pub cpus: Limit<Cpus>,
-    /// The deployment's counters.
-    pub meters: Vec<MeterSource>,
-    /// Where connections queue.
-    pub listeners: Vec<(AddressId, Endpoint)>,
-    /// What units say of themselves.
-    pub statuses: Vec<UnitStatus>,
-}
 
 /// Samples until its window closes. Dropped before, it ends by itself with the next sample.
 pub struct Sampler {
@@ -60,10 +48,10 @@ impl Sampler {
     /// # Errors
     ///
     /// When no thread can be started.
-    pub fn start(targets: Targets, opens: Instant, closes: Instant) -> io::Result<Self> {
+    pub fn start(targets: SampleTargets, opens: Instant, closes: Instant) -> io::Result<Self> {
         let queue = Arc::new(AtomicU64::new(UNKNOWN));
         let mut sampler = Self { threads: Vec::new(), running: Vec::new(), queue: Arc::clone(&queue) };
-        let Targets { cpus, meters, listeners, statuses } = targets;
+        let SampleTargets { cpus, meters, listeners, statuses } = targets;
         let often = Ticks::new(opens, closes, PERIOD);
         let asking = asking_period(statuses.len(), cpus);
         sampler.spawn(opens, often, "sample-kernel", move |clock| {

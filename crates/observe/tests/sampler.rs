@@ -14,7 +14,8 @@ use stampede_core::{
     AddressId, Cpus, Endpoint, Gauge, Limit, Series, SeriesSource, StatusFormat, StatusSource, StatusTransport, UnitId,
     UnitStatus,
 };
-use stampede_observe::{Sampler, Targets};
+use stampede_observe::Sampler;
+use stampede_seam::SampleTargets;
 
 const WINDOW: Duration = Duration::from_millis(800);
 const ANSWER: &str = "HTTP/1.0 200 OK\r\n\r\nActive connections: 2 \nserver accepts handled requests\n 7 7 9 \n\
@@ -44,7 +45,8 @@ fn answer(mut connection: UnixStream) {
 #[test]
 fn a_window_that_is_cut_short_is_sampled_until_then() {
     let opens = Instant::now();
-    let targets = Targets { cpus: Limit::Unlimited, meters: Vec::new(), listeners: Vec::new(), statuses: Vec::new() };
+    let targets =
+        SampleTargets { cpus: Limit::Unlimited, meters: Vec::new(), listeners: Vec::new(), statuses: Vec::new() };
     Sampler::start(targets, opens, opens + Duration::from_secs(60)).unwrap().cut();
     assert!(opens.elapsed() < Duration::from_secs(5));
 }
@@ -65,7 +67,7 @@ fn a_server_that_does_not_answer_delays_nothing_and_is_asked_once() {
     let gone = (UnitId::new("gone"), StatusSource { address: nobody.clone(), ..quick.1.clone() });
     let front = (AddressId::new("front"), quick.1.address.clone());
     let statuses = vec![quick, silent, late, gone];
-    let targets = Targets { cpus: Limit::Unlimited, meters: Vec::new(), listeners: vec![front], statuses };
+    let targets = SampleTargets { cpus: Limit::Unlimited, meters: Vec::new(), listeners: vec![front], statuses };
     let opens = Instant::now() + Duration::from_millis(50);
     let sampling = Sampler::start(targets, opens, opens + WINDOW).unwrap().finish();
     assert!(opens.elapsed() < WINDOW + Duration::from_secs(2));
@@ -98,7 +100,7 @@ fn a_small_deployment_is_asked_less_often_and_a_late_answer_has_its_own_time() {
     });
     // Two units of 0.25 CPUs: one question every 400 ms to each.
     let cpus = Limit::AtMost(Cpus::from_millis(250));
-    let targets = Targets { cpus, meters: Vec::new(), listeners: Vec::new(), statuses: vec![quick, late] };
+    let targets = SampleTargets { cpus, meters: Vec::new(), listeners: Vec::new(), statuses: vec![quick, late] };
     let opens = Instant::now() + Duration::from_millis(300);
     let sampling = Sampler::start(targets, opens, opens + WINDOW).unwrap().finish();
     let unit = |name: &str| {

@@ -23,9 +23,9 @@ use std::time::Duration;
 
 use rustix::process::geteuid;
 use stampede_core::{
-    App, Availability, Deployment, Finding, Found, Fut, Install, LaunchError, Limits, Platform, PrepareError,
-    Requirement, Running, Terms, with_causes,
+    App, Availability, Deployment, Finding, Found, Fut, Install, Limits, Requirement, Terms, with_causes,
 };
+use stampede_seam::{LaunchError, Platform, PrepareError, Running, Vantage};
 
 pub(crate) use self::engine::Containers;
 pub use self::engine::DockerError;
@@ -83,6 +83,7 @@ pub struct DockerConfig {
 #[derive(Debug)]
 pub struct DockerPlatform {
     config: Arc<DockerConfig>,
+    vantage: Arc<dyn Vantage>,
     engine: Engine,
     image: Mutex<Image>,
     /// Kept for their folders.
@@ -100,12 +101,13 @@ struct Image {
 }
 
 impl DockerPlatform {
-    /// Finishes the runs of Stampedes that were killed, and sees that there is an engine with the base image.
+    /// Finishes the runs of Stampedes that were killed, and sees that there is an engine with the base image. What is launched is
+    /// seen from this vantage, of this machine.
     ///
     /// # Errors
     ///
     /// When the engine or the image cannot be had, or the state folder cannot be used.
-    pub async fn new(config: DockerConfig) -> Result<Self, NewDockerError> {
+    pub async fn new(config: DockerConfig, vantage: Arc<dyn Vantage>) -> Result<Self, NewDockerError> {
         if config.parts && !geteuid().is_root() {
             return Err(NewDockerError::Parts);
         }
@@ -121,6 +123,7 @@ impl DockerPlatform {
         let findings = (info.swap_limit == Some(false)).then(no_swap_limit).into_iter().collect();
         Ok(Self {
             config: Arc::new(config),
+            vantage,
             engine,
             image: Mutex::new(image),
             preparations: Mutex::default(),
@@ -244,7 +247,7 @@ impl DockerPlatform {
             fill(sandbox, &wanted, &built)
         });
         let prepared = filled.await.map_err(|error| failed(&error))??;
-        DockerRunning::start(prepared, deployment, terms, config.ready_timeout).await
+        DockerRunning::start(prepared, deployment, terms, config.ready_timeout, Arc::clone(&self.vantage)).await
     }
 }
 
@@ -267,6 +270,10 @@ fn fill(mut sandbox: Sandbox, deployment: &Deployment, built: &[Built]) -> Resul
 }
 
 impl Platform for DockerPlatform {
+    fn vantage(&self) -> &Arc<dyn Vantage> {
+        &self.vantage
+    }
+
     fn id(&self) -> &'static str {
         DOCKER
     }

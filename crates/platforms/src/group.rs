@@ -4,7 +4,8 @@ use std::collections::BTreeSet;
 use std::time::Duration;
 
 use stampede_cgroup::{Bound, FileError, Group, QUOTA_PERIOD, V1Folders};
-use stampede_core::{Bytes, Cpus, EnforcedLimits, Limit, Limits, MeterSource, Part, ReadBackError, with_causes};
+use stampede_core::{Bytes, Cpus, EnforcedLimits, Limit, Limits, MeterSource, Part, with_causes};
+use stampede_seam::ReadBackError;
 
 use crate::log_tail::with_log;
 use crate::process_table;

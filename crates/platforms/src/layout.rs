@@ -7,9 +7,8 @@ use std::io;
 use std::net::SocketAddr;
 use std::path::{Path, PathBuf};
 
-use stampede_core::{
-    AddressId, AddressKind, Deployment, Endpoint, LaunchError, Makes, Places, UnknownPlace, with_causes,
-};
+use stampede_core::{AddressId, AddressKind, Deployment, Endpoint, Makes, Places, UnknownPlace, with_causes};
+use stampede_seam::LaunchError;
 
 use crate::folder::{Folder, SOCKETS};
 use crate::template_folder::Maker;

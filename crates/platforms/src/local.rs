@@ -10,10 +10,8 @@ use std::time::Duration;
 
 use rustix::process::geteuid;
 use stampede_cgroup::Hierarchy;
-use stampede_core::{
-    App, Availability, Deployment, Finding, Fut, LaunchError, Limits, Platform, PrepareError, Requirement, Running,
-    Terms, with_causes,
-};
+use stampede_core::{App, Availability, Deployment, Finding, Fut, Limits, Requirement, Terms, with_causes};
+use stampede_seam::{LaunchError, Platform, PrepareError, Running, Vantage};
 use thiserror::Error;
 
 use crate::clean::{CleanReport, clean};
@@ -47,6 +45,7 @@ pub struct LocalConfig {
 #[derive(Debug)]
 pub struct LocalPlatform {
     config: Arc<LocalConfig>,
+    vantage: Arc<dyn Vantage>,
     cleaned: CleanReport,
     /// Kept for their folders.
     preparations: Mutex<Vec<Preparation>>,
@@ -59,14 +58,15 @@ pub fn default_state_dir() -> PathBuf {
 }
 
 impl LocalPlatform {
-    /// Takes the state folder into use and finishes the runs of Stampedes that were killed.
+    /// Takes the state folder into use and finishes the runs of Stampedes that were killed. What is launched is seen from this
+    /// vantage, of this machine.
     ///
     /// # Errors
     ///
     /// When the state folder cannot be made, or is not this user's alone.
-    pub fn new(config: LocalConfig) -> Result<Self, NewPlatformError> {
+    pub fn new(config: LocalConfig, vantage: Arc<dyn Vantage>) -> Result<Self, NewPlatformError> {
         let cleaned = take_state(&config.state_dir)?;
-        Ok(Self { config: Arc::new(config), cleaned, preparations: Mutex::default() })
+        Ok(Self { config: Arc::new(config), vantage, cleaned, preparations: Mutex::default() })
     }
 
     /// What was left of Stampedes that were killed.
@@ -76,6 +76,10 @@ impl LocalPlatform {
 }
 
 impl Platform for LocalPlatform {
+    fn vantage(&self) -> &Arc<dyn Vantage> {
+        &self.vantage
+    }
+
     fn id(&self) -> &'static str {
         "local"
     }
@@ -93,7 +97,7 @@ impl Platform for LocalPlatform {
 
     fn prepare<'a>(&'a self, app: &'a App) -> Fut<'a, Result<PathBuf, PrepareError>> {
         Box::pin(async move {
-            let preparation = preparation::prepare(&self.config, app).await?;
+            let preparation = preparation::prepare(&self.config, app, &self.vantage).await?;
             let folder = preparation.folder();
             self.preparations.lock().unwrap_or_else(PoisonError::into_inner).push(preparation);
             Ok(folder)
@@ -113,7 +117,9 @@ impl Platform for LocalPlatform {
             let prepared = tokio::task::spawn_blocking(move || prepare(&config, user, &wanted, &agreed, &built))
                 .await
                 .map_err(|error| LaunchError::Prepare(with_causes(&error)))??;
-            let running = LocalRunning::start(prepared, deployment, terms, self.config.ready_timeout).await?;
+            let running =
+                LocalRunning::start(prepared, deployment, terms, self.config.ready_timeout, Arc::clone(&self.vantage))
+                    .await?;
             Ok(Box::new(running) as Box<dyn Running>)
         })
     }

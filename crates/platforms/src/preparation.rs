@@ -7,9 +7,11 @@ use std::env;
 use std::fmt::Display;
 use std::os::unix::net::UnixStream;
 use std::path::{Path, PathBuf};
+use std::sync::Arc;
 use std::time::Duration;
 
-use stampede_core::{App, PrepareError, with_causes};
+use stampede_core::{App, with_causes};
+use stampede_seam::{PrepareError, Vantage};
 
 use crate::custody::Custody;
 use crate::folder::Folder;
@@ -42,11 +44,15 @@ impl Preparation {
 }
 
 /// Copies an application and runs its commands, one after the other.
-pub(crate) async fn prepare(config: &LocalConfig, app: &App) -> Result<Preparation, PrepareError> {
+pub(crate) async fn prepare(
+    config: &LocalConfig,
+    app: &App,
+    vantage: &Arc<dyn Vantage>,
+) -> Result<Preparation, PrepareError> {
     let (config, source) = (config.clone(), app.source.clone());
     let copied = tokio::task::spawn_blocking(move || copy(&config, &source)).await.map_err(failed)??;
     let Copied { custody, folder, socket, begin } = copied;
-    let mut warden = WardenLine::new(socket).map_err(failed)?;
+    let mut warden = WardenLine::new(socket, Arc::clone(vantage)).map_err(failed)?;
     warden.send(&begin).await.map_err(failed)?;
     let mut env = app.env.clone();
     let path = || env::var("PATH").unwrap_or_else(|_| DEFAULT_PATH.to_owned());

@@ -2,7 +2,8 @@
 
 use std::time::Duration;
 
-use stampede_core::{Endpoint, Program, Ready, Running, UnitExit};
+use stampede_core::{Endpoint, Program, Ready, UnitExit};
+use stampede_seam::Running;
 use tokio::net::{TcpStream, UnixStream};
 use tokio::time::{Instant, sleep, timeout};
 

@@ -5,13 +5,14 @@ use std::os::unix::net::UnixStream;
 use std::path::PathBuf;
 use std::sync::{Arc, Mutex, PoisonError};
 use std::time::Duration;
+use std::{fs, io};
 
 use stampede_cgroup::Group;
 use stampede_core::{
-    AddressId, Deployment, Endpoint, EnforcedLimits, ExitReport, Fut, LaunchError, LogTail, MeterSource, PartMeters,
-    Places, Program, ReadBackError, Restart, Running, StatusSource, StopError, StopSignal, Terms, Unit, UnitExit,
-    UnitId, UnitRestart, UnitStatus, UnknownPlace, with_causes,
+    AddressId, Deployment, Endpoint, EnforcedLimits, Fut, MeterSource, PartMeters, Places, Program, Restart,
+    StatusSource, StopSignal, Terms, Unit, UnitExit, UnitId, UnitRestart, UnitStatus, UnknownPlace, with_causes,
 };
+use stampede_seam::{ExitReport, LaunchError, LogTail, Moment, ReadBackError, Running, StopError, Vantage};
 use tokio::io::{AsyncBufReadExt, AsyncWriteExt, BufReader};
 use tokio::net::UnixStream as TokioUnixStream;
 use tokio::net::unix::{OwnedReadHalf, OwnedWriteHalf};
@@ -64,7 +65,8 @@ pub(crate) struct LocalRunning {
     parts: Vec<String>,
     units: Vec<StartedUnit>,
     places: Places,
-    started: std::time::Instant,
+    vantage: Arc<dyn Vantage>,
+    started: Moment,
 }
 
 /// A unit that was started.
@@ -109,13 +111,20 @@ pub(crate) fn statuses(
     resolved.collect()
 }
 
+/// The text of a file that is named with places, where it is there.
+pub(crate) fn read_file(places: &Places, file: &str) -> Result<Option<String>, String> {
+    let path = places.resolve(file).map_err(|error| error.to_string())?;
+    match fs::read_to_string(&path) {
+        Ok(text) => Ok(Some(text)),
+        Err(error) if error.kind() == io::ErrorKind::NotFound => Ok(None),
+        Err(error) => Err(format!("read {path}: {error}")),
+    }
+}
+
 /// Units that were started again, each with when after the first start.
-pub(crate) fn restarts(
-    told: &Mutex<Vec<(std::time::Instant, UnitExit)>>,
-    started: std::time::Instant,
-) -> Vec<UnitRestart> {
+pub(crate) fn restarts(told: &Mutex<Vec<(Moment, UnitExit)>>, started: Moment) -> Vec<UnitRestart> {
     let told = told.lock().unwrap_or_else(PoisonError::into_inner);
-    let after = |at: &std::time::Instant| at.saturating_duration_since(started);
+    let after = |at: &Moment| at.since(started);
     told.iter()
         .map(|(at, UnitExit { unit, how })| UnitRestart { unit: unit.clone(), how: how.clone(), after: after(at) })
         .collect()
@@ -137,6 +146,7 @@ impl LocalRunning {
         deployment: &Deployment,
         terms: &Terms,
         ready_timeout: Duration,
+        vantage: Arc<dyn Vantage>,
     ) -> Result<Self, LaunchError> {
         let Prepared { custody, socket, begin, folder, places, endpoints } = prepared;
         let statuses = statuses(deployment, &endpoints)?;
@@ -146,7 +156,7 @@ impl LocalRunning {
         let listeners = endpoints.clone().into_iter().filter(|(_, endpoint)| takes_work(endpoint)).collect();
         let mut running = Self {
             custody,
-            warden: WardenLine::new(socket)?,
+            warden: WardenLine::new(socket, Arc::clone(&vantage))?,
             front: endpoint(&endpoints, &deployment.front)?,
             listeners,
             statuses,
@@ -154,7 +164,8 @@ impl LocalRunning {
             parts: terms.parts.iter().map(|part| part.name.clone()).collect(),
             units: Vec::new(),
             places: places.clone(),
-            started: std::time::Instant::now(),
+            started: vantage.now(),
+            vantage,
         };
         running.warden.send(&begin).await?;
         for program in deployment.preparation.iter().flat_map(|preparation| &preparation.programs) {
@@ -163,7 +174,7 @@ impl LocalRunning {
         for unit in &deployment.units {
             running.check(unit, terms, &folder).await?;
         }
-        running.started = std::time::Instant::now();
+        running.started = running.vantage.now();
         for unit in &deployment.units {
             running.start_unit(unit, terms, &folder).await?;
             await_ready(&running, &unit.ready, ready_timeout).await.map_err(|problem| match problem {
@@ -239,6 +250,10 @@ impl LocalRunning {
 }
 
 impl Running for LocalRunning {
+    fn vantage(&self) -> &Arc<dyn Vantage> {
+        &self.vantage
+    }
+
     fn front(&self) -> &Endpoint {
         &self.front
     }
@@ -251,7 +266,7 @@ impl Running for LocalRunning {
         self.endpoints.get(address)
     }
 
-    fn started(&self) -> std::time::Instant {
+    fn started(&self) -> Moment {
         self.started
     }
 
@@ -299,6 +314,10 @@ impl Running for LocalRunning {
             let text = String::from_utf8_lossy(&said.bytes).into_owned();
             if said.status.success() { Ok(text) } else { Err(format!("{}: {}", said.status, text.trim())) }
         })
+    }
+
+    fn read<'a>(&'a self, file: &'a str) -> Fut<'a, Result<Option<String>, String>> {
+        Box::pin(async move { read_file(&self.places, file) })
     }
 
     fn exited(&self) -> Fut<'_, UnitExit> {
@@ -350,11 +369,11 @@ pub(crate) struct WardenLine {
     writer: OwnedWriteHalf,
     answers: mpsc::UnboundedReceiver<News>,
     exits: watch::Receiver<Option<UnitExit>>,
-    restarts: Arc<Mutex<Vec<(std::time::Instant, UnitExit)>>>,
+    restarts: Arc<Mutex<Vec<(Moment, UnitExit)>>>,
 }
 
 impl WardenLine {
-    pub(crate) fn new(socket: UnixStream) -> Result<Self, LaunchError> {
+    pub(crate) fn new(socket: UnixStream, vantage: Arc<dyn Vantage>) -> Result<Self, LaunchError> {
         let socket = socket
             .set_nonblocking(true)
             .and_then(|()| TokioUnixStream::from_std(socket))
@@ -363,7 +382,7 @@ impl WardenLine {
         let (answer, answers) = mpsc::unbounded_channel();
         let (exit, exits) = watch::channel(None);
         let restarts = Arc::default();
-        tokio::spawn(listen(reader, answer, exit, Arc::clone(&restarts)));
+        tokio::spawn(listen(reader, answer, exit, Arc::clone(&restarts), vantage));
         Ok(Self { writer, answers, exits, restarts })
     }
 
@@ -386,7 +405,8 @@ async fn listen(
     reader: OwnedReadHalf,
     answer: mpsc::UnboundedSender<News>,
     exit: watch::Sender<Option<UnitExit>>,
-    restarts: Arc<Mutex<Vec<(std::time::Instant, UnitExit)>>>,
+    restarts: Arc<Mutex<Vec<(Moment, UnitExit)>>>,
+    vantage: Arc<dyn Vantage>,
 ) {
     let mut lines = BufReader::new(reader).lines();
     while let Ok(Some(line)) = lines.next_line().await {
@@ -394,7 +414,7 @@ async fn listen(
             Ok(News::Exited(ended)) => tell(&exit, ended),
             Ok(News::Restarted(ended)) => {
                 let mut restarts = restarts.lock().unwrap_or_else(PoisonError::into_inner);
-                restarts.push((std::time::Instant::now(), ended));
+                restarts.push((vantage.now(), ended));
             }
             // Nobody waits for an answer any more when the receiver is gone.
             Ok(news) => drop(answer.send(news)),

@@ -3,8 +3,10 @@
 use std::io::Write as _;
 use std::path::PathBuf;
 
-use stampede_core::{Availability, Found, Install, PhpSapi, Platform, Requirement, VersionProbe};
+use stampede_core::{Availability, Found, Install, PhpSapi, Requirement, VersionProbe};
 use stampede_platforms::{LocalConfig, LocalPlatform};
+use stampede_seam::Platform;
+use stampede_vantage::Here;
 
 fn install() -> Install {
     Install { package: Some("the-package".to_owned()), page: "https://example.org".to_owned() }
@@ -12,13 +14,16 @@ fn install() -> Install {
 
 fn detect(need: &Requirement) -> Availability {
     let folder = tempfile::tempdir().unwrap_or_else(|error| panic!("{error}"));
-    let platform = LocalPlatform::new(LocalConfig {
-        warden: vec!["/bin/false".into()],
-        state_dir: folder.path().join("state"),
-        cache_dir: folder.path().join("builds"),
-        server_cpus: vec![0],
-        ready_timeout: std::time::Duration::from_secs(30),
-    });
+    let platform = LocalPlatform::new(
+        LocalConfig {
+            warden: vec!["/bin/false".into()],
+            state_dir: folder.path().join("state"),
+            cache_dir: folder.path().join("builds"),
+            server_cpus: vec![0],
+            ready_timeout: std::time::Duration::from_secs(30),
+        },
+        Here::new(),
+    );
     let platform = platform.unwrap_or_else(|error| panic!("{error}"));
     let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build();
     runtime.unwrap_or_else(|error| panic!("{error}")).block_on(platform.detect(need))

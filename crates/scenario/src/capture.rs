@@ -1,13 +1,14 @@
 //! Values that later requests take from an answer.
 
 use regex::bytes::{CaptureLocations, Regex};
+use serde::{Deserialize, Serialize};
 
 use crate::json::{self, Pointer};
 use crate::template::Captured;
 
 /// A value that is taken from an answer, for a name of the flow. The first match counts; where nothing matches, the name has
 /// no value, even if an earlier step gave it one.
-#[derive(Clone, Debug, PartialEq)]
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub struct Capture {
     /// Its number among the captures of the flow.
     pub number: usize,
@@ -16,14 +17,29 @@ pub struct Capture {
 }
 
 /// Where a value is in an answer.
-#[derive(Clone, Debug)]
+#[derive(Clone, Debug, Serialize, Deserialize)]
 pub enum CaptureSource {
     /// The value of the first header with this name, in any case.
     Header(String),
     /// A value of the body's JSON: the text of a string, the JSON of anything else. `null` is no match.
     Json(Pointer),
     /// The first group of a regular expression in the body, or the whole match where it has no group.
+    #[serde(with = "pattern")]
     Regex(Regex),
+}
+
+/// A regular expression as its text.
+mod pattern {
+    use regex::bytes::Regex;
+    use serde::{Deserialize, Deserializer, Serialize, Serializer, de};
+
+    pub(super) fn serialize<S: Serializer>(regex: &Regex, serializer: S) -> Result<S::Ok, S::Error> {
+        regex.as_str().serialize(serializer)
+    }
+
+    pub(super) fn deserialize<'de, D: Deserializer<'de>>(deserializer: D) -> Result<Regex, D::Error> {
+        Regex::new(&String::deserialize(deserializer)?).map_err(de::Error::custom)
+    }
 }
 
 /// Regular expressions of the same text are the same.

@@ -4,6 +4,7 @@
 //! needs the whole body, which is then kept up to [`BODY_LIMIT`]. Nothing here takes memory after the first answer but
 //! JSON.
 
+use serde::{Deserialize, Serialize};
 use serde_json::Value;
 use sha2::{Digest, Sha256};
 use thiserror::Error;
@@ -17,7 +18,7 @@ use crate::statuses::Statuses;
 pub const BODY_LIMIT: usize = 1 << 20;
 
 /// What an answer must be: all of it.
-#[derive(Clone, Debug, PartialEq)]
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub struct Check {
     /// The statuses that are right.
     pub status: Statuses,
@@ -35,7 +36,7 @@ impl Check {
 }
 
 /// What a header must be.
-#[derive(Clone, Debug, PartialEq, Eq)]
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct HeaderCheck {
     /// Its name, in any case.
     pub name: String,
@@ -44,7 +45,7 @@ pub struct HeaderCheck {
 }
 
 /// What one of a header's values must be.
-#[derive(Clone, Debug, PartialEq, Eq)]
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub enum HeaderRule {
     /// Any.
     Present,
@@ -55,7 +56,7 @@ pub enum HeaderRule {
 }
 
 /// What a body must be.
-#[derive(Clone, Debug, PartialEq)]
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub enum BodyCheck {
     /// Exactly these bytes.
     Equals(Vec<u8>),

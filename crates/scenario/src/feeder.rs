@@ -5,13 +5,14 @@ use std::ops::ControlFlow;
 
 use csv::{ReaderBuilder, StringRecord};
 use serde::de::{Deserializer, MapAccess, Visitor};
+use serde::{Deserialize, Serialize};
 use serde_json::value::RawValue;
 use thiserror::Error;
 
 use crate::json;
 
 /// A table and how its rows are taken.
-#[derive(Clone, Debug, PartialEq, Eq)]
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Feeder {
     /// Its name in templates.
     pub name: String,
@@ -22,7 +23,7 @@ pub struct Feeder {
 }
 
 /// How the rows of a feeder are taken. A flow takes one row of each feeder that it uses when it begins.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub enum Order {
     /// One after the other, then again from the first.
     Loop,
@@ -33,7 +34,7 @@ pub enum Order {
 }
 
 /// Rows of values with named columns, as text. It has at least a column and a row.
-#[derive(Clone, PartialEq, Eq)]
+#[derive(Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Table {
     columns: Vec<String>,
     /// All values, row by row.

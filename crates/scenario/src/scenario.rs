@@ -2,6 +2,7 @@
 
 use std::time::Duration;
 
+use serde::{Deserialize, Serialize};
 use stampede_core::{Load, Random, Request};
 
 use crate::capture::Capture;
@@ -10,7 +11,7 @@ use crate::feeder::Feeder;
 use crate::template::Template;
 
 /// Crowds that put load on one server side by side, and the tables that feed them.
-#[derive(Clone, Debug, PartialEq)]
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub struct Scenario {
     /// Tables of values.
     pub feeders: Vec<Feeder>,
@@ -19,7 +20,7 @@ pub struct Scenario {
 }
 
 /// A population of users with a load model of its own.
-#[derive(Clone, Debug, PartialEq)]
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub struct Crowd {
     /// How many users begin a flow, and when; or how many go on at once.
     pub load: Load,
@@ -32,7 +33,7 @@ pub struct Crowd {
 }
 
 /// Which flow begins next.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub enum Choice {
     /// Each in its turn.
     InTurn,
@@ -41,7 +42,7 @@ pub enum Choice {
 }
 
 /// Steps that a user takes one after the other.
-#[derive(Clone, Debug, PartialEq)]
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub struct Flow {
     /// Its name in results.
     pub name: String,
@@ -59,7 +60,7 @@ pub struct Flow {
 }
 
 /// A request of a flow, and what is done with its answer.
-#[derive(Clone, Debug, PartialEq)]
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub struct Step {
     /// Its name in results.
     pub name: String,
@@ -82,7 +83,7 @@ pub struct Step {
 }
 
 /// A time between two steps: any between two ends, each as likely, or one where both are the same.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Default)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Default, Serialize, Deserialize)]
 pub struct Pause {
     /// The shortest.
     pub least: Duration,
@@ -124,7 +125,7 @@ impl Pause {
 }
 
 /// A condition on a capture.
-#[derive(Clone, Debug, PartialEq, Eq)]
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Condition {
     /// The number of the capture in the flow.
     pub capture: usize,
@@ -133,7 +134,7 @@ pub struct Condition {
 }
 
 /// What a capture must be.
-#[derive(Clone, Debug, PartialEq, Eq)]
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub enum Test {
     /// It has a value.
     Present,

@@ -1,5 +1,6 @@
 //! What the users of a crowd on one thread have in common: who comes next, which rows are taken, what has been counted.
 
+use serde::{Deserialize, Serialize};
 use stampede_core::Random;
 
 use crate::feeder::{Feeder, Order};
@@ -106,7 +107,7 @@ pub struct Tally {
 }
 
 /// What has happened to a flow. Flows that are neither completed nor abandoned were under way at the end.
-#[derive(Clone, Debug, Default, PartialEq, Eq)]
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct FlowTally {
     /// Flows that began.
     pub begun: u64,

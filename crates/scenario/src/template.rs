@@ -1,5 +1,6 @@
 //! Text with places for values: `/people/${id}`.
 
+use serde::{Deserialize, Serialize};
 use thiserror::Error;
 
 use crate::feeder::Feeder;
@@ -9,19 +10,19 @@ use crate::request_target;
 ///
 /// Written as text in which `${name}` stands for a capture, `${feeder.column}` for a column of a feeder, and `$$` for a
 /// dollar. A `$` before anything else is a mistake.
-#[derive(Clone, Debug, PartialEq, Eq, Default)]
+#[derive(Clone, Debug, PartialEq, Eq, Default, Serialize, Deserialize)]
 pub struct Template {
     parts: Vec<Part>,
 }
 
-#[derive(Clone, Debug, PartialEq, Eq)]
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 enum Part {
     Text(Vec<u8>),
     Value(Slot),
 }
 
 /// Where a value comes from.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub enum Slot {
     /// The capture with this number among the captures of the flow.
     Capture(usize),

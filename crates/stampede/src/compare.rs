@@ -10,7 +10,7 @@ use stampede_core::{
     Case, CpuLayout, Failures, Fut, Groundwork, Machine, Outcome as TrialOutcome, Rounds, Study, StudyId, StudyKind,
     Trial,
 };
-use stampede_harness::{Copies, Event, Prepared, Sink, SinkError, Stop, Surroundings};
+use stampede_harness::{Copies, Event, Prepared, Sink, SinkError, Stop, TrialContext};
 use stampede_load::Backend;
 use stampede_plan::{CompareFlags, ComparePlan, SubjectFlag, TopologyFlags};
 use stampede_platforms::scope;
@@ -300,7 +300,7 @@ pub(crate) async fn conduct(
         groundwork: Groundwork::default(),
         resumed_at: Vec::new(),
     };
-    let surroundings = Surroundings {
+    let context = TrialContext {
         workload: &workload,
         scenario: plan.scenario.as_ref(),
         ready_timeout: plan.ready_timeout,
@@ -333,8 +333,7 @@ pub(crate) async fn conduct(
         }
         let trials = record.trials().to_vec();
         let mut sinks = Sinks { record, progress: Progress::new(quiet, stop, Duration::ZERO) };
-        let ended =
-            stampede_harness::capacity(&*ground.platform, &study, probed, &surroundings, trials, &mut sinks).await;
+        let ended = stampede_harness::capacity(&*ground.platform, &study, probed, &context, trials, &mut sinks).await;
         return ended.map_err(Failure::missing);
     }
     if !quiet {
@@ -348,12 +347,11 @@ pub(crate) async fn conduct(
     let earlier = stampede_analysis::measured_for(&study, &trials);
     let mut sinks = Sinks { record, progress: Progress::new(quiet, stop, earlier) };
     if plan.pilots && study.resumed_at.is_empty() {
-        let pilots =
-            stampede_harness::pilots(&*ground.platform, &prepared, &surroundings, study.seed, &mut sinks).await;
+        let pilots = stampede_harness::pilots(&*ground.platform, &prepared, &context, study.seed, &mut sinks).await;
         study.groundwork.warm_ups = pilots.map_err(Failure::missing)?;
         study.started_at = Timestamp::now();
     }
-    stampede_harness::run(&*ground.platform, &study, &prepared, &surroundings, trials, &mut sinks)
+    stampede_harness::run(&*ground.platform, &study, &prepared, &context, trials, &mut sinks)
         .await
         .map_err(Failure::missing)
 }

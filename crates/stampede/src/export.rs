@@ -9,16 +9,19 @@ use std::net::SocketAddr;
 use std::path::{Path, PathBuf};
 
 use stampede_core::{
-    App, BuildStep, Candidate, Case, Deployment, Exchange, Makes, Platform, RenderContext, Requirement, Role,
-    ScaledService, Study,
+    App, BuildStep, Candidate, Case, Deployment, Exchange, Makes, RenderContext, Requirement, Role, ScaledService,
+    Study,
 };
 use stampede_export::{Order, Scaling, Target, label};
 use stampede_plan::{ComparePlan, PlatformChoice};
 use stampede_platforms::LocalPlatform;
+use stampede_seam::Platform;
 
 use self::args::ExportArgs;
 use self::folder::{Folder, OUTPUT};
 use self::subject::{Measured, Subject};
+use stampede_vantage::Here;
+
 use crate::exit::{Exit, Failure};
 use crate::found;
 use crate::{Outcome, folders, ground, screen};
@@ -120,7 +123,7 @@ async fn write(export: &Export<'_>, folder: &Folder) -> Result<String, Failure> 
         let platform: &dyn Platform = match &containers {
             Some(containers) => containers,
             None => {
-                local = LocalPlatform::new(ground::config(plan, cpus)?).map_err(Failure::missing)?;
+                local = LocalPlatform::new(ground::config(plan, cpus)?, Here::new()).map_err(Failure::missing)?;
                 &local
             }
         };

@@ -5,9 +5,7 @@ use std::env;
 use std::ffi::OsString;
 use std::time::Duration;
 
-use stampede_core::{
-    Availability, Bytes, Composer as _, CpuLayout, Machine, Platform, Requirement, Severity, with_causes,
-};
+use stampede_core::{Availability, Bytes, Composer as _, CpuLayout, Machine, Requirement, Severity, with_causes};
 use stampede_harness::{Conditions, Copies, Missing, PrepareCasesError, Prepared};
 use stampede_plan::{ComparePlan, MachineSize, PlatformChoice, RuntimeChoice};
 use stampede_platforms::docker::{DockerConfig, DockerPlatform};
@@ -15,6 +13,9 @@ use stampede_platforms::lock::{LockError, MeasuringLock};
 use stampede_platforms::{LocalConfig, LocalPlatform};
 use stampede_report::terminal::paragraph;
 use stampede_runtimes::Topologies;
+use stampede_seam::Platform;
+
+use stampede_vantage::Here;
 
 use crate::exit::{Exit, Failure};
 use crate::open_files::{OWN_FILES, raise_open_files};
@@ -115,7 +116,7 @@ async fn platform(
         PlatformChoice::Local => {
             let config = config(plan, server_cpus)?;
             // It cleans up after Stampedes that were killed, which may take a while.
-            let platform = match tokio::task::spawn_blocking(|| LocalPlatform::new(config)).await {
+            let platform = match tokio::task::spawn_blocking(|| LocalPlatform::new(config, Here::new())).await {
                 Ok(platform) => platform.map_err(Failure::missing)?,
                 Err(panic) => std::panic::resume_unwind(panic.into_panic()),
             };
@@ -148,7 +149,7 @@ pub(crate) async fn containers(
         parts: !plan.topology.is_single(),
         tell: if quiet { |_| {} } else { screen::note },
     };
-    let platform = DockerPlatform::new(config).await.map_err(Failure::missing)?;
+    let platform = DockerPlatform::new(config, Here::new()).await.map_err(Failure::missing)?;
     clean::tell(platform.cleaned());
     platform.provide(&all().flat_map(needs).collect::<Vec<_>>()).await.map_err(Failure::missing)?;
     Ok(platform)

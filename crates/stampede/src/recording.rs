@@ -1,9 +1,10 @@
 //! Expected answers of an application that nobody has written down: they are recorded before it is compared.
 
-use stampede_core::{Body, Exchange, Platform, Workload};
+use stampede_core::{Body, Exchange, Workload};
 use stampede_harness::{Prepared, Recorded, UnderLoad, under_load};
 use stampede_plan::ComparePlan;
 use stampede_report::terminal::paragraph;
+use stampede_seam::Platform;
 
 use crate::exit::{Exit, Failure};
 use crate::screen;

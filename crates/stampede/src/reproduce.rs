@@ -13,7 +13,7 @@ use stampede_core::{
     CaseId, CpuLayout, Groundwork, Limits, Load, Machine, Outcome as TrialOutcome, Rounds, Study, StudyKind,
     with_causes,
 };
-use stampede_harness::{Copies, Missing, Prepared, Scaling, Stop, Surroundings};
+use stampede_harness::{Copies, Missing, Prepared, Scaling, Stop, TrialContext};
 use stampede_load::Backend;
 use stampede_plan::{
     ComparePlan, InstancesAsked, KnownPublication, PlannedRow, PlannedTable, ReproduceFlags, ReproducePlan, ScaledRow,
@@ -258,7 +258,7 @@ impl<'a> Experiment<'a> {
             groundwork: Groundwork::default(),
             resumed_at: Vec::new(),
         };
-        let surroundings = Surroundings {
+        let context = TrialContext {
             workload: &of_row.workload,
             scenario: of_row.scenario.as_ref(),
             ready_timeout: of_row.ready_timeout,
@@ -273,7 +273,7 @@ impl<'a> Experiment<'a> {
         };
         let record = table.record.insert(Record::new(Store::open(store).map_err(Failure::missing)?));
         let mut sinks = Sinks { record, progress: Progress::new(*quiet, stop, Duration::ZERO) };
-        stampede_harness::run(&*ground.platform, &study, &table.prepared, &surroundings, Vec::new(), &mut sinks)
+        stampede_harness::run(&*ground.platform, &study, &table.prepared, &context, Vec::new(), &mut sinks)
             .await
             .map_err(Failure::missing)?;
         if stop.is_obeyed() {

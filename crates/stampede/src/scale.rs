@@ -7,7 +7,7 @@ mod service;
 use jiff::Timestamp;
 use stampede_analysis::PER_VCPU_SECOND;
 use stampede_core::{Case, CpuLayout, Failures, Groundwork, Load, Machine, Role, Study, StudyKind, Trial};
-use stampede_harness::{Conditions, Copies, Prepared, Stop, Surroundings};
+use stampede_harness::{Conditions, Copies, Prepared, Stop, TrialContext};
 use stampede_plan::{CompareFlags, ComparePlan, SubjectFlag, TopologyFlags};
 use stampede_scale::{CpuAllocation, Service};
 use stampede_store::{Store, StoredStudy};
@@ -201,7 +201,7 @@ impl Question {
             study =
                 Study { resumed_at: [&earlier.study.resumed_at[..], &[started_at]].concat(), ..earlier.study.clone() };
         }
-        let surroundings = Surroundings {
+        let context = TrialContext {
             workload: &workload,
             scenario: None,
             ready_timeout: plan.ready_timeout,
@@ -219,7 +219,7 @@ impl Question {
         let trials = record.trials().to_vec();
         let earlier = stampede_analysis::measured_for(&study, &trials);
         let mut sinks = Sinks { record, progress: Progress::new(quiet, stop, earlier) };
-        let ended = stampede_harness::run(&*ground.platform, &study, &instances, &surroundings, trials, &mut sinks);
+        let ended = stampede_harness::run(&*ground.platform, &study, &instances, &context, trials, &mut sinks);
         ended.await.map_err(Failure::missing)
     }
 }

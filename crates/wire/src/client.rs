@@ -27,16 +27,7 @@ use crate::security::Security;
 /// The most bytes of a body that are kept; a longer one is an error.
 pub const BODY_LIMIT: usize = 64 << 20;
 
-/// An answer.
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Answer {
-    /// The status.
-    pub status: u16,
-    /// Names and values in the order in which the server wrote them; bytes that are not UTF-8 are replaced.
-    pub headers: Vec<(String, String)>,
-    /// The body, transfer coding removed.
-    pub body: Vec<u8>,
-}
+pub use stampede_core::Answer;
 
 /// Sends one request on a connection of its own and waits for the answer, `timeout` for all of it together.
 ///

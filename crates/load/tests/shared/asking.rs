@@ -8,7 +8,7 @@ use std::time::Duration;
 
 use rustix::thread::sched_getaffinity;
 use stampede_core::{Counts, Endpoint, Protocol, Request};
-use stampede_load::{Backend, Check, LoadExchange, LoadResult, LoadSpec, Measures, Pause, Statuses};
+use stampede_load::{Backend, Check, LoadExchange, LoadResult, LoadSpec, Measures, Pause, Statuses, try_out};
 
 pub(crate) const MS: Duration = Duration::from_millis(1);
 
@@ -20,7 +20,7 @@ pub(crate) fn cpus() -> Vec<u32> {
 
 /// The backends that this machine permits; a test that goes without one of them says so.
 pub(crate) fn backends(test: &str) -> Vec<Backend> {
-    let permitted = |backend: &Backend| match backend.try_out() {
+    let permitted = |backend: &Backend| match try_out(*backend) {
         Ok(()) => true,
         Err(error) => {
             let _ = writeln!(std::io::stderr(), "SKIP {test} on {backend}: needs {backend}: {error}");

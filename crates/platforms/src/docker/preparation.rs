@@ -2,7 +2,8 @@
 
 use std::path::{Path, PathBuf};
 
-use stampede_core::{App, PrepareError, with_causes};
+use stampede_core::{App, with_causes};
+use stampede_seam::PrepareError;
 
 use super::engine::Engine;
 use super::sandbox::{Order, Purpose, Sandbox};

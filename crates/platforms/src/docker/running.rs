@@ -7,10 +7,10 @@ use std::time::{Duration, Instant};
 use rustix::process::Signal;
 use stampede_cgroup::Group;
 use stampede_core::{
-    AddressId, Deployment, Endpoint, EnforcedLimits, ExitReport, Fut, LaunchError, LogTail, MeterSource, PartMeters,
-    Places, Program, ReadBackError, Restart, Running, StopError, Terms, UnitExit, UnitId, UnitRestart, UnitStatus,
-    UnitStop, UnknownPlace, with_causes,
+    AddressId, Deployment, Endpoint, EnforcedLimits, Fut, MeterSource, PartMeters, Places, Program, Restart, Terms,
+    UnitExit, UnitId, UnitRestart, UnitStatus, UnitStop, UnknownPlace, with_causes,
 };
+use stampede_seam::{ExitReport, LaunchError, LogTail, Moment, ReadBackError, Running, StopError, Vantage};
 use tokio::sync::watch;
 use tokio::task::JoinHandle;
 use tokio::time::{sleep_until, timeout};
@@ -26,7 +26,7 @@ use crate::message::Command;
 use crate::readiness::{NotReady, await_ready};
 use crate::run::END_TIME;
 use crate::running::{
-    ASK_TIME, CHECK_TIME, DEFAULT_PATH, PREPARATION_TIME, StartedUnit, command, endpoint, logs, restarts,
+    ASK_TIME, CHECK_TIME, DEFAULT_PATH, PREPARATION_TIME, StartedUnit, command, endpoint, logs, read_file, restarts,
     signal_number, statuses, tell,
 };
 
@@ -49,14 +49,16 @@ pub(super) struct DockerRunning {
     parts: Vec<String>,
     units: Vec<Watched>,
     news: News,
-    started: Instant,
+    vantage: Arc<dyn Vantage>,
+    started: Moment,
 }
 
 /// What is told of units that end.
 #[derive(Clone)]
 struct News {
     exit: watch::Sender<Option<UnitExit>>,
-    restarts: Arc<Mutex<Vec<(Instant, UnitExit)>>>,
+    restarts: Arc<Mutex<Vec<(Moment, UnitExit)>>>,
+    vantage: Arc<dyn Vantage>,
 }
 
 /// A unit with what keeps it.
@@ -81,6 +83,7 @@ impl DockerRunning {
         deployment: &Deployment,
         terms: &Terms,
         ready_timeout: Duration,
+        vantage: Arc<dyn Vantage>,
     ) -> Result<Self, LaunchError> {
         let Prepared { sandbox, folder, places, endpoints } = prepared;
         let mut running = Self {
@@ -92,8 +95,9 @@ impl DockerRunning {
             places,
             parts: terms.parts.iter().map(|part| part.name.clone()).collect(),
             units: Vec::new(),
-            news: News { exit: watch::Sender::new(None), restarts: Arc::default() },
-            started: Instant::now(),
+            news: News { exit: watch::Sender::new(None), restarts: Arc::default(), vantage: Arc::clone(&vantage) },
+            started: vantage.now(),
+            vantage,
         };
         for program in deployment.preparation.iter().flat_map(|preparation| &preparation.programs) {
             let failed = |problem| LaunchError::Prepare(format!("warm the application up: {problem}"));
@@ -107,7 +111,7 @@ impl DockerRunning {
                 checked.map_err(failed)?;
             }
         }
-        running.started = Instant::now();
+        running.started = running.vantage.now();
         for unit in &deployment.units {
             let log = running.folder.log(unit.id.as_str());
             let started = StartedUnit::new(unit, &running.folder)?;
@@ -180,7 +184,7 @@ impl Kept {
                 Next::Stay(how) => return tell(&self.news.exit, ended(how)),
                 Next::Start(due) => due,
             };
-            let again = (Instant::now(), ended(end.to_string()));
+            let again = (self.news.vantage.now(), ended(end.to_string()));
             self.news.restarts.lock().unwrap_or_else(PoisonError::into_inner).push(again);
             if let Some(part) = &self.part {
                 process.kill_left_behind(part);
@@ -195,6 +199,10 @@ impl Kept {
 }
 
 impl Running for DockerRunning {
+    fn vantage(&self) -> &Arc<dyn Vantage> {
+        &self.vantage
+    }
+
     fn front(&self) -> &Endpoint {
         &self.front
     }
@@ -207,7 +215,7 @@ impl Running for DockerRunning {
         self.endpoints.get(address)
     }
 
-    fn started(&self) -> Instant {
+    fn started(&self) -> Moment {
         self.started
     }
 
@@ -256,6 +264,10 @@ impl Running for DockerRunning {
             }
             self.sandbox.inside.ask(words, ASK_TIME).await.map_err(|error| with_causes(&error))?
         })
+    }
+
+    fn read<'a>(&'a self, file: &'a str) -> Fut<'a, Result<Option<String>, String>> {
+        Box::pin(async move { read_file(&self.places, file) })
     }
 
     fn exited(&self) -> Fut<'_, UnitExit> {

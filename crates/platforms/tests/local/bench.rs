@@ -10,6 +10,7 @@ use stampede_core::{
     Address, AddressId, AddressKind, Bytes, Cpus, Deployment, Limits, Program, Ready, Stop, StopSignal, Unit, UnitId,
 };
 use stampede_platforms::{LocalConfig, LocalPlatform, available_cpus};
+use stampede_vantage::Here;
 use tempfile::TempDir;
 
 pub(crate) const LIMITS: Limits = Limits { cpus: Cpus::from_millis(500), memory: Bytes::from_mib(64) };
@@ -37,13 +38,16 @@ impl Bench {
     }
 
     pub(crate) fn platform(&self) -> LocalPlatform {
-        LocalPlatform::new(LocalConfig {
-            warden: vec![std::env::current_exe().unwrap().into(), "__warden".into()],
-            state_dir: self.state_dir(),
-            cache_dir: self.path("builds"),
-            server_cpus: available_cpus().into_iter().take(1).collect(),
-            ready_timeout: Duration::from_secs(30),
-        })
+        LocalPlatform::new(
+            LocalConfig {
+                warden: vec![std::env::current_exe().unwrap().into(), "__warden".into()],
+                state_dir: self.state_dir(),
+                cache_dir: self.path("builds"),
+                server_cpus: available_cpus().into_iter().take(1).collect(),
+                ready_timeout: Duration::from_secs(30),
+            },
+            Here::new(),
+        )
         .unwrap()
     }
 

@@ -4,8 +4,9 @@ use std::fs;
 use std::os::unix::fs::{PermissionsExt, chown};
 use std::path::{Path, PathBuf};
 
-use stampede_core::{Platform, Terms, UnitId};
+use stampede_core::{Terms, UnitId};
 use stampede_platforms::clean;
+use stampede_seam::Platform;
 
 use crate::Test;
 use crate::bench::{Bench, LIMITS, block_on, has, has_php, kill, php_server, processes, shell, wait_until, warden_of};

@@ -5,21 +5,26 @@ use std::os::unix::process::CommandExt;
 use std::path::Path;
 use std::process::{Child, ChildStdout, Command, ExitCode, Stdio};
 
-use stampede_core::{Platform, Terms, UnitId};
+use stampede_core::{Terms, UnitId};
 use stampede_platforms::{LocalConfig, LocalPlatform, available_cpus};
+use stampede_seam::Platform;
+use stampede_vantage::Here;
 
 use crate::bench::{LIMITS, block_on, deployment, shell};
 
 /// The body of `__hold`: everything lies in `folder`.
 pub(crate) fn run(folder: &str) -> ExitCode {
     let folder = Path::new(folder);
-    let platform = LocalPlatform::new(LocalConfig {
-        warden: vec![std::env::current_exe().unwrap().into(), "__warden".into()],
-        state_dir: folder.join("state"),
-        cache_dir: folder.join("builds"),
-        server_cpus: available_cpus().into_iter().take(1).collect(),
-        ready_timeout: std::time::Duration::from_secs(30),
-    })
+    let platform = LocalPlatform::new(
+        LocalConfig {
+            warden: vec![std::env::current_exe().unwrap().into(), "__warden".into()],
+            state_dir: folder.join("state"),
+            cache_dir: folder.join("builds"),
+            server_cpus: available_cpus().into_iter().take(1).collect(),
+            ready_timeout: std::time::Duration::from_secs(30),
+        },
+        Here::new(),
+    )
     .unwrap();
     // It ignores what it can and has a child and an orphan, all with the run's folder in their command line.
     let script = "trap '' TERM INT HUP; (sleep 1000; : @{run}) & (sh -c 'sleep 1000; : @{run}' &) ; echo up; \

@@ -6,11 +6,13 @@ use std::time::Duration;
 
 use stampede_cgroup::Counters;
 use stampede_core::{
-    AddressId, BuildStep, Bytes, EnforcedLimits, LaunchError, Limit, Limits, Makes, MeterSource, Platform, Program,
-    Ready, RunFile, Running, Terms, UnitId,
+    AddressId, BuildStep, Bytes, EnforcedLimits, Limit, Limits, Makes, MeterSource, Program, Ready, RunFile, Terms,
+    UnitId,
 };
+use stampede_seam::{LaunchError, Platform, Running};
 
 use stampede_platforms::{LocalConfig, LocalPlatform, NewPlatformError};
+use stampede_vantage::Here;
 
 use crate::Test;
 use crate::bench::{Bench, LIMITS, block_on, has_cgroups, has_php, php_server, program, shell, wait_until};
@@ -197,13 +199,13 @@ fn foreign_state_folder() {
         ready_timeout: Duration::from_secs(30),
     };
     std::os::unix::fs::symlink("/tmp", bench.state_dir()).unwrap();
-    let error = LocalPlatform::new(config.clone()).unwrap_err();
+    let error = LocalPlatform::new(config.clone(), Here::new()).unwrap_err();
     assert!(matches!(error, NewPlatformError::NotOurs(_)), "{error}");
 
     fs::remove_file(bench.state_dir()).unwrap();
     fs::create_dir(bench.state_dir()).unwrap();
     fs::set_permissions(bench.state_dir(), fs::Permissions::from_mode(0o777)).unwrap();
-    let error = LocalPlatform::new(config).unwrap_err();
+    let error = LocalPlatform::new(config, Here::new()).unwrap_err();
     assert!(matches!(error, NewPlatformError::NotOurs(_)), "{error}");
 }
 

@@ -5,9 +5,9 @@ use std::os::unix::fs::MetadataExt;
 use std::time::{Duration, Instant};
 
 use stampede_core::{
-    AddressId, BuildStep, Bytes, Cpus, Limit, Limits, Makes, MeterSource, Part, Platform, Ready, Restart, RunFile,
-    Terms, UnitId,
+    AddressId, BuildStep, Bytes, Cpus, Limit, Limits, Makes, MeterSource, Part, Ready, Restart, RunFile, Terms, UnitId,
 };
+use stampede_seam::Platform;
 
 use crate::Test;
 use crate::bench::{Bench, LIMITS, block_on, has_cgroups, kill, php_server, processes, program, shell, wait_until};
@@ -188,7 +188,7 @@ fn ready_by_program() {
     let deployment = bench.deployment(vec![unit]);
     block_on(async {
         let running = bench.platform().launch(&deployment, &Terms::of(LIMITS)).await.unwrap();
-        assert!(running.started().elapsed() >= Duration::from_millis(300));
+        assert!(running.vantage().now().since(running.started()) >= Duration::from_millis(300));
         let said = running.ask(&program("/bin/cat", &["@{run}/data/up"])).await;
         assert_eq!(said.as_deref(), Ok("yes\n"));
         let refused = running.ask(&program("/bin/cat", &["@{run}/nothing"])).await.unwrap_err();

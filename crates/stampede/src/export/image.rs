@@ -3,10 +3,11 @@
 use std::collections::BTreeSet;
 use std::path::{Path, PathBuf};
 
-use stampede_core::{App, Deployment, Platform as _, Requirement};
+use stampede_core::{App, Deployment, Requirement};
 use stampede_export::{Image, Package};
 use stampede_platforms::debian::{self, InstalledPackage};
 use stampede_platforms::docker::DockerPlatform;
+use stampede_seam::Platform as _;
 
 use crate::exit::Failure;
 use crate::found::Found;

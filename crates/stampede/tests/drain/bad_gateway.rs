@@ -10,12 +10,13 @@ use std::path::PathBuf;
 use std::time::{Duration, Instant};
 
 use stampede_core::{
-    App, AppKind, Bytes, Cpus, DefaultsContext, Deployment, Endpoint, ErrorClass, Limits, Load, Platform, Protocol,
-    Ready, RenderContext, Request, Running, StopSignal, Terms, Tuning,
+    App, AppKind, Bytes, Cpus, DefaultsContext, Deployment, Endpoint, ErrorClass, Limits, Load, Protocol, Ready,
+    RenderContext, Request, StopSignal, Terms, Tuning,
 };
 use stampede_load::{Backend, Check, LoadExchange, LoadResult, LoadSpec, Pause, RunningLoad, Statuses, start};
 use stampede_observe::Meter;
 use stampede_platforms::available_cpus;
+use stampede_seam::{Platform, Running};
 
 use crate::local;
 use crate::stage::{PATIENCE, Stage, have};

@@ -2,8 +2,10 @@
 
 use std::time::Duration;
 
-use stampede_core::{Availability, Platform, Programs, Requirement};
+use stampede_core::{Availability, Programs, Requirement};
 use stampede_platforms::{LocalConfig, LocalPlatform, available_cpus};
+use stampede_seam::Platform;
+use stampede_vantage::Here;
 
 use crate::stage::Stage;
 
@@ -15,7 +17,7 @@ pub(crate) fn platform(stage: &Stage) -> LocalPlatform {
         server_cpus: available_cpus(),
         ready_timeout: Duration::from_secs(30),
     };
-    LocalPlatform::new(config).unwrap()
+    LocalPlatform::new(config, Here::new()).unwrap()
 }
 
 pub(crate) async fn find(platform: &LocalPlatform, needs: &[Requirement]) -> Programs {

@@ -25,9 +25,10 @@ use std::time::{Duration, Instant};
 
 use stampede_core::{
     App, AppKind, Balance, Balancer, BalancerKind, Bytes, ComposeContext, Composed, Composer, Cpus, DefaultsContext,
-    Endpoint, Limits, Load, Platform, RenderContext, Terms, Topology, Tuning,
+    Endpoint, Limits, Load, RenderContext, Terms, Topology, Tuning,
 };
 use stampede_runtimes::Topologies;
+use stampede_seam::Platform;
 
 use crate::counter::go_app;
 use crate::stage::{Stage, have};

@@ -4,7 +4,7 @@ use std::borrow::Cow;
 use std::io::Read;
 
 use flate2::read::MultiGzDecoder;
-use stampede_wire::client::Answer;
+use stampede_core::Answer;
 
 /// The bytes of a body beyond which it is not decoded: a small one can hold gigabytes.
 const MOST_BYTES: u64 = 64 << 20;

@@ -1,10 +1,11 @@
 //! Who looks at a load while it runs, and may end it.
 
-use std::time::{Duration, Instant};
+use std::ops::Range;
+use std::time::Duration;
 
 use stampede_analysis::{PilotWatch, ProbeWatch};
 use stampede_core::SloSecond;
-use stampede_load::{RunningLoad, Slice};
+use stampede_seam::{LoadView, Moment, Slice};
 
 use crate::pilot;
 
@@ -17,13 +18,13 @@ pub(crate) enum Watch<'a> {
 }
 
 impl Watch<'_> {
-    /// Looks at the load and the seconds of it that have passed since the last look; whether there is nothing more to see.
-    pub(crate) fn see(&mut self, load: &RunningLoad, slices: &[Slice], now: Instant) -> bool {
+    /// Takes a look at the load in; whether there is nothing more to see.
+    pub(crate) fn see(&mut self, view: &LoadView, window: &Range<Moment>, now: Moment) -> bool {
         match self {
-            Self::Pilot(watch) => pilot::see(watch, load, slices, now),
+            Self::Pilot(watch) => pilot::see(watch, view, now.since(window.start)),
             Self::Probe(watch) => {
-                slices.iter().for_each(|slice| take(watch, slice));
-                now >= load.opens_at() && watch.is_hopeless()
+                view.slices.iter().for_each(|slice| take(watch, slice));
+                now >= window.start && watch.is_hopeless()
             }
         }
     }

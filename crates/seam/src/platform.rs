@@ -1,46 +1,25 @@
 //! The seam to where processes run.
 
 use std::collections::BTreeSet;
-use std::fmt;
-use std::future::Future;
-use std::net::SocketAddr;
 use std::path::PathBuf;
-use std::pin::Pin;
-use std::time::{Duration, Instant};
+use std::sync::Arc;
 
-use serde::{Deserialize, Serialize};
+use stampede_core::{
+    AddressId, App, Availability, Deployment, Endpoint, EnforcedLimits, Finding, Fut, Limits, MeterSource, PartMeters,
+    Program, Requirement, Terms, UnitExit, UnitId, UnitRestart, UnitStatus, UnitStop, UnknownPlace,
+};
 use thiserror::Error;
 
-use crate::{
-    AddressId, App, Availability, Deployment, EnforcedLimits, Finding, Limits, MeterSource, PartMeters, Program,
-    Requirement, Terms, UnitId, UnitRestart, UnitStatus, UnknownPlace,
-};
-
-/// A future on the cold path; keeps the traits object safe.
-pub type Fut<'a, T> = Pin<Box<dyn Future<Output = T> + Send + 'a>>;
-
-/// A real address.
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub enum Endpoint {
-    /// A TCP address.
-    Tcp(SocketAddr),
-    /// A unix socket.
-    Unix(PathBuf),
-}
-
-impl fmt::Display for Endpoint {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        match self {
-            Self::Tcp(address) => address.fmt(f),
-            Self::Unix(path) => path.display().fmt(f),
-        }
-    }
-}
+use crate::moment::Moment;
+use crate::vantage::Vantage;
 
 /// Where processes run.
 pub trait Platform: Send + Sync {
     /// Its name: `local`.
     fn id(&self) -> &'static str;
+
+    /// From where what it launches is seen.
+    fn vantage(&self) -> &Arc<dyn Vantage>;
 
     /// The image that deployments' software is installed in, where they run in containers.
     fn base_image(&self) -> Option<&str> {
@@ -67,6 +46,9 @@ pub trait Platform: Send + Sync {
 
 /// A deployment that runs. Dropping it kills everything that it started before it returns.
 pub trait Running: Send + Sync {
+    /// From where it is seen: the addresses and meters of this are those that are reached from there.
+    fn vantage(&self) -> &Arc<dyn Vantage>;
+
     /// The address that takes the load.
     fn front(&self) -> &Endpoint;
 
@@ -80,8 +62,8 @@ pub trait Running: Send + Sync {
     /// A real address.
     fn endpoint(&self, address: &AddressId) -> Option<&Endpoint>;
 
-    /// When the first unit was started.
-    fn started(&self) -> Instant;
+    /// When the first unit was started, by the vantage's clock.
+    fn started(&self) -> Moment;
 
     /// Where the use of resources can be read.
     fn meters(&self) -> Vec<MeterSource>;
@@ -119,6 +101,13 @@ pub trait Running: Send + Sync {
     /// What went wrong, when it did not end with status 0.
     fn ask<'a>(&'a self, program: &'a Program) -> Fut<'a, Result<String, String>>;
 
+    /// The text of a file of the deployment, named with its places; nothing where it is not there (yet).
+    ///
+    /// # Errors
+    ///
+    /// Why it cannot be read.
+    fn read<'a>(&'a self, file: &'a str) -> Fut<'a, Result<Option<String>, String>>;
+
     /// Resolves when a unit has ended without being asked to, and is not started again.
     fn exited(&self) -> Fut<'_, UnitExit>;
 
@@ -135,33 +124,11 @@ pub trait Running: Send + Sync {
     fn stop(self: Box<Self>) -> Fut<'static, Result<ExitReport, StopError>>;
 }
 
-/// A unit ended by itself.
-#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
-pub struct UnitExit {
-    /// The unit.
-    pub unit: UnitId,
-    /// `status 1`, `signal 9 (SIGKILL)`.
-    pub how: String,
-}
-
 /// The last lines of a log.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct LogTail {
     /// Lines, oldest first.
     pub lines: Vec<String>,
-}
-
-/// How a unit stopped.
-#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
-pub struct UnitStop {
-    /// The unit.
-    pub unit: UnitId,
-    /// From the stop signal to the end of its main process.
-    pub took: Duration,
-    /// Whether it had to be killed because its grace was over.
-    pub killed: bool,
-    /// `status 0`, `signal 15 (SIGTERM)`.
-    pub how: String,
 }
 
 /// How a deployment stopped.

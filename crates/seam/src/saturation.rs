@@ -5,6 +5,7 @@
 
 use std::time::Duration;
 
+use serde::{Deserialize, Serialize};
 use stampede_core::Latencies;
 use thiserror::Error;
 
@@ -31,7 +32,7 @@ const LEAST_TIME_IN_FLIGHT: Duration = Duration::from_millis(100);
 ///
 /// Both sides are counted apart, one by looking at the connections whenever the engine wakes up, the other by adding up the
 /// requests when they end; time outside of the window does not count. Where they differ, requests were lost from an account.
-#[derive(Clone, Copy, Debug, Default, PartialEq)]
+#[derive(Clone, Copy, Debug, Default, PartialEq, Serialize, Deserialize)]
 pub struct LittlesLaw {
     /// Time that connections were seen with a request in flight, summed over connections.
     pub seen: Duration,
@@ -52,7 +53,7 @@ impl LittlesLaw {
 }
 
 /// Why the figures say too much about the generator.
-#[derive(Clone, Copy, Debug, Error, PartialEq)]
+#[derive(Clone, Copy, Debug, Error, PartialEq, Serialize, Deserialize)]
 pub enum Saturation {
     /// Requests were begun too late.
     #[error(
@@ -80,7 +81,7 @@ pub enum Saturation {
 
 impl Saturation {
     /// Looks for the first reason, if there is one.
-    pub(crate) fn find(lateness: &Latencies, response: &Latencies, littles_law: &LittlesLaw) -> Option<Self> {
+    pub fn find(lateness: &Latencies, response: &Latencies, littles_law: &LittlesLaw) -> Option<Self> {
         let late = [(50, 0.50, TOLERATED_P50), (99, 0.99, TOLERATED_P99)].into_iter().find_map(
             |(percentile, q, tolerated)| {
                 // Where nothing was answered the delay takes part in no figure.

@@ -34,14 +34,14 @@ const AGAIN: Duration = Duration::from_millis(10);
 const LISTENER: u64 = u64::MAX;
 const STOP: u64 = u64::MAX - 1;
 
-/// A link that is in use. Dropping it ends it with its connections.
-pub(crate) struct Link {
+/// A relay that is in use. Dropping it ends it with its connections.
+pub(crate) struct LatencyRelay {
     address: SocketAddr,
     stop: Arc<OwnedFd>,
     thread: Option<JoinHandle<io::Result<LinkUse>>>,
 }
 
-impl Link {
+impl LatencyRelay {
     /// Opens a link to a server.
     pub(crate) fn open(server: SocketAddr, link: ClientLink) -> io::Result<Self> {
         let listener = TcpListener::bind((Ipv4Addr::LOCALHOST, 0))?;
@@ -49,7 +49,7 @@ impl Link {
         let address = listener.local_addr()?;
         let stop = Arc::new(eventfd(0, EventfdFlags::CLOEXEC)?);
         let mut relay = Relay::new(listener, server, link, &stop)?;
-        let thread = thread::Builder::new().name("stampede-link".to_owned()).spawn(move || relay.run())?;
+        let thread = thread::Builder::new().name("stampede-relay".to_owned()).spawn(move || relay.run())?;
         Ok(Self { address, stop, thread: Some(thread) })
     }
 
@@ -70,7 +70,7 @@ impl Link {
     }
 }
 
-impl Drop for Link {
+impl Drop for LatencyRelay {
     fn drop(&mut self) {
         let _ = self.end();
     }
@@ -390,7 +390,7 @@ mod tests {
         let own = median((0..50).map(|_| exchange(&mut direct)).collect());
         // How much longer than without a link a round trip took, the median of fifty.
         let added = |rtt: Duration| {
-            let link = Link::open(server, ClientLink { rtt, bits_per_second: None }).unwrap();
+            let link = LatencyRelay::open(server, ClientLink { rtt, bits_per_second: None }).unwrap();
             let mut stream = TcpStream::connect(link.address()).unwrap();
             let first = exchange(&mut stream);
             assert!(first >= rtt * 2, "{rtt:?}: {first:?}");
@@ -427,7 +427,7 @@ mod tests {
     fn time_over_a_width() -> f64 {
         const BYTES: usize = 250_000;
         let link = ClientLink { rtt: Duration::from_millis(2), bits_per_second: Some(20_000_000) };
-        let link = Link::open(echo(), link).unwrap();
+        let link = LatencyRelay::open(echo(), link).unwrap();
         let began = Instant::now();
         let clients: Vec<_> = (0..2)
             .map(|_| {
@@ -455,7 +455,7 @@ mod tests {
     #[test]
     fn a_server_that_is_not_there_ends_the_clients_connection() {
         let nobody = TcpListener::bind("127.0.0.1:0").unwrap().local_addr().unwrap();
-        let link = Link::open(nobody, ClientLink { rtt: Duration::ZERO, bits_per_second: None }).unwrap();
+        let link = LatencyRelay::open(nobody, ClientLink { rtt: Duration::ZERO, bits_per_second: None }).unwrap();
         let mut stream = TcpStream::connect(link.address()).unwrap();
         stream.set_read_timeout(Some(Duration::from_secs(5))).unwrap();
         assert!(matches!(stream.read(&mut [0; 1]), Ok(0) | Err(_)));

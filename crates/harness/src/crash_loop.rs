@@ -3,7 +3,7 @@
 use std::collections::BTreeSet;
 use std::time::Duration;
 
-use stampede_core::Running;
+use stampede_seam::Running;
 
 /// How often workers are looked for: half as long as PHP takes to start and end.
 const PAUSE: Duration = Duration::from_millis(10);
@@ -22,7 +22,8 @@ pub(crate) async fn watch(running: &dyn Running) -> String {
                 seen.ended
             );
         }
-        tokio::time::sleep(PAUSE).await;
+        let vantage = running.vantage();
+        vantage.sleep_until(vantage.now() + PAUSE).await;
     }
 }
 

@@ -4,16 +4,16 @@ use stampede_core::Memory;
 
 /// The largest amounts seen so far, in bytes.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub struct MemoryPeak {
+pub(crate) struct MemoryPeak {
     /// Anonymous, shared and kernel memory together.
-    pub needed: u64,
+    pub(crate) needed: u64,
     /// Page cache.
-    pub cache: u64,
+    pub(crate) cache: u64,
 }
 
 impl MemoryPeak {
     /// Takes one sample in.
-    pub fn add(&mut self, memory: &Memory) {
+    pub(crate) fn add(&mut self, memory: &Memory) {
         self.needed = self.needed.max(memory.needed());
         self.cache = self.cache.max(memory.cache);
     }

@@ -2,7 +2,7 @@
 //! follows from it rarely says so.
 
 /// What to make of a log in which the system refused a write.
-pub(crate) fn of_a_write(log: &[String]) -> Option<String> {
+pub(crate) fn hint(log: &[String]) -> Option<String> {
     // EACCES, EROFS and EPERM as strerror(3) words them.
     const REFUSALS: [&str; 3] = ["permission denied", "read-only file system", "operation not permitted"];
     let refused = log.iter().rev().find(|line| {
@@ -32,7 +32,7 @@ mod tests {
             (&[], None),
         ] {
             let lines: Vec<_> = lines.iter().map(|line| (*line).to_owned()).collect();
-            let hint = of_a_write(&lines);
+            let hint = hint(&lines);
             assert_eq!(hint.is_some(), told.is_some(), "{lines:?}");
             assert!(hint.unwrap_or_default().contains(told.unwrap_or_default()));
         }

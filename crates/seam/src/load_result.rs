@@ -3,16 +3,17 @@
 use std::collections::BTreeMap;
 use std::time::Duration;
 
+use serde::{Deserialize, Serialize};
 use stampede_core::{Censored, Counts, ErrorClass, GeneratorUse, Latencies};
 use stampede_scenario::FlowTally;
 
 use crate::backend::Backend;
 use crate::saturation::{LittlesLaw, Saturation};
-use crate::slices::Slice;
+use crate::slice::Slice;
 
 /// What a load has measured. All but flows, captures, feeders, `wrong_answers` and `first_failure` is about
 /// the window.
-#[derive(Clone, Debug, PartialEq)]
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub struct LoadResult {
     /// Length of the window; for a load that ends with a number of requests, up to the end of the last of them.
     pub window: Duration,
@@ -53,7 +54,7 @@ pub struct LoadResult {
 }
 
 /// The requests of one step.
-#[derive(Clone, Debug, PartialEq)]
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub struct StepResult {
     /// Its name.
     pub name: String,
@@ -62,7 +63,7 @@ pub struct StepResult {
 }
 
 /// What became of a flow in the whole load. Those that were neither completed nor abandoned were under way at the end.
-#[derive(Clone, Debug, PartialEq, Eq)]
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct FlowResult {
     /// Its name.
     pub name: String,
@@ -71,7 +72,7 @@ pub struct FlowResult {
 }
 
 /// Counts and latencies of requests. All but `warm_up` and `warm_up_status` is about those that were due in the window.
-#[derive(Clone, Debug, PartialEq)]
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub struct Measures {
     /// Requests that were due in the window and were begun.
     pub requests: Counts,
@@ -105,7 +106,7 @@ pub struct Measures {
 }
 
 /// An answer that was not what it must be.
-#[derive(Clone, Debug, PartialEq, Eq)]
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct WrongAnswer {
     /// Number of the step in [`LoadResult::steps`].
     pub step: usize,
@@ -118,7 +119,7 @@ pub struct WrongAnswer {
 }
 
 /// A failed request.
-#[derive(Clone, Debug, PartialEq, Eq)]
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Failure {
     /// Its cause.
     pub class: ErrorClass,

@@ -1,0 +1,53 @@
+//! What a trial is told beside its case.
+
+use std::sync::Arc;
+use std::time::Duration;
+
+use stampede_core::{Failures, Workload};
+use stampede_seam::{Backend, Scenario};
+
+use crate::stop::Stop;
+use crate::yard_stick::YardStick;
+
+/// What all trials of a study share beside its plan.
+#[derive(Clone, Copy, Debug)]
+pub struct TrialContext<'a> {
+    /// What is served.
+    pub workload: &'a Workload,
+    /// What is sent as load in place of its exchanges.
+    pub scenario: Option<&'a Arc<Scenario>>,
+    /// How long a deployment may take to its first answer.
+    pub ready_timeout: Duration,
+    /// How long answers are waited for after the window.
+    pub drain: Duration,
+    /// How long a client waits for an answer before it gives the request up; without it, until the drain is over.
+    pub timeout: Option<Duration>,
+    /// What requests without the right answer say of a trial.
+    pub failures: Failures,
+    /// How the load engine reaches the kernel; the same in all trials, which could not be compared otherwise.
+    pub backend: Backend,
+    /// Whether deployments are sampled while they are measured.
+    pub sampled: bool,
+    /// What is measured first in each block.
+    pub yard_stick: Option<&'a YardStick>,
+    /// What may ask the study to end with the block that it is in.
+    pub stop: &'a Stop,
+}
+
+/// Where a trial stands in its study.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Place {
+    /// From 1; 0 for a pilot.
+    pub(crate) block: u32,
+    /// From 1 within the block.
+    pub(crate) position: u32,
+}
+
+/// How long load goes on, and what its randomness follows from.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Timing {
+    pub(crate) warm_up: Duration,
+    pub(crate) duration: Duration,
+    /// The study's seed: in each block all cases meet the same random arrivals.
+    pub(crate) seed: u64,
+}

@@ -1,0 +1,274 @@
+//! A deployment that is up, from its launch until it is stopped.
+
+use std::sync::Arc;
+
+use stampede_core::{AuditRecord, Case, EnforcedLimits, Failures, Outcome, Protocol, ReadyBy, Trial, with_causes};
+use stampede_seam::{LoadExchange, LoadOrder, LoadSpec, Pause, Platform, Running, Scenario};
+
+use super::judge::{explain, judge};
+use crate::audit::StepAnswers;
+use crate::context::{Place, Timing, TrialContext};
+use crate::early_stop::Watch;
+use crate::event::{Event, Phase, Sink, SinkError};
+use crate::measure::{MeasureError, Measured, measure};
+use crate::prepare::Prepared;
+use crate::ready::Front;
+use crate::{audit, parts, php, ready, verify};
+
+/// A deployment that is up and answers rightly. Dropping it ends it.
+pub(crate) struct OpenTrial<'a> {
+    context: &'a TrialContext<'a>,
+    prepared: &'a Prepared,
+    running: Box<dyn Running>,
+    answering: Answering,
+    /// The last window, and who looked at it.
+    measured: Option<(Measured, Failures)>,
+    /// What the load of all windows was answered.
+    answers: Vec<StepAnswers>,
+    /// Requests that were sent again.
+    resent: u64,
+    /// Why there is nothing more to be measured.
+    failure: Option<String>,
+    trial: Trial,
+}
+
+/// What is known of a deployment that answers rightly.
+struct Answering {
+    front: Front,
+    enforced: EnforcedLimits,
+    /// The load's requests, with the very answers that were found right.
+    exchanges: Vec<LoadExchange>,
+    faults: Vec<String>,
+    /// The numbers of the audits before any load.
+    before: audit::Reading,
+}
+
+impl<'a> OpenTrial<'a> {
+    /// Launches a deployment, waits until it is ready, and verifies its answers. One that fails is stopped, and its trial is over.
+    ///
+    /// # Errors
+    ///
+    /// Only when a sink does not take an event.
+    pub(crate) async fn open(
+        platform: &dyn Platform,
+        context: &'a TrialContext<'a>,
+        prepared: &'a Prepared,
+        place: Place,
+        seed: u64,
+        sink: &mut dyn Sink,
+    ) -> Result<Result<Self, Box<Trial>>, SinkError> {
+        let Prepared { case, deployment, terms, .. } = prepared;
+        let mut trial = super::begun(case, place, platform.vantage().timestamp());
+        sink.take(&Event::PhaseStarted(Phase::Launch)).await?;
+        let running = match platform.launch(deployment, terms).await {
+            Ok(running) => running,
+            Err(error) => {
+                trial.outcome = Outcome::Failed(with_causes(&error));
+                return Ok(Err(Box::new(trial)));
+            }
+        };
+        match answering(running.as_ref(), context, prepared, seed, &mut trial, sink).await {
+            Ok(answering) => Ok(Ok(Self {
+                context,
+                prepared,
+                running,
+                answering,
+                measured: None,
+                answers: Vec::new(),
+                resent: 0,
+                failure: None,
+                trial,
+            })),
+            Err(MeasureError::Failed(problem)) => {
+                trial.outcome = Outcome::Failed(explain(running.as_ref(), &case.limits, &problem));
+                Ok(Err(Box::new(end(running, trial, sink).await?)))
+            }
+            Err(MeasureError::Sink(error)) => Err(error),
+        }
+    }
+
+    /// Drives load for a window, unless the deployment has failed in an earlier one. The trial keeps the last window.
+    ///
+    /// # Errors
+    ///
+    /// Only when a sink does not take an event.
+    pub(crate) async fn measure(
+        &mut self,
+        timing: &Timing,
+        watch: Option<&mut Watch<'_>>,
+        sink: &mut dyn Sink,
+    ) -> Result<(), SinkError> {
+        if self.failure.is_some() {
+            return Ok(());
+        }
+        // Of a probe an objective says how many may fail.
+        let is_probe = matches!(watch, Some(Watch::Probe(_)));
+        let failures = if is_probe { Failures::Figures } else { self.context.failures };
+        let sampled = self.context.sampled.then_some(self.answering.enforced.cpus);
+        match measure(self.running.as_ref(), self.order(timing), sampled, watch, sink).await {
+            Ok(measured) => {
+                audit::add(&mut self.answers, &measured.answers);
+                self.resent += measured.measurement.reconnects;
+                self.measured = Some((measured, failures));
+            }
+            Err(MeasureError::Failed(problem)) => self.failure = Some(problem),
+            Err(MeasureError::Sink(error)) => return Err(error),
+        }
+        Ok(())
+    }
+
+    /// The load of this trial.
+    fn order(&self, timing: &Timing) -> LoadOrder {
+        let TrialContext { scenario, drain, timeout, backend, .. } = self.context;
+        let case = &self.prepared.case;
+        let Front { endpoint, tls } = self.answering.front.clone();
+        LoadOrder {
+            spec: LoadSpec {
+                targets: vec![endpoint.clone()],
+                protocol: Protocol::Http11,
+                tls,
+                host: endpoint.to_string(),
+                exchanges: self.answering.exchanges.clone(),
+                load: case.load.clone(),
+                think: Pause::default(),
+                scenario: scenario.map(|scenario| with_loads_of(case, scenario)),
+                warm_up: timing.warm_up,
+                duration: timing.duration,
+                requests: None,
+                drain: *drain,
+                timeout: *timeout,
+                keep_alive: case.topology.keep_alive,
+                seed: timing.seed.wrapping_add(u64::from(self.trial.block)),
+                slices: true,
+                cpus: case.pinning.generator.clone(),
+                backend: *backend,
+            },
+            link: case.topology.link,
+        }
+    }
+
+    /// Reads what the load has made, stops the deployment, and says what the measurement means.
+    ///
+    /// # Errors
+    ///
+    /// Only when a sink does not take an event.
+    pub(crate) async fn close(mut self, sink: &mut dyn Sink) -> Result<Trial, SinkError> {
+        let judged = self.judged().await;
+        if let Some((measured, _)) = self.measured {
+            self.trial.measurement = Some(measured.measurement);
+        }
+        self.trial.outcome = judged.unwrap_or_else(|problem| {
+            Outcome::Failed(explain(self.running.as_ref(), &self.prepared.case.limits, &problem))
+        });
+        end(self.running, self.trial, sink).await
+    }
+
+    /// What the measurement means. What was measured is kept, whatever is found of it afterwards.
+    async fn judged(&mut self) -> Result<Outcome, String> {
+        let Self { context, prepared, running, answering, measured, answers, resent, failure, trial } = self;
+        let Prepared { case, terms, replicas, audits, .. } = prepared;
+        if let Some(problem) = failure.take() {
+            return Err(problem);
+        }
+        let Some((measured, failures)) = measured else {
+            return Err("was not measured".to_owned());
+        };
+        if context.scenario.is_none() {
+            for (step, exchange) in measured.measurement.steps.iter_mut().zip(context.workload.load_mix()) {
+                step.name.clone_from(&exchange.name);
+            }
+        }
+        for (part, used) in trial.parts.iter_mut().zip(&measured.parts) {
+            part.resources = *used;
+        }
+        trial.link = measured.link;
+        let Answering { front, enforced, faults, before, .. } = answering;
+        let mut faults = std::mem::take(faults);
+        if !enforced.fulfil(&case.limits) {
+            faults.push("the limits were not enforced".to_owned());
+        }
+        let unheld = parts::unheld(&trial.parts, terms);
+        if !unheld.is_empty() {
+            faults.push(format!("the limits of {} were not enforced", unheld.join(", ")));
+        }
+        let after = audit::read(running.as_ref(), front, replicas, audits).await?;
+        trial.audits = audit::records(audits, before, &after, answers, *resent);
+        faults.extend(trial.audits.iter().flat_map(AuditRecord::problems));
+        judge(measured, case, context.drain, *failures, faults)
+    }
+}
+
+/// From the launched deployment to its right answers.
+async fn answering(
+    running: &dyn Running,
+    context: &TrialContext<'_>,
+    prepared: &Prepared,
+    seed: u64,
+    trial: &mut Trial,
+    sink: &mut dyn Sink,
+) -> Result<Answering, MeasureError> {
+    let TrialContext { workload, ready_timeout, .. } = context;
+    let Prepared { case, deployment, terms, replicas, trust, audits, scaling: _ } = prepared;
+    let failed = MeasureError::Failed;
+    let enforced = running.enforced().map_err(|error| failed(error.to_string()))?;
+    trial.enforced = Some(enforced);
+    trial.parts = parts::records(running, terms).map_err(failed)?;
+    let front = Front::of(running, trust.as_deref());
+
+    sink.take(&Event::PhaseStarted(Phase::Ready)).await?;
+    let first = workload.first_request();
+    let first = first.ok_or_else(|| failed("the workload has no request".to_owned()))?;
+    trial.ready = Some(match case.topology.ready {
+        ReadyBy::Port => ready::wait_for_port(running, &front, *ready_timeout).await.map_err(failed)?,
+        ReadyBy::Request => {
+            for endpoint in replicas.iter().filter_map(|id| running.endpoint(id)) {
+                ready::wait(running, &Front::plain(endpoint), first, *ready_timeout).await.map_err(failed)?;
+            }
+            ready::wait(running, &front, first, *ready_timeout).await.map_err(failed)?
+        }
+    });
+    parts::read_settings(running, terms, &mut trial.parts).await.map_err(failed)?;
+
+    sink.take(&Event::PhaseStarted(Phase::Verify)).await?;
+    let verified = verify::verify(running, &front, &workload.exchanges, *ready_timeout, seed, trial.block);
+    let verified = verified.await.map_err(failed)?;
+    trial.answers = verified.answers;
+
+    let mut faults = Vec::new();
+    if let Some(probe) = &deployment.probe {
+        let read_back = php::read_back(running, &front, probe).await;
+        let read_back =
+            read_back.map_err(|problem| failed(format!("PHP cannot be asked for its settings: {problem}")))?;
+        faults.extend(read_back.problems(&probe.asked));
+        trial.php = Some(read_back);
+    }
+    let before = audit::read(running, &front, replicas, audits).await.map_err(failed)?;
+    Ok(Answering { front, enforced, exchanges: verified.load, faults, before })
+}
+
+/// Stops a deployment whose trial is otherwise complete.
+async fn end(running: Box<dyn Running>, mut trial: Trial, sink: &mut dyn Sink) -> Result<Trial, SinkError> {
+    for restart in running.restarts() {
+        if let Some(part) = trial.parts.iter_mut().find(|part| part.units.contains(&restart.unit)) {
+            part.restarts.push(restart);
+        }
+    }
+    sink.take(&Event::PhaseStarted(Phase::Stop)).await?;
+    match running.stop().await {
+        Ok(report) => trial.stops = report.units,
+        Err(error) => trial.outcome = Outcome::Failed(error.to_string()),
+    }
+    Ok(trial)
+}
+
+/// The scenario under the loads of a case: the cases of a study may differ in them.
+fn with_loads_of(case: &Case, scenario: &Arc<Scenario>) -> Arc<Scenario> {
+    let loads = || [&case.load].into_iter().chain(&case.beside);
+    let mut scenario = Arc::clone(scenario);
+    if !scenario.crowds.iter().map(|crowd| &crowd.load).eq(loads()) {
+        for (crowd, load) in Arc::make_mut(&mut scenario).crowds.iter_mut().zip(loads()) {
+            crowd.load.clone_from(load);
+        }
+    }
+    scenario
+}

@@ -1,0 +1,35 @@
+//! Where deployments run, and where they are seen from.
+//!
+//! A [`Platform`] starts a deployment and gives a [`Running`] one. What is to be seen of it from outside (does it answer, what
+//! does it answer, how does it bear load, what does it use) is seen from a [`Vantage`]: this process, or one that is where the
+//! deployment is. Everything that crosses these traits is a plain value, and every time is a [`Moment`] of the vantage's own
+//! clock: whoever conducts a trial reads no clock, opens no socket, and can be tested with fakes.
+//!
+//! Nothing here does I/O.
+
+mod backend;
+mod exchange;
+mod load_handle;
+mod load_result;
+mod load_spec;
+mod moment;
+mod platform;
+pub mod rough_latencies;
+mod sampling;
+mod saturation;
+mod slice;
+mod vantage;
+
+pub use backend::Backend;
+pub use exchange::{Call, NoAnswer};
+pub use load_handle::{LoadError, LoadHandle, LoadOrder, LoadOutcome, LoadView, Progress};
+pub use load_result::{Failure, FlowResult, LoadResult, Measures, StepResult, WrongAnswer};
+pub use load_spec::{LoadExchange, LoadSpec, TlsSpec, Trust};
+pub use moment::Moment;
+pub use platform::{ExitReport, LaunchError, LogTail, Platform, PrepareError, ReadBackError, Running, StopError};
+pub use rough_latencies::RoughLatencies;
+pub use sampling::{SampleTargets, SamplerHandle, SamplingError};
+pub use saturation::{LittlesLaw, Saturation};
+pub use slice::Slice;
+pub use stampede_scenario::{BodyCheck, Check, FlowTally, HeaderCheck, HeaderRule, Pause, Scenario, Statuses};
+pub use vantage::{Reading, Vantage};

@@ -1,0 +1,73 @@
+//! A load that runs.
+
+use std::ops::Range;
+
+use serde::{Deserialize, Serialize};
+use stampede_core::{ClientLink, Fut, LinkUse};
+use thiserror::Error;
+
+use crate::load_result::LoadResult;
+use crate::load_spec::LoadSpec;
+use crate::moment::Moment;
+use crate::rough_latencies::RoughLatencies;
+use crate::slice::Slice;
+
+/// A load, and the way that it takes.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+pub struct LoadOrder {
+    /// The load.
+    pub spec: LoadSpec,
+    /// How far the clients are away from the targets; not at all by default. Its one target must be a TCP address then.
+    pub link: Option<ClientLink>,
+}
+
+/// What has become of a load.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+pub struct LoadOutcome {
+    /// What was measured.
+    pub result: LoadResult,
+    /// What the way between clients and targets cost, where there was one.
+    pub link: Option<LinkUse>,
+}
+
+/// How far a load is.
+#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
+pub struct LoadView {
+    /// Requests that have come to an end.
+    pub progress: Progress,
+    /// How long requests have taken so far.
+    pub latencies: RoughLatencies,
+    /// The seconds of the window that have passed since the last look, where they were asked for.
+    pub slices: Vec<Slice>,
+    /// Whether all answers are there or the drain's time is over, so that [`LoadHandle::finish`] does not wait.
+    pub is_finished: bool,
+}
+
+/// How many requests have come to an end so far, warm-up included.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Progress {
+    /// Right answers.
+    pub ok: u64,
+    /// Failed requests.
+    pub failed: u64,
+}
+
+/// A load that runs until its drain ends, whatever is done with this meanwhile. Dropping it ends it at once.
+pub trait LoadHandle: Send {
+    /// When the window opens and the warm-up ends, and when the window closes and the drain begins, at the latest.
+    fn window(&self) -> Range<Moment>;
+
+    /// How far it is.
+    fn look(&mut self) -> LoadView;
+
+    /// Ends it now: what has no answer yet is unfinished, and the window ends here. Does not wait; [`LoadHandle::finish`] does.
+    fn cut(&mut self);
+
+    /// Waits until all answers are there or the drain's time is over, and gives what was measured.
+    fn finish(self: Box<Self>) -> Fut<'static, Result<LoadOutcome, LoadError>>;
+}
+
+/// A load could not be started, or was lost.
+#[derive(Clone, Debug, PartialEq, Eq, Error, Serialize, Deserialize)]
+#[error("{0}")]
+pub struct LoadError(pub String);

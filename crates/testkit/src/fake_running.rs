@@ -1,0 +1,151 @@
+//! A deployment that is made up and runs.
+
+use std::collections::BTreeSet;
+use std::sync::{Arc, Mutex, PoisonError};
+use std::time::Duration;
+
+use stampede_core::{
+    AddressId, Endpoint, EnforcedLimits, Fut, Limit, Limits, MeterSource, PartMeters, Program, UnitExit, UnitId,
+    UnitRestart, UnitStatus, UnitStop, UnknownPlace,
+};
+use stampede_seam::{ExitReport, LogTail, Moment, ReadBackError, Running, StopError, Vantage};
+
+use crate::fake_vantage::{FakeDeployment, FakeVantage};
+
+/// How many workers it says it has.
+const WORKERS: u32 = 2;
+
+pub(crate) struct FakeRunning {
+    pub(crate) name: String,
+    pub(crate) front: Endpoint,
+    pub(crate) made: Arc<FakeDeployment>,
+    pub(crate) units: Vec<UnitId>,
+    pub(crate) parts: Vec<String>,
+    pub(crate) total: Limits,
+    pub(crate) fake: Arc<FakeVantage>,
+    pub(crate) vantage: Arc<dyn Vantage>,
+    pub(crate) log: Arc<Mutex<Vec<String>>>,
+    pub(crate) is_stopped: bool,
+}
+
+impl FakeRunning {
+    fn note(&self, what: &str) {
+        self.log.lock().unwrap_or_else(PoisonError::into_inner).push(format!("{what} {}", self.name));
+    }
+
+    fn meter(&self, below: &str) -> Vec<MeterSource> {
+        vec![MeterSource::CgroupV2 { dir: self.made.group.join(below) }]
+    }
+}
+
+impl Drop for FakeRunning {
+    fn drop(&mut self) {
+        self.fake.deployments().remove(&self.front);
+        if !self.is_stopped {
+            self.note("drop");
+        }
+    }
+}
+
+impl Running for FakeRunning {
+    fn vantage(&self) -> &Arc<dyn Vantage> {
+        &self.vantage
+    }
+
+    fn front(&self) -> &Endpoint {
+        &self.front
+    }
+
+    fn resolve(&self, text: &str) -> Result<String, UnknownPlace> {
+        Ok(text.to_owned())
+    }
+
+    fn endpoint(&self, _address: &AddressId) -> Option<&Endpoint> {
+        Some(&self.front)
+    }
+
+    fn started(&self) -> Moment {
+        self.made.launched
+    }
+
+    fn meters(&self) -> Vec<MeterSource> {
+        self.meter("")
+    }
+
+    fn statuses(&self) -> &[UnitStatus] {
+        &[]
+    }
+
+    fn listeners(&self) -> &[(AddressId, Endpoint)] {
+        &[]
+    }
+
+    fn enforced(&self) -> Result<EnforcedLimits, ReadBackError> {
+        Ok(self.made.lifetime.enforced.unwrap_or(EnforcedLimits {
+            cpus: Limit::AtMost(self.total.cpus),
+            period: Duration::from_millis(100),
+            memory: Limit::AtMost(self.total.memory),
+        }))
+    }
+
+    fn part_meters(&self) -> Vec<PartMeters> {
+        self.parts.iter().map(|part| PartMeters { part: part.clone(), meters: self.meter(part) }).collect()
+    }
+
+    fn enforced_on(&self, _part: &str) -> Result<EnforcedLimits, ReadBackError> {
+        self.enforced()
+    }
+
+    fn restarts(&self) -> Vec<UnitRestart> {
+        self.made.lifetime.restarts.clone()
+    }
+
+    fn ask<'a>(&'a self, _program: &'a Program) -> Fut<'a, Result<String, String>> {
+        let said = self.made.lifetime.said.clone();
+        Box::pin(async move { said })
+    }
+
+    fn read<'a>(&'a self, _file: &'a str) -> Fut<'a, Result<Option<String>, String>> {
+        let file = self.made.lifetime.file.clone();
+        Box::pin(async move { Ok(file) })
+    }
+
+    fn exited(&self) -> Fut<'_, UnitExit> {
+        Box::pin(async move {
+            match &self.made.lifetime.exit {
+                Some((after, exit)) => {
+                    self.vantage.sleep_until(self.made.at(*after)).await;
+                    exit.clone()
+                }
+                None => std::future::pending().await,
+            }
+        })
+    }
+
+    fn forks(&self) -> BTreeSet<u32> {
+        let age = self.vantage.now().since(self.made.launched);
+        let generation = self.made.lifetime.worker_life.map_or(0, |life| (age.as_nanos() / life.as_nanos()) as u32);
+        (0..WORKERS).map(|worker| 1000 + generation * WORKERS + worker).collect()
+    }
+
+    fn logs(&self, unit: &UnitId) -> LogTail {
+        let is_first = self.units.first() == Some(unit);
+        LogTail { lines: if is_first { self.made.lifetime.log.clone() } else { Vec::new() } }
+    }
+
+    fn units(&self) -> Vec<UnitId> {
+        self.units.clone()
+    }
+
+    fn stop(mut self: Box<Self>) -> Fut<'static, Result<ExitReport, StopError>> {
+        Box::pin(async move {
+            let took = self.made.lifetime.stop;
+            tokio::time::sleep(took).await;
+            self.is_stopped = true;
+            self.note("stop");
+            self.made.lifetime.stopped()?;
+            let stop = |unit: &UnitId| UnitStop { unit: unit.clone(), took, killed: false, how: "status 0".to_owned() };
+            Ok(ExitReport { units: self.units.iter().map(stop).collect() })
+        })
+    }
+}

@@ -1,0 +1,9 @@
+//! Sees deployments from this process.
+//!
+//! [`Here`] is the [`Vantage`](stampede_seam::Vantage) of everything that runs on this machine: its clock is this process's, load
+//! runs on threads of this process, and counters are read from the kernel that both share.
+
+mod here;
+mod latency_relay;
+
+pub use here::Here;
