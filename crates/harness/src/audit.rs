@@ -61,7 +61,10 @@ pub(crate) fn add(all: &mut Vec<StepAnswers>, more: &[StepAnswers]) {
 }
 
 /// Each audit's number, by who told it.
-pub(crate) struct Reading(Vec<Vec<(String, u64)>>);
+pub(crate) struct Reading(Vec<Numbers>);
+
+/// Numbers by who told them.
+type Numbers = Vec<(String, u64)>;
 
 /// Asks everybody for each audit's number: the services, and the application at each replica.
 ///
@@ -128,10 +131,7 @@ pub(crate) fn records(
     resent: u64,
 ) -> Vec<AuditRecord> {
     let readings = before.0.iter().zip(&after.0);
-    let record = |(PreparedAudit { audit, .. }, (before, after)): (
-        &PreparedAudit,
-        (&Vec<(String, u64)>, &Vec<(String, u64)>),
-    )| {
+    let record = |(PreparedAudit { audit, .. }, (before, after)): (&PreparedAudit, (&Numbers, &Numbers))| {
         let step = answers.iter().find(|answers| answers.step == audit.step);
         let told = before.iter().zip(after);
         AuditRecord {

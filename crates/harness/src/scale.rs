@@ -5,6 +5,7 @@
 //! was free is no fault of the trial but what is asked for.
 
 use std::collections::BTreeMap;
+use std::ops::Range;
 use std::sync::Arc;
 use std::time::Duration;
 
@@ -15,7 +16,7 @@ use stampede_core::{
 use stampede_gateway::{Account, BODY_PAUSE, Gateway, Instance, Life, Order, Setup};
 use stampede_scale::{Policy, Price, QueueLimits, Rejection, Service, Time};
 use stampede_seam::Platform;
-use stampede_seam::{LoadExchange, LoadHandle, LoadOrder, LoadOutcome, LoadSpec, Pause};
+use stampede_seam::{LoadExchange, LoadOrder, LoadOutcome, LoadSpec, Moment, Pause};
 use tokio::sync::mpsc::UnboundedReceiver;
 
 use crate::context::{Place, Timing, TrialContext};
@@ -262,11 +263,11 @@ impl Act<'_> {
         };
         let vantage = self.platform.vantage().as_ref();
         let order = LoadOrder { spec, link: case.topology.link };
-        let from_now = |load: &Box<dyn LoadHandle>| {
-            let (now, window) = (vantage.now(), load.window());
+        let from_now = |window: Range<Moment>| {
+            let now = vantage.now();
             window.start.since(now)..window.end.since(now)
         };
-        let load = gateway.count(|| vantage.load(order), from_now);
+        let load = gateway.count(|| vantage.load(order), |load| from_now(load.window()));
         let mut load = load.map_err(|error| failed(error.to_string()))?;
         let mut clock = Clock::new(vantage, load.as_ref());
         let (mut usage, mut load_seconds) = (Usage::default(), Seconds::default());

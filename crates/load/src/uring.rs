@@ -455,6 +455,7 @@ mod tests {
     use stampede_scenario::{Check, Statuses};
 
     use super::*;
+    use crate::try_out;
     use stampede_seam::Backend;
     use stampede_seam::LoadExchange;
 

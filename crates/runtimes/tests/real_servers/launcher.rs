@@ -16,7 +16,7 @@ use stampede_core::{
     AddressId, AddressKind, BuildStep, Deployment, Endpoint, Limit, Places, Preparation, Program, Ready, RunFile,
     StatusSource, StopSignal, Unit,
 };
-use stampede_observe::Targets;
+use stampede_seam::SampleTargets;
 use tempfile::TempDir;
 
 const PATIENCE: Duration = Duration::from_secs(10);
@@ -123,7 +123,7 @@ impl Server {
     }
 
     /// What can be sampled: all that units say, and the queues of all addresses.
-    pub(crate) fn targets(&self) -> Targets {
+    pub(crate) fn targets(&self) -> SampleTargets {
         let endpoint =
             |id: &AddressId| self.endpoints.iter().find(|(known, _)| known == id).expect("a known address").1.clone();
         let statuses = self.units.iter().flat_map(|(unit, _)| {
@@ -132,7 +132,7 @@ impl Server {
                 (unit.id.clone(), StatusSource { address: endpoint(address), transport, format })
             })
         });
-        Targets {
+        SampleTargets {
             cpus: Limit::Unlimited,
             meters: Vec::new(),
             listeners: self.endpoints.clone(),
