@@ -4,14 +4,15 @@ use stampede_analysis::{Found, capacity, least_capacity_time};
 use stampede_core::{Failures, Study, StudyKind, Trial};
 use stampede_plan::{CompareFlags, SubjectFlag, read_capacity};
 
+use crate::Outcome;
 use crate::args::CapacityArgs;
 use crate::catalogue::BuiltIn;
 use crate::compare::{Order, carry_out, conclude, exit_of, topology_flags};
 use crate::exit::{Exit, Failure};
+use crate::host::Host;
 use crate::show::Report;
-use crate::{Outcome, ground};
 
-pub(crate) fn run(args: Box<CapacityArgs>) -> Outcome {
+pub(crate) fn run(args: Box<CapacityArgs>, host: &dyn Host) -> Outcome {
     let CapacityArgs {
         runtime,
         subject,
@@ -54,8 +55,7 @@ pub(crate) fn run(args: Box<CapacityArgs>) -> Outcome {
         topology: topology_flags(topology),
         ..CompareFlags::default()
     };
-    let machine = stampede_platforms::machine();
-    let plan = read_capacity(&runtime, &flags, least_capacity_time, ground::size(&machine), &BuiltIn);
+    let plan = read_capacity(&runtime, &flags, least_capacity_time, host.size(), &BuiltIn);
     let (plan, report) = Failure::both(plan.map_err(Failure::usage), Report::new(output))?;
     let kind = StudyKind::Capacity;
     let order = Order {
@@ -70,8 +70,8 @@ pub(crate) fn run(args: Box<CapacityArgs>) -> Outcome {
         no_wait,
         quiet,
     };
-    let (ended, mut record, path) = carry_out(&order, machine, &store)?;
-    conclude(ended, &report, &mut record, &path)
+    let (ended, mut record, path) = carry_out(&order, host, &store)?;
+    conclude(ended, &report, &mut record, &path, host)
 }
 
 /// How a study ends that asked for a capacity and came to its end.

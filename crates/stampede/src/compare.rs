@@ -13,7 +13,6 @@ use stampede_core::{
 use stampede_harness::{Copies, Event, Prepared, Sink, SinkError, Stop, TrialContext};
 use stampede_load::Backend;
 use stampede_plan::{CompareFlags, ComparePlan, SubjectFlag, TopologyFlags};
-use stampede_platforms::scope;
 use stampede_store::Store;
 
 use crate::args::{CompareArgs, StoreArgs, TopologyArgs};
@@ -21,20 +20,19 @@ use crate::backend::BackendChoice;
 use crate::catalogue::BuiltIn;
 use crate::exit::{Exit, Failure};
 use crate::ground::{self, Ground};
+use crate::host::{self, Ended, Host};
 use crate::progress::Progress;
 use crate::record::Record;
 use crate::show::Report;
-use crate::{Outcome, calibration, capacity, figure, folders, recording, resumption, screen, signals, yard_stick};
+use crate::{Outcome, calibration, capacity, figure, folders, recording, resumption, screen, yard_stick};
 
 /// Longest wait for answers that are still out when the window closes.
 pub(crate) const DRAIN: Duration = Duration::from_secs(5);
 /// The same for a scenario, whose flows have been begun and are brought to their end: as long as Gatling waits for one answer
 /// (https://docs.gatling.io/reference/script/http/protocol/, `requestTimeout`).
 pub(crate) const DRAIN_OF_FLOWS: Duration = Duration::from_secs(60);
-/// Longest wait for blocking threads at the end; a request whose server is gone ends at once.
-pub(crate) const LAST_WAIT: Duration = Duration::from_secs(10);
 
-pub(crate) fn run(args: Box<CompareArgs>) -> Outcome {
+pub(crate) fn run(args: Box<CompareArgs>, host: &dyn Host) -> Outcome {
     let CompareArgs {
         subject,
         app,
@@ -93,15 +91,14 @@ pub(crate) fn run(args: Box<CompareArgs>) -> Outcome {
         slo: None,
         topology: topology_flags(topology),
     };
-    let machine = stampede_platforms::machine();
-    let plan = ComparePlan::read(&flags, ground::size(&machine), &BuiltIn).map_err(Failure::usage);
+    let plan = ComparePlan::read(&flags, host.size(), &BuiltIn).map_err(Failure::usage);
     let (plan, report) = Failure::both(plan, Report::new(output))?;
     let metric = figure::read(metric)?;
     let kind = if plan.calibrate { StudyKind::Calibrate } else { StudyKind::Compare };
     let failures = Failures::Faults;
     let order = Order { plan: &plan, beside: &[], id: None, kind, metric, failures, resume, backend, no_wait, quiet };
-    let (ended, mut record, path) = carry_out(&order, machine, &store)?;
-    conclude(ended, &report, &mut record, &path)
+    let (ended, mut record, path) = carry_out(&order, host, &store)?;
+    conclude(ended, &report, &mut record, &path, host)
 }
 
 /// What is to be measured, and how.
@@ -126,7 +123,7 @@ pub(crate) struct Order<'a> {
 /// Measures a study: how that ended, what was kept of it, and in which store.
 pub(crate) fn carry_out(
     order: &Order<'_>,
-    machine: Machine,
+    host: &dyn Host,
     store: &StoreArgs,
 ) -> Result<(Result<Ended, Failure>, Record, PathBuf), Failure> {
     // Told before anything is waited for; which one it is then is found out once nobody else measures.
@@ -135,37 +132,28 @@ pub(crate) fn carry_out(
         None => Ok(()),
     };
     let cores = order.plan.limits.cpus.whole_cores();
-    attend(cores, store, order.quiet, earlier, async |pinning, record, stop| {
-        study(order, machine, pinning, record, stop).await
+    attend(host, cores, store, order.quiet, earlier, async |pinning, record, stop| {
+        study(order, host, pinning, record, stop).await
     })
 }
 
-/// Does work that measures deployments of so many cores, on cores of its own and until signals end it, whatever it is doing: how
-/// that ended, what was kept of it, and in which store. The store is looked at before.
+/// Does work that measures deployments of so many cores and keeps what it measures: how that ended, what was kept of it, and in
+/// which store. The store is looked at before.
 pub(crate) fn attend(
+    host: &dyn Host,
     cores: usize,
     store: &StoreArgs,
     quiet: bool,
     look: impl FnOnce(&Store) -> Result<(), Failure>,
     work: impl AsyncFnOnce(CpuLayout, &mut Record, &Stop) -> Result<(), Failure>,
 ) -> Result<(Result<Ended, Failure>, Record, PathBuf), Failure> {
-    if let Err(error) = scope::enter(Path::new("/")) {
-        screen::warning(&Failure::missing(error).message);
-    }
+    host.settle();
     let path = folders::store(store)?;
     let store = Store::open(&path).map_err(Failure::missing)?;
     look(&store)?;
-
-    let available = stampede_platforms::available_cpus();
-    let pinning = CpuLayout::divide(&available, cores);
-    // Everything of Stampede's own stays off the server's cores from here on: threads inherit this.
-    stampede_platforms::pin_to(&pinning.generator).map_err(Failure::missing)?;
-    let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build().map_err(Failure::missing)?;
     let mut record = Record::new(store);
     let stop = Stop::default();
-    let ended = runtime.block_on(signals::heed(&stop, quiet, work(pinning, &mut record, &stop)));
-    // What still runs on a blocking thread (a run that is being prepared when Ctrl-C comes) cleans up after itself.
-    runtime.shutdown_timeout(LAST_WAIT);
+    let ended = host::attend(host, cores, quiet, &stop, |pinning| work(pinning, &mut record, &stop))?;
     Ok((ended, record, path))
 }
 
@@ -201,21 +189,14 @@ pub(crate) fn topology_flags(args: TopologyArgs) -> TopologyFlags {
     }
 }
 
-/// How a study ended.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) enum Ended {
-    Complete,
-    Interrupted,
-}
-
 async fn study(
     order: &Order<'_>,
-    machine: Machine,
+    host: &dyn Host,
     pinning: CpuLayout,
     record: &mut Record,
     stop: &Stop,
 ) -> Result<(), Failure> {
-    let site = Site::take(order, machine, pinning, stop).await?;
+    let site = Site::take(order, host, pinning, stop).await?;
     if let Some(name) = &order.resume {
         let earlier = resumption::find(record.store(), name.as_deref(), order.kind)?;
         record.go_on_with(earlier);
@@ -227,7 +208,7 @@ async fn study(
 pub(crate) struct Site<'a> {
     /// What may ask them to end.
     pub(crate) stop: &'a Stop,
-    ground: Ground,
+    ground: Ground<'a>,
     machine: Machine,
     pinning: CpuLayout,
     backend: Backend,
@@ -236,14 +217,19 @@ pub(crate) struct Site<'a> {
 impl<'a> Site<'a> {
     pub(crate) async fn take(
         order: &Order<'_>,
-        machine: Machine,
+        host: &'a dyn Host,
         pinning: CpuLayout,
         stop: &'a Stop,
     ) -> Result<Self, Failure> {
         let (backend, quiet) = (order.backend, order.quiet);
-        let ground = Ground::take(order.plan, &[], &pinning, order.no_wait, quiet).await?;
-        let backend = backend.find_aside(&pinning, quiet).await;
-        Ok(Self { stop, ground, machine, pinning, backend })
+        let ground = Ground::take(host, order.plan, &[], &pinning, order.no_wait, quiet).await?;
+        let backend = host.backend(backend, &pinning, quiet).await;
+        Ok(Self { stop, ground, machine: host.machine(), pinning, backend })
+    }
+
+    /// The date and time there.
+    pub(crate) fn now(&self) -> Timestamp {
+        self.ground.platform.vantage().timestamp()
     }
 }
 
@@ -280,7 +266,7 @@ pub(crate) async fn conduct(
     if let Some(note) = note.filter(|_| !quiet) {
         screen::note(&note);
     }
-    let started_at = Timestamp::now();
+    let started_at = site.now();
     let mut study = Study {
         id: id.clone().unwrap_or_else(|| name(started_at)),
         kind: *kind,
@@ -349,7 +335,7 @@ pub(crate) async fn conduct(
     if plan.pilots && study.resumed_at.is_empty() {
         let pilots = stampede_harness::pilots(&*ground.platform, &prepared, &context, study.seed, &mut sinks).await;
         study.groundwork.warm_ups = pilots.map_err(Failure::missing)?;
-        study.started_at = Timestamp::now();
+        study.started_at = site.now();
     }
     stampede_harness::run(&*ground.platform, &study, &prepared, &context, trials, &mut sinks)
         .await
@@ -362,8 +348,14 @@ pub(crate) fn name(started_at: Timestamp) -> StudyId {
 }
 
 /// Prints what was measured, and says how it ended. What is printed does not depend on the store, which may be full.
-pub(crate) fn conclude(ended: Result<Ended, Failure>, report: &Report, record: &mut Record, store: &Path) -> Outcome {
-    let finished_at = matches!(ended, Ok(Ended::Complete)).then(Timestamp::now);
+pub(crate) fn conclude(
+    ended: Result<Ended, Failure>,
+    report: &Report,
+    record: &mut Record,
+    store: &Path,
+    host: &dyn Host,
+) -> Outcome {
+    let finished_at = matches!(ended, Ok(Ended::Complete)).then(|| host.now());
     if let Some(study) = record.study().cloned() {
         let stored = match finished_at {
             Some(finished_at) => record.store().finish_study(&study.id, finished_at),

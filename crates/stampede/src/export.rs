@@ -24,6 +24,7 @@ use stampede_vantage::Here;
 
 use crate::exit::{Exit, Failure};
 use crate::found;
+use crate::host::Host;
 use crate::{Outcome, folders, ground, screen};
 
 /// The port that it listens on, unless another one is given: what Cloud Run and most images have.
@@ -32,9 +33,8 @@ const PORT: u16 = 8080;
 /// Ports below belong to root. <https://man7.org/linux/man-pages/man7/ip.7.html>
 const FIRST_PORT: u16 = 1024;
 
-pub(crate) fn run(args: ExportArgs) -> Outcome {
-    let machine = stampede_platforms::machine();
-    let subject = subject::read(&args, ground::size(&machine))?;
+pub(crate) fn run(args: ExportArgs, host: &dyn Host) -> Outcome {
+    let subject = subject::read(&args, host.size())?;
     let ExportArgs { target, case, listen, image, output, force, .. } = args;
     let listen = listen.unwrap_or(SocketAddr::new(target.address(), PORT));
     if listen.port() < FIRST_PORT {

@@ -6,7 +6,6 @@ mod side;
 
 use std::path::{Path, PathBuf};
 
-use jiff::Timestamp;
 use stampede_analysis::{
     Analysis, Change, ChangeError, Loss, Outcome as GateOutcome, analyse, between_studies, losses, metric, of_gate,
 };
@@ -21,12 +20,13 @@ use self::side::{CheckedOut, Side};
 use crate::args::StoreArgs;
 use crate::backend::BackendChoice;
 use crate::catalogue::BuiltIn;
-use crate::compare::{Ended, Order, carry_out, exit_of};
+use crate::compare::{Order, carry_out, exit_of};
 use crate::destination::{self, is_stdout, put};
 use crate::exit::{Exit, Failure};
-use crate::{Outcome, figure, ground, screen, show};
+use crate::host::{Ended, Host};
+use crate::{Outcome, figure, screen, show};
 
-pub(crate) fn run(args: GateArgs) -> Outcome {
+pub(crate) fn run(args: GateArgs, host: &dyn Host) -> Outcome {
     let GateArgs { base, head, threshold, metric, strict, junit, markdown, html, csv, github, measuring, store, quiet } =
         args;
     let output = Output::new([junit, markdown, html, csv], github)?;
@@ -36,7 +36,7 @@ pub(crate) fn run(args: GateArgs) -> Outcome {
         (Side::Study(before), Side::Study(after)) => {
             stored([&before, &after], metric.as_deref(), threshold, &measuring, &store)?
         }
-        (before, after) => measured([&before, &after], metric, threshold, measuring, &store, quiet)?,
+        (before, after) => measured([&before, &after], metric, threshold, measuring, &store, quiet, host)?,
     };
     let (question, changes, studies) = match judged {
         Judged::Done { question, changes, studies } => (question, changes, studies),
@@ -133,16 +133,16 @@ fn measured(
     measuring: MeasuringArgs,
     store: &StoreArgs,
     quiet: bool,
+    host: &dyn Host,
 ) -> Result<Judged, Failure> {
     let [base, head] = sides;
     // Their folders live until the study is over.
     let (base, head) = (base.check_out()?, head.check_out()?);
-    let machine = stampede_platforms::machine();
-    let size = ground::size(&machine);
+    let size = host.size();
     let no_wait = measuring.no_wait;
     let (before, after) = Failure::both(read(&base, &measuring, size), read(&head, &measuring, size))?;
     let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build().map_err(Failure::missing)?;
-    let plan = runtime.block_on(plan::merge(&before, after, no_wait, quiet))?;
+    let plan = runtime.block_on(plan::merge(host, &before, after, no_wait, quiet))?;
     let plan = ComparePlan { precision: threshold, ..plan };
     drop(runtime);
     let backend = BackendChoice::default();
@@ -158,7 +158,7 @@ fn measured(
         no_wait,
         quiet,
     };
-    let (ended, mut record, _) = carry_out(&order, machine, store)?;
+    let (ended, mut record, _) = carry_out(&order, host, store)?;
     let Some(study) = record.study().cloned() else {
         return ended.map(|_| Judged::Interrupted);
     };
@@ -166,7 +166,7 @@ fn measured(
         screen::warning(&format!("interrupted; {} finished trials are kept", record.trials().len()));
         return Ok(Judged::Interrupted);
     }
-    let finished_at = Timestamp::now();
+    let finished_at = host.now();
     record.store().finish_study(&study.id, finished_at).map_err(Failure::missing)?;
     let change = of_gate(&study, record.trials()).map_err(|error| {
         let exit = match exit_of(Some(&study), record.trials()) {

@@ -1,15 +1,13 @@
-//! What every command that starts servers stands on: the machine's size, the lock on it, and the platform.
+//! What a study is measured on: a platform, under the lock on the machine.
 
 use std::collections::BTreeSet;
 use std::env;
 use std::ffi::OsString;
-use std::time::Duration;
 
-use stampede_core::{Availability, Bytes, Composer as _, CpuLayout, Machine, Requirement, Severity, with_causes};
+use stampede_core::{Availability, Composer as _, CpuLayout, Requirement, Severity, with_causes};
 use stampede_harness::{Conditions, Copies, Missing, PrepareCasesError, Prepared};
-use stampede_plan::{ComparePlan, MachineSize, PlatformChoice, RuntimeChoice};
+use stampede_plan::{ComparePlan, PlatformChoice, RuntimeChoice};
 use stampede_platforms::docker::{DockerConfig, DockerPlatform};
-use stampede_platforms::lock::{LockError, MeasuringLock};
 use stampede_platforms::{LocalConfig, LocalPlatform};
 use stampede_report::terminal::paragraph;
 use stampede_runtimes::Topologies;
@@ -18,20 +16,8 @@ use stampede_seam::Platform;
 use stampede_vantage::Here;
 
 use crate::exit::{Exit, Failure};
-use crate::open_files::{OWN_FILES, raise_open_files};
+use crate::host::{Host, Lock};
 use crate::{clean, folders, looker, looking, revisions, screen};
-
-/// How often a lock that another Stampede holds is tried.
-const LOCK_PAUSE: Duration = Duration::from_millis(200);
-
-/// How large this machine is.
-pub(crate) fn size(machine: &Machine) -> MachineSize {
-    MachineSize {
-        cpus: machine.cpus,
-        memory: Bytes::new(stampede_platforms::memory().unwrap_or(u64::MAX)),
-        connections: raise_open_files().saturating_sub(OWN_FILES),
-    }
-}
 
 /// What every case of a plan is served under.
 pub(crate) fn conditions(plan: &ComparePlan, pinning: CpuLayout) -> Result<Conditions, Failure> {
@@ -50,30 +36,37 @@ pub(crate) fn conditions(plan: &ComparePlan, pinning: CpuLayout) -> Result<Condi
 }
 
 /// A platform that nobody else measures on.
-pub(crate) struct Ground {
+pub(crate) struct Ground<'a> {
+    host: &'a dyn Host,
     // Fields are dropped in this order: the platform first.
     pub(crate) platform: Box<dyn Platform>,
-    pub(crate) _lock: MeasuringLock,
+    pub(crate) _lock: Lock,
 }
 
-impl Ground {
+impl<'a> Ground<'a> {
+    /// What it is part of.
+    pub(crate) fn host(&self) -> &dyn Host {
+        self.host
+    }
+
     /// Waits for the lock, cleans up after Stampedes that were killed, and says what stands in the way of the limits. What is `beside`
     /// a plan has other runtimes or settings, and all else as the plan.
     pub(crate) async fn take(
+        host: &'a dyn Host,
         plan: &ComparePlan,
         beside: &[&ComparePlan],
         pinning: &CpuLayout,
         no_wait: bool,
         quiet: bool,
     ) -> Result<Self, Failure> {
-        let lock = wait_for_lock(no_wait, plan).await?;
-        let platform = platform(plan, beside, pinning.server.clone(), quiet).await?;
+        let lock = host.lock(&purpose(plan), no_wait).await?;
+        let platform = host.platform(plan, beside, pinning.server.clone(), quiet).await?;
         for finding in platform.preflight(&plan.limits).await {
             if finding.severity > Severity::Info {
                 screen::warning(&format!("{}; {}", finding.text, finding.advice));
             }
         }
-        Ok(Self { platform, _lock: lock })
+        Ok(Self { host, platform, _lock: lock })
     }
 
     /// Prepares the plan's cases, and says what a look at an application found.
@@ -95,7 +88,7 @@ impl Ground {
             PrepareCasesError::App(_) => Failure { exit: Exit::TrialFailed, message: with_causes(&error) },
             PrepareCasesError::Render(_) => Failure::missing(error),
         })?;
-        revisions::add(&mut prepared, &plan.candidates).await;
+        revisions::add(self.host, &mut prepared, &plan.candidates).await;
         if !quiet {
             looking::tell(plan, &prepared, &missing);
         }
@@ -106,7 +99,7 @@ impl Ground {
 
 /// The plan's platform, on these processors, with all that the runtimes of the plan and of those beside it need and that it can give
 /// them.
-async fn platform(
+pub(crate) async fn platform(
     plan: &ComparePlan,
     beside: &[&ComparePlan],
     server_cpus: Vec<u32>,
@@ -156,9 +149,9 @@ pub(crate) async fn containers(
 }
 
 /// Whether a plan's platform has all that the plan's candidates need, or was given it now.
-pub(crate) async fn has_all(plan: &ComparePlan, no_wait: bool, quiet: bool) -> Result<bool, Failure> {
-    let _lock = wait_for_lock(no_wait, plan).await?;
-    let platform = platform(plan, &[], stampede_platforms::available_cpus(), quiet).await?;
+pub(crate) async fn has_all(host: &dyn Host, plan: &ComparePlan, no_wait: bool, quiet: bool) -> Result<bool, Failure> {
+    let _lock = host.lock(&purpose(plan), no_wait).await?;
+    let platform = host.platform(plan, &[], host.cpus(), quiet).await?;
     for need in needs(plan) {
         if matches!(platform.detect(&need).await, Availability::Missing { .. }) {
             return Ok(false);
@@ -189,27 +182,9 @@ fn warden() -> Result<Vec<OsString>, Failure> {
     Ok(vec![program.into_os_string(), "__warden".into()])
 }
 
-async fn wait_for_lock(no_wait: bool, plan: &ComparePlan) -> Result<MeasuringLock, Failure> {
-    let purpose = format!("compare {}", plan.workload.id);
-    let mut told = false;
-    loop {
-        match MeasuringLock::try_acquire(&purpose) {
-            Ok(lock) => return Ok(lock),
-            Err(LockError::Held { holder }) if no_wait => {
-                return Err(Failure::missing(format!(
-                    "another Stampede is measuring on this machine: {holder}\n  wait for it, or leave out --no-wait"
-                )));
-            }
-            Err(LockError::Held { holder }) => {
-                if !told {
-                    screen::note(&format!("waiting for another Stampede that is measuring: {holder}"));
-                }
-                told = true;
-            }
-            Err(error) => return Err(Failure::missing(error)),
-        }
-        tokio::time::sleep(LOCK_PAUSE).await;
-    }
+/// What others who wait are told.
+fn purpose(plan: &ComparePlan) -> String {
+    format!("compare {}", plan.workload.id)
 }
 
 /// A missing runtime that was named ends the command; one that was not is left out and said so.

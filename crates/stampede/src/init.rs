@@ -10,16 +10,16 @@ use stampede_plan::{CompareFlags, ComparePlan, PLAN_FILE, SubjectFlag, WrittenAn
 
 use crate::args::InitArgs;
 use crate::catalogue::BuiltIn;
-use crate::compare::LAST_WAIT;
 use crate::exit::{Exit, Failure};
 use crate::ground::{self, Ground};
+use crate::host::{Host, LAST_WAIT};
 use crate::signals::Signals;
 use crate::{Outcome, recording, screen};
 
 /// Where answers are written, beside the plan.
 const ANSWERS: &str = "stampede.expected";
 
-pub(crate) fn run(args: &InitArgs) -> Outcome {
+pub(crate) fn run(args: &InitArgs, host: &dyn Host) -> Outcome {
     let InitArgs { dir, force, no_wait } = args;
     let file = dir.join(PLAN_FILE);
     if !dir.is_dir() {
@@ -31,18 +31,17 @@ pub(crate) fn run(args: &InitArgs) -> Outcome {
     }
     crate::destination::writable(&file)
         .map_err(|error| Failure::usage(format!("{} cannot be written: {error}", file.display())))?;
-    let machine = stampede_platforms::machine();
     let flags = CompareFlags { subject: SubjectFlag::Application(dir.clone()), ..CompareFlags::default() };
-    let plan = ComparePlan::read(&flags, ground::size(&machine), &BuiltIn).map_err(Failure::usage)?;
-    let available = stampede_platforms::available_cpus();
-    let pinning = CpuLayout::divide(&available, plan.limits.cpus.whole_cores());
-    let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build().map_err(Failure::missing)?;
+    let plan = ComparePlan::read(&flags, host.size(), &BuiltIn).map_err(Failure::usage)?;
+    let cpus = host.cpus();
+    let pinning = CpuLayout::divide(&cpus, plan.limits.cpus.whole_cores());
+    let runtime = host.enter(&cpus)?;
     let recorded = runtime.block_on(async {
         let mut signals = Signals::new()?;
         tokio::select! {
             biased;
             () = signals.any() => Ok(None),
-            recorded = record(&plan, pinning, *no_wait) => recorded.map(Some),
+            recorded = record(host, &plan, pinning, *no_wait) => recorded.map(Some),
         }
     });
     runtime.shutdown_timeout(LAST_WAIT);
@@ -56,8 +55,13 @@ pub(crate) fn run(args: &InitArgs) -> Outcome {
     Ok(Exit::Done)
 }
 
-async fn record(plan: &ComparePlan, pinning: CpuLayout, no_wait: bool) -> Result<Vec<Recorded>, Failure> {
-    let ground = Ground::take(plan, &[], &pinning, no_wait, false).await?;
+async fn record(
+    host: &dyn Host,
+    plan: &ComparePlan,
+    pinning: CpuLayout,
+    no_wait: bool,
+) -> Result<Vec<Recorded>, Failure> {
+    let ground = Ground::take(host, plan, &[], &pinning, no_wait, false).await?;
     let conditions = ground::conditions(plan, pinning)?;
     let prepared = ground.prepare(plan, &conditions, &mut Copies::default(), false).await?;
     recording::record(&*ground.platform, plan, &prepared, false).await

@@ -3,7 +3,7 @@
 use std::collections::{BTreeMap, BTreeSet};
 
 use stampede_analysis::{Metric, Move, Proposal, Reached, Room, analyse, metric, objective_metric, proposals};
-use stampede_core::{CpuLayout, Failures, Machine, Objective, ProcessModel, RuntimeId, Study, StudyKind, Topology};
+use stampede_core::{CpuLayout, Failures, Objective, ProcessModel, RuntimeId, Study, StudyKind, Topology};
 use stampede_harness::{Copies, Stop};
 use stampede_plan::{ComparePlan, LadderFlags, LadderPlan, MachineSize, ReproduceFlags, Rung, read_row};
 use stampede_report::StudyView;
@@ -12,11 +12,12 @@ use stampede_store::StoredStudy;
 
 use crate::args::{OutputArgs, StoreArgs};
 use crate::catalogue::BuiltIn;
-use crate::compare::{self, Ended, Site};
+use crate::compare::{self, Site};
 use crate::exit::{Exit, Failure};
+use crate::host::{self, Ended, Host};
 use crate::sequence::Sequence;
 use crate::show::{Renderers, Report};
-use crate::{Outcome, figure, folders, ground, reproduce};
+use crate::{Outcome, figure, folders, reproduce};
 
 /// Blocks in which the last deployment is held against the first: the least for a verdict.
 const BLOCKS: u32 = 3;
@@ -35,15 +36,16 @@ pub(crate) struct Climb {
     pub(crate) store: StoreArgs,
 }
 
-pub(crate) fn run(flags: &LadderFlags, machine: Machine, climb: Climb) -> Outcome {
+pub(crate) fn run(flags: &LadderFlags, host: &dyn Host, climb: Climb) -> Outcome {
     let Climb { metric: key, against, resume, no_wait, quiet, output, store } = climb;
-    let plan = LadderPlan::read(flags, ground::size(&machine), &BuiltIn);
+    let plan = LadderPlan::read(flags, host.size(), &BuiltIn);
     let (plan, report) = Failure::both(plan.map_err(Failure::usage), Report::new(output))?;
     let key = figure::read(key)?.unwrap_or_else(|| objective_metric(Objective::Throughput).to_owned());
     let Some(metric) = metric(&key) else { return Err(Failure::usage(format!("--metric {key} is not known"))) };
-    let beside = against.map(|against| beside(&against, &plan, ground::size(&machine))).transpose()?;
+    let beside = against.map(|against| beside(&against, &plan, host.size())).transpose()?;
+    host.settle();
     let path = folders::store(&store)?;
-    let (id, seed) = Sequence::begin(&path, resume.as_ref(), &step_name(1), plan.plan.seed)?;
+    let (id, seed) = Sequence::begin(&path, resume.as_ref(), &step_name(1), plan.plan.seed, host)?;
     let cores = plan.plan.limits.cpus.whole_cores();
     let mut ladder = Ladder {
         plan: LadderPlan { plan: ComparePlan { seed: Some(seed), ..plan.plan.clone() }, ..plan },
@@ -66,7 +68,7 @@ pub(crate) fn run(flags: &LadderFlags, machine: Machine, climb: Climb) -> Outcom
         held: None,
     };
     let stop = Stop::default();
-    let ended = Sequence::attend(cores, quiet, &stop, async |pinning| ladder.measure(machine, pinning, &stop).await)?;
+    let ended = host::attend(host, cores, quiet, &stop, |pinning| ladder.measure(host, pinning, &stop))?;
     ladder.conclude(ended, &report)
 }
 
@@ -142,10 +144,10 @@ struct Ladder {
 }
 
 impl Ladder {
-    async fn measure(&mut self, machine: Machine, pinning: CpuLayout, stop: &Stop) -> Result<(), Failure> {
+    async fn measure(&mut self, host: &dyn Host, pinning: CpuLayout, stop: &Stop) -> Result<(), Failure> {
         let Some(first) = self.plan.first() else { return Err(Failure::usage("nothing is to be tuned")) };
         let plan = self.rung_plan(FIRST, &first, 1)?;
-        let site = self.sequence.site(&plan, machine, pinning, stop).await?;
+        let site = self.sequence.site(host, &plan, pinning, stop).await?;
         self.sequence.note(&format!(
             "{}: at most {} steps for {}, from {}",
             self.sequence.id, self.plan.steps, self.metric.title, first.runtime

@@ -19,6 +19,7 @@ mod forecast;
 mod found;
 mod gate;
 mod ground;
+mod host;
 mod init;
 mod ladder;
 mod list;
@@ -46,25 +47,38 @@ mod tune;
 mod why;
 mod yard_stick;
 
+#[cfg(test)]
+mod tests;
+
 use std::process::ExitCode;
 
 use clap::Parser;
 
 use crate::args::{Args, Command, OtherArgs};
 use crate::exit::{Exit, Failure};
+use crate::host::{Host, ThisMachine};
 use crate::mimic::Tool;
 
 fn main() -> ExitCode {
-    let outcome = match Args::parse().command {
-        Command::Compare(args) => compare::run(args),
-        Command::Capacity(args) => capacity::run(args),
-        Command::Gate(args) => gate::run(*args),
-        Command::Why(args) => why::run(*args),
-        Command::Tune(args) => tune::run(*args),
-        Command::Init(args) => init::run(&args),
-        Command::Reproduce(args) => reproduce::run(args),
-        Command::Export(args) => export::run(*args),
-        Command::Scale(args) => scale::run(args),
+    match Args::parse().command {
+        Command::Warden => stampede_platforms::warden::run(),
+        Command::YardStick { address } => yard_stick::serve(&address),
+        command => obey(command, &ThisMachine).into(),
+    }
+}
+
+/// Does what a command line asks for, and says why it could not.
+fn obey(command: Command, host: &dyn Host) -> Exit {
+    let outcome = match command {
+        Command::Compare(args) => compare::run(args, host),
+        Command::Capacity(args) => capacity::run(args, host),
+        Command::Gate(args) => gate::run(*args, host),
+        Command::Why(args) => why::run(*args, host),
+        Command::Tune(args) => tune::run(*args, host),
+        Command::Init(args) => init::run(&args, host),
+        Command::Reproduce(args) => reproduce::run(args, host),
+        Command::Export(args) => export::run(*args, host),
+        Command::Scale(args) => scale::run(args, host),
         Command::Forecast(args) => forecast::run(&args),
         Command::Load(args) => load::run(args),
         Command::Hey(OtherArgs { args }) => mimic::run(Tool::Hey, &args),
@@ -78,15 +92,14 @@ fn main() -> ExitCode {
         Command::ImportStudy(args) => study_file::import(&args),
         Command::Doctor(args) => doctor::run(&args),
         Command::Clean(args) => clean::run(&args),
-        Command::Warden => return stampede_platforms::warden::run(),
         Command::Look { questions } => looker::answer(&questions),
-        Command::YardStick { address } => return yard_stick::serve(&address),
+        // They have no words for anybody, and exit codes of their own.
+        Command::Warden | Command::YardStick { .. } => Ok(Exit::Done),
     };
-    let exit = outcome.unwrap_or_else(|Failure { exit, message }| {
+    outcome.unwrap_or_else(|Failure { exit, message }| {
         message.lines().for_each(screen::error);
         exit
-    });
-    exit.into()
+    })
 }
 
 /// What a command returns.

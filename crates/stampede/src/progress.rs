@@ -4,7 +4,7 @@ mod panel;
 
 use std::collections::BTreeSet;
 use std::env;
-use std::io::{self, IsTerminal};
+use std::io;
 use std::time::{Duration, Instant};
 
 use stampede_core::{CaseId, Fut, Outcome, Rounds, Severity, Study, StudyKind, Trial, YardStickReading};
@@ -69,7 +69,7 @@ pub(crate) fn is_live(quiet: bool) -> bool {
 
 fn style(quiet: bool) -> Style {
     let obeys = env::var_os("TERM").is_some_and(|term| !term.is_empty() && term != "dumb");
-    match (quiet, io::stderr().is_terminal() && obeys) {
+    match (quiet, screen::is_terminal(&io::stderr()) && obeys) {
         (true, _) => Style::Silent,
         (false, true) => Style::Live,
         (false, false) => Style::Lines,

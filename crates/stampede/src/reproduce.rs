@@ -18,7 +18,6 @@ use stampede_load::Backend;
 use stampede_plan::{
     ComparePlan, InstancesAsked, KnownPublication, PlannedRow, PlannedTable, ReproduceFlags, ReproducePlan, ScaledRow,
 };
-use stampede_platforms::scope;
 use stampede_report::replication::{self, ReplicatedTable, ReplicationView};
 use stampede_report::terminal::paragraph;
 use stampede_report::{StudyView, csv, html};
@@ -29,19 +28,20 @@ use stampede_store::Store;
 use crate::args::ReproduceArgs;
 use crate::backend::BackendChoice;
 use crate::catalogue::{self, BuiltIn};
-use crate::compare::{self, DRAIN, DRAIN_OF_FLOWS, Ended, LAST_WAIT, Sinks};
+use crate::compare::{self, DRAIN, DRAIN_OF_FLOWS, Sinks};
 use crate::exit::{Exit, Failure};
 use crate::forecast::question::Flags;
 use crate::ground::{self, Ground};
+use crate::host::{self, Ended, Host};
 use crate::progress::Progress;
 use crate::record::Record;
 use crate::show::{Renderers, Report};
-use crate::{Outcome, folders, revisions, scale, screen, signals};
+use crate::{Outcome, folders, revisions, scale, screen};
 
 /// What a trial takes beside its load at the least: start, readiness, verification, drain and stop.
 const BESIDE: Duration = Duration::from_secs(4);
 
-pub(crate) fn run(args: Box<ReproduceArgs>) -> Outcome {
+pub(crate) fn run(args: Box<ReproduceArgs>, host: &dyn Host) -> Outcome {
     let ReproduceArgs {
         name,
         scale,
@@ -63,8 +63,7 @@ pub(crate) fn run(args: Box<ReproduceArgs>) -> Outcome {
     let Some(name) = name else { return list() };
     let (name, known) = experiments(name)?;
     let flags = ReproduceFlags { name, scale, rate_scale, full, rounds, seed, client_rtt, tables, workloads, feeders };
-    let machine = stampede_platforms::machine();
-    let size = ground::size(&machine);
+    let (machine, size) = (host.machine(), host.size());
     let plan = ReproducePlan::read(&flags, &known, size, &BuiltIn, &|row, limits| at_once(row, *limits));
     let (plan, report) = Failure::both(plan.map_err(Failure::usage), Report::new(output))?;
     if let Some(names) = studies {
@@ -74,18 +73,17 @@ pub(crate) fn run(args: Box<ReproduceArgs>) -> Outcome {
         let experiment = Experiment { plan: &plan, machine, pinning, store, quiet, tables };
         return experiment.conclude(Ok(Ended::Complete), &report);
     }
-    if let Err(error) = scope::enter(Path::new("/")) {
-        screen::warning(&Failure::missing(error).message);
-    }
+    host.settle();
     let store = folders::store(&store)?;
     // Each study opens it anew; whether it can be is to be known before any of them.
     Store::open(&store).map_err(Failure::missing)?;
-    let pinning = pin(&plan)?;
-    let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build().map_err(Failure::missing)?;
-    let mut experiment = Experiment { plan: &plan, machine, pinning, store, quiet, tables: Vec::new() };
     let stop = Stop::default();
-    let ended = runtime.block_on(signals::heed(&stop, quiet, experiment.measure(backend, no_wait, &stop)));
-    runtime.shutdown_timeout(LAST_WAIT);
+    let pinning = CpuLayout { server: Vec::new(), generator: Vec::new() };
+    let mut experiment = Experiment { plan: &plan, machine, pinning, store, quiet, tables: Vec::new() };
+    let ended = host::attend(host, cores(&plan), quiet, &stop, |pinning| {
+        experiment.pinning = pinning;
+        experiment.measure(host, backend, no_wait, &stop)
+    })?;
     experiment.conclude(ended, &report)
 }
 
@@ -108,13 +106,10 @@ fn list() -> Outcome {
     Ok(Exit::Done)
 }
 
-/// The largest row decides which cores serve: all rows must be served by the same.
-fn pin(plan: &ReproducePlan) -> Result<CpuLayout, Failure> {
+/// The largest row decides how many cores serve: all rows must be served by the same.
+fn cores(plan: &ReproducePlan) -> usize {
     let rows = plan.tables.iter().flat_map(|table| &table.rows);
-    let cores = rows.filter_map(cores_of).max().unwrap_or(1);
-    let pinning = CpuLayout::divide(&stampede_platforms::available_cpus(), cores);
-    stampede_platforms::pin_to(&pinning.generator).map_err(Failure::missing)?;
-    Ok(pinning)
+    rows.filter_map(cores_of).max().unwrap_or(1)
 }
 
 /// A published experiment that is run again.
@@ -150,14 +145,20 @@ impl Table<'_> {
 
 impl<'a> Experiment<'a> {
     /// Everything that is done on the runtime.
-    async fn measure(&mut self, backend: BackendChoice, no_wait: bool, stop: &Stop) -> Result<(), Failure> {
+    async fn measure(
+        &mut self,
+        host: &dyn Host,
+        backend: BackendChoice,
+        no_wait: bool,
+        stop: &Stop,
+    ) -> Result<(), Failure> {
         let rows = || self.plan.tables.iter().flat_map(|table| &table.rows);
         let Some(first) = rows().find_map(|row| row.plan.as_ref().ok()) else {
             let problems: Vec<String> = rows().filter_map(problem).map(|(row, why)| format!("{row}: {why}")).collect();
             return Err(Failure::missing(format!("no row can run here:\n  {}", problems.join("\n  "))));
         };
-        let ground = Ground::take(first, &[], &self.pinning, no_wait, self.quiet).await?;
-        let backend = backend.find_aside(&self.pinning, self.quiet).await;
+        let ground = Ground::take(host, first, &[], &self.pinning, no_wait, self.quiet).await?;
+        let backend = host.backend(backend, &self.pinning, self.quiet).await;
         self.prepare(&ground).await?;
         self.introduce();
         let count = self.tables.len();
@@ -172,7 +173,7 @@ impl<'a> Experiment<'a> {
     }
 
     /// Looks for what each row needs, so that the time that all takes is known before any of it begins.
-    async fn prepare(&mut self, ground: &Ground) -> Result<(), Failure> {
+    async fn prepare(&mut self, ground: &Ground<'_>) -> Result<(), Failure> {
         let mut copies = Copies::default();
         for planned in &self.plan.tables {
             self.note(0, &format!("preparing {}: {}", planned.table.id, planned.table.title));
@@ -194,7 +195,7 @@ impl<'a> Experiment<'a> {
                 );
                 match found.await {
                     Ok((mut cases, missing)) => {
-                        revisions::add(&mut cases, &plan.candidates).await;
+                        revisions::add(ground.host(), &mut cases, &plan.candidates).await;
                         prepared.extend(cases.into_iter().map(|case| with_scaling(case, scaling, &plan.load)));
                         left_out.extend(plan.candidates.first().and_then(|candidate| needs(&candidate.id, &missing)));
                     }
@@ -234,11 +235,17 @@ impl<'a> Experiment<'a> {
         self.note(0, &format!("{trials} trials in {of} {studies} of {rounds} rounds: {time} at the least"));
     }
 
-    async fn study(&mut self, number: usize, ground: &Ground, backend: Backend, stop: &Stop) -> Result<(), Failure> {
+    async fn study(
+        &mut self,
+        number: usize,
+        ground: &Ground<'_>,
+        backend: Backend,
+        stop: &Stop,
+    ) -> Result<(), Failure> {
         let Self { plan, machine, store, quiet, tables, .. } = self;
         let table = &mut tables[number];
         let Some(of_row) = table.plan().cloned() else { return Ok(()) };
-        let started_at = Timestamp::now();
+        let started_at = ground.platform.vantage().timestamp();
         let timeout = table.planned.table.client_timeout(plan.scale);
         let study = Study {
             id: compare::name(started_at),
@@ -279,7 +286,7 @@ impl<'a> Experiment<'a> {
         if stop.is_obeyed() {
             return Ok(());
         }
-        let finished_at = Timestamp::now();
+        let finished_at = ground.platform.vantage().timestamp();
         table.finished_at = Some(finished_at);
         sinks.record.store().finish_study(&study.id, finished_at).map_err(Failure::missing)
     }

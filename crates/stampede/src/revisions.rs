@@ -5,14 +5,16 @@ use std::collections::BTreeMap;
 use stampede_core::Candidate;
 use stampede_harness::Prepared;
 
+use crate::host::Host;
+
 /// Adds it to the cases, which are of these candidates: their folders lie where their authors keep them.
-pub(crate) async fn add(prepared: &mut [Prepared], candidates: &[Candidate]) {
+pub(crate) async fn add(host: &dyn Host, prepared: &mut [Prepared], candidates: &[Candidate]) {
     let mut known = BTreeMap::new();
     for Prepared { case, .. } in prepared {
         let Some(candidate) = candidates.iter().find(|candidate| candidate.id == case.id) else { continue };
         let folder = &candidate.app.source;
         if !known.contains_key(folder) {
-            known.insert(folder, stampede_platforms::revision(folder).await);
+            known.insert(folder, host.revision(folder).await);
         }
         case.revision = known.get(folder).cloned().flatten();
     }

@@ -4,9 +4,8 @@ pub(crate) mod args;
 
 mod service;
 
-use jiff::Timestamp;
 use stampede_analysis::PER_VCPU_SECOND;
-use stampede_core::{Case, CpuLayout, Failures, Groundwork, Load, Machine, Role, Study, StudyKind, Trial};
+use stampede_core::{Case, CpuLayout, Failures, Groundwork, Load, Role, Study, StudyKind, Trial};
 use stampede_harness::{Conditions, Copies, Prepared, Stop, TrialContext};
 use stampede_plan::{CompareFlags, ComparePlan, SubjectFlag, TopologyFlags};
 use stampede_scale::{CpuAllocation, Service};
@@ -17,6 +16,7 @@ use crate::compare::{DRAIN, Sinks, attend, conclude, name, random, tell_settings
 use crate::exit::Failure;
 use crate::forecast::question::Flags;
 use crate::ground::{self, Ground};
+use crate::host::Host;
 use crate::progress::Progress;
 use crate::record::Record;
 use crate::scale::args::ScaleArgs;
@@ -31,7 +31,7 @@ const ROUNDS_OF_SEVERAL: &str = "3";
 /// would be the generator's.
 const NEGLIGIBLE: f64 = 0.01;
 
-pub(crate) fn run(args: Box<ScaleArgs>) -> Outcome {
+pub(crate) fn run(args: Box<ScaleArgs>, host: &dyn Host) -> Outcome {
     let ScaleArgs {
         runtime,
         subject,
@@ -76,7 +76,6 @@ pub(crate) fn run(args: Box<ScaleArgs>) -> Outcome {
             Err(problem) => flags.problems.push(problem),
         }
     }
-    let machine = stampede_platforms::machine();
     let of_several = (!against.is_empty()).then(|| ROUNDS_OF_SEVERAL.to_owned());
     let common = Common {
         flags: CompareFlags {
@@ -100,7 +99,7 @@ pub(crate) fn run(args: Box<ScaleArgs>) -> Outcome {
         queue_wait: queue_limit.as_ref().map(|text| flags.time("--queue-limit", Some(text), Service::REQUEST_TIMEOUT)),
         request_timeout: flags.time("--request-timeout", request_timeout.as_ref(), Service::REQUEST_TIMEOUT),
         price: flags.price(price.as_deref(), CpuAllocation::DuringRequests),
-        machine: ground::size(&machine),
+        machine: host.size(),
     };
     let told = |problems: Vec<String>| Failure::usage(problems.join("\n"));
     let typed_rightly = if flags.problems.is_empty() { Ok(()) } else { Err(told(flags.problems)) };
@@ -114,10 +113,10 @@ pub(crate) fn run(args: Box<ScaleArgs>) -> Outcome {
         None => Ok(()),
     };
     let question = Question { services, resume: resume.clone(), backend, no_wait, quiet };
-    let (ended, mut record, path) = attend(cores, &store, quiet, earlier, async |pinning, record, stop| {
-        question.measure(machine, pinning, record, stop).await
+    let (ended, mut record, path) = attend(host, cores, &store, quiet, earlier, async |pinning, record, stop| {
+        question.measure(host, pinning, record, stop).await
     })?;
-    conclude(ended, &report, &mut record, &path)
+    conclude(ended, &report, &mut record, &path, host)
 }
 
 /// How many processors serve instances that are allowed so much CPU together.
@@ -139,7 +138,7 @@ struct Question {
 impl Question {
     async fn measure(
         &self,
-        machine: Machine,
+        host: &dyn Host,
         pinning: CpuLayout,
         record: &mut Record,
         stop: &Stop,
@@ -148,7 +147,7 @@ impl Question {
         let nothing = || Failure::missing("there is nothing to run");
         let plans: Vec<&ComparePlan> = services.iter().map(|service| &service.plan).collect();
         let (plan, beside) = plans.split_first().ok_or_else(nothing)?;
-        let ground = Ground::take(plan, beside, &pinning, *no_wait, *quiet).await?;
+        let ground = Ground::take(host, plan, beside, &pinning, *no_wait, *quiet).await?;
         if pinning.is_shared() {
             screen::warning(
                 "the instances may use every processor, so that they and the load disturb each other; lower --max-instances, \
@@ -160,7 +159,7 @@ impl Question {
             record.go_on_with(earlier);
         }
         let quiet = *quiet;
-        let backend = backend.find_aside(&pinning, quiet).await;
+        let backend = host.backend(*backend, &pinning, quiet).await;
         let (mut instances, mut copies) = (Vec::new(), Copies::default());
         for PlannedService { plan, scaling, .. } in services {
             // An instance is made for what it is given at once; what the clients send is the service's.
@@ -176,7 +175,7 @@ impl Question {
             instances.push(instance);
         }
         let workload = recording::complete(&*ground.platform, plan, &instances, quiet).await?;
-        let started_at = Timestamp::now();
+        let started_at = ground.platform.vantage().timestamp();
         let mut study = Study {
             id: name(started_at),
             kind: StudyKind::Scale,
@@ -190,7 +189,7 @@ impl Question {
             duration: plan.duration,
             started_at,
             stampede_version: env!("CARGO_PKG_VERSION").to_owned(),
-            machine,
+            machine: host.machine(),
             cases: instances.iter().map(|instance| instance.case.clone()).collect(),
             groundwork: Groundwork::default(),
             resumed_at: Vec::new(),

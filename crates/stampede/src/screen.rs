@@ -24,7 +24,7 @@ pub(crate) fn warned(line: &str) -> String {
 
 /// A note; on a terminal, its long lines are broken between words.
 pub(crate) fn note(text: &str) {
-    if io::stderr().is_terminal() { say(&fitted(text, size().0)) } else { say(text) }
+    if is_terminal(&io::stderr()) { say(&fitted(text, size().0)) } else { say(text) }
 }
 
 /// The text with long lines broken. What is laid out already begins with a blank, has colours, or fits.
@@ -39,9 +39,27 @@ fn fitted(text: &str, columns: usize) -> String {
     text.lines().map(fit).collect::<Vec<_>>().join("\n")
 }
 
-/// Whoever closed our stderr does not want to read it; that must not end a measurement.
 fn say(text: &str) {
-    let _ = writeln!(io::stderr(), "{text}");
+    write(format!("{text}\n").as_bytes());
+}
+
+/// Writes to stderr. Whoever closed it does not want to read it; that must not end a measurement.
+pub(crate) fn write(bytes: &[u8]) {
+    #[cfg(test)]
+    if capture::take(capture::Stream::Err, bytes) {
+        return;
+    }
+    let mut stderr = io::stderr();
+    let _ = stderr.write_all(bytes).and_then(|()| stderr.flush());
+}
+
+/// Whether a stream is drawn on by a person's terminal.
+pub(crate) fn is_terminal(stream: &impl IsTerminal) -> bool {
+    #[cfg(test)]
+    if capture::is_on() {
+        return false;
+    }
+    stream.is_terminal()
 }
 
 /// Data for whoever reads stdout. A reader that has had enough is no error.
@@ -51,6 +69,10 @@ pub(crate) fn print(text: &str) -> Result<(), Failure> {
 
 /// Data that is no text.
 pub(crate) fn print_bytes(bytes: &[u8]) -> Result<(), Failure> {
+    #[cfg(test)]
+    if capture::take(capture::Stream::Out, bytes) {
+        return Ok(());
+    }
     let mut stdout = io::stdout().lock();
     match stdout.write_all(bytes).and_then(|()| stdout.flush()) {
         Err(error) if error.kind() == io::ErrorKind::BrokenPipe => Ok(()),
@@ -76,7 +98,7 @@ fn label(text: &str, colour: &str, line: &str) -> String {
 
 /// Whether to colour what goes to this stream (https://no-color.org).
 pub(crate) fn colour_on(stream: &impl IsTerminal) -> bool {
-    stream.is_terminal()
+    is_terminal(stream)
         && env::var_os("NO_COLOR").is_none_or(|value| value.is_empty())
         && env::var_os("TERM").is_none_or(|term| term != "dumb")
 }
@@ -87,8 +109,63 @@ pub(crate) fn size() -> (usize, usize) {
     size.map_or((80, 24), |size| (usize::from(size.ws_col), usize::from(size.ws_row)))
 }
 
+/// What a command prints while a test runs it in its own thread.
+#[cfg(test)]
+pub(crate) mod capture {
+    use std::cell::RefCell;
+    use std::sync::{Arc, Mutex, PoisonError};
+
+    #[derive(Clone, Copy)]
+    pub(crate) enum Stream {
+        Out,
+        Err,
+    }
+
+    /// What was printed to stdout and stderr. Threads that print for a command get a copy of it.
+    #[derive(Clone, Default)]
+    pub(crate) struct Captured(Arc<Mutex<[Vec<u8>; 2]>>);
+
+    impl Captured {
+        /// What came so far on stdout and stderr.
+        pub(crate) fn texts(&self) -> [String; 2] {
+            let streams = self.0.lock().unwrap_or_else(PoisonError::into_inner);
+            [0, 1].map(|stream| String::from_utf8_lossy(&streams[stream]).into_owned())
+        }
+    }
+
+    thread_local! {
+        static CAPTURED: RefCell<Option<Captured>> = const { RefCell::new(None) };
+    }
+
+    /// Captures what this thread prints from here on; nothing any more where that is none.
+    pub(crate) fn install(captured: Option<Captured>) {
+        CAPTURED.with(|own| *own.borrow_mut() = captured);
+    }
+
+    /// What captures this thread's output.
+    pub(crate) fn installed() -> Option<Captured> {
+        CAPTURED.with(|own| own.borrow().clone())
+    }
+
+    pub(super) fn is_on() -> bool {
+        installed().is_some()
+    }
+
+    /// Whether it was captured.
+    pub(super) fn take(stream: Stream, bytes: &[u8]) -> bool {
+        installed().is_some_and(|captured| {
+            captured.0.lock().unwrap_or_else(PoisonError::into_inner)[stream as usize].extend_from_slice(bytes);
+            true
+        })
+    }
+}
+
 /// Columns of the terminal on stdout, or what `COLUMNS` says, or 80.
 pub(crate) fn width() -> usize {
+    #[cfg(test)]
+    if capture::is_on() {
+        return 80;
+    }
     let columns = tcgetwinsize(io::stdout()).map(|size| usize::from(size.ws_col)).ok().filter(|columns| *columns > 0);
     columns.or_else(|| env::var("COLUMNS").ok()?.parse().ok().filter(|columns| *columns > 0)).unwrap_or(80).max(60)
 }

@@ -2,19 +2,18 @@
 
 use std::path::{Path, PathBuf};
 
-use jiff::Timestamp;
-use stampede_core::{CpuLayout, Failures, Machine, StudyId, StudyKind};
+use stampede_core::{CpuLayout, Failures, StudyId, StudyKind};
 use stampede_harness::{Copies, Stop};
 use stampede_plan::ComparePlan;
-use stampede_platforms::scope;
 use stampede_report::terminal::paragraph;
 use stampede_store::{Store, StoreError, StoredStudy};
 
 use crate::backend::BackendChoice;
-use crate::compare::{self, Ended, LAST_WAIT, Order, Site};
+use crate::compare::{self, Order, Site};
 use crate::exit::Failure;
+use crate::host::Host;
 use crate::record::Record;
-use crate::{screen, signals};
+use crate::screen;
 
 /// Studies under one name, in one store.
 pub(crate) struct Sequence {
@@ -43,10 +42,11 @@ impl Sequence {
         resume: Option<&Option<String>>,
         first: &str,
         seed: Option<u64>,
+        host: &dyn Host,
     ) -> Result<(String, u64), Failure> {
         let Some(name) = resume else {
             let seed = seed.unwrap_or_else(|| u64::from(compare::random() as u32));
-            return Ok((compare::name(Timestamp::now()).to_string(), seed));
+            return Ok((compare::name(host.now()).to_string(), seed));
         };
         let store = Store::open(path).map_err(Failure::missing)?;
         let rows = store.studies().map_err(Failure::missing)?;
@@ -63,34 +63,16 @@ impl Sequence {
         Ok((begun, study.seed))
     }
 
-    /// Does work that measures deployments of so many cores, on cores of its own and until signals end it.
-    pub(crate) fn attend(
-        cores: usize,
-        quiet: bool,
-        stop: &Stop,
-        work: impl AsyncFnOnce(CpuLayout) -> Result<(), Failure>,
-    ) -> Result<Result<Ended, Failure>, Failure> {
-        if let Err(error) = scope::enter(Path::new("/")) {
-            screen::warning(&Failure::missing(error).message);
-        }
-        let pinning = CpuLayout::divide(&stampede_platforms::available_cpus(), cores);
-        stampede_platforms::pin_to(&pinning.generator).map_err(Failure::missing)?;
-        let executor = tokio::runtime::Builder::new_current_thread().enable_all().build().map_err(Failure::missing)?;
-        let ended = executor.block_on(signals::heed(stop, quiet, work(pinning)));
-        executor.shutdown_timeout(LAST_WAIT);
-        Ok(ended)
-    }
-
     /// Where they are measured.
     pub(crate) async fn site<'a>(
         &self,
+        host: &'a dyn Host,
         plan: &ComparePlan,
-        machine: Machine,
         pinning: CpuLayout,
         stop: &'a Stop,
     ) -> Result<Site<'a>, Failure> {
         let order = self.order(plan, &[], StudyKind::Tune, String::new());
-        Site::take(&order, machine, pinning, stop).await
+        Site::take(&order, host, pinning, stop).await
     }
 
     /// A study of these plans: measured now, gone on with, or as it was measured before the sequence was interrupted. None where it
@@ -128,7 +110,7 @@ impl Sequence {
             return Ok(None);
         }
         let study = record.study().cloned().ok_or_else(|| Failure::missing("the study was not begun"))?;
-        let finished_at = Timestamp::now();
+        let finished_at = site.now();
         record.store().finish_study(&study.id, finished_at).map_err(Failure::missing)?;
         let (trials, yard_stick) = (record.trials().to_vec(), record.yard_stick().to_vec());
         Ok(Some(StoredStudy { study, finished_at: Some(finished_at), trials, yard_stick }))

@@ -1,27 +1,36 @@
 //! The signals that ask to stop: Ctrl-C, `kill`, a terminal that is closed.
 
-use std::pin::pin;
+use std::pin::{Pin, pin};
 
 use stampede_harness::Stop;
 use tokio::signal::unix::{Signal, SignalKind, signal};
 
-use crate::compare::Ended;
 use crate::exit::Failure;
+use crate::host::Ended;
 use crate::{progress, screen};
+
+/// What asks to stop.
+pub(crate) trait Interrupts {
+    /// Waits for the next; whether it is Ctrl-C, which may let the block that is measured be completed.
+    fn next(&mut self) -> LocalFut<'_, bool>;
+}
+
+/// A future of one thread.
+pub(crate) type LocalFut<'a, T> = Pin<Box<dyn Future<Output = T> + 'a>>;
 
 /// Does work until it is done, a signal ends it, or it ends for the first Ctrl-C: that lets the block that is measured be
 /// completed, the second one does not. Whoever drops the work cleans up.
 pub(crate) async fn heed(
+    mut interrupts: Box<dyn Interrupts>,
     stop: &Stop,
     quiet: bool,
     work: impl Future<Output = Result<(), Failure>>,
 ) -> Result<Ended, Failure> {
-    let mut signals = Signals::new()?;
     let mut work = pin!(work);
     loop {
         tokio::select! {
             biased;
-            is_interrupt = signals.interrupted() => {
+            is_interrupt = interrupts.next() => {
                 if !is_interrupt || !stop.ask() {
                     return Ok(Ended::Interrupted);
                 }
@@ -54,15 +63,6 @@ impl Signals {
         })
     }
 
-    /// Waits for one of them; whether it is Ctrl-C.
-    async fn interrupted(&mut self) -> bool {
-        tokio::select! {
-            _ = self.interrupt.recv() => true,
-            _ = self.terminate.recv() => false,
-            _ = self.hang_up.recv() => false,
-        }
-    }
-
     /// Waits for the first of them.
     pub(crate) async fn any(&mut self) {
         tokio::select! {
@@ -70,5 +70,17 @@ impl Signals {
             _ = self.terminate.recv() => {}
             _ = self.hang_up.recv() => {}
         }
+    }
+}
+
+impl Interrupts for Signals {
+    fn next(&mut self) -> LocalFut<'_, bool> {
+        Box::pin(async {
+            tokio::select! {
+                _ = self.interrupt.recv() => true,
+                _ = self.terminate.recv() => false,
+                _ = self.hang_up.recv() => false,
+            }
+        })
     }
 }

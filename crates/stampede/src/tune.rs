@@ -4,9 +4,7 @@ use std::path::PathBuf;
 use std::time::Duration;
 
 use stampede_analysis::{Point, RaceScores, Search, Space, Tried, analyse, best, metric, objective_metric, took};
-use stampede_core::{
-    Case, CaseId, CpuLayout, DefaultsContext, Documented, Failures, Machine, Rounds, Study, StudyKind, Tuning,
-};
+use stampede_core::{Case, CaseId, CpuLayout, DefaultsContext, Documented, Failures, Rounds, Study, StudyKind, Tuning};
 use stampede_harness::{Copies, Stop};
 use stampede_plan::{CompareFlags, ComparePlan, LadderFlags, SubjectFlag, TuneFlags, TunePlan};
 use stampede_report::StudyView;
@@ -15,12 +13,13 @@ use stampede_store::{Store, StoredStudy};
 
 use crate::args::TuneArgs;
 use crate::catalogue::BuiltIn;
-use crate::compare::{self, Ended, Site, topology_flags};
+use crate::compare::{self, Site, topology_flags};
 use crate::exit::{Exit, Failure};
+use crate::host::{self, Ended, Host};
 use crate::ladder::Climb;
 use crate::sequence::Sequence;
 use crate::show::{Renderers, Report};
-use crate::{Outcome, export, folders, ground, ladder};
+use crate::{Outcome, export, folders, ladder};
 
 /// The flag that names the folder of the winner's files.
 const OUT: &str = "--out";
@@ -29,7 +28,7 @@ const TUNED: &str = "tuned";
 const DEFAULT: &str = "default";
 const DOCUMENTED: &str = "documented";
 
-pub(crate) fn run(args: TuneArgs) -> Outcome {
+pub(crate) fn run(args: TuneArgs, host: &dyn Host) -> Outcome {
     let TuneArgs {
         runtime,
         subject,
@@ -70,19 +69,19 @@ pub(crate) fn run(args: TuneArgs) -> Outcome {
         topology: topology_flags(topology),
         ..CompareFlags::default()
     };
-    let machine = stampede_platforms::machine();
     if let Some(steps) = steps {
         let flags = LadderFlags { runtime, others, ini, steps, compare };
-        return ladder::run(&flags, machine, Climb { metric: figure, against, resume, no_wait, quiet, output, store });
+        return ladder::run(&flags, host, Climb { metric: figure, against, resume, no_wait, quiet, output, store });
     }
-    let plan = TunePlan::read(&TuneFlags { runtime, compare, objective, budget }, ground::size(&machine), &BuiltIn);
+    let plan = TunePlan::read(&TuneFlags { runtime, compare, objective, budget }, host.size(), &BuiltIn);
     let (plan, report) = Failure::both(plan.map_err(Failure::usage), Report::new(output))?;
     let space = space(&plan)?;
     if let Some(out) = &out {
         export::check(OUT, out, &plan.plan)?;
     }
+    host.settle();
     let path = folders::store(&store)?;
-    let (id, seed) = Sequence::begin(&path, resume.as_ref(), &race_name(1), plan.plan.seed)?;
+    let (id, seed) = Sequence::begin(&path, resume.as_ref(), &race_name(1), plan.plan.seed, host)?;
     let cores = plan.plan.limits.cpus.whole_cores();
     let mut tune = Tune {
         plan: TunePlan { plan: ComparePlan { seed: Some(seed), ..plan.plan.clone() }, ..plan.clone() },
@@ -101,7 +100,7 @@ pub(crate) fn run(args: TuneArgs) -> Outcome {
         held: Vec::new(),
     };
     let stop = Stop::default();
-    let ended = Sequence::attend(cores, quiet, &stop, async |pinning| tune.measure(machine, pinning, &stop).await)?;
+    let ended = host::attend(host, cores, quiet, &stop, |pinning| tune.measure(host, pinning, &stop))?;
     tune.conclude(ended, &report)
 }
 
@@ -135,9 +134,9 @@ struct Tune {
 }
 
 impl Tune {
-    async fn measure(&mut self, machine: Machine, pinning: CpuLayout, stop: &Stop) -> Result<(), Failure> {
+    async fn measure(&mut self, host: &dyn Host, pinning: CpuLayout, stop: &Stop) -> Result<(), Failure> {
         let plan = self.plan.plan.clone();
-        let site = self.sequence.site(&plan, machine, pinning, stop).await?;
+        let site = self.sequence.site(host, &plan, pinning, stop).await?;
         self.introduce();
         self.race(&site).await?;
         if stop.is_obeyed() {

@@ -11,10 +11,11 @@ use crate::backend::BackendChoice;
 use crate::catalogue::BuiltIn;
 use crate::compare::{Order, carry_out, conclude};
 use crate::exit::Failure;
+use crate::host::Host;
 use crate::show::Report;
-use crate::{Outcome, folders, ground, resumption, screen};
+use crate::{Outcome, folders, resumption, screen};
 
-pub(crate) fn run(args: WhyArgs) -> Outcome {
+pub(crate) fn run(args: WhyArgs, host: &dyn Host) -> Outcome {
     let WhyArgs {
         case,
         study,
@@ -38,16 +39,15 @@ pub(crate) fn run(args: WhyArgs) -> Outcome {
         None => Question::of_study(&open(&store)?, &study, case.as_deref())?,
     };
     let Question { study, case, changed } = &question;
-    let machine = stampede_platforms::machine();
     let flags =
         RetrialFlags { from, exchanges, base_image, ready_timeout, duration, rounds, max_time, precision, seed };
     let asked: Vec<ChangedCase<'_>> =
         changed.iter().map(|case| ChangedCase { case, ini: php_settings(&case.id) }).collect();
-    let plan = RetrialPlan::read(&flags, (study, case), &asked, ground::size(&machine), &BuiltIn);
+    let plan = RetrialPlan::read(&flags, (study, case), &asked, host.size(), &BuiltIn);
     let (plan, report) = Failure::both(plan.map_err(Failure::usage), Report::new(output))?;
     let RetrialPlan { base, changed, left_out } = &plan;
     if !quiet {
-        tell_differences(study, &machine);
+        tell_differences(study, &host.machine());
         for (change, why) in left_out {
             screen::note(&paragraph(&format!("left out: {change}: {why}"), 2, screen::width()));
         }
@@ -64,8 +64,8 @@ pub(crate) fn run(args: WhyArgs) -> Outcome {
         no_wait,
         quiet,
     };
-    let (ended, mut record, path) = carry_out(&order, machine, &store)?;
-    conclude(ended, &report, &mut record, &path)
+    let (ended, mut record, path) = carry_out(&order, host, &store)?;
+    conclude(ended, &report, &mut record, &path, host)
 }
 
 /// What is asked: of which case, and what is changed to find out.

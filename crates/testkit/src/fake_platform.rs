@@ -1,11 +1,15 @@
 //! A platform whose deployments are made up.
 
+use std::collections::BTreeMap;
 use std::fmt;
 use std::net::{Ipv4Addr, SocketAddr};
 use std::path::PathBuf;
 use std::sync::{Arc, Mutex, PoisonError};
 
-use stampede_core::{App, Availability, Deployment, Endpoint, Finding, Found, Fut, Limits, Requirement, Terms};
+use stampede_core::{
+    AddressId, App, Availability, Deployment, Endpoint, Finding, Found, Fut, Limits, PhpAsked, PhpBuild, PhpProbe,
+    PhpProbeSource, PhpReadBack, Requirement, Terms,
+};
 use stampede_seam::{LaunchError, Platform, PrepareError, Running, Vantage};
 
 use crate::fake_lifetime::{FakeLaunch, FakeLifetime};
@@ -33,6 +37,12 @@ impl FakePlatform {
         Self { script: Box::new(script), fake, vantage, log: Arc::default(), launches: Mutex::default() }
     }
 
+    /// Adds what happens to a log that others keep.
+    #[must_use]
+    pub fn logging_to(self, log: Arc<Mutex<Vec<String>>>) -> Self {
+        Self { log, ..self }
+    }
+
     /// What was launched, frozen, thawed, stopped and dropped, in order: `launch a`, `stop a`.
     pub fn log(&self) -> Vec<String> {
         self.log.lock().unwrap_or_else(PoisonError::into_inner).clone()
@@ -45,7 +55,10 @@ impl FakePlatform {
 
     /// How many deployments are up.
     pub fn up(&self) -> usize {
-        self.fake.deployments().len()
+        let mut up: Vec<_> = self.fake.deployments().values().map(Arc::as_ptr).collect();
+        up.sort_unstable();
+        up.dedup();
+        up.len()
     }
 }
 
@@ -56,8 +69,9 @@ impl fmt::Debug for FakePlatform {
 }
 
 impl Platform for FakePlatform {
+    /// What records of it say is what those of this machine's own platform would.
     fn id(&self) -> &'static str {
-        "fake"
+        "local"
     }
 
     fn vantage(&self) -> &Arc<dyn Vantage> {
@@ -65,8 +79,9 @@ impl Platform for FakePlatform {
     }
 
     fn detect<'a>(&'a self, need: &'a Requirement) -> Fut<'a, Availability> {
-        let key = need.key().unwrap_or("file");
-        let found = Found { path: PathBuf::from("/fake").join(key), version: "1.0".to_owned(), php: None };
+        let php = need.is_php().then(php_build);
+        let version = php.as_ref().map_or_else(|| "1.26.0".to_owned(), |php| php.version.clone());
+        let found = Found { path: PathBuf::from("/fake").join(need.key().unwrap_or("file")), version, php };
         Box::pin(async move { Availability::Found(found) })
     }
 
@@ -96,22 +111,36 @@ impl Platform for FakePlatform {
             if let Some(problem) = lifetime.launch_problem {
                 return Err(LaunchError::Prepare(problem));
             }
-            // Port 0 is nobody's; each launch has an address of its own.
+            // Each launch has an address of its own, and each of its addresses a port.
             let [high, low] = (number as u16).to_be_bytes();
-            let front = Endpoint::Tcp(SocketAddr::from((Ipv4Addr::new(127, 1, high, low), 80)));
+            let endpoint = |port| Endpoint::Tcp(SocketAddr::from((Ipv4Addr::new(127, 1, high, low), port)));
+            let front = endpoint(FRONT_PORT);
+            let others = deployment.addresses.iter().filter(|address| address.id != deployment.front);
+            let others = (FRONT_PORT + 1..).zip(others).map(|(port, address)| (address.id.clone(), endpoint(port)));
+            let endpoints: BTreeMap<AddressId, Endpoint> =
+                others.chain([(deployment.front.clone(), front.clone())]).collect();
             let made = Arc::new(FakeDeployment {
                 lifetime,
                 launched: self.vantage.now(),
                 group: PathBuf::from(format!("/fake/{number}")),
                 loaded: Mutex::default(),
                 frozen: Mutex::default(),
+                probe: match deployment.probe.as_ref().map(|probe| &probe.source) {
+                    Some(PhpProbeSource::Address(id)) => endpoints.get(id).cloned(),
+                    _ => None,
+                }
+                .unwrap_or(front.clone()),
+                php: deployment.probe.as_ref().map(php),
             });
-            self.fake.deployments().insert(front.clone(), Arc::clone(&made));
+            for endpoint in endpoints.values() {
+                self.fake.deployments().insert(endpoint.clone(), Arc::clone(&made));
+            }
             let units = deployment.units.iter().map(|unit| unit.id.clone()).collect();
             let parts = terms.parts.iter().map(|part| part.name.clone()).collect();
             let running = FakeRunning {
                 name,
                 front,
+                endpoints,
                 made,
                 units,
                 parts,
@@ -124,4 +153,66 @@ impl Platform for FakePlatform {
             Ok(Box::new(running) as Box<dyn Running>)
         })
     }
+}
+
+/// The port of the front.
+const FRONT_PORT: u16 = 80;
+
+/// A build of PHP that has every extension.
+fn php_build() -> PhpBuild {
+    let extensions = [
+        "apcu",
+        "ctype",
+        "curl",
+        "dom",
+        "fileinfo",
+        "filter",
+        "gd",
+        "iconv",
+        "intl",
+        "mbstring",
+        "mysqli",
+        "opcache",
+        "openssl",
+        "pcntl",
+        "pdo",
+        "pdo_mysql",
+        "pdo_pgsql",
+        "pdo_sqlite",
+        "phar",
+        "posix",
+        "session",
+        "simplexml",
+        "sockets",
+        "sqlite3",
+        "tokenizer",
+        "xml",
+        "zip",
+        "zlib",
+    ];
+    PhpBuild {
+        version: "8.4.1".to_owned(),
+        thread_safe: false,
+        debug: false,
+        libc: "glibc".to_owned(),
+        configure: String::new(),
+        extension_dir: PathBuf::from("/fake/extensions"),
+        built_in: extensions.map(str::to_owned).to_vec(),
+        loadable: Vec::new(),
+    }
+}
+
+/// A PHP with all settings as they were asked for: who tells them, and what.
+fn php(probe: &PhpProbe) -> (PhpProbeSource, PhpReadBack) {
+    let PhpAsked { version, thread_safe, extensions, settings } = probe.asked.clone();
+    let has_cache = settings.get("opcache.enable").is_some_and(|value| value == "1");
+    let told = PhpReadBack {
+        version,
+        thread_safe,
+        extensions: extensions.into_iter().map(|name| (name, "8.4.1".to_owned())).collect(),
+        settings,
+        opcache: has_cache,
+        ..PhpReadBack::default()
+    };
+    (probe.source.clone(), told)
 }

@@ -1,6 +1,6 @@
 //! A deployment that is made up and runs.
 
-use std::collections::BTreeSet;
+use std::collections::{BTreeMap, BTreeSet};
 use std::sync::{Arc, Mutex, PoisonError};
 use std::time::Duration;
 
@@ -18,6 +18,7 @@ const WORKERS: u32 = 2;
 pub(crate) struct FakeRunning {
     pub(crate) name: String,
     pub(crate) front: Endpoint,
+    pub(crate) endpoints: BTreeMap<AddressId, Endpoint>,
     pub(crate) made: Arc<FakeDeployment>,
     pub(crate) units: Vec<UnitId>,
     pub(crate) parts: Vec<String>,
@@ -40,7 +41,9 @@ impl FakeRunning {
 
 impl Drop for FakeRunning {
     fn drop(&mut self) {
-        self.fake.deployments().remove(&self.front);
+        for endpoint in self.endpoints.values() {
+            self.fake.deployments().remove(endpoint);
+        }
         if !self.is_stopped {
             self.note("drop");
         }
@@ -60,8 +63,8 @@ impl Running for FakeRunning {
         Ok(text.to_owned())
     }
 
-    fn endpoint(&self, _address: &AddressId) -> Option<&Endpoint> {
-        Some(&self.front)
+    fn endpoint(&self, address: &AddressId) -> Option<&Endpoint> {
+        self.endpoints.get(address)
     }
 
     fn started(&self) -> Moment {
@@ -106,7 +109,8 @@ impl Running for FakeRunning {
     }
 
     fn read<'a>(&'a self, _file: &'a str) -> Fut<'a, Result<Option<String>, String>> {
-        let file = self.made.lifetime.file.clone();
+        let told = self.made.php.as_ref().and_then(|(_, told)| serde_json::to_string(told).ok());
+        let file = self.made.lifetime.file.clone().or(told);
         Box::pin(async move { Ok(file) })
     }
 

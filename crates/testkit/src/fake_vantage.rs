@@ -7,7 +7,7 @@ use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::Duration;
 
 use jiff::Timestamp;
-use stampede_core::{Answer, Counters, Endpoint, Fut, Memory, MeterSource, Sampling};
+use stampede_core::{Answer, Counters, Endpoint, Fut, Memory, MeterSource, PhpProbeSource, PhpReadBack, Sampling};
 use stampede_seam::{
     Call, LoadError, LoadHandle, LoadOrder, Moment, NoAnswer, Reading, SampleTargets, SamplerHandle, SamplingError,
     Vantage,
@@ -38,6 +38,10 @@ pub(crate) struct FakeDeployment {
     pub(crate) loaded: Mutex<Vec<Range<Moment>>>,
     /// Since when it does nothing, and for how long it did nothing before.
     pub(crate) frozen: Mutex<Option<Moment>>,
+    /// Where settings of PHP are asked for, where that has an address of its own.
+    pub(crate) probe: Endpoint,
+    /// Who tells the settings of PHP that are in force, and what.
+    pub(crate) php: Option<(PhpProbeSource, PhpReadBack)>,
 }
 
 impl FakeDeployment {
@@ -52,6 +56,21 @@ impl FakeDeployment {
 
     fn is_ready(&self, now: Moment) -> bool {
         now >= self.at(self.lifetime.ready) && !self.has_ended(now)
+    }
+
+    fn answer(&self, call: &Call) -> Answer {
+        let is_asked_for_php = match &self.php {
+            Some((PhpProbeSource::Address(_), _)) => call.endpoint == self.probe,
+            Some((PhpProbeSource::Path(path), _)) => call.request.path == *path,
+            Some((PhpProbeSource::File(_), _)) | None => false,
+        };
+        match &self.php {
+            Some((_, told)) if is_asked_for_php => {
+                let body = serde_json::to_vec(told).unwrap_or_default();
+                Answer { status: 200, headers: Vec::new(), body }
+            }
+            _ => (self.lifetime.answer)(&call.request),
+        }
     }
 
     fn counters(&self, now: Moment) -> Counters {
@@ -145,7 +164,7 @@ impl Vantage for FakeVantage {
             if deployment.has_ended(self.now()) {
                 return Err(NoAnswer { problem: "Connection reset by peer (os error 104)".to_owned(), waited: false });
             }
-            Ok((deployment.lifetime.answer)(&call.request))
+            Ok(deployment.answer(call))
         })
     }
 

@@ -5,6 +5,7 @@ use stampede_plan::{ComparePlan, RuntimeChoice};
 
 use crate::exit::Failure;
 use crate::ground;
+use crate::host::Host;
 
 /// The case without the change.
 const BASE: &str = "base";
@@ -13,6 +14,7 @@ const HEAD: &str = "head";
 
 /// Both sides as cases of one plan, under the conditions that their plans agree on.
 pub(super) async fn merge(
+    host: &dyn Host,
     base: &ComparePlan,
     head: ComparePlan,
     no_wait: bool,
@@ -29,7 +31,7 @@ pub(super) async fn merge(
     // The first that is installed; where none is, the first of all, so that what it needs is told.
     for pair in &pairs {
         let plan = on(pair);
-        if ground::has_all(&plan, no_wait, quiet).await? {
+        if ground::has_all(host, &plan, no_wait, quiet).await? {
             return Ok(plan);
         }
     }

@@ -3,7 +3,6 @@
 //! A thread of its own writes them: a terminal that is paused must not hold up a measurement. It draws four times a second at
 //! most, and of what is drawn over only the newest. Lines that stay are few, some for each trial, and all of them wait.
 
-use std::io::{self, Write};
 use std::sync::mpsc::{Receiver, RecvTimeoutError, Sender, channel};
 use std::sync::{Arc, Mutex, PoisonError};
 use std::thread::{self, JoinHandle};
@@ -41,7 +40,14 @@ impl Panel {
     pub(super) fn new() -> Self {
         let (newest, (tell, told)) = (Newest::default(), channel());
         let of_thread = newest.clone();
-        Self { newest, thread: Some((tell, thread::spawn(move || write_all(&told, &of_thread)))) }
+        #[cfg(test)]
+        let captured = screen::capture::installed();
+        let write = move || {
+            #[cfg(test)]
+            screen::capture::install(captured);
+            write_all(&told, &of_thread);
+        };
+        Self { newest, thread: Some((tell, thread::spawn(write))) }
     }
 
     /// Writes a line that stays.
@@ -73,7 +79,7 @@ impl Drop for Panel {
     }
 }
 
-/// Writes until the sender is gone. A stderr that is closed is nobody who waits for progress.
+/// Writes until the sender is gone.
 fn write_all(told: &Receiver<Told>, newest: &Newest) {
     let mut drawing = Drawing::default();
     // Whether there is something to be drawn over once it is time.
@@ -100,8 +106,7 @@ fn write_all(told: &Receiver<Told>, newest: &Newest) {
                 drawing.over(Vec::new(), columns())
             }
         };
-        let mut stderr = io::stderr();
-        let _ = stderr.write_all(text.as_bytes()).and_then(|()| stderr.flush());
+        screen::write(text.as_bytes());
     }
 }
 

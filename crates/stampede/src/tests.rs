@@ -1,0 +1,13 @@
+//! Commands on a machine that is made up: what they measure next, when they end and how, and what they say when.
+//!
+//! Each is parsed, planned, rendered, conducted, stored and reported by the same code as ever; only servers, load, clock, signals
+//! and the lock are made up. What real servers do with the same is tested in `tests/it`.
+
+mod capacity;
+mod comparison;
+mod failures;
+mod gate;
+mod interruption;
+mod made_up;
+mod tune;
+mod why;

@@ -1,0 +1,132 @@
+//! `compare`: its rounds, its table and how it ends.
+
+use std::time::Duration;
+
+use stampede_testkit::FakeLifetime;
+
+use super::made_up::{BODY, MadeUp, runtime, workload};
+
+/// A short comparison.
+fn compare<'a>(workload: &'a str, more: &[&'a str]) -> Vec<&'a str> {
+    let plan = ["compare", workload, "--cpus", "0.5", "--memory", "256Mi", "--no-yard-stick", "--seed", "7"];
+    [&plan[..], more].concat()
+}
+
+fn by_runtime(unit: &str) -> f64 {
+    match unit {
+        "php-fpm" => 1000.0,
+        "apache" => 700.0,
+        _ => 300.0,
+    }
+}
+
+#[test]
+fn runtimes_are_compared_and_the_fastest_is_told_first() {
+    let machine = MadeUp::serving(by_runtime);
+    let app = workload("fatal");
+    let runtimes = "nginx-fpm,apache-mod-php,php-cli-server";
+    let args = ["--runtimes", runtimes, "--rounds", "4", "--duration", "5s", "--warm-up", "1s", "--json", "-"];
+    let said = machine.run(&compare(&app, &args));
+    assert_eq!(said.code, 0, "{said:?}");
+    let study = said.json();
+    let cases = study["cases"].as_array().unwrap();
+    assert_eq!(cases.len(), 3);
+    let mut places = Vec::new();
+    for case in cases {
+        assert_eq!(case["limits"]["cpus"], 0.5, "{case}");
+        for trial in case["trials"].as_array().unwrap() {
+            assert_eq!(trial["outcome"], "measured", "{trial}");
+            places.push((trial["block"].as_u64().unwrap(), trial["position"].as_u64().unwrap()));
+        }
+    }
+    places.sort_unstable();
+    let all: Vec<_> = (1..=4).flat_map(|block| (1..=3).map(move |position| (block, position))).collect();
+    assert_eq!(places, all, "every case once in each block");
+    assert_eq!(machine.launches(), 12);
+
+    let shown = machine.run(&["show", "latest"]);
+    assert_eq!(shown.code, 0);
+    let place = |name: &str| shown.stdout.find(name).unwrap_or_else(|| panic!("{name}: {}", shown.stdout));
+    assert!(place("nginx-fpm") < place("apache-mod-php") && place("apache-mod-php") < place("php-cli-server"));
+}
+
+#[test]
+fn a_line_is_told_for_each_trial_and_nothing_when_it_is_to_be_quiet() {
+    let machine = MadeUp::serving(by_runtime);
+    let app = workload("fatal");
+    let args = ["--runtimes", "nginx-fpm,apache-mod-php", "--rounds", "2", "--duration", "2s", "--warm-up", "1s"];
+    let said = machine.run(&compare(&app, &args));
+    for line in ["[ 1/4] round 1/2", "[ 2/4] round 1/2", "[ 3/4] round 2/2", "[ 4/4] round 2/2"] {
+        assert!(said.stderr.contains(line), "{line}: {}", said.stderr);
+    }
+    assert!(said.stderr.contains("1000 req/s") && said.stderr.contains("700 req/s"), "{}", said.stderr);
+    assert!(said.stdout.contains("stored in"), "{}", said.stdout);
+    let quiet = machine.run(&compare(&app, &[&args[..], &["--quiet"]].concat()));
+    assert_eq!((quiet.code, quiet.stderr.as_str()), (0, ""));
+}
+
+#[test]
+fn rounds_are_found_out_within_their_time() {
+    let machine = MadeUp::new(|launch| {
+        let rate = if runtime(launch) == "php-fpm" { 1000.0 } else { 500.0 };
+        FakeLifetime::serving(BODY, rate + (launch.number % 7) as f64)
+    });
+    let app = workload("fatal");
+    let args = ["--runtimes", "nginx-fpm,apache-mod-php", "--duration", "5s", "--warm-up", "1s", "--json", "-"];
+    let said = machine.run(&compare(&app, &args));
+    assert_eq!(said.code, 0, "{said:?}");
+    let study = said.json();
+    let rounds = study["cases"][0]["trials"].as_array().unwrap().len();
+    // Twice as fast is told at the first look.
+    assert!((3..=4).contains(&rounds), "{rounds}");
+    assert_eq!(study["verdicts"][0]["verdict"], "faster", "{}", study["verdicts"]);
+}
+
+#[test]
+fn pilots_fix_the_warm_up_of_each_case() {
+    let machine = MadeUp::serving(by_runtime);
+    let app = workload("fatal");
+    let args = ["--runtimes", "nginx-fpm,apache-mod-php", "--rounds", "3", "--duration", "2s"];
+    let said = machine.run(&compare(&app, &[&args[..], &["--warm-up", "auto"]].concat()));
+    assert_eq!(said.code, 0, "{said:?}");
+    assert!(said.stderr.contains("first a pilot of each case"), "{}", said.stderr);
+    assert!(said.stderr.contains("pilot nginx-fpm") && said.stderr.contains("pilot apache-mod-php"));
+    assert_eq!(machine.launches(), 2 + 6);
+}
+
+#[test]
+fn a_calibration_is_kept_and_bounds_the_next_study_under_its_conditions() {
+    let machine = MadeUp::new(|launch| FakeLifetime::serving(BODY, 1000.0 + (launch.number * 37 % 11) as f64));
+    let app = workload("fatal");
+    let shared = ["--runtimes", "nginx-fpm", "--duration", "2s", "--warm-up", "1s", "--rounds", "10"];
+    let said = machine.run(&compare(&app, &[&shared[..], &["--calibrate"]].concat()));
+    assert_eq!(said.code, 0, "{said:?}");
+    assert_eq!(machine.launches(), 20, "one case twice in each round");
+    let next = ["--runtimes", "nginx-fpm,apache-mod-php", "--duration", "2s", "--warm-up", "1s", "--rounds", "3"];
+    let said = machine.run(&compare(&app, &[&next[..], &["--json", "-"]].concat()));
+    assert!(!said.json()["noise_floor"].is_null(), "{}", said.stdout);
+}
+
+#[test]
+fn findings_come_while_it_is_measured() {
+    let machine = MadeUp::new(|_| FakeLifetime {
+        oom_kills: Vec::new(),
+        launch: Duration::from_secs(2),
+        ..FakeLifetime::serving(BODY, 1000.0)
+    });
+    let app = workload("fatal");
+    let args = ["--runtimes", "nginx-fpm", "--rounds", "1", "--duration", "2s", "--warm-up", "1s"];
+    let said = machine.run(&compare(&app, &args));
+    assert_eq!(said.code, 0, "{said:?}");
+    assert_eq!(machine.purposes().len(), 1);
+}
+
+#[test]
+fn a_missing_workload_or_a_wrong_flag_measures_nothing() {
+    let machine = MadeUp::serving(by_runtime);
+    for args in [&["compare", "no-such-workload"][..], &["compare", "hello", "--rounds", "none"]] {
+        let said = machine.run(args);
+        assert_eq!(said.code, 2, "{said:?}");
+    }
+    assert!(machine.log().is_empty() && machine.purposes().is_empty());
+}

@@ -1,0 +1,164 @@
+//! What is said of servers that fail, and how the command ends.
+
+use std::sync::atomic::{AtomicUsize, Ordering};
+use std::time::Duration;
+
+use stampede_core::{ErrorClass, UnitExit, UnitId};
+use stampede_seam::Saturation;
+use stampede_testkit::FakeLifetime;
+
+use super::made_up::{BODY, MadeUp, Said, always, runtime, workload};
+
+fn serving() -> FakeLifetime {
+    FakeLifetime::serving(BODY, 1000.0)
+}
+
+/// One round of two runtimes, of which `php-fpm` has such a lifetime.
+fn compare(lifetime: FakeLifetime) -> (MadeUp, Said) {
+    let machine = MadeUp::new(move |launch| if runtime(launch) == "php-fpm" { lifetime.clone() } else { serving() });
+    let app = workload("fatal");
+    let args = ["compare", &app, "--runtimes", "nginx-fpm,apache-mod-php", "--rounds", "1", "--duration", "2s"];
+    let more = ["--warm-up", "1s", "--no-yard-stick", "--memory", "64Mi", "--cpus", "0.5", "--json", "-"];
+    let said = machine.run(&[&args[..], &more[..]].concat());
+    (machine, said)
+}
+
+fn reason(said: &Said) -> String {
+    let study = said.json();
+    let cases = study["cases"].as_array().unwrap();
+    let of = |name: &str| cases.iter().find(|case| case["id"] == name).unwrap_or_else(|| panic!("{name}: {study}"));
+    assert_eq!(of("apache-mod-php")["trials"][0]["outcome"], "measured", "the other one is measured all the same");
+    of("nginx-fpm")["trials"][0]["reason"].as_str().unwrap_or_default().to_owned()
+}
+
+#[test]
+fn a_trial_that_fails_ends_with_code_5_and_one_that_is_invalid_with_4() {
+    let ended = UnitExit { unit: UnitId::new("php-fpm"), how: "signal 11 (SIGSEGV)".to_owned() };
+    let late =
+        Saturation::Late { percentile: 99, lateness: Duration::from_millis(5), response: Duration::from_millis(6) };
+    let killed = vec![Duration::from_secs(2)];
+    for (name, lifetime, code, said) in [
+        (
+            "a fatal error",
+            FakeLifetime {
+                answer: always(500, "Fatal error"),
+                log: vec!["PHP Fatal error: Uncaught Error".to_owned()],
+                ..serving()
+            },
+            5,
+            &["wrong answer to `home`", "status 500, body: Fatal error", "log of php-fpm", "Uncaught Error"][..],
+        ),
+        (
+            "never ready",
+            FakeLifetime { ready: Duration::from_secs(3600), log: vec!["waiting".to_owned()], ..serving() },
+            5,
+            &["was not ready within", "last state: Connection refused", "waiting"],
+        ),
+        (
+            "does not start",
+            FakeLifetime { launch_problem: Some("no space is left on the device".to_owned()), ..serving() },
+            5,
+            &["no space is left on the device"],
+        ),
+        (
+            "ends under load",
+            FakeLifetime { exit: Some((Duration::from_secs(2), ended)), ..serving() },
+            5,
+            &["php-fpm ended with signal 11 (SIGSEGV) while it was measured"],
+        ),
+        (
+            "killed for memory",
+            FakeLifetime { oom_kills: killed, ..serving() },
+            5,
+            &["the kernel killed 1 process", "memory limit of 64Mi"],
+        ),
+        (
+            "cannot be stopped",
+            FakeLifetime { stop_problem: Some("it is still there".to_owned()), ..serving() },
+            5,
+            &["stop the deployment: it is still there"],
+        ),
+        (
+            "wrong answers under load",
+            FakeLifetime { errors: vec![(ErrorClass::WrongBody, 3)], ..serving() },
+            4,
+            &["3 of 2003 answers under load were wrong"],
+        ),
+        (
+            "a generator that is late",
+            FakeLifetime { saturation: Some(late), ..serving() },
+            4,
+            &["the generator began requests late"],
+        ),
+        (
+            "no answer in the drain",
+            FakeLifetime { unfinished: 2, ..serving() },
+            4,
+            &["2 requests had no answer 5s after the window"],
+        ),
+    ] {
+        let (machine, answered) = compare(lifetime);
+        assert_eq!(answered.code, code, "{name}: {answered:?}");
+        let reason = reason(&answered);
+        said.iter().for_each(|part| assert!(reason.contains(part), "{name}: {part:?} is not in:\n{reason}"));
+        let word = if code == 5 { "failed: " } else { "invalid: " };
+        assert!(answered.stderr.contains(word), "{name}: {}", answered.stderr);
+        assert_eq!(machine.launches(), 2, "{name}");
+    }
+}
+
+#[test]
+fn workers_that_are_started_again_and_again_are_told_with_their_output() {
+    let (_, said) = compare(FakeLifetime {
+        ready: Duration::from_secs(3600),
+        worker_life: Some(Duration::from_millis(200)),
+        log: vec!["require(vendor/autoload.php): No such file".to_owned()],
+        ..serving()
+    });
+    let reason = reason(&said);
+    assert!(reason.contains("starts its workers again and again"), "{reason}");
+    assert!(reason.contains("require(vendor/autoload.php)"), "{reason}");
+}
+
+#[test]
+fn what_an_application_may_not_write_is_told_with_where_it_may() {
+    let (_, said) = compare(FakeLifetime {
+        answer: always(500, ""),
+        log: vec!["file_put_contents(/srv/x): Failed to open stream: Permission denied".to_owned()],
+        ..serving()
+    });
+    let reason = reason(&said);
+    assert!(reason.contains("an application may write in its own folder"), "{reason}");
+}
+
+/// What answers otherwise each time is no expected answer.
+#[test]
+fn an_answer_that_varies_is_told_to_be_masked() {
+    let asked = AtomicUsize::new(0);
+    let (_, said) = compare(FakeLifetime {
+        answer: std::sync::Arc::new(move |_| stampede_core::Answer {
+            status: 200,
+            headers: Vec::new(),
+            body: format!("token {}", asked.fetch_add(1, Ordering::Relaxed)).into_bytes(),
+        }),
+        ..serving()
+    });
+    assert!(reason(&said).contains("mask the part that varies"), "{}", reason(&said));
+}
+
+#[test]
+fn a_pilot_that_fails_gives_the_shortest_warm_up_and_the_study_goes_on() {
+    let machine = MadeUp::new(|launch| match launch.number {
+        0 | 1 if runtime(launch) == "php-fpm" => {
+            FakeLifetime { launch_problem: Some("not yet".to_owned()), ..serving() }
+        }
+        _ => serving(),
+    });
+    let app = workload("fatal");
+    let args = ["compare", &app, "--runtimes", "nginx-fpm,apache-mod-php", "--rounds", "2", "--duration", "2s"];
+    let said = machine
+        .run(&[&args[..], &["--warm-up", "auto", "--no-yard-stick", "--cpus", "0.5", "--memory", "64Mi"]].concat());
+    assert_eq!(said.code, 0, "{said:?}");
+    assert!(said.words().contains("pilot nginx-fpm"), "{}", said.stderr);
+    assert!(said.words().contains("failed: prepare the run: not yet"), "{}", said.stderr);
+}

@@ -1,0 +1,214 @@
+//! A machine with two processors that are nobody's, and what commands print on it.
+
+use std::collections::VecDeque;
+use std::future;
+use std::path::{Path, PathBuf};
+use std::sync::{Arc, Mutex, PoisonError};
+use std::time::Duration;
+
+use clap::Parser as _;
+use jiff::Timestamp;
+use serde_json::Value;
+use stampede_core::{Answer, Bytes, CgroupSupport, CpuLayout, Fut, Machine, Revision};
+use stampede_load::Backend;
+use stampede_plan::{ComparePlan, MachineSize};
+use stampede_seam::Platform;
+use stampede_testkit::{FakeLaunch, FakeLifetime, FakePlatform};
+use tokio::runtime::{Builder, Runtime};
+
+use crate::args::Args;
+use crate::backend::BackendChoice;
+use crate::exit::Failure;
+use crate::host::{Host, Lock};
+use crate::obey;
+use crate::screen::capture::{self, Captured};
+use crate::signals::{Interrupts, LocalFut};
+
+/// What the application answers.
+pub(super) const BODY: &str = "hello\n";
+
+/// What becomes of each launch.
+type Script = Arc<dyn Fn(&FakeLaunch<'_>) -> FakeLifetime + Send + Sync>;
+
+/// A made-up machine with a store of its own.
+pub(super) struct MadeUp {
+    script: Script,
+    folder: tempfile::TempDir,
+    /// When signals come, after a command has begun, and whether they are Ctrl-C.
+    signals: Vec<(Duration, bool)>,
+    /// What was launched and stopped, of all commands.
+    log: Arc<Mutex<Vec<String>>>,
+    /// The purposes that the lock was taken for.
+    purposes: Mutex<Vec<String>>,
+}
+
+/// How a command ended, and what it printed.
+#[derive(Debug)]
+pub(super) struct Said {
+    pub(super) code: u8,
+    pub(super) stdout: String,
+    pub(super) stderr: String,
+}
+
+impl Said {
+    /// Its stdout, which is JSON.
+    pub(super) fn json(&self) -> Value {
+        serde_json::from_str(&self.stdout).unwrap_or_else(|error| panic!("{error}: {self:?}"))
+    }
+
+    /// Its stderr without line breaks.
+    pub(super) fn words(&self) -> String {
+        self.stderr.split_whitespace().collect::<Vec<_>>().join(" ")
+    }
+}
+
+impl MadeUp {
+    /// On which each launch becomes what a script says.
+    pub(super) fn new(script: impl Fn(&FakeLaunch<'_>) -> FakeLifetime + Send + Sync + 'static) -> Self {
+        Self {
+            script: Arc::new(script),
+            folder: tempfile::tempdir().unwrap(),
+            signals: Vec::new(),
+            log: Arc::default(),
+            purposes: Mutex::default(),
+        }
+    }
+
+    /// On which every runtime answers at its rate.
+    pub(super) fn serving(rate: fn(&str) -> f64) -> Self {
+        Self::new(move |launch| FakeLifetime::serving(BODY, rate(runtime(launch))))
+    }
+
+    /// The same store, and other servers.
+    pub(super) fn then(self, script: impl Fn(&FakeLaunch<'_>) -> FakeLifetime + Send + Sync + 'static) -> Self {
+        Self { script: Arc::new(script), signals: Vec::new(), ..self }
+    }
+
+    /// Sends signals to the commands to come, each so long after its beginning: Ctrl-C, or one that ends it at once.
+    pub(super) fn interrupted(self, signals: &[(Duration, bool)]) -> Self {
+        Self { signals: signals.to_vec(), ..self }
+    }
+
+    /// Runs a command as it would be typed. The store is this machine's own.
+    pub(super) fn run(&self, args: &[&str]) -> Said {
+        let store = self.folder.path().join("studies.db").display().to_string();
+        let args = [&["stampede"], args, &["--store", &store]].concat();
+        let parsed = Args::try_parse_from(&args).unwrap_or_else(|error| panic!("{error}"));
+        let captured = Captured::default();
+        capture::install(Some(captured.clone()));
+        let exit = obey(parsed.command, self);
+        capture::install(None);
+        let [stdout, stderr] = captured.texts();
+        Said { code: exit as u8, stdout, stderr }
+    }
+
+    /// What was launched and stopped, in order.
+    pub(super) fn log(&self) -> Vec<String> {
+        self.log.lock().unwrap_or_else(PoisonError::into_inner).clone()
+    }
+
+    /// How many deployments were launched.
+    pub(super) fn launches(&self) -> usize {
+        self.log().iter().filter(|line| line.starts_with("launch")).count()
+    }
+
+    /// The purposes that the lock was taken for.
+    pub(super) fn purposes(&self) -> Vec<String> {
+        self.purposes.lock().unwrap_or_else(PoisonError::into_inner).clone()
+    }
+
+    /// A folder with an application of one page.
+    pub(super) fn application(&self, name: &str) -> PathBuf {
+        let folder = self.folder.path().join(name);
+        std::fs::create_dir(&folder).unwrap();
+        std::fs::write(folder.join("index.php"), "<?php echo 'hello';").unwrap();
+        folder
+    }
+}
+
+/// The runtime of a launch, by its first unit: `nginx-fpm` begins with `php-fpm`.
+pub(super) fn runtime<'a>(launch: &'a FakeLaunch<'_>) -> &'a str {
+    launch.unit()
+}
+
+/// Answers everything with this.
+pub(super) fn always(status: u16, body: &'static str) -> stampede_testkit::Answering {
+    Arc::new(move |_| Answer { status, headers: Vec::new(), body: body.as_bytes().to_vec() })
+}
+
+/// A workload of the tests, by its folder.
+pub(super) fn workload(name: &str) -> String {
+    format!("{}/tests/workloads/{name}", env!("CARGO_MANIFEST_DIR"))
+}
+
+impl Host for MadeUp {
+    fn machine(&self) -> Machine {
+        Machine { cpus: 2, cpu_model: "made up".to_owned(), kernel: "6.1".to_owned(), cgroup: CgroupSupport::V2 }
+    }
+
+    fn size(&self) -> MachineSize {
+        MachineSize { cpus: 2, memory: Bytes::from_mib(8 << 10), connections: 10_000 }
+    }
+
+    fn cpus(&self) -> Vec<u32> {
+        vec![0, 1]
+    }
+
+    fn settle(&self) {}
+
+    fn enter(&self, _own: &[u32]) -> Result<Runtime, Failure> {
+        Builder::new_current_thread().enable_all().start_paused(true).build().map_err(Failure::missing)
+    }
+
+    fn interrupts(&self) -> Result<Box<dyn Interrupts>, Failure> {
+        let began = tokio::time::Instant::now();
+        let due = self.signals.iter().map(|(after, is_interrupt)| (began + *after, *is_interrupt));
+        Ok(Box::new(Scripted(due.collect())))
+    }
+
+    /// The end of the year of its clock: whatever is measured is over then.
+    fn now(&self) -> Timestamp {
+        Timestamp::from_second(1_798_761_599).unwrap()
+    }
+
+    fn lock<'a>(&'a self, purpose: &'a str, _no_wait: bool) -> Fut<'a, Result<Lock, Failure>> {
+        self.purposes.lock().unwrap_or_else(PoisonError::into_inner).push(purpose.to_owned());
+        Box::pin(async { Ok(Box::new(()) as Lock) })
+    }
+
+    fn platform<'a>(
+        &'a self,
+        _plan: &'a ComparePlan,
+        _beside: &'a [&'a ComparePlan],
+        _server_cpus: Vec<u32>,
+        _quiet: bool,
+    ) -> Fut<'a, Result<Box<dyn Platform>, Failure>> {
+        Box::pin(async move {
+            let script = Arc::clone(&self.script);
+            let platform = FakePlatform::new(move |launch| script(launch)).logging_to(Arc::clone(&self.log));
+            Ok(Box::new(platform) as Box<dyn Platform>)
+        })
+    }
+
+    fn revision<'a>(&'a self, _folder: &'a Path) -> Fut<'a, Option<Revision>> {
+        Box::pin(async { None })
+    }
+
+    fn backend<'a>(&'a self, _choice: BackendChoice, _cpus: &'a CpuLayout, _quiet: bool) -> Fut<'a, Backend> {
+        Box::pin(async { Backend::Epoll })
+    }
+}
+
+/// Signals that come at their times.
+struct Scripted(VecDeque<(tokio::time::Instant, bool)>);
+
+impl Interrupts for Scripted {
+    fn next(&mut self) -> LocalFut<'_, bool> {
+        Box::pin(async {
+            let Some((due, is_interrupt)) = self.0.front().copied() else { return future::pending().await };
+            tokio::time::sleep_until(due).await;
+            self.0.pop_front();
+            is_interrupt
+        })
+    }
+}
