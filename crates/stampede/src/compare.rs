@@ -353,6 +353,10 @@ pub(crate) async fn conduct(
         study.groundwork.warm_ups = pilots.map_err(Failure::missing)?;
         study.started_at = Timestamp::now();
     }
+    if !quiet {
+        // The warm-ups are known now.
+        promise(&study, &trials, sinks.record.store());
+    }
     stampede_harness::run(&*ground.platform, &study, &prepared, &surroundings, trials, &mut sinks)
         .await
         .map_err(Failure::missing)
@@ -416,6 +420,23 @@ pub(crate) fn tell_settings(study: &Study) {
     screen::note(&stampede_report::terminal::settings(study, screen::width(), screen::colour_on(&io::stderr())));
 }
 
+/// Says which difference the rounds can show that the study has time for. The calibration that it needs for that has been
+/// read before; where it cannot be read again, the times of its trials are not known.
+fn promise(study: &Study, trials: &[Trial], store: &Store) {
+    let floor = study.groundwork.floor.as_ref();
+    let calibration = floor.and_then(|floor| store.load(floor.calibration.as_str()).ok());
+    let calibration = calibration.as_ref().map(|stored| (&stored.study, &stored.trials[..]));
+    let Some((rounds, share)) = stampede_analysis::within_budget(study, trials, calibration) else { return };
+    let rounds = match study.rounds {
+        Rounds::Fixed(_) => format!("{rounds} rounds show"),
+        Rounds::Auto { .. } => format!("about {rounds} rounds fit into the time and show"),
+    };
+    screen::note(&format!(
+        "{rounds} a difference of {:.1} % between two cases by themselves 9 times of 10, as this machine scatters",
+        share * 100.0
+    ));
+}
+
 /// Says what will be done.
 fn introduce(study: &Study, pilots: bool) {
     let cases = study.cases.len();
@@ -431,13 +452,6 @@ fn introduce(study: &Study, pilots: bool) {
     match study.resumed_at.len() {
         0 => screen::note(&rounds),
         _ => screen::note(&format!("{rounds}; goes on with study {}", study.id)),
-    }
-    if let Some((rounds, share)) = stampede_analysis::within_budget(study) {
-        let share = share * 100.0;
-        screen::note(&format!(
-            "{rounds} rounds at most show a difference of {share:.1} % between two cases by themselves 9 times of 10, as this \
-             machine scatters"
-        ));
     }
     if pilots {
         let most = stampede_analysis::MOST_PILOT.as_secs() * cases as u64;
