@@ -16,6 +16,9 @@ use crate::{study_file, study_rows, trial_rows, yard_stick_rows};
 /// How long to wait for another process that writes. A write takes milliseconds.
 const BUSY: Duration = Duration::from_secs(10);
 
+/// The name that means the newest study.
+const LATEST: &str = "latest";
+
 /// An opened store. Several processes may have the same one open.
 #[derive(Debug)]
 pub struct Store {
@@ -234,7 +237,7 @@ impl Store {
     /// When it cannot be written, or another study of that name is there.
     pub fn import(&mut self, stored: &StoredStudy, imported_at: Timestamp) -> Result<Import, StoreError> {
         let StoredStudy { study, finished_at, trials, yard_stick } = stored;
-        if self.studies()?.iter().any(|row| row.id == study.id) {
+        if self.standing(&study.id)?.is_some() {
             let same = self.load(study.id.as_str())? == *stored;
             return if same { Ok(Import::WasThere) } else { Err(StoreError::Different(study.id.clone())) };
         }
@@ -251,6 +254,11 @@ impl Store {
     }
 
     fn resolve(&self, name: &str) -> Result<StudyId, StoreError> {
+        let whole = StudyId::new(name);
+        // Whoever reads all studies names them wholly: each is then found without a look at all others.
+        if name != LATEST && self.standing(&whole)?.is_some() {
+            return Ok(whole);
+        }
         resolve(name, self.studies()?.into_iter().map(|row| row.id).collect())
     }
 
@@ -289,15 +297,12 @@ fn configure(connection: &Connection) -> rusqlite::Result<()> {
     Ok(())
 }
 
-/// Which of the known studies (newest first) is meant.
+/// Which of the known studies (newest first) is meant, where it is not named wholly.
 fn resolve(name: &str, known: Vec<StudyId>) -> Result<StudyId, StoreError> {
     let unknown = |known: Vec<StudyId>| StoreError::Unknown { name: name.to_owned(), known };
-    if name == "latest" {
+    if name == LATEST {
         let latest = known.first().cloned();
         return latest.ok_or_else(|| unknown(known));
-    }
-    if let Some(id) = known.iter().find(|id| id.as_str() == name) {
-        return Ok(id.clone());
     }
     let mut meant = known.clone();
     meant.retain(|id| !name.is_empty() && id.as_str().starts_with(name));
@@ -458,7 +463,7 @@ mod tests {
     #[test]
     fn a_study_is_found_by_name_by_its_beginning_or_as_the_latest() {
         let known = || ["0713-b", "0712-a", "0712-ab"].map(StudyId::new).to_vec();
-        for (name, found) in [("latest", "0713-b"), ("0712-a", "0712-a"), ("0712-ab", "0712-ab"), ("0713", "0713-b")] {
+        for (name, found) in [("latest", "0713-b"), ("0712-ab", "0712-ab"), ("0713", "0713-b")] {
             assert_eq!(resolve(name, known()).unwrap().as_str(), found, "{name}");
         }
         for (name, words) in [
