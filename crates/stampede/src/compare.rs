@@ -241,7 +241,8 @@ impl<'a> Site<'a> {
         stop: &'a Stop,
     ) -> Result<Self, Failure> {
         let (backend, quiet) = (order.backend, order.quiet);
-        let ground = Ground::take(order.plan, &[], &pinning, order.no_wait, quiet).await?;
+        let command = order.kind.to_string();
+        let ground = Ground::take(&command, order.plan, &[], &pinning, order.no_wait, quiet).await?;
         let backend = backend.find_aside(&pinning, quiet).await;
         Ok(Self { stop, ground, machine, pinning, backend })
     }

@@ -57,15 +57,16 @@ pub(crate) struct Ground {
 
 impl Ground {
     /// Waits for the lock, cleans up after Stampedes that were killed, and says what stands in the way of the limits. What is `beside`
-    /// a plan has other runtimes or settings, and all else as the plan.
+    /// a plan has other runtimes or settings, and all else as the plan. Others who wait for the lock are told the `command`.
     pub(crate) async fn take(
+        command: &str,
         plan: &ComparePlan,
         beside: &[&ComparePlan],
         pinning: &CpuLayout,
         no_wait: bool,
         quiet: bool,
     ) -> Result<Self, Failure> {
-        let lock = wait_for_lock(no_wait, plan).await?;
+        let lock = wait_for_lock(no_wait, command, plan).await?;
         let platform = platform(plan, beside, pinning.server.clone(), quiet).await?;
         for finding in platform.preflight(&plan.limits).await {
             if finding.severity > Severity::Info {
@@ -155,8 +156,8 @@ pub(crate) async fn containers(
 }
 
 /// Whether a plan's platform has all that the plan's candidates need, or was given it now.
-pub(crate) async fn has_all(plan: &ComparePlan, no_wait: bool, quiet: bool) -> Result<bool, Failure> {
-    let _lock = wait_for_lock(no_wait, plan).await?;
+pub(crate) async fn has_all(command: &str, plan: &ComparePlan, no_wait: bool, quiet: bool) -> Result<bool, Failure> {
+    let _lock = wait_for_lock(no_wait, command, plan).await?;
     let platform = platform(plan, &[], stampede_platforms::available_cpus(), quiet).await?;
     for need in needs(plan) {
         if matches!(platform.detect(&need).await, Availability::Missing { .. }) {
@@ -188,8 +189,8 @@ fn warden() -> Result<Vec<OsString>, Failure> {
     Ok(vec![program.into_os_string(), "__warden".into()])
 }
 
-async fn wait_for_lock(no_wait: bool, plan: &ComparePlan) -> Result<MeasuringLock, Failure> {
-    let purpose = format!("compare {}", plan.workload.id);
+async fn wait_for_lock(no_wait: bool, command: &str, plan: &ComparePlan) -> Result<MeasuringLock, Failure> {
+    let purpose = format!("{command} {}", plan.workload.id);
     let mut told = false;
     loop {
         match MeasuringLock::try_acquire(&purpose) {

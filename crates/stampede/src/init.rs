@@ -57,7 +57,7 @@ pub(crate) fn run(args: &InitArgs) -> Outcome {
 }
 
 async fn record(plan: &ComparePlan, pinning: CpuLayout, no_wait: bool) -> Result<Vec<Recorded>, Failure> {
-    let ground = Ground::take(plan, &[], &pinning, no_wait, false).await?;
+    let ground = Ground::take("init", plan, &[], &pinning, no_wait, false).await?;
     let conditions = ground::conditions(plan, pinning)?;
     let prepared = ground.prepare(plan, &conditions, &mut Copies::default(), false).await?;
     recording::record(&*ground.platform, plan, &prepared, false).await

@@ -29,7 +29,7 @@ pub(super) async fn merge(
     // The first that is installed; where none is, the first of all, so that what it needs is told.
     for pair in &pairs {
         let plan = on(pair);
-        if ground::has_all(&plan, no_wait, quiet).await? {
+        if ground::has_all("gate", &plan, no_wait, quiet).await? {
             return Ok(plan);
         }
     }
