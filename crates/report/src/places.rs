@@ -115,7 +115,10 @@ mod tests {
             ("open \"/home/J\u{f6}rg_2/.st@work/r/a-1\": denied", "open \"@{run}\": denied"),
             ("unix:/s/r/1262-3f/s/fpm.sock, /s/r/1262-40.", "unix:@{run}/s/fpm.sock, @{run}."),
             ("/r/1262-3f/x", "/r/1262-3f/x"),
-            ("GET /r/12-3 and /a/r/, /a/r/12, /a/r/x-1, /a/r/12-3x", "GET /r/12-3 and /a/r/, /a/r/12, /a/r/x-1, /a/r/12-3x"),
+            (
+                "GET /r/12-3 and /a/r/, /a/r/12, /a/r/x-1, /a/r/12-3x",
+                "GET /r/12-3 and /a/r/, /a/r/12, /a/r/x-1, /a/r/12-3x",
+            ),
         ] {
             assert_eq!(without_runs(text), told, "{text}");
         }
