@@ -80,7 +80,7 @@ fn end(mut lease: Lease) -> Result<String, String> {
         return Ok(ended);
     }
     Ok(format!(
-        "{ended}; its lease was of another version, and what this one does not know was ignored: {}",
+        "{ended}; its lease was written by another version, and its unknown fields were ignored: {}",
         unknown.join(", ")
     ))
 }
@@ -143,8 +143,8 @@ mod tests {
         assert_eq!(
             report.done,
             [
-                "ended run 1f-0 of a Stampede that was killed; its lease was of another version, and what this one does not know \
-              was ignored: guests, session.namespace, version"
+                "ended run 1f-0 of a Stampede that was killed; its lease was written by another version, and its unknown \
+              fields were ignored: guests, session.namespace, version"
             ]
         );
         assert!(report.problems.is_empty(), "{report:?}");

@@ -429,11 +429,11 @@ fn promise(study: &Study, trials: &[Trial], store: &Store) {
     let calibration = calibration.as_ref().map(|stored| (&stored.study, &stored.trials[..]));
     let Some((rounds, share)) = stampede_analysis::within_budget(study, trials, calibration) else { return };
     let rounds = match study.rounds {
-        Rounds::Fixed(_) => format!("{rounds} rounds show"),
-        Rounds::Auto { .. } => format!("about {rounds} rounds fit into the time and show"),
+        Rounds::Fixed(_) => format!("{rounds} rounds detect"),
+        Rounds::Auto { .. } => format!("about {rounds} rounds fit into the time and detect"),
     };
     screen::note(&format!(
-        "{rounds} a difference of {:.1} % between two cases by themselves 9 times of 10, as this machine scatters",
+        "{rounds} a difference of {:.1} % between two cases alone in 9 of 10 studies, given the noise of this machine",
         share * 100.0
     ));
 }
