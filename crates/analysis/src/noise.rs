@@ -1,18 +1,24 @@
 //! What a calibration says: by how much a case seems to differ from itself on a machine.
 
 use std::collections::BTreeMap;
+use std::time::Duration;
 
 use stampede_core::{Case, Floor, Load, NoiseFloor, Rounds, Study, StudyKind, Trial};
 use stampede_stats::{minimal_detectable_effect, noise_floor as floor_of};
 
 use crate::family::Family;
 use crate::metric::{Better, METRICS, Metric, primary_of};
+use crate::pace::share_of_block;
 use crate::record::Record;
-use crate::verdicts::margins;
+use crate::verdicts::{MIN_BLOCKS, margins};
 
 /// A floor above this says that the machine was busy with something else while it was calibrated. It bounds what is claimed all
 /// the same: without it, studies would claim more on a machine that disturbs them most.
 pub const BUSY: f64 = 0.25;
+
+/// What a trial takes beside its load where nothing tells: launch, verification, drain, stop and its part in the reading of the
+/// yard-stick. That is more than the trials of most runtimes take, so that too few rounds are promised rather than too many.
+const BESIDE_LOAD: Duration = Duration::from_secs(5);
 
 /// The floor of each metric that the two cases of a calibration have in three blocks or more, however large; nothing where the
 /// primary metric has none.
@@ -33,18 +39,39 @@ pub fn noise_floor(calibration: &Study, trials: &[Trial]) -> Option<NoiseFloor> 
 }
 
 /// How many rounds the time of a study has room for at most, and the smallest difference that they find 9 times of 10 when they
-/// scatter as the calibration did; nothing without one.
-pub fn within_budget(study: &Study) -> Option<(u32, f64)> {
+/// scatter as the calibration did; nothing without one. `trials` are those that the study has already; the study and the trials
+/// of the calibration tell how long trials take here beside their load.
+pub fn within_budget(study: &Study, trials: &[Trial], calibration: Option<(&Study, &[Trial])>) -> Option<(u32, f64)> {
     let floor = study.groundwork.floor.as_ref()?.metrics.get(primary_of(study).key)?;
     let rounds = match study.rounds {
         Rounds::Fixed(rounds) => rounds,
         Rounds::Auto { max_time } => {
-            let block = (study.warm_up + study.duration).as_secs_f64() * study.cases.len() as f64;
-            (max_time.as_secs_f64() / block) as u32
+            let block = block_time(study, trials, calibration);
+            // So many are measured in any case.
+            ((max_time.as_secs_f64() / block.as_secs_f64()) as u32).max(MIN_BLOCKS as u32)
         }
     };
     let effect = minimal_detectable_effect(rounds as usize, floor.deviation)?;
     Some((rounds, (floor.share.ln_1p() + effect).exp_m1()))
+}
+
+/// How long a block of a study takes: as its blocks took, where it has some; otherwise the load of each case and, for each, what
+/// trials of the calibration took beside their load.
+fn block_time(study: &Study, trials: &[Trial], calibration: Option<(&Study, &[Trial])>) -> Duration {
+    if let Some(each) = share_of_block(study, trials).filter(|each| !each.is_zero()) {
+        return each * study.cases.len() as u32;
+    }
+    let beside_load = |(calibration, trials): (&Study, &[Trial])| {
+        let each = share_of_block(calibration, trials)?;
+        Some(each.saturating_sub(load_time(calibration) / calibration.cases.len() as u32))
+    };
+    let beside = calibration.and_then(beside_load).unwrap_or(BESIDE_LOAD);
+    load_time(study) + beside * study.cases.len() as u32
+}
+
+/// For how long the cases of a study are loaded in a block, together.
+fn load_time(study: &Study) -> Duration {
+    study.cases.iter().map(|case| study.warm_up_of(&case.id) + study.duration).sum()
 }
 
 /// Whether a calibration says something about a study: it was made on this machine, on the same platform and cores, under the
@@ -62,9 +89,8 @@ fn is_open(load: &Load) -> bool {
 
 #[cfg(test)]
 mod tests {
-    use std::time::Duration;
-
-    use stampede_core::{CgroupSupport, Cpus, Machine, VerdictWord};
+    use jiff::{SignedDuration, Timestamp};
+    use stampede_core::{CaseId, CgroupSupport, Cpus, Machine, Pilot, VerdictWord, WarmUp};
 
     use super::*;
     use crate::analysis::analyse;
@@ -107,6 +133,19 @@ mod tests {
         assert!((with / (without + throughput.share) - 1.0).abs() < 0.02, "{without} {with}");
     }
 
+    /// Trials of these cases, so many seconds from the start of one to that of the next, and `between` more between blocks.
+    fn paced(cases: &[&str], blocks: u32, each: i64, between: i64) -> Vec<Trial> {
+        let per_block = each * cases.len() as i64 + between;
+        let of_block = |block: u32| {
+            (0..).zip(cases).map(move |(place, case)| Trial {
+                started_at: Timestamp::UNIX_EPOCH
+                    + SignedDuration::from_secs(i64::from(block) * per_block + place * each),
+                ..samples::measured(case, block, 1_000.0)
+            })
+        };
+        (1..=blocks).flat_map(of_block).collect()
+    }
+
     #[test]
     fn a_budget_says_what_it_can_find() {
         let floor = Floor { share: 0.01, deviation: 0.04, pairs: 10 };
@@ -116,13 +155,34 @@ mod tests {
             duration: Duration::from_secs(9),
             ..samples::study(&["a", "b"])
         };
-        assert_eq!(within_budget(&study), None);
+        assert_eq!(within_budget(&study, &[], None), None);
         let metrics = BTreeMap::from([("throughput_rps".to_owned(), floor)]);
         study.groundwork.floor = Some(NoiseFloor { calibration: study.id.clone(), metrics });
-        let (rounds, effect) = within_budget(&study).unwrap();
-        // qt(.975, 29) + qt(.9, 29) is 3.356; that by 0.04 / sqrt(30) is 0.02451.
-        assert_eq!(rounds, 30);
-        assert!((effect / 0.0351 - 1.0).abs() < 0.01, "{effect}");
+        // 10 s of load and 5 s beside it, for each of two cases.
+        let (rounds, effect) = within_budget(&study, &[], None).unwrap();
+        assert_eq!(rounds, 20);
+        // qt(.975, 19) + qt(.9, 19) is 3.421; that by 0.04 / sqrt(20) is 0.03060.
+        assert!((effect / 0.0414 - 1.0).abs() < 0.01, "{effect}");
+
+        let calibration = Study { kind: StudyKind::Calibrate, ..samples::study(&["a-a", "a-b"]) };
+        let known = paced(&["a-a", "a-b"], 5, 7, 4);
+        let of_calibration = Some((&calibration, &known[..]));
+        // Its blocks took 18 s, of which 12 were load: 3 s for each trial.
+        assert_eq!(within_budget(&study, &[], of_calibration).unwrap().0, 600 / 26);
+        assert_eq!(
+            within_budget(&study, &[], Some((&calibration, &known[..2]))).unwrap().0,
+            20,
+            "one block tells nothing"
+        );
+        let own = paced(&["a", "b"], 2, 14, 2);
+        assert_eq!(within_budget(&study, &own, of_calibration).unwrap().0, 600 / 30, "what its own took comes first");
+
+        let warm_up = WarmUp { length: Duration::from_secs(20), pilot: Pilot::Unsteady { watched: Duration::ZERO } };
+        study.groundwork.warm_ups =
+            [("a", warm_up.clone()), ("b", warm_up)].map(|(id, of)| (CaseId::new(id), of)).into();
+        assert_eq!(within_budget(&study, &[], of_calibration).unwrap().0, 600 / 64);
+        study.rounds = Rounds::Auto { max_time: Duration::from_secs(60) };
+        assert_eq!(within_budget(&study, &[], of_calibration).unwrap().0, 3, "so many are measured in any case");
     }
 
     #[test]

@@ -1,5 +1,6 @@
 //! How fast a study goes.
 
+use std::collections::BTreeMap;
 use std::time::Duration;
 
 use jiff::Timestamp;
@@ -9,17 +10,41 @@ use stampede_core::{Study, Trial};
 /// known that came right after another.
 pub(crate) fn trial_time(study: &Study, trials: &[&Trial]) -> Option<Duration> {
     let (mut time, mut steps) = (Duration::ZERO, 0);
-    for Sitting { starts, .. } in sittings(study, trials) {
-        let (Some(first), Some(last)) = (starts.iter().min(), starts.iter().max()) else { continue };
-        time += between(*first, *last);
-        steps += starts.len() as u32 - 1;
+    for Sitting { trials, .. } in sittings(study, trials) {
+        let starts = || trials.iter().map(|trial| trial.started_at);
+        let (Some(first), Some(last)) = (starts().min(), starts().max()) else { continue };
+        time += between(first, last);
+        steps += trials.len() as u32 - 1;
     }
     (steps > 0).then(|| time / steps)
 }
 
+/// The mean time that blocks took for each of their trials, from the first trial's start to that of the next block: with
+/// launch, verification, drain and stop, and with the block's reading of the yard-stick. Without interruptions of the study.
+/// `None` where no block came right after another.
+pub(crate) fn share_of_block(study: &Study, trials: &[Trial]) -> Option<Duration> {
+    let trials: Vec<&Trial> = trials.iter().collect();
+    let (mut time, mut count) = (Duration::ZERO, 0);
+    for Sitting { trials, .. } in sittings(study, &trials) {
+        let mut blocks: BTreeMap<u32, (Timestamp, u32)> = BTreeMap::new();
+        for trial in trials {
+            let (start, trials) = blocks.entry(trial.block).or_insert((trial.started_at, 0));
+            *start = trial.started_at.min(*start);
+            *trials += 1;
+        }
+        for ((start, trials), (next, _)) in blocks.values().zip(blocks.values().skip(1)) {
+            time += between(*start, *next);
+            count += trials;
+        }
+    }
+    (count > 0).then(|| time / count)
+}
+
 /// From the start of a study to the end of these trials, when one takes `each`, without interruptions.
 pub(crate) fn elapsed_after(study: &Study, trials: &[&Trial], each: Duration) -> Duration {
-    let last = |Sitting { began, starts }: Sitting| Some(between(began, starts.into_iter().max()?) + each);
+    let last = |Sitting { began, trials }: Sitting<'_>| {
+        Some(between(began, trials.iter().map(|trial| trial.started_at).max()?) + each)
+    };
     let elapsed: Duration = sittings(study, trials).into_iter().filter_map(last).sum();
     elapsed.max(each)
 }
@@ -38,18 +63,17 @@ pub fn took(study: &Study, trials: &[Trial], finished_at: Option<Timestamp>) -> 
 }
 
 /// Time in which a study was measured without an interruption.
-struct Sitting {
+struct Sitting<'a> {
     began: Timestamp,
-    /// When its trials were started.
-    starts: Vec<Timestamp>,
+    trials: Vec<&'a Trial>,
 }
 
-fn sittings(study: &Study, trials: &[&Trial]) -> Vec<Sitting> {
+fn sittings<'a>(study: &Study, trials: &[&'a Trial]) -> Vec<Sitting<'a>> {
     let begins = std::iter::once(&study.started_at).chain(&study.resumed_at);
-    let mut sittings: Vec<Sitting> = begins.map(|began| Sitting { began: *began, starts: Vec::new() }).collect();
+    let mut sittings: Vec<Sitting<'_>> = begins.map(|began| Sitting { began: *began, trials: Vec::new() }).collect();
     for trial in trials {
         let place = study.resumed_at.iter().filter(|resumed| **resumed <= trial.started_at).count();
-        sittings[place].starts.push(trial.started_at);
+        sittings[place].trials.push(trial);
     }
     sittings
 }
@@ -107,5 +131,23 @@ mod tests {
         // Interrupted once more, and finished without another trial.
         let study = Study { resumed_at: vec![at(10_000), at(20_000), at(30_000)], ..study };
         assert_eq!(took(&study, &trials, Some(at(30_003))), Duration::from_secs(15 + 14 + 3));
+    }
+
+    #[test]
+    fn a_block_lasts_until_the_next_one_begins() {
+        let at = |second| Timestamp::UNIX_EPOCH + SignedDuration::from_secs(second);
+        let study = Study { resumed_at: vec![at(1_000)], ..samples::study(&["a", "b"]) };
+        let trial = |(block, second)| Trial { started_at: at(second), ..samples::measured("a", block, 100.0) };
+        for (name, starts, expected) in [
+            ("none", &[][..], None),
+            ("one block", &[(1, 5), (1, 15)], None),
+            // 24 s for each block, of which the yard-stick has 4.
+            ("blocks of two", &[(1, 4), (1, 14), (2, 28), (2, 38), (3, 52)], Some(12)),
+            // The interruption came in the second block.
+            ("interrupted", &[(1, 4), (1, 14), (2, 28), (2, 1_004), (3, 1_016), (3, 1_026)], Some(12)),
+        ] {
+            let trials: Vec<Trial> = starts.iter().copied().map(trial).collect();
+            assert_eq!(share_of_block(&study, &trials), expected.map(Duration::from_secs), "{name}");
+        }
     }
 }

@@ -75,13 +75,13 @@ fn open_for_all(path: &Path) -> io::Result<File> {
         Err(error) if error.kind() == io::ErrorKind::NotFound => {}
         opened => return opened,
     }
-    match options.create_new(true).open(path) {
-        Err(error) if error.kind() == io::ErrorKind::AlreadyExists => options.create_new(false).open(path),
-        made => {
-            let file = made?;
-            fs::set_permissions(path, Permissions::from_mode(0o666))?;
-            Ok(file)
-        }
+    // The umask takes permissions from what is made. Under its name, the file must have them from its first moment on.
+    let folder = path.parent().unwrap_or(Path::new("/"));
+    let unnamed = tempfile::Builder::new().prefix(".stampede-lock-").tempfile_in(folder)?;
+    unnamed.as_file().set_permissions(Permissions::from_mode(0o666))?;
+    match unnamed.persist_noclobber(path) {
+        Err(refused) if refused.error.kind() == io::ErrorKind::AlreadyExists => options.open(path),
+        made => made.map_err(|refused| refused.error),
     }
 }
 
@@ -116,6 +116,8 @@ pub enum LockError {
 
 #[cfg(test)]
 mod tests {
+    use rustix::fs::inotify;
+
     use super::*;
 
     #[test]
@@ -132,6 +134,30 @@ mod tests {
         }
         drop(lock);
         MeasuringLock::try_acquire_at(&path, "another").unwrap();
+    }
+
+    #[test]
+    fn other_users_never_see_a_lock_that_they_may_not_open() {
+        let folder = tempfile::tempdir().unwrap();
+        let watch = inotify::init(inotify::CreateFlags::NONBLOCK).unwrap();
+        let changes = inotify::WatchFlags::CREATE | inotify::WatchFlags::MOVED_TO | inotify::WatchFlags::ATTRIB;
+        inotify::add_watch(&watch, folder.path(), changes).unwrap();
+        let lock = MeasuringLock::try_acquire_at(&folder.path().join("lock"), "a test").unwrap();
+        let mut buffer = [const { std::mem::MaybeUninit::uninit() }; 4096];
+        let mut events = inotify::Reader::new(&watch, &mut buffer);
+        let mut seen = Vec::new();
+        while let Ok(event) = events.next() {
+            if event.file_name() == Some(c"lock") {
+                seen.push(event.events());
+            }
+        }
+        assert!(
+            seen.len() == 1 && !seen[0].contains(inotify::ReadFlags::ATTRIB),
+            "it came with its permissions: {seen:?}"
+        );
+        drop(lock);
+        let names: Vec<_> = fs::read_dir(folder.path()).unwrap().map(|entry| entry.unwrap().file_name()).collect();
+        assert_eq!(names, ["lock"]);
     }
 
     #[test]

@@ -20,9 +20,9 @@ pub(crate) const END_TIME: Duration = Duration::from_secs(10);
 /// How long to wait before something is looked at again.
 pub(crate) const PAUSE: Duration = Duration::from_millis(5);
 
-/// One run; the text of its lease.
+/// One run; the text of its lease. Leases outlive the version that wrote them: unknown fields are no mistake here and below,
+/// and a field that comes later must be one that may be missing.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
-#[serde(deny_unknown_fields)]
 pub(crate) struct Run {
     pub(crate) name: String,
     pub(crate) folder: PathBuf,
@@ -37,7 +37,6 @@ pub(crate) struct Run {
 
 /// A session is known by its leader's number as long as the machine is not started anew.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
-#[serde(deny_unknown_fields)]
 pub(crate) struct Session {
     pub(crate) leader: i32,
     pub(crate) boot: String,
@@ -63,7 +62,20 @@ impl Run {
     /// already is no failure, so that this can be done again.
     ///
     /// `reap` is called whenever processes may have ended that are children of this process.
-    pub(crate) fn end(&self, mut reap: impl FnMut()) -> Result<(), EndRunError> {
+    pub(crate) fn end(&self, reap: impl FnMut()) -> Result<(), EndRunError> {
+        self.end_processes(reap)?;
+        let remove = |path: &PathBuf, removed: io::Result<()>| match removed {
+            Err(source) if source.kind() != io::ErrorKind::NotFound => {
+                Err(EndRunError::Files { path: path.clone(), source })
+            }
+            _ => Ok(()),
+        };
+        remove(&self.folder, fs::remove_dir_all(&self.folder))?;
+        remove(&self.lease, fs::remove_file(&self.lease))
+    }
+
+    /// Kills every process of the run and removes its containers and its control group; its folder and lease stay.
+    pub(crate) fn end_processes(&self, mut reap: impl FnMut()) -> Result<(), EndRunError> {
         let deadline = Instant::now() + END_TIME;
         if let Some(containers) = &self.containers {
             containers.remove(deadline)?;
@@ -78,14 +90,7 @@ impl Run {
             (None, None) => {}
         }
         reap();
-        let remove = |path: &PathBuf, removed: io::Result<()>| match removed {
-            Err(source) if source.kind() != io::ErrorKind::NotFound => {
-                Err(EndRunError::Files { path: path.clone(), source })
-            }
-            _ => Ok(()),
-        };
-        remove(&self.folder, fs::remove_dir_all(&self.folder))?;
-        remove(&self.lease, fs::remove_file(&self.lease))
+        Ok(())
     }
 }
 

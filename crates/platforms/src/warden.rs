@@ -13,6 +13,7 @@ use std::thread;
 use std::time::{Duration, Instant};
 
 use rustix::event::{PollFd, PollFlags, Timespec, poll};
+use rustix::io::Errno;
 use rustix::process::{
     Pid, PidfdFlags, Signal, WaitOptions, getpid, kill_process, kill_process_group, pidfd_open, set_child_subreaper,
     setsid, wait, waitpid,
@@ -21,9 +22,9 @@ use stampede_core::{Restart, UnitExit, UnitId, UnitStop, with_causes};
 
 use crate::comeback::{Comeback, Next};
 use crate::end::End;
-use crate::lease::Lease;
+use crate::lease::{Lease, LeaseText};
 use crate::message::{Command, News, Order};
-use crate::run::{END_TIME, Run};
+use crate::run::{END_TIME, PAUSE, Run};
 use crate::spawn::Surroundings;
 
 /// The body of the program that [`crate::LocalConfig::warden`] runs. Returns when the run has ended.
@@ -54,10 +55,12 @@ pub fn run() -> ExitCode {
 /// Ends a run whose Stampede was gone before it had told anything: the lease says what was made.
 fn end_unbegun() -> ExitCode {
     let lease = std::io::stdout().as_fd().try_clone_to_owned().map(|file| Lease::inherited(file.into()));
-    let run = lease.and_then(|mut lease| lease.read());
-    let Ok(Some(run)) = run else {
-        eprintln!("begin as warden: Stampede starts this by itself, it is no command");
-        return ExitCode::from(2);
+    let run = match lease.map(|mut lease| lease.read()) {
+        Ok(Ok(Some(LeaseText { run, unknown: _, unreadable }))) if unreadable.is_empty() => run,
+        _ => {
+            eprintln!("begin as warden: Stampede starts this by itself, it is no command");
+            return ExitCode::from(2);
+        }
     };
     match run.end(reap_killed) {
         Ok(()) => ExitCode::SUCCESS,
@@ -252,8 +255,18 @@ impl Child {
     fn spawn(surroundings: &Surroundings, command: &Command) -> Result<Self, String> {
         let failed = |error: &dyn std::fmt::Display| format!("run {}: {error}", command.path);
         let pid = surroundings.spawn(command).map_err(|error| failed(&error))?;
-        let pidfd = pidfd_open(pid, PidfdFlags::empty()).map_err(|error| failed(&error))?;
-        Ok(Self { pid, pidfd, ended: None })
+        Self::watch(pid, |pid| pidfd_open(pid, PidfdFlags::empty())).map_err(|error| failed(&error))
+    }
+
+    /// A child that runs already. One that cannot be watched is in no list of what must be ended, and so is ended at once.
+    fn watch(pid: Pid, open: impl FnOnce(Pid) -> Result<OwnedFd, Errno>) -> Result<Self, Errno> {
+        open(pid).map(|pidfd| Self { pid, pidfd, ended: None }).inspect_err(|_| {
+            let _ = kill_process_group(pid, Signal::KILL);
+            let deadline = Instant::now() + END_TIME;
+            while matches!(waitpid(Some(pid), WaitOptions::NOHANG), Ok(None)) && Instant::now() < deadline {
+                thread::sleep(PAUSE);
+            }
+        })
     }
 
     /// Whether the child has ended; it is not reaped by this.
@@ -383,5 +396,22 @@ fn reap_killed() {
             Ok(None) if Instant::now() < deadline => thread::sleep(Duration::from_millis(1)),
             Ok(None) | Err(_) => return,
         }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use std::os::unix::process::CommandExt;
+    use std::process::Command;
+
+    use super::*;
+    use crate::process_table;
+
+    #[test]
+    fn a_child_that_cannot_be_watched_is_ended_and_reaped() {
+        let pid = Pid::from_child(&Command::new("sleep").arg("600").process_group(0).spawn().unwrap());
+        let error = Child::watch(pid, |_| Err(Errno::MFILE)).err();
+        assert_eq!(error, Some(Errno::MFILE));
+        assert_eq!(process_table::of(pid), None);
     }
 }

@@ -8,7 +8,8 @@ use stampede_core::{Finding, SloTerm, Study};
 
 use crate::StudyView;
 use crate::json::WireStudy;
-use crate::layout::{table, wrap};
+use crate::layout::{table, transposed, wrap};
+use crate::markdown_text::{escaped, row};
 use crate::quantity::number;
 
 const SCHEMA: &str = "stampede/capacity/v1";
@@ -52,13 +53,8 @@ pub fn markdown(view: &CapacityView<'_>) -> String {
     for Part { title, rows, notes } in parts(view) {
         let [heading, rows @ ..] = rows.as_slice() else { continue };
         let _ = writeln!(text, "\n{title}:\n");
-        let line = |cells: &[String]| {
-            format!("| {} |", cells.iter().map(|cell| escaped(cell)).collect::<Vec<_>>().join(" | "))
-        };
-        let _ = writeln!(text, "{}\n|{}", line(heading), "---:|".repeat(heading.len()));
-        for row in rows {
-            let _ = writeln!(text, "{}", line(row));
-        }
+        let _ = writeln!(text, "{}|{}", row(heading), "---:|".repeat(heading.len()));
+        rows.iter().for_each(|cells| text.push_str(&row(cells)));
         for note in notes {
             let _ = writeln!(text, "\n{}", escaped(&note));
         }
@@ -94,15 +90,6 @@ pub(crate) fn parts(view: &CapacityView<'_>) -> impl Iterator<Item = Part> {
     let closed = Part { title: "Closed loads", rows: curve(view), notes: law(view).into_iter().collect() };
     let open = Part { title: "Open loads", rows: probes(view), notes: reasons(view) };
     [closed, open].into_iter().filter(|part| part.rows.len() > 1)
-}
-
-fn escaped(text: &str) -> String {
-    text.replace('|', "\\|").replace('<', "&lt;")
-}
-
-fn transposed(rows: &[Vec<String>]) -> Vec<Vec<String>> {
-    let width = rows.first().map_or(0, Vec::len);
-    (0..width).map(|column| rows.iter().map(|row| row.get(column).cloned().unwrap_or_default()).collect()).collect()
 }
 
 fn runtime(study: &Study) -> String {

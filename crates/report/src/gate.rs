@@ -6,6 +6,7 @@ use stampede_analysis::{Change, Loss, Metric, Outcome, metric};
 use stampede_core::Estimate;
 
 use crate::layout::wrap;
+use crate::markdown_text::escaped;
 use crate::quantity::{in_tables, ratio, unit_in_tables};
 
 /// What a gate compared.
@@ -281,18 +282,6 @@ fn interval(change: &Change) -> Option<String> {
 fn percent(share: f64) -> String {
     let percent = (share * 1e6).round() / 1e4;
     format!("{percent} %")
-}
-
-/// Names of branches and folders may hold what Markdown or HTML would obey.
-fn escaped(text: &str) -> String {
-    let special = |character: char| "\\`*_{}[]<>|#".contains(character);
-    text.chars().filter(|each| !each.is_control()).fold(String::new(), |mut text, character| {
-        if special(character) {
-            text.push('\\');
-        }
-        text.push(character);
-        text
-    })
 }
 
 fn xml(text: &str) -> String {

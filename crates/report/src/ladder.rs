@@ -8,6 +8,7 @@ use stampede_core::{CaseId, Limits, Verdict, VerdictWord};
 
 use crate::StudyView;
 use crate::layout::{table, wrap};
+use crate::markdown_text::{escaped, row};
 use crate::quantity::{in_tables, number, ratio, unit_in_tables};
 
 /// The case of the comparison at the end that the steps began with.
@@ -107,22 +108,22 @@ pub fn terminal(view: &LadderView<'_>, width: usize, color: bool) -> String {
 pub fn markdown(view: &LadderView<'_>) -> String {
     let mut text = String::new();
     for line in conclusion(view) {
-        let _ = writeln!(text, "**{line}**\n");
+        let _ = writeln!(text, "**{}**\n", escaped(&line));
     }
     let figure = view.metric.title;
     let _ = writeln!(
         text,
         "{}\n\n| step | {figure} | p99, ms | | change | why |\n|---:|---:|---:|---|---|---|",
-        question(view)
+        escaped(&question(view))
     );
     for (place, step) in view.steps.iter().enumerate() {
         let [number, figure, p99, kept] = cells(view, place, step);
         let change = step.change.as_deref().unwrap_or("as it was given");
-        let _ = writeln!(text, "| {number} | {figure} | {p99} | {kept} | {change} | {} |", step.reason);
+        text.push_str(&row([&number, &figure, &p99, &kept, change, &step.reason]));
     }
     let _ = writeln!(text, "\nIt ends with:\n");
     for line in view.state {
-        let _ = writeln!(text, "- {line}");
+        let _ = writeln!(text, "- {}", escaped(line));
     }
     text
 }

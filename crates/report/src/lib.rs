@@ -19,6 +19,7 @@ pub mod ladder;
 mod layout;
 pub mod live;
 pub mod markdown;
+mod markdown_text;
 mod places;
 mod quantity;
 pub mod replication;

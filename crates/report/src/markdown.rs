@@ -9,6 +9,7 @@ use crate::audits::MADE;
 use crate::columns::{COLUMNS, Column, LEGEND};
 use crate::conclusion::VERDICTS;
 use crate::digest::Digest;
+use crate::markdown_text::{self, escaped};
 use crate::steps::{KIND_COLUMNS, KINDS, Kinds};
 use crate::why;
 
@@ -20,10 +21,10 @@ pub fn render(view: &StudyView<'_>) -> String {
     let digest = Digest::of(view);
     let mut text = String::new();
     if let Some(alarm) = &digest.alarm {
-        paragraph(&mut text, &format!("**{alarm}**"));
+        strong(&mut text, alarm);
     }
     if let Some(conclusion) = &digest.conclusion {
-        paragraph(&mut text, &format!("**{}**", conclusion.plain));
+        strong(&mut text, &conclusion.plain);
         paragraph(&mut text, &conclusion.method);
     }
     for bottleneck in &digest.bottlenecks {
@@ -43,7 +44,7 @@ pub fn render(view: &StudyView<'_>) -> String {
     list(&mut text, "Bytes of verified bodies on the wire", digest.answers.iter().cloned());
     list(&mut text, "Parts: CPUs in use and peak of memory, medians of the trials", digest.parts.iter().cloned());
     settings(&mut text, &digest);
-    text.push_str(&digest.study);
+    text.push_str(&escaped(&digest.study));
     text.push('\n');
     text
 }
@@ -54,9 +55,9 @@ fn explained(view: &StudyView<'_>, explanation: &Explanation) -> String {
     let told = why::told(view, explanation);
     let mut text = String::new();
     if let Some(alarm) = &digest.alarm {
-        paragraph(&mut text, &format!("**{alarm}**"));
+        strong(&mut text, alarm);
     }
-    told.outcome.iter().chain(&told.remedy).for_each(|line| paragraph(&mut text, &format!("**{line}**")));
+    told.outcome.iter().chain(&told.remedy).for_each(|line| strong(&mut text, line));
     paragraph(&mut text, &told.method);
     paragraph(&mut text, &digest.question);
     paragraph(&mut text, &digest.ground);
@@ -70,7 +71,7 @@ fn explained(view: &StudyView<'_>, explanation: &Explanation) -> String {
     list(&mut text, "Findings", findings(&digest));
     list(&mut text, "While it ran", digest.activity.iter().cloned());
     settings(&mut text, &digest);
-    text.push_str(&digest.study);
+    text.push_str(&escaped(&digest.study));
     text.push('\n');
     text
 }
@@ -113,11 +114,9 @@ fn findings(digest: &Digest) -> impl Iterator<Item = String> {
 
 fn settings(text: &mut String, digest: &Digest) {
     let lines = digest.settings.iter().map(|case| {
-        let settings = case
-            .settings
-            .iter()
-            .map(|(setting, reason)| format!("\n  - {}", one_line(&format!("{setting}: {reason}"))));
-        format!("{}{}", one_line(&format!("{}: {}", case.case, case.version)), settings.collect::<String>())
+        let settings =
+            case.settings.iter().map(|(setting, reason)| format!("\n  - {}", escaped(&format!("{setting}: {reason}"))));
+        format!("{}{}", escaped(&format!("{}: {}", case.case, case.version)), settings.collect::<String>())
     });
     // Nested lists keep their line breaks, so this is not `list`.
     section(text, "Settings");
@@ -134,7 +133,7 @@ fn list(text: &mut String, title: &str, lines: impl Iterator<Item = String>) {
     }
     section(text, title);
     for line in lines {
-        let _ = writeln!(text, "- {}", one_line(&line));
+        let _ = writeln!(text, "- {}", escaped(&line));
     }
     text.push('\n');
 }
@@ -144,18 +143,13 @@ fn section(text: &mut String, title: &str) {
 }
 
 fn paragraph(text: &mut String, paragraph: &str) {
-    let _ = writeln!(text, "{}\n", one_line(paragraph));
+    let _ = writeln!(text, "{}\n", escaped(paragraph));
+}
+
+fn strong(text: &mut String, paragraph: &str) {
+    let _ = writeln!(text, "**{}**\n", escaped(paragraph));
 }
 
 fn row(text: &mut String, cells: impl Iterator<Item = String>) {
-    let cells: Vec<String> = cells.map(|cell| one_line(&cell).replace('|', "\\|")).collect();
-    let _ = writeln!(text, "| {} |", cells.join(" | "));
-}
-
-/// Line breaks would end a list item or a paragraph; angle brackets would be taken for HTML; other control characters come
-/// out of servers' logs.
-fn one_line(text: &str) -> String {
-    let words: Vec<&str> = text.split_whitespace().collect();
-    let line = words.join(" ").replace('<', "&lt;");
-    line.replace(char::is_control, "")
+    text.push_str(&markdown_text::row(cells));
 }

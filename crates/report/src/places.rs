@@ -7,28 +7,31 @@ use stampede_core::{PhpBuild, PhpReadBack};
 
 /// A run's folder, as deployments name it.
 const RUN: &str = "@{run}";
-/// How the name of the folder begins in which runs are; a number follows.
+/// What stands between the folder that runs are in, which the user may choose, and the name of a run.
+const RUNS: &str = "/r/";
+/// How the name of that folder begins where none was chosen; a number follows.
 const STATE: &str = "/stampede-";
 /// Where the system keeps programs and their settings.
 const SYSTEM: [&str; 6] = ["/usr", "/etc", "/lib", "/opt", "/dev", "/nix"];
 
-/// A text without the folders of runs: each trial has another one, and all are gone.
+/// A text without the folders of runs: each trial has another one, and all are gone. A record does not say which folder they
+/// were in, so that they are known by their shape.
 pub(crate) fn without_runs(text: &str) -> Cow<'_, str> {
-    if !text.contains(STATE) {
+    if !text.contains(RUNS) {
         return Cow::Borrowed(text);
     }
-    let is_of_path = |c: char| c.is_ascii_alphanumeric() || "/._-+".contains(c);
     let (mut told, mut rest) = (String::new(), text);
-    while let Some((before, after)) = rest.split_once(STATE) {
-        match after_run(after) {
+    while let Some((before, after)) = rest.split_once(RUNS) {
+        let folder = folder_at_end(before);
+        match after_run(folder, after) {
             Some(after) => {
-                told.push_str(before.trim_end_matches(is_of_path));
+                told.push_str(before.strip_suffix(folder).unwrap_or(before));
                 told.push_str(RUN);
                 rest = after;
             }
             None => {
                 told.push_str(before);
-                told.push_str(STATE);
+                told.push_str(RUNS);
                 rest = after;
             }
         }
@@ -36,12 +39,24 @@ pub(crate) fn without_runs(text: &str) -> Cow<'_, str> {
     Cow::Owned(told + rest)
 }
 
-/// What follows `0/r/1262-3f`.
-fn after_run(text: &str) -> Option<&str> {
-    let after_user = text.trim_start_matches(|c: char| c.is_ascii_digit());
-    let run = after_user.strip_prefix("/r/").filter(|_| after_user.len() < text.len())?;
-    let after = run.trim_start_matches(|c: char| c.is_ascii_hexdigit() || c == '-');
-    (after.len() < run.len()).then_some(after)
+/// The absolute path that a text ends with; empty where it ends with none.
+fn folder_at_end(text: &str) -> &str {
+    let is_of_path = |c: char| c.is_alphanumeric() || "/._-+@~%".contains(c);
+    let path = &text[text.trim_end_matches(is_of_path).len()..];
+    path.find('/').map_or("", |start| &path[start..])
+}
+
+/// What follows the name of a run, `1262-3f`: the numbers of a process and of its run.
+fn after_run<'a>(folder: &str, text: &'a str) -> Option<&'a str> {
+    let is_of_name = |c: char| c.is_ascii_hexdigit() || c == '-';
+    let after = text.trim_start_matches(is_of_name);
+    let name = &text[..text.len() - after.len()];
+    let user = folder.rsplit_once(STATE).map_or("", |(_, user)| user);
+    let is_default = !user.is_empty() && user.bytes().all(|byte| byte.is_ascii_digit());
+    let is_number = |text: &str| !text.is_empty() && text.bytes().all(|byte| byte.is_ascii_hexdigit());
+    let is_name = name.split_once('-').is_some_and(|(process, count)| is_number(process) && is_number(count));
+    let ends = !after.starts_with(|c: char| c.is_ascii_alphanumeric() || c == '_');
+    ((is_default && !name.is_empty()) || (!folder.is_empty() && is_name && ends)).then_some(after)
 }
 
 /// A value that may be a path, of which the name alone is left where it is somebody's own.
@@ -88,6 +103,22 @@ mod tests {
             ("unix:/var/tmp/stampede-0/r/1262-3f/s/fpm.sock failed", "unix:@{run}/s/fpm.sock failed"),
             ("/opt/stampede-docs/r/x /stampede-0/r/", "/opt/stampede-docs/r/x /stampede-0/r/"),
             ("ü/var/stampede-0/r/1ü", "ü@{run}ü"),
+        ] {
+            assert_eq!(without_runs(text), told, "{text}");
+        }
+    }
+
+    #[test]
+    fn runs_are_known_in_a_folder_that_the_user_chose() {
+        for (text, told) in [
+            ("/home/alice/st/r/1262-3f/php/tmp", "@{run}/php/tmp"),
+            ("open \"/home/J\u{f6}rg_2/.st@work/r/a-1\": denied", "open \"@{run}\": denied"),
+            ("unix:/s/r/1262-3f/s/fpm.sock, /s/r/1262-40.", "unix:@{run}/s/fpm.sock, @{run}."),
+            ("/r/1262-3f/x", "/r/1262-3f/x"),
+            (
+                "GET /r/12-3 and /a/r/, /a/r/12, /a/r/x-1, /a/r/12-3x",
+                "GET /r/12-3 and /a/r/, /a/r/12, /a/r/x-1, /a/r/12-3x",
+            ),
         ] {
             assert_eq!(without_runs(text), told, "{text}");
         }

@@ -13,6 +13,7 @@ pub(crate) use self::digest::Block;
 pub(crate) use self::digest::lead;
 use self::digest::{Medium, blocks};
 use crate::layout::{fitting, table, wrap};
+use crate::markdown_text::{escaped, row};
 
 /// What a report on a published experiment is made from.
 #[derive(Clone, Copy, Debug)]
@@ -82,10 +83,10 @@ pub fn markdown(view: &ReplicationView<'_>) -> String {
         in_list = is_item;
         match block {
             Block::Heading { text: heading, level } => {
-                text.push_str(&format!("{} {}\n\n", "#".repeat(level), one_line(&heading)));
+                text.push_str(&format!("{} {}\n\n", "#".repeat(level), escaped(&heading)));
             }
-            Block::Paragraph(paragraph) => text.push_str(&format!("{}\n\n", one_line(&paragraph))),
-            Block::Item(item) => text.push_str(&format!("- {}\n", one_line(&item))),
+            Block::Paragraph(paragraph) => text.push_str(&format!("{}\n\n", escaped(&paragraph))),
+            Block::Item(item) => text.push_str(&format!("- {}\n", escaped(&item))),
             Block::Table(columns) => text.push_str(&markdown_table(&columns)),
             Block::Wide(columns) => text.push_str(&markdown_table(&without_ranks(columns))),
         }
@@ -109,19 +110,11 @@ pub fn json(view: &ReplicationView<'_>) -> String {
 }
 
 fn markdown_table(columns: &[Vec<String>]) -> String {
-    let row = |cells: Vec<String>| format!("| {} |\n", cells.join(" | "));
-    let cell = |text: &str| one_line(text).replace('|', "\\|");
-    let heading = columns.iter().map(|column| cell(&column[..HEADING].join(" ")));
-    let rules = (0..columns.len()).map(|column| if column == 0 { "---".to_owned() } else { "---:".to_owned() });
-    let mut text = row(heading.collect()) + &row(rules.collect());
+    let rule = columns.iter().enumerate().map(|(column, _)| if column == 0 { "---" } else { "---:" });
+    let rule = format!("| {} |\n", rule.collect::<Vec<_>>().join(" | "));
+    let mut text = row(columns.iter().map(|column| column[..HEADING].join(" "))) + &rule;
     for line in HEADING..columns.first().map_or(0, Vec::len) {
-        text.push_str(&row(columns.iter().map(|column| cell(&column[line])).collect()));
+        text.push_str(&row(columns.iter().map(|column| &column[line])));
     }
     text + "\n"
-}
-
-/// Text without line breaks, control characters of servers' logs, or what would be taken for HTML.
-fn one_line(text: &str) -> String {
-    let words: Vec<&str> = text.split_whitespace().collect();
-    words.join(" ").replace('<', "&lt;").replace(char::is_control, "")
 }

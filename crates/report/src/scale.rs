@@ -4,7 +4,8 @@ use stampede_analysis::{MIN_BLOCKS, percentile};
 use stampede_core::{Case, Estimate, Measurement, Outcome, Passage, ScaleRecord, Trial, Verdict, VerdictWord};
 
 use crate::StudyView;
-use crate::layout::{table, wrap};
+use crate::layout::{table, transposed, wrap};
+use crate::markdown_text::{escaped, row};
 use crate::quantity::{count, number, ratio};
 use crate::scale_figures::{ScaleFigures, Spread};
 
@@ -46,11 +47,10 @@ pub fn markdown(view: &StudyView<'_>) -> String {
             let gap = if place > 0 { "\n" } else { "" };
             text.push_str(&format!("{gap}{}\n\n", escaped(&service(view, case))));
         }
-        for (number, row) in rows(view, case).iter().enumerate() {
-            let cells: Vec<String> = row.iter().map(|cell| escaped(cell)).collect();
-            text.push_str(&format!("| {} |\n", cells.join(" | ")));
+        for (number, cells) in rows(view, case).iter().enumerate() {
+            text.push_str(&row(cells));
             if number == 0 {
-                text.push_str(&format!("|---|{}\n", "---:|".repeat(row.len().saturating_sub(1))));
+                text.push_str(&format!("|---|{}\n", "---:|".repeat(cells.len().saturating_sub(1))));
             }
         }
     }
@@ -69,15 +69,6 @@ pub fn markdown(view: &StudyView<'_>) -> String {
 pub(crate) fn services(view: &StudyView<'_>) -> Vec<(Option<String>, Vec<Vec<String>>)> {
     let of = |case: &Case| (is_of_several(view).then(|| service(view, case)), rows(view, case));
     view.study.cases.iter().map(of).filter(|(_, rows)| rows.first().is_some_and(|row| row.len() > 1)).collect()
-}
-
-fn escaped(text: &str) -> String {
-    text.replace('|', "\\|").replace('<', "&lt;")
-}
-
-fn transposed(rows: &[Vec<String>]) -> Vec<Vec<String>> {
-    let width = rows.first().map_or(0, Vec::len);
-    (0..width).map(|column| rows.iter().map(|row| row.get(column).cloned().unwrap_or_default()).collect()).collect()
 }
 
 /// A trial that was measured.

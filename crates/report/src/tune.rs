@@ -12,6 +12,7 @@ use stampede_core::{
 use crate::StudyView;
 use crate::conclusion::percent;
 use crate::layout::{table, wrap};
+use crate::markdown_text::{escaped, row};
 use crate::quantity::{in_tables, ratio, unit_in_tables};
 
 /// The name of the winner's case in the comparisons that it is held in.
@@ -141,20 +142,18 @@ pub fn terminal(view: &TuneView<'_>, width: usize, color: bool) -> String {
 pub fn markdown(view: &TuneView<'_>) -> String {
     let mut text = String::new();
     for line in conclusion(view) {
-        let _ = writeln!(text, "**{line}**\n");
+        let _ = writeln!(text, "**{}**\n", escaped(&line));
     }
-    let _ = writeln!(text, "{}\n\n{}\n", question(view), searched(view));
+    let _ = writeln!(text, "{}\n\n{}\n", escaped(&question(view)), escaped(&searched(view)));
     let _ = writeln!(text, "The winner in new blocks:\n");
     for line in verdicts(view) {
-        let _ = writeln!(text, "- {line}");
+        let _ = writeln!(text, "- {}", escaped(&line));
     }
     let _ = writeln!(
         text,
         "\nEach setting near the winner, the others as in the winner:\n\n| setting | values |\n|---|---|"
     );
-    for [name, curve] in curves(view) {
-        let _ = writeln!(text, "| {name} | {curve} |");
-    }
+    curves(view).iter().for_each(|cells| text.push_str(&row(cells)));
     text
 }
 

@@ -174,8 +174,7 @@ fn unit(cx: &RenderContext<'_>, lookup: &Lookup<'_>) -> Result<Unit, PlanError> 
     let php = lookup.path(bridge::PHP)?;
     let (max_worker_memory, ttl) = (lookup.count(MAX_MEMORY)?, lookup.count(TTL)?);
     let config = CONFIG.fill(context! {
-        // RoadRunner splits the command at blanks, and neither the paths of programs nor those of runs have one.
-        command => [vec![php], bridge::arguments("worker.php")].concat().join(" "),
+        command => command(&lookup.program(RR)?.version, &php, &bridge::arguments("worker.php"))?,
         num_workers => lookup.count(WORKERS)?,
         max_jobs => lookup.count(MAX_JOBS)?,
         max_queue_size => lookup.count(MAX_QUEUE)?,
@@ -211,6 +210,25 @@ fn unit(cx: &RenderContext<'_>, lookup: &Lookup<'_>) -> Result<Unit, PlanError> 
         // SIGTERM lets requests finish, then asks the processes to end.
         stop: Stop { signal: StopSignal::Term, grace: Duration::from_secs(5) },
     })
+}
+
+/// How workers are started, in YAML: a list of words, which RoadRunner takes since 2023.3. Older ones split one text at its
+/// blanks and know no quotes.
+/// <https://github.com/roadrunner-server/server/blob/v4.3.1/plugin.go>
+fn command(server: &str, php: &str, arguments: &[String]) -> Result<String, PlanError> {
+    let quoted = |word: &str| format!("\"{}\"", word.replace('\\', "\\\\").replace('"', "\\\""));
+    let words = || [php].into_iter().chain(arguments.iter().map(String::as_str));
+    if label::numbers(server) >= vec![2023, 3] {
+        return Ok(format!("[{}]", words().map(quoted).collect::<Vec<_>>().join(", ")));
+    }
+    if php.contains(' ') {
+        return Err(PlanError::Unsuitable {
+            runtime: RuntimeId::new(ID),
+            what: format!("RoadRunner 2023.3 or newer for a PHP whose path has a blank ({php}); found {server}"),
+            install: install(),
+        });
+    }
+    Ok(quoted(&words().collect::<Vec<_>>().join(" ")))
 }
 
 /// The scripts of a worker, and their environment.
@@ -275,5 +293,21 @@ mod tests {
         }
         let error = fit("2025.1.15", "3.4.0").unwrap_err().to_string();
         assert!(error.contains("^3.5 || ^4.0") && error.contains("the application has 3.4.0"), "{error}");
+    }
+
+    #[test]
+    fn a_path_with_a_blank_is_one_word_or_refused() {
+        let arguments = ["-c".to_owned(), "@{run}/php.ini".to_owned()];
+        for (server, php, expected) in [
+            ("2025.1.15", "/opt/my php/bin/php", Some(r#"["/opt/my php/bin/php", "-c", "@{run}/php.ini"]"#)),
+            ("2023.3.0", r#"/a"b\c"#, Some(r#"["/a\"b\\c", "-c", "@{run}/php.ini"]"#)),
+            ("2023.2.2", "/usr/bin/php8.2", Some(r#""/usr/bin/php8.2 -c @{run}/php.ini""#)),
+            ("2023.2.2", "/opt/my php/bin/php", None),
+        ] {
+            let told = command(server, php, &arguments);
+            assert_eq!(told.as_deref().ok(), expected, "{server} {php}: {told:?}");
+        }
+        let error = command("2023.2.2", "/opt/my php/bin/php", &arguments).unwrap_err().to_string();
+        assert!(error.contains("/opt/my php/bin/php") && error.contains("2023.3 or newer"), "{error}");
     }
 }

@@ -222,7 +222,8 @@ impl<'a> Site<'a> {
         stop: &'a Stop,
     ) -> Result<Self, Failure> {
         let (backend, quiet) = (order.backend, order.quiet);
-        let ground = Ground::take(host, order.plan, &[], &pinning, order.no_wait, quiet).await?;
+        let command = order.kind.to_string();
+        let ground = Ground::take(host, &command, order.plan, &[], &pinning, order.no_wait, quiet).await?;
         let backend = host.backend(backend, &pinning, quiet).await;
         Ok(Self { stop, ground, machine: host.machine(), pinning, backend })
     }
@@ -337,6 +338,10 @@ pub(crate) async fn conduct(
         study.groundwork.warm_ups = pilots.map_err(Failure::missing)?;
         study.started_at = site.now();
     }
+    if !quiet {
+        // The warm-ups are known now.
+        promise(&study, &trials, sinks.record.store());
+    }
     stampede_harness::run(&*ground.platform, &study, &prepared, &context, trials, &mut sinks)
         .await
         .map_err(Failure::missing)
@@ -406,6 +411,23 @@ pub(crate) fn tell_settings(study: &Study) {
     screen::note(&stampede_report::terminal::settings(study, screen::width(), screen::colour_on(&io::stderr())));
 }
 
+/// Says which difference the rounds can show that the study has time for. The calibration that it needs for that has been
+/// read before; where it cannot be read again, the times of its trials are not known.
+fn promise(study: &Study, trials: &[Trial], store: &Store) {
+    let floor = study.groundwork.floor.as_ref();
+    let calibration = floor.and_then(|floor| store.load(floor.calibration.as_str()).ok());
+    let calibration = calibration.as_ref().map(|stored| (&stored.study, &stored.trials[..]));
+    let Some((rounds, share)) = stampede_analysis::within_budget(study, trials, calibration) else { return };
+    let rounds = match study.rounds {
+        Rounds::Fixed(_) => format!("{rounds} rounds detect"),
+        Rounds::Auto { .. } => format!("about {rounds} rounds fit into the time and detect"),
+    };
+    screen::note(&format!(
+        "{rounds} a difference of {:.1} % between two cases alone in 9 of 10 studies, given the noise of this machine",
+        share * 100.0
+    ));
+}
+
 /// Says what will be done.
 fn introduce(study: &Study, pilots: bool) {
     let cases = study.cases.len();
@@ -421,13 +443,6 @@ fn introduce(study: &Study, pilots: bool) {
     match study.resumed_at.len() {
         0 => screen::note(&rounds),
         _ => screen::note(&format!("{rounds}; goes on with study {}", study.id)),
-    }
-    if let Some((rounds, share)) = stampede_analysis::within_budget(study) {
-        let share = share * 100.0;
-        screen::note(&format!(
-            "{rounds} rounds at most show a difference of {share:.1} % between two cases by themselves 9 times of 10, as this \
-             machine scatters"
-        ));
     }
     if pilots {
         let most = stampede_analysis::MOST_PILOT.as_secs() * cases as u64;

@@ -50,16 +50,17 @@ impl<'a> Ground<'a> {
     }
 
     /// Waits for the lock, cleans up after Stampedes that were killed, and says what stands in the way of the limits. What is `beside`
-    /// a plan has other runtimes or settings, and all else as the plan.
+    /// a plan has other runtimes or settings, and all else as the plan. Others who wait for the lock are told the `command`.
     pub(crate) async fn take(
         host: &'a dyn Host,
+        command: &str,
         plan: &ComparePlan,
         beside: &[&ComparePlan],
         pinning: &CpuLayout,
         no_wait: bool,
         quiet: bool,
     ) -> Result<Self, Failure> {
-        let lock = host.lock(&purpose(plan), no_wait).await?;
+        let lock = host.lock(&purpose(command, plan), no_wait).await?;
         let platform = host.platform(plan, beside, pinning.server.clone(), quiet).await?;
         for finding in platform.preflight(&plan.limits).await {
             if finding.severity > Severity::Info {
@@ -149,8 +150,14 @@ pub(crate) async fn containers(
 }
 
 /// Whether a plan's platform has all that the plan's candidates need, or was given it now.
-pub(crate) async fn has_all(host: &dyn Host, plan: &ComparePlan, no_wait: bool, quiet: bool) -> Result<bool, Failure> {
-    let _lock = host.lock(&purpose(plan), no_wait).await?;
+pub(crate) async fn has_all(
+    host: &dyn Host,
+    command: &str,
+    plan: &ComparePlan,
+    no_wait: bool,
+    quiet: bool,
+) -> Result<bool, Failure> {
+    let _lock = host.lock(&purpose(command, plan), no_wait).await?;
     let platform = host.platform(plan, &[], host.cpus(), quiet).await?;
     for need in needs(plan) {
         if matches!(platform.detect(&need).await, Availability::Missing { .. }) {
@@ -183,8 +190,8 @@ fn warden() -> Result<Vec<OsString>, Failure> {
 }
 
 /// What others who wait are told.
-fn purpose(plan: &ComparePlan) -> String {
-    format!("compare {}", plan.workload.id)
+fn purpose(command: &str, plan: &ComparePlan) -> String {
+    format!("{command} {}", plan.workload.id)
 }
 
 /// A missing runtime that was named ends the command; one that was not is left out and said so.

@@ -61,7 +61,7 @@ async fn record(
     pinning: CpuLayout,
     no_wait: bool,
 ) -> Result<Vec<Recorded>, Failure> {
-    let ground = Ground::take(host, plan, &[], &pinning, no_wait, false).await?;
+    let ground = Ground::take(host, "init", plan, &[], &pinning, no_wait, false).await?;
     let conditions = ground::conditions(plan, pinning)?;
     let prepared = ground.prepare(plan, &conditions, &mut Copies::default(), false).await?;
     recording::record(&*ground.platform, plan, &prepared, false).await

@@ -195,10 +195,8 @@ pub(crate) fn run(args: Box<LoadArgs>) -> Outcome {
     for (path, text) in
         [(json.as_deref(), json::render(&asked, &result)), (hdr.as_deref(), hdr::render(&result.total.response))]
     {
-        match path {
-            Some(path) if destination::is_stdout(path) => screen::print(&text)?,
-            Some(path) => write(path, &text)?,
-            None => {}
+        if let Some(path) = path {
+            destination::put_bytes(path, text.as_bytes())?;
         }
     }
     if told == 0 {
@@ -293,10 +291,6 @@ async fn watch(load: &RunningLoad, live: bool, mut timeseries: Option<&mut Times
         let _ = io::stderr().write_all(b"\r\x1b[K");
     }
     Ok(())
-}
-
-fn write(path: &Path, text: &str) -> Result<(), Failure> {
-    fs::write(path, text).map_err(|error| Failure::missing(format!("cannot write {}: {error}", path.display())))
 }
 
 /// Says what makes the figures mean less than they seem to.

@@ -157,7 +157,7 @@ impl<'a> Experiment<'a> {
             let problems: Vec<String> = rows().filter_map(problem).map(|(row, why)| format!("{row}: {why}")).collect();
             return Err(Failure::missing(format!("no row can run here:\n  {}", problems.join("\n  "))));
         };
-        let ground = Ground::take(host, first, &[], &self.pinning, no_wait, self.quiet).await?;
+        let ground = Ground::take(host, "reproduce", first, &[], &self.pinning, no_wait, self.quiet).await?;
         let backend = host.backend(backend, &self.pinning, self.quiet).await;
         self.prepare(&ground).await?;
         self.introduce();

@@ -147,7 +147,7 @@ impl Question {
         let nothing = || Failure::missing("there is nothing to run");
         let plans: Vec<&ComparePlan> = services.iter().map(|service| &service.plan).collect();
         let (plan, beside) = plans.split_first().ok_or_else(nothing)?;
-        let ground = Ground::take(host, plan, beside, &pinning, *no_wait, *quiet).await?;
+        let ground = Ground::take(host, "scale", plan, beside, &pinning, *no_wait, *quiet).await?;
         if pinning.is_shared() {
             screen::warning(
                 "the instances may use every processor, so that they and the load disturb each other; lower --max-instances, \

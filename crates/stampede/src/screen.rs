@@ -109,6 +109,16 @@ pub(crate) fn size() -> (usize, usize) {
     size.map_or((80, 24), |size| (usize::from(size.ws_col), usize::from(size.ws_row)))
 }
 
+/// Columns of the terminal on stdout, or what `COLUMNS` says, or 80.
+pub(crate) fn width() -> usize {
+    #[cfg(test)]
+    if capture::is_on() {
+        return 80;
+    }
+    let columns = tcgetwinsize(io::stdout()).map(|size| usize::from(size.ws_col)).ok().filter(|columns| *columns > 0);
+    columns.or_else(|| env::var("COLUMNS").ok()?.parse().ok().filter(|columns| *columns > 0)).unwrap_or(80).max(60)
+}
+
 /// What a command prints while a test runs it in its own thread.
 #[cfg(test)]
 pub(crate) mod capture {
@@ -158,14 +168,4 @@ pub(crate) mod capture {
             true
         })
     }
-}
-
-/// Columns of the terminal on stdout, or what `COLUMNS` says, or 80.
-pub(crate) fn width() -> usize {
-    #[cfg(test)]
-    if capture::is_on() {
-        return 80;
-    }
-    let columns = tcgetwinsize(io::stdout()).map(|size| usize::from(size.ws_col)).ok().filter(|columns| *columns > 0);
-    columns.or_else(|| env::var("COLUMNS").ok()?.parse().ok().filter(|columns| *columns > 0)).unwrap_or(80).max(60)
 }

@@ -51,14 +51,8 @@ impl Sequence {
         let store = Store::open(path).map_err(Failure::missing)?;
         let rows = store.studies().map_err(Failure::missing)?;
         let ours = rows.iter().filter(|row| row.kind == StudyKind::Tune && row.imported_at.is_none());
-        let mut begun = ours.filter_map(|row| row.id.as_str().strip_suffix(&format!(".{first}")).map(str::to_owned));
-        let found = match name {
-            Some(name) => begun.find(|begun| begun.starts_with(name)),
-            None => begun.next(),
-        };
-        let Some(begun) = found else {
-            return Err(Failure::usage("--resume finds no search that was begun; leave it out to begin one"));
-        };
+        let begun = ours.filter_map(|row| row.id.as_str().strip_suffix(&format!(".{first}")).map(str::to_owned));
+        let begun = meant(name.as_deref(), begun.collect())?;
         let StoredStudy { study, .. } = store.load(&format!("{begun}.{first}")).map_err(Failure::missing)?;
         Ok((begun, study.seed))
     }
@@ -143,5 +137,45 @@ impl Sequence {
             "interrupted; what was measured is kept, and the same command with --resume {} goes on",
             self.id
         ));
+    }
+}
+
+/// Which of the sequences that were begun (newest first) is meant: of this name, or of the beginning of its name that no other
+/// shares; without one, the newest.
+fn meant(name: Option<&str>, begun: Vec<String>) -> Result<String, Failure> {
+    let none = || Failure::usage("--resume finds no search that was begun; leave it out to begin one");
+    let Some(name) = name else { return begun.into_iter().next().ok_or_else(none) };
+    if begun.iter().any(|begun| begun == name) {
+        return Ok(name.to_owned());
+    }
+    let mut like: Vec<String> = begun.into_iter().filter(|begun| !name.is_empty() && begun.starts_with(name)).collect();
+    match like.len() {
+        0 | 1 => like.pop().ok_or_else(none),
+        _ => {
+            let meant = like.into_iter().map(StudyId::new).collect();
+            Err(Failure::usage(StoreError::Ambiguous { name: name.to_owned(), meant }))
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_search_is_resumed_by_its_name_by_its_beginning_or_as_the_newest() {
+        let begun = || ["0713-b", "0712-ab", "0712-a", "0711-c"].map(str::to_owned).to_vec();
+        for (name, found) in [
+            (None, Ok("0713-b")),
+            (Some("0712-a"), Ok("0712-a")),
+            (Some("0711"), Ok("0711-c")),
+            (Some("0712"), Err("find study 0712: it is the beginning of 0712-ab, 0712-a; give more of the name")),
+            (Some("0714"), Err("--resume finds no search that was begun; leave it out to begin one")),
+            (Some(""), Err("--resume finds no search that was begun; leave it out to begin one")),
+        ] {
+            let meant = meant(name, begun()).map_err(|failure| failure.message);
+            assert_eq!(meant.as_deref().map_err(String::as_str), found, "{name:?}");
+        }
+        assert!(meant(None, Vec::new()).is_err());
     }
 }

@@ -1,11 +1,13 @@
 //! The store: what can be kept and what can be asked for.
 
+use std::ffi::c_int;
 use std::fs;
 use std::io;
 use std::path::{Path, PathBuf};
 use std::time::Duration;
 
 use jiff::Timestamp;
+use rusqlite::backup::Backup;
 use rusqlite::{Connection, ErrorCode, MAIN_DB, OpenFlags};
 use stampede_core::{Case, CaseId, Revision, Rounds, Study, StudyId, StudyKind, Trial, WorkloadId, YardStickReading};
 use thiserror::Error;
@@ -15,6 +17,12 @@ use crate::{study_file, study_rows, trial_rows, yard_stick_rows};
 
 /// How long to wait for another process that writes. A write takes milliseconds.
 const BUSY: Duration = Duration::from_secs(10);
+
+/// How long to wait before the copy of an older store that another process has locked is tried again.
+const PAUSE: Duration = Duration::from_millis(10);
+
+/// The name that means the newest study.
+const LATEST: &str = "latest";
 
 /// An opened store. Several processes may have the same one open.
 #[derive(Debug)]
@@ -99,7 +107,9 @@ impl Store {
         }
     }
 
-    /// Opens a store to read from. Where there is none, it reads as an empty one and no file is made.
+    /// Opens a store to read from; it is not changed. Where there is none, it reads as an empty one and no file is made. One of an
+    /// older version is read from a copy that is brought up to date and gone when this is dropped: the file itself is only changed
+    /// by who [opens it to write](Self::open).
     ///
     /// # Errors
     ///
@@ -107,7 +117,7 @@ impl Store {
     pub fn open_existing(path: &Path) -> Result<Self, StoreError> {
         let exists = path.try_exists().map_err(|source| StoreError::Folder { folder: path.to_owned(), source })?;
         if exists {
-            Self::connect(path, OpenFlags::SQLITE_OPEN_READ_WRITE)
+            Self::connect_to_read(path)
         } else {
             Self::connect(Path::new(":memory:"), OpenFlags::SQLITE_OPEN_READ_WRITE)
         }
@@ -115,21 +125,23 @@ impl Store {
 
     fn connect(path: &Path, flags: OpenFlags) -> Result<Self, StoreError> {
         let failed = |source| StoreError::of(path, source);
-        // One thread at a time has the connection, which `&mut` and the lack of `Sync` ensure.
-        let flags = flags | OpenFlags::SQLITE_OPEN_NO_MUTEX;
-        let mut connection = Connection::open_with_flags(path, flags).map_err(failed)?;
-        connection.busy_timeout(BUSY).map_err(failed)?;
-        let version = match schema::kind(&connection).map_err(failed)? {
-            Kind::Foreign => return Err(StoreError::Foreign(path.to_owned())),
-            Kind::Store(found) if found > VERSION => {
-                return Err(StoreError::Newer { path: path.to_owned(), found, known: VERSION });
-            }
-            Kind::Store(version) => version,
-        };
+        let (mut connection, version) = connected(path, flags)?;
         configure(&connection).map_err(failed)?;
         if version < VERSION {
             schema::migrate(&mut connection).map_err(failed)?;
         }
+        Ok(Self { connection, path: path.to_owned() })
+    }
+
+    /// What only reads opens the file to write all the same: SQLite needs a log beside it, which who may only read would leave
+    /// behind (<https://sqlite.org/wal.html>, "Read-Only Databases").
+    fn connect_to_read(path: &Path) -> Result<Self, StoreError> {
+        let failed = |source| StoreError::of(path, source);
+        let (mut connection, version) = connected(path, OpenFlags::SQLITE_OPEN_READ_WRITE)?;
+        if version < VERSION {
+            connection = up_to_date_copy(&connection).map_err(failed)?;
+        }
+        connection.pragma_update(None, "query_only", true).map_err(failed)?;
         Ok(Self { connection, path: path.to_owned() })
     }
 
@@ -234,7 +246,7 @@ impl Store {
     /// When it cannot be written, or another study of that name is there.
     pub fn import(&mut self, stored: &StoredStudy, imported_at: Timestamp) -> Result<Import, StoreError> {
         let StoredStudy { study, finished_at, trials, yard_stick } = stored;
-        if self.studies()?.iter().any(|row| row.id == study.id) {
+        if self.standing(&study.id)?.is_some() {
             let same = self.load(study.id.as_str())? == *stored;
             return if same { Ok(Import::WasThere) } else { Err(StoreError::Different(study.id.clone())) };
         }
@@ -251,6 +263,11 @@ impl Store {
     }
 
     fn resolve(&self, name: &str) -> Result<StudyId, StoreError> {
+        let whole = StudyId::new(name);
+        // Whoever reads all studies names them wholly: each is then found without a look at all others.
+        if name != LATEST && self.standing(&whole)?.is_some() {
+            return Ok(whole);
+        }
         resolve(name, self.studies()?.into_iter().map(|row| row.id).collect())
     }
 
@@ -277,6 +294,29 @@ pub(crate) fn stored_study(connection: &Connection, id: &StudyId) -> rusqlite::R
     Ok(StoredStudy { study, finished_at, trials, yard_stick })
 }
 
+/// Opens a file and says of which version the store in it is. Nothing is changed.
+fn connected(path: &Path, flags: OpenFlags) -> Result<(Connection, i64), StoreError> {
+    let failed = |source| StoreError::of(path, source);
+    // One thread at a time has the connection, which `&mut` and the lack of `Sync` ensure.
+    let connection = Connection::open_with_flags(path, flags | OpenFlags::SQLITE_OPEN_NO_MUTEX).map_err(failed)?;
+    connection.busy_timeout(BUSY).map_err(failed)?;
+    match schema::kind(&connection).map_err(failed)? {
+        Kind::Foreign => Err(StoreError::Foreign(path.to_owned())),
+        Kind::Store(found) if found > VERSION => {
+            Err(StoreError::Newer { path: path.to_owned(), found, known: VERSION })
+        }
+        Kind::Store(version) => Ok((connection, version)),
+    }
+}
+
+/// A copy of an older store in a temporary file of SQLite's, which nobody else sees and which goes with the connection.
+fn up_to_date_copy(older: &Connection) -> rusqlite::Result<Connection> {
+    let mut copy = Connection::open("")?;
+    Backup::new(older, &mut copy)?.run_to_completion(c_int::MAX, PAUSE, None)?;
+    schema::migrate(&mut copy)?;
+    Ok(copy)
+}
+
 /// A write-ahead log, so that reports can be made while a study is stored. `FULL` syncs it at every commit, without which
 /// a power loss could take the last trials (https://sqlite.org/pragma.html, `synchronous`); at one commit a trial that
 /// costs nothing.
@@ -289,15 +329,12 @@ fn configure(connection: &Connection) -> rusqlite::Result<()> {
     Ok(())
 }
 
-/// Which of the known studies (newest first) is meant.
+/// Which of the known studies (newest first) is meant, where it is not named wholly.
 fn resolve(name: &str, known: Vec<StudyId>) -> Result<StudyId, StoreError> {
     let unknown = |known: Vec<StudyId>| StoreError::Unknown { name: name.to_owned(), known };
-    if name == "latest" {
+    if name == LATEST {
         let latest = known.first().cloned();
         return latest.ok_or_else(|| unknown(known));
-    }
-    if let Some(id) = known.iter().find(|id| id.as_str() == name) {
-        return Ok(id.clone());
     }
     let mut meant = known.clone();
     meant.retain(|id| !name.is_empty() && id.as_str().starts_with(name));
@@ -453,12 +490,73 @@ fn names(ids: &[StudyId]) -> String {
 
 #[cfg(test)]
 mod tests {
+    use std::fs::File;
+
     use super::*;
+    use crate::read_study_file;
+
+    /// The names of the files beside a store, and what is in it.
+    fn content(path: &Path) -> (Vec<String>, Vec<u8>) {
+        let names = fs::read_dir(path.parent().unwrap()).unwrap();
+        let mut names: Vec<String> = names.map(|entry| entry.unwrap().file_name().into_string().unwrap()).collect();
+        names.sort();
+        (names, fs::read(path).unwrap())
+    }
+
+    #[test]
+    fn who_reads_an_older_store_leaves_it_as_it_is() {
+        let folder = tempfile::tempdir().unwrap();
+        let kept = concat!(env!("CARGO_MANIFEST_DIR"), "/tests/data/version-16.stampede-study");
+        let study = read_study_file(File::open(kept).unwrap()).unwrap().study;
+        for (name, is_wal) in [("rollback.db", false), ("wal.db", true)] {
+            let path = folder.path().join(name);
+            let mut older = Connection::open(&path).unwrap();
+            if is_wal {
+                older.pragma_update_and_check(None, "journal_mode", "WAL", |_| Ok(())).unwrap();
+            }
+            schema::migrate_to(&mut older, 16).unwrap();
+            let transaction = older.transaction().unwrap();
+            study_rows::insert(&transaction, &study).unwrap();
+            transaction.commit().unwrap();
+            drop(older);
+
+            let before = content(&path);
+            let mut reader = Store::open_existing(&path).unwrap();
+            assert_eq!(reader.load("latest").unwrap().study, study);
+            assert!(reader.finish_study(&study.id, Timestamp::UNIX_EPOCH).is_err(), "it only reads");
+            drop(reader);
+            assert!(content(&path) == before, "{name}: {:?}", content(&path).0);
+
+            let mut writer = Store::open(&path).unwrap();
+            writer.finish_study(&study.id, Timestamp::UNIX_EPOCH).unwrap();
+            assert_eq!(schema::kind(&writer.connection).unwrap(), Kind::Store(VERSION));
+        }
+    }
+
+    #[test]
+    fn who_reads_changes_nothing_while_another_writes_and_after_it() {
+        let folder = tempfile::tempdir().unwrap();
+        let path = folder.path().join("s.db");
+        let kept = concat!(env!("CARGO_MANIFEST_DIR"), "/tests/data/version-17.stampede-study");
+        let StoredStudy { study, trials, .. } = read_study_file(File::open(kept).unwrap()).unwrap();
+        let mut writer = Store::open(&path).unwrap();
+        writer.begin_study(&study).unwrap();
+        let reader = Store::open_existing(&path).unwrap();
+        writer.add_trial(&study.id, &trials[0]).unwrap();
+        assert_eq!(reader.load("latest").unwrap().trials, trials[..1]);
+        drop((writer, reader));
+        let before = content(&path);
+        let mut reader = Store::open_existing(&path).unwrap();
+        assert_eq!(reader.load("latest").unwrap().trials, trials[..1]);
+        assert!(reader.finish_study(&study.id, Timestamp::UNIX_EPOCH).is_err(), "it only reads");
+        drop(reader);
+        assert!(content(&path) == before);
+    }
 
     #[test]
     fn a_study_is_found_by_name_by_its_beginning_or_as_the_latest() {
         let known = || ["0713-b", "0712-a", "0712-ab"].map(StudyId::new).to_vec();
-        for (name, found) in [("latest", "0713-b"), ("0712-a", "0712-a"), ("0712-ab", "0712-ab"), ("0713", "0713-b")] {
+        for (name, found) in [("latest", "0713-b"), ("0712-ab", "0712-ab"), ("0713", "0713-b")] {
             assert_eq!(resolve(name, known()).unwrap().as_str(), found, "{name}");
         }
         for (name, words) in [

@@ -101,7 +101,6 @@ fn judge(info: &SystemInfo) -> Result<(), DockerError> {
 
 /// Where a run's containers and networks are: all that has its label.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
-#[serde(deny_unknown_fields)]
 pub(crate) struct Containers {
     pub(crate) socket: PathBuf,
     pub(crate) label: String,

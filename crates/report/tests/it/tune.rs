@@ -2,7 +2,8 @@
 
 use stampede_analysis::{Knob, Space, Tried, analyse, metric};
 use stampede_core::{Latencies, Limits, Load, Objective, Role, RuntimeId, Slo};
-use stampede_report::tune::{Held, TuneView, terminal};
+use stampede_report::ladder::{self, LadderStep, LadderView};
+use stampede_report::tune::{Held, TuneView, markdown, terminal};
 use stampede_report::{StudyView, html};
 
 use crate::samples::{Sample, plain};
@@ -59,6 +60,43 @@ fn a_page_draws_what_sizes_near_the_winner_did() {
     let page = told(&[("tuned", &[2_000.0, 2_010.0]), ("default", &[1_000.0, 1_010.0])], None, &[], html::tune);
     assert!(page.contains("<figcaption>workers</figcaption>"));
     assert!(page.contains("<title>1: 0.607</title>") && page.contains("<title>2: best</title>"));
+}
+
+#[test]
+fn nothing_in_a_setting_breaks_a_table_in_markdown() {
+    let cases: [(&str, &[f64]); 2] =
+        [("tuned", &[2_000.0, 2_010.0, 2_005.0, 1_990.0]), ("default", &[1_000.0, 1_010.0, 1_003.0, 998.0])];
+    let text = told(&cases, None, &[], |view| {
+        let knob =
+            |knob: &Knob| Knob { name: "filter|<b>".into(), levels: vec!["a|b".into(), "<c>".into()], ..knob.clone() };
+        let space = Space { knobs: view.space.knobs.iter().map(knob).collect(), ..view.space.clone() };
+        markdown(&TuneView { space: &space, ..view.clone() })
+    });
+    assert!(text.contains("\n| filter\\|\\<b\\> | a\\|b: 0.607, \\<c\\>: best |\n"), "{text}");
+    assert!(text.contains("--set fpm.filter\\|\\<b\\>=\\<c\\>**"), "{text}");
+
+    let step = LadderStep {
+        study: "s".into(),
+        change: Some("log: a|b".into()),
+        reason: "<b> is slow".into(),
+        figure: None,
+        p99_us: None,
+        kept: false,
+    };
+    let (limits, state) = (plain(&[("a", &[1.0])]).study.cases[0].limits, ["log: <b>".to_owned()]);
+    let text = ladder::markdown(&LadderView {
+        id: "search",
+        workload: "hello",
+        load: "closed:16",
+        limits: &limits,
+        metric: metric("throughput_rps").unwrap(),
+        steps: &[step],
+        state: &state,
+        beside: None,
+        held: None,
+        held_by_p99: None,
+    });
+    assert!(text.contains("| log: a\\|b | \\<b\\> is slow |\n") && text.ends_with("- log: \\<b\\>\n"), "{text}");
 }
 
 #[test]

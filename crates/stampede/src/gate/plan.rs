@@ -31,7 +31,7 @@ pub(super) async fn merge(
     // The first that is installed; where none is, the first of all, so that what it needs is told.
     for pair in &pairs {
         let plan = on(pair);
-        if ground::has_all(host, &plan, no_wait, quiet).await? {
+        if ground::has_all(host, "gate", &plan, no_wait, quiet).await? {
             return Ok(plan);
         }
     }

@@ -1,6 +1,8 @@
 //! `stampede load` against servers that count.
 
+use std::fs;
 use std::io::Write as _;
+use std::process::Command;
 
 use insta::assert_snapshot;
 use serde_json::Value;
@@ -127,6 +129,32 @@ fn a_unix_socket_is_loaded() {
     let said = Stage::new().run(&["load", "http://name/x", "--unix", path.to_str().unwrap(), "-n", "5", "-c", "1"]);
     assert!(said.stdout.contains("5 sent, 5 ok"), "{said:?}");
     assert_eq!(server.stop().requests(), 5);
+}
+
+#[test]
+fn a_full_disk_leaves_the_files_of_a_load_as_they_were() {
+    const NAME: &str = "a_full_disk_leaves_the_files_of_a_load_as_they_were";
+    if !Command::new("unshare").args(["--mount", "true"]).output().unwrap().status.success() {
+        let _ = writeln!(std::io::stderr(), "SKIP {NAME}: the full disk needs a mount namespace");
+        return;
+    }
+    let server = CountingServer::start(Behaviour::default()).unwrap();
+    let stage = Stage::new();
+    let full = stage.home().join("full");
+    fs::create_dir(&full).unwrap();
+    // A file system of its own that holds the old file and not the new one beside it.
+    let script = "mount -t tmpfs -o size=4k none \"$0\" && echo old > \"$0/load.json\" && \
+                  { \"$@\"; code=$?; cat \"$0/load.json\"; ls -A \"$0\"; exit $code; }";
+    let url = format!("http://{}/", server.endpoint());
+    let inner = stage.command(&["load", &url, "-n", "5", "-c", "1", "--quiet", "--json"]);
+    let mut command = Command::new("unshare");
+    command.args(["--mount", "sh", "-c", script]).arg(&full).arg(inner.get_program()).args(inner.get_args());
+    command.arg(full.join("load.json"));
+    command.envs(inner.get_envs().filter_map(|(name, value)| Some((name, value?))));
+    let said = command.output().unwrap();
+    let (stdout, stderr) = (String::from_utf8_lossy(&said.stdout), String::from_utf8_lossy(&said.stderr));
+    assert_eq!((said.status.code(), stdout.as_ref()), (Some(3), "old\nload.json\n"), "{stderr}");
+    assert!(stderr.contains("cannot write") && stderr.contains("No space left on device"), "{stderr}");
 }
 
 #[test]

@@ -4,7 +4,7 @@ use std::time::Duration;
 
 use jiff::Timestamp;
 use stampede_core::{Rounds, Study, StudyId, StudyKind};
-use stampede_store::{Standing, Store, StoreError, StoredStudy};
+use stampede_store::{Import, Standing, Store, StoreError, StoredStudy};
 
 use crate::samples;
 
@@ -86,6 +86,26 @@ fn studies_are_listed_newest_first_whatever_the_order_of_writing() {
     let cases: Vec<_> = row.cases.iter().map(|case| case.as_str()).collect();
     assert_eq!(cases, ["nginx-fpm", "go"]);
     assert_eq!(store.load("latest").unwrap().study.id.as_str(), "new");
+}
+
+#[test]
+fn a_study_that_is_named_wholly_is_found_without_a_look_at_the_others() {
+    let folder = tempfile::tempdir().unwrap();
+    let path = folder.path().join("s.db");
+    let mut store = Store::open(&path).unwrap();
+    for (id, started) in [("0712", 100), ("0712-a", 200), ("0713", 300)] {
+        store.begin_study(&samples::study(id, started)).unwrap();
+    }
+    assert_eq!(store.load("0712").unwrap().study.id.as_str(), "0712", "though another begins like that");
+    // Whoever looks at all of them comes upon this one.
+    let connection = rusqlite::Connection::open(&path).unwrap();
+    connection.execute("UPDATE study SET kind = 'of no kind' WHERE study_id = '0713'", []).unwrap();
+    assert!(store.studies().is_err());
+    assert_eq!(store.load("0712-a").unwrap().study.id.as_str(), "0712-a");
+    assert_eq!(store.export("0712").unwrap().0.as_str(), "0712");
+    let stored = store.load("0712-a").unwrap();
+    assert_eq!(store.import(&stored, Timestamp::UNIX_EPOCH).unwrap(), Import::WasThere);
+    assert!(store.load("0712-").is_err());
 }
 
 #[test]
