@@ -263,11 +263,13 @@ fn judge(
             requests.sent
         )));
     }
-    if requests.ok == 0 {
+    let count = |class: ErrorClass| measurement.errors.get(&class).copied().unwrap_or(0);
+    let unwritable = count(ErrorClass::Unwritable);
+    // Of requests that never left nobody can answer one.
+    if requests.ok == 0 && (unwritable == 0 || unwritable < requests.sent) {
         return Err(MeasureError::Failed(format!("answered none of {} requests rightly{example}", requests.sent)));
     }
-    let count = |class: ErrorClass| measurement.errors.get(&class).copied().unwrap_or(0);
-    let wrong = count(ErrorClass::WrongStatus) + count(ErrorClass::WrongBody) + count(ErrorClass::Malformed);
+    let wrong: u64 = measurement.errors.iter().filter(|(class, _)| class.is_wrong()).map(|(_, count)| count).sum();
     let are_faults = failures == Failures::Faults;
     if wrong > 0 && are_faults {
         faults.push(format!("{wrong} of {} answers under load were wrong{example}", requests.sent));
@@ -279,7 +281,10 @@ fn judge(
     if exhausted > 0 {
         faults.push(format!("the generator ran out of ports or files {exhausted} times{example}"));
     }
-    let broken = requests.failed.saturating_sub(wrong + exhausted);
+    if unwritable > 0 {
+        faults.push(format!("the generator could not write {unwritable} of {} requests{example}", requests.sent));
+    }
+    let broken = requests.failed.saturating_sub(wrong + exhausted + unwritable);
     if broken as f64 > MOST_BROKEN * requests.sent as f64 && are_faults {
         faults.push(format!("{broken} of {} requests broke off{example}", requests.sent));
     }
@@ -326,3 +331,6 @@ pub(crate) fn explain(running: &dyn Running, limits: &Limits, problem: &str) -> 
 fn processes(count: u64) -> String {
     if count == 1 { "1 process".to_owned() } else { format!("{count} processes") }
 }
+
+#[cfg(test)]
+mod tests;

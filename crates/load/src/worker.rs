@@ -1,5 +1,5 @@
 //! The event loop of one load thread. From its start to its end it takes no lock, and no memory but
-//! what TLS, HTTP/2 and the requests of a scenario take.
+//! what TLS, HTTP/2 and the requests of a scenario take. When targets change it takes both, once.
 
 use std::collections::BinaryHeap;
 use std::os::fd::OwnedFd;
