@@ -34,7 +34,7 @@ pub enum Load {
         schedule: Schedule,
         /// How they are spread around that.
         arrivals: Arrivals,
-        /// The most connections that are open at once; they open as they are needed.
+        /// The most connections that are open at once; [`Load::keeps_all`] says when they open.
         connections: u32,
     },
 }
@@ -80,6 +80,13 @@ impl Load {
                 Self::Open { schedule: schedule.clone(), arrivals: *arrivals, connections: connections + more }
             }
         }
+    }
+
+    /// Whether an open load keeps all its connections and uses them in turn, as one does that gives their number. Of
+    /// [`Load::OPEN_CONNECTIONS`], which is as good as no number, it opens those that it needs: a server that binds a
+    /// worker to each connection would have no worker left otherwise.
+    pub fn keeps_all(&self) -> bool {
+        matches!(self, Self::Open { connections, .. } if *connections != Self::OPEN_CONNECTIONS)
     }
 
     /// The most connections that are open at once.
@@ -199,6 +206,19 @@ mod tests {
             let load: Load = text.parse().unwrap();
             let expected = scaled.map(|text| text.replace(' ', "").parse::<Load>().unwrap());
             assert_eq!(load.scaled(time, rate).ok(), expected, "{text}");
+        }
+    }
+
+    #[test]
+    fn an_open_load_keeps_the_connections_whose_number_it_gives() {
+        for (load, keeps_all) in [
+            ("open:500@16", true),
+            ("open:poisson:50..100/60s@257", true),
+            ("open:500", false),
+            ("open:500@256", false),
+            ("closed:16", false),
+        ] {
+            assert_eq!(load.parse::<Load>().unwrap().keeps_all(), keeps_all, "{load}");
         }
     }
 

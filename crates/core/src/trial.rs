@@ -71,6 +71,39 @@ pub enum ErrorClass {
     Io,
 }
 
+impl ErrorClass {
+    /// All of them.
+    pub const ALL: [Self; 12] = [
+        Self::Refused,
+        Self::Reset,
+        Self::Tls,
+        Self::ClosedEarly,
+        Self::Malformed,
+        Self::WrongStatus,
+        Self::WrongHeader,
+        Self::WrongBody,
+        Self::Unwritable,
+        Self::Exhausted,
+        Self::TimedOut,
+        Self::Io,
+    ];
+
+    /// Whether the server answered, and not with what it must. One such answer makes a measurement invalid.
+    pub fn is_wrong(self) -> bool {
+        match self {
+            Self::WrongStatus | Self::WrongHeader | Self::WrongBody | Self::Malformed => true,
+            Self::Refused
+            | Self::Reset
+            | Self::Tls
+            | Self::ClosedEarly
+            | Self::Unwritable
+            | Self::Exhausted
+            | Self::TimedOut
+            | Self::Io => false,
+        }
+    }
+}
+
 /// What a measuring window holds: requests that were due in it.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Measurement {

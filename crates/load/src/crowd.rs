@@ -8,6 +8,7 @@ use stampede_scenario::{Pause, Script};
 
 use crate::arrivals::Arrival;
 use crate::attendance::Attendance;
+use crate::idle::Idle;
 use crate::pacer::Pacer;
 use crate::timeline::Phase;
 
@@ -24,8 +25,8 @@ pub(crate) struct Crowd {
     pub(crate) random: Random,
     /// How many users it has.
     pub(crate) users: usize,
-    /// Users of an open load that wait for a flow; the one that is used next is the last.
-    pub(crate) idle: Vec<usize>,
+    /// Users of an open load that wait for a flow.
+    pub(crate) idle: Idle,
     /// Users of a closed load that have requests to come.
     pub(crate) active: usize,
     /// A feeder has no more rows: no flow begins any more.

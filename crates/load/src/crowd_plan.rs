@@ -10,6 +10,7 @@ use stampede_scenario::{Pause, Scenario, Script};
 use crate::arrivals::ArrivalPlan;
 use crate::attendance::Attendance;
 use crate::crowd::Crowd;
+use crate::idle::Idle;
 use crate::pacer::Pacer;
 use crate::timeline::Timeline;
 
@@ -33,6 +34,8 @@ pub(crate) struct CrowdPlan {
     terms: Arc<CrowdTerms>,
     pacing: Pacing,
     pub(crate) connections: usize,
+    /// Whether an open crowd uses all of them in turn, or opens them as they are needed.
+    keeps_all: bool,
     /// Its steps among those of the load.
     steps: Range<usize>,
     think: Pause,
@@ -66,7 +69,7 @@ impl CrowdPlan {
                 Pacing::Open(ArrivalPlan::new(schedule.clone(), *arrivals, warm_up, duration, requests, seed))
             }
         };
-        Self { number, terms: Arc::clone(terms), pacing, connections, steps, think }
+        Self { number, terms: Arc::clone(terms), pacing, connections, keeps_all: load.keeps_all(), steps, think }
     }
 
     /// The share of a thread, if it has one.
@@ -83,18 +86,25 @@ impl CrowdPlan {
 }
 
 impl CrowdShare {
-    /// The crowd with so many users, the first of whom has this number on the thread.
-    pub(crate) fn begin(self, first: usize, users: usize, timeline: &Timeline) -> Crowd {
+    /// The crowd with so many users, the first of whom has this number on the thread. Its connections go to so many targets,
+    /// that of each user to the one that `target_of` tells.
+    pub(crate) fn begin(
+        self,
+        (first, users): (usize, usize),
+        timeline: &Timeline,
+        targets: usize,
+        target_of: impl Fn(usize) -> usize,
+    ) -> Crowd {
         let Self { plan, thread, threads, connections } = self;
-        let CrowdPlan { number, terms, pacing, connections: _, steps, think } = plan;
+        let CrowdPlan { number, terms, pacing, connections: _, keeps_all, steps, think } = plan;
         let seed = terms.seed_of(number);
+        let sharers = users.checked_div(connections).unwrap_or(1);
         let (pacer, active) = match pacing {
             Pacing::Closed(population) => {
                 let left = match terms.requests {
                     None => u64::MAX,
                     Some(requests) => requests / threads + u64::from(thread < requests % threads),
                 };
-                let sharers = users.checked_div(connections).unwrap_or(1);
                 let attendance = population.map(|population| {
                     Attendance::new(population, timeline.opens_at, (first, sharers), (thread, threads))
                 });
@@ -103,9 +113,12 @@ impl CrowdShare {
             Pacing::Open(plan) => (Pacer::Open(Box::new(plan.of_thread(thread, threads, timeline.starts_at))), 0),
         };
         let idle = match pacer {
-            Pacer::Closed { .. } => Vec::new(),
-            // The first one is on top, and opens first.
-            Pacer::Open(_) => (first..first + users).rev().collect(),
+            Pacer::Closed { .. } => Idle::default(),
+            Pacer::Open(_) => {
+                // Threads begin at different targets.
+                let turn = thread as usize * targets / threads as usize;
+                Idle::new(first..first + users, sharers, keeps_all, (targets, turn), target_of)
+            }
         };
         let script = terms.scenario.as_ref().and_then(|scenario| {
             Script::new(Arc::clone(scenario), number, &terms.host, terms.keep_alive, (thread, threads), terms.seed)

@@ -11,11 +11,12 @@ use rustix::io::Errno;
 use crate::crowd::Crowd;
 use crate::engine::ThreadProgress;
 use crate::io::Io;
-use crate::link::{Link, Notice, Reception};
+use crate::link::{Link, Notice, Reception, Stage};
 use crate::prepared_exchange::PreparedExchange;
 use crate::recorder::Recorder;
 use crate::slicer::Slicer;
 use crate::socket::Target;
+use crate::targets::{self, Targets};
 use crate::timeline::{Phase, Timeline};
 use crate::tls::Security;
 use crate::user::User;
@@ -51,6 +52,9 @@ pub(crate) struct Driver<I> {
     /// When the loop learned of the events that it is dealing with.
     pub(crate) woke_at: Instant,
     pub(crate) targets: Arc<[Target]>,
+    /// Where they come from, and how often they had changed.
+    pub(crate) source: Arc<Targets>,
+    pub(crate) generation: u64,
     /// How many connections come before this thread's.
     pub(crate) first_link: usize,
     /// Connections opened so far.
@@ -118,12 +122,59 @@ impl<I: Io> Driver<I> {
         }
     }
 
-    /// A socket to the target of this connection: connections are dealt out to targets in turn.
+    /// A socket to the target of this connection.
     pub(crate) fn open(&mut self, number: usize) -> Result<OwnedFd, Errno> {
-        let place = (self.first_link + number) % self.targets.len().max(1);
-        let socket = self.targets.get(place).map_or(Err(Errno::INVAL), |target| target.open(self.opened));
+        let target = self.links.get(number).and_then(|link| self.targets.get(link.target));
+        let socket = target.map_or(Err(Errno::INVAL), |target| target.open(self.opened));
         self.opened = self.opened.wrapping_add(1);
         socket
+    }
+
+    pub(crate) fn targets_have_changed(&self) -> bool {
+        self.source.generation() != self.generation
+    }
+
+    /// Goes over to other targets, where they have changed: connections whose target has left, or has more than its share
+    /// of them, have another one. Those without a request under way are closed at once. It takes a lock and memory.
+    pub(crate) fn follow_targets(&mut self, users: &mut [User]) {
+        let (generation, targets) = self.source.current();
+        self.generation = generation;
+        let place = |link: &Link| {
+            let present = self.targets.get(link.target)?;
+            targets.iter().position(|target| target == present)
+        };
+        let before: Vec<_> = self.links.iter().map(place).collect();
+        let dealt = targets::deal(&before, self.first_link, targets.len());
+        self.targets = targets;
+        let Self { links, io, crowds, sharers, .. } = self;
+        let mut waiting = Vec::new();
+        for ((link, users), (before, target)) in
+            links.iter_mut().zip(users.chunks(*sharers)).zip(before.into_iter().zip(dealt))
+        {
+            link.target = target;
+            if before == Some(target) {
+                continue;
+            }
+            if users.iter().any(User::is_exchanging) {
+                link.retire();
+            } else if link.stage != Stage::Closed {
+                link.close(io);
+                waiting.extend(users.iter().filter(|user| user.is_waiting()).map(User::token));
+            }
+        }
+        let link_of = |user: usize| links.get(user / *sharers);
+        for crowd in crowds {
+            crowd.idle.deal(
+                self.targets.len(),
+                |user| link_of(user).map_or(0, |link| link.target),
+                |user| link_of(user).is_some_and(|link| link.stage != Stage::Closed),
+            );
+        }
+        for token in waiting {
+            if let Some(user) = users.get_mut(token) {
+                user.act(self, Notice::Again);
+            }
+        }
     }
 
     pub(crate) fn close(&mut self, number: usize) {

@@ -12,7 +12,7 @@ use std::time::Instant;
 
 use rustix::event::{EventfdFlags, eventfd};
 use rustix::thread::{CpuSet, sched_setaffinity, set_current_timer_slack};
-use stampede_core::Protocol;
+use stampede_core::{Endpoint, Protocol};
 use stampede_scenario::Scenario;
 use thiserror::Error;
 
@@ -24,6 +24,7 @@ use crate::recorder::Recorder;
 use crate::rough::RoughCounters;
 use crate::slicer::{self, Gathering};
 use crate::socket::Target;
+use crate::targets::Targets;
 use crate::timeline::Timeline;
 use crate::tls::{Security, TlsError};
 use crate::uring::Uring;
@@ -60,11 +61,7 @@ pub fn start(spec: LoadSpec) -> Result<RunningLoad, StartError> {
         cpus,
         backend,
     } = spec;
-    if targets.is_empty() {
-        return Err(StartError::NoTarget);
-    }
-    let targets = targets.iter().map(Target::new).collect::<Result<Arc<[_]>, _>>();
-    let targets = targets.map_err(|error| StartError::Target(error.into()))?;
+    let targets = Arc::new(Targets::new(prepare(&targets)?));
     let scheme = if tls.is_some() { "https" } else { "http" };
     let security = tls.map(|tls| Security::new(&tls, protocol)).transpose()?;
     let keep_alive = keep_alive || matches!(protocol, Protocol::Http2 { .. });
@@ -105,6 +102,7 @@ pub fn start(spec: LoadSpec) -> Result<RunningLoad, StartError> {
         gathering: Mutex::new(Gathering::new(Vec::new())),
         names,
         scenario: terms.scenario.clone(),
+        targets: Arc::clone(&targets),
         end,
         threads: Vec::new(),
     };
@@ -112,7 +110,7 @@ pub fn start(spec: LoadSpec) -> Result<RunningLoad, StartError> {
     let (ready, all_ready) = mpsc::channel();
     let mut first_connection = 0;
     for (number, cpu) in (0..threads).zip(cpus) {
-        let abort = eventfd(0, EventfdFlags::CLOEXEC | EventfdFlags::NONBLOCK)
+        let call = eventfd(0, EventfdFlags::CLOEXEC | EventfdFlags::NONBLOCK)
             .map(Arc::new)
             .map_err(|error| StartError::Event(error.into()))?;
         let progress = Arc::new(ThreadProgress::default());
@@ -125,6 +123,7 @@ pub fn start(spec: LoadSpec) -> Result<RunningLoad, StartError> {
         let targets = Arc::clone(&targets);
         let security = security.clone();
         let of_thread = Arc::clone(&progress);
+        let of_loop = Arc::clone(&call);
         let assign = move |timeline: Timeline| Assignment {
             exchanges,
             targets,
@@ -137,6 +136,7 @@ pub fn start(spec: LoadSpec) -> Result<RunningLoad, StartError> {
             keep_alive,
             by_count: requests.is_some(),
             progress: of_thread,
+            call: of_loop,
             first_connection,
         };
         first_connection += connections;
@@ -146,21 +146,21 @@ pub fn start(spec: LoadSpec) -> Result<RunningLoad, StartError> {
         let handle = thread::Builder::new()
             .name(format!("load-{number}"))
             .spawn({
-                let abort = Arc::clone(&abort);
+                let call = Arc::clone(&call);
                 move || {
                     // Closed with the last thread, even when that panics.
                     let _ends = ends;
                     match backend {
-                        Backend::Epoll => run_pinned::<Epoll>(cpu, connections, &of_io, &abort, assign, &ready, &start),
+                        Backend::Epoll => run_pinned::<Epoll>(cpu, connections, &of_io, &call, assign, &ready, &start),
                         Backend::IoUring => {
-                            run_pinned::<Uring>(cpu, connections, &of_io, &abort, assign, &ready, &start)
+                            run_pinned::<Uring>(cpu, connections, &of_io, &call, assign, &ready, &start)
                         }
                     }
                 }
             })
             .map_err(StartError::Thread)?;
         waiting.push(go);
-        running.threads.push(LoadThread { handle, abort, progress });
+        running.threads.push(LoadThread { handle, call, progress });
     }
     for pinned in all_ready.iter().take(threads) {
         pinned?;
@@ -174,18 +174,29 @@ pub fn start(spec: LoadSpec) -> Result<RunningLoad, StartError> {
     Ok(running)
 }
 
+/// What calls a thread to end it; the event adds up what is written before it is read.
+pub(crate) const ABORT: u64 = 1 << 32;
+
+fn prepare(targets: &[Endpoint]) -> Result<Arc<[Target]>, StartError> {
+    if targets.is_empty() {
+        return Err(StartError::NoTarget);
+    }
+    let prepared = targets.iter().map(Target::new).collect::<Result<_, _>>();
+    prepared.map_err(|error| StartError::Target(error.into()))
+}
+
 /// A load thread's life. Without a timeline nothing is sent.
 fn run_pinned<I: Io>(
     cpu: u32,
     connections: usize,
     exchanges: &Arc<[PreparedExchange]>,
-    abort: &OwnedFd,
+    call: &OwnedFd,
     assign: impl FnOnce(Timeline) -> Assignment,
     ready: &Sender<Result<(), StartError>>,
     start: &Receiver<Timeline>,
 ) -> Option<Recorder> {
     let io = pin(cpu).and_then(|()| wake_on_time()).and_then(|()| {
-        I::new(connections, exchanges, abort)
+        I::new(connections, exchanges, call)
             .map_err(|error| StartError::Backend { backend: I::BACKEND, source: error.into() })
     });
     let (io, told) = match io {
@@ -223,6 +234,7 @@ pub struct RunningLoad {
     /// The names of the steps.
     names: Vec<String>,
     scenario: Option<Arc<Scenario>>,
+    targets: Arc<Targets>,
     /// Comes to its end when all threads have.
     end: PipeReader,
     threads: Vec<LoadThread>,
@@ -231,8 +243,8 @@ pub struct RunningLoad {
 #[derive(Debug)]
 struct LoadThread {
     handle: JoinHandle<Option<Recorder>>,
-    /// Written to end the thread early.
-    abort: Arc<OwnedFd>,
+    /// Written to call the thread: [`ABORT`] to end it, less to have it look at its targets.
+    call: Arc<OwnedFd>,
     progress: Arc<ThreadProgress>,
 }
 
@@ -285,9 +297,26 @@ impl RunningLoad {
 
     /// Ends it now: what has no answer yet is unfinished. Does not wait; [`RunningLoad::finish`] does.
     pub fn abort(&self) {
+        self.call(ABORT);
+    }
+
+    /// Has requests go to these targets from now on, and to no other. A connection to one that is not among them is closed
+    /// when its answer is there, or at once when none is under way; some connections to the others are closed in the same
+    /// way, and opened to targets that have come, so that all have their share. None of that is a reconnect. Does not wait.
+    ///
+    /// # Errors
+    ///
+    /// When there is none, or one cannot be an address. The load goes on as before then.
+    pub fn set_targets(&self, targets: &[Endpoint]) -> Result<(), StartError> {
+        self.targets.replace(prepare(targets)?);
+        self.call(1);
+        Ok(())
+    }
+
+    fn call(&self, what: u64) {
         for thread in &self.threads {
-            // It fails only when it was written 2^64 times before.
-            let _ = rustix::io::write(&*thread.abort, &1_u64.to_ne_bytes());
+            // It fails only when nobody reads it and the sum comes near 2^64.
+            let _ = rustix::io::write(&*thread.call, &what.to_ne_bytes());
         }
     }
 

@@ -20,8 +20,8 @@ const BUFFER: usize = 64 << 10;
 /// Events that are fetched at once.
 const EVENTS: usize = 256;
 
-/// The token of the event that ends the load early.
-const ABORT: u64 = u64::MAX;
+/// The token of the event that calls the thread.
+const CALL: u64 = u64::MAX;
 
 pub(crate) struct Epoll {
     epoll: OwnedFd,
@@ -56,9 +56,9 @@ impl Io for Epoll {
     const BACKEND: Backend = Backend::Epoll;
     const DEFERS: bool = false;
 
-    fn new(connections: usize, _: &Arc<[PreparedExchange]>, abort: &OwnedFd) -> Result<Self, Errno> {
+    fn new(connections: usize, _: &Arc<[PreparedExchange]>, call: &OwnedFd) -> Result<Self, Errno> {
         let epoll = epoll::create(CreateFlags::CLOEXEC)?;
-        epoll::add(&epoll, abort, EventData::new_u64(ABORT), EventFlags::IN)?;
+        epoll::add(&epoll, call, EventData::new_u64(CALL), EventFlags::IN)?;
         // Waiting for nanoseconds needs Linux 5.11 (epoll_pwait2); better to be told now than in the midst of the load.
         epoll::wait(&epoll, spare_capacity(&mut Vec::with_capacity(1)), Some(&to_timespec(Duration::ZERO)))?;
         Ok(Self {
@@ -109,7 +109,7 @@ impl Io for Epoll {
         }
         Ok(match self.events.as_slice() {
             [] => Woken::Patience,
-            events if events.iter().any(is_abort) => Woken::Abort,
+            events if events.iter().any(is_call) => Woken::Called,
             _ => Woken::Happened,
         })
     }
@@ -167,7 +167,7 @@ impl Epoll {
     }
 }
 
-fn is_abort(event: &Event) -> bool {
+fn is_call(event: &Event) -> bool {
     let Event { data, .. } = *event;
-    data.u64() == ABORT
+    data.u64() == CALL
 }

@@ -13,12 +13,14 @@ use crate::prepared_exchange::PreparedExchange;
 #[derive(Debug)]
 pub(crate) struct Http2 {
     session: Session,
+    /// It takes no more requests.
+    retired: bool,
 }
 
 impl Http2 {
     /// A connection that is there. Appends what is said first.
     pub(crate) fn new(out: &mut Vec<u8>) -> Self {
-        Self { session: Session::new(out) }
+        Self { session: Session::new(out), retired: false }
     }
 
     /// Begins a request; `false` when it must wait until another one has ended.
@@ -56,6 +58,9 @@ impl Http2 {
     }
 
     fn begin(&mut self, key: usize, head: &RequestHead, content: &[u8], out: &mut Vec<u8>) -> Result<bool, Fault> {
+        if self.retired {
+            return Ok(false);
+        }
         let key = u32::try_from(key).unwrap_or(u32::MAX);
         match self.session.request(key, head, content, out) {
             Ok(()) => Ok(true),
@@ -70,11 +75,16 @@ impl Http2 {
 
     /// Whether it takes no more requests, and all that it took have ended.
     pub(crate) fn is_done(&self) -> bool {
-        self.session.in_flight() == 0 && !self.session.can_start()
+        self.session.in_flight() == 0 && !self.can_start()
     }
 
     pub(crate) fn can_start(&self) -> bool {
-        self.session.can_start()
+        !self.retired && self.session.can_start()
+    }
+
+    /// Takes no more requests; those under way are still answered.
+    pub(crate) fn retire(&mut self) {
+        self.retired = true;
     }
 
     /// Reads what has come. An error is the end of the connection.

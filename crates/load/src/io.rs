@@ -52,8 +52,8 @@ pub(crate) enum Woken {
     Happened,
     /// Time has passed.
     Patience,
-    /// The load is to end at once.
-    Abort,
+    /// The event has come that calls the thread.
+    Called,
 }
 
 /// Connections of one thread, known by their numbers.
@@ -63,8 +63,9 @@ pub(crate) trait Io: Sized {
     /// Whether prepared requests leave only with the next [`Io::wait`].
     const DEFERS: bool;
 
-    /// Room for this many connections, what they send, and an event that ends the load. Made by the thread that uses it.
-    fn new(connections: usize, exchanges: &Arc<[PreparedExchange]>, abort: &OwnedFd) -> Result<Self, Errno>;
+    /// Room for this many connections, what they send, and an event that calls the thread, which outlives it. Made by the
+    /// thread that uses it.
+    fn new(connections: usize, exchanges: &Arc<[PreparedExchange]>, call: &OwnedFd) -> Result<Self, Errno>;
 
     /// Takes a socket that is connecting; its number has none. It is [`Happening::Writable`] when it is there.
     fn add(&mut self, number: usize, socket: OwnedFd) -> Result<(), Errno>;

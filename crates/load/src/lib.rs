@@ -25,9 +25,23 @@
 //! # Open loads
 //!
 //! Due times come from a closed form ([`stampede_core::Schedule`]) and are never skipped or shifted. A request that is due
-//! takes an idle connection, or has a new one opened as long as there are fewer than the load allows, or waits; those that
-//! wait are numbers of the schedule and take no memory. A time-out counts from when a request is begun, so that each of them
+//! takes a connection that is idle, or waits; those that wait are numbers of the schedule and take no memory. A time-out
+//! counts from when a request is begun, so that each of them
 //! gets its turn; what never got one is **unsent**. Threads sleep until 50 us before a due time and spin from there.
+//!
+//! **Connections take turns.** Each target in turn has the next request, and there the connection that has been idle longest,
+//! so that connections, and what a server or a balancer binds to them, are used alike at any rate. A load that gives the
+//! number of its connections uses all of them: one that was never opened has been idle longest, and its first request opens
+//! it. A load that gives none ([`stampede_core::Load::keeps_all`]) opens a connection when none to the target is idle, and
+//! not one in the place of another that the server has closed meanwhile. Threads begin at different targets. Each thread
+//! deals its own connections out to the targets: shares are equal where each has as many connections as there are targets.
+//!
+//! # Targets that change
+//!
+//! [`RunningLoad::set_targets`] replaces them while load runs. Threads compare a number once in each turn of their loop; where it has
+//! changed, the connections are dealt out again, and as many stay as may. One that has to move is closed when its answer is
+//! there, or at once when none is under way, and opens to its new target with its next request. No request is lost by that,
+//! none is sent again, and it is no reconnect.
 //!
 //! # Closed loads whose connections change
 //!
@@ -68,6 +82,7 @@ mod epoll;
 mod fault;
 mod http1;
 mod http2;
+mod idle;
 mod io;
 mod link;
 mod pacer;
@@ -77,6 +92,7 @@ mod rough;
 mod slicer;
 mod socket;
 mod tally;
+mod targets;
 mod timeline;
 mod tls;
 mod uring;

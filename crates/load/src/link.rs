@@ -44,6 +44,10 @@ pub(crate) struct Link {
     pub(crate) closed_between: bool,
     /// How many of its users are not there at present.
     pub(crate) away: usize,
+    /// The number of the target that it goes to when it is opened.
+    pub(crate) target: usize,
+    /// Its target has changed: it is closed once it has no request under way.
+    retired: bool,
     speaks: Speaks,
     tls: Option<Box<Tls>>,
     /// Bytes of the present prepared request that have been sent, over plain HTTP/1.
@@ -145,7 +149,7 @@ pub(crate) enum Requested {
 }
 
 impl Link {
-    pub(crate) fn new(number: usize, is_http2: bool, now: Instant) -> Self {
+    pub(crate) fn new(number: usize, target: usize, is_http2: bool, now: Instant) -> Self {
         Self {
             number,
             stage: Stage::Closed,
@@ -153,6 +157,8 @@ impl Link {
             securing_at: now,
             closed_between: false,
             away: 0,
+            target,
+            retired: false,
             speaks: if is_http2 { Speaks::Http2(None) } else { Speaks::Http1(Http1::default()) },
             tls: None,
             written: 0,
@@ -164,6 +170,7 @@ impl Link {
     /// Has a new socket, which is connecting.
     pub(crate) fn connect(&mut self) {
         self.stage = Stage::Connecting;
+        self.retired = false;
         self.tls = None;
         self.out.clear();
         self.out_sent = 0;
@@ -303,7 +310,7 @@ impl Link {
                     false
                 }
                 Ok(()) if http2.is_done() => {
-                    self.closed_between = true;
+                    self.closed_between = !self.retired;
                     reception.tell_waiting(Notice::Again);
                     false
                 }
@@ -450,7 +457,7 @@ impl Link {
     pub(crate) fn is_kept(&mut self, exchange: &PreparedExchange) -> bool {
         let is_sent = self.tls.is_some() || (self.written == exchange.request.len() && self.out.is_empty());
         match &mut self.speaks {
-            Speaks::Http1(http1) => http1.is_kept() && is_sent,
+            Speaks::Http1(http1) => http1.is_kept() && is_sent && !self.retired,
             Speaks::Http2(_) => true,
         }
     }
@@ -467,10 +474,28 @@ impl Link {
     /// on.
     pub(crate) fn abandon(&mut self, io: &mut impl Io, key: usize) {
         match &mut self.speaks {
-            Speaks::Http2(Some(http2)) if self.stage == Stage::Open => http2.cancel(key, &mut self.out),
+            Speaks::Http2(Some(http2)) if self.stage == Stage::Open => {
+                http2.cancel(key, &mut self.out);
+                // No answer will come that would have it closed.
+                if self.retired && http2.is_done() {
+                    self.close(io);
+                }
+            }
             Speaks::Http2(_) => {}
             Speaks::Http1(_) => self.close(io),
         }
+    }
+
+    /// Has another target from now on. What is under way on it comes to its end, and nothing more is sent.
+    pub(crate) fn retire(&mut self) {
+        self.retired = true;
+        if let Speaks::Http2(Some(http2)) = &mut self.speaks {
+            http2.retire();
+        }
+    }
+
+    pub(crate) fn is_retired(&self) -> bool {
+        self.retired
     }
 
     /// Whether it is still not there after the time that a request may take.

@@ -9,7 +9,7 @@ use rustix::net::{AddressFamily, SocketAddrUnix, SocketFlags, SocketType, bind, 
 use stampede_core::Endpoint;
 
 /// Where connections go.
-#[derive(Debug)]
+#[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) enum Target {
     Tcp(SocketAddr),
     Unix(SocketAddrUnix),

@@ -48,14 +48,14 @@ enum Operation {
     Send,
     /// A socket takes bytes.
     Room,
-    /// The event that ends the load.
-    Abort,
+    /// The event that calls the thread.
+    Call,
     /// What is done for nobody any more.
     Forget,
 }
 
 impl Token {
-    const ABORT: Self = Self { number: 0, generation: 0, operation: Operation::Abort };
+    const CALL: Self = Self { number: 0, generation: 0, operation: Operation::Call };
     const FORGET: Self = Self { number: 0, generation: 0, operation: Operation::Forget };
     /// Generations have 29 bits: a number would need that many sockets while a completion is on its way.
     const GENERATIONS: u32 = 1 << 29;
@@ -65,7 +65,7 @@ impl Token {
             Operation::Receive => 0,
             Operation::Send => 1,
             Operation::Room => 2,
-            Operation::Abort => 3,
+            Operation::Call => 3,
             Operation::Forget => 4,
         };
         operation << 61 | u64::from(self.generation) << 32 | u64::from(self.number)
@@ -76,7 +76,7 @@ impl Token {
             0 => Operation::Receive,
             1 => Operation::Send,
             2 => Operation::Room,
-            3 => Operation::Abort,
+            3 => Operation::Call,
             _ => Operation::Forget,
         };
         let generation = (bits >> 32) as u32 % Self::GENERATIONS;
@@ -140,6 +140,8 @@ pub(crate) struct Uring {
     seen: usize,
     /// The buffer whose bytes were told last.
     held: Option<u16>,
+    /// The event that calls the thread, which outlives this.
+    call: RawFd,
 }
 
 impl Io for Uring {
@@ -148,7 +150,7 @@ impl Io for Uring {
 
     /// Needs Linux 6.1, where completions can wait for the thread (IORING_SETUP_DEFER_TASKRUN), with receives that go on by
     /// themselves (6.0). Containers often do not permit io_uring.
-    fn new(connections: usize, exchanges: &Arc<[PreparedExchange]>, abort: &OwnedFd) -> Result<Self, Errno> {
+    fn new(connections: usize, exchanges: &Arc<[PreparedExchange]>, call: &OwnedFd) -> Result<Self, Errno> {
         let completions = connections.next_power_of_two().clamp(FEWEST_COMPLETIONS, MOST_COMPLETIONS);
         let ring = IoUring::builder()
             .setup_single_issuer()
@@ -170,9 +172,9 @@ impl Io for Uring {
             events: Vec::with_capacity(completions),
             seen: 0,
             held: None,
+            call: call.as_raw_fd(),
         };
-        let watch = opcode::PollAdd::new(Fd(abort.as_raw_fd()), u32::from(PollFlags::IN.bits()));
-        uring.push(watch.build().user_data(Token::ABORT.to_bits()))?;
+        uring.await_call()?;
         uring.enter(Duration::ZERO)?;
         Ok(uring)
     }
@@ -259,7 +261,10 @@ impl Io for Uring {
         }));
         Ok(match self.events.as_slice() {
             [] => Woken::Patience,
-            events if events.iter().any(|event| event.token == Token::ABORT.to_bits()) => Woken::Abort,
+            events if events.iter().any(|event| event.token == Token::CALL.to_bits()) => {
+                self.await_call()?;
+                Woken::Called
+            }
             _ => Woken::Happened,
         })
     }
@@ -333,13 +338,19 @@ impl Io for Uring {
                     };
                     return Some((number, happening));
                 }
-                Operation::Abort | Operation::Forget => {}
+                Operation::Call | Operation::Forget => {}
             }
         }
     }
 }
 
 impl Uring {
+    /// Has the kernel tell once when the thread is called, from the next wait on.
+    fn await_call(&mut self) -> Result<(), Errno> {
+        let watch = opcode::PollAdd::new(Fd(self.call), u32::from(PollFlags::IN.bits()));
+        self.push(watch.build().user_data(Token::CALL.to_bits()))
+    }
+
     /// Has the kernel tell once when the socket takes bytes, which is also when it is connected.
     fn await_room(&mut self, number: usize) -> Result<(), Errno> {
         let Some(slot) = self.slots.get_mut(number) else { return Err(Errno::BADF) };
@@ -502,7 +513,7 @@ mod tests {
 
     #[test]
     fn tokens_are_read_back() {
-        for operation in [Operation::Receive, Operation::Send, Operation::Room, Operation::Abort, Operation::Forget] {
+        for operation in [Operation::Receive, Operation::Send, Operation::Room, Operation::Call, Operation::Forget] {
             for (number, generation) in [(0, 0), (u32::MAX, Token::GENERATIONS - 1), (7, 9)] {
                 let token = Token { number, generation, operation };
                 assert_eq!(Token::from_bits(token.to_bits()), token);

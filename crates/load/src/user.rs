@@ -118,6 +118,10 @@ impl User {
         }
     }
 
+    pub(crate) fn token(&self) -> usize {
+        self.token
+    }
+
     /// Whether its request waits for the connection.
     pub(crate) fn is_waiting(&self) -> bool {
         self.state == State::Waiting
@@ -461,7 +465,7 @@ impl User {
         progress.rough.count(now.saturating_duration_since(self.due));
         let next = if wrong.is_none() { self.next_step(crowd) } else { None };
         if !link.is_kept(exchange) || !*keep_alive {
-            link.closed_between = *keep_alive;
+            link.closed_between = *keep_alive && !link.is_retired();
             driver.close(self.link);
         }
         driver.ended(self.begun_at, now);
@@ -546,18 +550,19 @@ impl User {
     /// Waits for a request that is due.
     fn rest<I: Io>(&mut self, driver: &mut Driver<I>) {
         self.state = State::Idle;
-        if let Some(crowd) = driver.crowds.get_mut(self.crowd) {
-            crowd.idle.push(self.token);
+        if let (Some(crowd), Some(link)) = (driver.crowds.get_mut(self.crowd), driver.links.get(self.link)) {
+            crowd.idle.put(self.token, link.target, link.stage != Stage::Closed);
         }
     }
 
-    /// Takes what is due at once, where it is the idle user that comes next.
+    /// Takes what is due at once, where it is the only idle user. Where there are others the worker says who comes next: it
+    /// knows by then which of their connections have ended.
     fn take_due<I: Io>(&mut self, driver: &mut Driver<I>, now: Instant) {
         let Some(crowd) = driver.crowds.get_mut(self.crowd) else { return };
-        if crowd.idle.last() == Some(&self.token)
+        if crowd.idle.len() == 1
             && let Some(arrival) = crowd.take_due(now)
         {
-            crowd.idle.pop();
+            let _ = crowd.idle.take(|_| true);
             self.take(driver, arrival, now);
         }
     }

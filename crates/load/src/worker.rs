@@ -1,7 +1,8 @@
 //! The event loop of one load thread. From its start to its end it takes no lock, and no memory but
-//! what TLS, HTTP/2 and the requests of a scenario take.
+//! what TLS, HTTP/2 and the requests of a scenario take. When targets change it takes both, once.
 
 use std::collections::BinaryHeap;
+use std::os::fd::OwnedFd;
 use std::sync::Arc;
 use std::time::{Duration, Instant};
 
@@ -11,12 +12,12 @@ use stampede_core::Protocol;
 use crate::crowd::Crowd;
 use crate::crowd_plan::CrowdShare;
 use crate::driver::{Driver, SPIN, TIMERS_A_USER};
-use crate::engine::ThreadProgress;
+use crate::engine::{ABORT, ThreadProgress};
 use crate::io::{Io, Woken};
-use crate::link::Link;
+use crate::link::{Link, Stage};
 use crate::prepared_exchange::PreparedExchange;
 use crate::recorder::Recorder;
-use crate::socket::Target;
+use crate::targets::{self, Targets};
 use crate::timeline::{Phase, Timeline};
 use crate::tls::Security;
 use crate::user::User;
@@ -30,7 +31,9 @@ const PLAIN: usize = 16 << 10;
 /// What a thread is given to begin with.
 pub(crate) struct Assignment {
     pub(crate) exchanges: Arc<[PreparedExchange]>,
-    pub(crate) targets: Arc<[Target]>,
+    pub(crate) targets: Arc<Targets>,
+    /// The event that calls the thread: it is to end, or its targets have changed.
+    pub(crate) call: Arc<OwnedFd>,
     pub(crate) security: Option<Security>,
     pub(crate) crowds: Vec<CrowdShare>,
     pub(crate) recorder: Recorder,
@@ -49,7 +52,8 @@ pub(crate) struct Assignment {
 pub(crate) fn run<I: Io>(assignment: Assignment, io: I) -> Recorder {
     let Assignment {
         exchanges,
-        targets,
+        targets: source,
+        call,
         security,
         crowds: shares,
         recorder,
@@ -66,6 +70,7 @@ pub(crate) fn run<I: Io>(assignment: Assignment, io: I) -> Recorder {
         Protocol::Http10 | Protocol::Http11 => (false, 1),
         Protocol::Http2 { streams } => (true, streams.get() as usize),
     };
+    let (generation, targets) = source.current();
     let connections = shares.iter().map(|share| share.connections).sum::<usize>();
     let user_count = connections * sharers;
     let mut users = Vec::with_capacity(user_count);
@@ -73,7 +78,8 @@ pub(crate) fn run<I: Io>(assignment: Assignment, io: I) -> Recorder {
     for share in shares {
         let first = users.len();
         let count = share.connections * sharers;
-        let crowd = share.begin(first, count, &timeline);
+        let target_of = |token: usize| targets::place(first_connection, token / sharers, targets.len());
+        let crowd = share.begin((first, count), &timeline, targets.len(), target_of);
         for token in first..first + count {
             let exchange = crowd.exchange_in_turn((first_connection * sharers + token) as u64);
             let script = crowd.script.as_ref();
@@ -87,7 +93,9 @@ pub(crate) fn run<I: Io>(assignment: Assignment, io: I) -> Recorder {
     }
     let mut driver = Driver {
         io,
-        links: (0..connections).map(|number| Link::new(number, is_http2, start)).collect(),
+        links: (0..connections)
+            .map(|number| Link::new(number, targets::place(first_connection, number, targets.len()), is_http2, start))
+            .collect(),
         timeline,
         recorder,
         exchanges,
@@ -98,6 +106,8 @@ pub(crate) fn run<I: Io>(assignment: Assignment, io: I) -> Recorder {
         departing: Vec::with_capacity(user_count),
         woke_at: start,
         targets,
+        source,
+        generation,
         first_link: first_connection,
         opened: 0,
         timers: BinaryHeap::with_capacity(TIMERS_A_USER * user_count),
@@ -131,6 +141,9 @@ pub(crate) fn run<I: Io>(assignment: Assignment, io: I) -> Recorder {
         if let Some(slicer) = &mut driver.recorder.slicer {
             slicer.turn(now);
         }
+        if driver.targets_have_changed() {
+            driver.follow_targets(&mut users);
+        }
         seen.look(&mut driver, now);
         while let Some((at, token, timer)) = driver.pop_timer(now) {
             if let Some(user) = users.get_mut(token) {
@@ -159,9 +172,9 @@ pub(crate) fn run<I: Io>(assignment: Assignment, io: I) -> Recorder {
         let woke_at = driver.woke_at;
         seen.look(&mut driver, woke_at);
         match woken {
-            Woken::Abort => break,
+            Woken::Called if is_aborted(&call) => break,
             Woken::Patience if spins && !departs && timeline.phase(now) == Some(Phase::Window) => spun_from = Some(now),
-            Woken::Patience | Woken::Happened => {}
+            Woken::Patience | Woken::Happened | Woken::Called => {}
         }
         while let Some(number) = driver.take_next(&mut users) {
             let first = number * sharers;
@@ -199,13 +212,26 @@ pub(crate) fn run<I: Io>(assignment: Assignment, io: I) -> Recorder {
 fn begin_due<I: Io>(driver: &mut Driver<I>, users: &mut [User], now: Instant) {
     for number in 0..driver.crowds.len() {
         for _ in 0..BATCH {
-            let Some(crowd) = driver.crowds.get_mut(number) else { return };
-            let Some(user) = crowd.idle.last().and_then(|token| users.get_mut(*token)) else { break };
+            let Driver { crowds, links, sharers, .. } = &mut *driver;
+            let Some(crowd) = crowds.get_mut(number) else { return };
+            if crowd.idle.is_empty() {
+                break;
+            }
             let Some(arrival) = crowd.take_due(now) else { break };
-            crowd.idle.pop();
-            user.take(driver, arrival, now);
+            let is_open = |token: usize| links.get(token / *sharers).is_some_and(|link| link.stage != Stage::Closed);
+            let user = crowd.idle.take(is_open).and_then(|token| users.get_mut(token));
+            if let Some(user) = user {
+                user.take(driver, arrival, now);
+            }
         }
     }
+}
+
+/// Why the thread was called: `true` when it is to end.
+fn is_aborted(call: &OwnedFd) -> bool {
+    let mut sum = [0; 8];
+    // It is there, or nobody would have called.
+    rustix::io::read(call, &mut sum).is_ok_and(|_| u64::from_ne_bytes(sum) >= ABORT)
 }
 
 /// How many requests were in flight at the last look.

@@ -18,7 +18,7 @@ pub(crate) enum Exit {
     Usage = 2,
     /// Something needed is missing on this machine, or cannot be used now.
     Missing = 3,
-    /// The measurement is not valid: limits were not enforced, or answers were wrong.
+    /// The measurement is not valid: limits were not enforced, answers were wrong, or the generator could not send what it had to.
     Invalid = 4,
     /// A trial failed.
     TrialFailed = 5,

@@ -321,27 +321,52 @@ fn conclude(result: &LoadResult, interrupted: bool) -> Exit {
         screen::warning("connections could not be opened: no port or file descriptor was left");
         screen::note("  raise ulimit -n, or lower --connections; without keep-alive, lower the rate");
     }
+    if count(ErrorClass::Unwritable) > 0 {
+        screen::warning(&format!("{} requests could not be written, and never left", count(ErrorClass::Unwritable)));
+        screen::note("  this is a fault of the scenario, not of the server: look at the values of that step");
+    }
     exit_of(result, interrupted)
 }
 
 /// How a load ends.
 pub(crate) fn exit_of(result: &LoadResult, interrupted: bool) -> Exit {
-    let count = |class| result.total.errors.get(&class).copied().unwrap_or(0);
-    let wrong = [
-        ErrorClass::WrongStatus,
-        ErrorClass::WrongHeader,
-        ErrorClass::WrongBody,
-        ErrorClass::Malformed,
-        ErrorClass::Unwritable,
-    ];
-    let wrong = wrong.map(count).iter().sum::<u64>();
+    // What could not be written says nothing about the server, but the load was not the one that was asked for.
+    let spoils = |class: &ErrorClass| class.is_wrong() || *class == ErrorClass::Unwritable;
+    let is_spoilt = result.total.errors.iter().any(|(class, count)| *count > 0 && spoils(class));
+    let sent = result.total.requests.sent;
+    let none_left = sent > 0 && result.total.errors.get(&ErrorClass::Unwritable) == Some(&sent);
     if interrupted {
         Exit::Interrupted
-    } else if result.total.requests.ok == 0 {
+    } else if result.total.requests.ok == 0 && !none_left {
         Exit::TrialFailed
-    } else if result.saturation.is_some() || wrong > 0 {
+    } else if result.saturation.is_some() || is_spoilt {
         Exit::Invalid
     } else {
         Exit::Done
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::mimic::sample::good;
+
+    #[test]
+    fn wrong_answers_and_requests_that_could_not_be_written_end_with_4() {
+        let exit = |failed: u64, class: ErrorClass| {
+            let mut result = good();
+            result.total.requests.ok -= failed;
+            result.total.requests.failed = failed;
+            result.total.errors.insert(class, failed);
+            exit_of(&result, false)
+        };
+        let all = good().total.requests.sent;
+        for class in ErrorClass::ALL {
+            let few = if class.is_wrong() || class == ErrorClass::Unwritable { Exit::Invalid } else { Exit::Done };
+            assert_eq!(exit(1, class), few, "{class:?}");
+            // A server that was sent nothing has not failed.
+            let whole = if class == ErrorClass::Unwritable { Exit::Invalid } else { Exit::TrialFailed };
+            assert_eq!(exit(all, class), whole, "{class:?}");
+        }
     }
 }

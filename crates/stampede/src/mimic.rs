@@ -12,7 +12,7 @@ mod go_flags;
 mod hey;
 mod note;
 #[cfg(test)]
-mod sample;
+pub(crate) mod sample;
 mod wrk;
 
 use stampede_core::Bytes;

@@ -59,6 +59,8 @@ pub enum Close {
     Announced(u64),
     /// After this many answers, without a word.
     Silent(u64),
+    /// When no request has come for so long.
+    Idle(Duration),
 }
 
 /// What goes wrong with an answer.
@@ -87,6 +89,8 @@ pub struct Received {
     pub held: Duration,
     /// Connections accepted.
     pub connections: u64,
+    /// Complete requests of each, in the order in which they were accepted.
+    pub by_connection: Vec<u64>,
     /// When each of them was accepted.
     pub opened: Vec<Instant>,
     /// When each was found to be closed, in that order.
@@ -164,6 +168,11 @@ impl CountingServer {
     /// How many complete requests have come so far.
     pub fn requests(&self) -> u64 {
         lock(&self.shared.received).requests()
+    }
+
+    /// How many connections are open.
+    pub fn open_connections(&self) -> usize {
+        lock(&self.shared.open).len()
     }
 
     /// Stops listening, reads what clients that have closed had sent before, and says what came in all. Connections
@@ -247,11 +256,12 @@ impl Shared {
                 {
                     let mut received = lock(&self.received);
                     received.connections += 1;
+                    received.by_connection.push(0);
                     received.opened.push(Instant::now());
                 }
                 scope.spawn(move || {
                     // A client that has gone is no fault of the server.
-                    let _ = self.serve_connection(&socket, behaviour);
+                    let _ = self.serve_connection(id, &socket, behaviour);
                     lock(&self.received).closed.push(Instant::now());
                     lock(&self.open).remove(&id);
                 });
@@ -259,20 +269,25 @@ impl Shared {
         });
     }
 
-    fn serve_connection(&self, mut socket: &File, behaviour: &Behaviour) -> io::Result<()> {
+    fn serve_connection(&self, id: u64, mut socket: &File, behaviour: &Behaviour) -> io::Result<()> {
         let mut unread = Vec::new();
         for answered in 1.. {
+            if let Close::Idle(patience) = behaviour.close
+                && !has_come(socket, patience)?
+            {
+                return Ok(());
+            }
             let Some(request) = read_request(&mut socket, &mut unread)? else {
                 return Ok(());
             };
             let persistence = Persistence::asked_for_by(&request);
-            let fault = self.count(request, behaviour);
+            let fault = self.count(id, request, behaviour);
             let held_from = Instant::now();
             thread::sleep(behaviour.delay);
             let held = held_from.elapsed();
             lock(&self.received).held += held;
             let (limit, announced) = match behaviour.close {
-                Close::Never => (u64::MAX, false),
+                Close::Never | Close::Idle(_) => (u64::MAX, false),
                 Close::Announced(limit) => (limit, true),
                 Close::Silent(limit) => (limit, false),
             };
@@ -293,12 +308,15 @@ impl Shared {
     }
 
     /// Counts a request and returns what goes wrong with its answer.
-    fn count(&self, request: Vec<u8>, behaviour: &Behaviour) -> Option<Fault> {
+    fn count(&self, id: u64, request: Vec<u8>, behaviour: &Behaviour) -> Option<Fault> {
         let mut received = lock(&self.received);
         if received.at.is_empty() {
             received.first = request;
         }
         received.at.push(Instant::now());
+        if let Some(count) = usize::try_from(id).ok().and_then(|id| received.by_connection.get_mut(id)) {
+            *count += 1;
+        }
         let (fault, every) = behaviour.fault?;
         if !received.requests().is_multiple_of(every) {
             return None;
@@ -306,6 +324,12 @@ impl Shared {
         received.faults += 1;
         Some(fault)
     }
+}
+
+/// Whether a client has sent something, or gone, within this time.
+fn has_come(socket: &File, patience: Duration) -> io::Result<bool> {
+    let patience = Timespec::try_from(patience).ok();
+    Ok(poll(&mut [PollFd::new(socket, PollFlags::IN)], patience.as_ref())? > 0)
 }
 
 /// Whether a request's connection lives on by the rules of its version (RFC 9112, section 9.3).

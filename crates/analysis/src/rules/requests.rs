@@ -17,13 +17,16 @@ pub(super) fn many(finding: &Finding) -> bool {
 
 /// Requests failed within the window.
 pub(super) fn failed(record: &Record<'_>) -> Option<Finding> {
-    let (mut failed, mut ok) = (0, 0);
+    let (mut failed, mut ok, mut unwritable) = (0, 0, 0);
     let mut errors: BTreeMap<ErrorClass, u64> = BTreeMap::new();
     for trial in &record.trials {
         let Some(measured) = &trial.measurement else { continue };
         // What no instance was free for was answered by the platform, and rightly so.
         let rejected = trial.scale.as_ref().map_or(0, |scaled| scaled.rejected);
-        failed += measured.requests.failed.saturating_sub(rejected);
+        // What was never sent is no failure of the server.
+        let unsent = measured.errors.get(&ErrorClass::Unwritable).copied().unwrap_or(0);
+        unwritable += unsent;
+        failed += measured.requests.failed.saturating_sub(rejected + unsent);
         ok += measured.requests.ok;
         for (class, count) in &measured.errors {
             let count = if *class == ErrorClass::WrongStatus { count.saturating_sub(rejected) } else { *count };
@@ -33,17 +36,23 @@ pub(super) fn failed(record: &Record<'_>) -> Option<Finding> {
     if failed == 0 {
         return None;
     }
-    errors.retain(|_, count| *count > 0);
+    errors.retain(|class, count| *count > 0 && *class != ErrorClass::Unwritable);
     let share = failed as f64 / (failed + ok) as f64;
     let causes =
         errors.iter().map(|(class, count)| format!("{count} {}", words(*class))).collect::<Vec<_>>().join(", ");
+    let mut text = match causes.as_str() {
+        "" => format!("{failed} requests failed ({}).", percent(share)),
+        _ => format!("{failed} requests failed ({}): {causes}.", percent(share)),
+    };
+    if unwritable > 0 {
+        text.push_str(&format!(
+            " {unwritable} more could not be written by the load generator, and are not counted here."
+        ));
+    }
     Some(Finding {
         id: "failed-requests".to_owned(),
         severity: Severity::Warning,
-        text: match causes.as_str() {
-            "" => format!("{failed} requests failed ({}).", percent(share)),
-            _ => format!("{failed} requests failed ({}): {causes}.", percent(share)),
-        },
+        text,
         evidence: BTreeMap::from([("failed".to_owned(), failed as f64), ("failed_share".to_owned(), share)]),
         advice: "Read the server's log before its other figures: what fails is often answered faster than what works."
             .to_owned(),
@@ -94,6 +103,26 @@ mod tests {
     fn connections_that_are_never_served_are_told() {
         let finding = found(unfinished, |trial| trial.measurement.as_mut().unwrap().warm_up.unfinished = 4);
         assert_eq!(finding.unwrap().evidence["unfinished"], 12.0);
+    }
+
+    #[test]
+    fn requests_that_could_not_be_written_are_no_failures_of_the_server() {
+        let of = |failed: u64, errors: &[(ErrorClass, u64)]| {
+            found(super::failed, |trial| {
+                let measurement = trial.measurement.as_mut().unwrap();
+                measurement.requests.failed = failed;
+                measurement.errors = errors.iter().copied().collect();
+            })
+        };
+        assert_eq!(of(40, &[(ErrorClass::Unwritable, 40)]), None);
+        let finding = of(50, &[(ErrorClass::Unwritable, 40), (ErrorClass::WrongHeader, 10)]).unwrap();
+        assert_eq!(finding.evidence["failed"], 30.0);
+        let (before, after) = finding.text.split_once(": ").unwrap();
+        assert!(before.starts_with("30 requests failed"), "{before}");
+        assert_eq!(
+            after,
+            "30 with another header. 120 more could not be written by the load generator, and are not counted here."
+        );
     }
 
     #[test]

@@ -36,11 +36,13 @@ pub(crate) fn judge(
             requests.sent
         ));
     }
-    if requests.ok == 0 {
+    let count = |class: ErrorClass| measurement.errors.get(&class).copied().unwrap_or(0);
+    let unwritable = count(ErrorClass::Unwritable);
+    // Of requests that never left nobody can answer one.
+    if requests.ok == 0 && (unwritable == 0 || unwritable < requests.sent) {
         return Err(format!("answered none of {} requests rightly{example}", requests.sent));
     }
-    let count = |class: ErrorClass| measurement.errors.get(&class).copied().unwrap_or(0);
-    let wrong = count(ErrorClass::WrongStatus) + count(ErrorClass::WrongBody) + count(ErrorClass::Malformed);
+    let wrong: u64 = measurement.errors.iter().filter(|(class, _)| class.is_wrong()).map(|(_, count)| count).sum();
     let are_faults = failures == Failures::Faults;
     if wrong > 0 && are_faults {
         faults.push(format!("{wrong} of {} answers under load were wrong{example}", requests.sent));
@@ -52,7 +54,10 @@ pub(crate) fn judge(
     if exhausted > 0 {
         faults.push(format!("the generator ran out of ports or files {exhausted} times{example}"));
     }
-    let broken = requests.failed.saturating_sub(wrong + exhausted);
+    if unwritable > 0 {
+        faults.push(format!("the generator could not write {unwritable} of {} requests{example}", requests.sent));
+    }
+    let broken = requests.failed.saturating_sub(wrong + exhausted + unwritable);
     if broken as f64 > MOST_BROKEN * requests.sent as f64 && are_faults {
         faults.push(format!("{broken} of {} requests broke off{example}", requests.sent));
     }
@@ -99,4 +104,91 @@ pub(crate) fn explain(running: &dyn Running, limits: &Limits, problem: &str) -> 
 
 fn processes(count: u64) -> String {
     if count == 1 { "1 process".to_owned() } else { format!("{count} processes") }
+}
+
+#[cfg(test)]
+mod tests {
+    use std::collections::BTreeMap;
+
+    use stampede_core::{Counts, GeneratorUse, Latencies, Measurement};
+    use stampede_testkit::samples;
+
+    use super::*;
+
+    /// So many requests with these failures.
+    fn measured(sent: u64, errors: &[(ErrorClass, u64)]) -> Measured {
+        let failed = errors.iter().map(|(_, count)| count).sum();
+        let measurement = Measurement {
+            window: Duration::from_secs(5),
+            requests: Counts { sent, ok: sent - failed, failed, unfinished: 0 },
+            warm_up: Counts::default(),
+            reconnects: 0,
+            service: Latencies::new(),
+            response: Latencies::new(),
+            status: BTreeMap::new(),
+            errors: errors.iter().copied().collect(),
+            bytes_sent: 0,
+            bytes_received: 0,
+            resources: None,
+            generator: GeneratorUse::default(),
+            sending: None,
+            sampling: None,
+            steps: Vec::new(),
+            seconds: Vec::new(),
+            load_seconds: Vec::new(),
+        };
+        Measured {
+            measurement,
+            saturation: None,
+            failure_example: Some("an example".to_owned()),
+            parts: Vec::new(),
+            edges_late: Duration::ZERO,
+            answers: Vec::new(),
+            exhausted: Vec::new(),
+            link: None,
+        }
+    }
+
+    fn outcome(measured: &Measured, failures: Failures) -> Outcome {
+        judge(measured, &samples::case("a"), Duration::from_secs(1), failures, Vec::new()).unwrap()
+    }
+
+    #[test]
+    fn one_wrong_answer_of_any_kind_is_too_many_and_a_few_that_broke_off_are_not() {
+        for class in ErrorClass::ALL {
+            let outcome = outcome(&measured(100_000, &[(class, 1)]), Failures::Faults);
+            let expected = match class {
+                ErrorClass::WrongStatus | ErrorClass::WrongHeader | ErrorClass::WrongBody | ErrorClass::Malformed => {
+                    Outcome::Invalid("1 of 100000 answers under load were wrong; the first: an example".to_owned())
+                }
+                ErrorClass::Unwritable => Outcome::Invalid(
+                    "the generator could not write 1 of 100000 requests; the first: an example".to_owned(),
+                ),
+                ErrorClass::Exhausted => Outcome::Invalid(
+                    "the generator ran out of ports or files 1 times; the first: an example".to_owned(),
+                ),
+                _ => Outcome::Measured,
+            };
+            assert_eq!(outcome, expected, "{class:?}");
+        }
+    }
+
+    #[test]
+    fn what_could_not_be_written_is_never_the_servers_fault() {
+        // More than may break off, and where failures are what is measured.
+        let many = measured(1000, &[(ErrorClass::Unwritable, 500)]);
+        for failures in [Failures::Faults, Failures::Figures] {
+            assert_eq!(
+                outcome(&many, failures),
+                Outcome::Invalid(
+                    "the generator could not write 500 of 1000 requests; the first: an example".to_owned()
+                )
+            );
+        }
+        let none_left = measured(10, &[(ErrorClass::Unwritable, 10)]);
+        assert!(matches!(outcome(&none_left, Failures::Faults), Outcome::Invalid(_)));
+        let one_left = measured(10, &[(ErrorClass::Unwritable, 9), (ErrorClass::WrongBody, 1)]);
+        let judged = judge(&one_left, &samples::case("a"), Duration::from_secs(1), Failures::Faults, Vec::new());
+        assert!(judged.is_err());
+    }
 }

@@ -43,7 +43,8 @@ pub(crate) struct LoadArgs {
     /// open:poisson:RATE is random [default: closed:16]
     #[arg(long, value_name = "MODEL", allow_hyphen_values = true, help_heading = "Load")]
     pub(crate) load: Option<String>,
-    /// Connections: how many a closed load keeps busy, the most that an open load opens [default: 16, open: 256]
+    /// Connections: how many a closed load keeps busy, or an open load uses in turn [default: 16; open: as
+    /// many as it needs, up to 256]
     #[arg(long, short, value_name = "N", allow_hyphen_values = true, help_heading = "Load")]
     pub(crate) connections: Option<String>,
     /// How long [default: the length of the load's stages, or 8s]

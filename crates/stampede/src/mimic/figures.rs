@@ -12,7 +12,8 @@ pub(super) fn answered(result: &LoadResult) -> u64 {
 
 /// Failures without a complete answer.
 pub(super) fn lost(result: &LoadResult) -> impl Iterator<Item = (ErrorClass, u64)> {
-    let is_answer = |class| matches!(class, ErrorClass::WrongStatus | ErrorClass::WrongBody);
+    // What is not HTTP has no end that could be told.
+    let is_answer = |class: ErrorClass| class.is_wrong() && class != ErrorClass::Malformed;
     result.total.errors.iter().map(|(class, count)| (*class, *count)).filter(move |(class, _)| !is_answer(*class))
 }
 
@@ -91,7 +92,19 @@ impl Moments {
 mod tests {
     use proptest::prelude::*;
 
+    use super::super::sample::good;
     use super::*;
+
+    #[test]
+    fn a_wrong_answer_is_complete() {
+        let mut result = good();
+        result.total.errors = ErrorClass::ALL.into_iter().map(|class| (class, 1)).collect();
+        let lost: Vec<_> = lost(&result).map(|(class, _)| class).collect();
+        for class in [ErrorClass::WrongStatus, ErrorClass::WrongHeader, ErrorClass::WrongBody] {
+            assert!(!lost.contains(&class), "{class:?}");
+        }
+        assert_eq!(lost.len(), ErrorClass::ALL.len() - 3);
+    }
 
     proptest! {
         #[test]

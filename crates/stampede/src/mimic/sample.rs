@@ -13,7 +13,7 @@ use super::flags::{Syntax, Typed};
 pub(super) const MACHINE: MachineSize = MachineSize { cpus: 4, memory: Bytes::from_mib(1024), connections: 1000 };
 
 /// 20,000 answers between 10 and 30 ms on 100 connections within ten seconds.
-pub(super) fn good() -> LoadResult {
+pub(crate) fn good() -> LoadResult {
     let latencies = |from_us: u64, count: u64, step_ns: u64| {
         let mut latencies = Latencies::new();
         (0..count).for_each(|number| latencies.record_ns(from_us * 1000 + number * step_ns));

@@ -122,6 +122,25 @@ fn wrong_answers_and_none_have_their_exit_codes() {
 }
 
 #[test]
+fn requests_that_cannot_be_written_are_told_as_the_generators_fault() {
+    let folder = tempfile::tempdir().unwrap();
+    let file = folder.path().join("scenario.yaml");
+    let scenario = "
+        crowds:
+          - load: closed:1
+            flows:
+              - name: visit
+                steps: [{name: a, path: /a, capture: {token: {header: X-Token}}}, {name: b, path: '/b?${token}'}]
+    ";
+    std::fs::write(&file, scenario).unwrap();
+    let server = CountingServer::start(Behaviour::default()).unwrap();
+    let said = load(&server, &["--scenario", file.to_str().unwrap(), "-n", "3", "--json", "-"]);
+    assert_eq!((said.code, &json(&said)["errors"]["unwritable"]), (Some(4), &3.into()), "{said:?}");
+    assert!(said.stderr.contains("3 requests could not be written, and never left"), "{said:?}");
+    assert_eq!(server.stop().requests(), 3);
+}
+
+#[test]
 fn a_unix_socket_is_loaded() {
     let folder = tempfile::tempdir().unwrap();
     let path = folder.path().join("s");
