@@ -3,6 +3,7 @@
 //! Each is parsed, planned, rendered, conducted, stored and reported by the same code as ever; only servers, load, clock, signals
 //! and the lock are made up. What real servers do with the same is tested in `tests/it`.
 
+mod application;
 mod capacity;
 mod comparison;
 mod failures;

@@ -71,6 +71,8 @@ pub struct FakeLifetime {
     pub worker_life: Option<Duration>,
     /// The last lines of its log.
     pub log: Vec<String>,
+    /// Settings of PHP that are in force in place of those that were asked for.
+    pub php_settings: Vec<(&'static str, &'static str)>,
     /// The text of every file that it is asked for.
     pub file: Option<String>,
     /// What every program prints that is run beside it.
@@ -105,6 +107,7 @@ impl FakeLifetime {
             restarts: Vec::new(),
             worker_life: None,
             log: Vec::new(),
+            php_settings: Vec::new(),
             file: None,
             said: Ok(String::new()),
             stop: Duration::from_millis(50),

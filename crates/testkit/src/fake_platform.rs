@@ -119,6 +119,7 @@ impl Platform for FakePlatform {
             let others = (FRONT_PORT + 1..).zip(others).map(|(port, address)| (address.id.clone(), endpoint(port)));
             let endpoints: BTreeMap<AddressId, Endpoint> =
                 others.chain([(deployment.front.clone(), front.clone())]).collect();
+            let overridden = lifetime.php_settings.clone();
             let made = Arc::new(FakeDeployment {
                 lifetime,
                 launched: self.vantage.now(),
@@ -130,7 +131,7 @@ impl Platform for FakePlatform {
                     _ => None,
                 }
                 .unwrap_or(front.clone()),
-                php: deployment.probe.as_ref().map(php),
+                php: deployment.probe.as_ref().map(|probe| php(probe, &overridden)),
             });
             for endpoint in endpoints.values() {
                 self.fake.deployments().insert(endpoint.clone(), Arc::clone(&made));
@@ -202,9 +203,10 @@ fn php_build() -> PhpBuild {
     }
 }
 
-/// A PHP with all settings as they were asked for: who tells them, and what.
-fn php(probe: &PhpProbe) -> (PhpProbeSource, PhpReadBack) {
-    let PhpAsked { version, thread_safe, extensions, settings } = probe.asked.clone();
+/// A PHP with all settings as they were asked for, but these: who tells them, and what.
+fn php(probe: &PhpProbe, overridden: &[(&str, &str)]) -> (PhpProbeSource, PhpReadBack) {
+    let PhpAsked { version, thread_safe, extensions, mut settings } = probe.asked.clone();
+    settings.extend(overridden.iter().map(|(name, value)| ((*name).to_owned(), (*value).to_owned())));
     let has_cache = settings.get("opcache.enable").is_some_and(|value| value == "1");
     let told = PhpReadBack {
         version,

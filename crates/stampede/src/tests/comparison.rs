@@ -1,7 +1,5 @@
 //! `compare`: its rounds, its table and how it ends.
 
-use std::time::Duration;
-
 use stampede_testkit::FakeLifetime;
 
 use super::made_up::{BODY, MadeUp, runtime, workload};
@@ -92,6 +90,9 @@ fn pilots_fix_the_warm_up_of_each_case() {
     assert!(said.stderr.contains("first a pilot of each case"), "{}", said.stderr);
     assert!(said.stderr.contains("pilot nginx-fpm") && said.stderr.contains("pilot apache-mod-php"));
     assert_eq!(machine.launches(), 2 + 6);
+    let warm_up = &machine.run(&["show", "latest", "--json", "-"]).json()["cases"][0]["warm_up"];
+    let length = warm_up["length_s"].as_f64().unwrap();
+    assert!((1.0..=22.0).contains(&length), "{warm_up}");
 }
 
 #[test]
@@ -104,21 +105,21 @@ fn a_calibration_is_kept_and_bounds_the_next_study_under_its_conditions() {
     assert_eq!(machine.launches(), 20, "one case twice in each round");
     let next = ["--runtimes", "nginx-fpm,apache-mod-php", "--duration", "2s", "--warm-up", "1s", "--rounds", "3"];
     let said = machine.run(&compare(&app, &[&next[..], &["--json", "-"]].concat()));
-    assert!(!said.json()["noise_floor"].is_null(), "{}", said.stdout);
+    let bound = said.json();
+    let pairs = &bound["noise_floor"]["metrics"]["throughput_rps"]["pairs"];
+    assert!(pairs.as_u64().is_some_and(|pairs| (3..=10).contains(&pairs)), "{pairs}");
+    let open = machine.run(&compare(&app, &[&next[..], &["--load", "open:50", "--json", "-"]].concat()));
+    assert!(open.json()["noise_floor"].is_null(), "another model of load: {}", open.stdout);
 }
 
 #[test]
-fn findings_come_while_it_is_measured() {
-    let machine = MadeUp::new(|_| FakeLifetime {
-        oom_kills: Vec::new(),
-        launch: Duration::from_secs(2),
-        ..FakeLifetime::serving(BODY, 1000.0)
-    });
+fn others_who_wait_are_told_what_is_measured() {
+    let machine = MadeUp::serving(by_runtime);
     let app = workload("fatal");
     let args = ["--runtimes", "nginx-fpm", "--rounds", "1", "--duration", "2s", "--warm-up", "1s"];
     let said = machine.run(&compare(&app, &args));
     assert_eq!(said.code, 0, "{said:?}");
-    assert_eq!(machine.purposes().len(), 1);
+    assert_eq!(machine.purposes(), ["compare fatal"]);
 }
 
 #[test]

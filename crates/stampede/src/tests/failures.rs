@@ -162,3 +162,11 @@ fn a_pilot_that_fails_gives_the_shortest_warm_up_and_the_study_goes_on() {
     assert!(said.words().contains("pilot nginx-fpm"), "{}", said.stderr);
     assert!(said.words().contains("failed: prepare the run: not yet"), "{}", said.stderr);
 }
+
+#[test]
+fn a_setting_that_is_asked_for_and_not_in_effect_makes_the_trial_invalid() {
+    let (_, said) = compare(FakeLifetime { php_settings: vec![("opcache.enable", "0")], ..serving() });
+    assert_eq!(said.code, 4, "{said:?}");
+    let reason = reason(&said);
+    assert!(reason.contains("opcache.enable = 1 was asked for, and \"0\" is in effect"), "{reason}");
+}

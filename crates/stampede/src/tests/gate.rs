@@ -1,21 +1,53 @@
 //! `gate`: did a change make it slower?
 
+use std::fs;
+
 use stampede_testkit::FakeLifetime;
 
-use super::made_up::{BODY, MadeUp};
+use super::made_up::{BODY, MadeUp, always, is_of};
 
 fn gate<'a>(base: &'a str, head: &'a str, more: &[&'a str]) -> Vec<&'a str> {
     let words = ["gate", base, head, "--runtime", "nginx-fpm", "--cpus", "0.5", "--memory", "256Mi"];
     [&words[..], &["--duration", "5s", "--warm-up", "1s", "--seed", "3"], more].concat()
 }
 
+/// A machine on which the application in the folder `slow` answers half as often as others, and the folders of both.
+fn machine() -> (MadeUp, String, String) {
+    let machine = MadeUp::new(|launch| {
+        let rate = if is_of(launch, "slow") { 500.0 } else { 1000.0 };
+        FakeLifetime::serving(BODY, rate + (launch.number * 29 % 7) as f64)
+    });
+    let [quick, slow] = ["quick", "slow"].map(|name| machine.application(name));
+    (machine, quick, slow)
+}
+
 #[test]
-fn two_sides_that_are_alike_pass() {
-    let machine = MadeUp::new(|launch| FakeLifetime::serving(BODY, 1000.0 + (launch.number * 29 % 7) as f64));
-    let [base, head] = ["base", "head"].map(|name| machine.application(name).display().to_string());
-    let said = machine.run(&gate(&base, &head, &[]));
+fn a_change_that_costs_much_fails_in_every_form() {
+    let (machine, quick, slow) = machine();
+    let [junit, markdown] = ["gate.xml", "comment.md"].map(|name| machine.path(name).display().to_string());
+    let files = ["--github", "--junit", &junit, "--markdown", &markdown];
+    let said = machine.run(&gate(&quick, &slow, &files));
+    assert_eq!(said.code, 1, "{said:?}");
+    for part in ["is more than 5 % worse than", "::error title=stampede gate::head: failed"] {
+        assert!(said.report().contains(part), "{part}\n{}", said.stdout);
+    }
+    assert!(fs::read_to_string(junit).unwrap().contains("<failure message=\"failed: "));
+    assert!(fs::read_to_string(markdown).unwrap().starts_with("### Performance: failed\n"));
+    assert_eq!(machine.purposes().last().map(String::as_str), Some("gate slow"));
+}
+
+#[test]
+fn a_change_that_costs_nothing_passes_and_so_does_one_that_is_faster() {
+    let (machine, quick, slow) = machine();
+    let said = machine.run(&gate(&slow, &quick, &[]));
     assert_eq!(said.code, 0, "{said:?}");
-    assert!(machine.launches() >= 6);
+    assert!(said.report().contains("is no more than 5 % worse than"), "{}", said.stdout);
+    let said = machine.run(&gate(&quick, &quick, &[]));
+    assert_eq!(said.code, 0, "{said:?}");
+    // What was measured is stored, and a stored study can be compared with another.
+    let launches = machine.launches();
+    let said = machine.run(&["gate", "study:latest", "study:latest", "--threshold", "50%"]);
+    assert_eq!((said.code, machine.launches()), (0, launches), "{said:?}");
 }
 
 #[test]
@@ -24,7 +56,24 @@ fn a_side_that_fails_is_an_error_of_its_own() {
         launch_problem: (launch.number > 2 && launch.number % 2 == 0).then(|| "no".to_owned()),
         ..FakeLifetime::serving(BODY, 1000.0)
     });
-    let [base, head] = ["base", "head"].map(|name| machine.application(name).display().to_string());
+    let [base, head] = ["base", "head"].map(|name| machine.application(name));
     let said = machine.run(&gate(&base, &head, &["--rounds", "3"]));
     assert_eq!(said.code, 5, "{said:?}");
+}
+
+#[test]
+fn a_metric_that_a_trial_lacks_and_an_answer_that_changed_are_errors() {
+    let machine = MadeUp::new(|launch| {
+        let answer = if is_of(launch, "other") { always(200, "goodbye") } else { always(200, BODY) };
+        FakeLifetime { answer, ..FakeLifetime::serving(BODY, 100.0) }
+    });
+    let [one, other] = ["one", "other"].map(|name| machine.application(name));
+    let rounds = ["--rounds", "3"];
+    let said = machine.run(&gate(&one, &one, &[&rounds[..], &["--metric", "response_p99_us"]].concat()));
+    assert_eq!(said.code, 4, "{said:?}");
+    assert!(said.words().contains("has no p99 response time"), "{}", said.stderr);
+    let said = machine.run(&gate(&one, &other, &rounds));
+    assert_eq!(said.code, 5, "{said:?}");
+    // The answers are taken from the change, and then the state before it gives others.
+    assert!(said.words().contains("was never measured"), "{}", said.stderr);
 }

@@ -1,6 +1,7 @@
 //! A machine with two processors that are nobody's, and what commands print on it.
 
 use std::collections::VecDeque;
+use std::fs;
 use std::future;
 use std::path::{Path, PathBuf};
 use std::sync::{Arc, Mutex, PoisonError};
@@ -58,8 +59,17 @@ impl Said {
 
     /// Its stderr without line breaks.
     pub(super) fn words(&self) -> String {
-        self.stderr.split_whitespace().collect::<Vec<_>>().join(" ")
+        words(&self.stderr)
     }
+
+    /// The same of its stdout.
+    pub(super) fn report(&self) -> String {
+        words(&self.stdout)
+    }
+}
+
+fn words(text: &str) -> String {
+    text.split_whitespace().collect::<Vec<_>>().join(" ")
 }
 
 impl MadeUp {
@@ -117,13 +127,23 @@ impl MadeUp {
         self.purposes.lock().unwrap_or_else(PoisonError::into_inner).clone()
     }
 
-    /// A folder with an application of one page.
-    pub(super) fn application(&self, name: &str) -> PathBuf {
-        let folder = self.folder.path().join(name);
-        std::fs::create_dir(&folder).unwrap();
-        std::fs::write(folder.join("index.php"), "<?php echo 'hello';").unwrap();
-        folder
+    /// A folder of its own with an application of one page.
+    pub(super) fn application(&self, name: &str) -> String {
+        let folder = self.path(name);
+        fs::create_dir(&folder).unwrap();
+        fs::write(folder.join("index.php"), "<?php echo 'hello';").unwrap();
+        folder.display().to_string()
     }
+
+    /// A place in its folder.
+    pub(super) fn path(&self, name: &str) -> PathBuf {
+        self.folder.path().join(name)
+    }
+}
+
+/// Whether a launch is of the application in the folder of this name.
+pub(super) fn is_of(launch: &FakeLaunch<'_>, name: &str) -> bool {
+    launch.deployment.app.ends_with(name)
 }
 
 /// The runtime of a launch, by its first unit: `nginx-fpm` begins with `php-fpm`.

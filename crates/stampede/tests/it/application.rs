@@ -143,32 +143,6 @@ fn init_writes_a_plan_that_runs_unchanged_and_holds_the_answers() {
 }
 
 #[test]
-fn an_error_of_the_application_is_refused_with_its_log() {
-    if !have("an_error_of_the_application_is_refused_with_its_log", &["php"]) {
-        return;
-    }
-    let stage = Stage::new();
-    for (script, parts) in [
-        ("<?php no_such_function();", ["GET / answers with the error 500", "undefined function no_such_function"]),
-        (
-            "<?php file_put_contents('/srv/other/file', 'x') or http_response_code(500); echo 'done';",
-            ["GET / answers with the error 500", "Failed to open stream"],
-        ),
-    ] {
-        let app = folder(&[("index.php", script)]);
-        for command in ["compare", "init"] {
-            let said = stage.run_in(app.path(), &[command, "."]);
-            assert_eq!(said.code, Some(5), "{said:?}");
-            for part in parts {
-                assert!(said.stderr.contains(part), "{command}: {part}\n{}", said.stderr);
-            }
-        }
-        assert!(!app.path().join("stampede.yaml").exists());
-    }
-    stage.assert_nothing_left();
-}
-
-#[test]
 fn an_application_may_write_in_its_folder_and_is_told_when_it_may_not_elsewhere() {
     if !have(
         "an_application_may_write_in_its_folder_and_is_told_when_it_may_not_elsewhere",
@@ -202,44 +176,6 @@ fn an_application_may_write_in_its_folder_and_is_told_when_it_may_not_elsewhere(
             assert!(reason.contains(part), "{part}\n{reason}");
         }
     }
-    stage.assert_nothing_left();
-}
-
-#[test]
-fn a_request_whose_second_answer_is_another_one_is_sent_once() {
-    if !have("a_request_whose_second_answer_is_another_one_is_sent_once", &["php"]) {
-        return;
-    }
-    let script = "<?php\n$file = __DIR__ . '/ada';\n\
-        if ($_SERVER['REQUEST_METHOD'] === 'POST') {\n\
-            http_response_code(is_file($file) ? 409 : 201);\n    touch($file);\n}\n\
-        echo is_file($file) ? 'ada' : 'nobody';\n";
-    // The first answers are written down, those of the others are recorded.
-    let plan = |once: &str| {
-        format!(
-            "app:\n  dir: .\n  kind: front-controller\n  index: index.php\n  ini: {{date.timezone: Europe/Rome, log_errors: on}}\n  \
-             requests:\n  \
-             - {{name: create, method: POST, path: /ada, load: false{once}, expect: {{status: 201, body: ada}}}}\n  \
-             - {{name: read, path: /ada, expect: {{status: 200, body: ada}}}}\nruntimes: [php-cli-server]\n"
-        )
-    };
-    let stage = Stage::new();
-    let app = folder(&[("index.php", script), ("stampede.yaml", &plan(""))]);
-    let said = compare(&stage, app.path(), &["--json", "-"]);
-    assert_eq!(said.code, Some(5), "{}", said.stderr);
-    let reason = json(&said)["cases"][0]["trials"][0]["reason"].to_string();
-    assert!(reason.contains("leaks from one request into another") && reason.contains("`create`"), "{reason}");
-
-    fs::write(app.path().join("stampede.yaml"), plan(", once: true")).unwrap();
-    let said = compare(&stage, app.path(), &["--json", "-"]);
-    assert_eq!(said.code, Some(0), "{} {}", said.stderr, said.stdout);
-    assert_measured(&json(&said), &["php-cli-server"]);
-
-    let unrecorded = plan(", once: true").replace(", expect: {status: 201, body: ada}", "");
-    fs::write(app.path().join("stampede.yaml"), unrecorded).unwrap();
-    let said = compare(&stage, app.path(), &[]);
-    assert_eq!(said.code, Some(0), "{}", said.stderr);
-    assert!(said.stderr.contains("create: status 201, 3 bytes"), "{}", said.stderr);
     stage.assert_nothing_left();
 }
 

@@ -2,8 +2,7 @@
 
 use serde_json::Value;
 
-use crate::interruption::{ctrl_c, end_of};
-use crate::stage::{Stage, have, processes_in_runs, wait_until};
+use crate::stage::{Stage, have};
 
 /// Runs it on a small nginx and PHP-FPM.
 const NGINX: [&str; 11] =
@@ -42,53 +41,4 @@ fn a_rate_is_found_stored_and_shown_again() {
     assert!(shown.stdout.lines().all(|line| line.chars().count() <= 80), "{}", shown.stdout);
     let listed = stage.run(&["list", "studies"]);
     assert!(listed.stdout.contains("capacity markdown"), "{}", listed.stdout);
-}
-
-#[test]
-fn an_objective_that_nothing_meets_ends_with_exit_code_1() {
-    if !have("an_objective_that_nothing_meets_ends_with_exit_code_1", &["nginx", "php-fpm"]) {
-        return;
-    }
-    let stage = Stage::new();
-    let said = stage.run(&[&NGINX[..], &["--slo", "p50<20us"]].concat());
-    assert_eq!(said.code, Some(1), "{}\n{}", said.stderr, said.stdout);
-    assert!(said.words().contains("meets the objective at no rate"), "{}", said.stdout);
-    assert!(said.words().contains("the best p50 was"), "{}", said.stdout);
-    stage.assert_nothing_left();
-}
-
-#[test]
-fn a_search_that_was_interrupted_goes_on_with_what_it_has() {
-    if !have("a_search_that_was_interrupted_goes_on_with_what_it_has", &["nginx", "php-fpm"]) {
-        return;
-    }
-    let stage = Stage::new();
-    let search = [&NGINX[..], &["--slo", "p50<20us", "--quiet"]].concat();
-    let mut child = stage.start(&search);
-    wait_until("a server runs", || if processes_in_runs().is_empty() { Err("none".to_owned()) } else { Ok(()) });
-    ctrl_c(&mut child);
-    assert_eq!(end_of(&mut child), Some(130));
-    let stored = |stage: &Stage| -> Value {
-        serde_json::from_str(&stage.run(&["show", "latest", "--json", "-"]).stdout).unwrap()
-    };
-    let before = stored(&stage);
-    let trials = |found: &Value| -> usize {
-        found["study"]["cases"].as_array().unwrap().iter().map(|case| case["trials"].as_array().unwrap().len()).sum()
-    };
-    assert!(trials(&before) >= 1, "{before:#}");
-
-    let resumed = [&search[..], &["--resume"]].concat();
-    let other = stage.run(&[&resumed[..], &["--set", "nginx-fpm.pm.max_children=3"]].concat());
-    assert_eq!(other.code, Some(2), "{}", other.stderr);
-    assert!(other.stderr.contains("which was another one"), "{}", other.stderr);
-    let said = stage.run_once(&resumed);
-    assert_eq!(said.code, Some(1), "{}\n{}", said.stderr, said.stdout);
-    let after = stored(&stage);
-    assert_eq!(after["study"]["id"], before["study"]["id"]);
-    assert_eq!(after["study"]["resumed_at"].as_array().unwrap().len(), 1, "{after:#}");
-    assert!(trials(&after) > trials(&before), "{after:#}");
-    let again = stage.run(&resumed);
-    assert_eq!(again.code, Some(2), "{}", again.stderr);
-    assert!(again.stderr.contains("finds no search for a capacity that was interrupted"), "{}", again.stderr);
-    stage.assert_nothing_left();
 }

@@ -78,41 +78,6 @@ fn four_runtimes_are_compared_under_equal_limits() {
 }
 
 #[test]
-fn fpm_runs_in_each_mode() {
-    if !have("fpm_runs_in_each_mode", &["nginx", "php-fpm"]) {
-        return;
-    }
-    let stage = Stage::new();
-    for mode in ["static", "dynamic", "ondemand"] {
-        let set = format!("nginx-fpm.pm={mode}");
-        let said = stage.run(&[
-            "compare",
-            "markdown",
-            "--runtimes",
-            "nginx-fpm",
-            "--set",
-            &set,
-            "--cpus",
-            "0.5",
-            "--memory",
-            "128Mi",
-            "--duration",
-            "500ms",
-            "--warm-up",
-            "200ms",
-            "--rounds",
-            "1",
-            "--json",
-            "-",
-        ]);
-        assert_eq!(said.code, Some(0), "{mode}: {}", said.stderr);
-        let study: Value = serde_json::from_str(&said.stdout).unwrap();
-        assert_eq!(study["cases"][0]["tuning"]["pm"], mode);
-    }
-    stage.assert_nothing_left();
-}
-
-#[test]
 fn a_command_of_the_workload_is_served_under_its_own_settings() {
     if !have("a_command_of_the_workload_is_served_under_its_own_settings", &["php"]) {
         return;

@@ -203,32 +203,6 @@ fn what_is_wrong_with_a_database_is_told() {
 }
 
 #[test]
-fn an_answer_that_varies_is_told_to_be_masked() {
-    if !ready("an_answer_that_varies_is_told_to_be_masked", POSTGRES, &["pdo_pgsql"]) {
-        return;
-    }
-    let stage = Stage::new();
-    let folder = stage.home().join("random");
-    fs::create_dir_all(&folder).unwrap();
-    fs::write(folder.join("index.php"), "<?php echo random_int(0, PHP_INT_MAX);").unwrap();
-    for (expect, code, told) in [
-        ("{status: 200, body: '7'}", 5, "asked again, it answers otherwise: mask the part that varies"),
-        ("{status: 200, body_file: none.txt}", 2, "names none.txt in random, which cannot be read"),
-        ("{status: 200}", 2, "expects no body in random; write body,"),
-    ] {
-        let yaml = format!(
-            "title: t\napps: [{{kind: front-controller, dir: ., index: index.php}}]\n\
-             exchanges: [{{name: random, load: true, request: {{method: GET, path: /}}, expect: {expect}}}]\n"
-        );
-        fs::write(folder.join("workload.yaml"), yaml).unwrap();
-        let flags = ["--runtimes", "php-cli-server", "--rounds", "1", "--duration", "1s"];
-        let said = stage.run(&[&["compare", &folder.display().to_string()][..], &flags].concat());
-        let all = format!("{}{}", said.stdout, said.stderr).split_whitespace().collect::<Vec<_>>().join(" ");
-        assert!(said.code == Some(code) && all.contains(told), "{told}: {all}");
-    }
-}
-
-#[test]
 fn feeders_with_something_wrong_are_told_by_their_lines() {
     if !ready("feeders_with_something_wrong_are_told_by_their_lines", POSTGRES, &[]) {
         return;

@@ -198,8 +198,8 @@ fn revisions_of_a_whole_repository_bear_its_name() {
 }
 
 #[test]
-fn a_change_that_costs_much_fails_and_one_that_costs_nothing_passes() {
-    let name = "a_change_that_costs_much_fails_and_one_that_costs_nothing_passes";
+fn a_revision_that_costs_much_fails() {
+    let name = "a_revision_that_costs_much_fails";
     if !have(name, &["php8", "git"]) {
         return;
     }
@@ -236,41 +236,12 @@ fn a_change_that_costs_much_fails_and_one_that_costs_nothing_passes() {
     let trees = Command::new("git").arg("-C").arg(path).args(["worktree", "list"]).output().unwrap();
     assert_eq!(String::from_utf8_lossy(&trees.stdout).lines().count(), 1, "{trees:?}");
 
-    // The other way round it is faster, and that passes; here the folder stands for the slow revision.
-    let args = ["shop", "HEAD~1", "--max-time", "40s", "--metric", "cpu_us_per_request"];
-    let said = stage.run_in(path, &[&["gate"], &args[..1], &["git:HEAD~1"], &args[2..], &SHORT[..]].concat());
-    // At the top of the repository the application is one folder further down.
+    // Here the folder stands for the slow revision; at the top of the repository the application is one folder further down.
+    let args = ["shop", "git:HEAD~1", "--max-time", "40s", "--metric", "cpu_us_per_request"];
+    let said = stage.run_in(path, &[&["gate"], &args[..], &SHORT[..]].concat());
     assert_eq!(said.code, Some(2), "{said:?}");
-    let args = ["../shop", "HEAD~1", "--max-time", "40s", "--metric", "cpu_us_per_request"];
-    let said = stage.run_in(&shop, &[&["gate"], &args[..], &SHORT[..]].concat());
-    assert_eq!(said.code, Some(0), "{said:?}");
-    assert!(said.words().contains("Passed: HEAD~1 is no more than 5 % worse than ../shop"), "{}", said.stdout);
 
-    // What was measured is stored, and a stored study can be held against another.
     let said = stage.run(&["list", "studies"]);
     assert!(said.stdout.contains("gate shop"), "{}", said.stdout);
-    let said = stage.run(&["gate", "study:latest", "study:latest", "--threshold", "50%"]);
-    assert_eq!(said.code, Some(0), "{said:?}");
     stage.assert_nothing_left();
-}
-
-#[test]
-fn a_metric_that_a_trial_lacks_and_an_answer_that_changed_are_errors() {
-    let name = "a_metric_that_a_trial_lacks_and_an_answer_that_changed_are_errors";
-    if !have(name, &["php8"]) {
-        return;
-    }
-    let stage = Stage::new();
-    let folder = tempfile::tempdir().unwrap();
-    let path = folder.path();
-    write_app(&path.join("one"), 40, "hello");
-    write_app(&path.join("other"), 40, "goodbye");
-    let rounds = ["--rounds", "3"];
-    let args = ["gate", "one", "one", "--metric", "response_p99_us"];
-    let said = stage.run_in(path, &[&args[..], &rounds[..], &SHORT[..]].concat());
-    assert_eq!(said.code, Some(4), "{said:?}");
-    assert!(said.stderr.contains("has no p99 response time"), "{}", said.stderr);
-    let said = stage.run_in(path, &[&["gate", "one", "other"], &rounds[..], &SHORT[..]].concat());
-    assert_eq!(said.code, Some(5), "{said:?}");
-    assert!(said.stderr.contains("head was never measured"), "{}", said.stderr);
 }

@@ -90,43 +90,6 @@ fn a_signal_that_asks_to_stop_ends_everything() {
 }
 
 #[test]
-fn the_first_ctrl_c_lets_the_round_be_completed_and_reports() {
-    if !have("the_first_ctrl_c_lets_the_round_be_completed_and_reports", &["php", "nginx", "php-fpm"]) {
-        return;
-    }
-    let stage = Stage::new();
-    let mut child = stage.start(&[
-        "compare",
-        &workload("slow"),
-        "--runtimes",
-        "php-cli-server,nginx-fpm",
-        "--cpus",
-        "0.5",
-        "--memory",
-        "128Mi",
-        "--duration",
-        "500ms",
-        "--warm-up",
-        "0",
-        "--rounds",
-        "50",
-        "--load",
-        "closed:2",
-        "--quiet",
-    ]);
-    wait_until("a server runs", || if processes_in_runs().is_empty() { Err("none".to_owned()) } else { Ok(()) });
-    ctrl_c(&mut child);
-    let output = child.wait_with_output().unwrap();
-    let (report, said) = (String::from_utf8(output.stdout).unwrap(), String::from_utf8(output.stderr).unwrap());
-    assert_eq!(output.status.code(), Some(130), "{said}");
-    assert!(report.contains("slow") && report.contains("php-cli-server"), "{report}");
-    // Whole rounds of both cases, and no more than had begun.
-    let kept = said.split_once("interrupted; ").and_then(|(_, rest)| rest.split(' ').next()?.parse::<u32>().ok());
-    assert!(kept.is_some_and(|kept| kept % 2 == 0 && (2..=6).contains(&kept)), "{said}");
-    stage.assert_nothing_left();
-}
-
-#[test]
 fn a_killed_stampede_leaves_nothing() {
     if !have("a_killed_stampede_leaves_nothing", &["php"]) {
         return;
@@ -285,24 +248,5 @@ fn a_second_stampede_waits_and_can_be_interrupted_while_it_does() {
     end_of(&mut first);
     let output = patient.wait_with_output().unwrap();
     assert_eq!(output.status.code(), Some(0), "{}", String::from_utf8_lossy(&output.stderr));
-    stage.assert_nothing_left();
-}
-
-#[test]
-fn ctrl_c_while_a_server_is_not_ready_ends_everything() {
-    if !have("ctrl_c_while_a_server_is_not_ready_ends_everything", &["nginx", "php-fpm"]) {
-        return;
-    }
-    let stage = Stage::new();
-    let mut child =
-        stage.start(&["compare", &workload("stuck"), "--runtimes", "nginx-fpm", "--memory", "128Mi", "--quiet"]);
-    wait_until("nginx runs", || {
-        let servers = processes_in_runs();
-        let nginx = servers.iter().any(|(pid, _)| command_line(*pid).iter().any(|word| word.contains("nginx: master")));
-        if nginx { Ok(()) } else { Err(format!("{servers:?}")) }
-    });
-    // It is a pilot: no round has begun that could be completed.
-    send(child.id(), Signal::INT);
-    assert_eq!(end_of(&mut child), Some(130));
     stage.assert_nothing_left();
 }

@@ -1,0 +1,85 @@
+//! Applications in folders: what is said of them, recorded from them, and refused.
+
+use std::fs;
+use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, Ordering};
+
+use stampede_core::{Answer, Request};
+use stampede_testkit::{Answering, FakeLifetime};
+
+use super::made_up::{BODY, MadeUp, always};
+
+#[test]
+fn a_folder_is_looked_at_recorded_and_compared() {
+    let machine = MadeUp::new(|_| FakeLifetime::serving(BODY, 1000.0));
+    let app = machine.application("shop");
+    let more = ["--runtimes", "php-cli-server,nginx-fpm", "--rounds", "1", "--no-yard-stick", "--json", "-"];
+    let said = machine.run(&[&["compare", &app][..], &more].concat());
+    assert_eq!(said.code, 0, "{said:?}");
+    for part in
+        ["is a PHP application: front-controller index.php", "recorded on php-cli-server", "GET /: status 200, 6 bytes"]
+    {
+        assert!(said.words().contains(part), "{part}\n{}", said.stderr);
+    }
+    // It was asked on two deployments before it was measured on each runtime.
+    assert_eq!(machine.launches(), 4);
+    assert_eq!(fs::read_dir(&app).unwrap().count(), 1, "nothing is written where the application is");
+}
+
+#[test]
+fn an_error_of_the_application_is_refused_with_its_log() {
+    for (status, log) in [
+        (500, "PHP Fatal error: Uncaught Error: Call to undefined function no_such_function()"),
+        (503, "file_put_contents(/srv/other/file): Failed to open stream: Permission denied"),
+    ] {
+        let machine = MadeUp::new(move |_| FakeLifetime {
+            // The front itself is there: what answers so is not waited for.
+            answer: if status == 503 { always(501, "no") } else { always(status, "Fatal error") },
+            log: vec![log.to_owned()],
+            ..FakeLifetime::serving(BODY, 1000.0)
+        });
+        let app = machine.application("shop");
+        let said = machine.run(&["compare", &app, "--runtimes", "php-cli-server", "--no-yard-stick"]);
+        assert_eq!(said.code, 5, "{said:?}");
+        assert!(said.words().contains("GET / answers with the error 50"), "{}", said.stderr);
+        assert!(said.words().contains(log), "{}", said.stderr);
+        assert_eq!(machine.launches(), 1, "nothing is measured");
+    }
+}
+
+/// Creates a person, and refuses to do so twice.
+fn registry() -> Answering {
+    let is_there = AtomicBool::new(false);
+    Arc::new(move |request: &Request| {
+        let status = match request.method.as_str() {
+            "POST" if is_there.swap(true, Ordering::Relaxed) => 409,
+            "POST" => 201,
+            _ => 200,
+        };
+        let body = if is_there.load(Ordering::Relaxed) { "ada" } else { "nobody" };
+        Answer { status, headers: Vec::new(), body: body.as_bytes().to_vec() }
+    })
+}
+
+#[test]
+fn a_request_whose_second_answer_is_another_one_is_sent_once() {
+    let machine = MadeUp::new(|_| FakeLifetime { answer: registry(), ..FakeLifetime::serving(BODY, 1000.0) });
+    let app = machine.application("people");
+    let plan = |once: &str| {
+        let text = format!(
+            "app:\n  dir: .\n  kind: front-controller\n  index: index.php\n  requests:\n  \
+             - {{name: create, method: POST, path: /ada, load: false{once}, expect: {{status: 201, body: ada}}}}\n  \
+             - {{name: read, path: /ada, expect: {{status: 200, body: ada}}}}\nruntimes: [php-cli-server]\n"
+        );
+        fs::write(machine.path("people").join("stampede.yaml"), text).unwrap();
+    };
+    let compare = ["compare", &app, "--rounds", "1", "--no-yard-stick", "--json", "-"];
+    plan("");
+    let said = machine.run(&compare);
+    assert_eq!(said.code, 5, "{said:?}");
+    let reason = said.json()["cases"][0]["trials"][0]["reason"].to_string();
+    assert!(reason.contains("leaks from one request into another") && reason.contains("`create`"), "{reason}");
+    plan(", once: true");
+    let said = machine.run(&compare);
+    assert_eq!(said.code, 0, "{said:?}");
+}

@@ -1,3 +1,0 @@
-module stampede/leaky
-
-go 1.19

@@ -1,3 +1,0 @@
-module stillborn
-
-go 1.19
