@@ -67,24 +67,6 @@ impl Group {
         };
         Some(dir.join("cgroup.kill")).filter(|file| file.exists())
     }
-
-    fn freezer(&self) -> Option<Freezer> {
-        let freezer = match self {
-            Self::V1(V1Folders { freezer, .. }) => {
-                Freezer { file: freezer.as_deref()?.join("freezer.state"), frozen: "FROZEN", thawed: "THAWED" }
-            }
-            Self::V2 { dir } => Freezer { file: dir.join("cgroup.freeze"), frozen: "1", thawed: "0" },
-        };
-        Some(freezer).filter(|freezer| freezer.file.exists())
-    }
-}
-
-/// How a group is frozen: [version 1](https://docs.kernel.org/admin-guide/cgroup-v1/freezer-subsystem.html),
-/// [version 2](https://docs.kernel.org/admin-guide/cgroup-v2.html#core-interface-files).
-struct Freezer {
-    file: PathBuf,
-    frozen: &'static str,
-    thawed: &'static str,
 }
 
 /// Why a group could not be emptied.

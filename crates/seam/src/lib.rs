@@ -26,7 +26,9 @@ pub use load_handle::{LoadError, LoadHandle, LoadOrder, LoadOutcome, LoadView, P
 pub use load_result::{Failure, FlowResult, LoadResult, Measures, StepResult, WrongAnswer};
 pub use load_spec::{LoadExchange, LoadSpec, TlsSpec, Trust};
 pub use moment::Moment;
-pub use platform::{ExitReport, LaunchError, LogTail, Platform, PrepareError, ReadBackError, Running, StopError};
+pub use platform::{
+    ExitReport, FreezeError, LaunchError, LogTail, Platform, PrepareError, ReadBackError, Running, StopError,
+};
 pub use rough_latencies::RoughLatencies;
 pub use sampling::{SampleTargets, SamplerHandle, SamplingError};
 pub use saturation::{LittlesLaw, Saturation};

@@ -36,7 +36,7 @@ pub(crate) struct FakeDeployment {
     pub(crate) group: PathBuf,
     /// When load was driven.
     pub(crate) loaded: Mutex<Vec<Range<Moment>>>,
-    /// Since when it does nothing, and for how long it did nothing before.
+    /// Since when it does nothing.
     pub(crate) frozen: Mutex<Option<Moment>>,
     /// Where settings of PHP are asked for, where that has an address of its own.
     pub(crate) probe: Endpoint,
@@ -48,6 +48,10 @@ impl FakeDeployment {
     /// The moment that is so long after its launch.
     pub(crate) fn at(&self, after: Duration) -> Moment {
         self.launched + after
+    }
+
+    pub(crate) fn frozen(&self) -> MutexGuard<'_, Option<Moment>> {
+        self.frozen.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
     pub(crate) fn has_ended(&self, now: Moment) -> bool {
@@ -113,7 +117,7 @@ impl FakeVantage {
 
     /// Until when nothing is answered.
     fn stalls_until(&self, deployment: &FakeDeployment) -> Option<Moment> {
-        if deployment.frozen.lock().unwrap_or_else(PoisonError::into_inner).is_some() {
+        if deployment.frozen().is_some() {
             return Some(Moment::new(Duration::MAX));
         }
         let (from, to) = deployment.lifetime.stall?;
