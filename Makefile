@@ -56,11 +56,15 @@ demo:
 	@scripts/demo.sh $(STAMPEDE)
 
 test:
-	@scripts/packages.sh test
 	@scripts/rust.sh
+	@scripts/nextest.sh start
+	@scripts/packages.sh test
+	@scripts/nextest.sh start
 	@$(MAKE) --no-print-directory check
 
-check: format clippy tidy unit test-php test-web
+# The parts below, linted and built in one pass, and run beside each other where that disturbs nothing.
+check:
+	@scripts/check.sh
 
 # All features of the workspace, as make check has them, so that nothing which both use is built twice.
 check-bench:
@@ -77,10 +81,9 @@ clippy:
 tidy:
 	cargo run --quiet --locked --bin xtask -- tidy
 
-# Unit tests, snapshots of the command line, then tests with real servers. No documentation has examples that are code: to look
-# for some would read every crate once more.
+# Unit tests, snapshots of the command line, then tests with real servers.
 unit:
-	cargo test --locked --lib --bins --tests
+	@scripts/tests.sh all
 
 # Every end point of the workloads, in PHP, Laravel, Symfony and Go, with database servers of the tests' own.
 test-php:
