@@ -7,7 +7,7 @@ STAMPEDE := target/release/stampede
 help:
 	@echo "make demo    install what is missing, build, and compare PHP runtimes on this machine"
 	@echo "make test    install what the tests need, then make check"
-	@echo "make check   everything that CI runs, cheapest first"
+	@echo "make check   the same without installing: everything that CI runs, cheapest first"
 	@echo "make check-bench"
 	@echo "             lints and tests the crate of the benchmarks, which make check leaves out"
 	@echo "make test-php"
@@ -66,10 +66,9 @@ test:
 check:
 	@scripts/check.sh
 
-# All features of the workspace, as make check has them, so that nothing which both use is built twice.
+# After make check, whose builds it uses: linted while it is built, with the features that all crates together choose.
 check-bench:
-	cargo clippy --workspace --bin stampede-bench --test harness --locked -- -D warnings
-	cargo test --workspace --bin stampede-bench --test harness --locked
+	. scripts/lint.sh && cargo test --workspace --bin stampede-bench --test harness --locked
 
 format:
 	cargo fmt --all --check
