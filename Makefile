@@ -2,12 +2,14 @@
 
 STAMPEDE := target/release/stampede
 
-.PHONY: help demo test check format clippy tidy unit test-php test-web analyse-php bench-report bench-load bench-rates bench-status bench-stats bench-real bench-forecast bench-forecast-real bench-forecast-published bench-gateway bench-capacity bench-tune bench-grids bench-ladder bench-findings fuzz
+.PHONY: help demo test check check-bench format clippy tidy unit test-php test-web analyse-php bench-report bench-load bench-rates bench-status bench-stats bench-real bench-forecast bench-forecast-real bench-forecast-published bench-gateway bench-capacity bench-tune bench-grids bench-ladder bench-findings fuzz
 
 help:
 	@echo "make demo    install what is missing, build, and compare PHP runtimes on this machine"
 	@echo "make test    install what the tests need, then make check"
-	@echo "make check   everything that CI runs, cheapest first"
+	@echo "make check   the same without installing: everything that CI runs, cheapest first"
+	@echo "make check-bench"
+	@echo "             lints and tests the crate of the benchmarks, which make check leaves out"
 	@echo "make test-php"
 	@echo "             the workloads' PHP code on real servers (PHPUnit)"
 	@echo "make test-web"
@@ -54,25 +56,33 @@ demo:
 	@scripts/demo.sh $(STAMPEDE)
 
 test:
-	@scripts/packages.sh test
 	@scripts/rust.sh
+	@scripts/nextest.sh start
+	@scripts/packages.sh test
+	@scripts/nextest.sh start
 	@$(MAKE) --no-print-directory check
 
-check: format clippy tidy unit test-php test-web
+# The parts below, linted and built in one pass, and run beside each other where that disturbs nothing.
+check:
+	@scripts/check.sh
+
+# After make check, whose builds it uses: linted while it is built, with the features that all crates together choose.
+check-bench:
+	. scripts/lint.sh && cargo test --workspace --bin stampede-bench --test harness --locked
 
 format:
 	cargo fmt --all --check
 
 clippy:
-	cargo clippy --workspace --all-targets --locked -- -D warnings
+	cargo clippy --all-targets --locked -- -D warnings
 
+# Of all crates' features: `cargo xtask tidy`, which is the same from any folder, builds some dependencies once more.
 tidy:
-	cargo xtask tidy
+	cargo run --quiet --locked --bin xtask -- tidy
 
-# Unit tests, snapshots of the command line, then tests with real servers. No documentation has examples that are code: to look
-# for some would read every crate once more.
+# Unit tests, snapshots of the command line, then tests with real servers.
 unit:
-	cargo test --workspace --locked --lib --bins --tests
+	@scripts/tests.sh all
 
 # Every end point of the workloads, in PHP, Laravel, Symfony and Go, with database servers of the tests' own.
 test-php:

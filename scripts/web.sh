@@ -43,10 +43,10 @@ node --test "$scratch/model.test.mjs"
 browser=${CHROMIUM:-$(command -v chromium || command -v chromium-browser || true)}
 [ -n "$browser" ] || skip 'chromium (Debian: chromium)'
 mkdir "$scratch/pages"
-# Of the whole workspace, as `make unit` has built it: for one package alone cargo chooses fewer features of what many crates
-# use, and builds most of it again.
-STAMPEDE_PAGES=$scratch/pages cargo test --quiet --locked --workspace --test it -- --ignored pages_for_a_browser
+# Of all crates, as `make unit` has built it: for one package alone cargo chooses fewer features of what many crates use, and
+# builds most of it again.
+STAMPEDE_PAGES=$scratch/pages CHROMIUM=$browser \
+    cargo test --quiet --locked --test it -- --ignored --nocapture pages_for_a_browser in_a_browser
 # Those that the documentation shows, too.
 cp ../docs/samples/*.html "$scratch/pages"
 CHROMIUM=$browser node test/browser.mjs "$scratch/pages" ${SCREENSHOTS:+"$SCREENSHOTS"}
-CHROMIUM=$browser cargo test --quiet --locked --workspace --test it -- --ignored --nocapture in_a_browser

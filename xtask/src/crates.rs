@@ -40,13 +40,18 @@ const KNOW_ALL: [&str; 2] = ["stampede", "xtask"];
 const OWNED: [(&str, &str); 3] =
     [("bollard", "stampede-platforms"), ("clap", "stampede"), ("rusqlite", "stampede-store")];
 
+/// Not among the crates that cargo takes where none is named: `make check-bench` checks it.
+const APART: &str = "stampede-bench";
+
 #[derive(Deserialize)]
 struct Metadata {
     packages: Vec<Package>,
+    workspace_default_members: BTreeSet<String>,
 }
 
 #[derive(Deserialize)]
 struct Package {
+    id: String,
     name: String,
     dependencies: Vec<Dependency>,
 }
@@ -65,6 +70,16 @@ pub(crate) fn check(root: &Path) -> Vec<String> {
     let mut problems = Vec::new();
     let mut seen = BTreeSet::new();
     for package in &metadata.packages {
+        if metadata.workspace_default_members.contains(&package.id) == (package.name == APART) {
+            problems.push(if package.name == APART {
+                format!("{APART} is in default-members of Cargo.toml: take it out, make check-bench checks it")
+            } else {
+                format!(
+                    "{} is not in default-members of Cargo.toml, so make check does not check it: add it",
+                    package.name
+                )
+            });
+        }
         let may_use = MAY_USE.iter().find(|(name, _)| package.name == format!("stampede-{name}"));
         seen.extend(may_use.map(|(name, _)| *name));
         for Dependency { name, kind } in &package.dependencies {

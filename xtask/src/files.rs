@@ -34,7 +34,7 @@ pub(crate) fn check(root: &Path) -> Vec<String> {
 }
 
 /// Files that git keeps or would keep; none where git is not there.
-fn tracked(root: &Path) -> Vec<PathBuf> {
+pub(crate) fn tracked(root: &Path) -> Vec<PathBuf> {
     let output = Command::new("git")
         .args(["ls-files", "-z", "--cached", "--others", "--exclude-standard"])
         .current_dir(root)

@@ -1,26 +1,48 @@
-//! `cargo xtask tidy`: checks of the repository itself that no compiler makes.
+//! `cargo xtask tidy`: checks of the repository itself that no compiler makes. `cargo xtask words --write` writes again which
+//! phrases each file may still have.
 
 mod crates;
 mod files;
 mod findings;
+mod prose;
 mod runtimes;
+mod words;
 
 use std::path::Path;
 use std::process::ExitCode;
 
 fn main() -> ExitCode {
-    let task = std::env::args().nth(1);
-    let Some("tidy") = task.as_deref() else {
-        eprintln!("usage: cargo xtask tidy");
-        return ExitCode::from(2);
-    };
+    let args: Vec<String> = std::env::args().skip(1).collect();
+    let args: Vec<&str> = args.iter().map(String::as_str).collect();
     let root = Path::new(env!("CARGO_MANIFEST_DIR")).join("..");
-    let problems = [crates::check(&root), files::check(&root), findings::check(&root), runtimes::check(&root)].concat();
-    for problem in &problems {
+    match args[..] {
+        ["tidy"] => {
+            let problems = [
+                crates::check(&root),
+                files::check(&root),
+                findings::check(&root),
+                runtimes::check(&root),
+                words::check(&root),
+            ];
+            ended(
+                &problems.concat(),
+                "tidy: crate graph, file lengths, pages of findings, runtime folders, words: all in order",
+            )
+        }
+        ["words", "--write"] => ended(&words::write(&root).err().unwrap_or_default(), "words: written"),
+        _ => {
+            eprintln!("usage: cargo xtask tidy\n       cargo xtask words --write");
+            ExitCode::from(2)
+        }
+    }
+}
+
+fn ended(problems: &[String], otherwise: &str) -> ExitCode {
+    for problem in problems {
         eprintln!("tidy: {problem}");
     }
     if problems.is_empty() {
-        println!("tidy: crate graph, file lengths, pages of findings, runtime folders: all in order");
+        println!("{otherwise}");
         ExitCode::SUCCESS
     } else {
         ExitCode::FAILURE

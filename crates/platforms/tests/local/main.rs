@@ -26,16 +26,22 @@ fn main() -> ExitCode {
         _ => {}
     }
     let tests: Vec<Test> = [launches::TESTS, parts::TESTS, ends::TESTS, scopes::TESTS].concat();
-    if args.iter().any(|arg| arg == "--list") {
+    let is_given = |flag: &str| args.iter().any(|arg| arg == flag);
+    // None is ignored, which cargo-nextest asks as well.
+    let tests = if is_given("--ignored") { Vec::new() } else { tests };
+    if is_given("--list") {
         for (name, _) in tests {
             println!("{name}: test");
         }
         return ExitCode::SUCCESS;
     }
     let filters: Vec<&String> = args.iter().filter(|arg| !arg.starts_with('-')).collect();
+    let is_exact = is_given("--exact");
     let mut failed = 0;
     for (name, test) in tests {
-        if !filters.is_empty() && !filters.iter().any(|filter| name.contains(*filter)) {
+        if !filters.is_empty()
+            && !filters.iter().any(|filter| if is_exact { name == *filter } else { name.contains(*filter) })
+        {
             continue;
         }
         let passed = catch_unwind(test).is_ok();

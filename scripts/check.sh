@@ -1,0 +1,58 @@
+#!/usr/bin/env bash
+# Everything that CI runs, cheapest first; at its end the seconds of each part and the slowest tests. See docs/testing.md.
+set -euo pipefail
+cd "$(dirname "$0")/.."
+
+# Clippy in the compiler's place lints each crate of ours while it builds it (scripts/lint.sh).
+# shellcheck source=scripts/lint.sh
+. scripts/lint.sh
+
+scratch=$(mktemp -d)
+background=()
+# What runs in the background, in process groups of its own, ends with this.
+trap 'for pid in "${background[@]}"; do kill -- "-$pid" 2>/dev/null || true; done; rm -rf "$scratch"' EXIT
+rm -rf target/nextest/{beside,alone} target/cargo-test
+
+parts=()
+
+# part NAME COMMAND...: runs it and notes its seconds
+part() {
+    local name=$1 begun=$SECONDS
+    shift
+    "$@" || { echo "make check: $name failed" >&2; exit 1; }
+    parts+=("$(printf '%9d  %s' "$((SECONDS - begun))" "$name")")
+}
+
+# beside NAME COMMAND...: the same in the background; its output is kept until `joined NAME`
+beside() {
+    local name=$1
+    shift
+    set -m
+    { SECONDS=0; code=0; "$@" || code=$?; echo "$code $SECONDS" >"$scratch/$name.end"; } >"$scratch/$name.log" 2>&1 </dev/null &
+    set +m
+    background+=("$!")
+}
+joined() {
+    local name=$1 code seconds
+    until [ -f "$scratch/$name.end" ]; do wait -n; done
+    cat "$scratch/$name.log"
+    read -r code seconds <"$scratch/$name.end"
+    [ "$code" -eq 0 ] || { echo "make check: $name failed" >&2; exit 1; }
+    parts+=("$(printf '%9d  %s, beside those' "$seconds" "$name")")
+}
+
+part format cargo fmt --all --check
+part 'lint and build' scripts/tests.sh build
+part tidy cargo run --quiet --locked --bin xtask -- tidy
+scripts/nextest.sh wait || true
+beside php scripts/php.sh test
+beside web scripts/web.sh test
+part 'tests that others may run beside' scripts/tests.sh beside
+joined php
+joined web
+part 'tests that measure' scripts/tests.sh alone
+
+scripts/slowest.sh
+echo "Seconds:"
+printf '%s\n' "${parts[@]}"
+printf '%9d  all\n' "$SECONDS"
