@@ -17,7 +17,7 @@ use crate::verdicts::{MIN_BLOCKS, margins};
 pub const BUSY: f64 = 0.25;
 
 /// What a trial takes beside its load where nothing tells: launch, verification, drain, stop and its part in the reading of the
-/// yard-stick. That is more than the trials of most runtimes take, so that too few rounds are promised rather than too many.
+/// reference server. That is more than the trials of most runtimes take, so that too few rounds are promised rather than too many.
 const BESIDE_LOAD: Duration = Duration::from_secs(5);
 
 /// The floor of each metric that the two cases of a calibration have in three blocks or more, however large; nothing where the

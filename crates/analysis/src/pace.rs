@@ -20,7 +20,7 @@ pub(crate) fn trial_time(study: &Study, trials: &[&Trial]) -> Option<Duration> {
 }
 
 /// The mean time that blocks took for each of their trials, from the first trial's start to that of the next block: with
-/// launch, verification, drain and stop, and with the block's reading of the yard-stick. Without interruptions of the study.
+/// launch, verification, drain and stop, and with the block's reading of the reference server. Without interruptions of the study.
 /// `None` where no block came right after another.
 pub(crate) fn share_of_block(study: &Study, trials: &[Trial]) -> Option<Duration> {
     let trials: Vec<&Trial> = trials.iter().collect();
@@ -141,7 +141,7 @@ mod tests {
         for (name, starts, expected) in [
             ("none", &[][..], None),
             ("one block", &[(1, 5), (1, 15)], None),
-            // 24 s for each block, of which the yard-stick has 4.
+            // 24 s for each block, of which the reference server has 4.
             ("blocks of two", &[(1, 4), (1, 14), (2, 28), (2, 38), (3, 52)], Some(12)),
             // The interruption came in the second block.
             ("interrupted", &[(1, 4), (1, 14), (2, 28), (2, 1_004), (3, 1_016), (3, 1_026)], Some(12)),

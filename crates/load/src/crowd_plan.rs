@@ -34,7 +34,7 @@ pub(crate) struct CrowdPlan {
     terms: Arc<CrowdTerms>,
     pacing: Pacing,
     pub(crate) connections: usize,
-    /// Whether an open crowd uses all of them in turn, or opens them as they are needed.
+    /// Whether an open one uses all of them in turn, or opens them as they are needed.
     keeps_all: bool,
     /// Its steps among those of the load.
     steps: Range<usize>,
@@ -86,7 +86,7 @@ impl CrowdPlan {
 }
 
 impl CrowdShare {
-    /// The crowd with so many users, the first of whom has this number on the thread. Its connections go to so many targets,
+    /// The one with so many users, the first of whom has this number on the thread. Its connections go to so many targets,
     /// that of each user to the one that `target_of` tells.
     pub(crate) fn begin(
         self,

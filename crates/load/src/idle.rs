@@ -3,7 +3,7 @@
 use std::collections::VecDeque;
 use std::ops::Range;
 
-/// The users of an open crowd that have no request, by the target of their connection.
+/// The users of an open load that have no request, by the target of their connection.
 ///
 /// Targets take turns, and within a target the connection that has been idle longest comes first: each connection of a load
 /// that keeps all of them carries as many requests as every other. Where connections open as they are needed, those that are
@@ -15,7 +15,7 @@ pub(crate) struct Idle {
     turn: usize,
     /// How many users all queues have.
     len: usize,
-    /// The users of the crowd, idle or not.
+    /// All users, idle or not.
     users: Range<usize>,
     keeps_all: bool,
 }

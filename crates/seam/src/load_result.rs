@@ -20,9 +20,9 @@ pub struct LoadResult {
     /// All requests together.
     pub total: Measures,
     /// The requests of each exchange in the order of [`LoadSpec::exchanges`](crate::LoadSpec::exchanges), or of each step
-    /// through all crowds and flows of a scenario.
+    /// through all user classes and flows of a scenario.
     pub steps: Vec<StepResult>,
-    /// The flows of a scenario, through all crowds.
+    /// The flows of a scenario, through all user classes.
     pub flows: Vec<FlowResult>,
     /// Captures that had no value in any right answer of a step that had some: `flow/step: capture`.
     pub unmatched_captures: Vec<String>,
@@ -33,7 +33,7 @@ pub struct LoadResult {
     pub slices: Vec<Slice>,
     /// How the kernel was reached.
     pub backend: Backend,
-    /// Connections that were opened anew because the server had closed between two answers.
+    /// Connections that were opened again because the server had closed between two answers.
     pub reconnects: u64,
     /// Bytes that were sent on connections: everything that the protocols say, requests that were sent again included.
     pub bytes_sent: u64,

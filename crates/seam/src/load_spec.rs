@@ -34,7 +34,7 @@ pub struct LoadSpec {
     pub warm_up: Duration,
     /// Length of the window, at most.
     pub duration: Duration,
-    /// End the window when this many requests of it have ended, all threads together. Each crowd of a scenario begins this
+    /// End the window when this many requests of it have ended, all threads together. Each user class of a scenario begins this
     /// many flows.
     pub requests: Option<u64>,
     /// How long answers are waited for after the window, at most.

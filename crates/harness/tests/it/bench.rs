@@ -109,7 +109,7 @@ impl Bench {
 #[derive(Default)]
 pub(crate) struct Heard {
     pub(crate) trials: Vec<Trial>,
-    /// `trial a 1 of 6`, `phase Launch`, `yard-stick 1`.
+    /// `trial a 1 of 6`, `phase Launch`, `reference 1`.
     pub(crate) events: Vec<String>,
     /// Asks a study to stop when so many trials have ended.
     pub(crate) stops: Option<(usize, Arc<Stop>)>,
@@ -130,7 +130,7 @@ impl Sink for Heard {
                 self.events.push(format!("trial {case} {number}{of} in block {block}"));
             }
             Event::PhaseStarted(phase) => self.events.push(format!("phase {phase:?}")),
-            Event::YardStickStarted { block } => self.events.push(format!("yard-stick {block}")),
+            Event::YardStickStarted { block } => self.events.push(format!("reference {block}")),
             Event::CaseAdded(case) => self.events.push(format!("case {}", case.id)),
             Event::PilotStarted(case) => self.events.push(format!("pilot {case}")),
             Event::PilotEnded(..)
