@@ -5,6 +5,7 @@ mod crates;
 mod files;
 mod findings;
 mod prose;
+mod purity;
 mod runtimes;
 mod words;
 
@@ -21,12 +22,13 @@ fn main() -> ExitCode {
                 crates::check(&root),
                 files::check(&root),
                 findings::check(&root),
+                purity::check(&root),
                 runtimes::check(&root),
                 words::check(&root),
             ];
             ended(
                 &problems.concat(),
-                "tidy: crate graph, file lengths, pages of findings, runtime folders, words: all in order",
+                "tidy: crate graph, file lengths, pages of findings, crates without I/O, runtime folders, words: all in order",
             )
         }
         ["words", "--write"] => ended(&words::write(&root).err().unwrap_or_default(), "words: written"),

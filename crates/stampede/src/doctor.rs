@@ -14,10 +14,11 @@ use stampede_store::Store;
 use self::args::DoctorArgs;
 use crate::destination::{is_stdout, put, writable};
 use crate::exit::{Exit, Failure};
+use crate::host::Host;
 use crate::open_files::raise_open_files;
 use crate::{Outcome, calibration, folders, list, screen};
 
-pub(crate) fn run(args: &DoctorArgs) -> Outcome {
+pub(crate) fn run(args: &DoctorArgs, host: &dyn Host) -> Outcome {
     let DoctorArgs { json, store } = args;
     if let Some(path) = json.as_deref().filter(|path| !is_stdout(path)) {
         writable(path)
@@ -26,7 +27,7 @@ pub(crate) fn run(args: &DoctorArgs) -> Outcome {
     // What it fails for is found again, with advice.
     let _ = scope::enter(Path::new("/"));
     raise_open_files();
-    let machine = stampede_platforms::machine();
+    let machine = host.machine();
     let mut findings = doctor::examine();
     findings.push(docker::examine());
     findings.push(runtimes()?);

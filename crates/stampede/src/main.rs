@@ -90,7 +90,7 @@ fn obey(command: Command, host: &dyn Host) -> Exit {
         Command::Serve(args) => serve::run(&args),
         Command::ExportStudy(args) => study_file::export(&args),
         Command::ImportStudy(args) => study_file::import(&args),
-        Command::Doctor(args) => doctor::run(&args),
+        Command::Doctor(args) => doctor::run(&args, host),
         Command::Clean(args) => clean::run(&args),
         Command::Look { questions } => looker::answer(&questions),
         // They have no words for anybody, and exit codes of their own.

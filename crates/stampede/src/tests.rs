@@ -10,5 +10,6 @@ mod failures;
 mod gate;
 mod interruption;
 mod made_up;
+mod plan;
 mod tune;
 mod why;

@@ -4,7 +4,7 @@ use std::fmt;
 use std::sync::Arc;
 use std::time::Duration;
 
-use stampede_core::{Answer, Deployment, EnforcedLimits, ErrorClass, Request, Terms, UnitExit, UnitRestart};
+use stampede_core::{Answer, Deployment, EnforcedLimits, ErrorClass, Limits, Request, Terms, UnitExit, UnitRestart};
 use stampede_seam::{Saturation, StopError};
 
 /// What is launched, for scripts to choose a lifetime by.
@@ -65,6 +65,8 @@ pub struct FakeLifetime {
     pub counters_problem: Option<String>,
     /// The limits that the kernel holds; those that were asked for by default.
     pub enforced: Option<EnforcedLimits>,
+    /// The limits of parts, where they are held to their own.
+    pub parts: Vec<(String, Limits)>,
     /// Units that were started again.
     pub restarts: Vec<UnitRestart>,
     /// When each of its workers ends, and another one takes its place.
@@ -79,6 +81,8 @@ pub struct FakeLifetime {
     pub said: Result<String, String>,
     /// How long it takes to stop.
     pub stop: Duration,
+    /// Whether it has to be killed.
+    pub is_deaf: bool,
     /// Why it cannot be stopped.
     pub stop_problem: Option<String>,
 }
@@ -104,6 +108,7 @@ impl FakeLifetime {
             oom_kills: Vec::new(),
             counters_problem: None,
             enforced: None,
+            parts: Vec::new(),
             restarts: Vec::new(),
             worker_life: None,
             log: Vec::new(),
@@ -111,6 +116,7 @@ impl FakeLifetime {
             file: None,
             said: Ok(String::new()),
             stop: Duration::from_millis(50),
+            is_deaf: false,
             stop_problem: None,
         }
     }

@@ -84,19 +84,16 @@ impl Running for FakeRunning {
     }
 
     fn enforced(&self) -> Result<EnforcedLimits, ReadBackError> {
-        Ok(self.made.lifetime.enforced.unwrap_or(EnforcedLimits {
-            cpus: Limit::AtMost(self.total.cpus),
-            period: Duration::from_millis(100),
-            memory: Limit::AtMost(self.total.memory),
-        }))
+        Ok(self.made.lifetime.enforced.unwrap_or(held_to(self.total)))
     }
 
     fn part_meters(&self) -> Vec<PartMeters> {
         self.parts.iter().map(|part| PartMeters { part: part.clone(), meters: self.meter(part) }).collect()
     }
 
-    fn enforced_on(&self, _part: &str) -> Result<EnforcedLimits, ReadBackError> {
-        self.enforced()
+    fn enforced_on(&self, part: &str) -> Result<EnforcedLimits, ReadBackError> {
+        let own = self.made.lifetime.parts.iter().find(|(name, _)| name == part);
+        own.map_or_else(|| self.enforced(), |(_, limits)| Ok(held_to(*limits)))
     }
 
     fn restarts(&self) -> Vec<UnitRestart> {
@@ -164,8 +161,18 @@ impl Running for FakeRunning {
             self.is_stopped = true;
             self.note("stop");
             self.made.lifetime.stopped()?;
-            let stop = |unit: &UnitId| UnitStop { unit: unit.clone(), took, killed: false, how: "status 0".to_owned() };
+            let killed = self.made.lifetime.is_deaf;
+            let how = if killed { "signal 9 (SIGKILL)" } else { "status 0" };
+            let stop = |unit: &UnitId| UnitStop { unit: unit.clone(), took, killed, how: how.to_owned() };
             Ok(ExitReport { units: self.units.iter().map(stop).collect() })
         })
+    }
+}
+
+fn held_to(limits: Limits) -> EnforcedLimits {
+    EnforcedLimits {
+        cpus: Limit::AtMost(limits.cpus),
+        period: Duration::from_millis(100),
+        memory: Limit::AtMost(limits.memory),
     }
 }

@@ -103,13 +103,27 @@ fn a_calibration_is_kept_and_bounds_the_next_study_under_its_conditions() {
     let said = machine.run(&compare(&app, &[&shared[..], &["--calibrate"]].concat()));
     assert_eq!(said.code, 0, "{said:?}");
     assert_eq!(machine.launches(), 20, "one case twice in each round");
+    let calibration = machine.run(&["show", "latest", "--json", "-"]).json();
+    assert_eq!(calibration["kind"], "calibrate");
+    let cases: Vec<_> = calibration["cases"].as_array().unwrap().iter().map(|case| &case["id"]).collect();
+    assert_eq!(cases, ["nginx-fpm-a", "nginx-fpm-b"]);
     let next = ["--runtimes", "nginx-fpm,apache-mod-php", "--duration", "2s", "--warm-up", "1s", "--rounds", "3"];
     let said = machine.run(&compare(&app, &[&next[..], &["--json", "-"]].concat()));
     let bound = said.json();
+    assert_eq!(bound["noise_floor"]["calibration"], calibration["id"]);
     let pairs = &bound["noise_floor"]["metrics"]["throughput_rps"]["pairs"];
     assert!(pairs.as_u64().is_some_and(|pairs| (3..=10).contains(&pairs)), "{pairs}");
     let open = machine.run(&compare(&app, &[&next[..], &["--load", "open:50", "--json", "-"]].concat()));
     assert!(open.json()["noise_floor"].is_null(), "another model of load: {}", open.stdout);
+
+    let doctor = machine.run(&["doctor", "--json", "-"]).json();
+    assert_eq!(doctor["schema"], "stampede/doctor/v1");
+    let checks = doctor["checks"].as_array().unwrap();
+    let floor = checks.iter().find(|check| check["id"] == "noise-floor").unwrap()["text"].as_str().unwrap();
+    assert!(
+        floor.ends_with("% in requests per second under 0.5 CPU and 256Mi, closed load, platform local"),
+        "{floor}"
+    );
 }
 
 #[test]

@@ -170,3 +170,14 @@ fn a_setting_that_is_asked_for_and_not_in_effect_makes_the_trial_invalid() {
     let reason = reason(&said);
     assert!(reason.contains("opcache.enable = 1 was asked for, and \"0\" is in effect"), "{reason}");
 }
+
+#[test]
+fn a_server_that_ignores_its_signal_is_recorded_and_found() {
+    let (_, said) = compare(FakeLifetime { is_deaf: true, ..serving() });
+    assert_eq!(said.code, 0, "{said:?}");
+    let study = said.json();
+    let case = study["cases"].as_array().unwrap().iter().find(|case| case["id"] == "nginx-fpm").unwrap();
+    assert_eq!(case["trials"][0]["stops"][0]["killed"], true, "{case}");
+    let findings = case["findings"].as_array().unwrap();
+    assert!(findings.iter().any(|finding| finding["id"] == "stop-killed"), "{findings:?}");
+}

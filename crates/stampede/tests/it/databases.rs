@@ -137,18 +137,6 @@ fn each_trial_begins_with_what_the_workload_says_and_its_load_is_accounted_for()
 }
 
 #[test]
-fn answers_whose_rows_are_missing_make_a_trial_invalid() {
-    if !ready("answers_whose_rows_are_missing_make_a_trial_invalid", POSTGRES, &["pdo_pgsql"]) {
-        return;
-    }
-    let things = Things { path: "/forget", ..Things::new() };
-    let (said, study) = things.compare(&["--rounds", "1"]);
-    assert_eq!(said.code, Some(4), "{}", said.stderr);
-    let reason = trials(&study)[0]["reason"].as_str().unwrap();
-    assert!(reason.contains("postgres has 2 things after") && reason.contains("are missing"), "{reason}");
-}
-
-#[test]
 fn what_a_database_is_busy_with_is_found_and_named() {
     if !ready("what_a_database_is_busy_with_is_found_and_named", POSTGRES, &["pdo_pgsql"]) {
         return;

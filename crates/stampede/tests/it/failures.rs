@@ -74,21 +74,6 @@ fn a_worker_that_is_killed_for_memory_is_told_with_count_and_limit() {
 }
 
 #[test]
-fn a_server_that_ignores_sigterm_is_killed_after_its_grace_and_that_is_recorded() {
-    if !have("a_server_that_ignores_sigterm_is_killed_after_its_grace_and_that_is_recorded", &["go"]) {
-        return;
-    }
-    let stage = Stage::new();
-    let (said, trial) = trial(&stage, "deaf", "go", &[]);
-    assert_eq!(said.code, Some(0), "{said:?}");
-    assert_eq!(trial["outcome"], "measured", "{trial}");
-    assert_eq!(trial["stops"][0]["killed"], true, "{trial}");
-    let study: Value = serde_json::from_str(&said.stdout).unwrap();
-    let findings = study["cases"][0]["findings"].as_array().unwrap();
-    assert!(findings.iter().any(|finding| finding["id"] == "stop-killed"), "{findings:?}");
-}
-
-#[test]
 fn a_setting_that_is_asked_for_and_not_in_effect_makes_the_trial_invalid() {
     if !have("a_setting_that_is_asked_for_and_not_in_effect", &["nginx", "php-fpm", "apache2", "php"]) {
         return;

@@ -1,11 +1,10 @@
-//! The plan file: what is said of a wrong one, and that a right one does what it says.
+//! The plan file: what is said of a wrong one.
 
 use std::fs;
 
+use crate::stage::Stage;
 use insta::assert_snapshot;
 use serde_json::Value;
-
-use crate::stage::{Stage, have};
 
 /// What is said of a plan in the current folder, beside these flags.
 fn said(stage: &Stage, plan: &str, flags: &[&str]) -> String {
@@ -88,90 +87,4 @@ fn the_schema_is_printed() {
     assert_eq!(said.code, Some(0), "{said:?}");
     let schema: Value = serde_json::from_str(&said.stdout).unwrap();
     assert!(schema["properties"]["cases"].is_object(), "{schema}");
-}
-
-#[test]
-fn cases_of_one_runtime_are_told_apart_and_flags_override_the_file() {
-    if !have("cases_of_one_runtime_are_told_apart_and_flags_override_the_file", &["php"]) {
-        return;
-    }
-    let stage = Stage::new();
-    let folder = tempfile::tempdir().unwrap();
-    let plan = "workload: markdown\n\
-        cases:\n\
-        - {id: two, runtime: php-cli-server, set: {PHP_CLI_SERVER_WORKERS: 2}}\n\
-        - {id: four, runtime: php-cli-server, set: {PHP_CLI_SERVER_WORKERS: 4}}\n\
-        limits: {cpus: 0.5, memory: 128Mi}\n\
-        load: {model: closed, connections: 4}\n\
-        study: {rounds: 1, duration: 10m, warm_up: 0, seed: 7}\n";
-    fs::write(folder.path().join("p.yaml"), plan).unwrap();
-    let flags = ["compare", "p.yaml", "--duration", "1s", "--memory", "96Mi", "--json", "-"];
-    let said = stage.run_in(folder.path(), &flags);
-    assert_eq!(said.code, Some(0), "{}", said.stderr);
-    let study: Value = serde_json::from_str(&said.stdout).unwrap();
-    assert_eq!((study["seed"].as_u64(), study["workload"].as_str()), (Some(7), Some("markdown")));
-    for (id, workers) in [("two", "2"), ("four", "4")] {
-        let case = study["cases"].as_array().unwrap().iter().find(|case| case["id"] == id).unwrap();
-        assert_eq!(case["runtime"], "php-cli-server");
-        assert_eq!(case["tuning"]["PHP_CLI_SERVER_WORKERS"], workers);
-        assert_eq!((&case["enforced"]["cpus"], &case["enforced"]["memory_bytes"]), (&0.5.into(), &(96 << 20).into()));
-        assert_eq!(case["trials"].as_array().unwrap().len(), 1);
-    }
-    let verdicts = study["verdicts"].as_array().unwrap();
-    assert_eq!(verdicts.len(), 1, "{verdicts:?}");
-    let shown = stage.run(&["show", "latest"]).stdout;
-    for part in ["two", "four", "0.5 CPU and 96Mi"] {
-        assert!(shown.contains(part), "{part}\n{shown}");
-    }
-    let by_flag = [
-        "compare",
-        "p.yaml",
-        "--duration",
-        "1s",
-        "--rounds",
-        "1",
-        "--set",
-        "php-cli-server.PHP_CLI_SERVER_WORKERS=3",
-        "--json",
-        "-",
-    ];
-    let said = stage.run_in(folder.path(), &by_flag);
-    assert_eq!(said.code, Some(0), "{}", said.stderr);
-    let study: Value = serde_json::from_str(&said.stdout).unwrap();
-    for case in study["cases"].as_array().unwrap() {
-        assert_eq!(case["tuning"]["PHP_CLI_SERVER_WORKERS"], "3", "{}", case["id"]);
-    }
-    stage.assert_nothing_left();
-}
-
-#[test]
-fn a_topology_of_the_plan_is_served_and_flags_override_its_keys() {
-    if !have("a_topology_of_the_plan_is_served_and_flags_override_its_keys", &["php", "nginx"]) {
-        return;
-    }
-    let stage = Stage::new();
-    let folder = tempfile::tempdir().unwrap();
-    let plan = "workload: markdown\n\
-        runtimes: [php-cli-server]\n\
-        limits: {cpus: 1, memory: 384Mi}\n\
-        topology:\n  replicas: 2\n  balancer: nginx\n  balance: least-connections\n  tls: true\n  \
-        share: {replica: {cpus: 0.3, memory: 128Mi}, balancer: {cpus: 0.2, memory: 64Mi}}\n\
-        load: closed:4\n\
-        study: {rounds: 1, duration: 1s, warm_up: 0}\n";
-    fs::write(folder.path().join("p.yaml"), plan).unwrap();
-    let flags = ["compare", "p.yaml", "--balance", "round-robin", "--share", "balancer=0.25,96Mi", "--json", "-"];
-    let said = stage.run_in(folder.path(), &flags);
-    assert_eq!(said.code, Some(0), "{}", said.stderr);
-    let study: Value = serde_json::from_str(&said.stdout).unwrap();
-    let case = &study["cases"][0];
-    let topology = &case["topology"];
-    assert_eq!((&topology["replicas"], &topology["balancer"]["kind"]), (&2.into(), &"nginx".into()));
-    assert_eq!((&topology["balancer"]["balance"], &topology["balancer"]["tls"]), (&"round-robin".into(), &true.into()));
-    let held =
-        |part: &Value| (part["part"].clone(), part["enforced_cpus"].clone(), part["enforced_memory_bytes"].clone());
-    let parts: Vec<_> = case["trials"][0]["parts"].as_array().unwrap().iter().map(held).collect();
-    let replica = |name: &str| (name.into(), 0.3.into(), (128 << 20).into());
-    let balancer = ("balancer".into(), 0.25.into(), (96 << 20).into());
-    assert_eq!(parts, [replica("replica-1"), replica("replica-2"), balancer]);
-    stage.assert_nothing_left();
 }

@@ -1,0 +1,85 @@
+//! Plan files: their cases, limits and topology, and flags that override them.
+
+use std::fs;
+
+use serde_json::Value;
+use stampede_testkit::FakeLifetime;
+
+use super::made_up::{BODY, MadeUp, workload};
+
+/// A plan file of this machine: what it says after its workload.
+fn plan(machine: &MadeUp, text: &str) -> String {
+    let file = machine.path("p.yaml");
+    fs::write(&file, format!("workload: {}\n{text}", workload("fatal"))).unwrap();
+    file.display().to_string()
+}
+
+#[test]
+fn cases_of_one_runtime_are_told_apart_and_flags_override_the_file() {
+    let machine = MadeUp::new(|_| FakeLifetime::serving(BODY, 1000.0));
+    let file = plan(
+        &machine,
+        "cases:\n\
+         - {id: two, runtime: php-cli-server, set: {PHP_CLI_SERVER_WORKERS: 2}}\n\
+         - {id: four, runtime: php-cli-server, set: {PHP_CLI_SERVER_WORKERS: 4}}\n\
+         limits: {cpus: 0.5, memory: 128Mi}\n\
+         load: {model: closed, connections: 4}\n\
+         study: {rounds: 1, duration: 10m, warm_up: 0, seed: 7}\n",
+    );
+    let short = ["compare", &file, "--duration", "1s", "--no-yard-stick", "--json", "-"];
+    let said = machine.run(&[&short[..], &["--memory", "96Mi"]].concat());
+    assert_eq!(said.code, 0, "{said:?}");
+    let study = said.json();
+    assert_eq!((study["seed"].as_u64(), study["workload"].as_str()), (Some(7), Some("fatal")));
+    for (id, workers) in [("two", "2"), ("four", "4")] {
+        let case = study["cases"].as_array().unwrap().iter().find(|case| case["id"] == id).unwrap();
+        assert_eq!(case["runtime"], "php-cli-server");
+        assert_eq!(case["tuning"]["PHP_CLI_SERVER_WORKERS"], workers);
+        assert_eq!((&case["enforced"]["cpus"], &case["enforced"]["memory_bytes"]), (&0.5.into(), &(96 << 20).into()));
+        assert_eq!(case["trials"].as_array().unwrap().len(), 1);
+    }
+    assert_eq!(study["verdicts"].as_array().unwrap().len(), 1, "{study}");
+    let shown = machine.run(&["show", "latest"]).stdout;
+    for part in ["two", "four", "0.5 CPU and 96Mi"] {
+        assert!(shown.contains(part), "{part}\n{shown}");
+    }
+    let said = machine.run(&[&short[..], &["--set", "php-cli-server.PHP_CLI_SERVER_WORKERS=3"]].concat());
+    assert_eq!(said.code, 0, "{said:?}");
+    for case in said.json()["cases"].as_array().unwrap() {
+        assert_eq!(case["tuning"]["PHP_CLI_SERVER_WORKERS"], "3", "{}", case["id"]);
+    }
+}
+
+#[test]
+fn a_topology_of_the_plan_is_served_and_flags_override_its_keys() {
+    let machine = MadeUp::new(|launch| FakeLifetime {
+        // Each part is held to its own share.
+        parts: launch.terms.parts.iter().filter_map(|part| Some((part.name.clone(), part.share?))).collect(),
+        ..FakeLifetime::serving(BODY, 1000.0)
+    });
+    let file = plan(
+        &machine,
+        "runtimes: [php-cli-server]\n\
+         limits: {cpus: 1, memory: 384Mi}\n\
+         topology:\n  replicas: 2\n  balancer: nginx\n  balance: least-connections\n  tls: true\n  \
+         share: {replica: {cpus: 0.3, memory: 128Mi}, balancer: {cpus: 0.2, memory: 64Mi}}\n\
+         load: closed:4\n\
+         study: {rounds: 1, duration: 1s, warm_up: 0}\n",
+    );
+    let flags = ["--balance", "round-robin", "--share", "balancer=0.25,96Mi", "--no-yard-stick", "--json", "-"];
+    let said = machine.run(&[&["compare", &file][..], &flags].concat());
+    assert_eq!(said.code, 0, "{said:?}");
+    let study = said.json();
+    let case = &study["cases"][0];
+    let topology = &case["topology"];
+    assert_eq!((&topology["replicas"], &topology["balancer"]["kind"]), (&2.into(), &"nginx".into()));
+    assert_eq!((&topology["balancer"]["balance"], &topology["balancer"]["tls"]), (&"round-robin".into(), &true.into()));
+    let held =
+        |part: &Value| (part["part"].clone(), part["enforced_cpus"].clone(), part["enforced_memory_bytes"].clone());
+    let parts: Vec<_> = case["trials"][0]["parts"].as_array().unwrap().iter().map(held).collect();
+    let replica = |name: &str| (name.into(), 0.3.into(), (128 << 20).into());
+    let balancer = ("balancer".into(), 0.25.into(), (96 << 20).into());
+    assert_eq!(parts, [replica("replica-1"), replica("replica-2"), balancer]);
+    // The front speaks TLS, and its certificate is what clients trust.
+    assert!(machine.launches() == 1, "{:?}", machine.log());
+}

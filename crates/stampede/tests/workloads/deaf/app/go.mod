@@ -1,3 +1,0 @@
-module deaf
-
-go 1.19
