@@ -115,24 +115,34 @@ pub(crate) fn attend<W: Future<Output = Result<(), Failure>>>(
     Ok(ended)
 }
 
-/// The machine that this program runs on.
-pub(crate) struct ThisMachine;
+/// The machine that this program runs on, as it is before this program keeps to a part of it.
+pub(crate) struct ThisMachine {
+    machine: Machine,
+    cpus: Vec<u32>,
+}
+
+impl ThisMachine {
+    /// To be made before anything is pinned: what this process may use then is the machine.
+    pub(crate) fn new() -> Self {
+        Self { machine: stampede_platforms::machine(), cpus: stampede_platforms::available_cpus() }
+    }
+}
 
 impl Host for ThisMachine {
     fn machine(&self) -> Machine {
-        stampede_platforms::machine()
+        self.machine.clone()
     }
 
     fn size(&self) -> MachineSize {
         MachineSize {
-            cpus: self.machine().cpus,
+            cpus: self.machine.cpus,
             memory: Bytes::new(stampede_platforms::memory().unwrap_or(u64::MAX)),
             connections: raise_open_files().saturating_sub(OWN_FILES),
         }
     }
 
     fn cpus(&self) -> Vec<u32> {
-        stampede_platforms::available_cpus()
+        self.cpus.clone()
     }
 
     fn settle(&self) {

@@ -63,7 +63,7 @@ fn main() -> ExitCode {
     match Args::parse().command {
         Command::Warden => stampede_platforms::warden::run(),
         Command::YardStick { address } => yard_stick::serve(&address),
-        command => obey(command, &ThisMachine).into(),
+        command => obey(command, &ThisMachine::new()).into(),
     }
 }
 

@@ -34,6 +34,9 @@ fn four_runtimes_are_compared_under_equal_limits() {
     let study: Value = serde_json::from_str(&said.stdout).unwrap();
     assert_eq!(study["schema"], "stampede/study/v1");
     assert_eq!(study["seed"], 1);
+    // All of the machine, not what the generator keeps to.
+    let cpus = std::thread::available_parallelism().unwrap().get();
+    assert_eq!(study["machine"]["cpus"], cpus, "{}", study["machine"]);
     let cases = study["cases"].as_array().unwrap();
     assert_eq!(cases.len(), 4);
     for case in cases {
