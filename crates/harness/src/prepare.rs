@@ -53,6 +53,14 @@ pub struct Prepared {
     pub scaling: Option<Scaling>,
 }
 
+impl Prepared {
+    /// A case that stands alone: without replicas, TLS, audits or scaling.
+    pub fn alone(case: Case, deployment: Deployment, terms: Terms) -> Self {
+        let (replicas, audits) = (Vec::new(), Vec::new());
+        Self { case, deployment, terms, replicas, trust: None, audits, scaling: None }
+    }
+}
+
 /// A case that cannot run here.
 #[derive(Clone, Debug)]
 pub struct Missing {

@@ -100,15 +100,7 @@ mod tests {
     }
 
     fn prepared(name: &str) -> Prepared {
-        Prepared {
-            case: samples::case(name),
-            deployment: samples::deployment(name),
-            terms: Terms::of(LIMITS),
-            replicas: Vec::new(),
-            trust: None,
-            audits: Vec::new(),
-            scaling: None,
-        }
+        Prepared::alone(samples::case(name), samples::deployment(name), Terms::of(LIMITS))
     }
 
     /// Two deployments are up together, and their windows alternate.

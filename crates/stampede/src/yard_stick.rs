@@ -69,15 +69,8 @@ pub(crate) fn of(conditions: &Conditions, duration: Duration, platform: &str) ->
         load: Load::Closed { connections: CONNECTIONS },
         beside: Vec::new(),
     };
-    let prepared = Prepared {
-        case,
-        deployment: stampede_runtimes::yard_stick(&program, &version, &[COMMAND], &app),
-        terms: Terms::of(conditions.limits),
-        replicas: Vec::new(),
-        trust: None,
-        audits: Vec::new(),
-        scaling: None,
-    };
+    let deployment = stampede_runtimes::yard_stick(&program, &version, &[COMMAND], &app);
+    let prepared = Prepared::alone(case, deployment, Terms::of(conditions.limits));
     let request =
         Request { method: "GET".to_owned(), path: "/".to_owned(), headers: BTreeMap::new(), body: Vec::new() };
     let expect = Expectation { status: 200, body: Body::Bytes(body(&table()).into_bytes()), gzip: false };

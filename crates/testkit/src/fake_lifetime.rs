@@ -45,7 +45,7 @@ pub struct FakeLifetime {
     pub answer: Answering,
     /// How long an answer takes, under load too.
     pub latency: Duration,
-    /// Answers a second to a closed load, or at most to an open one.
+    /// Answers a second to a closed load, or at most to an open one: of that, what is too much waits.
     pub rate: f64,
     /// How long answers of a window still come after it.
     pub drain: Duration,
@@ -75,8 +75,6 @@ pub struct FakeLifetime {
     pub log: Vec<String>,
     /// Settings of PHP that are in force in place of those that were asked for.
     pub php_settings: Vec<(&'static str, &'static str)>,
-    /// The text of every file that it is asked for.
-    pub file: Option<String>,
     /// What every program prints that is run beside it.
     pub said: Result<String, String>,
     /// How long it takes to stop.
@@ -113,7 +111,6 @@ impl FakeLifetime {
             worker_life: None,
             log: Vec::new(),
             php_settings: Vec::new(),
-            file: None,
             said: Ok(String::new()),
             stop: Duration::from_millis(50),
             is_deaf: false,

@@ -44,24 +44,29 @@ impl FakeLoad {
         Moment::new(self.clock.elapsed())
     }
 
-    /// Right answers a second, so long after the window opened.
-    fn rate(&self) -> f64 {
-        let most = self.deployment.lifetime.rate;
+    /// Requests that are due a second, in the mean over the window; of a closed load as many as are answered.
+    fn demand(&self) -> f64 {
         match &self.order.spec.load {
             Load::Open { schedule, .. } => {
-                most.min(schedule.count_before(self.order.spec.duration) as f64 / self.seconds())
+                schedule.count_before(self.order.spec.duration) as f64 / self.order.spec.duration.as_secs_f64()
             }
-            Load::Closed { .. } | Load::Ramped { .. } => most,
+            Load::Closed { .. } | Load::Ramped { .. } => self.deployment.lifetime.rate,
         }
+    }
+
+    /// Answers a second.
+    fn rate(&self) -> f64 {
+        self.demand().min(self.deployment.lifetime.rate)
+    }
+
+    /// How many requests are due for each that can be answered, 1 at the least.
+    fn overload(&self) -> f64 {
+        if self.rate() > 0.0 { self.demand() / self.rate() } else { 1.0 }
     }
 
     /// When the last answer is there.
     fn drained(&self) -> Moment {
         self.window.end + self.deployment.lifetime.drain
-    }
-
-    fn seconds(&self) -> f64 {
-        self.order.spec.duration.as_secs_f64().max(f64::MIN_POSITIVE)
     }
 
     fn answers_between(&self, from: Moment, to: Moment) -> u64 {
@@ -71,8 +76,9 @@ impl FakeLoad {
         (self.rate() * to.since(from).as_secs_f64()).round() as u64
     }
 
-    fn latencies(&self, mut latencies: Latencies, count: u64) -> Latencies {
-        let ns = u64::try_from(self.deployment.lifetime.latency.as_nanos()).unwrap_or(u64::MAX);
+    /// This latency, so many times.
+    fn times(mut latencies: Latencies, latency: Duration, count: u64) -> Latencies {
+        let ns = u64::try_from(latency.as_nanos()).unwrap_or(u64::MAX);
         (0..count).for_each(|_| latencies.record_ns(ns));
         latencies
     }
@@ -82,33 +88,57 @@ impl FakeLoad {
         let whole = now.min(self.window.end).since(self.window.start).as_secs();
         let slices = (self.told..whole).map(|second| {
             let ok = self.answers_between(Moment::START, Moment::new(SECOND));
-            Slice {
-                sent: ok,
-                ok,
-                response: self.latencies(Latencies::coarse(), ok.min(MOST_OF_A_SECOND)),
-                ..Slice::new(second)
-            }
+            // Who is answered in the middle of it was due as much earlier as the queue had grown since the load began.
+            let loaded = (self.window.start + SECOND * second as u32 + SECOND / 2).since(self.began);
+            let response = self.deployment.lifetime.latency + loaded.mul_f64(1.0 - 1.0 / self.overload());
+            let response = Self::times(Latencies::coarse(), response, ok.min(MOST_OF_A_SECOND));
+            Slice { sent: ok, ok, response, ..Slice::new(second) }
         });
         let slices = slices.collect();
         self.told = self.told.max(whole);
         slices
     }
 
+    /// The response times of requests that were due from the opening of the window until its `end`, those that never had their turn
+    /// at their age, and how many of each there are. A queue without chance: who is due when the load is so old is answered when
+    /// it is [`overload`](Self::overload) times as old.
+    fn responses(&self, end: Moment) -> (Latencies, Censored, u64, u64) {
+        let (mut latencies, mut censored) = (Latencies::new(), Censored::default());
+        let (opens, ends) = (self.window.start.since(self.began), end.since(self.began));
+        let due = (self.demand() * end.since(self.window.start).as_secs_f64()).round() as u64;
+        // Each stands for as many.
+        let told = due.min(MOST_LATENCIES);
+        let mut answered = 0;
+        for number in 0..told {
+            let at = opens + (ends - opens).mul_f64((number as f64 + 0.5) / told as f64);
+            let turn = at.mul_f64(self.overload());
+            let response = if turn <= ends { self.deployment.lifetime.latency + (turn - at) } else { ends - at };
+            if turn <= ends {
+                answered += 1;
+            } else {
+                censored.add(response);
+            }
+            latencies = Self::times(latencies, response, 1);
+        }
+        let ok = if told > 0 { (due as f64 * f64::from(answered) / told as f64).round() as u64 } else { 0 };
+        (latencies, censored, ok, due - ok)
+    }
+
     fn result(mut self) -> LoadResult {
         let end = self.cut.unwrap_or(self.window.end).min(self.window.end);
         let window = end.since(self.window.start);
         let lifetime = &self.deployment.lifetime;
-        let ok = self.answers_between(self.window.start, end);
+        let (response, censored, ok, unsent) = self.responses(end);
         let failed = lifetime.errors.iter().map(|(_, count)| count).sum();
         let requests = Counts { sent: ok + failed + lifetime.unfinished, ok, failed, unfinished: lifetime.unfinished };
         let before = self.answers_between(self.began, self.window.start);
         let measures = Measures {
             requests,
             warm_up: Counts { sent: before, ok: before, ..Counts::default() },
-            unsent: 0,
-            service: self.latencies(Latencies::new(), ok.min(MOST_LATENCIES)),
-            response: self.latencies(Latencies::new(), ok.min(MOST_LATENCIES)),
-            censored: Censored::default(),
+            unsent,
+            service: Self::times(Latencies::new(), lifetime.latency, ok.min(MOST_LATENCIES)),
+            response,
+            censored,
             first_byte: Latencies::coarse(),
             connect: Latencies::coarse(),
             tls: Latencies::coarse(),

@@ -106,8 +106,7 @@ impl Running for FakeRunning {
     }
 
     fn read<'a>(&'a self, _file: &'a str) -> Fut<'a, Result<Option<String>, String>> {
-        let told = self.made.php.as_ref().and_then(|(_, told)| serde_json::to_string(told).ok());
-        let file = self.made.lifetime.file.clone().or(told);
+        let file = self.made.php.as_ref().and_then(|(_, told)| serde_json::to_string(told).ok());
         Box::pin(async move { Ok(file) })
     }
 

@@ -179,13 +179,5 @@ pub(crate) fn answer(status: u16, body: &str) -> Answer {
 }
 
 pub(crate) fn prepared(name: &str) -> Prepared {
-    Prepared {
-        case: samples::case(name),
-        deployment: samples::deployment(name),
-        terms: Terms::of(LIMITS),
-        replicas: Vec::new(),
-        trust: None,
-        audits: Vec::new(),
-        scaling: None,
-    }
+    Prepared::alone(samples::case(name), samples::deployment(name), Terms::of(LIMITS))
 }

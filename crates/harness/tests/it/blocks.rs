@@ -101,8 +101,8 @@ async fn a_study_until_its_verdicts_are_clear_ends_with_them_and_drops_what_is_d
 }
 
 #[tokio::test(start_paused = true)]
-async fn a_study_whose_time_is_used_up_ends_undecided() {
-    // As far apart as noise: nothing will be clear.
+async fn a_study_ends_with_the_block_in_which_its_time_is_used_up() {
+    // As far apart as noise.
     let platform = FakePlatform::new(|launch| {
         FakeLifetime::serving(BODY, if (launch.number / 2 + launch.number) % 2 == 0 { 1000.0 } else { 1300.0 })
     });

@@ -1,10 +1,11 @@
 //! What is said of a measurement.
 
+use std::collections::BTreeMap;
 use std::time::Duration;
 
 use stampede_core::{
-    Audit, Bytes, Cpus, EnforcedLimits, ErrorClass, Failures, Limit, Outcome, Part, Restart, Rounds, UnitExit, UnitId,
-    UnitRestart,
+    Audit, Bytes, Cpus, EnforcedLimits, ErrorClass, Failures, Limit, Outcome, Part, Program, ReadBack, Restart, Rounds,
+    UnitExit, UnitId, UnitRestart,
 };
 use stampede_harness::PreparedAudit;
 use stampede_seam::Saturation;
@@ -178,4 +179,29 @@ async fn rows_that_are_missing_make_a_trial_invalid() {
     let said = outcome_in(&bench, FakeLifetime::serving("5", 1000.0)).await;
     let Outcome::Invalid(reason) = said else { panic!("{said:?}") };
     assert!(reason.contains("people"), "{reason}");
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_setting_of_a_service_that_is_not_in_effect_fails_the_trial() {
+    let program = Program { path: "/fake".to_owned(), args: Vec::new(), env: BTreeMap::new() };
+    let asked = BTreeMap::from([("max_connections".to_owned(), "50".to_owned())]);
+    let mut bench = Bench::new(&["a"], Rounds::Fixed(1));
+    bench.prepared[0].terms.parts = vec![Part {
+        name: "postgres".to_owned(),
+        share: None,
+        units: vec![UnitId::new("a")],
+        restart: Restart::Never,
+        read_back: Some(ReadBack { program, asked }),
+    }];
+    for (said, outcome) in [
+        (Ok("max_connections\t50\t\n"), Outcome::Measured),
+        (
+            Ok("max_connections\t100\t\n"),
+            Outcome::Failed("postgres: max_connections is 100, not 50 as asked for".to_owned()),
+        ),
+        (Err("status 2"), Outcome::Failed("cannot read the settings of postgres back: status 2".to_owned())),
+    ] {
+        let said = said.map(str::to_owned).map_err(str::to_owned);
+        assert_eq!(outcome_in(&bench, FakeLifetime { said, ..serving() }).await, outcome);
+    }
 }

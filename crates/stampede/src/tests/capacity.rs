@@ -32,7 +32,7 @@ fn a_search_that_is_interrupted_goes_on_with_what_it_has() {
     let before = machine.launches();
     let machine = machine.then(|_| FakeLifetime::serving(BODY, 400.0));
     let said = machine.run(&search(&app, &["--slo", "p99<100ms", "--resume", "--json", "-"]));
-    assert!(matches!(said.code, 0 | 4), "{said:?}");
+    assert_eq!(said.code, 0, "{said:?}");
     assert!(before > 1 && machine.launches() > before, "{before} {}", machine.launches());
     assert_eq!(said.json()["study"]["resumed_at"].as_array().unwrap().len(), 1);
     let again = machine.run(&search(&app, &["--slo", "p99<100ms", "--resume"]));
@@ -53,15 +53,21 @@ fn a_search_is_not_resumed_as_another_one() {
     }
 }
 
-/// A server that takes 400 a second: above that requests wait, and what does not get its turn is late.
+/// A server that takes 400 a second: above that requests wait, longer and longer.
 #[test]
-fn a_deployment_is_started_for_each_probe() {
+fn the_rate_that_is_found_is_what_the_server_takes_and_each_probe_has_a_fresh_deployment() {
     let machine = MadeUp::new(|launch| {
-        assert!(launch.terms.total.cpus.millis() == 500);
+        assert_eq!(launch.terms.total.cpus.millis(), 500);
         FakeLifetime::serving(BODY, 400.0)
     });
     let app = workload("fatal");
     let said = machine.run(&search(&app, &["--slo", "p99<100ms", "--json", "-"]));
+    assert_eq!(said.code, 0, "{said:?}");
+    let found = said.json();
+    let rate = found["rate_rps"].as_f64().unwrap();
+    assert!((380.0..=405.0).contains(&rate), "{rate}");
+    let cases = found["study"]["cases"].as_array().unwrap().iter();
+    let trials: usize = cases.map(|case| case["trials"].as_array().unwrap().len()).sum();
     let stops = machine.log().iter().filter(|line| line.starts_with("stop")).count();
-    assert_eq!(stops, machine.launches(), "{said:?}");
+    assert_eq!((machine.launches(), stops), (trials, trials));
 }
