@@ -27,6 +27,9 @@ on_each_backend! {
 
 const REQUESTS: u64 = 12;
 
+/// Most runs for want of one that the machine did not hold up.
+const MOST_RUNS: u32 = 4;
+
 /// Bytes of the body of each request: one that passes every window, and one that passes none before the server has said
 /// something (65,535, section 6.9.2).
 const BODY: u32 = 100;
@@ -323,23 +326,33 @@ fn meets(backend: Backend, name: &str, body: u32, script: Script, classes: &[Err
     }
 }
 
-/// The connection comes a second after it was asked for, which is when the kernel repeats a SYN.
+/// The connection comes a second after it was asked for, which is when the kernel repeats a SYN; later where the machine is
+/// held up, and that proves nothing.
 fn one_who_gives_up_while_the_connection_comes_leaves_it_to_the_others(backend: Backend) {
-    let (server, fillers) = Http2Server::start_late(answers, 700 * MS);
-    let spec = LoadSpec {
-        protocol: Protocol::Http2 { streams: NonZeroU32::new(3).unwrap() },
-        requests: Some(2),
-        duration: Duration::from_secs(20),
-        timeout: Some(800 * MS),
-        // Due at 0 and 450 ms: the first gives up at 800 ms, the other not before 1250 ms.
-        ..spec(backend, &server.endpoint, "open:2.222@1")
-    };
-    let result = start(spec).unwrap().finish();
-    drop(fillers);
-    let what = format!("{result:?}");
-    let total = total(&result);
-    assert_eq!((total.sent, total.ok, total.failed), (2, 1, 1), "{what}");
-    assert_eq!(result.total.errors, [(ErrorClass::TimedOut, 1)].into(), "{what}");
-    assert_eq!(result.total.connect.count(), 1, "{what}");
-    assert!(server.connections() >= 1, "{what}");
+    // Due at 0 and 790 ms, both before the connection comes: the first gives up at 800 ms, the other not before 1590 ms.
+    let (rate, timeout, last) = ("open:1.2658@1", 800 * MS, 1590 * MS);
+    for run in 1..=MOST_RUNS {
+        let (server, fillers) = Http2Server::start_late(answers, 700 * MS);
+        let spec = LoadSpec {
+            protocol: Protocol::Http2 { streams: NonZeroU32::new(3).unwrap() },
+            requests: Some(2),
+            duration: Duration::from_secs(20),
+            timeout: Some(timeout),
+            ..spec(backend, &server.endpoint, rate)
+        };
+        let result = start(spec).unwrap().finish();
+        drop(fillers);
+        let what = format!("{result:?}");
+        let came = result.total.connect.max();
+        if run < MOST_RUNS && (result.total.connect.count() == 0 || came > last - 100 * MS) {
+            eprintln!("AGAIN after run {run}, whose connection came late or never: {what}");
+            continue;
+        }
+        let total = total(&result);
+        assert_eq!((total.sent, total.ok, total.failed), (2, 1, 1), "{what}");
+        assert_eq!(result.total.errors, [(ErrorClass::TimedOut, 1)].into(), "{what}");
+        assert_eq!(result.total.connect.count(), 1, "{what}");
+        assert!(server.connections() >= 1, "{what}");
+        return;
+    }
 }

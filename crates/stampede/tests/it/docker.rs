@@ -438,7 +438,7 @@ fn ends_when_killed(stage: &Stage, engine: &Engine, args: &[&str], servers: usiz
     for signal in [Signal::TERM, Signal::KILL] {
         let common = ["--platform", "docker", "--rounds", "1", "--quiet"];
         let mut command = stage.command(&[args, &common].concat());
-        let mut child = command.env("DOCKER_HOST", engine.host()).stderr(Stdio::null()).spawn().unwrap();
+        let mut child = stage.spawn(command.env("DOCKER_HOST", engine.host()).stderr(Stdio::null()));
         let mut groups = Vec::new();
         wait_until("the servers run in containers", || {
             // One that ends meanwhile has none.

@@ -189,7 +189,7 @@ fn revisions_of_a_whole_repository_bear_its_name() {
     let temporary = tempfile::tempdir().unwrap();
     let args = ["gate", "HEAD", "HEAD", "--rounds", "3", "--threshold", "90%"];
     let mut command = stage.command(&[&args[..], &SHORT[..]].concat());
-    let output = command.current_dir(&repository).env("TMPDIR", temporary.path()).output().unwrap();
+    let output = stage.output(command.current_dir(&repository).env("TMPDIR", temporary.path()));
     assert_eq!(output.status.code(), Some(0), "{output:?}");
     let said = stage.run(&["list", "studies"]);
     assert!(said.stdout.contains("gate shop"), "{}", said.stdout);

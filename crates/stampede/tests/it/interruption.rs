@@ -7,7 +7,7 @@ use std::process::Child;
 
 use rustix::process::Signal;
 
-use crate::stage::{Stage, command_line, have, processes_in_runs, send, wait_until, warden_of, workload};
+use crate::stage::{Stage, command_line, have, send, wait_until, warden_of, workload};
 
 /// A study that is busy for longer than any test waits, on a server with several workers.
 fn long_study(stage: &Stage) -> (Child, SocketAddr) {
@@ -32,7 +32,7 @@ fn long_study(stage: &Stage) -> (Child, SocketAddr) {
     ]);
     let mut address = None;
     wait_until("the server and its workers run", || {
-        let servers = processes_in_runs();
+        let servers = stage.processes();
         address =
             servers.iter().flat_map(|(pid, _)| command_line(*pid)).find_map(|word| word.parse::<SocketAddr>().ok());
         // A master and four workers.
@@ -128,7 +128,7 @@ fn clean_finishes_the_job_when_stampede_and_warden_were_killed() {
     send(child.id(), Signal::KILL);
     send(warden, Signal::KILL);
     end_of(&mut child);
-    assert!(!processes_in_runs().is_empty(), "the servers should have outlived both");
+    assert!(!stage.processes().is_empty(), "the servers should have outlived both");
     wait_until("clean gets the lease", || {
         let said = stage.run(&["clean"]);
         if said.stderr.contains("nothing to clean") { Err(format!("{said:?}")) } else { Ok(()) }
@@ -144,10 +144,10 @@ fn clean_leaves_a_living_study_alone() {
     }
     let stage = Stage::new();
     let (mut child, _) = long_study(&stage);
-    let before = processes_in_runs().len();
+    let before = stage.processes().len();
     let said = stage.run(&["clean"]);
     assert_eq!(said.code, Some(0), "{said:?}");
-    assert_eq!(processes_in_runs().len(), before);
+    assert_eq!(stage.processes().len(), before);
     send(child.id(), Signal::TERM);
     end_of(&mut child);
     stage.assert_nothing_left();

@@ -170,7 +170,7 @@ fn a_full_disk_leaves_the_files_of_a_load_as_they_were() {
     command.args(["--mount", "sh", "-c", script]).arg(&full).arg(inner.get_program()).args(inner.get_args());
     command.arg(full.join("load.json"));
     command.envs(inner.get_envs().filter_map(|(name, value)| Some((name, value?))));
-    let said = command.output().unwrap();
+    let said = stage.output(&mut command);
     let (stdout, stderr) = (String::from_utf8_lossy(&said.stdout), String::from_utf8_lossy(&said.stderr));
     assert_eq!((said.status.code(), stdout.as_ref()), (Some(3), "old\nload.json\n"), "{stderr}");
     assert!(stderr.contains("cannot write") && stderr.contains("No space left on device"), "{stderr}");

@@ -51,7 +51,7 @@ fn a_study_is_reported_in_every_form_and_a_full_disk_leaves_what_was_there() {
     command.args(["--mount", "sh", "-c", script]).arg(&full).arg(inner.get_program());
     command.args(["report", "-o"]).arg(full.join("page.html"));
     command.envs(inner.get_envs().filter_map(|(name, value)| Some((name, value?))));
-    let said = command.output().unwrap();
+    let said = stage.output(&mut command);
     let (stdout, stderr) = (String::from_utf8_lossy(&said.stdout), String::from_utf8_lossy(&said.stderr));
     assert_eq!((said.status.code(), stdout.as_ref()), (Some(3), "old\npage.html\n"), "{stderr}");
     assert!(stderr.contains("cannot write") && stderr.contains("No space left on device"), "{stderr}");

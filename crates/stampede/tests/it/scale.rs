@@ -5,7 +5,7 @@ use std::collections::BTreeSet;
 use rustix::process::Signal;
 use serde_json::Value;
 
-use crate::stage::{Stage, have, processes_in_runs, send, wait_until, workload};
+use crate::stage::{Stage, have, send, wait_until, workload};
 
 /// Runs it on small instances of PHP's own server.
 const PHP: [&str; 11] =
@@ -184,7 +184,7 @@ fn an_interrupt_leaves_nothing() {
     let asked = ["--max-instances", "3", "--load", "closed:4", "--duration", "10m"];
     let mut child = stage.start(&base.chain(asked).collect::<Vec<_>>());
     wait_until("three instances run", || {
-        let groups: BTreeSet<String> = processes_in_runs().into_iter().map(|(_, group)| group).collect();
+        let groups: BTreeSet<String> = stage.processes().into_iter().map(|(_, group)| group).collect();
         if groups.len() >= 3 { Ok(()) } else { Err(format!("{groups:?}")) }
     });
     send(child.id(), Signal::TERM);

@@ -1,13 +1,17 @@
 //! A place of its own for each test: home, store and run folders, and a look at what was left in them.
 
+use std::cell::RefCell;
 use std::fs;
 use std::io::Write as _;
 use std::path::{Path, PathBuf};
-use std::process::{Child, Command, Stdio};
-use std::sync::{Mutex, MutexGuard, PoisonError};
+use std::process::{Child, Command, Output, Stdio};
+use std::sync::{Mutex, MutexGuard, Once, PoisonError};
 use std::time::{Duration, Instant};
 
+use rustix::io;
+use rustix::mount::{MountFlags, MountPropagationFlags, mount, mount_change};
 use rustix::process::{Pid, Signal, geteuid, kill_process};
+use rustix::thread::{UnshareFlags, unshare_unsafe};
 
 /// Longest wait for any condition.
 pub(crate) const PATIENCE: Duration = Duration::from_secs(60);
@@ -18,8 +22,14 @@ const HELD_UP: [&str; 2] = ["this program was held up", "the generator began req
 /// Most runs of one command line for want of one that was not held up.
 const MOST_RUNS: usize = 4;
 
-/// Only one test measures at a time, so that a test that looks for what was left sees its own.
+/// Where Stampede's lock on measuring is (see `stampede_platforms::lock`).
+const LOCKS: &str = "/run/lock";
+
+/// Tests of one process take turns. Those of others, as cargo-nextest runs them, need not.
 static MEASURING: Mutex<()> = Mutex::new(());
+
+/// Done once in a test process.
+static LOCKED_APART: Once = Once::new();
 
 /// What a finished program said.
 #[derive(Debug)]
@@ -30,9 +40,7 @@ pub(crate) struct Said {
 }
 
 impl Said {
-    /// Of a command that is run to its end.
-    fn of(command: &mut Command) -> Self {
-        let output = command.output().unwrap();
+    fn of(output: Output) -> Self {
         Self {
             code: output.status.code(),
             stdout: String::from_utf8(output.stdout).unwrap(),
@@ -61,18 +69,23 @@ pub(crate) struct Stage {
     home: tempfile::TempDir,
     /// Servers run as another user and must be able to reach their run's folder.
     state: tempfile::TempDir,
-    /// Groups that someone else's Stampede left on this machine before.
-    foreign: Vec<PathBuf>,
+    /// Processes whose runs are this test's: a run has the number of the process that made it in its name.
+    started: RefCell<Vec<u32>>,
     _measuring: MutexGuard<'static, ()>,
 }
 
 impl Stage {
     pub(crate) fn new() -> Self {
         let measuring = MEASURING.lock().unwrap_or_else(PoisonError::into_inner);
+        LOCKED_APART.call_once(|| {
+            if let Err(error) = lock_apart() {
+                let _ = writeln!(std::io::stderr(), "takes turns with other tests that measure: {error}");
+            }
+        });
         let home = tempfile::tempdir().unwrap();
         let state = tempfile::Builder::new().prefix("st").tempdir_in("/var/tmp").unwrap();
         fs::set_permissions(state.path(), std::os::unix::fs::PermissionsExt::from_mode(0o755)).unwrap();
-        Self { home, state, foreign: groups(), _measuring: measuring }
+        Self { home, state, started: RefCell::new(vec![std::process::id()]), _measuring: measuring }
     }
 
     pub(crate) fn home(&self) -> &Path {
@@ -122,14 +135,15 @@ impl Stage {
     /// Runs it to its end once, for who takes what was held up as well.
     #[allow(dead_code, reason = "for `drain`, which shares this file")]
     pub(crate) fn run_once(&self, args: &[&str]) -> Said {
-        Said::of(&mut self.command(args))
+        Said::of(self.output(&mut self.command(args)))
     }
 
     /// What was held up is run again: windows of half a second are, now and then, on a busy machine.
     fn retry(&self, folder: &Path, env: &[(&str, &str)], args: &[&str]) -> Said {
         let mut run = 1;
         loop {
-            let said = Said::of(self.command(args).current_dir(folder).envs(env.iter().copied()));
+            let mut command = self.command(args);
+            let said = Said::of(self.output(command.current_dir(folder).envs(env.iter().copied())));
             if run == MOST_RUNS || !said.was_held_up() {
                 return said;
             }
@@ -140,17 +154,57 @@ impl Stage {
 
     /// Starts Stampede and leaves it running.
     pub(crate) fn start(&self, args: &[&str]) -> Child {
-        self.command(args).stdout(Stdio::piped()).stderr(Stdio::piped()).spawn().unwrap()
+        self.spawn(self.command(args).stdout(Stdio::piped()).stderr(Stdio::piped()))
+    }
+
+    /// Runs a command of this stage to its end.
+    pub(crate) fn output(&self, command: &mut Command) -> Output {
+        self.spawn(command.stdout(Stdio::piped()).stderr(Stdio::piped())).wait_with_output().unwrap()
+    }
+
+    /// Starts a command of this stage.
+    pub(crate) fn spawn(&self, command: &mut Command) -> Child {
+        let child = command.spawn().unwrap();
+        self.started.borrow_mut().push(child.id());
+        child
+    }
+
+    /// Whether a run of this name is one of this test's.
+    fn has_run(&self, name: &str) -> bool {
+        self.started.borrow().iter().any(|pid| name.starts_with(&format!("{pid:x}-")))
+    }
+
+    /// Processes that are in the control group of some run, and the group.
+    pub(crate) fn processes(&self) -> Vec<(u32, String)> {
+        let mut found = Vec::new();
+        for entry in fs::read_dir("/proc").unwrap().filter_map(Result::ok) {
+            let Ok(pid) = entry.file_name().to_string_lossy().parse::<u32>() else { continue };
+            let groups = fs::read_to_string(entry.path().join("cgroup")).unwrap_or_default();
+            let of_run = |line: &&str| line.split_once("/stampede/").is_some_and(|(_, run)| self.has_run(run));
+            if let Some(group) = groups.lines().find(of_run) {
+                found.push((pid, group.to_owned()));
+            }
+        }
+        found
+    }
+
+    /// Control groups of runs.
+    fn groups(&self) -> Vec<PathBuf> {
+        let of_run = |path: &PathBuf| {
+            let mut names = path.iter().rev().map(|name| name.to_string_lossy());
+            names.next().is_some_and(|run| self.has_run(&run)) && names.next().is_some_and(|name| name == "stampede")
+        };
+        walk(Path::new("/sys/fs/cgroup")).into_iter().filter(of_run).filter(|path| path.is_dir()).collect()
     }
 
     /// Waits until nothing of any run is left: no process in a run's control group, no group, no lease, no folder.
     pub(crate) fn assert_nothing_left(&self) {
         wait_until("nothing is left of the run", || {
             let mut left = Vec::new();
-            for (pid, group) in processes_in_runs() {
+            for (pid, group) in self.processes() {
                 left.push(format!("process {pid} in {group}"));
             }
-            for group in groups().into_iter().filter(|group| !self.foreign.contains(group)) {
+            for group in self.groups() {
                 left.push(format!("control group {}", group.display()));
             }
             // Empty databases are kept there for the next run.
@@ -161,6 +215,16 @@ impl Stage {
             if left.is_empty() { Ok(()) } else { Err(left.join("\n")) }
         });
     }
+}
+
+/// Gives this test, and what it starts, a folder of locks of its own, in a mount namespace: tests that check no figure may
+/// measure beside each other, which users never may.
+fn lock_apart() -> io::Result<()> {
+    // SAFETY: Only mounts are unshared: file descriptors stay as they are.
+    #[expect(unsafe_code, reason = "the standard library has nothing for it")]
+    unsafe { unshare_unsafe(UnshareFlags::NEWNS) }?;
+    mount_change("/", MountPropagationFlags::PRIVATE | MountPropagationFlags::REC)?;
+    mount("tmpfs", LOCKS, "tmpfs", MountFlags::NODEV | MountFlags::NOSUID, None)
 }
 
 /// A workload of these tests.
@@ -224,19 +288,6 @@ pub(crate) fn wait_until(what: &str, mut condition: impl FnMut() -> Result<(), S
     }
 }
 
-/// Processes that are in the control group of some run.
-pub(crate) fn processes_in_runs() -> Vec<(u32, String)> {
-    let mut found = Vec::new();
-    for entry in fs::read_dir("/proc").unwrap().filter_map(Result::ok) {
-        let Ok(pid) = entry.file_name().to_string_lossy().parse::<u32>() else { continue };
-        let groups = fs::read_to_string(entry.path().join("cgroup")).unwrap_or_default();
-        if let Some(group) = groups.lines().find(|line| line.contains("/stampede/")) {
-            found.push((pid, group.to_owned()));
-        }
-    }
-    found
-}
-
 /// The command line of a process.
 pub(crate) fn command_line(pid: u32) -> Vec<String> {
     let line = fs::read(format!("/proc/{pid}/cmdline")).unwrap_or_default();
@@ -257,15 +308,6 @@ pub(crate) fn warden_of(pid: u32) -> Option<u32> {
 pub(crate) fn send(pid: u32, signal: Signal) {
     let pid = Pid::from_raw(i32::try_from(pid).unwrap()).unwrap();
     kill_process(pid, signal).unwrap();
-}
-
-/// Control groups of runs.
-fn groups() -> Vec<PathBuf> {
-    walk(Path::new("/sys/fs/cgroup"))
-        .into_iter()
-        .filter(|path| path.parent().is_some_and(|parent| parent.file_name().is_some_and(|name| name == "stampede")))
-        .filter(|path| path.is_dir())
-        .collect()
 }
 
 /// Everything below a folder but the folder `r` that holds runs; links are not followed.

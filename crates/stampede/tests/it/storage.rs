@@ -78,7 +78,7 @@ fn a_store_that_is_full_still_lets_the_table_be_printed() {
     command.args(["--mount", "sh", "-c", script]).arg(&full).arg(inner.get_program()).args(["compare", &slow]);
     command.args(SHORT).arg("--rounds=200").arg("--store").arg(full.join("studies.db"));
     command.envs(inner.get_envs().filter_map(|(name, value)| Some((name, value?))));
-    let output = command.output().unwrap();
+    let output = stage.output(&mut command);
     let (stdout, stderr) = (String::from_utf8_lossy(&output.stdout), String::from_utf8_lossy(&output.stderr));
     assert_eq!(output.status.code(), Some(3), "{stdout}{stderr}");
     assert!(stderr.contains("full"), "{stderr}");

@@ -35,12 +35,12 @@ fn a_study_that_was_imported_is_shown_reported_and_exported_again() {
     let exported = stage.run(&["export-study", "latest", copy.to_str().unwrap()]);
     assert_eq!(exported.code, Some(0), "{}", exported.stderr);
     assert!(exported.stdout.contains("holds study 0713-a"), "{}", exported.stdout);
-    let piped = stage.command(&["export-study", "0713-a", "-"]).output().unwrap();
+    let piped = stage.output(&mut stage.command(&["export-study", "0713-a", "-"]));
     assert_eq!(piped.stdout, fs::read(&copy).unwrap());
 
     let other = stage.home().join("other.db");
     let args = ["import-study", "-", "--store", other.to_str().unwrap()];
-    let taken = stage.command(&args).stdin(Stdio::from(fs::File::open(&copy).unwrap())).output().unwrap();
+    let taken = stage.output(stage.command(&args).stdin(Stdio::from(fs::File::open(&copy).unwrap())));
     assert_eq!(taken.status.code(), Some(0), "{taken:?}");
 }
 

@@ -262,7 +262,7 @@ fn what_a_topology_lacks_is_named_before_the_first_trial() {
     ] {
         let args = [&["compare", "markdown"], args].concat();
         // Programs of /usr/sbin are found whatever the search path is.
-        let output = stage.command(&args).env("PATH", "/usr/local/go/bin").output().unwrap();
+        let output = stage.output(stage.command(&args).env("PATH", "/usr/local/go/bin"));
         let stderr = String::from_utf8_lossy(&output.stderr);
         assert_eq!(output.status.code(), Some(3), "{stderr}");
         assert!(stderr.contains(told), "{stderr}");
