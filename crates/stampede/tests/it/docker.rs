@@ -24,8 +24,9 @@ struct Engine {
 }
 
 impl Engine {
-    /// Nothing, with what it said, where it ends by itself: a machine may not let one run.
-    fn start() -> Result<Self, String> {
+    /// Of two engines at once, each has addresses of its own. Nothing, with what it said, where it ends by itself: a machine may
+    /// not let one run.
+    fn start(addresses: &str) -> Result<Self, String> {
         let folder = tempfile::Builder::new().prefix("engine").tempdir_in("/var/tmp").unwrap();
         let at = |name: &str| folder.path().join(name);
         let log = fs::File::create(at("log")).unwrap();
@@ -39,6 +40,7 @@ impl Engine {
             .arg("--host")
             .arg(format!("unix://{}", at("docker.sock").display()))
             .args(["--bridge=none", "--iptables=false", "--ip-forward=false"])
+            .arg(format!("--default-address-pool=base={addresses},size=24"))
             .stdin(Stdio::null())
             .stdout(log.try_clone().unwrap())
             .stderr(log)
@@ -98,26 +100,12 @@ impl Drop for Engine {
     }
 }
 
-/// The smallest Debian as an archive, kept between tests; or what is said instead.
+/// The smallest Debian as an archive, kept between tests; or what is said instead. `scripts/base_image.sh` makes it.
 fn debian() -> Result<PathBuf, String> {
-    let archive = Path::new(env!("CARGO_TARGET_TMPDIR")).join("bookworm.tar");
-    if archive.exists() {
-        return Ok(archive);
-    }
-    let folder = tempfile::tempdir_in("/var/tmp").unwrap();
-    let root = folder.path().join("root");
-    let made = Command::new("debootstrap").args(["--variant=minbase", "bookworm"]).arg(&root).output().unwrap();
-    if !made.status.success() {
-        return Err(format!("{}\n{}", made.status, end_of(&[made.stdout, made.stderr].concat())));
-    }
-    let part = archive.with_extension("part");
-    // What apt has downloaded is not needed again, and is two fifths of it all.
-    let without = ["--exclude=./var/cache/apt/archives/*.deb", "--exclude=./var/lib/apt/lists/*"];
-    let packed = Command::new("tar").args(without).arg("-C").arg(&root).arg("-cf").arg(&part).arg(".").status();
-    let packed = packed.unwrap();
-    assert!(packed.success());
-    fs::rename(part, &archive).unwrap();
-    Ok(archive)
+    let root = Path::new(env!("CARGO_MANIFEST_DIR")).join("../..");
+    let archive = root.join("target/base-image/bookworm.tar");
+    let made = Command::new(root.join("scripts/base_image.sh")).output().unwrap();
+    if made.status.success() { Ok(archive) } else { Err(end_of(&[made.stdout, made.stderr].concat())) }
 }
 
 /// The last lines of what a program printed.
@@ -133,39 +121,27 @@ fn run(stage: &Stage, engine: &Engine, args: &[&str]) -> Said {
 }
 
 #[test]
-fn containers_are_compared_and_end_with_stampede_whatever_happens_to_it() {
-    let name = "containers_are_compared_and_end_with_stampede_whatever_happens_to_it";
-    if !have(name, &["dockerd", "docker", "debootstrap", "go"]) {
-        return;
-    }
-    let archive = match debian() {
-        Ok(archive) => archive,
-        Err(said) => {
-            let _ =
-                writeln!(std::io::stderr(), "SKIP {name}: needs a Debian that debootstrap makes, which said\n{said}");
-            return;
-        }
-    };
-    let stage = Stage::new();
-    let engine = match Engine::start() {
-        Ok(engine) => engine,
-        Err(said) => {
-            let _ =
-                writeln!(std::io::stderr(), "SKIP {name}: needs a machine that lets dockerd run, which said\n{said}");
-            return;
-        }
-    };
-    engine.ask(&["import", &archive.display().to_string(), BASE]);
+fn containers_are_compared_exported_and_started_again() {
+    let name = "containers_are_compared_exported_and_started_again";
+    let Some((stage, engine)) = begun(name, &["go"], "10.200.0.0/16") else { return };
     compares(&stage, &engine);
     serves_what_is_exported(&stage, &engine);
     is_an_image_itself(&engine);
-    // From here on the base has the software, and nothing is installed any more. The newest comes first.
-    let software = engine.ask(&["images", "--format", "{{.Repository}}:{{.Tag}}", "stampede-software"]);
-    engine.ask(&["tag", &software[0], BASE]);
-    refuses(&stage, &engine);
-    tells_of_memory(&stage, &engine);
-    holds_parts_to_shares(&stage, &engine);
+    keep_software(&engine);
     starts_a_replica_again(&stage, &engine);
+    let said = run(&stage, &engine, &["clean", "--images"]);
+    assert!(said.code == Some(0) && said.stderr.contains("removed the image stampede-software:"), "{said:?}");
+    assert_eq!(engine.ask(&["images", "-q", "stampede-software"]), Vec::<String>::new());
+}
+
+#[test]
+fn containers_are_held_to_their_limits_and_end_with_stampede_whatever_happens_to_it() {
+    let name = "containers_are_held_to_their_limits_and_end_with_stampede_whatever_happens_to_it";
+    let Some((stage, engine)) = begun(name, &[], "10.201.0.0/16") else { return };
+    tells_of_memory(&stage, &engine);
+    keep_software(&engine);
+    holds_parts_to_shares(&stage, &engine);
+    keep_software(&engine);
     starts_instances_on_demand(&stage, &engine);
     let slow = workload("slow");
     let long = ["--duration", "10m", "--load", "closed:4"];
@@ -175,9 +151,28 @@ fn containers_are_compared_and_end_with_stampede_whatever_happens_to_it() {
     ends_when_killed(&stage, &engine, &[&one[..], &long, &parts].concat(), 1);
     let instances = ["scale", "php-cli-server", &slow, "--cpus", "0.25", "--memory", "128Mi", "--max-instances", "2"];
     ends_when_killed(&stage, &engine, &[&instances[..], &long].concat(), 2);
-    let said = run(&stage, &engine, &["clean", "--images"]);
-    assert!(said.code == Some(0) && said.stderr.contains("removed the image stampede-software:"), "{said:?}");
-    assert_eq!(engine.ask(&["images", "-q", "stampede-software"]), Vec::<String>::new());
+    refuses(&stage, &engine);
+}
+
+/// A stage and an engine that has the base image; nothing where this machine cannot have them, which is said.
+fn begun(test: &str, programs: &[&str], addresses: &str) -> Option<(Stage, Engine)> {
+    if !have(test, &[&["dockerd", "docker", "debootstrap"], programs].concat()) {
+        return None;
+    }
+    let skipped = |needs: &str, said: String| {
+        let _ = writeln!(std::io::stderr(), "SKIP {test}: needs {needs}, which said\n{said}");
+    };
+    let archive = debian().map_err(|said| skipped("a Debian that debootstrap makes", said)).ok()?;
+    let stage = Stage::new();
+    let engine = Engine::start(addresses).map_err(|said| skipped("a machine that lets dockerd run", said)).ok()?;
+    engine.ask(&["import", &archive.display().to_string(), BASE]);
+    Some((stage, engine))
+}
+
+/// From here on the base has what was installed last, which is not installed again. The newest image comes first.
+fn keep_software(engine: &Engine) {
+    let software = engine.ask(&["images", "--format", "{{.Repository}}:{{.Tag}}", "stampede-software"]);
+    engine.ask(&["tag", &software[0], BASE]);
 }
 
 /// Three kinds of runtimes under limits that are read back from the kernel, with answers that are right.
