@@ -7,7 +7,7 @@ use std::process::Command;
 use serde::Deserialize;
 
 /// Each crate and the crates of this workspace that it may use.
-const MAY_USE: [(&str, &[&str]); 23] = [
+const MAY_USE: [(&str, &[&str]); 24] = [
     ("core", &[]),
     ("stats", &[]),
     ("cgroup", &[]),
@@ -27,6 +27,7 @@ const MAY_USE: [(&str, &[&str]); 23] = [
     ("gateway", &["core", "scale"]),
     ("harness", &["core", "seam", "analysis", "scale", "gateway"]),
     ("store", &["core"]),
+    ("conduct", &["core", "seam", "plan", "runtimes", "analysis", "scale", "harness", "store"]),
     ("report", &["core", "analysis", "scale"]),
     ("serve", &["core", "analysis", "store", "report"]),
     ("testkit", &["core", "seam"]),

@@ -48,8 +48,8 @@ pub use replication::{
 pub use rules::Bottleneck;
 pub use stampede_stats::{UslFit, median};
 pub use tune::{
-    Knob, Move, Point, Proposal, RaceScores, Reached, Room, Search, Shortfall, Space, Tried, best, is_miss,
-    objective_metric, proposals, score, shortfalls,
+    FIRST, Knob, LAST, LadderStep, Move, Point, Proposal, RaceScores, Reached, Room, Search, Shortfall, Space, Tried,
+    best, is_miss, objective_metric, proposals, score, shortfalls,
 };
 pub use verdicts::{MIN_BLOCKS, hides_precision};
 pub use why::{Effect, Explained, Explanation, Intervention, Lever, Test, explain, interventions, php_settings};

@@ -8,6 +8,7 @@ mod objective;
 mod race;
 mod search;
 mod space;
+mod step;
 mod surrogate;
 
 use std::collections::BTreeMap;
@@ -19,6 +20,7 @@ pub use self::objective::{Shortfall, is_miss, objective_metric, score, shortfall
 pub(crate) use self::race::survivors;
 pub use self::search::{Search, Tried, best};
 pub use self::space::{Knob, Point, Space};
+pub use self::step::{FIRST, LAST, LadderStep};
 
 /// What came of a race.
 #[derive(Clone, Debug, PartialEq)]

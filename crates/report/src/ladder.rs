@@ -3,36 +3,13 @@
 use std::fmt::Write;
 
 use serde_json::{Value, json};
-use stampede_analysis::{Analysis, Metric};
+use stampede_analysis::{Analysis, FIRST, LAST, LadderStep, Metric};
 use stampede_core::{CaseId, Limits, Verdict, VerdictWord};
 
 use crate::StudyView;
 use crate::layout::{table, wrap};
 use crate::markdown_text::{escaped, row};
 use crate::quantity::{in_tables, number, ratio, unit_in_tables};
-
-/// The case of the comparison at the end that the steps began with.
-pub const FIRST: &str = "first";
-
-/// The case that they ended with.
-pub const LAST: &str = "last";
-
-/// One deployment that was tried.
-#[derive(Clone, Debug)]
-pub struct LadderStep {
-    /// The study that measured it.
-    pub study: String,
-    /// What was changed, from what to what; the first has nothing.
-    pub change: Option<String>,
-    /// What speaks for that in the records of the best deployment before.
-    pub reason: String,
-    /// The figure that decides; absent where it could not be measured.
-    pub figure: Option<f64>,
-    /// The response time that one answer in a hundred exceeds, in microseconds; absent where too few were answered.
-    pub p99_us: Option<f64>,
-    /// Whether what follows is built upon it.
-    pub kept: bool,
-}
 
 /// What a report is made from.
 #[derive(Clone, Debug)]

@@ -16,22 +16,27 @@ pub(crate) enum BackendChoice {
 }
 
 impl BackendChoice {
-    /// The backend that is meant. Says on stderr why, when that has just been found out.
-    pub(crate) fn find(self, cpus: &CpuLayout, quiet: bool) -> Backend {
+    /// The backend that was named, if one was.
+    pub(crate) fn chosen(self) -> Option<Backend> {
         match self {
-            Self::Auto => better(cpus, quiet),
-            Self::Epoll => Backend::Epoll,
-            Self::IoUring => Backend::IoUring,
+            Self::Auto => None,
+            Self::Epoll => Some(Backend::Epoll),
+            Self::IoUring => Some(Backend::IoUring),
         }
     }
 
-    /// The same beside other tasks, since finding out takes a while.
-    pub(crate) async fn find_aside(self, cpus: &CpuLayout, quiet: bool) -> Backend {
-        let cpus = cpus.clone();
-        match tokio::task::spawn_blocking(move || self.find(&cpus, quiet)).await {
-            Ok(backend) => backend,
-            Err(panic) => std::panic::resume_unwind(panic.into_panic()),
-        }
+    /// The backend that is meant. Says on stderr why, when that has just been found out.
+    pub(crate) fn find(self, cpus: &CpuLayout, quiet: bool) -> Backend {
+        self.chosen().unwrap_or_else(|| better(cpus, quiet))
+    }
+}
+
+/// The one that was asked for, or the better one. Beside other tasks, since finding out takes a while.
+pub(crate) async fn find_aside(asked: Option<Backend>, cpus: &CpuLayout, quiet: bool) -> Backend {
+    let cpus = cpus.clone();
+    match tokio::task::spawn_blocking(move || asked.unwrap_or_else(|| better(&cpus, quiet))).await {
+        Ok(backend) => backend,
+        Err(panic) => std::panic::resume_unwind(panic.into_panic()),
     }
 }
 

@@ -1,16 +1,15 @@
 //! `stampede capacity`: how many requests a second can a runtime take before its answers are no longer what they must be?
 
 use stampede_analysis::{Found, capacity, least_capacity_time};
+use stampede_conduct::{Bench, Deciding, Exit, Failure, Host, StudyRequest, exit_of};
 use stampede_core::{Failures, Study, StudyKind, Trial};
 use stampede_plan::{CompareFlags, SubjectFlag, read_capacity};
 
-use crate::Outcome;
 use crate::args::CapacityArgs;
 use crate::catalogue::BuiltIn;
-use crate::compare::{Order, carry_out, conclude, exit_of, topology_flags};
-use crate::exit::{Exit, Failure};
-use crate::host::Host;
+use crate::compare::{conclude, topology_flags};
 use crate::show::Report;
+use crate::{Outcome, folders};
 
 pub(crate) fn run(args: Box<CapacityArgs>, host: &dyn Host) -> Outcome {
     let CapacityArgs {
@@ -57,20 +56,19 @@ pub(crate) fn run(args: Box<CapacityArgs>, host: &dyn Host) -> Outcome {
     };
     let plan = read_capacity(&runtime, &flags, least_capacity_time, host.size(), &BuiltIn);
     let (plan, report) = Failure::both(plan.map_err(Failure::usage), Report::new(output))?;
-    let kind = StudyKind::Capacity;
-    let order = Order {
+    let request = StudyRequest {
         plan: &plan,
         beside: &[],
         id: None,
-        kind,
-        metric: None,
+        kind: StudyKind::Capacity,
+        deciding: Deciding::Metric(None),
+        slo: plan.slo.clone(),
         failures: Failures::Faults,
         resume,
-        backend,
-        no_wait,
-        quiet,
+        backend: backend.chosen(),
     };
-    let (ended, mut record, path) = carry_out(&order, host, &store)?;
+    let path = folders::store(&store)?;
+    let (ended, mut record) = stampede_conduct::capacity(Bench { host, no_wait, quiet }, &path, &request)?;
     conclude(ended, &report, &mut record, &path, host)
 }
 

@@ -14,9 +14,9 @@ use stampede_store::Store;
 use self::args::DoctorArgs;
 use crate::destination::{is_stdout, put, writable};
 use crate::exit::{Exit, Failure};
-use crate::host::Host;
 use crate::open_files::raise_open_files;
-use crate::{Outcome, calibration, folders, list, screen};
+use crate::{Outcome, folders, list, screen};
+use stampede_conduct::Host;
 
 pub(crate) fn run(args: &DoctorArgs, host: &dyn Host) -> Outcome {
     let DoctorArgs { json, store } = args;
@@ -57,7 +57,7 @@ fn runtimes() -> Result<Finding, Failure> {
 
 /// What calibrations of this machine say.
 fn calibrated(store: &Path, machine: &Machine) -> Finding {
-    let stored = Store::open_existing(store).and_then(|store| calibration::of_machine(&store, machine));
+    let stored = Store::open_existing(store).and_then(|store| stampede_conduct::calibrations_of(&store, machine));
     let (severity, text, advice) = match stored {
         Err(error) => (Severity::Warning, with_causes(&error), "choose another store with --store"),
         Ok(known) if known.is_empty() => (

@@ -24,8 +24,8 @@ use stampede_vantage::Here;
 
 use crate::exit::{Exit, Failure};
 use crate::found;
-use crate::host::Host;
-use crate::{Outcome, folders, ground, screen};
+use crate::{Outcome, folders, screen};
+use stampede_conduct::Host;
 
 /// The port that it listens on, unless another one is given: what Cloud Run and most images have.
 const PORT: u16 = 8080;
@@ -112,7 +112,7 @@ async fn write(export: &Export<'_>, folder: &Folder) -> Result<String, Failure> 
     let containers = match &plan.platform {
         PlatformChoice::Local => None,
         PlatformChoice::Docker { base_image } => {
-            Some(ground::containers(base_image, plan, &[], cpus.clone(), false).await?)
+            Some(crate::platform::containers(base_image, plan, &[], cpus.clone(), false).await?)
         }
     };
     // Kept for the copy in which an application is prepared.
@@ -123,7 +123,8 @@ async fn write(export: &Export<'_>, folder: &Folder) -> Result<String, Failure> 
         let platform: &dyn Platform = match &containers {
             Some(containers) => containers,
             None => {
-                local = LocalPlatform::new(ground::config(plan, cpus)?, Here::new()).map_err(Failure::missing)?;
+                local =
+                    LocalPlatform::new(crate::platform::config(plan, cpus)?, Here::new()).map_err(Failure::missing)?;
                 &local
             }
         };

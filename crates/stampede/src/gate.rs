@@ -1,15 +1,15 @@
 //! `stampede gate`: did a change make it slower?
 
 pub(crate) mod args;
-mod plan;
 mod side;
 
 use std::path::{Path, PathBuf};
 
 use stampede_analysis::{
-    Analysis, Change, ChangeError, Loss, Outcome as GateOutcome, analyse, between_studies, losses, metric, of_gate,
+    Analysis, Change, ChangeError, Loss, Outcome as GateOutcome, analyse, between_studies, losses, metric,
 };
-use stampede_core::{Case, Failures, Study, StudyKind};
+use stampede_conduct::{Bench, Exit, Failure, Gated, Host, gate, read_metric};
+use stampede_core::{Case, Study, StudyKind};
 use stampede_plan::{CompareFlags, ComparePlan, MachineSize, SubjectFlag, TopologyFlags, read_threshold};
 use stampede_report::gate::{GateView, annotations, junit, markdown, terminal};
 use stampede_report::{StudyView, csv, html};
@@ -18,20 +18,16 @@ use stampede_store::StoredStudy;
 use self::args::{GateArgs, MeasuringArgs};
 use self::side::{CheckedOut, Side};
 use crate::args::StoreArgs;
-use crate::backend::BackendChoice;
 use crate::catalogue::BuiltIn;
-use crate::compare::{Order, carry_out, exit_of};
 use crate::destination::{self, is_stdout, put};
-use crate::exit::{Exit, Failure};
-use crate::host::{Ended, Host};
-use crate::{Outcome, figure, screen, show};
+use crate::{Outcome, folders, screen, show};
 
 pub(crate) fn run(args: GateArgs, host: &dyn Host) -> Outcome {
     let GateArgs { base, head, threshold, metric, strict, junit, markdown, html, csv, github, measuring, store, quiet } =
         args;
     let output = Output::new([junit, markdown, html, csv], github)?;
     let threshold = read_threshold(threshold.as_deref()).map_err(Failure::usage);
-    let (threshold, metric) = Failure::both(threshold, figure::read(metric))?;
+    let (threshold, metric) = Failure::both(threshold, read_metric(metric))?;
     let judged = match (Side::read(&base), Side::read(&head)) {
         (Side::Study(before), Side::Study(after)) => {
             stored([&before, &after], metric.as_deref(), threshold, &measuring, &store)?
@@ -141,44 +137,19 @@ fn measured(
     let size = host.size();
     let no_wait = measuring.no_wait;
     let (before, after) = Failure::both(read(&base, &measuring, size), read(&head, &measuring, size))?;
-    let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build().map_err(Failure::missing)?;
-    let plan = runtime.block_on(plan::merge(host, &before, after, no_wait, quiet))?;
-    let plan = ComparePlan { precision: threshold, ..plan };
-    drop(runtime);
-    let backend = BackendChoice::default();
-    let order = Order {
-        plan: &plan,
-        beside: &[],
-        id: None,
-        kind: StudyKind::Gate,
-        metric,
-        failures: Failures::Faults,
-        resume: None,
-        backend,
-        no_wait,
-        quiet,
-    };
-    let (ended, mut record, _) = carry_out(&order, host, store)?;
-    let Some(study) = record.study().cloned() else {
-        return ended.map(|_| Judged::Interrupted);
-    };
-    if ended? == Ended::Interrupted {
-        screen::warning(&format!("interrupted; {} finished trials are kept", record.trials().len()));
-        return Ok(Judged::Interrupted);
+    let bench = Bench { host, no_wait, quiet };
+    match gate(bench, &folders::store(store)?, [before, after], metric, threshold)? {
+        Gated::Interrupted(0) => Ok(Judged::Interrupted),
+        Gated::Interrupted(kept) => {
+            screen::warning(&format!("interrupted; {kept} finished trials are kept"));
+            Ok(Judged::Interrupted)
+        }
+        Gated::Done(done) => {
+            let (change, stored) = *done;
+            let question = Some(question(&stored.study));
+            Ok(Judged::Done { question, changes: vec![change], studies: vec![stored] })
+        }
     }
-    let finished_at = host.now();
-    record.store().finish_study(&study.id, finished_at).map_err(Failure::missing)?;
-    let change = of_gate(&study, record.trials()).map_err(|error| {
-        let exit = match exit_of(Some(&study), record.trials()) {
-            Exit::TrialFailed => Exit::TrialFailed,
-            _ => Exit::Invalid,
-        };
-        Failure { exit, ..Failure::missing(error) }
-    })?;
-    let question = Some(question(&study));
-    let (trials, yard_stick) = (record.trials().to_vec(), record.yard_stick().to_vec());
-    let stored = StoredStudy { study, finished_at: Some(finished_at), trials, yard_stick };
-    Ok(Judged::Done { question, changes: vec![change], studies: vec![stored] })
 }
 
 fn read(side: &CheckedOut, measuring: &MeasuringArgs, machine: MachineSize) -> Result<ComparePlan, Failure> {

@@ -4,6 +4,7 @@ use std::collections::BTreeSet;
 use std::fs;
 use std::path::{Path, PathBuf};
 
+use stampede_conduct::{Bench, Ground, Host, LAST_WAIT, conditions, record_answers};
 use stampede_core::{CpuLayout, Exchange};
 use stampede_harness::{Copies, Recorded};
 use stampede_plan::{CompareFlags, ComparePlan, PLAN_FILE, SubjectFlag, WrittenAnswer, write_plan};
@@ -11,10 +12,8 @@ use stampede_plan::{CompareFlags, ComparePlan, PLAN_FILE, SubjectFlag, WrittenAn
 use crate::args::InitArgs;
 use crate::catalogue::BuiltIn;
 use crate::exit::{Exit, Failure};
-use crate::ground::{self, Ground};
-use crate::host::{Host, LAST_WAIT};
 use crate::signals::Signals;
-use crate::{Outcome, recording, screen};
+use crate::{Outcome, screen};
 
 /// Where answers are written, beside the plan.
 const ANSWERS: &str = "stampede.expected";
@@ -61,10 +60,11 @@ async fn record(
     pinning: CpuLayout,
     no_wait: bool,
 ) -> Result<Vec<Recorded>, Failure> {
-    let ground = Ground::take(host, "init", plan, &[], &pinning, no_wait, false).await?;
-    let conditions = ground::conditions(plan, pinning)?;
-    let prepared = ground.prepare(plan, &conditions, &mut Copies::default(), false).await?;
-    recording::record(&*ground.platform, plan, &prepared, false).await
+    let bench = Bench { host, no_wait, quiet: false };
+    let ground = Ground::take(bench, "init", plan, &[], &pinning).await?;
+    let conditions = conditions(host, plan, pinning)?;
+    let prepared = ground.prepare(plan, &conditions, &mut Copies::default()).await?;
+    record_answers(bench, &*ground.platform, plan, &prepared).await
 }
 
 /// Writes the answers first: a plan that is there names files that are there.

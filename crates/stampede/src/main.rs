@@ -4,7 +4,6 @@
 
 mod args;
 mod backend;
-mod calibration;
 mod capacity;
 mod catalogue;
 mod clean;
@@ -13,31 +12,25 @@ mod destination;
 mod doctor;
 mod exit;
 mod export;
-mod figure;
 mod folders;
 mod forecast;
 mod found;
 mod gate;
-mod ground;
 mod host;
 mod init;
 mod ladder;
 mod list;
 mod load;
 mod looker;
-mod looking;
 mod mimic;
+mod notices;
 mod open_files;
+mod platform;
 mod progress;
-mod record;
-mod recording;
 mod report;
 mod reproduce;
-mod resumption;
-mod revisions;
 mod scale;
 mod screen;
-mod sequence;
 mod serve;
 mod show;
 mod show_runtime;
@@ -56,14 +49,16 @@ use clap::Parser;
 
 use crate::args::{Args, Command, OtherArgs};
 use crate::exit::{Exit, Failure};
-use crate::host::{Host, ThisMachine};
+use stampede_conduct::Host;
+
+use crate::host::ThisMachine;
 use crate::mimic::Tool;
 
 fn main() -> ExitCode {
     match Args::parse().command {
         Command::Warden => stampede_platforms::warden::run(),
         Command::YardStick { address } => yard_stick::serve(&address),
-        command => obey(command, &ThisMachine::new()).into(),
+        command => exit::code(obey(command, &ThisMachine::new())),
     }
 }
 

@@ -170,22 +170,6 @@ impl<'a> Progress<'a> {
         (self.window_left, self.failed, self.allowed) = (None, 0, None);
     }
 
-    /// Tells what distorts or limits the case of a trial that has ended, as far as it was not told before, of it or in the
-    /// same words of another. Not in a search, whose cases are there to find out where they fail.
-    pub(crate) fn tell_findings(&mut self, study: &Study, trials: &[Trial], case: &CaseId) {
-        if self.style == Style::Silent || matches!(study.kind, StudyKind::Tune | StudyKind::Capacity) {
-            return;
-        }
-        let width = if self.style == Style::Live { screen::size().0 } else { screen::width() };
-        for finding in stampede_analysis::findings(study, case, trials) {
-            let is_new = finding.severity > Severity::Info && self.found.insert((case.clone(), finding.id));
-            if is_new && self.told.insert(finding.text.clone()) {
-                let text = screen::printable(&format!("found so far of {case}: {}", finding.text));
-                self.tell_line(&paragraph(&text, 2, width));
-            }
-        }
-    }
-
     fn tell_line(&self, line: &str) {
         if self.style != Style::Silent {
             self.panel.line(line.to_owned());
@@ -273,6 +257,24 @@ impl Sink for Progress<'_> {
             self.tell(event);
             Ok(())
         })
+    }
+}
+
+impl stampede_conduct::Progress for Progress<'_> {
+    /// Tells what distorts or limits the case of a trial that has ended, as far as it was not told before, of it or in the
+    /// same words of another. Not in a search, whose cases are there to find out where they fail.
+    fn findings(&mut self, study: &Study, trials: &[Trial], case: &CaseId) {
+        if self.style == Style::Silent || matches!(study.kind, StudyKind::Tune | StudyKind::Capacity) {
+            return;
+        }
+        let width = if self.style == Style::Live { screen::size().0 } else { screen::width() };
+        for finding in stampede_analysis::findings(study, case, trials) {
+            let is_new = finding.severity > Severity::Info && self.found.insert((case.clone(), finding.id));
+            if is_new && self.told.insert(finding.text.clone()) {
+                let text = screen::printable(&format!("found so far of {case}: {}", finding.text));
+                self.tell_line(&paragraph(&text, 2, width));
+            }
+        }
     }
 }
 

@@ -27,6 +27,16 @@ pub(crate) fn note(text: &str) {
     if is_terminal(&io::stderr()) { say(&fitted(text, size().0)) } else { say(text) }
 }
 
+/// A note of one line that may be long, whose further lines are set in by so many columns.
+pub(crate) fn paragraph(text: &str, hang: usize) {
+    note(&stampede_report::terminal::paragraph(text, hang, width()));
+}
+
+/// That a search was interrupted, and how it is resumed.
+pub(crate) fn interrupted(search: &str) {
+    warning(&format!("interrupted; what was measured is kept, and the same command with --resume {search} continues"));
+}
+
 /// The text with long lines broken. What is laid out already begins with a blank, has colours, or fits.
 fn fitted(text: &str, columns: usize) -> String {
     let fit = |line: &str| {

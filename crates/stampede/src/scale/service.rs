@@ -3,9 +3,10 @@
 use std::collections::BTreeSet;
 use std::time::Duration;
 
+use stampede_conduct::PlannedService;
 use stampede_core::{CaseId, Limits};
 use stampede_harness::Scaling;
-use stampede_plan::{CompareFlags, ComparePlan, InstancesAsked, MachineSize, read_scale};
+use stampede_plan::{CompareFlags, InstancesAsked, MachineSize, read_scale};
 use stampede_scale::{Price, Service};
 
 use crate::catalogue::BuiltIn;
@@ -70,24 +71,9 @@ pub(super) struct Common {
     pub(super) machine: MachineSize,
 }
 
-/// A service without mistakes.
-pub(super) struct PlannedService {
-    pub(super) plan: ComparePlan,
-    pub(super) scaling: Scaling,
-    /// What is told before it is measured.
-    pub(super) warning: Option<String>,
-}
-
-impl PlannedService {
-    /// The most CPU that its instances are allowed together.
-    pub(super) fn cpus(&self) -> f64 {
-        f64::from(self.scaling.service.max_instances) * self.scaling.service.cpus.cores()
-    }
-}
-
 impl Common {
-    /// Reads a service with these settings; all that is wrong with it where something is.
-    fn read(&self, typed: &TypedService, set: Vec<String>) -> Result<PlannedService, Vec<String>> {
+    /// Reads a service with these settings, with what is told before it is measured; all that is wrong with it where something is.
+    fn read(&self, typed: &TypedService, set: Vec<String>) -> Result<(PlannedService, Option<String>), Vec<String>> {
         let TypedService { name: _, runtime, cpus, memory, concurrency, min_instances, max_instances, policy } = typed;
         let mut flags = Flags::default();
         let asked = flags.count("--concurrency", concurrency.as_ref(), CONCURRENCY);
@@ -122,19 +108,20 @@ impl Common {
             )
         });
         let Self { queue_wait, price, total_cpus, .. } = *self;
-        Ok(PlannedService {
-            plan,
-            scaling: Scaling { service, policy, policy_name, queue_wait, price, total_cpus },
-            warning,
-        })
+        let scaling = Scaling { service, policy, policy_name, queue_wait, price, total_cpus };
+        Ok((PlannedService { plan, scaling }, warning))
     }
 
-    /// Reads all services of a study. Several have names that say what they are, unless they were given one.
-    pub(super) fn read_all(&self, typed: &[TypedService]) -> Result<Vec<PlannedService>, Vec<String>> {
-        let (mut services, mut problems) = (Vec::new(), Vec::new());
+    /// Reads all services of a study, with what is told before they are measured. Several have names that say what they are, unless
+    /// they were given one.
+    pub(super) fn read_all(&self, typed: &[TypedService]) -> Result<(Vec<PlannedService>, Vec<String>), Vec<String>> {
+        let (mut services, mut warnings, mut problems) = (Vec::new(), Vec::new(), Vec::new());
         for (place, service) in typed.iter().enumerate() {
             match self.read(service, self.set_of(place, typed)) {
-                Ok(service) => services.push(service),
+                Ok((service, warning)) => {
+                    services.push(service);
+                    warnings.extend(warning);
+                }
                 Err(told) => {
                     problems.extend(told.into_iter().filter(|problem| !problems.contains(problem)).collect::<Vec<_>>())
                 }
@@ -146,7 +133,7 @@ impl Common {
         if services.len() > 1 {
             name_all(typed, &mut services)?;
         }
-        Ok(services)
+        Ok((services, warnings))
     }
 
     /// The settings of a service: those for its runtime. Those for no service's runtime are told as mistakes of the first.
@@ -166,7 +153,7 @@ fn name_all(typed: &[TypedService], services: &mut [PlannedService]) -> Result<(
         return Err(twice.iter().map(|name| format!("--against name={name} is the name of another service")).collect());
     }
     let mut names: Vec<String> = Vec::new();
-    for (typed, PlannedService { plan, scaling, .. }) in typed.iter().zip(services) {
+    for (typed, PlannedService { plan, scaling }) in typed.iter().zip(services) {
         let Scaling { service, policy, .. } = scaling;
         let own = typed.name.clone().unwrap_or_else(|| {
             let (cpus, most, given) = (service.cpus, service.max_instances, policy.concurrency(service));

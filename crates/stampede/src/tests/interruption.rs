@@ -29,7 +29,7 @@ fn a_signal_ends_it_at_once_and_what_was_measured_is_kept() {
     let machine = machine().interrupted(&[(IN_THE_THIRD, false)]);
     let said = run(&machine, &plan(&workload("fatal")), &[]);
     assert_eq!(said.code, 130, "{said:?}");
-    assert!(said.words().contains("the same command with --resume goes on"), "{}", said.stderr);
+    assert!(said.words().contains("the same command with --resume continues"), "{}", said.stderr);
     assert!(said.stdout.contains("nginx-fpm") && said.stdout.contains("apache-mod-php"), "{}", said.stdout);
     assert_eq!(machine.log().last().map(|line| line.starts_with("drop")), Some(true), "{:?}", machine.log());
     let study = machine.run(&["show", "latest", "--json", "-"]).json();
@@ -76,7 +76,7 @@ fn an_interrupted_study_is_resumed_where_it_was() {
 
     let again = run(&machine, &words, &["--resume", "latest"]);
     assert_eq!(again.code, 2, "{again:?}");
-    assert!(again.words().contains("is of no use: the study was finished"), "{}", again.stderr);
+    assert!(again.words().contains("was finished"), "{}", again.stderr);
 }
 
 #[test]

@@ -10,7 +10,8 @@ use std::time::Duration;
 use clap::Parser as _;
 use jiff::Timestamp;
 use serde_json::Value;
-use stampede_core::{Answer, Bytes, CgroupSupport, CpuLayout, Fut, Machine, Revision};
+use stampede_conduct::{Host, Interrupts, LocalFut, Lock, Notices, Program};
+use stampede_core::{Answer, Bytes, Certificate, CgroupSupport, CpuLayout, Fut, Machine, Revision};
 use stampede_load::Backend;
 use stampede_plan::{ComparePlan, MachineSize};
 use stampede_seam::Platform;
@@ -18,12 +19,10 @@ use stampede_testkit::{FakeLaunch, FakeLifetime, FakePlatform};
 use tokio::runtime::{Builder, Runtime};
 
 use crate::args::Args;
-use crate::backend::BackendChoice;
 use crate::exit::Failure;
-use crate::host::{Host, Lock};
+use crate::notices::OnScreen;
 use crate::obey;
 use crate::screen::capture::{self, Captured};
-use crate::signals::{Interrupts, LocalFut};
 
 /// What the application answers.
 pub(super) const BODY: &str = "hello\n";
@@ -162,6 +161,10 @@ pub(super) fn workload(name: &str) -> String {
 }
 
 impl Host for MadeUp {
+    fn notices(&self) -> &dyn Notices {
+        &OnScreen
+    }
+
     fn machine(&self) -> Machine {
         Machine { cpus: 2, cpu_model: "made up".to_owned(), kernel: "6.1".to_owned(), cgroup: CgroupSupport::V2 }
     }
@@ -214,7 +217,19 @@ impl Host for MadeUp {
         Box::pin(async { None })
     }
 
-    fn backend<'a>(&'a self, _choice: BackendChoice, _cpus: &'a CpuLayout, _quiet: bool) -> Fut<'a, Backend> {
+    fn program(&self) -> Result<Program, Failure> {
+        Ok(Program {
+            path: self.path("stampede"),
+            version: "made up".to_owned(),
+            folder: self.path("reference-server"),
+        })
+    }
+
+    fn certificate(&self) -> Result<Certificate, Failure> {
+        stampede_platforms::self_made().map_err(Failure::missing)
+    }
+
+    fn backend<'a>(&'a self, _asked: Option<Backend>, _cpus: &'a CpuLayout, _quiet: bool) -> Fut<'a, Backend> {
         Box::pin(async { Backend::Epoll })
     }
 }

@@ -1,25 +1,82 @@
-//! Two plans made one: the application before a change and after it as two cases that are asked the same.
+//! Two sides of a change as cases of one study.
 
-use stampede_core::{Candidate, CaseId, Exchange};
+use std::path::Path;
+
+use stampede_analysis::{Change, of_gate};
+use stampede_core::{Candidate, CaseId, Exchange, Failures, StudyKind};
 use stampede_plan::{ComparePlan, RuntimeChoice};
+use stampede_store::StoredStudy;
 
-use crate::exit::Failure;
-use crate::ground;
-use crate::host::Host;
+use crate::exit::{Exit, Failure, exit_of};
+use crate::host::{Bench, Ended};
+use crate::site;
+use crate::study::{Deciding, StudyRequest, carry_out};
 
 /// The case without the change.
 const BASE: &str = "base";
 /// The case with it.
 const HEAD: &str = "head";
 
+/// What came of a gate.
+#[derive(Debug)]
+pub enum Gated {
+    /// What the change does, and the study that shows it.
+    Done(Box<(Change, StoredStudy)>),
+    /// A signal ended it; so many trials are kept.
+    Interrupted(usize),
+}
+
+/// Measures the two sides of a change in one study, judged by a metric, and keeps it in the store at this path. A change may be
+/// worse by the threshold.
+///
+/// # Errors
+///
+/// When the sides cannot be compared, or what was measured says nothing.
+pub fn gate(
+    bench: Bench<'_>,
+    store: &Path,
+    [base, head]: [ComparePlan; 2],
+    metric: Option<String>,
+    threshold: f64,
+) -> Result<Gated, Failure> {
+    let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build().map_err(Failure::missing)?;
+    let plan = runtime.block_on(merge(bench, &base, head))?;
+    let plan = ComparePlan { precision: threshold, ..plan };
+    drop(runtime);
+    let request = StudyRequest {
+        plan: &plan,
+        beside: &[],
+        id: None,
+        kind: StudyKind::Gate,
+        deciding: Deciding::InWindow(metric),
+        slo: None,
+        failures: Failures::Faults,
+        resume: None,
+        backend: None,
+    };
+    let (ended, mut record) = carry_out(bench, store, &request)?;
+    let Some(study) = record.study().cloned() else {
+        return ended.map(|_| Gated::Interrupted(0));
+    };
+    if ended? == Ended::Interrupted {
+        return Ok(Gated::Interrupted(record.trials().len()));
+    }
+    let finished_at = bench.host.now();
+    record.store().finish_study(&study.id, finished_at).map_err(Failure::missing)?;
+    let change = of_gate(&study, record.trials()).map_err(|error| {
+        let exit = match exit_of(Some(&study), record.trials()) {
+            Exit::TrialFailed => Exit::TrialFailed,
+            _ => Exit::Invalid,
+        };
+        Failure { exit, ..Failure::missing(error) }
+    })?;
+    let (trials, yard_stick) = (record.trials().to_vec(), record.yard_stick().to_vec());
+    let stored = StoredStudy { study, finished_at: Some(finished_at), trials, yard_stick };
+    Ok(Gated::Done(Box::new((change, stored))))
+}
+
 /// Both sides as cases of one plan, under the conditions that their plans agree on.
-pub(super) async fn merge(
-    host: &dyn Host,
-    base: &ComparePlan,
-    head: ComparePlan,
-    no_wait: bool,
-    quiet: bool,
-) -> Result<ComparePlan, Failure> {
+async fn merge(bench: Bench<'_>, base: &ComparePlan, head: ComparePlan) -> Result<ComparePlan, Failure> {
     same_conditions(base, &head)?;
     let (exchanges, unrecorded) = common_exchanges(base, &head)?;
     let pairs = served_by_one(base, &head)?;
@@ -31,7 +88,7 @@ pub(super) async fn merge(
     // The first that is installed; where none is, the first of all, so that what it needs is told.
     for pair in &pairs {
         let plan = on(pair);
-        if ground::has_all(host, "gate", &plan, no_wait, quiet).await? {
+        if site::has_all(bench, "gate", &plan).await? {
             return Ok(plan);
         }
     }

@@ -4,14 +4,13 @@ use std::collections::BTreeMap;
 
 use stampede_harness::{Missing, Prepared};
 use stampede_plan::{ComparePlan, Look};
-use stampede_report::terminal::paragraph;
 
-use crate::screen;
+use crate::host::Bench;
 
-/// Tells it on stderr; nothing where nothing was looked at.
-pub(crate) fn tell(plan: &ComparePlan, prepared: &[Prepared], missing: &[Missing]) {
+/// Tells it; nothing where nothing was looked at.
+pub(crate) fn tell(bench: Bench<'_>, plan: &ComparePlan, prepared: &[Prepared], missing: &[Missing]) {
     let Some(look) = &plan.look else { return };
-    let line = |text: String, hang: usize| screen::note(&paragraph(&text, hang, screen::width()));
+    let line = |text: String, hang: usize| bench.paragraph(&text, hang);
     let Look { title, kind, index, packages, extensions, remarks, .. } = look;
     let packages = if packages.is_empty() { String::new() } else { format!(" with {}", packages.join(", ")) };
     let index = index.as_ref().map(|index| format!(" {}", index.display())).unwrap_or_default();

@@ -23,8 +23,12 @@ pub(crate) fn floor_for(store: &Store, study: &Study) -> Result<Option<NoiseFloo
     }))
 }
 
-/// The calibrations of a machine, newest first.
-pub(crate) fn of_machine(store: &Store, machine: &Machine) -> Result<Vec<(Study, NoiseFloor)>, StoreError> {
+/// The calibrations of a machine, newest first, each with the noise floor that it found.
+///
+/// # Errors
+///
+/// When the store cannot be read.
+pub fn of_machine(store: &Store, machine: &Machine) -> Result<Vec<(Study, NoiseFloor)>, StoreError> {
     let all = calibrations(store)?;
     all.filter(|stored| stored.as_ref().map_or(true, |(calibration, _)| calibration.machine == *machine)).collect()
 }

@@ -5,18 +5,17 @@ use std::path::{Path, PathBuf};
 use stampede_core::{CpuLayout, Failures, StudyId, StudyKind};
 use stampede_harness::{Copies, Stop};
 use stampede_plan::ComparePlan;
-use stampede_report::terminal::paragraph;
 use stampede_store::{Store, StoreError, StoredStudy};
 
-use crate::backend::BackendChoice;
-use crate::compare::{self, Order, Site};
 use crate::exit::Failure;
-use crate::host::Host;
+use crate::host::Bench;
 use crate::record::Record;
-use crate::screen;
+use crate::site::Site;
+use crate::study::{self, Deciding, StudyRequest};
 
 /// Studies under one name, in one store.
-pub(crate) struct Sequence {
+pub(crate) struct Sequence<'a> {
+    pub(crate) bench: Bench<'a>,
     /// The name.
     pub(crate) id: String,
     /// The key of the metric that decides.
@@ -24,12 +23,10 @@ pub(crate) struct Sequence {
     /// What answers under load that are not right mean.
     pub(crate) failures: Failures,
     pub(crate) store: PathBuf,
-    pub(crate) no_wait: bool,
-    pub(crate) quiet: bool,
     pub(crate) copies: Copies,
 }
 
-impl Sequence {
+impl<'a> Sequence<'a> {
     /// The studies of a sequence that was begun are called its name, a dot and this.
     pub(crate) fn name(&self, part: &str) -> String {
         format!("{}.{part}", self.id)
@@ -42,11 +39,10 @@ impl Sequence {
         resume: Option<&Option<String>>,
         first: &str,
         seed: Option<u64>,
-        host: &dyn Host,
+        bench: Bench<'_>,
     ) -> Result<(String, u64), Failure> {
         let Some(name) = resume else {
-            let seed = seed.unwrap_or_else(|| u64::from(compare::random() as u32));
-            return Ok((compare::name(host.now()).to_string(), seed));
+            return Ok((study::name(bench.host.now()).to_string(), seed.unwrap_or_else(study::seed)));
         };
         let store = Store::open(path).map_err(Failure::missing)?;
         let rows = store.studies().map_err(Failure::missing)?;
@@ -58,18 +54,19 @@ impl Sequence {
     }
 
     /// Where they are measured.
-    pub(crate) async fn site<'a>(
+    pub(crate) async fn site<'s>(
         &self,
-        host: &'a dyn Host,
         plan: &ComparePlan,
         pinning: CpuLayout,
-        stop: &'a Stop,
-    ) -> Result<Site<'a>, Failure> {
-        let order = self.order(plan, &[], StudyKind::Tune, String::new());
-        Site::take(&order, host, pinning, stop).await
+        stop: &'s Stop,
+    ) -> Result<Site<'s>, Failure>
+    where
+        'a: 's,
+    {
+        Site::take(self.bench, &StudyKind::Tune.to_string(), plan, &[], None, pinning, stop).await
     }
 
-    /// A study of these plans: measured now, gone on with, or as it was measured before the sequence was interrupted. None where it
+    /// A study of these plans: measured now, resumed, or as it was measured before the sequence was interrupted. None where it
     /// was asked to end before it was complete.
     pub(crate) async fn study(
         &mut self,
@@ -93,8 +90,19 @@ impl Sequence {
         }
         let [first, beside @ ..] = plans else { return Err(Failure::usage("nothing is to be measured")) };
         let mut copies = std::mem::take(&mut self.copies);
-        let order = self.order(first, beside, kind, id);
-        let conducted = compare::conduct(&order, site, &mut copies, &mut record).await;
+        let request = StudyRequest {
+            plan: first,
+            beside,
+            id: Some(StudyId::new(id)),
+            kind,
+            deciding: Deciding::Metric(Some(self.metric.clone())),
+            // What is compared at the end is judged by figures, and the SLO beside them.
+            slo: first.slo.clone().filter(|_| kind == StudyKind::Tune),
+            failures: self.failures,
+            resume: None,
+            backend: None,
+        };
+        let conducted = study::conduct(&request, site, &mut copies, &mut record).await;
         self.copies = copies;
         conducted?;
         if let Some(finished) = earlier.filter(|earlier| earlier.finished_at.is_some()) {
@@ -110,33 +118,8 @@ impl Sequence {
         Ok(Some(StoredStudy { study, finished_at: Some(finished_at), trials, yard_stick }))
     }
 
-    fn order<'a>(&self, plan: &'a ComparePlan, beside: &'a [ComparePlan], kind: StudyKind, id: String) -> Order<'a> {
-        Order {
-            plan,
-            beside,
-            id: Some(StudyId::new(id)),
-            kind,
-            metric: Some(self.metric.clone()),
-            failures: self.failures,
-            resume: None,
-            backend: BackendChoice::default(),
-            no_wait: self.no_wait,
-            quiet: self.quiet,
-        }
-    }
-
     pub(crate) fn note(&self, text: &str) {
-        if !self.quiet {
-            screen::note(&paragraph(text, 2, screen::width()));
-        }
-    }
-
-    /// What is said, and done, where it was asked to end.
-    pub(crate) fn was_interrupted(&self) {
-        screen::warning(&format!(
-            "interrupted; what was measured is kept, and the same command with --resume {} goes on",
-            self.id
-        ));
+        self.bench.paragraph(text, 2);
     }
 }
 

@@ -3,28 +3,27 @@
 use stampede_core::{Body, Exchange, Workload};
 use stampede_harness::{Prepared, Recorded, UnderLoad, under_load};
 use stampede_plan::ComparePlan;
-use stampede_report::terminal::paragraph;
 use stampede_seam::Platform;
 
 use crate::exit::{Exit, Failure};
-use crate::screen;
+use crate::host::Bench;
 
 /// The runtime whose answers are taken where it can serve the application: it is the simplest.
 const PREFERRED: &str = "php-cli-server";
 
 /// The workload with all its answers, those that were missing recorded.
 pub(crate) async fn complete(
+    bench: Bench<'_>,
     platform: &dyn Platform,
     plan: &ComparePlan,
     prepared: &[Prepared],
-    quiet: bool,
 ) -> Result<Workload, Failure> {
     let mut workload = plan.workload.clone();
-    let written = workload.exchanges.iter().filter(|exchange| !quiet && !plan.unrecorded.contains(&exchange.name));
+    let written = workload.exchanges.iter().filter(|exchange| !plan.unrecorded.contains(&exchange.name));
     for Exchange { name, expect, .. } in written {
-        masked(&expect.body).iter().for_each(|masked| note(2, &format!("{name}: {masked}")));
+        masked(&expect.body).iter().for_each(|masked| bench.paragraph(&format!("{name}: {masked}"), 2));
     }
-    for recorded in record(platform, plan, prepared, quiet).await? {
+    for recorded in record(bench, platform, plan, prepared).await? {
         let Recorded { exchange, expect, .. } = recorded;
         workload.exchanges.iter_mut().filter(|known| known.name == exchange).for_each(|known| {
             known.expect.clone_from(&expect);
@@ -33,12 +32,16 @@ pub(crate) async fn complete(
     Ok(workload)
 }
 
-/// Records the answers that are missing, and says what they are.
-pub(crate) async fn record(
+/// Records the answers that are missing, and tells what they are.
+///
+/// # Errors
+///
+/// When the application does not answer as one that can be compared.
+pub async fn record(
+    bench: Bench<'_>,
     platform: &dyn Platform,
     plan: &ComparePlan,
     prepared: &[Prepared],
-    quiet: bool,
 ) -> Result<Vec<Recorded>, Failure> {
     let preferred = prepared.iter().find(|prepared| prepared.case.runtime.as_str() == PREFERRED);
     let Some(prepared) = preferred.or(prepared.first()).filter(|_| !plan.unrecorded.is_empty()) else {
@@ -51,17 +54,15 @@ pub(crate) async fn record(
         exit: Exit::TrialFailed,
         message: format!("the application cannot be compared: on {id} {error}").replace('\n', "\n  "),
     })?;
-    if !quiet {
-        note(0, &format!("recorded on {id}, which every runtime must answer too:"));
-        for Recorded { exchange, expect, bytes, .. } in &recorded {
-            let masked = masked(&expect.body).map(|masked| format!("; {masked}")).unwrap_or_default();
-            note(4, &format!("  {exchange}: status {}, {bytes} bytes{masked}", expect.status));
-        }
+    bench.paragraph(&format!("recorded on {id}, which every runtime must answer too:"), 0);
+    for Recorded { exchange, expect, bytes, .. } in &recorded {
+        let masked = masked(&expect.body).map(|masked| format!("; {masked}")).unwrap_or_default();
+        bench.paragraph(&format!("  {exchange}: status {}, {bytes} bytes{masked}", expect.status), 4);
     }
     Ok(recorded)
 }
 
-/// How much of an answer is masked, and what is held against it under load; nothing of one without masks.
+/// How much of an answer is masked, and what is checked of it under load; nothing of one without masks.
 fn masked(body: &Body) -> Option<String> {
     let Body::Masked(parts) = body else { return None };
     let load = match under_load(body) {
@@ -74,8 +75,4 @@ fn masked(body: &Body) -> Option<String> {
         count => (format!("{count} parts"), "vary and are"),
     };
     Some(format!("{count} of it {verb} masked; under load {load}"))
-}
-
-fn note(hang: usize, text: &str) {
-    screen::note(&paragraph(text, hang, screen::width()));
 }

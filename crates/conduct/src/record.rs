@@ -1,11 +1,16 @@
 //! The sink that keeps results: each finished trial is in the store before the next one begins.
 
+use std::time::Duration;
+
 use stampede_core::{Fut, Study, Trial, YardStickReading};
 use stampede_harness::{Event, Sink, SinkError};
 use stampede_store::{Store, StoredStudy};
 
+use crate::notices::Progress;
+use crate::site::Site;
+
 /// Keeps trials in the store, and in memory for the report at the end.
-pub(crate) struct Record {
+pub struct Record {
     store: Store,
     study: Option<Study>,
     trials: Vec<Trial>,
@@ -14,41 +19,45 @@ pub(crate) struct Record {
 }
 
 impl Record {
-    pub(crate) fn new(store: Store) -> Self {
+    /// An empty one.
+    pub fn new(store: Store) -> Self {
         Self { store, study: None, trials: Vec::new(), yard_stick: Vec::new(), earlier: None }
     }
 
     /// A study with all that is stored of it.
-    pub(crate) fn stored(store: Store, stored: StoredStudy) -> Self {
+    pub fn stored(store: Store, stored: StoredStudy) -> Self {
         let StoredStudy { study, finished_at: _, trials, yard_stick } = stored;
         Self { store, study: Some(study), trials, yard_stick, earlier: None }
     }
 
-    /// Takes in what a study has that was interrupted and is gone on with.
+    /// Takes in what a study has that was interrupted and is resumed.
     pub(crate) fn go_on_with(&mut self, earlier: StoredStudy) {
         (self.trials, self.yard_stick) = (earlier.trials.clone(), earlier.yard_stick.clone());
         self.earlier = Some(earlier);
     }
 
-    /// The study that is to be gone on with.
+    /// The study that is to be resumed.
     pub(crate) fn earlier(&self) -> Option<&StoredStudy> {
         self.earlier.as_ref()
     }
 
     /// The study, once it has begun.
-    pub(crate) fn study(&self) -> Option<&Study> {
+    pub fn study(&self) -> Option<&Study> {
         self.study.as_ref()
     }
 
-    pub(crate) fn trials(&self) -> &[Trial] {
+    /// The trials that ended.
+    pub fn trials(&self) -> &[Trial] {
         &self.trials
     }
 
-    pub(crate) fn yard_stick(&self) -> &[YardStickReading] {
+    /// What the reference server gave.
+    pub fn yard_stick(&self) -> &[YardStickReading] {
         &self.yard_stick
     }
 
-    pub(crate) fn store(&mut self) -> &mut Store {
+    /// The store that keeps it.
+    pub fn store(&mut self) -> &mut Store {
         &mut self.store
     }
 
@@ -98,5 +107,32 @@ impl Record {
 impl Sink for Record {
     fn take<'a>(&'a mut self, event: &'a Event<'a>) -> Fut<'a, Result<(), SinkError>> {
         Box::pin(async move { self.keep(event) })
+    }
+}
+
+/// Everything that listens to a study.
+pub(crate) struct Sinks<'a> {
+    pub(crate) record: &'a mut Record,
+    progress: Box<dyn Progress + 'a>,
+}
+
+impl<'a> Sinks<'a> {
+    /// `earlier` is how long the study was measured already, where it is resumed.
+    pub(crate) fn new(record: &'a mut Record, site: &'a Site<'_>, earlier: Duration) -> Self {
+        let bench = site.bench();
+        Self { record, progress: bench.host.notices().progress(bench.quiet, site.stop, earlier) }
+    }
+}
+
+impl Sink for Sinks<'_> {
+    fn take<'a>(&'a mut self, event: &'a Event<'a>) -> Fut<'a, Result<(), SinkError>> {
+        Box::pin(async move {
+            self.record.take(event).await?;
+            self.progress.take(event).await?;
+            if let (Event::TrialEnded(trial), Some(study)) = (event, self.record.study()) {
+                self.progress.findings(study, self.record.trials(), &trial.case);
+            }
+            Ok(())
+        })
     }
 }

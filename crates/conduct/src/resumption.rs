@@ -17,7 +17,7 @@ pub(crate) fn find(store: &Store, name: Option<&str>, kind: StudyKind) -> Result
     let name = match name {
         Some(name) => name.to_owned(),
         None => {
-            // The parts of a search for settings are its own to go on with.
+            // The parts of a search for settings are its own to resume.
             let is_part = |id: &StudyId| id.as_str().contains('.');
             let is_meant = |row: &&StudyRow| {
                 row.kind == kind && row.finished_at.is_none() && row.imported_at.is_none() && !is_part(&row.id)
@@ -41,12 +41,12 @@ pub(crate) fn find(store: &Store, name: Option<&str>, kind: StudyKind) -> Result
     let stored = store.load(&name).map_err(Failure::unknown_or_missing)?;
     match stored.finished_at {
         Some(finished_at) => Err(Failure::usage(format!(
-            "--resume {} is of no use: the study was finished {finished_at:.0}; leave it out to begin another",
+            "study {} was finished {finished_at:.0}; leave out --resume to start a new one",
             stored.study.id
         ))),
         None if rows.iter().any(|row| row.id == stored.study.id && row.imported_at.is_some()) => {
             Err(Failure::usage(format!(
-                "--resume {} is of no use: the study was imported, and was measured elsewhere; leave it out to begin another",
+                "study {} was measured elsewhere and imported; leave out --resume to start a new one",
                 stored.study.id
             )))
         }
@@ -74,7 +74,7 @@ pub(crate) fn check(
     }
     let lines: Vec<String> = differences.iter().map(|difference| format!("\n  {difference}")).collect();
     Err(Failure::usage(format!(
-        "cannot go on with study {}, which was another one:{}\n  type what was typed then, or leave out --resume",
+        "cannot resume study {}: its settings differ:{}\n  type what was typed then, or leave out --resume",
         stored.study.id,
         lines.concat()
     )))

@@ -8,7 +8,11 @@ use stampede_core::{Arrivals, Load};
 use crate::exit::Failure;
 
 /// The key as it was typed, if it is that of a metric that can be better or worse and has ratios.
-pub(crate) fn read(typed: Option<String>) -> Result<Option<String>, Failure> {
+///
+/// # Errors
+///
+/// When it is none, with those that there are.
+pub fn read(typed: Option<String>) -> Result<Option<String>, Failure> {
     let Some(key) = typed else { return Ok(None) };
     let problem = match metric(&key) {
         Some(metric) if decides(metric) => return Ok(Some(key)),

@@ -1,0 +1,46 @@
+//! Conducts studies: what is measured next, when a question is answered, what is kept, and what is resumed.
+//!
+//! Each question has a module that takes a plan and gives what was measured. All of them stand on a [`Host`]: the lock, the
+//! processors, the signals, the platform and whoever is told. This crate prints nothing, knows no flag, makes no platform and
+//! writes no report.
+
+mod calibration;
+mod capacity;
+mod detected;
+mod exit;
+mod gate;
+mod host;
+mod interrupts;
+mod ladder;
+mod metric_choice;
+mod notices;
+mod record;
+mod recording;
+pub mod reference_server;
+mod reproduce;
+mod resumption;
+mod revisions;
+mod scale;
+mod sequence;
+mod site;
+mod study;
+mod tune;
+mod why;
+
+pub use calibration::of_machine as calibrations_of;
+pub use capacity::capacity;
+pub use exit::{Exit, Failure, exit_of};
+pub use gate::{Gated, gate};
+pub use host::{Bench, Ended, Host, LAST_WAIT, Lock, Program, attend};
+pub use interrupts::{Interrupts, LocalFut};
+pub use ladder::{Beside, Ladder};
+pub use metric_choice::read as read_metric;
+pub use notices::{Notices, Progress};
+pub use record::Record;
+pub use recording::record as record_answers;
+pub use reproduce::{Experiment, Table, given_at_once};
+pub use scale::{PlannedService, Services};
+pub use site::{Ground, conditions, needs};
+pub use study::{Deciding, StudyRequest, carry_out};
+pub use tune::{Tune, space};
+pub use why::WhyQuestion;

@@ -1,0 +1,281 @@
+//! A published experiment again: each of its tables a study.
+
+mod stored;
+
+use std::collections::BTreeMap;
+use std::path::PathBuf;
+use std::time::Duration;
+
+use jiff::Timestamp;
+use stampede_core::{CaseId, CpuLayout, Limits, Load, Rounds, StudyKind, with_causes};
+use stampede_harness::{Copies, Missing, Prepared, Scaling, Stop, TrialContext};
+use stampede_plan::{ComparePlan, InstancesAsked, PlannedRow, PlannedTable, ReproducePlan, ScaledRow};
+use stampede_runtimes::Topologies;
+use stampede_scale::{Basis, CloudRunParameters, PRICES, Policy, Service};
+use stampede_seam::Backend;
+use stampede_store::Store;
+
+use crate::exit::Failure;
+use crate::host::{Bench, Ended, attend};
+use crate::record::{Record, Sinks};
+use crate::revisions;
+use crate::scale::whole_cores;
+use crate::site::{Site, conditions};
+use crate::study::{DRAIN, DRAIN_OF_FLOWS, begun};
+
+/// What a trial takes beside its load at the least: start, readiness, verification, drain and stop.
+const BESIDE: Duration = Duration::from_secs(4);
+
+/// The largest row decides how many cores serve: all rows must be served by the same.
+fn cores(plan: &ReproducePlan) -> usize {
+    let rows = plan.tables.iter().flat_map(|table| &table.rows);
+    rows.filter_map(cores_of).max().unwrap_or(1)
+}
+
+/// A published experiment that is run again.
+pub struct Experiment<'a> {
+    bench: Bench<'a>,
+    plan: &'a ReproducePlan,
+    store: PathBuf,
+    tables: Vec<Table<'a>>,
+}
+
+/// A table, from when it is prepared on.
+pub struct Table<'a> {
+    /// What it is to be.
+    pub planned: &'a PlannedTable,
+    /// Rows that cannot run, each with why and what to do.
+    pub left_out: Vec<(CaseId, String)>,
+    /// What was measured; none before.
+    pub record: Option<Record>,
+    /// When all of it had been.
+    pub finished_at: Option<Timestamp>,
+    prepared: Vec<Prepared>,
+}
+
+impl Table<'_> {
+    /// The plan of its first row that can run; all have workload, window and warm-up in common.
+    fn plan(&self) -> Option<&ComparePlan> {
+        let first = &self.prepared.first()?.case.id;
+        self.planned.rows.iter().find(|row| row.case == *first)?.plan.as_ref().ok()
+    }
+}
+
+impl<'a> Experiment<'a> {
+    /// One whose studies are to be kept in the store at this path.
+    #[must_use]
+    pub fn new(bench: Bench<'a>, plan: &'a ReproducePlan, store: PathBuf) -> Self {
+        Self { bench, plan, store, tables: Vec::new() }
+    }
+
+    /// One whose studies, of these names, were stored before.
+    ///
+    /// # Errors
+    ///
+    /// When there is no such study, or it is of none of its tables.
+    pub fn of_stored(bench: Bench<'a>, plan: &'a ReproducePlan, store: PathBuf, names: &str) -> Result<Self, Failure> {
+        let tables = stored::tables(plan, names, &store)?;
+        Ok(Self { bench, plan, store, tables })
+    }
+
+    /// What came of its tables so far.
+    #[must_use]
+    pub fn tables(&self) -> &[Table<'a>] {
+        &self.tables
+    }
+
+    /// Measures all rows that can run here: how that ended.
+    ///
+    /// # Errors
+    ///
+    /// When it could not begin.
+    pub fn carry_out(&mut self, backend: Option<Backend>) -> Result<Result<Ended, Failure>, Failure> {
+        self.bench.host.settle();
+        // Each study opens it again; whether it can be is to be known before any of them.
+        Store::open(&self.store).map_err(Failure::missing)?;
+        let (bench, stop) = (self.bench, Stop::default());
+        attend(bench, cores(self.plan), &stop, |pinning| self.measure(pinning, backend, &stop))
+    }
+
+    /// Everything that is done on the runtime.
+    async fn measure(&mut self, pinning: CpuLayout, backend: Option<Backend>, stop: &Stop) -> Result<(), Failure> {
+        let rows = || self.plan.tables.iter().flat_map(|table| &table.rows);
+        let Some(first) = rows().find_map(|row| row.plan.as_ref().ok()) else {
+            let problems: Vec<String> = rows().filter_map(problem).map(|(row, why)| format!("{row}: {why}")).collect();
+            return Err(Failure::missing(format!("no row can run here:\n  {}", problems.join("\n  "))));
+        };
+        let site = Site::take(self.bench, "reproduce", first, &[], backend, pinning, stop).await?;
+        self.prepare(&site).await?;
+        self.introduce();
+        let count = self.tables.len();
+        for number in 0..count {
+            if !self.tables[number].prepared.is_empty() && !stop.obey() {
+                let title = &self.tables[number].planned.table.title;
+                self.bench.paragraph(&format!("table {} of {count}: {title}", number + 1), 0);
+                self.study(number, &site).await?;
+            }
+        }
+        Ok(())
+    }
+
+    /// Looks for what each row needs, so that the time that all takes is known before any of it begins.
+    async fn prepare(&mut self, site: &Site<'_>) -> Result<(), Failure> {
+        let mut copies = Copies::default();
+        for planned in &self.plan.tables {
+            self.bench.paragraph(&format!("preparing {}: {}", planned.table.id, planned.table.title), 0);
+            let mut left_out: Vec<_> = planned.rows.iter().filter_map(problem).collect();
+            let mut prepared = Vec::new();
+            for (plan, scaled) in planned.rows.iter().filter_map(|row| Some((row.plan.as_ref().ok()?, &row.scaled))) {
+                let mut conditions = conditions(self.bench.host, plan, site.pinning.clone())?;
+                let scaling = scaled.as_ref().map(|row| scaling(row, plan.limits));
+                if let Some(scaling) = &scaling {
+                    // An instance is made for what it is given at once.
+                    conditions.load = Load::Closed { connections: scaling.policy.concurrency(&scaling.service) };
+                }
+                let found = stampede_harness::prepare(
+                    &*site.ground.platform,
+                    &Topologies,
+                    &plan.candidates,
+                    &conditions,
+                    &mut copies,
+                );
+                match found.await {
+                    Ok((mut cases, missing)) => {
+                        revisions::add(self.bench.host, &mut cases, &plan.candidates).await;
+                        prepared.extend(cases.into_iter().map(|case| with_scaling(case, scaling, &plan.load)));
+                        left_out.extend(plan.candidates.first().and_then(|candidate| needs(&candidate.id, &missing)));
+                    }
+                    Err(error) => {
+                        let why = with_causes(&error);
+                        left_out.extend(plan.candidates.first().map(|candidate| (candidate.id.clone(), why)));
+                    }
+                }
+            }
+            for (why, rows) in by_reason(&left_out) {
+                let why = why.lines().next().unwrap_or_default();
+                self.bench.paragraph(&format!("  left out: {}: {why}", rows.join(", ")), 4);
+            }
+            self.tables.push(Table { planned, prepared, left_out, record: None, finished_at: None });
+        }
+        if self.tables.iter().all(|table| table.prepared.is_empty()) {
+            return Err(Failure::missing("no row can run here; see above what each needs"));
+        }
+        Ok(())
+    }
+
+    /// Says how long all will take; an application that answers slowly takes longer to be verified.
+    fn introduce(&self) {
+        let rounds = self.plan.rounds;
+        let trials: usize = self.tables.iter().map(|table| table.prepared.len() * rounds as usize).sum();
+        let time: Duration = self
+            .tables
+            .iter()
+            .filter_map(|table| {
+                let plan = table.plan()?;
+                Some((plan.warm_up + plan.duration + BESIDE) * table.prepared.len() as u32 * rounds)
+            })
+            .sum();
+        let time = humantime::format_duration(Duration::from_secs(time.as_secs().div_ceil(60) * 60));
+        let of = self.tables.iter().filter(|table| !table.prepared.is_empty()).count();
+        let studies = if of == 1 { "study" } else { "studies" };
+        self.bench.paragraph(&format!("{trials} trials in {of} {studies} of {rounds} rounds: {time} at the least"), 0);
+    }
+
+    async fn study(&mut self, number: usize, site: &Site<'_>) -> Result<(), Failure> {
+        let Self { bench: _, plan, store, tables } = self;
+        let table = &mut tables[number];
+        let Some(of_row) = table.plan().cloned() else { return Ok(()) };
+        let timeout = table.planned.table.client_timeout(plan.scale);
+        let mut study = begun(&of_row, StudyKind::Compare, site, site.now());
+        study.seed = plan.seed.unwrap_or(study.seed);
+        study.rounds = Rounds::Fixed(plan.rounds);
+        study.cases = table.prepared.iter().map(|prepared| prepared.case.clone()).collect();
+        let context = TrialContext {
+            workload: &of_row.workload,
+            scenario: of_row.scenario.as_ref(),
+            ready_timeout: of_row.ready_timeout,
+            drain: drain(of_row.scenario.is_some(), timeout, plan.scale),
+            timeout,
+            failures: table.planned.table.failures,
+            backend: site.backend,
+            sampled: of_row.sampled,
+            // Rows differ in their limits: there is none that holds for all.
+            yard_stick: None,
+            stop: site.stop,
+        };
+        let record = table.record.insert(Record::new(Store::open(store).map_err(Failure::missing)?));
+        let mut sinks = Sinks::new(record, site, Duration::ZERO);
+        stampede_harness::run(&*site.ground.platform, &study, &table.prepared, &context, Vec::new(), &mut sinks)
+            .await
+            .map_err(Failure::missing)?;
+        if site.stop.is_obeyed() {
+            return Ok(());
+        }
+        let finished_at = site.now();
+        table.finished_at = Some(finished_at);
+        sinks.record.store().finish_study(&study.id, finished_at).map_err(Failure::missing)
+    }
+}
+
+/// How many processors serve a row; nothing of one that cannot run.
+fn cores_of(row: &PlannedRow) -> Option<usize> {
+    let limits = row.plan.as_ref().ok()?.limits;
+    Some(match &row.scaled {
+        None => limits.cpus.whole_cores(),
+        Some(ScaledRow { instances: InstancesAsked { total_cpus: Some(total), .. }, .. }) => *total as usize,
+        Some(row) => {
+            let all = f64::from(row.instances.most.unwrap_or(1)) * limits.cpus.cores();
+            whole_cores(all)
+        }
+    })
+}
+
+/// How a row's instances are started and stopped: as Cloud Run does it, with CPU during requests.
+fn scaling(row: &ScaledRow, limits: Limits) -> Scaling {
+    let ScaledRow { concurrency, instances: InstancesAsked { least, most, total_cpus } } = row;
+    let policy = Policy::CloudRun(CloudRunParameters::default());
+    let service = Service::on_demand(limits.cpus, limits.memory, *concurrency, *least, most.unwrap_or(1));
+    let price = PRICES.iter().find(|price| price.basis == Basis::Requests).unwrap_or(&PRICES[0]);
+    Scaling { service, policy, policy_name: "cloud-run", queue_wait: None, price, total_cpus: *total_cpus }
+}
+
+/// What an instance of a row is given at once, by the rules of its autoscaler.
+#[must_use]
+pub fn given_at_once(row: &ScaledRow, limits: Limits) -> u32 {
+    let Scaling { service, policy, .. } = scaling(row, limits);
+    policy.concurrency(&service)
+}
+
+fn with_scaling(mut prepared: Prepared, scaling: Option<Scaling>, load: &Load) -> Prepared {
+    prepared.case.load.clone_from(load);
+    prepared.scaling = scaling;
+    prepared
+}
+
+/// How long answers are waited for after the window. Users of a scenario lose patience as much sooner as all goes faster; where a
+/// client gives up by itself, its last request has as long as all others.
+fn drain(has_scenario: bool, timeout: Option<Duration>, scale: f64) -> Duration {
+    let of_load = if has_scenario { DRAIN_OF_FLOWS.mul_f64(scale.min(1.0)) } else { Duration::ZERO };
+    // That it has given up is seen a little later.
+    let of_client = timeout.map_or(Duration::ZERO, |timeout| timeout + Duration::from_secs(1));
+    of_load.max(of_client).max(DRAIN)
+}
+
+/// Why a row's plan cannot be used here.
+fn problem(row: &PlannedRow) -> Option<(CaseId, String)> {
+    let mistakes = row.plan.as_ref().err()?;
+    Some((row.case.clone(), mistakes.to_string().replace('\n', "; ")))
+}
+
+/// Each reason once, with the rows that it keeps from running.
+fn by_reason(left_out: &[(CaseId, String)]) -> BTreeMap<&str, Vec<&str>> {
+    let mut reasons: BTreeMap<&str, Vec<&str>> = BTreeMap::new();
+    left_out.iter().for_each(|(row, why)| reasons.entry(why).or_default().push(row.as_str()));
+    reasons
+}
+
+/// What a row needs that is missing, and how to get it.
+fn needs(row: &CaseId, missing: &[Missing]) -> Option<(CaseId, String)> {
+    let needs: Vec<String> = missing.iter().map(|Missing { what, install, .. }| format!("{what}: {install}")).collect();
+    (!needs.is_empty()).then(|| (row.clone(), format!("needs {}", needs.join("; and "))))
+}

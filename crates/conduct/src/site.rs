@@ -1,0 +1,204 @@
+//! Where a study is measured: a platform, under the lock on the machine, and how load is driven there.
+
+use std::collections::BTreeSet;
+
+use jiff::Timestamp;
+use stampede_core::{Availability, Composer as _, CpuLayout, Machine, Requirement, Severity, with_causes};
+use stampede_harness::{Conditions, Copies, Missing, PrepareCasesError, Prepared, Stop};
+use stampede_plan::{ComparePlan, RuntimeChoice};
+use stampede_runtimes::Topologies;
+use stampede_seam::{Backend, Platform};
+
+use crate::exit::{Exit, Failure};
+use crate::host::{Bench, Host, Lock};
+use crate::{detected, revisions};
+
+/// What every case of a plan is served under.
+///
+/// # Errors
+///
+/// When a certificate cannot be made for a topology that needs one.
+pub fn conditions(host: &dyn Host, plan: &ComparePlan, pinning: CpuLayout) -> Result<Conditions, Failure> {
+    let topology = plan.topology.clone();
+    let certificate = topology.has_tls().then(|| host.certificate()).transpose()?;
+    Ok(Conditions {
+        limits: plan.limits,
+        load: plan.load.clone(),
+        beside: plan.beside.clone(),
+        pinning,
+        topology,
+        certificate,
+        services: plan.services.clone(),
+        audits: plan.workload.audits.clone(),
+    })
+}
+
+/// A platform that nobody else measures on.
+pub struct Ground<'a> {
+    bench: Bench<'a>,
+    // Fields are dropped in this order: the platform first.
+    /// The platform.
+    pub platform: Box<dyn Platform>,
+    _lock: Lock,
+}
+
+impl<'a> Ground<'a> {
+    /// Waits for the lock, cleans up after Stampedes that were killed, and says what stands in the way of the limits. What is `beside`
+    /// a plan has other runtimes or settings, and all else as the plan. Others who wait for the lock are told the `command`.
+    ///
+    /// # Errors
+    ///
+    /// When somebody else measures and is not to be waited for, or the platform cannot be had.
+    pub async fn take(
+        bench: Bench<'a>,
+        command: &str,
+        plan: &ComparePlan,
+        beside: &[&ComparePlan],
+        pinning: &CpuLayout,
+    ) -> Result<Self, Failure> {
+        let Bench { host, no_wait, quiet } = bench;
+        let lock = host.lock(&purpose(command, plan), no_wait).await?;
+        let platform = host.platform(plan, beside, pinning.server.clone(), quiet).await?;
+        for finding in platform.preflight(&plan.limits).await {
+            if finding.severity > Severity::Info {
+                bench.warning(&format!("{}; {}", finding.text, finding.advice));
+            }
+        }
+        Ok(Self { bench, platform, _lock: lock })
+    }
+
+    /// Prepares the plan's cases, and says what a look at an application found.
+    ///
+    /// # Errors
+    ///
+    /// When an application cannot be prepared, or a runtime that was named is missing.
+    pub async fn prepare(
+        &self,
+        plan: &ComparePlan,
+        conditions: &Conditions,
+        copies: &mut Copies,
+    ) -> Result<Vec<Prepared>, Failure> {
+        self.prepare_as(self.bench, plan, conditions, copies).await
+    }
+
+    /// The same for a plan that differs from one that was prepared before: what is told of it was told then.
+    pub(crate) async fn prepare_beside(
+        &self,
+        plan: &ComparePlan,
+        conditions: &Conditions,
+        copies: &mut Copies,
+    ) -> Result<Vec<Prepared>, Failure> {
+        self.prepare_as(Bench { quiet: true, ..self.bench }, plan, conditions, copies).await
+    }
+
+    async fn prepare_as(
+        &self,
+        bench: Bench<'_>,
+        plan: &ComparePlan,
+        conditions: &Conditions,
+        copies: &mut Copies,
+    ) -> Result<Vec<Prepared>, Failure> {
+        let commands: BTreeSet<_> = plan.candidates.iter().flat_map(|candidate| &candidate.app.prepare).collect();
+        for command in commands {
+            bench.note(&format!("preparing the application: {}", command.join(" ")));
+        }
+        let prepared = stampede_harness::prepare(&*self.platform, &Topologies, &plan.candidates, conditions, copies);
+        let prepared = prepared.await;
+        let (mut prepared, missing) = prepared.map_err(|error| match error {
+            // The application is at fault itself.
+            PrepareCasesError::App(_) => Failure { exit: Exit::TrialFailed, message: with_causes(&error) },
+            PrepareCasesError::Render(_) => Failure::missing(error),
+        })?;
+        revisions::add(bench.host, &mut prepared, &plan.candidates).await;
+        detected::tell(bench, plan, &prepared, &missing);
+        account_for_missing(bench, plan, &prepared, &missing)?;
+        Ok(prepared)
+    }
+}
+
+/// Whether a plan's platform has all that the plan's candidates need, or was given it now.
+pub(crate) async fn has_all(bench: Bench<'_>, command: &str, plan: &ComparePlan) -> Result<bool, Failure> {
+    let Bench { host, no_wait, quiet } = bench;
+    let _lock = host.lock(&purpose(command, plan), no_wait).await?;
+    let platform = host.platform(plan, &[], host.cpus(), quiet).await?;
+    for need in needs(plan) {
+        if matches!(platform.detect(&need).await, Availability::Missing { .. }) {
+            return Ok(false);
+        }
+    }
+    Ok(true)
+}
+
+/// What the candidates of a plan and what is around them need.
+#[must_use]
+pub fn needs(plan: &ComparePlan) -> Vec<Requirement> {
+    let around = Topologies.requires(&plan.topology);
+    around.into_iter().chain(plan.candidates.iter().flat_map(|candidate| candidate.needs(&candidate.app))).collect()
+}
+
+/// What others who wait are told.
+fn purpose(command: &str, plan: &ComparePlan) -> String {
+    format!("{command} {}", plan.workload.id)
+}
+
+/// A missing runtime that was named ends the command; one that was not is skipped with a note.
+fn account_for_missing(
+    bench: Bench<'_>,
+    plan: &ComparePlan,
+    prepared: &[Prepared],
+    missing: &[Missing],
+) -> Result<(), Failure> {
+    let line = |Missing { case, what, install }: &Missing| format!("{case} needs {what}: {install}");
+    let lines = missing.iter().map(line).collect::<Vec<_>>().join("\n");
+    if prepared.is_empty() && missing.is_empty() {
+        return Err(Failure::usage("no runtime can serve this workload; see stampede list runtimes"));
+    }
+    if prepared.is_empty() || (plan.choice == RuntimeChoice::Named && !missing.is_empty()) {
+        return Err(Failure::missing(lines));
+    }
+    // A look at an application says so of each runtime.
+    if plan.look.is_none() && plan.choice != RuntimeChoice::Named {
+        let unable = plan.unable.iter().map(|(runtime, kinds)| format!("{runtime}, which serves {}", kinds.join(", ")));
+        for line in lines.lines().map(str::to_owned).chain(unable) {
+            bench.host.notices().paragraph(&format!("left out: {line}"), 4);
+        }
+    }
+    Ok(())
+}
+
+/// Where studies are measured, one after another.
+pub(crate) struct Site<'a> {
+    /// What may ask them to end.
+    pub(crate) stop: &'a Stop,
+    pub(crate) ground: Ground<'a>,
+    pub(crate) machine: Machine,
+    pub(crate) pinning: CpuLayout,
+    pub(crate) backend: Backend,
+}
+
+impl<'a> Site<'a> {
+    /// The site of a plan. Others who wait for the lock are told the `command`.
+    pub(crate) async fn take(
+        bench: Bench<'a>,
+        command: &str,
+        plan: &ComparePlan,
+        beside: &[&ComparePlan],
+        backend: Option<Backend>,
+        pinning: CpuLayout,
+        stop: &'a Stop,
+    ) -> Result<Self, Failure> {
+        let ground = Ground::take(bench, command, plan, beside, &pinning).await?;
+        let backend = bench.host.backend(backend, &pinning, bench.quiet).await;
+        Ok(Self { stop, ground, machine: bench.host.machine(), pinning, backend })
+    }
+
+    /// Who it is for.
+    pub(crate) fn bench(&self) -> Bench<'a> {
+        self.ground.bench
+    }
+
+    /// The date and time there.
+    pub(crate) fn now(&self) -> Timestamp {
+        self.ground.platform.vantage().timestamp()
+    }
+}

@@ -1,0 +1,81 @@
+//! The platform of a plan: this machine, or containers.
+
+use std::env;
+use std::ffi::OsString;
+
+use stampede_conduct::{Failure, needs};
+use stampede_plan::{ComparePlan, PlatformChoice};
+use stampede_platforms::docker::{DockerConfig, DockerPlatform};
+use stampede_platforms::{LocalConfig, LocalPlatform};
+use stampede_seam::Platform;
+use stampede_vantage::Here;
+
+use crate::{clean, folders, looker, screen};
+
+/// The plan's platform, on these processors, with all that the runtimes of the plan and of those beside it need and that it can give
+/// them.
+pub(crate) async fn platform(
+    plan: &ComparePlan,
+    beside: &[&ComparePlan],
+    server_cpus: Vec<u32>,
+    quiet: bool,
+) -> Result<Box<dyn Platform>, Failure> {
+    match &plan.platform {
+        PlatformChoice::Local => {
+            let config = config(plan, server_cpus)?;
+            // It cleans up after Stampedes that were killed, which may take a while.
+            let platform = match tokio::task::spawn_blocking(|| LocalPlatform::new(config, Here::new())).await {
+                Ok(platform) => platform.map_err(Failure::missing)?,
+                Err(panic) => std::panic::resume_unwind(panic.into_panic()),
+            };
+            clean::tell(platform.cleaned());
+            Ok(Box::new(platform))
+        }
+        PlatformChoice::Docker { base_image } => {
+            Ok(Box::new(containers(base_image, plan, beside, server_cpus, quiet).await?))
+        }
+    }
+}
+
+/// Containers of this image, with all that the runtimes of a plan and of those beside it need.
+pub(crate) async fn containers(
+    base_image: &str,
+    plan: &ComparePlan,
+    beside: &[&ComparePlan],
+    server_cpus: Vec<u32>,
+    quiet: bool,
+) -> Result<DockerPlatform, Failure> {
+    let all = || [plan].into_iter().chain(beside.iter().copied());
+    let config = DockerConfig {
+        state_dir: folders::state(),
+        cache_dir: folders::cache()?,
+        server_cpus,
+        ready_timeout: plan.ready_timeout,
+        base_image: base_image.to_owned(),
+        looker: (env::current_exe().map_err(Failure::missing)?, vec![looker::COMMAND.into()]),
+        sources: all().flat_map(|plan| &plan.candidates).map(|candidate| candidate.app.source.clone()).collect(),
+        parts: !plan.topology.is_single(),
+        tell: if quiet { |_| {} } else { screen::note },
+    };
+    let platform = DockerPlatform::new(config, Here::new()).await.map_err(Failure::missing)?;
+    clean::tell(platform.cleaned());
+    platform.provide(&all().flat_map(needs).collect::<Vec<_>>()).await.map_err(Failure::missing)?;
+    Ok(platform)
+}
+
+/// What the platform is told, for a plan that is served by these processors.
+pub(crate) fn config(plan: &ComparePlan, server_cpus: Vec<u32>) -> Result<LocalConfig, Failure> {
+    Ok(LocalConfig {
+        warden: warden()?,
+        state_dir: folders::state(),
+        cache_dir: folders::cache()?,
+        server_cpus,
+        ready_timeout: plan.ready_timeout,
+    })
+}
+
+/// How this program is started again as a warden.
+fn warden() -> Result<Vec<OsString>, Failure> {
+    let program = env::current_exe().map_err(Failure::missing)?;
+    Ok(vec![program.into_os_string(), "__warden".into()])
+}
