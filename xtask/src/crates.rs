@@ -7,7 +7,7 @@ use std::process::Command;
 use serde::Deserialize;
 
 /// Each crate and the crates of this workspace that it may use.
-const MAY_USE: [(&str, &[&str]); 23] = [
+const MAY_USE: [(&str, &[&str]); 24] = [
     ("core", &[]),
     ("stats", &[]),
     ("cgroup", &[]),
@@ -28,6 +28,7 @@ const MAY_USE: [(&str, &[&str]); 23] = [
     ("harness", &["core", "seam", "analysis", "scale", "gateway"]),
     ("store", &["core"]),
     ("report", &["core", "analysis", "scale"]),
+    ("mimic", &["core", "plan", "seam", "report"]),
     ("serve", &["core", "analysis", "store", "report"]),
     ("testkit", &["core", "seam"]),
     ("bench", &["core", "stats", "analysis", "runtimes"]),

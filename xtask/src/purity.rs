@@ -6,8 +6,8 @@ use std::path::Path;
 use crate::files::tracked;
 
 /// They decide, and others act.
-const PURE: [&str; 10] =
-    ["analysis", "core", "export", "forecast", "harness", "runtimes", "scale", "scenario", "seam", "stats"];
+const PURE: [&str; 11] =
+    ["analysis", "core", "export", "forecast", "harness", "mimic", "runtimes", "scale", "scenario", "seam", "stats"];
 
 /// What reads a clock, waits, opens a connection or a file, or starts a process.
 const IMPURE: [&str; 12] = [
