@@ -7,7 +7,7 @@ use std::process::Command;
 use serde::Deserialize;
 
 /// Each crate and the crates of this workspace that it may use.
-const MAY_USE: [(&str, &[&str]); 24] = [
+const MAY_USE: [(&str, &[&str]); 25] = [
     ("core", &[]),
     ("stats", &[]),
     ("cgroup", &[]),
@@ -29,6 +29,7 @@ const MAY_USE: [(&str, &[&str]); 24] = [
     ("store", &["core"]),
     ("conduct", &["core", "seam", "plan", "runtimes", "analysis", "scale", "harness", "store"]),
     ("report", &["core", "analysis", "scale"]),
+    ("mimic", &["core", "plan", "seam", "report"]),
     ("serve", &["core", "analysis", "store", "report"]),
     ("testkit", &["core", "seam"]),
     ("bench", &["core", "stats", "analysis", "runtimes"]),

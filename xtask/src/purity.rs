@@ -6,8 +6,10 @@ use std::path::Path;
 use crate::files::tracked;
 
 /// They decide, and others act.
-const PURE: [&str; 11] =
-    ["analysis", "conduct", "core", "export", "forecast", "harness", "runtimes", "scale", "scenario", "seam", "stats"];
+const PURE: [&str; 12] = [
+    "analysis", "conduct", "core", "export", "forecast", "harness", "mimic", "runtimes", "scale", "scenario", "seam",
+    "stats",
+];
 
 /// What reads a clock, waits, opens a connection or a file, or starts a process.
 const IMPURE: [&str; 12] = [

@@ -49,7 +49,7 @@ fn column_width(column: &[String]) -> usize {
 /// Breaks a text between words into lines of at most `width` characters. The first line begins with `first`, the others
 /// with as many blanks as `hang`; a line of the text begins a new line. A word that is longer than a line has one to
 /// itself.
-pub(crate) fn wrap(first: &str, text: &str, hang: usize, width: usize) -> Vec<String> {
+pub fn wrap(first: &str, text: &str, hang: usize, width: usize) -> Vec<String> {
     let indent = " ".repeat(hang);
     let mut lines = Vec::new();
     let mut line = first.to_owned();

@@ -28,6 +28,7 @@ mod sampling_json;
 pub mod scale;
 mod scale_figures;
 mod steps;
+pub mod tally;
 pub mod terminal;
 mod topology;
 mod trust;
@@ -40,6 +41,7 @@ use jiff::Timestamp;
 use stampede_analysis::Analysis;
 use stampede_core::{Study, Trial, YardStickReading};
 
+pub use layout::wrap;
 pub use trust::pilot;
 
 /// What a report is made from.

@@ -3,7 +3,7 @@
 pub(crate) mod args;
 mod hdr;
 mod json;
-pub(crate) mod table;
+mod table;
 pub(crate) mod target;
 pub(crate) mod timeseries;
 
@@ -348,19 +348,20 @@ pub(crate) fn exit_of(result: &LoadResult, interrupted: bool) -> Exit {
 
 #[cfg(test)]
 mod tests {
+    use stampede_testkit::samples::load_result;
+
     use super::*;
-    use crate::mimic::sample::good;
 
     #[test]
     fn wrong_answers_and_requests_that_could_not_be_written_end_with_4() {
         let exit = |failed: u64, class: ErrorClass| {
-            let mut result = good();
+            let mut result = load_result();
             result.total.requests.ok -= failed;
             result.total.requests.failed = failed;
             result.total.errors.insert(class, failed);
             exit_of(&result, false)
         };
-        let all = good().total.requests.sent;
+        let all = load_result().total.requests.sent;
         for class in ErrorClass::ALL {
             let few = if class.is_wrong() || class == ErrorClass::Unwritable { Exit::Invalid } else { Exit::Done };
             assert_eq!(exit(1, class), few, "{class:?}");

@@ -46,13 +46,12 @@ mod tests;
 use std::process::ExitCode;
 
 use clap::Parser;
+use stampede_conduct::Host;
+use stampede_mimic::Tool;
 
 use crate::args::{Args, Command, OtherArgs};
 use crate::exit::{Exit, Failure};
-use stampede_conduct::Host;
-
 use crate::host::ThisMachine;
-use crate::mimic::Tool;
 
 fn main() -> ExitCode {
     match Args::parse().command {
@@ -76,9 +75,9 @@ fn obey(command: Command, host: &dyn Host) -> Exit {
         Command::Scale(args) => scale::run(args, host),
         Command::Forecast(args) => forecast::run(&args),
         Command::Load(args) => load::run(args),
-        Command::Hey(OtherArgs { args }) => mimic::run(Tool::Hey, &args),
-        Command::Ab(OtherArgs { args }) => mimic::run(Tool::Ab, &args),
-        Command::Wrk(OtherArgs { args }) => mimic::run(Tool::Wrk, &args),
+        Command::Hey(OtherArgs { args }) => mimic::run(Tool::Hey, &args, host),
+        Command::Ab(OtherArgs { args }) => mimic::run(Tool::Ab, &args, host),
+        Command::Wrk(OtherArgs { args }) => mimic::run(Tool::Wrk, &args, host),
         Command::List(args) => list::run(&args),
         Command::Show(args) => show::run(&args),
         Command::Report(args) => report::run(&args),

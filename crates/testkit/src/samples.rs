@@ -1,13 +1,15 @@
-//! A small application, and cases of it.
+//! A small application, cases of it, and the result of a load.
 
 use std::collections::BTreeMap;
 use std::path::PathBuf;
 use std::time::Duration;
 
 use stampede_core::{
-    AddressId, Body, Bytes, Case, CaseId, CpuLayout, Cpus, Deployment, Exchange, Expectation, Limits, Load, Program,
-    Ready, Request, RuntimeId, Stop, StopSignal, Topology, Tuning, Unit, UnitId, Workload, WorkloadId,
+    AddressId, Body, Bytes, Case, CaseId, Censored, Counts, CpuLayout, Cpus, Deployment, Exchange, Expectation,
+    GeneratorUse, Latencies, Limits, Load, Program, Ready, Request, RuntimeId, Stop, StopSignal, Topology, Tuning,
+    Unit, UnitId, Workload, WorkloadId,
 };
+use stampede_seam::{Backend, LittlesLaw, LoadResult, Measures};
 
 /// What the application answers to everything.
 pub const BODY: &str = "hello";
@@ -86,5 +88,47 @@ pub fn deployment(name: &str) -> Deployment {
         preparation: None,
         probe: None,
         units: vec![unit],
+    }
+}
+
+/// 20,000 answers between 10 and 30 ms on 100 connections within ten seconds.
+pub fn load_result() -> LoadResult {
+    let latencies = |from_us: u64, count: u64, step_ns: u64| {
+        let mut latencies = Latencies::new();
+        (0..count).for_each(|number| latencies.record_ns(from_us * 1000 + number * step_ns));
+        latencies
+    };
+    LoadResult {
+        window: Duration::from_secs(10),
+        backend: Backend::Epoll,
+        total: Measures {
+            requests: Counts { sent: 20_000, ok: 20_000, failed: 0, unfinished: 0 },
+            unsent: 0,
+            warm_up: Counts::default(),
+            warm_up_status: BTreeMap::new(),
+            service: latencies(10_000, 20_000, 1000),
+            response: latencies(10_010, 20_000, 1000),
+            censored: Censored::default(),
+            first_byte: latencies(9000, 20_000, 1000),
+            connect: latencies(100, 100, 10_000),
+            tls: Latencies::new(),
+            lateness: latencies(1, 20_000, 0),
+            status: BTreeMap::from([(200, 20_000)]),
+            errors: BTreeMap::new(),
+        },
+        steps: Vec::new(),
+        slices: Vec::new(),
+        flows: Vec::new(),
+        unmatched_captures: Vec::new(),
+        exhausted_feeders: Vec::new(),
+        reconnects: 0,
+        bytes_sent: 2_000_000,
+        bytes_received: 4_000_000,
+        generator: GeneratorUse { threads: 2, cpu: Duration::from_secs(1) },
+        spin: Duration::ZERO,
+        littles_law: LittlesLaw::default(),
+        saturation: None,
+        wrong_answers: Vec::new(),
+        first_failure: None,
     }
 }

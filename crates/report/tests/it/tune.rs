@@ -1,8 +1,8 @@
 //! What a search for settings comes to.
 
-use stampede_analysis::{Knob, Space, Tried, analyse, metric};
+use stampede_analysis::{Knob, LadderStep, Space, Tried, analyse, metric};
 use stampede_core::{Latencies, Limits, Load, Objective, Role, RuntimeId, Slo};
-use stampede_report::ladder::{self, LadderStep, LadderView};
+use stampede_report::ladder::{self, LadderView};
 use stampede_report::tune::{Held, TuneView, markdown, terminal};
 use stampede_report::{StudyView, html};
 

@@ -2,8 +2,9 @@
 
 use std::time::Duration;
 
-use stampede_core::{Censored, Counts, ErrorClass, Latencies};
+use stampede_core::{Censored, Counts, Latencies};
 use stampede_load::{FlowResult, FlowTally, LoadResult, Measures, StepResult};
+use stampede_report::tally::{counted, words};
 
 use super::Asked;
 
@@ -132,27 +133,5 @@ fn bytes(count: f64) -> String {
         ..1e4 => format!("{count:.0} B"),
         1e4..1e7 => format!("{:.1} kB", count / 1e3),
         _ => format!("{:.1} MB", count / 1e6),
-    }
-}
-
-pub(crate) fn counted<K: std::fmt::Display, C: std::fmt::Display>(items: impl Iterator<Item = (K, C)>) -> String {
-    let items: Vec<_> = items.map(|(name, count)| format!("{count} x {name}")).collect();
-    if items.is_empty() { "none".to_owned() } else { items.join(", ") }
-}
-
-pub(crate) fn words(class: ErrorClass) -> &'static str {
-    match class {
-        ErrorClass::Refused => "refused",
-        ErrorClass::Tls => "not encrypted",
-        ErrorClass::Reset => "reset",
-        ErrorClass::ClosedEarly => "closed early",
-        ErrorClass::Malformed => "not HTTP",
-        ErrorClass::WrongStatus => "wrong status",
-        ErrorClass::WrongHeader => "wrong header",
-        ErrorClass::WrongBody => "wrong body",
-        ErrorClass::Unwritable => "not writable",
-        ErrorClass::Exhausted => "no port or file left",
-        ErrorClass::TimedOut => "timed out",
-        ErrorClass::Io => "other network error",
     }
 }

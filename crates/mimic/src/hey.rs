@@ -5,15 +5,17 @@ use std::fmt::Write as _;
 use std::time::Duration;
 
 use stampede_core::{Arrivals, Latencies, Load, Protocol, Request, Schedule};
-use stampede_load::{LoadResult, Measures};
-use stampede_plan::{MachineSize, Mistakes};
+use stampede_plan::Mistakes;
+use stampede_report::tally::words;
+use stampede_seam::{LoadResult, Measures};
 
-use super::errand::{self, DAY, Errand, Headers};
-use super::figures::{answered, at_most, at_rank, lost, whole, with_status};
-use super::flags::{HELP, Style, Syntax, Typed, positive, refused, switch, valued};
-use crate::load::table::words;
+use crate::Surroundings;
+use crate::figures::{answered, at_most, at_rank, lost, whole, with_status};
+use crate::flags::{HELP, Style, Syntax, Typed, positive, refused, switch, valued};
+use crate::headers::{self, Headers};
+use crate::tool_run::{DAY, ToolRun};
 
-pub(super) static SYNTAX: Syntax = Syntax {
+pub(crate) static SYNTAX: Syntax = Syntax {
     tool: "hey",
     style: Style::Go,
     flags: &[
@@ -45,14 +47,14 @@ pub(super) static SYNTAX: Syntax = Syntax {
 };
 
 /// What the layout prints.
-pub(super) const PERCENTILES: &[u64] = &[10, 25, 50, 75, 90, 95, 99];
+pub(crate) const PERCENTILES: &[u64] = &[10, 25, 50, 75, 90, 95, 99];
 
 /// What hey sends as `User-Agent`.
 const AGENT: &str = "hey/0.0.1";
 
 /// What the layout says beside the result.
 #[derive(Clone, Debug, PartialEq)]
-pub(super) struct Hey {
+pub(crate) struct Hey {
     load: Load,
     /// Requests that were asked for, more than are sent.
     asked: Option<u64>,
@@ -62,9 +64,9 @@ pub(super) struct Hey {
 }
 
 /// Reads a command line.
-pub(super) fn read(mut typed: Typed, machine: MachineSize) -> Result<(Errand, Hey), Mistakes> {
+pub(crate) fn read(mut typed: Typed, surroundings: Surroundings<'_>) -> Result<(ToolRun, Hey), Mistakes> {
     let clients = typed.value("c", positive, "is not a number of clients", "for example -c 50").unwrap_or(50);
-    let clients = errand::connections(&mut typed, clients, machine);
+    let clients = typed.connections(clients, surroundings);
     let count = typed.value("n", positive::<u64>, "is not a number of requests", "for example -n 200").unwrap_or(200);
     let length = typed.value("z", duration, "is not a length of time", "for example -z 10s");
     if !typed.has("z") && count < u64::from(clients) {
@@ -76,7 +78,7 @@ pub(super) fn read(mut typed: Typed, machine: MachineSize) -> Result<(Errand, He
     let timeout = (timeout > 0).then(|| Duration::from_secs(timeout.into()));
     let rate =
         typed.value("q", |text| rate(text, clients), "is not a rate that can be kept", "for example -q 10").flatten();
-    let half = (machine.cpus / 2).max(1) as usize;
+    let half = (surroundings.machine.cpus / 2).max(1) as usize;
     let threads = typed.value("cpus", positive, "is not a number of processors", "for example -cpus 1").unwrap_or(half);
     // Go sends methods as they are, and hey writes them large.
     let method = typed.last("m").unwrap_or("GET").to_ascii_uppercase();
@@ -84,14 +86,14 @@ pub(super) fn read(mut typed: Typed, machine: MachineSize) -> Result<(Errand, He
         typed.mistake(format!("-m {method}"), "is not a method", "for example -m POST");
     }
     let body = match (typed.last("D"), typed.last("d")) {
-        (Some(path), _) => errand::file(&mut typed, "-D", path),
+        (Some(path), _) => typed.file("-D", path, surroundings),
         (None, text) => text.unwrap_or_default().as_bytes().to_vec(),
     };
     let mut headers = headers(&mut typed, &method);
     let keep_alive = !typed.has("disable-keepalive") && !headers.take_close();
     let (host, headers) = headers.into_parts(&mut typed);
     let url = typed.url();
-    let url = errand::url(&mut typed, url);
+    let url = typed.http_url(url);
     let Some(url) = url.filter(|_| typed.mistakes.is_empty()) else {
         return Err(Mistakes(typed.mistakes));
     };
@@ -102,7 +104,7 @@ pub(super) fn read(mut typed: Typed, machine: MachineSize) -> Result<(Errand, He
     };
     // Each client sends the same number.
     let requests = length.is_none().then(|| count - count % u64::from(clients));
-    let errand = Errand {
+    let run = ToolRun {
         host: host.unwrap_or_else(|| url.authority.clone()),
         request: Request { method, path: url.path.clone(), headers, body },
         url,
@@ -119,7 +121,7 @@ pub(super) fn read(mut typed: Typed, machine: MachineSize) -> Result<(Errand, He
         quiet: false,
     };
     Ok((
-        errand,
+        run,
         Hey { load, asked: requests.filter(|sent| *sent < count).map(|_| count), paced, authorized: typed.has("a") },
     ))
 }
@@ -128,7 +130,7 @@ fn headers(typed: &mut Typed, method: &str) -> Headers {
     let mut headers = Headers::default();
     headers.set("Content-Type", typed.last("T").unwrap_or("text/html"));
     for text in typed.all("H").collect::<Vec<_>>() {
-        let Some((name, value)) = errand::header(typed, "-H", text) else { continue };
+        let Some((name, value)) = headers::header(typed, "-H", text) else { continue };
         if name.eq_ignore_ascii_case("host") {
             typed.mistake(format!("-H {text:?}"), "is not sent by hey", "give -host instead");
             continue;
@@ -141,7 +143,7 @@ fn headers(typed: &mut Typed, method: &str) -> Headers {
         }
     }
     if let Some(credentials) = typed.last("a") {
-        let credentials = errand::basic(typed, "-a", credentials);
+        let credentials = headers::basic(typed, "-a", credentials);
         headers.set("Authorization", &credentials);
     }
     let agent = typed.last("U").or_else(|| headers.get("User-Agent")).map(|agent| format!("{agent} {AGENT}"));
@@ -200,7 +202,7 @@ fn duration(text: &str) -> Option<Duration> {
 
 impl Hey {
     /// hey's summary, with a line break at its end.
-    pub(super) fn render(&self, result: &LoadResult) -> String {
+    pub(crate) fn render(&self, result: &LoadResult) -> String {
         let latencies = whole(&self.load, result);
         let (count, seconds) = (latencies.count(), result.window.as_secs_f64());
         let failed: u64 = lost(result).map(|(_, count)| count).sum();
@@ -238,8 +240,8 @@ impl Hey {
         text
     }
 
-    /// What hey would not have told, beyond what no tool tells.
-    pub(super) fn remarks(&self, result: &LoadResult) -> Vec<String> {
+    /// What hey does not report, beyond what no tool reports.
+    pub(crate) fn remarks(&self, result: &LoadResult) -> Vec<String> {
         let mut remarks = Vec::new();
         let redirects: BTreeMap<_, _> = [301, 302, 303, 307, 308]
             .into_iter()
@@ -333,21 +335,21 @@ fn details(result: &LoadResult) -> String {
 mod tests {
     use insta::assert_snapshot;
 
-    use super::super::sample::{self, bad, good, none};
     use super::*;
+    use crate::sample::{self, bad, good, none};
 
-    fn asked(line: &str) -> Result<(Errand, Hey), Vec<String>> {
+    fn asked(line: &str) -> Result<(ToolRun, Hey), Vec<String>> {
         sample::read(&SYNTAX, read, line)
     }
 
     #[test]
     fn published_commands_are_read() {
         let line = "-c 100 -z 1m -m POST -T application/json -d {} -h2 http://127.0.0.1/";
-        let (errand, _) = asked(line).unwrap();
-        assert_eq!((errand.load, errand.requests), (Load::Closed { connections: 100 }, None));
-        assert_eq!((errand.duration, errand.drain), (Duration::from_secs(60), Duration::from_secs(20)));
-        assert_eq!((errand.request.method.as_str(), errand.request.body.as_slice()), ("POST", b"{}".as_slice()));
-        assert_eq!((errand.host.as_str(), errand.keep_alive, errand.threads), ("127.0.0.1", true, 2));
+        let (run, _) = asked(line).unwrap();
+        assert_eq!((run.load, run.requests), (Load::Closed { connections: 100 }, None));
+        assert_eq!((run.duration, run.drain), (Duration::from_secs(60), Duration::from_secs(20)));
+        assert_eq!((run.request.method.as_str(), run.request.body.as_slice()), ("POST", b"{}".as_slice()));
+        assert_eq!((run.host.as_str(), run.keep_alive, run.threads), ("127.0.0.1", true, 2));
     }
 
     #[test]
@@ -358,8 +360,8 @@ mod tests {
             ("-n 25 -c 10 -q 0 u", 20, "closed:10"),
             ("-n 25 -c 10 -q 2.5 u", 20, "open:25@10"),
         ] {
-            let (errand, hey) = asked(&line.replace('u', "http://h/")).unwrap();
-            assert_eq!((errand.requests, errand.load.to_string().as_str()), (Some(requests), load), "{line}");
+            let (run, hey) = asked(&line.replace('u', "http://h/")).unwrap();
+            assert_eq!((run.requests, run.load.to_string().as_str()), (Some(requests), load), "{line}");
             assert_eq!(hey.asked.is_some(), requests == 20, "{line}");
         }
     }
@@ -376,13 +378,12 @@ mod tests {
                  User-Agent: my hey/0.0.1, X-A: 2",
             ),
         ] {
-            let (errand, _) = asked(&format!("{line} http://h/")).unwrap();
-            let headers: Vec<_> =
-                errand.request.headers.iter().map(|(name, value)| format!("{name}: {value}")).collect();
+            let (run, _) = asked(&format!("{line} http://h/")).unwrap();
+            let headers: Vec<_> = run.request.headers.iter().map(|(name, value)| format!("{name}: {value}")).collect();
             assert_eq!(headers.join(", "), expected, "{line}");
         }
-        let (errand, _) = asked("-H Connection:close -host other http://h:80/").unwrap();
-        assert_eq!((errand.keep_alive, errand.host.as_str()), (false, "other"));
+        let (run, _) = asked("-H Connection:close -host other http://h:80/").unwrap();
+        assert_eq!((run.keep_alive, run.host.as_str()), (false, "other"));
         assert_eq!(asked("http://h:80/").unwrap().0.host, "h:80");
         assert!(!asked("-disable-keepalive http://h/").unwrap().0.keep_alive);
     }

@@ -1,9 +1,9 @@
 //! Command lines as `getopt` and GNU `getopt_long` read them (getopt(3)).
 
-use super::flags::{Flag, Style, Typed, dashed};
+use crate::flags::{Flag, Style, Typed, dashed};
 
 /// Reads options; with `anywhere` those after an operand too, and long ones by any beginning that is unique.
-pub(super) fn read<'a>(flags: &'static [Flag], args: &'a [String], anywhere: bool) -> Typed<'a> {
+pub(crate) fn read<'a>(flags: &'static [Flag], args: &'a [String], anywhere: bool) -> Typed<'a> {
     let mut typed = Typed::default();
     let mut args = args.iter().map(String::as_str);
     while let Some(arg) = args.next() {
@@ -85,8 +85,8 @@ fn read_letters<'a>(
 
 #[cfg(test)]
 mod tests {
-    use super::super::flags::{refused, switch, valued};
     use super::*;
+    use crate::flags::{refused, switch, valued};
 
     static FLAGS: &[Flag] = &[
         valued(&["c", "connections"], "N", ""),

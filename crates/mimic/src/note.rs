@@ -1,13 +1,13 @@
-//! The paragraph below a tool's layout: what that tool would not have told.
+//! The paragraph below a tool's layout: what that tool does not report.
 
 use std::time::Duration;
 
 use stampede_core::Load;
-use stampede_load::LoadResult;
+use stampede_report::tally::{counted, words};
+use stampede_report::wrap;
+use stampede_seam::LoadResult;
 
-use super::figures::{answered, lost, with_status};
-use super::flags::wrapped;
-use crate::load::table::{counted, words};
+use crate::figures::{answered, lost, with_status};
 
 const COLUMNS: usize = 80;
 const MOST_LINES: usize = 5;
@@ -15,7 +15,7 @@ const MOST_LINES: usize = 5;
 const EXCEEDANCES: u64 = 50;
 
 /// As many remarks as fit, the weightiest first; empty or with a line break at its end.
-pub(super) fn render(tool: &str, percentiles: &[u64], load: &Load, own: Vec<String>, result: &LoadResult) -> String {
+pub(crate) fn render(tool: &str, percentiles: &[u64], load: &Load, own: Vec<String>, result: &LoadResult) -> String {
     let weighty = [
         result.saturation.as_ref().map(|saturation| format!("{saturation}: this says too much about the generator.")),
         wrong(result),
@@ -27,7 +27,7 @@ pub(super) fn render(tool: &str, percentiles: &[u64], load: &Load, own: Vec<Stri
     let mut text = format!("What {tool} does not tell:");
     for remark in remarks {
         let longer = format!("{text} {remark}");
-        let broken = wrapped(&longer, COLUMNS);
+        let broken = wrap("", &longer, 0, COLUMNS);
         if broken.len() <= MOST_LINES {
             (text, lines) = (longer, broken);
         }
@@ -99,10 +99,10 @@ fn seconds(duration: Duration) -> String {
 #[cfg(test)]
 mod tests {
     use insta::assert_snapshot;
-    use stampede_load::Saturation;
+    use stampede_seam::Saturation;
 
-    use super::super::sample::{bad, good, none};
     use super::*;
+    use crate::sample::{bad, good, none};
 
     const CLOSED: Load = Load::Closed { connections: 100 };
 

@@ -4,14 +4,16 @@ use std::fmt::Write as _;
 use std::time::Duration;
 
 use stampede_core::{ErrorClass, Latencies, Load, Protocol, Request};
-use stampede_load::LoadResult;
-use stampede_plan::{MachineSize, Mistakes};
+use stampede_plan::Mistakes;
+use stampede_seam::LoadResult;
 
-use super::errand::{self, DAY, Errand, Headers};
-use super::figures::{Moments, answered, at_most, at_rank, lost, with_status};
-use super::flags::{HELP, Style, Syntax, Typed, refused, switch, valued};
+use crate::Surroundings;
+use crate::figures::{Moments, answered, at_most, at_rank, lost, with_status};
+use crate::flags::{HELP, Style, Syntax, Typed, refused, switch, valued};
+use crate::headers::{self, Headers};
+use crate::tool_run::{DAY, ToolRun};
 
-pub(super) static SYNTAX: Syntax = Syntax {
+pub(crate) static SYNTAX: Syntax = Syntax {
     tool: "wrk",
     style: Style::GetoptLong,
     flags: &[
@@ -34,7 +36,7 @@ const PERCENTILES: &[u64] = &[50, 75, 90, 99];
 
 /// What the layout says beside the result.
 #[derive(Clone, Debug, PartialEq)]
-pub(super) struct Wrk {
+pub(crate) struct Wrk {
     url: String,
     /// As asked for; fewer are opened where threads do not divide them.
     connections: u32,
@@ -46,7 +48,7 @@ pub(super) struct Wrk {
 }
 
 /// Reads a command line.
-pub(super) fn read(mut typed: Typed, machine: MachineSize) -> Result<(Errand, Wrk), Mistakes> {
+pub(crate) fn read(mut typed: Typed, surroundings: Surroundings<'_>) -> Result<(ToolRun, Wrk), Mistakes> {
     let number = |text: &str| u32::try_from(scaled(text, &METRIC)?).ok().filter(|number| *number > 0);
     let time = |text: &str| {
         let length = Duration::from_secs(scaled(text, &TIMES)?);
@@ -54,7 +56,7 @@ pub(super) fn read(mut typed: Typed, machine: MachineSize) -> Result<(Errand, Wr
     };
     let problem = "is not a length of time from 1s to a day";
     let connections = typed.value("c", number, "is not a number of connections", "for example -c 100").unwrap_or(10);
-    let connections = errand::connections(&mut typed, connections, machine);
+    let connections = typed.connections(connections, surroundings);
     let threads = typed.value("t", number, "is not a number of threads", "for example -t 2").unwrap_or(2);
     if connections < threads {
         typed.mistake(
@@ -67,14 +69,14 @@ pub(super) fn read(mut typed: Typed, machine: MachineSize) -> Result<(Errand, Wr
     let timeout = typed.value("timeout", time, problem, "for example --timeout 2s").unwrap_or(Duration::from_secs(2));
     let mut headers = Headers::default();
     for text in typed.all("H").collect::<Vec<_>>() {
-        if let Some((name, value)) = errand::header(&mut typed, "-H", text) {
+        if let Some((name, value)) = headers::header(&mut typed, "-H", text) {
             headers.set(name, value);
         }
     }
     let keep_alive = !headers.take_close();
     let (host, headers) = headers.into_parts(&mut typed);
     let shown = typed.url();
-    let url = errand::url(&mut typed, shown);
+    let url = typed.http_url(shown);
     let Some(url) = url.filter(|_| typed.mistakes.is_empty()) else {
         return Err(Mistakes(typed.mistakes));
     };
@@ -88,7 +90,7 @@ pub(super) fn read(mut typed: Typed, machine: MachineSize) -> Result<(Errand, Wr
         timeout,
         percentiles: typed.has("latency"),
     };
-    let errand = Errand {
+    let run = ToolRun {
         host: host.unwrap_or_else(|| url.authority.clone()),
         request: Request { method: "GET".to_owned(), path: url.path.clone(), headers, body: Vec::new() },
         url,
@@ -104,7 +106,7 @@ pub(super) fn read(mut typed: Typed, machine: MachineSize) -> Result<(Errand, Wr
         allow_remote: typed.has("allow-remote"),
         quiet: false,
     };
-    Ok((errand, layout))
+    Ok((run, layout))
 }
 
 /// A number's units: their base, how much each is of the one before, and their names.
@@ -159,7 +161,7 @@ fn aligned(text: &str, width: usize) -> String {
 
 impl Wrk {
     /// wrk's report, with a line break at its end. `-` stands where a figure is not measured.
-    pub(super) fn render(&self, result: &LoadResult) -> String {
+    pub(crate) fn render(&self, result: &LoadResult) -> String {
         let Self { url, connections, opened: _, threads, duration, timeout, percentiles } = self;
         let seconds = result.window.as_secs_f64();
         let complete = answered(result);
@@ -206,12 +208,12 @@ impl Wrk {
     }
 
     /// The percentiles that it prints.
-    pub(super) fn percentiles(&self) -> &'static [u64] {
+    pub(crate) fn percentiles(&self) -> &'static [u64] {
         if self.percentiles { PERCENTILES } else { &[] }
     }
 
-    /// What wrk would not have told, beyond what no tool tells.
-    pub(super) fn remarks(&self, result: &LoadResult) -> Vec<String> {
+    /// What wrk does not report, beyond what no tool reports.
+    pub(crate) fn remarks(&self, result: &LoadResult) -> Vec<String> {
         let mut remarks = Vec::new();
         let slow = slower(result, self.timeout);
         if slow > 0 {
@@ -250,20 +252,20 @@ fn within(latencies: &Latencies, mean: f64, stddev: f64) -> String {
 mod tests {
     use insta::assert_snapshot;
 
-    use super::super::sample::{self, bad, good, none};
     use super::*;
+    use crate::sample::{self, bad, good, none};
 
-    fn asked(line: &str) -> Result<(Errand, Wrk), Vec<String>> {
+    fn asked(line: &str) -> Result<(ToolRun, Wrk), Vec<String>> {
         sample::read(&SYNTAX, read, line)
     }
 
     #[test]
     fn published_commands_are_read() {
-        let (errand, _) = asked("-c 200 -d 10s http://127.0.0.1:8787/").unwrap();
-        assert_eq!((errand.load, errand.requests), (Load::Closed { connections: 200 }, None));
-        assert_eq!((errand.duration, errand.drain, errand.timeout), (Duration::from_secs(10), Duration::ZERO, None));
-        assert_eq!((errand.threads, errand.host.as_str()), (2, "127.0.0.1:8787"));
-        assert!(errand.request.headers.is_empty());
+        let (run, _) = asked("-c 200 -d 10s http://127.0.0.1:8787/").unwrap();
+        assert_eq!((run.load, run.requests), (Load::Closed { connections: 200 }, None));
+        assert_eq!((run.duration, run.drain, run.timeout), (Duration::from_secs(10), Duration::ZERO, None));
+        assert_eq!((run.threads, run.host.as_str()), (2, "127.0.0.1:8787"));
+        assert!(run.request.headers.is_empty());
     }
 
     #[test]
@@ -274,16 +276,16 @@ mod tests {
             ("--connections=1k -t 3 -d 2M http://h/", 999, 120),
             ("-d 1h http://h/", 10, 3600),
         ] {
-            let (errand, _) = asked(line).unwrap();
-            assert_eq!((errand.load.connections(), errand.duration.as_secs()), (connections, seconds), "{line}");
+            let (run, _) = asked(line).unwrap();
+            assert_eq!((run.load.connections(), run.duration.as_secs()), (connections, seconds), "{line}");
         }
     }
 
     #[test]
     fn headers_replace_each_other() {
-        let (errand, _) = asked("-H X:1 -H x:2 -H Host:other -H Connection:close http://h/").unwrap();
-        assert_eq!(errand.request.headers, [("x".to_owned(), "2".to_owned())].into());
-        assert_eq!((errand.host.as_str(), errand.keep_alive), ("other", false));
+        let (run, _) = asked("-H X:1 -H x:2 -H Host:other -H Connection:close http://h/").unwrap();
+        assert_eq!(run.request.headers, [("x".to_owned(), "2".to_owned())].into());
+        assert_eq!((run.host.as_str(), run.keep_alive), ("other", false));
     }
 
     #[test]

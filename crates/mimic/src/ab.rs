@@ -5,14 +5,16 @@ use std::fmt::Write as _;
 use std::time::Duration;
 
 use stampede_core::{ErrorClass, Load, Protocol, Request};
-use stampede_load::LoadResult;
-use stampede_plan::{MachineSize, Mistakes};
+use stampede_plan::Mistakes;
+use stampede_seam::LoadResult;
 
-use super::errand::{self, DAY, Errand, Headers};
-use super::figures::{Moments, answered, at_rank, lost, whole, with_status};
-use super::flags::{HELP, Style, Syntax, Typed, positive, refused, switch, valued};
+use crate::Surroundings;
+use crate::figures::{Moments, answered, at_rank, lost, whole, with_status};
+use crate::flags::{HELP, Style, Syntax, Typed, positive, refused, switch, valued};
+use crate::headers::{self, Headers};
+use crate::tool_run::{DAY, ToolRun};
 
-pub(super) static SYNTAX: Syntax = Syntax {
+pub(crate) static SYNTAX: Syntax = Syntax {
     tool: "ab",
     style: Style::Getopt,
     flags: &[
@@ -64,7 +66,7 @@ const TIMED_REQUESTS: u64 = 50_000;
 
 /// What the layout says beside the result.
 #[derive(Clone, Debug, PartialEq)]
-pub(super) struct Ab {
+pub(crate) struct Ab {
     host: String,
     port: u16,
     path: String,
@@ -78,9 +80,9 @@ pub(super) struct Ab {
 }
 
 /// Reads a command line.
-pub(super) fn read(mut typed: Typed, machine: MachineSize) -> Result<(Errand, Ab), Mistakes> {
+pub(crate) fn read(mut typed: Typed, surroundings: Surroundings<'_>) -> Result<(ToolRun, Ab), Mistakes> {
     let clients = typed.value("c", positive, "is not a number of connections", "for example -c 50").unwrap_or(1);
-    let clients = errand::connections(&mut typed, clients, machine);
+    let clients = typed.connections(clients, surroundings);
     let count = typed.value("n", positive, "is not a number of requests", "for example -n 1000").unwrap_or(1);
     let length = typed.value("t", seconds, "is not a number of seconds up to a day", "for example -t 10");
     let count = if typed.place("t") > typed.place("n") { TIMED_REQUESTS } else { count };
@@ -88,7 +90,7 @@ pub(super) fn read(mut typed: Typed, machine: MachineSize) -> Result<(Errand, Ab
         typed.mistake(format!("-n {count}"), format!("is less than the {clients} connections"), "raise -n or lower -c");
     }
     let timeout = typed.value("s", seconds, "is not a number of seconds up to a day", "for example -s 30");
-    let (method, body) = request(&mut typed);
+    let (method, body) = request(&mut typed, surroundings);
     let keep_alive = typed.has("k");
     let mut headers = headers(&mut typed, keep_alive);
     if let Some(content) = typed.last("p").or(typed.last("u")).and(Some(typed.last("T").unwrap_or("text/plain"))) {
@@ -98,7 +100,7 @@ pub(super) fn read(mut typed: Typed, machine: MachineSize) -> Result<(Errand, Ab
     let url = typed.url();
     // ab takes a URL without its scheme.
     let full = if url.contains("://") { url.to_owned() } else { format!("http://{url}") };
-    let url = errand::url(&mut typed, &full);
+    let url = typed.http_url(&full);
     let Some(url) = url.filter(|_| typed.mistakes.is_empty()) else {
         return Err(Mistakes(typed.mistakes));
     };
@@ -114,7 +116,7 @@ pub(super) fn read(mut typed: Typed, machine: MachineSize) -> Result<(Errand, Ab
         percentiles: !typed.has("d"),
         spread: !typed.has("S"),
     };
-    let errand = Errand {
+    let run = ToolRun {
         host: host.unwrap_or_else(|| url.authority.strip_suffix(":80").unwrap_or(&url.authority).to_owned()),
         request: Request { method, path: url.path.clone(), headers, body },
         url,
@@ -131,7 +133,7 @@ pub(super) fn read(mut typed: Typed, machine: MachineSize) -> Result<(Errand, Ab
         allow_remote: typed.has("allow-remote"),
         quiet: typed.has("q"),
     };
-    Ok((errand, layout))
+    Ok((run, layout))
 }
 
 fn seconds(text: &str) -> Option<Duration> {
@@ -139,7 +141,7 @@ fn seconds(text: &str) -> Option<Duration> {
 }
 
 /// Method and body; one of four options says what they are.
-fn request(typed: &mut Typed) -> (String, Vec<u8>) {
+fn request(typed: &mut Typed, surroundings: Surroundings<'_>) -> (String, Vec<u8>) {
     let given: Vec<_> = ["p", "u", "i", "m"].into_iter().filter(|name| typed.has(name)).collect();
     if let [first, second, ..] = given.as_slice() {
         typed.mistake(
@@ -149,8 +151,8 @@ fn request(typed: &mut Typed) -> (String, Vec<u8>) {
         );
     }
     match (typed.last("p"), typed.last("u"), typed.last("m")) {
-        (Some(path), ..) => ("POST".to_owned(), errand::file(typed, "-p", path)),
-        (_, Some(path), _) => ("PUT".to_owned(), errand::file(typed, "-u", path)),
+        (Some(path), ..) => ("POST".to_owned(), typed.file("-p", path, surroundings)),
+        (_, Some(path), _) => ("PUT".to_owned(), typed.file("-u", path, surroundings)),
         (.., Some(method)) => {
             if method.is_empty() || !method.bytes().all(|byte| byte.is_ascii_alphabetic()) {
                 typed.mistake(format!("-m {method}"), "is not a method", "for example -m DELETE");
@@ -172,12 +174,12 @@ fn headers(typed: &mut Typed, keep_alive: bool) -> Headers {
     }
     for (flag, option, name) in [("-A", "A", "Authorization"), ("-P", "P", "Proxy-Authorization")] {
         if let Some(credentials) = typed.last(option) {
-            let credentials = errand::basic(typed, flag, credentials);
+            let credentials = headers::basic(typed, flag, credentials);
             headers.set(name, &credentials);
         }
     }
     for text in typed.all("H").collect::<Vec<_>>() {
-        let Some((name, value)) = errand::header(typed, "-H", text) else { continue };
+        let Some((name, value)) = headers::header(typed, "-H", text) else { continue };
         if headers.get(name).is_some() {
             typed.mistake(format!("-H {text:?}"), "is a second header of this name", "join their values with a comma");
         }
@@ -190,7 +192,7 @@ fn headers(typed: &mut Typed, keep_alive: bool) -> Headers {
 
 impl Ab {
     /// ab's report, with a line break at its end. `-` stands where a figure is not measured.
-    pub(super) fn render(&self, result: &LoadResult) -> String {
+    pub(crate) fn render(&self, result: &LoadResult) -> String {
         let Self { host, port, path, load, keep_alive, posts, lengths_may_differ, percentiles, spread } = self;
         let seconds = result.window.as_secs_f64();
         let failed: u64 = lost(result).map(|(_, count)| count).sum();
@@ -243,7 +245,7 @@ impl Ab {
     }
 
     /// The percentiles that it prints.
-    pub(super) fn percentiles(&self) -> &'static [u64] {
+    pub(crate) fn percentiles(&self) -> &'static [u64] {
         if self.percentiles { PERCENTILES } else { &[] }
     }
 }
@@ -312,22 +314,22 @@ fn millis(ns: f64) -> u64 {
 mod tests {
     use insta::assert_snapshot;
 
-    use super::super::sample::{self, bad, good, none};
     use super::*;
+    use crate::sample::{self, bad, good, none};
 
-    fn asked(line: &str) -> Result<(Errand, Ab), Vec<String>> {
+    fn asked(line: &str) -> Result<(ToolRun, Ab), Vec<String>> {
         sample::read(&SYNTAX, read, line)
     }
 
     #[test]
     fn published_commands_are_read() {
-        let (errand, _) = asked("-n100000 -c200 -k http://localhost/").unwrap();
-        assert_eq!((errand.load, errand.requests), (Load::Closed { connections: 200 }, Some(100_000)));
-        assert!(errand.keep_alive && errand.request.headers["Connection"] == "Keep-Alive");
-        let (errand, _) = asked("-c 50 -n 1000 http://localhost/ja/blog/").unwrap();
-        assert_eq!((errand.request.path.as_str(), errand.requests), ("/ja/blog/", Some(1000)));
-        assert!(!errand.keep_alive && !errand.request.headers.contains_key("Connection"));
-        assert_eq!((errand.protocol, errand.threads), (Protocol::Http10, 1));
+        let (run, _) = asked("-n100000 -c200 -k http://localhost/").unwrap();
+        assert_eq!((run.load, run.requests), (Load::Closed { connections: 200 }, Some(100_000)));
+        assert!(run.keep_alive && run.request.headers["Connection"] == "Keep-Alive");
+        let (run, _) = asked("-c 50 -n 1000 http://localhost/ja/blog/").unwrap();
+        assert_eq!((run.request.path.as_str(), run.requests), ("/ja/blog/", Some(1000)));
+        assert!(!run.keep_alive && !run.request.headers.contains_key("Connection"));
+        assert_eq!((run.protocol, run.threads), (Protocol::Http10, 1));
     }
 
     #[test]
@@ -339,8 +341,8 @@ mod tests {
             ("-n 10", 10, 24 * 3600),
             ("", 1, 24 * 3600),
         ] {
-            let (errand, _) = asked(&format!("{line} h/")).unwrap();
-            assert_eq!((errand.requests, errand.duration.as_secs()), (Some(requests), seconds), "{line}");
+            let (run, _) = asked(&format!("{line} h/")).unwrap();
+            assert_eq!((run.requests, run.duration.as_secs()), (Some(requests), seconds), "{line}");
         }
     }
 
@@ -350,15 +352,15 @@ mod tests {
             ("", "GET", "Accept: */*, User-Agent: ApacheBench/2.3"),
             ("-i", "HEAD", "Accept: */*, User-Agent: ApacheBench/2.3"),
             ("-m DELETE -H accept:x", "DELETE", "User-Agent: ApacheBench/2.3, accept: x"),
-            ("-p /dev/null", "POST", "Accept: */*, Content-type: text/plain, User-Agent: ApacheBench/2.3"),
+            ("-p body", "POST", "Accept: */*, Content-type: text/plain, User-Agent: ApacheBench/2.3"),
             (
-                "-u /dev/null -T a/b -C a=b -C c=d -A u:p -P x:y -H User-Agent:z",
+                "-u body -T a/b -C a=b -C c=d -A u:p -P x:y -H User-Agent:z",
                 "PUT",
                 "Accept: */*, Authorization: Basic dTpw, Content-type: a/b, Cookie: c=d, Proxy-Authorization: Basic eDp5, \
                  User-Agent: z",
             ),
         ] {
-            let (Errand { request, .. }, _) = asked(&format!("{line} http://h/")).unwrap();
+            let (ToolRun { request, .. }, _) = asked(&format!("{line} http://h/")).unwrap();
             let headers: Vec<_> = request.headers.iter().map(|(name, value)| format!("{name}: {value}")).collect();
             assert_eq!((request.method.as_str(), headers.join(", ").as_str()), (method, expected), "{line}");
         }
@@ -396,7 +398,7 @@ mod tests {
         let (_, ab) = asked("-n 20000 -c 100 -k http://127.0.0.1:8080/a?b").unwrap();
         assert_snapshot!("ab_good", ab.render(&good()));
         assert_snapshot!("ab_none", ab.render(&none()));
-        let (_, ab) = asked("-n 20000 -c 100 -p /dev/null -dSl http://127.0.0.1:8080/").unwrap();
+        let (_, ab) = asked("-n 20000 -c 100 -p body -dSl http://127.0.0.1:8080/").unwrap();
         assert_snapshot!("ab_bad", ab.render(&bad()));
     }
 }

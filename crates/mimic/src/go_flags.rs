@@ -1,9 +1,9 @@
 //! Command lines as Go's package `flag` reads them (<https://pkg.go.dev/flag#hdr-Command_line_flag_syntax>).
 
-use super::flags::{Flag, Style, Typed, dashed};
+use crate::flags::{Flag, Style, Typed, dashed};
 
 /// Reads options up to the first word that is none; the others are operands.
-pub(super) fn read<'a>(flags: &'static [Flag], args: &'a [String]) -> Typed<'a> {
+pub(crate) fn read<'a>(flags: &'static [Flag], args: &'a [String]) -> Typed<'a> {
     let mut typed = Typed::default();
     let mut args = args.iter().map(String::as_str);
     while let Some(arg) = args.next() {
@@ -38,8 +38,8 @@ pub(super) fn read<'a>(flags: &'static [Flag], args: &'a [String]) -> Typed<'a> 
 
 #[cfg(test)]
 mod tests {
-    use super::super::flags::{refused, switch, valued};
     use super::*;
+    use crate::flags::{refused, switch, valued};
 
     static FLAGS: &[Flag] = &[
         valued(&["n"], "N", ""),

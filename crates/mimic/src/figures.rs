@@ -3,22 +3,22 @@
 use std::time::Duration;
 
 use stampede_core::{ErrorClass, Latencies, Load};
-use stampede_load::LoadResult;
+use stampede_seam::LoadResult;
 
 /// Complete answers, whatever their status.
-pub(super) fn answered(result: &LoadResult) -> u64 {
+pub(crate) fn answered(result: &LoadResult) -> u64 {
     result.total.status.values().sum()
 }
 
 /// Failures without a complete answer.
-pub(super) fn lost(result: &LoadResult) -> impl Iterator<Item = (ErrorClass, u64)> {
+pub(crate) fn lost(result: &LoadResult) -> impl Iterator<Item = (ErrorClass, u64)> {
     // What is not HTTP has no end that could be told.
     let is_answer = |class: ErrorClass| class.is_wrong() && class != ErrorClass::Malformed;
     result.total.errors.iter().map(|(class, count)| (*class, *count)).filter(move |(class, _)| !is_answer(*class))
 }
 
 /// Complete answers with a status in this range.
-pub(super) fn with_status(result: &LoadResult, range: std::ops::RangeInclusive<u16>) -> u64 {
+pub(crate) fn with_status(result: &LoadResult, range: std::ops::RangeInclusive<u16>) -> u64 {
     result.total.status.range(range).map(|(_, count)| count).sum()
 }
 
@@ -26,7 +26,7 @@ pub(super) fn with_status(result: &LoadResult, range: std::ops::RangeInclusive<u
 ///
 /// In a closed load that is the response time, as long as no request without an end stands in it at its age; otherwise it
 /// is the service time, where opening is left out.
-pub(super) fn whole<'a>(load: &Load, result: &'a LoadResult) -> &'a Latencies {
+pub(crate) fn whole<'a>(load: &Load, result: &'a LoadResult) -> &'a Latencies {
     match load {
         Load::Closed { .. } | Load::Ramped { .. } if result.total.censored.count == 0 => &result.total.response,
         Load::Closed { .. } | Load::Ramped { .. } | Load::Open { .. } => &result.total.service,
@@ -34,13 +34,13 @@ pub(super) fn whole<'a>(load: &Load, result: &'a LoadResult) -> &'a Latencies {
 }
 
 /// The latency of the given rank, from 1 for the smallest; zero when there is none.
-pub(super) fn at_rank(latencies: &Latencies, rank: u64) -> Duration {
+pub(crate) fn at_rank(latencies: &Latencies, rank: u64) -> Duration {
     // The middle of the rank's share, so that rounding cannot reach another one.
     latencies.quantile((rank as f64 - 0.5) / latencies.count().max(1) as f64)
 }
 
 /// How many latencies are no larger.
-pub(super) fn at_most(latencies: &Latencies, bound: Duration) -> u64 {
+pub(crate) fn at_most(latencies: &Latencies, bound: Duration) -> u64 {
     let (mut known, mut end) = (0, latencies.count());
     while known < end {
         let rank = known + (end - known).div_ceil(2);
@@ -55,18 +55,18 @@ pub(super) fn at_most(latencies: &Latencies, bound: Duration) -> u64 {
 
 /// Mean, spread and ends, in nanoseconds.
 #[derive(Clone, Copy, Debug, Default, PartialEq)]
-pub(super) struct Moments {
-    pub(super) min: f64,
-    pub(super) mean: f64,
+pub(crate) struct Moments {
+    pub(crate) min: f64,
+    pub(crate) mean: f64,
     /// The standard deviation of a sample: divided by one less than the count.
-    pub(super) stddev: f64,
-    pub(super) median: f64,
-    pub(super) max: f64,
+    pub(crate) stddev: f64,
+    pub(crate) median: f64,
+    pub(crate) max: f64,
 }
 
 impl Moments {
     /// Of latencies that only some of `count` requests had, and that are 0 for the others.
-    pub(super) fn of(latencies: &Latencies, count: u64) -> Self {
+    pub(crate) fn of(latencies: &Latencies, count: u64) -> Self {
         let had = latencies.count().min(count);
         if had == 0 {
             return Self::default();
@@ -92,8 +92,8 @@ impl Moments {
 mod tests {
     use proptest::prelude::*;
 
-    use super::super::sample::good;
     use super::*;
+    use crate::sample::good;
 
     #[test]
     fn a_wrong_answer_is_complete() {

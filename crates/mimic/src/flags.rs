@@ -3,25 +3,25 @@
 use std::fmt::Write as _;
 use std::str::FromStr;
 
-use stampede_plan::Mistake;
+use stampede_plan::{HttpUrl, Mistake, UrlError};
+use stampede_report::wrap;
 
-use super::getopt;
-use super::go_flags;
+use crate::{Surroundings, getopt, go_flags};
 
 /// What a tool's command line may hold.
 #[derive(Debug)]
-pub(super) struct Syntax {
+pub(crate) struct Syntax {
     /// The tool.
-    pub(super) tool: &'static str,
-    pub(super) style: Style,
-    pub(super) flags: &'static [Flag],
+    pub(crate) tool: &'static str,
+    pub(crate) style: Style,
+    pub(crate) flags: &'static [Flag],
     /// An example for the help.
-    pub(super) example: &'static str,
+    pub(crate) example: &'static str,
 }
 
 /// How a tool reads its command line.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) enum Style {
+pub(crate) enum Style {
     /// Go's package `flag`: `-name value`, `-name=value`, two dashes as good as one, options before the URL.
     Go,
     /// `getopt`: `-n5`, `-n 5`, letters in one word, options before the URL.
@@ -32,16 +32,16 @@ pub(super) enum Style {
 
 /// One option.
 #[derive(Debug)]
-pub(super) struct Flag {
+pub(crate) struct Flag {
     /// Its names without their dashes. It is called by the first one here; one letter is a short option to getopt.
-    pub(super) names: &'static [&'static str],
+    pub(crate) names: &'static [&'static str],
     /// What its value is called; an option without takes no value.
-    pub(super) value: Option<&'static str>,
-    pub(super) support: Support,
+    pub(crate) value: Option<&'static str>,
+    pub(crate) support: Support,
 }
 
 #[derive(Clone, Copy, Debug)]
-pub(super) enum Support {
+pub(crate) enum Support {
     /// What it does.
     Done(&'static str),
     /// It is not done; this is what to do about that.
@@ -49,20 +49,20 @@ pub(super) enum Support {
 }
 
 /// The option that prints the help.
-pub(super) const HELP: &str = "help";
+pub(crate) const HELP: &str = "help";
 
 /// An option that takes a value.
-pub(super) const fn valued(names: &'static [&'static str], value: &'static str, about: &'static str) -> Flag {
+pub(crate) const fn valued(names: &'static [&'static str], value: &'static str, about: &'static str) -> Flag {
     Flag { names, value: Some(value), support: Support::Done(about) }
 }
 
 /// An option that takes no value.
-pub(super) const fn switch(names: &'static [&'static str], about: &'static str) -> Flag {
+pub(crate) const fn switch(names: &'static [&'static str], about: &'static str) -> Flag {
     Flag { names, value: None, support: Support::Done(about) }
 }
 
 /// An option of the tool that is not done here.
-pub(super) const fn refused(
+pub(crate) const fn refused(
     names: &'static [&'static str],
     value: Option<&'static str>,
     instead: &'static str,
@@ -72,12 +72,12 @@ pub(super) const fn refused(
 
 /// What was typed.
 #[derive(Debug, Default)]
-pub(super) struct Typed<'a> {
+pub(crate) struct Typed<'a> {
     /// Options in their order.
     options: Vec<Given<'a>>,
     /// What is no option.
-    pub(super) operands: Vec<&'a str>,
-    pub(super) mistakes: Vec<Mistake>,
+    pub(crate) operands: Vec<&'a str>,
+    pub(crate) mistakes: Vec<Mistake>,
 }
 
 #[derive(Debug)]
@@ -91,7 +91,7 @@ struct Given<'a> {
 
 impl Syntax {
     /// Reads a command line without the tool's name. Options that are unknown or not done are mistakes.
-    pub(super) fn read<'a>(&self, args: &'a [String]) -> Typed<'a> {
+    pub(crate) fn read<'a>(&self, args: &'a [String]) -> Typed<'a> {
         match self.style {
             Style::Go => go_flags::read(self.flags, args),
             Style::Getopt => getopt::read(self.flags, args, false),
@@ -100,7 +100,7 @@ impl Syntax {
     }
 
     /// The options that are done, in 80 columns.
-    pub(super) fn help(&self) -> String {
+    pub(crate) fn help(&self) -> String {
         let Self { tool, style, flags, example } = self;
         let mut text = format!(
             "The options of {tool} on Stampede's load engine, with a result in {tool}'s layout\n\n\
@@ -114,7 +114,7 @@ impl Syntax {
                 Support::Done(about) => {
                     let value = value.map_or_else(String::new, |value| format!(" {value}"));
                     let name = format!("  {}{value}", dashed.join(", "));
-                    let mut lines = wrapped(about, 80 - INDENT).into_iter();
+                    let mut lines = wrap("", about, 0, 80 - INDENT).into_iter();
                     let first = if name.len() < INDENT { lines.next().unwrap_or_default() } else { String::new() };
                     let _ = writeln!(text, "{}", format!("{name:<INDENT$}{first}").trim_end());
                     for line in lines {
@@ -124,7 +124,8 @@ impl Syntax {
             }
         }
         let not_done = format!("Not done here, where each says what to do instead: {}", not_done.join(", "));
-        let _ = writeln!(text, "\n{}\n\nExample:\n  stampede {tool} {example}\n", wrapped(&not_done, 80).join("\n"));
+        let _ =
+            writeln!(text, "\n{}\n\nExample:\n  stampede {tool} {example}\n", wrap("", &not_done, 0, 80).join("\n"));
         text.push_str(
             "Exit codes: 0 done; 2 usage error; 3 something needed is missing here;\n\
              4 the generator was the limit, or answers were wrong; 5 no right answer came;\n\
@@ -138,60 +139,45 @@ impl Syntax {
 const INDENT: usize = 26;
 
 /// An option's name as it is typed.
-pub(super) fn dashed(style: Style, name: &str) -> String {
+pub(crate) fn dashed(style: Style, name: &str) -> String {
     if style != Style::Go && name.len() > 1 { format!("--{name}") } else { format!("-{name}") }
-}
-
-/// Breaks a text into lines of at most so many columns, between words.
-pub(super) fn wrapped(text: &str, width: usize) -> Vec<String> {
-    let mut lines: Vec<String> = Vec::new();
-    for word in text.split_whitespace() {
-        match lines.last_mut() {
-            Some(line) if line.chars().count() + 1 + word.chars().count() <= width => {
-                line.push(' ');
-                line.push_str(word);
-            }
-            _ => lines.push(word.to_owned()),
-        }
-    }
-    lines
 }
 
 impl<'a> Typed<'a> {
     /// Notes an option, or what to do in its place.
-    pub(super) fn option(&mut self, flag: &'static Flag, typed: String, value: &'a str) {
+    pub(crate) fn option(&mut self, flag: &'static Flag, typed: String, value: &'a str) {
         match flag.support {
             Support::Done(_) => self.options.push(Given { flag, typed, value }),
             Support::Not(instead) => self.mistake(typed, "is not done here", instead),
         }
     }
 
-    pub(super) fn mistake(&mut self, place: impl Into<String>, problem: impl Into<String>, fix: impl Into<String>) {
+    pub(crate) fn mistake(&mut self, place: impl Into<String>, problem: impl Into<String>, fix: impl Into<String>) {
         self.mistakes.push(Mistake { place: place.into(), problem: problem.into(), fix: fix.into() });
     }
 
     /// All values of an option, in their order.
-    pub(super) fn all(&self, name: &str) -> impl DoubleEndedIterator<Item = &'a str> {
+    pub(crate) fn all(&self, name: &str) -> impl DoubleEndedIterator<Item = &'a str> {
         self.options.iter().filter(move |given| given.flag.names.first() == Some(&name)).map(|given| given.value)
     }
 
     /// The value of an option; the last one counts.
-    pub(super) fn last(&self, name: &str) -> Option<&'a str> {
+    pub(crate) fn last(&self, name: &str) -> Option<&'a str> {
         self.all(name).next_back()
     }
 
     /// Whether an option is there.
-    pub(super) fn has(&self, name: &str) -> bool {
+    pub(crate) fn has(&self, name: &str) -> bool {
         self.last(name).is_some()
     }
 
     /// Where an option stands among all, the later the larger; `None` when it is not there.
-    pub(super) fn place(&self, name: &str) -> Option<usize> {
+    pub(crate) fn place(&self, name: &str) -> Option<usize> {
         self.options.iter().rposition(|given| given.flag.names.first() == Some(&name))
     }
 
     /// An option's value as `read` understands it. Otherwise `None`, which is a mistake where the option is there.
-    pub(super) fn value<T>(
+    pub(crate) fn value<T>(
         &mut self,
         name: &str,
         read: impl FnOnce(&str) -> Option<T>,
@@ -207,7 +193,7 @@ impl<'a> Typed<'a> {
     }
 
     /// The URL, the one operand.
-    pub(super) fn url(&mut self) -> &'a str {
+    pub(crate) fn url(&mut self) -> &'a str {
         if self.operands.is_empty() {
             self.mistake("URL", "is missing", "for example http://127.0.0.1:8080/");
         }
@@ -216,9 +202,46 @@ impl<'a> Typed<'a> {
         }
         self.operands.first().copied().unwrap_or_default()
     }
+
+    /// Reads a URL; an unreadable one is a mistake.
+    pub(crate) fn http_url(&mut self, text: &str) -> Option<HttpUrl> {
+        if self.operands.is_empty() {
+            return None;
+        }
+        let problem = match text.parse() {
+            Ok(url) => return Some(url),
+            Err(problem) => problem,
+        };
+        let fix = match problem {
+            UrlError::User => "send an Authorization header",
+            UrlError::Scheme | UrlError::Host | UrlError::Port | UrlError::Characters => {
+                "for example http://127.0.0.1:8080/"
+            }
+        };
+        self.mistake(format!("URL {text}"), problem.to_string(), fix);
+        None
+    }
+
+    /// The bytes of a file, none when it cannot be read, which is a mistake.
+    pub(crate) fn file(&mut self, flag: &str, path: &str, surroundings: Surroundings<'_>) -> Vec<u8> {
+        (surroundings.read_file)(path).unwrap_or_else(|error| {
+            self.mistake(format!("{flag} {path}"), format!("cannot be read: {error}"), "give a file");
+            Vec::new()
+        })
+    }
+
+    /// As many connections as asked for, where one process may open them.
+    pub(crate) fn connections(&mut self, asked: u32, surroundings: Surroundings<'_>) -> u32 {
+        let most = surroundings.machine.connections;
+        if asked > most {
+            let fix = format!("use at most {most}, or raise the limit of open files (ulimit -n)");
+            self.mistake(format!("-c {asked}"), "are more connections than one process may open", fix);
+        }
+        asked
+    }
 }
 
 /// A whole number from 1.
-pub(super) fn positive<T: FromStr + PartialOrd + From<u8>>(typed: &str) -> Option<T> {
+pub(crate) fn positive<T: FromStr + PartialOrd + From<u8>>(typed: &str) -> Option<T> {
     typed.parse().ok().filter(|number| *number >= T::from(1))
 }

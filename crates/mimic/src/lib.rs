@@ -1,0 +1,161 @@
+//! hey, ab and wrk: their command lines, and their layouts of a result.
+//!
+//! [`CommandLine::read`] reads what people type for such a tool into the [`ToolRun`] that it asks for, and a [`Layout`]
+//! writes the result of that load as the tool would, with a note of what the tool does not report. A tool is one file that
+//! does both.
+//!
+//! Nothing here measures, finds an address, opens a file or prints: the bytes of files and the size of the machine are
+//! [`Surroundings`], and whoever drives the load decides how that ends.
+
+mod ab;
+mod figures;
+mod flags;
+mod getopt;
+mod go_flags;
+mod headers;
+mod hey;
+mod note;
+#[cfg(test)]
+mod sample;
+mod tool_run;
+mod wrk;
+
+use std::io;
+
+use stampede_core::Load;
+use stampede_plan::{MachineSize, Mistakes};
+use stampede_seam::LoadResult;
+
+use crate::flags::HELP;
+pub use crate::tool_run::ToolRun;
+
+/// A tool that people know.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Tool {
+    /// hey 0.1.4.
+    Hey,
+    /// ApacheBench 2.3.
+    Ab,
+    /// wrk 4.1.
+    Wrk,
+}
+
+/// What a command line is read with.
+#[derive(Clone, Copy)]
+pub struct Surroundings<'a> {
+    /// How many connections may be opened, and how many processors are there.
+    pub machine: MachineSize,
+    /// The bytes of the file that an option names.
+    pub read_file: &'a dyn Fn(&str) -> io::Result<Vec<u8>>,
+}
+
+/// What a tool's command line asks for.
+#[derive(Debug)]
+pub enum CommandLine {
+    /// To list the tool's options: the text that does, with a line break at its end.
+    Help(String),
+    /// To drive a load, and to write its result in this layout.
+    Run(Box<ToolRun>, Layout),
+}
+
+impl CommandLine {
+    /// Reads a command line without the tool's name.
+    ///
+    /// # Errors
+    ///
+    /// All its mistakes, among them options of the tool that are not done here.
+    pub fn read(tool: Tool, args: &[String], surroundings: Surroundings<'_>) -> Result<Self, Mistakes> {
+        let syntax = match tool {
+            Tool::Hey => &hey::SYNTAX,
+            Tool::Ab => &ab::SYNTAX,
+            Tool::Wrk => &wrk::SYNTAX,
+        };
+        let typed = syntax.read(args);
+        if typed.has(HELP) {
+            return Ok(Self::Help(syntax.help()));
+        }
+        let (run, own) = match tool {
+            Tool::Hey => hey::read(typed, surroundings).map(|(run, hey)| (run, Own::Hey(hey)))?,
+            Tool::Ab => ab::read(typed, surroundings).map(|(run, ab)| (run, Own::Ab(ab)))?,
+            Tool::Wrk => wrk::read(typed, surroundings).map(|(run, wrk)| (run, Own::Wrk(wrk)))?,
+        };
+        let layout = Layout { tool: syntax.tool, load: run.load.clone(), own };
+        Ok(Self::Run(Box::new(run), layout))
+    }
+}
+
+/// A tool's layout of the result of one load.
+#[derive(Debug)]
+pub struct Layout {
+    tool: &'static str,
+    load: Load,
+    own: Own,
+}
+
+/// What each tool's layout says beside the result.
+#[derive(Debug)]
+enum Own {
+    Hey(hey::Hey),
+    Ab(ab::Ab),
+    Wrk(wrk::Wrk),
+}
+
+impl Layout {
+    /// The result as the tool would print it, and below it what the tool does not report; with a line break at its end.
+    pub fn render(&self, result: &LoadResult) -> String {
+        let Self { tool, load, own } = self;
+        let (text, percentiles, remarks) = match own {
+            Own::Hey(hey) => (hey.render(result), hey::PERCENTILES, hey.remarks(result)),
+            Own::Ab(ab) => (ab.render(result), ab.percentiles(), Vec::new()),
+            Own::Wrk(wrk) => (wrk.render(result), wrk.percentiles(), wrk.remarks(result)),
+        };
+        let note = note::render(tool, percentiles, load, remarks, result);
+        format!("{text}\n{note}")
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use crate::sample::{SURROUNDINGS, good};
+
+    use super::*;
+
+    const TOOLS: [(Tool, &str); 3] = [(Tool::Hey, "hey"), (Tool::Ab, "ab"), (Tool::Wrk, "wrk")];
+
+    fn read(tool: Tool, line: &str) -> Result<CommandLine, Mistakes> {
+        let args: Vec<_> = line.split_whitespace().map(str::to_owned).collect();
+        CommandLine::read(tool, &args, SURROUNDINGS)
+    }
+
+    #[test]
+    fn help_is_listed_whatever_else_is_typed() {
+        for (tool, name) in TOOLS {
+            let Ok(CommandLine::Help(text)) = read(tool, "-c 0 --help") else { panic!("{name}: no help") };
+            assert!(text.contains(&format!("Usage: stampede {name} [OPTIONS] URL")), "{text}");
+            assert!(text.lines().all(|line| line.len() <= 80), "{text}");
+        }
+    }
+
+    #[test]
+    fn a_layout_is_that_of_the_tool_with_a_note_below() {
+        for (tool, name) in TOOLS {
+            let Ok(CommandLine::Run(run, layout)) = read(tool, "http://127.0.0.1:8080/") else { panic!("{name}") };
+            assert_eq!(run.url.port, 8080, "{name}");
+            let text = layout.render(&good());
+            let (_, note) = text.split_once("\n\nWhat ").unwrap();
+            assert!(note.starts_with(&format!("{name} does not tell: ")) && note.ends_with('\n'), "{text}");
+        }
+    }
+
+    #[test]
+    fn the_bytes_of_a_file_are_the_body() {
+        for (tool, option) in [(Tool::Hey, "-D"), (Tool::Ab, "-p"), (Tool::Ab, "-u")] {
+            let Ok(CommandLine::Run(run, _)) = read(tool, &format!("{option} body http://h/")) else {
+                panic!("{option}")
+            };
+            assert_eq!(run.request.body, b"abc", "{option}");
+            let mistakes = read(tool, &format!("{option} none http://h/")).unwrap_err().to_string();
+            assert!(mistakes.starts_with(&format!("{option} none cannot be read: ")), "{mistakes}");
+        }
+    }
+}

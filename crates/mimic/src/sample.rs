@@ -1,0 +1,64 @@
+//! What tests of the layouts render and read.
+
+use std::collections::BTreeMap;
+use std::io;
+use std::time::Duration;
+
+use stampede_core::{Bytes, Counts, ErrorClass, Latencies};
+use stampede_plan::{MachineSize, Mistake, Mistakes};
+use stampede_seam::{LoadResult, Measures};
+pub(crate) use stampede_testkit::samples::load_result as good;
+
+use crate::Surroundings;
+use crate::flags::{Syntax, Typed};
+use crate::tool_run::ToolRun;
+
+/// A small machine with one file, `body`.
+pub(crate) const SURROUNDINGS: Surroundings<'_> = Surroundings {
+    machine: MachineSize { cpus: 4, memory: Bytes::from_mib(1024), connections: 1000 },
+    read_file: &|path| if path == "body" { Ok(b"abc".to_vec()) } else { Err(io::ErrorKind::NotFound.into()) },
+};
+
+/// The good result with 502 and 404 among the answers, refused connections, time-outs, and requests without an end.
+pub(crate) fn bad() -> LoadResult {
+    let mut result = good();
+    result.total.status = BTreeMap::from([(200, 19_650), (302, 20), (404, 10), (502, 320)]);
+    result.total.errors =
+        BTreeMap::from([(ErrorClass::WrongStatus, 330), (ErrorClass::Refused, 7), (ErrorClass::TimedOut, 3)]);
+    result.total.requests = Counts { sent: 20_310, ok: 19_670, failed: 340, unfinished: 300 };
+    for age in [2000, 2001, 2002] {
+        result.total.response.record_ns(age * 1_000_000);
+        result.total.censored.add(Duration::from_millis(age));
+    }
+    result
+}
+
+/// Nothing was answered.
+pub(crate) fn none() -> LoadResult {
+    let good = good();
+    LoadResult {
+        total: Measures {
+            requests: Counts { sent: 4, ok: 0, failed: 4, unfinished: 0 },
+            service: Latencies::new(),
+            response: Latencies::new(),
+            first_byte: Latencies::new(),
+            connect: Latencies::new(),
+            status: BTreeMap::new(),
+            errors: BTreeMap::from([(ErrorClass::Refused, 4)]),
+            ..good.total
+        },
+        bytes_received: 0,
+        ..good
+    }
+}
+
+/// Reads a command line, words separated by blanks.
+pub(crate) fn read<L>(
+    syntax: &Syntax,
+    read: impl Fn(Typed, Surroundings<'_>) -> Result<(ToolRun, L), Mistakes>,
+    line: &str,
+) -> Result<(ToolRun, L), Vec<String>> {
+    let args: Vec<_> = line.split_whitespace().map(str::to_owned).collect();
+    read(syntax.read(&args), SURROUNDINGS)
+        .map_err(|Mistakes(mistakes)| mistakes.into_iter().map(|Mistake { place, .. }| place).collect())
+}
