@@ -6,7 +6,7 @@ use std::process::Command;
 
 use serde_json::Value;
 
-use crate::stage::{Said, Stage, have};
+use crate::stage::{MOST_RUNS, Said, Stage, have};
 
 /// A table of things: POST adds one, `/count` counts them. `/forget` answers as if it had added one. `/slow` asks for
 /// long, and `/row` changes one row and holds it for a while.
@@ -259,28 +259,45 @@ fn every_layer_reads_and_changes_rows_of_each_database() {
     }
     let stage = Stage::new();
     for service in ["postgres", "mariadb"] {
-        let flags = ["--services", service, "--exchanges", "random,update", "--cpus", "1", "--memory", "1Gi"];
-        let more = [
-            "--app",
-            "pdo,pdo-persistent,dbal,orm,query-builder,eloquent,eloquent-alone,go",
-            "--runtimes",
-            "nginx-fpm,go",
-        ];
-        let study = ["--duration", "500ms", "--warm-up", "100ms", "--rounds", "1", "--json", "-"];
-        let said = stage.run_once(&[&["compare", "random-row"][..], &flags, &more, &study].concat());
-        stage.assert_nothing_left();
-        // A window this short is invalid where this program is held up, and its answers are right all the same.
-        assert!(matches!(said.code, Some(0 | 4)), "{service}: {}", said.stderr);
-        let study: Value = serde_json::from_str(&said.stdout).unwrap();
-        assert_eq!(trials(&study).len(), 8);
-        for trial in trials(&study) {
-            let steps = trial["steps"].as_array().unwrap();
-            assert_eq!(steps.len(), 2, "{service}: {trial}");
-            for step in steps {
-                let requests = &step["requests"];
-                let right = requests["ok"].as_u64().is_some_and(|ok| ok > 0) && requests["failed"] == 0;
-                assert!(right, "{service} {}: {} {requests}", step["name"], trial["reason"]);
+        let mut layers =
+            vec!["pdo", "pdo-persistent", "dbal", "orm", "query-builder", "eloquent", "eloquent-alone", "go"];
+        for run in 1.. {
+            layers = held_up(&stage, service, &layers);
+            if layers.is_empty() {
+                break;
             }
+            assert!(run < MOST_RUNS, "{service}: {layers:?} were held up in each of {run} runs");
+            let _ = writeln!(std::io::stderr(), "AGAIN after run {run}, in which {layers:?} were held up");
         }
     }
+}
+
+/// Measures an application of each layer: all of its answers are right. Those that the machine held up until their window was over
+/// are left.
+fn held_up<'a>(stage: &Stage, service: &str, layers: &[&'a str]) -> Vec<&'a str> {
+    let apps = layers.join(",");
+    let flags = ["--services", service, "--exchanges", "random,update", "--cpus", "1", "--memory", "1Gi"];
+    let more = ["--app", &apps, "--runtimes", "nginx-fpm,go"];
+    let study = ["--duration", "500ms", "--warm-up", "100ms", "--rounds", "1", "--json", "-"];
+    let said = stage.run_once(&[&["compare", "random-row"][..], &flags, &more, &study].concat());
+    stage.assert_nothing_left();
+    // A window this short is invalid where this program is held up, and its answers are right all the same.
+    assert!(matches!(said.code, Some(0 | 4)), "{service}: {}", said.stderr);
+    let study: Value = serde_json::from_str(&said.stdout).unwrap();
+    let cases = study["cases"].as_array().unwrap();
+    assert_eq!(cases.len(), layers.len());
+    let is_held_up = |case: &Value| {
+        let trial = &case["trials"][0];
+        let steps = trial["steps"].as_array().unwrap();
+        assert_eq!(steps.len(), 2, "{service}: {trial}");
+        let counts = |name: &str| steps.iter().map(|step| step["requests"][name].as_u64().unwrap()).collect::<Vec<_>>();
+        assert_eq!(counts("failed"), [0, 0], "{service}: {trial}");
+        let is_empty = counts("ok").contains(&0);
+        let reason = trial["reason"].as_str().unwrap_or_default();
+        assert!(!is_empty || reason.contains("held up"), "{service}: {trial}");
+        is_empty
+    };
+    let left: Vec<&str> =
+        cases.iter().filter(|case| is_held_up(case)).map(|case| case["app"].as_str().unwrap()).collect();
+    layers.iter().copied().filter(|layer| left.contains(layer)).collect()
 }
