@@ -11,5 +11,7 @@ mod gate;
 mod interruption;
 mod made_up;
 mod plan;
+mod reproduce;
+mod steps;
 mod tune;
 mod why;
