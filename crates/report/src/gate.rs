@@ -6,7 +6,7 @@ use stampede_analysis::{Change, Loss, Metric, Outcome, metric};
 use stampede_core::Estimate;
 
 use crate::layout::wrap;
-use crate::markdown_text::escaped;
+use crate::page::{Block, Column, Page, Table};
 use crate::quantity::{in_tables, ratio, unit_in_tables};
 
 /// What a gate compared.
@@ -68,31 +68,22 @@ pub fn terminal(view: &GateView<'_>, width: usize) -> String {
 
 /// A comment for a pull request, in GitHub-flavoured Markdown. It ends with a line break.
 pub fn markdown(view: &GateView<'_>) -> String {
-    let mut text = format!("### Performance: {}\n\n{}\n\n", view.word(), escaped(&conclusion(view)));
-    let _ = writeln!(text, "| | {} | {} | ratio | 95 % interval | |", escaped(view.base), escaped(view.head));
-    let _ = writeln!(text, "|---|---:|---:|---:|---:|---|");
-    for change in view.changes {
-        let of = |estimate: &Estimate| value(change, estimate);
-        let _ = writeln!(
-            text,
-            "| {}, {} | {} | {} | {} | {} | {} |",
-            escaped(change.case.as_str()),
-            title(change),
-            of(&change.base),
-            of(&change.head),
-            ratio(change.ratio.value),
-            interval(change).unwrap_or_else(|| "n/a".to_owned()),
-            word(change.outcome)
-        );
-    }
-    let _ = writeln!(text);
-    if let Some(question) = view.question {
-        let _ = writeln!(text, "{}\n", escaped(question));
-    }
-    for method in methods(view) {
-        let _ = writeln!(text, "{method}");
-    }
-    text
+    let of = |cell: &dyn Fn(&Change) -> String| view.changes.iter().map(cell).collect::<Vec<_>>();
+    let columns = vec![
+        Column::names("", of(&|change| format!("{}, {}", change.case, title(change)))),
+        Column::figures(view.base, of(&|change| value(change, &change.base))),
+        Column::figures(view.head, of(&|change| value(change, &change.head))),
+        Column::figures("ratio", of(&|change| ratio(change.ratio.value))),
+        Column::figures("95 % interval", of(&|change| interval(change).unwrap_or_else(|| "n/a".to_owned()))),
+        Column::prose("", of(&|change| word(change.outcome).to_owned())),
+    ];
+    let mut blocks = vec![
+        Block::Heading { text: format!("Performance: {}", view.word()), level: 3 },
+        Block::Paragraph(conclusion(view)),
+        Block::Table(Table { columns }),
+    ];
+    blocks.extend(view.question.into_iter().chain(methods(view)).map(|text| Block::Paragraph(text.to_owned())));
+    Page { answer: Vec::new(), blocks }.markdown()
 }
 
 /// As JUnit reports are read by CI servers: a test for each case. One that is undecided is skipped, or fails where the gate is

@@ -78,12 +78,6 @@ pub(crate) fn wrap(first: &str, text: &str, hang: usize, width: usize) -> Vec<St
     lines
 }
 
-/// Rows as columns.
-pub(crate) fn transposed(rows: &[Vec<String>]) -> Vec<Vec<String>> {
-    let width = rows.first().map_or(0, Vec::len);
-    (0..width).map(|column| rows.iter().map(|row| row.get(column).cloned().unwrap_or_default()).collect()).collect()
-}
-
 #[cfg(test)]
 mod tests {
     use super::*;

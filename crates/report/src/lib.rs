@@ -20,6 +20,7 @@ mod layout;
 pub mod live;
 pub mod markdown;
 mod markdown_text;
+mod page;
 mod places;
 mod quantity;
 pub mod replication;
@@ -33,6 +34,7 @@ mod topology;
 mod trust;
 mod trust_json;
 pub mod tune;
+mod versus;
 mod why;
 mod why_json;
 

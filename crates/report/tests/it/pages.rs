@@ -137,7 +137,7 @@ fn a_capacity() {
     };
     let (text, json) = sample.render(|study| {
         let view = CapacityView { study: *study, capacity: &capacity };
-        (texts(&capacity::terminal(&view, 80), &capacity::markdown(&view)), capacity::json(&view))
+        (texts(&capacity::terminal(&view, 80, false), &capacity::markdown(&view)), capacity::json(&view))
     });
     insta::assert_snapshot!(text);
     insta::assert_snapshot!(sorted(&json));
@@ -173,7 +173,7 @@ fn a_gate() {
 
 #[test]
 fn services_that_are_scaled() {
-    let text = |sample: &Sample| sample.render(|view| texts(&scale::terminal(view, 80), &scale::markdown(view)));
+    let text = |sample: &Sample| sample.render(|view| texts(&scale::terminal(view, 80, false), &scale::markdown(view)));
     let several = with_instances();
     insta::assert_snapshot!(text(&several));
     let mut one = with_instances();
