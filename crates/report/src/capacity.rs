@@ -44,12 +44,10 @@ pub(crate) fn page(view: &CapacityView<'_>) -> Page {
         blocks.extend([Block::Caption(title.to_owned()), Block::Table(Table::of_rows(&rows))]);
         blocks.extend(notes.into_iter().map(Block::Paragraph));
     }
-    let findings = &view.capacity.findings;
-    if !findings.is_empty() {
-        blocks.push(Block::Caption("Findings at the highest load that tells".to_owned()));
-        blocks.extend(findings.iter().map(|finding| Block::Item(format!("{} {}", finding.text, finding.advice))));
-    }
-    blocks.push(Block::Note(method(view)));
+    let findings = view.capacity.findings.iter();
+    let findings = findings.map(|finding| Block::Item(format!("{} {}", finding.text, finding.advice)));
+    blocks.extend(Block::list("Findings at the highest load that tells", findings));
+    blocks.extend([Block::Gap, Block::Paragraph(method(view))]);
     Page { answer: vec![answer(view)], blocks }
 }
 

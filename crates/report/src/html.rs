@@ -146,19 +146,31 @@ impl HeadBlock {
         Self::Paragraph { text: prose::pieces(text) }
     }
 
+    fn item(text: &str) -> Self {
+        Self::List { items: vec![prose::pieces(text)] }
+    }
+
     /// The blocks of a page that has its title already.
     fn all(blocks: Vec<Block>) -> Vec<Self> {
         let mut all: Vec<Self> = Vec::new();
         for block in blocks {
             // Of several figures the first decides.
             let folded = matches!(all.last(), Some(Self::Table { .. }));
-            match (block, all.last_mut()) {
-                (Block::Heading { level: 1, .. }, _) => {}
-                (Block::Item(text), Some(Self::List { items })) => items.push(prose::pieces(&text)),
-                (Block::Item(text), _) => all.push(Self::List { items: vec![prose::pieces(&text)] }),
-                (Block::Heading { text, .. } | Block::Caption(text), _) => all.push(Self::Heading { text }),
-                (Block::Paragraph(text) | Block::Note(text), _) => all.push(Self::paragraph(&text)),
-                (Block::Table(table), _) => all.push(Self::Table { table: Table::of(&table), folded }),
+            let next = match block {
+                Block::Gap | Block::Heading { level: 1, .. } => continue,
+                Block::Caption(text) | Block::Heading { text, .. } => Self::Heading { text },
+                Block::Paragraph(text) | Block::Strong(text) | Block::Alarm(text) | Block::Legend(text) => {
+                    Self::paragraph(&text)
+                }
+                Block::Item(text) | Block::Warning(text) | Block::SubItem(text) => Self::item(&text),
+                Block::Finding { title, texts, advice, .. } => {
+                    Self::item(&format!("{title}: {} {advice}", texts.join(" ")))
+                }
+                Block::Table(table) => Self::Table { table: Table::of(&table), folded },
+            };
+            match (all.last_mut(), next) {
+                (Some(Self::List { items }), Self::List { items: more }) => items.extend(more),
+                (_, next) => all.push(next),
             }
         }
         all
@@ -186,11 +198,9 @@ fn study_beside(view: &StudyView<'_>, home: Option<dashboard::Page>) -> String {
 fn answer(view: &StudyView<'_>) -> Option<(String, Vec<HeadBlock>)> {
     if let Some(explanation) = why::explanation(view) {
         let told = why::told(view, &explanation);
-        let columns = why::heading(view).iter().map(|heading| heading.join(" ").trim().to_owned()).collect();
-        let rows = told.rows.into_iter().map(Vec::from).collect();
         let blocks = vec![
             HeadBlock::Heading { text: why::CHANGES.to_owned() },
-            HeadBlock::table(Table { columns, rows }),
+            HeadBlock::table(Table::of(&why::changes(view, &explanation))),
             HeadBlock::paragraph(&told.method),
         ];
         return Some((told.outcome.into_iter().chain(told.remedy).collect::<Vec<_>>().join(" "), blocks));

@@ -94,8 +94,7 @@ fn page(view: &LadderView<'_>) -> Page {
         Column::below("why", of_steps(&|step| step.reason.clone())),
     ];
     let question = [Block::Paragraph(question(view)), Block::Table(Table { columns })];
-    let end =
-        [Block::Caption("It ends with".to_owned())].into_iter().chain(view.state.iter().cloned().map(Block::Item));
+    let end = Block::list("It ends with", view.state.iter().cloned().map(Block::Item));
     Page { answer: conclusion(view), blocks: question.into_iter().chain(end).collect() }
 }
 

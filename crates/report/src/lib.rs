@@ -29,6 +29,7 @@ mod sampling_json;
 pub mod scale;
 mod scale_figures;
 mod steps;
+mod study_page;
 pub mod terminal;
 mod topology;
 mod trust;

@@ -2,8 +2,13 @@
 //!
 //! It knows no question, and no figures: cells are text already.
 
+use stampede_core::Severity;
+
 use crate::layout::{fitting, table, wrap};
 use crate::markdown_text::{escaped, row};
+
+/// Fewer characters a line than this are taken for this many.
+const LEAST_WIDTH: usize = 40;
 
 /// What there is to say of a question.
 pub(crate) struct Page {
@@ -22,10 +27,26 @@ pub(crate) enum Block {
     /// The name of the table or list that follows.
     Caption(String),
     Paragraph(String),
-    /// A paragraph about something else than what is above it.
-    Note(String),
+    /// A paragraph that matters more than others.
+    Strong(String),
+    /// A paragraph without which everything else would be misread.
+    Alarm(String),
+    /// What the cells of the table above mean.
+    Legend(String),
     Item(String),
+    /// An item that is about trouble.
+    Warning(String),
+    /// An item of the item above.
+    SubItem(String),
+    Finding {
+        title: String,
+        severity: Severity,
+        texts: Vec<String>,
+        advice: String,
+    },
     Table(Table),
+    /// What follows is about something else: a terminal has a blank line here, and Markdown one between all blocks.
+    Gap,
 }
 
 /// Columns of the same length.
@@ -58,47 +79,32 @@ enum Kind {
     Below,
 }
 
+/// How a terminal paints a line.
+#[derive(Clone, Copy)]
+enum Style {
+    Plain,
+    Strong,
+    Warning,
+    Alarm,
+}
+
 impl Page {
     /// For a terminal of this many characters a line. Without colour nothing is lost. It ends with a line break.
     pub(crate) fn terminal(&self, width: usize, color: bool) -> String {
-        let strong = |line: &String| if color { format!("\x1b[1m{line}\x1b[0m") } else { line.clone() };
-        let mut lines = Vec::new();
-        // What has a name stands below it, indented.
-        let mut indent = 0;
-        let mut is_captioned = false;
+        let mut screen = Screen { text: String::new(), width: width.max(LEAST_WIDTH), color };
+        let mut is_named = false;
         for block in &self.blocks {
-            match block {
-                Block::Heading { text, .. } | Block::Caption(text) => {
-                    lines.push(String::new());
-                    lines.extend(wrap("", text, 2, width).iter().map(strong));
-                }
-                Block::Note(text) => {
-                    lines.push(String::new());
-                    lines.extend(wrap("", text, 2, width));
-                }
-                Block::Paragraph(text) => lines.extend(wrap(&" ".repeat(indent), text, indent + 2, width)),
-                Block::Item(text) => lines.extend(wrap("  ", text, 4, width)),
-                Block::Table(table) => {
-                    if !is_captioned {
-                        lines.push(String::new());
-                    }
-                    let (heading, rows) = table.lines(indent, width);
-                    lines.extend(heading.iter().map(strong));
-                    lines.extend(rows);
-                }
+            if matches!(block, Block::Table(_)) && !is_named {
+                screen.part();
             }
-            is_captioned = matches!(block, Block::Caption(_));
-            indent = match block {
-                Block::Caption(_) => 2,
-                Block::Heading { .. } | Block::Note(_) => 0,
-                _ => indent,
-            };
+            screen.block(block);
+            is_named = matches!(block, Block::Caption(_) | Block::Item(_));
         }
         if !self.answer.is_empty() {
-            lines.push(String::new());
+            screen.part();
         }
-        lines.extend(self.answer.iter().flat_map(|sentence| wrap("", sentence, 2, width)).map(|line| strong(&line)));
-        lines.iter().skip_while(|line| line.is_empty()).map(|line| format!("{line}\n")).collect()
+        self.answer.iter().for_each(|sentence| screen.wrapped(Style::Strong, "", sentence, 2));
+        screen.text
     }
 
     /// As GitHub-flavoured Markdown. It ends with a line break.
@@ -109,15 +115,101 @@ impl Page {
             text.push_str(&match block {
                 Block::Heading { text, level } => format!("{} {}\n\n", "#".repeat(*level), escaped(text)),
                 Block::Caption(text) => format!("{}:\n\n", escaped(text)),
-                Block::Paragraph(text) | Block::Note(text) => format!("{}\n\n", escaped(text)),
-                Block::Item(text) => format!("- {}\n", escaped(text)),
+                Block::Paragraph(text) | Block::Legend(text) => format!("{}\n\n", escaped(text)),
+                Block::Strong(text) | Block::Alarm(text) => format!("**{}**\n\n", escaped(text)),
+                Block::Item(text) | Block::Warning(text) => format!("- {}\n", escaped(text)),
+                Block::SubItem(text) => format!("  - {}\n", escaped(text)),
+                Block::Finding { title, texts, advice, .. } => {
+                    format!("- {}\n", escaped(&format!("{title}: {} {advice}", texts.join(" "))))
+                }
                 Block::Table(table) => table.markdown(),
+                Block::Gap => String::new(),
             });
-            if matches!(block, Block::Item(_)) && !matches!(blocks.peek(), Some(Block::Item(_))) {
+            if block.is_item() && !blocks.peek().is_some_and(|next| next.is_item()) {
                 text.push('\n');
             }
         }
         format!("{}\n", text.trim_end())
+    }
+}
+
+/// The lines of a terminal.
+struct Screen {
+    text: String,
+    width: usize,
+    color: bool,
+}
+
+impl Screen {
+    fn block(&mut self, block: &Block) {
+        match block {
+            Block::Heading { text, .. } | Block::Caption(text) => {
+                self.part();
+                self.wrapped(Style::Strong, "", text, 2);
+            }
+            Block::Paragraph(text) => self.wrapped(Style::Plain, "", text, 2),
+            Block::Strong(text) => self.wrapped(Style::Strong, "", text, 2),
+            Block::Alarm(text) => self.wrapped(Style::Alarm, "", text, 0),
+            Block::Legend(text) => self.wrapped(Style::Plain, "", text, 0),
+            Block::Item(text) => self.wrapped(Style::Plain, "  ", text, 4),
+            Block::Warning(text) => self.wrapped(Style::Warning, "  ", text, 4),
+            Block::SubItem(text) => self.wrapped(Style::Plain, "    ", text, 6),
+            Block::Finding { title, severity, texts, advice } => {
+                let style = match severity {
+                    Severity::Info => Style::Plain,
+                    Severity::Warning => Style::Warning,
+                    Severity::Error => Style::Alarm,
+                };
+                let begins = [format!("  {title}: ")].into_iter().chain(std::iter::repeat(" ".repeat(6)));
+                texts.iter().zip(begins).for_each(|(text, begin)| self.wrapped(style, &begin, text, 6));
+                self.wrapped(Style::Plain, "      -> ", advice, 9);
+            }
+            Block::Table(table) => {
+                let (heading, rows) = table.lines(self.width);
+                heading.iter().for_each(|line| self.line(Style::Strong, line));
+                rows.iter().for_each(|line| self.line(Style::Plain, line));
+            }
+            Block::Gap if self.text.is_empty() => self.text.push('\n'),
+            Block::Gap => self.part(),
+        }
+    }
+
+    /// A blank line, but no second one and none before everything.
+    fn part(&mut self) {
+        if !self.text.is_empty() && self.text != "\n" && !self.text.ends_with("\n\n") {
+            self.text.push('\n');
+        }
+    }
+
+    fn wrapped(&mut self, style: Style, first: &str, text: &str, hang: usize) {
+        wrap(first, text, hang, self.width).iter().for_each(|line| self.line(style, line));
+    }
+
+    fn line(&mut self, style: Style, line: &str) {
+        let code = match style {
+            _ if !self.color || line.is_empty() => None,
+            Style::Plain => None,
+            Style::Strong => Some("1"),
+            Style::Alarm => Some("1;31"),
+            Style::Warning => Some("33"),
+        };
+        self.text.push_str(&match code {
+            Some(code) => format!("\x1b[{code}m{line}\x1b[0m\n"),
+            None => format!("{line}\n"),
+        });
+    }
+}
+
+impl Block {
+    /// Items with their name; nothing without items.
+    pub(crate) fn list(caption: &str, items: impl IntoIterator<Item = Self>) -> Vec<Self> {
+        let mut items = items.into_iter().peekable();
+        let caption = items.peek().map(|_| Self::Caption(caption.to_owned()));
+        caption.into_iter().chain(items).collect()
+    }
+
+    fn is_item(&self) -> bool {
+        matches!(self, Self::Item(_) | Self::Warning(_) | Self::SubItem(_) | Self::Finding { .. })
     }
 }
 
@@ -143,7 +235,7 @@ impl Table {
     }
 
     /// The lines of the heading and those of the rows. Names and prose explain themselves: they have a heading beside figures only.
-    fn lines(&self, indent: usize, width: usize) -> (Vec<String>, Vec<String>) {
+    fn lines(&self, width: usize) -> (Vec<String>, Vec<String>) {
         let lined_up = || self.columns.iter().filter(|column| matches!(column.kind, Kind::Name | Kind::Figure));
         let text_of = |kind, row: usize| {
             let column = self.columns.iter().find(|column| column.kind == kind);
@@ -158,11 +250,7 @@ impl Table {
             let heading = column.heading.iter().skip(2 - headings);
             (column.rank, heading.chain(&column.cells).cloned().collect())
         });
-        let blanks = " ".repeat(indent);
-        let mut heading: Vec<String> = table(&fitting(columns.collect(), width.saturating_sub(indent)))
-            .iter()
-            .map(|line| format!("{blanks}{line}"))
-            .collect();
+        let mut heading = table(&fitting(columns.collect(), width));
         let rows = heading.split_off(headings);
         let hang = rows.iter().chain(&heading).map(|line| line.chars().count()).max().unwrap_or(0) + 2;
         let row = |(row, line): (usize, String)| {
@@ -229,7 +317,7 @@ mod tests {
             columns: vec![
                 Column::names("case", cells(["a|b", "go"])),
                 Column::figures("requests per second", cells(["9", "1,002"])).headed(["", "req/s"]),
-                Column::prose("change", cells(["one two three four", ""])),
+                Column::prose("change", cells(["one two three four five six seven", ""])),
                 Column::below("why", cells(["it is slow", ""])),
             ],
         };
@@ -241,15 +329,16 @@ mod tests {
                 Block::Caption("Findings".to_owned()),
                 Block::Item("one".to_owned()),
                 Block::Item("two".to_owned()),
-                Block::Note("Method: none.".to_owned()),
+                Block::Gap,
+                Block::Paragraph("Method: none.".to_owned()),
             ],
         };
         let lines = [
             "asked",
             "",
             "case  req/s",
-            "a|b       9  one two",
-            "             three four",
+            "a|b       9  one two three four five six",
+            "             seven",
             "      it is slow",
             "go    1,002",
             "",
@@ -261,8 +350,8 @@ mod tests {
             "",
             "It is <fast>.",
         ];
-        assert_eq!(page.terminal(24, false).lines().collect::<Vec<_>>(), lines);
-        let bold = page.terminal(24, true);
+        assert_eq!(page.terminal(40, false).lines().collect::<Vec<_>>(), lines);
+        let bold = page.terminal(40, true);
         assert!(bold.contains("\x1b[1mcase  req/s\x1b[0m\n") && bold.ends_with("\x1b[1mIt is <fast>.\x1b[0m\n"));
         let lines = [
             r"**It is \<fast\>.**",
@@ -271,7 +360,7 @@ mod tests {
             "",
             "| case | requests per second | change | why |",
             "| --- | ---: | --- | --- |",
-            r"| a\|b | 9 | one two three four | it is slow |",
+            r"| a\|b | 9 | one two three four five six seven | it is slow |",
             "| go | 1,002 |  |  |",
             "",
             "Findings:",

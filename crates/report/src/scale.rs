@@ -24,13 +24,9 @@ fn page(view: &StudyView<'_>) -> Page {
         blocks.extend(service.map(Block::Caption));
         blocks.push(Block::Table(table));
     }
-    blocks.extend(uncounted(view).into_iter().map(Block::Note));
-    let mut findings = findings(view).peekable();
-    if findings.peek().is_some() {
-        blocks.push(Block::Caption("Findings".to_owned()));
-    }
-    blocks.extend(findings.map(Block::Item));
-    blocks.push(Block::Note(method(view)));
+    blocks.extend(uncounted(view).into_iter().flat_map(|text| [Block::Gap, Block::Paragraph(text)]));
+    blocks.extend(Block::list("Findings", findings(view).map(Block::Item)));
+    blocks.extend([Block::Gap, Block::Paragraph(method(view))]);
     Page { answer: vec![answer(view)], blocks }
 }
 

@@ -123,8 +123,7 @@ fn near(view: &TuneView<'_>) -> Vec<Block> {
 }
 
 fn held(view: &TuneView<'_>) -> Vec<Block> {
-    let caption = Block::Caption("The winner in new blocks".to_owned());
-    [caption].into_iter().chain(verdicts(view).into_iter().map(Block::Item)).collect()
+    Block::list("The winner in new blocks", verdicts(view).into_iter().map(Block::Item))
 }
 
 pub(crate) fn question(view: &TuneView<'_>) -> String {

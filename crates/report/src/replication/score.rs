@@ -5,9 +5,9 @@ use stampede_core::{CaseId, Latencies, Load, PublishedTable, Study, Trial};
 
 use super::ReplicatedTable;
 use super::digest::title;
-use crate::page::{Block, Column, Table};
+use crate::page::Block;
 use crate::quantity::number;
-use crate::steps::{KIND_COLUMNS, KINDS, Kind, KindColumn, Kinds, kinds};
+use crate::steps::{KINDS, by_kind, kinds};
 use crate::{StudyView, audits};
 
 /// The rule that says which part's own share of CPU time ran out.
@@ -30,7 +30,7 @@ pub(super) fn blocks(of: &ReplicatedTable<'_>, blocks: &mut Vec<Block>) {
     kinds.sort_by_key(|of_case| place(&of_case.case));
     if !kinds.is_empty() {
         blocks.push(Block::Heading { text: KINDS.to_owned(), level: 3 });
-        blocks.push(Block::Table(by_kind(table, &kinds)));
+        blocks.push(Block::Table(by_kind("row, request", &kinds, |case| title(table, case))));
     }
     let made = audits::lines(&view);
     if !made.is_empty() {
@@ -39,20 +39,6 @@ pub(super) fn blocks(of: &ReplicatedTable<'_>, blocks: &mut Vec<Block>) {
     }
     blocks.extend(limits(table, analysis).map(Block::Paragraph));
     blocks.extend(schedule(table, study, trials).map(Block::Paragraph));
-}
-
-/// A line for each row and, below it, for each kind of request.
-fn by_kind(table: &PublishedTable, cases: &[Kinds]) -> Table {
-    let lines = |of_row: &dyn Fn(&Kinds) -> String, of_kind: &dyn Fn(&Kind) -> String| {
-        let of_case =
-            |case: &Kinds| [of_row(case)].into_iter().chain(case.kinds.iter().map(of_kind)).collect::<Vec<_>>();
-        cases.iter().flat_map(of_case).collect()
-    };
-    let names = lines(&|case| title(table, &case.case), &|kind| format!("  {}", kind.name));
-    let figures = KIND_COLUMNS.iter().map(|KindColumn { heading, title, rank, cell }| {
-        Column::figures(title, lines(&|_| String::new(), cell)).headed(*heading).ranked(*rank)
-    });
-    Table { columns: [Column::names("row, request", names)].into_iter().chain(figures).collect() }
 }
 
 /// The parts of a row whose own share of CPU time ran out in most of its periods, each with the share of these.

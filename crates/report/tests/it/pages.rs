@@ -11,7 +11,7 @@ use stampede_report::gate::{self, GateView};
 use stampede_report::ladder::{self, FIRST, LAST, LadderStep, LadderView};
 use stampede_report::{StudyView, markdown, scale, terminal, tune};
 
-use crate::samples::{Sample, plain, with_instances};
+use crate::samples::{Sample, four_runtimes, plain, with_instances};
 
 /// Both texts in one.
 fn texts(terminal: &str, markdown: &str) -> String {
@@ -193,4 +193,9 @@ fn what_holds_a_case_back() {
     why.study.cases[1].limits.cpus = "1".parse().unwrap();
     why.study.cases[2].limits.memory = "512Mi".parse().unwrap();
     insta::assert_snapshot!(why.render(|view| texts(&terminal::render(view, 80, false), &markdown::render(view))));
+}
+
+#[test]
+fn settings_with_their_reasons() {
+    insta::assert_snapshot!(terminal::settings(&four_runtimes().study, 80, false));
 }
