@@ -2,10 +2,13 @@
 //!
 //! It knows no question, and no figures: cells are text already.
 
+mod table;
+
 use stampede_core::Severity;
 
-use crate::layout::{fitting, table, wrap};
-use crate::markdown_text::{escaped, row};
+pub(crate) use self::table::{Column, Table};
+use crate::layout::wrap;
+use crate::markdown_text::escaped;
 
 /// Fewer characters a line than this are taken for this many.
 const LEAST_WIDTH: usize = 40;
@@ -47,36 +50,6 @@ pub(crate) enum Block {
     Table(Table),
     /// What follows is about something else: a terminal has a blank line here, and Markdown one between all blocks.
     Gap,
-}
-
-/// Columns of the same length.
-#[derive(Clone)]
-pub(crate) struct Table {
-    pub(crate) columns: Vec<Column>,
-}
-
-/// A column of a table.
-#[derive(Clone)]
-pub(crate) struct Column {
-    /// Two lines for a terminal.
-    heading: [String; 2],
-    /// The heading elsewhere.
-    pub(crate) title: String,
-    kind: Kind,
-    /// Where a terminal has no room, columns of the highest rank go first. Those of rank 0 stay.
-    rank: u8,
-    pub(crate) cells: Vec<String>,
-}
-
-/// What the cells of a column are.
-#[derive(Clone, Copy, PartialEq, Eq)]
-enum Kind {
-    Name,
-    Figure,
-    /// Text that a terminal breaks into lines at the end of a row.
-    Prose,
-    /// Text that a terminal writes below a row.
-    Below,
 }
 
 /// How a terminal paints a line.
@@ -210,96 +183,6 @@ impl Block {
 
     fn is_item(&self) -> bool {
         matches!(self, Self::Item(_) | Self::Warning(_) | Self::SubItem(_) | Self::Finding { .. })
-    }
-}
-
-impl Table {
-    /// From rows of which the first is the heading: a name each, and figures.
-    pub(crate) fn of_rows(rows: &[Vec<String>]) -> Self {
-        let Some((heading, rows)) = rows.split_first() else { return Self { columns: Vec::new() } };
-        let column = |(place, title): (usize, &String)| {
-            let cells = rows.iter().map(|row| row.get(place).cloned().unwrap_or_default()).collect();
-            if place == 0 { Column::names(title, cells) } else { Column::figures(title, cells) }
-        };
-        Self { columns: heading.iter().enumerate().map(column).collect() }
-    }
-
-    /// How many rows there are below the heading.
-    pub(crate) fn rows(&self) -> usize {
-        self.columns.first().map_or(0, |column| column.cells.len())
-    }
-
-    /// The cells of a row.
-    pub(crate) fn row(&self, row: usize) -> impl Iterator<Item = &str> {
-        self.columns.iter().map(move |column| column.cells.get(row).map_or("", String::as_str))
-    }
-
-    /// The lines of the heading and those of the rows. Names and prose explain themselves: they have a heading beside figures only.
-    fn lines(&self, width: usize) -> (Vec<String>, Vec<String>) {
-        let lined_up = || self.columns.iter().filter(|column| matches!(column.kind, Kind::Name | Kind::Figure));
-        let text_of = |kind, row: usize| {
-            let column = self.columns.iter().find(|column| column.kind == kind);
-            column.and_then(|column| column.cells.get(row)).map_or("", String::as_str)
-        };
-        let headings = match lined_up().any(|column| column.kind == Kind::Figure) {
-            false => 0,
-            true if lined_up().all(|column| column.heading[0].is_empty()) => 1,
-            true => 2,
-        };
-        let columns = lined_up().map(|column| {
-            let heading = column.heading.iter().skip(2 - headings);
-            (column.rank, heading.chain(&column.cells).cloned().collect())
-        });
-        let mut heading = table(&fitting(columns.collect(), width));
-        let rows = heading.split_off(headings);
-        let hang = rows.iter().chain(&heading).map(|line| line.chars().count()).max().unwrap_or(0) + 2;
-        let row = |(row, line): (usize, String)| {
-            let prose = wrap(&format!("{line:<hang$}"), text_of(Kind::Prose, row), hang, width);
-            let below = wrap(&" ".repeat(6), text_of(Kind::Below, row), 6, width);
-            let first = if prose.is_empty() { vec![line] } else { prose };
-            first.into_iter().chain(below)
-        };
-        let rows = rows.into_iter().enumerate().flat_map(row).collect();
-        (heading, rows)
-    }
-
-    fn markdown(&self) -> String {
-        let rules = self.columns.iter().map(|column| if column.kind == Kind::Figure { "---:" } else { "---" });
-        let rules: Vec<&str> = rules.collect();
-        let heading = row(self.columns.iter().map(|column| &column.title));
-        let rows: String = (0..self.rows()).map(|number| row(self.row(number))).collect();
-        format!("{heading}| {} |\n{rows}\n", rules.join(" | "))
-    }
-}
-
-impl Column {
-    fn new(kind: Kind, title: &str, cells: Vec<String>) -> Self {
-        Self { heading: [String::new(), title.to_owned()], title: title.to_owned(), kind, rank: 0, cells }
-    }
-
-    pub(crate) fn names(title: &str, cells: Vec<String>) -> Self {
-        Self::new(Kind::Name, title, cells)
-    }
-
-    pub(crate) fn figures(title: &str, cells: Vec<String>) -> Self {
-        Self::new(Kind::Figure, title, cells)
-    }
-
-    pub(crate) fn prose(title: &str, cells: Vec<String>) -> Self {
-        Self::new(Kind::Prose, title, cells)
-    }
-
-    pub(crate) fn below(title: &str, cells: Vec<String>) -> Self {
-        Self::new(Kind::Below, title, cells)
-    }
-
-    /// With another heading on a terminal.
-    pub(crate) fn headed(self, heading: [&str; 2]) -> Self {
-        Self { heading: heading.map(str::to_owned), ..self }
-    }
-
-    pub(crate) fn ranked(self, rank: u8) -> Self {
-        Self { rank, ..self }
     }
 }
 
