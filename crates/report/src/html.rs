@@ -34,7 +34,7 @@ use crate::tune::{self, TuneView};
 use crate::{StudyView, scale, why};
 
 pub use self::document::schema;
-pub use self::forecast::{ForecastPoint, ForecastView, forecast};
+pub use self::forecast::forecast;
 
 const SCRIPT: &str = include_str!("../../../web/dist/report.js");
 const STYLE: &str = include_str!("../../../web/dist/report.css");

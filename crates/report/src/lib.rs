@@ -12,6 +12,7 @@ pub mod csv;
 mod digest;
 pub mod doctor;
 mod dots;
+pub mod forecast;
 pub mod gate;
 pub mod html;
 pub mod json;

@@ -60,11 +60,12 @@ impl Table {
     /// The lines of the heading and those of the rows. Names and prose explain themselves: they have a heading beside figures only.
     pub(super) fn lines(&self, width: usize) -> (Vec<String>, Vec<String>) {
         let headings = self.headings();
-        let columns = self.fitting(width);
+        let columns: Vec<(&Column, usize)> =
+            self.fitting(width).into_iter().map(|column| (column, column.width(headings))).collect();
         let line = |cell: &dyn Fn(&Column) -> &str| {
-            let cells = columns.iter().map(|column| match (column.kind, column.width(headings)) {
-                (Kind::Figure, width) => format!("{:>width$}", cell(column)),
-                (_, width) => format!("{:<width$}", cell(column)),
+            let cells = columns.iter().map(|(column, width)| match column.kind {
+                Kind::Figure => format!("{:>width$}", cell(column)),
+                _ => format!("{:<width$}", cell(column)),
             });
             cells.collect::<Vec<_>>().join(&" ".repeat(GAP)).trim_end().to_owned()
         };
