@@ -27,7 +27,7 @@ const MAY_USE: [(&str, &[&str]); 23] = [
     ("gateway", &["core", "scale"]),
     ("harness", &["core", "seam", "analysis", "scale", "gateway"]),
     ("store", &["core"]),
-    ("report", &["core", "analysis", "scale", "forecast"]),
+    ("report", &["core", "seam", "analysis", "scale", "forecast"]),
     ("serve", &["core", "analysis", "store", "report"]),
     ("testkit", &["core", "seam"]),
     ("bench", &["core", "stats", "analysis", "runtimes"]),

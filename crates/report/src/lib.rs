@@ -19,6 +19,7 @@ pub mod json;
 pub mod ladder;
 mod layout;
 pub mod live;
+pub mod load;
 pub mod markdown;
 mod markdown_text;
 mod page;

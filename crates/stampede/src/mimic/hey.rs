@@ -7,11 +7,11 @@ use std::time::Duration;
 use stampede_core::{Arrivals, Latencies, Load, Protocol, Request, Schedule};
 use stampede_load::{LoadResult, Measures};
 use stampede_plan::{MachineSize, Mistakes};
+use stampede_report::load::words;
 
 use super::errand::{self, DAY, Errand, Headers};
 use super::figures::{answered, at_most, at_rank, lost, whole, with_status};
 use super::flags::{HELP, Style, Syntax, Typed, positive, refused, switch, valued};
-use crate::load::table::words;
 
 pub(super) static SYNTAX: Syntax = Syntax {
     tool: "hey",

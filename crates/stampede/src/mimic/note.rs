@@ -4,10 +4,10 @@ use std::time::Duration;
 
 use stampede_core::Load;
 use stampede_load::LoadResult;
+use stampede_report::load::{counted, words};
 
 use super::figures::{answered, lost, with_status};
 use super::flags::wrapped;
-use crate::load::table::{counted, words};
 
 const COLUMNS: usize = 80;
 const MOST_LINES: usize = 5;
