@@ -7,7 +7,7 @@ use stampede_core::Estimate;
 
 use crate::layout::wrap;
 use crate::page::{Block, Column, Page, Table};
-use crate::quantity::{in_tables, ratio, unit_in_tables};
+use crate::quantity::{exact_percent, ratio, with_unit};
 
 /// What a gate compared.
 #[derive(Clone, Copy, Debug)]
@@ -100,7 +100,7 @@ pub fn junit(view: &GateView<'_>) -> String {
         "<?xml version=\"1.0\" encoding=\"UTF-8\"?>\n<testsuites {head}>\n  <testsuite name=\"stampede gate\" {head}>\n"
     );
     for change in view.changes {
-        let name = xml(&format!("{}: {} within {}", change.case, title(change), percent(change.threshold)));
+        let name = xml(&format!("{}: {} within {}", change.case, title(change), exact_percent(change.threshold)));
         let message = xml(&format!("{}: {}", word(change.outcome), figures(change)));
         let inner = match change.outcome {
             Outcome::Passed => format!("<system-out>{message}</system-out>"),
@@ -153,7 +153,7 @@ fn lost(Loss { case, failed, invalid, trials, reason }: &Loss) -> String {
 fn figures(change: &Change) -> String {
     let interval = interval(change).map_or_else(String::new, |interval| format!("{interval}, "));
     let floor = match change.is_within_floor() {
-        true => format!(", within this machine's noise floor of {}", percent(change.floor)),
+        true => format!(", within this machine's noise floor of {}", exact_percent(change.floor)),
         false => String::new(),
     };
     format!(
@@ -181,7 +181,7 @@ pub(crate) fn conclusion(view: &GateView<'_>) -> String {
 /// What the trials that count say.
 fn of_those_that_count(view: &GateView<'_>) -> String {
     let GateView { base, head, .. } = view;
-    let threshold = view.changes.first().map_or_else(String::new, |change| percent(change.threshold));
+    let threshold = view.changes.first().map_or_else(String::new, |change| exact_percent(change.threshold));
     let named = |outcome| -> String {
         let of = view.changes.iter().filter(|change| change.outcome == outcome);
         of.map(|change| format!("{} of {}", title(change), change.case)).collect::<Vec<_>>().join(", ")
@@ -195,7 +195,7 @@ fn of_those_that_count(view: &GateView<'_>) -> String {
             let is_paired = view.changes.iter().all(|change| change.paired);
             let (reason, remedy) = match view.changes.iter().find(|change| change.is_within_floor()) {
                 Some(change) => (
-                    format!("this machine's noise floor of {} leaves open", percent(change.floor)),
+                    format!("this machine's noise floor of {} leaves open", exact_percent(change.floor)),
                     "a larger --threshold, or a calibration on a quieter machine",
                 ),
                 None if is_paired => ("the data do not say".to_owned(), "a longer --max-time or a larger --threshold"),
@@ -261,18 +261,11 @@ fn of(change: &Change) -> Option<&'static Metric> {
 }
 
 fn value(change: &Change, estimate: &Estimate) -> String {
-    let Some(metric) = of(change) else { return estimate.value.to_string() };
-    let unit = unit_in_tables(metric.unit).map_or_else(String::new, |unit| format!(" {unit}"));
-    in_tables(metric.unit, estimate.value) + &unit
+    of(change).map_or_else(|| estimate.value.to_string(), |metric| with_unit(metric.unit, estimate.value))
 }
 
 fn interval(change: &Change) -> Option<String> {
     Some(format!("{} to {}", ratio(change.ratio.low?), ratio(change.ratio.high?)))
-}
-
-fn percent(share: f64) -> String {
-    let percent = (share * 1e6).round() / 1e4;
-    format!("{percent} %")
 }
 
 fn xml(text: &str) -> String {

@@ -8,7 +8,7 @@ use stampede_core::{CaseId, Limits, Verdict};
 use crate::StudyView;
 use crate::json::{WireLimits, WireVerdict, rendered};
 use crate::page::{Block, Column, Page, Table};
-use crate::quantity::{in_tables, number, ratio, unit_in_tables};
+use crate::quantity::{in_tables, number, ratio, with_unit};
 use crate::versus::Versus;
 
 /// The case of the comparison at the end that the steps began with.
@@ -181,10 +181,8 @@ fn question(view: &LadderView<'_>) -> String {
 fn conclusion(view: &LadderView<'_>) -> Vec<String> {
     let kept = view.steps.iter().skip(1).filter(|step| step.kept).count();
     let tried = view.steps.len().saturating_sub(1);
-    let figure = |figure: Option<f64>| {
-        let unit = unit_in_tables(view.metric.unit).map_or_else(String::new, |unit| format!(" {unit}"));
-        figure.map_or_else(|| "nothing".to_owned(), |figure| in_tables(view.metric.unit, figure) + &unit)
-    };
+    let figure =
+        |figure: Option<f64>| figure.map_or_else(|| "nothing".to_owned(), |figure| with_unit(view.metric.unit, figure));
     let first = view.steps.first().and_then(|step| step.figure);
     let last = view.steps.iter().rfind(|step| step.kept).and_then(|step| step.figure);
     let title = view.metric.title;

@@ -11,6 +11,7 @@ use stampede_core::Publication;
 
 pub(crate) use self::digest::lead;
 use self::digest::{Medium, blocks};
+pub use self::json::json;
 use crate::page::{Block, Page};
 
 /// What a report on a published experiment is made from.
@@ -55,9 +56,4 @@ fn page(view: &ReplicationView<'_>, medium: Medium) -> Page {
 /// What there is to say above the studies themselves.
 pub(crate) fn blocks_of_page(view: &ReplicationView<'_>) -> Vec<Block> {
     blocks(view, Medium::Page)
-}
-
-/// Renders it as JSON. It ends with a line break.
-pub fn json(view: &ReplicationView<'_>) -> String {
-    json::render(view)
 }

@@ -8,9 +8,8 @@ use stampede_analysis::{Metric, Shortfall, Space, Tried, is_miss, shortfalls};
 use stampede_core::{CaseId, Limits, Load, Objective, Outcome as TrialOutcome, RuntimeId, Slo, SloTerm, Study, Trial};
 
 use crate::StudyView;
-use crate::conclusion::percent;
 use crate::page::{Block, Column, Page, Table};
-use crate::quantity::{in_tables, ratio, unit_in_tables};
+use crate::quantity::{percent, ratio, with_unit};
 use crate::versus::{Outcome, Versus};
 
 pub use self::json::json;
@@ -220,8 +219,7 @@ pub(crate) fn verdicts(view: &TuneView<'_>) -> Vec<String> {
         for other in others {
             let figure = |case: &CaseId| {
                 let mean = held.view.analysis.case(case).and_then(|summary| summary.summary.get(view.metric.key));
-                let unit = unit_in_tables(view.metric.unit).map_or_else(String::new, |unit| format!(" {unit}"));
-                mean.map_or_else(|| "n/a".to_owned(), |mean| in_tables(view.metric.unit, mean.value) + &unit)
+                mean.map_or_else(|| "n/a".to_owned(), |mean| with_unit(view.metric.unit, mean.value))
             };
             let versus = Versus::of(held.view.analysis, &winner, other).map_or_else(String::new, |versus| {
                 format!(", {} times{}: {}", ratio(versus.times), versus.interval(), versus.outcome)

@@ -6,9 +6,8 @@ use stampede_analysis::{
 use stampede_core::{CaseId, Estimate, Role, StudyKind};
 
 use crate::StudyView;
-use crate::conclusion::percent;
 use crate::page::{Column, Table};
-use crate::quantity::{in_tables, ratio};
+use crate::quantity::{in_tables, percent, ratio};
 
 /// The heading over the table of changes.
 pub(crate) const CHANGES: &str = "Changes, each alone, against the case as it was in the same blocks";

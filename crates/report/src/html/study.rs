@@ -8,10 +8,9 @@ use super::configuration::{self, Group};
 use super::prose::{Piece, pieces};
 use super::{Texts, commands};
 use crate::columns::{COLUMNS, Column, LEGEND, half_width, titled};
-use crate::conclusion::percent;
 use crate::digest::{Digest, FindingGroup};
 use crate::dots::{self, Dots};
-use crate::quantity::{count, in_tables, ratio, scale};
+use crate::quantity::{count, in_tables, percent, ratio, scale};
 use crate::steps::each_kind;
 use crate::{StudyView, trust};
 

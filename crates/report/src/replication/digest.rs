@@ -4,8 +4,8 @@ use std::collections::BTreeSet;
 use std::time::Duration;
 
 use stampede_analysis::{
-    Cause, CheckedClaim, MIN_BLOCKS, Metric, NEAR, OurFigure, Ratios, ReplicatedPair, ReplicatedRow, Replication,
-    Standing, metric,
+    Cause, CheckedClaim, MIN_BLOCKS, NEAR, OurFigure, Ratios, ReplicatedPair, ReplicatedRow, Replication, Standing,
+    metric,
 };
 use stampede_core::{
     Bounds, CaseId, ClaimTest, Estimate, Failures, PublishedColumn, PublishedFigure, PublishedRow, PublishedTable,
@@ -14,7 +14,7 @@ use stampede_core::{
 
 use super::{ReplicatedTable, ReplicationView, score};
 use crate::page::{Block, Column, Table};
-use crate::quantity::{in_tables, number, ratio, unit_in_tables};
+use crate::quantity::{number, ratio, with_unit};
 
 /// Where it is said, which decides how much.
 #[derive(Clone, Copy, PartialEq, Eq)]
@@ -437,7 +437,7 @@ fn evidence(view: &ReplicationView<'_>, claim: &CheckedClaim<'_>) -> String {
             }
         }
         ClaimTest::Figure { of, within, .. } => {
-            let text = |value: f64| claim.metric.map_or_else(|| number(value), |metric| figure(metric, value));
+            let text = |value: f64| claim.metric.map_or_else(|| number(value), |metric| with_unit(metric.unit, value));
             format!(
                 " ({metric} of {}: {}{}; shown by {})",
                 title(of),
@@ -448,11 +448,6 @@ fn evidence(view: &ReplicationView<'_>, claim: &CheckedClaim<'_>) -> String {
         }
         ClaimTest::Untested { .. } => String::new(),
     }
-}
-
-fn figure(metric: &Metric, value: f64) -> String {
-    let unit = unit_in_tables(metric.unit).map(|unit| format!(" {unit}")).unwrap_or_default();
-    format!("{}{unit}", in_tables(metric.unit, value))
 }
 
 fn bounds(within: &Bounds, text: &dyn Fn(f64) -> String) -> String {
