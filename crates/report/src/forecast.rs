@@ -9,6 +9,7 @@ use stampede_scale::{Policy, Price, Rejection};
 use crate::page::{Block, Column, Page, Table};
 use crate::quantity::number;
 
+pub(crate) use self::json::WireForecast;
 pub use self::json::json;
 
 /// A point turns away or gives up less than this share of its requests, or is not one to choose.

@@ -104,7 +104,7 @@ fn or_dash(figure: Option<String>) -> String {
 
 #[derive(Serialize, JsonSchema)]
 #[schemars(rename = "Steps")]
-struct WireLadder<'a> {
+pub(crate) struct WireLadder<'a> {
     schema: &'static str,
     id: &'a str,
     workload: &'a str,

@@ -10,7 +10,9 @@ use stampede_core::{Censored, Counts, ErrorClass, Latencies, Load};
 use stampede_seam::{FlowResult, FlowTally, LoadResult, Measures, StepResult};
 
 pub use self::hdr::hdr;
+pub(crate) use self::json::WireLoad;
 pub use self::json::json;
+pub(crate) use self::seconds::WireSecond;
 pub use self::seconds::second;
 
 /// What a report is made from.

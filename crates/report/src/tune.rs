@@ -12,6 +12,7 @@ use crate::page::{Block, Column, Page, Table};
 use crate::quantity::{percent, ratio, with_unit};
 use crate::versus::{Outcome, Versus};
 
+pub(crate) use self::json::WireTune;
 pub use self::json::json;
 
 /// The name of the winner's case in the comparisons that it is held in.

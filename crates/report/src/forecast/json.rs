@@ -16,7 +16,7 @@ pub fn json(view: &ForecastView<'_>) -> String {
     rendered(&WireForecast::of(view))
 }
 
-/// `schema` changes when a reader of the old one would be misled.
+/// A forecast. Its `schema` changes when a reader of the old one would be misled.
 #[derive(Serialize, JsonSchema)]
 #[schemars(rename = "Forecast")]
 pub(crate) struct WireForecast<'a> {

@@ -16,7 +16,7 @@ pub fn second(slice: &Slice) -> String {
 
 #[derive(Serialize, JsonSchema)]
 #[schemars(rename = "LoadSecondLine")]
-struct WireSecond {
+pub(crate) struct WireSecond {
     schema: &'static str,
     second: u64,
     sent: u64,

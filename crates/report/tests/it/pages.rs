@@ -9,7 +9,7 @@ use stampede_core::{CaseId, Estimate, Finding, Severity, Study, StudyKind};
 use stampede_report::capacity::{self, CapacityView};
 use stampede_report::gate::{self, GateView};
 use stampede_report::ladder::{self, FIRST, LAST, LadderStep, LadderView};
-use stampede_report::{StudyView, markdown, scale, terminal, tune};
+use stampede_report::{StudyView, markdown, scale, schema, terminal, tune};
 
 use crate::samples::{Sample, four_runtimes, plain, with_instances};
 
@@ -92,6 +92,16 @@ fn steps_of_tuning() {
     insta::assert_snapshot!(ladder(|view| texts(&ladder::terminal(view, 80, false), &ladder::markdown(view))));
     let json = ladder(ladder::json);
     insta::assert_snapshot!(sorted(&json));
+}
+
+#[test]
+fn the_schema_of_reports_is_current() {
+    let file = concat!(env!("CARGO_MANIFEST_DIR"), "/../../docs/reports.schema.json");
+    if std::env::var_os("UPDATE_SCHEMA").is_some() {
+        std::fs::write(file, schema()).unwrap();
+    }
+    let published = std::fs::read_to_string(file).unwrap_or_default();
+    assert!(published == schema(), "run: UPDATE_SCHEMA=1 cargo test -p stampede-report schema");
 }
 
 #[test]
