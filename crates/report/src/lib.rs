@@ -34,6 +34,7 @@ mod scale_figures;
 mod schema;
 mod steps;
 mod study_page;
+pub mod tally;
 pub mod terminal;
 mod topology;
 mod trust;

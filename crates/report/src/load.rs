@@ -6,7 +6,7 @@ mod seconds;
 
 use std::time::Duration;
 
-use stampede_core::{Censored, Counts, ErrorClass, Latencies, Load};
+use stampede_core::{Censored, Counts, Latencies, Load};
 use stampede_seam::{FlowResult, FlowTally, LoadResult, Measures, StepResult};
 
 pub use self::hdr::hdr;
@@ -14,6 +14,7 @@ pub(crate) use self::json::WireLoad;
 pub use self::json::json;
 pub(crate) use self::seconds::WireSecond;
 pub use self::seconds::second;
+use crate::tally::{counted, words};
 
 /// What a report is made from.
 #[derive(Clone, Debug)]
@@ -174,29 +175,5 @@ fn bytes(count: f64) -> String {
         ..1e4 => format!("{count:.0} B"),
         1e4..1e7 => format!("{:.1} kB", count / 1e3),
         _ => format!("{:.1} MB", count / 1e6),
-    }
-}
-
-/// How often each of them occurred: `3 x refused, 1 x reset`.
-pub fn counted<K: std::fmt::Display, C: std::fmt::Display>(items: impl Iterator<Item = (K, C)>) -> String {
-    let items: Vec<_> = items.map(|(name, count)| format!("{count} x {name}")).collect();
-    if items.is_empty() { "none".to_owned() } else { items.join(", ") }
-}
-
-/// What happened to requests of a class, in words.
-pub fn words(class: ErrorClass) -> &'static str {
-    match class {
-        ErrorClass::Refused => "refused",
-        ErrorClass::Tls => "not encrypted",
-        ErrorClass::Reset => "reset",
-        ErrorClass::ClosedEarly => "closed early",
-        ErrorClass::Malformed => "not HTTP",
-        ErrorClass::WrongStatus => "wrong status",
-        ErrorClass::WrongHeader => "wrong header",
-        ErrorClass::WrongBody => "wrong body",
-        ErrorClass::Unwritable => "not writable",
-        ErrorClass::Exhausted => "no port or file left",
-        ErrorClass::TimedOut => "timed out",
-        ErrorClass::Io => "other network error",
     }
 }

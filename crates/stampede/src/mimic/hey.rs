@@ -7,7 +7,7 @@ use std::time::Duration;
 use stampede_core::{Arrivals, Latencies, Load, Protocol, Request, Schedule};
 use stampede_load::{LoadResult, Measures};
 use stampede_plan::{MachineSize, Mistakes};
-use stampede_report::load::words;
+use stampede_report::tally::words;
 
 use super::errand::{self, DAY, Errand, Headers};
 use super::figures::{answered, at_most, at_rank, lost, whole, with_status};

@@ -4,7 +4,7 @@ use std::time::Duration;
 
 use stampede_core::Load;
 use stampede_load::LoadResult;
-use stampede_report::load::{counted, words};
+use stampede_report::tally::{counted, words};
 
 use super::figures::{answered, lost, with_status};
 use super::flags::wrapped;
