@@ -1,21 +1,15 @@
 //! What a deployment can take, for people and for other programs.
 
-use std::fmt::Write;
-
 use serde::Serialize;
 use stampede_analysis::{Capacity, CurvePoint, Found, ProbeEnd, ProbeSummary, UslFit};
 use stampede_core::{Finding, SloTerm, Study};
 
 use crate::StudyView;
-use crate::json::WireStudy;
-use crate::layout::{table, transposed, wrap};
-use crate::markdown_text::{escaped, row};
+use crate::json::{WireStudy, rendered};
+use crate::page::{Block, Page, Table};
 use crate::quantity::number;
 
 const SCHEMA: &str = "stampede/capacity/v1";
-
-/// The heading over findings.
-pub(crate) const FINDINGS: &str = "Findings at the highest load that tells";
 
 /// A study that asks for a capacity, with what its records say.
 #[derive(Clone, Copy, Debug)]
@@ -27,76 +21,41 @@ pub struct CapacityView<'a> {
 }
 
 /// For a terminal of this many characters a line. The answer comes last. It ends with a line break.
-pub fn terminal(view: &CapacityView<'_>, width: usize) -> String {
-    let mut text = String::new();
-    let mut put = |lines: Vec<String>| lines.iter().for_each(|line| text.push_str(&format!("{line}\n")));
-    put(wrap("", &question(view), 2, width));
-    for Part { title, rows, notes } in parts(view) {
-        put(vec![String::new(), title.to_owned()]);
-        put(table(&transposed(&rows)).into_iter().map(|line| format!("  {line}")).collect());
-        notes.iter().for_each(|note| put(wrap("  ", note, 2, width)));
-    }
-    if !view.capacity.findings.is_empty() {
-        put(vec![String::new(), FINDINGS.to_owned()]);
-        view.capacity.findings.iter().for_each(|finding| put(wrap("  - ", &told(finding), 4, width)));
-    }
-    put(vec![String::new()]);
-    put(wrap("", &method(view), 2, width));
-    put(vec![String::new()]);
-    put(wrap("", &answer(view), 2, width));
-    text
+pub fn terminal(view: &CapacityView<'_>, width: usize, color: bool) -> String {
+    page(view).terminal(width, color)
 }
 
 /// As GitHub-flavoured Markdown. It ends with a line break.
 pub fn markdown(view: &CapacityView<'_>) -> String {
-    let mut text = format!("**{}**\n\n{}\n", escaped(&answer(view)), escaped(&question(view)));
-    for Part { title, rows, notes } in parts(view) {
-        let [heading, rows @ ..] = rows.as_slice() else { continue };
-        let _ = writeln!(text, "\n{title}:\n");
-        let _ = writeln!(text, "{}|{}", row(heading), "---:|".repeat(heading.len()));
-        rows.iter().for_each(|cells| text.push_str(&row(cells)));
-        for note in notes {
-            let _ = writeln!(text, "\n{}", escaped(&note));
-        }
-    }
-    if !view.capacity.findings.is_empty() {
-        let _ = writeln!(text, "\n{FINDINGS}:\n");
-    }
-    for finding in &view.capacity.findings {
-        let _ = writeln!(text, "- {}", escaped(&told(finding)));
-    }
-    let _ = writeln!(text, "\n{}", escaped(&method(view)));
-    text
+    page(view).markdown()
 }
 
 /// As JSON. It ends with a line break.
 pub fn json(view: &CapacityView<'_>) -> String {
-    #[expect(clippy::expect_used, reason = "numbers, texts and maps with text keys are all that the wire structs hold")]
-    let mut text = serde_json::to_string_pretty(&WireCapacity::of(view)).expect("wire structs are plain JSON");
-    text.push('\n');
-    text
+    rendered(&WireCapacity::of(view))
 }
 
-/// A kind of loads that were tried.
-pub(crate) struct Part {
-    pub(crate) title: &'static str,
-    /// The first is the heading.
-    pub(crate) rows: Vec<Vec<String>>,
-    pub(crate) notes: Vec<String>,
-}
-
-/// The kinds of which some were tried.
-pub(crate) fn parts(view: &CapacityView<'_>) -> impl Iterator<Item = Part> {
-    let closed = Part { title: "Closed loads", rows: curve(view), notes: law(view).into_iter().collect() };
-    let open = Part { title: "Open loads", rows: probes(view), notes: reasons(view) };
-    [closed, open].into_iter().filter(|part| part.rows.len() > 1)
+/// The question, the kinds of loads of which some were tried, what was found and how.
+pub(crate) fn page(view: &CapacityView<'_>) -> Page {
+    let mut blocks = vec![Block::Paragraph(question(view))];
+    let closed = ("Closed loads", curve(view), law(view).into_iter().collect());
+    let open = ("Open loads", probes(view), reasons(view));
+    for (title, rows, notes) in [closed, open].into_iter().filter(|(_, rows, _)| rows.len() > 1) {
+        blocks.extend([Block::Caption(title.to_owned()), Block::Table(Table::of_rows(&rows))]);
+        blocks.extend(notes.into_iter().map(Block::Paragraph));
+    }
+    let findings = view.capacity.findings.iter();
+    let findings = findings.map(|finding| Block::Item(format!("{} {}", finding.text, finding.advice)));
+    blocks.extend(Block::list("Findings at the highest load that tells", findings));
+    blocks.extend([Block::Gap, Block::Paragraph(method(view))]);
+    Page { answer: vec![answer(view)], blocks }
 }
 
 fn runtime(study: &Study) -> String {
     study.cases.first().map_or_else(|| "it".to_owned(), |case| case.runtime.to_string())
 }
 
-pub(crate) fn question(view: &CapacityView<'_>) -> String {
+fn question(view: &CapacityView<'_>) -> String {
     let study = view.study.study;
     let limits = study.cases.first().map(|case| format!(", {} CPU and {}", case.limits.cpus, case.limits.memory));
     let slo = study.slo.as_ref().map(|slo| format!(", SLO {slo}")).unwrap_or_default();
@@ -178,11 +137,7 @@ fn reasons(view: &CapacityView<'_>) -> Vec<String> {
     view.capacity.probes.iter().filter_map(reason).collect()
 }
 
-pub(crate) fn told(finding: &Finding) -> String {
-    format!("{} {}", finding.text, finding.advice)
-}
-
-pub(crate) fn method(view: &CapacityView<'_>) -> String {
+fn method(view: &CapacityView<'_>) -> String {
     let study = view.study.study;
     format!(
         "Method: random arrivals (Poisson), response times from when a request was due, a deployment started anew for each \
@@ -194,7 +149,7 @@ pub(crate) fn method(view: &CapacityView<'_>) -> String {
 }
 
 /// One sentence for somebody who knows no statistics.
-pub(crate) fn answer(view: &CapacityView<'_>) -> String {
+fn answer(view: &CapacityView<'_>) -> String {
     let (study, capacity) = (view.study.study, view.capacity);
     let who = format!("{} on {}", runtime(study), study.workload);
     let term = |place: Option<usize>| Some(study.slo.as_ref()?.terms().get(place?)?.to_string());

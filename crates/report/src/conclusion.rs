@@ -7,7 +7,7 @@ use stampede_analysis::{
 };
 use stampede_core::{CaseId, Outcome, Rounds, StudyKind, Verdict, VerdictWord};
 
-use crate::quantity::{approximately, ratio};
+use crate::quantity::{approximately, percent, ratio};
 use crate::{StudyView, trust};
 
 /// What a study comes to.
@@ -321,11 +321,6 @@ fn between<'a>(view: &StudyView<'a>, a: &CaseId, b: &CaseId) -> Option<&'a Verdi
     view.analysis.verdicts.iter().find(|verdict| verdict.a == *a && verdict.b == *b)
 }
 
-pub(crate) fn percent(share: f64) -> String {
-    let percent = share * 100.0;
-    if percent < 10.0 && percent.fract().abs() > 0.05 { format!("{percent:.1} %") } else { format!("{percent:.0} %") }
-}
-
 fn capital(text: &str) -> String {
     let mut letters = text.chars();
     letters.next().map_or_else(String::new, |first| first.to_uppercase().chain(letters).collect())
@@ -344,13 +339,6 @@ mod tests {
     use stampede_core::Estimate;
 
     use super::*;
-
-    #[test]
-    fn shares_are_told_in_per_cent_without_empty_digits() {
-        for (share, text) in [(0.03, "3 %"), (0.95, "95 %"), (0.0415, "4.2 %"), (0.1, "10 %"), (1.5, "150 %")] {
-            assert_eq!(percent(share), text);
-        }
-    }
 
     #[test]
     fn words_are_those_of_the_metric() {

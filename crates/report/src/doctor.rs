@@ -5,7 +5,7 @@ use std::collections::BTreeMap;
 use serde::Serialize;
 use stampede_core::{CgroupSupport, Finding, Machine, Severity};
 
-use crate::json::rounded;
+use crate::json::{rendered, rounded};
 use crate::layout::wrap;
 
 const SCHEMA: &str = "stampede/doctor/v1";
@@ -68,10 +68,7 @@ pub fn json(machine: &Machine, findings: &[Finding]) -> String {
         machine: WireMachine { cpus: *cpus, cpu_model, kernel, cgroup: *cgroup },
         checks: findings.iter().map(WireCheck::of).collect(),
     };
-    #[expect(clippy::expect_used, reason = "numbers, texts and maps with text keys are all that the wire structs hold")]
-    let mut text = serde_json::to_string_pretty(&wire).expect("wire structs are plain JSON");
-    text.push('\n');
-    text
+    rendered(&wire)
 }
 
 #[derive(Serialize)]

@@ -10,8 +10,7 @@ use stampede_core::{Estimate, Outcome, StudyKind};
 
 use crate::StudyView;
 use crate::columns::{half_width, ranks, titled};
-use crate::conclusion::percent;
-use crate::quantity::{in_tables, number, scale};
+use crate::quantity::{in_tables, number, percent, scale};
 
 /// The metrics that are worth a chart, beside the one that decides.
 const SHOWN: [&str; 5] =

@@ -6,8 +6,8 @@ use stampede_analysis::{Change, Loss, Metric, Outcome, metric};
 use stampede_core::Estimate;
 
 use crate::layout::wrap;
-use crate::markdown_text::escaped;
-use crate::quantity::{in_tables, ratio, unit_in_tables};
+use crate::page::{Block, Column, Page, Table};
+use crate::quantity::{exact_percent, ratio, with_unit};
 
 /// What a gate compared.
 #[derive(Clone, Copy, Debug)]
@@ -68,31 +68,22 @@ pub fn terminal(view: &GateView<'_>, width: usize) -> String {
 
 /// A comment for a pull request, in GitHub-flavoured Markdown. It ends with a line break.
 pub fn markdown(view: &GateView<'_>) -> String {
-    let mut text = format!("### Performance: {}\n\n{}\n\n", view.word(), escaped(&conclusion(view)));
-    let _ = writeln!(text, "| | {} | {} | ratio | 95 % interval | |", escaped(view.base), escaped(view.head));
-    let _ = writeln!(text, "|---|---:|---:|---:|---:|---|");
-    for change in view.changes {
-        let of = |estimate: &Estimate| value(change, estimate);
-        let _ = writeln!(
-            text,
-            "| {}, {} | {} | {} | {} | {} | {} |",
-            escaped(change.case.as_str()),
-            title(change),
-            of(&change.base),
-            of(&change.head),
-            ratio(change.ratio.value),
-            interval(change).unwrap_or_else(|| "n/a".to_owned()),
-            word(change.outcome)
-        );
-    }
-    let _ = writeln!(text);
-    if let Some(question) = view.question {
-        let _ = writeln!(text, "{}\n", escaped(question));
-    }
-    for method in methods(view) {
-        let _ = writeln!(text, "{method}");
-    }
-    text
+    let of = |cell: &dyn Fn(&Change) -> String| view.changes.iter().map(cell).collect::<Vec<_>>();
+    let columns = vec![
+        Column::names("", of(&|change| format!("{}, {}", change.case, title(change)))),
+        Column::figures(view.base, of(&|change| value(change, &change.base))),
+        Column::figures(view.head, of(&|change| value(change, &change.head))),
+        Column::figures("ratio", of(&|change| ratio(change.ratio.value))),
+        Column::figures("95 % interval", of(&|change| interval(change).unwrap_or_else(|| "n/a".to_owned()))),
+        Column::prose("", of(&|change| word(change.outcome).to_owned())),
+    ];
+    let mut blocks = vec![
+        Block::Heading { text: format!("Performance: {}", view.word()), level: 3 },
+        Block::Paragraph(conclusion(view)),
+        Block::Table(Table { columns }),
+    ];
+    blocks.extend(view.question.into_iter().chain(methods(view)).map(|text| Block::Paragraph(text.to_owned())));
+    Page { answer: Vec::new(), blocks }.markdown()
 }
 
 /// As JUnit reports are read by CI servers: a test for each case. One that is undecided is skipped, or fails where the gate is
@@ -109,7 +100,7 @@ pub fn junit(view: &GateView<'_>) -> String {
         "<?xml version=\"1.0\" encoding=\"UTF-8\"?>\n<testsuites {head}>\n  <testsuite name=\"stampede gate\" {head}>\n"
     );
     for change in view.changes {
-        let name = xml(&format!("{}: {} within {}", change.case, title(change), percent(change.threshold)));
+        let name = xml(&format!("{}: {} within {}", change.case, title(change), exact_percent(change.threshold)));
         let message = xml(&format!("{}: {}", word(change.outcome), figures(change)));
         let inner = match change.outcome {
             Outcome::Passed => format!("<system-out>{message}</system-out>"),
@@ -162,7 +153,7 @@ fn lost(Loss { case, failed, invalid, trials, reason }: &Loss) -> String {
 fn figures(change: &Change) -> String {
     let interval = interval(change).map_or_else(String::new, |interval| format!("{interval}, "));
     let floor = match change.is_within_floor() {
-        true => format!(", within this machine's noise floor of {}", percent(change.floor)),
+        true => format!(", within this machine's noise floor of {}", exact_percent(change.floor)),
         false => String::new(),
     };
     format!(
@@ -190,7 +181,7 @@ pub(crate) fn conclusion(view: &GateView<'_>) -> String {
 /// What the trials that count say.
 fn of_those_that_count(view: &GateView<'_>) -> String {
     let GateView { base, head, .. } = view;
-    let threshold = view.changes.first().map_or_else(String::new, |change| percent(change.threshold));
+    let threshold = view.changes.first().map_or_else(String::new, |change| exact_percent(change.threshold));
     let named = |outcome| -> String {
         let of = view.changes.iter().filter(|change| change.outcome == outcome);
         of.map(|change| format!("{} of {}", title(change), change.case)).collect::<Vec<_>>().join(", ")
@@ -204,7 +195,7 @@ fn of_those_that_count(view: &GateView<'_>) -> String {
             let is_paired = view.changes.iter().all(|change| change.paired);
             let (reason, remedy) = match view.changes.iter().find(|change| change.is_within_floor()) {
                 Some(change) => (
-                    format!("this machine's noise floor of {} leaves open", percent(change.floor)),
+                    format!("this machine's noise floor of {} leaves open", exact_percent(change.floor)),
                     "a larger --threshold, or a calibration on a quieter machine",
                 ),
                 None if is_paired => ("the data do not say".to_owned(), "a longer --max-time or a larger --threshold"),
@@ -270,18 +261,11 @@ fn of(change: &Change) -> Option<&'static Metric> {
 }
 
 fn value(change: &Change, estimate: &Estimate) -> String {
-    let Some(metric) = of(change) else { return estimate.value.to_string() };
-    let unit = unit_in_tables(metric.unit).map_or_else(String::new, |unit| format!(" {unit}"));
-    in_tables(metric.unit, estimate.value) + &unit
+    of(change).map_or_else(|| estimate.value.to_string(), |metric| with_unit(metric.unit, estimate.value))
 }
 
 fn interval(change: &Change) -> Option<String> {
     Some(format!("{} to {}", ratio(change.ratio.low?), ratio(change.ratio.high?)))
-}
-
-fn percent(share: f64) -> String {
-    let percent = (share * 1e6).round() / 1e4;
-    format!("{percent} %")
 }
 
 fn xml(text: &str) -> String {

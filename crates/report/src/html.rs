@@ -28,12 +28,13 @@ use self::document::WireDocument;
 use self::study::{StudyPage, Table};
 use crate::capacity::{self, CapacityView};
 use crate::gate::{self, GateView};
+use crate::page::{self, Block, Page};
 use crate::replication::{self, ReplicationView};
 use crate::tune::{self, TuneView};
 use crate::{StudyView, scale, why};
 
 pub use self::document::schema;
-pub use self::forecast::{ForecastPoint, ForecastView, forecast};
+pub use self::forecast::forecast;
 
 const SCRIPT: &str = include_str!("../../../web/dist/report.js");
 const STYLE: &str = include_str!("../../../web/dist/report.css");
@@ -144,6 +145,36 @@ impl HeadBlock {
     fn paragraph(text: &str) -> Self {
         Self::Paragraph { text: prose::pieces(text) }
     }
+
+    fn item(text: &str) -> Self {
+        Self::List { items: vec![prose::pieces(text)] }
+    }
+
+    /// The blocks of a page that has its title already.
+    fn all(blocks: Vec<Block>) -> Vec<Self> {
+        let mut all: Vec<Self> = Vec::new();
+        for block in blocks {
+            // Of several figures the first decides.
+            let folded = matches!(all.last(), Some(Self::Table { .. }));
+            let next = match block {
+                Block::Gap | Block::Heading { level: 1, .. } => continue,
+                Block::Caption(text) | Block::Heading { text, .. } => Self::Heading { text },
+                Block::Paragraph(text) | Block::Strong(text) | Block::Alarm(text) | Block::Legend(text) => {
+                    Self::paragraph(&text)
+                }
+                Block::Item(text) | Block::Warning(text) | Block::SubItem(text) => Self::item(&text),
+                Block::Finding { title, texts, advice, .. } => {
+                    Self::item(&format!("{title}: {} {advice}", texts.join(" ")))
+                }
+                Block::Table(table) => Self::Table { table: Table::of(&table), folded },
+            };
+            match (all.last_mut(), next) {
+                (Some(Self::List { items }), Self::List { items: more }) => items.extend(more),
+                (_, next) => all.push(next),
+            }
+        }
+        all
+    }
 }
 
 /// A page about one study.
@@ -167,11 +198,9 @@ fn study_beside(view: &StudyView<'_>, home: Option<dashboard::Page>) -> String {
 fn answer(view: &StudyView<'_>) -> Option<(String, Vec<HeadBlock>)> {
     if let Some(explanation) = why::explanation(view) {
         let told = why::told(view, &explanation);
-        let columns = why::heading(view).iter().map(|heading| heading.join(" ").trim().to_owned()).collect();
-        let rows = told.rows.into_iter().map(Vec::from).collect();
         let blocks = vec![
             HeadBlock::Heading { text: why::CHANGES.to_owned() },
-            HeadBlock::table(Table { columns, rows }),
+            HeadBlock::table(Table::of(&why::changes(view, &explanation))),
             HeadBlock::paragraph(&told.method),
         ];
         return Some((told.outcome.into_iter().chain(told.remedy).collect::<Vec<_>>().join(" "), blocks));
@@ -191,21 +220,19 @@ fn of_scale(view: &StudyView<'_>) -> (String, Vec<HeadBlock>) {
     if !between.is_empty() {
         blocks.insert(0, HeadBlock::List { items: each.iter().map(|sentence| prose::pieces(sentence)).collect() });
     }
-    for (service, rows) in scale::services(view) {
+    for (service, table) in scale::services(view) {
         blocks.extend(service.map(|text| HeadBlock::Heading { text }));
-        // Text indents what is a part of the row above.
-        let rows = rows.into_iter().map(|mut row| {
-            if let Some(part) = row.first().and_then(|title| title.strip_prefix("  ")) {
-                row[0] = format!("\u{2013} {part}");
-            }
-            row
-        });
-        let mut rows = rows.collect::<Vec<_>>().into_iter();
-        let mut columns = rows.next().unwrap_or_default();
-        if let Some(first) = columns.first_mut() {
+        let mut table = Table::of(&table);
+        if let Some(first) = table.columns.first_mut() {
             *first = WORDS.of("metric");
         }
-        blocks.push(HeadBlock::table(Table { columns, rows: rows.collect() }));
+        // Text indents what is a part of the row above.
+        for title in table.rows.iter_mut().filter_map(|row| row.first_mut()) {
+            if let Some(part) = title.strip_prefix("  ") {
+                *title = format!("\u{2013} {part}");
+            }
+        }
+        blocks.push(HeadBlock::table(table));
     }
     blocks.push(HeadBlock::paragraph(&scale::method(view)));
     (lead, blocks)
@@ -213,48 +240,17 @@ fn of_scale(view: &StudyView<'_>) -> (String, Vec<HeadBlock>) {
 
 fn of_capacity(view: &StudyView<'_>) -> (String, Vec<HeadBlock>) {
     let view = &CapacityView { study: *view, capacity: &stampede_analysis::capacity(view.study, view.trials) };
-    let mut blocks = vec![HeadBlock::paragraph(&capacity::question(view))];
-    blocks.extend(curve::of_capacity(view).into_iter().map(|curve| HeadBlock::Curve { curve }));
-    for capacity::Part { title, rows, notes } in capacity::parts(view) {
-        let mut rows = rows.into_iter();
-        let columns = rows.next().unwrap_or_default();
-        blocks.push(HeadBlock::Heading { text: title.to_owned() });
-        blocks.push(HeadBlock::table(Table { columns, rows: rows.collect() }));
-        blocks.extend(notes.iter().map(|note| HeadBlock::paragraph(note)));
-    }
-    if !view.capacity.findings.is_empty() {
-        blocks.push(HeadBlock::Heading { text: capacity::FINDINGS.to_owned() });
-        let items = view.capacity.findings.iter().map(|finding| prose::pieces(&capacity::told(finding))).collect();
-        blocks.push(HeadBlock::List { items });
-    }
-    blocks.push(HeadBlock::paragraph(&capacity::method(view)));
-    (capacity::answer(view), blocks)
+    let Page { answer, blocks } = capacity::page(view);
+    let mut blocks = HeadBlock::all(blocks);
+    let curves = curve::of_capacity(view).into_iter().map(|curve| HeadBlock::Curve { curve });
+    blocks.splice(1..1, curves);
+    (answer.join(" "), blocks)
 }
 
 /// A page about a published experiment: its tables beside ours, then each study.
 pub fn replication(view: &ReplicationView<'_>, studies: &[StudyView<'_>]) -> String {
     let publication = view.publication;
-    let mut blocks: Vec<HeadBlock> = Vec::new();
-    for block in replication::blocks_of_page(view) {
-        // Of several figures the first decides.
-        let is_further = matches!(blocks.last(), Some(HeadBlock::Table { .. }));
-        match (block, blocks.last_mut()) {
-            // The page has its title already.
-            (replication::Block::Heading { level: 1, .. }, _) => {}
-            (replication::Block::Item(text), Some(HeadBlock::List { items })) => items.push(prose::pieces(&text)),
-            (block, _) => blocks.push(match block {
-                replication::Block::Heading { text, .. } => HeadBlock::Heading { text },
-                replication::Block::Paragraph(text) => HeadBlock::paragraph(&text),
-                replication::Block::Item(text) => HeadBlock::List { items: vec![prose::pieces(&text)] },
-                replication::Block::Table(columns) => {
-                    HeadBlock::Table { table: Table::of_columns(&columns), folded: is_further }
-                }
-                replication::Block::Wide(columns) => {
-                    HeadBlock::table(Table::of_columns(&replication::without_ranks(columns)))
-                }
-            }),
-        }
-    }
+    let blocks = HeadBlock::all(replication::blocks_of_page(view));
     let mut command = vec!["stampede".to_owned(), "reproduce".to_owned(), publication.name.clone()];
     for (flag, factor) in [("--scale", view.scale), ("--rate-scale", view.rate_scale)] {
         command.extend([flag.to_owned(), factor.to_string()]);
@@ -297,7 +293,7 @@ pub fn gate(view: &GateView<'_>, studies: &[StudyView<'_>]) -> String {
 /// A page about a search for settings: what it found, then each comparison of the winner.
 pub fn tune(view: &TuneView<'_>) -> String {
     let columns = ["setting", "values, the others as in the winner"].map(str::to_owned).to_vec();
-    let rows = tune::curves(view).into_iter().map(Vec::from).collect();
+    let curves = Table { columns, ..Table::of(&tune::curves(view)) };
     let verdicts = tune::verdicts(view).iter().map(|line| prose::pieces(line)).collect();
     let blocks = vec![
         HeadBlock::paragraph(&tune::question(view)),
@@ -306,7 +302,7 @@ pub fn tune(view: &TuneView<'_>) -> String {
         HeadBlock::Heading { text: WORDS.of("settings_near") },
         HeadBlock::paragraph(&WORDS.of("settings_near_note")),
         HeadBlock::Curves { curves: curve::of_knobs(&tune::knob_curves(view)) },
-        HeadBlock::table(Table { columns, rows }),
+        HeadBlock::table(curves),
     ];
     let lead = Some(tune::conclusion(view).join(" "));
     let studies: Vec<StudyView<'_>> = view.held.iter().map(|held| held.view).collect();
@@ -366,12 +362,11 @@ fn digest(text: &str) -> Value {
 }
 
 impl Table {
-    /// From columns of cells, of which the first two are the heading.
-    fn of_columns(columns: &[Vec<String>]) -> Self {
-        let heading =
-            |column: &Vec<String>| column.iter().take(2).cloned().collect::<Vec<_>>().join(" ").trim().to_owned();
-        let rows = columns.first().map_or(0, Vec::len);
-        let row = |row: usize| columns.iter().map(|column| column.get(row).cloned().unwrap_or_default()).collect();
-        Self { columns: columns.iter().map(heading).collect(), rows: (2..rows).map(row).collect() }
+    fn of(table: &page::Table) -> Self {
+        let row = |row| table.row(row).map(str::to_owned).collect();
+        Self {
+            columns: table.columns.iter().map(|column| column.title.clone()).collect(),
+            rows: (0..table.rows()).map(row).collect(),
+        }
     }
 }

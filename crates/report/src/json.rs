@@ -34,8 +34,13 @@ const SCHEMA: &str = "stampede/study/v1";
 
 /// Renders a study as JSON. It ends with a line break.
 pub fn render(view: &StudyView<'_>) -> String {
+    rendered(&WireStudy::of(view))
+}
+
+/// A wire struct as JSON. It ends with a line break.
+pub(crate) fn rendered<T: Serialize>(wire: &T) -> String {
     #[expect(clippy::expect_used, reason = "numbers, texts and maps with text keys are all that the wire structs hold")]
-    let mut text = serde_json::to_string_pretty(&WireStudy::of(view)).expect("wire structs are plain JSON");
+    let mut text = serde_json::to_string_pretty(wire).expect("wire structs are plain JSON");
     text.push('\n');
     text
 }
@@ -668,7 +673,7 @@ impl<'a> WireFinding<'a> {
 }
 
 #[derive(Serialize, JsonSchema)]
-struct WireVerdict<'a> {
+pub(crate) struct WireVerdict<'a> {
     metric: &'a str,
     a: &'a str,
     b: &'a str,

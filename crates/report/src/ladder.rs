@@ -1,15 +1,15 @@
 //! A deployment that was made better step by step: what was changed, why, and what it gave.
 
-use std::fmt::Write;
-
-use serde_json::{Value, json};
+use schemars::JsonSchema;
+use serde::Serialize;
 use stampede_analysis::{Analysis, FIRST, LAST, LadderStep, Metric};
-use stampede_core::{CaseId, Limits, Verdict, VerdictWord};
+use stampede_core::{CaseId, Limits, Verdict};
 
 use crate::StudyView;
-use crate::layout::{table, wrap};
-use crate::markdown_text::{escaped, row};
-use crate::quantity::{in_tables, number, ratio, unit_in_tables};
+use crate::json::{WireLimits, WireVerdict, rendered};
+use crate::page::{Block, Column, Page, Table};
+use crate::quantity::{in_tables, number, ratio, with_unit};
+use crate::versus::Versus;
 
 /// What a report is made from.
 #[derive(Clone, Debug)]
@@ -36,108 +36,115 @@ pub struct LadderView<'a> {
     pub held_by_p99: Option<&'a Analysis>,
 }
 
-const HEADING: [&str; 4] = ["step", "", "p99 ms", ""];
-
 /// For a terminal of this many characters a line; what it comes to is last.
 pub fn terminal(view: &LadderView<'_>, width: usize, color: bool) -> String {
-    let mut text = String::new();
-    for line in wrap("", &question(view), 2, width) {
-        let _ = writeln!(text, "{line}");
-    }
-    let rows: Vec<[String; 4]> = view.steps.iter().enumerate().map(|(place, step)| cells(view, place, step)).collect();
-    let columns: Vec<Vec<String>> = (0..HEADING.len())
-        .map(|column| {
-            let heading =
-                if column == 1 { view.metric.heading.join(" ").trim().to_owned() } else { HEADING[column].to_owned() };
-            std::iter::once(heading).chain(rows.iter().map(|row| row[column].clone())).collect()
-        })
-        .collect();
-    let lines = table(&columns);
-    let hang = lines.iter().map(|line| line.chars().count()).max().unwrap_or(0) + 2;
-    let _ = writeln!(text, "\n{}", lines.first().map_or("", |line| line.trim_end()));
-    for (step, line) in view.steps.iter().zip(lines.iter().skip(1)) {
-        let first = format!("{line:<0$}", hang);
-        for line in wrap(&first, step.change.as_deref().unwrap_or("as it was given"), hang, width) {
-            let _ = writeln!(text, "{line}");
-        }
-        if !step.reason.is_empty() {
-            for line in wrap("      ", &step.reason, 6, width) {
-                let _ = writeln!(text, "{line}");
-            }
-        }
-    }
-    let _ = writeln!(text, "\nIt ends with");
-    for line in view.state {
-        for line in wrap("  ", line, 4, width) {
-            let _ = writeln!(text, "{line}");
-        }
-    }
-    let _ = writeln!(text);
-    for line in conclusion(view) {
-        for line in wrap("", &line, 2, width) {
-            let _ = if color { writeln!(text, "\x1b[1m{line}\x1b[0m") } else { writeln!(text, "{line}") };
-        }
-    }
-    text
+    page(view).terminal(width, color)
 }
 
 /// As GitHub-flavoured Markdown.
 pub fn markdown(view: &LadderView<'_>) -> String {
-    let mut text = String::new();
-    for line in conclusion(view) {
-        let _ = writeln!(text, "**{}**\n", escaped(&line));
-    }
-    let figure = view.metric.title;
-    let _ = writeln!(
-        text,
-        "{}\n\n| step | {figure} | p99, ms | | change | why |\n|---:|---:|---:|---|---|---|",
-        escaped(&question(view))
-    );
-    for (place, step) in view.steps.iter().enumerate() {
-        let [number, figure, p99, kept] = cells(view, place, step);
-        let change = step.change.as_deref().unwrap_or("as it was given");
-        text.push_str(&row([&number, &figure, &p99, &kept, change, &step.reason]));
-    }
-    let _ = writeln!(text, "\nIt ends with:\n");
-    for line in view.state {
-        let _ = writeln!(text, "- {}", escaped(line));
-    }
-    text
+    page(view).markdown()
 }
 
-/// As JSON.
+/// As JSON. It ends with a line break.
 pub fn json(view: &LadderView<'_>) -> String {
-    let steps: Vec<Value> = view
-        .steps
-        .iter()
-        .map(|step| {
-            json!({
-                "study": step.study,
-                "change": step.change,
-                "reason": step.reason,
-                "figure": step.figure,
-                "p99_us": step.p99_us,
-                "kept": step.kept,
-            })
-        })
-        .collect();
-    let held = view.held.map(|held| {
-        let by_p99 = view.held_by_p99.map(|analysis| &analysis.verdicts);
-        json!({"study": held.study.id.as_str(), "verdicts": held.analysis.verdicts, "verdicts_by_p99": by_p99})
+    rendered(&WireLadder::of(view))
+}
+
+fn page(view: &LadderView<'_>) -> Page {
+    let of_steps = |cell: &dyn Fn(&LadderStep) -> String| view.steps.iter().map(cell).collect::<Vec<_>>();
+    let kept = view.steps.iter().enumerate().map(|(place, step)| match (step.kept, step.figure) {
+        (true, _) if place == 0 => "",
+        (true, _) => "kept",
+        (false, Some(_)) => "undone",
+        (false, None) => "failed",
     });
-    let value = json!({
-        "schema": "stampede/ladder/v1",
-        "id": view.id,
-        "workload": view.workload,
-        "load": view.load,
-        "limits": {"cpus": view.limits.cpus.cores(), "memory_bytes": view.limits.memory.get()},
-        "metric": view.metric.key,
-        "steps": steps,
-        "state": view.state,
-        "held": held,
-        "conclusion": conclusion(view).join(" "),
-    });
-    format!("{value:#}\n")
+    let figure = of_steps(&|step| or_dash(step.figure.map(|figure| in_tables(view.metric.unit, figure))));
+    let heading = view.metric.heading.join(" ");
+    let columns = vec![
+        Column::names("step", (1..=view.steps.len()).map(|number| number.to_string()).collect()),
+        Column::figures(view.metric.title, figure).headed(["", heading.trim()]),
+        Column::figures("p99, ms", of_steps(&|step| or_dash(step.p99_us.map(|p99| number(p99 / 1e3)))))
+            .headed(["", "p99 ms"]),
+        Column::figures("", kept.map(str::to_owned).collect()),
+        Column::prose("change", of_steps(&|step| step.change.as_deref().unwrap_or("as it was given").to_owned())),
+        Column::below("why", of_steps(&|step| step.reason.clone())),
+    ];
+    let question = [Block::Paragraph(question(view)), Block::Table(Table { columns })];
+    let end = Block::list("It ends with", view.state.iter().cloned().map(Block::Item));
+    Page { answer: conclusion(view), blocks: question.into_iter().chain(end).collect() }
+}
+
+fn or_dash(figure: Option<String>) -> String {
+    figure.unwrap_or_else(|| "-".to_owned())
+}
+
+#[derive(Serialize, JsonSchema)]
+#[schemars(rename = "Steps")]
+pub(crate) struct WireLadder<'a> {
+    schema: &'static str,
+    id: &'a str,
+    workload: &'a str,
+    load: &'a str,
+    limits: WireLimits,
+    /// The metric that decides.
+    metric: &'static str,
+    steps: Vec<WireStep<'a>>,
+    /// What the last deployment has.
+    state: &'a [String],
+    held: Option<WireHeld<'a>>,
+    conclusion: String,
+}
+
+#[derive(Serialize, JsonSchema)]
+#[schemars(rename = "TuneStep")]
+struct WireStep<'a> {
+    study: &'a str,
+    change: Option<&'a str>,
+    reason: &'a str,
+    figure: Option<f64>,
+    p99_us: Option<f64>,
+    kept: bool,
+}
+
+/// The last deployment beside the first.
+#[derive(Serialize, JsonSchema)]
+#[schemars(rename = "LastStep")]
+struct WireHeld<'a> {
+    study: &'a str,
+    #[schemars(with = "Vec<WireVerdict<'_>>")]
+    verdicts: &'a [Verdict],
+    #[schemars(with = "Option<Vec<WireVerdict<'_>>>")]
+    verdicts_by_p99: Option<&'a [Verdict]>,
+}
+
+impl<'a> WireLadder<'a> {
+    fn of(view: &LadderView<'a>) -> Self {
+        let LadderView { id, workload, load, limits, metric, steps, state, beside: _, held, held_by_p99 } = *view;
+        Self {
+            schema: "stampede/ladder/v1",
+            id,
+            workload,
+            load,
+            limits: WireLimits::of(limits),
+            metric: metric.key,
+            steps: steps.iter().map(WireStep::of).collect(),
+            state,
+            held: held.map(|held| WireHeld {
+                study: held.study.id.as_str(),
+                verdicts: &held.analysis.verdicts,
+                verdicts_by_p99: held_by_p99.map(|analysis| &*analysis.verdicts),
+            }),
+            conclusion: conclusion(view).join(" "),
+        }
+    }
+}
+
+impl<'a> WireStep<'a> {
+    fn of(step: &'a LadderStep) -> Self {
+        let LadderStep { study, change, reason, figure, p99_us, kept } = step;
+        Self { study, change: change.as_deref(), reason, figure: *figure, p99_us: *p99_us, kept: *kept }
+    }
 }
 
 fn question(view: &LadderView<'_>) -> String {
@@ -147,29 +154,12 @@ fn question(view: &LadderView<'_>) -> String {
     )
 }
 
-fn cells(view: &LadderView<'_>, place: usize, step: &LadderStep) -> [String; 4] {
-    let kept = match (step.kept, step.figure) {
-        (true, _) if place == 0 => "",
-        (true, _) => "kept",
-        (false, Some(_)) => "undone",
-        (false, None) => "failed",
-    };
-    [
-        (place + 1).to_string(),
-        step.figure.map_or_else(|| "-".to_owned(), |figure| in_tables(view.metric.unit, figure)),
-        step.p99_us.map_or_else(|| "-".to_owned(), |p99| number(p99 / 1e3)),
-        kept.to_owned(),
-    ]
-}
-
 /// What it comes to, one sentence a line.
 fn conclusion(view: &LadderView<'_>) -> Vec<String> {
     let kept = view.steps.iter().skip(1).filter(|step| step.kept).count();
     let tried = view.steps.len().saturating_sub(1);
-    let figure = |figure: Option<f64>| {
-        let unit = unit_in_tables(view.metric.unit).map_or_else(String::new, |unit| format!(" {unit}"));
-        figure.map_or_else(|| "nothing".to_owned(), |figure| in_tables(view.metric.unit, figure) + &unit)
-    };
+    let figure =
+        |figure: Option<f64>| figure.map_or_else(|| "nothing".to_owned(), |figure| with_unit(view.metric.unit, figure));
     let first = view.steps.first().and_then(|step| step.figure);
     let last = view.steps.iter().rfind(|step| step.kept).and_then(|step| step.figure);
     let title = view.metric.title;
@@ -203,27 +193,7 @@ fn beside(view: &LadderView<'_>, other: &str) -> Option<String> {
 
 /// How the last deployment compares by what an analysis judges.
 fn compared(analysis: &Analysis, other: &str) -> Option<String> {
-    let (last, other) = (CaseId::new(LAST), CaseId::new(other));
-    let verdict: &Verdict = analysis
-        .verdicts
-        .iter()
-        .find(|verdict| [(&verdict.a, &verdict.b), (&verdict.b, &verdict.a)].contains(&(&last, &other)))?;
-    let is_straight = verdict.a == last;
-    let turned = |value: f64| if is_straight { value } else { value.recip() };
-    let (low, high) = if is_straight {
-        (verdict.ratio.low, verdict.ratio.high)
-    } else {
-        (verdict.ratio.high.map(f64::recip), verdict.ratio.low.map(f64::recip))
-    };
-    let interval = low.zip(high).map_or_else(String::new, |(low, high)| {
-        format!(" ({} to {}, {} blocks)", ratio(low), ratio(high), verdict.ratio.n)
-    });
-    let word = match (verdict.verdict, is_straight) {
-        (VerdictWord::Faster, true) | (VerdictWord::Slower, false) => "better",
-        (VerdictWord::Slower, true) | (VerdictWord::Faster, false) => "worse",
-        (VerdictWord::Equivalent, _) => "equivalent",
-        (VerdictWord::Undecided, _) => "undecided",
-    };
-    let times = ratio(turned(verdict.ratio.value));
-    Some(format!("{times} times its {}{interval}: {word}", analysis.primary.title))
+    let versus = Versus::of(analysis, &CaseId::new(LAST), &CaseId::new(other))?;
+    let Versus { times, outcome, .. } = versus;
+    Some(format!("{} times its {}{}: {outcome}", ratio(times), analysis.primary.title, versus.interval()))
 }

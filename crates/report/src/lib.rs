@@ -1,7 +1,8 @@
 //! A study, stored and analysed, as text: for the terminal, as JSON, Markdown, CSV and HTML; and what a gate says.
 //!
 //! Nothing is measured or decided here. The tables of all come from the one table of metrics in the `analysis`
-//! crate; the terminal and Markdown share one digest of what there is to say and differ in layout alone.
+//! crate. Each question is a view, of which its JSON is a wire struct and its text a page of blocks; a terminal and Markdown write
+//! that page and differ in layout alone.
 
 mod activity;
 mod audits;
@@ -12,14 +13,17 @@ pub mod csv;
 mod digest;
 pub mod doctor;
 mod dots;
+pub mod forecast;
 pub mod gate;
 pub mod html;
 pub mod json;
 pub mod ladder;
 mod layout;
 pub mod live;
+pub mod load;
 pub mod markdown;
 mod markdown_text;
+mod page;
 mod places;
 mod quantity;
 pub mod replication;
@@ -27,13 +31,16 @@ pub mod runtime;
 mod sampling_json;
 pub mod scale;
 mod scale_figures;
+mod schema;
 mod steps;
+mod study_page;
 pub mod tally;
 pub mod terminal;
 mod topology;
 mod trust;
 mod trust_json;
 pub mod tune;
+mod versus;
 mod why;
 mod why_json;
 
@@ -42,6 +49,7 @@ use stampede_analysis::Analysis;
 use stampede_core::{Study, Trial, YardStickReading};
 
 pub use layout::wrap;
+pub use schema::schema;
 pub use trust::pilot;
 
 /// What a report is made from.

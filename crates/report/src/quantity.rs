@@ -20,6 +20,12 @@ pub(crate) fn unit_in_tables(unit: Unit) -> Option<&'static str> {
     }
 }
 
+/// A value with the unit that tables show, in a sentence.
+pub(crate) fn with_unit(unit: Unit, value: f64) -> String {
+    let name = unit_in_tables(unit).map_or_else(String::new, |name| format!(" {name}"));
+    in_tables(unit, value) + &name
+}
+
 /// What a value as stored is multiplied with for the unit that tables show.
 pub(crate) fn scale(unit: Unit) -> f64 {
     match unit {
@@ -55,6 +61,17 @@ pub(crate) fn ratio(ratio: f64) -> String {
 pub(crate) fn number_beside(value: f64, beside: f64) -> String {
     let decimals = number(beside).split_once('.').map_or(0, |(_, fraction)| fraction.len());
     grouped(&format!("{value:.decimals$}"))
+}
+
+/// A share as a sentence has it: `3 %`, `4.2 %`.
+pub(crate) fn percent(share: f64) -> String {
+    let percent = share * 100.0;
+    if percent < 10.0 && percent.fract().abs() > 0.05 { format!("{percent:.1} %") } else { format!("{percent:.0} %") }
+}
+
+/// A share with all its digits, as a bound is typed: `12.5 %`.
+pub(crate) fn exact_percent(share: f64) -> String {
+    format!("{} %", (share * 1e6).round() / 1e4)
 }
 
 /// A time as people say it: `40 seconds`, `4 minutes`, `3 hours`.
@@ -147,6 +164,13 @@ mod tests {
             (Unit::Share, 0.0123, "1.23"),
         ] {
             assert_eq!(in_tables(unit, value), text);
+        }
+    }
+
+    #[test]
+    fn shares_are_told_in_per_cent_without_empty_digits() {
+        for (share, text) in [(0.03, "3 %"), (0.95, "95 %"), (0.0415, "4.2 %"), (0.1, "10 %"), (1.5, "150 %")] {
+            assert_eq!(percent(share), text);
         }
     }
 }

@@ -4,71 +4,36 @@ use stampede_analysis::{MIN_BLOCKS, percentile};
 use stampede_core::{Case, Estimate, Measurement, Outcome, Passage, ScaleRecord, Trial, Verdict, VerdictWord};
 
 use crate::StudyView;
-use crate::layout::{table, transposed, wrap};
-use crate::markdown_text::{escaped, row};
+use crate::page::{Block, Page, Table};
 use crate::quantity::{count, number, ratio};
 use crate::scale_figures::{ScaleFigures, Spread};
 
 /// For a terminal of this many characters a line. The answer comes last. It ends with a line break.
-pub fn terminal(view: &StudyView<'_>, width: usize) -> String {
-    let mut text = String::new();
-    let mut put = |lines: Vec<String>| lines.iter().for_each(|line| text.push_str(&format!("{line}\n")));
-    put(wrap("", &question(view), 2, width));
-    for case in &view.study.cases {
-        let rows = rows(view, case);
-        if rows.first().is_some_and(|row| row.len() > 1) {
-            put(vec![String::new()]);
-            if is_of_several(view) {
-                put(wrap("", &service(view, case), 2, width));
-            }
-            put(table(&transposed(&rows)).into_iter().map(|line| format!("  {line}")).collect());
-        }
-    }
-    for note in uncounted(view) {
-        put(vec![String::new()]);
-        put(wrap("", &note, 2, width));
-    }
-    if findings(view).next().is_some() {
-        put(vec![String::new(), "Findings".to_owned()]);
-    }
-    findings(view).for_each(|finding| put(wrap("  - ", &finding, 4, width)));
-    put(vec![String::new()]);
-    put(wrap("", &method(view), 2, width));
-    put(vec![String::new()]);
-    put(wrap("", &answer(view), 2, width));
-    text
+pub fn terminal(view: &StudyView<'_>, width: usize, color: bool) -> String {
+    page(view).terminal(width, color)
 }
 
 /// As GitHub-flavoured Markdown. It ends with a line break.
 pub fn markdown(view: &StudyView<'_>) -> String {
-    let mut text = format!("**{}**\n\n{}\n\n", escaped(&answer(view)), escaped(&question(view)));
-    for (place, case) in view.study.cases.iter().enumerate() {
-        if is_of_several(view) {
-            let gap = if place > 0 { "\n" } else { "" };
-            text.push_str(&format!("{gap}{}\n\n", escaped(&service(view, case))));
-        }
-        for (number, cells) in rows(view, case).iter().enumerate() {
-            text.push_str(&row(cells));
-            if number == 0 {
-                text.push_str(&format!("|---|{}\n", "---:|".repeat(cells.len().saturating_sub(1))));
-            }
-        }
-    }
-    for note in uncounted(view) {
-        text.push_str(&format!("\n{}\n", escaped(&note)));
-    }
-    if findings(view).next().is_some() {
-        text.push_str("\nFindings:\n\n");
-    }
-    findings(view).for_each(|finding| text.push_str(&format!("- {}\n", escaped(&finding))));
-    text.push_str(&format!("\n{}\n", escaped(&method(view))));
-    text
+    page(view).markdown()
 }
 
-/// What services did, for a page: each with what it is where there are several, and rows of which the first is the heading.
-pub(crate) fn services(view: &StudyView<'_>) -> Vec<(Option<String>, Vec<Vec<String>>)> {
-    let of = |case: &Case| (is_of_several(view).then(|| service(view, case)), rows(view, case));
-    view.study.cases.iter().map(of).filter(|(_, rows)| rows.first().is_some_and(|row| row.len() > 1)).collect()
+fn page(view: &StudyView<'_>) -> Page {
+    let mut blocks = vec![Block::Paragraph(question(view))];
+    for (service, table) in services(view) {
+        blocks.extend(service.map(Block::Caption));
+        blocks.push(Block::Table(table));
+    }
+    blocks.extend(uncounted(view).into_iter().flat_map(|text| [Block::Gap, Block::Paragraph(text)]));
+    blocks.extend(Block::list("Findings", findings(view).map(Block::Item)));
+    blocks.extend([Block::Gap, Block::Paragraph(method(view))]);
+    Page { answer: vec![answer(view)], blocks }
+}
+
+/// What services did: each with what it is where there are several.
+pub(crate) fn services(view: &StudyView<'_>) -> Vec<(Option<String>, Table)> {
+    let of = |case: &Case| (is_of_several(view).then(|| service(view, case)), Table::of_rows(&rows(view, case)));
+    view.study.cases.iter().map(of).filter(|(_, table)| table.columns.len() > 1).collect()
 }
 
 /// A trial that was measured.

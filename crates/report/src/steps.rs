@@ -10,6 +10,7 @@ use stampede_core::{CaseId, Censored, ErrorClass, Latencies, StepRecord};
 
 use crate::StudyView;
 use crate::json::{WireCounts, WireLatencies};
+use crate::page::{Column, Table};
 use crate::quantity::{count, number};
 
 /// The heading over the table.
@@ -100,6 +101,34 @@ pub(crate) const KIND_COLUMNS: &[KindColumn] = &[
         cell: |kind| kind.share(Some(HIGHER), Duration::MAX),
     },
 ];
+
+/// A line for each case and, below it, for each kind of request.
+pub(crate) fn by_kind(heading: &str, cases: &[Kinds], name: impl Fn(&CaseId) -> String) -> Table {
+    let lines = |of_case: &dyn Fn(&Kinds) -> String, of_kind: &dyn Fn(&Kind) -> String| {
+        let of = |case: &Kinds| [of_case(case)].into_iter().chain(case.kinds.iter().map(of_kind)).collect::<Vec<_>>();
+        cases.iter().flat_map(of).collect()
+    };
+    let names = lines(&|case| name(&case.case), &|kind| format!("  {}", kind.name));
+    let figures = KIND_COLUMNS.iter().map(|column| column.of(lines(&|_| String::new(), &column.cell)));
+    Table { columns: [Column::names(heading, names)].into_iter().chain(figures).collect() }
+}
+
+/// A line for each kind of request, with its case.
+pub(crate) fn each_kind(cases: &[Kinds]) -> Table {
+    let kinds = || cases.iter().flat_map(|case| case.kinds.iter().map(move |kind| (&case.case, kind)));
+    let names = [
+        Column::names("case", kinds().map(|(case, _)| case.to_string()).collect()),
+        Column::names("request", kinds().map(|(_, kind)| kind.name.clone()).collect()),
+    ];
+    let figures = KIND_COLUMNS.iter().map(|column| column.of(kinds().map(|(_, kind)| (column.cell)(kind)).collect()));
+    Table { columns: names.into_iter().chain(figures).collect() }
+}
+
+impl KindColumn {
+    fn of(&self, cells: Vec<String>) -> Column {
+        Column::figures(self.title, cells).headed(self.heading).ranked(self.rank)
+    }
+}
 
 impl Kind {
     fn quantile(&self, q: f64) -> String {

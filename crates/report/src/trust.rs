@@ -7,8 +7,7 @@ use stampede_analysis::{BUSY, Drift, Metric, drift, metric, noise_floor};
 use stampede_core::{Floor, Load, NoiseFloor, Pilot, StudyKind, WarmUp};
 
 use crate::StudyView;
-use crate::conclusion::percent;
-use crate::quantity::{count, number, ratio};
+use crate::quantity::{count, number, percent, ratio};
 
 /// What a pilot showed: `at rest after 3.5 s`.
 pub fn pilot(pilot: &Pilot) -> String {

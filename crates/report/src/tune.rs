@@ -1,19 +1,19 @@
 //! What a search for settings found: the winner, what it is worth, and how each setting bends the curve near it.
 
-use std::fmt::Write;
+mod json;
+
 use std::path::Path;
 
-use serde_json::{Value, json};
 use stampede_analysis::{Metric, Shortfall, Space, Tried, is_miss, shortfalls};
-use stampede_core::{
-    CaseId, Limits, Load, Objective, Outcome, RuntimeId, Slo, SloTerm, Study, Trial, Verdict, VerdictWord,
-};
+use stampede_core::{CaseId, Limits, Load, Objective, Outcome as TrialOutcome, RuntimeId, Slo, SloTerm, Study, Trial};
 
 use crate::StudyView;
-use crate::conclusion::percent;
-use crate::layout::{table, wrap};
-use crate::markdown_text::{escaped, row};
-use crate::quantity::{in_tables, ratio, unit_in_tables};
+use crate::page::{Block, Column, Page, Table};
+use crate::quantity::{percent, ratio, with_unit};
+use crate::versus::{Outcome, Versus};
+
+pub(crate) use self::json::WireTune;
+pub use self::json::json;
 
 /// The name of the winner's case in the comparisons that it is held in.
 const WINNER: &str = "tuned";
@@ -93,7 +93,7 @@ fn missed_by(held: &Held<'_>, slo: Option<&Slo>, case: &CaseId) -> Vec<Shortfall
 
 /// The trials of a case that say something.
 fn measured<'a>(held: &Held<'a>, case: &CaseId) -> Vec<&'a Trial> {
-    held.view.trials.iter().filter(|trial| trial.case == *case && trial.outcome == Outcome::Measured).collect()
+    held.view.trials.iter().filter(|trial| trial.case == *case && trial.outcome == TrialOutcome::Measured).collect()
 }
 
 /// The winner's case in a comparison; where the default won, that one's.
@@ -104,97 +104,26 @@ fn winner_of(study: &Study) -> CaseId {
 
 /// For a terminal of this many characters a line; what it comes to is last.
 pub fn terminal(view: &TuneView<'_>, width: usize, color: bool) -> String {
-    let mut text = String::new();
-    let mut put = |hang: usize, line: &str| {
-        for line in wrap("", line, hang, width) {
-            let _ = writeln!(text, "{line}");
-        }
-    };
-    put(2, &question(view));
-    put(2, &searched(view));
-    let _ = writeln!(text, "\nEach setting near the winner, the others as in the winner:");
-    let rows = curves(view);
-    let columns: Vec<Vec<String>> = (0..2).map(|column| rows.iter().map(|row| row[column].clone()).collect()).collect();
-    // The first column lines up; the second is text.
-    let names = table(&columns[..1]);
-    let hang = names.iter().map(|name| name.chars().count()).max().unwrap_or(0) + 4;
-    for (name, curve) in names.iter().zip(&columns[1]) {
-        for line in wrap(&format!("  {name:<0$}", hang - 2), curve, hang, width) {
-            let _ = writeln!(text, "{line}");
-        }
-    }
-    let _ = writeln!(text, "\nThe winner in new blocks:");
-    for line in verdicts(view) {
-        for line in wrap("  ", &line, 4, width) {
-            let _ = writeln!(text, "{line}");
-        }
-    }
-    let _ = writeln!(text);
-    for line in conclusion(view) {
-        for line in wrap("", &line, 2, width) {
-            let _ = if color { writeln!(text, "\x1b[1m{line}\x1b[0m") } else { writeln!(text, "{line}") };
-        }
-    }
-    text
+    page(view, [near(view), held(view)].concat()).terminal(width, color)
 }
 
 /// As GitHub-flavoured Markdown.
 pub fn markdown(view: &TuneView<'_>) -> String {
-    let mut text = String::new();
-    for line in conclusion(view) {
-        let _ = writeln!(text, "**{}**\n", escaped(&line));
-    }
-    let _ = writeln!(text, "{}\n\n{}\n", escaped(&question(view)), escaped(&searched(view)));
-    let _ = writeln!(text, "The winner in new blocks:\n");
-    for line in verdicts(view) {
-        let _ = writeln!(text, "- {}", escaped(&line));
-    }
-    let _ = writeln!(
-        text,
-        "\nEach setting near the winner, the others as in the winner:\n\n| setting | values |\n|---|---|"
-    );
-    curves(view).iter().for_each(|cells| text.push_str(&row(cells)));
-    text
+    page(view, [held(view), near(view)].concat()).markdown()
 }
 
-/// As JSON.
-pub fn json(view: &TuneView<'_>) -> String {
-    let settings = |tried: &Tried| -> Value {
-        let tuning = view.space.settings(&tried.point);
-        tuning.iter().map(|(name, setting)| (name.to_owned(), Value::from(setting.value.as_str()))).collect()
-    };
-    let held = view.held.iter().map(|held| {
-        let verdicts: Vec<Value> = held.view.analysis.verdicts.iter().map(|verdict| json!(verdict)).collect();
-        json!({"load_share": held.share, "study": held.view.study.id.as_str(), "verdicts": verdicts})
-    });
-    let tried: Vec<Value> = view
-        .tried
-        .iter()
-        .map(|tried| json!({"settings": settings(tried), "score": tried.score, "to_winner": to_winner(view, tried)}))
-        .collect();
-    let missed: Vec<Value> = missed(view.held, view.slo)
-        .iter()
-        .map(|missed| json!({"term": missed.term.to_string(), "times": missed.times}))
-        .collect();
-    let value = json!({
-        "schema": "stampede/tune/v1",
-        "id": view.id,
-        "runtime": view.runtime.as_ref().map(RuntimeId::as_str),
-        "workload": view.workload,
-        "load": view.load.to_string(),
-        "limits": {"cpus": view.limits.cpus.cores(), "memory_bytes": view.limits.memory.get()},
-        "objective": view.objective.name(),
-        "metric": view.metric.key,
-        "slo": view.slo.map(ToString::to_string),
-        "slo_missed": missed,
-        "space": view.space.size(),
-        "winner": settings(view.winner),
-        "documented": view.documented,
-        "tried": tried,
-        "held": held.collect::<Vec<_>>(),
-        "conclusion": conclusion(view).join(" "),
-    });
-    format!("{value:#}\n")
+fn page(view: &TuneView<'_>, shown: Vec<Block>) -> Page {
+    let question = [question(view), searched(view)].map(Block::Paragraph);
+    Page { answer: conclusion(view), blocks: [question.to_vec(), shown].concat() }
+}
+
+fn near(view: &TuneView<'_>) -> Vec<Block> {
+    let caption = "Each setting near the winner, the others as in the winner".to_owned();
+    vec![Block::Caption(caption), Block::Table(curves(view))]
+}
+
+fn held(view: &TuneView<'_>) -> Vec<Block> {
+    Block::list("The winner in new blocks", verdicts(view).into_iter().map(Block::Item))
 }
 
 pub(crate) fn question(view: &TuneView<'_>) -> String {
@@ -266,20 +195,20 @@ pub(crate) fn knob_curves<'a>(view: &TuneView<'a>) -> Vec<KnobCurve<'a>> {
 }
 
 /// Each knob with what its values did beside the winner's: `1: 0.512, 2: 0.931, 4: best`.
-pub(crate) fn curves(view: &TuneView<'_>) -> Vec<[String; 2]> {
-    let told = |(level, became): (&str, Near)| {
+pub(crate) fn curves(view: &TuneView<'_>) -> Table {
+    let told = |(level, became): &(&str, Near)| {
         let became = match became {
             Near::Best => "best".to_owned(),
-            Near::Times(share) => ratio(share),
+            Near::Times(share) => ratio(*share),
             Near::Misses => "misses the SLO".to_owned(),
             Near::Fails => "fails".to_owned(),
         };
         format!("{level}: {became}")
     };
-    let curves = knob_curves(view).into_iter();
-    curves
-        .map(|curve| [curve.name.to_owned(), curve.values.into_iter().map(told).collect::<Vec<_>>().join(", ")])
-        .collect()
+    let curves = knob_curves(view);
+    let values = curves.iter().map(|curve| curve.values.iter().map(told).collect::<Vec<_>>().join(", "));
+    let names = curves.iter().map(|curve| curve.name.to_owned());
+    Table { columns: vec![Column::names("setting", names.collect()), Column::prose("values", values.collect())] }
 }
 
 pub(crate) fn verdicts(view: &TuneView<'_>) -> Vec<String> {
@@ -291,53 +220,20 @@ pub(crate) fn verdicts(view: &TuneView<'_>) -> Vec<String> {
         for other in others {
             let figure = |case: &CaseId| {
                 let mean = held.view.analysis.case(case).and_then(|summary| summary.summary.get(view.metric.key));
-                let unit = unit_in_tables(view.metric.unit).map_or_else(String::new, |unit| format!(" {unit}"));
-                mean.map_or_else(|| "n/a".to_owned(), |mean| in_tables(view.metric.unit, mean.value) + &unit)
+                mean.map_or_else(|| "n/a".to_owned(), |mean| with_unit(view.metric.unit, mean.value))
             };
-            let verdict = verdict(held, &winner, other);
+            let versus = Versus::of(held.view.analysis, &winner, other).map_or_else(String::new, |versus| {
+                format!(", {} times{}: {}", ratio(versus.times), versus.interval(), versus.outcome)
+            });
             lines.push(format!(
-                "{load}: {winner} against {other}: {} {} against {}{}",
+                "{load}: {winner} against {other}: {} {} against {}{versus}",
                 view.metric.title,
                 figure(&winner),
-                figure(other),
-                verdict.map_or_else(String::new, |(verdict, times)| format!(
-                    ", {} times{}: {}",
-                    ratio(times.0),
-                    times.1.map_or_else(String::new, |(low, high)| format!(
-                        " ({} to {}, {} blocks)",
-                        ratio(low),
-                        ratio(high),
-                        verdict.ratio.n
-                    )),
-                    word(verdict, &winner)
-                ))
+                figure(other)
             ));
         }
     }
     lines
-}
-
-/// The winner's figure over the other's, with its interval.
-type Times = (f64, Option<(f64, f64)>);
-
-fn verdict<'a>(held: &'a Held<'_>, winner: &CaseId, other: &CaseId) -> Option<(&'a Verdict, Times)> {
-    let of = |verdict: &&Verdict| [(&verdict.a, &verdict.b), (&verdict.b, &verdict.a)].contains(&(winner, other));
-    let verdict = held.view.analysis.verdicts.iter().find(of)?;
-    let interval = verdict.ratio.low.zip(verdict.ratio.high);
-    Some(if verdict.a == *winner {
-        (verdict, (verdict.ratio.value, interval))
-    } else {
-        (verdict, (verdict.ratio.value.recip(), interval.map(|(low, high)| (high.recip(), low.recip()))))
-    })
-}
-
-fn word(verdict: &Verdict, winner: &CaseId) -> &'static str {
-    match (verdict.verdict, verdict.a == *winner) {
-        (VerdictWord::Faster, true) | (VerdictWord::Slower, false) => "better",
-        (VerdictWord::Slower, true) | (VerdictWord::Faster, false) => "worse",
-        (VerdictWord::Equivalent, _) => "equivalent",
-        (VerdictWord::Undecided, _) => "undecided",
-    }
 }
 
 /// What it comes to, one sentence a line, what to type last.
@@ -418,16 +314,20 @@ fn against_defaults(view: &TuneView<'_>, held: Option<&Held<'_>>, is_default: bo
         }
         _ => {}
     }
-    let Some((found, (times, _))) = verdict(held, &winner, &default) else { return nothing() };
+    let Some(Versus { times, outcome, .. }) = Versus::of(held.view.analysis, &winner, &default) else {
+        return nothing();
+    };
     let title = view.metric.title;
-    match word(found, &winner) {
-        "better" => (format!("The settings found have {} times the {title} of the defaults.", ratio(times)), true),
-        "equivalent" => keep(format!(
+    match outcome {
+        Outcome::Better => {
+            (format!("The settings found have {} times the {title} of the defaults.", ratio(times)), true)
+        }
+        Outcome::Equivalent => keep(format!(
             "The settings found and the defaults are equal within {}: keep the defaults.",
             percent(held.view.study.precision)
         )),
-        "worse" => keep("The settings found did not hold up in new blocks: keep the defaults.".to_owned()),
-        _ => keep(format!(
+        Outcome::Worse => keep("The settings found did not hold up in new blocks: keep the defaults.".to_owned()),
+        Outcome::Undecided => keep(format!(
             "It is not shown that the settings found are better than the defaults ({} times): a larger --budget tells.",
             ratio(times)
         )),
@@ -437,9 +337,9 @@ fn against_defaults(view: &TuneView<'_>, held: Option<&Held<'_>>, is_default: bo
 /// That what the runtime documents is better than what was found.
 fn better_documented(view: &TuneView<'_>, held: &Held<'_>) -> Option<String> {
     let documented = CaseId::new(DOCUMENTED);
-    let (found, (times, _)) = verdict(held, &CaseId::new(WINNER), &documented)?;
+    let Versus { times, outcome, .. } = Versus::of(held.view.analysis, &CaseId::new(WINNER), &documented)?;
     let meets = missed_by(held, view.slo, &documented).is_empty();
-    (meets && word(found, &CaseId::new(WINNER)) == "worse").then(|| {
+    (meets && outcome == Outcome::Worse).then(|| {
         let source = view.documented.unwrap_or("its documentation");
         format!(
             "But what {source} has is better than what was found, which has {} times its {}: use that.",
@@ -456,7 +356,7 @@ fn elsewhere(view: &TuneView<'_>, held: &Held<'_>) -> Option<String> {
     if let Some(missed) = missed_by(held, view.slo, &winner).into_iter().next() {
         return Some(format!("But at {load} they miss {}, by {} times.", missed.term, ratio(missed.times)));
     }
-    let (found, _) = verdict(held, &winner, &CaseId::new(DEFAULT))?;
-    (word(found, &winner) == "worse")
+    let versus = Versus::of(held.view.analysis, &winner, &CaseId::new(DEFAULT))?;
+    (versus.outcome == Outcome::Worse)
         .then(|| format!("But at {load} the defaults are better: look at the load that you have."))
 }

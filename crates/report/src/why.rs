@@ -6,21 +6,14 @@ use stampede_analysis::{
 use stampede_core::{CaseId, Estimate, Role, StudyKind};
 
 use crate::StudyView;
-use crate::conclusion::percent;
-use crate::quantity::{in_tables, ratio};
+use crate::page::{Column, Table};
+use crate::quantity::{in_tables, percent, ratio};
 
 /// The heading over the table of changes.
 pub(crate) const CHANGES: &str = "Changes, each alone, against the case as it was in the same blocks";
 
-/// The headings of the table, in two lines.
-pub(crate) fn heading(view: &StudyView<'_>) -> [[&'static str; 2]; 5] {
-    [["", "change"], view.analysis.primary.heading, ["", "times"], ["95 %", "interval"], ["", "effect"]]
-}
-
 /// What there is to say.
 pub(crate) struct Told {
-    /// A row for each change, after one for the case as it was.
-    pub(crate) rows: Vec<[String; 5]>,
     /// `Confirmed: ...`, and what else there is to know.
     pub(crate) outcome: Vec<String>,
     /// What to do about it.
@@ -36,33 +29,34 @@ pub(crate) fn explanation(view: &StudyView<'_>) -> Option<Explanation> {
 
 /// What there is to say of an explanation.
 pub(crate) fn told(view: &StudyView<'_>, explanation: &Explanation) -> Told {
-    Told {
-        rows: rows(view, explanation),
-        outcome: outcome(view, explanation),
-        remedy: remedy(view, explanation),
-        method: method(view, explanation),
-    }
+    Told { outcome: outcome(view, explanation), remedy: remedy(view, explanation), method: method(view, explanation) }
 }
 
-fn rows(view: &StudyView<'_>, explanation: &Explanation) -> Vec<[String; 5]> {
+/// A row for each change, after one for the case as it was.
+pub(crate) fn changes(view: &StudyView<'_>, explanation: &Explanation) -> Table {
     let primary = view.analysis.primary;
+    let Explanation { base, tests, .. } = explanation;
     let figure = |case: &CaseId| {
         let value = view.analysis.case(case).and_then(|summary| summary.summary.get(primary.key));
         value.map_or_else(|| "n/a".to_owned(), |value| in_tables(primary.unit, value.value))
     };
-    let base = [explanation.base.to_string(), figure(&explanation.base), String::new(), String::new(), String::new()];
-    let changes = explanation.tests.iter().map(|test| {
-        let Test { case, intervention, ratio: estimate, effect, arrived: _, most: _ } = test;
-        let interval = estimate.as_ref().and_then(interval);
-        [
-            change(intervention),
-            figure(case),
-            estimate.map_or_else(|| "n/a".to_owned(), |estimate| ratio(estimate.value)),
-            interval.unwrap_or_default(),
-            if estimate.is_none() { "not measured" } else { word(*effect) }.to_owned(),
-        ]
-    });
-    std::iter::once(base).chain(changes).collect()
+    let cells = |of_base: String, of_test: &dyn Fn(&Test) -> String| {
+        [of_base].into_iter().chain(tests.iter().map(of_test)).collect::<Vec<_>>()
+    };
+    let none = String::new;
+    let times = |test: &Test| test.ratio.map_or_else(|| "n/a".to_owned(), |estimate| ratio(estimate.value));
+    let between = |test: &Test| test.ratio.as_ref().and_then(interval).unwrap_or_default();
+    let effect = |test: &Test| if test.ratio.is_none() { "not measured" } else { word(test.effect) }.to_owned();
+    Table {
+        columns: vec![
+            Column::names("change", cells(base.to_string(), &|test| change(&test.intervention))),
+            Column::figures(primary.heading.join(" ").trim(), cells(figure(base), &|test| figure(&test.case)))
+                .headed(primary.heading),
+            Column::figures("times", cells(none(), &times)),
+            Column::figures("95 % interval", cells(none(), &between)).headed(["95 %", "interval"]),
+            Column::figures("effect", cells(none(), &effect)),
+        ],
+    }
 }
 
 /// `pm.max_children 1 -> 2`.

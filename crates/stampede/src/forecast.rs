@@ -1,18 +1,18 @@
 //! `stampede forecast`: a service at any size, simulated from what was measured.
 
 pub(crate) mod args;
-mod json;
 pub(crate) mod question;
-mod table;
 
+use std::io;
 use std::num::NonZero;
 use std::panic::resume_unwind;
 use std::path::Path;
 use std::sync::Mutex;
 use std::thread;
 
-use stampede_forecast::{Calibration, CalibrationError, Forecast, Record, forecast};
-use stampede_scale::Price;
+use stampede_forecast::{Calibration, CalibrationError, Record, forecast};
+use stampede_report::forecast::{self as page, ForecastPoint, ForecastView};
+use stampede_report::html;
 use stampede_store::Store;
 
 use crate::destination::{self, is_stdout, put};
@@ -20,21 +20,6 @@ use crate::exit::{Exit, Failure};
 use crate::forecast::args::ForecastArgs;
 use crate::forecast::question::{Point, Question};
 use crate::{Outcome, folders, screen};
-
-/// A line of the table with what came of it.
-struct Answered {
-    point: Point,
-    forecast: Forecast,
-}
-
-/// A question with its answer.
-struct Answer {
-    study: String,
-    calibration: Calibration,
-    question: Question,
-    price: &'static Price,
-    points: Vec<Answered>,
-}
 
 pub(crate) fn run(args: &ForecastArgs) -> Outcome {
     let files =
@@ -58,21 +43,30 @@ pub(crate) fn run(args: &ForecastArgs) -> Outcome {
     question.warnings.iter().for_each(|warning| screen::warning(warning));
     let points = std::mem::take(&mut question.points);
     let points = simulate(points, &calibration, &question);
-    let price = question.price;
-    let answer = Answer { study: study.id.to_string(), calibration, question, price, points };
+    let view = ForecastView {
+        study: study.id.as_str(),
+        calibration: &calibration,
+        load: &question.load,
+        policy: &question.policy,
+        policy_name: question.policy_name,
+        rounds: question.rounds,
+        seed: question.seed,
+        price: question.price,
+        points: &points,
+    };
     let renderers: [&dyn Fn() -> String; 3] =
-        [&|| json::render(&answer), &|| table::markdown(&answer), &|| table::html(&answer)];
+        [&|| page::json(&view), &|| page::markdown(&view), &|| html::forecast(&view)];
     for ((_, path), render) in files.into_iter().zip(renderers) {
         path.map_or(Ok(()), |path| put(path, &render()))?;
     }
     if !files.into_iter().filter_map(|(_, path)| path).any(is_stdout) {
-        put(Path::new("-"), &table::terminal(&answer, screen::width()))?;
+        put(Path::new("-"), &page::terminal(&view, screen::width(), screen::colour_on(&io::stdout())))?;
     }
     Ok(Exit::Done)
 }
 
 /// Simulates all points, as many at a time as there are processors. What comes out does not depend on their number.
-fn simulate(points: Vec<Point>, calibration: &Calibration, question: &Question) -> Vec<Answered> {
+fn simulate(points: Vec<Point>, calibration: &Calibration, question: &Question) -> Vec<ForecastPoint> {
     let threads = thread::available_parallelism().map_or(1, NonZero::get).min(points.len());
     let todo = Mutex::new(points.into_iter().enumerate());
     let next = || todo.lock().ok().and_then(|mut points| points.next());
@@ -81,7 +75,8 @@ fn simulate(points: Vec<Point>, calibration: &Calibration, question: &Question) 
         while let Some((number, point)) = next() {
             let forecast =
                 forecast(&point.scenario, &calibration.shape, question.price, question.rounds, question.seed);
-            done.push((number, Answered { point, forecast }));
+            let Point { scenario, concurrency, workers, extrapolated } = point;
+            done.push((number, ForecastPoint { scenario, concurrency, workers, extrapolated, forecast }));
         }
         done
     };

@@ -1,9 +1,6 @@
 //! `stampede load`: just the load engine, on an address.
 
 pub(crate) mod args;
-mod hdr;
-mod json;
-mod table;
 pub(crate) mod target;
 pub(crate) mod timeseries;
 
@@ -12,9 +9,10 @@ use std::io::{self, IsTerminal, Write};
 use std::path::Path;
 use std::time::{Duration, Instant};
 
-use stampede_core::{Bytes, CpuLayout, ErrorClass, Load};
+use stampede_core::{Bytes, CpuLayout, ErrorClass};
 use stampede_load::{LoadExchange, LoadResult, LoadSpec, RunningLoad, Saturation, TlsSpec, Trust};
 use stampede_plan::{CheckFlags, LoadFlags, LoadPlan, MachineSize};
+use stampede_report::load::{self as page, LoadView};
 use tokio::io::AsyncReadExt;
 use tokio::net::unix::pipe::Receiver;
 
@@ -31,35 +29,6 @@ const DRAIN: Duration = Duration::from_secs(5);
 /// wakes this thread but the end: its processor may be the generator's.
 const LIVE: Duration = Duration::from_millis(500);
 const SECONDS: Duration = Duration::from_millis(200);
-
-/// What was asked for, as reports repeat it.
-struct Asked {
-    url: String,
-    /// That of each crowd.
-    loads: Vec<Load>,
-}
-
-impl Asked {
-    /// Right answers per second of the window.
-    fn throughput(&self, result: &LoadResult) -> f64 {
-        rate(result.total.requests.ok, result)
-    }
-
-    /// Requests that were due per second of the window, where that does not follow from the answers.
-    fn offered(&self, result: &LoadResult) -> Option<f64> {
-        let open = self.loads.iter().all(|load| matches!(load, Load::Open { .. }));
-        open.then(|| rate(result.total.requests.sent + result.total.unsent, result))
-    }
-
-    /// The loads as they are written.
-    fn load(&self) -> String {
-        self.loads.iter().map(Load::to_string).collect::<Vec<_>>().join(" + ")
-    }
-}
-
-fn rate(count: u64, result: &LoadResult) -> f64 {
-    count as f64 / result.window.as_secs_f64().max(f64::MIN_POSITIVE)
-}
 
 pub(crate) fn run(args: Box<LoadArgs>) -> Outcome {
     let LoadArgs {
@@ -168,7 +137,6 @@ pub(crate) fn run(args: Box<LoadArgs>) -> Outcome {
         None => vec![load.clone()],
         Some(scenario) => scenario.crowds.iter().map(|crowd| crowd.load.clone()).collect(),
     };
-    let asked = Asked { url: asked, loads };
     let cpus = lay_out(&available, threads);
     let spec = LoadSpec {
         targets,
@@ -192,15 +160,14 @@ pub(crate) fn run(args: Box<LoadArgs>) -> Outcome {
     };
     let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build().map_err(Failure::missing)?;
     let (result, interrupted) = runtime.block_on(drive(spec, quiet, timeseries.as_mut()))?;
-    for (path, text) in
-        [(json.as_deref(), json::render(&asked, &result)), (hdr.as_deref(), hdr::render(&result.total.response))]
-    {
+    let view = LoadView { url: &asked, loads: &loads, result: &result };
+    for (path, text) in [(json.as_deref(), page::json(&view)), (hdr.as_deref(), page::hdr(&result.total.response))] {
         if let Some(path) = path {
             destination::put_bytes(path, text.as_bytes())?;
         }
     }
     if told == 0 {
-        screen::print(&table::render(&asked, &result))?;
+        screen::print(&page::terminal(&view))?;
     }
     Ok(conclude(&result, interrupted))
 }

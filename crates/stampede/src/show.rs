@@ -100,7 +100,7 @@ impl Report {
                 markdown: &|| capacity::markdown(&view),
                 html: &|| stampede_report::html::study(&view.study),
                 csv: &|| stampede_report::csv::render(&[view.study]),
-                terminal: &|width, _| capacity::terminal(&view, width),
+                terminal: &|width, colour| capacity::terminal(&view, width, colour),
             });
         }
         let is_scale = study.kind == StudyKind::Scale || are_autoscaled(trials);
@@ -113,7 +113,7 @@ impl Report {
             html: &|| stampede_report::html::study(&view),
             csv: &|| stampede_report::csv::render(&[view]),
             terminal: &|width, colour| match is_scale {
-                true => scale::terminal(&view, width),
+                true => scale::terminal(&view, width, colour),
                 false => stampede_report::terminal::render(&view, width, colour),
             },
         })

@@ -8,11 +8,10 @@ use super::configuration::{self, Group};
 use super::prose::{Piece, pieces};
 use super::{Texts, commands};
 use crate::columns::{COLUMNS, Column, LEGEND, half_width, titled};
-use crate::conclusion::percent;
 use crate::digest::{Digest, FindingGroup};
 use crate::dots::{self, Dots};
-use crate::quantity::{count, in_tables, ratio, scale};
-use crate::steps::KIND_COLUMNS;
+use crate::quantity::{count, in_tables, percent, ratio, scale};
+use crate::steps::each_kind;
 use crate::{StudyView, trust};
 
 /// The metrics of the table of all trials.
@@ -287,15 +286,7 @@ fn latencies(view: &StudyView<'_>) -> Option<Table> {
 }
 
 fn kinds(digest: &Digest) -> Option<Table> {
-    let columns = ["case", "request"].into_iter().chain(KIND_COLUMNS.iter().map(|column| column.title));
-    let rows = digest.kinds.iter().flat_map(|case| {
-        case.kinds.iter().map(|kind| {
-            let cells = KIND_COLUMNS.iter().map(|column| (column.cell)(kind));
-            [case.case.to_string(), kind.name.clone()].into_iter().chain(cells).collect()
-        })
-    });
-    let rows: Vec<Vec<String>> = rows.collect();
-    (!rows.is_empty()).then(|| Table { columns: columns.map(str::to_owned).collect(), rows })
+    (!digest.kinds.is_empty()).then(|| Table::of(&each_kind(&digest.kinds)))
 }
 
 /// What the study was measured with and on, and how sure it can be.

@@ -4,8 +4,8 @@ use std::collections::BTreeSet;
 use std::time::Duration;
 
 use stampede_analysis::{
-    Cause, CheckedClaim, MIN_BLOCKS, Metric, NEAR, OurFigure, Ratios, ReplicatedPair, ReplicatedRow, Replication,
-    Standing, metric,
+    Cause, CheckedClaim, MIN_BLOCKS, NEAR, OurFigure, Ratios, ReplicatedPair, ReplicatedRow, Replication, Standing,
+    metric,
 };
 use stampede_core::{
     Bounds, CaseId, ClaimTest, Estimate, Failures, PublishedColumn, PublishedFigure, PublishedRow, PublishedTable,
@@ -13,21 +13,8 @@ use stampede_core::{
 };
 
 use super::{ReplicatedTable, ReplicationView, score};
-use crate::quantity::{in_tables, number, ratio, unit_in_tables};
-
-/// A piece of a report.
-pub(crate) enum Block {
-    Heading {
-        text: String,
-        level: usize,
-    },
-    Paragraph(String),
-    Item(String),
-    /// Columns of cells, of which the first two are the heading.
-    Table(Vec<Vec<String>>),
-    /// The same with ranks: where there is no room, columns of the highest go first.
-    Wide(Vec<(u8, Vec<String>)>),
-}
+use crate::page::{Block, Column, Table};
+use crate::quantity::{number, ratio, with_unit};
 
 /// Where it is said, which decides how much.
 #[derive(Clone, Copy, PartialEq, Eq)]
@@ -125,7 +112,7 @@ fn table(of: &ReplicatedTable<'_>, scale: f64, medium: Medium, blocks: &mut Vec<
         blocks.extend(unlike.iter().map(|unlike| Block::Item(format!("unlike what was published, {title}: {unlike}"))));
     }
     if medium != Medium::Page {
-        score::blocks(of, medium, blocks);
+        score::blocks(of, blocks);
     }
 }
 
@@ -183,21 +170,13 @@ fn versions(study: &Study) -> String {
 }
 
 /// The rows with one published figure, ours beside it, and the ratios of both.
-fn grid(of: &ReplicatedTable<'_>, column: usize) -> Vec<Vec<String>> {
+fn grid(of: &ReplicatedTable<'_>, column: usize) -> Table {
     let ReplicatedTable { run, replication } = of;
     let PublishedColumn { metric: key, unit } = &run.table.columns[column];
-    let words = words(key);
-    let text = |text: &str| text.to_owned();
-    let mut columns = [
-        vec![format!("{words}, {unit}"), String::new()],
-        vec![String::new(), text("published")],
-        vec![String::new(), text("ours")],
-        vec![text("ratio"), text("published")],
-        vec![text("ratio"), text("ours")],
-    ];
+    let mut columns: [Vec<String>; 5] = Default::default();
     for (row, published) in replication.rows.iter().zip(&run.table.rows) {
         let Ratios { published: published_ratio, ours } = row.ratios[column];
-        let absent = || text("-");
+        let absent = || "-".to_owned();
         let our_ratio = match &row.verdict {
             Some(verdict) if column == 0 => Some(marked(verdict)),
             _ => ours.map(ratio),
@@ -211,7 +190,17 @@ fn grid(of: &ReplicatedTable<'_>, column: usize) -> Vec<Vec<String>> {
         ];
         columns.iter_mut().zip(cells).for_each(|(column, cell)| column.push(cell));
     }
-    columns.to_vec()
+    let [names, published, ours, published_ratio, our_ratio] = columns;
+    let title = format!("{}, {unit}", words(key));
+    Table {
+        columns: vec![
+            Column::names(&title, names).headed([&title, ""]),
+            Column::figures("published", published),
+            Column::figures("ours", ours),
+            Column::figures("ratio published", published_ratio).headed(["ratio", "published"]),
+            Column::figures("ratio ours", our_ratio).headed(["ratio", "ours"]),
+        ],
+    }
 }
 
 fn words(key: &str) -> &str {
@@ -448,7 +437,7 @@ fn evidence(view: &ReplicationView<'_>, claim: &CheckedClaim<'_>) -> String {
             }
         }
         ClaimTest::Figure { of, within, .. } => {
-            let text = |value: f64| claim.metric.map_or_else(|| number(value), |metric| figure(metric, value));
+            let text = |value: f64| claim.metric.map_or_else(|| number(value), |metric| with_unit(metric.unit, value));
             format!(
                 " ({metric} of {}: {}{}; shown by {})",
                 title(of),
@@ -459,11 +448,6 @@ fn evidence(view: &ReplicationView<'_>, claim: &CheckedClaim<'_>) -> String {
         }
         ClaimTest::Untested { .. } => String::new(),
     }
-}
-
-fn figure(metric: &Metric, value: f64) -> String {
-    let unit = unit_in_tables(metric.unit).map(|unit| format!(" {unit}")).unwrap_or_default();
-    format!("{}{unit}", in_tables(metric.unit, value))
 }
 
 fn bounds(within: &Bounds, text: &dyn Fn(f64) -> String) -> String {

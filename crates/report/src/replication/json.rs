@@ -12,15 +12,14 @@ use super::digest::word;
 use super::score::{lateness, limiting};
 use super::{ReplicatedTable, ReplicationView};
 use crate::audits::WireAudit;
+use crate::json::rendered;
 use crate::steps::WireStep;
 
 const SCHEMA: &str = "stampede/replication/v1";
 
-pub(super) fn render(view: &ReplicationView<'_>) -> String {
-    #[expect(clippy::expect_used, reason = "numbers and texts are all that the wire structs hold")]
-    let mut text = serde_json::to_string_pretty(&WireReplication::of(view)).expect("wire structs are plain JSON");
-    text.push('\n');
-    text
+/// Renders it as JSON. It ends with a line break.
+pub fn json(view: &ReplicationView<'_>) -> String {
+    rendered(&WireReplication::of(view))
 }
 
 #[derive(Serialize)]

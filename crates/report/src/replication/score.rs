@@ -3,10 +3,11 @@
 use stampede_analysis::{Analysis, percentile};
 use stampede_core::{CaseId, Latencies, Load, PublishedTable, Study, Trial};
 
-use super::digest::{Block, Medium, title};
-use super::{HEADING, ReplicatedTable};
+use super::ReplicatedTable;
+use super::digest::title;
+use crate::page::Block;
 use crate::quantity::number;
-use crate::steps::{KIND_COLUMNS, KINDS, Kinds, kinds};
+use crate::steps::{KINDS, by_kind, kinds};
 use crate::{StudyView, audits};
 
 /// The rule that says which part's own share of CPU time ran out.
@@ -19,7 +20,7 @@ const THROTTLED: &str = "_throttled_share";
 const LATE: f64 = 10.0;
 
 /// The kinds of request, what was created, what was the limit, and how well the generator kept its schedule.
-pub(super) fn blocks(of: &ReplicatedTable<'_>, medium: Medium, blocks: &mut Vec<Block>) {
+pub(super) fn blocks(of: &ReplicatedTable<'_>, blocks: &mut Vec<Block>) {
     let run = &of.run;
     let (Some(study), Some(analysis)) = (run.study, run.analysis) else { return };
     let (table, trials) = (run.table, run.trials);
@@ -29,7 +30,7 @@ pub(super) fn blocks(of: &ReplicatedTable<'_>, medium: Medium, blocks: &mut Vec<
     kinds.sort_by_key(|of_case| place(&of_case.case));
     if !kinds.is_empty() {
         blocks.push(Block::Heading { text: KINDS.to_owned(), level: 3 });
-        blocks.push(Block::Wide(columns(table, &kinds, medium)));
+        blocks.push(Block::Table(by_kind("row, request", &kinds, |case| title(table, case))));
     }
     let made = audits::lines(&view);
     if !made.is_empty() {
@@ -38,29 +39,6 @@ pub(super) fn blocks(of: &ReplicatedTable<'_>, medium: Medium, blocks: &mut Vec<
     }
     blocks.extend(limits(table, analysis).map(Block::Paragraph));
     blocks.extend(schedule(table, study, trials).map(Block::Paragraph));
-}
-
-/// A line for each row and, below it, for each kind of request.
-fn columns(table: &PublishedTable, cases: &[Kinds], medium: Medium) -> Vec<(u8, Vec<String>)> {
-    let lines =
-        |head: [String; HEADING], of_row: &dyn Fn(&Kinds) -> String, of_kind: &dyn Fn(&Kinds, usize) -> String| {
-            let of_case = |case: &Kinds| {
-                let kinds = (0..case.kinds.len()).map(|kind| of_kind(case, kind));
-                [of_row(case)].into_iter().chain(kinds).collect::<Vec<_>>()
-            };
-            head.into_iter().chain(cases.iter().flat_map(of_case)).collect()
-        };
-    let names = lines([String::new(), "row, request".to_owned()], &|case| title(table, &case.case), &|case, kind| {
-        format!("  {}", case.kinds[kind].name)
-    });
-    let figures = KIND_COLUMNS.iter().map(|column| {
-        let head = match medium {
-            Medium::Terminal => column.heading.map(str::to_owned),
-            Medium::Markdown | Medium::Page => [column.title.to_owned(), String::new()],
-        };
-        (column.rank, lines(head, &|_| String::new(), &|case, kind| (column.cell)(&case.kinds[kind])))
-    });
-    [(0, names)].into_iter().chain(figures).collect()
 }
 
 /// The parts of a row whose own share of CPU time ran out in most of its periods, each with the share of these.

@@ -4,6 +4,7 @@
 
 mod html;
 mod json;
+mod pages;
 mod replication;
 mod samples;
 mod tables;

@@ -15,7 +15,7 @@ fn conclusion(cases: &[(&str, &[f64])], slo: Option<&str>, slow: &[&str]) -> Str
 }
 
 /// A winner of two workers where one is the default, held against the others in these blocks.
-fn told(
+pub(crate) fn told(
     cases: &[(&str, &[f64])],
     slo: Option<&str>,
     slow: &[&str],

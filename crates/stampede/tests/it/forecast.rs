@@ -53,7 +53,7 @@ fn a_forecast_tells_its_table_and_one_sentence() {
         assert!(!value["points"][0][key].is_null(), "{key}");
     }
     let markdown = stage.run(&[&args[..], &["--markdown", "-"]].concat()).stdout;
-    assert_eq!(markdown.lines().filter(|line| line.starts_with('|')).count(), 2 + 3, "{markdown}");
+    assert_snapshot!("forecast_markdown", markdown);
 }
 
 #[test]

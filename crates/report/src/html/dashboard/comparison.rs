@@ -9,11 +9,10 @@ use stampede_core::{CaseId, Estimate};
 use super::{WORDS, document, study_link, time};
 use crate::StudyView;
 use crate::columns::titled;
-use crate::conclusion::percent;
 use crate::html::commands;
 use crate::html::configuration::{self, Group};
 use crate::html::study::{StudyPage, Table};
-use crate::quantity::{in_tables, ratio};
+use crate::quantity::{in_tables, percent, ratio};
 
 /// What is shown of each case.
 const SHOWN: [&str; 9] = [

@@ -2,21 +2,22 @@
 
 use std::collections::BTreeMap;
 
+use schemars::JsonSchema;
 use serde::Serialize;
 use stampede_core::{Censored, ErrorClass, Latencies};
-use stampede_load::{FlowResult, FlowTally, LoadResult, Measures, Saturation, StepResult};
+use stampede_seam::{FlowResult, FlowTally, LoadResult, Measures, Saturation, StepResult};
 
-use super::Asked;
+use super::LoadView;
+use crate::json::rendered;
 
-/// Renders a result; ends with a line break.
-pub(crate) fn render(asked: &Asked, result: &LoadResult) -> String {
-    let mut text = serde_json::to_string_pretty(&WireLoad::of(asked, result)).unwrap_or_default();
-    text.push('\n');
-    text
+/// As JSON. It ends with a line break.
+pub fn json(view: &LoadView<'_>) -> String {
+    rendered(&WireLoad::of(view))
 }
 
-#[derive(Serialize)]
-struct WireLoad<'a> {
+#[derive(Serialize, JsonSchema)]
+#[schemars(rename = "Load")]
+pub(crate) struct WireLoad<'a> {
     schema: &'static str,
     url: &'a str,
     load: String,
@@ -33,6 +34,7 @@ struct WireLoad<'a> {
     tls_us: Option<WireLatencies>,
     first_byte_us: WireLatencies,
     status: &'a BTreeMap<u16, u64>,
+    #[schemars(with = "BTreeMap<String, u64>")]
     errors: &'a BTreeMap<ErrorClass, u64>,
     first_failure: Option<&'a str>,
     bytes: WireBytes,
@@ -45,17 +47,18 @@ struct WireLoad<'a> {
 }
 
 impl<'a> WireLoad<'a> {
-    fn of(asked: &'a Asked, result: &'a LoadResult) -> Self {
+    fn of(view: &'a LoadView<'a>) -> Self {
+        let result = view.result;
         let complete = Censored::default();
         Self {
             schema: "stampede/load/v1",
-            url: &asked.url,
-            load: asked.load(),
+            url: view.url,
+            load: view.load(),
             stampede_version: env!("CARGO_PKG_VERSION"),
             duration_s: result.window.as_secs_f64(),
             requests: WireRequests::of(&result.total),
-            throughput_rps: rounded(asked.throughput(result)),
-            offered_rps: asked.offered(result).map(rounded),
+            throughput_rps: rounded(view.throughput()),
+            offered_rps: view.offered().map(rounded),
             reconnects: result.reconnects,
             service_us: WireLatencies::of(&result.total.service, &complete),
             response_us: WireLatencies::of(&result.total.response, &result.total.censored),
@@ -76,7 +79,8 @@ impl<'a> WireLoad<'a> {
     }
 }
 
-#[derive(Serialize)]
+#[derive(Serialize, JsonSchema)]
+#[schemars(rename = "LoadRequests")]
 struct WireRequests {
     sent: u64,
     ok: u64,
@@ -95,7 +99,8 @@ impl WireRequests {
 }
 
 /// The requests of one step.
-#[derive(Serialize)]
+#[derive(Serialize, JsonSchema)]
+#[schemars(rename = "LoadStep")]
 struct WireStep<'a> {
     name: &'a str,
     requests: WireRequests,
@@ -106,6 +111,7 @@ struct WireStep<'a> {
     tls_us: Option<WireLatencies>,
     first_byte_us: WireLatencies,
     status: &'a BTreeMap<u16, u64>,
+    #[schemars(with = "BTreeMap<String, u64>")]
     errors: &'a BTreeMap<ErrorClass, u64>,
 }
 
@@ -129,7 +135,8 @@ impl<'a> WireStep<'a> {
 }
 
 /// What became of a flow. What was neither completed nor abandoned was under way at the end.
-#[derive(Serialize)]
+#[derive(Serialize, JsonSchema)]
+#[schemars(rename = "LoadFlow")]
 struct WireFlow<'a> {
     name: &'a str,
     begun: u64,
@@ -145,7 +152,8 @@ impl<'a> WireFlow<'a> {
 }
 
 /// In microseconds; without latencies everything is `null`.
-#[derive(Serialize)]
+#[derive(Serialize, JsonSchema)]
+#[schemars(rename = "LoadLatencies")]
 struct WireLatencies {
     count: u64,
     min: Option<f64>,
@@ -184,13 +192,15 @@ impl WireLatencies {
     }
 }
 
-#[derive(Serialize)]
-struct WireBytes {
-    sent: u64,
-    received: u64,
+#[derive(Serialize, JsonSchema)]
+#[schemars(rename = "LoadBytes")]
+pub(super) struct WireBytes {
+    pub(super) sent: u64,
+    pub(super) received: u64,
 }
 
-#[derive(Serialize)]
+#[derive(Serialize, JsonSchema)]
+#[schemars(rename = "LoadGenerator")]
 struct WireGenerator {
     backend: String,
     threads: u32,

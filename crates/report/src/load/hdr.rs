@@ -9,8 +9,8 @@ use stampede_core::Latencies;
 /// Lines for each halving of what lies above, as the plotter's own examples have.
 const TICKS: u32 = 5;
 
-/// Renders the distribution in milliseconds; ends with a line break.
-pub(crate) fn render(latencies: &Latencies) -> String {
+/// The distribution in milliseconds. It ends with a line break.
+pub fn hdr(latencies: &Latencies) -> String {
     let millis = |duration: Duration| duration.as_secs_f64() * 1e3;
     let mut text = format!("{:>12} {:>14} {:>10} {:>14}\n\n", "Value", "Percentile", "TotalCount", "1/(1-Percentile)");
     for (value, quantile, count) in latencies.percentiles(TICKS) {
@@ -37,7 +37,7 @@ mod tests {
     fn the_file_reads_as_the_plotter_wants_it() {
         let mut latencies = Latencies::new();
         (1..=1000_u64).for_each(|ms| latencies.record_ns(ms * 1_000_000));
-        let text = render(&latencies);
+        let text = hdr(&latencies);
         let rows: Vec<Vec<f64>> = text
             .lines()
             .skip(2)

@@ -1,12 +1,53 @@
-//! The result of a load for people.
+//! What a load by itself came to: for a terminal, as JSON, second by second, and as a file of percentiles.
+
+mod hdr;
+mod json;
+mod seconds;
 
 use std::time::Duration;
 
-use stampede_core::{Censored, Counts, Latencies};
-use stampede_load::{FlowResult, FlowTally, LoadResult, Measures, StepResult};
-use stampede_report::tally::{counted, words};
+use stampede_core::{Censored, Counts, Latencies, Load};
+use stampede_seam::{FlowResult, FlowTally, LoadResult, Measures, StepResult};
 
-use super::Asked;
+pub use self::hdr::hdr;
+pub(crate) use self::json::WireLoad;
+pub use self::json::json;
+pub(crate) use self::seconds::WireSecond;
+pub use self::seconds::second;
+use crate::tally::{counted, words};
+
+/// What a report is made from.
+#[derive(Clone, Debug)]
+pub struct LoadView<'a> {
+    /// Where it went, as it was typed.
+    pub url: &'a str,
+    /// The load of each user class.
+    pub loads: &'a [Load],
+    /// What came of it.
+    pub result: &'a LoadResult,
+}
+
+impl LoadView<'_> {
+    /// Right answers per second of the window.
+    fn throughput(&self) -> f64 {
+        self.rate(self.result.total.requests.ok)
+    }
+
+    /// Requests that were due per second of the window, where that does not follow from the answers.
+    fn offered(&self) -> Option<f64> {
+        let open = self.loads.iter().all(|load| matches!(load, Load::Open { .. }));
+        open.then(|| self.rate(self.result.total.requests.sent + self.result.total.unsent))
+    }
+
+    /// The loads as they are written.
+    fn load(&self) -> String {
+        self.loads.iter().map(Load::to_string).collect::<Vec<_>>().join(" + ")
+    }
+
+    fn rate(&self, count: u64) -> f64 {
+        count as f64 / self.result.window.as_secs_f64().max(f64::MIN_POSITIVE)
+    }
+}
 
 /// A percentile that fewer requests exceed says more about them than about the server.
 const EXCEEDANCES: f64 = 50.0;
@@ -14,8 +55,9 @@ const EXCEEDANCES: f64 = 50.0;
 const QUANTILES: [(&str, f64); 6] =
     [("p50", 0.50), ("p75", 0.75), ("p90", 0.90), ("p95", 0.95), ("p99", 0.99), ("p99.9", 0.999)];
 
-/// Renders a result; fits 80 columns and ends with a line break.
-pub(super) fn render(asked: &Asked, result: &LoadResult) -> String {
+/// For a terminal of 80 columns. It ends with a line break.
+pub fn terminal(view: &LoadView<'_>) -> String {
+    let result = view.result;
     let mut text = String::new();
     let Counts { sent, ok, failed, unfinished } = result.total.requests;
     let seconds = result.window.as_secs_f64();
@@ -25,15 +67,15 @@ pub(super) fn render(asked: &Asked, result: &LoadResult) -> String {
         text.push_str(line.trim_end());
         text.push('\n');
     };
-    line(format!("{}: {} for {seconds:.2} s, {threads} thread{s}", asked.url, asked.load()));
+    line(format!("{}: {} for {seconds:.2} s, {threads} thread{s}", view.url, view.load()));
     line(String::new());
     let mut counts = format!("  requests   {sent} sent, {ok} ok, {failed} failed, {unfinished} unfinished");
     if result.total.unsent > 0 {
         counts.push_str(&format!(", {} never sent", result.total.unsent));
     }
     line(counts);
-    let offered = asked.offered(result).map_or_else(String::new, |rate| format!(" of {rate:.1} due"));
-    line(format!("  rate       {:.1} ok/s{offered}, {} received a second", asked.throughput(result), {
+    let offered = view.offered().map_or_else(String::new, |rate| format!(" of {rate:.1} due"));
+    line(format!("  rate       {:.1} ok/s{offered}, {} received a second", view.throughput(), {
         bytes(result.bytes_received as f64 / seconds.max(f64::MIN_POSITIVE))
     }));
     line(format!("  status     {}", counted(result.total.status.iter())));
