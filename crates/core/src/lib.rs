@@ -42,6 +42,7 @@ mod series;
 mod slo;
 mod status;
 mod step;
+mod stored_study;
 mod study;
 mod terms;
 mod topology;
@@ -97,6 +98,7 @@ pub use series::{QuerySeen, Sampling, Series, SeriesSource};
 pub use slo::{ParseSloError, Percentile, Slo, SloSecond, SloTerm};
 pub use status::{DatabaseLogin, PrometheusMetric, StatusFormat, StatusSource, StatusTransport, UnitStatus};
 pub use step::StepRecord;
+pub use stored_study::StoredStudy;
 pub use study::{Rounds, Study, StudyKind};
 pub use terms::{Part, PartMeters, PartRecord, ReadBack, Terms, UnitRestart};
 pub use topology::{

@@ -46,7 +46,7 @@ mod why_json;
 
 use jiff::Timestamp;
 use stampede_analysis::Analysis;
-use stampede_core::{Study, Trial, YardStickReading};
+use stampede_core::{StoredStudy, Study, Trial, YardStickReading};
 
 pub use layout::wrap;
 pub use schema::schema;
@@ -65,4 +65,13 @@ pub struct StudyView<'a> {
     pub yard_stick: &'a [YardStickReading],
     /// What they say.
     pub analysis: &'a Analysis,
+}
+
+impl<'a> StudyView<'a> {
+    /// Of a stored study, and what its trials say.
+    #[must_use]
+    pub fn of(stored: &'a StoredStudy, analysis: &'a Analysis) -> Self {
+        let StoredStudy { study, finished_at, trials, yard_stick } = stored;
+        Self { study, finished_at: *finished_at, trials, yard_stick, analysis }
+    }
 }

@@ -185,7 +185,5 @@ fn compare(store: &Store, query: &Query<'_>) -> Result<Answer, StoreError> {
 }
 
 fn viewed(stored: &StoredStudy, page: impl FnOnce(&StudyView<'_>) -> String) -> String {
-    let StoredStudy { study, finished_at, trials, yard_stick } = stored;
-    let analysis = analyse(study, trials);
-    page(&StudyView { study, finished_at: *finished_at, trials, yard_stick, analysis: &analysis })
+    page(&StudyView::of(stored, &analyse(&stored.study, &stored.trials)))
 }

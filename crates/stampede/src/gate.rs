@@ -209,17 +209,8 @@ impl Output {
 
     fn write(&self, view: &GateView<'_>, studies: &[StoredStudy]) -> Result<(), Failure> {
         let analyses: Vec<Analysis> = studies.iter().map(|stored| analyse(&stored.study, &stored.trials)).collect();
-        let views: Vec<StudyView<'_>> = studies
-            .iter()
-            .zip(&analyses)
-            .map(|(StoredStudy { study, finished_at, trials, yard_stick }, analysis)| StudyView {
-                study,
-                finished_at: *finished_at,
-                trials,
-                yard_stick,
-                analysis,
-            })
-            .collect();
+        let views: Vec<StudyView<'_>> =
+            studies.iter().zip(&analyses).map(|(stored, analysis)| StudyView::of(stored, analysis)).collect();
         let renderers: [&dyn Fn() -> String; 4] =
             [&|| junit(view), &|| markdown(view), &|| html::gate(view, &views), &|| csv::render(&views)];
         for ((_, path), render) in self.files().into_iter().zip(renderers) {

@@ -67,13 +67,7 @@ fn conclude(ladder: &Ladder<'_>, metric: &'static Metric, report: &Report) -> Ou
         .iter()
         .chain(ladder.held())
         .zip(&analyses)
-        .map(|(StoredStudy { study, finished_at, trials, yard_stick }, analysis)| StudyView {
-            study,
-            finished_at: *finished_at,
-            trials,
-            yard_stick,
-            analysis,
-        })
+        .map(|(stored, analysis)| StudyView::of(stored, analysis))
         .collect();
     let held_by_p99 = ladder.held().map(|StoredStudy { study, trials, .. }| {
         analyse(&Study { metric: Some(P99.to_owned()), ..study.clone() }, trials)

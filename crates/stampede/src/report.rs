@@ -5,7 +5,6 @@ pub(crate) mod args;
 use std::path::{Path, PathBuf};
 
 use stampede_report::{StudyView, html};
-use stampede_store::StoredStudy;
 
 use self::args::ReportArgs;
 use crate::destination::{self, is_stdout, put};
@@ -15,9 +14,9 @@ use crate::{Outcome, screen, show};
 pub(crate) fn run(args: &ReportArgs) -> Outcome {
     let ReportArgs { study, output, svg, store } = args;
     destination::check(&[("--output", output.as_deref()), ("--svg", svg.as_deref())])?;
-    let StoredStudy { study, finished_at, trials, yard_stick } = show::load(store, study)?;
-    let analysis = stampede_analysis::analyse(&study, &trials);
-    let view = StudyView { study: &study, finished_at, trials: &trials, yard_stick: &yard_stick, analysis: &analysis };
+    let stored = show::load(store, study)?;
+    let analysis = stampede_analysis::analyse(&stored.study, &stored.trials);
+    let (study, view) = (&stored.study, StudyView::of(&stored, &analysis));
     match svg {
         Some(path) => {
             let chart = html::chart(&view).ok_or_else(|| {

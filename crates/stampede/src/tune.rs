@@ -7,7 +7,6 @@ use stampede_conduct::{Bench, Ended, Exit, Failure, Host, Tune, exit_of, space};
 use stampede_plan::{CompareFlags, LadderFlags, SubjectFlag, TuneFlags, TunePlan};
 use stampede_report::StudyView;
 use stampede_report::tune::{self as page, Held, TuneView};
-use stampede_store::StoredStudy;
 
 use crate::args::TuneArgs;
 use crate::catalogue::BuiltIn;
@@ -95,10 +94,7 @@ fn conclude(tune: &Tune<'_>, out: Option<&Path>, report: &Report) -> Outcome {
         .held()
         .iter()
         .zip(&analyses)
-        .map(|((share, stored), analysis)| {
-            let StoredStudy { study, finished_at, trials, yard_stick } = stored;
-            Held { share: *share, view: StudyView { study, finished_at: *finished_at, trials, yard_stick, analysis } }
-        })
+        .map(|((share, stored), analysis)| Held { share: *share, view: StudyView::of(stored, analysis) })
         .collect();
     let views: Vec<StudyView<'_>> = held.iter().map(|held| held.view).collect();
     let key = objective_metric(tune.plan().objective);

@@ -14,6 +14,7 @@ mod study_tables;
 mod trial_rows;
 mod yard_stick_rows;
 
-pub use store::{Import, Standing, Store, StoreError, StoredStudy, StudyRow};
+pub use stampede_core::StoredStudy;
+pub use store::{Import, Standing, Store, StoreError, StudyRow};
 pub use study_file::{StudyFileError, read_study_file};
 pub use study_tables::StageError;

@@ -9,7 +9,9 @@ use std::time::Duration;
 use jiff::Timestamp;
 use rusqlite::backup::Backup;
 use rusqlite::{Connection, ErrorCode, MAIN_DB, OpenFlags};
-use stampede_core::{Case, CaseId, Revision, Rounds, Study, StudyId, StudyKind, Trial, WorkloadId, YardStickReading};
+use stampede_core::{
+    Case, CaseId, Revision, Rounds, StoredStudy, Study, StudyId, StudyKind, Trial, WorkloadId, YardStickReading,
+};
 use thiserror::Error;
 
 use crate::schema::{self, Kind, VERSION};
@@ -72,19 +74,6 @@ pub enum Import {
     Stored,
     /// It was there already, the same in everything.
     WasThere,
-}
-
-/// A study with all that is stored of it.
-#[derive(Clone, Debug, PartialEq)]
-pub struct StoredStudy {
-    /// The study.
-    pub study: Study,
-    /// When it was finished; absent while it runs and after it was interrupted.
-    pub finished_at: Option<Timestamp>,
-    /// Its trials in the order in which they were run.
-    pub trials: Vec<Trial>,
-    /// What its yard-stick showed, in the order in which it was read.
-    pub yard_stick: Vec<YardStickReading>,
 }
 
 impl Store {

@@ -23,8 +23,9 @@ use sha2::{Digest, Sha256};
 use stampede_core::StudyId;
 use thiserror::Error;
 
+use crate::StoredStudy;
 use crate::schema::VERSION;
-use crate::store::{StoredStudy, stored_study};
+use crate::store::stored_study;
 use crate::study_rows;
 use crate::study_tables::{self, StageError, Table};
 

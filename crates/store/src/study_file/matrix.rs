@@ -10,8 +10,9 @@ use rusqlite::{Connection, params};
 use stampede_core::{CaseId, Groundwork, Latencies, StudyId, Trial};
 
 use super::{StudyFileError, packed, read_study_file, unpacked, write};
+use crate::StoredStudy;
 use crate::schema::{self, VERSION};
-use crate::store::{Import, Store, StoreError, StoredStudy};
+use crate::store::{Import, Store, StoreError};
 use crate::study_tables;
 
 /// For each version, what it writes beside what those before it wrote, by its own statements. `?1` is a distribution.
