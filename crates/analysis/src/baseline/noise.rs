@@ -6,11 +6,10 @@ use std::time::Duration;
 use stampede_core::{Case, Floor, Load, NoiseFloor, Rounds, Study, StudyKind, Trial};
 use stampede_stats::{minimal_detectable_effect, noise_floor as floor_of};
 
-use crate::family::Family;
 use crate::metric::{Better, METRICS, Metric, primary_of};
 use crate::pace::share_of_block;
 use crate::record::Record;
-use crate::verdicts::{MIN_BLOCKS, margins};
+use crate::verdict::{Family, MIN_BLOCKS, margins};
 
 /// A floor above this says that the machine was busy with something else while it was calibrated. It bounds what is claimed all
 /// the same: without it, studies would claim more on a machine that disturbs them most.

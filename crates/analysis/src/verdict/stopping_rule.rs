@@ -10,13 +10,13 @@ use std::time::Duration;
 use stampede_core::{CaseId, Rounds, Study, StudyKind, Trial};
 use stampede_stats::{Decision, MOST_LOOKS};
 
-use crate::change::passes;
-use crate::family::{Family, Pair};
+use super::change::passes;
+use super::judge::{MIN_BLOCKS, margins};
+use super::multiple_comparisons::{Family, Pair};
 use crate::metric::primary_of;
 use crate::pace::{elapsed_after, trial_time};
 use crate::record::Record;
 use crate::tune::survivors;
-use crate::verdicts::{MIN_BLOCKS, margins};
 
 /// An undecided pair is given up when all that is left of the time decides it with less probability than this. Giving up costs
 /// no error; what it saves, and misses, is in docs/bench-stats.md.
@@ -248,8 +248,8 @@ mod tests {
         let (study, trials) = run_of(gate, &cases, 3_000, |case, _| {
             Some(noise(&mut random, 0.02) * if case == "head" { 1.045 } else { 1.0 })
         });
-        let change = crate::change::of_gate(&study, &trials).unwrap();
-        assert_eq!(change.outcome, crate::change::Outcome::Passed, "{change:?}");
+        let change = crate::verdict::of_gate(&study, &trials).unwrap();
+        assert_eq!(change.outcome, crate::verdict::Outcome::Passed, "{change:?}");
         assert!(trials.len() <= 20, "{} trials of {change:?}", trials.len());
         assert!(change.ratio.high > Some(1.05), "not by being equivalent: {change:?}");
     }

@@ -6,12 +6,12 @@ use stampede_core::{Case, CaseId, Estimate, Rounds, Study, Trial};
 use stampede_stats::{Confidence, Decision, Interval, difference_interval, mean, step_down};
 use thiserror::Error;
 
+use super::judge::{MIN_BLOCKS, margins, noise};
+use super::multiple_comparisons::{ERROR, Family, Pair};
+use super::stopping_rule::follow;
 use crate::analysis::estimate;
-use crate::course::follow;
-use crate::family::{ERROR, Family, Pair};
 use crate::metric::{Better, Metric, primary_of};
 use crate::record::Record;
-use crate::verdicts::{MIN_BLOCKS, margins, noise};
 
 /// How a change compares with what was before.
 #[derive(Clone, Debug, PartialEq)]

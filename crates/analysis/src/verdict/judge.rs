@@ -5,8 +5,8 @@ use stampede_stats::{
     BlockRatios, Confidence, Decision, Extent, Margins, decide, mean, median, minimal_detectable_effect,
 };
 
-use crate::course::{follow, is_complete};
-use crate::family::{EQUIVALENCE_ERROR, Family, Pair, SEED};
+use super::multiple_comparisons::{EQUIVALENCE_ERROR, Family, Pair, SEED};
+use super::stopping_rule::{follow, is_complete};
 use crate::metric::{Better, Metric, primary_of};
 use crate::record::Record;
 
