@@ -20,12 +20,13 @@ use rustix::process::{
 };
 use stampede_core::{Restart, UnitExit, UnitId, UnitStop, with_causes};
 
-use crate::comeback::{Comeback, Next};
-use crate::end::End;
-use crate::lease::{Lease, LeaseText};
-use crate::message::{Command, News, Order};
-use crate::run::{END_TIME, PAUSE, Run};
-use crate::spawn::Surroundings;
+use super::message::{News, Order};
+use super::spawn::Surroundings;
+use crate::runs::lease::{Lease, LeaseText};
+use crate::runs::run::{END_TIME, PAUSE, Run};
+use crate::units::Command;
+use crate::units::end::End;
+use crate::units::restart::{Next, Restarter};
 
 /// The body of the program that [`crate::LocalConfig::warden`] runs. Returns when the run has ended.
 ///
@@ -84,7 +85,7 @@ struct Unit {
     command: Command,
     surroundings: Surroundings,
     child: Child,
-    comeback: Comeback,
+    restarter: Restarter,
     /// When it is started again.
     due: Option<Instant>,
     /// Whether its end has been told.
@@ -188,7 +189,7 @@ impl Unit {
             child: Child::spawn(&surroundings, &command)?,
             command,
             surroundings,
-            comeback: Comeback::new(restart),
+            restarter: Restarter::new(restart),
             due: None,
             told: false,
             // A signal that this system does not know is no reason to leave a unit running.
@@ -208,7 +209,7 @@ impl Unit {
         if !self.child.is_over() {
             return None;
         }
-        if self.comeback.may_come() && self.child.ended.is_none() {
+        if self.restarter.may_come() && self.child.ended.is_none() {
             // Its workers would keep its address if it comes back, which only its status tells: once it is reaped for that, its
             // number may be another's.
             let _ = kill_process_group(self.child.pid, Signal::KILL);
@@ -217,7 +218,7 @@ impl Unit {
             return None;
         }
         let end = self.child.ended?;
-        match self.comeback.next(end, now) {
+        match self.restarter.next(end, now) {
             Next::Stay(how) => Some(self.tell(how)),
             Next::Start(due) => {
                 self.due = Some(due);
@@ -405,7 +406,7 @@ mod tests {
     use std::process::Command;
 
     use super::*;
-    use crate::process_table;
+    use crate::runs::process_table;
 
     #[test]
     fn a_child_that_cannot_be_watched_is_ended_and_reaped() {

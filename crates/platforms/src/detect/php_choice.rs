@@ -4,9 +4,9 @@ use std::path::{Path, PathBuf};
 
 use stampede_core::{Found, PhpChoice, PhpSapi};
 
-use crate::php::{Series, library, modules, programs};
-use crate::php_build::ask;
-use crate::program::{is_executable, search_folders};
+use super::php::{Series, library, modules, programs};
+use super::php_build::ask;
+use super::program::{is_executable, search_folders};
 
 /// The build of a choice with one server interface.
 ///

@@ -6,33 +6,12 @@ use std::fs;
 use std::path::{Path, PathBuf};
 
 use rustix::fs::{Access, access};
-use stampede_core::{Availability, Found, Install, Requirement, VersionProbe, with_causes};
+use stampede_core::{Availability, Found, Install, VersionProbe, with_causes};
 
 use crate::output::probe;
-use crate::{extension, frankenphp, package, php};
 
 /// Where servers are that are not on every user's search path.
 const SYSTEM_FOLDERS: [&str; 3] = ["/usr/local/sbin", "/usr/sbin", "/sbin"];
-
-/// Looks a requirement up.
-pub async fn detect(need: &Requirement) -> Availability {
-    match need {
-        Requirement::Program { key: _, names, version, install } => detect_program(names, *version, install).await,
-        Requirement::Builder { key: _, name, version, install } => detect_program(&[*name], *version, install).await,
-        Requirement::Command { key: _, name } => detect_command(name),
-        Requirement::FrankenPhp { key: _, binary, build, extensions, install } => {
-            frankenphp::detect(binary.as_deref(), build.as_ref(), extensions, install).await
-        }
-        Requirement::PhpExtension { key: _, build, extension: name, install } => {
-            extension::detect(name, build.as_ref(), install).await
-        }
-        Requirement::PhpPackage { key: _, package, app, install } => package::detect(package, app, install),
-        Requirement::Php { key: _, sapi, build, extensions, install } => {
-            php::detect(*sapi, build.as_ref(), extensions, install).await
-        }
-        Requirement::AnyFile { key: _, name, paths, install } => detect_file(name, paths, install),
-    }
-}
 
 /// The first of these files that is there.
 pub(crate) fn detect_file(name: &str, paths: &[PathBuf], install: &Install) -> Availability {
@@ -52,7 +31,7 @@ pub(crate) fn detect_command(name: &str) -> Availability {
     }
 }
 
-async fn detect_program(names: &[&str], version: VersionProbe, install: &Install) -> Availability {
+pub(crate) async fn detect_program(names: &[&str], version: VersionProbe, install: &Install) -> Availability {
     let VersionProbe { args, prefix } = version;
     detect_version(names, args, prefix, install).await
 }

@@ -2,15 +2,13 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::os::unix::net::UnixStream;
-use std::path::PathBuf;
 use std::sync::{Arc, Mutex, PoisonError};
 use std::time::Duration;
-use std::{fs, io};
 
 use stampede_cgroup::Group;
 use stampede_core::{
-    AddressId, Deployment, Endpoint, EnforcedLimits, Fut, MeterSource, PartMeters, Places, Program, Restart,
-    StatusSource, StopSignal, Terms, Unit, UnitExit, UnitId, UnitRestart, UnitStatus, UnknownPlace, with_causes,
+    AddressId, Deployment, Endpoint, EnforcedLimits, Fut, MeterSource, PartMeters, Places, Program, Restart, Terms,
+    Unit, UnitExit, UnitId, UnitRestart, UnitStatus, UnknownPlace, with_causes,
 };
 use stampede_seam::{
     ExitReport, FreezeError, LaunchError, LogTail, Moment, ReadBackError, Running, StopError, Vantage,
@@ -21,33 +19,25 @@ use tokio::net::unix::{OwnedReadHalf, OwnedWriteHalf};
 use tokio::sync::{mpsc, watch};
 use tokio::time::timeout;
 
-use crate::custody::Custody;
-use crate::folder::Folder;
-use crate::group;
+use super::message::{News, Order};
+use crate::layout::folder::Folder;
 use crate::log_tail;
-use crate::message::{Command, News, Order};
 use crate::output::collect;
-use crate::readiness::{NotReady, await_ready};
-use crate::run::END_TIME;
-
-/// How long a program's check of its configuration may take.
-pub(crate) const CHECK_TIME: Duration = Duration::from_secs(10);
-
-/// How long the preparation of an application may take: a container is compiled in seconds, ten times longer on a tenth
-/// of a processor.
-pub(crate) const PREPARATION_TIME: Duration = Duration::from_secs(120);
-/// How long a program that is run beside a deployment may take.
-pub(crate) const ASK_TIME: Duration = Duration::from_secs(10);
-
-/// The search path of units that are given none.
-pub(crate) const DEFAULT_PATH: &str = "/usr/local/sbin:/usr/local/bin:/usr/sbin:/usr/bin:/sbin:/bin";
+use crate::runs::group;
+use crate::runs::process_owner::ProcessOwner;
+use crate::runs::run::END_TIME;
+use crate::units::readiness::{NotReady, await_ready};
+use crate::units::{
+    ASK_TIME, CHECK_TIME, DEFAULT_PATH, PREPARATION_TIME, StartedUnit, command, endpoint, logs, read_file, restarts,
+    signal_number, statuses, tell,
+};
 
 /// The name under which the end of the warden is told.
 const WARDEN: &str = "warden";
 
 /// A run whose units can be started.
 pub(crate) struct Prepared {
-    pub(crate) custody: Custody,
+    pub(crate) owner: ProcessOwner,
     pub(crate) socket: UnixStream,
     /// The first order.
     pub(crate) begin: Order,
@@ -58,7 +48,7 @@ pub(crate) struct Prepared {
 
 /// A deployment that runs under a warden.
 pub(crate) struct LocalRunning {
-    custody: Custody,
+    owner: ProcessOwner,
     warden: WardenLine,
     front: Endpoint,
     statuses: Vec<UnitStatus>,
@@ -71,76 +61,6 @@ pub(crate) struct LocalRunning {
     started: Moment,
 }
 
-/// A unit that was started.
-pub(crate) struct StartedUnit {
-    pub(crate) id: UnitId,
-    /// What it prints, and its own files.
-    logs: Vec<PathBuf>,
-    pub(crate) grace: Duration,
-}
-
-impl StartedUnit {
-    pub(crate) fn new(unit: &Unit, folder: &Folder) -> Result<Self, LaunchError> {
-        let own = unit.logs.iter().map(|path| folder.inside(path));
-        let logs = [Ok(folder.log(unit.id.as_str()))].into_iter().chain(own).collect::<Result<_, _>>();
-        let logs = logs.map_err(|error| LaunchError::Prepare(error.to_string()))?;
-        Ok(Self { id: unit.id.clone(), logs, grace: unit.stop.grace })
-    }
-}
-
-/// The ends of a unit's logs.
-pub(crate) fn logs<'a>(units: impl IntoIterator<Item = &'a StartedUnit>, unit: &UnitId) -> LogTail {
-    let logs = units.into_iter().filter(|started| started.id == *unit).flat_map(|started| &started.logs);
-    LogTail { lines: logs.flat_map(|log| log_tail::read(log)).collect() }
-}
-
-/// The address of this name.
-pub(crate) fn endpoint(endpoints: &BTreeMap<AddressId, Endpoint>, id: &AddressId) -> Result<Endpoint, LaunchError> {
-    let none = || LaunchError::Prepare(format!("find the address {id}: the deployment has none"));
-    endpoints.get(id).cloned().ok_or_else(none)
-}
-
-/// Where units tell of themselves.
-pub(crate) fn statuses(
-    deployment: &Deployment,
-    endpoints: &BTreeMap<AddressId, Endpoint>,
-) -> Result<Vec<UnitStatus>, LaunchError> {
-    let all = deployment.units.iter().flat_map(|unit| unit.statuses.iter().map(|status| (&unit.id, status)));
-    let resolved = all.map(|(unit, StatusSource { address, transport, format })| {
-        let address = endpoint(endpoints, address)?;
-        Ok((unit.clone(), StatusSource { address, transport: *transport, format: *format }))
-    });
-    resolved.collect()
-}
-
-/// The text of a file that is named with places, where it is there.
-pub(crate) fn read_file(places: &Places, file: &str) -> Result<Option<String>, String> {
-    let path = places.resolve(file).map_err(|error| error.to_string())?;
-    match fs::read_to_string(&path) {
-        Ok(text) => Ok(Some(text)),
-        Err(error) if error.kind() == io::ErrorKind::NotFound => Ok(None),
-        Err(error) => Err(format!("read {path}: {error}")),
-    }
-}
-
-/// Units that were started again, each with when after the first start.
-pub(crate) fn restarts(told: &Mutex<Vec<(Moment, UnitExit)>>, started: Moment) -> Vec<UnitRestart> {
-    let told = told.lock().unwrap_or_else(PoisonError::into_inner);
-    let after = |at: &Moment| at.since(started);
-    told.iter()
-        .map(|(at, UnitExit { unit, how })| UnitRestart { unit: unit.clone(), how: how.clone(), after: after(at) })
-        .collect()
-}
-
-/// Tells that a unit has ended. The first end is the one that matters; others often follow from it.
-pub(crate) fn tell(exit: &watch::Sender<Option<UnitExit>>, ended: UnitExit) {
-    exit.send_if_modified(|known| {
-        let first = known.is_none();
-        known.get_or_insert(ended);
-        first
-    });
-}
-
 impl LocalRunning {
     /// Checks all configurations, then starts unit after unit as each becomes ready.
     pub(crate) async fn start(
@@ -150,14 +70,14 @@ impl LocalRunning {
         ready_timeout: Duration,
         vantage: Arc<dyn Vantage>,
     ) -> Result<Self, LaunchError> {
-        let Prepared { custody, socket, begin, folder, places, endpoints } = prepared;
+        let Prepared { owner, socket, begin, folder, places, endpoints } = prepared;
         let statuses = statuses(deployment, &endpoints)?;
         let takes_work = |endpoint: &Endpoint| {
             !statuses.iter().any(|(_, status): &UnitStatus| status.takes_no_load() && status.address == *endpoint)
         };
         let listeners = endpoints.clone().into_iter().filter(|(_, endpoint)| takes_work(endpoint)).collect();
         let mut running = Self {
-            custody,
+            owner,
             warden: WardenLine::new(socket, Arc::clone(&vantage))?,
             front: endpoint(&endpoints, &deployment.front)?,
             listeners,
@@ -247,7 +167,7 @@ impl LocalRunning {
     }
 
     fn group(&self) -> Option<&Group> {
-        self.custody.run().group.as_ref()
+        self.owner.run().group.as_ref()
     }
 }
 
@@ -354,12 +274,12 @@ impl Running for LocalRunning {
         Box::pin(async move {
             // What is frozen hears no signal.
             let _ = self.group().map(Group::thaw);
-            let Self { mut custody, mut warden, units, .. } = *self;
+            let Self { mut owner, mut warden, units, .. } = *self;
             // For each unit its grace and then the time to kill it, and at last the time to end the run.
             let graces: Duration = units.iter().map(|unit| unit.grace + END_TIME).sum();
             let answer = timeout(graces + END_TIME, warden.ask(&Order::Stop)).await;
             // Also when the warden has failed: then the run is ended here.
-            let finished = tokio::task::spawn_blocking(move || custody.finish())
+            let finished = tokio::task::spawn_blocking(move || owner.finish())
                 .await
                 .unwrap_or_else(|error| Err(with_causes(&error)));
             let answer = answer
@@ -442,37 +362,4 @@ fn warden_gone() -> UnitExit {
 
 fn unexpected(news: &News) -> LaunchError {
     LaunchError::Warden(format!("an answer to something else came: {news:?}"))
-}
-
-/// Fills in the places of a program.
-pub(crate) fn command(
-    program: &Program,
-    folder: &Folder,
-    places: &Places,
-    log: PathBuf,
-) -> Result<Command, LaunchError> {
-    let resolve = |text: &String| {
-        places.resolve(text).map_err(|error| LaunchError::Prepare(format!("{}: {error}", program.path)))
-    };
-    let args = program.args.iter().map(resolve);
-    let env = program.env.iter().map(|(name, value)| Ok((name.clone(), resolve(value)?)));
-    let mut env = env.collect::<Result<BTreeMap<_, _>, LaunchError>>()?;
-    env.entry("PATH".to_owned()).or_insert_with(|| DEFAULT_PATH.to_owned());
-    Ok(Command {
-        path: resolve(&program.path)?,
-        args: args.collect::<Result<_, _>>()?,
-        env,
-        dir: folder.path().to_owned(),
-        log,
-    })
-}
-
-pub(crate) fn signal_number(signal: StopSignal) -> i32 {
-    match signal {
-        StopSignal::Term => libc::SIGTERM,
-        StopSignal::Quit => libc::SIGQUIT,
-        StopSignal::Int => libc::SIGINT,
-        StopSignal::Winch => libc::SIGWINCH,
-        StopSignal::Usr1 => libc::SIGUSR1,
-    }
 }

@@ -4,9 +4,9 @@ use std::fs;
 use std::path::{Path, PathBuf};
 
 /// It is removed when this is dropped, unless it was moved to its place before.
-pub(crate) struct Unfinished(PathBuf);
+pub(crate) struct TempPath(PathBuf);
 
-impl Unfinished {
+impl TempPath {
     pub(crate) fn new(path: PathBuf) -> Self {
         Self(path)
     }
@@ -16,7 +16,7 @@ impl Unfinished {
     }
 }
 
-impl Drop for Unfinished {
+impl Drop for TempPath {
     fn drop(&mut self) {
         if fs::remove_dir_all(&self.0).is_err() {
             let _ = fs::remove_file(&self.0);
@@ -33,14 +33,14 @@ mod tests {
         let folder = tempfile::tempdir().unwrap();
         let path = |name: &str| folder.path().join(name);
         for (name, moves) in [("file", false), ("folder", false), ("moved", true), ("never made", false)] {
-            let unfinished = Unfinished::new(path(name));
+            let temp = TempPath::new(path(name));
             match name {
-                "file" | "moved" => fs::write(unfinished.path(), "").unwrap(),
-                "folder" => fs::create_dir_all(unfinished.path().join("inner")).unwrap(),
+                "file" | "moved" => fs::write(temp.path(), "").unwrap(),
+                "folder" => fs::create_dir_all(temp.path().join("inner")).unwrap(),
                 _ => {}
             }
             if moves {
-                fs::rename(unfinished.path(), path("kept")).unwrap();
+                fs::rename(temp.path(), path("kept")).unwrap();
             }
         }
         let left: Vec<_> = fs::read_dir(folder.path()).unwrap().map(|entry| entry.unwrap().file_name()).collect();

@@ -8,10 +8,10 @@ use std::{fs, io};
 use stampede_core::{Availability, Found, Install, PhpChoice};
 use tokio::process::Command;
 
+use super::php::{Series, check_extensions};
+use super::php_build::{libc, loadable, parse};
+use super::program::{find, search_folders, word_after};
 use crate::output::{OutputError, collect};
-use crate::php::{Series, check_extensions};
-use crate::php_build::{libc, loadable, parse};
-use crate::program::{find, search_folders, word_after};
 
 const LIMIT: Duration = Duration::from_secs(10);
 

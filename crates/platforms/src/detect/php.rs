@@ -6,9 +6,9 @@ use std::path::{Path, PathBuf};
 
 use stampede_core::{Availability, Found, Install, PhpChoice, PhpSapi};
 
-use crate::php_build::ask;
-use crate::php_choice;
-use crate::program::{find, is_executable, search_folders};
+use super::php_build::ask;
+use super::php_choice;
+use super::program::{find, is_executable, search_folders};
 
 /// Where Apache's modules are: Debian, Fedora, and Apache's own installer.
 const MODULE_FOLDERS: [&str; 3] =
@@ -195,7 +195,7 @@ mod tests {
         let found = Found {
             path: "/usr/sbin/php-fpm8.2".into(),
             version: "8.2.29".into(),
-            php: crate::php_build::parse(INFORMATION, "[PHP Modules]\njson\n"),
+            php: crate::detect::php_build::parse(INFORMATION, "[PHP Modules]\njson\n"),
         };
         let install = Install { package: Some("php-fpm".into()), page: "https://www.php.net".into() };
         let needs = ["json", "mbstring", "pdo_sqlite"].map(str::to_owned);

@@ -16,10 +16,10 @@ use stampede_cgroup::Hierarchy;
 
 use stampede_core::with_causes;
 
-use crate::docker::Containers;
-use crate::lease::Lease;
-use crate::process_table::{self, Process};
-use crate::run::{END_TIME, PAUSE, Run, Session};
+use super::lease::Lease;
+use super::process_table::{self, Process};
+use super::run::{END_TIME, PAUSE, Run, Session};
+use crate::docker::engine::Containers;
 
 /// How long the warden may take to end a run before it is killed and Stampede does it: the warden's own bound and a
 /// little more.
@@ -27,7 +27,7 @@ const WARDEN_TIME: Duration = END_TIME.saturating_add(Duration::from_secs(3));
 
 /// A run that is brought to its end when this is dropped.
 #[derive(Debug)]
-pub(crate) struct Custody {
+pub(crate) struct ProcessOwner {
     run: Run,
     lease: Lease,
     warden: Option<Warden>,
@@ -39,7 +39,7 @@ struct Warden {
     socket: UnixStream,
 }
 
-impl Custody {
+impl ProcessOwner {
     /// Writes the lease of a new run. Nothing else is made yet, but from now on it is accounted for.
     pub(crate) fn begin(state_dir: &Path, hierarchy: Option<&Hierarchy>) -> io::Result<Self> {
         let taken = |name: &str| hierarchy.is_some_and(|hierarchy| hierarchy.group(name).exists());
@@ -101,7 +101,7 @@ impl Custody {
     }
 }
 
-impl Drop for Custody {
+impl Drop for ProcessOwner {
     fn drop(&mut self) {
         // Nobody can be told here; the lease stays, and the next start or `clean` tries again.
         let _ = self.finish();

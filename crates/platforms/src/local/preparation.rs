@@ -8,32 +8,26 @@ use std::fmt::Display;
 use std::os::unix::net::UnixStream;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
-use std::time::Duration;
 
 use stampede_core::{App, with_causes};
 use stampede_seam::{PrepareError, Vantage};
 
-use crate::custody::Custody;
-use crate::folder::Folder;
-use crate::local::LocalConfig;
+use super::LocalConfig;
+use super::message::{News, Order};
+use super::running::WardenLine;
+use crate::layout::folder::{Folder, HOME};
 use crate::log_tail::{self, with_log};
-use crate::message::{Command, News, Order};
-use crate::running::{DEFAULT_PATH, WardenLine};
-use crate::user;
-
-/// How long a command may take: a `composer install` over a slow line.
-pub(crate) const LIMIT: Duration = Duration::from_secs(600);
-
-/// What programs take for the user's own folder, relative to the run's: tools keep caches there.
-pub(crate) const HOME: &str = "home";
+use crate::machine::user;
+use crate::runs::process_owner::ProcessOwner;
+use crate::units::{COMMAND_TIME, Command, DEFAULT_PATH};
 
 /// A prepared copy; it is removed when this is dropped.
 #[derive(Debug)]
 pub(crate) struct Preparation {
     app: PathBuf,
-    // The line goes first: the warden ends the run when it closes, and the custody waits for that.
+    // The line goes first: the warden ends the run when it closes, and the owner waits for that.
     _warden: WardenLine,
-    _custody: Custody,
+    _owner: ProcessOwner,
 }
 
 impl Preparation {
@@ -51,7 +45,7 @@ pub(crate) async fn prepare(
 ) -> Result<Preparation, PrepareError> {
     let (config, source) = (config.clone(), app.source.clone());
     let copied = tokio::task::spawn_blocking(move || copy(&config, &source)).await.map_err(failed)??;
-    let Copied { custody, folder, socket, begin } = copied;
+    let Copied { owner, folder, socket, begin } = copied;
     let mut warden = WardenLine::new(socket, Arc::clone(vantage)).map_err(failed)?;
     warden.send(&begin).await.map_err(failed)?;
     let mut env = app.env.clone();
@@ -68,19 +62,20 @@ pub(crate) async fn prepare(
             dir: folder.app(),
             log: log.clone(),
         };
-        let problem = match warden.ask(&Order::Check { command, part: None, limit: LIMIT }).await.map_err(failed)? {
-            News::Checked(Ok(())) => continue,
-            News::Checked(Err(problem)) => problem,
-            other => format!("the warden answered something else: {other:?}"),
-        };
+        let problem =
+            match warden.ask(&Order::Check { command, part: None, limit: COMMAND_TIME }).await.map_err(failed)? {
+                News::Checked(Ok(())) => continue,
+                News::Checked(Err(problem)) => problem,
+                other => format!("the warden answered something else: {other:?}"),
+            };
         let problem = with_log(&problem, &log_tail::read(&log));
         return Err(PrepareError::Command { command: words.join(" "), problem });
     }
-    Ok(Preparation { app: folder.app(), _warden: warden, _custody: custody })
+    Ok(Preparation { app: folder.app(), _warden: warden, _owner: owner })
 }
 
 struct Copied {
-    custody: Custody,
+    owner: ProcessOwner,
     folder: Folder,
     socket: UnixStream,
     begin: Order,
@@ -89,15 +84,15 @@ struct Copied {
 /// Makes the run's lease, folder and warden. It has no control group: what is prepared is not measured.
 fn copy(config: &LocalConfig, source: &Path) -> Result<Copied, PrepareError> {
     let user = user::for_units().map_err(failed)?;
-    let mut custody = Custody::begin(&config.state_dir, None).map_err(failed)?;
-    let folder = Folder::create(&custody.run().folder, user).map_err(|error| failed(with_causes(&error)))?;
+    let mut owner = ProcessOwner::begin(&config.state_dir, None).map_err(failed)?;
+    let folder = Folder::create(&owner.run().folder, user).map_err(|error| failed(with_causes(&error)))?;
     folder
         .copy_app(source)
         .and_then(|()| folder.make_writable(Path::new(HOME)))
         .map_err(|error| failed(with_causes(&error)))?;
-    let socket = custody.start_warden(&config.warden).map_err(failed)?;
-    let begin = Order::Begin { run: custody.run().clone(), user, cpus: config.server_cpus.clone() };
-    Ok(Copied { custody, folder, socket, begin })
+    let socket = owner.start_warden(&config.warden).map_err(failed)?;
+    let begin = Order::Begin { run: owner.run().clone(), user, cpus: config.server_cpus.clone() };
+    Ok(Copied { owner, folder, socket, begin })
 }
 
 fn failed(error: impl Display) -> PrepareError {

@@ -10,8 +10,11 @@ use std::path::{Component, Path, PathBuf};
 
 use thiserror::Error;
 
-use crate::template_folder;
-use crate::user::User;
+use super::template_folder;
+use crate::machine::user::User;
+
+/// What programs take for the user's own folder, relative to the run's: tools keep caches there.
+pub(crate) const HOME: &str = "home";
 
 /// Where unix sockets are, relative to the run's folder.
 pub(crate) const SOCKETS: &str = "s";

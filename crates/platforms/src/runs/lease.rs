@@ -12,7 +12,7 @@ use serde::de::DeserializeOwned;
 use serde_json::{Map, Value};
 use thiserror::Error;
 
-use crate::run::Run;
+use super::run::Run;
 
 /// How the names of leases end.
 const EXTENSION: &str = "lease";
@@ -194,8 +194,8 @@ mod tests {
     use stampede_cgroup::Group;
 
     use super::*;
-    use crate::docker::Containers;
-    use crate::run::Session;
+    use crate::docker::engine::Containers;
+    use crate::runs::run::Session;
 
     #[test]
     fn a_name_that_is_taken_is_passed_over() {

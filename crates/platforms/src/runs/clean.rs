@@ -6,8 +6,8 @@ use std::path::Path;
 
 use stampede_core::with_causes;
 
-use crate::lease::{Lease, LeaseText};
-use crate::local::is_ours;
+use super::lease::{Lease, LeaseText};
+use super::state_dir::is_ours;
 
 /// What was cleaned up.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
@@ -101,7 +101,7 @@ mod tests {
     use rustix::process::Pid;
 
     use super::*;
-    use crate::process_table::session_members;
+    use crate::runs::process_table::session_members;
 
     /// A state folder with a run's folder in it.
     fn state() -> (tempfile::TempDir, PathBuf) {

@@ -13,11 +13,11 @@ use rustix::process::{getegid, geteuid};
 use sha2::{Digest, Sha256};
 use stampede_core::{BuildStep, Fut, Places, Program, RunFile, with_causes};
 
-use crate::builder::{add_files, add_program};
+use super::builder::{add_files, add_program};
+use super::temp_path::TempPath;
 use crate::log_tail::{last_lines, with_log};
+use crate::machine::user::User;
 use crate::output::collect;
-use crate::unfinished::Unfinished;
-use crate::user::User;
 
 /// How long making one may take.
 pub(crate) const LIMIT: Duration = Duration::from_secs(120);
@@ -76,8 +76,8 @@ pub(crate) async fn make(
     if result.is_dir() {
         return Ok(result);
     }
-    let unfinished = Unfinished::new(result.with_extension(format!("{}.tmp", std::process::id())));
-    let made = run(step, unfinished.path(), user, maker).await;
+    let temp = TempPath::new(result.with_extension(format!("{}.tmp", std::process::id())));
+    let made = run(step, temp.path(), user, maker).await;
     let made = match made {
         Ok(output) => tokio::task::spawn_blocking(move || own(&output).map(|()| output))
             .await

@@ -7,8 +7,8 @@ use stampede_cgroup::{Bound, FileError, Group, QUOTA_PERIOD, V1Folders};
 use stampede_core::{Bytes, Cpus, EnforcedLimits, Fut, Limit, Limits, MeterSource, Part, with_causes};
 use stampede_seam::{FreezeError, ReadBackError};
 
+use super::process_table;
 use crate::log_tail::with_log;
-use crate::process_table;
 
 /// How long a group may take to be frozen: a process stops when it next leaves the kernel.
 const FREEZE_TIME: Duration = Duration::from_secs(5);

@@ -1,14 +1,13 @@
 //! What Stampede and the warden say to each other: JSON, one message a line.
 
-use std::collections::BTreeMap;
-use std::path::PathBuf;
 use std::time::Duration;
 
 use serde::{Deserialize, Serialize};
 use stampede_core::{Restart, UnitExit, UnitId, UnitStop};
 
-use crate::run::Run;
-use crate::user::User;
+use crate::machine::user::User;
+use crate::runs::run::Run;
+use crate::units::Command;
 
 /// Stampede to the warden.
 #[derive(Debug, Serialize, Deserialize)]
@@ -48,18 +47,6 @@ pub(crate) enum Order {
     },
     /// Stop all units and end the run; answered with [`News::Stopped`].
     Stop,
-}
-
-/// A program with all places filled in.
-#[derive(Debug, Serialize, Deserialize)]
-pub(crate) struct Command {
-    pub(crate) path: String,
-    pub(crate) args: Vec<String>,
-    pub(crate) env: BTreeMap<String, String>,
-    /// Where it is run.
-    pub(crate) dir: PathBuf,
-    /// Where standard output and standard error go.
-    pub(crate) log: PathBuf,
 }
 
 /// The warden to Stampede.

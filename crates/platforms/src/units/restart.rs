@@ -5,7 +5,7 @@ use std::time::{Duration, Instant};
 
 use stampede_core::Restart;
 
-use crate::end::End;
+use super::end::End;
 
 /// How long a unit stays away: what systemd's `RestartSec=` has by default.
 /// <https://www.freedesktop.org/software/systemd/man/latest/systemd.service.html#RestartSec=>
@@ -28,12 +28,12 @@ pub(crate) enum Next {
 
 /// The ends of one unit so far.
 #[derive(Debug)]
-pub(crate) struct Comeback {
+pub(crate) struct Restarter {
     policy: Restart,
     ends: VecDeque<Instant>,
 }
 
-impl Comeback {
+impl Restarter {
     pub(crate) fn new(policy: Restart) -> Self {
         Self { policy, ends: VecDeque::new() }
     }
@@ -78,14 +78,14 @@ mod tests {
             (Restart::OnFailure, End::Killed(9), &[0, 1600, 3200, 4800], true),
             (Restart::OnFailure, End::Exited(1), &[0, 2000, 4000, 6000, 8000, 10_000], false),
         ] {
-            let mut comeback = Comeback::new(policy);
+            let mut restarter = Restarter::new(policy);
             let mut next = Next::Stay(String::new());
             for time in times {
-                next = comeback.next(end, at(*time));
+                next = restarter.next(end, at(*time));
             }
             assert_eq!(stays(next), last_stays, "{policy:?} {end} {times:?}");
         }
-        let mut comeback = Comeback::new(Restart::OnFailure);
-        assert_eq!(comeback.next(End::Exited(1), at(0)), Next::Start(at(100)));
+        let mut restarter = Restarter::new(Restart::OnFailure);
+        assert_eq!(restarter.next(End::Exited(1), at(0)), Next::Start(at(100)));
     }
 }

@@ -11,8 +11,8 @@ use rustix::process::{Pid, Resource, Rlimit, getpid, getrlimit, setrlimit, umask
 use rustix::thread::{CpuSet, Gid, Uid, sched_setaffinity, set_thread_gid, set_thread_groups, set_thread_uid};
 use stampede_cgroup::Group;
 
-use crate::message;
-use crate::user::User;
+use crate::machine::user::User;
+use crate::units;
 
 /// What all programs of a run have in common.
 #[derive(Clone, Debug)]
@@ -37,7 +37,7 @@ impl Surroundings {
     /// # Errors
     ///
     /// When its log cannot be opened, the control group cannot be joined or the program cannot be run.
-    pub(crate) fn spawn(&self, command: &message::Command) -> io::Result<Pid> {
+    pub(crate) fn spawn(&self, command: &units::Command) -> io::Result<Pid> {
         let log = File::options().create(true).append(true).open(&command.log)?;
         let mut child = Command::new(&command.path);
         child

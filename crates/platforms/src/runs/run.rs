@@ -11,8 +11,8 @@ use serde::{Deserialize, Serialize};
 use stampede_cgroup::{Group, KillError, RemoveError};
 use thiserror::Error;
 
-use crate::docker::{Containers, DockerError};
-use crate::process_table::session_members;
+use super::process_table::session_members;
+use crate::docker::engine::{Containers, DockerError};
 
 /// How long the end of a run may take once its processes are killed.
 pub(crate) const END_TIME: Duration = Duration::from_secs(10);

@@ -2,9 +2,9 @@
 
 use stampede_core::{Availability, Found, Install, PhpChoice, PhpSapi};
 
+use super::php_choice;
+use super::program::{find, search_folders, word_after};
 use crate::output::probe;
-use crate::php_choice;
-use crate::program::{find, search_folders, word_after};
 
 /// Looks an extension of a chosen PHP up, or of the `php` on the search path.
 pub(crate) async fn detect(extension: &str, build: Option<&PhpChoice>, install: &Install) -> Availability {

@@ -19,8 +19,8 @@ use thiserror::Error;
 
 use stampede_core::with_causes;
 
+use crate::detect::program::{find, search_folders};
 use crate::output::collect;
-use crate::program::{find, search_folders};
 use crate::{available_cpus, pin_to};
 
 /// Set for the program that was started again, so that it does not try a second time.

@@ -9,9 +9,9 @@ use std::time::Duration;
 use sha2::{Digest, Sha256};
 use stampede_core::{BuildStep, Places, Program, RunFile, with_causes};
 
+use super::temp_path::TempPath;
 use crate::log_tail::{last_lines, with_log};
 use crate::output::collect;
-use crate::unfinished::Unfinished;
 
 /// How long a build may take.
 const LIMIT: Duration = Duration::from_secs(300);
@@ -39,10 +39,10 @@ pub async fn build(step: &BuildStep, app: &Path, kept: &Path) -> Result<PathBuf,
     let cannot = |error: io::Error| format!("keep builds in {}: {error}", kept.display());
     fs::create_dir_all(kept).map_err(cannot)?;
     // Made beside the result and moved there in one step, so that a half-written one is never used.
-    let unfinished = Unfinished::new(kept.join(format!("{key}.{}.tmp", std::process::id())));
-    let files = Unfinished::new(unfinished.path().with_extension("files"));
-    run(step, app, files.path(), unfinished.path()).await?;
-    fs::rename(unfinished.path(), &result).map_err(cannot)?;
+    let temp = TempPath::new(kept.join(format!("{key}.{}.tmp", std::process::id())));
+    let files = TempPath::new(temp.path().with_extension("files"));
+    run(step, app, files.path(), temp.path()).await?;
+    fs::rename(temp.path(), &result).map_err(cannot)?;
     Ok(result)
 }
 
