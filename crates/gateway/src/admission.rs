@@ -41,7 +41,7 @@ pub(crate) enum Deed<R> {
     Stop(Instance),
 }
 
-pub(crate) struct Desk<R> {
+pub(crate) struct Admission<R> {
     controller: Controller<Arrival<R>>,
     policy: Policy,
     /// The controller gives the numbers of instances that have gone to later ones.
@@ -51,7 +51,7 @@ pub(crate) struct Desk<R> {
     actions: Vec<Action<Arrival<R>>>,
 }
 
-impl<R> Desk<R> {
+impl<R> Admission<R> {
     pub(crate) fn new(service: Service, policy: Policy, queue: QueueLimits, granularity: Duration) -> Self {
         Self {
             controller: Controller::new(service, policy, queue, granularity),
@@ -114,7 +114,7 @@ impl<R> Desk<R> {
         self.deeds(now)
     }
 
-    /// When [`Desk::pass`] has to be called next, at the latest.
+    /// When [`Admission::pass`] has to be called next, at the latest.
     pub(crate) fn next_due(&self) -> Time {
         self.controller.next_due().min(self.ledger.next_edge())
     }
@@ -209,7 +209,7 @@ mod tests {
     }
 
     /// One instance, one request at a time, on Cloud Run.
-    fn desk() -> Desk<u32> {
+    fn admission() -> Admission<u32> {
         let service = Service {
             cpus: Cpus::from_millis(1000),
             memory: Bytes::from_mib(512),
@@ -221,7 +221,7 @@ mod tests {
             request_timeout: Service::REQUEST_TIMEOUT,
         };
         let policy = Policy::CloudRun(CloudRunParameters::default());
-        Desk::new(service, policy, policy.queue(&service, Duration::from_secs(1)), Duration::from_millis(100))
+        Admission::new(service, policy, policy.queue(&service, Duration::from_secs(1)), Duration::from_millis(100))
     }
 
     /// The only request that is sent.
@@ -232,23 +232,23 @@ mod tests {
 
     #[test]
     fn requests_are_served_in_their_order_and_accounted_for() {
-        let mut desk = desk();
-        desk.count(at(1.0)..at(20.0));
-        assert_eq!(desk.arrive(at(0.5), 0, no_cpu), [Deed::Start(Instance(0))]);
+        let mut admission = admission();
+        admission.count(at(1.0)..at(20.0));
+        assert_eq!(admission.arrive(at(0.5), 0, no_cpu), [Deed::Start(Instance(0))]);
         for request in 1..4 {
-            assert_eq!(desk.arrive(at(f64::from(request)), request, no_cpu), []);
+            assert_eq!(admission.arrive(at(f64::from(request)), request, no_cpu), []);
         }
-        let (request, visit) = sent(desk.ready(at(4.0), Instance(0)));
+        let (request, visit) = sent(admission.ready(at(4.0), Instance(0)));
         assert_eq!(request, 0);
-        let (request, visit) = sent(desk.leave(at(4.5), &visit, End::Answered(200)));
+        let (request, visit) = sent(admission.leave(at(4.5), &visit, End::Answered(200)));
         assert_eq!(request, 1);
-        let (request, visit) = sent(desk.leave(at(5.0), &visit, End::Answered(200)));
+        let (request, visit) = sent(admission.leave(at(5.0), &visit, End::Answered(200)));
         assert_eq!(request, 2);
-        let (request, visit) = sent(desk.leave(at(6.0), &visit, End::Broken));
+        let (request, visit) = sent(admission.leave(at(6.0), &visit, End::Broken));
         assert_eq!(request, 3);
-        assert_eq!(desk.leave(at(7.0), &visit, End::Abandoned), []);
+        assert_eq!(admission.leave(at(7.0), &visit, End::Abandoned), []);
         let Account { lives, arrived, waits, most_waiting, rejected, passed, broken, abandoned, passage, .. } =
-            desk.account(at(8.0), Duration::ZERO);
+            admission.account(at(8.0), Duration::ZERO);
         // The first came before the window.
         assert_eq!((arrived, most_waiting, rejected, broken, abandoned), (3, 4, 0, 1, 1));
         assert_eq!(passed.into_iter().collect::<Vec<_>>(), [(200, 1)]);
@@ -262,56 +262,56 @@ mod tests {
 
     #[test]
     fn what_ends_after_the_clients_have_gone_was_abandoned() {
-        let mut desk = desk();
-        desk.arrive(at(0.0), 0, no_cpu);
-        let (_, visit) = sent(desk.ready(at(1.0), Instance(0)));
-        desk.desert();
-        desk.leave(at(9.0), &visit, End::Broken);
-        let Account { broken, abandoned, passage, .. } = desk.account(at(9.0), Duration::ZERO);
+        let mut admission = admission();
+        admission.arrive(at(0.0), 0, no_cpu);
+        let (_, visit) = sent(admission.ready(at(1.0), Instance(0)));
+        admission.desert();
+        admission.leave(at(9.0), &visit, End::Broken);
+        let Account { broken, abandoned, passage, .. } = admission.account(at(9.0), Duration::ZERO);
         assert_eq!((broken, abandoned, passage.count()), (0, 1, 0));
     }
 
     #[test]
     fn who_waits_too_long_is_turned_away_with_429() {
-        let mut desk = desk();
-        desk.arrive(at(0.0), 7, no_cpu);
+        let mut admission = admission();
+        admission.arrive(at(0.0), 7, no_cpu);
         let mut deeds = Vec::new();
-        while desk.next_due() <= at(10.0) {
-            let due = desk.next_due();
-            deeds.extend(desk.pass(due, 0.0, Duration::ZERO));
+        while admission.next_due() <= at(10.0) {
+            let due = admission.next_due();
+            deeds.extend(admission.pass(due, 0.0, Duration::ZERO));
         }
         assert_eq!(deeds, [Deed::Reject { request: 7, status: 429 }]);
-        assert_eq!(desk.account(at(10.0), Duration::ZERO).rejected, 1);
+        assert_eq!(admission.account(at(10.0), Duration::ZERO).rejected, 1);
     }
 
     #[test]
     fn an_instance_that_was_lost_is_another_from_the_one_that_takes_its_place() {
-        let mut desk = desk();
-        desk.arrive(at(0.0), 0, no_cpu);
-        let deeds = desk.lose(at(1.0), Instance(0));
+        let mut admission = admission();
+        admission.arrive(at(0.0), 0, no_cpu);
+        let deeds = admission.lose(at(1.0), Instance(0));
         assert_eq!(deeds, [Deed::Stop(Instance(0)), Deed::Start(Instance(1))]);
         // What is said of the first is no news of the second.
-        assert_eq!(desk.ready(at(1.5), Instance(0)), []);
-        assert_eq!(desk.lose(at(1.5), Instance(0)), []);
-        let (_, visit) = sent(desk.ready(at(2.0), Instance(1)));
+        assert_eq!(admission.ready(at(1.5), Instance(0)), []);
+        assert_eq!(admission.lose(at(1.5), Instance(0)), []);
+        let (_, visit) = sent(admission.ready(at(2.0), Instance(1)));
         // It breaks while it works: it is gone once that request is over.
-        assert_eq!(desk.lose(at(3.0), Instance(1)), []);
-        assert_eq!(desk.leave(at(3.0), &visit, End::Broken), [Deed::Stop(Instance(1))]);
-        let lives = desk.account(at(4.0), Duration::ZERO).lives;
+        assert_eq!(admission.lose(at(3.0), Instance(1)), []);
+        assert_eq!(admission.leave(at(3.0), &visit, End::Broken), [Deed::Stop(Instance(1))]);
+        let lives = admission.account(at(4.0), Duration::ZERO).lives;
         assert_eq!(lives.iter().map(|life| life.ended).collect::<Vec<_>>(), [Some(at(1.0)), Some(at(3.0))]);
     }
 
     #[test]
     fn what_is_billed_and_used_is_that_of_the_window() {
-        let mut desk = desk();
-        desk.arrive(at(0.0), 0, no_cpu);
-        let (_, visit) = sent(desk.ready(at(1.0), Instance(0)));
-        desk.count(at(2.0)..at(4.0));
-        desk.leave(at(3.0), &visit, End::Answered(200));
+        let mut admission = admission();
+        admission.arrive(at(0.0), 0, no_cpu);
+        let (_, visit) = sent(admission.ready(at(1.0), Instance(0)));
+        admission.count(at(2.0)..at(4.0));
+        admission.leave(at(3.0), &visit, End::Answered(200));
         for (time, own) in [(2.0, 10), (4.0, 25), (5.0, 90)] {
-            desk.pass(at(time), 0.0, Duration::from_millis(own));
+            admission.pass(at(time), 0.0, Duration::from_millis(own));
         }
-        let account = desk.account(at(5.0), Duration::from_millis(100));
+        let account = admission.account(at(5.0), Duration::from_millis(100));
         assert_eq!(account.cpu, Duration::from_millis(15));
         // The span that began before it ended in it; the clock was told late of the opening, when the request was over.
         assert!(account.usage.lived_seconds > 1.9, "{:?}", account.usage);
