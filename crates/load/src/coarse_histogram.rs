@@ -9,9 +9,9 @@ use stampede_seam::rough_latencies::{COUNTERS, place};
 
 /// The counters of one thread.
 #[derive(Debug)]
-pub(crate) struct RoughCounters([AtomicU64; COUNTERS]);
+pub(crate) struct CoarseHistogram([AtomicU64; COUNTERS]);
 
-impl RoughCounters {
+impl CoarseHistogram {
     /// Counts one latency, in 20 instructions (callgrind, x86-64), whether anybody looks or not. Only the thread whose counters these are may: then no instruction has to be atomic as a whole.
     pub(crate) fn count(&self, latency: Duration) {
         if let Some(counter) = self.0.get(place(latency)) {
@@ -24,7 +24,7 @@ impl RoughCounters {
     }
 }
 
-impl Default for RoughCounters {
+impl Default for CoarseHistogram {
     fn default() -> Self {
         Self(array::from_fn(|_| AtomicU64::new(0)))
     }
@@ -37,7 +37,7 @@ mod tests {
     #[test]
     fn a_latency_is_told_to_a_sixteenth() {
         for us in [8, 9, 100, 1_000, 1_234, 65_535, 65_536, 1_000_000, 3_600_000_000_u64] {
-            let (counters, mut seen) = (RoughCounters::default(), RoughLatencies::new());
+            let (counters, mut seen) = (CoarseHistogram::default(), RoughLatencies::new());
             counters.count(Duration::from_micros(us));
             counters.add_to(&mut seen);
             let told = seen.quantile(0.99).unwrap().as_secs_f64() * 1e6;
@@ -50,7 +50,7 @@ mod tests {
 
     #[test]
     fn quantiles_are_of_what_came_since() {
-        let counters = RoughCounters::default();
+        let counters = CoarseHistogram::default();
         let look = || {
             let mut seen = RoughLatencies::new();
             counters.add_to(&mut seen);

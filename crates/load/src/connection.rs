@@ -34,7 +34,7 @@ pub(crate) enum Stage {
 }
 
 #[derive(Debug)]
-pub(crate) struct Link {
+pub(crate) struct Connection {
     /// Its number among the thread's connections.
     number: usize,
     pub(crate) stage: Stage,
@@ -140,15 +140,15 @@ impl Reception<'_> {
 /// What has become of a request that was to be sent.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Requested {
-    /// This many bytes have been sent; the rest follows by [`Link::go_on`].
+    /// This many bytes have been sent; the rest follows by [`Connection::go_on`].
     Sent(usize),
-    /// It waits for [`Link::flush`].
+    /// It waits for [`Connection::flush`].
     Queued,
     /// Nothing: the server takes no more at present.
     NotNow,
 }
 
-impl Link {
+impl Connection {
     pub(crate) fn new(number: usize, target: usize, is_http2: bool, now: Instant) -> Self {
         Self {
             number,

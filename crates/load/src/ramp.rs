@@ -6,7 +6,7 @@ use stampede_core::Population;
 
 /// The users of a crowd on one thread. Those who share a connection come and go together.
 #[derive(Debug)]
-pub(crate) struct Attendance {
+pub(crate) struct Ramp {
     population: Population,
     /// The stages begin with the window; before it, their first number is held.
     opens_at: Instant,
@@ -21,7 +21,7 @@ pub(crate) struct Attendance {
     pub(crate) away: usize,
 }
 
-impl Attendance {
+impl Ramp {
     pub(crate) fn new(
         population: Population,
         opens_at: Instant,
@@ -70,7 +70,7 @@ mod tests {
         let second = Duration::from_secs(1);
         let population: Population = "2..8/6s".parse().unwrap();
         // Two users a connection; users of other crowds come before them.
-        let of = |thread| Attendance::new(population.clone(), opens_at, (10, 2), (thread, 2));
+        let of = |thread| Ramp::new(population.clone(), opens_at, (10, 2), (thread, 2));
         let before = opens_at - 3 * second;
         for (thread, token, joins) in [(0, 10, before), (0, 11, before), (1, 10, before), (0, 12, opens_at + second)] {
             assert_eq!(of(thread).joins(token, before), Some(joins), "{thread} {token}");
