@@ -1,9 +1,10 @@
 //! `cargo xtask tidy`: checks of the repository itself that no compiler makes. `cargo xtask words --write` writes again which
-//! phrases each file may still have.
+//! phrases each file may still have, and `cargo xtask lines` counts the lines of each crate.
 
 mod crates;
 mod files;
 mod findings;
+mod lines;
 mod prose;
 mod purity;
 mod runtimes;
@@ -32,8 +33,15 @@ fn main() -> ExitCode {
             )
         }
         ["words", "--write"] => ended(&words::write(&root).err().unwrap_or_default(), "words: written"),
+        ["lines", ref revision @ ..] if revision.len() < 2 => match lines::table(&root, revision.first().copied()) {
+            Ok(table) => ended(&[], &table),
+            Err(problem) => {
+                eprintln!("lines: {problem}");
+                ExitCode::FAILURE
+            }
+        },
         _ => {
-            eprintln!("usage: cargo xtask tidy\n       cargo xtask words --write");
+            eprintln!("usage: cargo xtask tidy\n       cargo xtask words --write\n       cargo xtask lines [REVISION]");
             ExitCode::from(2)
         }
     }

@@ -12,8 +12,7 @@ use crate::metric::{Better, METRICS, Metric, primary_of};
 use crate::pace::trial_time;
 use crate::record::Record;
 use crate::rules::{self, Bottleneck};
-use crate::standing;
-use crate::verdicts::{Verdicts, judge};
+use crate::verdict::{Verdicts, adjusted_means, judge};
 
 /// What the records of a study say.
 #[derive(Clone, Debug)]
@@ -77,7 +76,7 @@ pub fn analyse(study: &Study, trials: &[Trial]) -> Analysis {
         })
         .collect();
     let has_metric = |summary: &CaseSummary| summary.summary.contains_key(primary.key);
-    let standing = standing::of(primary, &ranked.iter().map(|(record, _)| record).collect::<Vec<_>>());
+    let standing = adjusted_means::of(primary, &ranked.iter().map(|(record, _)| record).collect::<Vec<_>>());
     let rank = |summary: &CaseSummary| {
         let standing = standing.get(&summary.case).filter(|_| has_metric(summary));
         standing.map_or(f64::NEG_INFINITY, |standing| match primary.better {

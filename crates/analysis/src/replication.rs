@@ -12,11 +12,10 @@ use stampede_core::{
 use stampede_stats::{Confidence, mean, mean_interval, share_of_none};
 
 use crate::analysis::Analysis;
-use crate::course::is_complete;
 use crate::metric::{Better, Metric, metric};
 use crate::record::Record;
 use crate::rules::PHP_BUILDS_DIFFER;
-use crate::verdicts::{against, contrast, judge, judge_together};
+use crate::verdict::{against, contrast, is_complete, judge, judge_together};
 
 /// Rows whose published figures are no further apart than this are not compared: nobody claims that they differ.
 pub const NEAR: f64 = 1.2;

@@ -5,11 +5,12 @@
 
 mod app;
 mod audit;
+mod baseline;
+mod budgets;
 mod case;
 mod causes;
 mod censored;
 mod command;
-mod composer;
 mod deployment;
 mod endpoint;
 mod estimate;
@@ -17,14 +18,12 @@ mod failures;
 mod finding;
 mod future;
 mod gauge;
-mod groundwork;
 mod id;
 mod latencies;
 mod limits;
 mod load;
 mod machine;
 mod meter;
-mod need;
 mod objective;
 mod php;
 mod population;
@@ -39,13 +38,14 @@ mod scaling;
 mod schedule;
 mod second;
 mod series;
+mod service_need;
 mod slo;
 mod status;
 mod step;
 mod stored_study;
 mod study;
-mod terms;
 mod topology;
+mod topology_builder;
 mod trial;
 mod tuning;
 mod unit_end;
@@ -55,11 +55,12 @@ mod yard_stick;
 
 pub use app::{App, AppKind};
 pub use audit::{Audit, AuditQuery, AuditRecord, AuditTold};
+pub use baseline::{Floor, Groundwork, NoiseFloor, Pilot, WarmUp};
+pub use budgets::{Part, PartMeters, PartRecord, ReadBack, Terms, UnitRestart};
 pub use case::{Candidate, Case};
 pub use causes::with_causes;
 pub use censored::Censored;
 pub use command::{Command, CommandReady, CommandTunable, CommandValues};
-pub use composer::{Certificate, ComposeContext, Composed, Composer};
 pub use deployment::{
     Address, AddressKind, BuildStep, Deployment, Makes, PhpProbe, PhpProbeSource, Places, Preparation, Program, Ready,
     RunFile, Stop, StopSignal, Unit, UnknownPlace,
@@ -70,14 +71,12 @@ pub use failures::Failures;
 pub use finding::{Finding, Severity};
 pub use future::Fut;
 pub use gauge::Gauge;
-pub use groundwork::{Floor, Groundwork, NoiseFloor, Pilot, WarmUp};
 pub use id::{AddressId, CaseId, RuntimeId, StudyId, UnitId, WorkloadId};
 pub use latencies::{DecodeLatenciesError, Latencies};
 pub use limits::{Bytes, Cpus, EnforcedLimits, Limit, Limits, ParseQuantityError};
 pub use load::{Arrivals, Load, ParseLoadError};
 pub use machine::{CgroupSupport, CpuLayout, Machine};
 pub use meter::{Counters, Memory, MeterSource};
-pub use need::{InitScript, ServiceNeed};
 pub use objective::Objective;
 pub use php::{OpcodeCache, PhpAsked, PhpBuild, PhpChoice, PhpReadBack};
 pub use population::{ParsePopulationError, Population};
@@ -95,15 +94,16 @@ pub use scaling::{GatewayUse, InstanceCount, InstanceLife, InstanceUsage, Passag
 pub use schedule::{ParseScheduleError, Position, Rate, Schedule, Stage};
 pub use second::LoadSecond;
 pub use series::{QuerySeen, Sampling, Series, SeriesSource};
+pub use service_need::{InitScript, ServiceNeed};
 pub use slo::{ParseSloError, Percentile, Slo, SloSecond, SloTerm};
 pub use status::{DatabaseLogin, PrometheusMetric, StatusFormat, StatusSource, StatusTransport, UnitStatus};
 pub use step::StepRecord;
 pub use stored_study::StoredStudy;
 pub use study::{Rounds, Study, StudyKind};
-pub use terms::{Part, PartMeters, PartRecord, ReadBack, Terms, UnitRestart};
 pub use topology::{
     Balance, Balancer, BalancerKind, ClientLink, PartShare, ReadyBy, Restart, Service, ServiceKind, Topology,
 };
+pub use topology_builder::{Certificate, ComposeContext, Composed, Composer};
 pub use trial::{
     Counts, ErrorClass, GeneratorUse, LinkUse, Measurement, Outcome, ReadinessRecord, ResourceUse, Sending,
     ServedAnswer, Trial, are_autoscaled,

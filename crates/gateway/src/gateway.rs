@@ -19,7 +19,7 @@ use tokio::net::{TcpListener, TcpSocket};
 use tokio::runtime::{Builder, Runtime};
 use tokio::sync::{Notify, mpsc, oneshot};
 
-use crate::desk::{Deed, Desk, Instance};
+use crate::admission::{Admission, Deed, Instance};
 use crate::ledger::{Account, End};
 use crate::proxy::{self, Guest, Upstream};
 
@@ -73,7 +73,7 @@ impl Gateway {
         let address = listener.local_addr().map_err(OpenError)?;
         let (orders, ordered) = mpsc::unbounded_channel();
         let shared = Arc::new(Shared {
-            desk: Mutex::new(Desk::new(service, policy, queue, granularity)),
+            admission: Mutex::new(Admission::new(service, policy, queue, granularity)),
             upstreams: Mutex::default(),
             orders,
             sooner: Notify::new(),
@@ -88,7 +88,7 @@ impl Gateway {
             .name("stampede-gateway".to_owned())
             .spawn(move || runtime.block_on(run(listener, of_thread, stopped)))
             .map_err(OpenError)?;
-        shared.act(Desk::begin);
+        shared.act(Admission::begin);
         Ok((Self { address, shared, stop: Some(stop), thread: Some(thread) }, ordered))
     }
 
@@ -105,12 +105,12 @@ impl Gateway {
     /// An instance is ready, and serves there. Ignored where it was to be stopped meanwhile.
     pub fn ready(&self, instance: Instance, address: SocketAddr) {
         self.shared.upstreams().insert(instance, Upstream::new(address));
-        self.shared.act(|desk, now| desk.ready(now, instance));
+        self.shared.act(|admission, now| admission.ready(now, instance));
     }
 
     /// An instance has gone by itself, or will never come up.
     pub fn lose(&self, instance: Instance) {
-        self.shared.act(|desk, now| desk.lose(now, instance));
+        self.shared.act(|admission, now| admission.lose(now, instance));
     }
 
     /// Starts what sends requests, and counts those alone that come in its window, which opens and closes so long after now: none
@@ -124,13 +124,13 @@ impl Gateway {
         start: impl FnOnce() -> Result<T, E>,
         window: impl FnOnce(&T) -> Range<Duration>,
     ) -> Result<T, E> {
-        let mut desk = self.shared.desk();
+        let mut admission = self.shared.admission();
         let started = start()?;
         let Range { start, end } = window(&started);
         let now = self.shared.origin.elapsed();
         let at = |later: Duration| Time::from_nanos((now + later).as_nanos() as u64);
-        desk.count(at(start)..at(end));
-        drop(desk);
+        admission.count(at(start)..at(end));
+        drop(admission);
         self.shared.sooner.notify_one();
         Ok(started)
     }
@@ -138,7 +138,7 @@ impl Gateway {
     /// Whoever sends requests has ended and waits for no answer: those that are still here count as abandoned, and not as broken off
     /// by an instance that is stopped next.
     pub fn desert(&self) {
-        self.shared.desk().desert();
+        self.shared.admission().desert();
     }
 
     /// Ends it: what it has counted; nothing where its thread has failed.
@@ -173,7 +173,7 @@ pub(crate) enum Placed {
 
 /// What requests, time and whoever starts instances have in common.
 pub(crate) struct Shared {
-    desk: Mutex<Desk<oneshot::Sender<Placed>>>,
+    admission: Mutex<Admission<oneshot::Sender<Placed>>>,
     upstreams: Mutex<HashMap<Instance, Arc<Upstream>>>,
     orders: mpsc::UnboundedSender<Order>,
     /// Something is due sooner than it was.
@@ -185,8 +185,8 @@ pub(crate) struct Shared {
 }
 
 impl Shared {
-    fn desk(&self) -> MutexGuard<'_, Desk<oneshot::Sender<Placed>>> {
-        self.desk.lock().unwrap_or_else(PoisonError::into_inner)
+    fn admission(&self) -> MutexGuard<'_, Admission<oneshot::Sender<Placed>>> {
+        self.admission.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
     fn upstreams(&self) -> MutexGuard<'_, HashMap<Instance, Arc<Upstream>>> {
@@ -201,14 +201,14 @@ impl Shared {
         Time::from_nanos(self.origin.elapsed().as_nanos() as u64)
     }
 
-    /// Lets something happen at the desk, and does what follows from it.
+    /// Lets the admission decide on what happens, and does what follows from it.
     pub(crate) fn act(
         self: &Arc<Self>,
-        happens: impl FnOnce(&mut Desk<oneshot::Sender<Placed>>, Time) -> Vec<Deed<oneshot::Sender<Placed>>>,
+        happens: impl FnOnce(&mut Admission<oneshot::Sender<Placed>>, Time) -> Vec<Deed<oneshot::Sender<Placed>>>,
     ) {
-        let mut desk = self.desk();
-        let due = desk.next_due();
-        let mut deeds = happens(&mut desk, self.now());
+        let mut admission = self.admission();
+        let due = admission.next_due();
+        let mut deeds = happens(&mut admission, self.now());
         while !deeds.is_empty() {
             let mut more = Vec::new();
             for deed in deeds {
@@ -230,14 +230,14 @@ impl Shared {
                         if let Err(Placed::At(guest)) = request.send(Placed::At(guest))
                             && let Some(visit) = guest.into_visit()
                         {
-                            more.extend(desk.leave(self.now(), &visit, End::Abandoned));
+                            more.extend(admission.leave(self.now(), &visit, End::Abandoned));
                         }
                     }
                 }
             }
             deeds = more;
         }
-        if desk.next_due() < due {
+        if admission.next_due() < due {
             self.sooner.notify_one();
         }
     }
@@ -274,24 +274,24 @@ async fn run(listener: TcpListener, shared: Arc<Shared>, mut stopped: oneshot::R
             let _ = server.serve_connection(TokioIo::new(stream), service).await;
         });
     }
-    Some(shared.desk().account(shared.now(), own_cpu()))
+    Some(shared.admission().account(shared.now(), own_cpu()))
 }
 
 /// The autoscaler decides every few seconds: the instances' CPU time, which takes a file of each to read, need not be newer.
 const FRESH: Duration = Duration::from_millis(100);
 
-/// Lets time pass at the desk when something is due.
+/// Lets the admission know that time has passed when something is due.
 async fn keep_time(shared: Arc<Shared>) {
     let mut read: Option<(Clock, f64)> = None;
     loop {
-        let due = shared.desk().next_due();
+        let due = shared.admission().next_due();
         let wait = due.since(shared.now());
         if wait.is_zero() {
             let (_, cpu) = *match &mut read {
                 Some(last) if last.0.elapsed() < FRESH => last,
                 stale => stale.insert((Clock::now(), (shared.cpu_seconds)())),
             };
-            shared.act(|desk, now| desk.pass(now, cpu, own_cpu()));
+            shared.act(|admission, now| admission.pass(now, cpu, own_cpu()));
             continue;
         }
         tokio::select! {

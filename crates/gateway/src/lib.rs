@@ -4,18 +4,18 @@
 //! instance itself: it asks for that by [`Order`]s and is told what became of them. It knows neither what serves in an
 //! instance nor how one is started.
 //!
-//! - `desk.rs`: who waits and who is where, as a state machine without I/O.
+//! - `admission.rs`: who waits and who is where, as a state machine without I/O.
 //! - `ledger.rs`: what is counted of it.
 //! - `proxy.rs`: a request on its way, by hyper; `arriving.rs`: its body, which may not stall.
 //! - `gateway.rs`: the thread that all of it runs on.
 
+mod admission;
 mod arriving;
-mod desk;
 mod gateway;
 mod ledger;
 mod proxy;
 
+pub use admission::Instance;
 pub use arriving::BODY_PAUSE;
-pub use desk::Instance;
 pub use gateway::{Gateway, OpenError, Order, Setup};
 pub use ledger::{Account, Life};

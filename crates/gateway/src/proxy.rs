@@ -20,8 +20,8 @@ use tokio::net::TcpStream;
 use tokio::sync::oneshot;
 use tokio::time::{Instant, timeout_at};
 
+use crate::admission::Visit;
 use crate::arriving::{Arriving, Stalled};
-use crate::desk::Visit;
 use crate::gateway::{Placed, Shared, own_cpu};
 use crate::ledger::End;
 
@@ -112,7 +112,7 @@ type Answer = Response<Either<Passed, Full<Bytes>>>;
 pub(crate) async fn serve(shared: Arc<Shared>, request: Request<Incoming>) -> Result<Answer, Infallible> {
     let deadline = Instant::now() + shared.request_timeout;
     let (place, placed) = oneshot::channel();
-    shared.act(|desk, now| desk.arrive(now, place, own_cpu));
+    shared.act(|admission, now| admission.arrive(now, place, own_cpu));
     // The queue answers in time.
     let guest = match placed.await {
         Ok(Placed::At(guest)) => guest,
@@ -182,7 +182,7 @@ fn own(status: u16, why: &'static str) -> Answer {
     response
 }
 
-/// A request that an instance was given. Its place is free once this is dropped, outside of the desk.
+/// A request that an instance was given. Its place is free once this is dropped, which locks the admission.
 pub(crate) struct Guest {
     shared: Arc<Shared>,
     visit: Option<Visit>,
@@ -203,7 +203,7 @@ impl Guest {
 impl Drop for Guest {
     fn drop(&mut self) {
         if let Some(visit) = self.visit.take() {
-            self.shared.act(|desk, now| desk.leave(now, &visit, self.end));
+            self.shared.act(|admission, now| admission.leave(now, &visit, self.end));
         }
     }
 }

@@ -6,8 +6,8 @@ use std::time::Duration;
 use stampede_core::{Failures, Workload};
 use stampede_seam::{Backend, Scenario};
 
+use crate::prepare::Prepared;
 use crate::stop::Stop;
-use crate::yard_stick::YardStick;
 
 /// What all trials of a study share beside its plan.
 #[derive(Clone, Copy, Debug)]
@@ -32,6 +32,17 @@ pub struct TrialContext<'a> {
     pub yard_stick: Option<&'a YardStick>,
     /// What may ask the study to end with the block that it is in.
     pub stop: &'a Stop,
+}
+
+/// The fixed server that is measured first in each block, and what it is asked.
+#[derive(Clone, Debug)]
+pub struct YardStick {
+    /// How it is run.
+    pub prepared: Prepared,
+    /// What it is asked.
+    pub workload: Workload,
+    /// Length of its window.
+    pub window: Duration,
 }
 
 /// Where a trial stands in its study.

@@ -7,8 +7,6 @@ use stampede_analysis::{PilotWatch, ProbeWatch};
 use stampede_core::SloSecond;
 use stampede_seam::{LoadView, Moment, Slice};
 
-use crate::pilot;
-
 /// What a load is watched for.
 pub(crate) enum Watch<'a> {
     /// When it comes to rest.
@@ -21,7 +19,7 @@ impl Watch<'_> {
     /// Takes a look at the load in; whether there is nothing more to see.
     pub(crate) fn see(&mut self, view: &LoadView, window: &Range<Moment>, now: Moment) -> bool {
         match self {
-            Self::Pilot(watch) => pilot::see(watch, view, now.since(window.start)),
+            Self::Pilot(watch) => see(watch, view, now.since(window.start)),
             Self::Probe(watch) => {
                 view.slices.iter().for_each(|slice| take(watch, slice));
                 now >= window.start && watch.is_hopeless()
@@ -40,6 +38,20 @@ impl Watch<'_> {
             }
         }
     }
+}
+
+/// Takes a look at a pilot's load in, so long after its window opened; whether there is nothing more to see.
+fn see(watch: &mut PilotWatch, view: &LoadView, at: Duration) -> bool {
+    match watch {
+        PilotWatch::Rate { counts } => counts.push((at, view.progress.ok)),
+        PilotWatch::Response { seconds } => {
+            if view.slices.is_empty() {
+                return false;
+            }
+            seconds.extend(view.slices.iter().map(|slice| slice.response.clone()));
+        }
+    }
+    watch.is_over()
 }
 
 fn take(watch: &mut ProbeWatch, slice: &Slice) {

@@ -6,7 +6,7 @@ use std::time::Duration;
 
 use stampede_analysis::{MOST_PILOT, PilotWatch, untold};
 use stampede_core::{CaseId, Outcome, WarmUp};
-use stampede_seam::{LoadView, Platform};
+use stampede_seam::Platform;
 
 use crate::context::{Place, Timing, TrialContext};
 use crate::early_stop::Watch;
@@ -45,18 +45,4 @@ pub async fn pilots(
         warm_ups.insert(case.clone(), warm_up);
     }
     Ok(warm_ups)
-}
-
-/// Takes a look at a pilot's load in, so long after its window opened; whether there is nothing more to see.
-pub(crate) fn see(watch: &mut PilotWatch, view: &LoadView, at: Duration) -> bool {
-    match watch {
-        PilotWatch::Rate { counts } => counts.push((at, view.progress.ok)),
-        PilotWatch::Response { seconds } => {
-            if view.slices.is_empty() {
-                return false;
-            }
-            seconds.extend(view.slices.iter().map(|slice| slice.response.clone()));
-        }
-    }
-    watch.is_over()
 }

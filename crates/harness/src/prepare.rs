@@ -11,7 +11,7 @@ use stampede_seam::{Platform, PrepareError};
 use thiserror::Error;
 
 use crate::audit::PreparedAudit;
-use crate::scale::Scaling;
+use crate::scale::scaling::Scaling;
 
 /// What all cases of a study have in common.
 #[derive(Clone, Debug)]

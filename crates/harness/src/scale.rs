@@ -4,6 +4,9 @@
 //! platform comes up with the fewest instances, and the load begins without a pause. What clients are told because no instance
 //! was free is no fault of the trial but what is asked for.
 
+mod fleet;
+pub(crate) mod scaling;
+
 use std::collections::BTreeMap;
 use std::ops::Range;
 use std::sync::Arc;
@@ -14,14 +17,15 @@ use stampede_core::{
     ReadyBy, ScaleRecord, ScaledService, Trial, with_causes,
 };
 use stampede_gateway::{Account, BODY_PAUSE, Gateway, Instance, Life, Order, Setup};
-use stampede_scale::{Policy, Price, QueueLimits, Rejection, Service, Time};
+use stampede_scale::{Policy, QueueLimits, Rejection, Time};
 use stampede_seam::Platform;
 use stampede_seam::{LoadExchange, LoadOrder, LoadOutcome, LoadSpec, Moment, Pause};
 use tokio::sync::mpsc::UnboundedReceiver;
 
+use self::fleet::{Course, Fleet, Meters, Mould, come_up};
+use self::scaling::Scaling;
 use crate::context::{Place, Timing, TrialContext};
 use crate::event::{Event, Phase, Sink, SinkError};
-use crate::fleet::{Course, Fleet, Meters, Mould, come_up};
 use crate::measure::{Clock, MeasureError, assemble, example};
 use crate::prepare::Prepared;
 use crate::ready::Front;
@@ -29,49 +33,6 @@ use crate::seconds::Seconds;
 use crate::trial::{self, MOST_LATE, explain};
 use crate::usage::Usage;
 use crate::{php, ready, verify};
-
-/// What the platform that is acted out is given.
-#[derive(Clone, Copy, Debug)]
-pub struct Scaling {
-    /// The service.
-    pub service: Service,
-    /// Its autoscaler.
-    pub policy: Policy,
-    /// What the command line calls that.
-    pub policy_name: &'static str,
-    /// For how long a request waits for an instance, where it is not the policy that says so.
-    pub queue_wait: Option<Duration>,
-    /// How it is billed.
-    pub price: &'static Price,
-    /// How many processors all instances share, where that was said.
-    pub total_cpus: Option<u32>,
-}
-
-impl Scaling {
-    /// How requests wait, where an instance takes so long to start.
-    fn queue(&self, start: Duration) -> QueueLimits {
-        let queue = self.policy.queue(&self.service, start);
-        QueueLimits { wait: self.queue_wait.unwrap_or(queue.wait).min(self.service.request_timeout), ..queue }
-    }
-
-    /// What is kept of it with each trial, where an instance takes so long to start.
-    pub fn given(&self, start: Duration) -> ScaledService {
-        let Self { service, policy, policy_name, queue_wait: _, price, total_cpus } = self;
-        let queue = self.queue(start);
-        ScaledService {
-            policy: (*policy_name).to_owned(),
-            concurrency: policy.concurrency(service),
-            min_instances: service.min_instances,
-            max_instances: service.max_instances,
-            queue_length: queue.length,
-            queue_wait: queue.wait,
-            request_timeout: service.request_timeout,
-            start,
-            price: price.id.to_owned(),
-            total_cpus: *total_cpus,
-        }
-    }
-}
 
 /// Runs a trial of an autoscaled service.
 ///

@@ -2,27 +2,15 @@
 
 use std::time::Duration;
 
-use stampede_core::{Outcome, Pace, Trial, Workload, YardStickReading};
+use stampede_core::{Outcome, Pace, Trial, YardStickReading};
 use stampede_seam::Platform;
 
-use crate::context::{Place, Timing, TrialContext};
+use crate::context::{Place, Timing, TrialContext, YardStick};
 use crate::event::{Event, Sink, SinkError};
-use crate::prepare::Prepared;
 use crate::trial;
 
 /// Its load before its window: it has nothing to warm up but its connections.
 const WARM_UP: Duration = Duration::from_millis(200);
-
-/// The fixed server, and what it is asked.
-#[derive(Clone, Debug)]
-pub struct YardStick {
-    /// How it is run.
-    pub prepared: Prepared,
-    /// What it is asked.
-    pub workload: Workload,
-    /// Length of its window.
-    pub window: Duration,
-}
 
 /// Measures it once.
 ///

@@ -7,9 +7,9 @@ use stampede_core::Random;
 use stampede_scenario::{Pause, Script};
 
 use crate::arrivals::Arrival;
-use crate::attendance::Attendance;
 use crate::idle::Idle;
 use crate::pacer::Pacer;
+use crate::ramp::Ramp;
 use crate::timeline::Phase;
 
 #[derive(Debug)]
@@ -49,9 +49,9 @@ impl Crowd {
     }
 
     /// Who is there, in a closed load where that changes.
-    pub(crate) fn attendance(&mut self) -> Option<&mut Attendance> {
+    pub(crate) fn ramp(&mut self) -> Option<&mut Ramp> {
         match &mut self.pacer {
-            Pacer::Closed { attendance, .. } => attendance.as_deref_mut(),
+            Pacer::Closed { ramp, .. } => ramp.as_deref_mut(),
             Pacer::Open(_) => None,
         }
     }
@@ -67,9 +67,7 @@ impl Crowd {
     /// Whether all its users are done, and nothing will become due for them.
     pub(crate) fn is_over(&self) -> bool {
         match &self.pacer {
-            Pacer::Closed { attendance: Some(attendance), left } if *left == 0 || self.ran_out => {
-                self.active == attendance.away
-            }
+            Pacer::Closed { ramp: Some(ramp), left } if *left == 0 || self.ran_out => self.active == ramp.away,
             Pacer::Closed { .. } => self.active == 0,
             Pacer::Open(arrivals) => self.idle.len() == self.users && (self.ran_out || arrivals.next().is_none()),
         }

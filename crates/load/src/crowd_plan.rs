@@ -8,10 +8,10 @@ use stampede_core::{Load, Population, Random};
 use stampede_scenario::{Pause, Scenario, Script};
 
 use crate::arrivals::ArrivalPlan;
-use crate::attendance::Attendance;
 use crate::crowd::Crowd;
 use crate::idle::Idle;
 use crate::pacer::Pacer;
+use crate::ramp::Ramp;
 use crate::timeline::Timeline;
 
 /// What all crowds of a load have in common.
@@ -105,10 +105,9 @@ impl CrowdShare {
                     None => u64::MAX,
                     Some(requests) => requests / threads + u64::from(thread < requests % threads),
                 };
-                let attendance = population.map(|population| {
-                    Attendance::new(population, timeline.opens_at, (first, sharers), (thread, threads))
-                });
-                (Pacer::Closed { left, attendance: attendance.map(Box::new) }, users)
+                let ramp = population
+                    .map(|population| Ramp::new(population, timeline.opens_at, (first, sharers), (thread, threads)));
+                (Pacer::Closed { left, ramp: ramp.map(Box::new) }, users)
             }
             Pacing::Open(plan) => (Pacer::Open(Box::new(plan.of_thread(thread, threads, timeline.starts_at))), 0),
         };

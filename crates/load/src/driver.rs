@@ -8,10 +8,10 @@ use std::time::{Duration, Instant};
 
 use rustix::io::Errno;
 
+use crate::connection::{Connection, Notice, Reception, Stage};
 use crate::crowd::Crowd;
 use crate::engine::ThreadProgress;
 use crate::io::Io;
-use crate::link::{Link, Notice, Reception, Stage};
 use crate::prepared_exchange::PreparedExchange;
 use crate::recorder::Recorder;
 use crate::slicer::Slicer;
@@ -38,7 +38,7 @@ pub(crate) const TIMERS_A_USER: usize = 3;
 
 pub(crate) struct Driver<I> {
     pub(crate) io: I,
-    pub(crate) links: Vec<Link>,
+    pub(crate) connections: Vec<Connection>,
     pub(crate) timeline: Timeline,
     pub(crate) exchanges: Arc<[PreparedExchange]>,
     pub(crate) crowds: Vec<Crowd>,
@@ -89,22 +89,33 @@ impl<I: Io> Driver<I> {
     /// Takes the next event, and returns the connection that it happened to. Its users have notices then.
     pub(crate) fn take_next(&mut self, users: &mut [User]) -> Option<usize> {
         let Self {
-            io, links, exchanges, crowds, recorder, timeline, security, plain, notices, unflushed, sharers, ..
+            io,
+            connections,
+            exchanges,
+            crowds,
+            recorder,
+            timeline,
+            security,
+            plain,
+            notices,
+            unflushed,
+            sharers,
+            ..
         } = self;
         let (number, happening) = io.next()?;
         // What the kernel has received for all of them in the wait had come by its end.
         let now = if I::DEFERS { self.woke_at } else { Instant::now() };
         let first = number * *sharers;
         let users = users.get_mut(first..first + *sharers);
-        if let (Some(link), Some(users)) = (links.get_mut(number), users) {
+        if let (Some(connection), Some(users)) = (connections.get_mut(number), users) {
             let security = security.as_ref();
             let mut reception =
                 Reception { users, exchanges, crowds, recorder, timeline, security, plain, notices, now };
-            let goes_on = link.take(happening, &mut reception);
+            let goes_on = connection.take(happening, &mut reception);
             if !goes_on {
-                link.flush(io);
-                link.close(io);
-            } else if link.has_output() {
+                connection.flush(io);
+                connection.close(io);
+            } else if connection.has_output() {
                 unflushed.push(number);
             }
         }
@@ -114,8 +125,8 @@ impl<I: Io> Driver<I> {
     /// Sends what waits.
     pub(crate) fn flush(&mut self) {
         while let Some(number) = self.unflushed.pop() {
-            if let Some(link) = self.links.get_mut(number) {
-                let sent = link.flush(&mut self.io);
+            if let Some(connection) = self.connections.get_mut(number) {
+                let sent = connection.flush(&mut self.io);
                 let phase = self.timeline.phase(self.woke_at).unwrap_or(Phase::Window);
                 self.recorder.sent_bytes(phase, sent);
             }
@@ -124,7 +135,7 @@ impl<I: Io> Driver<I> {
 
     /// A socket to the target of this connection.
     pub(crate) fn open(&mut self, number: usize) -> Result<OwnedFd, Errno> {
-        let target = self.links.get(number).and_then(|link| self.targets.get(link.target));
+        let target = self.connections.get(number).and_then(|connection| self.targets.get(connection.target));
         let socket = target.map_or(Err(Errno::INVAL), |target| target.open(self.opened));
         self.opened = self.opened.wrapping_add(1);
         socket
@@ -139,35 +150,35 @@ impl<I: Io> Driver<I> {
     pub(crate) fn follow_targets(&mut self, users: &mut [User]) {
         let (generation, targets) = self.source.current();
         self.generation = generation;
-        let place = |link: &Link| {
-            let present = self.targets.get(link.target)?;
+        let place = |connection: &Connection| {
+            let present = self.targets.get(connection.target)?;
             targets.iter().position(|target| target == present)
         };
-        let before: Vec<_> = self.links.iter().map(place).collect();
+        let before: Vec<_> = self.connections.iter().map(place).collect();
         let dealt = targets::deal(&before, self.first_link, targets.len());
         self.targets = targets;
-        let Self { links, io, crowds, sharers, .. } = self;
+        let Self { connections, io, crowds, sharers, .. } = self;
         let mut waiting = Vec::new();
-        for ((link, users), (before, target)) in
-            links.iter_mut().zip(users.chunks(*sharers)).zip(before.into_iter().zip(dealt))
+        for ((connection, users), (before, target)) in
+            connections.iter_mut().zip(users.chunks(*sharers)).zip(before.into_iter().zip(dealt))
         {
-            link.target = target;
+            connection.target = target;
             if before == Some(target) {
                 continue;
             }
             if users.iter().any(User::is_exchanging) {
-                link.retire();
-            } else if link.stage != Stage::Closed {
-                link.close(io);
+                connection.retire();
+            } else if connection.stage != Stage::Closed {
+                connection.close(io);
                 waiting.extend(users.iter().filter(|user| user.is_waiting()).map(User::token));
             }
         }
-        let link_of = |user: usize| links.get(user / *sharers);
+        let connection_of = |user: usize| connections.get(user / *sharers);
         for crowd in crowds {
             crowd.idle.deal(
                 self.targets.len(),
-                |user| link_of(user).map_or(0, |link| link.target),
-                |user| link_of(user).is_some_and(|link| link.stage != Stage::Closed),
+                |user| connection_of(user).map_or(0, |connection| connection.target),
+                |user| connection_of(user).is_some_and(|connection| connection.stage != Stage::Closed),
             );
         }
         for token in waiting {
@@ -178,41 +189,41 @@ impl<I: Io> Driver<I> {
     }
 
     pub(crate) fn close(&mut self, number: usize) {
-        if let Some(link) = self.links.get_mut(number) {
-            link.close(&mut self.io);
+        if let Some(connection) = self.connections.get_mut(number) {
+            connection.close(&mut self.io);
         }
     }
 
     /// A user has no more requests.
     pub(crate) fn leave(&mut self, number: usize) {
-        if let Some(link) = self.links.get_mut(number) {
-            link.leave(&mut self.io);
+        if let Some(connection) = self.connections.get_mut(number) {
+            connection.leave(&mut self.io);
         }
     }
 
     /// A user goes for now, as all who share its connection do: the last of them closes it.
     pub(crate) fn part(&mut self, number: usize) {
-        if let Some(link) = self.links.get_mut(number) {
-            link.away += 1;
-            if link.away >= self.sharers {
-                link.close(&mut self.io);
+        if let Some(connection) = self.connections.get_mut(number) {
+            connection.away += 1;
+            if connection.away >= self.sharers {
+                connection.close(&mut self.io);
             }
         }
     }
 
     /// A user that went is there again.
     pub(crate) fn come(&mut self, number: usize) {
-        if let Some(link) = self.links.get_mut(number) {
-            link.away -= 1;
+        if let Some(connection) = self.connections.get_mut(number) {
+            connection.away -= 1;
         }
     }
 
     /// A user has given up its request.
     pub(crate) fn abandon(&mut self, number: usize, key: usize) {
-        if let Some(link) = self.links.get_mut(number) {
-            link.abandon(&mut self.io, key);
-            link.closed_between = false;
-            if link.has_output() {
+        if let Some(connection) = self.connections.get_mut(number) {
+            connection.abandon(&mut self.io, key);
+            connection.closed_between = false;
+            if connection.has_output() {
                 self.unflushed.push(number);
             }
         }

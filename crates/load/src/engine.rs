@@ -16,12 +16,12 @@ use stampede_core::{Endpoint, Protocol};
 use stampede_scenario::Scenario;
 use thiserror::Error;
 
+use crate::coarse_histogram::CoarseHistogram;
 use crate::crowd_plan::{CrowdPlan, CrowdTerms};
 use crate::epoll::Epoll;
 use crate::io::Io;
 use crate::prepared_exchange::PreparedExchange;
 use crate::recorder::Recorder;
-use crate::rough::RoughCounters;
 use crate::slicer::{self, Gathering};
 use crate::socket::Target;
 use crate::targets::Targets;
@@ -360,7 +360,7 @@ impl Drop for RunningLoad {
 pub(crate) struct ThreadProgress {
     ok: AtomicU64,
     failed: AtomicU64,
-    pub(crate) rough: RoughCounters,
+    pub(crate) rough: CoarseHistogram,
 }
 
 impl ThreadProgress {

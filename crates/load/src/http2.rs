@@ -6,8 +6,8 @@ use stampede_scenario::{Journey, RenderFault, Script};
 use stampede_wire::h2::{Refused, RequestHead, Session, SessionError, StreamFault, StreamVisitor};
 use stampede_wire::response::{Head, Visitor};
 
+use crate::connection::{Notice, Reception};
 use crate::fault::Fault;
-use crate::link::{Notice, Reception};
 use crate::prepared_exchange::PreparedExchange;
 
 #[derive(Debug)]

@@ -69,11 +69,12 @@
 //! an answer yet, and in mid-answer, it is one.
 
 mod arrivals;
-mod attendance;
 mod backend;
 mod body_check;
 mod buffers;
 mod calibration;
+mod coarse_histogram;
+mod connection;
 mod crowd;
 mod crowd_plan;
 mod driver;
@@ -84,11 +85,10 @@ mod http1;
 mod http2;
 mod idle;
 mod io;
-mod link;
 mod pacer;
 mod prepared_exchange;
+mod ramp;
 mod recorder;
-mod rough;
 mod slicer;
 mod socket;
 mod tally;

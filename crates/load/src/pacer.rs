@@ -3,7 +3,7 @@
 use std::time::Instant;
 
 use crate::arrivals::Arrivals;
-use crate::attendance::Attendance;
+use crate::ramp::Ramp;
 
 /// Says when the requests of one thread are due. It reads no clock.
 #[derive(Debug)]
@@ -13,7 +13,7 @@ pub(crate) enum Pacer {
         /// Requests of the window that may still be begun.
         left: u64,
         /// Who is there, where that changes.
-        attendance: Option<Box<Attendance>>,
+        ramp: Option<Box<Ramp>>,
     },
     /// The open model: due times are given, and connections take what is due.
     Open(Box<Arrivals>),

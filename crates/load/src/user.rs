@@ -19,11 +19,11 @@ use stampede_scenario::{Journey, NextStep, Script};
 
 use crate::arrivals::Arrival;
 use crate::body_check::Comparison;
+use crate::connection::{Notice, Requested, Stage};
 use crate::crowd::Crowd;
 use crate::driver::{Driver, Timer};
 use crate::fault::Fault;
 use crate::io::Io;
-use crate::link::{Notice, Requested, Stage};
 use crate::pacer::Pacer;
 use crate::recorder::{Answered, Recorder};
 use crate::timeline::Phase;
@@ -39,7 +39,7 @@ pub(crate) struct User {
     /// Its number among the thread's users, which is the token of its timers.
     token: usize,
     /// The number of its connection, and its place among those who share it.
-    link: usize,
+    connection: usize,
     key: usize,
     /// The number of its crowd among the thread's.
     pub(crate) crowd: usize,
@@ -96,7 +96,7 @@ impl User {
     ) -> Self {
         Self {
             token,
-            link: token / sharers,
+            connection: token / sharers,
             key: token % sharers,
             crowd,
             journey: script.map(|script| Box::new(Journey::new(script))),
@@ -167,28 +167,28 @@ impl User {
     /// comes again.
     fn is_away<I: Io>(&mut self, driver: &mut Driver<I>, due: Instant, now: Instant) -> bool {
         let Some(crowd) = driver.crowds.get_mut(self.crowd) else { return false };
-        let Some(attendance) = crowd.attendance() else { return false };
+        let Some(ramp) = crowd.ramp() else { return false };
         let from = due.min(now);
-        let Some(leaves) = attendance.leaves(self.token, from).filter(|leaves| *leaves <= due) else { return false };
-        let joins = attendance.joins(self.token, from);
+        let Some(leaves) = ramp.leaves(self.token, from).filter(|leaves| *leaves <= due) else { return false };
+        let joins = ramp.joins(self.token, from);
         if driver.timeline.phase(leaves).is_none() {
             self.leave(driver);
             return true;
         }
         if leaves > now {
-            attendance.away += 1;
+            ramp.away += 1;
             self.state = State::Going;
             self.wake_at(driver, leaves);
             return true;
         }
-        driver.part(self.link);
+        driver.part(self.connection);
         match joins.filter(|joins| driver.timeline.phase(*joins).is_some()) {
             Some(joins) => {
                 self.state = State::Away;
                 self.free_at = joins;
                 self.wake_at(driver, joins);
-                if let Some(attendance) = driver.crowds.get_mut(self.crowd).and_then(Crowd::attendance) {
-                    attendance.away += 1;
+                if let Some(ramp) = driver.crowds.get_mut(self.crowd).and_then(Crowd::ramp) {
+                    ramp.away += 1;
                 }
             }
             None => self.leave(driver),
@@ -261,10 +261,10 @@ impl User {
                     State::Waiting => self.go(driver),
                     State::Going | State::Away => {
                         if self.state == State::Away {
-                            driver.come(self.link);
+                            driver.come(self.connection);
                         }
-                        if let Some(attendance) = driver.crowds.get_mut(self.crowd).and_then(Crowd::attendance) {
-                            attendance.away -= 1;
+                        if let Some(ramp) = driver.crowds.get_mut(self.crowd).and_then(Crowd::ramp) {
+                            ramp.away -= 1;
                         }
                         self.schedule(driver, at, now);
                     }
@@ -324,13 +324,14 @@ impl User {
         self.repeated = false;
         self.state = State::Waiting;
         // A connection that takes longer to come than a request may take does not come.
-        if driver.links.get(self.link).is_some_and(|link| link.is_overdue(now, driver.timeout)) {
-            driver.close(self.link);
+        if driver.connections.get(self.connection).is_some_and(|connection| connection.is_overdue(now, driver.timeout))
+        {
+            driver.close(self.connection);
         }
-        match driver.links.get_mut(self.link) {
-            Some(link) if link.stage == Stage::Open => self.transmit(driver, now),
-            Some(link) if link.stage == Stage::Closed => {
-                link.connecting_at = now;
+        match driver.connections.get_mut(self.connection) {
+            Some(connection) if connection.stage == Stage::Open => self.transmit(driver, now),
+            Some(connection) if connection.stage == Stage::Closed => {
+                connection.connecting_at = now;
                 self.open(driver);
             }
             _ => {}
@@ -347,7 +348,7 @@ impl User {
     /// Takes its connection as it is now, and opens it when it is closed.
     fn go<I: Io>(&mut self, driver: &mut Driver<I>) {
         self.state = State::Waiting;
-        match driver.links.get(self.link).map(|link| link.stage) {
+        match driver.connections.get(self.connection).map(|connection| connection.stage) {
             Some(Stage::Open) => self.transmit(driver, Instant::now()),
             Some(Stage::Closed) => self.open(driver),
             Some(Stage::Connecting | Stage::Securing) | None => {}
@@ -356,40 +357,45 @@ impl User {
 
     /// Takes its connection as it is now, and asks for a new one when it is gone.
     fn go_anew<I: Io>(&mut self, driver: &mut Driver<I>) {
-        if let Some(link) = driver.links.get_mut(self.link).filter(|link| link.stage == Stage::Closed) {
-            link.connecting_at = Instant::now();
+        if let Some(connection) =
+            driver.connections.get_mut(self.connection).filter(|connection| connection.stage == Stage::Closed)
+        {
+            connection.connecting_at = Instant::now();
         }
         self.go(driver);
     }
 
     fn open<I: Io>(&mut self, driver: &mut Driver<I>) {
-        let socket = match driver.open(self.link) {
+        let socket = match driver.open(self.connection) {
             Ok(socket) => socket,
             Err(Errno::AGAIN) => return self.wake_at(driver, Instant::now() + SHORTEST_PAUSE),
             Err(errno) => return self.fail(driver, Fault::Connect(errno)),
         };
-        if let Err(errno) = driver.io.add(self.link, socket) {
+        if let Err(errno) = driver.io.add(self.connection, socket) {
             return self.fail(driver, Fault::Connect(errno));
         }
-        let Some(link) = driver.links.get_mut(self.link) else { return };
-        link.connect();
-        if mem::take(&mut link.closed_between) {
+        let Some(connection) = driver.connections.get_mut(self.connection) else { return };
+        connection.connect();
+        if mem::take(&mut connection.closed_between) {
             driver.recorder.reconnected(self.phase);
         }
     }
 
     /// Sends the request.
     fn transmit<I: Io>(&mut self, driver: &mut Driver<I>, now: Instant) {
-        let Driver { links, io, exchanges, crowds, recorder, .. } = driver;
-        let (Some(link), Some(exchange)) = (links.get_mut(self.link), exchanges.get(self.exchange)) else { return };
+        let Driver { connections, io, exchanges, crowds, recorder, .. } = driver;
+        let (Some(connection), Some(exchange)) = (connections.get_mut(self.connection), exchanges.get(self.exchange))
+        else {
+            return;
+        };
         self.sent_at = now;
         self.first_byte_at = now;
         let script = crowds.get(self.crowd).and_then(|crowd| crowd.script.as_ref());
         let requested = match (&mut self.journey, script) {
             (Some(journey), Some(script)) if exchange.is_rendered => {
-                link.request_of(self.key, exchange, journey, script)
+                connection.request_of(self.key, exchange, journey, script)
             }
-            _ => link.request(io, self.key, exchange),
+            _ => connection.request(io, self.key, exchange),
         };
         match requested {
             Ok(Requested::NotNow) => {}
@@ -407,7 +413,7 @@ impl User {
                 // It is sent with this event.
                 self.sent_at = if I::DEFERS { Instant::now() } else { now };
                 self.was_late(recorder, self.sent_at);
-                driver.unflushed.push(self.link);
+                driver.unflushed.push(self.connection);
             }
             Err(fault) => {
                 self.state = State::Exchanging;
@@ -432,9 +438,12 @@ impl User {
 
     /// Sends more of the request.
     fn go_on<I: Io>(&mut self, driver: &mut Driver<I>) {
-        let Driver { links, io, exchanges, recorder, .. } = driver;
-        let (Some(link), Some(exchange)) = (links.get_mut(self.link), exchanges.get(self.exchange)) else { return };
-        match link.go_on(io, exchange) {
+        let Driver { connections, io, exchanges, recorder, .. } = driver;
+        let (Some(connection), Some(exchange)) = (connections.get_mut(self.connection), exchanges.get(self.exchange))
+        else {
+            return;
+        };
+        match connection.go_on(io, exchange) {
             Ok(count) => recorder.sent_bytes(self.phase, count),
             Err(fault) => self.break_off(driver, fault),
         }
@@ -442,9 +451,9 @@ impl User {
 
     /// Records a complete answer, and goes on with the next request.
     fn answered<I: Io>(&mut self, driver: &mut Driver<I>, now: Instant) {
-        let Driver { links, exchanges, crowds, recorder, progress, keep_alive, .. } = driver;
-        let (Some(link), Some(exchange), Some(crowd)) =
-            (links.get_mut(self.link), exchanges.get(self.exchange), crowds.get_mut(self.crowd))
+        let Driver { connections, exchanges, crowds, recorder, progress, keep_alive, .. } = driver;
+        let (Some(connection), Some(exchange), Some(crowd)) =
+            (connections.get_mut(self.connection), exchanges.get(self.exchange), crowds.get_mut(self.crowd))
         else {
             return;
         };
@@ -464,9 +473,9 @@ impl User {
         );
         progress.rough.count(now.saturating_duration_since(self.due));
         let next = if wrong.is_none() { self.next_step(crowd) } else { None };
-        if !link.is_kept(exchange) || !*keep_alive {
-            link.closed_between = *keep_alive && !link.is_retired();
-            driver.close(self.link);
+        if !connection.is_kept(exchange) || !*keep_alive {
+            connection.closed_between = *keep_alive && !connection.is_retired();
+            driver.close(self.connection);
         }
         driver.ended(self.begun_at, now);
         self.failures = 0;
@@ -484,11 +493,11 @@ impl User {
     /// The connection has ended without a complete answer. A server may close between two answers, and we may find out
     /// only by our next request: that is sent again, unless the server had taken it.
     fn break_off<I: Io>(&mut self, driver: &mut Driver<I>, fault: Fault) {
-        let Driver { links, io, .. } = driver;
-        match links.get_mut(self.link) {
-            Some(link) if link.was_closed_between(io, fault) => {
-                link.closed_between = true;
-                link.close(io);
+        let Driver { connections, io, .. } = driver;
+        match connections.get_mut(self.connection) {
+            Some(connection) if connection.was_closed_between(io, fault) => {
+                connection.closed_between = true;
+                connection.close(io);
                 self.go_anew(driver);
             }
             _ => self.fail(driver, fault),
@@ -509,7 +518,7 @@ impl User {
         driver.ended(self.begun_at, now);
         // What could not be written has not been sent.
         if !matches!(fault, Fault::Unwritable(_)) {
-            driver.abandon(self.link, self.key);
+            driver.abandon(self.connection, self.key);
         }
         self.wakes_at = None;
         let pause =
@@ -550,8 +559,10 @@ impl User {
     /// Waits for a request that is due.
     fn rest<I: Io>(&mut self, driver: &mut Driver<I>) {
         self.state = State::Idle;
-        if let (Some(crowd), Some(link)) = (driver.crowds.get_mut(self.crowd), driver.links.get(self.link)) {
-            crowd.idle.put(self.token, link.target, link.stage != Stage::Closed);
+        if let (Some(crowd), Some(connection)) =
+            (driver.crowds.get_mut(self.crowd), driver.connections.get(self.connection))
+        {
+            crowd.idle.put(self.token, connection.target, connection.stage != Stage::Closed);
         }
     }
 
@@ -570,7 +581,7 @@ impl User {
     /// Has no more requests.
     fn leave<I: Io>(&mut self, driver: &mut Driver<I>) {
         self.state = State::Done;
-        driver.leave(self.link);
+        driver.leave(self.connection);
         if let Some(crowd) = driver.crowds.get_mut(self.crowd) {
             crowd.active -= 1;
         }

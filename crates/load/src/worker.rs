@@ -9,12 +9,12 @@ use std::time::{Duration, Instant};
 use rustix::time::{ClockId, clock_gettime};
 use stampede_core::Protocol;
 
+use crate::connection::{Connection, Stage};
 use crate::crowd::Crowd;
 use crate::crowd_plan::CrowdShare;
 use crate::driver::{Driver, SPIN, TIMERS_A_USER};
 use crate::engine::{ABORT, ThreadProgress};
 use crate::io::{Io, Woken};
-use crate::link::{Link, Stage};
 use crate::prepared_exchange::PreparedExchange;
 use crate::recorder::Recorder;
 use crate::targets::{self, Targets};
@@ -93,8 +93,10 @@ pub(crate) fn run<I: Io>(assignment: Assignment, io: I) -> Recorder {
     }
     let mut driver = Driver {
         io,
-        links: (0..connections)
-            .map(|number| Link::new(number, targets::place(first_connection, number, targets.len()), is_http2, start))
+        connections: (0..connections)
+            .map(|number| {
+                Connection::new(number, targets::place(first_connection, number, targets.len()), is_http2, start)
+            })
             .collect(),
         timeline,
         recorder,
@@ -212,13 +214,15 @@ pub(crate) fn run<I: Io>(assignment: Assignment, io: I) -> Recorder {
 fn begin_due<I: Io>(driver: &mut Driver<I>, users: &mut [User], now: Instant) {
     for number in 0..driver.crowds.len() {
         for _ in 0..BATCH {
-            let Driver { crowds, links, sharers, .. } = &mut *driver;
+            let Driver { crowds, connections, sharers, .. } = &mut *driver;
             let Some(crowd) = crowds.get_mut(number) else { return };
             if crowd.idle.is_empty() {
                 break;
             }
             let Some(arrival) = crowd.take_due(now) else { break };
-            let is_open = |token: usize| links.get(token / *sharers).is_some_and(|link| link.stage != Stage::Closed);
+            let is_open = |token: usize| {
+                connections.get(token / *sharers).is_some_and(|connection| connection.stage != Stage::Closed)
+            };
             let user = crowd.idle.take(is_open).and_then(|token| users.get_mut(token));
             if let Some(user) = user {
                 user.take(driver, arrival, now);

@@ -5,7 +5,7 @@
 //! place, so files, sockets and logs are the same inside and outside. The software comes from an image of a distribution with
 //! packages of it. The load goes to the container's own address, past the engine's proxy.
 
-mod engine;
+pub(crate) mod engine;
 mod image;
 mod inside;
 mod maker;
@@ -27,7 +27,6 @@ use stampede_core::{
 };
 use stampede_seam::{LaunchError, Platform, PrepareError, Running, Vantage};
 
-pub(crate) use self::engine::Containers;
 pub use self::engine::DockerError;
 use self::engine::Engine;
 pub use self::image::remove_images;
@@ -37,11 +36,14 @@ pub use self::question::answer;
 use self::question::{Place, Question, packages, place};
 use self::running::{DockerRunning, Prepared};
 use self::sandbox::{Order, Purpose, Sandbox, Shown};
-use crate::clean::CleanReport;
-use crate::debian::InstalledPackage;
+use crate::detect::debian::InstalledPackage;
+use crate::detect::detect;
 use crate::layout::Built;
-use crate::local::{NewPlatformError, take_state};
-use crate::{doctor, layout, machine, preflight, program, user};
+use crate::machine::{preflight, user};
+use crate::runs::clean::CleanReport;
+use crate::runs::state_dir::NewPlatformError;
+use crate::runs::take_state;
+use crate::{doctor, layout, machine};
 
 /// The name of this platform.
 pub const DOCKER: &str = "docker";
@@ -285,7 +287,7 @@ impl Platform for DockerPlatform {
     fn detect<'a>(&'a self, need: &'a Requirement) -> Fut<'a, Availability> {
         Box::pin(async move {
             let question = match place(need, &self.sources()) {
-                Place::Here => return program::detect(need).await,
+                Place::Here => return detect(need).await,
                 Place::Nowhere(what) => return missing(what.to_owned(), "--platform local".to_owned()),
                 Place::Container(question) => question,
             };

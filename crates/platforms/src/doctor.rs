@@ -13,7 +13,7 @@ use std::path::Path;
 
 use stampede_core::{Finding, Severity};
 
-use crate::lock::{LockError, MeasuringLock};
+use crate::machine::lock::{LockError, MeasuringLock};
 
 /// Examines this machine, for about two seconds. Of severity `Error` is what stands in the way of measuring, of severity
 /// `Warning` what disturbs it, and of severity `Info` what is fine or only worth knowing. Advice may be empty where all is fine.

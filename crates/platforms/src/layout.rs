@@ -1,6 +1,11 @@
 //! A deployment's files in the folder of a run: what is built, what is copied, what is written, with its places put in. The same
 //! for processes on this machine and in containers.
 
+pub(crate) mod builder;
+pub(crate) mod folder;
+pub(crate) mod temp_path;
+pub(crate) mod template_folder;
+
 use std::collections::BTreeMap;
 use std::hash::{BuildHasher, Hasher, RandomState};
 use std::io;
@@ -10,10 +15,9 @@ use std::path::{Path, PathBuf};
 use stampede_core::{AddressId, AddressKind, Deployment, Endpoint, Makes, Places, UnknownPlace, with_causes};
 use stampede_seam::LaunchError;
 
-use crate::folder::{Folder, SOCKETS};
-use crate::template_folder::Maker;
-use crate::user::User;
-use crate::{builder, template_folder};
+use self::folder::{Folder, SOCKETS};
+use self::template_folder::Maker;
+use crate::machine::user::User;
 
 /// The longest path of a unix socket, in bytes without the final zero
 /// ([unix(7)](https://man7.org/linux/man-pages/man7/unix.7.html)).

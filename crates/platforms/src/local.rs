@@ -1,37 +1,42 @@
 //! The platform `local`: processes on this machine.
 
+mod message;
+mod port;
+mod preparation;
+mod running;
+mod spawn;
+pub mod warden;
+
 use std::ffi::OsString;
-use std::fs;
-use std::io;
-use std::os::unix::fs::{DirBuilderExt, MetadataExt, PermissionsExt};
 use std::path::{Path, PathBuf};
 use std::sync::{Arc, Mutex, PoisonError};
 use std::time::Duration;
 
-use rustix::process::geteuid;
 use stampede_cgroup::Hierarchy;
 use stampede_core::{App, Availability, Deployment, Finding, Fut, Limits, Requirement, Terms, with_causes};
 use stampede_seam::{LaunchError, Platform, PrepareError, Running, Vantage};
-use thiserror::Error;
 
-use crate::clean::{CleanReport, clean};
-use crate::custody::Custody;
-use crate::folder::Folder;
-use crate::group::{divide, told};
+use self::message::Order;
+use self::preparation::Preparation;
+use self::running::{LocalRunning, Prepared};
+use crate::detect::detect;
+use crate::layout::folder::Folder;
+use crate::layout::template_folder::Here;
 use crate::layout::{self, Built};
-use crate::message::Order;
-use crate::preparation::Preparation;
-use crate::running::{LocalRunning, Prepared};
-use crate::template_folder::Here;
-use crate::user::User;
-use crate::{machine, port, preflight, preparation, program, user};
+use crate::machine::user::User;
+use crate::machine::{self, preflight, user};
+use crate::runs::clean::CleanReport;
+use crate::runs::group::{divide, told};
+use crate::runs::process_owner::ProcessOwner;
+use crate::runs::state_dir::NewPlatformError;
+use crate::runs::take_state;
 
 /// What the platform is told by the program that uses it.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct LocalConfig {
     /// Program and arguments that call [`crate::warden::run`].
     pub warden: Vec<OsString>,
-    /// Where runs and leases are kept: a short path on a disk, see [`default_state_dir`].
+    /// Where runs and leases are kept: a short path on a disk, see [`crate::default_state_dir`].
     pub state_dir: PathBuf,
     /// Where builds are kept.
     pub cache_dir: PathBuf,
@@ -49,12 +54,6 @@ pub struct LocalPlatform {
     cleaned: CleanReport,
     /// Kept for their folders.
     preparations: Mutex<Vec<Preparation>>,
-}
-
-/// The folder for runs and leases of this user: on a disk, since page cache and memory would be the same thing elsewhere;
-/// with a short path, since sockets lie in it; and not in a home folder, since other users' servers must read it.
-pub fn default_state_dir() -> PathBuf {
-    PathBuf::from(format!("/var/tmp/stampede-{}", geteuid().as_raw()))
 }
 
 impl LocalPlatform {
@@ -85,7 +84,7 @@ impl Platform for LocalPlatform {
     }
 
     fn detect<'a>(&'a self, need: &'a Requirement) -> Fut<'a, Availability> {
-        Box::pin(program::detect(need))
+        Box::pin(detect(need))
     }
 
     fn preflight<'a>(&'a self, limits: &'a Limits) -> Fut<'a, Vec<Finding>> {
@@ -136,67 +135,20 @@ fn prepare(
 ) -> Result<Prepared, LaunchError> {
     let failed = |error: &dyn std::error::Error| LaunchError::Prepare(with_causes(error));
     let hierarchy = Hierarchy::detect(Path::new("/")).ok();
-    let mut custody = Custody::begin(&config.state_dir, hierarchy.as_ref())
+    let mut owner = ProcessOwner::begin(&config.state_dir, hierarchy.as_ref())
         .map_err(|error| LaunchError::Prepare(format!("write a lease: {error}")))?;
 
-    let folder = Folder::create(&custody.run().folder, user).map_err(|error| failed(&error))?;
+    let folder = Folder::create(&owner.run().folder, user).map_err(|error| failed(&error))?;
     let endpoints = layout::bind(deployment, &folder, |_| port::free())?;
     let places = layout::places(&folder, &endpoints)?;
     layout::fill(&folder, deployment, &places, built)?;
 
-    if let (Some(hierarchy), Some(group)) = (&hierarchy, &custody.run().group) {
+    if let (Some(hierarchy), Some(group)) = (&hierarchy, &owner.run().group) {
         hierarchy.create(group).map_err(|error| failed(&error))?;
         group.set_limits(&told(&terms.total, &config.server_cpus)).map_err(|error| failed(&error))?;
         divide(group, &terms.parts, &config.server_cpus).map_err(|error| failed(&error))?;
     }
-    let socket = custody.start_warden(&config.warden).map_err(|error| LaunchError::Warden(error.to_string()))?;
-    let begin = Order::Begin { run: custody.run().clone(), user, cpus: config.server_cpus.clone() };
-    Ok(Prepared { custody, socket, begin, folder, places, endpoints })
-}
-
-/// Takes a state folder into use and finishes the runs of Stampedes that were killed.
-pub(crate) fn take_state(state_dir: &Path) -> Result<CleanReport, NewPlatformError> {
-    own_folder(state_dir)?;
-    own_folder(&state_dir.join("r"))?;
-    own_folder(&state_dir.join(layout::TEMPLATES))?;
-    Ok(clean(state_dir))
-}
-
-/// Makes a folder that only this user may change, or sees that an existing one is such: it lies where every user may make
-/// folders.
-fn own_folder(path: &Path) -> Result<(), NewPlatformError> {
-    let failed = |source: io::Error| NewPlatformError::Folder { path: path.to_owned(), source };
-    match fs::DirBuilder::new().mode(0o755).create(path) {
-        Ok(()) => {
-            // Servers run as another user and must get in whatever the umask is.
-            let mode = fs::Permissions::from_mode(0o755);
-            fs::set_permissions(path, mode).map_err(failed)?;
-        }
-        Err(error) if error.kind() == io::ErrorKind::AlreadyExists => {}
-        Err(error) => return Err(failed(error)),
-    }
-    if is_ours(path).map_err(failed)? { Ok(()) } else { Err(NewPlatformError::NotOurs(path.to_owned())) }
-}
-
-/// Whether a path is a folder that this user owns and only this user may change.
-pub(crate) fn is_ours(path: &Path) -> io::Result<bool> {
-    let found = fs::symlink_metadata(path)?;
-    Ok(found.is_dir() && found.uid() == geteuid().as_raw() && found.mode() & 0o022 == 0)
-}
-
-/// Why the platform cannot be used.
-#[derive(Debug, Error)]
-pub enum NewPlatformError {
-    /// The state folder cannot be made.
-    #[error("make the folder {}", path.display())]
-    Folder {
-        /// The folder.
-        path: PathBuf,
-        /// Why.
-        #[source]
-        source: io::Error,
-    },
-    /// Someone else could put files there.
-    #[error("use {}: it is not a folder that this user owns and only this user may change", .0.display())]
-    NotOurs(PathBuf),
+    let socket = owner.start_warden(&config.warden).map_err(|error| LaunchError::Warden(error.to_string()))?;
+    let begin = Order::Begin { run: owner.run().clone(), user, cpus: config.server_cpus.clone() };
+    Ok(Prepared { owner, socket, begin, folder, places, endpoints })
 }

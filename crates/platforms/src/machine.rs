@@ -1,5 +1,10 @@
 //! This machine.
 
+pub mod lock;
+pub(crate) mod preflight;
+pub mod scope;
+pub(crate) mod user;
+
 use std::fs;
 use std::io;
 use std::path::Path;

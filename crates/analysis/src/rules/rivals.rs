@@ -7,7 +7,7 @@ use stampede_core::{Estimate, Finding, Severity, Verdict, VerdictWord};
 use super::{fleet, percent};
 use crate::metric::{PER_VCPU_SECOND, ratio};
 use crate::record::Record;
-use crate::verdicts::against;
+use crate::verdict::against;
 
 /// What answers fewer than this share of the other's requests for the same CPU has collapsed: as the published claim is held to
 /// (`studies/gcp-markdown.yaml`).

@@ -45,8 +45,8 @@ mod tests {
     use stampede_core::StudyKind;
 
     use super::*;
-    use crate::course::course;
     use crate::samples;
+    use crate::verdict::course;
 
     /// A trial at this throughput, which does not count at none.
     fn measured(name: &str, block: u32, value: f64) -> Trial {

@@ -6,15 +6,13 @@ use std::future::Future;
 use std::io;
 use std::os::unix::net::UnixStream;
 use std::path::{Path, PathBuf};
-use std::time::Instant;
+use std::time::{Duration, Instant};
 
 use bollard::models::SystemInfo;
 use bollard::query_parameters::{ListContainersOptions, ListNetworksOptions, RemoveContainerOptions};
 use bollard::{API_DEFAULT_VERSION, ClientVersion, Docker};
 use serde::{Deserialize, Serialize};
 use thiserror::Error;
-
-use crate::run::PAUSE;
 
 /// The label of all that belongs to a run; its value is the run's own.
 pub(crate) const RUN: &str = "io.stampede.run";
@@ -30,6 +28,9 @@ const OLDEST: ClientVersion = ClientVersion { major_version: 1, minor_version: 4
 
 /// How long the engine may take until it begins to answer, in seconds.
 const PATIENCE: u64 = 60;
+
+/// How long to wait before what is being removed is looked at again.
+const PAUSE: Duration = Duration::from_millis(5);
 
 /// An engine on this machine that takes orders from this user.
 #[derive(Clone, Debug)]

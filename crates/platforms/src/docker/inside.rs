@@ -15,9 +15,9 @@ use tokio::io::unix::AsyncFd;
 use tokio::time::{Instant, sleep, timeout};
 
 use super::engine::{DockerError, Engine, api};
-use crate::end::End;
-use crate::message::Command;
-use crate::process_table;
+use crate::runs::process_table;
+use crate::units::Command;
+use crate::units::end::End;
 
 /// Runs the program in its arguments after the first with nothing of the container's own environment, and with its output
 /// appended to the file that is the first. It ends as that program, under the same number.

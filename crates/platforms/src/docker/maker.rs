@@ -7,9 +7,9 @@ use stampede_core::{Fut, Program, with_causes};
 use super::engine::{DockerError, Engine};
 use super::image;
 use super::sandbox::{Order, Purpose, Sandbox, Shown};
+use crate::layout::template_folder::{LIMIT, Maker};
 use crate::log_tail::{last_lines, with_log};
-use crate::template_folder::{LIMIT, Maker};
-use crate::user::User;
+use crate::machine::user::User;
 
 /// In a container of its own, without limits and without a network.
 pub(crate) struct Contained<'a> {

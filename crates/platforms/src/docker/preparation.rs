@@ -7,12 +7,10 @@ use stampede_seam::PrepareError;
 
 use super::engine::Engine;
 use super::sandbox::{Order, Purpose, Sandbox};
-use crate::folder::Folder;
+use crate::layout::folder::{Folder, HOME};
 use crate::log_tail::{self, with_log};
-use crate::message::Command;
-use crate::preparation::{HOME, LIMIT};
-use crate::running::DEFAULT_PATH;
-use crate::user;
+use crate::machine::user;
+use crate::units::{COMMAND_TIME, Command, DEFAULT_PATH};
 
 /// A prepared copy, in the folder of a run; it is removed with its container when this is dropped.
 #[derive(Debug)]
@@ -53,7 +51,7 @@ pub(super) async fn prepare(
             dir: folder.app(),
             log: log.clone(),
         };
-        if let Err(problem) = sandbox.inside.run(&command, None, LIMIT).await.map_err(|error| failed(&error))? {
+        if let Err(problem) = sandbox.inside.run(&command, None, COMMAND_TIME).await.map_err(|error| failed(&error))? {
             let problem = with_log(&problem, &log_tail::read(&log));
             return Err(PrepareError::Command { command: words.join(" "), problem });
         }

@@ -6,8 +6,8 @@ use std::path::PathBuf;
 use serde::{Deserialize, Serialize};
 use stampede_core::{Availability, Found, Install, PhpChoice, PhpSapi, Requirement, VersionProbe};
 
-use crate::debian::{self, InstalledPackage};
-use crate::{extension, frankenphp, php, program};
+use crate::detect::debian::{self, InstalledPackage};
+use crate::detect::{extension, frankenphp, php, program};
 
 /// A requirement that is looked for in a container, as it is written down for that.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]

@@ -19,17 +19,16 @@ use tokio::time::{sleep_until, timeout};
 
 use super::inside::{Inside, Process};
 use super::sandbox::Sandbox;
-use crate::comeback::{Comeback, Next};
-use crate::end::End;
-use crate::folder::Folder;
-use crate::group::{enforced, explain, forks, freeze, source, thaw};
+use crate::layout::folder::Folder;
 use crate::log_tail;
-use crate::message::Command;
-use crate::readiness::{NotReady, await_ready};
-use crate::run::END_TIME;
-use crate::running::{
-    ASK_TIME, CHECK_TIME, DEFAULT_PATH, PREPARATION_TIME, StartedUnit, command, endpoint, logs, read_file, restarts,
-    signal_number, statuses, tell,
+use crate::runs::group::{enforced, explain, forks, freeze, source, thaw};
+use crate::runs::run::END_TIME;
+use crate::units::end::End;
+use crate::units::readiness::{NotReady, await_ready};
+use crate::units::restart::{Next, Restarter};
+use crate::units::{
+    ASK_TIME, CHECK_TIME, Command, DEFAULT_PATH, PREPARATION_TIME, StartedUnit, command, endpoint, logs, read_file,
+    restarts, signal_number, statuses, tell,
 };
 
 /// A container whose folder is filled and in which nothing runs yet.
@@ -123,9 +122,9 @@ impl DockerRunning {
             let inside = running.sandbox.inside.clone();
             let process = inside.start(&order, part.as_ref()).await.map_err(|error| failed(with_causes(&error)))?;
             let (now, process) = watch::channel(Arc::new(process));
-            let comeback = Comeback::new(terms.part_of(&unit.id).map_or(Restart::Never, |part| part.restart));
+            let restarter = Restarter::new(terms.part_of(&unit.id).map_or(Restart::Never, |part| part.restart));
             let news = running.news.clone();
-            let kept = Kept { unit: unit.id.clone(), order, part, inside, comeback, now, news };
+            let kept = Kept { unit: unit.id.clone(), order, part, inside, restarter, now, news };
             running.units.push(Watched {
                 unit: started,
                 signal: Signal::from_named_raw(signal_number(unit.stop.signal)),
@@ -171,7 +170,7 @@ struct Kept {
     order: Command,
     part: Option<Group>,
     inside: Inside,
-    comeback: Comeback,
+    restarter: Restarter,
     now: watch::Sender<Arc<Process>>,
     news: News,
 }
@@ -182,7 +181,7 @@ impl Kept {
             let process = Arc::clone(&self.now.borrow());
             let end = process.ended().await;
             let ended = |how: String| UnitExit { unit: self.unit.clone(), how };
-            let due = match self.comeback.next(end, Instant::now()) {
+            let due = match self.restarter.next(end, Instant::now()) {
                 Next::Stay(how) => return tell(&self.news.exit, ended(how)),
                 Next::Start(due) => due,
             };

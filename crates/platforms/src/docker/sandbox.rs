@@ -22,10 +22,10 @@ use stampede_core::{Limits, Part, with_causes};
 
 use super::engine::{Containers, DockerError, Engine, api, block_on};
 use super::inside::Inside;
-use crate::custody::Custody;
-use crate::folder::Folder;
-use crate::group::divide;
-use crate::user::User;
+use crate::layout::folder::Folder;
+use crate::machine::user::User;
+use crate::runs::group::divide;
+use crate::runs::process_owner::ProcessOwner;
 
 /// Its first process: it does nothing until its standard input is closed. All images have it.
 const FIRST: &str = "cat";
@@ -73,21 +73,21 @@ pub(crate) struct Sandbox {
     pub(crate) address: Option<IpAddr>,
     /// The control group that holds all of its processes.
     pub(crate) group: Group,
-    // The line goes first: the container ends when it is closed, and the custody sees to the rest. It is kept and never used; the
+    // The line goes first: the container ends when it is closed, and the owner sees to the rest. It is kept and never used; the
     // lock is for the compiler.
     _line: Mutex<AttachContainerResults>,
-    custody: Custody,
+    owner: ProcessOwner,
 }
 
 impl fmt::Debug for Sandbox {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        let Self { inside, folder, address, group, _line: _, custody } = self;
+        let Self { inside, folder, address, group, _line: _, owner } = self;
         f.debug_struct("Sandbox")
             .field("inside", inside)
             .field("folder", folder)
             .field("address", address)
             .field("group", group)
-            .field("custody", custody)
+            .field("owner", owner)
             .finish_non_exhaustive()
     }
 }
@@ -96,7 +96,7 @@ impl fmt::Debug for Sandbox {
 struct Made {
     container: String,
     folder: Option<Folder>,
-    custody: Custody,
+    owner: ProcessOwner,
 }
 
 impl Sandbox {
@@ -105,7 +105,7 @@ impl Sandbox {
         let (socket, state_dir) = (engine.socket.clone(), state_dir.to_owned());
         // On a thread that goes on when this future is dropped: what the engine is making then is removed afterwards.
         let made = tokio::task::spawn_blocking(move || make(socket, &state_dir, &order));
-        let Made { container, folder, custody } =
+        let Made { container, folder, owner } =
             made.await.map_err(|error| DockerError::Prepare(with_causes(&error)))??;
         let docker = &engine.docker;
         let attached = AttachContainerOptions { stdin: true, stream: true, ..Default::default() };
@@ -119,7 +119,7 @@ impl Sandbox {
             address: address(&told),
             group,
             _line: Mutex::new(line),
-            custody,
+            owner,
         })
     }
 
@@ -134,9 +134,9 @@ impl Sandbox {
 
     /// Ends and removes it all.
     pub(crate) async fn close(self) -> Result<(), String> {
-        let Self { _line: line, mut custody, .. } = self;
+        let Self { _line: line, mut owner, .. } = self;
         drop(line);
-        let finished = tokio::task::spawn_blocking(move || custody.finish()).await;
+        let finished = tokio::task::spawn_blocking(move || owner.finish()).await;
         finished.unwrap_or_else(|error| Err(with_causes(&error)))
     }
 }
@@ -144,16 +144,16 @@ impl Sandbox {
 /// Writes the lease, makes the run's folder and network and the container. What was made before a failure is removed again.
 fn make(socket: PathBuf, state_dir: &Path, order: &Order) -> Result<Made, DockerError> {
     let failed = |error: &dyn std::error::Error| DockerError::Prepare(with_causes(error));
-    let mut custody = Custody::begin(state_dir, None).map_err(|error| failed(&error))?;
-    let name = custody.run().name.clone();
+    let mut owner = ProcessOwner::begin(state_dir, None).map_err(|error| failed(&error))?;
+    let name = owner.run().name.clone();
     // Another user's Stampede may have given the same name to a run of its own: the standard library's seed differs.
     let label = format!("{name}-{:08x}", RandomState::new().build_hasher().finish() as u32);
     let containers = Containers { socket: socket.clone(), label };
-    custody.hold(containers.clone()).map_err(|error| failed(&error))?;
+    owner.hold(containers.clone()).map_err(|error| failed(&error))?;
     let folder = match &order.purpose {
         Purpose::Aside => None,
         Purpose::Preparation | Purpose::Service(..) => {
-            Some(Folder::create(&custody.run().folder, order.user).map_err(|error| failed(&error))?)
+            Some(Folder::create(&owner.run().folder, order.user).map_err(|error| failed(&error))?)
         }
     };
     let container = block_on(async {
@@ -168,7 +168,7 @@ fn make(socket: PathBuf, state_dir: &Path, order: &Order) -> Result<Made, Docker
         let named = CreateContainerOptions { name: Some(name), ..Default::default() };
         Ok(docker.create_container(Some(named), body).await.map_err(api("make a container"))?.id)
     })?;
-    Ok(Made { container, folder, custody })
+    Ok(Made { container, folder, owner })
 }
 
 /// The container that is ordered, as the engine is told.

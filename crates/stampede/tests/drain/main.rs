@@ -2,7 +2,7 @@
 //! answers 502 in place of the application.
 //!
 //! A test program of its own: it runs deployments in its own process, which so becomes the reaper of whatever those leave
-//! behind (see `Custody`), and would be that of the programs that other tests kill.
+//! behind (see `ProcessOwner`), and would be that of the programs that other tests kill.
 
 #![expect(clippy::unwrap_used, reason = "a test that cannot go on has failed")]
 

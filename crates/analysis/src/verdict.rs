@@ -1,0 +1,19 @@
+//! Which of a study's differences are shown, when enough was measured, and what a gate and a history say.
+//!
+//! Knows metrics and the records of cases. It neither looks for reasons nor says what a machine's own noise is.
+
+pub(crate) mod adjusted_means;
+mod change;
+mod change_points;
+mod judge;
+mod multiple_comparisons;
+mod stopping_rule;
+
+pub use self::change::{Change, ChangeError, Loss, Outcome, between_studies, losses, of_gate};
+pub use self::change_points::{LevelChange, level_changes};
+pub use self::judge::{MIN_BLOCKS, hides_precision};
+pub(crate) use self::judge::{Verdicts, against, contrast, judge, judge_together, margins};
+pub use self::multiple_comparisons::ERROR;
+pub(crate) use self::multiple_comparisons::Family;
+pub(crate) use self::stopping_rule::is_complete;
+pub use self::stopping_rule::{Course, course};

@@ -1,0 +1,292 @@
+//! What the comparisons of a study's cases say, all together.
+
+use stampede_core::{CaseId, Estimate, Rounds, Study, StudyKind, Trial, Verdict, VerdictWord};
+use stampede_stats::{
+    BlockRatios, Confidence, Decision, Extent, Margins, decide, mean, median, minimal_detectable_effect,
+};
+
+use super::multiple_comparisons::{EQUIVALENCE_ERROR, Family, Pair, SEED};
+use super::stopping_rule::{follow, is_complete};
+use crate::metric::{Better, Metric, primary_of};
+use crate::record::Record;
+
+/// Fewer blocks than this decide nothing.
+pub const MIN_BLOCKS: usize = 3;
+
+/// How likely a verdict must be after the blocks that [`Verdict::blocks_to_decide`] names.
+const LIKELY: f64 = 0.8;
+
+/// The noise floor of a metric. A machine that was not calibrated for such a study has none.
+pub(crate) fn noise(study: &Study, metric: &Metric) -> f64 {
+    let noise = study.groundwork.floor.as_ref().and_then(|floor| floor.metrics.get(metric.key));
+    noise.map_or(0.0, |floor| floor.share)
+}
+
+/// The noise floor of a study where it is as large as the precision: a bias that may be so large may hide a difference as large, and
+/// nothing is shown to be equivalent.
+pub fn hides_precision(study: &Study) -> Option<f64> {
+    Some(noise(study, primary_of(study))).filter(|noise| *noise >= study.precision)
+}
+
+/// What is asked of a difference.
+pub(crate) fn margins(study: &Study) -> Margins {
+    let noise = noise(study, primary_of(study));
+    let floor = match study.kind {
+        StudyKind::Compare
+        | StudyKind::Calibrate
+        | StudyKind::Capacity
+        | StudyKind::Why
+        | StudyKind::Tune
+        | StudyKind::Scale => noise,
+        // A gate asks for differences beyond what it lets pass.
+        StudyKind::Gate => noise.max(study.precision),
+    };
+    let precision = if hides_precision(study).is_none() { study.precision } else { 0.0 };
+    Margins { floor, precision }
+}
+
+/// What all pairs of a study say.
+pub(crate) struct Verdicts {
+    /// Every pair of cases that shares a block.
+    pub(crate) verdicts: Vec<Verdict>,
+    /// The pairs that were shown to differ, as places: (better, worse).
+    pub(crate) shown: Vec<(usize, usize)>,
+    /// Whether the data were looked at.
+    pub(crate) looked_at: bool,
+    /// The smallest difference, as a share, that the pairs with the best case would have shown 9 times of 10: the median over
+    /// them.
+    pub(crate) detectable: Option<f64>,
+}
+
+/// Compares every two of a study's cases, which come in the order of their rank.
+///
+/// A direction is claimed when an interval of the ratio excludes 1 that is wide enough for all claims of a study together,
+/// at all looks, to be right in 95 % of studies. Equivalence is shown by two one-sided tests at 5 % for each pair by itself.
+pub(crate) fn judge(metric: &Metric, study: &Study, trials: &[Trial], ranked: &[Record<'_>]) -> Verdicts {
+    let mut family = Family::new(metric, ranked, margins(study));
+    let looked_at = match study.rounds {
+        Rounds::Fixed(_) => {
+            let complete = is_complete(study, trials);
+            if complete {
+                family.look_once();
+            }
+            complete
+        }
+        Rounds::Auto { max_time } => {
+            follow(study, trials, max_time, &mut family);
+            family.is_looked_at()
+        }
+    };
+    let measured = || family.pairs.iter().filter(|pair| pair.blocks() > 0);
+    let beside_best = measured().filter(|pair| pair.places.0 == 0);
+    let mut detectable: Vec<f64> = beside_best.filter_map(|pair| detectable(pair, margins(study))).collect();
+    detectable.sort_by(f64::total_cmp);
+    Verdicts {
+        verdicts: measured().map(|pair| verdict(metric, &family, pair)).collect(),
+        shown: measured().filter_map(|pair| shown(metric.better, pair)).collect(),
+        looked_at,
+        detectable: median(&detectable),
+    }
+}
+
+/// Compares cases of a study two by two, each two by a metric of their own, all of them together. Those that share no block
+/// have no verdict.
+pub(crate) fn judge_together(study: &Study, trials: &[Trial], asked: &[(&Metric, [Record<'_>; 2])]) -> Vec<Verdict> {
+    let pairs = asked.iter().map(|(metric, [a, b])| (*metric, Pair::new(metric, (0, 1), a, b)));
+    let (metrics, pairs): (Vec<&Metric>, Vec<Pair<'_>>) = pairs.filter(|(_, pair)| pair.blocks() > 0).unzip();
+    let mut family = Family::of(pairs, margins(study));
+    if is_complete(study, trials) {
+        family.look_once();
+    }
+    metrics.into_iter().zip(&family.pairs).map(|(metric, pair)| verdict(metric, &family, pair)).collect()
+}
+
+/// The ratio of two ratios, in blocks that measured all four cases: of `a / b` over `c / d`, and whether the two are shown to be
+/// equivalent.
+pub(crate) fn contrast(metric: &Metric, study: &Study, [a, b, c, d]: &[Record<'_>; 4]) -> Option<(Estimate, bool)> {
+    let [above, below] = [Pair::new(metric, (0, 1), a, b), Pair::new(metric, (2, 3), c, d)];
+    let logs = above.logs_by_block();
+    let logs = logs.filter_map(|(block, log)| Some(log - below.logs_by_block().find(|(of, _)| *of == block)?.1));
+    let logs: Vec<f64> = logs.collect();
+    let value = mean(&logs)?.exp();
+    let n = logs.len() as u32;
+    let Ok(ratios) = BlockRatios::of_logs(logs) else {
+        return Some((Estimate { value, low: None, high: None, n }, false));
+    };
+    let difference = ratios.interval(Confidence::P95, SEED);
+    let equivalence = ratios.interval(Confidence::with_error(EQUIVALENCE_ERROR)?, SEED);
+    let same = decide(&difference, &equivalence, margins(study)) == Decision::Equivalent;
+    let interval = difference.exp();
+    Some((Estimate { value, low: Some(interval.low), high: Some(interval.high), n }, same))
+}
+
+/// What is said of `a` against `b` by this metric, whichever of the two was judged against the other.
+pub(crate) fn against(verdicts: &[Verdict], key: &str, a: &CaseId, b: &CaseId) -> Option<Verdict> {
+    let mut by_metric = verdicts.iter().filter(|verdict| verdict.metric == key);
+    by_metric.find_map(|verdict| match (&verdict.a, &verdict.b) {
+        (of, to) if (of, to) == (a, b) => Some(verdict.clone()),
+        (of, to) if (of, to) == (b, a) => Some(turned(verdict)),
+        _ => None,
+    })
+}
+
+fn turned(verdict: &Verdict) -> Verdict {
+    let Verdict { metric, a, b, ratio, verdict, slight, blocks_to_decide } = verdict.clone();
+    let Estimate { value, low, high, n } = ratio;
+    let inverse = |value: f64| 1.0 / value;
+    Verdict {
+        metric,
+        a: b,
+        b: a,
+        ratio: Estimate { value: inverse(value), low: high.map(inverse), high: low.map(inverse), n },
+        verdict: match verdict {
+            VerdictWord::Faster => VerdictWord::Slower,
+            VerdictWord::Slower => VerdictWord::Faster,
+            same => same,
+        },
+        slight,
+        blocks_to_decide,
+    }
+}
+
+/// The better and the worse one of a pair that was shown to differ.
+fn shown(better: Better, pair: &Pair<'_>) -> Option<(usize, usize)> {
+    let (a, b) = pair.places;
+    match word(better, pair.decision) {
+        VerdictWord::Faster => Some((a, b)),
+        VerdictWord::Slower => Some((b, a)),
+        VerdictWord::Equivalent | VerdictWord::Undecided => None,
+    }
+}
+
+fn word(better: Better, decision: Decision) -> VerdictWord {
+    match (decision, better) {
+        (Decision::Above(_), Better::Higher) | (Decision::Below(_), Better::Lower) => VerdictWord::Faster,
+        (Decision::Above(_), Better::Lower) | (Decision::Below(_), Better::Higher) => VerdictWord::Slower,
+        (Decision::Equivalent, _) => VerdictWord::Equivalent,
+        (Decision::Undecided, _) | (_, Better::Neither) => VerdictWord::Undecided,
+    }
+}
+
+fn verdict(metric: &Metric, family: &Family<'_>, pair: &Pair<'_>) -> Verdict {
+    let exact = pair.exact();
+    let interval = pair.interval().map(stampede_stats::Interval::exp);
+    let undecided = pair.decision == Decision::Undecided;
+    Verdict {
+        metric: metric.key.to_owned(),
+        a: pair.a.case.id.clone(),
+        b: pair.b.case.id.clone(),
+        ratio: Estimate {
+            value: exact.unwrap_or_else(|| mean(&pair.logs()).unwrap_or_default().exp()),
+            low: exact.or(interval.map(|interval| interval.low)),
+            high: exact.or(interval.map(|interval| interval.high)),
+            n: pair.blocks() as u32,
+        },
+        verdict: word(metric.better, pair.decision),
+        slight: matches!(
+            pair.decision,
+            Decision::Above(Extent::UnderPrecision) | Decision::Below(Extent::UnderPrecision)
+        ),
+        blocks_to_decide: if undecided { family.blocks_to_decide(pair, u32::MAX, LIKELY) } else { None },
+    }
+}
+
+/// What an interval that must clear the floor finds 9 times of 10.
+fn detectable(pair: &Pair<'_>, margins: Margins) -> Option<f64> {
+    let ratios = pair.ratios()?;
+    let effect = minimal_detectable_effect(ratios.n(), ratios.deviation())?;
+    Some((margins.floor.ln_1p() + effect).exp_m1())
+}
+
+#[cfg(test)]
+mod tests {
+    use stampede_core::Trial;
+
+    use super::*;
+    use crate::metric::{METRICS, metric};
+    use crate::samples;
+
+    /// What is said of cases with these values, one a block.
+    fn judged(key: &str, cases: &[(&str, &[f64])]) -> Verdicts {
+        let names: Vec<&str> = cases.iter().map(|(case, _)| *case).collect();
+        let study = samples::study(&names);
+        let trials: Vec<Trial> = cases
+            .iter()
+            .flat_map(|(case, values)| {
+                (1..).zip(*values).map(move |(block, value)| samples::measured(case, block, *value))
+            })
+            .collect();
+        let records: Vec<_> = study.cases.iter().map(|case| Record::new(&study, case, &trials)).collect();
+        judge(metric(key).unwrap(), &study, &trials, &records)
+    }
+
+    fn verdict(key: &str, a: &[f64], b: &[f64]) -> Option<Verdict> {
+        judged(key, &[("a", a), ("b", b)]).verdicts.pop()
+    }
+
+    #[test]
+    fn the_interval_of_the_paired_ratio_decides() {
+        for (name, a, b, word, slight) in [
+            ("clearly more", [300.0, 310.0, 305.0], [100.0, 101.0, 102.0], VerdictWord::Faster, false),
+            ("clearly less", [100.0, 101.0, 102.0], [300.0, 310.0, 305.0], VerdictWord::Slower, false),
+            ("the same", [1000.0, 1001.0, 1002.0], [1001.0, 1000.0, 1002.0], VerdictWord::Equivalent, false),
+            ("noise", [100.0, 140.0, 90.0], [120.0, 80.0, 110.0], VerdictWord::Undecided, false),
+            ("1 % more, steady", [1010.0, 1011.0, 1012.0], [1000.0, 1001.0, 1003.0], VerdictWord::Faster, true),
+            ("drift that both share", [303.0, 200.0, 99.0], [150.0, 100.0, 50.0], VerdictWord::Faster, false),
+            ("no variance: figures of no real machine", [2e3; 3], [1e3; 3], VerdictWord::Undecided, false),
+        ] {
+            let verdict = verdict("throughput_rps", &a, &b).unwrap();
+            assert_eq!((verdict.verdict, verdict.slight), (word, slight), "{name}: {verdict:?}");
+            assert_eq!(verdict.ratio.n, 3, "{name}");
+        }
+    }
+
+    #[test]
+    fn fewer_than_three_common_blocks_decide_nothing() {
+        for (name, a, b, n) in
+            [("two", &[300.0, 301.0][..], &[100.0, 100.5, 101.0][..], 2), ("one", &[300.0], &[100.0], 1)]
+        {
+            let verdict = verdict("throughput_rps", a, b).unwrap();
+            let Estimate { value, low, high, n: blocks } = verdict.ratio;
+            assert_eq!((verdict.verdict, low, high, blocks), (VerdictWord::Undecided, None, None, n), "{name}");
+            assert!((value - 3.0).abs() < 0.01, "{name}: {value}");
+        }
+        assert_eq!(verdict("throughput_rps", &[], &[100.0]), None);
+    }
+
+    #[test]
+    fn less_is_better_where_the_metric_says_so() {
+        let verdict = verdict("cpu_us_per_request", &[300.0, 310.0, 305.0], &[100.0, 101.0, 102.0]);
+        assert_eq!(verdict.unwrap().verdict, VerdictWord::Faster);
+        assert!(METRICS.iter().any(|metric| metric.better == Better::Neither));
+    }
+
+    #[test]
+    fn many_pairs_ask_for_more_and_each_that_is_decided_for_less() {
+        let one = [1040.0, 1060.0, 1030.0, 1055.0];
+        let base = [1000.0, 1010.0, 1005.0, 995.0];
+        let alone = verdict("throughput_rps", &one, &base).unwrap();
+        assert_eq!(alone.verdict, VerdictWord::Faster, "{alone:?}");
+
+        // Beside two cases that nothing tells from the others, the same figures are not enough.
+        let crowd = judged(
+            "throughput_rps",
+            &[
+                ("a", &one),
+                ("b", &base),
+                ("c", &[900.0, 1300.0, 1000.0, 1100.0]),
+                ("d", &[1200.0, 800.0, 1000.0, 950.0]),
+            ],
+        );
+        let among = &crowd.verdicts[0];
+        assert_eq!((among.a.as_str(), among.b.as_str(), among.verdict), ("a", "b", VerdictWord::Undecided));
+        assert_eq!(among.ratio, alone.ratio);
+        assert!(among.blocks_to_decide.is_some_and(|blocks| (5..12).contains(&blocks)), "{among:?}");
+        assert_eq!(crowd.shown, []);
+
+        // Where the others are far away, their share is left over for this pair.
+        let far = judged("throughput_rps", &[("a", &one), ("b", &base), ("c", &[100.0, 101.0, 102.0, 101.0])]);
+        assert_eq!(far.verdicts[0].verdict, VerdictWord::Faster, "{:?}", far.verdicts);
+        assert_eq!(far.shown, [(0, 1), (0, 2), (1, 2)]);
+    }
+}

@@ -1,0 +1,524 @@
+//! A connection: opened, secured where that is asked for, and used by one user, or by many over HTTP/2.
+//!
+//! ```text
+//! Closed --connect--> Connecting --> (TLS: Securing) --> Open --> Closed
+//! ```
+//!
+//! What happens to it becomes a [`Notice`] to each user that it concerns. Bytes belong to the backend while they are read,
+//! so that users act on their notices afterwards.
+
+use std::mem;
+use std::time::{Duration, Instant, SystemTime};
+
+use stampede_scenario::{Journey, Script};
+use stampede_wire::response::DecodeError;
+
+use crate::body_check::{Comparing, Expected};
+use crate::crowd::Crowd;
+use crate::fault::Fault;
+use crate::http1::{Came, Http1};
+use crate::http2::Http2;
+use crate::io::{Happening, Io, Outgoing};
+use crate::prepared_exchange::PreparedExchange;
+use crate::recorder::Recorder;
+use crate::timeline::{Phase, Timeline};
+use crate::tls::{Security, Tls, TlsFault};
+use crate::user::User;
+
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Stage {
+    Closed,
+    Connecting,
+    Securing,
+    Open,
+}
+
+#[derive(Debug)]
+pub(crate) struct Connection {
+    /// Its number among the thread's connections.
+    number: usize,
+    pub(crate) stage: Stage,
+    pub(crate) connecting_at: Instant,
+    securing_at: Instant,
+    /// The server has closed it between two answers.
+    pub(crate) closed_between: bool,
+    /// How many of its users are not there at present.
+    pub(crate) away: usize,
+    /// The number of the target that it goes to when it is opened.
+    pub(crate) target: usize,
+    /// Its target has changed: it is closed once it has no request under way.
+    retired: bool,
+    speaks: Speaks,
+    tls: Option<Box<Tls>>,
+    /// Bytes of the present prepared request that have been sent, over plain HTTP/1.
+    written: usize,
+    /// Bytes that wait to be sent, over all else, and how many of them have been.
+    out: Vec<u8>,
+    out_sent: usize,
+}
+
+#[derive(Debug)]
+enum Speaks {
+    Http1(Http1),
+    /// Not before it is open.
+    Http2(Option<Box<Http2>>),
+}
+
+/// What an event means for a user.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Notice {
+    /// Its connection takes requests.
+    Ready,
+    /// Its connection is gone, and it has not sent its request.
+    Again,
+    /// More of its request can be sent.
+    Room,
+    /// Its answer is complete.
+    Answered(Instant),
+    /// Its connection has ended, maybe before its request came.
+    BrokenOff(Fault),
+    /// The server has not taken its request.
+    NotTaken(Fault),
+    /// There is no complete answer.
+    Failed(Fault),
+}
+
+/// What a connection needs while it reads.
+pub(crate) struct Reception<'a> {
+    /// Its own users.
+    pub(crate) users: &'a mut [User],
+    pub(crate) exchanges: &'a [PreparedExchange],
+    pub(crate) crowds: &'a [Crowd],
+    pub(crate) recorder: &'a mut Recorder,
+    pub(crate) timeline: &'a Timeline,
+    pub(crate) security: Option<&'a Security>,
+    /// Room for what was encrypted.
+    pub(crate) plain: &'a mut [u8],
+    /// For whom there is what.
+    pub(crate) notices: &'a mut Vec<(usize, Notice)>,
+    /// When it came.
+    pub(crate) now: Instant,
+}
+
+impl Reception<'_> {
+    pub(crate) fn tell(&mut self, key: usize, notice: Notice) {
+        self.notices.push((key, notice));
+    }
+
+    fn tell_waiting(&mut self, notice: Notice) {
+        let waiting = self.users.iter().enumerate().filter(|(_, user)| user.is_waiting());
+        self.notices.extend(waiting.map(|(key, _)| (key, notice)));
+    }
+
+    fn tell_exchanging(&mut self, notice: Notice) {
+        let exchanging = self.users.iter().enumerate().filter(|(_, user)| user.is_exchanging());
+        self.notices.extend(exchanging.map(|(key, _)| (key, notice)));
+    }
+
+    /// When the first byte of a user's answer came, and what its answer is held against.
+    pub(crate) fn comparing(&mut self, key: usize) -> Option<(&mut Instant, Comparing<'_>)> {
+        let User { crowd, exchange, journey, first_byte_at, comparison, .. } = self.users.get_mut(key)?;
+        let check = &self.exchanges.get(*exchange)?.check;
+        let expected = match (journey, self.crowds.get(*crowd).and_then(|crowd| crowd.script.as_ref())) {
+            (Some(journey), Some(script)) => Expected::Journey(journey, script),
+            _ => Expected::Check(check),
+        };
+        let evidence = &mut self.recorder.evidence;
+        let concludes_late = check.concludes_late();
+        Some((first_byte_at, Comparing { step: *exchange, expected, comparison, evidence, concludes_late }))
+    }
+
+    /// The phase that bytes belong to: that of the only user's request, or of this instant.
+    fn phase(&self, now: Instant) -> Phase {
+        match &*self.users {
+            [user] => user.phase,
+            _ => self.timeline.phase(now).unwrap_or(Phase::Window),
+        }
+    }
+}
+
+/// What has become of a request that was to be sent.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Requested {
+    /// This many bytes have been sent; the rest follows by [`Connection::go_on`].
+    Sent(usize),
+    /// It waits for [`Connection::flush`].
+    Queued,
+    /// Nothing: the server takes no more at present.
+    NotNow,
+}
+
+impl Connection {
+    pub(crate) fn new(number: usize, target: usize, is_http2: bool, now: Instant) -> Self {
+        Self {
+            number,
+            stage: Stage::Closed,
+            connecting_at: now,
+            securing_at: now,
+            closed_between: false,
+            away: 0,
+            target,
+            retired: false,
+            speaks: if is_http2 { Speaks::Http2(None) } else { Speaks::Http1(Http1::default()) },
+            tls: None,
+            written: 0,
+            out: Vec::new(),
+            out_sent: 0,
+        }
+    }
+
+    /// Has a new socket, which is connecting.
+    pub(crate) fn connect(&mut self) {
+        self.stage = Stage::Connecting;
+        self.retired = false;
+        self.tls = None;
+        self.out.clear();
+        self.out_sent = 0;
+        match &mut self.speaks {
+            Speaks::Http1(http1) => http1.begin(),
+            Speaks::Http2(http2) => *http2 = None,
+        }
+    }
+
+    /// Takes an event; `false` when the connection is of no more use and must be closed before users act.
+    #[must_use]
+    pub(crate) fn take(&mut self, happening: Happening<'_>, reception: &mut Reception<'_>) -> bool {
+        match (self.stage, happening) {
+            (Stage::Closed, _) | (Stage::Connecting, Happening::Received(_) | Happening::Ended) => true,
+            (Stage::Connecting, Happening::Writable) => self.arrive(reception),
+            (Stage::Connecting, Happening::Failed(errno)) => {
+                reception.tell_waiting(Notice::Failed(Fault::Connect(errno)));
+                false
+            }
+            (Stage::Securing, Happening::Writable) => true,
+            (Stage::Open, Happening::Writable) => {
+                if self.tls.is_none() && matches!(self.speaks, Speaks::Http1(_)) {
+                    reception.tell_exchanging(Notice::Room);
+                }
+                true
+            }
+            (Stage::Securing | Stage::Open, Happening::Received(bytes)) => self.receive(bytes, reception),
+            (Stage::Securing | Stage::Open, Happening::Ended) => self.end(reception),
+            (Stage::Securing | Stage::Open, Happening::Failed(errno)) => self.break_off(Fault::Read(errno), reception),
+        }
+    }
+
+    /// Is connected.
+    pub(crate) fn arrive(&mut self, reception: &mut Reception<'_>) -> bool {
+        let Reception { users, recorder, security, now, .. } = reception;
+        let now = *now;
+        if let Some(user) = users.iter().find(|user| user.is_waiting()) {
+            let took = now.saturating_duration_since(self.connecting_at);
+            recorder.connected(user.exchange, user.phase, took);
+        }
+        let Some(security) = security else {
+            self.open(reception);
+            return true;
+        };
+        match Tls::begin(security) {
+            Ok(tls) => {
+                self.stage = Stage::Securing;
+                self.securing_at = now;
+                self.tls = Some(Box::new(tls));
+                true
+            }
+            Err(fault) => {
+                reception.tell_waiting(Notice::Failed(Fault::Tls(fault)));
+                false
+            }
+        }
+    }
+
+    /// Takes requests from now on.
+    fn open(&mut self, reception: &mut Reception<'_>) {
+        self.stage = Stage::Open;
+        if let Speaks::Http2(http2) = &mut self.speaks {
+            *http2 = Some(Box::new(Http2::new(&mut self.out)));
+        }
+        reception.tell_waiting(Notice::Ready);
+    }
+
+    fn receive(&mut self, bytes: &[u8], reception: &mut Reception<'_>) -> bool {
+        let now = reception.now;
+        let phase = reception.phase(now);
+        reception.recorder.received_bytes(phase, bytes.len());
+        match self.tls.take() {
+            None => self.read(bytes, now, reception),
+            Some(mut tls) => {
+                let goes_on = self.decrypt(&mut tls, bytes, now, reception);
+                self.tls = Some(tls);
+                goes_on
+            }
+        }
+    }
+
+    fn decrypt(&mut self, tls: &mut Tls, mut bytes: &[u8], now: Instant, reception: &mut Reception<'_>) -> bool {
+        while !bytes.is_empty() {
+            match tls.take(bytes) {
+                Ok(count) => bytes = bytes.get(count..).unwrap_or_default(),
+                Err(fault) => return self.break_off(Fault::Tls(fault), reception),
+            }
+            if self.stage == Stage::Securing && tls.is_ready() {
+                if let Some(user) = reception.users.iter().find(|user| user.is_waiting()) {
+                    let took = now.saturating_duration_since(self.securing_at);
+                    reception.recorder.secured(user.exchange, user.phase, took);
+                }
+                self.open(reception);
+            }
+            let plain = mem::take(&mut reception.plain);
+            let mut goes_on = true;
+            while goes_on {
+                let count = tls.read(plain);
+                if count == 0 {
+                    break;
+                }
+                goes_on = self.read(plain.get(..count).unwrap_or_default(), now, reception);
+            }
+            reception.plain = plain;
+            if !goes_on {
+                return false;
+            }
+        }
+        !tls.has_ended() || self.end(reception)
+    }
+
+    /// Reads bytes as the protocol has them.
+    fn read(&mut self, bytes: &[u8], now: Instant, reception: &mut Reception<'_>) -> bool {
+        match &mut self.speaks {
+            Speaks::Http1(http1) => {
+                let asked = reception.users.first().is_some_and(User::is_exchanging);
+                let (true, Some((first_byte_at, mut comparing))) = (asked, reception.comparing(0)) else {
+                    // Nothing may come between two requests but the end.
+                    self.closed_between = true;
+                    return false;
+                };
+                if http1.awaits_first_byte() {
+                    *first_byte_at = now;
+                }
+                match http1.read(bytes, &mut comparing) {
+                    Came::Incomplete => {}
+                    Came::Complete => reception.tell(0, Notice::Answered(now)),
+                    Came::Broken(fault) => reception.tell(0, Notice::Failed(fault)),
+                }
+                true
+            }
+            Speaks::Http2(None) => true,
+            Speaks::Http2(Some(http2)) => match http2.read(bytes, &mut self.out, now, reception) {
+                Err(error) => {
+                    reception.tell_exchanging(Notice::Failed(Fault::Session(error)));
+                    reception.tell_waiting(Notice::Again);
+                    false
+                }
+                Ok(()) if http2.is_done() => {
+                    self.closed_between = !self.retired;
+                    reception.tell_waiting(Notice::Again);
+                    false
+                }
+                Ok(()) => {
+                    if http2.can_start() {
+                        reception.tell_waiting(Notice::Ready);
+                    }
+                    true
+                }
+            },
+        }
+    }
+
+    /// The peer sends no more.
+    fn end(&mut self, reception: &mut Reception<'_>) -> bool {
+        if self.stage == Stage::Securing {
+            return self.break_off(Fault::Tls(TlsFault::Closed), reception);
+        }
+        match &mut self.speaks {
+            Speaks::Http1(http1) if reception.users.first().is_some_and(User::is_exchanging) => {
+                match http1.end() {
+                    Came::Complete => reception.tell(0, Notice::Answered(reception.now)),
+                    Came::Broken(fault) => reception.tell(0, Notice::BrokenOff(fault)),
+                    Came::Incomplete => {}
+                }
+                true
+            }
+            _ => self.break_off(Fault::Answer(DecodeError::Truncated), reception),
+        }
+    }
+
+    /// The connection is of no more use.
+    fn break_off(&mut self, fault: Fault, reception: &mut Reception<'_>) -> bool {
+        if self.stage == Stage::Securing {
+            reception.tell_waiting(Notice::Failed(fault));
+            return false;
+        }
+        let is_used = reception.users.iter().any(User::is_exchanging);
+        self.closed_between = !is_used;
+        match self.speaks {
+            // Whether the request had come to the server is asked of the socket, which is closed later therefore.
+            Speaks::Http1(_) if is_used && fault.is_closed_by_peer() => {
+                reception.tell_exchanging(Notice::BrokenOff(fault));
+                true
+            }
+            _ => {
+                reception.tell_exchanging(Notice::Failed(fault));
+                reception.tell_waiting(Notice::Again);
+                false
+            }
+        }
+    }
+
+    /// Sends a request for the user in this place.
+    pub(crate) fn request(
+        &mut self,
+        io: &mut impl Io,
+        key: usize,
+        exchange: &PreparedExchange,
+    ) -> Result<Requested, Fault> {
+        match &mut self.speaks {
+            Speaks::Http1(http1) => {
+                http1.expect_answer(exchange.is_head);
+                if self.tls.is_some() {
+                    self.out.extend_from_slice(&exchange.request);
+                    return Ok(Requested::Queued);
+                }
+                self.written = 0;
+                self.go_on(io, exchange).map(Requested::Sent)
+            }
+            Speaks::Http2(None) => Ok(Requested::NotNow),
+            Speaks::Http2(Some(http2)) => {
+                let begun = http2.request(key, exchange, &mut self.out)?;
+                Ok(if begun { Requested::Queued } else { Requested::NotNow })
+            }
+        }
+    }
+
+    /// Sends the present request of the journey of the user in this place.
+    pub(crate) fn request_of(
+        &mut self,
+        key: usize,
+        exchange: &PreparedExchange,
+        journey: &mut Journey,
+        script: &Script,
+    ) -> Result<Requested, Fault> {
+        let now = SystemTime::now();
+        match &mut self.speaks {
+            Speaks::Http1(http1) => {
+                journey.render(script, now, &mut self.out).map_err(Fault::Unwritable)?;
+                http1.expect_answer(exchange.is_head);
+                self.written = 0;
+                Ok(Requested::Queued)
+            }
+            Speaks::Http2(None) => Ok(Requested::NotNow),
+            Speaks::Http2(Some(http2)) => {
+                let begun = http2.request_of(key, exchange, journey, script, now, &mut self.out)?;
+                Ok(if begun { Requested::Queued } else { Requested::NotNow })
+            }
+        }
+    }
+
+    /// Sends more of a prepared request over plain HTTP/1.
+    pub(crate) fn go_on(&mut self, io: &mut impl Io, exchange: &PreparedExchange) -> Result<usize, Fault> {
+        if self.written == exchange.request.len() {
+            return Ok(0);
+        }
+        let taken = io.send(self.number, Outgoing::Prepared(exchange, self.written)).map_err(Fault::Send)?;
+        self.written += taken;
+        Ok(taken)
+    }
+
+    /// Sends what waits, and returns how many bytes that was. An error is found out by the next event.
+    pub(crate) fn flush(&mut self, io: &mut impl Io) -> usize {
+        match (&mut self.tls, self.stage) {
+            (_, Stage::Closed | Stage::Connecting) => 0,
+            (Some(tls), _) => {
+                if tls.is_ready() && !self.out.is_empty() {
+                    tls.seal(&self.out);
+                    self.out.clear();
+                }
+                let sent = send(io, self.number, tls.unsent());
+                tls.sent(sent);
+                sent
+            }
+            (None, _) => {
+                let sent = send(io, self.number, self.out.get(self.out_sent..).unwrap_or_default());
+                self.out_sent += sent;
+                if self.out_sent == self.out.len() {
+                    self.out.clear();
+                    self.out_sent = 0;
+                }
+                sent
+            }
+        }
+    }
+
+    /// Whether something waits to be sent.
+    pub(crate) fn has_output(&self) -> bool {
+        !self.out.is_empty() || self.tls.as_ref().is_some_and(|tls| !tls.unsent().is_empty())
+    }
+
+    /// A user's answer is complete: whether the connection may carry another request of its.
+    pub(crate) fn is_kept(&mut self, exchange: &PreparedExchange) -> bool {
+        let is_sent = self.tls.is_some() || (self.written == exchange.request.len() && self.out.is_empty());
+        match &mut self.speaks {
+            Speaks::Http1(http1) => http1.is_kept() && is_sent && !self.retired,
+            Speaks::Http2(_) => true,
+        }
+    }
+
+    /// Whether the server closed between two answers, and the request that came across it was not taken.
+    pub(crate) fn was_closed_between(&self, io: &impl Io, fault: Fault) -> bool {
+        match &self.speaks {
+            Speaks::Http1(http1) => http1.was_closed_between(fault, || io.is_untaken(self.number)),
+            Speaks::Http2(_) => false,
+        }
+    }
+
+    /// A user has given up its request: the server need not answer it. A connection that others share, or wait for, goes
+    /// on.
+    pub(crate) fn abandon(&mut self, io: &mut impl Io, key: usize) {
+        match &mut self.speaks {
+            Speaks::Http2(Some(http2)) if self.stage == Stage::Open => {
+                http2.cancel(key, &mut self.out);
+                // No answer will come that would have it closed.
+                if self.retired && http2.is_done() {
+                    self.close(io);
+                }
+            }
+            Speaks::Http2(_) => {}
+            Speaks::Http1(_) => self.close(io),
+        }
+    }
+
+    /// Has another target from now on. What is under way on it comes to its end, and nothing more is sent.
+    pub(crate) fn retire(&mut self) {
+        self.retired = true;
+        if let Speaks::Http2(Some(http2)) = &mut self.speaks {
+            http2.retire();
+        }
+    }
+
+    pub(crate) fn is_retired(&self) -> bool {
+        self.retired
+    }
+
+    /// Whether it is still not there after the time that a request may take.
+    pub(crate) fn is_overdue(&self, now: Instant, timeout: Option<Duration>) -> bool {
+        matches!(self.stage, Stage::Connecting | Stage::Securing)
+            && timeout.is_some_and(|timeout| now.saturating_duration_since(self.connecting_at) >= timeout)
+    }
+
+    /// A user has no more requests: its connection is not needed, unless others use it.
+    pub(crate) fn leave(&mut self, io: &mut impl Io) {
+        if matches!(self.speaks, Speaks::Http1(_)) {
+            self.close(io);
+        }
+    }
+
+    pub(crate) fn close(&mut self, io: &mut impl Io) {
+        if self.stage != Stage::Closed {
+            io.close(self.number);
+            self.stage = Stage::Closed;
+        }
+    }
+}
+
+fn send(io: &mut impl Io, number: usize, bytes: &[u8]) -> usize {
+    if bytes.is_empty() { 0 } else { io.send(number, Outgoing::Passing(bytes)).unwrap_or(bytes.len()) }
+}

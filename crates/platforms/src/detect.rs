@@ -1,0 +1,35 @@
+//! What is on this machine: the programs, builds of PHP, extensions, packages and files that a deployment needs.
+
+pub mod debian;
+pub(crate) mod extension;
+pub(crate) mod frankenphp;
+mod package;
+pub(crate) mod php;
+mod php_build;
+mod php_choice;
+pub(crate) mod program;
+pub(crate) mod revision;
+
+use stampede_core::{Availability, Requirement};
+
+use self::program::{detect_command, detect_file, detect_program};
+
+/// Looks a requirement up.
+pub async fn detect(need: &Requirement) -> Availability {
+    match need {
+        Requirement::Program { key: _, names, version, install } => detect_program(names, *version, install).await,
+        Requirement::Builder { key: _, name, version, install } => detect_program(&[*name], *version, install).await,
+        Requirement::Command { key: _, name } => detect_command(name),
+        Requirement::FrankenPhp { key: _, binary, build, extensions, install } => {
+            frankenphp::detect(binary.as_deref(), build.as_ref(), extensions, install).await
+        }
+        Requirement::PhpExtension { key: _, build, extension: name, install } => {
+            extension::detect(name, build.as_ref(), install).await
+        }
+        Requirement::PhpPackage { key: _, package, app, install } => package::detect(package, app, install),
+        Requirement::Php { key: _, sapi, build, extensions, install } => {
+            php::detect(*sapi, build.as_ref(), extensions, install).await
+        }
+        Requirement::AnyFile { key: _, name, paths, install } => detect_file(name, paths, install),
+    }
+}
