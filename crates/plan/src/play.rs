@@ -31,7 +31,7 @@ pub(crate) struct Played {
 pub(crate) struct AskedLoad {
     pub(crate) load: Load,
     pub(crate) place: Option<String>,
-    /// Whether it is the only one, which no crowds have loads beside.
+    /// Whether it is the only one, so that a scenario with several does not go with it.
     pub(crate) is_one: bool,
 }
 

@@ -18,6 +18,7 @@ use stampede_plan::{CheckFlags, LoadFlags, LoadPlan, MachineSize};
 use tokio::io::AsyncReadExt;
 use tokio::net::unix::pipe::Receiver;
 
+use crate::args::QuietArgs;
 use crate::exit::{Exit, Failure};
 use crate::load::args::LoadArgs;
 use crate::load::timeseries::Timeseries;
@@ -96,7 +97,7 @@ pub(crate) fn run(args: Box<LoadArgs>) -> Outcome {
         json,
         timeseries,
         hdr,
-        quiet,
+        quiet: QuietArgs { quiet },
     } = *args;
     let available = stampede_platforms::available_cpus();
     let machine = MachineSize {

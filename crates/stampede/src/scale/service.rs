@@ -191,7 +191,6 @@ mod tests {
             runtime: "apache-mod-php".to_owned(),
             deployment: DeploymentFlags { cpus: Some("1".to_owned()), ..DeploymentFlags::default() },
             service: ServiceArgs { concurrency: Some("80".to_owned()), ..ServiceArgs::default() },
-            ..TypedService::default()
         };
         let small = first.changed("cpus=0.167, concurrency=1,max-instances=6").unwrap();
         let expected = TypedService {
