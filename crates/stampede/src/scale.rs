@@ -10,7 +10,7 @@ use stampede_scale::{CpuAllocation, Service};
 
 use crate::compare::conclude;
 use crate::forecast::question::Flags;
-use crate::scale::args::ScaleArgs;
+use crate::scale::args::{PriceArgs, ScaleArgs, WaitingArgs};
 use crate::scale::service::{Common, TypedService};
 use crate::show::Report;
 use crate::{Outcome, folders, screen};
@@ -30,9 +30,8 @@ pub(crate) fn run(args: Box<ScaleArgs>, host: &dyn Host) -> Outcome {
         against,
         total_cpus,
         ready,
-        queue_limit,
-        request_timeout,
-        price,
+        waiting: WaitingArgs { queue_limit, request_timeout },
+        price: PriceArgs { price },
         load,
         client_rtt,
         duration,

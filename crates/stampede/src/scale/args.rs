@@ -43,15 +43,10 @@ pub(crate) struct ScaleArgs {
     pub(crate) total_cpus: Option<String>,
     #[command(flatten)]
     pub(crate) ready: ReadyFlag,
-    /// For how long a request waits for an instance [default: the policy's]
-    #[arg(long, value_name = "TIME", allow_hyphen_values = true, help_heading = "Service")]
-    pub(crate) queue_limit: Option<String>,
-    /// How long a request may take until its answer begins [default: 5m]
-    #[arg(long, value_name = "TIME", allow_hyphen_values = true, help_heading = "Service")]
-    pub(crate) request_timeout: Option<String>,
-    /// Whose price [default: cloud-run-requests]
-    #[arg(long, value_name = "NAME", help_heading = "Service")]
-    pub(crate) price: Option<String>,
+    #[command(flatten)]
+    pub(crate) waiting: WaitingArgs,
+    #[command(flatten)]
+    pub(crate) price: PriceArgs,
     #[command(flatten)]
     pub(crate) load: LoadFlag,
     #[command(flatten)]
@@ -95,6 +90,25 @@ pub(crate) struct ServiceArgs {
     /// Which autoscaler: cloud-run or knative [default: cloud-run]
     #[arg(long, value_name = "NAME", help_heading = "Service")]
     pub(crate) policy: Option<String>,
+}
+
+/// How long requests may wait.
+#[derive(Debug, clap::Args)]
+pub(crate) struct WaitingArgs {
+    /// For how long a request waits for an instance [default: the policy's]
+    #[arg(long, value_name = "TIME", allow_hyphen_values = true, help_heading = "Service")]
+    pub(crate) queue_limit: Option<String>,
+    /// How long a request may take until its answer begins [default: 5m]
+    #[arg(long, value_name = "TIME", allow_hyphen_values = true, help_heading = "Service")]
+    pub(crate) request_timeout: Option<String>,
+}
+
+/// What it costs.
+#[derive(Debug, clap::Args)]
+pub(crate) struct PriceArgs {
+    /// Whose price [default: cloud-run-requests]
+    #[arg(long, value_name = "NAME", help_heading = "Service")]
+    pub(crate) price: Option<String>,
 }
 
 fn in_scale(arg: Arg) -> Arg {
