@@ -129,3 +129,26 @@ pub(crate) fn check(runtime: &dyn Runtime, apps: &[App], tunable: &str, value: &
     };
     Err((format!("names {tunable}, which {} does not have", runtime.id()), fix))
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn mistakes_name_the_flag_only_where_there_is_one() {
+        let go = RuntimeId::new("go");
+        for (asked, place, problem, fix) in [
+            (
+                RuntimesAsked::Listed(None),
+                "--runtimes go",
+                "is for a runtime that is not compared",
+                "add go to --runtimes",
+            ),
+            (RuntimesAsked::One("caddy-fpm"), "runtime go", "is for another runtime", "leave it out"),
+        ] {
+            let told = asked.of_another(&go);
+            assert_eq!((asked.place("go").as_str(), told.0), (place, problem));
+            assert!(told.1.starts_with(fix), "{}", told.1);
+        }
+    }
+}
