@@ -4,6 +4,7 @@
 mod crates;
 mod files;
 mod findings;
+mod flags;
 mod lines;
 mod prose;
 mod purity;
@@ -23,13 +24,14 @@ fn main() -> ExitCode {
                 crates::check(&root),
                 files::check(&root),
                 findings::check(&root),
+                flags::check(&root),
                 purity::check(&root),
                 runtimes::check(&root),
                 words::check(&root),
             ];
             ended(
                 &problems.concat(),
-                "tidy: crate graph, file lengths, pages of findings, crates without I/O, runtime folders, words: all in order",
+                "tidy: crate graph, file lengths, pages of findings, flags, crates without I/O, runtime folders, words: all in order",
             )
         }
         ["words", "--write"] => ended(&words::write(&root).err().unwrap_or_default(), "words: written"),

@@ -2,11 +2,16 @@
 
 use std::time::Duration;
 
+use clap::Args;
 use stampede_core::Rounds;
 
 use crate::catalogue::Catalogue;
-use crate::compare::{CompareFlags, ComparePlan, MachineSize};
-use crate::mistake::{Gathered, Mistake, Mistakes};
+use crate::compare::{CompareFlags, ComparePlan, Given, GivenLoad, MachineSize};
+use crate::flags::{
+    AppFlag, DeploymentFlags, DurationFlag, ExchangesFlag, MaxTimeFlag, PhpFlag, ReadyTimeoutFlag, SamplingFlag,
+    SeedFlag, SloFlag, SubjectFlag, TopologyFlags, WarmUpFlag,
+};
+use crate::mistake::{Gathered, Mistakes};
 use crate::rounds::read_max_time;
 
 /// What a probe takes where nothing was said: shorter ones hold too few bursts of slow requests to tell a rate to 3 %
@@ -18,6 +23,41 @@ const DEFAULT_MAX_TIME: Duration = Duration::from_secs(900);
 /// Settings that follow from the load are those for as many connections as a probe may open.
 const LOAD: &str = "open:poisson:1";
 
+/// The flags of `stampede capacity` that say what is measured, unread.
+#[derive(Args, Clone, Debug, Default)]
+#[expect(missing_docs, reason = "each group says what it is")]
+pub struct CapacityFlags {
+    /// The runtime (see `stampede list runtimes`)
+    #[arg(value_name = "RUNTIME")]
+    pub runtime: String,
+    #[command(flatten)]
+    pub subject: SubjectFlag,
+    #[command(flatten)]
+    pub slo: SloFlag,
+    #[command(flatten)]
+    pub app: AppFlag,
+    #[command(flatten)]
+    pub exchanges: ExchangesFlag,
+    #[command(flatten)]
+    pub php: PhpFlag,
+    #[command(flatten)]
+    pub deployment: DeploymentFlags,
+    #[command(flatten)]
+    pub duration: DurationFlag,
+    #[command(flatten)]
+    pub warm_up: WarmUpFlag,
+    #[command(flatten)]
+    pub max_time: MaxTimeFlag,
+    #[command(flatten)]
+    pub seed: SeedFlag,
+    #[command(flatten)]
+    pub ready_timeout: ReadyTimeoutFlag,
+    #[command(flatten)]
+    pub sampling: SamplingFlag,
+    #[command(flatten)]
+    pub topology: TopologyFlags,
+}
+
 /// Reads flags and the plan file that they name: the comparison of one case with itself under several loads. Its own load means
 /// nothing, its rounds are the time that the probes have, and it has an objective. `least` is how long the probes take at least
 /// when a window and the warm-up before it are this long.
@@ -26,28 +66,35 @@ const LOAD: &str = "open:poisson:1";
 ///
 /// All mistakes of the command line and of the files that it names.
 pub fn read_capacity(
-    runtime: &str,
-    flags: &CompareFlags,
+    flags: CapacityFlags,
     least: fn(Duration, Duration) -> Duration,
     machine: MachineSize,
     catalogue: &dyn Catalogue,
 ) -> Result<ComparePlan, Mistakes> {
+    let CapacityFlags { runtime, max_time, mut duration, mut warm_up, .. } = flags;
     let mut mistakes = Gathered::default();
-    let max_time = read_max_time(flags.max_time.as_deref(), &mut mistakes);
-    let or = |typed: &Option<String>, default: &str| Some(typed.clone().unwrap_or_else(|| default.to_owned()));
-    let flags = CompareFlags {
-        runtimes: Some(runtime.to_owned()),
-        load: Some(LOAD.to_owned()),
-        duration: or(&flags.duration, DEFAULT_DURATION),
-        warm_up: or(&flags.warm_up, DEFAULT_WARM_UP),
-        rounds: Some("1".to_owned()),
-        max_time: None,
+    let max_time = read_max_time(max_time.max_time.as_deref(), &mut mistakes);
+    duration.duration.get_or_insert_with(|| DEFAULT_DURATION.to_owned());
+    warm_up.warm_up.get_or_insert_with(|| DEFAULT_WARM_UP.to_owned());
+    let compare = CompareFlags {
+        subject: flags.subject,
+        app: flags.app,
+        exchanges: flags.exchanges,
+        php: flags.php,
+        deployment: flags.deployment,
+        duration,
+        warm_up,
+        seed: flags.seed,
+        ready_timeout: flags.ready_timeout,
+        sampling: flags.sampling,
+        topology: flags.topology,
+        slo: flags.slo,
         no_yard_stick: true,
-        ..flags.clone()
+        ..CompareFlags::default()
     };
+    let given = Given { runtime: Some(&runtime), rounds: Some(1), load: GivenLoad::Only(LOAD), ..Given::default() };
+    let mut plan = ComparePlan::read_given(&compare, given, machine, catalogue);
     let place = format!("runtime {runtime}");
-    let plan = ComparePlan::read(&flags, machine, catalogue);
-    let mut plan = plan.map_err(|Mistakes(all)| Mistakes(all.into_iter().map(retold).collect()));
     if let Ok(plan) = &mut plan {
         if plan.slo.is_none() {
             mistakes.add(&place, "has no objective to meet", "add --slo 'p99<100ms,errors<0.1%'");
@@ -86,22 +133,4 @@ pub(crate) fn check(plan: &ComparePlan, place: &str, mistakes: &mut Gathered) {
         let problem = format!("plays the scenario of {}, whose crowds have rates of their own", plan.workload.id);
         mistakes.add(place, problem, "name a workload without one, or its exchanges with --exchanges");
     }
-}
-
-/// A mistake of a comparison in the words of this command line.
-pub(crate) fn retold(Mistake { place, problem, fix }: Mistake) -> Mistake {
-    if place.starts_with("--load ") {
-        let problem = "plays a scenario, whose crowds have loads of their own".to_owned();
-        return Mistake { place: "the workload".to_owned(), problem, fix: "name one without a scenario".to_owned() };
-    }
-    let place = match place.strip_prefix("--runtimes ") {
-        Some(name) => format!("runtime {name}"),
-        None => place,
-    };
-    let fix = if problem == "is for a runtime that is not compared" {
-        "leave it out, or name that runtime".to_owned()
-    } else {
-        fix
-    };
-    Mistake { place, problem: problem.replace("a runtime that is not compared", "another runtime"), fix }
 }

@@ -5,7 +5,7 @@ use std::collections::{BTreeMap, BTreeSet};
 use stampede_core::{App, CaseId, Runtime, Tuning};
 
 use crate::catalogue::Catalogue;
-use crate::choice::{check, find, read_runtimes, read_settings};
+use crate::choice::{RuntimesAsked, check, find, read_runtimes, read_settings};
 use crate::compare::{RuntimeChoice, setting};
 use crate::mistake::Gathered;
 use crate::plan_file::{At, CaseSection, PlanFile, Text};
@@ -45,14 +45,14 @@ impl Asked {
 /// Reads which cases are compared. A flag takes the place of what the file says of runtimes and cases, and a setting by
 /// flag the place of the same setting in the file.
 pub(crate) fn read_cases(
-    runtimes: Option<&str>,
+    runtimes: RuntimesAsked<'_>,
     set: &[String],
     file: Option<&PlanFile>,
     apps: &[App],
     catalogue: &dyn Catalogue,
     mistakes: &mut Gathered,
 ) -> (Vec<Asked>, RuntimeChoice) {
-    let by_file = file.filter(|_| runtimes.is_none());
+    let by_file = file.filter(|_| matches!(runtimes, RuntimesAsked::Listed(None)));
     let named = by_file.and_then(|file| Some((file, file.sections.runtimes.as_ref()?)));
     let with_settings = by_file.and_then(|file| Some((file, file.sections.cases.as_ref()?)));
     let (mut cases, choice) = match (named, with_settings) {
@@ -66,12 +66,12 @@ pub(crate) fn read_cases(
         }
         (None, None) => {
             let (chosen, choice) = read_runtimes(runtimes, catalogue, mistakes);
-            let asked = |runtime: &'static dyn Runtime| Asked::new(runtime, format!("--runtimes {}", runtime.id()));
+            let asked = |runtime: &'static dyn Runtime| Asked::new(runtime, runtimes.place(runtime.id().as_str()));
             (chosen.into_iter().map(asked).collect(), choice)
         }
     };
     let chosen: Vec<_> = cases.iter().map(|case| case.runtime).collect();
-    let flags = read_settings(set, &chosen, apps, catalogue, mistakes);
+    let flags = read_settings(set, runtimes, &chosen, apps, catalogue, mistakes);
     for case in &mut cases {
         if let Some(flags) = flags.get(&case.runtime.id()) {
             if let Some(spots) = &mut case.spots {

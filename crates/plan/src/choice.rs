@@ -9,19 +9,49 @@ use crate::compare::RuntimeChoice;
 use crate::mistake::Gathered;
 use crate::suggestion::suggest;
 
+/// Which runtimes a command line names.
+#[derive(Clone, Copy)]
+pub(crate) enum RuntimesAsked<'a> {
+    /// Those of `--runtimes`, where it is given.
+    Listed(Option<&'a str>),
+    /// The one that is an argument of its own.
+    One(&'a str),
+}
+
+impl RuntimesAsked<'_> {
+    /// What mistakes call one of them.
+    pub(crate) fn place(self, name: &str) -> String {
+        match self {
+            Self::Listed(_) => format!("--runtimes {name}"),
+            Self::One(_) => format!("runtime {name}"),
+        }
+    }
+
+    /// What is wrong with a setting for a runtime that is none of them, and what to do.
+    fn of_another(self, runtime: &RuntimeId) -> (&'static str, String) {
+        match self {
+            Self::Listed(_) => {
+                ("is for a runtime that is not compared", format!("add {runtime} to --runtimes or remove the setting"))
+            }
+            Self::One(_) => ("is for another runtime", "leave it out, or name that runtime".to_owned()),
+        }
+    }
+}
+
 pub(crate) fn read_runtimes(
-    typed: Option<&str>,
+    asked: RuntimesAsked<'_>,
     catalogue: &dyn Catalogue,
     mistakes: &mut Gathered,
 ) -> (Vec<&'static dyn Runtime>, RuntimeChoice) {
     let all = catalogue.runtimes();
-    let typed = match typed {
-        None | Some("all") => return (all.to_vec(), RuntimeChoice::All),
-        Some(typed) => typed,
+    let names: Vec<&str> = match asked {
+        RuntimesAsked::Listed(None | Some("all")) => return (all.to_vec(), RuntimeChoice::All),
+        RuntimesAsked::Listed(Some(typed)) => typed.split(',').map(str::trim).collect(),
+        RuntimesAsked::One(name) => vec![name],
     };
     let mut chosen: Vec<&'static dyn Runtime> = Vec::new();
-    for name in typed.split(',').map(str::trim) {
-        let place = format!("--runtimes {name}");
+    for name in names {
+        let place = asked.place(name);
         match find(name, all) {
             Ok(runtime) if chosen.iter().any(|other| other.id() == runtime.id()) => {
                 mistakes.add(place, "is named twice", "name each runtime once");
@@ -44,6 +74,7 @@ pub(crate) fn find(name: &str, all: &[&'static dyn Runtime]) -> Result<&'static 
 
 pub(crate) fn read_settings(
     typed: &[String],
+    asked: RuntimesAsked<'_>,
     chosen: &[&'static dyn Runtime],
     apps: &[App],
     catalogue: &dyn Catalogue,
@@ -65,8 +96,8 @@ pub(crate) fn read_settings(
             }
         };
         if !chosen.is_empty() && !chosen.iter().any(|other| other.id() == runtime.id()) {
-            let fix = format!("add {} to --runtimes or remove the setting", runtime.id());
-            mistakes.add(place, "is for a runtime that is not compared", fix);
+            let (problem, fix) = asked.of_another(&runtime.id());
+            mistakes.add(place, problem, fix);
             continue;
         }
         match check(runtime, apps, tunable, value) {
@@ -97,4 +128,27 @@ pub(crate) fn check(runtime: &dyn Runtime, apps: &[App], tunable: &str, value: &
         false => suggest(tunable, names.iter().copied()),
     };
     Err((format!("names {tunable}, which {} does not have", runtime.id()), fix))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn mistakes_name_the_flag_only_where_there_is_one() {
+        let go = RuntimeId::new("go");
+        for (asked, place, problem, fix) in [
+            (
+                RuntimesAsked::Listed(None),
+                "--runtimes go",
+                "is for a runtime that is not compared",
+                "add go to --runtimes",
+            ),
+            (RuntimesAsked::One("caddy-fpm"), "runtime go", "is for another runtime", "leave it out"),
+        ] {
+            let told = asked.of_another(&go);
+            assert_eq!((asked.place("go").as_str(), told.0), (place, problem));
+            assert!(told.1.starts_with(fix), "{}", told.1);
+        }
+    }
 }

@@ -1,9 +1,10 @@
 //! The plan of a comparison: which runtime is fastest under these limits?
 
-use std::path::PathBuf;
+use std::path::Path;
 use std::sync::Arc;
 use std::time::Duration;
 
+use clap::Args;
 use stampede_core::{
     App, Bytes, Candidate, DefaultsContext, Limits, Load, Rounds, Runtime, RuntimeId, ServiceNeed, Slo, Topology,
     Tuning, TuningProblem, Workload,
@@ -14,7 +15,13 @@ use crate::app::{case_id, check_service, named, reach_services, read_apps};
 use crate::application::Served;
 use crate::case::{Asked, read_cases};
 use crate::catalogue::Catalogue;
+use crate::choice::RuntimesAsked;
 use crate::exchange;
+use crate::flags::{
+    AppFlag, DeploymentFlags, DurationFlag, ExchangesFlag, FeederFlag, LoadFlag, MaxTimeFlag, PhpFlag, PlatformFlags,
+    PrecisionFlag, ReadyTimeoutFlag, RoundsFlag, SamplingFlag, SeedFlag, SloFlag, SubjectFlag, TopologyFlags,
+    WarmUpFlag,
+};
 use crate::kind::kinds_served;
 use crate::listed::Listed;
 use crate::load::read_feeders;
@@ -28,72 +35,85 @@ use crate::quantity::{read_cpus, read_duration, read_load, read_memory, read_rea
 use crate::rounds::{AUTO, calibration_rounds, make_room, read_max_time, read_precision, read_rounds};
 use crate::slo::read_slo;
 use crate::subject::Subject;
-use crate::topology::{self, Around, TopologyFlags};
+use crate::topology::{self, Around};
 use crate::warm_up::{read_warm_up, settle};
 
-/// What was typed, unread, so that all mistakes can be told at once. `None` takes the default.
-#[derive(Clone, Debug, Default)]
+/// The flags of `stampede compare` that say what is measured, unread.
+#[derive(Args, Clone, Debug, Default)]
+#[expect(missing_docs, reason = "each group says what it is")]
 pub struct CompareFlags {
-    /// What is compared on.
+    #[command(flatten)]
     pub subject: SubjectFlag,
-    /// `--app a,b`.
-    pub app: Option<String>,
-    /// `--exchanges a,b`.
-    pub exchanges: Option<String>,
-    /// Each `--feeder NAME=FILE`.
-    pub feeders: Vec<String>,
-    /// `--php a,b`.
-    pub php: Option<String>,
-    /// `a,b`, or `all`.
+    /// Runtimes, separated by commas, or `all` that are installed [default: the plan's, or all]
+    #[arg(long, value_name = "A,B", help_heading = "What")]
     pub runtimes: Option<String>,
-    /// `--cpus`.
-    pub cpus: Option<String>,
-    /// `--memory`.
-    pub memory: Option<String>,
-    /// `--load`.
-    pub load: Option<String>,
-    /// `--duration`.
-    pub duration: Option<String>,
-    /// `--warm-up`.
-    pub warm_up: Option<String>,
-    /// `--rounds`.
-    pub rounds: Option<String>,
-    /// `--max-time`.
-    pub max_time: Option<String>,
-    /// `--precision`.
-    pub precision: Option<String>,
-    /// `--seed`.
-    pub seed: Option<String>,
-    /// `--ready-timeout`.
-    pub ready_timeout: Option<String>,
-    /// `--platform`.
-    pub platform: Option<String>,
-    /// `--base-image`.
-    pub base_image: Option<String>,
-    /// Each `--set RUNTIME.TUNABLE=VALUE` and `--set SERVICE.SETTING=VALUE`.
-    pub set: Vec<String>,
-    /// `--no-sampling`.
-    pub no_sampling: bool,
-    /// `--no-yard-stick`.
+    #[command(flatten)]
+    pub app: AppFlag,
+    #[command(flatten)]
+    pub exchanges: ExchangesFlag,
+    #[command(flatten)]
+    pub feeders: FeederFlag,
+    #[command(flatten)]
+    pub php: PhpFlag,
+    #[command(flatten)]
+    pub deployment: DeploymentFlags,
+    #[command(flatten)]
+    pub load: LoadFlag,
+    #[command(flatten)]
+    pub duration: DurationFlag,
+    #[command(flatten)]
+    pub warm_up: WarmUpFlag,
+    #[command(flatten)]
+    pub rounds: RoundsFlag,
+    #[command(flatten)]
+    pub max_time: MaxTimeFlag,
+    #[command(flatten)]
+    pub precision: PrecisionFlag,
+    #[command(flatten)]
+    pub seed: SeedFlag,
+    #[command(flatten)]
+    pub ready_timeout: ReadyTimeoutFlag,
+    #[command(flatten)]
+    pub platform: PlatformFlags,
+    #[command(flatten)]
+    pub sampling: SamplingFlag,
+    /// Do not measure the yard-stick, a fixed server that tells how the machine drifts: about 1.5 s a round
+    #[arg(long, help_heading = "Study")]
     pub no_yard_stick: bool,
-    /// `--calibrate`.
+    /// Compare the first case with itself, in 10 rounds unless --rounds says otherwise, and keep by how much they seem to
+    /// differ: later studies under these limits and this model of load claim no less
+    #[arg(long, conflicts_with = "max_time", help_heading = "Study")]
     pub calibrate: bool,
-    /// `--slo`.
-    pub slo: Option<String>,
-    /// What stands around each runtime.
+    #[command(flatten)]
     pub topology: TopologyFlags,
+    /// An objective is what other commands have; a comparison takes that of its plan file.
+    #[arg(skip)]
+    pub slo: SloFlag,
 }
 
-/// What a comparison is of, as it was typed.
-#[derive(Clone, Debug, Default)]
-pub enum SubjectFlag {
-    /// Nothing was typed: the plan in the current folder.
+/// What a command that measures a comparison of its own kind says itself, whatever flags and file say.
+#[derive(Default)]
+pub(crate) struct Given<'a> {
+    /// The application in this folder is served, whatever plan lies there.
+    pub(crate) application: Option<&'a Path>,
+    /// The one runtime, which such a command takes as an argument.
+    pub(crate) runtime: Option<&'a str>,
+    /// How many rounds.
+    pub(crate) rounds: Option<u32>,
+    /// The load.
+    pub(crate) load: GivenLoad<'a>,
+}
+
+/// What load a comparison is for.
+#[derive(Default)]
+pub(crate) enum GivenLoad<'a> {
+    /// That of flags and file, or of the workload's scenario.
     #[default]
-    Nothing,
-    /// A built-in workload's name, a plan file, or a folder with a plan, a workload or an application.
-    Named(String),
-    /// The application in a folder, whatever plan lies there.
-    Application(PathBuf),
+    Asked,
+    /// That of flags and file for all instances together. Settings follow from so many connections, by the limits of one.
+    OfInstances(&'a dyn Fn(&Limits) -> u32),
+    /// This one.
+    Only(&'static str),
 }
 
 /// How large this machine is.
@@ -177,121 +197,142 @@ impl ComparePlan {
     ///
     /// All mistakes of the command line and of the files that it names.
     pub fn read(flags: &CompareFlags, machine: MachineSize, catalogue: &dyn Catalogue) -> Result<Self, Mistakes> {
-        let CompareFlags {
-            subject,
-            app,
-            exchanges,
-            feeders,
-            php,
-            runtimes,
-            cpus,
-            memory,
-            load,
-            duration,
-            warm_up,
-            rounds,
-            max_time,
-            precision,
-            seed,
-            ready_timeout,
-            platform,
-            base_image,
-            set,
-            no_sampling,
-            no_yard_stick,
-            calibrate,
-            slo,
-            topology,
-        } = flags;
-        let Subject { mut served, file } = Subject::read(subject, catalogue);
+        Self::read_given(flags, Given::default(), machine, catalogue)
+    }
+
+    /// The plan of an application in a folder, whatever plan lies there.
+    ///
+    /// # Errors
+    ///
+    /// What is wrong with the application.
+    pub fn of_application(folder: &Path, machine: MachineSize, catalogue: &dyn Catalogue) -> Result<Self, Mistakes> {
+        let given = Given { application: Some(folder), ..Given::default() };
+        Self::read_given(&CompareFlags::default(), given, machine, catalogue)
+    }
+
+    pub(crate) fn read_given(
+        flags: &CompareFlags,
+        given: Given<'_>,
+        machine: MachineSize,
+        catalogue: &dyn Catalogue,
+    ) -> Result<Self, Mistakes> {
+        let Subject { mut served, file } = match given.application {
+            Some(folder) => Subject::of_application(folder),
+            None => Subject::read(flags.subject.subject.as_deref(), catalogue),
+        };
         let mut values = Values { file: file.as_ref(), mistakes: Gathered::default() };
-        let feeders = read_feeders(feeders, &mut values.mistakes);
-        let chosen_exchanges = values.list("--exchanges", "exchanges", exchanges, |all| all.exchanges.as_ref());
+        let feeders = read_feeders(&flags.feeders.feeders, &mut values.mistakes);
+        let chosen_exchanges =
+            values.list("--exchanges", "exchanges", &flags.exchanges.exchanges, |all| all.exchanges.as_ref());
         if let Ok(Served { workload, .. }) = &mut served {
             exchange::choose(chosen_exchanges.as_deref(), workload, &mut values.mistakes);
         }
         let cpus = values.of(
             ["--cpus", "limits.cpus"],
-            cpus,
+            &flags.deployment.cpus,
             |all| all.limits.as_ref()?.cpus.as_ref(),
             |typed, mistakes| read_cpus(typed, machine, mistakes),
         );
         let memory = values.of(
             ["--memory", "limits.memory"],
-            memory,
+            &flags.deployment.memory,
             |all| all.limits.as_ref()?.memory.as_ref(),
             |typed, mistakes| read_memory(typed, machine, mistakes),
         );
         let limits = Limits { cpus, memory };
         let needs = served.as_ref().map_or(&[][..], |served| &served.workload.services);
         let Around { topology, services, set } =
-            topology::read(topology, set, file.as_ref(), &limits, needs, &mut values.mistakes);
+            topology::read(&flags.topology, &flags.deployment.set, file.as_ref(), &limits, needs, &mut values.mistakes);
         if let Ok(Served { workload, .. }) = &mut served {
             reach_services(workload, &services);
         }
-        let asked = values.load(load, machine);
+        let asked = match &given.load {
+            GivenLoad::Only(load) => {
+                let load = read_load(Some(load), machine, &mut values.mistakes);
+                AskedLoad { load, place: None, is_one: true }
+            }
+            GivenLoad::OfInstances(_) => AskedLoad { is_one: true, ..values.load(&flags.load.load, machine) },
+            GivenLoad::Asked => values.load(&flags.load.load, machine),
+        };
         let workload = served.as_ref().ok().map(|served| &served.workload);
         let Played { load, beside, scenario } =
             play::read(workload, asked, &feeders, machine, catalogue, &mut values.mistakes);
         let duration = values.of(
             ["--duration", "study.duration"],
-            duration,
+            &flags.duration.duration,
             |all| all.study.as_ref()?.duration.as_ref(),
             |typed, mistakes| read_duration(typed, [&load].into_iter().chain(&beside), mistakes),
         );
         let warm_up = values.of(
             ["--warm-up", "study.warm_up"],
-            warm_up,
+            &flags.warm_up.warm_up,
             |all| all.study.as_ref()?.warm_up.as_ref(),
             read_warm_up,
         );
         let ready_timeout = values.of(
             ["--ready-timeout", "study.ready_timeout"],
-            ready_timeout,
+            &flags.ready_timeout.ready_timeout,
             |all| all.study.as_ref()?.ready_timeout.as_ref(),
             read_ready_timeout,
         );
         // Rounds that were typed take the place of the file's time for them, and a time that was typed that of its rounds.
+        let (rounds, max_time) = (&flags.rounds.rounds, &flags.max_time.max_time);
         let rounds_are_typed = rounds.as_deref().is_some_and(|typed| typed != AUTO);
         let time_is_typed = max_time.is_some();
-        let max_time = values.of(
-            ["--max-time", "study.max_time"],
-            max_time,
-            |all| all.study.as_ref()?.max_time.as_ref().filter(|_| !rounds_are_typed),
-            read_max_time,
-        );
-        let rounds = values.of(
-            ["--rounds", "study.rounds"],
-            rounds,
-            |all| all.study.as_ref()?.rounds.as_ref().filter(|_| !time_is_typed),
-            |typed, mistakes| read_rounds(typed, max_time, mistakes),
-        );
+        let (rounds, max_time) = match given.rounds {
+            Some(rounds) => (Rounds::Fixed(rounds), None),
+            None => {
+                let max_time = values.of(
+                    ["--max-time", "study.max_time"],
+                    max_time,
+                    |all| all.study.as_ref()?.max_time.as_ref().filter(|_| !rounds_are_typed),
+                    read_max_time,
+                );
+                let rounds = values.of(
+                    ["--rounds", "study.rounds"],
+                    rounds,
+                    |all| all.study.as_ref()?.rounds.as_ref().filter(|_| !time_is_typed),
+                    |typed, mistakes| read_rounds(typed, max_time, mistakes),
+                );
+                (rounds, max_time)
+            }
+        };
         let precision = values.of(
             ["--precision", "study.precision"],
-            precision,
+            &flags.precision.precision,
             |all| all.study.as_ref()?.precision.as_ref(),
             read_precision,
         );
-        let seed = values.of(["--seed", "study.seed"], seed, |all| all.study.as_ref()?.seed.as_ref(), read_seed);
+        let seed =
+            values.of(["--seed", "study.seed"], &flags.seed.seed, |all| all.study.as_ref()?.seed.as_ref(), read_seed);
         // Typed, it takes the place of the file's platform and of that one's image.
+        let PlatformFlags { platform, image } = &flags.platform;
         let is_typed_local = platform.as_deref() == Some(platform::LOCAL);
         let platform = values.of(["--platform", "platform"], platform, |all| all.platform.as_ref(), platform::read);
         let base_image = values.of(
             ["--base-image", "base_image"],
-            base_image,
+            &image.base_image,
             |all| all.base_image.as_ref().filter(|_| !is_typed_local),
             platform::read_base_image,
         );
         let platform = platform::upon(platform, base_image, &mut values.mistakes);
-        let slo = read_slo(slo.as_deref(), values.file, &mut values.mistakes);
-        let chosen_apps = values.list("--app", "apps", app, |all| all.apps.as_ref());
-        let builds = values.list("--php", "php", php, |all| all.php.as_ref());
+        let slo = read_slo(flags.slo.slo.as_deref(), values.file, &mut values.mistakes);
+        let chosen_apps = values.list("--app", "apps", &flags.app.app, |all| all.apps.as_ref());
+        let builds = values.list("--php", "php", &flags.php.php, |all| all.php.as_ref());
         let mut mistakes = values.mistakes;
         let apps = served.as_ref().map_or(&[][..], |served| &served.workload.apps);
-        let (cases, choice) = read_cases(runtimes.as_deref(), &set, file.as_ref(), apps, catalogue, &mut mistakes);
+        let runtimes = match given.runtime {
+            Some(name) => RuntimesAsked::One(name),
+            None => RuntimesAsked::Listed(flags.runtimes.as_deref()),
+        };
+        let (cases, choice) = read_cases(runtimes, &set, file.as_ref(), apps, catalogue, &mut mistakes);
         let workload = served.as_ref().ok().map(|served| &served.workload);
         let chosen_apps = read_apps(chosen_apps.as_deref(), workload, &mut mistakes);
         let builds = read_php(builds.as_deref(), &mut mistakes);
+        let tuned_for = match given.load {
+            GivenLoad::OfInstances(connections) => Load::Closed { connections: connections(&limits).max(1) },
+            GivenLoad::Asked | GivenLoad::Only(_) => load.joined_by(&beside),
+        };
         let mut candidates: Vec<Candidate> = Vec::new();
         if let Ok(Served { workload, .. }) = &served {
             check_service(workload, &chosen_apps, &cases, choice, &mut mistakes);
@@ -309,7 +350,7 @@ impl ComparePlan {
                     case.runtime,
                     app,
                     &topology.replica_limits(&limits),
-                    &load.joined_by(&beside),
+                    &tuned_for,
                     &case.given,
                     place,
                     &mut mistakes,
@@ -328,7 +369,7 @@ impl ComparePlan {
         };
         let unable =
             cases.iter().filter(is_unable).map(|case| (case.runtime.id(), kinds_served(case.runtime))).collect();
-        let rounds = if *calibrate {
+        let rounds = if flags.calibrate {
             calibration_rounds(rounds, &mut mistakes)
         } else {
             make_room(rounds, max_time, candidates.len(), warm_up + duration, &mut mistakes)
@@ -355,9 +396,9 @@ impl ComparePlan {
             seed,
             ready_timeout,
             platform,
-            sampled: !no_sampling,
-            yard_stick: !no_yard_stick,
-            calibrate: *calibrate,
+            sampled: !flags.sampling.no_sampling,
+            yard_stick: !flags.no_yard_stick,
+            calibrate: flags.calibrate,
             slo,
         })
     }
@@ -419,7 +460,7 @@ impl<'a> Values<'a> {
         let in_file = self.file.filter(|_| typed.is_none()).and_then(|file| Some((file, file.sections.load.as_ref()?)));
         let Some((file, at)) = in_file else {
             let load = read_load(typed.as_deref(), machine, &mut self.mistakes);
-            return AskedLoad { load, place: typed.as_ref().map(|typed| format!("--load {typed}")) };
+            return AskedLoad { load, place: typed.as_ref().map(|typed| format!("--load {typed}")), is_one: false };
         };
         let place = Some(format!("{} load", file.spot(at)));
         let short = match &at.value {
@@ -431,11 +472,11 @@ impl<'a> Values<'a> {
                 let mut found = Gathered::default();
                 let load = read_load(Some(&text), machine, &mut found);
                 self.mistakes.extend(found.retold("--load", "load", &format!("{} load {text}", file.spot(at))));
-                AskedLoad { load, place }
+                AskedLoad { load, place, is_one: false }
             }
             Err((key, problem, fix)) => {
                 self.mistakes.add(format!("{} load.{key}", file.spot(at)), problem, fix);
-                AskedLoad { load: read_load(None, machine, &mut self.mistakes), place }
+                AskedLoad { load: read_load(None, machine, &mut self.mistakes), place, is_one: false }
             }
         }
     }
@@ -481,7 +522,9 @@ pub(crate) fn tune(
 
 #[cfg(test)]
 mod tests {
-    use std::path::{Path, PathBuf};
+    use std::path::PathBuf;
+
+    use clap::{Command, FromArgMatches};
 
     use super::*;
 
@@ -509,33 +552,49 @@ mod tests {
 
     #[test]
     fn all_mistakes_of_one_command_line_are_told_at_once() {
-        let typed = |text: &str| Some(text.to_owned());
-        let flags = CompareFlags {
-            subject: SubjectFlag::Named("markdwon".to_owned()),
-            app: typed("web"),
-            exchanges: None,
-            feeders: vec!["payloads".to_owned()],
-            php: typed("eight"),
-            runtimes: typed("zzz,zzz"),
-            cpus: typed("64"),
-            memory: typed("1Mi"),
-            load: typed("closed:none"),
-            duration: typed("0"),
-            warm_up: typed("soon"),
-            rounds: typed("0"),
-            max_time: typed("1d2"),
-            precision: typed("0"),
-            seed: typed("-1"),
-            ready_timeout: typed("9999d"),
-            platform: typed("moon"),
-            base_image: typed("a moon"),
-            set: vec!["pm=static".to_owned(), "zzz.a=b".to_owned()],
-            no_sampling: false,
-            no_yard_stick: false,
-            calibrate: false,
-            slo: typed("fast"),
-            topology: TopologyFlags::default(),
-        };
+        let typed = [
+            "compare",
+            "markdwon",
+            "--app",
+            "web",
+            "--feeder",
+            "payloads",
+            "--php",
+            "eight",
+            "--runtimes",
+            "zzz,zzz",
+            "--cpus",
+            "64",
+            "--memory",
+            "1Mi",
+            "--load",
+            "closed:none",
+            "--duration",
+            "0",
+            "--warm-up",
+            "soon",
+            "--rounds",
+            "0",
+            "--max-time",
+            "1d2",
+            "--precision",
+            "0",
+            "--seed",
+            "-1",
+            "--ready-timeout",
+            "9999d",
+            "--platform",
+            "moon",
+            "--base-image",
+            "a moon",
+            "--set",
+            "pm=static",
+            "--set",
+            "zzz.a=b",
+        ];
+        let typed = CompareFlags::augment_args(Command::new("compare")).get_matches_from(typed);
+        let slo = SloFlag { slo: Some("fast".to_owned()) };
+        let flags = CompareFlags { slo, ..CompareFlags::from_arg_matches(&typed).unwrap() };
         let Mistakes(mistakes) = ComparePlan::read(&flags, MACHINE, &Empty).unwrap_err();
         let places = mistakes.iter().map(|mistake| mistake.place.as_str()).collect::<Vec<_>>();
         assert_eq!(

@@ -2,27 +2,33 @@
 
 use std::collections::BTreeMap;
 
+use clap::Args;
 use stampede_core::{App, Candidate, Rounds, RuntimeId, Topology, Tuning, TuningProblem};
 
 use crate::catalogue::Catalogue;
 use crate::choice::find;
-use crate::compare::{CompareFlags, ComparePlan, MachineSize, RuntimeChoice};
+use crate::compare::{CompareFlags, ComparePlan, Given, MachineSize, RuntimeChoice};
 use crate::mistake::{Gathered, Mistakes};
 use crate::topology::check_sum;
+use crate::tune::TuneFlags;
 
-/// What was typed, unread.
-#[derive(Clone, Debug, Default)]
+/// The flags of `stampede tune --steps`, unread.
+#[derive(Args, Clone, Debug, Default)]
 pub struct LadderFlags {
-    /// The runtime to begin with.
-    pub runtime: String,
-    /// `--or`: others that may take its place; `None` takes all that can serve the application.
+    /// In place of the search, at most so many steps: each changes what the records of the best one before it point to, be it
+    /// PHP's own settings, the runtime, or what part of the whole each service has, and is undone where it gains nothing
+    #[arg(long, value_name = "N", conflicts_with_all = ["budget", "objective", "out"], help_heading = "Steps")]
+    pub steps: Option<String>,
+    /// Other runtimes that a step may put in its place [default: all that are installed and serve the same application]
+    #[arg(long = "or", value_name = "A,B", requires = "steps", help_heading = "Steps")]
     pub others: Option<String>,
-    /// `--ini`: settings of `php.ini` to begin with, as `NAME=VALUE`.
+    /// Hold the end against a row of an experiment too, which is served under the same limits and load: rinha/task-workers, or
+    /// FILE.yaml/ROW of one of your own
+    #[arg(long, value_name = "EXPERIMENT/ROW", requires = "steps", help_heading = "Steps")]
+    pub against: Option<String>,
+    /// A setting of php.ini to begin with: opcache.enable=0 (may be repeated)
+    #[arg(long, value_name = "NAME=VALUE", requires = "steps", help_heading = "Steps")]
     pub ini: Vec<String>,
-    /// `--steps`: how many may be tried, the beginning among them.
-    pub steps: String,
-    /// What is served, under what; runtimes, rounds and their time are not taken from it.
-    pub compare: CompareFlags,
 }
 
 /// Steps without mistakes.
@@ -55,8 +61,15 @@ impl LadderPlan {
     /// # Errors
     ///
     /// All mistakes of the command line and of the files that it names.
-    pub fn read(flags: &LadderFlags, machine: MachineSize, catalogue: &dyn Catalogue) -> Result<Self, Mistakes> {
-        let LadderFlags { runtime, others, ini, steps, compare } = flags;
+    pub fn read(
+        tune: &TuneFlags,
+        flags: &LadderFlags,
+        machine: MachineSize,
+        catalogue: &dyn Catalogue,
+    ) -> Result<Self, Mistakes> {
+        let TuneFlags { runtime, .. } = tune;
+        let LadderFlags { steps, others, against: _, ini } = flags;
+        let steps = steps.as_deref().unwrap_or_default();
         let mut mistakes = Gathered::default();
         let place = format!("runtime {runtime}");
         if let Err(fix) = find(runtime, catalogue.runtimes()) {
@@ -74,8 +87,9 @@ impl LadderPlan {
             Some(others) => format!("{runtime},{others}"),
             None => "all".to_owned(),
         };
-        let flags = CompareFlags { runtimes: Some(runtimes), rounds: Some("1".to_owned()), ..compare.clone() };
-        let mut plan = mistakes.finish(ComparePlan::read(&flags, machine, catalogue))?;
+        let compare = CompareFlags { runtimes: Some(runtimes), ..tune.compare() };
+        let given = Given { rounds: Some(1), ..Given::default() };
+        let mut plan = mistakes.finish(ComparePlan::read_given(&compare, given, machine, catalogue))?;
         // The same application as the first one has: another one could do other work, and one in another language is no setting.
         let Some(first) = plan.candidates.iter().find(|candidate| candidate.runtime.id().as_str() == runtime).cloned()
         else {

@@ -15,6 +15,7 @@ mod choice;
 mod command;
 mod compare;
 mod exchange;
+mod flags;
 mod kind;
 mod ladder;
 mod listed;
@@ -45,9 +46,13 @@ mod warm_up;
 mod workload;
 
 pub use answer::CheckFlags;
-pub use capacity::read_capacity;
+pub use capacity::{CapacityFlags, read_capacity};
 pub use catalogue::Catalogue;
-pub use compare::{CompareFlags, ComparePlan, MachineSize, RuntimeChoice, SubjectFlag};
+pub use compare::{CompareFlags, ComparePlan, MachineSize, RuntimeChoice};
+pub use flags::{
+    AppFlag, ClientRttFlag, DeploymentFlags, DurationFlag, ExchangesFlag, LoadFlag, MaxTimeFlag, PhpFlag,
+    PlatformFlags, ReadyFlag, ReadyTimeoutFlag, RoundsFlag, SeedFlag, SubjectFlag, TopologyFlags, WarmUpFlag,
+};
 pub use ladder::{LadderFlags, LadderPlan, Rung};
 pub use load::{LoadFlags, LoadPlan};
 pub use look::{Look, look};
@@ -63,7 +68,6 @@ pub use scale::{InstancesAsked, read_scale};
 pub use scenario::parse as parse_scenario;
 pub use template::{WrittenAnswer, write_plan};
 pub use threshold::read_threshold;
-pub use topology::TopologyFlags;
 pub use tune::{SearchBudget, TuneFlags, TunePlan};
 pub use url::{HttpUrl, UrlError};
 pub use workload::read as read_workload;

@@ -31,6 +31,8 @@ pub(crate) struct Played {
 pub(crate) struct AskedLoad {
     pub(crate) load: Load,
     pub(crate) place: Option<String>,
+    /// Whether it is the only one, so that a scenario with several does not go with it.
+    pub(crate) is_one: bool,
 }
 
 /// Reads what load is driven at a workload: its scenario where it has one, whose only crowd may get another load.
@@ -42,7 +44,7 @@ pub(crate) fn read(
     catalogue: &dyn Catalogue,
     mistakes: &mut Gathered,
 ) -> Played {
-    let AskedLoad { load, place } = asked;
+    let AskedLoad { load, place, is_one } = asked;
     let Some((workload, play)) = workload.and_then(|workload| Some((workload, workload.play.as_ref()?))) else {
         for (name, file) in feeders.iter().filter(|_| workload.is_some()) {
             let place = format!("--feeder {name}={}", file.display());
@@ -57,7 +59,10 @@ pub(crate) fn read(
             return Played { load, beside: Vec::new(), scenario: None };
         }
     };
-    if let Some(place) = place {
+    if is_one && scenario.crowds.len() > 1 {
+        let problem = "plays a scenario, whose crowds have loads of their own";
+        mistakes.add("the workload", problem, "name one without a scenario");
+    } else if let Some(place) = place {
         match &mut scenario.crowds[..] {
             [only] => only.load = load,
             crowds => {
@@ -178,7 +183,7 @@ mod tests {
             audits: vec![audit],
         };
         let load = asked.unwrap_or("closed:16").parse().unwrap();
-        let asked = AskedLoad { load, place: asked.map(|asked| format!("--load {asked}")) };
+        let asked = AskedLoad { load, place: asked.map(|asked| format!("--load {asked}")), is_one: false };
         let mut mistakes = Gathered::default();
         let feeders = BTreeMap::new();
         let played = read(Some(&workload), asked, &feeders, MACHINE, &Generating(generated), &mut mistakes);

@@ -10,13 +10,18 @@ use std::path::PathBuf;
 use std::sync::Arc;
 use std::time::Duration;
 
+use clap::Args;
 use stampede_core::{CaseId, ClaimTest, Limits, Load, Publication, PublishedTable};
 
 use self::case::CaseKeys;
 pub use self::case::ScaledRow;
 use self::file::{PublishedFile, RowEntry, TableEntry};
 use crate::catalogue::Catalogue;
-use crate::compare::{CompareFlags, ComparePlan, MachineSize, SubjectFlag};
+use crate::compare::{CompareFlags, ComparePlan, MachineSize};
+use crate::flags::{
+    ClientRttFlag, DurationFlag, ExchangesFlag, FeederFlag, ReadyTimeoutFlag, RoundsFlag, SeedFlag, SubjectFlag,
+    WarmUpFlag,
+};
 use crate::mistake::{Gathered, Mistake, Mistakes};
 use crate::plan_file::Text;
 use crate::quantity::read_seed;
@@ -27,29 +32,34 @@ use crate::suggestion::suggest;
 /// How long a row may take to its first answer: a framework that warms its cache up on a sixth of a CPU takes a while.
 const PATIENCE: &str = "2m";
 
-/// What was typed, unread, so that all mistakes can be told at once. `None` takes the default.
-#[derive(Clone, Debug, Default)]
+/// The flags of `stampede reproduce` that say what is measured, unread.
+#[derive(Args, Clone, Debug, Default)]
+#[expect(missing_docs, reason = "each group says what it is")]
 pub struct ReproduceFlags {
-    /// The experiment.
-    pub name: String,
-    /// `--scale`.
+    /// Multiply the published times with this; rates stay [default: the experiment's own]
+    #[arg(long, value_name = "FACTOR", allow_hyphen_values = true, help_heading = "How much")]
     pub scale: Option<String>,
-    /// `--rate-scale`.
+    /// Multiply the published rates of open loads with this; the report says so [default: 1]
+    #[arg(long, value_name = "FACTOR", allow_hyphen_values = true, help_heading = "How much")]
     pub rate_scale: Option<String>,
-    /// `--full`.
+    /// Times and rates as published
+    #[arg(long, help_heading = "How much")]
     pub full: bool,
-    /// `--rounds`.
-    pub rounds: Option<String>,
-    /// `--seed`.
-    pub seed: Option<String>,
-    /// `--client-rtt`.
-    pub client_rtt: Option<String>,
-    /// `--tables`.
+    /// Only these of its tables
+    #[arg(long, value_name = "A,B", help_heading = "How much")]
     pub tables: Option<String>,
-    /// `--workloads`: a folder whose workloads take the place of those of the same name that are built in.
+    #[command(flatten)]
+    pub rounds: RoundsFlag,
+    #[command(flatten)]
+    pub seed: SeedFlag,
+    #[command(flatten)]
+    pub client_rtt: ClientRttFlag,
+    /// A folder whose workloads take the place of built-in ones of the same name, for example with a vendor folder that
+    /// holds the packages of RoadRunner, webman or the functions framework
+    #[arg(long, value_name = "DIR", help_heading = "Study")]
     pub workloads: Option<PathBuf>,
-    /// Each `--feeder NAME=FILE`.
-    pub feeders: Vec<String>,
+    #[command(flatten)]
+    pub feeders: FeederFlag,
 }
 
 /// A published experiment as it will be repeated.
@@ -121,14 +131,15 @@ impl ReproducePlan {
     ///
     /// All mistakes of the command line, or those of the experiment's file.
     pub fn read(
+        name: &str,
         flags: &ReproduceFlags,
         known: &[KnownPublication],
         machine: MachineSize,
         catalogue: &dyn Catalogue,
         at_once: AtOnce<'_>,
     ) -> Result<Self, Mistakes> {
-        let ReproduceFlags { name, scale, rate_scale, full, rounds, seed, client_rtt, tables, workloads, feeders } =
-            flags;
+        let ReproduceFlags { scale, rate_scale, full, tables, rounds, seed, client_rtt, workloads, feeders } = flags;
+        let ClientRttFlag { client_rtt } = client_rtt;
         let mut mistakes = Gathered::default();
         let file = named(name, known).and_then(PublishedFile::read);
         let defaults = file.as_ref().ok().map(|(file, _)| (file.scale, file.rounds));
@@ -142,8 +153,8 @@ impl ReproducePlan {
         }
         let scale = read_factor("--scale", scale.as_deref(), if *full { 1.0 } else { default_scale }, &mut mistakes);
         let rate_scale = read_factor("--rate-scale", rate_scale.as_deref(), 1.0, &mut mistakes);
-        let seed = read_seed(seed.as_deref(), &mut mistakes);
-        let rounds = read_number_of_rounds(rounds.as_deref(), default_rounds, &mut mistakes);
+        let seed = read_seed(seed.seed.as_deref(), &mut mistakes);
+        let rounds = read_number_of_rounds(rounds.rounds.as_deref(), default_rounds, &mut mistakes);
         read_rtt(client_rtt.as_deref(), &mut mistakes);
         if let Some(folder) = workloads.as_ref().filter(|folder| !folder.is_dir()) {
             mistakes.add(format!("--workloads {}", folder.display()), "is no folder", "name one with workloads");
@@ -176,14 +187,14 @@ impl ReproducePlan {
 ///
 /// That the experiment or the row is not known, is a service of instances that come and go, or cannot be measured here, and why.
 pub fn read_row(
-    flags: &ReproduceFlags,
+    experiment: &str,
     row: &str,
     known: &[KnownPublication],
     machine: MachineSize,
     catalogue: &dyn Catalogue,
 ) -> Result<ComparePlan, Mistakes> {
-    let flags = ReproduceFlags { full: true, ..flags.clone() };
-    let plan = ReproducePlan::read(&flags, known, machine, catalogue, &|row, _| row.concurrency)?;
+    let flags = ReproduceFlags { full: true, ..ReproduceFlags::default() };
+    let plan = ReproducePlan::read(experiment, &flags, known, machine, catalogue, &|row, _| row.concurrency)?;
     let rows: Vec<PlannedRow> = plan.tables.into_iter().flat_map(|table| table.rows).collect();
     let names: Vec<String> = rows.iter().map(|row| row.case.to_string()).collect();
     let place = format!("row {row}");
@@ -196,7 +207,7 @@ pub fn read_row(
         Some(PlannedRow { plan, scaled: None, .. }) => plan,
         None => {
             let fix = suggest(row, names.iter().map(String::as_str));
-            Err(Mistakes::one(place, format!("is not in {}", flags.name), fix))
+            Err(Mistakes::one(place, format!("is not in {experiment}"), fix))
         }
     }
 }
@@ -270,7 +281,7 @@ struct Reader<'a> {
     rate_scale: f64,
     client_rtt: Option<&'a str>,
     workloads: &'a Option<PathBuf>,
-    feeders: &'a [String],
+    feeders: &'a FeederFlag,
     machine: MachineSize,
     catalogue: &'a dyn Catalogue,
     at_once: AtOnce<'a>,
@@ -298,25 +309,30 @@ impl Reader<'_> {
     ) -> Result<ComparePlan, Mistakes> {
         let (env, ini) = (keys.env(), keys.ini());
         let mut flags = CompareFlags {
-            subject: SubjectFlag::Named(self.workload(&entry.workload.0)),
-            duration: entry.duration.as_ref().map(|typed| self.duration(&typed.0)).transpose()?,
-            warm_up: Some(entry.warm_up.0.clone()),
-            exchanges: row.exchanges.as_ref().or(entry.exchanges.as_ref()).map(|Text(names)| names.clone()),
-            feeders: self.feeders.to_vec(),
-            ready_timeout: Some(PATIENCE.to_owned()),
+            subject: SubjectFlag { subject: Some(self.workload(&entry.workload.0)) },
+            duration: DurationFlag {
+                duration: entry.duration.as_ref().map(|typed| self.duration(&typed.0)).transpose()?,
+            },
+            warm_up: WarmUpFlag { warm_up: Some(entry.warm_up.0.clone()) },
+            exchanges: ExchangesFlag {
+                exchanges: row.exchanges.as_ref().or(entry.exchanges.as_ref()).map(|Text(names)| names.clone()),
+            },
+            feeders: self.feeders.clone(),
+            ready_timeout: ReadyTimeoutFlag { ready_timeout: Some(PATIENCE.to_owned()) },
             ..keys.flags()
         };
-        flags.load = flags.load.map(|load| self.load(&load)).transpose()?;
-        let given = (flags.duration.is_some(), flags.load.is_some());
+        let load = &mut flags.load.load;
+        *load = load.take().map(|load| self.load(&load)).transpose()?;
+        let given = (flags.duration.duration.is_some(), load.is_some());
         if let Some(rtt) = self.client_rtt {
-            flags.topology.client_rtt.get_or_insert_with(|| rtt.to_owned());
+            flags.topology.client_rtt.client_rtt.get_or_insert_with(|| rtt.to_owned());
         }
         let mut plan = match scaled {
             None => ComparePlan::read(&flags, self.machine, self.catalogue)?,
             Some(scaled) => {
-                let (runtime, given) =
-                    (flags.runtimes.clone().unwrap_or_default(), |limits: &Limits| (self.at_once)(scaled, limits));
-                let read = read_scale(&runtime, &flags, &given, scaled.instances, self.machine, self.catalogue);
+                let runtime = flags.runtimes.take().unwrap_or_default();
+                let given = |limits: &Limits| (self.at_once)(scaled, limits);
+                let read = read_scale(&runtime, flags, &given, scaled.instances, self.machine, self.catalogue);
                 let (plan, most) = read?;
                 scaled.instances.most = Some(most);
                 plan

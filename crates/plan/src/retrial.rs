@@ -3,37 +3,43 @@
 use std::env;
 use std::path::Path;
 
+use clap::Args;
 use stampede_core::{App, Candidate, Case, CaseId, DefaultsContext, Rounds, Study, Tuning, TuningProblem};
 
 use crate::catalogue::Catalogue;
-use crate::compare::{CompareFlags, ComparePlan, MachineSize, SubjectFlag};
+use crate::compare::{CompareFlags, ComparePlan, MachineSize};
+use crate::flags::{
+    AppFlag, BaseImageFlag, DeploymentFlags, DurationFlag, ExchangesFlag, MaxTimeFlag, PhpFlag, PlatformFlags,
+    PrecisionFlag, ReadyTimeoutFlag, RoundsFlag, SeedFlag, SubjectFlag, TopologyFlags, WarmUpFlag,
+};
 use crate::mistake::{Gathered, Mistakes};
 use crate::plan_file::PLAN_FILE;
 use crate::rounds::{LEAST_ROUNDS, make_room, read_max_time, read_rounds};
-use crate::topology::TopologyFlags;
 
-/// What was typed, unread. `None` takes what the stored study had, or the default.
-#[derive(Clone, Debug, Default)]
+/// The flags of `stampede why` that say what is measured, unread. `None` takes what the stored study had, or the default.
+#[derive(Args, Clone, Debug, Default)]
+#[expect(missing_docs, reason = "each group says what it is")]
 pub struct RetrialFlags {
-    /// `--from`: where the workload is, in the words of `stampede compare`. It is found by its name where it is a built-in one, a
-    /// folder here or this folder, or by the plan that lies here.
+    /// The folder, plan file or workload that the study was of [default: a built-in workload, a folder here or this
+    /// folder of that name, or the stampede.yaml in this folder]
+    #[arg(long, value_name = "DIR|PLAN|WORKLOAD")]
     pub from: Option<String>,
-    /// `--exchanges`, in the words of `stampede compare`.
-    pub exchanges: Option<String>,
-    /// `--base-image`: another image for containers than the case had.
-    pub base_image: Option<String>,
-    /// `--ready-timeout`.
-    pub ready_timeout: Option<String>,
-    /// `--duration`.
-    pub duration: Option<String>,
-    /// `--rounds`.
-    pub rounds: Option<String>,
-    /// `--max-time`.
-    pub max_time: Option<String>,
-    /// `--precision`.
-    pub precision: Option<String>,
-    /// `--seed`.
-    pub seed: Option<String>,
+    #[command(flatten)]
+    pub exchanges: ExchangesFlag,
+    #[command(flatten)]
+    pub image: BaseImageFlag,
+    #[command(flatten)]
+    pub ready_timeout: ReadyTimeoutFlag,
+    #[command(flatten)]
+    pub duration: DurationFlag,
+    #[command(flatten)]
+    pub rounds: RoundsFlag,
+    #[command(flatten)]
+    pub max_time: MaxTimeFlag,
+    #[command(flatten)]
+    pub precision: PrecisionFlag,
+    #[command(flatten)]
+    pub seed: SeedFlag,
 }
 
 /// A changed case, with settings of PHP over the application's own.
@@ -69,33 +75,33 @@ impl RetrialPlan {
         machine: MachineSize,
         catalogue: &dyn Catalogue,
     ) -> Result<Self, Mistakes> {
-        let RetrialFlags { from, exchanges, base_image, ready_timeout, duration, rounds, max_time, precision, seed } =
-            flags;
-        let subject = subject(from.as_deref(), study, catalogue)?;
+        let from = flags.from.as_deref();
+        let subject = subject(from, study, catalogue)?;
         let mut mistakes = Gathered::default();
-        let max_time = read_max_time(max_time.as_deref(), &mut mistakes);
-        let rounds = read_rounds(rounds.as_deref(), max_time, &mut mistakes);
+        let max_time = read_max_time(flags.max_time.max_time.as_deref(), &mut mistakes);
+        let rounds = read_rounds(flags.rounds.rounds.as_deref(), max_time, &mut mistakes);
         if let Rounds::Fixed(few @ ..LEAST_ROUNDS) = rounds {
             let problem = format!("is too few: a verdict takes {LEAST_ROUNDS}");
             mistakes.add(format!("--rounds {few}"), problem, "for example --rounds 5");
         }
+        let base_image = flags.image.base_image.clone().or_else(|| case.base_image.clone());
+        let image = BaseImageFlag { base_image };
         let read = ComparePlan::read(
             &CompareFlags {
-                subject,
-                app: Some(case.app.clone()),
-                exchanges: exchanges.clone(),
-                platform: Some(case.platform.clone()),
-                base_image: base_image.clone().or_else(|| case.base_image.clone()),
-                ready_timeout: ready_timeout.clone(),
-                php: series(case),
+                subject: SubjectFlag { subject },
+                app: AppFlag { app: Some(case.app.clone()) },
+                exchanges: flags.exchanges.clone(),
+                platform: PlatformFlags { platform: Some(case.platform.clone()), image },
+                ready_timeout: flags.ready_timeout.clone(),
+                php: PhpFlag { php: series(case) },
                 runtimes: Some(case.runtime.to_string()),
-                duration: duration.clone(),
+                duration: flags.duration.clone(),
                 // The stored study says how long it was; pilots are not repeated.
-                warm_up: Some("0s".to_owned()),
-                precision: precision.clone(),
-                seed: seed.clone(),
+                warm_up: WarmUpFlag { warm_up: Some("0s".to_owned()) },
+                precision: flags.precision.clone(),
+                seed: flags.seed.clone(),
                 // They decide which of its applications a runtime serves.
-                set: case.flags(),
+                deployment: DeploymentFlags { set: case.flags(), ..DeploymentFlags::default() },
                 topology: TopologyFlags { services: services(case), ..TopologyFlags::default() },
                 ..CompareFlags::default()
             },
@@ -104,7 +110,7 @@ impl RetrialPlan {
         );
         let plan = mistakes.finish(read)?;
         if plan.workload.id != study.workload {
-            let place = format!("--from {}", from.as_deref().unwrap_or(PLAN_FILE));
+            let place = format!("--from {}", from.unwrap_or(PLAN_FILE));
             let problem = format!("is {}, and study {} was of {}", plan.workload.id, study.id, study.workload);
             return Err(Mistakes::one(place, problem, "name the folder or plan that was compared then"));
         }
@@ -113,7 +119,7 @@ impl RetrialPlan {
             return Err(Mistakes::one(place, "has nothing that serves it any more", "compare it again"));
         };
         let warm_up = study.warm_up_of(&case.id);
-        let duration = if duration.is_some() { plan.duration } else { study.duration };
+        let duration = if flags.duration.duration.is_some() { plan.duration } else { study.duration };
         let mut mistakes = Gathered::default();
         let rounds = make_room(rounds, max_time, 1 + changed.len(), warm_up + duration, &mut mistakes);
         mistakes.finish(Ok(()))?;
@@ -123,7 +129,7 @@ impl RetrialPlan {
             warm_up,
             pilots: false,
             rounds,
-            precision: if precision.is_some() { plan.precision } else { study.precision },
+            precision: if flags.precision.precision.is_some() { plan.precision } else { study.precision },
             ..under(plan, case)
         };
         let (mut taken, mut left_out) = (Vec::new(), Vec::new());
@@ -181,15 +187,15 @@ fn of_case(candidate: &Candidate, case: &Case, ini: &[(&str, &str)]) -> Candidat
 }
 
 /// What is served: as it was named, or what is found by the name of the workload.
-fn subject(from: Option<&str>, study: &Study, catalogue: &dyn Catalogue) -> Result<SubjectFlag, Mistakes> {
+fn subject(from: Option<&str>, study: &Study, catalogue: &dyn Catalogue) -> Result<Option<String>, Mistakes> {
     let name = study.workload.as_str();
     let is_built_in = || catalogue.workloads().iter().any(|built_in| built_in == name);
     let is_this_folder = || env::current_dir().is_ok_and(|folder| folder.file_name().is_some_and(|own| own == name));
     match from {
-        Some(from) => Ok(SubjectFlag::Named(from.to_owned())),
-        None if is_built_in() || Path::new(name).is_dir() => Ok(SubjectFlag::Named(name.to_owned())),
-        None if Path::new(PLAN_FILE).is_file() => Ok(SubjectFlag::Nothing),
-        None if is_this_folder() => Ok(SubjectFlag::Named(".".to_owned())),
+        Some(from) => Ok(Some(from.to_owned())),
+        None if is_built_in() || Path::new(name).is_dir() => Ok(Some(name.to_owned())),
+        None if Path::new(PLAN_FILE).is_file() => Ok(None),
+        None if is_this_folder() => Ok(Some(".".to_owned())),
         None => Err(Mistakes::one(
             format!("study {}", study.id),
             format!("was of {name}, which is not here"),

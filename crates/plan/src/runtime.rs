@@ -2,37 +2,37 @@
 
 use std::path::Path;
 
+use clap::Args;
 use stampede_core::{Candidate, CaseId, Limits, Load, Runtime, Topology};
 
 use crate::app::{named, read_apps};
 use crate::catalogue::Catalogue;
-use crate::choice::{find, read_settings};
+use crate::choice::{RuntimesAsked, find, read_settings};
 use crate::compare::{MachineSize, app_for, setting, tune};
+use crate::flags::{AppFlag, DeploymentFlags, LoadFlag, TopologyFlags};
 use crate::kind::kinds_served;
 use crate::listed::Listed;
 use crate::mistake::{Gathered, Mistakes};
 use crate::quantity::{read_cpus, read_load, read_memory};
 use crate::subject::read_workload;
-use crate::topology::{self, Around, TopologyFlags};
+use crate::topology::{self, Around};
 
-/// What was typed, unread, so that all mistakes can be told at once. `None` takes the default.
-#[derive(Clone, Debug, Default)]
+/// The flags of `stampede show runtime` that say what is shown, unread.
+#[derive(Args, Clone, Debug, Default)]
+#[expect(missing_docs, reason = "each group says what it is")]
 pub struct RuntimeFlags {
-    /// The runtime's name.
+    /// A runtime (see `stampede list runtimes`)
     pub runtime: String,
-    /// A built-in workload's name, or a folder with a `workload.yaml`.
+    /// What it serves: a built-in workload or a folder with a workload.yaml
+    #[arg(long, value_name = "WORKLOAD", default_value = "markdown")]
     pub workload: String,
-    /// `--app`.
-    pub app: Option<String>,
-    /// `--cpus`.
-    pub cpus: Option<String>,
-    /// `--memory`.
-    pub memory: Option<String>,
-    /// `--load`.
-    pub load: Option<String>,
-    /// Each `--set RUNTIME.TUNABLE=VALUE`.
-    pub set: Vec<String>,
-    /// What stands around it.
+    #[command(flatten)]
+    pub app: AppFlag,
+    #[command(flatten)]
+    pub deployment: DeploymentFlags,
+    #[command(flatten)]
+    pub load: LoadFlag,
+    #[command(flatten)]
     pub topology: TopologyFlags,
 }
 
@@ -56,7 +56,9 @@ impl RuntimePlan {
     ///
     /// All mistakes of the command line and of the workload that it names; a runtime that cannot serve the workload.
     pub fn read(flags: &RuntimeFlags, machine: MachineSize, catalogue: &dyn Catalogue) -> Result<Self, Mistakes> {
-        let RuntimeFlags { runtime, workload, app, cpus, memory, load, set, topology } = flags;
+        let RuntimeFlags { runtime, workload, app: AppFlag { app }, deployment, load: LoadFlag { load }, topology } =
+            flags;
+        let DeploymentFlags { set, cpus, memory } = deployment;
         let mut mistakes = Gathered::default();
         let workload = read_workload(workload, Path::new(workload), &format!("workload {workload}"), catalogue);
         let limits = Limits {
@@ -73,7 +75,7 @@ impl RuntimePlan {
             mistakes.add(&place, "is not a runtime", fix);
         }
         let apps = workload.as_ref().map_or(&[][..], |workload| &workload.apps);
-        let mut given = read_settings(&set, &chosen, apps, catalogue, &mut mistakes);
+        let mut given = read_settings(&set, RuntimesAsked::One(runtime), &chosen, apps, catalogue, &mut mistakes);
         let asked = app.as_deref().map(|typed| Listed::typed("--app", typed));
         let chosen_apps = read_apps(asked.as_deref(), workload.as_ref().ok(), &mut mistakes);
         if let (Some(typed), 2..) = (app, chosen_apps.len()) {

@@ -1,16 +1,17 @@
 //! The plan of an autoscaled service: one runtime, instance by instance.
 
-use stampede_core::{Limits, Load, Rounds};
+use stampede_core::{Limits, Rounds};
 
-use crate::capacity::{check, retold};
+use crate::capacity::check;
 use crate::catalogue::Catalogue;
-use crate::compare::{CompareFlags, ComparePlan, MachineSize};
+use crate::compare::{CompareFlags, ComparePlan, Given, GivenLoad, MachineSize};
 use crate::mistake::{Gathered, Mistakes};
 
 /// What a trial takes where nothing was said: long enough for some decisions of an autoscaler, which averages over a minute.
 const DEFAULT_DURATION: &str = "30s";
 /// Cold starts are part of what is asked.
 const DEFAULT_WARM_UP: &str = "0s";
+const DEFAULT_ROUNDS: &str = "1";
 
 /// How many instances were asked for.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
@@ -31,33 +32,20 @@ pub struct InstancesAsked {
 /// All mistakes of the command line and of the files that it names.
 pub fn read_scale(
     runtime: &str,
-    flags: &CompareFlags,
+    mut flags: CompareFlags,
     given: &dyn Fn(&Limits) -> u32,
     instances: InstancesAsked,
     machine: MachineSize,
     catalogue: &dyn Catalogue,
 ) -> Result<(ComparePlan, u32), Mistakes> {
     let mut mistakes = Gathered::default();
-    let or = |typed: &Option<String>, default: &str| Some(typed.clone().unwrap_or_else(|| default.to_owned()));
-    let flags = CompareFlags {
-        runtimes: Some(runtime.to_owned()),
-        duration: or(&flags.duration, DEFAULT_DURATION),
-        warm_up: or(&flags.warm_up, DEFAULT_WARM_UP),
-        rounds: or(&flags.rounds, "1"),
-        no_yard_stick: true,
-        no_sampling: true,
-        ..flags.clone()
-    };
-    let read = |flags: &CompareFlags| {
-        let plan = ComparePlan::read(flags, machine, catalogue);
-        plan.map_err(|Mistakes(all)| Mistakes(all.into_iter().map(retold).collect()))
-    };
-    let of_service = read(&flags)?;
-    // What follows from the load follows from an instance's share of it.
-    let connections = given(&of_service.limits).max(1);
-    let own = CompareFlags { load: Some(Load::Closed { connections }.to_string()), ..flags };
-    let mut plan = read(&own)?;
-    plan.load = of_service.load;
+    flags.duration.duration.get_or_insert_with(|| DEFAULT_DURATION.to_owned());
+    flags.warm_up.warm_up.get_or_insert_with(|| DEFAULT_WARM_UP.to_owned());
+    flags.rounds.rounds.get_or_insert_with(|| DEFAULT_ROUNDS.to_owned());
+    flags.no_yard_stick = true;
+    flags.sampling.no_sampling = true;
+    let given = Given { runtime: Some(runtime), load: GivenLoad::OfInstances(given), ..Given::default() };
+    let plan = ComparePlan::read_given(&flags, given, machine, catalogue)?;
     check(&plan, &format!("runtime {runtime}"), &mut mistakes);
     if let Rounds::Auto { .. } = plan.rounds {
         mistakes.add("--rounds auto", "does not go with cold starts, which take as long as they take", "give a number");

@@ -6,7 +6,6 @@ use stampede_core::Workload;
 
 use crate::application::{Served, in_folder, in_plan};
 use crate::catalogue::Catalogue;
-use crate::compare::SubjectFlag;
 use crate::mistake::Mistakes;
 use crate::plan_file::{PLAN_FILE, PlanFile, PlanSections};
 use crate::suggestion::suggest_or;
@@ -25,14 +24,13 @@ pub(crate) struct Subject {
 impl Subject {
     /// Finds what was meant. A name is that of a built-in workload or else a path, and a folder's plan comes before its
     /// workload, and that before what else it may hold.
-    pub(crate) fn read(typed: &SubjectFlag, catalogue: &dyn Catalogue) -> Self {
+    pub(crate) fn read(typed: Option<&str>, catalogue: &dyn Catalogue) -> Self {
         let typed = match typed {
-            SubjectFlag::Named(typed) => typed,
-            SubjectFlag::Application(folder) => return Self { served: in_folder(folder), file: None },
-            SubjectFlag::Nothing if Path::new(PLAN_FILE).is_file() => {
+            Some(typed) => typed,
+            None if Path::new(PLAN_FILE).is_file() => {
                 return Self::of_file(Path::new(PLAN_FILE), catalogue);
             }
-            SubjectFlag::Nothing => {
+            None => {
                 let workloads = catalogue.workloads().join(", ");
                 return Self::mistaken(Mistakes::one(
                     PLAN_FILE,
@@ -48,11 +46,14 @@ impl Subject {
             _ if is_built_in => Self::of_workload(typed, catalogue),
             path if path.is_file() => Self::of_file(path, catalogue),
             _ if plan.is_file() => Self::of_file(&plan, catalogue),
-            path if path.is_dir() && !path.join(WORKLOAD_FILE).is_file() => {
-                Self { served: in_folder(path), file: None }
-            }
+            path if path.is_dir() && !path.join(WORKLOAD_FILE).is_file() => Self::of_application(path),
             _ => Self::of_workload(typed, catalogue),
         }
+    }
+
+    /// The application in a folder, whatever plan lies there.
+    pub(crate) fn of_application(folder: &Path) -> Self {
+        Self { served: in_folder(folder), file: None }
     }
 
     fn of_workload(typed: &str, catalogue: &dyn Catalogue) -> Self {

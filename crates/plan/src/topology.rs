@@ -9,6 +9,7 @@ use stampede_core::{
     ServiceNeed, Topology,
 };
 
+use crate::flags::{ClientRttFlag, ReadyFlag, TopologyFlags};
 use crate::mistake::Gathered;
 use crate::plan_file::PlanFile;
 use crate::suggestion::suggest;
@@ -24,35 +25,6 @@ const MOST_KEPT: u32 = 100_000;
 const LEAST_LEFT: Limits = Limits { cpus: Cpus::from_millis(10), memory: Bytes::from_mib(16) };
 pub(crate) const LONGEST_RTT: Duration = Duration::from_secs(10);
 const LEAST_BITS: u64 = 1_000;
-
-/// What was typed, unread.
-#[derive(Clone, Debug, Default)]
-pub struct TopologyFlags {
-    /// `--replicas`.
-    pub replicas: Option<String>,
-    /// `--balancer`.
-    pub balancer: Option<String>,
-    /// `--balance`.
-    pub balance: Option<String>,
-    /// `--upstream-keepalive`.
-    pub upstream_keepalive: Option<String>,
-    /// `--tls`.
-    pub tls: bool,
-    /// `--services`.
-    pub services: Option<String>,
-    /// Each `--share PART=CPUS,MEMORY`.
-    pub share: Vec<String>,
-    /// `--ready`.
-    pub ready: Option<String>,
-    /// `--restart`.
-    pub restart: Option<String>,
-    /// `--client-rtt`.
-    pub client_rtt: Option<String>,
-    /// `--client-bandwidth`.
-    pub client_bandwidth: Option<String>,
-    /// `--no-keepalive`.
-    pub no_keepalive: bool,
-}
 
 /// What stands around each runtime.
 #[derive(Debug)]
@@ -100,9 +72,9 @@ fn read_flags(flags: &TopologyFlags, needs: &[ServiceNeed], mistakes: &mut Gathe
         tls,
         services,
         share,
-        ready,
+        ready: ReadyFlag { ready },
         restart,
-        client_rtt,
+        client_rtt: ClientRttFlag { client_rtt },
         client_bandwidth,
         no_keepalive,
     } = flags;
@@ -412,9 +384,9 @@ mod tests {
             tls: true,
             services: some("pgbouncer, postgres"),
             share: strings(&["replica=0.4,200Mi", "postgres=0.35,512Mi"]),
-            ready: some("port"),
+            ready: ReadyFlag { ready: some("port") },
             restart: some("on-failure"),
-            client_rtt: some("20ms"),
+            client_rtt: ClientRttFlag { client_rtt: some("20ms") },
             client_bandwidth: some("100Mbit"),
             no_keepalive: true,
         }
@@ -486,8 +458,8 @@ mod tests {
                 "",
                 "gives out 1536Mi of 1Gi memory",
             ),
-            (with(&|f| f.ready = some("maybe")), "", "--ready maybe is not known; use port or request"),
-            (with(&|f| f.client_rtt = some("1h")), "", "--client-rtt 1h is not a time up to 10s"),
+            (with(&|f| f.ready.ready = some("maybe")), "", "--ready maybe is not known; use port or request"),
+            (with(&|f| f.client_rtt.client_rtt = some("1h")), "", "--client-rtt 1h is not a time up to 10s"),
             (with(&|f| f.client_bandwidth = some("fast")), "", "--client-bandwidth fast is not a rate"),
             (full(), "mariadb.max_connections=5", "is for a service that is not used; add --services mariadb"),
             (full(), "postgres.port=5432", "sets port, which is where the service lives"),

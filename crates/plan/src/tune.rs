@@ -2,11 +2,13 @@
 
 use std::time::Duration;
 
+use clap::Args;
 use stampede_core::{Load, Objective, Tuning};
 
 use crate::catalogue::Catalogue;
 use crate::choice::find;
-use crate::compare::{CompareFlags, ComparePlan, MachineSize};
+use crate::compare::{CompareFlags, ComparePlan, Given, MachineSize};
+use crate::flags::{AppFlag, DeploymentFlags, DurationFlag, LoadFlag, SeedFlag, SloFlag, SubjectFlag, TopologyFlags};
 use crate::mistake::{Gathered, Mistakes};
 use crate::quantity::read_time;
 use crate::rounds::DEFAULT_MAX_TIME;
@@ -34,17 +36,52 @@ const MOST_BLOCKS: u32 = 10;
 const DURATION: &str = "4s";
 const WARM_UP: &str = "1s";
 
-/// What was typed, unread. `None` takes the default.
-#[derive(Clone, Debug, Default)]
+/// The flags of `stampede tune` that say what is measured, unread.
+#[derive(Args, Clone, Debug, Default)]
+#[expect(missing_docs, reason = "each group says what it is")]
 pub struct TuneFlags {
-    /// The runtime's name.
+    /// The runtime (see `stampede list runtimes`)
     pub runtime: String,
-    /// What is served, under what; runtimes, rounds and their time are not taken from it.
-    pub compare: CompareFlags,
-    /// `--objective`.
+    #[command(flatten)]
+    pub subject: SubjectFlag,
+    #[command(flatten)]
+    pub app: AppFlag,
+    #[command(flatten)]
+    pub deployment: DeploymentFlags,
+    /// What is to be best: throughput, memory, or cost, which is CPU time for a request [default: throughput]
+    #[arg(long, value_name = "WHAT", help_heading = "What")]
     pub objective: Option<String>,
-    /// `--budget`.
+    #[command(flatten)]
+    pub slo: SloFlag,
+    #[command(flatten)]
+    pub load: LoadFlag,
+    #[command(flatten)]
+    pub duration: DurationFlag,
+    /// About how long all may take, the last comparisons included [default: 10m]
+    #[arg(long, value_name = "TIME", allow_hyphen_values = true, help_heading = "Search")]
     pub budget: Option<String>,
+    #[command(flatten)]
+    pub seed: SeedFlag,
+    #[command(flatten)]
+    pub topology: TopologyFlags,
+}
+
+impl TuneFlags {
+    /// What each setting is measured by.
+    pub(crate) fn compare(&self) -> CompareFlags {
+        CompareFlags {
+            subject: self.subject.clone(),
+            app: self.app.clone(),
+            deployment: self.deployment.clone(),
+            slo: self.slo.clone(),
+            load: self.load.clone(),
+            duration: self.duration.clone(),
+            seed: self.seed.clone(),
+            topology: self.topology.clone(),
+            no_yard_stick: true,
+            ..CompareFlags::default()
+        }
+    }
 }
 
 /// What the time of a search has room for.
@@ -81,7 +118,7 @@ impl TunePlan {
     /// All mistakes of the command line and of the files that it names; a runtime without settings, a budget that has no room
     /// for three blocks, and an objective that says nothing under the load.
     pub fn read(flags: &TuneFlags, machine: MachineSize, catalogue: &dyn Catalogue) -> Result<Self, Mistakes> {
-        let TuneFlags { runtime, compare, objective, budget } = flags;
+        let TuneFlags { runtime, objective, budget, .. } = flags;
         let mut mistakes = Gathered::default();
         let objective = read_objective(objective.as_deref(), &mut mistakes);
         let time = read_time("--budget", budget.as_deref(), DEFAULT_MAX_TIME, Duration::from_secs(1), &mut mistakes);
@@ -89,19 +126,12 @@ impl TunePlan {
         if find(runtime, catalogue.runtimes()).is_ok_and(|found| found.tunables().is_empty()) {
             mistakes.add(&place, "has no settings to search", "see stampede show runtime");
         }
-        let flags = CompareFlags {
-            runtimes: Some(runtime.clone()),
-            rounds: Some(BLOCKS.to_string()),
-            duration: compare.duration.clone().or_else(|| Some(DURATION.to_owned())),
-            // Pilots would take longer than a race.
-            warm_up: compare.warm_up.clone().or_else(|| Some(WARM_UP.to_owned())),
-            ..compare.clone()
-        };
-        let read = ComparePlan::read(&flags, machine, catalogue).map_err(|Mistakes(mut all)| {
-            let flag = format!("--runtimes {runtime}");
-            all.iter_mut().filter(|mistake| mistake.place == flag).for_each(|mistake| mistake.place.clone_from(&place));
-            Mistakes(all)
-        });
+        let mut compare = flags.compare();
+        compare.duration.duration.get_or_insert_with(|| DURATION.to_owned());
+        // Pilots would take longer than a race.
+        compare.warm_up.warm_up = Some(WARM_UP.to_owned());
+        let given = Given { runtime: Some(runtime), rounds: Some(BLOCKS), ..Given::default() };
+        let read = ComparePlan::read_given(&compare, given, machine, catalogue);
         let plan = mistakes.finish(read)?;
         let mut mistakes = Gathered::default();
         let candidate = match &plan.candidates[..] {

@@ -1,8 +1,12 @@
-//! The command line. Values stay text here: a plan reads them all and tells all mistakes at once.
+//! The command line. What is measured is said by the flags of plans, which are flattened into each command that has them; one
+//! in which such a flag means something of its own rewords it here. Values stay text: a plan reads them all and tells all
+//! mistakes at once.
 
 use std::path::PathBuf;
 
-use clap::{Parser, Subcommand, ValueEnum};
+use clap::{Arg, Parser, Subcommand, ValueEnum};
+use stampede_conduct::{Bench, Host};
+use stampede_plan::{CapacityFlags, CompareFlags, LadderFlags, ReproduceFlags, RetrialFlags, RuntimeFlags, TuneFlags};
 
 use crate::backend::BackendChoice;
 use crate::doctor::args::DoctorArgs;
@@ -164,6 +168,7 @@ pub(crate) enum Command {
 
 /// What to compare, under what, for how long.
 #[derive(Debug, clap::Args)]
+#[command(mut_args(in_compare))]
 #[command(after_help = "Examples:\n  \
         stampede compare markdown\n  \
         stampede compare markdown --runtimes nginx-fpm,go --load closed:64\n  \
@@ -174,114 +179,45 @@ pub(crate) enum Command {
         stampede compare ./my-app           (what it is, is found by looking at it)\n  \
         stampede compare                    (the stampede.yaml in this folder, see stampede init)")]
 pub(crate) struct CompareArgs {
-    /// Your application's folder, a plan file, or a built-in workload (see `stampede list workloads`) [default: the
-    /// stampede.yaml in this folder]
-    #[arg(value_name = "DIR|PLAN|WORKLOAD")]
-    pub(crate) subject: Option<String>,
-    /// Runtimes, separated by commas, or `all` that are installed [default: the plan's, or all]
-    #[arg(long, value_name = "A,B", help_heading = "What")]
-    pub(crate) runtimes: Option<String>,
-    /// Which of the workload's apps to serve, by name: symfony, or several: plain,symfony [default: the
-    /// first that a runtime can serve]
-    #[arg(long, value_name = "A,B", help_heading = "What")]
-    pub(crate) app: Option<String>,
-    /// Which of the workload's exchanges make up the load, by name [default: those that it says itself]
-    #[arg(long, value_name = "A,B", help_heading = "What")]
-    pub(crate) exchanges: Option<String>,
-    /// Another file for a feeder of the workload's scenario: payloads=people.tsv (may be repeated)
-    #[arg(long = "feeder", value_name = "NAME=FILE", help_heading = "What")]
-    pub(crate) feeders: Vec<String>,
-    /// Builds of PHP, each a case for each runtime: 8.2,8.4 or paths of command line programs [default:
-    /// that of `php` on the search path]
-    #[arg(long, value_name = "A,B", help_heading = "What")]
-    pub(crate) php: Option<String>,
-    /// Set a tunable: nginx-fpm.pm.max_children=8 (may be repeated)
-    #[arg(long, value_name = "RUNTIME.TUNABLE=VALUE", help_heading = "What")]
-    pub(crate) set: Vec<String>,
-    /// CPUs for each whole deployment [default: 1]
-    #[arg(long, value_name = "CPUS", allow_hyphen_values = true, help_heading = "Limits")]
-    pub(crate) cpus: Option<String>,
-    /// Memory for each whole deployment [default: 512Mi]
-    #[arg(long, value_name = "BYTES", allow_hyphen_values = true, help_heading = "Limits")]
-    pub(crate) memory: Option<String>,
-    /// Load: closed:N keeps N connections busy, one request in flight on each; open:RATE has requests
-    /// due at RATE a second, open:FROM..TO/TIME is a ramp [default: closed:16]
-    #[arg(long, value_name = "MODEL", allow_hyphen_values = true, help_heading = "Load")]
-    pub(crate) load: Option<String>,
-    /// Length of the measuring window of each trial [default: 8s]
-    #[arg(long, value_name = "TIME", allow_hyphen_values = true, help_heading = "Load")]
-    pub(crate) duration: Option<String>,
-    /// Load before the window; auto finds it out by a pilot of each case [default: auto for windows of 5s and more that
-    /// come to verdicts, otherwise 1s]
-    #[arg(long, value_name = "auto|TIME", allow_hyphen_values = true, help_heading = "Load")]
-    pub(crate) warm_up: Option<String>,
-    /// Rounds: in each, every case is measured once. `auto` goes on until the verdicts are clear, and leaves out
-    /// cases whose verdicts are; a number is kept to, and fewer than 3 give no verdict [default: auto]
-    #[arg(long, value_name = "auto|N", allow_hyphen_values = true, help_heading = "Study")]
-    pub(crate) rounds: Option<String>,
-    /// The most time that rounds are found out in [default: 10m, or what three rounds need]
-    #[arg(long, value_name = "TIME", allow_hyphen_values = true, help_heading = "Study")]
-    pub(crate) max_time: Option<String>,
-    /// Below which share a difference does not matter [default: 3%]
-    #[arg(long, value_name = "PERCENT", allow_hyphen_values = true, help_heading = "Study")]
-    pub(crate) precision: Option<String>,
-    /// Seed of the order of cases; the same seed gives the same order
-    #[arg(long, value_name = "N", allow_hyphen_values = true, help_heading = "Study")]
-    pub(crate) seed: Option<String>,
-    /// How long a runtime may take to its first answer, and to each one that is checked before the load [default: 30s]
-    #[arg(long, value_name = "TIME", allow_hyphen_values = true, help_heading = "Study")]
-    pub(crate) ready_timeout: Option<String>,
-    /// Which figure ranks and decides, by its key in JSON: cpu_us_per_request [default: throughput under closed
-    /// load, the p99 response time under open load]
-    #[arg(long, value_name = "KEY", help_heading = "Study")]
-    pub(crate) metric: Option<String>,
-    /// How the load engine reaches the kernel: epoll, io-uring, or auto [default: auto, which is what costs less here]
-    #[arg(
-        long,
-        value_enum,
-        default_value_t,
-        hide_possible_values = true,
-        hide_default_value = true,
-        help_heading = "Study"
-    )]
-    pub(crate) backend: BackendChoice,
-    /// Where deployments run: local, as processes of this machine; or docker, each in a container of this machine's
-    /// engine under the same limits [default: local]
-    #[arg(long, value_name = "PLATFORM", help_heading = "Study")]
-    pub(crate) platform: Option<String>,
-    /// With --platform docker: the image of Debian or Ubuntu in which the runtimes' packages are installed, once
-    /// [default: debian:bookworm]
-    #[arg(long, value_name = "IMAGE", help_heading = "Study")]
-    pub(crate) base_image: Option<String>,
-    /// Do not ask servers and kernel ten times a second what goes on while it is measured
-    #[arg(long, help_heading = "Study")]
-    pub(crate) no_sampling: bool,
-    /// Do not measure the yard-stick, a fixed server that tells how the machine drifts: about 1.5 s a round
-    #[arg(long, help_heading = "Study")]
-    pub(crate) no_yard_stick: bool,
-    /// Compare the first case with itself, in 10 rounds unless --rounds says otherwise, and keep by how much they seem to
-    /// differ: later studies under these limits and this model of load claim no less
-    #[arg(long, conflicts_with = "max_time", help_heading = "Study")]
-    pub(crate) calibrate: bool,
-    /// Go on with a study that was interrupted, by the same command line [default: the newest]
-    #[arg(long, value_name = "STUDY", help_heading = "Study")]
-    pub(crate) resume: Option<Option<String>>,
-    /// End with exit code 3, instead of waiting, when another Stampede is measuring
-    #[arg(long, help_heading = "Study")]
-    pub(crate) no_wait: bool,
     #[command(flatten)]
-    pub(crate) topology: TopologyArgs,
+    pub(crate) flags: CompareFlags,
+    #[command(flatten)]
+    pub(crate) metric: MetricArgs,
+    #[command(flatten)]
+    pub(crate) backend: BackendArgs,
+    #[command(flatten)]
+    pub(crate) resume: ResumeArgs,
     #[command(flatten)]
     pub(crate) output: OutputArgs,
     #[command(flatten)]
     pub(crate) store: StoreArgs,
-    /// No progress on stderr
-    #[arg(long, short, help_heading = "Output")]
-    pub(crate) quiet: bool,
+    #[command(flatten)]
+    pub(crate) bench: BenchArgs,
+}
+
+fn in_compare(arg: Arg) -> Arg {
+    match arg.get_id().as_str() {
+        "app" => arg.value_name("A,B").help(
+            "Which of the workload's apps to serve, by name: symfony, or several: plain,symfony [default: the first that a \
+             runtime can serve]",
+        ),
+        "php" => arg.value_name("A,B").help(
+            "Builds of PHP, each a case for each runtime: 8.2,8.4 or paths of command line programs [default: that of `php` \
+             on the search path]",
+        ),
+        "cpus" => arg.help("CPUs for each whole deployment [default: 1]"),
+        "memory" => arg.help("Memory for each whole deployment [default: 512Mi]"),
+        "load" => arg.help(
+            "Load: closed:N keeps N connections busy, one request in flight on each; open:RATE has requests due at RATE a \
+             second, open:FROM..TO/TIME is a ramp [default: closed:16]",
+        ),
+        _ => arg,
+    }
 }
 
 /// Of what, under which objective, for how long.
 #[derive(Debug, clap::Args)]
+#[command(mut_args(in_capacity))]
 #[command(after_help = "Examples:\n  \
         stampede capacity nginx-fpm markdown --cpus 0.5 --memory 256Mi --slo 'p99<100ms,errors<0.1%'\n  \
         stampede capacity frankenphp ./my-app --slo 'p95<250ms' --duration 60s\n  \
@@ -289,82 +225,47 @@ pub(crate) struct CompareArgs {
         Exit codes: 0 a rate was found; 1 no rate meets the objective; 4 the generator cannot offer as much as the\n\
         runtime takes; the others as for compare.")]
 pub(crate) struct CapacityArgs {
-    /// The runtime (see `stampede list runtimes`)
-    #[arg(value_name = "RUNTIME")]
-    pub(crate) runtime: String,
-    /// Your application's folder, a plan file, or a built-in workload (see `stampede list workloads`) [default: the
-    /// stampede.yaml in this folder]
-    #[arg(value_name = "DIR|PLAN|WORKLOAD")]
-    pub(crate) subject: Option<String>,
-    /// What answers must be: response times from when a request was due (p50, p90, p95, p99, p99.9) and the share of
-    /// requests without a right answer, each with what it must be below: p99<100ms,errors<0.1% [default: the plan's]
-    #[arg(long, value_name = "TERMS", help_heading = "What")]
-    pub(crate) slo: Option<String>,
-    /// Which of the workload's apps to serve, by name [default: the first that the runtime can serve]
-    #[arg(long, value_name = "APP", help_heading = "What")]
-    pub(crate) app: Option<String>,
-    /// Which of the workload's exchanges make up the load, by name [default: those that it says itself]
-    #[arg(long, value_name = "A,B", help_heading = "What")]
-    pub(crate) exchanges: Option<String>,
-    /// The build of PHP: 8.4, or the path of a command line program [default: that of `php` on the search path]
-    #[arg(long, value_name = "PHP", help_heading = "What")]
-    pub(crate) php: Option<String>,
-    /// Set a tunable: nginx-fpm.pm.max_children=8 (may be repeated)
-    #[arg(long, value_name = "RUNTIME.TUNABLE=VALUE", help_heading = "What")]
-    pub(crate) set: Vec<String>,
-    /// CPUs for the whole deployment [default: 1]
-    #[arg(long, value_name = "CPUS", allow_hyphen_values = true, help_heading = "Limits")]
-    pub(crate) cpus: Option<String>,
-    /// Memory for the whole deployment [default: 512Mi]
-    #[arg(long, value_name = "BYTES", allow_hyphen_values = true, help_heading = "Limits")]
-    pub(crate) memory: Option<String>,
-    /// Length of a probe's window; the last has four times as much [default: 45s]
-    #[arg(long, value_name = "TIME", allow_hyphen_values = true, help_heading = "Study")]
-    pub(crate) duration: Option<String>,
-    /// Load before each window [default: 2s]
-    #[arg(long, value_name = "TIME", allow_hyphen_values = true, help_heading = "Study")]
-    pub(crate) warm_up: Option<String>,
-    /// The most time that probes may take [default: 15m, or what long probes need]
-    #[arg(long, value_name = "TIME", allow_hyphen_values = true, help_heading = "Study")]
-    pub(crate) max_time: Option<String>,
-    /// Seed of the random arrivals
-    #[arg(long, value_name = "N", allow_hyphen_values = true, help_heading = "Study")]
-    pub(crate) seed: Option<String>,
-    /// How long the runtime may take to its first answer, and to each one that is checked before the load [default: 30s]
-    #[arg(long, value_name = "TIME", allow_hyphen_values = true, help_heading = "Study")]
-    pub(crate) ready_timeout: Option<String>,
-    /// How the load engine reaches the kernel: epoll, io-uring, or auto [default: auto, which is what costs less here]
-    #[arg(
-        long,
-        value_enum,
-        default_value_t,
-        hide_possible_values = true,
-        hide_default_value = true,
-        help_heading = "Study"
-    )]
-    pub(crate) backend: BackendChoice,
-    /// Do not ask servers and kernel ten times a second what goes on while it is measured
-    #[arg(long, help_heading = "Study")]
-    pub(crate) no_sampling: bool,
-    /// Go on with a search that was interrupted, by the same command line [default: the newest]
-    #[arg(long, value_name = "STUDY", help_heading = "Study")]
-    pub(crate) resume: Option<Option<String>>,
-    /// End with exit code 3, instead of waiting, when another Stampede is measuring
-    #[arg(long, help_heading = "Study")]
-    pub(crate) no_wait: bool,
     #[command(flatten)]
-    pub(crate) topology: TopologyArgs,
+    pub(crate) flags: CapacityFlags,
+    #[command(flatten)]
+    pub(crate) backend: BackendArgs,
+    #[command(flatten)]
+    pub(crate) resume: ResumeArgs,
     #[command(flatten)]
     pub(crate) output: OutputArgs,
     #[command(flatten)]
     pub(crate) store: StoreArgs,
-    /// No progress on stderr
-    #[arg(long, short, help_heading = "Output")]
-    pub(crate) quiet: bool,
+    #[command(flatten)]
+    pub(crate) bench: BenchArgs,
+}
+
+fn in_capacity(arg: Arg) -> Arg {
+    match arg.get_id().as_str() {
+        "slo" => arg.help(
+            "What answers must be: response times from when a request was due (p50, p90, p95, p99, p99.9) and the share of \
+             requests without a right answer, each with what it must be below: p99<100ms,errors<0.1% [default: the plan's]",
+        ),
+        "duration" => arg
+            .help("Length of a probe's window; the last has four times as much [default: 45s]")
+            .help_heading("Study"),
+        "warm_up" => {
+            arg.value_name("TIME").help("Load before each window [default: 2s]").help_heading("Study")
+        }
+        "max_time" => arg.help("The most time that probes may take [default: 15m, or what long probes need]"),
+        "seed" => arg.help("Seed of the random arrivals"),
+        "ready_timeout" => arg.help(
+            "How long the runtime may take to its first answer, and to each one that is checked before the load [default: 30s]",
+        ),
+        "resume" => {
+            arg.help("Go on with a search that was interrupted, by the same command line [default: the newest]")
+        }
+        _ => arg,
+    }
 }
 
 /// Which published experiment, how much of it.
 #[derive(Debug, clap::Args)]
+#[command(mut_args(in_reproduce))]
 #[command(after_help = "Examples:\n  \
         stampede reproduce\n  \
         stampede reproduce symfony-blog\n  \
@@ -376,18 +277,8 @@ pub(crate) struct ReproduceArgs {
     /// The experiment, or the file of one of your own that ends in .yaml
     #[arg(value_name = "NAME|FILE")]
     pub(crate) name: Option<String>,
-    /// Multiply the published times with this; rates stay [default: the experiment's own]
-    #[arg(long, value_name = "FACTOR", allow_hyphen_values = true, help_heading = "How much")]
-    pub(crate) scale: Option<String>,
-    /// Multiply the published rates of open loads with this; the report says so [default: 1]
-    #[arg(long, value_name = "FACTOR", allow_hyphen_values = true, help_heading = "How much")]
-    pub(crate) rate_scale: Option<String>,
-    /// Times and rates as published
-    #[arg(long, help_heading = "How much")]
-    pub(crate) full: bool,
-    /// Only these of its tables
-    #[arg(long, value_name = "A,B", help_heading = "How much")]
-    pub(crate) tables: Option<String>,
+    #[command(flatten)]
+    pub(crate) flags: ReproduceFlags,
     /// Measure nothing: show these stored studies of its tables again
     #[arg(
         long,
@@ -396,46 +287,35 @@ pub(crate) struct ReproduceArgs {
         help_heading = "How much"
     )]
     pub(crate) studies: Option<String>,
-    /// Rounds: in each, every row is measured once [default: the experiment's own, 5 mostly]
-    #[arg(long, value_name = "N", allow_hyphen_values = true, help_heading = "Study")]
-    pub(crate) rounds: Option<String>,
-    /// Seed of the order of rows; the same seed gives the same order
-    #[arg(long, value_name = "N", allow_hyphen_values = true, help_heading = "Study")]
-    pub(crate) seed: Option<String>,
-    /// Round-trip time between client and front of each row that says nothing of it, as published clients had: 40ms
-    #[arg(long, value_name = "TIME", allow_hyphen_values = true, help_heading = "Study")]
-    pub(crate) client_rtt: Option<String>,
-    /// A folder whose workloads take the place of built-in ones of the same name, for example with a vendor folder that
-    /// holds the packages of RoadRunner, webman or the functions framework
-    #[arg(long, value_name = "DIR", help_heading = "Study")]
-    pub(crate) workloads: Option<PathBuf>,
-    /// Another file for a feeder of the experiment's scenario: payloads=people.tsv (may be repeated)
-    #[arg(long = "feeder", value_name = "NAME=FILE", help_heading = "Study")]
-    pub(crate) feeders: Vec<String>,
-    /// How the load engine reaches the kernel: epoll, io-uring, or auto [default: auto, which is what costs less here]
-    #[arg(
-        long,
-        value_enum,
-        default_value_t,
-        hide_possible_values = true,
-        hide_default_value = true,
-        help_heading = "Study"
-    )]
-    pub(crate) backend: BackendChoice,
-    /// End with exit code 3, instead of waiting, when another Stampede is measuring
-    #[arg(long, help_heading = "Study")]
-    pub(crate) no_wait: bool,
+    #[command(flatten)]
+    pub(crate) backend: BackendArgs,
     #[command(flatten)]
     pub(crate) output: OutputArgs,
     #[command(flatten)]
     pub(crate) store: StoreArgs,
-    /// No progress on stderr
-    #[arg(long, short, help_heading = "Output")]
-    pub(crate) quiet: bool,
+    #[command(flatten)]
+    pub(crate) bench: BenchArgs,
+}
+
+fn in_reproduce(arg: Arg) -> Arg {
+    match arg.get_id().as_str() {
+        "rounds" => arg
+            .value_name("N")
+            .help("Rounds: in each, every row is measured once [default: the experiment's own, 5 mostly]"),
+        "seed" => arg.help("Seed of the order of rows; the same seed gives the same order"),
+        "client_rtt" => arg
+            .help("Round-trip time between client and front of each row that says nothing of it, as published clients had: 40ms")
+            .help_heading("Study"),
+        "feeders" => arg
+            .help("Another file for a feeder of the experiment's scenario: payloads=people.tsv (may be repeated)")
+            .help_heading("Study"),
+        _ => arg,
+    }
 }
 
 /// Which case, and how long its changes are measured.
 #[derive(Debug, clap::Args)]
+#[command(mut_args(in_why))]
 #[command(after_help = "Examples:\n  \
         stampede compare mix --runtimes nginx-fpm --set nginx-fpm.pm.max_children=1\n  \
         stampede why                       (the slowest case of the study before)\n  \
@@ -447,51 +327,49 @@ pub(crate) struct WhyArgs {
     /// The study: its name, the start of one, or `latest`
     #[arg(long, value_name = "STUDY", default_value = "latest")]
     pub(crate) study: String,
-    /// The folder, plan file or workload that the study was of [default: a built-in workload, a folder here or this
-    /// folder of that name, or the stampede.yaml in this folder]
-    #[arg(long, value_name = "DIR|PLAN|WORKLOAD")]
-    pub(crate) from: Option<String>,
-    /// Which of the workload's exchanges make up the load, where the study named some: it does not hold them
-    #[arg(long, value_name = "A,B")]
-    pub(crate) exchanges: Option<String>,
-    /// Another image for containers [default: the study's]
-    #[arg(long, value_name = "IMAGE")]
-    pub(crate) base_image: Option<String>,
-    /// How long a runtime may take to its first answer, and to each one that is checked before the load [default: 30s]
-    #[arg(long, value_name = "TIME", allow_hyphen_values = true, help_heading = "Measuring")]
-    pub(crate) ready_timeout: Option<String>,
-    /// Length of the measuring window of each trial [default: the study's]
-    #[arg(long, value_name = "TIME", allow_hyphen_values = true, help_heading = "Measuring")]
-    pub(crate) duration: Option<String>,
-    /// Rounds, in each of which every change is measured once: auto, or a number [default: auto]
-    #[arg(long, value_name = "auto|N", allow_hyphen_values = true, help_heading = "Measuring")]
-    pub(crate) rounds: Option<String>,
-    /// The most time that rounds are found out in [default: 10m, or what three rounds need]
-    #[arg(long, value_name = "TIME", allow_hyphen_values = true, help_heading = "Measuring")]
-    pub(crate) max_time: Option<String>,
-    /// Below which share a difference does not matter [default: the study's]
-    #[arg(long, value_name = "PERCENT", allow_hyphen_values = true, help_heading = "Measuring")]
-    pub(crate) precision: Option<String>,
-    /// Seed of the order in which changes are measured
-    #[arg(long, value_name = "N", allow_hyphen_values = true, help_heading = "Measuring")]
-    pub(crate) seed: Option<String>,
-    /// Go on with one that was interrupted [default: the newest]
-    #[arg(long, value_name = "STUDY", conflicts_with_all = ["case", "study"], help_heading = "Measuring")]
-    pub(crate) resume: Option<Option<String>>,
-    /// End with exit code 3, instead of waiting, when another Stampede is measuring
-    #[arg(long, help_heading = "Measuring")]
-    pub(crate) no_wait: bool,
+    #[command(flatten)]
+    pub(crate) flags: RetrialFlags,
+    #[command(flatten)]
+    pub(crate) resume: ResumeArgs,
     #[command(flatten)]
     pub(crate) output: OutputArgs,
     #[command(flatten)]
     pub(crate) store: StoreArgs,
-    /// No progress on stderr
-    #[arg(long, short, help_heading = "Output")]
-    pub(crate) quiet: bool,
+    #[command(flatten)]
+    pub(crate) bench: BenchArgs,
+}
+
+fn in_why(arg: Arg) -> Arg {
+    const MEASURING: &str = "Measuring";
+    match arg.get_id().as_str() {
+        "exchanges" => arg
+            .help(
+                "Which of the workload's exchanges make up the load, where the study named some: it does not hold them",
+            )
+            .help_heading(None::<&str>),
+        "base_image" => arg.help("Another image for containers [default: the study's]").help_heading(None::<&str>),
+        "duration" => {
+            arg.help("Length of the measuring window of each trial [default: the study's]").help_heading(MEASURING)
+        }
+        "rounds" => arg
+            .help("Rounds, in each of which every change is measured once: auto, or a number [default: auto]")
+            .help_heading(MEASURING),
+        "precision" => {
+            arg.help("Below which share a difference does not matter [default: the study's]").help_heading(MEASURING)
+        }
+        "seed" => arg.help("Seed of the order in which changes are measured").help_heading(MEASURING),
+        "resume" => arg
+            .help("Go on with one that was interrupted [default: the newest]")
+            .conflicts_with_all(["case", "study"])
+            .help_heading(MEASURING),
+        "ready_timeout" | "max_time" | "no_wait" => arg.help_heading(MEASURING),
+        _ => arg,
+    }
 }
 
 /// Which runtime, for what, and how long.
 #[derive(Debug, clap::Args)]
+#[command(mut_args(in_tune))]
 #[command(after_help = "Examples:\n  \
         stampede tune nginx-fpm mix --cpus 0.5 --memory 256Mi\n  \
         stampede tune nginx-fpm mix --slo 'p99<100ms,errors<0.1%' --budget 30m --out ./tuned\n  \
@@ -501,66 +379,14 @@ pub(crate) struct WhyArgs {
         --balancer nginx --share replica=0.33,700Mi --share balancer=0.2,256Mi --metric created_count\n\n\
         Exit code 1: the best settings found miss the SLO.")]
 pub(crate) struct TuneArgs {
-    /// The runtime (see `stampede list runtimes`)
-    pub(crate) runtime: String,
-    /// Your application's folder, a plan file, or a built-in workload [default: the stampede.yaml in this folder]
-    #[arg(value_name = "DIR|PLAN|WORKLOAD")]
-    pub(crate) subject: Option<String>,
-    /// Which of the workload's apps to serve, by name [default: the first that the runtime can serve]
-    #[arg(long, value_name = "APP", help_heading = "What")]
-    pub(crate) app: Option<String>,
-    /// Keep a tunable as it is given, and do not search it: nginx-fpm.pm=static (may be repeated)
-    #[arg(long, value_name = "RUNTIME.TUNABLE=VALUE", help_heading = "What")]
-    pub(crate) set: Vec<String>,
-    /// What is to be best: throughput, memory, or cost, which is CPU time for a request [default: throughput]
-    #[arg(long, value_name = "WHAT", help_heading = "What")]
-    pub(crate) objective: Option<String>,
-    /// What must hold beside that: 'p99<100ms,errors<0.1%'
-    #[arg(long, value_name = "TERMS", help_heading = "What")]
-    pub(crate) slo: Option<String>,
-    /// CPUs for the whole deployment [default: 1]
-    #[arg(long, value_name = "CPUS", allow_hyphen_values = true, help_heading = "Limits")]
-    pub(crate) cpus: Option<String>,
-    /// Memory for the whole deployment [default: 512Mi]
-    #[arg(long, value_name = "BYTES", allow_hyphen_values = true, help_heading = "Limits")]
-    pub(crate) memory: Option<String>,
-    /// Load: closed:N or open:RATE [default: closed:16]
-    #[arg(long, value_name = "MODEL", allow_hyphen_values = true, help_heading = "Load")]
-    pub(crate) load: Option<String>,
-    /// Length of the measuring window of each trial [default: 4s]
-    #[arg(long, value_name = "TIME", allow_hyphen_values = true, help_heading = "Load")]
-    pub(crate) duration: Option<String>,
-    /// About how long all may take, the last comparisons included [default: 10m]
-    #[arg(long, value_name = "TIME", allow_hyphen_values = true, help_heading = "Search")]
-    pub(crate) budget: Option<String>,
-    /// In place of the search, at most so many steps: each changes what the records of the best one before it point to, be it
-    /// PHP's own settings, the runtime, or what part of the whole each service has, and is undone where it gains nothing
-    #[arg(long, value_name = "N", conflicts_with_all = ["budget", "objective", "out"], help_heading = "Steps")]
-    pub(crate) steps: Option<String>,
-    /// Other runtimes that a step may put in its place [default: all that are installed and serve the same application]
-    #[arg(long = "or", value_name = "A,B", requires = "steps", help_heading = "Steps")]
-    pub(crate) others: Option<String>,
-    /// Hold the end against a row of an experiment too, which is served under the same limits and load: rinha/task-workers, or
-    /// FILE.yaml/ROW of one of your own
-    #[arg(long, value_name = "EXPERIMENT/ROW", requires = "steps", help_heading = "Steps")]
-    pub(crate) against: Option<String>,
-    /// A setting of php.ini to begin with: opcache.enable=0 (may be repeated)
-    #[arg(long, value_name = "NAME=VALUE", requires = "steps", help_heading = "Steps")]
-    pub(crate) ini: Vec<String>,
-    /// What each step is to better, by the key that `--json` has: created_count [default: throughput_rps]
-    #[arg(long, value_name = "KEY", requires = "steps", help_heading = "Steps")]
-    pub(crate) metric: Option<String>,
-    /// Seed of the search
-    #[arg(long, value_name = "N", allow_hyphen_values = true, help_heading = "Search")]
-    pub(crate) seed: Option<String>,
-    /// Go on with a search that was interrupted, by the same command line [default: the newest]
-    #[arg(long, value_name = "SEARCH", help_heading = "Search")]
-    pub(crate) resume: Option<Option<String>>,
-    /// End with exit code 3, instead of waiting, when another Stampede is measuring
-    #[arg(long, help_heading = "Search")]
-    pub(crate) no_wait: bool,
     #[command(flatten)]
-    pub(crate) topology: TopologyArgs,
+    pub(crate) flags: TuneFlags,
+    #[command(flatten)]
+    pub(crate) steps: LadderFlags,
+    #[command(flatten)]
+    pub(crate) metric: MetricArgs,
+    #[command(flatten)]
+    pub(crate) resume: ResumeArgs,
     /// Write the winner's files into this folder, ready to start, as `stampede export config` does
     #[arg(long, value_name = "DIR", help_heading = "Output")]
     pub(crate) out: Option<PathBuf>,
@@ -568,13 +394,37 @@ pub(crate) struct TuneArgs {
     pub(crate) output: OutputArgs,
     #[command(flatten)]
     pub(crate) store: StoreArgs,
-    /// No progress on stderr
-    #[arg(long, short, help_heading = "Output")]
-    pub(crate) quiet: bool,
+    #[command(flatten)]
+    pub(crate) bench: BenchArgs,
+}
+
+fn in_tune(arg: Arg) -> Arg {
+    const SEARCH: &str = "Search";
+    match arg.get_id().as_str() {
+        "subject" => arg.help(
+            "Your application's folder, a plan file, or a built-in workload [default: the stampede.yaml in this folder]",
+        ),
+        "set" => {
+            arg.help("Keep a tunable as it is given, and do not search it: nginx-fpm.pm=static (may be repeated)")
+        }
+        "duration" => arg.help("Length of the measuring window of each trial [default: 4s]"),
+        "metric" => arg
+            .help("What each step is to better, by the key that `--json` has: created_count [default: throughput_rps]")
+            .requires("steps")
+            .help_heading("Steps"),
+        "seed" => arg.help("Seed of the search").help_heading(SEARCH),
+        "resume" => arg
+            .value_name("SEARCH")
+            .help("Go on with a search that was interrupted, by the same command line [default: the newest]")
+            .help_heading(SEARCH),
+        "no_wait" => arg.help_heading(SEARCH),
+        _ => arg,
+    }
 }
 
 /// Where a plan is written.
 #[derive(Debug, clap::Args)]
+#[command(mut_args(in_init))]
 #[command(after_help = "Examples:\n  \
         stampede init\n  \
         stampede init ./my-app\n  \
@@ -586,51 +436,75 @@ pub(crate) struct InitArgs {
     /// Take the place of a plan that is there, and of its answers
     #[arg(long)]
     pub(crate) force: bool,
+    #[command(flatten)]
+    pub(crate) wait: WaitArgs,
+}
+
+fn in_init(arg: Arg) -> Arg {
+    arg.help_heading(None::<&str>)
+}
+
+/// How the load engine works.
+#[derive(Clone, Copy, Debug, clap::Args)]
+pub(crate) struct BackendArgs {
+    /// How the load engine reaches the kernel: epoll, io-uring, or auto [default: auto, which is what costs less here]
+    #[arg(
+        long,
+        value_enum,
+        default_value_t,
+        hide_possible_values = true,
+        hide_default_value = true,
+        help_heading = "Study"
+    )]
+    pub(crate) backend: BackendChoice,
+}
+
+/// What decides.
+#[derive(Clone, Debug, clap::Args)]
+pub(crate) struct MetricArgs {
+    /// Which figure ranks and decides, by its key in JSON: cpu_us_per_request [default: throughput under closed
+    /// load, the p99 response time under open load]
+    #[arg(long, value_name = "KEY", help_heading = "Study")]
+    pub(crate) metric: Option<String>,
+}
+
+/// What is resumed.
+#[derive(Clone, Debug, clap::Args)]
+pub(crate) struct ResumeArgs {
+    /// Go on with a study that was interrupted, by the same command line [default: the newest]
+    #[arg(long, value_name = "STUDY", help_heading = "Study")]
+    pub(crate) resume: Option<Option<String>>,
+}
+
+/// How this machine is taken, and what is shown meanwhile.
+#[derive(Clone, Copy, Debug, clap::Args)]
+pub(crate) struct BenchArgs {
+    #[command(flatten)]
+    pub(crate) wait: WaitArgs,
+    #[command(flatten)]
+    pub(crate) quiet: QuietArgs,
+}
+
+impl BenchArgs {
+    pub(crate) fn on(self, host: &dyn Host) -> Bench<'_> {
+        Bench { host, no_wait: self.wait.no_wait, quiet: self.quiet.quiet }
+    }
+}
+
+/// Whether another Stampede is waited for.
+#[derive(Clone, Copy, Debug, clap::Args)]
+pub(crate) struct WaitArgs {
     /// End with exit code 3, instead of waiting, when another Stampede is measuring
-    #[arg(long)]
+    #[arg(long, help_heading = "Study")]
     pub(crate) no_wait: bool,
 }
 
-/// What stands around each runtime.
-#[derive(Clone, Debug, clap::Args)]
-pub(crate) struct TopologyArgs {
-    /// Copies of each runtime behind a balancer, all under the one total limit [default: 1]
-    #[arg(long, value_name = "N", allow_hyphen_values = true, help_heading = "Topology")]
-    pub(crate) replicas: Option<String>,
-    /// What stands in front: nginx or haproxy
-    #[arg(long, value_name = "PROGRAM", help_heading = "Topology")]
-    pub(crate) balancer: Option<String>,
-    /// How it chooses a replica: round-robin or least-connections [default: round-robin]
-    #[arg(long, value_name = "HOW", help_heading = "Topology")]
-    pub(crate) balance: Option<String>,
-    /// Idle connections that it keeps to replicas, or off [default: 32]
-    #[arg(long, value_name = "N", allow_hyphen_values = true, help_heading = "Topology")]
-    pub(crate) upstream_keepalive: Option<String>,
-    /// Clients speak TLS to the balancer
-    #[arg(long, help_heading = "Topology")]
-    pub(crate) tls: bool,
-    /// Services beside each runtime: postgres, mariadb, pgbouncer; set with --set postgres.max_connections=50
-    #[arg(long, value_name = "A,B", help_heading = "Topology")]
-    pub(crate) services: Option<String>,
-    /// Hold a part to a share of the total: replica=0.4,128Mi (each), balancer=..., postgres=... (may be repeated)
-    #[arg(long, value_name = "PART=CPUS,MEMORY", help_heading = "Topology")]
-    pub(crate) share: Vec<String>,
-    /// When load may begin: port (something listens at the front) or request (a real answer) [default: request]
-    #[arg(long, value_name = "WHEN", help_heading = "Topology")]
-    pub(crate) ready: Option<String>,
-    /// What happens when a unit ends by itself: never (the trial fails) or on-failure (it is started again, and
-    /// counted) [default: never]
-    #[arg(long, value_name = "WHEN", help_heading = "Topology")]
-    pub(crate) restart: Option<String>,
-    /// Round-trip time between client and front, added to this machine's own: 20ms
-    #[arg(long, value_name = "TIME", allow_hyphen_values = true, help_heading = "Topology")]
-    pub(crate) client_rtt: Option<String>,
-    /// Width of the link between client and front, each way: 100mbit
-    #[arg(long, value_name = "RATE", allow_hyphen_values = true, help_heading = "Topology")]
-    pub(crate) client_bandwidth: Option<String>,
-    /// Clients open a connection for each request, and ask the server to close it
-    #[arg(long, help_heading = "Topology")]
-    pub(crate) no_keepalive: bool,
+/// Whether progress is shown.
+#[derive(Clone, Copy, Debug, clap::Args)]
+pub(crate) struct QuietArgs {
+    /// No progress on stderr
+    #[arg(long, short, help_heading = "Output")]
+    pub(crate) quiet: bool,
 }
 
 /// Where reports go.
@@ -714,37 +588,29 @@ pub(crate) enum Shown {
 
 /// Which runtime, for what.
 #[derive(Clone, Debug, clap::Args)]
+#[command(mut_args(in_show_runtime))]
 #[command(after_help = "Examples:\n  \
         stampede show runtime nginx-fpm\n  \
         stampede show runtime nginx-fpm --cpus 2 --load closed:64 --set nginx-fpm.pm=dynamic\n  \
         stampede show runtime caddy-fpm --render\n  \
         stampede show runtime nginx-fpm --replicas 2 --balancer haproxy --services postgres --render")]
 pub(crate) struct ShowRuntimeArgs {
-    /// A runtime (see `stampede list runtimes`)
-    pub(crate) runtime: String,
-    /// What it serves: a built-in workload or a folder with a workload.yaml
-    #[arg(long, value_name = "WORKLOAD", default_value = "markdown")]
-    pub(crate) workload: String,
-    /// Which of the workload's apps, by name [default: the first that the runtime can serve]
-    #[arg(long, value_name = "APP")]
-    pub(crate) app: Option<String>,
-    /// CPUs for the whole deployment [default: 1]
-    #[arg(long, value_name = "CPUS", allow_hyphen_values = true)]
-    pub(crate) cpus: Option<String>,
-    /// Memory for the whole deployment [default: 512Mi]
-    #[arg(long, value_name = "BYTES", allow_hyphen_values = true)]
-    pub(crate) memory: Option<String>,
-    /// Load that it is set for [default: closed:16]
-    #[arg(long, value_name = "MODEL", allow_hyphen_values = true)]
-    pub(crate) load: Option<String>,
-    /// Set a tunable: nginx-fpm.pm.max_children=8 (may be repeated)
-    #[arg(long, value_name = "RUNTIME.TUNABLE=VALUE")]
-    pub(crate) set: Vec<String>,
     #[command(flatten)]
-    pub(crate) topology: TopologyArgs,
+    pub(crate) flags: RuntimeFlags,
     /// Show also the files, arguments and environment that it is run with
     #[arg(long)]
     pub(crate) render: bool,
+}
+
+fn in_show_runtime(arg: Arg) -> Arg {
+    match arg.get_id().as_str() {
+        "app" => arg
+            .help("Which of the workload's apps, by name [default: the first that the runtime can serve]")
+            .help_heading(None::<&str>),
+        "load" => arg.help("Load that it is set for [default: closed:16]").help_heading(None::<&str>),
+        "cpus" | "memory" | "set" => arg.help_heading(None::<&str>),
+        _ => arg,
+    }
 }
 
 /// What to clean up beside runs.

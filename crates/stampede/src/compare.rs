@@ -2,79 +2,20 @@
 
 use std::path::Path;
 
-use stampede_conduct::{
-    Bench, Deciding, Ended, Exit, Failure, Host, Record, StudyRequest, carry_out, exit_of, read_metric,
-};
+use stampede_conduct::{Deciding, Ended, Exit, Failure, Host, Record, StudyRequest, carry_out, exit_of, read_metric};
 use stampede_core::{Failures, StudyKind};
-use stampede_plan::{CompareFlags, ComparePlan, SubjectFlag, TopologyFlags};
+use stampede_plan::ComparePlan;
 
-use crate::args::{CompareArgs, TopologyArgs};
+use crate::args::CompareArgs;
 use crate::catalogue::BuiltIn;
 use crate::show::Report;
 use crate::{Outcome, capacity, folders, screen};
 
 pub(crate) fn run(args: Box<CompareArgs>, host: &dyn Host) -> Outcome {
-    let CompareArgs {
-        subject,
-        app,
-        exchanges,
-        feeders,
-        php,
-        runtimes,
-        set,
-        cpus,
-        memory,
-        load,
-        duration,
-        warm_up,
-        rounds,
-        max_time,
-        precision,
-        seed,
-        ready_timeout,
-        metric,
-        backend,
-        platform,
-        base_image,
-        no_sampling,
-        no_yard_stick,
-        calibrate,
-        resume,
-        no_wait,
-        topology,
-        output,
-        store,
-        quiet,
-    } = *args;
-    let flags = CompareFlags {
-        subject: subject.map_or(SubjectFlag::Nothing, SubjectFlag::Named),
-        app,
-        exchanges,
-        feeders,
-        php,
-        runtimes,
-        cpus,
-        memory,
-        load,
-        duration,
-        warm_up,
-        rounds,
-        max_time,
-        precision,
-        seed,
-        ready_timeout,
-        platform,
-        base_image,
-        set,
-        no_sampling,
-        no_yard_stick,
-        calibrate,
-        slo: None,
-        topology: topology_flags(topology),
-    };
+    let CompareArgs { flags, metric, backend, resume, output, store, bench } = *args;
     let plan = ComparePlan::read(&flags, host.size(), &BuiltIn).map_err(Failure::usage);
     let (plan, report) = Failure::both(plan, Report::new(output))?;
-    let metric = read_metric(metric)?;
+    let metric = read_metric(metric.metric)?;
     let request = StudyRequest {
         plan: &plan,
         beside: &[],
@@ -83,44 +24,12 @@ pub(crate) fn run(args: Box<CompareArgs>, host: &dyn Host) -> Outcome {
         deciding: Deciding::InWindow(metric),
         slo: None,
         failures: Failures::Faults,
-        resume,
-        backend: backend.chosen(),
+        resume: resume.resume,
+        backend: backend.backend.chosen(),
     };
     let path = folders::store(&store)?;
-    let (ended, mut record) = carry_out(Bench { host, no_wait, quiet }, &path, &request)?;
+    let (ended, mut record) = carry_out(bench.on(host), &path, &request)?;
     conclude(ended, &report, &mut record, &path, host)
-}
-
-/// What was typed of a topology.
-pub(crate) fn topology_flags(args: TopologyArgs) -> TopologyFlags {
-    let TopologyArgs {
-        replicas,
-        balancer,
-        balance,
-        upstream_keepalive,
-        tls,
-        services,
-        share,
-        ready,
-        restart,
-        client_rtt,
-        client_bandwidth,
-        no_keepalive,
-    } = args;
-    TopologyFlags {
-        replicas,
-        balancer,
-        balance,
-        upstream_keepalive,
-        tls,
-        services,
-        share,
-        ready,
-        restart,
-        client_rtt,
-        client_bandwidth,
-        no_keepalive,
-    }
 }
 
 /// Prints what was measured, and says how it ended. What is printed does not depend on the store, which may be full.

@@ -10,29 +10,29 @@ use stampede_analysis::{
 };
 use stampede_conduct::{Bench, Exit, Failure, Gated, Host, gate, read_metric};
 use stampede_core::{Case, Study, StudyKind};
-use stampede_plan::{CompareFlags, ComparePlan, MachineSize, SubjectFlag, TopologyFlags, read_threshold};
+use stampede_plan::{CompareFlags, ComparePlan, DeploymentFlags, MachineSize, SubjectFlag, read_threshold};
 use stampede_report::gate::{GateView, annotations, junit, markdown, terminal};
 use stampede_report::{StudyView, csv, html};
 use stampede_store::StoredStudy;
 
 use self::args::{GateArgs, MeasuringArgs};
 use self::side::{CheckedOut, Side};
-use crate::args::StoreArgs;
+use crate::args::{BenchArgs, StoreArgs};
 use crate::catalogue::BuiltIn;
 use crate::destination::{self, is_stdout, put};
 use crate::{Outcome, folders, screen, show};
 
 pub(crate) fn run(args: GateArgs, host: &dyn Host) -> Outcome {
-    let GateArgs { base, head, threshold, metric, strict, junit, markdown, html, csv, github, measuring, store, quiet } =
+    let GateArgs { base, head, threshold, metric, strict, junit, markdown, html, csv, github, measuring, store, bench } =
         args;
     let output = Output::new([junit, markdown, html, csv], github)?;
     let threshold = read_threshold(threshold.as_deref()).map_err(Failure::usage);
-    let (threshold, metric) = Failure::both(threshold, read_metric(metric))?;
+    let (threshold, metric) = Failure::both(threshold, read_metric(metric.metric))?;
     let judged = match (Side::read(&base), Side::read(&head)) {
         (Side::Study(before), Side::Study(after)) => {
-            stored([&before, &after], metric.as_deref(), threshold, &measuring, &store)?
+            stored([&before, &after], metric.as_deref(), threshold, (&measuring, bench), &store)?
         }
-        (before, after) => measured([&before, &after], metric, threshold, measuring, &store, quiet, host)?,
+        (before, after) => measured([&before, &after], metric, threshold, &measuring, &store, bench.on(host))?,
     };
     let (question, changes, studies) = match judged {
         Judged::Done { question, changes, studies } => (question, changes, studies),
@@ -73,10 +73,10 @@ fn stored(
     names: [&str; 2],
     key: Option<&str>,
     threshold: f64,
-    measuring: &MeasuringArgs,
+    (measuring, bench): (&MeasuringArgs, BenchArgs),
     store: &StoreArgs,
 ) -> Result<Judged, Failure> {
-    if let Some(flag) = given(measuring) {
+    if let Some(flag) = given(measuring, bench) {
         let problem = "says how to measure, and stored studies are measured already";
         return Err(Failure::usage(format!("{flag} {problem}\n  leave it out")));
     }
@@ -100,22 +100,22 @@ fn stored(
 }
 
 /// A flag that was given and counts for measuring alone.
-fn given(measuring: &MeasuringArgs) -> Option<&'static str> {
-    let MeasuringArgs { runtime, set, cpus, memory, load, duration, warm_up, rounds, max_time, seed, no_wait } =
-        measuring;
+fn given(measuring: &MeasuringArgs, bench: BenchArgs) -> Option<&'static str> {
+    let MeasuringArgs { runtime, deployment, load, duration, warm_up, rounds, max_time, seed } = measuring;
+    let DeploymentFlags { set, cpus, memory } = deployment;
     let is_given = |flag: &Option<String>| flag.is_some();
     [
         (is_given(runtime), "--runtime"),
         (!set.is_empty(), "--set"),
         (is_given(cpus), "--cpus"),
         (is_given(memory), "--memory"),
-        (is_given(load), "--load"),
-        (is_given(duration), "--duration"),
-        (is_given(warm_up), "--warm-up"),
-        (is_given(rounds), "--rounds"),
-        (is_given(max_time), "--max-time"),
-        (is_given(seed), "--seed"),
-        (*no_wait, "--no-wait"),
+        (is_given(&load.load), "--load"),
+        (is_given(&duration.duration), "--duration"),
+        (is_given(&warm_up.warm_up), "--warm-up"),
+        (is_given(&rounds.rounds), "--rounds"),
+        (is_given(&max_time.max_time), "--max-time"),
+        (is_given(&seed.seed), "--seed"),
+        (bench.wait.no_wait, "--no-wait"),
     ]
     .into_iter()
     .find_map(|(is_given, flag)| is_given.then_some(flag))
@@ -126,18 +126,15 @@ fn measured(
     sides: [&Side; 2],
     metric: Option<String>,
     threshold: f64,
-    measuring: MeasuringArgs,
+    measuring: &MeasuringArgs,
     store: &StoreArgs,
-    quiet: bool,
-    host: &dyn Host,
+    bench: Bench<'_>,
 ) -> Result<Judged, Failure> {
     let [base, head] = sides;
     // Their folders live until the study is over.
     let (base, head) = (base.check_out()?, head.check_out()?);
-    let size = host.size();
-    let no_wait = measuring.no_wait;
-    let (before, after) = Failure::both(read(&base, &measuring, size), read(&head, &measuring, size))?;
-    let bench = Bench { host, no_wait, quiet };
+    let size = bench.host.size();
+    let (before, after) = Failure::both(read(&base, measuring, size), read(&head, measuring, size))?;
     match gate(bench, &folders::store(store)?, [before, after], metric, threshold)? {
         Gated::Interrupted(0) => Ok(Judged::Interrupted),
         Gated::Interrupted(kept) => {
@@ -153,21 +150,17 @@ fn measured(
 }
 
 fn read(side: &CheckedOut, measuring: &MeasuringArgs, machine: MachineSize) -> Result<ComparePlan, Failure> {
-    let MeasuringArgs { runtime, set, cpus, memory, load, duration, warm_up, rounds, max_time, seed, no_wait: _ } =
-        measuring.clone();
+    let MeasuringArgs { runtime, deployment, load, duration, warm_up, rounds, max_time, seed } = measuring.clone();
     let flags = CompareFlags {
-        subject: SubjectFlag::Named(side.folder.display().to_string()),
+        subject: SubjectFlag { subject: Some(side.folder.display().to_string()) },
         runtimes: runtime,
-        cpus,
-        memory,
+        deployment,
         load,
         duration,
         warm_up,
         rounds,
         max_time,
         seed,
-        set,
-        topology: TopologyFlags::default(),
         ..CompareFlags::default()
     };
     ComparePlan::read(&flags, machine, &BuiltIn).map_err(Failure::usage)

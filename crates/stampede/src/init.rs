@@ -7,9 +7,9 @@ use std::path::{Path, PathBuf};
 use stampede_conduct::{Bench, Ground, Host, LAST_WAIT, conditions, record_answers};
 use stampede_core::{CpuLayout, Exchange};
 use stampede_harness::{Copies, Recorded};
-use stampede_plan::{CompareFlags, ComparePlan, PLAN_FILE, SubjectFlag, WrittenAnswer, write_plan};
+use stampede_plan::{ComparePlan, PLAN_FILE, WrittenAnswer, write_plan};
 
-use crate::args::InitArgs;
+use crate::args::{InitArgs, WaitArgs};
 use crate::catalogue::BuiltIn;
 use crate::exit::{Exit, Failure};
 use crate::signals::Signals;
@@ -19,7 +19,7 @@ use crate::{Outcome, screen};
 const ANSWERS: &str = "stampede.expected";
 
 pub(crate) fn run(args: &InitArgs, host: &dyn Host) -> Outcome {
-    let InitArgs { dir, force, no_wait } = args;
+    let InitArgs { dir, force, wait: WaitArgs { no_wait } } = args;
     let file = dir.join(PLAN_FILE);
     if !dir.is_dir() {
         return Err(Failure::usage(format!("{} is no folder; name the application's", dir.display())));
@@ -30,8 +30,7 @@ pub(crate) fn run(args: &InitArgs, host: &dyn Host) -> Outcome {
     }
     crate::destination::writable(&file)
         .map_err(|error| Failure::usage(format!("{} cannot be written: {error}", file.display())))?;
-    let flags = CompareFlags { subject: SubjectFlag::Application(dir.clone()), ..CompareFlags::default() };
-    let plan = ComparePlan::read(&flags, host.size(), &BuiltIn).map_err(Failure::usage)?;
+    let plan = ComparePlan::of_application(dir, host.size(), &BuiltIn).map_err(Failure::usage)?;
     let cpus = host.cpus();
     let pinning = CpuLayout::divide(&cpus, plan.limits.cpus.whole_cores());
     let runtime = host.enter(&cpus)?;

@@ -1,14 +1,14 @@
 //! `stampede tune --steps`: a deployment that is made better one change at a time, each by what the records before it say.
 
 use stampede_analysis::{Metric, analyse, metric, objective_metric};
-use stampede_conduct::{Bench, Beside, Ended, Exit, Failure, Host, Ladder, exit_of, read_metric};
+use stampede_conduct::{Beside, Ended, Exit, Failure, Host, Ladder, exit_of, read_metric};
 use stampede_core::{Objective, Study};
-use stampede_plan::{LadderFlags, LadderPlan, MachineSize, ReproduceFlags, Rung, read_row};
+use stampede_plan::{LadderFlags, LadderPlan, MachineSize, Rung, TuneFlags, read_row};
 use stampede_report::StudyView;
 use stampede_report::ladder::{self as page, LadderView};
 use stampede_store::StoredStudy;
 
-use crate::args::{OutputArgs, StoreArgs};
+use crate::args::{BenchArgs, MetricArgs, OutputArgs, ResumeArgs, StoreArgs};
 use crate::catalogue::BuiltIn;
 use crate::show::{Renderers, Report};
 use crate::{Outcome, folders, reproduce, screen};
@@ -18,24 +18,22 @@ const P99: &str = "response_p99_us";
 
 /// What is not of the plan.
 pub(crate) struct Climb {
-    pub(crate) metric: Option<String>,
-    pub(crate) against: Option<String>,
-    pub(crate) resume: Option<Option<String>>,
-    pub(crate) no_wait: bool,
-    pub(crate) quiet: bool,
+    pub(crate) metric: MetricArgs,
+    pub(crate) resume: ResumeArgs,
     pub(crate) output: OutputArgs,
     pub(crate) store: StoreArgs,
+    pub(crate) bench: BenchArgs,
 }
 
-pub(crate) fn run(flags: &LadderFlags, host: &dyn Host, climb: Climb) -> Outcome {
-    let Climb { metric: key, against, resume, no_wait, quiet, output, store } = climb;
-    let plan = LadderPlan::read(flags, host.size(), &BuiltIn);
+pub(crate) fn run(tune: &TuneFlags, flags: &LadderFlags, host: &dyn Host, climb: Climb) -> Outcome {
+    let Climb { metric: MetricArgs { metric: key }, resume, output, store, bench } = climb;
+    let plan = LadderPlan::read(tune, flags, host.size(), &BuiltIn);
     let (plan, report) = Failure::both(plan.map_err(Failure::usage), Report::new(output))?;
     let key = read_metric(key)?.unwrap_or_else(|| objective_metric(Objective::Throughput).to_owned());
     let Some(metric) = metric(&key) else { return Err(Failure::usage(format!("--metric {key} is not known"))) };
-    let beside = against.map(|against| beside(&against, &plan, host.size())).transpose()?;
-    let bench = Bench { host, no_wait, quiet };
-    let mut ladder = Ladder::begin(bench, plan, metric, beside, folders::store(&store)?, resume.as_ref())?;
+    let beside = flags.against.as_ref().map(|against| beside(against, &plan, host.size())).transpose()?;
+    let store = folders::store(&store)?;
+    let mut ladder = Ladder::begin(bench.on(host), plan, metric, beside, store, resume.resume.as_ref())?;
     match ladder.carry_out()?? {
         Ended::Complete => conclude(&ladder, metric, &report),
         Ended::Interrupted => {
@@ -51,8 +49,7 @@ fn beside(asked: &str, plan: &LadderPlan, machine: MachineSize) -> Result<Beside
         return Err(Failure::usage(format!("--against {asked} names no row: --against rinha/task-workers")));
     };
     let (name, known) = reproduce::experiments(experiment.to_owned())?;
-    let flags = ReproduceFlags { name, ..ReproduceFlags::default() };
-    let row = read_row(&flags, row, &known, machine, &BuiltIn);
+    let row = read_row(&name, row, &known, machine, &BuiltIn);
     let rung = row.and_then(|row| plan.of_plan(asked, &row)).map_err(Failure::usage)?;
     Ok(Beside { name: asked.to_owned(), rung })
 }

@@ -16,6 +16,7 @@ use stampede_report::load::{self as page, LoadView};
 use tokio::io::AsyncReadExt;
 use tokio::net::unix::pipe::Receiver;
 
+use crate::args::QuietArgs;
 use crate::exit::{Exit, Failure};
 use crate::load::args::LoadArgs;
 use crate::load::timeseries::Timeseries;
@@ -65,7 +66,7 @@ pub(crate) fn run(args: Box<LoadArgs>) -> Outcome {
         json,
         timeseries,
         hdr,
-        quiet,
+        quiet: QuietArgs { quiet },
     } = *args;
     let available = stampede_platforms::available_cpus();
     let machine = MachineSize {

@@ -4,9 +4,9 @@ use std::fs;
 use std::path::Path;
 
 use stampede_analysis::{Analysis, CheckedClaim, TableRun, analyse, check, replicate};
-use stampede_conduct::{Bench, Ended, Exit, Experiment, Failure, Host, Record, given_at_once};
-use stampede_core::Outcome as TrialOutcome;
-use stampede_plan::{KnownPublication, ReproduceFlags, ReproducePlan};
+use stampede_conduct::{Ended, Exit, Experiment, Failure, Host, Record, given_at_once};
+use stampede_core::{Limits, Outcome as TrialOutcome};
+use stampede_plan::{KnownPublication, ReproducePlan, ScaledRow};
 use stampede_report::replication::{self, ReplicatedTable, ReplicationView};
 use stampede_report::{StudyView, csv, html};
 
@@ -16,37 +16,20 @@ use crate::show::{Renderers, Report};
 use crate::{Outcome, folders, screen};
 
 pub(crate) fn run(args: Box<ReproduceArgs>, host: &dyn Host) -> Outcome {
-    let ReproduceArgs {
-        name,
-        scale,
-        rate_scale,
-        full,
-        tables,
-        studies,
-        rounds,
-        seed,
-        client_rtt,
-        workloads,
-        feeders,
-        backend,
-        no_wait,
-        output,
-        store,
-        quiet,
-    } = *args;
+    let ReproduceArgs { name, flags, studies, backend, output, store, bench } = *args;
     let Some(name) = name else { return list() };
     let (name, known) = experiments(name)?;
-    let flags = ReproduceFlags { name, scale, rate_scale, full, rounds, seed, client_rtt, tables, workloads, feeders };
-    let plan = ReproducePlan::read(&flags, &known, host.size(), &BuiltIn, &|row, limits| given_at_once(row, *limits));
+    let at_once = |row: &ScaledRow, limits: &Limits| given_at_once(row, *limits);
+    let plan = ReproducePlan::read(&name, &flags, &known, host.size(), &BuiltIn, &at_once);
     let (plan, report) = Failure::both(plan.map_err(Failure::usage), Report::new(output))?;
-    let bench = Bench { host, no_wait, quiet };
+    let bench = bench.on(host);
     let store = folders::store(&store)?;
     if let Some(names) = studies {
         let experiment = Experiment::of_stored(bench, &plan, store.clone(), &names)?;
         return conclude(&experiment, Ok(Ended::Complete), &plan, &report, &store);
     }
     let mut experiment = Experiment::new(bench, &plan, store.clone());
-    let ended = experiment.carry_out(backend.chosen())?;
+    let ended = experiment.carry_out(backend.backend.chosen())?;
     conclude(&experiment, ended, &plan, &report, &store)
 }
 
@@ -146,7 +129,7 @@ mod tests {
     use std::time::Duration;
 
     use stampede_core::{Bytes, CaseId, ClaimTest, Runtime};
-    use stampede_plan::{Catalogue, KnownPublication, MachineSize};
+    use stampede_plan::{Catalogue, KnownPublication, MachineSize, ReproduceFlags};
 
     use super::*;
 
@@ -185,7 +168,6 @@ mod tests {
     fn the_times_of_a_scenario_are_scaled_once() {
         let rinha = catalogue::publications().into_iter().find(|known| known.name == "rinha").unwrap();
         let flags = ReproduceFlags {
-            name: "rinha".to_owned(),
             scale: Some("0.1".to_owned()),
             tables: Some("entry".to_owned()),
             ..ReproduceFlags::default()
@@ -194,7 +176,8 @@ mod tests {
         for (duration, expected) in [("", 20_500), ("    duration: 100s\n", 10_000)] {
             let text = rinha.text.replace("    warm_up: 0s\n", &format!("    warm_up: 0s\n{duration}"));
             let known = [KnownPublication { text, ..rinha.clone() }];
-            let plan = ReproducePlan::read(&flags, &known, LARGE, &Repository, &|row, _| row.concurrency).unwrap();
+            let plan = ReproducePlan::read("rinha", &flags, &known, LARGE, &Repository, &|row, _| row.concurrency);
+            let plan = plan.unwrap();
             let row = plan.tables[0].rows[0].plan.as_ref().unwrap();
             assert_eq!(row.duration, Duration::from_millis(expected), "{duration:?}");
             let crowds = row.scenario.as_ref().map(|scenario| scenario.crowds[0].load.clone());
@@ -206,11 +189,10 @@ mod tests {
     fn every_row_of_every_experiment_can_be_planned_and_every_metric_is_known() {
         for known in catalogue::publications() {
             for full in [false, true] {
-                let flags = ReproduceFlags { name: known.name.clone(), full, ..ReproduceFlags::default() };
-                let plan = ReproducePlan::read(&flags, &catalogue::publications(), LARGE, &Repository, &|row, _| {
-                    row.concurrency
-                })
-                .unwrap();
+                let flags = ReproduceFlags { full, ..ReproduceFlags::default() };
+                let (name, all) = (&known.name, catalogue::publications());
+                let plan = ReproducePlan::read(name, &flags, &all, LARGE, &Repository, &|row, _| row.concurrency);
+                let plan = plan.unwrap();
                 for row in plan.tables.iter().flat_map(|table| &table.rows) {
                     match &row.plan {
                         Ok(plan) => assert_eq!(plan.candidates[0].id, row.case, "{}", known.name),

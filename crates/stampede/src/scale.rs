@@ -4,13 +4,13 @@ pub(crate) mod args;
 
 mod service;
 
-use stampede_conduct::{Bench, Failure, Host, Services};
-use stampede_plan::{CompareFlags, SubjectFlag, TopologyFlags};
+use stampede_conduct::{Failure, Host, Services};
+use stampede_plan::{CompareFlags, TopologyFlags};
 use stampede_scale::{CpuAllocation, Service};
 
 use crate::compare::conclude;
 use crate::forecast::question::Flags;
-use crate::scale::args::ScaleArgs;
+use crate::scale::args::{PriceArgs, ScaleArgs, WaitingArgs};
 use crate::scale::service::{Common, TypedService};
 use crate::show::Report;
 use crate::{Outcome, folders, screen};
@@ -25,37 +25,29 @@ pub(crate) fn run(args: Box<ScaleArgs>, host: &dyn Host) -> Outcome {
         app,
         exchanges,
         php,
-        set,
-        cpus,
-        memory,
-        concurrency,
-        min_instances,
-        max_instances,
-        policy,
+        deployment,
+        service,
         against,
         total_cpus,
         ready,
-        queue_limit,
-        request_timeout,
-        price,
+        waiting: WaitingArgs { queue_limit, request_timeout },
+        price: PriceArgs { price },
         load,
         client_rtt,
         duration,
         warm_up,
-        rounds,
+        mut rounds,
         seed,
         ready_timeout,
         resume,
         backend,
         platform,
-        base_image,
-        no_wait,
         output,
         store,
-        quiet,
+        bench,
     } = *args;
     let mut flags = Flags::default();
-    let first = TypedService { name: None, runtime, cpus, memory, concurrency, min_instances, max_instances, policy };
+    let first = TypedService { name: None, runtime, deployment, service };
     let mut typed = vec![first.clone()];
     for changes in &against {
         match first.changed(changes) {
@@ -63,22 +55,22 @@ pub(crate) fn run(args: Box<ScaleArgs>, host: &dyn Host) -> Outcome {
             Err(problem) => flags.problems.push(problem),
         }
     }
-    let of_several = (!against.is_empty()).then(|| ROUNDS_OF_SEVERAL.to_owned());
+    if !against.is_empty() {
+        rounds.rounds.get_or_insert_with(|| ROUNDS_OF_SEVERAL.to_owned());
+    }
     let common = Common {
         flags: CompareFlags {
-            subject: subject.map_or(SubjectFlag::Nothing, SubjectFlag::Named),
+            subject,
             app,
             exchanges,
             php,
-            set,
             load,
             duration,
             warm_up,
-            rounds: rounds.or(of_several),
+            rounds,
             seed,
             ready_timeout,
             platform,
-            base_image,
             topology: TopologyFlags { client_rtt, ready, ..TopologyFlags::default() },
             ..CompareFlags::default()
         },
@@ -93,8 +85,9 @@ pub(crate) fn run(args: Box<ScaleArgs>, host: &dyn Host) -> Outcome {
     let ((services, warnings), ()) = Failure::both(common.read_all(&typed).map_err(told), typed_rightly)?;
     let (services, report) = Failure::both(Ok(services), Report::new(output))?;
     warnings.iter().for_each(|warning| screen::warning(warning));
-    let services = Services { services, total_cpus: common.total_cpus, resume, backend: backend.chosen() };
+    let services =
+        Services { services, total_cpus: common.total_cpus, resume: resume.resume, backend: backend.backend.chosen() };
     let path = folders::store(&store)?;
-    let (ended, mut record) = services.carry_out(Bench { host, no_wait, quiet }, &path)?;
+    let (ended, mut record) = services.carry_out(bench.on(host), &path)?;
     conclude(ended, &report, &mut record, &path, host)
 }

@@ -5,28 +5,25 @@ use std::collections::BTreeMap;
 use stampede_core::{
     Bytes, Candidate, ComposeContext, Composer, Deployment, PlanError, Programs, RenderContext, Requirement,
 };
-use stampede_plan::{MachineSize, RuntimeFlags, RuntimePlan};
+use stampede_plan::{MachineSize, RuntimePlan};
 use stampede_report::runtime::{RuntimeView, files, settings};
 use stampede_runtimes::Topologies;
 
 use crate::args::ShowRuntimeArgs;
 use crate::catalogue::BuiltIn;
-use crate::compare::topology_flags;
 use crate::exit::{Exit, Failure};
 use crate::found::{self, Found};
 use crate::{Outcome, screen};
 
 pub(crate) fn run(args: &ShowRuntimeArgs) -> Outcome {
-    let ShowRuntimeArgs { runtime, workload, app, cpus, memory, load, set, topology, render } = args.clone();
-    let topology = topology_flags(topology);
-    let flags = RuntimeFlags { runtime, workload, app, cpus, memory, load, set, topology };
+    let ShowRuntimeArgs { flags, render } = args;
     let size = MachineSize {
         cpus: stampede_platforms::machine().cpus,
         memory: Bytes::new(stampede_platforms::memory().unwrap_or(u64::MAX)),
         // Nothing is opened.
         connections: u32::MAX,
     };
-    let plan = RuntimePlan::read(&flags, size, &BuiltIn).map_err(Failure::usage)?;
+    let plan = RuntimePlan::read(flags, size, &BuiltIn).map_err(Failure::usage)?;
     let RuntimePlan { candidate, limits, topology, load } = &plan;
     let Candidate { runtime, app, tuning, .. } = candidate;
     let executor = tokio::runtime::Builder::new_current_thread().enable_all().build().map_err(Failure::missing)?;

@@ -3,14 +3,13 @@
 use std::path::Path;
 
 use stampede_analysis::{analyse, best, metric, objective_metric};
-use stampede_conduct::{Bench, Ended, Exit, Failure, Host, Tune, exit_of, space};
-use stampede_plan::{CompareFlags, LadderFlags, SubjectFlag, TuneFlags, TunePlan};
+use stampede_conduct::{Ended, Exit, Failure, Host, Tune, exit_of, space};
+use stampede_plan::TunePlan;
 use stampede_report::StudyView;
 use stampede_report::tune::{self as page, Held, TuneView};
 
 use crate::args::TuneArgs;
 use crate::catalogue::BuiltIn;
-use crate::compare::topology_flags;
 use crate::ladder::Climb;
 use crate::show::{Renderers, Report};
 use crate::{Outcome, export, folders, ladder, screen};
@@ -18,58 +17,17 @@ use crate::{Outcome, export, folders, ladder, screen};
 /// The flag that names the folder of the winner's files.
 const OUT: &str = "--out";
 pub(crate) fn run(args: TuneArgs, host: &dyn Host) -> Outcome {
-    let TuneArgs {
-        runtime,
-        subject,
-        app,
-        set,
-        cpus,
-        memory,
-        load,
-        duration,
-        objective,
-        slo,
-        budget,
-        steps,
-        others,
-        against,
-        ini,
-        metric: figure,
-        seed,
-        out,
-        resume,
-        no_wait,
-        topology,
-        output,
-        store,
-        quiet,
-    } = args;
-    let compare = CompareFlags {
-        subject: subject.map_or(SubjectFlag::Nothing, SubjectFlag::Named),
-        app,
-        set,
-        cpus,
-        memory,
-        load,
-        duration,
-        slo,
-        seed,
-        no_yard_stick: true,
-        topology: topology_flags(topology),
-        ..CompareFlags::default()
-    };
-    if let Some(steps) = steps {
-        let flags = LadderFlags { runtime, others, ini, steps, compare };
-        return ladder::run(&flags, host, Climb { metric: figure, against, resume, no_wait, quiet, output, store });
+    let TuneArgs { flags, steps, metric, resume, out, output, store, bench } = args;
+    if steps.steps.is_some() {
+        return ladder::run(&flags, &steps, host, Climb { metric, resume, output, store, bench });
     }
-    let plan = TunePlan::read(&TuneFlags { runtime, compare, objective, budget }, host.size(), &BuiltIn);
+    let plan = TunePlan::read(&flags, host.size(), &BuiltIn);
     let (plan, report) = Failure::both(plan.map_err(Failure::usage), Report::new(output))?;
     let space = space(&plan)?;
     if let Some(out) = &out {
         export::check(OUT, out, &plan.plan)?;
     }
-    let bench = Bench { host, no_wait, quiet };
-    let mut tune = Tune::begin(bench, plan, space, folders::store(&store)?, resume.as_ref())?;
+    let mut tune = Tune::begin(bench.on(host), plan, space, folders::store(&store)?, resume.resume.as_ref())?;
     match tune.carry_out()?? {
         Ended::Complete => {}
         Ended::Interrupted => {
@@ -80,7 +38,7 @@ pub(crate) fn run(args: TuneArgs, host: &dyn Host) -> Outcome {
     if let (Some(out), Some((plan, study, case))) = (&out, tune.winner()?) {
         let executor = tokio::runtime::Builder::new_current_thread().enable_all().build().map_err(Failure::missing)?;
         let next = executor.block_on(export::config(OUT, out, &plan, study, case))?;
-        if !quiet {
+        if !bench.quiet.quiet {
             screen::paragraph(next.trim_end(), 2);
         }
     }

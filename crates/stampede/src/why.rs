@@ -1,49 +1,30 @@
 //! `stampede why`: what holds a measured case back, shown by changing one limit at a time.
 
 use stampede_analysis::php_settings;
-use stampede_conduct::{Bench, Deciding, Failure, Host, StudyRequest, WhyQuestion, carry_out};
+use stampede_conduct::{Deciding, Failure, Host, StudyRequest, WhyQuestion, carry_out};
 use stampede_core::{Failures, Machine, Study, StudyKind};
-use stampede_plan::{ChangedCase, RetrialFlags, RetrialPlan};
+use stampede_plan::{ChangedCase, RetrialPlan};
 use stampede_store::Store;
 
-use crate::args::{StoreArgs, WhyArgs};
+use crate::args::{ResumeArgs, StoreArgs, WhyArgs};
 use crate::catalogue::BuiltIn;
 use crate::compare::conclude;
 use crate::show::Report;
 use crate::{Outcome, folders, screen};
 
 pub(crate) fn run(args: WhyArgs, host: &dyn Host) -> Outcome {
-    let WhyArgs {
-        case,
-        study,
-        from,
-        exchanges,
-        base_image,
-        ready_timeout,
-        duration,
-        rounds,
-        max_time,
-        precision,
-        seed,
-        resume,
-        no_wait,
-        output,
-        store,
-        quiet,
-    } = args;
+    let WhyArgs { case, study, flags, resume: ResumeArgs { resume }, output, store, bench } = args;
     let question = match &resume {
         Some(name) => WhyQuestion::interrupted(&open(&store)?, name.as_deref())?,
         None => WhyQuestion::of_study(&open(&store)?, &study, case.as_deref())?,
     };
     let WhyQuestion { study, case, changed } = &question;
-    let flags =
-        RetrialFlags { from, exchanges, base_image, ready_timeout, duration, rounds, max_time, precision, seed };
     let asked: Vec<ChangedCase<'_>> =
         changed.iter().map(|case| ChangedCase { case, ini: php_settings(&case.id) }).collect();
     let plan = RetrialPlan::read(&flags, (study, case), &asked, host.size(), &BuiltIn);
     let (plan, report) = Failure::both(plan.map_err(Failure::usage), Report::new(output))?;
     let RetrialPlan { base, changed, left_out } = &plan;
-    if !quiet {
+    if !bench.quiet.quiet {
         tell_differences(study, &host.machine());
         for (change, why) in left_out {
             screen::paragraph(&format!("left out: {change}: {why}"), 2);
@@ -61,7 +42,7 @@ pub(crate) fn run(args: WhyArgs, host: &dyn Host) -> Outcome {
         backend: None,
     };
     let path = folders::store(&store)?;
-    let (ended, mut record) = carry_out(Bench { host, no_wait, quiet }, &path, &request)?;
+    let (ended, mut record) = carry_out(bench.on(host), &path, &request)?;
     conclude(ended, &report, &mut record, &path, host)
 }
 

@@ -5,9 +5,9 @@ use std::collections::BTreeMap;
 use serde::Deserialize;
 
 use crate::compare::CompareFlags;
+use crate::flags::{AppFlag, ClientRttFlag, DeploymentFlags, LoadFlag, PhpFlag, ReadyFlag, TopologyFlags};
 use crate::plan_file::Text;
 use crate::scale::InstancesAsked;
-use crate::topology::TopologyFlags;
 
 /// Flags of `stampede compare`, and what an application is given beside its own.
 #[derive(Clone, Debug, Default, Deserialize)]
@@ -158,14 +158,13 @@ impl CaseKeys {
         let own =
             set.iter().map(|(name, Text(value))| format!("{}.{name}={value}", runtime.as_deref().unwrap_or_default()));
         let of_services = set_service.iter().map(|(name, Text(value))| format!("{name}={value}"));
+        let set = own.chain(of_services).collect();
         CompareFlags {
-            set: own.chain(of_services).collect(),
             runtimes: runtime,
-            app: text(app),
-            php: text(php),
-            cpus: text(cpus),
-            memory: text(memory),
-            load: text(load),
+            app: AppFlag { app: text(app) },
+            php: PhpFlag { php: text(php) },
+            deployment: DeploymentFlags { set, cpus: text(cpus), memory: text(memory) },
+            load: LoadFlag { load: text(load) },
             topology: TopologyFlags {
                 replicas: text(replicas),
                 balancer: text(balancer),
@@ -174,9 +173,9 @@ impl CaseKeys {
                 tls: tls == Some(true),
                 services: text(services),
                 share: share.into_iter().map(|(part, Text(share))| format!("{part}={share}")).collect(),
-                ready: text(ready),
+                ready: ReadyFlag { ready: text(ready) },
                 restart: text(restart),
-                client_rtt: text(client_rtt),
+                client_rtt: ClientRttFlag { client_rtt: text(client_rtt) },
                 client_bandwidth: text(client_bandwidth),
                 no_keepalive: keep_alive == Some(false),
             },

@@ -76,10 +76,10 @@ fn a_feeder_that_no_row_takes_is_a_mistake_of_the_command_line() {
         ("payloads", "--feeder payloads is not a feeder and its file"),
         ("payloads=x.tsv", "x.tsv feeds a scenario, and this has none"),
     ] {
-        let flags =
-            ReproduceFlags { name: "some".to_owned(), feeders: vec![typed.to_owned()], ..ReproduceFlags::default() };
-        let mistakes =
-            ReproducePlan::read(&flags, &known(GOOD), MACHINE, &Plain, &|row, _| row.concurrency).unwrap_err().0;
+        let feeders = FeederFlag { feeders: vec![typed.to_owned()] };
+        let flags = ReproduceFlags { feeders, ..ReproduceFlags::default() };
+        let read = ReproducePlan::read("some", &flags, &known(GOOD), MACHINE, &Plain, &|row, _| row.concurrency);
+        let mistakes = read.unwrap_err().0;
         let [mistake] = mistakes.as_slice() else { panic!("{mistakes:?}") };
         assert!(mistake.to_string().contains(told), "{mistake}");
     }
@@ -90,10 +90,10 @@ fn known(text: &str) -> Vec<KnownPublication> {
 }
 
 fn read(text: &str, change: impl Fn(&mut ReproduceFlags)) -> Result<ReproducePlan, Vec<String>> {
-    let mut flags = ReproduceFlags { name: "some".to_owned(), ..ReproduceFlags::default() };
+    let mut flags = ReproduceFlags::default();
     change(&mut flags);
     let told = |Mistakes(all): Mistakes| all.iter().map(ToString::to_string).collect();
-    ReproducePlan::read(&flags, &known(text), MACHINE, &Empty, &|row, _| row.concurrency).map_err(told)
+    ReproducePlan::read("some", &flags, &known(text), MACHINE, &Empty, &|row, _| row.concurrency).map_err(told)
 }
 
 #[test]
@@ -153,29 +153,28 @@ fn a_row_takes_over_what_it_does_not_say() {
         (keys.env(), keys.flags())
     };
     let (env, of_b) = flags(1);
-    assert_eq!((of_b.runtimes.as_deref(), of_b.cpus.as_deref()), (Some("go"), Some("1")));
+    assert_eq!((of_b.runtimes.as_deref(), of_b.deployment.cpus.as_deref()), (Some("go"), Some("1")));
     assert_eq!(
         env.into_iter().collect::<Vec<_>>(),
         [("A".to_owned(), "1".to_owned()), ("B".to_owned(), "3".to_owned())]
     );
-    assert!(of_b.set.is_empty(), "settings of another runtime: {:?}", of_b.set);
-    assert_eq!(flags(2).1.set, ["nginx-fpm.pm=static", "nginx-fpm.pm.max_children=4"]);
+    assert!(of_b.deployment.set.is_empty(), "settings of another runtime: {:?}", of_b.deployment.set);
+    assert_eq!(flags(2).1.deployment.set, ["nginx-fpm.pm=static", "nginx-fpm.pm.max_children=4"]);
 }
 
 #[test]
 fn mistakes_of_the_command_line_are_told_at_once() {
     let mistakes = read(GOOD, |flags| {
         *flags = ReproduceFlags {
-            name: "some".to_owned(),
             scale: Some("0".to_owned()),
             rate_scale: Some("many".to_owned()),
             full: true,
-            rounds: Some("auto".to_owned()),
-            seed: Some("-1".to_owned()),
-            client_rtt: Some("1h".to_owned()),
+            rounds: RoundsFlag { rounds: Some("auto".to_owned()) },
+            seed: SeedFlag { seed: Some("-1".to_owned()) },
+            client_rtt: ClientRttFlag { client_rtt: Some("1h".to_owned()) },
             tables: Some("closd".to_owned()),
             workloads: Some(PathBuf::from("/nowhere/at/all")),
-            feeders: Vec::new(),
+            feeders: FeederFlag::default(),
         }
     })
     .unwrap_err();
@@ -194,7 +193,9 @@ fn mistakes_of_the_command_line_are_told_at_once() {
     for (mistake, told) in mistakes.iter().zip(told) {
         assert!(mistake.starts_with(told), "{mistake}, not {told}");
     }
-    let unknown = read(GOOD, |flags| flags.name = "sme".to_owned()).unwrap_err();
+    let flags = ReproduceFlags::default();
+    let read = ReproducePlan::read("sme", &flags, &known(GOOD), MACHINE, &Empty, &|row, _| row.concurrency);
+    let unknown: Vec<String> = read.unwrap_err().0.iter().map(ToString::to_string).collect();
     assert_eq!(unknown, ["experiment sme is not known; did you mean some?"]);
 }
 
@@ -239,12 +240,13 @@ fn mistakes_of_a_file_are_told() {
 #[test]
 fn times_and_rates_are_scaled_and_a_window_keeps_a_second() {
     let folder = None;
+    let feeders = FeederFlag::default();
     let reader = |scale, rate_scale| Reader {
         scale,
         rate_scale,
         client_rtt: None,
         workloads: &folder,
-        feeders: &[],
+        feeders: &feeders,
         machine: MACHINE,
         catalogue: &Empty,
         at_once: &|row, _| row.concurrency,

@@ -3,7 +3,8 @@
 
 use stampede_core::{ServiceKind, ServiceNeed, Topology};
 
-use super::{TopologyFlags, give_setting, give_share};
+use super::{give_setting, give_share};
+use crate::flags::TopologyFlags;
 use crate::mistake::{Gathered, Mistake};
 use crate::need::read_init;
 use crate::plan_file::{At, ClientSection, PlanFile, ServiceSection, ShareSection, Text, TopologySection};
@@ -65,9 +66,9 @@ impl<'a> Written<'a> {
             ("--balancer", &mut flags.balancer, balancer.as_ref()),
             ("--balance", &mut flags.balance, balance.as_ref()),
             ("--upstream-keepalive", &mut flags.upstream_keepalive, upstream_keepalive.as_ref()),
-            ("--ready", &mut flags.ready, ready.as_ref()),
+            ("--ready", &mut flags.ready.ready, ready.as_ref()),
             ("--restart", &mut flags.restart, restart.as_ref()),
-            ("--client-rtt", &mut flags.client_rtt, rtt),
+            ("--client-rtt", &mut flags.client_rtt.client_rtt, rtt),
             ("--client-bandwidth", &mut flags.client_bandwidth, bandwidth),
         ] {
             if let (None, Some(at)) = (&typed, written) {
@@ -208,6 +209,7 @@ mod tests {
 
     use super::super::{Around, read};
     use super::*;
+    use crate::flags::{ClientRttFlag, ReadyFlag};
     use crate::mistake::Mistakes;
     use crate::plan_file::parse;
 
@@ -259,8 +261,8 @@ mod tests {
                     balancer: some("nginx"),
                     upstream_keepalive: some("8"),
                     share: vec!["replica=0.3,100Mi".to_owned(), "postgres=0.2,256Mi".to_owned()],
-                    client_rtt: some("5ms"),
-                    ready: some("request"),
+                    client_rtt: ClientRttFlag { client_rtt: some("5ms") },
+                    ready: ReadyFlag { ready: some("request") },
                     restart: some("never"),
                     ..none()
                 },

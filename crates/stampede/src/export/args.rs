@@ -3,13 +3,16 @@
 use std::net::SocketAddr;
 use std::path::PathBuf;
 
+use clap::Arg;
 use clap::builder::{PossibleValuesParser, TypedValueParser};
 use stampede_export::Target;
+use stampede_plan::{AppFlag, DeploymentFlags, LoadFlag, PhpFlag, SubjectFlag};
 
 use crate::args::StoreArgs;
 
 /// For what, of what, and where to.
 #[derive(Debug, clap::Args)]
+#[command(mut_args(in_export))]
 #[command(after_help = "Examples:\n  \
         stampede export dockerfile --study latest --output ./deploy          (the best case of a study)\n  \
         stampede export kubernetes --study 20260301 --case tuned --image registry.example/shop:1 --output ./deploy\n  \
@@ -23,34 +26,22 @@ pub(crate) struct ExportArgs {
     /// The runtime (see `stampede list runtimes`) [default: the study's best]
     #[arg(value_name = "RUNTIME")]
     pub(crate) runtime: Option<String>,
-    /// Your application's folder, a plan file, or a built-in workload [default: the study's, or the stampede.yaml in this
-    /// folder]
-    #[arg(value_name = "DIR|PLAN|WORKLOAD")]
-    pub(crate) subject: Option<String>,
+    #[command(flatten)]
+    pub(crate) subject: SubjectFlag,
     /// Take limits and settings from a stored study: its name, the start of one, or `latest`
     #[arg(long, value_name = "STUDY", help_heading = "What")]
     pub(crate) study: Option<String>,
     /// Which of the study's or plan's cases [default: the study's best, of RUNTIME where that is given]
     #[arg(long, value_name = "CASE", help_heading = "What")]
     pub(crate) case: Option<String>,
-    /// Which of the workload's apps to serve, by name [default: the first that the runtime can serve]
-    #[arg(long, value_name = "APP", conflicts_with = "study", help_heading = "What")]
-    pub(crate) app: Option<String>,
-    /// The build of PHP: 8.4, or the path of a command line program [default: that of `php` on the search path]
-    #[arg(long, value_name = "PHP", conflicts_with = "study", help_heading = "What")]
-    pub(crate) php: Option<String>,
-    /// Set a tunable: nginx-fpm.pm.max_children=8 (may be repeated)
-    #[arg(long, value_name = "RUNTIME.TUNABLE=VALUE", conflicts_with = "study", help_heading = "What")]
-    pub(crate) set: Vec<String>,
-    /// CPUs for the whole deployment [default: 1]
-    #[arg(long, value_name = "CPUS", allow_hyphen_values = true, conflicts_with = "study", help_heading = "What")]
-    pub(crate) cpus: Option<String>,
-    /// Memory for the whole deployment [default: 512Mi]
-    #[arg(long, value_name = "BYTES", allow_hyphen_values = true, conflicts_with = "study", help_heading = "What")]
-    pub(crate) memory: Option<String>,
-    /// Load that it is set for [default: closed:16]
-    #[arg(long, value_name = "MODEL", allow_hyphen_values = true, conflicts_with = "study", help_heading = "What")]
-    pub(crate) load: Option<String>,
+    #[command(flatten)]
+    pub(crate) app: AppFlag,
+    #[command(flatten)]
+    pub(crate) php: PhpFlag,
+    #[command(flatten)]
+    pub(crate) deployment: DeploymentFlags,
+    #[command(flatten)]
+    pub(crate) load: LoadFlag,
     /// Where it listens; addresses for status, and others, are of the loopback and take the ports that follow [default:
     /// 0.0.0.0:8080, of config 127.0.0.1:8080]
     #[arg(long, value_name = "IP:PORT", help_heading = "Where")]
@@ -66,6 +57,21 @@ pub(crate) struct ExportArgs {
     pub(crate) force: bool,
     #[command(flatten)]
     pub(crate) store: StoreArgs,
+}
+
+fn in_export(arg: Arg) -> Arg {
+    let arg = match arg.get_id().as_str() {
+        "subject" => arg.help(
+            "Your application's folder, a plan file, or a built-in workload [default: the study's, or the stampede.yaml in \
+             this folder]",
+        ),
+        "load" => arg.help("Load that it is set for [default: closed:16]"),
+        _ => arg,
+    };
+    match arg.get_id().as_str() {
+        "app" | "php" | "set" | "cpus" | "memory" | "load" => arg.conflicts_with("study").help_heading("What"),
+        _ => arg,
+    }
 }
 
 fn target() -> impl TypedValueParser<Value = Target> {

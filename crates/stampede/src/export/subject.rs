@@ -2,7 +2,7 @@
 
 use stampede_analysis::analyse;
 use stampede_core::{Candidate, Case, Outcome, ScaledService, Study, Trial};
-use stampede_plan::{CompareFlags, ComparePlan, MachineSize, RetrialFlags, RetrialPlan, SubjectFlag};
+use stampede_plan::{CompareFlags, ComparePlan, MachineSize, RetrialFlags, RetrialPlan};
 use stampede_store::StoredStudy;
 
 use super::args::ExportArgs;
@@ -44,7 +44,7 @@ impl Subject {
 }
 
 pub(super) fn read(args: &ExportArgs, machine: MachineSize) -> Result<Subject, Failure> {
-    let ExportArgs { runtime, subject, study, case, app, php, set, cpus, memory, load, store, .. } = args;
+    let ExportArgs { runtime, subject, study, case, app, php, deployment, load, store, .. } = args;
     let Some(name) = study else {
         let Some(runtime) = runtime else {
             return Err(Failure::usage(
@@ -52,13 +52,11 @@ pub(super) fn read(args: &ExportArgs, machine: MachineSize) -> Result<Subject, F
             ));
         };
         let flags = CompareFlags {
-            subject: subject.clone().map_or(SubjectFlag::Nothing, SubjectFlag::Named),
+            subject: subject.clone(),
             app: app.clone(),
             php: php.clone(),
             runtimes: Some(runtime.clone()),
-            set: set.clone(),
-            cpus: cpus.clone(),
-            memory: memory.clone(),
+            deployment: deployment.clone(),
             load: load.clone(),
             ..CompareFlags::default()
         };
@@ -67,7 +65,7 @@ pub(super) fn read(args: &ExportArgs, machine: MachineSize) -> Result<Subject, F
     };
     let StoredStudy { study, trials, .. } = show::load(store, name)?;
     let case = choose(&study, &trials, case.as_deref(), runtime.as_deref())?.clone();
-    let flags = RetrialFlags { from: subject.clone(), ..RetrialFlags::default() };
+    let flags = RetrialFlags { from: subject.subject.clone(), ..RetrialFlags::default() };
     let RetrialPlan { base, .. } =
         RetrialPlan::read(&flags, (&study, &case), &[], machine, &BuiltIn).map_err(Failure::usage)?;
     let measured = trials.iter().rev().find(|trial| trial.case == case.id && trial.outcome == Outcome::Measured);

@@ -2,10 +2,14 @@
 
 use std::path::PathBuf;
 
+use clap::Arg;
+
 use crate::args::StoreArgs;
+use crate::scale::args::{PriceArgs, ServiceArgs, WaitingArgs};
 
 /// What to simulate, from which study.
 #[derive(Debug, clap::Args)]
+#[command(mut_args(in_forecast))]
 #[command(after_help = "Examples:\n  \
         stampede compare markdown --runtimes nginx-fpm --load closed:1     (calibrates)\n  \
         stampede compare markdown --runtimes nginx-fpm --load open:poisson:20   (how idle instances are)\n  \
@@ -42,24 +46,14 @@ pub(crate) struct ForecastArgs {
     /// Cloud Run and its idle time; otherwise none]
     #[arg(long, value_name = "TIME", allow_hyphen_values = true, help_heading = "Load")]
     pub(crate) warm_up: Option<String>,
-    /// The most requests that an instance is given at once, each a point: 1,10,80 [default: 80]
-    #[arg(long, value_name = "A,B", allow_hyphen_values = true, help_heading = "Service")]
-    pub(crate) concurrency: Option<String>,
+    #[command(flatten)]
+    pub(crate) service: ServiceArgs,
     /// CPU of an instance, each a point: 0.167,0.5,1 [default: as calibrated]
     #[arg(long, value_name = "A,B", allow_hyphen_values = true, help_heading = "Service")]
     pub(crate) cpus: Option<String>,
     /// Memory of an instance, each a point: 256Mi,512Mi [default: as calibrated]
     #[arg(long, value_name = "A,B", allow_hyphen_values = true, help_heading = "Service")]
     pub(crate) memory: Option<String>,
-    /// Which autoscaler: cloud-run or knative [default: cloud-run]
-    #[arg(long, value_name = "NAME", help_heading = "Service")]
-    pub(crate) policy: Option<String>,
-    /// The fewest instances [default: 0]
-    #[arg(long, value_name = "N", allow_hyphen_values = true, help_heading = "Service")]
-    pub(crate) min_instances: Option<String>,
-    /// The most instances [default: 100]
-    #[arg(long, value_name = "N", allow_hyphen_values = true, help_heading = "Service")]
-    pub(crate) max_instances: Option<String>,
     /// How many requests an instance works on at once; the others that it is given wait [default: the pool that
     /// the calibrating case was given, or that its runtime has by default]
     #[arg(long, value_name = "N", allow_hyphen_values = true, help_heading = "Service")]
@@ -67,12 +61,8 @@ pub(crate) struct ForecastArgs {
     /// All instances share so many processors, as on a laptop [default: each has its own]
     #[arg(long, value_name = "N", allow_hyphen_values = true, help_heading = "Service")]
     pub(crate) host_cpus: Option<String>,
-    /// For how long a request waits for an instance [default: the policy's]
-    #[arg(long, value_name = "TIME", allow_hyphen_values = true, help_heading = "Service")]
-    pub(crate) queue_limit: Option<String>,
-    /// How long a request may take in all [default: 5m]
-    #[arg(long, value_name = "TIME", allow_hyphen_values = true, help_heading = "Service")]
-    pub(crate) request_timeout: Option<String>,
+    #[command(flatten)]
+    pub(crate) waiting: WaitingArgs,
     /// Time that a start takes beside what was measured, as for the image to be there [default: 0s]
     #[arg(long, value_name = "TIME", allow_hyphen_values = true, help_heading = "Service")]
     pub(crate) start_wait: Option<String>,
@@ -82,9 +72,8 @@ pub(crate) struct ForecastArgs {
     /// Instances have their CPU also between requests, and are paid for as long as they live
     #[arg(long, help_heading = "Service")]
     pub(crate) cpu_always: bool,
-    /// Whose price [default: cloud-run-requests, or cloud-run-instances with --cpu-always]
-    #[arg(long, value_name = "NAME", help_heading = "Cost")]
-    pub(crate) price: Option<String>,
+    #[command(flatten)]
+    pub(crate) price: PriceArgs,
     /// How often each point is simulated, with other luck [default: 5]
     #[arg(long, value_name = "N", allow_hyphen_values = true, help_heading = "Simulation")]
     pub(crate) rounds: Option<String>,
@@ -102,4 +91,18 @@ pub(crate) struct ForecastArgs {
     pub(crate) html: Option<PathBuf>,
     #[command(flatten)]
     pub(crate) store: StoreArgs,
+}
+
+fn in_forecast(arg: Arg) -> Arg {
+    match arg.get_id().as_str() {
+        "concurrency" => arg
+            .value_name("A,B")
+            .help("The most requests that an instance is given at once, each a point: 1,10,80 [default: 80]"),
+        "max_instances" => arg.help("The most instances [default: 100]"),
+        "request_timeout" => arg.help("How long a request may take in all [default: 5m]"),
+        "price" => arg
+            .help("Whose price [default: cloud-run-requests, or cloud-run-instances with --cpu-always]")
+            .help_heading("Cost"),
+        _ => arg,
+    }
 }

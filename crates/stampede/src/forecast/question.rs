@@ -63,7 +63,7 @@ impl Question {
         });
         let round_trip = flags.time("--client-rtt", args.client_rtt.as_ref(), Duration::ZERO);
         let traffic = flags.traffic(args, times, round_trip);
-        let (policy, policy_name) = flags.policy(args.policy.as_deref());
+        let (policy, policy_name) = flags.policy(args.service.policy.as_deref());
         let own = traffic.as_ref().map_or(Duration::ZERO, |(_, traffic)| own_length(traffic));
         let (own_duration, own_warm_up) = match (own.is_zero(), &policy) {
             (true, Policy::CloudRun(p)) => (DURATION, WARM_UP + p.idle),
@@ -75,12 +75,12 @@ impl Question {
             flags.problems.push("--duration must be more than nothing".to_owned());
         }
         let warm_up = flags.time("--warm-up", args.warm_up.as_ref(), own_warm_up);
-        let concurrency = flags.list("--concurrency", args.concurrency.as_ref(), CONCURRENCY);
+        let concurrency = flags.list("--concurrency", args.service.concurrency.as_ref(), CONCURRENCY);
         let cpus = flags.list("--cpus", args.cpus.as_ref(), calibration.cpus);
         let memory = flags.list("--memory", args.memory.as_ref(), case.limits.memory);
-        let min_instances = flags.count("--min-instances", args.min_instances.as_ref(), 0);
+        let min_instances = flags.count("--min-instances", args.service.min_instances.as_ref(), 0);
         let max_instances =
-            flags.count("--max-instances", args.max_instances.as_ref(), MAX_INSTANCES.max(min_instances));
+            flags.count("--max-instances", args.service.max_instances.as_ref(), MAX_INSTANCES.max(min_instances));
         let asked_workers = flags.count("--workers", args.workers.as_ref(), 0);
         if args.workers.is_some() && asked_workers == 0 {
             flags.problems.push("--workers 0 leaves nobody to work; give 1 or more".to_owned());
@@ -90,8 +90,10 @@ impl Question {
             flags.problems.push("--host-cpus 0 leaves no processor to work on; give 1 or more".to_owned());
         }
         let workers = Some(asked_workers).filter(|workers| *workers > 0);
-        let queue_limit = args.queue_limit.as_ref().map(|text| flags.time("--queue-limit", Some(text), Duration::ZERO));
-        let request_timeout = flags.time("--request-timeout", args.request_timeout.as_ref(), Service::REQUEST_TIMEOUT);
+        let queue_limit =
+            args.waiting.queue_limit.as_ref().map(|text| flags.time("--queue-limit", Some(text), Duration::ZERO));
+        let request_timeout =
+            flags.time("--request-timeout", args.waiting.request_timeout.as_ref(), Service::REQUEST_TIMEOUT);
         let start_wait = flags.time("--start-wait", args.start_wait.as_ref(), Duration::ZERO);
         let rounds = flags.count("--rounds", args.rounds.as_ref(), 5);
         if rounds == 0 {
@@ -100,7 +102,7 @@ impl Question {
         let seed =
             flags.read("--seed", args.seed.as_ref(), 1, |text| text.parse().map_err(|_| "is not a whole number"));
         let allocation = if args.cpu_always { CpuAllocation::Always } else { CpuAllocation::DuringRequests };
-        let price = flags.price(args.price.as_deref(), allocation);
+        let price = flags.price(args.price.price.as_deref(), allocation);
 
         let mut calibration = calibration.clone();
         calibration.start.wait += start_wait;

@@ -2,10 +2,14 @@
 
 use std::path::PathBuf;
 
-use crate::args::StoreArgs;
+use clap::Arg;
+use stampede_plan::{DeploymentFlags, DurationFlag, LoadFlag, MaxTimeFlag, RoundsFlag, SeedFlag, WarmUpFlag};
+
+use crate::args::{BenchArgs, MetricArgs, StoreArgs};
 
 /// What is held against what.
 #[derive(Debug, clap::Args)]
+#[command(mut_args(in_gate))]
 #[command(after_help = "Examples:\n  \
         stampede gate main .                       (a revision, and this folder as it is)\n  \
         stampede gate origin/main HEAD --github --markdown comment.md\n  \
@@ -21,10 +25,8 @@ pub(crate) struct GateArgs {
     /// How much worse it may be: 20% is 1.2 times the time, or throughput divided by 1.2, which is 17 % less [default: 5%]
     #[arg(long, value_name = "PERCENT", allow_hyphen_values = true, help_heading = "Gate")]
     pub(crate) threshold: Option<String>,
-    /// Which figure decides, by its key in JSON: cpu_us_per_request [default: throughput under closed load, the
-    /// p99 response time under open load]
-    #[arg(long, value_name = "KEY", help_heading = "Gate")]
-    pub(crate) metric: Option<String>,
+    #[command(flatten)]
+    pub(crate) metric: MetricArgs,
     /// Undecided does not pass
     #[arg(long, help_heading = "Gate")]
     pub(crate) strict: bool,
@@ -47,9 +49,8 @@ pub(crate) struct GateArgs {
     pub(crate) measuring: MeasuringArgs,
     #[command(flatten)]
     pub(crate) store: StoreArgs,
-    /// No progress on stderr
-    #[arg(long, short, help_heading = "Output")]
-    pub(crate) quiet: bool,
+    #[command(flatten)]
+    pub(crate) bench: BenchArgs,
 }
 
 /// How both sides of a gate are measured, where their plans do not say it.
@@ -58,35 +59,44 @@ pub(crate) struct MeasuringArgs {
     /// Runtime that serves both [default: the plan's, or the first that is installed and serves both]
     #[arg(long, value_name = "NAME", help_heading = "Measuring")]
     pub(crate) runtime: Option<String>,
-    /// Set a tunable: nginx-fpm.pm.max_children=8 (may be repeated)
-    #[arg(long, value_name = "RUNTIME.TUNABLE=VALUE", help_heading = "Measuring")]
-    pub(crate) set: Vec<String>,
-    /// CPUs for each side [default: 1]
-    #[arg(long, value_name = "CPUS", allow_hyphen_values = true, help_heading = "Measuring")]
-    pub(crate) cpus: Option<String>,
-    /// Memory for each side [default: 512Mi]
-    #[arg(long, value_name = "BYTES", allow_hyphen_values = true, help_heading = "Measuring")]
-    pub(crate) memory: Option<String>,
-    /// Load: closed:N or open:RATE [default: closed:16]
-    #[arg(long, value_name = "MODEL", allow_hyphen_values = true, help_heading = "Measuring")]
-    pub(crate) load: Option<String>,
-    /// Length of the measuring window of each trial [default: 8s]
-    #[arg(long, value_name = "TIME", allow_hyphen_values = true, help_heading = "Measuring")]
-    pub(crate) duration: Option<String>,
-    /// Load before the window; auto finds it out by a pilot of each side [default: auto for windows of 5s and more that
-    /// come to verdicts, otherwise 1s]
-    #[arg(long, value_name = "auto|TIME", allow_hyphen_values = true, help_heading = "Measuring")]
-    pub(crate) warm_up: Option<String>,
-    /// Rounds, in each of which both sides are measured once: auto, or a number [default: auto]
-    #[arg(long, value_name = "auto|N", allow_hyphen_values = true, help_heading = "Measuring")]
-    pub(crate) rounds: Option<String>,
-    /// The most time that rounds are found out in [default: 10m, or what three rounds need]
-    #[arg(long, value_name = "TIME", allow_hyphen_values = true, help_heading = "Measuring")]
-    pub(crate) max_time: Option<String>,
-    /// Seed of the order in which the sides are measured
-    #[arg(long, value_name = "N", allow_hyphen_values = true, help_heading = "Measuring")]
-    pub(crate) seed: Option<String>,
-    /// End with exit code 3, instead of waiting, when another Stampede is measuring
-    #[arg(long, help_heading = "Measuring")]
-    pub(crate) no_wait: bool,
+    #[command(flatten)]
+    pub(crate) deployment: DeploymentFlags,
+    #[command(flatten)]
+    pub(crate) load: LoadFlag,
+    #[command(flatten)]
+    pub(crate) duration: DurationFlag,
+    #[command(flatten)]
+    pub(crate) warm_up: WarmUpFlag,
+    #[command(flatten)]
+    pub(crate) rounds: RoundsFlag,
+    #[command(flatten)]
+    pub(crate) max_time: MaxTimeFlag,
+    #[command(flatten)]
+    pub(crate) seed: SeedFlag,
+}
+
+fn in_gate(arg: Arg) -> Arg {
+    const MEASURING: &str = "Measuring";
+    match arg.get_id().as_str() {
+        "metric" => arg
+            .help(
+                "Which figure decides, by its key in JSON: cpu_us_per_request [default: throughput under closed load, the p99 \
+                 response time under open load]",
+            )
+            .help_heading("Gate"),
+        "cpus" => arg.help("CPUs for each side [default: 1]").help_heading(MEASURING),
+        "memory" => arg.help("Memory for each side [default: 512Mi]").help_heading(MEASURING),
+        "warm_up" => arg
+            .help(
+                "Load before the window; auto finds it out by a pilot of each side [default: auto for windows of 5s and more \
+                 that come to verdicts, otherwise 1s]",
+            )
+            .help_heading(MEASURING),
+        "rounds" => arg
+            .help("Rounds, in each of which both sides are measured once: auto, or a number [default: auto]")
+            .help_heading(MEASURING),
+        "seed" => arg.help("Seed of the order in which the sides are measured").help_heading(MEASURING),
+        "set" | "load" | "duration" | "max_time" | "no_wait" => arg.help_heading(MEASURING),
+        _ => arg,
+    }
 }

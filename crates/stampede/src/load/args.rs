@@ -2,6 +2,7 @@
 
 use std::path::PathBuf;
 
+use crate::args::QuietArgs;
 use crate::backend::BackendChoice;
 
 /// What a scenario says itself, or cannot go with.
@@ -145,7 +146,6 @@ pub(crate) struct LoadArgs {
     /// Write the response times as a percentile file for HdrHistogram's plotter
     #[arg(long, value_name = "FILE", help_heading = "Output")]
     pub(crate) hdr: Option<PathBuf>,
-    /// No progress on stderr
-    #[arg(long, short, help_heading = "Output")]
-    pub(crate) quiet: bool,
+    #[command(flatten)]
+    pub(crate) quiet: QuietArgs,
 }

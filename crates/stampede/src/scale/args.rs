@@ -1,10 +1,16 @@
 //! The command line of `stampede scale`.
 
-use crate::args::{OutputArgs, StoreArgs};
-use crate::backend::BackendChoice;
+use clap::Arg;
+use stampede_plan::{
+    AppFlag, ClientRttFlag, DeploymentFlags, DurationFlag, ExchangesFlag, LoadFlag, PhpFlag, PlatformFlags, ReadyFlag,
+    ReadyTimeoutFlag, RoundsFlag, SeedFlag, SubjectFlag, WarmUpFlag,
+};
+
+use crate::args::{BackendArgs, BenchArgs, OutputArgs, ResumeArgs, StoreArgs};
 
 /// Which runtime, behind which autoscaler, under what load.
 #[derive(Debug, clap::Args)]
+#[command(mut_args(in_scale))]
 #[command(after_help = "Examples:\n  \
         stampede scale apache-mod-php markdown --cpus 1 --concurrency 80 --max-instances 1 --load closed:100\n  \
         stampede scale apache-mod-php markdown --max-instances 1 --load closed:100 --total-cpus 1 \\\n    \
@@ -16,28 +22,62 @@ pub(crate) struct ScaleArgs {
     /// The runtime (see `stampede list runtimes`)
     #[arg(value_name = "RUNTIME")]
     pub(crate) runtime: String,
-    /// Your application's folder, a plan file, or a built-in workload (see `stampede list workloads`) [default: the
-    /// stampede.yaml in this folder]
-    #[arg(value_name = "DIR|PLAN|WORKLOAD")]
-    pub(crate) subject: Option<String>,
-    /// Which of the workload's apps to serve, by name [default: the first that the runtime can serve]
-    #[arg(long, value_name = "APP", help_heading = "What")]
-    pub(crate) app: Option<String>,
-    /// Which of the workload's exchanges make up the load, by name [default: those that it says itself]
-    #[arg(long, value_name = "A,B", help_heading = "What")]
-    pub(crate) exchanges: Option<String>,
-    /// The build of PHP: 8.4, or the path of a command line program [default: that of `php` on the search path]
-    #[arg(long, value_name = "PHP", help_heading = "What")]
-    pub(crate) php: Option<String>,
-    /// Set a tunable: nginx-fpm.pm.max_children=8 (may be repeated)
-    #[arg(long, value_name = "RUNTIME.TUNABLE=VALUE", help_heading = "What")]
-    pub(crate) set: Vec<String>,
-    /// CPUs of an instance [default: 1]
-    #[arg(long, value_name = "CPUS", allow_hyphen_values = true, help_heading = "Service")]
-    pub(crate) cpus: Option<String>,
-    /// Memory of an instance [default: 512Mi]
-    #[arg(long, value_name = "BYTES", allow_hyphen_values = true, help_heading = "Service")]
-    pub(crate) memory: Option<String>,
+    #[command(flatten)]
+    pub(crate) subject: SubjectFlag,
+    #[command(flatten)]
+    pub(crate) app: AppFlag,
+    #[command(flatten)]
+    pub(crate) exchanges: ExchangesFlag,
+    #[command(flatten)]
+    pub(crate) php: PhpFlag,
+    #[command(flatten)]
+    pub(crate) deployment: DeploymentFlags,
+    #[command(flatten)]
+    pub(crate) service: ServiceArgs,
+    /// Another service in the same blocks, by what differs: cpus=0.167,memory=256Mi,concurrency=1,max-instances=6; also
+    /// runtime, min-instances, policy, name (may be repeated)
+    #[arg(long, value_name = "KEY=VALUE,...", help_heading = "Service")]
+    pub(crate) against: Vec<String>,
+    /// So many processors for all instances together, however much each is allowed [default: as many as they are allowed]
+    #[arg(long, value_name = "N", allow_hyphen_values = true, help_heading = "Service")]
+    pub(crate) total_cpus: Option<String>,
+    #[command(flatten)]
+    pub(crate) ready: ReadyFlag,
+    #[command(flatten)]
+    pub(crate) waiting: WaitingArgs,
+    #[command(flatten)]
+    pub(crate) price: PriceArgs,
+    #[command(flatten)]
+    pub(crate) load: LoadFlag,
+    #[command(flatten)]
+    pub(crate) client_rtt: ClientRttFlag,
+    #[command(flatten)]
+    pub(crate) duration: DurationFlag,
+    #[command(flatten)]
+    pub(crate) warm_up: WarmUpFlag,
+    #[command(flatten)]
+    pub(crate) rounds: RoundsFlag,
+    #[command(flatten)]
+    pub(crate) seed: SeedFlag,
+    #[command(flatten)]
+    pub(crate) ready_timeout: ReadyTimeoutFlag,
+    #[command(flatten)]
+    pub(crate) resume: ResumeArgs,
+    #[command(flatten)]
+    pub(crate) backend: BackendArgs,
+    #[command(flatten)]
+    pub(crate) platform: PlatformFlags,
+    #[command(flatten)]
+    pub(crate) output: OutputArgs,
+    #[command(flatten)]
+    pub(crate) store: StoreArgs,
+    #[command(flatten)]
+    pub(crate) bench: BenchArgs,
+}
+
+/// How instances are started and what each is given, unread. `None` takes the default.
+#[derive(Clone, Debug, Default, PartialEq, Eq, clap::Args)]
+pub(crate) struct ServiceArgs {
     /// The most requests that an instance is given at once [default: 80]
     #[arg(long, value_name = "N", allow_hyphen_values = true, help_heading = "Service")]
     pub(crate) concurrency: Option<String>,
@@ -50,75 +90,54 @@ pub(crate) struct ScaleArgs {
     /// Which autoscaler: cloud-run or knative [default: cloud-run]
     #[arg(long, value_name = "NAME", help_heading = "Service")]
     pub(crate) policy: Option<String>,
-    /// Another service in the same blocks, by what differs: cpus=0.167,memory=256Mi,concurrency=1,max-instances=6; also
-    /// runtime, min-instances, policy, name (may be repeated)
-    #[arg(long, value_name = "KEY=VALUE,...", help_heading = "Service")]
-    pub(crate) against: Vec<String>,
-    /// So many processors for all instances together, however much each is allowed [default: as many as they are allowed]
-    #[arg(long, value_name = "N", allow_hyphen_values = true, help_heading = "Service")]
-    pub(crate) total_cpus: Option<String>,
-    /// When an instance is given requests: port (something listens) or request (it has answered) [default: request]
-    #[arg(long, value_name = "HOW", help_heading = "Service")]
-    pub(crate) ready: Option<String>,
+}
+
+/// How long requests may wait.
+#[derive(Debug, clap::Args)]
+pub(crate) struct WaitingArgs {
     /// For how long a request waits for an instance [default: the policy's]
     #[arg(long, value_name = "TIME", allow_hyphen_values = true, help_heading = "Service")]
     pub(crate) queue_limit: Option<String>,
     /// How long a request may take until its answer begins [default: 5m]
     #[arg(long, value_name = "TIME", allow_hyphen_values = true, help_heading = "Service")]
     pub(crate) request_timeout: Option<String>,
+}
+
+/// What it costs.
+#[derive(Debug, clap::Args)]
+pub(crate) struct PriceArgs {
     /// Whose price [default: cloud-run-requests]
     #[arg(long, value_name = "NAME", help_heading = "Service")]
     pub(crate) price: Option<String>,
-    /// Load: closed:N, open:RATE or open:FROM..TO/TIME [default: closed:16]
-    #[arg(long, value_name = "MODEL", allow_hyphen_values = true, help_heading = "Load")]
-    pub(crate) load: Option<String>,
-    /// Round-trip time between client and platform, added to this machine's own: 35ms
-    #[arg(long, value_name = "TIME", allow_hyphen_values = true, help_heading = "Load")]
-    pub(crate) client_rtt: Option<String>,
-    /// Length of the measuring window of each trial [default: 30s]
-    #[arg(long, value_name = "TIME", allow_hyphen_values = true, help_heading = "Load")]
-    pub(crate) duration: Option<String>,
-    /// Load before the window; the first cold starts are in it [default: 0s]
-    #[arg(long, value_name = "TIME", allow_hyphen_values = true, help_heading = "Load")]
-    pub(crate) warm_up: Option<String>,
-    /// How often it is measured, each time from nothing [default: 1, or 3 with --against]
-    #[arg(long, value_name = "N", allow_hyphen_values = true, help_heading = "Study")]
-    pub(crate) rounds: Option<String>,
-    /// Seed of random arrivals
-    #[arg(long, value_name = "N", allow_hyphen_values = true, help_heading = "Study")]
-    pub(crate) seed: Option<String>,
-    /// How long an instance may take to its first answer, and to each one that is checked before the load [default: 30s]
-    #[arg(long, value_name = "TIME", allow_hyphen_values = true, help_heading = "Study")]
-    pub(crate) ready_timeout: Option<String>,
-    /// Go on with a study that was interrupted, by the same command line [default: the newest]
-    #[arg(long, value_name = "STUDY", help_heading = "Study")]
-    pub(crate) resume: Option<Option<String>>,
-    /// How the load engine reaches the kernel: epoll, io-uring, or auto [default: auto, which is what costs less here]
-    #[arg(
-        long,
-        value_enum,
-        default_value_t,
-        hide_possible_values = true,
-        hide_default_value = true,
-        help_heading = "Study"
-    )]
-    pub(crate) backend: BackendChoice,
-    /// Where instances run: local, as processes of this machine; or docker, each in a container of this machine's engine
-    /// [default: local]
-    #[arg(long, value_name = "PLATFORM", help_heading = "Study")]
-    pub(crate) platform: Option<String>,
-    /// With --platform docker: the image of Debian or Ubuntu in which the runtimes' packages are installed, once
-    /// [default: debian:bookworm]
-    #[arg(long, value_name = "IMAGE", help_heading = "Study")]
-    pub(crate) base_image: Option<String>,
-    /// End with exit code 3, instead of waiting, when another Stampede is measuring
-    #[arg(long, help_heading = "Study")]
-    pub(crate) no_wait: bool,
-    #[command(flatten)]
-    pub(crate) output: OutputArgs,
-    #[command(flatten)]
-    pub(crate) store: StoreArgs,
-    /// No progress on stderr
-    #[arg(long, short, help_heading = "Output")]
-    pub(crate) quiet: bool,
+}
+
+fn in_scale(arg: Arg) -> Arg {
+    match arg.get_id().as_str() {
+        "cpus" => arg.help("CPUs of an instance [default: 1]").help_heading("Service"),
+        "memory" => arg.help("Memory of an instance [default: 512Mi]").help_heading("Service"),
+        "ready" => arg
+            .value_name("HOW")
+            .help("When an instance is given requests: port (something listens) or request (it has answered) [default: request]")
+            .help_heading("Service"),
+        "load" => arg.help("Load: closed:N, open:RATE or open:FROM..TO/TIME [default: closed:16]"),
+        "client_rtt" => arg
+            .help("Round-trip time between client and platform, added to this machine's own: 35ms")
+            .help_heading("Load"),
+        "duration" => arg.help("Length of the measuring window of each trial [default: 30s]"),
+        "warm_up" => {
+            arg.value_name("TIME").help("Load before the window; the first cold starts are in it [default: 0s]")
+        }
+        "rounds" => arg
+            .value_name("N")
+            .help("How often it is measured, each time from nothing [default: 1, or 3 with --against]"),
+        "seed" => arg.help("Seed of random arrivals"),
+        "ready_timeout" => arg.help(
+            "How long an instance may take to its first answer, and to each one that is checked before the load [default: 30s]",
+        ),
+        "platform" => arg.help(
+            "Where instances run: local, as processes of this machine; or docker, each in a container of this machine's engine \
+             [default: local]",
+        ),
+        _ => arg,
+    }
 }

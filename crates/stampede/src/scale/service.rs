@@ -6,11 +6,12 @@ use std::time::Duration;
 use stampede_conduct::PlannedService;
 use stampede_core::{CaseId, Limits};
 use stampede_harness::Scaling;
-use stampede_plan::{CompareFlags, InstancesAsked, MachineSize, read_scale};
+use stampede_plan::{CompareFlags, DeploymentFlags, InstancesAsked, MachineSize, read_scale};
 use stampede_scale::{Price, Service};
 
 use crate::catalogue::BuiltIn;
 use crate::forecast::question::{CONCURRENCY, Flags};
+use crate::scale::args::ServiceArgs;
 
 /// A service, unread. `None` takes the default.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
@@ -18,12 +19,8 @@ pub(super) struct TypedService {
     /// What its case is called, where that was said.
     pub(super) name: Option<String>,
     pub(super) runtime: String,
-    pub(super) cpus: Option<String>,
-    pub(super) memory: Option<String>,
-    pub(super) concurrency: Option<String>,
-    pub(super) min_instances: Option<String>,
-    pub(super) max_instances: Option<String>,
-    pub(super) policy: Option<String>,
+    pub(super) deployment: DeploymentFlags,
+    pub(super) service: ServiceArgs,
 }
 
 impl TypedService {
@@ -39,12 +36,12 @@ impl TypedService {
                     continue;
                 }
                 "name" => &mut changed.name,
-                "cpus" => &mut changed.cpus,
-                "memory" => &mut changed.memory,
-                "concurrency" => &mut changed.concurrency,
-                "min-instances" => &mut changed.min_instances,
-                "max-instances" => &mut changed.max_instances,
-                "policy" => &mut changed.policy,
+                "cpus" => &mut changed.deployment.cpus,
+                "memory" => &mut changed.deployment.memory,
+                "concurrency" => &mut changed.service.concurrency,
+                "min-instances" => &mut changed.service.min_instances,
+                "max-instances" => &mut changed.service.max_instances,
+                "policy" => &mut changed.service.policy,
                 other => {
                     return Err(format!(
                         "--against {text} changes {other:?}, which is none of runtime, cpus, memory, concurrency, min-instances, \
@@ -74,7 +71,8 @@ pub(super) struct Common {
 impl Common {
     /// Reads a service with these settings, with what is told before it is measured; all that is wrong with it where something is.
     fn read(&self, typed: &TypedService, set: Vec<String>) -> Result<(PlannedService, Option<String>), Vec<String>> {
-        let TypedService { name: _, runtime, cpus, memory, concurrency, min_instances, max_instances, policy } = typed;
+        let TypedService { name: _, runtime, deployment, service } = typed;
+        let ServiceArgs { concurrency, min_instances, max_instances, policy } = service;
         let mut flags = Flags::default();
         let asked = flags.count("--concurrency", concurrency.as_ref(), CONCURRENCY);
         let least = flags.count("--min-instances", min_instances.as_ref(), 0);
@@ -85,9 +83,10 @@ impl Common {
             ..Service::on_demand(limits.cpus, limits.memory, asked, least, most)
         };
         let given = |limits: &Limits| policy.concurrency(&service(limits, 1));
-        let of_runtime = CompareFlags { cpus: cpus.clone(), memory: memory.clone(), set, ..self.flags.clone() };
+        let deployment = DeploymentFlags { set, ..deployment.clone() };
+        let of_runtime = CompareFlags { deployment, ..self.flags.clone() };
         let instances = InstancesAsked { least, most, total_cpus: self.total_cpus };
-        let plan = read_scale(runtime, &of_runtime, &given, instances, self.machine, &BuiltIn);
+        let plan = read_scale(runtime, of_runtime, &given, instances, self.machine, &BuiltIn);
         let (plan, most) = match plan {
             Ok(plan) if flags.problems.is_empty() => plan,
             plan => {
@@ -117,7 +116,7 @@ impl Common {
     pub(super) fn read_all(&self, typed: &[TypedService]) -> Result<(Vec<PlannedService>, Vec<String>), Vec<String>> {
         let (mut services, mut warnings, mut problems) = (Vec::new(), Vec::new(), Vec::new());
         for (place, service) in typed.iter().enumerate() {
-            match self.read(service, self.set_of(place, typed)) {
+            match self.read(service, set_of(place, typed)) {
                 Ok((service, warning)) => {
                     services.push(service);
                     warnings.extend(warning);
@@ -135,13 +134,14 @@ impl Common {
         }
         Ok((services, warnings))
     }
+}
 
-    /// The settings of a service: those for its runtime. Those for no service's runtime are told as mistakes of the first.
-    fn set_of(&self, place: usize, typed: &[TypedService]) -> Vec<String> {
-        let is_for = |set: &String, typed: &TypedService| set.starts_with(&format!("{}.", typed.runtime));
-        let of_none = |set: &String| place == 0 && !typed.iter().any(|typed| is_for(set, typed));
-        self.flags.set.iter().filter(|set| is_for(set, &typed[place]) || of_none(set)).cloned().collect()
-    }
+/// The settings of a service: those for its runtime. Those for no service's runtime are told as mistakes of the first.
+fn set_of(place: usize, typed: &[TypedService]) -> Vec<String> {
+    let is_for = |set: &String, typed: &TypedService| set.starts_with(&format!("{}.", typed.runtime));
+    let of_none = |set: &String| place == 0 && !typed.iter().any(|typed| is_for(set, typed));
+    let of_all = typed[place].deployment.set.iter();
+    of_all.filter(|set| is_for(set, &typed[place]) || of_none(set)).cloned().collect()
 }
 
 /// Names cases that have no name by what they are: `apache-mod-php-0.167x6-c1` is 6 instances of 0.167 CPU with 1 request each.
@@ -189,15 +189,17 @@ mod tests {
         let first = TypedService {
             name: Some("large".to_owned()),
             runtime: "apache-mod-php".to_owned(),
-            cpus: Some("1".to_owned()),
-            concurrency: Some("80".to_owned()),
-            ..TypedService::default()
+            deployment: DeploymentFlags { cpus: Some("1".to_owned()), ..DeploymentFlags::default() },
+            service: ServiceArgs { concurrency: Some("80".to_owned()), ..ServiceArgs::default() },
         };
         let small = first.changed("cpus=0.167, concurrency=1,max-instances=6").unwrap();
         let expected = TypedService {
-            cpus: Some("0.167".to_owned()),
-            concurrency: Some("1".to_owned()),
-            max_instances: Some("6".to_owned()),
+            deployment: DeploymentFlags { cpus: Some("0.167".to_owned()), ..DeploymentFlags::default() },
+            service: ServiceArgs {
+                concurrency: Some("1".to_owned()),
+                max_instances: Some("6".to_owned()),
+                ..ServiceArgs::default()
+            },
             name: None,
             ..first.clone()
         };

@@ -1,0 +1,222 @@
+//! Flags that several commands have, each declared once. A command flattens those that it has.
+//!
+//! Values stay text, so that a plan tells all mistakes at once; `None` takes the default. The help is that of most commands:
+//! one in which a flag means something of its own rewords it where its command line is declared.
+
+use clap::Args;
+
+/// What is served.
+#[derive(Args, Clone, Debug, Default)]
+pub struct SubjectFlag {
+    /// Your application's folder, a plan file, or a built-in workload (see `stampede list workloads`) [default: the
+    /// stampede.yaml in this folder]
+    #[arg(value_name = "DIR|PLAN|WORKLOAD")]
+    pub subject: Option<String>,
+}
+
+/// Which of its applications.
+#[derive(Args, Clone, Debug, Default)]
+pub struct AppFlag {
+    /// Which of the workload's apps to serve, by name [default: the first that the runtime can serve]
+    #[arg(long, value_name = "APP", help_heading = "What")]
+    pub app: Option<String>,
+}
+
+/// Which of its exchanges.
+#[derive(Args, Clone, Debug, Default)]
+pub struct ExchangesFlag {
+    /// Which of the workload's exchanges make up the load, by name [default: those that it says itself]
+    #[arg(long, value_name = "A,B", help_heading = "What")]
+    pub exchanges: Option<String>,
+}
+
+/// Other rows for its scenario.
+#[derive(Args, Clone, Debug, Default)]
+pub struct FeederFlag {
+    /// Another file for a feeder of the workload's scenario: payloads=people.tsv (may be repeated)
+    #[arg(long = "feeder", value_name = "NAME=FILE", help_heading = "What")]
+    pub feeders: Vec<String>,
+}
+
+/// Which PHP.
+#[derive(Args, Clone, Debug, Default)]
+pub struct PhpFlag {
+    /// The build of PHP: 8.4, or the path of a command line program [default: that of `php` on the search path]
+    #[arg(long, value_name = "PHP", help_heading = "What")]
+    pub php: Option<String>,
+}
+
+/// How a deployment is set, and what it may use.
+#[derive(Args, Clone, Debug, Default, PartialEq, Eq)]
+pub struct DeploymentFlags {
+    /// Set a tunable: nginx-fpm.pm.max_children=8 (may be repeated)
+    #[arg(long, value_name = "RUNTIME.TUNABLE=VALUE", help_heading = "What")]
+    pub set: Vec<String>,
+    /// CPUs for the whole deployment [default: 1]
+    #[arg(long, value_name = "CPUS", allow_hyphen_values = true, help_heading = "Limits")]
+    pub cpus: Option<String>,
+    /// Memory for the whole deployment [default: 512Mi]
+    #[arg(long, value_name = "BYTES", allow_hyphen_values = true, help_heading = "Limits")]
+    pub memory: Option<String>,
+}
+
+/// What load is driven.
+#[derive(Args, Clone, Debug, Default)]
+pub struct LoadFlag {
+    /// Load: closed:N or open:RATE [default: closed:16]
+    #[arg(long, value_name = "MODEL", allow_hyphen_values = true, help_heading = "Load")]
+    pub load: Option<String>,
+}
+
+/// How long each trial is measured.
+#[derive(Args, Clone, Debug, Default)]
+pub struct DurationFlag {
+    /// Length of the measuring window of each trial [default: 8s]
+    #[arg(long, value_name = "TIME", allow_hyphen_values = true, help_heading = "Load")]
+    pub duration: Option<String>,
+}
+
+/// How long it is loaded before that.
+#[derive(Args, Clone, Debug, Default)]
+pub struct WarmUpFlag {
+    /// Load before the window; auto finds it out by a pilot of each case [default: auto for windows of 5s and more that
+    /// come to verdicts, otherwise 1s]
+    #[arg(long, value_name = "auto|TIME", allow_hyphen_values = true, help_heading = "Load")]
+    pub warm_up: Option<String>,
+}
+
+/// How often all is measured.
+#[derive(Args, Clone, Debug, Default)]
+pub struct RoundsFlag {
+    /// Rounds: in each, every case is measured once. `auto` goes on until the verdicts are clear, and leaves out
+    /// cases whose verdicts are; a number is kept to, and fewer than 3 give no verdict [default: auto]
+    #[arg(long, value_name = "auto|N", allow_hyphen_values = true, help_heading = "Study")]
+    pub rounds: Option<String>,
+}
+
+/// How long that may take.
+#[derive(Args, Clone, Debug, Default)]
+pub struct MaxTimeFlag {
+    /// The most time that rounds are found out in [default: 10m, or what three rounds need]
+    #[arg(long, value_name = "TIME", allow_hyphen_values = true, help_heading = "Study")]
+    pub max_time: Option<String>,
+}
+
+/// Which differences matter.
+#[derive(Args, Clone, Debug, Default)]
+pub struct PrecisionFlag {
+    /// Below which share a difference does not matter [default: 3%]
+    #[arg(long, value_name = "PERCENT", allow_hyphen_values = true, help_heading = "Study")]
+    pub precision: Option<String>,
+}
+
+/// Which random numbers.
+#[derive(Args, Clone, Debug, Default)]
+pub struct SeedFlag {
+    /// Seed of the order of cases; the same seed gives the same order
+    #[arg(long, value_name = "N", allow_hyphen_values = true, help_heading = "Study")]
+    pub seed: Option<String>,
+}
+
+/// How long first answers may take.
+#[derive(Args, Clone, Debug, Default)]
+pub struct ReadyTimeoutFlag {
+    /// How long a runtime may take to its first answer, and to each one that is checked before the load [default: 30s]
+    #[arg(long, value_name = "TIME", allow_hyphen_values = true, help_heading = "Study")]
+    pub ready_timeout: Option<String>,
+}
+
+/// Where deployments run.
+#[derive(Args, Clone, Debug, Default)]
+pub struct PlatformFlags {
+    /// Where deployments run: local, as processes of this machine; or docker, each in a container of this machine's
+    /// engine under the same limits [default: local]
+    #[arg(long, value_name = "PLATFORM", help_heading = "Study")]
+    pub platform: Option<String>,
+    /// What containers are made of.
+    #[command(flatten)]
+    pub image: BaseImageFlag,
+}
+
+/// What containers are made of.
+#[derive(Args, Clone, Debug, Default)]
+pub struct BaseImageFlag {
+    /// With --platform docker: the image of Debian or Ubuntu in which the runtimes' packages are installed, once
+    /// [default: debian:bookworm]
+    #[arg(long, value_name = "IMAGE", help_heading = "Study")]
+    pub base_image: Option<String>,
+}
+
+/// What is read while it is measured.
+#[derive(Args, Clone, Copy, Debug, Default)]
+pub struct SamplingFlag {
+    /// Do not ask servers and kernel ten times a second what goes on while it is measured
+    #[arg(long, help_heading = "Study")]
+    pub no_sampling: bool,
+}
+
+/// What answers must be.
+#[derive(Args, Clone, Debug, Default)]
+pub struct SloFlag {
+    /// What must hold beside that: 'p99<100ms,errors<0.1%'
+    #[arg(long, value_name = "TERMS", help_heading = "What")]
+    pub slo: Option<String>,
+}
+
+/// What stands around each runtime.
+#[derive(Args, Clone, Debug, Default)]
+pub struct TopologyFlags {
+    /// Copies of each runtime behind a balancer, all under the one total limit [default: 1]
+    #[arg(long, value_name = "N", allow_hyphen_values = true, help_heading = "Topology")]
+    pub replicas: Option<String>,
+    /// What stands in front: nginx or haproxy
+    #[arg(long, value_name = "PROGRAM", help_heading = "Topology")]
+    pub balancer: Option<String>,
+    /// How it chooses a replica: round-robin or least-connections [default: round-robin]
+    #[arg(long, value_name = "HOW", help_heading = "Topology")]
+    pub balance: Option<String>,
+    /// Idle connections that it keeps to replicas, or off [default: 32]
+    #[arg(long, value_name = "N", allow_hyphen_values = true, help_heading = "Topology")]
+    pub upstream_keepalive: Option<String>,
+    /// Clients speak TLS to the balancer
+    #[arg(long, help_heading = "Topology")]
+    pub tls: bool,
+    /// Services beside each runtime: postgres, mariadb, pgbouncer; set with --set postgres.max_connections=50
+    #[arg(long, value_name = "A,B", help_heading = "Topology")]
+    pub services: Option<String>,
+    /// Hold a part to a share of the total: replica=0.4,128Mi (each), balancer=..., postgres=... (may be repeated)
+    #[arg(long, value_name = "PART=CPUS,MEMORY", help_heading = "Topology")]
+    pub share: Vec<String>,
+    /// When load may begin.
+    #[command(flatten)]
+    pub ready: ReadyFlag,
+    /// What happens when a unit ends by itself: never (the trial fails) or on-failure (it is started again, and
+    /// counted) [default: never]
+    #[arg(long, value_name = "WHEN", help_heading = "Topology")]
+    pub restart: Option<String>,
+    /// How far clients are away.
+    #[command(flatten)]
+    pub client_rtt: ClientRttFlag,
+    /// Width of the link between client and front, each way: 100mbit
+    #[arg(long, value_name = "RATE", allow_hyphen_values = true, help_heading = "Topology")]
+    pub client_bandwidth: Option<String>,
+    /// Clients open a connection for each request, and ask the server to close it
+    #[arg(long, help_heading = "Topology")]
+    pub no_keepalive: bool,
+}
+
+/// When load may begin.
+#[derive(Args, Clone, Debug, Default)]
+pub struct ReadyFlag {
+    /// When load may begin: port (something listens at the front) or request (a real answer) [default: request]
+    #[arg(long, value_name = "WHEN", help_heading = "Topology")]
+    pub ready: Option<String>,
+}
+
+/// How far clients are away.
+#[derive(Args, Clone, Debug, Default)]
+pub struct ClientRttFlag {
+    /// Round-trip time between client and front, added to this machine's own: 20ms
+    #[arg(long, value_name = "TIME", allow_hyphen_values = true, help_heading = "Topology")]
+    pub client_rtt: Option<String>,
+}
