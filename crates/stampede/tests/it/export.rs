@@ -103,7 +103,7 @@ fn what_is_not_exported_is_told() {
 
 #[test]
 fn help_teaches() {
-    let Said { code, stdout, stderr } = Stage::new().run(&["export", "--help"]);
+    let Said { code, stdout, stderr, before: _ } = Stage::new().run(&["export", "--help"]);
     assert_snapshot!(
         "help_export",
         format!("exit code: {}\n--- stdout\n{stdout}--- stderr\n{stderr}", code.unwrap_or(-1))

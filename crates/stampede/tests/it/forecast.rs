@@ -20,7 +20,7 @@ fn stage(cases: &[MadeUp]) -> Stage {
     stage
 }
 
-fn told(Said { code, stdout, stderr }: &Said) -> String {
+fn told(Said { code, stdout, stderr, before: _ }: &Said) -> String {
     format!("exit code: {}\n--- stdout\n{stdout}--- stderr\n{stderr}", code.unwrap_or(-1))
 }
 

@@ -188,9 +188,9 @@ fn revisions_of_a_whole_repository_bear_its_name() {
     git(&repository, &["commit", "--quiet", "--message", "all"]);
     let temporary = tempfile::tempdir().unwrap();
     let args = ["gate", "HEAD", "HEAD", "--rounds", "3", "--threshold", "90%"];
-    let mut command = stage.command(&[&args[..], &SHORT[..]].concat());
-    let output = stage.output(command.current_dir(&repository).env("TMPDIR", temporary.path()));
-    assert_eq!(output.status.code(), Some(0), "{output:?}");
+    let place = [("TMPDIR", temporary.path().to_str().unwrap())];
+    let said = stage.run_in_with(&repository, &place, &[&args[..], &SHORT[..]].concat());
+    assert_eq!(said.code, Some(0), "{said:?}");
     let said = stage.run(&["list", "studies"]);
     assert!(said.stdout.contains("gate shop"), "{}", said.stdout);
     let left: Vec<_> = fs::read_dir(temporary.path()).unwrap().flatten().collect();

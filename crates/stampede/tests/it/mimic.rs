@@ -29,6 +29,7 @@ fn drive(driver: Driver, tool: &str, options: &[&str], delay: Duration) -> (Said
                 code: output.status.code(),
                 stdout: String::from_utf8(output.stdout).unwrap(),
                 stderr: String::from_utf8(output.stderr).unwrap(),
+                before: String::new(),
             }
         }
     };

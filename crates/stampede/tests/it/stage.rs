@@ -37,6 +37,8 @@ pub(crate) struct Said {
     pub(crate) code: Option<i32>,
     pub(crate) stdout: String,
     pub(crate) stderr: String,
+    /// What earlier runs of the same command line said on stderr, which were held up.
+    pub(crate) before: String,
 }
 
 impl Said {
@@ -45,6 +47,7 @@ impl Said {
             code: output.status.code(),
             stdout: String::from_utf8(output.stdout).unwrap(),
             stderr: String::from_utf8(output.stderr).unwrap(),
+            before: String::new(),
         }
     }
 
@@ -123,13 +126,13 @@ impl Stage {
 
     /// The same in a folder.
     pub(crate) fn run_in(&self, folder: &Path, args: &[&str]) -> Said {
-        self.retry(folder, &[], args)
+        self.run_in_with(folder, &[], args)
     }
 
     /// The same with variables in its environment.
     #[allow(dead_code, reason = "for `drain`, which shares this file")]
     pub(crate) fn run_with(&self, env: &[(&str, &str)], args: &[&str]) -> Said {
-        self.retry(Path::new("."), env, args)
+        self.run_in_with(Path::new("."), env, args)
     }
 
     /// Runs it to its end once, for who takes what was held up as well.
@@ -138,16 +141,18 @@ impl Stage {
         Said::of(self.output(&mut self.command(args)))
     }
 
-    /// What was held up is run again: windows of half a second are, now and then, on a busy machine.
-    fn retry(&self, folder: &Path, env: &[(&str, &str)], args: &[&str]) -> Said {
-        let mut run = 1;
+    /// The same in a folder with variables. What was held up is run again: windows of half a second are, now and then, on a busy
+    /// machine.
+    pub(crate) fn run_in_with(&self, folder: &Path, env: &[(&str, &str)], args: &[&str]) -> Said {
+        let (mut run, mut before) = (1, String::new());
         loop {
             let mut command = self.command(args);
             let said = Said::of(self.output(command.current_dir(folder).envs(env.iter().copied())));
             if run == MOST_RUNS || !said.was_held_up() {
-                return said;
+                return Said { before, ..said };
             }
             let _ = writeln!(std::io::stderr(), "AGAIN after run {run}, which was held up: {args:?}\n{}", said.stderr);
+            before.push_str(&said.stderr);
             run += 1;
         }
     }
