@@ -1,8 +1,8 @@
 //! Conducts studies: what is measured next, when a question is answered, what is kept, and what is resumed.
 //!
 //! Each question has a module that takes a plan and gives what was measured. All of them stand on a [`Host`]: the lock, the
-//! processors, the signals, the platform and whoever is told. This crate prints nothing, knows no flag, makes no platform and
-//! writes no report.
+//! processors, the signals, the platform and whoever is told. This crate prints nothing, reads no flag (its texts name
+//! some), makes no platform and writes no report.
 
 mod calibration;
 mod capacity;

@@ -76,15 +76,21 @@ impl<'a> Tune<'a> {
         })
     }
 
-    /// Makes the search: how that ended.
+    /// Makes the search, and does what is to be done with what it found, which signals end as well: how that ended.
     ///
     /// # Errors
     ///
     /// When it could not begin.
-    pub fn carry_out(&mut self) -> Result<Result<Ended, Failure>, Failure> {
+    pub fn carry_out(
+        &mut self,
+        finish: impl AsyncFnOnce(&Self) -> Result<(), Failure>,
+    ) -> Result<Result<Ended, Failure>, Failure> {
         let (bench, stop) = (self.sequence.bench, Stop::default());
         let cores = self.plan.plan.limits.cpus.whole_cores();
-        attend(bench, cores, &stop, |pinning| self.measure(pinning, &stop))
+        attend(bench, cores, &stop, async |pinning| {
+            self.measure(pinning, &stop).await?;
+            if stop.is_obeyed() { Ok(()) } else { finish(self).await }
+        })
     }
 
     /// The name of it all.

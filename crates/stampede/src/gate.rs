@@ -136,7 +136,6 @@ fn measured(
     let size = bench.host.size();
     let (before, after) = Failure::both(read(&base, measuring, size), read(&head, measuring, size))?;
     match gate(bench, &folders::store(store)?, [before, after], metric, threshold)? {
-        Gated::Interrupted(0) => Ok(Judged::Interrupted),
         Gated::Interrupted(kept) => {
             screen::warning(&format!("interrupted; {kept} finished trials are kept"));
             Ok(Judged::Interrupted)

@@ -28,21 +28,22 @@ pub(crate) fn run(args: TuneArgs, host: &dyn Host) -> Outcome {
         export::check(OUT, out, &plan.plan)?;
     }
     let mut tune = Tune::begin(bench.on(host), plan, space, folders::store(&store)?, resume.resume.as_ref())?;
-    match tune.carry_out()?? {
-        Ended::Complete => {}
-        Ended::Interrupted => {
-            screen::interrupted(tune.id());
-            return Ok(Exit::Interrupted);
-        }
-    }
-    if let (Some(out), Some((plan, study, case))) = (&out, tune.winner()?) {
-        let executor = tokio::runtime::Builder::new_current_thread().enable_all().build().map_err(Failure::missing)?;
-        let next = executor.block_on(export::config(OUT, out, &plan, study, case))?;
+    let ended = tune.carry_out(async |tune| {
+        let Some(out) = &out else { return Ok(()) };
+        let Some((plan, study, case)) = tune.winner()? else { return Ok(()) };
+        let next = export::config(OUT, out, &plan, study, case).await?;
         if !bench.quiet.quiet {
             screen::paragraph(next.trim_end(), 2);
         }
+        Ok(())
+    })?;
+    match ended? {
+        Ended::Complete => conclude(&tune, out.as_deref(), &report),
+        Ended::Interrupted => {
+            screen::interrupted(tune.id());
+            Ok(Exit::Interrupted)
+        }
     }
-    conclude(&tune, out.as_deref(), &report)
 }
 
 fn conclude(tune: &Tune<'_>, out: Option<&Path>, report: &Report) -> Outcome {

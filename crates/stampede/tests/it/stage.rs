@@ -42,7 +42,7 @@ pub(crate) struct Said {
 }
 
 impl Said {
-    fn of(output: Output) -> Self {
+    pub(crate) fn of(output: Output) -> Self {
         Self {
             code: output.status.code(),
             stdout: String::from_utf8(output.stdout).unwrap(),
@@ -58,7 +58,7 @@ impl Said {
     }
 
     /// Whether trials are invalid, each for the machine's sake alone.
-    fn was_held_up(&self) -> bool {
+    pub(crate) fn was_held_up(&self) -> bool {
         let mut invalid = self.stderr.lines().filter_map(|line| line.split_once("invalid: ")).peekable();
         // Of several cases some can fail as well.
         matches!(self.code, Some(4 | 5))
