@@ -3,7 +3,7 @@
 use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
 
-use crate::{Command, Requirement};
+use crate::{Command, Requirement, Site};
 
 /// What kind of program an application is.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -11,6 +11,12 @@ pub enum AppKind {
     /// A PHP script that answers every request and keeps no state between two.
     FrontController {
         /// The script, relative to the application's folder.
+        index: PathBuf,
+    },
+    /// PHP scripts in the public folder, each of which answers the requests for its own path, beside one that may answer the
+    /// rest ([`Site::fallback`]).
+    Scripts {
+        /// The script that answers `/`, relative to the application's folder.
         index: PathBuf,
     },
     /// A PHP script that returns a handler, loaded once and asked again and again: an object of PSR-15's
@@ -71,7 +77,7 @@ impl AppKind {
     /// The script that answers one request and ends, relative to the application's folder; none where there is none.
     pub fn index(&self) -> Option<&Path> {
         match self {
-            Self::FrontController { index } => Some(index),
+            Self::FrontController { index } | Self::Scripts { index } => Some(index),
             Self::Symfony { .. } | Self::Laravel { .. } => Some(Path::new("public/index.php")),
             Self::Psr15Handler { .. }
             | Self::PhpFunction { .. }
@@ -92,6 +98,8 @@ pub struct App {
     pub kind: AppKind,
     /// Its folder. It is copied into each run and never served from here.
     pub source: PathBuf,
+    /// What a web server shows of it.
+    pub site: Site,
     /// PHP extensions that it needs, lower case.
     pub extensions: Vec<String>,
     /// PHP's settings that it wants otherwise than they are for all.
@@ -110,6 +118,7 @@ impl App {
     pub fn new(name: &str, kind: AppKind) -> Self {
         Self {
             name: name.to_owned(),
+            site: Site::of(&kind),
             kind,
             source: PathBuf::new(),
             extensions: Vec::new(),

@@ -70,14 +70,10 @@ fn programs() -> Programs {
 
 fn deployment(runtime: &dyn Runtime, kind: AppKind, limits: &Limits, connections: u32) -> Deployment {
     let app = &App {
-        name: "plain".to_owned(),
-        kind,
         source: PathBuf::from("app"),
         extensions: vec!["mbstring".to_owned()],
-        ini: BTreeMap::new(),
         env: BTreeMap::from([("GREETING".to_owned(), "it's 5 % of $HOME".to_owned())]),
-        needs: Vec::new(),
-        prepare: Vec::new(),
+        ..App::new("plain", kind)
     };
     let load = &Load::Closed { connections };
     let tuning = &runtime.defaults(&DefaultsContext { app, limits, load, given: &Tuning::new() });

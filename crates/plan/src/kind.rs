@@ -13,7 +13,7 @@ pub(crate) fn kinds_served(runtime: &dyn Runtime) -> Vec<&'static str> {
 }
 
 /// One of each kind.
-fn samples() -> [(KindEntry, AppKind); 9] {
+fn samples() -> [(KindEntry, AppKind); 10] {
     let (index, name) = (PathBuf::from("index.php"), "hello".to_owned());
     let command = Command {
         run: vec!["./server".to_owned()],
@@ -24,6 +24,7 @@ fn samples() -> [(KindEntry, AppKind); 9] {
     };
     [
         (KindEntry::FrontController, AppKind::FrontController { index: index.clone() }),
+        (KindEntry::Scripts, AppKind::Scripts { index: index.clone() }),
         (KindEntry::Psr15Handler, AppKind::Psr15Handler { handler: index.clone() }),
         (KindEntry::Symfony, AppKind::Symfony { kernel: name.clone(), autoload: index.clone() }),
         (KindEntry::Laravel, AppKind::Laravel { autoload: index.clone() }),

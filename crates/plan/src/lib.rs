@@ -34,6 +34,7 @@ mod rounds;
 mod runtime;
 mod scale;
 mod scenario;
+mod site;
 mod slo;
 mod subject;
 mod suggestion;

@@ -10,6 +10,7 @@ use std::fs;
 use std::path::{Path, PathBuf};
 
 use self::composer::Composer;
+use crate::site::SiteEntry;
 use crate::workload::KindEntry;
 
 /// One kind of application that can be told by its files.
@@ -108,6 +109,8 @@ pub struct Look {
     pub kind: &'static str,
     /// The script that answers every request, where its kind has one.
     pub index: Option<PathBuf>,
+    /// What is known of its public folder beside that.
+    pub(crate) site: SiteEntry,
     /// Packages of its framework with their versions: `symfony/framework-bundle v7.1.2`.
     pub packages: Vec<String>,
     /// PHP extensions that it needs.
@@ -166,6 +169,7 @@ pub fn look(folder: &Path) -> Result<Look, String> {
         title,
         kind: kind.name(),
         index: index.filter(|_| kind.fields().contains(&"index")).map(PathBuf::from),
+        site: SiteEntry::default(),
         packages: packages
             .iter()
             .filter_map(|name| Some(format!("{name} {}", composer.versions.get(*name)?)))

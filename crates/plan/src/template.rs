@@ -7,6 +7,7 @@ use stampede_core::{Candidate, Exchange, Request};
 
 use crate::compare::ComparePlan;
 use crate::look::Look;
+use crate::site::SiteEntry;
 
 /// An expected answer whose body lies in a file.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -54,7 +55,7 @@ const REST: &str = "\
 
 /// Writes the plan of an application that was looked at.
 pub fn write_plan(plan: &ComparePlan, look: &Look, answers: &[WrittenAnswer]) -> String {
-    let Look { title, kind, index, packages, extensions, env, prepare, remarks, entry: _ } = look;
+    let Look { title, kind, index, site, packages, extensions, env, prepare, remarks, entry: _ } = look;
     let mut text = format!("# What `stampede compare` does in this folder: PHP runtimes, compared on this {title}.\n");
     text.push_str("# A flag overrides what is said here. Editors complete it by the schema that\n");
     text.push_str("# `stampede show schema` prints.\n\n");
@@ -65,6 +66,7 @@ pub fn write_plan(plan: &ComparePlan, look: &Look, answers: &[WrittenAnswer]) ->
     if let Some(index) = index {
         let _ = writeln!(text, "  index: {}", path(index));
     }
+    text.push_str(&site_keys(site));
     if !extensions.is_empty() {
         let _ = writeln!(text, "  extensions: {}", list(extensions));
     }
@@ -96,6 +98,28 @@ pub fn write_plan(plan: &ComparePlan, look: &Look, answers: &[WrittenAnswer]) ->
     let lines: Vec<_> = runtimes.chunks(5).map(|runtimes| runtimes.join(", ")).collect();
     let _ = writeln!(text, "# runtimes: [{}]\n", lines.join(",\n#   "));
     text.push_str(REST);
+    text
+}
+
+/// The keys of the public folder that are not as they are by default.
+fn site_keys(site: &SiteEntry) -> String {
+    let SiteEntry { root, files, fallback, deny } = site;
+    let mut text = String::new();
+    if let Some(root) = root {
+        let _ = writeln!(text, "  root: {}", path(root));
+    }
+    match files {
+        Some(files) => _ = writeln!(text, "  static: {files}"),
+        None => text.push_str(
+            "  # Without the web server's own answers for the files of the public folder:\n  # static: false\n",
+        ),
+    }
+    if let Some(fallback) = fallback {
+        let _ = writeln!(text, "  fallback: {}", fallback.name());
+    }
+    if !deny.is_empty() {
+        let _ = writeln!(text, "  deny: {}", list(deny));
+    }
     text
 }
 

@@ -14,6 +14,7 @@ use crate::audit::AuditEntry;
 use crate::command::{self, CommandEntry};
 use crate::mistake::{Gathered, Mistakes};
 use crate::need::NeedsEntry;
+use crate::site::{FallbackEntry, SiteEntry};
 
 #[derive(Deserialize)]
 #[serde(deny_unknown_fields)]
@@ -34,6 +35,7 @@ struct WorkloadFile {
 #[serde(rename_all = "kebab-case")]
 pub(crate) enum KindEntry {
     FrontController,
+    Scripts,
     #[serde(rename = "psr-15-handler")]
     Psr15Handler,
     Symfony,
@@ -50,6 +52,7 @@ impl KindEntry {
     pub(crate) fn name(&self) -> &'static str {
         match self {
             Self::FrontController => "front-controller",
+            Self::Scripts => "scripts",
             Self::Psr15Handler => "psr-15-handler",
             Self::Symfony => "symfony",
             Self::Laravel => "laravel",
@@ -64,10 +67,10 @@ impl KindEntry {
     /// The fields that it has beside those of every application.
     pub(crate) fn fields(&self) -> &'static [&'static str] {
         match self {
-            Self::FrontController => &["index"],
-            Self::Psr15Handler => &["handler"],
-            Self::Symfony => &["kernel", "autoload"],
-            Self::Laravel => &["autoload"],
+            Self::FrontController | Self::Scripts => &["index", "root", "static", "fallback", "deny"],
+            Self::Psr15Handler => &["handler", "root", "static", "deny"],
+            Self::Symfony => &["kernel", "autoload", "static"],
+            Self::Laravel => &["autoload", "static"],
             Self::PhpFunction => &["script", "function"],
             Self::EmbeddedPhp => &["binary", "index", "worker"],
             Self::GoProgram => &[],
@@ -84,6 +87,11 @@ pub(crate) struct AppEntry {
     pub(crate) kind: KindEntry,
     pub(crate) dir: PathBuf,
     pub(crate) index: Option<PathBuf>,
+    pub(crate) root: Option<PathBuf>,
+    #[serde(rename = "static")]
+    pub(crate) files: Option<bool>,
+    pub(crate) fallback: Option<FallbackEntry>,
+    pub(crate) deny: Option<Vec<String>>,
     pub(crate) handler: Option<PathBuf>,
     pub(crate) kernel: Option<String>,
     pub(crate) autoload: Option<PathBuf>,
@@ -275,6 +283,10 @@ impl Reader<'_> {
             kind,
             dir,
             index,
+            root,
+            files,
+            fallback,
+            deny,
             handler,
             kernel,
             autoload,
@@ -296,6 +308,10 @@ impl Reader<'_> {
         }
         for (name, given) in [
             ("index", index.is_some()),
+            ("root", root.is_some()),
+            ("static", files.is_some()),
+            ("fallback", fallback.is_some()),
+            ("deny", deny.is_some()),
             ("handler", handler.is_some()),
             ("kernel", kernel.is_some()),
             ("autoload", autoload.is_some()),
@@ -315,6 +331,7 @@ impl Reader<'_> {
             KindEntry::FrontController => {
                 AppKind::FrontController { index: fields.file("index", "public/index.php", index, mistakes)? }
             }
+            KindEntry::Scripts => AppKind::Scripts { index: fields.file("index", "index.php", index, mistakes)? },
             KindEntry::Psr15Handler => {
                 AppKind::Psr15Handler { handler: fields.file("handler", "handler.php", handler, mistakes)? }
             }
@@ -379,7 +396,9 @@ impl Reader<'_> {
                 extensions.push(extension.to_owned());
             }
         }
-        Some(App { name, kind, source, extensions, ini, env, needs, prepare })
+        let site = SiteEntry { root, files, fallback, deny: deny.unwrap_or_default() };
+        let site = site.read(&kind, &source, &self.place, mistakes);
+        Some(App { name, kind, source, site, extensions, ini, env, needs, prepare })
     }
 
     /// Sees that a workload with a scenario leaves the load to it, and can be asked whether it is ready.

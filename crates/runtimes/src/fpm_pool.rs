@@ -214,16 +214,7 @@ mod tests {
 
     fn defaults_under(given: &[(&str, &str)], cpus: u32) -> Tuning {
         defaults(&DefaultsContext {
-            app: &App {
-                name: "plain".to_owned(),
-                kind: AppKind::GoProgram,
-                source: "app".into(),
-                extensions: Vec::new(),
-                ini: std::collections::BTreeMap::new(),
-                env: std::collections::BTreeMap::new(),
-                needs: Vec::new(),
-                prepare: Vec::new(),
-            },
+            app: &App { source: "app".into(), ..App::new("plain", AppKind::GoProgram) },
             limits: &Limits { cpus: Cpus::from_millis(cpus), memory: Bytes::from_mib(1024) },
             load: &Load::Closed { connections: 64 },
             given: &tuning(given),

@@ -144,14 +144,8 @@ mod tests {
 
     fn asked_of(version: &str, ini: &[(&str, &str)]) -> BTreeMap<String, String> {
         let app = App {
-            name: "plain".to_owned(),
-            kind: AppKind::FrontController { index: "index.php".into() },
-            source: PathBuf::new(),
-            extensions: Vec::new(),
             ini: ini.iter().map(|(name, value)| ((*name).to_owned(), (*value).to_owned())).collect(),
-            env: BTreeMap::new(),
-            needs: Vec::new(),
-            prepare: Vec::new(),
+            ..App::new("plain", AppKind::FrontController { index: "index.php".into() })
         };
         let build = PhpBuild {
             version: version.to_owned(),

@@ -42,16 +42,7 @@ fn bridge(handler: &str) -> Option<TempDir> {
 
 fn deployment_files() -> Vec<stampede_core::RunFile> {
     let runtime = stampede_runtimes::by_id("swoole").expect("listed");
-    let app = App {
-        name: "plain".to_owned(),
-        kind: AppKind::Psr15Handler { handler: PathBuf::from("handler.php") },
-        source: PathBuf::new(),
-        extensions: Vec::new(),
-        ini: Default::default(),
-        env: Default::default(),
-        needs: Vec::new(),
-        prepare: Vec::new(),
-    };
+    let app = App { ..App::new("plain", AppKind::Psr15Handler { handler: PathBuf::from("handler.php") }) };
     let limits = Limits { cpus: Cpus::from_millis(1000), memory: Bytes::from_mib(256) };
     let load = Load::Closed { connections: 4 };
     let tuning = runtime.defaults(&DefaultsContext { app: &app, limits: &limits, load: &load, given: &Tuning::new() });

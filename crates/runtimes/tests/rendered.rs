@@ -9,8 +9,8 @@ use std::time::Duration;
 
 use stampede_core::{
     App, AppKind, Bytes, Command, CommandReady, CommandTunable, CommandValues, Cpus, DefaultsContext, Deployment,
-    Found, Limits, Load, Origin, PhpBuild, PlanError, Program, Programs, RenderContext, Runtime, Stop, StopSignal,
-    Tuning,
+    Found, Limits, Load, Origin, PhpBuild, PlanError, Program, Programs, RenderContext, Runtime, Site, Stop,
+    StopSignal, Tuning,
 };
 
 /// An application of each kind.
@@ -47,14 +47,10 @@ fn kinds() -> Vec<AppKind> {
 
 fn app(runtime: &dyn Runtime) -> App {
     App {
-        name: "plain".to_owned(),
-        kind: kinds().into_iter().find(|kind| runtime.serves(kind)).unwrap(),
         source: PathBuf::from("workloads/example/app"),
         extensions: vec!["ctype".to_owned(), "mbstring".to_owned()],
-        ini: BTreeMap::new(),
         env: BTreeMap::from([("APP_ENV".to_owned(), "prod".to_owned())]),
-        needs: Vec::new(),
-        prepare: Vec::new(),
+        ..App::new("plain", kinds().into_iter().find(|kind| runtime.serves(kind)).unwrap())
     }
 }
 
@@ -231,7 +227,7 @@ fn each_mode_that_is_not_the_default() {
         ("swoole-process", "swoole", vec![("mode", "process"), ("enable_coroutine", "true")]),
     ] {
         let runtime = stampede_runtimes::by_id(id).unwrap();
-        let app = App { kind: handler.clone(), ..app(runtime) };
+        let app = App { site: Site::of(&handler), kind: handler.clone(), ..app(runtime) };
         insta::assert_snapshot!(name, rendered_app(runtime, &app, &limits, &settings).unwrap());
     }
 }
@@ -252,7 +248,7 @@ fn applications_of_frameworks() {
         ("swoole-octane", "swoole", &laravel, &[]),
     ] {
         let runtime = stampede_runtimes::by_id(id).unwrap();
-        let app = App { kind: kind.clone(), ..app(runtime) };
+        let app = App { site: Site::of(kind), kind: kind.clone(), ..app(runtime) };
         insta::assert_snapshot!(name, rendered_app(runtime, &app, &limits, settings).unwrap());
     }
 }
@@ -273,7 +269,7 @@ fn an_octane_that_does_not_know_the_server_is_an_error_that_says_which_does() {
     ] {
         let runtime = stampede_runtimes::by_id(id).unwrap();
         let kind = AppKind::Laravel { autoload: "vendor/autoload.php".into() };
-        let app = &App { kind, ..app(runtime) };
+        let app = &App { site: Site::of(&kind), kind, ..app(runtime) };
         let tuning = &runtime.defaults(&DefaultsContext { app, limits: &limits, load: &load, given: &given(settings) });
         let mut programs = programs();
         programs.get_mut("laravel/octane").unwrap().version = version.to_owned();

@@ -13,6 +13,7 @@ use serde::de::{Deserializer, MapAccess, Visitor};
 use super::at::{At, Text};
 use super::topology::TopologySection;
 use crate::command::CommandEntry;
+use crate::site::FallbackEntry;
 use crate::workload::KindEntry;
 
 /// A comparison of PHP runtimes: `stampede compare` with this file. Everything but the workload or the app has a default,
@@ -72,9 +73,21 @@ pub(crate) struct AppSection {
     pub(crate) dir: At<Text>,
     /// What kind of application it is; found by looking at its folder where nothing is said.
     pub(crate) kind: Option<At<KindEntry>>,
-    /// Of a front-controller or embedded-php: the script that answers every request.
+    /// Of a front-controller or embedded-php: the script that answers every request. Of scripts: the one that answers /.
     #[schemars(extend("examples" = ["public/index.php"]))]
     pub(crate) index: Option<PathBuf>,
+    /// The public folder (document root). By default the folder of index; of a psr-15-handler the folder public, if there is one.
+    #[schemars(extend("examples" = ["public"]))]
+    pub(crate) root: Option<PathBuf>,
+    /// Whether the web server answers with the files of the public folder itself. True by default.
+    #[serde(rename = "static")]
+    pub(crate) files: Option<bool>,
+    /// Who answers a path that is no file of the public folder: the front controller by default.
+    pub(crate) fallback: Option<FallbackEntry>,
+    /// What in the public folder is never sent, beside PHP sources and names that begin with a dot: a folder (application/), an
+    /// ending (*.yml) or a file name (composer.json).
+    #[schemars(extend("examples" = ["[application/, '*.yml']"]))]
+    pub(crate) deny: Option<Vec<String>>,
     /// Of a psr-15-handler: the script that returns the handler.
     pub(crate) handler: Option<PathBuf>,
     /// Of symfony: its kernel's class. App\Kernel where nothing is said.

@@ -11,7 +11,7 @@ use std::time::{Duration, Instant};
 
 use stampede_core::{
     App, AppKind, Bytes, Command, CommandReady, CommandTunable, CommandValues, Cpus, Install, Limits, Load,
-    Requirement, Runtime, Stop, StopSignal, Tuning,
+    Requirement, Runtime, Site, Stop, StopSignal, Tuning,
 };
 
 use crate::effective::assert_effective;
@@ -217,7 +217,7 @@ pub(crate) fn application(runtime: &dyn Runtime, settings: &[(&str, &str)], fold
         .into_iter()
         .find(|(kind, _)| runtime.serves(kind) && runtime.suits(kind, &given).is_ok())
         .unwrap_or_else(|| panic!("{}: the workload has no form that it serves", runtime.id()));
-    let mut app = App { kind, ..php_app(folder.join(language), &["mbstring"]) };
+    let mut app = App { site: Site::of(&kind), kind, ..php_app(folder.join(language), &["mbstring"]) };
     match app.kind {
         AppKind::Command(_) => {
             app.env.insert("LISTEN".to_owned(), "@{front}".to_owned());

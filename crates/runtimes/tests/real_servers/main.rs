@@ -23,7 +23,7 @@ use std::time::{Duration, Instant};
 use serde_json::{Value, json};
 use stampede_core::{
     App, AppKind, Bytes, Cpus, DefaultsContext, Install, Limits, Load, PlanError, RenderContext, Requirement, Runtime,
-    Tuning,
+    Site, Tuning,
 };
 
 use http::Connection;
@@ -38,20 +38,16 @@ fn workload() -> PathBuf {
 
 fn php_app(source: PathBuf, extensions: &[&str]) -> App {
     App {
-        name: "plain".to_owned(),
-        kind: AppKind::FrontController { index: PathBuf::from("public/index.php") },
         source,
         extensions: extensions.iter().map(|name| (*name).to_owned()).collect(),
-        ini: BTreeMap::new(),
         env: BTreeMap::from([("APP_ENV".to_owned(), "prod".to_owned())]),
-        needs: Vec::new(),
-        prepare: Vec::new(),
+        ..App::new("plain", AppKind::FrontController { index: PathBuf::from("public/index.php") })
     }
 }
 
 fn markdown_app(runtime: &dyn Runtime) -> App {
     if runtime.serves(&AppKind::GoProgram) {
-        App { kind: AppKind::GoProgram, ..php_app(workload().join("app/go"), &[]) }
+        App { kind: AppKind::GoProgram, site: Site::default(), ..php_app(workload().join("app/go"), &[]) }
     } else {
         php_app(workload().join("app/php"), &["mbstring"])
     }

@@ -76,14 +76,9 @@ impl Served {
         fs::write(source.join("preload.php"), SLOW_START).unwrap();
         let preload = slow_start.then(|| ("opcache.preload".to_owned(), "@{app}/preload.php".to_owned()));
         let app = App {
-            name: "plain".to_owned(),
-            kind: AppKind::FrontController { index: PathBuf::from("index.php") },
             source,
-            extensions: Vec::new(),
             ini: preload.into_iter().collect(),
-            env: BTreeMap::new(),
-            needs: Vec::new(),
-            prepare: Vec::new(),
+            ..App::new("plain", AppKind::FrontController { index: PathBuf::from("index.php") })
         };
         let platform = local::platform(stage);
         let runtime = stampede_runtimes::by_id("nginx-fpm").unwrap();

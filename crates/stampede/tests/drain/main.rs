@@ -65,16 +65,7 @@ fn app(stage: &Stage, runtime: &str) -> App {
         std::fs::write(source.join("index.php"), "<?php usleep(200_000); echo 'hello';").unwrap();
         AppKind::FrontController { index: PathBuf::from("index.php") }
     };
-    App {
-        name: "plain".to_owned(),
-        kind,
-        source,
-        extensions: Vec::new(),
-        ini: BTreeMap::new(),
-        env: BTreeMap::new(),
-        needs: Vec::new(),
-        prepare: Vec::new(),
-    }
+    App { source, ..App::new("plain", kind) }
 }
 
 const CLIENTS: usize = 8;

@@ -1,0 +1,56 @@
+//! What a web server shows of an application: the files of its public folder, and what answers every other path.
+
+use std::path::{Path, PathBuf};
+
+use serde::{Deserialize, Serialize};
+
+use crate::AppKind;
+
+/// What a web server shows of an application.
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Site {
+    /// The public folder (document root), relative to the application's folder; empty where it is that folder itself. `None`: it
+    /// has none, and every request goes to the application.
+    pub root: Option<PathBuf>,
+    /// Whether the web server itself answers with the files of the public folder.
+    pub files: bool,
+    /// Who answers a path that is no file.
+    pub fallback: Fallback,
+    /// What in the public folder is never shown, beside PHP sources and names that begin with a dot.
+    pub denied: Vec<Denied>,
+    /// Whether the application brings `.htaccess` files, which Apache then heeds.
+    pub htaccess: bool,
+}
+
+impl Site {
+    /// That of an application of which nothing more is said: the public folder is the folder of its script.
+    pub fn of(kind: &AppKind) -> Self {
+        let root = kind.index().map(|index| index.parent().unwrap_or(Path::new("")).to_owned());
+        Self { files: root.is_some(), root, ..Self::default() }
+    }
+}
+
+/// Who answers a path that is no file of the public folder.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "kebab-case")]
+pub enum Fallback {
+    /// The front controller, which finds the path in `REQUEST_URI`.
+    #[default]
+    Front,
+    /// The front controller, with the path as its `PATH_INFO`: `index.php/path`.
+    PathInfo,
+    /// Nobody: 404.
+    NotFound,
+}
+
+/// What in a public folder is never shown. Paths are relative to it, with `/`.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "kebab-case")]
+pub enum Denied {
+    /// A folder with everything in it: `application`.
+    Folder(String),
+    /// A file name, in every folder: `composer.json`.
+    Name(String),
+    /// An ending of file names, without its dot: `yml`.
+    Ending(String),
+}
