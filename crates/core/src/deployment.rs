@@ -54,10 +54,13 @@ pub struct PhpProbe {
 /// Who tells the settings in force. The answer is a [`PhpReadBack`](crate::PhpReadBack) as JSON.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum PhpProbeSource {
-    /// A request to any path of this address, which takes no load.
-    Address(AddressId),
-    /// A request through the front to a path that nobody else knows; may name places.
-    Path(String),
+    /// A request to this path of an address that takes no load.
+    Page {
+        /// The address.
+        address: AddressId,
+        /// The path.
+        path: String,
+    },
     /// A file that each process of the pool writes when it starts; names places.
     File(String),
 }

@@ -138,13 +138,11 @@ pub fn export(target: Target, order: &Order<'_>) -> Result<Bundle, ExportError> 
     }
 }
 
-/// The deployment's own files with their places put in. A file whose path names a secret place is part of the bench's
-/// look at PHP and no part of what serves.
+/// The deployment's own files with their places put in.
 fn configuration(deployment: &Deployment, resolved: &Resolved<'_>) -> Result<Vec<BundleFile>, ExportError> {
     let preparation = deployment.preparation.iter().flat_map(|preparation| &preparation.files);
     let probe = deployment.probe.iter().flat_map(|probe| &probe.files);
     let files = deployment.units.iter().flat_map(|unit| &unit.files).chain(preparation).chain(probe);
-    let files = files.filter(|file| !file.path.to_string_lossy().contains("@{"));
     let of = |RunFile { path, text }: &RunFile| {
         Ok(BundleFile::text(path, resolved.text(text, &path.display().to_string())?))
     };

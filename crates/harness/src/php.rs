@@ -19,14 +19,13 @@ const PAUSE: Duration = Duration::from_millis(20);
 /// # Errors
 ///
 /// Why it could not be asked, as the end of a sentence.
-pub(crate) async fn read_back(running: &dyn Running, front: &Front, probe: &PhpProbe) -> Result<PhpReadBack, String> {
-    let resolve = |text: &str| running.resolve(text).map_err(|error| error.to_string());
+pub(crate) async fn read_back(running: &dyn Running, probe: &PhpProbe) -> Result<PhpReadBack, String> {
     let answer = match &probe.source {
-        PhpProbeSource::Address(id) => {
-            let endpoint: &Endpoint = running.endpoint(id).ok_or_else(|| format!("it has no address {id}"))?;
-            ask(running, &Front::plain(endpoint), "/".to_owned()).await?
+        PhpProbeSource::Page { address, path } => {
+            let endpoint: &Endpoint =
+                running.endpoint(address).ok_or_else(|| format!("it has no address {address}"))?;
+            ask(running, &Front::plain(endpoint), path.clone()).await?
         }
-        PhpProbeSource::Path(path) => ask(running, front, resolve(path)?).await?,
         PhpProbeSource::File(path) => read(running, path).await?,
     };
     told(&answer, &probe.source)
@@ -73,11 +72,8 @@ mod tests {
         let cache = OpcodeCache { full: false, scripts: 3, restarts: 0 };
         let said = PhpReadBack { opcache: true, cache: Some(cache.clone()), ..PhpReadBack::default() };
         let answer = serde_json::to_string(&said).unwrap();
-        for (source, cache) in [
-            (PhpProbeSource::Address(AddressId::new("probe")), Some(cache.clone())),
-            (PhpProbeSource::Path("/probe.php".to_owned()), Some(cache)),
-            (PhpProbeSource::File("probe.json".to_owned()), None),
-        ] {
+        let page = PhpProbeSource::Page { address: AddressId::new("probe"), path: "/".to_owned() };
+        for (source, cache) in [(page, Some(cache)), (PhpProbeSource::File("probe.json".to_owned()), None)] {
             assert_eq!(told(&answer, &source).unwrap(), PhpReadBack { cache, ..said.clone() });
         }
         assert!(told("Warning: no", &PhpProbeSource::File(String::new())).unwrap_err().ends_with("Warning: no"));

@@ -165,7 +165,7 @@ impl Act<'_> {
         trial.answers = verified.answers;
         let mut faults: Vec<String> = course.fault.into_iter().collect();
         if let Some(probe) = &self.prepared.deployment.probe {
-            let read_back = php::read_back(running.as_ref(), &front, probe).await;
+            let read_back = php::read_back(running.as_ref(), probe).await;
             let read_back =
                 read_back.map_err(|problem| explained(format!("PHP cannot be asked for its settings: {problem}")))?;
             faults.extend(read_back.problems(&probe.asked));

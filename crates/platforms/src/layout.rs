@@ -95,8 +95,6 @@ pub(crate) fn places(folder: &Folder, endpoints: &BTreeMap<AddressId, Endpoint>)
     let mut places = Places::new();
     places.insert("run", text(folder.path())?);
     places.insert("app", text(&folder.app())?);
-    // The standard library seeds its hash maps from the kernel.
-    places.insert("secret", format!("{:016x}", RandomState::new().build_hasher().finish()));
     for (id, endpoint) in endpoints {
         match endpoint {
             Endpoint::Tcp(address) => {

@@ -1,16 +1,20 @@
 //! Apache as a unit: what its worker models have in common.
 
 use std::collections::BTreeMap;
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 use std::time::Duration;
 
+use minijinja::context;
+
 use stampede_core::{
-    DefaultsContext, Install, PlanError, Program, Ready, Requirement, Role, RunFile, Stop, StopSignal, Tunable,
-    TunableKind, Tuning, Unit, UnitId, VersionProbe,
+    DefaultsContext, Install, PhpBuild, PhpProbe, PlanError, Program, Ready, RenderContext, Requirement, Role, RunFile,
+    Stop, StopSignal, Tunable, TunableKind, Tuning, Unit, UnitId, VersionProbe,
 };
 
 use crate::lookup::Lookup;
-use crate::{front, status};
+use crate::template::Template;
+use crate::web_root::WebRoot;
+use crate::{front, media_types, php_probe, status};
 
 /// The name under which it is looked up.
 pub(crate) const APACHE: &str = "apache2";
@@ -20,6 +24,30 @@ pub(crate) const MOST_WORKERS: u64 = 20_000;
 
 /// How long a graceful stop waits for requests in flight, and for children that hold an idle connection.
 pub(crate) const GRACE_SECONDS: u64 = 3;
+
+const SITE: Template =
+    Template { name: "apache/site.conf.j2", source: include_str!("../templates/apache/site.conf.j2") };
+
+/// Modules that `.htaccess` files count on: those that Debian's package and the image php:apache load, and those that such files
+/// ask for by `<IfModule>`. `access_compat` has the `Order` and `Allow` of older files.
+/// <https://salsa.debian.org/apache-team/apache2>, <https://hub.docker.com/_/php>
+const HTACCESS_MODULES: [&str; 15] = [
+    "access_compat",
+    "alias",
+    "auth_basic",
+    "authn_core",
+    "authn_file",
+    "authz_host",
+    "authz_user",
+    "autoindex",
+    "deflate",
+    "env",
+    "expires",
+    "filter",
+    "headers",
+    "negotiation",
+    "setenvif",
+];
 
 /// How connections are accepted and kept.
 pub(crate) const CONNECTION_TUNABLES: [Tunable; 5] = [
@@ -87,6 +115,17 @@ pub(crate) fn requirement() -> Requirement {
     }
 }
 
+/// The page of Apache's second site on which PHP is asked for its settings.
+pub(crate) fn probe(cx: &RenderContext<'_>, build: &PhpBuild) -> Result<PhpProbe, PlanError> {
+    php_probe::at_page(cx.app, build, cx.limits, status::APACHE.id(), "/probe.php")
+}
+
+/// The part of the configuration that serves the public folder.
+pub(crate) fn site(lookup: &Lookup<'_>, modules: &Path) -> Result<String, PlanError> {
+    let web_root = WebRoot::of(lookup)?.values();
+    SITE.fill(context! { modules => modules.display().to_string(), htaccess_modules => HTACCESS_MODULES.to_vec(), ..web_root })
+}
+
 /// The unit that serves by a configuration, beside further files and folders.
 pub(crate) fn unit(
     lookup: &Lookup<'_>,
@@ -106,7 +145,13 @@ pub(crate) fn unit(
     Ok(Unit {
         id: UnitId::new("apache"),
         build: None,
-        files: files.into_iter().chain([RunFile { path: PathBuf::from("apache/httpd.conf"), text: conf }]).collect(),
+        files: files
+            .into_iter()
+            .chain([
+                RunFile { path: PathBuf::from("apache/httpd.conf"), text: conf },
+                RunFile { path: PathBuf::from("apache/mime.types"), text: media_types::lines() },
+            ])
+            .collect(),
         folders: folders.into_iter().chain([PathBuf::from("apache")]).collect(),
         check: Some(program("-t")?),
         program: program("-DFOREGROUND")?,

@@ -9,10 +9,9 @@ use stampede_core::{
     Requirement, Role, Runtime, RuntimeId, Tunable, TunableKind, Tuning, TuningProblem, Unit,
 };
 
-use crate::front_controller::FrontController;
 use crate::lookup::Lookup;
 use crate::template::Template;
-use crate::{apache, fpm, fpm_pool, label, php_probe, status};
+use crate::{apache, fpm, fpm_pool, label, status};
 
 const ID: &str = "apache-fpm";
 const MODULE: &str = "mod_proxy_fcgi";
@@ -143,14 +142,12 @@ impl Runtime for ApacheFpm {
 
     fn deployment(&self, cx: &RenderContext<'_>) -> Result<Deployment, PlanError> {
         let lookup = Lookup::new(ID, cx);
-        let root = FrontController::new(lookup.index()?).root;
-        let probe = php_probe::beside(cx.app, lookup.php(fpm::FPM)?, cx.limits, &root)?;
+        let probe = apache::probe(cx, lookup.php(fpm::FPM)?)?;
         fpm::behind_with(apache_unit(cx, &lookup)?, &[status::APACHE], cx, &lookup, probe)
     }
 }
 
 fn apache_unit(cx: &RenderContext<'_>, lookup: &Lookup<'_>) -> Result<Unit, PlanError> {
-    let front = FrontController::new(lookup.index()?);
     let modules = lookup.program(MODULE)?.path.parent().map(Path::to_owned).unwrap_or_default();
     let threads_per_child = lookup.count("ThreadsPerChild")?.max(1);
     let max_request_workers = lookup.count("MaxRequestWorkers")?;
@@ -165,8 +162,7 @@ fn apache_unit(cx: &RenderContext<'_>, lookup: &Lookup<'_>) -> Result<Unit, Plan
         keep_alive => lookup.setting("KeepAlive")?,
         max_keep_alive_requests => lookup.count("MaxKeepAliveRequests")?,
         keep_alive_timeout => lookup.count("KeepAliveTimeout")?,
-        root => front.root,
-        name => front.name,
+        site => apache::site(lookup, &modules)?,
         // https://httpd.apache.org/docs/2.4/mod/mod_proxy_fcgi.html
         fpm => if fpm::on_tcp(cx.tuning) { "fcgi://@{fpm}" } else { "unix:@{fpm}|fcgi://localhost" },
     })?;

@@ -8,10 +8,9 @@ use stampede_core::{
     Role, Runtime, RuntimeId, Tunable, TunableKind, Tuning, TuningProblem, Unit,
 };
 
-use crate::front_controller::FrontController;
 use crate::lookup::Lookup;
 use crate::template::Template;
-use crate::{apache, framework, front, label, php_build, php_ini, php_probe, pool, status};
+use crate::{apache, framework, front, label, php_build, php_ini, pool, status};
 
 const ID: &str = "apache-mod-php";
 const MODULE: &str = "php-apache";
@@ -134,20 +133,18 @@ impl Runtime for ApacheModPhp {
 
     fn deployment(&self, cx: &RenderContext<'_>) -> Result<Deployment, PlanError> {
         let lookup = Lookup::new(ID, cx);
-        let root = FrontController::new(lookup.index()?).root;
         Ok(Deployment {
             addresses: vec![front::address(), status::APACHE.address()],
             front: front::id(),
             app: cx.app.source.clone(),
             preparation: framework::preparation(cx.app, &lookup)?,
-            probe: Some(php_probe::beside(cx.app, lookup.php(MODULE)?, cx.limits, &root)?),
+            probe: Some(apache::probe(cx, lookup.php(MODULE)?)?),
             units: vec![unit(cx, &lookup)?],
         })
     }
 }
 
 fn unit(cx: &RenderContext<'_>, lookup: &Lookup<'_>) -> Result<Unit, PlanError> {
-    let front = FrontController::new(lookup.index()?);
     let php_module = &lookup.program(MODULE)?.path;
     // Apache's own modules lie beside PHP's.
     let modules = php_module.parent().unwrap_or(Path::new("modules"));
@@ -165,8 +162,7 @@ fn unit(cx: &RenderContext<'_>, lookup: &Lookup<'_>) -> Result<Unit, PlanError> 
         max_keep_alive_requests => lookup.count("MaxKeepAliveRequests")?,
         keep_alive_timeout => lookup.count("KeepAliveTimeout")?,
         php_folder => php_ini::FOLDER,
-        root => front.root,
-        name => front.name,
+        site => apache::site(lookup, modules)?,
     })?;
     apache::unit(
         lookup,

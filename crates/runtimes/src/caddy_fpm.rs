@@ -11,9 +11,10 @@ use stampede_core::{
     TuningProblem, Unit, UnitId, VersionProbe,
 };
 
-use crate::front_controller::FrontController;
+use crate::caddy_site::{self, Scripts};
 use crate::lookup::Lookup;
 use crate::template::Template;
+use crate::web_root::WebRoot;
 use crate::{fpm, fpm_pool, front, label, status};
 
 const ID: &str = "caddy-fpm";
@@ -123,14 +124,15 @@ fn install() -> Install {
 
 fn caddy_unit(cx: &RenderContext<'_>, lookup: &Lookup<'_>) -> Result<Unit, PlanError> {
     lookup.at_least(CADDY, OLDEST, "whose protocols can be set", install())?;
-    let front = FrontController::new(lookup.index()?);
+    let web_root = WebRoot::of(lookup)?;
+    // https://caddyserver.com/docs/conventions#network-addresses
+    let fpm = if fpm::on_tcp(cx.tuning) { "@{fpm}" } else { "unix/@{fpm}" };
+    let scripts = Scripts { fpm: Some(fpm), root: &web_root.root, name: &web_root.name };
     let caddyfile = CADDYFILE.fill(context! {
         grace_seconds => GRACE_SECONDS,
         idle_seconds => lookup.count("idle")?,
-        root => front.root,
-        name => front.name,
-        // https://caddyserver.com/docs/conventions#network-addresses
-        fpm => if fpm::on_tcp(cx.tuning) { "@{fpm}" } else { "unix/@{fpm}" },
+        site => caddy_site::text(Some(&web_root), &scripts)?,
+        fpm,
     })?;
     // Caddy keeps its last configuration in these folders, otherwise in the user's own.
     let mut env: BTreeMap<String, String> =

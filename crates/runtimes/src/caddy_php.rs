@@ -10,8 +10,10 @@ use stampede_core::{
     StopSignal, Tunable, TunableKind, Tuning, TuningProblem, Unit, UnitId,
 };
 
+use crate::caddy_site::{self, Scripts};
 use crate::lookup::Lookup;
 use crate::template::Template;
+use crate::web_root::WebRoot;
 use crate::{framework, front, go, php_ini, php_probe, pool, status};
 
 /// The key of the binary.
@@ -180,6 +182,8 @@ pub(crate) fn problems(tuning: &Tuning) -> Vec<TuningProblem> {
 pub(crate) struct Served {
     /// The binary.
     pub(crate) program: String,
+    /// The public folder, where it lies beside the binary.
+    pub(crate) public: Option<WebRoot>,
     /// The folder of the script.
     pub(crate) root: String,
     /// The script's path in URLs.
@@ -199,7 +203,7 @@ pub(crate) fn deployment(
     served: Served,
     mut files: Vec<RunFile>,
 ) -> Result<Deployment, PlanError> {
-    let Served { program, root, name, worker, check, env: own } = served;
+    let Served { program, public, root, name, worker, check, env: own } = served;
     let install = Install { package: None, page: "https://github.com/php/frankenphp/releases".to_owned() };
     lookup.at_least(KEY, OLDEST, "whose threads can be set and tell what they do", install)?;
     let has_worker = worker.is_some();
@@ -210,8 +214,7 @@ pub(crate) fn deployment(
         max_wait_time => lookup.count(MAX_WAIT)?,
         workers => has_worker.then(|| lookup.count(WORKERS)).transpose()?,
         worker,
-        root,
-        name,
+        site => caddy_site::text(public.as_ref(), &Scripts { fpm: None, root: &root, name: &name })?,
     })?;
     let mut env = php_ini::environment(cx.app);
     // Where PHP looks for its php.ini; FrankenPHP has no option for it.

@@ -1,7 +1,6 @@
 //! FrankenPHP: PHP inside Caddy, on threads of one process.
 
 use std::collections::BTreeMap;
-use std::path::PathBuf;
 
 use minijinja::context;
 use stampede_core::{
@@ -11,10 +10,10 @@ use stampede_core::{
 
 use crate::bridge::Kept;
 use crate::caddy_php::{self, CLASSIC, MAX_REQUESTS, MODE, Served, TUNABLES, WORKER};
-use crate::front_controller::FrontController;
 use crate::lookup::Lookup;
 use crate::octane::Octane;
 use crate::template::Template;
+use crate::web_root::WebRoot;
 use crate::{bridge, label, octane, status};
 
 const ID: &str = "frankenphp";
@@ -54,7 +53,7 @@ impl Runtime for FrankenPhp {
             Err(TuningProblem { tunable: MODE.to_owned(), problem: problem.to_owned(), fix: fix.to_owned() })
         };
         match (kind, given.get(MODE)) {
-            (AppKind::FrontController { .. }, Some(WORKER)) => problem(
+            (AppKind::FrontController { .. } | AppKind::Scripts { .. }, Some(WORKER)) => problem(
                 "asks a plain front controller for a worker mode, which it does not have: it answers one request and ends",
                 "give the workload an app of kind psr-15-handler, or set mode to classic",
             ),
@@ -113,22 +112,23 @@ impl Runtime for FrankenPhp {
         let lookup = Lookup::new(ID, cx);
         if lookup.setting(MODE)? == WORKER {
             let (files, env) = worker(&lookup)?;
-            let front = FrontController::new(&PathBuf::from("worker.php"));
             let served = Served {
                 program: lookup.path(caddy_php::KEY)?,
+                public: WebRoot::beside(cx.app),
                 root: "@{run}/bridge".to_owned(),
-                name: front.name,
+                name: "/worker.php".to_owned(),
                 worker: Some("@{run}/bridge/worker.php".to_owned()),
                 check: Some("@{run}/bridge/check.php".to_owned()),
                 env,
             };
             caddy_php::deployment(cx, &lookup, served, files)
         } else {
-            let front = FrontController::new(lookup.index()?);
+            let front = WebRoot::of(&lookup)?;
             let served = Served {
                 program: lookup.path(caddy_php::KEY)?,
-                root: front.root,
-                name: front.name,
+                root: front.root.clone(),
+                name: front.name.clone(),
+                public: Some(front),
                 worker: None,
                 check: None,
                 env: BTreeMap::new(),

@@ -100,6 +100,7 @@ impl Runtime for FrankenPhpBinary {
         let name = script.file_name().map_or_else(String::new, |name| format!("/{}", name.display()));
         let served = Served {
             program: format!("@{{app}}/{}", binary.display()),
+            public: None,
             root: if root.is_empty() { ".".to_owned() } else { root },
             name,
             worker: worker.map(|worker| worker.display().to_string()),

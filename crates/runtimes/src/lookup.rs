@@ -2,7 +2,7 @@
 
 use std::path::Path;
 
-use stampede_core::{AppKind, Found, Install, PhpBuild, PlanError, RenderContext, RuntimeId};
+use stampede_core::{App, AppKind, Found, Install, PhpBuild, PlanError, RenderContext, RuntimeId};
 
 use crate::label;
 
@@ -51,6 +51,11 @@ impl<'a> Lookup<'a> {
     /// The script that answers every request, relative to the application.
     pub(crate) fn index(&self) -> Result<&'a Path, PlanError> {
         self.kind().index().ok_or_else(|| self.other_kind())
+    }
+
+    /// The application.
+    pub(crate) fn app(&self) -> &'a App {
+        self.cx.app
     }
 
     /// What kind of program the application is.

@@ -10,11 +10,11 @@ use stampede_core::{
     TuningProblem, Unit, UnitId, VersionProbe,
 };
 
-use crate::front_controller::FrontController;
 use crate::lookup::Lookup;
 use crate::supervisord::{self, SUPERVISORD};
 use crate::template::Template;
-use crate::{fpm, fpm_pool, front, label, status};
+use crate::web_root::WebRoot;
+use crate::{fpm, fpm_pool, front, label, media_types, status};
 
 const ID: &str = "nginx-fpm";
 const NGINX: &str = "nginx";
@@ -23,6 +23,9 @@ const KEPT_FOR: &str = "fastcgi_keep_requests";
 
 const NGINX_CONF: Template =
     Template { name: "nginx-fpm/nginx.conf.j2", source: include_str!("../templates/nginx-fpm/nginx.conf.j2") };
+
+const FASTCGI_CONF: Template =
+    Template { name: "nginx-fpm/fastcgi.conf.j2", source: include_str!("../templates/nginx-fpm/fastcgi.conf.j2") };
 
 const FRONT_TUNABLES: [Tunable; 9] = [
     Tunable {
@@ -192,28 +195,33 @@ impl Runtime for NginxFpm {
 }
 
 fn nginx_unit(cx: &RenderContext<'_>, lookup: &Lookup<'_>) -> Result<Unit, PlanError> {
-    let front = FrontController::new(lookup.index()?);
+    let web_root = WebRoot::of(lookup)?.values();
     // Each request takes two: one from the client and one to FPM; nginx keeps some for itself.
     let worker_connections = (u64::from(cx.load.connections()) * 2 + 64).max(1024);
     let worker_processes = lookup.count("worker_processes")?;
+    let fpm = if fpm::on_tcp(cx.tuning) { "@{fpm}" } else { "unix:@{fpm}" };
+    let keep_conn = fpm::keeps_connections(cx.tuning);
     let conf = NGINX_CONF.fill(context! {
         worker_processes,
         worker_connections,
         open_files => worker_connections + 64,
         keepalive_timeout => lookup.count("keepalive_timeout")?,
         keepalive_requests => lookup.count("keepalive_requests")?,
-        fpm => if fpm::on_tcp(cx.tuning) { "@{fpm}" } else { "unix:@{fpm}" },
-        keep_conn => fpm::keeps_connections(cx.tuning),
+        fpm,
+        keep_conn,
         // Fewer idle connections than FPM has workers, in all of nginx's processes: one of them may hold none that another's
         // request needs.
         kept => lookup.count("pm.max_children")?.saturating_sub(1) / worker_processes,
         kept_for => lookup.count(KEPT_FOR)?,
+        access_log => lookup.setting("access_log")? == "on",
+        types => media_types::directives(),
+        ..web_root
+    })?;
+    let fastcgi = FASTCGI_CONF.fill(context! {
+        fpm,
+        keep_conn,
         buffers => lookup.count("fastcgi_buffers")?,
         buffer_size => lookup.count("fastcgi_buffer_size")?,
-        access_log => lookup.setting("access_log")? == "on",
-        root => front.root,
-        script => front.script,
-        name => front.name,
     })?;
     let mut run = vec!["-p", "@{run}", "-c", "@{run}/nginx/nginx.conf"];
     if takes_error_log(&lookup.program(NGINX)?.version) {
@@ -229,7 +237,10 @@ fn nginx_unit(cx: &RenderContext<'_>, lookup: &Lookup<'_>) -> Result<Unit, PlanE
     Ok(Unit {
         id: UnitId::new(NGINX),
         build: None,
-        files: vec![RunFile { path: PathBuf::from("nginx/nginx.conf"), text: conf }],
+        files: vec![
+            RunFile { path: PathBuf::from("nginx/nginx.conf"), text: conf },
+            RunFile { path: PathBuf::from("nginx/fastcgi.conf"), text: fastcgi },
+        ],
         folders: vec![PathBuf::from("nginx")],
         check: Some(program(&[&["-t", "-q"], &run[..]].concat())?),
         program: program(&run)?,

@@ -3,16 +3,18 @@
 //! It closes the connection after each answer, whatever the client asks for.
 //! <https://www.php.net/manual/en/features.commandline.webserver.php>
 
+use std::path::PathBuf;
 use std::time::Duration;
 
 use stampede_core::{
     Address, AddressId, AddressKind, App, AppKind, DefaultsContext, Deployment, PhpSapi, PlanError, ProcessModel,
-    Program, Programs, Ready, RenderContext, Requirement, Role, Runtime, RuntimeId, Stop, StopSignal, Tunable,
+    Program, Programs, Ready, RenderContext, Requirement, Role, RunFile, Runtime, RuntimeId, Stop, StopSignal, Tunable,
     TunableKind, Tuning, TuningProblem, Unit, UnitId,
 };
 
-use crate::front_controller::FrontController;
 use crate::lookup::Lookup;
+use crate::template::Template;
+use crate::web_root::WebRoot;
 use crate::{framework, label, php_build, php_ini, php_probe, pool};
 
 const ID: &str = "php-cli-server";
@@ -28,6 +30,8 @@ pub(crate) const TUNABLES: [Tunable; 1] = [Tunable {
     summary: "processes that are started to serve beside the first one; 1 starts none",
     manual: "https://www.php.net/manual/en/features.commandline.webserver.php",
 }];
+
+const ROUTER: Template = Template { name: "php/router.php.j2", source: include_str!("../templates/php/router.php.j2") };
 
 /// PHP's built-in web server.
 pub(crate) struct PhpCliServer;
@@ -90,7 +94,8 @@ impl Runtime for PhpCliServer {
 }
 
 fn unit(cx: &RenderContext<'_>, lookup: &Lookup<'_>) -> Result<Unit, PlanError> {
-    let front = FrontController::new(lookup.index()?);
+    let front = WebRoot::of(lookup)?;
+    let router = ROUTER.fill(front.values())?;
     let path = lookup.path(PHP)?;
     let mut env = php_ini::environment(cx.app);
     let check = Program {
@@ -106,13 +111,16 @@ fn unit(cx: &RenderContext<'_>, lookup: &Lookup<'_>) -> Result<Unit, PlanError> 
     Ok(Unit {
         id: UnitId::new(PHP),
         build: None,
-        files: vec![php_ini::file(cx.app, lookup.php(PHP)?, cx.limits)?],
+        files: vec![
+            php_ini::file(cx.app, lookup.php(PHP)?, cx.limits)?,
+            RunFile { path: PathBuf::from("php/router.php"), text: router },
+        ],
         folders: php_ini::folders(),
         check: Some(check),
         program: Program {
             path,
             // The first -q silences a line for each request, the second a line for each connection.
-            args: ["-c", php_ini::PATH, "-q", "-q", "-S", "@{front}", "-t", &front.root, &front.script]
+            args: ["-c", php_ini::PATH, "-q", "-q", "-S", "@{front}", "-t", &front.root, "@{run}/php/router.php"]
                 .map(str::to_owned)
                 .into(),
             env,

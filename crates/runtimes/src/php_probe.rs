@@ -34,16 +34,18 @@ fn id() -> AddressId {
 
 /// The probe of a web server with such an address.
 pub(crate) fn at_address(app: &App, build: &PhpBuild, limits: &Limits) -> Result<PhpProbe, PlanError> {
-    probe(app, build, limits, PhpProbeSource::Address(id()))
+    at_page(app, build, limits, id(), "/")
 }
 
-/// The probe of a web server that serves files beside the application's script: one more script in its folder, in the copy
-/// of the application, under a name that nobody can guess.
-pub(crate) fn beside(app: &App, build: &PhpBuild, limits: &Limits, root: &str) -> Result<PhpProbe, PlanError> {
-    let mut probe = probe(app, build, limits, PhpProbeSource::Path("/@{secret}.php".to_owned()))?;
-    let folder = PathBuf::from(root.replacen("@{app}", "app", 1));
-    probe.files.push(RunFile { path: folder.join("@{secret}.php"), text: PROBE.to_owned() });
-    Ok(probe)
+/// The probe of a web server with a page for it on another address that takes no load.
+pub(crate) fn at_page(
+    app: &App,
+    build: &PhpBuild,
+    limits: &Limits,
+    address: AddressId,
+    path: &str,
+) -> Result<PhpProbe, PlanError> {
+    probe(app, build, limits, PhpProbeSource::Page { address, path: path.to_owned() })
 }
 
 /// The probe of processes that write the settings when they start.

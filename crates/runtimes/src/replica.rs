@@ -72,8 +72,9 @@ impl<'a> Replica<'a> {
             files: files.iter().map(|file| self.file(file)).collect(),
             asked: asked.clone(),
             source: match source {
-                PhpProbeSource::Address(id) => PhpProbeSource::Address(self.address(id)),
-                PhpProbeSource::Path(path) => PhpProbeSource::Path(self.text(path)),
+                PhpProbeSource::Page { address, path } => {
+                    PhpProbeSource::Page { address: self.address(address), path: path.clone() }
+                }
                 PhpProbeSource::File(path) => PhpProbeSource::File(self.text(path)),
             },
         })

@@ -15,6 +15,7 @@ use crate::bridge::Kept;
 use crate::lookup::Lookup;
 use crate::octane::Octane;
 use crate::template::Template;
+use crate::web_root::WebRoot;
 use crate::{bridge, framework, front, go, label, octane, php_ini, php_probe, pool, status};
 
 const ID: &str = "roadrunner";
@@ -173,6 +174,8 @@ fn unit(cx: &RenderContext<'_>, lookup: &Lookup<'_>) -> Result<Unit, PlanError> 
     let app = bridge::with(cx.app, &EXTENSIONS);
     let php = lookup.path(bridge::PHP)?;
     let (max_worker_memory, ttl) = (lookup.count(MAX_MEMORY)?, lookup.count(TTL)?);
+    let public = WebRoot::beside(cx.app);
+    let unsent = public.iter().flat_map(WebRoot::unsent_endings).map(|ending| format!("{ending:?}"));
     let config = CONFIG.fill(context! {
         command => command(&lookup.program(RR)?.version, &php, &bridge::arguments("worker.php"))?,
         num_workers => lookup.count(WORKERS)?,
@@ -182,6 +185,8 @@ fn unit(cx: &RenderContext<'_>, lookup: &Lookup<'_>) -> Result<Unit, PlanError> 
         supervised => max_worker_memory > 0 || ttl > 0,
         max_worker_memory,
         ttl,
+        unsent => unsent.collect::<Vec<_>>().join(", "),
+        public => public.as_ref().map(|public| &public.root),
     })?;
     fit(&lookup.program(RR)?.version, &lookup.program(HTTP)?.version)?;
     let (mut files, mut env) = worker(cx, lookup)?;

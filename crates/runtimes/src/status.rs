@@ -99,11 +99,16 @@ pub(crate) const SWOOLE: Status = Status {
 impl Status {
     /// Where it is told.
     pub(crate) fn address(&self) -> Address {
-        Address { id: AddressId::new(self.id), kind: self.kind }
+        Address { id: self.id(), kind: self.kind }
+    }
+
+    /// The address's name.
+    pub(crate) fn id(&self) -> AddressId {
+        AddressId::new(self.id)
     }
 
     /// How a unit names it.
     pub(crate) fn source(&self) -> StatusSource {
-        StatusSource { address: AddressId::new(self.id), transport: self.transport, format: self.format }
+        StatusSource { address: self.id(), transport: self.transport, format: self.format }
     }
 }

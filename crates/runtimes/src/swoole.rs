@@ -14,6 +14,7 @@ use crate::bridge::Kept;
 use crate::lookup::Lookup;
 use crate::octane::Octane;
 use crate::template::Template;
+use crate::web_root::WebRoot;
 use crate::{bridge, framework, front, label, octane, php_ini, php_probe, pool, status};
 
 const ID: &str = "swoole";
@@ -249,6 +250,7 @@ fn unit(cx: &RenderContext<'_>, lookup: &Lookup<'_>) -> Result<Unit, PlanError> 
         backlog => lookup.count(BACKLOG)?,
         enable_coroutine => lookup.setting(COROUTINE)?,
         hook_flags => lookup.setting(HOOKS)?,
+        public => WebRoot::beside(cx.app).map(|public| public.root),
     };
     let mut folders = php_ini::folders();
     let (mut files, app, env) = if octane {

@@ -22,10 +22,10 @@ use stampede_core::{
     StopSignal, Tunable, TunableKind, Tuning, TuningProblem, Unit, UnitId, VersionProbe,
 };
 
-use crate::front_controller::FrontController;
 use crate::lookup::Lookup;
 use crate::template::Template;
-use crate::{bridge, framework, front, label, php_build, php_ini, php_probe, pool, status};
+use crate::web_root::WebRoot;
+use crate::{bridge, framework, front, label, media_types, php_build, php_ini, php_probe, pool, status};
 
 const ID: &str = "uwsgi-php";
 const UWSGI: &str = "uwsgi";
@@ -184,7 +184,7 @@ impl Runtime for UwsgiPhp {
 }
 
 fn unit(cx: &RenderContext<'_>, lookup: &Lookup<'_>) -> Result<Unit, PlanError> {
-    let front = FrontController::new(lookup.index()?);
+    let front = WebRoot::of(lookup)?;
     let ini = INI.fill(context! {
         mode => lookup.setting("mode")?,
         processes => lookup.count("processes")?,
@@ -193,10 +193,8 @@ fn unit(cx: &RenderContext<'_>, lookup: &Lookup<'_>) -> Result<Unit, PlanError> 
         max_requests => lookup.count("max-requests")?,
         keepalive_seconds => front::KEEPALIVE_SECONDS,
         php_ini => php_ini::PATH,
-        root => front.root,
-        script => front.script,
-        name => front.name,
         grace_seconds => GRACE_SECONDS,
+        ..front.values()
     })?;
     Ok(Unit {
         id: UnitId::new(UWSGI),
@@ -204,6 +202,7 @@ fn unit(cx: &RenderContext<'_>, lookup: &Lookup<'_>) -> Result<Unit, PlanError> 
         files: vec![
             php_ini::file(cx.app, lookup.php(PHP)?, cx.limits)?,
             RunFile { path: PathBuf::from("uwsgi/uwsgi.ini"), text: ini },
+            RunFile { path: PathBuf::from("uwsgi/mime.types"), text: media_types::lines() },
         ],
         folders: php_ini::folders(),
         check: None,

@@ -13,6 +13,7 @@ use stampede_core::{
 use crate::bridge::Kept;
 use crate::lookup::Lookup;
 use crate::template::Template;
+use crate::web_root::WebRoot;
 use crate::{bridge, framework, front, label, php_ini, php_probe, pool};
 
 const ID: &str = "workerman";
@@ -141,11 +142,14 @@ pub(crate) fn deployment(
     beside: Vec<RunFile>,
 ) -> Result<Deployment, PlanError> {
     let kept = Kept::new(lookup, lookup.php(bridge::PHP)?)?;
+    let public = WebRoot::beside(cx.app);
     let server = server.fill(context! {
         application => &kept.script,
         count => lookup.count(COUNT)?,
         backlog => lookup.count(BACKLOG)?,
         reuse_port => lookup.setting(REUSE_PORT)?,
+        public => public.as_ref().map(|public| &public.root),
+        ..public.as_ref().map(WebRoot::values).unwrap_or_default()
     })?;
     let build = lookup.php(bridge::PHP)?;
     let mut app = bridge::with(cx.app, extensions);
@@ -155,6 +159,9 @@ pub(crate) fn deployment(
     let mut files = kept.files()?;
     files.push(bridge::server("server.php", server));
     files.extend(beside);
+    if public.is_some() {
+        files.push(bridge::server("public_file.php", include_str!("../templates/php/public_file.php").to_owned()));
+    }
     files.push(php_ini::file(&app, build, cx.limits)?);
     let mut folders = php_ini::folders();
     folders.push(PathBuf::from("bridge"));

@@ -127,7 +127,7 @@ impl Platform for FakePlatform {
                 loaded: Mutex::default(),
                 frozen: Mutex::default(),
                 probe: match deployment.probe.as_ref().map(|probe| &probe.source) {
-                    Some(PhpProbeSource::Address(id)) => endpoints.get(id).cloned(),
+                    Some(PhpProbeSource::Page { address, .. }) => endpoints.get(address).cloned(),
                     _ => None,
                 }
                 .unwrap_or(front.clone()),

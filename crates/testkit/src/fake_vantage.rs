@@ -64,8 +64,7 @@ impl FakeDeployment {
 
     fn answer(&self, call: &Call) -> Answer {
         let is_asked_for_php = match &self.php {
-            Some((PhpProbeSource::Address(_), _)) => call.endpoint == self.probe,
-            Some((PhpProbeSource::Path(path), _)) => call.request.path == *path,
+            Some((PhpProbeSource::Page { path, .. }, _)) => call.endpoint == self.probe && call.request.path == *path,
             Some((PhpProbeSource::File(_), _)) | None => false,
         };
         match &self.php {

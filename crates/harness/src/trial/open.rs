@@ -236,7 +236,7 @@ async fn answering(
 
     let mut faults = Vec::new();
     if let Some(probe) = &deployment.probe {
-        let read_back = php::read_back(running, &front, probe).await;
+        let read_back = php::read_back(running, probe).await;
         let read_back =
             read_back.map_err(|problem| failed(format!("PHP cannot be asked for its settings: {problem}")))?;
         faults.extend(read_back.problems(&probe.asked));

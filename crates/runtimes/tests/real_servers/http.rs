@@ -50,10 +50,10 @@ impl Connection {
         let mut request = request.into_bytes();
         request.extend_from_slice(body);
         self.0.get_mut().write_all(&request)?;
-        self.answer()
+        self.answer(method != "HEAD")
     }
 
-    fn answer(&mut self) -> std::io::Result<Answer> {
+    fn answer(&mut self, has_body: bool) -> std::io::Result<Answer> {
         let status_line = self.line()?;
         let status = status_line.split(' ').nth(1).and_then(|word| word.parse().ok());
         let status = status.unwrap_or_else(|| panic!("no status in {status_line:?}"));
@@ -66,7 +66,9 @@ impl Connection {
             headers.insert(name.to_lowercase(), value.trim().to_lowercase());
         }
         let mut body = Vec::new();
-        if let Some(length) = headers.get("content-length") {
+        if !has_body || [204, 304].contains(&status) {
+            // Its length, if it tells one, is that of what it does not send.
+        } else if let Some(length) = headers.get("content-length") {
             body.resize(length.parse().expect("a length"), 0);
             self.0.read_exact(&mut body)?;
         } else if headers.get("transfer-encoding").is_some_and(|how| how == "chunked") {

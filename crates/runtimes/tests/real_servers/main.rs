@@ -9,6 +9,7 @@ mod frameworks;
 mod http;
 mod jit;
 mod launcher;
+mod paths;
 mod programs;
 mod status;
 mod truth;
@@ -295,7 +296,7 @@ fn script(text: &str) -> tempfile::TempDir {
     folder
 }
 
-const PHP_RUNTIMES: [&str; 7] =
+pub(crate) const PHP_RUNTIMES: [&str; 7] =
     ["apache-mod-php", "apache-fpm", "nginx-fpm", "caddy-fpm", "uwsgi-php", "php-cli-server", "frankenphp"];
 
 #[test]
@@ -315,7 +316,7 @@ fn php_has_the_same_surroundings_everywhere() {
         echo json_encode([
             'settings' => $settings,
             'scanned' => php_ini_scanned_files(),
-            'cached' => $status['opcache_enabled'] && $status['opcache_statistics']['num_cached_scripts'] === 1,
+            'cached' => $status['opcache_enabled'] && $status['opcache_statistics']['num_cached_scripts'] > 0,
             'jit' => $status['jit']['on'] ?? false,
             'ours' => basename(dirname(session_save_path())) === 'php' && is_writable(session_save_path()),
             'environment' => getenv('APP_ENV'),
