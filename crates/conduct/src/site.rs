@@ -109,6 +109,9 @@ impl<'a> Ground<'a> {
             PrepareCasesError::App(_) => Failure { exit: Exit::TrialFailed, message: with_causes(&error) },
             PrepareCasesError::Render(_) => Failure::missing(error),
         })?;
+        for remark in copies.take_remarks() {
+            bench.note(&remark);
+        }
         revisions::add(bench.host, &mut prepared, &plan.candidates).await;
         detected::tell(bench, plan, &prepared, &missing);
         account_for_missing(bench, plan, &prepared, &missing)?;

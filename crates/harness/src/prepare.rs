@@ -1,13 +1,14 @@
 //! From planned candidates to cases that can run here: what each needs is looked for, and its deployment is rendered.
 
 use std::collections::BTreeMap;
+use std::mem;
 
 use stampede_core::{
     AddressId, App, Audit, Availability, Candidate, Case, CaseId, Certificate, ComposeContext, Composed, Composer,
     CpuLayout, Deployment, InitScript, Install, Limits, Load, PlanError, Programs, RenderContext, Requirement,
     ServiceKind, ServiceNeed, Terms, Topology,
 };
-use stampede_seam::{Platform, PrepareError};
+use stampede_seam::{Platform, PrepareError, PreparedApp};
 use thiserror::Error;
 
 use crate::audit::PreparedAudit;
@@ -193,21 +194,28 @@ async fn find(
     (missing.len() == before).then_some(programs)
 }
 
-/// Applications as they are served: each that has commands to prepare it in a copy in which they were run once.
+/// Applications as they are copied into runs: each is looked at once, and prepared where it has commands for that.
 #[derive(Debug, Default)]
-pub struct Copies(Vec<(App, App)>);
+pub struct Copies {
+    known: Vec<(App, App)>,
+    remarks: Vec<String>,
+}
 
 impl Copies {
     async fn of(&mut self, app: &App, platform: &dyn Platform) -> Result<App, PrepareError> {
-        if app.prepare.is_empty() {
-            return Ok(app.clone());
-        }
-        if let Some((_, copy)) = self.0.iter().find(|(known, _)| known == app) {
+        if let Some((_, copy)) = self.known.iter().find(|(known, _)| known == app) {
             return Ok(copy.clone());
         }
-        let copy = App { source: platform.prepare(app).await?, ..app.clone() };
-        self.0.push((app.clone(), copy.clone()));
+        let PreparedApp { folder, remarks } = platform.prepare(app).await?;
+        self.remarks.extend(remarks);
+        let copy = App { source: folder, ..app.clone() };
+        self.known.push((app.clone(), copy.clone()));
         Ok(copy)
+    }
+
+    /// What a person should know of the copies that was not taken before.
+    pub fn take_remarks(&mut self) -> Vec<String> {
+        mem::take(&mut self.remarks)
     }
 }
 

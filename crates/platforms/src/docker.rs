@@ -25,7 +25,7 @@ use rustix::process::geteuid;
 use stampede_core::{
     App, Availability, Deployment, Finding, Found, Fut, Install, Limits, Requirement, Terms, with_causes,
 };
-use stampede_seam::{LaunchError, Platform, PrepareError, Running, Vantage};
+use stampede_seam::{LaunchError, Platform, PrepareError, PreparedApp, Running, Vantage};
 
 pub use self::engine::DockerError;
 use self::engine::Engine;
@@ -38,6 +38,7 @@ use self::running::{DockerRunning, Prepared};
 use self::sandbox::{Order, Purpose, Sandbox, Shown};
 use crate::detect::debian::InstalledPackage;
 use crate::detect::detect;
+use crate::layout::app_copy;
 use crate::layout::Built;
 use crate::machine::{preflight, user};
 use crate::runs::clean::CleanReport;
@@ -328,13 +329,18 @@ impl Platform for DockerPlatform {
     }
 
     /// With the programs of the image.
-    fn prepare<'a>(&'a self, app: &'a App) -> Fut<'a, Result<PathBuf, PrepareError>> {
+    fn prepare<'a>(&'a self, app: &'a App) -> Fut<'a, Result<PreparedApp, PrepareError>> {
         Box::pin(async move {
+            let survey = app_copy::survey(app).await?;
+            let remarks = survey.left_out().map(|what| format!("not copied: {what}")).into_iter().collect();
+            if app.prepare.is_empty() {
+                return Ok(PreparedApp { folder: app.source.clone(), remarks });
+            }
             let image = self.known().name.clone();
             let preparation = preparation::prepare(&self.engine, &self.config.state_dir, image, app).await?;
             let folder = preparation.folder.app();
             self.preparations.lock().unwrap_or_else(PoisonError::into_inner).push(preparation);
-            Ok(folder)
+            Ok(PreparedApp { folder, remarks })
         })
     }
 

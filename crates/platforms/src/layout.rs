@@ -1,13 +1,13 @@
 //! A deployment's files in the folder of a run: what is built, what is copied, what is written, with its places put in. The same
 //! for processes on this machine and in containers.
 
+pub(crate) mod app_copy;
 pub(crate) mod builder;
 pub(crate) mod folder;
 pub(crate) mod temp_path;
 pub(crate) mod template_folder;
 
 use std::collections::BTreeMap;
-use std::hash::{BuildHasher, Hasher, RandomState};
 use std::io;
 use std::net::SocketAddr;
 use std::path::{Path, PathBuf};

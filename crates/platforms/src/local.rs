@@ -14,12 +14,13 @@ use std::time::Duration;
 
 use stampede_cgroup::Hierarchy;
 use stampede_core::{App, Availability, Deployment, Finding, Fut, Limits, Requirement, Terms, with_causes};
-use stampede_seam::{LaunchError, Platform, PrepareError, Running, Vantage};
+use stampede_seam::{LaunchError, Platform, PrepareError, PreparedApp, Running, Vantage};
 
 use self::message::Order;
 use self::preparation::Preparation;
 use self::running::{LocalRunning, Prepared};
 use crate::detect::detect;
+use crate::layout::app_copy;
 use crate::layout::folder::Folder;
 use crate::layout::template_folder::Here;
 use crate::layout::{self, Built};
@@ -94,12 +95,18 @@ impl Platform for LocalPlatform {
         })
     }
 
-    fn prepare<'a>(&'a self, app: &'a App) -> Fut<'a, Result<PathBuf, PrepareError>> {
+    fn prepare<'a>(&'a self, app: &'a App) -> Fut<'a, Result<PreparedApp, PrepareError>> {
         Box::pin(async move {
-            let preparation = preparation::prepare(&self.config, app, &self.vantage).await?;
+            let survey = app_copy::survey(app).await?;
+            let mut remarks: Vec<String> = survey.left_out().map(|what| format!("not copied: {what}")).into_iter().collect();
+            if app.prepare.is_empty() && !survey.is_large() {
+                return Ok(PreparedApp { folder: app.source.clone(), remarks });
+            }
+            let preparation = preparation::prepare(&self.config, app, &survey, &self.vantage).await?;
             let folder = preparation.folder();
+            remarks.extend(preparation.remark());
             self.preparations.lock().unwrap_or_else(PoisonError::into_inner).push(preparation);
-            Ok(folder)
+            Ok(PreparedApp { folder, remarks })
         })
     }
 

@@ -32,9 +32,10 @@ pub trait Platform: Send + Sync {
     /// What stands in the way of these limits here; findings of severity `Error` make trials invalid.
     fn preflight<'a>(&'a self, limits: &'a Limits) -> Fut<'a, Vec<Finding>>;
 
-    /// Copies an application and runs the commands that prepare it, in the copy, as the user that units run as and with the
-    /// application's environment, outside the limits. Returns the copy's folder, which is there as long as the platform is.
-    fn prepare<'a>(&'a self, app: &'a App) -> Fut<'a, Result<PathBuf, PrepareError>>;
+    /// Looks at an application before it is copied into runs. Where commands prepare it, or it is large, it is copied and they are
+    /// run in the copy, as the user that units run as and with the application's environment, outside the limits. What it returns
+    /// is there as long as the platform is.
+    fn prepare<'a>(&'a self, app: &'a App) -> Fut<'a, Result<PreparedApp, PrepareError>>;
 
     /// Starts all units under their budgets; returns when every unit but the front's readiness request is ready.
     fn launch<'a>(
@@ -177,6 +178,15 @@ pub enum LaunchError {
     /// The warden is gone.
     #[error("talk to the warden: {0}")]
     Warden(String),
+}
+
+/// An application as it is copied into runs.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct PreparedApp {
+    /// Its folder.
+    pub folder: PathBuf,
+    /// What a person should know of the copies, a sentence each without its full stop: what is left out, how long it took.
+    pub remarks: Vec<String>,
 }
 
 /// Why an application could not be prepared.

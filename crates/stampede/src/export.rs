@@ -15,7 +15,7 @@ use stampede_core::{
 use stampede_export::{Order, Scaling, Target, label};
 use stampede_plan::{ComparePlan, PlatformChoice};
 use stampede_platforms::LocalPlatform;
-use stampede_seam::Platform;
+use stampede_seam::{Platform, PreparedApp};
 
 use self::args::ExportArgs;
 use self::folder::{Folder, OUTPUT};
@@ -131,9 +131,11 @@ async fn write(export: &Export<'_>, folder: &Folder) -> Result<String, Failure> 
         for command in &app.prepare {
             screen::note(&format!("preparing the application: {}", command.join(" ")));
         }
-        let source = platform.prepare(app).await;
+        let prepared = platform.prepare(app).await;
         let failed = |error| Failure { exit: Exit::TrialFailed, message: stampede_core::with_causes(&error) };
-        App { source: source.map_err(failed)?, ..app.clone() }
+        let PreparedApp { folder: source, remarks } = prepared.map_err(failed)?;
+        remarks.iter().for_each(|remark| screen::note(remark));
+        App { source, ..app.clone() }
     };
     let needs = candidate.needs(&app);
     let found = match &containers {

@@ -10,7 +10,7 @@ use stampede_core::{
     AddressId, App, Availability, Deployment, Endpoint, Finding, Found, Fut, Limits, PhpAsked, PhpBuild, PhpProbe,
     PhpProbeSource, PhpReadBack, Requirement, Terms,
 };
-use stampede_seam::{LaunchError, Platform, PrepareError, Running, Vantage};
+use stampede_seam::{LaunchError, Platform, PrepareError, PreparedApp, Running, Vantage};
 
 use crate::fake_lifetime::{FakeLaunch, FakeLifetime};
 use crate::fake_running::FakeRunning;
@@ -89,8 +89,8 @@ impl Platform for FakePlatform {
         Box::pin(async { Vec::new() })
     }
 
-    fn prepare<'a>(&'a self, app: &'a App) -> Fut<'a, Result<PathBuf, PrepareError>> {
-        Box::pin(async move { Ok(app.source.clone()) })
+    fn prepare<'a>(&'a self, app: &'a App) -> Fut<'a, Result<PreparedApp, PrepareError>> {
+        Box::pin(async move { Ok(PreparedApp { folder: app.source.clone(), remarks: Vec::new() }) })
     }
 
     fn launch<'a>(

@@ -5,12 +5,12 @@
 
 use std::fs;
 use std::io;
-use std::os::unix::fs::{PermissionsExt, chown, lchown, symlink};
+use std::os::unix::fs::{PermissionsExt, chown, lchown};
 use std::path::{Component, Path, PathBuf};
 
 use thiserror::Error;
 
-use super::template_folder;
+use super::{app_copy, template_folder};
 use crate::machine::user::User;
 
 /// What programs take for the user's own folder, relative to the run's: tools keep caches there.
@@ -66,9 +66,9 @@ impl Folder {
         self.path.join("logs").join(format!("{unit}.log"))
     }
 
-    /// Copies the application for the run's user to do with as it likes. Links stay links as long as they lead nowhere else.
+    /// Copies the application for the run's user to do with as it likes.
     pub(crate) fn copy_app(&self, source: &Path) -> Result<(), FolderError> {
-        copy_tree(source, &self.app(), Path::new(""), self.user)
+        app_copy::copy(source, &self.app(), self.user)
     }
 
     /// Writes a file that the run's user may read.
@@ -137,16 +137,13 @@ impl Folder {
     }
 }
 
-/// The history of an application's source, which may be larger than all else.
-const HISTORY: &str = ".git";
-
 /// Copies an application as it is copied into each run, as this user's own.
 ///
 /// # Errors
 ///
-/// When something cannot be copied: a link that leads out of it, or neither a file nor a folder.
+/// When something cannot be read or written.
 pub fn copy_app(source: &Path, target: &Path) -> Result<(), CopyError> {
-    Ok(copy_tree(source, target, Path::new(""), None)?)
+    Ok(app_copy::copy(source, target, None)?)
 }
 
 /// Why an application could not be copied.
@@ -154,7 +151,7 @@ pub fn copy_app(source: &Path, target: &Path) -> Result<(), CopyError> {
 #[error(transparent)]
 pub struct CopyError(#[from] FolderError);
 
-fn hand_over(folder: &Path, user: User) -> Result<(), FolderError> {
+pub(super) fn hand_over(folder: &Path, user: User) -> Result<(), FolderError> {
     for entry in fs::read_dir(folder).map_err(failed("read", folder))? {
         let path = entry.map_err(failed("read", folder))?.path();
         lchown(&path, Some(user.uid), Some(user.gid)).map_err(failed("change the owner of", &path))?;
@@ -165,63 +162,14 @@ fn hand_over(folder: &Path, user: User) -> Result<(), FolderError> {
     Ok(())
 }
 
-/// Copies `root/below` to `target`, for a user where one is given.
-fn copy_tree(root: &Path, target: &Path, below: &Path, user: Option<User>) -> Result<(), FolderError> {
-    let source = root.join(below);
-    make_folder(target)?;
-    for entry in fs::read_dir(&source).map_err(failed("read", &source))? {
-        let entry = entry.map_err(failed("read", &source))?;
-        if below == Path::new("") && entry.file_name() == HISTORY {
-            continue;
-        }
-        let (from, to) = (entry.path(), target.join(entry.file_name()));
-        let below = below.join(entry.file_name());
-        let kind = entry.file_type().map_err(failed("read", &from))?;
-        if kind.is_dir() {
-            copy_tree(root, &to, &below, user)?;
-        } else if kind.is_symlink() {
-            let link = fs::read_link(&from).map_err(failed("read", &from))?;
-            if !stays_inside(&below, &link) {
-                return Err(FolderError::Link { path: from, link });
-            }
-            symlink(&link, &to).map_err(failed("write", &to))?;
-            give(&to, user)?;
-        } else if kind.is_file() {
-            fs::copy(&from, &to).map_err(failed("copy", &from))?;
-            let mode = fs::metadata(&to).map_err(failed("read", &to))?.permissions().mode();
-            let executable = if mode & 0o100 == 0 { 0 } else { 0o111 };
-            set_mode(&to, 0o644 | executable)?;
-            give(&to, user)?;
-        } else {
-            return Err(FolderError::Special(from));
-        }
-    }
-    // Last: until then nobody else can put anything in the way.
-    give(target, user)
-}
-
 /// Makes a file, folder or link a user's own.
-fn give(path: &Path, user: Option<User>) -> Result<(), FolderError> {
+pub(super) fn give(path: &Path, user: Option<User>) -> Result<(), FolderError> {
     let Some(User { uid, gid }) = user else { return Ok(()) };
     lchown(path, Some(uid), Some(gid)).map_err(failed("change the owner of", path))
 }
 
-/// Whether a link, at a path relative to a folder, leads to a place within that folder.
-fn stays_inside(path: &Path, link: &Path) -> bool {
-    let mut depth = path.components().count() - 1;
-    for part in link.components() {
-        match part {
-            Component::Normal(_) => depth += 1,
-            Component::CurDir => {}
-            Component::ParentDir if depth > 0 => depth -= 1,
-            Component::ParentDir | Component::RootDir | Component::Prefix(_) => return false,
-        }
-    }
-    true
-}
-
 /// Makes a folder that others may read, whatever the umask is.
-fn make_folder(path: &Path) -> Result<(), FolderError> {
+pub(super) fn make_folder(path: &Path) -> Result<(), FolderError> {
     fs::create_dir(path).map_err(failed("make", path))?;
     set_mode(path, 0o755)
 }
@@ -237,11 +185,11 @@ fn make_folders(path: &Path) -> Result<(), FolderError> {
     make_folder(path)
 }
 
-fn set_mode(path: &Path, mode: u32) -> Result<(), FolderError> {
+pub(super) fn set_mode(path: &Path, mode: u32) -> Result<(), FolderError> {
     fs::set_permissions(path, fs::Permissions::from_mode(mode)).map_err(failed("change the mode of", path))
 }
 
-fn failed(action: &'static str, path: &Path) -> impl FnOnce(io::Error) -> FolderError {
+pub(super) fn failed(action: &'static str, path: &Path) -> impl FnOnce(io::Error) -> FolderError {
     let path = path.to_owned();
     move |source| FolderError::Io { action, path, source }
 }
@@ -258,14 +206,12 @@ pub(crate) enum FolderError {
     },
     #[error("place {}: it leads out of the run's folder", .0.display())]
     LeadsOut(PathBuf),
-    #[error("copy the link {}: it leads out of the application, to {}", path.display(), link.display())]
-    Link { path: PathBuf, link: PathBuf },
-    #[error("copy {}: it is neither a file, a folder nor a link", .0.display())]
-    Special(PathBuf),
 }
 
 #[cfg(test)]
 mod tests {
+    use std::os::unix::fs::symlink;
+
     use super::*;
 
     fn mode(path: &Path) -> u32 {
@@ -293,23 +239,10 @@ mod tests {
 
     #[test]
     fn what_leads_out_is_refused() {
-        let source = tempfile::tempdir().unwrap();
         let target = tempfile::tempdir().unwrap();
         let folder = Folder::create(&target.path().join("r"), None).unwrap();
-        symlink("../../etc/passwd", source.path().join("link")).unwrap();
-        assert!(matches!(folder.copy_app(source.path()), Err(FolderError::Link { .. })));
         for path in ["../x", "/x", "a/../../x"] {
             assert!(matches!(folder.write(Path::new(path), ""), Err(FolderError::LeadsOut(_))), "{path}");
-        }
-        for (path, link, inside) in [
-            ("a", "b", true),
-            ("a", "../b", false),
-            ("d/a", "../b", true),
-            ("d/a", "../../b", false),
-            ("a", "/b", false),
-            ("a", "d/../../b", false),
-        ] {
-            assert_eq!(stays_inside(Path::new(path), Path::new(link)), inside, "{path} -> {link}");
         }
     }
 }

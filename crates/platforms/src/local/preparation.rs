@@ -9,12 +9,13 @@ use std::os::unix::net::UnixStream;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
-use stampede_core::{App, with_causes};
+use stampede_core::{App, Bytes, with_causes};
 use stampede_seam::{PrepareError, Vantage};
 
 use super::LocalConfig;
 use super::message::{News, Order};
 use super::running::WardenLine;
+use crate::layout::app_copy::{self, Survey};
 use crate::layout::folder::{Folder, HOME};
 use crate::log_tail::{self, with_log};
 use crate::machine::user;
@@ -25,6 +26,7 @@ use crate::units::{COMMAND_TIME, Command, DEFAULT_PATH};
 #[derive(Debug)]
 pub(crate) struct Preparation {
     app: PathBuf,
+    remark: Option<String>,
     // The line goes first: the warden ends the run when it closes, and the owner waits for that.
     _warden: WardenLine,
     _owner: ProcessOwner,
@@ -35,17 +37,25 @@ impl Preparation {
     pub(crate) fn folder(&self) -> PathBuf {
         self.app.clone()
     }
+
+    /// How long a large application took to copy.
+    pub(crate) fn remark(&self) -> Option<String> {
+        self.remark.clone()
+    }
 }
 
 /// Copies an application and runs its commands, one after the other.
 pub(crate) async fn prepare(
     config: &LocalConfig,
     app: &App,
+    survey: &Survey,
     vantage: &Arc<dyn Vantage>,
 ) -> Result<Preparation, PrepareError> {
     let (config, source) = (config.clone(), app.source.clone());
+    let begun = vantage.now();
     let copied = tokio::task::spawn_blocking(move || copy(&config, &source)).await.map_err(failed)??;
     let Copied { owner, folder, socket, begin } = copied;
+    let took = vantage.now().since(begun);
     let mut warden = WardenLine::new(socket, Arc::clone(vantage)).map_err(failed)?;
     warden.send(&begin).await.map_err(failed)?;
     let mut env = app.env.clone();
@@ -71,7 +81,17 @@ pub(crate) async fn prepare(
         let problem = with_log(&problem, &log_tail::read(&log));
         return Err(PrepareError::Command { command: words.join(" "), problem });
     }
-    Ok(Preparation { app: folder.app(), _warden: warden, _owner: owner })
+    let mut remark = None;
+    if survey.is_large() {
+        let app = folder.app();
+        let shared = tokio::task::spawn_blocking(move || app_copy::share_packages(&app)).await.map_err(failed)?;
+        shared.map_err(|error| failed(with_causes(&error)))?;
+        let (files, size, seconds) = (survey.files, Bytes::new(survey.bytes).mib(), took.as_secs_f64());
+        remark = Some(format!(
+            "copied the application once, {files} files of {size:.0} MiB, in {seconds:.1} s; each run links to its packages"
+        ));
+    }
+    Ok(Preparation { app: folder.app(), remark, _warden: warden, _owner: owner })
 }
 
 struct Copied {

@@ -1,0 +1,372 @@
+//! Copies of an application: what serving does not need is left out, and links never lead out of the copy.
+
+use std::collections::BTreeSet;
+use std::fs;
+use std::os::unix::fs::{MetadataExt, symlink};
+use std::path::{Component, Path, PathBuf};
+
+use stampede_core::{App, with_causes};
+use stampede_seam::PrepareError;
+
+use super::folder::{FolderError, failed, give, make_folder, set_mode};
+use crate::machine::user::User;
+
+/// Histories of the source, and what editors and test tools keep, which may be larger than all else.
+const UNNEEDED: [&str; 8] = [".git", ".hg", ".svn", ".idea", ".vscode", ".cache", ".phpunit.cache", ".php-cs-fixer.cache"];
+
+/// Packages of JavaScript tools. They are served only where the public folder is the application's own.
+const NODE_MODULES: &str = "node_modules";
+
+/// Composer's packages, and how a package calls the folder of its own tests.
+const VENDOR: &str = "vendor";
+const TESTS: [&str; 4] = ["tests", "Tests", "test", "Test"];
+
+/// More files than this in an application are copied once; all runs share then what PHP does not write.
+const MANY: usize = 5_000;
+
+/// Beside a copy: its packages belong to this user, and runs may link to their files.
+const SHARED: &str = "shared-packages";
+
+/// How far links to folders are followed into one another.
+const MOST_LINKS: usize = 8;
+
+/// What an application is to those who copy it.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub(crate) struct Survey {
+    /// Files that are copied.
+    pub(crate) files: usize,
+    /// Their bytes.
+    pub(crate) bytes: u64,
+    tests: usize,
+    left_out: Vec<String>,
+}
+
+impl Survey {
+    /// Looks at an application without copying it.
+    pub(crate) fn of(source: &Path) -> Result<Self, FolderError> {
+        let mut survey = Self::default();
+        Walk::new(source)?.folder(source, Path::new(""), 0, &mut |_, entry| {
+            match entry {
+                Entry::Folder | Entry::Link(_) => {}
+                Entry::File(path) => {
+                    survey.files += 1;
+                    survey.bytes += fs::metadata(path).map_err(failed("read", path))?.len();
+                }
+                Entry::Tests => survey.tests += 1,
+                Entry::LeftOut(what) => survey.left_out.push(what),
+            }
+            Ok(())
+        })?;
+        Ok(survey)
+    }
+
+    /// Whether it is worth a copy that all runs are made from.
+    pub(crate) fn is_large(&self) -> bool {
+        self.files > MANY
+    }
+
+    /// What is left out of copies, as the end of a sentence; nothing where that is nothing of note.
+    pub(crate) fn left_out(&self) -> Option<String> {
+        let tests = match self.tests {
+            0 => None,
+            1 => Some("the tests of 1 package".to_owned()),
+            packages => Some(format!("the tests of {packages} packages")),
+        };
+        let all: Vec<String> = self.left_out.iter().cloned().chain(tests).collect();
+        (!all.is_empty()).then(|| all.join(", "))
+    }
+}
+
+/// What of an application is copied into runs, and what is not.
+pub(crate) async fn survey(app: &App) -> Result<Survey, PrepareError> {
+    let source = app.source.clone();
+    let survey = tokio::task::spawn_blocking(move || Survey::of(&source)).await;
+    let survey = survey.map_err(|error| PrepareError::Copy(error.to_string()))?;
+    survey.map_err(|error| PrepareError::Copy(with_causes(&error)))
+}
+
+/// Copies an application, for a user where one is given. Files of packages are linked to where the source shares them.
+pub(crate) fn copy(source: &Path, target: &Path, user: Option<User>) -> Result<(), FolderError> {
+    let shares = user.is_some() && marker(source).is_file();
+    make_folder(target)?;
+    let mut folders = vec![target.to_owned()];
+    Walk::new(source)?.folder(source, Path::new(""), 0, &mut |below, entry| {
+        let to = target.join(below);
+        match entry {
+            Entry::Folder => {
+                make_folder(&to)?;
+                folders.push(to);
+                Ok(())
+            }
+            Entry::Link(link) => {
+                symlink(&link, &to).map_err(failed("write", &to))?;
+                give(&to, user)
+            }
+            Entry::File(from) if shares && below.starts_with(VENDOR) => {
+                fs::hard_link(from, &to).or_else(|_| copy_file(from, &to, user).map_err(std::io::Error::other))
+                    .map_err(failed("copy", from))
+            }
+            Entry::File(from) => copy_file(from, &to, user),
+            Entry::Tests | Entry::LeftOut(_) => Ok(()),
+        }
+    })?;
+    // Last, and the innermost first: until then nobody else can put anything in the way.
+    folders.iter().rev().try_for_each(|folder| give(folder, user))
+}
+
+/// Makes the packages of a copy this user's own, so that runs may link to their files and never change them.
+pub(crate) fn share_packages(copy: &Path) -> Result<(), FolderError> {
+    let me = User { uid: rustix::process::geteuid().as_raw(), gid: rustix::process::getegid().as_raw() };
+    let packages = copy.join(VENDOR);
+    if !packages.is_dir() || packages.is_symlink() {
+        return Ok(());
+    }
+    super::folder::hand_over(&packages, me)?;
+    give(&packages, Some(me))?;
+    let marker = marker(copy);
+    fs::write(&marker, "").map_err(failed("write", &marker))
+}
+
+fn marker(copy: &Path) -> PathBuf {
+    copy.with_file_name(SHARED)
+}
+
+fn copy_file(from: &Path, to: &Path, user: Option<User>) -> Result<(), FolderError> {
+    fs::copy(from, to).map_err(failed("copy", from))?;
+    let mode = fs::metadata(to).map_err(failed("read", to))?.mode();
+    let executable = if mode & 0o100 == 0 { 0 } else { 0o111 };
+    set_mode(to, 0o644 | executable)?;
+    give(to, user)
+}
+
+/// What is at a path.
+enum Entry<'a> {
+    Folder,
+    /// A file, by its place.
+    File(&'a Path),
+    /// A link to another path of the application.
+    Link(PathBuf),
+    /// A folder of a package's own tests, which is left out.
+    Tests,
+    /// Anything else that is left out, by what it is called.
+    LeftOut(String),
+}
+
+type Visit<'v> = dyn FnMut(&Path, Entry<'_>) -> Result<(), FolderError> + 'v;
+
+struct Walk {
+    /// The application's folder as links may name it: as given and without links in it.
+    roots: BTreeSet<PathBuf>,
+    keeps_node_modules: bool,
+    /// Files that Composer's autoloader reads at once, as it writes them down.
+    read_at_once: String,
+}
+
+impl Walk {
+    fn new(source: &Path) -> Result<Self, FolderError> {
+        let real = fs::canonicalize(source).map_err(failed("read", source))?;
+        let read_at_once = fs::read_to_string(source.join("vendor/composer/autoload_files.php")).unwrap_or_default();
+        Ok(Self {
+            roots: [real, source.to_owned()].into(),
+            keeps_node_modules: source.join("index.php").is_file(),
+            read_at_once,
+        })
+    }
+
+    /// Visits what is in a folder, folders before what they hold, by the paths in the copy.
+    fn folder(&self, folder: &Path, below: &Path, links: usize, visit: &mut Visit<'_>) -> Result<(), FolderError> {
+        for entry in fs::read_dir(folder).map_err(failed("read", folder))? {
+            let entry = entry.map_err(failed("read", folder))?;
+            let from = entry.path();
+            let below = below.join(entry.file_name());
+            let kind = entry.file_type().map_err(failed("read", &from))?;
+            if let Some(left_out) = self.unneeded(&below) {
+                visit(&below, left_out)?;
+            } else if kind.is_dir() {
+                visit(&below, Entry::Folder)?;
+                self.folder(&from, &below, links, visit)?;
+            } else if kind.is_symlink() {
+                self.link(&from, &below, links, visit)?;
+            } else if kind.is_file() {
+                visit(&below, Entry::File(&from))?;
+            } else {
+                visit(&below, Entry::LeftOut(format!("{} (neither a file nor a folder)", below.display())))?;
+            }
+        }
+        Ok(())
+    }
+
+    /// A link stays one where it leads to a path of the application. A package, or all of them, may be a link to elsewhere: a
+    /// path repository of Composer, or a folder that releases share.
+    fn link(&self, from: &Path, below: &Path, links: usize, visit: &mut Visit<'_>) -> Result<(), FolderError> {
+        let link = fs::read_link(from).map_err(failed("read", from))?;
+        if let Some(link) = self.within(below, &link) {
+            return visit(below, Entry::Link(link));
+        }
+        let is_package = below.starts_with(VENDOR) && below.components().count() <= 3;
+        if is_package && links < MOST_LINKS && from.is_dir() {
+            visit(below, Entry::Folder)?;
+            return self.folder(from, below, links + 1, visit);
+        }
+        visit(below, Entry::LeftOut(format!("the link {} (it leads out, to {})", below.display(), link.display())))
+    }
+
+    /// The link as it is in the copy, where it leads to a path of the application.
+    fn within(&self, below: &Path, link: &Path) -> Option<PathBuf> {
+        if let Some(inner) = self.roots.iter().find_map(|root| link.strip_prefix(root).ok()) {
+            let up: PathBuf = below.components().skip(1).map(|_| "..").collect();
+            let target = up.join(inner);
+            return stays_inside(below, &target).then_some(target);
+        }
+        stays_inside(below, link).then(|| link.to_owned())
+    }
+
+    /// What of the application serving does not need.
+    fn unneeded(&self, below: &Path) -> Option<Entry<'static>> {
+        let mut parts = below.iter();
+        let name = below.file_name()?.to_str()?;
+        match parts.by_ref().count() {
+            1 if UNNEEDED.contains(&name) => Some(Entry::LeftOut(name.to_owned())),
+            1 if name == NODE_MODULES && !self.keeps_node_modules => Some(Entry::LeftOut(name.to_owned())),
+            4 if below.starts_with(VENDOR) && TESTS.contains(&name) => {
+                let package = below.strip_prefix(VENDOR).ok()?.display().to_string();
+                let is_read = self.read_at_once.contains(&format!("/{package}/"));
+                (!is_read).then_some(Entry::Tests)
+            }
+            _ => None,
+        }
+    }
+}
+
+/// Whether a link, at a path relative to a folder, leads to a place within that folder.
+fn stays_inside(path: &Path, link: &Path) -> bool {
+    let mut depth = path.components().count() - 1;
+    for part in link.components() {
+        match part {
+            Component::Normal(_) => depth += 1,
+            Component::CurDir => {}
+            Component::ParentDir if depth > 0 => depth -= 1,
+            Component::ParentDir | Component::RootDir | Component::Prefix(_) => return false,
+        }
+    }
+    true
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// A folder with these files, each with its own path as its text.
+    fn folder(files: &[&str]) -> tempfile::TempDir {
+        let folder = tempfile::tempdir().unwrap();
+        for file in files {
+            let path = folder.path().join(file);
+            fs::create_dir_all(path.parent().unwrap()).unwrap();
+            fs::write(path, file).unwrap();
+        }
+        folder
+    }
+
+    fn copied(source: &Path) -> (tempfile::TempDir, PathBuf) {
+        let target = tempfile::tempdir().unwrap();
+        let copy = target.path().join("app");
+        super::copy(source, &copy, None).unwrap();
+        (target, copy)
+    }
+
+    #[test]
+    fn what_serving_does_not_need_is_left_out_and_told() {
+        let source = folder(&[
+            "public/index.php",
+            "public/node_modules/a.css",
+            ".git/HEAD",
+            ".idea/x.xml",
+            "node_modules/a/b.js",
+            "tests/AppTest.php",
+            "vendor/acme/lib/src/Lib.php",
+            "vendor/acme/lib/tests/LibTest.php",
+            "vendor/acme/lib/src/tests/Kept.php",
+            "vendor/acme/read/tests/bootstrap.php",
+            "vendor/composer/autoload_files.php",
+        ]);
+        fs::write(
+            source.path().join("vendor/composer/autoload_files.php"),
+            "return ['x' => $vendorDir . '/acme/read/tests/bootstrap.php'];",
+        )
+        .unwrap();
+        let (_keep, copy) = copied(source.path());
+        for (path, is_there) in [
+            ("public/index.php", true),
+            ("public/node_modules/a.css", true),
+            (".git", false),
+            (".idea", false),
+            ("node_modules", false),
+            ("tests/AppTest.php", true),
+            ("vendor/acme/lib/src/tests/Kept.php", true),
+            ("vendor/acme/lib/tests", false),
+            ("vendor/acme/read/tests/bootstrap.php", true),
+        ] {
+            assert_eq!(copy.join(path).exists(), is_there, "{path}");
+        }
+        let told = Survey::of(source.path()).unwrap().left_out().unwrap();
+        for what in [".git", ".idea", "node_modules", "the tests of 1 package"] {
+            assert!(told.contains(what), "{told}");
+        }
+    }
+
+    #[test]
+    fn node_modules_of_a_site_that_is_its_own_public_folder_are_kept() {
+        let source = folder(&["index.php", "node_modules/a/b.js"]);
+        let (_keep, copy) = copied(source.path());
+        assert!(copy.join("node_modules/a/b.js").is_file());
+        assert_eq!(Survey::of(source.path()).unwrap().left_out(), None);
+    }
+
+    #[test]
+    fn links_stay_within_the_copy() {
+        let outside = folder(&["rr", "lib/src/Lib.php"]);
+        let source = folder(&["public/index.php", "storage/app/public/a.txt", "vendor/acme/x/X.php"]);
+        let link = |to: &Path, at: &str| symlink(to, source.path().join(at)).unwrap();
+        link(Path::new("../storage/app/public"), "public/relative");
+        link(&source.path().join("storage/app/public"), "public/absolute");
+        link(&outside.path().join("rr"), "rr");
+        link(Path::new("/etc"), "public/etc");
+        link(&outside.path().join("lib"), "vendor/acme/lib");
+        let (_keep, copy) = copied(source.path());
+        for link in ["public/relative", "public/absolute"] {
+            assert_eq!(fs::read_link(copy.join(link)).unwrap(), Path::new("../storage/app/public"), "{link}");
+        }
+        assert!(!copy.join("rr").exists() && !copy.join("public/etc").exists());
+        assert!(copy.join("vendor/acme/lib/src/Lib.php").is_file());
+        let told = Survey::of(source.path()).unwrap().left_out().unwrap();
+        assert!(told.contains("the link rr (it leads out, to /") && told.contains("the link public/etc"), "{told}");
+    }
+
+    #[test]
+    fn a_link_leads_out_where_any_part_of_it_does() {
+        for (path, link, inside) in [
+            ("a", "b", true),
+            ("a", "../b", false),
+            ("d/a", "../b", true),
+            ("d/a", "../../b", false),
+            ("a", "/b", false),
+            ("a", "d/../../b", false),
+        ] {
+            assert_eq!(stays_inside(Path::new(path), Path::new(link)), inside, "{path} -> {link}");
+        }
+    }
+
+    #[test]
+    fn runs_link_to_packages_that_a_copy_shares() {
+        let source = folder(&["public/index.php", "vendor/acme/x/X.php"]);
+        let base = tempfile::tempdir().unwrap();
+        let base = base.path().join("app");
+        let me = User { uid: rustix::process::geteuid().as_raw(), gid: rustix::process::getegid().as_raw() };
+        super::copy(source.path(), &base, Some(me)).unwrap();
+        share_packages(&base).unwrap();
+        let target = tempfile::tempdir().unwrap();
+        super::copy(&base, &target.path().join("app"), Some(me)).unwrap();
+        let links = |path: &str| fs::metadata(target.path().join("app").join(path)).unwrap().nlink();
+        assert_eq!((links("vendor/acme/x/X.php"), links("public/index.php")), (2, 1));
+    }
+}
