@@ -38,6 +38,7 @@ fn case(id: &str) -> Case {
         runtime: RuntimeId::new(id),
         runtime_version: "PHP 8.2.29 NTS".to_owned(),
         app: "plain".to_owned(),
+        site: None,
         revision: None,
         php: None,
         tuning: Tuning::new(),

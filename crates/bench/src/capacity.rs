@@ -345,6 +345,7 @@ fn case() -> Case {
         runtime: RuntimeId::new("simulated"),
         runtime_version: String::new(),
         app: String::new(),
+        site: None,
         revision: None,
         php: None,
         tuning: Tuning::new(),

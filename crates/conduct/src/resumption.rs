@@ -4,7 +4,7 @@ use std::collections::BTreeSet;
 use std::fmt::Display;
 
 use stampede_core::{
-    Case, CaseId, CpuLayout, Load, PhpBuild, Revision, Sending, Slo, Study, StudyId, StudyKind, Topology, Trial,
+    Case, CaseId, CpuLayout, Load, PhpBuild, Revision, Sending, Site, Slo, Study, StudyId, StudyKind, Topology, Trial,
 };
 use stampede_store::{Store, StoredStudy, StudyRow};
 
@@ -140,6 +140,7 @@ fn of_case(then: &Case, now: &Case) -> Vec<String> {
         runtime,
         runtime_version,
         app,
+        site,
         revision,
         php,
         tuning,
@@ -156,6 +157,15 @@ fn of_case(then: &Case, now: &Case) -> Vec<String> {
     differ(&mut found, "runtime", runtime, &now.runtime);
     differ(&mut found, "programs", runtime_version, &now.runtime_version);
     differ(&mut found, "app", app, &now.app);
+    // Studies of before this was kept do not tell.
+    if let Some(site) = site {
+        differ(
+            &mut found,
+            "public folder",
+            &site.to_string(),
+            &now.site.as_ref().map(Site::to_string).unwrap_or_default(),
+        );
+    }
     let state = |revision: &Option<Revision>| revision.as_ref().map_or_else(|| "none".to_owned(), Revision::to_string);
     differ(&mut found, "revision of the application", &state(revision), &state(&now.revision));
     differ(&mut found, "PHP", &build(php), &build(&now.php));
@@ -204,6 +214,7 @@ mod tests {
             runtime: RuntimeId::new(id),
             runtime_version: "1.0".to_owned(),
             app: "plain".to_owned(),
+            site: None,
             revision: None,
             php: None,
             tuning: Tuning::new().with_default("workers", 4, "some reason"),

@@ -5,8 +5,8 @@ use std::fmt;
 use serde::{Deserialize, Serialize};
 
 use crate::{
-    App, CaseId, CpuLayout, Limits, Load, PhpBuild, PhpChoice, Requirement, Revision, Runtime, RuntimeId, Topology,
-    Tuning,
+    App, CaseId, CpuLayout, Limits, Load, PhpBuild, PhpChoice, Requirement, Revision, Runtime, RuntimeId, Site,
+    Topology, Tuning,
 };
 
 /// A case as it was planned, before what it needs was looked for on the machine.
@@ -62,6 +62,9 @@ pub struct Case {
     pub runtime_version: String,
     /// The name of the application among those of its workload.
     pub app: String,
+    /// What the web server shows of the application; none where it has no public folder, or of before this was kept.
+    #[serde(default)]
+    pub site: Option<Site>,
     /// Which state of the application was measured, where its folder is kept in git.
     #[serde(default)]
     pub revision: Option<Revision>,

@@ -1,5 +1,6 @@
 //! What a web server shows of an application: the files of its public folder, and what answers every other path.
 
+use std::fmt;
 use std::path::{Path, PathBuf};
 
 use serde::{Deserialize, Serialize};
@@ -27,6 +28,25 @@ impl Site {
     pub fn of(kind: &AppKind) -> Self {
         let root = kind.index().map(|index| index.parent().unwrap_or(Path::new("")).to_owned());
         Self { files: root.is_some(), root, ..Self::default() }
+    }
+}
+
+/// `public: its files, the rest to the front controller`.
+impl fmt::Display for Site {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let Self { root, files, fallback, denied: _, htaccess } = self;
+        match root.as_deref() {
+            None => return f.write_str("none"),
+            Some(root) if root.as_os_str().is_empty() => f.write_str("the application's folder")?,
+            Some(root) => write!(f, "{}", root.display())?,
+        }
+        f.write_str(if *files { ": its files, " } else { ": no files, " })?;
+        f.write_str(match fallback {
+            Fallback::Front => "the rest to the front controller",
+            Fallback::PathInfo => "the rest to the front controller as PATH_INFO",
+            Fallback::NotFound => "404 for the rest",
+        })?;
+        f.write_str(if *htaccess { ", .htaccess files on Apache" } else { "" })
     }
 }
 

@@ -131,6 +131,7 @@ pub async fn prepare(
             runtime: runtime.id(),
             runtime_version: runtime.version(&programs),
             app: app.name.clone(),
+            site: app.site.root.is_some().then(|| app.site.clone()),
             revision: None,
             php: programs.values().find_map(|found| found.php.clone()),
             tuning: tuning.clone().with_roles(runtime.tunables()),

@@ -98,7 +98,8 @@ impl Platform for LocalPlatform {
     fn prepare<'a>(&'a self, app: &'a App) -> Fut<'a, Result<PreparedApp, PrepareError>> {
         Box::pin(async move {
             let survey = app_copy::survey(app).await?;
-            let mut remarks: Vec<String> = survey.left_out().map(|what| format!("not copied: {what}")).into_iter().collect();
+            let mut remarks: Vec<String> =
+                survey.left_out().map(|what| format!("not copied: {what}")).into_iter().collect();
             if app.prepare.is_empty() && !survey.is_large() {
                 return Ok(PreparedApp { folder: app.source.clone(), remarks });
             }

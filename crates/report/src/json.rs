@@ -154,6 +154,9 @@ struct WireCase<'a> {
     runtime: &'a str,
     runtime_version: &'a str,
     app: &'a str,
+    /// The public folder, and who answers the paths that are no files of it.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    public_folder: Option<String>,
     /// The commit that the application's folder was checked out from, where it is kept in git.
     revision: Option<WireRevision<'a>>,
     #[schemars(with = "Option<BTreeMap<String, serde_json::Value>>")]
@@ -193,6 +196,7 @@ impl<'a> WireCase<'a> {
             runtime,
             runtime_version,
             app,
+            site,
             revision,
             php,
             tuning,
@@ -212,6 +216,7 @@ impl<'a> WireCase<'a> {
             runtime: runtime.as_str(),
             runtime_version,
             app,
+            public_folder: site.as_ref().map(ToString::to_string),
             revision: revision.as_ref().map(WireRevision::of),
             php: php.as_ref().map(places::build),
             tuning: tuning.iter().map(|(name, setting)| (name, setting.value.as_str())).collect(),

@@ -27,7 +27,8 @@ pub use load_result::{Failure, FlowResult, LoadResult, Measures, StepResult, Wro
 pub use load_spec::{LoadExchange, LoadSpec, TlsSpec, Trust};
 pub use moment::Moment;
 pub use platform::{
-    ExitReport, FreezeError, LaunchError, LogTail, Platform, PrepareError, PreparedApp, ReadBackError, Running, StopError,
+    ExitReport, FreezeError, LaunchError, LogTail, Platform, PrepareError, PreparedApp, ReadBackError, Running,
+    StopError,
 };
 pub use rough_latencies::RoughLatencies;
 pub use sampling::{SampleTargets, SamplerHandle, SamplingError};

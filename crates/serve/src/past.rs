@@ -53,10 +53,11 @@ impl Past {
 }
 
 fn conditions(study: &Study, case: &Case) -> String {
-    let Case { id, app, limits, topology, platform, .. } = case;
+    let Case { id, app, site, limits, topology, platform, .. } = case;
     let around = if topology.is_default() { String::new() } else { format!(", {topology}") };
+    let shown = site.as_ref().map(|site| format!(" ({site})")).unwrap_or_default();
     format!(
-        "{id}: {app}, {} CPU, {}, {}{around}, {platform}, {}",
+        "{id}: {app}{shown}, {} CPU, {}, {}{around}, {platform}, {}",
         limits.cpus,
         limits.memory,
         case.whole_load(),

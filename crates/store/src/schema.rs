@@ -26,6 +26,7 @@ const MIGRATIONS: &[&str] = &[
     include_str!("migrations/015_base_images.sql"),
     include_str!("migrations/016_load_seconds.sql"),
     include_str!("migrations/017_queries.sql"),
+    include_str!("migrations/018_sites.sql"),
 ];
 
 /// The version that this program writes.

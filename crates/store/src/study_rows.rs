@@ -78,6 +78,7 @@ fn insert_case(transaction: &Transaction<'_>, study: &StudyId, ordinal: i64, cas
         runtime,
         runtime_version,
         app,
+        site,
         revision,
         php,
         tuning,
@@ -108,6 +109,16 @@ fn insert_case(transaction: &Transaction<'_>, study: &StudyId, ordinal: i64, cas
             ":base_image": base_image,
         },
     )?;
+    if let Some(site) = site {
+        transaction.execute(
+            "INSERT INTO case_site VALUES (:study_id, :case_id, :site_json)",
+            named_params! {
+                ":study_id": study.as_str(),
+                ":case_id": id.as_str(),
+                ":site_json": Json(site),
+            },
+        )?;
+    }
     if let Some(Revision { commit, is_dirty }) = revision {
         transaction.execute(
             "INSERT INTO case_revision VALUES (:study_id, :case_id, :commit_id, :is_dirty)",
@@ -249,7 +260,8 @@ fn load_cases(connection: &Connection, id: &StudyId) -> rusqlite::Result<Vec<Cas
     let mut statement = connection.prepare(
         "SELECT * FROM study_case LEFT JOIN case_application USING (study_id, case_id)
             LEFT JOIN case_revision USING (study_id, case_id)
-            LEFT JOIN case_crowds USING (study_id, case_id) WHERE study_id = ?1 ORDER BY ordinal",
+            LEFT JOIN case_crowds USING (study_id, case_id)
+            LEFT JOIN case_site USING (study_id, case_id) WHERE study_id = ?1 ORDER BY ordinal",
     )?;
     let rows = statement.query_map([id.as_str()], |row| {
         Ok(Case {
@@ -258,6 +270,7 @@ fn load_cases(connection: &Connection, id: &StudyId) -> rusqlite::Result<Vec<Cas
             runtime_version: row.get("runtime_version")?,
             // Studies of before this was kept had one application each.
             app: row.get::<_, Option<String>>("app")?.unwrap_or_else(|| "plain".to_owned()),
+            site: row.get::<_, Option<Json<_>>>("site_json")?.map(|Json(site)| site),
             revision: revision(row)?,
             php: row.get::<_, Option<Json<_>>>("php_json")?.map(|Json(php)| php),
             tuning: row.get::<_, Json<_>>("tuning_json")?.0,

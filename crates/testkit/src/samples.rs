@@ -54,6 +54,7 @@ pub fn case(name: &str) -> Case {
         runtime: RuntimeId::new(name),
         runtime_version: "1.0".to_owned(),
         app: "hello".to_owned(),
+        site: None,
         revision: None,
         php: None,
         tuning: Tuning::default(),

@@ -135,6 +135,7 @@ fn case(place: usize) -> Case {
         runtime: RuntimeId::new("simulated"),
         runtime_version: String::new(),
         app: String::new(),
+        site: None,
         revision: None,
         php: None,
         tuning: Tuning::new(),

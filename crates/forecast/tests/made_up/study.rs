@@ -96,6 +96,7 @@ fn case(made_up: &MadeUp) -> Case {
         runtime: RuntimeId::new("nginx-fpm"),
         runtime_version: "nginx 1.22.1, PHP 8.2.29 NTS".to_owned(),
         app: "plain".to_owned(),
+        site: None,
         revision: None,
         php: None,
         tuning,

@@ -12,7 +12,8 @@ use super::folder::{FolderError, failed, give, make_folder, set_mode};
 use crate::machine::user::User;
 
 /// Histories of the source, and what editors and test tools keep, which may be larger than all else.
-const UNNEEDED: [&str; 8] = [".git", ".hg", ".svn", ".idea", ".vscode", ".cache", ".phpunit.cache", ".php-cs-fixer.cache"];
+const UNNEEDED: [&str; 8] =
+    [".git", ".hg", ".svn", ".idea", ".vscode", ".cache", ".phpunit.cache", ".php-cs-fixer.cache"];
 
 /// Packages of JavaScript tools. They are served only where the public folder is the application's own.
 const NODE_MODULES: &str = "node_modules";
@@ -102,10 +103,9 @@ pub(crate) fn copy(source: &Path, target: &Path, user: Option<User>) -> Result<(
                 symlink(&link, &to).map_err(failed("write", &to))?;
                 give(&to, user)
             }
-            Entry::File(from) if shares && below.starts_with(VENDOR) => {
-                fs::hard_link(from, &to).or_else(|_| copy_file(from, &to, user).map_err(std::io::Error::other))
-                    .map_err(failed("copy", from))
-            }
+            Entry::File(from) if shares && below.starts_with(VENDOR) => fs::hard_link(from, &to)
+                .or_else(|_| copy_file(from, &to, user).map_err(std::io::Error::other))
+                .map_err(failed("copy", from)),
             Entry::File(from) => copy_file(from, &to, user),
             Entry::Tests | Entry::LeftOut(_) => Ok(()),
         }

@@ -92,6 +92,7 @@ fn conditions(column: &Column<'_>) -> Entries {
         runtime,
         runtime_version,
         app,
+        site,
         revision,
         php,
         limits,
@@ -124,6 +125,7 @@ fn conditions(column: &Column<'_>) -> Entries {
         plain("server's CPUs", cores(&pinning.server)),
         plain("generator's CPUs", cores(&pinning.generator)),
     ];
+    entries.extend(site.as_ref().map(|site| plain("public folder", site.to_string())));
     entries.extend(base_image.as_ref().map(|image| plain("base image", image)));
     entries.extend(revision.as_ref().map(|Revision { commit, is_dirty }| {
         let mark = if *is_dirty { "-dirty" } else { "" };

@@ -181,6 +181,7 @@ fn case(id: &str, version: &str, tuning: Tuning) -> Case {
         runtime: RuntimeId::new(id),
         runtime_version: version.to_owned(),
         app: "plain".to_owned(),
+        site: None,
         revision: None,
         php: None,
         tuning,

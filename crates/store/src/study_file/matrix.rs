@@ -59,6 +59,8 @@ const WRITERS: [&[&str]; VERSION as usize] = [
     &["INSERT INTO load_seconds VALUES (7, '[{\"second\":0,\"sent\":5,\"ok\":4,\"failed\":1,\"response_p50_us\":900,
             \"response_p99_us\":null}]')"],
     &["UPDATE sampling SET queries_json = '[{\"unit\":\"postgres\",\"text\":\"SELECT 1\",\"seen\":5,\"locked\":1}]'"],
+    &["INSERT INTO case_site VALUES ('old', 'go', '{\"root\":\"public\",\"files\":true,\"fallback\":\"front\",
+            \"denied\":[],\"htaccess\":false}')"],
 ];
 /// What this version added is a store's own and no part of a study.
 const OWN: i64 = 13;
@@ -86,6 +88,7 @@ fn shown(stored: &StoredStudy) -> Vec<bool> {
         case.base_image.is_some(),
         measured.load_seconds.len() == 1,
         measured.sampling.as_ref().is_some_and(|sampling| sampling.queries.len() == 1),
+        case.site.as_ref().is_some_and(|site| site.files),
     ]
 }
 

@@ -6,12 +6,12 @@ use std::time::Duration;
 use jiff::Timestamp;
 use stampede_core::{
     AddressId, AuditRecord, AuditTold, Bytes, Case, CaseId, Censored, CgroupSupport, ClientLink, Counts, CpuLayout,
-    Cpus, EnforcedLimits, ErrorClass, Floor, GatewayUse, Gauge, GeneratorUse, Groundwork, InstanceLife, InstanceUsage,
-    Latencies, Limit, Limits, LinkUse, Load, LoadSecond, Machine, Measurement, NoiseFloor, Outcome, Pace, PartRecord,
-    PhpBuild, PhpReadBack, Pilot, QuerySeen, ReadinessRecord, ResourceUse, Revision, Rounds, RuntimeId, Sampling,
-    ScaleRecord, ScaledService, Sending, Series, SeriesSource, ServedAnswer, Service, ServiceKind, SloSecond,
-    StepRecord, Study, StudyId, StudyKind, Topology, Trial, Tuning, UnitId, UnitRestart, UnitStop, WarmUp, WorkloadId,
-    YardStickReading,
+    Cpus, Denied, EnforcedLimits, ErrorClass, Fallback, Floor, GatewayUse, Gauge, GeneratorUse, Groundwork,
+    InstanceLife, InstanceUsage, Latencies, Limit, Limits, LinkUse, Load, LoadSecond, Machine, Measurement, NoiseFloor,
+    Outcome, Pace, PartRecord, PhpBuild, PhpReadBack, Pilot, QuerySeen, ReadinessRecord, ResourceUse, Revision, Rounds,
+    RuntimeId, Sampling, ScaleRecord, ScaledService, Sending, Series, SeriesSource, ServedAnswer, Service, ServiceKind,
+    Site, SloSecond, StepRecord, Study, StudyId, StudyKind, Topology, Trial, Tuning, UnitId, UnitRestart, UnitStop,
+    WarmUp, WorkloadId, YardStickReading,
 };
 
 pub(crate) fn study(id: &str, started_at_s: i64) -> Study {
@@ -79,6 +79,13 @@ fn case(id: &str, tuning: Tuning) -> Case {
         runtime: RuntimeId::new(format!("{id}-runtime")),
         runtime_version: "nginx 1.22.1, PHP 8.2.29 NTS".to_owned(),
         app: "symfony".to_owned(),
+        site: Some(Site {
+            root: Some("public".into()),
+            files: true,
+            fallback: Fallback::PathInfo,
+            denied: vec![Denied::Folder("private".to_owned()), Denied::Ending("yml".to_owned())],
+            htaccess: true,
+        }),
         revision: Some(Revision { commit: "3f2a91c0b7".repeat(4), is_dirty: id == "go" }),
         php: Some(build()),
         tuning,
