@@ -1,6 +1,6 @@
 //! A command that serves by itself: any program that listens on the port in its environment variable `PORT`.
 
-use crate::{Stop, TunableKind};
+use crate::{Replacement, Stop, TunableKind};
 
 /// What is run, how it is built, started, set and stopped.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -10,6 +10,8 @@ pub struct Command {
     pub run: Vec<String>,
     /// What is run in the application's folder to make one file, named as `@{output}` among its arguments.
     pub build: Option<Vec<String>>,
+    /// Texts that are replaced in the copy of the application, which put address and number of workers into its own files.
+    pub replacements: Vec<Replacement>,
     /// When it counts as started.
     pub ready: CommandReady,
     /// How it is stopped.

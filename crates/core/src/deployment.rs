@@ -30,14 +30,27 @@ pub struct Deployment {
 }
 
 /// What is done to the copy of an application before anything is started, as its user and under the deployment's limits.
-#[derive(Clone, Debug, PartialEq, Eq)]
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Preparation {
+    /// Texts that are replaced in the copy of the application, before anything else.
+    pub replacements: Vec<Replacement>,
     /// Files that are written into the run's folder.
     pub files: Vec<RunFile>,
     /// Folders that the application writes to, relative to the run's folder; made where they are not there.
     pub folders: Vec<PathBuf>,
     /// Run to their end, one after the other; when one fails, so does the launch.
     pub programs: Vec<Program>,
+}
+
+/// A text in a file of an application that is replaced in its copy: an address on which it listens.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Replacement {
+    /// The file, relative to the application's folder.
+    pub file: PathBuf,
+    /// The text, which must be there; every occurrence is replaced.
+    pub text: String,
+    /// What stands in its place; may name places.
+    pub with: String,
 }
 
 /// How PHP is asked for the settings in force, apart from the application and outside what is measured.

@@ -64,7 +64,7 @@ pub use censored::Censored;
 pub use command::{Command, CommandReady, CommandTunable, CommandValues};
 pub use deployment::{
     Address, AddressKind, BuildStep, Deployment, Makes, PhpProbe, PhpProbeSource, Places, Preparation, Program, Ready,
-    RunFile, Stop, StopSignal, Unit, UnknownPlace,
+    Replacement, RunFile, Stop, StopSignal, Unit, UnknownPlace,
 };
 pub use endpoint::Endpoint;
 pub use estimate::Estimate;

@@ -2,7 +2,7 @@
 
 use std::path::{Path, PathBuf};
 
-use stampede_core::{AddressId, AddressKind, Cpus, Deployment, Places, Program, RunFile, UnknownPlace};
+use stampede_core::{AddressId, AddressKind, Cpus, Deployment, Places, Program, Replacement, RunFile, UnknownPlace};
 use thiserror::Error;
 
 use crate::order::Order;
@@ -18,6 +18,8 @@ pub struct Bundle {
     pub files: Vec<BundleFile>,
     /// Where a copy of the application belongs.
     pub app: PathBuf,
+    /// What is replaced in that copy.
+    pub replacements: Vec<Replacement>,
     /// The folder below which what units build belongs, each at its output's path.
     pub run: PathBuf,
 }
@@ -114,6 +116,7 @@ pub fn export(target: Target, order: &Order<'_>) -> Result<Bundle, ExportError> 
         return Err(ExportError::Folder(resolved.root));
     }
     let configuration = configuration(order.deployment, &resolved)?;
+    let replacements = replacements(order.deployment, &resolved)?;
     let scripts = Scripts::of(&resolved)?;
     let below = |folder: &str, files: Vec<BundleFile>| -> Vec<BundleFile> {
         let inside = |file: BundleFile| BundleFile { path: Path::new(folder).join(&file.path), ..file };
@@ -121,19 +124,20 @@ pub fn export(target: Target, order: &Order<'_>) -> Result<Bundle, ExportError> 
     };
     match target {
         Target::Config => {
-            Ok(Bundle { files: [configuration, scripts.all()].concat(), app: PathBuf::from(APP), run: PathBuf::new() })
+            let files = [configuration, scripts.all()].concat();
+            Ok(Bundle { files, app: PathBuf::from(APP), replacements, run: PathBuf::new() })
         }
         Target::Systemd => {
             let run = resolved.root.trim_start_matches('/');
             let files = [below(run, [configuration, scripts.for_services()].concat()), systemd::files(&resolved)?];
-            Ok(Bundle { files: files.concat(), app: Path::new(run).join(APP), run: PathBuf::from(run) })
+            Ok(Bundle { files: files.concat(), app: Path::new(run).join(APP), replacements, run: PathBuf::from(run) })
         }
         Target::Dockerfile | Target::Compose | Target::Kubernetes | Target::Knative | Target::CloudRun => {
             let parts = order.image.ok_or(ExportError::Image)?;
             let mut files = vec![image::dockerfile(&resolved, parts, &scripts)?];
             files.extend(manifest::file(target, &resolved, parts)?);
             files.extend(below(image::RUN, [configuration, scripts.all()].concat()));
-            Ok(Bundle { files, app: PathBuf::from(APP), run: PathBuf::from(image::RUN) })
+            Ok(Bundle { files, app: PathBuf::from(APP), replacements, run: PathBuf::from(image::RUN) })
         }
     }
 }
@@ -147,6 +151,16 @@ fn configuration(deployment: &Deployment, resolved: &Resolved<'_>) -> Result<Vec
         Ok(BundleFile::text(path, resolved.text(text, &path.display().to_string())?))
     };
     files.map(of).collect()
+}
+
+/// What is replaced in the copy of the application, with places put in.
+fn replacements(deployment: &Deployment, resolved: &Resolved<'_>) -> Result<Vec<Replacement>, ExportError> {
+    let all = deployment.preparation.iter().flat_map(|preparation| &preparation.replacements);
+    let of = |replacement: &Replacement| {
+        let with = resolved.text(&replacement.with, &replacement.file.display().to_string())?;
+        Ok(Replacement { with, ..replacement.clone() })
+    };
+    all.map(of).collect()
 }
 
 /// Why files could not be made.

@@ -114,7 +114,7 @@ pub(crate) fn read(
         ReadyEntry::Port => CommandReady::Port,
         ReadyEntry::Request => CommandReady::Request,
     };
-    Command { run, build, ready, stop, tunables }
+    Command { run, build, replacements: Vec::new(), ready, stop, tunables }
 }
 
 /// Sees that words name only places that there are.

@@ -18,6 +18,7 @@ fn samples() -> [(KindEntry, AppKind); 10] {
     let command = Command {
         run: vec!["./server".to_owned()],
         build: None,
+        replacements: Vec::new(),
         ready: CommandReady::Request,
         stop: Stop { signal: StopSignal::Term, grace: Duration::from_secs(5) },
         tunables: Vec::new(),

@@ -12,7 +12,9 @@ use std::io;
 use std::net::SocketAddr;
 use std::path::{Path, PathBuf};
 
-use stampede_core::{AddressId, AddressKind, Deployment, Endpoint, Makes, Places, UnknownPlace, with_causes};
+use stampede_core::{
+    AddressId, AddressKind, Deployment, Endpoint, Makes, Places, Replacement, UnknownPlace, with_causes,
+};
 use stampede_seam::LaunchError;
 
 use self::folder::{Folder, SOCKETS};
@@ -117,6 +119,11 @@ pub(crate) fn fill(
 ) -> Result<(), LaunchError> {
     let failed = |error: &dyn std::error::Error| LaunchError::Prepare(with_causes(error));
     folder.copy_app(&deployment.app).map_err(|error| failed(&error))?;
+    for replacement in deployment.preparation.iter().flat_map(|preparation| &preparation.replacements) {
+        let with = places.resolve(&replacement.with).map_err(|error| LaunchError::Prepare(error.to_string()))?;
+        let replacement = Replacement { with, ..replacement.clone() };
+        app_copy::replace(&folder.app(), &replacement).map_err(|error| failed(&error))?;
+    }
     for (number, Built { result, makes, place }) in built.iter().enumerate() {
         let before = built[..number].iter().find(|other| other.result == *result);
         match (makes, before) {

@@ -26,6 +26,7 @@ pub use certificate::{CertificateError, self_made};
 pub use detect::debian;
 pub use detect::detect;
 pub use detect::revision::revision;
+pub use layout::app_copy::{ReplaceError, replace};
 pub use layout::builder::build;
 pub use layout::folder::{CopyError, copy_app};
 pub use local::warden;

@@ -5,9 +5,9 @@ use std::collections::BTreeMap;
 use std::path::PathBuf;
 
 use stampede_core::{
-    App, AppKind, BuildStep, Command, CommandReady, DefaultsContext, Deployment, Makes, PlanError, ProcessModel,
-    Program, Programs, Ready, RenderContext, Requirement, Runtime, RuntimeId, Tunable, Tuning, TuningProblem, Unit,
-    UnitId,
+    App, AppKind, BuildStep, Command, CommandReady, DefaultsContext, Deployment, Makes, PlanError, Preparation,
+    ProcessModel, Program, Programs, Ready, RenderContext, Requirement, Runtime, RuntimeId, Tunable, Tuning,
+    TuningProblem, Unit, UnitId,
 };
 
 use crate::front;
@@ -89,7 +89,8 @@ impl Runtime for Custom {
             addresses: vec![front::address()],
             front: front::id(),
             app: cx.app.source.clone(),
-            preparation: None,
+            preparation: (!command.replacements.is_empty())
+                .then(|| Preparation { replacements: command.replacements.clone(), ..Preparation::default() }),
             probe: None,
             units: vec![unit(cx, command, &lookup)?],
         })
@@ -97,7 +98,7 @@ impl Runtime for Custom {
 }
 
 fn unit(cx: &RenderContext<'_>, command: &Command, lookup: &Lookup<'_>) -> Result<Unit, PlanError> {
-    let Command { run, build, ready, stop, tunables: _ } = command;
+    let Command { run, build, replacements: _, ready, stop, tunables: _ } = command;
     let mut env = cx.app.env.clone();
     env.extend(cx.tuning.iter().map(|(name, setting)| (name.to_owned(), setting.value.clone())));
     env.insert("HOST".to_owned(), "@{front.host}".to_owned());

@@ -85,7 +85,7 @@ fn prepared(app: &App, program: impl FnOnce() -> Result<Program, PlanError>) -> 
         _ => return Ok(None),
     };
     let folders = folders.iter().map(PathBuf::from).collect();
-    Ok(Some(Preparation { files, folders, programs: vec![program()?] }))
+    Ok(Some(Preparation { replacements: Vec::new(), files, folders, programs: vec![program()?] }))
 }
 
 fn is_one(kind: &AppKind) -> bool {

@@ -72,8 +72,7 @@ pub(crate) fn saved_before(
     lookup: &Lookup<'_>,
     preparation: Option<Preparation>,
 ) -> Result<Option<Preparation>, PlanError> {
-    let mut preparation =
-        preparation.unwrap_or_else(|| Preparation { files: Vec::new(), folders: Vec::new(), programs: Vec::new() });
+    let mut preparation = preparation.unwrap_or_default();
     preparation.programs.push(bridge::php_program(lookup, app, SAVE)?);
     Ok(Some(preparation))
 }

@@ -4,8 +4,8 @@
 use std::path::{Path, PathBuf};
 
 use stampede_core::{
-    Address, AddressId, BuildStep, Deployment, PhpProbe, PhpProbeSource, Preparation, Program, Ready, RunFile,
-    StatusSource, Topology, Unit, UnitId,
+    Address, AddressId, BuildStep, Deployment, PhpProbe, PhpProbeSource, Preparation, Program, Ready, Replacement,
+    RunFile, StatusSource, Topology, Unit, UnitId,
 };
 
 /// The copy of the application in a run's folder, which all copies share.
@@ -59,7 +59,11 @@ impl<'a> Replica<'a> {
 
     /// The preparation of the application, which all copies share.
     pub(crate) fn preparation(&self) -> Option<Preparation> {
-        self.one.preparation.as_ref().map(|Preparation { files, folders, programs }| Preparation {
+        self.one.preparation.as_ref().map(|Preparation { replacements, files, folders, programs }| Preparation {
+            replacements: replacements
+                .iter()
+                .map(|replacement| Replacement { with: self.text(&replacement.with), ..replacement.clone() })
+                .collect(),
             files: files.iter().map(|file| self.file(file)).collect(),
             folders: folders.iter().map(|folder| self.path(folder)).collect(),
             programs: programs.iter().map(|program| self.program(program)).collect(),

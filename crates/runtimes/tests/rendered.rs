@@ -34,6 +34,7 @@ fn kinds() -> Vec<AppKind> {
         AppKind::Command(Command {
             run: words("@{built} --port @{front.port}"),
             build: Some(words("cc -o @{output} server.c")),
+            replacements: Vec::new(),
             ready: CommandReady::Port,
             stop: Stop { signal: StopSignal::Int, grace: Duration::from_secs(2) },
             tunables: vec![CommandTunable {

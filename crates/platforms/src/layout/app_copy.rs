@@ -5,8 +5,9 @@ use std::fs;
 use std::os::unix::fs::{MetadataExt, symlink};
 use std::path::{Component, Path, PathBuf};
 
-use stampede_core::{App, with_causes};
+use stampede_core::{App, Replacement, with_causes};
 use stampede_seam::PrepareError;
+use thiserror::Error;
 
 use super::folder::{FolderError, failed, give, make_folder, set_mode};
 use crate::machine::user::User;
@@ -125,6 +126,35 @@ pub(crate) fn share_packages(copy: &Path) -> Result<(), FolderError> {
     give(&packages, Some(me))?;
     let marker = marker(copy);
     fs::write(&marker, "").map_err(failed("write", &marker))
+}
+
+/// Replaces a text in a file of a copy, in which no place is named any more.
+///
+/// # Errors
+///
+/// When the file is none, or the text is not in it.
+pub fn replace(copy: &Path, replacement: &Replacement) -> Result<(), ReplaceError> {
+    let Replacement { file, text, with } = replacement;
+    let failed = |problem: String| ReplaceError { file: file.clone(), text: text.clone(), problem };
+    let path = copy.join(file);
+    // The application could have put a link in the way.
+    if !path.symlink_metadata().is_ok_and(|found| found.is_file()) {
+        return Err(failed("it is no file".to_owned()));
+    }
+    let content = fs::read_to_string(&path).map_err(|error| failed(error.to_string()))?;
+    if !content.contains(text) {
+        return Err(failed("the text is not in it; correct command.replace".to_owned()));
+    }
+    fs::write(&path, content.replace(text, with)).map_err(|error| failed(error.to_string()))
+}
+
+/// Why a text could not be replaced.
+#[derive(Debug, Error)]
+#[error("replace {text:?} in {}: {problem}", file.display())]
+pub struct ReplaceError {
+    file: PathBuf,
+    text: String,
+    problem: String,
 }
 
 fn marker(copy: &Path) -> PathBuf {

@@ -96,7 +96,7 @@ impl Server {
         if let Some(probe) = &deployment.probe {
             self.write(&probe.files);
         }
-        if let Some(Preparation { files, folders, programs }) = &deployment.preparation {
+        if let Some(Preparation { replacements: _, files, folders, programs }) = &deployment.preparation {
             self.write(files);
             for folder in folders {
                 writable_folder(&self.run.path().join(folder));

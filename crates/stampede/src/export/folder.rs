@@ -76,6 +76,9 @@ impl Folder {
         let copy = beside.path().join(&bundle.app);
         copy.parent().map_or(Ok(()), fs::create_dir_all).map_err(failed)?;
         stampede_platforms::copy_app(app, &copy).map_err(Failure::missing)?;
+        for replacement in &bundle.replacements {
+            stampede_platforms::replace(&copy, replacement).map_err(Failure::missing)?;
+        }
         for BundleFile { path, text, executable } in &bundle.files {
             put(&beside.path().join(path), text.as_bytes(), *executable).map_err(failed)?;
         }
