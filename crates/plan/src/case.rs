@@ -7,8 +7,9 @@ use stampede_core::{App, CaseId, Runtime, Tuning};
 use crate::catalogue::Catalogue;
 use crate::choice::{RuntimesAsked, check, find, read_runtimes, read_settings};
 use crate::compare::{RuntimeChoice, setting};
+use crate::document::{At, Text};
 use crate::mistake::Gathered;
-use crate::plan_file::{At, CaseSection, PlanFile, Text};
+use crate::plan_file::{CaseSection, PlanFile};
 
 /// A longer name leaves no room for figures in 80 columns.
 const MOST_LETTERS: usize = 32;

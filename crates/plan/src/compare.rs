@@ -16,6 +16,7 @@ use crate::application::Served;
 use crate::case::{Asked, read_cases};
 use crate::catalogue::Catalogue;
 use crate::choice::RuntimesAsked;
+use crate::document::{At, Text};
 use crate::exchange;
 use crate::flags::{
     AppFlag, DeploymentFlags, DurationFlag, ExchangesFlag, FeederFlag, LoadFlag, MaxTimeFlag, PhpFlag, PlatformFlags,
@@ -28,7 +29,7 @@ use crate::load::read_feeders;
 use crate::look::Look;
 use crate::mistake::{Gathered, Mistakes};
 use crate::php::{read_php, that_matter, with_build};
-use crate::plan_file::{At, LoadEntry, PlanFile, PlanSections, Text};
+use crate::plan_file::{LoadEntry, PlanFile, PlanSections};
 use crate::platform::{self, PlatformChoice};
 use crate::play::{self, AskedLoad, Played};
 use crate::quantity::{read_cpus, read_duration, read_load, read_memory, read_ready_timeout, read_seed};

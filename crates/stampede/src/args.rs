@@ -583,7 +583,11 @@ pub(crate) enum Shown {
     /// Show a runtime: each setting with its value, the reason for it and the manual's address
     Runtime(Box<ShowRuntimeArgs>),
     /// Show the JSON Schema of stampede.yaml, for editors
-    Schema,
+    Schema {
+        /// Show that of workload.yaml
+        #[arg(long)]
+        workload: bool,
+    },
 }
 
 /// Which runtime, for what.

@@ -19,8 +19,8 @@ pub(crate) fn run(args: &ShowArgs) -> Outcome {
     let ShowArgs { other, study, output, store } = args;
     match other {
         Some(Shown::Runtime(args)) => return show_runtime::run(args),
-        Some(Shown::Schema) => {
-            screen::print(&stampede_plan::schema())?;
+        Some(Shown::Schema { workload }) => {
+            screen::print(&if *workload { stampede_plan::workload_schema() } else { stampede_plan::schema() })?;
             return Ok(Exit::Done);
         }
         None => {}

@@ -7,6 +7,10 @@ use serde_json::Value;
 
 use super::*;
 
+fn parse(yaml: &str, place: &str) -> Result<PlanSections, Mistakes> {
+    PlanFile::parse(yaml, place, Path::new("")).map(|file| file.sections)
+}
+
 /// What is wrong with a plan's keys, types or YAML.
 fn mistakes(yaml: &str) -> Vec<String> {
     match parse(yaml, "p") {

@@ -7,23 +7,23 @@ use schemars::JsonSchema;
 use serde::{Deserialize, Deserializer};
 use stampede_core::{BalancerKind, ServiceKind};
 
-use super::at::{At, Text};
+use crate::document::{At, Text};
 use crate::topology::{BALANCE, READY, RESTART};
 
 /// What stands around each runtime, the same around all of them.
 #[derive(Clone, Debug, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub(crate) struct TopologySection {
-    /// Copies of the runtime, each with settings for its part of the limits. 1 where nothing is said.
+    /// Copies of the runtime, each with settings for its part of the limits. 1 by default.
     #[schemars(extend("examples" = [2]))]
     pub(crate) replicas: Option<At<Text>>,
     /// What stands in front of them; needed for more than one replica and for TLS.
     #[schemars(extend("examples" = ["nginx"], "enum" = words(BalancerKind::ALL.map(BalancerKind::id))))]
     pub(crate) balancer: Option<At<Text>>,
-    /// How the balancer chooses a replica. round-robin where nothing is said.
+    /// How the balancer chooses a replica. round-robin by default.
     #[schemars(extend("examples" = ["round-robin"], "enum" = words(BALANCE.map(|(word, _)| word))))]
     pub(crate) balance: Option<At<Text>>,
-    /// Idle connections that the balancer keeps to replicas in all, or off. 32 where nothing is said.
+    /// Idle connections that the balancer keeps to replicas in all, or off. 32 by default.
     #[schemars(extend("examples" = [32]))]
     pub(crate) upstream_keepalive: Option<At<Text>>,
     /// Whether clients speak TLS to the balancer.
@@ -35,10 +35,10 @@ pub(crate) struct TopologySection {
     #[schemars(extend("examples" = ["{replica: {cpus: 0.4, memory: 128Mi}}"]))]
     pub(crate) share: Option<SharesSection>,
     /// When load may begin: when something listens at the front, or when each replica and the front have answered a
-    /// request. request where nothing is said.
+    /// request. request by default.
     #[schemars(extend("examples" = ["request"], "enum" = words(READY.map(|(word, _)| word))))]
     pub(crate) ready: Option<At<Text>>,
-    /// Whether a unit that ends by itself fails the trial, or is started again and counted. never where nothing is said.
+    /// Whether a unit that ends by itself fails the trial, or is started again and counted. never by default.
     #[schemars(extend("examples" = ["on-failure"], "enum" = words(RESTART.map(|(word, _)| word))))]
     pub(crate) restart: Option<At<Text>>,
     /// How far away the client is, and whether it keeps its connections.
@@ -117,7 +117,7 @@ pub(crate) struct ClientSection {
     /// Bits a second in each direction, as tc(8) writes them.
     #[schemars(extend("examples" = ["100mbit"]))]
     pub(crate) bandwidth: Option<At<Text>>,
-    /// Whether clients keep a connection for their next request. true where nothing is said.
+    /// Whether clients keep a connection for their next request. true by default.
     #[schemars(extend("examples" = [false]))]
     pub(crate) keep_alive: Option<bool>,
 }

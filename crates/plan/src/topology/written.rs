@@ -4,10 +4,11 @@
 use stampede_core::{ServiceKind, ServiceNeed, Topology};
 
 use super::{give_setting, give_share};
+use crate::document::{At, Text};
 use crate::flags::TopologyFlags;
 use crate::mistake::{Gathered, Mistake};
 use crate::need::read_init;
-use crate::plan_file::{At, ClientSection, PlanFile, ServiceSection, ShareSection, Text, TopologySection};
+use crate::plan_file::{ClientSection, PlanFile, ServiceSection, ShareSection, TopologySection};
 
 /// What flags are called below `topology`.
 const KEYS: [(&str, &str); 10] = [
@@ -203,7 +204,7 @@ fn key(flag: &str) -> &'static str {
 
 #[cfg(test)]
 mod tests {
-    use std::path::PathBuf;
+    use std::path::Path;
 
     use stampede_core::{Bytes, Cpus, Limits};
 
@@ -211,13 +212,12 @@ mod tests {
     use super::*;
     use crate::flags::{ClientRttFlag, ReadyFlag};
     use crate::mistake::Mistakes;
-    use crate::plan_file::parse;
 
     /// What is read of `topology: {yaml}` beside flags and `--set`.
     fn read_all(yaml: &str, flags: &TopologyFlags, set: &[&str]) -> Result<String, Vec<String>> {
         let total = Limits { cpus: Cpus::from_millis(1500), memory: Bytes::from_mib(1024) };
-        let sections = parse(&format!("topology: {yaml}"), "p").map_err(|error| vec![error.to_string()])?;
-        let file = PlanFile { place: "p".to_owned(), folder: PathBuf::new(), sections };
+        let file = PlanFile::parse(&format!("topology: {yaml}"), "p", Path::new(""));
+        let file = file.map_err(|error| vec![error.to_string()])?;
         let set: Vec<String> = set.iter().map(|set| (*set).to_owned()).collect();
         let mut mistakes = Gathered::default();
         let Around { topology, set, .. } = read(flags, &set, Some(&file), &total, &[], &mut mistakes);

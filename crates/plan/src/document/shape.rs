@@ -1,23 +1,21 @@
-//! Holds a document against the JSON Schema of plan files, as far as that schema goes: keys, types and words.
+//! Checks a document with a JSON Schema, as far as the schemas of sections go: keys, types and words.
 
 use serde_json::{Map, Value};
 use serde_saphyr::Spanned;
 
-use super::document::Node;
-use super::spot;
+use super::node::Node;
+use super::{Grammar, spot};
 use crate::mistake::{Gathered, Mistakes};
 use crate::suggestion::suggest;
 
-/// The most characters of a value that are shown.
-const SHOWN: usize = 60;
-
 /// Finds every key and type that is wrong.
-pub(crate) fn check(document: &Spanned<Node>, schema: &Value, place: &str) -> Result<(), Mistakes> {
+pub(super) fn check(document: &Spanned<Node>, grammar: &Grammar, place: &str) -> Result<(), Mistakes> {
+    let Grammar { schema, is, begin } = grammar;
     let mut shape = Shape { root: schema, place, mistakes: Gathered::default() };
     match &document.value {
         Node::Map(_) => shape.check("", document, schema),
-        Node::Null => shape.add("", document, "is empty", "begin with workload: markdown, or app: {dir: .}"),
-        _ => shape.add("", document, "is not a plan", "begin with workload: markdown, or app: {dir: .}"),
+        Node::Null => shape.add("", document, "is empty", *begin),
+        _ => shape.add("", document, format!("is not {is}"), *begin),
     }
     shape.mistakes.finish(Ok(()))
 }
@@ -122,7 +120,7 @@ impl<'a> Shape<'a> {
             (Some(example), Some(key)) => format!("for example {key}: {example}"),
             _ => format!("give it {}", names.join(" or ")),
         };
-        let what = format!("{path} {}", shown(&node.value));
+        let what = format!("{path} {}", node.value.shown());
         self.add(what.trim(), node, format!("{is} where {} must be", names.join(" or ")), fix);
     }
 
@@ -182,19 +180,4 @@ fn example(schema: &Value) -> Option<String> {
         Value::String(text) => Some(text.clone()),
         other => Some(other.to_string()),
     }
-}
-
-fn shown(node: &Node) -> String {
-    let text = match node {
-        Node::Text(text) => text.clone(),
-        Node::Boolean(value) => value.to_string(),
-        Node::Integer(value) => value.to_string(),
-        Node::Number(value) => value.to_string(),
-        Node::Null | Node::List(_) | Node::Map(_) => String::new(),
-    };
-    let mut shown: String = text.chars().take(SHOWN).flat_map(char::escape_debug).collect();
-    if text.chars().count() > SHOWN {
-        shown.push_str("...");
-    }
-    shown
 }

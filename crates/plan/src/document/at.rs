@@ -6,12 +6,21 @@ use schemars::{JsonSchema, Schema, SchemaGenerator, json_schema};
 use serde::{Deserialize, Deserializer};
 use serde_saphyr::Spanned;
 
+use super::spot;
+
 /// A value and where it stands, both from 1.
 #[derive(Clone, Debug)]
 pub(crate) struct At<T> {
     pub(crate) value: T,
     pub(crate) line: u64,
     pub(crate) column: u64,
+}
+
+impl<T> At<T> {
+    /// Its place in a file: `stampede.yaml:3:9`.
+    pub(crate) fn spot(&self, file: &str) -> String {
+        spot(file, self.line, self.column)
+    }
 }
 
 impl<'de, T: Deserialize<'de>> Deserialize<'de> for At<T> {
@@ -40,7 +49,7 @@ impl<T: JsonSchema> JsonSchema for At<T> {
 }
 
 /// A scalar as it was written: `0.5`, `256Mi` and `"8"` are texts that flags could have held.
-#[derive(Clone, Debug, Deserialize, PartialEq, Eq)]
+#[derive(Clone, Debug, Default, Deserialize, PartialEq, Eq)]
 #[serde(transparent)]
 pub(crate) struct Text(pub(crate) String);
 
