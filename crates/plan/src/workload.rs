@@ -14,7 +14,7 @@ pub(crate) use self::app::{AppSection, KindEntry};
 use self::request::ExchangeSection;
 pub(crate) use self::request::{RequestSection, Rules};
 use crate::audit::AuditEntry;
-use crate::document::{self, Grammar, Text, adapt};
+use crate::document::{self, Document, Grammar, Text, adapt};
 use crate::mistake::{Gathered, Mistakes};
 use crate::need::NeedsEntry;
 
@@ -68,9 +68,7 @@ pub fn read(folder: &Path) -> Result<Workload, Mistakes> {
     let text = document::text(&path).map_err(|error| {
         Mistakes::one(&name, format!("cannot be read: {error}"), "name a folder that holds a workload.yaml")
     })?;
-    let begin = "begin with title: My API, apps: and requests:";
-    let grammar = Grammar { schema: schema_value(), is: "a workload", begin };
-    let (sections, document) = document::read(&text, &name, &grammar)?;
+    let (sections, document) = parse(&text, &name)?;
     let WorkloadSections { title: Text(title), services, apps, requests, exchanges, scenario, generate, after } =
         sections;
     let place = document.place();
@@ -109,6 +107,12 @@ pub fn read(folder: &Path) -> Result<Workload, Mistakes> {
     let generate = generate.into_iter().map(|Text(word)| word).collect();
     let play = scenario.map(|scenario| Play { folder: folder.to_owned(), scenario, generate });
     mistakes.finish(Ok(Workload { id: id(folder, "workload"), title, apps, exchanges, services, play, audits }))
+}
+
+/// Reads the text of a workload, whose values are still to be read; `name` is what mistakes call its file.
+fn parse(text: &str, name: &str) -> Result<(WorkloadSections, Document), Mistakes> {
+    let begin = "begin with title: My API, apps: and requests:";
+    document::read(text, name, &Grammar { schema: schema_value(), is: "a workload", begin })
 }
 
 /// The name of what is in a folder.
