@@ -44,7 +44,7 @@ pub(crate) fn in_folder(folder: &Path) -> Result<Served, Mistakes> {
 
 /// The application of a plan.
 pub(crate) fn in_plan(file: &PlanFile, section: &AppSection) -> Result<Served, Mistakes> {
-    let place = file.document.place().key("app");
+    let place = file.place("app");
     let folder = file.folder.join(&section.dir.0);
     let look = (section.kind.is_none() && folder.is_dir())
         .then(|| look(&folder))

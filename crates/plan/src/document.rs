@@ -2,10 +2,10 @@
 //! editors use is made from them, and a file is checked with that same schema, so that all keys and types that are wrong are
 //! reported together with their places. serde, which stops at the first, then reads what is known to fit.
 
-mod at;
 mod node;
 mod place;
 mod shape;
+mod text;
 
 use std::fs::File;
 use std::io::{self, Read};
@@ -15,9 +15,9 @@ use serde::de::DeserializeOwned;
 use serde_json::Value;
 use serde_saphyr::Spanned;
 
-pub(crate) use self::at::{At, Text};
 use self::node::Node;
 pub(crate) use self::place::Place;
+pub(crate) use self::text::Text;
 use crate::mistake::Mistakes;
 
 /// A file is written by hand; one of more bytes is something else.
@@ -68,10 +68,10 @@ pub(crate) fn text(path: &Path) -> io::Result<String> {
 ///
 /// The first error of its YAML, or all keys and types that are wrong.
 pub(crate) fn read<T: DeserializeOwned>(text: &str, file: &str, grammar: &Grammar) -> Result<(T, Document), Mistakes> {
-    let root = node::parse(text).map_err(|error| node::mistake(&error, file))?;
-    shape::check(&root, grammar, file)?;
-    let sections = serde_saphyr::from_str_with_options(text, node::bounds());
-    Ok((sections.map_err(|error| node::mistake(&error, file))?, Document { file: file.to_owned(), root }))
+    let mistake = |error| node::mistake(&error, file);
+    let document = Document { file: file.to_owned(), root: node::parse(text).map_err(mistake)? };
+    shape::check(&document, grammar)?;
+    Ok((serde_saphyr::from_str_with_options(text, node::bounds()).map_err(mistake)?, document))
 }
 
 /// Takes keys of a section out of a schema, which files of this kind do not have, and makes others necessary. What only those
@@ -88,8 +88,4 @@ pub(crate) fn adapt(schema: &mut Value, section: &str, without: &[&str], with: &
     if let Some(sections) = schema["$defs"].as_object_mut() {
         sections.retain(|name, _| text.contains(&format!("/$defs/{name}\"")));
     }
-}
-
-fn spot(file: &str, line: u64, column: u64) -> String {
-    format!("{file}:{line}:{column}")
 }

@@ -6,8 +6,8 @@ mod topology;
 use std::path::{Path, PathBuf};
 
 pub(crate) use self::sections::{CaseSection, LoadEntry, PlanSections, SloSection};
-pub(crate) use self::topology::{ClientSection, ServiceSection, ShareSection, TopologySection};
-use crate::document::{self, At, Document, Grammar, adapt};
+pub(crate) use self::topology::{ClientSection, ServiceSection, ServicesSection, ShareSection, TopologySection};
+use crate::document::{self, Document, Grammar, Place, adapt};
 use crate::mistake::Mistakes;
 
 /// The name of a plan file that is found without being named.
@@ -49,9 +49,9 @@ impl PlanFile {
         Ok(Self { document, folder: folder.to_owned(), sections })
     }
 
-    /// Where a value stands: `stampede.yaml:3:9`.
-    pub(crate) fn spot<T>(&self, at: &At<T>) -> String {
-        at.spot(self.document.file())
+    /// Where the value of a key stands: `limits.cpus`.
+    pub(crate) fn place(&self, key: &str) -> Place<'_> {
+        key.split('.').fold(self.document.place(), |place, key| place.key(key))
     }
 }
 

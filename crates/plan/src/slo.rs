@@ -35,12 +35,11 @@ fn read_typed(typed: &str, mistakes: &mut Gathered) -> Option<Slo> {
 fn read_section(file: &PlanFile, section: &SloSection, mistakes: &mut Gathered) -> Option<Slo> {
     let mut terms = Vec::new();
     for (name, limit) in section.terms() {
-        let Some(at) = limit else { continue };
-        let Text(limit) = &at.value;
+        let Some(Text(limit)) = limit else { continue };
         match SloTerm::read(name, limit) {
             Ok(term) => terms.push(term),
             Err(problem) => {
-                let place = format!("{} slo.{name} {limit}", file.spot(at));
+                let place = file.place("slo").key(name);
                 mistakes.add(place, problem, "for example slo: {p99: 100ms, errors: 0.1%}");
             }
         }

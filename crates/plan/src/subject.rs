@@ -6,6 +6,7 @@ use stampede_core::Workload;
 
 use crate::application::{Served, in_folder, in_plan};
 use crate::catalogue::Catalogue;
+use crate::document::Text;
 use crate::mistake::Mistakes;
 use crate::plan_file::{PLAN_FILE, PlanFile, PlanSections};
 use crate::suggestion::suggest_or;
@@ -74,14 +75,11 @@ fn served_by(file: &PlanFile, catalogue: &dyn Catalogue) -> Result<Served, Mista
     let PlanSections { workload, app, .. } = &file.sections;
     match (workload, app) {
         (Some(workload), None) => {
-            let typed = &workload.value.0;
-            let place = format!("{} workload {typed}", file.spot(workload));
+            let (Text(typed), place) = (workload, file.place("workload").to_string());
             read_workload(typed, &file.folder.join(typed), &place, catalogue).map(Served::complete)
         }
         (None, Some(app)) => in_plan(file, app),
-        (Some(_), Some(_)) => {
-            Err(Mistakes::one(file.document.place().key("app"), "stands beside a workload", "keep one of the two"))
-        }
+        (Some(_), Some(_)) => Err(Mistakes::one(file.place("app"), "stands beside a workload", "keep one of the two")),
         (None, None) => Err(Mistakes::one(
             file.document.file(),
             "does not say what is served",

@@ -130,6 +130,10 @@ fn schema_value() -> serde_json::Value {
     let mut schema = schemars::schema_for!(WorkloadSections).to_value();
     schema["title"] = "Stampede workload".into();
     adapt(&mut schema, "AppSection", &["requests"], &["kind"]);
+    let sent = schema["$defs"]["RequestSection"].clone();
+    schema["$defs"]["SentSection"] = sent;
+    schema["$defs"]["ExchangeSection"]["properties"]["request"]["$ref"] = "#/$defs/SentSection".into();
+    adapt(&mut schema, "SentSection", &["name", "load", "once", "optional", "expect"], &[]);
     adapt(&mut schema, "RequestSection", &[], &["expect"]);
     schema
 }

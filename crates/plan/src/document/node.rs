@@ -5,7 +5,6 @@ use std::fmt;
 use serde::de::{Deserialize, Deserializer, MapAccess, SeqAccess, Visitor};
 use serde_saphyr::{Error, Options, Spanned, UserMessageFormatter};
 
-use super::spot;
 use crate::mistake::Mistakes;
 
 /// A value of a document.
@@ -68,7 +67,7 @@ pub(super) fn bounds() -> Options {
 /// An error of the YAML as a mistake with its place.
 pub(super) fn mistake(error: &Error, place: &str) -> Mistakes {
     let place = match error.location() {
-        Some(location) if location.line() > 0 => spot(place, location.line(), location.column()),
+        Some(at) if at.line() > 0 => format!("{place}:{}:{}", at.line(), at.column()),
         _ => place.to_owned(),
     };
     let text = error.without_snippet().render_with_formatter(&UserMessageFormatter);

@@ -10,7 +10,7 @@ use serde::de::value::MapAccessDeserializer;
 use serde::de::{Deserializer, MapAccess, Visitor};
 
 use super::topology::TopologySection;
-use crate::document::{At, Text};
+use crate::document::Text;
 use crate::workload::AppSection;
 
 /// A comparison of PHP runtimes: `stampede compare` with this file. Everything but the workload or the app has a default,
@@ -20,33 +20,33 @@ use crate::workload::AppSection;
 pub(crate) struct PlanSections {
     /// What is served: a built-in workload, or a folder with a workload.yaml.
     #[schemars(extend("examples" = ["markdown"]))]
-    pub(crate) workload: Option<At<Text>>,
+    pub(crate) workload: Option<Text>,
     /// What is served, in place of a workload: your own application.
     pub(crate) app: Option<AppSection>,
     /// Which of the workload's apps are served, by name. By default each runtime serves the first that it can.
     #[schemars(extend("examples" = ["[plain, symfony]"]))]
-    pub(crate) apps: Option<At<Vec<At<Text>>>>,
+    pub(crate) apps: Option<Vec<Text>>,
     /// Which requests make up the load, by name. By default those that the workload itself marks.
     #[schemars(extend("examples" = ["[update]"]))]
-    pub(crate) exchanges: Option<At<Vec<At<Text>>>>,
+    pub(crate) exchanges: Option<Vec<Text>>,
     /// What is compared: names of runtimes. By default all that are installed and can serve it.
     #[schemars(extend("examples" = ["[nginx-fpm, frankenphp]"]))]
-    pub(crate) runtimes: Option<At<Vec<At<Text>>>>,
+    pub(crate) runtimes: Option<Vec<Text>>,
     /// What is compared, with settings: each case is a runtime with its own. In place of runtimes.
     #[schemars(extend("examples" = ["[{runtime: nginx-fpm}]"]))]
-    pub(crate) cases: Option<At<Vec<At<CaseSection>>>>,
+    pub(crate) cases: Option<Vec<CaseSection>>,
     /// Builds of PHP, each a case for each runtime: series, or paths of command line programs. By default that of php on the
     /// search path.
     #[schemars(extend("examples" = ["['8.2', '8.4']"]))]
-    pub(crate) php: Option<At<Vec<At<Text>>>>,
+    pub(crate) php: Option<Vec<Text>>,
     /// What each whole deployment may use.
     #[schemars(extend("examples" = ["{cpus: 1, memory: 512Mi}"]))]
     pub(crate) limits: Option<LimitsSection>,
     /// What stands around each runtime: replicas, a balancer, services. Nothing by default.
     #[schemars(extend("examples" = ["{replicas: 2, balancer: nginx}"]))]
-    pub(crate) topology: Option<At<TopologySection>>,
+    pub(crate) topology: Option<TopologySection>,
     /// What load is driven: closed:16, open:500, or keys.
-    pub(crate) load: Option<At<LoadEntry>>,
+    pub(crate) load: Option<LoadEntry>,
     /// What answers must be for the service to be good enough; stampede capacity and stampede tune ask for it.
     #[schemars(extend("examples" = ["{p99: 100ms, errors: 0.1%}"]))]
     pub(crate) slo: Option<SloSection>,
@@ -55,10 +55,10 @@ pub(crate) struct PlanSections {
     pub(crate) study: Option<StudySection>,
     /// Where deployments run: local, or docker, in containers of this machine's engine.
     #[schemars(extend("examples" = ["local", "docker"]))]
-    pub(crate) platform: Option<At<Text>>,
+    pub(crate) platform: Option<Text>,
     /// Of docker: the image of Debian or Ubuntu in which runtimes are installed. debian:bookworm by default.
     #[schemars(extend("examples" = ["debian:bookworm"]))]
-    pub(crate) base_image: Option<At<Text>>,
+    pub(crate) base_image: Option<Text>,
 }
 
 /// A runtime with its settings.
@@ -67,14 +67,14 @@ pub(crate) struct PlanSections {
 pub(crate) struct CaseSection {
     /// Its name in tables. The runtime's by default.
     #[schemars(extend("examples" = ["static"]))]
-    pub(crate) id: Option<At<Text>>,
+    pub(crate) id: Option<Text>,
     /// The runtime, see stampede list runtimes.
     #[schemars(extend("examples" = ["nginx-fpm"]))]
-    pub(crate) runtime: At<Text>,
+    pub(crate) runtime: Text,
     /// Tunables with values, see stampede show runtime NAME.
     #[serde(default)]
     #[schemars(extend("examples" = ["{pm: static}"]))]
-    pub(crate) set: BTreeMap<String, At<Text>>,
+    pub(crate) set: BTreeMap<String, Text>,
 }
 
 /// What each whole deployment may use.
@@ -83,10 +83,10 @@ pub(crate) struct CaseSection {
 pub(crate) struct LimitsSection {
     /// CPUs: 0.5, 2, 500m. 1 by default.
     #[schemars(extend("examples" = [0.5]))]
-    pub(crate) cpus: Option<At<Text>>,
+    pub(crate) cpus: Option<Text>,
     /// Memory: 256Mi, 1Gi. 512Mi by default.
     #[schemars(extend("examples" = ["256Mi"]))]
-    pub(crate) memory: Option<At<Text>>,
+    pub(crate) memory: Option<Text>,
 }
 
 /// What answers must be: response times, counted from when a request was due, and the share of requests without a right
@@ -96,28 +96,28 @@ pub(crate) struct LimitsSection {
 pub(crate) struct SloSection {
     /// Half of all response times are below this.
     #[schemars(extend("examples" = ["20ms"]))]
-    pub(crate) p50: Option<At<Text>>,
+    pub(crate) p50: Option<Text>,
     /// 90 of 100 are.
     #[schemars(extend("examples" = ["50ms"]))]
-    pub(crate) p90: Option<At<Text>>,
+    pub(crate) p90: Option<Text>,
     /// 95 of 100 are.
     #[schemars(extend("examples" = ["70ms"]))]
-    pub(crate) p95: Option<At<Text>>,
+    pub(crate) p95: Option<Text>,
     /// 99 of 100 are.
     #[schemars(extend("examples" = ["100ms"]))]
-    pub(crate) p99: Option<At<Text>>,
+    pub(crate) p99: Option<Text>,
     /// 999 of 1000 are.
     #[serde(rename = "p99.9")]
     #[schemars(extend("examples" = ["250ms"]))]
-    pub(crate) p999: Option<At<Text>>,
+    pub(crate) p999: Option<Text>,
     /// The share of requests without a right answer is below this.
     #[schemars(extend("examples" = ["0.1%"]))]
-    pub(crate) errors: Option<At<Text>>,
+    pub(crate) errors: Option<Text>,
 }
 
 impl SloSection {
     /// Each term by its name.
-    pub(crate) fn terms(&self) -> [(&'static str, Option<&At<Text>>); 6] {
+    pub(crate) fn terms(&self) -> [(&'static str, Option<&Text>); 6] {
         let Self { p50, p90, p95, p99, p999, errors } = self;
         let all = [("p50", p50), ("p90", p90), ("p95", p95), ("p99", p99), ("p99.9", p999), ("errors", errors)];
         all.map(|(name, limit)| (name, limit.as_ref()))
@@ -131,26 +131,26 @@ pub(crate) struct StudySection {
     /// In each round every case is measured once. auto, the default, continues until the verdicts are clear. A number is kept
     /// to, and fewer than 3 give no verdict.
     #[schemars(extend("examples" = ["auto", 3]))]
-    pub(crate) rounds: Option<At<Text>>,
+    pub(crate) rounds: Option<Text>,
     /// Time limit for rounds: auto. By default 10m, or what three rounds need.
     #[schemars(extend("examples" = ["10m"]))]
-    pub(crate) max_time: Option<At<Text>>,
+    pub(crate) max_time: Option<Text>,
     /// The smallest difference worth reporting. 3% by default.
     #[schemars(extend("examples" = ["3%"]))]
-    pub(crate) precision: Option<At<Text>>,
+    pub(crate) precision: Option<Text>,
     /// The measuring window of each trial. 8s by default.
     #[schemars(extend("examples" = ["8s"]))]
-    pub(crate) duration: Option<At<Text>>,
+    pub(crate) duration: Option<Text>,
     /// Load before the window. auto finds out how much by a pilot of each case. By default auto for windows of 5s
     /// and more that come to verdicts, otherwise 1s.
     #[schemars(extend("examples" = ["auto", "1s"]))]
-    pub(crate) warm_up: Option<At<Text>>,
+    pub(crate) warm_up: Option<Text>,
     /// The same seed gives the same order of cases. By default a random one.
     #[schemars(extend("examples" = [1]))]
-    pub(crate) seed: Option<At<Text>>,
+    pub(crate) seed: Option<Text>,
     /// How long a runtime may take to its first answer. 30s by default.
     #[schemars(extend("examples" = ["30s"]))]
-    pub(crate) ready_timeout: Option<At<Text>>,
+    pub(crate) ready_timeout: Option<Text>,
 }
 
 /// A load in keys, which say no more than the short text could.

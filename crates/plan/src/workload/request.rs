@@ -109,37 +109,16 @@ pub(crate) struct ExchangeSection {
     optional: bool,
     /// What is sent.
     #[schemars(extend("examples" = ["{method: GET, path: /}"]))]
-    request: SentSection,
+    request: RequestSection,
     /// The answer that must come.
     #[schemars(extend("examples" = ["{status: 200, body: hello}"]))]
     expect: ExpectSection,
 }
 
-/// What is sent, in the older form.
-#[derive(Clone, Debug, Deserialize, JsonSchema)]
-#[serde(deny_unknown_fields)]
-struct SentSection {
-    /// The method.
-    #[schemars(extend("examples" = ["GET"]))]
-    method: Text,
-    /// Path and query.
-    #[schemars(extend("examples" = ["/"]))]
-    path: Text,
-    /// Headers beside Host and Content-Length.
-    #[serde(default)]
-    headers: BTreeMap<String, Text>,
-    /// The body.
-    body: Option<Text>,
-    /// A file with the body.
-    body_file: Option<PathBuf>,
-}
-
 impl From<ExchangeSection> for RequestSection {
     fn from(section: ExchangeSection) -> Self {
         let ExchangeSection { name, load, once, optional, request, expect } = section;
-        let SentSection { method, path, headers, body, body_file } = request;
-        let (name, method, load, expect) = (Some(name), Some(method), Some(load), Some(expect));
-        Self { name, method, path, headers, body, body_file, load, once, optional, expect }
+        Self { name: Some(name), load: Some(load), once, optional, expect: Some(expect), ..request }
     }
 }
 

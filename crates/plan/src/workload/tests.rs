@@ -162,7 +162,7 @@ fn every_documented_workload_fits() {
 fn the_published_schema_is_that_of_these_types() {
     let file = concat!(env!("CARGO_MANIFEST_DIR"), "/../../docs/workload.schema.json");
     let published = fs::read_to_string(file).unwrap_or_default();
-    assert!(published == schema(), "run: stampede show schema --workload > docs/workload.schema.json");
+    assert!(published == schema(), "run: stampede show schema workload > docs/workload.schema.json");
 }
 
 #[test]
