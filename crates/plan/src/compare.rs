@@ -467,7 +467,10 @@ impl<'a> Values<'a> {
         let place = Some(written.to_string());
         let short = match load {
             LoadEntry::Short(text) => Ok((text.clone(), written.to_string())),
-            LoadEntry::Keys(keys) => keys.short().map(|text| (text.clone(), format!("{written} {text}"))),
+            LoadEntry::Keys(keys) => keys.short().map(|text| {
+                let told = format!("{written} {text}");
+                (text, told)
+            }),
         };
         match short {
             Ok((text, told)) => {
