@@ -1,14 +1,15 @@
 //! An application of one's own as a workload: what it is, by its folder or by the plan, and what it is asked.
 
-use std::collections::BTreeSet;
-use std::path::{Path, PathBuf};
+use std::path::Path;
 
-use stampede_core::{App, Workload, WorkloadId};
+use stampede_core::Workload;
 
+use crate::document::{Place, Text};
 use crate::look::{Look, look};
 use crate::mistake::{Gathered, Mistakes};
-use crate::plan_file::{AppSection, At, ExpectSection, PlanFile, RequestSection, Text};
-use crate::workload::{AppEntry, ExchangeEntry, ExpectEntry, Reader, RequestEntry};
+use crate::plan_file::PlanFile;
+use crate::site::SiteEntry;
+use crate::workload::{AppSection, RequestSection, Rules, id};
 
 /// What is to be served.
 #[derive(Debug)]
@@ -37,190 +38,62 @@ pub(crate) fn in_folder(folder: &Path) -> Result<Served, Mistakes> {
     let look = look(folder).map_err(|problem| {
         Mistakes::one(&place, problem, "name the folder that holds all of it, or say in a stampede.yaml what it is")
     })?;
-    let mut mistakes = Gathered::default();
-    let reader = Reader { folder, place };
-    let section = AppSection::of(Path::new("."));
-    let served = serve(&reader, &section, Some(look), folder, &mut mistakes);
-    mistakes.finish(served.ok_or(Mistakes(Vec::new())))
+    let section = AppSection { dir: Text(".".to_owned()), ..AppSection::default() };
+    serve(section, Some(look), folder, &Place::of(&place))
 }
 
 /// The application of a plan.
-pub(crate) fn in_plan(file: &PlanFile, section: &At<AppSection>) -> Result<Served, Mistakes> {
+pub(crate) fn in_plan(file: &PlanFile, section: &AppSection) -> Result<Served, Mistakes> {
+    let place = file.place("app");
+    let folder = file.folder.join(&section.dir.0);
+    let look = (section.kind.is_none() && folder.is_dir())
+        .then(|| look(&folder))
+        .transpose()
+        .map_err(|problem| Mistakes::one(place.key("dir"), problem, "correct it, or say what it is with kind"))?;
+    serve(section.clone(), look, &file.folder, &place)
+}
+
+fn serve(section: AppSection, look: Option<Look>, folder: &Path, place: &Place<'_>) -> Result<Served, Mistakes> {
     let mut mistakes = Gathered::default();
-    let AppSection { dir, kind, .. } = &section.value;
-    let folder = file.folder.join(&dir.value.0);
-    let place = format!("{} app.dir {}", file.spot(dir), dir.value.0);
-    let mut found = None;
-    if !folder.is_dir() {
-        return Err(Mistakes::one(place, "is no folder", "correct it; it begins at the plan file's folder"));
+    let source = folder.join(&section.dir.0);
+    let mut section = match &look {
+        Some(look) => over(section, look),
+        None => section,
+    };
+    let mut requests = std::mem::take(&mut section.requests);
+    if requests.is_empty() {
+        requests.push(RequestSection { path: Text("/".to_owned()), ..RequestSection::default() });
     }
-    if kind.is_none() {
-        match look(&folder) {
-            Ok(look) => found = Some(look),
-            Err(problem) => return Err(Mistakes::one(place, problem, "correct it, or say what it is with kind")),
-        }
-    }
-    let reader = Reader { folder: &file.folder, place: format!("{} app", file.spot(section)) };
-    let served = serve(&reader, &section.value, found, &folder, &mut mistakes);
-    mistakes.finish(served.ok_or(Mistakes(Vec::new())))
+    let app = section.read(folder, place, &mut mistakes);
+    let rules = Rules { folder, has_scenario: false, needs_body: false };
+    let (exchanges, unrecorded) = rules.read(requests, &place.key("requests"), &mut mistakes);
+    let workload = Workload {
+        id: id(&source, "app"),
+        title: look.as_ref().map_or("an application", |look| look.title).to_owned(),
+        apps: app.into_iter().collect(),
+        exchanges,
+        services: Vec::new(),
+        play: None,
+        audits: Vec::new(),
+    };
+    mistakes.finish(Ok(Served { workload, unrecorded, look }))
 }
 
 /// Puts what is said over what was found.
-fn serve(
-    reader: &Reader<'_>,
-    section: &AppSection,
-    look: Option<Look>,
-    folder: &Path,
-    mistakes: &mut Gathered,
-) -> Option<Served> {
-    let app = read_app(reader, section, look.as_ref(), mistakes);
-    let mut names = BTreeSet::new();
-    let (mut exchanges, mut unrecorded) = (Vec::new(), Vec::new());
-    let home = At { value: RequestSection::get("/"), line: 0, column: 0 };
-    let requests = if section.requests.is_empty() { std::slice::from_ref(&home) } else { &section.requests };
-    for request in requests {
-        let (entry, is_recorded) = read_request(&request.value);
-        if !names.insert(entry.name.clone()) {
-            let problem = format!("has two requests named {}", entry.name);
-            mistakes.add(&reader.place, problem, "give each a name of its own");
-        }
-        if !is_recorded {
-            unrecorded.push(entry.name.clone());
-        }
-        exchanges.extend(reader.exchange(entry, mistakes));
-    }
-    if !exchanges.iter().any(|exchange| exchange.in_load) && !exchanges.is_empty() {
-        mistakes.add(&reader.place, "has no request for the load", "leave out load: false from at least one");
-    }
-    let name = folder.canonicalize().ok().and_then(|path| Some(path.file_name()?.to_string_lossy().into_owned()));
-    let id = WorkloadId::new(name.unwrap_or_else(|| "app".to_owned()));
-    let title = look.as_ref().map_or("an application", |look| look.title).to_owned();
-    let workload =
-        Workload { id, title, apps: vec![app?], exchanges, services: Vec::new(), play: None, audits: Vec::new() };
-    Some(Served { workload, unrecorded, look })
-}
-
-fn read_app(reader: &Reader<'_>, section: &AppSection, look: Option<&Look>, mistakes: &mut Gathered) -> Option<App> {
-    let AppSection {
-        dir,
-        kind,
-        index,
-        root,
-        files,
-        fallback,
-        deny,
-        handler,
-        kernel,
-        autoload,
-        script,
-        function,
-        binary,
-        worker,
-        package,
-        command,
-        extensions,
-        ini,
-        env,
-        prepare,
-        requests: _,
-    } = section.clone();
-    let kind = kind.map(|kind| kind.value).or(look.map(|look| look.entry))?;
-    let words = |command: Vec<Text>| command.into_iter().map(|Text(word)| word).collect();
-    let mut environment = look.map(|look| look.env.clone()).unwrap_or_default();
-    environment.extend(env.into_iter().map(|(name, Text(value))| (name, value)));
-    let entry = AppEntry {
-        name: None,
-        kind,
-        dir: PathBuf::from(dir.value.0),
-        index: index.or_else(|| look?.index.clone()),
-        root: root.or_else(|| look?.site.root.clone()),
-        files: files.or_else(|| look?.site.files),
-        fallback: fallback.or_else(|| look?.site.fallback),
-        deny: deny.or_else(|| Some(look?.site.deny.clone()).filter(|deny| !deny.is_empty())),
-        handler,
-        kernel,
-        autoload,
-        script,
-        function,
-        binary,
-        worker,
-        package,
-        command,
-        extensions: extensions.or_else(|| Some(look?.extensions.clone())).unwrap_or_default(),
-        ini: ini.into_iter().map(|(name, Text(value))| (name, value)).collect(),
-        env: environment,
-        needs: Vec::new(),
-        prepare: prepare
-            .map(|commands| commands.into_iter().map(words).collect())
-            .or_else(|| Some(look?.prepare.clone()))
-            .unwrap_or_default(),
-    };
-    reader.app(entry, mistakes)
-}
-
-/// A request as a workload has it, and whether its answer is known.
-fn read_request(section: &RequestSection) -> (ExchangeEntry, bool) {
-    let RequestSection { name, method, path: Text(path), headers, body, body_file, load, once, expect } =
-        section.clone();
-    let text = |text: Option<Text>| text.map(|Text(text)| text);
-    let method = text(method)
-        .unwrap_or_else(|| if body.is_some() || body_file.is_some() { "POST".to_owned() } else { "GET".to_owned() });
-    let name = text(name).unwrap_or_else(|| format!("{method} {path}"));
-    let is_recorded = expect.is_some();
-    let ExpectSection { status, body: expected, body_file: file, mask } =
-        expect.unwrap_or(ExpectSection { status: 200, body: None, body_file: None, mask: None });
-    // Of an application of one's own, an error's status may be all that there is to say.
-    let any_body = expected.is_none() && file.is_none();
-    let expected = text(expected);
-    let expect =
-        ExpectEntry { status, body: expected, body_file: file, mask, json_html: None, any_body, encoding: None };
-    let headers = headers.into_iter().map(|(name, Text(value))| (name, value)).collect();
-    let request = RequestEntry { method, path, headers, body: text(body), body_file };
-    (ExchangeEntry { name, load: load.unwrap_or(!once), once, optional: false, request, expect }, is_recorded)
-}
-
-impl AppSection {
-    /// A folder of which nothing else is said.
-    fn of(folder: &Path) -> Self {
-        let dir = At { value: Text(folder.display().to_string()), line: 0, column: 0 };
-        Self {
-            dir,
-            kind: None,
-            index: None,
-            root: None,
-            files: None,
-            fallback: None,
-            deny: None,
-            handler: None,
-            kernel: None,
-            autoload: None,
-            script: None,
-            function: None,
-            binary: None,
-            worker: None,
-            package: None,
-            command: None,
-            extensions: None,
-            ini: Default::default(),
-            env: Default::default(),
-            prepare: None,
-            requests: Vec::new(),
-        }
-    }
-}
-
-impl RequestSection {
-    fn get(path: &str) -> Self {
-        Self {
-            name: None,
-            method: None,
-            path: Text(path.to_owned()),
-            headers: Default::default(),
-            body: None,
-            body_file: None,
-            load: None,
-            once: false,
-            expect: None,
-        }
+fn over(section: AppSection, look: &Look) -> AppSection {
+    let Look { entry, index, site: SiteEntry { root, files, fallback, deny }, extensions, env, prepare, .. } = look;
+    let prepare = || prepare.iter().map(|command| command.iter().cloned().map(Text).collect()).collect();
+    let env = env.iter().map(|(name, value)| (name.clone(), Text(value.clone())));
+    AppSection {
+        kind: section.kind.or(Some(*entry)),
+        index: section.index.or_else(|| index.clone()),
+        root: section.root.or_else(|| root.clone()),
+        files: section.files.or(*files),
+        fallback: section.fallback.or(*fallback),
+        deny: section.deny.or_else(|| Some(deny.clone())),
+        extensions: section.extensions.or_else(|| Some(extensions.clone())),
+        env: env.chain(section.env).collect(),
+        prepare: section.prepare.or_else(|| Some(prepare())),
+        ..section
     }
 }

@@ -7,8 +7,9 @@ use stampede_core::{App, CaseId, Runtime, Tuning};
 use crate::catalogue::Catalogue;
 use crate::choice::{RuntimesAsked, check, find, read_runtimes, read_settings};
 use crate::compare::{RuntimeChoice, setting};
+use crate::document::Text;
 use crate::mistake::Gathered;
-use crate::plan_file::{At, CaseSection, PlanFile, Text};
+use crate::plan_file::{CaseSection, PlanFile};
 
 /// A longer name leaves no room for figures in 80 columns.
 const MOST_LETTERS: usize = 32;
@@ -56,8 +57,8 @@ pub(crate) fn read_cases(
     let named = by_file.and_then(|file| Some((file, file.sections.runtimes.as_ref()?)));
     let with_settings = by_file.and_then(|file| Some((file, file.sections.cases.as_ref()?)));
     let (mut cases, choice) = match (named, with_settings) {
-        (Some((file, runtimes)), Some(_)) => {
-            mistakes.add(format!("{} runtimes", file.spot(runtimes)), "stands beside cases", "keep one of the two");
+        (Some((file, _)), Some(_)) => {
+            mistakes.add(file.place("runtimes"), "stands beside cases", "keep one of the two");
             (Vec::new(), RuntimeChoice::Named)
         }
         (None, Some((file, cases))) => (read_file_cases(file, cases, apps, catalogue, mistakes), RuntimeChoice::Named),
@@ -85,62 +86,61 @@ pub(crate) fn read_cases(
 
 fn read_file_runtimes(
     file: &PlanFile,
-    runtimes: &At<Vec<At<Text>>>,
+    runtimes: &[Text],
     catalogue: &dyn Catalogue,
     mistakes: &mut Gathered,
 ) -> Vec<Asked> {
     let mut cases: Vec<Asked> = Vec::new();
-    for name in &runtimes.value {
-        let place = format!("{} runtimes {}", file.spot(name), name.value.0);
-        match find(&name.value.0, catalogue.runtimes()) {
+    for (index, Text(name)) in runtimes.iter().enumerate() {
+        let place = file.place("runtimes").item(index);
+        match find(name, catalogue.runtimes()) {
             Ok(runtime) if cases.iter().any(|case| case.runtime.id() == runtime.id()) => {
                 mistakes.add(place, "is named twice", "name each once, or use cases with an id each");
             }
-            Ok(runtime) => cases.push(Asked::new(runtime, place)),
+            Ok(runtime) => cases.push(Asked::new(runtime, place.to_string())),
             Err(fix) => mistakes.add(place, "is not a runtime", fix),
         }
     }
-    if runtimes.value.is_empty() {
+    if runtimes.is_empty() {
         let fix = "name some, or leave it out to compare all that are installed";
-        mistakes.add(format!("{} runtimes", file.spot(runtimes)), "names none", fix);
+        mistakes.add(file.place("runtimes"), "names none", fix);
     }
     cases
 }
 
 fn read_file_cases(
     file: &PlanFile,
-    sections: &At<Vec<At<CaseSection>>>,
+    sections: &[CaseSection],
     apps: &[App],
     catalogue: &dyn Catalogue,
     mistakes: &mut Gathered,
 ) -> Vec<Asked> {
     let mut cases = Vec::new();
     let mut ids = BTreeSet::new();
-    for section in &sections.value {
-        let CaseSection { id, runtime: name, set } = &section.value;
-        let place = format!("{} runtime {}", file.spot(name), name.value.0);
-        let spelled = id.as_ref().unwrap_or(name);
-        let id_place =
-            format!("{} {} {}", file.spot(spelled), if id.is_some() { "id" } else { "runtime" }, spelled.value.0);
-        if !is_id(&spelled.value.0) {
+    for (index, CaseSection { id, runtime: Text(name), set }) in sections.iter().enumerate() {
+        let section = file.place("cases").item(index);
+        let place = section.key("runtime");
+        let spelled = id.as_ref().map_or(name, |Text(id)| id);
+        let id_place = section.get("id").unwrap_or_else(|| place.clone());
+        if !is_id(spelled) {
             let problem = format!("is not a name of at most {MOST_LETTERS} letters, digits, and . _ - @");
             mistakes.add(&id_place, problem, "for example id: static-8");
-        } else if !ids.insert(spelled.value.0.clone()) {
+        } else if !ids.insert(spelled.clone()) {
             mistakes.add(&id_place, "is the name of two cases", "give each an id of its own");
         }
-        let runtime = match find(&name.value.0, catalogue.runtimes()) {
+        let runtime = match find(name, catalogue.runtimes()) {
             Ok(runtime) => runtime,
             Err(fix) => {
                 mistakes.add(place, "is not a runtime", fix);
                 continue;
             }
         };
-        let mut asked = Asked { id: CaseId::new(&spelled.value.0), ..Asked::new(runtime, place) };
+        let mut asked = Asked { id: CaseId::new(spelled), ..Asked::new(runtime, place.to_string()) };
         let mut spots = BTreeMap::new();
-        for (tunable, value) in set {
-            let spot = format!("{} set.{tunable} {}", file.spot(value), value.value.0);
-            match check(runtime, apps, tunable, &value.value.0) {
-                Ok(()) => asked.given.give(tunable, &value.value.0),
+        for (tunable, Text(value)) in set {
+            let spot = section.key("set").key(tunable).to_string();
+            match check(runtime, apps, tunable, value) {
+                Ok(()) => asked.given.give(tunable, value),
                 Err((problem, fix)) => mistakes.add(&spot, problem, fix),
             }
             spots.insert(tunable.clone(), spot);
@@ -148,9 +148,9 @@ fn read_file_cases(
         asked.spots = Some(spots);
         cases.push(asked);
     }
-    if sections.value.is_empty() {
+    if sections.is_empty() {
         let fix = "name some, or leave it out to compare all runtimes that are installed";
-        mistakes.add(format!("{} cases", file.spot(sections)), "names none", fix);
+        mistakes.add(file.place("cases"), "names none", fix);
     }
     cases
 }

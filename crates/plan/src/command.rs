@@ -7,6 +7,7 @@ use schemars::JsonSchema;
 use serde::Deserialize;
 use stampede_core::{Command, CommandReady, CommandTunable, CommandValues, Places, Stop, StopSignal};
 
+use crate::document::{Place, Text};
 use crate::mistake::Gathered;
 
 /// Long enough for a server to answer what it is working on.
@@ -17,16 +18,26 @@ const MOST_GRACE: Duration = Duration::from_secs(60);
 /// What a command is told by the bench itself.
 const OWN_VARIABLES: [&str; 2] = ["HOST", "PORT"];
 
+/// A program that listens on the port in PORT.
 #[derive(Clone, Debug, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub(crate) struct CommandEntry {
-    run: Vec<String>,
-    build: Option<Vec<String>>,
+    /// The command, word by word, without a shell. @{front.port} stands for its port, @{built} for what build wrote.
+    #[schemars(extend("examples" = ["[./server]"]))]
+    run: Vec<Text>,
+    /// A command that builds it into the file @{output}.
+    #[schemars(extend("examples" = ["[cc, -o, '@{output}', server.c]"]))]
+    build: Option<Vec<Text>>,
+    /// When load may begin: when something listens on the port, or when it has answered a request. request by default.
     #[serde(default)]
     ready: ReadyEntry,
+    /// How it is ended.
     #[serde(default)]
+    #[schemars(extend("examples" = ["{signal: INT, grace: 5s}"]))]
     stop: StopEntry,
+    /// Environment variables that are its settings.
     #[serde(default)]
+    #[schemars(extend("examples" = ["{WORKERS: {min: 1, max: 64, default: 4}}"]))]
     tunables: BTreeMap<String, TunableEntry>,
 }
 
@@ -38,12 +49,16 @@ enum ReadyEntry {
     Request,
 }
 
+/// How a command is ended.
 #[derive(Clone, Debug, Default, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 struct StopEntry {
+    /// The signal. TERM by default.
     #[serde(default)]
     signal: SignalEntry,
-    grace: Option<String>,
+    /// How long it may take. 5s by default.
+    #[schemars(extend("examples" = ["5s"]))]
+    grace: Option<Text>,
 }
 
 #[derive(Clone, Debug, Default, Deserialize, JsonSchema)]
@@ -56,36 +71,47 @@ enum SignalEntry {
     Winch,
 }
 
+/// A setting: a whole number from min to max, or one of some words.
 #[derive(Clone, Debug, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 struct TunableEntry {
+    /// The least.
     min: Option<u64>,
+    /// The most.
     max: Option<u64>,
-    one_of: Option<Vec<String>>,
-    default: String,
+    /// The words.
+    one_of: Option<Vec<Text>>,
+    /// Its value by default.
+    #[schemars(extend("examples" = [4]))]
+    default: Text,
 }
 
 /// Reads a command; `env` is the application's environment.
 pub(crate) fn read(
     entry: CommandEntry,
     env: &BTreeMap<String, String>,
-    place: &str,
+    place: &Place<'_>,
     mistakes: &mut Gathered,
 ) -> Command {
     let CommandEntry { run, build, ready, stop: StopEntry { signal, grace }, tunables } = entry;
+    let (run, build) = (words(run), build.map(words));
     if run.is_empty() {
-        mistakes.add(place, "has a command without run", "add run: [./server]");
+        mistakes.add(place.key("run"), "is empty", "for example run: [./server]");
     }
     check_places("run", &run, &["app", "run", "front", "front.host", "front.port", "built"], place, mistakes);
     match &build {
         Some(build) => {
             check_places("build", build, &["app", "output"], place, mistakes);
             if !build.iter().any(|word| word.contains("@{output}")) {
-                mistakes.add(place, "has a build that does not say what it writes", "name the file as @{output}");
+                mistakes.add(place.key("build"), "does not say what it writes", "name the file as @{output}");
             }
         }
         None if run.iter().any(|word| word.contains("@{built}")) => {
-            mistakes.add(place, "runs @{built} without a build", "add build: [cc, -o, '@{output}', server.c]");
+            mistakes.add(
+                place.key("run"),
+                "names @{built} without a build",
+                "add build: [cc, -o, '@{output}', server.c]",
+            );
         }
         None => {}
     }
@@ -96,14 +122,10 @@ pub(crate) fn read(
             SignalEntry::Int => StopSignal::Int,
             SignalEntry::Winch => StopSignal::Winch,
         },
-        grace: grace.map_or(DEFAULT_GRACE, |grace| match humantime::parse_duration(&grace) {
+        grace: grace.map_or(DEFAULT_GRACE, |Text(grace)| match humantime::parse_duration(&grace) {
             Ok(grace) if grace <= MOST_GRACE => grace,
             _ => {
-                mistakes.add(
-                    place,
-                    format!("has a grace of {grace}, which is no time up to 1m"),
-                    "for example grace: 5s",
-                );
+                mistakes.add(place.key("stop").key("grace"), "is no time up to 1m", "for example grace: 5s");
                 DEFAULT_GRACE
             }
         }),
@@ -117,17 +139,18 @@ pub(crate) fn read(
     Command { run, build, replacements: Vec::new(), ready, stop, tunables }
 }
 
+fn words(words: Vec<Text>) -> Vec<String> {
+    words.into_iter().map(|Text(word)| word).collect()
+}
+
 /// Sees that words name only places that there are.
-fn check_places(key: &str, words: &[String], known: &[&str], place: &str, mistakes: &mut Gathered) {
+fn check_places(key: &str, words: &[String], known: &[&str], place: &Place<'_>, mistakes: &mut Gathered) {
     let mut places = Places::new();
     known.iter().for_each(|name| places.insert(*name, ""));
     for unknown in words.iter().filter_map(|word| places.resolve(word).err()) {
         let known = known.iter().map(|name| format!("@{{{name}}}")).collect::<Vec<_>>().join(", ");
-        mistakes.add(
-            place,
-            format!("names @{{{}}} in {key}, which is no place there", unknown.0),
-            format!("use {known}"),
-        );
+        let problem = format!("names @{{{}}}, which is no place there", unknown.0);
+        mistakes.add(place.key(key), problem, format!("use {known}"));
     }
 }
 
@@ -135,30 +158,30 @@ fn read_tunable(
     name: String,
     entry: TunableEntry,
     env: &BTreeMap<String, String>,
-    place: &str,
+    place: &Place<'_>,
     mistakes: &mut Gathered,
 ) -> Option<CommandTunable> {
-    let TunableEntry { min, max, one_of, default } = entry;
+    let TunableEntry { min, max, one_of, default: Text(default) } = entry;
+    let place = place.key("tunables").key(&name);
     let is_name = name.starts_with(|first: char| first.is_ascii_alphabetic() || first == '_')
         && name.chars().all(|each| each.is_ascii_alphanumeric() || each == '_');
     if !is_name {
-        mistakes.add(place, format!("has a tunable {name}, which is no environment variable"), "use letters and _");
+        mistakes.add(&place, "is no name of an environment variable", "use letters and _");
     }
     if OWN_VARIABLES.contains(&name.as_str()) || env.contains_key(&name) {
         let fix = "give the variable another name, or leave it out of env";
-        mistakes.add(place, format!("has a tunable {name}, which is set already"), fix);
+        mistakes.add(&place, "is set already", fix);
     }
     let values = match (min, max, one_of) {
         (Some(min), Some(max), None) if min <= max => CommandValues::Count { min, max },
-        (None, None, Some(words)) if !words.is_empty() => CommandValues::Choice(words),
+        (None, None, Some(words)) if !words.is_empty() => CommandValues::Choice(self::words(words)),
         _ => {
-            let problem = format!("does not say which values {name} takes");
-            mistakes.add(place, problem, "give it min and max, or one_of, and not both");
+            mistakes.add(&place, "does not say which values it takes", "give it min and max, or one_of, and not both");
             return None;
         }
     };
     if let Err(problem) = values.check(&default) {
-        mistakes.add(place, format!("has a default of {name} that {problem}"), "correct default");
+        mistakes.add(place.key("default"), problem, "correct it");
     }
     Some(CommandTunable { name, values, default })
 }
@@ -166,12 +189,15 @@ fn read_tunable(
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::document::{self, Grammar};
     use crate::mistake::Mistakes;
 
     fn read_text(yaml: &str) -> Result<Command, Mistakes> {
         let mut mistakes = Gathered::default();
         let env = BTreeMap::from([("TAKEN".to_owned(), "1".to_owned())]);
-        let command = read(serde_saphyr::from_str(yaml).unwrap(), &env, "w.yaml", &mut mistakes);
+        let schema = schemars::schema_for!(CommandEntry).to_value();
+        let (entry, document) = document::read(yaml, "w", &Grammar { schema, is: "a command", begin: "" })?;
+        let command = read(entry, &env, &document.place(), &mut mistakes);
         mistakes.finish(Ok(command))
     }
 
@@ -198,26 +224,26 @@ mod tests {
     #[test]
     fn all_mistakes_of_a_command_are_told_at_once() {
         for (yaml, problems) in [
-            ("run: []", vec!["a command without run"]),
-            ("run: ['@{built}']", vec!["runs @{built} without a build"]),
-            ("{run: [./a], build: [make]}", vec!["does not say what it writes"]),
-            ("run: [./a, '@{fpm}', '@{prot']", vec!["names @{fpm} in run", "names @{prot} in run"]),
-            ("{run: [./a], stop: {grace: 2h}}", vec!["a grace of 2h"]),
+            ("run: []", vec!["w:1:6 run is empty"]),
+            ("run: ['@{built}']", vec!["run names @{built} without a build"]),
+            ("{run: [./a], build: [make]}", vec!["w:1:21 build does not say what it writes"]),
+            ("run: [./a, '@{fpm}', '@{prot']", vec!["w:1:6 run names @{fpm}", "run names @{prot}"]),
+            ("{run: [./a], stop: {grace: 2h}}", vec!["w:1:28 stop.grace 2h is no time"]),
             (
                 "{run: [./a], tunables: {PORT: {min: 1, max: 2, default: '3'}, TAKEN: {one_of: [], default: a},\n\
                  a-b: {one_of: [a], default: a}, N: {min: 2, max: 1, default: '1'}}}",
                 vec![
-                    "N takes",
-                    "tunable PORT, which is set already",
-                    "default of PORT that is not a whole number from 1 to 2",
-                    "tunable TAKEN, which is set already",
-                    "which values TAKEN takes",
-                    "a-b, which is no environment variable",
+                    "tunables.N does not say which values it takes",
+                    "tunables.PORT is set already",
+                    "tunables.PORT.default 3 is not a whole number from 1 to 2",
+                    "tunables.TAKEN is set already",
+                    "tunables.TAKEN does not say which values it takes",
+                    "tunables.a-b is no name of an environment variable",
                 ],
             ),
         ] {
             let Mistakes(mistakes) = read_text(yaml).unwrap_err();
-            let told = mistakes.iter().map(|mistake| mistake.problem.as_str()).collect::<Vec<_>>();
+            let told = mistakes.iter().map(ToString::to_string).collect::<Vec<_>>();
             assert_eq!(told.len(), problems.len(), "{told:?}");
             for (told, problem) in told.iter().zip(problems) {
                 assert!(told.contains(problem), "{problem} in {told}");

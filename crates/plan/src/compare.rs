@@ -16,6 +16,7 @@ use crate::application::Served;
 use crate::case::{Asked, read_cases};
 use crate::catalogue::Catalogue;
 use crate::choice::RuntimesAsked;
+use crate::document::Text;
 use crate::exchange;
 use crate::flags::{
     AppFlag, DeploymentFlags, DurationFlag, ExchangesFlag, FeederFlag, LoadFlag, MaxTimeFlag, PhpFlag, PlatformFlags,
@@ -28,7 +29,7 @@ use crate::load::read_feeders;
 use crate::look::Look;
 use crate::mistake::{Gathered, Mistakes};
 use crate::php::{read_php, that_matter, with_build};
-use crate::plan_file::{At, LoadEntry, PlanFile, PlanSections, Text};
+use crate::plan_file::{LoadEntry, PlanFile, PlanSections};
 use crate::platform::{self, PlatformChoice};
 use crate::play::{self, AskedLoad, Played};
 use crate::quantity::{read_cpus, read_duration, read_load, read_memory, read_ready_timeout, read_seed};
@@ -416,16 +417,15 @@ impl<'a> Values<'a> {
         &mut self,
         [flag, key]: [&str; 2],
         typed: &Option<String>,
-        section: impl FnOnce(&'a PlanSections) -> Option<&'a At<Text>>,
+        section: impl FnOnce(&'a PlanSections) -> Option<&'a Text>,
         read: impl FnOnce(Option<&str>, &mut Gathered) -> T,
     ) -> T {
         let in_file = self.file.and_then(|file| Some((file, section(&file.sections)?)));
         match (typed, in_file) {
-            (None, Some((file, at))) => {
-                let Text(text) = &at.value;
+            (None, Some((file, Text(text)))) => {
                 let mut found = Gathered::default();
                 let value = read(Some(text), &mut found);
-                self.mistakes.extend(found.retold(flag, key, &format!("{} {key} {text}", file.spot(at))));
+                self.mistakes.extend(found.retold(flag, key, &file.place(key).to_string()));
                 value
             }
             (typed, _) => read(typed.as_deref(), &mut self.mistakes),
@@ -438,44 +438,49 @@ impl<'a> Values<'a> {
         flag: &str,
         key: &str,
         typed: &Option<String>,
-        section: impl FnOnce(&'a PlanSections) -> Option<&'a At<Vec<At<Text>>>>,
+        section: impl FnOnce(&'a PlanSections) -> Option<&'a Vec<Text>>,
     ) -> Option<Vec<Listed>> {
         if let Some(typed) = typed {
             return Some(Listed::typed(flag, typed));
         }
         let file = self.file?;
         let items = section(&file.sections)?;
-        if items.value.is_empty() {
-            self.mistakes.add(format!("{} {key}", file.spot(items)), "names none", "name some, or leave it out");
+        let place = file.place(key);
+        if items.is_empty() {
+            self.mistakes.add(&place, "names none", "name some, or leave it out");
         }
-        let listed = |at: &At<Text>| Listed {
-            value: at.value.0.clone(),
-            place: format!("{} {key} {}", file.spot(at), at.value.0),
+        let listed = |(index, Text(value)): (usize, &Text)| Listed {
+            value: value.clone(),
+            place: place.item(index).to_string(),
         };
-        Some(items.value.iter().map(listed).collect())
+        Some(items.iter().enumerate().map(listed).collect())
     }
 
     /// The load, which the file may give in keys.
     fn load(&mut self, typed: &Option<String>, machine: MachineSize) -> AskedLoad {
         let in_file = self.file.filter(|_| typed.is_none()).and_then(|file| Some((file, file.sections.load.as_ref()?)));
-        let Some((file, at)) = in_file else {
+        let Some((file, load)) = in_file else {
             let load = read_load(typed.as_deref(), machine, &mut self.mistakes);
             return AskedLoad { load, place: typed.as_ref().map(|typed| format!("--load {typed}")), is_one: false };
         };
-        let place = Some(format!("{} load", file.spot(at)));
-        let short = match &at.value {
-            LoadEntry::Short(text) => Ok(text.clone()),
-            LoadEntry::Keys(keys) => keys.short(),
+        let written = file.place("load");
+        let place = Some(written.to_string());
+        let short = match load {
+            LoadEntry::Short(text) => Ok((text.clone(), written.to_string())),
+            LoadEntry::Keys(keys) => keys.short().map(|text| {
+                let told = format!("{written} {text}");
+                (text, told)
+            }),
         };
         match short {
-            Ok(text) => {
+            Ok((text, told)) => {
                 let mut found = Gathered::default();
                 let load = read_load(Some(&text), machine, &mut found);
-                self.mistakes.extend(found.retold("--load", "load", &format!("{} load {text}", file.spot(at))));
+                self.mistakes.extend(found.retold("--load", "load", &told));
                 AskedLoad { load, place, is_one: false }
             }
             Err((key, problem, fix)) => {
-                self.mistakes.add(format!("{} load.{key}", file.spot(at)), problem, fix);
+                self.mistakes.add(written.key(key), problem, fix);
                 AskedLoad { load: read_load(None, machine, &mut self.mistakes), place, is_one: false }
             }
         }

@@ -18,12 +18,12 @@ pub use self::case::ScaledRow;
 use self::file::{PublishedFile, RowEntry, TableEntry};
 use crate::catalogue::Catalogue;
 use crate::compare::{CompareFlags, ComparePlan, MachineSize};
+use crate::document::Text;
 use crate::flags::{
     ClientRttFlag, DurationFlag, ExchangesFlag, FeederFlag, ReadyTimeoutFlag, RoundsFlag, SeedFlag, SubjectFlag,
     WarmUpFlag,
 };
 use crate::mistake::{Gathered, Mistake, Mistakes};
-use crate::plan_file::Text;
 use crate::quantity::read_seed;
 use crate::rounds::MOST_ROUNDS;
 use crate::scale::read_scale;

@@ -7,6 +7,7 @@ use schemars::JsonSchema;
 use serde::Deserialize;
 use stampede_core::{AppKind, Denied, Fallback, Site};
 
+use crate::document::Place;
 use crate::mistake::Gathered;
 
 /// Who answers a path that is no file of the public folder.
@@ -50,19 +51,21 @@ const NOT_LOOKED_INTO: [&str; 3] = ["node_modules", "vendor", ".git"];
 
 impl SiteEntry {
     /// The site of an application in a folder.
-    pub(crate) fn read(self, kind: &AppKind, source: &Path, place: &str, mistakes: &mut Gathered) -> Site {
+    pub(crate) fn read(self, kind: &AppKind, source: &Path, place: &Place<'_>, mistakes: &mut Gathered) -> Site {
         let Self { root, files, fallback, deny } = self;
         let is_public = matches!(kind, AppKind::Psr15Handler { .. }) && source.join(PUBLIC).is_dir();
         let default = if is_public { Some(PUBLIC.into()) } else { Site::of(kind).root };
         let given = root.map(|root| root.components().filter(|part| *part != Component::CurDir).collect::<PathBuf>());
         if let Some(root) = &given {
-            check_root(root, kind.index(), source, place, mistakes);
+            check_root(root, kind.index(), source, &place.key("root"), mistakes);
         }
-        let denied = deny.iter().filter_map(|text| read_denied(text, place, mistakes)).collect();
+        let denied = deny.iter().enumerate();
+        let denied =
+            denied.filter_map(|(index, text)| read_denied(text, &place.key("deny").item(index), mistakes)).collect();
         let fallback = fallback.unwrap_or(FallbackEntry::Front);
         if fallback == FallbackEntry::None && !matches!(kind, AppKind::Scripts { .. }) {
             let problem = "has fallback: none, and its front controller answers every request";
-            mistakes.add(place, problem, "remove it, or write kind: scripts");
+            mistakes.add(place.key("fallback"), problem, "remove it, or write kind: scripts");
         }
         let root = given.or(default);
         let htaccess = root.as_ref().is_some_and(|root| has_htaccess(&source.join(root), HTACCESS_DEPTH));
@@ -81,7 +84,7 @@ impl SiteEntry {
 }
 
 /// Sees that a public folder is a folder of the application, and that its front controller lies in it.
-fn check_root(root: &Path, index: Option<&Path>, source: &Path, place: &str, mistakes: &mut Gathered) {
+fn check_root(root: &Path, index: Option<&Path>, source: &Path, place: &Place<'_>, mistakes: &mut Gathered) {
     let named = format!("names the public folder {}", root.display());
     let folder = source.join(root);
     let (Ok(real), Ok(real_source)) = (folder.canonicalize(), source.canonicalize()) else {
@@ -100,7 +103,7 @@ fn check_root(root: &Path, index: Option<&Path>, source: &Path, place: &str, mis
 }
 
 /// `application/`, `*.yml`, `composer.json`.
-fn read_denied(text: &str, place: &str, mistakes: &mut Gathered) -> Option<Denied> {
+fn read_denied(text: &str, place: &Place<'_>, mistakes: &mut Gathered) -> Option<Denied> {
     let is_plain = |part: &str, more: &str| {
         !part.is_empty() && part.chars().all(|c| c.is_ascii_alphanumeric() || "_.-".contains(c) || more.contains(c))
     };
@@ -157,7 +160,7 @@ mod tests {
             (&AppKind::GoProgram, SiteEntry::default(), None, false, false),
         ] {
             let mut mistakes = Gathered::default();
-            let site = entry.clone().read(kind, app.path(), "app", &mut mistakes);
+            let site = entry.clone().read(kind, app.path(), &Place::of("app"), &mut mistakes);
             mistakes.finish(Ok(())).unwrap();
             let root = root.map(PathBuf::from);
             assert_eq!((site.root, site.files, site.htaccess), (root, files, htaccess), "{kind:?} {entry:?}");
@@ -180,7 +183,7 @@ mod tests {
         ] {
             let mut mistakes = Gathered::default();
             let entry = SiteEntry { root: Some(root.into()), deny, ..Default::default() };
-            entry.read(&front, app.path(), "app", &mut mistakes);
+            entry.read(&front, app.path(), &Place::of("app"), &mut mistakes);
             let told = mistakes.finish(Ok(())).unwrap_err().to_string();
             assert!(told.contains(problem), "{root}: {told}");
         }
@@ -195,7 +198,7 @@ mod tests {
             ("composer.json", Denied::Name("composer.json".to_owned())),
         ] {
             let mut mistakes = Gathered::default();
-            assert_eq!(read_denied(text, "app", &mut mistakes), Some(denied), "{text}");
+            assert_eq!(read_denied(text, &Place::of("app"), &mut mistakes), Some(denied), "{text}");
         }
     }
 }

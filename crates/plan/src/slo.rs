@@ -2,8 +2,9 @@
 
 use stampede_core::{ParseSloError, Slo, SloTerm};
 
+use crate::document::Text;
 use crate::mistake::Gathered;
-use crate::plan_file::{PlanFile, SloSection, Text};
+use crate::plan_file::{PlanFile, SloSection};
 
 const EXAMPLE: &str = "for example --slo 'p99<100ms,errors<0.1%'";
 
@@ -34,12 +35,11 @@ fn read_typed(typed: &str, mistakes: &mut Gathered) -> Option<Slo> {
 fn read_section(file: &PlanFile, section: &SloSection, mistakes: &mut Gathered) -> Option<Slo> {
     let mut terms = Vec::new();
     for (name, limit) in section.terms() {
-        let Some(at) = limit else { continue };
-        let Text(limit) = &at.value;
+        let Some(Text(limit)) = limit else { continue };
         match SloTerm::read(name, limit) {
             Ok(term) => terms.push(term),
             Err(problem) => {
-                let place = format!("{} slo.{name} {limit}", file.spot(at));
+                let place = file.place("slo").key(name);
                 mistakes.add(place, problem, "for example slo: {p99: 100ms, errors: 0.1%}");
             }
         }
@@ -49,8 +49,9 @@ fn read_section(file: &PlanFile, section: &SloSection, mistakes: &mut Gathered) 
 
 #[cfg(test)]
 mod tests {
+    use std::path::Path;
+
     use super::*;
-    use crate::plan_file::parse;
 
     fn told(mistakes: Gathered) -> Vec<String> {
         let read: Result<(), _> = mistakes.finish(Ok(()));
@@ -90,8 +91,7 @@ mod tests {
 
     #[test]
     fn a_plan_file_has_its_terms_as_keys_and_a_flag_comes_first() {
-        let file =
-            |yaml: &str| PlanFile { place: "p".to_owned(), folder: ".".into(), sections: parse(yaml, "p").unwrap() };
+        let file = |yaml: &str| PlanFile::parse(yaml, "p", Path::new(".")).unwrap();
         let plan = file("slo: {p99.9: 1s, errors: 0.1%, p50: 20ms}\n");
         for (typed, slo) in [(None, "p50<20ms,p99.9<1s,errors<0.1%"), (Some("p99<2s"), "p99<2s")] {
             let mut gathered = Gathered::default();

@@ -6,13 +6,11 @@ use stampede_core::Workload;
 
 use crate::application::{Served, in_folder, in_plan};
 use crate::catalogue::Catalogue;
+use crate::document::Text;
 use crate::mistake::Mistakes;
 use crate::plan_file::{PLAN_FILE, PlanFile, PlanSections};
 use crate::suggestion::suggest_or;
-use crate::workload;
-
-/// The file of a workload's folder.
-const WORKLOAD_FILE: &str = "workload.yaml";
+use crate::workload::{self, WORKLOAD_FILE};
 
 /// What is compared on, and the plan file that says more, where there is one.
 #[derive(Debug)]
@@ -77,17 +75,16 @@ fn served_by(file: &PlanFile, catalogue: &dyn Catalogue) -> Result<Served, Mista
     let PlanSections { workload, app, .. } = &file.sections;
     match (workload, app) {
         (Some(workload), None) => {
-            let typed = &workload.value.0;
-            let place = format!("{} workload {typed}", file.spot(workload));
+            let (Text(typed), place) = (workload, file.place("workload").to_string());
             read_workload(typed, &file.folder.join(typed), &place, catalogue).map(Served::complete)
         }
         (None, Some(app)) => in_plan(file, app),
-        (Some(_), Some(app)) => {
-            Err(Mistakes::one(format!("{} app", file.spot(app)), "stands beside a workload", "keep one of the two"))
-        }
-        (None, None) => {
-            Err(Mistakes::one(&file.place, "does not say what is served", "add workload: markdown, or app: {dir: .}"))
-        }
+        (Some(_), Some(_)) => Err(Mistakes::one(file.place("app"), "stands beside a workload", "keep one of the two")),
+        (None, None) => Err(Mistakes::one(
+            file.document.file(),
+            "does not say what is served",
+            "add workload: markdown, or app: {dir: .}",
+        )),
     }
 }
 

@@ -582,8 +582,19 @@ pub(crate) struct ShowArgs {
 pub(crate) enum Shown {
     /// Show a runtime: each setting with its value, the reason for it and the manual's address
     Runtime(Box<ShowRuntimeArgs>),
-    /// Show the JSON Schema of stampede.yaml, for editors
-    Schema,
+    /// Show the JSON Schema of a plan (stampede.yaml) or a workload (workload.yaml), for editors
+    Schema {
+        /// Of which file
+        #[arg(value_enum, default_value = "plan")]
+        of: SchemaOf,
+    },
+}
+
+/// A file with a schema.
+#[derive(Clone, Copy, Debug, clap::ValueEnum)]
+pub(crate) enum SchemaOf {
+    Plan,
+    Workload,
 }
 
 /// Which runtime, for what.

@@ -10,7 +10,7 @@ use stampede_report::capacity::{self, CapacityView};
 use stampede_report::scale;
 use stampede_store::{Store, StoredStudy};
 
-use crate::args::{OutputArgs, ShowArgs, Shown, StoreArgs};
+use crate::args::{OutputArgs, SchemaOf, ShowArgs, Shown, StoreArgs};
 use crate::destination::{self, is_stdout, put};
 use crate::exit::{Exit, Failure};
 use crate::{Outcome, folders, screen, show_runtime};
@@ -19,8 +19,11 @@ pub(crate) fn run(args: &ShowArgs) -> Outcome {
     let ShowArgs { other, study, output, store } = args;
     match other {
         Some(Shown::Runtime(args)) => return show_runtime::run(args),
-        Some(Shown::Schema) => {
-            screen::print(&stampede_plan::schema())?;
+        Some(Shown::Schema { of }) => {
+            screen::print(&match of {
+                SchemaOf::Plan => stampede_plan::schema(),
+                SchemaOf::Workload => stampede_plan::workload_schema(),
+            })?;
             return Ok(Exit::Done);
         }
         None => {}

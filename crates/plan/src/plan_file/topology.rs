@@ -7,40 +7,40 @@ use schemars::JsonSchema;
 use serde::{Deserialize, Deserializer};
 use stampede_core::{BalancerKind, ServiceKind};
 
-use super::at::{At, Text};
+use crate::document::Text;
 use crate::topology::{BALANCE, READY, RESTART};
 
 /// What stands around each runtime, the same around all of them.
 #[derive(Clone, Debug, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub(crate) struct TopologySection {
-    /// Copies of the runtime, each with settings for its part of the limits. 1 where nothing is said.
+    /// Copies of the runtime, each with settings for its part of the limits. 1 by default.
     #[schemars(extend("examples" = [2]))]
-    pub(crate) replicas: Option<At<Text>>,
+    pub(crate) replicas: Option<Text>,
     /// What stands in front of them; needed for more than one replica and for TLS.
     #[schemars(extend("examples" = ["nginx"], "enum" = words(BalancerKind::ALL.map(BalancerKind::id))))]
-    pub(crate) balancer: Option<At<Text>>,
-    /// How the balancer chooses a replica. round-robin where nothing is said.
+    pub(crate) balancer: Option<Text>,
+    /// How the balancer chooses a replica. round-robin by default.
     #[schemars(extend("examples" = ["round-robin"], "enum" = words(BALANCE.map(|(word, _)| word))))]
-    pub(crate) balance: Option<At<Text>>,
-    /// Idle connections that the balancer keeps to replicas in all, or off. 32 where nothing is said.
+    pub(crate) balance: Option<Text>,
+    /// Idle connections that the balancer keeps to replicas in all, or off. 32 by default.
     #[schemars(extend("examples" = [32]))]
-    pub(crate) upstream_keepalive: Option<At<Text>>,
+    pub(crate) upstream_keepalive: Option<Text>,
     /// Whether clients speak TLS to the balancer.
-    pub(crate) tls: Option<At<bool>>,
+    pub(crate) tls: Option<bool>,
     /// What the application uses beside itself.
     #[schemars(extend("examples" = ["{postgres: {cpus: 0.35, memory: 256Mi}}"]))]
-    pub(crate) services: Option<At<ServicesSection>>,
+    pub(crate) services: Option<ServicesSection>,
     /// What each replica and the balancer are held to. Without it, what the others leave.
     #[schemars(extend("examples" = ["{replica: {cpus: 0.4, memory: 128Mi}}"]))]
     pub(crate) share: Option<SharesSection>,
     /// When load may begin: when something listens at the front, or when each replica and the front have answered a
-    /// request. request where nothing is said.
+    /// request. request by default.
     #[schemars(extend("examples" = ["request"], "enum" = words(READY.map(|(word, _)| word))))]
-    pub(crate) ready: Option<At<Text>>,
-    /// Whether a unit that ends by itself fails the trial, or is started again and counted. never where nothing is said.
+    pub(crate) ready: Option<Text>,
+    /// Whether a unit that ends by itself fails the trial, or is started again and counted. never by default.
     #[schemars(extend("examples" = ["on-failure"], "enum" = words(RESTART.map(|(word, _)| word))))]
-    pub(crate) restart: Option<At<Text>>,
+    pub(crate) restart: Option<Text>,
     /// How far away the client is, and whether it keeps its connections.
     #[schemars(extend("examples" = ["{rtt: 20ms, bandwidth: 100mbit}"]))]
     pub(crate) client: Option<ClientSection>,
@@ -53,15 +53,15 @@ pub(crate) struct ServicesSection {
     /// PostgreSQL.
     #[serde(default, deserialize_with = "named")]
     #[schemars(extend("examples" = ["{cpus: 0.35, memory: 256Mi}"]))]
-    pub(crate) postgres: Option<At<ServiceSection>>,
+    pub(crate) postgres: Option<ServiceSection>,
     /// MariaDB.
     #[serde(default, deserialize_with = "named")]
     #[schemars(extend("examples" = ["{cpus: 0.35, memory: 256Mi}"]))]
-    pub(crate) mariadb: Option<At<ServiceSection>>,
+    pub(crate) mariadb: Option<ServiceSection>,
     /// PgBouncer, in front of PostgreSQL.
     #[serde(default, deserialize_with = "named")]
     #[schemars(extend("examples" = ["{set: {pool_mode: transaction}}"]))]
-    pub(crate) pgbouncer: Option<At<ServiceSection>>,
+    pub(crate) pgbouncer: Option<ServiceSection>,
 }
 
 /// A service. Its share takes both cpus and memory.
@@ -77,7 +77,7 @@ pub(crate) struct ServiceSection {
     /// Its settings, under the names that its manual uses.
     #[serde(default)]
     #[schemars(extend("examples" = ["{max_connections: 50}"]))]
-    pub(crate) set: BTreeMap<String, At<Text>>,
+    pub(crate) set: BTreeMap<String, Text>,
     /// A file with SQL that it is made with, from the plan file's folder. Each trial begins with what it made.
     #[schemars(extend("examples" = ["schema.sql"]))]
     pub(crate) init: Option<PathBuf>,
@@ -89,10 +89,10 @@ pub(crate) struct ServiceSection {
 pub(crate) struct SharesSection {
     /// Each replica.
     #[schemars(extend("examples" = ["{cpus: 0.4, memory: 128Mi}"]))]
-    pub(crate) replica: Option<At<ShareSection>>,
+    pub(crate) replica: Option<ShareSection>,
     /// The balancer.
     #[schemars(extend("examples" = ["{cpus: 0.2, memory: 64Mi}"]))]
-    pub(crate) balancer: Option<At<ShareSection>>,
+    pub(crate) balancer: Option<ShareSection>,
 }
 
 /// What a part is held to.
@@ -113,18 +113,18 @@ pub(crate) struct ShareSection {
 pub(crate) struct ClientSection {
     /// From sending a byte to the answer to it, at the least.
     #[schemars(extend("examples" = ["20ms"]))]
-    pub(crate) rtt: Option<At<Text>>,
+    pub(crate) rtt: Option<Text>,
     /// Bits a second in each direction, as tc(8) writes them.
     #[schemars(extend("examples" = ["100mbit"]))]
-    pub(crate) bandwidth: Option<At<Text>>,
-    /// Whether clients keep a connection for their next request. true where nothing is said.
+    pub(crate) bandwidth: Option<Text>,
+    /// Whether clients keep a connection for their next request. true by default.
     #[schemars(extend("examples" = [false]))]
     pub(crate) keep_alive: Option<bool>,
 }
 
 impl ServicesSection {
     /// Those that are named.
-    pub(crate) fn named(&self) -> impl Iterator<Item = (ServiceKind, &At<ServiceSection>)> {
+    pub(crate) fn named(&self) -> impl Iterator<Item = (ServiceKind, &ServiceSection)> {
         let Self { postgres, mariadb, pgbouncer } = self;
         [(ServiceKind::Postgres, postgres), (ServiceKind::Mariadb, mariadb), (ServiceKind::Pgbouncer, pgbouncer)]
             .into_iter()
@@ -133,9 +133,8 @@ impl ServicesSection {
 }
 
 /// A service that is only named (`postgres:`) is one with its defaults.
-fn named<'de, D: Deserializer<'de>>(deserializer: D) -> Result<Option<At<ServiceSection>>, D::Error> {
-    let At { value, line, column } = At::<Option<ServiceSection>>::deserialize(deserializer)?;
-    Ok(Some(At { value: value.unwrap_or_default(), line, column }))
+fn named<'de, D: Deserializer<'de>>(deserializer: D) -> Result<Option<ServiceSection>, D::Error> {
+    Ok(Some(Option::<ServiceSection>::deserialize(deserializer)?.unwrap_or_default()))
 }
 
 /// The words that a key allows, beside nothing at all.

@@ -5,8 +5,8 @@ use std::collections::BTreeMap;
 use serde::Deserialize;
 
 use crate::compare::CompareFlags;
+use crate::document::Text;
 use crate::flags::{AppFlag, ClientRttFlag, DeploymentFlags, LoadFlag, PhpFlag, ReadyFlag, TopologyFlags};
-use crate::plan_file::Text;
 use crate::scale::InstancesAsked;
 
 /// Flags of `stampede compare`, and what an application is given beside its own.

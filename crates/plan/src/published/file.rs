@@ -11,8 +11,8 @@ use stampede_core::{
 
 use super::KnownPublication;
 use super::case::CaseKeys;
+use crate::document::Text;
 use crate::mistake::{Gathered, Mistakes};
-use crate::plan_file::Text;
 
 #[derive(Debug, Deserialize)]
 #[serde(deny_unknown_fields)]

@@ -4,10 +4,11 @@
 use stampede_core::{ServiceKind, ServiceNeed, Topology};
 
 use super::{give_setting, give_share};
+use crate::document::Text;
 use crate::flags::TopologyFlags;
 use crate::mistake::{Gathered, Mistake};
 use crate::need::read_init;
-use crate::plan_file::{At, ClientSection, PlanFile, ServiceSection, ShareSection, Text, TopologySection};
+use crate::plan_file::{ClientSection, PlanFile, ServiceSection, ServicesSection, ShareSection, TopologySection};
 
 /// What flags are called below `topology`.
 const KEYS: [(&str, &str); 10] = [
@@ -25,7 +26,7 @@ const KEYS: [(&str, &str); 10] = [
 
 /// A file's topology, where there is one.
 #[derive(Clone, Copy)]
-pub(super) struct Written<'a>(Option<(&'a PlanFile, &'a At<TopologySection>)>);
+pub(super) struct Written<'a>(Option<(&'a PlanFile, &'a TopologySection)>);
 
 /// What mistakes call a flag whose value is the file's.
 pub(super) struct Told {
@@ -52,7 +53,7 @@ impl<'a> Written<'a> {
             ready,
             restart,
             client,
-        } = &section.value;
+        } = section;
         let (rtt, bandwidth) = match client {
             Some(ClientSection { rtt, bandwidth, keep_alive }) => {
                 flags.no_keepalive |= *keep_alive == Some(false);
@@ -71,20 +72,19 @@ impl<'a> Written<'a> {
             ("--client-rtt", &mut flags.client_rtt.client_rtt, rtt),
             ("--client-bandwidth", &mut flags.client_bandwidth, bandwidth),
         ] {
-            if let (None, Some(at)) = (&typed, written) {
-                let Text(text) = &at.value;
-                told.push(Told { flag, place: format!("{} topology.{} {text}", file.spot(at), key(flag)) });
+            if let (None, Some(Text(text))) = (&typed, written) {
+                told.push(Told { flag, place: file.place(&format!("topology.{}", key(flag))).to_string() });
                 *typed = Some(text.clone());
             }
         }
-        if let (false, Some(at @ At { value: true, .. })) = (flags.tls, tls) {
-            told.push(Told { flag: "--tls", place: format!("{} topology.tls true", file.spot(at)) });
+        if let (false, Some(true)) = (flags.tls, tls) {
+            told.push(Told { flag: "--tls", place: file.place("topology.tls").to_string() });
             flags.tls = true;
         }
-        if let (None, Some(at)) = (&flags.services, services) {
-            let names: Vec<&str> = at.value.named().map(|(kind, _)| kind.id()).collect();
+        if let (None, Some(services)) = (&flags.services, services) {
+            let names: Vec<&str> = services.named().map(|(kind, _)| kind.id()).collect();
             if !names.is_empty() {
-                let place = format!("{} topology.services {}", file.spot(at), names.join(", "));
+                let place = format!("{} {}", file.place("topology.services"), names.join(", "));
                 told.push(Told { flag: "--services", place });
                 flags.services = Some(names.join(","));
             }
@@ -97,21 +97,21 @@ impl<'a> Written<'a> {
         let Some((file, section)) = self.0 else { return };
         let is_typed =
             |part: &str| by_flag.iter().any(|typed| typed.split_once('=').is_some_and(|(typed, _)| typed == part));
-        let shares = section.value.share.iter();
+        let shares = section.share.iter();
         let parts = shares.flat_map(|shares| [("replica", &shares.replica), ("balancer", &shares.balancer)]);
         for (part, share) in parts.filter(|(part, _)| !is_typed(part)) {
-            if let Some(at @ At { value: ShareSection { cpus: Text(cpus), memory: Text(memory) }, .. }) = share {
-                let place = format!("{} topology.share.{part}", file.spot(at));
+            if let Some(ShareSection { cpus: Text(cpus), memory: Text(memory) }) = share {
+                let place = file.place("topology.share").key(part).to_string();
                 give_share(part, [cpus, memory], &place, "for example {cpus: 0.4, memory: 128Mi}", topology, mistakes);
             }
         }
-        for (kind, at) in section.value.services.iter().flat_map(|services| services.value.named()) {
+        for (kind, service) in section.services.iter().flat_map(ServicesSection::named) {
             let part = kind.id();
             if is_typed(part) || !topology.services.iter().any(|service| service.kind == kind) {
                 continue;
             }
-            let place = format!("{} topology.services.{part}", file.spot(at));
-            let ServiceSection { cpus, memory, set: _, init: _ } = &at.value;
+            let place = file.place("topology.services").key(part).to_string();
+            let ServiceSection { cpus, memory, set: _, init: _ } = service;
             match (cpus, memory) {
                 (Some(Text(cpus)), Some(Text(memory))) => {
                     let example = "for example {cpus: 0.35, memory: 256Mi}";
@@ -127,12 +127,11 @@ impl<'a> Written<'a> {
     /// Reads settings of the services that are used.
     pub(super) fn read_settings(self, topology: &mut Topology, mistakes: &mut Gathered) {
         let Some((file, section)) = self.0 else { return };
-        for (kind, at) in section.value.services.iter().flat_map(|services| services.value.named()) {
-            let Some(service) = topology.services.iter_mut().find(|service| service.kind == kind) else { continue };
-            for (setting, at) in &at.value.set {
-                let Text(value) = &at.value;
-                let place = format!("{} topology.services.{}.set.{setting} {value}", file.spot(at), kind.id());
-                give_setting(service, setting, value, place, mistakes);
+        for (kind, service) in section.services.iter().flat_map(ServicesSection::named) {
+            let Some(used) = topology.services.iter_mut().find(|used| used.kind == kind) else { continue };
+            let place = file.place("topology.services").key(kind.id()).key("set");
+            for (setting, Text(value)) in &service.set {
+                give_setting(used, setting, value, place.key(setting).to_string(), mistakes);
             }
         }
     }
@@ -140,12 +139,12 @@ impl<'a> Written<'a> {
     /// Reads what services are made with, in place of what the workload says.
     pub(super) fn read_init(self, topology: &Topology, services: &mut Vec<ServiceNeed>, mistakes: &mut Gathered) {
         let Some((file, section)) = self.0 else { return };
-        for (kind, at) in section.value.services.iter().flat_map(|services| services.value.named()) {
-            let Some(init) = at.value.init.as_ref().filter(|_| topology.services.iter().any(|used| used.kind == kind))
+        for (kind, service) in section.services.iter().flat_map(ServicesSection::named) {
+            let Some(init) = service.init.as_ref().filter(|_| topology.services.iter().any(|used| used.kind == kind))
             else {
                 continue;
             };
-            let place = format!("{} topology.services.{}", file.spot(at), kind.id());
+            let place = file.place("topology.services").key(kind.id()).to_string();
             if kind == ServiceKind::Pgbouncer {
                 mistakes.add(place, "has an init and holds nothing", "give it to postgres");
                 continue;
@@ -169,11 +168,11 @@ impl<'a> Written<'a> {
     /// What the shares of a topology are called together.
     pub(super) fn shares(self) -> String {
         let gives_some = |section: &TopologySection| {
-            let mut services = section.services.iter().flat_map(|services| services.value.named());
-            section.share.is_some() || services.any(|(_, at)| at.value.cpus.is_some())
+            let mut services = section.services.iter().flat_map(ServicesSection::named);
+            section.share.is_some() || services.any(|(_, service)| service.cpus.is_some())
         };
         match self.0 {
-            Some((file, section)) if gives_some(&section.value) => format!("{} topology", file.spot(section)),
+            Some((file, section)) if gives_some(section) => file.place("topology").to_string(),
             _ => "--share".to_owned(),
         }
     }
@@ -203,7 +202,7 @@ fn key(flag: &str) -> &'static str {
 
 #[cfg(test)]
 mod tests {
-    use std::path::PathBuf;
+    use std::path::Path;
 
     use stampede_core::{Bytes, Cpus, Limits};
 
@@ -211,13 +210,12 @@ mod tests {
     use super::*;
     use crate::flags::{ClientRttFlag, ReadyFlag};
     use crate::mistake::Mistakes;
-    use crate::plan_file::parse;
 
     /// What is read of `topology: {yaml}` beside flags and `--set`.
     fn read_all(yaml: &str, flags: &TopologyFlags, set: &[&str]) -> Result<String, Vec<String>> {
         let total = Limits { cpus: Cpus::from_millis(1500), memory: Bytes::from_mib(1024) };
-        let sections = parse(&format!("topology: {yaml}"), "p").map_err(|error| vec![error.to_string()])?;
-        let file = PlanFile { place: "p".to_owned(), folder: PathBuf::new(), sections };
+        let file = PlanFile::parse(&format!("topology: {yaml}"), "p", Path::new(""));
+        let file = file.map_err(|error| vec![error.to_string()])?;
         let set: Vec<String> = set.iter().map(|set| (*set).to_owned()).collect();
         let mut mistakes = Gathered::default();
         let Around { topology, set, .. } = read(flags, &set, Some(&file), &total, &[], &mut mistakes);

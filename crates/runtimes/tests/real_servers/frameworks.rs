@@ -77,14 +77,14 @@ fn laravel() -> App {
 fn verify(id: &str, server: &Server) {
     let text = fs::read_to_string(hello().join("workload.yaml")).expect("read the workload");
     let workload: Value = serde_saphyr::from_str(&text).expect("parse the workload");
-    for exchange in workload["exchanges"].as_array().expect("exchanges") {
-        let path = exchange["request"]["path"].as_str().expect("a path");
+    for request in workload["requests"].as_array().expect("requests") {
+        let path = request["path"].as_str().expect("a path");
         let answer = Connection::open(server.front)
             .and_then(|mut connection| connection.exchange("GET", path, &[], b""))
             .unwrap_or_else(|error| panic!("{id}: {path}: {error}; {}", server.log()));
         let came = format!("{id}: {path}: {answer:?}; {}", server.log());
-        assert_eq!(Some(u64::from(answer.status)), exchange["expect"]["status"].as_u64(), "{came}");
-        assert_eq!(Some(&*String::from_utf8_lossy(&answer.body)), exchange["expect"]["body"].as_str(), "{came}");
+        assert_eq!(Some(u64::from(answer.status)), request["expect"]["status"].as_u64(), "{came}");
+        assert_eq!(Some(&*String::from_utf8_lossy(&answer.body)), request["expect"]["body"].as_str(), "{came}");
         assert!(answer.headers["content-type"].eq_ignore_ascii_case("text/plain;charset=utf-8"), "{came}");
     }
 }

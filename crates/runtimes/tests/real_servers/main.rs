@@ -104,8 +104,8 @@ fn started(id: &str, app: &App, settings: &[(&str, &str)], limits: &Limits, load
 fn verify(server: &Server) {
     let text = fs::read_to_string(workload().join("workload.yaml")).expect("read the workload");
     let workload_yaml: Value = serde_saphyr::from_str(&text).expect("parse the workload");
-    for exchange in workload_yaml["exchanges"].as_array().expect("exchanges") {
-        let (request, expect) = (&exchange["request"], &exchange["expect"]);
+    for request in workload_yaml["requests"].as_array().expect("requests") {
+        let expect = &request["expect"];
         let body = match request["body_file"].as_str() {
             Some(file) => fs::read(workload().join(file)).expect("read a body"),
             None => request["body"].as_str().unwrap_or_default().into(),
@@ -113,14 +113,14 @@ fn verify(server: &Server) {
         let answer = Connection::open(server.front)
             .and_then(|mut connection| {
                 connection.exchange(
-                    request["method"].as_str().expect("a method"),
+                    request["method"].as_str().unwrap_or("GET"),
                     request["path"].as_str().expect("a path"),
                     &[("Content-Type", "application/json")],
                     &body,
                 )
             })
-            .unwrap_or_else(|error| panic!("{}: {error}; {}", exchange["name"], server.log()));
-        let came = format!("{}: {answer:?}; {}", exchange["name"], server.log());
+            .unwrap_or_else(|error| panic!("{}: {error}; {}", request["name"], server.log()));
+        let came = format!("{}: {answer:?}; {}", request["name"], server.log());
         assert_eq!(Some(u64::from(answer.status)), expect["status"].as_u64(), "{came}");
         assert_eq!(answer.headers["content-type"], "application/json", "{came}");
         if let Some(body) = expect["body"].as_str() {

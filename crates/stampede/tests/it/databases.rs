@@ -79,7 +79,7 @@ impl Things {
             format!(
                 "title: things\nservices: {{postgres: {{init: schema.sql, extensions: [pdo_pgsql]{more}}}}}\n\
                  apps: [{{kind: front-controller, dir: app, index: index.php}}]\n\
-                 exchanges: [{{name: count, request: {{method: GET, path: /count}}, expect: {{status: 200, body: '2'}}}}]\n\
+                 requests: [{{name: count, path: /count, expect: {{status: 200, body: '2'}}}}]\n\
                  scenario: scenario.yaml\n{after}"
             ),
         )

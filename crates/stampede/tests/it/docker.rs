@@ -392,8 +392,8 @@ fn holds_parts_to_shares(stage: &Stage, engine: &Engine) {
 fn starts_a_replica_again(stage: &Stage, engine: &Engine) {
     let folder = tempfile::tempdir().unwrap();
     go_app(&folder.path().join("app"));
-    let yaml = "title: a test\napps: [{kind: go-program, dir: app, env: {MOST: '250'}}]\nexchanges:\n  - name: hello\n    \
-                load: true\n    request: {method: GET, path: '/?sleep=10ms'}\n    expect: {status: 200, body: hello}\n";
+    let yaml = "title: a test\napps: [{kind: go-program, dir: app, env: {MOST: '250'}}]\nrequests:\n  - name: hello\n    \
+                path: '/?sleep=10ms'\n    expect: {status: 200, body: hello}\n";
     fs::write(folder.path().join("workload.yaml"), yaml).unwrap();
     let base = ["compare", folder.path().to_str().unwrap(), "--platform", "docker", "--runtimes", "go"];
     let topology = ["--replicas", "2", "--balancer", "nginx", "--restart", "on-failure"];

@@ -27,7 +27,7 @@ fn write_workload(folder: &Path, scenario: &str, sql: Option<&str>) {
         "services: {postgres: {init: schema.sql}}\n"
     });
     let workload = "title: A shop\napps: [{kind: front-controller, dir: app, index: index.php}]\nscenario: scenario.yaml\n\
-         exchanges: [{name: a, request: {method: GET, path: /}, expect: {status: 200, body: hello}}]\n";
+         requests: [{name: a, path: /, expect: {status: 200, body: hello}}]\n";
     fs::write(folder.join("workload.yaml"), format!("{workload}{services}")).unwrap();
     fs::write(folder.join("scenario.yaml"), format!("crowds: [{scenario}]\n")).unwrap();
 }

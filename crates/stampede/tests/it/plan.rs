@@ -82,9 +82,11 @@ fn without_a_plan_the_way_to_one_is_told() {
 }
 
 #[test]
-fn the_schema_is_printed() {
-    let said = Stage::new().run(&["show", "schema"]);
-    assert_eq!(said.code, Some(0), "{said:?}");
-    let schema: Value = serde_json::from_str(&said.stdout).unwrap();
-    assert!(schema["properties"]["cases"].is_object(), "{schema}");
+fn schemas_are_printed() {
+    for (command, key) in [(&["show", "schema"][..], "cases"), (&["show", "schema", "workload"], "requests")] {
+        let said = Stage::new().run(command);
+        assert_eq!(said.code, Some(0), "{said:?}");
+        let schema: Value = serde_json::from_str(&said.stdout).unwrap();
+        assert!(schema["properties"][key].is_object(), "{schema}");
+    }
 }

@@ -15,8 +15,8 @@ fn workload(stage: &Stage, app: &str, path: &str, body: &str) -> String {
     let folder = stage.home().join("workload");
     fs::create_dir_all(&folder).unwrap();
     let yaml = format!(
-        "title: a test\napps:\n  - {app}\nexchanges:\n  - name: hello\n    load: true\n    \
-         request: {{method: GET, path: '{path}'}}\n    expect: {{status: 200, body: '{body}'}}\n"
+        "title: a test\napps:\n  - {app}\nrequests:\n  - name: hello\n    \
+         path: '{path}'\n    expect: {{status: 200, body: '{body}'}}\n"
     );
     fs::write(folder.join("workload.yaml"), yaml).unwrap();
     folder.display().to_string()

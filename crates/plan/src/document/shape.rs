@@ -1,102 +1,82 @@
-//! Holds a document against the JSON Schema of plan files, as far as that schema goes: keys, types and words.
+//! Checks a document with a JSON Schema, as far as the schemas of sections go: keys, types and words.
 
 use serde_json::{Map, Value};
 use serde_saphyr::Spanned;
 
-use super::document::Node;
-use super::spot;
+use super::node::Node;
+use super::{Document, Grammar, Place};
 use crate::mistake::{Gathered, Mistakes};
 use crate::suggestion::suggest;
 
-/// The most characters of a value that are shown.
-const SHOWN: usize = 60;
-
 /// Finds every key and type that is wrong.
-pub(crate) fn check(document: &Spanned<Node>, schema: &Value, place: &str) -> Result<(), Mistakes> {
-    let mut shape = Shape { root: schema, place, mistakes: Gathered::default() };
-    match &document.value {
-        Node::Map(_) => shape.check("", document, schema),
-        Node::Null => shape.add("", document, "is empty", "begin with workload: markdown, or app: {dir: .}"),
-        _ => shape.add("", document, "is not a plan", "begin with workload: markdown, or app: {dir: .}"),
+pub(super) fn check(document: &Document, grammar: &Grammar) -> Result<(), Mistakes> {
+    let Grammar { schema, is, begin } = grammar;
+    let mut shape = Shape { root: schema, mistakes: Gathered::default() };
+    let place = document.place();
+    match &document.root.value {
+        node @ Node::Map(_) => shape.check(&place, node, schema),
+        Node::Null => shape.mistakes.add(place, "is empty", *begin),
+        _ => shape.mistakes.add(place, format!("is not {is}"), *begin),
     }
     shape.mistakes.finish(Ok(()))
 }
 
 struct Shape<'a> {
     root: &'a Value,
-    place: &'a str,
     mistakes: Gathered,
 }
 
 impl<'a> Shape<'a> {
-    fn add<T>(&mut self, what: &str, at: &Spanned<T>, problem: impl std::fmt::Display, fix: impl Into<String>) {
-        let place = spot(self.place, at.referenced.line(), at.referenced.column());
-        let space = if what.is_empty() { "" } else { " " };
-        self.mistakes.add(format!("{place}{space}{what}"), problem, fix);
-    }
-
-    /// Checks a value whose key is `path`: `limits.cpus`.
-    fn check(&mut self, path: &str, node: &Spanned<Node>, schema: &'a Value) {
+    fn check(&mut self, place: &Place<'_>, node: &Node, schema: &'a Value) {
         let branches = self.branches(schema);
-        let Some(schema) = branches.iter().find(|branch| accepts(branch, &node.value)) else {
+        let Some(schema) = branches.iter().find(|branch| accepts(branch, node)) else {
             let wanted: Vec<_> = branches.iter().flat_map(|branch| types(branch)).collect();
             let example = example(schema).or_else(|| branches.iter().find_map(|branch| example(branch)));
-            self.wrong(path, node, &wanted, example);
+            self.wrong(place, node, &wanted, example);
             return;
         };
-        match &node.value {
-            Node::Map(entries) => self.check_map(path, node, entries, schema),
+        match node {
+            Node::Map(entries) => self.check_map(place, entries, schema),
             Node::List(items) => {
                 for (index, item) in items.iter().enumerate() {
                     if let Some(schema) = schema.get("items") {
-                        self.check(&format!("{path}[{index}]"), item, schema);
+                        self.check(&place.item(index), &item.value, schema);
                     }
                 }
             }
-            Node::Text(word) => self.check_word(path, node, word, schema),
+            Node::Text(word) => {
+                let words = words(schema);
+                if !words.is_empty() && !words.contains(&word.as_str()) {
+                    self.mistakes.add(place, "is not known", suggest(word, words));
+                }
+            }
             Node::Null | Node::Boolean(_) | Node::Integer(_) | Node::Number(_) => {}
         }
     }
 
-    fn check_map(
-        &mut self,
-        path: &str,
-        node: &Spanned<Node>,
-        entries: &[(Spanned<String>, Spanned<Node>)],
-        schema: &'a Value,
-    ) {
+    fn check_map(&mut self, place: &Place<'_>, entries: &[(Spanned<String>, Spanned<Node>)], schema: &'a Value) {
         let nothing = Map::new();
         let known = schema.get("properties").and_then(Value::as_object);
         let required = schema.get("required").and_then(Value::as_array).into_iter().flatten().filter_map(Value::as_str);
         for name in required.filter(|name| !entries.iter().any(|(key, _)| key.value == *name)) {
             let example = known.unwrap_or(&nothing).get(name).and_then(example);
             let value = example.map(|example| format!(": {example}")).unwrap_or_default();
-            self.add(path, node, format!("has no {name}"), format!("add {name}{value}"));
+            self.mistakes.add(place, format!("has no {name}"), format!("add {name}{value}"));
         }
         for (key, value) in entries {
-            let inner = if path.is_empty() { key.value.clone() } else { format!("{path}.{}", key.value) };
-            match known.and_then(|known| known.get(&key.value)) {
-                Some(schema) => self.check(&inner, value, schema),
-                None => match schema.get("additionalProperties") {
-                    Some(schema @ Value::Object(_)) => self.check(&inner, value, schema),
-                    _ => {
-                        let names: Vec<_> = known.into_iter().flat_map(Map::keys).map(String::as_str).collect();
-                        self.add(&inner, key, "is not known", suggest(&key.value, names));
-                    }
-                },
+            let name = place.name(key);
+            let more = schema.get("additionalProperties").filter(|more| more.is_object());
+            match known.and_then(|known| known.get(&key.value)).or(more) {
+                Some(schema) => self.check(&name.with(value), &value.value, schema),
+                None => {
+                    let names: Vec<_> = known.into_iter().flat_map(Map::keys).map(String::as_str).collect();
+                    self.mistakes.add(name, "is not known", suggest(&key.value, names));
+                }
             }
         }
     }
 
-    /// Checks a text that must be one of some words.
-    fn check_word(&mut self, path: &str, node: &Spanned<Node>, word: &str, schema: &Value) {
-        let words = words(schema);
-        if !words.is_empty() && !words.contains(&word) {
-            self.add(&format!("{path} {word}"), node, "is not known", suggest(word, words));
-        }
-    }
-
-    fn wrong(&mut self, path: &str, node: &Spanned<Node>, wanted: &[&str], example: Option<String>) {
+    fn wrong(&mut self, place: &Place<'_>, node: &Node, wanted: &[&str], example: Option<String>) {
         const NAMES: [(&str, &str); 6] = [
             ("object", "keys with values"),
             ("array", "a list"),
@@ -110,7 +90,7 @@ impl<'a> Shape<'a> {
             true => vec!["one value"],
             false => NAMES.iter().filter(|(kind, _)| wanted.contains(kind)).map(|(_, name)| *name).collect(),
         };
-        let is = match &node.value {
+        let is = match node {
             Node::Null => "is nothing",
             Node::List(_) => "is a list",
             Node::Map(_) => "has keys of its own",
@@ -118,12 +98,11 @@ impl<'a> Shape<'a> {
             Node::Integer(_) | Node::Number(_) => "is a number",
             Node::Text(_) => "is a text",
         };
-        let fix = match (example, path.rsplit('.').next()) {
-            (Some(example), Some(key)) => format!("for example {key}: {example}"),
-            _ => format!("give it {}", names.join(" or ")),
+        let fix = match example {
+            Some(example) => format!("for example {}: {example}", place.last()),
+            None => format!("give it {}", names.join(" or ")),
         };
-        let what = format!("{path} {}", shown(&node.value));
-        self.add(what.trim(), node, format!("{is} where {} must be", names.join(" or ")), fix);
+        self.mistakes.add(place, format!("{is} where {} must be", names.join(" or ")), fix);
     }
 
     /// The alternatives that a schema gives, itself where it gives none. Words have alternatives too, but of one type.
@@ -182,19 +161,4 @@ fn example(schema: &Value) -> Option<String> {
         Value::String(text) => Some(text.clone()),
         other => Some(other.to_string()),
     }
-}
-
-fn shown(node: &Node) -> String {
-    let text = match node {
-        Node::Text(text) => text.clone(),
-        Node::Boolean(value) => value.to_string(),
-        Node::Integer(value) => value.to_string(),
-        Node::Number(value) => value.to_string(),
-        Node::Null | Node::List(_) | Node::Map(_) => String::new(),
-    };
-    let mut shown: String = text.chars().take(SHOWN).flat_map(char::escape_debug).collect();
-    if text.chars().count() > SHOWN {
-        shown.push_str("...");
-    }
-    shown
 }

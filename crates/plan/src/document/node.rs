@@ -5,12 +5,11 @@ use std::fmt;
 use serde::de::{Deserialize, Deserializer, MapAccess, SeqAccess, Visitor};
 use serde_saphyr::{Error, Options, Spanned, UserMessageFormatter};
 
-use super::spot;
 use crate::mistake::Mistakes;
 
 /// A value of a document.
 #[derive(Debug)]
-pub(crate) enum Node {
+pub(super) enum Node {
     Null,
     Boolean(bool),
     Integer(i128),
@@ -20,13 +19,34 @@ pub(crate) enum Node {
     Map(Vec<(Spanned<String>, Spanned<Node>)>),
 }
 
+/// The most characters of a value that are shown.
+const SHOWN: usize = 60;
+
+impl Node {
+    /// A scalar for a message; nothing of what holds others.
+    pub(super) fn shown(&self) -> String {
+        let text = match self {
+            Self::Text(text) => text.clone(),
+            Self::Boolean(value) => value.to_string(),
+            Self::Integer(value) => value.to_string(),
+            Self::Number(value) => value.to_string(),
+            Self::Null | Self::List(_) | Self::Map(_) => String::new(),
+        };
+        let mut shown: String = text.chars().take(SHOWN).flat_map(char::escape_debug).collect();
+        if text.chars().count() > SHOWN {
+            shown.push_str("...");
+        }
+        shown
+    }
+}
+
 /// Reads a document.
-pub(crate) fn parse(text: &str) -> Result<Spanned<Node>, Error> {
+pub(super) fn parse(text: &str) -> Result<Spanned<Node>, Error> {
     serde_saphyr::from_str_with_options(text, bounds())
 }
 
-/// What a plan never needs more of. Aliases are counted after they are followed, so that few bytes cannot become many.
-pub(crate) fn bounds() -> Options {
+/// What such a file never needs more of. Aliases are counted after they are followed, so that few bytes cannot become many.
+pub(super) fn bounds() -> Options {
     serde_saphyr::options! {
         budget: serde_saphyr::budget! {
             max_depth: 16,
@@ -45,9 +65,9 @@ pub(crate) fn bounds() -> Options {
 }
 
 /// An error of the YAML as a mistake with its place.
-pub(crate) fn mistake(error: &Error, place: &str) -> Mistakes {
+pub(super) fn mistake(error: &Error, place: &str) -> Mistakes {
     let place = match error.location() {
-        Some(location) if location.line() > 0 => spot(place, location.line(), location.column()),
+        Some(at) if at.line() > 0 => format!("{place}:{}:{}", at.line(), at.column()),
         _ => place.to_owned(),
     };
     let text = error.without_snippet().render_with_formatter(&UserMessageFormatter);
