@@ -1,11 +1,13 @@
 //! A command of a workload: any program that listens on `$PORT`.
 
 use std::collections::BTreeMap;
+use std::fs;
+use std::path::{Component, Path, PathBuf};
 use std::time::Duration;
 
 use schemars::JsonSchema;
 use serde::Deserialize;
-use stampede_core::{Command, CommandReady, CommandTunable, CommandValues, Places, Stop, StopSignal};
+use stampede_core::{Command, CommandReady, CommandTunable, CommandValues, Places, Replacement, Stop, StopSignal};
 
 use crate::document::{Place, Text};
 use crate::mistake::Gathered;
@@ -14,6 +16,9 @@ use crate::mistake::Gathered;
 const DEFAULT_GRACE: Duration = Duration::from_secs(5);
 /// Each trial may wait as long.
 const MOST_GRACE: Duration = Duration::from_secs(60);
+
+/// Places of a run that a command can name.
+const PLACES: [&str; 5] = ["app", "run", "front", "front.host", "front.port"];
 
 /// What a command is told by the bench itself.
 const OWN_VARIABLES: [&str; 2] = ["HOST", "PORT"];
@@ -28,6 +33,10 @@ pub(crate) struct CommandEntry {
     /// A command that builds it into the file @{output}.
     #[schemars(extend("examples" = ["[cc, -o, '@{output}', server.c]"]))]
     build: Option<Vec<Text>>,
+    /// Texts that are replaced in files of the copy that is served: an address or a number of workers that stands in its code.
+    #[serde(default)]
+    #[schemars(extend("examples" = ["[{file: start.php, text: 'http://0.0.0.0:2345', with: 'http://@{front}'}]"]))]
+    replace: Vec<ReplaceEntry>,
     /// When load may begin: when something listens on the port, or when it has answered a request. request by default.
     #[serde(default)]
     ready: ReadyEntry,
@@ -71,6 +80,21 @@ enum SignalEntry {
     Winch,
 }
 
+/// A text that is replaced in a file of the copy.
+#[derive(Clone, Debug, Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields)]
+pub(crate) struct ReplaceEntry {
+    /// The file, from the application's folder.
+    #[schemars(extend("examples" = ["start.php"]))]
+    file: PathBuf,
+    /// The text, wherever it stands in the file.
+    #[schemars(extend("examples" = ["0.0.0.0:2345"]))]
+    text: Text,
+    /// What takes its place. @{front}, @{front.host} and @{front.port} stand for the address to listen on.
+    #[schemars(extend("examples" = ["@{front}"]))]
+    with: Text,
+}
+
 /// A setting: a whole number from min to max, or one of some words.
 #[derive(Clone, Debug, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
@@ -86,19 +110,20 @@ struct TunableEntry {
     default: Text,
 }
 
-/// Reads a command; `env` is the application's environment.
+/// Reads a command of the application in the folder `source`, whose environment is `env`.
 pub(crate) fn read(
     entry: CommandEntry,
+    source: &Path,
     env: &BTreeMap<String, String>,
     place: &Place<'_>,
     mistakes: &mut Gathered,
 ) -> Command {
-    let CommandEntry { run, build, ready, stop: StopEntry { signal, grace }, tunables } = entry;
+    let CommandEntry { run, build, replace, ready, stop: StopEntry { signal, grace }, tunables } = entry;
     let (run, build) = (words(run), build.map(words));
     if run.is_empty() {
         mistakes.add(place.key("run"), "is empty", "for example run: [./server]");
     }
-    check_places("run", &run, &["app", "run", "front", "front.host", "front.port", "built"], place, mistakes);
+    check_places("run", &run, &[&PLACES[..], &["built"]].concat(), place, mistakes);
     match &build {
         Some(build) => {
             check_places("build", build, &["app", "output"], place, mistakes);
@@ -115,6 +140,21 @@ pub(crate) fn read(
         }
         None => {}
     }
+    let replaced = place.key("replace");
+    let replacements = replace
+        .into_iter()
+        .enumerate()
+        .map(|(index, ReplaceEntry { file, text: Text(text), with: Text(with) })| {
+            let item = replaced.item(index);
+            check_places("with", std::slice::from_ref(&with), &PLACES, &item, mistakes);
+            if !file.components().all(|part| matches!(part, Component::Normal(_) | Component::CurDir)) {
+                mistakes.add(item.key("file"), "leads out of the application", "name a file of its folder");
+            } else if !fs::read_to_string(source.join(&file)).is_ok_and(|content| content.contains(&text)) {
+                mistakes.add(item.key("text"), format!("does not stand in {}", file.display()), "correct file or text");
+            }
+            Replacement { file, text, with }
+        })
+        .collect();
     let stop = Stop {
         signal: match signal {
             SignalEntry::Term => StopSignal::Term,
@@ -136,7 +176,7 @@ pub(crate) fn read(
         ReadyEntry::Port => CommandReady::Port,
         ReadyEntry::Request => CommandReady::Request,
     };
-    Command { run, build, replacements: Vec::new(), ready, stop, tunables }
+    Command { run, build, replacements, ready, stop, tunables }
 }
 
 fn words(words: Vec<Text>) -> Vec<String> {
@@ -197,7 +237,9 @@ mod tests {
         let env = BTreeMap::from([("TAKEN".to_owned(), "1".to_owned())]);
         let schema = schemars::schema_for!(CommandEntry).to_value();
         let (entry, document) = document::read(yaml, "w", &Grammar { schema, is: "a command", begin: "" })?;
-        let command = read(entry, &env, &document.place(), &mut mistakes);
+        let source = tempfile::tempdir().unwrap();
+        fs::write(source.path().join("start.php"), "new Worker('http://0.0.0.0:2345');").unwrap();
+        let command = read(entry, source.path(), &env, &document.place(), &mut mistakes);
         mistakes.finish(Ok(command))
     }
 
@@ -219,6 +261,25 @@ mod tests {
         assert_eq!((mode.values.check("a"), number.values.check("9")), (Ok(()), Ok(())));
         assert_eq!(number.values.check("10"), Err("is not a whole number from 1 to 9".to_owned()));
         assert_eq!(mode.values.check("c"), Err("is not one of a, b".to_owned()));
+    }
+
+    #[test]
+    fn an_address_in_code_is_replaced() {
+        let of = |file: &str, text: &str, with: &str| {
+            read_text(&format!("{{run: [php], replace: [{{file: {file}, text: '{text}', with: '{with}'}}]}}"))
+        };
+        let command = of("start.php", "0.0.0.0:2345", "@{front}").unwrap();
+        let (file, text, with) = ("start.php".into(), "0.0.0.0:2345".to_owned(), "@{front}".to_owned());
+        assert_eq!(command.replacements, [Replacement { file, text, with }]);
+        for (file, text, with, problem) in [
+            ("start.php", "127.0.0.1:1", "@{front}", "does not stand in start.php"),
+            ("none.php", "0.0.0.0", "@{front}", "does not stand in none.php"),
+            ("../start.php", "0.0.0.0", "@{front}", "leads out of the application"),
+            ("start.php", "0.0.0.0", "@{built}", "@{built}"),
+        ] {
+            let told = of(file, text, with).unwrap_err().to_string();
+            assert!(told.contains(problem), "{told}");
+        }
     }
 
     #[test]

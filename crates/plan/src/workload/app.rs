@@ -260,7 +260,7 @@ impl AppSection {
             }
             KindEntry::Command => {
                 let entry = fields.needed("command", "{run: [./server]}", command, mistakes)?;
-                AppKind::Command(command::read(entry, &env, &place.key("command"), mistakes))
+                AppKind::Command(command::read(entry, &source, &env, &place.key("command"), mistakes))
             }
         };
         let needs = needs

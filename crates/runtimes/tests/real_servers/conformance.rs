@@ -178,6 +178,7 @@ pub(crate) fn application(runtime: &dyn Runtime, settings: &[(&str, &str)], fold
     let command = Command {
         run: words("@{built}"),
         build: Some(words("go build -o @{output} .")),
+        replacements: Vec::new(),
         ready: CommandReady::Port,
         stop: Stop { signal: StopSignal::Int, grace: Duration::from_secs(5) },
         tunables: vec![CommandTunable {
