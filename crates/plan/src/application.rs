@@ -5,7 +5,7 @@ use std::path::{Path, PathBuf};
 
 use stampede_core::{App, Workload, WorkloadId};
 
-use crate::look::{Look, look};
+use crate::look::{Look, Unfit, logs, look};
 use crate::mistake::{Gathered, Mistakes};
 use crate::plan_file::{AppSection, At, ExpectSection, PlanFile, RequestSection, Text};
 use crate::workload::{AppEntry, ExchangeEntry, ExpectEntry, Reader, RequestEntry};
@@ -27,15 +27,17 @@ impl Served {
     }
 }
 
-/// The application in a folder, asked for `/`.
+/// The application in a folder, asked for `/`. `index` chooses its front controller among several.
 ///
 /// # Errors
 ///
 /// That the folder holds none that is known.
-pub(crate) fn in_folder(folder: &Path) -> Result<Served, Mistakes> {
+pub(crate) fn in_folder(folder: &Path, index: Option<&Path>) -> Result<Served, Mistakes> {
     let place = format!("folder {}", folder.display());
-    let look = look(folder).map_err(|problem| {
-        Mistakes::one(&place, problem, "name the folder that holds all of it, or say in a stampede.yaml what it is")
+    let look = look(folder, index).map_err(|Unfit { problem, fix, .. }| {
+        let fix = fix
+            .unwrap_or_else(|| "name the folder that holds all of it, or say in a stampede.yaml what it is".to_owned());
+        Mistakes::one(&place, problem, fix)
     })?;
     let mut mistakes = Gathered::default();
     let reader = Reader { folder, place };
@@ -44,10 +46,13 @@ pub(crate) fn in_folder(folder: &Path) -> Result<Served, Mistakes> {
     mistakes.finish(served.ok_or(Mistakes(Vec::new())))
 }
 
-/// The application of a plan.
-pub(crate) fn in_plan(file: &PlanFile, section: &At<AppSection>) -> Result<Served, Mistakes> {
+/// The application of a plan. `index` takes the place of the plan's own.
+pub(crate) fn in_plan(file: &PlanFile, section: &At<AppSection>, index: Option<&Path>) -> Result<Served, Mistakes> {
     let mut mistakes = Gathered::default();
-    let AppSection { dir, kind, .. } = &section.value;
+    let reader = Reader { folder: &file.folder, place: format!("{} app", file.spot(section)) };
+    let mut section = section.value.clone();
+    section.index = index.map(Path::to_owned).or(section.index);
+    let AppSection { dir, kind, index, .. } = &section;
     let folder = file.folder.join(&dir.value.0);
     let place = format!("{} app.dir {}", file.spot(dir), dir.value.0);
     let mut found = None;
@@ -55,13 +60,15 @@ pub(crate) fn in_plan(file: &PlanFile, section: &At<AppSection>) -> Result<Serve
         return Err(Mistakes::one(place, "is no folder", "correct it; it begins at the plan file's folder"));
     }
     if kind.is_none() {
-        match look(&folder) {
+        match look(&folder, index.as_deref()) {
             Ok(look) => found = Some(look),
-            Err(problem) => return Err(Mistakes::one(place, problem, "correct it, or say what it is with kind")),
+            Err(Unfit { problem, fix, .. }) => {
+                let fix = fix.unwrap_or_else(|| "correct it, or say what it is with kind".to_owned());
+                return Err(Mistakes::one(place, problem, fix));
+            }
         }
     }
-    let reader = Reader { folder: &file.folder, place: format!("{} app", file.spot(section)) };
-    let served = serve(&reader, &section.value, found, &folder, &mut mistakes);
+    let served = serve(&reader, &section, found, &folder, &mut mistakes);
     mistakes.finish(served.ok_or(Mistakes(Vec::new())))
 }
 
@@ -73,7 +80,8 @@ fn serve(
     folder: &Path,
     mistakes: &mut Gathered,
 ) -> Option<Served> {
-    let app = read_app(reader, section, look.as_ref(), mistakes);
+    let app = read_app(reader, section, look.as_ref(), mistakes)
+        .map(|app| App { logs: look.as_ref().map_or_else(|| logs(folder), |look| look.logs.clone()), ..app });
     let mut names = BTreeSet::new();
     let (mut exchanges, mut unrecorded) = (Vec::new(), Vec::new());
     let home = At { value: RequestSection::get("/"), line: 0, column: 0 };
@@ -132,7 +140,7 @@ fn read_app(reader: &Reader<'_>, section: &AppSection, look: Option<&Look>, mist
         name: None,
         kind,
         dir: PathBuf::from(dir.value.0),
-        index: index.or_else(|| look?.index.clone()),
+        index: look.map_or(index, |look| look.index.clone()),
         root: root.or_else(|| look?.site.root.clone()),
         files: files.or_else(|| look?.site.files),
         fallback: fallback.or_else(|| look?.site.fallback),
@@ -145,7 +153,7 @@ fn read_app(reader: &Reader<'_>, section: &AppSection, look: Option<&Look>, mist
         binary,
         worker,
         package,
-        command,
+        command: command.or_else(|| look?.command.clone()),
         extensions: extensions.or_else(|| Some(look?.extensions.clone())).unwrap_or_default(),
         ini: ini.into_iter().map(|(name, Text(value))| (name, value)).collect(),
         env: environment,

@@ -8,16 +8,23 @@ use serde::Deserialize;
 use stampede_core::{Command, CommandReady, CommandTunable, CommandValues, Places, Stop, StopSignal};
 
 use crate::mistake::Gathered;
+use crate::template::scalar;
 
 /// Long enough for a server to answer what it is working on.
 const DEFAULT_GRACE: Duration = Duration::from_secs(5);
 /// Each trial may wait as long.
 const MOST_GRACE: Duration = Duration::from_secs(60);
 
+/// The variable that has the number of workers of an application that was found to bring its server.
+const WORKERS: &str = "WORKERS";
+/// As many as PHP-FPM's makers have children at most by default. <https://www.php.net/manual/en/install.fpm.configuration.php>
+const DEFAULT_WORKERS: &str = "5";
+const MOST_WORKERS: u64 = 1024;
+
 /// What a command is told by the bench itself.
 const OWN_VARIABLES: [&str; 2] = ["HOST", "PORT"];
 
-#[derive(Clone, Debug, Deserialize, JsonSchema)]
+#[derive(Clone, Debug, Deserialize, JsonSchema, PartialEq, Eq)]
 #[serde(deny_unknown_fields)]
 pub(crate) struct CommandEntry {
     run: Vec<String>,
@@ -30,7 +37,7 @@ pub(crate) struct CommandEntry {
     tunables: BTreeMap<String, TunableEntry>,
 }
 
-#[derive(Clone, Debug, Default, Deserialize, JsonSchema)]
+#[derive(Clone, Debug, Default, Deserialize, JsonSchema, PartialEq, Eq)]
 #[serde(rename_all = "kebab-case")]
 enum ReadyEntry {
     Port,
@@ -38,7 +45,7 @@ enum ReadyEntry {
     Request,
 }
 
-#[derive(Clone, Debug, Default, Deserialize, JsonSchema)]
+#[derive(Clone, Debug, Default, Deserialize, JsonSchema, PartialEq, Eq)]
 #[serde(deny_unknown_fields)]
 struct StopEntry {
     #[serde(default)]
@@ -46,9 +53,9 @@ struct StopEntry {
     grace: Option<String>,
 }
 
-#[derive(Clone, Debug, Default, Deserialize, JsonSchema)]
+#[derive(Clone, Copy, Debug, Default, Deserialize, JsonSchema, PartialEq, Eq)]
 #[serde(rename_all = "UPPERCASE")]
-enum SignalEntry {
+pub(crate) enum SignalEntry {
     #[default]
     Term,
     Quit,
@@ -56,13 +63,51 @@ enum SignalEntry {
     Winch,
 }
 
-#[derive(Clone, Debug, Deserialize, JsonSchema)]
+#[derive(Clone, Debug, Deserialize, JsonSchema, PartialEq, Eq)]
 #[serde(deny_unknown_fields)]
 struct TunableEntry {
     min: Option<u64>,
     max: Option<u64>,
     one_of: Option<Vec<String>>,
     default: String,
+}
+
+impl SignalEntry {
+    /// Its name in files.
+    fn name(self) -> &'static str {
+        match self {
+            Self::Term => "TERM",
+            Self::Quit => "QUIT",
+            Self::Int => "INT",
+            Self::Winch => "WINCH",
+        }
+    }
+}
+
+impl CommandEntry {
+    /// One that has its number of workers in the variable `WORKERS`.
+    pub(crate) fn with_workers(run: Vec<String>, signal: SignalEntry) -> Self {
+        let default = DEFAULT_WORKERS.to_owned();
+        let workers = TunableEntry { min: Some(1), max: Some(MOST_WORKERS), one_of: None, default };
+        Self {
+            run,
+            build: None,
+            ready: ReadyEntry::default(),
+            stop: StopEntry { signal, grace: None },
+            tunables: BTreeMap::from([(WORKERS.to_owned(), workers)]),
+        }
+    }
+
+    /// Its keys below `command` in files, for one that is made with [`Self::with_workers`].
+    pub(crate) fn keys(&self) -> Vec<(&'static str, String)> {
+        let words: Vec<_> = self.run.iter().map(|word| scalar(word)).collect();
+        let workers = format!("{{{WORKERS}: {{min: 1, max: {MOST_WORKERS}, default: '{DEFAULT_WORKERS}'}}}}");
+        vec![
+            ("run", format!("[{}]", words.join(", "))),
+            ("stop", format!("{{signal: {}}}", self.stop.signal.name())),
+            ("tunables", workers),
+        ]
+    }
 }
 
 /// Reads a command; `env` is the application's environment.

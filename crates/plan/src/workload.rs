@@ -398,7 +398,7 @@ impl Reader<'_> {
         }
         let site = SiteEntry { root, files, fallback, deny: deny.unwrap_or_default() };
         let site = site.read(&kind, &source, &self.place, mistakes);
-        Some(App { name, kind, source, site, extensions, ini, env, needs, prepare })
+        Some(App { name, kind, source, site, extensions, ini, env, needs, prepare, logs: Vec::new() })
     }
 
     /// Sees that a workload with a scenario leaves the load to it, and can be asked whether it is ready.

@@ -1,0 +1,293 @@
+//! Applications that bring their server: a script or a program that listens by itself.
+//!
+//! One whose address and number of workers are taken from its command line can be run as it is. Of another it is said where they
+//! stand in its code, and what to write there.
+
+use std::fmt::Write as _;
+use std::fs;
+use std::path::{Path, PathBuf};
+
+use super::composer::Composer;
+use crate::command::{CommandEntry, SignalEntry};
+
+/// What is known of a server.
+#[derive(Debug)]
+pub(super) struct Server {
+    /// What programs call it: `webman`.
+    pub(super) name: &'static str,
+    pub(super) title: &'static str,
+    /// Packages of which any gives it away, beside its start.
+    packages: &'static [&'static str],
+    /// Files that give it away where all are there.
+    files: &'static [&'static str],
+    start: Start,
+    run: &'static [&'static str],
+    signal: SignalEntry,
+    /// What to write where its address and number of workers stand in its code; none where its command line takes them.
+    edits: &'static [Edit],
+    /// What else to change.
+    further: Option<&'static str>,
+    pub(super) env: &'static [(&'static str, &'static str)],
+    pub(super) keys: &'static [&'static str],
+    pub(super) logs: &'static [&'static str],
+}
+
+/// What must be there to start it.
+#[derive(Debug)]
+enum Start {
+    /// This file.
+    File(&'static str),
+    /// A script with any of these texts in it, which `run` names as `SCRIPT`.
+    Script(&'static [&'static str]),
+}
+
+/// A line of code to change.
+#[derive(Debug)]
+struct Edit {
+    /// Its file; the script that starts it where none is named.
+    file: Option<&'static str>,
+    /// What finds it: the first line with any of these.
+    finds: &'static [&'static str],
+    /// What to write in it.
+    write: &'static str,
+}
+
+/// A server that was found.
+#[derive(Debug)]
+pub(super) struct Brought {
+    pub(super) server: &'static Server,
+    /// What starts it, from the application's folder.
+    pub(super) start: PathBuf,
+}
+
+const fn edit(file: Option<&'static str>, finds: &'static [&'static str], write: &'static str) -> Edit {
+    Edit { file, finds, write }
+}
+
+const PHP: Server = Server {
+    name: "",
+    title: "",
+    packages: &[],
+    files: &[],
+    start: Start::Script(&[]),
+    run: &["php", "SCRIPT"],
+    signal: SignalEntry::Term,
+    edits: &[],
+    further: None,
+    env: &[],
+    keys: &[],
+    logs: &[],
+};
+
+const WEBMAN: Option<&str> = Some("config/process.php");
+const HYPERF: Option<&str> = Some("config/autoload/server.php");
+
+/// The first that fits counts: webman runs on Workerman.
+static SERVERS: [Server; 7] = [
+    Server {
+        name: "webman",
+        title: "webman application",
+        packages: &["workerman/webman-framework"],
+        files: &["config/process.php", "support/bootstrap.php"],
+        start: Start::File("start.php"),
+        run: &["php", "SCRIPT", "start"],
+        signal: SignalEntry::Int,
+        edits: &[
+            edit(WEBMAN, &["'listen' =>"], "'listen' => 'http://' . getenv('HOST') . ':' . getenv('PORT'),"),
+            edit(WEBMAN, &["'count' =>"], "'count' => (int) getenv('WORKERS'),"),
+        ],
+        further: Some("remove the process monitor from config/process.php, which restarts workers when files change"),
+        logs: &["runtime/logs/webman-DATE.log", "runtime/logs/workerman.log", "runtime/logs/stdout.log"],
+        ..PHP
+    },
+    Server {
+        name: "hyperf",
+        title: "Hyperf application",
+        packages: &["hyperf/framework"],
+        files: &["bin/hyperf.php"],
+        start: Start::File("bin/hyperf.php"),
+        run: &["php", "-d", "swoole.use_shortname=Off", "SCRIPT", "start"],
+        edits: &[
+            edit(HYPERF, &["'host' =>"], "'host' => getenv('HOST') ?: '0.0.0.0',"),
+            edit(HYPERF, &["'port' =>"], "'port' => (int) (getenv('PORT') ?: 9501),"),
+            edit(
+                HYPERF,
+                &["OPTION_WORKER_NUM", "'worker_num'"],
+                "Constant::OPTION_WORKER_NUM => (int) getenv('WORKERS'),",
+            ),
+        ],
+        env: &[("APP_ENV", "prod"), ("SCAN_CACHEABLE", "(true)")],
+        keys: &[
+            "DB_DRIVER",
+            "DB_HOST",
+            "DB_PORT",
+            "DB_DATABASE",
+            "DB_USERNAME",
+            "DB_PASSWORD",
+            "REDIS_HOST",
+            "REDIS_PORT",
+        ],
+        logs: &["runtime/logs/hyperf.log"],
+        ..PHP
+    },
+    Server {
+        name: "roadrunner",
+        title: "RoadRunner application",
+        files: &[".rr.yaml"],
+        start: Start::File(".rr.yaml"),
+        // It puts variables of the environment into values of -o too.
+        // <https://github.com/roadrunner-server/config/blob/master/plugin.go>
+        run: &[
+            "rr",
+            "serve",
+            "-c",
+            "SCRIPT",
+            "-o",
+            "http.address=@{front}",
+            "-o",
+            "http.pool.num_workers=${WORKERS}",
+            "-o",
+            "rpc.listen=unix://@{run}/rr.sock",
+        ],
+        keys: &["APP_ENV", "DEBUG", "ENCRYPTER_KEY", "DB_CONNECTION"],
+        ..PHP
+    },
+    Server {
+        name: "workerman",
+        title: "Workerman application",
+        packages: &["workerman/workerman"],
+        start: Start::Script(&["Worker::runAll("]),
+        run: &["php", "SCRIPT", "start"],
+        signal: SignalEntry::Int,
+        edits: &[
+            edit(None, &["new Worker("], "new Worker('http://' . getenv('HOST') . ':' . getenv('PORT'))"),
+            edit(None, &["->count"], "->count = (int) getenv('WORKERS');"),
+        ],
+        ..PHP
+    },
+    Server {
+        name: "swoole",
+        title: "Swoole server",
+        start: Start::Script(&[
+            "Swoole\\Http\\Server",
+            "Swoole\\HTTP\\Server",
+            "Swoole\\Coroutine\\Http\\Server",
+            "Swoole\\Coroutine\\HTTP\\Server",
+            "swoole_http_server(",
+        ]),
+        edits: &[
+            edit(
+                None,
+                &["new Server(", "Http\\Server(", "HTTP\\Server(", "new swoole_http_server("],
+                "new Swoole\\Http\\Server(getenv('HOST'), (int) getenv('PORT'))",
+            ),
+            edit(None, &["worker_num"], "'worker_num' => (int) getenv('WORKERS'),"),
+        ],
+        ..PHP
+    },
+    Server {
+        name: "amphp",
+        title: "AMPHP server",
+        packages: &["amphp/http-server"],
+        start: Start::Script(&["SocketHttpServer"]),
+        edits: &[edit(None, &["->expose("], "->expose(getenv('HOST') . ':' . getenv('PORT'));")],
+        further: Some("it is one process: leave WORKERS out unless your script starts several"),
+        ..PHP
+    },
+    Server {
+        name: "reactphp",
+        title: "ReactPHP server",
+        packages: &["react/http"],
+        start: Start::Script(&["React\\Http\\HttpServer", "React\\Http\\Server"]),
+        edits: &[edit(
+            None,
+            &["SocketServer("],
+            "new React\\Socket\\SocketServer(getenv('HOST') . ':' . getenv('PORT'));",
+        )],
+        further: Some("it is one process: leave WORKERS out unless your script starts several"),
+        ..PHP
+    },
+];
+
+/// Where scripts that start a server are.
+const SCRIPT_FOLDERS: [&str; 2] = ["", "bin"];
+/// A larger script starts no server.
+const MOST_BYTES: u64 = 1 << 18;
+
+/// The server that the application brings. Those with a script of any name only count where `by_scripts` says so.
+pub(super) fn brought(folder: &Path, composer: &Composer, by_scripts: bool) -> Option<Brought> {
+    let is_package = |server: &Server| server.packages.iter().any(|name| composer.versions.contains_key(*name));
+    let has_files = |server: &Server| server.files.iter().all(|name| folder.join(name).is_file());
+    SERVERS.iter().find_map(|server| match server.start {
+        Start::File(file) => {
+            let is_sign = is_package(server) || has_files(server);
+            let start = (is_sign && folder.join(file).is_file()).then(|| PathBuf::from(file))?;
+            Some(Brought { server, start })
+        }
+        Start::Script(texts) => {
+            let start = by_scripts.then(|| script(folder, texts)).flatten()?;
+            Some(Brought { server, start })
+        }
+    })
+}
+
+/// The first script by name, in the first folder, with any of these texts.
+fn script(folder: &Path, texts: &[&str]) -> Option<PathBuf> {
+    SCRIPT_FOLDERS.iter().find_map(|below| {
+        let entries = fs::read_dir(folder.join(below)).into_iter().flatten().filter_map(Result::ok);
+        let mut paths: Vec<_> = entries.map(|entry| entry.path()).filter(|path| is_script(path)).collect();
+        paths.sort();
+        let has_text = |path: &PathBuf| {
+            let text = fs::read(path).unwrap_or_default();
+            let text = String::from_utf8_lossy(&text);
+            texts.iter().any(|part| text.contains(part))
+        };
+        paths.into_iter().find(has_text).and_then(|path| path.strip_prefix(folder).ok().map(Path::to_owned))
+    })
+}
+
+fn is_script(path: &Path) -> bool {
+    path.extension().is_some_and(|ending| ending == "php")
+        && path.metadata().is_ok_and(|file| file.is_file() && file.len() <= MOST_BYTES)
+}
+
+impl Brought {
+    /// Whether its command line takes address and number of workers, so that it can be run as it is.
+    pub(super) fn is_ready(&self) -> bool {
+        self.server.edits.is_empty()
+    }
+
+    /// How it is run.
+    pub(super) fn command(&self) -> CommandEntry {
+        let start = self.start.display().to_string();
+        let run = self.server.run.iter().map(|word| word.replace("SCRIPT", &start)).collect();
+        CommandEntry::with_workers(run, self.server.signal)
+    }
+
+    /// What to change in it and to write in a plan, line by line.
+    pub(super) fn instructions(&self, folder: &Path) -> String {
+        let mut text = "let it take its address and number of workers from the environment:".to_owned();
+        for Edit { file, finds, write } in self.server.edits {
+            let file = file.map_or(self.start.as_path(), Path::new);
+            let whole = fs::read_to_string(folder.join(file)).unwrap_or_default();
+            let line = whole.lines().position(|line| finds.iter().any(|part| line.contains(part)));
+            let line = line.map(|line| format!(":{}", line + 1)).unwrap_or_default();
+            let _ = write!(text, "\n  {}{line}: {write}", file.display());
+        }
+        if let Some(further) = self.server.further {
+            let _ = write!(text, "\n  {further}");
+        }
+        let _ = write!(
+            text,
+            "\nand say in a stampede.yaml there how it is run:\n  app:\n    dir: .\n    kind: command\n    command:"
+        );
+        for (key, value) in self.command().keys() {
+            let _ = write!(text, "\n      {key}: {value}");
+        }
+        if !self.server.env.is_empty() {
+            let env: Vec<_> = self.server.env.iter().map(|(name, value)| format!("{name}: {value:?}")).collect();
+            let _ = write!(text, "\n    env: {{{}}}", env.join(", "));
+        }
+        text
+    }
+}
