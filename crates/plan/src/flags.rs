@@ -22,7 +22,7 @@ pub struct SubjectFlag {
 /// Which of several front controllers.
 #[derive(Args, Clone, Debug, Default)]
 pub struct IndexFlag {
-    /// The front controller of an application's folder, from that on: web/index.php [default: found by a look at the folder]
+    /// The application's front controller, relative to its folder: web/index.php [default: found by a look at it]
     #[arg(long, value_name = "PATH", help_heading = "What")]
     pub index: Option<PathBuf>,
 }

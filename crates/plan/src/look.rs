@@ -41,6 +41,8 @@ const OTHER_FRONT: &str = "workers keep it only where public/index.php is its fr
 
 /// Folders that hold no application by themselves, beside hidden ones.
 const NOT_LOOKED_INTO: [&str; 2] = ["vendor", "node_modules"];
+/// So many applications one folder down are named.
+const MOST_BELOW: usize = 5;
 
 /// What was found in a folder.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -166,7 +168,7 @@ fn chosen(folder: &Path, index: &Path) -> Result<Entrance, Unfit> {
         return Err(Unfit::fixed(problem, "name a script from this folder on, such as web/index.php"));
     }
     if !folder.join(&front).is_file() {
-        return Err(Unfit::fixed(format!("has no script {}", index.display()), "correct index"));
+        return Err(Unfit::fixed(format!("has no script {}", index.display()), "name one that is there"));
     }
     Ok(Entrance { root: front.parent().unwrap_or(Path::new("")).to_owned(), front })
 }
@@ -247,7 +249,10 @@ fn unknown(folder: &Path, composer: &Composer) -> Unfit {
     }
     let below = below(folder);
     if let Some((first, _)) = below.first() {
-        let all: Vec<_> = below.iter().map(|(path, title)| format!("{} holds one ({title})", path.display())).collect();
+        let named = below.iter().take(MOST_BELOW);
+        let mut all: Vec<_> = named.map(|(path, title)| format!("{} holds one ({title})", path.display())).collect();
+        let more = below.len() - all.len();
+        all.extend((more > 0).then(|| format!("and {more} more do")));
         let problem = format!("holds no application itself; {}", all.join(", "));
         return Unfit::fixed(problem, format!("stampede compare {}", first.display()));
     }

@@ -44,6 +44,8 @@ enum Start {
 /// A line of code to change.
 #[derive(Debug)]
 struct Edit {
+    /// Whether it is part of every application of its kind.
+    is_always: bool,
     /// Its file; the script that starts it where none is named.
     file: Option<&'static str>,
     /// What finds it: the first line with any of these.
@@ -61,7 +63,7 @@ pub(super) struct Brought {
 }
 
 const fn edit(file: Option<&'static str>, finds: &'static [&'static str], write: &'static str) -> Edit {
-    Edit { file, finds, write }
+    Edit { is_always: true, file, finds, write }
 }
 
 const PHP: Server = Server {
@@ -95,8 +97,13 @@ static SERVERS: [Server; 7] = [
         edits: &[
             edit(WEBMAN, &["'listen' =>"], "'listen' => 'http://' . getenv('HOST') . ':' . getenv('PORT'),"),
             edit(WEBMAN, &["'count' =>"], "'count' => (int) getenv('WORKERS'),"),
+            Edit {
+                is_always: false,
+                file: WEBMAN,
+                finds: &["'monitor' =>"],
+                write: "remove this process, which restarts workers when files change",
+            },
         ],
-        further: Some("remove the process monitor from config/process.php, which restarts workers when files change"),
         logs: &["runtime/logs/webman-DATE.log", "runtime/logs/workerman.log", "runtime/logs/stdout.log"],
         ..PHP
     },
@@ -147,7 +154,7 @@ static SERVERS: [Server; 7] = [
             "-o",
             "http.pool.num_workers=${WORKERS}",
             "-o",
-            "rpc.listen=unix://@{run}/rr.sock",
+            "rpc.listen=unix://@{app}/rr.sock",
         ],
         keys: &["APP_ENV", "DEBUG", "ENCRYPTER_KEY", "DB_CONNECTION"],
         ..PHP
@@ -266,21 +273,21 @@ impl Brought {
 
     /// What to change in it and to write in a plan, line by line.
     pub(super) fn instructions(&self, folder: &Path) -> String {
-        let mut text = "let it take its address and number of workers from the environment:".to_owned();
-        for Edit { file, finds, write } in self.server.edits {
+        let mut text = "change it so that it takes its address and number of workers from the environment:".to_owned();
+        for Edit { is_always, file, finds, write } in self.server.edits {
             let file = file.map_or(self.start.as_path(), Path::new);
             let whole = fs::read_to_string(folder.join(file)).unwrap_or_default();
             let line = whole.lines().position(|line| finds.iter().any(|part| line.contains(part)));
-            let line = line.map(|line| format!(":{}", line + 1)).unwrap_or_default();
-            let _ = write!(text, "\n  {}{line}: {write}", file.display());
+            if line.is_some() || *is_always {
+                let line = line.map(|line| format!(":{}", line + 1)).unwrap_or_default();
+                let _ = write!(text, "\n  {}{line}: {write}", file.display());
+            }
         }
         if let Some(further) = self.server.further {
             let _ = write!(text, "\n  {further}");
         }
-        let _ = write!(
-            text,
-            "\nand say in a stampede.yaml there how it is run:\n  app:\n    dir: .\n    kind: command\n    command:"
-        );
+        let _ =
+            write!(text, "\n  then write a stampede.yaml there:\n  app:\n    dir: .\n    kind: command\n    command:");
         for (key, value) in self.command().keys() {
             let _ = write!(text, "\n      {key}: {value}");
         }

@@ -249,6 +249,8 @@ fn a_row_says_what_else_is_known() {
         "webroot/info.php is not served as a script: write kind: scripts where production runs it"
     );
     assert_eq!(logs(app.path()), found.logs);
+    let served = crate::application::in_folder(app.path(), None).unwrap();
+    assert_eq!(served.workload.apps[0].logs, found.logs);
 }
 
 #[test]
@@ -263,7 +265,7 @@ fn an_application_that_brings_its_server_says_how_to_run_it() {
             (
                 "run",
                 "[rr, serve, \"-c\", \".rr.yaml\", \"-o\", \"http.address=@{front}\", \"-o\", \
-                 \"http.pool.num_workers=${WORKERS}\", \"-o\", \"rpc.listen=unix://@{run}/rr.sock\"]"
+                 \"http.pool.num_workers=${WORKERS}\", \"-o\", \"rpc.listen=unix://@{app}/rr.sock\"]"
                     .to_owned()
             ),
             ("stop", "{signal: TERM}".to_owned()),
