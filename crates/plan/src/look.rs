@@ -263,6 +263,8 @@ fn unknown(folder: &Path, composer: &Composer) -> Unfit {
 
 /// Applications one folder down, by name.
 fn below(folder: &Path) -> Vec<(PathBuf, &'static str)> {
+    // Without a second dot in `./.`.
+    let folder: PathBuf = folder.components().collect();
     let entries = fs::read_dir(folder).into_iter().flatten().filter_map(Result::ok);
     let is_looked_into = |name: &str| !name.starts_with('.') && !NOT_LOOKED_INTO.contains(&name);
     let folders =
