@@ -14,7 +14,8 @@ pub(crate) fn tell(bench: Bench<'_>, plan: &ComparePlan, prepared: &[Prepared], 
     let Look { title, kind, index, packages, extensions, remarks, .. } = look;
     let packages = if packages.is_empty() { String::new() } else { format!(" with {}", packages.join(", ")) };
     let index = index.as_ref().map(|index| format!(" {}", index.display())).unwrap_or_default();
-    line(format!("{} is a {title}{packages}: {kind}{index}", plan.workload.id), 4);
+    let article = if title.starts_with(['A', 'E', 'I', 'O']) { "an" } else { "a" };
+    line(format!("{} is {article} {title}{packages}: {kind}{index}", plan.workload.id), 4);
     remarks.iter().for_each(|remark| line(format!("  {remark}"), 2));
     if !extensions.is_empty() {
         line(format!("  its PHP extensions: {}", extensions.join(", ")), 4);

@@ -111,6 +111,8 @@ pub struct App {
     /// Commands, each a program with its arguments, that make a copy of it ready to be served: `bin/console
     /// cache:warmup`. They are run once a study, in the copy.
     pub prepare: Vec<Vec<String>>,
+    /// Files that it logs to by itself, relative to its folder; `DATE` in a name stands for a date, `*` for anything.
+    pub logs: Vec<PathBuf>,
 }
 
 impl App {
@@ -126,6 +128,7 @@ impl App {
             env: BTreeMap::new(),
             needs: Vec::new(),
             prepare: Vec::new(),
+            logs: Vec::new(),
         }
     }
 }

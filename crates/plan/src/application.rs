@@ -2,10 +2,10 @@
 
 use std::path::Path;
 
-use stampede_core::Workload;
+use stampede_core::{App, Workload};
 
 use crate::document::{Place, Text};
-use crate::look::{Look, look};
+use crate::look::{Look, Unfit, logs, look};
 use crate::mistake::{Gathered, Mistakes};
 use crate::plan_file::PlanFile;
 use crate::site::SiteEntry;
@@ -28,29 +28,36 @@ impl Served {
     }
 }
 
-/// The application in a folder, asked for `/`.
+/// The application in a folder, asked for `/`. `index` chooses its front controller among several.
 ///
 /// # Errors
 ///
 /// That the folder holds none that is known.
-pub(crate) fn in_folder(folder: &Path) -> Result<Served, Mistakes> {
+pub(crate) fn in_folder(folder: &Path, index: Option<&Path>) -> Result<Served, Mistakes> {
     let place = format!("folder {}", folder.display());
-    let look = look(folder).map_err(|problem| {
-        Mistakes::one(&place, problem, "name the folder that holds all of it, or say in a stampede.yaml what it is")
+    let look = look(folder, index).map_err(|Unfit { problem, fix, .. }| {
+        let fix = fix
+            .unwrap_or_else(|| "name the folder that holds all of it, or say in a stampede.yaml what it is".to_owned());
+        Mistakes::one(&place, problem, fix)
     })?;
     let section = AppSection { dir: Text(".".to_owned()), ..AppSection::default() };
     serve(section, Some(look), folder, &Place::of(&place))
 }
 
-/// The application of a plan.
-pub(crate) fn in_plan(file: &PlanFile, section: &AppSection) -> Result<Served, Mistakes> {
+/// The application of a plan. `index` takes the place of the plan's own.
+pub(crate) fn in_plan(file: &PlanFile, section: &AppSection, index: Option<&Path>) -> Result<Served, Mistakes> {
     let place = file.place("app");
+    let mut section = section.clone();
+    section.index = index.map(Path::to_owned).or(section.index);
     let folder = file.folder.join(&section.dir.0);
     let look = (section.kind.is_none() && folder.is_dir())
-        .then(|| look(&folder))
+        .then(|| look(&folder, section.index.as_deref()))
         .transpose()
-        .map_err(|problem| Mistakes::one(place.key("dir"), problem, "correct it, or say what it is with kind"))?;
-    serve(section.clone(), look, &file.folder, &place)
+        .map_err(|Unfit { problem, fix, .. }| {
+            let fix = fix.unwrap_or_else(|| "correct it, or say what it is with kind".to_owned());
+            Mistakes::one(place.key("dir"), problem, fix)
+        })?;
+    serve(section, look, &file.folder, &place)
 }
 
 fn serve(section: AppSection, look: Option<Look>, folder: &Path, place: &Place<'_>) -> Result<Served, Mistakes> {
@@ -65,6 +72,8 @@ fn serve(section: AppSection, look: Option<Look>, folder: &Path, place: &Place<'
         requests.push(RequestSection { path: Text("/".to_owned()), ..RequestSection::default() });
     }
     let app = section.read(folder, place, &mut mistakes);
+    let logs = || look.as_ref().map_or_else(|| logs(&source), |look| look.logs.clone());
+    let app = app.map(|app| App { logs: logs(), ..app });
     let rules = Rules { folder, has_scenario: false, needs_body: false };
     let (exchanges, unrecorded) = rules.read(requests, &place.key("requests"), &mut mistakes);
     let workload = Workload {
@@ -81,12 +90,16 @@ fn serve(section: AppSection, look: Option<Look>, folder: &Path, place: &Place<'
 
 /// Puts what is said over what was found.
 fn over(section: AppSection, look: &Look) -> AppSection {
-    let Look { entry, index, site: SiteEntry { root, files, fallback, deny }, extensions, env, prepare, .. } = look;
+    let Look {
+        entry, index, command, site: SiteEntry { root, files, fallback, deny }, extensions, env, prepare, ..
+    } = look;
     let prepare = || prepare.iter().map(|command| command.iter().cloned().map(Text).collect()).collect();
     let env = env.iter().map(|(name, value)| (name.clone(), Text(value.clone())));
     AppSection {
         kind: section.kind.or(Some(*entry)),
-        index: section.index.or_else(|| index.clone()),
+        // The look knows what was asked for.
+        index: index.clone(),
+        command: section.command.or_else(|| command.clone()),
         root: section.root.or_else(|| root.clone()),
         files: section.files.or(*files),
         fallback: section.fallback.or(*fallback),

@@ -11,11 +11,18 @@ use stampede_core::{Command, CommandReady, CommandTunable, CommandValues, Places
 
 use crate::document::{Place, Text};
 use crate::mistake::Gathered;
+use crate::template::scalar;
 
 /// Long enough for a server to answer what it is working on.
 const DEFAULT_GRACE: Duration = Duration::from_secs(5);
 /// Each trial may wait as long.
 const MOST_GRACE: Duration = Duration::from_secs(60);
+
+/// The variable that has the number of workers of an application that was found to bring its server.
+const WORKERS: &str = "WORKERS";
+/// As many as PHP-FPM's makers have children at most by default. <https://www.php.net/manual/en/install.fpm.configuration.php>
+const DEFAULT_WORKERS: &str = "5";
+const MOST_WORKERS: u64 = 1024;
 
 /// Places of a run that a command can name.
 const PLACES: [&str; 5] = ["app", "run", "front", "front.host", "front.port"];
@@ -24,7 +31,7 @@ const PLACES: [&str; 5] = ["app", "run", "front", "front.host", "front.port"];
 const OWN_VARIABLES: [&str; 2] = ["HOST", "PORT"];
 
 /// A program that listens on the port in PORT.
-#[derive(Clone, Debug, Deserialize, JsonSchema)]
+#[derive(Clone, Debug, Deserialize, JsonSchema, PartialEq, Eq)]
 #[serde(deny_unknown_fields)]
 pub(crate) struct CommandEntry {
     /// The command, word by word, without a shell. @{front.port} stands for its port, @{built} for what build wrote.
@@ -50,7 +57,7 @@ pub(crate) struct CommandEntry {
     tunables: BTreeMap<String, TunableEntry>,
 }
 
-#[derive(Clone, Debug, Default, Deserialize, JsonSchema)]
+#[derive(Clone, Debug, Default, Deserialize, JsonSchema, PartialEq, Eq)]
 #[serde(rename_all = "kebab-case")]
 enum ReadyEntry {
     Port,
@@ -59,7 +66,7 @@ enum ReadyEntry {
 }
 
 /// How a command is ended.
-#[derive(Clone, Debug, Default, Deserialize, JsonSchema)]
+#[derive(Clone, Debug, Default, Deserialize, JsonSchema, PartialEq, Eq)]
 #[serde(deny_unknown_fields)]
 struct StopEntry {
     /// The signal. TERM by default.
@@ -70,9 +77,9 @@ struct StopEntry {
     grace: Option<Text>,
 }
 
-#[derive(Clone, Debug, Default, Deserialize, JsonSchema)]
+#[derive(Clone, Copy, Debug, Default, Deserialize, JsonSchema, PartialEq, Eq)]
 #[serde(rename_all = "UPPERCASE")]
-enum SignalEntry {
+pub(crate) enum SignalEntry {
     #[default]
     Term,
     Quit,
@@ -81,22 +88,22 @@ enum SignalEntry {
 }
 
 /// A text that is replaced in a file of the copy.
-#[derive(Clone, Debug, Deserialize, JsonSchema)]
+#[derive(Clone, Debug, Deserialize, JsonSchema, PartialEq, Eq)]
 #[serde(deny_unknown_fields)]
 pub(crate) struct ReplaceEntry {
     /// The file, from the application's folder.
     #[schemars(extend("examples" = ["start.php"]))]
-    file: PathBuf,
+    pub(crate) file: PathBuf,
     /// The text, wherever it stands in the file.
     #[schemars(extend("examples" = ["0.0.0.0:2345"]))]
-    text: Text,
+    pub(crate) text: Text,
     /// What takes its place. @{front}, @{front.host} and @{front.port} stand for the address to listen on.
     #[schemars(extend("examples" = ["@{front}"]))]
-    with: Text,
+    pub(crate) with: Text,
 }
 
 /// A setting: a whole number from min to max, or one of some words.
-#[derive(Clone, Debug, Deserialize, JsonSchema)]
+#[derive(Clone, Debug, Deserialize, JsonSchema, PartialEq, Eq)]
 #[serde(deny_unknown_fields)]
 struct TunableEntry {
     /// The least.
@@ -108,6 +115,58 @@ struct TunableEntry {
     /// Its value by default.
     #[schemars(extend("examples" = [4]))]
     default: Text,
+}
+
+impl SignalEntry {
+    /// Its name in files.
+    fn name(self) -> &'static str {
+        match self {
+            Self::Term => "TERM",
+            Self::Quit => "QUIT",
+            Self::Int => "INT",
+            Self::Winch => "WINCH",
+        }
+    }
+}
+
+impl CommandEntry {
+    /// That of a server that an application brings, with its number of workers in the variable `WORKERS` where it has one.
+    pub(crate) fn of_server(
+        run: Vec<String>,
+        replace: Vec<ReplaceEntry>,
+        signal: SignalEntry,
+        has_workers: bool,
+    ) -> Self {
+        let default = Text(DEFAULT_WORKERS.to_owned());
+        let workers = TunableEntry { min: Some(1), max: Some(MOST_WORKERS), one_of: None, default };
+        Self {
+            run: run.into_iter().map(Text).collect(),
+            build: None,
+            replace,
+            ready: ReadyEntry::default(),
+            stop: StopEntry { signal, grace: None },
+            tunables: has_workers.then(|| (WORKERS.to_owned(), workers)).into_iter().collect(),
+        }
+    }
+
+    /// Its keys below `command` in files, for one that is made with [`Self::of_server`].
+    pub(crate) fn keys(&self) -> Vec<(&'static str, String)> {
+        let words: Vec<_> = self.run.iter().map(|Text(word)| scalar(word)).collect();
+        let workers = format!("{{{WORKERS}: {{min: 1, max: {MOST_WORKERS}, default: '{DEFAULT_WORKERS}'}}}}");
+        let mut keys = vec![("run", format!("[{}]", words.join(", ")))];
+        if !self.replace.is_empty() {
+            let lines = self.replace.iter().map(|ReplaceEntry { file, text: Text(text), with: Text(with) }| {
+                let file = scalar(&file.display().to_string());
+                format!("\n      - {{file: {file}, text: {}, with: {}}}", scalar(text), scalar(with))
+            });
+            keys.push(("replace", lines.collect()));
+        }
+        keys.push(("stop", format!("{{signal: {}}}", self.stop.signal.name())));
+        if !self.tunables.is_empty() {
+            keys.push(("tunables", workers));
+        }
+        keys
+    }
 }
 
 /// Reads a command of the application in the folder `source`, whose environment is `env`.

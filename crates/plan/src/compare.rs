@@ -19,9 +19,9 @@ use crate::choice::RuntimesAsked;
 use crate::document::Text;
 use crate::exchange;
 use crate::flags::{
-    AppFlag, DeploymentFlags, DurationFlag, ExchangesFlag, FeederFlag, LoadFlag, MaxTimeFlag, PhpFlag, PlatformFlags,
-    PrecisionFlag, ReadyTimeoutFlag, RoundsFlag, SamplingFlag, SeedFlag, SloFlag, SubjectFlag, TopologyFlags,
-    WarmUpFlag,
+    AppFlag, DeploymentFlags, DurationFlag, ExchangesFlag, FeederFlag, IndexFlag, LoadFlag, MaxTimeFlag, PhpFlag,
+    PlatformFlags, PrecisionFlag, ReadyTimeoutFlag, RoundsFlag, SamplingFlag, SeedFlag, SloFlag, SubjectFlag,
+    TopologyFlags, WarmUpFlag,
 };
 use crate::kind::kinds_served;
 use crate::listed::Listed;
@@ -206,9 +206,15 @@ impl ComparePlan {
     /// # Errors
     ///
     /// What is wrong with the application.
-    pub fn of_application(folder: &Path, machine: MachineSize, catalogue: &dyn Catalogue) -> Result<Self, Mistakes> {
+    pub fn of_application(
+        folder: &Path,
+        index: &IndexFlag,
+        machine: MachineSize,
+        catalogue: &dyn Catalogue,
+    ) -> Result<Self, Mistakes> {
         let given = Given { application: Some(folder), ..Given::default() };
-        Self::read_given(&CompareFlags::default(), given, machine, catalogue)
+        let subject = SubjectFlag { subject: None, index: index.clone() };
+        Self::read_given(&CompareFlags { subject, ..CompareFlags::default() }, given, machine, catalogue)
     }
 
     pub(crate) fn read_given(
@@ -218,8 +224,8 @@ impl ComparePlan {
         catalogue: &dyn Catalogue,
     ) -> Result<Self, Mistakes> {
         let Subject { mut served, file } = match given.application {
-            Some(folder) => Subject::of_application(folder),
-            None => Subject::read(flags.subject.subject.as_deref(), catalogue),
+            Some(folder) => Subject::of_application(folder, &flags.subject.index),
+            None => Subject::read(&flags.subject, catalogue),
         };
         let mut values = Values { file: file.as_ref(), mistakes: Gathered::default() };
         let feeders = read_feeders(&flags.feeders.feeders, &mut values.mistakes);

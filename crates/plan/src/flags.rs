@@ -3,6 +3,8 @@
 //! Values stay text, so that a plan tells all mistakes at once; `None` takes the default. The help is that of most commands:
 //! one in which a flag means something of its own rewords it where its command line is declared.
 
+use std::path::PathBuf;
+
 use clap::Args;
 
 /// What is served.
@@ -12,6 +14,17 @@ pub struct SubjectFlag {
     /// stampede.yaml in this folder]
     #[arg(value_name = "DIR|PLAN|WORKLOAD")]
     pub subject: Option<String>,
+    /// Which of its front controllers.
+    #[command(flatten)]
+    pub index: IndexFlag,
+}
+
+/// Which of several front controllers.
+#[derive(Args, Clone, Debug, Default)]
+pub struct IndexFlag {
+    /// The application's front controller, relative to its folder: web/index.php [default: found by a look at it]
+    #[arg(long, value_name = "PATH", help_heading = "What")]
+    pub index: Option<PathBuf>,
 }
 
 /// Which of its applications.

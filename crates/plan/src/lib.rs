@@ -52,12 +52,12 @@ pub use capacity::{CapacityFlags, read_capacity};
 pub use catalogue::Catalogue;
 pub use compare::{CompareFlags, ComparePlan, MachineSize, RuntimeChoice};
 pub use flags::{
-    AppFlag, ClientRttFlag, DeploymentFlags, DurationFlag, ExchangesFlag, LoadFlag, MaxTimeFlag, PhpFlag,
+    AppFlag, ClientRttFlag, DeploymentFlags, DurationFlag, ExchangesFlag, IndexFlag, LoadFlag, MaxTimeFlag, PhpFlag,
     PlatformFlags, ReadyFlag, ReadyTimeoutFlag, RoundsFlag, SeedFlag, SubjectFlag, TopologyFlags, WarmUpFlag,
 };
 pub use ladder::{LadderFlags, LadderPlan, Rung};
 pub use load::{LoadFlags, LoadPlan};
-pub use look::{Look, look};
+pub use look::Look;
 pub use mistake::{Mistake, Mistakes};
 pub use plan_file::{PLAN_FILE, schema};
 pub use platform::PlatformChoice;

@@ -1,108 +1,54 @@
 //! What a folder holds: which kind of application, of which framework, and what it needs.
 //!
-//! Each kind is a row of a table: the files that give it away, and how it is then served.
+//! A framework is a row of a table: what gives it away, and how it is then served. A row that fits by one of its packages comes before
+//! all that fit by files. Without a framework, the public folder is looked for where public folders usually are.
 
 mod composer;
+mod framework;
+mod public;
+mod server;
 mod source;
+mod table;
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::fs;
-use std::path::{Path, PathBuf};
+use std::path::{Component, Path, PathBuf};
 
 use self::composer::Composer;
-use crate::site::SiteEntry;
+use self::framework::{Entrance, Framework, normal};
+use self::server::{Brought, brought};
+use self::table::FRAMEWORKS;
+use crate::command::CommandEntry;
+use crate::site::{FallbackEntry, SiteEntry};
 use crate::workload::KindEntry;
-
-/// One kind of application that can be told by its files.
-struct Sign {
-    title: &'static str,
-    /// Files that are all there.
-    files: &'static [&'static str],
-    kind: KindEntry,
-    /// The script that answers every request, one of `files`; none where the kind has none.
-    index: Option<&'static str>,
-    /// Composer packages that say which version it is. The first gives it away too, beside `index`.
-    packages: &'static [&'static str],
-    /// Extensions that it needs although it has no `composer.json` that says so.
-    extensions: &'static [&'static str],
-    env: &'static [(&'static str, &'static str)],
-    /// Commands that prepare it where it is served as a front controller, each with the file that it needs; a framework's kind
-    /// prepares itself.
-    prepare: &'static [(&'static str, &'static [&'static str])],
-    remark: Option<&'static str>,
-}
 
 /// What PHP has unless it is left out when it is built, and some distributions keep in files of their own.
 /// <https://www.php.net/manual/en/extensions.membership.php#extensions.membership.bundled>
 const BUNDLED: [&str; 4] = ["ctype", "fileinfo", "iconv", "tokenizer"];
 
-/// What makes a framework's classes known to those who load its kernel.
+/// What makes a framework's classes known to those who load its kernel, and the script that else answers each request.
 const AUTOLOAD: &str = "vendor/autoload.php";
+const FRONT: &str = "public/index.php";
 
-const NO_WORKERS: &str = "without vendor/autoload.php its kernel cannot be kept by a worker: it is served through its front \
-                          controller, which starts the framework afresh for each request";
+/// Its own server is that of Octane, which has runtimes.
+const OCTANE: &str = "laravel-octane";
 
-/// The first row whose files are there counts.
-const SIGNS: [Sign; 7] = [
-    Sign {
-        title: "Laravel application",
-        files: &["artisan", "bootstrap/app.php", "public/index.php"],
-        kind: KindEntry::Laravel,
-        index: Some("public/index.php"),
-        packages: &["laravel/framework", "laravel/octane"],
-        extensions: &["mbstring"],
-        env: &[("APP_ENV", "production"), ("APP_DEBUG", "false")],
-        prepare: &[],
-        remark: None,
-    },
-    Sign {
-        title: "Symfony application",
-        files: &["config/bundles.php", "src/Kernel.php", "public/index.php"],
-        kind: KindEntry::Symfony,
-        index: Some("public/index.php"),
-        packages: &["symfony/framework-bundle", "symfony/runtime"],
-        extensions: &["mbstring"],
-        env: &[("APP_ENV", "prod"), ("APP_DEBUG", "0")],
-        prepare: &[("bin/console", &["php", "bin/console", "cache:warmup", "--no-interaction"])],
-        remark: None,
-    },
-    Sign {
-        title: "WordPress site",
-        files: &["wp-load.php", "index.php"],
-        kind: KindEntry::FrontController,
-        index: Some("index.php"),
-        packages: &[],
-        extensions: &["mysqli", "mbstring", "xml"],
-        env: &[],
-        prepare: &[],
-        remark: Some("it needs its database, as wp-config.php says"),
-    },
-    plain("PHP application", &["public/index.php"]),
-    plain("PHP application", &["web/index.php"]),
-    plain("PHP application", &["index.php"]),
-    Sign {
-        title: "Go program",
-        files: &["go.mod"],
-        kind: KindEntry::GoProgram,
-        index: None,
-        packages: &[],
-        extensions: &[],
-        env: &[],
-        prepare: &[],
-        remark: Some("it must listen on the address in the environment variable LISTEN"),
-    },
-];
+const NO_PACKAGES: &str = "without vendor/autoload.php its kernel cannot be kept by a worker: it is served through its front \
+                           controller, which starts the framework afresh for each request";
+const NO_CLOSURE: &str = "its front controller does not return a closure that makes App\\Kernel (symfony/runtime), so workers do \
+                          not keep its kernel: it is served through its front controller";
+const OTHER_FRONT: &str = "workers keep it only where public/index.php is its front controller";
 
-/// A front controller of no known framework.
-const fn plain(title: &'static str, files: &'static [&'static str; 1]) -> Sign {
-    let kind = KindEntry::FrontController;
-    let index = Some(files[0]);
-    Sign { title, files, kind, index, packages: &[], extensions: &[], env: &[], prepare: &[], remark: None }
-}
+/// Folders that hold no application by themselves, beside hidden ones.
+const NOT_LOOKED_INTO: [&str; 2] = ["vendor", "node_modules"];
+/// So many applications one folder down are named.
+const MOST_BELOW: usize = 5;
 
 /// What was found in a folder.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Look {
+    /// What programs call its framework, or the server that it brings: `symfony`; none where it is of none that is known.
+    pub framework: Option<&'static str>,
     /// `Symfony application`.
     pub title: &'static str,
     /// Its kind, as plans write it: `front-controller`.
@@ -111,12 +57,20 @@ pub struct Look {
     pub index: Option<PathBuf>,
     /// What is known of its public folder beside that.
     pub(crate) site: SiteEntry,
+    /// How the server is run that it brings.
+    pub(crate) command: Option<CommandEntry>,
     /// Packages of its framework with their versions: `symfony/framework-bundle v7.1.2`.
     pub packages: Vec<String>,
     /// PHP extensions that it needs.
     pub extensions: Vec<String>,
     /// Environment that makes it what it is in production.
     pub env: BTreeMap<String, String>,
+    /// Other variables of the environment that it reads.
+    pub keys: &'static [&'static str],
+    /// Files that it logs to, from its folder. `DATE` stands for a date, `*` for anything.
+    pub logs: Vec<PathBuf>,
+    /// Folders that it writes to, from its folder.
+    pub writable: Vec<PathBuf>,
     /// Commands that prepare it.
     pub prepare: Vec<Vec<String>>,
     /// What else a reader should know.
@@ -124,66 +78,414 @@ pub struct Look {
     pub(crate) entry: KindEntry,
 }
 
-/// Looks at a folder.
+/// Why a folder cannot be served as it is.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(crate) struct Unfit {
+    /// What programs call its framework, where it is of one.
+    pub(crate) framework: Option<&'static str>,
+    /// What is wrong, as the end of a sentence that begins with the folder.
+    pub(crate) problem: String,
+    /// What to do, where that is known.
+    pub(crate) fix: Option<String>,
+}
+
+impl Unfit {
+    fn new(problem: impl Into<String>) -> Self {
+        Self { framework: None, problem: problem.into(), fix: None }
+    }
+
+    fn fixed(problem: impl Into<String>, fix: impl Into<String>) -> Self {
+        Self { fix: Some(fix.into()), ..Self::new(problem) }
+    }
+}
+
+impl From<String> for Unfit {
+    fn from(problem: String) -> Self {
+        Self::fixed(problem, "correct it")
+    }
+}
+
+/// What was recognised.
+enum Found {
+    Framework {
+        row: &'static Framework,
+        entrance: Entrance,
+    },
+    /// PHP of no known framework.
+    Plain(Entrance),
+    Server(Brought),
+    Go,
+}
+
+/// Looks at a folder. `index` chooses its front controller among several.
 ///
 /// # Errors
 ///
-/// Why it is nothing that could be served, as the end of a sentence that begins with the folder.
-pub fn look(folder: &Path) -> Result<Look, String> {
-    let is_file = |name: &str| folder.join(name).is_file();
+/// Why it is nothing that could be served.
+pub(crate) fn look(folder: &Path, index: Option<&Path>) -> Result<Look, Unfit> {
+    fs::read_dir(folder).map_err(|error| {
+        Unfit::fixed(format!("cannot be read: {error}"), "make it readable for the user that runs Stampede")
+    })?;
+    let composer = Composer::read(folder)?;
+    let index = index.map(|index| chosen(folder, index)).transpose()?;
+    let (found, others) = recognise(folder, &composer, index.as_ref()).ok_or_else(|| unknown(folder, &composer))?;
+    let mut look = match found {
+        Found::Framework { row, entrance } => of_framework(folder, &composer, row, &entrance)?,
+        Found::Plain(entrance) => of_plain(folder, &composer, &entrance)?,
+        Found::Server(brought) => of_server(
+            &brought,
+            brought.command(folder).ok_or_else(|| {
+                let name = brought.server.name;
+                let problem = format!("holds a {}, which brings its server", brought.server.title);
+                Unfit { framework: Some(name), ..Unfit::fixed(problem, brought.instructions(folder)) }
+            })?,
+        ),
+        Found::Go => of_go(folder)?,
+    };
+    look.remarks.splice(0..0, others);
+    if composer.needs_packages && !folder.join(&composer.autoload).is_file() {
+        let vendor = composer.autoload.parent().unwrap_or(Path::new("")).display();
+        look.remarks
+            .push(format!("its composer.json names packages and there is no {vendor} folder: run composer install"));
+    }
+    look.remarks.extend(composer.php.iter().map(|versions| format!("it asks for PHP {versions}")));
+    Ok(look)
+}
+
+/// The files that the application in a folder logs to, where it is of a framework that is known.
+pub(crate) fn logs(folder: &Path) -> Vec<PathBuf> {
     let composer = Composer::read(folder).unwrap_or_default();
-    let has_framework = |sign: &Sign| {
-        sign.packages.first().is_some_and(|name| composer.versions.contains_key(*name))
-            && sign.index.is_some_and(is_file)
-    };
-    let sign = SIGNS.iter().find(|sign| sign.files.iter().all(|name| is_file(name)) || has_framework(sign));
-    let Some(sign) = sign else {
-        let files: BTreeSet<_> = SIGNS.iter().filter_map(|sign| sign.index.or(sign.files.first().copied())).collect();
-        let files = files.into_iter().collect::<Vec<_>>().join(", ");
-        return Err(format!("holds no application that is known by its files (one of {files})"));
-    };
-    let Sign { title, files: _, kind, index, packages, extensions, env, prepare, remark } = sign;
-    if *kind == KindEntry::GoProgram && !has_main(folder) {
-        return Err("holds a Go module without a main package".to_owned());
+    match recognise(folder, &composer, None) {
+        Some((Found::Framework { row, .. }, _)) => paths(row.logs),
+        Some((Found::Server(brought), _)) => paths(brought.server.logs),
+        Some((Found::Plain(_) | Found::Go, _)) | None => Vec::new(),
     }
-    let mut remarks: Vec<String> = remark.iter().map(|remark| (*remark).to_owned()).collect();
-    let is_framework = matches!(kind, KindEntry::Symfony | KindEntry::Laravel);
-    let kind = if is_framework && !is_file(AUTOLOAD) {
-        remarks.push(NO_WORKERS.to_owned());
-        &KindEntry::FrontController
-    } else {
-        kind
+}
+
+/// The front controller that was named.
+fn chosen(folder: &Path, index: &Path) -> Result<Entrance, Unfit> {
+    let front = normal(index);
+    if front.is_absolute() || front.components().any(|part| part == Component::ParentDir) {
+        let problem = format!("cannot be served by {}, which is not a path within it", index.display());
+        return Err(Unfit::fixed(problem, "name a script from this folder on, such as web/index.php"));
+    }
+    if !folder.join(&front).is_file() {
+        return Err(Unfit::fixed(format!("has no script {}", index.display()), "name one that is there"));
+    }
+    Ok(Entrance { root: front.parent().unwrap_or(Path::new("")).to_owned(), front })
+}
+
+/// What fits best, and what is to be said of the rest that fits.
+fn recognise(folder: &Path, composer: &Composer, index: Option<&Entrance>) -> Option<(Found, Vec<String>)> {
+    let rows = rows(folder, composer);
+    let mut found: Vec<(Option<&'static Framework>, Entrance)> = Vec::new();
+    for row in &rows {
+        for entrance in row.entrances(folder, composer) {
+            if found.iter().all(|(_, known)| known.front != entrance.front) {
+                found.push((Some(row), entrance));
+            }
+        }
+    }
+    let by_files = brought(folder, composer, false);
+    match by_files {
+        Some(brought) if found.is_empty() && index.is_none() && !brought.is_ready() => {
+            return Some((Found::Server(brought), Vec::new()));
+        }
+        _ if found.is_empty() && index.is_none() => {
+            found.extend(public::entrances(folder, composer).into_iter().map(|entrance| (None, entrance)));
+        }
+        _ => {}
+    }
+    if let Some(index) = index {
+        let named = found.into_iter().find(|(_, entrance)| entrance.front == index.front);
+        found = vec![named.unwrap_or_else(|| (rows.first().copied(), index.clone()))];
+    }
+    let mut found = found.into_iter();
+    let Some((row, entrance)) = found.next() else {
+        let server = brought(folder, composer, true).map(Found::Server);
+        return server
+            .or_else(|| folder.join("go.mod").is_file().then_some(Found::Go))
+            .map(|found| (found, Vec::new()));
     };
-    if composer.needs_packages && !is_file(AUTOLOAD) {
-        remarks.push("its composer.json names packages and there is no vendor folder: run composer install".to_owned());
+    let mut others: Vec<_> = found.map(|(other, rest)| told(row, &entrance, other, &rest)).collect();
+    let is_octane = row.is_some_and(|row| row.name == OCTANE);
+    others.extend(by_files.filter(|brought| brought.is_ready() && !is_octane).map(|brought| {
+        let start = brought.start.display();
+        format!("it has a {start} too: its own server is run by kind: command in a stampede.yaml (docs/plan.md)")
+    }));
+    Some((
+        row.map_or_else(|| Found::Plain(entrance.clone()), |row| Found::Framework { row, entrance: entrance.clone() }),
+        others,
+    ))
+}
+
+/// The frameworks that it may be of, most likely first: those by package before those by files.
+fn rows(folder: &Path, composer: &Composer) -> Vec<&'static Framework> {
+    let by_package = FRAMEWORKS.iter().filter(|row| row.has_package(composer));
+    by_package.chain(FRAMEWORKS.iter().filter(|row| row.has_files(folder))).collect()
+}
+
+/// Why another place of several was not taken.
+fn told(row: Option<&Framework>, taken: &Entrance, other: Option<&Framework>, rest: &Entrance) -> String {
+    let (first, choice) = (taken.place(), format!("--index {} chooses it", rest.front.display()));
+    match (row, other) {
+        (Some(row), Some(other)) if row.name != other.name => {
+            format!("{} would be a {}; {} comes first here ({choice})", rest.front.display(), other.title, row.title)
+        }
+        _ => format!("{} is there too; {first} comes before {} ({choice})", rest.front.display(), rest.place()),
     }
-    remarks.extend(composer.php.iter().map(|versions| format!("it asks for PHP {versions}")));
-    let bundled = BUNDLED.iter().filter(|_| index.is_some());
-    let mut needed: BTreeSet<String> = extensions.iter().chain(bundled).map(|name| (*name).to_owned()).collect();
-    needed.extend(composer.extensions);
-    if index.is_some() && extensions.is_empty() && !composer.is_there {
-        needed.extend(source::extensions(folder));
+}
+
+/// Says what is missing, or where else to look.
+fn unknown(folder: &Path, composer: &Composer) -> Unfit {
+    // The files say more exactly than the packages which of the rows with a package it is.
+    let rows = rows(folder, composer);
+    if let Some(row) = rows.iter().find(|row| row.has_files(folder)).or(rows.first()) {
+        let front = Path::new(row.roots.first().unwrap_or(&".")).join(row.fronts.first().unwrap_or(&""));
+        let problem = format!("holds a {} without its front controller {}", row.title, normal(&front).display());
+        let fix = row.made_by.map_or_else(
+            || "name it with --index, or write index in a stampede.yaml".to_owned(),
+            |command| format!("run {command} there"),
+        );
+        return Unfit { framework: Some(row.name), ..Unfit::fixed(problem, fix) };
     }
-    let words = |words: &[&str]| words.iter().map(|word| (*word).to_owned()).collect();
-    Ok(Look {
+    let below = below(folder);
+    if let Some((first, _)) = below.first() {
+        let named = below.iter().take(MOST_BELOW);
+        let mut all: Vec<_> = named.map(|(path, title)| format!("{} holds one ({title})", path.display())).collect();
+        let more = below.len() - all.len();
+        all.extend((more > 0).then(|| format!("and {more} more do")));
+        let problem = format!("holds no application itself; {}", all.join(", "));
+        return Unfit::fixed(problem, format!("stampede compare {}", first.display()));
+    }
+    Unfit::new(
+        "holds no application that is known by its files (one of index.php, public/index.php, web/index.php, go.mod)",
+    )
+}
+
+/// Applications one folder down, by name.
+fn below(folder: &Path) -> Vec<(PathBuf, &'static str)> {
+    // Without a second dot in `./.`.
+    let folder: PathBuf = folder.components().collect();
+    let entries = fs::read_dir(folder).into_iter().flatten().filter_map(Result::ok);
+    let is_looked_into = |name: &str| !name.starts_with('.') && !NOT_LOOKED_INTO.contains(&name);
+    let folders =
+        entries.filter(|entry| is_looked_into(&entry.file_name().to_string_lossy())).map(|entry| entry.path());
+    let mut folders: Vec<_> = folders.filter(|path| path.is_dir()).collect();
+    folders.sort();
+    let found = folders.into_iter().filter_map(|path| {
+        let composer = Composer::read(&path).unwrap_or_default();
+        let title = match recognise(&path, &composer, None)?.0 {
+            Found::Framework { row, .. } => row.title,
+            Found::Plain(_) => PLAIN,
+            Found::Server(brought) => brought.server.title,
+            Found::Go => GO,
+        };
+        Some((path, title))
+    });
+    found.collect()
+}
+
+const PLAIN: &str = "PHP application";
+const GO: &str = "Go program";
+
+fn of_framework(
+    folder: &Path,
+    composer: &Composer,
+    row: &'static Framework,
+    entrance: &Entrance,
+) -> Result<Look, Unfit> {
+    let Framework {
+        name,
         title,
-        kind: kind.name(),
-        index: index.filter(|_| kind.fields().contains(&"index")).map(PathBuf::from),
-        site: SiteEntry::default(),
-        packages: packages
-            .iter()
-            .filter_map(|name| Some(format!("{name} {}", composer.versions.get(*name)?)))
+        packages,
+        beside,
+        files: _,
+        roots: _,
+        extra: _,
+        fronts: _,
+        kind,
+        unserved,
+        fallback,
+        deny,
+        env,
+        keys,
+        logs,
+        writable,
+        extensions,
+        prepare,
+        made_by: _,
+        remarks,
+    } = row;
+    stays_within(folder, entrance)?;
+    let mut told: Vec<_> =
+        remarks.iter().filter_map(|remark| remark.of(folder, &entrance.root)).map(str::to_owned).collect();
+    let kind = match kind {
+        KindEntry::Symfony | KindEntry::Laravel => match not_kept(folder, *kind, entrance) {
+            Some(reason) => {
+                told.push(reason.to_owned());
+                KindEntry::FrontController
+            }
+            None => *kind,
+        },
+        kind => *kind,
+    };
+    if kind != KindEntry::Scripts {
+        let scripts = public::scripts(folder, entrance, unserved);
+        if let [first, ..] = scripts.as_slice() {
+            let place = entrance.root.join(first);
+            told.push(format!(
+                "{} is not served as a script: write kind: scripts where production runs it",
+                place.display()
+            ));
+        }
+    }
+    let needed: BTreeSet<String> = extensions.iter().chain(&BUNDLED).map(|name| (*name).to_owned()).collect();
+    let is_script = matches!(kind, KindEntry::FrontController | KindEntry::Scripts);
+    let version = |name: &&str| Some(format!("{name} {}", composer.versions.get(*name)?));
+    Ok(Look {
+        framework: Some(name),
+        packages: packages.iter().chain(*beside).filter_map(version).collect(),
+        extensions: needed
+            .into_iter()
+            .chain(composer.extensions.iter().cloned())
+            .collect::<BTreeSet<_>>()
+            .into_iter()
             .collect(),
-        extensions: needed.into_iter().collect(),
         env: env.iter().map(|(name, value)| ((*name).to_owned(), (*value).to_owned())).collect(),
+        keys,
+        logs: paths(logs),
+        writable: paths(writable).into_iter().filter(|path| folder.join(path).exists()).collect(),
         prepare: prepare
             .iter()
-            .filter(|(file, _)| *kind == KindEntry::FrontController && is_file(file))
-            .map(|(_, command)| words(command))
+            .filter(|(file, _)| is_script && folder.join(file).is_file())
+            .map(|(_, command)| command.iter().map(|word| (*word).to_owned()).collect())
             .collect(),
-        remarks,
-        entry: *kind,
+        remarks: told,
+        ..scripted(title, kind, entrance, *fallback, deny)
     })
+}
+
+/// PHP of no known framework: one script that answers all, or several.
+fn of_plain(folder: &Path, composer: &Composer, entrance: &Entrance) -> Result<Look, Unfit> {
+    stays_within(folder, entrance)?;
+    let scripts = public::scripts(folder, entrance, &[]);
+    let by_rules = public::fallback(folder, entrance);
+    let (kind, fallback) = match scripts.is_empty() {
+        true => (KindEntry::FrontController, by_rules.unwrap_or(FallbackEntry::Front)),
+        false => (KindEntry::Scripts, by_rules.unwrap_or(FallbackEntry::None)),
+    };
+    let mut extensions: BTreeSet<String> = BUNDLED.map(str::to_owned).into();
+    extensions.extend(composer.extensions.iter().cloned());
+    if !composer.is_there {
+        extensions.extend(source::extensions(folder));
+    }
+    let mut look = scripted(PLAIN, kind, entrance, fallback, &[]);
+    look.extensions = extensions.into_iter().collect();
+    if let [first, ..] = scripts.as_slice() {
+        let rest = match fallback {
+            FallbackEntry::None => "any other path is 404",
+            FallbackEntry::Front | FallbackEntry::PathInfo => "its .htaccess leads any other path to it",
+        };
+        let front = entrance.front.display();
+        let first = entrance.root.join(first);
+        look.remarks
+            .push(format!("{} stands beside {front}, so each script answers its own path; {rest}", first.display()));
+    }
+    Ok(look)
+}
+
+/// What is served through scripts, with nothing said of what it needs.
+fn scripted(title: &'static str, kind: KindEntry, entrance: &Entrance, fallback: FallbackEntry, deny: &[&str]) -> Look {
+    let has = |field: &str| kind.fields().contains(&field);
+    let root = if entrance.root == Path::new("") { PathBuf::from(".") } else { entrance.root.clone() };
+    let is_said = fallback != FallbackEntry::Front || kind == KindEntry::Scripts;
+    Look {
+        index: Some(entrance.front.clone()).filter(|_| has("index")),
+        site: SiteEntry {
+            root: Some(root).filter(|_| has("root")),
+            files: None,
+            fallback: Some(fallback).filter(|_| is_said && has("fallback")),
+            deny: deny.iter().filter(|_| has("deny")).map(|text| (*text).to_owned()).collect(),
+        },
+        ..bare(title, kind)
+    }
+}
+
+/// The program of a server that takes address and number of workers from its command line.
+fn of_server(brought: &Brought, command: CommandEntry) -> Look {
+    let server = brought.server;
+    Look {
+        framework: Some(server.name),
+        command: Some(command),
+        env: server.env.iter().map(|(name, value)| ((*name).to_owned(), (*value).to_owned())).collect(),
+        keys: server.keys,
+        logs: paths(server.logs),
+        ..bare(server.title, KindEntry::Command)
+    }
+}
+
+fn of_go(folder: &Path) -> Result<Look, Unfit> {
+    if !has_main(folder) {
+        return Err(Unfit::new("holds a Go module without a main package"));
+    }
+    let remark = "it must listen on the address in the environment variable LISTEN".to_owned();
+    Ok(Look { remarks: vec![remark], ..bare(GO, KindEntry::GoProgram) })
+}
+
+fn bare(title: &'static str, kind: KindEntry) -> Look {
+    Look {
+        framework: None,
+        title,
+        kind: kind.name(),
+        index: None,
+        site: SiteEntry::default(),
+        command: None,
+        packages: Vec::new(),
+        extensions: Vec::new(),
+        env: BTreeMap::new(),
+        keys: &[],
+        logs: Vec::new(),
+        writable: Vec::new(),
+        prepare: Vec::new(),
+        remarks: Vec::new(),
+        entry: kind,
+    }
+}
+
+/// Why a worker does not keep an application whose row allows it.
+fn not_kept(folder: &Path, kind: KindEntry, entrance: &Entrance) -> Option<&'static str> {
+    if entrance.front != Path::new(FRONT) {
+        return Some(OTHER_FRONT);
+    }
+    if !folder.join(AUTOLOAD).is_file() {
+        return Some(NO_PACKAGES);
+    }
+    // The closure as the framework's recipe has it: with another one a kept kernel would do other work.
+    // <https://symfony.com/doc/current/components/runtime.html>
+    let makes_kernel = || {
+        let text = fs::read_to_string(folder.join(FRONT)).unwrap_or_default();
+        ["autoload_runtime.php", "App\\Kernel", "new Kernel("].iter().all(|part| text.contains(part))
+    };
+    let has_kernel = || folder.join("src/Kernel.php").is_file() && makes_kernel();
+    (kind == KindEntry::Symfony && !has_kernel()).then_some(NO_CLOSURE)
+}
+
+/// Sees that the front controller lies within the application, whatever links lead to it.
+fn stays_within(folder: &Path, entrance: &Entrance) -> Result<(), Unfit> {
+    let (Ok(real), Ok(within)) = (folder.join(&entrance.front).canonicalize(), folder.canonicalize()) else {
+        return Ok(());
+    };
+    if real.starts_with(within) {
+        return Ok(());
+    }
+    let problem =
+        format!("has a front controller {} that leads out of it to {}", entrance.front.display(), real.display());
+    Err(Unfit::fixed(problem, "name a folder that holds both"))
+}
+
+fn paths(names: &[&str]) -> Vec<PathBuf> {
+    names.iter().map(PathBuf::from).collect()
 }
 
 /// Whether a Go file in the folder is of the package `main`, which makes a program.

@@ -309,7 +309,7 @@ impl Reader<'_> {
     ) -> Result<ComparePlan, Mistakes> {
         let (env, ini) = (keys.env(), keys.ini());
         let mut flags = CompareFlags {
-            subject: SubjectFlag { subject: Some(self.workload(&entry.workload.0)) },
+            subject: SubjectFlag { subject: Some(self.workload(&entry.workload.0)), ..SubjectFlag::default() },
             duration: DurationFlag {
                 duration: entry.duration.as_ref().map(|typed| self.duration(&typed.0)).transpose()?,
             },

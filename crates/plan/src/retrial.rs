@@ -9,8 +9,8 @@ use stampede_core::{App, Candidate, Case, CaseId, DefaultsContext, Rounds, Study
 use crate::catalogue::Catalogue;
 use crate::compare::{CompareFlags, ComparePlan, MachineSize};
 use crate::flags::{
-    AppFlag, BaseImageFlag, DeploymentFlags, DurationFlag, ExchangesFlag, MaxTimeFlag, PhpFlag, PlatformFlags,
-    PrecisionFlag, ReadyTimeoutFlag, RoundsFlag, SeedFlag, SubjectFlag, TopologyFlags, WarmUpFlag,
+    AppFlag, BaseImageFlag, DeploymentFlags, DurationFlag, ExchangesFlag, IndexFlag, MaxTimeFlag, PhpFlag,
+    PlatformFlags, PrecisionFlag, ReadyTimeoutFlag, RoundsFlag, SeedFlag, SubjectFlag, TopologyFlags, WarmUpFlag,
 };
 use crate::mistake::{Gathered, Mistakes};
 use crate::plan_file::PLAN_FILE;
@@ -24,6 +24,8 @@ pub struct RetrialFlags {
     /// folder of that name, or the stampede.yaml in this folder]
     #[arg(long, value_name = "DIR|PLAN|WORKLOAD")]
     pub from: Option<String>,
+    #[command(flatten)]
+    pub index: IndexFlag,
     #[command(flatten)]
     pub exchanges: ExchangesFlag,
     #[command(flatten)]
@@ -88,7 +90,7 @@ impl RetrialPlan {
         let image = BaseImageFlag { base_image };
         let read = ComparePlan::read(
             &CompareFlags {
-                subject: SubjectFlag { subject },
+                subject: SubjectFlag { subject, index: flags.index.clone() },
                 app: AppFlag { app: Some(case.app.clone()) },
                 exchanges: flags.exchanges.clone(),
                 platform: PlatformFlags { platform: Some(case.platform.clone()), image },

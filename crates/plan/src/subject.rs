@@ -7,6 +7,7 @@ use stampede_core::Workload;
 use crate::application::{Served, in_folder, in_plan};
 use crate::catalogue::Catalogue;
 use crate::document::Text;
+use crate::flags::{IndexFlag, SubjectFlag};
 use crate::mistake::Mistakes;
 use crate::plan_file::{PLAN_FILE, PlanFile, PlanSections};
 use crate::suggestion::suggest_or;
@@ -22,11 +23,12 @@ pub(crate) struct Subject {
 impl Subject {
     /// Finds what was meant. A name is that of a built-in workload or else a path, and a folder's plan comes before its
     /// workload, and that before what else it may hold.
-    pub(crate) fn read(typed: Option<&str>, catalogue: &dyn Catalogue) -> Self {
-        let typed = match typed {
+    pub(crate) fn read(flags: &SubjectFlag, catalogue: &dyn Catalogue) -> Self {
+        let SubjectFlag { subject, index } = flags;
+        let typed = match subject.as_deref() {
             Some(typed) => typed,
             None if Path::new(PLAN_FILE).is_file() => {
-                return Self::of_file(Path::new(PLAN_FILE), catalogue);
+                return Self::of_file(Path::new(PLAN_FILE), index, catalogue);
             }
             None => {
                 let workloads = catalogue.workloads().join(", ");
@@ -41,27 +43,29 @@ impl Subject {
         let is_built_in = catalogue.workloads().iter().any(|name| name == typed);
         let plan = path.join(PLAN_FILE);
         match path {
-            _ if is_built_in => Self::of_workload(typed, catalogue),
-            path if path.is_file() => Self::of_file(path, catalogue),
-            _ if plan.is_file() => Self::of_file(&plan, catalogue),
-            path if path.is_dir() && !path.join(WORKLOAD_FILE).is_file() => Self::of_application(path),
-            _ => Self::of_workload(typed, catalogue),
+            _ if is_built_in => Self::of_workload(typed, index, catalogue),
+            path if path.is_file() => Self::of_file(path, index, catalogue),
+            _ if plan.is_file() => Self::of_file(&plan, index, catalogue),
+            path if path.is_dir() && !path.join(WORKLOAD_FILE).is_file() => Self::of_application(path, index),
+            _ => Self::of_workload(typed, index, catalogue),
         }
     }
 
     /// The application in a folder, whatever plan lies there.
-    pub(crate) fn of_application(folder: &Path) -> Self {
-        Self { served: in_folder(folder), file: None }
+    pub(crate) fn of_application(folder: &Path, index: &IndexFlag) -> Self {
+        Self { served: in_folder(folder, index.index.as_deref()), file: None }
     }
 
-    fn of_workload(typed: &str, catalogue: &dyn Catalogue) -> Self {
+    fn of_workload(typed: &str, index: &IndexFlag, catalogue: &dyn Catalogue) -> Self {
         let place = format!("workload {typed}");
-        Self { served: read_workload(typed, Path::new(typed), &place, catalogue).map(Served::complete), file: None }
+        let workload = read_workload(typed, Path::new(typed), &place, catalogue);
+        let served = workload.and_then(|workload| needless(index, &place).map(|()| Served::complete(workload)));
+        Self { served, file: None }
     }
 
-    fn of_file(path: &Path, catalogue: &dyn Catalogue) -> Self {
+    fn of_file(path: &Path, index: &IndexFlag, catalogue: &dyn Catalogue) -> Self {
         match PlanFile::read(path) {
-            Ok(file) => Self { served: served_by(&file, catalogue), file: Some(file) },
+            Ok(file) => Self { served: served_by(&file, index, catalogue), file: Some(file) },
             Err(mistakes) => Self::mistaken(mistakes),
         }
     }
@@ -71,14 +75,22 @@ impl Subject {
     }
 }
 
-fn served_by(file: &PlanFile, catalogue: &dyn Catalogue) -> Result<Served, Mistakes> {
+/// Sees that no front controller is chosen for what says itself what it is.
+fn needless(index: &IndexFlag, place: &str) -> Result<(), Mistakes> {
+    let Some(index) = &index.index else { return Ok(()) };
+    let problem = format!("is for {place}, which says itself what is served");
+    Err(Mistakes::one(format!("--index {}", index.display()), problem, "leave it out, or name an application's folder"))
+}
+
+fn served_by(file: &PlanFile, index: &IndexFlag, catalogue: &dyn Catalogue) -> Result<Served, Mistakes> {
     let PlanSections { workload, app, .. } = &file.sections;
     match (workload, app) {
-        (Some(workload), None) => {
-            let (Text(typed), place) = (workload, file.place("workload").to_string());
-            read_workload(typed, &file.folder.join(typed), &place, catalogue).map(Served::complete)
+        (Some(Text(typed)), None) => {
+            let place = file.place("workload").to_string();
+            let workload = read_workload(typed, &file.folder.join(typed), &place, catalogue)?;
+            needless(index, &place).map(|()| Served::complete(workload))
         }
-        (None, Some(app)) => in_plan(file, app),
+        (None, Some(app)) => in_plan(file, app, index.index.as_deref()),
         (Some(_), Some(_)) => Err(Mistakes::one(file.place("app"), "stands beside a workload", "keep one of the two")),
         (None, None) => Err(Mistakes::one(
             file.document.file(),

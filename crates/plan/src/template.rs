@@ -55,16 +55,44 @@ const REST: &str = "\
 
 /// Writes the plan of an application that was looked at.
 pub fn write_plan(plan: &ComparePlan, look: &Look, answers: &[WrittenAnswer]) -> String {
-    let Look { title, kind, index, site, packages, extensions, env, prepare, remarks, entry: _ } = look;
+    let Look {
+        framework: _,
+        title,
+        kind,
+        index,
+        site,
+        command,
+        packages,
+        extensions,
+        env,
+        keys,
+        logs,
+        writable,
+        prepare,
+        remarks,
+        entry: _,
+    } = look;
     let mut text = format!("# What `stampede compare` does in this folder: PHP runtimes, compared on this {title}.\n");
     text.push_str("# A flag overrides what is said here. Editors complete it by the schema that\n");
     text.push_str("# `stampede show schema` prints.\n\n");
     for remark in packages.iter().chain(remarks) {
         let _ = writeln!(text, "# {remark}");
     }
+    for (what, paths) in [("It logs to", logs), ("It writes to", writable)] {
+        let paths: Vec<_> = paths.iter().map(|path| path.display().to_string()).collect();
+        if !paths.is_empty() {
+            let _ = writeln!(text, "# {what} {}.", paths.join(", "));
+        }
+    }
     let _ = writeln!(text, "app:\n  dir: .\n  kind: {kind}");
     if let Some(index) = index {
         let _ = writeln!(text, "  index: {}", path(index));
+    }
+    if let Some(command) = command {
+        text.push_str("  command:\n");
+        for (key, value) in command.keys() {
+            let _ = writeln!(text, "    {key}: {value}");
+        }
     }
     text.push_str(&site_keys(site));
     if !extensions.is_empty() {
@@ -75,6 +103,10 @@ pub fn write_plan(plan: &ComparePlan, look: &Look, answers: &[WrittenAnswer]) ->
         let _ = writeln!(text, "  env: {{{}}}", entries.join(", "));
     } else {
         text.push_str("  # env: {APP_ENV: prod}\n");
+    }
+    for (at, keys) in keys.chunks(6).enumerate() {
+        let lead = if at == 0 { "Other variables that it reads: " } else { "" };
+        let _ = writeln!(text, "  # {lead}{}", keys.join(", "));
     }
     text.push_str("  # Run once a study, in a copy of this folder that all trials are then copied from.\n");
     match prepare.is_empty() {
@@ -150,7 +182,7 @@ fn path(path: &Path) -> String {
 }
 
 /// A text that YAML reads as it is; in quotes, as JSON writes them, unless it is a plain word.
-fn scalar(text: &str) -> String {
+pub(crate) fn scalar(text: &str) -> String {
     let is_plain = text.starts_with(|first: char| first.is_ascii_alphabetic() || first == '/')
         && text.chars().all(|character| character.is_ascii_alphanumeric() || "._/-".contains(character))
         && !["true", "false", "null", "yes", "no", "on", "off", "y", "n"].contains(&text.to_lowercase().as_str());

@@ -6,7 +6,9 @@ use std::path::PathBuf;
 
 use clap::{Arg, Parser, Subcommand, ValueEnum};
 use stampede_conduct::{Bench, Host};
-use stampede_plan::{CapacityFlags, CompareFlags, LadderFlags, ReproduceFlags, RetrialFlags, RuntimeFlags, TuneFlags};
+use stampede_plan::{
+    CapacityFlags, CompareFlags, IndexFlag, LadderFlags, ReproduceFlags, RetrialFlags, RuntimeFlags, TuneFlags,
+};
 
 use crate::backend::BackendChoice;
 use crate::doctor::args::DoctorArgs;
@@ -433,6 +435,8 @@ pub(crate) struct InitArgs {
     /// The application's folder
     #[arg(default_value = ".")]
     pub(crate) dir: PathBuf,
+    #[command(flatten)]
+    pub(crate) index: IndexFlag,
     /// Take the place of a plan that is there, and of its answers
     #[arg(long)]
     pub(crate) force: bool,

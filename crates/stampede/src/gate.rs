@@ -101,10 +101,11 @@ fn stored(
 
 /// A flag that was given and counts for measuring alone.
 fn given(measuring: &MeasuringArgs, bench: BenchArgs) -> Option<&'static str> {
-    let MeasuringArgs { runtime, deployment, load, duration, warm_up, rounds, max_time, seed } = measuring;
+    let MeasuringArgs { index, runtime, deployment, load, duration, warm_up, rounds, max_time, seed } = measuring;
     let DeploymentFlags { set, cpus, memory } = deployment;
     let is_given = |flag: &Option<String>| flag.is_some();
     [
+        (index.index.is_some(), "--index"),
         (is_given(runtime), "--runtime"),
         (!set.is_empty(), "--set"),
         (is_given(cpus), "--cpus"),
@@ -149,9 +150,10 @@ fn measured(
 }
 
 fn read(side: &CheckedOut, measuring: &MeasuringArgs, machine: MachineSize) -> Result<ComparePlan, Failure> {
-    let MeasuringArgs { runtime, deployment, load, duration, warm_up, rounds, max_time, seed } = measuring.clone();
+    let MeasuringArgs { index, runtime, deployment, load, duration, warm_up, rounds, max_time, seed } =
+        measuring.clone();
     let flags = CompareFlags {
-        subject: SubjectFlag { subject: Some(side.folder.display().to_string()) },
+        subject: SubjectFlag { subject: Some(side.folder.display().to_string()), index },
         runtimes: runtime,
         deployment,
         load,

@@ -2,7 +2,8 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::fs;
-use std::path::Path;
+use std::io::ErrorKind;
+use std::path::{Path, PathBuf};
 
 use serde_json::Value;
 
@@ -12,7 +13,7 @@ const EXTENSION: &str = "ext-";
 /// What is known of an application by its `composer.json`, `composer.lock` and `vendor`.
 #[derive(Debug, Default, PartialEq, Eq)]
 pub(super) struct Composer {
-    /// Whether there is a `composer.json`.
+    /// Whether there is any of them.
     pub(super) is_there: bool,
     /// Whether it requires packages.
     pub(super) needs_packages: bool,
@@ -20,26 +21,39 @@ pub(super) struct Composer {
     pub(super) php: Option<String>,
     /// Extensions that it or one of its packages requires, without those that another of its packages stands in for.
     pub(super) extensions: BTreeSet<String>,
-    /// The installed version of each package or, where nothing is installed, the one that is asked for.
+    /// The installed version of each package or, where nothing is installed, the one that is asked for; without those that only
+    /// its developers need.
     pub(super) versions: BTreeMap<String, String>,
+    /// The script that makes the classes of its packages known.
+    pub(super) autoload: PathBuf,
+    /// What it says for other programs.
+    extra: Value,
 }
 
 impl Composer {
-    /// Reads what there is; nothing where there is no `composer.json`, or none that can be read.
-    pub(super) fn read(folder: &Path) -> Option<Self> {
-        let read = |name: &str| serde_json::from_slice::<Value>(&fs::read(folder.join(name)).ok()?).ok();
-        let own = read("composer.json")?;
-        // In the first version of Composer the list stands alone.
-        let listed = |value: Value| match value {
-            Value::Array(packages) => packages,
-            mut other => match other["packages"].take() {
-                Value::Array(packages) => packages,
-                _ => Vec::new(),
-            },
+    /// Reads what there is.
+    ///
+    /// # Errors
+    ///
+    /// Which file cannot be read or is no JSON, as the end of a sentence that begins with the folder.
+    pub(super) fn read(folder: &Path) -> Result<Self, String> {
+        let own = read(folder, "composer.json")?;
+        let is_named = own.is_some();
+        let own = own.unwrap_or_default();
+        // <https://getcomposer.org/doc/06-config.md#vendor-dir>
+        let vendor = own["config"]["vendor-dir"].as_str().unwrap_or("vendor").trim_end_matches('/');
+        let installed = match read(folder, &format!("{vendor}/composer/installed.json"))? {
+            None => read(folder, "composer.lock")?,
+            installed => installed,
         };
-        let installed = read("vendor/composer/installed.json").or_else(|| read("composer.lock")).map(listed);
-        let packages = installed.unwrap_or_default();
-        let mut composer = Self { is_there: true, php: text(&own["require"]["php"]), ..Self::default() };
+        let mut composer = Self {
+            is_there: is_named || installed.is_some(),
+            php: text(&own["require"]["php"]),
+            autoload: Path::new(vendor).join("autoload.php"),
+            extra: own["extra"].clone(),
+            ..Self::default()
+        };
+        let packages = installed.map(listed).unwrap_or_default();
         for (name, version) in entries(&own["require"]) {
             if name.contains('/') {
                 composer.needs_packages = true;
@@ -64,8 +78,38 @@ impl Composer {
         // The application's own word counts in any case.
         composer.extensions.retain(|name| !stood_in.contains(name));
         composer.extensions.extend(extensions(&own["require"]));
-        Some(composer)
+        Ok(composer)
     }
+
+    /// A folder that is named below `extra`, by these keys from the outermost on.
+    pub(super) fn extra(&self, keys: &[&str]) -> Option<PathBuf> {
+        keys.iter().try_fold(&self.extra, |value, key| value.get(key))?.as_str().map(PathBuf::from)
+    }
+}
+
+fn read(folder: &Path, name: &str) -> Result<Option<Value>, String> {
+    let bytes = match fs::read(folder.join(name)) {
+        Ok(bytes) => bytes,
+        Err(error) if matches!(error.kind(), ErrorKind::NotFound | ErrorKind::NotADirectory) => return Ok(None),
+        Err(error) => return Err(format!("has a {name} that cannot be read: {error}")),
+    };
+    serde_json::from_slice(&bytes).map(Some).map_err(|error| format!("has a {name} that is no JSON: {error}"))
+}
+
+/// The packages of `composer.lock` or `installed.json` but for those that only developers need. In the first version of Composer
+/// the list stands alone.
+fn listed(value: Value) -> Vec<Value> {
+    let (packages, developers) = match value {
+        Value::Array(packages) => (packages, None),
+        mut other => {
+            let Some(Value::Array(packages)) = other.get_mut("packages").map(Value::take) else { return Vec::new() };
+            (packages, other.get_mut("dev-package-names").map(Value::take))
+        }
+    };
+    let is_developers = |package: &Value| {
+        developers.as_ref().and_then(Value::as_array).is_some_and(|names| names.contains(&package["name"]))
+    };
+    packages.into_iter().filter(|package| !is_developers(package)).collect()
 }
 
 fn entries(object: &Value) -> impl Iterator<Item = (&str, &Value)> {

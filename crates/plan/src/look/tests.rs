@@ -1,3 +1,5 @@
+mod layouts;
+
 use std::path::Path;
 
 use super::*;
@@ -13,39 +15,21 @@ fn folder(files: &[(&str, &str)]) -> tempfile::TempDir {
     folder
 }
 
-#[test]
-fn an_application_is_known_by_its_files() {
-    for (files, title, kind, index) in [
-        (
-            &["artisan", "bootstrap/app.php", "public/index.php"][..],
-            "Laravel application",
-            "front-controller",
-            Some("public/index.php"),
-        ),
-        (
-            &["config/bundles.php", "src/Kernel.php", "public/index.php", "bin/console"],
-            "Symfony application",
-            "front-controller",
-            Some("public/index.php"),
-        ),
-        (&["wp-load.php", "index.php", "wp-config.php"], "WordPress site", "front-controller", Some("index.php")),
-        (&["public/index.php", "index.php"], "PHP application", "front-controller", Some("public/index.php")),
-        (&["web/index.php"], "PHP application", "front-controller", Some("web/index.php")),
-        (&["index.php", "composer.json"], "PHP application", "front-controller", Some("index.php")),
-    ] {
-        let folder = folder(&files.iter().map(|file| (*file, "")).collect::<Vec<_>>());
-        let found = look(folder.path()).unwrap();
-        assert_eq!((found.title, found.kind, found.index.as_deref()), (title, kind, index.map(Path::new)), "{files:?}");
-    }
-    let go = folder(&[("go.mod", "module m\n"), ("main.go", "package main\n\nfunc main() {}\n")]);
-    assert_eq!(look(go.path()).unwrap().kind, "go-program");
+fn empty(files: &[&str]) -> tempfile::TempDir {
+    folder(&files.iter().map(|file| (*file, "")).collect::<Vec<_>>())
+}
+
+/// A `composer.json` that requires these packages.
+fn requires(packages: &[&str]) -> String {
+    let packages: Vec<_> = packages.iter().map(|name| format!("\"{name}\": \"^1.0\"")).collect();
+    format!("{{\"require\": {{{}}}}}", packages.join(", "))
 }
 
 #[test]
 fn a_framework_is_known_by_its_package_too() {
     let own = r#"{"require": {"laravel/framework": "^11.0"}}"#;
     let app = folder(&[("composer.json", own), ("public/index.php", "")]);
-    let found = look(app.path()).unwrap();
+    let found = look(app.path(), None).unwrap();
     assert_eq!(
         (found.title, found.packages.as_slice()),
         ("Laravel application", &["laravel/framework ^11.0".to_owned()][..])
@@ -54,14 +38,322 @@ fn a_framework_is_known_by_its_package_too() {
 
 #[test]
 fn a_folder_that_cannot_be_served_says_why() {
-    for (files, problem) in [
-        (&[][..], "holds no application that is known by its files"),
-        (&[("handler.php", "")], "holds no application that is known by its files"),
-        (&[("go.mod", "module m\n"), ("m.go", "package m\n")], "a Go module without a main package"),
+    let bad = ("composer.json", "{\n  \"require\": {\n    oops\n  }\n}\n");
+    let contao = requires(&["contao/manager-bundle"]);
+    for (files, problem, fix) in [
+        (&[][..], "holds no application that is known by its files", None),
+        (&[("handler.php", "")], "holds no application that is known by its files", None),
+        (&[("go.mod", "module m\n"), ("m.go", "package m\n")], "holds a Go module without a main package", None),
+        (
+            &[bad, ("index.php", "")],
+            "has a composer.json that is no JSON: key must be a string at line 3 column 5",
+            Some("correct it"),
+        ),
+        (
+            &[("composer.json", "{}"), ("composer.lock", "{"), ("index.php", "")],
+            "has a composer.lock that is no JSON: EOF while parsing an object at line 1 column 1",
+            Some("correct it"),
+        ),
+        (
+            &[("composer.json", contao.as_str())],
+            "holds a Contao site without its front controller public/index.php",
+            Some("run php vendor/bin/contao-setup there"),
+        ),
+        (
+            &[("init", ""), ("environments/index.php", ""), ("common/config/main.php", "")],
+            "holds a Yii 2 application (advanced template) without its front controller frontend/web/index.php",
+            Some("run php init --env=Production --overwrite=All there"),
+        ),
+        (
+            &[("composer.json", &requires(&["slim/slim"]))],
+            "holds a Slim application without its front controller public/index.php",
+            Some("name it with --index, or write index in a stampede.yaml"),
+        ),
     ] {
-        let error = look(folder(files).path()).unwrap_err();
-        assert!(error.contains(problem), "{error}");
+        let error = look(folder(files).path(), None).unwrap_err();
+        assert!(error.problem.starts_with(problem), "{error:?}");
+        assert_eq!(error.fix.as_deref(), fix);
     }
+}
+
+#[test]
+fn an_application_one_folder_down_is_named() {
+    let app = folder(&[
+        ("api/composer.json", &requires(&["api-platform/symfony"])),
+        ("api/public/index.php", ""),
+        ("vendor/a/index.php", ""),
+        (".git/index.php", ""),
+        ("docs/readme.md", ""),
+    ]);
+    let place = app.path().join("api").display().to_string();
+    let told = Unfit::fixed(
+        format!("holds no application itself; {place} holds one (API Platform application)"),
+        format!("stampede compare {place}"),
+    );
+    assert_eq!(look(app.path(), None).unwrap_err(), told);
+    fs::create_dir_all(app.path().join("shop")).unwrap();
+    fs::write(app.path().join("shop/index.php"), "").unwrap();
+    let told = look(app.path(), None).unwrap_err();
+    let shop = app.path().join("shop").display().to_string();
+    assert!(
+        told.problem
+            .ends_with(&format!("{place} holds one (API Platform application), {shop} holds one (PHP application)"))
+    );
+    assert_eq!(told.fix, Some(format!("stampede compare {place}")));
+}
+
+#[test]
+fn a_public_folder_that_leads_out_is_refused() {
+    let (app, outside) = (empty(&["a.txt"]), empty(&["index.php"]));
+    std::os::unix::fs::symlink(outside.path(), app.path().join("public")).unwrap();
+    let told = look(app.path(), None).unwrap_err();
+    assert!(told.problem.starts_with("has a front controller public/index.php that leads out of it to /"), "{told:?}");
+    // A link within is none.
+    let app = empty(&["releases/2/public/index.php"]);
+    std::os::unix::fs::symlink("releases/2/public", app.path().join("public")).unwrap();
+    assert_eq!(look(app.path(), None).unwrap().index, Some("public/index.php".into()));
+}
+
+#[test]
+fn a_folder_without_read_permission_says_so() {
+    use std::os::unix::fs::PermissionsExt as _;
+    let app = empty(&["index.php"]);
+    fs::set_permissions(app.path(), fs::Permissions::from_mode(0o000)).unwrap();
+    let read = look(app.path(), None);
+    fs::set_permissions(app.path(), fs::Permissions::from_mode(0o755)).unwrap();
+    match read {
+        Err(told) => assert!(told.problem.starts_with("cannot be read: Permission denied"), "{told:?}"),
+        // Root reads everything.
+        Ok(found) => assert_eq!(found.index, Some("index.php".into())),
+    }
+    let told = look(&app.path().join("nowhere"), None).unwrap_err();
+    assert!(told.problem.starts_with("cannot be read: No such file"), "{told:?}");
+}
+
+#[test]
+fn of_several_front_controllers_one_is_chosen_with_its_reason() {
+    let both = empty(&["public/index.php", "web/index.php", "index.php"]);
+    let found = look(both.path(), None).unwrap();
+    assert_eq!(found.index, Some("public/index.php".into()));
+    assert_eq!(
+        found.remarks,
+        [
+            "web/index.php is there too; public comes before web (--index web/index.php chooses it)",
+            "index.php is there too; public comes before the folder itself (--index index.php chooses it)",
+        ]
+    );
+    let found = look(both.path(), Some(Path::new("./web/index.php"))).unwrap();
+    assert_eq!((found.index, found.site.root), (Some("web/index.php".into()), Some("web".into())));
+    assert_eq!(found.remarks, [""; 0]);
+    for (index, problem) in [
+        ("web/none.php", "has no script web/none.php"),
+        ("../a/index.php", "cannot be served by ../a/index.php, which is not a path within it"),
+        ("/a/index.php", "cannot be served by /a/index.php, which is not a path within it"),
+    ] {
+        assert_eq!(look(both.path(), Some(Path::new(index))).unwrap_err().problem, problem);
+    }
+}
+
+#[test]
+fn two_applications_in_one_folder_are_both_named() {
+    let app = empty(&[
+        "artisan",
+        "bootstrap/app.php",
+        "public/index.php",
+        "wp-load.php",
+        "wp-settings.php",
+        "wp-includes/version.php",
+        "wp-config.php",
+        "index.php",
+    ]);
+    let found = look(app.path(), None).unwrap();
+    assert_eq!((found.framework, found.index), (Some("laravel"), Some("public/index.php".into())));
+    let told =
+        "index.php would be a WordPress site; Laravel application comes first here (--index index.php chooses it)";
+    assert_eq!(found.remarks[0], told);
+    let found = look(app.path(), Some(Path::new("index.php"))).unwrap();
+    assert_eq!((found.framework, found.kind, found.index), (Some("wordpress"), "scripts", Some("index.php".into())));
+}
+
+#[test]
+fn a_worker_keeps_what_its_row_and_its_front_controller_allow() {
+    let closure = "<?php\nuse App\\Kernel;\nrequire_once dirname(__DIR__).'/vendor/autoload_runtime.php';\n\
+        return fn (array $context) => new Kernel($context['APP_ENV'], (bool) $context['APP_DEBUG']);\n";
+    let other =
+        "<?php\nrequire_once dirname(__DIR__).'/vendor/autoload_runtime.php';\nreturn fn () => Own::kernel();\n";
+    for (packages, index, kind, remark) in [
+        (&["symfony/framework-bundle"][..], closure, "symfony", ""),
+        (&["sylius/sylius", "symfony/framework-bundle"], closure, "symfony", ""),
+        (&["symfony/framework-bundle"], other, "front-controller", NO_CLOSURE),
+        (&["sulu/sulu", "symfony/framework-bundle"], closure, "front-controller", "no worker can keep it"),
+        (&["contao/manager-bundle"], closure, "front-controller", "no worker can keep it"),
+        (&["shopware/core"], closure, "front-controller", "no worker can keep it"),
+        (&["laravel/framework"], "", "laravel", ""),
+        (&["laravel/framework", "statamic/cms"], "", "laravel", ""),
+        (&["laravel/lumen-framework"], "", "front-controller", ""),
+    ] {
+        let app = folder(&[
+            ("composer.json", &requires(packages)),
+            ("vendor/autoload.php", ""),
+            ("src/Kernel.php", ""),
+            ("public/index.php", index),
+            (".env", ""),
+        ]);
+        let found = look(app.path(), None).unwrap();
+        assert_eq!(found.kind, kind, "{packages:?}");
+        let is_told = found.remarks.iter().any(|told| !remark.is_empty() && told.starts_with(remark));
+        assert_eq!(is_told, !remark.is_empty(), "{packages:?} {:?}", found.remarks);
+    }
+    let app = folder(&[
+        ("composer.json", r#"{"require": {"symfony/framework-bundle": "7"}, "extra": {"public-dir": "html/"}}"#),
+        ("vendor/autoload.php", ""),
+        ("src/Kernel.php", ""),
+        ("html/index.php", closure),
+    ]);
+    let found = look(app.path(), None).unwrap();
+    assert_eq!((found.kind, found.index), ("front-controller", Some("html/index.php".into())));
+    assert_eq!(found.remarks, [OTHER_FRONT]);
+}
+
+#[test]
+fn packages_of_developers_say_nothing() {
+    let installed = r#"{"packages": [
+        {"name": "laravel/framework", "version": "v11", "require": {"ext-intl": "*"}},
+        {"name": "slim/slim", "version": "4.1", "require": {"ext-json": "*"}}
+    ], "dev-package-names": ["laravel/framework"]}"#;
+    let app = folder(&[("vendor/composer/installed.json", installed), ("public/index.php", "")]);
+    let found = look(app.path(), None).unwrap();
+    assert_eq!((found.title, found.packages), ("Slim application", vec!["slim/slim 4.1".to_owned()]));
+    assert_eq!(found.extensions, ["ctype", "fileinfo", "iconv", "json", "tokenizer"]);
+}
+
+#[test]
+fn a_row_says_what_else_is_known() {
+    let app = folder(&[
+        ("bin/cake", ""),
+        ("webroot/index.php", ""),
+        ("webroot/info.php", ""),
+        ("index.php", ""),
+        ("tmp/a", ""),
+        ("logs/a", ""),
+        ("templates/Pages/home.php", "<?php throw new NotFoundException('replace me');"),
+    ]);
+    let found = look(app.path(), None).unwrap();
+    assert_eq!(found.logs, ["logs/error.log", "logs/debug.log"].map(PathBuf::from));
+    assert_eq!(found.writable, ["tmp", "logs"].map(PathBuf::from));
+    assert_eq!(found.env, BTreeMap::from([("DEBUG".to_owned(), "false".to_owned())]));
+    assert!(found.keys.contains(&"DATABASE_URL"));
+    assert!(found.remarks[0].starts_with("its home page is an error"), "{:?}", found.remarks);
+    assert_eq!(
+        found.remarks[1],
+        "webroot/info.php is not served as a script: write kind: scripts where production runs it"
+    );
+    assert_eq!(logs(app.path()), found.logs);
+    let served = crate::application::in_folder(app.path(), None).unwrap();
+    assert_eq!(served.workload.apps[0].logs, found.logs);
+}
+
+#[test]
+fn an_application_that_brings_its_server_says_how_to_run_it() {
+    let app = folder(&[(".rr.yaml", "version: '3'\n"), ("worker.php", "")]);
+    let found = look(app.path(), None).unwrap();
+    assert_eq!((found.framework, found.kind, found.title), (Some("roadrunner"), "command", "RoadRunner application"));
+    let keys = found.command.unwrap().keys();
+    assert_eq!(
+        keys,
+        [
+            (
+                "run",
+                "[rr, serve, \"-c\", \".rr.yaml\", \"-o\", \"http.address=@{front}\", \"-o\", \
+                 \"http.pool.num_workers=${WORKERS}\", \"-o\", \"rpc.listen=unix://@{app}/rr.sock\"]"
+                    .to_owned()
+            ),
+            ("stop", "{signal: TERM}".to_owned()),
+            ("tunables", "{WORKERS: {min: 1, max: 1024, default: '5'}}".to_owned()),
+        ]
+    );
+    let process = "<?php\nreturn ['webman' => [\n  'listen' => 'http://0.0.0.0:8787',\n  'count' => 4,\n]];\n";
+    let hyperf = "<?php\nreturn ['servers' => [[\n'host' => '0.0.0.0',\n'port' => 9501,\n]], 'settings' => [\n\
+        Constant::OPTION_WORKER_NUM => 4,\n]];\n";
+    let workerman = "<?php\n$worker = new Worker('http://0.0.0.0:80');\n$worker->count = 4;\nWorker::runAll();\n";
+    let swoole = "<?php\nuse Swoole\\Http\\Server;\n\n$server = new Server('0.0.0.0', 9501);\n\
+        $server->set([\n'worker_num' => 2,\n]);\n";
+    let webman = [("start.php", ""), ("config/process.php", process), ("support/bootstrap.php", "")];
+    for (files, name, run, replaced) in [
+        (
+            &webman[..],
+            "webman",
+            "[php, start.php, start]",
+            &["'listen' => 'http://@{front}',", "'count' => (int) getenv('WORKERS'),"][..],
+        ),
+        (
+            &[("bin/hyperf.php", ""), ("config/autoload/server.php", hyperf)],
+            "hyperf",
+            "bin/hyperf.php, start]",
+            &[
+                "'host' => '@{front.host}',",
+                "'port' => @{front.port},",
+                "OPTION_WORKER_NUM => (int) getenv('WORKERS'),",
+            ],
+        ),
+        (
+            &[("start.php", workerman)],
+            "workerman",
+            "[php, start.php, start]",
+            &["new Worker('http://@{front}');", "$worker->count = (int) getenv('WORKERS');"],
+        ),
+        (
+            &[("bin/server.php", swoole)],
+            "swoole",
+            "[php, bin/server.php]",
+            &["new Server('@{front.host}', @{front.port});", "'worker_num' => (int) getenv('WORKERS'),"],
+        ),
+        (
+            &[("a.php", "<?php new SocketHttpServer();\n$server->expose('0.0.0.0:1337');\n")],
+            "amphp",
+            "[php, a.php]",
+            &["->expose('@{front}');"],
+        ),
+    ] {
+        let found = look(folder(files).path(), None).unwrap();
+        assert_eq!((found.framework, found.kind), (Some(name), "command"));
+        let keys = found.command.unwrap().keys();
+        assert!(keys[0].1.ends_with(run), "{keys:?}");
+        replaced.iter().for_each(|part| assert!(keys[1].1.contains(&part.replace('"', "\\\"")), "{part}\n{keys:?}"));
+    }
+    let process = "<?php\nreturn ['webman' => [\n  'listen' => config('app.listen'),\n  'count' => 4,\n]];\n";
+    for (files, name, parts) in [
+        (
+            &[("start.php", ""), ("config/process.php", process), ("support/bootstrap.php", "")][..],
+            "webman",
+            &[
+                "config/process.php:3: 'listen' => 'http://' . getenv('HOST') . ':' . getenv('PORT'),",
+                "config/process.php:4: 'count' => (int) getenv('WORKERS'),",
+                "run: [php, start.php, start]",
+                "stop: {signal: INT}",
+            ][..],
+        ),
+        (
+            &[("bin/hyperf.php", "")],
+            "hyperf",
+            &["config/autoload/server.php: 'host' =>", "env: {APP_ENV: \"prod\", SCAN_CACHEABLE: \"(true)\"}"],
+        ),
+        (&[("a.php", "<?php new SocketHttpServer();")], "amphp", &["a.php: ->expose(", "stop: {signal: TERM}"]),
+        (
+            &[("a.php", "<?php new React\\Http\\HttpServer();")],
+            "reactphp",
+            &["a.php: new React\\Socket\\SocketServer("],
+        ),
+    ] {
+        let told = look(folder(files).path(), None).unwrap_err();
+        assert_eq!(told.framework, Some(name));
+        let fix = told.fix.unwrap();
+        parts.iter().for_each(|part| assert!(fix.contains(part), "{part}\n{fix}"));
+    }
+    let app = empty(&[".rr.yaml", "public/index.php"]);
+    let found = look(app.path(), None).unwrap();
+    assert_eq!((found.framework, found.kind), (None, "front-controller"));
+    assert!(found.remarks[0].starts_with("it has a .rr.yaml too"), "{:?}", found.remarks);
 }
 
 #[test]
@@ -78,23 +370,27 @@ fn composers_files_say_versions_and_extensions() {
         ("config/bundles.php", ""),
         ("src/Kernel.php", ""),
         ("bin/console", ""),
-        ("public/index.php", "<?php curl_init();"),
+        (
+            "public/index.php",
+            "<?php curl_init(); require 'autoload_runtime.php'; fn () => new Kernel(App\\Kernel::class);",
+        ),
     ]);
-    let found = look(app.path()).unwrap();
+    let found = look(app.path(), None).unwrap();
     assert_eq!(found.packages, ["symfony/framework-bundle v7.1.2"]);
     assert_eq!(found.extensions, ["ctype", "fileinfo", "iconv", "mbstring", "pdo_pgsql", "tokenizer", "xml"]);
     assert_eq!(found.env.get("APP_ENV").map(String::as_str), Some("prod"));
-    assert_eq!(found.prepare, [["php", "bin/console", "cache:warmup", "--no-interaction"]]);
+    assert_eq!(found.prepare, [["php", "bin/console", "cache:clear", "--no-interaction"]]);
     assert!(found.remarks.iter().any(|remark| remark.contains("run composer install")), "{:?}", found.remarks);
     assert!(found.remarks.contains(&"it asks for PHP >=8.2".to_owned()));
     let installed = r#"{"packages": [{"name": "symfony/framework-bundle", "version": "v7.1.9"}]}"#;
     fs::create_dir_all(app.path().join("vendor/composer")).unwrap();
     fs::write(app.path().join("vendor/composer/installed.json"), installed).unwrap();
     fs::write(app.path().join("vendor/autoload.php"), "").unwrap();
-    let found = look(app.path()).unwrap();
+    let found = look(app.path(), None).unwrap();
     assert_eq!(found.packages, ["symfony/framework-bundle v7.1.9"]);
     assert_eq!(found.remarks, ["it asks for PHP >=8.2"]);
     assert_eq!((found.kind, found.index), ("symfony", None), "a kept kernel has no front controller");
+    assert_eq!(found.site, SiteEntry::default());
 }
 
 #[test]
@@ -106,7 +402,7 @@ fn scripts_without_composer_say_their_extensions_by_what_they_call() {
         ("notes.txt", "imagecreate("),
     ]);
     assert_eq!(
-        look(app.path()).unwrap().extensions,
+        look(app.path(), None).unwrap().extensions,
         ["ctype", "fileinfo", "iconv", "mbstring", "pdo", "pdo_sqlite", "tokenizer"]
     );
 }

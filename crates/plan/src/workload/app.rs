@@ -281,7 +281,8 @@ impl AppSection {
         let site = SiteEntry { root, files, fallback, deny: deny.unwrap_or_default() };
         let site = site.read(&kind, &source, place, mistakes);
         let prepare = prepare.into_iter().flatten().map(|command| command.into_iter().map(|Text(word)| word).collect());
-        Some(App { name, kind, source, site, extensions, ini: texts(ini), env, needs, prepare: prepare.collect() })
+        let (ini, prepare, logs) = (texts(ini), prepare.collect(), Vec::new());
+        Some(App { name, kind, source, site, extensions, ini, env, needs, prepare, logs })
     }
 }
 

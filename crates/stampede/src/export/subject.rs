@@ -65,7 +65,7 @@ pub(super) fn read(args: &ExportArgs, machine: MachineSize) -> Result<Subject, F
     };
     let StoredStudy { study, trials, .. } = show::load(store, name)?;
     let case = choose(&study, &trials, case.as_deref(), runtime.as_deref())?.clone();
-    let flags = RetrialFlags { from: subject.subject.clone(), ..RetrialFlags::default() };
+    let flags = RetrialFlags { from: subject.subject.clone(), index: subject.index.clone(), ..RetrialFlags::default() };
     let RetrialPlan { base, .. } =
         RetrialPlan::read(&flags, (&study, &case), &[], machine, &BuiltIn).map_err(Failure::usage)?;
     let measured = trials.iter().rev().find(|trial| trial.case == case.id && trial.outcome == Outcome::Measured);

@@ -3,7 +3,9 @@
 use std::path::PathBuf;
 
 use clap::Arg;
-use stampede_plan::{DeploymentFlags, DurationFlag, LoadFlag, MaxTimeFlag, RoundsFlag, SeedFlag, WarmUpFlag};
+use stampede_plan::{
+    DeploymentFlags, DurationFlag, IndexFlag, LoadFlag, MaxTimeFlag, RoundsFlag, SeedFlag, WarmUpFlag,
+};
 
 use crate::args::{BenchArgs, MetricArgs, StoreArgs};
 
@@ -56,6 +58,8 @@ pub(crate) struct GateArgs {
 /// How both sides of a gate are measured, where their plans do not say it.
 #[derive(Clone, Debug, clap::Args)]
 pub(crate) struct MeasuringArgs {
+    #[command(flatten)]
+    pub(crate) index: IndexFlag,
     /// Runtime that serves both [default: the plan's, or the first that is installed and serves both]
     #[arg(long, value_name = "NAME", help_heading = "Measuring")]
     pub(crate) runtime: Option<String>,
@@ -96,7 +100,7 @@ fn in_gate(arg: Arg) -> Arg {
             .help("Rounds, in each of which both sides are measured once: auto, or a number [default: auto]")
             .help_heading(MEASURING),
         "seed" => arg.help("Seed of the order in which the sides are measured").help_heading(MEASURING),
-        "set" | "load" | "duration" | "max_time" | "no_wait" => arg.help_heading(MEASURING),
+        "index" | "set" | "load" | "duration" | "max_time" | "no_wait" => arg.help_heading(MEASURING),
         _ => arg,
     }
 }
