@@ -167,13 +167,23 @@ fn read_request(section: &RequestSection) -> (ExchangeEntry, bool) {
         .unwrap_or_else(|| if body.is_some() || body_file.is_some() { "POST".to_owned() } else { "GET".to_owned() });
     let name = text(name).unwrap_or_else(|| format!("{method} {path}"));
     let is_recorded = expect.is_some();
-    let ExpectSection { status, body: expected, body_file: file, mask } =
-        expect.unwrap_or(ExpectSection { status: 200, body: None, body_file: None, mask: None });
+    let ExpectSection { status, body: expected, body_file: file, mask, content_type, location, cookies } =
+        expect.unwrap_or_default();
     // Of an application of one's own, an error's status may be all that there is to say.
     let any_body = expected.is_none() && file.is_none();
     let expected = text(expected);
-    let expect =
-        ExpectEntry { status, body: expected, body_file: file, mask, json_html: None, any_body, encoding: None };
+    let expect = ExpectEntry {
+        status,
+        body: expected,
+        body_file: file,
+        mask,
+        json_html: None,
+        any_body,
+        encoding: None,
+        content_type,
+        location: text(location),
+        cookies: cookies.map(|names| names.into_iter().map(|Text(name)| name).collect()),
+    };
     let headers = headers.into_iter().map(|(name, Text(value))| (name, value)).collect();
     let request = RequestEntry { method, path, headers, body: text(body), body_file };
     (ExchangeEntry { name, load: load.unwrap_or(!once), once, optional: false, request, expect }, is_recorded)

@@ -169,9 +169,25 @@ pub(crate) struct ExpectSection {
     pub(crate) body: Option<Text>,
     /// A file with its body.
     pub(crate) body_file: Option<PathBuf>,
-    /// What in the body stands for a part that varies: a token, a date.
+    /// What in the body stands for a part that varies. With ⟨…⟩, a name in place of the dots says what it must be: ⟨duration⟩.
     #[schemars(extend("examples" = ["'⟨…⟩'"]))]
     pub(crate) mask: Option<String>,
+    /// The kind of its Content-Type, without parameters.
+    #[schemars(extend("examples" = ["text/html"]))]
+    pub(crate) content_type: Option<String>,
+    /// Its Location; a place on the server itself begins with /.
+    #[schemars(extend("examples" = ["/login"]))]
+    pub(crate) location: Option<Text>,
+    /// The names of all cookies that it sets.
+    #[schemars(extend("examples" = ["[session, XSRF-TOKEN]"]))]
+    pub(crate) cookies: Option<Vec<Text>>,
+}
+
+impl Default for ExpectSection {
+    /// Any answer of status 200.
+    fn default() -> Self {
+        Self { status: 200, body: None, body_file: None, mask: None, content_type: None, location: None, cookies: None }
+    }
 }
 
 /// A runtime with its settings.
