@@ -228,7 +228,8 @@ mod tests {
             of(page("19.90", "⟨duration⟩").as_bytes(), page("19.90", "12 ms").replace("<p>9</p>\n", "").as_bytes());
         insta::assert_snapshot!(shown, @r"
         the body differs (- expected, + came):
-          line 8:
+          line 7:
+            <b>19.90</b> in ⟨duration⟩
             <p>7</p>
             <p>8</p>
           - <p>9</p>
@@ -248,8 +249,8 @@ mod tests {
         insta::assert_snapshot!(shown, @r"
         the body differs (- expected, + came):
           line 1:
-          - …é</i><i>é</i><i>é</i><i>é</i><i>é</i><b>Anna</b><i>é</i><i>é</i><i>é</i><i>é</i><i>é</i><i>é</i><i>é</i><i>é…
-          + …é</i><i>é</i><i>é</i><i>é</i><i>é</i><b>Hanna</b><i>é</i><i>é</i><i>é</i><i>é</i><i>é</i><i>é</i><i>é</i><i>é…
+          - …i><i>é</i><i>é</i><i>é</i><i>é</i><i>é</i><b>Anna</b><i>é</i><i>é</i><i>é</i><i>é</i><i>é</i><i>é</i><i>é</i><i>é</i><i>é</i><…
+          + …i><i>é</i><i>é</i><i>é</i><i>é</i><i>é</i><b>Hanna</b><i>é</i><i>é</i><i>é</i><i>é</i><i>é</i><i>é</i><i>é</i><i>é</i><i>é</i>…
         ");
     }
 

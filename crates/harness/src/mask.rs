@@ -2,6 +2,8 @@
 
 mod learn;
 mod shape;
+#[cfg(test)]
+mod tests;
 
 use stampede_core::{Body, MaskClass, Masked, Piece};
 
@@ -121,49 +123,4 @@ pub(crate) fn is_binary(body: &[u8]) -> bool {
     let start = &body[..body.len().min(LOOKED_AT)];
     let control = start.iter().filter(|byte| byte.is_ascii_control() && !b"\t\n\r\x0c\x1b".contains(byte)).count();
     start.contains(&0) || control * 20 > start.len()
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    fn masked(text: &str) -> Masked {
-        Masked::read(text.as_bytes(), SHOWN).unwrap_or_else(|| Masked::new([Piece::Text(text.as_bytes().to_vec())]))
-    }
-
-    #[test]
-    fn a_body_must_have_the_texts_in_order_and_values_of_the_classes_between_them() {
-        let known = Known { php_version: Some("8.4.1".to_owned()), ..Known::default() };
-        for (expected, body, came) in [
-            ("<p>a</p><p>b</p>", "<p>a</p><p>b</p>", None),
-            ("<p>a</p>", "<p>a</p><p>b</p>", Some(8)),
-            ("<p>⟨…⟩</p>", "<p>a</p><p>b</p>", None),
-            ("⟨…⟩", "<p>a</p><p>b</p>", None),
-            ("⟨…⟩", "", None),
-            ("<p>⟨…⟩</p><p>⟨…⟩</p>", "<p>a</p><p>b</p>", None),
-            ("<p>⟨…⟩b⟨…⟩a⟨…⟩</p>", "<p>a</p><p>b</p>", Some(12)),
-            ("(PHP v⟨PHP version⟩)", "(PHP v8.4.1)", None),
-            ("(PHP v⟨PHP version⟩)", "(PHP v8.2.1)", Some(6)),
-            ("in ⟨duration⟩.", "in 0.0123 seconds.", None),
-            ("in ⟨duration⟩.", "in 3 ms.", None),
-            ("in ⟨duration⟩.", "in 3 EUR.", Some(3)),
-            ("in ⟨duration⟩.", "in .", Some(3)),
-            ("in ⟨duration⟩ for <b>19.90</b>", "in 3 ms for <b>19.80</b>", Some(18)),
-            ("x-⟨token⟩-y", "x-ab12cd-ef34-y", None),
-            ("x-⟨token⟩-y", "x-ab12cd-ef34-z", Some(15)),
-            ("⟨duration⟩⟨…⟩!", "3 ms!", None),
-        ] {
-            let fit = fits(&masked(expected), body.as_bytes(), &known);
-            assert_eq!(fit.err().map(|mismatch| mismatch.came), came, "{expected} {body}");
-        }
-    }
-
-    #[test]
-    fn the_longest_part_is_looked_for_under_load() {
-        let under = |text: &str| Body::Masked(masked(text));
-        assert_eq!(under_load(&under("<p>⟨…⟩</p><footer>")), UnderLoad::Part(b"</p><footer>"));
-        assert_eq!(under_load(&under("<p>⟨time⟩</p>")), UnderLoad::StatusOnly);
-        assert_eq!(under_load(&under("<p>⟨PHP version⟩</p>")), UnderLoad::Whole);
-        assert_eq!(under_load(&Body::Any), UnderLoad::Whole);
-    }
 }

@@ -13,7 +13,7 @@ use crate::known::Known;
 
 /// Two long bodies that have little in common would take the square of their length; after this time what is left counts as
 /// different.
-const COMPARE_TIME: Duration = Duration::from_secs(1);
+const COMPARE_TIME: Duration = Duration::from_secs(3);
 
 /// The largest part of a page that may be masked: of one that is mostly masked, little is compared.
 const MOST_MASKED: f64 = 0.05;
@@ -70,7 +70,7 @@ pub(crate) fn learn(samples: &[Sample]) -> Result<Learnt, String> {
     let known = first.known.spans(&first.body);
     let deadline = Instant::now() + COMPARE_TIME;
     let mut varying: Vec<(Range<usize>, MaskClass)> = Vec::new();
-    let mut wrong: Vec<String> = Vec::new();
+    let mut wrong: Vec<(Range<usize>, String)> = Vec::new();
     for other in others.iter().filter(|other| other.body != first.body) {
         for place in places(first, &known, other, deadline) {
             if varying.iter().any(|(range, _)| range.start <= place.first.start && place.first.end <= range.end) {
@@ -78,11 +78,12 @@ pub(crate) fn learn(samples: &[Sample]) -> Result<Learnt, String> {
             }
             match classify(&first.body, &place.first) {
                 Some(found) => varying.push(found),
-                None => wrong.push(varied(first, other, &place)),
+                None if wrong.iter().any(|(known, _)| *known == place.first) => {}
+                None => wrong.push((place.first.clone(), varied(first, other, &place))),
             }
         }
     }
-    wrong.dedup();
+    let mut wrong: Vec<_> = wrong.into_iter().map(|(_, told)| told).collect();
     if !wrong.is_empty() {
         let more = wrong.len().saturating_sub(MOST_PLACES);
         wrong.truncate(MOST_PLACES);
@@ -198,8 +199,9 @@ fn span(tokens: &Tokens<'_>, range: Range<usize>, end: usize) -> Range<usize> {
     start..last.map_or(start, |(_, at)| at.end)
 }
 
+/// Lines, and in them what ends with a sign after which something else usually begins: pages of one line are as quick to compare.
 fn lines(body: &[u8]) -> Vec<&[u8]> {
-    body.split_inclusive(|byte| *byte == b'\n').collect()
+    body.split_inclusive(|byte| matches!(byte, b'\n' | b'>' | b',' | b';' | b'}')).collect()
 }
 
 /// The words of a part of a body, each other byte by itself, and values that are known.

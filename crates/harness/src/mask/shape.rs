@@ -111,10 +111,16 @@ shape!(
         r#"(?:/_(?:wdt|profiler)/|\bsfwdt|\bsf[A-Za-z]+-|loadToolbar\(['"]|debug-token[^0-9<>]{0,16})([0-9a-f]{6,64})\b"#
     )
 );
-shape!(TOKEN, Shape::placed(r"[0-9A-Za-z+/=_.~%:,-]{6,4096}", r"([0-9A-Za-z+/=_.~%:,-]{6,4096})"));
+shape!(TOKEN, Shape::plain(r"[0-9A-Za-z+/\\=_.~%:,-]{6,4096}"));
 shape!(COUNTER, Shape::plain("[0-9]+(?:[.,][0-9]+)*"));
 
 static TOKEN_NAME: LazyLock<Regex> = LazyLock::new(|| regex(TOKEN_NAMES));
+/// What stands right before a value, where it is no address.
+static VALUE_OF: LazyLock<Regex> = LazyLock::new(|| {
+    regex(
+        r#"(?i)(?:\b(?:value|content|nonce)\s*=\s*|(?:token|csrf|xsrf|nonce|sid|session|hash)[a-z_-]*["']?\s*[:=]\s*)["']?$"#,
+    )
+});
 static COUNTER_NAME: LazyLock<Regex> = LazyLock::new(|| regex(COUNTER_NAMES));
 static COUNTED_NAME: LazyLock<Regex> = LazyLock::new(|| regex(COUNTED));
 
@@ -194,16 +200,15 @@ pub(super) fn classify(body: &[u8], place: &Range<usize>) -> Option<(Range<usize
         .or_else(|| counter(body, place).map(|range| (range, MaskClass::Counter)))
 }
 
-/// The match around a place that holds all of it.
+/// The value in the match that holds all of a place: what it varies with, such as a prefix, is a part of the match.
 fn covering(shape: &Regex, body: &[u8], place: &Range<usize>) -> Option<Range<usize>> {
     let from = place.start.saturating_sub(REACH);
     let window = &body[from..body.len().min(place.end + REACH)];
     shape.captures_iter(window).find_map(|captures| {
-        let group = captures.iter().skip(1).flatten().next()?.range();
-        let range = from + group.start..from + group.end;
-        let holds = range.start <= place.start && place.end <= range.end;
-        // An empty place at the edge is a value that became longer there.
-        holds.then_some(range)
+        let [whole, value] = [captures.get(0)?, captures.iter().skip(1).flatten().next()?]
+            .map(|found| from + found.start()..from + found.end());
+        let holds = whole.start <= place.start && place.end <= whole.end;
+        (holds && value.start <= place.end && place.start <= value.end).then_some(value)
     })
 }
 
@@ -217,7 +222,7 @@ fn counter(body: &[u8], place: &Range<usize>) -> Option<Range<usize>> {
 /// A token: what looks random, in a place that is named as one, or that is long and can be nothing else in quotes.
 fn token(body: &[u8], place: &Range<usize>) -> Option<Range<usize>> {
     // From the whole value to the parts of an address.
-    const ALPHABETS: [&[u8]; 3] = [b"+/=_.~%:,-", b"+=_.~%-", b"_-"];
+    const ALPHABETS: [&[u8]; 3] = [b"+/\\=_.~%:,-", b"+=_.~%-", b"_-"];
     ALPHABETS.iter().find_map(|more| {
         let is_part = |byte: &&u8| byte.is_ascii_alphanumeric() || more.contains(byte);
         let start = place.start - body[..place.start].iter().rev().take(MOST_TOKEN).take_while(is_part).count();
@@ -227,7 +232,9 @@ fn token(body: &[u8], place: &Range<usize>) -> Option<Range<usize>> {
         // An address, or a name with its value, is no value.
         let inner =
             value.iter().position(|byte| *byte == b'=').is_some_and(|at| value[at..].iter().any(|byte| *byte != b'='));
-        let is_address = value.starts_with(b"/") || value.windows(2).any(|pair| pair == b"//" || pair == b":/");
+        let has = |pair: &[u8]| value.windows(pair.len()).any(|bytes| bytes == pair);
+        let before = &body[start.saturating_sub(REACH)..start];
+        let is_address = has(b"://") || ((value.starts_with(b"/") || has(b"//")) && !VALUE_OF.is_match(before));
         if !is_of_alphabet || inner || is_address || value.len() < 6 || value.len() > MOST_TOKEN || is_word(value) {
             return None;
         }
