@@ -3,11 +3,12 @@
 use std::borrow::Cow;
 use std::fmt::Write as _;
 use std::ops::Range;
-use std::time::{Duration, Instant};
+use std::time::Duration;
 
-use similar::{Algorithm, DiffOp, capture_diff_slices_deadline, group_diff_ops};
+use similar::{DiffOp, group_diff_ops};
 use stampede_core::{Masked, Piece};
 
+use crate::alignment::Alignment;
 use crate::known::Known;
 use crate::mask::{Mismatch, SHOWN, fits, is_binary};
 
@@ -27,7 +28,7 @@ const AFTER: usize = 90;
 /// Bytes of a binary body that are shown.
 const MOST_HEX: usize = 16;
 
-/// Two bodies that have little in common are compared for this long; what is left then counts as different.
+/// How long two bodies are aligned at most.
 const COMPARE_TIME: Duration = Duration::from_millis(500);
 
 /// How a body differs from what it must be, as the end of a sentence, with the first places below.
@@ -49,7 +50,7 @@ pub(crate) fn difference(expected: &Masked, came: &[u8], known: &Known) -> Strin
         .collect();
     let old: Vec<&[u8]> = wanted.iter().map(|line| line.shown.as_slice()).collect();
     let new: Vec<&[u8]> = shown.iter().map(AsRef::as_ref).collect();
-    let ops = capture_diff_slices_deadline(Algorithm::Myers, &old, &new, Some(Instant::now() + COMPARE_TIME));
+    let ops = Alignment::within(COMPARE_TIME).of(&old, &new);
     let places = group_diff_ops(ops, AROUND);
     let mut text = "the body differs (- expected, + came):".to_owned();
     for place in places.iter().take(MOST_PLACES) {

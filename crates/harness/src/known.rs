@@ -27,7 +27,7 @@ pub(crate) struct Known {
     pub(crate) sapi: Option<String>,
     /// What `SERVER_SOFTWARE` may be.
     pub(crate) software: Vec<String>,
-    /// `127.0.0.1:20001`: the front, and whatever listens behind it.
+    /// `127.0.0.1:20001`: the front, and whatever listens behind it, in all the ways that pages write it.
     pub(crate) addresses: Vec<String>,
     /// `20001`.
     pub(crate) ports: Vec<String>,
@@ -64,9 +64,12 @@ impl Known {
             php_version,
             sapi: None,
             software,
-            addresses: tcp.iter().map(ToString::to_string).collect(),
+            addresses: tcp.iter().flat_map(|address| escaped(&address.to_string(), ":", COLONS)).collect(),
             ports: tcp.iter().map(|address| address.port().to_string()).collect(),
-            folders: folders.filter(|folder| folder.len() > 1 && folder.starts_with('/')).collect(),
+            folders: folders
+                .filter(|folder| folder.len() > 1 && folder.starts_with('/'))
+                .flat_map(|folder| escaped(&folder, "/", SLASHES))
+                .collect(),
         }
     }
 
@@ -129,6 +132,17 @@ impl Known {
             _ => location,
         }
     }
+}
+
+/// How a colon is written in a query, by Twig's escaping for scripts, and in HTML.
+const COLONS: [&str; 3] = ["%3A", "\\u003A", "&#58;"];
+
+/// How a slash is written in JSON, and in a query.
+const SLASHES: [&str; 2] = ["\\/", "%2F"];
+
+/// A value as it is, and as it is where a sign of it is written otherwise.
+fn escaped<const N: usize>(value: &str, sign: &str, forms: [&str; N]) -> Vec<String> {
+    std::iter::once(value.to_owned()).chain(forms.iter().map(|form| value.replace(sign, form))).collect()
 }
 
 /// Whether what is around a value is no part of it: `8.2.1` is not in `18.2.1` or `8.2.10`.
@@ -197,6 +211,12 @@ mod tests {
             }
             assert_eq!(shown, found);
         }
+    }
+
+    #[test]
+    fn an_address_is_known_in_the_ways_that_pages_write_it() {
+        let forms = escaped("127.0.0.1:2001", ":", COLONS);
+        assert_eq!(forms, ["127.0.0.1:2001", "127.0.0.1%3A2001", "127.0.0.1\\u003A2001", "127.0.0.1&#58;2001"]);
     }
 
     #[test]

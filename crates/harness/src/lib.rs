@@ -7,6 +7,7 @@
 //! It reads no clock, opens no connection and knows no place on a disk: all of that is done by the
 //! [vantage](stampede_seam::Vantage) from which a deployment is seen.
 
+mod alignment;
 mod audit;
 mod capacity;
 mod content_encoding;

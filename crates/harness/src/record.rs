@@ -196,6 +196,23 @@ fn line(Request { method, path, .. }: &Request) -> String {
 }
 
 impl Recorded {
+    /// Puts what was recorded into its workload: the answer that is expected and, where the page is another one, its request. An
+    /// exchange that was named by its request is named by that then. Returns the name.
+    pub fn complete(&self, workload: &mut Workload) -> String {
+        let line = line(&self.request);
+        let is_taken = workload.exchanges.iter().any(|known| known.name == line);
+        let mut name = self.exchange.clone();
+        for known in workload.exchanges.iter_mut().filter(|known| known.name == self.exchange) {
+            if known.name == self::line(&known.request) && !is_taken {
+                known.name.clone_from(&line);
+                name.clone_from(&line);
+            }
+            known.request.clone_from(&self.request);
+            known.expect.clone_from(&self.expect);
+        }
+        name
+    }
+
     /// The expected body as text of one piece, with a mark in place of each part that varies, and the mark; no mark where
     /// nothing varies.
     pub fn marked(&self) -> (Vec<u8>, Option<String>) {

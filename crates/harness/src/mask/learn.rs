@@ -1,18 +1,18 @@
 //! What of an answer varies by itself, learnt from several of one runtime.
 
 use std::ops::Range;
-use std::time::{Duration, Instant};
+use std::time::Duration;
 
-use similar::{Algorithm, DiffOp, capture_diff_slices_deadline};
+use similar::DiffOp;
 use stampede_core::{Body, MaskClass, Masked, Piece};
 
 use super::shape::{classify, of_own_work};
 use super::{fits, is_binary};
-use crate::difference::excerpt;
+use crate::alignment::Alignment;
+use crate::difference::{difference, excerpt};
 use crate::known::Known;
 
-/// Two long bodies that have little in common would take the square of their length; after this time what is left counts as
-/// different.
+/// How long all answers to one request are aligned at most.
 const COMPARE_TIME: Duration = Duration::from_secs(3);
 
 /// The largest part of a page that may be masked: of one that is mostly masked, little is compared.
@@ -68,11 +68,11 @@ pub(crate) fn learn(samples: &[Sample]) -> Result<Learnt, String> {
         };
     }
     let known = first.known.spans(&first.body);
-    let deadline = Instant::now() + COMPARE_TIME;
+    let alignment = Alignment::within(COMPARE_TIME);
     let mut varying: Vec<(Range<usize>, MaskClass)> = Vec::new();
     let mut wrong: Vec<(Range<usize>, String)> = Vec::new();
     for other in others.iter().filter(|other| other.body != first.body) {
-        for place in places(first, &known, other, deadline) {
+        for place in places(first, &known, other, alignment) {
             if varying.iter().any(|(range, _)| range.start <= place.first.start && place.first.end <= range.end) {
                 continue;
             }
@@ -106,7 +106,7 @@ pub(crate) fn learn(samples: &[Sample]) -> Result<Learnt, String> {
     if let Body::Masked(pattern) = &body {
         for sample in samples {
             if fits(pattern, &sample.body, &sample.known).is_err() {
-                let difference = crate::difference::difference(pattern, &sample.body, &sample.known);
+                let difference = difference(pattern, &sample.body, &sample.known);
                 return Err(format!("varies by itself in more than its values: {difference}\n{WRITE_IT}"));
             }
         }
@@ -157,11 +157,11 @@ fn merged(mut ranges: Vec<(Range<usize>, MaskClass)>) -> Vec<(Range<usize>, Mask
 }
 
 /// Places of the first body that are not so in the other: first by lines, then by words within the lines that differ.
-fn places(first: &Sample, known: &[(Range<usize>, MaskClass)], other: &Sample, deadline: Instant) -> Vec<Place> {
+fn places(first: &Sample, known: &[(Range<usize>, MaskClass)], other: &Sample, alignment: Alignment) -> Vec<Place> {
     let (first_lines, other_lines) = (lines(&first.body), lines(&other.body));
     let other_known = other.known.spans(&other.body);
     let mut places = Vec::new();
-    for op in capture_diff_slices_deadline(Algorithm::Myers, &first_lines, &other_lines, Some(deadline)) {
+    for op in alignment.of(&first_lines, &other_lines) {
         if matches!(op, DiffOp::Equal { .. }) {
             continue;
         }
@@ -170,7 +170,7 @@ fn places(first: &Sample, known: &[(Range<usize>, MaskClass)], other: &Sample, d
         let old_tokens = tokens(&first.body, old.clone(), known);
         let new_tokens = tokens(&other.body, new.clone(), &other_known);
         let (old_texts, new_texts) = (texts(&old_tokens), texts(&new_tokens));
-        let ops = capture_diff_slices_deadline(Algorithm::Myers, &old_texts, &new_texts, Some(deadline));
+        let ops = alignment.of(&old_texts, &new_texts);
         places.extend(ops.into_iter().filter(|op| !matches!(op, DiffOp::Equal { .. })).map(|op| Place {
             first: span(&old_tokens, op.old_range(), old.end),
             other: span(&new_tokens, op.new_range(), new.end),

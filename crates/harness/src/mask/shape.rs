@@ -170,7 +170,7 @@ pub(super) fn lengths(class: MaskClass, text: &[u8], known: &Known) -> Vec<usize
             shape.start.find(&window[..*length]).is_some_and(|found| found.end() == *length)
                 && (class != MaskClass::Token || !is_word(&window[..*length]))
         };
-        // A shorter one is looked for where the text goes on with what a value could hold too.
+        // A shorter one is looked for where what follows is also what a value could hold.
         lengths.extend((longest.saturating_sub(REACH)..=longest).filter(|length| *length > 0).filter(whole));
     }
     lengths.sort_unstable_by(|a, b| b.cmp(a));

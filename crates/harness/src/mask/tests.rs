@@ -185,8 +185,8 @@ fn a_wrong_price_a_wrong_name_and_a_missing_paragraph_are_found_and_shown() {
                     let mut page = shop.page(machine, port, 200 + seed);
                     if number == wrong {
                         page = match kind {
-                            0 => page.replace(&format!(">{price}<"), &format!(">{price}1<")),
-                            1 => page.replace(&format!(">{name}<"), &format!(">{name}a<")),
+                            0 => page.replacen(&format!(">{price}<"), &format!(">{price}1<"), 1),
+                            1 => page.replacen(&format!(">{name}<"), &format!(">{name}a<"), 1),
                             _ => page.replace(&format!("<p>{paragraph}</p>\n"), ""),
                         };
                     }
