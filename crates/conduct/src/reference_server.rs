@@ -61,7 +61,12 @@ pub(crate) fn of(program: &Program, conditions: &Conditions, duration: Duration,
     let prepared = Prepared::alone(case, deployment, Terms::of(conditions.limits));
     let request =
         Request { method: "GET".to_owned(), path: "/".to_owned(), headers: BTreeMap::new(), body: Vec::new() };
-    let expect = Expectation { status: 200, body: Body::Bytes(body(&table()).into_bytes()), gzip: false };
+    let expect = Expectation {
+        status: 200,
+        body: Body::Bytes(body(&table()).into_bytes()),
+        gzip: false,
+        head: Default::default(),
+    };
     let workload = Workload {
         id: WorkloadId::new(ID),
         title: String::new(),

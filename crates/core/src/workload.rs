@@ -1,11 +1,11 @@
 //! An application with its requests and the answers that it must give.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 use std::path::PathBuf;
 
 use serde::{Deserialize, Serialize};
 
-use crate::{App, Audit, ServiceNeed, WorkloadId};
+use crate::{App, Audit, Masked, ServiceNeed, WorkloadId};
 
 /// An application, in one or more languages, with its requests and the answers that it must give.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -102,6 +102,19 @@ pub struct Expectation {
     pub body: Body,
     /// Whether it must be sent gzip-coded. What is not asked for may come either way.
     pub gzip: bool,
+    /// What its head must be.
+    pub head: ExpectedHead,
+}
+
+/// What of an answer's head must be so; what is absent is not looked at.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct ExpectedHead {
+    /// The kind of `Content-Type`, in lower case and without parameters: `text/html`.
+    pub content_type: Option<String>,
+    /// `Location`; a place on the server that answers begins with `/`.
+    pub location: Option<String>,
+    /// The names of all cookies that it sets.
+    pub cookies: Option<BTreeSet<String>>,
 }
 
 /// What a body must be. Bodies are compared by meaning, since runtimes and languages write the same answer differently.
@@ -119,7 +132,6 @@ pub enum Body {
         /// The HTML.
         html: String,
     },
-    /// These parts in this order: it begins with the first and ends with the last, and between two of them is anything. A
-    /// token, a date, a duration.
-    Masked(Vec<Vec<u8>>),
+    /// What it must be but for parts that vary.
+    Masked(Masked),
 }

@@ -93,7 +93,7 @@ fn exchange(method: &str, status: u16, body: &str) -> Exchange {
             headers: BTreeMap::new(),
             body: body.into(),
         },
-        expect: Expectation { status, body: Body::Any, gzip: false },
+        expect: Expectation { status, body: Body::Any, gzip: false, head: Default::default() },
         in_load: true,
         once: false,
         optional: false,

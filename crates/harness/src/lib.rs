@@ -7,18 +7,23 @@
 //! It reads no clock, opens no connection and knows no place on a disk: all of that is done by the
 //! [vantage](stampede_seam::Vantage) from which a deployment is seen.
 
+mod alignment;
 mod audit;
 mod capacity;
 mod content_encoding;
 mod context;
 mod crash_loop;
+mod difference;
 mod early_stop;
 mod event;
+mod head;
 mod html;
+mod known;
 mod mask;
 mod measure;
 mod memory_peak;
 mod order;
+mod page;
 mod parts;
 mod php;
 mod pilot;

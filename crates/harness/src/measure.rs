@@ -6,7 +6,7 @@ use std::time::Duration;
 use std::{iter, mem};
 
 use stampede_core::{
-    Counters, Cpus, Limit, LinkUse, Measurement, MeterSource, ResourceUse, Sampling, Sending, StepRecord,
+    Counters, Cpus, Limit, LinkUse, Measurement, MeterSource, ResourceUse, Sampling, Sending, StepRecord, named_status,
 };
 use stampede_seam::{
     LoadHandle, LoadOrder, LoadOutcome, LoadResult, LoadView, Measures, Moment, Reading, RoughLatencies, Running,
@@ -192,7 +192,12 @@ impl Groups {
 pub(crate) fn example(result: &LoadResult) -> Option<String> {
     let failure = result.first_failure.as_ref()?;
     let came = result.wrong_answers.first().map(|wrong| {
-        format!(" (status {}, from byte {} of the body: {})", wrong.status, wrong.offset, shown(&wrong.bytes))
+        format!(
+            " (status {}, from byte {} of the body: {})",
+            named_status(wrong.status),
+            wrong.offset,
+            shown(&wrong.bytes)
+        )
     });
     Some(format!("{}{}", failure.detail, came.unwrap_or_default()))
 }

@@ -3,7 +3,7 @@
 use std::collections::BTreeMap;
 use std::time::Duration;
 
-use stampede_core::{Endpoint, PhpProbe, PhpProbeSource, PhpReadBack, Request};
+use stampede_core::{Endpoint, PhpProbe, PhpProbeSource, PhpReadBack, Request, named_status};
 use stampede_seam::Running;
 
 use crate::ready::{Front, send};
@@ -46,7 +46,7 @@ async fn ask(running: &dyn Running, front: &Front, path: String) -> Result<Strin
     let answer = send(running.vantage().as_ref(), front, &request, PATIENCE).await;
     let answer = answer.map_err(|error| error.to_string())?;
     let body = String::from_utf8_lossy(&answer.body).into_owned();
-    if answer.status == 200 { Ok(body) } else { Err(format!("it answered {}: {body}", answer.status)) }
+    if answer.status == 200 { Ok(body) } else { Err(format!("it answered {}: {body}", named_status(answer.status))) }
 }
 
 async fn read(running: &dyn Running, file: &str) -> Result<String, String> {

@@ -2,7 +2,7 @@
 
 use std::time::Duration;
 
-use stampede_core::{Answer, Endpoint, ReadinessRecord, Request};
+use stampede_core::{Answer, Endpoint, ReadinessRecord, Request, named_status};
 use stampede_seam::{Call, NoAnswer, Running, TlsSpec, Trust, Vantage};
 
 use crate::crash_loop;
@@ -41,7 +41,32 @@ impl Front {
     pub(crate) fn plain(endpoint: &Endpoint) -> Self {
         Self { endpoint: endpoint.clone(), tls: None }
     }
+
+    /// The headers that every request of a visitor has in production, where a proxy stands before the application. Frameworks take
+    /// a request from this machine itself without them for a developer's, and turn debugging on (Tracy, Yii's debug module).
+    pub(crate) fn forwarded(&self) -> [(&'static str, String); 3] {
+        let scheme = if self.tls.is_some() { "https" } else { "http" };
+        [
+            ("X-Forwarded-For", VISITOR.to_owned()),
+            ("X-Forwarded-Host", self.endpoint.to_string()),
+            ("X-Forwarded-Proto", scheme.to_owned()),
+        ]
+    }
+
+    /// A request as it is sent here: with the headers of a proxy, but for those that it has itself.
+    pub(crate) fn completed(&self, request: &Request) -> Request {
+        let mut request = request.clone();
+        for (name, value) in self.forwarded() {
+            if !request.headers.keys().any(|own| own.eq_ignore_ascii_case(name)) {
+                request.headers.insert(name.to_owned(), value);
+            }
+        }
+        request
+    }
 }
+
+/// The address of all visitors: one that is nobody's (RFC 5737, TEST-NET-3).
+const VISITOR: &str = "203.0.113.1";
 
 /// What a front's certificate is for: all fronts are on this machine's own address.
 const SERVER_NAME: &str = "127.0.0.1";
@@ -121,7 +146,7 @@ async fn wait_for_answer(
             Ok(answer) if !NOT_YET.contains(&answer.status) => {
                 return Ok(ReadinessRecord { took: vantage.now().since(running.started()), attempts });
             }
-            Ok(answer) => last = format!("the front answered {}", answer.status),
+            Ok(answer) => last = format!("the front answered {}", named_status(answer.status)),
             Err(NoAnswer { problem, waited }) => {
                 if waited {
                     patience *= 2;
@@ -141,5 +166,32 @@ pub(crate) async fn send(
     timeout: Duration,
 ) -> Result<Answer, NoAnswer> {
     let Front { endpoint, tls } = front.clone();
-    vantage.exchange(&Call { endpoint, tls, request: request.clone(), timeout }).await
+    vantage.exchange(&Call { endpoint, tls, request: front.completed(request), timeout }).await
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_request_has_the_headers_of_a_proxy_but_for_its_own() {
+        let front = Front::plain(&Endpoint::Tcp(([127, 0, 0, 1], 2001).into()));
+        let request = |headers: &[(&str, &str)]| Request {
+            method: "GET".to_owned(),
+            path: "/".to_owned(),
+            headers: headers.iter().map(|(name, value)| ((*name).to_owned(), (*value).to_owned())).collect(),
+            body: Vec::new(),
+        };
+        let (visitor, host, plain) =
+            (("X-Forwarded-For", VISITOR), ("X-Forwarded-Host", "127.0.0.1:2001"), ("X-Forwarded-Proto", "http"));
+        for (own, all) in [
+            (&[][..], &[visitor, host, plain][..]),
+            (
+                &[("x-forwarded-proto", "https"), ("Accept", "*/*")],
+                &[("Accept", "*/*"), visitor, host, ("x-forwarded-proto", "https")],
+            ),
+        ] {
+            assert_eq!(front.completed(&request(own)), request(all));
+        }
+    }
 }

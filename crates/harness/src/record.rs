@@ -1,20 +1,23 @@
 //! Expected answers, taken from the application itself.
 //!
 //! Each request is sent several times to two fresh deployments of one case, to each but once where it says so. What differs
-//! between the answers varies by itself and is masked; the rest is what every other case must give.
+//! between the answers varies by itself and is masked by what it looks like; the rest is what every other case must give.
 
 use std::time::Duration;
 
-use stampede_core::{Body, Exchange, Expectation, Workload};
+use stampede_core::{Answer, Body, Exchange, Expectation, ExpectedHead, Request, Workload, named_status};
 use stampede_seam::{LaunchError, Moment, Platform, Running, StopError};
 use thiserror::Error;
 
-use crate::content_encoding;
-use crate::mask::{SHOWN, common_parts};
+use crate::head::{self, header};
+use crate::known::Known;
+use crate::mask::{Learnt, Sample, learn};
+use crate::page::{self, Redirect};
 use crate::prepare::Prepared;
 use crate::ready::{self, Front};
 use crate::trial::explain;
 use crate::verify::shown;
+use crate::{content_encoding, php};
 
 /// How often each deployment is asked.
 const TIMES: usize = 3;
@@ -22,32 +25,41 @@ const TIMES: usize = 3;
 /// Answers that hold the time to the second differ when they are this far apart.
 const APART: Duration = Duration::from_millis(1100);
 
+/// How often a request may be sent on before its page is there: browsers allow 20, and sites use one or two.
+const MOST_REDIRECTS: usize = 5;
+
 /// What came to a request.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Recorded {
     /// The exchange's name.
     pub exchange: String,
+    /// What was sent: the page that the exchange's own request is sent on to, where it is.
+    pub request: Request,
     /// What must come from now on.
     pub expect: Expectation,
     /// The answer's `Content-Type`, where it has one.
     pub content_type: Option<String>,
     /// Bytes of the first answer's body.
     pub bytes: usize,
+    /// Those of them that are masked because they vary by themselves.
+    pub masked: usize,
 }
 
+/// What came to one request so far.
 #[derive(Default)]
 struct Samples {
-    status: u16,
-    content_type: Option<String>,
-    bodies: Vec<Vec<u8>>,
+    /// The head of the first answer.
+    first: Option<(u16, ExpectedHead, Option<String>)>,
+    bodies: Vec<Sample>,
 }
 
-/// Records what a case answers to the exchanges of these names.
+/// Records what a case answers to the exchanges of these names. A page that sends on to another one of the same site is followed,
+/// and that one is recorded.
 ///
 /// # Errors
 ///
-/// When the case cannot be started, does not answer, answers with an error of the server (a status from 500), or with
-/// different statuses.
+/// When the case cannot be started, does not answer, answers with what is no page (an error, a login, another origin, nothing), or
+/// varies in what is no time, token or the like.
 pub async fn record(
     platform: &dyn Platform,
     prepared: &Prepared,
@@ -55,104 +67,164 @@ pub async fn record(
     names: &[String],
     ready_timeout: Duration,
 ) -> Result<Vec<Recorded>, RecordError> {
-    let exchanges: Vec<_> = workload.exchanges.iter().filter(|exchange| names.contains(&exchange.name)).collect();
+    let exchanges = workload.exchanges.iter().filter(|exchange| names.contains(&exchange.name));
+    let mut exchanges: Vec<Exchange> = exchanges.cloned().collect();
     let no_load = || RecordError::Answer { problem: "there is no request for the load".to_owned() };
-    let first = workload.load_mix().next().ok_or_else(no_load)?;
+    let first = &workload.load_mix().next().ok_or_else(no_load)?.request;
     let mut samples: Vec<Samples> = exchanges.iter().map(|_| Samples::default()).collect();
     let mut begun = None;
-    for _ in 0..2 {
+    for launch in 0..2 {
         let running = platform.launch(&prepared.deployment, &prepared.terms).await?;
-        let asked = ask(running.as_ref(), prepared, (first, &exchanges), ready_timeout, &mut begun, &mut samples).await;
-        if let Err(problem) = asked {
+        let asking = Asking::new(running.as_ref(), prepared, ready_timeout);
+        let asked = async {
+            let known = asking.ready(first, &mut begun).await?;
+            if launch == 0 {
+                for exchange in exchanges.iter_mut().filter(|exchange| !exchange.once) {
+                    asking.follow(exchange, &known).await?;
+                }
+            }
+            asking.sample(&exchanges, &known, &mut samples).await
+        };
+        if let Err(problem) = asked.await {
             let limits = &prepared.case.limits;
             return Err(RecordError::Answer { problem: explain(running.as_ref(), limits, &problem) });
         }
         running.stop().await?;
     }
-    let expected = |(exchange, samples): (&&Exchange, Samples)| {
-        let Samples { status, content_type, bodies } = samples;
-        let bytes = bodies.first().map_or(0, Vec::len);
-        let mut parts = common_parts(&bodies);
-        let body = if parts.len() > 1 { Body::Masked(parts) } else { Body::Bytes(parts.pop().unwrap_or_default()) };
-        let expect = Expectation { status, body, gzip: false };
-        Recorded { exchange: exchange.name.clone(), expect, content_type, bytes }
-    };
-    Ok(exchanges.iter().zip(samples).map(expected).collect())
+    let recorded = exchanges.into_iter().zip(samples).map(|(exchange, samples)| {
+        let Samples { first, bodies } = samples;
+        let (status, head, content_type) = first.unwrap_or_default();
+        let bytes = bodies.first().map_or(0, |sample| sample.body.len());
+        let Exchange { name, request, .. } = exchange;
+        let learnt = learn(&bodies).map_err(|problem| format!("{} {} {problem}", request.method, request.path))?;
+        let Learnt { body, masked } = learnt;
+        let expect = Expectation { status, body, gzip: false, head };
+        Ok(Recorded { exchange: name, request, expect, content_type, bytes, masked })
+    });
+    recorded.collect::<Result<_, _>>().map_err(|problem| RecordError::Answer { problem })
 }
 
-/// Asks one deployment everything, several times.
-async fn ask(
-    running: &dyn Running,
-    prepared: &Prepared,
-    (first, exchanges): (&Exchange, &[&Exchange]),
-    ready_timeout: Duration,
-    begun: &mut Option<Moment>,
-    samples: &mut [Samples],
-) -> Result<(), String> {
-    let front = Front::of(running, prepared.trust.as_deref());
-    let vantage = running.vantage();
-    ready::wait(running, &front, &first.request, ready_timeout).await?;
-    match *begun {
-        Some(begun) => vantage.sleep_until(begun + APART).await,
-        None => *begun = Some(vantage.now()),
+/// A deployment that is asked.
+struct Asking<'a> {
+    running: &'a dyn Running,
+    prepared: &'a Prepared,
+    front: Front,
+    timeout: Duration,
+}
+
+impl<'a> Asking<'a> {
+    fn new(running: &'a dyn Running, prepared: &'a Prepared, timeout: Duration) -> Self {
+        let front = Front::of(running, prepared.trust.as_deref());
+        Self { running, prepared, front, timeout }
     }
-    for time in 0..TIMES {
-        let asked = exchanges.iter().zip(&mut *samples).filter(|(exchange, _)| time == 0 || !exchange.once);
-        for (exchange, samples) in asked {
-            let Exchange { name, request, .. } = exchange;
-            let answer = tokio::select! {
-                answer = ready::send(vantage.as_ref(), &front, request, ready_timeout) => {
-                    answer.map_err(|error| format!("no answer came to `{name}`: {error}"))?
-                }
-                exit = running.exited() => return Err(format!("{} ended with {} at `{name}`", exit.unit, exit.how)),
-            };
-            let line = format!("{} {}", request.method, request.path);
-            if answer.status >= 500 {
-                let body = shown(&answer.body);
-                return Err(format!("{line} answers with the error {}: {body}", answer.status));
+
+    /// Waits until it answers, and until those of the second deployment are far enough from the first. Returns what is known of it.
+    async fn ready(&self, first: &Request, begun: &mut Option<Moment>) -> Result<Known, String> {
+        let vantage = self.running.vantage();
+        ready::wait(self.running, &self.front, first, self.timeout).await?;
+        match *begun {
+            Some(begun) => vantage.sleep_until(begun + APART).await,
+            None => *begun = Some(vantage.now()),
+        }
+        let mut known = Known::of(self.running, &self.prepared.case);
+        if let Some(probe) = &self.prepared.deployment.probe {
+            let told = php::read_back(self.running, probe).await;
+            known.sapi = told.ok().map(|php| php.sapi).filter(|sapi| !sapi.is_empty());
+        }
+        Ok(known)
+    }
+
+    async fn send(&self, Exchange { name, request, .. }: &Exchange) -> Result<Answer, String> {
+        tokio::select! {
+            answer = ready::send(self.running.vantage().as_ref(), &self.front, request, self.timeout) => {
+                answer.map_err(|error| format!("no answer came to `{name}`: {error}"))
             }
-            if samples.bodies.is_empty() {
-                let of_type = |(name, _): &&(String, String)| name.eq_ignore_ascii_case("content-type");
-                samples.content_type = answer.headers.iter().find(of_type).map(|(_, value)| value.clone());
-                samples.status = answer.status;
-            } else if samples.status != answer.status {
-                return Err(format!("{line} answers once with {} and once with {}", samples.status, answer.status));
-            }
-            let body = content_encoding::decoded(&answer)
-                .map_err(|problem| format!("{line} has a wrong answer: {problem}"))?;
-            samples.bodies.push(body.into_owned());
+            exit = self.running.exited() => Err(format!("{} ended with {} at `{name}`", exit.unit, exit.how)),
         }
     }
-    Ok(())
+
+    /// Makes the request one for the page that it is sent on to.
+    async fn follow(&self, exchange: &mut Exchange, known: &Known) -> Result<(), String> {
+        let line = line(&exchange.request);
+        for _ in 0..MOST_REDIRECTS {
+            let answer = self.send(exchange).await?;
+            match page::redirect(&exchange.request, &answer, known) {
+                None => return Ok(()),
+                Some(Redirect::Within(path)) => exchange.request.path = path,
+                Some(Redirect::Away(problem)) => return Err(format!("{line} {problem}")),
+            }
+        }
+        Err(format!("{line} is redirected more than {MOST_REDIRECTS} times; request the page that it leads to"))
+    }
+
+    /// Asks everything, several times.
+    async fn sample(&self, exchanges: &[Exchange], known: &Known, samples: &mut [Samples]) -> Result<(), String> {
+        for time in 0..TIMES {
+            let asked = exchanges.iter().zip(&mut *samples).filter(|(exchange, _)| time == 0 || !exchange.once);
+            for (exchange, samples) in asked {
+                let answer = self.send(exchange).await?;
+                let line = line(&exchange.request);
+                let body = content_encoding::decoded(&answer)
+                    .map_err(|problem| format!("{line} has a wrong answer: {problem}"))?;
+                if let Some(problem) = page::refusal(&exchange.request, &answer, &body) {
+                    return Err(format!("{line} {problem}\nbody: {}", shown(&body)));
+                }
+                let known = known.of_answer(&answer);
+                match &samples.first {
+                    None => {
+                        let content_type = header(&answer, "content-type").map(str::to_owned);
+                        samples.first = Some((answer.status, head::expected(&answer, &known), content_type));
+                    }
+                    Some((status, ..)) if *status != answer.status => {
+                        let [once, then] = [*status, answer.status].map(named_status);
+                        return Err(format!("{line} is answered once with {once} and then with {then}"));
+                    }
+                    Some((_, expected, _)) => {
+                        let same = head::check(expected, &answer, &known);
+                        same.map_err(|problem| format!("{line} is answered with a head that varies: {problem}"))?;
+                    }
+                }
+                samples.bodies.push(Sample { body: body.into_owned(), known });
+            }
+        }
+        Ok(())
+    }
+}
+
+fn line(Request { method, path, .. }: &Request) -> String {
+    format!("{method} {path}")
 }
 
 impl Recorded {
+    /// Puts what was recorded into its workload: the answer that is expected and, where the page is another one, its request. An
+    /// exchange that was named by its request is named by that then. Returns the name.
+    pub fn complete(&self, workload: &mut Workload) -> String {
+        let line = line(&self.request);
+        let is_taken = workload.exchanges.iter().any(|known| known.name == line);
+        let mut name = self.exchange.clone();
+        for known in workload.exchanges.iter_mut().filter(|known| known.name == self.exchange) {
+            if known.name == self::line(&known.request) && !is_taken {
+                known.name.clone_from(&line);
+                name.clone_from(&line);
+            }
+            known.request.clone_from(&self.request);
+            known.expect.clone_from(&self.expect);
+        }
+        name
+    }
+
     /// The expected body as text of one piece, with a mark in place of each part that varies, and the mark; no mark where
-    /// nothing varies. The mark does not occur in the body.
+    /// nothing varies.
     pub fn marked(&self) -> (Vec<u8>, Option<String>) {
         match &self.expect.body {
-            Body::Masked(parts) => {
-                let mark = mark(parts);
-                (parts.join(mark.as_bytes()), Some(mark))
+            Body::Masked(masked) => {
+                let (body, mask) = masked.written();
+                (body, Some(mask))
             }
             Body::Bytes(bytes) => (bytes.clone(), None),
             Body::Any | Body::JsonHtml { .. } => (Vec::new(), None),
         }
     }
-}
-
-/// Text that occurs in none of the parts, nor over the border of one.
-fn mark(parts: &[Vec<u8>]) -> String {
-    let occurs = |mark: &str| {
-        let whole = parts.join(mark.as_bytes());
-        let windows = whole.windows(mark.len()).filter(|window| *window == mark.as_bytes());
-        windows.count() + 1 != parts.len()
-    };
-    let mut mark = SHOWN.to_owned();
-    while occurs(&mark) {
-        mark.push('⟩');
-    }
-    mark
 }
 
 /// Why no answers could be recorded.
@@ -170,31 +242,4 @@ pub enum RecordError {
     /// The deployment could not be stopped.
     #[error(transparent)]
     Stop(#[from] StopError),
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn a_mark_occurs_nowhere_else() {
-        let recorded = |parts: &[&str]| Recorded {
-            exchange: "home".to_owned(),
-            expect: Expectation {
-                status: 200,
-                body: Body::Masked(parts.iter().map(|part| part.as_bytes().to_vec()).collect()),
-                gzip: false,
-            },
-            content_type: None,
-            bytes: 0,
-        };
-        for (parts, text, mark) in [
-            (&["<p>", "</p>"][..], "<p>⟨…⟩</p>", "⟨…⟩"),
-            (&["a⟨…⟩", "b"], "a⟨…⟩⟨…⟩⟩b", "⟨…⟩⟩"),
-            (&["", ""], "⟨…⟩", "⟨…⟩"),
-        ] {
-            let (marked, found) = recorded(parts).marked();
-            assert_eq!((String::from_utf8(marked).unwrap().as_str(), found.as_deref()), (text, Some(mark)));
-        }
-    }
 }

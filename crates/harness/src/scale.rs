@@ -26,6 +26,7 @@ use self::fleet::{Course, Fleet, Meters, Mould, come_up};
 use self::scaling::Scaling;
 use crate::context::{Place, Timing, TrialContext};
 use crate::event::{Event, Phase, Sink, SinkError};
+use crate::known::Known;
 use crate::measure::{Clock, MeasureError, assemble, example};
 use crate::prepare::Prepared;
 use crate::ready::Front;
@@ -158,9 +159,17 @@ impl Act<'_> {
             waited.map_err(explained)?;
         }
         let exchanges = &self.context.workload.exchanges;
-        let verified =
-            verify::verify(running.as_ref(), &front, exchanges, mould.ready_timeout, self.timing.seed, trial.block)
-                .await;
+        let known = Known::of(running.as_ref(), &self.prepared.case);
+        let verified = verify::verify(
+            running.as_ref(),
+            &front,
+            &known,
+            exchanges,
+            mould.ready_timeout,
+            self.timing.seed,
+            trial.block,
+        )
+        .await;
         let verified = verified.map_err(explained)?;
         trial.answers = verified.answers;
         let mut faults: Vec<String> = course.fault.into_iter().collect();
@@ -200,12 +209,14 @@ impl Act<'_> {
                 _ = came_up.changed() => {}
             }
         }
-        let front = Endpoint::Tcp(gateway.address());
+        let front = Front::plain(&Endpoint::Tcp(gateway.address()));
+        let completed = |LoadExchange { request, check }| LoadExchange { request: front.completed(&request), check };
+        let exchanges = exchanges.into_iter().map(completed).collect();
         let spec = LoadSpec {
-            targets: vec![front.clone()],
+            targets: vec![front.endpoint.clone()],
             protocol: Protocol::Http11,
             tls: None,
-            host: front.to_string(),
+            host: front.endpoint.to_string(),
             exchanges,
             load: case.load.clone(),
             think: Pause::default(),

@@ -4,16 +4,15 @@
 use std::borrow::Cow;
 use std::time::Duration;
 
-use stampede_core::{Body, Exchange, Expectation, Request, ServedAnswer};
-use stampede_seam::Running;
-use stampede_seam::{BodyCheck, Check, LoadExchange, Statuses};
+use stampede_core::{Answer, Body, Exchange, Expectation, Masked, Piece, Request, ServedAnswer, named_status};
+use stampede_seam::{BodyCheck, Check, LoadExchange, Running, Statuses};
 
-use stampede_core::Answer;
-
+use crate::difference::difference;
+use crate::known::Known;
 use crate::mask::UnderLoad;
 use crate::order::order;
 use crate::ready::{Front, send};
-use crate::{content_encoding, html, mask};
+use crate::{content_encoding, head, html, mask};
 
 /// So many orders are looked for leaks in, one in each lifetime of a case: with one greeting that leaks among a dozen workers, the
 /// chance to miss it in a whole study is small. All of them in each lifetime would cost a workload of ten exchanges 160 requests
@@ -36,32 +35,33 @@ pub(crate) struct Verified {
 }
 
 /// Sends every exchange and checks its answer, then lets two visitors repeat all but those that are sent once, in orders of the
-/// `lifetime`: the number of the case's deployment, of which eight in a row have different ones. `timeout`: longest wait for one
-/// answer.
+/// `lifetime`: the number of the case's deployment, of which eight in a row have different ones. `known`: what is known of it.
+/// `timeout`: longest wait for one answer.
 ///
 /// # Errors
 ///
-/// The first wrong answer: the exchange, what was expected, the status and the start of the body.
+/// The first wrong answer: the exchange, what was expected and what came, in a few lines.
 pub(crate) async fn verify(
     running: &dyn Running,
     front: &Front,
+    known: &Known,
     exchanges: &[Exchange],
     timeout: Duration,
     seed: u64,
     lifetime: u32,
 ) -> Result<Verified, String> {
-    let visit = Visit { running, front, timeout };
+    let visit = Visit { running, front, known, timeout };
     let mut verified = Verified::default();
     for Exchange { name, request, expect, in_load, once, optional: _ } in exchanges {
         let answer = visit.ask(name, request).await?;
-        if let Err(problem) = check(expect, &answer) {
+        if let Err(problem) = check(expect, &answer, known) {
             // What has another status failed, and may do more harm when it is asked again.
             let again = match answer.status == expect.status && !once {
                 true => visit.ask(name, request).await.ok(),
                 false => None,
             };
             let varies = if again.is_some_and(|again| again.body != answer.body) { VARIES } else { "" };
-            return Err(format!("{}{varies}", wrong(name, &problem, &answer)));
+            return Err(format!("{}{varies}", wrong(name, &problem)));
         }
         verified.answers.push(ServedAnswer {
             exchange: name.clone(),
@@ -89,6 +89,7 @@ pub(crate) async fn verify(
 struct Visit<'a> {
     running: &'a dyn Running,
     front: &'a Front,
+    known: &'a Known,
     timeout: Duration,
 }
 
@@ -113,7 +114,7 @@ impl Visit<'_> {
             for (visitor, index) in [(0, *own), (1, *other)] {
                 let Exchange { name, request, expect, .. } = exchanges[index];
                 let answer = self.ask(name, &with_cookie(request, &visitors[visitor])).await?;
-                let problem = match check(expect, &answer) {
+                let problem = match check(expect, &answer, self.known) {
                     Err(problem) => Some(problem),
                     Ok(()) if holds(&answer, &visitors[1 - visitor]) => {
                         Some("it holds the cookie of another visitor".to_owned())
@@ -124,7 +125,7 @@ impl Visit<'_> {
                     let after = previous.map_or_else(String::new, |previous| format!(", after `{previous}`"));
                     return Err(format!(
                         "leaks from one request into another: right at first, and now it {}{after}",
-                        wrong(name, &problem, &answer)
+                        wrong(name, &problem)
                     ));
                 }
                 previous = Some(name);
@@ -159,15 +160,18 @@ fn holds(answer: &Answer, text: &str) -> bool {
         || body.windows(text.len()).any(|window| window == text.as_bytes())
 }
 
-fn wrong(name: &str, problem: &str, answer: &Answer) -> String {
-    let body = content_encoding::decoded(answer).unwrap_or(Cow::Borrowed(&answer.body));
-    format!("gave a wrong answer to `{name}`: {problem}\nstatus {}, body: {}", answer.status, shown(&body))
+fn wrong(name: &str, problem: &str) -> String {
+    format!("gave a wrong answer to `{name}`: {problem}")
 }
 
-fn check(expect: &Expectation, answer: &Answer) -> Result<(), String> {
+fn check(expect: &Expectation, answer: &Answer, known: &Known) -> Result<(), String> {
+    let body = || content_encoding::decoded(answer).unwrap_or(Cow::Borrowed(&answer.body));
     if answer.status != expect.status {
-        return Err(format!("status {} was expected", expect.status));
+        let [expected, came] = [expect.status, answer.status].map(named_status);
+        return Err(format!("status {expected} was expected, and {came} came\nbody: {}", shown(&body())));
     }
+    let known = &known.of_answer(answer);
+    head::check(&expect.head, answer, known).map_err(|problem| format!("{problem}\nbody: {}", shown(&body())))?;
     if expect.gzip && !content_encoding::is_gzip(answer) {
         return Err("Content-Encoding: gzip was expected".to_owned());
     }
@@ -175,21 +179,18 @@ fn check(expect: &Expectation, answer: &Answer) -> Result<(), String> {
     match &expect.body {
         Body::Any => Ok(()),
         Body::Bytes(bytes) if body == bytes => Ok(()),
-        Body::Bytes(bytes) => Err(format!("the body {} was expected", shown(bytes))),
-        Body::Masked(parts) if mask::fits(parts, body) => Ok(()),
-        Body::Masked(parts) => {
-            let known = parts.join(mask::SHOWN.as_bytes());
-            Err(format!("the body {} was expected, where {} is anything", shown(&known), mask::SHOWN))
-        }
+        Body::Bytes(bytes) => Err(difference(&Masked::new([Piece::Text(bytes.clone())]), body, known)),
+        Body::Masked(masked) if mask::fits(masked, body, known).is_ok() => Ok(()),
+        Body::Masked(masked) => Err(difference(masked, body, known)),
         Body::JsonHtml { field, html } => {
-            let json: serde_json::Value =
-                serde_json::from_slice(body).map_err(|error| format!("the body is not JSON ({error})"))?;
+            let json: serde_json::Value = serde_json::from_slice(body)
+                .map_err(|error| format!("the body is not JSON ({error})\nbody: {}", shown(body)))?;
             let served = json.get(field).and_then(serde_json::Value::as_str);
-            let served = served.ok_or_else(|| format!("the JSON has no text in `{field}`"))?;
+            let served = served.ok_or_else(|| format!("the JSON has no text in `{field}`\nbody: {}", shown(body)))?;
             if html::same_meaning(served, html) {
                 Ok(())
             } else {
-                Err(format!("`{field}` does not mean {}", shown(html.as_bytes())))
+                Err(format!("`{field}` does not mean {}\nbody: {}", shown(html.as_bytes()), shown(body)))
             }
         }
     }
@@ -224,37 +225,40 @@ mod tests {
             (false, &gzip, packed, None),
             (false, &[], b"hello", None),
             (true, &[], b"hello", Some("Content-Encoding: gzip was expected")),
-            (false, &[], packed, Some("the body hello was expected")),
+            (false, &[], packed, Some("5 bytes were expected and 25 came; from byte 0 on")),
             (true, &gzip, b"hello, hello", Some("the body is not gzip-coded, as its head says (invalid gzip header)")),
             (true, &gzip, &packed[..20], Some("the body is not gzip-coded, as its head says (unexpected end of file)")),
         ] {
-            let expect = Expectation { status: 200, body: Body::Bytes(b"hello".to_vec()), gzip: asked };
-            assert_eq!(check(&expect, &answer(200, headers, body)).err().as_deref(), problem, "{asked} {headers:?}");
+            let expect = Expectation {
+                status: 200,
+                body: Body::Bytes(b"hello".to_vec()),
+                gzip: asked,
+                head: Default::default(),
+            };
+            let came = check(&expect, &answer(200, headers, body), &Known::default()).err();
+            assert_eq!(came.is_some(), problem.is_some(), "{asked} {headers:?}");
+            assert!(came.unwrap_or_default().contains(problem.unwrap_or_default()), "{asked} {headers:?}");
         }
-    }
-
-    #[test]
-    fn a_masked_answer_may_vary_where_it_is_masked() {
-        let body = Body::Masked(vec![b"<p>".to_vec(), b"</p>".to_vec()]);
-        let expect = Expectation { status: 200, body, gzip: false };
-        assert_eq!(check(&expect, &answer(200, &[], b"<p>12:31</p>")), Ok(()));
-        let problem = "the body <p>\u{27e8}…\u{27e9}</p> was expected, where \u{27e8}…\u{27e9} is anything";
-        assert_eq!(check(&expect, &answer(200, &[], b"<p>12:31")), Err(problem.to_owned()));
     }
 
     #[test]
     fn answers_are_compared_by_meaning() {
         let body = Body::JsonHtml { field: "result".into(), html: "<h1>h1</h1>\n".into() };
-        let expect = Expectation { status: 200, body, gzip: false };
+        let expect = Expectation { status: 200, body, gzip: false, head: Default::default() };
         for (status, body, problem) in [
             (200, r#"{"result":"<h1 id=\"h1\">h1</h1>"}"#, None),
             (200, "{\"result\":\"\\u003Ch1\\u003Eh1\\u003C\\/h1\\u003E\"}", None),
-            (500, r#"{"result":"<h1>h1</h1>"}"#, Some("status 200 was expected")),
+            (
+                500,
+                r#"{"result":"<h1>h1</h1>"}"#,
+                Some("status 200 OK was expected, and 500 Internal Server Error came"),
+            ),
             (200, r#"{"result":"<h2>h1</h2>"}"#, Some("`result` does not mean <h1>h1</h1>")),
             (200, r#"{"data":1}"#, Some("the JSON has no text in `result`")),
             (200, "<br>Fatal error", Some("the body is not JSON (expected value at line 1 column 1)")),
         ] {
-            assert_eq!(check(&expect, &answer(status, &[], body.as_bytes())).err().as_deref(), problem, "{body}");
+            let came = check(&expect, &answer(status, &[], body.as_bytes()), &Known::default()).err();
+            assert_eq!(came.as_ref().and_then(|came| came.lines().next()), problem, "{body}");
         }
     }
 

@@ -110,7 +110,7 @@ mod tests {
             (
                 Fault::Wrong(Wrong::Status { came: 502, expected: Some(200) }),
                 ErrorClass::WrongStatus,
-                "status 502 came instead of 200",
+                "status 502 Bad Gateway came instead of 200 OK",
             ),
             (
                 Fault::Wrong(Wrong::Status { came: 502, expected: None }),

@@ -423,6 +423,6 @@ mod tests {
         assert_eq!(whole.spin, 6 * ms);
         assert_eq!(whole.littles_law, LittlesLaw { seen: 6 * ms, summed: 3 * ms });
         let failure = whole.first_failure.unwrap();
-        assert_eq!(failure.detail, "status 500 came instead of 200");
+        assert_eq!(failure.detail, "status 500 Internal Server Error came instead of 200 OK");
     }
 }

@@ -173,7 +173,13 @@ fn a_close_in_place_of_an_answer_is_a_failure_and_not_sent_again(backend: Backen
 fn wrong_answers_are_counted_exactly_and_kept_as_evidence(backend: Backend) {
     for (fault, class, detail, offset, bytes) in [
         (Fault::WrongBody, ErrorClass::WrongBody, "the body differs from the verified one from byte 12 on", 12, "\x20"),
-        (Fault::WrongStatus(503), ErrorClass::WrongStatus, "status 503 came instead of 200", 0, "Hello, World!"),
+        (
+            Fault::WrongStatus(503),
+            ErrorClass::WrongStatus,
+            "status 503 Service Unavailable came instead of 200 OK",
+            0,
+            "Hello, World!",
+        ),
     ] {
         let behaviour = Behaviour { fault: Some((fault, 7)), ..Behaviour::default() };
         let (result, received) = measure(behaviour, |target| spec(backend, target, 3));

@@ -50,7 +50,7 @@ mod tests {
     fn exchange(name: &str, once: bool) -> Exchange {
         let request =
             Request { method: "GET".to_owned(), path: "/".to_owned(), headers: Default::default(), body: Vec::new() };
-        let expect = Expectation { status: 200, body: Body::Any, gzip: false };
+        let expect = Expectation { status: 200, body: Body::Any, gzip: false, head: Default::default() };
         Exchange { name: name.to_owned(), request, expect, in_load: !once, once, optional: false }
     }
 

@@ -3,7 +3,7 @@
 use std::fmt::Write as _;
 use std::path::{Path, PathBuf};
 
-use stampede_core::{Candidate, Exchange, Request};
+use stampede_core::{Candidate, Exchange, ExpectedHead, Request};
 
 use crate::compare::ComparePlan;
 use crate::look::Look;
@@ -20,6 +20,8 @@ pub struct WrittenAnswer {
     pub body_file: PathBuf,
     /// What stands in it for a part that varies.
     pub mask: Option<String>,
+    /// What its head must be.
+    pub head: ExpectedHead,
 }
 
 /// What the file says of the rest, by examples.
@@ -163,12 +165,25 @@ fn request(exchange: &Exchange, answer: Option<&WrittenAnswer>) -> String {
         let _ = writeln!(text, "      method: {}", scalar(method));
     }
     let _ = writeln!(text, "      path: {}", scalar(target));
-    if let Some(WrittenAnswer { status, body_file, mask, .. }) = answer {
-        if mask.is_some() {
-            text.push_str("      # What varied when it was recorded is masked in the file.\n");
+    if let Some(WrittenAnswer { exchange: _, status, body_file, mask, head }) = answer {
+        let ExpectedHead { content_type, location, cookies } = head;
+        let _ = writeln!(text, "      expect:\n        status: {status}");
+        if let Some(content_type) = content_type {
+            let _ = writeln!(text, "        content_type: {}", scalar(content_type));
         }
-        let mask = mask.as_ref().map(|mask| format!(", mask: {}", scalar(mask))).unwrap_or_default();
-        let _ = writeln!(text, "      expect: {{status: {status}, body_file: {}{mask}}}", path(body_file));
+        if let Some(location) = location {
+            let _ = writeln!(text, "        location: {}", scalar(location));
+        }
+        if let Some(cookies) = cookies {
+            let _ = writeln!(text, "        cookies: {}", list(&cookies.iter().cloned().collect::<Vec<_>>()));
+        }
+        let _ = writeln!(text, "        body_file: {}", path(body_file));
+        if let Some(mask) = mask {
+            text.push_str(
+                "        # What varies is masked in the file: ⟨duration⟩ stands for any duration, ⟨…⟩ for anything.\n",
+            );
+            let _ = writeln!(text, "        mask: {}", scalar(mask));
+        }
     }
     text
 }

@@ -7,6 +7,7 @@
 use serde::{Deserialize, Serialize};
 use serde_json::Value;
 use sha2::{Digest, Sha256};
+use stampede_core::named_status;
 use thiserror::Error;
 
 use crate::json::{self, Pointer};
@@ -72,7 +73,7 @@ pub enum BodyCheck {
 #[derive(Clone, Copy, Debug, Error, PartialEq, Eq)]
 pub enum Wrong {
     /// The status.
-    #[error("status {came} came{}", instead_of(*expected))]
+    #[error("status {} came{}", named_status(*came), instead_of(*expected))]
     Status {
         /// The status that came.
         came: u16,
@@ -105,7 +106,10 @@ pub enum Wrong {
 }
 
 fn instead_of(expected: Option<u16>) -> String {
-    expected.map_or_else(|| ", which is not one of the right ones".to_owned(), |status| format!(" instead of {status}"))
+    expected.map_or_else(
+        || ", which is not one of the right ones".to_owned(),
+        |status| format!(" instead of {}", named_status(status)),
+    )
 }
 
 /// A check that is ready to be held against answers.

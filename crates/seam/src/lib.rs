@@ -34,5 +34,7 @@ pub use rough_latencies::RoughLatencies;
 pub use sampling::{SampleTargets, SamplerHandle, SamplingError};
 pub use saturation::{LittlesLaw, Saturation};
 pub use slice::Slice;
-pub use stampede_scenario::{BodyCheck, Check, FlowTally, HeaderCheck, HeaderRule, Pause, Scenario, Statuses};
+pub use stampede_scenario::{
+    BodyCheck, Check, FlowTally, HeaderCheck, HeaderRule, Pause, Scenario, Statuses, Template,
+};
 pub use vantage::{Reading, Vantage};

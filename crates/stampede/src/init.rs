@@ -5,7 +5,7 @@ use std::fs;
 use std::path::{Path, PathBuf};
 
 use stampede_conduct::{Bench, Ground, Host, LAST_WAIT, conditions, record_answers};
-use stampede_core::{CpuLayout, Exchange};
+use stampede_core::{CpuLayout, Expectation, Request};
 use stampede_harness::{Copies, Recorded};
 use stampede_plan::{ComparePlan, PLAN_FILE, WrittenAnswer, write_plan};
 
@@ -78,27 +78,27 @@ fn write(dir: &Path, file: &Path, plan: &ComparePlan, recorded: &[Recorded]) -> 
         fs::remove_dir_all(&answers).map_err(failed(&answers))?;
     }
     fs::create_dir_all(&answers).map_err(failed(&answers))?;
+    let mut plan = plan.clone();
     let (mut names, mut written) = (BTreeSet::new(), Vec::new());
     for answer in recorded {
-        let exchange = plan.workload.exchanges.iter().find(|exchange| exchange.name == answer.exchange);
-        let name = file_name(exchange, answer.content_type.as_deref(), &mut names);
+        let name = file_name(&answer.request, answer.content_type.as_deref(), &mut names);
         let (body, mask) = answer.marked();
         fs::write(answers.join(&name), body).map_err(failed(&answers.join(&name)))?;
         let body_file = PathBuf::from(ANSWERS).join(name);
-        let Recorded { exchange, expect, .. } = answer;
-        written.push(WrittenAnswer { exchange: exchange.clone(), status: expect.status, body_file, mask });
+        let Expectation { status, head, .. } = answer.expect.clone();
+        let exchange = answer.complete(&mut plan.workload);
+        written.push(WrittenAnswer { exchange, status, body_file, mask, head });
     }
-    fs::write(file, write_plan(plan, look, &written)).map_err(failed(file))
+    fs::write(file, write_plan(&plan, look, &written)).map_err(failed(file))
 }
 
 /// A name that no other answer has: `get.html`, `get-about.html`.
-fn file_name(exchange: Option<&Exchange>, content_type: Option<&str>, taken: &mut BTreeSet<String>) -> String {
+fn file_name(request: &Request, content_type: Option<&str>, taken: &mut BTreeSet<String>) -> String {
     const ENDINGS: [(&str, &str); 5] =
         [("text/html", "html"), ("application/json", "json"), ("text/plain", "txt"), ("xml", "xml"), ("css", "css")];
     let ending = ENDINGS.iter().find(|(kind, _)| content_type.is_some_and(|of| of.contains(kind)));
     let ending = ending.map_or("body", |(_, ending)| ending);
-    let words = exchange.map(|exchange| format!("{} {}", exchange.request.method, exchange.request.path));
-    let words = words.unwrap_or_default().to_lowercase();
+    let words = format!("{} {}", request.method, request.path).to_lowercase();
     let words: Vec<_> =
         words.split(|character: char| !character.is_ascii_alphanumeric()).filter(|word| !word.is_empty()).collect();
     let stem = words.join("-");

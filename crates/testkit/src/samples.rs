@@ -40,7 +40,12 @@ pub fn exchange(name: &str, path: &str) -> Exchange {
             headers: BTreeMap::new(),
             body: Vec::new(),
         },
-        expect: Expectation { status: 200, body: Body::Bytes(BODY.as_bytes().to_vec()), gzip: false },
+        expect: Expectation {
+            status: 200,
+            body: Body::Bytes(BODY.as_bytes().to_vec()),
+            gzip: false,
+            head: Default::default(),
+        },
         in_load: true,
         once: false,
         optional: false,

@@ -16,7 +16,7 @@ use rustix::net::{
     socket_with,
 };
 use rustls::{ClientConnection, StreamOwned};
-use stampede_core::{Endpoint, Request};
+use stampede_core::{Endpoint, Request, named_status};
 use thiserror::Error;
 
 use crate::fastcgi::FastCgiError;
@@ -258,7 +258,7 @@ pub enum Cause {
     #[error(transparent)]
     Answer(#[from] DecodeError),
     /// The server refused.
-    #[error("the server answered {0}")]
+    #[error("the server answered {}", named_status(*.0))]
     Refused(u16),
     /// The bytes that came are no answer over FastCGI.
     #[error(transparent)]

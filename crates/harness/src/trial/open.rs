@@ -3,13 +3,14 @@
 use std::sync::Arc;
 
 use stampede_core::{AuditRecord, Case, EnforcedLimits, Failures, Outcome, Protocol, ReadyBy, Trial, with_causes};
-use stampede_seam::{LoadExchange, LoadOrder, LoadSpec, Pause, Platform, Running, Scenario};
+use stampede_seam::{LoadExchange, LoadOrder, LoadSpec, Pause, Platform, Running, Scenario, Template};
 
 use super::judge::{explain, judge};
 use crate::audit::StepAnswers;
 use crate::context::{Place, Timing, TrialContext};
 use crate::early_stop::Watch;
 use crate::event::{Event, Phase, Sink, SinkError};
+use crate::known::Known;
 use crate::measure::{MeasureError, Measured, measure};
 use crate::prepare::Prepared;
 use crate::ready::Front;
@@ -38,6 +39,8 @@ struct Answering {
     enforced: EnforcedLimits,
     /// The load's requests, with the very answers that were found right.
     exchanges: Vec<LoadExchange>,
+    /// What is sent in place of them, under the loads of the case.
+    scenario: Option<Arc<Scenario>>,
     faults: Vec<String>,
     /// The numbers of the audits before any load.
     before: audit::Reading,
@@ -119,7 +122,7 @@ impl<'a> OpenTrial<'a> {
 
     /// The load of this trial.
     fn order(&self, timing: &Timing) -> LoadOrder {
-        let TrialContext { scenario, drain, timeout, backend, .. } = self.context;
+        let TrialContext { drain, timeout, backend, .. } = self.context;
         let case = &self.prepared.case;
         let Front { endpoint, tls } = self.answering.front.clone();
         LoadOrder {
@@ -131,7 +134,7 @@ impl<'a> OpenTrial<'a> {
                 exchanges: self.answering.exchanges.clone(),
                 load: case.load.clone(),
                 think: Pause::default(),
-                scenario: scenario.map(|scenario| with_loads_of(case, scenario)),
+                scenario: self.answering.scenario.clone(),
                 warm_up: timing.warm_up,
                 duration: timing.duration,
                 requests: None,
@@ -207,7 +210,7 @@ async fn answering(
     trial: &mut Trial,
     sink: &mut dyn Sink,
 ) -> Result<Answering, MeasureError> {
-    let TrialContext { workload, ready_timeout, .. } = context;
+    let TrialContext { workload, scenario, ready_timeout, .. } = context;
     let Prepared { case, deployment, terms, replicas, trust, audits, scaling: _ } = prepared;
     let failed = MeasureError::Failed;
     let enforced = running.enforced().map_err(|error| failed(error.to_string()))?;
@@ -230,7 +233,8 @@ async fn answering(
     parts::read_settings(running, terms, &mut trial.parts).await.map_err(failed)?;
 
     sink.take(&Event::PhaseStarted(Phase::Verify)).await?;
-    let verified = verify::verify(running, &front, &workload.exchanges, *ready_timeout, seed, trial.block);
+    let known = Known::of(running, case);
+    let verified = verify::verify(running, &front, &known, &workload.exchanges, *ready_timeout, seed, trial.block);
     let verified = verified.await.map_err(failed)?;
     trial.answers = verified.answers;
 
@@ -243,7 +247,10 @@ async fn answering(
         trial.php = Some(read_back);
     }
     let before = audit::read(running, &front, replicas, audits).await.map_err(failed)?;
-    Ok(Answering { front, enforced, exchanges: verified.load, faults, before })
+    let completed = |LoadExchange { request, check }| LoadExchange { request: front.completed(&request), check };
+    let exchanges = verified.load.into_iter().map(completed).collect();
+    let scenario = scenario.map(|scenario| as_sent(scenario, case, &front));
+    Ok(Answering { front, enforced, exchanges, scenario, faults, before })
 }
 
 /// Stops a deployment whose trial is otherwise complete.
@@ -261,14 +268,18 @@ async fn end(running: Box<dyn Running>, mut trial: Trial, sink: &mut dyn Sink) -
     Ok(trial)
 }
 
-/// The scenario under the loads of a case: the cases of a study may differ in them.
-fn with_loads_of(case: &Case, scenario: &Arc<Scenario>) -> Arc<Scenario> {
-    let loads = || [&case.load].into_iter().chain(&case.beside);
-    let mut scenario = Arc::clone(scenario);
-    if !scenario.crowds.iter().map(|crowd| &crowd.load).eq(loads()) {
-        for (crowd, load) in Arc::make_mut(&mut scenario).crowds.iter_mut().zip(loads()) {
-            crowd.load.clone_from(load);
+/// The scenario under the loads of a case, in which the cases of a study may differ, with the headers of a proxy at this front.
+fn as_sent(scenario: &Arc<Scenario>, case: &Case, front: &Front) -> Arc<Scenario> {
+    let mut scenario = Scenario::clone(scenario);
+    for (crowd, load) in scenario.crowds.iter_mut().zip([&case.load].into_iter().chain(&case.beside)) {
+        crowd.load.clone_from(load);
+        for step in crowd.flows.iter_mut().flat_map(|flow| &mut flow.steps) {
+            for (name, value) in front.forwarded() {
+                if !step.headers.iter().any(|(own, _)| own.eq_ignore_ascii_case(name)) {
+                    step.headers.push((name.to_owned(), Template::fixed(value)));
+                }
+            }
         }
     }
-    scenario
+    Arc::new(scenario)
 }

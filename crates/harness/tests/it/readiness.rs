@@ -141,8 +141,8 @@ async fn a_wrong_answer_is_told_with_status_body_and_log() {
     let Outcome::Failed(reason) = outcome else { panic!("{outcome:?}") };
     assert_eq!(
         reason,
-        "gave a wrong answer to `home`: status 200 was expected\nstatus 500, body: <b>Fatal error</b>\nlog of a:\n  \
-         PHP Fatal error: Uncaught Error"
+        "gave a wrong answer to `home`: status 200 OK was expected, and 500 Internal Server Error came\n\
+         body: <b>Fatal error</b>\nlog of a:\n  PHP Fatal error: Uncaught Error"
     );
     assert_eq!(phases, [Phase::Launch, Phase::Ready, Phase::Verify, Phase::Stop]);
 }

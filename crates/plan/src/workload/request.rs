@@ -6,7 +6,7 @@ use std::path::{Path, PathBuf};
 
 use schemars::JsonSchema;
 use serde::Deserialize;
-use stampede_core::{Body, Exchange, Expectation, Request};
+use stampede_core::{Body, Exchange, Expectation, ExpectedHead, Masked, Request};
 
 use super::app::texts;
 use crate::document::{Place, Text};
@@ -60,7 +60,7 @@ pub(crate) struct ExpectSection {
     pub(crate) body: Option<Text>,
     /// A file with its body.
     pub(crate) body_file: Option<PathBuf>,
-    /// The text in the body that stands for a part that varies: a token, a date.
+    /// What in the body stands for a part that varies. With ⟨…⟩, a name in place of the dots says what it must be: ⟨duration⟩.
     #[schemars(extend("examples" = ["'⟨…⟩'"]))]
     pub(crate) mask: Option<Text>,
     /// A JSON object with HTML in one of its fields. The HTML is compared by meaning.
@@ -72,6 +72,15 @@ pub(crate) struct ExpectSection {
     /// The content encoding that the body must have. By default it may have any.
     #[schemars(extend("examples" = ["gzip"]))]
     pub(crate) encoding: Option<EncodingEntry>,
+    /// The kind of its Content-Type, without parameters.
+    #[schemars(extend("examples" = ["text/html"]))]
+    pub(crate) content_type: Option<String>,
+    /// Its Location; a place on the server itself begins with /.
+    #[schemars(extend("examples" = ["/login"]))]
+    pub(crate) location: Option<Text>,
+    /// The names of all cookies that it sets.
+    #[schemars(extend("examples" = ["[session, XSRF-TOKEN]"]))]
+    pub(crate) cookies: Option<Vec<Text>>,
 }
 
 #[derive(Clone, Copy, Debug, Deserialize, JsonSchema)]
@@ -186,7 +195,7 @@ impl Rules<'_> {
         };
         let expect = match expect {
             Some(expect) => self.expectation(expect, &place.key("expect"), mistakes),
-            None => Some(Expectation { status: 200, body: Body::Any, gzip: false }),
+            None => Some(Expectation { status: 200, body: Body::Any, gzip: false, head: ExpectedHead::default() }),
         };
         let (body, expect) = (body?, expect?);
         let accepts =
@@ -209,7 +218,18 @@ impl Rules<'_> {
     }
 
     fn expectation(&self, section: ExpectSection, place: &Place<'_>, mistakes: &mut Gathered) -> Option<Expectation> {
-        let ExpectSection { status, body, body_file, mask, json_html, any_body, encoding } = section;
+        let ExpectSection {
+            status,
+            body,
+            body_file,
+            mask,
+            json_html,
+            any_body,
+            encoding,
+            content_type,
+            location,
+            cookies,
+        } = section;
         if !(100..600).contains(&status) {
             mistakes.add(place.key("status"), "is no status", "expect a status from 100 to 599");
         }
@@ -224,9 +244,9 @@ impl Rules<'_> {
             let fix = "add body, body_file or json_html (body: '' if it is empty), or any_body: true";
             mistakes.add(place, "has no body", fix);
         }
-        let masked = |bytes: Vec<u8>| match &mask {
-            Some(Text(mask)) => masked(&bytes, mask),
-            None => Body::Bytes(bytes),
+        let masked = |bytes: Vec<u8>| {
+            let masked = mask.as_ref().and_then(|Text(mask)| Masked::read(&bytes, mask));
+            masked.map_or(Body::Bytes(bytes), Body::Masked)
         };
         let expected = match (body, body_file, json_html) {
             (Some(Text(body)), ..) => masked(body.into_bytes()),
@@ -247,7 +267,12 @@ impl Rules<'_> {
             let fix = "write it in the body where the answer varies, or remove it";
             mistakes.add(place.key("mask"), "is not in the body", fix);
         }
-        Some(Expectation { status, body: expected, gzip: matches!(encoding, Some(EncodingEntry::Gzip)) })
+        let head = ExpectedHead {
+            content_type: content_type.map(|kind| kind.to_lowercase()),
+            location: location.map(|Text(location)| location),
+            cookies: cookies.map(|names| names.into_iter().map(|Text(name)| name).collect()),
+        };
+        Some(Expectation { status, body: expected, gzip: matches!(encoding, Some(EncodingEntry::Gzip)), head })
     }
 
     fn file(&self, file: &Path, place: Place<'_>, mistakes: &mut Gathered) -> Option<Vec<u8>> {
@@ -262,18 +287,4 @@ fn check_one(place: &Place<'_>, keys: &[(&str, bool)], mistakes: &mut Gathered) 
     if given.len() > 1 {
         mistakes.add(place, format!("has {}", given.join(" and ")), "keep one of them");
     }
-}
-
-/// A body in which each occurrence of the mask stands for anything.
-pub(super) fn masked(body: &[u8], mask: &str) -> Body {
-    let (mut parts, mut rest) = (Vec::new(), body);
-    while let Some(at) = rest.windows(mask.len().max(1)).position(|window| window == mask.as_bytes()) {
-        parts.push(rest[..at].to_vec());
-        rest = &rest[at + mask.len()..];
-    }
-    if parts.is_empty() {
-        return Body::Bytes(body.to_vec());
-    }
-    parts.push(rest.to_vec());
-    Body::Masked(parts)
 }

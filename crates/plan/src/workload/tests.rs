@@ -2,7 +2,6 @@ use std::fs;
 
 use stampede_core::{AppKind, Body};
 
-use super::request::masked;
 use super::*;
 
 fn folder(yaml: &str) -> tempfile::TempDir {
@@ -213,19 +212,6 @@ fn each_kind_of_application_is_read() {
     ] {
         let folder = folder(&format!("title: t\napps: [{entry}]\n{exchanges}"));
         assert_eq!(read(folder.path()).unwrap().apps[0].kind, kind);
-    }
-}
-
-#[test]
-fn a_mask_stands_for_a_part_that_varies() {
-    for (body, mask, read) in [
-        ("a~b", "~", Body::Masked(vec![b"a".to_vec(), b"b".to_vec()])),
-        ("~", "~", Body::Masked(vec![Vec::new(), Vec::new()])),
-        ("a~~b~~c", "~~", Body::Masked(vec![b"a".to_vec(), b"b".to_vec(), b"c".to_vec()])),
-        ("ab", "~", Body::Bytes(b"ab".to_vec())),
-        ("ab", "", Body::Bytes(b"ab".to_vec())),
-    ] {
-        assert_eq!(masked(body.as_bytes(), mask), read, "{body} {mask}");
     }
 }
 

@@ -17,7 +17,7 @@ fn a_folder_is_looked_at_recorded_and_compared() {
     let said = machine.run(&[&["compare", &app][..], &more].concat());
     assert_eq!(said.code, 0, "{said:?}");
     for part in
-        ["is a PHP application: front-controller index.php", "recorded on php-cli-server", "GET /: status 200, 6 bytes"]
+        ["is a PHP application: front-controller index.php", "recorded on nginx-fpm", "GET /: status 200 OK, 6 bytes"]
     {
         assert!(said.words().contains(part), "{part}\n{}", said.stderr);
     }
@@ -41,7 +41,7 @@ fn an_error_of_the_application_is_refused_with_its_log() {
         let app = machine.application("shop");
         let said = machine.run(&["compare", &app, "--runtimes", "php-cli-server", "--no-yard-stick"]);
         assert_eq!(said.code, 5, "{said:?}");
-        assert!(said.words().contains("GET / answers with the error 50"), "{}", said.stderr);
+        assert!(said.words().contains("GET / is answered with 50"), "{}", said.stderr);
         assert!(said.words().contains(log), "{}", said.stderr);
         assert_eq!(machine.launches(), 1, "nothing is measured");
     }
@@ -82,4 +82,72 @@ fn a_request_whose_second_answer_is_another_one_is_sent_once() {
     plan(", once: true");
     let said = machine.run(&compare);
     assert_eq!(said.code, 0, "{said:?}");
+}
+
+fn headed(status: u16, headers: &[(&str, &str)], body: &str) -> Answer {
+    let headers = headers.iter().map(|(name, value)| ((*name).to_owned(), (*value).to_owned())).collect();
+    Answer { status, headers, body: body.as_bytes().to_vec() }
+}
+
+#[test]
+fn a_page_that_sends_on_within_the_site_is_followed_and_said_to_be() {
+    let machine = MadeUp::new(|_| FakeLifetime {
+        answer: Arc::new(|request: &Request| match request.path.as_str() {
+            "/en/" => headed(200, &[("Content-Type", "text/html")], "<p>hello</p>"),
+            _ => headed(302, &[("Location", "/en/")], ""),
+        }),
+        ..FakeLifetime::serving(BODY, 1000.0)
+    });
+    let app = machine.application("shop");
+    let flags = ["--runtimes", "php-cli-server", "--rounds", "1", "--no-yard-stick", "--json", "-"];
+    let said = machine.run(&[&["compare", &app][..], &flags].concat());
+    assert_eq!(said.code, 0, "{said:?}");
+    let told = "GET / (redirected to /en/, which is used): status 200 OK, 12 bytes";
+    assert!(said.words().contains(told), "{}", said.stderr);
+    let said = machine.run(&["init", &app]);
+    assert_eq!(said.code, 0, "{said:?}");
+    let plan = fs::read_to_string(machine.path("shop").join("stampede.yaml")).unwrap();
+    let written = "    - name: \"GET /en/\"\n      path: /en/\n      expect:\n        status: 200\n        \
+                   content_type: text/html\n        cookies: []\n        body_file: stampede.expected/get-en.html\n";
+    assert!(plan.contains(written), "{plan}");
+}
+
+#[test]
+fn what_is_no_page_is_refused_with_what_to_do() {
+    for (answer, told) in [
+        (headed(302, &[("Location", "https://shop.example/")], ""), "which is another origin; set the address"),
+        (headed(302, &[("Location", "/login")], ""), "which is a login; request a page that everybody sees"),
+        (headed(429, &[], "slow down"), "429 Too Many Requests; turn its rate limit off"),
+        (headed(200, &[], ""), "an empty body; request a page that has one"),
+    ] {
+        let machine = MadeUp::new(move |_| {
+            let answer = answer.clone();
+            FakeLifetime { answer: Arc::new(move |_: &Request| answer.clone()), ..FakeLifetime::serving(BODY, 1000.0) }
+        });
+        let app = machine.application("shop");
+        let said = machine.run(&["compare", &app, "--runtimes", "php-cli-server", "--no-yard-stick"]);
+        assert_eq!(said.code, 5, "{said:?}");
+        assert!(said.words().contains(told), "{told}\n{}", said.stderr);
+    }
+}
+
+/// One of two runtimes sells at another price, beside a token that differs each time.
+#[test]
+fn a_wrong_answer_of_one_runtime_is_shown_by_its_lines() {
+    let machine = MadeUp::new(|launch| {
+        let price = if launch.unit().starts_with("php") && launch.number > 1 { "19.80" } else { "19.90" };
+        let asked = std::sync::atomic::AtomicU32::new(launch.number as u32 * 1000);
+        let answer = move |_: &Request| {
+            let token =
+                format!("{:040x}", u128::from(asked.fetch_add(1, Ordering::Relaxed)) * 0x9e37_79b9_7f4a_7c15_f39c);
+            headed(200, &[], &format!("<h1>Tea</h1>\n<b>{price}</b>\n<input name=\"_token\" value=\"{token}\">\n"))
+        };
+        FakeLifetime { answer: Arc::new(answer), ..FakeLifetime::serving(BODY, 1000.0) }
+    });
+    let app = machine.application("shop");
+    let flags = ["--runtimes", "php-cli-server,apache-mod-php", "--rounds", "1", "--no-yard-stick", "--json", "-"];
+    let said = machine.run(&[&["compare", &app][..], &flags].concat());
+    let reasons = said.json()["cases"].to_string();
+    assert!(reasons.contains("- <b>19.90</b>\\n  + <b>19.80</b>"), "{reasons}\n{}", said.stderr);
+    assert!(said.words().contains("varies: token"), "{}", said.stderr);
 }

@@ -46,7 +46,12 @@ fn a_trial_that_fails_ends_with_code_5_and_one_that_is_invalid_with_4() {
                 ..serving()
             },
             5,
-            &["wrong answer to `home`", "status 500, body: Fatal error", "log of php-fpm", "Uncaught Error"][..],
+            &[
+                "wrong answer to `home`",
+                "and 500 Internal Server Error came\nbody: Fatal error",
+                "log of php-fpm",
+                "Uncaught Error",
+            ][..],
         ),
         (
             "never ready",

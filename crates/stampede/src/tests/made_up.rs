@@ -98,10 +98,12 @@ impl MadeUp {
         Self { signals: signals.to_vec(), ..self }
     }
 
-    /// Runs a command as it would be typed. The store is this machine's own.
+    /// Runs a command as it would be typed. The store, of a command that has one, is this machine's own.
     pub(super) fn run(&self, args: &[&str]) -> Said {
         let store = self.folder.path().join("studies.db").display().to_string();
-        let args = [&["stampede"], args, &["--store", &store]].concat();
+        let stored = ["--store", &store];
+        let stored = if args.first() == Some(&"init") { &[][..] } else { &stored };
+        let args = [&["stampede"], args, stored].concat();
         let parsed = Args::try_parse_from(&args).unwrap_or_else(|error| panic!("{error}"));
         let captured = Captured::default();
         capture::install(Some(captured.clone()));

@@ -174,7 +174,7 @@ fn what_is_wrong_with_a_database_is_told() {
             "CREATE TABLE things (name text); INSERT INTO things VALUES ('a');",
             "",
             5,
-            &["wrong answer to `count`: the body 2 was expected", "body: 1"],
+            &["wrong answer to `count`: the body differs", "- 2", "+ 1"],
         ),
     ];
     for (schema, more, code, told) in rows {

@@ -55,7 +55,13 @@ fn a_fatal_error_is_shown_with_status_body_and_log() {
         assert_failed(
             &said,
             &trial,
-            &["wrong answer to `home`", "status 500", "body:", "log of", "undefined function no_such_function"],
+            &[
+                "wrong answer to `home`",
+                "500 Internal Server Error came",
+                "body:",
+                "log of",
+                "undefined function no_such_function",
+            ],
         );
     }
 }

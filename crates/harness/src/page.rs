@@ -1,0 +1,193 @@
+//! Answers that are no page to compare runtimes by: redirects, logins, errors, nothing at all.
+
+use std::sync::LazyLock;
+
+use regex::bytes::Regex;
+use stampede_core::{Answer, Request, named_status};
+
+use crate::head::header;
+use crate::known::Known;
+
+/// Words in paths of login pages.
+const LOGINS: [&str; 7] = ["login", "log-in", "signin", "sign-in", "sign_in", "authenticate", "sso"];
+
+/// Words in paths of installers.
+const INSTALLERS: [&str; 4] = ["install", "setup", "wizard", "onboarding"];
+
+/// Where an answer sends on.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(crate) enum Redirect {
+    /// Another page of the application: path and query.
+    Within(String),
+    /// Where there is nothing to be compared, with what to do.
+    Away(String),
+}
+
+/// Where a request for a page is sent on, if it is.
+pub(crate) fn redirect(request: &Request, answer: &Answer, known: &Known) -> Option<Redirect> {
+    if !is_read(request) || !matches!(answer.status, 301 | 302 | 303 | 307 | 308) {
+        return None;
+    }
+    let location = header(answer, "location")?;
+    let place = known.on_server(location);
+    let place = place.split('#').next().unwrap_or_default();
+    let told = format!("is redirected to {location} ({})", named_status(answer.status));
+    if place.starts_with("http://") || place.starts_with("https://") || place.starts_with("//") {
+        let fix = "set the address that the application has of itself (APP_URL, DEFAULT_URI, the site's URL) to the one that it is \
+                   asked at, under app.env or in its settings";
+        return Some(Redirect::Away(format!("{told}, which is another origin; {fix}")));
+    }
+    let path = joined(&request.path, place);
+    let lower = path.to_lowercase();
+    let words = |words: &[&str]| words.iter().any(|word| lower.contains(word));
+    Some(if path == request.path {
+        let fix = "turn a redirect to https off, or send the cookie that it waits for: headers: {Cookie: …}";
+        Redirect::Away(format!("{told}, which is itself; {fix}"))
+    } else if words(&LOGINS) {
+        Redirect::Away(format!("{told}, which is a login; {LOG_IN}"))
+    } else if words(&INSTALLERS) {
+        Redirect::Away(format!("{told}, which is an installer; install the application first"))
+    } else {
+        Redirect::Within(path)
+    })
+}
+
+/// What to do about a page that not everybody sees.
+const LOG_IN: &str =
+    "request a page that everybody sees, or send what a visitor has who is logged in: headers: {Cookie: …}";
+
+/// Why an answer is no page, and what to do; nothing where it is one.
+pub(crate) fn refusal(request: &Request, answer: &Answer, body: &[u8]) -> Option<String> {
+    let fix = match answer.status {
+        503 => "end its maintenance (php artisan up, drush state:set system.maintenance_mode 0, no .maintenance)",
+        500.. => "mend it first",
+        401 | 403 => LOG_IN,
+        404 | 410 => "request a page that exists: requests: [{path: /…}]",
+        429 => "turn its rate limit off",
+        400.. => "request a page that it answers",
+        status => {
+            if let Some(message) = message_of_php(body) {
+                let fix = "mend it, or turn display_errors off";
+                return Some(format!("is answered with a message of PHP in its body: {message}; {fix}"));
+            }
+            let is_empty = status == 200 && request.method == "GET" && body.is_empty();
+            let fix = "request a page that has one, or write it down: expect: {status: 200, body: ''}";
+            return is_empty.then(|| format!("is answered with an empty body; {fix}"));
+        }
+    };
+    let (number, status) = (answer.status, named_status(answer.status));
+    Some(format!("is answered with {status}; {fix}; where that is right, write it down: expect: {{status: {number}}}"))
+}
+
+fn is_read(request: &Request) -> bool {
+    matches!(request.method.as_str(), "GET" | "HEAD")
+}
+
+/// A message that PHP put into a page: as main.c's php_error_cb writes it with html_errors, and without.
+fn message_of_php(body: &[u8]) -> Option<String> {
+    static MESSAGE: LazyLock<Option<Regex>> = LazyLock::new(|| {
+        let kinds = "(?:Fatal error|Parse error|Recoverable fatal error|Warning|Notice|Deprecated)";
+        Regex::new(&format!(
+            r"(?-u)(?:<b>{kinds}</b>:  |(?:^|\n)(?:PHP )?{kinds}: )[^\n]{{1,2000}}? in (?:<b>)?[^\n<>]{{1,500}}(?:</b>)? on line (?:<b>)?[0-9]+"
+        ))
+        .ok()
+    });
+    let found = MESSAGE.as_ref()?.find(body)?;
+    let text = String::from_utf8_lossy(found.as_bytes()).replace("<b>", "").replace("</b>", "");
+    Some(text.trim().chars().take(300).collect())
+}
+
+/// A reference against the path that it came from. RFC 3986, section 5.2, as far as servers' redirects use it.
+fn joined(base: &str, reference: &str) -> String {
+    let path = base.split('?').next().unwrap_or_default();
+    if reference.starts_with('/') {
+        return reference.to_owned();
+    }
+    if reference.is_empty() {
+        return base.to_owned();
+    }
+    if reference.starts_with('?') {
+        return format!("{path}{reference}");
+    }
+    let folder = path.rfind('/').map_or("", |at| &path[..at]);
+    let (names, query) = reference.split_at(reference.find('?').unwrap_or(reference.len()));
+    let mut parts: Vec<&str> = folder.split('/').filter(|part| !part.is_empty()).collect();
+    let mut ends_open = false;
+    for part in names.split('/') {
+        ends_open = matches!(part, "" | "." | "..");
+        match part {
+            ".." => drop(parts.pop()),
+            "." | "" => {}
+            part => parts.push(part),
+        }
+    }
+    let end = if ends_open && !parts.is_empty() { "/" } else { "" };
+    format!("/{}{end}{query}", parts.join("/"))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn request(method: &str, path: &str) -> Request {
+        Request { method: method.to_owned(), path: path.to_owned(), headers: Default::default(), body: Vec::new() }
+    }
+
+    fn known() -> Known {
+        Known { addresses: vec!["127.0.0.1:2001".to_owned()], ..Known::default() }
+    }
+
+    #[test]
+    fn a_redirect_within_the_site_is_followed_and_others_are_refused() {
+        for (path, location, to) in [
+            ("/", "/en/", Ok("/en/")),
+            ("/", "http://127.0.0.1:2001/en?a=b#c", Ok("/en?a=b")),
+            ("/shop/cart", "list?x=1", Ok("/shop/list?x=1")),
+            ("/shop/cart", "../", Ok("/")),
+            ("/shop/a/cart", "./b/", Ok("/shop/a/b/")),
+            ("/a?x=1", "?y=2", Ok("/a?y=2")),
+            ("/", "https://127.0.0.1:2001/", Err("which is itself; turn a redirect to https off")),
+            ("/", "https://shop.example/", Err("another origin; set the address that the application has of itself")),
+            ("/", "//shop.example/", Err("another origin")),
+            ("/", "/user/login?next=/", Err("a login; request a page that everybody sees")),
+            ("/", "/wp-admin/install.php", Err("an installer; install the application first")),
+        ] {
+            let headers = vec![("Location".to_owned(), location.to_owned())];
+            let answer = Answer { status: 302, headers, body: Vec::new() };
+            match (redirect(&request("GET", path), &answer, &known()), to) {
+                (Some(Redirect::Within(found)), Ok(to)) => assert_eq!(found, to, "{location}"),
+                (Some(Redirect::Away(problem)), Err(part)) => assert!(problem.contains(part), "{problem}"),
+                (found, _) => panic!("{location}: {found:?}"),
+            }
+            assert_eq!(redirect(&request("POST", path), &answer, &known()), None, "the answer to a form");
+        }
+    }
+
+    #[test]
+    fn what_is_no_page_is_refused_with_what_to_do() {
+        let html =
+            "<p>x</p><br />\n<b>Warning</b>:  Undefined variable $a in <b>/app/x.php</b> on line <b>3</b><br />\n";
+        for (method, status, body, told) in [
+            ("GET", 200, "page", None),
+            ("POST", 200, "", None),
+            ("GET", 204, "", None),
+            ("GET", 200, "", Some("is answered with an empty body")),
+            ("GET", 404, "no", Some("is answered with 404 Not Found; request a page that exists")),
+            ("GET", 403, "no", Some("403 Forbidden; request a page that everybody sees")),
+            ("GET", 429, "no", Some("429 Too Many Requests; turn its rate limit off")),
+            ("POST", 419, "no", Some("419 Page Expired")),
+            ("GET", 503, "no", Some("503 Service Unavailable; end its maintenance")),
+            ("GET", 500, "no", Some("500 Internal Server Error; mend it first")),
+            ("GET", 200, html, Some("Warning:  Undefined variable $a in /app/x.php on line 3; mend it")),
+            ("GET", 200, "\nWarning: Undefined variable $a in /app/x.php on line 3\n", Some("a message of PHP")),
+            ("GET", 200, "<b>Warning</b>: the shop is closed on Sunday", None),
+        ] {
+            let answer = Answer { status, headers: Vec::new(), body: body.as_bytes().to_vec() };
+            let refused = refusal(&request(method, "/"), &answer, body.as_bytes());
+            match told {
+                None => assert_eq!(refused, None),
+                Some(told) => assert!(refused.as_ref().is_some_and(|refused| refused.contains(told)), "{refused:?}"),
+            }
+        }
+    }
+}
