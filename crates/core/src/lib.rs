@@ -26,6 +26,8 @@ mod machine;
 mod meter;
 mod objective;
 mod php;
+pub mod php_extension;
+mod php_setup;
 mod population;
 mod protocol;
 mod publication;
@@ -80,6 +82,7 @@ pub use machine::{CgroupSupport, CpuLayout, Machine};
 pub use meter::{Counters, Memory, MeterSource};
 pub use objective::Objective;
 pub use php::{OpcodeCache, PhpAsked, PhpBuild, PhpChoice, PhpReadBack};
+pub use php_setup::{PhpBase, PhpModule, PhpOrigin, PhpSetup, PhpWants};
 pub use population::{ParsePopulationError, Population};
 pub use protocol::Protocol;
 pub use publication::{

@@ -6,6 +6,8 @@ use std::path::PathBuf;
 
 use serde::{Deserialize, Serialize};
 
+use crate::PhpSetup;
+
 /// Which build of PHP a case is to run on.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub enum PhpChoice {
@@ -48,6 +50,26 @@ pub struct PhpBuild {
     pub built_in: Vec<String>,
     /// Extensions that can be loaded, lower case, without `.so`.
     pub loadable: Vec<String>,
+    /// How it is set up, where that is not by the application's and its server's words alone.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub setup: Option<Box<PhpSetup>>,
+}
+
+impl PhpBuild {
+    /// Whether an extension is compiled in.
+    pub fn has_built_in(&self, extension: &str) -> bool {
+        self.built_in.iter().any(|name| name == extension)
+    }
+
+    /// Those of these extensions that it has.
+    pub fn having<'a>(&self, extensions: &[&'a str]) -> Vec<&'a str> {
+        extensions.iter().filter(|name| self.has(name)).copied().collect()
+    }
+
+    /// Whether it has an extension, compiled in or as a file.
+    pub fn has(&self, extension: &str) -> bool {
+        self.has_built_in(extension) || self.loadable.iter().any(|name| name == extension)
+    }
 }
 
 impl fmt::Display for PhpBuild {

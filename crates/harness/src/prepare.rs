@@ -4,8 +4,8 @@ use std::collections::BTreeMap;
 
 use stampede_core::{
     AddressId, App, Audit, Availability, Candidate, Case, CaseId, Certificate, ComposeContext, Composed, Composer,
-    CpuLayout, Deployment, InitScript, Install, Limits, Load, PlanError, Programs, RenderContext, Requirement,
-    ServiceKind, ServiceNeed, Terms, Topology,
+    CpuLayout, Deployment, InitScript, Install, Limits, Load, PhpBuild, PlanError, Programs, RenderContext,
+    Requirement, ServiceKind, ServiceNeed, Terms, Topology,
 };
 use stampede_seam::{Platform, PrepareError};
 use thiserror::Error;
@@ -106,7 +106,8 @@ pub async fn prepare(
         let Candidate { id, runtime, app: original, php: _, tuning } = candidate;
         let app = &copies.of(original, platform).await?;
         let before = missing.len();
-        let Some(programs) = find(platform, id, &candidate.needs(app), &mut missing).await else {
+        let needs = candidate.needs(app);
+        let Some(programs) = find(platform, id, &needs, &mut missing).await else {
             // What the application lacks is to be added where it came from.
             let [copy, source] = [app, original].map(|app| app.source.display().to_string());
             missing[before..].iter_mut().for_each(|lacks| lacks.what = lacks.what.replace(&copy, &source));
@@ -131,7 +132,7 @@ pub async fn prepare(
             runtime_version: runtime.version(&programs),
             app: app.name.clone(),
             revision: None,
-            php: programs.values().find_map(|found| found.php.clone()),
+            php: serving_php(&needs, &programs),
             tuning: tuning.clone().with_roles(runtime.tunables()),
             limits: *limits,
             topology: topology.clone(),
@@ -146,6 +147,14 @@ pub async fn prepare(
         prepared.push(Prepared { case, deployment, terms, replicas, trust, audits: audits.clone(), scaling: None });
     }
     Ok((prepared, missing))
+}
+
+/// The build of PHP that serves: runtimes ask for it before those that prepare an application.
+fn serving_php(needs: &[Requirement], programs: &Programs) -> Option<PhpBuild> {
+    let mut keys = needs.iter().filter(|need| need.is_php()).filter_map(Requirement::key);
+    let build = keys.find_map(|key| programs.get(key)?.php.clone())?;
+    let setup = build.setup.map(|setup| Box::new(setup.without_secrets()));
+    Some(PhpBuild { setup, ..build })
 }
 
 /// A service that is here, and older than it may be.

@@ -3,10 +3,11 @@
 use std::collections::BTreeSet;
 use std::path::{Path, PathBuf};
 
-use stampede_core::{App, Workload, WorkloadId};
+use stampede_core::{App, PhpBase, PhpOrigin, Workload, WorkloadId};
 
 use crate::look::{Look, look};
 use crate::mistake::{Gathered, Mistakes};
+use crate::php_base::ExtensionsEntry;
 use crate::plan_file::{AppSection, At, ExpectSection, PlanFile, RequestSection, Text};
 use crate::workload::{AppEntry, ExchangeEntry, ExpectEntry, Reader, RequestEntry};
 
@@ -125,6 +126,8 @@ fn read_app(reader: &Reader<'_>, section: &AppSection, look: Option<&Look>, mist
         requests: _,
     } = section.clone();
     let kind = kind.map(|kind| kind.value).or(look.map(|look| look.entry))?;
+    let (origin, named) =
+        extensions.map_or((PhpOrigin::Owner, None), |ExtensionsEntry { origin, names }| (origin, names));
     let words = |command: Vec<Text>| command.into_iter().map(|Text(word)| word).collect();
     let mut environment = look.map(|look| look.env.clone()).unwrap_or_default();
     environment.extend(env.into_iter().map(|(name, Text(value))| (name, value)));
@@ -146,8 +149,8 @@ fn read_app(reader: &Reader<'_>, section: &AppSection, look: Option<&Look>, mist
         worker,
         package,
         command,
-        extensions: extensions.or_else(|| Some(look?.extensions.clone())).unwrap_or_default(),
-        ini: ini.into_iter().map(|(name, Text(value))| (name, value)).collect(),
+        extensions: named.or_else(|| Some(look?.extensions.clone())).unwrap_or_default(),
+        ini: ini.settings,
         env: environment,
         needs: Vec::new(),
         prepare: prepare
@@ -155,7 +158,8 @@ fn read_app(reader: &Reader<'_>, section: &AppSection, look: Option<&Look>, mist
             .or_else(|| Some(look?.prepare.clone()))
             .unwrap_or_default(),
     };
-    reader.app(entry, mistakes)
+    let php = PhpBase { extensions: origin, ini: ini.origin };
+    reader.app(entry, mistakes).map(|app| App { php, ..app })
 }
 
 /// A request as a workload has it, and whether its answer is known.

@@ -7,7 +7,7 @@ use std::path::{Path, PathBuf};
 use schemars::JsonSchema;
 use serde::Deserialize;
 use stampede_core::{
-    App, AppKind, Body, Exchange, Expectation, Install, Play, Request, Requirement, Workload, WorkloadId,
+    App, AppKind, Body, Exchange, Expectation, Install, PhpBase, Play, Request, Requirement, Workload, WorkloadId,
 };
 
 use crate::audit::AuditEntry;
@@ -398,7 +398,9 @@ impl Reader<'_> {
         }
         let site = SiteEntry { root, files, fallback, deny: deny.unwrap_or_default() };
         let site = site.read(&kind, &source, &self.place, mistakes);
-        Some(App { name, kind, source, site, extensions, ini, env, needs, prepare })
+        // A workload names what it needs, so that its figures do not hang on what this machine's PHP has enabled.
+        let php = PhpBase::default();
+        Some(App { name, kind, source, site, extensions, php, ini, env, needs, prepare })
     }
 
     /// Sees that a workload with a scenario leaves the load to it, and can be asked whether it is ready.

@@ -109,11 +109,6 @@ pub(crate) const TUNABLES: [Tunable; 10] = [
 /// <https://github.com/php/frankenphp/releases/tag/v1.5.0>
 const OLDEST: [u32; 2] = [1, 5];
 
-/// The extensions that its PHP must have.
-pub(crate) fn extensions(app: &App) -> Vec<String> {
-    std::iter::once("opcache".to_owned()).chain(app.extensions.iter().cloned()).collect()
-}
-
 /// Defaults for [`TUNABLES`] where the application has one mode.
 pub(crate) fn defaults(cx: &DefaultsContext<'_>, mode: &str, reason: &str) -> Tuning {
     let pool = pool::for_cores(cx.limits, cx.load);

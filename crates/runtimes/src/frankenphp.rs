@@ -15,7 +15,7 @@ use crate::front_controller::FrontController;
 use crate::lookup::Lookup;
 use crate::octane::Octane;
 use crate::template::Template;
-use crate::{bridge, label, octane, status};
+use crate::{bridge, label, octane, php_build, status};
 
 const ID: &str = "frankenphp";
 
@@ -71,7 +71,7 @@ impl Runtime for FrankenPhp {
             key: caddy_php::KEY,
             binary: None,
             build: None,
-            extensions: caddy_php::extensions(app),
+            wants: php_build::wants(app, &[]),
             install: Install { package: None, page: "https://frankenphp.dev/docs/#getting-started".to_owned() },
         }]
     }

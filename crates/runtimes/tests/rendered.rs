@@ -69,6 +69,7 @@ fn programs() -> Programs {
             extension_dir: PathBuf::from("/usr/lib/php/20220829"),
             built_in: vec!["ctype".to_owned(), "json".to_owned()],
             loadable: vec!["mbstring".to_owned(), "opcache".to_owned()],
+            setup: None,
         }),
     };
     [

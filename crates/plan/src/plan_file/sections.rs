@@ -13,6 +13,7 @@ use serde::de::{Deserializer, MapAccess, Visitor};
 use super::at::{At, Text};
 use super::topology::TopologySection;
 use crate::command::CommandEntry;
+use crate::php_base::{ExtensionsEntry, IniEntry};
 use crate::site::FallbackEntry;
 use crate::workload::KindEntry;
 
@@ -108,13 +109,14 @@ pub(crate) struct AppSection {
     pub(crate) package: Option<PathBuf>,
     /// Of a command: how it is run.
     pub(crate) command: Option<CommandEntry>,
-    /// PHP extensions that it needs.
-    #[schemars(extend("examples" = ["[mbstring, intl]"]))]
-    pub(crate) extensions: Option<Vec<String>>,
-    /// Settings of php.ini that it needs.
+    /// PHP extensions that it needs beside those that your PHP has enabled for each server. minimal, or the word in the list:
+    /// only those that are named.
+    #[schemars(extend("examples" = ["[mbstring, intl]", "minimal", "[minimal, mbstring]"]))]
+    pub(crate) extensions: Option<ExtensionsEntry>,
+    /// Settings of php.ini that it needs, over those of your PHP. minimal, or minimal: true among them: none of your PHP's.
     #[serde(default)]
-    #[schemars(extend("examples" = ["{memory_limit: 256M}"]))]
-    pub(crate) ini: BTreeMap<String, Text>,
+    #[schemars(extend("examples" = ["{memory_limit: 256M}", "minimal"]))]
+    pub(crate) ini: IniEntry,
     /// Environment variables that it is given, and its commands in prepare too.
     #[serde(default)]
     #[schemars(extend("examples" = ["{APP_ENV: prod}"]))]
