@@ -5,6 +5,7 @@ use std::path::{Path, PathBuf};
 
 use stampede_core::{App, PhpBase, PhpOrigin, Workload, WorkloadId};
 
+use crate::autoloader;
 use crate::look::{Look, look};
 use crate::mistake::{Gathered, Mistakes};
 use crate::php_base::ExtensionsEntry;
@@ -74,6 +75,10 @@ fn serve(
     folder: &Path,
     mistakes: &mut Gathered,
 ) -> Option<Served> {
+    let mut look = look;
+    if let Some(look) = &mut look {
+        look.remarks.extend(autoloader::remarks(folder));
+    }
     let app = read_app(reader, section, look.as_ref(), mistakes);
     let mut names = BTreeSet::new();
     let (mut exchanges, mut unrecorded) = (Vec::new(), Vec::new());

@@ -8,6 +8,7 @@ mod answer;
 mod app;
 mod application;
 mod audit;
+mod autoloader;
 mod capacity;
 mod case;
 mod catalogue;

@@ -6,8 +6,8 @@ use std::time::Duration;
 
 use minijinja::context;
 use stampede_core::{
-    App, DefaultsContext, Deployment, Install, PlanError, Program, Ready, RenderContext, Role, RunFile, Stop,
-    StopSignal, Tunable, TunableKind, Tuning, TuningProblem, Unit, UnitId,
+    DefaultsContext, Deployment, Install, PlanError, Program, Ready, RenderContext, Role, RunFile, Stop, StopSignal,
+    Tunable, TunableKind, Tuning, TuningProblem, Unit, UnitId,
 };
 
 use crate::lookup::Lookup;

@@ -55,8 +55,8 @@ pub(crate) fn saved(app: &App, build: &PhpBuild, limits: &Limits) -> Result<PhpP
 fn probe(app: &App, build: &PhpBuild, limits: &Limits, source: PhpProbeSource) -> Result<PhpProbe, PlanError> {
     let asked = php_ini::asked(app, build, limits);
     let owners = build.setup.iter().flat_map(|setup| setup.settings.keys());
-    let names: BTreeSet<&String> = asked.settings.keys().chain(owners).collect();
-    let settings = SETTINGS.fill(context! { names => names })?;
+    let names: BTreeSet<String> = asked.settings.keys().chain(owners).cloned().collect();
+    let settings = SETTINGS.fill(context! { names => names.into_iter().collect::<Vec<_>>() })?;
     let file = |name: &str, text: &str| RunFile { path: PathBuf::from("php").join(name), text: text.to_owned() };
     let files = vec![
         file("settings.php", &settings),
