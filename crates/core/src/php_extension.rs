@@ -71,6 +71,9 @@ const SERVERS: [&str; 2] = ["swoole", "openswoole"];
 /// <https://www.php.net/manual/en/pcntl.installation.php>
 const COMMAND_LINE: [&str; 1] = ["pcntl"];
 
+/// What each server interface has as an extension of its own.
+const INTERFACES: [&str; 4] = ["apache2handler", "cgi-fcgi", "frankenphp", "litespeed"];
+
 /// Extensions that Debian and Ubuntu have in a package of another name, without `phpX.Y-` before it. Those that are here
 /// under no name are in a package of their own.
 const PACKAGES: [(&str, &[&str]); 10] = [
@@ -125,6 +128,11 @@ pub fn is_server(extension: &str) -> bool {
 /// Whether PHP may have an extension as a command line program alone, so that nothing else can be asked for it.
 pub fn is_for_command_line(extension: &str) -> bool {
     COMMAND_LINE.contains(&extension)
+}
+
+/// Whether an extension says something of the form of PHP alone, or of its server.
+pub fn is_of_one_form(extension: &str) -> bool {
+    INTERFACES.contains(&extension) || is_for_command_line(extension) || is_server(extension)
 }
 
 /// Debian's and Ubuntu's package of an extension, for a series such as `8.2`.

@@ -126,3 +126,39 @@ impl JsonSchema for IniEntry {
         json_schema!({"anyOf": [{"const": MINIMAL}, settings]})
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn extensions_are_beside_the_owners_or_minimal() {
+        use PhpOrigin::{Minimal, Owner};
+        for (yaml, origin, names) in [
+            ("[mbstring, intl]", Owner, Some("mbstring intl")),
+            ("[]", Owner, Some("")),
+            ("minimal", Minimal, None),
+            ("[minimal, intl]", Minimal, Some("intl")),
+            ("[minimal]", Minimal, Some("")),
+        ] {
+            let entry: ExtensionsEntry = serde_saphyr::from_str(yaml).unwrap();
+            let read = entry.names.as_ref().map(|names| names.join(" "));
+            assert_eq!((entry.origin, read.as_deref()), (origin, names), "{yaml}");
+        }
+        assert!(serde_saphyr::from_str::<ExtensionsEntry>("intl").unwrap_err().to_string().contains("[intl]"));
+    }
+
+    #[test]
+    fn settings_are_over_the_owners_or_minimal() {
+        use PhpOrigin::{Minimal, Owner};
+        for (yaml, origin, settings) in [
+            ("{memory_limit: 1G}", Owner, "memory_limit=1G"),
+            ("minimal", Minimal, ""),
+            ("{minimal: true, precision: 14}", Minimal, "precision=14"),
+        ] {
+            let entry: IniEntry = serde_saphyr::from_str(yaml).unwrap();
+            let read: Vec<String> = entry.settings.iter().map(|(name, value)| format!("{name}={value}")).collect();
+            assert_eq!((entry.origin, read.join(" ").as_str()), (origin, settings), "{yaml}");
+        }
+    }
+}

@@ -6,9 +6,6 @@ use stampede_core::{Case, Finding, PhpSetup, Severity, php_extension};
 
 use crate::record::Record;
 
-/// What each server interface alone has.
-const OF_INTERFACES: [&str; 4] = ["apache2handler", "cgi-fcgi", "frankenphp", "litespeed"];
-
 /// The PHP of this case loads other extensions than that of some other case.
 pub(super) fn extensions_differ(record: &Record<'_>) -> Option<Finding> {
     record.measurements().next()?;
@@ -36,13 +33,9 @@ pub(super) fn extensions_differ(record: &Record<'_>) -> Option<Finding> {
     })
 }
 
-/// The extensions of a case that is set up as its owner has it, but for those that hang on the server interface.
+/// The extensions of a case that is set up as its owner has it.
 fn loaded(case: &Case) -> Option<BTreeSet<&str>> {
-    let build = case.php.as_ref()?;
-    let modules = build.setup.as_ref()?.modules.iter().map(|module| module.name.as_str());
-    let hangs_on_interface = |name: &&str| OF_INTERFACES.contains(name) || php_extension::is_for_command_line(name);
-    let all = build.built_in.iter().map(String::as_str).chain(modules);
-    Some(all.filter(|name| !hangs_on_interface(name)).collect())
+    case.php.as_ref()?.comparable_extensions()
 }
 
 /// Its owner has extensions enabled that watch the application.
