@@ -90,7 +90,7 @@ async fn owners_conf(program: &Path, sapi: PhpSapi, base: PhpBase) -> Conf {
     php_conf::read(&information, sapi, &defaults)
 }
 
-/// Sees that a build has what is wanted, and sets it up.
+/// Checks that a build has all that a requirement names, and sets it up.
 pub(crate) async fn finish(
     mut found: Found,
     sapi: PhpSapi,
