@@ -265,6 +265,32 @@ mod tests {
     }
 
     #[test]
+    fn another_set_of_extensions_or_settings_is_told() {
+        let build = |modules: &[&str], limit: &str| PhpBuild {
+            version: "8.2.29".to_owned(),
+            thread_safe: false,
+            debug: false,
+            libc: String::new(),
+            configure: String::new(),
+            extension_dir: Default::default(),
+            built_in: Vec::new(),
+            loadable: Vec::new(),
+            setup: Some(Box::new(PhpSetup {
+                modules: modules.iter().map(|name| PhpModule::named(name)).collect(),
+                settings: [("memory_limit".to_owned(), limit.to_owned())].into(),
+                ..PhpSetup::default()
+            })),
+        };
+        let then = build(&["intl", "redis"], "128M");
+        assert!(of_setup(Some(&then), Some(&build(&["redis", "intl"], "128M"))).is_empty());
+        let told = of_setup(Some(&then), Some(&build(&["intl", "apcu"], "1G")));
+        assert_eq!(told, ["PHP extensions: redis then, apcu now", "memory_limit: 128M then, 1G now"]);
+        let minimal = PhpBuild { setup: None, ..then.clone() };
+        assert!(of_setup(Some(&minimal), Some(&minimal)).is_empty());
+        assert_eq!(of_setup(Some(&then), Some(&minimal))[0], "PHP extensions: intl, redis then, no others now");
+    }
+
+    #[test]
     fn whatever_would_make_it_another_study_is_told() {
         type Change = fn(&mut Study);
         let changes: [(&str, Change, &[&str]); 8] = [
