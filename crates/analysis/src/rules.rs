@@ -20,6 +20,7 @@ mod queries;
 mod queue;
 mod requests;
 mod rivals;
+mod setup;
 mod sizing;
 mod surroundings;
 mod tail;
@@ -72,6 +73,9 @@ const RULES: &[Rule] = &[
     sizing::beyond_quota,
     connections::upstream_closed,
     php::timestamps,
+    setup::extensions_differ,
+    setup::left_out,
+    setup::other_speed,
     surroundings::access_log,
     warm_up::memory_grows,
     warm_up::responses_grow,
@@ -103,6 +107,9 @@ const RULES_OF_INSTANCES: &[Rule] = &[
     cpu::throttled,
     sizing::beyond_quota,
     php::timestamps,
+    setup::extensions_differ,
+    setup::left_out,
+    setup::other_speed,
     surroundings::access_log,
 ];
 

@@ -274,7 +274,7 @@ impl Bench {
     fn new(stampede: Compare, window: Duration) -> Result<Self, CompareError> {
         stampede.put("index.php", INDEX)?;
         let plan = stampede.plan(&format!(
-            "app:\n  dir: {APP}\n  kind: front-controller\n  index: index.php\n  \
+            "app:\n  dir: {APP}\n  kind: front-controller\n  index: index.php\n  extensions: minimal\n  ini: minimal\n  \
              requests: [{{path: /, expect: {{status: 200, body: \"done\\n\"}}}}]\n"
         ))?;
         Ok(Self { stampede, plan, window })

@@ -14,6 +14,7 @@ mod interrupts;
 mod ladder;
 mod metric_choice;
 mod notices;
+mod php_setups;
 mod record;
 mod recording;
 pub mod reference_server;

@@ -1,10 +1,11 @@
 //! `--resume`: which interrupted study is meant, and whether what was typed now is still that study.
 
-use std::collections::BTreeSet;
+use std::collections::{BTreeMap, BTreeSet};
 use std::fmt::Display;
 
 use stampede_core::{
-    Case, CaseId, CpuLayout, Load, PhpBuild, Revision, Sending, Site, Slo, Study, StudyId, StudyKind, Topology, Trial,
+    Case, CaseId, CpuLayout, Load, PhpBuild, PhpModule, PhpSetup, Revision, Sending, Site, Slo, Study, StudyId,
+    StudyKind, Topology, Trial,
 };
 use stampede_store::{Store, StoredStudy, StudyRow};
 
@@ -169,6 +170,7 @@ fn of_case(then: &Case, now: &Case) -> Vec<String> {
     let state = |revision: &Option<Revision>| revision.as_ref().map_or_else(|| "none".to_owned(), Revision::to_string);
     differ(&mut found, "revision of the application", &state(revision), &state(&now.revision));
     differ(&mut found, "PHP", &build(php), &build(&now.php));
+    found.extend(of_setup(php.as_ref(), now.php.as_ref()));
     let settings: BTreeSet<&str> = tuning.iter().chain(now.tuning.iter()).map(|(name, _)| name).collect();
     for name in settings {
         differ(&mut found, name, tuning.get(name).unwrap_or("unset"), now.tuning.get(name).unwrap_or("unset"));
@@ -189,6 +191,28 @@ fn of_case(then: &Case, now: &Case) -> Vec<String> {
     };
     differ(&mut found, "load", &loads(load, beside), &loads(&now.load, &now.beside));
     found.into_iter().map(|line| format!("{id}: {line}")).collect()
+}
+
+/// What is loaded and set otherwise than by the application's and its server's words alone.
+fn of_setup(then: Option<&PhpBuild>, now: Option<&PhpBuild>) -> Vec<String> {
+    let setup = |build: Option<&PhpBuild>| build.and_then(|build| build.setup.as_deref().cloned()).unwrap_or_default();
+    let PhpSetup { source: _, modules, left_out: _, settings, not_taken: _ } = setup(then);
+    let now = setup(now);
+    let mut found = Vec::new();
+    let names = |modules: &[PhpModule]| modules.iter().map(|module| module.name.clone()).collect::<BTreeSet<_>>();
+    let (modules, modules_now) = (names(&modules), names(&now.modules));
+    let listed = |names: BTreeSet<&String>| {
+        let names: Vec<&str> = names.into_iter().map(String::as_str).collect();
+        if names.is_empty() { "no others".to_owned() } else { names.join(", ") }
+    };
+    let (gone, new) = (modules.difference(&modules_now).collect(), modules_now.difference(&modules).collect());
+    differ(&mut found, "PHP extensions", &listed(gone), &listed(new));
+    for name in settings.keys().chain(now.settings.keys()).collect::<BTreeSet<_>>() {
+        let of =
+            |settings: &BTreeMap<String, String>| settings.get(name).cloned().unwrap_or_else(|| "unset".to_owned());
+        differ(&mut found, name, &of(&settings), &of(&now.settings));
+    }
+    found
 }
 
 fn differ<T: Display + PartialEq + ?Sized>(found: &mut Vec<String>, what: &str, then: &T, now: &T) {
@@ -249,6 +273,32 @@ mod tests {
             groundwork: Groundwork::default(),
             resumed_at: Vec::new(),
         }
+    }
+
+    #[test]
+    fn another_set_of_extensions_or_settings_is_told() {
+        let build = |modules: &[&str], limit: &str| PhpBuild {
+            version: "8.2.29".to_owned(),
+            thread_safe: false,
+            debug: false,
+            libc: String::new(),
+            configure: String::new(),
+            extension_dir: Default::default(),
+            built_in: Vec::new(),
+            loadable: Vec::new(),
+            setup: Some(Box::new(PhpSetup {
+                modules: modules.iter().map(|name| PhpModule::named(name)).collect(),
+                settings: [("memory_limit".to_owned(), limit.to_owned())].into(),
+                ..PhpSetup::default()
+            })),
+        };
+        let then = build(&["intl", "redis"], "128M");
+        assert!(of_setup(Some(&then), Some(&build(&["redis", "intl"], "128M"))).is_empty());
+        let told = of_setup(Some(&then), Some(&build(&["intl", "apcu"], "1G")));
+        assert_eq!(told, ["PHP extensions: redis then, apcu now", "memory_limit: 128M then, 1G now"]);
+        let minimal = PhpBuild { setup: None, ..then.clone() };
+        assert!(of_setup(Some(&minimal), Some(&minimal)).is_empty());
+        assert_eq!(of_setup(Some(&then), Some(&minimal))[0], "PHP extensions: intl, redis then, no others now");
     }
 
     #[test]

@@ -11,7 +11,7 @@ use stampede_seam::{Backend, Platform};
 
 use crate::exit::{Exit, Failure};
 use crate::host::{Bench, Host, Lock};
-use crate::{detected, revisions};
+use crate::{detected, php_setups, revisions};
 
 /// What every case of a plan is served under.
 ///
@@ -114,6 +114,7 @@ impl<'a> Ground<'a> {
         }
         revisions::add(bench.host, &mut prepared, &plan.candidates).await;
         detected::tell(bench, plan, &prepared, &missing);
+        php_setups::lines(&prepared).into_iter().for_each(|line| bench.paragraph(&line, 2));
         account_for_missing(bench, plan, &prepared, &missing)?;
         Ok(prepared)
     }

@@ -3,7 +3,7 @@
 use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
 
-use crate::{Command, Requirement, Site};
+use crate::{Command, PhpBase, Requirement, Site};
 
 /// What kind of program an application is.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -102,6 +102,8 @@ pub struct App {
     pub site: Site,
     /// PHP extensions that it needs, lower case.
     pub extensions: Vec<String>,
+    /// What is taken of the configuration of PHP's owner; [`PhpBase::default`] takes nothing.
+    pub php: PhpBase,
     /// PHP's settings that it wants otherwise than they are for all.
     pub ini: BTreeMap<String, String>,
     /// Environment variables that it is given.
@@ -124,6 +126,7 @@ impl App {
             kind,
             source: PathBuf::new(),
             extensions: Vec::new(),
+            php: PhpBase::default(),
             ini: BTreeMap::new(),
             env: BTreeMap::new(),
             needs: Vec::new(),

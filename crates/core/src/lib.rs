@@ -28,6 +28,8 @@ mod masked;
 mod meter;
 mod objective;
 mod php;
+pub mod php_extension;
+mod php_setup;
 mod population;
 mod protocol;
 mod publication;
@@ -84,6 +86,7 @@ pub use masked::{MaskClass, Masked, Piece};
 pub use meter::{Counters, Memory, MeterSource};
 pub use objective::Objective;
 pub use php::{OpcodeCache, PhpAsked, PhpBuild, PhpChoice, PhpReadBack};
+pub use php_setup::{PhpBase, PhpModule, PhpOrigin, PhpSetup, PhpWants};
 pub use population::{ParsePopulationError, Population};
 pub use protocol::Protocol;
 pub use publication::{

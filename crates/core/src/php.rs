@@ -1,10 +1,12 @@
 //! PHP: which build is wanted, what a build is, and what a running process says of itself.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 use std::fmt;
 use std::path::PathBuf;
 
 use serde::{Deserialize, Serialize};
+
+use crate::{PhpSetup, php_extension};
 
 /// Which build of PHP a case is to run on.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
@@ -48,6 +50,34 @@ pub struct PhpBuild {
     pub built_in: Vec<String>,
     /// Extensions that can be loaded, lower case, without `.so`.
     pub loadable: Vec<String>,
+    /// How it is set up, where that is not by the application's and its server's words alone.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub setup: Option<Box<PhpSetup>>,
+}
+
+impl PhpBuild {
+    /// Whether an extension is compiled in.
+    pub fn has_built_in(&self, extension: &str) -> bool {
+        self.built_in.iter().any(|name| name == extension)
+    }
+
+    /// The extensions that are loaded where it is set up as its owner has it, but for those that only one form of PHP can have, so
+    /// that builds can be compared by them.
+    pub fn comparable_extensions(&self) -> Option<BTreeSet<&str>> {
+        let modules = self.setup.as_ref()?.modules.iter().map(|module| module.name.as_str());
+        let all = self.built_in.iter().map(String::as_str).chain(modules);
+        Some(all.filter(|name| !php_extension::is_of_one_form(name)).collect())
+    }
+
+    /// Those of these extensions that it has.
+    pub fn having<'a>(&self, extensions: &[&'a str]) -> Vec<&'a str> {
+        extensions.iter().filter(|name| self.has(name)).copied().collect()
+    }
+
+    /// Whether it has an extension, compiled in or as a file.
+    pub fn has(&self, extension: &str) -> bool {
+        self.has_built_in(extension) || self.loadable.iter().any(|name| name == extension)
+    }
 }
 
 impl fmt::Display for PhpBuild {

@@ -6,7 +6,7 @@ use std::path::PathBuf;
 
 use serde::{Deserialize, Serialize};
 
-use crate::{PhpBuild, PhpChoice};
+use crate::{PhpBuild, PhpChoice, PhpWants};
 
 /// How a program's version is read: run it with `args` and take the word after `prefix` in what it prints.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -90,8 +90,8 @@ pub enum Requirement {
         sapi: PhpSapi,
         /// Which build, where one was chosen.
         build: Option<PhpChoice>,
-        /// Extensions that it must have built in or be able to load.
-        extensions: Vec<String>,
+        /// What it must be able to load, and how it is set up.
+        wants: PhpWants,
         /// How to get it.
         install: Install,
     },
@@ -103,8 +103,8 @@ pub enum Requirement {
         binary: Option<PathBuf>,
         /// Which build of PHP must be inside, where one was chosen.
         build: Option<PhpChoice>,
-        /// Extensions that its PHP must have built in or be able to load.
-        extensions: Vec<String>,
+        /// What its PHP must be able to load, and how it is set up.
+        wants: PhpWants,
         /// How to get it.
         install: Install,
     },

@@ -43,6 +43,7 @@ fn programs() -> Programs {
         extension_dir: PathBuf::from("/usr/lib/php/20220829"),
         built_in: vec!["json".to_owned()],
         loadable: vec!["mbstring".to_owned(), "opcache".to_owned()],
+        setup: None,
     };
     [
         ("nginx", "/usr/sbin/nginx", "1.22.1"),

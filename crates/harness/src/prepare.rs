@@ -5,8 +5,8 @@ use std::mem;
 
 use stampede_core::{
     AddressId, App, Audit, Availability, Candidate, Case, CaseId, Certificate, ComposeContext, Composed, Composer,
-    CpuLayout, Deployment, InitScript, Install, Limits, Load, PlanError, Programs, RenderContext, Requirement,
-    ServiceKind, ServiceNeed, Terms, Topology,
+    CpuLayout, Deployment, InitScript, Install, Limits, Load, PhpBuild, PlanError, Programs, RenderContext,
+    Requirement, ServiceKind, ServiceNeed, Terms, Topology,
 };
 use stampede_seam::{Platform, PrepareError, PreparedApp};
 use thiserror::Error;
@@ -107,7 +107,8 @@ pub async fn prepare(
         let Candidate { id, runtime, app: original, php: _, tuning } = candidate;
         let app = &copies.of(original, platform).await?;
         let before = missing.len();
-        let Some(programs) = find(platform, id, &candidate.needs(app), &mut missing).await else {
+        let needs = candidate.needs(app);
+        let Some(programs) = find(platform, id, &needs, &mut missing).await else {
             // What the application lacks is to be added where it came from.
             let [copy, source] = [app, original].map(|app| app.source.display().to_string());
             missing[before..].iter_mut().for_each(|lacks| lacks.what = lacks.what.replace(&copy, &source));
@@ -133,7 +134,7 @@ pub async fn prepare(
             app: app.name.clone(),
             site: app.site.root.is_some().then(|| app.site.clone()),
             revision: None,
-            php: programs.values().find_map(|found| found.php.clone()),
+            php: serving_php(&needs, &programs),
             tuning: tuning.clone().with_roles(runtime.tunables()),
             limits: *limits,
             topology: topology.clone(),
@@ -148,6 +149,14 @@ pub async fn prepare(
         prepared.push(Prepared { case, deployment, terms, replicas, trust, audits: audits.clone(), scaling: None });
     }
     Ok((prepared, missing))
+}
+
+/// The build of PHP that serves: runtimes ask for it before those that prepare an application.
+fn serving_php(needs: &[Requirement], programs: &Programs) -> Option<PhpBuild> {
+    let mut keys = needs.iter().filter(|need| need.is_php()).filter_map(Requirement::key);
+    let build = keys.find_map(|key| programs.get(key)?.php.clone())?;
+    let setup = build.setup.map(|setup| Box::new(setup.without_secrets()));
+    Some(PhpBuild { setup, ..build })
 }
 
 /// A service that is here, and older than it may be.

@@ -4,9 +4,11 @@ use std::path::Path;
 
 use stampede_core::{App, Workload};
 
+use crate::autoloader;
 use crate::document::{Place, Text};
 use crate::look::{Look, Unfit, logs, look};
 use crate::mistake::{Gathered, Mistakes};
+use crate::php_base::ExtensionsEntry;
 use crate::plan_file::PlanFile;
 use crate::site::SiteEntry;
 use crate::workload::{AppSection, RequestSection, Rules, id};
@@ -63,6 +65,10 @@ pub(crate) fn in_plan(file: &PlanFile, section: &AppSection, index: Option<&Path
 fn serve(section: AppSection, look: Option<Look>, folder: &Path, place: &Place<'_>) -> Result<Served, Mistakes> {
     let mut mistakes = Gathered::default();
     let source = folder.join(&section.dir.0);
+    let look = look.map(|mut look| {
+        look.remarks.extend(autoloader::remarks(&source));
+        look
+    });
     let mut section = match &look {
         Some(look) => over(section, look),
         None => section,
@@ -95,6 +101,7 @@ fn over(section: AppSection, look: &Look) -> AppSection {
     } = look;
     let prepare = || prepare.iter().map(|command| command.iter().cloned().map(Text).collect()).collect();
     let env = env.iter().map(|(name, value)| (name.clone(), Text(value.clone())));
+    let ExtensionsEntry { origin, names } = section.extensions.unwrap_or_default();
     AppSection {
         kind: section.kind.or(Some(*entry)),
         // The look knows what was asked for.
@@ -104,7 +111,7 @@ fn over(section: AppSection, look: &Look) -> AppSection {
         files: section.files.or(*files),
         fallback: section.fallback.or(*fallback),
         deny: section.deny.or_else(|| Some(deny.clone())),
-        extensions: section.extensions.or_else(|| Some(extensions.clone())),
+        extensions: Some(ExtensionsEntry { origin, names: names.or_else(|| Some(extensions.clone())) }),
         env: env.chain(section.env).collect(),
         prepare: section.prepare.or_else(|| Some(prepare())),
         ..section

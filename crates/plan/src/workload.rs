@@ -8,7 +8,7 @@ use std::path::{Path, PathBuf};
 
 use schemars::JsonSchema;
 use serde::Deserialize;
-use stampede_core::{Play, Workload, WorkloadId};
+use stampede_core::{App, PhpBase, Play, Workload, WorkloadId};
 
 pub(crate) use self::app::{AppSection, KindEntry};
 use self::request::ExchangeSection;
@@ -78,6 +78,8 @@ pub fn read(folder: &Path) -> Result<Workload, Mistakes> {
     }
     let apps = apps.into_iter().enumerate();
     let apps = apps.filter_map(|(index, app)| app.read(folder, &place.key("apps").item(index), &mut mistakes));
+    // A workload names what it needs, so that its figures do not depend on what this machine's PHP has enabled.
+    let apps = apps.map(|app| App { php: PhpBase::default(), ..app });
     let apps: Vec<_> = apps.collect();
     let (requests, list) = match exchanges.is_empty() {
         true => (requests, "requests"),

@@ -7,6 +7,8 @@ mod package;
 pub(crate) mod php;
 mod php_build;
 mod php_choice;
+mod php_conf;
+mod php_setup;
 pub(crate) mod program;
 pub(crate) mod revision;
 
@@ -20,15 +22,15 @@ pub async fn detect(need: &Requirement) -> Availability {
         Requirement::Program { key: _, names, version, install } => detect_program(names, *version, install).await,
         Requirement::Builder { key: _, name, version, install } => detect_program(&[*name], *version, install).await,
         Requirement::Command { key: _, name } => detect_command(name),
-        Requirement::FrankenPhp { key: _, binary, build, extensions, install } => {
-            frankenphp::detect(binary.as_deref(), build.as_ref(), extensions, install).await
+        Requirement::FrankenPhp { key: _, binary, build, wants, install } => {
+            frankenphp::detect(binary.as_deref(), build.as_ref(), wants, install).await
         }
         Requirement::PhpExtension { key: _, build, extension: name, install } => {
             extension::detect(name, build.as_ref(), install).await
         }
         Requirement::PhpPackage { key: _, package, app, install } => package::detect(package, app, install),
-        Requirement::Php { key: _, sapi, build, extensions, install } => {
-            php::detect(*sapi, build.as_ref(), extensions, install).await
+        Requirement::Php { key: _, sapi, build, wants, install } => {
+            php::detect(*sapi, build.as_ref(), wants, install).await
         }
         Requirement::AnyFile { key: _, name, paths, install } => detect_file(name, paths, install),
     }

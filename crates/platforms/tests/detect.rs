@@ -3,7 +3,7 @@
 use std::io::Write as _;
 use std::path::PathBuf;
 
-use stampede_core::{Availability, Found, Install, PhpSapi, Requirement, VersionProbe};
+use stampede_core::{Availability, Found, Install, PhpBase, PhpSapi, PhpWants, Requirement, VersionProbe};
 use stampede_platforms::{LocalConfig, LocalPlatform};
 use stampede_seam::Platform;
 use stampede_vantage::Here;
@@ -34,7 +34,10 @@ fn php(sapi: PhpSapi, extensions: &[&str]) -> Requirement {
         key: "php",
         sapi,
         build: None,
-        extensions: extensions.iter().map(|name| (*name).to_owned()).collect(),
+        wants: PhpWants {
+            extensions: extensions.iter().map(|name| (*name).to_owned()).collect(),
+            ..PhpWants::default()
+        },
         install: install(),
     }
 }
@@ -127,14 +130,48 @@ fn all_interfaces_of_php_come_from_one_series() {
 
 #[test]
 fn a_missing_extension_is_named() {
-    if find_php(PhpSapi::Cli).is_none() {
+    let Some(cli) = find_php(PhpSapi::Cli) else {
         return;
-    }
+    };
+    let series = cli.version.rsplit_once('.').map_or("", |(series, _)| series);
+    let package = format!("php{series}-no-such-extension");
     match detect(&php(PhpSapi::Cli, &["json", "no_such_extension"])) {
         Availability::Missing { what, install } => {
             assert!(what.starts_with("the PHP extension no_such_extension (for php"), "{what}");
-            assert_eq!(install.package.as_deref(), Some("php-no-such-extension"));
+            assert_eq!(install.package.as_deref(), Some(package.as_str()));
         }
         other => panic!("{other:?}"),
+    }
+}
+
+#[test]
+fn a_build_is_taken_as_its_owner_has_it_in_each_interface() {
+    for sapi in [PhpSapi::Cli, PhpSapi::Fpm] {
+        let Some(program) = find_php(sapi).map(|found| found.path) else {
+            continue;
+        };
+        let need = |extensions: &[&str]| {
+            let extensions = extensions.iter().map(|name| (*name).to_owned()).collect();
+            let wants = PhpWants { extensions, base: PhpBase::OWNER, ..PhpWants::default() };
+            Requirement::Php { key: "php", sapi, build: None, wants, install: install() }
+        };
+        let Availability::Found(found) = detect(&need(&["pcntl"])) else { panic!("{sapi:?} is asked for pcntl") };
+        let build = found.php.unwrap_or_else(|| panic!("no build"));
+        let setup = build.setup.unwrap_or_else(|| panic!("no setup"));
+        let output = std::process::Command::new(program).arg("-m").output().unwrap_or_else(|error| panic!("{error}"));
+        for name in
+            String::from_utf8_lossy(&output.stdout).lines().filter(|line| !line.is_empty() && !line.starts_with('['))
+        {
+            let name = name.to_lowercase();
+            let is_there = name == "zend opcache"
+                || build.built_in.contains(&name)
+                || setup.modules.iter().any(|module| module.name == name)
+                || setup.left_out.contains_key(&name);
+            assert!(is_there, "{sapi:?} lacks {name}: {setup:?}");
+        }
+        let at = |name: &str| setup.modules.iter().position(|module| module.name == name);
+        if let (Some(pdo), Some(sqlite)) = (at("pdo"), at("pdo_sqlite")) {
+            assert!(pdo < sqlite, "{setup:?}");
+        }
     }
 }

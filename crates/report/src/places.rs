@@ -2,8 +2,9 @@
 //! machine has.
 
 use std::borrow::Cow;
+use std::collections::BTreeMap;
 
-use stampede_core::{PhpBuild, PhpReadBack};
+use stampede_core::{PhpBuild, PhpModule, PhpReadBack, PhpSetup};
 
 /// A run's folder, as deployments name it.
 const RUN: &str = "@{run}";
@@ -79,8 +80,23 @@ pub(crate) fn build(php: &PhpBuild) -> PhpBuild {
     };
     PhpBuild {
         configure: php.configure.split_inclusive(' ').map(option).collect(),
+        setup: php.setup.as_deref().map(|setup| Box::new(self::setup(setup))),
         extension_dir: value(&php.extension_dir.to_string_lossy()).into_owned().into(),
         ..php.clone()
+    }
+}
+
+fn setup(setup: &PhpSetup) -> PhpSetup {
+    let values = |settings: &BTreeMap<String, String>| {
+        settings.iter().map(|(name, text)| (name.clone(), value(text).into_owned())).collect()
+    };
+    let module = |module: &PhpModule| PhpModule { file: value(&module.file).into_owned(), ..module.clone() };
+    PhpSetup {
+        source: value(&setup.source).into_owned(),
+        modules: setup.modules.iter().map(module).collect(),
+        left_out: setup.left_out.clone(),
+        settings: values(&setup.settings),
+        not_taken: values(&setup.not_taken),
     }
 }
 
@@ -148,6 +164,7 @@ mod tests {
             extension_dir: "/home/alice/php/lib/20220829".into(),
             built_in: Vec::new(),
             loadable: Vec::new(),
+            setup: None,
         };
         let told = build(&php);
         assert_eq!(told.configure, " '--prefix=.../php' '--enable-mbstring' '--sysconfdir=/etc' CFLAGS=-O2");

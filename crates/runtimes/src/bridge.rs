@@ -26,7 +26,13 @@ const CHECK: Template = Template { name: "php/check.php.j2", source: include_str
 
 /// PHP as a command line program, with what the application needs and these extensions.
 pub(crate) fn php(app: &App, extensions: &[&str]) -> Requirement {
-    php_build::requirement(PHP, PhpSapi::Cli, "php-cli", &with(app, extensions))
+    php_with(app, extensions, &[])
+}
+
+/// The same, with extensions that are loaded where this PHP has them.
+pub(crate) fn php_with(app: &App, extensions: &[&str], optional: &[&str]) -> Requirement {
+    let wants = php_build::wants(&with(app, extensions), optional);
+    Requirement::Php { key: PHP, sapi: PhpSapi::Cli, build: None, wants, install: php_build::install("php-cli") }
 }
 
 /// The application with extensions that its server needs.

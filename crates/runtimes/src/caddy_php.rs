@@ -6,8 +6,8 @@ use std::time::Duration;
 
 use minijinja::context;
 use stampede_core::{
-    App, DefaultsContext, Deployment, Install, PlanError, Program, Ready, RenderContext, Role, RunFile, Stop,
-    StopSignal, Tunable, TunableKind, Tuning, TuningProblem, Unit, UnitId,
+    DefaultsContext, Deployment, Install, PlanError, Program, Ready, RenderContext, Role, RunFile, Stop, StopSignal,
+    Tunable, TunableKind, Tuning, TuningProblem, Unit, UnitId,
 };
 
 use crate::caddy_site::{self, Scripts};
@@ -110,11 +110,6 @@ pub(crate) const TUNABLES: [Tunable; 10] = [
 /// The oldest version that knows `max_threads` and `max_wait_time`, and tells what its threads do.
 /// <https://github.com/php/frankenphp/releases/tag/v1.5.0>
 const OLDEST: [u32; 2] = [1, 5];
-
-/// The extensions that its PHP must have.
-pub(crate) fn extensions(app: &App) -> Vec<String> {
-    std::iter::once("opcache".to_owned()).chain(app.extensions.iter().cloned()).collect()
-}
 
 /// Defaults for [`TUNABLES`] where the application has one mode.
 pub(crate) fn defaults(cx: &DefaultsContext<'_>, mode: &str, reason: &str) -> Tuning {

@@ -14,7 +14,7 @@ use crate::lookup::Lookup;
 use crate::octane::Octane;
 use crate::template::Template;
 use crate::web_root::WebRoot;
-use crate::{bridge, label, octane, status};
+use crate::{bridge, label, octane, php_build, status};
 
 const ID: &str = "frankenphp";
 
@@ -70,7 +70,7 @@ impl Runtime for FrankenPhp {
             key: caddy_php::KEY,
             binary: None,
             build: None,
-            extensions: caddy_php::extensions(app),
+            wants: php_build::wants(app, &[]),
             install: Install { package: None, page: "https://frankenphp.dev/docs/#getting-started".to_owned() },
         }]
     }

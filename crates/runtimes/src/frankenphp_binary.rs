@@ -9,7 +9,7 @@ use stampede_core::{
 
 use crate::caddy_php::{self, CLASSIC, MODE, Served, TUNABLES, WORKER};
 use crate::lookup::Lookup;
-use crate::{label, status};
+use crate::{label, php_build, status};
 
 const ID: &str = "frankenphp-binary";
 
@@ -54,7 +54,7 @@ impl Runtime for FrankenPhpBinary {
             key: caddy_php::KEY,
             binary: Some(binary),
             build: None,
-            extensions: caddy_php::extensions(app),
+            wants: php_build::wants(app, &[]),
             install: Install { package: None, page: "https://frankenphp.dev/docs/embed/".to_owned() },
         }]
     }

@@ -8,7 +8,7 @@ use std::collections::BTreeMap;
 use std::path::PathBuf;
 
 use minijinja::context;
-use stampede_core::{App, Bytes, Limits, PhpAsked, PhpBuild, PlanError, RunFile};
+use stampede_core::{App, Bytes, Limits, PhpAsked, PhpBuild, PhpModule, PlanError, RunFile, php_extension};
 
 use crate::template::Template;
 use crate::{framework, label};
@@ -24,26 +24,51 @@ const JIT_BUFFER: &str = "opcache.jit_buffer_size";
 /// Its folder.
 pub(crate) const FOLDER: &str = "@{run}/php";
 
+const OPCACHE: &str = "opcache";
+const MEMORY: &str = "memory_limit";
+
 /// PHP's own default of `memory_limit`.
 const MEMORY_LIMIT: Bytes = Bytes::from_mib(128);
 
 /// The settings for one application on one build.
 pub(crate) fn file(app: &App, build: &PhpBuild, limits: &Limits) -> Result<RunFile, PlanError> {
-    let built_in = |name: &str| build.built_in.iter().any(|extension| extension == name);
-    let mut extensions: Vec<String> = Vec::new();
-    for name in app.extensions.iter().flat_map(|name| with_what_it_needs(name)) {
-        if !built_in(name) && name != "opcache" && !extensions.iter().any(|known| known == name) {
-            extensions.push(name.to_owned());
-        }
-    }
-    let load_opcache = !built_in("opcache");
+    let (zend_modules, modules): (Vec<PhpModule>, Vec<PhpModule>) =
+        modules(app, build).into_iter().partition(|module| module.is_zend);
+    let files = |modules: Vec<PhpModule>| modules.into_iter().map(|module| module.file).collect::<Vec<_>>();
+    let load_opcache = !build.has_built_in(OPCACHE);
     let settings: Vec<(String, String)> = settings(app, build, limits).into_iter().collect();
-    let text = TEMPLATE.fill(context! { extensions, load_opcache, settings })?;
+    let (zend_extensions, extensions) = (files(zend_modules), files(modules));
+    let text = TEMPLATE.fill(context! { zend_extensions, extensions, load_opcache, settings })?;
     Ok(RunFile { path: PathBuf::from("php/php.ini"), text })
 }
 
-/// The settings that decide how fast PHP is, with the application's own over them.
+/// What is loaded beside the opcode cache, in this order: what was set up for the build, and what the application and its server
+/// need beside.
+fn modules(app: &App, build: &PhpBuild) -> Vec<PhpModule> {
+    let set_up = build.setup.as_ref().map(|setup| setup.modules.as_slice()).unwrap_or_default();
+    let is_there =
+        |name: &str| name == OPCACHE || build.has_built_in(name) || set_up.iter().any(|module| module.name == name);
+    let needed: Vec<&str> = needed(app, build).collect();
+    let beside = php_extension::in_order(&needed, is_there);
+    set_up.iter().cloned().chain(beside.into_iter().map(PhpModule::named)).collect()
+}
+
+/// The extensions that are asked of a build: not those that only another form of PHP can have.
+fn needed<'a>(app: &'a App, build: &PhpBuild) -> impl Iterator<Item = &'a str> {
+    let can = |name: &&str| !php_extension::is_for_command_line(name) || build.has(name);
+    app.extensions.iter().map(String::as_str).filter(can)
+}
+
+/// The settings of PHP's owner, where they are taken, and the bench's and the application's over them.
 fn settings(app: &App, build: &PhpBuild, limits: &Limits) -> BTreeMap<String, String> {
+    let owners = build.setup.as_ref().map(|setup| &setup.settings);
+    let mut all = owners.cloned().unwrap_or_default();
+    all.extend(bench_settings(app, build, limits));
+    all
+}
+
+/// The settings that decide how fast PHP is, with the application's own over them.
+fn bench_settings(app: &App, build: &PhpBuild, limits: &Limits) -> BTreeMap<String, String> {
     let [jit, buffer] = jit(app, build);
     let mut all: BTreeMap<String, String> = [
         ("opcache.enable", "1"),
@@ -59,7 +84,9 @@ fn settings(app: &App, build: &PhpBuild, limits: &Limits) -> BTreeMap<String, St
     ]
     .map(|(name, value)| (name.to_owned(), value.to_owned()))
     .into();
-    all.insert("memory_limit".to_owned(), MEMORY_LIMIT.min(limits.memory).get().to_string());
+    let owners_limit = build.setup.as_ref().and_then(|setup| setup.settings.get(MEMORY));
+    let memory_limit = || MEMORY_LIMIT.min(limits.memory).get().to_string();
+    all.insert(MEMORY.to_owned(), owners_limit.cloned().unwrap_or_else(memory_limit));
     all.extend(app.ini.clone());
     all
 }
@@ -79,12 +106,11 @@ fn jit(app: &App, build: &PhpBuild) -> [&'static str; 2] {
 
 /// What is asked of a build: its version, the extensions and the settings.
 pub(crate) fn asked(app: &App, build: &PhpBuild, limits: &Limits) -> PhpAsked {
-    let opcache = std::iter::once("opcache".to_owned());
     PhpAsked {
         version: build.version.clone(),
         thread_safe: build.thread_safe,
-        extensions: opcache.chain(app.extensions.iter().cloned()).collect(),
-        settings: settings(app, build, limits)
+        extensions: [OPCACHE].into_iter().chain(needed(app, build)).map(str::to_owned).collect(),
+        settings: bench_settings(app, build, limits)
             .into_iter()
             .filter(|(_, value)| !is_constant(value))
             .map(|(name, value)| (name, in_force(value)))
@@ -95,6 +121,7 @@ pub(crate) fn asked(app: &App, build: &PhpBuild, limits: &Limits) -> PhpAsked {
 /// What PHP tells of a setting with this value in `php.ini`, where words are read in any case.
 /// <https://www.php.net/manual/en/configuration.file.php>
 fn in_force(value: String) -> String {
+    let value = value.trim_matches('"').to_owned();
     match value.to_lowercase().as_str() {
         "on" | "yes" | "true" => "1".to_owned(),
         "off" | "no" | "false" | "none" | "null" => String::new(),
@@ -105,17 +132,6 @@ fn in_force(value: String) -> String {
 /// Whether a value is one of PHP's constants, such as `E_ALL`, of which PHP tells the number.
 fn is_constant(value: &str) -> bool {
     value.contains('_') && value.starts_with(|c: char| c.is_ascii_uppercase())
-}
-
-/// An extension after those that must be loaded before it, where builds have them as files of their own.
-fn with_what_it_needs(name: &str) -> Vec<&str> {
-    let before: &[&str] = match name {
-        "pdo_pgsql" | "pdo_sqlite" => &["pdo"],
-        "pdo_mysql" => &["pdo", "mysqlnd"],
-        "mysqli" => &["mysqlnd"],
-        _ => &[],
-    };
-    before.iter().copied().chain([name]).collect()
 }
 
 /// Folders that the settings name.
@@ -156,6 +172,7 @@ mod tests {
             extension_dir: PathBuf::new(),
             built_in: Vec::new(),
             loadable: Vec::new(),
+            setup: None,
         };
         let limits = Limits { cpus: Cpus::from_millis(1000), memory: Bytes::from_mib(512) };
         asked(&app, &build, &limits).settings

@@ -1,6 +1,7 @@
 //! How the PHP that serves is asked which settings are in force, without a part in what is measured: a web server has an
 //! address or a file for it beside the application, a worker writes the answer into a file when it starts.
 
+use std::collections::BTreeSet;
 use std::path::PathBuf;
 
 use minijinja::context;
@@ -55,7 +56,9 @@ pub(crate) fn saved(app: &App, build: &PhpBuild, limits: &Limits) -> Result<PhpP
 
 fn probe(app: &App, build: &PhpBuild, limits: &Limits, source: PhpProbeSource) -> Result<PhpProbe, PlanError> {
     let asked = php_ini::asked(app, build, limits);
-    let settings = SETTINGS.fill(context! { names => asked.settings.keys().cloned().collect::<Vec<_>>() })?;
+    let owners = build.setup.iter().flat_map(|setup| setup.settings.keys());
+    let names: BTreeSet<String> = asked.settings.keys().chain(owners).cloned().collect();
+    let settings = SETTINGS.fill(context! { names => names.into_iter().collect::<Vec<_>>() })?;
     let file = |name: &str, text: &str| RunFile { path: PathBuf::from("php").join(name), text: text.to_owned() };
     let files = vec![
         file("settings.php", &settings),

@@ -38,6 +38,13 @@ const OCTANE: Template =
 /// Goridge, which its worker package speaks, is built on PHP's sockets.
 const EXTENSIONS: [&str; 1] = ["sockets"];
 
+/// What its worker package calls of PHP without asking for it since it reads protocol buffers (google/protobuf calls
+/// `ctype_lower`).
+const PROTOCOL_BUFFERS: [&str; 1] = ["ctype"];
+
+/// Since when it does. <https://github.com/roadrunner-php/http/releases/tag/v3.5.0>
+const PROTOCOL_BUFFERS_SINCE: [u32; 2] = [3, 5];
+
 const WORKERS: &str = "http.pool.num_workers";
 const MAX_JOBS: &str = "http.pool.max_jobs";
 const MAX_QUEUE: &str = "http.pool.max_queue_size";
@@ -120,7 +127,7 @@ impl Runtime for RoadRunner {
                 version: VersionProbe { args: &["--version"], prefix: "version " },
                 install: install(),
             },
-            bridge::php(app, &EXTENSIONS),
+            bridge::php_with(app, &EXTENSIONS, &PROTOCOL_BUFFERS),
             bridge::package(HTTP, HTTP, app),
         ];
         all.extend(octane::requirement(app));
@@ -171,7 +178,10 @@ impl Runtime for RoadRunner {
 }
 
 fn unit(cx: &RenderContext<'_>, lookup: &Lookup<'_>) -> Result<Unit, PlanError> {
-    let app = bridge::with(cx.app, &EXTENSIONS);
+    let mut app = bridge::with(cx.app, &EXTENSIONS);
+    if label::numbers(&lookup.program(HTTP)?.version) >= PROTOCOL_BUFFERS_SINCE.to_vec() {
+        app = bridge::with(&app, lookup.php(bridge::PHP)?.having(&PROTOCOL_BUFFERS).as_slice());
+    }
     let php = lookup.path(bridge::PHP)?;
     let (max_worker_memory, ttl) = (lookup.count(MAX_MEMORY)?, lookup.count(TTL)?);
     let public = WebRoot::beside(cx.app);
@@ -268,7 +278,11 @@ fn fit(server: &str, package: &str) -> Result<(), PlanError> {
     let protocol_buffers = label::numbers(server) >= vec![2024];
     let range = if protocol_buffers { "^3.5 || ^4.0" } else { "^3.0" };
     let package_numbers = label::numbers(package);
-    let fits = if protocol_buffers { package_numbers >= vec![3, 5] } else { package_numbers.starts_with(&[3]) };
+    let fits = if protocol_buffers {
+        package_numbers >= PROTOCOL_BUFFERS_SINCE.to_vec()
+    } else {
+        package_numbers.starts_with(&[3])
+    };
     if fits {
         return Ok(());
     }

@@ -139,7 +139,7 @@ impl Runtime for Swoole {
     fn requires(&self, app: &App) -> Vec<Requirement> {
         let own: &[&str] = if octane::drives(&app.kind) { &OCTANE_EXTENSIONS } else { &[] };
         let mut all = vec![
-            bridge::php(app, own),
+            bridge::php_with(app, own, &[EXTENSION]),
             Requirement::PhpExtension {
                 key: EXTENSION,
                 build: None,

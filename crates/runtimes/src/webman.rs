@@ -45,7 +45,7 @@ impl Runtime for Webman {
     }
 
     fn requires(&self, app: &App) -> Vec<Requirement> {
-        vec![bridge::php(app, &EXTENSIONS), bridge::package(PACKAGE, PACKAGE, app)]
+        vec![bridge::php_with(app, &EXTENSIONS, &workerman::FASTER), bridge::package(PACKAGE, PACKAGE, app)]
     }
 
     fn version(&self, programs: &Programs) -> String {

@@ -32,6 +32,9 @@ const EXTENSIONS: [&str; 3] = ["pcntl", "posix", "ctype"];
 /// no more than 1,024 connections. <https://www.workerman.net/doc/workerman/appendices/about-event.html>
 const EVENT: &str = "event";
 
+/// What its event loop is of, where PHP has it.
+pub(crate) const FASTER: [&str; 2] = ["sockets", EVENT];
+
 const COUNT: &str = "count";
 const BACKLOG: &str = "backlog";
 const REUSE_PORT: &str = "reusePort";
@@ -81,7 +84,7 @@ impl Runtime for Workerman {
     }
 
     fn requires(&self, app: &App) -> Vec<Requirement> {
-        vec![bridge::php(app, &EXTENSIONS), bridge::package(PACKAGE, PACKAGE, app)]
+        vec![bridge::php_with(app, &EXTENSIONS, &FASTER), bridge::package(PACKAGE, PACKAGE, app)]
     }
 
     fn version(&self, programs: &Programs) -> String {
@@ -116,7 +119,7 @@ pub(crate) fn version(title: &str, package: &str, programs: &Programs) -> String
 }
 
 fn has_event(build: &PhpBuild) -> bool {
-    build.built_in.iter().chain(&build.loadable).any(|extension| extension == EVENT)
+    build.has(EVENT) && !build.setup.as_ref().is_some_and(|setup| setup.left_out.contains_key(EVENT))
 }
 
 /// Defaults for [`TUNABLES`].
@@ -154,7 +157,7 @@ pub(crate) fn deployment(
     let build = lookup.php(bridge::PHP)?;
     let mut app = bridge::with(cx.app, extensions);
     if has_event(build) {
-        app = bridge::with(&app, &["sockets", EVENT]);
+        app = bridge::with(&app, &FASTER);
     }
     let mut files = kept.files()?;
     files.push(bridge::server("server.php", server));

@@ -55,6 +55,7 @@ fn deployment_files() -> Vec<stampede_core::RunFile> {
         extension_dir: PathBuf::new(),
         built_in: Vec::new(),
         loadable: Vec::new(),
+        setup: None,
     };
     let php = Found { path: PathBuf::from("php"), version: "8.2".to_owned(), php: Some(build) };
     let programs = Programs::from([("php".to_owned(), php)]);

@@ -69,7 +69,8 @@ fn programs() -> Programs {
             configure: "--with-layout=GNU".to_owned(),
             extension_dir: PathBuf::from("/usr/lib/php/20220829"),
             built_in: vec!["ctype".to_owned(), "json".to_owned()],
-            loadable: vec!["mbstring".to_owned(), "opcache".to_owned()],
+            loadable: ["mbstring", "opcache", "pcntl"].map(str::to_owned).into(),
+            setup: None,
         }),
     };
     [

@@ -200,6 +200,7 @@ fn php_build() -> PhpBuild {
         extension_dir: PathBuf::from("/fake/extensions"),
         built_in: extensions.map(str::to_owned).to_vec(),
         loadable: Vec::new(),
+        setup: None,
     }
 }
 

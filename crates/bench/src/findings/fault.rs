@@ -95,8 +95,8 @@ impl Setup {
         };
         let Self { cpus, memory, load, env, ini, set, extensions, topology, neighbours: _ } = self;
         format!(
-            "app:\n  dir: {APP}\n  kind: front-controller\n  index: index.php\n  extensions: [{extensions}]\n  \
-             env: {{{}}}\n  ini: {{{}}}\n  requests: [{{path: /, expect: {{status: 200, body: \"done\\n\"}}}}]\n\
+            "app:\n  dir: {APP}\n  kind: front-controller\n  index: index.php\n  extensions: [minimal, {extensions}]\n  \
+             env: {{{}}}\n  ini: {{minimal: true, {}}}\n  requests: [{{path: /, expect: {{status: 200, body: \"done\\n\"}}}}]\n\
              cases: [{{runtime: {runtime}, set: {{{}}}}}]\n\
              limits: {{cpus: {cpus}, memory: {memory}}}\nload: {load}\n{topology}",
             map(env),

@@ -21,7 +21,7 @@ fn mistakes(yaml: &str) -> Vec<String> {
 }
 
 /// Plans that do not fit the schema, with what is said of them.
-const MISFITS: [(&str, &str, &[&str]); 17] = [
+const MISFITS: [(&str, &str, &[&str]); 18] = [
     ("an empty file", "", &["p:1:1 is empty; begin with workload: markdown, or app: {dir: .}"]),
     ("only comments", "# nothing\n", &["p:2:1 is empty; begin with workload: markdown, or app: {dir: .}"]),
     ("a list", "[a]", &["p:1:1 is not a plan; begin with workload: markdown, or app: {dir: .}"]),
@@ -100,6 +100,7 @@ const MISFITS: [(&str, &str, &[&str]); 17] = [
         "app: {dir: ., prepare: [composer install]}\n",
         &["p:1:25 app.prepare[0] composer install is a text where a list must be; give it a list"],
     ),
+    ("an extension that is no list", "app: {dir: ., extensions: intl}\n", &[""]),
     (
         "a flag that is a word",
         "app: {dir: ., requests: [{path: /, load: sometimes}]}\n",

@@ -6,12 +6,13 @@ use std::path::{Path, PathBuf};
 
 use schemars::JsonSchema;
 use serde::Deserialize;
-use stampede_core::{App, AppKind, Install, Requirement};
+use stampede_core::{App, AppKind, Install, PhpBase, Requirement};
 
 use super::request::RequestSection;
 use crate::command::{self, CommandEntry};
 use crate::document::{Place, Text};
 use crate::mistake::Gathered;
+use crate::php_base::{ExtensionsEntry, IniEntry};
 use crate::site::{FallbackEntry, SiteEntry};
 
 /// What kind of application it is.
@@ -118,13 +119,15 @@ pub(crate) struct AppSection {
     pub(crate) package: Option<PathBuf>,
     /// Of a command: how it is run.
     pub(crate) command: Option<CommandEntry>,
-    /// PHP extensions that it needs.
-    #[schemars(extend("examples" = ["[mbstring, intl]"]))]
-    pub(crate) extensions: Option<Vec<String>>,
-    /// Settings of php.ini that it needs.
+    /// PHP extensions that it needs beside those that your PHP has enabled for each server. minimal, or the word in the list:
+    /// only those that are named. A workload is always served with those alone.
+    #[schemars(extend("examples" = ["[mbstring, intl]", "minimal", "[minimal, mbstring]"]))]
+    pub(crate) extensions: Option<ExtensionsEntry>,
+    /// Settings of php.ini that it needs, over those of your PHP. minimal, or minimal: true among them: none of your PHP's. A
+    /// workload is always served with those alone.
     #[serde(default)]
-    #[schemars(extend("examples" = ["{memory_limit: 256M}"]))]
-    pub(crate) ini: BTreeMap<String, Text>,
+    #[schemars(extend("examples" = ["{memory_limit: 256M}", "minimal"]))]
+    pub(crate) ini: IniEntry,
     /// Environment variables for the application and for its commands in prepare.
     #[serde(default)]
     #[schemars(extend("examples" = ["{APP_ENV: prod}"]))]
@@ -205,7 +208,7 @@ impl AppSection {
             mistakes.add(place.key("name"), "is no name of an app", "use letters, digits and -");
         }
         let plain = |text: &str| text.chars().all(|c| c.is_ascii_alphanumeric() || "_.-/".contains(c));
-        for (setting, _) in ini.iter().filter(|(setting, Text(value))| !plain(setting) || !plain(value)) {
+        for (setting, _) in ini.settings.iter().filter(|(setting, value)| !plain(setting) || !plain(value)) {
             let problem = "has characters that mean something else in php.ini";
             mistakes.add(place.key("ini").key(setting), problem, "use letters, digits and _ . - / only");
         }
@@ -272,7 +275,9 @@ impl AppSection {
                 install: Install { package, page },
             })
             .collect();
-        let mut extensions = extensions.unwrap_or_default();
+        let ExtensionsEntry { origin, names } = extensions.unwrap_or_default();
+        let php = PhpBase { extensions: origin, ini: ini.origin };
+        let mut extensions = names.unwrap_or_default();
         for (package, extension) in ASKED_BY_AUTOLOADERS {
             if source.join(package).is_dir() && !extensions.iter().any(|named| named == extension) {
                 extensions.push(extension.to_owned());
@@ -281,8 +286,8 @@ impl AppSection {
         let site = SiteEntry { root, files, fallback, deny: deny.unwrap_or_default() };
         let site = site.read(&kind, &source, place, mistakes);
         let prepare = prepare.into_iter().flatten().map(|command| command.into_iter().map(|Text(word)| word).collect());
-        let (ini, prepare, logs) = (texts(ini), prepare.collect(), Vec::new());
-        Some(App { name, kind, source, site, extensions, ini, env, needs, prepare, logs })
+        let (ini, prepare, logs) = (ini.settings, prepare.collect(), Vec::new());
+        Some(App { name, kind, source, site, extensions, php, ini, env, needs, prepare, logs })
     }
 }
 

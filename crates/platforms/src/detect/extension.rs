@@ -11,7 +11,7 @@ pub(crate) async fn detect(extension: &str, build: Option<&PhpChoice>, install: 
     let missing = || Availability::Missing { what: format!("the PHP extension {extension}"), install: install.clone() };
     let path = match build {
         None => find(&search_folders(), "php"),
-        Some(choice) => php_choice::find(PhpSapi::Cli, choice).await.ok().map(|found| found.path),
+        Some(choice) => php_choice::find(PhpSapi::Cli, choice).await.ok().map(|installed| installed.program),
     };
     let Some(path) = path else {
         return missing();

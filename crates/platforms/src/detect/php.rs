@@ -1,14 +1,18 @@
 //! Finds builds of PHP and what extensions they have.
 
 use std::cmp::Reverse;
+use std::collections::BTreeSet;
 use std::fs;
 use std::path::{Path, PathBuf};
 
-use stampede_core::{Availability, Found, Install, PhpChoice, PhpSapi};
+use stampede_core::{Availability, Found, Install, PhpBase, PhpBuild, PhpChoice, PhpSapi, PhpWants, php_extension};
 
 use super::php_build::ask;
 use super::php_choice;
+use super::php_conf::{self, Conf};
+use super::php_setup::{Loader, Unloadable, needed, set_up};
 use super::program::{find, is_executable, search_folders};
+use crate::output::probe;
 
 /// Where Apache's modules are: Debian, Fedora, and Apache's own installer.
 const MODULE_FOLDERS: [&str; 3] =
@@ -34,7 +38,7 @@ impl Series {
 pub(crate) async fn detect(
     sapi: PhpSapi,
     build: Option<&PhpChoice>,
-    extensions: &[String],
+    wants: &PhpWants,
     install: &Install,
 ) -> Availability {
     let found = match build {
@@ -42,18 +46,87 @@ pub(crate) async fn detect(
         Some(choice) => php_choice::find(sapi, choice).await,
     };
     match found {
-        Ok(found) => check_extensions(found, extensions, install),
+        Ok(Installed { found, program }) => {
+            let conf = owners_conf(&program, sapi, wants.base).await;
+            finish(found, sapi, wants, conf, &Loader::Php(program), install).await
+        }
         Err(what) => Availability::Missing { what, install: install.clone() },
     }
 }
 
+/// A build that was found.
+#[derive(Debug)]
+pub(crate) struct Installed {
+    pub(crate) found: Found,
+    /// The program that tells of it; a library cannot be asked.
+    pub(crate) program: PathBuf,
+}
+
+impl Installed {
+    /// A program.
+    pub(crate) fn program(found: Found) -> Self {
+        Self { program: found.path.clone(), found }
+    }
+
+    /// A library that was built with a program.
+    pub(crate) fn library(path: PathBuf, sibling: Found) -> Self {
+        let program = sibling.path.clone();
+        let mut found = Found { path, ..sibling };
+        // What the program alone can have.
+        let built_in = found.php.as_mut().map(|build| &mut build.built_in);
+        built_in.into_iter().for_each(|names| names.retain(|name| !php_extension::is_for_command_line(name)));
+        Self { found, program }
+    }
+}
+
+/// What the owner of a build has configured; nothing where nothing of it is taken, or the program does not tell.
+async fn owners_conf(program: &Path, sapi: PhpSapi, base: PhpBase) -> Conf {
+    if base == PhpBase::default() {
+        return Conf::default();
+    }
+    let (Ok(information), Ok(defaults)) = (probe(program, ["-i"]).await, probe(program, ["-n", "-i"]).await) else {
+        return Conf::default();
+    };
+    php_conf::read(&information, sapi, &defaults)
+}
+
+/// Checks that a build has all that a requirement names, and sets it up.
+pub(crate) async fn finish(
+    mut found: Found,
+    sapi: PhpSapi,
+    wants: &PhpWants,
+    conf: Conf,
+    loader: &Loader,
+    install: &Install,
+) -> Availability {
+    let Some(build) = &mut found.php else {
+        return Availability::Found(found);
+    };
+    if let Some(missing) = lacking(&found.path, build, &needed(build, sapi, wants), install) {
+        return missing;
+    }
+    match set_up(build, sapi, wants, conf, loader).await {
+        Ok(setup) => build.setup = setup.map(Box::new),
+        Err(Unloadable { extension, why }) => {
+            let what = format!("the PHP extension {extension} in a form that loads: {why} ({})", build.version);
+            let page = "correct it, or leave the extension out".to_owned();
+            return Availability::Missing { what, install: Install { package: None, page } };
+        }
+    }
+    Availability::Found(found)
+}
+
 /// Finds a build, or says what is missing.
-async fn find_build(sapi: PhpSapi) -> Result<Found, String> {
+async fn find_build(sapi: PhpSapi) -> Result<Installed, String> {
     let folders = search_folders();
     match sapi {
-        PhpSapi::Cli => choose(programs(&folders, "php"), None).await.ok_or_else(|| "the program php".to_owned()),
+        PhpSapi::Cli => choose(programs(&folders, "php"), None)
+            .await
+            .map(Installed::program)
+            .ok_or_else(|| "the program php".to_owned()),
         PhpSapi::Fpm => choose(programs(&folders, "php-fpm"), preferred(&folders).await)
             .await
+            .map(Installed::program)
             .ok_or_else(|| "the program php-fpm".to_owned()),
         PhpSapi::ApacheModule | PhpSapi::Embed => find_library(&folders, sapi).await,
     }
@@ -68,7 +141,7 @@ pub(crate) fn library(sapi: PhpSapi) -> ([&'static str; 3], &'static str) {
 }
 
 /// Finds PHP as a shared library, or says what is missing.
-async fn find_library(folders: &[PathBuf], sapi: PhpSapi) -> Result<Found, String> {
+async fn find_library(folders: &[PathBuf], sapi: PhpSapi) -> Result<Installed, String> {
     let (libraries, what) = library(sapi);
     let preferred = preferred(folders).await;
     let mut found = libraries.map(Path::new).map(modules).concat();
@@ -79,7 +152,7 @@ async fn find_library(folders: &[PathBuf], sapi: PhpSapi) -> Result<Found, Strin
     let siblings = [programs(folders, "php"), programs(folders, "php-fpm")].concat();
     let sibling = choose(siblings, series).await;
     match sibling.filter(|found| Series::parse(&found.version) == series) {
-        Some(sibling) => Ok(Found { path, ..sibling }),
+        Some(sibling) => Ok(Installed::library(path, sibling)),
         None => Err(format!(
             "the program php or php-fpm of the same version as {}, to tell what that holds",
             path.display()
@@ -143,31 +216,25 @@ async fn choose(programs: Vec<PathBuf>, wanted: Option<Series>) -> Option<Found>
     first
 }
 
-pub(crate) fn check_extensions(found: Found, extensions: &[String], install: &Install) -> Availability {
-    let has = |name: &String| {
-        found.php.as_ref().is_some_and(|build| build.built_in.contains(name) || build.loadable.contains(name))
-    };
-    let missing: Vec<&str> = extensions.iter().filter(|name| !has(name)).map(String::as_str).collect();
+/// The answer where a build lacks extensions.
+fn lacking(path: &Path, build: &PhpBuild, needed: &[String], install: &Install) -> Option<Availability> {
+    let missing: Vec<&str> = needed.iter().filter(|name| !build.has(name)).map(String::as_str).collect();
     if missing.is_empty() {
-        return Availability::Found(found);
+        return None;
     }
-    let program = found.path.file_name().unwrap_or_default().display();
+    let program = path.file_name().unwrap_or_default().display();
     let plural = if missing.len() == 1 { "" } else { "s" };
-    // A server that holds PHP has a version of its own.
-    let version = found.php.as_ref().map_or(&found.version, |build| &build.version);
-    Availability::Missing {
-        what: format!("the PHP extension{plural} {} (for {program}, PHP {version})", missing.join(", ")),
-        // Debian has a package of each extension's name, or one that stands for it, and no package's name has an underscore; several
-        // are written as they are given to its installer.
+    let series =
+        Series::parse(&build.version).map_or_else(String::new, |Series(major, minor)| format!("{major}.{minor}"));
+    // Several are written as they are given to Debian's installer, and one may hold more than one extension.
+    let packages: BTreeSet<String> = missing.iter().map(|name| php_extension::package(name, &series)).collect();
+    Some(Availability::Missing {
+        what: format!("the PHP extension{plural} {} (for {program}, PHP {})", missing.join(", "), build.version),
         install: Install {
-            package: install.package.as_ref().map(|_| {
-                let packages: Vec<String> =
-                    missing.iter().map(|name| format!("php-{}", name.replace('_', "-"))).collect();
-                packages.join(" ")
-            }),
+            package: install.package.as_ref().map(|_| packages.into_iter().collect::<Vec<_>>().join(" ")),
             page: install.page.clone(),
         },
-    }
+    })
 }
 
 #[cfg(test)]
@@ -192,17 +259,13 @@ mod tests {
 
     #[test]
     fn missing_extensions_are_named_with_the_program_that_lacks_them_and_with_their_packages() {
-        let found = Found {
-            path: "/usr/sbin/php-fpm8.2".into(),
-            version: "8.2.29".into(),
-            php: crate::detect::php_build::parse(INFORMATION, "[PHP Modules]\njson\n"),
-        };
+        let build = crate::detect::php_build::parse(INFORMATION, "[PHP Modules]\njson\n").unwrap();
         let install = Install { package: Some("php-fpm".into()), page: "https://www.php.net".into() };
-        let needs = ["json", "mbstring", "pdo_sqlite"].map(str::to_owned);
-        match check_extensions(found, &needs, &install) {
-            Availability::Missing { what, install } => {
-                assert_eq!(what, "the PHP extensions mbstring, pdo_sqlite (for php-fpm8.2, PHP 8.2.29)");
-                assert_eq!(install.package.as_deref(), Some("php-mbstring php-pdo-sqlite"));
+        let needs = ["json", "mbstring", "pdo_sqlite", "sqlite3"].map(str::to_owned);
+        match lacking(Path::new("/usr/sbin/php-fpm8.2"), &build, &needs, &install) {
+            Some(Availability::Missing { what, install }) => {
+                assert_eq!(what, "the PHP extensions mbstring, pdo_sqlite, sqlite3 (for php-fpm8.2, PHP 8.2.29)");
+                assert_eq!(install.package.as_deref(), Some("php8.2-mbstring php8.2-sqlite3"));
             }
             other => panic!("{other:?}"),
         }

@@ -43,6 +43,7 @@ pub(crate) fn parse(information: &str, modules: &str) -> Option<PhpBuild> {
         extension_dir: value("extension_dir")?.split(" => ").next()?.into(),
         built_in,
         loadable: Vec::new(),
+        setup: None,
     })
 }
 

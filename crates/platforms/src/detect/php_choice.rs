@@ -4,7 +4,7 @@ use std::path::{Path, PathBuf};
 
 use stampede_core::{Found, PhpChoice, PhpSapi};
 
-use super::php::{Series, library, modules, programs};
+use super::php::{Installed, Series, library, modules, programs};
 use super::php_build::ask;
 use super::program::{is_executable, search_folders};
 
@@ -13,7 +13,7 @@ use super::program::{is_executable, search_folders};
 /// # Errors
 ///
 /// What is missing, and what was found instead.
-pub(crate) async fn find(sapi: PhpSapi, choice: &PhpChoice) -> Result<Found, String> {
+pub(crate) async fn find(sapi: PhpSapi, choice: &PhpChoice) -> Result<Installed, String> {
     match choice {
         PhpChoice::Series { major, minor } => in_series(sapi, Series(*major, *minor)).await,
         PhpChoice::Program(path) => {
@@ -24,15 +24,17 @@ pub(crate) async fn find(sapi: PhpSapi, choice: &PhpChoice) -> Result<Found, Str
 }
 
 /// Programs and libraries of a series in the usual places.
-async fn in_series(sapi: PhpSapi, series: Series) -> Result<Found, String> {
+async fn in_series(sapi: PhpSapi, series: Series) -> Result<Installed, String> {
     let folders = search_folders();
     let Series(major, minor) = series;
     match sapi {
         PhpSapi::Cli => first_of(programs(&folders, "php"), series)
             .await
+            .map(Installed::program)
             .map_err(|others| format!("PHP {major}.{minor} as a command line program{others}")),
         PhpSapi::Fpm => first_of(programs(&folders, "php-fpm"), series)
             .await
+            .map(Installed::program)
             .map_err(|others| format!("php-fpm of PHP {major}.{minor}{others}")),
         PhpSapi::ApacheModule | PhpSapi::Embed => {
             let (places, what) = library(sapi);
@@ -45,7 +47,7 @@ async fn in_series(sapi: PhpSapi, series: Series) -> Result<Found, String> {
             let sibling = first_of(siblings, series).await.map_err(|others| {
                 format!("the program php or php-fpm {major}.{minor}, to tell what {} holds{others}", path.display())
             })?;
-            Ok(Found { path, ..sibling })
+            Ok(Installed::library(path, sibling))
         }
     }
 }
@@ -67,7 +69,7 @@ async fn first_of(programs: Vec<PathBuf>, series: Series) -> Result<Found, Strin
 }
 
 /// What belongs to a command line program: built with it and so of the very same version, in the same place.
-async fn of_program(sapi: PhpSapi, cli: Found) -> Result<Found, String> {
+async fn of_program(sapi: PhpSapi, cli: Found) -> Result<Installed, String> {
     let same = |found: &Found| match (&found.php, &cli.php) {
         (Some(found), Some(cli)) => (&found.version, found.thread_safe) == (&cli.version, cli.thread_safe),
         _ => false,
@@ -76,7 +78,7 @@ async fn of_program(sapi: PhpSapi, cli: Found) -> Result<Found, String> {
     let suffix = name.strip_prefix("php").unwrap_or_default();
     let prefix = cli.path.parent().and_then(Path::parent).unwrap_or(Path::new("/")).to_owned();
     match sapi {
-        PhpSapi::Cli => Ok(cli),
+        PhpSapi::Cli => Ok(Installed::program(cli)),
         PhpSapi::Fpm => {
             let mut others = Vec::new();
             let series = Series::parse(&cli.version).map_or_else(String::new, |Series(a, b)| format!("{a}.{b}"));
@@ -84,7 +86,7 @@ async fn of_program(sapi: PhpSapi, cli: Found) -> Result<Found, String> {
                 for name in ["php-fpm".to_owned(), format!("php-fpm{suffix}"), format!("php-fpm{series}")] {
                     let path = prefix.join(folder).join(name);
                     match asked(&path).await {
-                        Ok(found) if same(&found) => return Ok(found),
+                        Ok(found) if same(&found) => return Ok(Installed::program(found)),
                         Ok(found) => others.push(format!("{} {}", path.display(), found.version)),
                         Err(_) => {}
                     }
@@ -103,7 +105,7 @@ async fn of_program(sapi: PhpSapi, cli: Found) -> Result<Found, String> {
             // Debian's name tells the series, that of a build of one's own needs none.
             let fitting = found.into_iter().find(|(of, _)| of.is_none() || *of == series);
             match fitting {
-                Some((_, path)) => Ok(Found { path, ..cli }),
+                Some((_, path)) => Ok(Installed::library(path, cli)),
                 None => Err(format!("{what} under {}, built with {}", prefix.display(), cli.path.display())),
             }
         }

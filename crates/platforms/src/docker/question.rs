@@ -4,7 +4,7 @@
 use std::path::PathBuf;
 
 use serde::{Deserialize, Serialize};
-use stampede_core::{Availability, Found, Install, PhpChoice, PhpSapi, Requirement, VersionProbe};
+use stampede_core::{Availability, Found, Install, PhpChoice, PhpSapi, PhpWants, Requirement, VersionProbe};
 
 use crate::detect::debian::{self, InstalledPackage};
 use crate::detect::{extension, frankenphp, php, program};
@@ -31,11 +31,11 @@ enum Sought {
     Php {
         sapi: PhpSapi,
         build: Option<PhpChoice>,
-        extensions: Vec<String>,
+        wants: PhpWants,
     },
     FrankenPhp {
         build: Option<PhpChoice>,
-        extensions: Vec<String>,
+        wants: PhpWants,
     },
     PhpExtension {
         build: Option<PhpChoice>,
@@ -79,15 +79,15 @@ pub(crate) fn place(need: &Requirement, sources: &[PathBuf]) -> Place {
             let install = Install { package: None, page: "name a program that the image has".to_owned() };
             (Sought::Command { name: name.clone() }, install)
         }
-        Requirement::Php { key: _, sapi, build, extensions, install } => {
-            let (build, extensions) = (build.clone(), extensions.clone());
-            (Sought::Php { sapi: *sapi, build, extensions }, install.clone())
+        Requirement::Php { key: _, sapi, build, wants, install } => {
+            let (build, wants) = (build.clone(), wants.clone());
+            (Sought::Php { sapi: *sapi, build, wants }, install.clone())
         }
         Requirement::FrankenPhp { binary: Some(_), .. } => {
             return Place::Nowhere("an application's own FrankenPHP, which is not run in containers");
         }
-        Requirement::FrankenPhp { key: _, binary: None, build, extensions, install } => {
-            (Sought::FrankenPhp { build: build.clone(), extensions: extensions.clone() }, install.clone())
+        Requirement::FrankenPhp { key: _, binary: None, build, wants, install } => {
+            (Sought::FrankenPhp { build: build.clone(), wants: wants.clone() }, install.clone())
         }
         Requirement::PhpExtension { key: _, build, extension, install } => {
             let (build, extension) = (build.clone(), (*extension).to_owned());
@@ -117,10 +117,8 @@ pub async fn answer(questions: &str) -> Result<String, serde_json::Error> {
         answers.push(match of {
             Sought::Program { names, args, prefix } => program::detect_version(&names, &args, &prefix, &install).await,
             Sought::Command { name } => program::detect_command(&name),
-            Sought::Php { sapi, build, extensions } => php::detect(sapi, build.as_ref(), &extensions, &install).await,
-            Sought::FrankenPhp { build, extensions } => {
-                frankenphp::detect(None, build.as_ref(), &extensions, &install).await
-            }
+            Sought::Php { sapi, build, wants } => php::detect(sapi, build.as_ref(), &wants, &install).await,
+            Sought::FrankenPhp { build, wants } => frankenphp::detect(None, build.as_ref(), &wants, &install).await,
             Sought::PhpExtension { build, extension } => extension::detect(&extension, build.as_ref(), &install).await,
             Sought::AnyFile { name, paths } => program::detect_file(&name, &paths, &install),
             Sought::PackageOf { file } => match debian::package_of(&file).await {

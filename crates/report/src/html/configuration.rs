@@ -3,7 +3,7 @@
 use std::collections::{BTreeMap, BTreeSet};
 
 use serde::Serialize;
-use stampede_core::{Case, CaseId, EnforcedLimits, Limit, Origin, PhpReadBack, Revision, Trial};
+use stampede_core::{Case, CaseId, EnforcedLimits, Limit, Origin, PhpReadBack, PhpSetup, Revision, Trial};
 
 use crate::{StudyView, places, trust};
 
@@ -133,6 +133,14 @@ fn conditions(column: &Column<'_>) -> Entries {
         ("revision".to_owned(), Cell { text: Some(format!("{commit}{mark}")), reason })
     }));
     entries.extend(php.as_ref().map(|build| plain("PHP build", build.to_string())));
+    let setup = php.as_ref().and_then(|build| build.setup.as_deref()).filter(|setup| !setup.source.is_empty());
+    if let Some(PhpSetup { source, modules: _, left_out, settings, not_taken: _ }) = setup {
+        entries.push(plain("PHP configured as in", places::value(source)));
+        let left_out = left_out.iter().map(|(name, why)| format!("{name} ({why})")).collect::<Vec<_>>().join(", ");
+        entries.push(plain("extensions left out", left_out));
+        let settings = settings.iter().map(|(name, value)| format!("{name} = {}", places::value(value)));
+        entries.push(plain("settings taken", settings.collect::<Vec<_>>().join(", ")));
+    }
     entries
 }
 

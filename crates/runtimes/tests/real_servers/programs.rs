@@ -140,6 +140,7 @@ fn build(printed: &str) -> PhpBuild {
         extension_dir,
         built_in: lines[3].split(',').map(|name| name.to_lowercase().replace("zend opcache", "opcache")).collect(),
         loadable,
+        setup: None,
     }
 }
 

@@ -71,6 +71,9 @@ fn extensions(app: &App, found: &Found, needs: &[Requirement]) -> Vec<PathBuf> {
     });
     let names: Vec<&str> = app.extensions.iter().map(String::as_str).chain(servers).chain(["opcache"]).collect();
     let builds = found.programs.values().filter_map(|program| program.php.as_ref());
-    let of_build = builds.flat_map(|php| names.iter().map(|name| php.extension_dir.join(format!("{name}.so"))));
+    let of_build = builds.flat_map(|php| {
+        let set_up = php.setup.iter().flat_map(|setup| &setup.modules).map(|module| module.name.as_str());
+        names.iter().copied().chain(set_up).map(|name| php.extension_dir.join(format!("{name}.so")))
+    });
     of_build.collect()
 }

@@ -313,7 +313,7 @@ fn refuses(stage: &Stage, engine: &Engine) {
         let app = app.path().to_str().unwrap();
         let said = run(stage, engine, &["compare", app, "--runtimes", "php-cli-server"]);
         assert!(said.code == Some(3) && said.stderr.contains("no package of debian:bookworm gives"), "{said:?}");
-        assert_eq!(said.stderr.contains("installing php-nowhere"), builds, "{said:?}");
+        assert_eq!(said.stderr.contains("installing php8.2-nowhere"), builds, "{said:?}");
     }
     engine.assert_nothing_left();
 }
@@ -345,7 +345,7 @@ fn tells_of_memory(stage: &Stage, engine: &Engine) {
         ],
     );
     assert!(said.code == Some(5) && said.words().contains("limit of 32Mi"), "{said:?}");
-    assert!(said.stderr.contains("php-pdo-sqlite"), "{said:?}");
+    assert!(said.stderr.contains("php8.2-sqlite3"), "{said:?}");
     engine.assert_nothing_left();
     stage.assert_nothing_left();
 }

@@ -119,6 +119,7 @@ fn build() -> PhpBuild {
         extension_dir: "/usr/lib/php/20220829".into(),
         built_in: vec!["core".to_owned()],
         loadable: vec!["mbstring".to_owned()],
+        setup: None,
     }
 }
 
