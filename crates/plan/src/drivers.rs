@@ -102,7 +102,7 @@ const PREDIS: &str = "predis/predis";
 /// What a `.env` file says: names with values, later ones over earlier ones. A section (`[DATABASE]`) stands before the names in
 /// it, with an underscore between.
 /// <https://symfony.com/doc/current/configuration.html#configuring-environment-variables-in-env-files>
-pub fn env_values(text: &str) -> BTreeMap<String, String> {
+pub(crate) fn env_values(text: &str) -> BTreeMap<String, String> {
     let mut values = BTreeMap::new();
     let mut section = String::new();
     for line in text.lines().map(str::trim) {
@@ -132,7 +132,10 @@ fn unquoted(value: &str) -> &str {
 /// The extensions that configured drivers need.
 ///
 /// `has_package` says whether the application has a Composer package, as some stand in for an extension.
-pub fn extensions(values: &BTreeMap<String, String>, has_package: impl Fn(&str) -> bool) -> BTreeSet<&'static str> {
+pub(crate) fn extensions(
+    values: &BTreeMap<String, String>,
+    has_package: impl Fn(&str) -> bool,
+) -> BTreeSet<&'static str> {
     let looked_up = |keys: &[(&str, Means)], drivers: &[(&str, &'static str)]| -> Vec<&'static str> {
         let named = keys.iter().filter_map(|(key, means)| Some(driver(values.get(*key)?, means)));
         named.filter_map(|named| found(drivers, &named)).collect()

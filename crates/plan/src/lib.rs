@@ -16,7 +16,7 @@ mod choice;
 mod command;
 mod compare;
 mod document;
-pub mod drivers;
+mod drivers;
 mod exchange;
 mod flags;
 mod kind;

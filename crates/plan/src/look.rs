@@ -19,6 +19,7 @@ use self::framework::{Entrance, Framework, normal};
 use self::server::{Brought, brought};
 use self::table::FRAMEWORKS;
 use crate::command::CommandEntry;
+use crate::drivers;
 use crate::site::{FallbackEntry, SiteEntry};
 use crate::workload::KindEntry;
 
@@ -149,7 +150,32 @@ pub(crate) fn look(folder: &Path, index: Option<&Path>) -> Result<Look, Unfit> {
             .push(format!("its composer.json names packages and there is no {vendor} folder: run composer install"));
     }
     look.remarks.extend(composer.php.iter().map(|versions| format!("it asks for PHP {versions}")));
+    for extension in configured(folder, &composer, &look) {
+        if !look.extensions.iter().any(|named| named == extension) {
+            look.extensions.push(extension.to_owned());
+        }
+    }
     Ok(look)
+}
+
+/// Files that hold an application's environment, a later one over an earlier.
+/// <https://symfony.com/doc/current/configuration.html#overriding-environment-values-via-env-local>
+const ENV_FILES: [&str; 4] = [".env", ".env.local", ".env.prod", ".env.prod.local"];
+
+/// What a fresh Laravel takes where its environment does not say (`config/database.php` since 11).
+const LARAVELS_DATABASE: (&str, &str) = ("DB_CONNECTION", "sqlite");
+
+/// Extensions that the application's configuration asks for: those of its database, its sessions and its cache.
+fn configured(folder: &Path, composer: &Composer, look: &Look) -> BTreeSet<&'static str> {
+    let mut values = BTreeMap::new();
+    if look.framework.is_some_and(|name| name.starts_with("laravel")) {
+        values.extend([LARAVELS_DATABASE].map(|(key, value)| (key.to_owned(), value.to_owned())));
+    }
+    for file in ENV_FILES {
+        values.extend(drivers::env_values(&fs::read_to_string(folder.join(file)).unwrap_or_default()));
+    }
+    values.extend(look.env.clone());
+    drivers::extensions(&values, |name| composer.versions.contains_key(name))
 }
 
 /// The files that the application in a folder logs to, where it is of a framework that is known.
