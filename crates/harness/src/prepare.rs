@@ -2,6 +2,7 @@
 
 use std::collections::BTreeMap;
 use std::mem;
+use std::path::Path;
 
 use stampede_core::{
     AddressId, App, Audit, Availability, Candidate, Case, CaseId, Certificate, ComposeContext, Composed, Composer,
@@ -73,6 +74,9 @@ pub struct Missing {
     pub install: Install,
 }
 
+/// Where the copy of the application is in a run's folder.
+const APP: &str = "app";
+
 /// Looks for what each candidate needs and renders those that have it. A candidate that lacks several things appears
 /// once for each. For candidates of several conditions it is called once for each: an application is prepared once for all of
 /// them.
@@ -117,13 +121,17 @@ pub async fn prepare(
         let own = topology.replica_limits(limits);
         let app = &composer.connect(app, topology);
         let context = RenderContext { app, limits: &own, load: all_load, tuning, programs: &programs };
-        let one = match runtime.deployment(&context) {
+        let mut one = match runtime.deployment(&context) {
             Err(PlanError::Unsuitable { runtime: _, what, install }) => {
                 missing.push(Missing { case: id.clone(), what, install });
                 continue;
             }
             rendered => rendered?,
         };
+        if let Some(unit) = one.units.first_mut() {
+            // What the application logs by itself explains what its server cannot.
+            unit.logs.extend(app.logs.iter().map(|log| Path::new(APP).join(log)));
+        }
         let certificate = certificate.as_ref();
         let context = ComposeContext { topology, limits, load: all_load, programs: &beside, certificate, init: &init };
         let Composed { deployment, parts, replicas } = composer.compose(one, &context)?;

@@ -115,7 +115,7 @@ mod tests {
             (
                 Fault::Wrong(Wrong::Status { came: 502, expected: None }),
                 ErrorClass::WrongStatus,
-                "status 502 came, which is not one of the right ones",
+                "status 502 Bad Gateway came, which is not one of the right ones",
             ),
             (Fault::Wrong(Wrong::Missing(0)), ErrorClass::WrongBody, "the body does not contain what it must"),
             (Fault::TimedOut, ErrorClass::TimedOut, "no complete answer came in time"),

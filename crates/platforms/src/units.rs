@@ -52,24 +52,37 @@ pub(crate) struct Command {
 /// A unit that was started.
 pub(crate) struct StartedUnit {
     pub(crate) id: UnitId,
-    /// What it prints, and its own files.
+    /// What it prints.
+    log: PathBuf,
+    /// The run's folder, and patterns of its own files there.
+    folder: PathBuf,
     logs: Vec<PathBuf>,
     pub(crate) grace: Duration,
 }
 
 impl StartedUnit {
     pub(crate) fn new(unit: &Unit, folder: &Folder) -> Result<Self, LaunchError> {
-        let own = unit.logs.iter().map(|path| folder.inside(path));
-        let logs = [Ok(folder.log(unit.id.as_str()))].into_iter().chain(own).collect::<Result<_, _>>();
-        let logs = logs.map_err(|error| LaunchError::Prepare(error.to_string()))?;
-        Ok(Self { id: unit.id.clone(), logs, grace: unit.stop.grace })
+        for path in &unit.logs {
+            folder.inside(path).map_err(|error| LaunchError::Prepare(error.to_string()))?;
+        }
+        Ok(Self {
+            id: unit.id.clone(),
+            log: folder.log(unit.id.as_str()),
+            folder: folder.path().to_owned(),
+            logs: unit.logs.clone(),
+            grace: unit.stop.grace,
+        })
     }
 }
 
 /// The ends of a unit's logs.
 pub(crate) fn logs<'a>(units: impl IntoIterator<Item = &'a StartedUnit>, unit: &UnitId) -> LogTail {
-    let logs = units.into_iter().filter(|started| started.id == *unit).flat_map(|started| &started.logs);
-    LogTail { lines: logs.flat_map(|log| log_tail::read(log)).collect() }
+    let of_unit = units.into_iter().filter(|started| started.id == *unit);
+    let logs = of_unit.flat_map(|StartedUnit { log, folder, logs, .. }| {
+        let own = logs.iter().filter_map(|pattern| log_tail::newest(folder, pattern));
+        std::iter::once(log.clone()).chain(own)
+    });
+    LogTail { lines: logs.flat_map(|log| log_tail::read(&log)).collect() }
 }
 
 /// The address of this name.

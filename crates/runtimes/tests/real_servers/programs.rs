@@ -145,7 +145,12 @@ fn build(printed: &str) -> PhpBuild {
 }
 
 fn printed(program: &Path, args: &[&str]) -> String {
-    let output =
-        Command::new(program).args(args).output().unwrap_or_else(|error| panic!("run {}: {error}", program.display()));
+    // What its owner has enabled is not part of the build.
+    let bare = [("PHP_INI_SCAN_DIR", ""), ("PHPRC", "/nowhere")];
+    let output = Command::new(program)
+        .args(args)
+        .envs(bare)
+        .output()
+        .unwrap_or_else(|error| panic!("run {}: {error}", program.display()));
     String::from_utf8_lossy(&[output.stdout, output.stderr].concat()).into_owned()
 }

@@ -5,7 +5,7 @@ use std::fs;
 use std::path::PathBuf;
 
 use serde_json::{Value, json};
-use stampede_core::{App, AppKind};
+use stampede_core::{App, AppKind, Site};
 
 use crate::http::Connection;
 use crate::{REQUESTS_ON_ONE_CONNECTION, php_app, start};
@@ -42,6 +42,7 @@ fn workers_are_the_same_everywhere() {
     fs::write(folder.path().join("handler.php"), HANDLER).expect("write the handler");
     let app = App {
         kind: AppKind::Psr15Handler { handler: PathBuf::from("handler.php") },
+        site: Site::default(),
         ..php_app(folder.path().to_owned(), &[])
     };
     for (id, settings) in [

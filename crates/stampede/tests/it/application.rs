@@ -58,6 +58,33 @@ const PLAIN: &str = "<?php\n\
     echo '<p>A word has ', mb_strlen('häh'), ' letters</p>', \"\\n\";\n";
 
 #[test]
+fn files_of_the_public_folder_are_loaded_beside_pages() {
+    const NAME: &str = "files_of_the_public_folder_are_loaded_beside_pages";
+    if !have(NAME, &["nginx", "apache2", "caddy", "php-fpm", "php"]) {
+        return;
+    }
+    let stage = Stage::new();
+    let plan = "app:\n  dir: .\n  requests: [{path: /}, {path: /style.css}, {path: /img/logo.svg}, {path: /about}]\n";
+    let app = folder(&[
+        ("stampede.yaml", plan),
+        ("public/index.php", "<?php echo '<p>page of ', $_SERVER['REQUEST_URI'], '</p>';"),
+        ("public/style.css", "a { color: red }\n"),
+        ("public/img/logo.svg", "<svg xmlns='http://www.w3.org/2000/svg'/>\n"),
+    ]);
+    let runtimes = "nginx-fpm,apache-fpm,caddy-fpm,php-cli-server";
+    let said = compare(&stage, app.path(), &["--runtimes", runtimes, "--json", "-"]);
+    assert_eq!(said.code, Some(0), "{}", said.stderr);
+    let study = json(&said);
+    assert_measured(&study, &runtimes.split(',').collect::<Vec<_>>());
+    assert_eq!(study["cases"][0]["public_folder"], "public: its files, the rest to the front controller");
+    for part in
+        ["GET /style.css: status 200 OK, 17 bytes", "GET /img/logo.svg: status 200 OK", "GET /about: status 200 OK"]
+    {
+        assert!(said.stderr.contains(part), "{part}\n{}", said.stderr);
+    }
+}
+
+#[test]
 fn a_plain_folder_is_compared_with_nothing_typed_but_its_name() {
     if !have("a_plain_folder_is_compared_with_nothing_typed_but_its_name", &["nginx", "php-fpm", "php"]) {
         return;
