@@ -1,7 +1,9 @@
 //! Expected answers of an application that nobody has written down: they are recorded before it is compared.
 
-use stampede_core::{Body, Exchange, Workload};
-use stampede_harness::{Prepared, Recorded, UnderLoad, under_load};
+use std::collections::BTreeSet;
+
+use stampede_core::{Body, CaseId, Exchange, Workload};
+use stampede_harness::{Prepared, RecordError, Recorded, UnderLoad, under_load};
 use stampede_plan::ComparePlan;
 use stampede_seam::Platform;
 
@@ -32,34 +34,63 @@ pub(crate) async fn complete(
     Ok(workload)
 }
 
-/// Records the answers that are missing, and tells what they are.
+/// How many runtimes are tried: an application that answers rightly on none of them is at fault itself.
+const MOST_TRIED: usize = 3;
+
+/// Records the answers that are missing on the first runtime that serves the application, and tells what they are. One that does not
+/// serve it stays among those that are compared, where its trials fail.
 ///
 /// # Errors
 ///
-/// When the application does not answer as one that can be compared.
+/// When the application does not answer as one that can be compared, on the first runtime that was tried.
 pub async fn record(
     bench: Bench<'_>,
     platform: &dyn Platform,
     plan: &ComparePlan,
     prepared: &[Prepared],
 ) -> Result<Vec<Recorded>, Failure> {
-    let preferred = prepared.iter().find(|prepared| prepared.case.runtime.as_str() == PREFERRED);
-    let Some(prepared) = preferred.or(prepared.first()).filter(|_| !plan.unrecorded.is_empty()) else {
+    if plan.unrecorded.is_empty() {
         return Ok(Vec::new());
-    };
-    let id = &prepared.case.id;
+    }
     let (workload, names) = (&plan.workload, &plan.unrecorded);
-    let recorded = stampede_harness::record(platform, prepared, workload, names, plan.ready_timeout).await;
-    let recorded = recorded.map_err(|error| Failure {
-        exit: Exit::TrialFailed,
-        message: format!("the application cannot be compared: on {id} {error}").replace('\n', "\n  "),
-    })?;
+    let mut failures: Vec<(&CaseId, RecordError)> = Vec::new();
+    for prepared in recorders(prepared) {
+        let id = &prepared.case.id;
+        match stampede_harness::record(platform, prepared, workload, names, plan.ready_timeout).await {
+            Ok(recorded) => {
+                for (failed, error) in failures {
+                    let error = error.to_string();
+                    let problem = error.lines().next().unwrap_or_default();
+                    bench.warning(&format!("on {failed} {problem}; answers are recorded on {id} instead"));
+                }
+                tell(bench, id, &recorded);
+                return Ok(recorded);
+            }
+            Err(error) => failures.push((id, error)),
+        }
+    }
+    let mut failures = failures.into_iter();
+    let Some((id, error)) = failures.next() else { return Ok(Vec::new()) };
+    let others: String = failures.map(|(id, _)| format!("\nnor does {id} answer rightly")).collect();
+    let message = format!("the application cannot be compared: on {id} {error}{others}").replace('\n', "\n  ");
+    Err(Failure { exit: Exit::TrialFailed, message })
+}
+
+/// The cases that answers are recorded on, one of each runtime, the preferred one first.
+fn recorders(prepared: &[Prepared]) -> Vec<&Prepared> {
+    let is_preferred = |prepared: &&Prepared| prepared.case.runtime.as_str() == PREFERRED;
+    let mut runtimes = BTreeSet::new();
+    let preferred = prepared.iter().filter(is_preferred);
+    let all = preferred.chain(prepared.iter().filter(|prepared| !is_preferred(prepared)));
+    all.filter(|prepared| runtimes.insert(&prepared.case.runtime)).take(MOST_TRIED).collect()
+}
+
+fn tell(bench: Bench<'_>, id: &CaseId, recorded: &[Recorded]) {
     bench.paragraph(&format!("recorded on {id}, which every runtime must answer too:"), 0);
-    for Recorded { exchange, expect, bytes, .. } in &recorded {
+    for Recorded { exchange, expect, bytes, .. } in recorded {
         let masked = masked(&expect.body).map(|masked| format!("; {masked}")).unwrap_or_default();
         bench.paragraph(&format!("  {exchange}: status {}, {bytes} bytes{masked}", expect.status), 4);
     }
-    Ok(recorded)
 }
 
 /// How much of an answer is masked, and what is checked of it under load; nothing of one without masks.

@@ -6,14 +6,14 @@
 use std::time::Duration;
 
 use stampede_core::{Body, Exchange, Expectation, Workload};
-use stampede_seam::{LaunchError, Moment, Platform, Running, StopError};
+use stampede_seam::{Moment, Platform, Running, StopError};
 use thiserror::Error;
 
 use crate::content_encoding;
 use crate::mask::{SHOWN, common_parts};
 use crate::prepare::Prepared;
 use crate::ready::{self, Front};
-use crate::trial::explain;
+use crate::trial::{explain, unlaunched};
 use crate::verify::shown;
 
 /// How often each deployment is asked.
@@ -61,11 +61,11 @@ pub async fn record(
     let mut samples: Vec<Samples> = exchanges.iter().map(|_| Samples::default()).collect();
     let mut begun = None;
     for _ in 0..2 {
-        let running = platform.launch(&prepared.deployment, &prepared.terms).await?;
+        let running = platform.launch(&prepared.deployment, &prepared.terms).await;
+        let running = running.map_err(|error| RecordError::Launch { problem: unlaunched(&prepared.case, &error) })?;
         let asked = ask(running.as_ref(), prepared, (first, &exchanges), ready_timeout, &mut begun, &mut samples).await;
         if let Err(problem) = asked {
-            let limits = &prepared.case.limits;
-            return Err(RecordError::Answer { problem: explain(running.as_ref(), limits, &problem) });
+            return Err(RecordError::Answer { problem: explain(running.as_ref(), &prepared.case, &problem) });
         }
         running.stop().await?;
     }
@@ -159,8 +159,11 @@ fn mark(parts: &[Vec<u8>]) -> String {
 #[derive(Debug, Error)]
 pub enum RecordError {
     /// The deployment could not be started.
-    #[error(transparent)]
-    Launch(#[from] LaunchError),
+    #[error("{problem}")]
+    Launch {
+        /// Why, with the end of its log.
+        problem: String,
+    },
     /// There is no answer, or none that can be expected of others.
     #[error("{problem}")]
     Answer {

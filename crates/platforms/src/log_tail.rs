@@ -6,15 +6,18 @@ use std::os::unix::fs::OpenOptionsExt;
 use std::path::Path;
 
 use rustix::fs::OFlags;
-
-/// How many lines of each log are shown.
-const LINES: usize = 20;
+use stampede_seam::LogTail;
 
 /// No more than this is read of a log.
-const BYTES: u64 = 16 << 10;
+const BYTES: u64 = 64 << 10;
 
-/// The last lines of a file; none when it cannot be read.
+/// The last lines of a file, none of them twice; none when it cannot be read.
 pub(crate) fn read(path: &Path) -> Vec<String> {
+    LogTail::of(text(path).lines()).lines
+}
+
+/// The end of a file; empty when it cannot be read.
+pub(crate) fn text(path: &Path) -> String {
     let read_end = || -> io::Result<Vec<u8>> {
         // The run's user may have put a link to another's file in its place.
         let mut file = File::options().read(true).custom_flags(OFlags::NOFOLLOW.bits().cast_signed()).open(path)?;
@@ -24,14 +27,12 @@ pub(crate) fn read(path: &Path) -> Vec<String> {
         file.take(BYTES).read_to_end(&mut bytes)?;
         Ok(bytes)
     };
-    last_lines(&read_end().unwrap_or_default())
+    String::from_utf8_lossy(&read_end().unwrap_or_default()).into_owned()
 }
 
-/// The last lines of an output.
+/// The last lines of an output, none of them twice.
 pub(crate) fn last_lines(bytes: &[u8]) -> Vec<String> {
-    let text = String::from_utf8_lossy(bytes);
-    let lines: Vec<&str> = text.lines().collect();
-    lines[lines.len().saturating_sub(LINES)..].iter().map(|line| (*line).to_owned()).collect()
+    LogTail::of(String::from_utf8_lossy(bytes).lines()).lines
 }
 
 /// A problem followed by the end of a log.
@@ -51,8 +52,7 @@ mod tests {
     fn the_last_lines_are_kept_in_order() {
         let text: String = (1..=30).map(|line| format!("line {line}\n")).collect();
         let lines = last_lines(text.as_bytes());
-        assert_eq!(lines.len(), LINES);
-        assert_eq!((lines[0].as_str(), lines[19].as_str()), ("line 11", "line 30"));
+        assert_eq!((lines.len(), lines[0].as_str(), lines[19].as_str()), (20, "line 11", "line 30"));
         assert_eq!(last_lines(b""), Vec::<String>::new());
         assert_eq!(read(Path::new("/nowhere")), Vec::<String>::new());
     }

@@ -69,7 +69,8 @@ impl StartedUnit {
 /// The ends of a unit's logs.
 pub(crate) fn logs<'a>(units: impl IntoIterator<Item = &'a StartedUnit>, unit: &UnitId) -> LogTail {
     let logs = units.into_iter().filter(|started| started.id == *unit).flat_map(|started| &started.logs);
-    LogTail { lines: logs.flat_map(|log| log_tail::read(log)).collect() }
+    let texts: Vec<String> = logs.map(|log| log_tail::text(log)).collect();
+    LogTail::of(texts.iter().flat_map(|text| text.lines()))
 }
 
 /// The address of this name.

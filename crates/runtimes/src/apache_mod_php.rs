@@ -20,7 +20,7 @@ const HTTPD_CONF: Template = Template {
     source: include_str!("../templates/apache-mod-php/httpd.conf.j2"),
 };
 
-const TUNABLES: [Tunable; 9] = [
+const TUNABLES: [Tunable; 11] = [
     Tunable {
         name: "MaxRequestWorkers",
         role: Role::PoolSize,
@@ -54,6 +54,8 @@ const TUNABLES: [Tunable; 9] = [
     apache::CONNECTION_TUNABLES[2],
     apache::CONNECTION_TUNABLES[3],
     apache::CONNECTION_TUNABLES[4],
+    apache::CONNECTION_TUNABLES[5],
+    apache::CONNECTION_TUNABLES[6],
 ];
 
 /// Apache with PHP as a module.

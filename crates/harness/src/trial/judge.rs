@@ -2,11 +2,11 @@
 
 use std::time::Duration;
 
-use stampede_core::{Case, ErrorClass, Failures, Limits, Outcome};
-use stampede_seam::Running;
+use stampede_core::{Case, ErrorClass, Failures, Outcome, with_causes};
+use stampede_seam::{LaunchError, Running};
 
 use crate::measure::Measured;
-use crate::write_denied;
+use crate::{complaint, write_denied};
 
 /// Requests may fail to connect or be cut off in this share of all before the trial counts as invalid; a wrong answer
 /// never may.
@@ -78,9 +78,20 @@ pub(crate) fn judge(
     Ok(if faults.is_empty() { Outcome::Measured } else { Outcome::Invalid(faults.join("; ")) })
 }
 
-/// A failure with what the kernel and the units' logs say of it.
-pub(crate) fn explain(running: &dyn Running, limits: &Limits, problem: &str) -> String {
+/// A launch that failed, with what mends it, where that is known.
+pub(crate) fn unlaunched(case: &Case, error: &LaunchError) -> String {
+    let mut text = with_causes(error);
+    let fixes = complaint::fixes(case, &text, text.lines());
+    text.extend(fixes.iter().map(|fix| format!("\n{fix}")));
+    text
+}
+
+/// A failure with what mends it, where that is known, and what the kernel and the units' logs say of it.
+pub(crate) fn explain(running: &dyn Running, case: &Case, problem: &str) -> String {
     let mut text = problem.to_owned();
+    let logs: Vec<_> = running.units().into_iter().map(|unit| (running.logs(&unit), unit)).collect();
+    let lines = logs.iter().flat_map(|(log, _)| log.lines.iter().map(String::as_str));
+    text.extend(complaint::fixes(case, problem, lines).iter().map(|fix| format!("\n{fix}")));
     let read = running.vantage().counters(&[&running.meters()]).groups;
     if let Some(Ok(Some(counters))) = read.into_iter().next()
         && counters.oom_kills > 0
@@ -89,11 +100,10 @@ pub(crate) fn explain(running: &dyn Running, limits: &Limits, problem: &str) -> 
             "\nthe kernel killed {} {} of {}",
             processes(counters.oom_kills),
             Outcome::MEMORY_LIMIT,
-            limits.memory
+            case.limits.memory
         ));
     }
-    for unit in running.units() {
-        let log = running.logs(&unit);
+    for (log, unit) in logs {
         if !log.lines.is_empty() {
             text.push_str(&format!("\nlog of {unit}:\n  {}", log.lines.join("\n  ")));
         }

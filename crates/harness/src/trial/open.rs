@@ -2,10 +2,10 @@
 
 use std::sync::Arc;
 
-use stampede_core::{AuditRecord, Case, EnforcedLimits, Failures, Outcome, Protocol, ReadyBy, Trial, with_causes};
+use stampede_core::{AuditRecord, Case, EnforcedLimits, Failures, Outcome, Protocol, ReadyBy, Trial};
 use stampede_seam::{LoadExchange, LoadOrder, LoadSpec, Pause, Platform, Running, Scenario};
 
-use super::judge::{explain, judge};
+use super::judge::{explain, judge, unlaunched};
 use crate::audit::StepAnswers;
 use crate::context::{Place, Timing, TrialContext};
 use crate::early_stop::Watch;
@@ -63,7 +63,7 @@ impl<'a> OpenTrial<'a> {
         let running = match platform.launch(deployment, terms).await {
             Ok(running) => running,
             Err(error) => {
-                trial.outcome = Outcome::Failed(with_causes(&error));
+                trial.outcome = Outcome::Failed(unlaunched(case, &error));
                 return Ok(Err(Box::new(trial)));
             }
         };
@@ -80,7 +80,7 @@ impl<'a> OpenTrial<'a> {
                 trial,
             })),
             Err(MeasureError::Failed(problem)) => {
-                trial.outcome = Outcome::Failed(explain(running.as_ref(), &case.limits, &problem));
+                trial.outcome = Outcome::Failed(explain(running.as_ref(), case, &problem));
                 Ok(Err(Box::new(end(running, trial, sink).await?)))
             }
             Err(MeasureError::Sink(error)) => Err(error),
@@ -158,7 +158,7 @@ impl<'a> OpenTrial<'a> {
             self.trial.measurement = Some(measured.measurement);
         }
         self.trial.outcome = judged.unwrap_or_else(|problem| {
-            Outcome::Failed(explain(self.running.as_ref(), &self.prepared.case.limits, &problem))
+            Outcome::Failed(explain(self.running.as_ref(), &self.prepared.case, &problem))
         });
         end(self.running, self.trial, sink).await
     }
