@@ -6,6 +6,8 @@
 use stampede_core::Case;
 use stampede_seam::Running;
 
+use self::Remedy::{Do, Enlarge, IniSeconds, IniSize, Raise};
+
 /// A line that is known.
 struct Complaint {
     /// What it holds, in lower case and in this order. Numbers that follow the first part tell how much was wanted.
@@ -29,7 +31,13 @@ enum Remedy {
     Do(&'static str),
 }
 
-use Remedy::{Do, Enlarge, IniSeconds, IniSize, Raise};
+/// What is printed.
+struct Fix {
+    means: &'static str,
+    /// The setting, or what is to be done: each is told once, with the value that came first.
+    of: &'static str,
+    how: String,
+}
 
 /// Settings for the body of a request, of any runtime.
 const BODY: Remedy = Enlarge(&[
@@ -87,11 +95,7 @@ const LINES: &[Complaint] = &[
         means: "nginx has no connection left for a request to PHP-FPM",
         remedy: Raise(&["worker_processes"]),
     },
-    Complaint {
-        parts: &["ah00484"],
-        means: "all of Apache's workers are busy",
-        remedy: Raise(&["MaxRequestWorkers"]),
-    },
+    Complaint { parts: &["ah00484"], means: "all of Apache's workers are busy", remedy: Raise(&["MaxRequestWorkers"]) },
     Complaint {
         parts: &["requested content-length of ", "larger than the configured limit"],
         means: "the body of the request is larger than Apache allows",
@@ -221,27 +225,35 @@ const ANSWERS: &[Complaint] = &[
         means: "a header of the request is larger than Apache allows",
         remedy: HEADERS,
     },
-    Complaint { parts: &["status 413"], means: "the body of the request is larger than the server allows", remedy: BODY },
-    Complaint { parts: &["status 414"], means: "the path of the request is longer than the server allows", remedy: HEADERS },
-    Complaint { parts: &["status 431"], means: "the headers of the request are larger than the server allows", remedy: HEADERS },
+    Complaint {
+        parts: &["status 413"],
+        means: "the body of the request is larger than the server allows",
+        remedy: BODY,
+    },
+    Complaint {
+        parts: &["status 414"],
+        means: "the path of the request is longer than the server allows",
+        remedy: HEADERS,
+    },
+    Complaint {
+        parts: &["status 431"],
+        means: "the headers of the request are larger than the server allows",
+        remedy: HEADERS,
+    },
 ];
 
-/// What mends the problem of a case, by the lines of its logs and, where these tell nothing, by its wrong answer. Each once:
+/// What mends the problem of a case, by the lines of its logs and by its wrong answer. Each once:
 /// `fix: all of PHP-FPM's workers are busy: --set nginx-fpm.pm.max_children=8 (now 4)`.
 pub(crate) fn fixes<'a>(case: &Case, problem: &str, lines: impl IntoIterator<Item = &'a str>) -> Vec<String> {
-    let mut fixes: Vec<String> = Vec::new();
-    for line in lines {
-        let line = line.to_lowercase();
-        let known = LINES.iter().find_map(|complaint| Some((complaint, complaint.wanted(&line)?)));
+    let lines = lines.into_iter().map(|line| (LINES, line)).chain([(ANSWERS, problem)]);
+    let mut fixes: Vec<Fix> = Vec::new();
+    for (table, text) in lines {
+        let text = text.to_lowercase();
+        let known = table.iter().find_map(|complaint| Some((complaint, complaint.wanted(&text)?)));
         let fix = known.and_then(|(complaint, wanted)| complaint.fix(case, wanted));
-        fixes.extend(fix.filter(|fix| !fixes.contains(fix)));
+        fixes.extend(fix.filter(|fix| fixes.iter().all(|known| known.of != fix.of)));
     }
-    if fixes.is_empty() {
-        let problem = problem.to_lowercase();
-        let known = ANSWERS.iter().find(|complaint| complaint.wanted(&problem).is_some());
-        fixes.extend(known.and_then(|complaint| complaint.fix(case, 0)));
-    }
-    fixes
+    fixes.into_iter().map(|Fix { means, of: _, how }| format!("{FIX}{means}: {how}")).collect()
 }
 
 /// Whether a unit has logged that it refuses this request, or the answer to it, for its size: it would every time.
@@ -265,26 +277,27 @@ impl Complaint {
     }
 
     /// What is printed for a case; nothing where it has no such setting.
-    fn fix(&self, case: &Case, wanted: u64) -> Option<String> {
+    fn fix(&self, case: &Case, wanted: u64) -> Option<Fix> {
         let setting = |names: &[&'static str], factor: u64| {
             let (name, now) = names.iter().find_map(|name| Some((*name, case.tuning.count(name)?)))?;
             // RoadRunner counts megabytes.
             let wanted = if name == "http.max_request_size" { wanted.div_ceil(1_000_000) } else { wanted };
             let most = MOST.iter().find(|(of, _)| *of == name).map_or(u64::MAX, |(_, most)| *most);
             let value = if wanted > now { wanted.next_power_of_two() } else { now * factor }.min(most);
-            Some(format!("--set {}.{name}={value} (now {now})", case.runtime))
+            Some((name, format!("--set {}.{name}={value} (now {now})", case.runtime)))
         };
-        let how = match self.remedy {
+        let ini = |name, value| (name, format!("ini: {{{name}: {value}}} under app in stampede.yaml"));
+        let (of, how) = match self.remedy {
             Enlarge(names) => setting(names, ENLARGED)?,
             Raise(names) => setting(names, RAISED)?,
             IniSize(name) => {
                 let mebibytes = (wanted + 1).next_power_of_two() >> 20;
-                format!("ini: {{{name}: {}M}} under app in stampede.yaml", mebibytes.max(1))
+                ini(name, format!("{}M", mebibytes.max(1)))
             }
-            IniSeconds(name) => format!("ini: {{{name}: {}}} under app in stampede.yaml", wanted * RAISED),
-            Do(what) => what.to_owned(),
+            IniSeconds(name) => ini(name, (wanted * RAISED).to_string()),
+            Do(what) => (what, what.to_owned()),
         };
-        Some(format!("{FIX}{}: {how}", self.means))
+        Some(Fix { means: self.means, of, how })
     }
 }
 
@@ -339,7 +352,11 @@ mod tests {
                 "2026/11/26 07:00:01 [error] 71#71: *5 client intended to send too large body: 9437184 bytes, client: 127.0.0.1",
                 "--set nginx-fpm.client_max_body_size=16777216 (now 8388608)",
             ),
-            (nginx, "*1 client sent too long header line: \"cookie: a", "--set nginx-fpm.large_client_header_buffers=131072"),
+            (
+                nginx,
+                "*1 client sent too long header line: \"cookie: a",
+                "--set nginx-fpm.large_client_header_buffers=131072",
+            ),
             (nginx, "1024 worker_connections are not enough", "--set nginx-fpm.worker_processes=2 (now 1)"),
             (
                 nginx,
@@ -372,7 +389,11 @@ mod tests {
                 "AH00561: Request header exceeds LimitRequestFieldSize: Cookie",
                 "--set apache-fpm.LimitRequestFieldSize=131040",
             ),
-            (uwsgi, "invalid request block size: 21573 (max 8192)...skip", "--set uwsgi-php.buffer-size=32768 (now 8192)"),
+            (
+                uwsgi,
+                "invalid request block size: 21573 (max 8192)...skip",
+                "--set uwsgi-php.buffer-size=32768 (now 8192)",
+            ),
             (uwsgi, "invalid HTTP request size (max 8192)...skip", "--set uwsgi-php.buffer-size=65535 (now 8192)"),
             (
                 swoole,
@@ -380,7 +401,11 @@ mod tests {
                  package_max_length(8388608)",
                 "--set swoole.package_max_length=16777216",
             ),
-            (roadrunner, "ERROR http request body max size is exceeded", "--set roadrunner.http.max_request_size=16000"),
+            (
+                roadrunner,
+                "ERROR http request body max size is exceeded",
+                "--set roadrunner.http.max_request_size=16000",
+            ),
             (uwsgi, "PDOException: could not find driver in /app/x.php", "extensions: [pdo_sqlite]"),
             (uwsgi, "RuntimeException: No application encryption key has been specified.", "php artisan key:generate"),
             (uwsgi, "Vite manifest not found at: /app/public/build/manifest.json", "npm run build"),
@@ -397,7 +422,10 @@ mod tests {
     #[test]
     fn a_fix_is_told_once_and_never_of_a_setting_that_the_case_lacks() {
         let line = "upstream sent too big header";
-        assert_eq!(fixes(&case("nginx-fpm", &[("fastcgi_buffer_size", 4096)]), "", [line, line, "all is well"]).len(), 1);
+        assert_eq!(
+            fixes(&case("nginx-fpm", &[("fastcgi_buffer_size", 4096)]), "", [line, line, "all is well"]).len(),
+            1
+        );
         assert_eq!(fixes(&case("custom", &[]), "", [line, "client intended to send too large body: 9 bytes"]), [""; 0]);
     }
 
@@ -407,8 +435,10 @@ mod tests {
         let problem = "wrong answer to `upload`: status 200 was expected\n  status 413, body: (empty)";
         assert_eq!(
             fixes(&workerman, problem, []),
-            ["fix: the body of the request is larger than the server allows: --set workerman.defaultMaxPackageSize=134217728 \
-              (now 8388608)"]
+            [
+                "fix: the body of the request is larger than the server allows: --set workerman.defaultMaxPackageSize=134217728 \
+              (now 8388608)"
+            ]
         );
         assert_eq!(fixes(&workerman, "status 404", []), [""; 0]);
         let nginx = case("nginx-fpm", &[("large_client_header_buffers", 8192)]);

@@ -4,9 +4,7 @@ use std::cmp::Reverse;
 use std::collections::{BTreeMap, BTreeSet};
 
 use stampede_analysis::{Bottleneck, CaseSummary, left_out, planned};
-use stampede_core::{
-    Case, CaseId, Finding, Origin, Outcome, Revision, ServedAnswer, Severity, Study, StudyKind,
-};
+use stampede_core::{Case, CaseId, Finding, Origin, Outcome, Revision, ServedAnswer, Severity, Study, StudyKind};
 
 use crate::conclusion::{Conclusion, conclusion, sentences};
 use crate::places;

@@ -19,7 +19,6 @@ use crate::{front, media_types, php_probe, status};
 /// The name under which it is looked up.
 pub(crate) const APACHE: &str = "apache2";
 
-const BODY_SIZE: &str = "LimitRequestBody";
 const FIELD_SIZE: &str = "LimitRequestFieldSize";
 
 /// Far more than one machine holds, and below Apache's own bound for prefork (200,000).
@@ -52,8 +51,8 @@ const HTACCESS_MODULES: [&str; 15] = [
     "setenvif",
 ];
 
-/// How connections are accepted and kept, and how large a request may be.
-pub(crate) const CONNECTION_TUNABLES: [Tunable; 7] = [
+/// How connections are accepted and kept, and how large its headers may be.
+pub(crate) const CONNECTION_TUNABLES: [Tunable; 6] = [
     Tunable {
         name: "MaxConnectionsPerChild",
         role: Role::Recycle,
@@ -90,13 +89,6 @@ pub(crate) const CONNECTION_TUNABLES: [Tunable; 7] = [
         manual: "https://httpd.apache.org/docs/2.4/mod/core.html#keepalivetimeout",
     },
     Tunable {
-        name: BODY_SIZE,
-        role: Role::RequestSize,
-        kind: TunableKind::Count { min: 0, max: 1 << 40 },
-        summary: "bytes that a request's body may have, 0 for no limit; a larger one is answered with 413",
-        manual: "https://httpd.apache.org/docs/2.4/mod/core.html#limitrequestbody",
-    },
-    Tunable {
         name: FIELD_SIZE,
         role: Role::RequestSize,
         kind: TunableKind::Count { min: 1, max: 1 << 20 },
@@ -117,7 +109,6 @@ pub(crate) fn connection_defaults(cx: &DefaultsContext<'_>) -> Tuning {
         .with_default("KeepAlive", "On", "Apache's own default")
         .with_default("MaxKeepAliveRequests", 0, "without end; Apache's own 100 would be measured as new connections")
         .with_default("KeepAliveTimeout", front::KEEPALIVE_SECONDS, front::KEEPALIVE_REASON)
-        .with_default(BODY_SIZE, 1 << 30, "1 GiB, Apache's own since 2.4.54; before it had no limit")
         .with_default(FIELD_SIZE, 8190, "Apache's own default")
 }
 
@@ -145,7 +136,6 @@ pub(crate) fn site(lookup: &Lookup<'_>, modules: &Path) -> Result<String, PlanEr
     SITE.fill(context! {
         modules => modules.display().to_string(),
         htaccess_modules => HTACCESS_MODULES.to_vec(),
-        body_size => lookup.count(BODY_SIZE)?,
         field_size => lookup.count(FIELD_SIZE)?,
         ..web_root
     })

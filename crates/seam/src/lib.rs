@@ -29,8 +29,7 @@ pub use load_spec::{LoadExchange, LoadSpec, TlsSpec, Trust};
 pub use log_tail::LogTail;
 pub use moment::Moment;
 pub use platform::{
-    ExitReport, FreezeError, LaunchError, Platform, PrepareError, PreparedApp, ReadBackError, Running,
-    StopError,
+    ExitReport, FreezeError, LaunchError, Platform, PrepareError, PreparedApp, ReadBackError, Running, StopError,
 };
 pub use rough_latencies::RoughLatencies;
 pub use sampling::{SampleTargets, SamplerHandle, SamplingError};

@@ -285,7 +285,11 @@ mod tests {
                 for case in open {
                     let serves = case.as_str() == "good" || outcomes[block as usize - 1];
                     let (measured, failed) = (samples::measured, samples::failed);
-                    trials.push(if serves { measured(case.as_str(), block, 1.0) } else { failed(case.as_str(), block) });
+                    trials.push(if serves {
+                        measured(case.as_str(), block, 1.0)
+                    } else {
+                        failed(case.as_str(), block)
+                    });
                 }
             }
             let bad = trials.iter().filter(|trial| trial.case.as_str() == "bad").count();

@@ -80,18 +80,13 @@ pub(crate) fn judge(
 
 /// A launch that failed, with what mends it, where that is known.
 pub(crate) fn unlaunched(case: &Case, error: &LaunchError) -> String {
-    let mut text = with_causes(error);
-    let fixes = complaint::fixes(case, &text, text.lines());
-    text.extend(fixes.iter().map(|fix| format!("\n{fix}")));
-    text
+    let problem = with_causes(error);
+    told(&problem, &complaint::fixes(case, &problem, problem.lines()))
 }
 
 /// A failure with what mends it, where that is known, and what the kernel and the units' logs say of it.
 pub(crate) fn explain(running: &dyn Running, case: &Case, problem: &str) -> String {
-    let mut text = problem.to_owned();
-    let logs: Vec<_> = running.units().into_iter().map(|unit| (running.logs(&unit), unit)).collect();
-    let lines = logs.iter().flat_map(|(log, _)| log.lines.iter().map(String::as_str));
-    text.extend(complaint::fixes(case, problem, lines).iter().map(|fix| format!("\n{fix}")));
+    let mut text = with_fixes(running, case, problem);
     let read = running.vantage().counters(&[&running.meters()]).groups;
     if let Some(Ok(Some(counters))) = read.into_iter().next()
         && counters.oom_kills > 0
@@ -103,13 +98,25 @@ pub(crate) fn explain(running: &dyn Running, case: &Case, problem: &str) -> Stri
             case.limits.memory
         ));
     }
-    for (log, unit) in logs {
+    for unit in running.units() {
+        let log = running.logs(&unit);
         if !log.lines.is_empty() {
             text.push_str(&format!("\nlog of {unit}:\n  {}", log.lines.join("\n  ")));
         }
         text.extend(write_denied::hint(&log.lines).map(|hint| format!("\n{hint}")));
     }
     text
+}
+
+/// A problem with what mends it, where that is known.
+pub(crate) fn with_fixes(running: &dyn Running, case: &Case, problem: &str) -> String {
+    let logs: Vec<_> = running.units().iter().map(|unit| running.logs(unit)).collect();
+    let lines = logs.iter().flat_map(|log| log.lines.iter().map(String::as_str));
+    told(problem, &complaint::fixes(case, problem, lines))
+}
+
+fn told(problem: &str, fixes: &[String]) -> String {
+    fixes.iter().fold(problem.to_owned(), |text, fix| format!("{text}\n{fix}"))
 }
 
 fn processes(count: u64) -> String {

@@ -86,6 +86,21 @@ fn a_trial_that_fails_ends_with_code_5_and_one_that_is_invalid_with_4() {
             &["3 of 2003 answers under load were wrong"],
         ),
         (
+            "wrong answers under load with a line that is known",
+            FakeLifetime {
+                errors: vec![(ErrorClass::WrongStatus, 3)],
+                log: vec![
+                    "WARNING: [pool www] server reached pm.max_children setting (2), consider raising it".to_owned(),
+                ],
+                ..serving()
+            },
+            4,
+            &[
+                "3 of 2003 answers under load were wrong",
+                "fix: all of PHP-FPM's workers are busy: --set nginx-fpm.pm.max_children",
+            ],
+        ),
+        (
             "a generator that is late",
             FakeLifetime { saturation: Some(late), ..serving() },
             4,
@@ -232,11 +247,8 @@ fn a_head_that_is_too_large_is_told_at_once_with_its_setting_and_its_line_once()
              response header from upstream"
         )
     };
-    let (_, said) = compare(FakeLifetime {
-        answer: always(502, "Bad Gateway"),
-        log: (0..20).map(line).collect(),
-        ..serving()
-    });
+    let (_, said) =
+        compare(FakeLifetime { answer: always(502, "Bad Gateway"), log: (0..20).map(line).collect(), ..serving() });
     assert_eq!(said.code, 5, "{said:?}");
     let reason = reason(&said);
     for part in [
@@ -258,7 +270,8 @@ fn answers_are_recorded_on_another_runtime_where_the_first_one_cannot_serve() {
     });
     let app = machine.application("shop");
     let runtimes = "php-cli-server,nginx-fpm,apache-mod-php";
-    let said = machine.run(&["compare", &app, "--runtimes", runtimes, "--rounds", "3", "--no-yard-stick", "--json", "-"]);
+    let said =
+        machine.run(&["compare", &app, "--runtimes", runtimes, "--rounds", "3", "--no-yard-stick", "--json", "-"]);
     assert_eq!(said.code, 5, "{said:?}");
     for part in ["GET / answers with the error 500", "answers are recorded on", "gave a wrong answer to `GET /`"] {
         assert!(said.words().contains(part), "{part}\n{}", said.stderr);
