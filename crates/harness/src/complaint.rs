@@ -161,6 +161,12 @@ const LINES: &[Complaint] = &[
         means: "the body of the request is larger than RoadRunner allows",
         remedy: BODY,
     },
+    // Since 2024.1, by Go's http.MaxBytesReader.
+    Complaint {
+        parts: &["request forming error", "request body too large"],
+        means: "the body of the request is larger than RoadRunner allows",
+        remedy: BODY,
+    },
     Complaint {
         parts: &["could not find driver"],
         means: "PHP has no driver for the database",
@@ -404,6 +410,11 @@ mod tests {
             (
                 roadrunner,
                 "ERROR http request body max size is exceeded",
+                "--set roadrunner.http.max_request_size=16000",
+            ),
+            (
+                roadrunner,
+                "1795678298\terror\thttp\trequest forming error\t{\"error\": \"http: request body too large\"}",
                 "--set roadrunner.http.max_request_size=16000",
             ),
             (uwsgi, "PDOException: could not find driver in /app/x.php", "extensions: [pdo_sqlite]"),

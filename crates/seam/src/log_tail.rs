@@ -6,8 +6,8 @@ const LINES: usize = 20;
 /// Bytes of a line that are kept: what follows in one that is longer is a stack trace or a request.
 const LINE_BYTES: usize = 1000;
 
-/// Words before the number of a process.
-const BEFORE_PIDS: [&str; 4] = ["pid", "tid", "child", "process"];
+/// How words begin that have the number of a process in them or after them: `pid:71`, `child 71`, `Worker[71]`.
+const PIDS: [&str; 4] = ["pid", "tid", "child", "worker"];
 
 /// The last different lines of a log.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
@@ -40,7 +40,7 @@ impl LogTail {
 /// in its own way; one in JSON has numbers anywhere.
 fn timeless(line: &str) -> String {
     if line.starts_with('{') {
-        return line.chars().filter(|character| !character.is_ascii_digit()).collect();
+        return without_digits(line);
     }
     let mut words = line.split_whitespace().peekable();
     let mut key: Vec<String> = Vec::new();
@@ -59,12 +59,18 @@ fn timeless(line: &str) -> String {
         in_brackets &= !word.ends_with(']');
         words.next();
     }
+    let mut in_json = false;
     for word in words {
-        let follows_pid = key.last().is_some_and(|last| BEFORE_PIDS.contains(&last.as_str()));
-        let word = if follows_pid { word.trim_start_matches(|c: char| c.is_ascii_digit()) } else { word };
-        key.push(word.to_owned());
+        in_json |= word.starts_with("{\"");
+        let before = key.last().map(|last| last.to_lowercase());
+        let is_pid = PIDS.iter().any(|pid| word.to_lowercase().starts_with(pid) || before.as_deref() == Some(*pid));
+        key.push(if in_json || is_pid { without_digits(word) } else { word.to_owned() });
     }
     key.join(" ")
+}
+
+fn without_digits(text: &str) -> String {
+    text.chars().filter(|character| !character.is_ascii_digit()).collect()
 }
 
 /// The beginning of a line that is too long.
@@ -111,6 +117,18 @@ mod tests {
                 "[2026-11-26 07:00:01 #71.0]\tERROR\tpackage is too big: 9000000",
                 "[2026-11-26 07:00:02 #72.1]\tERROR\tpackage is too big: 9000000",
                 "[2026-11-26 07:00:02 #72.1]\tERROR\tpackage is too big: 9000001",
+            ),
+            (
+                "Workerman",
+                "2026-11-26 07:00:01 pid:71 Worker[71] process terminated",
+                "2026-11-26 07:00:02 pid:72 Worker[72] process terminated",
+                "2026-11-26 07:00:02 pid:72 Worker[72] process started",
+            ),
+            (
+                "RoadRunner",
+                "1795678331621367730\terror\thttp\trequest forming error\t{\"start\": 1795, \"elapsed\": 3}",
+                "1795678331621367731\terror\thttp\trequest forming error\t{\"start\": 1796, \"elapsed\": 4}",
+                "1795678331621367731\terror\thttp\tno worker\t{\"start\": 1796, \"elapsed\": 4}",
             ),
             (
                 "Caddy",
