@@ -1,6 +1,7 @@
 //! From planned candidates to cases that can run here: what each needs is looked for, and its deployment is rendered.
 
 use std::collections::BTreeMap;
+use std::path::Path;
 use std::{fmt, mem};
 
 use stampede_core::{
@@ -159,7 +160,11 @@ pub async fn prepare(
         };
         let certificate = certificate.as_ref();
         let context = ComposeContext { topology, limits, load: all_load, programs: &beside, certificate, init: &init };
-        let Composed { deployment, parts, replicas } = composer.compose(one, &context)?;
+        let own = one.units.first().map(|unit| unit.id.clone());
+        let Composed { mut deployment, parts, replicas } = composer.compose(one, &context)?;
+        for unit in deployment.units.iter_mut().filter(|unit| Some(&unit.id) == own.as_ref()) {
+            unit.logs.extend(app.logs.iter().map(|log| Path::new("@{app}").join(log)));
+        }
         let case = Case {
             id: id.clone(),
             runtime: runtime.id(),

@@ -16,7 +16,7 @@ pub(crate) fn read(path: &Path) -> Vec<String> {
     LogTail::of(text(path).lines()).lines
 }
 
-/// The end of a file; empty when it cannot be read.
+/// The end of a file, in whole lines; empty when it cannot be read.
 pub(crate) fn text(path: &Path) -> String {
     let read_end = || -> io::Result<Vec<u8>> {
         // The run's user may have put a link to another's file in its place.
@@ -25,6 +25,10 @@ pub(crate) fn text(path: &Path) -> String {
         file.seek(SeekFrom::Start(length.saturating_sub(BYTES)))?;
         let mut bytes = Vec::new();
         file.take(BYTES).read_to_end(&mut bytes)?;
+        if length > BYTES {
+            let first = bytes.iter().position(|byte| *byte == b'\n').unwrap_or(bytes.len());
+            bytes.drain(..first);
+        }
         Ok(bytes)
     };
     String::from_utf8_lossy(&read_end().unwrap_or_default()).into_owned()
@@ -53,6 +57,9 @@ mod tests {
         let text: String = (1..=30).map(|line| format!("line {line}\n")).collect();
         let lines = last_lines(text.as_bytes());
         assert_eq!((lines.len(), lines[0].as_str(), lines[19].as_str()), (20, "line 11", "line 30"));
+        let file = tempfile::NamedTempFile::new().unwrap();
+        std::fs::write(file.path(), format!("{}\nlast\n", "x".repeat(BYTES as usize))).unwrap();
+        assert_eq!(read(file.path()), ["last"]);
         assert_eq!(last_lines(b""), Vec::<String>::new());
         assert_eq!(read(Path::new("/nowhere")), Vec::<String>::new());
     }

@@ -1,6 +1,7 @@
 //! What becomes of a deployment's units on any platform: their programs with places filled in, where they listen, how they end.
 //! Knows neither the warden nor the container engine.
 
+pub(crate) mod app_log;
 pub(crate) mod end;
 pub(crate) mod readiness;
 pub(crate) mod restart;
@@ -54,22 +55,25 @@ pub(crate) struct StartedUnit {
     pub(crate) id: UnitId,
     /// What it prints, and its own files.
     logs: Vec<PathBuf>,
+    /// The copy of the application.
+    app: PathBuf,
     pub(crate) grace: Duration,
 }
 
 impl StartedUnit {
     pub(crate) fn new(unit: &Unit, folder: &Folder) -> Result<Self, LaunchError> {
-        let own = unit.logs.iter().map(|path| folder.inside(path));
+        let own = unit.logs.iter().map(|path| app_log::inside(folder, path));
         let logs = [Ok(folder.log(unit.id.as_str()))].into_iter().chain(own).collect::<Result<_, _>>();
         let logs = logs.map_err(|error| LaunchError::Prepare(error.to_string()))?;
-        Ok(Self { id: unit.id.clone(), logs, grace: unit.stop.grace })
+        Ok(Self { id: unit.id.clone(), logs, app: folder.app(), grace: unit.stop.grace })
     }
 }
 
 /// The ends of a unit's logs.
 pub(crate) fn logs<'a>(units: impl IntoIterator<Item = &'a StartedUnit>, unit: &UnitId) -> LogTail {
-    let logs = units.into_iter().filter(|started| started.id == *unit).flat_map(|started| &started.logs);
-    let texts: Vec<String> = logs.map(|log| log_tail::text(log)).collect();
+    let units = units.into_iter().filter(|started| started.id == *unit);
+    let files = units.flat_map(|started| started.logs.iter().flat_map(|log| app_log::files(&started.app, log)));
+    let texts: Vec<String> = files.map(|file| log_tail::text(&file)).collect();
     LogTail::of(texts.iter().flat_map(|text| text.lines()))
 }
 

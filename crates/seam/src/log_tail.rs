@@ -6,6 +6,9 @@ const LINES: usize = 20;
 /// Bytes of a line that are kept: what follows in one that is longer is a stack trace or a request.
 const LINE_BYTES: usize = 1000;
 
+/// How many calls of a stack trace are kept.
+const CALLS: usize = 2;
+
 /// How words begin that have the number of a process in them or after them: `pid:71`, `child 71`, `Worker[71]`.
 const PIDS: [&str; 4] = ["pid", "tid", "child", "worker"];
 
@@ -17,12 +20,12 @@ pub struct LogTail {
 }
 
 impl LogTail {
-    /// The end of a log of these lines, oldest first. Lines are the same that differ in their time, and in the number of their process or
+    /// The end of a log of these lines, oldest first. Stack traces have their first calls alone. Lines are the same that differ in their time, and in the number of their process or
     /// request, alone.
     pub fn of<'a>(lines: impl IntoIterator<Item = &'a str>) -> Self {
         // The newest is last here as well; what comes again moves there.
         let mut kept: Vec<(String, &str, usize)> = Vec::new();
-        for line in lines.into_iter().filter(|line| !line.trim().is_empty()) {
+        for line in lines.into_iter().filter(|line| !line.trim().is_empty() && !is_deep(line)) {
             let key = timeless(line);
             let before = kept.iter().position(|(known, ..)| *known == key).map(|at| kept.remove(at));
             kept.push((key, line, before.map_or(1, |(.., count)| count + 1)));
@@ -34,6 +37,12 @@ impl LogTail {
         };
         Self { lines: last.into_iter().map(shown).collect() }
     }
+}
+
+/// Whether a line is a call in one of PHP's stack traces that is far from where it failed: `#2 index.php(7): main()`.
+fn is_deep(line: &str) -> bool {
+    let number = line.trim_start().strip_prefix('#').and_then(|rest| rest.split_once(' ')).map(|(number, _)| number);
+    number.and_then(|number| number.parse::<usize>().ok()).is_some_and(|number| number >= CALLS)
 }
 
 /// A line without what tells it from the same one at another time. Servers begin theirs with it, nginx, Apache, PHP-FPM and Swoole each
@@ -150,6 +159,15 @@ mod tests {
         assert_eq!(tail.lines[0], "line 12");
         assert_eq!(tail.lines[18..], ["2 times: line 3", "2 times: line 30"]);
         assert_eq!(LogTail::of([]).lines, Vec::<String>::new());
+        let trace = [
+            "PHP Fatal error: no",
+            "Stack trace:",
+            "#0 a.php(1): b()",
+            "#1 a.php(2): c()",
+            "#2 a.php(3): d()",
+            "#3 {main}",
+        ];
+        assert_eq!(LogTail::of(trace).lines, trace[..4]);
         let long = "é".repeat(LINE_BYTES);
         assert!(LogTail::of([long.as_str()]).lines[0].ends_with("é … (2000 bytes)"));
     }
