@@ -25,7 +25,10 @@ pub(crate) fn check(root: &Path) -> Vec<String> {
     problems.extend(
         folders
             .iter()
-            .filter(|folder| !["balancers", "php", "services"].contains(&folder.as_str()) && !ids.contains(*folder))
+            .filter(|folder| {
+                !["apache", "balancers", "caddy", "php", "services"].contains(&folder.as_str())
+                    && !ids.contains(*folder)
+            })
             .map(|folder| format!("crates/runtimes/templates/{folder} belongs to no runtime in the catalogue")),
     );
     problems

@@ -42,6 +42,6 @@ pub use tune::{
 };
 pub use verdict::{
     Change, ChangeError, Course, ERROR, LevelChange, Loss, MIN_BLOCKS, Outcome, between_studies, course,
-    hides_precision, level_changes, losses, of_gate,
+    hides_precision, left_out, level_changes, losses, of_gate, planned,
 };
 pub use why::{Effect, Explained, Explanation, Intervention, Lever, Test, explain, interventions, php_settings};

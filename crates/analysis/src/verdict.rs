@@ -16,4 +16,4 @@ pub(crate) use self::judge::{Verdicts, against, contrast, judge, judge_together,
 pub use self::multiple_comparisons::ERROR;
 pub(crate) use self::multiple_comparisons::Family;
 pub(crate) use self::stopping_rule::is_complete;
-pub use self::stopping_rule::{Course, course};
+pub use self::stopping_rule::{Course, course, left_out, planned};

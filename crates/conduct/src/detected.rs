@@ -22,8 +22,8 @@ pub(crate) fn tell(bench: Bench<'_>, plan: &ComparePlan, prepared: &[Prepared], 
     }
     let ids: Vec<_> = prepared.iter().map(|prepared| prepared.case.id.to_string()).collect();
     line(format!("  served by {}", ids.join(", ")), 4);
-    for Missing { case, what, install } in missing {
-        line(format!("  not by {case}, which needs {what}: {install}"), 4);
+    for Missing { case, why } in missing {
+        line(format!("  not by {case}, which {why}"), 4);
     }
     let mut unable: BTreeMap<&[&str], Vec<&str>> = BTreeMap::new();
     for (runtime, kinds) in &plan.unable {

@@ -1,9 +1,9 @@
 //! Expected answers of an application that nobody has written down: they are recorded before it is compared.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 
-use stampede_core::{Body, Exchange, MaskClass, Workload, named_status};
-use stampede_harness::{Prepared, Recorded, UnderLoad, under_load};
+use stampede_core::{Body, CaseId, Exchange, MaskClass, Workload, named_status};
+use stampede_harness::{Prepared, RecordError, Recorded, UnderLoad, under_load};
 use stampede_plan::ComparePlan;
 use stampede_seam::Platform;
 
@@ -32,31 +32,63 @@ pub(crate) async fn complete(
     Ok(workload)
 }
 
-/// Records the answers that are missing, and tells what they are.
+/// How many runtimes are tried: an application that answers rightly on none of them is at fault itself.
+const MOST_TRIED: usize = 3;
+
+/// Records the answers that are missing on the first runtime that serves the application, and tells what they are. One that does not
+/// serve it stays among those that are compared, where its trials fail.
 ///
 /// # Errors
 ///
-/// When the application does not answer as one that can be compared.
+/// When the application does not answer as one that can be compared, on the first runtime that was tried.
 pub async fn record(
     bench: Bench<'_>,
     platform: &dyn Platform,
     plan: &ComparePlan,
     prepared: &[Prepared],
 ) -> Result<Vec<Recorded>, Failure> {
-    let is = |prepared: &&Prepared, name: &str| prepared.case.runtime.as_str() == name;
-    let preferred = PREFERRED.iter().find_map(|name| prepared.iter().find(|prepared| is(prepared, name)));
-    let Some(prepared) = preferred.or(prepared.first()).filter(|_| !plan.unrecorded.is_empty()) else {
+    if plan.unrecorded.is_empty() {
         return Ok(Vec::new());
-    };
-    let id = &prepared.case.id;
+    }
     let (workload, names) = (&plan.workload, &plan.unrecorded);
-    let recorded = stampede_harness::record(platform, prepared, workload, names, plan.ready_timeout).await;
-    let recorded = recorded.map_err(|error| Failure {
-        exit: Exit::TrialFailed,
-        message: format!("the application cannot be compared: on {id} {error}").replace('\n', "\n  "),
-    })?;
+    let mut failures: Vec<(&CaseId, RecordError)> = Vec::new();
+    for prepared in recorders(prepared) {
+        let id = &prepared.case.id;
+        match stampede_harness::record(platform, prepared, workload, names, plan.ready_timeout).await {
+            Ok(recorded) => {
+                for (failed, error) in failures {
+                    let error = error.to_string();
+                    let problem = error.lines().next().unwrap_or_default();
+                    bench.warning(&format!("on {failed} {problem}; answers are recorded on {id} instead"));
+                }
+                tell(bench, id, workload, &recorded);
+                return Ok(recorded);
+            }
+            Err(error) => failures.push((id, error)),
+        }
+    }
+    let mut failures = failures.into_iter();
+    let Some((id, error)) = failures.next() else { return Ok(Vec::new()) };
+    let others: String = failures.map(|(id, _)| format!("\nnor does {id} answer rightly")).collect();
+    let message = format!("the application cannot be compared: on {id} {error}{others}").replace('\n', "\n  ");
+    Err(Failure { exit: Exit::TrialFailed, message })
+}
+
+/// The cases that answers are recorded on, one of each runtime, the preferred one first.
+fn recorders(prepared: &[Prepared]) -> Vec<&Prepared> {
+    let rank = |prepared: &Prepared| {
+        let runtime = prepared.case.runtime.as_str();
+        PREFERRED.iter().position(|name| *name == runtime).unwrap_or(PREFERRED.len())
+    };
+    let mut all: Vec<&Prepared> = prepared.iter().collect();
+    all.sort_by_key(|prepared| rank(prepared));
+    let mut runtimes = BTreeSet::new();
+    all.into_iter().filter(|prepared| runtimes.insert(&prepared.case.runtime)).take(MOST_TRIED).collect()
+}
+
+fn tell(bench: Bench<'_>, id: &CaseId, workload: &Workload, recorded: &[Recorded]) {
     bench.paragraph(&format!("recorded on {id}, which every runtime must answer too:"), 0);
-    for Recorded { exchange, request, expect, bytes, masked: varying, .. } in &recorded {
+    for Recorded { exchange, request, expect, bytes, masked: varying, .. } in recorded {
         let asked = workload.exchanges.iter().find(|known| known.name == *exchange);
         let followed = asked.filter(|asked| asked.request.path != request.path);
         let followed =
@@ -66,7 +98,6 @@ pub async fn record(
         let status = named_status(expect.status);
         bench.paragraph(&format!("  {exchange}{followed}: status {status}, {bytes} bytes{masked}"), 4);
     }
-    Ok(recorded)
 }
 
 /// What of an answer is masked, with the percentage of its bytes that varies where it was recorded, and what is checked of it under

@@ -276,6 +276,6 @@ fn by_reason(left_out: &[(CaseId, String)]) -> BTreeMap<&str, Vec<&str>> {
 
 /// What a row needs that is missing, and how to get it.
 fn needs(row: &CaseId, missing: &[Missing]) -> Option<(CaseId, String)> {
-    let needs: Vec<String> = missing.iter().map(|Missing { what, install, .. }| format!("{what}: {install}")).collect();
-    (!needs.is_empty()).then(|| (row.clone(), format!("needs {}", needs.join("; and "))))
+    let needs: Vec<String> = missing.iter().map(|missing| missing.why.to_string()).collect();
+    (!needs.is_empty()).then(|| (row.clone(), needs.join("; and ")))
 }

@@ -4,7 +4,7 @@ use std::collections::BTreeSet;
 
 use jiff::Timestamp;
 use stampede_core::{Availability, Composer as _, CpuLayout, Machine, Requirement, Severity, with_causes};
-use stampede_harness::{Conditions, Copies, Missing, PrepareCasesError, Prepared, Stop};
+use stampede_harness::{Conditions, Copies, Lack, Missing, PrepareCasesError, Prepared, Stop};
 use stampede_plan::{ComparePlan, RuntimeChoice};
 use stampede_runtimes::Topologies;
 use stampede_seam::{Backend, Platform};
@@ -145,23 +145,24 @@ fn purpose(command: &str, plan: &ComparePlan) -> String {
     format!("{command} {}", plan.workload.id)
 }
 
-/// A missing runtime that was named ends the command; one that was not is skipped with a note.
+/// A runtime that was named and lacks what can be installed ends the command; any other that cannot run is skipped with a note.
 fn account_for_missing(
     bench: Bench<'_>,
     plan: &ComparePlan,
     prepared: &[Prepared],
     missing: &[Missing],
 ) -> Result<(), Failure> {
-    let line = |Missing { case, what, install }: &Missing| format!("{case} needs {what}: {install}");
+    let line = |Missing { case, why }: &Missing| format!("{case} {why}");
     let lines = missing.iter().map(line).collect::<Vec<_>>().join("\n");
     if prepared.is_empty() && missing.is_empty() {
         return Err(Failure::usage("no runtime can serve this workload; see stampede list runtimes"));
     }
-    if prepared.is_empty() || (plan.choice == RuntimeChoice::Named && !missing.is_empty()) {
+    let can_be_had = missing.iter().any(|missing| matches!(missing.why, Lack::Needs { .. }));
+    if prepared.is_empty() || (plan.choice == RuntimeChoice::Named && can_be_had) {
         return Err(Failure::missing(lines));
     }
     // A look at an application says so of each runtime.
-    if plan.look.is_none() && plan.choice != RuntimeChoice::Named {
+    if plan.look.is_none() {
         let unable = plan.unable.iter().map(|(runtime, kinds)| format!("{runtime}, which serves {}", kinds.join(", ")));
         for line in lines.lines().map(str::to_owned).chain(unable) {
             bench.host.notices().paragraph(&format!("left out: {line}"), 4);

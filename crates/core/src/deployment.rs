@@ -111,8 +111,8 @@ pub struct Unit {
     pub check: Option<Program>,
     /// What is run, in the foreground.
     pub program: Program,
-    /// Log files beside its standard output, relative to the run's folder; in a name `DATE` stands for a date and `*` for anything,
-    /// of which the newest is meant.
+    /// Log files beside its standard output, relative to the run's folder, or below `@{app}` those of the application, where `DATE` in a
+    /// name stands for a date and `*` for anything.
     pub logs: Vec<PathBuf>,
     /// Where it, or what it runs, tells how it is doing.
     pub statuses: Vec<StatusSource>,

@@ -41,6 +41,8 @@ pub enum Role {
     Transport,
     /// How much of an answer is held in memory before it is sent.
     Buffers,
+    /// How large a request may be before it is refused.
+    RequestSize,
     /// Whether each request is logged.
     AccessLog,
 }

@@ -1,13 +1,13 @@
 //! From planned candidates to cases that can run here: what each needs is looked for, and its deployment is rendered.
 
 use std::collections::BTreeMap;
-use std::mem;
 use std::path::Path;
+use std::{fmt, mem};
 
 use stampede_core::{
     AddressId, App, Audit, Availability, Candidate, Case, CaseId, Certificate, ComposeContext, Composed, Composer,
     CpuLayout, Deployment, InitScript, Install, Limits, Load, PhpBuild, PlanError, Programs, RenderContext,
-    Requirement, ServiceKind, ServiceNeed, Terms, Topology,
+    Requirement, ServiceKind, ServiceNeed, Terms, Topology, with_causes,
 };
 use stampede_seam::{Platform, PrepareError, PreparedApp};
 use thiserror::Error;
@@ -68,14 +68,38 @@ impl Prepared {
 pub struct Missing {
     /// The case.
     pub case: CaseId,
-    /// What is missing.
-    pub what: String,
-    /// How to get it.
-    pub install: Install,
+    /// Why.
+    pub why: Lack,
 }
 
-/// Where the copy of the application is in a run's folder.
-const APP: &str = "app";
+/// Why a case cannot run here.
+#[derive(Clone, Debug)]
+pub enum Lack {
+    /// It needs something.
+    Needs {
+        /// What is missing.
+        what: String,
+        /// How to get it.
+        install: Install,
+    },
+    /// Its runtime cannot be configured for it.
+    Unrenderable(String),
+}
+
+impl fmt::Display for Lack {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Self::Needs { what, install } => write!(f, "needs {what}: {install}"),
+            Self::Unrenderable(problem) => f.write_str(problem),
+        }
+    }
+}
+
+impl Missing {
+    fn needs(case: &CaseId, what: String, install: Install) -> Self {
+        Self { case: case.clone(), why: Lack::Needs { what, install } }
+    }
+}
 
 /// Looks for what each candidate needs and renders those that have it. A candidate that lacks several things appears
 /// once for each. For candidates of several conditions it is called once for each: an application is prepared once for all of
@@ -83,7 +107,7 @@ const APP: &str = "app";
 ///
 /// # Errors
 ///
-/// When an application cannot be prepared, or a runtime cannot render a deployment although all that it required is there.
+/// When an application cannot be prepared, or what is around the runtimes cannot be configured although all that it required is there.
 pub async fn prepare(
     platform: &dyn Platform,
     composer: &dyn Composer,
@@ -115,26 +139,33 @@ pub async fn prepare(
         let Some(programs) = find(platform, id, &needs, &mut missing).await else {
             // What the application lacks is to be added where it came from.
             let [copy, source] = [app, original].map(|app| app.source.display().to_string());
-            missing[before..].iter_mut().for_each(|lacks| lacks.what = lacks.what.replace(&copy, &source));
+            for Missing { why, .. } in &mut missing[before..] {
+                if let Lack::Needs { what, .. } = why {
+                    *what = what.replace(&copy, &source);
+                }
+            }
             continue;
         };
         let own = topology.replica_limits(limits);
         let app = &composer.connect(app, topology);
         let context = RenderContext { app, limits: &own, load: all_load, tuning, programs: &programs };
-        let mut one = match runtime.deployment(&context) {
-            Err(PlanError::Unsuitable { runtime: _, what, install }) => {
-                missing.push(Missing { case: id.clone(), what, install });
+        let one = match runtime.deployment(&context) {
+            Ok(rendered) => rendered,
+            Err(error) => {
+                missing.push(match error {
+                    PlanError::Unsuitable { runtime: _, what, install } => Missing::needs(id, what, install),
+                    error => Missing { case: id.clone(), why: Lack::Unrenderable(with_causes(&error)) },
+                });
                 continue;
             }
-            rendered => rendered?,
         };
-        if let Some(unit) = one.units.first_mut() {
-            // What the application logs by itself explains what its server cannot.
-            unit.logs.extend(app.logs.iter().map(|log| Path::new(APP).join(log)));
-        }
         let certificate = certificate.as_ref();
         let context = ComposeContext { topology, limits, load: all_load, programs: &beside, certificate, init: &init };
-        let Composed { deployment, parts, replicas } = composer.compose(one, &context)?;
+        let own = one.units.first().map(|unit| unit.id.clone());
+        let Composed { mut deployment, parts, replicas } = composer.compose(one, &context)?;
+        for unit in deployment.units.iter_mut().filter(|unit| Some(&unit.id) == own.as_ref()) {
+            unit.logs.extend(app.logs.iter().map(|log| Path::new("@{app}").join(log)));
+        }
         let case = Case {
             id: id.clone(),
             runtime: runtime.id(),
@@ -170,11 +201,8 @@ fn serving_php(needs: &[Requirement], programs: &Programs) -> Option<PhpBuild> {
 /// A service that is here, and older than it may be.
 fn outdated(need: &ServiceNeed, case: &CaseId, composer: &dyn Composer, programs: &Programs) -> Option<Missing> {
     let found = composer.version(need.kind, programs)?;
-    (!need.is_met_by(found)).then(|| Missing {
-        case: case.clone(),
-        what: format!("{} {} or newer (this is {found})", need.kind.id(), need.oldest()),
-        install: composer.install(need.kind),
-    })
+    let what = || format!("{} {} or newer (this is {found})", need.kind.id(), need.oldest());
+    (!need.is_met_by(found)).then(|| Missing::needs(case, what(), composer.install(need.kind)))
 }
 
 /// An audit with the program that asks the service, where the topology has it.
@@ -206,7 +234,7 @@ async fn find(
                     programs.insert(key.to_owned(), found);
                 }
             }
-            Availability::Missing { what, install } => missing.push(Missing { case: case.clone(), what, install }),
+            Availability::Missing { what, install } => missing.push(Missing::needs(case, what, install)),
         }
     }
     (missing.len() == before).then_some(programs)
@@ -243,7 +271,7 @@ pub enum PrepareCasesError {
     /// The application's own commands failed.
     #[error(transparent)]
     App(#[from] PrepareError),
-    /// A deployment could not be rendered.
+    /// What is around the runtimes could not be configured.
     #[error(transparent)]
     Render(#[from] PlanError),
 }

@@ -5,7 +5,7 @@ use std::time::Duration;
 use stampede_core::{Answer, Endpoint, ReadinessRecord, Request, named_status};
 use stampede_seam::{Call, NoAnswer, Running, TlsSpec, Trust, Vantage};
 
-use crate::crash_loop;
+use crate::{complaint, crash_loop};
 
 /// How long to wait between two tries. A try costs the deployment one request, so it is not much shorter.
 const PAUSE: Duration = Duration::from_millis(20);
@@ -145,6 +145,10 @@ async fn wait_for_answer(
         match outcome {
             Ok(answer) if !NOT_YET.contains(&answer.status) => {
                 return Ok(ReadinessRecord { took: vantage.now().since(running.started()), attempts });
+            }
+            Ok(answer) if complaint::refuses(running) => {
+                let status = named_status(answer.status);
+                return Err(format!("refused what the application answered: the front answered {status}"));
             }
             Ok(answer) => last = format!("the front answered {}", named_status(answer.status)),
             Err(NoAnswer { problem, waited }) => {

@@ -6,7 +6,7 @@
 use std::time::Duration;
 
 use stampede_core::{Answer, Body, Exchange, Expectation, ExpectedHead, Request, Workload, named_status};
-use stampede_seam::{LaunchError, Moment, Platform, Running, StopError};
+use stampede_seam::{Moment, Platform, Running, StopError};
 use thiserror::Error;
 
 use crate::head::{self, header};
@@ -15,7 +15,7 @@ use crate::mask::{Learnt, Sample, learn};
 use crate::page::{self, Redirect};
 use crate::prepare::Prepared;
 use crate::ready::{self, Front};
-use crate::trial::explain;
+use crate::trial::{explain, unlaunched};
 use crate::verify::shown;
 use crate::{content_encoding, php};
 
@@ -74,7 +74,8 @@ pub async fn record(
     let mut samples: Vec<Samples> = exchanges.iter().map(|_| Samples::default()).collect();
     let mut begun = None;
     for launch in 0..2 {
-        let running = platform.launch(&prepared.deployment, &prepared.terms).await?;
+        let running = platform.launch(&prepared.deployment, &prepared.terms).await;
+        let running = running.map_err(|error| RecordError::Launch { problem: unlaunched(&prepared.case, &error) })?;
         let asking = Asking::new(running.as_ref(), prepared, ready_timeout);
         let asked = async {
             let known = asking.ready(first, &mut begun).await?;
@@ -86,8 +87,7 @@ pub async fn record(
             asking.sample(&exchanges, &known, &mut samples).await
         };
         if let Err(problem) = asked.await {
-            let limits = &prepared.case.limits;
-            return Err(RecordError::Answer { problem: explain(running.as_ref(), limits, &problem) });
+            return Err(RecordError::Answer { problem: explain(running.as_ref(), &prepared.case, &problem) });
         }
         running.stop().await?;
     }
@@ -231,8 +231,11 @@ impl Recorded {
 #[derive(Debug, Error)]
 pub enum RecordError {
     /// The deployment could not be started.
-    #[error(transparent)]
-    Launch(#[from] LaunchError),
+    #[error("{problem}")]
+    Launch {
+        /// Why, with the end of its log.
+        problem: String,
+    },
     /// There is no answer, or none that can be expected of others.
     #[error("{problem}")]
     Answer {

@@ -152,7 +152,7 @@ impl Act<'_> {
         sink.take(&Event::PhaseStarted(Phase::Verify)).await?;
         let front = Front::of(running.as_ref(), None);
         let explained =
-            |problem: String| MeasureError::Failed(explain(running.as_ref(), &self.prepared.case.limits, &problem));
+            |problem: String| MeasureError::Failed(explain(running.as_ref(), &self.prepared.case, &problem));
         if self.prepared.case.topology.ready == ReadyBy::Port {
             // What it answers is looked at once it does.
             let waited = ready::wait(running.as_ref(), &front, mould.first, mould.ready_timeout).await;

@@ -2,10 +2,11 @@
 
 use std::collections::BTreeSet;
 
-use stampede_analysis::course;
-use stampede_core::{Case, CaseId, Rounds, Study, Trial};
+use stampede_analysis::{course, left_out};
+use stampede_core::{Case, CaseId, Outcome, Rounds, Study, Trial};
 use stampede_seam::Platform;
 
+use crate::complaint;
 use crate::context::{Place, Timing, TrialContext};
 use crate::event::{Event, Sink, SinkError};
 use crate::order::schedule;
@@ -15,7 +16,7 @@ use crate::trial;
 use crate::yard_stick;
 
 /// Runs the blocks of a study, as many as it was planned with or as its verdicts take. A case that is decided against all
-/// others has no part in later blocks. A trial that fails is an event like any other, and the study goes on.
+/// others has no part in later blocks, nor one that never served. A trial that fails is an event like any other, and the study goes on.
 ///
 /// `trials` are those of a study that was interrupted, in the order in which they were run; its last block is completed first.
 ///
@@ -71,7 +72,23 @@ pub async fn run(
             sink.take(&Event::TrialEnded(&trial)).await?;
             trials.push(trial);
         }
+        let known = left_out(study, &trials[..before]);
+        for case in left_out(study, &trials).difference(&known) {
+            sink.take(&Event::Warned(&leaving(case, &trials))).await?;
+        }
     }
     context.stop.end_block();
     Ok(())
+}
+
+/// What is said of a case that is left out from now on: why, and what mends it.
+fn leaving(case: &CaseId, trials: &[Trial]) -> String {
+    let reason = trials.iter().rfind(|trial| trial.case == *case).and_then(|trial| match &trial.outcome {
+        Outcome::Failed(reason) => Some(reason.as_str()),
+        Outcome::Measured | Outcome::Invalid(_) => None,
+    });
+    let mut lines = reason.unwrap_or_default().lines();
+    let problem = lines.next().unwrap_or_default().trim_end_matches("; its log ends:");
+    let fixes: String = lines.filter(|line| line.starts_with(complaint::FIX)).map(|fix| format!("; {fix}")).collect();
+    format!("left out: {case}: {problem}{fixes}")
 }

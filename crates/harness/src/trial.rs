@@ -13,7 +13,7 @@ use crate::early_stop::Watch;
 use crate::event::{Sink, SinkError};
 use crate::prepare::Prepared;
 
-pub(crate) use self::judge::{MOST_LATE, explain};
+pub(crate) use self::judge::{MOST_LATE, explain, unlaunched};
 pub(crate) use self::open::OpenTrial;
 
 /// A trial that begins now, of which nothing is known yet.

@@ -8,9 +8,9 @@ pub(crate) mod temp_path;
 pub(crate) mod template_folder;
 
 use std::collections::BTreeMap;
-use std::io;
 use std::net::SocketAddr;
 use std::path::{Path, PathBuf};
+use std::{fs, io};
 
 use stampede_core::{
     AddressId, AddressKind, Deployment, Endpoint, Makes, Places, Replacement, UnknownPlace, with_causes,
@@ -20,6 +20,7 @@ use stampede_seam::LaunchError;
 use self::folder::{Folder, SOCKETS};
 use self::template_folder::Maker;
 use crate::machine::user::User;
+use crate::units::app_log;
 
 /// The longest path of a unix socket, in bytes without the final zero
 /// ([unix(7)](https://man7.org/linux/man-pages/man7/unix.7.html)).
@@ -119,6 +120,14 @@ pub(crate) fn fill(
 ) -> Result<(), LaunchError> {
     let failed = |error: &dyn std::error::Error| LaunchError::Prepare(with_causes(error));
     folder.copy_app(&deployment.app).map_err(|error| failed(&error))?;
+    // What an application logged elsewhere is no log of this run.
+    for log in deployment.units.iter().flat_map(|unit| &unit.logs).filter(|log| log.starts_with(app_log::APP)) {
+        let log = app_log::inside(folder, log).map_err(|error| failed(&error))?;
+        for file in app_log::files(&folder.app(), &log) {
+            fs::remove_file(&file)
+                .map_err(|error| LaunchError::Prepare(format!("remove {}: {error}", file.display())))?;
+        }
+    }
     for replacement in deployment.preparation.iter().flat_map(|preparation| &preparation.replacements) {
         let with = places.resolve(&replacement.with).map_err(|error| LaunchError::Prepare(error.to_string()))?;
         let replacement = Replacement { with, ..replacement.clone() };

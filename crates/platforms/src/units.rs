@@ -1,6 +1,7 @@
 //! What becomes of a deployment's units on any platform: their programs with places filled in, where they listen, how they end.
 //! Knows neither the warden nor the container engine.
 
+pub(crate) mod app_log;
 pub(crate) mod end;
 pub(crate) mod readiness;
 pub(crate) mod restart;
@@ -52,37 +53,28 @@ pub(crate) struct Command {
 /// A unit that was started.
 pub(crate) struct StartedUnit {
     pub(crate) id: UnitId,
-    /// What it prints.
-    log: PathBuf,
-    /// The run's folder, and patterns of its own files there.
-    folder: PathBuf,
+    /// What it prints, and its own files.
     logs: Vec<PathBuf>,
+    /// The copy of the application.
+    app: PathBuf,
     pub(crate) grace: Duration,
 }
 
 impl StartedUnit {
     pub(crate) fn new(unit: &Unit, folder: &Folder) -> Result<Self, LaunchError> {
-        for path in &unit.logs {
-            folder.inside(path).map_err(|error| LaunchError::Prepare(error.to_string()))?;
-        }
-        Ok(Self {
-            id: unit.id.clone(),
-            log: folder.log(unit.id.as_str()),
-            folder: folder.path().to_owned(),
-            logs: unit.logs.clone(),
-            grace: unit.stop.grace,
-        })
+        let own = unit.logs.iter().map(|path| app_log::inside(folder, path));
+        let logs = [Ok(folder.log(unit.id.as_str()))].into_iter().chain(own).collect::<Result<_, _>>();
+        let logs = logs.map_err(|error| LaunchError::Prepare(error.to_string()))?;
+        Ok(Self { id: unit.id.clone(), logs, app: folder.app(), grace: unit.stop.grace })
     }
 }
 
 /// The ends of a unit's logs.
 pub(crate) fn logs<'a>(units: impl IntoIterator<Item = &'a StartedUnit>, unit: &UnitId) -> LogTail {
-    let of_unit = units.into_iter().filter(|started| started.id == *unit);
-    let logs = of_unit.flat_map(|StartedUnit { log, folder, logs, .. }| {
-        let own = logs.iter().filter_map(|pattern| log_tail::newest(folder, pattern));
-        std::iter::once(log.clone()).chain(own)
-    });
-    LogTail { lines: logs.flat_map(|log| log_tail::read(&log)).collect() }
+    let units = units.into_iter().filter(|started| started.id == *unit);
+    let files = units.flat_map(|started| started.logs.iter().flat_map(|log| app_log::files(&started.app, log)));
+    let texts: Vec<String> = files.map(|file| log_tail::text(&file)).collect();
+    LogTail::of(texts.iter().flat_map(|text| text.lines()))
 }
 
 /// The address of this name.

@@ -2,7 +2,7 @@
 
 use std::ops::RangeInclusive;
 
-use stampede_analysis::{CaseSummary, Metric, metric};
+use stampede_analysis::{CaseSummary, Metric, left_out, metric};
 use stampede_core::{Estimate, Outcome, Verdict, VerdictWord};
 
 use crate::StudyView;
@@ -90,6 +90,9 @@ impl Column {
 
 /// What became of a case without any figure.
 fn unmeasured(view: &StudyView<'_>, summary: &CaseSummary) -> &'static str {
+    if left_out(view.study, view.trials).contains(&summary.case) {
+        return "left out";
+    }
     let last = view.trials.iter().rfind(|trial| trial.case == summary.case);
     match last.map(|trial| &trial.outcome) {
         Some(Outcome::Failed(_)) => "failed",

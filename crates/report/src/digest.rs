@@ -3,10 +3,8 @@
 use std::cmp::Reverse;
 use std::collections::{BTreeMap, BTreeSet};
 
-use stampede_analysis::{Bottleneck, CaseSummary};
-use stampede_core::{
-    Case, CaseId, Finding, Origin, Outcome, Revision, Rounds, ServedAnswer, Severity, Study, StudyKind,
-};
+use stampede_analysis::{Bottleneck, CaseSummary, left_out, planned};
+use stampede_core::{Case, CaseId, Finding, Origin, Outcome, Revision, ServedAnswer, Severity, Study, StudyKind};
 
 use crate::conclusion::{Conclusion, conclusion, sentences};
 use crate::places;
@@ -55,10 +53,21 @@ pub(crate) struct Digest {
 pub(crate) struct Uncounted {
     /// Which: `nginx-fpm, blocks 1, 3`.
     pub(crate) trials: String,
-    /// `invalid` or `failed`.
-    pub(crate) outcome: &'static str,
+    /// `invalid`, `failed`, or nothing of a case that was left out, as it never served.
+    pub(crate) outcome: Option<&'static str>,
     /// Why; may have several lines. The logs at its end are those of the first trial.
     pub(crate) reason: String,
+}
+
+impl Uncounted {
+    /// All of it.
+    pub(crate) fn text(&self) -> String {
+        let Self { trials, outcome, reason } = self;
+        match outcome {
+            Some(outcome) => format!("{trials} {outcome}: {reason}"),
+            None => format!("left out: {trials}: {reason}"),
+        }
+    }
 }
 
 /// The same finding in one or more cases.
@@ -175,10 +184,7 @@ fn ground(view: &StudyView<'_>) -> String {
         }
     });
     let blocks = view.trials.iter().map(|trial| trial.block).max().unwrap_or(0);
-    let of = match study.rounds {
-        Rounds::Fixed(rounds) => study.cases.len() * rounds as usize,
-        Rounds::Auto { .. } => view.trials.len(),
-    };
+    let of = planned(study, view.trials).unwrap_or(view.trials.len());
     format!(
         "{} of {of} trials of {} s measured, in {blocks} {}; {} CPUs ({}), Linux {}; {pinning}",
         measured.count(),
@@ -206,12 +212,13 @@ fn uncounted(view: &StudyView<'_>) -> Vec<Uncounted> {
             None => groups.push((&trial.case, outcome, reason, vec![trial.block])),
         }
     }
+    let left_out = left_out(view.study, view.trials);
     let texts = groups.into_iter().map(|(case, outcome, reason, blocks)| Uncounted {
         trials: match blocks.as_slice() {
             [block] => format!("{case}, block {block}"),
             blocks => format!("{case}, blocks {}", numbers(blocks)),
         },
-        outcome,
+        outcome: (!left_out.contains(case)).then_some(outcome),
         reason: places::without_runs(reason).into_owned(),
     });
     texts.collect()

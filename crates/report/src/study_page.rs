@@ -42,8 +42,7 @@ pub(crate) fn audits(digest: &Digest) -> Vec<Block> {
 
 /// Trials that do not count, findings, and what servers and kernel said.
 pub(crate) fn trouble(digest: &Digest) -> Vec<Block> {
-    let uncounted =
-        digest.uncounted.iter().map(|of| Block::Warning(format!("{} {}: {}", of.trials, of.outcome, of.reason)));
+    let uncounted = digest.uncounted.iter().map(|of| Block::Warning(of.text()));
     let findings = digest.findings.iter().map(|group| Block::Finding {
         title: group.title.clone(),
         severity: group.severity,

@@ -19,6 +19,8 @@ use crate::{front, media_types, php_probe, status};
 /// The name under which it is looked up.
 pub(crate) const APACHE: &str = "apache2";
 
+const FIELD_SIZE: &str = "LimitRequestFieldSize";
+
 /// Far more than one machine holds, and below Apache's own bound for prefork (200,000).
 pub(crate) const MOST_WORKERS: u64 = 20_000;
 
@@ -49,8 +51,8 @@ const HTACCESS_MODULES: [&str; 15] = [
     "setenvif",
 ];
 
-/// How connections are accepted and kept.
-pub(crate) const CONNECTION_TUNABLES: [Tunable; 5] = [
+/// How connections are accepted and kept, and how large its headers may be.
+pub(crate) const CONNECTION_TUNABLES: [Tunable; 6] = [
     Tunable {
         name: "MaxConnectionsPerChild",
         role: Role::Recycle,
@@ -86,6 +88,13 @@ pub(crate) const CONNECTION_TUNABLES: [Tunable; 5] = [
         summary: "seconds for which the next request of a connection is waited for",
         manual: "https://httpd.apache.org/docs/2.4/mod/core.html#keepalivetimeout",
     },
+    Tunable {
+        name: FIELD_SIZE,
+        role: Role::RequestSize,
+        kind: TunableKind::Count { min: 1, max: 1 << 20 },
+        summary: "bytes that one header of a request may have; a larger one is answered with 400",
+        manual: "https://httpd.apache.org/docs/2.4/mod/core.html#limitrequestfieldsize",
+    },
 ];
 
 /// Defaults for [`CONNECTION_TUNABLES`].
@@ -100,6 +109,7 @@ pub(crate) fn connection_defaults(cx: &DefaultsContext<'_>) -> Tuning {
         .with_default("KeepAlive", "On", "Apache's own default")
         .with_default("MaxKeepAliveRequests", 0, "without end; Apache's own 100 would be measured as new connections")
         .with_default("KeepAliveTimeout", front::KEEPALIVE_SECONDS, front::KEEPALIVE_REASON)
+        .with_default(FIELD_SIZE, 8190, "Apache's own default")
 }
 
 /// The program.
@@ -123,7 +133,12 @@ pub(crate) fn probe(cx: &RenderContext<'_>, build: &PhpBuild) -> Result<PhpProbe
 /// The part of the configuration that serves the public folder.
 pub(crate) fn site(lookup: &Lookup<'_>, modules: &Path) -> Result<String, PlanError> {
     let web_root = WebRoot::of(lookup)?.values();
-    SITE.fill(context! { modules => modules.display().to_string(), htaccess_modules => HTACCESS_MODULES.to_vec(), ..web_root })
+    SITE.fill(context! {
+        modules => modules.display().to_string(),
+        htaccess_modules => HTACCESS_MODULES.to_vec(),
+        field_size => lookup.count(FIELD_SIZE)?,
+        ..web_root
+    })
 }
 
 /// The unit that serves by a configuration, beside further files and folders.

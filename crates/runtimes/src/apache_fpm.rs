@@ -22,7 +22,7 @@ const THREADS_PER_CHILD: u64 = 25;
 const HTTPD_CONF: Template =
     Template { name: "apache-fpm/httpd.conf.j2", source: include_str!("../templates/apache-fpm/httpd.conf.j2") };
 
-const TUNABLES: [Tunable; 16] = fpm_pool::behind(&[
+const TUNABLES: [Tunable; 17] = fpm_pool::behind(&[
     Tunable {
         name: "ThreadsPerChild",
         role: Role::FrontRequests,
@@ -42,6 +42,7 @@ const TUNABLES: [Tunable; 16] = fpm_pool::behind(&[
     apache::CONNECTION_TUNABLES[2],
     apache::CONNECTION_TUNABLES[3],
     apache::CONNECTION_TUNABLES[4],
+    apache::CONNECTION_TUNABLES[5],
 ]);
 
 /// Apache in front of PHP-FPM.

@@ -14,13 +14,15 @@ use crate::{apache, framework, front, label, php_build, php_ini, pool, status};
 
 const ID: &str = "apache-mod-php";
 const MODULE: &str = "php-apache";
+/// Apache looks at no limit for requests that it passes on, so behind FPM there is no such setting.
+const BODY_SIZE: &str = "LimitRequestBody";
 
 const HTTPD_CONF: Template = Template {
     name: "apache-mod-php/httpd.conf.j2",
     source: include_str!("../templates/apache-mod-php/httpd.conf.j2"),
 };
 
-const TUNABLES: [Tunable; 9] = [
+const TUNABLES: [Tunable; 11] = [
     Tunable {
         name: "MaxRequestWorkers",
         role: Role::PoolSize,
@@ -54,6 +56,14 @@ const TUNABLES: [Tunable; 9] = [
     apache::CONNECTION_TUNABLES[2],
     apache::CONNECTION_TUNABLES[3],
     apache::CONNECTION_TUNABLES[4],
+    apache::CONNECTION_TUNABLES[5],
+    Tunable {
+        name: BODY_SIZE,
+        role: Role::RequestSize,
+        kind: TunableKind::Count { min: 0, max: 1 << 40 },
+        summary: "bytes that a request's body may have, 0 for no limit; a larger one is answered with 413",
+        manual: "https://httpd.apache.org/docs/2.4/mod/core.html#limitrequestbody",
+    },
 ];
 
 /// Apache with PHP as a module.
@@ -99,6 +109,7 @@ impl Runtime for ApacheModPhp {
         let pool = pool::for_connections(cx.limits, cx.load);
         let children = cx.given.count("MaxRequestWorkers").unwrap_or(pool.workers).max(1);
         apache::connection_defaults(cx)
+            .with_default(BODY_SIZE, 1 << 30, "1 GiB, Apache's own since 2.4.54; before it had no limit")
             .with_default("MaxRequestWorkers", pool.workers, pool.reason)
             .with_default("StartServers", children, "all children, so that none is started while measuring")
             .with_default("MinSpareServers", 1, "all children run from the start")
@@ -161,6 +172,7 @@ fn unit(cx: &RenderContext<'_>, lookup: &Lookup<'_>) -> Result<Unit, PlanError> 
         keep_alive => lookup.setting("KeepAlive")?,
         max_keep_alive_requests => lookup.count("MaxKeepAliveRequests")?,
         keep_alive_timeout => lookup.count("KeepAliveTimeout")?,
+        body_size => lookup.count(BODY_SIZE)?,
         php_folder => php_ini::FOLDER,
         site => apache::site(lookup, modules)?,
     })?;

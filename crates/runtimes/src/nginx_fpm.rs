@@ -20,6 +20,8 @@ const ID: &str = "nginx-fpm";
 const NGINX: &str = "nginx";
 const SUPERVISOR: &str = "supervisor";
 const KEPT_FOR: &str = "fastcgi_keep_requests";
+const BODY_SIZE: &str = "client_max_body_size";
+const HEADER_BUFFERS: &str = "large_client_header_buffers";
 
 const NGINX_CONF: Template =
     Template { name: "nginx-fpm/nginx.conf.j2", source: include_str!("../templates/nginx-fpm/nginx.conf.j2") };
@@ -27,7 +29,7 @@ const NGINX_CONF: Template =
 const FASTCGI_CONF: Template =
     Template { name: "nginx-fpm/fastcgi.conf.j2", source: include_str!("../templates/nginx-fpm/fastcgi.conf.j2") };
 
-const FRONT_TUNABLES: [Tunable; 9] = [
+const FRONT_TUNABLES: [Tunable; 11] = [
     Tunable {
         name: "worker_processes",
         role: Role::FrontWorkers,
@@ -80,6 +82,20 @@ const FRONT_TUNABLES: [Tunable; 9] = [
         manual: "https://nginx.org/en/docs/http/ngx_http_fastcgi_module.html#fastcgi_buffer_size",
     },
     Tunable {
+        name: BODY_SIZE,
+        role: Role::RequestSize,
+        kind: TunableKind::Count { min: 0, max: 1 << 40 },
+        summary: "bytes that a request's body may have, 0 for no limit; a larger one is answered with 413",
+        manual: "https://nginx.org/en/docs/http/ngx_http_core_module.html#client_max_body_size",
+    },
+    Tunable {
+        name: HEADER_BUFFERS,
+        role: Role::RequestSize,
+        kind: TunableKind::Count { min: 1024, max: 1 << 20 },
+        summary: "bytes of each of 4 buffers for a request's headers; a header beyond one is answered with 400, a path with 414",
+        manual: "https://nginx.org/en/docs/http/ngx_http_core_module.html#large_client_header_buffers",
+    },
+    Tunable {
         name: "access_log",
         role: Role::AccessLog,
         kind: TunableKind::Choice(&["off", "on"]),
@@ -98,7 +114,7 @@ const FRONT_TUNABLES: [Tunable; 9] = [
 /// More than any connection sees; nginx has no word for unlimited.
 const UNLIMITED_REQUESTS: u64 = 1_000_000_000;
 
-const TUNABLES: [Tunable; 18] = fpm_pool::behind(&FRONT_TUNABLES);
+const TUNABLES: [Tunable; 20] = fpm_pool::behind(&FRONT_TUNABLES);
 
 /// nginx in front of PHP-FPM.
 pub(crate) struct NginxFpm;
@@ -171,6 +187,8 @@ impl Runtime for NginxFpm {
             .with_default(KEPT_FOR, 8, "others wait until a worker is free; nginx's own 1000 is a long time for them")
             .with_default("fastcgi_buffers", 8, "nginx's own default")
             .with_default("fastcgi_buffer_size", 4096, "nginx's own default: one page")
+            .with_default(BODY_SIZE, 8 << 20, "8 MiB, as PHP's own post_max_size; nginx's own is 1 MiB")
+            .with_default(HEADER_BUFFERS, 8192, "nginx's own default, in 4 buffers")
             .with_default("access_log", "off", "writing it would be measured with the requests")
             .with_default(SUPERVISOR, "none", "Stampede itself starts both and notices when one ends")
             .overlaid_with(cx.given)
@@ -213,6 +231,8 @@ fn nginx_unit(cx: &RenderContext<'_>, lookup: &Lookup<'_>) -> Result<Unit, PlanE
         // request needs.
         kept => lookup.count("pm.max_children")?.saturating_sub(1) / worker_processes,
         kept_for => lookup.count(KEPT_FOR)?,
+        body_size => lookup.count(BODY_SIZE)?,
+        header_buffers => lookup.count(HEADER_BUFFERS)?,
         access_log => lookup.setting("access_log")? == "on",
         types => media_types::directives(),
         ..web_root

@@ -51,9 +51,10 @@ const MAX_QUEUE: &str = "http.pool.max_queue_size";
 const ALLOCATE: &str = "http.pool.allocate_timeout";
 const MAX_MEMORY: &str = "http.pool.supervisor.max_worker_memory";
 const TTL: &str = "http.pool.supervisor.ttl";
+const REQUEST_SIZE: &str = "http.max_request_size";
 const MANUAL: &str = "https://docs.roadrunner.dev/docs/php-worker/pool";
 
-const TUNABLES: [Tunable; 7] = [
+const TUNABLES: [Tunable; 8] = [
     Tunable {
         name: WORKERS,
         role: Role::PoolSize,
@@ -95,6 +96,13 @@ const TUNABLES: [Tunable; 7] = [
         kind: TunableKind::Count { min: 0, max: 1_000_000 },
         summary: "seconds after which a process is replaced, 0 for never",
         manual: MANUAL,
+    },
+    Tunable {
+        name: REQUEST_SIZE,
+        role: Role::RequestSize,
+        kind: TunableKind::Count { min: 1, max: 1_000_000 },
+        summary: "megabytes that a request's body may have; a larger one is answered with 400",
+        manual: "https://docs.roadrunner.dev/docs/http/http",
     },
     go::TUNABLES[0],
 ];
@@ -157,6 +165,7 @@ impl Runtime for RoadRunner {
             .with_default(ALLOCATE, 60, "RoadRunner's own; more than a request ever waits here")
             .with_default(MAX_MEMORY, 0, replacing)
             .with_default(TTL, 0, replacing)
+            .with_default(REQUEST_SIZE, 1000, "RoadRunner's own")
             .overlaid_with(cx.given)
     }
 
@@ -191,6 +200,7 @@ fn unit(cx: &RenderContext<'_>, lookup: &Lookup<'_>) -> Result<Unit, PlanError> 
         num_workers => lookup.count(WORKERS)?,
         max_jobs => lookup.count(MAX_JOBS)?,
         max_queue_size => lookup.count(MAX_QUEUE)?,
+        max_request_size => lookup.count(REQUEST_SIZE)?,
         allocate_timeout => lookup.count(ALLOCATE)?,
         supervised => max_worker_memory > 0 || ttl > 0,
         max_worker_memory,

@@ -45,8 +45,9 @@ const MAX_REQUEST: &str = "max_request";
 const BACKLOG: &str = "backlog";
 const COROUTINE: &str = "enable_coroutine";
 const HOOKS: &str = "hook_flags";
+const PACKAGE_SIZE: &str = "package_max_length";
 
-const TUNABLES: [Tunable; 8] = [
+const TUNABLES: [Tunable; 9] = [
     Tunable {
         name: MODE,
         role: Role::Mode,
@@ -102,6 +103,13 @@ const TUNABLES: [Tunable; 8] = [
         kind: TunableKind::Choice(&["0", "SWOOLE_HOOK_ALL"]),
         summary: "whether PHP's own functions that wait yield to other coroutines",
         manual: "https://wiki.swoole.com/en/#/runtime",
+    },
+    Tunable {
+        name: PACKAGE_SIZE,
+        role: Role::RequestSize,
+        kind: TunableKind::Count { min: 65_536, max: u32::MAX as u64 },
+        summary: "bytes that a request may have with its body; a larger one is answered with 413, or its connection closed",
+        manual: "https://wiki.swoole.com/en/#/server/setting?id=package_max_length",
     },
 ];
 
@@ -183,6 +191,11 @@ impl Runtime for Swoole {
                 tuning.with_default(REACTORS, cores.min(workers), for_cores)
             };
         }
+        let (size, why_size) = if octane {
+            (10 << 20, "10 MiB, Octane's own")
+        } else {
+            (8 << 20, "8 MiB, as PHP's own post_max_size; Swoole's own is 2 MiB")
+        };
         let alone = "an application that was not written for it expects one request at a time";
         tuning
             .with_default(MODE, own_mode, why)
@@ -195,6 +208,7 @@ impl Runtime for Swoole {
             )
             .with_default(COROUTINE, "false", alone)
             .with_default(HOOKS, "0", alone)
+            .with_default(PACKAGE_SIZE, size, why_size)
             .overlaid_with(cx.given)
     }
 
@@ -250,6 +264,7 @@ fn unit(cx: &RenderContext<'_>, lookup: &Lookup<'_>) -> Result<Unit, PlanError> 
         backlog => lookup.count(BACKLOG)?,
         enable_coroutine => lookup.setting(COROUTINE)?,
         hook_flags => lookup.setting(HOOKS)?,
+        package_max_length => lookup.count(PACKAGE_SIZE)?,
         public => WebRoot::beside(cx.app).map(|public| public.root),
     };
     let mut folders = php_ini::folders();

@@ -30,6 +30,7 @@ use crate::{bridge, framework, front, label, media_types, php_build, php_ini, ph
 const ID: &str = "uwsgi-php";
 const UWSGI: &str = "uwsgi";
 const PHP: &str = "php-embed";
+const BUFFER_SIZE: &str = "buffer-size";
 
 /// How long workers may take for the requests that they are working on when uWSGI is stopped.
 const GRACE_SECONDS: u64 = 3;
@@ -37,7 +38,7 @@ const GRACE_SECONDS: u64 = 3;
 const INI: Template =
     Template { name: "uwsgi-php/uwsgi.ini.j2", source: include_str!("../templates/uwsgi-php/uwsgi.ini.j2") };
 
-const TUNABLES: [Tunable; 5] = [
+const TUNABLES: [Tunable; 6] = [
     Tunable {
         name: "mode",
         role: Role::PoolMode,
@@ -72,6 +73,13 @@ const TUNABLES: [Tunable; 5] = [
         kind: TunableKind::Count { min: 0, max: 1_000_000_000 },
         summary: "requests after which a worker is replaced, 0 for never",
         manual: "https://uwsgi-docs.readthedocs.io/en/latest/Options.html#max-requests",
+    },
+    Tunable {
+        name: BUFFER_SIZE,
+        role: Role::RequestSize,
+        kind: TunableKind::Count { min: 1024, max: 65_535 },
+        summary: "bytes that a request's headers may have together; larger ones are dropped without an answer",
+        manual: "https://uwsgi-docs.readthedocs.io/en/latest/Options.html#buffer-size",
     },
 ];
 
@@ -151,6 +159,7 @@ impl Runtime for UwsgiPhp {
                 "uWSGI's own 100, or the load's connections where they are more, so that none is refused",
             )
             .with_default("max-requests", 0, "replacing workers would be measured with the requests")
+            .with_default(BUFFER_SIZE, 8192, "as nginx's buffer for headers; uWSGI's own is 4096")
             .overlaid_with(cx.given)
     }
 
@@ -191,6 +200,7 @@ fn unit(cx: &RenderContext<'_>, lookup: &Lookup<'_>) -> Result<Unit, PlanError> 
         cheaper => lookup.count("cheaper")?,
         listen => lookup.count("listen")?,
         max_requests => lookup.count("max-requests")?,
+        buffer_size => lookup.count(BUFFER_SIZE)?,
         keepalive_seconds => front::KEEPALIVE_SECONDS,
         php_ini => php_ini::PATH,
         grace_seconds => GRACE_SECONDS,

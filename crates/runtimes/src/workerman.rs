@@ -38,8 +38,9 @@ pub(crate) const FASTER: [&str; 2] = ["sockets", EVENT];
 const COUNT: &str = "count";
 const BACKLOG: &str = "backlog";
 const REUSE_PORT: &str = "reusePort";
+const PACKAGE_SIZE: &str = "defaultMaxPackageSize";
 
-pub(crate) const TUNABLES: [Tunable; 3] = [
+pub(crate) const TUNABLES: [Tunable; 4] = [
     Tunable {
         name: COUNT,
         role: Role::PoolSize,
@@ -60,6 +61,13 @@ pub(crate) const TUNABLES: [Tunable; 3] = [
         kind: TunableKind::Choice(&["true", "false"]),
         summary: "whether each process listens for itself and the kernel deals connections out",
         manual: "https://www.workerman.net/doc/workerman/worker/reuse-port.html",
+    },
+    Tunable {
+        name: PACKAGE_SIZE,
+        role: Role::RequestSize,
+        kind: TunableKind::Count { min: 1024, max: 1 << 40 },
+        summary: "bytes that a request may have with its body; a larger one is answered with 413",
+        manual: "https://www.workerman.net/doc/workerman/tcp-connection/default-max-package-size.html",
     },
 ];
 
@@ -133,6 +141,7 @@ pub(crate) fn defaults(cx: &DefaultsContext<'_>) -> Tuning {
             "the usual 511, or the load's connections where they are more, so that none is refused",
         )
         .with_default(REUSE_PORT, "true", "otherwise the process that wakes first takes most connections")
+        .with_default(PACKAGE_SIZE, 8 << 20, "8 MiB, as PHP's own post_max_size; Workerman's own is 10 MiB")
         .overlaid_with(cx.given)
 }
 
@@ -150,6 +159,7 @@ pub(crate) fn deployment(
         application => &kept.script,
         count => lookup.count(COUNT)?,
         backlog => lookup.count(BACKLOG)?,
+        package_size => lookup.count(PACKAGE_SIZE)?,
         reuse_port => lookup.setting(REUSE_PORT)?,
         public => public.as_ref().map(|public| &public.root),
         ..public.as_ref().map(WebRoot::values).unwrap_or_default()

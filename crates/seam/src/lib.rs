@@ -12,6 +12,7 @@ mod exchange;
 mod load_handle;
 mod load_result;
 mod load_spec;
+mod log_tail;
 mod moment;
 mod platform;
 pub mod rough_latencies;
@@ -25,10 +26,10 @@ pub use exchange::{Call, NoAnswer};
 pub use load_handle::{LoadError, LoadHandle, LoadOrder, LoadOutcome, LoadView, Progress};
 pub use load_result::{Failure, FlowResult, LoadResult, Measures, StepResult, WrongAnswer};
 pub use load_spec::{LoadExchange, LoadSpec, TlsSpec, Trust};
+pub use log_tail::LogTail;
 pub use moment::Moment;
 pub use platform::{
-    ExitReport, FreezeError, LaunchError, LogTail, Platform, PrepareError, PreparedApp, ReadBackError, Running,
-    StopError,
+    ExitReport, FreezeError, LaunchError, Platform, PrepareError, PreparedApp, ReadBackError, Running, StopError,
 };
 pub use rough_latencies::RoughLatencies;
 pub use sampling::{SampleTargets, SamplerHandle, SamplingError};

@@ -10,6 +10,7 @@ use stampede_core::{
 };
 use thiserror::Error;
 
+use crate::log_tail::LogTail;
 use crate::moment::Moment;
 use crate::vantage::Vantage;
 
@@ -129,13 +130,6 @@ pub trait Running: Send + Sync {
 
     /// Asks every unit to stop, last started first, and kills what does not within its grace.
     fn stop(self: Box<Self>) -> Fut<'static, Result<ExitReport, StopError>>;
-}
-
-/// The last lines of a log.
-#[derive(Clone, Debug, Default, PartialEq, Eq)]
-pub struct LogTail {
-    /// Lines, oldest first.
-    pub lines: Vec<String>,
 }
 
 /// How a deployment stopped.

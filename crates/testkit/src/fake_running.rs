@@ -130,7 +130,7 @@ impl Running for FakeRunning {
 
     fn logs(&self, unit: &UnitId) -> LogTail {
         let is_first = self.units.first() == Some(unit);
-        LogTail { lines: if is_first { self.made.lifetime.log.clone() } else { Vec::new() } }
+        LogTail::of(self.made.lifetime.log.iter().filter(|_| is_first).map(String::as_str))
     }
 
     fn units(&self) -> Vec<UnitId> {

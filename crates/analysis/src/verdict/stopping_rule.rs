@@ -7,7 +7,7 @@
 use std::collections::BTreeSet;
 use std::time::Duration;
 
-use stampede_core::{CaseId, Rounds, Study, StudyKind, Trial};
+use stampede_core::{CaseId, Outcome, Rounds, Study, StudyKind, Trial};
 use stampede_stats::{Decision, MOST_LOOKS};
 
 use super::change::passes;
@@ -22,6 +22,10 @@ use crate::tune::survivors;
 /// no error; what it saves, and misses, is in docs/bench-stats.md.
 const HOPE: f64 = 0.2;
 
+/// A case of a comparison that has failed in so many lifetimes before anything was measured is left out of the rest: once may be an
+/// accident, and each takes as long as its readiness is waited for.
+const TRIES: usize = 2;
+
 /// What a study measures next.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Course {
@@ -35,7 +39,7 @@ pub struct Course {
 ///
 /// To be asked when a block is complete: every case that it was to measure has had its trial in it.
 pub fn course(study: &Study, trials: &[Trial]) -> Course {
-    let cases: BTreeSet<CaseId> = study.cases.iter().map(|case| case.id.clone()).collect();
+    let cases = serving(study, trials);
     match study.rounds {
         // Who left has no part in the last block. One that has none beside it has nothing to win.
         Rounds::Fixed(rounds) if study.kind == StudyKind::Tune && cases.len() > 1 => {
@@ -60,8 +64,35 @@ pub fn course(study: &Study, trials: &[Trial]) -> Course {
 /// own.
 pub(crate) fn is_complete(study: &Study, trials: &[Trial]) -> bool {
     let Rounds::Fixed(rounds) = study.rounds else { return false };
-    let cases = study.cases.iter().map(|case| case.id.clone()).collect();
-    study.kind == StudyKind::Tune || has_block(&cases, trials, rounds)
+    study.kind == StudyKind::Tune || has_block(&serving(study, trials), trials, rounds)
+}
+
+/// The cases of a comparison that never served: they did not start, were never ready or answered wrongly. The others are compared without
+/// them.
+pub fn left_out(study: &Study, trials: &[Trial]) -> BTreeSet<CaseId> {
+    if study.kind != StudyKind::Compare {
+        return BTreeSet::new();
+    }
+    let never_served = |case: &&CaseId| {
+        let own: Vec<&Trial> = trials.iter().filter(|trial| trial.case == **case).collect();
+        let failed = |trial: &&Trial| matches!(trial.outcome, Outcome::Failed(_)) && trial.measurement.is_none();
+        own.len() >= TRIES && own.iter().all(failed)
+    };
+    study.cases.iter().map(|case| &case.id).filter(never_served).cloned().collect()
+}
+
+/// How many trials a study has when it is complete, where that is known.
+pub fn planned(study: &Study, trials: &[Trial]) -> Option<usize> {
+    let Rounds::Fixed(rounds) = study.rounds else { return None };
+    let left_out = left_out(study, trials);
+    let of_those = trials.iter().filter(|trial| left_out.contains(&trial.case)).count();
+    Some((study.cases.len() - left_out.len()) * rounds as usize + of_those)
+}
+
+/// The cases of a study without those that are left out.
+fn serving(study: &Study, trials: &[Trial]) -> BTreeSet<CaseId> {
+    let left_out = left_out(study, trials);
+    study.cases.iter().map(|case| case.id.clone()).filter(|case| !left_out.contains(case)).collect()
 }
 
 /// Looks at the data of a study whose rounds are found out as often as they were looked at while it was measured, and says
@@ -72,7 +103,7 @@ pub(crate) fn is_complete(study: &Study, trials: &[Trial]) -> bool {
 /// there: in 8 to 12 of 100 simulated studies. The looks are spread from [`FIRST_LOOK`] to the last block; each spends its
 /// share of the error ([`budget`]). Cases that are decided leave their time to the others, whose looks then move further out.
 pub(crate) fn follow(study: &Study, trials: &[Trial], max_time: Duration, family: &mut Family<'_>) -> Course {
-    let mut open: BTreeSet<CaseId> = study.cases.iter().map(|case| case.id.clone()).collect();
+    let mut open = serving(study, trials);
     let pilot = MIN_BLOCKS as u32;
     if !has_block(&open, trials, pilot) {
         return Course { open, until: pilot };
@@ -236,7 +267,36 @@ mod tests {
         let (_, trials) = run(&["a", "b", "broken"], 10_000, |case, _| {
             (case != "broken").then(|| noise(&mut random, 0.01) * if case == "a" { 1.0 } else { 2.0 })
         });
-        assert_eq!(trials.len(), 12, "four blocks");
+        assert_eq!(trials.len(), 10, "four blocks, two with the one that never starts");
+    }
+
+    #[test]
+    fn a_case_that_never_served_is_left_out_after_two_blocks() {
+        for (name, kind, outcomes, blocks) in [
+            ("never", StudyKind::Compare, [false; 4], 2),
+            ("once, at last", StudyKind::Compare, [false, true, false, false], 4),
+            ("a gate's change", StudyKind::Gate, [false; 4], 4),
+        ] {
+            let study = Study { rounds: Rounds::Fixed(4), kind, ..samples::study(&["good", "bad"]) };
+            let mut trials = Vec::new();
+            for block in 1..=5 {
+                let open = course(&study, &trials).open;
+                assert_eq!(open.is_empty(), block == 5, "{name}");
+                for case in open {
+                    let serves = case.as_str() == "good" || outcomes[block as usize - 1];
+                    let (measured, failed) = (samples::measured, samples::failed);
+                    trials.push(if serves {
+                        measured(case.as_str(), block, 1.0)
+                    } else {
+                        failed(case.as_str(), block)
+                    });
+                }
+            }
+            let bad = trials.iter().filter(|trial| trial.case.as_str() == "bad").count();
+            assert_eq!((bad, left_out(&study, &trials).len()), (blocks, usize::from(blocks == 2)), "{name}");
+            assert_eq!(planned(&study, &trials), Some(trials.len()), "{name}");
+            assert!(is_complete(&study, &trials), "{name}");
+        }
     }
 
     #[test]

@@ -2,11 +2,11 @@
 
 use std::time::Duration;
 
-use stampede_core::{Case, ErrorClass, Failures, Limits, Outcome};
-use stampede_seam::Running;
+use stampede_core::{Case, ErrorClass, Failures, Outcome, with_causes};
+use stampede_seam::{LaunchError, Running};
 
 use crate::measure::Measured;
-use crate::write_denied;
+use crate::{complaint, write_denied};
 
 /// Requests may fail to connect or be cut off in this share of all before the trial counts as invalid; a wrong answer
 /// never may.
@@ -78,9 +78,15 @@ pub(crate) fn judge(
     Ok(if faults.is_empty() { Outcome::Measured } else { Outcome::Invalid(faults.join("; ")) })
 }
 
-/// A failure with what the kernel and the units' logs say of it.
-pub(crate) fn explain(running: &dyn Running, limits: &Limits, problem: &str) -> String {
-    let mut text = problem.to_owned();
+/// A launch that failed, with what mends it, where that is known.
+pub(crate) fn unlaunched(case: &Case, error: &LaunchError) -> String {
+    let problem = with_causes(error);
+    told(&problem, &complaint::fixes(case, &problem, problem.lines()))
+}
+
+/// A failure with what mends it, where that is known, and what the kernel and the units' logs say of it.
+pub(crate) fn explain(running: &dyn Running, case: &Case, problem: &str) -> String {
+    let mut text = with_fixes(running, case, problem);
     let read = running.vantage().counters(&[&running.meters()]).groups;
     if let Some(Ok(Some(counters))) = read.into_iter().next()
         && counters.oom_kills > 0
@@ -89,7 +95,7 @@ pub(crate) fn explain(running: &dyn Running, limits: &Limits, problem: &str) -> 
             "\nthe kernel killed {} {} of {}",
             processes(counters.oom_kills),
             Outcome::MEMORY_LIMIT,
-            limits.memory
+            case.limits.memory
         ));
     }
     for unit in running.units() {
@@ -100,6 +106,17 @@ pub(crate) fn explain(running: &dyn Running, limits: &Limits, problem: &str) -> 
         text.extend(write_denied::hint(&log.lines).map(|hint| format!("\n{hint}")));
     }
     text
+}
+
+/// A problem with what mends it, where that is known.
+pub(crate) fn with_fixes(running: &dyn Running, case: &Case, problem: &str) -> String {
+    let logs: Vec<_> = running.units().iter().map(|unit| running.logs(unit)).collect();
+    let lines = logs.iter().flat_map(|log| log.lines.iter().map(String::as_str));
+    told(problem, &complaint::fixes(case, problem, lines))
+}
+
+fn told(problem: &str, fixes: &[String]) -> String {
+    fixes.iter().fold(problem.to_owned(), |text, fix| format!("{text}\n{fix}"))
 }
 
 fn processes(count: u64) -> String {

@@ -2,10 +2,10 @@
 
 use std::sync::Arc;
 
-use stampede_core::{AuditRecord, Case, EnforcedLimits, Failures, Outcome, Protocol, ReadyBy, Trial, with_causes};
+use stampede_core::{AuditRecord, Case, EnforcedLimits, Failures, Outcome, Protocol, ReadyBy, Trial};
 use stampede_seam::{LoadExchange, LoadOrder, LoadSpec, Pause, Platform, Running, Scenario, Template};
 
-use super::judge::{explain, judge};
+use super::judge::{explain, judge, unlaunched, with_fixes};
 use crate::audit::StepAnswers;
 use crate::context::{Place, Timing, TrialContext};
 use crate::early_stop::Watch;
@@ -66,7 +66,7 @@ impl<'a> OpenTrial<'a> {
         let running = match platform.launch(deployment, terms).await {
             Ok(running) => running,
             Err(error) => {
-                trial.outcome = Outcome::Failed(with_causes(&error));
+                trial.outcome = Outcome::Failed(unlaunched(case, &error));
                 return Ok(Err(Box::new(trial)));
             }
         };
@@ -83,7 +83,7 @@ impl<'a> OpenTrial<'a> {
                 trial,
             })),
             Err(MeasureError::Failed(problem)) => {
-                trial.outcome = Outcome::Failed(explain(running.as_ref(), &case.limits, &problem));
+                trial.outcome = Outcome::Failed(explain(running.as_ref(), case, &problem));
                 Ok(Err(Box::new(end(running, trial, sink).await?)))
             }
             Err(MeasureError::Sink(error)) => Err(error),
@@ -156,14 +156,24 @@ impl<'a> OpenTrial<'a> {
     ///
     /// Only when a sink does not take an event.
     pub(crate) async fn close(mut self, sink: &mut dyn Sink) -> Result<Trial, SinkError> {
-        let judged = self.judged().await;
+        let judged = self.judged().await.map(|outcome| self.mended(outcome));
         if let Some((measured, _)) = self.measured {
             self.trial.measurement = Some(measured.measurement);
         }
-        self.trial.outcome = judged.unwrap_or_else(|problem| {
-            Outcome::Failed(explain(self.running.as_ref(), &self.prepared.case.limits, &problem))
-        });
+        self.trial.outcome = judged
+            .unwrap_or_else(|problem| Outcome::Failed(explain(self.running.as_ref(), &self.prepared.case, &problem)));
         end(self.running, self.trial, sink).await
+    }
+
+    /// An outcome with what mends it, where requests failed.
+    fn mended(&self, outcome: Outcome) -> Outcome {
+        let failed = self.measured.as_ref().is_some_and(|(measured, _)| measured.measurement.requests.failed > 0);
+        match outcome {
+            Outcome::Invalid(reason) if failed => {
+                Outcome::Invalid(with_fixes(self.running.as_ref(), &self.prepared.case, &reason))
+            }
+            outcome => outcome,
+        }
     }
 
     /// What the measurement means. What was measured is kept, whatever is found of it afterwards.

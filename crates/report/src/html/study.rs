@@ -1,14 +1,14 @@
 //! A study's part of a page: everything that stands in it without a script.
 
 use serde::Serialize;
-use stampede_analysis::{CaseSummary, Metric, metric};
-use stampede_core::{CaseId, Outcome, Rounds, StudyKind, Trial, Verdict, VerdictWord};
+use stampede_analysis::{CaseSummary, Metric, metric, planned};
+use stampede_core::{CaseId, Outcome, StudyKind, Trial, Verdict, VerdictWord};
 
 use super::configuration::{self, Group};
 use super::prose::{Piece, pieces};
 use super::{Texts, commands};
 use crate::columns::{COLUMNS, Column, LEGEND, half_width, titled};
-use crate::digest::{Digest, FindingGroup};
+use crate::digest::{Digest, FindingGroup, Uncounted};
 use crate::dots::{self, Dots};
 use crate::quantity::{count, in_tables, percent, ratio, scale};
 use crate::steps::each_kind;
@@ -183,11 +183,7 @@ fn lead(view: &StudyView<'_>, digest: &Digest, texts: &Texts) -> String {
 fn state(view: &StudyView<'_>, texts: &Texts) -> Vec<String> {
     let mut state = Vec::new();
     if view.finished_at.is_none() {
-        let planned = match view.study.rounds {
-            Rounds::Fixed(rounds) => Some(view.study.cases.len() * rounds as usize),
-            Rounds::Auto { .. } => None,
-        };
-        let of = planned.map_or_else(String::new, |planned| format!(" of {planned}"));
+        let of = planned(view.study, view.trials).map_or_else(String::new, |planned| format!(" of {planned}"));
         state.push(format!("{} {}{of}.", texts.of("not_finished"), view.trials.len()));
     }
     if !view.trials.is_empty() && view.trials.iter().all(|trial| trial.outcome != Outcome::Measured) {
@@ -339,10 +335,7 @@ fn trials(view: &StudyView<'_>) -> Table {
 }
 
 fn uncounted(digest: &Digest) -> Vec<String> {
-    let line = |uncounted: &crate::digest::Uncounted| {
-        format!("{} {}: {}", uncounted.trials, uncounted.outcome, uncounted.reason)
-    };
-    digest.uncounted.iter().map(line).collect()
+    digest.uncounted.iter().map(Uncounted::text).collect()
 }
 
 fn run_again(view: &StudyView<'_>, texts: &Texts) -> Vec<Fact> {

@@ -1,5 +1,6 @@
 //! What is said of servers that fail, and how the command ends.
 
+use std::sync::OnceLock;
 use std::sync::atomic::{AtomicUsize, Ordering};
 use std::time::Duration;
 
@@ -88,6 +89,21 @@ fn a_trial_that_fails_ends_with_code_5_and_one_that_is_invalid_with_4() {
             FakeLifetime { errors: vec![(ErrorClass::WrongBody, 3)], ..serving() },
             4,
             &["3 of 2003 answers under load were wrong"],
+        ),
+        (
+            "wrong answers under load with a line that is known",
+            FakeLifetime {
+                errors: vec![(ErrorClass::WrongStatus, 3)],
+                log: vec![
+                    "WARNING: [pool www] server reached pm.max_children setting (2), consider raising it".to_owned(),
+                ],
+                ..serving()
+            },
+            4,
+            &[
+                "3 of 2003 answers under load were wrong",
+                "fix: all of PHP-FPM's workers are busy: --set nginx-fpm.pm.max_children",
+            ],
         ),
         (
             "a generator that is late",
@@ -185,4 +201,99 @@ fn a_server_that_ignores_its_signal_is_recorded_and_found() {
     assert_eq!(case["trials"][0]["stops"][0]["killed"], true, "{case}");
     let findings = case["findings"].as_array().unwrap();
     assert!(findings.iter().any(|finding| finding["id"] == "stop-killed"), "{findings:?}");
+}
+
+/// Four rounds of three runtimes, of which `php-cli-server` has such a lifetime.
+fn compare_three(lifetime: FakeLifetime) -> (MadeUp, Said) {
+    let machine = MadeUp::new(move |launch| if runtime(launch) == "php" { lifetime.clone() } else { serving() });
+    let app = workload("fatal");
+    let args = ["compare", &app, "--runtimes", "nginx-fpm,apache-mod-php,php-cli-server", "--rounds", "4"];
+    let more = ["--duration", "2s", "--warm-up", "1s", "--no-yard-stick", "--memory", "64Mi", "--cpus", "0.5"];
+    let said = machine.run(&[&args[..], &more[..]].concat());
+    (machine, said)
+}
+
+#[test]
+fn one_runtime_that_never_serves_is_left_out_and_the_others_are_compared() {
+    let ended = UnitExit { unit: UnitId::new("php"), how: "status 255".to_owned() };
+    for (name, lifetime, reason) in [
+        ("at launch", FakeLifetime { launch_problem: Some("no such file".to_owned()), ..serving() }, "no such file"),
+        ("never ready", FakeLifetime { ready: Duration::from_secs(3600), ..serving() }, "was not ready within"),
+        (
+            "ends before it is ready",
+            FakeLifetime { ready: Duration::from_secs(5), exit: Some((Duration::from_secs(1), ended)), ..serving() },
+            "php ended with status 255 before it was ready",
+        ),
+        ("at verification", FakeLifetime { answer: always(500, "no"), ..serving() }, "wrong answer to `home`"),
+    ] {
+        let (machine, said) = compare_three(lifetime);
+        assert_eq!(said.code, 5, "{name}: {said:?}");
+        assert!(said.words().contains("left out: php-cli-server: "), "{name}: {}", said.stderr);
+        let report = said.report();
+        for part in ["left out: php-cli-server, blocks 1, 2: ", reason, "8 of 10 trials"] {
+            assert!(report.contains(part), "{name}: {part}\n{report}");
+        }
+        let study = machine.run(&["show", "latest", "--json", "-"]).json();
+        for case in study["cases"].as_array().unwrap() {
+            let (count, outcome) = if case["id"] == "php-cli-server" { (2, "failed") } else { (4, "measured") };
+            let trials = case["trials"].as_array().unwrap();
+            assert_eq!(trials.len(), count, "{name}: {case}");
+            assert!(trials.iter().all(|trial| trial["outcome"] == outcome), "{name}: {case}");
+        }
+        assert_eq!(study["verdicts"].as_array().unwrap().len(), 1, "{name}: the two others are compared");
+    }
+}
+
+#[test]
+fn a_head_that_is_too_large_is_told_at_once_with_its_setting_and_its_line_once() {
+    let line = |number: u32| {
+        format!(
+            "2026/11/26 07:00:{number:02} [error] 7{number}#7{number}: *{number} upstream sent too big header while reading \
+             response header from upstream"
+        )
+    };
+    let (_, said) =
+        compare(FakeLifetime { answer: always(502, "Bad Gateway"), log: (0..20).map(line).collect(), ..serving() });
+    assert_eq!(said.code, 5, "{said:?}");
+    let reason = reason(&said);
+    for part in [
+        "refused what the application answered: the front answered 502",
+        "fix: the headers of the answer are larger than the buffer for them: --set nginx-fpm.fastcgi_buffer_size=65536 (now 4096)",
+        "20 times: 2026/11/26 07:00:19 [error]",
+    ] {
+        assert!(reason.contains(part), "{part}\n{reason}");
+    }
+    assert_eq!(reason.matches("upstream sent too big header").count(), 1, "{reason}");
+}
+
+#[test]
+fn answers_are_recorded_on_another_runtime_where_the_first_one_cannot_serve() {
+    let first = OnceLock::new();
+    let machine = MadeUp::new(move |launch| {
+        let unable = first.get_or_init(|| runtime(launch).to_owned()) == runtime(launch);
+        if unable { FakeLifetime { answer: always(500, "no"), ..serving() } } else { serving() }
+    });
+    let app = machine.application("shop");
+    let runtimes = "php-cli-server,nginx-fpm,apache-mod-php";
+    let said =
+        machine.run(&["compare", &app, "--runtimes", runtimes, "--rounds", "3", "--no-yard-stick", "--json", "-"]);
+    assert_eq!(said.code, 5, "{said:?}");
+    for part in ["GET / is answered with 500 Internal Server Error", "answers are recorded on", "gave a wrong answer to `GET /`"] {
+        assert!(said.words().contains(part), "{part}\n{}", said.stderr);
+    }
+    let study = said.json();
+    let measured = |case: &&serde_json::Value| case["trials"][2]["outcome"] == "measured";
+    assert_eq!(study["cases"].as_array().unwrap().iter().filter(measured).count(), 2, "{study}");
+}
+
+#[test]
+fn an_application_that_no_runtime_serves_is_at_fault_itself() {
+    let machine = MadeUp::new(|_| FakeLifetime { answer: always(500, "no"), ..serving() });
+    let app = machine.application("shop");
+    let runtimes = "php-cli-server,nginx-fpm,apache-mod-php,uwsgi-php";
+    let said = machine.run(&["compare", &app, "--runtimes", runtimes, "--no-yard-stick"]);
+    assert_eq!(said.code, 5, "{said:?}");
+    assert!(said.words().contains("the application cannot be compared: on "), "{said:?}");
+    assert!(said.words().contains("answer rightly"), "{said:?}");
+    assert_eq!(machine.launches(), 3);
 }
