@@ -68,6 +68,10 @@ fn timeless(line: &str) -> String {
         in_brackets &= !word.ends_with(']');
         words.next();
     }
+    if words.peek().is_none() {
+        // A number alone is no time before a message.
+        return line.to_owned();
+    }
     let mut in_json = false;
     for word in words {
         in_json |= word.starts_with("{\"");
@@ -93,6 +97,11 @@ fn cut(line: &str) -> String {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn lines_that_are_numbers_alone_are_not_the_same() {
+        assert_eq!(LogTail::of(["33", "0022", "33"]).lines, ["0022", "2 times: 33"]);
+    }
 
     #[test]
     fn lines_that_differ_in_time_and_process_alone_are_told_once() {
