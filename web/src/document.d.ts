@@ -89,6 +89,10 @@ export interface WireCase {
   pinning: WirePinning;
   platform: string;
   /**
+   * The public folder, and who answers the paths that are no files of it.
+   */
+  public_folder?: string | null;
+  /**
    * @minItems 2
    * @maxItems 2
    */
