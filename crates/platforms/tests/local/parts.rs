@@ -137,7 +137,10 @@ fn restart_loop() {
     let error = block_on(async { bench.platform().launch(&deployment, &terms).await.err().unwrap().to_string() });
     assert!(began.elapsed() < Duration::from_secs(5), "{:?}", began.elapsed());
     assert!(error.starts_with("start worker: it ended with status 3, for the 4th time within "), "{error}");
-    assert!(error.contains("it would be a loop of restarts; its log ends:\n4 times: cannot find the handler"), "{error}");
+    assert!(
+        error.contains("it would be a loop of restarts; its log ends:\n4 times: cannot find the handler"),
+        "{error}"
+    );
     bench.assert_nothing_left();
 }
 

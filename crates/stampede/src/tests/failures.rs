@@ -278,7 +278,11 @@ fn answers_are_recorded_on_another_runtime_where_the_first_one_cannot_serve() {
     let said =
         machine.run(&["compare", &app, "--runtimes", runtimes, "--rounds", "3", "--no-yard-stick", "--json", "-"]);
     assert_eq!(said.code, 5, "{said:?}");
-    for part in ["GET / is answered with 500 Internal Server Error", "answers are recorded on", "gave a wrong answer to `GET /`"] {
+    for part in [
+        "GET / is answered with 500 Internal Server Error",
+        "answers are recorded on",
+        "gave a wrong answer to `GET /`",
+    ] {
         assert!(said.words().contains(part), "{part}\n{}", said.stderr);
     }
     let study = said.json();
