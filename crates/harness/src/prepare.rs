@@ -253,7 +253,12 @@ impl Copies {
             return Ok(copy.clone());
         }
         let PreparedApp { folder, remarks } = platform.prepare(app).await?;
-        self.remarks.extend(remarks);
+        for remark in remarks {
+            // Several forms of an application lie in one folder.
+            if !self.remarks.contains(&remark) {
+                self.remarks.push(remark);
+            }
+        }
         let copy = App { source: folder, ..app.clone() };
         self.known.push((app.clone(), copy.clone()));
         Ok(copy)

@@ -155,6 +155,7 @@ pub(crate) fn look(folder: &Path, index: Option<&Path>) -> Result<Look, Unfit> {
             look.extensions.push(extension.to_owned());
         }
     }
+    look.extensions.sort();
     Ok(look)
 }
 
@@ -438,7 +439,7 @@ fn scripted(title: &'static str, kind: KindEntry, entrance: &Entrance, fallback:
     }
 }
 
-/// The program of a server that takes address and number of workers from its command line.
+/// An application that brings its server, run by this command.
 fn of_server(brought: &Brought, command: CommandEntry) -> Look {
     let server = brought.server;
     Look {

@@ -100,10 +100,12 @@ impl Platform for LocalPlatform {
             let survey = app_copy::survey(app).await?;
             let mut remarks: Vec<String> =
                 survey.left_out().map(|what| format!("not copied: {what}")).into_iter().collect();
-            if app.prepare.is_empty() && !survey.is_large() {
+            let user = user::for_units().map_err(|error| PrepareError::Copy(with_causes(&error)))?;
+            let shared = survey.is_shared(user).then_some(&survey);
+            if app.prepare.is_empty() && shared.is_none() {
                 return Ok(PreparedApp { folder: app.source.clone(), remarks });
             }
-            let preparation = preparation::prepare(&self.config, app, &survey, &self.vantage).await?;
+            let preparation = preparation::prepare(&self.config, app, shared, &self.vantage).await?;
             let folder = preparation.folder();
             remarks.extend(preparation.remark());
             self.preparations.lock().unwrap_or_else(PoisonError::into_inner).push(preparation);

@@ -23,7 +23,7 @@ const NODE_MODULES: &str = "node_modules";
 const VENDOR: &str = "vendor";
 const TESTS: [&str; 4] = ["tests", "Tests", "test", "Test"];
 
-/// More files than this in an application are copied once; all runs share then what PHP does not write.
+/// More files of packages than this are copied once, and shared by all runs: PHP does not write them.
 const MANY: usize = 5_000;
 
 /// Beside a copy: its packages belong to this user, and runs may link to their files.
@@ -39,6 +39,7 @@ pub(crate) struct Survey {
     pub(crate) files: usize,
     /// Their bytes.
     pub(crate) bytes: u64,
+    packages: usize,
     tests: usize,
     left_out: Vec<String>,
 }
@@ -47,11 +48,12 @@ impl Survey {
     /// Looks at an application without copying it.
     pub(crate) fn of(source: &Path) -> Result<Self, FolderError> {
         let mut survey = Self::default();
-        Walk::new(source)?.folder(source, Path::new(""), 0, &mut |_, entry| {
+        Walk::new(source)?.folder(source, Path::new(""), 0, &mut |below, entry| {
             match entry {
                 Entry::Folder | Entry::Link(_) => {}
                 Entry::File(path) => {
                     survey.files += 1;
+                    survey.packages += usize::from(below.starts_with(VENDOR));
                     survey.bytes += fs::metadata(path).map_err(failed("read", path))?.len();
                 }
                 Entry::Tests => survey.tests += 1,
@@ -62,9 +64,9 @@ impl Survey {
         Ok(survey)
     }
 
-    /// Whether it is worth a copy that all runs are made from.
-    pub(crate) fn is_large(&self) -> bool {
-        self.files > MANY
+    /// Whether its packages are worth a copy that the runs of this user link to. Only another user's files are safe from the run's.
+    pub(crate) fn is_shared(&self, user: Option<User>) -> bool {
+        user.is_some() && self.packages > MANY
     }
 
     /// What is left out of copies, as the end of a sentence; nothing where that is nothing of note.
@@ -104,10 +106,11 @@ pub(crate) fn copy(source: &Path, target: &Path, user: Option<User>) -> Result<(
                 symlink(&link, &to).map_err(failed("write", &to))?;
                 give(&to, user)
             }
-            Entry::File(from) if shares && below.starts_with(VENDOR) => fs::hard_link(from, &to)
-                .or_else(|_| copy_file(from, &to, user).map_err(std::io::Error::other))
-                .map_err(failed("copy", from)),
-            Entry::File(from) => copy_file(from, &to, user),
+            // On another file system there are no such links.
+            Entry::File(from) => match shares && below.starts_with(VENDOR) && fs::hard_link(from, &to).is_ok() {
+                true => Ok(()),
+                false => copy_file(from, &to, user),
+            },
             Entry::Tests | Entry::LeftOut(_) => Ok(()),
         }
     })?;

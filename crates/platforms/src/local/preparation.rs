@@ -38,17 +38,17 @@ impl Preparation {
         self.app.clone()
     }
 
-    /// How long a large application took to copy.
+    /// How long an application took to copy whose packages runs share.
     pub(crate) fn remark(&self) -> Option<String> {
         self.remark.clone()
     }
 }
 
-/// Copies an application and runs its commands, one after the other.
+/// Copies an application and runs its commands, one after the other. One with a survey shares its packages with its runs.
 pub(crate) async fn prepare(
     config: &LocalConfig,
     app: &App,
-    survey: &Survey,
+    shared: Option<&Survey>,
     vantage: &Arc<dyn Vantage>,
 ) -> Result<Preparation, PrepareError> {
     let (config, source) = (config.clone(), app.source.clone());
@@ -82,10 +82,10 @@ pub(crate) async fn prepare(
         return Err(PrepareError::Command { command: words.join(" "), problem });
     }
     let mut remark = None;
-    if survey.is_large() {
+    if let Some(survey) = shared {
         let app = folder.app();
-        let shared = tokio::task::spawn_blocking(move || app_copy::share_packages(&app)).await.map_err(failed)?;
-        shared.map_err(|error| failed(with_causes(&error)))?;
+        let done = tokio::task::spawn_blocking(move || app_copy::share_packages(&app)).await.map_err(failed)?;
+        done.map_err(|error| failed(with_causes(&error)))?;
         let (files, size, seconds) = (survey.files, Bytes::new(survey.bytes).mib(), took.as_secs_f64());
         remark = Some(format!(
             "copied the application once, {files} files of {size:.0} MiB, in {seconds:.1} s; each run links to its packages"

@@ -316,7 +316,9 @@ fn php_has_the_same_surroundings_everywhere() {
         echo json_encode([
             'settings' => $settings,
             'scanned' => php_ini_scanned_files(),
-            'cached' => $status['opcache_enabled'] && $status['opcache_statistics']['num_cached_scripts'] > 0,
+            // PHP's own server has its router beside the script.
+            'cached' => $status['opcache_enabled']
+                && $status['opcache_statistics']['num_cached_scripts'] === (PHP_SAPI === 'cli-server' ? 2 : 1),
             'jit' => $status['jit']['on'] ?? false,
             'ours' => basename(dirname(session_save_path())) === 'php' && is_writable(session_save_path()),
             'environment' => getenv('APP_ENV'),
