@@ -225,7 +225,7 @@ impl Server {
                 }
                 if asked.elapsed() > unit.stop.grace {
                     end_group(&mut child);
-                    panic!("{} did not end within {:?}", unit.id, unit.stop.grace);
+                    panic!("{} did not end within {:?}; it wrote: {}", unit.id, unit.stop.grace, self.log());
                 }
                 std::thread::sleep(Duration::from_millis(1));
             };

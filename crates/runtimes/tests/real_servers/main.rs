@@ -17,7 +17,8 @@ mod workers;
 
 use std::collections::BTreeMap;
 use std::fs;
-use std::io::Write as _;
+use std::io::{Read as _, Write as _};
+use std::os::unix::net::UnixStream;
 use std::path::{Path, PathBuf};
 use std::time::{Duration, Instant};
 
@@ -90,14 +91,25 @@ fn started(id: &str, app: &App, settings: &[(&str, &str)], limits: &Limits, load
     let vendor = programs::packages(&needs).next().and_then(|_| programs::vendor(&needs));
     let server = Server::start(&deployment, vendor.as_deref());
     if id == "uwsgi-php" {
-        // It answers before it has started all workers, and only then takes the stop signal for one.
-        let deadline = Instant::now() + Duration::from_secs(10);
-        while !server.log().contains("gracefully_kill_them_all") {
-            assert!(Instant::now() < deadline, "{}", server.log());
-            std::thread::sleep(Duration::from_millis(5));
-        }
+        await_workers(&server);
     }
     Some((server, tuning))
+}
+
+/// Waits until each of uWSGI's workers accepts requests: it answers with the first, and until the others are started the main
+/// process takes a stop signal for a reload, and a worker is deaf to it.
+fn await_workers(server: &Server) {
+    let deadline = Instant::now() + Duration::from_secs(10);
+    let accept = || -> Option<bool> {
+        let mut status = String::new();
+        UnixStream::connect(server.place("uwsgi-status")).ok()?.read_to_string(&mut status).ok()?;
+        let status: Value = serde_json::from_str(&status).ok()?;
+        Some(status["workers"].as_array()?.iter().all(|worker| worker["status"] == "cheap" || worker["accepting"] == 1))
+    };
+    while accept() != Some(true) {
+        assert!(Instant::now() < deadline, "{}", server.log());
+        std::thread::sleep(Duration::from_millis(5));
+    }
 }
 
 /// Sends each of the workload's requests and compares the answer.
