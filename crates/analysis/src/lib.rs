@@ -8,6 +8,7 @@ mod analysis;
 mod baseline;
 mod capacity;
 mod metric;
+mod nested;
 mod pace;
 mod record;
 mod replication;
@@ -29,13 +30,14 @@ pub use capacity::{
     capacity_step, least_capacity_time,
 };
 pub use metric::{Better, METRICS, Metric, PER_VCPU_SECOND, Unit, metric, percentile, primary};
+pub use nested::TurnScatter;
 pub use pace::{measured_for, took};
 pub use replication::{
     Cause, CheckedClaim, NEAR, OurFigure, Ratios, ReplicatedPair, ReplicatedRow, Replication, Standing, TableRun,
     check, replicate,
 };
 pub use rules::Bottleneck;
-pub use stampede_stats::{UslFit, median};
+pub use stampede_stats::{NestedVariances, UslFit, Variance, median};
 pub use tune::{
     FIRST, Knob, LAST, LadderStep, Move, Point, Proposal, RaceScores, Reached, Room, Search, Shortfall, Space, Tried,
     best, is_miss, objective_metric, proposals, score, shortfalls,

@@ -4,11 +4,14 @@ use std::collections::BTreeMap;
 use std::time::Duration;
 
 use jiff::Timestamp;
-use stampede_core::{Study, Trial};
+use stampede_core::{BlockOrder, Study, Trial};
 
-/// The mean time from the start of a trial to that of the next, without interruptions of the study. `None` where no trial is
-/// known that came right after another.
+/// The mean time from the start of a trial to that of the next, without interruptions of the study. Trials that take turns are up
+/// together: theirs is their share of the time of a block. `None` where no trial, or block, is known that came right after another.
 pub(crate) fn trial_time(study: &Study, trials: &[&Trial]) -> Option<Duration> {
+    if study.order == BlockOrder::Turns {
+        return share_of_block_of(study, trials);
+    }
     let (mut time, mut steps) = (Duration::ZERO, 0);
     for Sitting { trials, .. } in sittings(study, trials) {
         let starts = || trials.iter().map(|trial| trial.started_at);
@@ -23,9 +26,12 @@ pub(crate) fn trial_time(study: &Study, trials: &[&Trial]) -> Option<Duration> {
 /// launch, verification, drain and stop, and with the block's reading of the reference server. Without interruptions of the study.
 /// `None` where no block came right after another.
 pub(crate) fn share_of_block(study: &Study, trials: &[Trial]) -> Option<Duration> {
-    let trials: Vec<&Trial> = trials.iter().collect();
+    share_of_block_of(study, &trials.iter().collect::<Vec<_>>())
+}
+
+fn share_of_block_of(study: &Study, trials: &[&Trial]) -> Option<Duration> {
     let (mut time, mut count) = (Duration::ZERO, 0);
-    for Sitting { trials, .. } in sittings(study, &trials) {
+    for Sitting { trials, .. } in sittings(study, trials) {
         let mut blocks: BTreeMap<u32, (Timestamp, u32)> = BTreeMap::new();
         for trial in trials {
             let (start, trials) = blocks.entry(trial.block).or_insert((trial.started_at, 0));
@@ -43,7 +49,15 @@ pub(crate) fn share_of_block(study: &Study, trials: &[Trial]) -> Option<Duration
 /// From the start of a study to the end of these trials, when one takes `each`, without interruptions.
 pub(crate) fn elapsed_after(study: &Study, trials: &[&Trial], each: Duration) -> Duration {
     let last = |Sitting { began, trials }: Sitting<'_>| {
-        Some(between(began, trials.iter().map(|trial| trial.started_at).max()?) + each)
+        let newest = trials.iter().max_by_key(|trial| (trial.block, trial.started_at))?;
+        let of_block = || trials.iter().filter(|trial| trial.block == newest.block);
+        Some(match study.order {
+            BlockOrder::Windows => between(began, newest.started_at) + each,
+            BlockOrder::Turns => {
+                let first = of_block().map(|trial| trial.started_at).min()?;
+                between(began, first) + each * of_block().count() as u32
+            }
+        })
     };
     let elapsed: Duration = sittings(study, trials).into_iter().filter_map(last).sum();
     elapsed.max(each)
@@ -88,6 +102,19 @@ mod tests {
 
     use super::*;
     use crate::samples;
+
+    #[test]
+    fn trials_that_take_turns_share_the_time_of_their_block() {
+        let at = |second| Timestamp::UNIX_EPOCH + SignedDuration::from_secs(second);
+        let trial = |(block, second)| Trial { started_at: at(second), ..samples::measured("a", block, 100.0) };
+        let trials: Vec<Trial> = [(1, 2), (1, 3), (1, 4), (2, 32), (2, 33), (2, 34)].map(trial).into();
+        let of: Vec<&Trial> = trials.iter().collect();
+        let study = Study { order: BlockOrder::Turns, started_at: at(0), ..samples::study(&["a", "b", "c"]) };
+        let each = trial_time(&study, &of).unwrap();
+        assert_eq!(each, Duration::from_secs(10));
+        assert_eq!(elapsed_after(&study, &of, each), Duration::from_secs(62));
+        assert_eq!(trial_time(&study, &of[..3]), None);
+    }
 
     #[test]
     fn time_is_told_by_the_starts_of_trials() {

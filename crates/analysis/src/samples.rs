@@ -28,6 +28,7 @@ pub(crate) fn study(cases: &[&str]) -> Study {
         machine: Machine { cpus: 2, cpu_model: "some".to_owned(), kernel: "6.1".to_owned(), cgroup: CgroupSupport::V2 },
         cases: cases.iter().map(|id| case(id)).collect(),
         groundwork: Groundwork::default(),
+        order: stampede_core::BlockOrder::default(),
         resumed_at: Vec::new(),
     }
 }
@@ -97,6 +98,7 @@ pub(crate) fn measured(case: &str, block: u32, throughput: f64) -> Trial {
             sampling: None,
             steps: Vec::new(),
             seconds: Vec::new(),
+            turns: Vec::new(),
             load_seconds: Vec::new(),
         }),
         stops: Vec::new(),

@@ -335,6 +335,7 @@ fn study(slo: &str) -> Study {
         machine: Machine { cpus: 2, cpu_model: String::new(), kernel: String::new(), cgroup: CgroupSupport::V2 },
         cases: Vec::new(),
         groundwork: Groundwork::default(),
+        order: stampede_core::BlockOrder::default(),
         resumed_at: Vec::new(),
     }
 }
@@ -397,6 +398,7 @@ fn measurement(window: Duration, ok: u64, response: Latencies, seconds: Vec<SloS
         sampling: None,
         steps: Vec::new(),
         seconds,
+        turns: Vec::new(),
         load_seconds: Vec::new(),
     }
 }

@@ -96,6 +96,7 @@ impl Record {
             | Event::PilotEnded(..)
             | Event::YardStickStarted { .. }
             | Event::TrialStarted { .. }
+            | Event::TurnStarted { .. }
             | Event::PhaseStarted(_)
             | Event::Progress { .. }
             | Event::Warned(_) => {}

@@ -94,6 +94,7 @@ fn differences(then: &Study, now: &Study, asked_seed: Option<u64>, pilots: bool)
         slo,
         warm_up,
         duration,
+        order,
         started_at: _,
         stampede_version,
         machine,
@@ -115,6 +116,7 @@ fn differences(then: &Study, now: &Study, asked_seed: Option<u64>, pilots: bool)
     let of_warm_up = |pilots, length| if pilots { "by pilots".to_owned() } else { format!("{length:?}") };
     differ(&mut found, "warm-up", &of_warm_up(had_pilots, *warm_up), &of_warm_up(pilots, now.warm_up));
     differ(&mut found, "duration", &format!("{duration:?}"), &format!("{:?}", now.duration));
+    differ(&mut found, "order", order, &now.order);
     differ(&mut found, "version of Stampede", stampede_version, &now.stampede_version);
     differ(&mut found, "machine: processors", &machine.cpus, &now.machine.cpus);
     differ(&mut found, "machine: processor", &machine.cpu_model, &now.machine.cpu_model);
@@ -271,6 +273,7 @@ mod tests {
             },
             cases: vec![case("a"), case("b")],
             groundwork: Groundwork::default(),
+            order: stampede_core::BlockOrder::default(),
             resumed_at: Vec::new(),
         }
     }

@@ -240,6 +240,7 @@ pub(crate) fn begun(plan: &ComparePlan, kind: StudyKind, site: &Site<'_>, starte
         machine: site.machine.clone(),
         cases: Vec::new(),
         groundwork: Groundwork::default(),
+        order: plan.order,
         resumed_at: Vec::new(),
     }
 }

@@ -75,3 +75,29 @@ pub enum Gauge {
     /// Transactions that are open and wait for their client.
     IdleTransactions,
 }
+
+impl Gauge {
+    /// Whether it counts, so that only its growth means something.
+    pub fn is_counter(self) -> bool {
+        matches!(
+            self,
+            Self::Accepted
+                | Self::Requests
+                | Self::Restarts
+                | Self::MaxChildrenReached
+                | Self::CpuUs
+                | Self::Periods
+                | Self::ThrottledPeriods
+                | Self::ThrottledUs
+                | Self::OomKills
+                | Self::CpuPressureUs
+                | Self::MemoryPressureUs
+                | Self::IoPressureUs
+                | Self::ListenOverflows
+                | Self::ListenDrops
+                | Self::IdleUs
+                | Self::Forks
+                | Self::StolenUs
+        )
+    }
+}

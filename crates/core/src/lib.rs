@@ -53,6 +53,7 @@ mod topology;
 mod topology_builder;
 mod trial;
 mod tuning;
+mod turn;
 mod unit_end;
 mod verdict;
 mod workload;
@@ -118,6 +119,7 @@ pub use trial::{
     ServedAnswer, Trial, are_autoscaled,
 };
 pub use tuning::{Origin, Role, Setting, Tunable, TunableKind, Tuning, TuningProblem};
+pub use turn::{BlockOrder, Turn};
 pub use unit_end::{UnitExit, UnitStop};
 pub use verdict::{Verdict, VerdictWord};
 pub use workload::{Answer, Body, Exchange, Expectation, ExpectedHead, Play, Request, Workload};

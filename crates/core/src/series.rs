@@ -33,6 +33,30 @@ pub struct Sampling {
     pub queries: Vec<QuerySeen>,
 }
 
+impl Sampling {
+    /// Goes on with what was sampled in a window that began when this one had lasted `after`, as if nothing had been between them.
+    pub fn go_on(&mut self, later: &Self, after: Duration) {
+        for series in &later.series {
+            match self.series.iter_mut().find(|known| known.source == series.source) {
+                Some(known) => known.go_on(series, after),
+                None => {
+                    let mut new = Series::new(series.source.clone());
+                    new.go_on(series, after);
+                    self.series.push(new);
+                }
+            }
+        }
+        self.cpu += later.cpu;
+        for query in &later.queries {
+            match self.queries.iter_mut().find(|known| (&known.unit, &known.text) == (&query.unit, &query.text)) {
+                Some(known) => (known.seen, known.locked) = (known.seen + query.seen, known.locked + query.locked),
+                None => self.queries.push(query.clone()),
+            }
+        }
+        self.queries.sort_by_key(|query| std::cmp::Reverse(query.seen));
+    }
+}
+
 /// In how many samples a database was seen to work on a query; on two connections at once counts twice.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct QuerySeen {
@@ -74,6 +98,24 @@ impl Series {
         }
         for column in self.columns.values_mut() {
             column.resize(before + 1, None);
+        }
+    }
+
+    /// Goes on with a series of the same source from a window that began when this one had lasted `after`: what a counter grew
+    /// between the two is left out.
+    fn go_on(&mut self, later: &Self, after: Duration) {
+        let (before, after) = (self.len(), u64::try_from(after.as_micros()).unwrap_or(u64::MAX));
+        self.at_us.extend(later.at_us.iter().map(|at| at.saturating_add(after)));
+        for (gauge, values) in &later.columns {
+            let column = self.columns.entry(*gauge).or_insert_with(|| vec![None; before]);
+            let told = |values: &[Option<u64>]| values.iter().rev().copied().flatten().next();
+            let base = told(column).zip(values.iter().copied().flatten().next()).filter(|_| gauge.is_counter());
+            // One that began anew stays below where it was, so that its growth is unknown.
+            let moved = |value: u64| base.map_or(value, |(from, first)| (from + value).saturating_sub(first));
+            column.extend(values.iter().map(|value| value.map(moved)));
+        }
+        for column in self.columns.values_mut() {
+            column.resize(self.at_us.len(), None);
         }
     }
 
@@ -129,6 +171,21 @@ mod tests {
         assert_eq!(series.values(busy).collect::<Vec<_>>(), [3, 4]);
         let stored = serde_json::to_string(&series).unwrap();
         assert_eq!(serde_json::from_str::<Series>(&stored).unwrap(), series);
+    }
+
+    #[test]
+    fn windows_that_follow_each_other_are_one_without_what_a_counter_grew_between_them() {
+        let (busy, cpu) = (Gauge::BusyWorkers, Gauge::CpuUs);
+        let of = |samples: &[&[(Gauge, u64)]]| Sampling { series: vec![series(samples)], ..Sampling::default() };
+        let mut all = of(&[&[(busy, 3), (cpu, 100)], &[(busy, 4), (cpu, 130)]]);
+        all.go_on(&of(&[&[(cpu, 700)], &[(busy, 5), (cpu, 750)]]), Duration::from_secs(1));
+        let whole = &all.series[0];
+        assert_eq!(whole.at_us, [0, 100_000, 1_000_000, 1_100_000]);
+        assert_eq!(whole.columns[&busy], [Some(3), Some(4), None, Some(5)]);
+        assert_eq!(
+            (whole.columns[&cpu].as_slice(), whole.growth(cpu)),
+            (&[100, 130, 130, 180].map(Some)[..], Some(80))
+        );
     }
 
     #[test]

@@ -6,7 +6,7 @@ use std::time::Duration;
 use jiff::Timestamp;
 use serde::{Deserialize, Serialize};
 
-use crate::{Case, CaseId, Groundwork, Machine, Slo, StudyId, WorkloadId};
+use crate::{BlockOrder, Case, CaseId, Groundwork, Machine, Slo, StudyId, WorkloadId};
 
 /// What a study asks.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
@@ -79,6 +79,8 @@ pub struct Study {
     pub warm_up: Duration,
     /// The measuring window.
     pub duration: Duration,
+    /// How the cases of a block are measured.
+    pub order: BlockOrder,
     /// When it was started.
     pub started_at: Timestamp,
     /// Version of Stampede.

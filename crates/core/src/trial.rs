@@ -8,7 +8,7 @@ use serde::{Deserialize, Serialize};
 
 use crate::{
     AuditRecord, CaseId, Censored, EnforcedLimits, Latencies, LoadSecond, PartRecord, PhpReadBack, Sampling,
-    ScaleRecord, SloSecond, StepRecord, UnitStop,
+    ScaleRecord, SloSecond, StepRecord, Turn, UnitStop,
 };
 
 /// How a trial ended. A failed trial is data.
@@ -139,6 +139,8 @@ pub struct Measurement {
     pub steps: Vec<StepRecord>,
     /// The seconds of the window, where they were counted beside an objective.
     pub seconds: Vec<SloSecond>,
+    /// The turns that the window was cut into, in their order; none where it was not.
+    pub turns: Vec<Turn>,
     /// The whole seconds of the window, as the generator saw them; none in trials of before this was recorded.
     pub load_seconds: Vec<LoadSecond>,
 }

@@ -57,6 +57,18 @@ pub enum Event<'a> {
         /// How many processors the deployment may use; none of instances that come and go, each with limits of its own.
         allowed: Option<f64>,
     },
+    /// A deployment is started, or has its turn, in a block whose deployments are up together. Their trials begin and end in
+    /// events when all are over.
+    TurnStarted {
+        /// The case.
+        case: CaseId,
+        /// Its block, from 1.
+        block: u32,
+        /// Which turn, from 1, of how many; none while it is started and warmed up.
+        turn: Option<(u32, u32)>,
+        /// How many processors the deployment may use.
+        allowed: Option<f64>,
+    },
     /// The trial went on to its next phase.
     PhaseStarted(Phase),
     /// Load is being driven.

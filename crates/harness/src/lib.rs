@@ -36,6 +36,7 @@ mod seconds;
 mod stop;
 mod study;
 mod trial;
+mod turns;
 mod usage;
 mod verify;
 mod write_denied;

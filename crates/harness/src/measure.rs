@@ -229,6 +229,7 @@ pub(crate) fn assemble(
         // Of one step alone the whole says it all.
         steps: if steps.len() > 1 { steps.into_iter().map(record).collect() } else { Vec::new() },
         seconds: Vec::new(),
+        turns: Vec::new(),
         load_seconds: Vec::new(),
     }
 }

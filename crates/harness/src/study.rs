@@ -13,6 +13,7 @@ use crate::order::schedule;
 use crate::prepare::Prepared;
 use crate::scale;
 use crate::trial;
+use crate::turns;
 use crate::yard_stick;
 
 /// Runs the blocks of a study, as many as it was planned with or as its verdicts take. A case that is decided against all
@@ -57,20 +58,27 @@ pub async fn run(
         };
         let of_block = (1..).zip(schedule(study.seed, block, &cases, &open));
         let of_block = of_block.map(|(position, index)| (position, &prepared[index]));
-        for (position, prepared) in of_block.filter(|(_, prepared)| !done.contains(&prepared.case.id)) {
-            let number = trials.len() as u32 + 1;
-            let Case { id: case, limits, .. } = &prepared.case;
-            let allowed = prepared.scaling.is_none().then(|| limits.cpus.cores());
-            sink.take(&Event::TrialStarted { case, block, number, of, allowed }).await?;
-            let place = Place { block, position };
-            let warm_up = study.warm_up_of(&prepared.case.id);
-            let timing = Timing { warm_up, duration: study.duration, seed: study.seed };
-            let trial = match &prepared.scaling {
-                Some(scaling) => scale::run(platform, context, prepared, scaling, place, &timing, sink).await?,
-                None => trial::run(platform, context, prepared, place, &timing, None, sink).await?,
-            };
-            sink.take(&Event::TrialEnded(&trial)).await?;
-            trials.push(trial);
+        let of_block = of_block.filter(|(_, prepared)| !done.contains(&prepared.case.id));
+        if turns::are_for(study, context, prepared) {
+            let cases: Vec<_> = of_block.collect();
+            let place = (trials.len() as u32 + 1, of);
+            trials.extend(turns::run(platform, study, context, block, &cases, place, sink).await?);
+        } else {
+            for (position, prepared) in of_block {
+                let number = trials.len() as u32 + 1;
+                let Case { id: case, limits, .. } = &prepared.case;
+                let allowed = prepared.scaling.is_none().then(|| limits.cpus.cores());
+                sink.take(&Event::TrialStarted { case, block, number, of, allowed }).await?;
+                let place = Place { block, position };
+                let warm_up = study.warm_up_of(&prepared.case.id);
+                let timing = Timing { warm_up, duration: study.duration, seed: study.seed };
+                let trial = match &prepared.scaling {
+                    Some(scaling) => scale::run(platform, context, prepared, scaling, place, &timing, sink).await?,
+                    None => trial::run(platform, context, prepared, place, &timing, None, sink).await?,
+                };
+                sink.take(&Event::TrialEnded(&trial)).await?;
+                trials.push(trial);
+            }
         }
         let known = left_out(study, &trials[..before]);
         for case in left_out(study, &trials).difference(&known) {

@@ -6,21 +6,22 @@ use std::time::Duration;
 
 use clap::Args;
 use stampede_core::{
-    App, Bytes, Candidate, DefaultsContext, Limits, Load, Rounds, Runtime, RuntimeId, ServiceNeed, Slo, Topology,
-    Tuning, TuningProblem, Workload,
+    App, BlockOrder, Bytes, Candidate, DefaultsContext, Limits, Load, Rounds, Runtime, RuntimeId, ServiceNeed, Slo,
+    Topology, Tuning, TuningProblem, Workload,
 };
 use stampede_scenario::Scenario;
 
 use crate::app::{case_id, check_service, named, reach_services, read_apps};
 use crate::application::Served;
+use crate::block_order::{read_order, settle_order};
 use crate::case::{Asked, read_cases};
 use crate::catalogue::Catalogue;
 use crate::choice::RuntimesAsked;
 use crate::document::Text;
 use crate::exchange;
 use crate::flags::{
-    AppFlag, DeploymentFlags, DurationFlag, ExchangesFlag, FeederFlag, IndexFlag, LoadFlag, MaxTimeFlag, PhpFlag,
-    PlatformFlags, PrecisionFlag, ReadyTimeoutFlag, RoundsFlag, SamplingFlag, SeedFlag, SloFlag, SubjectFlag,
+    AppFlag, DeploymentFlags, DurationFlag, ExchangesFlag, FeederFlag, IndexFlag, LoadFlag, MaxTimeFlag, OrderFlag,
+    PhpFlag, PlatformFlags, PrecisionFlag, ReadyTimeoutFlag, RoundsFlag, SamplingFlag, SeedFlag, SloFlag, SubjectFlag,
     TopologyFlags, WarmUpFlag,
 };
 use crate::kind::kinds_served;
@@ -68,6 +69,8 @@ pub struct CompareFlags {
     pub rounds: RoundsFlag,
     #[command(flatten)]
     pub max_time: MaxTimeFlag,
+    #[command(flatten)]
+    pub order: OrderFlag,
     #[command(flatten)]
     pub precision: PrecisionFlag,
     #[command(flatten)]
@@ -173,6 +176,8 @@ pub struct ComparePlan {
     pub pilots: bool,
     /// How many blocks.
     pub rounds: Rounds,
+    /// How the cases of a block are measured.
+    pub order: BlockOrder,
     /// Differences below this share do not matter.
     pub precision: f64,
     /// Seed of the order; `None` lets the caller choose one.
@@ -310,6 +315,12 @@ impl ComparePlan {
             |all| all.study.as_ref()?.precision.as_ref(),
             read_precision,
         );
+        let order = values.of(
+            ["--order", "study.order"],
+            &flags.order.order,
+            |all| all.study.as_ref()?.order.as_ref(),
+            read_order,
+        );
         let seed =
             values.of(["--seed", "study.seed"], &flags.seed.seed, |all| all.study.as_ref()?.seed.as_ref(), read_seed);
         // Typed, it takes the place of the file's platform and of that one's image.
@@ -370,6 +381,7 @@ impl ComparePlan {
                 }
             }
         }
+        let order = settle_order(order, &load, scenario.is_some() || !beside.is_empty(), &mut mistakes);
         let (warm_up, pilots) = settle(warm_up, &load, scenario.is_some(), rounds, duration, &mut mistakes);
         let is_unable = |case: &&Asked| {
             served.is_ok() && !candidates.iter().any(|candidate| candidate.runtime.id() == case.runtime.id())
@@ -399,6 +411,7 @@ impl ComparePlan {
             warm_up,
             pilots,
             rounds,
+            order,
             precision,
             seed,
             ready_timeout,

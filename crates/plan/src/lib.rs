@@ -9,6 +9,7 @@ mod app;
 mod application;
 mod audit;
 mod autoloader;
+mod block_order;
 mod capacity;
 mod case;
 mod catalogue;
@@ -55,8 +56,8 @@ pub use capacity::{CapacityFlags, read_capacity};
 pub use catalogue::Catalogue;
 pub use compare::{CompareFlags, ComparePlan, MachineSize, RuntimeChoice};
 pub use flags::{
-    AppFlag, ClientRttFlag, DeploymentFlags, DurationFlag, ExchangesFlag, IndexFlag, LoadFlag, MaxTimeFlag, PhpFlag,
-    PlatformFlags, ReadyFlag, ReadyTimeoutFlag, RoundsFlag, SeedFlag, SubjectFlag, TopologyFlags, WarmUpFlag,
+    AppFlag, ClientRttFlag, DeploymentFlags, DurationFlag, ExchangesFlag, IndexFlag, LoadFlag, MaxTimeFlag, OrderFlag,
+    PhpFlag, PlatformFlags, ReadyFlag, ReadyTimeoutFlag, RoundsFlag, SeedFlag, SubjectFlag, TopologyFlags, WarmUpFlag,
 };
 pub use ladder::{LadderFlags, LadderPlan, Rung};
 pub use load::{LoadFlags, LoadPlan};

@@ -9,12 +9,12 @@ use std::time::Duration;
 
 use schemars::JsonSchema;
 use serde::Serialize;
-use stampede_analysis::{CaseSummary, metric, percentile};
+use stampede_analysis::{CaseSummary, NestedVariances, TurnScatter, Variance, metric, percentile};
 use stampede_core::{
-    Arrivals, Case, Censored, CgroupSupport, Counts, CpuLayout, EnforcedLimits, ErrorClass, Estimate, Finding,
-    GeneratorUse, Latencies, Limit, Limits, Load, Machine, Measurement, Origin, Outcome, PhpBuild, PhpReadBack,
-    Revision, Rounds, Sending, ServedAnswer, Severity, Slo, Study, StudyKind, Trial, UnitStop, Verdict, VerdictWord,
-    WarmUp,
+    Arrivals, BlockOrder, Case, Censored, CgroupSupport, Counts, CpuLayout, EnforcedLimits, ErrorClass, Estimate,
+    Finding, GeneratorUse, Latencies, Limit, Limits, Load, Machine, Measurement, Origin, Outcome, PhpBuild,
+    PhpReadBack, Revision, Rounds, Sending, ServedAnswer, Severity, Slo, Study, StudyKind, Trial, Turn, UnitStop,
+    Verdict, VerdictWord, WarmUp,
 };
 
 use crate::StudyView;
@@ -60,6 +60,8 @@ pub(crate) struct WireStudy<'a> {
     slo: Option<String>,
     warm_up_s: f64,
     duration_s: f64,
+    #[schemars(with = "String")]
+    order: BlockOrder,
     started_at: String,
     resumed_at: Vec<String>,
     finished_at: Option<String>,
@@ -70,6 +72,9 @@ pub(crate) struct WireStudy<'a> {
     cases: Vec<WireCase<'a>>,
     verdicts: Vec<WireVerdict<'a>>,
     detectable_share: Option<f64>,
+    /// Where scatter comes from, in a study that was measured in turns.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    turn_scatter: Option<WireTurnScatter>,
     /// What holds the first case back, where the others are changes of it.
     #[serde(skip_serializing_if = "Option::is_none")]
     why: Option<WireExplanation>,
@@ -88,6 +93,7 @@ impl<'a> WireStudy<'a> {
             slo,
             warm_up,
             duration,
+            order,
             started_at,
             stampede_version,
             machine,
@@ -117,6 +123,7 @@ impl<'a> WireStudy<'a> {
             slo: slo.as_ref().map(Slo::to_string),
             warm_up_s: warm_up.as_secs_f64(),
             duration_s: duration.as_secs_f64(),
+            order: *order,
             started_at: started_at.to_string(),
             resumed_at: resumed_at.iter().map(ToString::to_string).collect(),
             finished_at: view.finished_at.map(|finished_at| finished_at.to_string()),
@@ -127,6 +134,7 @@ impl<'a> WireStudy<'a> {
             cases: cases.collect(),
             verdicts: view.analysis.verdicts.iter().map(WireVerdict::of).collect(),
             detectable_share: view.analysis.detectable.map(rounded),
+            turn_scatter: TurnScatter::of(view.study, view.trials).map(|scatter| WireTurnScatter::of(&scatter)),
             why: why::explanation(view).map(|explanation| WireExplanation::of(view, &explanation)),
         }
     }
@@ -397,6 +405,9 @@ struct WireTrial<'a> {
     sending: Option<WireSending<'a>>,
     sampling: Option<WireSampling>,
     load_seconds: Option<WireLoadSeconds>,
+    /// The turns that the window was cut into.
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    turns: Vec<WireTurn>,
     stops: Vec<WireStop<'a>>,
     parts: Vec<WirePart<'a>>,
     client_link: Option<WireLink>,
@@ -493,6 +504,7 @@ impl<'a> WireTrial<'a> {
             sending: measured.and_then(|measured| measured.sending.as_ref()).map(WireSending::of),
             sampling: measured.and_then(|measured| measured.sampling.as_ref()).map(WireSampling::of),
             load_seconds: measured.and_then(|measured| WireLoadSeconds::of(&measured.load_seconds)),
+            turns: measured.map_or_else(Vec::new, |measured| measured.turns.iter().map(WireTurn::of).collect()),
             stops: stops.iter().map(WireStop::of).collect(),
             parts: parts.iter().map(WirePart::of).collect(),
             client_link: link.as_ref().map(WireLink::of),
@@ -506,6 +518,59 @@ impl<'a> WireTrial<'a> {
             rps_per_vcpu: figures.and_then(|figures| figures.rps_per_vcpu),
             bill: figures.and_then(WireBill::of),
             gateway: record.zip(figures).map(|(record, figures)| WireGateway::of(record, figures)),
+        }
+    }
+}
+
+/// Standard deviations of the natural logarithm of throughput: shares of a rate.
+#[derive(Serialize, JsonSchema)]
+struct WireTurnScatter {
+    blocks: usize,
+    turns: usize,
+    turn: WireDeviation,
+    between_lifetimes: WireDeviation,
+}
+
+#[derive(Serialize, JsonSchema)]
+struct WireDeviation {
+    share: f64,
+    low: f64,
+    high: f64,
+}
+
+impl WireTurnScatter {
+    fn of(scatter: &TurnScatter) -> Self {
+        let TurnScatter { variances: NestedVariances { within, between }, blocks, turns } = scatter;
+        let deviation = |variance: &Variance| WireDeviation {
+            share: variance.value.sqrt(),
+            low: variance.low.sqrt(),
+            high: variance.high.sqrt(),
+        };
+        Self { blocks: *blocks, turns: *turns, turn: deviation(within), between_lifetimes: deviation(between) }
+    }
+}
+
+#[derive(Serialize, JsonSchema)]
+struct WireTurn {
+    at_s: f64,
+    window_s: f64,
+    ok: u64,
+    cpu_seconds: Option<f64>,
+    periods: u64,
+    stolen_seconds: Option<f64>,
+}
+
+impl WireTurn {
+    fn of(turn: &Turn) -> Self {
+        let Turn { at, window, ok, cpu, periods, stolen } = turn;
+        let seconds = |time: &Option<Duration>| time.map(|time| time.as_secs_f64());
+        Self {
+            at_s: at.as_secs_f64(),
+            window_s: window.as_secs_f64(),
+            ok: *ok,
+            cpu_seconds: seconds(cpu),
+            periods: *periods,
+            stolen_seconds: seconds(stolen),
         }
     }
 }

@@ -101,7 +101,8 @@ fn stored(
 
 /// A flag that was given and counts for measuring alone.
 fn given(measuring: &MeasuringArgs, bench: BenchArgs) -> Option<&'static str> {
-    let MeasuringArgs { index, runtime, deployment, load, duration, warm_up, rounds, max_time, seed } = measuring;
+    let MeasuringArgs { index, runtime, deployment, load, duration, warm_up, rounds, max_time, order, seed } =
+        measuring;
     let DeploymentFlags { set, cpus, memory } = deployment;
     let is_given = |flag: &Option<String>| flag.is_some();
     [
@@ -115,6 +116,7 @@ fn given(measuring: &MeasuringArgs, bench: BenchArgs) -> Option<&'static str> {
         (is_given(&warm_up.warm_up), "--warm-up"),
         (is_given(&rounds.rounds), "--rounds"),
         (is_given(&max_time.max_time), "--max-time"),
+        (is_given(&order.order), "--order"),
         (is_given(&seed.seed), "--seed"),
         (bench.wait.no_wait, "--no-wait"),
     ]
@@ -150,7 +152,7 @@ fn measured(
 }
 
 fn read(side: &CheckedOut, measuring: &MeasuringArgs, machine: MachineSize) -> Result<ComparePlan, Failure> {
-    let MeasuringArgs { index, runtime, deployment, load, duration, warm_up, rounds, max_time, seed } =
+    let MeasuringArgs { index, runtime, deployment, load, duration, warm_up, rounds, max_time, order, seed } =
         measuring.clone();
     let flags = CompareFlags {
         subject: SubjectFlag { subject: Some(side.folder.display().to_string()), index },
@@ -161,6 +163,7 @@ fn read(side: &CheckedOut, measuring: &MeasuringArgs, machine: MachineSize) -> R
         warm_up,
         rounds,
         max_time,
+        order,
         seed,
         ..CompareFlags::default()
     };

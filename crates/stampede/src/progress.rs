@@ -139,6 +139,14 @@ impl<'a> Progress<'a> {
                 self.begin(None);
                 self.allowed = *allowed;
             }
+            Event::TurnStarted { case, block, turn, allowed } => {
+                let case = screen::printable(case.as_str());
+                self.begin(Some(match turn {
+                    Some((turn, of)) => format!("round {block}  turn {turn}/{of}  {case:<15}"),
+                    None => format!("round {block}  {case:<15}"),
+                }));
+                self.allowed = *allowed;
+            }
             Event::PhaseStarted(phase) => self.phase = *phase,
             Event::Warned(warning) => {
                 match self.style {

@@ -6,6 +6,7 @@
 //!
 //! - Within a trial: [`steady_state`], [`mann_kendall`], [`BatchMeans`].
 //! - Between trials: [`BlockRatios`]; of trials that share no blocks: [`difference_interval`].
+//! - Of turns within trials: [`NestedVariances`].
 //! - Of requests in one trial: [`BurstyShare`]; of throughput at several concurrencies: [`UslFit`].
 //! - Verdicts: [`decide`], [`noise_floor`], [`power`], [`blocks_to_decide`].
 //! - Racing: [`least_significant_difference`]; what to try next: [`GaussianProcess`], [`expected_improvement`].
@@ -19,6 +20,7 @@ mod decision;
 mod equivalence;
 mod gaussian;
 mod interval;
+mod nested;
 mod normal;
 mod order;
 mod power;
@@ -41,6 +43,7 @@ pub use decision::{Decision, Extent, Margins, decide};
 pub use equivalence::noise_floor;
 pub use gaussian::{GaussianProcess, expected_improvement};
 pub use interval::{Interval, IntervalError, difference_interval, mean, mean_interval};
+pub use nested::{NestedVariances, Variance};
 pub use order::{median, median_absolute_deviation};
 pub use power::{blocks_to_decide, minimal_detectable_effect, power};
 pub use random::SplitMix64;

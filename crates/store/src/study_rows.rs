@@ -4,8 +4,8 @@ use jiff::Timestamp;
 use rusqlite::types::FromSqlResult;
 use rusqlite::{Connection, OptionalExtension, Row, Transaction, named_params};
 use stampede_core::{
-    Bytes, Case, CaseId, CgroupSupport, Cpus, Limits, Machine, Revision, Rounds, RuntimeId, Slo, Study, StudyId,
-    StudyKind, WorkloadId,
+    BlockOrder, Bytes, Case, CaseId, CgroupSupport, Cpus, Limits, Machine, Revision, Rounds, RuntimeId, Slo, Study,
+    StudyId, StudyKind, WorkloadId,
 };
 
 use crate::columns::{Count, Decimal, Instant, Json, Nanos, other};
@@ -23,6 +23,7 @@ pub(crate) fn insert(transaction: &Transaction<'_>, study: &Study) -> rusqlite::
         slo,
         warm_up,
         duration,
+        order,
         started_at,
         stampede_version,
         machine: Machine { cpus, cpu_model, kernel, cgroup },
@@ -37,7 +38,7 @@ pub(crate) fn insert(transaction: &Transaction<'_>, study: &Study) -> rusqlite::
     transaction.execute(
         "INSERT INTO study VALUES (:study_id, :kind, :workload, :seed, :rounds, :warm_up_ns, :duration_ns,
             :started_at_ns, :stampede_version, :machine_cpus, :cpu_model, :kernel, :cgroup, :max_time_ns, :precision,
-            :groundwork_json, :metric, :slo)",
+            :groundwork_json, :metric, :slo, :block_order)",
         named_params! {
             ":study_id": id.as_str(),
             ":kind": kind.to_string(),
@@ -57,6 +58,7 @@ pub(crate) fn insert(transaction: &Transaction<'_>, study: &Study) -> rusqlite::
             ":groundwork_json": Json(groundwork),
             ":metric": metric,
             ":slo": slo.as_ref().map(Slo::to_string),
+            ":block_order": order.to_string(),
         },
     )?;
     for (ordinal, case) in (0_i64..).zip(cases) {
@@ -238,6 +240,7 @@ pub(crate) fn load(connection: &Connection, id: &StudyId) -> rusqlite::Result<Op
                     slo: row.get::<_, Option<SloColumn>>("slo")?.map(|SloColumn(slo)| slo),
                     warm_up: row.get::<_, Nanos>("warm_up_ns")?.0,
                     duration: row.get::<_, Nanos>("duration_ns")?.0,
+                    order: row.get::<_, OrderColumn>("block_order")?.0,
                     started_at: row.get::<_, Instant>("started_at_ns")?.0,
                     stampede_version: row.get("stampede_version")?,
                     machine: Machine {
@@ -339,6 +342,16 @@ impl rusqlite::types::FromSql for KindColumn {
             "scale" => Ok(Self(StudyKind::Scale)),
             word => Err(other(format!("unknown kind of study: {word}"))),
         }
+    }
+}
+
+struct OrderColumn(BlockOrder);
+
+impl rusqlite::types::FromSql for OrderColumn {
+    fn column_result(value: rusqlite::types::ValueRef<'_>) -> FromSqlResult<Self> {
+        let word = value.as_str()?;
+        let known = BlockOrder::ALL.iter().find(|(name, _)| *name == word);
+        known.map(|(_, order)| Self(*order)).ok_or_else(|| other(format!("unknown order of cases: {word}")))
     }
 }
 

@@ -93,6 +93,7 @@ fn insert_measurement(transaction: &Transaction<'_>, trial: i64, measurement: &M
         sampling,
         steps,
         seconds,
+        turns,
         load_seconds,
     } = measurement;
     transaction.execute(
@@ -147,6 +148,12 @@ fn insert_measurement(transaction: &Transaction<'_>, trial: i64, measurement: &M
             named_params! { ":trial_id": trial, ":seconds_json": Json(seconds) },
         )?;
     }
+    if !turns.is_empty() {
+        transaction.execute(
+            "INSERT INTO turns VALUES (:trial_id, :turns_json)",
+            named_params! { ":trial_id": trial, ":turns_json": Json(turns) },
+        )?;
+    }
     if !load_seconds.is_empty() {
         transaction.execute(
             "INSERT INTO load_seconds VALUES (:trial_id, :load_seconds_json)",
@@ -180,6 +187,7 @@ pub(crate) fn load(connection: &Connection, study: &StudyId) -> rusqlite::Result
             LEFT JOIN trial_php USING (trial_id) LEFT JOIN sampling USING (trial_id)
             LEFT JOIN audit USING (trial_id) LEFT JOIN slo_seconds USING (trial_id)
             LEFT JOIN scaling USING (trial_id) LEFT JOIN load_seconds USING (trial_id)
+            LEFT JOIN turns USING (trial_id)
             WHERE study_id = ?1 ORDER BY trial_id",
     )?;
     let rows = statement.query_map([study.as_str()], |row| {
@@ -279,6 +287,7 @@ fn measurement(connection: &Connection, row: &Row<'_>) -> rusqlite::Result<Optio
         sampling: sampling(row)?,
         steps: step_rows::load(connection, row.get("trial_id")?)?,
         seconds: row.get::<_, Option<Json<_>>>("seconds_json")?.map(|Json(seconds)| seconds).unwrap_or_default(),
+        turns: row.get::<_, Option<Json<_>>>("turns_json")?.map(|Json(turns)| turns).unwrap_or_default(),
         load_seconds: row.get::<_, Option<Json<_>>>("load_seconds_json")?.map(|Json(list)| list).unwrap_or_default(),
     }))
 }

@@ -124,6 +124,7 @@ fn study(cases: usize, rounds: Rounds, precision: f64) -> Study {
         machine: Machine { cpus: 2, cpu_model: String::new(), kernel: String::new(), cgroup: CgroupSupport::V2 },
         cases: (0..cases).map(case).collect(),
         groundwork: Groundwork::default(),
+        order: stampede_core::BlockOrder::default(),
         resumed_at: Vec::new(),
     }
 }
@@ -179,6 +180,7 @@ fn trial(study: &Study, case: usize, block: u32, before: usize, figure: f64) -> 
             sampling: None,
             steps: Vec::new(),
             seconds: Vec::new(),
+            turns: Vec::new(),
             load_seconds: Vec::new(),
         }),
         stops: Vec::new(),

@@ -72,6 +72,7 @@ pub(crate) fn study(id: &str, cases: &[MadeUp]) -> (Study, Vec<Trial>) {
         },
         cases: cases.iter().map(case).collect(),
         groundwork: Groundwork::default(),
+        order: stampede_core::BlockOrder::default(),
         resumed_at: Vec::new(),
     };
     let trials = (1..=3).flat_map(|block| (1..).zip(cases).map(move |(position, case)| trial(case, block, position)));
@@ -162,6 +163,7 @@ fn trial(made_up: &MadeUp, block: u32, position: u32) -> Trial {
             sampling: None,
             steps: Vec::new(),
             seconds: Vec::new(),
+            turns: Vec::new(),
             load_seconds: Vec::new(),
         }),
         stops: Vec::new(),

@@ -152,6 +152,7 @@ mod tests {
             sampling: None,
             steps: Vec::new(),
             seconds: Vec::new(),
+            turns: Vec::new(),
             load_seconds: Vec::new(),
         };
         Measured {

@@ -1,9 +1,13 @@
 //! A deployment that is up, from its launch until it is stopped.
 
 use std::sync::Arc;
+use std::time::Duration;
 
-use stampede_core::{AuditRecord, Case, EnforcedLimits, Failures, Outcome, Protocol, ReadyBy, Trial};
-use stampede_seam::{LoadExchange, LoadOrder, LoadSpec, Pause, Platform, Running, Scenario, Template};
+use stampede_core::{
+    AuditRecord, Case, EnforcedLimits, Failures, Gauge, Limit, Measurement, Outcome, Protocol, ReadyBy, SeriesSource,
+    Trial, Turn,
+};
+use stampede_seam::{LoadExchange, LoadOrder, LoadSpec, Moment, Pause, Platform, Running, Scenario, Template};
 
 use super::judge::{explain, judge, unlaunched, with_fixes};
 use crate::audit::StepAnswers;
@@ -14,7 +18,7 @@ use crate::known::Known;
 use crate::measure::{MeasureError, Measured, measure};
 use crate::prepare::Prepared;
 use crate::ready::Front;
-use crate::{audit, parts, php, ready, verify};
+use crate::{audit, parts, php, ready, turns, verify};
 
 /// A deployment that is up and answers rightly. Dropping it ends it.
 pub(crate) struct OpenTrial<'a> {
@@ -28,6 +32,8 @@ pub(crate) struct OpenTrial<'a> {
     answers: Vec<StepAnswers>,
     /// Requests that were sent again.
     resent: u64,
+    /// How long a client's request took in the warm-up before turns.
+    cycle: Duration,
     /// Why there is nothing more to be measured.
     failure: Option<String>,
     trial: Trial,
@@ -79,6 +85,7 @@ impl<'a> OpenTrial<'a> {
                 measured: None,
                 answers: Vec::new(),
                 resent: 0,
+                cycle: Duration::ZERO,
                 failure: None,
                 trial,
             })),
@@ -101,23 +108,87 @@ impl<'a> OpenTrial<'a> {
         watch: Option<&mut Watch<'_>>,
         sink: &mut dyn Sink,
     ) -> Result<(), SinkError> {
-        if self.failure.is_some() {
-            return Ok(());
-        }
         // Of a probe an objective says how many may fail.
         let is_probe = matches!(watch, Some(Watch::Probe(_)));
         let failures = if is_probe { Failures::Figures } else { self.context.failures };
+        if let Some(measured) = self.window(timing, watch, sink).await? {
+            self.measured = Some((measured, failures));
+        }
+        Ok(())
+    }
+
+    /// Drives load that counts nothing, and learns from its end how long a request takes.
+    ///
+    /// # Errors
+    ///
+    /// Only when a sink does not take an event.
+    pub(crate) async fn warm_up(&mut self, timing: &Timing, sink: &mut dyn Sink) -> Result<(), SinkError> {
+        if let Some(Measured { measurement, .. }) = self.window(timing, None, sink).await? {
+            let clients = self.prepared.case.load.connections();
+            self.cycle =
+                measurement.window * clients / u32::try_from(measurement.requests.ok.max(1)).unwrap_or(u32::MAX);
+        }
+        Ok(())
+    }
+
+    /// Drives load for a turn, which is one of so many and is put together with those before it, unless the deployment has failed in
+    /// an earlier one. `began` is when the first turn of the block began.
+    ///
+    /// # Errors
+    ///
+    /// Only when a sink does not take an event.
+    pub(crate) async fn turn(
+        &mut self,
+        timing: &Timing,
+        (turn, of): (u32, u32),
+        began: Moment,
+        sink: &mut dyn Sink,
+    ) -> Result<(), SinkError> {
+        let entry = turns::entry(self.quota_period(), self.cycle);
+        let at = self.running.vantage().now().since(began) + entry;
+        let failed_before = self.failure.is_some();
+        if let Some(mut measured) = self.window(&Timing { warm_up: entry, ..*timing }, None, sink).await? {
+            measured.measurement.turns = vec![turn_of(&measured.measurement, at)];
+            match &mut self.measured {
+                Some((all, _)) => turns::join(all, measured),
+                None => self.measured = Some((measured, self.context.failures)),
+            }
+        }
+        if let Some(problem) = self.failure.as_mut().filter(|_| !failed_before) {
+            problem.push_str(&format!(", in turn {turn} of {of}"));
+        }
+        Ok(())
+    }
+
+    /// The period of the quota that the deployment is held to; none without one.
+    pub(crate) fn quota_period(&self) -> Option<Duration> {
+        let EnforcedLimits { cpus, period, .. } = self.answering.enforced;
+        matches!(cpus, Limit::AtMost(_)).then_some(period)
+    }
+
+    /// Drives load for a window; nothing where the deployment fails, or has failed in an earlier one.
+    async fn window(
+        &mut self,
+        timing: &Timing,
+        watch: Option<&mut Watch<'_>>,
+        sink: &mut dyn Sink,
+    ) -> Result<Option<Measured>, SinkError> {
+        if self.failure.is_some() {
+            return Ok(None);
+        }
         let sampled = self.context.sampled.then_some(self.answering.enforced.cpus);
         match measure(self.running.as_ref(), self.order(timing), sampled, watch, sink).await {
             Ok(measured) => {
                 audit::add(&mut self.answers, &measured.answers);
                 self.resent += measured.measurement.reconnects;
-                self.measured = Some((measured, failures));
+                Ok(Some(measured))
             }
-            Err(MeasureError::Failed(problem)) => self.failure = Some(problem),
-            Err(MeasureError::Sink(error)) => return Err(error),
+            Err(MeasureError::Failed(problem)) => {
+                self.failure = Some(problem);
+                Ok(None)
+            }
+            Err(MeasureError::Sink(error)) => Err(error),
         }
-        Ok(())
     }
 
     /// The load of this trial.
@@ -158,7 +229,7 @@ impl<'a> OpenTrial<'a> {
     pub(crate) async fn close(mut self, sink: &mut dyn Sink) -> Result<Trial, SinkError> {
         let judged = self.judged().await.map(|outcome| self.mended(outcome));
         if let Some((measured, _)) = self.measured {
-            self.trial.measurement = Some(measured.measurement);
+            self.trial.measurement = Some(turns::kept(measured.measurement));
         }
         self.trial.outcome = judged
             .unwrap_or_else(|problem| Outcome::Failed(explain(self.running.as_ref(), &self.prepared.case, &problem)));
@@ -178,7 +249,7 @@ impl<'a> OpenTrial<'a> {
 
     /// What the measurement means. What was measured is kept, whatever is found of it afterwards.
     async fn judged(&mut self) -> Result<Outcome, String> {
-        let Self { context, prepared, running, answering, measured, answers, resent, failure, trial } = self;
+        let Self { context, prepared, running, answering, measured, answers, resent, failure, trial, .. } = self;
         let Prepared { case, terms, replicas, audits, .. } = prepared;
         if let Some(problem) = failure.take() {
             return Err(problem);
@@ -208,6 +279,20 @@ impl<'a> OpenTrial<'a> {
         trial.audits = audit::records(audits, before, &after, answers, *resent);
         faults.extend(trial.audits.iter().flat_map(AuditRecord::problems));
         judge(measured, case, context.drain, *failures, faults)
+    }
+}
+
+/// The turn in which this was measured.
+fn turn_of(measurement: &Measurement, at: Duration) -> Turn {
+    let sampling = measurement.sampling.as_ref();
+    let machine = sampling.and_then(|all| all.series.iter().find(|series| series.source == SeriesSource::Machine));
+    Turn {
+        at,
+        window: measurement.window,
+        ok: measurement.requests.ok,
+        cpu: measurement.resources.map(|used| used.cpu),
+        periods: measurement.resources.map_or(0, |used| used.periods),
+        stolen: machine.and_then(|machine| machine.growth(Gauge::StolenUs)).map(Duration::from_micros),
     }
 }
 

@@ -51,6 +51,7 @@ impl Bench {
                 },
                 cases: prepared.iter().map(|prepared| prepared.case.clone()).collect(),
                 groundwork: Groundwork::default(),
+                order: stampede_core::BlockOrder::default(),
                 resumed_at: Vec::new(),
             },
             prepared,
@@ -129,6 +130,7 @@ impl Sink for Heard {
                 let of = of.map(|of| format!(" of {of}")).unwrap_or_default();
                 self.events.push(format!("trial {case} {number}{of} in block {block}"));
             }
+            Event::TurnStarted { .. } => {}
             Event::PhaseStarted(phase) => self.events.push(format!("phase {phase:?}")),
             Event::YardStickStarted { block } => self.events.push(format!("reference {block}")),
             Event::CaseAdded(case) => self.events.push(format!("case {}", case.id)),

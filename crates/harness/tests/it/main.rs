@@ -9,3 +9,4 @@ mod outcomes;
 mod readiness;
 mod resumption;
 mod searches;
+mod turns;

@@ -135,6 +135,10 @@ pub(crate) struct StudySection {
     /// Time limit for rounds: auto. By default 10m, or what three rounds need.
     #[schemars(extend("examples" = ["10m"]))]
     pub(crate) max_time: Option<Text>,
+    /// How the cases of a round are measured: windows, the default, one after the other; or turns, all up together and measured
+    /// in turns of about a second.
+    #[schemars(extend("examples" = ["turns"]))]
+    pub(crate) order: Option<Text>,
     /// The smallest difference worth reporting. 3% by default.
     #[schemars(extend("examples" = ["3%"]))]
     pub(crate) precision: Option<Text>,

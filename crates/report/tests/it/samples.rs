@@ -91,6 +91,7 @@ pub(crate) fn four_runtimes() -> Sample {
         },
         cases: cases.map(|(id, version, tuning)| case(id, version, tuning)).to_vec(),
         groundwork: Groundwork::default(),
+        order: stampede_core::BlockOrder::default(),
         resumed_at: Vec::new(),
     };
     let throughputs = [
@@ -252,6 +253,7 @@ fn measured(case: &str, block: u32, throughput: f64, peak_mib: u64) -> Trial {
             sampling: (case == "nginx-fpm").then(sampling),
             steps: Vec::new(),
             seconds: Vec::new(),
+            turns: Vec::new(),
             load_seconds: if case == "nginx-fpm" { load_seconds(3, ok / 5, 0) } else { Vec::new() },
         }),
         stops: vec![UnitStop {

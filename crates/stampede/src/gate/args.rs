@@ -4,7 +4,7 @@ use std::path::PathBuf;
 
 use clap::Arg;
 use stampede_plan::{
-    DeploymentFlags, DurationFlag, IndexFlag, LoadFlag, MaxTimeFlag, RoundsFlag, SeedFlag, WarmUpFlag,
+    DeploymentFlags, DurationFlag, IndexFlag, LoadFlag, MaxTimeFlag, OrderFlag, RoundsFlag, SeedFlag, WarmUpFlag,
 };
 
 use crate::args::{BenchArgs, MetricArgs, StoreArgs};
@@ -76,6 +76,8 @@ pub(crate) struct MeasuringArgs {
     #[command(flatten)]
     pub(crate) max_time: MaxTimeFlag,
     #[command(flatten)]
+    pub(crate) order: OrderFlag,
+    #[command(flatten)]
     pub(crate) seed: SeedFlag,
 }
 
@@ -100,7 +102,7 @@ fn in_gate(arg: Arg) -> Arg {
             .help("Rounds, in each of which both sides are measured once: auto, or a number [default: auto]")
             .help_heading(MEASURING),
         "seed" => arg.help("Seed of the order in which the sides are measured").help_heading(MEASURING),
-        "index" | "set" | "load" | "duration" | "max_time" | "no_wait" => arg.help_heading(MEASURING),
+        "index" | "set" | "load" | "duration" | "order" | "max_time" | "no_wait" => arg.help_heading(MEASURING),
         _ => arg,
     }
 }

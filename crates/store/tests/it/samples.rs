@@ -5,13 +5,13 @@ use std::time::Duration;
 
 use jiff::Timestamp;
 use stampede_core::{
-    AddressId, AuditRecord, AuditTold, Bytes, Case, CaseId, Censored, CgroupSupport, ClientLink, Counts, CpuLayout,
-    Cpus, Denied, EnforcedLimits, ErrorClass, Fallback, Floor, GatewayUse, Gauge, GeneratorUse, Groundwork,
+    AddressId, AuditRecord, AuditTold, BlockOrder, Bytes, Case, CaseId, Censored, CgroupSupport, ClientLink, Counts,
+    CpuLayout, Cpus, Denied, EnforcedLimits, ErrorClass, Fallback, Floor, GatewayUse, Gauge, GeneratorUse, Groundwork,
     InstanceLife, InstanceUsage, Latencies, Limit, Limits, LinkUse, Load, LoadSecond, Machine, Measurement, NoiseFloor,
     Outcome, Pace, PartRecord, PhpBuild, PhpReadBack, Pilot, QuerySeen, ReadinessRecord, ResourceUse, Revision, Rounds,
     RuntimeId, Sampling, ScaleRecord, ScaledService, Sending, Series, SeriesSource, ServedAnswer, Service, ServiceKind,
-    Site, SloSecond, StepRecord, Study, StudyId, StudyKind, Topology, Trial, Tuning, UnitId, UnitRestart, UnitStop,
-    WarmUp, WorkloadId, YardStickReading,
+    Site, SloSecond, StepRecord, Study, StudyId, StudyKind, Topology, Trial, Tuning, Turn, UnitId, UnitRestart,
+    UnitStop, WarmUp, WorkloadId, YardStickReading,
 };
 
 pub(crate) fn study(id: &str, started_at_s: i64) -> Study {
@@ -53,6 +53,7 @@ pub(crate) fn study(id: &str, started_at_s: i64) -> Study {
                 )]),
             }),
         },
+        order: BlockOrder::Turns,
         resumed_at: Vec::new(),
     }
 }
@@ -189,6 +190,14 @@ pub(crate) fn measured(case: &str, block: u32) -> Trial {
             }),
             sampling: Some(Sampling { series: series(), cpu: Duration::from_micros(1_234), queries: queries() }),
             seconds: vec![SloSecond { ended: 5, beyond: vec![0, 1] }, SloSecond { ended: 3, beyond: vec![3, 0] }],
+            turns: vec![Turn {
+                at: Duration::from_millis(1_230),
+                window: Duration::from_millis(900),
+                ok: 88,
+                cpu: Some(Duration::from_micros(450_001)),
+                periods: 9,
+                stolen: None,
+            }],
             load_seconds: vec![LoadSecond {
                 second: 0,
                 sent: 9,
