@@ -17,6 +17,7 @@ use crate::sampling::Sampling;
 use crate::tool;
 use crate::tuning::Replay;
 use crate::tuning::recorder::GridRecording;
+use crate::turns::Turns;
 use crate::validation::Validation;
 
 pub(crate) const USAGE: &str = "\
@@ -30,6 +31,7 @@ usage: stampede-bench load [FLAGS]
        stampede-bench forecast [--rounds N] [--duration TIME] [--data FILE] [--output FILE] [--stampede FILE]
        stampede-bench published [--rounds N] [--workload NAME|DIR] [--output FILE] [--remark TEXT] [--stampede FILE]
        stampede-bench real [--studies N] [--time TIME] [--data FILE] [--output FILE] [--stampede FILE]
+       stampede-bench turns [--pieces N] [--data FILE] [--output FILE] [--remark TEXT] [--stampede FILE]
        stampede-bench findings [--only FAULT] [--cells FROM..TO] [--data FILE] [--output FILE] [--stampede FILE]
 
 `load` holds `stampede load` against a bare client and against other tools, and writes a table;
@@ -41,7 +43,8 @@ are simulated. `forecast` holds forecasts of ten services against real ones, and
 was left; `published` holds forecasts against the published rows of gcp-markdown. `tune` replays the
 search for settings on grids that `grid` recorded here, a trial of every cell at a time, or that are
 made up. `findings` provokes faults and counts how often the first bottleneck that is named is the
-right one; it goes on where it was left, too.
+right one; `turns` tells where the scatter of trials comes from, and what turns take away of it: both
+go on where they were left, too.
 
   --rounds N            rounds, in each of which every client runs once [default: 5]
   --duration TIME       length of each run, in whole seconds [default: 3s]
@@ -58,7 +61,8 @@ right one; it goes on where it was left, too.
   --searches N          searches of each server, or of each kind on each grid [default: capacity 100, tune 200]
   --time TIME           the most time of a real study [default: 120s]
   --workload NAME|DIR   the workload of the published rows, or a folder with one [default: markdown]
-  --pieces N            pieces of 32 trials that the file is to hold, or of a grid to record now [default: 10, all]
+  --pieces N            pieces of 32 trials that the file is to hold, of a grid to record now, or studies of each
+                        kind of turns [default: 10, all, 10]
   --data FILE           recorded trials, or real studies [default: a file in crates/bench/data]
   --cells FROM..TO      of findings: these runs alone, the last one not included [default: all]
   --remark TEXT         what else went on while it was recorded, for the file
@@ -78,6 +82,9 @@ pub(crate) enum Task {
     Forecast(Validation),
     Published(Published),
     Findings(Provocation),
+    Turns(Turns),
+    /// The neighbour that works in bursts, started by this program itself.
+    Disturb(u64),
     /// The server that takes a known share of CPU time more, started by a deployment.
     Burn,
     /// The fixed-answer server, started by this program itself.
@@ -160,6 +167,11 @@ pub(crate) fn read(arguments: impl IntoIterator<Item = String>) -> Result<Task, 
         Some("forecast") => forecast(arguments),
         Some("published") => published(arguments),
         Some("findings") => findings(arguments),
+        Some("turns") => turns(arguments),
+        Some("disturb") => {
+            let seed = arguments.next().ok_or(ArgsError::Without("SEED".to_owned()))?;
+            Ok(Task::Disturb(parse("SEED", &seed, "a number")?))
+        }
         Some("burn") => Ok(Task::Burn),
         Some("server") => Ok(Task::Serve),
         Some("floor") => {
@@ -315,6 +327,23 @@ fn real(mut arguments: impl Iterator<Item = String>) -> Result<Task, ArgsError> 
         }
     }
     Ok(Task::Real(real))
+}
+
+fn turns(mut arguments: impl Iterator<Item = String>) -> Result<Task, ArgsError> {
+    let mut turns = Turns::default();
+    while let Some(flag) = arguments.next() {
+        let mut value = || arguments.next().ok_or_else(|| ArgsError::Without(flag.clone()));
+        match flag.as_str() {
+            "--pieces" => turns.pieces = above_zero(&flag, &value()?)?,
+            "--data" => turns.data = PathBuf::from(value()?),
+            "--output" => turns.output = PathBuf::from(value()?),
+            "--remark" => turns.remark = value()?,
+            "--stampede" => turns.stampede = Some(PathBuf::from(value()?)),
+            "--help" | "-h" => return Ok(Task::Help),
+            other => return Err(ArgsError::Unknown(other.to_owned())),
+        }
+    }
+    Ok(Task::Turns(turns))
 }
 
 fn forecast(mut arguments: impl Iterator<Item = String>) -> Result<Task, ArgsError> {

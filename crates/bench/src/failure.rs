@@ -21,6 +21,7 @@ use crate::sampling::SamplingError;
 use crate::server::{CountError, ServeError};
 use crate::tuning::ReplayError;
 use crate::tuning::recorder::GridRecordingError;
+use crate::turns::TurnsError;
 use crate::validation::ValidationError;
 
 /// Why there is no table.
@@ -76,6 +77,8 @@ pub(crate) enum Failure {
     #[error(transparent)]
     Published(#[from] PublishedError),
     #[error(transparent)]
+    Turns(#[from] TurnsError),
+    #[error(transparent)]
     Findings(#[from] FindingsError),
     #[error("burn")]
     Burn(#[from] BurnError),
@@ -94,6 +97,7 @@ impl Failure {
             | Self::Validation(ValidationError::Compare(CompareError::NoStampede(_)))
             | Self::Published(PublishedError::Compare(CompareError::NoStampede(_)) | PublishedError::Fastest)
             | Self::Findings(FindingsError::Compare(CompareError::NoStampede(_)))
+            | Self::Turns(TurnsError::Compare(CompareError::NoStampede(_)))
             | Self::Processors(_)
             | Self::NoStampede(_)
             | Self::Prepare(_)
@@ -115,6 +119,7 @@ impl Failure {
             | Self::Validation(_)
             | Self::Published(_)
             | Self::Findings(_)
+            | Self::Turns(_)
             | Self::Burn(_)
             | Self::Process(_) => 5,
         }

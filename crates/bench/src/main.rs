@@ -1,5 +1,5 @@
 //! Benchmarks: of the load engine, `make bench-load`; of sampling, `make bench-status`; of verdicts, `make bench-stats`;
-//! of capacities, `make bench-capacity`; of the search for settings, `make bench-tune`; of findings, `make bench-findings`;
+//! of capacities, `make bench-capacity`; of the search for settings, `make bench-tune`; of findings, `make bench-findings`; of turns, `make bench-turns`;
 //! of forecasts, `make bench-forecast-real` and `make bench-forecast-published`.
 //!
 //! It starts a server and clients, each pinned to a processor, lets them take turns, and writes a table. The server and the
@@ -42,6 +42,7 @@ mod target;
 mod tool;
 mod trials;
 mod tuning;
+mod turns;
 mod validation;
 mod variant;
 
@@ -83,6 +84,8 @@ fn run() -> Result<(), Failure> {
         Task::Forecast(asked) => Ok(validation::run(&asked)?),
         Task::Published(asked) => Ok(published::run(&asked)?),
         Task::Findings(provocation) => Ok(findings::run(&provocation)?),
+        Task::Turns(asked) => Ok(turns::run(&asked)?),
+        Task::Disturb(seed) => turns::disturb(seed).map_err(Failure::Prepare),
         Task::Burn => Ok(burner::serve()?),
         Task::Serve => Ok(server::serve()?),
         Task::Fly { address, connections, duration } => {

@@ -1,0 +1,339 @@
+//! Where the scatter of trials comes from, and what turns take away of it: `stampede-bench turns`.
+//!
+//! The same three runtimes at equal measuring time, in turns and in windows one after the other, on a quiet machine and beside a
+//! neighbour. A study of three blocks is a piece; its lines are kept as it ends, and the document is written anew after each, so that
+//! hours can be measured in pieces.
+
+mod neighbour;
+
+use std::collections::BTreeMap;
+use std::fs;
+use std::io::Write;
+use std::path::{Path, PathBuf};
+
+use serde_json::Value;
+use stampede_stats::{NestedVariances, Variance, mean};
+use thiserror::Error;
+
+use self::neighbour::Neighbour;
+use crate::compare::{Compare, CompareError};
+use crate::document::Section;
+use crate::progress::tell;
+
+pub(crate) use self::neighbour::disturb;
+
+/// How it is to be done.
+#[derive(Clone, Debug, PartialEq)]
+pub(crate) struct Turns {
+    /// Studies of each kind that the file is to hold.
+    pub(crate) pieces: u32,
+    pub(crate) data: PathBuf,
+    pub(crate) output: PathBuf,
+    /// What else went on, in words.
+    pub(crate) remark: String,
+    pub(crate) stampede: Option<PathBuf>,
+}
+
+impl Default for Turns {
+    fn default() -> Self {
+        Self {
+            pieces: 10,
+            data: PathBuf::from("crates/bench/data/turns.csv"),
+            output: PathBuf::from("docs/bench-turns.md"),
+            remark: "nothing said".to_owned(),
+            stampede: None,
+        }
+    }
+}
+
+const CASES: [&str; 3] = ["nginx-fpm", "apache-mod-php", "php-cli-server"];
+
+/// How cases are measured, beside what. A piece of each, one after the other.
+const KINDS: [(&str, &str); 4] = [("turns", "quiet"), ("windows", "quiet"), ("turns", "busy"), ("windows", "busy")];
+
+/// Blocks of a study, which enter nothing with those of others but their differences between cases.
+const BLOCKS: u32 = 3;
+
+const PLAN: &str = "workload: hello\nruntimes: [nginx-fpm, apache-mod-php, php-cli-server]\n\
+                    limits: {cpus: 1, memory: 256Mi}\nload: closed:16\n\
+                    study: {rounds: 3, duration: 6s, warm_up: 1s}\n";
+
+/// One turn of a lifetime; a window is one.
+#[derive(Clone, Debug, PartialEq)]
+struct Line {
+    piece: u32,
+    order: String,
+    machine: String,
+    block: u32,
+    case: String,
+    turn: u32,
+    ok: u64,
+    window_s: f64,
+}
+
+const HEADER: &str = "piece,order,machine,block,case,turn,ok,window_s\n";
+
+impl Line {
+    fn text(&self) -> String {
+        let Self { piece, order, machine, block, case, turn, ok, window_s } = self;
+        format!("{piece},{order},{machine},{block},{case},{turn},{ok},{window_s}\n")
+    }
+
+    fn read(line: &str) -> Option<Self> {
+        let cells: Vec<&str> = line.split(',').collect();
+        let [piece, order, machine, block, case, turn, ok, window_s] = cells[..] else { return None };
+        Some(Self {
+            piece: piece.parse().ok()?,
+            order: order.to_owned(),
+            machine: machine.to_owned(),
+            block: block.parse().ok()?,
+            case: case.to_owned(),
+            turn: turn.parse().ok()?,
+            ok: ok.parse().ok()?,
+            window_s: window_s.parse().ok()?,
+        })
+    }
+
+    fn logarithm(&self) -> f64 {
+        (self.ok.max(1) as f64 / self.window_s).ln()
+    }
+}
+
+/// The lines of a study.
+fn lines_of(piece: u32, (order, machine): (&str, &str), study: &Value) -> Option<Vec<Line>> {
+    let mut lines = Vec::new();
+    for case in study["cases"].as_array()? {
+        for trial in case["trials"].as_array()? {
+            let of = |turn: u32, told: &Value, ok: &Value| {
+                Some(Line {
+                    piece,
+                    order: order.to_owned(),
+                    machine: machine.to_owned(),
+                    block: trial["block"].as_u64()? as u32,
+                    case: case["id"].as_str()?.to_owned(),
+                    turn,
+                    ok: ok.as_u64()?,
+                    window_s: told["window_s"].as_f64()?,
+                })
+            };
+            match trial["turns"].as_array() {
+                Some(turns) => {
+                    for (number, turn) in (1..).zip(turns) {
+                        lines.push(of(number, turn, &turn["ok"])?);
+                    }
+                }
+                None if trial["outcome"] == "measured" => lines.push(of(1, trial, &trial["requests"]["ok"])?),
+                None => {}
+            }
+        }
+    }
+    Some(lines)
+}
+
+/// Measures the pieces that are missing.
+pub(crate) fn run(turns: &Turns) -> Result<(), TurnsError> {
+    let compare = Compare::new(turns.stampede.clone())?;
+    let mut lines = read(&turns.data)?;
+    let mut done = lines.iter().map(|line| line.piece).max().unwrap_or(0);
+    let all = turns.pieces * KINDS.len() as u32;
+    loop {
+        let text = document(&lines, turns, &compare.version()?);
+        fs::write(&turns.output, text).map_err(|source| TurnsError::Write { path: turns.output.clone(), source })?;
+        if done >= all {
+            return Ok(());
+        }
+        let kind = KINDS[done as usize % KINDS.len()];
+        tell(&format!("study {} of {all}: {}, {}", done + 1, kind.0, kind.1));
+        let neighbour = (kind.1 == "busy").then(|| Neighbour::start(u64::from(done))).transpose();
+        let neighbour = neighbour.map_err(TurnsError::Neighbour)?;
+        let seed = (done + 1).to_string();
+        let study = compare.run(PLAN, &["--order", kind.0, "--seed", &seed])?;
+        drop(neighbour);
+        let more = lines_of(done + 1, kind, &study).filter(|lines| !lines.is_empty());
+        let more = more.ok_or(TurnsError::Study)?;
+        append(&turns.data, &more, &turns.remark)?;
+        lines.extend(more);
+        done += 1;
+    }
+}
+
+/// The blocks of a kind in which every case has all its turns: `blocks[block][case][turn]`, natural logarithms of rates.
+fn blocks(lines: &[Line], (order, machine): (&str, &str)) -> Vec<Vec<Vec<f64>>> {
+    let mut found: BTreeMap<(u32, u32), BTreeMap<&str, Vec<&Line>>> = BTreeMap::new();
+    for line in lines.iter().filter(|line| line.order == order && line.machine == machine) {
+        found.entry((line.piece, line.block)).or_default().entry(&line.case).or_default().push(line);
+    }
+    let most = found.values().flat_map(BTreeMap::values).map(Vec::len).max().unwrap_or(0);
+    let whole = |block: &BTreeMap<&str, Vec<&Line>>| {
+        CASES.iter().all(|case| block.get(case).is_some_and(|turns| turns.len() == most))
+    };
+    let logarithms = |block: BTreeMap<&str, Vec<&Line>>| -> Vec<Vec<f64>> {
+        CASES.iter().map(|case| block[case].iter().map(|line| line.logarithm()).collect()).collect()
+    };
+    found.into_values().filter(whole).map(logarithms).collect()
+}
+
+/// The standard deviation of the log ratio of two lifetimes in a block, through all pairs; and each pair's mean.
+fn pairs(blocks: &[Vec<Vec<f64>>]) -> Option<(f64, Vec<f64>)> {
+    if blocks.len() < 2 {
+        return None;
+    }
+    let (mut squares, mut means) = (0.0, Vec::new());
+    for (a, b) in [(0, 1), (0, 2), (1, 2)] {
+        let ratio = |block: &Vec<Vec<f64>>| Some(mean(&block[a])? - mean(&block[b])?);
+        let ratios: Vec<f64> = blocks.iter().map(ratio).collect::<Option<_>>()?;
+        let middle = mean(&ratios)?;
+        squares += ratios.iter().map(|ratio| (ratio - middle).powi(2)).sum::<f64>() / (ratios.len() - 1) as f64;
+        means.push(middle);
+    }
+    Some(((squares / means.len() as f64).sqrt(), means))
+}
+
+fn document(lines: &[Line], turns: &Turns, version: &str) -> String {
+    let mut section = Section::new("Turns and windows");
+    section.paragraph(&format!(
+        "Where the scatter of trials comes from, and what turns take away of it: {} under the workload hello, 1 CPU, 16 \
+         connections, 6 s of measuring a lifetime. In turns, all three are up together and alternate about once a second; in \
+         windows they follow each other. Quiet: nothing else was started. Busy: beside a neighbour that takes each processor \
+         for 0.3 to 5 s and leaves it for as long.",
+        CASES.join(", ")
+    ));
+    section.paragraph(&format!(
+        "Made by `stampede-bench turns`, which goes on where it was left: {} blocks of each kind were wanted. {version}. While they \
+         were measured: {}.",
+        turns.pieces * BLOCKS,
+        turns.remark
+    ));
+    let share = |share: f64| format!("{:.2} %", 100.0 * share);
+    let deviation = |variance: &Variance| {
+        format!(
+            "{} ({:.2} to {:.2})",
+            share(variance.value.sqrt()),
+            100.0 * variance.low.sqrt(),
+            100.0 * variance.high.sqrt()
+        )
+    };
+    let head = ["machine", "blocks", "one turn", "turns' mean", "between lifetimes"].map(str::to_owned).to_vec();
+    let mut components = vec![head];
+    let head = ["machine", "order", "blocks", "a pair's ratio", "nginx/apache", "nginx/php -S", "apache/php -S"];
+    let mut ratios = vec![head.map(str::to_owned).to_vec()];
+    for (order, machine) in KINDS {
+        let blocks = blocks(lines, (order, machine));
+        if let Some(NestedVariances { within, between }) = NestedVariances::of(&blocks) {
+            let turns = blocks[0][0].len() as f64;
+            components.push(vec![
+                machine.to_owned(),
+                blocks.len().to_string(),
+                deviation(&within),
+                share((within.value / turns).sqrt()),
+                deviation(&between),
+            ]);
+        }
+        if let Some((scatter, means)) = pairs(&blocks) {
+            let mut row = vec![machine.to_owned(), order.to_owned(), blocks.len().to_string(), share(scatter)];
+            let error = scatter / (blocks.len() as f64).sqrt();
+            row.extend(means.iter().map(|mean| format!("{:.3} ± {:.3}", mean.exp(), mean.exp() * error)));
+            ratios.push(row);
+        }
+    }
+    section.text.push_str("## Where scatter comes from\n\n");
+    section.paragraph(
+        "Standard deviations of a rate as shares of it, with 90 % intervals: of one turn; of the mean of a lifetime's turns, by \
+         turns alone; and from one lifetime to the next, which no length of measuring takes away.",
+    );
+    section.table(&components);
+    section.text.push_str("## At equal measuring time\n\n");
+    section.paragraph(
+        "The standard deviation of the ratio of two lifetimes in a block, and each pair's mean ratio with its standard error: what \
+         turns make of it must not differ from what windows make of it.",
+    );
+    section.table(&ratios);
+    format!("# {}\n\n{}\n", section.title, section.text.trim_end())
+}
+
+fn read(path: &Path) -> Result<Vec<Line>, TurnsError> {
+    let text = match fs::read_to_string(path) {
+        Err(error) if error.kind() == std::io::ErrorKind::NotFound => return Ok(Vec::new()),
+        read => read.map_err(|source| TurnsError::Read { path: path.to_owned(), source })?,
+    };
+    let lines = text.lines().filter(|line| !line.starts_with('#') && *line != HEADER.trim_end());
+    lines.map(|line| Line::read(line).ok_or_else(|| TurnsError::Line(line.to_owned()))).collect()
+}
+
+fn append(path: &Path, lines: &[Line], remark: &str) -> Result<(), TurnsError> {
+    let write = || {
+        let is_new = !path.exists();
+        let mut file = fs::OpenOptions::new().create(true).append(true).open(path)?;
+        let head = if is_new { format!("# while they were measured: {remark}\n{HEADER}") } else { String::new() };
+        let text: String = lines.iter().map(Line::text).collect();
+        file.write_all(format!("{head}{text}").as_bytes())?;
+        file.sync_all()
+    };
+    write().map_err(|source| TurnsError::Write { path: path.to_owned(), source })
+}
+
+/// Why turns were not measured.
+#[derive(Debug, Error)]
+pub(crate) enum TurnsError {
+    #[error(transparent)]
+    Compare(#[from] CompareError),
+    #[error("start a neighbour")]
+    Neighbour(#[source] std::io::Error),
+    #[error("measure three runtimes: the study has no trial that counts")]
+    Study,
+    #[error("read {}", path.display())]
+    Read {
+        path: PathBuf,
+        #[source]
+        source: std::io::Error,
+    },
+    #[error("read the turns so far: {0} is none")]
+    Line(String),
+    #[error("write {}", path.display())]
+    Write {
+        path: PathBuf,
+        #[source]
+        source: std::io::Error,
+    },
+}
+
+#[cfg(test)]
+mod tests {
+    use serde_json::json;
+
+    use super::*;
+
+    #[test]
+    fn a_study_is_kept_by_its_turns_or_its_windows() {
+        let trial = json!({"block": 2, "outcome": "measured", "window_s": 6.0, "requests": {"ok": 600},
+            "turns": [{"ok": 90, "window_s": 1.0}, {"ok": 99, "window_s": 1.1}]});
+        let window = json!({"block": 1, "outcome": "measured", "window_s": 6.0, "requests": {"ok": 600}});
+        let failed = json!({"block": 3, "outcome": "failed"});
+        let study = json!({"cases": [{"id": "nginx-fpm", "trials": [trial, window, failed]}]});
+        let lines = lines_of(4, ("turns", "busy"), &study).unwrap();
+        let text: String = lines.iter().map(Line::text).collect();
+        assert_eq!(
+            text,
+            "4,turns,busy,2,nginx-fpm,1,90,1\n4,turns,busy,2,nginx-fpm,2,99,1.1\n4,turns,busy,1,nginx-fpm,1,600,6\n"
+        );
+        assert_eq!(text.lines().map(|line| Line::read(line).unwrap()).collect::<Vec<_>>(), lines);
+    }
+
+    #[test]
+    fn ratios_are_taken_in_blocks_that_are_whole() {
+        let mut lines = Vec::new();
+        for (block, shift) in [(1, 1.0), (2, 1.5), (3, 1.2)] {
+            for (case, rate) in CASES.into_iter().zip([1000.0, 500.0, 250.0]) {
+                for turn in 1..=2 {
+                    let line = format!("1,turns,quiet,{block},{case},{turn},{},1", rate * shift + f64::from(turn));
+                    lines.push(Line::read(&line).unwrap());
+                }
+            }
+        }
+        lines.pop();
+        let blocks = blocks(&lines, ("turns", "quiet"));
+        assert_eq!(blocks.len(), 2);
+        let (scatter, means) = pairs(&blocks).unwrap();
+        assert!(scatter < 0.01 && (means[0] - 2_f64.ln()).abs() < 0.01 && (means[1] - 4_f64.ln()).abs() < 0.02);
+    }
+}
