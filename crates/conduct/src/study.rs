@@ -5,7 +5,9 @@ use std::path::Path;
 use std::time::Duration;
 
 use jiff::Timestamp;
-use stampede_core::{CpuLayout, Failures, Groundwork, Rounds, Slo, Study, StudyId, StudyKind, Trial, Workload};
+use stampede_core::{
+    BlockOrder, Bytes, CpuLayout, Failures, Groundwork, Rounds, Slo, Study, StudyId, StudyKind, Trial, Workload,
+};
 use stampede_harness::{Copies, Prepared, Stop, TrialContext, YardStick};
 use stampede_plan::ComparePlan;
 use stampede_seam::Backend;
@@ -194,6 +196,10 @@ impl Ready {
         if let Some(note) = note {
             site.bench().note(&note);
         }
+        if plan.order == BlockOrder::Turns {
+            let each: Vec<Bytes> = self.prepared.iter().map(|prepared| prepared.case.limits.memory).collect();
+            fit_together(&each, site.bench().host.size().memory)?;
+        }
         let started_at = site.now();
         Ok(Study {
             id: id.clone().unwrap_or_else(|| name(started_at)),
@@ -220,6 +226,20 @@ impl Ready {
             stop: site.stop,
         }
     }
+}
+
+/// Whether deployments that are up together fit into this much memory, each at its limit.
+fn fit_together(each: &[Bytes], memory: Bytes) -> Result<(), Failure> {
+    let needed: u64 = each.iter().map(|limit| limit.get()).sum();
+    if needed <= memory.get() {
+        return Ok(());
+    }
+    Err(Failure::usage(format!(
+        "--order turns has all {} cases up together, which may take {} of this machine's {memory}; compare fewer, lower --memory, \
+         or use --order windows",
+        each.len(),
+        Bytes::new(needed)
+    )))
 }
 
 /// A study of a plan that begins now, without cases, and decided by what follows from its load.
@@ -301,5 +321,22 @@ fn introduce(bench: Bench<'_>, study: &Study, pilots: bool) {
         bench.note(&format!(
             "first a pilot of each case, for its warm-up (at most {most} s in all; --warm-up 1s skips it)"
         ));
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn deployments_that_are_up_together_fit_into_the_memory() {
+        let each = [Bytes::from_mib(512); 3];
+        fit_together(&each, Bytes::from_mib(1536)).unwrap();
+        let told = fit_together(&each, Bytes::from_mib(1024)).unwrap_err().message;
+        assert_eq!(
+            told,
+            "--order turns has all 3 cases up together, which may take 1536Mi of this machine's 1Gi; compare fewer, lower \
+             --memory, or use --order windows"
+        );
     }
 }
