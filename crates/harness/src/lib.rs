@@ -20,6 +20,7 @@ mod event;
 mod head;
 mod html;
 mod known;
+mod leak;
 mod mask;
 mod measure;
 mod memory_peak;
@@ -38,6 +39,7 @@ mod study;
 mod trial;
 mod usage;
 mod verify;
+mod visitor;
 mod write_denied;
 mod yard_stick;
 
