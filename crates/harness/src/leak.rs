@@ -1,6 +1,8 @@
 //! Which request changed what another one answers: looked for on fresh deployments, one after the other.
 //!
-//! What is wrong when it alone is asked again varies by itself. That, and whatever was not seen twice, is never called a leak.
+//! On the first the answer is asked for alone: what is wrong there varies by itself. On the second each of the requests before it is
+//! sent, and the answer asked for after each; where that changes nothing, each is tried apart. Who is found out must do it again on two
+//! more. Nothing else is called a leak.
 
 use stampede_core::{Case, Exchange, with_causes};
 use stampede_seam::Running;
@@ -27,9 +29,11 @@ const ALONE: u32 = 20;
 /// So often a request that was found out must do it again.
 const CONFIRMATIONS: usize = 2;
 
-/// Settings with which PHP starts afresh for each request: name, the value with which it does not, and the one with which it does.
-const FRESH: [(&str, Option<&str>, &str); 3] =
-    [("mode", Some("worker"), "classic"), ("http.pool.max_jobs", None, "1"), ("max_request", None, "1")];
+/// The setting with which workers keep an application, and the one with which it starts afresh for each request (FrankenPHP). That
+/// each worker is replaced after one request is no remedy: RoadRunner answers 13 requests a second then, and Swoole resets connections.
+const MODE: &str = "mode";
+const KEPT: &str = "worker";
+const AFRESH: &str = "classic";
 
 /// A search for the request that changed an answer.
 pub(crate) struct Search<'a> {
@@ -110,20 +114,20 @@ impl<'a> Search<'a> {
         let found = self.first_wrong(&self.after(&setup, &suspects)).await?;
         let is_of_all = found.is_some();
         let mut found = found.map(|found| (suspects[found.step], found.problem));
-        for suspect in suspects.iter().take(MOST_APART) {
-            if found.is_none() {
-                let apart = self.first_wrong(&self.after(&setup, &[suspect])).await?;
-                found = apart.map(|found| (*suspect, found.problem));
-            }
+        let mut apart = suspects.iter().take(MOST_APART);
+        while found.is_none()
+            && let Some(suspect) = apart.next()
+        {
+            let wrong = self.first_wrong(&self.after(&setup, &[suspect])).await?;
+            found = wrong.map(|found| (*suspect, found.problem));
         }
         let Some((culprit, mut problem)) = found else { return Ok(Verdict::NotSeenAgain) };
         for _ in 0..CONFIRMATIONS {
             match self.first_wrong(&self.after(&setup, &[culprit])).await? {
                 Some(found) => problem = found.problem,
                 None if is_of_all => {
-                    suspects
-                        .truncate(1 + suspects.iter().position(|known| known.name == culprit.name).unwrap_or_default());
-                    return Ok(Verdict::Together(suspects));
+                    let before = suspects.iter().take_while(|suspect| suspect.name != culprit.name);
+                    return Ok(Verdict::Together(before.chain([&culprit]).copied().collect()));
                 }
                 None => return Ok(Verdict::NotSeenAgain),
             }
@@ -269,23 +273,16 @@ impl<'a> Search<'a> {
 
 /// What mends a leak.
 fn fixes(case: &Case, culprit: &Exchange) -> Vec<String> {
-    let afresh = FRESH.iter().find_map(|(name, from, to)| {
-        let value = case.tuning.get(name)?;
-        let is_kept = from.map_or(value != *to, |from| value == from);
-        is_kept.then(|| format!("with --set {}.{name}={to} PHP starts afresh for each request", case.runtime))
-    });
-    let Exchange { name, once, .. } = culprit;
-    [
-        Some(
-            "reset at the end of each request what it keeps: static properties, $_SESSION, ini_set(), setlocale(), the \
-             current user, a cache"
-                .to_owned(),
-        ),
-        afresh,
-        (!once).then(|| format!("if `{name}` is meant to change it, send it once: once: true")),
-    ]
-    .into_iter()
-    .flatten()
-    .map(|fix| format!("{FIX}{fix}"))
-    .collect()
+    let mut fixes = vec![
+        "reset at the end of each request what it keeps: static properties, $_SESSION, ini_set(), setlocale(), the current \
+         user, a cache"
+            .to_owned(),
+    ];
+    if case.tuning.get(MODE) == Some(KEPT) {
+        fixes.push(format!("start PHP afresh for each request: --set {}.{MODE}={AFRESH}", case.runtime));
+    }
+    if !culprit.once {
+        fixes.push(format!("if `{}` is meant to change it, send it once: once: true", culprit.name));
+    }
+    fixes.into_iter().map(|fix| format!("{FIX}{fix}")).collect()
 }

@@ -66,7 +66,7 @@ async fn the_request_that_changes_another_ones_answer_is_named_with_the_differen
     let script: Script = |kept, request| (request.path == "/" && was_asked(kept, "/cart")).then(|| "1 item".to_owned());
     let mut bench = bench(&["/about", "/cart", "/terms", "/news"], 1);
     let tuning = &mut bench.prepared[0].case.tuning;
-    *tuning = tuning.clone().with_default("http.pool.max_jobs", 0, "");
+    *tuning = tuning.clone().with_default("mode", "worker", "");
     let (trials, launches) = trials(&bench, move || kept_by(1, script)).await;
     insta::assert_snapshot!(reason(&trials[0]), @r"
     leaks state from one request into another: `GET /cart` changes what `GET /` answers: the body differs (- expected, + came):
@@ -75,7 +75,7 @@ async fn the_request_that_changes_another_ones_answer_is_named_with_the_differen
       + 1 item
     seen on 3 fresh deployments; on another one it was right 100 times alone
     fix: reset at the end of each request what it keeps: static properties, $_SESSION, ini_set(), setlocale(), the current user, a cache
-    fix: with --set a.http.pool.max_jobs=1 PHP starts afresh for each request
+    fix: start PHP afresh for each request: --set a.mode=classic
     fix: if `GET /cart` is meant to change it, send it once: once: true
     ");
     assert_eq!(launches, 5);
