@@ -4,7 +4,9 @@ use std::collections::BTreeSet;
 use std::sync::atomic::{AtomicU32, Ordering};
 use std::sync::{Arc, Mutex};
 
-use stampede_core::{Body, Exchange, Random, Request, Role, Rounds, Trial, Tunable, TunableKind};
+use stampede_core::{
+    Body, Exchange, MaskClass, Masked, Piece, Random, Request, Role, Rounds, Trial, Tunable, TunableKind,
+};
 use stampede_testkit::{FakeLifetime, FakePlatform};
 
 use crate::bench::{BODY, Bench, answer, exchange, reason};
@@ -139,6 +141,25 @@ async fn whatever_a_worker_keeps_is_found_on_pools_of_several_sizes() {
             );
         }
     }
+}
+
+/// A token differs each time and is masked; the number of items is none.
+#[tokio::test(start_paused = true)]
+async fn a_leak_is_found_beside_what_is_masked() {
+    let script: Script = |kept, request| {
+        let items = kept.iter().filter(|request| request.path == "/cart").count();
+        let token = format!("{:032x}", 0x9e37_79b9_7f4a_7c15_f39c_u128 * (1 + kept.len() as u128));
+        (request.path == "/").then(|| format!("<b>{items} items</b>\n<input name=\"_token\" value=\"{token}\">\n"))
+    };
+    let mut bench = bench(&["/about", "/cart"], 1);
+    let text = |text: &str| Piece::Text(text.as_bytes().to_vec());
+    let [before, after] = ["<b>0 items</b>\n<input name=\"_token\" value=\"", "\">\n"].map(text);
+    bench.workload.exchanges[0].expect.body =
+        Body::Masked(Masked::new([before, Piece::Varies(MaskClass::Token), after]));
+    let (trials, _) = trials(&bench, move || kept_by(2, script)).await;
+    let reason = reason(&trials[0]);
+    assert!(reason.contains("`GET /cart` changes what `GET /` answers"), "{reason}");
+    assert!(reason.contains("- <b>0 items</b>") && reason.contains("value=\"⟨token⟩\""), "{reason}");
 }
 
 /// Each answer is another one with a certain chance, whatever was asked before.
