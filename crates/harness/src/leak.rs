@@ -30,7 +30,7 @@ const ALONE: u32 = 20;
 const CONFIRMATIONS: usize = 2;
 
 /// The setting with which workers keep an application, and the one with which it starts afresh for each request (FrankenPHP). That
-/// each worker is replaced after one request is no remedy: RoadRunner answers 13 requests a second then, and Swoole resets connections.
+/// each worker is replaced after one request is no remedy: RoadRunner answers few requests then, and Swoole resets connections.
 const MODE: &str = "mode";
 const KEPT: &str = "worker";
 const AFRESH: &str = "classic";
