@@ -20,6 +20,7 @@ mod event;
 mod head;
 mod html;
 mod known;
+mod leak;
 mod mask;
 mod measure;
 mod memory_peak;
@@ -39,6 +40,7 @@ mod trial;
 mod turns;
 mod usage;
 mod verify;
+mod visitor;
 mod write_denied;
 mod yard_stick;
 

@@ -20,7 +20,7 @@ const FIRST_TRY: Duration = Duration::from_secs(1);
 
 /// Statuses of a front whose application is not there yet (RFC 9110, sections 15.6.3 to 15.6.5). Any other answer, a
 /// wrong one too, is an answer of the application, and verifying it is the next phase.
-const NOT_YET: [u16; 3] = [502, 503, 504];
+pub(crate) const NOT_YET: [u16; 3] = [502, 503, 504];
 
 /// Where a request is sent.
 #[derive(Clone, Debug)]
@@ -115,6 +115,20 @@ pub(crate) async fn wait(
     request: &Request,
     timeout: Duration,
 ) -> Result<ReadinessRecord, String> {
+    first_answer(running, front, request, timeout).await.map(|(ready, _)| ready)
+}
+
+/// The same with the first answer.
+///
+/// # Errors
+///
+/// As [`wait`].
+pub(crate) async fn first_answer(
+    running: &dyn Running,
+    front: &Front,
+    request: &Request,
+    timeout: Duration,
+) -> Result<(ReadinessRecord, Answer), String> {
     tokio::select! {
         ready = wait_for_answer(running, front, request, timeout) => ready,
         problem = crash_loop::watch(running) => Err(problem),
@@ -126,7 +140,7 @@ async fn wait_for_answer(
     front: &Front,
     request: &Request,
     timeout: Duration,
-) -> Result<ReadinessRecord, String> {
+) -> Result<(ReadinessRecord, Answer), String> {
     let vantage = running.vantage();
     let deadline = vantage.now() + timeout;
     let mut attempts = 0;
@@ -144,7 +158,7 @@ async fn wait_for_answer(
         };
         match outcome {
             Ok(answer) if !NOT_YET.contains(&answer.status) => {
-                return Ok(ReadinessRecord { took: vantage.now().since(running.started()), attempts });
+                return Ok((ReadinessRecord { took: vantage.now().since(running.started()), attempts }, answer));
             }
             Ok(answer) if complaint::refuses(running) => {
                 let status = named_status(answer.status);

@@ -26,14 +26,14 @@ use self::fleet::{Course, Fleet, Meters, Mould, come_up};
 use self::scaling::Scaling;
 use crate::context::{Place, Timing, TrialContext};
 use crate::event::{Event, Phase, Sink, SinkError};
-use crate::known::Known;
 use crate::measure::{Clock, MeasureError, assemble, example};
 use crate::prepare::Prepared;
 use crate::ready::Front;
 use crate::seconds::Seconds;
 use crate::trial::{self, MOST_LATE, explain};
 use crate::usage::Usage;
-use crate::{php, ready, verify};
+use crate::verify::Verification;
+use crate::{php, ready};
 
 /// Runs a trial of an autoscaled service.
 ///
@@ -158,18 +158,15 @@ impl Act<'_> {
             let waited = ready::wait(running.as_ref(), &front, mould.first, mould.ready_timeout).await;
             waited.map_err(explained)?;
         }
-        let exchanges = &self.context.workload.exchanges;
-        let known = Known::of(running.as_ref(), &self.prepared.case);
-        let verified = verify::verify(
-            running.as_ref(),
-            &front,
-            &known,
-            exchanges,
-            mould.ready_timeout,
-            self.timing.seed,
-            trial.block,
-        )
-        .await;
+        let verification = Verification {
+            platform: self.platform,
+            prepared: self.prepared,
+            workload: self.context.workload,
+            timeout: mould.ready_timeout,
+            seed: self.timing.seed,
+            lifetime: trial.block,
+        };
+        let verified = verification.of(running.as_ref(), &front).await;
         let verified = verified.map_err(explained)?;
         trial.answers = verified.answers;
         let mut faults: Vec<String> = course.fault.into_iter().collect();

@@ -1,29 +1,59 @@
-//! Same answers first: every expected answer is checked before anything is timed, and again by two visitors who take turns,
+//! Same answers first: every expected answer is checked before anything is timed, and again by two visitors in mixed orders,
 //! so that what a worker keeps of one request is seen in the answer to another.
 
 use std::borrow::Cow;
 use std::time::Duration;
 
-use stampede_core::{Answer, Body, Exchange, Expectation, Masked, Piece, Request, ServedAnswer, named_status};
-use stampede_seam::{BodyCheck, Check, LoadExchange, Running, Statuses};
+use stampede_core::{Answer, Body, Exchange, Expectation, Masked, Piece, Role, ServedAnswer, Workload, named_status};
+use stampede_seam::{BodyCheck, Check, LoadExchange, Platform, Running, Statuses};
 
 use crate::difference::difference;
 use crate::known::Known;
+use crate::leak::Search;
 use crate::mask::UnderLoad;
 use crate::order::order;
-use crate::ready::{Front, send};
+use crate::prepare::Prepared;
+use crate::ready::{Front, NOT_YET, send};
+use crate::visitor::Visitor;
 use crate::{content_encoding, head, html, mask};
 
-/// So many orders are looked for leaks in, one in each lifetime of a case: with one greeting that leaks among a dozen workers, the
-/// chance to miss it in a whole study is small. All of them in each lifetime would cost a workload of ten exchanges 160 requests
-/// a trial.
+/// So many orders there are. Each later deployment of a case has one of them.
 const PASSES: u32 = 8;
 
+/// Up to this deployment (0 is a pilot's) leaks are looked for in several orders: a case that fails so in its first two rounds is
+/// left out of the rest.
+const THOROUGH: u32 = 2;
+
+/// The most requests of all orders of one deployment, where one order does not take more: a second or two of an application that
+/// takes 10 ms for each.
+const MOST_REQUESTS: usize = 200;
+
+/// The largest pool of which every worker is asked. A leak is seen when one worker has both requests in the right order. In R orders
+/// two visitors send each 2 R times, so that W workers are expected to have them so 2 R^2 / W times: more than 2 W times where R is
+/// W + 1, and for certain where there is one worker.
+const MOST_WORKERS: u32 = 8;
+
+/// The workers of a pool of which nothing is known: an application that brings its own server.
+const UNKNOWN_WORKERS: u32 = 4;
+
 /// What is said of an answer that differs from itself.
-const VARIES: &str = "\nasked again, it answers otherwise: mask the part that varies (`mask` under `expect`)";
+pub(crate) const VARIES: &str =
+    "\nasked again, it answers otherwise: mask the part that varies (`mask` under `expect`)";
 
 /// How much of a wrong body is shown.
 const SHOWN_BYTES: usize = 400;
+
+/// How the deployments of a case are verified.
+pub(crate) struct Verification<'a> {
+    pub(crate) platform: &'a dyn Platform,
+    pub(crate) prepared: &'a Prepared,
+    pub(crate) workload: &'a Workload,
+    /// Longest wait for one answer, and for the first one.
+    pub(crate) timeout: Duration,
+    pub(crate) seed: u64,
+    /// The number of the case's deployment, from 1; 0 for a pilot.
+    pub(crate) lifetime: u32,
+}
 
 /// What was verified, and what the load must get.
 #[derive(Debug, Default)]
@@ -34,68 +64,174 @@ pub(crate) struct Verified {
     pub(crate) load: Vec<LoadExchange>,
 }
 
-/// Sends every exchange and checks its answer, then lets two visitors repeat all but those that are sent once, in orders of the
-/// `lifetime`: the number of the case's deployment, of which eight in a row have different ones. `known`: what is known of it.
-/// `timeout`: longest wait for one answer.
-///
-/// # Errors
-///
-/// The first wrong answer: the exchange, what was expected and what came, in a few lines.
-pub(crate) async fn verify(
-    running: &dyn Running,
-    front: &Front,
-    known: &Known,
-    exchanges: &[Exchange],
-    timeout: Duration,
-    seed: u64,
-    lifetime: u32,
-) -> Result<Verified, String> {
-    let visit = Visit { running, front, known, timeout };
-    let mut verified = Verified::default();
-    for Exchange { name, request, expect, in_load, once, optional: _ } in exchanges {
-        let answer = visit.ask(name, request).await?;
-        if let Err(problem) = check(expect, &answer, known) {
-            // What has another status failed, and may do more harm when it is asked again.
-            let again = match answer.status == expect.status && !once {
-                true => visit.ask(name, request).await.ok(),
-                false => None,
-            };
-            let varies = if again.is_some_and(|again| again.body != answer.body) { VARIES } else { "" };
-            return Err(format!("{}{varies}", wrong(name, &problem)));
-        }
-        verified.answers.push(ServedAnswer {
-            exchange: name.clone(),
-            status: answer.status,
-            body_bytes: answer.body.len() as u64,
-        });
-        if *in_load {
-            let body = match mask::under_load(&expect.body) {
-                UnderLoad::Whole => vec![BodyCheck::Equals(answer.body)],
-                // Parts are not to be seen in what is coded.
-                UnderLoad::Part(_) if content_encoding::is_gzip(&answer) => Vec::new(),
-                UnderLoad::Part(part) => vec![BodyCheck::Contains(part.to_owned())],
-                UnderLoad::StatusOnly => Vec::new(),
-            };
-            let check = Check::new(Statuses::only(answer.status), body);
-            verified.load.push(LoadExchange { request: request.clone(), check });
+/// One request, and who sends it.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Sent<'a> {
+    pub(crate) exchange: &'a Exchange,
+    pub(crate) visitor: Visitor,
+}
+
+/// An answer that was not as it must be.
+pub(crate) struct WrongAnswer<'a> {
+    pub(crate) sent: Sent<'a>,
+    /// In a few lines.
+    pub(crate) problem: String,
+    /// What was sent to the deployment before it, the last one last, each exchange once.
+    pub(crate) before: Vec<&'a Exchange>,
+    /// Whether the deployment had answered rightly earlier.
+    pub(crate) was_right: bool,
+    /// Whether the next answer was yet another one.
+    pub(crate) varied: bool,
+}
+
+impl WrongAnswer<'_> {
+    /// What is said of it where no request is known that changed it.
+    pub(crate) fn told(&self) -> String {
+        let varied = if self.varied { VARIES } else { "" };
+        format!("gave a wrong answer to `{}`: {}{varied}", self.sent.exchange.name, self.problem)
+    }
+}
+
+/// Why a deployment is not verified.
+enum Failure<'a> {
+    /// It gave no answer.
+    Silent(String),
+    Wrong(WrongAnswer<'a>),
+}
+
+impl<'a> Verification<'a> {
+    /// Sends every exchange and checks its answer, then lets two visitors repeat all but those that are sent once, in mixed orders.
+    ///
+    /// # Errors
+    ///
+    /// The first wrong answer: the exchange, what was expected and what came, in a few lines, and which request changed it, where
+    /// another one did.
+    pub(crate) async fn of(&self, running: &dyn Running, front: &Front) -> Result<Verified, String> {
+        let known = &Known::of(running, &self.prepared.case);
+        let visit = Visit { running, front, known, timeout: self.timeout, seed: self.seed };
+        match self.verified(&visit).await {
+            Ok(verified) => Ok(verified),
+            Err(Failure::Silent(problem)) => Err(problem),
+            Err(Failure::Wrong(wrong)) => Err(Search::new(self, front, &wrong).told().await),
         }
     }
-    let repeated: Vec<_> = exchanges.iter().filter(|exchange| !exchange.once).collect();
-    visit.look_for_leaks(&repeated, seed, lifetime % PASSES).await?;
-    Ok(verified)
+
+    async fn verified(&self, visit: &Visit<'_>) -> Result<Verified, Failure<'a>> {
+        let exchanges = &self.workload.exchanges;
+        let first = self.workload.first_request();
+        let mut history: Vec<Sent<'a>> = Vec::new();
+        // It was asked until it was answered.
+        history.extend(exchanges.iter().filter(|exchange| Some(&exchange.request) == first).take(1).map(by_nobody));
+        let mut verified = Verified::default();
+        for exchange in exchanges {
+            let Exchange { name, request, expect, in_load, once, optional: _ } = exchange;
+            let sent = by_nobody(exchange);
+            let answer = visit.ask(sent).await.map_err(Failure::Silent)?;
+            if let Err(problem) = visit.check(sent, &answer) {
+                // What has another status failed, and may do more harm when it is asked again.
+                let again = match answer.status == expect.status && !once {
+                    true => visit.ask(sent).await.ok(),
+                    false => None,
+                };
+                // What cannot be asked again, or not before the application is there, is looked for no cause of.
+                let before = match *once || NOT_YET.contains(&answer.status) {
+                    true => Vec::new(),
+                    false => suspects(&history, sent),
+                };
+                let varied = again.is_some_and(|again| again.body != answer.body);
+                return Err(Failure::Wrong(WrongAnswer { sent, problem, before, was_right: false, varied }));
+            }
+            history.push(sent);
+            verified.answers.push(ServedAnswer {
+                exchange: name.clone(),
+                status: answer.status,
+                body_bytes: answer.body.len() as u64,
+            });
+            if *in_load {
+                let body = match mask::under_load(&expect.body) {
+                    UnderLoad::Whole => vec![BodyCheck::Equals(answer.body)],
+                    // Parts are not to be seen in what is coded.
+                    UnderLoad::Part(_) if content_encoding::is_gzip(&answer) => Vec::new(),
+                    UnderLoad::Part(part) => vec![BodyCheck::Contains(part.to_owned())],
+                    UnderLoad::StatusOnly => Vec::new(),
+                };
+                let check = Check::new(Statuses::only(answer.status), body);
+                verified.load.push(LoadExchange { request: request.clone(), check });
+            }
+        }
+        self.look_for_leaks(visit, history).await?;
+        Ok(verified)
+    }
+
+    /// Two visitors send every exchange, all of them in one mixed order; in several such orders where the deployment is one of the
+    /// first. An answer must be what it was for nobody, and may not hold what the other visitor sent.
+    async fn look_for_leaks(&self, visit: &Visit<'_>, mut history: Vec<Sent<'a>>) -> Result<(), Failure<'a>> {
+        let repeated: Vec<_> = self.workload.exchanges.iter().filter(|exchange| !exchange.once).collect();
+        let by_both = |exchange: &'a Exchange| Visitor::BOTH.map(|visitor| Sent { exchange, visitor });
+        let all: Vec<Sent<'a>> = repeated.into_iter().flat_map(by_both).collect();
+        let orders = if self.lifetime <= THOROUGH { orders(all.len(), times(self.prepared)) } else { 1 };
+        for number in 0..orders {
+            for index in order(self.seed, (self.lifetime + number) % PASSES, all.len()) {
+                let sent = all[index];
+                let answer = visit.ask(sent).await.map_err(Failure::Silent)?;
+                if let Err(problem) = visit.check(sent, &answer) {
+                    let before = suspects(&history, sent);
+                    return Err(Failure::Wrong(WrongAnswer { sent, problem, before, was_right: true, varied: false }));
+                }
+                history.push(sent);
+            }
+        }
+        Ok(())
+    }
+}
+
+fn by_nobody(exchange: &Exchange) -> Sent<'_> {
+    Sent { exchange, visitor: Visitor::Nobody }
+}
+
+/// What may have changed an answer: what others asked, or the same visitor of another page. The last one last, each exchange once.
+fn suspects<'a>(history: &[Sent<'a>], wrong: Sent<'a>) -> Vec<&'a Exchange> {
+    let is_same = |a: &Exchange, b: &Exchange| a.name == b.name;
+    let is_suspect = |sent: &&Sent<'a>| {
+        !is_same(sent.exchange, wrong.exchange) || (sent.visitor != Visitor::Nobody && sent.visitor != wrong.visitor)
+    };
+    let mut suspects: Vec<&Exchange> = Vec::new();
+    for sent in history.iter().rev().filter(is_suspect) {
+        if suspects.iter().all(|known| !is_same(known, sent.exchange)) {
+            suspects.push(sent.exchange);
+        }
+    }
+    suspects.reverse();
+    suspects
+}
+
+/// How often a request is sent so that every worker of a small pool has it: once more than there are workers. Where they take turns
+/// each has it; where one is chosen by chance, those that have it and those that are asked afterwards are one nearly always.
+pub(crate) fn times(Prepared { case, replicas, .. }: &Prepared) -> u32 {
+    let pools = case.tuning.of_role(Role::PoolSize).filter_map(|(_, value)| value.parse::<u32>().ok());
+    1 + (pools.max().unwrap_or(UNKNOWN_WORKERS).saturating_mul(replicas.len().max(1) as u32)).clamp(1, MOST_WORKERS)
+}
+
+/// How many orders of so many requests, of these that are wanted.
+fn orders(requests: usize, wanted: u32) -> u32 {
+    let fit = MOST_REQUESTS.checked_div(requests).unwrap_or_default();
+    wanted.min(fit as u32).max(1)
 }
 
 /// A deployment that is asked, and how long one answer may take.
-struct Visit<'a> {
-    running: &'a dyn Running,
-    front: &'a Front,
-    known: &'a Known,
-    timeout: Duration,
+pub(crate) struct Visit<'a> {
+    pub(crate) running: &'a dyn Running,
+    pub(crate) front: &'a Front,
+    pub(crate) known: &'a Known,
+    pub(crate) timeout: Duration,
+    pub(crate) seed: u64,
 }
 
 impl Visit<'_> {
     /// Sends one exchange; ends with an error when the deployment does.
-    async fn ask(&self, name: &str, request: &Request) -> Result<Answer, String> {
+    pub(crate) async fn ask(&self, Sent { exchange, visitor }: Sent<'_>) -> Result<Answer, String> {
+        let Exchange { name, request, .. } = exchange;
+        let request = &*visitor.sends(request, self.seed);
         tokio::select! {
             answer = send(self.running.vantage().as_ref(), self.front, request, self.timeout) => {
                 answer.map_err(|error| format!("gave no answer to `{name}`: {error}"))
@@ -104,64 +240,18 @@ impl Visit<'_> {
         }
     }
 
-    /// Two visitors, each known by a cookie of its own, take turns. Each sends every exchange in an order of its own. An answer
-    /// must be what it was for nobody, and may not hold what the other visitor sent.
-    async fn look_for_leaks(&self, exchanges: &[&Exchange], seed: u64, pass: u32) -> Result<(), String> {
-        let visitors = [visitor(seed, 0), visitor(seed, 1)];
-        let mut previous: Option<&str> = None;
-        let orders = [0, 1].map(|of| order(seed, 2 * pass + of, exchanges.len()));
-        for (own, other) in orders[0].iter().zip(&orders[1]) {
-            for (visitor, index) in [(0, *own), (1, *other)] {
-                let Exchange { name, request, expect, .. } = exchanges[index];
-                let answer = self.ask(name, &with_cookie(request, &visitors[visitor])).await?;
-                let problem = match check(expect, &answer, self.known) {
-                    Err(problem) => Some(problem),
-                    Ok(()) if holds(&answer, &visitors[1 - visitor]) => {
-                        Some("it holds the cookie of another visitor".to_owned())
-                    }
-                    Ok(()) => None,
-                };
-                if let Some(problem) = problem {
-                    let after = previous.map_or_else(String::new, |previous| format!(", after `{previous}`"));
-                    return Err(format!(
-                        "leaks from one request into another: right at first, and now it {}{after}",
-                        wrong(name, &problem)
-                    ));
-                }
-                previous = Some(name);
-            }
-        }
-        Ok(())
-    }
-}
-
-/// A value that only this visitor sends, and that no application makes by itself.
-fn visitor(seed: u64, number: u64) -> String {
-    format!("visitor-{number}-{:016x}", seed.wrapping_mul(0x9e37_79b9_7f4a_7c15) ^ number)
-}
-
-/// The same request with one more cookie.
-fn with_cookie(request: &Request, visitor: &str) -> Request {
-    let mut request = request.clone();
-    let cookie = format!("stampede={visitor}");
-    match request.headers.iter_mut().find(|(name, _)| name.eq_ignore_ascii_case("cookie")) {
-        Some((_, cookies)) => *cookies = format!("{cookies}; {cookie}"),
-        None => {
-            request.headers.insert("Cookie".to_owned(), cookie);
+    /// Whether an answer is as it must be, and for nobody else.
+    ///
+    /// # Errors
+    ///
+    /// What is wrong with it, in a few lines.
+    pub(crate) fn check(&self, Sent { exchange, visitor }: Sent<'_>, answer: &Answer) -> Result<(), String> {
+        check(&exchange.expect, answer, self.known)?;
+        match visitor.sees_the_other(answer, self.seed) {
+            true => Err("it holds the cookie of another visitor".to_owned()),
+            false => Ok(()),
         }
     }
-    request
-}
-
-/// Whether an answer holds a text, in its head or its body.
-fn holds(answer: &Answer, text: &str) -> bool {
-    let body = content_encoding::decoded(answer).unwrap_or(Cow::Borrowed(&answer.body));
-    answer.headers.iter().any(|(_, value)| value.contains(text))
-        || body.windows(text.len()).any(|window| window == text.as_bytes())
-}
-
-fn wrong(name: &str, problem: &str) -> String {
-    format!("gave a wrong answer to `{name}`: {problem}")
 }
 
 fn check(expect: &Expectation, answer: &Answer, known: &Known) -> Result<(), String> {
@@ -208,6 +298,9 @@ pub(crate) fn shown(body: &[u8]) -> String {
 
 #[cfg(test)]
 mod tests {
+    use stampede_core::{Terms, Tunable, TunableKind};
+    use stampede_testkit::samples;
+
     use super::*;
 
     fn answer(status: u16, headers: &[(&str, &str)], body: &[u8]) -> Answer {
@@ -263,29 +356,47 @@ mod tests {
     }
 
     #[test]
-    fn a_visitor_is_known_by_one_more_cookie() {
-        let request = |cookie: &[(&str, &str)]| Request {
-            method: "GET".to_owned(),
-            path: "/".to_owned(),
-            headers: cookie.iter().map(|(name, value)| ((*name).to_owned(), (*value).to_owned())).collect(),
-            body: Vec::new(),
-        };
-        assert_ne!(visitor(7, 0), visitor(7, 1));
-        for (before, after) in [
-            (request(&[]), request(&[("Cookie", "stampede=me")])),
-            (request(&[("cookie", "a=b")]), request(&[("cookie", "a=b; stampede=me")])),
+    fn what_may_have_changed_an_answer_is_what_others_asked() {
+        let [home, cart, shop] = ["home", "cart", "shop"].map(|name| samples::exchange(name, "/"));
+        let [nobody, first, second] = [Visitor::Nobody, Visitor::Known(0), Visitor::Known(1)];
+        let sent = |exchange, visitor| Sent { exchange, visitor };
+        for (history, wrong, names) in [
+            (vec![], sent(&home, nobody), vec![]),
+            (vec![sent(&home, nobody)], sent(&home, nobody), vec![]),
+            (vec![sent(&home, nobody), sent(&cart, nobody)], sent(&shop, nobody), vec!["home", "cart"]),
+            (vec![sent(&home, nobody), sent(&home, first)], sent(&home, first), vec![]),
+            (vec![sent(&home, nobody), sent(&home, first)], sent(&home, second), vec!["home"]),
+            (
+                vec![sent(&cart, nobody), sent(&shop, first), sent(&home, first), sent(&cart, second)],
+                sent(&home, first),
+                vec!["shop", "cart"],
+            ),
         ] {
-            assert_eq!(with_cookie(&before, "me"), after);
+            let found: Vec<_> = suspects(&history, wrong).iter().map(|exchange| exchange.name.as_str()).collect();
+            assert_eq!(found, names);
         }
     }
 
     #[test]
-    fn what_another_visitor_sent_is_found_in_head_and_body() {
-        let answer = |header: &str, body: &str| answer(200, &[("x-greeting", header)], body.as_bytes());
-        for (header, body, found) in
-            [("", "", false), ("for me", "", true), ("", "see me here", true), ("m", "e", false)]
+    fn every_worker_of_a_small_pool_is_asked_and_two_hundred_requests_are_enough() {
+        for (requests, wanted, expected) in
+            [(0, 5, 1), (2, 2, 2), (2, 5, 5), (20, 9, 9), (40, 9, 5), (100, 9, 2), (500, 9, 1)]
         {
-            assert_eq!(holds(&answer(header, body), "me"), found, "{header} {body}");
+            assert_eq!(orders(requests, wanted), expected, "{requests} {wanted}");
+        }
+        let prepared = |setting: &str, role| {
+            let tunable = Tunable { name: "workers", role, kind: TunableKind::Choice(&[]), summary: "", manual: "" };
+            let mut case = samples::case("a");
+            case.tuning = case.tuning.with_default("workers", setting, "").with_roles(&[tunable]);
+            Prepared::alone(case, samples::deployment("a"), Terms::of(samples::LIMITS))
+        };
+        for (setting, role, expected) in [
+            ("2", Role::PoolSize, 3),
+            ("65", Role::PoolSize, 1 + MOST_WORKERS),
+            ("auto", Role::PoolSize, 1 + UNKNOWN_WORKERS),
+            ("2", Role::Backlog, 1 + UNKNOWN_WORKERS),
+        ] {
+            assert_eq!(times(&prepared(setting, role)), expected, "{setting}");
         }
     }
 }

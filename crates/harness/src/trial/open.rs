@@ -14,11 +14,11 @@ use crate::audit::StepAnswers;
 use crate::context::{Place, Timing, TrialContext};
 use crate::early_stop::Watch;
 use crate::event::{Event, Phase, Sink, SinkError};
-use crate::known::Known;
 use crate::measure::{MeasureError, Measured, measure};
 use crate::prepare::Prepared;
 use crate::ready::Front;
-use crate::{audit, parts, php, ready, turns, verify};
+use crate::verify::Verification;
+use crate::{audit, parts, php, ready, turns};
 
 /// A deployment that is up and answers rightly. Dropping it ends it.
 pub(crate) struct OpenTrial<'a> {
@@ -76,7 +76,7 @@ impl<'a> OpenTrial<'a> {
                 return Ok(Err(Box::new(trial)));
             }
         };
-        match answering(running.as_ref(), context, prepared, seed, &mut trial, sink).await {
+        match answering(platform, running.as_ref(), context, prepared, seed, &mut trial, sink).await {
             Ok(answering) => Ok(Ok(Self {
                 context,
                 prepared,
@@ -298,6 +298,7 @@ fn turn_of(measurement: &Measurement, at: Duration) -> Turn {
 
 /// From the launched deployment to its right answers.
 async fn answering(
+    platform: &dyn Platform,
     running: &dyn Running,
     context: &TrialContext<'_>,
     prepared: &Prepared,
@@ -328,9 +329,9 @@ async fn answering(
     parts::read_settings(running, terms, &mut trial.parts).await.map_err(failed)?;
 
     sink.take(&Event::PhaseStarted(Phase::Verify)).await?;
-    let known = Known::of(running, case);
-    let verified = verify::verify(running, &front, &known, &workload.exchanges, *ready_timeout, seed, trial.block);
-    let verified = verified.await.map_err(failed)?;
+    let lifetime = trial.block;
+    let verification = Verification { platform, prepared, workload, timeout: *ready_timeout, seed, lifetime };
+    let verified = verification.of(running, &front).await.map_err(failed)?;
     trial.answers = verified.answers;
 
     let mut faults = Vec::new();

@@ -4,6 +4,7 @@
 
 mod bench;
 mod blocks;
+mod leaks;
 mod lifetimes;
 mod outcomes;
 mod readiness;

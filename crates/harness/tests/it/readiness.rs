@@ -8,7 +8,7 @@ use stampede_core::{Outcome, ReadyBy, Request, Rounds, UnitExit, UnitId};
 use stampede_harness::Phase;
 use stampede_testkit::{FakeLifetime, FakePlatform};
 
-use crate::bench::{BODY, Bench, answer, exchange, reason};
+use crate::bench::{BODY, Bench, answer, reason};
 
 fn serving() -> FakeLifetime {
     FakeLifetime::serving(BODY, 1000.0)
@@ -170,61 +170,4 @@ async fn an_answer_that_is_checked_is_waited_for_as_long_as_the_first_one() {
     let stall = Some((Duration::from_millis(210), Duration::from_secs(20)));
     let (outcome, ..) = trial(FakeLifetime { stall, ..serving() }).await;
     assert_eq!(outcome, Outcome::Measured);
-}
-
-/// A worker greets whoever it greeted first. Each lifetime looks in other orders, and a study of some blocks finds it.
-#[tokio::test(start_paused = true)]
-async fn what_one_request_leaves_behind_for_the_next_is_found() {
-    let platform = FakePlatform::new(|_| {
-        let first = std::sync::Mutex::new(None::<String>);
-        FakeLifetime {
-            answer: Arc::new(move |request: &Request| {
-                let Some(cookie) = request.headers.get("Cookie") else { return answer(200, BODY) };
-                let mut first = first.lock().unwrap();
-                let known = first.get_or_insert_with(|| cookie.clone()).clone();
-                if request.path == "/greeting" { answer(200, &format!("hello {known}")) } else { answer(200, BODY) }
-            }),
-            ..serving()
-        }
-    });
-    let mut bench = Bench::new(&["a"], Rounds::Fixed(4));
-    let mut greeting = exchange("greeting", "/greeting");
-    greeting.expect.body = stampede_core::Body::Any;
-    bench.workload.exchanges.push(greeting);
-    let heard = bench.run(&platform).await;
-    let found = heard.trials.iter().filter(|trial| {
-        reason(trial).contains("leaks from one request into another")
-            && reason(trial).contains("it holds the cookie of another visitor")
-    });
-    assert!(found.count() >= 2, "{:?}", heard.trials.iter().map(reason).collect::<Vec<_>>());
-}
-
-/// Eight orders, one in each lifetime: not all of them in each.
-#[tokio::test(start_paused = true)]
-async fn leaks_are_looked_for_in_other_orders_in_each_lifetime_by_a_few_requests() {
-    let orders = Arc::new(std::sync::Mutex::new(Vec::<Vec<String>>::new()));
-    let seen = Arc::clone(&orders);
-    let platform = FakePlatform::new(move |launch| {
-        let (seen, number) = (Arc::clone(&seen), launch.number);
-        FakeLifetime {
-            answer: Arc::new(move |request: &Request| {
-                let mut seen = seen.lock().unwrap();
-                let lifetimes = seen.len().max(number + 1);
-                seen.resize(lifetimes, Vec::new());
-                if request.headers.contains_key("Cookie") {
-                    seen[number].push(request.path.clone());
-                }
-                answer(200, BODY)
-            }),
-            ..serving()
-        }
-    });
-    let mut bench = Bench::new(&["a"], Rounds::Fixed(9));
-    bench.workload.exchanges = (0..10).map(|number| exchange(&format!("e{number}"), &format!("/{number}"))).collect();
-    bench.run(&platform).await;
-    let orders = orders.lock().unwrap();
-    assert!(orders.iter().all(|order| order.len() == 20), "each exchange by each of two visitors");
-    let distinct: std::collections::BTreeSet<_> = orders.iter().take(8).collect();
-    assert_eq!(distinct.len(), 8);
-    assert_eq!(orders[8], orders[0]);
 }

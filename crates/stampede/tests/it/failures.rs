@@ -2,7 +2,7 @@
 
 use serde_json::Value;
 
-use crate::stage::{Said, Stage, have, workload};
+use crate::stage::{Said, Stage, have, have_extension, workload};
 
 /// One short trial of a workload on a runtime.
 fn trial(stage: &Stage, name: &str, runtime: &str, more: &[&str]) -> (Said, Value) {
@@ -92,4 +92,26 @@ fn a_setting_that_is_asked_for_and_not_in_effect_makes_the_trial_invalid() {
         assert!(reason.contains("opcache.memory_consumption = 4 was asked for, and \"128\" is in effect"), "{reason}");
         assert_eq!((&trial["php"]["opcache"], &trial["php"]["jit"]), (&true.into(), &false.into()), "{trial}");
     }
+}
+
+/// What nginx and FPM answer rightly, a worker that keeps the application does not.
+#[test]
+fn the_request_that_changes_another_ones_answer_is_told_of_kept_workers_alone() {
+    const TEST: &str = "the_request_that_changes_another_ones_answer_is_told_of_kept_workers_alone";
+    if have(TEST, &["nginx", "php-fpm"]) {
+        let (said, trial) = trial(&Stage::new(), "clingy", "nginx-fpm", &[]);
+        assert_eq!((said.code, &trial["outcome"]), (Some(0), &"measured".into()), "{trial}");
+    }
+    if have(TEST, &["frankenphp"]) {
+        assert_leak("frankenphp", &["--set", "frankenphp.mode=worker", "--set", "frankenphp.worker.num=2"]);
+    }
+    if have_extension(TEST, "swoole") {
+        assert_leak("swoole", &["--set", "swoole.worker_num=2"]);
+    }
+}
+
+fn assert_leak(runtime: &str, more: &[&str]) {
+    let (said, trial) = trial(&Stage::new(), "clingy", runtime, more);
+    let told = "leaks state from one request into another: `cart` changes what `home` answers: the body differs";
+    assert_failed(&said, &trial, &[told, "- 0 in your cart", "seen on 3 fresh deployments", "fix: reset at the end"]);
 }

@@ -274,6 +274,21 @@ pub(crate) fn have(test: &str, programs: &[&str]) -> bool {
     true
 }
 
+/// Whether the command line's PHP can load an extension; skipped loudly otherwise.
+#[allow(dead_code, reason = "for `drain`, which shares this file")]
+pub(crate) fn have_extension(test: &str, extension: &str) -> bool {
+    let load = format!("extension={extension}");
+    let has = |args: &[&str]| {
+        let told = Command::new("php").args(args).args(["--ri", extension]).output();
+        told.is_ok_and(|told| told.status.success())
+    };
+    let found = has(&[]) || has(&["-n", "-d", &load]);
+    if !found {
+        let _ = writeln!(std::io::stderr(), "SKIP {test}: needs the PHP extension {extension}");
+    }
+    found && have(test, &["php"])
+}
+
 /// `php8.2` is `php`; `gold` is not `go`.
 fn is_program(file: &str, program: &str) -> bool {
     file.strip_prefix(program)
