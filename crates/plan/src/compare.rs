@@ -128,13 +128,15 @@ pub struct MachineSize {
     pub connections: u32,
 }
 
-/// Whether the runtimes were named, or all that are there are meant.
+/// How the runtimes were chosen, and what becomes of one that cannot run.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum RuntimeChoice {
-    /// Each was asked for: one that is missing is an error.
+    /// Each was named: one that is missing is left out, and every report says so.
     Named,
-    /// All that can serve the workload: one that is missing is left out and said so.
+    /// All that can serve the workload: one that is missing is left out with a note.
     All,
+    /// The question needs every one of them: one that is missing is an error.
+    Settled,
 }
 
 /// A comparison without mistakes.
@@ -151,7 +153,7 @@ pub struct ComparePlan {
     pub candidates: Vec<Candidate>,
     /// Runtimes that were meant and cannot serve the workload, with the kinds of application that they serve.
     pub unable: Vec<(RuntimeId, Vec<&'static str>)>,
-    /// Whether a missing runtime is an error.
+    /// What becomes of a runtime that cannot run.
     pub choice: RuntimeChoice,
     /// What each deployment may use.
     pub limits: Limits,

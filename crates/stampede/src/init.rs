@@ -62,8 +62,8 @@ async fn record(
     let bench = Bench { host, no_wait, quiet: false };
     let ground = Ground::take(bench, "init", plan, &[], &pinning).await?;
     let conditions = conditions(host, plan, pinning)?;
-    let prepared = ground.prepare(plan, &conditions, &mut Copies::default()).await?;
-    record_answers(bench, &*ground.platform, plan, &prepared).await
+    let cases = ground.prepare(plan, &conditions, &mut Copies::default()).await?;
+    record_answers(bench, &*ground.platform, plan, &cases.prepared).await
 }
 
 /// Writes the answers first: a plan that is there names files that are there.

@@ -375,7 +375,11 @@ mod tests {
             ("<script src=\"/shop/assets/a4|d37|02/dist/js/a.min.js\">", "a4d3702", "asset folder"),
             ("<script src=\"/assets/|91823746|/yii.js\">", "91823746", "asset folder"),
             ("{\"src\":\"\\/assets\\/|c60f9bdf|\\/a.js\"}", "c60f9bdf", "asset folder"),
-            ("data-url=\"/index.php?r=debug%2Fdefault%2Ftoolbar&amp;tag=|6b07f81693f58|\"", "6b07f81693f58", "debug token"),
+            (
+                "data-url=\"/index.php?r=debug%2Fdefault%2Ftoolbar&amp;tag=|6b07f81693f58|\"",
+                "6b07f81693f58",
+                "debug token",
+            ),
             ("<a href=\"/debug/default/view?panel=log&tag=6b07f816|93f58|\">", "6b07f81693f58", "debug token"),
             ("3f2a|4b5c|-1111-4222-8333-123456789abc", "3f2a4b5c-1111-4222-8333-123456789abc", "UUID"),
             ("http://127.0.0.1:|20011|/x", "127.0.0.1:20011", "host and port"),

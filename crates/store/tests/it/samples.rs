@@ -52,6 +52,7 @@ pub(crate) fn study(id: &str, started_at_s: i64) -> Study {
                     Floor { share: 0.0125, deviation: 0.03, pairs: 10 },
                 )]),
             }),
+            not_run: BTreeMap::new(),
         },
         resumed_at: Vec::new(),
     }
