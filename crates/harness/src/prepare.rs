@@ -179,7 +179,7 @@ pub async fn prepare(
             runtime: runtime.id(),
             runtime_version: runtime.version(&programs),
             app: app.name.clone(),
-            site: app.site.root.is_some().then(|| app.site.clone()),
+            site: app.site.is_told().then(|| app.site.clone()),
             revision: None,
             php: serving_php(&needs, &programs),
             tuning: tuning.clone().with_roles(runtime.tunables()),

@@ -86,6 +86,8 @@ fn case(id: &str, tuning: Tuning) -> Case {
             fallback: Fallback::PathInfo,
             denied: vec![Denied::Folder("private".to_owned()), Denied::Ending("yml".to_owned())],
             htaccess: true,
+            host: None,
+            https: false,
         }),
         revision: Some(Revision { commit: "3f2a91c0b7".repeat(4), is_dirty: id == "go" }),
         php: Some(build()),
