@@ -46,7 +46,11 @@ pub(crate) fn redirect(request: &Request, answer: &Answer, known: &Known) -> Opt
     let lower = path.to_lowercase();
     let words = |words: &[&str]| words.iter().any(|word| lower.contains(word));
     Some(if path == request.path {
-        let fix = "turn a redirect to https off, or send the cookie that it waits for: headers: {Cookie: …}";
+        let fix = if location.starts_with("https://") {
+            "its visitors come by https: app: {scheme: https}"
+        } else {
+            "send the cookie that it waits for: headers: {Cookie: …}"
+        };
         Redirect::Away(format!("{told}, which is itself; {fix}"))
     } else if words(&LOGINS) {
         Redirect::Away(format!("{told}, which is a login; {LOG_IN}"))
@@ -151,7 +155,7 @@ mod tests {
             ("/shop/cart", "../", Ok("/")),
             ("/shop/a/cart", "./b/", Ok("/shop/a/b/")),
             ("/a?x=1", "?y=2", Ok("/a?y=2")),
-            ("/", "https://127.0.0.1:2001/", Err("which is itself; turn a redirect to https off")),
+            ("/", "https://127.0.0.1:2001/", Err("which is itself; its visitors come by https: app: {scheme: https}")),
             (
                 "/",
                 "https://shop.example/",
