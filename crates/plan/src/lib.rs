@@ -55,8 +55,8 @@ pub use capacity::{CapacityFlags, read_capacity};
 pub use catalogue::Catalogue;
 pub use compare::{CompareFlags, ComparePlan, MachineSize, RuntimeChoice};
 pub use flags::{
-    AppFlag, ClientRttFlag, DeploymentFlags, DurationFlag, ExchangesFlag, IndexFlag, LoadFlag, MaxTimeFlag, PhpFlag,
-    PlatformFlags, ReadyFlag, ReadyTimeoutFlag, RoundsFlag, SeedFlag, SubjectFlag, TopologyFlags, WarmUpFlag,
+    AppFlag, ClientRttFlag, DeploymentFlags, DurationFlag, ExchangesFlag, HostFlag, IndexFlag, LoadFlag, MaxTimeFlag,
+    PhpFlag, PlatformFlags, ReadyFlag, ReadyTimeoutFlag, RoundsFlag, SeedFlag, SubjectFlag, TopologyFlags, WarmUpFlag,
 };
 pub use ladder::{LadderFlags, LadderPlan, Rung};
 pub use load::{LoadFlags, LoadPlan};

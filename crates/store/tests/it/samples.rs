@@ -52,6 +52,7 @@ pub(crate) fn study(id: &str, started_at_s: i64) -> Study {
                     Floor { share: 0.0125, deviation: 0.03, pairs: 10 },
                 )]),
             }),
+            not_run: BTreeMap::new(),
         },
         resumed_at: Vec::new(),
     }
@@ -85,6 +86,8 @@ fn case(id: &str, tuning: Tuning) -> Case {
             fallback: Fallback::PathInfo,
             denied: vec![Denied::Folder("private".to_owned()), Denied::Ending("yml".to_owned())],
             htaccess: true,
+            host: None,
+            https: false,
         }),
         revision: Some(Revision { commit: "3f2a91c0b7".repeat(4), is_dirty: id == "go" }),
         php: Some(build()),
