@@ -235,7 +235,8 @@ fn servers_with_workers_send_files_too() {
 #[test]
 fn an_application_that_is_reached_by_https_has_it_from_its_server() {
     const TELLS: &str = "<?php
-        echo ($_SERVER['HTTPS'] ?? 'off') . ' ' . ($_SERVER['REQUEST_SCHEME'] ?? 'none');
+        echo (($_SERVER['HTTPS'] ?? '') ?: 'off') . ' ' . ($_SERVER['REQUEST_SCHEME'] ?? 'none') . ' '
+            . ($_SERVER['HTTP_X_FORWARDED_PROTO'] ?? 'none');
     ";
     const HANDLER_TELLS: &str = "<?php
         $vendor = __DIR__ . '/vendor/autoload.php';
@@ -256,14 +257,14 @@ fn an_application_that_is_reached_by_https_has_it_from_its_server() {
     for (id, app) in [&of_front[..], &of_scripts, &of_plain, &workers.map(|id| (id, &handler))].concat() {
         let Some(server) = start(id, app, &[]) else { continue };
         let answer = Connection::open(server.front)
-            .and_then(|mut connection| connection.exchange("GET", "/x", &[], b""))
+            .and_then(|mut connection| connection.exchange("GET", "/x", &[("X-Forwarded-Proto", "https")], b""))
             .unwrap_or_else(|error| panic!("{id}: {error}; {}", server.log()));
         let told = String::from_utf8_lossy(&answer.body).into_owned();
         let what = format!("{id} {:?}: {told}\n{}", app.kind, server.log());
         match app.kind {
             AppKind::Psr15Handler { .. } => assert!(told.starts_with("https://"), "{what}"),
-            _ if app.site.https => assert!(told.starts_with("on https"), "{what}"),
-            _ => assert!(!told.contains("on ") && !told.contains("https"), "{what}"),
+            _ if app.site.https => assert_eq!(told, "on https https", "{what}"),
+            _ => assert!(["off http https", "off none https"].contains(&told.as_str()), "{what}"),
         }
         server.stop();
     }
