@@ -49,6 +49,12 @@ export interface WireStudy {
   max_time_s: number | null;
   metric: string;
   noise_floor: WireNoiseFloor | null;
+  /**
+   * Cases that were asked for and could not run, each with why and how to mend that.
+   */
+  not_run: {
+    [k: string]: string;
+  };
   precision: number;
   resumed_at: string[];
   rounds: number | null;

@@ -83,7 +83,7 @@ async fn merge(bench: Bench<'_>, base: &ComparePlan, head: ComparePlan) -> Resul
     let mut workload = head.workload.clone();
     workload.exchanges = exchanges;
     // The runtime is settled: that it is missing is an error.
-    let common = ComparePlan { workload, unrecorded, look: None, choice: RuntimeChoice::Named, ..head };
+    let common = ComparePlan { workload, unrecorded, look: None, choice: RuntimeChoice::Settled, ..head };
     let on = |pair: &[Candidate; 2]| ComparePlan { candidates: pair.to_vec(), ..common.clone() };
     // The first that is installed; where none is, the first of all, so that what it needs is told.
     for pair in &pairs {

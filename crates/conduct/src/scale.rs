@@ -99,8 +99,8 @@ impl Services {
             let connections = scaling.policy.concurrency(&scaling.service);
             let own =
                 Conditions { load: Load::Closed { connections }, ..conditions(bench.host, plan, pinning.clone())? };
-            let mut prepared = ground.prepare(plan, &own, &mut copies).await?;
-            let mut instance = prepared.pop().ok_or_else(nothing)?;
+            let mut cases = ground.prepare(plan, &own, &mut copies).await?;
+            let mut instance = cases.prepared.pop().ok_or_else(nothing)?;
             instance.case.load = plan.load.clone();
             instance.scaling = Some(*scaling);
             if let Some(warning) = too_few_workers(&instance.case, connections) {

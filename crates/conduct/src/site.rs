@@ -1,10 +1,10 @@
 //! Where a study is measured: a platform, under the lock on the machine, and how load is driven there.
 
-use std::collections::BTreeSet;
+use std::collections::{BTreeMap, BTreeSet};
 
 use jiff::Timestamp;
-use stampede_core::{Availability, Composer as _, CpuLayout, Machine, Requirement, Severity, with_causes};
-use stampede_harness::{Conditions, Copies, Lack, Missing, PrepareCasesError, Prepared, Stop};
+use stampede_core::{Availability, CaseId, Composer as _, CpuLayout, Machine, Requirement, Severity};
+use stampede_harness::{Conditions, Copies, Lack, Missing, Prepared, Stop};
 use stampede_plan::{ComparePlan, RuntimeChoice};
 use stampede_runtimes::Topologies;
 use stampede_seam::{Backend, Platform};
@@ -31,6 +31,14 @@ pub fn conditions(host: &dyn Host, plan: &ComparePlan, pinning: CpuLayout) -> Re
         services: plan.services.clone(),
         audits: plan.workload.audits.clone(),
     })
+}
+
+/// The cases of a plan.
+pub struct Cases {
+    /// Those that can run here: one at least.
+    pub prepared: Vec<Prepared>,
+    /// Those that were asked for and cannot, with why and how to mend that.
+    pub not_run: BTreeMap<CaseId, String>,
 }
 
 /// A platform that nobody else measures on.
@@ -71,13 +79,13 @@ impl<'a> Ground<'a> {
     ///
     /// # Errors
     ///
-    /// When an application cannot be prepared, or a runtime that was named is missing.
+    /// When none of them can run, or one cannot that the plan must have.
     pub async fn prepare(
         &self,
         plan: &ComparePlan,
         conditions: &Conditions,
         copies: &mut Copies,
-    ) -> Result<Vec<Prepared>, Failure> {
+    ) -> Result<Cases, Failure> {
         self.prepare_as(self.bench, plan, conditions, copies).await
     }
 
@@ -87,7 +95,7 @@ impl<'a> Ground<'a> {
         plan: &ComparePlan,
         conditions: &Conditions,
         copies: &mut Copies,
-    ) -> Result<Vec<Prepared>, Failure> {
+    ) -> Result<Cases, Failure> {
         self.prepare_as(Bench { quiet: true, ..self.bench }, plan, conditions, copies).await
     }
 
@@ -97,26 +105,21 @@ impl<'a> Ground<'a> {
         plan: &ComparePlan,
         conditions: &Conditions,
         copies: &mut Copies,
-    ) -> Result<Vec<Prepared>, Failure> {
+    ) -> Result<Cases, Failure> {
         let commands: BTreeSet<_> = plan.candidates.iter().flat_map(|candidate| &candidate.app.prepare).collect();
         for command in commands {
             bench.note(&format!("preparing the application: {}", command.join(" ")));
         }
         let prepared = stampede_harness::prepare(&*self.platform, &Topologies, &plan.candidates, conditions, copies);
-        let prepared = prepared.await;
-        let (mut prepared, missing) = prepared.map_err(|error| match error {
-            // The application is at fault itself.
-            PrepareCasesError::App(_) => Failure { exit: Exit::TrialFailed, message: with_causes(&error) },
-            PrepareCasesError::Render(_) => Failure::missing(error),
-        })?;
+        let (mut prepared, missing) = prepared.await.map_err(Failure::missing)?;
         for remark in copies.take_remarks() {
             bench.note(&remark);
         }
         revisions::add(bench.host, &mut prepared, &plan.candidates).await;
         detected::tell(bench, plan, &prepared, &missing);
         php_setups::lines(&prepared).into_iter().for_each(|line| bench.paragraph(&line, 2));
-        account_for_missing(bench, plan, &prepared, &missing)?;
-        Ok(prepared)
+        let not_run = account_for_missing(bench, plan, &prepared, &missing)?;
+        Ok(Cases { prepared, not_run })
     }
 }
 
@@ -145,30 +148,58 @@ fn purpose(command: &str, plan: &ComparePlan) -> String {
     format!("{command} {}", plan.workload.id)
 }
 
-/// A runtime that was named and lacks what can be installed ends the command; any other that cannot run is skipped with a note.
+/// What becomes of cases that cannot run: they are left out, and every report says so of those that were meant to run. Where none is
+/// left, or the plan must have each, it is an error.
 fn account_for_missing(
     bench: Bench<'_>,
     plan: &ComparePlan,
     prepared: &[Prepared],
     missing: &[Missing],
-) -> Result<(), Failure> {
-    let line = |Missing { case, why }: &Missing| format!("{case} {why}");
-    let lines = missing.iter().map(line).collect::<Vec<_>>().join("\n");
+) -> Result<BTreeMap<CaseId, String>, Failure> {
     if prepared.is_empty() && missing.is_empty() {
         return Err(Failure::usage("no runtime can serve this workload; see stampede list runtimes"));
     }
-    let can_be_had = missing.iter().any(|missing| matches!(missing.why, Lack::Needs { .. }));
-    if prepared.is_empty() || (plan.choice == RuntimeChoice::Named && can_be_had) {
-        return Err(Failure::missing(lines));
+    let lines = told(missing);
+    if prepared.is_empty() || (plan.choice == RuntimeChoice::Settled && !missing.is_empty()) {
+        let is_of_app = |Missing { why, .. }: &Missing| matches!(why, Lack::Unprepared(_));
+        // The application is at fault itself.
+        let exit = if missing.iter().any(is_of_app) { Exit::TrialFailed } else { Exit::Missing };
+        return Err(Failure { exit, message: lines.join("\n") });
     }
     // A look at an application says so of each runtime.
     if plan.look.is_none() {
-        let unable = plan.unable.iter().map(|(runtime, kinds)| format!("{runtime}, which serves {}", kinds.join(", ")));
-        for line in lines.lines().map(str::to_owned).chain(unable) {
+        let unable = plan.unable.iter().map(|(runtime, kinds)| format!("{runtime}, which {}", serves(kinds)));
+        for line in lines.into_iter().chain(unable) {
             bench.host.notices().paragraph(&format!("left out: {line}"), 4);
         }
     }
-    Ok(())
+    let is_named = plan.choice == RuntimeChoice::Named;
+    let mut not_run: BTreeMap<CaseId, String> = BTreeMap::new();
+    for Missing { case, why } in missing.iter().filter(|of| is_named || !matches!(of.why, Lack::Needs { .. })) {
+        let why = why.to_string();
+        not_run.entry(case.clone()).and_modify(|before| *before = format!("{before}; {why}")).or_insert(why);
+    }
+    let unable = plan.unable.iter().filter(|_| is_named);
+    not_run.extend(unable.map(|(runtime, kinds)| (CaseId::new(runtime.as_str()), serves(kinds))));
+    Ok(not_run)
+}
+
+/// `serves go-program`: what a runtime can serve, that cannot serve this.
+fn serves(kinds: &[&str]) -> String {
+    format!("serves {}", kinds.join(", "))
+}
+
+/// A line for each reason, with the cases that it is true of.
+fn told(missing: &[Missing]) -> Vec<String> {
+    let mut reasons: Vec<(String, Vec<&str>)> = Vec::new();
+    for Missing { case, why } in missing {
+        let why = why.to_string();
+        match reasons.iter_mut().find(|(known, _)| *known == why) {
+            Some((_, cases)) => cases.push(case.as_str()),
+            None => reasons.push((why, vec![case.as_str()])),
+        }
+    }
+    reasons.into_iter().map(|(why, cases)| format!("{} {why}", cases.join(", "))).collect()
 }
 
 /// Where studies are measured, one after another.

@@ -1,12 +1,13 @@
 //! A study from its plan to its last trial: made ready, resumed or begun, told, measured and kept.
 
+use std::collections::BTreeMap;
 use std::hash::{BuildHasher, Hasher, RandomState};
 use std::path::Path;
 use std::time::Duration;
 
 use jiff::Timestamp;
 use stampede_core::{
-    BlockOrder, Bytes, CpuLayout, Failures, Groundwork, Rounds, Slo, Study, StudyId, StudyKind, Trial, Workload,
+    BlockOrder, Bytes, CaseId, CpuLayout, Failures, Groundwork, Rounds, Slo, Study, StudyId, StudyKind, Trial, Workload,
 };
 use stampede_harness::{Copies, Prepared, Stop, TrialContext, YardStick};
 use stampede_plan::ComparePlan;
@@ -16,7 +17,7 @@ use stampede_store::Store;
 use crate::exit::Failure;
 use crate::host::{Bench, Ended, attend};
 use crate::record::{Record, Sinks};
-use crate::site::{Site, conditions};
+use crate::site::{Cases, Site, conditions};
 use crate::{calibration, metric_choice, recording, reference_server, resumption};
 
 /// Longest wait for answers that are still out when the window closes.
@@ -157,6 +158,8 @@ pub(crate) async fn conduct(
 /// What a study takes beside its plan.
 pub(crate) struct Ready {
     pub(crate) prepared: Vec<Prepared>,
+    /// Cases that were asked for and cannot run, and why.
+    not_run: BTreeMap<CaseId, String>,
     /// With all its answers.
     workload: Workload,
     yard_stick: Option<YardStick>,
@@ -167,10 +170,12 @@ impl Ready {
     pub(crate) async fn of(request: &StudyRequest<'_>, site: &Site<'_>, copies: &mut Copies) -> Result<Self, Failure> {
         let (plan, ground, host) = (request.plan, &site.ground, site.bench().host);
         let own = conditions(host, plan, site.pinning.clone())?;
-        let mut prepared = ground.prepare(plan, &own, copies).await?;
+        let Cases { mut prepared, mut not_run } = ground.prepare(plan, &own, copies).await?;
         for plan in request.beside {
             let conditions = conditions(host, plan, site.pinning.clone())?;
-            prepared.extend(ground.prepare_beside(plan, &conditions, copies).await?);
+            let beside = ground.prepare_beside(plan, &conditions, copies).await?;
+            prepared.extend(beside.prepared);
+            not_run.extend(beside.not_run);
         }
         let prepared = if plan.calibrate { calibration::twice(prepared) } else { prepared };
         let workload = recording::complete(site.bench(), &*ground.platform, plan, &prepared).await?;
@@ -179,7 +184,7 @@ impl Ready {
         } else {
             None
         };
-        Ok(Self { prepared, workload, yard_stick })
+        Ok(Self { prepared, not_run, workload, yard_stick })
     }
 
     /// The study that would begin now.
@@ -206,6 +211,7 @@ impl Ready {
             metric,
             slo: slo.clone(),
             cases: self.prepared.iter().map(|prepared| prepared.case.clone()).collect(),
+            groundwork: Groundwork { not_run: self.not_run.clone(), ..Groundwork::default() },
             ..begun(plan, *kind, site, started_at)
         })
     }

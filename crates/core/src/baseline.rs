@@ -15,6 +15,8 @@ pub struct Groundwork {
     pub warm_ups: BTreeMap<CaseId, WarmUp>,
     /// What differences on this machine must clear; absent where no calibration fits the study.
     pub floor: Option<NoiseFloor>,
+    /// Cases that were asked for and could not run here, each with why and how to mend that.
+    pub not_run: BTreeMap<CaseId, String>,
 }
 
 /// The length of a case's load before its window, and how it was fixed.

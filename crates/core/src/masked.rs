@@ -44,12 +44,14 @@ pub enum MaskClass {
     Uuid,
     /// What an asset's address carries so that a new version is fetched.
     AssetHash,
+    /// A folder of published assets whose name is a hash.
+    AssetFolder,
     /// A bare number whose name says that it counts or measures.
     Counter,
 }
 
 /// Each class with its name in files and messages.
-const NAMES: [(MaskClass, &str); 15] = [
+const NAMES: [(MaskClass, &str); 16] = [
     (MaskClass::Anything, ANYTHING),
     (MaskClass::PhpVersion, "PHP version"),
     (MaskClass::Sapi, "SAPI"),
@@ -64,6 +66,7 @@ const NAMES: [(MaskClass, &str); 15] = [
     (MaskClass::DebugToken, "debug token"),
     (MaskClass::Uuid, "UUID"),
     (MaskClass::AssetHash, "asset hash"),
+    (MaskClass::AssetFolder, "asset folder"),
     (MaskClass::Counter, "counter"),
 ];
 
@@ -92,6 +95,7 @@ impl MaskClass {
             | Self::DebugToken
             | Self::Uuid
             | Self::AssetHash
+            | Self::AssetFolder
             | Self::Counter => false,
         }
     }

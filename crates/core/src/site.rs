@@ -7,7 +7,7 @@ use serde::{Deserialize, Serialize};
 
 use crate::AppKind;
 
-/// What a web server shows of an application.
+/// What a web server shows of an application, and the address that visitors have of it.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Site {
     /// The public folder (document root), relative to the application's folder; empty where it is that folder itself. `None`: it
@@ -21,6 +21,12 @@ pub struct Site {
     pub denied: Vec<Denied>,
     /// Whether the application brings `.htaccess` files, which Apache then heeds.
     pub htaccess: bool,
+    /// The name that requests ask it by in `Host`, with its port where it has one. `None`: the address that it is served at.
+    #[serde(default)]
+    pub host: Option<String>,
+    /// Whether visitors reach it by https, which a proxy before its servers ends: requests say so, and so do the servers to PHP.
+    #[serde(default)]
+    pub https: bool,
 }
 
 impl Site {
@@ -29,24 +35,36 @@ impl Site {
         let root = kind.index().map(|index| index.parent().unwrap_or(Path::new("")).to_owned());
         Self { files: root.is_some(), root, ..Self::default() }
     }
+
+    /// Whether anything is known of it that a record must have.
+    pub fn is_told(&self) -> bool {
+        self.root.is_some() || self.host.is_some() || self.https
+    }
 }
 
 /// `public: its files, the rest to the front controller`.
 impl fmt::Display for Site {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        let Self { root, files, fallback, denied: _, htaccess } = self;
+        let Self { root, files, fallback, denied: _, htaccess, host, https } = self;
         match root.as_deref() {
-            None => return f.write_str("none"),
+            None => f.write_str("none")?,
             Some(root) if root.as_os_str().is_empty() => f.write_str("the application's folder")?,
             Some(root) => write!(f, "{}", root.display())?,
         }
-        f.write_str(if *files { ": its files, " } else { ": no files, " })?;
-        f.write_str(match fallback {
-            Fallback::Front => "the rest to the front controller",
-            Fallback::PathInfo => "the rest to the front controller as PATH_INFO",
-            Fallback::NotFound => "404 for the rest",
-        })?;
-        f.write_str(if *htaccess { ", .htaccess files on Apache" } else { "" })
+        if root.is_some() {
+            f.write_str(if *files { ": its files, " } else { ": no files, " })?;
+            f.write_str(match fallback {
+                Fallback::Front => "the rest to the front controller",
+                Fallback::PathInfo => "the rest to the front controller as PATH_INFO",
+                Fallback::NotFound => "404 for the rest",
+            })?;
+            f.write_str(if *htaccess { ", .htaccess files on Apache" } else { "" })?;
+        }
+        match (host, https) {
+            (None, false) => Ok(()),
+            (None, true) => f.write_str("; reached by https"),
+            (Some(host), https) => write!(f, "; reached at {}://{host}", if *https { "https" } else { "http" }),
+        }
     }
 }
 

@@ -102,10 +102,9 @@ pub(crate) async fn read(
 
 /// Where the application is asked: at each replica, or at the front where it is alone.
 fn fronts(running: &dyn Running, front: &Front, replicas: &[AddressId]) -> Vec<(String, Front)> {
-    let named = (1..).zip(replicas).filter_map(|(number, id)| {
-        let front = Front::plain(running.endpoint(id)?);
-        Some((Topology::replica_name(number), front))
-    });
+    let named = (1..)
+        .zip(replicas)
+        .filter_map(|(number, id)| Some((Topology::replica_name(number), front.at(running.endpoint(id)?))));
     let named: Vec<_> = named.collect();
     if named.is_empty() { vec![("the application".to_owned(), front.clone())] } else { named }
 }

@@ -31,6 +31,8 @@ pub(crate) struct Known {
     pub(crate) addresses: Vec<String>,
     /// `20001`.
     pub(crate) ports: Vec<String>,
+    /// The name that the application is asked by, where it is not an address: it is the same everywhere.
+    pub(crate) host: Option<String>,
     /// The application's copy, and the folder of the run around it.
     pub(crate) folders: Vec<String>,
 }
@@ -65,6 +67,7 @@ impl Known {
             sapi: None,
             software,
             addresses: tcp.iter().flat_map(|address| escaped(&address.to_string(), ":", COLONS)).collect(),
+            host: case.site.as_ref().and_then(|site| site.host.clone()),
             ports: tcp.iter().map(|address| address.port().to_string()).collect(),
             folders: folders
                 .filter(|folder| folder.len() > 1 && folder.starts_with('/'))
@@ -124,8 +127,9 @@ impl Known {
     /// A place as it is seen from the server: its path, where it names the server's own origin.
     pub(crate) fn on_server<'a>(&self, location: &'a str) -> &'a str {
         let after = location.strip_prefix("http://").or_else(|| location.strip_prefix("https://"));
-        let path =
-            after.and_then(|after| self.addresses.iter().find_map(|address| after.strip_prefix(address.as_str())));
+        let path = after.and_then(|after| {
+            self.addresses.iter().chain(self.host.iter()).find_map(|address| after.strip_prefix(address.as_str()))
+        });
         match path {
             Some("") => "/",
             Some(path) if path.starts_with(['/', '?', '#']) => path,
@@ -189,6 +193,7 @@ mod tests {
             software: texts(&["nginx/1.22.1", "PHP 8.2.3 Development Server", "nginx"]),
             addresses: texts(&["127.0.0.1:2001"]),
             ports: texts(&["2001"]),
+            host: Some("shop.test".to_owned()),
             folders: texts(&["/run/s/1/app", "/run/s/1"]),
         }
     }
@@ -225,6 +230,8 @@ mod tests {
             ("http://127.0.0.1:2001/login?a=b", "/login?a=b"),
             ("https://127.0.0.1:2001", "/"),
             ("http://127.0.0.1:20011/login", "http://127.0.0.1:20011/login"),
+            ("https://shop.test/login", "/login"),
+            ("http://shop.test:8080/", "http://shop.test:8080/"),
             ("http://shop.example/", "http://shop.example/"),
             ("/login", "/login"),
         ] {

@@ -51,7 +51,7 @@ pub use event::{Event, Phase, Sink, SinkError};
 pub use mask::{UnderLoad, under_load};
 pub use order::{order, schedule};
 pub use pilot::pilots;
-pub use prepare::{Conditions, Copies, Lack, Missing, PrepareCasesError, Prepared, prepare};
+pub use prepare::{Conditions, Copies, Lack, Missing, Prepared, prepare};
 pub use record::{RecordError, Recorded, record};
 pub use scale::scaling::Scaling;
 pub use stop::Stop;

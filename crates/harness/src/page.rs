@@ -33,15 +33,24 @@ pub(crate) fn redirect(request: &Request, answer: &Answer, known: &Known) -> Opt
     let place = place.split('#').next().unwrap_or_default();
     let told = format!("is redirected to {location} ({})", named_status(answer.status));
     if place.starts_with("http://") || place.starts_with("https://") || place.starts_with("//") {
-        let fix = "set the address that the application has of itself (APP_URL, DEFAULT_URI, the site's URL) to the one that it is \
-                   asked at, under app.env or in its settings";
-        return Some(Redirect::Away(format!("{told}, which is another origin; {fix}")));
+        let (scheme, rest) = place.split_once("//").unwrap_or(("", place));
+        let host = rest.split(['/', '?']).next().unwrap_or_default();
+        // A file's key, as a person writes it; the flag is the same.
+        let keys = if scheme == "https:" { format!("host: {host}, scheme: https") } else { format!("host: {host}") };
+        return Some(Redirect::Away(format!(
+            "{told}, which is another origin; ask it by that name: app: {{{keys}}} (--host {host}), or set the address that it has of itself \
+             (APP_URL, DEFAULT_URI, the site's URL)"
+        )));
     }
     let path = joined(&request.path, place);
     let lower = path.to_lowercase();
     let words = |words: &[&str]| words.iter().any(|word| lower.contains(word));
     Some(if path == request.path {
-        let fix = "turn a redirect to https off, or send the cookie that it waits for: headers: {Cookie: …}";
+        let fix = if location.starts_with("https://") {
+            "its visitors come by https: app: {scheme: https}"
+        } else {
+            "send the cookie that it waits for: headers: {Cookie: …}"
+        };
         Redirect::Away(format!("{told}, which is itself; {fix}"))
     } else if words(&LOGINS) {
         Redirect::Away(format!("{told}, which is a login; {LOG_IN}"))
@@ -146,8 +155,14 @@ mod tests {
             ("/shop/cart", "../", Ok("/")),
             ("/shop/a/cart", "./b/", Ok("/shop/a/b/")),
             ("/a?x=1", "?y=2", Ok("/a?y=2")),
-            ("/", "https://127.0.0.1:2001/", Err("which is itself; turn a redirect to https off")),
-            ("/", "https://shop.example/", Err("another origin; set the address that the application has of itself")),
+            ("/", "https://127.0.0.1:2001/", Err("which is itself; its visitors come by https: app: {scheme: https}")),
+            (
+                "/",
+                "https://shop.example/",
+                Err(
+                    "another origin; ask it by that name: app: {host: shop.example, scheme: https} (--host shop.example)",
+                ),
+            ),
             ("/", "//shop.example/", Err("another origin")),
             ("/", "/user/login?next=/", Err("a login; request a page that everybody sees")),
             ("/", "/wp-admin/install.php", Err("an installer; install the application first")),

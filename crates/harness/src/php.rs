@@ -24,7 +24,7 @@ pub(crate) async fn read_back(running: &dyn Running, probe: &PhpProbe) -> Result
         PhpProbeSource::Page { address, path } => {
             let endpoint: &Endpoint =
                 running.endpoint(address).ok_or_else(|| format!("it has no address {address}"))?;
-            ask(running, &Front::plain(endpoint), path.clone()).await?
+            ask(running, &Front::bare(endpoint), path.clone()).await?
         }
         PhpProbeSource::File(path) => read(running, path).await?,
     };

@@ -9,8 +9,7 @@ use stampede_core::{
     CpuLayout, Deployment, InitScript, Install, Limits, Load, PhpBuild, PlanError, Programs, RenderContext,
     Requirement, ServiceKind, ServiceNeed, Terms, Topology, with_causes,
 };
-use stampede_seam::{Platform, PrepareError, PreparedApp};
-use thiserror::Error;
+use stampede_seam::{Platform, PreparedApp};
 
 use crate::audit::PreparedAudit;
 use crate::scale::scaling::Scaling;
@@ -84,6 +83,8 @@ pub enum Lack {
     },
     /// Its runtime cannot be configured for it.
     Unrenderable(String),
+    /// Its application could not be copied, or the commands that prepare it failed.
+    Unprepared(String),
 }
 
 impl fmt::Display for Lack {
@@ -91,6 +92,7 @@ impl fmt::Display for Lack {
         match self {
             Self::Needs { what, install } => write!(f, "needs {what}: {install}"),
             Self::Unrenderable(problem) => f.write_str(problem),
+            Self::Unprepared(problem) => write!(f, "has no application: {problem}"),
         }
     }
 }
@@ -107,14 +109,14 @@ impl Missing {
 ///
 /// # Errors
 ///
-/// When an application cannot be prepared, or what is around the runtimes cannot be configured although all that it required is there.
+/// When what is around the runtimes cannot be configured although all that it required is there.
 pub async fn prepare(
     platform: &dyn Platform,
     composer: &dyn Composer,
     candidates: &[Candidate],
     conditions: &Conditions,
     copies: &mut Copies,
-) -> Result<(Vec<Prepared>, Vec<Missing>), PrepareCasesError> {
+) -> Result<(Vec<Prepared>, Vec<Missing>), PlanError> {
     let Conditions { limits, load, beside: other_loads, pinning, topology, certificate, services, audits } = conditions;
     let mut prepared = Vec::new();
     let mut missing = Vec::new();
@@ -133,7 +135,13 @@ pub async fn prepare(
         services.iter().filter_map(|need| Some((need.kind, need.init.clone()?))).collect();
     for candidate in candidates {
         let Candidate { id, runtime, app: original, php: _, tuning } = candidate;
-        let app = &copies.of(original, platform).await?;
+        let app = &match copies.of(original, platform).await {
+            Ok(app) => app,
+            Err(problem) => {
+                missing.push(Missing { case: id.clone(), why: Lack::Unprepared(problem) });
+                continue;
+            }
+        };
         let before = missing.len();
         let needs = candidate.needs(app);
         let Some(programs) = find(platform, id, &needs, &mut missing).await else {
@@ -171,7 +179,7 @@ pub async fn prepare(
             runtime: runtime.id(),
             runtime_version: runtime.version(&programs),
             app: app.name.clone(),
-            site: app.site.root.is_some().then(|| app.site.clone()),
+            site: app.site.is_told().then(|| app.site.clone()),
             revision: None,
             php: serving_php(&needs, &programs),
             tuning: tuning.clone().with_roles(runtime.tunables()),
@@ -243,40 +251,31 @@ async fn find(
 /// Applications as they are copied into runs: each is looked at once, and prepared where it has commands for that.
 #[derive(Debug, Default)]
 pub struct Copies {
-    known: Vec<(App, App)>,
+    /// Each with its copy, or why there is none.
+    known: Vec<(App, Result<App, String>)>,
     remarks: Vec<String>,
 }
 
 impl Copies {
-    async fn of(&mut self, app: &App, platform: &dyn Platform) -> Result<App, PrepareError> {
+    async fn of(&mut self, app: &App, platform: &dyn Platform) -> Result<App, String> {
         if let Some((_, copy)) = self.known.iter().find(|(known, _)| known == app) {
-            return Ok(copy.clone());
+            return copy.clone();
         }
-        let PreparedApp { folder, remarks } = platform.prepare(app).await?;
-        for remark in remarks {
-            // Several forms of an application lie in one folder.
-            if !self.remarks.contains(&remark) {
-                self.remarks.push(remark);
+        let copy = match platform.prepare(app).await {
+            Ok(PreparedApp { folder, remarks }) => {
+                // Several forms of an application lie in one folder.
+                let new: Vec<_> = remarks.into_iter().filter(|remark| !self.remarks.contains(remark)).collect();
+                self.remarks.extend(new);
+                Ok(App { source: folder, ..app.clone() })
             }
-        }
-        let copy = App { source: folder, ..app.clone() };
+            Err(error) => Err(with_causes(&error)),
+        };
         self.known.push((app.clone(), copy.clone()));
-        Ok(copy)
+        copy
     }
 
     /// What a person should know of the copies that was not taken before.
     pub fn take_remarks(&mut self) -> Vec<String> {
         mem::take(&mut self.remarks)
     }
-}
-
-/// Why cases could not be prepared.
-#[derive(Debug, Error)]
-pub enum PrepareCasesError {
-    /// The application's own commands failed.
-    #[error(transparent)]
-    App(#[from] PrepareError),
-    /// What is around the runtimes could not be configured.
-    #[error(transparent)]
-    Render(#[from] PlanError),
 }

@@ -2,7 +2,7 @@
 
 use std::time::Duration;
 
-use stampede_core::{Answer, Endpoint, ReadinessRecord, Request, named_status};
+use stampede_core::{Answer, Case, Endpoint, ReadinessRecord, Request, named_status};
 use stampede_seam::{Call, NoAnswer, Running, TlsSpec, Trust, Vantage};
 
 use crate::{complaint, crash_loop};
@@ -28,27 +28,48 @@ pub(crate) struct Front {
     pub(crate) endpoint: Endpoint,
     /// Whom to trust, where TLS is spoken.
     pub(crate) tls: Option<TlsSpec>,
+    /// The name that the application is asked by, where it is not the endpoint.
+    host: Option<String>,
+    /// Whether its visitors reach it by https.
+    https: bool,
 }
 
 impl Front {
-    /// The front of a deployment, with the certificate that is trusted there, in PEM, where it speaks TLS.
-    pub(crate) fn of(running: &dyn Running, trust: Option<&[u8]>) -> Self {
+    /// The front of a case that runs, with the certificate that is trusted there, in PEM, where it speaks TLS.
+    pub(crate) fn of(running: &dyn Running, case: &Case, trust: Option<&[u8]>) -> Self {
         let tls = trust.map(|pem| TlsSpec { server_name: SERVER_NAME.to_owned(), trust: Trust::Pem(pem.to_vec()) });
-        Self { endpoint: running.front().clone(), tls }
+        Self { tls, ..Self::plain(running.front(), case) }
     }
 
-    /// An address of a deployment where TLS is not spoken.
-    pub(crate) fn plain(endpoint: &Endpoint) -> Self {
-        Self { endpoint: endpoint.clone(), tls: None }
+    /// An address of a case where TLS is not spoken.
+    pub(crate) fn plain(endpoint: &Endpoint, case: &Case) -> Self {
+        let site = case.site.as_ref();
+        let host = site.and_then(|site| site.host.clone());
+        Self { host, https: site.is_some_and(|site| site.https), ..Self::bare(endpoint) }
+    }
+
+    /// An address where something else than the application is asked.
+    pub(crate) fn bare(endpoint: &Endpoint) -> Self {
+        Self { endpoint: endpoint.clone(), tls: None, host: None, https: false }
+    }
+
+    /// The same application at another address of it, where TLS is not spoken.
+    pub(crate) fn at(&self, endpoint: &Endpoint) -> Self {
+        Self { endpoint: endpoint.clone(), tls: None, ..self.clone() }
+    }
+
+    /// What requests say in `Host`.
+    pub(crate) fn host(&self) -> String {
+        self.host.clone().unwrap_or_else(|| self.endpoint.to_string())
     }
 
     /// The headers that every request of a visitor has in production, where a proxy stands before the application. Frameworks take
     /// a request from this machine itself without them for a developer's, and turn debugging on (Tracy, Yii's debug module).
     pub(crate) fn forwarded(&self) -> [(&'static str, String); 3] {
-        let scheme = if self.tls.is_some() { "https" } else { "http" };
+        let scheme = if self.https || self.tls.is_some() { "https" } else { "http" };
         [
             ("X-Forwarded-For", VISITOR.to_owned()),
-            ("X-Forwarded-Host", self.endpoint.to_string()),
+            ("X-Forwarded-Host", self.host()),
             ("X-Forwarded-Proto", scheme.to_owned()),
         ]
     }
@@ -183,8 +204,8 @@ pub(crate) async fn send(
     request: &Request,
     timeout: Duration,
 ) -> Result<Answer, NoAnswer> {
-    let Front { endpoint, tls } = front.clone();
-    vantage.exchange(&Call { endpoint, tls, request: front.completed(request), timeout }).await
+    let Front { endpoint, tls, host, https: _ } = front.clone();
+    vantage.exchange(&Call { endpoint, tls, host, request: front.completed(request), timeout }).await
 }
 
 #[cfg(test)]
@@ -193,7 +214,7 @@ mod tests {
 
     #[test]
     fn a_request_has_the_headers_of_a_proxy_but_for_its_own() {
-        let front = Front::plain(&Endpoint::Tcp(([127, 0, 0, 1], 2001).into()));
+        let front = Front::bare(&Endpoint::Tcp(([127, 0, 0, 1], 2001).into()));
         let request = |headers: &[(&str, &str)]| Request {
             method: "GET".to_owned(),
             path: "/".to_owned(),
@@ -211,5 +232,11 @@ mod tests {
         ] {
             assert_eq!(front.completed(&request(own)), request(all));
         }
+        let named = Front { host: Some("shop.example".to_owned()), https: true, ..front };
+        let [_, host, scheme] = named.forwarded();
+        assert_eq!(
+            (named.host().as_str(), host.1.as_str(), scheme.1.as_str()),
+            ("shop.example", "shop.example", "https")
+        );
     }
 }

@@ -114,7 +114,7 @@ struct Asking<'a> {
 
 impl<'a> Asking<'a> {
     fn new(running: &'a dyn Running, prepared: &'a Prepared, timeout: Duration) -> Self {
-        let front = Front::of(running, prepared.trust.as_deref());
+        let front = Front::of(running, &prepared.case, prepared.trust.as_deref());
         Self { running, prepared, front, timeout }
     }
 

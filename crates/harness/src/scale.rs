@@ -150,7 +150,7 @@ impl Act<'_> {
         trial.ready = Some(ReadinessRecord { took: start, attempts: 1 });
         trial.enforced = running.enforced().ok();
         sink.take(&Event::PhaseStarted(Phase::Verify)).await?;
-        let front = Front::of(running.as_ref(), None);
+        let front = Front::of(running.as_ref(), &self.prepared.case, None);
         let explained =
             |problem: String| MeasureError::Failed(explain(running.as_ref(), &self.prepared.case, &problem));
         if self.prepared.case.topology.ready == ReadyBy::Port {
@@ -206,14 +206,14 @@ impl Act<'_> {
                 _ = came_up.changed() => {}
             }
         }
-        let front = Front::plain(&Endpoint::Tcp(gateway.address()));
+        let front = Front::plain(&Endpoint::Tcp(gateway.address()), case);
         let completed = |LoadExchange { request, check }| LoadExchange { request: front.completed(&request), check };
         let exchanges = exchanges.into_iter().map(completed).collect();
         let spec = LoadSpec {
             targets: vec![front.endpoint.clone()],
             protocol: Protocol::Http11,
             tls: None,
-            host: front.endpoint.to_string(),
+            host: front.host(),
             exchanges,
             load: case.load.clone(),
             think: Pause::default(),

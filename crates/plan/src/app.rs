@@ -55,7 +55,7 @@ pub(crate) fn reach_services(workload: &mut Workload, services: &[ServiceNeed]) 
     }
 }
 
-/// Sees that each runtime that was named serves one of the applications that were chosen, and that each of these is served.
+/// Sees that one of the runtimes that were named serves one of the applications that were chosen, and that each of these is served.
 pub(crate) fn check_service(
     workload: &Workload,
     chosen: &[Option<String>],
@@ -72,9 +72,12 @@ pub(crate) fn check_service(
         [name] => format!("'s app {name}"),
         names => format!("'s apps {}", names.join(", ")),
     };
-    let is_idle = |case: &&Asked| choice == RuntimeChoice::Named && !chosen.iter().any(|name| serves(case, name));
-    for case in cases.iter().filter(is_idle) {
-        mistakes.add(&case.place, format!("cannot serve {}{apps}", workload.id), "leave it out");
+    let is_idle = |case: &Asked| !chosen.iter().any(|name| serves(case, name));
+    // Beside one that serves, another one is only left out.
+    if choice != RuntimeChoice::All && cases.iter().all(is_idle) {
+        for case in cases {
+            mistakes.add(&case.place, format!("cannot serve {}{apps}", workload.id), "name one that can");
+        }
     }
     let is_unserved = |name: &&Option<String>| names.len() > 1 && !cases.iter().any(|case| serves(case, name));
     for name in chosen.iter().filter(is_unserved).flatten() {

@@ -97,7 +97,14 @@ fn serve(section: AppSection, look: Option<Look>, folder: &Path, place: &Place<'
 /// Puts what is said over what was found.
 fn over(section: AppSection, look: &Look) -> AppSection {
     let Look {
-        entry, index, command, site: SiteEntry { root, files, fallback, deny }, extensions, env, prepare, ..
+        entry,
+        index,
+        command,
+        site: SiteEntry { host: _, scheme: _, root, files, fallback, deny },
+        extensions,
+        env,
+        prepare,
+        ..
     } = look;
     let prepare = || prepare.iter().map(|command| command.iter().cloned().map(Text).collect()).collect();
     let env = env.iter().map(|(name, value)| (name.clone(), Text(value.clone())));

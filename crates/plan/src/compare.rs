@@ -20,9 +20,9 @@ use crate::choice::RuntimesAsked;
 use crate::document::Text;
 use crate::exchange;
 use crate::flags::{
-    AppFlag, DeploymentFlags, DurationFlag, ExchangesFlag, FeederFlag, IndexFlag, LoadFlag, MaxTimeFlag, OrderFlag,
-    PhpFlag, PlatformFlags, PrecisionFlag, ReadyTimeoutFlag, RoundsFlag, SamplingFlag, SeedFlag, SloFlag, SubjectFlag,
-    TopologyFlags, WarmUpFlag,
+    AppFlag, DeploymentFlags, DurationFlag, ExchangesFlag, FeederFlag, HostFlag, IndexFlag, LoadFlag, MaxTimeFlag,
+    OrderFlag, PhpFlag, PlatformFlags, PrecisionFlag, ReadyTimeoutFlag, RoundsFlag, SamplingFlag, SeedFlag, SloFlag,
+    SubjectFlag, TopologyFlags, WarmUpFlag,
 };
 use crate::kind::kinds_served;
 use crate::listed::Listed;
@@ -35,6 +35,7 @@ use crate::platform::{self, PlatformChoice};
 use crate::play::{self, AskedLoad, Played};
 use crate::quantity::{read_cpus, read_duration, read_load, read_memory, read_ready_timeout, read_seed};
 use crate::rounds::{AUTO, calibration_rounds, make_room, read_max_time, read_precision, read_rounds};
+use crate::site::{HOST_FIX, problem_of_host};
 use crate::slo::read_slo;
 use crate::subject::Subject;
 use crate::topology::{self, Around};
@@ -49,6 +50,8 @@ pub struct CompareFlags {
     /// Runtimes, separated by commas, or `all` that are installed [default: the plan's, or all]
     #[arg(long, value_name = "A,B", help_heading = "What")]
     pub runtimes: Option<String>,
+    #[command(flatten)]
+    pub host: HostFlag,
     #[command(flatten)]
     pub app: AppFlag,
     #[command(flatten)]
@@ -131,13 +134,15 @@ pub struct MachineSize {
     pub connections: u32,
 }
 
-/// Whether the runtimes were named, or all that are there are meant.
+/// How the runtimes were chosen, and what becomes of one that cannot run.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum RuntimeChoice {
-    /// Each was asked for: one that is missing is an error.
+    /// Each was named: one that is missing is left out, and every report says so.
     Named,
-    /// All that can serve the workload: one that is missing is left out and said so.
+    /// All that can serve the workload: one that is missing is left out with a note.
     All,
+    /// The question needs every one of them: one that is missing is an error.
+    Settled,
 }
 
 /// A comparison without mistakes.
@@ -154,7 +159,7 @@ pub struct ComparePlan {
     pub candidates: Vec<Candidate>,
     /// Runtimes that were meant and cannot serve the workload, with the kinds of application that they serve.
     pub unable: Vec<(RuntimeId, Vec<&'static str>)>,
-    /// Whether a missing runtime is an error.
+    /// What becomes of a runtime that cannot run.
     pub choice: RuntimeChoice,
     /// What each deployment may use.
     pub limits: Limits,
@@ -214,12 +219,14 @@ impl ComparePlan {
     pub fn of_application(
         folder: &Path,
         index: &IndexFlag,
+        host: &HostFlag,
         machine: MachineSize,
         catalogue: &dyn Catalogue,
     ) -> Result<Self, Mistakes> {
         let given = Given { application: Some(folder), ..Given::default() };
         let subject = SubjectFlag { subject: None, index: index.clone() };
-        Self::read_given(&CompareFlags { subject, ..CompareFlags::default() }, given, machine, catalogue)
+        let flags = CompareFlags { subject, host: host.clone(), ..CompareFlags::default() };
+        Self::read_given(&flags, given, machine, catalogue)
     }
 
     pub(crate) fn read_given(
@@ -238,6 +245,14 @@ impl ComparePlan {
             values.list("--exchanges", "exchanges", &flags.exchanges.exchanges, |all| all.exchanges.as_ref());
         if let Ok(Served { workload, .. }) = &mut served {
             exchange::choose(chosen_exchanges.as_deref(), workload, &mut values.mistakes);
+        }
+        if let Some(host) = &flags.host.host {
+            if let Some(problem) = problem_of_host(host) {
+                values.mistakes.add(format!("--host {host}"), problem, HOST_FIX);
+            }
+            for app in served.iter_mut().flat_map(|served| &mut served.workload.apps) {
+                app.site.host = Some(host.clone());
+            }
         }
         let cpus = values.of(
             ["--cpus", "limits.cpus"],

@@ -19,6 +19,14 @@ pub struct SubjectFlag {
     pub index: IndexFlag,
 }
 
+/// The name that applications are asked by.
+#[derive(Args, Clone, Debug, Default)]
+pub struct HostFlag {
+    /// The host that requests name, with a port where it has one: shop.example [default: the plan's, or the server's address]
+    #[arg(long, value_name = "NAME", help_heading = "What")]
+    pub host: Option<String>,
+}
+
 /// Which of several front controllers.
 #[derive(Args, Clone, Debug, Default)]
 pub struct IndexFlag {

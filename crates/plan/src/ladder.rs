@@ -168,7 +168,7 @@ impl LadderPlan {
         });
         let plan = ComparePlan {
             candidates: candidates.into_iter().collect(),
-            choice: RuntimeChoice::Named,
+            choice: RuntimeChoice::Settled,
             unable: Vec::new(),
             topology: rung.topology.clone(),
             rounds: Rounds::Fixed(rounds),

@@ -56,8 +56,9 @@ pub use capacity::{CapacityFlags, read_capacity};
 pub use catalogue::Catalogue;
 pub use compare::{CompareFlags, ComparePlan, MachineSize, RuntimeChoice};
 pub use flags::{
-    AppFlag, ClientRttFlag, DeploymentFlags, DurationFlag, ExchangesFlag, IndexFlag, LoadFlag, MaxTimeFlag, OrderFlag,
-    PhpFlag, PlatformFlags, ReadyFlag, ReadyTimeoutFlag, RoundsFlag, SeedFlag, SubjectFlag, TopologyFlags, WarmUpFlag,
+    AppFlag, ClientRttFlag, DeploymentFlags, DurationFlag, ExchangesFlag, HostFlag, IndexFlag, LoadFlag, MaxTimeFlag,
+    OrderFlag, PhpFlag, PlatformFlags, ReadyFlag, ReadyTimeoutFlag, RoundsFlag, SeedFlag, SubjectFlag, TopologyFlags,
+    WarmUpFlag,
 };
 pub use ladder::{LadderFlags, LadderPlan, Rung};
 pub use load::{LoadFlags, LoadPlan};

@@ -20,7 +20,7 @@ use self::server::{Brought, brought};
 use self::table::FRAMEWORKS;
 use crate::command::CommandEntry;
 use crate::drivers;
-use crate::site::{FallbackEntry, SiteEntry};
+use crate::site::{FallbackEntry, SchemeEntry, SiteEntry};
 use crate::workload::KindEntry;
 
 /// What PHP has unless it is left out when it is built, and some distributions keep in files of their own.
@@ -430,6 +430,8 @@ fn scripted(title: &'static str, kind: KindEntry, entrance: &Entrance, fallback:
     Look {
         index: Some(entrance.front.clone()).filter(|_| has("index")),
         site: SiteEntry {
+            host: None,
+            scheme: SchemeEntry::Http,
             root: Some(root).filter(|_| has("root")),
             files: None,
             fallback: Some(fallback).filter(|_| is_said && has("fallback")),

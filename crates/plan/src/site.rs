@@ -33,9 +33,22 @@ impl FallbackEntry {
     }
 }
 
-/// What is said of an application's public folder.
+/// How visitors reach an application.
+#[derive(Clone, Copy, Debug, Default, Deserialize, JsonSchema, PartialEq, Eq)]
+#[serde(rename_all = "kebab-case")]
+pub(crate) enum SchemeEntry {
+    /// By http.
+    #[default]
+    Http,
+    /// By https, which a proxy before the servers ends.
+    Https,
+}
+
+/// What is said of an application's public folder and of its address.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub(crate) struct SiteEntry {
+    pub(crate) host: Option<String>,
+    pub(crate) scheme: SchemeEntry,
     pub(crate) root: Option<PathBuf>,
     pub(crate) files: Option<bool>,
     pub(crate) fallback: Option<FallbackEntry>,
@@ -52,7 +65,10 @@ const NOT_LOOKED_INTO: [&str; 3] = ["node_modules", "vendor", ".git"];
 impl SiteEntry {
     /// The site of an application in a folder.
     pub(crate) fn read(self, kind: &AppKind, source: &Path, place: &Place<'_>, mistakes: &mut Gathered) -> Site {
-        let Self { root, files, fallback, deny } = self;
+        let Self { host, scheme, root, files, fallback, deny } = self;
+        if let Some(problem) = host.as_deref().and_then(problem_of_host) {
+            mistakes.add(place.key("host"), problem, HOST_FIX);
+        }
         let is_public = matches!(kind, AppKind::Psr15Handler { .. }) && source.join(PUBLIC).is_dir();
         let default = if is_public { Some(PUBLIC.into()) } else { Site::of(kind).root };
         let given = root.map(|root| root.components().filter(|part| *part != Component::CurDir).collect::<PathBuf>());
@@ -79,8 +95,21 @@ impl SiteEntry {
             denied,
             htaccess,
             root,
+            host,
+            https: scheme == SchemeEntry::Https,
         }
     }
+}
+
+/// What to write for a host.
+pub(crate) const HOST_FIX: &str = "write a name with or without a port, such as shop.example or shop.example:8080";
+
+/// What is wrong with the name of a host, as it stands in `Host` (RFC 9110, section 7.2).
+pub(crate) fn problem_of_host(host: &str) -> Option<&'static str> {
+    let (name, port) = host.rsplit_once(':').map_or((host, None), |(name, port)| (name, Some(port)));
+    let is_name = !name.is_empty() && name.chars().all(|c| c.is_ascii_alphanumeric() || ".-_".contains(c));
+    let is_port = port.is_none_or(|port| port.parse::<u16>().is_ok_and(|port| port > 0));
+    (!is_name || !is_port).then_some("is no host")
 }
 
 /// Sees that a public folder is a folder of the application, and that its front controller lies in it.
@@ -165,6 +194,38 @@ mod tests {
             let root = root.map(PathBuf::from);
             assert_eq!((site.root, site.files, site.htaccess), (root, files, htaccess), "{kind:?} {entry:?}");
         }
+    }
+
+    #[test]
+    fn a_host_is_a_name_with_or_without_a_port() {
+        for (host, is_right) in [
+            ("shop.example", true),
+            ("shop.example:8080", true),
+            ("127.0.0.1:80", true),
+            ("", false),
+            (":80", false),
+            ("shop.example:", false),
+            ("shop.example:0", false),
+            ("http://shop.example", false),
+            ("shop.example/", false),
+            ("a b", false),
+        ] {
+            assert_eq!(problem_of_host(host).is_none(), is_right, "{host}");
+        }
+    }
+
+    #[test]
+    fn an_address_is_of_the_application() {
+        let entry =
+            SiteEntry { host: Some("shop.example".to_owned()), scheme: SchemeEntry::Https, ..Default::default() };
+        let mut mistakes = Gathered::default();
+        let site = entry.read(&AppKind::GoProgram, Path::new("."), &Place::of("app"), &mut mistakes);
+        assert_eq!(site.to_string(), "none; reached at https://shop.example");
+        assert!(site.is_told());
+        let entry = SiteEntry { host: Some("http://shop.example".to_owned()), ..Default::default() };
+        entry.read(&AppKind::GoProgram, Path::new("."), &Place::of("app"), &mut mistakes);
+        let told = mistakes.finish(Ok(())).unwrap_err().to_string();
+        assert!(told.contains("is no host"), "{told}");
     }
 
     #[test]

@@ -97,6 +97,10 @@ pub fn write_plan(plan: &ComparePlan, look: &Look, answers: &[WrittenAnswer]) ->
         }
     }
     text.push_str(&site_keys(site));
+    match plan.workload.apps.first().and_then(|app| app.site.host.as_deref()) {
+        Some(host) => _ = writeln!(text, "  host: {}", scalar(host)),
+        None => text.push_str("  # The name that it is asked by, where it knows its own; and how its visitors reach it:\n  # host: shop.example\n  # scheme: https\n"),
+    }
     if !extensions.is_empty() {
         let _ = writeln!(text, "  extensions: {}", list(extensions));
     }
@@ -137,7 +141,8 @@ pub fn write_plan(plan: &ComparePlan, look: &Look, answers: &[WrittenAnswer]) ->
 
 /// The keys of the public folder that are not as they are by default.
 fn site_keys(site: &SiteEntry) -> String {
-    let SiteEntry { root, files, fallback, deny } = site;
+    // A look finds no address.
+    let SiteEntry { host: _, scheme: _, root, files, fallback, deny } = site;
     let mut text = String::new();
     if let Some(root) = root {
         let _ = writeln!(text, "  root: {}", path(root));

@@ -221,7 +221,13 @@ fn uncounted(view: &StudyView<'_>) -> Vec<Uncounted> {
         outcome: (!left_out.contains(case)).then_some(outcome),
         reason: places::without_runs(reason).into_owned(),
     });
-    texts.collect()
+    let not_run = &view.study.groundwork.not_run;
+    let not_run = not_run.iter().map(|(case, reason)| Uncounted {
+        trials: case.to_string(),
+        outcome: None,
+        reason: places::without_runs(reason).into_owned(),
+    });
+    not_run.chain(texts).collect()
 }
 
 /// A reason without the logs at its end, which tell the time and so are never the same twice.

@@ -70,6 +70,8 @@ pub(crate) struct WireStudy<'a> {
     noise_floor: Option<WireNoiseFloor<'a>>,
     yard_stick: WireYardStick<'a>,
     cases: Vec<WireCase<'a>>,
+    /// Cases that were asked for and could not run, each with why and how to mend that.
+    not_run: BTreeMap<&'a str, &'a str>,
     verdicts: Vec<WireVerdict<'a>>,
     detectable_share: Option<f64>,
     /// Where scatter comes from, in a study that was measured in turns.
@@ -132,6 +134,7 @@ impl<'a> WireStudy<'a> {
             noise_floor: groundwork.floor.as_ref().map(WireNoiseFloor::of),
             yard_stick: WireYardStick::of(view.yard_stick),
             cases: cases.collect(),
+            not_run: groundwork.not_run.iter().map(|(case, why)| (case.as_str(), why.as_str())).collect(),
             verdicts: view.analysis.verdicts.iter().map(WireVerdict::of).collect(),
             detectable_share: view.analysis.detectable.map(rounded),
             turn_scatter: TurnScatter::of(view.study, view.trials).map(|scatter| WireTurnScatter::of(&scatter)),

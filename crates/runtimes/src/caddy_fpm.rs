@@ -127,7 +127,8 @@ fn caddy_unit(cx: &RenderContext<'_>, lookup: &Lookup<'_>) -> Result<Unit, PlanE
     let web_root = WebRoot::of(lookup)?;
     // https://caddyserver.com/docs/conventions#network-addresses
     let fpm = if fpm::on_tcp(cx.tuning) { "@{fpm}" } else { "unix/@{fpm}" };
-    let scripts = Scripts { fpm: Some(fpm), root: &web_root.root, name: &web_root.name };
+    let https = cx.app.site.https;
+    let scripts = Scripts { fpm: Some(fpm), root: &web_root.root, name: &web_root.name, https };
     let caddyfile = CADDYFILE.fill(context! {
         grace_seconds => GRACE_SECONDS,
         idle_seconds => lookup.count("idle")?,

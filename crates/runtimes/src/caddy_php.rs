@@ -209,7 +209,7 @@ pub(crate) fn deployment(
         max_wait_time => lookup.count(MAX_WAIT)?,
         workers => has_worker.then(|| lookup.count(WORKERS)).transpose()?,
         worker,
-        site => caddy_site::text(public.as_ref(), &Scripts { fpm: None, root: &root, name: &name })?,
+        site => caddy_site::text(public.as_ref(), &Scripts { fpm: None, root: &root, name: &name, https: cx.app.site.https })?,
     })?;
     let mut env = php_ini::environment(cx.app);
     // Where PHP looks for its php.ini; FrankenPHP has no option for it.

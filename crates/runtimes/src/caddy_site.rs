@@ -17,15 +17,17 @@ pub(crate) struct Scripts<'a> {
     pub(crate) root: &'a str,
     /// Its path in URLs.
     pub(crate) name: &'a str,
+    /// Whether a proxy before this server ends TLS.
+    pub(crate) https: bool,
 }
 
 /// The text. Without a public folder every request goes to the front controller.
 pub(crate) fn text(web_root: Option<&WebRoot>, scripts: &Scripts<'_>) -> Result<String, PlanError> {
-    let Scripts { fpm, root, name } = *scripts;
+    let Scripts { fpm, root, name, https } = *scripts;
     match web_root {
         Some(web_root) => {
-            SITE.fill(context! { fpm, root, name, public => web_root.root.as_str(), ..web_root.values() })
+            SITE.fill(context! { fpm, root, name, https, public => web_root.root.as_str(), ..web_root.values() })
         }
-        None => SITE.fill(context! { fpm, root, name, files => false, scripts => false, fallback => "front" }),
+        None => SITE.fill(context! { fpm, root, name, https, files => false, scripts => false, fallback => "front" }),
     }
 }

@@ -51,6 +51,10 @@ pub(crate) fn environment(app: &App) -> BTreeMap<String, String> {
     };
     let mut env =
         BTreeMap::from([("APP_ENV", production), ("APP_DEBUG", "0")].map(|(k, v)| (k.to_owned(), v.to_owned())));
+    if app.site.https && matches!(app.kind, AppKind::Laravel { .. }) {
+        // Octane makes its requests itself. https://laravel.com/docs/12.x/octane#serving-your-application-via-https
+        env.insert("OCTANE_HTTPS".to_owned(), "true".to_owned());
+    }
     env.extend(app.env.clone());
     env
 }

@@ -238,6 +238,7 @@ fn nginx_unit(cx: &RenderContext<'_>, lookup: &Lookup<'_>) -> Result<Unit, PlanE
         ..web_root
     })?;
     let fastcgi = FASTCGI_CONF.fill(context! {
+        https => cx.app.site.https,
         fpm,
         keep_conn,
         buffers => lookup.count("fastcgi_buffers")?,

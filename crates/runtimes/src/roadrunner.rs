@@ -266,7 +266,8 @@ fn worker(cx: &RenderContext<'_>, lookup: &Lookup<'_>) -> Result<(Vec<RunFile>, 
     let kept = Kept::new(lookup, lookup.php(bridge::PHP)?)?;
     let worker = if bridge::is_handler(lookup.kind()) { WORKER } else { HTTP_WORKER };
     let mut files = kept.files()?;
-    files.push(bridge::server(NAME, worker.fill(context! { application => &kept.script })?));
+    files
+        .push(bridge::server(NAME, worker.fill(context! { application => &kept.script, https => cx.app.site.https })?));
     Ok((files, php_ini::environment(cx.app)))
 }
 

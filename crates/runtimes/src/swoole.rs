@@ -265,6 +265,7 @@ fn unit(cx: &RenderContext<'_>, lookup: &Lookup<'_>) -> Result<Unit, PlanError> 
         enable_coroutine => lookup.setting(COROUTINE)?,
         hook_flags => lookup.setting(HOOKS)?,
         package_max_length => lookup.count(PACKAGE_SIZE)?,
+        https => cx.app.site.https,
         public => WebRoot::beside(cx.app).map(|public| public.root),
     };
     let mut folders = php_ini::folders();

@@ -30,6 +30,7 @@ pub(crate) struct WebRoot {
     fallback: Fallback,
     denied: Vec<Denied>,
     htaccess: bool,
+    https: bool,
 }
 
 impl WebRoot {
@@ -54,19 +55,20 @@ impl WebRoot {
             fallback: site.fallback,
             denied: site.denied.clone(),
             htaccess: site.htaccess,
+            https: site.https,
         }
     }
 
     /// What templates are filled with.
     pub(crate) fn values(&self) -> Value {
-        let Self { root, script, name, files, scripts, fallback, denied: _, htaccess } = self;
+        let Self { root, script, name, files, scripts, fallback, denied: _, htaccess, https } = self;
         let fallback = match fallback {
             Fallback::Front => "front",
             Fallback::PathInfo => "path-info",
             Fallback::NotFound => "none",
         };
         context! {
-            root, script, name, files, scripts, fallback, htaccess,
+            root, script, name, files, scripts, fallback, htaccess, https,
             // What the front controller's name is in a regular expression.
             self_pattern => name.replace('.', r"\."),
             hidden => self.hidden(),

@@ -68,7 +68,8 @@ impl Runtime for Webman {
         let lookup = Lookup::new(ID, cx);
         let config =
             |name: &str, text: &str| RunFile { path: Path::new("bridge/config").join(name), text: text.to_owned() };
-        let route = ROUTE.fill(context! { application => Kept::new(&lookup, lookup.php(bridge::PHP)?)?.script })?;
+        let application = Kept::new(&lookup, lookup.php(bridge::PHP)?)?.script;
+        let route = ROUTE.fill(context! { application, https => cx.app.site.https })?;
         let beside = vec![
             config("app.php", include_str!("../templates/webman/app.php")),
             config("container.php", include_str!("../templates/webman/container.php")),

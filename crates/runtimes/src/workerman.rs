@@ -157,6 +157,7 @@ pub(crate) fn deployment(
     let public = WebRoot::beside(cx.app);
     let server = server.fill(context! {
         application => &kept.script,
+        https => cx.app.site.https,
         count => lookup.count(COUNT)?,
         backlog => lookup.count(BACKLOG)?,
         package_size => lookup.count(PACKAGE_SIZE)?,

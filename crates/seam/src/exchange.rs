@@ -15,7 +15,9 @@ pub struct Call {
     pub endpoint: Endpoint,
     /// How the connection is encrypted, if it is.
     pub tls: Option<TlsSpec>,
-    /// What is sent. The `Host` header is the endpoint's address.
+    /// The `Host` header: the endpoint's address by default.
+    pub host: Option<String>,
+    /// What is sent.
     pub request: Request,
     /// How long connection and answer together may take.
     pub timeout: Duration,

@@ -7,7 +7,8 @@ use std::path::PathBuf;
 use clap::{Arg, Parser, Subcommand, ValueEnum};
 use stampede_conduct::{Bench, Host};
 use stampede_plan::{
-    CapacityFlags, CompareFlags, IndexFlag, LadderFlags, ReproduceFlags, RetrialFlags, RuntimeFlags, TuneFlags,
+    CapacityFlags, CompareFlags, HostFlag, IndexFlag, LadderFlags, ReproduceFlags, RetrialFlags, RuntimeFlags,
+    TuneFlags,
 };
 
 use crate::backend::BackendChoice;
@@ -437,6 +438,8 @@ pub(crate) struct InitArgs {
     pub(crate) dir: PathBuf,
     #[command(flatten)]
     pub(crate) index: IndexFlag,
+    #[command(flatten)]
+    pub(crate) host: HostFlag,
     /// Take the place of a plan that is there, and of its answers
     #[arg(long)]
     pub(crate) force: bool,

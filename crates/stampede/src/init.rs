@@ -19,7 +19,7 @@ use crate::{Outcome, screen};
 const ANSWERS: &str = "stampede.expected";
 
 pub(crate) fn run(args: &InitArgs, host: &dyn Host) -> Outcome {
-    let InitArgs { dir, index, force, wait: WaitArgs { no_wait } } = args;
+    let InitArgs { dir, index, host: name, force, wait: WaitArgs { no_wait } } = args;
     let file = dir.join(PLAN_FILE);
     if !dir.is_dir() {
         return Err(Failure::usage(format!("{} is no folder; name the application's", dir.display())));
@@ -30,7 +30,7 @@ pub(crate) fn run(args: &InitArgs, host: &dyn Host) -> Outcome {
     }
     crate::destination::writable(&file)
         .map_err(|error| Failure::usage(format!("{} cannot be written: {error}", file.display())))?;
-    let plan = ComparePlan::of_application(dir, index, host.size(), &BuiltIn).map_err(Failure::usage)?;
+    let plan = ComparePlan::of_application(dir, index, name, host.size(), &BuiltIn).map_err(Failure::usage)?;
     let cpus = host.cpus();
     let pinning = CpuLayout::divide(&cpus, plan.limits.cpus.whole_cores());
     let runtime = host.enter(&cpus)?;
@@ -62,8 +62,8 @@ async fn record(
     let bench = Bench { host, no_wait, quiet: false };
     let ground = Ground::take(bench, "init", plan, &[], &pinning).await?;
     let conditions = conditions(host, plan, pinning)?;
-    let prepared = ground.prepare(plan, &conditions, &mut Copies::default()).await?;
-    record_answers(bench, &*ground.platform, plan, &prepared).await
+    let cases = ground.prepare(plan, &conditions, &mut Copies::default()).await?;
+    record_answers(bench, &*ground.platform, plan, &cases.prepared).await
 }
 
 /// Writes the answers first: a plan that is there names files that are there.

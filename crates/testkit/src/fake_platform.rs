@@ -7,8 +7,8 @@ use std::path::PathBuf;
 use std::sync::{Arc, Mutex, PoisonError};
 
 use stampede_core::{
-    AddressId, App, Availability, Deployment, Endpoint, Finding, Found, Fut, Limits, PhpAsked, PhpBuild, PhpProbe,
-    PhpProbeSource, PhpReadBack, Requirement, Terms,
+    AddressId, App, Availability, Deployment, Endpoint, Finding, Found, Fut, Install, Limits, PhpAsked, PhpBuild,
+    PhpProbe, PhpProbeSource, PhpReadBack, Requirement, Terms,
 };
 use stampede_seam::{LaunchError, Platform, PrepareError, PreparedApp, Running, Vantage};
 
@@ -19,9 +19,12 @@ use crate::fake_vantage::{FakeDeployment, FakeVantage};
 /// What becomes of each launch.
 type Script = Box<dyn Fn(&FakeLaunch<'_>) -> FakeLifetime + Send + Sync>;
 
-/// A platform that starts nothing: a script says what becomes of each launch. Everything that is required is there.
+/// A platform that starts nothing: a script says what becomes of each launch. Everything that is required is there, unless it is told
+/// to lack it.
 pub struct FakePlatform {
     script: Script,
+    lacks: Vec<&'static str>,
+    unprepared: Option<&'static str>,
     fake: Arc<FakeVantage>,
     vantage: Arc<dyn Vantage>,
     /// What happened, in order.
@@ -34,13 +37,34 @@ impl FakePlatform {
     pub fn new(script: impl Fn(&FakeLaunch<'_>) -> FakeLifetime + Send + Sync + 'static) -> Self {
         let fake = FakeVantage::new();
         let vantage = fake.clone();
-        Self { script: Box::new(script), fake, vantage, log: Arc::default(), launches: Mutex::default() }
+        let (lacks, unprepared) = (Vec::new(), None);
+        Self {
+            script: Box::new(script),
+            lacks,
+            unprepared,
+            fake,
+            vantage,
+            log: Arc::default(),
+            launches: Mutex::default(),
+        }
     }
 
     /// Adds what happens to a log that others keep.
     #[must_use]
     pub fn logging_to(self, log: Arc<Mutex<Vec<String>>>) -> Self {
         Self { log, ..self }
+    }
+
+    /// Lacks what is required by these keys.
+    #[must_use]
+    pub fn lacking(self, keys: &[&'static str]) -> Self {
+        Self { lacks: keys.to_vec(), ..self }
+    }
+
+    /// The commands that prepare the application of this name fail.
+    #[must_use]
+    pub fn unprepared(self, app: Option<&'static str>) -> Self {
+        Self { unprepared: app, ..self }
     }
 
     /// What was launched, frozen, thawed, stopped and dropped, in order: `launch a`, `stop a`.
@@ -79,6 +103,10 @@ impl Platform for FakePlatform {
     }
 
     fn detect<'a>(&'a self, need: &'a Requirement) -> Fut<'a, Availability> {
+        if let Some(what) = need.key().filter(|key| self.lacks.contains(key)) {
+            let install = Install { package: Some(what.to_owned()), page: format!("https://{what}.example") };
+            return Box::pin(async move { Availability::Missing { what: what.to_owned(), install } });
+        }
         let php = need.is_php().then(php_build);
         let version = php.as_ref().map_or_else(|| "1.26.0".to_owned(), |php| php.version.clone());
         let found = Found { path: PathBuf::from("/fake").join(need.key().unwrap_or("file")), version, php };
@@ -90,7 +118,13 @@ impl Platform for FakePlatform {
     }
 
     fn prepare<'a>(&'a self, app: &'a App) -> Fut<'a, Result<PreparedApp, PrepareError>> {
-        Box::pin(async move { Ok(PreparedApp { folder: app.source.clone(), remarks: Vec::new() }) })
+        Box::pin(async move {
+            if self.unprepared == Some(app.name.as_str()) {
+                let (command, problem) = ("make".to_owned(), "ended with status 2".to_owned());
+                return Err(PrepareError::Command { command, problem });
+            }
+            Ok(PreparedApp { folder: app.source.clone(), remarks: Vec::new() })
+        })
     }
 
     fn launch<'a>(

@@ -87,10 +87,10 @@ impl Vantage for Here {
 
     fn exchange<'a>(&'a self, call: &'a Call) -> Fut<'a, Result<Answer, NoAnswer>> {
         Box::pin(async move {
-            let Call { endpoint, tls, request, timeout } = call.clone();
+            let Call { endpoint, tls, host, request, timeout } = call.clone();
             let security = tls.map(|tls| self.security(&tls)).transpose();
             let security = security.map_err(|problem| NoAnswer { problem, waited: false })?;
-            let host = endpoint.to_string();
+            let host = host.unwrap_or_else(|| endpoint.to_string());
             let sent = move || client::send_secured(&endpoint, security.as_ref(), &request, &host, timeout);
             match tokio::task::spawn_blocking(sent).await {
                 Ok(answer) => answer.map_err(|error| NoAnswer {

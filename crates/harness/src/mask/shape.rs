@@ -29,6 +29,10 @@ const CLOCK: &str = r"[0-9]{1,2}:[0-9]{2}(?::[0-9]{2}(?:[.,][0-9]+)?)?(?: ?[AaPp
 const ZONE: &str = r"(?: ?(?:Z\b|UTC|GMT|[+-][0-9]{2}:?[0-9]{2}|\(?[A-Z]{3,4}\)?))?";
 /// The end of words that are part of an asset's address.
 const ASSET: &str = r"(?:js|mjs|css|map|json|svg|png|jpe?g|gif|webp|avif|ico|woff2?|ttf|wasm)";
+/// The same of what is code, whose address no visitor chose.
+const CODE: &str = "(?:js|mjs|css|map|woff2?|ttf|wasm)";
+/// Folders that a framework publishes assets in.
+const PUBLISHED: &str = "(?:assets|static|build|dist|bundles|cache)";
 
 /// Names that stand beside a token.
 const TOKEN_NAMES: &str = r"(?i)csrf|xsrf|token|nonce|sess|\bsid\b|hash|\bstate\b|captcha|signature|challenge|uniqid|unique.?id|request.?id|trace.?id|correlation|checksum|fingerprint|viewstate|form_build_id|snapshot|integrity|salt\b";
@@ -105,10 +109,20 @@ shape!(
     )
 );
 shape!(
+    ASSET_FOLDER,
+    // Yii's asset manager: a CRC-32 without leading zeros. Others: MD5 and SHA.
+    Shape::placed(
+        "[0-9a-f]{7,64}",
+        &format!(
+            r"/{PUBLISHED}\\?/([0-9a-f]{{7,64}})\\?/(?:[0-9A-Za-z_.@~-]{{1,64}}\\?/){{0,6}}[0-9A-Za-z_.@~-]{{1,64}}\.{CODE}\b"
+        )
+    )
+);
+shape!(
     DEBUG_TOKEN,
     Shape::placed(
         "[0-9a-f]{6,64}",
-        r#"(?:/_(?:wdt|profiler)/|\bsfwdt|\bsf[A-Za-z]+-|loadToolbar\(['"]|debug-token[^0-9<>]{0,16})([0-9a-f]{6,64})\b"#
+        r#"(?:/_(?:wdt|profiler)/|\bdebug(?:/|%2F)default(?:/|%2F)[a-z]{1,16}[^"'<>\s]{0,64}?(?:&amp;|[?&])tag=|\bsfwdt|\bsf[A-Za-z]+-|loadToolbar\(['"]|debug-token[^0-9<>]{0,16})([0-9a-f]{6,64})\b"#
     )
 );
 shape!(TOKEN, Shape::plain(r"[0-9A-Za-z+/\\=_.~%:,-]{6,4096}"));
@@ -151,6 +165,7 @@ fn shape(class: MaskClass) -> Option<&'static Shape> {
         MaskClass::DebugToken => &DEBUG_TOKEN,
         MaskClass::Uuid => &UUID,
         MaskClass::AssetHash => &ASSET_HASH,
+        MaskClass::AssetFolder => &ASSET_FOLDER,
         MaskClass::Counter => &COUNTER,
     })
 }
@@ -168,7 +183,7 @@ pub(super) fn lengths(class: MaskClass, text: &[u8], known: &Known) -> Vec<usize
         let longest = shape.start.find(window).map_or(0, |found| found.end());
         let whole = |length: &usize| {
             shape.start.find(&window[..*length]).is_some_and(|found| found.end() == *length)
-                && (class != MaskClass::Token || !is_word(&window[..*length]))
+                && may_be(class, &window[..*length])
         };
         // A shorter one is looked for where what follows is also what a value could hold.
         lengths.extend((longest.saturating_sub(REACH)..=longest).filter(|length| *length > 0).filter(whole));
@@ -178,6 +193,16 @@ pub(super) fn lengths(class: MaskClass, text: &[u8], known: &Known) -> Vec<usize
     lengths
 }
 
+/// Whether what has the shape of a class can be a value of it.
+fn may_be(class: MaskClass, value: &[u8]) -> bool {
+    match class {
+        MaskClass::Token => !is_word(value),
+        // `facade` is a theme.
+        MaskClass::AssetFolder => value.iter().any(u8::is_ascii_digit),
+        _ => true,
+    }
+}
+
 /// Whether this may be a word or a name: letters alone, of one case but for the first.
 fn is_word(value: &[u8]) -> bool {
     value.iter().all(u8::is_ascii_alphabetic) && value.len() < 20 && value[1..].iter().all(u8::is_ascii_lowercase)
@@ -185,16 +210,20 @@ fn is_word(value: &[u8]) -> bool {
 
 /// The value that varies at a place, and its class; nothing where it has no shape or name that says so.
 pub(super) fn classify(body: &[u8], place: &Range<usize>) -> Option<(Range<usize>, MaskClass)> {
-    const PLAIN: [MaskClass; 7] = [
+    const PLAIN: [MaskClass; 8] = [
         MaskClass::Uuid,
         MaskClass::Time,
         MaskClass::Duration,
         MaskClass::Memory,
         MaskClass::AssetHash,
+        MaskClass::AssetFolder,
         MaskClass::DebugToken,
         MaskClass::Address,
     ];
-    let plain = PLAIN.iter().find_map(|class| Some((covering(&shape(*class)?.within, body, place)?, *class)));
+    let plain = PLAIN.iter().find_map(|class| {
+        let value = covering(&shape(*class)?.within, body, place)?;
+        may_be(*class, &body[value.clone()]).then_some((value, *class))
+    });
     plain
         .or_else(|| token(body, place).map(|range| (range, MaskClass::Token)))
         .or_else(|| counter(body, place).map(|range| (range, MaskClass::Counter)))
@@ -342,6 +371,16 @@ mod tests {
             ("<script src=\"/build/app-|4f3A|9c2b.js\">", "4f3A9c2b", "asset hash"),
             ("<link href=\"/a.css?v=17|3252|5200\">", "1732525200", "time"),
             ("<link href=\"/a.css?id=|3252|ab\">", "3252ab", "asset hash"),
+            ("<link href=\"/assets/|a4d37025|/bootstrap.css\">", "a4d37025", "asset folder"),
+            ("<script src=\"/shop/assets/a4|d37|02/dist/js/a.min.js\">", "a4d3702", "asset folder"),
+            ("<script src=\"/assets/|91823746|/yii.js\">", "91823746", "asset folder"),
+            ("{\"src\":\"\\/assets\\/|c60f9bdf|\\/a.js\"}", "c60f9bdf", "asset folder"),
+            (
+                "data-url=\"/index.php?r=debug%2Fdefault%2Ftoolbar&amp;tag=|6b07f81693f58|\"",
+                "6b07f81693f58",
+                "debug token",
+            ),
+            ("<a href=\"/debug/default/view?panel=log&tag=6b07f816|93f58|\">", "6b07f81693f58", "debug token"),
             ("3f2a|4b5c|-1111-4222-8333-123456789abc", "3f2a4b5c-1111-4222-8333-123456789abc", "UUID"),
             ("http://127.0.0.1:|20011|/x", "127.0.0.1:20011", "host and port"),
             ("pid: |1234|", "1234", "counter"),
@@ -370,6 +409,18 @@ mod tests {
             "version |2|.1",
             "<a href=\"/products/|summer-collection-2024|\">",
             "<a href=\"/sessions/|17|\">",
+            "<link href=\"/assets/|facade|/app.css\">",
+            "<link href=\"/assets/|decade|/app.css\">",
+            "<link href=\"/assets/|deadbeef|/app.css\">",
+            "<link href=\"/assets/theme-|1234567|/app.css\">",
+            "<script src=\"/assets/|v2|/app.js\">",
+            "<script src=\"/assets/|202611|/app.js\">",
+            "<img src=\"/assets/|a4d37025|/photo.jpg\">",
+            "<img src=\"/products/|1234567|/photo.jpg\">",
+            "<a href=\"/orders/|a4d37025|/app.css\">",
+            "<a href=\"/assets/|a4d37025|/\">",
+            "<link href=\"/assets/a4d37025/|bootstrap|.css\">",
+            "<a href=\"/shop/default/view?tag=|6b07f81693f58|\">",
         ] {
             assert_eq!(at(marked), None, "{marked}");
         }
@@ -390,6 +441,9 @@ mod tests {
             (MaskClass::Time, "2026-11-22 10:00<", Some(16)),
             (MaskClass::Token, "0aB+/9=\"", Some(7)),
             (MaskClass::Token, "summer\"", None),
+            (MaskClass::AssetFolder, "a4d37025/a.css", Some(8)),
+            (MaskClass::AssetFolder, "facadebed/a.css", None),
+            (MaskClass::AssetFolder, "dark1/a.css", None),
             (MaskClass::Counter, "17 x", Some(2)),
             (MaskClass::Counter, "x", None),
         ] {

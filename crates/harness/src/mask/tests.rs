@@ -124,6 +124,7 @@ fn known(machine: &Machine, port: u16) -> Known {
         sapi: None,
         software: vec![machine.software.to_owned()],
         addresses: vec![format!("127.0.0.1:{port}")],
+        host: None,
         ports: vec![port.to_string()],
         folders: Vec::new(),
     }

@@ -302,7 +302,7 @@ pub(crate) async fn come_up(
     if !held.fulfil(&case.limits) {
         course.fault = Some("the limits were not enforced".to_owned());
     }
-    let front = Front::of(running.as_ref(), None);
+    let front = Front::of(running.as_ref(), case, None);
     let waited = match case.topology.ready {
         ReadyBy::Port => ready::wait_for_port(running.as_ref(), &front, ready_timeout).await,
         ReadyBy::Request => ready::wait(running.as_ref(), &front, first, ready_timeout).await,

@@ -195,13 +195,13 @@ impl<'a> OpenTrial<'a> {
     fn order(&self, timing: &Timing) -> LoadOrder {
         let TrialContext { drain, timeout, backend, .. } = self.context;
         let case = &self.prepared.case;
-        let Front { endpoint, tls } = self.answering.front.clone();
+        let Front { endpoint, tls, .. } = self.answering.front.clone();
         LoadOrder {
             spec: LoadSpec {
-                targets: vec![endpoint.clone()],
+                targets: vec![endpoint],
                 protocol: Protocol::Http11,
                 tls,
-                host: endpoint.to_string(),
+                host: self.answering.front.host(),
                 exchanges: self.answering.exchanges.clone(),
                 load: case.load.clone(),
                 think: Pause::default(),
@@ -312,7 +312,7 @@ async fn answering(
     let enforced = running.enforced().map_err(|error| failed(error.to_string()))?;
     trial.enforced = Some(enforced);
     trial.parts = parts::records(running, terms).map_err(failed)?;
-    let front = Front::of(running, trust.as_deref());
+    let front = Front::of(running, case, trust.as_deref());
 
     sink.take(&Event::PhaseStarted(Phase::Ready)).await?;
     let first = workload.first_request();
@@ -321,7 +321,7 @@ async fn answering(
         ReadyBy::Port => ready::wait_for_port(running, &front, *ready_timeout).await.map_err(failed)?,
         ReadyBy::Request => {
             for endpoint in replicas.iter().filter_map(|id| running.endpoint(id)) {
-                ready::wait(running, &Front::plain(endpoint), first, *ready_timeout).await.map_err(failed)?;
+                ready::wait(running, &front.at(endpoint), first, *ready_timeout).await.map_err(failed)?;
             }
             ready::wait(running, &front, first, *ready_timeout).await.map_err(failed)?
         }

@@ -125,8 +125,10 @@ const YII: Framework = Framework {
     remarks: &[Remark::Holding(
         "web/index.php",
         "define('YII_DEBUG', true)",
-        "web/index.php sets YII_DEBUG and YII_ENV for development: remove these two lines, as they say themselves",
+        "web/index.php sets YII_DEBUG and YII_ENV for development: the copies have these two lines commented out, as production should",
     )],
+    // Its own words: "comment out the following two lines when deployed to production".
+    prepare: &[("web/index.php", &["sed", "-i", "/^defined(.YII_/s,^,// ,", "web/index.php"])],
     ..BASE
 };
 
@@ -424,6 +426,7 @@ pub(super) static FRAMEWORKS: [Framework; 37] = [
             "backend/web/assets",
             "console/runtime",
         ],
+        prepare: &[],
         made_by: Some("php init --env=Production --overwrite=All"),
         remarks: &[],
         ..YII

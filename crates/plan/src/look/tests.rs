@@ -406,3 +406,19 @@ fn scripts_without_composer_say_their_extensions_by_what_they_call() {
         ["ctype", "fileinfo", "iconv", "mbstring", "pdo", "pdo_sqlite", "tokenizer"]
     );
 }
+
+#[test]
+fn yii_is_prepared_as_its_front_controller_says_for_production() {
+    let index = "<?php\n\n// comment out the following two lines when deployed to production\n\
+        defined('YII_DEBUG') or define('YII_DEBUG', true);\ndefined('YII_ENV') or define('YII_ENV', 'dev');\n";
+    let app = folder(&[("yii", ""), ("web/index.php", index), ("config/web.php", "")]);
+    let found = look(app.path(), None).unwrap();
+    assert!(found.remarks.iter().any(|remark| remark.contains("commented out")), "{:?}", found.remarks);
+    let [command] = found.prepare.as_slice() else { panic!("{:?}", found.prepare) };
+    let (program, args) = command.split_first().unwrap();
+    let done = std::process::Command::new(program).args(args).current_dir(app.path()).status().unwrap();
+    assert!(done.success());
+    let left = fs::read_to_string(app.path().join("web/index.php")).unwrap();
+    assert_eq!(left.lines().filter(|line| line.starts_with("// defined('YII_")).count(), 2, "{left}");
+    assert!(!left.contains("\ndefined("), "{left}");
+}

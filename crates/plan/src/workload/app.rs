@@ -13,7 +13,7 @@ use crate::command::{self, CommandEntry};
 use crate::document::{Place, Text};
 use crate::mistake::Gathered;
 use crate::php_base::{ExtensionsEntry, IniEntry};
-use crate::site::{FallbackEntry, SiteEntry};
+use crate::site::{FallbackEntry, SchemeEntry, SiteEntry};
 
 /// What kind of application it is.
 #[derive(Clone, Copy, Debug, Deserialize, JsonSchema, PartialEq, Eq)]
@@ -99,6 +99,14 @@ pub(crate) struct AppSection {
     /// ending (*.yml) or a file name (composer.json).
     #[schemars(extend("examples" = ["[application/, '*.yml']"]))]
     pub(crate) deny: Option<Vec<String>>,
+    /// The host that every request names, with a port where it has one. By default the address that it is served at.
+    #[schemars(extend("examples" = ["shop.example"]))]
+    pub(crate) host: Option<Text>,
+    /// How visitors reach it: http by default. With https its servers run behind a proxy that ends TLS: requests carry
+    /// X-Forwarded-Proto: https, and PHP has HTTPS=on.
+    #[serde(default)]
+    #[schemars(extend("examples" = ["https"]))]
+    pub(crate) scheme: SchemeEntry,
     /// Of a psr-15-handler: the script that returns the handler.
     pub(crate) handler: Option<PathBuf>,
     /// Of symfony: the class of its kernel. App\Kernel by default.
@@ -182,6 +190,8 @@ impl AppSection {
             files,
             fallback,
             deny,
+            host,
+            scheme,
             handler,
             kernel,
             autoload,
@@ -283,7 +293,8 @@ impl AppSection {
                 extensions.push(extension.to_owned());
             }
         }
-        let site = SiteEntry { root, files, fallback, deny: deny.unwrap_or_default() };
+        let host = host.map(|Text(host)| host);
+        let site = SiteEntry { host, scheme, root, files, fallback, deny: deny.unwrap_or_default() };
         let site = site.read(&kind, &source, place, mistakes);
         let prepare = prepare.into_iter().flatten().map(|command| command.into_iter().map(|Text(word)| word).collect());
         let (ini, prepare, logs) = (ini.settings, prepare.collect(), Vec::new());

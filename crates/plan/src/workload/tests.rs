@@ -85,7 +85,7 @@ fn all_that_does_not_fit_a_workload_is_told_at_once() {
                 "w:1:1 speed is not known; use after, apps, exchanges, generate, requests, scenario, services, title",
                 "w:2:8 apps[0] has no kind; add kind: front-controller",
                 "w:2:17 apps[0].requests is not known; use autoload, binary, command, deny, dir, env, extensions, \
-                 fallback, function, handler, index, ini, kernel, kind, name, needs, package, prepare, root, script, \
+                 fallback, function, handler, host, index, ini, kernel, kind, name, needs, package, prepare, root, scheme, script, \
                  static, worker",
                 "w:3:12 requests[0] has no path; add path: /",
                 "w:3:12 requests[0] has no expect; add expect: {status: 200, body: hello}",

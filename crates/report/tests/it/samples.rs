@@ -315,6 +315,7 @@ pub(crate) fn with_trust() -> Sample {
             calibration: StudyId::new("20260712-080000-cal"),
             metrics: BTreeMap::from([("throughput_rps".to_owned(), floor)]),
         }),
+        not_run: BTreeMap::new(),
     };
     sample.study.resumed_at = vec!["2026-07-13T12:14:00Z".parse().unwrap()];
     sample.yard_stick = (1..).zip([6_010, 5_990, 4_500, 6_030, 0]).map(|(block, ok)| reading(block, ok)).collect();

@@ -107,7 +107,8 @@ final class Application
     ): ServerRequestInterface {
         $headers = array_change_key_case($headers);
         $host = $headers['host'] ?? 'localhost';
-        $request = $this->factory->createServerRequest($method, "http://$host$target", $server)
+        $scheme = ($server['HTTPS'] ?? '') === 'on' ? 'https' : 'http';
+        $request = $this->factory->createServerRequest($method, "$scheme://$host$target", $server)
             ->withQueryParams($query)
             ->withCookieParams($cookies)
             ->withBody($this->factory->createStream($body));

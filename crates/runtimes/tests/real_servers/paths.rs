@@ -114,7 +114,7 @@ const SCRIPTS: [(&str, Expected); 10] = [
 
 fn site(fallback: Fallback) -> Site {
     let denied = vec![Denied::Folder("private".to_owned()), Denied::Ending("yml".to_owned())];
-    Site { root: Some("public".into()), files: true, fallback, denied, htaccess: false }
+    Site { root: Some("public".into()), files: true, fallback, denied, htaccess: false, ..Site::default() }
 }
 
 fn app(folder: &Path, kind: AppKind, site: Site) -> App {
@@ -230,6 +230,44 @@ fn servers_with_workers_send_files_too() {
         .collect();
     let runtimes = ["frankenphp", "roadrunner", "swoole", "workerman", "webman"];
     assert_none(runtimes.iter().flat_map(|id| differences(id, &app, &[], &table)).collect());
+}
+
+#[test]
+fn an_application_that_is_reached_by_https_has_it_from_its_server() {
+    const TELLS: &str = "<?php
+        echo (($_SERVER['HTTPS'] ?? '') ?: 'off') . ' ' . ($_SERVER['REQUEST_SCHEME'] ?? 'none') . ' '
+            . ($_SERVER['HTTP_X_FORWARDED_PROTO'] ?? 'none');
+    ";
+    const HANDLER_TELLS: &str = "<?php
+        $vendor = __DIR__ . '/vendor/autoload.php';
+        require_once is_file($vendor) ? $vendor : '/usr/share/php/Nyholm/Psr7/autoload.php';
+        return fn ($request) => new Nyholm\\Psr7\\Response(200, [], (string) $request->getUri());
+    ";
+    let folder = folder();
+    fs::write(folder.path().join("public/index.php"), TELLS).expect("write a file");
+    fs::write(folder.path().join("handler.php"), HANDLER_TELLS).expect("write a file");
+    let https = || Site { https: true, ..site(Fallback::Front) };
+    let index = || "public/index.php".into();
+    let front = app(folder.path(), AppKind::FrontController { index: index() }, https());
+    let scripts = app(folder.path(), AppKind::Scripts { index: index() }, https());
+    let handler = app(folder.path(), AppKind::Psr15Handler { handler: "handler.php".into() }, https());
+    let plain = app(folder.path(), AppKind::FrontController { index: index() }, site(Fallback::Front));
+    let workers = ["frankenphp", "roadrunner", "swoole", "workerman", "webman"];
+    let [of_front, of_scripts, of_plain] = [&front, &scripts, &plain].map(|app| PHP_RUNTIMES.map(|id| (id, app)));
+    for (id, app) in [&of_front[..], &of_scripts, &of_plain, &workers.map(|id| (id, &handler))].concat() {
+        let Some(server) = start(id, app, &[]) else { continue };
+        let answer = Connection::open(server.front)
+            .and_then(|mut connection| connection.exchange("GET", "/x", &[("X-Forwarded-Proto", "https")], b""))
+            .unwrap_or_else(|error| panic!("{id}: {error}; {}", server.log()));
+        let told = String::from_utf8_lossy(&answer.body).into_owned();
+        let what = format!("{id} {:?}: {told}\n{}", app.kind, server.log());
+        match app.kind {
+            AppKind::Psr15Handler { .. } => assert!(told.starts_with("https://"), "{what}"),
+            _ if app.site.https => assert_eq!(told, "on https https", "{what}"),
+            _ => assert!(["off http https", "off none https"].contains(&told.as_str()), "{what}"),
+        }
+        server.stop();
+    }
 }
 
 #[test]

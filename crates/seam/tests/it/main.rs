@@ -110,7 +110,7 @@ fn a_load_is_asked_for_in_the_same_words() {
     let order = LoadOrder { spec, link: Some(ClientLink { rtt: Duration::from_millis(3), bits_per_second: Some(9) }) };
     assert_eq!(crossed(&order), order);
     let endpoint = Endpoint::Tcp("[::1]:1".parse().unwrap());
-    let call = Call { endpoint, tls: None, request: request(), timeout: Duration::from_secs(2) };
+    let call = Call { endpoint, tls: None, host: None, request: request(), timeout: Duration::from_secs(2) };
     assert_eq!(crossed(&call), call);
 }
 

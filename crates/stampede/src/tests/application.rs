@@ -1,6 +1,7 @@
 //! Applications in folders: what is said of them, recorded from them, and refused.
 
 use std::fs;
+use std::path::Path;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 
@@ -117,7 +118,10 @@ fn a_page_that_sends_on_within_the_site_is_followed_and_said_to_be() {
 #[test]
 fn what_is_no_page_is_refused_with_what_to_do() {
     for (answer, told) in [
-        (headed(302, &[("Location", "https://shop.example/")], ""), "which is another origin; set the address"),
+        (
+            headed(302, &[("Location", "https://shop.example/")], ""),
+            "which is another origin; ask it by that name: app: {host: shop.example, scheme: https}",
+        ),
         (headed(302, &[("Location", "/login")], ""), "which is a login; request a page that everybody sees"),
         (headed(429, &[], "slow down"), "429 Too Many Requests; turn its rate limit off"),
         (headed(200, &[], ""), "an empty body; request a page that has one"),
@@ -152,4 +156,29 @@ fn a_wrong_answer_of_one_runtime_is_shown_by_its_lines() {
     let reasons = said.json()["cases"].to_string();
     assert!(reasons.contains("- <b>19.90</b>\\n  + <b>19.80</b>"), "{reasons}\n{}", said.stderr);
     assert!(said.words().contains("varies: token"), "{}", said.stderr);
+}
+
+#[test]
+fn an_application_is_asked_by_the_name_that_it_has() {
+    let machine = MadeUp::new(|_| {
+        let told = |request: &Request| {
+            let header = |name: &str| request.headers.get(name).cloned().unwrap_or_default();
+            let body = format!("{}://{}", header("X-Forwarded-Proto"), header("X-Forwarded-Host")).into_bytes();
+            Answer { status: 200, headers: Vec::new(), body }
+        };
+        FakeLifetime { answer: Arc::new(told), ..FakeLifetime::serving(BODY, 1000.0) }
+    });
+    let app = machine.application("shop");
+    let plan = "app:\n  dir: .\n  host: old.example\n  scheme: https\n  requests:\n    \
+        - {path: /, expect: {status: 200, body: 'https://shop.example'}}\n";
+    fs::write(Path::new(&app).join("stampede.yaml"), plan).unwrap();
+    let more = ["--host", "shop.example", "--runtimes", "nginx-fpm", "--rounds", "1", "--no-yard-stick", "--json", "-"];
+    let said = machine.run(&[&["compare", &app][..], &more].concat());
+    assert_eq!(said.code, 0, "{said:?}");
+    let site = said.json()["cases"][0]["public_folder"].to_string();
+    assert!(site.contains("reached at https://shop.example"), "{site}");
+
+    let said = machine.run(&["compare", &app, "--host", "http://shop.example"]);
+    assert_eq!(said.code, 2, "{said:?}");
+    assert!(said.words().contains("--host http://shop.example is no host; write a name"), "{}", said.stderr);
 }

@@ -1,5 +1,7 @@
 //! What is said of servers that fail, and how the command ends.
 
+use std::fs;
+use std::path::Path;
 use std::sync::OnceLock;
 use std::sync::atomic::{AtomicUsize, Ordering};
 use std::time::Duration;
@@ -241,6 +243,100 @@ fn one_runtime_that_never_serves_is_left_out_and_the_others_are_compared() {
             assert!(trials.iter().all(|trial| trial["outcome"] == outcome), "{name}: {case}");
         }
         assert_eq!(study["verdicts"].as_array().unwrap().len(), 1, "{name}: the two others are compared");
+    }
+}
+
+#[test]
+fn a_case_that_cannot_run_here_is_left_out_with_its_reason_in_every_report() {
+    let two = |machine: &MadeUp| {
+        let app = machine.application("two");
+        let kind = "dir: ., kind: front-controller, index: index.php";
+        let file = format!(
+            "title: two\napps:\n  - {{name: plain, {kind}}}\n  - {{name: other, env: {{OTHER: '1'}}, {kind}}}\n\
+             requests:\n  - {{path: /, expect: {{status: 200, body: \"hello\\n\"}}}}\n"
+        );
+        fs::write(Path::new(&app).join("workload.yaml"), file).unwrap();
+        app
+    };
+    let fatal = |_: &MadeUp| workload("fatal");
+    type Folder<'a> = &'a dyn Fn(&MadeUp) -> String;
+    for (name, lacks, unprepared, folder, args, code, measured, reasons) in [
+        (
+            "one of three is not installed",
+            &["apache2"][..],
+            None,
+            &fatal as Folder<'_>,
+            &["--runtimes", "nginx-fpm,apache-mod-php,php-cli-server"][..],
+            0,
+            &["nginx-fpm", "php-cli-server"][..],
+            &[("apache-mod-php", "needs apache2: apt-get install apache2, or https://apache2.example")][..],
+        ),
+        (
+            "one of two serves other applications",
+            &[],
+            None,
+            &fatal,
+            &["--runtimes", "nginx-fpm,go"],
+            0,
+            &["nginx-fpm"],
+            &[("go", "serves go-program")],
+        ),
+        (
+            "one application cannot be prepared",
+            &[],
+            Some("other"),
+            &two,
+            &["--runtimes", "nginx-fpm,php-cli-server", "--app", "plain,other"],
+            0,
+            &["nginx-fpm/plain", "php-cli-server/plain"],
+            &[
+                ("nginx-fpm/other", "has no application: run `make` to prepare the application: ended with status 2"),
+                ("php-cli-server/other", "run `make`"),
+            ],
+        ),
+        ("the only one is not installed", &["apache2"], None, &fatal, &["--runtimes", "apache-mod-php"], 3, &[], &[]),
+        (
+            "none is installed",
+            &["apache2", "nginx"],
+            None,
+            &fatal,
+            &["--runtimes", "nginx-fpm,apache-mod-php"],
+            3,
+            &[],
+            &[],
+        ),
+        (
+            "the only application cannot be prepared",
+            &[],
+            Some("plain"),
+            &fatal,
+            &["--runtimes", "nginx-fpm,php-cli-server"],
+            5,
+            &[],
+            &[],
+        ),
+    ] {
+        let machine = MadeUp::new(|_| serving()).lacking(lacks, unprepared);
+        let app = folder(&machine);
+        let rounds = ["--rounds", "3", "--duration", "2s", "--warm-up", "1s", "--no-yard-stick"];
+        let said = machine.run(&[&["compare", &app][..], args, &rounds].concat());
+        assert_eq!(said.code, code, "{name}: {said:?}");
+        if code != 0 {
+            assert_eq!(machine.launches(), 0, "{name}");
+            continue;
+        }
+        let study = machine.run(&["show", "latest", "--json", "-"]).json();
+        let cases: Vec<_> =
+            study["cases"].as_array().unwrap().iter().map(|case| case["id"].as_str().unwrap()).collect();
+        assert_eq!(cases, measured, "{name}");
+        let markdown = machine.run(&["show", "latest", "--markdown", "-"]).report();
+        for (case, reason) in reasons {
+            assert!(study["not_run"][case].as_str().unwrap_or_default().contains(reason), "{name}: {study}");
+            assert!(said.words().contains(reason), "{name}: {}", said.stderr);
+            for report in [&said.report(), &markdown] {
+                assert!(report.contains(&format!("left out: {case}: ")), "{name}: {report}");
+            }
+        }
     }
 }
 

@@ -34,6 +34,10 @@ type Script = Arc<dyn Fn(&FakeLaunch<'_>) -> FakeLifetime + Send + Sync>;
 pub(super) struct MadeUp {
     script: Script,
     folder: tempfile::TempDir,
+    /// Keys of what is not installed.
+    lacks: Vec<&'static str>,
+    /// The application whose preparation fails.
+    unprepared: Option<&'static str>,
     /// When signals come, after a command has begun, and whether they are Ctrl-C.
     signals: Vec<(Duration, bool)>,
     /// What was launched and stopped, of all commands.
@@ -77,6 +81,8 @@ impl MadeUp {
         Self {
             script: Arc::new(script),
             folder: tempfile::tempdir().unwrap(),
+            lacks: Vec::new(),
+            unprepared: None,
             signals: Vec::new(),
             log: Arc::default(),
             purposes: Mutex::default(),
@@ -91,6 +97,11 @@ impl MadeUp {
     /// The same store, and other servers.
     pub(super) fn then(self, script: impl Fn(&FakeLaunch<'_>) -> FakeLifetime + Send + Sync + 'static) -> Self {
         Self { script: Arc::new(script), signals: Vec::new(), ..self }
+    }
+
+    /// Without what is required by these keys, and with an application that cannot be prepared.
+    pub(super) fn lacking(self, keys: &[&'static str], unprepared: Option<&'static str>) -> Self {
+        Self { lacks: keys.to_vec(), unprepared, ..self }
     }
 
     /// Sends signals to the commands to come, each so long after its beginning: Ctrl-C, or one that ends it at once.
@@ -211,6 +222,7 @@ impl Host for MadeUp {
         Box::pin(async move {
             let script = Arc::clone(&self.script);
             let platform = FakePlatform::new(move |launch| script(launch)).logging_to(Arc::clone(&self.log));
+            let platform = platform.lacking(&self.lacks).unprepared(self.unprepared);
             Ok(Box::new(platform) as Box<dyn Platform>)
         })
     }

@@ -54,7 +54,13 @@ async fn a_port_where_nobody_listens_refuses_at_once_and_one_that_does_is_open()
 async fn an_answer_comes_whole_and_one_that_does_not_come_was_waited_for() {
     let here = Here::new();
     let server = CountingServer::start(Behaviour::default()).unwrap();
-    let call = |endpoint: Endpoint| Call { endpoint, tls: None, request: request(), timeout: Duration::from_secs(5) };
+    let call = |endpoint: Endpoint| Call {
+        endpoint,
+        tls: None,
+        host: None,
+        request: request(),
+        timeout: Duration::from_secs(5),
+    };
     let answer = here.exchange(&call(server.endpoint().clone())).await.unwrap();
     assert_eq!(answer.status, 200);
     // It takes connections and says nothing.
