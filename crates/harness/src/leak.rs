@@ -188,9 +188,9 @@ impl<'a> Search<'a> {
         let first = if begins.exchange.once { wrong } else { begins };
         let request = &*first.visitor.sends(&first.exchange.request, seed);
         for endpoint in replicas.iter().filter_map(|id| running.endpoint(id)) {
-            ready::wait(running, &Front::plain(endpoint), request, timeout).await?;
+            ready::wait(running, &Front::plain(endpoint, case), request, timeout).await?;
         }
-        let front = &Front { endpoint: running.front().clone(), tls: self.front.tls.clone() };
+        let front = &Front { endpoint: running.front().clone(), ..self.front.clone() };
         let (_, answer) = ready::first_answer(running, front, request, timeout).await?;
         let known = &Known::of(running, case);
         let visit = Visit { running, front, known, timeout, seed };
