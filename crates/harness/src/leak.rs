@@ -190,7 +190,9 @@ impl<'a> Search<'a> {
         for endpoint in replicas.iter().filter_map(|id| running.endpoint(id)) {
             ready::wait(running, &Front::plain(endpoint, case), request, timeout).await?;
         }
-        let front = &Front { endpoint: running.front().clone(), ..self.front.clone() };
+        let mut front = Front::plain(running.front(), case);
+        front.tls = self.front.tls.clone();
+        let front = &front;
         let (_, answer) = ready::first_answer(running, front, request, timeout).await?;
         let known = &Known::of(running, case);
         let visit = Visit { running, front, known, timeout, seed };
