@@ -5,7 +5,9 @@ use std::path::Path;
 use std::time::Duration;
 
 use jiff::Timestamp;
-use stampede_core::{CpuLayout, Failures, Groundwork, Rounds, Slo, Study, StudyId, StudyKind, Trial, Workload};
+use stampede_core::{
+    CpuLayout, ErrorModel, Failures, Groundwork, Rounds, Slo, Study, StudyId, StudyKind, Trial, Workload,
+};
 use stampede_harness::{Copies, Prepared, Stop, TrialContext, YardStick};
 use stampede_plan::ComparePlan;
 use stampede_seam::Backend;
@@ -231,6 +233,7 @@ pub(crate) fn begun(plan: &ComparePlan, kind: StudyKind, site: &Site<'_>, starte
         seed: plan.seed.unwrap_or_else(seed),
         rounds: plan.rounds,
         precision: plan.precision,
+        errors: ErrorModel::AllCases,
         metric: None,
         slo: None,
         warm_up: plan.warm_up,

@@ -5,7 +5,8 @@
 //! do on simulated data stands in `docs/statistics.md`.
 //!
 //! - Within a trial: [`steady_state`], [`mann_kendall`], [`BatchMeans`].
-//! - Between trials: [`BlockRatios`]; of trials that share no blocks: [`difference_interval`].
+//! - Between trials: [`BlockRatios`]; where blocks measured others beside a pair: [`pair_spread`]; of trials that share no blocks:
+//!   [`difference_interval`].
 //! - Of requests in one trial: [`BurstyShare`]; of throughput at several concurrencies: [`UslFit`].
 //! - Verdicts: [`decide`], [`noise_floor`], [`power`], [`blocks_to_decide`].
 //! - Racing: [`least_significant_difference`]; what to try next: [`GaussianProcess`], [`expected_improvement`].
@@ -21,6 +22,7 @@ mod gaussian;
 mod interval;
 mod normal;
 mod order;
+mod pair_spread;
 mod power;
 mod quadratic;
 mod random;
@@ -42,12 +44,13 @@ pub use equivalence::noise_floor;
 pub use gaussian::{GaussianProcess, expected_improvement};
 pub use interval::{Interval, IntervalError, difference_interval, mean, mean_interval};
 pub use order::{median, median_absolute_deviation};
-pub use power::{blocks_to_decide, minimal_detectable_effect, power};
+pub use pair_spread::{PairSpread, pair_spread};
+pub use power::{blocks_to_decide, detectable_effect, minimal_detectable_effect, power};
 pub use random::SplitMix64;
 pub use rank::rank_sets;
 pub use sequential::{nominal_error, repeated_interval, step_down};
 pub use share::{BurstyShare, share_of_none};
-pub use spending::{Look, MOST_LOOKS, SequentialError, boundaries};
+pub use spending::{Look, MOST_LOOKS, SequentialError, Spending, boundaries};
 pub use steady::{Segment, SteadyError, SteadyRule, SteadyState, steady_state};
 pub use student::{Confidence, t_quantile_above};
 pub use trend::{Trend, TrendError, mann_kendall};

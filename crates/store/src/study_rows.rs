@@ -4,8 +4,8 @@ use jiff::Timestamp;
 use rusqlite::types::FromSqlResult;
 use rusqlite::{Connection, OptionalExtension, Row, Transaction, named_params};
 use stampede_core::{
-    Bytes, Case, CaseId, CgroupSupport, Cpus, Limits, Machine, Revision, Rounds, RuntimeId, Slo, Study, StudyId,
-    StudyKind, WorkloadId,
+    Bytes, Case, CaseId, CgroupSupport, Cpus, ErrorModel, Limits, Machine, Revision, Rounds, RuntimeId, Slo, Study,
+    StudyId, StudyKind, WorkloadId,
 };
 
 use crate::columns::{Count, Decimal, Instant, Json, Nanos, other};
@@ -19,6 +19,7 @@ pub(crate) fn insert(transaction: &Transaction<'_>, study: &Study) -> rusqlite::
         seed,
         rounds,
         precision,
+        errors,
         metric,
         slo,
         warm_up,
@@ -37,7 +38,7 @@ pub(crate) fn insert(transaction: &Transaction<'_>, study: &Study) -> rusqlite::
     transaction.execute(
         "INSERT INTO study VALUES (:study_id, :kind, :workload, :seed, :rounds, :warm_up_ns, :duration_ns,
             :started_at_ns, :stampede_version, :machine_cpus, :cpu_model, :kernel, :cgroup, :max_time_ns, :precision,
-            :groundwork_json, :metric, :slo)",
+            :groundwork_json, :metric, :slo, :errors)",
         named_params! {
             ":study_id": id.as_str(),
             ":kind": kind.to_string(),
@@ -57,6 +58,7 @@ pub(crate) fn insert(transaction: &Transaction<'_>, study: &Study) -> rusqlite::
             ":groundwork_json": Json(groundwork),
             ":metric": metric,
             ":slo": slo.as_ref().map(Slo::to_string),
+            ":errors": errors_word(*errors),
         },
     )?;
     for (ordinal, case) in (0_i64..).zip(cases) {
@@ -234,6 +236,7 @@ pub(crate) fn load(connection: &Connection, id: &StudyId) -> rusqlite::Result<Op
                     seed: row.get::<_, Decimal>("seed")?.0,
                     rounds: rounds(row)?,
                     precision: row.get("precision")?,
+                    errors: row.get::<_, ErrorsColumn>("errors")?.0,
                     metric: row.get("metric")?,
                     slo: row.get::<_, Option<SloColumn>>("slo")?.map(|SloColumn(slo)| slo),
                     warm_up: row.get::<_, Nanos>("warm_up_ns")?.0,
@@ -347,6 +350,25 @@ struct SloColumn(Slo);
 impl rusqlite::types::FromSql for SloColumn {
     fn column_result(value: rusqlite::types::ValueRef<'_>) -> FromSqlResult<Self> {
         value.as_str()?.parse().map(Self).map_err(other)
+    }
+}
+
+fn errors_word(errors: ErrorModel) -> &'static str {
+    match errors {
+        ErrorModel::OwnPair => "own_pair",
+        ErrorModel::AllCases => "all_cases",
+    }
+}
+
+struct ErrorsColumn(ErrorModel);
+
+impl rusqlite::types::FromSql for ErrorsColumn {
+    fn column_result(value: rusqlite::types::ValueRef<'_>) -> FromSqlResult<Self> {
+        match value.as_str()? {
+            "own_pair" => Ok(Self(ErrorModel::OwnPair)),
+            "all_cases" => Ok(Self(ErrorModel::AllCases)),
+            word => Err(other(format!("unknown way to find errors: {word}"))),
+        }
     }
 }
 

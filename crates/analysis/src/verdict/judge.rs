@@ -1,9 +1,9 @@
 //! What the comparisons of a study's cases say, all together.
 
+use std::collections::BTreeSet;
+
 use stampede_core::{CaseId, Estimate, Rounds, Study, StudyKind, Trial, Verdict, VerdictWord};
-use stampede_stats::{
-    BlockRatios, Confidence, Decision, Extent, Margins, decide, mean, median, minimal_detectable_effect,
-};
+use stampede_stats::{BlockRatios, Confidence, Decision, Extent, Margins, decide, detectable_effect, mean, median};
 
 use super::multiple_comparisons::{EQUIVALENCE_ERROR, Family, Pair, SEED};
 use super::stopping_rule::{follow, is_complete};
@@ -63,6 +63,31 @@ pub(crate) struct Verdicts {
 /// A direction is claimed when an interval of the ratio excludes 1 that is wide enough for all claims of a study together,
 /// at all looks, to be right in 95 % of studies. Equivalence is shown by two one-sided tests at 5 % for each pair by itself.
 pub(crate) fn judge(metric: &Metric, study: &Study, trials: &[Trial], ranked: &[Record<'_>]) -> Verdicts {
+    let (family, looked_at) = looked_at(metric, study, trials, ranked);
+    verdicts(metric, study, &family, looked_at)
+}
+
+/// The same of every two of some of its cases, which share the error among themselves and so need less to be shown. The study was
+/// looked at when all of its cases were; how well a ratio is known is found from all of them.
+pub(crate) fn judge_among(
+    metric: &Metric,
+    study: &Study,
+    trials: &[Trial],
+    ranked: &[Record<'_>],
+    cases: &BTreeSet<CaseId>,
+) -> Verdicts {
+    let (all, looked_at) = looked_at(metric, study, trials, ranked);
+    let mut family = Family::among(metric, ranked, margins(study), |record| cases.contains(&record.case.id));
+    match study.rounds {
+        Rounds::Fixed(_) if looked_at => family.look_once(),
+        Rounds::Fixed(_) => {}
+        Rounds::Auto { .. } => family.look_like(&all),
+    }
+    verdicts(metric, study, &family, looked_at)
+}
+
+/// The comparisons of a study's cases after all looks that were due, and whether one was.
+fn looked_at<'a>(metric: &Metric, study: &Study, trials: &[Trial], ranked: &'a [Record<'a>]) -> (Family<'a>, bool) {
     let mut family = Family::new(metric, ranked, margins(study));
     let looked_at = match study.rounds {
         Rounds::Fixed(_) => {
@@ -77,12 +102,17 @@ pub(crate) fn judge(metric: &Metric, study: &Study, trials: &[Trial], ranked: &[
             family.is_looked_at()
         }
     };
+    (family, looked_at)
+}
+
+fn verdicts(metric: &Metric, study: &Study, family: &Family<'_>, looked_at: bool) -> Verdicts {
     let measured = || family.pairs.iter().filter(|pair| pair.blocks() > 0);
-    let beside_best = measured().filter(|pair| pair.places.0 == 0);
+    let best = measured().map(|pair| pair.places.0).min();
+    let beside_best = measured().filter(|pair| Some(pair.places.0) == best);
     let mut detectable: Vec<f64> = beside_best.filter_map(|pair| detectable(pair, margins(study))).collect();
     detectable.sort_by(f64::total_cmp);
     Verdicts {
-        verdicts: measured().map(|pair| verdict(metric, &family, pair)).collect(),
+        verdicts: measured().map(|pair| verdict(metric, family, pair)).collect(),
         shown: measured().filter_map(|pair| shown(metric.better, pair)).collect(),
         looked_at,
         detectable: median(&detectable),
@@ -193,8 +223,7 @@ fn verdict(metric: &Metric, family: &Family<'_>, pair: &Pair<'_>) -> Verdict {
 
 /// What an interval that must clear the floor finds 9 times of 10.
 fn detectable(pair: &Pair<'_>, margins: Margins) -> Option<f64> {
-    let ratios = pair.ratios()?;
-    let effect = minimal_detectable_effect(ratios.n(), ratios.deviation())?;
+    let effect = detectable_effect(&pair.ratios()?)?;
     Some((margins.floor.ln_1p() + effect).exp_m1())
 }
 
