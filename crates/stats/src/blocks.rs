@@ -196,6 +196,27 @@ mod tests {
     }
 
     #[test]
+    fn while_blocks_are_few_others_tell_their_spread_and_rounding_is_never_averaged_out() {
+        let few = Some(PairSpread { deviation: 0.06, degrees: 20.0 });
+        let known = |n: usize, least_error| {
+            let logs = (0..n).map(|block| 0.01 * (block % 2) as f64).collect();
+            BlockRatios::of_known(logs, few, least_error).unwrap()
+        };
+        let half = |ratios: &BlockRatios| ratios.half_of(ratios.n(), Confidence::P95);
+        // qt(0.975, 20) is 2.085963.
+        assert!((half(&known(4, 0.0)) / (2.085_963 * 0.03) - 1.0).abs() < 1e-6);
+        // Two more blocks tell as much of the spread each: qt(0.975, 100 / 3) is 2.033743.
+        let after = known(4, 0.0).half_of(6, Confidence::P95);
+        assert!((after / (2.033_743 * 0.06 / 6.0_f64.sqrt()) - 1.0).abs() < 1e-5, "{after}");
+        let own = BlockRatios::of_logs((0..10).map(|block| 0.01 * f64::from(block % 2)).collect()).unwrap();
+        assert_eq!(half(&known(10, 0.0)), half(&own));
+        assert_eq!(known(9, 0.05).standard_error(), 0.05);
+        let equal = |least_error| BlockRatios::of_known(vec![0.3; 4], None, least_error);
+        assert_eq!(equal(0.0), Err(IntervalError::NoVariance));
+        assert_eq!(equal(0.001).unwrap().standard_error(), 0.001);
+    }
+
+    #[test]
     fn ten_blocks_that_resample_to_one_still_give_finite_ends() {
         // One block in ten differs, so that a third of all resamples have no spread.
         let logs = [vec![0.0; 9], vec![0.01]].concat();

@@ -99,3 +99,60 @@ fn sum(a: Variance, b: Variance, most_degrees: f64) -> Variance {
     let degrees = if parts > 0.0 { value * value / parts } else { most_degrees };
     Variance { value, degrees: degrees.min(most_degrees) }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    const LOGS: [[f64; 4]; 5] = [
+        [0.10, 0.13, 0.08, 0.12],
+        [0.02, 0.01, 0.05, 0.00],
+        [0.30, 0.29, 0.33, 0.31],
+        [0.21, 0.20, 0.20, 0.24],
+        [0.50, 0.62, 0.41, 0.55],
+    ];
+
+    /// Reference: NumPy, residuals of the others' table around its rows and columns, `var(y - others.mean(0), ddof=1)`.
+    #[test]
+    fn a_pair_has_what_it_shows_and_at_least_what_the_others_show() {
+        for (name, [a, b], cases, deviation, degrees) in [
+            ("both have that of the others", [0, 1], 5, 0.069_086_298_689_875_31, 12.0),
+            ("one scatters more than the others", [0, 4], 5, 0.103_528_042_363_195_31, 5.128_788_564_072_542),
+            ("one other", [0, 1], 3, 0.046_904_157_598_234_304, 5.299_270_072_992_701),
+            ("two others, and one has theirs", [0, 2], 4, 0.038_980_051_878_421_68, 6.958_537_634_742_025),
+            ("two others, and the pair's own is larger", [0, 1], 4, 0.042_720_018_726_587_66, 3.0),
+        ] {
+            let others: Vec<&[f64]> =
+                (0..cases).filter(|case| *case != a && *case != b).map(|case| &LOGS[case][..]).collect();
+            for (a, b) in [(a, b), (b, a)] {
+                let spread = pair_spread(&LOGS[a], &LOGS[b], &others).unwrap();
+                assert!((spread.deviation / deviation - 1.0).abs() < 1e-9, "{name}: {spread:?}");
+                assert!((spread.degrees / degrees - 1.0).abs() < 1e-9, "{name}: {spread:?}");
+            }
+        }
+    }
+
+    #[test]
+    fn what_a_block_does_to_all_its_cases_is_in_no_spread() {
+        let others = [&LOGS[2][..], &LOGS[3], &LOGS[4]];
+        let plain = pair_spread(&LOGS[0], &LOGS[1], &others).unwrap();
+        let shifted: Vec<Vec<f64>> = LOGS
+            .iter()
+            .map(|logs| logs.iter().zip([3.0, -1.0, 0.5, 9.0]).map(|(log, by)| log + by).collect())
+            .collect();
+        let others = [&shifted[2][..], &shifted[3], &shifted[4]];
+        let of_shifted = pair_spread(&shifted[0], &shifted[1], &others).unwrap();
+        assert!((plain.deviation / of_shifted.deviation - 1.0).abs() < 1e-9, "{plain:?} {of_shifted:?}");
+    }
+
+    #[test]
+    fn without_others_and_from_ten_blocks_the_pair_speaks_for_itself() {
+        let [a, b, c] = [0.0, 0.1, 0.2].map(|step| (0..10).map(|block| step * f64::from(block)).collect::<Vec<_>>());
+        assert_eq!(pair_spread(&a, &b, &[]), None);
+        assert!(pair_spread(&a[..9], &b[..9], &[&c[..9]]).is_some());
+        assert_eq!(pair_spread(&a, &b, &[&c]), None);
+        assert_eq!(pair_spread(&a[..1], &b[..1], &[&c[..1]]), None);
+        let still = pair_spread(&[1.0; 3], &[2.0; 3], &[&[3.0; 3]]).unwrap();
+        assert_eq!((still.deviation, still.degrees), (0.0, 4.0));
+    }
+}

@@ -176,6 +176,21 @@ mod tests {
         }
     }
 
+    /// Reference: SciPy 1.17.1, the second boundary as the root of the probability to pass it and not the first, by `quad` over the first
+    /// statistic.
+    #[test]
+    fn even_spending_is_that_of_two_correlated_statistics() {
+        for (error, looks, expected) in [
+            (0.05, [(0.5, 1.0), (1.0, 2.0)], [2.241_402_727_604_945, 2.125_118_789_755_581]),
+            (0.05, [(0.4, 4.0), (1.0, 20.0)], [2.326_347_874_040_840_8, 2.132_191_499_517_444_5]),
+            (0.05 / 78.0, [(0.4, 4.0), (1.0, 20.0)], [3.655_770_917_186_206_5, 3.546_466_948_531_892_7]),
+        ] {
+            let looks = looks.map(|(spent, information)| Look { spent, information });
+            let found = boundaries(Spending::Even, error, &looks).unwrap();
+            assert!(found.iter().zip(expected).all(|(a, b)| (a - b).abs() < 2e-6), "{error}: {found:?}");
+        }
+    }
+
     #[test]
     fn a_look_at_nothing_much_stops_nothing() {
         let looks = [(0.001, 1.0), (1.0, 20.0)].map(|(spent, information)| Look { spent, information });

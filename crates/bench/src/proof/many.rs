@@ -38,12 +38,15 @@ pub(super) fn many(proof: &Proof, kinds: &[Kind], targets: &mut Vec<Target>) -> 
         TIME.as_secs() / 60,
         percent(Residuals::DEVIATION),
     ));
-    section.paragraph("In how many studies of equal cases any pair is given a direction:");
+    section.paragraph(&format!(
+        "In how many of {} studies of equal cases any pair is given a direction:",
+        proof.studies.div_ceil(4)
+    ));
     let mut rows = vec![head(&["residuals", "error from"])];
     for (name, residuals) in RESIDUALS {
         for (model, errors) in MODELS {
             let wrong = ROUNDS.map(|rounds| {
-                let ended = ended(proof, proof.studies, residuals, 1.0, rounds, errors);
+                let ended = ended(proof, proof.studies.div_ceil(4), residuals, 1.0, rounds, errors);
                 share(&ended, |study| study.pairs.iter().any(Compared::is_false))
             });
             rows.push([name, model].map(str::to_owned).into_iter().chain(wrong.map(percent)).collect());
@@ -55,12 +58,13 @@ pub(super) fn many(proof: &Proof, kinds: &[Kind], targets: &mut Vec<Target>) -> 
     }
     section.table(&rows);
     section.paragraph(&format!(
-        "And where each case is {STEP} times as fast as the next: in how many studies every pair is given its direction, of how many \
-         pairs of all studies, and after how many trials a case with `auto`. No pair is given the wrong one."
+        "And where each case is {STEP} times as fast as the next, {} studies each: in how many every pair is given its direction, and how \
+         many pairs of all; \"trials\" is how many a case has on average with `auto`.",
+        proof.studies.div_ceil(16),
     ));
     let mut rows = vec![head(&["residuals", "error from", "of"])];
     rows[0].push("trials".to_owned());
-    let fewer = proof.studies.div_ceil(4);
+    let fewer = proof.studies.div_ceil(16);
     for (name, residuals) in RESIDUALS {
         for (model, errors) in MODELS {
             let all = ROUNDS.map(|rounds| ended(proof, fewer, residuals, STEP, rounds, errors));
