@@ -24,7 +24,7 @@ const LEAST_BLOCKS: usize = 3;
 
 /// From this many blocks on, they say more themselves than others do or is assumed: of how they scatter than other cases of the same
 /// blocks, of the shape of their distribution than that it is normal.
-pub(crate) const MANY_BLOCKS: usize = 10;
+pub const MANY_BLOCKS: usize = 10;
 
 /// How often blocks are resampled. One less than a round number, so that the quantiles fall on replicates.
 const RESAMPLES: usize = 1999;

@@ -37,7 +37,7 @@ mod usl;
 
 pub use anova::least_significant_difference;
 pub use batch::BatchMeans;
-pub use blocks::BlockRatios;
+pub use blocks::{BlockRatios, MANY_BLOCKS};
 pub use change::{ChangeError, Noise, change_penalty, change_points};
 pub use decision::{Decision, Extent, Margins, decide};
 pub use equivalence::noise_floor;

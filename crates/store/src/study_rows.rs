@@ -38,7 +38,7 @@ pub(crate) fn insert(transaction: &Transaction<'_>, study: &Study) -> rusqlite::
     transaction.execute(
         "INSERT INTO study VALUES (:study_id, :kind, :workload, :seed, :rounds, :warm_up_ns, :duration_ns,
             :started_at_ns, :stampede_version, :machine_cpus, :cpu_model, :kernel, :cgroup, :max_time_ns, :precision,
-            :groundwork_json, :metric, :slo, :errors)",
+            :groundwork_json, :metric, :slo)",
         named_params! {
             ":study_id": id.as_str(),
             ":kind": kind.to_string(),
@@ -58,9 +58,11 @@ pub(crate) fn insert(transaction: &Transaction<'_>, study: &Study) -> rusqlite::
             ":groundwork_json": Json(groundwork),
             ":metric": metric,
             ":slo": slo.as_ref().map(Slo::to_string),
-            ":errors": errors_word(*errors),
         },
     )?;
+    if let Some(word) = errors_word(*errors) {
+        transaction.execute("INSERT INTO study_errors VALUES (?1, ?2)", [id.as_str(), word])?;
+    }
     for (ordinal, case) in (0_i64..).zip(cases) {
         insert_case(transaction, id, ordinal, case)?;
     }
@@ -226,7 +228,8 @@ pub(crate) fn load(connection: &Connection, id: &StudyId) -> rusqlite::Result<Op
     let resumed_at = load_resumptions(connection, id)?;
     connection
         .query_row(
-            "SELECT * FROM study LEFT JOIN study_end USING (study_id) WHERE study_id = ?1",
+            "SELECT * FROM study LEFT JOIN study_end USING (study_id) LEFT JOIN study_errors USING (study_id)
+                WHERE study_id = ?1",
             [id.as_str()],
             |row| {
                 let study = Study {
@@ -353,10 +356,11 @@ impl rusqlite::types::FromSql for SloColumn {
     }
 }
 
-fn errors_word(errors: ErrorModel) -> &'static str {
+/// What is kept of it beside a study; nothing of errors from each pair alone, as studies of before have.
+fn errors_word(errors: ErrorModel) -> Option<&'static str> {
     match errors {
-        ErrorModel::OwnPair => "own_pair",
-        ErrorModel::AllCases => "all_cases",
+        ErrorModel::OwnPair => None,
+        ErrorModel::AllCases => Some("all_cases"),
     }
 }
 
@@ -364,10 +368,10 @@ struct ErrorsColumn(ErrorModel);
 
 impl rusqlite::types::FromSql for ErrorsColumn {
     fn column_result(value: rusqlite::types::ValueRef<'_>) -> FromSqlResult<Self> {
-        match value.as_str()? {
-            "own_pair" => Ok(Self(ErrorModel::OwnPair)),
-            "all_cases" => Ok(Self(ErrorModel::AllCases)),
-            word => Err(other(format!("unknown way to find errors: {word}"))),
+        match value.as_str_or_null()? {
+            None => Ok(Self(ErrorModel::OwnPair)),
+            Some("all_cases") => Ok(Self(ErrorModel::AllCases)),
+            Some(word) => Err(other(format!("unknown way to find errors: {word}"))),
         }
     }
 }

@@ -5,8 +5,8 @@ use std::rc::Rc;
 
 use stampede_core::{ErrorModel, StudyKind, Trial};
 use stampede_stats::{
-    BlockRatios, Confidence, Decision, Interval, IntervalError, Look, Margins, PairSpread, Spending, blocks_to_decide,
-    decide, nominal_error, pair_spread, repeated_interval, step_down,
+    BlockRatios, Confidence, Decision, Interval, IntervalError, Look, MANY_BLOCKS, Margins, PairSpread, Spending,
+    blocks_to_decide, decide, nominal_error, pair_spread, repeated_interval, step_down,
 };
 
 use crate::metric::{Metric, Unit};
@@ -321,9 +321,13 @@ impl<'a> Pair<'a> {
         BlockRatios::of_known(logs, self.spread_until(block), self.least_error).ok()
     }
 
-    /// How its ratios scatter by what all cases show that were measured in each of its blocks; nothing without a third one.
+    /// How its ratios scatter by what all cases show that were measured in each of its blocks; nothing without a third one, or from
+    /// so many blocks on that they tell it themselves.
     fn spread_until(&self, block: u32) -> Option<PairSpread> {
         let blocks: Vec<u32> = self.values.iter().map(|(at, ..)| *at).filter(|at| *at <= block).collect();
+        if blocks.len() >= MANY_BLOCKS {
+            return None;
+        }
         let logs =
             |case: &BTreeMap<u32, f64>| blocks.iter().map(|at| case.get(at).copied()).collect::<Option<Vec<f64>>>();
         let (a, b) = (self.beside.get(self.places.0)?, self.beside.get(self.places.1)?);

@@ -61,7 +61,7 @@ const WRITERS: [&[&str]; VERSION as usize] = [
     &["UPDATE sampling SET queries_json = '[{\"unit\":\"postgres\",\"text\":\"SELECT 1\",\"seen\":5,\"locked\":1}]'"],
     &["INSERT INTO case_site VALUES ('old', 'go', '{\"root\":\"public\",\"files\":true,\"fallback\":\"front\",
             \"denied\":[],\"htaccess\":false}')"],
-    &["UPDATE study SET errors = 'all_cases'"],
+    &["INSERT INTO study_errors VALUES ('old', 'all_cases')"],
 ];
 /// What this version added is a store's own and no part of a study.
 const OWN: i64 = 13;
