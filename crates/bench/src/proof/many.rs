@@ -114,7 +114,7 @@ fn of_pairs(ended: &[Ended], test: fn(&Compared) -> bool) -> f64 {
     pairs.clone().filter(|pair| test(pair)).count() as f64 / pairs.count() as f64
 }
 
-/// Recorded trials of identical cases, a block's labels drawn anew: what a block's trials have in common, and how far out some lie,
+/// Recorded trials of identical cases, a block's labels drawn again: what a block's trials have in common, and how far out some lie,
 /// is as it was.
 fn permuted(proof: &Proof, kinds: &[Kind], targets: &mut Vec<Target>, section: &mut Section) {
     const SHAPES: [(usize, u32); 5] = [(4, 3), (4, 4), (4, 6), (8, 3), (8, 4)];
