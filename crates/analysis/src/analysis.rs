@@ -1,6 +1,6 @@
 //! A whole study, analysed.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 use std::ops::RangeInclusive;
 use std::time::Duration;
 
@@ -12,7 +12,7 @@ use crate::metric::{Better, METRICS, Metric, primary_of};
 use crate::pace::trial_time;
 use crate::record::Record;
 use crate::rules::{self, Bottleneck};
-use crate::verdict::{Verdicts, adjusted_means, judge};
+use crate::verdict::{Verdicts, adjusted_means, judge, judge_among};
 
 /// What the records of a study say.
 #[derive(Clone, Debug)]
@@ -116,6 +116,15 @@ pub fn analyse(study: &Study, trials: &[Trial]) -> Analysis {
         block_time: trial_time(study, &trials.iter().collect::<Vec<_>>()).map(|each| each * study.cases.len() as u32),
         detectable,
     }
+}
+
+/// What the pairs of some of a study's cases say, which share the error of 5 % among themselves alone: of two cases of thirteen, what
+/// a study of two would say with what all thirteen tell of the noise. `a` is the one that ranks higher in `analysis`, which is that of
+/// the same study.
+pub fn verdicts_among(study: &Study, trials: &[Trial], analysis: &Analysis, cases: &BTreeSet<CaseId>) -> Vec<Verdict> {
+    let of_study = |summary: &CaseSummary| study.cases.iter().find(|case| case.id == summary.case);
+    let records = analysis.cases.iter().filter_map(of_study).map(|case| Record::new(study, case, trials));
+    judge_among(analysis.primary, study, trials, &records.collect::<Vec<_>>(), cases).verdicts
 }
 
 /// The pairs of the first so many places.

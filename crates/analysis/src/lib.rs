@@ -21,7 +21,7 @@ mod why;
 mod samples;
 
 pub use activity::{Activity, UnitActivity};
-pub use analysis::{Analysis, CaseSummary, analyse, findings};
+pub use analysis::{Analysis, CaseSummary, analyse, findings, verdicts_among};
 pub use baseline::{
     BUSY, Drift, LEAST_WARM_UP, MOST_PILOT, PilotWatch, calibrates, drift, noise_floor, untold, within_budget,
 };

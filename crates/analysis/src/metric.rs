@@ -51,6 +51,14 @@ pub enum Better {
     Neither,
 }
 
+impl Metric {
+    /// By which share its value in a trial may be rounded: latencies are counted in buckets.
+    pub(crate) fn step(&self, trial: &Trial) -> f64 {
+        let Some(measured) = trial.measurement.as_ref().filter(|_| self.unit == Unit::Microseconds) else { return 0.0 };
+        measured.response.step().max(measured.service.step())
+    }
+}
+
 /// Every metric. A request counts where it was answered rightly.
 pub static METRICS: &[Metric] = &[
     Metric {

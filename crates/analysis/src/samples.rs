@@ -5,9 +5,10 @@ use std::time::Duration;
 
 use jiff::Timestamp;
 use stampede_core::{
-    Bytes, Case, CaseId, CgroupSupport, Counts, CpuLayout, Cpus, EnforcedLimits, GatewayUse, GeneratorUse, Groundwork,
-    InstanceLife, InstanceUsage, Latencies, Limit, Limits, Load, Machine, Measurement, Outcome, ResourceUse, Rounds,
-    RuntimeId, ScaleRecord, ScaledService, Study, StudyId, StudyKind, Topology, Trial, Tuning, WorkloadId,
+    Bytes, Case, CaseId, CgroupSupport, Counts, CpuLayout, Cpus, EnforcedLimits, ErrorModel, GatewayUse, GeneratorUse,
+    Groundwork, InstanceLife, InstanceUsage, Latencies, Limit, Limits, Load, Machine, Measurement, Outcome,
+    ResourceUse, Rounds, RuntimeId, ScaleRecord, ScaledService, Study, StudyId, StudyKind, Topology, Trial, Tuning,
+    WorkloadId,
 };
 
 /// A study of these cases under half a CPU and 256 MiB, load `closed:16`.
@@ -19,6 +20,7 @@ pub(crate) fn study(cases: &[&str]) -> Study {
         seed: 1,
         rounds: Rounds::Fixed(3),
         precision: 0.03,
+        errors: ErrorModel::AllCases,
         metric: None,
         slo: None,
         warm_up: Duration::from_secs(1),

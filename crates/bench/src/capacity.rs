@@ -16,9 +16,9 @@ use std::time::Duration;
 use jiff::{SignedDuration, Timestamp};
 use stampede_analysis::{Capacity, CapacityStep, Found, ProbeWatch, capacity, capacity_step};
 use stampede_core::{
-    Bytes, Case, CaseId, CgroupSupport, Counts, CpuLayout, Cpus, GeneratorUse, Groundwork, Latencies, Limits, Load,
-    Machine, Measurement, Outcome, Random, Rounds, RuntimeId, Slo, SloSecond, Study, StudyId, StudyKind, Topology,
-    Trial, Tuning, WorkloadId,
+    Bytes, Case, CaseId, CgroupSupport, Counts, CpuLayout, Cpus, ErrorModel, GeneratorUse, Groundwork, Latencies,
+    Limits, Load, Machine, Measurement, Outcome, Random, Rounds, RuntimeId, Slo, SloSecond, Study, StudyId, StudyKind,
+    Topology, Trial, Tuning, WorkloadId,
 };
 use thiserror::Error;
 
@@ -326,6 +326,7 @@ fn study(slo: &str) -> Study {
         seed: 1,
         rounds: Rounds::Auto { max_time: MAX_TIME },
         precision: NEAR,
+        errors: ErrorModel::AllCases,
         metric: None,
         slo: slo.parse::<Slo>().ok(),
         warm_up: WARM_UP,

@@ -4,6 +4,7 @@
 //! from trials of identical cases that were recorded on a real machine. Half of these were not looked at while the methods were
 //! chosen: pieces with an even number, a rule that was set before anything was recorded. They score.
 
+mod many;
 mod noise;
 mod possible;
 mod simulation;
@@ -14,7 +15,7 @@ use std::path::PathBuf;
 use std::thread;
 use std::time::Duration;
 
-use stampede_core::{Rounds, VerdictWord};
+use stampede_core::{ErrorModel, Rounds, VerdictWord};
 use stampede_stats::{Confidence, SplitMix64, power};
 use thiserror::Error;
 
@@ -91,7 +92,9 @@ pub(crate) fn run(proof: &Proof) -> Result<(), ProofError> {
     let coverage = coverage(proof, &kinds, &differing, &mut targets);
     tell("time");
     let times = times(proof, &kinds, &differing, &mut targets);
-    let sections = [noise, identical, found, coverage, times, possible::possible()];
+    tell("many cases");
+    let many = many::many(proof, &kinds, &mut targets);
+    let sections = [noise, identical, many, found, coverage, times, possible::possible()];
     let text = render(proof, &targets, &sections);
     match &proof.output {
         Some(path) => fs::write(path, text).map_err(|source| ProofError::Write { path: path.clone(), source }),
@@ -147,6 +150,8 @@ fn recorded(kinds: &[Kind]) -> Section {
                 let cells = ["any", "any", &percent(*paired), "0.00", "any"];
                 rows.push(std::iter::once(*name).chain(cells).map(str::to_owned).collect());
             }
+            // Made for single tables.
+            Noise::Pieces(_) | Noise::Residuals(_) => {}
             Noise::Recorded(settings) => rows.extend(settings.iter().map(|setting| {
                 vec![
                     (*name).to_owned(),
@@ -179,7 +184,8 @@ fn false_directions(proof: &Proof, kinds: &[Kind], targets: &mut Vec<Target>) ->
             for cases in CASES {
                 let auto = Rounds::Auto { max_time: TIME * cases as u32 / 2 };
                 let rounds = fixed.map_or(auto, Rounds::Fixed);
-                let simulation = Simulation { truths: vec![1.0; cases], rounds, precision: PRECISION };
+                let simulation =
+                    Simulation { truths: vec![1.0; cases], rounds, precision: PRECISION, errors: ErrorModel::AllCases };
                 let ended = studies(proof, kind.studies, &simulation, &kind.noise);
                 let wrong = share(&ended, |study| study.pairs.iter().any(Compared::is_false));
                 row.push(percent(wrong));
@@ -201,7 +207,8 @@ fn differing(proof: &Proof, kinds: &[Kind], precision: f64) -> Vec<[Vec<Ended>; 
         let noise = kind.noise.scaled(PAIRED);
         EFFECTS.map(|effect| {
             let rounds = Rounds::Auto { max_time: TIME };
-            let simulation = Simulation { truths: vec![1.0, 1.0 + effect], rounds, precision };
+            let simulation =
+                Simulation { truths: vec![1.0, 1.0 + effect], rounds, precision, errors: ErrorModel::AllCases };
             studies(proof, kind.studies, &simulation, &noise)
         })
     };
@@ -254,7 +261,12 @@ fn coverage(
     let mut rows = vec![head.collect::<Vec<_>>()];
     for kind in kinds {
         let covered = ROUNDS.map(|rounds| {
-            let simulation = Simulation { truths: vec![1.0; 2], rounds: Rounds::Fixed(rounds), precision: PRECISION };
+            let simulation = Simulation {
+                truths: vec![1.0; 2],
+                rounds: Rounds::Fixed(rounds),
+                precision: PRECISION,
+                errors: ErrorModel::AllCases,
+            };
             covered(&studies(proof, kind.studies, &simulation, &kind.noise))
         });
         rows.push(std::iter::once(kind.name.to_owned()).chain(covered.map(percent)).collect());

@@ -90,6 +90,8 @@ fn differences(then: &Study, now: &Study, asked_seed: Option<u64>, pilots: bool)
         seed,
         rounds,
         precision,
+        // A study goes on as it began.
+        errors: _,
         metric,
         slo,
         warm_up,
@@ -229,7 +231,8 @@ mod tests {
 
     use jiff::Timestamp;
     use stampede_core::{
-        Bytes, CgroupSupport, Cpus, Groundwork, Limits, Machine, Rounds, RuntimeId, StudyId, Tuning, WorkloadId,
+        Bytes, CgroupSupport, Cpus, ErrorModel, Groundwork, Limits, Machine, Rounds, RuntimeId, StudyId, Tuning,
+        WorkloadId,
     };
 
     use super::*;
@@ -259,6 +262,7 @@ mod tests {
             seed: 7,
             rounds: Rounds::Fixed(3),
             precision: 0.03,
+            errors: ErrorModel::AllCases,
             metric: None,
             slo: None,
             warm_up: Duration::from_secs(1),

@@ -7,7 +7,8 @@ use std::time::Duration;
 
 use jiff::Timestamp;
 use stampede_core::{
-    BlockOrder, Bytes, CaseId, CpuLayout, Failures, Groundwork, Rounds, Slo, Study, StudyId, StudyKind, Trial, Workload,
+    BlockOrder, Bytes, CaseId, CpuLayout, ErrorModel, Failures, Groundwork, Rounds, Slo, Study, StudyId, StudyKind,
+    Trial, Workload,
 };
 use stampede_harness::{Copies, Prepared, Stop, TrialContext, YardStick};
 use stampede_plan::ComparePlan;
@@ -257,6 +258,7 @@ pub(crate) fn begun(plan: &ComparePlan, kind: StudyKind, site: &Site<'_>, starte
         seed: plan.seed.unwrap_or_else(seed),
         rounds: plan.rounds,
         precision: plan.precision,
+        errors: ErrorModel::AllCases,
         metric: None,
         slo: None,
         warm_up: plan.warm_up,

@@ -98,6 +98,16 @@ impl Latencies {
         }
     }
 
+    /// By which share a latency is at most rounded up: to the end of a bucket, of which HdrHistogram has at least 1,024 from one power
+    /// of 2 to the next for 3 significant digits, and 128 for 2.
+    pub fn step(&self) -> f64 {
+        let digits = match &self.0 {
+            Counts::Open(histogram) => histogram.sigfig(),
+            Counts::Kept(kept) => kept.digits(),
+        };
+        if digits < 3 { 1.0 / 128.0 } else { 1.0 / 1024.0 }
+    }
+
     /// The smallest latency, zero when there is none.
     pub fn min(&self) -> Duration {
         Duration::from_nanos(match &self.0 {

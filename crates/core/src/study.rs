@@ -56,6 +56,16 @@ pub enum Rounds {
     },
 }
 
+/// How well the ratio of two cases is known.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum ErrorModel {
+    /// By its own scatter from block to block alone: studies that were measured before the other model.
+    OwnPair,
+    /// By what all cases of its blocks show (ADR 33).
+    AllCases,
+}
+
 /// A study as it was planned; its trials are kept beside it.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub struct Study {
@@ -71,6 +81,8 @@ pub struct Study {
     pub rounds: Rounds,
     /// Differences below this share do not matter: 0.03 is 3 %. Of a gate: how much worse the change may be.
     pub precision: f64,
+    /// How its errors are found. Part of the record, so that a study is judged later as it was.
+    pub errors: ErrorModel,
     /// Key of the metric that ranks the cases and decides the verdicts, where it is not the one that follows from the load.
     pub metric: Option<String>,
     /// What answers must be, of a study that asks for it.

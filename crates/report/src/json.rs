@@ -91,6 +91,7 @@ impl<'a> WireStudy<'a> {
             seed,
             rounds,
             precision,
+            errors: _,
             metric: _,
             slo,
             warm_up,

@@ -2,8 +2,9 @@
 
 use crate::Confidence;
 use crate::interval::{Interval, IntervalError, finite, log_ratios, mean};
+use crate::pair_spread::PairSpread;
 use crate::random::SplitMix64;
-use crate::student::student_t_quantile;
+use crate::student::t_quantile_above;
 
 /// The logarithm of the ratio of two cases, once for each block that measured both.
 ///
@@ -13,14 +14,17 @@ use crate::student::student_t_quantile;
 pub struct BlockRatios {
     logs: Vec<f64>,
     mean: f64,
-    deviation: f64,
+    own: PairSpread,
+    few: Option<PairSpread>,
+    least_error: f64,
 }
 
 /// Fewer blocks than this decide nothing.
 const LEAST_BLOCKS: usize = 3;
 
-/// From this many blocks on, resampling them says more about the shape of their distribution than assuming it normal.
-const BOOTSTRAP_BLOCKS: usize = 10;
+/// From this many blocks on, they say more themselves than others do or is assumed: of how they scatter than other cases of the same
+/// blocks, of the shape of their distribution than that it is normal.
+pub const MANY_BLOCKS: usize = 10;
 
 /// How often blocks are resampled. One less than a round number, so that the quantiles fall on replicates.
 const RESAMPLES: usize = 1999;
@@ -41,16 +45,24 @@ impl BlockRatios {
     ///
     /// When there are fewer than three, one is not finite, or all are the same.
     pub fn of_logs(logs: Vec<f64>) -> Result<Self, IntervalError> {
+        Self::of_known(logs, None, 0.0)
+    }
+
+    /// From logarithms of ratios whose spread is known from more than themselves while they are few ([`crate::pair_spread`]), or
+    /// whose values are rounded, so that the error of their mean is never below `least_error`, however many there are.
+    ///
+    /// # Errors
+    ///
+    /// As [`Self::of_logs`]; all may be the same where others or the rounding tell an error.
+    pub fn of_known(logs: Vec<f64>, few: Option<PairSpread>, least_error: f64) -> Result<Self, IntervalError> {
         finite(&logs)?;
         let n = logs.len();
         let too_few = IntervalError::TooFew { n, least: LEAST_BLOCKS };
         let mean = mean(&logs).filter(|_| n >= LEAST_BLOCKS).ok_or(too_few)?;
-        let deviation = deviation(&logs, mean);
+        let own = PairSpread { deviation: deviation(&logs, mean), degrees: (n - 1) as f64 };
+        let known = Self { logs, mean, own, few, least_error };
         // Equal ratios differ by rounding: a logarithm has an error of about 1e-16 of its own size.
-        if deviation < 1e-12 {
-            return Err(IntervalError::NoVariance);
-        }
-        Ok(Self { logs, mean, deviation })
+        if known.standard_error() < 1e-12 { Err(IntervalError::NoVariance) } else { Ok(known) }
     }
 
     /// The number of blocks.
@@ -63,14 +75,30 @@ impl BlockRatios {
         self.mean
     }
 
-    /// The standard deviation of the logarithms: 0.04 is about 4 % a block.
-    pub fn deviation(&self) -> f64 {
-        self.deviation
+    /// The standard deviation of the logarithms, 0.04 is about 4 % a block, and how well it is known.
+    pub fn spread(&self) -> PairSpread {
+        self.spread_of(self.n())
     }
 
     /// The standard error of the mean.
     pub fn standard_error(&self) -> f64 {
-        self.deviation / (self.n() as f64).sqrt()
+        self.standard_error_of(self.n())
+    }
+
+    /// What so many blocks would tell of the spread, which scatter as these do.
+    fn spread_of(&self, blocks: usize) -> PairSpread {
+        let PairSpread { deviation, degrees } = self.few.filter(|_| blocks < MANY_BLOCKS).unwrap_or(self.own);
+        PairSpread { deviation, degrees: degrees * (blocks - 1) as f64 / (self.n() - 1) as f64 }
+    }
+
+    fn standard_error_of(&self, blocks: usize) -> f64 {
+        (self.spread_of(blocks).deviation / (blocks as f64).sqrt()).max(self.least_error)
+    }
+
+    /// By how much the t interval of so many blocks, which scatter as these do, reaches beyond its mean on either side.
+    pub(crate) fn half_of(&self, blocks: usize, confidence: Confidence) -> f64 {
+        let quantile = t_quantile_above(confidence.error() / 2.0, self.spread_of(blocks).degrees);
+        quantile.unwrap_or(f64::INFINITY) * self.standard_error_of(blocks)
     }
 
     /// The interval of the logarithm of the ratio: a t interval below 10 blocks (Kalibera and Jones 2013), from 10 on what the t
@@ -79,7 +107,7 @@ impl BlockRatios {
     /// other (docs/statistics.md has the figures, ADR 26 the choice). The same seed gives the same interval.
     pub fn interval(&self, confidence: Confidence, seed: u64) -> Interval {
         let t = self.t_interval(confidence);
-        if self.n() < BOOTSTRAP_BLOCKS {
+        if self.n() < MANY_BLOCKS {
             return t;
         }
         let bootstrap = self.bootstrap_interval(confidence, seed).unwrap_or(t);
@@ -94,19 +122,19 @@ impl BlockRatios {
         if confidence.error() * (RESAMPLES as f64) < 20.0 {
             return None;
         }
+        let own_error = self.own.deviation / (self.n() as f64).sqrt();
         let mut replicates = self.studentised_replicates(seed);
         replicates.sort_by(f64::total_cmp);
         let rank = |share: f64| replicates[((RESAMPLES + 1) as f64 * share).round() as usize - 1];
         let half = confidence.error() / 2.0;
-        let [low, high] = [rank(1.0 - half), rank(half)].map(|replicate| self.mean - replicate * self.standard_error());
+        let [low, high] = [rank(1.0 - half), rank(half)].map(|replicate| self.mean - replicate * own_error);
         // Blocks that are nearly all the same make many resamples without any spread, which say nothing.
         (low.is_finite() && high.is_finite()).then_some(Interval { value: self.mean, low, high })
     }
 
     /// The t interval of the logarithm of the ratio, for any number of blocks.
     pub fn t_interval(&self, confidence: Confidence) -> Interval {
-        let quantile = student_t_quantile(confidence, self.n() - 1).unwrap_or(f64::INFINITY);
-        let half = quantile * self.standard_error();
+        let half = self.half_of(self.n(), confidence);
         Interval { value: self.mean, low: self.mean - half, high: self.mean + half }
     }
 
@@ -165,6 +193,27 @@ mod tests {
                 assert!((got / expected - 1.0).abs() < 1e-9, "{got} is not {expected}");
             }
         }
+    }
+
+    #[test]
+    fn while_blocks_are_few_others_tell_their_spread_and_rounding_is_never_averaged_out() {
+        let few = Some(PairSpread { deviation: 0.06, degrees: 20.0 });
+        let known = |n: usize, least_error| {
+            let logs = (0..n).map(|block| 0.01 * (block % 2) as f64).collect();
+            BlockRatios::of_known(logs, few, least_error).unwrap()
+        };
+        let half = |ratios: &BlockRatios| ratios.half_of(ratios.n(), Confidence::P95);
+        // qt(0.975, 20) is 2.085963.
+        assert!((half(&known(4, 0.0)) / (2.085_963 * 0.03) - 1.0).abs() < 1e-6);
+        // Two more blocks tell as much of the spread each: qt(0.975, 100 / 3) is 2.033743.
+        let after = known(4, 0.0).half_of(6, Confidence::P95);
+        assert!((after / (2.033_743 * 0.06 / 6.0_f64.sqrt()) - 1.0).abs() < 1e-5, "{after}");
+        let own = BlockRatios::of_logs((0..10).map(|block| 0.01 * f64::from(block % 2)).collect()).unwrap();
+        assert_eq!(half(&known(10, 0.0)), half(&own));
+        assert_eq!(known(9, 0.05).standard_error(), 0.05);
+        let equal = |least_error| BlockRatios::of_known(vec![0.3; 4], None, least_error);
+        assert_eq!(equal(0.0), Err(IntervalError::NoVariance));
+        assert_eq!(equal(0.001).unwrap().standard_error(), 0.001);
     }
 
     #[test]

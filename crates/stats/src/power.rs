@@ -31,6 +31,12 @@ pub fn minimal_detectable_effect(blocks: usize, deviation: f64) -> Option<f64> {
 /// How far [`blocks_to_decide`] looks. Nobody waits for more.
 const MOST_BLOCKS: usize = 1000;
 
+/// The same of blocks that were measured, by the error that their interval has.
+pub fn detectable_effect(ratios: &BlockRatios) -> Option<f64> {
+    let quantile = |above| t_quantile_above(above, ratios.spread().degrees);
+    Some((quantile(0.025)? + quantile(0.10)?) * ratios.standard_error())
+}
+
 /// The smallest number of blocks, those measured included, after which a verdict is likely: with at least this
 /// `probability` when the truth is what has been estimated so far. `None` when that takes more than 1,000 blocks, as it
 /// does for a difference that is close to a margin.
@@ -46,16 +52,12 @@ pub fn blocks_to_decide(
     probability: f64,
 ) -> Option<usize> {
     let [floor, precision] = [margins.floor, margins.precision].map(f64::ln_1p);
-    let (measured, deviation) = (ratios.n(), ratios.deviation());
+    let (measured, deviation) = (ratios.n(), ratios.spread().deviation);
     let is_likely = |blocks: usize| {
-        let half = |confidence| {
-            let quantile = student_t_quantile(confidence, blocks - 1);
-            quantile.unwrap_or(f64::INFINITY) * deviation / (blocks as f64).sqrt()
-        };
         let noise = deviation * ((blocks - measured) as f64).sqrt() / blocks as f64;
         let beyond = |limit: f64| normal::above((limit - ratios.mean()) / noise);
-        let different = floor + half(confidence);
-        let equivalent = precision - half(Confidence::P90);
+        let different = floor + ratios.half_of(blocks, confidence);
+        let equivalent = precision - ratios.half_of(blocks, Confidence::P90);
         let undecided = if equivalent > different {
             0.0
         } else if equivalent > 0.0 {

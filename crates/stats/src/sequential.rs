@@ -3,7 +3,7 @@
 use crate::blocks::BlockRatios;
 use crate::interval::Interval;
 use crate::normal::above;
-use crate::spending::{Look, SequentialError, boundaries};
+use crate::spending::{Look, SequentialError, Spending, boundaries};
 use crate::student::t_quantile_above;
 
 /// The interval of the logarithm of a ratio that goes with the [`nominal_error`] of a look: one of a sequence that holds the
@@ -14,7 +14,7 @@ use crate::student::t_quantile_above;
 /// Pocock 1977). With few blocks an early interval may span everything.
 pub fn repeated_interval(ratios: &BlockRatios, nominal_error: f64) -> Interval {
     let tail = nominal_error / 2.0;
-    let quantile = if tail > 0.0 { t_quantile_above(tail, (ratios.n() - 1) as f64) } else { None };
+    let quantile = if tail > 0.0 { t_quantile_above(tail, ratios.spread().degrees) } else { None };
     let half = quantile.unwrap_or(f64::INFINITY) * ratios.standard_error();
     Interval { value: ratios.mean(), low: ratios.mean() - half, high: ratios.mean() + half }
 }
@@ -24,8 +24,8 @@ pub fn repeated_interval(ratios: &BlockRatios, nominal_error: f64) -> Interval {
 /// # Errors
 ///
 /// As [`boundaries`].
-pub fn nominal_error(error: f64, looks: &[Look]) -> Result<f64, SequentialError> {
-    Ok(boundaries(error, looks)?.last().map_or(0.0, |boundary| 2.0 * above(*boundary)))
+pub fn nominal_error(spending: Spending, error: f64, looks: &[Look]) -> Result<f64, SequentialError> {
+    Ok(boundaries(spending, error, looks)?.last().map_or(0.0, |boundary| 2.0 * above(*boundary)))
 }
 
 /// Which hypotheses are rejected when the probability to reject any true one is at most `error`, however they depend on each
@@ -64,7 +64,7 @@ mod tests {
 
     #[test]
     fn a_rejection_leaves_more_for_the_others() {
-        let nominal = |share| nominal_error(share, &LOOKS).unwrap();
+        let nominal = |share| nominal_error(Spending::Late, share, &LOOKS).unwrap();
         // Enough for a half of the error, but not for a third.
         let between = f64::midpoint(nominal(0.05 / 3.0), nominal(0.05 / 2.0));
         let waits = f64::INFINITY;

@@ -17,13 +17,34 @@ pub struct Look {
 /// More looks cost power and gain little time (Pocock 1982).
 pub const MOST_LOOKS: usize = 5;
 
+/// How the error is spread over the looks.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Spending {
+    /// Little at first, and nearly all of it at the last look: Lan and DeMets, "Discrete sequential boundaries for clinical trials",
+    /// Biometrika 70 (1983), in the manner of O'Brien and Fleming: on each side 2 - 2 Phi(z / sqrt(spent)) where z is exceeded with
+    /// probability `error` / 4. Of a small share of an error it leaves the first looks next to nothing: at 40 % of the budget, 2.6e-8
+    /// of 0.05 / 78.
+    Late,
+    /// In step with the budget: Kim and DeMets, "Design and analysis of group sequential tests based on the type I error spending
+    /// rate function", Biometrika 74 (1987), power family with exponent 1.
+    Even,
+}
+
+impl Spending {
+    /// The two-sided error that may be spent by the time that this share of the budget is.
+    fn cumulative(self, error: f64, spent: f64) -> f64 {
+        match self {
+            Self::Late => 4.0 * above(quantile_above(error / 4.0) / spent.sqrt()),
+            Self::Even => error * spent,
+        }
+    }
+}
+
 /// The two-sided critical value of a standard normal statistic at each of the looks so far, such that under the null
 /// hypothesis the probability to exceed any of them, in either direction, is `error` once all is spent.
 ///
-/// Error is spent as Lan and DeMets, "Discrete sequential boundaries for clinical trials", Biometrika 70 (1983) propose
-/// in the manner of O'Brien and Fleming: on each side 2 - 2 Phi(z / sqrt(spent)) where z is exceeded with probability
-/// `error` / 4. Neither the number of looks nor their times must be known beforehand, as long as they do not depend on the
-/// estimate. What of it each look leaves over follows from recursive integration (Armitage, McPherson and Rowe
+/// Neither the number of looks nor their times must be known beforehand, as long as they do not depend on the estimate; `spending`
+/// must be. What of it each look leaves over follows from recursive integration (Armitage, McPherson and Rowe
 /// 1969; Jennison and Turnbull 2000, chapter 19). A look that may spend nothing that a number could hold has an
 /// infinite boundary.
 ///
@@ -31,7 +52,7 @@ pub const MOST_LOOKS: usize = 5;
 ///
 /// When there are no looks or more than five, they do not follow each other in budget and information, or the error does not
 /// lie between 0 and 1.
-pub fn boundaries(error: f64, looks: &[Look]) -> Result<Vec<f64>, SequentialError> {
+pub fn boundaries(spending: Spending, error: f64, looks: &[Look]) -> Result<Vec<f64>, SequentialError> {
     check(error, looks)?;
     let mut boundaries = Vec::with_capacity(looks.len());
     // The density of the statistic at the last look, with no boundary crossed so far: (statistic, density * weight).
@@ -39,7 +60,7 @@ pub fn boundaries(error: f64, looks: &[Look]) -> Result<Vec<f64>, SequentialErro
     let mut before = Look { spent: 0.0, information: 0.0 };
     for (place, &look) in looks.iter().enumerate() {
         let step = Step::new(before.information, look.information);
-        let target = cumulative(error, look.spent) - cumulative(error, before.spent);
+        let target = spending.cumulative(error, look.spent) - spending.cumulative(error, before.spent);
         let boundary = step.boundary(&continuing, target);
         boundaries.push(boundary);
         if let Some(next) = looks.get(place + 1) {
@@ -48,11 +69,6 @@ pub fn boundaries(error: f64, looks: &[Look]) -> Result<Vec<f64>, SequentialErro
         before = look;
     }
     Ok(boundaries)
-}
-
-/// The two-sided error that may be spent by the time that this share of the budget is.
-fn cumulative(error: f64, spent: f64) -> f64 {
-    4.0 * above(quantile_above(error / 4.0) / spent.sqrt())
 }
 
 fn check(error: f64, looks: &[Look]) -> Result<(), SequentialError> {
@@ -155,13 +171,30 @@ mod tests {
     #[test]
     fn one_look_at_the_end_is_no_sequence() {
         let only = [Look { spent: 1.0, information: 12.0 }];
-        assert!((boundaries(0.05, &only).unwrap()[0] - quantile_above(0.025)).abs() < 1e-6);
+        for spending in [Spending::Late, Spending::Even] {
+            assert!((boundaries(spending, 0.05, &only).unwrap()[0] - quantile_above(0.025)).abs() < 1e-6);
+        }
+    }
+
+    /// Reference: SciPy 1.17.1, the second boundary as the root of the probability to pass it and not the first, by `quad` over the first
+    /// statistic.
+    #[test]
+    fn even_spending_is_that_of_two_correlated_statistics() {
+        for (error, looks, expected) in [
+            (0.05, [(0.5, 1.0), (1.0, 2.0)], [2.241_402_727_604_945, 2.125_118_789_755_581]),
+            (0.05, [(0.4, 4.0), (1.0, 20.0)], [2.326_347_874_040_840_8, 2.132_191_499_517_444_5]),
+            (0.05 / 78.0, [(0.4, 4.0), (1.0, 20.0)], [3.655_770_917_186_206_5, 3.546_466_948_531_892_7]),
+        ] {
+            let looks = looks.map(|(spent, information)| Look { spent, information });
+            let found = boundaries(Spending::Even, error, &looks).unwrap();
+            assert!(found.iter().zip(expected).all(|(a, b)| (a - b).abs() < 2e-6), "{error}: {found:?}");
+        }
     }
 
     #[test]
     fn a_look_at_nothing_much_stops_nothing() {
         let looks = [(0.001, 1.0), (1.0, 20.0)].map(|(spent, information)| Look { spent, information });
-        let found = boundaries(0.05, &looks).unwrap();
+        let found = boundaries(Spending::Late, 0.05, &looks).unwrap();
         assert_eq!(found[0], f64::INFINITY);
         assert!((found[1] - quantile_above(0.025)).abs() < 1e-6);
     }
@@ -183,7 +216,7 @@ mod tests {
             ("not a number", 0.05, vec![look(f64::NAN, 3.0)], SequentialError::Order { place: 1 }),
             ("no error to spend", 0.0, vec![look(1.0, 3.0)], SequentialError::ErrorRate { error: 0.0 }),
         ] {
-            assert_eq!(boundaries(error, &looks), Err(expected), "{name}");
+            assert_eq!(boundaries(Spending::Late, error, &looks), Err(expected), "{name}");
         }
     }
 }

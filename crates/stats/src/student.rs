@@ -61,6 +61,20 @@ mod tests {
         }
     }
 
+    /// Reference: SciPy 1.17.1, `scipy.stats.t.isf(probability, df)`.
+    #[test]
+    fn degrees_of_freedom_need_not_be_whole() {
+        for (probability, degrees, expected) in [
+            (0.025, 2.5, 3.574_654_842_003_683_4),
+            (0.025 / 78.0, 4.37, 8.695_132_111_887_668),
+            (0.05 / 156.0, 23.9, 3.924_728_129_661_951),
+            (0.1, 7.25, 1.409_884_895_325_901_8),
+        ] {
+            let quantile = t_quantile_above(probability, degrees).unwrap();
+            assert!((quantile / expected - 1.0).abs() < 1e-9, "{probability} {degrees}: {quantile} is not {expected}");
+        }
+    }
+
     #[test]
     fn a_confidence_lies_between_0_and_1() {
         for error in [0.0, 1.0, -0.1, f64::NAN] {

@@ -3,7 +3,7 @@
 #![expect(clippy::unwrap_used, reason = "a test fails by it")]
 
 use stampede_stats::{
-    BlockRatios, Confidence, Look, Noise, UslFit, boundaries, change_penalty, change_points, mann_kendall,
+    BlockRatios, Confidence, Look, Noise, Spending, UslFit, boundaries, change_penalty, change_points, mann_kendall,
     minimal_detectable_effect, power, step_down,
 };
 
@@ -38,7 +38,7 @@ fn boundaries_are_those_of_rpact() {
         ("bounds uneven 0.05", vec![0.15, 0.5, 0.55, 0.9, 1.0], 0.05),
         ("bounds small 0.005", vec![0.3, 0.6, 0.8, 1.0], 0.005),
     ] {
-        assert_close(name, &boundaries(error, &looks(&fractions)).unwrap(), &reference(R, name), 2e-6);
+        assert_close(name, &boundaries(Spending::Late, error, &looks(&fractions)).unwrap(), &reference(R, name), 2e-6);
     }
 }
 
@@ -46,7 +46,7 @@ fn boundaries_are_those_of_rpact() {
 #[test]
 fn boundaries_are_those_of_the_published_table() {
     let published = [4.877, 3.357, 2.680, 2.290, 2.031];
-    let got = boundaries(0.05, &looks(&[0.2, 0.4, 0.6, 0.8, 1.0])).unwrap();
+    let got = boundaries(Spending::Late, 0.05, &looks(&[0.2, 0.4, 0.6, 0.8, 1.0])).unwrap();
     assert_close("five", &got, &published, 5e-4);
 }
 

@@ -7,7 +7,9 @@
 
 use std::f64::consts::TAU;
 
-use stampede_stats::{BlockRatios, Confidence, Look, MOST_LOOKS, SplitMix64, nominal_error, power, repeated_interval};
+use stampede_stats::{
+    BlockRatios, Confidence, Look, MOST_LOOKS, Spending, SplitMix64, nominal_error, power, repeated_interval,
+};
 
 /// Between the two trials of a pair.
 const DEVIATION: f64 = 0.04;
@@ -193,7 +195,7 @@ fn by_clock(error: f64, blocks: [usize; MOST_LOOKS], from: f64) -> [f64; MOST_LO
     std::array::from_fn(|look| {
         // In standard errors, the half-width of an interval depends on nothing but the number of blocks.
         let ratios = BlockRatios::of_logs((0..blocks[look]).map(|block| block as f64).collect()).unwrap();
-        let interval = repeated_interval(&ratios, nominal_error(error, &looks[..=look]).unwrap());
+        let interval = repeated_interval(&ratios, nominal_error(Spending::Late, error, &looks[..=look]).unwrap());
         (interval.high - interval.value) / ratios.standard_error()
     })
 }

@@ -9,7 +9,8 @@
 use std::f64::consts::TAU;
 
 use stampede_stats::{
-    BlockRatios, Confidence, Look, SplitMix64, SteadyRule, mann_kendall, nominal_error, repeated_interval, steady_state,
+    BlockRatios, Confidence, Look, Spending, SplitMix64, SteadyRule, mann_kendall, nominal_error, repeated_interval,
+    steady_state,
 };
 
 struct Nature(SplitMix64);
@@ -59,7 +60,7 @@ fn factors(error: f64, blocks: &[usize]) -> Vec<f64> {
         .map(|look| {
             let logs = (0..blocks[look]).map(|block| block as f64).collect();
             let ratios = BlockRatios::of_logs(logs).unwrap();
-            let interval = repeated_interval(&ratios, nominal_error(error, &looks[..=look]).unwrap());
+            let interval = repeated_interval(&ratios, nominal_error(Spending::Late, error, &looks[..=look]).unwrap());
             (interval.high - interval.value) / ratios.standard_error()
         })
         .collect()
@@ -255,7 +256,8 @@ fn nominal_errors_grow_with_the_error_that_is_shared_out() {
     for blocks in SCHEDULES {
         for look in 1..=blocks.len() {
             let all = looks(blocks);
-            let errors = [28.0, 20.0, 10.0, 6.0, 3.0, 2.0, 1.0].map(|k| nominal_error(0.05 / k, &all[..look]).unwrap());
+            let errors = [28.0, 20.0, 10.0, 6.0, 3.0, 2.0, 1.0]
+                .map(|k| nominal_error(Spending::Late, 0.05 / k, &all[..look]).unwrap());
             assert!(errors.is_sorted(), "{blocks:?} look {look}: {errors:?}");
         }
     }

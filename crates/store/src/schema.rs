@@ -27,7 +27,8 @@ const MIGRATIONS: &[&str] = &[
     include_str!("migrations/016_load_seconds.sql"),
     include_str!("migrations/017_queries.sql"),
     include_str!("migrations/018_sites.sql"),
-    include_str!("migrations/019_turns.sql"),
+    include_str!("migrations/019_errors.sql"),
+    include_str!("migrations/020_turns.sql"),
 ];
 
 /// The version that this program writes.

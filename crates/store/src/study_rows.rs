@@ -4,8 +4,8 @@ use jiff::Timestamp;
 use rusqlite::types::FromSqlResult;
 use rusqlite::{Connection, OptionalExtension, Row, Transaction, named_params};
 use stampede_core::{
-    BlockOrder, Bytes, Case, CaseId, CgroupSupport, Cpus, Limits, Machine, Revision, Rounds, RuntimeId, Slo, Study,
-    StudyId, StudyKind, WorkloadId,
+    BlockOrder, Bytes, Case, CaseId, CgroupSupport, Cpus, ErrorModel, Limits, Machine, Revision, Rounds, RuntimeId,
+    Slo, Study, StudyId, StudyKind, WorkloadId,
 };
 
 use crate::columns::{Count, Decimal, Instant, Json, Nanos, other};
@@ -19,6 +19,7 @@ pub(crate) fn insert(transaction: &Transaction<'_>, study: &Study) -> rusqlite::
         seed,
         rounds,
         precision,
+        errors,
         metric,
         slo,
         warm_up,
@@ -61,6 +62,9 @@ pub(crate) fn insert(transaction: &Transaction<'_>, study: &Study) -> rusqlite::
             ":block_order": order.to_string(),
         },
     )?;
+    if let Some(word) = errors_word(*errors) {
+        transaction.execute("INSERT INTO study_errors VALUES (?1, ?2)", [id.as_str(), word])?;
+    }
     for (ordinal, case) in (0_i64..).zip(cases) {
         insert_case(transaction, id, ordinal, case)?;
     }
@@ -226,7 +230,8 @@ pub(crate) fn load(connection: &Connection, id: &StudyId) -> rusqlite::Result<Op
     let resumed_at = load_resumptions(connection, id)?;
     connection
         .query_row(
-            "SELECT * FROM study LEFT JOIN study_end USING (study_id) WHERE study_id = ?1",
+            "SELECT * FROM study LEFT JOIN study_end USING (study_id) LEFT JOIN study_errors USING (study_id)
+                WHERE study_id = ?1",
             [id.as_str()],
             |row| {
                 let study = Study {
@@ -236,6 +241,7 @@ pub(crate) fn load(connection: &Connection, id: &StudyId) -> rusqlite::Result<Op
                     seed: row.get::<_, Decimal>("seed")?.0,
                     rounds: rounds(row)?,
                     precision: row.get("precision")?,
+                    errors: row.get::<_, ErrorsColumn>("errors")?.0,
                     metric: row.get("metric")?,
                     slo: row.get::<_, Option<SloColumn>>("slo")?.map(|SloColumn(slo)| slo),
                     warm_up: row.get::<_, Nanos>("warm_up_ns")?.0,
@@ -360,6 +366,26 @@ struct SloColumn(Slo);
 impl rusqlite::types::FromSql for SloColumn {
     fn column_result(value: rusqlite::types::ValueRef<'_>) -> FromSqlResult<Self> {
         value.as_str()?.parse().map(Self).map_err(other)
+    }
+}
+
+/// What is kept of it beside a study; nothing of errors from each pair alone, as studies of before have.
+fn errors_word(errors: ErrorModel) -> Option<&'static str> {
+    match errors {
+        ErrorModel::OwnPair => None,
+        ErrorModel::AllCases => Some("all_cases"),
+    }
+}
+
+struct ErrorsColumn(ErrorModel);
+
+impl rusqlite::types::FromSql for ErrorsColumn {
+    fn column_result(value: rusqlite::types::ValueRef<'_>) -> FromSqlResult<Self> {
+        match value.as_str_or_null()? {
+            None => Ok(Self(ErrorModel::OwnPair)),
+            Some("all_cases") => Ok(Self(ErrorModel::AllCases)),
+            Some(word) => Err(other(format!("unknown way to find errors: {word}"))),
+        }
     }
 }
 

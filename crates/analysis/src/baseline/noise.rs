@@ -27,7 +27,7 @@ pub fn noise_floor(calibration: &Study, trials: &[Trial]) -> Option<NoiseFloor> 
         let family = Family::new(metric, &records, margins(calibration));
         let pair = family.pairs.first()?;
         let share = floor_of(&pair.logs()).ok()?;
-        let deviation = pair.ratios()?.deviation();
+        let deviation = pair.ratios()?.spread().deviation;
         Some((metric.key.to_owned(), Floor { share, deviation, pairs: pair.blocks() as u32 }))
     };
     let compared = METRICS.iter().filter(|metric| metric.better != Better::Neither);

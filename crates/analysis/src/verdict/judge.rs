@@ -1,9 +1,9 @@
 //! What the comparisons of a study's cases say, all together.
 
+use std::collections::BTreeSet;
+
 use stampede_core::{CaseId, Estimate, Rounds, Study, StudyKind, Trial, Verdict, VerdictWord};
-use stampede_stats::{
-    BlockRatios, Confidence, Decision, Extent, Margins, decide, mean, median, minimal_detectable_effect,
-};
+use stampede_stats::{BlockRatios, Confidence, Decision, Extent, Margins, decide, detectable_effect, mean, median};
 
 use super::multiple_comparisons::{EQUIVALENCE_ERROR, Family, Pair, SEED};
 use super::stopping_rule::{follow, is_complete};
@@ -63,6 +63,31 @@ pub(crate) struct Verdicts {
 /// A direction is claimed when an interval of the ratio excludes 1 that is wide enough for all claims of a study together,
 /// at all looks, to be right in 95 % of studies. Equivalence is shown by two one-sided tests at 5 % for each pair by itself.
 pub(crate) fn judge(metric: &Metric, study: &Study, trials: &[Trial], ranked: &[Record<'_>]) -> Verdicts {
+    let (family, looked_at) = looked_at(metric, study, trials, ranked);
+    verdicts(metric, study, &family, looked_at)
+}
+
+/// The same of every two of some of its cases, which share the error among themselves and so need less to be shown. The study was
+/// looked at when all of its cases were; how well a ratio is known is found from all of them.
+pub(crate) fn judge_among(
+    metric: &Metric,
+    study: &Study,
+    trials: &[Trial],
+    ranked: &[Record<'_>],
+    cases: &BTreeSet<CaseId>,
+) -> Verdicts {
+    let (all, looked_at) = looked_at(metric, study, trials, ranked);
+    let mut family = Family::among(metric, ranked, margins(study), |record| cases.contains(&record.case.id));
+    match study.rounds {
+        Rounds::Fixed(_) if looked_at => family.look_once(),
+        Rounds::Fixed(_) => {}
+        Rounds::Auto { .. } => family.look_like(&all),
+    }
+    verdicts(metric, study, &family, looked_at)
+}
+
+/// The comparisons of a study's cases after all looks that were due, and whether one was.
+fn looked_at<'a>(metric: &Metric, study: &Study, trials: &[Trial], ranked: &'a [Record<'a>]) -> (Family<'a>, bool) {
     let mut family = Family::new(metric, ranked, margins(study));
     let looked_at = match study.rounds {
         Rounds::Fixed(_) => {
@@ -77,12 +102,17 @@ pub(crate) fn judge(metric: &Metric, study: &Study, trials: &[Trial], ranked: &[
             family.is_looked_at()
         }
     };
+    (family, looked_at)
+}
+
+fn verdicts(metric: &Metric, study: &Study, family: &Family<'_>, looked_at: bool) -> Verdicts {
     let measured = || family.pairs.iter().filter(|pair| pair.blocks() > 0);
-    let beside_best = measured().filter(|pair| pair.places.0 == 0);
+    let best = measured().map(|pair| pair.places.0).min();
+    let beside_best = measured().filter(|pair| Some(pair.places.0) == best);
     let mut detectable: Vec<f64> = beside_best.filter_map(|pair| detectable(pair, margins(study))).collect();
     detectable.sort_by(f64::total_cmp);
     Verdicts {
-        verdicts: measured().map(|pair| verdict(metric, &family, pair)).collect(),
+        verdicts: measured().map(|pair| verdict(metric, family, pair)).collect(),
         shown: measured().filter_map(|pair| shown(metric.better, pair)).collect(),
         looked_at,
         detectable: median(&detectable),
@@ -193,29 +223,38 @@ fn verdict(metric: &Metric, family: &Family<'_>, pair: &Pair<'_>) -> Verdict {
 
 /// What an interval that must clear the floor finds 9 times of 10.
 fn detectable(pair: &Pair<'_>, margins: Margins) -> Option<f64> {
-    let ratios = pair.ratios()?;
-    let effect = minimal_detectable_effect(ratios.n(), ratios.deviation())?;
+    let effect = detectable_effect(&pair.ratios()?)?;
     Some((margins.floor.ln_1p() + effect).exp_m1())
 }
 
 #[cfg(test)]
 mod tests {
-    use stampede_core::Trial;
+    use stampede_core::{ErrorModel, Trial};
+    use stampede_stats::SplitMix64;
 
     use super::*;
+    use crate::analysis::{analyse, verdicts_among};
     use crate::metric::{METRICS, metric};
     use crate::samples;
 
     /// What is said of cases with these values, one a block.
     fn judged(key: &str, cases: &[(&str, &[f64])]) -> Verdicts {
-        let names: Vec<&str> = cases.iter().map(|(case, _)| *case).collect();
-        let study = samples::study(&names);
-        let trials: Vec<Trial> = cases
+        judged_by(ErrorModel::AllCases, key, cases)
+    }
+
+    fn trials(cases: &[(&str, &[f64])]) -> Vec<Trial> {
+        cases
             .iter()
             .flat_map(|(case, values)| {
                 (1..).zip(*values).map(move |(block, value)| samples::measured(case, block, *value))
             })
-            .collect();
+            .collect()
+    }
+
+    fn judged_by(errors: ErrorModel, key: &str, cases: &[(&str, &[f64])]) -> Verdicts {
+        let names: Vec<&str> = cases.iter().map(|(case, _)| *case).collect();
+        let study = Study { errors, ..samples::study(&names) };
+        let trials = trials(cases);
         let records: Vec<_> = study.cases.iter().map(|case| Record::new(&study, case, &trials)).collect();
         judge(metric(key).unwrap(), &study, &trials, &records)
     }
@@ -280,7 +319,6 @@ mod tests {
         );
         let among = &crowd.verdicts[0];
         assert_eq!((among.a.as_str(), among.b.as_str(), among.verdict), ("a", "b", VerdictWord::Undecided));
-        assert_eq!(among.ratio, alone.ratio);
         assert!(among.blocks_to_decide.is_some_and(|blocks| (5..12).contains(&blocks)), "{among:?}");
         assert_eq!(crowd.shown, []);
 
@@ -288,5 +326,79 @@ mod tests {
         let far = judged("throughput_rps", &[("a", &one), ("b", &base), ("c", &[100.0, 101.0, 102.0, 101.0])]);
         assert_eq!(far.verdicts[0].verdict, VerdictWord::Faster, "{:?}", far.verdicts);
         assert_eq!(far.shown, [(0, 1), (0, 2), (1, 2)]);
+    }
+
+    /// Thirteen cases of which each is `step` times as fast as the next, with residuals of some per cent.
+    fn many(step: f64, blocks: u32) -> Vec<(&'static str, Vec<f64>)> {
+        const NAMES: [&str; 13] = ["a", "b", "c", "d", "e", "f", "g", "h", "i", "j", "k", "l", "m"];
+        let mut random = SplitMix64::new(1);
+        let mut residual = || 0.1 * (random.index(1_000) as f64 / 1_000.0 - 0.5);
+        let of = |(place, name): (i32, &'static str)| {
+            let values = (1..=blocks)
+                .map(|block| 2e3 * f64::powi(step, -place) * (1.0 + 0.2 * f64::from(block)) * (1.0 + residual()));
+            (name, values.collect())
+        };
+        (0..).zip(NAMES).map(of).collect()
+    }
+
+    fn borrowed<'a>(cases: &'a [(&'static str, Vec<f64>)]) -> Vec<(&'static str, &'a [f64])> {
+        cases.iter().map(|(name, values)| (*name, &values[..])).collect()
+    }
+
+    #[test]
+    fn thirteen_cases_tell_in_three_blocks_how_they_scatter() {
+        let cases = many(1.2, 3);
+        let told = |errors| judged_by(errors, "throughput_rps", &borrowed(&cases));
+        let (before, now) = (told(ErrorModel::OwnPair), told(ErrorModel::AllCases));
+        assert_eq!(now.verdicts.len(), 78);
+        assert!(now.shown.len() > before.shown.len() + 20, "{} {}", now.shown.len(), before.shown.len());
+        // One pair alone would show less than its own three ratios let it.
+        assert!(now.detectable < before.detectable, "{:?} {:?}", now.detectable, before.detectable);
+    }
+
+    #[test]
+    fn a_wild_case_widens_others_until_ten_blocks_speak_for_themselves() {
+        let quiet = |level: f64, blocks: usize| -> Vec<f64> {
+            (0..blocks).map(|block| level * (1.0 + 0.01 * [0.1, -0.6, 0.9, -0.4][block % 4])).collect()
+        };
+        let wild = |blocks: usize| -> Vec<f64> { (0..blocks).map(|block| 1e3 * [1.0, 1.5, 0.7][block % 3]).collect() };
+        for (blocks, word) in [(9, VerdictWord::Undecided), (10, VerdictWord::Faster)] {
+            let (mut a, b, c) = (quiet(1_060.0, blocks), quiet(1_000.0, blocks), wild(blocks));
+            a[0] *= 1.002;
+            let verdicts = judged("throughput_rps", &[("a", &a), ("b", &b), ("c", &c)]).verdicts;
+            assert_eq!(verdicts[0].verdict, word, "{blocks} blocks: {:?}", verdicts[0]);
+        }
+    }
+
+    #[test]
+    fn equal_percentiles_are_known_to_a_step_of_the_histogram() {
+        // Latencies of the samples begin at 1 ms and rise by 1 ns a request: each p50 is the same bucket.
+        let (a, b) = ([1_000.0, 1_010.0, 990.0], [1_003.0, 1_012.0, 985.0]);
+        let verdict = |errors| judged_by(errors, "response_p50_us", &[("a", &a), ("b", &b)]).verdicts.pop().unwrap();
+        let before = verdict(ErrorModel::OwnPair);
+        assert_eq!((before.verdict, before.ratio.low), (VerdictWord::Undecided, None), "{before:?}");
+        let now = verdict(ErrorModel::AllCases);
+        assert_eq!((now.verdict, now.ratio.value), (VerdictWord::Equivalent, 1.0), "{now:?}");
+        // qt(0.975, 2) is 4.303: so many halves of a step of 1 / 1,024.
+        let half = now.ratio.high.unwrap().ln() / (f64::ln_1p(1.0 / 1_024.0) / 2.0);
+        assert!((half / 4.302_653 - 1.0).abs() < 1e-6, "{half}");
+    }
+
+    #[test]
+    fn some_of_a_studys_cases_share_the_error_among_themselves() {
+        let cases = many(1.02, 3);
+        let names: Vec<&str> = cases.iter().map(|(name, _)| *name).collect();
+        let (study, trials) = (samples::study(&names), trials(&borrowed(&cases)));
+        let analysis = analyse(&study, &trials);
+        let mut more = 0;
+        for of_all in &analysis.verdicts {
+            let two = BTreeSet::from([of_all.a.clone(), of_all.b.clone()]);
+            let among = verdicts_among(&study, &trials, &analysis, &two);
+            let [verdict] = &among[..] else { panic!("{among:?}") };
+            assert_eq!(of_all.ratio, verdict.ratio, "the pair's own interval, by what all thirteen tell");
+            assert!(of_all.verdict != VerdictWord::Faster || verdict.verdict == VerdictWord::Faster, "{verdict:?}");
+            more += usize::from(of_all.verdict == VerdictWord::Undecided && verdict.verdict == VerdictWord::Faster);
+        }
+        assert!(more > 0, "{:?}", analysis.verdicts);
     }
 }

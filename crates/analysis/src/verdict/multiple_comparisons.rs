@@ -1,9 +1,12 @@
 //! All comparisons of a study, judged together.
 
-use stampede_core::StudyKind;
+use std::collections::BTreeMap;
+use std::rc::Rc;
+
+use stampede_core::{ErrorModel, StudyKind, Trial};
 use stampede_stats::{
-    BlockRatios, Confidence, Decision, Interval, IntervalError, Look, Margins, blocks_to_decide, decide, nominal_error,
-    repeated_interval, step_down,
+    BlockRatios, Confidence, Decision, Interval, IntervalError, Look, MANY_BLOCKS, Margins, PairSpread, Spending,
+    blocks_to_decide, decide, nominal_error, pair_spread, repeated_interval, step_down,
 };
 
 use crate::metric::{Metric, Unit};
@@ -18,27 +21,39 @@ pub(crate) const EQUIVALENCE_ERROR: f64 = 0.10;
 /// Resampling starts from the same place always, so that a report can be made again.
 pub(crate) const SEED: u64 = 1;
 
+/// From so many pairs on, directions have their error at each look in step with the budget: a share of it is too small to be kept for the
+/// last look (ADR 33 has the figures). Equivalence, which each pair is shown by itself, keeps most of its own.
+const MANY_PAIRS: usize = 2;
+
 /// Comparisons of a study that are judged together.
 pub(crate) struct Family<'a> {
     margins: Margins,
     pub(crate) pairs: Vec<Pair<'a>>,
     nominal: NominalErrors,
+    /// When it was looked at: the block, and the share of the budget that was used up.
+    looks: Vec<(u32, f64)>,
 }
 
 /// Nominal errors that were computed before: they take a while, and most pairs of a study have the same looks.
 #[derive(Default)]
-struct NominalErrors(Vec<(f64, Vec<Look>, Option<f64>)>);
+struct NominalErrors(Vec<(Spending, f64, Vec<Look>, Option<f64>)>);
 
 impl NominalErrors {
-    fn of(&mut self, error: f64, looks: &[Look]) -> Option<f64> {
-        if let Some((.., nominal)) = self.0.iter().find(|(known, of, _)| *known == error && of == looks) {
+    fn of(&mut self, spending: Spending, error: f64, looks: &[Look]) -> Option<f64> {
+        let is_known = |(how, known, of, _): &&(Spending, f64, Vec<Look>, Option<f64>)| {
+            *how == spending && *known == error && of == looks
+        };
+        if let Some((.., nominal)) = self.0.iter().find(is_known) {
             return *nominal;
         }
-        let nominal = nominal_error(error, looks).ok();
-        self.0.push((error, looks.to_vec(), nominal));
+        let nominal = nominal_error(spending, error, looks).ok();
+        self.0.push((spending, error, looks.to_vec(), nominal));
         nominal
     }
 }
+
+/// The logarithms of a metric by block, of each case of a study by its place among the records.
+type Logs = Rc<[BTreeMap<u32, f64>]>;
 
 /// Two cases, with a metric of both in every block that measured both.
 pub(crate) struct Pair<'a> {
@@ -50,6 +65,11 @@ pub(crate) struct Pair<'a> {
     values: Vec<(u32, f64, f64)>,
     /// Whether the values are counts, which are known exactly.
     is_count: bool,
+    /// All cases, this pair's too; none where the pair's own ratios are all that its error is found from.
+    beside: Logs,
+    /// What the mean of its logarithms may be off by however many blocks there are, since the values are rounded.
+    least_error: f64,
+    spending: Spending,
     /// The looks at this pair; empty where all is looked at once, at the end.
     looks: Vec<Look>,
     /// The block of the last of them.
@@ -64,12 +84,31 @@ impl<'a> Family<'a> {
     /// The pairs of these cases that the study asks about, before any look: all, or those with the first case where each other
     /// one is a change to it.
     pub(crate) fn new(metric: &Metric, records: &'a [Record<'a>], margins: Margins) -> Self {
+        Self::among(metric, records, margins, |_| true)
+    }
+
+    /// The same of the pairs of some of the cases alone, which share the error of 5 % among themselves. How well a ratio is known is
+    /// found from all cases.
+    pub(crate) fn among(
+        metric: &Metric,
+        records: &'a [Record<'a>],
+        margins: Margins,
+        has_part: impl Fn(&Record<'_>) -> bool,
+    ) -> Self {
         let mut pairs = Vec::new();
         for (place, a) in records.iter().enumerate() {
             for (other, b) in records.iter().enumerate().skip(place + 1) {
-                if is_asked(a, b) {
+                if is_asked(a, b) && has_part(a) && has_part(b) {
                     pairs.push(Pair::new(metric, (place, other), a, b));
                 }
+            }
+        }
+        if records.first().is_some_and(|record| record.study.errors == ErrorModel::AllCases) {
+            let beside: Logs = records.iter().map(|record| logs(metric, record)).collect();
+            let spending = if pairs.len() < MANY_PAIRS { Spending::Late } else { Spending::Even };
+            for pair in &mut pairs {
+                pair.beside = Rc::clone(&beside);
+                pair.spending = spending;
             }
         }
         Self::of(pairs, margins)
@@ -77,13 +116,13 @@ impl<'a> Family<'a> {
 
     /// These pairs, before any look.
     pub(crate) fn of(pairs: Vec<Pair<'a>>, margins: Margins) -> Self {
-        Self { margins, pairs, nominal: NominalErrors::default() }
+        Self { margins, pairs, nominal: NominalErrors::default(), looks: Vec::new() }
     }
 
     /// The only look, at everything.
     pub(crate) fn look_once(&mut self) {
         let all: Vec<usize> = (0..self.pairs.len()).collect();
-        self.judge(&all, |pair, error, _| {
+        self.judge(&all, |pair, _, error, _| {
             let confidence = Confidence::with_error(error)?;
             Some(pair.ratios()?.interval(confidence, SEED))
         });
@@ -92,6 +131,7 @@ impl<'a> Family<'a> {
     /// One of several looks: at what was measured up to this block, when this share of the budget is spent. What was decided
     /// before stays decided.
     pub(crate) fn look(&mut self, block: u32, spent: f64) {
+        self.looks.push((block, spent));
         let mut open = Vec::new();
         for (place, pair) in self.pairs.iter_mut().enumerate() {
             let information = pair.blocks_until(block) as f64;
@@ -103,8 +143,8 @@ impl<'a> Family<'a> {
                 open.push(place);
             }
         }
-        self.judge(&open, |pair, error, nominal| {
-            Some(repeated_interval(&pair.ratios_until(block)?, nominal.of(error, &pair.looks)?))
+        self.judge(&open, |pair, spending, error, nominal| {
+            Some(repeated_interval(&pair.ratios_until(block)?, nominal.of(spending, error, &pair.looks)?))
         });
     }
 
@@ -113,23 +153,31 @@ impl<'a> Family<'a> {
         self.pairs.iter().any(|pair| !pair.looks.is_empty())
     }
 
+    /// Looks whenever another family was looked at.
+    pub(crate) fn look_like(&mut self, other: &Self) {
+        other.looks.iter().for_each(|(block, spent)| self.look(*block, *spent));
+    }
+
     /// Looks for directions by Holm's procedure on intervals (`stampede_stats::step_down`): of k pairs without one, each is
     /// given the interval of 1 - 0.05 / k, and each direction that is found leaves more for the others. A pair that cannot be
     /// looked at, or was found equivalent, keeps its share.
     fn judge(
         &mut self,
         looked_at: &[usize],
-        interval: impl Fn(&Pair<'_>, f64, &mut NominalErrors) -> Option<Interval>,
+        interval: impl Fn(&Pair<'_>, Spending, f64, &mut NominalErrors) -> Option<Interval>,
     ) {
-        let Self { margins, pairs, nominal } = self;
+        let Self { margins, pairs, nominal, looks: _ } = self;
         let before: Vec<bool> = pairs.iter().map(Pair::has_direction).collect();
         step_down(ERROR, &before, |place, error| {
             let pair = &mut pairs[place];
-            let mut of = |error| {
-                let interval = || pair.point().or_else(|| interval(pair, error, nominal));
+            let mut of = |spending, error| {
+                let interval = || pair.point().or_else(|| interval(pair, spending, error, nominal));
                 looked_at.contains(&place).then(interval).flatten()
             };
-            let Some((difference, equivalence)) = of(error).zip(of(EQUIVALENCE_ERROR)) else { return false };
+            let Some((difference, equivalence)) = of(pair.spending, error).zip(of(Spending::Late, EQUIVALENCE_ERROR))
+            else {
+                return false;
+            };
             pair.error = error;
             pair.decision = decide(&difference, &equivalence, *margins);
             pair.has_direction()
@@ -142,6 +190,17 @@ impl<'a> Family<'a> {
         let blocks = blocks_to_decide(&pair.ratios_until(block)?, self.margins, confidence, probability)?;
         u32::try_from(blocks).ok()
     }
+}
+
+/// The logarithms of a case's values, without those that have none.
+fn logs(metric: &Metric, record: &Record<'_>) -> BTreeMap<u32, f64> {
+    let log = |trial: &Trial| Some((trial.block, value(metric, trial)?.ln()));
+    record.measured().filter_map(log).collect()
+}
+
+/// A value of zero has no ratio.
+fn value(metric: &Metric, trial: &Trial) -> Option<f64> {
+    (metric.reader)(trial).filter(|value| *value > 0.0)
 }
 
 /// Whether a study asks how these two of its cases compare.
@@ -158,19 +217,25 @@ fn is_asked(a: &Record<'_>, b: &Record<'_>) -> bool {
 impl<'a> Pair<'a> {
     /// Two cases by a metric, before any look. A value of zero has no ratio and is left out.
     pub(crate) fn new(metric: &Metric, places: (usize, usize), a: &'a Record<'a>, b: &'a Record<'a>) -> Self {
-        let value = |trial| (metric.reader)(trial).filter(|value| *value > 0.0);
         let values = a.measured().filter_map(|of_a| {
             let of_b = b.measured().find(|of_b| of_b.block == of_a.block)?;
-            Some((of_a.block, value(of_a)?, value(of_b)?))
+            Some((of_a.block, value(metric, of_a)?, value(metric, of_b)?))
         });
         let values = values.collect();
         let is_count = metric.unit == Unit::Count;
+        let least_error = match a.study.errors {
+            ErrorModel::OwnPair => 0.0,
+            ErrorModel::AllCases => half_step(metric, a).max(half_step(metric, b)),
+        };
         Self {
             places,
             a,
             b,
             values,
             is_count,
+            beside: Rc::new([]),
+            least_error,
+            spending: Spending::Late,
             looks: Vec::new(),
             looked_at: 0,
             decision: Decision::Undecided,
@@ -235,7 +300,7 @@ impl<'a> Pair<'a> {
         let mut looks = self.looks.clone();
         let place = looks.len() - 1;
         looks[place].information = last.information.max(ratios.n() as f64);
-        Some(repeated_interval(&ratios, nominal_error(ERROR, &looks).ok()?))
+        Some(repeated_interval(&ratios, nominal_error(self.spending, ERROR, &looks).ok()?))
     }
 
     pub(crate) fn has_direction(&self) -> bool {
@@ -252,7 +317,35 @@ impl<'a> Pair<'a> {
     }
 
     pub(crate) fn ratios_until(&self, block: u32) -> Option<BlockRatios> {
-        let values: Vec<(f64, f64)> = self.values_until(block).collect();
-        BlockRatios::of_pairs(&values).ok()
+        let logs = self.values_until(block).map(|(a, b)| a.ln() - b.ln()).collect();
+        BlockRatios::of_known(logs, self.spread_until(block), self.least_error).ok()
     }
+
+    /// How its ratios scatter by what all cases show that were measured in each of its blocks; nothing without a third one, or from
+    /// so many blocks on that they tell it themselves.
+    fn spread_until(&self, block: u32) -> Option<PairSpread> {
+        let blocks: Vec<u32> = self.values.iter().map(|(at, ..)| *at).filter(|at| *at <= block).collect();
+        if blocks.len() >= MANY_BLOCKS {
+            return None;
+        }
+        let logs =
+            |case: &BTreeMap<u32, f64>| blocks.iter().map(|at| case.get(at).copied()).collect::<Option<Vec<f64>>>();
+        let (a, b) = (self.beside.get(self.places.0)?, self.beside.get(self.places.1)?);
+        let is_other = |place: usize| place != self.places.0 && place != self.places.1;
+        let others: Vec<Vec<f64>> = self
+            .beside
+            .iter()
+            .enumerate()
+            .filter(|(place, _)| is_other(*place))
+            .filter_map(|(_, case)| logs(case))
+            .collect();
+        pair_spread(&logs(a)?, &logs(b)?, &others.iter().map(Vec::as_slice).collect::<Vec<_>>())
+    }
+}
+
+/// Half of what neighbouring values of a case differ by, as a logarithm. Rounding moves either value of a ratio by half a step at the
+/// most, and equal values in all blocks may be so many times the same rounding: no number of blocks averages it out. Twice this,
+/// which an interval of 95 % spans to either side, is the most that it makes of a ratio.
+fn half_step(metric: &Metric, record: &Record<'_>) -> f64 {
+    record.measured().map(|trial| metric.step(trial).ln_1p() / 2.0).fold(0.0, f64::max)
 }

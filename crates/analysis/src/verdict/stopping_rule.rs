@@ -192,7 +192,7 @@ fn following(block: u32, more: u32, looks_left: u32) -> u32 {
 #[cfg(test)]
 mod tests {
     use jiff::SignedDuration;
-    use stampede_core::VerdictWord;
+    use stampede_core::{ErrorModel, VerdictWord};
     use stampede_stats::SplitMix64;
 
     use super::*;
@@ -337,6 +337,26 @@ mod tests {
             assert_eq!(course(&study, &known).open, next, "after block {block}");
         }
         assert!(course(&study, &trials).open.is_empty());
+    }
+
+    /// Thirteen cases of which each is 1.3 times as fast as the next, and scatter by 3 %: what took 16 blocks and more of their own
+    /// ratios is told at the first look. A study of before is judged as it was then.
+    #[test]
+    fn thirteen_cases_that_are_far_apart_take_four_blocks() {
+        const CASES: [&str; 13] = ["a", "b", "c", "d", "e", "f", "g", "h", "i", "j", "k", "l", "m"];
+        for (errors, blocks) in [(ErrorModel::AllCases, 4..=4), (ErrorModel::OwnPair, 5..=20)] {
+            let mut random = SplitMix64::new(13);
+            let study = Study { errors, ..samples::study(&CASES) };
+            let (study, trials) = run_of(study, &CASES, 2_600, |case, _| {
+                let place = CASES.iter().position(|known| *known == case).unwrap();
+                Some(noise(&mut random, 0.03) * 1.3_f64.powi(-(place as i32)))
+            });
+            let last = trials.last().unwrap().block;
+            assert!(blocks.contains(&last), "{errors:?}: {last} blocks");
+            let directions =
+                words(&analyse(&study, &trials)).into_iter().filter(|(_, word)| *word == VerdictWord::Faster).count();
+            assert_eq!(directions, 78, "{errors:?}");
+        }
     }
 
     /// The looks, the family of pairs and what is dropped on the way, all together: of studies of equal cases, at most one in

@@ -12,6 +12,42 @@ pub(crate) enum Noise {
     /// Runs of trials as they followed each other on a real machine. A study follows one run from any place to its end and then
     /// goes on somewhere in another of the same setting, which is a harder break than any that was recorded.
     Recorded(Vec<Setting>),
+    /// Pieces of runs, each as long as a study.
+    Pieces(Vec<Setting>),
+    /// What blocks do to all their cases, and what is left.
+    Residuals(Residuals),
+}
+
+/// What is left of a trial's figure beside its case and its block.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Residuals {
+    /// Normal.
+    Alike,
+    /// Five times as large for the first case.
+    OneWild,
+    /// With far outliers: Student's t with 3 degrees of freedom, to the same standard deviation.
+    Heavy,
+    /// Half of the variance is shared by every other case, and half by none.
+    TwoKinds,
+}
+
+impl Residuals {
+    /// The standard deviation of a case that is not wild.
+    pub(crate) const DEVIATION: f64 = 0.03;
+    const OF_BLOCKS: f64 = 0.2;
+
+    fn of(self, case: usize, of_kinds: [f64; 2], random: &mut SplitMix64) -> f64 {
+        Self::DEVIATION
+            * match self {
+                Self::Alike => normal(random),
+                Self::OneWild => normal(random) * if case == 0 { 5.0 } else { 1.0 },
+                Self::Heavy => {
+                    let chi: f64 = (0..3).map(|_| normal(random).powi(2)).sum();
+                    normal(random) / chi.sqrt()
+                }
+                Self::TwoKinds => (normal(random) + of_kinds[case % 2]) / 2.0_f64.sqrt(),
+            }
+    }
 }
 
 /// All runs under one setting: what is left of the logarithm of each trial's figure when the median of all is taken off.
@@ -55,6 +91,7 @@ impl Noise {
     pub(crate) fn scaled(&self, paired: f64) -> Self {
         match self {
             Self::Normal { .. } => Self::Normal { paired },
+            Self::Pieces(_) | Self::Residuals(_) => self.clone(),
             Self::Recorded(settings) => Self::Recorded(
                 settings
                     .iter()
@@ -68,6 +105,15 @@ impl Noise {
         }
     }
 
+    /// Pieces of recorded runs of so many trials, which begin with a block of four.
+    pub(crate) fn whole(&self, trials: usize) -> Self {
+        let Self::Recorded(settings) = self else { return self.clone() };
+        let pieces = |run: &Vec<f64>| run.windows(trials).step_by(4).map(<[f64]>::to_vec).collect::<Vec<_>>();
+        let of =
+            |setting: &Setting| Setting { name: setting.name, runs: setting.runs.iter().flat_map(pieces).collect() };
+        Self::Pieces(settings.iter().map(of).filter(|setting| !setting.runs.is_empty()).collect())
+    }
+
     /// The noise of one study, trial after trial.
     pub(crate) fn begin<'a>(&'a self, random: &mut SplitMix64) -> Source<'a> {
         match self {
@@ -75,6 +121,13 @@ impl Noise {
             Self::Recorded(settings) => {
                 let runs = &settings[random.index(settings.len())].runs;
                 Source::Recorded { runs, rest: &[] }
+            }
+            Self::Pieces(settings) => {
+                let runs = &settings[random.index(settings.len())].runs;
+                Source::Recorded { runs, rest: &runs[random.index(runs.len())] }
+            }
+            Self::Residuals(residuals) => {
+                Source::Residuals { residuals: *residuals, block: 0, of_block: 0.0, of_kinds: [0.0; 2] }
             }
         }
     }
@@ -115,11 +168,12 @@ impl Setting {
 pub(crate) enum Source<'a> {
     Normal { deviation: f64 },
     Recorded { runs: &'a [Vec<f64>], rest: &'a [f64] },
+    Residuals { residuals: Residuals, block: u32, of_block: f64, of_kinds: [f64; 2] },
 }
 
 impl Source<'_> {
-    /// That of the next trial.
-    pub(crate) fn next(&mut self, random: &mut SplitMix64) -> f64 {
+    /// That of the next trial, of this case in this block.
+    pub(crate) fn next(&mut self, case: usize, in_block: u32, random: &mut SplitMix64) -> f64 {
         match self {
             Self::Normal { deviation } => *deviation * normal(random),
             Self::Recorded { runs, rest } => {
@@ -130,6 +184,13 @@ impl Source<'_> {
                 let (first, after) = rest.split_first().unwrap_or((&0.0, &[]));
                 *rest = after;
                 *first
+            }
+            Self::Residuals { residuals, block, of_block, of_kinds } => {
+                if *block != in_block {
+                    (*block, *of_block) = (in_block, Residuals::OF_BLOCKS * normal(random));
+                    *of_kinds = [normal(random), normal(random)];
+                }
+                *of_block + residuals.of(case, *of_kinds, random)
             }
         }
     }
@@ -174,7 +235,7 @@ mod tests {
         let noise = Noise::Recorded(vec![Setting { name: "a", runs }]);
         let mut random = SplitMix64::new(1);
         let mut source = noise.begin(&mut random);
-        let drawn: Vec<f64> = (0..200).map(|_| source.next(&mut random)).collect();
+        let drawn: Vec<f64> = (0..200).map(|_| source.next(0, 1, &mut random)).collect();
         for pair in drawn.windows(2).filter(|pair| pair[0] != 3.0 && pair[0] != 6.0) {
             assert!((pair[1] - pair[0] - 1.0).abs() < 1e-12, "{pair:?}");
         }

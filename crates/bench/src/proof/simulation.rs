@@ -6,9 +6,9 @@ use std::time::Duration;
 use jiff::{SignedDuration, Timestamp};
 use stampede_analysis::{Analysis, analyse, course};
 use stampede_core::{
-    Bytes, Case, CaseId, CgroupSupport, Counts, CpuLayout, Cpus, GeneratorUse, Groundwork, Latencies, Limits, Load,
-    Machine, Measurement, Outcome, Rounds, RuntimeId, Study, StudyId, StudyKind, Topology, Trial, Tuning, VerdictWord,
-    WorkloadId,
+    Bytes, Case, CaseId, CgroupSupport, Counts, CpuLayout, Cpus, ErrorModel, GeneratorUse, Groundwork, Latencies,
+    Limits, Load, Machine, Measurement, Outcome, Rounds, RuntimeId, Study, StudyId, StudyKind, Topology, Trial, Tuning,
+    VerdictWord, WorkloadId,
 };
 use stampede_stats::SplitMix64;
 
@@ -27,6 +27,7 @@ pub(crate) struct Simulation {
     pub(crate) truths: Vec<f64>,
     pub(crate) rounds: Rounds,
     pub(crate) precision: f64,
+    pub(crate) errors: ErrorModel,
 }
 
 /// How one of them ended.
@@ -70,8 +71,8 @@ impl Compared {
 impl Simulation {
     /// Runs one study. Cases take turns in random order within each block, as in a real one.
     pub(crate) fn run(&self, noise: &Noise, random: &mut SplitMix64) -> Ended {
-        let Self { truths, rounds, precision } = self;
-        let study = study(truths.len(), *rounds, *precision);
+        let Self { truths, rounds, precision, errors } = self;
+        let study = study(truths.len(), *rounds, *precision, *errors);
         let mut source = noise.begin(random);
         let mut trials: Vec<Trial> = Vec::new();
         let mut next = course(&study, &trials);
@@ -82,7 +83,7 @@ impl Simulation {
             let mut order: Vec<usize> = (0..truths.len()).collect();
             (1..order.len()).rev().for_each(|last| order.swap(last, random.index(last + 1)));
             for case in order.into_iter().filter(|case| next.open.contains(&study.cases[*case].id)) {
-                let figure = truths[case] * source.next(random).exp();
+                let figure = truths[case] * source.next(case, block, random).exp();
                 trials.push(trial(&study, case, block, trials.len(), figure));
             }
             // Asked after each block, it would say the same until then.
@@ -107,7 +108,7 @@ fn ended(analysis: &Analysis, truths: &[f64], trials: usize) -> Ended {
     Ended { trials, pairs: compared.collect() }
 }
 
-fn study(cases: usize, rounds: Rounds, precision: f64) -> Study {
+fn study(cases: usize, rounds: Rounds, precision: f64, errors: ErrorModel) -> Study {
     Study {
         id: StudyId::new("simulated"),
         kind: StudyKind::Compare,
@@ -115,6 +116,7 @@ fn study(cases: usize, rounds: Rounds, precision: f64) -> Study {
         seed: 1,
         rounds,
         precision,
+        errors,
         metric: None,
         slo: None,
         warm_up: Duration::from_secs(1),
@@ -200,7 +202,12 @@ mod tests {
         let rounds = Rounds::Auto { max_time: Duration::from_secs(600) };
         let noise = Noise::Normal { paired: 0.04 };
         let run = |effect: f64, seed| {
-            let simulation = Simulation { truths: vec![1.0, 1.0 + effect], rounds, precision: PRECISION };
+            let simulation = Simulation {
+                truths: vec![1.0, 1.0 + effect],
+                rounds,
+                precision: PRECISION,
+                errors: ErrorModel::AllCases,
+            };
             simulation.run(&noise, &mut SplitMix64::new(seed))
         };
         assert_eq!(run(0.0, 5), run(0.0, 5));

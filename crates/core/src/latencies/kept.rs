@@ -53,6 +53,10 @@ impl Kept {
         })
     }
 
+    pub(super) const fn digits(&self) -> u8 {
+        self.digits
+    }
+
     /// A histogram to which more can be added.
     pub(super) fn open(&self) -> Histogram<u64> {
         let mut histogram = histogram(self.digits);

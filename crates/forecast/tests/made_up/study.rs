@@ -4,9 +4,9 @@ use std::collections::BTreeMap;
 use std::time::Duration;
 
 use stampede_core::{
-    Bytes, Case, CaseId, CgroupSupport, Counts, CpuLayout, Cpus, GeneratorUse, Groundwork, Latencies, Limits, Load,
-    Machine, Measurement, Outcome, ReadinessRecord, ResourceUse, Role, Rounds, RuntimeId, Study, StudyId, StudyKind,
-    Topology, Trial, Tuning, WorkloadId,
+    Bytes, Case, CaseId, CgroupSupport, Counts, CpuLayout, Cpus, ErrorModel, GeneratorUse, Groundwork, Latencies,
+    Limits, Load, Machine, Measurement, Outcome, ReadinessRecord, ResourceUse, Role, Rounds, RuntimeId, Study, StudyId,
+    StudyKind, Topology, Trial, Tuning, WorkloadId,
 };
 
 /// What three trials of a case measured.
@@ -58,6 +58,7 @@ pub(crate) fn study(id: &str, cases: &[MadeUp]) -> (Study, Vec<Trial>) {
         seed: 1,
         rounds: Rounds::Fixed(3),
         precision: 0.03,
+        errors: ErrorModel::AllCases,
         metric: None,
         slo: None,
         warm_up: Duration::from_secs(1),

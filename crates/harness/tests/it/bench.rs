@@ -5,8 +5,8 @@ use std::time::Duration;
 
 use jiff::Timestamp;
 use stampede_core::{
-    Answer, CgroupSupport, Failures, Fut, Groundwork, Machine, Outcome, Rounds, Study, StudyId, StudyKind, Terms,
-    Trial, Workload, WorkloadId,
+    Answer, CgroupSupport, ErrorModel, Failures, Fut, Groundwork, Machine, Outcome, Rounds, Study, StudyId, StudyKind,
+    Terms, Trial, Workload, WorkloadId,
 };
 use stampede_harness::{Event, Phase, Prepared, Sink, SinkError, Stop, TrialContext, YardStick};
 use stampede_seam::{Backend, Platform as _};
@@ -37,6 +37,7 @@ impl Bench {
                 seed: 1,
                 rounds,
                 precision: 0.03,
+                errors: ErrorModel::AllCases,
                 metric: None,
                 slo: None,
                 warm_up: Duration::from_secs(1),

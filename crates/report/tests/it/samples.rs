@@ -7,10 +7,10 @@ use jiff::Timestamp;
 use stampede_analysis::{Analysis, analyse};
 use stampede_core::{
     AddressId, Bytes, Case, CaseId, Censored, CgroupSupport, Counts, CpuLayout, Cpus, EnforcedLimits, ErrorClass,
-    Floor, GatewayUse, Gauge, GeneratorUse, Groundwork, InstanceLife, InstanceUsage, Latencies, Limit, Limits, Load,
-    LoadSecond, Machine, Measurement, NoiseFloor, Outcome, Pace, Pilot, ReadinessRecord, ResourceUse, Rounds,
-    RuntimeId, Sampling, ScaleRecord, ScaledService, Sending, Series, SeriesSource, ServedAnswer, Study, StudyId,
-    StudyKind, Topology, Trial, Tuning, UnitId, UnitStop, WarmUp, WorkloadId, YardStickReading,
+    ErrorModel, Floor, GatewayUse, Gauge, GeneratorUse, Groundwork, InstanceLife, InstanceUsage, Latencies, Limit,
+    Limits, Load, LoadSecond, Machine, Measurement, NoiseFloor, Outcome, Pace, Pilot, ReadinessRecord, ResourceUse,
+    Rounds, RuntimeId, Sampling, ScaleRecord, ScaledService, Sending, Series, SeriesSource, ServedAnswer, Study,
+    StudyId, StudyKind, Topology, Trial, Tuning, UnitId, UnitStop, WarmUp, WorkloadId, YardStickReading,
 };
 use stampede_report::StudyView;
 
@@ -77,6 +77,7 @@ pub(crate) fn four_runtimes() -> Sample {
         seed: 1,
         rounds: Rounds::Fixed(3),
         precision: 0.03,
+        errors: ErrorModel::AllCases,
         metric: None,
         slo: None,
         warm_up: Duration::from_secs(1),

@@ -6,12 +6,12 @@ use std::time::Duration;
 use jiff::Timestamp;
 use stampede_core::{
     AddressId, AuditRecord, AuditTold, BlockOrder, Bytes, Case, CaseId, Censored, CgroupSupport, ClientLink, Counts,
-    CpuLayout, Cpus, Denied, EnforcedLimits, ErrorClass, Fallback, Floor, GatewayUse, Gauge, GeneratorUse, Groundwork,
-    InstanceLife, InstanceUsage, Latencies, Limit, Limits, LinkUse, Load, LoadSecond, Machine, Measurement, NoiseFloor,
-    Outcome, Pace, PartRecord, PhpBuild, PhpReadBack, Pilot, QuerySeen, ReadinessRecord, ResourceUse, Revision, Rounds,
-    RuntimeId, Sampling, ScaleRecord, ScaledService, Sending, Series, SeriesSource, ServedAnswer, Service, ServiceKind,
-    Site, SloSecond, StepRecord, Study, StudyId, StudyKind, Topology, Trial, Tuning, Turn, UnitId, UnitRestart,
-    UnitStop, WarmUp, WorkloadId, YardStickReading,
+    CpuLayout, Cpus, Denied, EnforcedLimits, ErrorClass, ErrorModel, Fallback, Floor, GatewayUse, Gauge, GeneratorUse,
+    Groundwork, InstanceLife, InstanceUsage, Latencies, Limit, Limits, LinkUse, Load, LoadSecond, Machine, Measurement,
+    NoiseFloor, Outcome, Pace, PartRecord, PhpBuild, PhpReadBack, Pilot, QuerySeen, ReadinessRecord, ResourceUse,
+    Revision, Rounds, RuntimeId, Sampling, ScaleRecord, ScaledService, Sending, Series, SeriesSource, ServedAnswer,
+    Service, ServiceKind, Site, SloSecond, StepRecord, Study, StudyId, StudyKind, Topology, Trial, Tuning, Turn,
+    UnitId, UnitRestart, UnitStop, WarmUp, WorkloadId, YardStickReading,
 };
 
 pub(crate) fn study(id: &str, started_at_s: i64) -> Study {
@@ -24,6 +24,7 @@ pub(crate) fn study(id: &str, started_at_s: i64) -> Study {
         seed: u64::MAX,
         rounds: Rounds::Fixed(3),
         precision: 0.025,
+        errors: ErrorModel::AllCases,
         metric: Some("cpu_us_per_request".to_owned()),
         slo: Some("p99<100ms,errors<0.1%".parse().unwrap()),
         warm_up: Duration::from_millis(1_500),
