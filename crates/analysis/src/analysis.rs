@@ -12,7 +12,7 @@ use crate::metric::{Better, METRICS, Metric, primary_of};
 use crate::pace::trial_time;
 use crate::record::Record;
 use crate::rules::{self, Bottleneck};
-use crate::verdict::{Verdicts, adjusted_means, judge};
+use crate::verdict::{Recommendation, Verdicts, adjusted_means, judge, recommend};
 
 /// What the records of a study say.
 #[derive(Clone, Debug)]
@@ -32,6 +32,8 @@ pub struct Analysis {
     /// The smallest difference, as a share, that the comparisons with the best case would have shown 9 times of 10: the median
     /// over them, each by itself.
     pub detectable: Option<f64>,
+    /// Which case to take; absent where the study does not ask.
+    pub recommendation: Option<Recommendation>,
 }
 
 /// What the records say about one case.
@@ -101,13 +103,15 @@ pub fn analyse(study: &Study, trials: &[Trial]) -> Analysis {
     for (case, ranks) in cases.iter_mut().zip(ranks) {
         case.ranks = Some(ranks);
     }
-    let Verdicts { verdicts, shown: _, looked_at, detectable } = judged;
+    let Verdicts { verdicts, shown: _, looked_at, looks, detectable } = judged;
     let found: Vec<&[Finding]> = cases.iter().map(|case| &case.findings[..]).collect();
     let beside = rules::beside_others(&records, &verdicts, &found);
     for (case, finding) in cases.iter_mut().zip(beside) {
         case.findings.extend(finding);
         rules::sort(&mut case.findings);
     }
+    let ranked: Vec<(&Record<'_>, &CaseSummary)> = records.iter().zip(&cases).collect();
+    let recommendation = recommend(primary, study, trials, &looks, looked_at, &ranked);
     Analysis {
         primary,
         cases,
@@ -115,6 +119,7 @@ pub fn analyse(study: &Study, trials: &[Trial]) -> Analysis {
         looked_at,
         block_time: trial_time(study, &trials.iter().collect::<Vec<_>>()).map(|each| each * study.cases.len() as u32),
         detectable,
+        recommendation,
     }
 }
 

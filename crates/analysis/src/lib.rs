@@ -38,10 +38,10 @@ pub use rules::Bottleneck;
 pub use stampede_stats::{UslFit, median};
 pub use tune::{
     FIRST, Knob, LAST, LadderStep, Move, Point, Proposal, RaceScores, Reached, Room, Search, Shortfall, Space, Tried,
-    best, is_miss, objective_metric, proposals, score, shortfalls,
+    best, is_miss, missed, objective_metric, proposals, score, shortfalls,
 };
 pub use verdict::{
-    Change, ChangeError, Course, ERROR, LevelChange, Loss, MIN_BLOCKS, Outcome, between_studies, course,
-    hides_precision, left_out, level_changes, losses, of_gate, planned,
+    Advice, Change, ChangeError, Course, ERROR, Lead, LevelChange, Loss, MIN_BLOCKS, Outcome, Recommendation,
+    TieBreaker, Unfit, between_studies, course, hides_precision, left_out, level_changes, losses, of_gate, planned,
 };
 pub use why::{Effect, Explained, Explanation, Intervention, Lever, Test, explain, interventions, php_settings};

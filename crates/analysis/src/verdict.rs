@@ -7,6 +7,7 @@ mod change;
 mod change_points;
 mod judge;
 mod multiple_comparisons;
+mod recommendation;
 mod stopping_rule;
 
 pub use self::change::{Change, ChangeError, Loss, Outcome, between_studies, losses, of_gate};
@@ -15,5 +16,7 @@ pub use self::judge::{MIN_BLOCKS, hides_precision};
 pub(crate) use self::judge::{Verdicts, against, contrast, judge, judge_together, margins};
 pub use self::multiple_comparisons::ERROR;
 pub(crate) use self::multiple_comparisons::Family;
+pub(crate) use self::recommendation::recommend;
+pub use self::recommendation::{Advice, Lead, Recommendation, TieBreaker, Unfit};
 pub(crate) use self::stopping_rule::is_complete;
 pub use self::stopping_rule::{Course, course, left_out, planned};

@@ -99,7 +99,7 @@ impl Services {
             let connections = scaling.policy.concurrency(&scaling.service);
             let own =
                 Conditions { load: Load::Closed { connections }, ..conditions(bench.host, plan, pinning.clone())? };
-            let mut prepared = ground.prepare(plan, &own, &mut copies).await?;
+            let (mut prepared, _) = ground.prepare(plan, &own, &mut copies).await?;
             let mut instance = prepared.pop().ok_or_else(nothing)?;
             instance.case.load = plan.load.clone();
             instance.scaling = Some(*scaling);

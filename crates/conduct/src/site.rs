@@ -3,7 +3,9 @@
 use std::collections::BTreeSet;
 
 use jiff::Timestamp;
-use stampede_core::{Availability, Composer as _, CpuLayout, Machine, Requirement, Severity, with_causes};
+use stampede_core::{
+    Availability, CaseId, Composer as _, CpuLayout, LeftOut, Machine, Requirement, Severity, with_causes,
+};
 use stampede_harness::{Conditions, Copies, Lack, Missing, PrepareCasesError, Prepared, Stop};
 use stampede_plan::{ComparePlan, RuntimeChoice};
 use stampede_runtimes::Topologies;
@@ -67,7 +69,7 @@ impl<'a> Ground<'a> {
         Ok(Self { bench, platform, _lock: lock })
     }
 
-    /// Prepares the plan's cases, and says what a look at an application found.
+    /// Prepares the plan's cases, and says what a look at an application found; and what cannot run here.
     ///
     /// # Errors
     ///
@@ -77,7 +79,7 @@ impl<'a> Ground<'a> {
         plan: &ComparePlan,
         conditions: &Conditions,
         copies: &mut Copies,
-    ) -> Result<Vec<Prepared>, Failure> {
+    ) -> Result<(Vec<Prepared>, Vec<LeftOut>), Failure> {
         self.prepare_as(self.bench, plan, conditions, copies).await
     }
 
@@ -87,7 +89,7 @@ impl<'a> Ground<'a> {
         plan: &ComparePlan,
         conditions: &Conditions,
         copies: &mut Copies,
-    ) -> Result<Vec<Prepared>, Failure> {
+    ) -> Result<(Vec<Prepared>, Vec<LeftOut>), Failure> {
         self.prepare_as(Bench { quiet: true, ..self.bench }, plan, conditions, copies).await
     }
 
@@ -97,7 +99,7 @@ impl<'a> Ground<'a> {
         plan: &ComparePlan,
         conditions: &Conditions,
         copies: &mut Copies,
-    ) -> Result<Vec<Prepared>, Failure> {
+    ) -> Result<(Vec<Prepared>, Vec<LeftOut>), Failure> {
         let commands: BTreeSet<_> = plan.candidates.iter().flat_map(|candidate| &candidate.app.prepare).collect();
         for command in commands {
             bench.note(&format!("preparing the application: {}", command.join(" ")));
@@ -116,7 +118,7 @@ impl<'a> Ground<'a> {
         detected::tell(bench, plan, &prepared, &missing);
         php_setups::lines(&prepared).into_iter().for_each(|line| bench.paragraph(&line, 2));
         account_for_missing(bench, plan, &prepared, &missing)?;
-        Ok(prepared)
+        Ok((prepared, left_out(plan, missing)))
     }
 }
 
@@ -169,6 +171,22 @@ fn account_for_missing(
         }
     }
     Ok(())
+}
+
+/// What a plan asked for and cannot have: a case for each thing that it lacks, and runtimes that serve other applications.
+fn left_out(plan: &ComparePlan, missing: Vec<Missing>) -> Vec<LeftOut> {
+    let lacking = missing.into_iter().map(|Missing { case, why }| match why {
+        Lack::Needs { what, install } => {
+            LeftOut { case, reason: format!("needs {what}"), fix: Some(install.to_string()) }
+        }
+        Lack::Unrenderable(reason) => LeftOut { case, reason, fix: None },
+    });
+    let unable = plan.unable.iter().map(|(runtime, kinds)| LeftOut {
+        case: CaseId::new(runtime.as_str()),
+        reason: format!("serves {}", kinds.join(", ")),
+        fix: None,
+    });
+    lacking.chain(unable).collect()
 }
 
 /// Where studies are measured, one after another.

@@ -5,7 +5,9 @@ use std::path::Path;
 use std::time::Duration;
 
 use jiff::Timestamp;
-use stampede_core::{CpuLayout, Failures, Groundwork, Rounds, Slo, Study, StudyId, StudyKind, Trial, Workload};
+use stampede_core::{
+    CpuLayout, Failures, Groundwork, LeftOut, Rounds, Slo, Study, StudyId, StudyKind, Trial, Workload,
+};
 use stampede_harness::{Copies, Prepared, Stop, TrialContext, YardStick};
 use stampede_plan::ComparePlan;
 use stampede_seam::Backend;
@@ -155,6 +157,8 @@ pub(crate) async fn conduct(
 /// What a study takes beside its plan.
 pub(crate) struct Ready {
     pub(crate) prepared: Vec<Prepared>,
+    /// What cannot run here.
+    left_out: Vec<LeftOut>,
     /// With all its answers.
     workload: Workload,
     yard_stick: Option<YardStick>,
@@ -165,10 +169,12 @@ impl Ready {
     pub(crate) async fn of(request: &StudyRequest<'_>, site: &Site<'_>, copies: &mut Copies) -> Result<Self, Failure> {
         let (plan, ground, host) = (request.plan, &site.ground, site.bench().host);
         let own = conditions(host, plan, site.pinning.clone())?;
-        let mut prepared = ground.prepare(plan, &own, copies).await?;
+        let (mut prepared, mut left_out) = ground.prepare(plan, &own, copies).await?;
         for plan in request.beside {
             let conditions = conditions(host, plan, site.pinning.clone())?;
-            prepared.extend(ground.prepare_beside(plan, &conditions, copies).await?);
+            let (beside, lacking) = ground.prepare_beside(plan, &conditions, copies).await?;
+            prepared.extend(beside);
+            left_out.extend(lacking);
         }
         let prepared = if plan.calibrate { calibration::twice(prepared) } else { prepared };
         let workload = recording::complete(site.bench(), &*ground.platform, plan, &prepared).await?;
@@ -177,7 +183,7 @@ impl Ready {
         } else {
             None
         };
-        Ok(Self { prepared, workload, yard_stick })
+        Ok(Self { prepared, left_out, workload, yard_stick })
     }
 
     /// The study that would begin now.
@@ -200,6 +206,7 @@ impl Ready {
             metric,
             slo: slo.clone(),
             cases: self.prepared.iter().map(|prepared| prepared.case.clone()).collect(),
+            groundwork: Groundwork { left_out: self.left_out.clone(), ..Groundwork::default() },
             ..begun(plan, *kind, site, started_at)
         })
     }

@@ -132,7 +132,7 @@ pub async fn prepare(
     let init: BTreeMap<ServiceKind, InitScript> =
         services.iter().filter_map(|need| Some((need.kind, need.init.clone()?))).collect();
     for candidate in candidates {
-        let Candidate { id, runtime, app: original, php: _, tuning } = candidate;
+        let Candidate { id, runtime, role, app: original, php: _, tuning } = candidate;
         let app = &copies.of(original, platform).await?;
         let before = missing.len();
         let needs = candidate.needs(app);
@@ -169,6 +169,7 @@ pub async fn prepare(
         let case = Case {
             id: id.clone(),
             runtime: runtime.id(),
+            role: *role,
             runtime_version: runtime.version(&programs),
             app: app.name.clone(),
             site: app.site.root.is_some().then(|| app.site.clone()),

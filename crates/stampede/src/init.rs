@@ -62,7 +62,7 @@ async fn record(
     let bench = Bench { host, no_wait, quiet: false };
     let ground = Ground::take(bench, "init", plan, &[], &pinning).await?;
     let conditions = conditions(host, plan, pinning)?;
-    let prepared = ground.prepare(plan, &conditions, &mut Copies::default()).await?;
+    let (prepared, _) = ground.prepare(plan, &conditions, &mut Copies::default()).await?;
     record_answers(bench, &*ground.platform, plan, &prepared).await
 }
 

@@ -27,6 +27,7 @@ const MIGRATIONS: &[&str] = &[
     include_str!("migrations/016_load_seconds.sql"),
     include_str!("migrations/017_queries.sql"),
     include_str!("migrations/018_sites.sql"),
+    include_str!("migrations/019_roles.sql"),
 ];
 
 /// The version that this program writes.

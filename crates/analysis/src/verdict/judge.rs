@@ -53,6 +53,8 @@ pub(crate) struct Verdicts {
     pub(crate) shown: Vec<(usize, usize)>,
     /// Whether the data were looked at.
     pub(crate) looked_at: bool,
+    /// The looks, where there were several: see [`Family::looks`].
+    pub(crate) looks: Vec<(u32, f64)>,
     /// The smallest difference, as a share, that the pairs with the best case would have shown 9 times of 10: the median over
     /// them.
     pub(crate) detectable: Option<f64>,
@@ -85,7 +87,17 @@ pub(crate) fn judge(metric: &Metric, study: &Study, trials: &[Trial], ranked: &[
         verdicts: measured().map(|pair| verdict(metric, &family, pair)).collect(),
         shown: measured().filter_map(|pair| shown(metric.better, pair)).collect(),
         looked_at,
+        looks: family.looks,
         detectable: median(&detectable),
+    }
+}
+
+/// Looks at other pairs of a study as its own were looked at.
+pub(super) fn look_as(study: &Study, trials: &[Trial], looks: &[(u32, f64)], family: &mut Family<'_>) {
+    match study.rounds {
+        Rounds::Fixed(_) if is_complete(study, trials) => family.look_once(),
+        Rounds::Fixed(_) => {}
+        Rounds::Auto { .. } => looks.iter().for_each(|(block, spent)| family.look(*block, *spent)),
     }
 }
 
@@ -130,7 +142,7 @@ pub(crate) fn against(verdicts: &[Verdict], key: &str, a: &CaseId, b: &CaseId) -
     })
 }
 
-fn turned(verdict: &Verdict) -> Verdict {
+pub(super) fn turned(verdict: &Verdict) -> Verdict {
     let Verdict { metric, a, b, ratio, verdict, slight, blocks_to_decide } = verdict.clone();
     let Estimate { value, low, high, n } = ratio;
     let inverse = |value: f64| 1.0 / value;
@@ -168,7 +180,7 @@ fn word(better: Better, decision: Decision) -> VerdictWord {
     }
 }
 
-fn verdict(metric: &Metric, family: &Family<'_>, pair: &Pair<'_>) -> Verdict {
+pub(super) fn verdict(metric: &Metric, family: &Family<'_>, pair: &Pair<'_>) -> Verdict {
     let exact = pair.exact();
     let interval = pair.interval().map(stampede_stats::Interval::exp);
     let undecided = pair.decision == Decision::Undecided;

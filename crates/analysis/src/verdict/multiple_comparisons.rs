@@ -22,6 +22,8 @@ pub(crate) const SEED: u64 = 1;
 pub(crate) struct Family<'a> {
     margins: Margins,
     pub(crate) pairs: Vec<Pair<'a>>,
+    /// Each of several looks: the block up to which it saw, and the share of the budget that was spent then.
+    pub(crate) looks: Vec<(u32, f64)>,
     nominal: NominalErrors,
 }
 
@@ -57,7 +59,7 @@ pub(crate) struct Pair<'a> {
     /// What was found, at the last look or the one that decided.
     pub(crate) decision: Decision,
     /// The error that a direction was last looked for with.
-    error: f64,
+    pub(crate) error: f64,
 }
 
 impl<'a> Family<'a> {
@@ -77,7 +79,7 @@ impl<'a> Family<'a> {
 
     /// These pairs, before any look.
     pub(crate) fn of(pairs: Vec<Pair<'a>>, margins: Margins) -> Self {
-        Self { margins, pairs, nominal: NominalErrors::default() }
+        Self { margins, pairs, looks: Vec::new(), nominal: NominalErrors::default() }
     }
 
     /// The only look, at everything.
@@ -92,6 +94,7 @@ impl<'a> Family<'a> {
     /// One of several looks: at what was measured up to this block, when this share of the budget is spent. What was decided
     /// before stays decided.
     pub(crate) fn look(&mut self, block: u32, spent: f64) {
+        self.looks.push((block, spent));
         let mut open = Vec::new();
         for (place, pair) in self.pairs.iter_mut().enumerate() {
             let information = pair.blocks_until(block) as f64;
@@ -121,7 +124,7 @@ impl<'a> Family<'a> {
         looked_at: &[usize],
         interval: impl Fn(&Pair<'_>, f64, &mut NominalErrors) -> Option<Interval>,
     ) {
-        let Self { margins, pairs, nominal } = self;
+        let Self { margins, pairs, looks: _, nominal } = self;
         let before: Vec<bool> = pairs.iter().map(Pair::has_direction).collect();
         step_down(ERROR, &before, |place, error| {
             let pair = &mut pairs[place];
@@ -227,15 +230,24 @@ impl<'a> Pair<'a> {
 
     /// The same, from the blocks up to this one.
     pub(crate) fn interval_until(&self, block: u32) -> Option<Interval> {
+        self.interval_with(block, ERROR)
+    }
+
+    /// The same with this error in place of 5 %.
+    pub(crate) fn interval_at(&self, error: f64) -> Option<Interval> {
+        self.interval_with(self.until(), error)
+    }
+
+    fn interval_with(&self, block: u32, error: f64) -> Option<Interval> {
         let ratios = self.ratios_until(block)?;
         let Some(last) = self.looks.last() else {
-            return Some(ratios.interval(Confidence::P95, SEED));
+            return Some(ratios.interval(Confidence::with_error(error)?, SEED));
         };
         // Blocks that were measured after the last look at an open pair narrow the interval, under the boundary of that look.
         let mut looks = self.looks.clone();
         let place = looks.len() - 1;
         looks[place].information = last.information.max(ratios.n() as f64);
-        Some(repeated_interval(&ratios, nominal_error(ERROR, &looks).ok()?))
+        Some(repeated_interval(&ratios, nominal_error(error, &looks).ok()?))
     }
 
     pub(crate) fn has_direction(&self) -> bool {

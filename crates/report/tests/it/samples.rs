@@ -6,11 +6,11 @@ use std::time::Duration;
 use jiff::Timestamp;
 use stampede_analysis::{Analysis, analyse};
 use stampede_core::{
-    AddressId, Bytes, Case, CaseId, Censored, CgroupSupport, Counts, CpuLayout, Cpus, EnforcedLimits, ErrorClass,
-    Floor, GatewayUse, Gauge, GeneratorUse, Groundwork, InstanceLife, InstanceUsage, Latencies, Limit, Limits, Load,
-    LoadSecond, Machine, Measurement, NoiseFloor, Outcome, Pace, Pilot, ReadinessRecord, ResourceUse, Rounds,
-    RuntimeId, Sampling, ScaleRecord, ScaledService, Sending, Series, SeriesSource, ServedAnswer, Study, StudyId,
-    StudyKind, Topology, Trial, Tuning, UnitId, UnitStop, WarmUp, WorkloadId, YardStickReading,
+    AddressId, Bytes, Case, CaseId, CaseRole, Censored, CgroupSupport, Counts, CpuLayout, Cpus, EnforcedLimits,
+    ErrorClass, Floor, GatewayUse, Gauge, GeneratorUse, Groundwork, InstanceLife, InstanceUsage, Latencies, Limit,
+    Limits, Load, LoadSecond, Machine, Measurement, NoiseFloor, Outcome, Pace, Pilot, ReadinessRecord, ResourceUse,
+    Rounds, RuntimeId, Sampling, ScaleRecord, ScaledService, Sending, Series, SeriesSource, ServedAnswer, Study,
+    StudyId, StudyKind, Topology, Trial, Tuning, UnitId, UnitStop, WarmUp, WorkloadId, YardStickReading,
 };
 use stampede_report::StudyView;
 
@@ -179,6 +179,7 @@ fn case(id: &str, version: &str, tuning: Tuning) -> Case {
     Case {
         id: CaseId::new(id),
         runtime: RuntimeId::new(id),
+        role: CaseRole::Candidate,
         runtime_version: version.to_owned(),
         app: "plain".to_owned(),
         site: None,

@@ -7,7 +7,7 @@ use flate2::Compression;
 use flate2::write::GzEncoder;
 use jiff::Timestamp;
 use rusqlite::{Connection, params};
-use stampede_core::{CaseId, Groundwork, Latencies, StudyId, Trial};
+use stampede_core::{CaseId, CaseRole, Groundwork, Latencies, StudyId, Trial};
 
 use super::{StudyFileError, packed, read_study_file, unpacked, write};
 use crate::StoredStudy;
@@ -61,6 +61,7 @@ const WRITERS: [&[&str]; VERSION as usize] = [
     &["UPDATE sampling SET queries_json = '[{\"unit\":\"postgres\",\"text\":\"SELECT 1\",\"seen\":5,\"locked\":1}]'"],
     &["INSERT INTO case_site VALUES ('old', 'go', '{\"root\":\"public\",\"files\":true,\"fallback\":\"front\",
             \"denied\":[],\"htaccess\":false}')"],
+    &["UPDATE study_case SET role = 'not-for-production'"],
 ];
 /// What this version added is a store's own and no part of a study.
 const OWN: i64 = 13;
@@ -89,6 +90,7 @@ fn shown(stored: &StoredStudy) -> Vec<bool> {
         measured.load_seconds.len() == 1,
         measured.sampling.as_ref().is_some_and(|sampling| sampling.queries.len() == 1),
         case.site.as_ref().is_some_and(|site| site.files),
+        case.role == CaseRole::NotForProduction,
     ]
 }
 

@@ -5,8 +5,8 @@ use std::time::Duration;
 
 use jiff::Timestamp;
 use stampede_core::{
-    AddressId, AuditRecord, AuditTold, Bytes, Case, CaseId, Censored, CgroupSupport, ClientLink, Counts, CpuLayout,
-    Cpus, Denied, EnforcedLimits, ErrorClass, Fallback, Floor, GatewayUse, Gauge, GeneratorUse, Groundwork,
+    AddressId, AuditRecord, AuditTold, Bytes, Case, CaseId, CaseRole, Censored, CgroupSupport, ClientLink, Counts,
+    CpuLayout, Cpus, Denied, EnforcedLimits, ErrorClass, Fallback, Floor, GatewayUse, Gauge, GeneratorUse, Groundwork,
     InstanceLife, InstanceUsage, Latencies, Limit, Limits, LinkUse, Load, LoadSecond, Machine, Measurement, NoiseFloor,
     Outcome, Pace, PartRecord, PhpBuild, PhpReadBack, Pilot, QuerySeen, ReadinessRecord, ResourceUse, Revision, Rounds,
     RuntimeId, Sampling, ScaleRecord, ScaledService, Sending, Series, SeriesSource, ServedAnswer, Service, ServiceKind,
@@ -77,6 +77,7 @@ fn case(id: &str, tuning: Tuning) -> Case {
     Case {
         id: CaseId::new(id),
         runtime: RuntimeId::new(format!("{id}-runtime")),
+        role: CaseRole::Candidate,
         runtime_version: "nginx 1.22.1, PHP 8.2.29 NTS".to_owned(),
         app: "symfony".to_owned(),
         site: Some(Site {
