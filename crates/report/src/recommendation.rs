@@ -11,13 +11,16 @@ use stampede_core::{CaseId, CaseRole, Estimate, Outcome, Role, Rounds, Verdict, 
 
 use crate::StudyView;
 use crate::conclusion::{is_constant, is_of_speed, join, longer, needed, other_php};
-use crate::quantity::{number, percent, ratio, ratio_between};
+use crate::quantity::{count, percent, ratio, ratio_between};
 
 /// A factor that matters to anyone: an open pair says whether it is ruled out.
 const LARGE: f64 = 1.5;
 
 /// More names than this are counted.
 const MOST_NAMES: usize = 5;
+
+/// More pairs than this are counted.
+const MOST_PAIRS: usize = 4;
 
 /// What a study recommends, in one line.
 pub(crate) fn line(view: &StudyView<'_>, recommendation: &Recommendation) -> String {
@@ -26,7 +29,7 @@ pub(crate) fn line(view: &StudyView<'_>, recommendation: &Recommendation) -> Str
     let advice = match advice {
         Advice::Best { case, lead } => text.best(case, lead),
         Advice::Tie { cases, leads: _, breakers } => text.tie(cases, breakers),
-        Advice::Open { cases, leads, behind } => text.open(cases, leads, behind),
+        Advice::Open { cases, leads, beside, behind } => text.open(cases, leads, beside, behind),
         Advice::Alone { case, lead } => text.alone(case, lead.as_deref(), unfit),
         Advice::Contradiction => "Nothing says which case is the best: the pairs contradict each other.".to_owned(),
         Advice::Unfinished if view.analysis.verdicts.is_empty() => unmeasured(view),
@@ -61,12 +64,12 @@ impl Text<'_> {
         let (title, within) = (self.metric().title, percent(self.view.study.precision));
         let names: Vec<&str> = cases.iter().map(CaseId::as_str).collect();
         let equal = match names[..] {
-            [first, ref others @ ..] if others.len() > 1 => format!("within {within} of {first} in {title}"),
-            _ => format!("within {within} of each other in {title}"),
+            [first, _, _, ..] => format!("the others are within {within} of {first} in {title}"),
+            _ => format!("they are within {within} of each other in {title}"),
         };
         let head = match self.ships {
-            true => format!("Ship {}: they are {equal}.", either(&names)),
-            false => format!("{} are {equal}.", join(&names)),
+            true => format!("Ship {}: {equal}.", either(&names)),
+            false => format!("{} are equal: {equal}.", join(&names)),
         };
         let differ: Vec<String> = breakers.iter().map(breaks).collect();
         let differ: Vec<&str> = differ.iter().map(String::as_str).collect();
@@ -76,10 +79,10 @@ impl Text<'_> {
         }
     }
 
-    fn open(&self, cases: &[CaseId], leads: &[Lead], behind: &[CaseId]) -> String {
+    fn open(&self, cases: &[CaseId], leads: &[Lead], beside: &[Lead], behind: &[CaseId]) -> String {
         let names: Vec<&str> = cases.iter().map(CaseId::as_str).collect();
         let mut text = format!("Undecided between {}: {}.", some_of(&names), self.remedy(leads));
-        if let Some(known) = self.known(leads) {
+        if let Some(known) = self.known(leads, beside) {
             text.push_str(&format!(" {known}"));
         }
         if let ([first, ..], [_, ..]) = (&names[..], behind) {
@@ -90,7 +93,7 @@ impl Text<'_> {
     }
 
     /// What is known of open pairs all the same.
-    fn known(&self, leads: &[Lead]) -> Option<String> {
+    fn known(&self, leads: &[Lead], beside: &[Lead]) -> Option<String> {
         let alone = match self.pairs {
             1 => String::new(),
             pairs => format!(", enough for this pair alone and not for one of {pairs}"),
@@ -103,22 +106,22 @@ impl Text<'_> {
             };
             return Some(format!("{} has {}{far}.", verdict.a, self.times(verdict, own)));
         }
-        let first = &leads.first()?.verdict.a;
-        let ahead = |lead: &&Lead| lead.is_shown_alone() && self.is_ahead(&lead.verdict);
-        let shown =
-            leads.iter().filter(ahead).map(|Lead { verdict, own, .. }| format!("{} ({})", verdict.b, range(own)));
-        let near = leads.iter().filter(|lead| !ahead(lead) && lead.is_within(LARGE));
-        let near: Vec<&str> = near.map(|lead| lead.verdict.b.as_str()).collect();
-        let shown: Vec<String> = shown.collect();
-        let mut known = Vec::new();
-        if !shown.is_empty() {
-            let shown: Vec<&str> = shown.iter().map(String::as_str).collect();
-            known.push(format!("{first} is ahead of {}, each pair alone", join(&shown)));
-        }
-        if !near.is_empty() {
-            known.push(format!("{first} is less than {LARGE} times apart from {}", join(&near)));
-        }
-        (!known.is_empty()).then(|| format!("What is known: {}.", known.join("; ")))
+        let pairs = || leads.iter().chain(beside);
+        let ahead = pairs().filter(|lead| lead.is_shown_alone()).map(|lead| {
+            let Lead { verdict, own, .. } = &if lead.is_ahead() { lead.clone() } else { lead.turned() };
+            format!("{} is ahead of {} ({})", verdict.a, verdict.b, range(own))
+        });
+        let near = pairs().filter(|lead| !lead.is_shown_alone() && lead.is_within(LARGE));
+        let near =
+            near.map(|lead| format!("{} and {} differ by less than {LARGE} times", lead.verdict.a, lead.verdict.b));
+        let known: Vec<String> = ahead.chain(near).collect();
+        let more = match known.len().saturating_sub(MOST_PAIRS) {
+            0 => String::new(),
+            1 => "; and 1 more pair".to_owned(),
+            more => format!("; and {more} more pairs"),
+        };
+        let told = known.get(..MOST_PAIRS).unwrap_or(&known).join("; ");
+        (!known.is_empty()).then(|| format!("Known from each pair alone: {told}{more}."))
     }
 
     /// What would decide these comparisons.
@@ -197,10 +200,6 @@ impl Text<'_> {
         }
     }
 
-    fn is_ahead(&self, verdict: &Verdict) -> bool {
-        (verdict.ratio.value < 1.0) == (self.metric().better == Better::Lower)
-    }
-
     fn metric(&self) -> &'static Metric {
         self.view.analysis.primary
     }
@@ -231,7 +230,7 @@ fn mebibytes(bytes: f64) -> Option<String> {
     match size {
         ..1.0 => None,
         ..9.95 => Some(format!("{size:.1} MiB")),
-        _ => Some(format!("{} MiB", number(size.round()))),
+        _ => Some(format!("{} MiB", count(size.round() as u64))),
     }
 }
 
@@ -265,7 +264,7 @@ fn reason(unfit: &Unfit) -> String {
         Unfit::Failed(1) => "failed once".to_owned(),
         Unfit::Failed(times) => format!("failed {times} times"),
         Unfit::WrongAnswers(1) => "1 request without a right answer".to_owned(),
-        Unfit::WrongAnswers(count) => format!("{} requests without a right answer", crate::quantity::count(*count)),
+        Unfit::WrongAnswers(requests) => format!("{} requests without a right answer", count(*requests)),
         Unfit::Slo(missed) => format!("missed {} by {} times", missed.term, ratio(missed.times)),
         Unfit::NoFigure => "a trial lacks this figure".to_owned(),
         Unfit::Found(id) => format!("error {id}"),

@@ -10,7 +10,7 @@ use stampede_core::{
 use super::judge::{look_as, margins, turned, verdict};
 use super::multiple_comparisons::{ERROR, Family, Pair};
 use crate::analysis::CaseSummary;
-use crate::metric::{METRICS, Metric};
+use crate::metric::{Better, METRICS, Metric, metric};
 use crate::record::Record;
 use crate::tune::{Shortfall, missed};
 
@@ -58,6 +58,8 @@ pub enum Advice {
         cases: Vec<CaseId>,
         /// The first against each other one.
         leads: Vec<Lead>,
+        /// The others against each other.
+        beside: Vec<Lead>,
         /// Those that the first is shown to be better than.
         behind: Vec<CaseId>,
     },
@@ -151,6 +153,12 @@ impl Lead {
         matches!((self.own.low, self.own.high), (Some(low), Some(high)) if low > 1.0 || high < 1.0)
     }
 
+    /// Whether the first case of the pair is the better one by its figure.
+    pub fn is_ahead(&self) -> bool {
+        let is_more = self.verdict.ratio.value > 1.0;
+        metric(&self.verdict.metric).is_none_or(|metric| is_more == (metric.better != Better::Lower))
+    }
+
     /// Whether the pair by itself shows that the two differ by less than this factor.
     pub fn is_within(&self, factor: f64) -> bool {
         matches!((self.own.low, self.own.high), (Some(low), Some(high)) if low > factor.recip() && high < factor)
@@ -179,7 +187,11 @@ pub(crate) fn recommend(
     let is_candidate = |record: &Record<'_>| record.case.role == CaseRole::Candidate;
     let of_candidates = ships && ranked.iter().any(|(record, _)| is_candidate(record));
     let asked = |record: &Record<'_>| !of_candidates || is_candidate(record);
-    let reason = |record: &Record<'_>, summary: &CaseSummary| unfit(metric, study, record, summary);
+    // What has had no trial yet may still have one.
+    let is_to_come = |record: &Record<'_>| !looked_at && record.trials.is_empty();
+    let reason = |record: &Record<'_>, summary: &CaseSummary| {
+        if is_to_come(record) { None } else { unfit(metric, study, record, summary) }
+    };
     let (mut fit, mut others, mut unfit) = (Vec::new(), Vec::new(), Vec::new());
     for (record, summary) in ranked {
         match (asked(record), reason(record, summary)) {
@@ -192,6 +204,7 @@ pub(crate) fn recommend(
     let judged = Judged { metric, study, trials, looks };
     let (advice, pairs) = match &fit[..] {
         _ if !looked_at && fit.len() + others.len() > 1 => (Advice::Unfinished, 0),
+        [] | [_] if unfit.iter().any(|(_, why)| *why == Unfit::NoFigure) => (Advice::Unmeasured, 0),
         [] => (Advice::AllUnfit, 0),
         [only] => judged.alone(*only, &others),
         _ => judged.among(&fit),
@@ -286,7 +299,11 @@ impl Judged<'_> {
         let ids: Vec<CaseId> = places.iter().map(|place| id(*place).clone()).collect();
         let leads: Vec<Lead> = near.into_iter().filter_map(|(_, lead)| lead).collect();
         let advice = match next {
-            _ if is_open => Advice::Open { cases: ids, leads, behind },
+            _ if is_open => {
+                let others = every_pair(self.metric, places.len()).into_iter().filter(|(_, (a, _))| *a > 0);
+                let beside = others.filter_map(|(_, (a, b))| against(places[a], places[b])).collect();
+                Advice::Open { cases: ids, leads, beside, behind }
+            }
             Some(lead) if leads.is_empty() => Advice::Best { case: id(best).clone(), lead: Box::new(lead) },
             _ => {
                 let tied: Vec<Ranked<'_>> = places.iter().map(|place| cases[*place]).collect();
@@ -364,7 +381,7 @@ impl Judged<'_> {
 
 impl Lead {
     /// The same from the other's side.
-    fn turned(&self) -> Self {
+    pub fn turned(&self) -> Self {
         let Self { verdict, level, own, memory } = self;
         let own = turned(&Verdict { ratio: *own, ..verdict.clone() }).ratio;
         Self { verdict: turned(verdict), level: *level, own, memory: memory.map(|difference| -difference) }

@@ -59,7 +59,7 @@ impl<'a> WireRecommendation<'a> {
         let (decision, cases): (_, &[CaseId]) = match advice {
             Advice::Best { case, lead: _ } => ("ship", std::slice::from_ref(case)),
             Advice::Tie { cases, leads: _, breakers: _ } => ("tie", cases),
-            Advice::Open { cases, leads: _, behind: _ } => ("undecided", cases),
+            Advice::Open { cases, leads: _, beside: _, behind: _ } => ("undecided", cases),
             Advice::Alone { case, lead: _ } => ("only", std::slice::from_ref(case)),
             Advice::Unfinished => ("unfinished", &[]),
             Advice::Contradiction | Advice::Unmeasured | Advice::AllUnfit => ("none", &[]),

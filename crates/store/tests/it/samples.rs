@@ -7,11 +7,11 @@ use jiff::Timestamp;
 use stampede_core::{
     AddressId, AuditRecord, AuditTold, Bytes, Case, CaseId, CaseRole, Censored, CgroupSupport, ClientLink, Counts,
     CpuLayout, Cpus, Denied, EnforcedLimits, ErrorClass, Fallback, Floor, GatewayUse, Gauge, GeneratorUse, Groundwork,
-    InstanceLife, InstanceUsage, Latencies, Limit, Limits, LinkUse, Load, LoadSecond, Machine, Measurement, NoiseFloor,
-    Outcome, Pace, PartRecord, PhpBuild, PhpReadBack, Pilot, QuerySeen, ReadinessRecord, ResourceUse, Revision, Rounds,
-    RuntimeId, Sampling, ScaleRecord, ScaledService, Sending, Series, SeriesSource, ServedAnswer, Service, ServiceKind,
-    Site, SloSecond, StepRecord, Study, StudyId, StudyKind, Topology, Trial, Tuning, UnitId, UnitRestart, UnitStop,
-    WarmUp, WorkloadId, YardStickReading,
+    InstanceLife, InstanceUsage, Latencies, LeftOut, Limit, Limits, LinkUse, Load, LoadSecond, Machine, Measurement,
+    NoiseFloor, Outcome, Pace, PartRecord, PhpBuild, PhpReadBack, Pilot, QuerySeen, ReadinessRecord, ResourceUse,
+    Revision, Rounds, RuntimeId, Sampling, ScaleRecord, ScaledService, Sending, Series, SeriesSource, ServedAnswer,
+    Service, ServiceKind, Site, SloSecond, StepRecord, Study, StudyId, StudyKind, Topology, Trial, Tuning, UnitId,
+    UnitRestart, UnitStop, WarmUp, WorkloadId, YardStickReading,
 };
 
 pub(crate) fn study(id: &str, started_at_s: i64) -> Study {
@@ -52,6 +52,11 @@ pub(crate) fn study(id: &str, started_at_s: i64) -> Study {
                     Floor { share: 0.0125, deviation: 0.03, pairs: 10 },
                 )]),
             }),
+            left_out: vec![LeftOut {
+                case: CaseId::new("swoole"),
+                reason: "needs the PHP extension swoole".to_owned(),
+                fix: None,
+            }],
         },
         resumed_at: Vec::new(),
     }
@@ -77,7 +82,7 @@ fn case(id: &str, tuning: Tuning) -> Case {
     Case {
         id: CaseId::new(id),
         runtime: RuntimeId::new(format!("{id}-runtime")),
-        role: CaseRole::Candidate,
+        role: if id == "go" { CaseRole::Reference } else { CaseRole::Candidate },
         runtime_version: "nginx 1.22.1, PHP 8.2.29 NTS".to_owned(),
         app: "symfony".to_owned(),
         site: Some(Site {
