@@ -193,7 +193,8 @@ impl Text<'_> {
     /// A case with its mode, where its runtime has several: `frankenphp (worker)`.
     fn named(&self, id: &CaseId) -> String {
         let case = self.view.study.cases.iter().find(|case| case.id == *id);
-        let mode = case.and_then(|case| case.tuning.of_role(Role::Mode).next()).map(|(_, mode)| mode);
+        let mode = case.and_then(|case| case.tuning.of_role(Role::Mode).find(|(name, _)| *name == "mode"));
+        let mode = mode.map(|(_, mode)| mode);
         match mode.filter(|mode| !id.as_str().contains(mode)) {
             Some(mode) => format!("{id} ({mode})"),
             None => id.to_string(),

@@ -101,7 +101,7 @@ fn latencies() -> Latencies {
 }
 
 /// Fills a store with what every version up to this one added, each by its own statements.
-fn fill(connection: &mut Connection, version: i64) {
+pub(crate) fn fill(connection: &mut Connection, version: i64) {
     let distribution = latencies().to_bytes();
     for (step, statements) in (1..=version).zip(WRITERS) {
         schema::migrate_to(connection, step).unwrap();
