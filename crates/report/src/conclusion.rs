@@ -1,6 +1,6 @@
 //! What a comparison comes to, in words.
 
-use stampede_analysis::{Better, ERROR, MIN_BLOCKS, Metric, PER_VCPU_SECOND, Recommendation, Unit, metric};
+use stampede_analysis::{Advice, Better, ERROR, MIN_BLOCKS, Metric, PER_VCPU_SECOND, Recommendation, Unit, metric};
 use stampede_core::{CaseId, StudyKind, Verdict, VerdictWord};
 
 use crate::quantity::{approximately, percent, ratio};
@@ -87,8 +87,14 @@ fn method(view: &StudyView<'_>) -> String {
 /// How wide the interval of the first line is: `; the first line's interval at 99.2 %, one of 6 pairs of candidates`.
 fn first_interval(recommendation: &Recommendation) -> Option<String> {
     let Recommendation { of_candidates, advice, unfit: _, pairs } = recommendation;
-    let lead = advice.lead().filter(|_| *pairs > 1)?;
-    let of = if *of_candidates { " of candidates" } else { "" };
+    let (lead, of) = match advice {
+        Advice::Best { lead, .. } if *of_candidates => (lead, " of candidates"),
+        Advice::Best { lead, .. } | Advice::Alone { lead: Some(lead), .. } => (lead, ""),
+        _ => return None,
+    };
+    if *pairs < 2 {
+        return None;
+    }
     Some(format!("; the first line's interval at {:.1} %, one of {pairs} pairs{of}", lead.level * 100.0))
 }
 
