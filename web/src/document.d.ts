@@ -45,6 +45,10 @@ export interface WireStudy {
   finished_at: string | null;
   id: string;
   kind: string;
+  /**
+   * What was to be compared and was not.
+   */
+  left_out: WireLeftOut[];
   machine: WireMachine;
   max_time_s: number | null;
   metric: string;
@@ -56,6 +60,10 @@ export interface WireStudy {
     [k: string]: string;
   };
   precision: number;
+  /**
+   * Which case to take; of comparisons alone.
+   */
+  recommendation: WireRecommendation | null;
   resumed_at: string[];
   rounds: number | null;
   schema: string;
@@ -107,6 +115,10 @@ export interface WireCase {
    * The commit that the application's folder was checked out from, where it is kept in git.
    */
   revision: WireRevision | null;
+  /**
+   * What it is compared for: candidate, reference or not-for-production.
+   */
+  role: string;
   runtime: string;
   runtime_version: string;
   summary: {
@@ -445,6 +457,14 @@ export interface WireWarmUp {
   reason: string | null;
   watched_s: number | null;
 }
+/**
+ * A case that was to be compared and was not.
+ */
+export interface WireLeftOut {
+  case: string;
+  fix: string | null;
+  reason: string;
+}
 export interface WireMachine {
   cgroup: string;
   cpu_model: string;
@@ -461,6 +481,54 @@ export interface WireFloor {
   deviation: number;
   pairs: number;
   share: number;
+}
+/**
+ * Which case to take.
+ */
+export interface WireRecommendation {
+  /**
+   * candidates: cases that can be shipped; all: no case is a candidate, or the study asks something else.
+   */
+  among: string;
+  /**
+   * The one case.
+   */
+  case: string | null;
+  /**
+   * All that it may be, the best first.
+   */
+  cases: string[];
+  /**
+   * ship: the case; tie: any of the cases; undecided: one of them; only: there is no other; unfinished: ask again when the
+   * study is finished; none: nothing can be said.
+   */
+  decision: string;
+  /**
+   * The level of the interval: with it, those of all pairs hold together in 95 % of studies.
+   */
+  level: number | null;
+  /**
+   * The mean peak of memory of the first case minus that of the next.
+   */
+  memory_difference_bytes: number | null;
+  metric: string;
+  /**
+   * The case that the ratio compares with.
+   */
+  next: string | null;
+  not_recommended: WireUnfit[];
+  /**
+   * The figure of the first case over that of the next, at the level below.
+   */
+  ratio: WireEstimate | null;
+  /**
+   * The first line of reports.
+   */
+  reason: string;
+}
+export interface WireUnfit {
+  case: string;
+  reason: string;
 }
 export interface WireVerdict {
   a: string;

@@ -1,6 +1,6 @@
 //! A whole study, analysed.
 
-use std::collections::{BTreeMap, BTreeSet};
+use std::collections::BTreeMap;
 use std::ops::RangeInclusive;
 use std::time::Duration;
 
@@ -12,7 +12,7 @@ use crate::metric::{Better, METRICS, Metric, primary_of};
 use crate::pace::trial_time;
 use crate::record::Record;
 use crate::rules::{self, Bottleneck};
-use crate::verdict::{Verdicts, adjusted_means, judge, judge_among};
+use crate::verdict::{Recommendation, Verdicts, adjusted_means, judge, recommend};
 
 /// What the records of a study say.
 #[derive(Clone, Debug)]
@@ -32,6 +32,8 @@ pub struct Analysis {
     /// The smallest difference, as a share, that the comparisons with the best case would have shown 9 times of 10: the median
     /// over them, each by itself.
     pub detectable: Option<f64>,
+    /// Which case to take; absent where the study does not ask.
+    pub recommendation: Option<Recommendation>,
 }
 
 /// What the records say about one case.
@@ -101,13 +103,15 @@ pub fn analyse(study: &Study, trials: &[Trial]) -> Analysis {
     for (case, ranks) in cases.iter_mut().zip(ranks) {
         case.ranks = Some(ranks);
     }
-    let Verdicts { verdicts, shown: _, looked_at, detectable } = judged;
+    let Verdicts { verdicts, shown: _, looked_at, looks, detectable } = judged;
     let found: Vec<&[Finding]> = cases.iter().map(|case| &case.findings[..]).collect();
     let beside = rules::beside_others(&records, &verdicts, &found);
     for (case, finding) in cases.iter_mut().zip(beside) {
         case.findings.extend(finding);
         rules::sort(&mut case.findings);
     }
+    let ranked: Vec<(&Record<'_>, &CaseSummary)> = records.iter().zip(&cases).collect();
+    let recommendation = recommend(primary, study, trials, &looks, looked_at, &ranked);
     Analysis {
         primary,
         cases,
@@ -115,16 +119,8 @@ pub fn analyse(study: &Study, trials: &[Trial]) -> Analysis {
         looked_at,
         block_time: trial_time(study, &trials.iter().collect::<Vec<_>>()).map(|each| each * study.cases.len() as u32),
         detectable,
+        recommendation,
     }
-}
-
-/// What the pairs of some of a study's cases say, which share the error of 5 % among themselves alone: of two cases of thirteen, what
-/// a study of two would say with what all thirteen tell of the noise. `a` is the one that ranks higher in `analysis`, which is that of
-/// the same study.
-pub fn verdicts_among(study: &Study, trials: &[Trial], analysis: &Analysis, cases: &BTreeSet<CaseId>) -> Vec<Verdict> {
-    let of_study = |summary: &CaseSummary| study.cases.iter().find(|case| case.id == summary.case);
-    let records = analysis.cases.iter().filter_map(of_study).map(|case| Record::new(study, case, trials));
-    judge_among(analysis.primary, study, trials, &records.collect::<Vec<_>>(), cases).verdicts
 }
 
 /// The pairs of the first so many places.

@@ -21,7 +21,7 @@ mod why;
 mod samples;
 
 pub use activity::{Activity, UnitActivity};
-pub use analysis::{Analysis, CaseSummary, analyse, findings, verdicts_among};
+pub use analysis::{Analysis, CaseSummary, analyse, findings};
 pub use baseline::{
     BUSY, Drift, LEAST_WARM_UP, MOST_PILOT, PilotWatch, calibrates, drift, noise_floor, untold, within_budget,
 };
@@ -40,10 +40,10 @@ pub use rules::Bottleneck;
 pub use stampede_stats::{NestedVariances, UslFit, Variance, median};
 pub use tune::{
     FIRST, Knob, LAST, LadderStep, Move, Point, Proposal, RaceScores, Reached, Room, Search, Shortfall, Space, Tried,
-    best, is_miss, objective_metric, proposals, score, shortfalls,
+    best, is_miss, missed, objective_metric, proposals, score, shortfalls,
 };
 pub use verdict::{
-    Change, ChangeError, Course, ERROR, LevelChange, Loss, MIN_BLOCKS, Outcome, between_studies, course,
-    hides_precision, left_out, level_changes, losses, of_gate, planned,
+    Advice, Change, ChangeError, Course, ERROR, Lead, LevelChange, Loss, MIN_BLOCKS, Outcome, Recommendation,
+    TieBreaker, Unfit, between_studies, course, hides_precision, left_out, level_changes, losses, of_gate, planned,
 };
 pub use why::{Effect, Explained, Explanation, Intervention, Lever, Test, explain, interventions, php_settings};

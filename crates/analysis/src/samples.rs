@@ -5,10 +5,10 @@ use std::time::Duration;
 
 use jiff::Timestamp;
 use stampede_core::{
-    Bytes, Case, CaseId, CgroupSupport, Counts, CpuLayout, Cpus, EnforcedLimits, ErrorModel, GatewayUse, GeneratorUse,
-    Groundwork, InstanceLife, InstanceUsage, Latencies, Limit, Limits, Load, Machine, Measurement, Outcome,
-    ResourceUse, Rounds, RuntimeId, ScaleRecord, ScaledService, Study, StudyId, StudyKind, Topology, Trial, Tuning,
-    WorkloadId,
+    Bytes, Case, CaseId, CaseRole, CgroupSupport, Counts, CpuLayout, Cpus, EnforcedLimits, ErrorModel, GatewayUse,
+    GeneratorUse, Groundwork, InstanceLife, InstanceUsage, Latencies, Limit, Limits, Load, Machine, Measurement,
+    Outcome, ResourceUse, Rounds, RuntimeId, ScaleRecord, ScaledService, Study, StudyId, StudyKind, Topology, Trial,
+    Tuning, WorkloadId,
 };
 
 /// A study of these cases under half a CPU and 256 MiB, load `closed:16`.
@@ -39,6 +39,7 @@ fn case(id: &str) -> Case {
     Case {
         id: CaseId::new(id),
         runtime: RuntimeId::new(id),
+        role: CaseRole::Candidate,
         runtime_version: "PHP 8.2.29 NTS".to_owned(),
         app: "plain".to_owned(),
         site: None,

@@ -16,7 +16,7 @@ use std::collections::BTreeMap;
 use stampede_core::{CaseId, Outcome, Study, Trial};
 
 pub use self::ladder::{Move, Proposal, Reached, Room, proposals};
-pub use self::objective::{Shortfall, is_miss, objective_metric, score, shortfalls};
+pub use self::objective::{Shortfall, is_miss, missed, objective_metric, score, shortfalls};
 pub(crate) use self::race::survivors;
 pub use self::search::{Search, Tried, best};
 pub use self::space::{Knob, Point, Space};

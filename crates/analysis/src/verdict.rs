@@ -7,13 +7,16 @@ mod change;
 mod change_points;
 mod judge;
 mod multiple_comparisons;
+mod recommendation;
 mod stopping_rule;
 
 pub use self::change::{Change, ChangeError, Loss, Outcome, between_studies, losses, of_gate};
 pub use self::change_points::{LevelChange, level_changes};
 pub use self::judge::{MIN_BLOCKS, hides_precision};
-pub(crate) use self::judge::{Verdicts, against, contrast, judge, judge_among, judge_together, margins};
+pub(crate) use self::judge::{Verdicts, against, contrast, judge, judge_together, margins};
 pub use self::multiple_comparisons::ERROR;
 pub(crate) use self::multiple_comparisons::Family;
+pub(crate) use self::recommendation::recommend;
+pub use self::recommendation::{Advice, Lead, Recommendation, TieBreaker, Unfit};
 pub(crate) use self::stopping_rule::is_complete;
 pub use self::stopping_rule::{Course, course, left_out, planned};

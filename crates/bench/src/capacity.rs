@@ -344,6 +344,7 @@ fn study(slo: &str) -> Study {
 fn case() -> Case {
     Case {
         id: CaseId::new(""),
+        role: stampede_core::CaseRole::Candidate,
         runtime: RuntimeId::new("simulated"),
         runtime_version: String::new(),
         app: String::new(),

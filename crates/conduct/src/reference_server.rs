@@ -8,8 +8,8 @@ use std::collections::BTreeMap;
 use std::time::Duration;
 
 use stampede_core::{
-    Body, Case, CaseId, Exchange, Expectation, Load, Random, Request, RuntimeId, Terms, Topology, Tuning, Workload,
-    WorkloadId,
+    Body, Case, CaseId, CaseRole, Exchange, Expectation, Load, Random, Request, RuntimeId, Terms, Topology, Tuning,
+    Workload, WorkloadId,
 };
 use stampede_harness::{Conditions, Prepared, YardStick};
 
@@ -43,6 +43,7 @@ pub(crate) fn of(program: &Program, conditions: &Conditions, duration: Duration,
     let case = Case {
         id: CaseId::new(ID),
         runtime: RuntimeId::new(ID),
+        role: CaseRole::Reference,
         runtime_version: env!("CARGO_PKG_VERSION").to_owned(),
         app: String::new(),
         site: None,

@@ -143,6 +143,7 @@ fn of_case(then: &Case, now: &Case) -> Vec<String> {
     let Case {
         id,
         runtime,
+        role,
         runtime_version,
         app,
         site,
@@ -160,6 +161,7 @@ fn of_case(then: &Case, now: &Case) -> Vec<String> {
     let mut found = Vec::new();
     let build = |php: &Option<PhpBuild>| php.as_ref().map_or_else(|| "none".to_owned(), ToString::to_string);
     differ(&mut found, "runtime", runtime, &now.runtime);
+    differ(&mut found, "role", role, &now.role);
     differ(&mut found, "programs", runtime_version, &now.runtime_version);
     differ(&mut found, "app", app, &now.app);
     // Studies of before this was kept do not tell.
@@ -231,8 +233,8 @@ mod tests {
 
     use jiff::Timestamp;
     use stampede_core::{
-        Bytes, CgroupSupport, Cpus, ErrorModel, Groundwork, Limits, Machine, Rounds, RuntimeId, StudyId, Tuning,
-        WorkloadId,
+        Bytes, CaseRole, CgroupSupport, Cpus, ErrorModel, Groundwork, Limits, Machine, Rounds, RuntimeId, StudyId,
+        Tuning, WorkloadId,
     };
 
     use super::*;
@@ -241,6 +243,7 @@ mod tests {
         let case = |id: &str| Case {
             id: CaseId::new(id),
             runtime: RuntimeId::new(id),
+            role: CaseRole::Candidate,
             runtime_version: "1.0".to_owned(),
             app: "plain".to_owned(),
             site: None,

@@ -1,9 +1,9 @@
 //! Where a study is measured: a platform, under the lock on the machine, and how load is driven there.
 
-use std::collections::{BTreeMap, BTreeSet};
+use std::collections::BTreeSet;
 
 use jiff::Timestamp;
-use stampede_core::{Availability, CaseId, Composer as _, CpuLayout, Machine, Requirement, Severity};
+use stampede_core::{Availability, CaseId, Composer as _, CpuLayout, LeftOut, Machine, Requirement, Severity};
 use stampede_harness::{Conditions, Copies, Lack, Missing, Prepared, Stop};
 use stampede_plan::{ComparePlan, RuntimeChoice};
 use stampede_runtimes::Topologies;
@@ -38,7 +38,7 @@ pub struct Cases {
     /// Those that can run here: one at least.
     pub prepared: Vec<Prepared>,
     /// Those that were asked for and cannot, with why and how to mend that.
-    pub not_run: BTreeMap<CaseId, String>,
+    pub left_out: Vec<LeftOut>,
 }
 
 /// A platform that nobody else measures on.
@@ -75,7 +75,7 @@ impl<'a> Ground<'a> {
         Ok(Self { bench, platform, _lock: lock })
     }
 
-    /// Prepares the plan's cases, and says what a look at an application found.
+    /// Prepares the plan's cases, and says what a look at an application found; and what cannot run here.
     ///
     /// # Errors
     ///
@@ -118,8 +118,8 @@ impl<'a> Ground<'a> {
         revisions::add(bench.host, &mut prepared, &plan.candidates).await;
         detected::tell(bench, plan, &prepared, &missing);
         php_setups::lines(&prepared).into_iter().for_each(|line| bench.paragraph(&line, 2));
-        let not_run = account_for_missing(bench, plan, &prepared, &missing)?;
-        Ok(Cases { prepared, not_run })
+        let left_out = account_for_missing(bench, plan, &prepared, &missing)?;
+        Ok(Cases { prepared, left_out })
     }
 }
 
@@ -155,7 +155,7 @@ fn account_for_missing(
     plan: &ComparePlan,
     prepared: &[Prepared],
     missing: &[Missing],
-) -> Result<BTreeMap<CaseId, String>, Failure> {
+) -> Result<Vec<LeftOut>, Failure> {
     if prepared.is_empty() && missing.is_empty() {
         return Err(Failure::usage("no runtime can serve this workload; see stampede list runtimes"));
     }
@@ -174,14 +174,21 @@ fn account_for_missing(
         }
     }
     let is_named = plan.choice == RuntimeChoice::Named;
-    let mut not_run: BTreeMap<CaseId, String> = BTreeMap::new();
-    for Missing { case, why } in missing.iter().filter(|of| is_named || !matches!(of.why, Lack::Needs { .. })) {
-        let why = why.to_string();
-        not_run.entry(case.clone()).and_modify(|before| *before = format!("{before}; {why}")).or_insert(why);
-    }
-    let unable = plan.unable.iter().filter(|_| is_named);
-    not_run.extend(unable.map(|(runtime, kinds)| (CaseId::new(runtime.as_str()), serves(kinds))));
-    Ok(not_run)
+    let meant = missing.iter().filter(|of| is_named || !matches!(of.why, Lack::Needs { .. }));
+    let lacking = meant.map(|Missing { case, why }| match why {
+        Lack::Needs { what, install } => {
+            LeftOut { case: case.clone(), reason: format!("needs {what}"), fix: Some(install.to_string()) }
+        }
+        Lack::Unrenderable(_) | Lack::Unprepared(_) => {
+            LeftOut { case: case.clone(), reason: why.to_string(), fix: None }
+        }
+    });
+    let unable = plan.unable.iter().filter(|_| is_named).map(|(runtime, kinds)| LeftOut {
+        case: CaseId::new(runtime.as_str()),
+        reason: serves(kinds),
+        fix: None,
+    });
+    Ok(lacking.chain(unable).collect())
 }
 
 /// `serves go-program`: what a runtime can serve, that cannot serve this.

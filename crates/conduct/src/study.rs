@@ -1,13 +1,12 @@
 //! A study from its plan to its last trial: made ready, resumed or begun, told, measured and kept.
 
-use std::collections::BTreeMap;
 use std::hash::{BuildHasher, Hasher, RandomState};
 use std::path::Path;
 use std::time::Duration;
 
 use jiff::Timestamp;
 use stampede_core::{
-    BlockOrder, Bytes, CaseId, CpuLayout, ErrorModel, Failures, Groundwork, Rounds, Slo, Study, StudyId, StudyKind,
+    BlockOrder, Bytes, CpuLayout, ErrorModel, Failures, Groundwork, LeftOut, Rounds, Slo, Study, StudyId, StudyKind,
     Trial, Workload,
 };
 use stampede_harness::{Copies, Prepared, Stop, TrialContext, YardStick};
@@ -160,7 +159,7 @@ pub(crate) async fn conduct(
 pub(crate) struct Ready {
     pub(crate) prepared: Vec<Prepared>,
     /// Cases that were asked for and cannot run, and why.
-    not_run: BTreeMap<CaseId, String>,
+    left_out: Vec<LeftOut>,
     /// With all its answers.
     workload: Workload,
     yard_stick: Option<YardStick>,
@@ -171,12 +170,12 @@ impl Ready {
     pub(crate) async fn of(request: &StudyRequest<'_>, site: &Site<'_>, copies: &mut Copies) -> Result<Self, Failure> {
         let (plan, ground, host) = (request.plan, &site.ground, site.bench().host);
         let own = conditions(host, plan, site.pinning.clone())?;
-        let Cases { mut prepared, mut not_run } = ground.prepare(plan, &own, copies).await?;
+        let Cases { mut prepared, mut left_out } = ground.prepare(plan, &own, copies).await?;
         for plan in request.beside {
             let conditions = conditions(host, plan, site.pinning.clone())?;
             let beside = ground.prepare_beside(plan, &conditions, copies).await?;
             prepared.extend(beside.prepared);
-            not_run.extend(beside.not_run);
+            left_out.extend(beside.left_out);
         }
         let prepared = if plan.calibrate { calibration::twice(prepared) } else { prepared };
         let workload = recording::complete(site.bench(), &*ground.platform, plan, &prepared).await?;
@@ -185,7 +184,7 @@ impl Ready {
         } else {
             None
         };
-        Ok(Self { prepared, not_run, workload, yard_stick })
+        Ok(Self { prepared, left_out, workload, yard_stick })
     }
 
     /// The study that would begin now.
@@ -212,7 +211,7 @@ impl Ready {
             metric,
             slo: slo.clone(),
             cases: self.prepared.iter().map(|prepared| prepared.case.clone()).collect(),
-            groundwork: Groundwork { not_run: self.not_run.clone(), ..Groundwork::default() },
+            groundwork: Groundwork { left_out: self.left_out.clone(), ..Groundwork::default() },
             ..begun(plan, *kind, site, started_at)
         })
     }

@@ -15,8 +15,19 @@ pub struct Groundwork {
     pub warm_ups: BTreeMap<CaseId, WarmUp>,
     /// What differences on this machine must clear; absent where no calibration fits the study.
     pub floor: Option<NoiseFloor>,
-    /// Cases that were asked for and could not run here, each with why and how to mend that.
-    pub not_run: BTreeMap<CaseId, String>,
+    /// What was to be compared and could not be, in the words of the machine that measured.
+    pub left_out: Vec<LeftOut>,
+}
+
+/// A case that a comparison goes without.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct LeftOut {
+    /// The case.
+    pub case: CaseId,
+    /// Why: `needs the PHP extension swoole`.
+    pub reason: String,
+    /// What mends it, where that is known.
+    pub fix: Option<String>,
 }
 
 /// The length of a case's load before its window, and how it was fixed.

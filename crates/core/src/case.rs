@@ -5,8 +5,8 @@ use std::fmt;
 use serde::{Deserialize, Serialize};
 
 use crate::{
-    App, CaseId, CpuLayout, Limits, Load, PhpBuild, PhpChoice, Requirement, Revision, Runtime, RuntimeId, Site,
-    Topology, Tuning,
+    App, CaseId, CaseRole, CpuLayout, Limits, Load, PhpBuild, PhpChoice, Requirement, Revision, Runtime, RuntimeId,
+    Site, Topology, Tuning,
 };
 
 /// A case as it was planned, before what it needs was looked for on the machine.
@@ -16,6 +16,8 @@ pub struct Candidate {
     pub id: CaseId,
     /// What serves it.
     pub runtime: &'static dyn Runtime,
+    /// What it is compared for.
+    pub role: CaseRole,
     /// The application in the form that this runtime serves.
     pub app: App,
     /// Which build of PHP it is to run on, where one was chosen.
@@ -28,7 +30,7 @@ impl Candidate {
     /// What it takes to serve its application, or a copy of that which is made ready: for the runtime, for these settings, and for
     /// the application, of the chosen build of PHP.
     pub fn needs(&self, app: &App) -> Vec<Requirement> {
-        let Self { id: _, runtime, app: _, php, tuning } = self;
+        let Self { id: _, runtime, role: _, app: _, php, tuning } = self;
         let needs = [runtime.requires(app), runtime.requires_for(app, tuning), app.needs.clone()].concat();
         let of_build = |need: Requirement| match php {
             Some(php) => need.of_build(php),
@@ -40,10 +42,11 @@ impl Candidate {
 
 impl fmt::Debug for Candidate {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        let Self { id, runtime, app, php, tuning } = self;
+        let Self { id, runtime, role, app, php, tuning } = self;
         f.debug_struct("Candidate")
             .field("id", id)
             .field("runtime", &runtime.id())
+            .field("role", role)
             .field("app", app)
             .field("php", php)
             .field("tuning", tuning)
@@ -58,6 +61,9 @@ pub struct Case {
     pub id: CaseId,
     /// What serves it.
     pub runtime: RuntimeId,
+    /// What it is compared for.
+    #[serde(default)]
+    pub role: CaseRole,
     /// Programs and versions: `nginx 1.22.1, PHP 8.2.29 NTS`.
     pub runtime_version: String,
     /// The name of the application among those of its workload.

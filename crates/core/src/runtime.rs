@@ -3,7 +3,8 @@
 use thiserror::Error;
 
 use crate::{
-    App, AppKind, Deployment, Install, Limits, Load, Programs, Requirement, RuntimeId, Tunable, Tuning, TuningProblem,
+    App, AppKind, CaseRole, Deployment, Install, Limits, Load, Programs, Requirement, RuntimeId, Tunable, Tuning,
+    TuningProblem,
 };
 
 /// What happens to a process between two requests.
@@ -64,6 +65,11 @@ pub trait Runtime: Sync {
 
     /// What happens to a process between two requests.
     fn process_model(&self) -> ProcessModel;
+
+    /// What it is compared for, unless a plan says otherwise of a case.
+    fn role(&self) -> CaseRole {
+        CaseRole::Candidate
+    }
 
     /// Whether it can serve an application of this kind, whatever its settings.
     fn serves(&self, kind: &AppKind) -> bool;

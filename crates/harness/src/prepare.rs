@@ -134,7 +134,7 @@ pub async fn prepare(
     let init: BTreeMap<ServiceKind, InitScript> =
         services.iter().filter_map(|need| Some((need.kind, need.init.clone()?))).collect();
     for candidate in candidates {
-        let Candidate { id, runtime, app: original, php: _, tuning } = candidate;
+        let Candidate { id, runtime, role, app: original, php: _, tuning } = candidate;
         let app = &match copies.of(original, platform).await {
             Ok(app) => app,
             Err(problem) => {
@@ -177,6 +177,7 @@ pub async fn prepare(
         let case = Case {
             id: id.clone(),
             runtime: runtime.id(),
+            role: *role,
             runtime_version: runtime.version(&programs),
             app: app.name.clone(),
             site: app.site.is_told().then(|| app.site.clone()),

@@ -2,14 +2,14 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 
-use stampede_core::{App, CaseId, Runtime, Tuning};
+use stampede_core::{App, CaseId, CaseRole, Runtime, Tuning};
 
 use crate::catalogue::Catalogue;
 use crate::choice::{RuntimesAsked, check, find, read_runtimes, read_settings};
 use crate::compare::{RuntimeChoice, setting};
 use crate::document::Text;
 use crate::mistake::Gathered;
-use crate::plan_file::{CaseSection, PlanFile};
+use crate::plan_file::{CaseSection, PlanFile, RoleEntry};
 
 /// A longer name leaves no room for figures in 80 columns.
 const MOST_LETTERS: usize = 32;
@@ -18,6 +18,7 @@ const MOST_LETTERS: usize = 32;
 pub(crate) struct Asked {
     pub(crate) id: CaseId,
     pub(crate) runtime: &'static dyn Runtime,
+    pub(crate) role: CaseRole,
     /// Settings that were asked for.
     pub(crate) given: Tuning,
     /// What mistakes call it.
@@ -29,7 +30,7 @@ pub(crate) struct Asked {
 impl Asked {
     fn new(runtime: &'static dyn Runtime, place: String) -> Self {
         let id = CaseId::new(runtime.id().as_str());
-        Self { id, runtime, given: Tuning::new(), place, spots: None }
+        Self { id, runtime, role: runtime.role(), given: Tuning::new(), place, spots: None }
     }
 
     /// What mistakes call one of its settings. One that only follows from the plan file's is told at its case.
@@ -117,7 +118,7 @@ fn read_file_cases(
 ) -> Vec<Asked> {
     let mut cases = Vec::new();
     let mut ids = BTreeSet::new();
-    for (index, CaseSection { id, runtime: Text(name), set }) in sections.iter().enumerate() {
+    for (index, CaseSection { id, runtime: Text(name), role, set }) in sections.iter().enumerate() {
         let section = file.place("cases").item(index);
         let place = section.key("runtime");
         let spelled = id.as_ref().map_or(name, |Text(id)| id);
@@ -135,7 +136,8 @@ fn read_file_cases(
                 continue;
             }
         };
-        let mut asked = Asked { id: CaseId::new(spelled), ..Asked::new(runtime, place.to_string()) };
+        let role = role.map_or_else(|| runtime.role(), RoleEntry::role);
+        let mut asked = Asked { id: CaseId::new(spelled), role, ..Asked::new(runtime, place.to_string()) };
         let mut spots = BTreeMap::new();
         for (tunable, Text(value)) in set {
             let spot = section.key("set").key(tunable).to_string();

@@ -392,7 +392,7 @@ impl ComparePlan {
                 for php in that_matter(case.runtime, app, &builds) {
                     let id = with_build(id.clone(), php.as_ref(), &builds);
                     let (runtime, app, tuning) = (case.runtime, app.clone(), tuning.clone());
-                    candidates.push(Candidate { id, runtime, app, php, tuning });
+                    candidates.push(Candidate { id, runtime, role: case.role, app, php, tuning });
                 }
             }
         }

@@ -5,7 +5,7 @@ mod topology;
 
 use std::path::{Path, PathBuf};
 
-pub(crate) use self::sections::{CaseSection, LoadEntry, PlanSections, SloSection};
+pub(crate) use self::sections::{CaseSection, LoadEntry, PlanSections, RoleEntry, SloSection};
 pub(crate) use self::topology::{ClientSection, ServiceSection, ServicesSection, ShareSection, TopologySection};
 use crate::document::{self, Document, Grammar, Place, adapt};
 use crate::mistake::Mistakes;

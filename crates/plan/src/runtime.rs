@@ -96,8 +96,14 @@ impl RuntimePlan {
                         |name, tuning| setting(runtime, name, tuning),
                         &mut mistakes,
                     );
-                    candidate =
-                        Some(Candidate { id: CaseId::new(id.as_str()), runtime, app: app.clone(), php: None, tuning });
+                    candidate = Some(Candidate {
+                        id: CaseId::new(id.as_str()),
+                        runtime,
+                        role: runtime.role(),
+                        app: app.clone(),
+                        php: None,
+                        tuning,
+                    });
                 }
                 Ok(None) => mistakes.add(
                     &place,

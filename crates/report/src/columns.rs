@@ -3,7 +3,7 @@
 use std::ops::RangeInclusive;
 
 use stampede_analysis::{CaseSummary, Metric, left_out, metric};
-use stampede_core::{Estimate, Outcome, Verdict, VerdictWord};
+use stampede_core::{CaseRole, Estimate, Outcome, Verdict, VerdictWord};
 
 use crate::StudyView;
 use crate::quantity::{in_tables, number_beside, ratio, unit_in_tables};
@@ -27,10 +27,34 @@ enum Content {
 }
 
 /// What a reader of the table must know.
-pub(crate) const LEGEND: &str = "Means over trials, with half of their 95 % interval (±). Response time runs from when a \
+const LEGEND: &str = "Means over trials, with half of their 95 % interval (±). Response time runs from when a \
                                  request was due, service time from when it was sent; a percentile that fewer than 50 \
                                  requests of a trial exceed is n/a. Before a ratio, ? says undecided and = equivalent. \
                                  A rank is a range where the data leave it open.";
+
+/// What stands behind the name of a case that is no candidate.
+pub(crate) fn mark(role: CaseRole) -> Option<&'static str> {
+    match role {
+        CaseRole::Candidate => None,
+        CaseRole::Reference => Some("ref"),
+        CaseRole::NotForProduction => Some("dev"),
+    }
+}
+
+/// The legend of the table of a study.
+pub(crate) fn legend(view: &StudyView<'_>) -> String {
+    let has = |role| view.study.cases.iter().any(|case| case.role == role);
+    let mut legend = LEGEND.to_owned();
+    for (role, what) in [
+        (CaseRole::Reference, "a reference that shows what is possible"),
+        (CaseRole::NotForProduction, "for development, not for production"),
+    ] {
+        if let Some(mark) = mark(role).filter(|_| has(role)) {
+            legend.push_str(&format!(" ({mark}): {what}; never recommended."));
+        }
+    }
+    legend
+}
 
 /// All columns beside the case's name, in order.
 pub(crate) const COLUMNS: &[Column] = &[

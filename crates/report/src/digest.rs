@@ -4,13 +4,15 @@ use std::cmp::Reverse;
 use std::collections::{BTreeMap, BTreeSet};
 
 use stampede_analysis::{Bottleneck, CaseSummary, left_out, planned};
-use stampede_core::{Case, CaseId, Finding, Origin, Outcome, Revision, ServedAnswer, Severity, Study, StudyKind};
+use stampede_core::{
+    Case, CaseId, CaseRole, Finding, LeftOut, Origin, Outcome, Revision, ServedAnswer, Severity, Study, StudyKind,
+};
 
 use crate::conclusion::{Conclusion, conclusion, sentences};
 use crate::places;
 use crate::quantity::count;
 use crate::steps::{Kinds, kinds};
-use crate::{StudyView, activity, audits, topology, trust};
+use crate::{StudyView, activity, audits, columns, topology, trust};
 
 /// The digest.
 pub(crate) struct Digest {
@@ -47,6 +49,7 @@ pub(crate) struct Digest {
     /// The study's name, and when it ran.
     pub(crate) study: String,
     marks: BTreeMap<CaseId, Vec<usize>>,
+    roles: BTreeMap<CaseId, CaseRole>,
 }
 
 /// Trials of one case that ended in the same way.
@@ -116,6 +119,7 @@ impl Digest {
             settings: settings(&view.study.cases),
             study: study(view),
             marks,
+            roles: view.study.cases.iter().map(|case| (case.id.clone(), case.role)).collect(),
         };
         digest.verdicts = sentences(view, |case| digest.name(case));
         digest
@@ -132,14 +136,19 @@ impl Digest {
         Self { ground: ground(view), ..Self::of(&first) }
     }
 
-    /// A case's name with the numbers of what was found in it: `php-cli-server [1]`.
+    /// A case's name with its role, where it is no candidate, and the numbers of what was found in it: `php-cli-server (dev) [1]`.
     pub(crate) fn name(&self, case: &CaseId) -> String {
+        let role = self
+            .roles
+            .get(case)
+            .and_then(|role| columns::mark(*role))
+            .map_or_else(String::new, |mark| format!(" ({mark})"));
         match self.marks.get(case) {
             Some(marks) => {
                 let marks: Vec<String> = marks.iter().map(usize::to_string).collect();
-                format!("{case} [{}]", marks.join(","))
+                format!("{case}{role} [{}]", marks.join(","))
             }
-            None => case.to_string(),
+            None => format!("{case}{role}"),
         }
     }
 }
@@ -221,11 +230,15 @@ fn uncounted(view: &StudyView<'_>) -> Vec<Uncounted> {
         outcome: (!left_out.contains(case)).then_some(outcome),
         reason: places::without_runs(reason).into_owned(),
     });
-    let not_run = &view.study.groundwork.not_run;
-    let not_run = not_run.iter().map(|(case, reason)| Uncounted {
+    let not_run = view.study.groundwork.left_out.iter().map(|LeftOut { case, reason, fix }| Uncounted {
         trials: case.to_string(),
         outcome: None,
-        reason: places::without_runs(reason).into_owned(),
+        reason: [Some(reason), fix.as_ref()]
+            .into_iter()
+            .flatten()
+            .map(|text| places::without_runs(text).into_owned())
+            .collect::<Vec<_>>()
+            .join(": "),
     });
     not_run.chain(texts).collect()
 }

@@ -20,6 +20,7 @@ use stampede_core::{
 use crate::StudyView;
 use crate::audits::WireAudit;
 use crate::places;
+use crate::recommendation::json::{WireLeftOut, WireRecommendation};
 use crate::sampling_json::{WireActivity, WireLoadSeconds, WireSampling};
 use crate::scale_figures::{
     ScaleFigures, WireBill, WireColdStarts, WireGateway, WireInstances, WireQueue, WireService,
@@ -70,8 +71,10 @@ pub(crate) struct WireStudy<'a> {
     noise_floor: Option<WireNoiseFloor<'a>>,
     yard_stick: WireYardStick<'a>,
     cases: Vec<WireCase<'a>>,
-    /// Cases that were asked for and could not run, each with why and how to mend that.
-    not_run: BTreeMap<&'a str, &'a str>,
+    /// What was to be compared and was not.
+    left_out: Vec<WireLeftOut>,
+    /// Which case to take; of comparisons alone.
+    recommendation: Option<WireRecommendation<'a>>,
     verdicts: Vec<WireVerdict<'a>>,
     detectable_share: Option<f64>,
     /// Where scatter comes from, in a study that was measured in turns.
@@ -135,7 +138,8 @@ impl<'a> WireStudy<'a> {
             noise_floor: groundwork.floor.as_ref().map(WireNoiseFloor::of),
             yard_stick: WireYardStick::of(view.yard_stick),
             cases: cases.collect(),
-            not_run: groundwork.not_run.iter().map(|(case, why)| (case.as_str(), why.as_str())).collect(),
+            left_out: WireLeftOut::all(view),
+            recommendation: WireRecommendation::of(view),
             verdicts: view.analysis.verdicts.iter().map(WireVerdict::of).collect(),
             detectable_share: view.analysis.detectable.map(rounded),
             turn_scatter: TurnScatter::of(view.study, view.trials).map(|scatter| WireTurnScatter::of(&scatter)),
@@ -164,6 +168,8 @@ impl<'a> WireMachine<'a> {
 struct WireCase<'a> {
     id: &'a str,
     runtime: &'a str,
+    /// What it is compared for: candidate, reference or not-for-production.
+    role: &'static str,
     runtime_version: &'a str,
     app: &'a str,
     /// The public folder, and who answers the paths that are no files of it.
@@ -206,6 +212,7 @@ impl<'a> WireCase<'a> {
         let Case {
             id,
             runtime,
+            role,
             runtime_version,
             app,
             site,
@@ -226,6 +233,7 @@ impl<'a> WireCase<'a> {
         Self {
             id: id.as_str(),
             runtime: runtime.as_str(),
+            role: role.name(),
             runtime_version,
             app,
             public_folder: site.as_ref().map(ToString::to_string),

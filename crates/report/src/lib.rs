@@ -26,6 +26,7 @@ mod markdown_text;
 mod page;
 mod places;
 mod quantity;
+mod recommendation;
 pub mod replication;
 pub mod runtime;
 mod sampling_json;

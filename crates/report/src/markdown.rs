@@ -24,7 +24,6 @@ fn compared(view: &StudyView<'_>, blocks: &mut Vec<Block>) {
     blocks.extend(alarm(&digest));
     if let Some(conclusion) = &digest.conclusion {
         blocks.push(Block::Strong(conclusion.plain.clone()));
-        blocks.push(Block::Paragraph(conclusion.method.clone()));
     }
     blocks.extend(digest.bottlenecks.iter().cloned().map(Block::Paragraph));
     blocks.push(Block::Paragraph(digest.question.clone()));
@@ -36,6 +35,7 @@ fn compared(view: &StudyView<'_>, blocks: &mut Vec<Block>) {
     for part in [audits, trouble, verdicts, answers, parts, settings] {
         blocks.extend(part(&digest));
     }
+    blocks.extend(digest.conclusion.map(|conclusion| Block::Paragraph(conclusion.method)));
     blocks.push(Block::Paragraph(digest.study));
 }
 

@@ -57,6 +57,20 @@ pub(crate) fn ratio(ratio: f64) -> String {
     if (0.01..2.0).contains(&ratio) { format!("{ratio:.3}") } else { number(ratio) }
 }
 
+/// A ratio with the ends of its interval, all with as many digits as the interval makes sense of: `1.9`, `1.8`, `2.0`. An end that is
+/// not 1 is not printed as 1.
+pub(crate) fn ratio_between(value: f64, low: f64, high: f64) -> [String; 3] {
+    const MOST: usize = 4;
+    let least = usize::from(value < 10.0);
+    let shows = |decimals: &usize| {
+        let step = 10_f64.powi(-(*decimals as i32));
+        let is_one = |end: f64| (end - 1.0).abs() < step / 2.0;
+        step <= (high - low) / 2.0 && !is_one(low) && !is_one(high)
+    };
+    let decimals = (least..MOST).find(shows).unwrap_or(MOST - 1);
+    [value, low, high].map(|value| grouped(&format!("{value:.decimals$}")))
+}
+
 /// A number with as many digits behind the point as `beside` has: what a half width is printed with.
 pub(crate) fn number_beside(value: f64, beside: f64) -> String {
     let decimals = number(beside).split_once('.').map_or(0, |(_, fraction)| fraction.len());
@@ -143,6 +157,21 @@ mod tests {
             (1_234.5, "1,234"),
         ] {
             assert_eq!(ratio(value), text);
+        }
+    }
+
+    #[test]
+    fn ratios_have_the_digits_of_their_interval() {
+        for (values, texts) in [
+            ([1.903, 1.81, 2.04], ["1.9", "1.8", "2.0"]),
+            ([5.2, 5.081, 5.333], ["5.2", "5.1", "5.3"]),
+            ([1.011, 1.0089, 1.0131], ["1.011", "1.009", "1.013"]),
+            ([1.21, 1.02, 1.43], ["1.21", "1.02", "1.43"]),
+            ([16.2, 14.1, 18.6], ["16", "14", "19"]),
+            ([0.587, 0.51, 0.676], ["0.59", "0.51", "0.68"]),
+        ] {
+            let [value, low, high] = values;
+            assert_eq!(ratio_between(value, low, high), texts, "{values:?}");
         }
     }
 

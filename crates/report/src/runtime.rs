@@ -3,7 +3,8 @@
 use std::fmt::Write;
 
 use stampede_core::{
-    AppKind, Candidate, CommandValues, Deployment, Limits, Load, Origin, ProcessModel, Program, Topology, TunableKind,
+    AppKind, Candidate, CaseRole, CommandValues, Deployment, Limits, Load, Origin, ProcessModel, Program, Topology,
+    TunableKind,
 };
 
 use crate::layout::wrap;
@@ -26,14 +27,19 @@ pub struct RuntimeView<'a> {
 /// Each setting with what it does, its value, why it has it, and where the manual explains it.
 pub fn settings(view: &RuntimeView<'_>, width: usize) -> String {
     let RuntimeView { candidate, limits, topology, load, state } = view;
-    let Candidate { id: _, runtime, app, php: _, tuning } = candidate;
+    let Candidate { id: _, runtime, role, app, php: _, tuning } = candidate;
     let model = match runtime.process_model() {
         ProcessModel::ProcessPerRequest => "the application starts afresh for each request",
         ProcessModel::LongLivedWorkers => "the application is started once, a worker answers one request at a time",
         ProcessModel::EventLoop => "the application is started once and answers many requests at the same time",
     };
     let mut text = format!("{}: {}\n", runtime.id(), runtime.title());
-    for line in state.lines().chain([model]) {
+    let role = match role {
+        CaseRole::Candidate => None,
+        CaseRole::Reference => Some("a reference: it shows what is possible, and is not recommended"),
+        CaseRole::NotForProduction => Some("not for production: it is never recommended"),
+    };
+    for line in state.lines().chain([model]).chain(role) {
         writeln_wrapped(&mut text, "  ", line, 2, width);
     }
     for line in runtime.status() {

@@ -4,7 +4,7 @@ use stampede_analysis::Explanation;
 
 use crate::StudyView;
 use crate::audits::MADE;
-use crate::columns::{COLUMNS, LEGEND};
+use crate::columns::{COLUMNS, legend};
 use crate::conclusion::VERDICTS;
 use crate::digest::Digest;
 use crate::page::{Block, Column, Table};
@@ -28,7 +28,7 @@ pub(crate) fn cases(view: &StudyView<'_>, digest: &Digest) -> [Block; 2] {
         Column::figures(&column.title(), cells).headed(column.heading()).ranked(column.rank)
     });
     let table = Table { columns: [names].into_iter().chain(figures).collect() };
-    [Block::Table(table), Block::Legend(LEGEND.to_owned())]
+    [Block::Table(table), Block::Legend(legend(view))]
 }
 
 /// The changes that were tried.

@@ -4,8 +4,8 @@ mod json;
 
 use std::path::Path;
 
-use stampede_analysis::{Metric, Shortfall, Space, Tried, is_miss, shortfalls};
-use stampede_core::{CaseId, Limits, Load, Objective, Outcome as TrialOutcome, RuntimeId, Slo, SloTerm, Study, Trial};
+use stampede_analysis::{Metric, Shortfall, Space, Tried, is_miss, missed as missed_in_most};
+use stampede_core::{CaseId, Limits, Load, Objective, Outcome as TrialOutcome, RuntimeId, Slo, Study, Trial};
 
 use crate::StudyView;
 use crate::page::{Block, Column, Page, Table};
@@ -74,21 +74,7 @@ pub fn missed(held: &[Held<'_>], slo: Option<&Slo>) -> Vec<Shortfall> {
 
 /// What a case missed of an SLO in most of its trials, the worst first.
 fn missed_by(held: &Held<'_>, slo: Option<&Slo>, case: &CaseId) -> Vec<Shortfall> {
-    let Some(slo) = slo else { return Vec::new() };
-    let trials = measured(held, case);
-    let of_term = |term: &SloTerm| {
-        let mut times: Vec<f64> = trials
-            .iter()
-            .filter_map(|trial| shortfalls(slo, trial).into_iter().find(|missed| missed.term == *term))
-            .map(|missed| missed.times)
-            .collect();
-        times.sort_by(f64::total_cmp);
-        let median = times.get(times.len() / 2).copied()?;
-        (times.len() * 2 > trials.len()).then_some(Shortfall { term: *term, times: median })
-    };
-    let mut missed: Vec<Shortfall> = slo.terms().iter().filter_map(of_term).collect();
-    missed.sort_by(|a, b| b.times.total_cmp(&a.times));
-    missed
+    slo.map_or_else(Vec::new, |slo| missed_in_most(slo, &measured(held, case)))
 }
 
 /// The trials of a case that say something.

@@ -6,8 +6,9 @@ use std::time::Duration;
 
 use minijinja::context;
 use stampede_core::{
-    App, AppKind, DefaultsContext, Deployment, PlanError, ProcessModel, Program, Programs, Ready, RenderContext,
-    Requirement, RunFile, Runtime, RuntimeId, Stop, StopSignal, Tunable, Tuning, TuningProblem, Unit, UnitId,
+    App, AppKind, CaseRole, DefaultsContext, Deployment, PlanError, ProcessModel, Program, Programs, Ready,
+    RenderContext, Requirement, RunFile, Runtime, RuntimeId, Stop, StopSignal, Tunable, Tuning, TuningProblem, Unit,
+    UnitId,
 };
 
 use crate::lookup::Lookup;
@@ -43,6 +44,10 @@ impl Runtime for FunctionsFrameworkGo {
 
     fn process_model(&self) -> ProcessModel {
         ProcessModel::EventLoop
+    }
+
+    fn role(&self) -> CaseRole {
+        CaseRole::Reference
     }
 
     fn serves(&self, kind: &AppKind) -> bool {

@@ -5,9 +5,9 @@ use std::path::PathBuf;
 use std::time::Duration;
 
 use stampede_core::{
-    App, AppKind, BuildStep, DefaultsContext, Deployment, Install, Makes, PlanError, ProcessModel, Program, Programs,
-    Ready, RenderContext, Requirement, Role, RunFile, Runtime, RuntimeId, Stop, StopSignal, Tunable, TunableKind,
-    Tuning, TuningProblem, Unit, UnitId, VersionProbe,
+    App, AppKind, BuildStep, CaseRole, DefaultsContext, Deployment, Install, Makes, PlanError, ProcessModel, Program,
+    Programs, Ready, RenderContext, Requirement, Role, RunFile, Runtime, RuntimeId, Stop, StopSignal, Tunable,
+    TunableKind, Tuning, TuningProblem, Unit, UnitId, VersionProbe,
 };
 
 use crate::lookup::Lookup;
@@ -40,6 +40,10 @@ impl Runtime for Go {
 
     fn process_model(&self) -> ProcessModel {
         ProcessModel::EventLoop
+    }
+
+    fn role(&self) -> CaseRole {
+        CaseRole::Reference
     }
 
     fn serves(&self, kind: &AppKind) -> bool {

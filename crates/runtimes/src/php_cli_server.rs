@@ -7,9 +7,9 @@ use std::path::PathBuf;
 use std::time::Duration;
 
 use stampede_core::{
-    Address, AddressId, AddressKind, App, AppKind, DefaultsContext, Deployment, PhpSapi, PlanError, ProcessModel,
-    Program, Programs, Ready, RenderContext, Requirement, Role, RunFile, Runtime, RuntimeId, Stop, StopSignal, Tunable,
-    TunableKind, Tuning, TuningProblem, Unit, UnitId,
+    Address, AddressId, AddressKind, App, AppKind, CaseRole, DefaultsContext, Deployment, PhpSapi, PlanError,
+    ProcessModel, Program, Programs, Ready, RenderContext, Requirement, Role, RunFile, Runtime, RuntimeId, Stop,
+    StopSignal, Tunable, TunableKind, Tuning, TuningProblem, Unit, UnitId,
 };
 
 use crate::lookup::Lookup;
@@ -47,6 +47,10 @@ impl Runtime for PhpCliServer {
 
     fn process_model(&self) -> ProcessModel {
         ProcessModel::ProcessPerRequest
+    }
+
+    fn role(&self) -> CaseRole {
+        CaseRole::NotForProduction
     }
 
     fn serves(&self, kind: &AppKind) -> bool {

@@ -22,7 +22,7 @@ pub(crate) fn run(args: Box<CompareArgs>, host: &dyn Host) -> Outcome {
         id: None,
         kind: if plan.calibrate { StudyKind::Calibrate } else { StudyKind::Compare },
         deciding: Deciding::InWindow(metric),
-        slo: None,
+        slo: plan.slo.clone(),
         failures: Failures::Faults,
         resume: resume.resume,
         backend: backend.backend.chosen(),

@@ -29,6 +29,7 @@ const MIGRATIONS: &[&str] = &[
     include_str!("migrations/018_sites.sql"),
     include_str!("migrations/019_errors.sql"),
     include_str!("migrations/020_turns.sql"),
+    include_str!("migrations/021_roles.sql"),
 ];
 
 /// The version that this program writes.

@@ -10,7 +10,7 @@
 //! name against what a file name may be, before any of it is stored.
 
 #[cfg(test)]
-mod matrix;
+pub(crate) mod matrix;
 
 use std::io::{self, Read, Write};
 

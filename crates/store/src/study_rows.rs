@@ -4,8 +4,8 @@ use jiff::Timestamp;
 use rusqlite::types::FromSqlResult;
 use rusqlite::{Connection, OptionalExtension, Row, Transaction, named_params};
 use stampede_core::{
-    BlockOrder, Bytes, Case, CaseId, CgroupSupport, Cpus, ErrorModel, Limits, Machine, Revision, Rounds, RuntimeId,
-    Slo, Study, StudyId, StudyKind, WorkloadId,
+    BlockOrder, Bytes, Case, CaseId, CaseRole, CgroupSupport, Cpus, ErrorModel, Limits, Machine, Revision, Rounds,
+    RuntimeId, Slo, Study, StudyId, StudyKind, WorkloadId,
 };
 
 use crate::columns::{Count, Decimal, Instant, Json, Nanos, other};
@@ -82,6 +82,7 @@ fn insert_case(transaction: &Transaction<'_>, study: &StudyId, ordinal: i64, cas
     let Case {
         id,
         runtime,
+        role,
         runtime_version,
         app,
         site,
@@ -98,7 +99,8 @@ fn insert_case(transaction: &Transaction<'_>, study: &StudyId, ordinal: i64, cas
     } = case;
     transaction.execute(
         "INSERT INTO study_case VALUES (:study_id, :ordinal, :case_id, :runtime, :runtime_version, :tuning_json,
-            :limit_cpus_milli, :limit_memory_bytes, :platform, :pinning_json, :load_json, :topology_json, :base_image)",
+            :limit_cpus_milli, :limit_memory_bytes, :platform, :pinning_json, :load_json, :topology_json, :base_image,
+            :role)",
         named_params! {
             ":study_id": study.as_str(),
             ":ordinal": ordinal,
@@ -113,6 +115,7 @@ fn insert_case(transaction: &Transaction<'_>, study: &StudyId, ordinal: i64, cas
             ":load_json": Json(load),
             ":topology_json": Json(topology),
             ":base_image": base_image,
+            ":role": role.name(),
         },
     )?;
     if let Some(site) = site {
@@ -276,6 +279,7 @@ fn load_cases(connection: &Connection, id: &StudyId) -> rusqlite::Result<Vec<Cas
         Ok(Case {
             id: CaseId::new(row.get::<_, String>("case_id")?),
             runtime: RuntimeId::new(row.get::<_, String>("runtime")?),
+            role: row.get::<_, RoleColumn>("role")?.0,
             runtime_version: row.get("runtime_version")?,
             // Studies of before this was kept had one application each.
             app: row.get::<_, Option<String>>("app")?.unwrap_or_else(|| "plain".to_owned()),
@@ -358,6 +362,15 @@ impl rusqlite::types::FromSql for OrderColumn {
         let word = value.as_str()?;
         let known = BlockOrder::ALL.iter().find(|(name, _)| *name == word);
         known.map(|(_, order)| Self(*order)).ok_or_else(|| other(format!("unknown order of cases: {word}")))
+    }
+}
+
+struct RoleColumn(CaseRole);
+
+impl rusqlite::types::FromSql for RoleColumn {
+    fn column_result(value: rusqlite::types::ValueRef<'_>) -> FromSqlResult<Self> {
+        let word = value.as_str()?;
+        CaseRole::named(word).map(Self).ok_or_else(|| other(format!("unknown role of a case: {word}")))
     }
 }
 

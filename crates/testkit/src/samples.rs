@@ -5,9 +5,9 @@ use std::path::PathBuf;
 use std::time::Duration;
 
 use stampede_core::{
-    AddressId, Body, Bytes, Case, CaseId, Censored, Counts, CpuLayout, Cpus, Deployment, Exchange, Expectation,
-    GeneratorUse, Latencies, Limits, Load, Program, Ready, Request, RuntimeId, Stop, StopSignal, Topology, Tuning,
-    Unit, UnitId, Workload, WorkloadId,
+    AddressId, Body, Bytes, Case, CaseId, CaseRole, Censored, Counts, CpuLayout, Cpus, Deployment, Exchange,
+    Expectation, GeneratorUse, Latencies, Limits, Load, Program, Ready, Request, RuntimeId, Stop, StopSignal, Topology,
+    Tuning, Unit, UnitId, Workload, WorkloadId,
 };
 use stampede_seam::{Backend, LittlesLaw, LoadResult, Measures};
 
@@ -57,6 +57,7 @@ pub fn case(name: &str) -> Case {
     Case {
         id: CaseId::new(name),
         runtime: RuntimeId::new(name),
+        role: CaseRole::Candidate,
         runtime_version: "1.0".to_owned(),
         app: "hello".to_owned(),
         site: None,

@@ -64,6 +64,20 @@ pub fn shortfalls(slo: &Slo, trial: &Trial) -> Vec<Shortfall> {
     missed.collect()
 }
 
+/// The terms that were missed in most of these trials, each by its median, the worst first.
+pub fn missed(slo: &Slo, trials: &[&Trial]) -> Vec<Shortfall> {
+    let of_term = |term: &SloTerm| {
+        let missed = trials.iter().filter_map(|trial| shortfalls(slo, trial).into_iter().find(|of| of.term == *term));
+        let mut times: Vec<f64> = missed.map(|missed| missed.times).collect();
+        times.sort_by(f64::total_cmp);
+        let median = times.get(times.len() / 2).copied()?;
+        (times.len() * 2 > trials.len()).then_some(Shortfall { term: *term, times: median })
+    };
+    let mut missed: Vec<Shortfall> = slo.terms().iter().filter_map(of_term).collect();
+    missed.sort_by(|a, b| b.times.total_cmp(&a.times));
+    missed
+}
+
 #[cfg(test)]
 mod tests {
     use stampede_core::StudyKind;

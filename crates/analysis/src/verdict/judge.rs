@@ -1,7 +1,5 @@
 //! What the comparisons of a study's cases say, all together.
 
-use std::collections::BTreeSet;
-
 use stampede_core::{CaseId, Estimate, Rounds, Study, StudyKind, Trial, Verdict, VerdictWord};
 use stampede_stats::{BlockRatios, Confidence, Decision, Extent, Margins, decide, detectable_effect, mean, median};
 
@@ -53,6 +51,8 @@ pub(crate) struct Verdicts {
     pub(crate) shown: Vec<(usize, usize)>,
     /// Whether the data were looked at.
     pub(crate) looked_at: bool,
+    /// The looks, where there were several: see [`Family::looks`].
+    pub(crate) looks: Vec<(u32, f64)>,
     /// The smallest difference, as a share, that the pairs with the best case would have shown 9 times of 10: the median over
     /// them.
     pub(crate) detectable: Option<f64>,
@@ -64,25 +64,6 @@ pub(crate) struct Verdicts {
 /// at all looks, to be right in 95 % of studies. Equivalence is shown by two one-sided tests at 5 % for each pair by itself.
 pub(crate) fn judge(metric: &Metric, study: &Study, trials: &[Trial], ranked: &[Record<'_>]) -> Verdicts {
     let (family, looked_at) = looked_at(metric, study, trials, ranked);
-    verdicts(metric, study, &family, looked_at)
-}
-
-/// The same of every two of some of its cases, which share the error among themselves and so need less to be shown. The study was
-/// looked at when all of its cases were; how well a ratio is known is found from all of them.
-pub(crate) fn judge_among(
-    metric: &Metric,
-    study: &Study,
-    trials: &[Trial],
-    ranked: &[Record<'_>],
-    cases: &BTreeSet<CaseId>,
-) -> Verdicts {
-    let (all, looked_at) = looked_at(metric, study, trials, ranked);
-    let mut family = Family::among(metric, ranked, margins(study), |record| cases.contains(&record.case.id));
-    match study.rounds {
-        Rounds::Fixed(_) if looked_at => family.look_once(),
-        Rounds::Fixed(_) => {}
-        Rounds::Auto { .. } => family.look_like(&all),
-    }
     verdicts(metric, study, &family, looked_at)
 }
 
@@ -115,7 +96,17 @@ fn verdicts(metric: &Metric, study: &Study, family: &Family<'_>, looked_at: bool
         verdicts: measured().map(|pair| verdict(metric, family, pair)).collect(),
         shown: measured().filter_map(|pair| shown(metric.better, pair)).collect(),
         looked_at,
+        looks: family.looks.clone(),
         detectable: median(&detectable),
+    }
+}
+
+/// Looks at other pairs of a study as its own were looked at.
+pub(super) fn look_as(study: &Study, trials: &[Trial], looks: &[(u32, f64)], family: &mut Family<'_>) {
+    match study.rounds {
+        Rounds::Fixed(_) if is_complete(study, trials) => family.look_once(),
+        Rounds::Fixed(_) => {}
+        Rounds::Auto { .. } => looks.iter().for_each(|(block, spent)| family.look(*block, *spent)),
     }
 }
 
@@ -160,7 +151,7 @@ pub(crate) fn against(verdicts: &[Verdict], key: &str, a: &CaseId, b: &CaseId) -
     })
 }
 
-fn turned(verdict: &Verdict) -> Verdict {
+pub(super) fn turned(verdict: &Verdict) -> Verdict {
     let Verdict { metric, a, b, ratio, verdict, slight, blocks_to_decide } = verdict.clone();
     let Estimate { value, low, high, n } = ratio;
     let inverse = |value: f64| 1.0 / value;
@@ -198,7 +189,7 @@ fn word(better: Better, decision: Decision) -> VerdictWord {
     }
 }
 
-fn verdict(metric: &Metric, family: &Family<'_>, pair: &Pair<'_>) -> Verdict {
+pub(super) fn verdict(metric: &Metric, family: &Family<'_>, pair: &Pair<'_>) -> Verdict {
     let exact = pair.exact();
     let interval = pair.interval().map(stampede_stats::Interval::exp);
     let undecided = pair.decision == Decision::Undecided;
@@ -229,11 +220,11 @@ fn detectable(pair: &Pair<'_>, margins: Margins) -> Option<f64> {
 
 #[cfg(test)]
 mod tests {
-    use stampede_core::{ErrorModel, Trial};
+    use stampede_core::{CaseRole, ErrorModel, Trial};
     use stampede_stats::SplitMix64;
 
     use super::*;
-    use crate::analysis::{analyse, verdicts_among};
+    use crate::analysis::analyse;
     use crate::metric::{METRICS, metric};
     use crate::samples;
 
@@ -385,20 +376,23 @@ mod tests {
     }
 
     #[test]
-    fn some_of_a_studys_cases_share_the_error_among_themselves() {
+    fn candidates_share_the_error_among_themselves_and_all_cases_tell_how_well_their_ratio_is_known() {
         let cases = many(1.02, 3);
         let names: Vec<&str> = cases.iter().map(|(name, _)| *name).collect();
         let (study, trials) = (samples::study(&names), trials(&borrowed(&cases)));
-        let analysis = analyse(&study, &trials);
         let mut more = 0;
-        for of_all in &analysis.verdicts {
-            let two = BTreeSet::from([of_all.a.clone(), of_all.b.clone()]);
-            let among = verdicts_among(&study, &trials, &analysis, &two);
-            let [verdict] = &among[..] else { panic!("{among:?}") };
-            assert_eq!(of_all.ratio, verdict.ratio, "the pair's own interval, by what all thirteen tell");
-            assert!(of_all.verdict != VerdictWord::Faster || verdict.verdict == VerdictWord::Faster, "{verdict:?}");
-            more += usize::from(of_all.verdict == VerdictWord::Undecided && verdict.verdict == VerdictWord::Faster);
+        for of_all in analyse(&study, &trials).verdicts.iter().step_by(5) {
+            let mut study = study.clone();
+            for case in study.cases.iter_mut().filter(|case| case.id != of_all.a && case.id != of_all.b) {
+                case.role = CaseRole::Reference;
+            }
+            let recommendation = analyse(&study, &trials).recommendation.unwrap();
+            let lead = recommendation.advice.lead().unwrap();
+            assert_eq!((recommendation.pairs, lead.own), (1, of_all.ratio), "by what all thirteen tell");
+            let verdict = lead.verdict.verdict;
+            assert!(of_all.verdict != VerdictWord::Faster || verdict == VerdictWord::Faster, "{lead:?}");
+            more += usize::from(of_all.verdict == VerdictWord::Undecided && verdict == VerdictWord::Faster);
         }
-        assert!(more > 0, "{:?}", analysis.verdicts);
+        assert!(more > 0, "none is shown by two of thirteen alone");
     }
 }

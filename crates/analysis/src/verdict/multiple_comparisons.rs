@@ -29,9 +29,9 @@ const MANY_PAIRS: usize = 2;
 pub(crate) struct Family<'a> {
     margins: Margins,
     pub(crate) pairs: Vec<Pair<'a>>,
+    /// Each of several looks: the block up to which it saw, and the share of the budget that was spent then.
+    pub(crate) looks: Vec<(u32, f64)>,
     nominal: NominalErrors,
-    /// When it was looked at: the block, and the share of the budget that was used up.
-    looks: Vec<(u32, f64)>,
 }
 
 /// Nominal errors that were computed before: they take a while, and most pairs of a study have the same looks.
@@ -55,6 +55,10 @@ impl NominalErrors {
 /// The logarithms of a metric by block, of each case of a study by its place among the records.
 type Logs = Rc<[BTreeMap<u32, f64>]>;
 
+fn logs_of_all(metric: &Metric, records: &[&Record<'_>]) -> Logs {
+    records.iter().map(|record| logs(metric, record)).collect()
+}
+
 /// Two cases, with a metric of both in every block that measured both.
 pub(crate) struct Pair<'a> {
     /// Places among the records.
@@ -77,46 +81,59 @@ pub(crate) struct Pair<'a> {
     /// What was found, at the last look or the one that decided.
     pub(crate) decision: Decision,
     /// The error that a direction was last looked for with.
-    error: f64,
+    pub(crate) error: f64,
 }
 
 impl<'a> Family<'a> {
     /// The pairs of these cases that the study asks about, before any look: all, or those with the first case where each other
     /// one is a change to it.
     pub(crate) fn new(metric: &Metric, records: &'a [Record<'a>], margins: Margins) -> Self {
-        Self::among(metric, records, margins, |_| true)
-    }
-
-    /// The same of the pairs of some of the cases alone, which share the error of 5 % among themselves. How well a ratio is known is
-    /// found from all cases.
-    pub(crate) fn among(
-        metric: &Metric,
-        records: &'a [Record<'a>],
-        margins: Margins,
-        has_part: impl Fn(&Record<'_>) -> bool,
-    ) -> Self {
         let mut pairs = Vec::new();
         for (place, a) in records.iter().enumerate() {
             for (other, b) in records.iter().enumerate().skip(place + 1) {
-                if is_asked(a, b) && has_part(a) && has_part(b) {
+                if is_asked(a, b) {
                     pairs.push(Pair::new(metric, (place, other), a, b));
                 }
             }
         }
+        let records: Vec<&Record<'_>> = records.iter().collect();
+        let beside = logs_of_all(metric, &records);
+        Self::of(pairs, margins).known_from(&records, |_| Rc::clone(&beside))
+    }
+
+    /// Pairs of places among all cases of a study, each by a metric of its own, before any look; with the metrics. Those that share no
+    /// block are left out. How well a ratio is known is found from all cases.
+    pub(crate) fn asked<'m>(
+        asked: impl IntoIterator<Item = (&'m Metric, (usize, usize))>,
+        records: &[&'a Record<'a>],
+        margins: Margins,
+    ) -> (Vec<&'m Metric>, Self) {
+        let pairs =
+            asked.into_iter().map(|(metric, (a, b))| (metric, Pair::new(metric, (a, b), records[a], records[b])));
+        let (metrics, pairs): (Vec<&Metric>, Vec<Pair<'_>>) = pairs.filter(|(_, pair)| pair.blocks() > 0).unzip();
+        let mut known: BTreeMap<&str, Logs> = BTreeMap::new();
+        let family = Self::of(pairs, margins).known_from(records, |place| {
+            let metric = metrics[place];
+            Rc::clone(known.entry(metric.key).or_insert_with(|| logs_of_all(metric, records)))
+        });
+        (metrics, family)
+    }
+
+    /// Has errors found from all cases, where the study is judged so; a metric's logarithms by the place of a pair.
+    fn known_from(mut self, records: &[&Record<'_>], mut beside: impl FnMut(usize) -> Logs) -> Self {
         if records.first().is_some_and(|record| record.study.errors == ErrorModel::AllCases) {
-            let beside: Logs = records.iter().map(|record| logs(metric, record)).collect();
-            let spending = if pairs.len() < MANY_PAIRS { Spending::Late } else { Spending::Even };
-            for pair in &mut pairs {
-                pair.beside = Rc::clone(&beside);
+            let spending = if self.pairs.len() < MANY_PAIRS { Spending::Late } else { Spending::Even };
+            for (place, pair) in self.pairs.iter_mut().enumerate() {
+                pair.beside = beside(place);
                 pair.spending = spending;
             }
         }
-        Self::of(pairs, margins)
+        self
     }
 
     /// These pairs, before any look.
     pub(crate) fn of(pairs: Vec<Pair<'a>>, margins: Margins) -> Self {
-        Self { margins, pairs, nominal: NominalErrors::default(), looks: Vec::new() }
+        Self { margins, pairs, looks: Vec::new(), nominal: NominalErrors::default() }
     }
 
     /// The only look, at everything.
@@ -153,11 +170,6 @@ impl<'a> Family<'a> {
         self.pairs.iter().any(|pair| !pair.looks.is_empty())
     }
 
-    /// Looks whenever another family was looked at.
-    pub(crate) fn look_like(&mut self, other: &Self) {
-        other.looks.iter().for_each(|(block, spent)| self.look(*block, *spent));
-    }
-
     /// Looks for directions by Holm's procedure on intervals (`stampede_stats::step_down`): of k pairs without one, each is
     /// given the interval of 1 - 0.05 / k, and each direction that is found leaves more for the others. A pair that cannot be
     /// looked at, or was found equivalent, keeps its share.
@@ -166,7 +178,7 @@ impl<'a> Family<'a> {
         looked_at: &[usize],
         interval: impl Fn(&Pair<'_>, Spending, f64, &mut NominalErrors) -> Option<Interval>,
     ) {
-        let Self { margins, pairs, nominal, looks: _ } = self;
+        let Self { margins, pairs, looks: _, nominal } = self;
         let before: Vec<bool> = pairs.iter().map(Pair::has_direction).collect();
         step_down(ERROR, &before, |place, error| {
             let pair = &mut pairs[place];
@@ -292,15 +304,24 @@ impl<'a> Pair<'a> {
 
     /// The same, from the blocks up to this one.
     pub(crate) fn interval_until(&self, block: u32) -> Option<Interval> {
+        self.interval_with(block, ERROR)
+    }
+
+    /// The same with this error in place of 5 %.
+    pub(crate) fn interval_at(&self, error: f64) -> Option<Interval> {
+        self.interval_with(self.until(), error)
+    }
+
+    fn interval_with(&self, block: u32, error: f64) -> Option<Interval> {
         let ratios = self.ratios_until(block)?;
         let Some(last) = self.looks.last() else {
-            return Some(ratios.interval(Confidence::P95, SEED));
+            return Some(ratios.interval(Confidence::with_error(error)?, SEED));
         };
         // Blocks that were measured after the last look at an open pair narrow the interval, under the boundary of that look.
         let mut looks = self.looks.clone();
         let place = looks.len() - 1;
         looks[place].information = last.information.max(ratios.n() as f64);
-        Some(repeated_interval(&ratios, nominal_error(self.spending, ERROR, &looks).ok()?))
+        Some(repeated_interval(&ratios, nominal_error(self.spending, error, &looks).ok()?))
     }
 
     pub(crate) fn has_direction(&self) -> bool {

@@ -135,6 +135,7 @@ fn study(cases: usize, rounds: Rounds, precision: f64, errors: ErrorModel) -> St
 fn case(place: usize) -> Case {
     Case {
         id: CaseId::new(place.to_string()),
+        role: stampede_core::CaseRole::Candidate,
         runtime: RuntimeId::new("simulated"),
         runtime_version: String::new(),
         app: String::new(),

@@ -4,9 +4,9 @@ use std::collections::BTreeMap;
 use std::time::Duration;
 
 use stampede_core::{
-    Bytes, Case, CaseId, CgroupSupport, Counts, CpuLayout, Cpus, ErrorModel, GeneratorUse, Groundwork, Latencies,
-    Limits, Load, Machine, Measurement, Outcome, ReadinessRecord, ResourceUse, Role, Rounds, RuntimeId, Study, StudyId,
-    StudyKind, Topology, Trial, Tuning, WorkloadId,
+    Bytes, Case, CaseId, CaseRole, CgroupSupport, Counts, CpuLayout, Cpus, ErrorModel, GeneratorUse, Groundwork,
+    Latencies, Limits, Load, Machine, Measurement, Outcome, ReadinessRecord, ResourceUse, Role, Rounds, RuntimeId,
+    Study, StudyId, StudyKind, Topology, Trial, Tuning, WorkloadId,
 };
 
 /// What three trials of a case measured.
@@ -96,6 +96,7 @@ fn case(made_up: &MadeUp) -> Case {
     Case {
         id: CaseId::new(made_up.id),
         runtime: RuntimeId::new("nginx-fpm"),
+        role: CaseRole::Candidate,
         runtime_version: "nginx 1.22.1, PHP 8.2.29 NTS".to_owned(),
         app: "plain".to_owned(),
         site: None,

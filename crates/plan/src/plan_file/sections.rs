@@ -8,6 +8,7 @@ use schemars::{JsonSchema, Schema, SchemaGenerator, json_schema};
 use serde::Deserialize;
 use serde::de::value::MapAccessDeserializer;
 use serde::de::{Deserializer, MapAccess, Visitor};
+use stampede_core::CaseRole;
 
 use super::topology::TopologySection;
 use crate::document::Text;
@@ -71,10 +72,32 @@ pub(crate) struct CaseSection {
     /// The runtime, see stampede list runtimes.
     #[schemars(extend("examples" = ["nginx-fpm"]))]
     pub(crate) runtime: Text,
+    /// What it is compared for: a candidate can be recommended, a reference shows what is possible, and what is not for production
+    /// is never recommended. By default the runtime's own.
+    pub(crate) role: Option<RoleEntry>,
     /// Tunables with values, see stampede show runtime NAME.
     #[serde(default)]
     #[schemars(extend("examples" = ["{pm: static}"]))]
     pub(crate) set: BTreeMap<String, Text>,
+}
+
+/// What a case is compared for.
+#[derive(Clone, Copy, Debug, Deserialize, JsonSchema, PartialEq, Eq)]
+#[serde(rename_all = "kebab-case")]
+pub(crate) enum RoleEntry {
+    Candidate,
+    Reference,
+    NotForProduction,
+}
+
+impl RoleEntry {
+    pub(crate) fn role(self) -> CaseRole {
+        match self {
+            Self::Candidate => CaseRole::Candidate,
+            Self::Reference => CaseRole::Reference,
+            Self::NotForProduction => CaseRole::NotForProduction,
+        }
+    }
 }
 
 /// What each whole deployment may use.

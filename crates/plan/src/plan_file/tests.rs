@@ -68,11 +68,12 @@ const MISFITS: [(&str, &str, &[&str]); 18] = [
     ),
     (
         "words that are none",
-        "app: {dir: ., kind: symfoni}\nload: {model: opn, arrivals: random}\n",
+        "app: {dir: ., kind: symfoni}\nload: {model: opn, arrivals: random}\ncases: [{runtime: go, role: refrence}]\n",
         &[
             "p:1:21 app.kind symfoni is not known; did you mean symfony?",
             "p:2:15 load.model opn is not known; did you mean open?",
             "p:2:30 load.arrivals random is not known; use uniform, poisson",
+            "p:3:29 cases[0].role refrence is not known; did you mean reference?",
         ],
     ),
     (
@@ -159,11 +160,12 @@ fn anchors_and_scalars_as_they_are_written_are_read() {
     let yaml = "workload: markdown\n\
         cases:\n\
         - {id: a, runtime: nginx-fpm, set: &pool {pm: static, pm.max_children: 8, x: 0.50, y: true}}\n\
-        - {id: b, runtime: apache-fpm, set: *pool}\n\
+        - {id: b, runtime: apache-fpm, role: not-for-production, set: *pool}\n\
         limits: {cpus: 0.5, memory: 256Mi}\n\
         study:\n";
     let sections = parse(yaml, "p").unwrap();
     let cases = sections.cases.unwrap();
+    assert_eq!(cases.iter().map(|case| case.role).collect::<Vec<_>>(), [None, Some(RoleEntry::NotForProduction)]);
     let set: BTreeMap<_, _> = cases[1].set.iter().map(|(name, Text(value))| (name.as_str(), value.as_str())).collect();
     assert_eq!(set, BTreeMap::from([("pm", "static"), ("pm.max_children", "8"), ("x", "0.50"), ("y", "true")]));
     assert_eq!(sections.limits.unwrap().cpus, Some(Text("0.5".to_owned())));

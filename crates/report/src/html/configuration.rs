@@ -90,6 +90,7 @@ fn plain(name: &str, text: impl Into<String>) -> (String, Cell) {
 fn conditions(column: &Column<'_>) -> Entries {
     let Case {
         runtime,
+        role,
         runtime_version,
         app,
         site,
@@ -110,6 +111,7 @@ fn conditions(column: &Column<'_>) -> Entries {
     let warm_up = study.groundwork.warm_ups.get(id).map(|warm_up| trust::pilot(&warm_up.pilot));
     let mut entries = vec![
         plain("runtime", runtime.as_str()),
+        plain("role", role.name()),
         plain("version", runtime_version),
         plain("application", app),
         plain("limits asked", format!("{} CPU, {}", limits.cpus, limits.memory)),

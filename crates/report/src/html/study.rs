@@ -7,7 +7,7 @@ use stampede_core::{CaseId, Outcome, StudyKind, Trial, Verdict, VerdictWord};
 use super::configuration::{self, Group};
 use super::prose::{Piece, pieces};
 use super::{Texts, commands};
-use crate::columns::{COLUMNS, Column, LEGEND, half_width, titled};
+use crate::columns::{COLUMNS, Column, half_width, legend, titled};
 use crate::digest::{Digest, FindingGroup, Uncounted};
 use crate::dots::{self, Dots};
 use crate::quantity::{count, in_tables, percent, ratio, scale};
@@ -50,7 +50,7 @@ pub(super) struct StudyPage {
     bottlenecks: Vec<Vec<Piece>>,
     question: String,
     table: Table,
-    legend: &'static str,
+    legend: String,
     charts: Vec<Dots>,
     /// What the noise floor of the metric that decides is, or that none is known.
     floor: Option<String>,
@@ -134,7 +134,7 @@ impl StudyPage {
             bottlenecks: digest.bottlenecks.iter().map(|text| pieces(text)).collect(),
             question: digest.question.clone(),
             table: cases(view, &digest),
-            legend: LEGEND,
+            legend: legend(view),
             charts: dots::charts(view),
             floor: trust::floor(view),
             verdicts: digest.verdicts.clone(),

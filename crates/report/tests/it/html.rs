@@ -84,7 +84,7 @@ fn a_page_says_the_result_first_and_all_of_the_rest() {
     let text = page(&with_trust());
     let order = [
         "class=\"lead\"",
-        "go is the fastest",
+        "Undecided between apache-mod-php and nginx-fpm",
         "s0-figures",
         "s0-charts",
         "s0-findings",

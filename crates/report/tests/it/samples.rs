@@ -6,11 +6,12 @@ use std::time::Duration;
 use jiff::Timestamp;
 use stampede_analysis::{Analysis, analyse};
 use stampede_core::{
-    AddressId, Bytes, Case, CaseId, Censored, CgroupSupport, Counts, CpuLayout, Cpus, EnforcedLimits, ErrorClass,
-    ErrorModel, Floor, GatewayUse, Gauge, GeneratorUse, Groundwork, InstanceLife, InstanceUsage, Latencies, Limit,
-    Limits, Load, LoadSecond, Machine, Measurement, NoiseFloor, Outcome, Pace, Pilot, ReadinessRecord, ResourceUse,
-    Rounds, RuntimeId, Sampling, ScaleRecord, ScaledService, Sending, Series, SeriesSource, ServedAnswer, Study,
-    StudyId, StudyKind, Topology, Trial, Tuning, UnitId, UnitStop, WarmUp, WorkloadId, YardStickReading,
+    AddressId, Bytes, Case, CaseId, CaseRole, Censored, CgroupSupport, Counts, CpuLayout, Cpus, EnforcedLimits,
+    ErrorClass, ErrorModel, Floor, GatewayUse, Gauge, GeneratorUse, Groundwork, InstanceLife, InstanceUsage, Latencies,
+    LeftOut, Limit, Limits, Load, LoadSecond, Machine, Measurement, NoiseFloor, Outcome, Pace, Pilot, ReadinessRecord,
+    ResourceUse, Role, Rounds, RuntimeId, Sampling, ScaleRecord, ScaledService, Sending, Series, SeriesSource,
+    ServedAnswer, Study, StudyId, StudyKind, Topology, Trial, Tunable, TunableKind, Tuning, UnitId, UnitStop, WarmUp,
+    WorkloadId, YardStickReading,
 };
 use stampede_report::StudyView;
 
@@ -44,6 +45,18 @@ pub(crate) fn plain(cases: &[(&str, &[f64])]) -> Sample {
     let trials = cases.iter().flat_map(|(id, values)| (1..).zip(*values).map(|(n, value)| measured(id, n, *value, 30)));
     sample.trials = trials.collect();
     sample
+}
+
+/// The settings of a runtime that has several modes.
+pub(crate) fn mode(name: &str) -> Tuning {
+    let tunable = Tunable {
+        name: "mode",
+        kind: TunableKind::Choice(&["worker", "classic"]),
+        summary: "",
+        manual: "",
+        role: Role::Mode,
+    };
+    Tuning::new().with_default("mode", name, "it is the faster one").with_roles(&[tunable])
 }
 
 /// Four runtimes under half a CPU, all measured in three blocks.
@@ -181,6 +194,11 @@ fn case(id: &str, version: &str, tuning: Tuning) -> Case {
     Case {
         id: CaseId::new(id),
         runtime: RuntimeId::new(id),
+        role: match id {
+            "go" => CaseRole::Reference,
+            "php-cli-server" => CaseRole::NotForProduction,
+            _ => CaseRole::Candidate,
+        },
         runtime_version: version.to_owned(),
         app: "plain".to_owned(),
         site: None,
@@ -316,7 +334,11 @@ pub(crate) fn with_trust() -> Sample {
             calibration: StudyId::new("20260712-080000-cal"),
             metrics: BTreeMap::from([("throughput_rps".to_owned(), floor)]),
         }),
-        not_run: BTreeMap::new(),
+        left_out: vec![LeftOut {
+            case: CaseId::new("swoole"),
+            reason: "needs the PHP extension swoole".to_owned(),
+            fix: Some("pecl install swoole".to_owned()),
+        }],
     };
     sample.study.resumed_at = vec!["2026-07-13T12:14:00Z".parse().unwrap()];
     sample.yard_stick = (1..).zip([6_010, 5_990, 4_500, 6_030, 0]).map(|(block, ok)| reading(block, ok)).collect();

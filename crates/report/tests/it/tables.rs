@@ -9,7 +9,7 @@ use stampede_core::{
 };
 use stampede_report::{markdown, terminal};
 
-use crate::samples::{Sample, four_runtimes, plain, with_failures, with_trust, without_limits};
+use crate::samples::{Sample, four_runtimes, mode, plain, with_failures, with_trust, without_limits};
 
 fn in_terminal(sample: &Sample, width: usize) -> String {
     sample.render(|view| terminal::render(view, width, false))
@@ -75,6 +75,66 @@ fn a_study_ends_with_what_it_comes_to() {
     insta::assert_snapshot!(told.join("\n"));
 }
 
+/// The first line of each of these studies.
+#[test]
+fn the_first_line_says_what_to_ship() {
+    let [slow, quick, same] =
+        [[500.0, 504.0, 501.0, 499.0], [950.0, 955.0, 951.0, 949.0], [949.0, 954.0, 952.0, 950.0]];
+    let noisy = [300.0, 900.0, 450.0, 700.0];
+    let with_memory = |cases: &[(&str, &[f64])], mebibytes: &[u64]| {
+        let mut sample = plain(cases);
+        for (trial, place) in sample.trials.iter_mut().zip((0..).map(|number| number / 4)) {
+            let peak = (mebibytes[place] << 20) + u64::from(trial.block % 3) * 4_096;
+            trial.measurement.as_mut().unwrap().resources.as_mut().unwrap().memory_peak = peak;
+        }
+        sample
+    };
+    let mut worker =
+        with_memory(&[("nginx-fpm", &slow), ("frankenphp", &quick), ("go", &[9e3, 9.1e3, 9e3, 9e3])], &[41, 63, 9]);
+    worker.study.cases[1].tuning = mode("worker");
+    let mut wrong = plain(&[("nginx-fpm", &slow), ("swoole", &quick)]);
+    wrong.trials[4].measurement.as_mut().unwrap().requests.failed = 3;
+    let mut broke = plain(&[("nginx-fpm", &slow), ("swoole", &quick), ("uwsgi", &noisy)]);
+    broke.study.slo = Some("p99<1ms".parse().unwrap());
+    let mut early = plain(&[("nginx-fpm", &slow), ("swoole", &quick)]);
+    early.trials.pop();
+    let mut gate = plain(&[("base", &slow), ("head", &quick)]);
+    gate.study.kind = StudyKind::Gate;
+    let many: Vec<String> = (1..=7).map(|number| format!("case-{number}")).collect();
+    let of_case = |number: usize| {
+        std::array::from_fn(|block| noisy[(block * number + number) % 4] * (1.0 + number as f64 / 20.0))
+    };
+    let shifted: Vec<[f64; 4]> = (1..=7).map(of_case).collect();
+    let many: Vec<(&str, &[f64])> =
+        many.iter().map(String::as_str).zip(shifted.iter().map(|values| &values[..])).collect();
+    let samples = [
+        ("the best candidate", worker),
+        (
+            "the development server is faster",
+            plain(&[("nginx-fpm", &slow), ("swoole", &[600.0, 604.0, 601.0, 602.0]), ("php-cli-server", &quick)]),
+        ),
+        (
+            "a tie that memory breaks",
+            with_memory(&[("nginx-fpm", &same), ("swoole", &quick), ("go", &quick)], &[41, 63, 9]),
+        ),
+        ("a tie of three", plain(&[("a", &same), ("b", &quick), ("c", &[951.0, 953.0, 950.0, 951.0])])),
+        ("open", plain(&[("nginx-fpm", &slow), ("swoole", &noisy)])),
+        ("open, and shown by itself", plain(&[("a", &slow), ("b", &[520.0, 531.0, 515.0, 527.0]), ("c", &noisy)])),
+        ("many that are open", plain(&many)),
+        ("one candidate", with_memory(&[("nginx-fpm", &slow), ("go", &quick)], &[41, 9])),
+        ("no candidate", plain(&[("php-cli-server", &slow), ("go", &quick)])),
+        ("one with wrong answers", wrong),
+        ("all broke their objective", broke),
+        ("not finished", early),
+        ("a gate", gate),
+    ];
+    let lines = samples.map(|(name, sample)| {
+        let text = sample.render(markdown::render);
+        format!("{name}:\n  {}\n", text.lines().next().unwrap_or_default().replace("**", ""))
+    });
+    insta::assert_snapshot!(lines.concat());
+}
+
 #[test]
 fn under_an_open_load_the_shorter_wait_is_the_better() {
     let mut sample = plain(&[("slow", &[3_000.0, 3_010.0, 3_005.0]), ("quick", &[6_000.0, 6_100.0, 6_050.0])]);
@@ -88,7 +148,7 @@ fn under_an_open_load_the_shorter_wait_is_the_better() {
         trial.measurement.as_mut().unwrap().response = latencies;
     }
     let text = in_terminal(&sample, 80);
-    assert!(text.contains("quick is the fastest. Its p99 response time is 0.587 times that of slow ("), "{text}");
+    assert!(text.contains("Ship quick: 0.59 times the p99 response time of slow (0.55 to 0.62), the same"), "{text}");
     assert!(text.contains("quick is faster than slow: p99 response time 0.587 times ("), "{text}");
     // What stands beside req/s is half an interval of req/s, and not one of a time in microseconds.
     let of = |case: &str| text.lines().find(|line| line.starts_with(case) && line.contains('±')).unwrap();
@@ -104,7 +164,7 @@ fn words_of_speed_are_kept_for_speed() {
     }
     let text = in_terminal(&sample, 100);
     let flat = text.split_whitespace().collect::<Vec<_>>().join(" ");
-    assert!(flat.contains("a has the lowest peak memory without page cache. Its peak memory without page"), "{text}");
+    assert!(flat.contains("Ship a: 0.50 times the peak memory without page cache of b (0.48 to 0.52)."), "{text}");
     assert!(flat.contains("a is better than b: peak memory without page cache 0.49"), "{text}");
     assert!(!flat.contains("fastest") && !flat.contains("faster"), "{text}");
 
@@ -113,10 +173,7 @@ fn words_of_speed_are_kept_for_speed() {
         trial.measurement.as_mut().unwrap().resources.as_mut().unwrap().cpu = Duration::from_millis(cpu_ms);
     }
     let flat = in_terminal(&sample, 100).split_whitespace().collect::<Vec<_>>().join(" ");
-    assert!(
-        flat.contains("a has the most requests per CPU-second. It has 2.01 times the requests per CPU-second of b"),
-        "{flat}"
-    );
+    assert!(flat.contains("Ship a: 2.01 times the requests per CPU-second of b ("), "{flat}");
 }
 
 #[test]

@@ -14,7 +14,7 @@ use crate::args::StoreArgs;
 #[derive(Debug, clap::Args)]
 #[command(mut_args(in_export))]
 #[command(after_help = "Examples:\n  \
-        stampede export dockerfile --study latest --output ./deploy          (the best case of a study)\n  \
+        stampede export dockerfile --study latest --output ./deploy          (the case that a study recommends)\n  \
         stampede export kubernetes --study 20260301 --case tuned --image registry.example/shop:1 --output ./deploy\n  \
         stampede export config nginx-fpm markdown --cpus 0.5 --memory 256Mi --output ./server\n  \
         stampede export systemd apache-mod-php ./my-app --set apache-mod-php.MaxRequestWorkers=8 --output ./root")]
@@ -23,7 +23,7 @@ pub(crate) struct ExportArgs {
     /// systemd, or config (the servers' own files and a script that starts them)
     #[arg(value_name = "TARGET", value_parser = target(), hide_possible_values = true)]
     pub(crate) target: Target,
-    /// The runtime (see `stampede list runtimes`) [default: the study's best]
+    /// The runtime (see `stampede list runtimes`) [default: the one that the study recommends]
     #[arg(value_name = "RUNTIME")]
     pub(crate) runtime: Option<String>,
     #[command(flatten)]
@@ -31,7 +31,7 @@ pub(crate) struct ExportArgs {
     /// Take limits and settings from a stored study: its name, the start of one, or `latest`
     #[arg(long, value_name = "STUDY", help_heading = "What")]
     pub(crate) study: Option<String>,
-    /// Which of the study's or plan's cases [default: the study's best, of RUNTIME where that is given]
+    /// Which of the study's or plan's cases [default: the recommended one, of RUNTIME where that is given]
     #[arg(long, value_name = "CASE", help_heading = "What")]
     pub(crate) case: Option<String>,
     #[command(flatten)]

@@ -1,7 +1,7 @@
 //! What is exported: a runtime as the command line sets it, or a case of a stored study.
 
-use stampede_analysis::analyse;
-use stampede_core::{Candidate, Case, Outcome, ScaledService, Study, Trial};
+use stampede_analysis::{Recommendation, analyse};
+use stampede_core::{Candidate, Case, CaseRole, Outcome, ScaledService, Study, Trial};
 use stampede_plan::{CompareFlags, ComparePlan, MachineSize, RetrialFlags, RetrialPlan};
 use stampede_store::StoredStudy;
 
@@ -73,7 +73,7 @@ pub(super) fn read(args: &ExportArgs, machine: MachineSize) -> Result<Subject, F
     Ok(Subject { plan: base, measured: Some(Measured { study, case, service }) })
 }
 
-/// The case of this name, or the best one that was measured; of a runtime, where one is named.
+/// The case of this name, or the one that the study recommends, or the best one that was measured; of a runtime, where one is named.
 fn choose<'a>(
     study: &'a Study,
     trials: &[Trial],
@@ -96,10 +96,14 @@ fn choose<'a>(
     let found = match name {
         Some(name) => meant.iter().copied().find(|case| case.id.as_str() == name),
         None => {
-            // The best come first.
-            let ranked = analyse(study, trials).cases;
-            let mut ranked = ranked.iter().filter_map(|best| meant.iter().copied().find(|case| case.id == best.case));
-            ranked.find(|case| was_measured(case))
+            let analysis = analyse(study, trials);
+            let recommended = analysis.recommendation.as_ref().and_then(Recommendation::first);
+            let ranked =
+                analysis.cases.iter().filter_map(|best| meant.iter().copied().find(|case| case.id == best.case));
+            let mut ranked: Vec<&Case> = ranked.filter(|case| was_measured(case)).collect();
+            // What is recommended, then the other candidates, the best first, and what is there for something else last.
+            ranked.sort_by_key(|case| (Some(&case.id) != recommended, case.role != CaseRole::Candidate));
+            ranked.first().copied()
         }
     };
     match found {

@@ -83,3 +83,25 @@ fn a_topology_of_the_plan_is_served_and_flags_override_its_keys() {
     // The front speaks TLS, and its certificate is what clients trust.
     assert!(machine.launches() == 1, "{:?}", machine.log());
 }
+
+#[test]
+fn a_case_has_the_role_that_its_plan_gives_it() {
+    let machine = MadeUp::new(|_| FakeLifetime::serving(BODY, 1000.0));
+    let file = plan(
+        &machine,
+        "cases:\n\
+         - {id: ours, runtime: php-cli-server, role: candidate}\n\
+         - {id: other, runtime: php-cli-server, role: reference}\n\
+         - {id: plain, runtime: php-cli-server}\n\
+         load: {model: closed, connections: 4}\n\
+         slo: {p99: 10s}\n\
+         study: {rounds: 3, duration: 1s, warm_up: 0, seed: 7}\n",
+    );
+    let study = machine.run(&["compare", &file, "--no-yard-stick", "--json", "-"]).json();
+    let role =
+        |id: &str| study["cases"].as_array().unwrap().iter().find(|case| case["id"] == id).unwrap()["role"].clone();
+    assert_eq!([role("ours"), role("other"), role("plain")], ["candidate", "reference", "not-for-production"]);
+    let recommendation = &study["recommendation"];
+    assert_eq!((&recommendation["decision"], &recommendation["case"]), (&"only".into(), &"ours".into()), "{study:#}");
+    assert_eq!(study["slo"], "p99<10s");
+}

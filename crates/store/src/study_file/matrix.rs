@@ -7,7 +7,7 @@ use flate2::Compression;
 use flate2::write::GzEncoder;
 use jiff::Timestamp;
 use rusqlite::{Connection, params};
-use stampede_core::{BlockOrder, CaseId, ErrorModel, Groundwork, Latencies, StudyId, Trial};
+use stampede_core::{BlockOrder, CaseId, CaseRole, ErrorModel, Groundwork, Latencies, StudyId, Trial};
 
 use super::{StudyFileError, packed, read_study_file, unpacked, write};
 use crate::StoredStudy;
@@ -67,6 +67,7 @@ const WRITERS: [&[&str]; VERSION as usize] = [
         "INSERT INTO turns VALUES (7, '[{\"at\":{\"secs\":0,\"nanos\":0},\"window\":{\"secs\":1,\"nanos\":0},\"ok\":5,\"cpu\":null,
             \"periods\":10,\"stolen\":null}]')",
     ],
+    &["UPDATE study_case SET role = 'not-for-production'"],
 ];
 /// What this version added is a store's own and no part of a study.
 const OWN: i64 = 13;
@@ -97,6 +98,7 @@ fn shown(stored: &StoredStudy) -> Vec<bool> {
         case.site.as_ref().is_some_and(|site| site.files),
         study.errors == ErrorModel::AllCases,
         (study.order, measured.turns.len()) == (BlockOrder::Turns, 1),
+        case.role == CaseRole::NotForProduction,
     ]
 }
 
@@ -107,7 +109,7 @@ fn latencies() -> Latencies {
 }
 
 /// Fills a store with what every version up to this one added, each by its own statements.
-fn fill(connection: &mut Connection, version: i64) {
+pub(crate) fn fill(connection: &mut Connection, version: i64) {
     let distribution = latencies().to_bytes();
     for (step, statements) in (1..=version).zip(WRITERS) {
         schema::migrate_to(connection, step).unwrap();

@@ -5,13 +5,13 @@ use std::time::Duration;
 
 use jiff::Timestamp;
 use stampede_core::{
-    AddressId, AuditRecord, AuditTold, BlockOrder, Bytes, Case, CaseId, Censored, CgroupSupport, ClientLink, Counts,
-    CpuLayout, Cpus, Denied, EnforcedLimits, ErrorClass, ErrorModel, Fallback, Floor, GatewayUse, Gauge, GeneratorUse,
-    Groundwork, InstanceLife, InstanceUsage, Latencies, Limit, Limits, LinkUse, Load, LoadSecond, Machine, Measurement,
-    NoiseFloor, Outcome, Pace, PartRecord, PhpBuild, PhpReadBack, Pilot, QuerySeen, ReadinessRecord, ResourceUse,
-    Revision, Rounds, RuntimeId, Sampling, ScaleRecord, ScaledService, Sending, Series, SeriesSource, ServedAnswer,
-    Service, ServiceKind, Site, SloSecond, StepRecord, Study, StudyId, StudyKind, Topology, Trial, Tuning, Turn,
-    UnitId, UnitRestart, UnitStop, WarmUp, WorkloadId, YardStickReading,
+    AddressId, AuditRecord, AuditTold, BlockOrder, Bytes, Case, CaseId, CaseRole, Censored, CgroupSupport, ClientLink,
+    Counts, CpuLayout, Cpus, Denied, EnforcedLimits, ErrorClass, ErrorModel, Fallback, Floor, GatewayUse, Gauge,
+    GeneratorUse, Groundwork, InstanceLife, InstanceUsage, Latencies, LeftOut, Limit, Limits, LinkUse, Load,
+    LoadSecond, Machine, Measurement, NoiseFloor, Outcome, Pace, PartRecord, PhpBuild, PhpReadBack, Pilot, QuerySeen,
+    ReadinessRecord, ResourceUse, Revision, Rounds, RuntimeId, Sampling, ScaleRecord, ScaledService, Sending, Series,
+    SeriesSource, ServedAnswer, Service, ServiceKind, Site, SloSecond, StepRecord, Study, StudyId, StudyKind, Topology,
+    Trial, Tuning, Turn, UnitId, UnitRestart, UnitStop, WarmUp, WorkloadId, YardStickReading,
 };
 
 pub(crate) fn study(id: &str, started_at_s: i64) -> Study {
@@ -53,7 +53,11 @@ pub(crate) fn study(id: &str, started_at_s: i64) -> Study {
                     Floor { share: 0.0125, deviation: 0.03, pairs: 10 },
                 )]),
             }),
-            not_run: BTreeMap::new(),
+            left_out: vec![LeftOut {
+                case: CaseId::new("swoole"),
+                reason: "needs the PHP extension swoole".to_owned(),
+                fix: None,
+            }],
         },
         order: BlockOrder::Turns,
         resumed_at: Vec::new(),
@@ -80,6 +84,7 @@ fn case(id: &str, tuning: Tuning) -> Case {
     Case {
         id: CaseId::new(id),
         runtime: RuntimeId::new(format!("{id}-runtime")),
+        role: if id == "go" { CaseRole::Reference } else { CaseRole::Candidate },
         runtime_version: "nginx 1.22.1, PHP 8.2.29 NTS".to_owned(),
         app: "symfony".to_owned(),
         site: Some(Site {
