@@ -53,12 +53,7 @@ export interface WireStudy {
   max_time_s: number | null;
   metric: string;
   noise_floor: WireNoiseFloor | null;
-  /**
-   * Cases that were asked for and could not run, each with why and how to mend that.
-   */
-  not_run: {
-    [k: string]: string;
-  };
+  order: string;
   precision: number;
   /**
    * Which case to take; of comparisons alone.
@@ -71,6 +66,10 @@ export interface WireStudy {
   slo: string | null;
   stampede_version: string;
   started_at: string;
+  /**
+   * Where scatter comes from, in a study that was measured in turns.
+   */
+  turn_scatter?: WireTurnScatter | null;
   verdicts: WireVerdict[];
   warm_up_s: number;
   /**
@@ -275,6 +274,10 @@ export interface WireTrial {
   throttled_periods: number | null;
   throttled_seconds: number | null;
   throughput_rps: number | null;
+  /**
+   * The turns that the window was cut into.
+   */
+  turns?: WireTurn[];
   warm_up_requests: WireCounts | null;
   window_s: number | null;
 }
@@ -447,6 +450,14 @@ export interface WireStop {
   took_s: number;
   unit: string;
 }
+export interface WireTurn {
+  at_s: number;
+  cpu_seconds: number | null;
+  ok: number;
+  periods: number;
+  stolen_seconds: number | null;
+  window_s: number;
+}
 /**
  * What a case's pilot showed; without one only the study's `warm_up_s` is known.
  */
@@ -529,6 +540,20 @@ export interface WireRecommendation {
 export interface WireUnfit {
   case: string;
   reason: string;
+}
+/**
+ * Standard deviations of the natural logarithm of throughput: shares of a rate.
+ */
+export interface WireTurnScatter {
+  between_lifetimes: WireDeviation;
+  blocks: number;
+  turn: WireDeviation;
+  turns: number;
+}
+export interface WireDeviation {
+  high: number;
+  low: number;
+  share: number;
 }
 export interface WireVerdict {
   a: string;
