@@ -1,7 +1,7 @@
 //! Where the scatter of trials comes from, and what turns take away of it: `stampede-bench turns`.
 //!
 //! The same three runtimes at equal measuring time, in turns and in windows one after the other, on a quiet machine and beside a
-//! neighbour. A study of three blocks is a piece; its lines are kept as it ends, and the document is written anew after each, so that
+//! neighbour. A study of three blocks is a piece; its lines are kept as it ends, and the document is written again after each, so that
 //! hours can be measured in pieces.
 
 mod neighbour;
@@ -199,7 +199,7 @@ fn document(lines: &[Line], turns: &Turns, version: &str) -> String {
         CASES.join(", ")
     ));
     section.paragraph(&format!(
-        "Made by `stampede-bench turns`, which goes on where it was left: {} blocks of each kind were wanted. {version}. While they \
+        "Made by `stampede-bench turns`, which continues where it was left: {} blocks of each kind were wanted. {version}. While they \
          were measured: {}.",
         turns.pieces * BLOCKS,
         turns.remark
@@ -238,8 +238,8 @@ fn document(lines: &[Line], turns: &Turns, version: &str) -> String {
     }
     section.text.push_str("## Where scatter comes from\n\n");
     section.paragraph(
-        "Standard deviations of a rate as shares of it, with 90 % intervals: of one turn; of the mean of a lifetime's turns, by \
-         turns alone; and from one lifetime to the next, which no length of measuring takes away.",
+        "Standard deviations of a rate as shares of it, with 90 % intervals: of one turn; of the mean of a lifetime's turns, as \
+         far as turns alone scatter; and from one lifetime to the next, which no length of measuring takes away.",
     );
     section.table(&components);
     section.text.push_str("## At equal measuring time\n\n");

@@ -34,7 +34,7 @@ pub struct Sampling {
 }
 
 impl Sampling {
-    /// Goes on with what was sampled in a window that began when this one had lasted `after`, as if nothing had been between them.
+    /// Continues with what was sampled in a window that began when this one had lasted `after`, as if nothing had been between them.
     pub fn go_on(&mut self, later: &Self, after: Duration) {
         for series in &later.series {
             match self.series.iter_mut().find(|known| known.source == series.source) {
@@ -101,7 +101,7 @@ impl Series {
         }
     }
 
-    /// Goes on with a series of the same source from a window that began when this one had lasted `after`: what a counter grew
+    /// Continues with a series of the same source from a window that began when this one had lasted `after`: what a counter grew
     /// between the two is left out.
     fn go_on(&mut self, later: &Self, after: Duration) {
         let (before, after) = (self.len(), u64::try_from(after.as_micros()).unwrap_or(u64::MAX));
@@ -110,7 +110,7 @@ impl Series {
             let column = self.columns.entry(*gauge).or_insert_with(|| vec![None; before]);
             let told = |values: &[Option<u64>]| values.iter().rev().copied().flatten().next();
             let base = told(column).zip(values.iter().copied().flatten().next()).filter(|_| gauge.is_counter());
-            // One that began anew stays below where it was, so that its growth is unknown.
+            // One that restarted stays below where it was, so that its growth is unknown.
             let moved = |value: u64| base.map_or(value, |(from, first)| (from + value).saturating_sub(first));
             column.extend(values.iter().map(|value| value.map(moved)));
         }

@@ -9,12 +9,12 @@ use std::time::Duration;
 
 use schemars::JsonSchema;
 use serde::Serialize;
-use stampede_analysis::{CaseSummary, NestedVariances, TurnScatter, Variance, metric, percentile};
+use stampede_analysis::{CaseSummary, TurnScatter, metric, percentile};
 use stampede_core::{
     Arrivals, BlockOrder, Case, Censored, CgroupSupport, Counts, CpuLayout, EnforcedLimits, ErrorClass, Estimate,
     Finding, GeneratorUse, Latencies, Limit, Limits, Load, Machine, Measurement, Origin, Outcome, PhpBuild,
-    PhpReadBack, Revision, Rounds, Sending, ServedAnswer, Severity, Slo, Study, StudyKind, Trial, Turn, UnitStop,
-    Verdict, VerdictWord, WarmUp,
+    PhpReadBack, Revision, Rounds, Sending, ServedAnswer, Severity, Slo, Study, StudyKind, Trial, UnitStop, Verdict,
+    VerdictWord, WarmUp,
 };
 
 use crate::StudyView;
@@ -28,6 +28,7 @@ use crate::scale_figures::{
 use crate::steps::WireStep;
 use crate::topology::{WireLink, WirePart, WireTopology};
 use crate::trust_json::{WireNoiseFloor, WireWarmUp, WireYardStick};
+use crate::turns_json::{WireTurn, WireTurnScatter};
 use crate::why;
 use crate::why_json::WireExplanation;
 
@@ -530,59 +531,6 @@ impl<'a> WireTrial<'a> {
             rps_per_vcpu: figures.and_then(|figures| figures.rps_per_vcpu),
             bill: figures.and_then(WireBill::of),
             gateway: record.zip(figures).map(|(record, figures)| WireGateway::of(record, figures)),
-        }
-    }
-}
-
-/// Standard deviations of the natural logarithm of throughput: shares of a rate.
-#[derive(Serialize, JsonSchema)]
-struct WireTurnScatter {
-    blocks: usize,
-    turns: usize,
-    turn: WireDeviation,
-    between_lifetimes: WireDeviation,
-}
-
-#[derive(Serialize, JsonSchema)]
-struct WireDeviation {
-    share: f64,
-    low: f64,
-    high: f64,
-}
-
-impl WireTurnScatter {
-    fn of(scatter: &TurnScatter) -> Self {
-        let TurnScatter { variances: NestedVariances { within, between }, blocks, turns } = scatter;
-        let deviation = |variance: &Variance| WireDeviation {
-            share: variance.value.sqrt(),
-            low: variance.low.sqrt(),
-            high: variance.high.sqrt(),
-        };
-        Self { blocks: *blocks, turns: *turns, turn: deviation(within), between_lifetimes: deviation(between) }
-    }
-}
-
-#[derive(Serialize, JsonSchema)]
-struct WireTurn {
-    at_s: f64,
-    window_s: f64,
-    ok: u64,
-    cpu_seconds: Option<f64>,
-    periods: u64,
-    stolen_seconds: Option<f64>,
-}
-
-impl WireTurn {
-    fn of(turn: &Turn) -> Self {
-        let Turn { at, window, ok, cpu, periods, stolen } = turn;
-        let seconds = |time: &Option<Duration>| time.map(|time| time.as_secs_f64());
-        Self {
-            at_s: at.as_secs_f64(),
-            window_s: window.as_secs_f64(),
-            ok: *ok,
-            cpu_seconds: seconds(cpu),
-            periods: *periods,
-            stolen_seconds: seconds(stolen),
         }
     }
 }

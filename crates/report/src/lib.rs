@@ -41,6 +41,7 @@ mod topology;
 mod trust;
 mod trust_json;
 pub mod tune;
+mod turns_json;
 mod versus;
 mod why;
 mod why_json;

@@ -220,11 +220,10 @@ fn detectable(pair: &Pair<'_>, margins: Margins) -> Option<f64> {
 
 #[cfg(test)]
 mod tests {
-    use stampede_core::{CaseRole, ErrorModel, Trial};
+    use stampede_core::{ErrorModel, Trial};
     use stampede_stats::SplitMix64;
 
     use super::*;
-    use crate::analysis::analyse;
     use crate::metric::{METRICS, metric};
     use crate::samples;
 
@@ -373,26 +372,5 @@ mod tests {
         // qt(0.975, 2) is 4.303: so many halves of a step of 1 / 1,024.
         let half = now.ratio.high.unwrap().ln() / (f64::ln_1p(1.0 / 1_024.0) / 2.0);
         assert!((half / 4.302_653 - 1.0).abs() < 1e-6, "{half}");
-    }
-
-    #[test]
-    fn candidates_share_the_error_among_themselves_and_all_cases_tell_how_well_their_ratio_is_known() {
-        let cases = many(1.02, 3);
-        let names: Vec<&str> = cases.iter().map(|(name, _)| *name).collect();
-        let (study, trials) = (samples::study(&names), trials(&borrowed(&cases)));
-        let mut more = 0;
-        for of_all in analyse(&study, &trials).verdicts.iter().step_by(5) {
-            let mut study = study.clone();
-            for case in study.cases.iter_mut().filter(|case| case.id != of_all.a && case.id != of_all.b) {
-                case.role = CaseRole::Reference;
-            }
-            let recommendation = analyse(&study, &trials).recommendation.unwrap();
-            let lead = recommendation.advice.lead().unwrap();
-            assert_eq!((recommendation.pairs, lead.own), (1, of_all.ratio), "by what all thirteen tell");
-            let verdict = lead.verdict.verdict;
-            assert!(of_all.verdict != VerdictWord::Faster || verdict == VerdictWord::Faster, "{lead:?}");
-            more += usize::from(of_all.verdict == VerdictWord::Undecided && verdict == VerdictWord::Faster);
-        }
-        assert!(more > 0, "none is shown by two of thirteen alone");
     }
 }

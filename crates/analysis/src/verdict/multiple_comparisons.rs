@@ -101,8 +101,8 @@ impl<'a> Family<'a> {
         Self::of(pairs, margins).known_from(&records, |_| Rc::clone(&beside))
     }
 
-    /// Pairs of places among all cases of a study, each by a metric of its own, before any look; with the metrics. Those that share no
-    /// block are left out. How well a ratio is known is found from all cases.
+    /// Pairs of places among these cases, each by a metric of its own, before any look; with the metrics. Those that share no block
+    /// are left out. How well a ratio is known is found from these cases together.
     pub(crate) fn asked<'m>(
         asked: impl IntoIterator<Item = (&'m Metric, (usize, usize))>,
         records: &[&'a Record<'a>],

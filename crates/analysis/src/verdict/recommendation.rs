@@ -201,7 +201,7 @@ pub(crate) fn recommend(
             (false, Some(_)) => {}
         }
     }
-    let judged = Judged { metric, study, trials, looks, all: ranked };
+    let judged = Judged { metric, study, trials, looks };
     let (advice, pairs) = match &fit[..] {
         _ if !looked_at && fit.len() + others.len() > 1 => (Advice::Unfinished, 0),
         [] | [_] if unfit.iter().any(|(_, why)| *why == Unfit::NoFigure) => (Advice::Unmeasured, 0),
@@ -245,8 +245,6 @@ struct Judged<'a> {
     study: &'a Study,
     trials: &'a [Trial],
     looks: &'a [(u32, f64)],
-    /// All cases of the study, which tell together how well ratios are known.
-    all: &'a [Ranked<'a>],
 }
 
 impl Judged<'_> {
@@ -354,12 +352,10 @@ impl Judged<'_> {
         cases: &[Ranked<'_>],
         asked: Vec<(&'static Metric, (usize, usize))>,
     ) -> Vec<(&'static Metric, Lead)> {
-        let records: Vec<&Record<'_>> = self.all.iter().map(|(record, _)| *record).collect();
-        let of_study = |place: usize| self.all.iter().position(|(record, _)| record.case.id == cases[place].0.case.id);
-        let asked = asked.into_iter().filter_map(|(metric, (a, b))| Some((metric, (of_study(a)?, of_study(b)?))));
+        let records: Vec<&Record<'_>> = cases.iter().map(|(record, _)| *record).collect();
         let (metrics, mut family) = Family::asked(asked, &records, margins(self.study));
         look_as(self.study, self.trials, self.looks, &mut family);
-        let memory = |place: usize| Some(self.all[place].1.summary.get("memory_peak_bytes")?.value);
+        let memory = |place: usize| Some(cases[place].1.summary.get("memory_peak_bytes")?.value);
         let lead = |(metric, pair): (&'static Metric, &Pair<'_>)| {
             let mut verdict = verdict(metric, &family, pair);
             let own = verdict.ratio;

@@ -7,7 +7,7 @@ use stampede_core::{Counts, GeneratorUse, LinkUse, Measurement, ResourceUse, Sen
 use crate::audit;
 use crate::measure::Measured;
 
-/// Goes on with a later turn of the same deployment.
+/// Continues with a later turn of the same deployment.
 pub(crate) fn join(all: &mut Measured, turn: Measured) {
     let Measured { measurement, saturation, failure_example, parts, edges_late, answers, exhausted, link } = turn;
     join_measurements(&mut all.measurement, measurement);

@@ -24,7 +24,7 @@ pub(crate) struct TurnPlan {
     pub(crate) length: Duration,
 }
 
-/// The rounds of turns of a block: each deployment once a round, in an order that is drawn anew. A window's length is cut into
+/// The rounds of turns of a block: each deployment once a round, in an order that is drawn again. A window's length is cut into
 /// turns of whole quota periods, each round's a period longer or shorter by chance.
 pub(crate) fn rounds(
     seed: u64,
