@@ -135,7 +135,7 @@ bench-real:
 	cargo build --release --locked --package stampede --package stampede-bench
 	target/release/stampede-bench real $(BENCH)
 
-# Takes an hour on a quiet machine; studies that are done are kept in crates/bench/data/turns.csv.
+# Takes an hour on a quiet machine; studies that are done are kept in crates/bench/data/turns.jsonl.
 bench-turns:
 	@scripts/packages.sh demo
 	@scripts/rust.sh

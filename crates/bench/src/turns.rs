@@ -8,9 +8,9 @@ mod neighbour;
 
 use std::collections::BTreeMap;
 use std::fs;
-use std::io::Write;
-use std::path::{Path, PathBuf};
+use std::path::PathBuf;
 
+use serde::{Deserialize, Serialize};
 use serde_json::Value;
 use stampede_stats::{NestedVariances, Variance, mean};
 use thiserror::Error;
@@ -18,6 +18,7 @@ use thiserror::Error;
 use self::neighbour::Neighbour;
 use crate::compare::{Compare, CompareError};
 use crate::document::Section;
+use crate::jsonl::{self, JsonlError};
 use crate::progress::tell;
 
 pub(crate) use self::neighbour::disturb;
@@ -38,7 +39,7 @@ impl Default for Turns {
     fn default() -> Self {
         Self {
             pieces: 10,
-            data: PathBuf::from("crates/bench/data/turns.csv"),
+            data: PathBuf::from("crates/bench/data/turns.jsonl"),
             output: PathBuf::from("docs/bench-turns.md"),
             remark: "nothing said".to_owned(),
             stampede: None,
@@ -59,7 +60,7 @@ const PLAN: &str = "workload: hello\nruntimes: [nginx-fpm, apache-mod-php, php-c
                     study: {rounds: 3, duration: 6s, warm_up: 1s}\n";
 
 /// One turn of a lifetime; a window is one.
-#[derive(Clone, Debug, PartialEq)]
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 struct Line {
     piece: u32,
     order: String,
@@ -71,29 +72,7 @@ struct Line {
     window_s: f64,
 }
 
-const HEADER: &str = "piece,order,machine,block,case,turn,ok,window_s\n";
-
 impl Line {
-    fn text(&self) -> String {
-        let Self { piece, order, machine, block, case, turn, ok, window_s } = self;
-        format!("{piece},{order},{machine},{block},{case},{turn},{ok},{window_s}\n")
-    }
-
-    fn read(line: &str) -> Option<Self> {
-        let cells: Vec<&str> = line.split(',').collect();
-        let [piece, order, machine, block, case, turn, ok, window_s] = cells[..] else { return None };
-        Some(Self {
-            piece: piece.parse().ok()?,
-            order: order.to_owned(),
-            machine: machine.to_owned(),
-            block: block.parse().ok()?,
-            case: case.to_owned(),
-            turn: turn.parse().ok()?,
-            ok: ok.parse().ok()?,
-            window_s: window_s.parse().ok()?,
-        })
-    }
-
     fn logarithm(&self) -> f64 {
         (self.ok.max(1) as f64 / self.window_s).ln()
     }
@@ -133,7 +112,7 @@ fn lines_of(piece: u32, (order, machine): (&str, &str), study: &Value) -> Option
 /// Measures the pieces that are missing.
 pub(crate) fn run(turns: &Turns) -> Result<(), TurnsError> {
     let compare = Compare::new(turns.stampede.clone())?;
-    let mut lines = read(&turns.data)?;
+    let mut lines: Vec<Line> = jsonl::read(&turns.data)?;
     let mut done = lines.iter().map(|line| line.piece).max().unwrap_or(0);
     let all = turns.pieces * KINDS.len() as u32;
     loop {
@@ -151,7 +130,7 @@ pub(crate) fn run(turns: &Turns) -> Result<(), TurnsError> {
         drop(neighbour);
         let more = lines_of(done + 1, kind, &study).filter(|lines| !lines.is_empty());
         let more = more.ok_or(TurnsError::Study)?;
-        append(&turns.data, &more, &turns.remark)?;
+        jsonl::append(&turns.data, &more)?;
         lines.extend(more);
         done += 1;
     }
@@ -251,27 +230,6 @@ fn document(lines: &[Line], turns: &Turns, version: &str) -> String {
     format!("# {}\n\n{}\n", section.title, section.text.trim_end())
 }
 
-fn read(path: &Path) -> Result<Vec<Line>, TurnsError> {
-    let text = match fs::read_to_string(path) {
-        Err(error) if error.kind() == std::io::ErrorKind::NotFound => return Ok(Vec::new()),
-        read => read.map_err(|source| TurnsError::Read { path: path.to_owned(), source })?,
-    };
-    let lines = text.lines().filter(|line| !line.starts_with('#') && *line != HEADER.trim_end());
-    lines.map(|line| Line::read(line).ok_or_else(|| TurnsError::Line(line.to_owned()))).collect()
-}
-
-fn append(path: &Path, lines: &[Line], remark: &str) -> Result<(), TurnsError> {
-    let write = || {
-        let is_new = !path.exists();
-        let mut file = fs::OpenOptions::new().create(true).append(true).open(path)?;
-        let head = if is_new { format!("# while they were measured: {remark}\n{HEADER}") } else { String::new() };
-        let text: String = lines.iter().map(Line::text).collect();
-        file.write_all(format!("{head}{text}").as_bytes())?;
-        file.sync_all()
-    };
-    write().map_err(|source| TurnsError::Write { path: path.to_owned(), source })
-}
-
 /// Why turns were not measured.
 #[derive(Debug, Error)]
 pub(crate) enum TurnsError {
@@ -281,14 +239,8 @@ pub(crate) enum TurnsError {
     Neighbour(#[source] std::io::Error),
     #[error("measure three runtimes: the study has no trial that counts")]
     Study,
-    #[error("read {}", path.display())]
-    Read {
-        path: PathBuf,
-        #[source]
-        source: std::io::Error,
-    },
-    #[error("read the turns so far: {0} is none")]
-    Line(String),
+    #[error(transparent)]
+    Data(#[from] JsonlError),
     #[error("write {}", path.display())]
     Write {
         path: PathBuf,
@@ -311,12 +263,11 @@ mod tests {
         let failed = json!({"block": 3, "outcome": "failed"});
         let study = json!({"cases": [{"id": "nginx-fpm", "trials": [trial, window, failed]}]});
         let lines = lines_of(4, ("turns", "busy"), &study).unwrap();
-        let text: String = lines.iter().map(Line::text).collect();
-        assert_eq!(
-            text,
-            "4,turns,busy,2,nginx-fpm,1,90,1\n4,turns,busy,2,nginx-fpm,2,99,1.1\n4,turns,busy,1,nginx-fpm,1,600,6\n"
+        let told: Vec<_> = lines.iter().map(|line| (line.block, line.turn, line.ok, line.window_s)).collect();
+        assert_eq!(told, [(2, 1, 90, 1.0), (2, 2, 99, 1.1), (1, 1, 600, 6.0)]);
+        assert!(
+            lines.iter().all(|line| (line.piece, line.order.as_str(), line.case.as_str()) == (4, "turns", "nginx-fpm"))
         );
-        assert_eq!(text.lines().map(|line| Line::read(line).unwrap()).collect::<Vec<_>>(), lines);
     }
 
     #[test]
@@ -325,8 +276,16 @@ mod tests {
         for (block, shift) in [(1, 1.0), (2, 1.5), (3, 1.2)] {
             for (case, rate) in CASES.into_iter().zip([1000.0, 500.0, 250.0]) {
                 for turn in 1..=2 {
-                    let line = format!("1,turns,quiet,{block},{case},{turn},{},1", rate * shift + f64::from(turn));
-                    lines.push(Line::read(&line).unwrap());
+                    lines.push(Line {
+                        piece: 1,
+                        order: "turns".to_owned(),
+                        machine: "quiet".to_owned(),
+                        block,
+                        case: case.to_owned(),
+                        turn,
+                        ok: (rate * shift) as u64 + u64::from(turn),
+                        window_s: 1.0,
+                    });
                 }
             }
         }

@@ -26,6 +26,17 @@ pub enum Outcome {
 impl Outcome {
     /// What the reason of a failed trial says where the kernel killed processes of it for memory.
     pub const MEMORY_LIMIT: &str = "because the control group reached its memory limit";
+
+    /// How a line of a reason begins that says what mends it.
+    pub const FIX: &str = "fix: ";
+
+    /// What the first line of a reason says, and what mends it, where that is known.
+    #[must_use]
+    pub fn problem_and_fixes(reason: &str) -> (&str, Vec<&str>) {
+        let mut lines = reason.lines();
+        let problem = lines.next().unwrap_or_default().trim_end_matches("; its log ends:");
+        (problem, lines.filter_map(|line| line.strip_prefix(Self::FIX)).collect())
+    }
 }
 
 /// What happened to requests. `sent = ok + failed + unfinished`.

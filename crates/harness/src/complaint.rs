@@ -3,7 +3,7 @@
 //! One table. A line is known by parts of it; the flag that is printed is for a setting that the case has, with a value that is enough
 //! for this request where the line tells how much it takes.
 
-use stampede_core::Case;
+use stampede_core::{Case, Outcome};
 use stampede_seam::Running;
 
 use self::Remedy::{Do, Enlarge, IniSeconds, IniSize, Raise};
@@ -49,9 +49,6 @@ const BODY: Remedy = Enlarge(&[
 ]);
 /// The same for its headers.
 const HEADERS: Remedy = Enlarge(&["large_client_header_buffers", "buffer-size", "LimitRequestFieldSize"]);
-
-/// How a line begins that tells what mends a problem.
-pub(crate) const FIX: &str = "fix: ";
 
 /// A size that was too small is multiplied by this: nginx's page of 4 KiB becomes the 64 KiB that the largest heads of frameworks need.
 const ENLARGED: u64 = 16;
@@ -259,7 +256,7 @@ pub(crate) fn fixes<'a>(case: &Case, problem: &str, lines: impl IntoIterator<Ite
         let fix = known.and_then(|(complaint, wanted)| complaint.fix(case, wanted));
         fixes.extend(fix.filter(|fix| fixes.iter().all(|known| known.of != fix.of)));
     }
-    fixes.into_iter().map(|Fix { means, of: _, how }| format!("{FIX}{means}: {how}")).collect()
+    fixes.into_iter().map(|Fix { means, of: _, how }| format!("{}{means}: {how}", Outcome::FIX)).collect()
 }
 
 /// Whether a unit has logged that it refuses this request, or the answer to it, for its size: it would every time.

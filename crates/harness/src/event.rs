@@ -61,7 +61,7 @@ pub enum Event<'a> {
     /// events when all are over.
     TurnStarted {
         /// The case.
-        case: CaseId,
+        case: &'a CaseId,
         /// Its block, from 1.
         block: u32,
         /// Which turn, from 1, of how many; none while it is started and warmed up.

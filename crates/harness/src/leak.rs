@@ -4,15 +4,16 @@
 //! sent, and the answer asked for after each; where that changes nothing, each is tried apart. Who is found out must do it again on two
 //! more. Nothing else is called a leak.
 
-use stampede_core::{Case, Exchange, with_causes};
+use stampede_core::{Case, Exchange, Outcome, with_causes};
 use stampede_seam::Running;
 
-use crate::complaint::FIX;
 use crate::known::Known;
 use crate::prepare::Prepared;
 use crate::ready::{self, Front};
 use crate::verify::{Sent, Verification, Visit, WrongAnswer, times};
 use crate::visitor::Visitor;
+
+const FIX: &str = Outcome::FIX;
 
 /// So many of the requests before a wrong answer are suspected: the last ones.
 const MOST_SUSPECTS: usize = 16;

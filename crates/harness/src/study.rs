@@ -6,7 +6,6 @@ use stampede_analysis::{course, left_out};
 use stampede_core::{Case, CaseId, Outcome, Rounds, Study, Trial};
 use stampede_seam::Platform;
 
-use crate::complaint;
 use crate::context::{Place, Timing, TrialContext};
 use crate::event::{Event, Sink, SinkError};
 use crate::order::schedule;
@@ -95,8 +94,7 @@ fn leaving(case: &CaseId, trials: &[Trial]) -> String {
         Outcome::Failed(reason) => Some(reason.as_str()),
         Outcome::Measured | Outcome::Invalid(_) => None,
     });
-    let mut lines = reason.unwrap_or_default().lines();
-    let problem = lines.next().unwrap_or_default().trim_end_matches("; its log ends:");
-    let fixes: String = lines.filter(|line| line.starts_with(complaint::FIX)).map(|fix| format!("; {fix}")).collect();
+    let (problem, fixes) = Outcome::problem_and_fixes(reason.unwrap_or_default());
+    let fixes: String = fixes.into_iter().map(|fix| format!("; {}{fix}", Outcome::FIX)).collect();
     format!("left out: {case}: {problem}{fixes}")
 }

@@ -31,6 +31,10 @@ pub(crate) fn are_for(study: &Study, context: &TrialContext<'_>, prepared: &[Pre
     study.order == BlockOrder::Turns && context.scenario.is_none() && prepared.iter().all(holds)
 }
 
+fn turn_of(Prepared { case, .. }: &Prepared, block: u32, turn: Option<(u32, u32)>) -> Event<'_> {
+    Event::TurnStarted { case: &case.id, block, turn, allowed: Some(case.limits.cpus.cores()) }
+}
+
 /// Runs a block: these cases at their positions, whose first trial has this number. Its trials in the order of their positions.
 ///
 /// # Errors
@@ -45,16 +49,10 @@ pub(crate) async fn run(
     (first, of): (u32, Option<u32>),
     sink: &mut dyn Sink,
 ) -> Result<Vec<Trial>, SinkError> {
-    let turn_of = |prepared: &'_ Prepared, turn| Event::TurnStarted {
-        case: prepared.case.id.clone(),
-        block,
-        turn,
-        allowed: Some(prepared.case.limits.cpus.cores()),
-    };
     let timing = |warm_up, duration| Timing { warm_up, duration, seed: study.seed };
     let (mut open, mut failed) = (Vec::new(), Vec::new());
     for &(position, prepared) in cases {
-        sink.take(&turn_of(prepared, None)).await?;
+        sink.take(&turn_of(prepared, block, None)).await?;
         let place = Place { block, position };
         match OpenTrial::open(platform, context, prepared, place, study.seed, sink).await? {
             Ok(trial) => open.push((prepared, trial)),
@@ -62,7 +60,7 @@ pub(crate) async fn run(
         }
     }
     for (prepared, trial) in &mut open {
-        sink.take(&turn_of(prepared, None)).await?;
+        sink.take(&turn_of(prepared, block, None)).await?;
         trial.warm_up(&timing(study.warm_up_of(&prepared.case.id), PERIOD * 5), sink).await?;
     }
     let period = open.iter().filter_map(|(_, trial)| trial.quota_period()).max().unwrap_or(PERIOD);
@@ -73,7 +71,7 @@ pub(crate) async fn run(
     for (turn, round) in (1..).zip(&rounds) {
         for plan in round {
             let (prepared, trial) = &mut open[plan.deployment];
-            sink.take(&turn_of(prepared, Some((turn, turns)))).await?;
+            sink.take(&turn_of(prepared, block, Some((turn, turns)))).await?;
             vantage.sleep_until(vantage.now() + plan.rest).await;
             trial.turn(&timing(Duration::ZERO, plan.length), (turn, turns), began, sink).await?;
         }

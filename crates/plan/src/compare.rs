@@ -396,7 +396,11 @@ impl ComparePlan {
                 }
             }
         }
-        let order = settle_order(order, &load, scenario.is_some() || !beside.is_empty(), &mut mistakes);
+        // A plan's order is that of its comparison; who brings a load of his own measures in windows.
+        let order = match given.load {
+            GivenLoad::Asked => settle_order(order, &load, scenario.is_some() || !beside.is_empty(), &mut mistakes),
+            GivenLoad::OfInstances(_) | GivenLoad::Only(_) => BlockOrder::Windows,
+        };
         let (warm_up, pilots) = settle(warm_up, &load, scenario.is_some(), rounds, duration, &mut mistakes);
         let is_unable = |case: &&Asked| {
             served.is_ok() && !candidates.iter().any(|candidate| candidate.runtime.id() == case.runtime.id())

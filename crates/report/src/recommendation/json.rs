@@ -9,9 +9,6 @@ use super::{line, reason};
 use crate::json::{WireEstimate, rounded};
 use crate::{StudyView, places};
 
-/// How a line of a trial's reason begins that says what mends it.
-const FIX: &str = "fix: ";
-
 /// Which case to take.
 #[derive(Serialize, JsonSchema)]
 pub(crate) struct WireRecommendation<'a> {
@@ -97,11 +94,9 @@ impl WireLeftOut {
             let last = view.trials.iter().rfind(|trial| trial.case == case)?;
             let Outcome::Failed(reason) = &last.outcome else { return None };
             let reason = places::without_runs(reason);
-            let mut lines = reason.lines();
-            let problem = lines.next().unwrap_or_default().trim_end_matches("; its log ends:").to_owned();
-            let fixes: Vec<&str> = lines.filter_map(|line| line.strip_prefix(FIX)).collect();
+            let (problem, fixes) = Outcome::problem_and_fixes(&reason);
             let fix = (!fixes.is_empty()).then(|| fixes.join("; "));
-            Some(Self { case: case.to_string(), reason: problem, fix })
+            Some(Self { case: case.to_string(), reason: problem.to_owned(), fix })
         });
         before.chain(never_served).collect()
     }

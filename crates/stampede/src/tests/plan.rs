@@ -105,3 +105,33 @@ fn a_case_has_the_role_that_its_plan_gives_it() {
     assert_eq!((&recommendation["decision"], &recommendation["case"]), (&"only".into(), &"ours".into()), "{study:#}");
     assert_eq!(study["slo"], "p99<10s");
 }
+
+#[test]
+fn the_order_of_a_plan_is_that_of_its_comparison_alone() {
+    let machine = MadeUp::new(|_| FakeLifetime::serving(BODY, 400.0));
+    let file = plan(
+        &machine,
+        "runtimes: [nginx-fpm, php-cli-server]\nlimits: {cpus: 0.5, memory: 256Mi}\n\
+         study: {rounds: 2, duration: 3s, warm_up: 0, seed: 7, order: turns}\n",
+    );
+    let said = machine.run(&["compare", &file, "--no-yard-stick", "--json", "-"]);
+    assert_eq!(said.code, 0, "{said:?}");
+    for study in [said.json(), machine.run(&["show", "latest", "--json", "-"]).json()] {
+        assert_eq!(study["order"], "turns");
+        for case in study["cases"].as_array().unwrap() {
+            for trial in case["trials"].as_array().unwrap() {
+                let turns = trial["turns"].as_array().unwrap();
+                let ok: u64 = turns.iter().map(|turn| turn["ok"].as_u64().unwrap()).sum();
+                assert_eq!((turns.len(), Some(ok)), (3, trial["requests"]["ok"].as_u64()), "{trial}");
+            }
+        }
+    }
+    let windows = machine.run(&["compare", &file, "--no-yard-stick", "--order", "windows", "--json", "-"]).json();
+    assert_eq!(windows["order"], "windows");
+    // An open load of its own is searched in windows; one that was asked for contradicts the order.
+    let searched = machine.run(&["capacity", "nginx-fpm", &file, "--slo", "p99<100ms"]);
+    assert_eq!(searched.code, 0, "{searched:?}");
+    let said = machine.run(&["compare", &file, "--load", "open:50"]);
+    assert_eq!(said.code, 2, "{said:?}");
+    assert!(said.words().contains("--order turns would cut an open load into pieces"), "{}", said.stderr);
+}
