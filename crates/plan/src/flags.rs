@@ -142,8 +142,8 @@ pub struct SeedFlag {
 /// How the cases of a round are measured.
 #[derive(Args, Clone, Debug, Default)]
 pub struct OrderFlag {
-    /// How the cases of a round are measured: windows, one after the other; or turns, all up together and measured in turns
-    /// of about a second, so that other work on this machine meets all alike [default: windows]
+    /// How the cases of a round are measured: windows, one after the other; or turns (experimental), all up together and
+    /// measured in turns of about a second [default: windows]
     #[arg(long, value_name = "ORDER", help_heading = "Study")]
     pub order: Option<String>,
 }
