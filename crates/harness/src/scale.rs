@@ -231,7 +231,7 @@ impl Act<'_> {
             backend: self.context.backend,
         };
         let vantage = self.platform.vantage().as_ref();
-        let order = LoadOrder { spec, link: case.topology.link };
+        let order = LoadOrder { spec, link: case.topology.link, begins: None, turns: Vec::new() };
         let from_now = |window: Range<Moment>| {
             let now = vantage.now();
             window.start.since(now)..window.end.since(now)

@@ -39,7 +39,10 @@ pub(crate) const TIMERS_A_USER: usize = 3;
 pub(crate) struct Driver<I> {
     pub(crate) io: I,
     pub(crate) connections: Vec<Connection>,
+    /// Of the present turn.
     pub(crate) timeline: Timeline,
+    /// Whether more turns come: connections are kept for them.
+    pub(crate) rests: bool,
     pub(crate) exchanges: Arc<[PreparedExchange]>,
     pub(crate) crowds: Vec<Crowd>,
     pub(crate) timeout: Option<Duration>,
@@ -141,6 +144,16 @@ impl<I: Io> Driver<I> {
         socket
     }
 
+    /// Goes on to the next turn, after windows that took so long together.
+    pub(crate) fn turn_to(&mut self, next: Timeline, after: Duration, is_last: bool) {
+        self.timeline = next;
+        self.rests = !is_last;
+        self.recorder.turn_is_over();
+        if let Some(slicer) = &mut self.recorder.slicer {
+            slicer.resume(&next, after, is_last);
+        }
+    }
+
     pub(crate) fn targets_have_changed(&self) -> bool {
         self.source.generation() != self.generation
     }
@@ -194,9 +207,9 @@ impl<I: Io> Driver<I> {
         }
     }
 
-    /// A user has no more requests.
+    /// A user has no more requests, in this turn.
     pub(crate) fn leave(&mut self, number: usize) {
-        if let Some(connection) = self.connections.get_mut(number) {
+        if let Some(connection) = self.connections.get_mut(number).filter(|_| !self.rests) {
             connection.leave(&mut self.io);
         }
     }

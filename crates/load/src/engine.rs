@@ -12,7 +12,7 @@ use std::time::Instant;
 
 use rustix::event::{EventfdFlags, eventfd};
 use rustix::thread::{CpuSet, sched_setaffinity, set_current_timer_slack};
-use stampede_core::{Endpoint, Protocol};
+use stampede_core::{Endpoint, Load, Protocol};
 use stampede_scenario::Scenario;
 use thiserror::Error;
 
@@ -33,6 +33,7 @@ use stampede_seam::Backend;
 use stampede_seam::LoadResult;
 use stampede_seam::RoughLatencies;
 use stampede_seam::Slice;
+use stampede_seam::TurnSpan;
 use stampede_seam::{LoadSpec, Progress};
 
 /// Starts a load. It runs on threads of its own until its drain ends, whatever the caller does meanwhile.
@@ -41,6 +42,19 @@ use stampede_seam::{LoadSpec, Progress};
 ///
 /// When there is nothing to send, or the threads cannot be set up. Nothing runs then.
 pub fn start(spec: LoadSpec) -> Result<RunningLoad, StartError> {
+    start_at(spec, None, &[])
+}
+
+/// Starts a load that begins at an instant, and rests between its turns where it has some: see
+/// [`LoadOrder`](stampede_seam::LoadOrder).
+///
+/// # Errors
+///
+/// As [`start`]; and when turns are not in order, or it is not a load that can rest.
+pub fn start_at(spec: LoadSpec, begins: Option<Instant>, turns: &[TurnSpan]) -> Result<RunningLoad, StartError> {
+    if !turns.is_empty() && !can_rest(&spec, turns) {
+        return Err(StartError::Turns);
+    }
     let LoadSpec {
         targets,
         host,
@@ -92,11 +106,18 @@ pub fn start(spec: LoadSpec) -> Result<RunningLoad, StartError> {
         return Err(StartError::NoThread);
     }
 
+    let timelines = || -> Arc<[Timeline]> {
+        let begins = begins.unwrap_or_else(Instant::now);
+        match turns {
+            [] => [Timeline::new(begins, warm_up, duration, drain)].into(),
+            turns => Timeline::of_turns(begins, turns, drain).into(),
+        }
+    };
     let (end, ends) = io::pipe().map_err(StartError::Event)?;
     let ends = Arc::new(ends);
     // An early return drops first the senders, without which the threads end, and then the threads.
     let mut running = RunningLoad {
-        timeline: Timeline::new(Instant::now(), warm_up, duration, drain),
+        timelines: timelines(),
         by_count: requests.is_some(),
         backend,
         gathering: Mutex::new(Gathering::new(Vec::new())),
@@ -118,19 +139,19 @@ pub fn start(spec: LoadSpec) -> Result<RunningLoad, StartError> {
         let connections = crowds.iter().map(|crowd| crowd.connections).sum();
         let (slicer, of_slicer) = if slices { Some(slicer::channel()).unzip() } else { (None, None) };
         gathered.extend(of_slicer);
-        let recorder = Recorder::new(exchanges.len(), terms.scenario.as_deref(), slicer);
+        let recorder = Recorder::new(exchanges.len(), turns.len(), terms.scenario.as_deref(), slicer);
         let (exchanges, of_io) = (Arc::clone(&exchanges), Arc::clone(&exchanges));
         let targets = Arc::clone(&targets);
         let security = security.clone();
         let of_thread = Arc::clone(&progress);
         let of_loop = Arc::clone(&call);
-        let assign = move |timeline: Timeline| Assignment {
+        let assign = move |timelines: Arc<[Timeline]>| Assignment {
             exchanges,
             targets,
             security,
             crowds,
             recorder,
-            timeline,
+            timelines,
             timeout,
             protocol,
             keep_alive,
@@ -166,16 +187,23 @@ pub fn start(spec: LoadSpec) -> Result<RunningLoad, StartError> {
         pinned?;
     }
     running.gathering = Mutex::new(Gathering::new(gathered));
-    running.timeline = Timeline::new(Instant::now(), warm_up, duration, drain);
+    running.timelines = timelines();
     for go in waiting {
         // A thread waits for this until it comes.
-        let _ = go.send(running.timeline);
+        let _ = go.send(Arc::clone(&running.timelines));
     }
     Ok(running)
 }
 
 /// What calls a thread to end it; the event adds up what is written before it is read.
 pub(crate) const ABORT: u64 = 1 << 32;
+
+/// Whether a load is the same whenever it goes on, and its turns follow each other.
+fn can_rest(spec: &LoadSpec, turns: &[TurnSpan]) -> bool {
+    let is_steady = matches!(spec.load, Load::Closed { .. }) && spec.scenario.is_none() && spec.requests.is_none();
+    let edges = turns.iter().flat_map(|turn| [turn.wakes, turn.opens, turn.closes, turn.rests]);
+    is_steady && edges.is_sorted()
+}
 
 fn prepare(targets: &[Endpoint]) -> Result<Arc<[Target]>, StartError> {
     if targets.is_empty() {
@@ -191,9 +219,9 @@ fn run_pinned<I: Io>(
     connections: usize,
     exchanges: &Arc<[PreparedExchange]>,
     call: &OwnedFd,
-    assign: impl FnOnce(Timeline) -> Assignment,
+    assign: impl FnOnce(Arc<[Timeline]>) -> Assignment,
     ready: &Sender<Result<(), StartError>>,
-    start: &Receiver<Timeline>,
+    start: &Receiver<Arc<[Timeline]>>,
 ) -> Option<Recorder> {
     let io = pin(cpu).and_then(|()| wake_on_time()).and_then(|()| {
         I::new(connections, exchanges, call)
@@ -205,8 +233,8 @@ fn run_pinned<I: Io>(
     };
     // Nobody waits for this any more when another thread has failed.
     let _ = ready.send(told);
-    let timeline = start.recv().ok()?;
-    io.map(|io| worker::run(assign(timeline), io))
+    let timelines = start.recv().ok()?;
+    io.map(|io| worker::run(assign(timelines), io))
 }
 
 fn pin(cpu: u32) -> Result<(), StartError> {
@@ -226,7 +254,8 @@ fn wake_on_time() -> Result<(), StartError> {
 /// A load that runs. Dropping it ends it at once.
 #[derive(Debug)]
 pub struct RunningLoad {
-    timeline: Timeline,
+    /// Of each turn; one for a load that does not rest.
+    timelines: Arc<[Timeline]>,
     /// Whether the window ends with the last of a number of requests.
     by_count: bool,
     backend: Backend,
@@ -249,14 +278,14 @@ struct LoadThread {
 }
 
 impl RunningLoad {
-    /// When the window opens and the warm-up ends.
+    /// When the window opens and the warm-up ends; of a load in turns, the first.
     pub fn opens_at(&self) -> Instant {
-        self.timeline.opens_at
+        self.timelines.first().map_or_else(Instant::now, |first| first.opens_at)
     }
 
-    /// When the window closes and the drain begins, at the latest.
+    /// When the window closes and the drain begins, at the latest; of a load in turns, the last.
     pub fn closes_at(&self) -> Instant {
-        self.timeline.closes_at
+        self.timelines.last().map_or_else(Instant::now, |last| last.closes_at)
     }
 
     /// How far it is; costs the load threads nothing.
@@ -323,7 +352,7 @@ impl RunningLoad {
     /// Waits until all answers are there or the drain's time is over, and returns what was measured. After an abort the
     /// window ends with the abort.
     pub fn finish(mut self) -> LoadResult {
-        let mut merged = Recorder::new(self.names.len(), self.scenario.as_deref(), None);
+        let mut merged = Recorder::new(self.names.len(), 0, self.scenario.as_deref(), None);
         let mut last = Vec::new();
         for thread in self.threads.drain(..) {
             match thread.handle.join() {
@@ -339,7 +368,7 @@ impl RunningLoad {
         let gathering = gathering.into_inner().unwrap_or_else(PoisonError::into_inner);
         let names = mem::take(&mut self.names);
         let scenario = self.scenario.as_deref();
-        let result = merged.into_result(&self.timeline, self.by_count, self.backend, names, scenario);
+        let result = merged.into_result(&self.timelines, self.by_count, self.backend, names, scenario);
         LoadResult { slices: gathering.finish(last), ..result }
     }
 }
@@ -380,6 +409,12 @@ pub enum StartError {
     /// There is nothing to send.
     #[error("start the load: it has no exchange")]
     NoExchange,
+    /// It cannot rest.
+    #[error(
+        "start the load in turns: they must follow each other, and the load be of a steady number of clients without a scenario \
+         or a number of requests"
+    )]
+    Turns,
     /// There is nothing to send with.
     #[error("start the load: it has no processor or no connection")]
     NoThread,

@@ -101,7 +101,7 @@ mod worker;
 
 pub use backend::try_out;
 pub use calibration::{Calibration, calibrate};
-pub use engine::{RunningLoad, StartError, start};
+pub use engine::{RunningLoad, StartError, start, start_at};
 pub use stampede_seam::{
     Backend, BodyCheck, Check, Failure, FlowResult, FlowTally, HeaderCheck, HeaderRule, LittlesLaw, LoadExchange,
     LoadResult, LoadSpec, Measures, Pause, Progress, RoughLatencies, Saturation, Scenario, Slice, Statuses, StepResult,

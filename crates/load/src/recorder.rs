@@ -2,13 +2,13 @@
 
 use std::time::{Duration, Instant};
 
-use stampede_core::GeneratorUse;
+use stampede_core::{Counts, GeneratorUse};
 use stampede_scenario::Scenario;
 
 use crate::body_check::Evidence;
 use crate::fault::Fault;
 use crate::slicer::Slicer;
-use crate::tally::Tally;
+use crate::tally::{self, Tally};
 use crate::timeline::{Phase, Timeline};
 use stampede_seam::Backend;
 use stampede_seam::{Failure, FlowResult, LoadResult, StepResult};
@@ -35,6 +35,8 @@ pub(crate) struct Recorder {
     last_end: Option<Instant>,
     /// When the threads ended.
     over_at: Option<Instant>,
+    /// What became of the window's requests of each turn that is over, in a load that rests between turns.
+    turns: Vec<Counts>,
     /// Where seconds are told one by one.
     pub(crate) slicer: Option<Slicer>,
 }
@@ -61,7 +63,8 @@ pub(crate) struct Answered {
 }
 
 impl Recorder {
-    pub(crate) fn new(steps: usize, scenario: Option<&Scenario>, slicer: Option<Slicer>) -> Self {
+    /// For a load of so many turns, where it rests between them.
+    pub(crate) fn new(steps: usize, turns: usize, scenario: Option<&Scenario>, slicer: Option<Slicer>) -> Self {
         let crowds = scenario.into_iter().flat_map(|scenario| {
             scenario.crowds.iter().map(|crowd| stampede_scenario::Tally::new(crowd, scenario.feeders.len()))
         });
@@ -80,6 +83,7 @@ impl Recorder {
             first_failure: None,
             last_end: None,
             over_at: None,
+            turns: Vec::with_capacity(turns),
             slicer,
         }
     }
@@ -244,6 +248,7 @@ impl Recorder {
             first_failure,
             last_end,
             over_at,
+            turns,
             slicer: _,
         } = other;
         for (sum, tally) in self.steps.iter_mut().zip(&steps) {
@@ -266,6 +271,24 @@ impl Recorder {
         self.first_failure = self.first_failure.into_iter().chain(first_failure).min_by_key(|failure| failure.at);
         self.last_end = self.last_end.max(last_end);
         self.over_at = self.over_at.max(over_at);
+        self.turns.resize(self.turns.len().max(turns.len()), Counts::default());
+        self.turns.iter_mut().zip(turns).for_each(|(sum, counts)| tally::add_counts(sum, counts));
+    }
+
+    /// Notes that a turn is over: what has become of the window's requests since the last one is its.
+    pub(crate) fn turn_is_over(&mut self) {
+        let add = |mut sum: Counts, counts: Counts| {
+            tally::add_counts(&mut sum, counts);
+            sum
+        };
+        let before = self.turns.iter().copied().fold(Counts::default(), add);
+        let now = self.steps.iter().map(|tally| tally.window).fold(Counts::default(), add);
+        self.turns.push(Counts {
+            sent: now.sent - before.sent,
+            ok: now.ok - before.ok,
+            failed: now.failed - before.failed,
+            unfinished: now.unfinished - before.unfinished,
+        });
     }
 
     /// Notes that the thread has ended.
@@ -274,18 +297,17 @@ impl Recorder {
     }
 
     /// What was seen in the window; it ends early when the load was aborted, and with its last request where it is by count.
-    /// `names` are those of the steps.
+    /// `names` are those of the steps, and there is a timeline for each turn.
     pub(crate) fn into_result(
         self,
-        timeline: &Timeline,
+        timelines: &[Timeline],
         by_count: bool,
         backend: Backend,
         names: Vec<String>,
         scenario: Option<&Scenario>,
     ) -> LoadResult {
         let ended_at = if by_count { self.last_end.or(self.over_at) } else { self.over_at };
-        let Timeline { opens_at, closes_at, .. } = *timeline;
-        let window = ended_at.unwrap_or(closes_at).min(closes_at).saturating_duration_since(opens_at);
+        let window = timelines.iter().map(|timeline| timeline.window(ended_at)).sum();
         let Self {
             steps,
             crowds: tallies,
@@ -301,6 +323,7 @@ impl Recorder {
             first_failure,
             last_end: _,
             over_at: _,
+            turns,
             slicer: _,
         } = self;
         let mut total = Tally::new();
@@ -312,6 +335,7 @@ impl Recorder {
         let exhausted = feeders.iter().enumerate().filter(|(number, _)| exhausted(*number));
         LoadResult {
             window,
+            turns,
             backend,
             reconnects,
             bytes_sent,
@@ -347,7 +371,7 @@ pub(crate) fn nanoseconds(duration: Duration) -> u64 {
 #[cfg(test)]
 mod tests {
     use rustix::io::Errno;
-    use stampede_core::{Censored, Counts, ErrorClass, Latencies};
+    use stampede_core::{Censored, ErrorClass, Latencies};
     use stampede_scenario::Wrong;
 
     use super::*;
@@ -355,7 +379,7 @@ mod tests {
     /// One right answer after 3 ms (1 ms of it before it was sent), one wrong status, one refused, one unfinished.
     fn recorder(phase: Phase, start: Instant) -> Recorder {
         let ms = Duration::from_millis(1);
-        let mut recorder = Recorder::new(2, None, None);
+        let mut recorder = Recorder::new(2, 2, None, None);
         let answer = Answered {
             at: start + 3 * ms,
             due: start,
@@ -390,12 +414,14 @@ mod tests {
         let start = Instant::now();
         let second = Duration::from_secs(1);
         let mut merged = recorder(Phase::Window, start);
+        merged.turn_is_over();
+        merged.turn_is_over();
         merged.merge(recorder(Phase::Window, start + second));
         merged.merge(recorder(Phase::WarmUp, start - second));
         assert_eq!(merged.progress(), (3, 6));
 
         let whole = merged.into_result(
-            &Timeline::new(start, Duration::ZERO, second, second),
+            &[Timeline::new(start, Duration::ZERO, second, second)],
             false,
             Backend::Epoll,
             vec!["a".to_owned(), "b".to_owned()],
@@ -406,6 +432,7 @@ mod tests {
         let result = whole.total;
         let counts = |n| Counts { sent: 4 * n, ok: n, failed: 2 * n, unfinished: n };
         assert_eq!((result.requests, result.warm_up), (counts(2), counts(1)));
+        assert_eq!(whole.turns, [counts(1), Counts::default()]);
         assert_eq!(result.status, [(200, 2), (500, 2)].into());
         let errors = [(ErrorClass::Refused, 2), (ErrorClass::WrongStatus, 2)];
         assert_eq!(result.errors, errors.into());

@@ -26,7 +26,7 @@ pub(crate) fn channel() -> (Slicer, Slices) {
         // There is room for all of them.
         let _ = back.try_send(Box::new(Slice::new(0)));
     }
-    (Slicer { current: Box::new(Slice::new(0)), clock: None, full, empty }, Slices { read, back })
+    (Slicer { current: Box::new(Slice::new(0)), clock: None, rests_at: None, full, empty }, Slices { read, back })
 }
 
 /// A load thread's end.
@@ -35,22 +35,30 @@ pub(crate) struct Slicer {
     pub(crate) current: Box<Slice>,
     /// When the window begins, and the present slice ends, once that is known.
     clock: Option<(Instant, Instant)>,
+    /// When the load rests, with which its seconds stand still.
+    rests_at: Option<Instant>,
     full: SyncSender<Box<Slice>>,
     empty: Receiver<Box<Slice>>,
 }
 
 impl Slicer {
-    pub(crate) fn start(&mut self, timeline: &Timeline) {
-        self.clock = Some((timeline.opens_at, timeline.opens_at + SECOND));
+    /// Continues in a turn whose window opens after so much of windows: seconds are those of all windows, put together. Where one
+    /// more turn comes, they stand still when this one's window closes.
+    pub(crate) fn resume(&mut self, timeline: &Timeline, after: Duration, is_last: bool) {
+        self.rests_at = (!is_last).then_some(timeline.closes_at);
+        let ends_after = SECOND * u32::try_from(after.as_secs() + 1).unwrap_or(u32::MAX) - after;
+        self.clock = timeline.opens_at.checked_sub(after).map(|began| (began, timeline.opens_at + ends_after));
     }
 
     /// When the present slice is to be handed over.
     pub(crate) fn ends_at(&self) -> Option<Instant> {
-        self.clock.map(|(_, ends_at)| ends_at)
+        let (_, ends_at) = self.clock?;
+        self.rests_at.is_none_or(|rests_at| ends_at <= rests_at).then_some(ends_at)
     }
 
     /// Hands the present slice over when its second has passed.
     pub(crate) fn turn(&mut self, now: Instant) {
+        let now = self.rests_at.map_or(now, |rests_at| now.min(rests_at));
         let Some((opens_at, _)) = self.clock.filter(|(_, ends_at)| *ends_at <= now) else { return };
         let second = now.saturating_duration_since(opens_at).as_secs();
         self.clock = Some((opens_at, opens_at + Duration::from_secs(second + 1)));
@@ -118,7 +126,38 @@ fn add(waiting: &mut BTreeMap<u64, (Slice, usize)>, slice: &Slice) {
 
 #[cfg(test)]
 mod tests {
+    use stampede_seam::TurnSpan;
+
     use super::*;
+
+    #[test]
+    fn seconds_stand_still_between_turns() {
+        let start = Instant::now();
+        let tenth = SECOND / 10;
+        let span = |number: u32| {
+            let wakes = 5 * SECOND * number;
+            TurnSpan { wakes, opens: wakes + tenth, closes: wakes + 7 * tenth, rests: wakes + 8 * tenth }
+        };
+        let spans: Vec<_> = (0..5).map(span).collect();
+        let timelines = Timeline::of_turns(start, &spans, SECOND);
+        let (mut slicer, slices) = channel();
+        let mut gathering = Gathering::new(vec![slices]);
+        for (number, timeline) in (0..).zip(&timelines) {
+            slicer.resume(timeline, 6 * tenth * number, number == 4);
+            // Two answers in the middle of each tenth of the window, and one after it.
+            for tick in 0..6 {
+                slicer.turn(timeline.opens_at + tenth * tick + tenth / 2);
+                slicer.current.ok += 2;
+            }
+            slicer.turn(timeline.closes_at);
+            slicer.turn(timeline.closes_at + 2 * SECOND);
+            slicer.current.ok += u64::from(number < 4);
+            assert!(slicer.ends_at().is_none_or(|ends_at| ends_at <= timeline.closes_at || number == 4));
+        }
+        let told: Vec<_> = gathering.finish([slicer.current]).iter().map(|slice| (slice.second, slice.ok)).collect();
+        // 0.6 s a turn; what comes after a window is of the second that goes on with the next.
+        assert_eq!(told, [(0, 21), (1, 22), (2, 21)]);
+    }
 
     #[test]
     fn slices_of_all_threads_become_one_and_none_is_lost() {
@@ -126,7 +165,7 @@ mod tests {
         let timeline = Timeline::new(start, Duration::ZERO, 60 * SECOND, SECOND);
         let (mut slicers, slices): (Vec<_>, Vec<_>) = (0..2).map(|_| channel()).unzip();
         let mut gathering = Gathering::new(slices);
-        slicers.iter_mut().for_each(|slicer| slicer.start(&timeline));
+        slicers.iter_mut().for_each(|slicer| slicer.resume(&timeline, Duration::ZERO, true));
         let mut told = Vec::new();
         for second in 0..30 {
             for (thread, slicer) in slicers.iter_mut().enumerate() {

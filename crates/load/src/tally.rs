@@ -173,7 +173,8 @@ impl Tally {
     }
 }
 
-fn add_counts(sum: &mut Counts, counts: Counts) {
+/// Adds up what became of requests.
+pub(crate) fn add_counts(sum: &mut Counts, counts: Counts) {
     let Counts { sent, ok, failed, unfinished } = counts;
     sum.sent += sent;
     sum.ok += ok;

@@ -2,6 +2,8 @@
 
 use std::time::{Duration, Instant};
 
+use stampede_seam::TurnSpan;
+
 /// The two parts of a load that are counted apart.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Phase {
@@ -9,12 +11,14 @@ pub(crate) enum Phase {
     Window,
 }
 
-/// The instants that divide a load.
+/// The instants that divide a load, or a turn of it.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Timeline {
     pub(crate) starts_at: Instant,
     pub(crate) opens_at: Instant,
     pub(crate) closes_at: Instant,
+    /// Until when requests are begun, which after the window count as those before it.
+    pub(crate) rests_at: Instant,
     pub(crate) drain_ends_at: Instant,
 }
 
@@ -22,7 +26,24 @@ impl Timeline {
     pub(crate) fn new(starts_at: Instant, warm_up: Duration, duration: Duration, drain: Duration) -> Self {
         let opens_at = starts_at + warm_up;
         let closes_at = opens_at + duration;
-        Self { starts_at, opens_at, closes_at, drain_ends_at: closes_at + drain }
+        Self { starts_at, opens_at, closes_at, rests_at: closes_at, drain_ends_at: closes_at + drain }
+    }
+
+    /// Those of the turns of a load that begins at an instant, in order. The answers of one are waited for until the next begins,
+    /// and of the last for the time of the drain.
+    pub(crate) fn of_turns(begins: Instant, turns: &[TurnSpan], drain: Duration) -> Vec<Self> {
+        let next = turns.iter().skip(1).map(|next| Some(begins + next.wakes)).chain([None]);
+        let timeline = |(span, next): (&TurnSpan, Option<Instant>)| {
+            let TurnSpan { wakes, opens, closes, rests } = *span;
+            Self {
+                starts_at: begins + wakes,
+                opens_at: begins + opens,
+                closes_at: begins + closes,
+                rests_at: begins + rests,
+                drain_ends_at: next.unwrap_or(begins + rests + drain),
+            }
+        };
+        turns.iter().zip(next).map(timeline).collect()
     }
 
     /// The phase of a request, by when it is due; `None` when that is too late.
@@ -31,9 +52,16 @@ impl Timeline {
             Some(Phase::WarmUp)
         } else if due < self.closes_at {
             Some(Phase::Window)
+        } else if due < self.rests_at {
+            Some(Phase::WarmUp)
         } else {
             None
         }
+    }
+
+    /// How long the window is, or was where all ended earlier.
+    pub(crate) fn window(&self, ended_at: Option<Instant>) -> Duration {
+        ended_at.unwrap_or(self.closes_at).min(self.closes_at).saturating_duration_since(self.opens_at)
     }
 
     /// How much of the time between two instants lies in the window.

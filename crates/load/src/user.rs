@@ -163,6 +163,17 @@ impl User {
         }
     }
 
+    /// Sends again in a turn that begins, unless an answer of an earlier one is not there yet: then it does so after that.
+    pub(crate) fn resume<I: Io>(&mut self, driver: &mut Driver<I>, now: Instant) {
+        if self.state != State::Done {
+            return;
+        }
+        if let Some(crowd) = driver.crowds.get_mut(self.crowd) {
+            crowd.active += 1;
+            self.schedule(driver, driver.timeline.starts_at.max(now), now);
+        }
+    }
+
     /// Whether a user of a closed load whose number changes has to go before `due`. If so it goes, and waits for when it
     /// comes again.
     fn is_away<I: Io>(&mut self, driver: &mut Driver<I>, due: Instant, now: Instant) -> bool {

@@ -37,7 +37,8 @@ pub(crate) struct Assignment {
     pub(crate) security: Option<Security>,
     pub(crate) crowds: Vec<CrowdShare>,
     pub(crate) recorder: Recorder,
-    pub(crate) timeline: Timeline,
+    /// Of each turn; one for a load that does not rest.
+    pub(crate) timelines: Arc<[Timeline]>,
     pub(crate) timeout: Option<Duration>,
     pub(crate) protocol: Protocol,
     pub(crate) keep_alive: bool,
@@ -57,7 +58,7 @@ pub(crate) fn run<I: Io>(assignment: Assignment, io: I) -> Recorder {
         security,
         crowds: shares,
         recorder,
-        timeline,
+        timelines,
         timeout,
         protocol,
         keep_alive,
@@ -66,6 +67,8 @@ pub(crate) fn run<I: Io>(assignment: Assignment, io: I) -> Recorder {
         first_connection,
     } = assignment;
     let start = Instant::now();
+    let mut later = timelines.iter();
+    let Some(&timeline) = later.next() else { return recorder };
     let (is_http2, sharers) = match protocol {
         Protocol::Http10 | Protocol::Http11 => (false, 1),
         Protocol::Http2 { streams } => (true, streams.get() as usize),
@@ -99,6 +102,7 @@ pub(crate) fn run<I: Io>(assignment: Assignment, io: I) -> Recorder {
             })
             .collect(),
         timeline,
+        rests: timelines.len() > 1,
         recorder,
         exchanges,
         crowds,
@@ -122,13 +126,15 @@ pub(crate) fn run<I: Io>(assignment: Assignment, io: I) -> Recorder {
     };
     let mut usage = Usage::default();
     if let Some(slicer) = &mut driver.recorder.slicer {
-        slicer.start(&timeline);
+        slicer.resume(&timeline, Duration::ZERO, !driver.rests);
     }
+    // What the windows of turns before this one take together.
+    let mut before = Duration::ZERO;
 
     let start = Instant::now();
     for user in &mut users {
         if driver.crowds.get(user.crowd).is_some_and(|crowd| crowd.active > 0) {
-            user.schedule(&mut driver, start, start);
+            user.schedule(&mut driver, timeline.starts_at.max(start), start);
         }
     }
     let mut seen = InFlight { count: driver.in_flight, at: start };
@@ -139,7 +145,7 @@ pub(crate) fn run<I: Io>(assignment: Assignment, io: I) -> Recorder {
         if let Some(from) = spun_from.take() {
             usage.spun(now.saturating_duration_since(from));
         }
-        usage.pass(now, &timeline);
+        usage.pass(now, &driver.timeline);
         if let Some(slicer) = &mut driver.recorder.slicer {
             slicer.turn(now);
         }
@@ -156,10 +162,16 @@ pub(crate) fn run<I: Io>(assignment: Assignment, io: I) -> Recorder {
         driver.flush();
         let now = if driver.in_flight == seen.count { now } else { Instant::now() };
         seen.look(&mut driver, now);
-        if now >= timeline.drain_ends_at
-            || driver.is_over() && (by_count || driver.ran_out() || now >= timeline.closes_at)
-        {
-            break;
+        let Timeline { closes_at, drain_ends_at, .. } = driver.timeline;
+        if now >= drain_ends_at || driver.is_over() && (by_count || driver.ran_out() || now >= closes_at) {
+            let Some(&next) = later.next() else { break };
+            before += driver.timeline.window(None);
+            usage.turn_is_over();
+            driver.turn_to(next, before, later.len() == 0);
+            for user in &mut users {
+                user.resume(&mut driver, now);
+            }
+            continue;
         }
         let departs = !driver.departing.is_empty();
         for token in driver.departing.drain(..) {
@@ -175,7 +187,9 @@ pub(crate) fn run<I: Io>(assignment: Assignment, io: I) -> Recorder {
         seen.look(&mut driver, woke_at);
         match woken {
             Woken::Called if is_aborted(&call) => break,
-            Woken::Patience if spins && !departs && timeline.phase(now) == Some(Phase::Window) => spun_from = Some(now),
+            Woken::Patience if spins && !departs && driver.timeline.phase(now) == Some(Phase::Window) => {
+                spun_from = Some(now);
+            }
             Woken::Patience | Woken::Happened | Woken::Called => {}
         }
         while let Some(number) = driver.take_next(&mut users) {
@@ -201,7 +215,11 @@ pub(crate) fn run<I: Io>(assignment: Assignment, io: I) -> Recorder {
     }
     driver.give_up_waiting(now);
     driver.recorder.is_over(now);
-    driver.recorder.used(usage.cpu(), usage.spin);
+    if timelines.len() > 1 {
+        driver.recorder.turn_is_over();
+    }
+    usage.turn_is_over();
+    driver.recorder.used(usage.cpu, usage.spin);
     for Crowd { number, script, .. } in driver.crowds {
         if let (Some(script), Some(tally)) = (script, driver.recorder.crowds.get_mut(number)) {
             tally.merge(&script.into_tally());
@@ -253,9 +271,11 @@ impl InFlight {
     }
 }
 
-/// What this thread used between the edges of the window.
+/// What this thread used between the edges of the window, or of all turns' windows.
 #[derive(Default)]
 struct Usage {
+    /// In the windows that are over.
+    cpu: Duration,
     cpu_at_open: Option<Duration>,
     cpu_at_close: Option<Duration>,
     spin: Duration,
@@ -280,10 +300,11 @@ impl Usage {
         }
     }
 
-    /// Ends now when the load was ended early.
-    fn cpu(&self) -> Duration {
-        self.cpu_at_open
-            .map_or(Duration::ZERO, |opened| self.cpu_at_close.unwrap_or_else(thread_cpu).saturating_sub(opened))
+    /// A window is over: now, when the load was ended early.
+    fn turn_is_over(&mut self) {
+        if let Some(opened) = self.cpu_at_open.take() {
+            self.cpu += self.cpu_at_close.take().unwrap_or_else(thread_cpu).saturating_sub(opened);
+        }
     }
 }
 

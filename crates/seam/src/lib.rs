@@ -19,6 +19,7 @@ pub mod rough_latencies;
 mod sampling;
 mod saturation;
 mod slice;
+mod turn_span;
 mod vantage;
 
 pub use backend::Backend;
@@ -35,6 +36,7 @@ pub use rough_latencies::RoughLatencies;
 pub use sampling::{SampleTargets, SamplerHandle, SamplingError};
 pub use saturation::{LittlesLaw, Saturation};
 pub use slice::Slice;
+pub use turn_span::TurnSpan;
 pub use stampede_scenario::{
     BodyCheck, Check, FlowTally, HeaderCheck, HeaderRule, Pause, Scenario, Statuses, Template,
 };

@@ -11,14 +11,20 @@ use crate::load_spec::LoadSpec;
 use crate::moment::Moment;
 use crate::rough_latencies::RoughLatencies;
 use crate::slice::Slice;
+use crate::turn_span::TurnSpan;
 
-/// A load, and the way that it takes.
+/// A load, the way that it takes, and when.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub struct LoadOrder {
     /// The load.
     pub spec: LoadSpec,
     /// How far the clients are away from the targets; not at all by default. Its one target must be a TCP address then.
     pub link: Option<ClientLink>,
+    /// When it begins; at once by default. Where that has passed, its beginning is missed and nothing is shifted.
+    pub begins: Option<Moment>,
+    /// Its turns, between which it rests; none by default. They take the place of [`LoadSpec::warm_up`] and
+    /// [`LoadSpec::duration`]. The load is closed then, by a steady number of clients without a scenario or a number of requests.
+    pub turns: Vec<TurnSpan>,
 }
 
 /// What has become of a load.
@@ -54,7 +60,8 @@ pub struct Progress {
 
 /// A load that runs until its drain ends, whatever is done with this meanwhile. Dropping it ends it at once.
 pub trait LoadHandle: Send {
-    /// When the window opens and the warm-up ends, and when the window closes and the drain begins, at the latest.
+    /// When the window opens and the warm-up ends, and when the window closes and the drain begins, at the latest; of a load in
+    /// turns, the first window's begin and the last one's end.
     fn window(&self) -> Range<Moment>;
 
     /// How far it is.

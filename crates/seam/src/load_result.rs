@@ -15,8 +15,11 @@ use crate::slice::Slice;
 /// the window.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub struct LoadResult {
-    /// Length of the window; for a load that ends with a number of requests, up to the end of the last of them.
+    /// Length of the window; for a load that ends with a number of requests, up to the end of the last of them. Of a load in
+    /// turns, of all windows together.
     pub window: Duration,
+    /// What became of the requests that were due in each turn's window; empty for a load without turns.
+    pub turns: Vec<Counts>,
     /// All requests together.
     pub total: Measures,
     /// The requests of each exchange in the order of [`LoadSpec::exchanges`](crate::LoadSpec::exchanges), or of each step

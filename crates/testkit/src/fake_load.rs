@@ -8,7 +8,7 @@ use std::time::Duration;
 use stampede_core::{Censored, Counts, Fut, GeneratorUse, Latencies, LinkUse, Load};
 use stampede_seam::{
     Failure, LittlesLaw, LoadError, LoadHandle, LoadOrder, LoadOutcome, LoadResult, LoadView, Measures, Moment,
-    Progress, RoughLatencies, Slice, StepResult,
+    Progress, RoughLatencies, Slice, StepResult, TurnSpan,
 };
 use tokio::time::Instant;
 
@@ -26,6 +26,8 @@ pub(crate) struct FakeLoad {
     order: LoadOrder,
     deployment: Arc<FakeDeployment>,
     began: Moment,
+    /// When clients send, and what of it counts; one for each turn.
+    turns: Vec<(Range<Moment>, Range<Moment>)>,
     window: Range<Moment>,
     cut: Option<Moment>,
     /// Seconds of the window that were told.
@@ -34,10 +36,32 @@ pub(crate) struct FakeLoad {
 
 impl FakeLoad {
     pub(crate) fn start(clock: Instant, now: Moment, order: LoadOrder, deployment: Arc<FakeDeployment>) -> Self {
-        let opens = now + order.spec.warm_up;
+        let began = order.begins.unwrap_or(now);
+        let opens = began + order.spec.warm_up;
         let window = opens..opens + order.spec.duration;
-        deployment.loaded.lock().unwrap_or_else(PoisonError::into_inner).push(now..window.end);
-        Self { clock, order, deployment, began: now, window, cut: None, told: 0 }
+        let turn = |TurnSpan { wakes, opens, closes, rests }: &TurnSpan| {
+            (began + *wakes..began + *rests, began + *opens..began + *closes)
+        };
+        let turns: Vec<_> = match order.turns.as_slice() {
+            [] => vec![(began..window.end, window)],
+            turns => turns.iter().map(turn).collect(),
+        };
+        let mut loaded = deployment.loaded.lock().unwrap_or_else(PoisonError::into_inner);
+        loaded.extend(turns.iter().map(|(active, _)| active.clone()));
+        drop(loaded);
+        let edges = turns.first().zip(turns.last());
+        let window = edges.map_or(began..began, |((_, first), (_, last))| first.start..last.end);
+        Self { clock, order, deployment, began, turns, window, cut: None, told: 0 }
+    }
+
+    /// How much of the window, or of all turns' windows, there was until then.
+    fn windowed(&self, until: Moment) -> Duration {
+        self.turns.iter().map(|(_, window)| until.min(window.end).since(window.start)).sum()
+    }
+
+    /// How long clients have sent until then.
+    fn active(&self, until: Moment) -> Duration {
+        self.turns.iter().map(|(active, _)| until.min(active.end).since(active.start)).sum()
     }
 
     fn now(&self) -> Moment {
@@ -69,11 +93,11 @@ impl FakeLoad {
         self.window.end + self.deployment.lifetime.drain
     }
 
-    fn answers_between(&self, from: Moment, to: Moment) -> u64 {
+    fn answers_in(&self, time: Duration) -> u64 {
         if self.deployment.frozen().is_some() {
             return 0;
         }
-        (self.rate() * to.since(from).as_secs_f64()).round() as u64
+        (self.rate() * time.as_secs_f64()).round() as u64
     }
 
     /// This latency, so many times.
@@ -85,9 +109,9 @@ impl FakeLoad {
 
     /// The seconds of the window that are over and were not told.
     fn slices(&mut self, now: Moment) -> Vec<Slice> {
-        let whole = now.min(self.window.end).since(self.window.start).as_secs();
+        let whole = self.windowed(now).as_secs();
         let slices = (self.told..whole).map(|second| {
-            let ok = self.answers_between(Moment::START, Moment::new(SECOND));
+            let ok = self.answers_in(SECOND);
             // Who is answered in the middle of it was due as much earlier as the queue had grown since the load began.
             let loaded = (self.window.start + SECOND * second as u32 + SECOND / 2).since(self.began);
             let response = self.deployment.lifetime.latency + loaded.mul_f64(1.0 - 1.0 / self.overload());
@@ -104,8 +128,9 @@ impl FakeLoad {
     /// it is [`overload`](Self::overload) times as old.
     fn responses(&self, end: Moment) -> (Latencies, Censored, u64, u64) {
         let (mut latencies, mut censored) = (Latencies::new(), Censored::default());
-        let (opens, ends) = (self.window.start.since(self.began), end.since(self.began));
-        let due = (self.demand() * end.since(self.window.start).as_secs_f64()).round() as u64;
+        let opens = self.window.start.since(self.began);
+        let ends = opens + self.windowed(end);
+        let due = (self.demand() * self.windowed(end).as_secs_f64()).round() as u64;
         // Each stands for as many.
         let told = due.min(MOST_LATENCIES);
         let mut answered = 0;
@@ -126,12 +151,17 @@ impl FakeLoad {
 
     fn result(mut self) -> LoadResult {
         let end = self.cut.unwrap_or(self.window.end).min(self.window.end);
-        let window = end.since(self.window.start);
+        let window = self.windowed(end);
         let lifetime = &self.deployment.lifetime;
         let (response, censored, ok, unsent) = self.responses(end);
         let failed = lifetime.errors.iter().map(|(_, count)| count).sum();
         let requests = Counts { sent: ok + failed + lifetime.unfinished, ok, failed, unfinished: lifetime.unfinished };
-        let before = self.answers_between(self.began, self.window.start);
+        let before = self.answers_in(self.active(end) - window);
+        let of_turn = |(_, window): &(_, Range<Moment>)| {
+            let ok = self.answers_in(window.end.since(window.start));
+            Counts { sent: ok, ok, ..Counts::default() }
+        };
+        let turns = if self.order.turns.is_empty() { Vec::new() } else { self.turns.iter().map(of_turn).collect() };
         let measures = Measures {
             requests,
             warm_up: Counts { sent: before, ok: before, ..Counts::default() },
@@ -157,6 +187,7 @@ impl FakeLoad {
         let slices = self.slices(end);
         LoadResult {
             window,
+            turns,
             total: measures,
             steps,
             flows: Vec::new(),
@@ -185,7 +216,7 @@ impl LoadHandle for FakeLoad {
     fn look(&mut self) -> LoadView {
         let now = self.now();
         LoadView {
-            progress: Progress { ok: self.answers_between(self.began, now.min(self.window.end)), failed: 0 },
+            progress: Progress { ok: self.answers_in(self.active(now)), failed: 0 },
             latencies: RoughLatencies::new(),
             slices: self.slices(now),
             is_finished: now >= self.drained(),

@@ -109,7 +109,7 @@ impl Vantage for Here {
     }
 
     fn load(&self, order: LoadOrder) -> Result<Box<dyn LoadHandle>, LoadError> {
-        let LoadOrder { mut spec, link } = order;
+        let LoadOrder { mut spec, link, begins, turns } = order;
         let relay = match (link, spec.targets.as_slice()) {
             (None, _) => None,
             (Some(link), [Endpoint::Tcp(server)]) => {
@@ -123,7 +123,8 @@ impl Vantage for Here {
                 return Err(LoadError(format!("has a front that no client is away from: {target}")));
             }
         };
-        let load = stampede_load::start(spec).map_err(|error| LoadError(with_causes(&error)))?;
+        let begins = begins.map(|begins| self.instant(begins));
+        let load = stampede_load::start_at(spec, begins, &turns).map_err(|error| LoadError(with_causes(&error)))?;
         let window = self.moment(load.opens_at())..self.moment(load.closes_at());
         Ok(Box::new(LoadHere { load, relay, window }))
     }

@@ -107,7 +107,13 @@ fn a_load_is_asked_for_in_the_same_words() {
         cpus: vec![0, 3],
         backend: Backend::IoUring,
     };
-    let order = LoadOrder { spec, link: Some(ClientLink { rtt: Duration::from_millis(3), bits_per_second: Some(9) }) };
+    let [wakes, opens, closes, rests] = [1, 2, 7, 8].map(Duration::from_millis);
+    let order = LoadOrder {
+        spec,
+        link: Some(ClientLink { rtt: Duration::from_millis(3), bits_per_second: Some(9) }),
+        begins: Some(Moment::new(Duration::from_nanos(77))),
+        turns: vec![TurnSpan { wakes, opens, closes, rests }],
+    };
     assert_eq!(crossed(&order), order);
     let endpoint = Endpoint::Tcp("[::1]:1".parse().unwrap());
     let call = Call { endpoint, tls: None, host: None, request: request(), timeout: Duration::from_secs(2) };
@@ -134,6 +140,7 @@ fn what_was_measured_comes_back_with_every_count_of_its_histograms() {
     let slice = Slice { sent: 5, ok: 3, failed: 1, response: latencies(&[9_999]), ..Slice::new(4) };
     let result = LoadResult {
         window: Duration::from_secs(5),
+        turns: vec![Counts { sent: 5, ok: 3, failed: 1, unfinished: 1 }],
         total: measures.clone(),
         steps: vec![StepResult { name: "GET /".to_owned(), measures }],
         flows: vec![FlowResult { name: "join".to_owned(), count: FlowTally { begun: 3, completed: 2, abandoned: 1 } }],

@@ -33,6 +33,8 @@ fn order(target: &Endpoint, link: Option<ClientLink>) -> LoadOrder {
             backend: Backend::Epoll,
         },
         link,
+        begins: None,
+        turns: Vec::new(),
     }
 }
 
