@@ -36,6 +36,16 @@ pub(crate) enum MeasureError {
     Sink(SinkError),
 }
 
+impl MeasureError {
+    /// What happened, where the trial failed.
+    pub(crate) fn problem(self) -> Option<String> {
+        match self {
+            Self::Failed(problem) => Some(problem),
+            Self::Sink(_) => None,
+        }
+    }
+}
+
 impl From<SinkError> for MeasureError {
     fn from(error: SinkError) -> Self {
         Self::Sink(error)
@@ -69,17 +79,58 @@ pub(crate) async fn measure(
     mut watched: Option<&mut Watch<'_>>,
     sink: &mut dyn Sink,
 ) -> Result<Measured, MeasureError> {
-    let failed = MeasureError::Failed;
     let duration = order.spec.duration;
-    let vantage = running.vantage().as_ref();
-    let mut load = vantage.load(order).map_err(|error| failed(error.to_string()))?;
-    let sampler = sampled.map(|cpus| vantage.sample(targets(running, cpus), load.window())).transpose();
-    let sampler = sampler.map_err(|error| failed(error.to_string()))?;
-    let mut clock = Clock::new(vantage, load.as_ref());
-    let mut groups = Groups::new(running);
+    let mut load = running.vantage().load(order).map_err(|error| MeasureError::Failed(error.to_string()))?;
     let mut load_seconds = Seconds::default();
+    let part = Part { window: load.window(), is_last: true };
+    let beside = follow(running, load.as_mut(), &mut load_seconds, part, sampled, watched.as_deref_mut(), sink).await?;
+    let outcome = load.finish().await.map_err(|error| MeasureError::Failed(error.to_string()))?;
+    let seconds =
+        watched.map_or_else(Vec::new, |watched| watched.finish(outcome.result.window, &outcome.result.slices));
+    let window = if beside.is_cut { outcome.result.window } else { duration };
+    let mut measured = concluded(window, outcome, load_seconds, beside);
+    measured.measurement.seconds = seconds;
+    Ok(measured)
+}
+
+/// A part of a load's time in which its deployment is seen.
+pub(crate) struct Part {
+    /// The window, or a turn's.
+    pub(crate) window: Range<Moment>,
+    /// Whether the load's end is waited for, too.
+    pub(crate) is_last: bool,
+}
+
+/// What was seen of a deployment beside its load.
+pub(crate) struct Beside {
+    pub(crate) resources: Option<ResourceUse>,
+    /// What each part used, in the order of the terms.
+    pub(crate) parts: Vec<Option<ResourceUse>>,
+    /// How much later than the window's edges their counters were read, at the most.
+    pub(crate) edges_late: Duration,
+    pub(crate) sampling: Option<Sampling>,
+    /// Whether whoever watched it had seen enough.
+    pub(crate) is_cut: bool,
+}
+
+/// Sees a deployment through a window of a load that runs, with the load's seconds.
+pub(crate) async fn follow(
+    running: &dyn Running,
+    load: &mut dyn LoadHandle,
+    load_seconds: &mut Seconds,
+    part: Part,
+    sampled: Option<Limit<Cpus>>,
+    mut watched: Option<&mut Watch<'_>>,
+    sink: &mut dyn Sink,
+) -> Result<Beside, MeasureError> {
+    let failed = MeasureError::Failed;
+    let vantage = running.vantage().as_ref();
+    let sampler = sampled.map(|cpus| vantage.sample(targets(running, cpus), part.window.clone())).transpose();
+    let sampler = sampler.map_err(|error| failed(error.to_string()))?;
+    let mut clock = Clock::new(vantage, part.window);
+    let mut groups = Groups::new(running);
     let mut phase = Phase::WarmUp;
-    let mut is_finished = false;
+    let mut is_finished = !part.is_last;
     sink.take(&Event::PhaseStarted(phase)).await?;
     while phase != Phase::Drain || !is_finished {
         tokio::select! {
@@ -92,7 +143,7 @@ pub(crate) async fn measure(
         let (now, counters) = groups.read(vantage, &clock.window).map_err(failed)?;
         clock.sample(now, counters);
         let view = load.look();
-        is_finished = view.is_finished;
+        is_finished |= view.is_finished;
         load_seconds.add(&view.slices);
         if watched.as_deref_mut().is_some_and(|watched| watched.see(&view, &clock.window, now)) {
             load.cut();
@@ -110,31 +161,43 @@ pub(crate) async fn measure(
         }
     }
     groups.read(vantage, &clock.window).map_err(failed)?;
-    let LoadOutcome { result, link } = load.finish().await.map_err(|error| failed(error.to_string()))?;
-    let seconds = watched.map_or_else(Vec::new, |watched| watched.finish(result.window, &result.slices));
-    load_seconds.add(&result.slices);
-    let (failure_example, saturation) = (example(&result), result.saturation);
-    let (answers, exhausted) = (StepAnswers::of(&result), result.exhausted_feeders.clone());
-    let window = if clock.is_cut { result.window } else { duration };
     let sampling = match sampler {
         Some(sampler) if clock.is_cut => Some(sampler.cut().await),
         Some(sampler) => Some(sampler.finish().await),
         None => None,
     };
-    Ok(Measured {
+    Ok(Beside {
+        resources: groups.total.used(),
+        parts: groups.parts.iter().map(Usage::used).collect(),
+        edges_late: clock.late(),
+        sampling,
+        is_cut: clock.is_cut,
+    })
+}
+
+/// What a load has measured in a window of this length, with what was seen beside it.
+pub(crate) fn concluded(
+    window: Duration,
+    LoadOutcome { result, link }: LoadOutcome,
+    mut load_seconds: Seconds,
+    Beside { resources, parts, edges_late, sampling, is_cut: _ }: Beside,
+) -> Measured {
+    load_seconds.add(&result.slices);
+    let (failure_example, saturation) = (example(&result), result.saturation);
+    let (answers, exhausted) = (StepAnswers::of(&result), result.exhausted_feeders.clone());
+    Measured {
         measurement: Measurement {
-            seconds,
             load_seconds: load_seconds.within(window),
-            ..assemble(window, result, groups.total.used(), sampling)
+            ..assemble(window, result, resources, sampling)
         },
         saturation,
         failure_example,
-        parts: groups.parts.iter().map(Usage::used).collect(),
-        edges_late: clock.late(),
+        parts,
+        edges_late,
         answers,
         exhausted,
         link,
-    })
+    }
 }
 
 fn targets(running: &dyn Running, cpus: Limit<Cpus>) -> SampleTargets {
@@ -262,9 +325,9 @@ struct Told {
 }
 
 impl Clock {
-    pub(crate) fn new(vantage: &dyn Vantage, load: &dyn LoadHandle) -> Self {
+    pub(crate) fn new(vantage: &dyn Vantage, window: Range<Moment>) -> Self {
         Self {
-            window: load.window(),
+            window,
             opened: None,
             closed: None,
             latest: None,

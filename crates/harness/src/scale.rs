@@ -238,7 +238,7 @@ impl Act<'_> {
         };
         let load = gateway.count(|| vantage.load(order), |load| from_now(load.window()));
         let mut load = load.map_err(|error| failed(error.to_string()))?;
-        let mut clock = Clock::new(vantage, load.as_ref());
+        let mut clock = Clock::new(vantage, load.window());
         let (mut usage, mut load_seconds) = (Usage::default(), Seconds::default());
         let (mut phase, mut is_finished) = (Phase::WarmUp, false);
         sink.take(&Event::PhaseStarted(phase)).await?;

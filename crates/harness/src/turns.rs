@@ -1,10 +1,10 @@
 //! A block whose deployments are up together and measured in turns.
 //!
-//! All are up, verified and warm before the first turn. Between two turns a deployment rests: nothing is sent to it. Before each
-//! turn comes the same change, also where the same deployment goes on: a rest of a part of a quota period, then load that counts
-//! nothing.
+//! All are up, verified and warm before the first turn. When each has its turns is fixed before they begin, and each load knows its
+//! own: between two turns it rests, with its connections kept. Before each turn comes the same change, also where the same deployment
+//! goes on: a rest, then load that counts nothing.
 
-mod join;
+mod alternating;
 mod schedule;
 
 use std::time::Duration;
@@ -12,15 +12,20 @@ use std::time::Duration;
 use stampede_core::{BlockOrder, Case, Load, Study, Trial};
 use stampede_seam::Platform;
 
-pub(crate) use self::join::{entry, join, kept};
+pub(crate) use self::alternating::Alternating;
+pub(crate) use self::schedule::Pace;
 
 use crate::context::{Place, Timing, TrialContext};
 use crate::event::{Event, Sink, SinkError};
 use crate::prepare::Prepared;
 use crate::trial::OpenTrial;
 
-/// Turns are counted in periods of this length where no quota is held.
-const PERIOD: Duration = Duration::from_millis(100);
+/// How long a warm-up is looked at, for how long a client waits for an answer.
+const LOOK: Duration = Duration::from_millis(500);
+
+/// How long after their loads have begun to start the first turn wakes, and how much later for each of them: no thread of theirs is
+/// to be late for it.
+const START: (Duration, Duration) = (Duration::from_millis(50), Duration::from_millis(10));
 
 /// Whether these cases are measured in turns: where that was asked for, and each load is the same whenever it begins.
 pub(crate) fn are_for(study: &Study, context: &TrialContext<'_>, prepared: &[Prepared]) -> bool {
@@ -61,24 +66,27 @@ pub(crate) async fn run(
     }
     for (prepared, trial) in &mut open {
         sink.take(&turn_of(prepared, block, None)).await?;
-        trial.warm_up(&timing(study.warm_up_of(&prepared.case.id), PERIOD * 5), sink).await?;
+        trial.warm_up(&timing(study.warm_up_of(&prepared.case.id), LOOK), sink).await?;
     }
-    let period = open.iter().filter_map(|(_, trial)| trial.quota_period()).max().unwrap_or(PERIOD);
-    let rounds = schedule::rounds(study.seed, block, open.len(), study.duration, period);
-    let turns = rounds.len() as u32;
+    let paces: Vec<Pace> = open.iter().map(|(_, trial)| trial.pace()).collect();
+    let rounds = schedule::rounds(study.seed, block, &paces, study.duration);
     let vantage = platform.vantage();
-    let began = vantage.now();
+    let begins = vantage.now() + START.0 + START.1 * open.len() as u32;
+    for (number, (_, trial)) in open.iter_mut().enumerate() {
+        let own = rounds.iter().flatten().filter(|plan| plan.deployment == number);
+        trial.begin_turns(study.seed, begins, own.map(|plan| plan.span).collect());
+    }
+    let turns = rounds.len() as u32;
     for (turn, round) in (1..).zip(&rounds) {
         for plan in round {
             let (prepared, trial) = &mut open[plan.deployment];
             sink.take(&turn_of(prepared, block, Some((turn, turns)))).await?;
-            vantage.sleep_until(vantage.now() + plan.rest).await;
-            trial.turn(&timing(Duration::ZERO, plan.length), (turn, turns), began, sink).await?;
+            trial.turn((turn, turns), sink).await?;
         }
     }
     let mut ended = Vec::new();
     for (prepared, trial) in open {
-        ended.push((prepared, trial.close(sink).await?));
+        ended.push((prepared, trial.end_turns(sink).await?));
     }
     ended.append(&mut failed);
     ended.sort_by_key(|(_, trial)| trial.position);

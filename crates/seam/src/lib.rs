@@ -36,8 +36,8 @@ pub use rough_latencies::RoughLatencies;
 pub use sampling::{SampleTargets, SamplerHandle, SamplingError};
 pub use saturation::{LittlesLaw, Saturation};
 pub use slice::Slice;
-pub use turn_span::TurnSpan;
 pub use stampede_scenario::{
     BodyCheck, Check, FlowTally, HeaderCheck, HeaderRule, Pause, Scenario, Statuses, Template,
 };
+pub use turn_span::TurnSpan;
 pub use vantage::{Reading, Vantage};

@@ -3,11 +3,10 @@
 use std::sync::Arc;
 use std::time::Duration;
 
-use stampede_core::{
-    AuditRecord, Case, EnforcedLimits, Failures, Gauge, Limit, Measurement, Outcome, Protocol, ReadyBy, SeriesSource,
-    Trial, Turn,
+use stampede_core::{AuditRecord, Case, EnforcedLimits, Failures, Limit, Outcome, Protocol, ReadyBy, Trial};
+use stampede_seam::{
+    LoadExchange, LoadOrder, LoadSpec, Moment, Pause, Platform, Running, Scenario, Template, TurnSpan,
 };
-use stampede_seam::{LoadExchange, LoadOrder, LoadSpec, Moment, Pause, Platform, Running, Scenario, Template};
 
 use super::judge::{explain, judge, unlaunched, with_fixes};
 use crate::audit::StepAnswers;
@@ -17,8 +16,9 @@ use crate::event::{Event, Phase, Sink, SinkError};
 use crate::measure::{MeasureError, Measured, measure};
 use crate::prepare::Prepared;
 use crate::ready::Front;
+use crate::turns::{Alternating, Pace};
 use crate::verify::Verification;
-use crate::{audit, parts, php, ready, turns};
+use crate::{audit, parts, php, ready};
 
 /// A deployment that is up and answers rightly. Dropping it ends it.
 pub(crate) struct OpenTrial<'a> {
@@ -34,6 +34,8 @@ pub(crate) struct OpenTrial<'a> {
     resent: u64,
     /// How long a client's request took in the warm-up before turns.
     cycle: Duration,
+    /// The load of its turns, while they last.
+    turns: Option<Alternating>,
     /// Why there is nothing more to be measured.
     failure: Option<String>,
     trial: Trial,
@@ -86,6 +88,7 @@ impl<'a> OpenTrial<'a> {
                 answers: Vec::new(),
                 resent: 0,
                 cycle: Duration::ZERO,
+                turns: None,
                 failure: None,
                 trial,
             })),
@@ -131,39 +134,64 @@ impl<'a> OpenTrial<'a> {
         Ok(())
     }
 
-    /// Drives load for a turn, which is one of so many and is put together with those before it, unless the deployment has failed in
-    /// an earlier one. `began` is when the first turn of the block began.
+    /// What turns are planned by.
+    pub(crate) fn pace(&self) -> Pace {
+        let EnforcedLimits { cpus, period, .. } = self.answering.enforced;
+        Pace { cycle: self.cycle, quota_period: matches!(cpus, Limit::AtMost(_)).then_some(period) }
+    }
+
+    /// Starts the load of all turns, unless the deployment has failed before. They are counted from `begins`.
+    pub(crate) fn begin_turns(&mut self, seed: u64, begins: Moment, turns: Vec<TurnSpan>) {
+        let order = self.order(&Timing { warm_up: Duration::ZERO, duration: Duration::ZERO, seed });
+        let order = LoadOrder { begins: Some(begins), turns, ..order };
+        match Alternating::start(self.running.as_ref(), order) {
+            Ok(turns) => self.turns = Some(turns).filter(|_| self.failure.is_none()),
+            Err(error) => self.failure = self.failure.take().or_else(|| error.problem()),
+        }
+    }
+
+    /// Sees the deployment through its next turn, which is one of so many, unless it has failed before.
     ///
     /// # Errors
     ///
     /// Only when a sink does not take an event.
-    pub(crate) async fn turn(
-        &mut self,
-        timing: &Timing,
-        (turn, of): (u32, u32),
-        began: Moment,
-        sink: &mut dyn Sink,
-    ) -> Result<(), SinkError> {
-        let entry = turns::entry(self.quota_period(), self.cycle);
-        let at = self.running.vantage().now().since(began) + entry;
-        let failed_before = self.failure.is_some();
-        if let Some(mut measured) = self.window(&Timing { warm_up: entry, ..*timing }, None, sink).await? {
-            measured.measurement.turns = vec![turn_of(&measured.measurement, at)];
-            match &mut self.measured {
-                Some((all, _)) => turns::join(all, measured),
-                None => self.measured = Some((measured, self.context.failures)),
+    pub(crate) async fn turn(&mut self, (turn, of): (u32, u32), sink: &mut dyn Sink) -> Result<(), SinkError> {
+        let Some(turns) = &mut self.turns else { return Ok(()) };
+        let sampled = self.context.sampled.then_some(self.answering.enforced.cpus);
+        match turns.turn(self.running.as_ref(), sampled, sink).await {
+            Ok(()) => Ok(()),
+            Err(MeasureError::Failed(problem)) => {
+                self.failure = Some(format!("{problem}, in turn {turn} of {of}"));
+                self.turns = None;
+                Ok(())
             }
+            Err(MeasureError::Sink(error)) => Err(error),
         }
-        if let Some(problem) = self.failure.as_mut().filter(|_| !failed_before) {
-            problem.push_str(&format!(", in turn {turn} of {of}"));
-        }
-        Ok(())
     }
 
-    /// The period of the quota that the deployment is held to; none without one.
-    pub(crate) fn quota_period(&self) -> Option<Duration> {
-        let EnforcedLimits { cpus, period, .. } = self.answering.enforced;
-        matches!(cpus, Limit::AtMost(_)).then_some(period)
+    /// Waits for the last answers, and closes the trial.
+    ///
+    /// # Errors
+    ///
+    /// Only when a sink does not take an event.
+    pub(crate) async fn end_turns(mut self, sink: &mut dyn Sink) -> Result<Trial, SinkError> {
+        if let Some(turns) = self.turns.take() {
+            match turns.finish(self.running.as_ref()).await {
+                Ok(measured) => {
+                    self.note(&measured);
+                    self.measured = Some((measured, self.context.failures));
+                }
+                Err(MeasureError::Failed(problem)) => self.failure = Some(problem),
+                Err(MeasureError::Sink(error)) => return Err(error),
+            }
+        }
+        self.close(sink).await
+    }
+
+    /// Notes what load was answered.
+    fn note(&mut self, measured: &Measured) {
+        audit::add(&mut self.answers, &measured.answers);
+        self.resent += measured.measurement.reconnects;
     }
 
     /// Drives load for a window; nothing where the deployment fails, or has failed in an earlier one.
@@ -179,8 +207,7 @@ impl<'a> OpenTrial<'a> {
         let sampled = self.context.sampled.then_some(self.answering.enforced.cpus);
         match measure(self.running.as_ref(), self.order(timing), sampled, watch, sink).await {
             Ok(measured) => {
-                audit::add(&mut self.answers, &measured.answers);
-                self.resent += measured.measurement.reconnects;
+                self.note(&measured);
                 Ok(Some(measured))
             }
             Err(MeasureError::Failed(problem)) => {
@@ -218,6 +245,8 @@ impl<'a> OpenTrial<'a> {
                 backend: *backend,
             },
             link: case.topology.link,
+            begins: None,
+            turns: Vec::new(),
         }
     }
 
@@ -229,7 +258,7 @@ impl<'a> OpenTrial<'a> {
     pub(crate) async fn close(mut self, sink: &mut dyn Sink) -> Result<Trial, SinkError> {
         let judged = self.judged().await.map(|outcome| self.mended(outcome));
         if let Some((measured, _)) = self.measured {
-            self.trial.measurement = Some(turns::kept(measured.measurement));
+            self.trial.measurement = Some(measured.measurement);
         }
         self.trial.outcome = judged
             .unwrap_or_else(|problem| Outcome::Failed(explain(self.running.as_ref(), &self.prepared.case, &problem)));
@@ -279,20 +308,6 @@ impl<'a> OpenTrial<'a> {
         trial.audits = audit::records(audits, before, &after, answers, *resent);
         faults.extend(trial.audits.iter().flat_map(AuditRecord::problems));
         judge(measured, case, context.drain, *failures, faults)
-    }
-}
-
-/// The turn in which this was measured.
-fn turn_of(measurement: &Measurement, at: Duration) -> Turn {
-    let sampling = measurement.sampling.as_ref();
-    let machine = sampling.and_then(|all| all.series.iter().find(|series| series.source == SeriesSource::Machine));
-    Turn {
-        at,
-        window: measurement.window,
-        ok: measurement.requests.ok,
-        cpu: measurement.resources.map(|used| used.cpu),
-        periods: measurement.resources.map_or(0, |used| used.periods),
-        stolen: machine.and_then(|machine| machine.growth(Gauge::StolenUs)).map(Duration::from_micros),
     }
 }
 

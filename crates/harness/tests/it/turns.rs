@@ -16,7 +16,7 @@ fn bench(cases: &[&str]) -> Bench {
 
 #[tokio::test(start_paused = true)]
 async fn all_are_up_before_the_first_turn_and_each_turn_is_a_part_of_its_trial() {
-    let rate = |unit: &str| if unit == "fast" { 2000.0 } else { 500.0 };
+    let rate = |unit: &str| if unit == "fast" { 1000.0 } else { 500.0 };
     let platform = FakePlatform::new(move |launch| FakeLifetime::serving(BODY, rate(launch.unit())));
     let heard = bench(&["fast", "slow", "slower"]).run(&platform).await;
     let log = platform.log();
@@ -28,7 +28,7 @@ async fn all_are_up_before_the_first_turn_and_each_turn_is_a_part_of_its_trial()
     assert_eq!((heard.trials.len(), platform.up()), (6, 0));
     for trial in &heard.trials {
         let measured = trial.measurement.as_ref().unwrap();
-        assert_eq!((trial.outcome.clone(), measured.turns.len()), (Outcome::Measured, 4));
+        assert_eq!((trial.outcome.clone(), measured.turns.len()), (Outcome::Measured, 10));
         let of_turns = |value: &dyn Fn(&stampede_core::Turn) -> f64| measured.turns.iter().map(value).sum::<f64>();
         let window = of_turns(&|turn| turn.window.as_secs_f64());
         assert!((window - measured.window.as_secs_f64()).abs() < 1e-9, "{window}");
