@@ -6,10 +6,11 @@
 
 mod neighbour;
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 use std::fs;
 use std::path::PathBuf;
 
+use jiff::Timestamp;
 use serde::{Deserialize, Serialize};
 use serde_json::Value;
 use stampede_stats::{NestedVariances, Variance, mean};
@@ -70,6 +71,8 @@ struct Line {
     turn: u32,
     ok: u64,
     window_s: f64,
+    /// What its block took, starts and stops and warm-ups included: the study's time by its blocks.
+    block_s: f64,
 }
 
 impl Line {
@@ -78,11 +81,13 @@ impl Line {
     }
 }
 
-/// The lines of a study.
+/// The lines of a study, of its trials that count.
 fn lines_of(piece: u32, (order, machine): (&str, &str), study: &Value) -> Option<Vec<Line>> {
+    let at = |key: &str| study[key].as_str()?.parse::<Timestamp>().ok();
+    let block_s = at("finished_at")?.duration_since(at("started_at")?).as_secs_f64() / f64::from(BLOCKS);
     let mut lines = Vec::new();
     for case in study["cases"].as_array()? {
-        for trial in case["trials"].as_array()? {
+        for trial in case["trials"].as_array()?.iter().filter(|trial| trial["outcome"] == "measured") {
             let of = |turn: u32, told: &Value, ok: &Value| {
                 Some(Line {
                     piece,
@@ -93,6 +98,7 @@ fn lines_of(piece: u32, (order, machine): (&str, &str), study: &Value) -> Option
                     turn,
                     ok: ok.as_u64()?,
                     window_s: told["window_s"].as_f64()?,
+                    block_s,
                 })
             };
             match trial["turns"].as_array() {
@@ -101,8 +107,7 @@ fn lines_of(piece: u32, (order, machine): (&str, &str), study: &Value) -> Option
                         lines.push(of(number, turn, &turn["ok"])?);
                     }
                 }
-                None if trial["outcome"] == "measured" => lines.push(of(1, trial, &trial["requests"]["ok"])?),
-                None => {}
+                None => lines.push(of(1, trial, &trial["requests"]["ok"])?),
             }
         }
     }
@@ -152,8 +157,8 @@ fn blocks(lines: &[Line], (order, machine): (&str, &str)) -> Vec<Vec<Vec<f64>>> 
     found.into_values().filter(whole).map(logarithms).collect()
 }
 
-/// The standard deviation of the log ratio of two lifetimes in a block, through all pairs; and each pair's mean.
-fn pairs(blocks: &[Vec<Vec<f64>>]) -> Option<(f64, Vec<f64>)> {
+/// The variance of the log ratio of two lifetimes in a block, through all pairs; and each pair's mean.
+fn pairs(blocks: &[Vec<Vec<f64>>]) -> Option<(Variance, Vec<f64>)> {
     if blocks.len() < 2 {
         return None;
     }
@@ -165,14 +170,29 @@ fn pairs(blocks: &[Vec<Vec<f64>>]) -> Option<(f64, Vec<f64>)> {
         squares += ratios.iter().map(|ratio| (ratio - middle).powi(2)).sum::<f64>() / (ratios.len() - 1) as f64;
         means.push(middle);
     }
-    Some(((squares / means.len() as f64).sqrt(), means))
+    // All pairs together have the freedom of the residuals of cases in blocks, as their mean square is twice those'.
+    let freedom = ((blocks.len() - 1) * (CASES.len() - 1)) as f64;
+    Some((Variance::of(squares / means.len() as f64 * freedom, freedom)?, means))
+}
+
+/// What a block took, on average.
+fn block_s(lines: &[Line], (order, machine): (&str, &str)) -> Option<f64> {
+    let of_kind = lines.iter().filter(|line| line.order == order && line.machine == machine);
+    let pieces: BTreeMap<u32, f64> = of_kind.map(|line| (line.piece, line.block_s)).collect();
+    mean(&pieces.into_values().collect::<Vec<_>>())
+}
+
+/// Blocks that were begun.
+fn begun(lines: &[Line], (order, machine): (&str, &str)) -> u32 {
+    let of_kind = lines.iter().filter(|line| line.order == order && line.machine == machine);
+    of_kind.map(|line| line.piece).collect::<BTreeSet<_>>().len() as u32 * BLOCKS
 }
 
 fn document(lines: &[Line], turns: &Turns, version: &str) -> String {
     let mut section = Section::new("Turns and windows");
     section.paragraph(&format!(
         "Where the scatter of trials comes from, and what turns take away of it: {} under the workload hello, 1 CPU, 16 \
-         connections, 6 s of measuring a lifetime. In turns, all three are up together and alternate about once a second; in \
+         connections, 6 s of measuring a lifetime. In turns, all three are up together and alternate in turns of about 0.4 s; in \
          windows they follow each other. Quiet: nothing else was started. Busy: beside a neighbour that takes each processor \
          for 0.3 to 5 s and leaves it for as long.",
         CASES.join(", ")
@@ -194,23 +214,46 @@ fn document(lines: &[Line], turns: &Turns, version: &str) -> String {
     };
     let head = ["machine", "blocks", "one turn", "turns' mean", "between lifetimes"].map(str::to_owned).to_vec();
     let mut components = vec![head];
-    let head = ["machine", "order", "blocks", "a pair's ratio", "nginx/apache", "nginx/php -S", "apache/php -S"];
+    let head = [
+        "machine",
+        "order",
+        "blocks",
+        "s a block",
+        "a pair's ratio",
+        "time",
+        "nginx/apache",
+        "nginx/php -S",
+        "apache/php -S",
+    ];
     let mut ratios = vec![head.map(str::to_owned).to_vec()];
+    let cost_of = |(order, machine): (&str, &str)| {
+        let (scatter, _) = pairs(&blocks(lines, (order, machine)))?;
+        Some(scatter.value * block_s(lines, (order, machine))?)
+    };
     for (order, machine) in KINDS {
+        let begun = begun(lines, (order, machine));
         let blocks = blocks(lines, (order, machine));
         if let Some(NestedVariances { within, between }) = NestedVariances::of(&blocks) {
             let turns = blocks[0][0].len() as f64;
             components.push(vec![
                 machine.to_owned(),
-                blocks.len().to_string(),
+                format!("{} of {begun}", blocks.len()),
                 deviation(&within),
                 share((within.value / turns).sqrt()),
                 deviation(&between),
             ]);
         }
         if let Some((scatter, means)) = pairs(&blocks) {
-            let mut row = vec![machine.to_owned(), order.to_owned(), blocks.len().to_string(), share(scatter)];
-            let error = scatter / (blocks.len() as f64).sqrt();
+            let error = (scatter.value / blocks.len() as f64).sqrt();
+            let cost = cost_of((order, machine)).zip(cost_of(("windows", machine)));
+            let mut row = vec![
+                machine.to_owned(),
+                order.to_owned(),
+                format!("{} of {begun}", blocks.len()),
+                block_s(lines, (order, machine)).map_or_else(String::new, |seconds| format!("{seconds:.0}")),
+                deviation(&scatter),
+                cost.map_or_else(String::new, |(own, windows)| format!("{:.2}", own / windows)),
+            ];
             row.extend(means.iter().map(|mean| format!("{:.3} ± {:.3}", mean.exp(), mean.exp() * error)));
             ratios.push(row);
         }
@@ -223,8 +266,9 @@ fn document(lines: &[Line], turns: &Turns, version: &str) -> String {
     section.table(&components);
     section.text.push_str("## At equal measuring time\n\n");
     section.paragraph(
-        "The standard deviation of the ratio of two lifetimes in a block, and each pair's mean ratio with its standard error: what \
-         turns make of it must not differ from what windows make of it.",
+        "The standard deviation of the ratio of two lifetimes in a block, with its 90 % interval; the time that a study takes to the \
+         same standard error, where one in windows takes 1; and each pair's mean ratio with its standard error: what turns make of \
+         it must not differ from what windows make of it. Blocks are those in which all trials count, of those begun.",
     );
     section.table(&ratios);
     format!("# {}\n\n{}\n", section.title, section.text.trim_end())
@@ -261,10 +305,14 @@ mod tests {
             "turns": [{"ok": 90, "window_s": 1.0}, {"ok": 99, "window_s": 1.1}]});
         let window = json!({"block": 1, "outcome": "measured", "window_s": 6.0, "requests": {"ok": 600}});
         let failed = json!({"block": 3, "outcome": "failed"});
-        let study = json!({"cases": [{"id": "nginx-fpm", "trials": [trial, window, failed]}]});
+        let cut_short = json!({"block": 3, "outcome": "invalid", "window_s": 6.0, "requests": {"ok": 1},
+            "turns": [{"ok": 1, "window_s": 1.0}]});
+        let study = json!({"started_at": "2026-11-26T10:00:00Z", "finished_at": "2026-11-26T10:01:03Z",
+            "cases": [{"id": "nginx-fpm", "trials": [trial, window, failed, cut_short]}]});
         let lines = lines_of(4, ("turns", "busy"), &study).unwrap();
         let told: Vec<_> = lines.iter().map(|line| (line.block, line.turn, line.ok, line.window_s)).collect();
         assert_eq!(told, [(2, 1, 90, 1.0), (2, 2, 99, 1.1), (1, 1, 600, 6.0)]);
+        assert!(lines.iter().all(|line| line.block_s == 21.0));
         assert!(
             lines.iter().all(|line| (line.piece, line.order.as_str(), line.case.as_str()) == (4, "turns", "nginx-fpm"))
         );
@@ -285,6 +333,7 @@ mod tests {
                         turn,
                         ok: (rate * shift) as u64 + u64::from(turn),
                         window_s: 1.0,
+                        block_s: 20.0,
                     });
                 }
             }
@@ -293,6 +342,8 @@ mod tests {
         let blocks = blocks(&lines, ("turns", "quiet"));
         assert_eq!(blocks.len(), 2);
         let (scatter, means) = pairs(&blocks).unwrap();
-        assert!(scatter < 0.01 && (means[0] - 2_f64.ln()).abs() < 0.01 && (means[1] - 4_f64.ln()).abs() < 0.02);
+        assert!(
+            scatter.value.sqrt() < 0.01 && (means[0] - 2_f64.ln()).abs() < 0.01 && (means[1] - 4_f64.ln()).abs() < 0.02
+        );
     }
 }

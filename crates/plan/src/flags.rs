@@ -143,7 +143,7 @@ pub struct SeedFlag {
 #[derive(Args, Clone, Debug, Default)]
 pub struct OrderFlag {
     /// How the cases of a round are measured: windows, one after the other; or turns (experimental), all up together and
-    /// measured in turns of about a second [default: windows]
+    /// measured in turns of about 0.4 s [default: windows]
     #[arg(long, value_name = "ORDER", help_heading = "Study")]
     pub order: Option<String>,
 }

@@ -26,6 +26,16 @@ pub struct Variance {
 /// Each tail of the intervals.
 const TAIL: f64 = 0.05;
 
+impl Variance {
+    /// Of normal values whose squared residuals add up to `squares` with `freedom` degrees of freedom; its interval is of chi squared.
+    /// `None` without freedom.
+    pub fn of(squares: f64, freedom: f64) -> Option<Self> {
+        let chi = ChiSquared::new(freedom).ok()?;
+        let end = |tail: f64| squares / chi.inverse_cdf(tail);
+        Some(Self { value: squares / freedom, low: end(1.0 - TAIL), high: end(TAIL) })
+    }
+}
+
 impl NestedVariances {
     /// Of `blocks[block][treatment][turn]`: blocks, and the rounds of turns in them, are taken out, as they meet all treatments alike.
     /// `None` unless there are two or more of each, and equally many everywhere, and they scatter.
@@ -69,8 +79,7 @@ impl NestedVariances {
         if turn <= 0.0 {
             return None;
         }
-        let chi = |freedom: f64| ChiSquared::new(freedom).ok();
-        let (chi_of_turns, chi_of_lifetimes) = (chi(freedom_of_turns)?, chi(freedom_of_lifetimes)?);
+        let chi_of_lifetimes = ChiSquared::new(freedom_of_lifetimes).ok()?;
         let f = FisherSnedecor::new(freedom_of_lifetimes, freedom_of_turns).ok()?;
         let ratio = lifetime / turn;
         let end = |tail: f64| {
@@ -78,11 +87,7 @@ impl NestedVariances {
             (excess / (turns as f64 * chi_of_lifetimes.inverse_cdf(tail))).max(0.0)
         };
         Some(Self {
-            within: Variance {
-                value: turn,
-                low: of_turns / chi_of_turns.inverse_cdf(1.0 - TAIL),
-                high: of_turns / chi_of_turns.inverse_cdf(TAIL),
-            },
+            within: Variance::of(of_turns, freedom_of_turns)?,
             between: Variance {
                 value: ((lifetime - turn) / turns as f64).max(0.0),
                 low: end(1.0 - TAIL),

@@ -159,7 +159,7 @@ pub(crate) struct StudySection {
     #[schemars(extend("examples" = ["10m"]))]
     pub(crate) max_time: Option<Text>,
     /// How the cases of a round are measured: windows, the default, one after the other; or turns, all up together and measured
-    /// in turns of about a second.
+    /// in turns of about 0.4 s.
     #[schemars(extend("examples" = ["turns"]))]
     pub(crate) order: Option<Text>,
     /// The smallest difference worth reporting. 3% by default.
