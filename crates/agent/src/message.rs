@@ -93,14 +93,15 @@ pub(crate) fn decode<T: DeserializeOwned>(bytes: &[u8]) -> Result<(u64, T), Line
 mod tests {
     use std::collections::BTreeMap;
     use std::fmt::Debug;
+    use std::num::NonZeroU32;
 
     use stampede_core::{
         AddressId, ClientLink, Cpus, DatabaseLogin, Gauge, Latencies, Limit, LinkUse, PrometheusMetric, Protocol,
         QuerySeen, Request, Series, SeriesSource, StatusFormat, StatusSource, StatusTransport, UnitId,
     };
     use stampede_seam::{
-        Backend, Check, Failure, LoadExchange, LoadSpec, Pause, Saturation, Slice, Statuses, StepResult, TlsSpec,
-        Trust, WrongAnswer,
+        Backend, Check, Failure, LoadExchange, LoadSpec, Pause, Saturation, Shard, Slice, Statuses, StepResult,
+        TlsSpec, Trust, WrongAnswer,
     };
     use stampede_testkit::samples;
 
@@ -148,6 +149,7 @@ mod tests {
             timeout: Some(SECOND),
             keep_alive: true,
             seed: u64::MAX,
+            shard: Some(Shard { index: 1, of: NonZeroU32::MIN }),
             slices: true,
             cpus: vec![0, 3],
             backend: Backend::IoUring,

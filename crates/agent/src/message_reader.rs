@@ -25,11 +25,12 @@ pub struct MessageReader {
 
 #[derive(Debug)]
 enum State {
-    /// Waits for the preamble of a side; what came so far.
+    /// Waits for the preamble of a side: what came so far, and where it cannot begin any more.
     Preamble {
         from: Side,
         ours: Preamble,
         came: Vec<u8>,
+        searched: usize,
     },
     /// Within a header.
     Header {
@@ -49,7 +50,7 @@ const HEADER_BEGINS: State = State::Header { bytes: [0; HEADER], came: 0 };
 impl MessageReader {
     /// Reads what this side sends, to whom that has `ours`.
     pub fn new(from: Side, ours: Preamble) -> Self {
-        let state = State::Preamble { from, ours, came: Vec::new() };
+        let state = State::Preamble { from, ours, came: Vec::new(), searched: 0 };
         Self { state, parts: BTreeMap::new(), complete: VecDeque::new(), held: 0 }
     }
 
@@ -92,10 +93,10 @@ impl MessageReader {
         while !bytes.is_empty() {
             match &mut self.state {
                 State::Failed(error) => return Err(error.clone()),
-                State::Preamble { from, ours, came } => {
+                State::Preamble { from, ours, came, searched } => {
                     let known = came.len();
                     came.extend_from_slice(bytes);
-                    let Some((theirs, end)) = Preamble::find(came, *from)? else { return Ok(()) };
+                    let Some((theirs, end)) = Preamble::find(came, *from, searched)? else { return Ok(()) };
                     if theirs != *ours {
                         return Err(LineError::OtherVersion { theirs, ours: ours.clone() });
                     }

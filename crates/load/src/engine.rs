@@ -57,6 +57,7 @@ pub fn start(spec: LoadSpec) -> Result<RunningLoad, StartError> {
         timeout,
         keep_alive,
         seed,
+        shard,
         slices,
         cpus,
         backend,
@@ -65,7 +66,8 @@ pub fn start(spec: LoadSpec) -> Result<RunningLoad, StartError> {
     let scheme = if tls.is_some() { "https" } else { "http" };
     let security = tls.map(|tls| Security::new(&tls, protocol)).transpose()?;
     let keep_alive = keep_alive || matches!(protocol, Protocol::Http2 { .. });
-    let terms = Arc::new(CrowdTerms { requests, warm_up, duration, seed, scenario, host: host.clone(), keep_alive });
+    let terms =
+        Arc::new(CrowdTerms { requests, warm_up, duration, seed, shard, scenario, host: host.clone(), keep_alive });
     let (mut names, mut prepared, mut crowds) = (Vec::new(), Vec::new(), Vec::new());
     if let Some(scenario) = &terms.scenario {
         for (number, crowd) in scenario.crowds.iter().enumerate() {

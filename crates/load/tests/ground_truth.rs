@@ -73,6 +73,7 @@ fn spec(backend: Backend, target: &Endpoint, connections: u32) -> LoadSpec {
         timeout: None,
         keep_alive: true,
         seed: 1,
+        shard: None,
         slices: false,
         cpus: cpus()[..1].to_vec(),
         backend,

@@ -51,6 +51,7 @@ pub(crate) fn order(target: &Endpoint, load: &str, cpu: u32) -> LoadOrder {
             timeout: None,
             keep_alive: true,
             seed: 1,
+            shard: None,
             slices: true,
             cpus: vec![cpu],
             backend: Backend::Epoll,

@@ -72,6 +72,7 @@ fn order(server: &CountingServer, load: &str, duration: Duration) -> LoadOrder {
         timeout: None,
         keep_alive: true,
         seed: 1,
+        shard: None,
         slices: true,
         cpus: (0..1024).filter(|cpu| own.is_set(*cpu)).take(1).map(|cpu| cpu as u32).collect(),
         backend: Backend::Epoll,
