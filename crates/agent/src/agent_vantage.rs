@@ -117,7 +117,7 @@ async fn measure(shared: &Shared) -> Result<ClockOffset, LostAgent> {
 
 enum Never {}
 
-/// Passes on what is asked and what is answered, until the line ends.
+/// Passes on requests and replies, until the line ends.
 async fn run(
     shared: &Shared,
     mut incoming: Incoming<impl AsyncRead + Unpin>,

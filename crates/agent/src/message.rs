@@ -18,7 +18,7 @@ use stampede_seam::{
 
 use crate::line_error::LineError;
 
-/// What is asked of an agent. A load or a sampler is named by the number of the request that started it.
+/// A request to an agent. A load or a sampler is named by the number of the request that started it.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub(crate) enum AgentRequest {
     /// Asks for the time; a heartbeat.

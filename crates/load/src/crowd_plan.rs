@@ -38,7 +38,7 @@ pub(crate) struct CrowdPlan {
     pacing: Pacing,
     /// Its connections here; none where there are more shards than it has connections.
     pub(crate) connections: usize,
-    /// This shard's place among those that have the crowd, and their count.
+    /// This shard's place among those that have connections of it, and their count.
     shard: (usize, usize),
     /// Whether an open one uses all of them in turn, or opens them as they are needed.
     keeps_all: bool,

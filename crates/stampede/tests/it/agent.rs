@@ -122,7 +122,7 @@ async fn it_sees_what_this_process_sees() {
     }
     let meters = [stampede_core::MeterSource::CgroupV2 { dir: "/nowhere".into() }];
     let directly = here.counters(&[&meters, &[]]).groups;
-    // What is asked for comes with the next pause.
+    // Counters come with the next pause.
     assert_eq!(far.counters(&[&meters, &[]]).groups, [Ok(None), Ok(None)]);
     let edge = far.now() + Duration::from_millis(20);
     far.sleep_until(edge).await;
