@@ -28,8 +28,8 @@ use crate::shared::Shared;
 /// Pings of one measurement of the clocks.
 const PINGS: usize = 8;
 
-/// Sees deployments by an agent, on the agent's clock. Needs the tokio runtime that it was made in. Dropping it ends the line, and so
-/// everything that the agent started.
+/// Sees deployments by an agent, on the agent's clock. Needs the tokio runtime that it was made in. Dropping it ends the line when
+/// that runtime runs next, and so everything that the agent started.
 ///
 /// What [`Vantage`] does without waiting goes by what the agent has said: a load's window is an expectation until the agent has
 /// answered, a load that cannot be started fails where its result is waited for, and counters are those that came last.

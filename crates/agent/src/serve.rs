@@ -265,3 +265,6 @@ async fn until(instant: Option<Instant>) {
         None => pending().await,
     }
 }
+
+#[cfg(test)]
+mod tests;

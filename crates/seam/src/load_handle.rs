@@ -54,7 +54,8 @@ pub struct Progress {
 
 /// A load that runs until its drain ends, whatever is done with this meanwhile. Dropping it ends it at once.
 pub trait LoadHandle: Send {
-    /// When the window opens and the warm-up ends, and when the window closes and the drain begins, at the latest.
+    /// When the window opens and the warm-up ends, and when the window closes and the drain begins, at the latest. From afar it is an
+    /// expectation until the load has begun there.
     fn window(&self) -> Range<Moment>;
 
     /// How far it is.

@@ -1,7 +1,7 @@
 //! `stampede __agent` over a pipe.
 
 use std::io::{Read as _, Write as _};
-use std::process::{Child, ChildStderr, Command, ExitStatus, Stdio};
+use std::process::{Child, Command, ExitStatus, Stdio};
 use std::sync::Arc;
 use std::time::{Duration, Instant};
 
@@ -35,13 +35,14 @@ impl Agent {
         AgentVantage::begin("this machine", input, output, PATIENCE).await.map_err(|lost| lost.to_string())
     }
 
-    /// How it ended, and what it said.
-    fn ended(&mut self) -> (ExitStatus, String) {
-        let status = self.0.wait().unwrap();
-        let mut said = String::new();
-        let read = |stderr: &mut ChildStderr| stderr.read_to_string(&mut said).unwrap();
-        self.0.stderr.as_mut().map(read);
-        (status, said)
+    /// How it ends, and what it says. The runtime goes on meanwhile: it closes lines.
+    async fn ended(mut self) -> (ExitStatus, String) {
+        let wait = move || {
+            let mut said = String::new();
+            self.0.stderr.as_mut().unwrap().read_to_string(&mut said).unwrap();
+            (self.0.wait().unwrap(), said)
+        };
+        tokio::task::spawn_blocking(wait).await.unwrap()
     }
 }
 
@@ -144,7 +145,7 @@ async fn it_sees_what_this_process_sees() {
     let check = far.check_clock().await.unwrap();
     assert!(check.drift() <= check.first.bound + check.last.bound + Duration::from_millis(1), "{check:?}");
     drop(far);
-    let (status, said) = agent.ended();
+    let (status, said) = agent.ended().await;
     assert!(status.success() && said.is_empty(), "{status} {said}");
 }
 
@@ -170,22 +171,21 @@ async fn it_ends_with_its_input_and_so_does_its_load() {
     answers(&far, load.as_mut()).await;
     // A load that is kept does not end by being dropped, but by the end of the line.
     drop(far);
-    tokio::task::yield_now().await;
     let began = Instant::now();
     let quiet = tokio::task::spawn_blocking(move || until_quiet(&server)).await.unwrap();
     assert!(quiet < Duration::from_secs(1), "{quiet:?}");
-    let (status, said) = agent.ended();
+    let (status, said) = agent.ended().await;
     assert!(status.success() && said.is_empty(), "{status} {said}");
     assert!(began.elapsed() < Duration::from_secs(2), "{:?}", began.elapsed());
     drop(load);
 }
 
-#[test]
-fn it_refuses_who_is_not_of_its_version() {
+#[tokio::test]
+async fn it_refuses_who_is_not_of_its_version() {
     let mut agent = Agent::stampede();
     let theirs = Preamble { protocol: 1, program: "9.9.9".to_owned() };
     agent.0.stdin.as_mut().unwrap().write_all(&theirs.to_bytes(Side::Client)).unwrap();
-    let (status, said) = agent.ended();
+    let (status, said) = agent.ended().await;
     let ours = Preamble::ours();
     assert_eq!(status.code(), Some(1), "{said}");
     assert_eq!(
