@@ -87,7 +87,8 @@ async fn a_load_does_not_wait_for_a_stream_that_nobody_reads_and_its_result_is_w
     };
     assert_eq!((result.total.requests.ok, server.requests(), pongs), (400, 400, 90));
     seconds.extend(result.slices);
-    assert_eq!(seconds.iter().map(|slice| (slice.second, slice.ok > 0)).collect::<Vec<_>>(), [(0, true), (1, true)]);
+    // Each second once; the last answer may come after the window.
+    assert!(seconds.iter().map(|slice| slice.second).eq(0..seconds.len() as u64) && seconds.len() >= 2, "{seconds:?}");
     assert_eq!(seconds.iter().map(|slice| slice.response.count()).sum::<u64>(), 400);
     drop(asking);
     assert_eq!(served.await.unwrap(), Ok(()));
