@@ -7,7 +7,7 @@ use std::process::Command;
 use serde::Deserialize;
 
 /// Each crate and the crates of this workspace that it may use.
-const MAY_USE: [(&str, &[&str]); 25] = [
+const MAY_USE: [(&str, &[&str]); 26] = [
     ("core", &[]),
     ("stats", &[]),
     ("cgroup", &[]),
@@ -20,6 +20,7 @@ const MAY_USE: [(&str, &[&str]); 25] = [
     ("platforms", &["core", "cgroup", "export", "seam"]),
     ("observe", &["core", "cgroup", "wire", "seam"]),
     ("vantage", &["core", "wire", "load", "observe", "seam"]),
+    ("agent", &["core", "seam"]),
     ("analysis", &["core", "stats"]),
     ("scale", &["core"]),
     ("export", &["core"]),

@@ -1,9 +1,13 @@
 //! Where a unit tells how it is doing while it runs. Data of a deployment; the `observe` crate decodes it.
 
+use std::borrow::Cow;
+
+use serde::{Deserialize, Serialize};
+
 use crate::{AddressId, Endpoint, Gauge, UnitId};
 
 /// A unit's status: where, how it is asked for, and how the answer is to be read.
-#[derive(Clone, Debug, PartialEq, Eq)]
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct StatusSource<A = AddressId> {
     /// Where.
     pub address: A,
@@ -21,16 +25,16 @@ impl<A> StatusSource<A> {
 }
 
 /// How a status is asked for.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub enum StatusTransport {
     /// An HTTP request for this path and query.
-    Http(&'static str),
+    Http(Cow<'static, str>),
     /// A FastCGI request for this script.
     FastCgi {
         /// `SCRIPT_NAME` and `SCRIPT_FILENAME`.
-        script: &'static str,
+        script: Cow<'static, str>,
         /// `QUERY_STRING`.
-        query: &'static str,
+        query: Cow<'static, str>,
     },
     /// A connection: the status comes by itself, and then its end.
     Stream,
@@ -39,23 +43,23 @@ pub enum StatusTransport {
         /// Who asks.
         login: DatabaseLogin,
         /// The question.
-        question: &'static str,
+        question: Cow<'static, str>,
     },
 }
 
 /// Who asks a database.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct DatabaseLogin {
     /// The user.
-    pub user: &'static str,
+    pub user: Cow<'static, str>,
     /// Its password.
-    pub password: &'static str,
+    pub password: Cow<'static, str>,
     /// The database that is connected to.
-    pub database: &'static str,
+    pub database: Cow<'static, str>,
 }
 
 /// How a status is to be read.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub enum StatusFormat {
     /// PHP-FPM's page with `?json`. <https://www.php.net/manual/en/fpm.status.php>
     FpmJson,
@@ -68,7 +72,7 @@ pub enum StatusFormat {
     CaddyUpstreams,
     /// Prometheus' text format, of which these metrics are read.
     /// <https://prometheus.io/docs/instrumenting/exposition_formats/>
-    Prometheus(&'static [PrometheusMetric]),
+    Prometheus(Cow<'static, [PrometheusMetric]>),
     /// What FrankenPHP's administration end point says of its threads at `/frankenphp/threads`.
     FrankenPhpThreads,
     /// What Swoole's `Server::stats()` gives, as JSON, told by a worker.
@@ -82,10 +86,10 @@ pub enum StatusFormat {
 }
 
 /// A metric in Prometheus' text format. Values of all its series are added up.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct PrometheusMetric {
     /// Its name.
-    pub name: &'static str,
+    pub name: Cow<'static, str>,
     /// What it is.
     pub gauge: Gauge,
 }

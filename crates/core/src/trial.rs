@@ -1,6 +1,7 @@
 //! One lifetime of a deployment, and what was measured in it. The trial is the unit of replication.
 
 use std::collections::BTreeMap;
+use std::ops::AddAssign;
 use std::time::Duration;
 
 use jiff::Timestamp;
@@ -50,6 +51,16 @@ pub struct Counts {
     pub failed: u64,
     /// Requests that had no answer when the drain's time was over.
     pub unfinished: u64,
+}
+
+impl AddAssign for Counts {
+    fn add_assign(&mut self, other: Self) {
+        let Self { sent, ok, failed, unfinished } = other;
+        self.sent += sent;
+        self.ok += ok;
+        self.failed += failed;
+        self.unfinished += unfinished;
+    }
 }
 
 /// Why a request failed.

@@ -225,6 +225,7 @@ fn spec(Traffic { protocol, connections, body }: &Traffic, to: SocketAddr, clien
         timeout: None,
         keep_alive: true,
         seed: 1,
+        shard: None,
         slices: false,
         cpus: vec![clients as u32],
         backend: Backend::Epoll,

@@ -99,6 +99,7 @@ impl Fleet {
             timeout: None,
             keep_alive: true,
             seed: 1,
+            shard: None,
             slices: false,
             cpus: vec![0],
             backend: Backend::Epoll,

@@ -31,6 +31,7 @@ fn main() -> Result<(), Box<dyn Error>> {
         timeout: None,
         keep_alive: true,
         seed: 1,
+        shard: None,
         slices: false,
         cpus: vec![0],
         backend: named.ok_or("the backends are epoll and io-uring")?,

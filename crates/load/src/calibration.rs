@@ -131,6 +131,7 @@ fn spec(target: Endpoint, backend: Backend, cpus: &CpuLayout) -> LoadSpec {
         timeout: None,
         keep_alive: true,
         seed: 0,
+        shard: None,
         slices: false,
         cpus: cpus.generator.first().copied().into_iter().collect(),
         backend,

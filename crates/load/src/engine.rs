@@ -71,6 +71,7 @@ pub fn start_at(spec: LoadSpec, begins: Option<Instant>, turns: &[TurnSpan]) -> 
         timeout,
         keep_alive,
         seed,
+        shard,
         slices,
         cpus,
         backend,
@@ -79,7 +80,8 @@ pub fn start_at(spec: LoadSpec, begins: Option<Instant>, turns: &[TurnSpan]) -> 
     let scheme = if tls.is_some() { "https" } else { "http" };
     let security = tls.map(|tls| Security::new(&tls, protocol)).transpose()?;
     let keep_alive = keep_alive || matches!(protocol, Protocol::Http2 { .. });
-    let terms = Arc::new(CrowdTerms { requests, warm_up, duration, seed, scenario, host: host.clone(), keep_alive });
+    let terms =
+        Arc::new(CrowdTerms { requests, warm_up, duration, seed, shard, scenario, host: host.clone(), keep_alive });
     let (mut names, mut prepared, mut crowds) = (Vec::new(), Vec::new(), Vec::new());
     if let Some(scenario) = &terms.scenario {
         for (number, crowd) in scenario.crowds.iter().enumerate() {

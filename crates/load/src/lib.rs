@@ -104,7 +104,7 @@ pub use calibration::{Calibration, calibrate};
 pub use engine::{RunningLoad, StartError, start, start_at};
 pub use stampede_seam::{
     Backend, BodyCheck, Check, Failure, FlowResult, FlowTally, HeaderCheck, HeaderRule, LittlesLaw, LoadExchange,
-    LoadResult, LoadSpec, Measures, Pause, Progress, RoughLatencies, Saturation, Scenario, Slice, Statuses, StepResult,
-    TlsSpec, Trust, WrongAnswer,
+    LoadResult, LoadSpec, Measures, Pause, Progress, RoughLatencies, Saturation, Scenario, Shard, Slice, Statuses,
+    StepResult, TlsSpec, Trust, WrongAnswer,
 };
 pub use tls::TlsError;

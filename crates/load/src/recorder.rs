@@ -8,7 +8,7 @@ use stampede_scenario::Scenario;
 use crate::body_check::Evidence;
 use crate::fault::Fault;
 use crate::slicer::Slicer;
-use crate::tally::{self, Tally};
+use crate::tally::Tally;
 use crate::timeline::{Phase, Timeline};
 use stampede_seam::Backend;
 use stampede_seam::{Failure, FlowResult, LoadResult, StepResult};
@@ -272,17 +272,14 @@ impl Recorder {
         self.last_end = self.last_end.max(last_end);
         self.over_at = self.over_at.max(over_at);
         self.turns.resize(self.turns.len().max(turns.len()), Counts::default());
-        self.turns.iter_mut().zip(turns).for_each(|(sum, counts)| tally::add_counts(sum, counts));
+        self.turns.iter_mut().zip(turns).for_each(|(sum, counts)| *sum += counts);
     }
 
     /// Notes that a turn is over: what has become of the window's requests since the last one is its.
     pub(crate) fn turn_is_over(&mut self) {
-        let add = |mut sum: Counts, counts: Counts| {
-            tally::add_counts(&mut sum, counts);
-            sum
-        };
-        let before = self.turns.iter().copied().fold(Counts::default(), add);
-        let now = self.steps.iter().map(|tally| tally.window).fold(Counts::default(), add);
+        let (mut before, mut now) = (Counts::default(), Counts::default());
+        self.turns.iter().for_each(|turn| before += *turn);
+        self.steps.iter().for_each(|tally| now += tally.window);
         self.turns.push(Counts {
             sent: now.sent - before.sent,
             ok: now.ok - before.ok,

@@ -119,8 +119,8 @@ impl Tally {
             status,
             errors,
         } = other;
-        add_counts(&mut self.warm_up, *warm_up);
-        add_counts(&mut self.window, *window);
+        self.warm_up += *warm_up;
+        self.window += *window;
         self.unsent += unsent;
         self.service.merge(service);
         self.response.merge(response);
@@ -171,13 +171,4 @@ impl Tally {
             errors: ERRORS.into_iter().zip(errors).filter(|(_, count)| *count > 0).collect(),
         }
     }
-}
-
-/// Adds up what became of requests.
-pub(crate) fn add_counts(sum: &mut Counts, counts: Counts) {
-    let Counts { sent, ok, failed, unfinished } = counts;
-    sum.sent += sent;
-    sum.ok += ok;
-    sum.failed += failed;
-    sum.unfinished += unfinished;
 }

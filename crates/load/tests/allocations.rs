@@ -108,6 +108,7 @@ fn holds(backend: Backend, load: Load) {
         timeout: Some(Duration::from_millis(50)),
         keep_alive: true,
         seed: 1,
+        shard: None,
         slices: true,
         drain: Duration::from_secs(2),
         cpus: vec![rustix::thread::sched_getcpu() as u32],

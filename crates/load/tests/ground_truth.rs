@@ -5,12 +5,13 @@
 use std::collections::BTreeMap;
 use std::io::Write as _;
 use std::net::TcpListener;
+use std::num::NonZeroU32;
 use std::thread;
 use std::time::{Duration, Instant};
 
 use stampede_core::{Counts, Endpoint, ErrorClass, Load, Protocol, Request};
 use stampede_load::{
-    Backend, BodyCheck, Check, LoadExchange, LoadResult, LoadSpec, Pause, StartError, Statuses, start,
+    Backend, BodyCheck, Check, LoadExchange, LoadResult, LoadSpec, Pause, Shard, StartError, Statuses, start,
 };
 use stampede_testkit::{Behaviour, Close, CountingServer, Fault, Received};
 
@@ -73,6 +74,7 @@ fn spec(backend: Backend, target: &Endpoint, connections: u32) -> LoadSpec {
         timeout: None,
         keep_alive: true,
         seed: 1,
+        shard: None,
         slices: false,
         cpus: cpus()[..1].to_vec(),
         backend,
@@ -376,4 +378,55 @@ fn the_seconds_add_up_to_the_whole_on_any_number_of_threads() {
         assert_eq!(sum(|slice| slice.service.count()), result.total.service.count());
         assert_eq!(sum(|slice| slice.bytes_sent), result.bytes_sent);
     }
+}
+
+#[test]
+fn generators_that_share_a_load_send_what_one_would_and_their_results_add_up() {
+    let fault = Some((Fault::WrongStatus(500), 50));
+    let mut due = None;
+    for of in [1, 2, 4, 7] {
+        let server = CountingServer::start(Behaviour { fault, ..Behaviour::default() }).unwrap();
+        let of = NonZeroU32::new(of).unwrap();
+        let part = |index| LoadSpec {
+            load: "open:poisson:800@16".parse().unwrap(),
+            shard: Some(Shard { index, of }),
+            slices: true,
+            ..spec(Backend::Epoll, server.endpoint(), 16)
+        };
+        let parts: Vec<_> = (0..of.get()).map(|index| start(part(index)).unwrap()).collect();
+        let parts: Vec<_> = parts.into_iter().map(|part| part.finish()).collect();
+        let all = LoadResult::merged(&parts).unwrap();
+        let (received, sum) = (server.stop().requests(), total(&all));
+        assert_eq!(received, sum.ok + sum.failed + sum.unfinished, "{of}");
+        assert_eq!(sum.failed, received / 50, "{of}");
+        let begun = (all.total.warm_up.sent, all.total.requests.sent, all.total.unsent);
+        assert_eq!(*due.get_or_insert(begun), begun, "{of}");
+        assert_eq!(all.total.response.count(), all.total.requests.ok + all.total.requests.failed, "{of}");
+        assert_eq!(all.slices.iter().map(|slice| slice.sent).sum::<u64>(), all.total.requests.sent, "{of}");
+        assert_eq!(all.generator.threads, of.get());
+    }
+}
+
+#[test]
+fn a_generator_that_is_lost_takes_its_own_requests_with_it_and_no_others() {
+    let server = CountingServer::start(Behaviour::default()).unwrap();
+    let of = NonZeroU32::new(3).unwrap();
+    let part = |index| LoadSpec {
+        load: "open:600".parse().unwrap(),
+        shard: Some(Shard { index, of }),
+        ..spec(Backend::Epoll, server.endpoint(), 16)
+    };
+    let mut parts: Vec<_> = (0..3).map(|index| start(part(index)).unwrap()).collect();
+    let lost = parts.remove(1);
+    while lost.progress().ok < 20 {
+        std::thread::yield_now();
+    }
+    let before = lost.progress().ok;
+    drop(lost);
+    let parts: Vec<_> = parts.into_iter().map(|part| part.finish()).collect();
+    let all = LoadResult::merged(&parts).unwrap();
+    // 180 are due in the window, a third of them each.
+    assert_eq!((all.total.requests.ok, all.total.requests.sent), (120, 120));
+    let (received, sum) = (server.stop().requests(), total(&all));
+    assert!((before..=80).contains(&(received - sum.ok)), "{received} {sum:?}");
 }

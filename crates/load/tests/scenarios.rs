@@ -65,6 +65,7 @@ fn spec(
         timeout: None,
         keep_alive: true,
         seed: 1,
+        shard: None,
         slices: false,
         backend,
         cpus: (0..1024).filter(|cpu| allowed.is_set(*cpu as usize)).take(threads).collect(),

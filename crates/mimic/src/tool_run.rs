@@ -72,6 +72,7 @@ impl ToolRun {
             timeout,
             keep_alive,
             seed: 0,
+            shard: None,
             slices: false,
             cpus,
             backend,

@@ -3,6 +3,7 @@
 //! The kernel is read on one thread and each status on one of its own, so that a server that does not answer delays
 //! nothing else. Threads sleep between two samples; they belong to the cores of the thread that starts them.
 
+use std::borrow::Cow;
 use std::io;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
@@ -59,7 +60,7 @@ impl Sampler {
         })?;
         for (unit, source) in statuses {
             let ticks = Ticks::new(opens, closes, asking);
-            sampler.spawn(opens, ticks, "sample-status", move |clock| match source.transport {
+            sampler.spawn(opens, ticks, "sample-status", move |clock| match source.transport.clone() {
                 StatusTransport::Postgres { login, question } => {
                     Database::new(unit, source.address, login, question).watch(clock)
                 }
@@ -248,7 +249,7 @@ fn ask(source: &StatusSource<Endpoint>, pending: &mut Option<Probe>, patience: D
         None => Probe::send(source, patience).ok()?,
     };
     match probe.wait(patience.saturating_sub(began.elapsed())).ok()? {
-        Some(answer) => decode(source.format, &answer).ok(),
+        Some(answer) => decode(&source.format, &answer).ok(),
         None => {
             *pending = Some(probe);
             None
@@ -261,13 +262,13 @@ struct Database {
     unit: UnitId,
     endpoint: Endpoint,
     login: DatabaseLogin,
-    question: &'static str,
+    question: Cow<'static, str>,
     session: Option<Session>,
     seen: Seen,
 }
 
 impl Database {
-    fn new(unit: UnitId, endpoint: Endpoint, login: DatabaseLogin, question: &'static str) -> Self {
+    fn new(unit: UnitId, endpoint: Endpoint, login: DatabaseLogin, question: Cow<'static, str>) -> Self {
         Self { unit, endpoint, login, question, session: None, seen: Seen::new() }
     }
 
@@ -310,7 +311,7 @@ impl Database {
             Some(session) => session,
             none => none.insert(Session::open(&self.endpoint, &self.login, patience)?),
         };
-        session.ask(self.question, patience)?;
+        session.ask(&self.question, patience)?;
         session.answer(patience)
     }
 }

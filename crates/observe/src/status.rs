@@ -21,8 +21,8 @@ use thiserror::Error;
 /// # Errors
 ///
 /// When it is not of this format, or has none of its figures.
-pub fn decode(format: StatusFormat, answer: &[u8]) -> Result<Vec<(Gauge, u64)>, DecodeStatusError> {
-    let text = std::str::from_utf8(answer).map_err(|_| DecodeStatusError::Format(format))?;
+pub fn decode(format: &StatusFormat, answer: &[u8]) -> Result<Vec<(Gauge, u64)>, DecodeStatusError> {
+    let text = std::str::from_utf8(answer).map_err(|_| DecodeStatusError::Format(format.clone()))?;
     let figures = match format {
         StatusFormat::FpmJson => fpm_json::decode(text)?,
         StatusFormat::ApacheAuto => apache_auto::decode(text),
@@ -35,7 +35,7 @@ pub fn decode(format: StatusFormat, answer: &[u8]) -> Result<Vec<(Gauge, u64)>, 
         // It comes in rows, on a connection that is kept.
         StatusFormat::PostgresActivity => Vec::new(),
     };
-    if figures.is_empty() { Err(DecodeStatusError::Format(format)) } else { Ok(figures) }
+    if figures.is_empty() { Err(DecodeStatusError::Format(format.clone())) } else { Ok(figures) }
 }
 
 /// Why an answer could not be decoded.

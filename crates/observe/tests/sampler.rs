@@ -33,7 +33,7 @@ fn server(folder: &Path, name: &str, serve: fn(UnixStream)) -> (UnitStatus, Arc<
             thread::spawn(move || serve(connection.unwrap()));
         }
     });
-    let (address, transport) = (Endpoint::Unix(path), StatusTransport::Http("/"));
+    let (address, transport) = (Endpoint::Unix(path), StatusTransport::Http("/".into()));
     ((UnitId::new(name), StatusSource { address, transport, format: StatusFormat::NginxStub }), connections)
 }
 

@@ -91,7 +91,7 @@ pub(crate) fn statuses(
     let all = deployment.units.iter().flat_map(|unit| unit.statuses.iter().map(|status| (&unit.id, status)));
     let resolved = all.map(|(unit, StatusSource { address, transport, format })| {
         let address = endpoint(endpoints, address)?;
-        Ok((unit.clone(), StatusSource { address, transport: *transport, format: *format }))
+        Ok((unit.clone(), StatusSource { address, transport: transport.clone(), format: format.clone() }))
     });
     resolved.collect()
 }

@@ -101,8 +101,8 @@ pub(crate) fn render(service: &Service, cx: &ComposeContext<'_>) -> Result<Rende
         statuses: vec![StatusSource {
             address: AddressId::new(KIND.id()),
             transport: StatusTransport::Postgres {
-                login: DatabaseLogin { user: USER, password: PASSWORD, database: DATABASE },
-                question: ACTIVITY,
+                login: DatabaseLogin { user: USER.into(), password: PASSWORD.into(), database: DATABASE.into() },
+                question: ACTIVITY.into(),
             },
             format: StatusFormat::PostgresActivity,
         }],

@@ -3,6 +3,8 @@
 //! Only what a server counts anyway is asked for. What it would count for each request beside that is left off, since it
 //! would be measured with the requests: Caddy's metrics, RoadRunner's metrics of requests, Apache's `ExtendedStatus`.
 
+use std::borrow::Cow;
+
 use stampede_core::{
     Address, AddressId, AddressKind, Gauge, PrometheusMetric, StatusFormat, StatusSource, StatusTransport,
 };
@@ -21,20 +23,25 @@ pub(crate) struct Status {
 pub(crate) const FPM: Status = Status {
     id: "fpm-status",
     kind: AddressKind::UnixSocket,
-    transport: StatusTransport::FastCgi { script: "/status", query: "json" },
+    transport: StatusTransport::FastCgi { script: Cow::Borrowed("/status"), query: Cow::Borrowed("json") },
     format: StatusFormat::FpmJson,
     says: "PHP-FPM's status page on pm.status_listen, which a full pool answers too (PHP 8.0 and later): busy, idle and \
            all workers, accepted connections, how often pm.max_children was reached; over TCP also the queue",
 };
 
 /// The same where connections are kept: what each worker does.
-pub(crate) const FPM_WORKERS: Status =
-    Status { transport: StatusTransport::FastCgi { script: "/status", query: "json&full" }, ..FPM };
+pub(crate) const FPM_WORKERS: Status = Status {
+    id: FPM.id,
+    kind: FPM.kind,
+    transport: StatusTransport::FastCgi { script: Cow::Borrowed("/status"), query: Cow::Borrowed("json&full") },
+    format: StatusFormat::FpmJson,
+    says: FPM.says,
+};
 
 pub(crate) const NGINX: Status = Status {
     id: "nginx-status",
     kind: AddressKind::UnixSocket,
-    transport: StatusTransport::Http("/"),
+    transport: StatusTransport::Http(Cow::Borrowed("/")),
     format: StatusFormat::NginxStub,
     says: "nginx's stub_status: open connections, requests in flight, accepted connections, requests",
 };
@@ -42,7 +49,7 @@ pub(crate) const NGINX: Status = Status {
 pub(crate) const CADDY: Status = Status {
     id: "caddy-status",
     kind: AddressKind::UnixSocket,
-    transport: StatusTransport::Http("/reverse_proxy/upstreams"),
+    transport: StatusTransport::Http(Cow::Borrowed("/reverse_proxy/upstreams")),
     format: StatusFormat::CaddyUpstreams,
     says: "Caddy's administration end point: requests in flight to PHP-FPM",
 };
@@ -50,7 +57,7 @@ pub(crate) const CADDY: Status = Status {
 pub(crate) const APACHE: Status = Status {
     id: "apache-status",
     kind: AddressKind::Tcp,
-    transport: StatusTransport::Http("/?auto"),
+    transport: StatusTransport::Http(Cow::Borrowed("/?auto")),
     format: StatusFormat::ApacheAuto,
     says: "Apache's mod_status, which needs a free worker to answer: busy and idle workers, and those that are bound to \
            a connection between two requests",
@@ -68,7 +75,7 @@ pub(crate) const UWSGI: Status = Status {
 pub(crate) const FRANKENPHP: Status = Status {
     id: "frankenphp-status",
     kind: AddressKind::UnixSocket,
-    transport: StatusTransport::Http("/frankenphp/threads"),
+    transport: StatusTransport::Http(Cow::Borrowed("/frankenphp/threads")),
     format: StatusFormat::FrankenPhpThreads,
     says: "FrankenPHP's threads on its administration end point: busy, idle and all threads (in worker mode those of \
            workers), requests, PHP's memory",
@@ -77,20 +84,20 @@ pub(crate) const FRANKENPHP: Status = Status {
 pub(crate) const ROADRUNNER: Status = Status {
     id: "roadrunner-status",
     kind: AddressKind::Tcp,
-    transport: StatusTransport::Http("/metrics"),
-    format: StatusFormat::Prometheus(&[
-        PrometheusMetric { name: "rr_http_workers_working", gauge: Gauge::BusyWorkers },
-        PrometheusMetric { name: "rr_http_workers_ready", gauge: Gauge::IdleWorkers },
-        PrometheusMetric { name: "rr_http_total_workers", gauge: Gauge::TotalWorkers },
-        PrometheusMetric { name: "rr_http_workers_memory_bytes", gauge: Gauge::WorkerMemoryBytes },
-    ]),
+    transport: StatusTransport::Http(Cow::Borrowed("/metrics")),
+    format: StatusFormat::Prometheus(Cow::Borrowed(&[
+        PrometheusMetric { name: Cow::Borrowed("rr_http_workers_working"), gauge: Gauge::BusyWorkers },
+        PrometheusMetric { name: Cow::Borrowed("rr_http_workers_ready"), gauge: Gauge::IdleWorkers },
+        PrometheusMetric { name: Cow::Borrowed("rr_http_total_workers"), gauge: Gauge::TotalWorkers },
+        PrometheusMetric { name: Cow::Borrowed("rr_http_workers_memory_bytes"), gauge: Gauge::WorkerMemoryBytes },
+    ])),
     says: "RoadRunner's metrics: busy, idle and all workers, their resident memory",
 };
 
 pub(crate) const SWOOLE: Status = Status {
     id: "swoole-status",
     kind: AddressKind::UnixSocket,
-    transport: StatusTransport::Http("/"),
+    transport: StatusTransport::Http(Cow::Borrowed("/")),
     format: StatusFormat::SwooleJson,
     says: "Swoole's stats(), told by a worker: busy, idle and all workers, open connections, accepted connections, \
            requests",
@@ -109,6 +116,6 @@ impl Status {
 
     /// How a unit names it.
     pub(crate) fn source(&self) -> StatusSource {
-        StatusSource { address: self.id(), transport: self.transport, format: self.format }
+        StatusSource { address: self.id(), transport: self.transport.clone(), format: self.format.clone() }
     }
 }

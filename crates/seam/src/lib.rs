@@ -13,6 +13,7 @@ mod load_handle;
 mod load_result;
 mod load_spec;
 mod log_tail;
+mod merged_result;
 mod moment;
 mod platform;
 pub mod rough_latencies;
@@ -26,8 +27,9 @@ pub use backend::Backend;
 pub use exchange::{Call, NoAnswer};
 pub use load_handle::{LoadError, LoadHandle, LoadOrder, LoadOutcome, LoadView, Progress};
 pub use load_result::{Failure, FlowResult, LoadResult, Measures, StepResult, WrongAnswer};
-pub use load_spec::{LoadExchange, LoadSpec, TlsSpec, Trust};
+pub use load_spec::{LoadExchange, LoadSpec, Shard, TlsSpec, Trust};
 pub use log_tail::LogTail;
+pub use merged_result::MergeError;
 pub use moment::Moment;
 pub use platform::{
     ExitReport, FreezeError, LaunchError, Platform, PrepareError, PreparedApp, ReadBackError, Running, StopError,

@@ -27,6 +27,20 @@ pub struct LoadOrder {
     pub turns: Vec<TurnSpan>,
 }
 
+impl LoadOrder {
+    /// When its window opens and closes, where it is started now; of a load in turns, the first window's begin and the last one's end.
+    pub fn window(&self, now: Moment) -> Range<Moment> {
+        let begins = self.begins.unwrap_or(now);
+        match (self.turns.first(), self.turns.last()) {
+            (Some(first), Some(last)) => begins + first.opens..begins + last.closes,
+            _ => {
+                let opens = begins + self.spec.warm_up;
+                opens..opens + self.spec.duration
+            }
+        }
+    }
+}
+
 /// What has become of a load.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub struct LoadOutcome {
@@ -61,7 +75,7 @@ pub struct Progress {
 /// A load that runs until its drain ends, whatever is done with this meanwhile. Dropping it ends it at once.
 pub trait LoadHandle: Send {
     /// When the window opens and the warm-up ends, and when the window closes and the drain begins, at the latest; of a load in
-    /// turns, the first window's begin and the last one's end.
+    /// turns, the first window's begin and the last one's end. From afar it is an expectation until the load has begun there.
     fn window(&self) -> Range<Moment>;
 
     /// How far it is.

@@ -1,5 +1,6 @@
 //! What load is asked for.
 
+use std::num::NonZeroU32;
 use std::sync::Arc;
 use std::time::Duration;
 
@@ -46,12 +47,27 @@ pub struct LoadSpec {
     pub keep_alive: bool,
     /// Seed of random arrivals; the same seed gives the same due times on any number of threads.
     pub seed: u64,
+    /// The part of the load that is driven here; all of it by default.
+    pub shard: Option<Shard>,
     /// Whether each second is told by itself.
     pub slices: bool,
     /// Processors to run on: a thread, pinned, on each.
     pub cpus: Vec<u32>,
     /// How the kernel is reached.
     pub backend: Backend,
+}
+
+/// A part of a load that several generators drive.
+///
+/// All parts go through one sequence of arrivals, and part `index` takes each `of`-th from its own place on: together their due
+/// times are those of the whole load, whatever threads each has. Requests, connections and rows of feeders are shared out in the same
+/// way; what has fewer connections than there are parts is in as many as it has connections.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Shard {
+    /// Its number, from 0.
+    pub index: u32,
+    /// How many there are.
+    pub of: NonZeroU32,
 }
 
 /// How connections are encrypted.

@@ -1,10 +1,11 @@
 //! What is sampled beside a measurement.
 
+use serde::{Deserialize, Serialize};
 use stampede_core::{AddressId, Cpus, Endpoint, Fut, Limit, MeterSource, Sampling, UnitStatus};
 use thiserror::Error;
 
 /// What is sampled.
-#[derive(Clone, Debug, PartialEq, Eq)]
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct SampleTargets {
     /// What the deployment may use: the less it is, the more rarely its units are asked.
     pub cpus: Limit<Cpus>,
@@ -30,6 +31,6 @@ pub trait SamplerHandle: Send {
 }
 
 /// Sampling could not be started.
-#[derive(Clone, Debug, PartialEq, Eq, Error)]
+#[derive(Clone, Debug, PartialEq, Eq, Error, Serialize, Deserialize)]
 #[error("start to sample: {0}")]
 pub struct SamplingError(pub String);

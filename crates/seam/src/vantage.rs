@@ -39,14 +39,16 @@ pub trait Vantage: fmt::Debug + Send + Sync {
     /// Why there is none.
     fn exchange<'a>(&'a self, call: &'a Call) -> Fut<'a, Result<Answer, NoAnswer>>;
 
-    /// Reads the counters of several groups at one instant. The sources of a group are added up.
+    /// Reads the counters of several groups at one instant. The sources of a group are added up. From afar they are those that came
+    /// last: what is asked for the first time comes with the next [`sleep_until`](Self::sleep_until), and from then on those of the
+    /// moment that it waits for.
     fn counters(&self, groups: &[&[MeterSource]]) -> Reading;
 
     /// Starts a load.
     ///
     /// # Errors
     ///
-    /// Why it could not be started. Nothing runs then.
+    /// Why it could not be started. Nothing runs then. From afar [`LoadHandle::finish`] may be the first to know.
     fn load(&self, order: LoadOrder) -> Result<Box<dyn LoadHandle>, LoadError>;
 
     /// Samples a deployment within a window.
@@ -62,7 +64,7 @@ pub trait Vantage: fmt::Debug + Send + Sync {
 pub struct Reading {
     /// When they were read: now, or a moment ago where they come from afar.
     pub at: Moment,
-    /// Those of each group, in the order in which they were asked for; none of a group without sources, or why it could not be
-    /// read.
+    /// Those of each group, in the order in which they were asked for; none of a group without sources, or of which nothing
+    /// has come from afar; or why it could not be read.
     pub groups: Vec<Result<Option<Counters>, String>>,
 }

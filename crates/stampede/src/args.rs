@@ -155,6 +155,9 @@ pub(crate) enum Command {
     /// Supervise one deployment (started by Stampede itself)
     #[command(name = "__warden", hide = true)]
     Warden,
+    /// See deployments for another Stampede, over standard input and output (started by Stampede itself)
+    #[command(name = "__agent", hide = true)]
+    Agent,
     /// Serve the yard-stick (started by Stampede itself)
     #[command(name = "__yard-stick", hide = true)]
     YardStick {

@@ -155,6 +155,7 @@ pub(crate) fn run(args: Box<LoadArgs>) -> Outcome {
         timeout: Some(timeout),
         keep_alive: !no_keepalive,
         seed,
+        shard: None,
         slices: timeseries.is_some(),
         backend: backend.find(&cpus, quiet),
         cpus: cpus.generator,

@@ -2,6 +2,7 @@
 //!
 //! The binary parses arguments, wires crates together, prints and exits. It decides nothing about measuring.
 
+mod agent;
 mod args;
 mod backend;
 mod capacity;
@@ -56,6 +57,7 @@ use crate::host::ThisMachine;
 fn main() -> ExitCode {
     match Args::parse().command {
         Command::Warden => stampede_platforms::warden::run(),
+        Command::Agent => agent::serve(),
         Command::YardStick { address } => yard_stick::serve(&address),
         command => exit::code(obey(command, &ThisMachine::new())),
     }
@@ -88,7 +90,7 @@ fn obey(command: Command, host: &dyn Host) -> Exit {
         Command::Clean(args) => clean::run(&args),
         Command::Look { questions } => looker::answer(&questions),
         // They have no words for anybody, and exit codes of their own.
-        Command::Warden | Command::YardStick { .. } => Ok(Exit::Done),
+        Command::Warden | Command::Agent | Command::YardStick { .. } => Ok(Exit::Done),
     };
     outcome.unwrap_or_else(|Failure { exit, message }| {
         message.lines().for_each(screen::error);

@@ -37,20 +37,17 @@ pub(crate) struct FakeLoad {
 impl FakeLoad {
     pub(crate) fn start(clock: Instant, now: Moment, order: LoadOrder, deployment: Arc<FakeDeployment>) -> Self {
         let began = order.begins.unwrap_or(now);
-        let opens = began + order.spec.warm_up;
-        let window = opens..opens + order.spec.duration;
+        let window = order.window(now);
         let turn = |TurnSpan { wakes, opens, closes, rests }: &TurnSpan| {
             (began + *wakes..began + *rests, began + *opens..began + *closes)
         };
         let turns: Vec<_> = match order.turns.as_slice() {
-            [] => vec![(began..window.end, window)],
+            [] => vec![(began..window.end, window.clone())],
             turns => turns.iter().map(turn).collect(),
         };
         let mut loaded = deployment.loaded.lock().unwrap_or_else(PoisonError::into_inner);
         loaded.extend(turns.iter().map(|(active, _)| active.clone()));
         drop(loaded);
-        let edges = turns.first().zip(turns.last());
-        let window = edges.map_or(began..began, |((_, first), (_, last))| first.start..last.end);
         Self { clock, order, deployment, began, turns, window, cut: None, told: 0 }
     }
 

@@ -56,7 +56,7 @@ impl Session {
         let DatabaseLogin { user, password, database } = login;
         let connection = Connection::open(endpoint, None, timeout)?;
         let mut session = Self { connection, unread: BytesMut::new(), rows: None };
-        let parameters = [("user", *user), ("database", *database), ("application_name", NAME)];
+        let parameters = [("user", user.as_ref()), ("database", database.as_ref()), ("application_name", NAME)];
         session.say(|out| frontend::startup_message(parameters, out))?;
         let mut scram = None;
         loop {

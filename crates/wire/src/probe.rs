@@ -35,7 +35,7 @@ impl Probe {
             StatusTransport::Http(path) => {
                 let request = Request {
                     method: "GET".to_owned(),
-                    path: (*path).to_owned(),
+                    path: path.clone().into_owned(),
                     headers: BTreeMap::new(),
                     body: Vec::new(),
                 };

@@ -2,6 +2,7 @@
 
 #![expect(clippy::unwrap_used, reason = "a test fails by it")]
 
+use std::borrow::Cow;
 use std::io::{Read, Write};
 use std::os::unix::net::{UnixListener, UnixStream};
 use std::sync::mpsc;
@@ -13,7 +14,8 @@ use stampede_wire::client::{Cause, SendError};
 use stampede_wire::probe::Probe;
 
 const SECOND: Duration = Duration::from_secs(1);
-const FAST_CGI: StatusTransport = StatusTransport::FastCgi { script: "/status", query: "json" };
+const FAST_CGI: StatusTransport =
+    StatusTransport::FastCgi { script: Cow::Borrowed("/status"), query: Cow::Borrowed("json") };
 
 /// A server that takes one connection and does this with it.
 fn server(
@@ -40,8 +42,8 @@ fn a_status_is_read_over_each_transport() {
     let http = "HTTP/1.1 200 OK\r\nContent-Length: 2\r\n\r\nok".as_bytes();
     let fast_cgi = b"\x01\x06\0\x01\0\x0a\0\0A: b\r\n\r\nok\x01\x03\0\x01\0\x08\0\0\0\0\0\0\0\0\0\0";
     for (transport, text) in [
-        (StatusTransport::Http("/status?auto"), http),
-        (StatusTransport::Http("/"), b"HTTP/1.0 200 OK\r\n\r\nok"),
+        (StatusTransport::Http("/status?auto".into()), http),
+        (StatusTransport::Http("/".into()), b"HTTP/1.0 200 OK\r\n\r\nok"),
         (FAST_CGI, fast_cgi),
     ] {
         let (_folder, source) = server(transport, says(text));
@@ -56,7 +58,7 @@ fn a_status_is_read_over_each_transport() {
 #[test]
 fn a_late_answer_is_waited_for_again() {
     let (answer, may_answer) = mpsc::channel::<()>();
-    let (_folder, source) = server(StatusTransport::Http("/"), move |mut stream| {
+    let (_folder, source) = server(StatusTransport::Http("/".into()), move |mut stream| {
         stream.write_all(b"HTTP/1.1 200 OK\r\nContent-Length: 2\r\n\r\no").unwrap();
         may_answer.recv().unwrap();
         stream.write_all(b"k").unwrap();
@@ -80,9 +82,9 @@ fn no_status_is_an_error_with_its_cause() {
             other => panic!("{other:?}"),
         }
     };
-    let refused = cause(StatusTransport::Http("/"), b"HTTP/1.1 403 Forbidden\r\nContent-Length: 0\r\n\r\n");
+    let refused = cause(StatusTransport::Http("/".into()), b"HTTP/1.1 403 Forbidden\r\nContent-Length: 0\r\n\r\n");
     assert!(matches!(refused, Cause::Refused(403)));
-    let cut = cause(StatusTransport::Http("/"), b"HTTP/1.1 200 OK\r\nContent-Length: 20\r\n\r\nok");
+    let cut = cause(StatusTransport::Http("/".into()), b"HTTP/1.1 200 OK\r\nContent-Length: 20\r\n\r\nok");
     assert!(matches!(cut, Cause::Answer(_)), "{cut:?}");
     assert!(matches!(cause(FAST_CGI, b"HTTP/1.1 400"), Cause::FastCgi(_)));
     assert!(matches!(cause(FAST_CGI, b"\x01\x06\0\x01\0\x0a"), Cause::Io(_)));

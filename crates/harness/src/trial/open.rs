@@ -240,6 +240,7 @@ impl<'a> OpenTrial<'a> {
                 timeout: *timeout,
                 keep_alive: case.topology.keep_alive,
                 seed: timing.seed.wrapping_add(u64::from(self.trial.block)),
+                shard: None,
                 slices: true,
                 cpus: case.pinning.generator.clone(),
                 backend: *backend,

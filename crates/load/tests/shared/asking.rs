@@ -70,6 +70,7 @@ pub(crate) fn spec(backend: Backend, target: &Endpoint, load: &str) -> LoadSpec 
         timeout: None,
         keep_alive: true,
         seed: 1,
+        shard: None,
         slices: false,
         cpus: cpus()[..1].to_vec(),
         backend,

@@ -4,7 +4,7 @@
 use stampede_core::{Gauge, PrometheusMetric};
 
 pub(super) fn decode(text: &str, metrics: &[PrometheusMetric]) -> Vec<(Gauge, u64)> {
-    metrics.iter().filter_map(|metric| Some((metric.gauge, sum(text, metric.name)?))).collect()
+    metrics.iter().filter_map(|metric| Some((metric.gauge, sum(text, &metric.name)?))).collect()
 }
 
 /// The sum over all series of a metric.

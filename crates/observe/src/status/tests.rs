@@ -1,5 +1,7 @@
 //! Real servers' answers, captured.
 
+use std::borrow::Cow;
+
 use stampede_core::PrometheusMetric;
 
 use super::*;
@@ -9,9 +11,9 @@ use Gauge::{
 };
 
 const ROAD_RUNNER: &[PrometheusMetric] = &[
-    PrometheusMetric { name: "rr_http_workers_working", gauge: BusyWorkers },
-    PrometheusMetric { name: "rr_http_worker_memory_bytes", gauge: WorkerMemoryBytes },
-    PrometheusMetric { name: "rr_http_workers", gauge: TotalWorkers },
+    PrometheusMetric { name: Cow::Borrowed("rr_http_workers_working"), gauge: BusyWorkers },
+    PrometheusMetric { name: Cow::Borrowed("rr_http_worker_memory_bytes"), gauge: WorkerMemoryBytes },
+    PrometheusMetric { name: Cow::Borrowed("rr_http_workers"), gauge: TotalWorkers },
 ];
 
 /// A format, an answer, and what it says.
@@ -50,7 +52,7 @@ fn each_format_gives_what_its_server_says() {
             &[(Connections, 2), (InFlight, 1), (Accepted, 13), (Requests, 31)],
         ),
         (
-            StatusFormat::Prometheus(ROAD_RUNNER),
+            StatusFormat::Prometheus(ROAD_RUNNER.into()),
             include_str!("answers/roadrunner.prom"),
             &[(BusyWorkers, 3), (WorkerMemoryBytes, 88_231_936)],
         ),
@@ -77,9 +79,9 @@ fn each_format_gives_what_its_server_says() {
         ),
     ];
     for (format, answer, figures) in rows {
-        assert_eq!(decode(format, answer.as_bytes()).unwrap(), figures, "{format:?}");
+        assert_eq!(decode(&format, answer.as_bytes()).unwrap(), figures, "{format:?}");
         for other in ["", "<html>", "{}", "200 OK"] {
-            assert!(decode(format, other.as_bytes()).is_err(), "{format:?} {other}");
+            assert!(decode(&format, other.as_bytes()).is_err(), "{format:?} {other}");
         }
     }
 }
@@ -89,16 +91,16 @@ fn a_queue_is_told_where_the_server_knows_it() {
     let tcp = include_str!("answers/fpm-unix.json")
         .replace("\"listen queue\":0", "\"listen queue\":5")
         .replace("\"listen queue len\":0", "\"listen queue len\":511");
-    assert!(decode(StatusFormat::FpmJson, tcp.as_bytes()).unwrap().contains(&(Queue, 5)));
+    assert!(decode(&StatusFormat::FpmJson, tcp.as_bytes()).unwrap().contains(&(Queue, 5)));
     let unix = include_str!("answers/uwsgi.json").replace("127.0.0.1:18996", "/run/uwsgi");
-    assert!(!decode(StatusFormat::UwsgiJson, unix.as_bytes()).unwrap().iter().any(|(gauge, _)| *gauge == Queue));
+    assert!(!decode(&StatusFormat::UwsgiJson, unix.as_bytes()).unwrap().iter().any(|(gauge, _)| *gauge == Queue));
 }
 
 #[test]
 fn each_state_of_apaches_workers_counts_as_what_it_is() {
     let board = "Scoreboard: __RWWDCLGKKKSI..\n";
     assert_eq!(
-        decode(StatusFormat::ApacheAuto, board.as_bytes()).unwrap(),
+        decode(&StatusFormat::ApacheAuto, board.as_bytes()).unwrap(),
         [(BusyWorkers, 6), (IdleWorkers, 3), (KeptWorkers, 3), (TotalWorkers, 12)]
     );
 }

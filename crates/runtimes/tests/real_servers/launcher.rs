@@ -128,7 +128,7 @@ impl Server {
             |id: &AddressId| self.endpoints.iter().find(|(known, _)| known == id).expect("a known address").1.clone();
         let statuses = self.units.iter().flat_map(|(unit, _)| {
             unit.statuses.iter().map(|StatusSource { address, transport, format }| {
-                let (transport, format) = (*transport, *format);
+                let (transport, format) = (transport.clone(), format.clone());
                 (unit.id.clone(), StatusSource { address: endpoint(address), transport, format })
             })
         });

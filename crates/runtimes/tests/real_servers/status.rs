@@ -103,7 +103,7 @@ fn shown(series: &Series) -> String {
 /// What a source says.
 fn read(source: &StatusSource<Endpoint>) -> Vec<(Gauge, u64)> {
     let answer = Probe::send(source, PATIENCE).and_then(|mut probe| probe.wait(PATIENCE)).expect("ask for the status");
-    decode(source.format, &answer.expect("a status in time")).expect("a status")
+    decode(&source.format, &answer.expect("a status in time")).expect("a status")
 }
 
 #[test]

@@ -2,7 +2,10 @@
 
 #![expect(clippy::unwrap_used, reason = "a test fails by it")]
 
+mod merged;
+
 use std::collections::BTreeMap;
+use std::num::NonZeroU32;
 use std::sync::Arc;
 use std::time::Duration;
 
@@ -18,7 +21,7 @@ use stampede_scenario::{
 use stampede_seam::{
     Backend, BodyCheck, Call, Check, Failure, FlowResult, FlowTally, HeaderCheck, HeaderRule, LittlesLaw, LoadExchange,
     LoadOrder, LoadOutcome, LoadResult, LoadSpec, LoadView, Measures, Moment, NoAnswer, Pause, Progress, Reading,
-    RoughLatencies, Saturation, Scenario, Slice, Statuses, StepResult, TlsSpec, Trust, WrongAnswer,
+    RoughLatencies, Saturation, Scenario, Shard, Slice, Statuses, StepResult, TlsSpec, Trust, TurnSpan, WrongAnswer,
 };
 
 /// There and back, as JSON.
@@ -103,6 +106,7 @@ fn a_load_is_asked_for_in_the_same_words() {
         timeout: Some(Duration::from_secs(1)),
         keep_alive: false,
         seed: u64::MAX,
+        shard: Some(Shard { index: 1, of: NonZeroU32::MIN }),
         slices: true,
         cpus: vec![0, 3],
         backend: Backend::IoUring,

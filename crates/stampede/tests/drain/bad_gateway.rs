@@ -127,6 +127,7 @@ fn drive(running: &dyn Running, drive: Drive) -> RunningLoad {
         timeout: None,
         keep_alive: true,
         seed: 1,
+        shard: None,
         slices: false,
         cpus: available_cpus()[..1].to_vec(),
         backend: Backend::Epoll,

@@ -28,6 +28,7 @@ fn order(target: &Endpoint, link: Option<ClientLink>) -> LoadOrder {
             timeout: None,
             keep_alive: true,
             seed: 1,
+            shard: None,
             slices: true,
             cpus: vec![first_cpu()],
             backend: Backend::Epoll,

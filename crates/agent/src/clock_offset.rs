@@ -1,0 +1,130 @@
+//! How far an agent's clock is ahead of ours.
+//!
+//! A ping brings the agent's time between two of ours; its offset is that of their middle and off by half of the round trip at
+//! most (Cristian 1989). The quickest of several is the best. Two clocks drift apart, so that what was known becomes less certain
+//! with its age, and the next ping that is at least as certain takes its place.
+
+use std::time::Duration;
+
+use stampede_seam::Moment;
+
+/// How far two quartz clocks may drift apart in a second: 50 millionths each.
+const DRIFT: f64 = 100e-6;
+
+/// An offset of two clocks.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct ClockOffset {
+    /// The agent's time minus ours, in nanoseconds since each clock's beginning.
+    pub ns: i64,
+    /// By how much it is off at most.
+    pub bound: Duration,
+}
+
+impl ClockOffset {
+    /// What a ping says that was sent and answered at these times of ours.
+    pub(crate) fn of_ping(sent: Duration, at: Moment, received: Duration) -> Self {
+        let trip = received.saturating_sub(sent);
+        let middle = sent + trip / 2;
+        // Half a nanosecond was rounded off.
+        Self { ns: nanos(at.since_start()) - nanos(middle), bound: trip / 2 + Duration::from_nanos(1) }
+    }
+
+    /// The agent's moment at a time of ours.
+    pub(crate) fn there(&self, here: Duration) -> Moment {
+        let ns = nanos(here).saturating_add(self.ns);
+        Moment::new(Duration::from_nanos(u64::try_from(ns).unwrap_or(0)))
+    }
+
+    /// Our time at a moment of the agent's.
+    pub(crate) fn here(&self, there: Moment) -> Duration {
+        let ns = nanos(there.since_start()).saturating_sub(self.ns);
+        Duration::from_nanos(u64::try_from(ns).unwrap_or(0))
+    }
+}
+
+/// An agent's clock, measured at the beginning and again later.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct ClockCheck {
+    /// What was measured when the line began.
+    pub first: ClockOffset,
+    /// What was measured now.
+    pub last: ClockOffset,
+}
+
+impl ClockCheck {
+    /// By how much the clocks have moved against each other, to within the sum of both bounds.
+    pub fn drift(&self) -> Duration {
+        Duration::from_nanos(self.last.ns.abs_diff(self.first.ns))
+    }
+}
+
+/// What is known of an offset, ping after ping.
+#[derive(Debug)]
+pub(crate) struct OffsetEstimate {
+    offset: ClockOffset,
+    /// When it was measured.
+    at: Duration,
+}
+
+impl OffsetEstimate {
+    pub(crate) fn new(offset: ClockOffset, at: Duration) -> Self {
+        Self { offset, at }
+    }
+
+    /// The offset as it was measured last.
+    pub(crate) fn offset(&self) -> ClockOffset {
+        self.offset
+    }
+
+    /// How certain it is now.
+    pub(crate) fn bound(&self, now: Duration) -> Duration {
+        self.offset.bound + now.saturating_sub(self.at).mul_f64(DRIFT)
+    }
+
+    /// Takes what a ping says, if it is at least as certain.
+    pub(crate) fn add(&mut self, offset: ClockOffset, now: Duration) {
+        if offset.bound <= self.bound(now) {
+            *self = Self::new(offset, now);
+        }
+    }
+}
+
+fn nanos(duration: Duration) -> i64 {
+    i64::try_from(duration.as_nanos()).unwrap_or(i64::MAX)
+}
+
+#[cfg(test)]
+mod tests {
+    use proptest::prelude::*;
+
+    use super::*;
+
+    const MS: Duration = Duration::from_millis(1);
+
+    #[test]
+    fn the_quickest_ping_is_kept_until_it_is_too_old() {
+        let ping = |sent: u32, trip: u32| ClockOffset::of_ping(MS * sent, Moment::new(MS * 500), MS * (sent + trip));
+        let quick = ping(100, 2);
+        assert_eq!((quick.ns, quick.bound), (399_000_000, MS + Duration::from_nanos(1)));
+        let mut known = OffsetEstimate::new(quick, MS * 102);
+        known.add(ping(100, 40), MS * 140);
+        assert_eq!(known.offset(), quick);
+        // After 400 s it may be off by 40 ms more.
+        let (slow, later) = (ping(100, 40), MS * 400_102);
+        assert_eq!(known.bound(later), MS * 41 + Duration::from_nanos(1));
+        known.add(slow, later);
+        assert_eq!(known.offset(), slow);
+    }
+
+    proptest! {
+        /// Whatever part of a round trip each way takes, the offset is right to within its bound.
+        #[test]
+        fn the_bound_holds(there in 0..1_000_000_000_u64, back in 0..1_000_000_000_u64, ahead in -5_000_000_000..5_000_000_000_i64) {
+            let sent = Duration::from_secs(10);
+            let at = Duration::from_nanos((10_000_000_000 + there as i64 + ahead) as u64);
+            let offset = ClockOffset::of_ping(sent, Moment::new(at), sent + Duration::from_nanos(there + back));
+            prop_assert!(u128::from(offset.ns.abs_diff(ahead)) <= offset.bound.as_nanos());
+            prop_assert_eq!(offset.here(offset.there(sent)), sent);
+        }
+    }
+}
