@@ -31,7 +31,7 @@ use crate::gate::{self, GateView};
 use crate::page::{self, Block, Page};
 use crate::replication::{self, ReplicationView};
 use crate::tune::{self, TuneView};
-use crate::{StudyView, scale, why};
+use crate::{StudyView, open_part, scale, why};
 
 pub use self::document::schema;
 pub use self::forecast::forecast;
@@ -191,7 +191,7 @@ fn study_beside(view: &StudyView<'_>, home: Option<dashboard::Page>) -> String {
     let title = format!("{}, {}", view.study.workload, view.study.id);
     let (lead, blocks) = answer(view).unzip();
     let head = Head { title, lead, blocks: blocks.unwrap_or_default(), commands: Vec::new() };
-    framed(&head, &[*view], home, home.is_some() && view.finished_at.is_none())
+    framed(&head, &view.with_parts(), home, home.is_some() && view.finished_at.is_none())
 }
 
 /// What a study comes to that asks for something else than a comparison, with what shows it.
@@ -206,6 +206,9 @@ fn answer(view: &StudyView<'_>) -> Option<(String, Vec<HeadBlock>)> {
         return Some((told.outcome.into_iter().chain(told.remedy).collect::<Vec<_>>().join(" "), blocks));
     }
     match view.study.kind {
+        _ if view.open_part.is_some() => {
+            Some((StudyPage::of(view, &WORDS).lead, HeadBlock::all(open_part::blocks(view))))
+        }
         StudyKind::Capacity => Some(of_capacity(view)),
         StudyKind::Scale => Some(of_scale(view)),
         _ => None,

@@ -7,10 +7,10 @@ use stampede_core::{CaseId, Outcome, StudyKind, Trial, Verdict, VerdictWord};
 use super::configuration::{self, Group};
 use super::prose::{Piece, pieces};
 use super::{Texts, commands};
-use crate::columns::{COLUMNS, Column, half_width, legend, titled};
+use crate::columns::{COLUMNS, Column, half_width, in_unit, legend, titled};
 use crate::digest::{Digest, FindingGroup, Uncounted};
 use crate::dots::{self, Dots};
-use crate::quantity::{count, in_tables, percent, ratio, scale};
+use crate::quantity::{count, in_tables, percent, ratio};
 use crate::steps::each_kind;
 use crate::{StudyView, trust};
 
@@ -169,6 +169,9 @@ fn lead(view: &StudyView<'_>, digest: &Digest, texts: &Texts) -> String {
     if view.trials.is_empty() {
         return texts.of("no_trial");
     }
+    if view.study.kind == StudyKind::OwnRates {
+        return texts.of("own_rates");
+    }
     let primary = view.analysis.primary;
     let only = view.analysis.cases.first().and_then(|case| Some((&case.case, case.summary.get(primary.key)?)));
     match only {
@@ -265,12 +268,7 @@ fn latencies(view: &StudyView<'_>) -> Option<Table> {
         let cell = |metric: &&'static Metric| match summary.summary.get(metric.key) {
             Some(estimate) => {
                 let value = in_tables(metric.unit, estimate.value);
-                let mut scaled = *estimate;
-                let factor = scale(metric.unit);
-                scaled.value *= factor;
-                scaled.low = scaled.low.map(|low| low * factor);
-                scaled.high = scaled.high.map(|high| high * factor);
-                half_width(&scaled).map_or(value.clone(), |width| format!("{value} {width}"))
+                half_width(&in_unit(metric, estimate)).map_or(value.clone(), |width| format!("{value} {width}"))
             }
             None => "n/a".to_owned(),
         };
@@ -342,7 +340,7 @@ fn run_again(view: &StudyView<'_>, texts: &Texts) -> Vec<Fact> {
     let study = view.study;
     let line = |words: &[&str]| commands::line(&words.iter().map(|word| (*word).to_owned()).collect::<Vec<_>>());
     let mut facts: Vec<Fact> =
-        commands::again(study).map(|value| Fact { name: texts.of("measure_again"), value }).into_iter().collect();
+        commands::again(view).map(|value| Fact { name: texts.of("measure_again"), value }).into_iter().collect();
     if study.kind == StudyKind::Compare && view.finished_at.is_none() {
         facts.push(Fact { name: texts.of("go_on"), value: texts.of("go_on_flag") });
     }
