@@ -8,10 +8,11 @@ use std::time::Duration;
 
 use stampede_analysis::{OpenRates, analyse, measured_for, open_load};
 use stampede_core::{
-    Arrivals, BlockOrder, CaseId, LeftOut, LoadShare, OpenStudy, Rounds, StoredStudy, Study, StudyKind, Trial,
+    Arrivals, BlockOrder, CaseId, LeftOut, LoadShare, OpenStudy, Rounds, StoredStudy, Study, StudyId, StudyKind, Trial,
 };
 use stampede_harness::Copies;
 use stampede_plan::{ComparePlan, RuntimeChoice};
+use stampede_store::Store;
 
 use crate::exit::Failure;
 use crate::host::{Bench, Ended};
@@ -53,7 +54,6 @@ pub fn compare_with_open_part(
     share: LoadShare,
 ) -> Result<(Result<Ended, Failure>, Record), Failure> {
     recorded(bench, store, request, async |site, record| {
-        check(record, share)?;
         let plan = closed_part(request.plan);
         let closed = StudyRequest { plan: &plan, ..request.clone() };
         let mut copies = Copies::default();
@@ -86,12 +86,12 @@ fn closed_part(plan: &ComparePlan) -> ComparePlan {
     ComparePlan { rounds, ..plan.clone() }
 }
 
-/// Sees that what is resumed has no open part at another share.
-fn check(record: &mut Record, share: LoadShare) -> Result<(), Failure> {
+/// Sees that what is resumed has no open part that is asked for no longer, or at another share.
+pub(crate) fn check(record: &mut Record, at: Option<LoadShare>) -> Result<(), Failure> {
     let Some(id) = record.earlier().map(|earlier| earlier.study.id.clone()) else { return Ok(()) };
     match record.store().open_part(&id).map_err(Failure::missing)? {
-        Some(part) if part.share != share => Err(Failure::usage(format!(
-            "cannot resume study {id}: its open part is at {} then, at {share} now\n  type --at {}%, or leave out --resume",
+        Some(part) if at != Some(part.share) => Err(Failure::usage(format!(
+            "cannot resume study {id}: its open part is at {}, which was not typed now\n  type --at {}%, or leave out --resume",
             part.share,
             part.share.percent()
         ))),
@@ -110,37 +110,47 @@ struct Trials {
     own_rounds: u32,
 }
 
+/// What bounds the trials of an open part.
+#[derive(Clone, Copy, Debug)]
+struct Bounds {
+    /// How many cases have the shared rate, and how many their own.
+    cases: [u32; 2],
+    /// Windows are no shorter.
+    window: Duration,
+    warm_up: Duration,
+    /// What a trial takes beside its load.
+    beside: Duration,
+    /// The rounds of the closed part.
+    rounds: Rounds,
+    /// How long the open part may take, where rounds are found out.
+    time: Option<Duration>,
+}
+
 impl Trials {
-    /// Of so many cases at one rate and so many at their own. A trial takes `beside` in addition to its load; all may take `time`.
-    fn plan(
-        rate: f64,
-        [shared, own]: [usize; 2],
-        plan: &ComparePlan,
-        beside: Duration,
-        time: Option<Duration>,
-    ) -> Self {
-        let ComparePlan { duration, warm_up, rounds, .. } = plan;
-        let [shared, own] = [shared, own].map(|cases| cases as u32);
+    /// Of cases at this rate.
+    fn plan(rate: f64, bounds: Bounds) -> Self {
+        let Bounds { cases: [shared, own], window: asked, warm_up, beside, rounds, time } = bounds;
         let least = LEAST_ROUNDS * shared + OWN_ROUNDS * own;
-        let affordable = time.map_or(LONGEST, |time| (time / least.max(1)).saturating_sub(*warm_up + beside));
-        let longest = affordable.min(LONGEST).max(*duration);
+        let affordable = time.map_or(LONGEST, |time| (time / least.max(1)).saturating_sub(warm_up + beside));
+        let longest = affordable.min(LONGEST).max(asked);
         let fits = PERCENTILES.into_iter().find(|(_, _, share)| window_for(*share, rate) <= longest);
-        let window = fits.map_or(*duration, |(_, _, share)| window_for(share, rate).max(*duration));
-        let (rounds, own_rounds) = match (rounds, time) {
-            (Rounds::Fixed(rounds), _) => (Rounds::Fixed(*rounds), (*rounds).min(OWN_ROUNDS)),
-            (Rounds::Auto { max_time }, time) => {
-                let each = *warm_up + window + beside;
-                let left = time.unwrap_or(*max_time).saturating_sub(each * own * OWN_ROUNDS);
+        let window = fits.map_or(asked, |(_, _, share)| window_for(share, rate).max(asked));
+        let (rounds, own_rounds) = match rounds {
+            Rounds::Fixed(rounds) => (Rounds::Fixed(rounds), rounds.min(OWN_ROUNDS)),
+            Rounds::Auto { max_time } => {
+                let each = warm_up + window + beside;
+                let left = time.unwrap_or(max_time).saturating_sub(each * own * OWN_ROUNDS);
                 (Rounds::Auto { max_time: left.max(each * shared * LEAST_ROUNDS) }, OWN_ROUNDS)
             }
         };
-        let percentile = fits.map(|(key, name, _)| (key, name));
-        Self { window, warm_up: *warm_up, percentile, rounds, own_rounds }
+        Self { window, warm_up, percentile: fits.map(|(key, name, _)| (key, name)), rounds, own_rounds }
     }
 
     /// As those that were begun before: they go on alike.
-    fn resumed(self, Study { duration, warm_up, rounds, .. }: &Study) -> Self {
-        Self { window: *duration, warm_up: *warm_up, rounds: *rounds, ..self }
+    fn resumed(self, Study { duration, warm_up, rounds, metric, .. }: &Study) -> Self {
+        let percentile = PERCENTILES.into_iter().find(|(key, ..)| metric.as_deref() == Some(key));
+        let percentile = percentile.map(|(key, name, _)| (key, name));
+        Self { window: *duration, warm_up: *warm_up, rounds: *rounds, percentile, ..self }
     }
 }
 
@@ -219,9 +229,15 @@ impl OpenPartRun<'_> {
             true => plan.warm_up,
             false => rates.shared.iter().filter_map(warm_up).max().unwrap_or(plan.warm_up),
         };
-        let plan = ComparePlan { warm_up, ..plan.clone() };
-        let time = total.map(|total| total.saturating_sub(measured_for(study, trials)));
-        Trials::plan(rates.rate, [rates.shared.len(), rates.own.len()], &plan, beside, time)
+        let bounds = Bounds {
+            cases: [rates.shared.len() as u32, rates.own.len() as u32],
+            window: plan.duration,
+            warm_up,
+            beside,
+            rounds: plan.rounds,
+            time: total.map(|total| total.saturating_sub(measured_for(study, trials))),
+        };
+        Trials::plan(rates.rate, bounds)
     }
 
     /// The plan of these cases under an open load.
@@ -242,8 +258,8 @@ impl OpenPartRun<'_> {
     }
 
     /// A study of this part that was begun before.
-    fn earlier(&self, id: &stampede_core::StudyId) -> Result<Option<StoredStudy>, Failure> {
-        let store = stampede_store::Store::open(&self.sequence.store).map_err(Failure::missing)?;
+    fn earlier(&self, id: &StudyId) -> Result<Option<StoredStudy>, Failure> {
+        let store = Store::open(&self.sequence.store).map_err(Failure::missing)?;
         match store.standing(id).map_err(Failure::missing)? {
             Some(_) => store.load(id.as_str()).map(Some).map_err(Failure::missing),
             None => Ok(None),
@@ -273,4 +289,39 @@ impl OpenPartRun<'_> {
 /// Which windows a p99 takes.
 fn longer(rate: f64) -> String {
     format!(" (--duration {}s would be enough)", window_for(0.01, rate).as_secs())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    const SECOND: Duration = Duration::from_secs(1);
+
+    #[test]
+    fn windows_are_as_long_as_a_percentile_takes_and_the_time_has_room_for() {
+        let auto = |seconds| Rounds::Auto { max_time: SECOND * seconds };
+        for (name, rate, rounds, time, expected) in [
+            ("a p99 in 27 s", 200.0, Rounds::Fixed(5), None, (27, Some("p99"), Rounds::Fixed(5), 3)),
+            ("no window is shorter", 5000.0, Rounds::Fixed(2), None, (8, Some("p99"), Rounds::Fixed(2), 2)),
+            ("none is longer than a minute", 50.0, Rounds::Fixed(3), None, (23, Some("p95"), Rounds::Fixed(3), 3)),
+            ("no percentile at all", 1.0, Rounds::Fixed(3), None, (8, None, Rounds::Fixed(3), 3)),
+            // 9 trials of 29 s; those at their own rates take 87 s.
+            ("time enough", 200.0, auto(300), Some(270), (27, Some("p99"), auto(270 - 87), 3)),
+            ("time for a p95", 200.0, auto(300), Some(260), (8, Some("p95"), auto(260 - 30), 3)),
+            // The least rounds are measured all the same.
+            ("time for nothing", 200.0, auto(300), Some(10), (8, Some("p95"), auto(60), 3)),
+        ] {
+            let bounds = Bounds {
+                cases: [2, 1],
+                window: SECOND * 8,
+                warm_up: SECOND,
+                beside: SECOND,
+                rounds,
+                time: time.map(|time| SECOND * time),
+            };
+            let Trials { window, warm_up: _, percentile, rounds, own_rounds } = Trials::plan(rate, bounds);
+            let told = (window.as_secs(), percentile.map(|(_, name)| name), rounds, own_rounds);
+            assert_eq!(told, expected, "{name}");
+        }
+    }
 }

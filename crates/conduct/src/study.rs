@@ -18,7 +18,7 @@ use crate::exit::Failure;
 use crate::host::{Bench, Ended, attend};
 use crate::record::{Record, Sinks};
 use crate::site::{Cases, Site, conditions};
-use crate::{calibration, metric_choice, recording, reference_server, resumption};
+use crate::{calibration, metric_choice, open_part, recording, reference_server, resumption};
 
 /// Longest wait for answers that are still out when the window closes.
 pub(crate) const DRAIN: Duration = Duration::from_secs(5);
@@ -133,6 +133,7 @@ pub(crate) async fn conduct_ready(
     let mut study = ready.study(request, site)?;
     let started_at = study.started_at;
     let context = ready.context(request, site);
+    open_part::check(record, plan.at)?;
     if let Some(earlier) = record.earlier() {
         resumption::check(earlier, &study, plan.seed, plan.pilots, site.backend)?;
         if earlier.finished_at.is_some() {
