@@ -31,7 +31,7 @@ use crate::gate::{self, GateView};
 use crate::page::{self, Block, Page};
 use crate::replication::{self, ReplicationView};
 use crate::tune::{self, TuneView};
-use crate::{StudyView, open_part, scale, why};
+use crate::{StudyView, scale, why};
 
 pub use self::document::schema;
 pub use self::forecast::forecast;
@@ -63,6 +63,7 @@ static TEMPLATES: LazyLock<Environment<'static>> = LazyLock::new(|| {
     environment.set_formatter(printable);
     for (name, template) in [
         ("page.html", include_str!("../templates/page.html")),
+        ("blocks.html", include_str!("../templates/blocks.html")),
         ("study.html", include_str!("../templates/study.html")),
         ("pieces.html", include_str!("../templates/pieces.html")),
         ("dots.svg", include_str!("../templates/dots.svg")),
@@ -107,7 +108,7 @@ struct Head {
     commands: Vec<(String, String)>,
 }
 
-/// A piece of what stands before the studies.
+/// A piece of what stands before the studies, or is an open part.
 #[derive(Serialize)]
 #[serde(tag = "kind", rename_all = "snake_case")]
 enum HeadBlock {
@@ -206,9 +207,6 @@ fn answer(view: &StudyView<'_>) -> Option<(String, Vec<HeadBlock>)> {
         return Some((told.outcome.into_iter().chain(told.remedy).collect::<Vec<_>>().join(" "), blocks));
     }
     match view.study.kind {
-        _ if view.open_part.is_some() => {
-            Some((StudyPage::of(view, &WORDS).lead, HeadBlock::all(open_part::blocks(view))))
-        }
         StudyKind::Capacity => Some(of_capacity(view)),
         StudyKind::Scale => Some(of_scale(view)),
         _ => None,

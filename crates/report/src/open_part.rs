@@ -7,7 +7,7 @@ use stampede_core::{CaseId, LeftOut, Outcome};
 
 use crate::StudyView;
 use crate::columns::{self, COMPARED};
-use crate::conclusion::{VERDICTS, sentences};
+use crate::conclusion::sentences;
 use crate::json::WireStudy;
 use crate::page::{Block, Column, Table};
 use crate::quantity::{number, ratio, with_unit};
@@ -33,7 +33,9 @@ pub(crate) fn blocks(view: &StudyView<'_>) -> Vec<Block> {
     ];
     let missing = left_out.iter().map(|LeftOut { case, reason, .. }| Block::Warning(format!("{case}: {reason}")));
     blocks.extend(Block::list("Not measured at this rate", missing));
-    blocks.extend(Block::list(VERDICTS, sentences(shared, name).into_iter().map(Block::Item)));
+    let title = shared.analysis.primary.title;
+    let verdicts = format!("Verdicts on the {title}: ratios within blocks, each with its 95 % interval");
+    blocks.extend(Block::list(&verdicts, sentences(shared, name).into_iter().map(Block::Item)));
     if let [own] = own {
         blocks.extend([
             Block::Caption(format!("Each at {} of its own throughput: figures that are not compared", part.share)),

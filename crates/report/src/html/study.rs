@@ -6,13 +6,13 @@ use stampede_core::{CaseId, Outcome, StudyKind, Trial, Verdict, VerdictWord};
 
 use super::configuration::{self, Group};
 use super::prose::{Piece, pieces};
-use super::{Texts, commands};
+use super::{HeadBlock, Texts, commands};
 use crate::columns::{COLUMNS, Column, half_width, in_unit, legend, titled};
 use crate::digest::{Digest, FindingGroup, Uncounted};
 use crate::dots::{self, Dots};
 use crate::quantity::{count, in_tables, percent, ratio};
 use crate::steps::each_kind;
-use crate::{StudyView, trust};
+use crate::{StudyView, open_part, trust};
 
 /// The metrics of the table of all trials.
 const TRIAL_METRICS: [&str; 8] = [
@@ -55,6 +55,8 @@ pub(super) struct StudyPage {
     /// What the noise floor of the metric that decides is, or that none is known.
     floor: Option<String>,
     verdicts: Vec<String>,
+    /// What followed at a share of its throughput.
+    open_part: Vec<HeadBlock>,
     pairs: Table,
     findings: Vec<FoundGroup>,
     latencies: Option<Table>,
@@ -138,6 +140,7 @@ impl StudyPage {
             charts: dots::charts(view),
             floor: trust::floor(view),
             verdicts: digest.verdicts.clone(),
+            open_part: HeadBlock::all(open_part::blocks(view)),
             pairs: pairs(view),
             findings: digest.findings.iter().map(|group| FoundGroup::of(view, group)).collect(),
             latencies: latencies(view),
