@@ -140,7 +140,8 @@ impl Trials {
             Rounds::Auto { max_time } => {
                 let each = warm_up + window + beside;
                 let left = time.unwrap_or(max_time).saturating_sub(each * own * OWN_ROUNDS);
-                (Rounds::Auto { max_time: left.max(each * shared * LEAST_ROUNDS) }, OWN_ROUNDS)
+                let max_time = left.max(each * shared * LEAST_ROUNDS);
+                (Rounds::Auto { max_time: Duration::from_secs(max_time.as_secs()) }, OWN_ROUNDS)
             }
         };
         Self { window, warm_up, percentile: fits.map(|(key, name, _)| (key, name)), rounds, own_rounds }
