@@ -53,6 +53,10 @@ export interface WireStudy {
   max_time_s: number | null;
   metric: string;
   noise_floor: WireNoiseFloor | null;
+  /**
+   * What followed at a share of its throughput.
+   */
+  open_part?: OpenPart | null;
   order: string;
   precision: number;
   /**
@@ -492,6 +496,35 @@ export interface WireFloor {
   deviation: number;
   pairs: number;
   share: number;
+}
+/**
+ * What followed a comparison at a share of its throughput.
+ */
+export interface OpenPart {
+  /**
+   * Cases that were not measured at this rate.
+   */
+  left_out: WireLeftOut[];
+  /**
+   * Each case at the share of its own throughput, but for those for which that is the rate above. Nothing is compared.
+   */
+  own: WireStudy | null;
+  /**
+   * The share of its throughput, at which all cases were measured.
+   */
+  rate_per_second: number;
+  /**
+   * The share of the throughput: 0.7.
+   */
+  share: number;
+  /**
+   * All cases at this rate.
+   */
+  shared: WireStudy;
+  /**
+   * The slowest candidate of the closed part.
+   */
+  slowest: string;
 }
 /**
  * Which case to take.

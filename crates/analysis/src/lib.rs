@@ -9,6 +9,7 @@ mod baseline;
 mod capacity;
 mod metric;
 mod nested;
+mod open_part;
 mod pace;
 mod record;
 mod replication;
@@ -31,6 +32,7 @@ pub use capacity::{
 };
 pub use metric::{Better, METRICS, Metric, PER_VCPU_SECOND, Unit, metric, percentile, primary};
 pub use nested::TurnScatter;
+pub use open_part::{OpenPartAnalysis, OpenRates, open_load};
 pub use pace::{measured_for, took};
 pub use replication::{
     Cause, CheckedClaim, NEAR, OurFigure, Ratios, ReplicatedPair, ReplicatedRow, Replication, Standing, TableRun,

@@ -127,6 +127,14 @@ pub static METRICS: &[Metric] = &[
         reader: |trial| response_us(trial, 0.99),
     },
     Metric {
+        key: "response_p999_us",
+        title: "p99.9 response time",
+        heading: ["response", "p99.9 ms"],
+        unit: Unit::Microseconds,
+        better: Better::Lower,
+        reader: |trial| response_us(trial, 0.999),
+    },
+    Metric {
         key: "service_p50_us",
         title: "p50 service time",
         heading: ["service", "p50 ms"],

@@ -82,7 +82,7 @@ pub(crate) fn for_window(
 }
 
 /// How many requests must be due for this share of them to be enough.
-fn requests_for(share: f64, arrivals: Arrivals) -> f64 {
+pub(crate) fn requests_for(share: f64, arrivals: Arrivals) -> f64 {
     let least = EXCEEDANCES / share;
     match arrivals {
         Arrivals::Uniform => least,
@@ -92,8 +92,10 @@ fn requests_for(share: f64, arrivals: Arrivals) -> f64 {
 
 /// The share of requests beyond a percentile, by its key.
 fn share_above(key: &str) -> Option<f64> {
-    let percent: f64 = key.split_once("_p")?.1.strip_suffix("_us")?.parse().ok()?;
-    Some(1.0 - percent / 100.0)
+    let digits = key.split_once("_p")?.1.strip_suffix("_us")?;
+    // p999 is 99.9 %.
+    let whole: f64 = digits.parse().ok()?;
+    Some(1.0 - whole / 10_f64.powi(digits.len() as i32))
 }
 
 #[cfg(test)]
@@ -112,6 +114,7 @@ mod tests {
             (Some("response_p99_us"), "open:100", 50, Ok(Some("response_p99_us"))),
             (Some("response_p99_us"), "open:100", 8, Err("--duration 50s")),
             (Some("service_p90_us"), "open:100", 8, Ok(Some("service_p90_us"))),
+            (Some("response_p999_us"), "open:1000", 8, Err("--duration 50s")),
             (Some("cpu_us_per_request"), "open:1", 8, Ok(Some("cpu_us_per_request"))),
         ] {
             let chosen = for_window(named, &load.parse().unwrap(), Duration::from_secs(seconds));

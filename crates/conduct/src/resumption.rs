@@ -33,6 +33,7 @@ pub(crate) fn find(store: &Store, name: Option<&str>, kind: StudyKind) -> Result
                     StudyKind::Why => "search for a cause",
                     StudyKind::Tune => "search for settings",
                     StudyKind::Scale => "autoscaled service",
+                    StudyKind::OwnRates => "measurement at own rates",
                 };
                 Failure::usage(format!("--resume finds no {kind} that was interrupted; leave it out to begin one"))
             })?;

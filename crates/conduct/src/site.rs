@@ -99,7 +99,7 @@ impl<'a> Ground<'a> {
         self.prepare_as(Bench { quiet: true, ..self.bench }, plan, conditions, copies).await
     }
 
-    async fn prepare_as(
+    pub(crate) async fn prepare_as(
         &self,
         bench: Bench<'_>,
         plan: &ComparePlan,

@@ -6,8 +6,8 @@ use std::time::Duration;
 
 use jiff::Timestamp;
 use stampede_core::{
-    BlockOrder, Bytes, CpuLayout, ErrorModel, Failures, Groundwork, LeftOut, Rounds, Slo, Study, StudyId, StudyKind,
-    Trial, Workload,
+    BlockOrder, Bytes, CpuLayout, ErrorModel, Failures, Groundwork, LeftOut, OpenStudy, Rounds, Slo, Study, StudyId,
+    StudyKind, Trial, Workload,
 };
 use stampede_harness::{Copies, Prepared, Stop, TrialContext, YardStick};
 use stampede_plan::ComparePlan;
@@ -18,7 +18,7 @@ use crate::exit::Failure;
 use crate::host::{Bench, Ended, attend};
 use crate::record::{Record, Sinks};
 use crate::site::{Cases, Site, conditions};
-use crate::{calibration, metric_choice, recording, reference_server, resumption};
+use crate::{calibration, metric_choice, open_part, recording, reference_server, resumption};
 
 /// Longest wait for answers that are still out when the window closes.
 pub(crate) const DRAIN: Duration = Duration::from_secs(5);
@@ -118,11 +118,22 @@ pub(crate) async fn conduct(
     copies: &mut Copies,
     record: &mut Record,
 ) -> Result<(), Failure> {
-    let (plan, bench) = (request.plan, site.bench());
     let ready = Ready::of(request, site, copies).await?;
+    conduct_ready(&ready, request, site, record).await
+}
+
+/// The same of a study whose cases are ready.
+pub(crate) async fn conduct_ready(
+    ready: &Ready,
+    request: &StudyRequest<'_>,
+    site: &Site<'_>,
+    record: &mut Record,
+) -> Result<(), Failure> {
+    let (plan, bench) = (request.plan, site.bench());
     let mut study = ready.study(request, site)?;
     let started_at = study.started_at;
     let context = ready.context(request, site);
+    open_part::check(record, plan.at)?;
     if let Some(earlier) = record.earlier() {
         resumption::check(earlier, &study, plan.seed, plan.pilots, site.backend)?;
         if earlier.finished_at.is_some() {
@@ -161,7 +172,7 @@ pub(crate) struct Ready {
     /// Cases that were asked for and cannot run, and why.
     left_out: Vec<LeftOut>,
     /// With all its answers.
-    workload: Workload,
+    pub(crate) workload: Workload,
     yard_stick: Option<YardStick>,
 }
 
@@ -170,7 +181,10 @@ impl Ready {
     pub(crate) async fn of(request: &StudyRequest<'_>, site: &Site<'_>, copies: &mut Copies) -> Result<Self, Failure> {
         let (plan, ground, host) = (request.plan, &site.ground, site.bench().host);
         let own = conditions(host, plan, site.pinning.clone())?;
-        let Cases { mut prepared, mut left_out } = ground.prepare(plan, &own, copies).await?;
+        // What is told of an open part's cases was told of them before.
+        let is_told = request.id.as_ref().is_some_and(|id| OpenStudy::read(id).is_some());
+        let bench = Bench { quiet: site.bench().quiet || is_told, ..site.bench() };
+        let Cases { mut prepared, mut left_out } = ground.prepare_as(bench, plan, &own, copies).await?;
         for plan in request.beside {
             let conditions = conditions(host, plan, site.pinning.clone())?;
             let beside = ground.prepare_beside(plan, &conditions, copies).await?;
@@ -178,7 +192,7 @@ impl Ready {
             left_out.extend(beside.left_out);
         }
         let prepared = if plan.calibrate { calibration::twice(prepared) } else { prepared };
-        let workload = recording::complete(site.bench(), &*ground.platform, plan, &prepared).await?;
+        let workload = recording::complete(bench, &*ground.platform, plan, &prepared).await?;
         let yard_stick = if plan.yard_stick {
             Some(reference_server::of(&host.program()?, &own, plan.duration, ground.platform.id()))
         } else {

@@ -27,6 +27,8 @@ pub enum StudyKind {
     Tune,
     /// What does a service do whose instances are started and stopped as requests come?
     Scale,
+    /// How long do answers take of each case under a load of its own? Nothing is compared.
+    OwnRates,
 }
 
 impl fmt::Display for StudyKind {
@@ -39,6 +41,7 @@ impl fmt::Display for StudyKind {
             Self::Why => "why",
             Self::Tune => "tune",
             Self::Scale => "scale",
+            Self::OwnRates => "own-rates",
         })
     }
 }

@@ -6,13 +6,14 @@ use std::time::Duration;
 
 use clap::Args;
 use stampede_core::{
-    App, BlockOrder, Bytes, Candidate, DefaultsContext, Limits, Load, Rounds, Runtime, RuntimeId, ServiceNeed, Slo,
-    Topology, Tuning, TuningProblem, Workload,
+    App, BlockOrder, Bytes, Candidate, DefaultsContext, Limits, Load, LoadShare, Rounds, Runtime, RuntimeId,
+    ServiceNeed, Slo, Topology, Tuning, TuningProblem, Workload,
 };
 use stampede_scenario::Scenario;
 
 use crate::app::{case_id, check_service, named, reach_services, read_apps};
 use crate::application::Served;
+use crate::at::{read_at, settle_at};
 use crate::block_order::{read_order, settle_order};
 use crate::case::{Asked, read_cases};
 use crate::catalogue::Catalogue;
@@ -20,9 +21,9 @@ use crate::choice::RuntimesAsked;
 use crate::document::Text;
 use crate::exchange;
 use crate::flags::{
-    AppFlag, DeploymentFlags, DurationFlag, ExchangesFlag, FeederFlag, HostFlag, IndexFlag, LoadFlag, MaxTimeFlag,
-    OrderFlag, PhpFlag, PlatformFlags, PrecisionFlag, ReadyTimeoutFlag, RoundsFlag, SamplingFlag, SeedFlag, SloFlag,
-    SubjectFlag, TopologyFlags, WarmUpFlag,
+    AppFlag, AtFlag, DeploymentFlags, DurationFlag, ExchangesFlag, FeederFlag, HostFlag, IndexFlag, LoadFlag,
+    MaxTimeFlag, OrderFlag, PhpFlag, PlatformFlags, PrecisionFlag, ReadyTimeoutFlag, RoundsFlag, SamplingFlag,
+    SeedFlag, SloFlag, SubjectFlag, TopologyFlags, WarmUpFlag,
 };
 use crate::kind::kinds_served;
 use crate::listed::Listed;
@@ -109,6 +110,8 @@ pub(crate) struct Given<'a> {
     pub(crate) rounds: Option<u32>,
     /// The load.
     pub(crate) load: GivenLoad<'a>,
+    /// Whether an open part may follow, and its flag.
+    pub(crate) open_part: Option<&'a AtFlag>,
 }
 
 /// What load a comparison is for.
@@ -183,6 +186,8 @@ pub struct ComparePlan {
     pub rounds: Rounds,
     /// How the cases of a block are measured.
     pub order: BlockOrder,
+    /// At which share of the slowest candidate's throughput an open part follows; its rounds then share their time with it.
+    pub at: Option<LoadShare>,
     /// Differences below this share do not matter.
     pub precision: f64,
     /// Seed of the order; `None` lets the caller choose one.
@@ -209,6 +214,20 @@ impl ComparePlan {
     /// All mistakes of the command line and of the files that it names.
     pub fn read(flags: &CompareFlags, machine: MachineSize, catalogue: &dyn Catalogue) -> Result<Self, Mistakes> {
         Self::read_given(flags, Given::default(), machine, catalogue)
+    }
+
+    /// The same of a comparison that an open part may follow.
+    ///
+    /// # Errors
+    ///
+    /// All mistakes of the command line and of the files that it names.
+    pub fn read_with_open_part(
+        flags: &CompareFlags,
+        at: &AtFlag,
+        machine: MachineSize,
+        catalogue: &dyn Catalogue,
+    ) -> Result<Self, Mistakes> {
+        Self::read_given(flags, Given { open_part: Some(at), ..Given::default() }, machine, catalogue)
     }
 
     /// The plan of an application in a folder, whatever plan lies there.
@@ -336,6 +355,10 @@ impl ComparePlan {
             |all| all.study.as_ref()?.order.as_ref(),
             read_order,
         );
+        let at = given
+            .open_part
+            .filter(|_| !flags.calibrate)
+            .and_then(|flag| values.of(["--at", "study.at"], &flag.at, |all| all.study.as_ref()?.at.as_ref(), read_at));
         let seed =
             values.of(["--seed", "study.seed"], &flags.seed.seed, |all| all.study.as_ref()?.seed.as_ref(), read_seed);
         // Typed, it takes the place of the file's platform and of that one's image.
@@ -401,6 +424,7 @@ impl ComparePlan {
             GivenLoad::Asked => settle_order(order, &load, scenario.is_some() || !beside.is_empty(), &mut mistakes),
             GivenLoad::OfInstances(_) | GivenLoad::Only(_) => BlockOrder::Windows,
         };
+        let at = at.filter(|at| settle_at(*at, &load, scenario.is_some() || !beside.is_empty(), &mut mistakes));
         let (warm_up, pilots) = settle(warm_up, &load, scenario.is_some(), rounds, duration, &mut mistakes);
         let is_unable = |case: &&Asked| {
             served.is_ok() && !candidates.iter().any(|candidate| candidate.runtime.id() == case.runtime.id())
@@ -410,7 +434,7 @@ impl ComparePlan {
         let rounds = if flags.calibrate {
             calibration_rounds(rounds, &mut mistakes)
         } else {
-            make_room(rounds, max_time, candidates.len(), warm_up + duration, &mut mistakes)
+            make_room(rounds, max_time, candidates.len(), at.is_some(), warm_up + duration, &mut mistakes)
         };
         let Served { workload, unrecorded, look } = mistakes.finish(served)?;
         Ok(Self {
@@ -431,6 +455,7 @@ impl ComparePlan {
             pilots,
             rounds,
             order,
+            at,
             precision,
             seed,
             ready_timeout,

@@ -139,6 +139,21 @@ pub struct SeedFlag {
     pub seed: Option<String>,
 }
 
+/// At which share of the throughput latency is measured.
+#[derive(Args, Clone, Debug, Default)]
+pub struct AtFlag {
+    /// Then measure latency under an open load: at this share of what the slowest candidate answers, the same rate for all; and
+    /// each case at this share of its own [example: 70%]
+    #[arg(
+        long,
+        value_name = "SHARE",
+        allow_hyphen_values = true,
+        conflicts_with = "calibrate",
+        help_heading = "Study"
+    )]
+    pub at: Option<String>,
+}
+
 /// How the cases of a round are measured.
 #[derive(Args, Clone, Debug, Default)]
 pub struct OrderFlag {

@@ -7,6 +7,7 @@
 mod answer;
 mod app;
 mod application;
+mod at;
 mod audit;
 mod autoloader;
 mod block_order;
@@ -56,9 +57,9 @@ pub use capacity::{CapacityFlags, read_capacity};
 pub use catalogue::Catalogue;
 pub use compare::{CompareFlags, ComparePlan, MachineSize, RuntimeChoice};
 pub use flags::{
-    AppFlag, ClientRttFlag, DeploymentFlags, DurationFlag, ExchangesFlag, HostFlag, IndexFlag, LoadFlag, MaxTimeFlag,
-    OrderFlag, PhpFlag, PlatformFlags, ReadyFlag, ReadyTimeoutFlag, RoundsFlag, SeedFlag, SubjectFlag, TopologyFlags,
-    WarmUpFlag,
+    AppFlag, AtFlag, ClientRttFlag, DeploymentFlags, DurationFlag, ExchangesFlag, HostFlag, IndexFlag, LoadFlag,
+    MaxTimeFlag, OrderFlag, PhpFlag, PlatformFlags, ReadyFlag, ReadyTimeoutFlag, RoundsFlag, SeedFlag, SubjectFlag,
+    TopologyFlags, WarmUpFlag,
 };
 pub use ladder::{LadderFlags, LadderPlan, Rung};
 pub use load::{LoadFlags, LoadPlan};

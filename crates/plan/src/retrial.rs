@@ -123,7 +123,7 @@ impl RetrialPlan {
         let warm_up = study.warm_up_of(&case.id);
         let duration = if flags.duration.duration.is_some() { plan.duration } else { study.duration };
         let mut mistakes = Gathered::default();
-        let rounds = make_room(rounds, max_time, 1 + changed.len(), warm_up + duration, &mut mistakes);
+        let rounds = make_room(rounds, max_time, 1 + changed.len(), false, warm_up + duration, &mut mistakes);
         mistakes.finish(Ok(()))?;
         let base = ComparePlan {
             candidates: vec![of_case(&candidate, case, &[])],

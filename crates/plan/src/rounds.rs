@@ -41,28 +41,38 @@ pub(crate) fn read_rounds(rounds: Option<&str>, max_time: Option<Duration>, mist
     }
 }
 
+/// How many trials the least rounds of so many cases are. With an open part they are twice as many as that has: all cases at one
+/// rate, and all but the slowest at their own.
+fn least_trials(cases: usize, has_open_part: bool) -> u32 {
+    let of_round = if has_open_part { 2 * (2 * cases).saturating_sub(1) } else { cases };
+    of_round as u32 * LEAST_ROUNDS
+}
+
 /// Gives a study that finds its rounds out the time for the least of them, when each of these trials takes at least `each`.
 /// A time that was asked for and is too short for that is a mistake.
 pub(crate) fn make_room(
     rounds: Rounds,
     asked: Option<Duration>,
     cases: usize,
+    has_open_part: bool,
     each: Duration,
     mistakes: &mut Gathered,
 ) -> Rounds {
     let Rounds::Auto { max_time } = rounds else { return rounds };
-    let least = each * cases as u32 * LEAST_ROUNDS;
+    let least = each * least_trials(cases, has_open_part);
     if let Some(asked) = asked.filter(|asked| *asked < least) {
         let written = |time: Duration| humantime::format_duration(time).to_string().replace(' ', "");
         let least = written(Duration::from_secs(least.as_secs() + 1));
         let measured = if cases == 1 { "1 case".to_owned() } else { format!("{cases} cases") };
+        let twice = if has_open_part { ", in each half" } else { "" };
         mistakes.add(
             format!("--max-time {}", written(asked)),
-            format!("is too short: a verdict takes {LEAST_ROUNDS} rounds of {measured}, which load for {least}"),
+            format!("is too short: a verdict takes {LEAST_ROUNDS} rounds of {measured}{twice}, which load for {least}"),
             format!("use more than --max-time {least}, a shorter --duration or fewer runtimes"),
         );
     }
-    Rounds::Auto { max_time: asked.unwrap_or(max_time.max(least * 2)) }
+    let default = if has_open_part { max_time * 2 } else { max_time };
+    Rounds::Auto { max_time: asked.unwrap_or(default.max(least * 2)) }
 }
 
 /// How many rounds a calibration has by default: with ten pairs the floor is the bias and a little over half of a pair's
@@ -120,15 +130,18 @@ mod tests {
     #[test]
     fn the_least_that_a_verdict_takes_is_made_room_for() {
         let auto = |seconds| Rounds::Auto { max_time: Duration::from_secs(seconds) };
-        for (name, rounds, asked, cases, expected, mistakes) in [
-            ("room enough", auto(600), None, 4, auto(600), &[][..]),
-            ("the default grows", auto(600), None, 20, auto(1200), &[]),
-            ("what was asked for does not", auto(60), Some(60), 4, auto(60), &["--max-time 1m"]),
-            ("a number needs no time", Rounds::Fixed(3), None, 100, Rounds::Fixed(3), &[]),
+        for (name, rounds, asked, (cases, has_open_part), expected, mistakes) in [
+            ("room enough", auto(600), None, (4, false), auto(600), &[][..]),
+            ("the default grows", auto(600), None, (20, false), auto(1200), &[]),
+            ("what was asked for does not", auto(60), Some(60), (4, false), auto(60), &["--max-time 1m"]),
+            ("a number needs no time", Rounds::Fixed(3), None, (100, false), Rounds::Fixed(3), &[]),
+            ("an open part has as much", auto(600), None, (4, true), auto(1200), &[]),
+            ("both grow", auto(600), None, (20, true), auto(4680), &[]),
+            ("both take their time", auto(300), Some(300), (4, true), auto(300), &["--max-time 5m"]),
         ] {
             let mut gathered = Gathered::default();
             let asked = asked.map(Duration::from_secs);
-            let made = make_room(rounds, asked, cases, Duration::from_secs(10), &mut gathered);
+            let made = make_room(rounds, asked, cases, has_open_part, Duration::from_secs(10), &mut gathered);
             assert_eq!((made, told(gathered)), (expected, mistakes.iter().map(|&m| m.to_owned()).collect()), "{name}");
         }
     }

@@ -2,11 +2,11 @@
 
 use std::ops::RangeInclusive;
 
-use stampede_analysis::{CaseSummary, Metric, left_out, metric};
+use stampede_analysis::{CaseSummary, METRICS, Metric, left_out, metric};
 use stampede_core::{CaseRole, Estimate, Outcome, Verdict, VerdictWord};
 
 use crate::StudyView;
-use crate::quantity::{in_tables, number_beside, ratio, unit_in_tables};
+use crate::quantity::{in_tables, number_beside, ratio, scale, unit_in_tables};
 
 /// A column of figures.
 pub(crate) struct Column {
@@ -18,8 +18,8 @@ pub(crate) struct Column {
 enum Content {
     /// The mean of a metric.
     Mean(&'static str),
-    /// Half the width of the interval of the throughput, in its unit: it stands beside its mean.
-    HalfWidth,
+    /// Half the width of the interval of a metric, in the unit of tables: it stands beside its mean.
+    HalfWidth(&'static str),
     /// The primary metric over that of the best case, with what that means.
     ToBest,
     /// The ranks that the case may have.
@@ -59,7 +59,7 @@ pub(crate) fn legend(view: &StudyView<'_>) -> String {
 /// All columns beside the case's name, in order.
 pub(crate) const COLUMNS: &[Column] = &[
     Column { content: Content::Mean("throughput_rps"), rank: 0 },
-    Column { content: Content::HalfWidth, rank: 1 },
+    Column { content: Content::HalfWidth("throughput_rps"), rank: 1 },
     Column { content: Content::ToBest, rank: 1 },
     Column { content: Content::Ranks, rank: 3 },
     Column { content: Content::Mean("requests_per_cpu_second"), rank: 1 },
@@ -72,12 +72,36 @@ pub(crate) const COLUMNS: &[Column] = &[
     Column { content: Content::Mean("throttled_share"), rank: 4 },
 ];
 
+/// Those of an open part, in which this metric decides: of the other percentiles, those that some case has.
+pub(crate) fn of_open_part(deciding: &'static Metric, summaries: &[&CaseSummary]) -> Vec<Column> {
+    let mut columns = Vec::new();
+    for metric in METRICS.iter().filter(|metric| metric.key.starts_with("response_")) {
+        let Metric { key, .. } = metric;
+        let is_shown = LATENCIES.contains(key) && summaries.iter().any(|summary| summary.summary.contains_key(key));
+        if !is_shown && *key != deciding.key {
+            continue;
+        }
+        let rank = if *key == deciding.key { 0 } else { 2 };
+        columns.push(Column { content: Content::Mean(key), rank });
+        columns.push(Column { content: Content::HalfWidth(key), rank: rank + 1 });
+    }
+    columns.push(Column { content: Content::Mean("unanswered_share"), rank: 1 });
+    columns
+}
+
+/// The percentiles of an open part.
+const LATENCIES: [&str; 3] = ["response_p50_us", "response_p99_us", "response_p999_us"];
+
+/// How each case of an open part compares with the best.
+pub(crate) const COMPARED: [Column; 2] =
+    [Column { content: Content::ToBest, rank: 1 }, Column { content: Content::Ranks, rank: 4 }];
+
 impl Column {
     /// A heading of two short lines.
     pub(crate) fn heading(&self) -> [&'static str; 2] {
         match self.content {
             Content::Mean(key) => metric(key).map_or([key, ""], |metric| metric.heading),
-            Content::HalfWidth => ["95 %", "±"],
+            Content::HalfWidth(_) => ["95 %", "±"],
             Content::ToBest => ["to", "best"],
             Content::Ranks => ["", "rank"],
         }
@@ -87,7 +111,7 @@ impl Column {
     pub(crate) fn title(&self) -> String {
         match self.content {
             Content::Mean(key) => metric(key).map_or_else(|| key.to_owned(), titled),
-            Content::HalfWidth => "95 % ±".to_owned(),
+            Content::HalfWidth(_) => "95 % ±".to_owned(),
             Content::ToBest => "ratio to best".to_owned(),
             Content::Ranks => "rank".to_owned(),
         }
@@ -97,7 +121,7 @@ impl Column {
     pub(crate) fn cell(&self, view: &StudyView<'_>, summary: &CaseSummary) -> String {
         let figure = match self.content {
             Content::Mean(key) => mean(key, summary),
-            Content::HalfWidth => summary.summary.get("throughput_rps").and_then(half_width),
+            Content::HalfWidth(key) => half_width_of(key, summary),
             Content::ToBest => to_best(view, summary),
             Content::Ranks => summary.ranks.as_ref().map(ranks),
         };
@@ -136,6 +160,18 @@ pub(crate) fn titled(metric: &'static Metric) -> String {
 fn mean(key: &str, summary: &CaseSummary) -> Option<String> {
     let estimate = summary.summary.get(key)?;
     Some(in_tables(metric(key)?.unit, estimate.value))
+}
+
+/// Half the width of the interval beside [`mean`].
+fn half_width_of(key: &str, summary: &CaseSummary) -> Option<String> {
+    half_width(&in_unit(metric(key)?, summary.summary.get(key)?))
+}
+
+/// An estimate in the unit that tables show.
+pub(crate) fn in_unit(metric: &Metric, estimate: &Estimate) -> Estimate {
+    let scaled = |value: f64| value * scale(metric.unit);
+    let Estimate { value, low, high, n } = *estimate;
+    Estimate { value: scaled(value), low: low.map(scaled), high: high.map(scaled), n }
 }
 
 /// `2`, or `2-4` where the data leave it open.

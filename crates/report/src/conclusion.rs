@@ -24,7 +24,7 @@ const MOST_CASES_IN_PAIRS: usize = 4;
 
 /// What a study comes to that compares; nothing of one case alone, or before the first trial.
 pub(crate) fn conclusion(view: &StudyView<'_>) -> Option<Conclusion> {
-    let compares = !matches!(view.study.kind, StudyKind::Capacity | StudyKind::Why);
+    let compares = !matches!(view.study.kind, StudyKind::Capacity | StudyKind::Why | StudyKind::OwnRates);
     if view.study.cases.len() < 2 || view.trials.is_empty() || !compares {
         return None;
     }

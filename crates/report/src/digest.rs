@@ -205,7 +205,7 @@ fn ground(view: &StudyView<'_>) -> String {
     )
 }
 
-fn uncounted(view: &StudyView<'_>) -> Vec<Uncounted> {
+pub(crate) fn uncounted(view: &StudyView<'_>) -> Vec<Uncounted> {
     let mut groups: Vec<(&CaseId, &'static str, &str, Vec<u32>)> = Vec::new();
     for trial in view.trials {
         let (outcome, reason) = match &trial.outcome {

@@ -63,6 +63,7 @@ static TEMPLATES: LazyLock<Environment<'static>> = LazyLock::new(|| {
     environment.set_formatter(printable);
     for (name, template) in [
         ("page.html", include_str!("../templates/page.html")),
+        ("blocks.html", include_str!("../templates/blocks.html")),
         ("study.html", include_str!("../templates/study.html")),
         ("pieces.html", include_str!("../templates/pieces.html")),
         ("dots.svg", include_str!("../templates/dots.svg")),
@@ -107,7 +108,7 @@ struct Head {
     commands: Vec<(String, String)>,
 }
 
-/// A piece of what stands before the studies.
+/// A piece of what stands before the studies, or is an open part.
 #[derive(Serialize)]
 #[serde(tag = "kind", rename_all = "snake_case")]
 enum HeadBlock {
@@ -191,7 +192,7 @@ fn study_beside(view: &StudyView<'_>, home: Option<dashboard::Page>) -> String {
     let title = format!("{}, {}", view.study.workload, view.study.id);
     let (lead, blocks) = answer(view).unzip();
     let head = Head { title, lead, blocks: blocks.unwrap_or_default(), commands: Vec::new() };
-    framed(&head, &[*view], home, home.is_some() && view.finished_at.is_none())
+    framed(&head, &view.with_parts(), home, home.is_some() && view.finished_at.is_none())
 }
 
 /// What a study comes to that asks for something else than a comparison, with what shows it.

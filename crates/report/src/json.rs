@@ -19,6 +19,7 @@ use stampede_core::{
 
 use crate::StudyView;
 use crate::audits::WireAudit;
+use crate::open_part::WireOpenPart;
 use crate::places;
 use crate::recommendation::json::{WireLeftOut, WireRecommendation};
 use crate::sampling_json::{WireActivity, WireLoadSeconds, WireSampling};
@@ -78,6 +79,9 @@ pub(crate) struct WireStudy<'a> {
     recommendation: Option<WireRecommendation<'a>>,
     verdicts: Vec<WireVerdict<'a>>,
     detectable_share: Option<f64>,
+    /// What followed at a share of its throughput.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    open_part: Option<Box<WireOpenPart<'a>>>,
     /// Where scatter comes from, in a study that was measured in turns.
     #[serde(skip_serializing_if = "Option::is_none")]
     turn_scatter: Option<WireTurnScatter>,
@@ -143,6 +147,7 @@ impl<'a> WireStudy<'a> {
             recommendation: WireRecommendation::of(view),
             verdicts: view.analysis.verdicts.iter().map(WireVerdict::of).collect(),
             detectable_share: view.analysis.detectable.map(rounded),
+            open_part: WireOpenPart::of(view).map(Box::new),
             turn_scatter: TurnScatter::of(view.study, view.trials).map(|scatter| WireTurnScatter::of(&scatter)),
             why: why::explanation(view).map(|explanation| WireExplanation::of(view, &explanation)),
         }

@@ -23,6 +23,7 @@ pub mod live;
 pub mod load;
 pub mod markdown;
 mod markdown_text;
+mod open_part;
 mod page;
 mod places;
 mod quantity;
@@ -47,7 +48,7 @@ mod why;
 mod why_json;
 
 use jiff::Timestamp;
-use stampede_analysis::Analysis;
+use stampede_analysis::{Analysis, OpenPartAnalysis};
 use stampede_core::{StoredStudy, Study, Trial, YardStickReading};
 
 pub use layout::wrap;
@@ -67,6 +68,8 @@ pub struct StudyView<'a> {
     pub yard_stick: &'a [YardStickReading],
     /// What they say.
     pub analysis: &'a Analysis,
+    /// What follows it at a share of its throughput.
+    pub open_part: Option<&'a OpenPartAnalysis>,
 }
 
 impl<'a> StudyView<'a> {
@@ -74,6 +77,17 @@ impl<'a> StudyView<'a> {
     #[must_use]
     pub fn of(stored: &'a StoredStudy, analysis: &'a Analysis) -> Self {
         let StoredStudy { study, finished_at, trials, yard_stick } = stored;
-        Self { study, finished_at: *finished_at, trials, yard_stick, analysis }
+        Self { study, finished_at: *finished_at, trials, yard_stick, analysis, open_part: None }
+    }
+
+    /// The study, and those of its open part.
+    #[must_use]
+    pub fn with_parts(self) -> Vec<Self> {
+        let part = self.open_part.map(|open| {
+            let own = open.part.own.as_ref().zip(open.own.as_ref());
+            let own = own.map(|(stored, analysis)| Self::of(stored, analysis));
+            std::iter::once(Self::of(&open.part.shared, &open.shared)).chain(own)
+        });
+        std::iter::once(self).chain(part.into_iter().flatten()).collect()
     }
 }

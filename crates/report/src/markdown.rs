@@ -4,6 +4,7 @@ use stampede_analysis::Explanation;
 
 use crate::StudyView;
 use crate::digest::Digest;
+use crate::open_part;
 use crate::page::{Block, Page};
 use crate::steps::{KINDS, each_kind};
 use crate::study_page::{alarm, answers, audits, cases, changes, ground, parts, trouble, verdicts};
@@ -32,9 +33,11 @@ fn compared(view: &StudyView<'_>, blocks: &mut Vec<Block>) {
     if !digest.kinds.is_empty() {
         blocks.extend([Block::Caption(KINDS.to_owned()), Block::Table(each_kind(&digest.kinds))]);
     }
-    for part in [audits, trouble, verdicts, answers, parts, settings] {
+    for part in [audits, trouble, verdicts, answers, parts] {
         blocks.extend(part(&digest));
     }
+    blocks.extend(open_part::blocks(view));
+    blocks.extend(settings(&digest));
     blocks.extend(digest.conclusion.map(|conclusion| Block::Paragraph(conclusion.method)));
     blocks.push(Block::Paragraph(digest.study));
 }

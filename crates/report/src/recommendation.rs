@@ -9,9 +9,9 @@ use stampede_analysis::{
 };
 use stampede_core::{CaseId, CaseRole, Estimate, Outcome, Role, Rounds, Verdict, VerdictWord};
 
-use crate::StudyView;
 use crate::conclusion::{is_constant, is_of_speed, join, longer, needed, other_php};
 use crate::quantity::{count, percent, ratio, ratio_between};
+use crate::{StudyView, open_part};
 
 /// A factor that matters to anyone: an open pair says whether it is ruled out.
 const LARGE: f64 = 1.5;
@@ -26,6 +26,7 @@ const MOST_PAIRS: usize = 4;
 pub(crate) fn line(view: &StudyView<'_>, recommendation: &Recommendation) -> String {
     let Recommendation { of_candidates, advice, unfit, pairs } = recommendation;
     let text = Text { view, ships: *of_candidates, pairs: *pairs };
+    let latency = open_part::latency(view, advice);
     let advice = match advice {
         Advice::Best { case, lead } => text.best(case, lead),
         Advice::Tie { cases, leads: _, breakers } => text.tie(cases, breakers),
@@ -37,6 +38,10 @@ pub(crate) fn line(view: &StudyView<'_>, recommendation: &Recommendation) -> Str
         Advice::Unmeasured => unmeasured(view),
         Advice::AllUnfit if text.ships => return format!("No candidate can be recommended: {}.", reasons(unfit)),
         Advice::AllUnfit => return format!("No case was measured validly: {}.", reasons(unfit)),
+    };
+    let advice = match latency {
+        Some(latency) => format!("{}; {latency}.", advice.trim_end_matches('.')),
+        None => advice,
     };
     match unfit[..] {
         [] => advice,

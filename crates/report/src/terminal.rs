@@ -7,6 +7,7 @@ use crate::StudyView;
 use crate::conclusion::Conclusion;
 use crate::digest::{self, Digest};
 use crate::layout::wrap;
+use crate::open_part;
 use crate::page::{Block, Column, Page, Table};
 use crate::steps::{KINDS, by_kind};
 use crate::study_page::{alarm, answers, audits, cases, changes, ground, parts, trouble, verdicts};
@@ -37,6 +38,7 @@ fn compared(view: &StudyView<'_>, blocks: &mut Vec<Block>) {
         blocks.extend([Block::Caption(KINDS.to_owned()), Block::Table(table)]);
     }
     blocks.extend(audits(&digest));
+    blocks.extend(open_part::blocks(view));
     blocks.extend([Block::Gap, Block::Paragraph(digest.study), Block::Gap]);
     blocks.extend(digest.bottlenecks.into_iter().map(Block::Paragraph));
     if let Some(Conclusion { plain, method }) = digest.conclusion {

@@ -5,7 +5,7 @@ use std::fmt;
 use stampede_analysis::Analysis;
 use stampede_core::{CaseId, VerdictWord};
 
-use crate::quantity::ratio;
+use crate::quantity::{ratio, ratio_between};
 
 /// A verdict as one of its cases sees it.
 pub(crate) struct Versus {
@@ -44,6 +44,11 @@ impl Versus {
                 (VerdictWord::Undecided, _) => Outcome::Undecided,
             },
         })
+    }
+
+    /// The ratio and the ends of its interval, with as many digits as make sense.
+    pub(crate) fn between(&self) -> Option<[String; 3]> {
+        self.interval.map(|(low, high)| ratio_between(self.times, low, high))
     }
 
     /// ` (1.88 to 1.96, 4 blocks)`, or nothing.

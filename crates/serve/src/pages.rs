@@ -4,7 +4,7 @@ use std::collections::BTreeSet;
 use std::path::PathBuf;
 
 use hyper::StatusCode;
-use stampede_analysis::{Better, Metric, analyse, metric};
+use stampede_analysis::{Better, Metric, OpenPartAnalysis, analyse, metric};
 use stampede_core::{StudyId, with_causes};
 use stampede_report::StudyView;
 use stampede_report::html::dashboard::{Filter, HistoryPoint, HistoryView, ListView, ListedStudy, Page};
@@ -173,7 +173,10 @@ fn listed(row: StudyRow) -> ListedStudy {
 
 fn study(store: &Store, query: &Query<'_>) -> Result<Answer, StoreError> {
     let stored = store.load(&query.get("id").unwrap_or_default())?;
-    Ok(Answer::page(viewed(&stored, html::study_of_dashboard)))
+    let open_part = store.open_part(&stored.study.id)?;
+    let open_part = open_part.and_then(|part| OpenPartAnalysis::of(&stored.study, &stored.trials, part));
+    let page = |view: &StudyView<'_>| html::study_of_dashboard(&StudyView { open_part: open_part.as_ref(), ..*view });
+    Ok(Answer::page(viewed(&stored, page)))
 }
 
 fn compare(store: &Store, query: &Query<'_>) -> Result<Answer, StoreError> {

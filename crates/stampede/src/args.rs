@@ -7,7 +7,7 @@ use std::path::PathBuf;
 use clap::{Arg, Parser, Subcommand, ValueEnum};
 use stampede_conduct::{Bench, Host};
 use stampede_plan::{
-    CapacityFlags, CompareFlags, HostFlag, IndexFlag, LadderFlags, ReproduceFlags, RetrialFlags, RuntimeFlags,
+    AtFlag, CapacityFlags, CompareFlags, HostFlag, IndexFlag, LadderFlags, ReproduceFlags, RetrialFlags, RuntimeFlags,
     TuneFlags,
 };
 
@@ -180,6 +180,7 @@ pub(crate) enum Command {
         stampede compare markdown --runtimes nginx-fpm,go --load closed:64\n  \
         stampede compare markdown --cpus 0.5 --memory 256Mi --json result.json\n  \
         stampede compare markdown --set nginx-fpm.pm=dynamic --rounds 5\n  \
+        stampede compare markdown --at 70%  (then latency at 70 % of the slowest)\n  \
         stampede compare markdown --replicas 2 --balancer nginx --tls\n  \
         stampede compare markdown --platform docker --base-image debian:bookworm\n  \
         stampede compare ./my-app           (what it is, is found by looking at it)\n  \
@@ -187,6 +188,8 @@ pub(crate) enum Command {
 pub(crate) struct CompareArgs {
     #[command(flatten)]
     pub(crate) flags: CompareFlags,
+    #[command(flatten)]
+    pub(crate) at: AtFlag,
     #[command(flatten)]
     pub(crate) metric: MetricArgs,
     #[command(flatten)]

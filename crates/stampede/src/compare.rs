@@ -2,8 +2,10 @@
 
 use std::path::Path;
 
-use stampede_conduct::{Deciding, Ended, Exit, Failure, Host, Record, StudyRequest, carry_out, exit_of, read_metric};
-use stampede_core::{Failures, StudyKind};
+use stampede_conduct::{
+    Deciding, Ended, Exit, Failure, Host, Record, StudyRequest, carry_out, compare_with_open_part, exit_of, read_metric,
+};
+use stampede_core::{Failures, StudyKind, Trial};
 use stampede_plan::ComparePlan;
 
 use crate::args::CompareArgs;
@@ -12,8 +14,8 @@ use crate::show::Report;
 use crate::{Outcome, capacity, folders, screen};
 
 pub(crate) fn run(args: Box<CompareArgs>, host: &dyn Host) -> Outcome {
-    let CompareArgs { flags, metric, backend, resume, output, store, bench } = *args;
-    let plan = ComparePlan::read(&flags, host.size(), &BuiltIn).map_err(Failure::usage);
+    let CompareArgs { flags, at, metric, backend, resume, output, store, bench } = *args;
+    let plan = ComparePlan::read_with_open_part(&flags, &at, host.size(), &BuiltIn).map_err(Failure::usage);
     let (plan, report) = Failure::both(plan, Report::new(output))?;
     let metric = read_metric(metric.metric)?;
     let request = StudyRequest {
@@ -28,7 +30,10 @@ pub(crate) fn run(args: Box<CompareArgs>, host: &dyn Host) -> Outcome {
         backend: backend.backend.chosen(),
     };
     let path = folders::store(&store)?;
-    let (ended, mut record) = carry_out(bench.on(host), &path, &request)?;
+    let (ended, mut record) = match plan.at {
+        Some(share) => compare_with_open_part(bench.on(host), &path, &request, share)?,
+        None => carry_out(bench.on(host), &path, &request)?,
+    };
     conclude(ended, &report, &mut record, &path, host)
 }
 
@@ -41,6 +46,7 @@ pub(crate) fn conclude(
     host: &dyn Host,
 ) -> Outcome {
     let finished_at = matches!(ended, Ok(Ended::Complete)).then(|| host.now());
+    let mut open_part = None;
     if let Some(study) = record.study().cloned() {
         let stored = match finished_at {
             Some(finished_at) => record.store().finish_study(&study.id, finished_at),
@@ -50,16 +56,22 @@ pub(crate) fn conclude(
         if report.on_terminal() && stored.is_ok() {
             screen::print(&format!("\nstored in {}\n", store.display()))?;
         }
-        report.write(&study, finished_at, record.trials(), record.yard_stick())?;
+        open_part = record.store().open_part(&study.id).ok().flatten();
+        report.write(&study, finished_at, record.trials(), record.yard_stick(), open_part.clone())?;
         stored.map_err(Failure::missing)?;
     }
     match ended? {
         Ended::Complete => Ok(match record.study() {
             Some(study) if study.kind == StudyKind::Capacity => capacity::exit(study, record.trials()),
-            study => exit_of(study, record.trials()),
+            study => {
+                let parts = open_part.iter().flat_map(|part| std::iter::once(&part.shared).chain(&part.own));
+                let trials: Vec<Trial> = parts.flat_map(|part| &part.trials).chain(record.trials()).cloned().collect();
+                exit_of(study, &trials)
+            }
         }),
         Ended::Interrupted => {
-            let kept = record.trials().len();
+            let of_open_part = open_part.iter().flat_map(|part| std::iter::once(&part.shared).chain(&part.own));
+            let kept = record.trials().len() + of_open_part.map(|part| part.trials.len()).sum::<usize>();
             let advice = if kept > 0 { "; the same command with --resume continues" } else { "" };
             screen::warning(&format!("interrupted; {kept} finished trials are kept{advice}"));
             Ok(Exit::Interrupted)

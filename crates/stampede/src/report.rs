@@ -4,6 +4,7 @@ pub(crate) mod args;
 
 use std::path::{Path, PathBuf};
 
+use stampede_analysis::OpenPartAnalysis;
 use stampede_report::{StudyView, html};
 
 use self::args::ReportArgs;
@@ -14,9 +15,11 @@ use crate::{Outcome, screen, show};
 pub(crate) fn run(args: &ReportArgs) -> Outcome {
     let ReportArgs { study, output, svg, store } = args;
     destination::check(&[("--output", output.as_deref()), ("--svg", svg.as_deref())])?;
-    let stored = show::load(store, study)?;
+    let (stored, open_part) = show::load_with_open_part(store, study)?;
     let analysis = stampede_analysis::analyse(&stored.study, &stored.trials);
-    let (study, view) = (&stored.study, StudyView::of(&stored, &analysis));
+    let open_part = open_part.and_then(|part| OpenPartAnalysis::of(&stored.study, &stored.trials, part));
+    let view = StudyView { open_part: open_part.as_ref(), ..StudyView::of(&stored, &analysis) };
+    let study = &stored.study;
     match svg {
         Some(path) => {
             let chart = html::chart(&view).ok_or_else(|| {

@@ -106,6 +106,7 @@ fn write(experiment: &Experiment<'_>, plan: &ReproducePlan, report: &Report, sto
             trials: record.trials(),
             yard_stick: record.yard_stick(),
             analysis,
+            open_part: None,
         })
     });
     let studies: Vec<StudyView<'_>> = studies.collect();

@@ -4,7 +4,8 @@ use std::io;
 use std::path::{Path, PathBuf};
 
 use jiff::Timestamp;
-use stampede_core::{Study, StudyKind, Trial, YardStickReading, are_autoscaled};
+use stampede_analysis::OpenPartAnalysis;
+use stampede_core::{OpenPart, Study, StudyKind, Trial, YardStickReading, are_autoscaled};
 use stampede_report::StudyView;
 use stampede_report::capacity::{self, CapacityView};
 use stampede_report::scale;
@@ -29,8 +30,8 @@ pub(crate) fn run(args: &ShowArgs) -> Outcome {
         None => {}
     }
     let report = Report::new(output.clone())?;
-    let StoredStudy { study, finished_at, trials, yard_stick } = load(store, study)?;
-    report.write(&study, finished_at, &trials, &yard_stick)?;
+    let (StoredStudy { study, finished_at, trials, yard_stick }, open_part) = load_with_open_part(store, study)?;
+    report.write(&study, finished_at, &trials, &yard_stick, open_part)?;
     if report.on_terminal() {
         let colour = screen::colour_on(&io::stdout());
         let study = match study.kind {
@@ -47,6 +48,14 @@ pub(crate) fn run(args: &ShowArgs) -> Outcome {
 pub(crate) fn load(store: &StoreArgs, name: &str) -> Result<StoredStudy, Failure> {
     let store = Store::open_existing(&folders::store(store)?).map_err(Failure::missing)?;
     store.load(name).map_err(Failure::unknown_or_missing)
+}
+
+/// The same with its open part.
+pub(crate) fn load_with_open_part(store: &StoreArgs, name: &str) -> Result<(StoredStudy, Option<OpenPart>), Failure> {
+    let store = Store::open_existing(&folders::store(store)?).map_err(Failure::missing)?;
+    let stored = store.load(name).map_err(Failure::unknown_or_missing)?;
+    let open_part = store.open_part(&stored.study.id).map_err(Failure::missing)?;
+    Ok((stored, open_part))
 }
 
 /// Where a study's reports go. The table goes to stdout unless another report does.
@@ -93,9 +102,12 @@ impl Report {
         finished_at: Option<Timestamp>,
         trials: &[Trial],
         yard_stick: &[YardStickReading],
+        open_part: Option<OpenPart>,
     ) -> Result<(), Failure> {
         let analysis = stampede_analysis::analyse(study, trials);
-        let view = StudyView { study, finished_at, trials, yard_stick, analysis: &analysis };
+        let open_part = open_part.and_then(|part| OpenPartAnalysis::of(study, trials, part));
+        let open_part = open_part.as_ref();
+        let view = StudyView { study, finished_at, trials, yard_stick, analysis: &analysis, open_part };
         if study.kind == StudyKind::Capacity {
             let view = CapacityView { study: view, capacity: &stampede_analysis::capacity(study, trials) };
             return self.put_all(&Renderers {
@@ -114,7 +126,7 @@ impl Report {
                 false => stampede_report::markdown::render(&view),
             },
             html: &|| stampede_report::html::study(&view),
-            csv: &|| stampede_report::csv::render(&[view]),
+            csv: &|| stampede_report::csv::render(&view.with_parts()),
             terminal: &|width, colour| match is_scale {
                 true => scale::terminal(&view, width, colour),
                 false => stampede_report::terminal::render(&view, width, colour),

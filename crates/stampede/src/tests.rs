@@ -10,6 +10,7 @@ mod failures;
 mod gate;
 mod interruption;
 mod made_up;
+mod open_part;
 mod plan;
 mod reproduce;
 mod steps;

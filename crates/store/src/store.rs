@@ -10,7 +10,8 @@ use jiff::Timestamp;
 use rusqlite::backup::Backup;
 use rusqlite::{Connection, ErrorCode, MAIN_DB, OpenFlags};
 use stampede_core::{
-    Case, CaseId, Revision, Rounds, StoredStudy, Study, StudyId, StudyKind, Trial, WorkloadId, YardStickReading,
+    Case, CaseId, OpenPart, OpenStudy, Revision, Rounds, StoredStudy, Study, StudyId, StudyKind, Trial, WorkloadId,
+    YardStickReading,
 };
 use thiserror::Error;
 
@@ -217,6 +218,23 @@ impl Store {
         stored_study(&self.connection, &id).map_err(|source| StoreError::of(&self.path, source))
     }
 
+    /// The open part of the comparison of this whole name; none where it has none.
+    ///
+    /// # Errors
+    ///
+    /// When the store cannot be read.
+    pub fn open_part(&self, comparison: &StudyId) -> Result<Option<OpenPart>, StoreError> {
+        let shared = self.studies()?.into_iter().find_map(|row| match OpenStudy::read(&row.id)? {
+            (of, share, OpenStudy::Shared) if of == *comparison => Some((row.id, share)),
+            _ => None,
+        });
+        let Some((id, share)) = shared else { return Ok(None) };
+        let shared = self.load(id.as_str())?;
+        let own = OpenStudy::Own.id(comparison, share);
+        let own = if self.standing(&own)?.is_some() { Some(self.load(own.as_str())?) } else { None };
+        Ok(Some(OpenPart { share, shared, own }))
+    }
+
     /// A study as a file that [`read_study_file`](crate::read_study_file) reads, with its whole name.
     ///
     /// # Errors
@@ -318,14 +336,16 @@ fn configure(connection: &Connection) -> rusqlite::Result<()> {
     Ok(())
 }
 
-/// Which of the known studies (newest first) is meant, where it is not named wholly.
+/// Which of the known studies (newest first) is meant, where it is not named wholly. The open part of a comparison is shown with it.
 fn resolve(name: &str, known: Vec<StudyId>) -> Result<StudyId, StoreError> {
     let unknown = |known: Vec<StudyId>| StoreError::Unknown { name: name.to_owned(), known };
+    let is_shown_with_another =
+        |id: &StudyId| OpenStudy::read(id).is_some_and(|(comparison, ..)| known.contains(&comparison));
+    let mut meant: Vec<StudyId> = known.iter().filter(|id| !is_shown_with_another(id)).cloned().collect();
     if name == LATEST {
-        let latest = known.first().cloned();
+        let latest = meant.into_iter().next();
         return latest.ok_or_else(|| unknown(known));
     }
-    let mut meant = known.clone();
     meant.retain(|id| !name.is_empty() && id.as_str().starts_with(name));
     match meant.as_slice() {
         [] => Err(unknown(known)),
@@ -542,6 +562,12 @@ mod tests {
     #[test]
     fn a_study_is_found_by_name_by_its_beginning_or_as_the_latest() {
         let known = || ["0713-b", "0712-a", "0712-ab"].map(StudyId::new).to_vec();
+        let with_open_part = || [&["0713-b.own70", "0713-b.at70"].map(StudyId::new)[..], &known()].concat();
+        for name in ["latest", "0713"] {
+            assert_eq!(resolve(name, with_open_part()).unwrap().as_str(), "0713-b", "{name}");
+        }
+        // Its comparison is in another store.
+        assert_eq!(resolve("07", vec![StudyId::new("0713-b.at70")]).unwrap().as_str(), "0713-b.at70");
         for (name, found) in [("latest", "0713-b"), ("0712-ab", "0712-ab"), ("0713", "0713-b")] {
             assert_eq!(resolve(name, known()).unwrap().as_str(), found, "{name}");
         }

@@ -350,6 +350,7 @@ impl rusqlite::types::FromSql for KindColumn {
             "why" => Ok(Self(StudyKind::Why)),
             "tune" => Ok(Self(StudyKind::Tune)),
             "scale" => Ok(Self(StudyKind::Scale)),
+            "own-rates" => Ok(Self(StudyKind::OwnRates)),
             word => Err(other(format!("unknown kind of study: {word}"))),
         }
     }

@@ -35,7 +35,8 @@ pub(crate) fn margins(study: &Study) -> Margins {
         | StudyKind::Capacity
         | StudyKind::Why
         | StudyKind::Tune
-        | StudyKind::Scale => noise,
+        | StudyKind::Scale
+        | StudyKind::OwnRates => noise,
         // A gate asks for differences beyond what it lets pass.
         StudyKind::Gate => noise.max(study.precision),
     };

@@ -219,7 +219,7 @@ fn value(metric: &Metric, trial: &Trial) -> Option<f64> {
 fn is_asked(a: &Record<'_>, b: &Record<'_>) -> bool {
     match a.study.kind {
         StudyKind::Compare | StudyKind::Calibrate | StudyKind::Gate | StudyKind::Tune | StudyKind::Scale => true,
-        StudyKind::Capacity => false,
+        StudyKind::Capacity | StudyKind::OwnRates => false,
         StudyKind::Why => {
             a.study.cases.first().is_some_and(|base| [a, b].into_iter().any(|record| record.case.id == base.id))
         }

@@ -179,7 +179,7 @@ pub(crate) fn recommend(
     let ships = match study.kind {
         StudyKind::Compare | StudyKind::Tune | StudyKind::Scale => true,
         StudyKind::Gate => false,
-        StudyKind::Calibrate | StudyKind::Capacity | StudyKind::Why => return None,
+        StudyKind::Calibrate | StudyKind::Capacity | StudyKind::Why | StudyKind::OwnRates => return None,
     };
     if ranked.len() < 2 || trials.is_empty() {
         return None;

@@ -162,6 +162,9 @@ pub(crate) struct StudySection {
     /// in turns of about 0.4 s.
     #[schemars(extend("examples" = ["turns"]))]
     pub(crate) order: Option<Text>,
+    /// Then latency is measured under an open load: at this share of what the slowest candidate answers, 1% to 95%.
+    #[schemars(extend("examples" = ["70%"]))]
+    pub(crate) at: Option<Text>,
     /// The smallest difference worth reporting. 3% by default.
     #[schemars(extend("examples" = ["3%"]))]
     pub(crate) precision: Option<Text>,

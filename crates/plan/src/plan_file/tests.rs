@@ -32,7 +32,7 @@ const MISFITS: [(&str, &str, &[&str]); 18] = [
             "p:1:1 workloda is not known; did you mean workload?",
             "p:3:3 limits.cpu is not known; did you mean cpus?",
             "p:5:9 study.round is not known; did you mean rounds?",
-            "p:5:19 study.zzz is not known; use duration, max_time, order, precision, ready_timeout, rounds, seed, warm_up",
+            "p:5:19 study.zzz is not known; use at, duration, max_time, order, precision, ready_timeout, rounds, seed, warm_up",
             "p:6:23 cases[0].sets is not known; did you mean set?",
         ],
     ),

@@ -2,11 +2,14 @@
 
 use std::collections::BTreeSet;
 
-use stampede_core::{Case, Rounds, Study, StudyKind};
+use stampede_core::{Case, Rounds, StudyKind};
+
+use crate::StudyView;
 
 /// The command that measures the same again; none where flags alone cannot say it: then it came from a plan, a gate or an
 /// experiment, whose files are not kept.
-pub(super) fn again(study: &Study) -> Option<String> {
+pub(super) fn again(view: &StudyView<'_>) -> Option<String> {
+    let study = view.study;
     let first = study.cases.first()?;
     if !matches!(study.kind, StudyKind::Compare | StudyKind::Calibrate)
         || !study.cases.iter().all(|case| said_by_flags(study.kind, case, first))
@@ -27,9 +30,14 @@ pub(super) fn again(study: &Study) -> Option<String> {
     match study.rounds {
         Rounds::Fixed(rounds) => flag("--rounds", rounds.to_string()),
         Rounds::Auto { max_time } => {
+            // A closed part has half of it.
+            let max_time = if view.open_part.is_some() { max_time * 2 } else { max_time };
             flag("--max-time", humantime::format_duration(max_time).to_string().replace(' ', ""));
             flag("--precision", format!("{}%", study.precision * 100.0));
         }
+    }
+    if let Some(open) = view.open_part {
+        flag("--at", format!("{}%", open.part.share.percent()));
     }
     flag("--seed", study.seed.to_string());
     if let Some(metric) = &study.metric {

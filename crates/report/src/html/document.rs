@@ -82,7 +82,9 @@ impl<'a> WireReported<'a> {
             let measured = |trial: &&Trial| trial.case == summary.case && trial.outcome == Outcome::Measured;
             WireDistributions::of(summary.case.as_str(), view.trials.iter().filter(measured))
         });
-        Self { study: WireStudy::of(view), distributions: distributions.collect() }
+        // The studies of an open part follow by themselves.
+        let study = StudyView { open_part: None, ..*view };
+        Self { study: WireStudy::of(&study), distributions: distributions.collect() }
     }
 }
 

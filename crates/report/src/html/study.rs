@@ -6,13 +6,13 @@ use stampede_core::{CaseId, Outcome, StudyKind, Trial, Verdict, VerdictWord};
 
 use super::configuration::{self, Group};
 use super::prose::{Piece, pieces};
-use super::{Texts, commands};
-use crate::columns::{COLUMNS, Column, half_width, legend, titled};
+use super::{HeadBlock, Texts, commands};
+use crate::columns::{COLUMNS, Column, half_width, in_unit, legend, titled};
 use crate::digest::{Digest, FindingGroup, Uncounted};
 use crate::dots::{self, Dots};
-use crate::quantity::{count, in_tables, percent, ratio, scale};
+use crate::quantity::{count, in_tables, percent, ratio};
 use crate::steps::each_kind;
-use crate::{StudyView, trust};
+use crate::{StudyView, open_part, trust};
 
 /// The metrics of the table of all trials.
 const TRIAL_METRICS: [&str; 8] = [
@@ -55,6 +55,8 @@ pub(super) struct StudyPage {
     /// What the noise floor of the metric that decides is, or that none is known.
     floor: Option<String>,
     verdicts: Vec<String>,
+    /// What followed at a share of its throughput.
+    open_part: Vec<HeadBlock>,
     pairs: Table,
     findings: Vec<FoundGroup>,
     latencies: Option<Table>,
@@ -138,6 +140,7 @@ impl StudyPage {
             charts: dots::charts(view),
             floor: trust::floor(view),
             verdicts: digest.verdicts.clone(),
+            open_part: HeadBlock::all(open_part::blocks(view)),
             pairs: pairs(view),
             findings: digest.findings.iter().map(|group| FoundGroup::of(view, group)).collect(),
             latencies: latencies(view),
@@ -168,6 +171,9 @@ fn lead(view: &StudyView<'_>, digest: &Digest, texts: &Texts) -> String {
     }
     if view.trials.is_empty() {
         return texts.of("no_trial");
+    }
+    if view.study.kind == StudyKind::OwnRates {
+        return texts.of("own_rates");
     }
     let primary = view.analysis.primary;
     let only = view.analysis.cases.first().and_then(|case| Some((&case.case, case.summary.get(primary.key)?)));
@@ -265,12 +271,7 @@ fn latencies(view: &StudyView<'_>) -> Option<Table> {
         let cell = |metric: &&'static Metric| match summary.summary.get(metric.key) {
             Some(estimate) => {
                 let value = in_tables(metric.unit, estimate.value);
-                let mut scaled = *estimate;
-                let factor = scale(metric.unit);
-                scaled.value *= factor;
-                scaled.low = scaled.low.map(|low| low * factor);
-                scaled.high = scaled.high.map(|high| high * factor);
-                half_width(&scaled).map_or(value.clone(), |width| format!("{value} {width}"))
+                half_width(&in_unit(metric, estimate)).map_or(value.clone(), |width| format!("{value} {width}"))
             }
             None => "n/a".to_owned(),
         };
@@ -342,7 +343,7 @@ fn run_again(view: &StudyView<'_>, texts: &Texts) -> Vec<Fact> {
     let study = view.study;
     let line = |words: &[&str]| commands::line(&words.iter().map(|word| (*word).to_owned()).collect::<Vec<_>>());
     let mut facts: Vec<Fact> =
-        commands::again(study).map(|value| Fact { name: texts.of("measure_again"), value }).into_iter().collect();
+        commands::again(view).map(|value| Fact { name: texts.of("measure_again"), value }).into_iter().collect();
     if study.kind == StudyKind::Compare && view.finished_at.is_none() {
         facts.push(Fact { name: texts.of("go_on"), value: texts.of("go_on_flag") });
     }

@@ -83,13 +83,13 @@ impl<'a> WireRecommendation<'a> {
 }
 
 impl WireLeftOut {
+    pub(crate) fn of(LeftOut { case, reason, fix }: &LeftOut) -> Self {
+        Self { case: case.to_string(), reason: reason.clone(), fix: fix.clone() }
+    }
+
     /// What could not run on the machine that measured, and what never served.
     pub(crate) fn all(view: &StudyView<'_>) -> Vec<Self> {
-        let before = view.study.groundwork.left_out.iter().map(|LeftOut { case, reason, fix }| Self {
-            case: case.to_string(),
-            reason: reason.clone(),
-            fix: fix.clone(),
-        });
+        let before = view.study.groundwork.left_out.iter().map(Self::of);
         let never_served = left_out(view.study, view.trials).into_iter().filter_map(|case| {
             let last = view.trials.iter().rfind(|trial| trial.case == case)?;
             let Outcome::Failed(reason) = &last.outcome else { return None };

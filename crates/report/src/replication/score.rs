@@ -24,7 +24,7 @@ pub(super) fn blocks(of: &ReplicatedTable<'_>, blocks: &mut Vec<Block>) {
     let run = &of.run;
     let (Some(study), Some(analysis)) = (run.study, run.analysis) else { return };
     let (table, trials) = (run.table, run.trials);
-    let view = StudyView { study, finished_at: None, trials, yard_stick: &[], analysis };
+    let view = StudyView { study, finished_at: None, trials, yard_stick: &[], analysis, open_part: None };
     let mut kinds = kinds(&view);
     let place = |case: &CaseId| table.rows.iter().position(|row| row.case == *case);
     kinds.sort_by_key(|of_case| place(&of_case.case));

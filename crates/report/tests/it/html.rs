@@ -190,6 +190,7 @@ fn a_page_is_small_enough_to_be_sent_and_made_quickly() {
         trials: &large.trials,
         yard_stick: &large.yard_stick,
         analysis: &analysis,
+        open_part: None,
     };
     // By this thread's own time on a processor: other tests run beside it (proc_schedstat: the first figure, in ns).
     let now = || -> u64 {

@@ -83,6 +83,7 @@ fn ladder<T>(render: impl FnOnce(&LadderView<'_>) -> T) -> T {
             trials: &trials,
             yard_stick: &yard_stick,
             analysis: &analysis,
+            open_part: None,
         }),
         held_by_p99: Some(&by_p99),
     })

@@ -229,6 +229,7 @@ pub(crate) fn page() -> String {
                 trials: table.run.trials,
                 yard_stick: &[],
                 analysis,
+                open_part: None,
             })
             .collect();
         html::replication(view, &studies)

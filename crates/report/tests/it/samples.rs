@@ -33,6 +33,7 @@ impl Sample {
             trials: &self.trials,
             yard_stick: &self.yard_stick,
             analysis: &analysis,
+            open_part: None,
         })
     }
 }

@@ -29,7 +29,14 @@ pub(crate) fn told(
         trial.measurement.as_mut().unwrap().response = response;
     }
     let analysis = analyse(&study, &trials);
-    let view = StudyView { study: &study, finished_at, trials: &trials, yard_stick: &yard_stick, analysis: &analysis };
+    let view = StudyView {
+        study: &study,
+        finished_at,
+        trials: &trials,
+        yard_stick: &yard_stick,
+        analysis: &analysis,
+        open_part: None,
+    };
     let knob =
         Knob { name: "workers".into(), role: Role::PoolSize, levels: vec!["1".into(), "2".into()], ordered: true };
     let space = Space { knobs: vec![knob], default: vec![0] };
