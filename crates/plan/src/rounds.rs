@@ -41,28 +41,72 @@ pub(crate) fn read_rounds(rounds: Option<&str>, max_time: Option<Duration>, mist
     }
 }
 
-/// Gives a study that finds its rounds out the time for the least of them, when each of these trials takes at least `each`.
-/// A time that was asked for and is too short for that is a mistake.
+/// What the least number of rounds takes at least.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct LeastTime {
+    /// How many cases a round measures.
+    pub(crate) cases: usize,
+    /// How long each is loaded in a round.
+    pub(crate) each: Duration,
+    /// Whether each has a pilot before them.
+    pub(crate) pilots: bool,
+}
+
+impl LeastTime {
+    fn whole(self) -> Duration {
+        let pilot = if self.pilots { Rounds::LEAST_PILOT } else { Duration::ZERO };
+        (self.each * LEAST_ROUNDS + pilot) * self.cases as u32
+    }
+}
+
+/// Gives a study that finds its rounds out the time for the least of them. A time that was asked for and is too short for that is a
+/// mistake.
 pub(crate) fn make_room(
     rounds: Rounds,
     asked: Option<Duration>,
-    cases: usize,
-    each: Duration,
+    needed: LeastTime,
     mistakes: &mut Gathered,
 ) -> Rounds {
     let Rounds::Auto { max_time } = rounds else { return rounds };
-    let least = each * cases as u32 * LEAST_ROUNDS;
+    let least = needed.whole();
     if let Some(asked) = asked.filter(|asked| *asked < least) {
         let written = |time: Duration| humantime::format_duration(time).to_string().replace(' ', "");
         let least = written(Duration::from_secs(least.as_secs() + 1));
-        let measured = if cases == 1 { "1 case".to_owned() } else { format!("{cases} cases") };
+        let measured = if needed.cases == 1 { "1 case".to_owned() } else { format!("{} cases", needed.cases) };
+        let (pilots, fix) = if needed.pilots {
+            (" and their pilots", "a --warm-up in place of pilots")
+        } else {
+            ("", "a shorter --duration or fewer runtimes")
+        };
         mistakes.add(
             format!("--max-time {}", written(asked)),
-            format!("is too short: a verdict takes {LEAST_ROUNDS} rounds of {measured}, which load for {least}"),
-            format!("use more than --max-time {least}, a shorter --duration or fewer runtimes"),
+            format!("is too short: a verdict takes {LEAST_ROUNDS} rounds of {measured}{pilots}, which load for {least}"),
+            format!("use more than --max-time {least}, {fix}"),
         );
     }
     Rounds::Auto { max_time: asked.unwrap_or(max_time.max(least * 2)) }
+}
+
+/// Whether the time that was asked for has room for pilots that were not: a fifth of it is enough. The default grows by them.
+pub(crate) fn has_room_for_pilots(asked: Option<Duration>, cases: usize) -> bool {
+    asked.is_none_or(|asked| asked >= Rounds::LEAST_PILOT * 5 * cases as u32)
+}
+
+/// The windows that a time for rounds is cut into.
+const WINDOWS: [Duration; 4] =
+    [Duration::from_secs(8), Duration::from_secs(4), Duration::from_secs(2), Duration::from_secs(1)];
+
+/// With so many rounds of two cases, a verdict is at most a quarter further off than with any number (t.975 of 5 degrees of freedom is
+/// 2.57, of 2 it is 4.30).
+const ENOUGH_ROUNDS: u32 = 6;
+
+/// What a trial takes beside its load, about: launch, verification, drain, stop and its part in the reading of the reference server.
+const BESIDE_LOAD: Duration = Duration::from_secs(2);
+
+/// The longest window of which a time that was asked for has room for enough rounds of two cases.
+pub(crate) fn window_within(max_time: Duration, warm_up: Duration) -> Duration {
+    let fits = |window: &Duration| (*window + warm_up + BESIDE_LOAD) * 2 * ENOUGH_ROUNDS <= max_time;
+    WINDOWS.into_iter().find(fits).unwrap_or(WINDOWS[WINDOWS.len() - 1])
 }
 
 /// How many rounds a calibration has by default: with ten pairs the floor is the bias and a little over half of a pair's
@@ -120,16 +164,28 @@ mod tests {
     #[test]
     fn the_least_that_a_verdict_takes_is_made_room_for() {
         let auto = |seconds| Rounds::Auto { max_time: Duration::from_secs(seconds) };
-        for (name, rounds, asked, cases, expected, mistakes) in [
-            ("room enough", auto(600), None, 4, auto(600), &[][..]),
-            ("the default grows", auto(600), None, 20, auto(1200), &[]),
-            ("what was asked for does not", auto(60), Some(60), 4, auto(60), &["--max-time 1m"]),
-            ("a number needs no time", Rounds::Fixed(3), None, 100, Rounds::Fixed(3), &[]),
+        for (name, rounds, asked, cases, pilots, expected, mistakes) in [
+            ("room enough", auto(600), None, 4, false, auto(600), &[][..]),
+            ("the default grows", auto(600), None, 20, false, auto(1200), &[]),
+            ("with pilots more", auto(600), None, 20, true, auto(1520), &[]),
+            ("what was asked for does not", auto(60), Some(60), 4, false, auto(60), &["--max-time 1m"]),
+            ("pilots count", auto(70), Some(70), 2, true, auto(70), &["--max-time 1m10s"]),
+            ("and may fit", auto(80), Some(80), 2, true, auto(80), &[]),
+            ("a number needs no time", Rounds::Fixed(3), None, 100, true, Rounds::Fixed(3), &[]),
         ] {
             let mut gathered = Gathered::default();
             let asked = asked.map(Duration::from_secs);
-            let made = make_room(rounds, asked, cases, Duration::from_secs(10), &mut gathered);
+            let needed = LeastTime { cases, each: Duration::from_secs(10), pilots };
+            let made = make_room(rounds, asked, needed, &mut gathered);
             assert_eq!((made, told(gathered)), (expected, mistakes.iter().map(|&m| m.to_owned()).collect()), "{name}");
+        }
+    }
+
+    #[test]
+    fn a_time_is_cut_into_windows_of_which_six_rounds_fit() {
+        for (seconds, window) in [(600, 8), (132, 8), (131, 4), (84, 4), (60, 2), (48, 1), (10, 1)] {
+            let found = window_within(Duration::from_secs(seconds), Duration::from_secs(1));
+            assert_eq!(found, Duration::from_secs(window), "{seconds}");
         }
     }
 

@@ -37,6 +37,11 @@ pub struct Change {
     pub floor: f64,
     /// Whether both were measured in the same blocks, so that what disturbed both cancels.
     pub paired: bool,
+    /// By how much the ratio scatters from block to block, as a share: about what two starts of the same thing differed by in this
+    /// very run. None where blocks are too few, or not what both were measured in.
+    pub scatter: Option<f64>,
+    /// Whether the time was over before more could be measured than this is from.
+    pub is_cut_short: bool,
     /// What is said.
     pub outcome: Outcome,
 }
@@ -110,7 +115,7 @@ impl Change {
 ///
 /// # Errors
 ///
-/// When a case was never measured or lacks the metric, or they share fewer than three blocks.
+/// When a case was never measured or lacks the metric, or they share fewer than three blocks; of a study whose time was over, none.
 pub fn of_gate(study: &Study, trials: &[Trial]) -> Result<Change, ChangeError> {
     let metric = primary_of(study);
     let records: Vec<_> = study.cases.iter().map(|case| Record::new(study, case, trials)).collect();
@@ -123,7 +128,9 @@ pub fn of_gate(study: &Study, trials: &[Trial]) -> Result<Change, ChangeError> {
             follow(study, trials, max_time, &mut family);
         }
     }
-    let pair = family.pairs.first().filter(|pair| pair.blocks() >= MIN_BLOCKS);
+    let is_cut_short = study.time_over_at.is_some();
+    let enough = if is_cut_short { 1 } else { MIN_BLOCKS };
+    let pair = family.pairs.first().filter(|pair| pair.blocks() >= enough);
     let pair = pair.ok_or_else(|| ChangeError::Blocks {
         blocks: family.pairs.first().map_or(0, Pair::blocks),
         least: MIN_BLOCKS,
@@ -146,6 +153,8 @@ pub fn of_gate(study: &Study, trials: &[Trial]) -> Result<Change, ChangeError> {
         threshold: study.precision,
         floor,
         paired: true,
+        scatter: pair.ratios().map(|ratios| ratios.spread().deviation.exp_m1()),
+        is_cut_short,
         outcome,
     })
 }
@@ -219,6 +228,8 @@ pub fn between_studies(
             threshold,
             floor,
             paired: false,
+            scatter: None,
+            is_cut_short: false,
             outcome: outcomes[place],
         }
     };

@@ -167,6 +167,8 @@ fn a_gate() {
         threshold: 0.125,
         floor,
         paired: true,
+        scatter: Some(0.0312),
+        is_cut_short: false,
         outcome,
     };
     let changes =
