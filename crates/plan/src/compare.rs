@@ -430,9 +430,9 @@ impl ComparePlan {
             GivenLoad::OfInstances(_) | GivenLoad::Only(_) => BlockOrder::Windows,
         };
         let is_given = flags.duration.duration.is_some()
-            || file.as_ref().is_some_and(|file| {
-                file.sections.study.as_ref().is_some_and(|study| study.duration.is_some())
-            });
+            || file
+                .as_ref()
+                .is_some_and(|file| file.sections.study.as_ref().is_some_and(|study| study.duration.is_some()));
         let is_even = matches!(load, Load::Closed { .. }) && beside.is_empty() && scenario.is_none();
         let duration = match (max_time, given.side) {
             (Some(max_time), Some(ChangeMetric::Mean)) if is_even && !is_given => {

@@ -61,12 +61,7 @@ impl LeastTime {
 
 /// Gives a study that finds its rounds out the time for the least of them. A time that was asked for and is too short for that is a
 /// mistake.
-pub(crate) fn make_room(
-    rounds: Rounds,
-    asked: Option<Duration>,
-    needed: LeastTime,
-    mistakes: &mut Gathered,
-) -> Rounds {
+pub(crate) fn make_room(rounds: Rounds, asked: Option<Duration>, needed: LeastTime, mistakes: &mut Gathered) -> Rounds {
     let Rounds::Auto { max_time } = rounds else { return rounds };
     let least = needed.whole();
     if let Some(asked) = asked.filter(|asked| *asked < least) {
@@ -80,7 +75,9 @@ pub(crate) fn make_room(
         };
         mistakes.add(
             format!("--max-time {}", written(asked)),
-            format!("is too short: a verdict takes {LEAST_ROUNDS} rounds of {measured}{pilots}, which load for {least}"),
+            format!(
+                "is too short: a verdict takes {LEAST_ROUNDS} rounds of {measured}{pilots}, which load for {least}"
+            ),
             format!("use more than --max-time {least}, {fix}"),
         );
     }

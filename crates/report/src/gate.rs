@@ -210,14 +210,28 @@ fn of_those_that_count(view: &GateView<'_>) -> String {
                 None if is_paired => ("the data do not say".to_owned(), "a longer --max-time or a larger --threshold"),
                 None => ("the data do not say".to_owned(), "studies with more rounds"),
             };
+            let by_cpu = view.changes.iter().filter_map(by_cpu_time).collect::<String>();
             let verdict = if view.strict { "it does not pass (--strict)" } else { "it is let pass" };
             format!(
                 "Undecided: {reason} whether {head} is more than {threshold} worse than {base}: {}; {verdict}. \
-                 Try {remedy}.",
+                 {by_cpu}Try {remedy}.",
                 named(Outcome::Undecided)
             )
         }
     }
+}
+
+/// `CPU time per request of head is 1.26 times (1.20 to 1.32) ...`: where that tells what the deciding figure does not.
+fn by_cpu_time(change: &Change) -> Option<String> {
+    let Estimate { value, low, high, .. } = change.cpu_time?;
+    Some(format!(
+        "CPU time per request of {}, which neighbours disturb less, is {} times ({} to {}), more than may pass: \
+         --metric cpu_us_per_request decides by it. ",
+        change.case,
+        ratio(value),
+        ratio(low?),
+        ratio(high?)
+    ))
 }
 
 /// A row for each case: its name, the metric, before, after, ratio, interval, replicates and outcome.
@@ -302,6 +316,7 @@ mod tests {
             floor: 0.0,
             paired: true,
             scatter: Some(0.0312),
+            cpu_time: None,
             is_cut_short: false,
             outcome,
         }
@@ -354,6 +369,19 @@ mod tests {
              head: requests per second 802 after 1,012 before, 0.792 times (0.776 to 0.808, 9\n  blocks that scatter \
              by 3.1 %)\n\
              Failed: my_<branch> is more than 5 % worse than main: requests per second of\n  head.\n"
+        );
+    }
+
+    #[test]
+    fn more_work_that_throughput_does_not_tell_is_told() {
+        let cpu_time = Some(Estimate { value: 1.26, low: Some(1.2), high: Some(1.32), n: 4 });
+        let changes = [Change { cpu_time, is_cut_short: true, ..change("head", Outcome::Undecided, 0.92) }];
+        assert_eq!(
+            conclusion(&view(&changes, false)),
+            "Undecided: the time was over after 9 rounds, which do not say whether my_<branch> is more than 5 % worse than main: \
+             requests per second of head; it is let pass. CPU time per request of head, which neighbours disturb less, is 1.260 times \
+             (1.200 to 1.320), more than may pass: --metric cpu_us_per_request decides by it. Try a longer --max-time, a shorter \
+             --duration or a larger --threshold."
         );
     }
 

@@ -10,7 +10,9 @@ use stampede_analysis::{
 };
 use stampede_conduct::{Bench, Exit, Failure, Gated, Host, gate, read_metric};
 use stampede_core::{Case, Study, StudyKind};
-use stampede_plan::{ChangeMetric, CompareFlags, ComparePlan, DeploymentFlags, MachineSize, SubjectFlag, read_threshold};
+use stampede_plan::{
+    ChangeMetric, CompareFlags, ComparePlan, DeploymentFlags, MachineSize, SubjectFlag, read_threshold,
+};
 use stampede_report::gate::{GateView, annotations, junit, markdown, terminal};
 use stampede_report::{StudyView, csv, html};
 use stampede_store::StoredStudy;
@@ -263,7 +265,7 @@ mod tests {
             let estimate = Estimate { value: 1.0, low: None, high: None, n: 3 };
             let (case, metric, better) = (CaseId::new("head"), "throughput_rps", Better::Higher);
             let (base, head, ratio) = (estimate, estimate, estimate);
-            let (threshold, floor, paired, scatter, is_cut_short) = (0.05, 0.0, true, None, false);
+            let (threshold, floor, paired, scatter, cpu_time, is_cut_short) = (0.05, 0.0, true, None, None, false);
             let changes = [Change {
                 case,
                 metric,
@@ -275,6 +277,7 @@ mod tests {
                 floor,
                 paired,
                 scatter,
+                cpu_time,
                 is_cut_short,
                 outcome,
             }];

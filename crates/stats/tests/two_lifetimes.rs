@@ -10,7 +10,9 @@ use std::collections::HashMap;
 use std::f64::consts::TAU;
 use std::fs;
 
-use stampede_stats::{BlockRatios, Confidence, Look, PairSpread, Spending, SplitMix64, nominal_error, repeated_interval};
+use stampede_stats::{
+    BlockRatios, Confidence, Look, PairSpread, Spending, SplitMix64, nominal_error, repeated_interval,
+};
 
 /// The standard deviation of the ratio of two lifetimes that follow each other.
 const PAIRED: f64 = 0.04;
@@ -108,8 +110,7 @@ impl Design {
         let within: f64 = blocks.iter().flatten().map(|logs| squares(logs)).sum();
         let degrees = own + 2 * blocks.len();
         let own = PairSpread { deviation: (between / own as f64).sqrt(), degrees: own as f64 };
-        let pooled =
-            PairSpread { deviation: ((between + within) / degrees as f64).sqrt(), degrees: degrees as f64 };
+        let pooled = PairSpread { deviation: ((between + within) / degrees as f64).sqrt(), degrees: degrees as f64 };
         let few = match self {
             Self::One | Self::Mirrored(Error::Between) | Self::Shuffled(Error::Between) => None,
             Self::Mirrored(Error::Pooled) | Self::Shuffled(Error::Pooled) => Some(pooled),

@@ -359,10 +359,10 @@ mod tests {
     #[test]
     fn a_study_whose_time_is_over_has_its_last_look_at_what_is_complete() {
         let mut random = SplitMix64::new(14);
-        let (study, trials) = run(&["a", "b"], 3_000, |case, _| {
-            Some(noise(&mut random, 0.02) * if case == "b" { 0.98 } else { 1.0 })
-        });
-        let is_decided = |study: &Study, trials: &[Trial]| words(&analyse(study, trials))[0].1 != VerdictWord::Undecided;
+        let (study, trials) =
+            run(&["a", "b"], 3_000, |case, _| Some(noise(&mut random, 0.02) * if case == "b" { 0.98 } else { 1.0 }));
+        let is_decided =
+            |study: &Study, trials: &[Trial]| words(&analyse(study, trials))[0].1 != VerdictWord::Undecided;
         let upto = |block: u32, more: usize| {
             let whole = trials.iter().filter(|trial| trial.block <= block).count();
             trials[..whole + more].to_vec()

@@ -168,6 +168,7 @@ fn a_gate() {
         floor,
         paired: true,
         scatter: Some(0.0312),
+        cpu_time: None,
         is_cut_short: false,
         outcome,
     };
