@@ -33,7 +33,7 @@ pub use capacity::{
 pub use metric::{Better, METRICS, Metric, PER_VCPU_SECOND, Unit, metric, percentile, primary};
 pub use nested::TurnScatter;
 pub use open_part::{OpenPartAnalysis, OpenRates, open_load};
-pub use pace::{measured_for, took};
+pub use pace::{measured_for, time_left, took};
 pub use replication::{
     Cause, CheckedClaim, NEAR, OurFigure, Ratios, ReplicatedPair, ReplicatedRow, Replication, Standing, TableRun,
     check, replicate,

@@ -4,7 +4,7 @@ use std::collections::BTreeMap;
 use std::time::Duration;
 
 use jiff::Timestamp;
-use stampede_core::{BlockOrder, Study, Trial};
+use stampede_core::{BlockOrder, Rounds, Study, Trial};
 
 /// The mean time from the start of a trial to that of the next, without interruptions of the study. Trials that take turns are up
 /// together: theirs is their share of the time of a block. `None` where no trial, or block, is known that came right after another.
@@ -67,6 +67,17 @@ pub(crate) fn elapsed_after(study: &Study, trials: &[&Trial], each: Duration) ->
 pub fn measured_for(study: &Study, trials: &[Trial]) -> Duration {
     let trials: Vec<&Trial> = trials.iter().collect();
     elapsed_after(study, &trials, Duration::ZERO)
+}
+
+/// What is left of the time of a study whose rounds are found out, when the present sitting has no trials yet. Earlier sittings count
+/// up to the end of their last trials.
+pub fn time_left(study: &Study, trials: &[Trial], now: Timestamp) -> Option<Duration> {
+    let Rounds::Auto { max_time } = study.rounds else { return None };
+    let trials: Vec<&Trial> = trials.iter().collect();
+    let each = trial_time(study, &trials).unwrap_or(study.warm_up + study.duration);
+    let earlier = if trials.is_empty() { Duration::ZERO } else { elapsed_after(study, &trials, each) };
+    let began = study.resumed_at.last().copied().unwrap_or(study.started_at);
+    Some(max_time.saturating_sub(earlier + between(began, now)))
 }
 
 /// How long a study took up to its end where it has one, without interruptions.

@@ -32,6 +32,7 @@ pub(crate) fn study(cases: &[&str]) -> Study {
         groundwork: Groundwork::default(),
         order: stampede_core::BlockOrder::default(),
         resumed_at: Vec::new(),
+        time_over_at: None,
     }
 }
 

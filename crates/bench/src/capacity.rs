@@ -338,6 +338,7 @@ fn study(slo: &str) -> Study {
         groundwork: Groundwork::default(),
         order: stampede_core::BlockOrder::default(),
         resumed_at: Vec::new(),
+        time_over_at: None,
     }
 }
 

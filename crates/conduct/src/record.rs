@@ -79,6 +79,12 @@ impl Record {
                     self.store.add_case(&study.id, case).map_err(|error| SinkError(Box::new(error)))?;
                 }
             }
+            Event::TimeOver(at) => {
+                if let Some(study) = &mut self.study {
+                    study.time_over_at = Some(*at);
+                    self.store.end_time(&study.id, *at).map_err(|error| SinkError(Box::new(error)))?;
+                }
+            }
             Event::YardStickEnded(reading) => {
                 self.yard_stick.push((*reading).clone());
                 if let Some(study) = &self.study {

@@ -104,6 +104,7 @@ fn differences(then: &Study, now: &Study, asked_seed: Option<u64>, pilots: bool)
         cases,
         groundwork,
         resumed_at: _,
+        time_over_at: _,
     } = then;
     let mut found = Vec::new();
     differ(&mut found, "question", &format!("{kind:?}").to_lowercase(), &format!("{:?}", now.kind).to_lowercase());
@@ -283,6 +284,7 @@ mod tests {
             groundwork: Groundwork::default(),
             order: stampede_core::BlockOrder::default(),
             resumed_at: Vec::new(),
+            time_over_at: None,
         }
     }
 

@@ -5,6 +5,7 @@ use std::path::Path;
 use std::time::Duration;
 
 use jiff::Timestamp;
+use stampede_analysis::MOST_PILOT;
 use stampede_core::{
     BlockOrder, Bytes, CpuLayout, ErrorModel, Failures, Groundwork, LeftOut, OpenStudy, Rounds, Slo, Study, StudyId,
     StudyKind, Trial, Workload,
@@ -155,9 +156,8 @@ pub(crate) async fn conduct_ready(
     let mut sinks = Sinks::new(record, site, earlier);
     if has_pilots {
         let platform = &*site.ground.platform;
-        let pilots = stampede_harness::pilots(platform, &ready.prepared, &context, study.seed, &mut sinks).await;
+        let pilots = stampede_harness::pilots(platform, &study, &ready.prepared, &context, &mut sinks).await;
         study.groundwork.warm_ups = pilots.map_err(Failure::missing)?;
-        study.started_at = site.now();
     }
     // The warm-ups are known now.
     promise(bench, &study, &trials, sinks.record.store());
@@ -174,6 +174,8 @@ pub(crate) struct Ready {
     /// With all its answers.
     pub(crate) workload: Workload,
     yard_stick: Option<YardStick>,
+    /// When its first deployment may be launched: from here on its time counts.
+    begins_at: Timestamp,
 }
 
 impl Ready {
@@ -192,13 +194,14 @@ impl Ready {
             left_out.extend(beside.left_out);
         }
         let prepared = if plan.calibrate { calibration::twice(prepared) } else { prepared };
+        let begins_at = site.now();
         let workload = recording::complete(bench, &*ground.platform, plan, &prepared).await?;
         let yard_stick = if plan.yard_stick {
             Some(reference_server::of(&host.program()?, &own, plan.duration, ground.platform.id()))
         } else {
             None
         };
-        Ok(Self { prepared, left_out, workload, yard_stick })
+        Ok(Self { prepared, left_out, workload, yard_stick, begins_at })
     }
 
     /// The study that would begin now.
@@ -219,7 +222,7 @@ impl Ready {
             let each: Vec<Bytes> = self.prepared.iter().map(|prepared| prepared.case.limits.memory).collect();
             fit_together(&each, site.bench().host.size().memory)?;
         }
-        let started_at = site.now();
+        let started_at = self.begins_at;
         Ok(Study {
             id: id.clone().unwrap_or_else(|| name(started_at)),
             metric,
@@ -283,6 +286,7 @@ pub(crate) fn begun(plan: &ComparePlan, kind: StudyKind, site: &Site<'_>, starte
         groundwork: Groundwork::default(),
         order: plan.order,
         resumed_at: Vec::new(),
+        time_over_at: None,
     }
 }
 
@@ -338,7 +342,8 @@ fn introduce(bench: Bench<'_>, study: &Study, pilots: bool) {
         _ => bench.note(&format!("{rounds}; resumes study {}", study.id)),
     }
     if pilots {
-        let most = stampede_analysis::MOST_PILOT.as_secs() * cases as u64;
+        let each = study.rounds.time_of_pilot(cases).map_or(MOST_PILOT, |most| most.min(MOST_PILOT));
+        let most = (each * cases as u32).as_secs();
         bench.note(&format!(
             "first a pilot of each case, for its warm-up (at most {most} s in all; --warm-up 1s skips it)"
         ));

@@ -54,9 +54,23 @@ pub enum Rounds {
     Fixed(u32),
     /// As many as the verdicts take.
     Auto {
-        /// The study ends before the block that would take it beyond this.
+        /// From the launch of the first deployment, a pilot's included, to the end of the last trial.
         max_time: Duration,
     },
+}
+
+impl Rounds {
+    /// A pilot that is watched for less sees no rest.
+    pub const LEAST_PILOT: Duration = Duration::from_secs(8);
+
+    /// How long each of so many pilots may be watched: a fifth of a study's time together, and enough in any case. Where rounds are
+    /// a number, nothing bounds them.
+    pub fn time_of_pilot(self, cases: usize) -> Option<Duration> {
+        match self {
+            Self::Fixed(_) => None,
+            Self::Auto { max_time } => Some((max_time / 5 / cases.max(1) as u32).max(Self::LEAST_PILOT)),
+        }
+    }
 }
 
 /// How well the ratio of two cases is known.
@@ -108,6 +122,8 @@ pub struct Study {
     pub groundwork: Groundwork,
     /// When it was gone on with after interruptions, oldest first.
     pub resumed_at: Vec<Timestamp>,
+    /// When its time was over, where it ended for that. Its last look is then at the last block that is complete.
+    pub time_over_at: Option<Timestamp>,
 }
 
 impl Study {

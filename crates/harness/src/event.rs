@@ -2,6 +2,7 @@
 
 use std::time::Duration;
 
+use jiff::Timestamp;
 use stampede_core::{Case, CaseId, Fut, Study, Trial, WarmUp, YardStickReading};
 use thiserror::Error;
 
@@ -86,6 +87,8 @@ pub enum Event<'a> {
         /// Time until the window closes.
         left: Duration,
     },
+    /// The time of a study was over before it was done; what has begun is not completed.
+    TimeOver(Timestamp),
     /// Something stands in the way of what is asked, and what to do about it; it is measured all the same.
     Warned(&'a str),
     /// A trial ended.

@@ -36,6 +36,7 @@ mod scale;
 mod seconds;
 mod stop;
 mod study;
+mod time_limit;
 mod trial;
 mod turns;
 mod usage;

@@ -5,30 +5,33 @@ use std::collections::BTreeMap;
 use std::time::Duration;
 
 use stampede_analysis::{MOST_PILOT, PilotWatch, untold};
-use stampede_core::{CaseId, Outcome, WarmUp};
+use stampede_core::{CaseId, Outcome, Study, WarmUp};
 use stampede_seam::Platform;
 
 use crate::context::{Place, Timing, TrialContext};
 use crate::early_stop::Watch;
 use crate::event::{Event, Sink, SinkError};
 use crate::prepare::Prepared;
+use crate::time_limit::TimeLimit;
 use crate::trial;
 
-/// Runs a pilot of each case. A pilot ends when it has come to rest, after half a minute at the latest. Of one that fails
-/// nothing follows but the shortest warm-up.
+/// Runs a pilot of each case of a study. A pilot ends when it has come to rest, after half a minute at the latest, or its part of the
+/// study's time. Of one that fails, or that the time is over for, nothing follows but the shortest warm-up.
 ///
 /// # Errors
 ///
 /// Only when a sink does not take an event.
 pub async fn pilots(
     platform: &dyn Platform,
+    study: &Study,
     prepared: &[Prepared],
     context: &TrialContext<'_>,
-    seed: u64,
     sink: &mut dyn Sink,
 ) -> Result<BTreeMap<CaseId, WarmUp>, SinkError> {
     let context = TrialContext { sampled: false, ..*context };
-    let timing = Timing { warm_up: Duration::ZERO, duration: MOST_PILOT, seed };
+    let most = study.rounds.time_of_pilot(prepared.len()).map_or(MOST_PILOT, |most| most.min(MOST_PILOT));
+    let timing = Timing { warm_up: Duration::ZERO, duration: most, seed: study.seed };
+    let mut time = TimeLimit::of(study, &[], &**platform.vantage());
     let mut warm_ups = BTreeMap::new();
     for prepared in prepared {
         let case = &prepared.case.id;
@@ -36,10 +39,11 @@ pub async fn pilots(
         let mut watch = PilotWatch::new(&prepared.case.load);
         let place = Place { block: 0, position: 0 };
         let seen = Some(&mut Watch::Pilot(&mut watch));
-        let trial = trial::run(platform, &context, prepared, place, &timing, seen, sink).await?;
-        let warm_up = match trial.outcome {
-            Outcome::Failed(reason) => untold(format!("failed: {}", reason.lines().next().unwrap_or_default())),
-            Outcome::Measured | Outcome::Invalid(_) => watch.conclude(),
+        let work = trial::run(platform, &context, prepared, place, &timing, seen, sink);
+        let warm_up = match time.within(1, work).await.transpose()?.map(|trial| trial.outcome) {
+            None => untold("was cut off: the time of the study was over".to_owned()),
+            Some(Outcome::Failed(reason)) => untold(format!("failed: {}", reason.lines().next().unwrap_or_default())),
+            Some(Outcome::Measured | Outcome::Invalid(_)) => watch.conclude(),
         };
         sink.take(&Event::PilotEnded(case, &warm_up)).await?;
         warm_ups.insert(case.clone(), warm_up);

@@ -11,12 +11,14 @@ use crate::event::{Event, Sink, SinkError};
 use crate::order::schedule;
 use crate::prepare::Prepared;
 use crate::scale;
+use crate::time_limit::TimeLimit;
 use crate::trial;
 use crate::turns;
 use crate::yard_stick;
 
 /// Runs the blocks of a study, as many as it was planned with or as its verdicts take. A case that is decided against all
 /// others has no part in later blocks, nor one that never served. A trial that fails is an event like any other, and the study goes on.
+/// One whose time is over ends at once, with the blocks that are complete.
 ///
 /// `trials` are those of a study that was interrupted, in the order in which they were run; its last block is completed first.
 ///
@@ -31,9 +33,10 @@ pub async fn run(
     mut trials: Vec<Trial>,
     sink: &mut dyn Sink,
 ) -> Result<(), SinkError> {
-    let cases: Vec<&CaseId> = prepared.iter().map(|prepared| &prepared.case.id).collect();
     let started = if study.resumed_at.is_empty() { Event::StudyStarted(study) } else { Event::StudyResumed(study) };
     sink.take(&started).await?;
+    let vantage = &**platform.vantage();
+    let mut time = TimeLimit::of(study, &trials, vantage);
     for block in trials.last().map_or(1, |trial| trial.block).. {
         let before = trials.partition_point(|trial| trial.block < block);
         let open = course(study, &trials[..before]).open;
@@ -47,37 +50,17 @@ pub async fn run(
         if !context.stop.lets_begin() {
             break;
         }
-        if let Some(yard_stick) = context.yard_stick {
-            yard_stick::read(platform, context, yard_stick, block, study.seed, sink).await?;
-        }
-        // Those that are decided leave for good, so there will be no more than this.
-        let of = match study.rounds {
-            Rounds::Fixed(rounds) => Some(before as u32 + (rounds + 1).saturating_sub(block) * open.len() as u32),
-            Rounds::Auto { .. } => None,
-        };
-        let of_block = (1..).zip(schedule(study.seed, block, &cases, &open));
-        let of_block = of_block.map(|(position, index)| (position, &prepared[index]));
-        let of_block = of_block.filter(|(_, prepared)| !done.contains(&prepared.case.id));
-        if turns::are_for(study, context, prepared) {
-            let cases: Vec<_> = of_block.collect();
-            let place = (trials.len() as u32 + 1, of);
-            trials.extend(turns::run(platform, study, context, block, &cases, place, sink).await?);
+        let left = open.len() - done.len();
+        let measured = if time.has_room_for(left) {
+            let work = measure(platform, study, prepared, context, (block, &open, &done), &mut trials, sink);
+            time.within(left, work).await.transpose()?
         } else {
-            for (position, prepared) in of_block {
-                let number = trials.len() as u32 + 1;
-                let Case { id: case, limits, .. } = &prepared.case;
-                let allowed = prepared.scaling.is_none().then(|| limits.cpus.cores());
-                sink.take(&Event::TrialStarted { case, block, number, of, allowed }).await?;
-                let place = Place { block, position };
-                let warm_up = study.warm_up_of(&prepared.case.id);
-                let timing = Timing { warm_up, duration: study.duration, seed: study.seed };
-                let trial = match &prepared.scaling {
-                    Some(scaling) => scale::run(platform, context, prepared, scaling, place, &timing, sink).await?,
-                    None => trial::run(platform, context, prepared, place, &timing, None, sink).await?,
-                };
-                sink.take(&Event::TrialEnded(&trial)).await?;
-                trials.push(trial);
-            }
+            None
+        };
+        if measured.is_none() {
+            sink.take(&Event::TimeOver(vantage.timestamp())).await?;
+            sink.take(&Event::Warned(&time_is_over(study, block))).await?;
+            break;
         }
         let known = left_out(study, &trials[..before]);
         for case in left_out(study, &trials).difference(&known) {
@@ -86,6 +69,70 @@ pub async fn run(
     }
     context.stop.end_block();
     Ok(())
+}
+
+/// Measures what is not done of a block: those of the cases that are open, with their trials added to those of the study.
+async fn measure(
+    platform: &dyn Platform,
+    study: &Study,
+    prepared: &[Prepared],
+    context: &TrialContext<'_>,
+    (block, open, done): (u32, &BTreeSet<CaseId>, &BTreeSet<CaseId>),
+    trials: &mut Vec<Trial>,
+    sink: &mut dyn Sink,
+) -> Result<(), SinkError> {
+    if let Some(yard_stick) = context.yard_stick {
+        yard_stick::read(platform, context, yard_stick, block, study.seed, sink).await?;
+    }
+    // Those that are decided leave for good, so there will be no more than this.
+    let of = match study.rounds {
+        Rounds::Fixed(rounds) => {
+            let before = trials.len() - done.len();
+            Some(before as u32 + (rounds + 1).saturating_sub(block) * open.len() as u32)
+        }
+        Rounds::Auto { .. } => None,
+    };
+    let cases: Vec<&CaseId> = prepared.iter().map(|prepared| &prepared.case.id).collect();
+    let of_block = (1..).zip(schedule(study.seed, block, &cases, open));
+    let of_block = of_block.map(|(position, index)| (position, &prepared[index]));
+    let of_block = of_block.filter(|(_, prepared)| !done.contains(&prepared.case.id));
+    if turns::are_for(study, context, prepared) {
+        let cases: Vec<_> = of_block.collect();
+        let place = (trials.len() as u32 + 1, of);
+        trials.extend(turns::run(platform, study, context, block, &cases, place, sink).await?);
+        return Ok(());
+    }
+    for (position, prepared) in of_block {
+        let number = trials.len() as u32 + 1;
+        let Case { id: case, limits, .. } = &prepared.case;
+        let allowed = prepared.scaling.is_none().then(|| limits.cpus.cores());
+        sink.take(&Event::TrialStarted { case, block, number, of, allowed }).await?;
+        let place = Place { block, position };
+        let warm_up = study.warm_up_of(&prepared.case.id);
+        let timing = Timing { warm_up, duration: study.duration, seed: study.seed };
+        let trial = match &prepared.scaling {
+            Some(scaling) => scale::run(platform, context, prepared, scaling, place, &timing, sink).await?,
+            None => trial::run(platform, context, prepared, place, &timing, None, sink).await?,
+        };
+        sink.take(&Event::TrialEnded(&trial)).await?;
+        trials.push(trial);
+    }
+    Ok(())
+}
+
+/// What is said of a study that ends before this block is complete.
+fn time_is_over(study: &Study, block: u32) -> String {
+    let time = match study.rounds {
+        Rounds::Auto { max_time } => format!(" of {} s", max_time.as_secs_f64()),
+        Rounds::Fixed(_) => String::new(),
+    };
+    format!(
+        "the time{time} is over: rounds take longer here than planned; {} complete; a longer --max-time gives room for more",
+        match block - 1 {
+            1 => "1 round is".to_owned(),
+            rounds => format!("{rounds} rounds are"),
+        }
+    )
 }
 
 /// What is said of a case that is left out from now on: why, and what mends it.

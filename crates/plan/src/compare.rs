@@ -35,12 +35,15 @@ use crate::plan_file::{LoadEntry, PlanFile, PlanSections};
 use crate::platform::{self, PlatformChoice};
 use crate::play::{self, AskedLoad, Played};
 use crate::quantity::{read_cpus, read_duration, read_load, read_memory, read_ready_timeout, read_seed};
-use crate::rounds::{AUTO, calibration_rounds, make_room, read_max_time, read_precision, read_rounds};
+use crate::rounds::{
+    AUTO, LeastTime, calibration_rounds, has_room_for_pilots, make_room, read_max_time, read_precision, read_rounds,
+    window_within,
+};
 use crate::site::{HOST_FIX, problem_of_host};
 use crate::slo::read_slo;
 use crate::subject::Subject;
 use crate::topology::{self, Around};
-use crate::warm_up::{read_warm_up, settle};
+use crate::warm_up::{WarmUpChoice, read_warm_up, settle};
 
 /// The flags of `stampede compare` that say what is measured, unread.
 #[derive(Args, Clone, Debug, Default)]
@@ -112,6 +115,17 @@ pub(crate) struct Given<'a> {
     pub(crate) load: GivenLoad<'a>,
     /// Whether an open part may follow, and its flag.
     pub(crate) open_part: Option<&'a AtFlag>,
+    /// It is one side of a change: a round measures two cases, on whichever runtime serves both.
+    pub(crate) side: Option<ChangeMetric>,
+}
+
+/// What decides about a change.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum ChangeMetric {
+    /// A figure that windows of any length have.
+    Mean,
+    /// A latency: a percentile takes many requests.
+    Latency,
 }
 
 /// What load a comparison is for.
@@ -228,6 +242,20 @@ impl ComparePlan {
         catalogue: &dyn Catalogue,
     ) -> Result<Self, Mistakes> {
         Self::read_given(flags, Given { open_part: Some(at), ..Given::default() }, machine, catalogue)
+    }
+
+    /// Reads the plan of one side of a change, about which a metric decides.
+    ///
+    /// # Errors
+    ///
+    /// As [`Self::read`].
+    pub fn read_side(
+        flags: &CompareFlags,
+        decides: ChangeMetric,
+        machine: MachineSize,
+        catalogue: &dyn Catalogue,
+    ) -> Result<Self, Mistakes> {
+        Self::read_given(flags, Given { side: Some(decides), ..Given::default() }, machine, catalogue)
     }
 
     /// The plan of an application in a folder, whatever plan lies there.
@@ -425,16 +453,33 @@ impl ComparePlan {
             GivenLoad::OfInstances(_) | GivenLoad::Only(_) => BlockOrder::Windows,
         };
         let at = at.filter(|at| settle_at(*at, &load, scenario.is_some() || !beside.is_empty(), &mut mistakes));
+        let is_given = flags.duration.duration.is_some()
+            || file
+                .as_ref()
+                .is_some_and(|file| file.sections.study.as_ref().is_some_and(|study| study.duration.is_some()));
+        let is_even = matches!(load, Load::Closed { .. }) && beside.is_empty() && scenario.is_none();
+        let duration = match (max_time, given.side) {
+            (Some(max_time), Some(ChangeMetric::Mean)) if is_even && !is_given => {
+                window_within(max_time, warm_up.length()).min(duration)
+            }
+            _ => duration,
+        };
+        let pilots_are_asked = warm_up == WarmUpChoice::Pilots;
         let (warm_up, pilots) = settle(warm_up, &load, scenario.is_some(), rounds, duration, &mut mistakes);
         let is_unable = |case: &&Asked| {
             served.is_ok() && !candidates.iter().any(|candidate| candidate.runtime.id() == case.runtime.id())
         };
         let unable =
             cases.iter().filter(is_unable).map(|case| (case.runtime.id(), kinds_served(case.runtime))).collect();
+        let cases = if flags.calibrate || given.side.is_some() { 2 } else { candidates.len() };
+        let pilots = pilots
+            && (pilots_are_asked
+                || has_room_for_pilots(max_time.map(|time| if at.is_some() { time / 2 } else { time }), cases));
         let rounds = if flags.calibrate {
             calibration_rounds(rounds, &mut mistakes)
         } else {
-            make_room(rounds, max_time, candidates.len(), at.is_some(), warm_up + duration, &mut mistakes)
+            let needed = LeastTime { cases, each: warm_up + duration, pilots, open_part: at.is_some() };
+            make_room(rounds, max_time, needed, &mut mistakes)
         };
         let Served { workload, unrecorded, look } = mistakes.finish(served)?;
         Ok(Self {

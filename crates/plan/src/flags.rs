@@ -118,7 +118,7 @@ pub struct RoundsFlag {
 /// How long that may take.
 #[derive(Args, Clone, Debug, Default)]
 pub struct MaxTimeFlag {
-    /// The most time that rounds are found out in [default: 10m, or what three rounds need]
+    /// The most time, from first start to last trial [default: 10m, or what three rounds need]
     #[arg(long, value_name = "TIME", allow_hyphen_values = true, help_heading = "Study")]
     pub max_time: Option<String>,
 }

@@ -55,7 +55,7 @@ mod workload;
 pub use answer::CheckFlags;
 pub use capacity::{CapacityFlags, read_capacity};
 pub use catalogue::Catalogue;
-pub use compare::{CompareFlags, ComparePlan, MachineSize, RuntimeChoice};
+pub use compare::{ChangeMetric, CompareFlags, ComparePlan, MachineSize, RuntimeChoice};
 pub use flags::{
     AppFlag, AtFlag, ClientRttFlag, DeploymentFlags, DurationFlag, ExchangesFlag, HostFlag, IndexFlag, LoadFlag,
     MaxTimeFlag, OrderFlag, PhpFlag, PlatformFlags, ReadyFlag, ReadyTimeoutFlag, RoundsFlag, SeedFlag, SubjectFlag,

@@ -14,7 +14,7 @@ use crate::flags::{
 };
 use crate::mistake::{Gathered, Mistakes};
 use crate::plan_file::PLAN_FILE;
-use crate::rounds::{LEAST_ROUNDS, make_room, read_max_time, read_rounds};
+use crate::rounds::{LEAST_ROUNDS, LeastTime, make_room, read_max_time, read_rounds};
 
 /// The flags of `stampede why` that say what is measured, unread. `None` takes what the stored study had, or the default.
 #[derive(Args, Clone, Debug, Default)]
@@ -123,7 +123,8 @@ impl RetrialPlan {
         let warm_up = study.warm_up_of(&case.id);
         let duration = if flags.duration.duration.is_some() { plan.duration } else { study.duration };
         let mut mistakes = Gathered::default();
-        let rounds = make_room(rounds, max_time, 1 + changed.len(), false, warm_up + duration, &mut mistakes);
+        let needed = LeastTime { cases: 1 + changed.len(), each: warm_up + duration, pilots: false, open_part: false };
+        let rounds = make_room(rounds, max_time, needed, &mut mistakes);
         mistakes.finish(Ok(()))?;
         let base = ComparePlan {
             candidates: vec![of_case(&candidate, case, &[])],

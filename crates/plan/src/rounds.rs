@@ -41,38 +41,77 @@ pub(crate) fn read_rounds(rounds: Option<&str>, max_time: Option<Duration>, mist
     }
 }
 
-/// How many trials the least rounds of so many cases are. With an open part they are twice as many as that has: all cases at one
-/// rate, and all but the slowest at their own.
-fn least_trials(cases: usize, has_open_part: bool) -> u32 {
-    let of_round = if has_open_part { 2 * (2 * cases).saturating_sub(1) } else { cases };
-    of_round as u32 * LEAST_ROUNDS
+/// What the least number of rounds takes at least.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct LeastTime {
+    /// How many cases a round measures.
+    pub(crate) cases: usize,
+    /// How long each is loaded in a round.
+    pub(crate) each: Duration,
+    /// Whether each has a pilot before them.
+    pub(crate) pilots: bool,
+    /// Whether an open part follows, which has as much time as what comes before it: all cases at one rate, and all but the slowest at
+    /// their own.
+    pub(crate) open_part: bool,
 }
 
-/// Gives a study that finds its rounds out the time for the least of them, when each of these trials takes at least `each`.
-/// A time that was asked for and is too short for that is a mistake.
-pub(crate) fn make_room(
-    rounds: Rounds,
-    asked: Option<Duration>,
-    cases: usize,
-    has_open_part: bool,
-    each: Duration,
-    mistakes: &mut Gathered,
-) -> Rounds {
+impl LeastTime {
+    fn whole(self) -> Duration {
+        let pilot = if self.pilots { Rounds::LEAST_PILOT } else { Duration::ZERO };
+        let rounds = self.each * LEAST_ROUNDS;
+        let closed = (rounds + pilot) * self.cases as u32;
+        let open = rounds * (2 * self.cases as u32).saturating_sub(1);
+        if self.open_part { closed.max(open) * 2 } else { closed }
+    }
+}
+
+/// Gives a study that finds its rounds out the time for the least of them. A time that was asked for and is too short for that is a
+/// mistake.
+pub(crate) fn make_room(rounds: Rounds, asked: Option<Duration>, needed: LeastTime, mistakes: &mut Gathered) -> Rounds {
     let Rounds::Auto { max_time } = rounds else { return rounds };
-    let least = each * least_trials(cases, has_open_part);
+    let least = needed.whole();
     if let Some(asked) = asked.filter(|asked| *asked < least) {
         let written = |time: Duration| humantime::format_duration(time).to_string().replace(' ', "");
         let least = written(Duration::from_secs(least.as_secs() + 1));
-        let measured = if cases == 1 { "1 case".to_owned() } else { format!("{cases} cases") };
-        let twice = if has_open_part { ", in each half" } else { "" };
+        let measured = if needed.cases == 1 { "1 case".to_owned() } else { format!("{} cases", needed.cases) };
+        let twice = if needed.open_part { ", in each half" } else { "" };
+        let (pilots, fix) = if needed.pilots {
+            (" and their pilots", "a --warm-up in place of pilots")
+        } else {
+            ("", "a shorter --duration or fewer runtimes")
+        };
         mistakes.add(
             format!("--max-time {}", written(asked)),
-            format!("is too short: a verdict takes {LEAST_ROUNDS} rounds of {measured}{twice}, which load for {least}"),
-            format!("use more than --max-time {least}, a shorter --duration or fewer runtimes"),
+            format!(
+                "is too short: a verdict takes {LEAST_ROUNDS} rounds of {measured}{pilots}{twice}, which load for {least}"
+            ),
+            format!("use more than --max-time {least}, {fix}"),
         );
     }
-    let default = if has_open_part { max_time * 2 } else { max_time };
+    let default = if needed.open_part { max_time * 2 } else { max_time };
     Rounds::Auto { max_time: asked.unwrap_or(default.max(least * 2)) }
+}
+
+/// Whether the time that was asked for has room for pilots that were not: a fifth of it is enough. The default grows by them.
+pub(crate) fn has_room_for_pilots(asked: Option<Duration>, cases: usize) -> bool {
+    asked.is_none_or(|asked| asked >= Rounds::LEAST_PILOT * 5 * cases as u32)
+}
+
+/// The windows that a time for rounds is cut into.
+const WINDOWS: [Duration; 4] =
+    [Duration::from_secs(8), Duration::from_secs(4), Duration::from_secs(2), Duration::from_secs(1)];
+
+/// With so many rounds of two cases, a verdict is at most a quarter further off than with any number (t.975 of 5 degrees of freedom is
+/// 2.57, of 2 it is 4.30).
+const ENOUGH_ROUNDS: u32 = 6;
+
+/// What a trial takes beside its load, about: launch, verification, drain, stop and its part in the reading of the reference server.
+const BESIDE_LOAD: Duration = Duration::from_secs(2);
+
+/// The longest window of which a time that was asked for has room for enough rounds of two cases.
+pub(crate) fn window_within(max_time: Duration, warm_up: Duration) -> Duration {
+    let fits = |window: &Duration| (*window + warm_up + BESIDE_LOAD) * 2 * ENOUGH_ROUNDS <= max_time;
+    WINDOWS.into_iter().find(fits).unwrap_or(WINDOWS[WINDOWS.len() - 1])
 }
 
 /// How many rounds a calibration has by default: with ten pairs the floor is the bias and a little over half of a pair's
@@ -130,19 +169,34 @@ mod tests {
     #[test]
     fn the_least_that_a_verdict_takes_is_made_room_for() {
         let auto = |seconds| Rounds::Auto { max_time: Duration::from_secs(seconds) };
-        for (name, rounds, asked, (cases, has_open_part), expected, mistakes) in [
-            ("room enough", auto(600), None, (4, false), auto(600), &[][..]),
-            ("the default grows", auto(600), None, (20, false), auto(1200), &[]),
-            ("what was asked for does not", auto(60), Some(60), (4, false), auto(60), &["--max-time 1m"]),
-            ("a number needs no time", Rounds::Fixed(3), None, (100, false), Rounds::Fixed(3), &[]),
-            ("an open part has as much", auto(600), None, (4, true), auto(1200), &[]),
-            ("both grow", auto(600), None, (20, true), auto(4680), &[]),
-            ("both take their time", auto(300), Some(300), (4, true), auto(300), &["--max-time 5m"]),
+        let closed = LeastTime { cases: 4, each: Duration::from_secs(10), pilots: false, open_part: false };
+        let of = |cases| LeastTime { cases, ..closed };
+        let with_pilots = |cases| LeastTime { pilots: true, ..of(cases) };
+        let with_open_part = |cases| LeastTime { open_part: true, ..of(cases) };
+        for (name, rounds, asked, needed, expected, mistakes) in [
+            ("room enough", auto(600), None, of(4), auto(600), &[][..]),
+            ("the default grows", auto(600), None, of(20), auto(1200), &[]),
+            ("with pilots more", auto(600), None, with_pilots(20), auto(1520), &[]),
+            ("what was asked for does not", auto(60), Some(60), of(4), auto(60), &["--max-time 1m"]),
+            ("pilots count", auto(70), Some(70), with_pilots(2), auto(70), &["--max-time 1m10s"]),
+            ("and may fit", auto(80), Some(80), with_pilots(2), auto(80), &[]),
+            ("a number needs no time", Rounds::Fixed(3), None, with_pilots(100), Rounds::Fixed(3), &[]),
+            ("an open part has as much", auto(600), None, with_open_part(4), auto(1200), &[]),
+            ("both grow", auto(600), None, with_open_part(20), auto(4680), &[]),
+            ("both take their time", auto(300), Some(300), with_open_part(4), auto(300), &["--max-time 5m"]),
         ] {
             let mut gathered = Gathered::default();
             let asked = asked.map(Duration::from_secs);
-            let made = make_room(rounds, asked, cases, has_open_part, Duration::from_secs(10), &mut gathered);
+            let made = make_room(rounds, asked, needed, &mut gathered);
             assert_eq!((made, told(gathered)), (expected, mistakes.iter().map(|&m| m.to_owned()).collect()), "{name}");
+        }
+    }
+
+    #[test]
+    fn a_time_is_cut_into_windows_of_which_six_rounds_fit() {
+        for (seconds, window) in [(600, 8), (132, 8), (131, 4), (84, 4), (60, 2), (48, 1), (10, 1)] {
+            let found = window_within(Duration::from_secs(seconds), Duration::from_secs(1));
+            assert_eq!(found, Duration::from_secs(window), "{seconds}");
         }
     }
 

@@ -9,7 +9,7 @@ use crate::quantity::read_time;
 
 const DEFAULT_WARM_UP: Duration = Duration::from_secs(1);
 
-/// A pilot takes 8 s at least. Windows shorter than this are for a quick look, which it would hold up.
+/// A pilot takes [`Rounds::LEAST_PILOT`] at least. Windows shorter than this are for a quick look, which it would hold up.
 const LEAST_WINDOW: Duration = Duration::from_secs(5);
 
 /// A study with fewer rounds has no verdicts.
@@ -24,6 +24,16 @@ pub(crate) enum WarmUpChoice {
     Pilots,
     /// Nothing.
     Unsaid,
+}
+
+impl WarmUpChoice {
+    /// How long a case is loaded that has no pilot.
+    pub(crate) fn length(self) -> Duration {
+        match self {
+            Self::Given(length) => length,
+            Self::Pilots | Self::Unsaid => DEFAULT_WARM_UP,
+        }
+    }
 }
 
 /// `--warm-up`: a time, which may be none, or `auto`.

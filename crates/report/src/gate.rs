@@ -7,7 +7,7 @@ use stampede_core::Estimate;
 
 use crate::layout::wrap;
 use crate::page::{Block, Column, Page, Table};
-use crate::quantity::{exact_percent, ratio, with_unit};
+use crate::quantity::{exact_percent, percent, ratio, with_unit};
 
 /// What a gate compared.
 #[derive(Clone, Copy, Debug)]
@@ -149,15 +149,16 @@ fn lost(Loss { case, failed, invalid, trials, reason }: &Loss) -> String {
     format!("{lost} of {trials} trials of {case} {verb} not count: {reason}")
 }
 
-/// `requests per second 801 after 1,012 before, 0.792 times (0.771 to 0.813, 9 blocks)`.
+/// `requests per second 801 after 1,012 before, 0.792 times (0.771 to 0.813, 9 blocks that scatter by 3.1 %)`.
 fn figures(change: &Change) -> String {
     let interval = interval(change).map_or_else(String::new, |interval| format!("{interval}, "));
     let floor = match change.is_within_floor() {
         true => format!(", within this machine's noise floor of {}", exact_percent(change.floor)),
         false => String::new(),
     };
+    let scatter = change.scatter.map_or_else(String::new, |share| format!(" that scatter by {}", percent(share)));
     format!(
-        "{} {} after {} before, {} times ({interval}{} {}){floor}",
+        "{} {} after {} before, {} times ({interval}{} {}{scatter}){floor}",
         title(change),
         value(change, &change.head),
         value(change, &change.base),
@@ -198,17 +199,39 @@ fn of_those_that_count(view: &GateView<'_>) -> String {
                     format!("this machine's noise floor of {} leaves open", exact_percent(change.floor)),
                     "a larger --threshold, or a calibration on a quieter machine",
                 ),
+                None if view.changes.iter().any(|change| change.is_cut_short) => {
+                    let rounds = view.changes.first().map_or(0, |change| change.ratio.n);
+                    let rounds = if rounds == 1 { "1 round".to_owned() } else { format!("{rounds} rounds") };
+                    (
+                        format!("the time was over after {rounds}, which do not say"),
+                        "a longer --max-time, a shorter --duration or a larger --threshold",
+                    )
+                }
                 None if is_paired => ("the data do not say".to_owned(), "a longer --max-time or a larger --threshold"),
                 None => ("the data do not say".to_owned(), "studies with more rounds"),
             };
+            let by_cpu = view.changes.iter().filter_map(by_cpu_time).collect::<String>();
             let verdict = if view.strict { "it does not pass (--strict)" } else { "it is let pass" };
             format!(
                 "Undecided: {reason} whether {head} is more than {threshold} worse than {base}: {}; {verdict}. \
-                 Try {remedy}.",
+                 {by_cpu}Try {remedy}.",
                 named(Outcome::Undecided)
             )
         }
     }
+}
+
+/// `CPU time per request of head is 1.26 times (1.20 to 1.32) ...`: where that tells what the deciding figure does not.
+fn by_cpu_time(change: &Change) -> Option<String> {
+    let Estimate { value, low, high, .. } = change.cpu_time?;
+    Some(format!(
+        "CPU time per request of {}, which neighbours disturb less, is {} times ({} to {}), more than may pass: \
+         --metric cpu_us_per_request decides by it. ",
+        change.case,
+        ratio(value),
+        ratio(low?),
+        ratio(high?)
+    ))
 }
 
 /// A row for each case: its name, the metric, before, after, ratio, interval, replicates and outcome.
@@ -292,6 +315,9 @@ mod tests {
             threshold: 0.05,
             floor: 0.0,
             paired: true,
+            scatter: Some(0.0312),
+            cpu_time: None,
+            is_cut_short: false,
             outcome,
         }
     }
@@ -340,8 +366,22 @@ mod tests {
         assert_eq!(
             terminal(&view(&changes, false), 80),
             "markdown: 1 CPU\n\
-             head: requests per second 802 after 1,012 before, 0.792 times (0.776 to 0.808, 9\n  blocks)\n\
+             head: requests per second 802 after 1,012 before, 0.792 times (0.776 to 0.808, 9\n  blocks that scatter \
+             by 3.1 %)\n\
              Failed: my_<branch> is more than 5 % worse than main: requests per second of\n  head.\n"
+        );
+    }
+
+    #[test]
+    fn more_work_that_throughput_does_not_tell_is_told() {
+        let cpu_time = Some(Estimate { value: 1.26, low: Some(1.2), high: Some(1.32), n: 4 });
+        let changes = [Change { cpu_time, is_cut_short: true, ..change("head", Outcome::Undecided, 0.92) }];
+        assert_eq!(
+            conclusion(&view(&changes, false)),
+            "Undecided: the time was over after 9 rounds, which do not say whether my_<branch> is more than 5 % worse than main: \
+             requests per second of head; it is let pass. CPU time per request of head, which neighbours disturb less, is 1.260 times \
+             (1.200 to 1.320), more than may pass: --metric cpu_us_per_request decides by it. Try a longer --max-time, a shorter \
+             --duration or a larger --threshold."
         );
     }
 
@@ -353,7 +393,7 @@ mod tests {
             terminal(&view, 80),
             "markdown: 1 CPU\n\
              head: requests per second 931 after 1,012 before, 0.920 times (0.902 to 0.938, 9\n  \
-             blocks), within this machine's noise floor of 12 %\n\
+             blocks that scatter by 3.1 %), within this machine's noise floor of 12 %\n\
              Undecided: this machine's noise floor of 12 % leaves open whether my_<branch> is\n  \
              more than 5 % worse than main: requests per second of head; it is let pass.\n  \
              Try a larger --threshold, or a calibration on a quieter machine.\n"

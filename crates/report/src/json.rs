@@ -111,6 +111,7 @@ impl<'a> WireStudy<'a> {
             cases,
             groundwork,
             resumed_at,
+            time_over_at: _,
         } = view.study;
         let (rounds, max_time) = match rounds {
             Rounds::Fixed(rounds) => (Some(*rounds), None),

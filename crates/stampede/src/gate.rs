@@ -6,11 +6,13 @@ mod side;
 use std::path::{Path, PathBuf};
 
 use stampede_analysis::{
-    Analysis, Change, ChangeError, Loss, Outcome as GateOutcome, analyse, between_studies, losses, metric,
+    Analysis, Change, ChangeError, Loss, Outcome as GateOutcome, Unit, analyse, between_studies, losses, metric,
 };
 use stampede_conduct::{Bench, Exit, Failure, Gated, Host, gate, read_metric};
 use stampede_core::{Case, Study, StudyKind};
-use stampede_plan::{CompareFlags, ComparePlan, DeploymentFlags, MachineSize, SubjectFlag, read_threshold};
+use stampede_plan::{
+    ChangeMetric, CompareFlags, ComparePlan, DeploymentFlags, MachineSize, SubjectFlag, read_threshold,
+};
 use stampede_report::gate::{GateView, annotations, junit, markdown, terminal};
 use stampede_report::{StudyView, csv, html};
 use stampede_store::StoredStudy;
@@ -137,7 +139,12 @@ fn measured(
     // Their folders live until the study is over.
     let (base, head) = (base.check_out()?, head.check_out()?);
     let size = bench.host.size();
-    let (before, after) = Failure::both(read(&base, measuring, size), read(&head, measuring, size))?;
+    let decides = match metric.as_deref().and_then(stampede_analysis::metric) {
+        Some(metric) if metric.unit == Unit::Microseconds => ChangeMetric::Latency,
+        _ => ChangeMetric::Mean,
+    };
+    let read = |side| read(side, measuring, decides, size);
+    let (before, after) = Failure::both(read(&base), read(&head))?;
     match gate(bench, &folders::store(store)?, [before, after], metric, threshold)? {
         Gated::Interrupted(kept) => {
             screen::warning(&format!("interrupted; {kept} finished trials are kept"));
@@ -151,7 +158,12 @@ fn measured(
     }
 }
 
-fn read(side: &CheckedOut, measuring: &MeasuringArgs, machine: MachineSize) -> Result<ComparePlan, Failure> {
+fn read(
+    side: &CheckedOut,
+    measuring: &MeasuringArgs,
+    decides: ChangeMetric,
+    machine: MachineSize,
+) -> Result<ComparePlan, Failure> {
     let MeasuringArgs { index, runtime, deployment, load, duration, warm_up, rounds, max_time, order, seed } =
         measuring.clone();
     let flags = CompareFlags {
@@ -167,7 +179,7 @@ fn read(side: &CheckedOut, measuring: &MeasuringArgs, machine: MachineSize) -> R
         seed,
         ..CompareFlags::default()
     };
-    ComparePlan::read(&flags, machine, &BuiltIn).map_err(Failure::usage)
+    ComparePlan::read_side(&flags, decides, machine, &BuiltIn).map_err(Failure::usage)
 }
 
 /// `shop on nginx-fpm: 1 CPU and 512 MiB, load closed:16`.
@@ -253,8 +265,22 @@ mod tests {
             let estimate = Estimate { value: 1.0, low: None, high: None, n: 3 };
             let (case, metric, better) = (CaseId::new("head"), "throughput_rps", Better::Higher);
             let (base, head, ratio) = (estimate, estimate, estimate);
-            let (threshold, floor, paired) = (0.05, 0.0, true);
-            let changes = [Change { case, metric, better, base, head, ratio, threshold, floor, paired, outcome }];
+            let (threshold, floor, paired, scatter, cpu_time, is_cut_short) = (0.05, 0.0, true, None, None, false);
+            let changes = [Change {
+                case,
+                metric,
+                better,
+                base,
+                head,
+                ratio,
+                threshold,
+                floor,
+                paired,
+                scatter,
+                cpu_time,
+                is_cut_short,
+                outcome,
+            }];
             let losses: Vec<Loss> = lost.into_iter().collect();
             let view = GateView { base: "a", head: "b", question: None, changes: &changes, losses: &losses, strict };
             assert_eq!(exit(&view), expected, "{outcome:?} {losses:?}");

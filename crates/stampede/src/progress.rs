@@ -56,8 +56,10 @@ pub(crate) struct Progress<'a> {
     told: BTreeSet<String>,
     /// The number of the first trial of this sitting: earlier ones ended before the study was interrupted.
     first: Option<u32>,
-    /// How long the study was measured before that.
+    /// How long the study was measured before that, with its pilots.
     earlier: Duration,
+    /// When the first pilot began.
+    pilots: Option<Instant>,
     /// The number of the last trial that ended, and for how long this sitting had gone on then.
     ended: Option<(u32, Duration)>,
 }
@@ -102,13 +104,17 @@ impl<'a> Progress<'a> {
             told: BTreeSet::new(),
             first: None,
             earlier,
+            pilots: None,
             ended: None,
         }
     }
 
     fn tell(&mut self, event: &Event<'_>) {
         match event {
-            Event::PilotStarted(case) => self.begin(Some(format!("pilot {:<15}", screen::printable(case.as_str())))),
+            Event::PilotStarted(case) => {
+                self.pilots.get_or_insert_with(Instant::now);
+                self.begin(Some(format!("pilot {:<15}", screen::printable(case.as_str()))));
+            }
             Event::PilotEnded(case, warm_up) => {
                 let (seconds, why) = (warm_up.length.as_secs_f64(), stampede_report::pilot(&warm_up.pilot));
                 let case = screen::printable(case.as_str());
@@ -130,8 +136,9 @@ impl<'a> Progress<'a> {
                 self.kind = study.kind;
                 self.each = study.warm_up + study.duration;
                 self.started = Instant::now();
+                self.earlier += self.pilots.take().map(|began| began.elapsed()).unwrap_or_default();
             }
-            Event::CaseAdded(_) => return,
+            Event::CaseAdded(_) | Event::TimeOver(_) => return,
             Event::TrialStarted { case, block, number, of, allowed } => {
                 self.case = Some((*case).clone());
                 self.first.get_or_insert(*number);

@@ -181,6 +181,15 @@ impl Store {
         self.write(|transaction| study_rows::insert_resumption(transaction, study, resumed_at))
     }
 
+    /// Keeps that the time of a study is over before it was done.
+    ///
+    /// # Errors
+    ///
+    /// When it cannot be written, or the study is unknown.
+    pub fn end_time(&mut self, study: &StudyId, time_over_at: Timestamp) -> Result<(), StoreError> {
+        self.write(|transaction| study_rows::insert_time_over(transaction, study, time_over_at))
+    }
+
     /// Keeps that a study has come to its end.
     ///
     /// # Errors

@@ -31,6 +31,7 @@ pub(crate) fn insert(transaction: &Transaction<'_>, study: &Study) -> rusqlite::
         cases,
         groundwork,
         resumed_at,
+        time_over_at,
     } = study;
     let (fixed, max_time) = match rounds {
         Rounds::Fixed(rounds) => (*rounds, None),
@@ -67,6 +68,9 @@ pub(crate) fn insert(transaction: &Transaction<'_>, study: &Study) -> rusqlite::
     }
     for (ordinal, case) in (0_i64..).zip(cases) {
         insert_case(transaction, id, ordinal, case)?;
+    }
+    if let Some(at) = time_over_at {
+        insert_time_over(transaction, id, *at)?;
     }
     resumed_at.iter().try_for_each(|at| insert_resumption(transaction, id, *at))
 }
@@ -169,6 +173,14 @@ pub(crate) fn insert_end(connection: &Connection, study: &StudyId, finished_at: 
     Ok(())
 }
 
+pub(crate) fn insert_time_over(connection: &Connection, study: &StudyId, at: Timestamp) -> rusqlite::Result<()> {
+    connection.execute(
+        "INSERT INTO time_over VALUES (:study_id, :time_over_at_ns)",
+        named_params! {":study_id": study.as_str(), ":time_over_at_ns": Instant(at)},
+    )?;
+    Ok(())
+}
+
 pub(crate) fn insert_resumption(
     connection: &Connection,
     study: &StudyId,
@@ -234,7 +246,7 @@ pub(crate) fn load(connection: &Connection, id: &StudyId) -> rusqlite::Result<Op
     connection
         .query_row(
             "SELECT * FROM study LEFT JOIN study_end USING (study_id) LEFT JOIN study_errors USING (study_id)
-                WHERE study_id = ?1",
+                LEFT JOIN time_over USING (study_id) WHERE study_id = ?1",
             [id.as_str()],
             |row| {
                 let study = Study {
@@ -261,6 +273,7 @@ pub(crate) fn load(connection: &Connection, id: &StudyId) -> rusqlite::Result<Op
                     cases,
                     groundwork: row.get::<_, Json<_>>("groundwork_json")?.0,
                     resumed_at,
+                    time_over_at: row.get::<_, Option<Instant>>("time_over_at_ns")?.map(|Instant(at)| at),
                 };
                 Ok((study, finished_at(row)?))
             },

@@ -10,7 +10,7 @@ use super::judge::{MIN_BLOCKS, margins, noise};
 use super::multiple_comparisons::{ERROR, Family, Pair};
 use super::stopping_rule::follow;
 use crate::analysis::estimate;
-use crate::metric::{Better, Metric, primary_of};
+use crate::metric::{Better, Metric, metric, primary_of};
 use crate::record::Record;
 
 /// How a change compares with what was before.
@@ -37,6 +37,14 @@ pub struct Change {
     pub floor: f64,
     /// Whether both were measured in the same blocks, so that what disturbed both cancels.
     pub paired: bool,
+    /// By how much the ratio scatters from block to block, as a share: about what two starts of the same thing differed by in this
+    /// very run. None where blocks are too few, or not what both were measured in.
+    pub scatter: Option<f64>,
+    /// How CPU time per request compares, of a change that is undecided by another figure and is shown to be worse than may pass by this:
+    /// what neighbours take from a machine is in throughput, and hardly in the CPU time of a request.
+    pub cpu_time: Option<Estimate>,
+    /// Whether the time was over before more could be measured than this is from.
+    pub is_cut_short: bool,
     /// What is said.
     pub outcome: Outcome,
 }
@@ -110,7 +118,7 @@ impl Change {
 ///
 /// # Errors
 ///
-/// When a case was never measured or lacks the metric, or they share fewer than three blocks.
+/// When a case was never measured or lacks the metric, or they share fewer than three blocks; of a study whose time was over, none.
 pub fn of_gate(study: &Study, trials: &[Trial]) -> Result<Change, ChangeError> {
     let metric = primary_of(study);
     let records: Vec<_> = study.cases.iter().map(|case| Record::new(study, case, trials)).collect();
@@ -123,7 +131,9 @@ pub fn of_gate(study: &Study, trials: &[Trial]) -> Result<Change, ChangeError> {
             follow(study, trials, max_time, &mut family);
         }
     }
-    let pair = family.pairs.first().filter(|pair| pair.blocks() >= MIN_BLOCKS);
+    let is_cut_short = study.time_over_at.is_some();
+    let enough = if is_cut_short { 1 } else { MIN_BLOCKS };
+    let pair = family.pairs.first().filter(|pair| pair.blocks() >= enough);
     let pair = pair.ok_or_else(|| ChangeError::Blocks {
         blocks: family.pairs.first().map_or(0, Pair::blocks),
         least: MIN_BLOCKS,
@@ -136,6 +146,10 @@ pub fn of_gate(study: &Study, trials: &[Trial]) -> Result<Change, ChangeError> {
         (_, Some(interval)) => outcome(metric.better, interval, study.precision, floor),
         (_, None) => Outcome::Undecided,
     };
+    let cpu_time = match outcome {
+        Outcome::Undecided if metric.key != CPU_TIME => cpu_time(study, &records, &family.looks),
+        _ => None,
+    };
     Ok(Change {
         case: head.case.id.clone(),
         metric: metric.key,
@@ -146,8 +160,28 @@ pub fn of_gate(study: &Study, trials: &[Trial]) -> Result<Change, ChangeError> {
         threshold: study.precision,
         floor,
         paired: true,
+        cpu_time,
+        scatter: pair.ratios().map(|ratios| ratios.spread().deviation.exp_m1()),
+        is_cut_short,
         outcome,
     })
+}
+
+/// Key of the figure that tells of more work where throughput does not.
+const CPU_TIME: &str = "cpu_us_per_request";
+
+/// How CPU time per request compares where it is shown to be worse than may pass, looked at when the deciding figure was.
+fn cpu_time(study: &Study, records: &[Record<'_>], looks: &[(u32, f64)]) -> Option<Estimate> {
+    let metric = metric(CPU_TIME)?;
+    let mut family = Family::new(metric, records, margins(study));
+    match study.rounds {
+        Rounds::Fixed(_) => family.look_once(),
+        Rounds::Auto { .. } => looks.iter().for_each(|(block, spent)| family.look(*block, *spent)),
+    }
+    let pair = family.pairs.first()?;
+    let interval = turned(pair.interval()?);
+    let is_worse = outcome(metric.better, &interval, study.precision, noise(study, metric)) == Outcome::Failed;
+    is_worse.then(|| ratio(interval.value, Some(interval), pair.blocks()))
 }
 
 /// Whether what a gate was measured up to a block shows that the change may pass: then there is nothing left to measure, though
@@ -219,6 +253,9 @@ pub fn between_studies(
             threshold,
             floor,
             paired: false,
+            scatter: None,
+            cpu_time: None,
+            is_cut_short: false,
             outcome: outcomes[place],
         }
     };
@@ -263,7 +300,11 @@ fn mean_of(metric: &'static Metric, record: &Record<'_>) -> Result<Estimate, Cha
             stampede_core::Outcome::Invalid(reason) | stampede_core::Outcome::Failed(reason) => Some(reason.clone()),
             stampede_core::Outcome::Measured => None,
         });
-        return Err(ChangeError::NotMeasured { case, reason: reason.unwrap_or_else(|| "it has no trials".to_owned()) });
+        let untried = match record.study.time_over_at {
+            Some(_) => "the time was over before; use a longer --max-time",
+            None => "it has no trials",
+        };
+        return Err(ChangeError::NotMeasured { case, reason: reason.unwrap_or_else(|| untried.to_owned()) });
     }
     estimate(metric, record).ok_or(ChangeError::NoMetric { case, metric: metric.title })
 }
@@ -336,6 +377,8 @@ pub enum ChangeError {
 
 #[cfg(test)]
 mod tests {
+    use std::time::Duration;
+
     use stampede_core::{Floor, Groundwork, Machine, NoiseFloor, StudyId, StudyKind};
 
     use super::*;
@@ -365,6 +408,44 @@ mod tests {
         };
         let trials: Vec<Trial> = of("base", base).chain(of("head", head)).collect();
         of_gate(&study, &trials)
+    }
+
+    /// Neighbours are in the throughput of rounds, and not in what a request takes of the CPU.
+    #[test]
+    fn more_work_is_told_where_throughput_does_not_say() {
+        let trial = |case: &str, block: u32, throughput: f64, cpu_us: f64| {
+            let mut trial = samples::measured(case, block, throughput);
+            let measured = trial.measurement.as_mut().unwrap();
+            let cpu = Duration::from_secs_f64(measured.requests.ok as f64 * cpu_us / 1e6);
+            measured.resources.as_mut().unwrap().cpu = cpu;
+            trial
+        };
+        let study = Study { kind: StudyKind::Gate, precision: 0.05, ..samples::study(&["base", "head"]) };
+        for (name, more, told) in [("40 % more", 1.4, true), ("as much", 1.0, false)] {
+            let rates = [(1, 1000.0, 700.0), (2, 600.0, 900.0), (3, 1400.0, 800.0)];
+            let trials: Vec<Trial> = rates
+                .into_iter()
+                .flat_map(|(block, base, head)| {
+                    let wobble = 1.0 + 0.01 * f64::from(block);
+                    [trial("base", block, base, 400.0), trial("head", block, head, 400.0 * more * wobble)]
+                })
+                .collect();
+            let change = of_gate(&study, &trials).unwrap();
+            assert_eq!(change.outcome, Outcome::Undecided, "{name}: {change:?}");
+            assert_eq!(change.cpu_time.is_some(), told, "{name}: {change:?}");
+            assert!(change.scatter.is_some_and(|share| share > 0.2), "{name}: {change:?}");
+        }
+    }
+
+    #[test]
+    fn a_change_of_a_study_whose_time_was_over_is_undecided() {
+        let study = Study { kind: StudyKind::Gate, ..samples::study(&["base", "head"]) };
+        let rounds = Rounds::Auto { max_time: Duration::from_secs(60) };
+        let study = Study { rounds, time_over_at: Some(study.started_at), ..study };
+        let trials = [samples::measured("base", 1, 1000.0), samples::measured("head", 1, 500.0)];
+        let change = of_gate(&study, &trials).unwrap();
+        assert_eq!((change.outcome, change.is_cut_short, change.ratio.low), (Outcome::Undecided, true, None));
+        assert!(matches!(of_gate(&study, &trials[..1]), Err(ChangeError::NotMeasured { .. })));
     }
 
     #[test]

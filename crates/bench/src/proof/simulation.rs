@@ -128,6 +128,7 @@ fn study(cases: usize, rounds: Rounds, precision: f64, errors: ErrorModel) -> St
         groundwork: Groundwork::default(),
         order: stampede_core::BlockOrder::default(),
         resumed_at: Vec::new(),
+        time_over_at: None,
     }
 }
 

@@ -54,6 +54,7 @@ impl Bench {
                 groundwork: Groundwork::default(),
                 order: stampede_core::BlockOrder::default(),
                 resumed_at: Vec::new(),
+                time_over_at: None,
             },
             prepared,
             workload: workload(),
@@ -113,6 +114,8 @@ pub(crate) struct Heard {
     pub(crate) trials: Vec<Trial>,
     /// `trial a 1 of 6`, `phase Launch`, `reference 1`.
     pub(crate) events: Vec<String>,
+    /// When the time of the study was over.
+    pub(crate) time_over_at: Option<Timestamp>,
     /// Asks a study to stop when so many trials have ended.
     pub(crate) stops: Option<(usize, Arc<Stop>)>,
 }
@@ -136,6 +139,7 @@ impl Sink for Heard {
             Event::YardStickStarted { block } => self.events.push(format!("reference {block}")),
             Event::CaseAdded(case) => self.events.push(format!("case {}", case.id)),
             Event::PilotStarted(case) => self.events.push(format!("pilot {case}")),
+            Event::TimeOver(at) => self.time_over_at = Some(*at),
             Event::PilotEnded(..)
             | Event::StudyStarted(_)
             | Event::StudyResumed(_)

@@ -6,9 +6,10 @@ use std::time::Duration;
 use rustix::time::{ClockId, clock_gettime};
 use stampede_core::{Case, CaseId, Outcome, Rounds, StudyKind};
 use stampede_harness::{Prepared, YardStick, order};
+use stampede_seam::Platform as _;
 use stampede_testkit::{FakeLifetime, FakePlatform};
 
-use crate::bench::{BODY, Bench, prepared, workload};
+use crate::bench::{BODY, Bench, Heard, prepared, workload};
 
 #[tokio::test(start_paused = true)]
 async fn three_cases_and_five_blocks_take_virtual_minutes_and_no_time() {
@@ -100,19 +101,58 @@ async fn a_study_until_its_verdicts_are_clear_ends_with_them_and_drops_what_is_d
     assert!(of("a") < 200, "{}", of("a"));
 }
 
+/// From the launch of the first deployment to the end of all that was measured, however fast the machine is.
 #[tokio::test(start_paused = true)]
-async fn a_study_ends_with_the_block_in_which_its_time_is_used_up() {
-    // As far apart as noise.
-    let platform = FakePlatform::new(|launch| {
-        FakeLifetime::serving(BODY, if (launch.number / 2 + launch.number) % 2 == 0 { 1000.0 } else { 1300.0 })
+async fn a_study_keeps_to_its_time() {
+    for (name, seconds, launch, blocks, is_over) in [
+        ("as planned", 200, 0, 8, false),
+        ("starts take a second", 200, 1, 8, false),
+        ("too slow for a second block", 60, 10, 1, true),
+        ("too slow for one", 60, 50, 0, true),
+        ("no room for the load", 20, 0, 0, true),
+    ] {
+        // So little apart that four blocks do not tell.
+        let platform = FakePlatform::new(move |of| {
+            let noise = 1.0 + (stampede_core::Random(of.number as u64).uniform() - 0.5) * 0.08;
+            FakeLifetime {
+                launch: Duration::from_secs(launch),
+                ..FakeLifetime::serving(BODY, noise * if of.unit() == "a" { 1030.0 } else { 1000.0 })
+            }
+        });
+        let max_time = Duration::from_secs(seconds);
+        let bench = Bench::new(&["a", "b"], Rounds::Auto { max_time });
+        let began = platform.vantage().now();
+        let heard = bench.run(&platform).await;
+        let took = platform.vantage().now().since(began);
+        assert!(took <= max_time, "{name}: {took:?}");
+        assert_eq!(heard.time_over_at.is_some(), is_over, "{name}: {took:?}");
+        let complete = heard.blocks().iter().filter(|block| block.len() == 2).count();
+        assert_eq!(complete, blocks, "{name}: {took:?} {:?}", heard.blocks());
+        assert_eq!(platform.up(), 0, "{name}");
+    }
+}
+
+#[tokio::test(start_paused = true)]
+async fn pilots_are_part_of_the_time() {
+    // Its rate never rests.
+    let platform = FakePlatform::new(|launch| FakeLifetime {
+        launch: Duration::from_secs(if launch.number == 1 { 70 } else { 1 }),
+        ..FakeLifetime::serving(BODY, 1.0)
     });
-    let max_time = Duration::from_secs(200);
-    let heard = Bench::new(&["a", "b"], Rounds::Auto { max_time }).run(&platform).await;
-    let (first, last) = (heard.trials.first().unwrap(), heard.trials.last().unwrap());
-    let took = last.started_at.duration_since(first.started_at).unsigned_abs() + Duration::from_secs(12);
-    // A block that has begun is completed: there is at least the smallest number of them.
-    assert!(took <= max_time + Duration::from_secs(24), "{took:?}");
-    assert!(heard.blocks().len() >= 3 && heard.blocks().iter().all(|block| block.len() == 2));
+    let max_time = Duration::from_secs(100);
+    let mut bench = Bench::new(&["a", "b"], Rounds::Auto { max_time });
+    bench.study.started_at = platform.vantage().timestamp();
+    let began = platform.vantage().now();
+    let context = bench.context();
+    let mut heard = Heard::default();
+    let found = stampede_harness::pilots(&platform, &bench.study, &bench.prepared, &context, &mut heard).await.unwrap();
+    let watched = platform.fake_vantage().loads()[0].spec.duration;
+    assert_eq!(watched, Duration::from_secs(10), "a fifth of the time for two");
+    let stampede_core::Pilot::Untold { why } = &found[&CaseId::new("b")].pilot else { panic!("{found:?}") };
+    assert_eq!(why, "gave 0 bins of 100 requests or more in 0 s, which is too few to see a level");
+    stampede_harness::run(&platform, &bench.study, &bench.prepared, &context, Vec::new(), &mut heard).await.unwrap();
+    let took = platform.vantage().now().since(began);
+    assert!(took <= max_time && heard.time_over_at.is_some(), "{took:?}");
 }
 
 #[tokio::test(start_paused = true)]

@@ -19,7 +19,8 @@ async fn a_pilot_fixes_a_warm_up_and_a_case_that_fails_has_the_shortest() {
     });
     let bench = Bench::new(&["a", "broken"], Rounds::Fixed(1));
     let mut heard = Heard::default();
-    let warm_ups = stampede_harness::pilots(&platform, &bench.prepared, &bench.context(), 1, &mut heard).await.unwrap();
+    let warm_ups =
+        stampede_harness::pilots(&platform, &bench.study, &bench.prepared, &bench.context(), &mut heard).await.unwrap();
     let of = |name: &str| warm_ups.iter().find(|(case, _)| case.as_str() == name).map(|(_, warm_up)| warm_up.length);
     assert_eq!(of("broken"), Some(Duration::from_secs(1)));
     assert!(of("a").unwrap() < Duration::from_secs(30));

@@ -168,6 +168,9 @@ fn a_gate() {
         threshold: 0.125,
         floor,
         paired: true,
+        scatter: Some(0.0312),
+        cpu_time: None,
+        is_cut_short: false,
         outcome,
     };
     let changes =

@@ -108,6 +108,7 @@ pub(crate) fn four_runtimes() -> Sample {
         groundwork: Groundwork::default(),
         order: stampede_core::BlockOrder::default(),
         resumed_at: Vec::new(),
+        time_over_at: None,
     };
     let throughputs = [
         ("apache-mod-php", [1_402.0, 1_371.0, 1_420.0], 31),

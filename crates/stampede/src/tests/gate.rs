@@ -77,3 +77,29 @@ fn a_metric_that_a_trial_lacks_and_an_answer_that_changed_are_errors() {
     // The answers are taken from the change, and then the state before it gives others.
     assert!(said.words().contains("was never measured"), "{}", said.stderr);
 }
+
+/// A minute has room for six rounds of windows of 2 s and none for pilots. Where the machine is slower than planned, it ends in time.
+#[test]
+fn a_gate_keeps_to_its_time_and_says_where_that_is_too_short() {
+    let machine = MadeUp::new(|launch| FakeLifetime {
+        launch: std::time::Duration::from_secs(if is_of(launch, "slow") { 12 } else { 1 }),
+        ..FakeLifetime::serving(BODY, 1000.0 + (launch.number * 29 % 311) as f64)
+    });
+    let [one, slow] = ["one", "slow"].map(|name| machine.application(name));
+    let gate = |base: &str, more: &[&str]| {
+        let words = ["gate", base, base, "--runtime", "nginx-fpm", "--cpus", "0.5", "--memory", "256Mi"];
+        machine.run(&[&words[..], more].concat())
+    };
+    let said = gate(&one, &["--max-time", "60s"]);
+    assert_eq!(said.code, 0, "{said:?}");
+    assert!(said.words().contains("2 cases in rounds of 2s each"), "{}", said.stderr);
+    assert!(!said.words().contains("pilot"), "{}", said.stderr);
+    let said = gate(&slow, &["--max-time", "60s"]);
+    assert_eq!(said.code, 0, "{said:?}");
+    assert!(said.words().contains("the time of 60 s is over: rounds take longer here than planned"), "{}", said.stderr);
+    assert!(said.report().contains("Undecided: the time was over after 1 round, which do not say"), "{}", said.stdout);
+    let said = gate(&one, &["--max-time", "60s", "--warm-up", "auto", "--duration", "8s"]);
+    assert_eq!(said.code, 2, "{said:?}");
+    let told = "is too short: a verdict takes 3 rounds of 2 cases and their pilots, which load for 1m11s";
+    assert!(said.words().contains(told), "{}", said.stderr);
+}

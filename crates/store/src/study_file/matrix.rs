@@ -68,6 +68,7 @@ const WRITERS: [&[&str]; VERSION as usize] = [
             \"periods\":10,\"stolen\":null}]')",
     ],
     &["UPDATE study_case SET role = 'not-for-production'"],
+    &["INSERT INTO time_over VALUES ('old', 9)"],
 ];
 /// What this version added is a store's own and no part of a study.
 const OWN: i64 = 13;
@@ -99,6 +100,7 @@ fn shown(stored: &StoredStudy) -> Vec<bool> {
         study.errors == ErrorModel::AllCases,
         (study.order, measured.turns.len()) == (BlockOrder::Turns, 1),
         case.role == CaseRole::NotForProduction,
+        study.time_over_at.is_some(),
     ]
 }
 
