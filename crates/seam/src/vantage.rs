@@ -40,7 +40,7 @@ pub trait Vantage: fmt::Debug + Send + Sync {
     fn exchange<'a>(&'a self, call: &'a Call) -> Fut<'a, Result<Answer, NoAnswer>>;
 
     /// Reads the counters of several groups at one instant. The sources of a group are added up. From afar they are those that came
-    /// last: what is asked for the first time comes with the next [`sleep_until`](Self::sleep_until), and from then on those of the
+    /// last: groups that are new come with the next [`sleep_until`](Self::sleep_until), and from then on those of the
     /// moment that it waits for.
     fn counters(&self, groups: &[&[MeterSource]]) -> Reading;
 

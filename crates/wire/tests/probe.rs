@@ -46,7 +46,7 @@ fn a_status_is_read_over_each_transport() {
         (StatusTransport::Http("/".into()), b"HTTP/1.0 200 OK\r\n\r\nok"),
         (FAST_CGI, fast_cgi),
     ] {
-        let (_folder, source) = server(transport, says(text));
+        let (_folder, source) = server(transport.clone(), says(text));
         let mut probe = Probe::send(&source, SECOND).unwrap();
         assert_eq!(probe.wait(SECOND).unwrap().as_deref(), Some(b"ok".as_slice()), "{transport:?}");
     }
