@@ -1,20 +1,42 @@
 #!/usr/bin/env bash
-# Makes the base image of the tests with containers, the smallest Debian as an archive, unless it is there. Only one at a
-# time makes it; others wait for it. See docs/testing.md.
+# Makes the images of the tests with containers as archives, unless they are there: the smallest Debian, and the same with
+# software that another test has installed upon the first. Only one at a time makes them; others wait for it. See
+# docs/testing.md.
 set -euo pipefail
 cd "$(dirname "$0")/.."
 
 folder=$PWD/target/base-image
-archive=$folder/bookworm.tar
+base=$folder/bookworm.tar
+software=$folder/bookworm-software.tar
 
 mkdir -p "$folder"
 exec 9>"$folder/lock"
 flock 9
-[ ! -f "$archive" ] || exit 0
+[ ! -f "$software" ] || exit 0
 # On a file system that lets devices be made, which that of the repository may not.
-root=$(mktemp -d -p /var/tmp)
-trap 'rm -rf "$root" "$archive.part"' EXIT
-debootstrap --variant=minbase bookworm "$root/root"
+scratch=$(mktemp -d -p /var/tmp)
+root=$scratch/root
+trap 'rm -rf "$scratch" "$folder"/*.part' EXIT
+
 # What apt has downloaded is not needed again, and is two fifths of it all.
-tar --exclude='./var/cache/apt/archives/*.deb' --exclude='./var/lib/apt/lists/*' -C "$root/root" -cf "$archive.part" .
-mv "$archive.part" "$archive"
+archive() {
+    tar --exclude='./var/cache/apt/archives/*.deb' --exclude='./var/lib/apt/lists/*' -C "$root" -cf "$1.part" .
+    mv "$1.part" "$1"
+}
+
+debootstrap --variant=minbase bookworm "$root"
+# As in Debian's own images, dpkg does not wait until each file is on the disk.
+echo force-unsafe-io >"$root/etc/dpkg/dpkg.cfg.d/docker-apt-speedup"
+archive "$base"
+
+# Services are not started: invoke-rc.d(8).
+policy=$root/usr/sbin/policy-rc.d
+printf '#!/bin/sh\nexit 101\n' >"$policy"
+chmod 755 "$policy"
+inside() { unshare --mount --pid --fork --kill-child --mount-proc="$root/proc" chroot "$root" "$@"; }
+inside apt-get update -qq
+# What PostgreSQL needs, without itself, which a test installs.
+inside env DEBIAN_FRONTEND=noninteractive apt-get install -y -qq --no-install-recommends \
+    nginx php-cli php-fpm php-mbstring php-parsedown libllvm14 postgresql-common
+rm "$policy"
+archive "$software"

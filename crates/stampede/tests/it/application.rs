@@ -9,7 +9,8 @@ use serde_json::Value;
 use crate::stage::{Said, Stage, have};
 
 /// What keeps a test short.
-const SHORT: [&str; 8] = ["--cpus", "0.5", "--memory", "128Mi", "--duration", "500ms", "--rounds", "1"];
+const SHORT: [&str; 9] =
+    ["--cpus", "0.5", "--memory", "128Mi", "--duration", "500ms", "--rounds", "1", "--no-yard-stick"];
 
 /// A folder with these files.
 fn folder(files: &[(&str, &str)]) -> tempfile::TempDir {

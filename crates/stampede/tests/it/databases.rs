@@ -86,7 +86,7 @@ impl Things {
         .unwrap();
         let workload = folder.display().to_string();
         let fixed = ["compare", &workload, "--runtimes", "php-cli-server", "--json", "-"];
-        let short = ["--duration", "1s", "--warm-up", "300ms"];
+        let short = ["--duration", "1s", "--warm-up", "300ms", "--no-yard-stick"];
         let said = stage.run(&[&fixed[..], &short[..], flags].concat());
         stage.assert_nothing_left();
         let study = serde_json::from_str(&said.stdout).unwrap_or_default();
@@ -278,7 +278,7 @@ fn held_up<'a>(stage: &Stage, service: &str, layers: &[&'a str]) -> Vec<&'a str>
     let apps = layers.join(",");
     let flags = ["--services", service, "--exchanges", "random,update", "--cpus", "1", "--memory", "1Gi"];
     let more = ["--app", &apps, "--runtimes", "nginx-fpm,go"];
-    let study = ["--duration", "500ms", "--warm-up", "100ms", "--rounds", "1", "--json", "-"];
+    let study = ["--duration", "500ms", "--warm-up", "100ms", "--rounds", "1", "--no-yard-stick", "--json", "-"];
     let said = stage.run_once(&[&["compare", "random-row"][..], &flags, &more, &study].concat());
     stage.assert_nothing_left();
     // A window this short is invalid where this program is held up, and its answers are right all the same.

@@ -24,6 +24,7 @@ fn trial(stage: &Stage, name: &str, runtime: &str, more: &[&str]) -> (Said, Valu
         "1",
         "--load",
         "closed:4",
+        "--no-yard-stick",
         "--json",
         "-",
     ];

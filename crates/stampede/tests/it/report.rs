@@ -21,7 +21,7 @@ fn a_study_is_reported_in_every_form_and_a_full_disk_leaves_what_was_there() {
     let slow = workload("slow");
     let flags =
         "--runtimes php-cli-server --cpus 0.5 --memory 64Mi --duration 1s --warm-up 0 --load closed:2 --rounds 2";
-    let mut args = vec!["compare", slow.as_str(), "--quiet", "--no-wait"];
+    let mut args = vec!["compare", slow.as_str(), "--no-wait"];
     args.extend(flags.split(' '));
     args.extend(["--html", page.to_str().unwrap(), "--csv", csv.to_str().unwrap()]);
     let said = stage.run(&args);

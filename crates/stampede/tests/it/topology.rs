@@ -35,6 +35,7 @@ fn compare(stage: &Stage, workload: &str, runtime: &str, more: &[&str]) -> (Said
         "closed:8",
         "--backend",
         "epoll",
+        "--no-yard-stick",
     ]);
     args.extend(["--json", "-"]);
     args.extend(more);
