@@ -377,9 +377,9 @@ mod tests {
         let cpu_time = Some(Estimate { value: 1.26, low: Some(1.2), high: Some(1.32), n: 4 });
         let changes = [Change { cpu_time, is_cut_short: true, ..change("head", Outcome::Undecided, 0.92) }];
         assert_eq!(
-            conclusion(&view(&changes, false)),
+            conclusion(&view(&changes, true)),
             "Undecided: the time was over after 9 rounds, which do not say whether my_<branch> is more than 5 % worse than main: \
-             requests per second of head; it is let pass. CPU time per request of head, which neighbours disturb less, is 1.260 times \
+             requests per second of head; it does not pass (--strict). CPU time per request of head, which neighbours disturb less, is 1.260 times \
              (1.200 to 1.320), more than may pass: --metric cpu_us_per_request decides by it. Try a longer --max-time, a shorter \
              --duration or a larger --threshold."
         );
