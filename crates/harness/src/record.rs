@@ -16,7 +16,7 @@ use crate::event::{Event, Sink, SinkError};
 use crate::head::{self, header};
 use crate::known::Known;
 use crate::leak::Search;
-use crate::mask::{Learnt, Sample, learn};
+use crate::mask::{Learnt, Sample, fits, learn};
 use crate::page::{self, Redirect};
 use crate::prepare::Prepared;
 use crate::ready::{self, Front};
@@ -57,8 +57,6 @@ struct Samples {
     /// The head of the first answer.
     first: Option<(u16, ExpectedHead, Option<String>)>,
     bodies: Vec<Sample>,
-    /// How many of them are of the first deployment.
-    of_first: usize,
 }
 
 /// Records what a case answers to the exchanges of these names. A page that sends on to another one of the same site is followed,
@@ -106,9 +104,6 @@ pub async fn record(
             return Err(RecordError::Answer { problem: explain(running.as_ref(), &prepared.case, &problem) });
         }
         running.stop().await?;
-        if launch == 0 {
-            samples.iter_mut().for_each(|samples| samples.of_first = samples.bodies.len());
-        }
     }
     let mut recorded = Vec::new();
     for (number, (exchange, samples)) in exchanges.iter().zip(&samples).enumerate() {
@@ -116,7 +111,7 @@ pub async fn record(
         let Learnt { body, masked } = match learn(&samples.bodies) {
             Ok(learnt) => learnt,
             Err(problem) => {
-                let leak = match is_kept {
+                let leak = match is_kept && !exchange.once {
                     true => leak(platform, prepared, workload, &exchanges, number, samples, ready_timeout).await,
                     false => None,
                 };
@@ -147,43 +142,67 @@ fn order(exchanges: &[Exchange], is_backwards: bool) -> Vec<usize> {
     order
 }
 
-/// What is said of an exchange whose answer another one changes, where two deployments that were asked in other orders answered
-/// otherwise.
+/// What is said of an exchange whose answer another one changes. What is right is what a fresh deployment answers that is asked
+/// nothing else, but for what is sent once.
 async fn leak(
     platform: &dyn Platform,
     prepared: &Prepared,
     workload: &Workload,
     exchanges: &[Exchange],
     number: usize,
-    Samples { first, bodies, of_first }: &Samples,
+    Samples { first, bodies }: &Samples,
     timeout: Duration,
 ) -> Option<String> {
     let (status, head, _) = first.clone()?;
-    let (in_order, backwards) = bodies.split_at(*of_first);
-    // Which of them was first asked before the other request is not known.
-    for (right, other) in [(backwards, in_order), (in_order, backwards)] {
-        let (Ok(Learnt { body, .. }), Some(other)) = (learn(right), other.first()) else { continue };
-        let expected = match &body {
-            Body::Masked(masked) => masked.clone(),
-            Body::Bytes(bytes) => Masked::new([Piece::Text(bytes.clone())]),
-            Body::Any | Body::JsonHtml { .. } => continue,
-        };
-        let mut exchange = exchanges[number].clone();
-        exchange.expect = Expectation { status, body, gzip: false, head: head.clone() };
-        let wrong = WrongAnswer {
-            sent: Sent { exchange: &exchange, visitor: Visitor::Nobody },
-            problem: difference(&expected, &other.body, &other.known),
-            before: exchanges.iter().filter(|other| other.name != exchange.name).collect(),
-            was_right: true,
-            varied: false,
-        };
-        let verification = Verification { platform, prepared, workload, timeout, seed: 0, lifetime: 0 };
-        let told = Search::new(&verification, &wrong, &mut Nobody).changed().await;
-        if let Some(told) = told {
-            return Some(format!("the application {told}"));
-        }
+    let Learnt { body, masked: _ } = learn(&alone(platform, prepared, exchanges, number, timeout).await.ok()?).ok()?;
+    let expected = match &body {
+        Body::Masked(masked) => masked.clone(),
+        Body::Bytes(bytes) => Masked::new([Piece::Text(bytes.clone())]),
+        Body::Any | Body::JsonHtml { .. } => return None,
+    };
+    let other = bodies.iter().find(|sample| fits(&expected, &sample.body, &sample.known).is_err())?;
+    let mut exchange = exchanges[number].clone();
+    exchange.expect = Expectation { status, body, gzip: false, head };
+    let wrong = WrongAnswer {
+        sent: Sent { exchange: &exchange, visitor: Visitor::Nobody },
+        problem: difference(&expected, &other.body, &other.known),
+        before: exchanges.iter().filter(|other| other.name != exchange.name).collect(),
+        was_right: true,
+        varied: false,
+    };
+    let verification = Verification { platform, prepared, workload, timeout, seed: 0, lifetime: 0 };
+    let told = Search::new(&verification, &wrong, &mut Nobody).changed().await?;
+    Some(format!("the application {told}"))
+}
+
+/// What a fresh deployment answers to an exchange, after those that are sent once.
+async fn alone(
+    platform: &dyn Platform,
+    prepared: &Prepared,
+    exchanges: &[Exchange],
+    number: usize,
+    timeout: Duration,
+) -> Result<Vec<Sample>, String> {
+    let exchange = &exchanges[number];
+    let running = platform.launch(&prepared.deployment, &prepared.terms).await;
+    let running = running.map_err(|error| unlaunched(&prepared.case, &error))?;
+    let asking = Asking::new(running.as_ref(), prepared, timeout);
+    let known = asking.ready(&exchange.request, &mut None).await?;
+    for once in exchanges.iter().filter(|exchange| exchange.once) {
+        asking.send(once).await?;
     }
-    None
+    let mut samples = Vec::new();
+    for time in 0..TIMES {
+        if time > 0 {
+            let vantage = running.vantage();
+            vantage.sleep_until(vantage.now() + APART).await;
+        }
+        let answer = asking.send(exchange).await?;
+        let known = known.of_answer(&answer);
+        samples.push(Sample { body: content_encoding::decoded(&answer)?.into_owned(), known });
+    }
+    running.stop().await.map_err(|error| error.to_string())?;
+    Ok(samples)
 }
 
 /// Takes no notice.

@@ -451,7 +451,11 @@ fn a_leak_of_workers_that_keep_the_application_is_no_expected_answer() {
         )
     };
     for (once, code, told) in [
-        (false, 5, "the application leaks state from one request into another: `GET /cart` changes what `GET /` answers"),
+        (
+            false,
+            5,
+            "the application leaks state from one request into another: `GET /cart` changes what `GET /` answers",
+        ),
         (true, 0, "GET /: status 200 OK, 6 bytes"),
     ] {
         let machine = MadeUp::new(leaking);
