@@ -90,7 +90,7 @@ pub async fn record(
     Err(Failure { exit: Exit::TrialFailed, message })
 }
 
-/// What is asked of the cases that answers are recorded on.
+/// How answers are recorded.
 struct Recording<'a> {
     platform: &'a dyn Platform,
     plan: &'a ComparePlan,

@@ -42,7 +42,7 @@ const ROWS: [Row; 6] = [
         )],
         code: 0,
         measured: BOTH,
-        told: &["varies: duration, memory", "the runtime's own: SAPI, PHP version"],
+        told: &["varies: duration, memory", "the runtime's own: PHP version, SAPI"],
     },
     Row {
         name: "a site that redirects to the address that it has stored",
