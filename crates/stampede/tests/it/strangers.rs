@@ -144,10 +144,7 @@ fn the_layouts_of_frameworks_are_served_from_their_public_folders() {
                 requests: [{path: /}, {path: /style.css}, {path: /some/page}]\n";
     for (name, package, root, more, page) in [
         ("CakePHP", "cakephp/cakephp", "webroot", &[][..], "GET /some/page: status 200 OK, 21 bytes"),
-        ("Yii 2", "yiisoft/yii2", "web", &["yii", "config/web.php"], "status 200 OK, 21 bytes"),
         ("Nette", "nette/application", "www", &[], "status 200 OK, 21 bytes"),
-        ("October", "october/rain", ".", &[], "status 200 OK, 21 bytes"),
-        ("Neos", "neos/flow", "Web", &[], "status 200 OK, 21 bytes"),
         ("ThinkPHP", "topthink/framework", "public", &[], "GET /some/page: status 200 OK, 27 bytes"),
         ("Drupal", "drupal/core", "web", &["web/core/lib/Drupal.php"], "status 200 OK, 21 bytes"),
         ("WordPress", "", ".", &["wp-load.php", "wp-settings.php", "wp-includes/version.php"], "200 OK, 21 bytes"),
