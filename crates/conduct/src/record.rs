@@ -104,6 +104,7 @@ impl Record {
             | Event::TrialStarted { .. }
             | Event::TurnStarted { .. }
             | Event::PhaseStarted(_)
+            | Event::Searching { .. }
             | Event::Progress { .. }
             | Event::Warned(_) => {}
         }

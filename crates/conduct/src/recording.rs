@@ -10,9 +10,15 @@ use stampede_seam::Platform;
 use crate::exit::{Exit, Failure};
 use crate::host::Bench;
 
-/// The runtimes whose answers are taken where they can serve the application, the first that is there: PHP-FPM is what applications
-/// are made for, and PHP's own server needs nothing else.
-const PREFERRED: [&str; 4] = ["nginx-fpm", "apache-fpm", "caddy-fpm", "php-cli-server"];
+/// The runtimes whose answers are taken where they can serve the application, the first that is there. PHP-FPM is what applications
+/// are made for; the others start PHP afresh for each request too, so that none leaves anything behind for the next.
+const PREFERRED: [&str; 6] = ["nginx-fpm", "apache-fpm", "caddy-fpm", "php-cli-server", "apache-mod-php", "uwsgi-php"];
+
+/// So many of them are PHP-FPM, whose answer is the right one whatever others give.
+const FPM: usize = 3;
+
+/// The setting of FrankenPHP by which it starts PHP afresh.
+const MODE: (&str, &str) = ("mode", "classic");
 
 /// The workload with all its answers, those that were missing recorded.
 pub(crate) async fn complete(
@@ -35,8 +41,12 @@ pub(crate) async fn complete(
 /// How many runtimes are tried: an application that answers rightly on none of them is at fault itself.
 const MOST_TRIED: usize = 3;
 
+/// How many others are asked whether they give the same answers.
+const MOST_ASKED: usize = 4;
+
 /// Records the answers that are missing on the first runtime that serves the application, and tells what they are. One that does not
-/// serve it stays among those that are compared, where its trials fail.
+/// serve it stays among those that are compared, where its trials fail. Where that is not PHP-FPM, what most runtimes give is the
+/// right answer.
 ///
 /// # Errors
 ///
@@ -50,18 +60,24 @@ pub async fn record(
     if plan.unrecorded.is_empty() {
         return Ok(Vec::new());
     }
-    let (workload, names) = (&plan.workload, &plan.unrecorded);
+    let recording = Recording { platform, plan };
     let mut failures: Vec<(&CaseId, RecordError)> = Vec::new();
-    for prepared in recorders(prepared) {
-        let id = &prepared.case.id;
-        match stampede_harness::record(platform, prepared, workload, names, plan.ready_timeout).await {
+    let recorders = recorders(prepared);
+    for (number, recorder) in recorders.iter().enumerate().take(MOST_TRIED) {
+        let id = &recorder.case.id;
+        match recording.of(recorder).await {
             Ok(recorded) => {
                 for (failed, error) in failures {
                     let error = error.to_string();
                     let problem = error.lines().next().unwrap_or_default();
                     bench.warning(&format!("on {failed} {problem}; answers are recorded on {id} instead"));
                 }
-                tell(bench, id, workload, &recorded);
+                let others = &recorders[number + 1..];
+                let (id, recorded) = match is_fpm(recorder) {
+                    true => (id, recorded),
+                    false => recording.of_most(bench, recorder, recorded, others).await,
+                };
+                tell(bench, id, &plan.workload, &recorded);
                 return Ok(recorded);
             }
             Err(error) => failures.push((id, error)),
@@ -74,16 +90,81 @@ pub async fn record(
     Err(Failure { exit: Exit::TrialFailed, message })
 }
 
-/// The cases that answers are recorded on, one of each runtime, the preferred one first.
+/// How answers are recorded.
+struct Recording<'a> {
+    platform: &'a dyn Platform,
+    plan: &'a ComparePlan,
+}
+
+impl<'a> Recording<'a> {
+    async fn of(&self, prepared: &Prepared) -> Result<Vec<Recorded>, RecordError> {
+        let ComparePlan { workload, unrecorded, ready_timeout, .. } = self.plan;
+        stampede_harness::record(self.platform, prepared, workload, unrecorded, is_kept(prepared), *ready_timeout).await
+    }
+
+    /// What most of these cases answer, and one of them: what the first gave, unless more others agree with one of them.
+    async fn of_most(
+        &self,
+        bench: Bench<'_>,
+        first: &'a Prepared,
+        recorded: Vec<Recorded>,
+        others: &[&'a Prepared],
+    ) -> (&'a CaseId, Vec<Recorded>) {
+        let id = &first.case.id;
+        let (with_first, against) = self.agreeing(&recorded, others).await;
+        let Some((second, rest)) = against.split_first().filter(|_| against.len() > 1 + with_first.len()) else {
+            return (id, recorded);
+        };
+        let Ok(theirs) = self.of(second).await else { return (id, recorded) };
+        let (with_second, _) = self.agreeing(&theirs, rest).await;
+        if with_second.len() <= with_first.len() {
+            return (id, recorded);
+        }
+        let names = |cases: &[&Prepared]| -> String {
+            cases.iter().map(|prepared| prepared.case.id.as_str()).collect::<Vec<_>>().join(", ")
+        };
+        let (with, second) = (names(&with_second), &second.case.id);
+        bench.warning(&format!("{id} answers otherwise than {second} and {with}, whose answers are taken"));
+        (second, theirs)
+    }
+
+    /// Which of these cases answer as was recorded, and which do not; some of them where they are many.
+    async fn agreeing(&self, recorded: &[Recorded], cases: &[&'a Prepared]) -> (Vec<&'a Prepared>, Vec<&'a Prepared>) {
+        let mut workload = self.plan.workload.clone();
+        let names: Vec<String> = recorded.iter().map(|recorded| recorded.complete(&mut workload)).collect();
+        workload.exchanges.retain(|exchange| names.contains(&exchange.name));
+        let (mut with, mut against) = (Vec::new(), Vec::new());
+        for prepared in cases.iter().copied().take(MOST_ASKED) {
+            match stampede_harness::agrees(self.platform, prepared, &workload, self.plan.ready_timeout).await {
+                Ok(()) => with.push(prepared),
+                Err(_) => against.push(prepared),
+            }
+        }
+        (with, against)
+    }
+}
+
+/// The cases that answers are recorded on, one of each runtime, the preferred one first and those whose workers keep the application
+/// last.
 fn recorders(prepared: &[Prepared]) -> Vec<&Prepared> {
-    let rank = |prepared: &Prepared| {
-        let runtime = prepared.case.runtime.as_str();
-        PREFERRED.iter().position(|name| *name == runtime).unwrap_or(PREFERRED.len())
-    };
     let mut all: Vec<&Prepared> = prepared.iter().collect();
-    all.sort_by_key(|prepared| rank(prepared));
+    all.sort_by_key(|prepared| (rank(prepared), is_kept(prepared)));
     let mut runtimes = BTreeSet::new();
-    all.into_iter().filter(|prepared| runtimes.insert(&prepared.case.runtime)).take(MOST_TRIED).collect()
+    all.into_iter().filter(|prepared| runtimes.insert(&prepared.case.runtime)).collect()
+}
+
+fn rank(Prepared { case, .. }: &Prepared) -> usize {
+    PREFERRED.iter().position(|name| *name == case.runtime.as_str()).unwrap_or(PREFERRED.len())
+}
+
+fn is_fpm(prepared: &Prepared) -> bool {
+    rank(prepared) < FPM
+}
+
+/// Whether workers keep the application from one request to the next.
+fn is_kept(prepared: &Prepared) -> bool {
+    let (mode, afresh) = MODE;
+    rank(prepared) == PREFERRED.len() && prepared.case.tuning.get(mode) != Some(afresh)
 }
 
 fn tell(bench: Bench<'_>, id: &CaseId, workload: &Workload, recorded: &[Recorded]) {

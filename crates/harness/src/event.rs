@@ -72,6 +72,13 @@ pub enum Event<'a> {
     },
     /// The trial went on to its next phase.
     PhaseStarted(Phase),
+    /// A fresh deployment is started to find out which request changed a wrong answer: part of [`Phase::Verify`].
+    Searching {
+        /// The exchange whose answer is wrong.
+        exchange: &'a str,
+        /// How many deployments were started for it, with this one.
+        deployment: u32,
+    },
     /// Load is being driven.
     Progress {
         /// Right answers a second since the last event of this kind.

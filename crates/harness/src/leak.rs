@@ -7,6 +7,7 @@
 use stampede_core::{Case, Exchange, Outcome, with_causes};
 use stampede_seam::Running;
 
+use crate::event::{Event, Sink, SinkError};
 use crate::known::Known;
 use crate::prepare::Prepared;
 use crate::ready::{self, Front};
@@ -39,10 +40,31 @@ const AFRESH: &str = "classic";
 /// A search for the request that changed an answer.
 pub(crate) struct Search<'a> {
     verification: &'a Verification<'a>,
-    front: &'a Front,
     wrong: &'a WrongAnswer<'a>,
     /// How often the answer is asked for after other requests, and each of those before it.
     times: u32,
+    sink: &'a mut dyn Sink,
+    /// Deployments that were started so far.
+    started: u32,
+}
+
+/// Why a search ended before its end.
+enum Ended {
+    Sink(SinkError),
+    /// A deployment gave no answers.
+    Failed(String),
+}
+
+impl From<SinkError> for Ended {
+    fn from(error: SinkError) -> Self {
+        Self::Sink(error)
+    }
+}
+
+impl From<String> for Ended {
+    fn from(problem: String) -> Self {
+        Self::Failed(problem)
+    }
 }
 
 /// What was found of a wrong answer.
@@ -74,35 +96,48 @@ struct Found {
 }
 
 impl<'a> Search<'a> {
-    pub(crate) fn new(verification: &'a Verification<'a>, front: &'a Front, wrong: &'a WrongAnswer<'a>) -> Self {
-        Self { verification, front, wrong, times: times(verification.prepared) }
+    pub(crate) fn new(verification: &'a Verification<'a>, wrong: &'a WrongAnswer<'a>, sink: &'a mut dyn Sink) -> Self {
+        Self { verification, wrong, times: times(verification.prepared), sink, started: 0 }
     }
 
     /// What is said of the wrong answer.
-    pub(crate) async fn told(&self) -> String {
+    ///
+    /// # Errors
+    ///
+    /// When the sink cannot take an event.
+    pub(crate) async fn told(mut self) -> Result<String, SinkError> {
         let wrong = self.wrong;
         if wrong.before.is_empty() && !wrong.was_right {
-            return wrong.told();
+            return Ok(wrong.told());
         }
         match self.verdict().await {
-            Ok(verdict) => self.explained(&verdict),
-            Err(problem) => {
-                format!("{}\nwhich request changed it could not be looked for: {problem}", self.told_with_order())
+            Ok(verdict) => Ok(self.explained(&verdict)),
+            Err(Ended::Sink(error)) => Err(error),
+            Err(Ended::Failed(problem)) => {
+                Ok(format!("{}\nwhich request changed it could not be looked for: {problem}", self.told_with_order()))
             }
         }
     }
 
-    async fn verdict(&self) -> Result<Verdict<'a>, String> {
+    /// What is said of it where a request was found that changes it.
+    pub(crate) async fn changed(mut self) -> Option<String> {
+        let verdict = self.verdict().await.ok()?;
+        matches!(verdict, Verdict::Changed(..)).then(|| self.explained(&verdict))
+    }
+
+    async fn verdict(&mut self) -> Result<Verdict<'a>, Ended> {
         // What came last changed it most probably.
         let mut suspects: Vec<&Exchange> = self.wrong.before.iter().rev().copied().collect();
         let mut setup: Vec<&Exchange> = Vec::new();
-        match self.first_wrong(&[self.alone(&[])]).await? {
+        let alone = [self.alone(&[])];
+        match self.first_wrong(&alone).await? {
             None => {}
             Some(Found { time: 0, .. }) => {
                 // It may need what is sent once, before all that is repeated.
                 (setup, suspects) = suspects.into_iter().partition(|exchange| exchange.once);
                 setup.reverse();
-                if setup.is_empty() || self.first_wrong(&[self.alone(&setup)]).await?.is_some() {
+                let alone = [self.alone(&setup)];
+                if setup.is_empty() || self.first_wrong(&alone).await?.is_some() {
                     return Ok(Verdict::Wrong);
                 }
             }
@@ -112,19 +147,22 @@ impl<'a> Search<'a> {
             return Ok(Verdict::NotSeenAgain);
         }
         suspects.truncate(MOST_SUSPECTS);
-        let found = self.first_wrong(&self.after(&setup, &suspects)).await?;
+        let steps = self.after(&setup, &suspects);
+        let found = self.first_wrong(&steps).await?;
         let is_of_all = found.is_some();
         let mut found = found.map(|found| (suspects[found.step], found.problem));
         let mut apart = suspects.iter().take(MOST_APART);
         while found.is_none()
             && let Some(suspect) = apart.next()
         {
-            let wrong = self.first_wrong(&self.after(&setup, &[suspect])).await?;
+            let steps = self.after(&setup, &[suspect]);
+            let wrong = self.first_wrong(&steps).await?;
             found = wrong.map(|found| (*suspect, found.problem));
         }
         let Some((culprit, mut problem)) = found else { return Ok(Verdict::NotSeenAgain) };
+        let steps = self.after(&setup, &[culprit]);
         for _ in 0..CONFIRMATIONS {
-            match self.first_wrong(&self.after(&setup, &[culprit])).await? {
+            match self.first_wrong(&steps).await? {
                 Some(found) => problem = found.problem,
                 None if is_of_all => {
                     let before = suspects.iter().take_while(|suspect| suspect.name != culprit.name);
@@ -173,7 +211,10 @@ impl<'a> Search<'a> {
     }
 
     /// Takes these steps on a fresh deployment, until the answer is wrong.
-    async fn first_wrong(&self, steps: &[Step<'_>]) -> Result<Option<Found>, String> {
+    async fn first_wrong(&mut self, steps: &[Step<'_>]) -> Result<Option<Found>, Ended> {
+        self.started += 1;
+        let exchange = &self.wrong.sent.exchange.name;
+        self.sink.take(&Event::Searching { exchange, deployment: self.started }).await?;
         let Verification { platform, prepared: Prepared { deployment, terms, .. }, .. } = *self.verification;
         let running = platform.launch(deployment, terms).await.map_err(|error| with_causes(&error))?;
         let found = self.first_wrong_of(running.as_ref(), steps).await?;
@@ -182,7 +223,7 @@ impl<'a> Search<'a> {
     }
 
     async fn first_wrong_of(&self, running: &dyn Running, steps: &[Step<'_>]) -> Result<Option<Found>, String> {
-        let Verification { prepared: Prepared { case, replicas, .. }, timeout, seed, .. } = *self.verification;
+        let Verification { prepared: Prepared { case, replicas, trust, .. }, timeout, seed, .. } = *self.verification;
         let wrong = self.wrong.sent;
         // What comes first is asked until it is answered; what is sent once may not be.
         let begins = steps.first().and_then(|step| step.before.first()).copied().unwrap_or(wrong);
@@ -191,9 +232,7 @@ impl<'a> Search<'a> {
         for endpoint in replicas.iter().filter_map(|id| running.endpoint(id)) {
             ready::wait(running, &Front::plain(endpoint, case), request, timeout).await?;
         }
-        let mut front = Front::plain(running.front(), case);
-        front.tls = self.front.tls.clone();
-        let front = &front;
+        let front = &Front::of(running, case, trust.as_deref());
         let (_, answer) = ready::first_answer(running, front, request, timeout).await?;
         let known = &Known::of(running, case);
         let visit = Visit { running, front, known, timeout, seed };

@@ -7,6 +7,7 @@
 //! It reads no clock, opens no connection and knows no place on a disk: all of that is done by the
 //! [vantage](stampede_seam::Vantage) from which a deployment is seen.
 
+mod agreement;
 mod alignment;
 mod audit;
 mod capacity;
@@ -45,6 +46,7 @@ mod visitor;
 mod write_denied;
 mod yard_stick;
 
+pub use agreement::agrees;
 pub use audit::PreparedAudit;
 pub use capacity::capacity;
 pub use context::{TrialContext, YardStick};

@@ -5,18 +5,24 @@
 
 use std::time::Duration;
 
-use stampede_core::{Answer, Body, Exchange, Expectation, ExpectedHead, Request, Workload, named_status};
+use stampede_core::{
+    Answer, Body, Exchange, Expectation, ExpectedHead, Fut, Masked, Piece, Request, Workload, named_status,
+};
 use stampede_seam::{Moment, Platform, Running, StopError};
 use thiserror::Error;
 
+use crate::difference::difference;
+use crate::event::{Event, Sink, SinkError};
 use crate::head::{self, header};
 use crate::known::Known;
-use crate::mask::{Learnt, Sample, learn};
+use crate::leak::Search;
+use crate::mask::{Learnt, Sample, fits, learn};
 use crate::page::{self, Redirect};
 use crate::prepare::Prepared;
 use crate::ready::{self, Front};
 use crate::trial::{explain, unlaunched};
-use crate::verify::shown;
+use crate::verify::{Sent, Verification, WrongAnswer, shown};
+use crate::visitor::Visitor;
 use crate::{content_encoding, php};
 
 /// How often each deployment is asked.
@@ -56,15 +62,19 @@ struct Samples {
 /// Records what a case answers to the exchanges of these names. A page that sends on to another one of the same site is followed,
 /// and that one is recorded.
 ///
+/// Where workers keep the application (`is_kept`), the second deployment is asked in another order, so that what one request leaves
+/// behind for another is not taken for the right answer.
+///
 /// # Errors
 ///
-/// When the case cannot be started, does not answer, answers with what is no page (an error, a login, another origin, nothing), or
-/// varies in what is no time, token or the like.
+/// When the case cannot be started, does not answer, answers with what is no page (an error, a login, another origin, nothing),
+/// varies in what is no time, token or the like, or leaks state from one request into another.
 pub async fn record(
     platform: &dyn Platform,
     prepared: &Prepared,
     workload: &Workload,
     names: &[String],
+    is_kept: bool,
     ready_timeout: Duration,
 ) -> Result<Vec<Recorded>, RecordError> {
     let exchanges = workload.exchanges.iter().filter(|exchange| names.contains(&exchange.name));
@@ -77,6 +87,7 @@ pub async fn record(
         let running = platform.launch(&prepared.deployment, &prepared.terms).await;
         let running = running.map_err(|error| RecordError::Launch { problem: unlaunched(&prepared.case, &error) })?;
         let asking = Asking::new(running.as_ref(), prepared, ready_timeout);
+        let is_backwards = is_kept && launch > 0;
         let asked = async {
             let known = asking.ready(first, &mut begun).await?;
             if launch == 0 {
@@ -84,24 +95,123 @@ pub async fn record(
                     asking.follow(exchange, &known).await?;
                 }
             }
-            asking.sample(&exchanges, &known, &mut samples).await
+            asking
+                .sample(&exchanges, &order(&exchanges, is_backwards), &known, &mut samples)
+                .await
+                .map_err(|problem| if is_backwards { format!("{problem}\n{BACKWARDS}") } else { problem })
         };
         if let Err(problem) = asked.await {
             return Err(RecordError::Answer { problem: explain(running.as_ref(), &prepared.case, &problem) });
         }
         running.stop().await?;
     }
-    let recorded = exchanges.into_iter().zip(samples).map(|(exchange, samples)| {
-        let Samples { first, bodies } = samples;
-        let (status, head, content_type) = first.unwrap_or_default();
-        let bytes = bodies.first().map_or(0, |sample| sample.body.len());
+    let mut recorded = Vec::new();
+    for (number, (exchange, samples)) in exchanges.iter().zip(&samples).enumerate() {
         let Exchange { name, request, .. } = exchange;
-        let learnt = learn(&bodies).map_err(|problem| format!("{} {} {problem}", request.method, request.path))?;
-        let Learnt { body, masked } = learnt;
+        let Learnt { body, masked } = match learn(&samples.bodies) {
+            Ok(learnt) => learnt,
+            Err(problem) => {
+                let leak = match is_kept && !exchange.once {
+                    true => leak(platform, prepared, workload, &exchanges, number, samples, ready_timeout).await,
+                    false => None,
+                };
+                let problem = leak.unwrap_or_else(|| format!("{} {problem}", line(request)));
+                return Err(RecordError::Answer { problem });
+            }
+        };
+        let (status, head, content_type) = samples.first.clone().unwrap_or_default();
+        let bytes = samples.bodies.first().map_or(0, |sample| sample.body.len());
         let expect = Expectation { status, body, gzip: false, head };
-        Ok(Recorded { exchange: name, request, expect, content_type, bytes, masked })
-    });
-    recorded.collect::<Result<_, _>>().map_err(|problem| RecordError::Answer { problem })
+        let request = request.clone();
+        recorded.push(Recorded { exchange: name.clone(), request, expect, content_type, bytes, masked });
+    }
+    Ok(recorded)
+}
+
+/// What is said of what came in another order.
+const BACKWARDS: &str = "this deployment was asked in another order than the one before, where it was answered; workers keep the \
+                         application here, so one request may leave something behind for another";
+
+/// The exchanges in their order or, between those that are sent once, backwards: what these make must be there for what follows.
+fn order(exchanges: &[Exchange], is_backwards: bool) -> Vec<usize> {
+    let mut order: Vec<usize> = (0..exchanges.len()).collect();
+    if is_backwards {
+        let between = order.split_mut(|number| exchanges[*number].once);
+        between.for_each(<[usize]>::reverse);
+    }
+    order
+}
+
+/// What is said of an exchange whose answer another one changes. What is right is what a fresh deployment answers that is asked
+/// nothing else, but for what is sent once.
+async fn leak(
+    platform: &dyn Platform,
+    prepared: &Prepared,
+    workload: &Workload,
+    exchanges: &[Exchange],
+    number: usize,
+    Samples { first, bodies }: &Samples,
+    timeout: Duration,
+) -> Option<String> {
+    let (status, head, _) = first.clone()?;
+    let Learnt { body, masked: _ } = learn(&alone(platform, prepared, exchanges, number, timeout).await.ok()?).ok()?;
+    let expected = match &body {
+        Body::Masked(masked) => masked.clone(),
+        Body::Bytes(bytes) => Masked::new([Piece::Text(bytes.clone())]),
+        Body::Any | Body::JsonHtml { .. } => return None,
+    };
+    let other = bodies.iter().find(|sample| fits(&expected, &sample.body, &sample.known).is_err())?;
+    let mut exchange = exchanges[number].clone();
+    exchange.expect = Expectation { status, body, gzip: false, head };
+    let wrong = WrongAnswer {
+        sent: Sent { exchange: &exchange, visitor: Visitor::Nobody },
+        problem: difference(&expected, &other.body, &other.known),
+        before: exchanges.iter().filter(|other| other.name != exchange.name).collect(),
+        was_right: true,
+        varied: false,
+    };
+    let verification = Verification { platform, prepared, workload, timeout, seed: 0, lifetime: 0 };
+    let told = Search::new(&verification, &wrong, &mut Nobody).changed().await?;
+    Some(format!("the application {told}"))
+}
+
+/// What a fresh deployment answers to an exchange, after those that are sent once.
+async fn alone(
+    platform: &dyn Platform,
+    prepared: &Prepared,
+    exchanges: &[Exchange],
+    number: usize,
+    timeout: Duration,
+) -> Result<Vec<Sample>, String> {
+    let exchange = &exchanges[number];
+    let running = platform.launch(&prepared.deployment, &prepared.terms).await;
+    let running = running.map_err(|error| unlaunched(&prepared.case, &error))?;
+    let asking = Asking::new(running.as_ref(), prepared, timeout);
+    let known = asking.ready(&exchange.request, &mut None).await?;
+    for once in exchanges.iter().filter(|exchange| exchange.once) {
+        asking.send(once).await?;
+    }
+    let mut samples = Vec::new();
+    for time in 0..TIMES {
+        if time > 0 {
+            let vantage = running.vantage();
+            vantage.sleep_until(vantage.now() + APART).await;
+        }
+        let answer = asking.send(exchange).await?;
+        let known = known.of_answer(&answer);
+        samples.push(Sample { body: content_encoding::decoded(&answer)?.into_owned(), known });
+    }
+    running.stop().await.map_err(|error| error.to_string())?;
+    Ok(samples)
+}
+
+/// Takes no notice.
+struct Nobody;
+
+impl Sink for Nobody {
+    fn take<'a>(&'a mut self, _: &'a Event<'a>) -> Fut<'a, Result<(), SinkError>> {
+        Box::pin(async { Ok(()) })
+    }
 }
 
 /// A deployment that is asked.
@@ -157,11 +267,17 @@ impl<'a> Asking<'a> {
         Err(format!("{line} is redirected more than {MOST_REDIRECTS} times; request the page that it leads to"))
     }
 
-    /// Asks everything, several times.
-    async fn sample(&self, exchanges: &[Exchange], known: &Known, samples: &mut [Samples]) -> Result<(), String> {
+    /// Asks everything in this order, several times.
+    async fn sample(
+        &self,
+        exchanges: &[Exchange],
+        order: &[usize],
+        known: &Known,
+        samples: &mut [Samples],
+    ) -> Result<(), String> {
         for time in 0..TIMES {
-            let asked = exchanges.iter().zip(&mut *samples).filter(|(exchange, _)| time == 0 || !exchange.once);
-            for (exchange, samples) in asked {
+            for number in order.iter().filter(|number| time == 0 || !exchanges[**number].once) {
+                let (exchange, samples) = (&exchanges[*number], &mut samples[*number]);
                 let answer = self.send(exchange).await?;
                 let line = line(&exchange.request);
                 let body = content_encoding::decoded(&answer)

@@ -166,7 +166,7 @@ impl Act<'_> {
             seed: self.timing.seed,
             lifetime: trial.block,
         };
-        let verified = verification.of(running.as_ref(), &front).await;
+        let verified = verification.of(running.as_ref(), &front, sink).await?;
         let verified = verified.map_err(explained)?;
         trial.answers = verified.answers;
         let mut faults: Vec<String> = course.fault.into_iter().collect();

@@ -8,6 +8,7 @@ use stampede_core::{Answer, Body, Exchange, Expectation, Masked, Piece, Role, Se
 use stampede_seam::{BodyCheck, Check, LoadExchange, Platform, Running, Statuses};
 
 use crate::difference::difference;
+use crate::event::{Sink, SinkError};
 use crate::known::Known;
 use crate::leak::Search;
 use crate::mask::UnderLoad;
@@ -104,19 +105,44 @@ impl<'a> Verification<'a> {
     ///
     /// # Errors
     ///
-    /// The first wrong answer: the exchange, what was expected and what came, in a few lines, and which request changed it, where
-    /// another one did.
-    pub(crate) async fn of(&self, running: &dyn Running, front: &Front) -> Result<Verified, String> {
+    /// When the sink cannot take an event. Within: the first wrong answer, with the exchange, what was expected and what came, in a
+    /// few lines, and which request changed it, where another one did.
+    pub(crate) async fn of(
+        &self,
+        running: &dyn Running,
+        front: &Front,
+        sink: &mut dyn Sink,
+    ) -> Result<Result<Verified, String>, SinkError> {
         let known = &Known::of(running, &self.prepared.case);
         let visit = Visit { running, front, known, timeout: self.timeout, seed: self.seed };
         match self.verified(&visit).await {
-            Ok(verified) => Ok(verified),
+            Ok(verified) => Ok(Ok(verified)),
+            Err(Failure::Silent(problem)) => Ok(Err(problem)),
+            Err(Failure::Wrong(wrong)) => Search::new(self, &wrong, sink).told().await.map(Err),
+        }
+    }
+
+    /// Sends every exchange once, in order, and checks its answer.
+    ///
+    /// # Errors
+    ///
+    /// The first wrong answer, in a few lines.
+    pub(crate) async fn once(&self, visit: &Visit<'_>) -> Result<(), String> {
+        match self.in_order(visit).await {
+            Ok(_) => Ok(()),
             Err(Failure::Silent(problem)) => Err(problem),
-            Err(Failure::Wrong(wrong)) => Err(Search::new(self, front, &wrong).told().await),
+            Err(Failure::Wrong(wrong)) => Err(wrong.told()),
         }
     }
 
     async fn verified(&self, visit: &Visit<'_>) -> Result<Verified, Failure<'a>> {
+        let (verified, history) = self.in_order(visit).await?;
+        self.look_for_leaks(visit, history).await?;
+        Ok(verified)
+    }
+
+    /// What came to every exchange, sent in order, and who was asked.
+    async fn in_order(&self, visit: &Visit<'_>) -> Result<(Verified, Vec<Sent<'a>>), Failure<'a>> {
         let exchanges = &self.workload.exchanges;
         let first = self.workload.first_request();
         let mut history: Vec<Sent<'a>> = Vec::new();
@@ -159,8 +185,7 @@ impl<'a> Verification<'a> {
                 verified.load.push(LoadExchange { request: request.clone(), check });
             }
         }
-        self.look_for_leaks(visit, history).await?;
-        Ok(verified)
+        Ok((verified, history))
     }
 
     /// Two visitors send every exchange, all of them in one mixed order; in several such orders where the deployment is one of the

@@ -36,8 +36,8 @@ const OCTANE: &str = "laravel-octane";
 
 const NO_PACKAGES: &str = "without vendor/autoload.php its kernel cannot be kept by a worker: it is served through its front \
                            controller, which starts the framework afresh for each request";
-const NO_CLOSURE: &str = "its front controller does not return a closure that makes App\\Kernel (symfony/runtime), so workers do \
-                          not keep its kernel: it is served through its front controller";
+const NO_CLOSURE: &str = "its front controller does not return a closure that makes its kernel (symfony/runtime), so workers do \
+                          not keep that: it is served through its front controller";
 const OTHER_FRONT: &str = "workers keep it only where public/index.php is its front controller";
 
 /// Folders that hold no application by themselves, beside hidden ones.
@@ -490,14 +490,14 @@ fn not_kept(folder: &Path, kind: KindEntry, entrance: &Entrance) -> Option<&'sta
     if !folder.join(AUTOLOAD).is_file() {
         return Some(NO_PACKAGES);
     }
-    // The closure as the framework's recipe has it: with another one a kept kernel would do other work.
+    // Workers run its closure, and keep what that makes where it is a kernel. A cache around one is none.
     // <https://symfony.com/doc/current/components/runtime.html>
     let makes_kernel = || {
         let text = fs::read_to_string(folder.join(FRONT)).unwrap_or_default();
-        ["autoload_runtime.php", "App\\Kernel", "new Kernel("].iter().all(|part| text.contains(part))
+        ["autoload_runtime.php", "new ", "Kernel("].iter().all(|part| text.contains(part))
+            && !text.contains("HttpCache")
     };
-    let has_kernel = || folder.join("src/Kernel.php").is_file() && makes_kernel();
-    (kind == KindEntry::Symfony && !has_kernel()).then_some(NO_CLOSURE)
+    (kind == KindEntry::Symfony && !makes_kernel()).then_some(NO_CLOSURE)
 }
 
 /// Sees that the front controller lies within the application, whatever links lead to it.

@@ -118,7 +118,7 @@ impl JsonSchema for ExtensionsEntry {
     }
 
     fn json_schema(_: &mut SchemaGenerator) -> Schema {
-        json_schema!({"anyOf": [{"const": MINIMAL}, {"type": "array", "items": {"type": "string"}}]})
+        json_schema!({"anyOf": [{"type": "string", "enum": [MINIMAL]}, {"type": "array", "items": {"type": "string"}}]})
     }
 }
 
@@ -129,7 +129,7 @@ impl JsonSchema for IniEntry {
 
     fn json_schema(generator: &mut SchemaGenerator) -> Schema {
         let settings = generator.subschema_for::<BTreeMap<String, Text>>();
-        json_schema!({"anyOf": [{"const": MINIMAL}, settings]})
+        json_schema!({"anyOf": [{"type": "string", "enum": [MINIMAL]}, settings]})
     }
 }
 

@@ -4,6 +4,7 @@
 pub(crate) mod app_copy;
 pub(crate) mod builder;
 pub(crate) mod folder;
+mod packages;
 pub(crate) mod temp_path;
 pub(crate) mod template_folder;
 

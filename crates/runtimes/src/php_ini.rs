@@ -112,7 +112,8 @@ pub(crate) fn asked(app: &App, build: &PhpBuild, limits: &Limits) -> PhpAsked {
         extensions: [OPCACHE].into_iter().chain(needed(app, build)).map(str::to_owned).collect(),
         settings: bench_settings(app, build, limits)
             .into_iter()
-            .filter(|(_, value)| !is_constant(value))
+            // The real place of a file of the copy is the platform's.
+            .filter(|(_, value)| !is_constant(value) && !value.contains("@{"))
             .map(|(name, value)| (name, in_force(value)))
             .collect(),
     }

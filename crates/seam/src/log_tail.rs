@@ -25,7 +25,12 @@ impl LogTail {
     pub fn of<'a>(lines: impl IntoIterator<Item = &'a str>) -> Self {
         // The newest is last here as well; what comes again moves there.
         let mut kept: Vec<(String, &str, usize)> = Vec::new();
-        for line in lines.into_iter().filter(|line| !line.trim().is_empty() && !is_deep(line)) {
+        let mut calls = 0;
+        for line in lines.into_iter().filter(|line| !line.trim().is_empty()) {
+            calls = if is_listed(line) { calls + 1 } else { 0 };
+            if is_deep(line) || calls > CALLS {
+                continue;
+            }
             let key = timeless(line);
             let before = kept.iter().position(|(known, ..)| *known == key).map(|at| kept.remove(at));
             kept.push((key, line, before.map_or(1, |(.., count)| count + 1)));
@@ -43,6 +48,11 @@ impl LogTail {
 fn is_deep(line: &str) -> bool {
     let number = line.trim_start().strip_prefix('#').and_then(|rest| rest.split_once(' ')).map(|(number, _)| number);
     number.and_then(|number| number.parse::<usize>().ok()).is_some_and(|number| number >= CALLS)
+}
+
+/// Whether a line is a call in a stack trace of CakePHP, whose calls have no numbers: `- /srv/shop/src/Application.php:12`.
+fn is_listed(line: &str) -> bool {
+    line.strip_prefix("- ").is_some_and(|call| call.contains(".php:") || call.starts_with("[main]"))
 }
 
 /// A line without what tells it from the same one at another time. Servers begin theirs with it, nginx, Apache, PHP-FPM and Swoole each
@@ -177,6 +187,10 @@ mod tests {
             "#3 {main}",
         ];
         assert_eq!(LogTail::of(trace).lines, trace[..4]);
+        let listed = ["Stack Trace:", "- a.php:1", "- b.php:2", "Request URL: /", "- c.php:3", "- [main]:"];
+        assert_eq!(LogTail::of(listed).lines, listed);
+        let listed = ["Stack Trace:", "- a.php:1", "- b.php:2", "- c.php:3", "- [main]:"];
+        assert_eq!(LogTail::of(listed).lines, listed[..3]);
         let long = "é".repeat(LINE_BYTES);
         assert!(LogTail::of([long.as_str()]).lines[0].ends_with("é … (2000 bytes)"));
     }

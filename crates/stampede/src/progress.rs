@@ -45,6 +45,8 @@ pub(crate) struct Progress<'a> {
     number: u32,
     of: Option<u32>,
     phase: Phase,
+    /// How many deployments were started to find out which request changed an answer, while that is looked for.
+    searching: Option<u32>,
     /// The load of what is measured, since it began.
     course: Vec<Moment>,
     window_left: Option<Duration>,
@@ -96,6 +98,7 @@ impl<'a> Progress<'a> {
             number: 0,
             of: None,
             phase: Phase::Launch,
+            searching: None,
             course: Vec::new(),
             window_left: None,
             failed: 0,
@@ -154,7 +157,14 @@ impl<'a> Progress<'a> {
                 }));
                 self.allowed = *allowed;
             }
-            Event::PhaseStarted(phase) => self.phase = *phase,
+            Event::PhaseStarted(phase) => (self.phase, self.searching) = (*phase, None),
+            Event::Searching { exchange, deployment } => {
+                self.searching = Some(*deployment);
+                if *deployment == 1 && self.style == Style::Lines {
+                    let exchange = screen::printable(exchange);
+                    self.tell_line(&format!("{} looks for the request that changed `{exchange}`", self.place()));
+                }
+            }
             Event::Warned(warning) => {
                 match self.style {
                     Style::Silent => screen::warning(warning),
@@ -223,21 +233,22 @@ impl<'a> Progress<'a> {
         if self.style != Style::Live || (self.number == 0 && self.aside.is_none()) {
             return;
         }
-        let phase = match self.phase {
-            Phase::Launch => "launch",
-            Phase::Ready => "ready?",
-            Phase::Verify => "verify",
-            Phase::WarmUp => "warm up",
-            Phase::Measure => "measure",
-            Phase::Drain => "drain",
-            Phase::Stop => "stop",
+        let phase = match (self.phase, self.searching) {
+            (Phase::Launch, _) => "launch".to_owned(),
+            (Phase::Ready, _) => "ready?".to_owned(),
+            (Phase::Verify, None) => "verify".to_owned(),
+            (Phase::Verify, Some(deployment)) => format!("leak? deployment {deployment}"),
+            (Phase::WarmUp, _) => "warm up".to_owned(),
+            (Phase::Measure, _) => "measure".to_owned(),
+            (Phase::Drain, _) => "drain".to_owned(),
+            (Phase::Stop, _) => "stop".to_owned(),
         };
         let may_end_before = matches!(self.rounds, Rounds::Auto { .. });
         let is_known = self.cases > 0 || self.kind == StudyKind::Capacity;
         let window_left = self.window_left.filter(|_| matches!(self.phase, Phase::WarmUp | Phase::Measure));
         let view = LiveView {
             place: &self.place(),
-            phase,
+            phase: &phase,
             window_left,
             left: is_known.then(|| (self.left(), may_end_before)),
             course: &self.course,

@@ -347,7 +347,7 @@ async fn answering(
     sink.take(&Event::PhaseStarted(Phase::Verify)).await?;
     let lifetime = trial.block;
     let verification = Verification { platform, prepared, workload, timeout: *ready_timeout, seed, lifetime };
-    let verified = verification.of(running, &front).await.map_err(failed)?;
+    let verified = verification.of(running, &front, sink).await?.map_err(failed)?;
     trial.answers = verified.answers;
 
     let mut faults = Vec::new();

@@ -136,6 +136,9 @@ impl Sink for Heard {
             }
             Event::TurnStarted { .. } => {}
             Event::PhaseStarted(phase) => self.events.push(format!("phase {phase:?}")),
+            Event::Searching { exchange, deployment } => {
+                self.events.push(format!("search {deployment} for {exchange}"))
+            }
             Event::YardStickStarted { block } => self.events.push(format!("reference {block}")),
             Event::CaseAdded(case) => self.events.push(format!("case {}", case.id)),
             Event::PilotStarted(case) => self.events.push(format!("pilot {case}")),

@@ -60,7 +60,10 @@ async fn trials(bench: &Bench, lifetime: impl Fn() -> FakeLifetime + Send + Sync
     let platform = FakePlatform::new(move |_| lifetime());
     let heard = bench.run(&platform).await;
     assert_eq!(platform.up(), 0, "what was launched is stopped");
-    (heard.trials, platform.log().iter().filter(|line| line.starts_with("launch")).count())
+    let launches = platform.log().iter().filter(|line| line.starts_with("launch")).count();
+    let searches = heard.events.iter().filter(|event| event.starts_with("search ")).count();
+    assert_eq!(launches, heard.trials.len() + searches, "each deployment of a search is told");
+    (heard.trials, launches)
 }
 
 #[tokio::test(start_paused = true)]

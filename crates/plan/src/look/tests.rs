@@ -181,8 +181,14 @@ fn a_worker_keeps_what_its_row_and_its_front_controller_allow() {
         return fn (array $context) => new Kernel($context['APP_ENV'], (bool) $context['APP_DEBUG']);\n";
     let other =
         "<?php\nrequire_once dirname(__DIR__).'/vendor/autoload_runtime.php';\nreturn fn () => Own::kernel();\n";
+    let own = "<?php\nrequire_once dirname(__DIR__).'/vendor/autoload_runtime.php';\n\
+        return static function (array $context) { return new \\Acme\\ShopKernel($context['APP_ENV'], false, 1); };\n";
+    let cached = "<?php\nrequire_once dirname(__DIR__).'/vendor/autoload_runtime.php';\n\
+        return fn (array $context) => new HttpCache(new Kernel($context['APP_ENV'], false));\n";
     for (packages, index, kind, remark) in [
         (&["symfony/framework-bundle"][..], closure, "symfony", ""),
+        (&["symfony/framework-bundle"], own, "symfony", ""),
+        (&["symfony/framework-bundle"], cached, "front-controller", NO_CLOSURE),
         (&["sylius/sylius", "symfony/framework-bundle"], closure, "symfony", ""),
         (&["symfony/framework-bundle"], other, "front-controller", NO_CLOSURE),
         (&["sulu/sulu", "symfony/framework-bundle"], closure, "front-controller", "no worker can keep it"),

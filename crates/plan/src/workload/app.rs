@@ -218,7 +218,9 @@ impl AppSection {
             mistakes.add(place.key("name"), "is no name of an app", "use letters, digits and -");
         }
         let plain = |text: &str| text.chars().all(|c| c.is_ascii_alphanumeric() || "_.-/".contains(c));
-        for (setting, _) in ini.settings.iter().filter(|(setting, value)| !plain(setting) || !plain(value)) {
+        // A script of the copy, such as one that is preloaded.
+        let is_value = |text: &str| plain(text.strip_prefix("@{app}/").unwrap_or(text));
+        for (setting, _) in ini.settings.iter().filter(|(setting, value)| !plain(setting) || !is_value(value)) {
             let problem = "has characters that mean something else in php.ini";
             mistakes.add(place.key("ini").key(setting), problem, "use letters, digits and _ . - / only");
         }

@@ -1,7 +1,7 @@
 //! Finds PHP packages in what Composer wrote down of an application.
 
 use std::fs;
-use std::path::Path;
+use std::path::{Path, PathBuf};
 
 use serde::Deserialize;
 use stampede_core::{Availability, Found, Install};
@@ -20,7 +20,8 @@ struct Package {
 
 /// Looks a package up in an application's folder.
 pub(crate) fn detect(package: &str, app: &Path, install: &Install) -> Availability {
-    let vendor = app.join("vendor");
+    // Without a second dot in `./.`.
+    let vendor = app.components().collect::<PathBuf>().join("vendor");
     match version(&vendor, package) {
         Some(version) => Availability::Found(Found { path: vendor.join(package), version, php: None }),
         None => Availability::Missing {

@@ -10,6 +10,7 @@ use stampede_seam::PrepareError;
 use thiserror::Error;
 
 use super::folder::{FolderError, failed, give, make_folder, set_mode};
+use super::packages::{VENDOR, packages};
 use crate::machine::user::User;
 
 /// Histories of the source, and what editors and test tools keep, which may be larger than all else.
@@ -19,14 +20,13 @@ const UNNEEDED: [&str; 8] =
 /// Packages of JavaScript tools. They are served only where the public folder is the application's own.
 const NODE_MODULES: &str = "node_modules";
 
-/// Composer's packages, and how a package calls the folder of its own tests.
-const VENDOR: &str = "vendor";
+/// How a package calls the folder of its own tests.
 const TESTS: [&str; 4] = ["tests", "Tests", "test", "Test"];
 
 /// More files of packages than this are copied once, and shared by all runs: PHP does not write them.
 const MANY: usize = 5_000;
 
-/// Beside a copy: its packages belong to this user, and runs may link to their files.
+/// Beside a copy: a folder a line that belongs to this user, so that runs may link to its files.
 const SHARED: &str = "shared-packages";
 
 /// How far links to folders are followed into one another.
@@ -48,12 +48,13 @@ impl Survey {
     /// Looks at an application without copying it.
     pub(crate) fn of(source: &Path) -> Result<Self, FolderError> {
         let mut survey = Self::default();
-        Walk::new(source)?.folder(source, Path::new(""), 0, &mut |below, entry| {
+        let walk = Walk::new(source)?;
+        walk.folder(source, Path::new(""), 0, &mut |below, entry| {
             match entry {
                 Entry::Folder | Entry::Link(_) => {}
                 Entry::File(path) => {
                     survey.files += 1;
-                    survey.packages += usize::from(below.starts_with(VENDOR));
+                    survey.packages += usize::from(walk.packages.iter().any(|package| below.starts_with(package)));
                     survey.bytes += fs::metadata(path).map_err(failed("read", path))?.len();
                 }
                 Entry::Tests => survey.tests += 1,
@@ -91,7 +92,8 @@ pub(crate) async fn survey(app: &App) -> Result<Survey, PrepareError> {
 
 /// Copies an application, for a user where one is given. Files of packages are linked to where the source shares them.
 pub(crate) fn copy(source: &Path, target: &Path, user: Option<User>) -> Result<(), FolderError> {
-    let shares = user.is_some() && marker(source).is_file();
+    let shared = if user.is_some() { shared_folders(source) } else { Vec::new() };
+    let is_shared = |below: &Path| shared.iter().any(|folder| below.starts_with(folder));
     make_folder(target)?;
     let mut folders = vec![target.to_owned()];
     Walk::new(source)?.folder(source, Path::new(""), 0, &mut |below, entry| {
@@ -107,7 +109,7 @@ pub(crate) fn copy(source: &Path, target: &Path, user: Option<User>) -> Result<(
                 give(&to, user)
             }
             // On another file system there are no such links.
-            Entry::File(from) => match shares && below.starts_with(VENDOR) && fs::hard_link(from, &to).is_ok() {
+            Entry::File(from) => match is_shared(below) && fs::hard_link(from, &to).is_ok() {
                 true => Ok(()),
                 false => copy_file(from, &to, user),
             },
@@ -121,14 +123,24 @@ pub(crate) fn copy(source: &Path, target: &Path, user: Option<User>) -> Result<(
 /// Makes the packages of a copy this user's own, so that runs may link to their files and never change them.
 pub(crate) fn share_packages(copy: &Path) -> Result<(), FolderError> {
     let me = User { uid: rustix::process::geteuid().as_raw(), gid: rustix::process::getegid().as_raw() };
-    let packages = copy.join(VENDOR);
-    if !packages.is_dir() || packages.is_symlink() {
-        return Ok(());
+    let mut shared = String::new();
+    for package in packages(copy) {
+        let folder = copy.join(&package);
+        super::folder::hand_over(&folder, me)?;
+        give(&folder, Some(me))?;
+        if let Some(package) = package.to_str() {
+            shared.push_str(package);
+            shared.push('\n');
+        }
     }
-    super::folder::hand_over(&packages, me)?;
-    give(&packages, Some(me))?;
     let marker = marker(copy);
-    fs::write(&marker, "").map_err(failed("write", &marker))
+    fs::write(&marker, shared).map_err(failed("write", &marker))
+}
+
+/// The folders of a copy whose files runs link to.
+fn shared_folders(copy: &Path) -> Vec<PathBuf> {
+    let text = fs::read_to_string(marker(copy)).unwrap_or_default();
+    text.lines().map(PathBuf::from).collect()
 }
 
 /// Replaces a text in a file of a copy, in which no place is named any more.
@@ -191,6 +203,8 @@ struct Walk {
     /// The application's folder as links may name it: as given and without links in it.
     roots: BTreeSet<PathBuf>,
     keeps_node_modules: bool,
+    /// The folders of Composer's packages.
+    packages: Vec<PathBuf>,
     /// Files that Composer's autoloader reads at once, as it writes them down.
     read_at_once: String,
 }
@@ -202,6 +216,7 @@ impl Walk {
         Ok(Self {
             roots: [real, source.to_owned()].into(),
             keeps_node_modules: source.join("index.php").is_file(),
+            packages: packages(source),
             read_at_once,
         })
     }
@@ -256,18 +271,25 @@ impl Walk {
 
     /// What of the application serving does not need.
     fn unneeded(&self, below: &Path) -> Option<Entry<'static>> {
-        let mut parts = below.iter();
         let name = below.file_name()?.to_str()?;
-        match parts.by_ref().count() {
-            1 if UNNEEDED.contains(&name) => Some(Entry::LeftOut(name.to_owned())),
-            1 if name == NODE_MODULES && !self.keeps_node_modules => Some(Entry::LeftOut(name.to_owned())),
-            4 if below.starts_with(VENDOR) && TESTS.contains(&name) => {
-                let package = below.strip_prefix(VENDOR).ok()?.display().to_string();
-                let is_read = self.read_at_once.contains(&format!("/{package}/"));
-                (!is_read).then_some(Entry::Tests)
-            }
-            _ => None,
+        if below.components().count() == 1 {
+            let is_unneeded = UNNEEDED.contains(&name) || (name == NODE_MODULES && !self.keeps_node_modules);
+            return is_unneeded.then(|| Entry::LeftOut(name.to_owned()));
         }
+        (TESTS.contains(&name) && self.is_of_package(below) && !self.is_read(below)).then_some(Entry::Tests)
+    }
+
+    /// Whether a path is directly in the folder of a package.
+    fn is_of_package(&self, below: &Path) -> bool {
+        let Some(package) = below.parent() else { return false };
+        let is_vendors = package.starts_with(VENDOR) && package.components().count() == 3;
+        is_vendors || (package != Path::new(VENDOR) && self.packages.iter().any(|known| known == package))
+    }
+
+    /// Whether the autoloader reads a file in a folder of a package at once.
+    fn is_read(&self, below: &Path) -> bool {
+        let named = below.strip_prefix(VENDOR).unwrap_or(below);
+        self.read_at_once.contains(&format!("/{}/", named.display()))
     }
 }
 
@@ -401,5 +423,38 @@ mod tests {
         super::copy(&base, &target.path().join("app"), Some(me)).unwrap();
         let links = |path: &str| fs::metadata(target.path().join("app").join(path)).unwrap().nlink();
         assert_eq!((links("vendor/acme/x/X.php"), links("public/index.php")), (2, 1));
+    }
+
+    #[test]
+    fn packages_that_are_installed_beside_vendor_are_packages() {
+        let source = folder(&[
+            "web/index.php",
+            "web/core/lib/Drupal.php",
+            "web/core/tests/bootstrap.php",
+            "web/core/modules/x/tests/kept.php",
+            "vendor/acme/x/X.php",
+        ]);
+        let installed = r#"{"packages": [{"name": "drupal/core", "install-path": "../../web/core"}]}"#;
+        fs::create_dir_all(source.path().join("vendor/composer")).unwrap();
+        fs::write(source.path().join("vendor/composer/installed.json"), installed).unwrap();
+        let base = tempfile::tempdir().unwrap();
+        let base = base.path().join("app");
+        let me = User { uid: rustix::process::geteuid().as_raw(), gid: rustix::process::getegid().as_raw() };
+        super::copy(source.path(), &base, Some(me)).unwrap();
+        share_packages(&base).unwrap();
+        let target = tempfile::tempdir().unwrap();
+        super::copy(&base, &target.path().join("app"), Some(me)).unwrap();
+        for (path, links) in [
+            ("web/index.php", Some(1)),
+            ("web/core/lib/Drupal.php", Some(2)),
+            ("web/core/tests/bootstrap.php", None),
+            ("web/core/modules/x/tests/kept.php", Some(2)),
+            ("vendor/acme/x/X.php", Some(2)),
+        ] {
+            let found = fs::metadata(target.path().join("app").join(path)).ok().map(|found| found.nlink());
+            assert_eq!(found, links, "{path}");
+        }
+        let survey = Survey::of(source.path()).unwrap();
+        assert_eq!((survey.files, survey.packages, survey.tests), (5, 4, 1));
     }
 }

@@ -45,7 +45,7 @@ pub(crate) enum Order {
         /// How long it may take to stop.
         grace: Duration,
     },
-    /// Stop all units and end the run; answered with [`News::Stopped`].
+    /// Stop all units and end the run; answered with [`News::Stopped`] before its files are removed.
     Stop,
 }
 
@@ -60,11 +60,11 @@ pub(crate) enum News {
     Exited(UnitExit),
     /// The same, and the unit is started again; not an answer.
     Restarted(UnitExit),
-    /// The units were stopped.
+    /// The units were stopped, and no process of the run is left.
     Stopped {
         /// How, in the order of their start.
         units: Vec<UnitStop>,
-        /// Why the run could not be brought to its end, if it could not.
+        /// Why its processes could not be brought to their end, if they could not.
         problem: Option<String>,
     },
 }

@@ -119,14 +119,14 @@ impl Warden {
             }
         };
         let units = if asked { self.stop_units() } else { Vec::new() };
-        let problem = self.run.end(reap_killed).err();
-        let problem = problem.map(|error| with_causes(&error));
-        let code = match problem {
-            Some(_) => ExitCode::FAILURE,
-            None => ExitCode::SUCCESS,
-        };
+        let ended = self.run.end_processes(reap_killed);
+        let problem = ended.as_ref().err().map(|error| with_causes(error));
+        // Nobody waits for its files: they may be many, and a disk slow to free them.
         self.channel.send(&News::Stopped { units, problem });
-        code
+        match ended.and_then(|()| self.run.remove_files()) {
+            Ok(()) => ExitCode::SUCCESS,
+            Err(_) => ExitCode::FAILURE,
+        }
     }
 
     fn check(&mut self, command: &Command, part: Option<&str>, limit: Duration) -> Result<(), String> {

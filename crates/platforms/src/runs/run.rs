@@ -64,6 +64,11 @@ impl Run {
     /// `reap` is called whenever processes may have ended that are children of this process.
     pub(crate) fn end(&self, reap: impl FnMut()) -> Result<(), EndRunError> {
         self.end_processes(reap)?;
+        self.remove_files()
+    }
+
+    /// Removes the folder and, last, the lease of a run whose processes have ended. It takes as long as there are files.
+    pub(crate) fn remove_files(&self) -> Result<(), EndRunError> {
         let remove = |path: &PathBuf, removed: io::Result<()>| match removed {
             Err(source) if source.kind() != io::ErrorKind::NotFound => {
                 Err(EndRunError::Files { path: path.clone(), source })

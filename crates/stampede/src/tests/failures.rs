@@ -3,7 +3,7 @@
 use std::fs;
 use std::path::Path;
 use std::sync::OnceLock;
-use std::sync::atomic::{AtomicUsize, Ordering};
+use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
 use std::time::Duration;
 
 use stampede_core::{ErrorClass, UnitExit, UnitId};
@@ -399,4 +399,70 @@ fn an_application_that_no_runtime_serves_is_at_fault_itself() {
     assert!(said.words().contains("the application cannot be compared: on "), "{said:?}");
     assert!(said.words().contains("answer rightly"), "{said:?}");
     assert_eq!(machine.launches(), 3);
+}
+
+#[test]
+fn what_most_runtimes_give_is_right_unless_there_is_php_fpm() {
+    for (name, runtimes, other, recorded, failed) in [
+        ("one of three", "php-cli-server,apache-mod-php,uwsgi-php", "php", "apache-mod-php", &["php-cli-server"][..]),
+        ("another of three", "php-cli-server,apache-mod-php,uwsgi-php", "uwsgi", "php-cli-server", &["uwsgi-php"]),
+        ("one of two", "php-cli-server,apache-mod-php", "php", "php-cli-server", &["apache-mod-php"]),
+        ("PHP-FPM", "nginx-fpm,apache-mod-php,uwsgi-php", "php-fpm", "nginx-fpm", &["apache-mod-php", "uwsgi-php"]),
+    ] {
+        let machine = MadeUp::new(move |launch| match runtime(launch) == other {
+            true => FakeLifetime { answer: always(200, "another page"), ..serving() },
+            false => serving(),
+        });
+        let app = machine.application("shop");
+        let said =
+            machine.run(&["compare", &app, "--runtimes", runtimes, "--rounds", "1", "--no-yard-stick", "--json", "-"]);
+        assert_eq!(said.code, 5, "{name}: {said:?}");
+        assert!(said.words().contains(&format!("recorded on {recorded},")), "{name}: {}", said.stderr);
+        let is_told = said.words().contains("php-cli-server answers otherwise than apache-mod-php and uwsgi-php");
+        assert_eq!(is_told, name == "one of three", "{name}: {}", said.stderr);
+        let study = said.json();
+        let failing = |case: &&serde_json::Value| case["trials"][0]["outcome"] == "failed";
+        let cases = study["cases"].as_array().unwrap().iter().filter(failing);
+        assert_eq!(cases.map(|case| case["id"].as_str().unwrap()).collect::<Vec<_>>(), failed, "{name}");
+    }
+}
+
+#[test]
+fn a_leak_of_workers_that_keep_the_application_is_no_expected_answer() {
+    let leaking = |_: &stampede_testkit::FakeLaunch<'_>| {
+        let is_asked = AtomicBool::new(false);
+        let answer = move |request: &stampede_core::Request| {
+            let body = match request.path.as_str() {
+                "/cart" => {
+                    is_asked.store(true, Ordering::Relaxed);
+                    "cart"
+                }
+                "/" if is_asked.load(Ordering::Relaxed) => "1 item",
+                _ => "no items",
+            };
+            stampede_core::Answer { status: 200, headers: Vec::new(), body: body.as_bytes().to_vec() }
+        };
+        FakeLifetime { answer: std::sync::Arc::new(answer), ..serving() }
+    };
+    let plan = |once: bool| {
+        format!(
+            "app:\n  dir: .\n  kind: psr-15-handler\n  handler: index.php\n  \
+             requests: [{{path: /cart, load: false, once: {once}}}, {{path: /}}]\n"
+        )
+    };
+    for (once, code, told) in [
+        (
+            false,
+            5,
+            "the application leaks state from one request into another: `GET /cart` changes what `GET /` answers",
+        ),
+        (true, 0, "GET /: status 200 OK, 6 bytes"),
+    ] {
+        let machine = MadeUp::new(leaking);
+        let app = machine.application("shop");
+        fs::write(Path::new(&app).join("stampede.yaml"), plan(once)).unwrap();
+        let said = machine.run(&["compare", &app, "--runtimes", "swoole", "--rounds", "1", "--no-yard-stick"]);
+        assert_eq!(said.code, code, "{said:?}");
+        assert!(said.words().contains(told), "{}", said.stderr);
+    }
 }

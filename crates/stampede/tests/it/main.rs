@@ -24,6 +24,7 @@ mod scale;
 mod serve;
 mod stage;
 mod storage;
+mod strangers;
 mod study_file;
 mod topology;
 mod trust;

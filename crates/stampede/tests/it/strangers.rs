@@ -1,0 +1,169 @@
+//! Applications that nobody wrote for Stampede: what once kept a stranger's from a table, each as a small one.
+
+use std::fs;
+
+use serde_json::Value;
+
+use crate::stage::{Said, Stage, have};
+
+/// What is served of a row, and what must come of it.
+struct Row {
+    name: &'static str,
+    files: &'static [(&'static str, &'static str)],
+    code: i32,
+    /// The cases that are measured; none where the command ends before.
+    measured: &'static [&'static str],
+    /// What is printed.
+    told: &'static [&'static str],
+}
+
+const BOTH: &[&str] = &["nginx-fpm", "php-cli-server"];
+
+const ROWS: [Row; 6] = [
+    Row {
+        name: "an extension that its configuration asks for, and composer.json does not name",
+        files: &[
+            ("composer.json", r#"{"require": {"php": ">=8.1"}}"#),
+            (".env", "DB_CONNECTION=sqlite\n"),
+            ("stampede.yaml", "app: {dir: ., extensions: minimal}\n"),
+            ("public/index.php", "<?php echo (new PDO('sqlite::memory:'))->query('SELECT 7')->fetchColumn(), ' rows';"),
+        ],
+        code: 0,
+        measured: BOTH,
+        told: &["pdo_sqlite", "GET /: status 200 OK, 6 bytes"],
+    },
+    Row {
+        name: "a page that prints what it runs on, its time and its memory",
+        files: &[(
+            "public/index.php",
+            "<?php $id = '<p>Laravel (PHP v' . PHP_VERSION . ', ' . PHP_SAPI . ')</p>';\n\
+             echo str_repeat(\"<p>line</p>\\n\", 40), $id, '<p>Page rendered in ', sprintf('%.4f', mt_rand(1, 9999) / 1e4), \
+             ' seconds using ', sprintf('%.2f', mt_rand(100, 999) / 100), ' MB of memory.</p>';",
+        )],
+        code: 0,
+        measured: BOTH,
+        told: &["varies: duration, memory", "the runtime's own: PHP version, SAPI"],
+    },
+    Row {
+        name: "a site that redirects to the address that it has stored",
+        files: &[("public/index.php", "<?php header('Location: https://shop.example/', true, 301);")],
+        code: 5,
+        measured: &[],
+        told: &["another origin", "host: shop.example"],
+    },
+    Row {
+        name: "twelve cookies of 3 KB",
+        files: &[(
+            "public/index.php",
+            "<?php foreach (range(1, 12) as $n) { setcookie(\"c$n\", str_repeat('x', 3000)); } echo 'welcome';",
+        )],
+        code: 5,
+        measured: &["php-cli-server"],
+        told: &["--set nginx-fpm.fastcgi_buffer_size=65536 (now 4096)", "recorded on php-cli-server"],
+    },
+    Row {
+        name: "a rate limit",
+        files: &[("public/index.php", "<?php http_response_code(429); echo 'slow down';")],
+        code: 5,
+        measured: &[],
+        told: &["429 Too Many Requests; turn its rate limit off"],
+    },
+    Row {
+        name: "an environment that lacks a key: its own words are shown",
+        files: &[(
+            "public/index.php",
+            "<?php error_log('PHP Fatal error: MissingAppKeyException: No application encryption key has been specified.');\n\
+             http_response_code(500);",
+        )],
+        code: 5,
+        measured: &[],
+        told: &["500 Internal Server Error", "No application encryption key has been specified", "APP_KEY"],
+    },
+];
+
+fn compare(stage: &Stage, files: &[(&str, &str)], runtimes: &str) -> (tempfile::TempDir, Said) {
+    let folder = tempfile::tempdir().unwrap();
+    for (name, text) in files {
+        let path = folder.path().join(name);
+        fs::create_dir_all(path.parent().unwrap()).unwrap();
+        fs::write(path, text).unwrap();
+    }
+    let args = ["compare", ".", "--runtimes", runtimes, "--no-yard-stick", "--json", "-"];
+    let short = ["--cpus", "0.5", "--memory", "128Mi", "--duration", "500ms", "--warm-up", "200ms", "--rounds", "1"];
+    let said = stage.run_in(folder.path(), &[&args[..], &short].concat());
+    (folder, said)
+}
+
+fn assert_row(name: &str, said: &Said, code: i32, measured: &[&str], told: &[&str]) {
+    assert_eq!(said.code, Some(code), "{name}: {}", said.stderr);
+    let words = format!("{} {}", said.stderr, said.stdout).split_whitespace().collect::<Vec<_>>().join(" ");
+    for part in told {
+        assert!(words.contains(part), "{name}: {part}\n{}", said.stderr);
+    }
+    let study: Value = serde_json::from_str(&said.stdout).unwrap_or_default();
+    let is_measured = |case: &&Value| case["trials"][0]["outcome"] == "measured";
+    let cases = study["cases"].as_array().into_iter().flatten().filter(is_measured);
+    assert_eq!(cases.map(|case| case["id"].as_str().unwrap()).collect::<Vec<_>>(), measured, "{name}: {}", said.stderr);
+}
+
+#[test]
+fn each_ends_with_a_table_or_with_what_to_do() {
+    if !have("each_ends_with_a_table_or_with_what_to_do", &["nginx", "php-fpm", "php"]) {
+        return;
+    }
+    let stage = Stage::new();
+    for Row { name, files, code, measured, told } in &ROWS {
+        let (_folder, said) = compare(&stage, files, &BOTH.join(","));
+        assert_row(name, &said, *code, measured, told);
+    }
+    stage.assert_nothing_left();
+}
+
+#[test]
+fn rules_that_apache_cannot_read_are_one_row() {
+    if !have("rules_that_apache_cannot_read_are_one_row", &["nginx", "php-fpm", "apache2"]) {
+        return;
+    }
+    let stage = Stage::new();
+    let files = [("public/index.php", "<?php echo 'hello';"), ("public/.htaccess", "Options -Indexes\nBogus On\n")];
+    let (_folder, said) = compare(&stage, &files, "nginx-fpm,apache-fpm");
+    assert_row("a broken .htaccess", &said, 5, &["nginx-fpm"], &["public/.htaccess: Invalid command 'Bogus'"]);
+    stage.assert_nothing_left();
+}
+
+/// A front controller that prints how it was reached.
+const FRONT: &str = "<?php echo 'page ', parse_url($_SERVER['REQUEST_URI'], PHP_URL_PATH), ' ', ($_SERVER['PATH_INFO'] ?? '') ?: 'none', \"\\n\";";
+
+#[test]
+fn the_layouts_of_frameworks_are_served_from_their_public_folders() {
+    if !have("the_layouts_of_frameworks_are_served_from_their_public_folders", &["nginx", "php-fpm", "php"]) {
+        return;
+    }
+    let stage = Stage::new();
+    let plan = "app:\n  dir: .\n  extensions: []\n  prepare: []\n  \
+                requests: [{path: /}, {path: /style.css}, {path: /some/page}]\n";
+    for (name, package, root, more, page) in [
+        ("CakePHP", "cakephp/cakephp", "webroot", &[][..], "GET /some/page: status 200 OK, 21 bytes"),
+        ("Nette", "nette/application", "www", &[], "status 200 OK, 21 bytes"),
+        ("ThinkPHP", "topthink/framework", "public", &[], "GET /some/page: status 200 OK, 27 bytes"),
+        ("Drupal", "drupal/core", "web", &["web/core/lib/Drupal.php"], "status 200 OK, 21 bytes"),
+        ("WordPress", "", ".", &["wp-load.php", "wp-settings.php", "wp-includes/version.php"], "200 OK, 21 bytes"),
+        ("Bedrock", "roots/wordpress", "web", &["web/wp/wp-load.php"], "status 200 OK, 21 bytes"),
+    ] {
+        let (index, style) = (format!("{root}/index.php"), format!("{root}/style.css"));
+        let composer = match package {
+            "" => "{}".to_owned(),
+            package => format!(r#"{{"require": {{"{package}": "*"}}}}"#),
+        };
+        let mut files = vec![
+            ("composer.json", &*composer),
+            ("stampede.yaml", plan),
+            (&*index, FRONT),
+            (&*style, "a { color: red }\n"),
+        ];
+        files.extend(more.iter().map(|file| (*file, "<?php\n")));
+        let (_folder, said) = compare(&stage, &files, &BOTH.join(","));
+        assert_row(name, &said, 0, BOTH, &[name, "GET /style.css: status 200 OK, 17 bytes", page]);
+    }
+    stage.assert_nothing_left();
+}
