@@ -141,7 +141,7 @@ mod tests {
         let spans: Vec<_> = (0..5).map(span).collect();
         let timelines = Timeline::of_turns(start, &spans, SECOND);
         let (mut slicer, slices) = channel();
-        let mut gathering = Gathering::new(vec![slices]);
+        let gathering = Gathering::new(vec![slices]);
         for (number, timeline) in (0..).zip(&timelines) {
             slicer.resume(timeline, 6 * tenth * number, number == 4);
             // Two answers in the middle of each tenth of the window, and one after it.

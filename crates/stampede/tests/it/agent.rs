@@ -78,7 +78,7 @@ fn order(server: &CountingServer, load: &str, duration: Duration) -> LoadOrder {
         cpus: (0..1024).filter(|cpu| own.is_set(*cpu)).take(1).map(|cpu| cpu as u32).collect(),
         backend: Backend::Epoll,
     };
-    LoadOrder { spec, link: None }
+    LoadOrder { spec, link: None, begins: None, turns: Vec::new() }
 }
 
 /// Waits until answers come.
