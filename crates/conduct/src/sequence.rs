@@ -102,7 +102,7 @@ impl<'a> Sequence<'a> {
             resume: None,
             backend: None,
         };
-        let conducted = study::conduct(&request, site, &mut copies, &mut record).await;
+        let conducted = Box::pin(study::conduct(&request, site, &mut copies, &mut record)).await;
         self.copies = copies;
         conducted?;
         if let Some(finished) = earlier.filter(|earlier| earlier.finished_at.is_some()) {

@@ -99,7 +99,7 @@ async fn measure(
     if turns::are_for(study, context, prepared) {
         let cases: Vec<_> = of_block.collect();
         let place = (trials.len() as u32 + 1, of);
-        trials.extend(turns::run(platform, study, context, block, &cases, place, sink).await?);
+        trials.extend(Box::pin(turns::run(platform, study, context, block, &cases, place, sink)).await?);
         return Ok(());
     }
     for (position, prepared) in of_block {

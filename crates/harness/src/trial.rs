@@ -52,10 +52,11 @@ pub(crate) async fn run(
     watch: Option<&mut Watch<'_>>,
     sink: &mut dyn Sink,
 ) -> Result<Trial, SinkError> {
-    match OpenTrial::open(platform, context, prepared, place, timing.seed, sink).await? {
+    // On the heap: the states of all that a study waits for would take most of a thread's stack.
+    match Box::pin(OpenTrial::open(platform, context, prepared, place, timing.seed, sink)).await? {
         Ok(mut open) => {
-            open.measure(timing, watch, sink).await?;
-            open.close(sink).await
+            Box::pin(open.measure(timing, watch, sink)).await?;
+            Box::pin(open.close(sink)).await
         }
         Err(failed) => Ok(*failed),
     }
