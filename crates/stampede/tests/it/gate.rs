@@ -168,7 +168,7 @@ fn a_workload_with_a_scenario_is_measured() {
     assert_eq!(said.code, Some(0), "{said:?}");
     // What three short rounds come to is the machine's affair, and how its lines are broken.
     let text = said.words();
-    for part in ["after on php-cli-server: 1 CPU and 512Mi, load closed:2", "3 blocks)"] {
+    for part in ["after on php-cli-server: 1 CPU and 512Mi, load closed:2", "3 blocks that scatter by "] {
         assert!(text.contains(part), "{part}\n{}", said.stdout);
     }
 }
