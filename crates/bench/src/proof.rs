@@ -94,7 +94,7 @@ pub(crate) fn run(proof: &Proof) -> Result<(), ProofError> {
     let times = times(proof, &kinds, &differing, &mut targets);
     tell("many cases");
     let many = many::many(proof, &kinds, &mut targets);
-    let sections = [noise, identical, many, found, coverage, times, possible::possible(), possible::lifetimes()];
+    let sections = [noise, identical, many, found, coverage, times, possible::possible()];
     let text = render(proof, &targets, &sections);
     match &proof.output {
         Some(path) => fs::write(path, text).map_err(|source| ProofError::Write { path: path.clone(), source }),

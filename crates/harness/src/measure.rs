@@ -36,16 +36,6 @@ pub(crate) enum MeasureError {
     Sink(SinkError),
 }
 
-impl MeasureError {
-    /// What happened, where the trial failed.
-    pub(crate) fn problem(self) -> Option<String> {
-        match self {
-            Self::Failed(problem) => Some(problem),
-            Self::Sink(_) => None,
-        }
-    }
-}
-
 impl From<SinkError> for MeasureError {
     fn from(error: SinkError) -> Self {
         Self::Sink(error)

@@ -6,7 +6,6 @@
 #![expect(clippy::unwrap_used, reason = "a test fails by it")]
 
 use std::collections::HashMap;
-use std::f64::consts::TAU;
 
 use stampede_stats::{
     BlockRatios, Look, PairSpread, Spending, SplitMix64, nominal_error, pair_spread, repeated_interval, step_down,
@@ -14,18 +13,12 @@ use stampede_stats::{
 };
 use statrs::function::gamma::digamma;
 
-struct Nature(SplitMix64);
+#[path = "shared/nature.rs"]
+mod nature;
+
+use nature::Nature;
 
 impl Nature {
-    fn uniform(&mut self) -> f64 {
-        ((self.0.next_u64() >> 11) as f64 + 0.5) / (1_u64 << 53) as f64
-    }
-
-    /// Box and Muller 1958.
-    fn normal(&mut self) -> f64 {
-        (-2.0 * self.uniform().ln()).sqrt() * (TAU * self.uniform()).cos()
-    }
-
     /// Student's t with 3 degrees of freedom, of variance 1: one block in fifty is further out than three deviations.
     fn heavy(&mut self) -> f64 {
         let chi: f64 = (0..3).map(|_| self.normal().powi(2)).sum();

@@ -6,25 +6,17 @@
 
 #![expect(clippy::unwrap_used, reason = "a test fails by it")]
 
-use std::f64::consts::TAU;
-
 use stampede_stats::{
     BlockRatios, Confidence, Look, Spending, SplitMix64, SteadyRule, mann_kendall, nominal_error, repeated_interval,
     steady_state,
 };
 
-struct Nature(SplitMix64);
+#[path = "shared/nature.rs"]
+mod nature;
+
+use nature::Nature;
 
 impl Nature {
-    fn uniform(&mut self) -> f64 {
-        ((self.0.next_u64() >> 11) as f64 + 0.5) / (1_u64 << 53) as f64
-    }
-
-    /// Box and Muller 1958.
-    fn normal(&mut self) -> f64 {
-        (-2.0 * self.uniform().ln()).sqrt() * (TAU * self.uniform()).cos()
-    }
-
     fn normals(&mut self, n: usize, mean: f64, deviation: f64) -> Vec<f64> {
         (0..n).map(|_| mean + deviation * self.normal()).collect()
     }

@@ -7,7 +7,6 @@
 #![expect(clippy::unwrap_used, reason = "a test fails by it")]
 
 use std::collections::HashMap;
-use std::f64::consts::TAU;
 use std::fs;
 
 use stampede_stats::{
@@ -17,18 +16,12 @@ use stampede_stats::{
 /// The standard deviation of the ratio of two lifetimes that follow each other.
 const PAIRED: f64 = 0.04;
 
-struct Nature(SplitMix64);
+#[path = "shared/nature.rs"]
+mod nature;
+
+use nature::Nature;
 
 impl Nature {
-    fn uniform(&mut self) -> f64 {
-        ((self.0.next_u64() >> 11) as f64 + 0.5) / (1_u64 << 53) as f64
-    }
-
-    /// Box and Muller 1958.
-    fn normal(&mut self) -> f64 {
-        (-2.0 * self.uniform().ln()).sqrt() * (TAU * self.uniform()).cos()
-    }
-
     fn below(&mut self, count: usize) -> usize {
         self.0.index(count)
     }

@@ -1,15 +1,17 @@
-//! A small application, cases of it, and the result of a load.
+//! A small application, cases of it, and the result of a load; a load.
 
 use std::collections::BTreeMap;
 use std::path::PathBuf;
 use std::time::Duration;
 
 use stampede_core::{
-    AddressId, Body, Bytes, Case, CaseId, CaseRole, Censored, Counts, CpuLayout, Cpus, Deployment, Exchange,
-    Expectation, GeneratorUse, Latencies, Limits, Load, Program, Ready, Request, RuntimeId, Stop, StopSignal, Topology,
-    Tuning, Unit, UnitId, Workload, WorkloadId,
+    AddressId, Body, Bytes, Case, CaseId, CaseRole, Censored, Counts, CpuLayout, Cpus, Deployment, Endpoint, Exchange,
+    Expectation, GeneratorUse, Latencies, Limits, Load, Program, Protocol, Ready, Request, RuntimeId, Stop, StopSignal,
+    Topology, Tuning, Unit, UnitId, Workload, WorkloadId,
 };
-use stampede_seam::{Backend, LittlesLaw, LoadResult, Measures};
+use stampede_seam::{
+    Backend, Check, LittlesLaw, LoadExchange, LoadOrder, LoadResult, LoadSpec, Measures, Pause, Statuses,
+};
 
 /// What the application answers to everything.
 pub const BODY: &str = "hello";
@@ -96,6 +98,40 @@ pub fn deployment(name: &str) -> Deployment {
         probe: None,
         units: vec![unit],
     }
+}
+
+/// `GET /` that is to be answered with 200, for a second, on the first processor that the caller may use.
+pub fn load_order(target: &Endpoint, load: Load) -> LoadOrder {
+    let request =
+        Request { method: "GET".to_owned(), path: "/".to_owned(), headers: BTreeMap::new(), body: Vec::new() };
+    let spec = LoadSpec {
+        targets: vec![target.clone()],
+        host: target.to_string(),
+        protocol: Protocol::Http11,
+        tls: None,
+        exchanges: vec![LoadExchange { request, check: Check::new(Statuses::only(200), Vec::new()) }],
+        load,
+        think: Pause::default(),
+        scenario: None,
+        warm_up: Duration::ZERO,
+        duration: Duration::from_secs(1),
+        requests: None,
+        drain: Duration::from_secs(5),
+        timeout: None,
+        keep_alive: true,
+        seed: 1,
+        shard: None,
+        slices: true,
+        cpus: first_cpu().into_iter().collect(),
+        backend: Backend::Epoll,
+    };
+    LoadOrder { spec, link: None, begins: None, turns: Vec::new() }
+}
+
+/// A processor that the caller may use.
+fn first_cpu() -> Option<u32> {
+    let own = rustix::thread::sched_getaffinity(None).ok()?;
+    (0..1024).find(|cpu| own.is_set(*cpu)).and_then(|cpu| u32::try_from(cpu).ok())
 }
 
 /// 20,000 answers between 10 and 30 ms on 100 connections within ten seconds.

@@ -2,9 +2,8 @@
 
 use std::time::Duration;
 
-use stampede_core::{Protocol, Request};
-use stampede_seam::{Backend, Check, LoadExchange, LoadOrder, LoadSpec, Pause, Statuses};
-use stampede_testkit::{Behaviour, CountingServer};
+use stampede_seam::LoadOrder;
+use stampede_testkit::{Behaviour, CountingServer, samples};
 use stampede_vantage::Here;
 use tokio::io::{AsyncReadExt as _, AsyncWriteExt as _, duplex};
 use tokio::time::sleep;
@@ -15,30 +14,9 @@ use crate::outbox::Outbox;
 use crate::preamble::Preamble;
 
 fn order(server: &CountingServer) -> LoadOrder {
-    let request = Request { method: "GET".to_owned(), path: "/".to_owned(), headers: Default::default(), body: vec![] };
-    let own = rustix::thread::sched_getaffinity(None).unwrap();
-    let spec = LoadSpec {
-        targets: vec![server.endpoint().clone()],
-        host: "localhost".to_owned(),
-        protocol: Protocol::Http11,
-        tls: None,
-        exchanges: vec![LoadExchange { request, check: Check::new(Statuses::only(200), Vec::new()) }],
-        load: "open:200".parse().unwrap(),
-        think: Pause::default(),
-        scenario: None,
-        warm_up: Duration::ZERO,
-        duration: Duration::from_secs(2),
-        requests: None,
-        drain: Duration::from_secs(5),
-        timeout: None,
-        keep_alive: true,
-        seed: 1,
-        shard: None,
-        slices: true,
-        cpus: (0..1024).filter(|cpu| own.is_set(*cpu)).take(1).map(|cpu| cpu as u32).collect(),
-        backend: Backend::Epoll,
-    };
-    LoadOrder { spec, link: None, begins: None, turns: Vec::new() }
+    let mut order = samples::load_order(server.endpoint(), "open:200".parse().unwrap());
+    order.spec.duration = Duration::from_secs(2);
+    order
 }
 
 /// Frames of requests with these numbers.

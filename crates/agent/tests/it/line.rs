@@ -4,9 +4,9 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use stampede_agent::{AgentVantage, LineError, PATIENCE, serve};
-use stampede_core::Endpoint;
-use stampede_core::{Load, Protocol, Request};
-use stampede_seam::{Backend, Call, Check, LoadExchange, LoadOrder, LoadSpec, Pause, Statuses, Vantage};
+use stampede_core::{Endpoint, Request};
+use stampede_seam::{Call, LoadOrder, Vantage};
+use stampede_testkit::samples;
 use tokio::io::{duplex, split};
 use tokio::task::JoinHandle;
 
@@ -32,32 +32,8 @@ pub(crate) fn call(endpoint: &Endpoint) -> Call {
 }
 
 /// A load of three seconds after one of warm-up.
-pub(crate) fn order(target: &Endpoint, load: &str, cpu: u32) -> LoadOrder {
-    let load: Load = load.parse().unwrap();
-    LoadOrder {
-        spec: LoadSpec {
-            targets: vec![target.clone()],
-            host: target.to_string(),
-            protocol: Protocol::Http11,
-            tls: None,
-            exchanges: vec![LoadExchange { request: request(), check: Check::new(Statuses::only(200), Vec::new()) }],
-            load,
-            think: Pause::default(),
-            scenario: None,
-            warm_up: Duration::from_secs(1),
-            duration: Duration::from_secs(3),
-            requests: None,
-            drain: Duration::from_secs(5),
-            timeout: None,
-            keep_alive: true,
-            seed: 1,
-            shard: None,
-            slices: true,
-            cpus: vec![cpu],
-            backend: Backend::Epoll,
-        },
-        link: None,
-        begins: None,
-        turns: Vec::new(),
-    }
+pub(crate) fn order(target: &Endpoint, load: &str) -> LoadOrder {
+    let mut order = samples::load_order(target, load.parse().unwrap());
+    (order.spec.warm_up, order.spec.duration) = (Duration::from_secs(1), Duration::from_secs(3));
+    order
 }

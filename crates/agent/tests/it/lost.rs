@@ -81,7 +81,7 @@ async fn every_call_fails_with_the_name_and_the_reason_when_an_agent_is_lost() {
     let (vantage, served) = agent(Arc::clone(platform.vantage()), 1000).await;
     let until = |secs: u32| Moment::START + SECOND * secs;
     vantage.sleep_until(until(6)).await;
-    let (load, looked) = (vantage.load(order(&front(), "closed:4", 0)), vantage.load(order(&front(), "closed:4", 0)));
+    let (load, looked) = (vantage.load(order(&front(), "closed:4")), vantage.load(order(&front(), "closed:4")));
     let (load, mut looked) = (load.unwrap(), looked.unwrap());
     let (front, mut call) = (front(), call(&front()));
     call.timeout = 100 * SECOND;
@@ -108,7 +108,7 @@ async fn every_call_fails_with_the_name_and_the_reason_when_an_agent_is_lost() {
     assert!(looked.look().is_finished);
     assert_eq!(looked.finish().await.unwrap_err().to_string(), problem);
     assert_eq!(vantage.counters(&meters).groups, [Err(problem.clone()), Ok(None)]);
-    assert_eq!(vantage.load(order(&front, "closed:4", 0)).map(drop).unwrap_err().to_string(), problem);
+    assert_eq!(vantage.load(order(&front, "closed:4")).map(drop).unwrap_err().to_string(), problem);
     assert_eq!(vantage.check_clock().await.unwrap_err(), lost);
     assert!(began.elapsed() < 3 * SECOND, "{:?}", began.elapsed());
 }
@@ -145,8 +145,8 @@ async fn a_line_that_is_idle_is_kept_by_its_heartbeats_and_a_full_one_loses_no_r
     vantage.sleep_until(Moment::START + 60 * SECOND).await;
     assert!(!served.is_finished());
     let (a, b) = (
-        vantage.load(order(running.front(), "closed:4", 0)).unwrap(),
-        vantage.load(order(running.front(), "open:10", 0)).unwrap(),
+        vantage.load(order(running.front(), "closed:4")).unwrap(),
+        vantage.load(order(running.front(), "open:10")).unwrap(),
     );
     let (a, b) = tokio::join!(a.finish(), b.finish());
     assert_eq!(a.unwrap().result.slices.len(), 3);

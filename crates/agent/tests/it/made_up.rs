@@ -52,7 +52,7 @@ async fn see(vantage: &dyn Vantage, running: &dyn Running) -> Seen {
     let connected = vantage.connect(front, SECOND).await;
     let refused = vantage.connect(&nobody, SECOND).await;
     let answer = vantage.exchange(&call(front)).await;
-    let mut load = vantage.load(order(front, "open:50", 0)).unwrap();
+    let mut load = vantage.load(order(front, "open:50")).unwrap();
     let targets = SampleTargets {
         cpus: stampede_core::Limit::Unlimited,
         meters: running.meters(),
@@ -78,11 +78,11 @@ async fn see(vantage: &dyn Vantage, running: &dyn Running) -> Seen {
     let outcome = load.finish().await;
     let sampling = sampler.finish().await;
     vantage.sleep_until(until(12)).await;
-    let mut load = vantage.load(order(front, "closed:4", 0)).unwrap();
+    let mut load = vantage.load(order(front, "closed:4")).unwrap();
     vantage.sleep_until(until(15)).await;
     load.cut();
     let cut = load.finish().await;
-    let not_started = match vantage.load(order(&nobody, "closed:4", 0)) {
+    let not_started = match vantage.load(order(&nobody, "closed:4")) {
         Err(error) => error,
         Ok(load) => load.finish().await.unwrap_err(),
     };

@@ -9,12 +9,6 @@ use stampede_vantage::Here;
 
 use crate::line::{agent, call, order};
 
-/// A processor that this test may use.
-fn first_cpu() -> u32 {
-    let own = rustix::thread::sched_getaffinity(None).unwrap();
-    (0..1024).find(|cpu| own.is_set(*cpu)).unwrap() as u32
-}
-
 #[tokio::test]
 async fn a_load_by_an_agent_sends_what_the_server_counts() {
     let server = CountingServer::start(Behaviour::default()).unwrap();
@@ -24,7 +18,7 @@ async fn a_load_by_an_agent_sends_what_the_server_counts() {
     assert_eq!((answer.status, answer.body.as_slice()), (200, b"Hello, World!".as_slice()));
     let before = server.requests();
 
-    let mut order = order(server.endpoint(), "open:50", first_cpu());
+    let mut order = order(server.endpoint(), "open:50");
     (order.spec.warm_up, order.spec.duration) = (Duration::from_millis(200), Duration::from_secs(1));
     let mut load = vantage.load(order).unwrap();
     let targets = SampleTargets {
@@ -64,7 +58,9 @@ async fn a_load_by_an_agent_sends_what_the_server_counts() {
 async fn a_load_that_cannot_be_started_fails_where_its_result_is_waited_for() {
     let (vantage, _served) = agent(Here::new(), 1000).await;
     let endpoint = Endpoint::Tcp("127.0.0.1:9".parse().unwrap());
-    let load = vantage.load(order(&endpoint, "open:50", 4000)).unwrap();
+    let mut nowhere = order(&endpoint, "open:50");
+    nowhere.spec.cpus = vec![4000];
+    let load = vantage.load(nowhere).unwrap();
     let error = load.finish().await.unwrap_err();
     assert!(error.to_string().starts_with("start the load: pin a thread to processor 4000"), "{error}");
 }
@@ -73,7 +69,7 @@ async fn a_load_that_cannot_be_started_fails_where_its_result_is_waited_for() {
 async fn a_load_that_is_dropped_ends_where_the_agent_is() {
     let server = CountingServer::start(Behaviour::default()).unwrap();
     let (vantage, _served) = agent(Here::new(), 1000).await;
-    let mut load = vantage.load(order(server.endpoint(), "open:200", first_cpu())).unwrap();
+    let mut load = vantage.load(order(server.endpoint(), "open:200")).unwrap();
     while load.look().progress.ok == 0 {
         vantage.sleep_until(vantage.now() + Duration::from_millis(5)).await;
     }

@@ -105,27 +105,23 @@ fn serving(study: &Study, trials: &[Trial]) -> BTreeSet<CaseId> {
 /// was over before the block of a look, the look is at the last block that is complete, and the last one.
 pub(crate) fn follow(study: &Study, trials: &[Trial], max_time: Duration, family: &mut Family<'_>) -> Course {
     let mut open = serving(study, trials);
-    let pilot = MIN_BLOCKS as u32;
+    let (pilot, is_over) = (MIN_BLOCKS as u32, study.time_over_at.is_some());
     if !has_block(&open, trials, pilot) {
-        return if study.time_over_at.is_some() {
-            Course { open: BTreeSet::new(), until: pilot }
-        } else {
-            Course { open, until: pilot }
-        };
+        return Course { open: if is_over { BTreeSet::new() } else { open }, until: pilot };
     }
     let clock = |block| Clock::after(study, trials, max_time, block);
     let mut most = pilot + clock(pilot).blocks_left(open.len());
     let mut block = most.min(FIRST_LOOK);
     for looks_left in (0..MOST_LOOKS as u32).rev() {
         if !has_block(&open, trials, block) {
-            if study.time_over_at.is_none() {
+            if !is_over {
                 return Course { open, until: block };
             }
             family.look(complete(&open, trials), 1.0);
             return Course { open: BTreeSet::new(), until: block };
         }
         let clock = clock(block);
-        let is_cut = study.time_over_at.is_some() && block >= complete(&open, trials);
+        let is_cut = is_over && block >= complete(&open, trials);
         let is_last = block >= most || looks_left == 0 || clock.blocks_left(open.len()) == 0 || is_cut;
         family.look(block, if is_last { 1.0 } else { budget(looks_left) });
         let over = Course { open: BTreeSet::new(), until: block };

@@ -57,30 +57,3 @@ pub(crate) fn possible() -> Section {
     }
     section
 }
-
-/// Whether two cases are better started twice each in a round. Figures of `crates/stats/tests/two_lifetimes.rs`.
-pub(crate) fn lifetimes() -> Section {
-    let mut section = Section::new("Two cases, started once or twice in a round");
-    section.paragraph(
-        "The figures of this part are those of `cargo test -p stampede-stats --test two_lifetimes -- --ignored --nocapture`: two cases, a \
-         standard deviation of 4 % between lifetimes that follow each other, 10,000 studies of one look at 12 lifetimes and 4,000 of five \
-         looks in the time of 52. \"Two, larger\" has the larger of the pooled error and of that between rounds. \"Half\" is half of the \
-         95 % interval, \"missed\" how often it misses the truth, \"to a verdict\" the median of lifetimes where one case is 5 % faster. \"Recorded\" \
-         are trials that were kept back; in \"favours\" the machine favours one case for four lifetimes at a time.",
-    );
-    let row = |cells: &[&str]| cells.iter().map(|cell| (*cell).to_owned()).collect::<Vec<_>>();
-    section.table(&[
-        row(&["noise", "starts in a round", "half", "missed", "5 % found", "to a verdict"]),
-        row(&["recorded", "one each", "4.05 %", "4.0 %", "65.3 %", "20"]),
-        row(&["recorded", "two, pooled", "4.29 %", "4.4 %", "59.8 %", "24"]),
-        row(&["recorded", "two, larger", "6.56 %", "1.5 %", "40.8 %", "24"]),
-        row(&["white", "one each", "3.98 %", "4.8 %", "67.1 %", "20"]),
-        row(&["white", "two, pooled", "3.63 %", "4.9 %", "73.8 %", "16"]),
-        row(&["white", "two, larger", "5.85 %", "2.8 %", "46.6 %", "24"]),
-        row(&["favours", "one each", "5.27 %", "11.2 %", "45.5 %", "34"]),
-        row(&["favours", "two, pooled", "4.43 %", "14.7 %", "56.1 %", "24"]),
-        row(&["favours", "two, larger", "10.48 %", "5.4 %", "21.3 %", "36"]),
-    ]);
-    section.paragraph("So each is started once ([ADR 36](adr/0036-one-lifetime-of-a-case-in-a-block.md)).");
-    section
-}

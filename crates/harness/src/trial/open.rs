@@ -142,11 +142,14 @@ impl<'a> OpenTrial<'a> {
 
     /// Starts the load of all turns, unless the deployment has failed before. They are counted from `begins`.
     pub(crate) fn begin_turns(&mut self, seed: u64, begins: Moment, turns: Vec<TurnSpan>) {
+        if self.failure.is_some() {
+            return;
+        }
         let order = self.order(&Timing { warm_up: Duration::ZERO, duration: Duration::ZERO, seed });
-        let order = LoadOrder { begins: Some(begins), turns, ..order };
-        match Alternating::start(self.running.as_ref(), order) {
-            Ok(turns) => self.turns = Some(turns).filter(|_| self.failure.is_none()),
-            Err(error) => self.failure = self.failure.take().or_else(|| error.problem()),
+        let order = LoadOrder { turns, ..order };
+        match Alternating::start(self.running.as_ref(), begins, order) {
+            Ok(turns) => self.turns = Some(turns),
+            Err(error) => self.failure = Some(error.to_string()),
         }
     }
 

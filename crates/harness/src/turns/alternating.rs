@@ -2,8 +2,8 @@
 
 use std::time::Duration;
 
-use stampede_core::{Cpus, Gauge, Limit, ResourceUse, Sampling, SeriesSource, Turn};
-use stampede_seam::{LoadHandle, LoadOrder, LoadOutcome, Moment, Running, TurnSpan};
+use stampede_core::{Counts, Cpus, Gauge, Limit, ResourceUse, Sampling, SeriesSource, Turn};
+use stampede_seam::{LoadError, LoadHandle, LoadOrder, LoadOutcome, Moment, Running, TurnSpan};
 
 use crate::event::Sink;
 use crate::measure::{self, Beside, MeasureError, Measured, Part};
@@ -24,11 +24,10 @@ pub(crate) struct Alternating {
 }
 
 impl Alternating {
-    /// Starts the load, which sends nothing before its first turn.
-    pub(crate) fn start(running: &dyn Running, order: LoadOrder) -> Result<Self, MeasureError> {
-        let vantage = running.vantage();
-        let (began, spans) = (order.begins.unwrap_or(vantage.now()), order.turns.clone());
-        let load = vantage.load(order).map_err(|error| MeasureError::Failed(error.to_string()))?;
+    /// Starts the load, which sends nothing before its first turn. Its turns are counted from `began`.
+    pub(crate) fn start(running: &dyn Running, began: Moment, order: LoadOrder) -> Result<Self, LoadError> {
+        let spans = order.turns.clone();
+        let load = running.vantage().load(LoadOrder { begins: Some(began), ..order })?;
         Ok(Self { load, began, spans, seen: Vec::new(), seconds: Seconds::default() })
     }
 
@@ -68,7 +67,7 @@ impl Alternating {
 
 /// The turns in which this was measured.
 fn turns(spans: &[TurnSpan], outcome: &LoadOutcome, seen: &[Beside]) -> Vec<Turn> {
-    let turn = |((span, counts), beside): ((&TurnSpan, &stampede_core::Counts), &Beside)| {
+    let turn = |((span, counts), beside): ((&TurnSpan, &Counts), &Beside)| {
         let series = beside.sampling.as_ref().map(|all| &all.series);
         let machine = series.and_then(|all| all.iter().find(|series| series.source == SeriesSource::Machine));
         Turn {

@@ -6,11 +6,9 @@ use std::sync::Arc;
 use std::time::{Duration, Instant};
 
 use stampede_agent::{AgentVantage, PATIENCE, Preamble, Side};
-use stampede_core::{Load, Protocol, Request};
-use stampede_seam::{
-    Backend, Call, Check, LoadExchange, LoadHandle, LoadOrder, LoadSpec, Pause, SampleTargets, Statuses, Vantage as _,
-};
-use stampede_testkit::{Behaviour, CountingServer};
+use stampede_core::Request;
+use stampede_seam::{Call, LoadHandle, LoadOrder, SampleTargets, Vantage as _};
+use stampede_testkit::{Behaviour, CountingServer, samples};
 use stampede_vantage::Here;
 use tokio::net::unix::pipe;
 
@@ -54,31 +52,9 @@ impl Drop for Agent {
 }
 
 fn order(server: &CountingServer, load: &str, duration: Duration) -> LoadOrder {
-    let load: Load = load.parse().unwrap();
-    let request = Request { method: "GET".to_owned(), path: "/".to_owned(), headers: Default::default(), body: vec![] };
-    let own = rustix::thread::sched_getaffinity(None).unwrap();
-    let spec = LoadSpec {
-        targets: vec![server.endpoint().clone()],
-        host: "localhost".to_owned(),
-        protocol: Protocol::Http11,
-        tls: None,
-        exchanges: vec![LoadExchange { request, check: Check::new(Statuses::only(200), Vec::new()) }],
-        load,
-        think: Pause::default(),
-        scenario: None,
-        warm_up: Duration::from_millis(100),
-        duration,
-        requests: None,
-        drain: Duration::from_secs(5),
-        timeout: None,
-        keep_alive: true,
-        seed: 1,
-        shard: None,
-        slices: true,
-        cpus: (0..1024).filter(|cpu| own.is_set(*cpu)).take(1).map(|cpu| cpu as u32).collect(),
-        backend: Backend::Epoll,
-    };
-    LoadOrder { spec, link: None, begins: None, turns: Vec::new() }
+    let mut order = samples::load_order(server.endpoint(), load.parse().unwrap());
+    (order.spec.warm_up, order.spec.duration) = (Duration::from_millis(100), duration);
+    order
 }
 
 /// Waits until answers come.

@@ -1,48 +1,16 @@
 //! A load through the vantage: as many requests as the server counts, on the vantage's own clock, and over a way that delays.
 
-use std::collections::BTreeMap;
 use std::time::Duration;
 
-use stampede_core::{ClientLink, Endpoint, Protocol, Request};
-use stampede_seam::{Backend, Check, LoadExchange, LoadOrder, LoadSpec, Pause, Statuses, Vantage as _};
-use stampede_testkit::{Behaviour, CountingServer};
+use stampede_core::{ClientLink, Endpoint};
+use stampede_seam::{LoadOrder, Vantage as _};
+use stampede_testkit::{Behaviour, CountingServer, samples};
 use stampede_vantage::Here;
 
 fn order(target: &Endpoint, link: Option<ClientLink>) -> LoadOrder {
-    let request =
-        Request { method: "GET".to_owned(), path: "/".to_owned(), headers: BTreeMap::new(), body: Vec::new() };
-    LoadOrder {
-        spec: LoadSpec {
-            targets: vec![target.clone()],
-            host: target.to_string(),
-            protocol: Protocol::Http11,
-            tls: None,
-            exchanges: vec![LoadExchange { request, check: Check::new(Statuses::only(200), Vec::new()) }],
-            load: "open:50".parse().unwrap(),
-            think: Pause::default(),
-            scenario: None,
-            warm_up: Duration::from_millis(200),
-            duration: Duration::from_secs(1),
-            requests: None,
-            drain: Duration::from_secs(5),
-            timeout: None,
-            keep_alive: true,
-            seed: 1,
-            shard: None,
-            slices: true,
-            cpus: vec![first_cpu()],
-            backend: Backend::Epoll,
-        },
-        link,
-        begins: None,
-        turns: Vec::new(),
-    }
-}
-
-/// A processor that this test may use.
-fn first_cpu() -> u32 {
-    let own = rustix::thread::sched_getaffinity(None).unwrap();
-    (0..1024).find(|cpu| own.is_set(*cpu)).unwrap() as u32
+    let mut order = LoadOrder { link, ..samples::load_order(target, "open:50".parse().unwrap()) };
+    order.spec.warm_up = Duration::from_millis(200);
+    order
 }
 
 #[tokio::test]
