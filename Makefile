@@ -2,7 +2,7 @@
 
 STAMPEDE := target/release/stampede
 
-.PHONY: help demo test check check-bench format clippy tidy unit test-php test-web analyse-php bench-report bench-load bench-rates bench-status bench-stats bench-real bench-turns bench-forecast bench-forecast-real bench-forecast-published bench-gateway bench-capacity bench-tune bench-grids bench-ladder bench-findings fuzz
+.PHONY: help demo test check check-bench format clippy tidy unit test-php test-web analyse-php bench-report bench-load bench-rates bench-status bench-stats bench-real bench-turns bench-blocks bench-forecast bench-forecast-real bench-forecast-published bench-gateway bench-capacity bench-tune bench-grids bench-ladder bench-findings fuzz
 
 help:
 	@echo "make demo    install what is missing, build, and compare PHP runtimes on this machine"
@@ -31,6 +31,9 @@ help:
 	@echo "make bench-turns"
 	@echo "             where the scatter of trials comes from, and what turns take away of it (an hour, goes on"
 	@echo "             where it was left), into docs/bench-turns.md"
+	@echo "make bench-blocks"
+	@echo "             what verdicts in turns are worth where the truth is known (some hours, continues where it was"
+	@echo "             left; BENCH='--time 40m' bounds it), into docs/bench-blocks.md"
 	@echo "make bench-forecast"
 	@echo "             how fast the forecast simulates, into docs/bench-forecast.md"
 	@echo "make bench-forecast-real"
@@ -141,6 +144,13 @@ bench-turns:
 	@scripts/rust.sh
 	cargo build --release --locked --package stampede --package stampede-bench
 	target/release/stampede-bench turns $(BENCH)
+
+# Takes some hours on a quiet machine; studies that are done are kept in crates/bench/data/blocks.jsonl.
+bench-blocks:
+	@scripts/packages.sh demo
+	@scripts/rust.sh
+	cargo build --release --locked --package stampede --package stampede-bench
+	target/release/stampede-bench blocks $(BENCH)
 
 # Computes on one processor for a minute or two.
 bench-forecast:

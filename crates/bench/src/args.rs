@@ -7,6 +7,7 @@ use std::time::Duration;
 
 use thiserror::Error;
 
+use crate::blocks::Blocks;
 use crate::capacity::Capacities;
 use crate::findings::{FAULTS, Provocation};
 use crate::proof::Proof;
@@ -32,6 +33,7 @@ usage: stampede-bench load [FLAGS]
        stampede-bench published [--rounds N] [--workload NAME|DIR] [--output FILE] [--remark TEXT] [--stampede FILE]
        stampede-bench real [--studies N] [--time TIME] [--data FILE] [--output FILE] [--stampede FILE]
        stampede-bench turns [--pieces N] [--data FILE] [--output FILE] [--remark TEXT] [--stampede FILE]
+       stampede-bench blocks [--time TIME] [--only KIND] [--studies N] [--seed N] [--data FILE] [--output FILE] [--remark TEXT] [--stampede FILE]
        stampede-bench findings [--only FAULT] [--cells FROM..TO] [--data FILE] [--output FILE] [--stampede FILE]
 
 `load` holds `stampede load` against a bare client and against other tools, and writes a table;
@@ -43,11 +45,13 @@ are simulated. `forecast` holds forecasts of ten services against real ones, and
 was left; `published` holds forecasts against the published rows of gcp-markdown. `tune` replays the
 search for settings on grids that `grid` recorded here, a trial of every cell at a time, or that are
 made up. `findings` provokes faults and counts how often the first bottleneck that is named is the
-right one; `turns` tells where the scatter of trials comes from, and what turns take away of it: both
-go on where they were left, too.
+right one; `turns` tells where the scatter of trials comes from, and what turns take away of it; `blocks`
+records deployments whose true ratios are known, in turns, and counts what the methods make of them: all
+three continue where they were left, too.
 
   --rounds N            rounds, in each of which every client runs once [default: 5]
   --duration TIME       length of each run, in whole seconds [default: 3s]
+  --only KIND           of blocks: record kinds alone whose names have this in them [default: all]
   --only A,B            parts: closed, http2, tls, open, memory [default: all]
   --runtimes A,B        runtimes that are sampled [default: nginx-fpm,apache-mod-php]
   --tools A,B           tools of the closed loop [default: all that are installed]
@@ -57,9 +61,9 @@ go on where they were left, too.
   --output FILE         write the tables to a file [default: stdout]
   --quick               one round of one second: does everything work?
   --soak                also hold the memory of ten minutes against that of one
-  --studies N           studies of each kind [default: stats 2000, real 40]
+  --studies N           studies of each kind [default: stats and blocks 2000, real 40]
   --searches N          searches of each server, or of each kind on each grid [default: capacity 100, tune 200]
-  --time TIME           the most time of a real study [default: 120s]
+  --time TIME           the most time of a real study [default: 120s]; of blocks: begin no study after it [default: none]
   --workload NAME|DIR   the workload of the published rows, or a folder with one [default: markdown]
   --pieces N            pieces of 32 trials that the file is to hold, of a grid to record now, or studies of each
                         kind of turns [default: 10, all, 10]
@@ -83,6 +87,7 @@ pub(crate) enum Task {
     Published(Published),
     Findings(Provocation),
     Turns(Turns),
+    Blocks(Blocks),
     /// The neighbour that works in bursts, started by this program itself.
     Disturb(u64),
     /// The server that takes a known share of CPU time more, started by a deployment.
@@ -168,6 +173,7 @@ pub(crate) fn read(arguments: impl IntoIterator<Item = String>) -> Result<Task, 
         Some("published") => published(arguments),
         Some("findings") => findings(arguments),
         Some("turns") => turns(arguments),
+        Some("blocks") => blocks(arguments),
         Some("disturb") => {
             let seed = arguments.next().ok_or(ArgsError::Without("SEED".to_owned()))?;
             Ok(Task::Disturb(parse("SEED", &seed, "a number")?))
@@ -344,6 +350,26 @@ fn turns(mut arguments: impl Iterator<Item = String>) -> Result<Task, ArgsError>
         }
     }
     Ok(Task::Turns(turns))
+}
+
+fn blocks(mut arguments: impl Iterator<Item = String>) -> Result<Task, ArgsError> {
+    let mut blocks = Blocks::default();
+    while let Some(flag) = arguments.next() {
+        let mut value = || arguments.next().ok_or_else(|| ArgsError::Without(flag.clone()));
+        match flag.as_str() {
+            "--time" => blocks.time = Some(seconds(&flag, &value()?)?),
+            "--only" => blocks.only = value()?,
+            "--studies" => blocks.studies = above_zero(&flag, &value()?)?,
+            "--seed" => blocks.seed = parse(&flag, &value()?, "a number")?,
+            "--data" => blocks.data = PathBuf::from(value()?),
+            "--output" => blocks.output = PathBuf::from(value()?),
+            "--remark" => blocks.remark = value()?,
+            "--stampede" => blocks.stampede = Some(PathBuf::from(value()?)),
+            "--help" | "-h" => return Ok(Task::Help),
+            other => return Err(ArgsError::Unknown(other.to_owned())),
+        }
+    }
+    Ok(Task::Blocks(blocks))
 }
 
 fn forecast(mut arguments: impl Iterator<Item = String>) -> Result<Task, ArgsError> {

@@ -6,6 +6,7 @@ use std::path::PathBuf;
 use thiserror::Error;
 
 use crate::args::ArgsError;
+use crate::blocks::BlocksError;
 use crate::burner::BurnError;
 use crate::capacity::CapacitiesError;
 use crate::compare::CompareError;
@@ -79,6 +80,8 @@ pub(crate) enum Failure {
     #[error(transparent)]
     Turns(#[from] TurnsError),
     #[error(transparent)]
+    Blocks(#[from] BlocksError),
+    #[error(transparent)]
     Findings(#[from] FindingsError),
     #[error("burn")]
     Burn(#[from] BurnError),
@@ -98,6 +101,7 @@ impl Failure {
             | Self::Published(PublishedError::Compare(CompareError::NoStampede(_)) | PublishedError::Fastest)
             | Self::Findings(FindingsError::Compare(CompareError::NoStampede(_)))
             | Self::Turns(TurnsError::Compare(CompareError::NoStampede(_)))
+            | Self::Blocks(BlocksError::Compare(CompareError::NoStampede(_)))
             | Self::Processors(_)
             | Self::NoStampede(_)
             | Self::Prepare(_)
@@ -120,6 +124,7 @@ impl Failure {
             | Self::Published(_)
             | Self::Findings(_)
             | Self::Turns(_)
+            | Self::Blocks(_)
             | Self::Burn(_)
             | Self::Process(_) => 5,
         }

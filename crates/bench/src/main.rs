@@ -1,5 +1,5 @@
 //! Benchmarks: of the load engine, `make bench-load`; of sampling, `make bench-status`; of verdicts, `make bench-stats`;
-//! of capacities, `make bench-capacity`; of the search for settings, `make bench-tune`; of findings, `make bench-findings`; of turns, `make bench-turns`;
+//! of capacities, `make bench-capacity`; of the search for settings, `make bench-tune`; of findings, `make bench-findings`; of turns, `make bench-turns` and `make bench-blocks`;
 //! of forecasts, `make bench-forecast-real` and `make bench-forecast-published`.
 //!
 //! It starts a server and clients, each pinned to a processor, lets them take turns, and writes a table. The server and the
@@ -7,12 +7,14 @@
 //! what it prints; only `stats`, `capacity` and `tune` call the code that decides, with made-up or recorded trials.
 
 mod args;
+mod blocks;
 mod burner;
 mod capacity;
 mod circumstances;
 mod closed;
 mod compare;
 mod document;
+mod draws;
 mod duel;
 mod exchange;
 mod failure;
@@ -85,6 +87,7 @@ fn run() -> Result<(), Failure> {
         Task::Published(asked) => Ok(published::run(&asked)?),
         Task::Findings(provocation) => Ok(findings::run(&provocation)?),
         Task::Turns(asked) => Ok(turns::run(&asked)?),
+        Task::Blocks(asked) => Ok(blocks::run(&asked)?),
         Task::Disturb(seed) => turns::disturb(seed).map_err(Failure::Prepare),
         Task::Burn => Ok(burner::serve()?),
         Task::Serve => Ok(server::serve()?),

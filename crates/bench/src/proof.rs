@@ -12,16 +12,17 @@ mod simulation;
 use std::fs;
 use std::io::Write;
 use std::path::PathBuf;
-use std::thread;
 use std::time::Duration;
 
 use stampede_core::{ErrorModel, Rounds, VerdictWord};
-use stampede_stats::{Confidence, SplitMix64, power};
+use stampede_stats::{Confidence, power};
 use thiserror::Error;
 
 use self::noise::Noise;
-use self::simulation::{Compared, Ended, PRECISION, Simulation, TRIAL};
+pub(crate) use self::simulation::{Compared, decided};
+use self::simulation::{Ended, PRECISION, Simulation, TRIAL};
 use crate::document::{self, Section};
+use crate::draws::draws;
 use crate::progress::tell;
 use crate::target::{Bound, Target};
 use crate::trials::{self, TrialRow, TrialsError};
@@ -355,20 +356,9 @@ impl Kind {
     }
 }
 
-/// Runs studies of one kind on all processors. Which one runs a study changes nothing in it.
+/// Runs studies of one kind.
 fn studies(proof: &Proof, count: u32, simulation: &Simulation, noise: &Noise) -> Vec<Ended> {
-    let threads = thread::available_parallelism().map_or(1, usize::from);
-    let from = proof.seed.wrapping_mul(1_000_003);
-    let one = |number: u32| simulation.run(noise, &mut SplitMix64::new(from.wrapping_add(number.into())));
-    thread::scope(|scope| {
-        let every = |first: usize| (0..count).skip(first).step_by(threads).map(one).collect::<Vec<_>>();
-        let handles: Vec<_> = (0..threads).map(|first| scope.spawn(move || every(first))).collect();
-        let joined = handles.into_iter().map(|handle| match handle.join() {
-            Ok(ended) => ended,
-            Err(panic) => std::panic::resume_unwind(panic),
-        });
-        joined.flatten().collect()
-    })
+    draws(proof.seed, count, |random| simulation.run(noise, random))
 }
 
 fn said(ended: &[Ended], word: VerdictWord) -> f64 {

@@ -16,13 +16,12 @@ use serde_json::Value;
 use stampede_stats::{NestedVariances, Variance, mean};
 use thiserror::Error;
 
-use self::neighbour::Neighbour;
 use crate::compare::{Compare, CompareError};
 use crate::document::Section;
 use crate::jsonl::{self, JsonlError};
 use crate::progress::tell;
 
-pub(crate) use self::neighbour::disturb;
+pub(crate) use self::neighbour::{Neighbour, disturb};
 
 /// How it is to be done.
 #[derive(Clone, Debug, PartialEq)]

@@ -95,6 +95,18 @@ impl Simulation {
     }
 }
 
+/// What is said of these cases after blocks that were fixed before, `figures[block][case]`, of which more is better.
+pub(crate) fn decided(figures: &[Vec<f64>], truths: &[f64]) -> Vec<Compared> {
+    let study = study(truths.len(), Rounds::Fixed(figures.len() as u32), PRECISION, ErrorModel::AllCases);
+    let mut trials: Vec<Trial> = Vec::new();
+    for (block, of_block) in (1..).zip(figures) {
+        for (case, figure) in of_block.iter().enumerate() {
+            trials.push(trial(&study, case, block, trials.len(), *figure));
+        }
+    }
+    ended(&analyse(&study, &trials), truths, trials.len()).pairs
+}
+
 fn ended(analysis: &Analysis, truths: &[f64], trials: usize) -> Ended {
     let truth = |id: &CaseId| id.as_str().parse().ok().and_then(|place: usize| truths.get(place));
     let compared = analysis.verdicts.iter().filter_map(|verdict| {
