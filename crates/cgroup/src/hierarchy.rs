@@ -102,7 +102,8 @@ impl Hierarchy {
         hand_down_controllers(base)
     }
 
-    /// Makes a group of [`Hierarchy::group`] with the groups above it, after [`Hierarchy::settle`].
+    /// Makes a group of [`Hierarchy::group`] with the groups above it, after [`Hierarchy::settle`]. Its neighbours wait for it, not it
+    /// for them: it has the largest weight.
     ///
     /// # Errors
     ///
@@ -112,15 +113,15 @@ impl Hierarchy {
         group.make_folders()?;
         // Only now, since the last run of another Stampede may remove the group above until this one is in it.
         match self {
-            Self::V1(own) => match &own.cpuset {
-                Some(cpuset) => {
+            Self::V1(own) => {
+                if let Some(cpuset) = &own.cpuset {
                     fill_cpuset(&cpuset.join(RUNS))?;
-                    group.fill_cpuset()
+                    group.fill_cpuset()?;
                 }
-                None => Ok(()),
-            },
-            Self::V2 { base, .. } => hand_down_controllers(&base.join(RUNS)),
+            }
+            Self::V2 { base, .. } => hand_down_controllers(&base.join(RUNS))?,
         }
+        group.weigh()
     }
 }
 

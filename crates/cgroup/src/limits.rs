@@ -108,6 +108,18 @@ impl Group {
         Ok(())
     }
 
+    /// Gives the group and the one that all runs lie in the largest weight there is: where programs beside it want more processor time
+    /// than the machine has, the group gets what its quota grants, and they wait. The weight grants nothing above the quota.
+    pub(crate) fn weigh(&self) -> Result<(), FileError> {
+        // https://docs.kernel.org/admin-guide/cgroup-v2.html#cpu-interface-files: from 1 to 10000. In version 1 the largest that the
+        // scheduler keeps is 2^18 (MAX_SHARES in kernel/sched/sched.h).
+        let (folder, name, largest) = match self {
+            Self::V1(folders) => (&folders.cpu, "cpu.shares", "262144"),
+            Self::V2 { dir } => (dir, "cpu.weight", "10000"),
+        };
+        [folder.parent(), Some(folder)].into_iter().flatten().try_for_each(|group| write(&group.join(name), largest))
+    }
+
     /// Takes the CPU quota off, also of the groups below, so that the end of the group does not have to wait for it.
     pub(crate) fn lift_quota(&self) -> Result<(), FileError> {
         let (folder, name, unlimited) = match self {

@@ -105,6 +105,8 @@ fn a_v1_group_is_made_filled_limited_and_joined_also_where_controllers_share_a_f
         ("cpuset/stampede/cpuset.cpus", "0-3"),
         ("cpuset/stampede/r1/cpuset.mems", "0"),
         ("cpuset/stampede/r1/cpuset.cpus", "1,3"),
+        ("cpu,cpuacct/stampede/cpu.shares", "262144"),
+        ("cpu,cpuacct/stampede/r1/cpu.shares", "262144"),
         ("cpu,cpuacct/stampede/r1/cpu.cfs_period_us", "100000"),
         ("cpu,cpuacct/stampede/r1/cpu.cfs_quota_us", "50000"),
         ("memory/stampede/r1/memory.limit_in_bytes", "67108864"),
@@ -163,6 +165,8 @@ fn a_v2_process_that_is_alone_moves_to_a_leaf_and_hands_controllers_down() {
         ("stampede-self/cgroup.procs", own_pid.as_str()),
         ("cgroup.subtree_control", "+cpuset +cpu +memory"),
         ("stampede/cgroup.subtree_control", "+cpuset +cpu +memory"),
+        ("stampede/cpu.weight", "10000"),
+        ("stampede/r1/cpu.weight", "10000"),
         ("stampede/r1/cpu.max", "50000 100000"),
         ("stampede/r1/memory.max", "67108864"),
     ] {

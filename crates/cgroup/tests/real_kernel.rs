@@ -10,6 +10,7 @@ use std::process::{Child, Command, Stdio};
 use std::time::{Duration, Instant};
 
 use rustix::process::{Pid, getpid};
+use rustix::thread::{CpuSet, sched_getaffinity, sched_setaffinity};
 use stampede_cgroup::{Bound, Counters, CpuQuota, Group, Hierarchy, InForce, Limits, QUOTA_PERIOD};
 
 /// A group of a test. When the test fails, what runs in it is killed all the same.
@@ -255,4 +256,62 @@ fn a_frozen_group_does_nothing_until_it_is_thawed() {
     group.thaw().unwrap();
     wait_for_work(frozen);
     end(&group, child);
+}
+
+/// A busy loop beside the groups of runs, on one processor. Killed when it is dropped.
+struct Neighbour(Child);
+
+impl Neighbour {
+    fn start(cpu: u32) -> Self {
+        let mut command = Command::new("/bin/sh");
+        command.args(["-c", "while :; do :; done"]).stdin(Stdio::null());
+        let pin = move || {
+            let mut set = CpuSet::new();
+            set.set(cpu as usize);
+            Ok(sched_setaffinity(None, &set)?)
+        };
+        // SAFETY: the closure makes one system call.
+        unsafe { command.pre_exec(pin) };
+        Self(command.spawn().unwrap())
+    }
+
+    /// The processor time that it had, [in ns](https://docs.kernel.org/scheduler/sched-stats.html#proc-pid-schedstat).
+    fn cpu(&self) -> Duration {
+        let text = std::fs::read_to_string(format!("/proc/{}/schedstat", self.0.id())).unwrap();
+        Duration::from_nanos(text.split_whitespace().next().unwrap().parse().unwrap())
+    }
+}
+
+impl Drop for Neighbour {
+    fn drop(&mut self) {
+        let _ = self.0.kill();
+        let _ = self.0.wait();
+    }
+}
+
+/// Of five busy loops on one processor each would get a fifth.
+#[test]
+fn neighbours_wait_until_a_group_has_what_its_quota_grants() {
+    let Some(group) = make("weight") else { return };
+    let allowed = sched_getaffinity(None).unwrap();
+    let cpu = (0..).find(|cpu| allowed.is_set(*cpu as usize)).unwrap();
+    group.set_limits(&Limits { runtime: Duration::from_millis(50), memory: 64 << 20, cpus: vec![cpu] }).unwrap();
+    let neighbours: Vec<_> = (0..4).map(|_| Neighbour::start(cpu)).collect();
+    let child = spawn(&group, "while :; do :; done");
+    let times = || (counters(&group).cpu, neighbours.iter().map(Neighbour::cpu).sum::<Duration>());
+    let deadline = Instant::now() + Duration::from_secs(30);
+    let (own, others) = loop {
+        let (own, others) = times();
+        if own + others > Duration::from_secs(1) {
+            break (own, others);
+        }
+        assert!(Instant::now() < deadline, "{own:?} {others:?}");
+        std::thread::sleep(Duration::from_millis(10));
+    };
+    let share = own.as_secs_f64() / (own + others).as_secs_f64();
+    let _ = writeln!(std::io::stderr(), "{:.1} % of the processor, of 50 % that the quota grants", 100.0 * share);
+    drop(neighbours);
+    end(&group, child);
+    // What others do on the machine takes from both alike.
+    assert!(share > 0.4, "{share}");
 }

@@ -62,12 +62,13 @@ pub trait Host: Sync {
     /// before anything is opened.
     fn settle(&self);
 
-    /// Keeps this process, and what it starts, to a part of the processors, and makes what its futures run on.
+    /// Keeps this process, and what it starts, to the generator's part of the processors, and makes what its futures run on. Where that part
+    /// is its own, it goes before programs beside it, if it may.
     ///
     /// # Errors
     ///
     /// When the system refuses it.
-    fn enter(&self, own: &[u32]) -> Result<Runtime, Failure>;
+    fn enter(&self, layout: &CpuLayout) -> Result<Runtime, Failure>;
 
     /// What asks to stop from here on. To be called on what [`Host::enter`] made.
     ///
@@ -164,8 +165,8 @@ pub fn attend<W: Future<Output = Result<(), Failure>>>(
     work: impl FnOnce(CpuLayout) -> W,
 ) -> Result<Result<Ended, Failure>, Failure> {
     let pinning = CpuLayout::divide(&bench.host.cpus(), cores);
-    // Everything of Stampede's own stays off the server's cores from here on: threads inherit this.
-    let runtime = bench.host.enter(&pinning.generator)?;
+    // Everything of Stampede's own stays off the server's cores from here on, and goes before programs beside it: threads inherit this.
+    let runtime = bench.host.enter(&pinning)?;
     let ended = runtime.block_on(async {
         let interrupts = bench.host.interrupts()?;
         heed(interrupts, stop, bench, work(pinning)).await

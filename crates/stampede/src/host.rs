@@ -64,8 +64,11 @@ impl Host for ThisMachine {
         }
     }
 
-    fn enter(&self, own: &[u32]) -> Result<Runtime, Failure> {
-        stampede_platforms::pin_to(own).map_err(Failure::missing)?;
+    fn enter(&self, layout: &CpuLayout) -> Result<Runtime, Failure> {
+        stampede_platforms::pin_to(&layout.generator).map_err(Failure::missing)?;
+        if !layout.is_shared() {
+            stampede_platforms::go_first();
+        }
         Builder::new_current_thread().enable_all().build().map_err(Failure::missing)
     }
 

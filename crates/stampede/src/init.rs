@@ -33,7 +33,7 @@ pub(crate) fn run(args: &InitArgs, host: &dyn Host) -> Outcome {
     let plan = ComparePlan::of_application(dir, index, name, host.size(), &BuiltIn).map_err(Failure::usage)?;
     let cpus = host.cpus();
     let pinning = CpuLayout::divide(&cpus, plan.limits.cpus.whole_cores());
-    let runtime = host.enter(&cpus)?;
+    let runtime = host.enter(&CpuLayout { server: cpus.clone(), generator: cpus })?;
     let recorded = runtime.block_on(async {
         let mut signals = Signals::new()?;
         tokio::select! {

@@ -112,20 +112,22 @@ pub(super) fn intervals(pieces: &[Piece]) -> Section {
         "How many of the 95 % intervals that studies printed hold the true ratio: all pairs of six servers that do a known share of work \
          more. Pairs of a study share its deployments, so their number says less than so many pairs apart.",
     );
-    let mut rows =
-        vec![["what", "studies", "pairs", "hold the truth", "a false direction"].map(str::to_owned).to_vec()];
+    let head = ["what", "studies", "pairs", "with an interval", "hold the truth", "a false direction"];
+    let mut rows = vec![head.map(str::to_owned).to_vec()];
     let (mut all, mut held) = (0, 0);
     for kind in KINDS.iter().filter(|kind| matches!(kind.what, What::Work(_))) {
         let of: Vec<&Piece> = pieces.iter().filter(|piece| piece.kind == kind.name).collect();
         let judged: Vec<Compared> =
             of.iter().flat_map(|piece| &piece.pairs).filter_map(|pair| judged(kind, pair)).collect();
         let holds = judged.iter().filter(|pair| pair.covers() == Some(true)).count();
+        let told = judged.iter().filter(|pair| pair.covers().is_some()).count();
         let wrong = judged.iter().filter(|pair| pair.is_false()).count();
-        (all, held) = (all + judged.len(), held + holds);
+        (all, held) = (all + told, held + holds);
         rows.push(vec![
             kind.name.to_owned(),
             of.len().to_string(),
             judged.len().to_string(),
+            told.to_string(),
             holds.to_string(),
             wrong.to_string(),
         ]);

@@ -216,6 +216,10 @@ fn body(order: &Order, containers: &Containers, network: &str, folder: Option<&P
     }
 }
 
+/// The largest weight against other containers
+/// ([`--cpu-shares`](https://docs.docker.com/engine/containers/resource_constraints/#configure-the-default-cfs-scheduler)).
+const LARGEST_SHARES: i64 = 262_144;
+
 /// Limits as the engine is told: a quota in each of the kernel's periods, and memory without swap.
 /// <https://docs.docker.com/engine/containers/resource_constraints/>
 fn limited(host: HostConfig, limits: &Limits, cpus: &[u32]) -> HostConfig {
@@ -225,6 +229,8 @@ fn limited(host: HostConfig, limits: &Limits, cpus: &[u32]) -> HostConfig {
     HostConfig {
         cpu_period: microseconds(QUOTA_PERIOD),
         cpu_quota: microseconds(share.quota(QUOTA_PERIOD)),
+        // As the local platform weighs its groups: neighbours wait for the deployment.
+        cpu_shares: Some(LARGEST_SHARES),
         cpuset_cpus: Some(cpus.iter().map(u32::to_string).collect::<Vec<_>>().join(",")),
         memory,
         // Memory and swap together.
@@ -285,6 +291,7 @@ mod tests {
         assert_eq!((host.memory, host.memory_swap), (Some(256 << 20), Some(256 << 20)));
         assert_eq!(host.shm_size, Some(256 << 20));
         assert_eq!(host.cpuset_cpus.as_deref(), Some("1,3"));
+        assert_eq!(host.cpu_shares, Some(262_144));
         assert_eq!(host.nano_cpus, None);
     }
 

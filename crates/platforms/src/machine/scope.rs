@@ -34,6 +34,11 @@ const RUNTIME_DIR: &str = "XDG_RUNTIME_DIR";
 /// forget (Linux 6.1 does) to which processors every other program is pinned. The run's processes are pinned one by one.
 const DELEGATE: &str = "Delegate=cpu memory";
 
+/// The largest weight against what else runs beside the scope
+/// ([`CPUWeight=`](https://www.freedesktop.org/software/systemd/man/latest/systemd.resource-control.html#CPUWeight=weight)): the groups
+/// of runs lie in it, and weigh as much against their neighbours as it does.
+const WEIGHT: &str = "CPUWeight=10000";
+
 /// How long systemd may take to make a scope.
 const PROBE_TIME: Duration = Duration::from_secs(5);
 
@@ -108,7 +113,7 @@ fn ask(circumstances: &Circumstances) -> Option<(PathBuf, Vec<&'static str>)> {
         return None;
     }
     let whose = if *root { "--system" } else { "--user" };
-    let args = vec![whose, "--scope", "--quiet", "--collect", "-p", DELEGATE, "--"];
+    let args = vec![whose, "--scope", "--quiet", "--collect", "-p", DELEGATE, "-p", WEIGHT, "--"];
     Some((systemd_run.clone()?, args))
 }
 
@@ -176,7 +181,10 @@ mod tests {
         for (root, whose) in [(true, "--system"), (false, "--user")] {
             let (path, args) = ask(&Circumstances { root, ..circumstances() }).unwrap();
             assert_eq!(path, Path::new("/bin/systemd-run"));
-            assert_eq!(args, [whose, "--scope", "--quiet", "--collect", "-p", "Delegate=cpu memory", "--"]);
+            assert_eq!(
+                args,
+                [whose, "--scope", "--quiet", "--collect", "-p", "Delegate=cpu memory", "-p", "CPUWeight=10000", "--"]
+            );
         }
     }
 }

@@ -76,7 +76,8 @@ fn started_again() {
     assert_eq!(calls.len(), 2, "{calls:?}");
     for (call, end) in calls.iter().zip([" true", " a b  --c=$HOME --"]) {
         assert!(
-            call.contains("--scope --quiet --collect -p Delegate=cpu memory -- ") && call.ends_with(end),
+            call.contains("--scope --quiet --collect -p Delegate=cpu memory -p CPUWeight=10000 -- ")
+                && call.ends_with(end),
             "{calls:?}"
         );
     }

@@ -192,7 +192,7 @@ impl Host for MadeUp {
 
     fn settle(&self) {}
 
-    fn enter(&self, _own: &[u32]) -> Result<Runtime, Failure> {
+    fn enter(&self, _layout: &CpuLayout) -> Result<Runtime, Failure> {
         Builder::new_current_thread().enable_all().start_paused(true).build().map_err(Failure::missing)
     }
 
