@@ -7,25 +7,26 @@ use std::process::Command;
 use serde::Deserialize;
 
 /// Each crate and the crates of this workspace that it may use.
-const MAY_USE: [(&str, &[&str]); 26] = [
+const MAY_USE: [(&str, &[&str]); 27] = [
     ("core", &[]),
     ("stats", &[]),
     ("cgroup", &[]),
+    ("priority", &[]),
     ("wire", &["core"]),
     ("scenario", &["core"]),
     ("seam", &["core", "scenario"]),
-    ("load", &["core", "wire", "scenario", "seam"]),
+    ("load", &["core", "wire", "scenario", "seam", "priority"]),
     ("plan", &["core", "scenario"]),
     ("runtimes", &["core"]),
     ("platforms", &["core", "cgroup", "export", "seam"]),
-    ("observe", &["core", "cgroup", "wire", "seam"]),
-    ("vantage", &["core", "wire", "load", "observe", "seam"]),
+    ("observe", &["core", "cgroup", "wire", "seam", "priority"]),
+    ("vantage", &["core", "wire", "load", "observe", "seam", "priority"]),
     ("agent", &["core", "seam"]),
     ("analysis", &["core", "stats"]),
     ("scale", &["core"]),
     ("export", &["core"]),
     ("forecast", &["core", "stats", "scale"]),
-    ("gateway", &["core", "scale"]),
+    ("gateway", &["core", "scale", "priority"]),
     ("harness", &["core", "seam", "analysis", "scale", "gateway"]),
     ("store", &["core"]),
     ("conduct", &["core", "seam", "plan", "runtimes", "analysis", "scale", "harness", "store"]),

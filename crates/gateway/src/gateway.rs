@@ -13,6 +13,7 @@ use hyper::service::service_fn;
 use hyper_util::rt::{TokioExecutor, TokioIo};
 use hyper_util::server::conn::auto;
 use rustix::time::{ClockId, clock_gettime};
+use stampede_priority::{Precedence, Role};
 use stampede_scale::{Policy, QueueLimits, Service, Time};
 use thiserror::Error;
 use tokio::net::{TcpListener, TcpSocket};
@@ -84,9 +85,13 @@ impl Gateway {
         });
         let (stop, stopped) = oneshot::channel();
         let of_thread = Arc::clone(&shared);
+        let precedence = Precedence::here();
         let thread = thread::Builder::new()
             .name("stampede-gateway".to_owned())
-            .spawn(move || runtime.block_on(run(listener, of_thread, stopped)))
+            .spawn(move || {
+                precedence.adopt(Role::Load);
+                runtime.block_on(run(listener, of_thread, stopped))
+            })
             .map_err(OpenError)?;
         shared.act(Admission::begin);
         Ok((Self { address, shared, stop: Some(stop), thread: Some(thread) }, ordered))

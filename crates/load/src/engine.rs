@@ -13,6 +13,7 @@ use std::time::Instant;
 use rustix::event::{EventfdFlags, eventfd};
 use rustix::thread::{CpuSet, sched_setaffinity, set_current_timer_slack};
 use stampede_core::{Endpoint, Load, Protocol};
+use stampede_priority::{Precedence, Role};
 use stampede_scenario::Scenario;
 use thiserror::Error;
 
@@ -132,6 +133,7 @@ pub fn start_at(spec: LoadSpec, begins: Option<Instant>, turns: &[TurnSpan]) -> 
     let (mut waiting, mut gathered) = (Vec::new(), Vec::new());
     let (ready, all_ready) = mpsc::channel();
     let mut first_connection = 0;
+    let precedence = Precedence::here();
     for (number, cpu) in (0..threads).zip(cpus) {
         let call = eventfd(0, EventfdFlags::CLOEXEC | EventfdFlags::NONBLOCK)
             .map(Arc::new)
@@ -173,6 +175,7 @@ pub fn start_at(spec: LoadSpec, begins: Option<Instant>, turns: &[TurnSpan]) -> 
                 move || {
                     // Closed with the last thread, even when that panics.
                     let _ends = ends;
+                    precedence.adopt(Role::Load);
                     match backend {
                         Backend::Epoll => run_pinned::<Epoll>(cpu, connections, &of_io, &call, assign, &ready, &start),
                         Backend::IoUring => {

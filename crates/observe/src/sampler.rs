@@ -17,6 +17,7 @@ use stampede_core::{
     AddressId, DatabaseLogin, Endpoint, Gauge, MeterSource, QuerySeen, Sampling, Series, SeriesSource, StatusSource,
     StatusTransport, UnitId,
 };
+use stampede_priority::{Precedence, Role};
 use stampede_seam::SampleTargets;
 use stampede_wire::postgres::{Session, SessionError};
 use stampede_wire::probe::Probe;
@@ -79,7 +80,11 @@ impl Sampler {
     ) -> io::Result<()> {
         let (running, stopped) = channel();
         let mut clock = Clock { opens, ticks, stopped };
-        let thread = Builder::new().name(name.to_owned()).spawn(move || (watch(&mut clock), cpu_time()))?;
+        let precedence = Precedence::here();
+        let thread = Builder::new().name(name.to_owned()).spawn(move || {
+            precedence.adopt(Role::Watch);
+            (watch(&mut clock), cpu_time())
+        })?;
         self.threads.push(thread);
         self.running.push(running);
         Ok(())

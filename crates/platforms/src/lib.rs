@@ -31,6 +31,6 @@ pub use layout::builder::build;
 pub use layout::folder::{CopyError, copy_app};
 pub use local::warden;
 pub use local::{LocalConfig, LocalPlatform};
-pub use machine::{available_cpus, go_first, lock, machine, memory, pin_to, scope};
+pub use machine::{available_cpus, lock, machine, memory, pin_to, scope};
 pub use runs::clean::{CleanReport, clean};
 pub use runs::state_dir::{NewPlatformError, default_state_dir};

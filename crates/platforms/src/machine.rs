@@ -9,14 +9,10 @@ use std::fs;
 use std::io;
 use std::path::Path;
 
-use rustix::process::{getpriority_process, setpriority_process};
 use rustix::system::uname;
 use rustix::thread::{CpuSet, sched_getaffinity, sched_setaffinity};
 use stampede_cgroup::Hierarchy;
 use stampede_core::{CgroupSupport, Machine};
-
-/// The highest priority of programs that share their time.
-const FIRST: i32 = -20;
 
 /// The processors that this thread may run on, as it inherited or set them; ask before threads are pinned.
 pub fn available_cpus() -> Vec<u32> {
@@ -35,19 +31,6 @@ pub fn pin_to(cpus: &[u32]) -> io::Result<()> {
     let mut set = CpuSet::new();
     cpus.iter().map(|cpu| *cpu as usize).filter(|cpu| *cpu < CpuSet::MAX_CPU).for_each(|cpu| set.set(cpu));
     Ok(sched_setaffinity(None, &set)?)
-}
-
-/// Has this thread, and those that it starts from here on, go before programs beside it, where it may
-/// ([setpriority(2)](https://man7.org/linux/man-pages/man2/setpriority.2.html)). A user who may not is as every program. Deployments are
-/// started at the usual priority: their weight is that of their group.
-pub fn go_first() {
-    // Without the right to it nothing is lost but punctuality on a busy machine, which every trial checks.
-    let _ = setpriority_process(None, FIRST);
-}
-
-/// Brings a process that is about to become a program of a run back to the usual priority.
-pub(crate) fn go_as_usual() -> io::Result<()> {
-    if getpriority_process(None)? < 0 { Ok(setpriority_process(None, 0)?) } else { Ok(()) }
 }
 
 /// What this machine is.

@@ -21,6 +21,7 @@ use rustix::io::Errno;
 use rustix::net::{AddressFamily, SocketFlags, SocketType, connect, socket_with};
 use rustix::time::{ClockId, clock_gettime};
 use stampede_core::{ClientLink, Latencies, LinkUse};
+use stampede_priority::{Precedence, Role};
 
 /// Bytes that travel together. At 100 Mbit/s they take 1.3 ms to pass.
 const CHUNK: usize = 16 << 10;
@@ -49,7 +50,11 @@ impl LatencyRelay {
         let address = listener.local_addr()?;
         let stop = Arc::new(eventfd(0, EventfdFlags::CLOEXEC)?);
         let mut relay = Relay::new(listener, server, link, &stop)?;
-        let thread = thread::Builder::new().name("stampede-relay".to_owned()).spawn(move || relay.run())?;
+        let precedence = Precedence::here();
+        let thread = thread::Builder::new().name("stampede-relay".to_owned()).spawn(move || {
+            precedence.adopt(Role::Load);
+            relay.run()
+        })?;
         Ok(Self { address, stop, thread: Some(thread) })
     }
 

@@ -11,7 +11,6 @@ use rustix::process::{Pid, Resource, Rlimit, getpid, getrlimit, setrlimit, umask
 use rustix::thread::{CpuSet, Gid, Uid, sched_setaffinity, set_thread_gid, set_thread_groups, set_thread_uid};
 use stampede_cgroup::Group;
 
-use crate::machine::go_as_usual;
 use crate::machine::user::User;
 use crate::units;
 
@@ -74,7 +73,6 @@ impl Surroundings {
         }
         // Also where a cpuset holds the group: the processors that the parent was pinned to are inherited.
         sched_setaffinity(None, &set)?;
-        go_as_usual()?;
         let limit = getrlimit(Resource::Nofile);
         setrlimit(Resource::Nofile, Rlimit { current: limit.maximum, maximum: limit.maximum })?;
         umask(Mode::WGRP | Mode::WOTH);
