@@ -86,7 +86,7 @@ fn recorded(pieces: &[Piece], kind: &Kind) -> u32 {
     pieces.iter().filter(|piece| piece.kind == kind.name).count() as u32
 }
 
-/// The kind that has the smallest part of what is wanted; `None` where all have it.
+/// The kind that has the smallest share of its target; `None` where all have it.
 fn next(pieces: &[Piece], only: &str) -> Option<&'static Kind> {
     let part = |kind: &Kind| f64::from(recorded(pieces, kind)) / f64::from(kind.pieces);
     let open = KINDS.iter().filter(|kind| kind.name.contains(only) && part(kind) < 1.0);
