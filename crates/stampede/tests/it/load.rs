@@ -6,7 +6,7 @@ use std::process::Command;
 
 use insta::assert_snapshot;
 use serde_json::Value;
-use stampede_testkit::{Behaviour, CountingServer, Fault};
+use stampede_testkit::{Behaviour, CountingServer};
 
 use crate::stage::{Said, Stage};
 
@@ -103,41 +103,6 @@ fn a_backend_is_taken_by_its_name() {
     }
     let said = load(&server, &["-n", "7", "--backend", "kqueue"]);
     assert!(said.code == Some(2) && said.stderr.contains("epoll, io-uring"), "{said:?}");
-}
-
-#[test]
-fn wrong_answers_and_none_have_their_exit_codes() {
-    let fault = Some((Fault::WrongStatus(500), 5));
-    let server = CountingServer::start(Behaviour { fault, ..Behaviour::default() }).unwrap();
-    let said = load(&server, &["-n", "20", "-c", "2", "--json", "-"]);
-    assert_eq!((said.code, &json(&said)["errors"]["wrong_status"]), (Some(4), &4.into()), "{said:?}");
-    let said = load(&server, &["-n", "20", "--check-body-equals", "other", "--json", "-"]);
-    assert_eq!((said.code, &json(&said)["requests"]["ok"]), (Some(5), &0.into()), "{said:?}");
-
-    let silent = Some((Fault::NoAnswer, 1));
-    let server = CountingServer::start(Behaviour { fault: silent, ..Behaviour::default() }).unwrap();
-    let said = load(&server, &["-n", "4", "-c", "2", "--timeout", "50ms"]);
-    assert_eq!(said.code, Some(5), "{said:?}");
-    assert!(said.stdout.contains("4 x timed out") && said.stdout.contains(">="), "{said:?}");
-}
-
-#[test]
-fn requests_that_cannot_be_written_are_told_as_the_generators_fault() {
-    let folder = tempfile::tempdir().unwrap();
-    let file = folder.path().join("scenario.yaml");
-    let scenario = "
-        crowds:
-          - load: closed:1
-            flows:
-              - name: visit
-                steps: [{name: a, path: /a, capture: {token: {header: X-Token}}}, {name: b, path: '/b?${token}'}]
-    ";
-    std::fs::write(&file, scenario).unwrap();
-    let server = CountingServer::start(Behaviour::default()).unwrap();
-    let said = load(&server, &["--scenario", file.to_str().unwrap(), "-n", "3", "--json", "-"]);
-    assert_eq!((said.code, &json(&said)["errors"]["unwritable"]), (Some(4), &3.into()), "{said:?}");
-    assert!(said.stderr.contains("3 requests could not be written, and never left"), "{said:?}");
-    assert_eq!(server.stop().requests(), 3);
 }
 
 #[test]

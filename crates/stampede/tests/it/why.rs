@@ -5,14 +5,15 @@ use serde_json::Value;
 use crate::stage::{Said, Stage, have};
 
 fn compared(stage: &Stage, args: &[&str]) {
-    let common = ["--memory", "256Mi", "--duration", "2s", "--warm-up", "300ms", "--rounds", "1", "--no-yard-stick"];
+    let common =
+        ["--memory", "256Mi", "--duration", "1500ms", "--warm-up", "300ms", "--rounds", "1", "--no-yard-stick"];
     let said = stage.run(&[&["compare"], args, &common[..]].concat());
     assert_eq!(said.code, Some(0), "{}", said.stderr);
 }
 
 fn why(stage: &Stage, args: &[&str]) -> Said {
     // As many rounds as it takes on a machine that is busy with other tests.
-    stage.run(&[&["why", "--duration", "1s", "--max-time", "80s", "--precision", "10%"], args].concat())
+    stage.run(&[&["why", "--duration", "1s", "--max-time", "80s", "--precision", "20%"], args].concat())
 }
 
 /// What is shown again from the store.
