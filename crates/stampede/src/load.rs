@@ -367,11 +367,21 @@ mod tests {
     }
 
     #[test]
-    fn requests_without_an_answer_are_counted_and_their_time_is_a_lower_bound() {
+    fn connections_that_change_are_told_as_they_were_asked_for() {
+        let result = load_result();
+        for asked in ["closed:1..5/400ms,5..0/400ms", "closed:2", "open:50..350/12s"] {
+            let load = asked.parse().unwrap();
+            let view = LoadView { url: "http://127.0.0.1/", loads: std::slice::from_ref(&load), result: &result };
+            let told: serde_json::Value = serde_json::from_str(&page::json(&view)).unwrap();
+            assert_eq!(told["load"], asked);
+        }
+    }
+
+    #[test]
+    fn a_load_without_an_answer_is_told_with_its_cause_and_failed() {
         let mut result = load_result();
         (result.total.requests.ok, result.total.requests.failed) = (0, 4);
         result.total.errors = [(ErrorClass::TimedOut, 4)].into();
-        (0..4).for_each(|_| result.total.censored.add(Duration::from_millis(50)));
         let load = "closed:2".parse().unwrap();
         let view = LoadView { url: "http://127.0.0.1/", loads: std::slice::from_ref(&load), result: &result };
         let text = page::terminal(&view);

@@ -6,7 +6,7 @@ use std::path::Path;
 
 use stampede_testkit::FakeLifetime;
 
-use super::made_up::{BODY, MadeUp, always};
+use super::made_up::{BODY, MadeUp, always, scenario};
 
 #[test]
 fn feeders_with_something_wrong_are_told_by_their_lines() {
@@ -44,12 +44,12 @@ fn things(machine: &MadeUp, more: &str) -> String {
          requests: [{{name: count, path: /count, expect: {{status: 200, body: '2'}}}}]\n\
          scenario: scenario.yaml\n"
     );
-    let scenario = "feeders: {names: {file: names.tsv, order: once}}\n\
-                    crowds: [{load: closed:4, requests: [{name: add, path: '/${names.name}', check: {status: 200}}]}]\n";
+    let scenario = scenario("closed:4", "/${names.name}");
+    let scenario = format!("feeders: {{names: {{file: names.tsv, order: once}}}}\n{scenario}");
     for (file, text) in [
         ("workload.yaml", &*text),
         ("schema.sql", "CREATE TABLE things (name text);\n"),
-        ("scenario.yaml", scenario),
+        ("scenario.yaml", &*scenario),
         ("names.tsv", "name\na\n"),
     ] {
         fs::write(Path::new(&app).join(file), text).unwrap();

@@ -5,7 +5,7 @@ use std::path::Path;
 
 use stampede_testkit::FakeLifetime;
 
-use super::made_up::{BODY, MadeUp, always, is_of};
+use super::made_up::{BODY, MadeUp, always, is_of, scenario};
 
 fn gate<'a>(base: &'a str, head: &'a str, more: &[&'a str]) -> Vec<&'a str> {
     let words = ["gate", base, head, "--runtime", "nginx-fpm", "--cpus", "0.5", "--memory", "256Mi"];
@@ -116,7 +116,7 @@ fn a_workload_with_a_scenario_is_measured_under_its_own_load() {
                 "title: A shop\napps: [{kind: front-controller, dir: ., index: index.php}]\nscenario: scenario.yaml\n\
                  requests: [{name: a, path: /, expect: {status: 200, body: \"hello\\n\"}}]\n",
             ),
-            ("scenario.yaml", "crowds: [{load: closed:2, requests: [{name: home, path: /}]}]\n"),
+            ("scenario.yaml", &*scenario("closed:2", "/")),
         ] {
             fs::write(Path::new(&folder).join(file), text).unwrap();
         }

@@ -1,4 +1,4 @@
-//! Replicas, balancers and services: what is asked of them, and what is said of those that do something else.
+//! Replicas, balancers and services: what is ordered of them, and what is said of those that do something else.
 
 use std::time::Duration;
 

@@ -166,7 +166,7 @@ fn containers_are_held_to_their_limits_and_end_with_stampede_whatever_happens_to
     // Runs of the same software follow each other: an image is made for each set of packages.
     holds_parts_to_shares(&stage, &engine);
     let long = ["--duration", "10m", "--load", "closed:4"];
-    ends_when_killed(&stage, &engine, &[&PARTS[..], &["--no-yard-stick"], &long].concat(), "php-fpm: master", 2);
+    ends_when_killed(&stage, &engine, &[&PARTS[..], &["--no-yard-stick"], &long].concat(), "php-fpm: master", 1);
     tells_of_memory(&stage, &engine);
     let slow = workload("slow");
     starts_instances_on_demand(&stage, &engine, &slow);
