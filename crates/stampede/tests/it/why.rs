@@ -30,7 +30,9 @@ fn a_pool_of_one_worker_is_confirmed() {
     }
     let stage = Stage::new();
     compared(&stage, &["mix", "--runtimes", "nginx-fpm", "--set", "nginx-fpm.pm.max_children=1", "--cpus", "0.8"]);
-    let said = why(&stage, &[]);
+    // Named, since one that is held up is asked for again, and is then the newest itself.
+    let asked = shown(&stage)["id"].as_str().unwrap().to_owned();
+    let said = why(&stage, &["--study", &asked]);
     assert_eq!(said.code, Some(0), "{}", said.stderr);
     for part in ["Confirmed: the number of workers (pm.max_children) holds nginx-fpm back", "pm.max_children 1 -> 2"] {
         assert!(said.words().contains(part), "{part}\n{}", said.stdout);
