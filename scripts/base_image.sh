@@ -1,7 +1,7 @@
 #!/usr/bin/env bash
-# Makes the images of the tests with containers as archives, unless they are there: the smallest Debian, and the same with
-# software that another test has installed upon the first. Only one at a time makes them; others wait for it. See
-# docs/testing.md.
+# Makes the images of the tests with containers as archives, unless they are there: the smallest Debian, upon which an exported
+# image is built, and the same with software, with which both tests begin. Only one at a time makes them; others wait for it.
+# See docs/testing.md.
 set -euo pipefail
 cd "$(dirname "$0")/.."
 
@@ -35,7 +35,7 @@ printf '#!/bin/sh\nexit 101\n' >"$policy"
 chmod 755 "$policy"
 inside() { unshare --mount --pid --fork --kill-child --mount-proc="$root/proc" chroot "$root" "$@"; }
 inside apt-get update -qq
-# What PostgreSQL needs, without itself, which a test installs.
+# What PostgreSQL needs, without itself, which a test installs, as the other does Apache.
 inside env DEBIAN_FRONTEND=noninteractive apt-get install -y -qq --no-install-recommends \
     nginx php-cli php-fpm php-mbstring php-parsedown libllvm14 postgresql-common
 rm "$policy"

@@ -9,7 +9,7 @@ cd "$(dirname "$0")/.."
 purpose=${1:?build, all, beside or alone}
 # No documentation has examples that are code: to look for some would read every crate once more.
 what=(--locked --lib --bins --tests)
-apart='group(measuring) | group(studies) | group(drain) | group(paced)'
+apart='group(measuring) | group(studies) | group(containers) | group(drain) | group(paced)'
 
 if [ "$purpose" = build ]; then
     # Benchmarks, too, which are linted so, and not run.

@@ -198,8 +198,8 @@ fn an_instance_that_is_given_up_finishes_what_it_has() {
     let service = Service { concurrency: 1, max_instances: 4, min_instances: 1, ..SERVICE };
     let behaviour = Behaviour { delay: 70 * MS, ..Behaviour::default() };
     let fleet = serve(service, Policy::Knative(parameters), QUEUE, Some(behaviour));
-    let busy = fleet.load("closed:4", Protocol::Http11, 2500 * MS);
-    let quiet = fleet.load("closed:2", Protocol::Http11, 5000 * MS);
+    let busy = fleet.load("closed:4", Protocol::Http11, 2000 * MS);
+    let quiet = fleet.load("closed:2", Protocol::Http11, 3500 * MS);
     let (account, received) = fleet.end();
     for (name, result) in [("busy", &busy), ("quiet", &quiet)] {
         let counts = result.total.requests;

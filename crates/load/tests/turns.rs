@@ -7,6 +7,7 @@ use std::io::Write as _;
 use std::net::TcpStream;
 use std::num::NonZeroU32;
 use std::process::{Command, Stdio};
+use std::thread;
 use std::time::{Duration, Instant};
 
 use stampede_core::{Endpoint, Protocol};
@@ -150,7 +151,7 @@ impl Haproxy {
         while TcpStream::connect(port.address()).is_err() {
             assert_eq!(child.try_wait().unwrap(), None, "haproxy has ended");
             assert!(Instant::now() < deadline, "haproxy does not listen on {}", port.address());
-            std::thread::sleep(MS);
+            thread::sleep(MS);
         }
         Some(Self { _folder: folder, child, port })
     }
@@ -196,46 +197,52 @@ fn wait(what: &str, is_so: impl Fn() -> bool) {
     let deadline = Instant::now() + Duration::from_secs(8);
     while !is_so() {
         assert!(Instant::now() < deadline, "{what}");
-        std::thread::sleep(MS);
+        thread::sleep(MS);
     }
 }
 
 fn targets_come_and_go_while_load_runs(backend: Backend) {
-    for (load, cpus) in ["open:800@9", "open:poisson:800", "closed:6", "closed:6..8/2s"]
-        .iter()
-        .flat_map(|load| threads().into_iter().map(move |cpus| (load, cpus)))
-    {
-        let what = format!("{load} on {cpus:?}");
-        let [a, b, c] = [(); 3].map(|()| CountingServer::start(replica()).unwrap());
-        let endpoints = |servers: &[&CountingServer]| -> Vec<Endpoint> {
-            servers.iter().map(|server| server.endpoint().clone()).collect()
-        };
-        let targets = endpoints(&[&a, &b]);
-        let spec = LoadSpec { targets, cpus, duration: 2000 * MS, ..spec(backend, a.endpoint(), load) };
-        let running = start(spec).unwrap();
-        assert!(matches!(running.set_targets(&[]), Err(StartError::NoTarget)));
-
-        wait(&what, || a.requests().min(b.requests()) >= 30);
-        assert_eq!(c.requests(), 0, "{what}");
-        // One comes.
-        running.set_targets(&endpoints(&[&b, &c, &a])).unwrap();
-        wait(&what, || c.requests() >= 30);
-        // One goes.
-        running.set_targets(&endpoints(&[&c, &b])).unwrap();
-        wait(&what, || a.open_connections() == 0);
-        let (before, of_b, of_c) = (a.requests(), b.requests(), c.requests());
-        wait(&what, || b.requests() >= of_b + 100 && c.requests() >= of_c + 100);
-        assert_eq!(a.requests(), before, "{what}");
-        let shares = [b.requests() - of_b, c.requests() - of_c].map(|count| count as f64);
-        // In a closed load the shares are those of the connections, which a thread's odd one moves.
-        let most = if load.starts_with("open") { 1.2 } else { 3.0 };
-        assert!((1.0 / most..most).contains(&(shares[0] / shares[1])), "{what} {shares:?}");
-
-        let result = running.finish();
-        is_smooth(&what, &result);
-        let received: u64 = [a, b, c].map(|server| server.stop().requests()).iter().sum();
-        assert_eq!(received, total(&result).sent, "{what}");
+    for load in ["open:800@9", "open:poisson:800", "closed:6", "closed:6..8/2s"] {
+        // Each has servers of its own, and is idle most of the time.
+        thread::scope(|scope| {
+            for cpus in threads() {
+                scope.spawn(move || targets_come_and_go(backend, load, cpus));
+            }
+        });
     }
+}
+
+fn targets_come_and_go(backend: Backend, load: &str, cpus: Vec<u32>) {
+    let what = format!("{load} on {cpus:?}");
+    let [a, b, c] = [(); 3].map(|()| CountingServer::start(replica()).unwrap());
+    let endpoints = |servers: &[&CountingServer]| -> Vec<Endpoint> {
+        servers.iter().map(|server| server.endpoint().clone()).collect()
+    };
+    let targets = endpoints(&[&a, &b]);
+    let spec = LoadSpec { targets, cpus, duration: 2000 * MS, ..spec(backend, a.endpoint(), load) };
+    let running = start(spec).unwrap();
+    assert!(matches!(running.set_targets(&[]), Err(StartError::NoTarget)));
+
+    wait(&what, || a.requests().min(b.requests()) >= 30);
+    assert_eq!(c.requests(), 0, "{what}");
+    // One comes.
+    running.set_targets(&endpoints(&[&b, &c, &a])).unwrap();
+    wait(&what, || c.requests() >= 30);
+    // One goes.
+    running.set_targets(&endpoints(&[&c, &b])).unwrap();
+    wait(&what, || a.open_connections() == 0);
+    let (before, of_b, of_c) = (a.requests(), b.requests(), c.requests());
+    wait(&what, || b.requests() >= of_b + 100 && c.requests() >= of_c + 100);
+    assert_eq!(a.requests(), before, "{what}");
+    let shares = [b.requests() - of_b, c.requests() - of_c].map(|count| count as f64);
+    // In a closed load the shares are those of the connections, which a thread's odd one moves.
+    let most = if load.starts_with("open") { 1.2 } else { 3.0 };
+    assert!((1.0 / most..most).contains(&(shares[0] / shares[1])), "{what} {shares:?}");
+
+    let result = running.finish();
+    is_smooth(&what, &result);
+    let received: u64 = [a, b, c].map(|server| server.stop().requests()).iter().sum();
+    assert_eq!(received, total(&result).sent, "{what}");
 }
 
 /// Answers each request, one after the other, after some milliseconds.
@@ -244,7 +251,7 @@ fn answer(peer: &mut Peer, came: Came) -> std::io::Result<()> {
         Came::Preface => peer.settings(&[]),
         Came::Head(_) => Ok(()),
         Came::End(stream) => {
-            std::thread::sleep(3 * MS);
+            thread::sleep(3 * MS);
             peer.answer(stream)
         }
     }

@@ -320,6 +320,7 @@ mod tests {
     use stampede_testkit::samples::load_result;
 
     use super::*;
+    use crate::screen::capture::{self, Captured};
 
     #[test]
     fn wrong_answers_and_requests_that_could_not_be_written_end_with_4() {
@@ -338,5 +339,53 @@ mod tests {
             let whole = if class == ErrorClass::Unwritable { Exit::Invalid } else { Exit::TrialFailed };
             assert_eq!(exit(all, class), whole, "{class:?}");
         }
+    }
+
+    #[test]
+    fn what_makes_figures_mean_less_is_told_with_what_to_do() {
+        let mut result = load_result();
+        result.total.errors = [(ErrorClass::Unwritable, 3), (ErrorClass::Exhausted, 1)].into();
+        result.total.unsent = 2;
+        result.unmatched_captures = vec!["visit/post: etag".to_owned()];
+        result.exhausted_feeders = vec!["payloads".to_owned()];
+        let captured = Captured::default();
+        capture::install(Some(captured.clone()));
+        let exit = conclude(&result, false);
+        capture::install(None);
+        let [_, stderr] = captured.texts();
+        let words = stderr.split_whitespace().collect::<Vec<_>>().join(" ");
+        assert_eq!(exit, Exit::Invalid, "{words}");
+        for told in [
+            "3 requests could not be written, and never left this is a fault of the scenario, not of the server",
+            "connections could not be opened: no port or file descriptor was left raise ulimit -n",
+            "2 requests found no free connection before the end the server is slower than the rate",
+            "the capture visit/post: etag never found a value look at an answer of that step",
+            "the feeder payloads ran out of rows: users who needed one ended give it more rows",
+        ] {
+            assert!(words.contains(told), "{told}: {words}");
+        }
+    }
+
+    #[test]
+    fn connections_that_change_are_told_as_they_were_asked_for() {
+        let result = load_result();
+        for asked in ["closed:1..5/400ms,5..0/400ms", "closed:2", "open:50..350/12s"] {
+            let load = asked.parse().unwrap();
+            let view = LoadView { url: "http://127.0.0.1/", loads: std::slice::from_ref(&load), result: &result };
+            let told: serde_json::Value = serde_json::from_str(&page::json(&view)).unwrap();
+            assert_eq!(told["load"], asked);
+        }
+    }
+
+    #[test]
+    fn a_load_without_an_answer_is_told_with_its_cause_and_failed() {
+        let mut result = load_result();
+        (result.total.requests.ok, result.total.requests.failed) = (0, 4);
+        result.total.errors = [(ErrorClass::TimedOut, 4)].into();
+        let load = "closed:2".parse().unwrap();
+        let view = LoadView { url: "http://127.0.0.1/", loads: std::slice::from_ref(&load), result: &result };
+        let text = page::terminal(&view);
+        assert!(text.contains("4 x timed out"), "{text}");
+        assert_eq!(exit_of(&result, false), Exit::TrialFailed);
     }
 }

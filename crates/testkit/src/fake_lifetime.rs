@@ -53,6 +53,8 @@ pub struct FakeLifetime {
     pub errors: Vec<(ErrorClass, u64)>,
     /// Requests of each window that have no answer when the drain is over.
     pub unfinished: u64,
+    /// Tables that had no row left in each window, by their names.
+    pub exhausted_feeders: Vec<String>,
     /// What the generator added to each window, when that was too much.
     pub saturation: Option<Saturation>,
     /// Why no load can be started.
@@ -100,6 +102,7 @@ impl FakeLifetime {
             drain: Duration::ZERO,
             errors: Vec::new(),
             unfinished: 0,
+            exhausted_feeders: Vec::new(),
             saturation: None,
             load_problem: None,
             cpus: 0.5,

@@ -181,6 +181,7 @@ impl FakeLoad {
             measures: measures.clone(),
         });
         let (steps, saturation, backend) = (steps.collect(), lifetime.saturation, self.order.spec.backend);
+        let exhausted_feeders = lifetime.exhausted_feeders.clone();
         let slices = self.slices(end);
         LoadResult {
             window,
@@ -189,7 +190,7 @@ impl FakeLoad {
             steps,
             flows: Vec::new(),
             unmatched_captures: Vec::new(),
-            exhausted_feeders: Vec::new(),
+            exhausted_feeders,
             slices,
             backend,
             reconnects: 0,

@@ -165,7 +165,7 @@ impl Platform for FakePlatform {
                     _ => None,
                 }
                 .unwrap_or(front.clone()),
-                php: deployment.probe.as_ref().map(|probe| php(probe, &overridden)),
+                php: deployment.probe.as_ref().map(|probe| php(probe, sapi(&name), &overridden)),
             });
             for endpoint in endpoints.values() {
                 self.fake.deployments().insert(endpoint.clone(), Arc::clone(&made));
@@ -238,14 +238,25 @@ fn php_build() -> PhpBuild {
     }
 }
 
-/// A PHP with all settings as they were asked for, but these: who tells them, and what.
-fn php(probe: &PhpProbe, overridden: &[(&str, &str)]) -> (PhpProbeSource, PhpReadBack) {
+/// The SAPI of what a unit of this name runs.
+fn sapi(unit: &str) -> &'static str {
+    match unit {
+        "php-fpm" => "fpm-fcgi",
+        "php" => "cli-server",
+        "apache" => "apache2handler",
+        _ => "cli",
+    }
+}
+
+/// A PHP of this SAPI with all settings as they were asked for, but these: who tells them, and what.
+fn php(probe: &PhpProbe, sapi: &str, overridden: &[(&str, &str)]) -> (PhpProbeSource, PhpReadBack) {
     let PhpAsked { version, thread_safe, extensions, mut settings } = probe.asked.clone();
     settings.extend(overridden.iter().map(|(name, value)| ((*name).to_owned(), (*value).to_owned())));
     let has_cache = settings.get("opcache.enable").is_some_and(|value| value == "1");
     let told = PhpReadBack {
         version,
         thread_safe,
+        sapi: sapi.to_owned(),
         extensions: extensions.into_iter().map(|name| (name, "8.4.1".to_owned())).collect(),
         settings,
         opcache: has_cache,

@@ -68,6 +68,14 @@ mod tests {
     use super::*;
 
     #[test]
+    fn a_socket_is_loaded_in_place_of_the_address() {
+        let socket = PathBuf::from("/run/php-fpm.sock");
+        let url: HttpUrl = "http://far.example/x".parse().ok().unwrap();
+        let found = find(&url, Some(socket.clone()), &[], false).ok().unwrap();
+        assert_eq!(found, [Endpoint::Unix(socket)]);
+    }
+
+    #[test]
     fn near_addresses_need_no_permission() {
         for ip in [
             "127.0.0.1",

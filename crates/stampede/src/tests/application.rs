@@ -182,3 +182,52 @@ fn an_application_is_asked_by_the_name_that_it_has() {
     assert_eq!(said.code, 2, "{said:?}");
     assert!(said.words().contains("--host http://shop.example is no host; write a name"), "{}", said.stderr);
 }
+
+#[test]
+fn a_plan_that_init_wrote_is_kept_and_holds_the_answers() {
+    let machine = MadeUp::new(|launch| {
+        let asked = std::sync::atomic::AtomicU32::new(launch.number as u32 * 1000);
+        let answer = move |_: &Request| {
+            let token =
+                format!("{:040x}", u128::from(asked.fetch_add(1, Ordering::Relaxed)) * 0x9e37_79b9_7f4a_7c15_f39c);
+            let page = format!("<input name=\"_token\" value=\"{token}\"><p>A word has 3 letters</p>\n");
+            headed(200, &[("Content-Type", "text/html")], &page)
+        };
+        FakeLifetime { answer: Arc::new(answer), ..FakeLifetime::serving(BODY, 1000.0) }
+    });
+    let app = machine.application("shop");
+    let said = machine.run(&["init", &app]);
+    assert_eq!(said.code, 0, "{said:?}");
+    let words = said.words();
+    for served in [
+        "not by webman, which serves psr-15-handler",
+        "not by roadrunner, swoole, which serve psr-15-handler, symfony, laravel",
+    ] {
+        assert!(words.contains(served), "{words}");
+    }
+    let file = machine.path("shop/stampede.yaml");
+    let plan = fs::read_to_string(&file).unwrap();
+    assert!(plan.lines().all(|line| line.chars().count() <= 100), "{plan}");
+    let answer = machine.path("shop/stampede.expected/get.html");
+    let expected = fs::read_to_string(&answer).unwrap();
+    assert_eq!(expected, "<input name=\"_token\" value=\"⟨token⟩\"><p>A word has 3 letters</p>\n");
+
+    let again = machine.run(&["init", &app]);
+    assert_eq!(again.code, 2, "{again:?}");
+    assert!(again.words().contains("stampede.yaml is there already; add --force"), "{}", again.stderr);
+    assert_eq!(fs::read_to_string(file).unwrap(), plan);
+
+    let compare = ["compare", &app, "--runtimes", "php-cli-server", "--rounds", "1", "--no-yard-stick", "--json", "-"];
+    let said = machine.run(&compare);
+    assert_eq!(said.code, 0, "{said:?}");
+    assert!(!said.stderr.contains("recorded on"), "{}", said.stderr);
+    fs::write(&answer, expected.replace("3 letters", "4 letters")).unwrap();
+    let said = machine.run(&compare);
+    assert_eq!(said.code, 5, "{said:?}");
+    let reason = said.json()["cases"][0]["trials"][0]["reason"].as_str().unwrap().to_owned();
+    assert!(reason.contains("wrong answer to `GET /`") && reason.contains("4 letters"), "{reason}");
+
+    let said = machine.run(&["init", &app, "--force"]);
+    assert_eq!(said.code, 0, "{said:?}");
+    assert_eq!(fs::read_to_string(&answer).unwrap(), expected);
+}

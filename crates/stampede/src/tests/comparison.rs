@@ -2,7 +2,7 @@
 
 use stampede_testkit::FakeLifetime;
 
-use super::made_up::{BODY, MadeUp, runtime, workload};
+use super::made_up::{BODY, MadeUp, always, runtime, workload};
 
 /// A short comparison.
 fn compare<'a>(workload: &'a str, more: &[&'a str]) -> Vec<&'a str> {
@@ -144,4 +144,27 @@ fn a_missing_workload_or_a_wrong_flag_measures_nothing() {
         assert_eq!(said.code, 2, "{said:?}");
     }
     assert!(machine.log().is_empty() && machine.purposes().is_empty());
+}
+
+/// A command of a workload that answers with its setting. The workload expects "bye".
+#[test]
+fn a_command_of_the_workload_has_the_settings_that_it_declares() {
+    let machine = MadeUp::new(|launch| {
+        let text = format!("{:?}", launch.deployment);
+        let answer = if text.contains("\"GREETING\": \"bye\"") { always(200, "bye") } else { always(200, "hello") };
+        FakeLifetime { answer, ..FakeLifetime::serving(BODY, 100.0) }
+    });
+    let folder = workload("command");
+    let compare = |greeting: &str| {
+        let set = format!("custom.GREETING={greeting}");
+        let short = ["--duration", "2s", "--warm-up", "0", "--rounds", "1", "--no-yard-stick", "--json", "-"];
+        machine.run(&[&["compare", &folder, "--set", &set], &short[..]].concat())
+    };
+    let said = compare("bye");
+    assert_eq!(said.code, 0, "{said:?}");
+    assert_eq!(said.json()["cases"][0]["tuning"]["GREETING"], "bye");
+    assert_eq!(compare("hello").code, 5);
+    let said = compare("maybe");
+    assert_eq!((said.code, said.stdout.as_str()), (2, ""));
+    assert!(said.words().contains("is not one of hello, bye"), "{}", said.stderr);
 }

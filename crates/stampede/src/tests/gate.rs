@@ -1,10 +1,11 @@
 //! `gate`: did a change make it slower?
 
 use std::fs;
+use std::path::Path;
 
 use stampede_testkit::FakeLifetime;
 
-use super::made_up::{BODY, MadeUp, always, is_of};
+use super::made_up::{BODY, MadeUp, always, is_of, scenario};
 
 fn gate<'a>(base: &'a str, head: &'a str, more: &[&'a str]) -> Vec<&'a str> {
     let words = ["gate", base, head, "--runtime", "nginx-fpm", "--cpus", "0.5", "--memory", "256Mi"];
@@ -102,4 +103,28 @@ fn a_gate_keeps_to_its_time_and_says_where_that_is_too_short() {
     assert_eq!(said.code, 2, "{said:?}");
     let told = "is too short: a verdict takes 3 rounds of 2 cases and their pilots, which load for 1m11s";
     assert!(said.words().contains(told), "{}", said.stderr);
+}
+
+#[test]
+fn a_workload_with_a_scenario_is_measured_under_its_own_load() {
+    let (machine, _, _) = machine();
+    let [before, after] = ["before", "after"].map(|name| {
+        let folder = machine.application(name);
+        for (file, text) in [
+            (
+                "workload.yaml",
+                "title: A shop\napps: [{kind: front-controller, dir: ., index: index.php}]\nscenario: scenario.yaml\n\
+                 requests: [{name: a, path: /, expect: {status: 200, body: \"hello\\n\"}}]\n",
+            ),
+            ("scenario.yaml", &*scenario("closed:2", "/")),
+        ] {
+            fs::write(Path::new(&folder).join(file), text).unwrap();
+        }
+        folder
+    });
+    let said = machine.run(&gate(&before, &after, &["--rounds", "3", "--threshold", "90%"]));
+    assert_eq!(said.code, 0, "{said:?}");
+    for part in ["after on nginx-fpm: 0.5 CPU and 256Mi, load closed:2", "3 blocks that scatter by "] {
+        assert!(said.report().contains(part), "{part}\n{}", said.stdout);
+    }
 }

@@ -95,3 +95,24 @@ fn nothing_is_resumed_where_nothing_was_interrupted() {
     assert_eq!(said.code, 2, "{said:?}");
     assert!(said.words().contains("finds no comparison that was interrupted"), "{}", said.stderr);
 }
+
+/// What somebody reads who waits for the lock.
+#[test]
+fn the_lock_is_taken_for_what_is_measured() {
+    let machine = MadeUp::new(|_| FakeLifetime {
+        launch_problem: Some("no such program".to_owned()),
+        ..FakeLifetime::serving(BODY, 100.0)
+    });
+    let app = workload("fatal");
+    for (args, purpose) in [
+        (["compare", "--runtimes", "php-cli-server", app.as_str()], "compare fatal"),
+        (["compare", "--calibrate", "--runtimes=php-cli-server", &app], "calibrate fatal"),
+        (["tune", "php-cli-server", &app, "--quiet"], "tune fatal"),
+        (["capacity", "php-cli-server", &app, "--slo=p95<1s"], "capacity fatal"),
+        (["scale", "php-cli-server", &app, "--load=open:5"], "scale fatal"),
+    ] {
+        let said = machine.run(&args);
+        assert_eq!(machine.purposes().last().map(String::as_str), Some(purpose), "{said:?}");
+    }
+    assert_eq!(machine.purposes().len(), 5);
+}

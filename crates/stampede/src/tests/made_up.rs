@@ -168,6 +168,11 @@ pub(super) fn always(status: u16, body: &'static str) -> stampede_testkit::Answe
     Arc::new(move |_| Answer { status, headers: Vec::new(), body: body.as_bytes().to_vec() })
 }
 
+/// A scenario in which all users send this request under this load.
+pub(super) fn scenario(load: &str, path: &str) -> String {
+    format!("crowds: [{{load: {load}, requests: [{{name: a, path: '{path}', check: {{status: 200}}}}]}}]\n")
+}
+
 /// A workload of the tests, by its folder.
 pub(super) fn workload(name: &str) -> String {
     format!("{}/tests/workloads/{name}", env!("CARGO_MANIFEST_DIR"))

@@ -2,7 +2,7 @@
 
 use serde_json::Value;
 
-use crate::stage::{Stage, have, workload};
+use crate::stage::{Stage, have};
 
 #[test]
 fn four_runtimes_are_compared_under_equal_limits() {
@@ -20,9 +20,9 @@ fn four_runtimes_are_compared_under_equal_limits() {
         "--memory",
         "256Mi",
         "--duration",
-        "1s",
+        "800ms",
         "--warm-up",
-        "300ms",
+        "200ms",
         "--rounds",
         "3",
         "--seed",
@@ -48,7 +48,7 @@ fn four_runtimes_are_compared_under_equal_limits() {
         for trial in trials {
             assert_eq!(trial["outcome"], "measured", "{id}: {trial}");
             let count = |name: &str| trial["requests"][name].as_u64().unwrap();
-            assert!(count("ok") > 150, "{id}: {trial}");
+            assert!(count("ok") > 120, "{id}: {trial}");
             assert_eq!((count("failed"), count("unfinished")), (0, 0), "{id}: {trial}");
             assert_eq!(count("sent"), count("ok"), "{id}: {trial}");
             let figure = |name: &str| trial[name].as_f64().unwrap();
@@ -78,30 +78,6 @@ fn four_runtimes_are_compared_under_equal_limits() {
     assert_eq!(serde_json::from_str::<Value>(&again.stdout).unwrap(), study);
     let listed = stage.run(&["list", "studies"]);
     assert!(listed.stdout.contains(study["id"].as_str().unwrap()), "{}", listed.stdout);
-}
-
-#[test]
-fn a_command_of_the_workload_is_served_under_its_own_settings() {
-    if !have("a_command_of_the_workload_is_served_under_its_own_settings", &["php"]) {
-        return;
-    }
-    let stage = Stage::new();
-    let folder = workload("command");
-    let compare = |greeting: &str| {
-        let set = format!("custom.GREETING={greeting}");
-        let short = ["--duration", "500ms", "--warm-up", "0", "--rounds", "1", "--json", "-"];
-        stage.run(&[&["compare", &folder, "--set", &set], &short[..]].concat())
-    };
-    let said = compare("bye");
-    assert_eq!(said.code, Some(0), "{}", said.stderr);
-    let study: Value = serde_json::from_str(&said.stdout).unwrap();
-    assert_eq!(study["cases"][0]["tuning"]["GREETING"], "bye");
-    // The workload expects "bye".
-    assert_eq!(compare("hello").code, Some(5));
-    let said = compare("maybe");
-    assert_eq!((said.code, said.stdout.as_str()), (Some(2), ""));
-    assert!(said.stderr.contains("is not one of hello, bye"), "{}", said.stderr);
-    stage.assert_nothing_left();
 }
 
 #[test]

@@ -41,7 +41,6 @@ struct Things {
     stage: Stage,
     schema: String,
     path: &'static str,
-    more: &'static str,
     /// Whether what the load made is counted afterwards.
     audited: bool,
 }
@@ -52,13 +51,12 @@ impl Things {
             stage: Stage::new(),
             schema: "CREATE TABLE things (name text NOT NULL);\nINSERT INTO things VALUES ('b'), ('c');\n".to_owned(),
             path: "/things",
-            more: "",
             audited: true,
         }
     }
 
     fn compare(&self, flags: &[&str]) -> (Said, Value) {
-        let Self { stage, schema, path, more, audited } = self;
+        let Self { stage, schema, path, audited } = self;
         let after = "after: [{name: things, answers: {step: add, status: 201}, path: /count, \
                      query: {service: postgres, sql: SELECT count(*) FROM things}}]\n";
         let after = if *audited { after } else { "" };
@@ -77,7 +75,7 @@ impl Things {
         fs::write(
             folder.join("workload.yaml"),
             format!(
-                "title: things\nservices: {{postgres: {{init: schema.sql, extensions: [pdo_pgsql]{more}}}}}\n\
+                "title: things\nservices: {{postgres: {{init: schema.sql, extensions: [pdo_pgsql]}}}}\n\
                  apps: [{{kind: front-controller, dir: app, index: index.php}}]\n\
                  requests: [{{name: count, path: /count, expect: {{status: 200, body: '2'}}}}]\n\
                  scenario: scenario.yaml\n{after}"
@@ -163,58 +161,15 @@ fn what_a_database_is_busy_with_is_found_and_named() {
 }
 
 #[test]
-fn what_is_wrong_with_a_database_is_told() {
-    if !ready("what_is_wrong_with_a_database_is_told", POSTGRES, &["pdo_pgsql"]) {
+fn what_a_database_says_of_its_schema_is_told() {
+    if !ready("what_a_database_says_of_its_schema_is_told", POSTGRES, &["pdo_pgsql"]) {
         return;
     }
-    let rows: [(&str, &str, i32, &[&str]); 3] = [
-        ("CREATE TABLE things (name txt);", "", 5, &["psql:schema.sql:1: ERROR:  type \"txt\" does not exist"]),
-        ("", ", at_least: '99.1'", 3, &["needs postgres 99.1 or newer (this is", "postgresql"]),
-        (
-            "CREATE TABLE things (name text); INSERT INTO things VALUES ('a');",
-            "",
-            5,
-            &["wrong answer to `count`: the body differs", "- 2", "+ 1"],
-        ),
-    ];
-    for (schema, more, code, told) in rows {
-        // One at a time: each has a stage, and only one test measures.
-        let mut things = Things { more, ..Things::new() };
-        if !schema.is_empty() {
-            things.schema = schema.to_owned();
-        }
-        let (said, study) = things.compare(&["--rounds", "1"]);
-        assert_eq!(said.code, Some(code), "{}", said.stderr);
-        let all = format!("{}{study}", said.stderr).replace("\\\"", "\"");
-        told.iter().for_each(|told| assert!(all.contains(told), "{told}: {all}"));
-    }
-}
-
-#[test]
-fn feeders_with_something_wrong_are_told_by_their_lines() {
-    if !ready("feeders_with_something_wrong_are_told_by_their_lines", POSTGRES, &[]) {
-        return;
-    }
-    let stage = Stage::new();
-    let file = stage.home().join("people.tsv");
-    let given = format!("payloads={}", file.display());
-    for (bytes, told) in [
-        (&b"payload\na\tb\n"[..], "line 2 has 2 values for 1 columns"),
-        (b"payload\n\xff\n", "line 2 is not UTF-8"),
-        (b"payload\n", "line 1 is followed by no row of values"),
-        (b"body\n{}\n", "payloads.payload"),
-    ] {
-        fs::write(&file, bytes).unwrap();
-        let said = stage.run(&["compare", "rinha", "--runtimes", "php-cli-server", "--feeder", &given]);
-        assert_eq!(said.code, Some(2), "{}", said.stderr);
-        assert!(said.stderr.contains(told), "{told}: {}", said.stderr);
-    }
-    fs::write(&file, "payload\n{}\n{}\n").unwrap();
-    let flags = ["--runtimes", "php-cli-server", "--feeder", &given, "--duration", "2s", "--rounds", "1"];
-    let said = stage.run(&[&["compare", "rinha"][..], &flags].concat());
-    assert_eq!(said.code, Some(4), "{}", said.stderr);
-    let all = said.words();
-    assert!(all.contains("the feeder payloads had no row left for users who wanted one"), "{all}");
+    let things = Things { schema: "CREATE TABLE things (name txt);".to_owned(), ..Things::new() };
+    let (said, study) = things.compare(&["--rounds", "1"]);
+    assert_eq!(said.code, Some(5), "{}", said.stderr);
+    let all = format!("{}{study}", said.stderr).replace("\\\"", "\"");
+    assert!(all.contains("psql:schema.sql:1: ERROR:  type \"txt\" does not exist"), "{all}");
 }
 
 #[test]
@@ -226,8 +181,9 @@ fn rinha_runs_in_php_and_go_behind_a_balancer() {
     }
     let stage = Stage::new();
     let flags = ["--app", "php,go", "--replicas", "2", "--balancer", "nginx", "--cpus", "1", "--memory", "1Gi"];
-    let more = ["--runtimes", "nginx-fpm,go", "--duration", "12s", "--rounds", "1", "--json", "-"];
-    let said = stage.run_once(&[&["compare", "rinha"][..], &flags, &more].concat());
+    let more = ["--runtimes", "nginx-fpm,go", "--duration", "5s", "--warm-up", "0", "--rounds", "1"];
+    let report = ["--no-yard-stick", "--json", "-"];
+    let said = stage.run_once(&[&["compare", "rinha"][..], &flags, &more, &report].concat());
     stage.assert_nothing_left();
     // Ten requests a second may all be late where this program is held up, and are accounted for all the same.
     assert!(matches!(said.code, Some(0 | 4)), "{}", said.stderr);
@@ -240,27 +196,33 @@ fn rinha_runs_in_php_and_go_behind_a_balancer() {
         let audit = &trial["audits"][0];
         let by: Vec<&str> = audit["told"].as_array().unwrap().iter().map(|told| told["by"].as_str().unwrap()).collect();
         assert_eq!(by, ["replica-1", "replica-2", "postgres"]);
-        // 20 are due in the first 10 s, 10 of the next 75 in the other 2 s on average; most are valid.
+        // Two are due each second; most are valid.
         let answered = audit["answered"].as_u64().unwrap();
-        assert!(audit["agrees"] == true && (15..=40).contains(&answered), "{audit}");
+        assert!(audit["agrees"] == true && (6..=10).contains(&answered), "{audit}");
         let step = |name: &str| trial["steps"].as_array().unwrap().iter().find(|step| step["name"] == name).unwrap();
         assert_eq!(step("create and follow/follow")["requests"]["ok"].as_u64().unwrap(), answered);
-        assert_eq!(step("search")["requests"]["ok"], 24);
-        assert_eq!(step("invalid search")["status"]["400"], 24);
+        assert_eq!(step("search")["requests"]["ok"], 10);
+        assert_eq!(step("invalid search")["status"]["400"], 10);
     }
 }
 
 #[test]
-fn every_layer_reads_and_changes_rows_of_each_database() {
-    let test = "every_layer_reads_and_changes_rows_of_each_database";
+fn layers_read_and_change_rows_of_each_database() {
+    let test = "layers_read_and_change_rows_of_each_database";
     let programs = [POSTGRES, &["mariadbd", "nginx", "php-fpm", "go"]].concat();
     if !ready(test, &programs, &["pdo_pgsql", "pdo_mysql", "pdo_sqlite"]) {
         return;
     }
     let stage = Stage::new();
-    for service in ["postgres", "mariadb"] {
-        let mut layers =
-            vec!["pdo", "pdo-persistent", "dbal", "orm", "query-builder", "eloquent", "eloquent-alone", "go"];
+    // What each layer answers from each database is tested without Stampede (tests/php/RandomRowTest.php).
+    for (service, layers) in [
+        (
+            "postgres",
+            &["pdo", "pdo-persistent", "dbal", "orm", "query-builder", "eloquent", "eloquent-alone", "go"][..],
+        ),
+        ("mariadb", &["pdo-persistent", "orm", "eloquent-alone", "go"]),
+    ] {
+        let mut layers = layers.to_vec();
         for run in 1.. {
             layers = held_up(&stage, service, &layers);
             if layers.is_empty() {

@@ -14,8 +14,31 @@ use crate::stage::{Said, Stage, have, send, wait_until, workload};
 
 const BASE: &str = "debian:bookworm";
 
-/// The base image as it was before software was kept in it.
+/// The smallest Debian.
 const BARE: &str = "debian:bare";
+
+/// The archive of [`BASE`]: nginx and PHP are there, and their lists of packages are not.
+const SOFTWARE: &str = "bookworm-software.tar";
+
+/// An application with a database, two replicas and a balancer.
+const PARTS: [&str; 16] = [
+    "compare",
+    "random-row",
+    "--app",
+    "pdo",
+    "--runtimes",
+    "nginx-fpm",
+    "--cpus",
+    "1",
+    "--memory",
+    "512Mi",
+    "--replicas",
+    "2",
+    "--balancer",
+    "nginx",
+    "--services",
+    "postgres",
+];
 
 /// The label of all that belongs to a run.
 const LABEL: &str = "io.stampede.run";
@@ -126,11 +149,9 @@ fn run(stage: &Stage, engine: &Engine, args: &[&str]) -> Said {
 #[test]
 fn containers_are_compared_exported_and_started_again() {
     let name = "containers_are_compared_exported_and_started_again";
-    let Some((stage, engine)) = begun(name, &["go"], "bookworm.tar", "10.200.0.0/16") else { return };
+    let Some((stage, engine)) = begun(name, &["go"], "10.200.0.0/16") else { return };
     compares(&stage, &engine);
     is_an_image_itself(&engine);
-    engine.ask(&["tag", BASE, BARE]);
-    keep_software(&engine);
     serves_what_is_exported(&stage, &engine);
     starts_a_replica_again(&stage, &engine);
     let said = run(&stage, &engine, &["clean", "--images"]);
@@ -141,42 +162,32 @@ fn containers_are_compared_exported_and_started_again() {
 #[test]
 fn containers_are_held_to_their_limits_and_end_with_stampede_whatever_happens_to_it() {
     let name = "containers_are_held_to_their_limits_and_end_with_stampede_whatever_happens_to_it";
-    // nginx and PHP are there, which the other test installs.
-    let Some((stage, engine)) = begun(name, &[], "bookworm-software.tar", "10.201.0.0/16") else { return };
-    tells_of_memory(&stage, &engine);
+    let Some((stage, engine)) = begun(name, &[], "10.201.0.0/16") else { return };
+    // Runs of the same software follow each other: an image is made for each set of packages.
     holds_parts_to_shares(&stage, &engine);
-    keep_software(&engine);
-    starts_instances_on_demand(&stage, &engine);
-    let slow = workload("slow");
     let long = ["--duration", "10m", "--load", "closed:4"];
-    let one = ["compare", &slow, "--runtimes", "php-cli-server", "--no-yard-stick"];
-    ends_when_killed(&stage, &engine, &[&one[..], &long].concat(), 1);
-    let parts = ["--services", "postgres", "--replicas", "2", "--balancer", "nginx"];
-    ends_when_killed(&stage, &engine, &[&one[..], &long, &parts].concat(), 1);
+    ends_when_killed(&stage, &engine, &[&PARTS[..], &["--no-yard-stick"], &long].concat(), "php-fpm: master", 1);
+    tells_of_memory(&stage, &engine);
+    let slow = workload("slow");
+    starts_instances_on_demand(&stage, &engine, &slow);
     let instances = ["scale", "php-cli-server", &slow, "--cpus", "0.25", "--memory", "128Mi", "--max-instances", "2"];
-    ends_when_killed(&stage, &engine, &[&instances[..], &long].concat(), 2);
+    ends_when_killed(&stage, &engine, &[&instances[..], &long].concat(), " -S ", 2);
     refuses(&stage, &engine);
 }
 
 /// A stage and an engine that has the base image; nothing where this machine cannot have them, which is said.
-fn begun(test: &str, programs: &[&str], archive: &str, addresses: &str) -> Option<(Stage, Engine)> {
+fn begun(test: &str, programs: &[&str], addresses: &str) -> Option<(Stage, Engine)> {
     if !have(test, &[&["dockerd", "docker", "debootstrap"], programs].concat()) {
         return None;
     }
     let skipped = |needs: &str, said: String| {
         let _ = writeln!(std::io::stderr(), "SKIP {test}: needs {needs}, which said\n{said}");
     };
-    let archive = debian(archive).map_err(|said| skipped("a Debian that debootstrap makes", said)).ok()?;
+    let archive = debian(SOFTWARE).map_err(|said| skipped("a Debian that debootstrap makes", said)).ok()?;
     let stage = Stage::new();
     let engine = Engine::start(addresses).map_err(|said| skipped("a machine that lets dockerd run", said)).ok()?;
     engine.ask(&["import", &archive.display().to_string(), BASE]);
     Some((stage, engine))
-}
-
-/// From here on the base has what was installed last, which is not installed again. The newest image comes first.
-fn keep_software(engine: &Engine) {
-    let software = engine.ask(&["images", "--format", "{{.Repository}}:{{.Tag}}", "stampede-software"]);
-    engine.ask(&["tag", &software[0], BASE]);
 }
 
 /// Three kinds of runtimes under limits that are read back from the kernel, with answers that are right.
@@ -199,10 +210,13 @@ fn compares(stage: &Stage, engine: &Engine) {
             "256Mi",
             "--duration",
             "1s",
+            "--warm-up",
+            "300ms",
             "--rounds",
             "1",
             "--load",
             "closed:4",
+            "--no-yard-stick",
             "--json",
             "-",
         ],
@@ -210,7 +224,7 @@ fn compares(stage: &Stage, engine: &Engine) {
     assert_eq!(said.code, Some(0), "{}", said.stderr);
     // A run that was held up has installed it already.
     let told = format!("{}{}", said.before, said.stderr);
-    assert!(told.contains("installing ") && told.contains("php-parsedown"), "{told}");
+    assert!(told.contains("installing apache2, libapache2-mod-php in "), "{told}");
     let study: Value = serde_json::from_str(&said.stdout).unwrap();
     let cases = study["cases"].as_array().unwrap();
     assert_eq!(cases.len(), 3);
@@ -246,8 +260,10 @@ fn serves_what_is_exported(stage: &Stage, engine: &Engine) {
     let said = run(stage, engine, &[&args[..], &["--listen", &listen, "--output", place]].concat());
     assert_eq!(said.code, Some(0), "{}", said.stderr);
     let dockerfile = fs::read_to_string(out.join("Dockerfile")).unwrap();
-    assert!(dockerfile.contains(&format!("\nFROM {BASE}\n")), "{dockerfile}");
-    // The packages that it names are all that it needs.
+    assert!(dockerfile.contains(&format!("\nFROM {BASE}\n")) && dockerfile.contains("php-parsedown"), "{dockerfile}");
+    // The packages that it names are all that it needs, upon a Debian that has none of them.
+    let bare = debian("bookworm.tar").unwrap();
+    engine.ask(&["import", &bare.display().to_string(), BARE]);
     fs::write(out.join("Dockerfile"), dockerfile.replace(BASE, BARE)).unwrap();
     let built = engine.docker(&["build", "--network", "host", "-t", IMAGE, place]).output().unwrap();
     assert!(built.status.success(), "{}", end_of(&[built.stdout, built.stderr].concat()));
@@ -324,48 +340,30 @@ fn refuses(stage: &Stage, engine: &Engine) {
     engine.assert_nothing_left();
 }
 
-/// More workers than the limit holds: the kernel kills one, and that is told. They have an extension whose name is not that of its
-/// package.
+/// More than the limit holds: the kernel kills the server, and that is told.
 fn tells_of_memory(stage: &Stage, engine: &Engine) {
-    let said = run(
-        stage,
-        engine,
-        &[
-            "compare",
-            &workload("database"),
-            "--platform",
-            "docker",
-            "--runtimes",
-            "nginx-fpm",
-            "--memory",
-            "32Mi",
-            "--set",
-            "nginx-fpm.pm=static",
-            "--set",
-            "nginx-fpm.pm.max_children=64",
-            "--rounds",
-            "1",
-            "--duration",
-            "1s",
-            "--no-yard-stick",
-        ],
-    );
-    assert!(said.code == Some(5) && said.words().contains("limit of 32Mi"), "{said:?}");
-    assert!(said.stderr.contains("php8.2-sqlite3"), "{said:?}");
+    let greedy = workload("greedy");
+    let base = ["compare", &greedy, "--platform", "docker", "--runtimes", "php-cli-server", "--memory", "64Mi"];
+    let short = ["--rounds", "1", "--duration", "1s", "--warm-up", "200ms", "--no-yard-stick"];
+    let said = run(stage, engine, &[&base[..], &short].concat());
+    assert!(said.code == Some(5) && said.words().contains("limit of 64Mi"), "{said:?}");
     engine.assert_nothing_left();
     stage.assert_nothing_left();
 }
 
-/// PostgreSQL, two replicas and a balancer, each held to its share by the kernel, of an application that is prepared there.
+/// PostgreSQL, two replicas and a balancer, each held to its share by the kernel, of an application that is prepared there and has
+/// extensions whose names are not those of their packages.
 fn holds_parts_to_shares(stage: &Stage, engine: &Engine) {
-    let base =
-        ["compare", "random-row", "--app", "pdo", "--platform", "docker", "--runtimes", "nginx-fpm", "--cpus", "1"];
-    let topology = ["--replicas", "2", "--balancer", "nginx", "--services", "postgres", "--memory", "512Mi"];
     let shares = ["--share", "postgres=0.3,160Mi", "--share", "balancer=0.1,64Mi", "--share", "replica=0.25,96Mi"];
     let set = ["--set", "postgres.work_mem=8MB", "--set", "postgres.max_connections=40"];
-    let short = ["--duration", "1s", "--rounds", "1", "--load", "closed:4", "--no-yard-stick", "--json", "-"];
-    let said = run(stage, engine, &[&base[..], &topology, &shares, &set, &short].concat());
+    let short =
+        ["--platform", "docker", "--duration", "1s", "--warm-up", "300ms", "--rounds", "1", "--load", "closed:4"];
+    let report = ["--no-yard-stick", "--json", "-"];
+    let said = run(stage, engine, &[&PARTS[..], &shares, &set, &short, &report].concat());
     assert_eq!(said.code, Some(0), "{}\n{}", said.stderr, said.stdout);
+    for package in ["php8.2-sqlite3", "php8.2-pgsql"] {
+        assert!(format!("{}{}", said.before, said.stderr).contains(package), "{}", said.stderr);
+    }
     assert!(said.stderr.contains("preparing the application: php seed.php"), "{}", said.stderr);
     let study: Value = serde_json::from_str(&said.stdout).unwrap();
     let (case, trial) = (&study["cases"][0], &study["cases"][0]["trials"][0]);
@@ -403,8 +401,9 @@ fn starts_a_replica_again(stage: &Stage, engine: &Engine) {
     fs::write(folder.path().join("workload.yaml"), yaml).unwrap();
     let base = ["compare", folder.path().to_str().unwrap(), "--platform", "docker", "--runtimes", "go"];
     let topology = ["--replicas", "2", "--balancer", "nginx", "--restart", "on-failure"];
-    let short = ["--duration", "1s", "--rounds", "1", "--load", "closed:8", "--no-yard-stick", "--json", "-"];
-    let said = run(stage, engine, &[&base[..], &topology, &short].concat());
+    let short = ["--duration", "1s", "--warm-up", "200ms", "--rounds", "1", "--load", "closed:8"];
+    let report = ["--no-yard-stick", "--json", "-"];
+    let said = run(stage, engine, &[&base[..], &topology, &short, &report].concat());
     let study: Value = serde_json::from_str(&said.stdout).unwrap_or_default();
     let trial = &study["cases"][0]["trials"][0];
     let parts = trial["parts"].as_array().unwrap_or_else(|| panic!("{said:?}"));
@@ -416,8 +415,8 @@ fn starts_a_replica_again(stage: &Stage, engine: &Engine) {
 }
 
 /// Each instance is a container, under limits of its own.
-fn starts_instances_on_demand(stage: &Stage, engine: &Engine) {
-    let base = ["scale", "php-cli-server", "markdown", "--platform", "docker", "--cpus", "0.25", "--memory", "128Mi"];
+fn starts_instances_on_demand(stage: &Stage, engine: &Engine, workload: &str) {
+    let base = ["scale", "php-cli-server", workload, "--platform", "docker", "--cpus", "0.25", "--memory", "128Mi"];
     let rest = ["--max-instances", "2", "--load", "closed:4", "--duration", "4s", "--json", "-"];
     let said = run(stage, engine, &[&base[..], &rest].concat());
     assert_eq!(said.code, Some(0), "{}\n{}", said.stderr, said.stdout);
@@ -436,7 +435,7 @@ fn starts_instances_on_demand(stage: &Stage, engine: &Engine) {
 
 /// Ctrl-C removes all at once. After `kill -9` the containers end by themselves, and `clean` removes what is left of the runs, and
 /// nothing of others.
-fn ends_when_killed(stage: &Stage, engine: &Engine, args: &[&str], servers: usize) {
+fn ends_when_killed(stage: &Stage, engine: &Engine, args: &[&str], server: &str, servers: usize) {
     let bystander = engine.ask(&["network", "create", "bystander"]);
     for signal in [Signal::TERM, Signal::KILL] {
         let common = ["--platform", "docker", "--rounds", "1", "--quiet"];
@@ -448,7 +447,7 @@ fn ends_when_killed(stage: &Stage, engine: &Engine, args: &[&str], servers: usiz
             let of_container = |id: &String| String::from_utf8(engine.docker(&["top", id]).output().unwrap().stdout);
             let containers = engine.containers();
             let told: Vec<String> = containers.iter().filter_map(|id| of_container(id).ok()).collect();
-            let running = told.iter().filter(|told| told.contains(" -S ")).count();
+            let running = told.iter().filter(|told| told.contains(server)).count();
             groups = containers.iter().flat_map(|id| control_groups(id)).collect();
             if running >= servers { Ok(()) } else { Err(told.join("\n")) }
         });

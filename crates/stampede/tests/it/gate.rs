@@ -119,6 +119,27 @@ fn sides_that_one_runtime_cannot_serve_are_told() {
     assert!(said.stderr.contains("no runtime serves both sides"), "{}", said.stderr);
 }
 
+/// In a folder of a repository a revision is that folder as it was: here one of a Go program, which PHP has replaced since.
+#[test]
+fn sides_within_a_repository_are_read_in_the_folder_of_each_revision() {
+    let stage = Stage::new();
+    let repository = tempfile::tempdir().unwrap();
+    let (path, shop) = (repository.path(), repository.path().join("shop"));
+    git(path, &["init", "--quiet"]);
+    write_app(path, 1, "hello");
+    fs::create_dir(&shop).unwrap();
+    fs::write(shop.join("go.mod"), "module hello\n").unwrap();
+    fs::write(shop.join("main.go"), "package main\nfunc main() {}\n").unwrap();
+    git(path, &["add", "."]);
+    git(path, &["commit", "--quiet", "--message", "all"]);
+    fs::remove_file(shop.join("go.mod")).unwrap();
+    fs::remove_file(shop.join("main.go")).unwrap();
+    write_app(&shop, 1, "hello");
+    let said = stage.run_in(&shop, &["gate", "HEAD", "."]);
+    assert_eq!(said.code, Some(2), "{said:?}");
+    assert!(said.stderr.contains("no runtime serves both sides"), "{}", said.stderr);
+}
+
 #[test]
 fn sides_that_are_asked_something_else_are_told() {
     let stage = Stage::new();
@@ -153,66 +174,23 @@ fn sides_that_are_asked_something_else_are_told() {
 }
 
 #[test]
-fn a_workload_with_a_scenario_is_measured() {
-    let name = "a_workload_with_a_scenario_is_measured";
-    if !have(name, &["php8"]) {
-        return;
-    }
-    let stage = Stage::new();
-    let folder = tempfile::tempdir().unwrap();
-    for name in ["before", "after"] {
-        write_workload(&folder.path().join(name), CROWD, None);
-    }
-    let args = ["gate", "before", "after", "--rounds", "3", "--threshold", "90%"];
-    let said = stage.run_in(folder.path(), &[&args[..], &SHORT[..]].concat());
-    assert_eq!(said.code, Some(0), "{said:?}");
-    // What three short rounds come to is the machine's affair, and how its lines are broken.
-    let text = said.words();
-    for part in ["after on php-cli-server: 1 CPU and 512Mi, load closed:2", "3 blocks that scatter by "] {
-        assert!(text.contains(part), "{part}\n{}", said.stdout);
-    }
-}
-
-#[test]
-fn revisions_of_a_whole_repository_bear_its_name() {
-    let name = "revisions_of_a_whole_repository_bear_its_name";
-    if !have(name, &["php8", "git"]) {
-        return;
-    }
-    let stage = Stage::new();
-    let folder = tempfile::tempdir().unwrap();
-    let repository = folder.path().join("shop");
-    write_app(&repository, 1, "hello");
-    git(&repository, &["init", "--quiet"]);
-    git(&repository, &["add", "."]);
-    git(&repository, &["commit", "--quiet", "--message", "all"]);
-    let temporary = tempfile::tempdir().unwrap();
-    let args = ["gate", "HEAD", "HEAD", "--rounds", "3", "--threshold", "90%"];
-    let place = [("TMPDIR", temporary.path().to_str().unwrap())];
-    let said = stage.run_in_with(&repository, &place, &[&args[..], &SHORT[..]].concat());
-    assert_eq!(said.code, Some(0), "{said:?}");
-    let said = stage.run(&["list", "studies"]);
-    assert!(said.stdout.contains("gate shop"), "{}", said.stdout);
-    let left: Vec<_> = fs::read_dir(temporary.path()).unwrap().flatten().collect();
-    assert!(left.is_empty(), "{left:?}");
-}
-
-#[test]
 fn a_revision_that_costs_much_fails() {
     let name = "a_revision_that_costs_much_fails";
     if !have(name, &["php8", "git"]) {
         return;
     }
     let stage = Stage::new();
-    let repository = tempfile::tempdir().unwrap();
-    let path = repository.path();
-    git(path, &["init", "--quiet"]);
+    let folder = tempfile::tempdir().unwrap();
+    let shop = folder.path().join("shop");
+    fs::create_dir(&shop).unwrap();
+    git(&shop, &["init", "--quiet"]);
     for (steps, message) in [(40, "quick"), (160, "slow")] {
-        write_app(&path.join("shop"), steps, "hello");
-        git(path, &["add", "."]);
-        git(path, &["commit", "--quiet", "--message", message]);
+        write_app(&shop, steps, "hello");
+        git(&shop, &["add", "."]);
+        git(&shop, &["commit", "--quiet", "--message", message]);
     }
-    let shop = path.join("shop");
+    let temporary = tempfile::tempdir().unwrap();
+    let place = [("TMPDIR", temporary.path().to_str().unwrap())];
     let args = [
         "HEAD~1",
         "HEAD",
@@ -226,21 +204,19 @@ fn a_revision_that_costs_much_fails() {
         "--markdown",
         "comment.md",
     ];
-    let said = stage.run_in(&shop, &[&["gate"], &args[..], &SHORT[..]].concat());
+    let said = stage.run_in_with(&shop, &place, &[&["gate"], &args[..], &SHORT[..]].concat());
     assert_eq!(said.code, Some(1), "{said:?}");
     for part in ["Failed: HEAD is more than 5 % worse than HEAD~1", "::error title=stampede gate::head: failed"] {
         assert!(said.words().contains(part), "{part}\n{}", said.stdout);
     }
     assert!(fs::read_to_string(shop.join("gate.xml")).unwrap().contains("<failure message=\"failed: "));
     assert!(fs::read_to_string(shop.join("comment.md")).unwrap().starts_with("### Performance: failed\n"));
-    let trees = Command::new("git").arg("-C").arg(path).args(["worktree", "list"]).output().unwrap();
+    let left: Vec<_> = fs::read_dir(temporary.path()).unwrap().flatten().collect();
+    assert!(left.is_empty(), "{left:?}");
+    let trees = Command::new("git").arg("-C").arg(&shop).args(["worktree", "list"]).output().unwrap();
     assert_eq!(String::from_utf8_lossy(&trees.stdout).lines().count(), 1, "{trees:?}");
 
-    // Here the folder stands for the slow revision; at the top of the repository the application is one folder further down.
-    let args = ["shop", "git:HEAD~1", "--max-time", "40s", "--metric", "cpu_us_per_request"];
-    let said = stage.run_in(path, &[&["gate"], &args[..], &SHORT[..]].concat());
-    assert_eq!(said.code, Some(2), "{said:?}");
-
+    // A whole repository bears its name.
     let said = stage.run(&["list", "studies"]);
     assert!(said.stdout.contains("gate shop"), "{}", said.stdout);
     stage.assert_nothing_left();

@@ -1,6 +1,5 @@
 //! Ctrl-C, SIGTERM and `kill -9`, of Stampede and of its warden: nothing is left, and what was measured is kept.
 
-use std::fs;
 use std::io::{BufRead, BufReader, Read};
 use std::net::{SocketAddr, TcpListener};
 use std::process::Child;
@@ -138,8 +137,8 @@ fn clean_finishes_the_job_when_stampede_and_warden_were_killed() {
 }
 
 #[test]
-fn clean_leaves_a_living_study_alone() {
-    if !have("clean_leaves_a_living_study_alone", &["php"]) {
+fn a_living_study_is_left_alone_by_clean_and_named_to_a_second_one() {
+    if !have("a_living_study_is_left_alone_by_clean_and_named_to_a_second_one", &["php"]) {
         return;
     }
     let stage = Stage::new();
@@ -148,63 +147,12 @@ fn clean_leaves_a_living_study_alone() {
     let said = stage.run(&["clean"]);
     assert_eq!(said.code, Some(0), "{said:?}");
     assert_eq!(stage.processes().len(), before);
-    send(child.id(), Signal::TERM);
-    end_of(&mut child);
-    stage.assert_nothing_left();
-}
-
-#[test]
-fn a_second_stampede_says_who_measures() {
-    if !have("a_second_stampede_says_who_measures", &["php"]) {
-        return;
-    }
-    let stage = Stage::new();
-    let (mut child, _) = long_study(&stage);
     let said = stage.run(&["compare", &workload("slow"), "--runtimes", "php-cli-server", "--no-wait"]);
     assert_eq!(said.code, Some(3), "{said:?}");
     assert!(said.stderr.contains(&format!("process {}: compare slow", child.id())), "{}", said.stderr);
     send(child.id(), Signal::TERM);
     end_of(&mut child);
     stage.assert_nothing_left();
-}
-
-/// What the process says for which it has the lock on measuring.
-fn purpose_of(pid: u32) -> Result<(), String> {
-    let locks = ["/run/lock/stampede.lock", "/tmp/stampede.lock"].map(fs::read_to_string);
-    let locks: Vec<String> = locks.into_iter().flatten().collect();
-    if locks.iter().any(|lock| lock.starts_with(&format!("process {pid}: "))) {
-        Ok(())
-    } else {
-        Err(format!("{locks:?}"))
-    }
-}
-
-#[test]
-fn who_waits_is_told_which_command_measures() {
-    if !have("who_waits_is_told_which_command_measures", &["php"]) {
-        return;
-    }
-    let slow = workload("slow");
-    for (args, purpose) in [
-        (["compare", "--runtimes", "php-cli-server", slow.as_str()], "compare slow"),
-        (["compare", "--calibrate", "--runtimes=php-cli-server", &slow], "calibrate slow"),
-        (["tune", "php-cli-server", &slow, "--quiet"], "tune slow"),
-        (["capacity", "php-cli-server", &slow, "--slo=p95<1s"], "capacity slow"),
-        (["scale", "php-cli-server", &slow, "--load=open:5"], "scale slow"),
-    ] {
-        let stage = Stage::new();
-        let mut child = stage.start(&[&args[..], &["--cpus", "0.5", "--memory", "128Mi"]].concat());
-        wait_until("it measures", || match child.try_wait().unwrap() {
-            Some(status) => panic!("{args:?}: {status}"),
-            None => purpose_of(child.id()),
-        });
-        let said = stage.run(&["compare", &slow, "--runtimes", "php-cli-server", "--no-wait"]);
-        assert_eq!(said.code, Some(3), "{said:?}");
-        assert!(said.stderr.contains(&format!("process {}: {purpose}", child.id())), "{}", said.stderr);
-        send(child.id(), Signal::TERM);
-        end_of(&mut child);
-        stage.assert_nothing_left();
-    }
 }
 
 /// Starts a short study and waits until it says that it waits for another one.

@@ -6,7 +6,7 @@ use std::process::Command;
 
 use insta::assert_snapshot;
 use serde_json::Value;
-use stampede_testkit::{Behaviour, CountingServer, Fault};
+use stampede_testkit::{Behaviour, CountingServer};
 
 use crate::stage::{Said, Stage};
 
@@ -54,21 +54,6 @@ fn a_load_by_count_sends_what_was_asked_and_prints_a_table() {
 }
 
 #[test]
-fn connections_that_change_are_told_as_they_were_asked_for() {
-    let server = CountingServer::start(Behaviour::default()).unwrap();
-    let said = load(&server, &["--load", "closed:1..5/400ms,5..0/400ms", "--json", "-"]);
-    let told = json(&said);
-    assert_eq!(told["load"], "closed:1..5/400ms,5..0/400ms", "{said:?}");
-    assert_eq!((&told["requests"]["failed"], &told["reconnects"]), (&0.into(), &0.into()), "{said:?}");
-    // The fifth comes at the top of the line, and goes at once.
-    assert_eq!(told["connect_us"]["count"], 5, "{said:?}");
-    let length = told["duration_s"].as_f64().unwrap();
-    assert!((0.8..0.81).contains(&length), "the length of the stages: {said:?}");
-    let received = server.stop();
-    assert_eq!((received.connections, received.requests()), (5, told["requests"]["ok"].as_u64().unwrap()), "{said:?}");
-}
-
-#[test]
 fn a_scenario_by_count_begins_so_many_flows_of_each_crowd() {
     let folder = tempfile::tempdir().unwrap();
     let file = folder.path().join("scenario.yaml");
@@ -103,51 +88,6 @@ fn a_backend_is_taken_by_its_name() {
     }
     let said = load(&server, &["-n", "7", "--backend", "kqueue"]);
     assert!(said.code == Some(2) && said.stderr.contains("epoll, io-uring"), "{said:?}");
-}
-
-#[test]
-fn wrong_answers_and_none_have_their_exit_codes() {
-    let fault = Some((Fault::WrongStatus(500), 5));
-    let server = CountingServer::start(Behaviour { fault, ..Behaviour::default() }).unwrap();
-    let said = load(&server, &["-n", "20", "-c", "2", "--json", "-"]);
-    assert_eq!((said.code, &json(&said)["errors"]["wrong_status"]), (Some(4), &4.into()), "{said:?}");
-    let said = load(&server, &["-n", "20", "--check-body-equals", "other", "--json", "-"]);
-    assert_eq!((said.code, &json(&said)["requests"]["ok"]), (Some(5), &0.into()), "{said:?}");
-
-    let silent = Some((Fault::NoAnswer, 1));
-    let server = CountingServer::start(Behaviour { fault: silent, ..Behaviour::default() }).unwrap();
-    let said = load(&server, &["-n", "4", "-c", "2", "--timeout", "50ms"]);
-    assert_eq!(said.code, Some(5), "{said:?}");
-    assert!(said.stdout.contains("4 x timed out") && said.stdout.contains(">="), "{said:?}");
-}
-
-#[test]
-fn requests_that_cannot_be_written_are_told_as_the_generators_fault() {
-    let folder = tempfile::tempdir().unwrap();
-    let file = folder.path().join("scenario.yaml");
-    let scenario = "
-        crowds:
-          - load: closed:1
-            flows:
-              - name: visit
-                steps: [{name: a, path: /a, capture: {token: {header: X-Token}}}, {name: b, path: '/b?${token}'}]
-    ";
-    std::fs::write(&file, scenario).unwrap();
-    let server = CountingServer::start(Behaviour::default()).unwrap();
-    let said = load(&server, &["--scenario", file.to_str().unwrap(), "-n", "3", "--json", "-"]);
-    assert_eq!((said.code, &json(&said)["errors"]["unwritable"]), (Some(4), &3.into()), "{said:?}");
-    assert!(said.stderr.contains("3 requests could not be written, and never left"), "{said:?}");
-    assert_eq!(server.stop().requests(), 3);
-}
-
-#[test]
-fn a_unix_socket_is_loaded() {
-    let folder = tempfile::tempdir().unwrap();
-    let path = folder.path().join("s");
-    let server = CountingServer::start_unix(&path, Behaviour::default()).unwrap();
-    let said = Stage::new().run(&["load", "http://name/x", "--unix", path.to_str().unwrap(), "-n", "5", "-c", "1"]);
-    assert!(said.stdout.contains("5 sent, 5 ok"), "{said:?}");
-    assert_eq!(server.stop().requests(), 5);
 }
 
 #[test]

@@ -6,7 +6,7 @@ use std::process::{Command, Stdio};
 use std::time::Duration;
 
 use insta::assert_snapshot;
-use stampede_testkit::{Behaviour, CountingServer, Fault, Received};
+use stampede_testkit::{Behaviour, CountingServer, Received};
 
 use crate::stage::{Said, Stage};
 
@@ -219,27 +219,6 @@ fn the_tools_lines_are_there_in_its_order() {
             assert!(of_us[expected.len()].starts_with(&format!("What {tool} does not tell")), "{of_us:?}");
         }
     }
-}
-
-#[test]
-fn what_went_wrong_is_told_and_has_its_exit_code() {
-    let fault = Some((Fault::WrongStatus(502), 4));
-    let server = CountingServer::start(Behaviour { fault, ..Behaviour::default() }).unwrap();
-    let url = format!("http://{}/", server.endpoint());
-    // Remarks are broken into lines anywhere.
-    let hey = |flags: &[&str]| {
-        let said = Stage::new().run(&[&["hey"], flags, &[&url]].concat());
-        (said.code, said.words())
-    };
-    let (code, stdout) = hey(&["-n", "40", "-c", "2"]);
-    assert_eq!(code, Some(4), "{stdout}");
-    assert!(stdout.contains("[502] 10 responses"), "{stdout}");
-    assert!(stdout.contains("10 of 40 answers were errors (10 x 502);"), "{stdout}");
-    server.stop();
-
-    let (code, stdout) = hey(&["-n", "2", "-c", "2"]);
-    assert_eq!(code, Some(5), "{stdout}");
-    assert!(stdout.contains("[2] refused") && stdout.contains("2 requests failed (2 x refused)"), "{stdout}");
 }
 
 #[test]

@@ -60,7 +60,7 @@ fn the_rows_that_can_run_are_measured_and_stand_beside_the_published_ones() {
         "--scale",
         "0.05",
         "--rounds",
-        "3",
+        "2",
         "--seed",
         "1",
         "--json",
@@ -75,7 +75,7 @@ fn the_rows_that_can_run_are_measured_and_stand_beside_the_published_ones() {
     for case in ["nginx-fpm", "nginx-fpm-close", "go", "go-close"] {
         // A trial in which the machine held the generator up does not count.
         let n = row(case)["figures"][0]["ours"]["n"].as_u64();
-        assert!(n.is_some_and(|n| (1..=3).contains(&n)), "{case}: {}", said.stderr);
+        assert!(n.is_some_and(|n| (1..=2).contains(&n)), "{case}: {}", said.stderr);
     }
     let claims = json["claims"].as_array().unwrap();
     let claim = claims.iter().find(|claim| claim["of"] == "go-close").unwrap();

@@ -19,7 +19,7 @@ struct Row {
 
 const BOTH: &[&str] = &["nginx-fpm", "php-cli-server"];
 
-const ROWS: [Row; 6] = [
+const ROWS: [Row; 4] = [
     Row {
         name: "an extension that its configuration asks for, and composer.json does not name",
         files: &[
@@ -45,13 +45,6 @@ const ROWS: [Row; 6] = [
         told: &["varies: duration, memory", "the runtime's own: PHP version, SAPI"],
     },
     Row {
-        name: "a site that redirects to the address that it has stored",
-        files: &[("public/index.php", "<?php header('Location: https://shop.example/', true, 301);")],
-        code: 5,
-        measured: &[],
-        told: &["another origin", "host: shop.example"],
-    },
-    Row {
         name: "twelve cookies of 3 KB",
         files: &[(
             "public/index.php",
@@ -60,13 +53,6 @@ const ROWS: [Row; 6] = [
         code: 5,
         measured: &["php-cli-server"],
         told: &["--set nginx-fpm.fastcgi_buffer_size=65536 (now 4096)", "recorded on php-cli-server"],
-    },
-    Row {
-        name: "a rate limit",
-        files: &[("public/index.php", "<?php http_response_code(429); echo 'slow down';")],
-        code: 5,
-        measured: &[],
-        told: &["429 Too Many Requests; turn its rate limit off"],
     },
     Row {
         name: "an environment that lacks a key: its own words are shown",
@@ -128,42 +114,5 @@ fn rules_that_apache_cannot_read_are_one_row() {
     let files = [("public/index.php", "<?php echo 'hello';"), ("public/.htaccess", "Options -Indexes\nBogus On\n")];
     let (_folder, said) = compare(&stage, &files, "nginx-fpm,apache-fpm");
     assert_row("a broken .htaccess", &said, 5, &["nginx-fpm"], &["public/.htaccess: Invalid command 'Bogus'"]);
-    stage.assert_nothing_left();
-}
-
-/// A front controller that prints how it was reached.
-const FRONT: &str = "<?php echo 'page ', parse_url($_SERVER['REQUEST_URI'], PHP_URL_PATH), ' ', ($_SERVER['PATH_INFO'] ?? '') ?: 'none', \"\\n\";";
-
-#[test]
-fn the_layouts_of_frameworks_are_served_from_their_public_folders() {
-    if !have("the_layouts_of_frameworks_are_served_from_their_public_folders", &["nginx", "php-fpm", "php"]) {
-        return;
-    }
-    let stage = Stage::new();
-    let plan = "app:\n  dir: .\n  extensions: []\n  prepare: []\n  \
-                requests: [{path: /}, {path: /style.css}, {path: /some/page}]\n";
-    for (name, package, root, more, page) in [
-        ("CakePHP", "cakephp/cakephp", "webroot", &[][..], "GET /some/page: status 200 OK, 21 bytes"),
-        ("Nette", "nette/application", "www", &[], "status 200 OK, 21 bytes"),
-        ("ThinkPHP", "topthink/framework", "public", &[], "GET /some/page: status 200 OK, 27 bytes"),
-        ("Drupal", "drupal/core", "web", &["web/core/lib/Drupal.php"], "status 200 OK, 21 bytes"),
-        ("WordPress", "", ".", &["wp-load.php", "wp-settings.php", "wp-includes/version.php"], "200 OK, 21 bytes"),
-        ("Bedrock", "roots/wordpress", "web", &["web/wp/wp-load.php"], "status 200 OK, 21 bytes"),
-    ] {
-        let (index, style) = (format!("{root}/index.php"), format!("{root}/style.css"));
-        let composer = match package {
-            "" => "{}".to_owned(),
-            package => format!(r#"{{"require": {{"{package}": "*"}}}}"#),
-        };
-        let mut files = vec![
-            ("composer.json", &*composer),
-            ("stampede.yaml", plan),
-            (&*index, FRONT),
-            (&*style, "a { color: red }\n"),
-        ];
-        files.extend(more.iter().map(|file| (*file, "<?php\n")));
-        let (_folder, said) = compare(&stage, &files, &BOTH.join(","));
-        assert_row(name, &said, 0, BOTH, &[name, "GET /style.css: status 200 OK, 17 bytes", page]);
-    }
     stage.assert_nothing_left();
 }

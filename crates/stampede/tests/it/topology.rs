@@ -101,22 +101,6 @@ fn each_replica_gets_its_half_by_round_robin() {
     }
 }
 
-#[test]
-fn a_client_that_is_far_away_waits_longer() {
-    if !have("a_client_that_is_far_away_waits_longer", &["nginx", "go"]) {
-        return;
-    }
-    let stage = Stage::new();
-    go_app(&stage.home().join("workload/app"));
-    let workload = workload(&stage, "{kind: go-program, dir: app}", "/", "hello");
-    let flags = ["--balancer", "nginx", "--tls", "--client-rtt", "30ms", "--client-bandwidth", "10mbit"];
-    let (said, trial) = compare(&stage, &workload, "go", &flags);
-    assert_eq!(trial["outcome"], "measured", "{trial} {}", said.stderr);
-    assert!(trial["response_us"]["min"].as_f64().unwrap() >= 30_000.0, "{trial}");
-    let link = &trial["client_link"];
-    assert!(link["bytes"].as_u64().unwrap() > 0 && link["cpu_seconds"].as_f64().unwrap() > 0.0, "{link}");
-}
-
 /// Whether PHP can load an extension; said loudly if not.
 fn has_extension(test: &str, name: &str) -> bool {
     let listed = Command::new("php").arg("-m").output().map(|said| String::from_utf8_lossy(&said.stdout).into_owned());
@@ -177,52 +161,6 @@ fn an_application_reaches_its_services_which_are_set_as_asked() {
     assert_eq!((&parts[0]["enforced_cpus"], &parts[1]["enforced_cpus"]), (&Value::from(0.2), &Value::from(0.8)));
     assert!(parts[0]["cpu_seconds"].as_f64().unwrap() > 0.0, "{}", parts[0]);
     assert!(trial["stops"].as_array().unwrap().iter().all(|stop| stop["killed"] == false), "{trial}");
-}
-
-#[test]
-fn a_setting_that_is_not_in_effect_fails_the_trial() {
-    let test = "a_setting_that_is_not_in_effect_fails_the_trial";
-    if !have(test, &["go", "postgres", "psql", "mariadbd", "pgbouncer"]) {
-        return;
-    }
-    for (services, set, told) in [
-        ("postgres", "postgres.no_such_setting=1", "unrecognized configuration parameter \"no_such_setting\""),
-        // It has no fewer than 10.
-        ("mariadb", "mariadb.max_connections=5", "mariadb: max_connections is 10, not 5 as asked for"),
-        ("postgres,pgbouncer", "pgbouncer.pool_mode=teapot", "pool_mode"),
-    ] {
-        let stage = Stage::new();
-        go_app(&stage.home().join("workload/app"));
-        let workload = workload(&stage, "{kind: go-program, dir: app}", "/", "hello");
-        let (said, trial) = compare(&stage, &workload, "go", &["--services", services, "--set", set]);
-        assert_eq!(said.code, Some(5), "{set}: {}", said.stderr);
-        let reason = trial["reason"].as_str().unwrap();
-        assert!(reason.contains(told), "{set}: {reason}");
-    }
-}
-
-#[test]
-fn a_replica_that_ends_is_started_again_only_where_that_is_asked_for() {
-    if !have("a_replica_that_ends_is_started_again_only_where_that_is_asked_for", &["nginx", "go"]) {
-        return;
-    }
-    let stage = Stage::new();
-    go_app(&stage.home().join("workload/app"));
-    // 8 connections with a pause of 10 ms for each request: some 400 a second for each replica.
-    let app = "{kind: go-program, dir: app, env: {MOST: '250'}}";
-    let workload = workload(&stage, app, "/?sleep=10ms", "hello");
-    let flags = ["--replicas", "2", "--balancer", "nginx"];
-    let (said, trial) = compare(&stage, &workload, "go", &flags);
-    assert_eq!(said.code, Some(5), "{}", said.stderr);
-    let reason = trial["reason"].as_str().unwrap();
-    assert!(reason.contains("ended with status 9 while it was measured") && reason.contains("enough"), "{reason}");
-
-    let (_, trial) = compare(&stage, &workload, "go", &[&flags[..], &["--restart", "on-failure"]].concat());
-    let restarts: Vec<&Value> =
-        trial["parts"].as_array().unwrap().iter().flat_map(|part| part["restarts"].as_array().unwrap()).collect();
-    assert!(!restarts.is_empty(), "{trial}");
-    assert!(restarts.iter().all(|restart| restart["how"] == "status 9"), "{restarts:?}");
-    assert_ne!(trial["outcome"], "failed", "{trial}");
 }
 
 #[test]
