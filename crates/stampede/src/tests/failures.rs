@@ -294,6 +294,16 @@ fn a_case_that_cannot_run_here_is_left_out_with_its_reason_in_every_report() {
                 ("php-cli-server/other", "run `make`"),
             ],
         ),
+        (
+            "PHP lacks the driver that an application's commands need too",
+            &["php"],
+            Some("plain"),
+            &|_: &MadeUp| workload("mix"),
+            &["--runtimes", "php-cli-server"],
+            3,
+            &[],
+            &[],
+        ),
         ("the only one is not installed", &["apache2"], None, &fatal, &["--runtimes", "apache-mod-php"], 3, &[], &[]),
         (
             "none is installed",
