@@ -298,7 +298,7 @@ fn a_case_that_cannot_run_here_is_left_out_with_its_reason_in_every_report() {
             "PHP lacks the driver that an application's commands need too",
             &["php"],
             Some("plain"),
-            &|_: &MadeUp| workload("mix"),
+            &|_: &MadeUp| "mix".to_owned(),
             &["--runtimes", "php-cli-server"],
             3,
             &[],
