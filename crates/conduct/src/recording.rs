@@ -1,9 +1,10 @@
 //! Expected answers of an application that nobody has written down: they are recorded before it is compared.
 
 use std::collections::{BTreeMap, BTreeSet};
+use std::time::Duration;
 
 use stampede_core::{Body, CaseId, Exchange, MaskClass, Workload, named_status};
-use stampede_harness::{Prepared, RecordError, Recorded, UnderLoad, under_load};
+use stampede_harness::{Prepared, RecordError, Recorded, Stop, UnderLoad, under_load};
 use stampede_plan::ComparePlan;
 use stampede_seam::Platform;
 
@@ -60,7 +61,7 @@ pub async fn record(
     if plan.unrecorded.is_empty() {
         return Ok(Vec::new());
     }
-    let recording = Recording { platform, plan };
+    let recording = Recording { bench, platform, plan };
     let mut failures: Vec<(&CaseId, RecordError)> = Vec::new();
     let recorders = recorders(prepared);
     for (number, recorder) in recorders.iter().enumerate().take(MOST_TRIED) {
@@ -75,7 +76,7 @@ pub async fn record(
                 let others = &recorders[number + 1..];
                 let (id, recorded) = match is_fpm(recorder) {
                     true => (id, recorded),
-                    false => recording.of_most(bench, recorder, recorded, others).await,
+                    false => recording.of_most(recorder, recorded, others).await,
                 };
                 tell(bench, id, &plan.workload, &recorded);
                 return Ok(recorded);
@@ -92,20 +93,23 @@ pub async fn record(
 
 /// How answers are recorded.
 struct Recording<'a> {
+    bench: Bench<'a>,
     platform: &'a dyn Platform,
     plan: &'a ComparePlan,
 }
 
 impl<'a> Recording<'a> {
     async fn of(&self, prepared: &Prepared) -> Result<Vec<Recorded>, RecordError> {
-        let ComparePlan { workload, unrecorded, ready_timeout, .. } = self.plan;
-        stampede_harness::record(self.platform, prepared, workload, unrecorded, is_kept(prepared), *ready_timeout).await
+        let Self { bench, platform, plan: ComparePlan { workload, unrecorded, ready_timeout, .. } } = self;
+        let stop = Stop::default();
+        let mut progress = bench.host.notices().progress(bench.quiet, &stop, Duration::ZERO);
+        let kept = is_kept(prepared);
+        stampede_harness::record(*platform, prepared, workload, unrecorded, kept, *ready_timeout, &mut *progress).await
     }
 
     /// What most of these cases answer, and one of them: what the first gave, unless more others agree with one of them.
     async fn of_most(
         &self,
-        bench: Bench<'_>,
         first: &'a Prepared,
         recorded: Vec<Recorded>,
         others: &[&'a Prepared],
@@ -124,7 +128,7 @@ impl<'a> Recording<'a> {
             cases.iter().map(|prepared| prepared.case.id.as_str()).collect::<Vec<_>>().join(", ")
         };
         let (with, second) = (names(&with_second), &second.case.id);
-        bench.warning(&format!("{id} answers otherwise than {second} and {with}, whose answers are taken"));
+        self.bench.warning(&format!("{id} answers otherwise than {second} and {with}, whose answers are taken"));
         (second, theirs)
     }
 

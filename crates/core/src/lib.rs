@@ -90,7 +90,7 @@ pub use masked::{MaskClass, Masked, Piece};
 pub use meter::{Counters, Memory, MeterSource};
 pub use objective::Objective;
 pub use open_part::{LoadShare, OpenPart, OpenStudy};
-pub use php::{OpcodeCache, PhpAsked, PhpBuild, PhpChoice, PhpReadBack};
+pub use php::{Autoloader, OpcodeCache, PhpAsked, PhpBuild, PhpChoice, PhpReadBack};
 pub use php_setup::{PhpBase, PhpModule, PhpOrigin, PhpSetup, PhpWants};
 pub use population::{ParsePopulationError, Population};
 pub use protocol::Protocol;

@@ -32,7 +32,12 @@ pub struct Site {
 impl Site {
     /// That of an application of which nothing more is said: the public folder is the folder of its script.
     pub fn of(kind: &AppKind) -> Self {
-        let root = kind.index().map(|index| index.parent().unwrap_or(Path::new("")).to_owned());
+        let index = match kind {
+            // Inside the binary.
+            AppKind::EmbeddedPhp { index, .. } => Some(index.as_path()),
+            kind => kind.index(),
+        };
+        let root = index.map(|index| index.parent().unwrap_or(Path::new("")).to_owned());
         Self { files: root.is_some(), root, ..Self::default() }
     }
 

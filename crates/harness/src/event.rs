@@ -72,8 +72,11 @@ pub enum Event<'a> {
     },
     /// The trial went on to its next phase.
     PhaseStarted(Phase),
-    /// A fresh deployment is started to find out which request changed a wrong answer: part of [`Phase::Verify`].
+    /// A fresh deployment is started to find out which request changed a wrong answer, as part of [`Phase::Verify`] or
+    /// while answers are recorded.
     Searching {
+        /// The case whose answer is wrong: that of the trial, or one on which answers are recorded before the study.
+        case: &'a CaseId,
         /// The exchange whose answer is wrong.
         exchange: &'a str,
         /// How many deployments were started for it, with this one.

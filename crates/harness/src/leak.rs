@@ -214,8 +214,8 @@ impl<'a> Search<'a> {
     async fn first_wrong(&mut self, steps: &[Step<'_>]) -> Result<Option<Found>, Ended> {
         self.started += 1;
         let exchange = &self.wrong.sent.exchange.name;
-        self.sink.take(&Event::Searching { exchange, deployment: self.started }).await?;
-        let Verification { platform, prepared: Prepared { deployment, terms, .. }, .. } = *self.verification;
+        let Verification { platform, prepared: Prepared { case, deployment, terms, .. }, .. } = *self.verification;
+        self.sink.take(&Event::Searching { case: &case.id, exchange, deployment: self.started }).await?;
         let running = platform.launch(deployment, terms).await.map_err(|error| with_causes(&error))?;
         let found = self.first_wrong_of(running.as_ref(), steps).await?;
         running.stop().await.map_err(|error| error.to_string())?;

@@ -135,6 +135,11 @@ pub async fn prepare(
         services.iter().filter_map(|need| Some((need.kind, need.init.clone()?))).collect();
     for candidate in candidates {
         let Candidate { id, runtime, role, app: original, php: _, tuning } = candidate;
+        // An extension that PHP lacks is found before the application's commands run, which would fail for it in other words.
+        let of_php: Vec<_> = candidate.needs(original).into_iter().filter(Requirement::is_php).collect();
+        if !original.prepare.is_empty() && find(platform, id, &of_php, &mut missing).await.is_none() {
+            continue;
+        }
         let app = &match copies.of(original, platform).await {
             Ok(app) => app,
             Err(problem) => {

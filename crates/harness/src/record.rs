@@ -6,13 +6,13 @@
 use std::time::Duration;
 
 use stampede_core::{
-    Answer, Body, Exchange, Expectation, ExpectedHead, Fut, Masked, Piece, Request, Workload, named_status,
+    Answer, Body, Exchange, Expectation, ExpectedHead, Masked, Piece, Request, Workload, named_status,
 };
 use stampede_seam::{Moment, Platform, Running, StopError};
 use thiserror::Error;
 
 use crate::difference::difference;
-use crate::event::{Event, Sink, SinkError};
+use crate::event::Sink;
 use crate::head::{self, header};
 use crate::known::Known;
 use crate::leak::Search;
@@ -63,7 +63,7 @@ struct Samples {
 /// and that one is recorded.
 ///
 /// Where workers keep the application (`is_kept`), the second deployment is asked in another order, so that what one request leaves
-/// behind for another is not taken for the right answer.
+/// behind for another is not taken for the right answer. The sink takes [`Event::Searching`](crate::Event::Searching) where such a request is looked for.
 ///
 /// # Errors
 ///
@@ -76,6 +76,7 @@ pub async fn record(
     names: &[String],
     is_kept: bool,
     ready_timeout: Duration,
+    sink: &mut dyn Sink,
 ) -> Result<Vec<Recorded>, RecordError> {
     let exchanges = workload.exchanges.iter().filter(|exchange| names.contains(&exchange.name));
     let mut exchanges: Vec<Exchange> = exchanges.cloned().collect();
@@ -105,6 +106,7 @@ pub async fn record(
         }
         running.stop().await?;
     }
+    let verification = Verification { platform, prepared, workload, timeout: ready_timeout, seed: 0, lifetime: 0 };
     let mut recorded = Vec::new();
     for (number, (exchange, samples)) in exchanges.iter().zip(&samples).enumerate() {
         let Exchange { name, request, .. } = exchange;
@@ -112,7 +114,7 @@ pub async fn record(
             Ok(learnt) => learnt,
             Err(problem) => {
                 let leak = match is_kept && !exchange.once {
-                    true => leak(platform, prepared, workload, &exchanges, number, samples, ready_timeout).await,
+                    true => leak(&verification, &exchanges, number, samples, sink).await,
                     false => None,
                 };
                 let problem = leak.unwrap_or_else(|| format!("{} {problem}", line(request)));
@@ -145,15 +147,14 @@ fn order(exchanges: &[Exchange], is_backwards: bool) -> Vec<usize> {
 /// What is said of an exchange whose answer another one changes. What is right is what a fresh deployment answers that is asked
 /// nothing else, but for what is sent once.
 async fn leak(
-    platform: &dyn Platform,
-    prepared: &Prepared,
-    workload: &Workload,
+    verification: &Verification<'_>,
     exchanges: &[Exchange],
     number: usize,
     Samples { first, bodies }: &Samples,
-    timeout: Duration,
+    sink: &mut dyn Sink,
 ) -> Option<String> {
     let (status, head, _) = first.clone()?;
+    let Verification { platform, prepared, timeout, .. } = *verification;
     let Learnt { body, masked: _ } = learn(&alone(platform, prepared, exchanges, number, timeout).await.ok()?).ok()?;
     let expected = match &body {
         Body::Masked(masked) => masked.clone(),
@@ -170,8 +171,7 @@ async fn leak(
         was_right: true,
         varied: false,
     };
-    let verification = Verification { platform, prepared, workload, timeout, seed: 0, lifetime: 0 };
-    let told = Search::new(&verification, &wrong, &mut Nobody).changed().await?;
+    let told = Search::new(verification, &wrong, sink).changed().await?;
     Some(format!("the application {told}"))
 }
 
@@ -203,15 +203,6 @@ async fn alone(
     }
     running.stop().await.map_err(|error| error.to_string())?;
     Ok(samples)
-}
-
-/// Takes no notice.
-struct Nobody;
-
-impl Sink for Nobody {
-    fn take<'a>(&'a mut self, _: &'a Event<'a>) -> Fut<'a, Result<(), SinkError>> {
-        Box::pin(async { Ok(()) })
-    }
 }
 
 /// A deployment that is asked.

@@ -65,8 +65,10 @@ pub(crate) fn in_plan(file: &PlanFile, section: &AppSection, index: Option<&Path
 fn serve(section: AppSection, look: Option<Look>, folder: &Path, place: &Place<'_>) -> Result<Served, Mistakes> {
     let mut mistakes = Gathered::default();
     let source = folder.join(&section.dir.0);
+    // Composer may be asked to make another one in the copies.
+    let runs_composer = section.prepare.iter().flatten().any(|command| command.iter().any(|word| word.0 == "composer"));
     let look = look.map(|mut look| {
-        look.remarks.extend(autoloader::remarks(&source));
+        look.remarks.extend(autoloader::remarks(&source).into_iter().filter(|_| !runs_composer));
         look
     });
     let mut section = match &look {

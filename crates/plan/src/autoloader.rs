@@ -6,8 +6,9 @@ use std::path::Path;
 
 use serde_json::Value;
 
-/// What makes an autoloader for production.
-const COMMAND: &str = "composer install --no-dev -o";
+/// What makes an autoloader for production, and what has it made in the copies that are served.
+const COMMAND: &str =
+    "composer install --no-dev -o (in the copies alone: prepare: [[composer, dump-autoload, --no-dev, -o]])";
 
 /// What differs from production, a sentence each; nothing where there is no `vendor`.
 pub(crate) fn remarks(folder: &Path) -> Vec<String> {
@@ -16,12 +17,19 @@ pub(crate) fn remarks(folder: &Path) -> Vec<String> {
         return Vec::new();
     };
     let installed: Value = serde_json::from_slice(&installed).unwrap_or_default();
-    let developers = installed["dev-package-names"].as_array().map_or(0, Vec::len);
+    let maps = ["psr4", "namespaces", "classmap", "files"];
+    let known: String = maps
+        .iter()
+        .map(|map| fs::read_to_string(composer.join(format!("autoload_{map}.php"))).unwrap_or_default())
+        .collect();
+    let names = installed["dev-package-names"].as_array().into_iter().flatten().filter_map(Value::as_str);
+    let developers =
+        names.filter(|name| ["/", "'"].iter().any(|end| known.contains(&format!("'/{name}{end}")))).count();
     let mut remarks = Vec::new();
-    if installed["dev"] == Value::Bool(true) && developers > 0 {
+    if developers > 0 {
         let (plural, are) = if developers == 1 { ("", "is") } else { ("s", "are") };
         remarks.push(format!(
-            "{developers} package{plural} for development {are} installed and loaded with the rest; production runs {COMMAND}"
+            "{developers} package{plural} for development {are} loaded with the rest; production runs {COMMAND}"
         ));
     } else if !has_class_map(&composer) {
         remarks.push(format!(
@@ -59,17 +67,14 @@ mod tests {
     fn an_autoloader_for_developers_is_told() {
         let map = |classes: usize| format!("<?php\n{}", "    'App\\\\A' => $baseDir . '/src/a.php',\n".repeat(classes));
         let psr4 = "<?php\nreturn array(\n    'App\\\\' => array($baseDir . '/src'),\n);\n";
+        let developers = "<?php\nreturn array(\n    'App\\\\' => array($baseDir . '/src'),\n    \
+                          'PHPUnit\\\\' => array($vendorDir . '/phpunit/phpunit/src'),\n    'A\\\\' => array($vendorDir . '/a/b'),\n);\n";
+        let named = r#"{"dev-package-names": ["phpunit/phpunit", "a/b", "a/c"]}"#;
         for (name, installed, classes, psr4, told) in [
             ("production", r#"{"dev": false, "dev-package-names": []}"#, 300, psr4, ""),
-            (
-                "developers",
-                r#"{"dev": true, "dev-package-names": ["phpunit/phpunit", "a/b"]}"#,
-                300,
-                psr4,
-                "2 packages",
-            ),
-            ("with dev and nothing of it", r#"{"dev": true, "dev-package-names": []}"#, 300, psr4, ""),
-            ("no class map", r#"{"dev": false, "dev-package-names": []}"#, 0, psr4, "no class map"),
+            ("developers", named, 300, developers, "2 packages"),
+            ("developers, whom the autoloader leaves out", named, 300, psr4, ""),
+            ("no class map", r#"{"dev-package-names": []}"#, 0, psr4, "no class map"),
             ("nothing to look up", r#"{"dev": false}"#, 0, "<?php\nreturn array(\n);\n", ""),
         ] {
             let folder = tempfile::tempdir().unwrap();

@@ -128,7 +128,7 @@ fn caddy_unit(cx: &RenderContext<'_>, lookup: &Lookup<'_>) -> Result<Unit, PlanE
     // https://caddyserver.com/docs/conventions#network-addresses
     let fpm = if fpm::on_tcp(cx.tuning) { "@{fpm}" } else { "unix/@{fpm}" };
     let https = cx.app.site.https;
-    let scripts = Scripts { fpm: Some(fpm), root: &web_root.root, name: &web_root.name, https };
+    let scripts = Scripts { fpm: Some(fpm), root: &web_root.root, name: &web_root.name, inside: false, https };
     let caddyfile = CADDYFILE.fill(context! {
         grace_seconds => GRACE_SECONDS,
         idle_seconds => lookup.count("idle")?,

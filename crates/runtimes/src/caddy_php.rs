@@ -177,8 +177,10 @@ pub(crate) fn problems(tuning: &Tuning) -> Vec<TuningProblem> {
 pub(crate) struct Served {
     /// The binary.
     pub(crate) program: String,
-    /// The public folder, where it lies beside the binary.
+    /// The public folder, where files of it are sent.
     pub(crate) public: Option<WebRoot>,
+    /// Whether all of it is inside the binary.
+    pub(crate) inside: bool,
     /// The folder of the script.
     pub(crate) root: String,
     /// The script's path in URLs.
@@ -198,10 +200,11 @@ pub(crate) fn deployment(
     served: Served,
     mut files: Vec<RunFile>,
 ) -> Result<Deployment, PlanError> {
-    let Served { program, public, root, name, worker, check, env: own } = served;
+    let Served { program, public, inside, root, name, worker, check, env: own } = served;
     let install = Install { package: None, page: "https://github.com/php/frankenphp/releases".to_owned() };
     lookup.at_least(KEY, OLDEST, "whose threads can be set and tell what they do", install)?;
     let has_worker = worker.is_some();
+    let scripts = Scripts { fpm: None, root: &root, name: &name, inside, https: cx.app.site.https };
     let caddyfile = CADDYFILE.fill(context! {
         grace_period => lookup.count(GRACE)?,
         num_threads => lookup.count(THREADS)?,
@@ -209,7 +212,7 @@ pub(crate) fn deployment(
         max_wait_time => lookup.count(MAX_WAIT)?,
         workers => has_worker.then(|| lookup.count(WORKERS)).transpose()?,
         worker,
-        site => caddy_site::text(public.as_ref(), &Scripts { fpm: None, root: &root, name: &name, https: cx.app.site.https })?,
+        site => caddy_site::text(public.as_ref(), &scripts)?,
     })?;
     let mut env = php_ini::environment(cx.app);
     // Where PHP looks for its php.ini; FrankenPHP has no option for it.

@@ -17,16 +17,20 @@ pub(crate) struct Scripts<'a> {
     pub(crate) root: &'a str,
     /// Its path in URLs.
     pub(crate) name: &'a str,
+    /// Whether they are inside the server's program, as FrankenPHP may have an application: only `php` and `php_server` find what
+    /// is there, by a relative path. <https://frankenphp.dev/docs/embed/>
+    pub(crate) inside: bool,
     /// Whether a proxy before this server ends TLS.
     pub(crate) https: bool,
 }
 
 /// The text. Without a public folder every request goes to the front controller.
 pub(crate) fn text(web_root: Option<&WebRoot>, scripts: &Scripts<'_>) -> Result<String, PlanError> {
-    let Scripts { fpm, root, name, https } = *scripts;
+    let Scripts { fpm, root, name, inside, https } = *scripts;
     match web_root {
         Some(web_root) => {
-            SITE.fill(context! { fpm, root, name, https, public => web_root.root.as_str(), ..web_root.values() })
+            let public = (!inside).then_some(web_root.root.as_str());
+            SITE.fill(context! { fpm, root, name, https, public, ..web_root.values() })
         }
         None => SITE.fill(context! { fpm, root, name, https, files => false, scripts => false, fallback => "front" }),
     }

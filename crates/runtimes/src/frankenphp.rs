@@ -115,6 +115,7 @@ impl Runtime for FrankenPhp {
             let served = Served {
                 program: lookup.path(caddy_php::KEY)?,
                 public: WebRoot::beside(cx.app),
+                inside: false,
                 root: "@{run}/bridge".to_owned(),
                 name: "/worker.php".to_owned(),
                 worker: Some("@{run}/bridge/worker.php".to_owned()),
@@ -129,6 +130,7 @@ impl Runtime for FrankenPhp {
                 root: front.root.clone(),
                 name: front.name.clone(),
                 public: Some(front),
+                inside: false,
                 worker: None,
                 check: None,
                 env: BTreeMap::new(),

@@ -9,6 +9,7 @@ use stampede_core::{
 
 use crate::caddy_php::{self, CLASSIC, MODE, Served, TUNABLES, WORKER};
 use crate::lookup::Lookup;
+use crate::web_root::WebRoot;
 use crate::{label, php_build, status};
 
 const ID: &str = "frankenphp-binary";
@@ -100,7 +101,8 @@ impl Runtime for FrankenPhpBinary {
         let name = script.file_name().map_or_else(String::new, |name| format!("/{}", name.display()));
         let served = Served {
             program: format!("@{{app}}/{}", binary.display()),
-            public: None,
+            public: cx.app.site.files.then(|| WebRoot::with_script(cx.app, script)),
+            inside: true,
             root: if root.is_empty() { ".".to_owned() } else { root },
             name,
             worker: worker.map(|worker| worker.display().to_string()),

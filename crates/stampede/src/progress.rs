@@ -158,7 +158,11 @@ impl<'a> Progress<'a> {
                 self.allowed = *allowed;
             }
             Event::PhaseStarted(phase) => (self.phase, self.searching) = (*phase, None),
-            Event::Searching { exchange, deployment } => {
+            Event::Searching { case, exchange, deployment } => {
+                if self.number == 0 && self.aside.is_none() {
+                    self.begin(Some(format!("recording {}", screen::printable(case.as_str()))));
+                    self.phase = Phase::Verify;
+                }
                 self.searching = Some(*deployment);
                 if *deployment == 1 && self.style == Style::Lines {
                     let exchange = screen::printable(exchange);

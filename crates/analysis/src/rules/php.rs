@@ -2,7 +2,7 @@
 
 use std::collections::BTreeMap;
 
-use stampede_core::{Finding, PhpReadBack, Severity};
+use stampede_core::{Autoloader, Finding, PhpReadBack, Severity};
 
 use super::{CPU_EACH, cpu_each};
 use crate::record::Record;
@@ -110,6 +110,35 @@ pub(super) fn dev_mode(record: &Record<'_>) -> Option<Finding> {
     })
 }
 
+/// Composer's autoloader is that of a developer.
+pub(super) fn autoloader(record: &Record<'_>) -> Option<Finding> {
+    let Autoloader { developers, class_map } = read_back(record).find_map(|php| php.autoloader.as_ref())?;
+    let text = match (*developers, class_map) {
+        (0, true) => return None,
+        (0, false) => "Composer's autoloader has no map of classes: it looks for each on the disk.".to_owned(),
+        (1, _) => {
+            "Composer's autoloader has 1 package for development, whose files it may load with the rest.".to_owned()
+        }
+        (number, _) => {
+            format!(
+                "Composer's autoloader has {number} packages for development, whose files it may load with the rest."
+            )
+        }
+    };
+    Some(Finding {
+        id: "autoloader-for-development".to_owned(),
+        severity: Severity::Warning,
+        text,
+        evidence: BTreeMap::from([
+            ("development_packages".to_owned(), *developers as f64),
+            ("class_map".to_owned(), f64::from(u8::from(*class_map))),
+        ]),
+        advice: "Run composer install --no-dev -o as in production, or have it done in the copies: \
+                 prepare: [[composer, dump-autoload, --no-dev, -o]] in the plan."
+            .to_owned(),
+    })
+}
+
 /// The opcode cache asks the file system about each script again and again.
 pub(super) fn timestamps(record: &Record<'_>) -> Option<Finding> {
     let is = |php: &PhpReadBack, name: &str, value| php.settings.get(name).is_some_and(|told| told == value);
@@ -209,7 +238,11 @@ mod tests {
         };
         let off = PhpReadBack { opcache: false, ..good.clone() };
         let cache = |full, restarts| Some(OpcodeCache { full, scripts: 223, restarts });
-        let rows: [(&str, Rule, PhpReadBack, Option<&str>); 16] = [
+        let loader = |developers, class_map| PhpReadBack {
+            autoloader: Some(Autoloader { developers, class_map }),
+            ..good.clone()
+        };
+        let rows: [(&str, Rule, PhpReadBack, Option<&str>); 19] = [
             ("room in the cache", cache_full, PhpReadBack { cache: cache(false, 0), ..good.clone() }, None),
             ("a full cache", cache_full, PhpReadBack { cache: cache(true, 0), ..good.clone() }, Some("(now unknown)")),
             ("an emptied cache", cache_full, PhpReadBack { cache: cache(false, 2), ..good.clone() }, Some("Raise")),
@@ -255,6 +288,9 @@ mod tests {
                 PhpReadBack { extensions: text("xdebug", "3"), ..good.clone() },
                 Some("xdebug"),
             ),
+            ("production's autoloader", autoloader, loader(0, true), None),
+            ("a developer's autoloader", autoloader, loader(2, true), Some("--no-dev -o")),
+            ("no class map", autoloader, loader(0, false), Some("dump-autoload")),
             ("debug build", debug_build, PhpReadBack { debug: true, ..good }, Some("without --enable-debug")),
         ];
         for (name, rule, php, advice) in rows {

@@ -136,7 +136,7 @@ impl Sink for Heard {
             }
             Event::TurnStarted { .. } => {}
             Event::PhaseStarted(phase) => self.events.push(format!("phase {phase:?}")),
-            Event::Searching { exchange, deployment } => {
+            Event::Searching { exchange, deployment, .. } => {
                 self.events.push(format!("search {deployment} for {exchange}"))
             }
             Event::YardStickStarted { block } => self.events.push(format!("reference {block}")),

@@ -57,7 +57,7 @@ impl KindEntry {
             Self::Symfony => &["kernel", "autoload", "static"],
             Self::Laravel => &["autoload", "static"],
             Self::PhpFunction => &["script", "function"],
-            Self::EmbeddedPhp => &["binary", "index", "worker"],
+            Self::EmbeddedPhp => &["binary", "index", "worker", "static", "deny"],
             Self::GoProgram => &[],
             Self::GoFunction => &["package", "function"],
             Self::Command => &["command"],

@@ -386,4 +386,27 @@ mod tests {
         let requires = Problem::Requires { extension: "zeta".into(), other: "mysqlnd".into() };
         assert!(set.mend(requires, &build).unwrap().why.contains("requires the extension mysqlnd"));
     }
+
+    #[tokio::test]
+    async fn one_that_crashes_php_is_left_out_or_named_as_what_is_needed() {
+        use std::os::unix::fs::PermissionsExt as _;
+
+        let folder = tempfile::tempdir().unwrap();
+        let program = folder.path().join("php");
+        fs::write(&program, "#!/bin/sh\ngrep -q bad \"$2\" && kill -SEGV $$\nexit 0\n").unwrap();
+        fs::set_permissions(&program, fs::Permissions::from_mode(0o755)).unwrap();
+        let loader = Loader::Php(program);
+        let build = build(&[], &["intl", "bad", "gd"]);
+        let owned = || Conf { modules: ["intl", "bad", "gd"].map(PhpModule::named).into(), ..Conf::default() };
+        let wants = |names: &[&str]| PhpWants {
+            extensions: names.iter().map(|name| (*name).to_owned()).collect(),
+            base: stampede_core::PhpBase::OWNER,
+            ..PhpWants::default()
+        };
+        let set = set_up(&build, PhpSapi::Cli, &wants(&["intl"]), owned(), &loader).await.unwrap().unwrap();
+        assert_eq!(names(&set.modules), "intl gd");
+        assert_eq!(set.left_out["bad"], "PHP crashes when it is loaded (signal 11)");
+        let bad = set_up(&build, PhpSapi::Cli, &wants(&["bad"]), owned(), &loader).await.unwrap_err();
+        assert_eq!(bad.extension, "bad");
+    }
 }

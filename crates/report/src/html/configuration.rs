@@ -3,7 +3,7 @@
 use std::collections::{BTreeMap, BTreeSet};
 
 use serde::Serialize;
-use stampede_core::{Case, CaseId, EnforcedLimits, Limit, Origin, PhpReadBack, PhpSetup, Revision, Trial};
+use stampede_core::{Autoloader, Case, CaseId, EnforcedLimits, Limit, Origin, PhpReadBack, PhpSetup, Revision, Trial};
 
 use crate::{StudyView, places, trust};
 
@@ -181,10 +181,11 @@ fn php(read_back: &PhpReadBack) -> Entries {
         jit,
         cache: _,
         environment: _,
+        autoloader,
     } = read_back;
     let yes = |yes: bool| if yes { "yes" } else { "no" };
     let extensions: Vec<&str> = extensions.keys().map(String::as_str).collect();
-    vec![
+    let mut entries = vec![
         plain("version", version),
         plain("thread safe", yes(*thread_safe)),
         plain("debug build", yes(*debug)),
@@ -192,7 +193,12 @@ fn php(read_back: &PhpReadBack) -> Entries {
         plain("opcode cache works", yes(*opcache)),
         plain("JIT works", yes(*jit)),
         plain("extensions", extensions.join(", ")),
-    ]
+    ];
+    if let Some(Autoloader { developers, class_map }) = autoloader {
+        entries.push(plain("class map of the autoloader", yes(*class_map)));
+        entries.push(plain("packages for development", developers.to_string()));
+    }
+    entries
 }
 
 fn php_settings(read_back: &PhpReadBack) -> Entries {

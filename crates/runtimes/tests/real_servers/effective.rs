@@ -4,9 +4,12 @@ use std::fs;
 use std::process::Command;
 use std::time::{Duration, Instant};
 
+use serde_json::{Value, json};
 use stampede_core::Tuning;
 
+use crate::http::Connection;
 use crate::launcher::Server;
+use crate::{php_app, script, start};
 
 const PATIENCE: Duration = Duration::from_secs(10);
 
@@ -128,4 +131,35 @@ fn backlog(place: &str) -> String {
     // State, Recv-Q, Send-Q; for a unix socket the kind stands before them. ss(8)
     let column = if kind == "-xlnH" { 3 } else { 2 };
     row.and_then(|row| row.split_whitespace().nth(column)).unwrap_or("no such socket").to_owned()
+}
+
+/// What Composer wrote down of an application's autoloader is read back with PHP's settings.
+#[test]
+fn an_autoloader_is_read_back() {
+    const DEVELOPERS: &str = r#"{"dev-package-names": ["phpunit/phpunit", "a/b"]}"#;
+    const OWN: &str = "'App\\\\' => array($baseDir . '/src'),\n";
+    const PHPUNIT: &str = "'PHPUnit\\\\' => array($vendorDir . '/phpunit/phpunit/src'),\n";
+    const CLASS: &str = "'App\\\\A' => $baseDir . '/src/A.php',\n";
+    for (name, installed, folders, classes, told) in [
+        ("none", "", OWN.to_owned(), "", json!(null)),
+        ("production's", DEVELOPERS, OWN.to_owned(), CLASS, json!({"developers": 0, "class_map": true})),
+        ("a developer's", DEVELOPERS, [OWN, PHPUNIT].concat(), CLASS, json!({"developers": 1, "class_map": true})),
+        ("without a map", DEVELOPERS, OWN.to_owned(), "", json!({"developers": 0, "class_map": false})),
+    ] {
+        let folder = script("<?php echo 'hello';");
+        let composer = folder.path().join("vendor/composer");
+        fs::create_dir_all(&composer).expect("make a folder");
+        let map = |lines: &str| format!("<?php\nreturn array(\n{lines});\n");
+        let maps = [("autoload_psr4.php", map(&folders)), ("autoload_classmap.php", map(classes))];
+        for (file, text) in maps.into_iter().chain([("installed.json", installed.to_owned())]) {
+            fs::write(composer.join(file), text).expect("write a file");
+        }
+        let Some(server) = start("nginx-fpm", &php_app(folder.path().to_owned(), &[]), &[]) else { return };
+        let address = server.place("probe").parse().expect("an address");
+        let answer =
+            Connection::open(address).and_then(|mut probe| probe.exchange("GET", "/", &[], b"")).expect("an answer");
+        let settings: Value = serde_json::from_slice(&answer.body).expect("JSON");
+        assert_eq!(settings["autoloader"], told, "{name}: {}", server.log());
+        server.stop();
+    }
 }

@@ -13,8 +13,8 @@ use std::time::{Duration, Instant};
 
 use rustix::process::{Pid, Signal, getuid, kill_process, kill_process_group};
 use stampede_core::{
-    AddressId, AddressKind, BuildStep, Deployment, Endpoint, Limit, Places, Preparation, Program, Ready, RunFile,
-    StatusSource, StopSignal, Unit,
+    AddressId, AddressKind, BuildStep, Deployment, Endpoint, Limit, Places, Preparation, Program, Ready, Replacement,
+    RunFile, StatusSource, StopSignal, Unit,
 };
 use stampede_seam::SampleTargets;
 use tempfile::TempDir;
@@ -96,7 +96,14 @@ impl Server {
         if let Some(probe) = &deployment.probe {
             self.write(&probe.files);
         }
-        if let Some(Preparation { replacements: _, files, folders, programs }) = &deployment.preparation {
+        if let Some(Preparation { replacements, files, folders, programs }) = &deployment.preparation {
+            for Replacement { file, text, with } in replacements {
+                let path = self.run.path().join("app").join(file);
+                let old = fs::read_to_string(&path).expect("read a file of the application");
+                assert!(old.contains(text), "{text} is not in {}", file.display());
+                let with = self.places.resolve(with).expect("known places");
+                fs::write(path, old.replace(text, &with)).expect("write a file of the application");
+            }
             self.write(files);
             for folder in folders {
                 writable_folder(&self.run.path().join(folder));

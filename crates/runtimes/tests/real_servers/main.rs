@@ -9,6 +9,7 @@ mod frameworks;
 mod http;
 mod jit;
 mod launcher;
+mod layouts;
 mod paths;
 mod programs;
 mod status;

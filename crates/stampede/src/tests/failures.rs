@@ -294,6 +294,16 @@ fn a_case_that_cannot_run_here_is_left_out_with_its_reason_in_every_report() {
                 ("php-cli-server/other", "run `make`"),
             ],
         ),
+        (
+            "PHP lacks the driver that an application's commands need too",
+            &["php"],
+            Some("plain"),
+            &|_: &MadeUp| "mix".to_owned(),
+            &["--runtimes", "php-cli-server"],
+            3,
+            &[],
+            &[],
+        ),
         ("the only one is not installed", &["apache2"], None, &fatal, &["--runtimes", "apache-mod-php"], 3, &[], &[]),
         (
             "none is installed",
@@ -464,5 +474,7 @@ fn a_leak_of_workers_that_keep_the_application_is_no_expected_answer() {
         let said = machine.run(&["compare", &app, "--runtimes", "swoole", "--rounds", "1", "--no-yard-stick"]);
         assert_eq!(said.code, code, "{said:?}");
         assert!(said.words().contains(told), "{}", said.stderr);
+        let is_shown = said.words().contains("recording swoole looks for the request that changed `GET /`");
+        assert_eq!(is_shown, !once, "{}", said.stderr);
     }
 }

@@ -19,7 +19,7 @@ struct Row {
 
 const BOTH: &[&str] = &["nginx-fpm", "php-cli-server"];
 
-const ROWS: [Row; 4] = [
+const ROWS: [Row; 8] = [
     Row {
         name: "an extension that its configuration asks for, and composer.json does not name",
         files: &[
@@ -31,6 +31,52 @@ const ROWS: [Row; 4] = [
         code: 0,
         measured: BOTH,
         told: &["pdo_sqlite", "GET /: status 200 OK, 6 bytes"],
+    },
+    Row {
+        name: "extensions that need others, which nobody names",
+        files: &[
+            ("stampede.yaml", "app: {dir: ., extensions: [minimal, pdo_mysql, mysqli]}\n"),
+            (
+                "public/index.php",
+                "<?php echo implode(' ', array_filter(['mysqlnd', 'pdo', 'pdo_mysql', 'mysqli'], 'extension_loaded'));",
+            ),
+        ],
+        code: 0,
+        measured: BOTH,
+        told: &["GET /: status 200 OK, 28 bytes"],
+    },
+    Row {
+        name: "a library that calls an extension, of which composer.json has no word",
+        files: &[
+            ("stampede.yaml", "app: {dir: ., extensions: minimal}\n"),
+            ("composer.json", r#"{"require": {"google/protobuf": "^4"}}"#),
+            ("vendor/autoload.php", "<?php\n"),
+            ("public/index.php", "<?php echo ctype_lower('protobuf') ? 'lower' : 'upper';"),
+        ],
+        code: 0,
+        measured: BOTH,
+        told: &["GET /: status 200 OK, 5 bytes"],
+    },
+    Row {
+        name: "an extension that the command line program alone has",
+        files: &[
+            ("stampede.yaml", "app: {dir: ., extensions: [pcntl]}\n"),
+            ("public/index.php", "<?php echo 'hello';"),
+        ],
+        code: 0,
+        measured: BOTH,
+        told: &["GET /: status 200 OK, 5 bytes"],
+    },
+    Row {
+        name: "a driver that PHP lacks, and that the application's own preparation needs",
+        files: &[
+            ("stampede.yaml", "app: {dir: ., extensions: [pdo_firebird], prepare: [[php, seed.php]]}\n"),
+            ("seed.php", "<?php throw new PDOException('could not find driver');"),
+            ("public/index.php", "<?php echo 'hello';"),
+        ],
+        code: 3,
+        measured: &[],
+        told: &["the PHP extension pdo_firebird", "-interbase"],
     },
     Row {
         name: "a page that prints what it runs on, its time and its memory",
