@@ -7,7 +7,7 @@ use std::process::Command;
 use serde::Deserialize;
 
 /// Each crate and the crates of this workspace that it may use.
-const MAY_USE: [(&str, &[&str]); 26] = [
+const MAY_USE: [(&str, &[&str]); 27] = [
     ("core", &[]),
     ("stats", &[]),
     ("cgroup", &[]),
@@ -19,6 +19,7 @@ const MAY_USE: [(&str, &[&str]); 26] = [
     ("runtimes", &["core"]),
     ("platforms", &["core", "cgroup", "export", "seam"]),
     ("observe", &["core", "cgroup", "wire", "seam"]),
+    ("inside", &["stats"]),
     ("vantage", &["core", "wire", "load", "observe", "seam"]),
     ("agent", &["core", "seam"]),
     ("analysis", &["core", "stats"]),
