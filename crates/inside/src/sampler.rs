@@ -1,5 +1,6 @@
 //! Takes samples of all PHP threads of processes and of what these started.
 
+use std::cell::LazyCell;
 use std::collections::{BTreeMap, BTreeSet};
 use std::fs::{self, File};
 use std::os::unix::fs::FileExt as _;
@@ -217,7 +218,8 @@ impl StackSampler {
         self.turn = (first + Self::MOST_AT_ONCE) % total.max(1);
         self.counts.skipped += total.saturating_sub(Self::MOST_AT_ONCE) as u64;
         let mut index = 0;
-        let sampler = Switches::own();
+        // What the sampler took a processor from is told by the sampler's own times, which are read when one may have been.
+        let sampler: LazyCell<Option<Switches>> = LazyCell::new(Switches::own);
         for (pid, watched) in &mut self.processes {
             let mut ended = Vec::new();
             for (tid, thread) in &mut watched.threads {
@@ -226,7 +228,7 @@ impl StackSampler {
                 if place >= Self::MOST_AT_ONCE {
                     continue;
                 }
-                match thread.look(instant, sampler, &watched.process, &mut watched.functions) {
+                match thread.look(instant, &sampler, &watched.process, &mut watched.functions) {
                     Seen::Sample(state, ThreadView { stack, request }) => {
                         watched.stacks_read += u64::from(!stack.frames.is_empty());
                         samples.push(StackSample { pid: *pid, tid: *tid, instant, state, stack, request });
@@ -328,11 +330,11 @@ impl WatchedThread {
     fn look(
         &mut self,
         instant: Duration,
-        sampler: Option<Switches>,
+        sampler: &LazyCell<Option<Switches>>,
         process: &PhpProcess,
         functions: &mut Functions,
     ) -> Seen {
-        let (Some(switches), Some(times)) = (self.files.switches(), self.files.times()) else { return Seen::Ended };
+        let Some(times) = self.files.times() else { return Seen::Ended };
         self.first.get_or_insert((instant, times));
         self.last = (instant, times);
         let Some(activity) = self.files.activity() else { return Seen::Ended };
@@ -345,6 +347,13 @@ impl WatchedThread {
             return Seen::Sample(state, view.clone());
         }
         self.waiting = None;
+        let is_running = match activity {
+            Activity::Runnable => {
+                let Some(switches) = self.files.switches() else { return Seen::Ended };
+                switches.is_running(times, **sampler)
+            }
+            Activity::Call(..) | Activity::Kernel => false,
+        };
         let view = match self.reader.read(&process.memory, functions) {
             None => return Seen::Ended,
             Some(Err(Torn)) => return Seen::Torn,
@@ -353,7 +362,6 @@ impl WatchedThread {
         let kernel = || self.files.kernel_function();
         let wait = match activity {
             Activity::Runnable => {
-                let is_running = switches.is_running(times, sampler);
                 return Seen::Sample(if is_running { ThreadState::Running } else { ThreadState::Ready }, view);
             }
             Activity::Kernel => PhpWait { call: None, kernel: kernel(), target: None },

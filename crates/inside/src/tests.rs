@@ -2,6 +2,7 @@
 
 mod engine;
 mod fake_memory;
+mod shown;
 mod threaded;
 
 use std::sync::Arc;

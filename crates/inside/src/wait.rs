@@ -196,10 +196,15 @@ fn socket(pid: u32, descriptor: RawFd) -> Option<WaitTarget> {
     getpeername(&socket).ok()?.map(|address| name(address).map_or(WaitTarget::Pipe, WaitTarget::Peer))
 }
 
-/// An address as text; none of one without a name.
+/// The first port that Linux gives to who asks for none (`net.ipv4.ip_local_port_range`): those of clients, each of which has
+/// another one.
+const FIRST_BRIEF_PORT: u16 = 32768;
+
+/// An address as text, without the port of a client; none of one without a name.
 fn name(address: SocketAddrAny) -> Option<Arc<str>> {
     if let Ok(internet) = SocketAddr::try_from(address.clone()) {
-        return Some(internet.to_string().into());
+        let is_brief = internet.port() >= FIRST_BRIEF_PORT;
+        return Some(if is_brief { internet.ip().to_string() } else { internet.to_string() }.into());
     }
     let unix = rustix::net::SocketAddrUnix::try_from(address).ok()?;
     let path = unix.path_bytes().or_else(|| unix.abstract_name())?;

@@ -23,8 +23,12 @@ pub(crate) fn for_a(span: Duration) -> impl FnMut() -> bool {
     move || from.elapsed() < span
 }
 
-/// Samples for as long as it is to go on.
-pub(crate) fn drive(pids: &[u32], mut goes_on: impl FnMut() -> bool) -> Driven {
+/// Samples for as long as it is to go on, on a thread that alone runs before others.
+pub(crate) fn drive(pids: &[u32], goes_on: impl FnMut() -> bool + Send) -> Driven {
+    thread::scope(|scope| scope.spawn(|| driven(pids, goes_on)).join().expect("it samples"))
+}
+
+fn driven(pids: &[u32], mut goes_on: impl FnMut() -> bool) -> Driven {
     let patience = Instant::now();
     let mut sampler = loop {
         match StackSampler::attach(pids) {

@@ -133,6 +133,7 @@ impl Server {
                 for path in &paths {
                     let request = if is_fast_cgi { fast_cgi(&script, path) } else { http(address, path) };
                     let Ok(mut connection) = TcpStream::connect(address) else { return };
+                    let _ = connection.set_read_timeout(Some(Duration::from_secs(5)));
                     let mut answer = Vec::new();
                     let _ = connection.write_all(&request).and_then(|()| connection.read_to_end(&mut answer));
                 }
