@@ -145,7 +145,7 @@ impl StackReader {
         let mut at = place.current;
         let (mut anchor, mut steps) = (0, 0_usize);
         while at != 0 && frames.len() < MOST_FRAMES && steps < MOST_STEPS {
-            // A frame that leads back to one before it: its place was used anew meanwhile. (Brent's algorithm)
+            // A frame that leads back to one before it: its place was used again meanwhile. (Brent's algorithm)
             if !is_address(at) || at == anchor {
                 return Err(Torn);
             }
