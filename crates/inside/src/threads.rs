@@ -126,12 +126,12 @@ impl ThreadTable {
     ) -> Option<Self> {
         zeroed.iter().find_map(|(start, end)| {
             let words = words(memory, *start, usize::try_from((end - start) / 8).ok()?)?;
-            let addresses = (*start..).step_by(8).zip(&words).filter(|(_, word)| is_address(**word));
-            let mut candidates = addresses.map(|(at, _)| at);
-            candidates.find_map(|at| {
+            let addresses = (*start..).step_by(8).zip(words).filter(|(_, word)| is_address(*word));
+            let mut candidates = addresses.filter(|(_, table)| begins_table(memory, *table, threads));
+            candidates.find_map(|(at, _)| {
                 let sizes = (at.saturating_sub(NEAR)..at + NEAR).step_by(4);
-                let tables = sizes.map(|size| Self { table: at, size, executor_id, sapi_id });
-                tables.into_iter().find(|table| table.is_proved(memory, threads))
+                let mut tables = sizes.map(|size| Self { table: at, size, executor_id, sapi_id });
+                tables.find(|table| table.is_proved(memory, threads))
             })
         })
     }
@@ -148,6 +148,15 @@ impl ThreadTable {
             })
             && !self.threads(memory, threads).is_empty()
     }
+}
+
+/// Whether the first slot that is filled holds an entry of a thread of this process. PHP makes tables of one slot, and of few
+/// where it is told how many threads there will be.
+fn begins_table(memory: &dyn RemoteMemory, table: u64, threads: &KernelThreads) -> bool {
+    const FIRST_SLOTS: usize = 64;
+    let slots = words(memory, table, FIRST_SLOTS).or_else(|| words(memory, table, 1)).unwrap_or_default();
+    let first = slots.into_iter().find(|slot| *slot != 0);
+    first.and_then(|slot| Entry::read(memory, slot)).is_some_and(|entry| entry.tid(memory, threads).is_some())
 }
 
 /// How far from the pointer its size may be: both are declared side by side.
