@@ -7,7 +7,7 @@ use std::process::Command;
 use serde::Deserialize;
 
 /// Each crate and the crates of this workspace that it may use.
-const MAY_USE: [(&str, &[&str]); 27] = [
+const MAY_USE: [(&str, &[&str]); 28] = [
     ("core", &[]),
     ("stats", &[]),
     ("cgroup", &[]),
@@ -21,6 +21,7 @@ const MAY_USE: [(&str, &[&str]); 27] = [
     ("platforms", &["core", "cgroup", "export", "seam"]),
     ("observe", &["core", "cgroup", "wire", "seam", "priority"]),
     ("vantage", &["core", "wire", "load", "observe", "seam", "priority"]),
+    ("inside", &["stats"]),
     ("agent", &["core", "seam"]),
     ("analysis", &["core", "stats"]),
     ("scale", &["core"]),

@@ -12,7 +12,7 @@ use crate::files;
 const CRATES: [&str; 2] = ["crates/plan/src", "crates/stampede/src"];
 
 /// Flags that share no more than their name with those of other commands, and the file of the command that they belong to.
-const OWN: [(&str, &[&str]); 9] = [
+const OWN: [(&str, &[&str]); 10] = [
     ("crates/plan/src/ladder.rs", &["against"]),
     ("crates/stampede/src/args.rs", &["force"]),
     ("crates/stampede/src/doctor/args.rs", &["json"]),
@@ -22,6 +22,8 @@ const OWN: [(&str, &[&str]); 9] = [
         "crates/stampede/src/forecast/args.rs",
         &["client-rtt", "cpus", "duration", "html", "json", "load", "markdown", "memory", "rounds", "seed", "warm-up"],
     ),
+    // Of processes that run, and not of a load.
+    ("crates/stampede/src/inside/args.rs", &["duration", "rate"]),
     // Reports on a change.
     ("crates/stampede/src/gate/args.rs", &["csv", "html", "markdown"]),
     (

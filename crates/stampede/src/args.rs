@@ -16,6 +16,7 @@ use crate::doctor::args::DoctorArgs;
 use crate::export::args::ExportArgs;
 use crate::forecast::args::ForecastArgs;
 use crate::gate::args::GateArgs;
+use crate::inside::args::InsideArgs;
 use crate::load::args::LoadArgs;
 use crate::report::args::ReportArgs;
 use crate::scale::args::ScaleArgs;
@@ -69,6 +70,11 @@ pub(crate) enum Command {
     /// by a fifth, where it cannot be raised), and measures all of them and the case as it was in the same rounds. What
     /// moves the case most, for what was changed, is what holds it back.
     Why(Box<WhyArgs>),
+    /// Show where the time of running PHP processes goes, without an extension
+    ///
+    /// Reads the stacks of PHP's virtual machine from outside, by process id: workers of PHP-FPM, Apache, FrankenPHP, RoadRunner,
+    /// Swoole and others. Nothing is loaded into PHP and nothing is stopped. Needs root, or to be their parent.
+    Inside(InsideArgs),
     /// Find the settings of a runtime that are best under these limits
     ///
     /// Tries settings within a time, each against the best one so far in the same rounds, and drops what is worse. The winner

@@ -19,6 +19,7 @@ mod found;
 mod gate;
 mod host;
 mod init;
+mod inside;
 mod ladder;
 mod list;
 mod load;
@@ -70,6 +71,7 @@ fn obey(command: Command, host: &dyn Host) -> Exit {
         Command::Capacity(args) => capacity::run(args, host),
         Command::Gate(args) => gate::run(*args, host),
         Command::Why(args) => why::run(*args, host),
+        Command::Inside(args) => inside::run(&args),
         Command::Tune(args) => tune::run(*args, host),
         Command::Init(args) => init::run(&args, host),
         Command::Reproduce(args) => reproduce::run(args, host),

@@ -19,6 +19,7 @@ fn help_teaches() {
     assert_snapshot!("help_tune", said(&["tune", "--help"]));
     assert_snapshot!("help_report", said(&["report", "--help"]));
     assert_snapshot!("help_why", said(&["why", "--help"]));
+    assert_snapshot!("help_inside", said(&["inside", "--help"]));
     assert_snapshot!("help_list", said(&["list", "--help"]));
     assert_snapshot!("help_show", said(&["show", "--help"]));
     assert_snapshot!("help_show_runtime", said(&["show", "runtime", "--help"]));

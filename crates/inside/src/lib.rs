@@ -1,0 +1,42 @@
+//! Where PHP's time goes, seen from outside: samples of the stacks of PHP's virtual machine and of what its threads do.
+//!
+//! Nothing is loaded into PHP and nothing is stopped: memory is read by `process_vm_readv(2)` while the process runs, and the
+//! kernel's files tell whether a thread runs, and what it waits for otherwise. This crate knows nothing of loads, deployments
+//! and runtimes; it reads no clock but is told each instant. Only [`StackSampler`] and the `explain` of waits ask the kernel;
+//! what is read is decoded by code that sees memory as a trait.
+
+mod folded;
+mod function;
+mod instants;
+mod maps;
+mod memory;
+mod offsets;
+mod php_object;
+mod php_process;
+mod priority;
+mod profile;
+mod request;
+mod sampler;
+mod scheduler;
+mod stack;
+mod summary;
+mod text;
+mod threads;
+mod wait;
+
+#[cfg(test)]
+mod tests;
+
+pub use folded::write_folded;
+pub use function::PhpFunction;
+pub use instants::JitteredInstants;
+pub use memory::{MemoryPart, ProcessMemory, RemoteMemory};
+pub use offsets::{Offsets, PhpVersion};
+pub use php_process::{AttachError, AttachErrors, AttachProblem};
+pub use priority::run_before_others;
+pub use profile::{FunctionRow, StackProfile, TimeShare, WaitRow};
+pub use sampler::{SampleCounts, SampledProcess, StackSample, StackSampler};
+pub use scheduler::{SchedulerTimes, TimeSpent};
+pub use stack::{MOST_FRAMES, PhpFrame, PhpStack};
+pub use summary::SamplingSummary;
+pub use wait::{PhpWait, ThreadState, WaitTarget};

@@ -1,0 +1,70 @@
+//! A sampler that is driven by the machine's clock.
+
+use std::thread;
+use std::time::{Duration, Instant};
+
+use rustix::time::{ClockId, clock_gettime};
+use stampede_inside::{JitteredInstants, SampleCounts, StackProfile, StackSampler, run_before_others};
+
+/// As profilers take them, so that nothing that is done a hundred times a second is in step.
+const PER_SECOND: u32 = 199;
+
+pub(crate) struct Driven {
+    pub(crate) profile: StackProfile,
+    pub(crate) counts: SampleCounts,
+    /// What the sampler's thread ran, as a share of a processor.
+    pub(crate) cost: f64,
+    pub(crate) lasted: Duration,
+}
+
+/// Goes on for so long.
+pub(crate) fn for_a(span: Duration) -> impl FnMut() -> bool {
+    let from = Instant::now();
+    move || from.elapsed() < span
+}
+
+/// Samples for as long as it is to go on, on a thread that alone runs before others.
+pub(crate) fn drive(pids: &[u32], goes_on: impl FnMut() -> bool + Send) -> Driven {
+    thread::scope(|scope| scope.spawn(|| driven(pids, goes_on)).join().expect("it samples"))
+}
+
+fn driven(pids: &[u32], mut goes_on: impl FnMut() -> bool) -> Driven {
+    let patience = Instant::now();
+    let mut sampler = loop {
+        match StackSampler::attach(pids) {
+            Ok(sampler) => break sampler,
+            Err(error) => assert!(patience.elapsed() < Duration::from_secs(10), "{error}"),
+        }
+        thread::yield_now();
+    };
+    run_before_others();
+    let mut profile = StackProfile::default();
+    let (from, ran_before) = (Instant::now(), ran());
+    let mut renewed = Duration::ZERO;
+    for instant in JitteredInstants::new(1, PER_SECOND) {
+        // The instants are the test.
+        thread::sleep(instant.saturating_sub(from.elapsed()));
+        if !goes_on() {
+            break;
+        }
+        let now = from.elapsed();
+        if now - renewed > Duration::from_millis(500) {
+            sampler.renew();
+            renewed = now;
+        }
+        for sample in sampler.sample(from.elapsed()) {
+            profile.add(&sample);
+        }
+    }
+    let lasted = from.elapsed();
+    profile.weigh(sampler.time_spent());
+    let cost = (ran() - ran_before).div_duration_f64(lasted);
+    assert!(sampler.problems().is_empty(), "{:?}", sampler.problems());
+    Driven { profile, counts: sampler.counts(), cost, lasted }
+}
+
+/// Time that this thread ran.
+fn ran() -> Duration {
+    let time = clock_gettime(ClockId::ThreadCPUTime);
+    Duration::new(time.tv_sec.unsigned_abs(), u32::try_from(time.tv_nsec).unwrap_or_default())
+}

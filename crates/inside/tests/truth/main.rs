@@ -1,0 +1,161 @@
+//! Programs of PHP whose shares are known, on real servers: what samples from outside find of them.
+//!
+//! Shares are of the time that the program itself ran or waited, so that it does not matter what else the machine does. Each
+//! must be found within two percentage points or three standard errors, whichever is more.
+
+#![expect(clippy::expect_used, reason = "a step that fails is a test that fails")]
+
+mod driven;
+mod servers;
+
+use std::io::Write as _;
+use std::process::Stdio;
+use std::time::Duration;
+
+use stampede_inside::{StackProfile, StackSampler, TimeShare, WaitTarget};
+
+use driven::{Driven, drive};
+use servers::{Server, command, is_there};
+
+/// Long enough for some hundred samples; by hand `STAMPEDE_TRUTH_SECONDS` makes them as sharp as one likes.
+fn span() -> Duration {
+    let seconds = std::env::var("STAMPEDE_TRUTH_SECONDS").ok().and_then(|seconds| seconds.parse().ok());
+    Duration::from_secs_f64(seconds.unwrap_or(1.2))
+}
+
+fn skip(test: &str, program: &str) -> bool {
+    let is_missing = !is_there(program);
+    if is_missing {
+        let _ = writeln!(std::io::stderr(), "SKIP {test}: needs {program}");
+    }
+    is_missing
+}
+
+/// Whether a share is what it is known to be.
+#[track_caller]
+fn assert_near(what: &str, found: TimeShare, truth: f64) {
+    let allowed = (3.0 * found.standard_error).max(0.02);
+    let TimeShare { value, standard_error } = found;
+    let _ = writeln!(std::io::stderr(), "{what}: {value:.4} +- {standard_error:.4}, truth {truth:.4}");
+    assert!((value - truth).abs() <= allowed, "{what}: {value:.3} +- {standard_error:.3}, truth {truth:.3}");
+}
+
+/// The three loops have 60, 30 and 10 parts of the time that their caller ran.
+#[track_caller]
+fn assert_loops(server: &str, driven: &Driven) {
+    let Driven { profile, counts, cost, .. } = driven;
+    let functions = profile.functions();
+    let row = |name: &str| {
+        let found = functions.iter().find(|row| row.function.to_string().starts_with(name));
+        found.unwrap_or_else(|| panic!("{server}: no {name} in {functions:#?}"))
+    };
+    let all = row("Truth\\Work::all").running_total.value;
+    for (name, truth) in [("Truth\\six", 0.6), ("Truth\\Work::three", 0.3), ("Truth\\Work::Truth\\{closure}", 0.1)] {
+        let TimeShare { value, standard_error } = row(name).running_self;
+        let of_caller = TimeShare { value: value / all, standard_error: standard_error / all };
+        assert_near(&format!("{server}: {name}"), of_caller, truth);
+    }
+    let read = counts.taken + counts.torn;
+    let _ = writeln!(std::io::stderr(), "{server}: {counts:?}, {:.2} % of a processor", cost * 100.0);
+    assert!(counts.torn * 100 <= read, "{server}: {counts:?}");
+    assert!(counts.moved * 20 <= read, "{server}: {counts:?}");
+}
+
+fn lines_of(profile: &StackProfile) -> String {
+    let mut text = Vec::new();
+    stampede_inside::write_folded(profile, &mut text).expect("memory can be written");
+    String::from_utf8(text).expect("folded stacks are UTF-8")
+}
+
+#[test]
+fn a_program_runs_and_waits_as_it_says() {
+    if skip("a_program_runs_and_waits_as_it_says", "php") {
+        return;
+    }
+    let folder = tempfile::tempdir().expect("a folder");
+    let lock = folder.path().join("lock");
+    let holder = servers::LockHolder::start(&lock, Duration::from_millis(15));
+    let mut php = command("php")
+        .args(["-d", "opcache.enable_cli=0"])
+        .arg(servers::work())
+        .args([(span().as_secs_f64() + 1.0).to_string().as_ref(), lock.as_os_str()])
+        .stdout(Stdio::piped())
+        .spawn()
+        .expect("php is there");
+    let driven = drive(&[php.id()], || php.try_wait().ok().flatten().is_none());
+    drop(holder);
+    let output = php.wait_with_output().expect("it ended");
+    let text = String::from_utf8_lossy(&output.stdout).into_owned();
+    let mut waited = text.split_ascii_whitespace().map(|number| number.parse::<f64>().expect("nanoseconds"));
+    let (nap, lock_wait) = (waited.next().expect("nap"), waited.next().expect("lock"));
+    assert_loops("php", &driven);
+    let profile = &driven.profile;
+    let waits = profile.waits();
+    let of_lock = waits.iter().find(|row| row.wait.call.as_deref() == Some("flock")).expect("a wait for the lock");
+    assert_eq!(of_lock.wait.target, Some(WaitTarget::File(lock.to_str().expect("a path").into())));
+    let spent = profile.spent();
+    for (function, truth) in [("Truth\\nap", nap), ("Truth\\lock", lock_wait)] {
+        // What the program counts is until it goes on: from when it waits no more it is ready, for as long as others run.
+        let seconds = seconds_in(profile, function) / spent.total().as_secs_f64();
+        let functions = profile.functions();
+        let row = functions.iter().find(|row| row.function.to_string() == function).expect("it waits");
+        let standard_error = row.waiting_total.standard_error * spent.waiting.div_duration_f64(spent.total());
+        let truth = truth / 1e9 / driven.lasted.as_secs_f64();
+        assert_near(&format!("php: {function} of all time"), TimeShare { value: seconds, standard_error }, truth);
+    }
+}
+
+/// The time of all stacks with a function, in any state.
+fn seconds_in(profile: &StackProfile, function: &str) -> f64 {
+    let folded = lines_of(profile);
+    let lines = folded.lines().filter(|line| line.split(';').any(|frame| frame == function));
+    lines.filter_map(|line| line.rsplit_once(' ')?.1.parse::<f64>().ok()).sum::<f64>() / 1e6
+}
+
+#[test]
+fn servers_without_threads_are_read_by_request() {
+    for server in ["php -S", "php-fpm"] {
+        let Some(server) = Server::start(server) else { continue };
+        let mut load = server.load(&["/users?page=1", "/hello"]);
+        let driven = drive(&[server.pid()], driven::for_a(span()));
+        load.stop();
+        assert_loops(&server.name, &driven);
+        let requests = driven.profile.requests();
+        let share = |path: &str| {
+            let found = requests.iter().find(|(known, _)| known.as_deref() == Some(path));
+            found.unwrap_or_else(|| panic!("{}: no {path} in {requests:?}", server.name)).1
+        };
+        let (users, hello) = (share("/users"), share("/hello"));
+        let of_both = TimeShare { value: users.value / (users.value + hello.value), ..users };
+        assert_near(&format!("{}: /users", server.name), of_both, 0.5);
+    }
+}
+
+#[test]
+fn threads_of_frankenphp_are_read() {
+    for server in ["frankenphp", "frankenphp worker"] {
+        let Some(server) = Server::start(server) else { continue };
+        let mut load = server.load(&["/users?page=1", "/hello"]);
+        let driven = drive(&[server.pid()], driven::for_a(span()));
+        load.stop();
+        assert_loops(&server.name, &driven);
+        assert!(lines_of(&driven.profile).contains("Truth\\Work::all;Truth\\six;[running]"));
+        let requests = driven.profile.requests();
+        assert!(requests.iter().any(|(path, _)| path.as_deref() == Some("/hello")), "{}: {requests:?}", server.name);
+    }
+}
+
+#[test]
+fn what_has_no_php_is_refused() {
+    let mut sleep = command("sleep").arg("100").spawn().expect("sleep is there");
+    let error = StackSampler::attach(&[sleep.id()]).map(drop).expect_err("sleep is no PHP");
+    let pid = sleep.id();
+    sleep.kill().expect("it runs");
+    sleep.wait().expect("it ended");
+    assert_eq!(
+        error.to_string(),
+        format!("cannot sample process {pid}: no PHP in it, nor in a process that it started")
+    );
+    let error = StackSampler::attach(&[pid]).map(drop).expect_err("it has ended");
+    assert_eq!(error.to_string(), format!("cannot sample process {pid}: there is no such process"));
+}

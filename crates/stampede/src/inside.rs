@@ -1,0 +1,92 @@
+//! `stampede inside`: where the time of running PHP processes goes.
+
+pub(crate) mod args;
+
+use std::time::{Duration, Instant};
+
+use rustix::time::{ClockId, clock_gettime};
+use stampede_inside::{
+    JitteredInstants, SampledProcess, SamplingSummary, StackProfile, StackSampler, run_before_others, write_folded,
+};
+
+use crate::exit::{Exit, Failure};
+use crate::inside::args::InsideArgs;
+use crate::open_files::raise_open_files;
+use crate::signals::Signals;
+use crate::{Outcome, destination, screen};
+
+/// How often it looks which processes and threads there are.
+const RENEWAL: Duration = Duration::from_secs(1);
+/// A program with this seed has the same instants again, which do no harm: they are in step with nothing.
+const SEED: u64 = 1;
+
+struct Sampled {
+    profile: StackProfile,
+    processes: Vec<SampledProcess>,
+    lasted: Duration,
+    cost: f64,
+}
+
+pub(crate) fn run(args: &InsideArgs) -> Outcome {
+    let InsideArgs { pids, duration, rate, folded } = args;
+    destination::check(&[("--folded", folded.as_deref())])?;
+    raise_open_files();
+    let mut sampler = StackSampler::attach(pids).map_err(|error| Failure::missing(error.to_string()))?;
+    if !run_before_others() {
+        screen::warning("not allowed to run before other processes: on a busy machine samples come late; run as root");
+    }
+    let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build().map_err(Failure::missing)?;
+    let sampled = runtime.block_on(sample(&mut sampler, *duration, *rate))?;
+    for problem in sampler.problems() {
+        screen::warning(&format!("{problem}; left out"));
+    }
+    let Sampled { profile, processes, lasted, cost } = &sampled;
+    if profile.seen().iter().sum::<u64>() == 0 {
+        return Err(Failure::missing("no sample could be taken"));
+    }
+    if let Some(path) = folded {
+        let mut text = Vec::new();
+        write_folded(profile, &mut text).map_err(Failure::missing)?;
+        destination::put_bytes(path, &text)?;
+    }
+    if !folded.as_deref().is_some_and(destination::is_stdout) {
+        let (counts, rate, lasted, cost) = (sampler.counts(), *rate, *lasted, *cost);
+        let summary = SamplingSummary { profile, processes, counts, rate, lasted, cost };
+        screen::print(&summary.text(screen::width()))?;
+    }
+    Ok(Exit::Done)
+}
+
+/// Takes samples until the time is over, a signal comes, or no process is left.
+async fn sample(sampler: &mut StackSampler, duration: Duration, rate: u32) -> Result<Sampled, Failure> {
+    let mut signals = Signals::new()?;
+    let mut profile = StackProfile::default();
+    let mut processes = sampler.processes();
+    let (from, ran_before) = (Instant::now(), ran());
+    let mut renewed = Duration::ZERO;
+    for instant in JitteredInstants::new(SEED, rate).take_while(|instant| *instant < duration) {
+        tokio::select! {
+            () = tokio::time::sleep_until((from + instant).into()) => {}
+            () = signals.any() => break,
+        }
+        let now = from.elapsed();
+        if now - renewed > RENEWAL {
+            sampler.renew();
+            renewed = now;
+            if sampler.processes().is_empty() {
+                break;
+            }
+            processes = sampler.processes();
+        }
+        sampler.sample(now).iter().for_each(|sample| profile.add(sample));
+    }
+    let lasted = from.elapsed();
+    profile.weigh(sampler.time_spent());
+    Ok(Sampled { profile, processes, lasted, cost: (ran() - ran_before).div_duration_f64(lasted) })
+}
+
+/// Time that this program ran.
+fn ran() -> Duration {
+    let time = clock_gettime(ClockId::ProcessCPUTime);
+    Duration::new(time.tv_sec.unsigned_abs(), u32::try_from(time.tv_nsec).unwrap_or_default())
+}

@@ -1,0 +1,24 @@
+//! The command line of `stampede inside`.
+
+use std::path::PathBuf;
+
+/// Which processes to look at, and for how long.
+#[derive(Debug, clap::Args)]
+#[command(after_help = "Exit code 3: a process is not there, is no PHP, or may not be read.\n\nExamples:\n  \
+        stampede inside $(pgrep -o php-fpm)              (a master and all of its workers)\n  \
+        stampede inside $(pgrep frankenphp) --duration 30s\n  \
+        stampede inside 4711 --folded stacks.txt         (for tools that draw flame graphs)")]
+pub(crate) struct InsideArgs {
+    /// Processes; those that they started are included
+    #[arg(value_name = "PID", required = true)]
+    pub(crate) pids: Vec<u32>,
+    /// How long to sample; Ctrl-C ends it earlier
+    #[arg(long, value_name = "TIME", default_value = "10s", value_parser = humantime::parse_duration)]
+    pub(crate) duration: std::time::Duration,
+    /// Samples a second of each thread, 1 to 1000
+    #[arg(long, value_name = "N", default_value_t = 99, value_parser = clap::value_parser!(u32).range(1..=1000))]
+    pub(crate) rate: u32,
+    /// Write folded stacks, weighted by microseconds (`-` is stdout, in place of the tables)
+    #[arg(long, value_name = "FILE", help_heading = "Output")]
+    pub(crate) folded: Option<PathBuf>,
+}
