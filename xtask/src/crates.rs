@@ -7,7 +7,7 @@ use std::process::Command;
 use serde::Deserialize;
 
 /// Each crate and the crates of this workspace that it may use.
-const MAY_USE: [(&str, &[&str]); 26] = [
+const MAY_USE: [(&str, &[&str]); 27] = [
     ("core", &[]),
     ("stats", &[]),
     ("cgroup", &[]),
@@ -21,6 +21,7 @@ const MAY_USE: [(&str, &[&str]); 26] = [
     ("observe", &["core", "cgroup", "wire", "seam"]),
     ("vantage", &["core", "wire", "load", "observe", "seam"]),
     ("agent", &["core", "seam"]),
+    ("generators", &["agent", "core", "seam"]),
     ("analysis", &["core", "stats"]),
     ("scale", &["core"]),
     ("export", &["core"]),
