@@ -26,7 +26,7 @@ use crate::message::{AgentReply, AgentRequest, decode};
 use crate::preamble::Side;
 use crate::shared::Shared;
 
-/// Pings of one measurement of the clocks: enough that on a line whose delay varies one of them meets little of that both ways.
+/// Pings of one measurement of the clocks: enough that on a line whose delay varies some meet little of that on each way.
 const PINGS: u32 = 16;
 
 /// What is between two of them, so that none waits for another.
@@ -129,7 +129,7 @@ impl fmt::Debug for AgentVantage {
     }
 }
 
-/// The best of several pings.
+/// What several pings agree on.
 async fn measure(shared: &Arc<Shared>) -> Result<ClockOffset, LostAgent> {
     let mut best = shared.measure_offset().await?;
     let mut pings = JoinSet::new();
@@ -145,9 +145,7 @@ async fn measure(shared: &Arc<Shared>) -> Result<ClockOffset, LostAgent> {
             Ok(next) => next?,
             Err(panic) => std::panic::resume_unwind(panic.into_panic()),
         };
-        if next.bound < best.bound {
-            best = next;
-        }
+        best = best.narrowed_by(next);
     }
     Ok(best)
 }

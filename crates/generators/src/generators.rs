@@ -65,13 +65,13 @@ impl Member {
         self.agent.agent()
     }
 
-    /// Begins its line, and asks what it runs on.
+    /// Begins its line, and asks what it runs on. Otherwise why not, and what the process wrote to standard error.
     async fn begin(
         name: String,
         process: AgentProcess,
         output: impl AsyncRead + Unpin + Send + 'static,
         input: impl AsyncWrite + Unpin + Send + 'static,
-    ) -> Result<Self, String> {
+    ) -> Result<Self, (String, String)> {
         let begun = async {
             let agent = AgentVantage::begin(name, output, input, PATIENCE).await?;
             let host = agent.describe().await?;
@@ -80,9 +80,7 @@ impl Member {
         match begun.await {
             Ok((agent, host)) => Ok(Self { agent, host, process: Some(process) }),
             Err::<_, stampede_agent::LostAgent>(lost) => {
-                let said = process.said();
-                let reason = lost.reason;
-                Err(if said.is_empty() { reason.to_string() } else { format!("{reason}\n  it said: {said}") })
+                Err((lost.reason.to_string(), process.said()))
             }
         }
     }
@@ -125,13 +123,14 @@ impl Generators {
             starting.spawn(async move {
                 let started = match AgentProcess::start(&command) {
                     Ok((process, output, input)) => Member::begin(name.clone(), process, output, input).await,
-                    Err(error) => Err(format!("start {}: {error}", command[0].display())),
+                    Err(error) => Err((format!("start {}: {error}", command[0].display()), String::new())),
                 };
-                let explain = |problem: String| match &carrier {
-                    Carrier::Ssh(destination) if problem.contains("it said") => explained(destination, &problem),
-                    _ => problem,
+                let problem = |(reason, said): (String, String)| match (&carrier, said.is_empty()) {
+                    (_, true) => reason,
+                    (Carrier::Ssh(destination), false) => explained(destination, &said),
+                    (Carrier::Local | Carrier::Exec(_), false) => format!("{reason}\n  it said: {said}"),
                 };
-                (place, started.map_err(|problem| format!("generator {name} did not start: {}", explain(problem))))
+                (place, started.map_err(|failed| format!("generator {name} did not start: {}", problem(failed))))
             });
         }
         let mut started = starting.join_all().await;
