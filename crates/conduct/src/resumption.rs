@@ -3,9 +3,9 @@
 use std::collections::{BTreeMap, BTreeSet};
 use std::fmt::Display;
 
-use stampede_core::{Carrier, 
-    Case, CaseId, CpuLayout, Load, PhpBuild, PhpModule, PhpSetup, Revision, Sending, Site, Slo, Study, StudyId,
-    StudyKind, Topology, Trial,
+use stampede_core::{
+    Carrier, Case, CaseId, CpuLayout, Load, PhpBuild, PhpModule, PhpSetup, Revision, Sending, Site, Slo, Study,
+    StudyId, StudyKind, Topology, Trial,
 };
 use stampede_store::{Store, StoredStudy, StudyRow};
 

@@ -65,7 +65,10 @@ pub(crate) fn faults(seen: &Seen<'_>) -> Vec<String> {
             add(format!("stood still for {}; look whether it was stopped, or its machine was", millis(*paused)));
         }
         if throttled.as_secs_f64() > MOST_THROTTLED * window {
-            add(format!("was throttled for {} of {window:.1} s; raise the CPU quota that it runs under", millis(*throttled)));
+            add(format!(
+                "was throttled for {} of {window:.1} s; raise the CPU quota that it runs under",
+                millis(*throttled)
+            ));
         }
         let share = waited.as_secs_f64() / (window * f64::from(result.generator.threads.max(1))).max(f64::MIN_POSITIVE);
         if share > MOST_WAITED {
@@ -128,21 +131,41 @@ mod tests {
             ("a clock that drifts within its bound", with(&|row| row.moved_ms = 2), None),
             ("a clock that is known to 50 ms", with(&|row| (row.moved_ms, row.bound) = (-90, MS * 50)), None),
             ("a clock that jumps", with(&|row| row.moved_ms = 500), Some("has a clock that moved by 500.0 ms")),
-            ("a clock that jumps back", with(&|row| row.moved_ms = -4), Some("moved by 4.0 ms against this machine's, and 3.0 ms")),
+            (
+                "a clock that jumps back",
+                with(&|row| row.moved_ms = -4),
+                Some("moved by 4.0 ms against this machine's, and 3.0 ms"),
+            ),
             ("nothing sent", with(&|row| row.start = None), Some("sent nothing")),
-            ("a late begin", with(&|row| row.start = Some(StartSkew { ns: 300_000_000, bound: MS })), Some("began 299.0 ms after")),
-            ("an early begin", with(&|row| row.start = Some(StartSkew { ns: -300_000_000, bound: MS })), Some("began 299.0 ms before")),
+            (
+                "a late begin",
+                with(&|row| row.start = Some(StartSkew { ns: 300_000_000, bound: MS })),
+                Some("began 299.0 ms after"),
+            ),
+            (
+                "an early begin",
+                with(&|row| row.start = Some(StartSkew { ns: -300_000_000, bound: MS })),
+                Some("began 299.0 ms before"),
+            ),
             (
                 "a late begin that is not certain",
                 with(&|row| row.start = Some(StartSkew { ns: 300_000_000, bound: MS * 260 })),
                 None,
             ),
-            ("late requests", with(&|row| row.result.saturation = Some(late)), Some("was too slow: the generator began requests late")),
+            (
+                "late requests",
+                with(&|row| row.result.saturation = Some(late)),
+                Some("was too slow: the generator began requests late"),
+            ),
             ("a short pause", with(&|row| row.held_up.paused = MS * 200), None),
             ("a stop", with(&|row| row.held_up.paused = MS * 950), Some("stood still for 950.0 ms")),
             ("a quota", with(&|row| row.held_up.throttled = MS * 1500), Some("was throttled for 1500.0 ms of 4.0 s")),
             ("a quota that hardly matters", with(&|row| row.held_up.throttled = MS * 30), None),
-            ("taken processors", with(&|row| row.held_up.waited = MS * 4000), Some("waited for a processor 50 % of the time")),
+            (
+                "taken processors",
+                with(&|row| row.held_up.waited = MS * 4000),
+                Some("waited for a processor 50 % of the time"),
+            ),
             ("shared processors", with(&|row| row.held_up.waited = MS * 700), None),
         ] {
             let told = told(&row);
@@ -150,7 +173,10 @@ mod tests {
                 None => assert_eq!(told, Vec::<String>::new(), "{name}"),
                 Some(words) => {
                     assert_eq!(told.len(), 1, "{name}: {told:?}");
-                    assert!(told[0].starts_with(&format!("generator ssh:a {words}")) || told[0].contains(words), "{told:?}");
+                    assert!(
+                        told[0].starts_with(&format!("generator ssh:a {words}")) || told[0].contains(words),
+                        "{told:?}"
+                    );
                 }
             }
         }

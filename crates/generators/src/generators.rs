@@ -79,9 +79,7 @@ impl Member {
         };
         match begun.await {
             Ok((agent, host)) => Ok(Self { agent, host, process: Some(process) }),
-            Err::<_, stampede_agent::LostAgent>(lost) => {
-                Err((lost.reason.to_string(), process.said()))
-            }
+            Err::<_, stampede_agent::LostAgent>(lost) => Err((lost.reason.to_string(), process.said())),
         }
     }
 
@@ -135,7 +133,8 @@ impl Generators {
         }
         let mut started = starting.join_all().await;
         started.sort_by_key(|(place, _)| *place);
-        let (members, problems): (Vec<_>, Vec<_>) = started.into_iter().map(|(_, started)| started).partition(Result::is_ok);
+        let (members, problems): (Vec<_>, Vec<_>) =
+            started.into_iter().map(|(_, started)| started).partition(Result::is_ok);
         let problems: Vec<String> = problems.into_iter().filter_map(Result::err).collect();
         if !problems.is_empty() {
             return Err(StartError(problems));

@@ -125,7 +125,10 @@ pub(crate) fn explained(destination: &str, said: &str) -> String {
     let fix = [
         ("host key verification failed", format!("check its key and accept it once by hand: ssh {destination} true")),
         ("identification has changed", "check why its key is another one than before".to_owned()),
-        ("permission denied", format!("give it your key (ssh-copy-id {destination}), or load it into an agent (ssh-add)")),
+        (
+            "permission denied",
+            format!("give it your key (ssh-copy-id {destination}), or load it into an agent (ssh-add)"),
+        ),
         ("no space left", "make room in ~/.cache there".to_owned()),
         ("quota exceeded", "make room in ~/.cache there".to_owned()),
     ];
@@ -143,9 +146,15 @@ mod tests {
     #[test]
     fn known_failures_come_with_what_to_do() {
         for (said, fix) in [
-            ("No ED25519 host key is known for a.\r\nHost key verification failed.\r\n", "accept it once by hand: ssh me@a true"),
+            (
+                "No ED25519 host key is known for a.\r\nHost key verification failed.\r\n",
+                "accept it once by hand: ssh me@a true",
+            ),
             ("me@a: Permission denied (publickey).", "ssh-copy-id me@a"),
-            ("cat: write error: No space left on device\nthe program was not kept in /x", "make room in ~/.cache there"),
+            (
+                "cat: write error: No space left on device\nthe program was not kept in /x",
+                "make room in ~/.cache there",
+            ),
             ("ssh: Could not resolve hostname a: Name or service not known", "Name or service not known"),
             ("", "nothing"),
         ] {

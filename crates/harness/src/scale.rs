@@ -272,7 +272,8 @@ impl Act<'_> {
         }
         gateway.desert();
         let window = self.timing.duration;
-        let LoadOutcome { result, link, held_up: _, generators } = load.finish().await.map_err(|error| failed(error.to_string()))?;
+        let LoadOutcome { result, link, held_up: _, generators } =
+            load.finish().await.map_err(|error| failed(error.to_string()))?;
         usage.see(vantage.now(), meters.read(), &clock.window);
         let of_generators = generators.iter().flat_map(|generator| &generator.faults).cloned();
         let faults: Vec<String> = result.saturation.iter().map(ToString::to_string).chain(of_generators).collect();

@@ -23,9 +23,8 @@ use crate::document::Text;
 use crate::exchange;
 use crate::flags::{
     AppFlag, AtFlag, DeploymentFlags, DurationFlag, ExchangesFlag, FeederFlag, GeneratorsFlag, HostFlag, IndexFlag,
-    ListenFlag, LoadFlag,
-    MaxTimeFlag, OrderFlag, PhpFlag, PlatformFlags, PrecisionFlag, ReadyTimeoutFlag, RoundsFlag, SamplingFlag,
-    SeedFlag, SloFlag, SubjectFlag, TopologyFlags, WarmUpFlag,
+    ListenFlag, LoadFlag, MaxTimeFlag, OrderFlag, PhpFlag, PlatformFlags, PrecisionFlag, ReadyTimeoutFlag, RoundsFlag,
+    SamplingFlag, SeedFlag, SloFlag, SubjectFlag, TopologyFlags, WarmUpFlag,
 };
 use crate::generators::{read_generators, read_listen};
 use crate::kind::kinds_served;

@@ -56,8 +56,16 @@ mod tests {
         for (typed, expected) in [
             (None, Ok(0)),
             (Some("local:2,ssh:me@host"), Ok(3)),
-            (Some("remote"), Err("--generators remote has \"remote\", which is not local, ssh:DESTINATION or exec:COMMAND; for example")),
-            (Some("local:0"), Err("--generators local:0 has \"0\", which is not a number of generators from 1 to 64; for")),
+            (
+                Some("remote"),
+                Err(
+                    "--generators remote has \"remote\", which is not local, ssh:DESTINATION or exec:COMMAND; for example",
+                ),
+            ),
+            (
+                Some("local:0"),
+                Err("--generators local:0 has \"0\", which is not a number of generators from 1 to 64; for"),
+            ),
         ] {
             let mut mistakes = Gathered::default();
             let count = read_generators(typed, &mut mistakes).len();

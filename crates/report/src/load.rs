@@ -8,7 +8,7 @@ mod seconds;
 use std::time::Duration;
 
 use stampede_core::{Censored, Counts, Latencies, Load};
-use stampede_seam::{FlowResult, GeneratorRecord, FlowTally, LoadResult, Measures, StepResult};
+use stampede_seam::{FlowResult, FlowTally, GeneratorRecord, LoadResult, Measures, StepResult};
 
 pub use self::hdr::hdr;
 pub(crate) use self::json::WireLoad;

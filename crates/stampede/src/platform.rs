@@ -22,7 +22,8 @@ pub(crate) async fn platform(
     match &plan.platform {
         PlatformChoice::Local => {
             let config = config(plan, server_cpus)?;
-            let vantage = generators::vantage(&plan.generators, &format!("compare {}", plan.workload.id), quiet).await?;
+            let vantage =
+                generators::vantage(&plan.generators, &format!("compare {}", plan.workload.id), quiet).await?;
             // It cleans up after Stampedes that were killed, which may take a while.
             let platform = match tokio::task::spawn_blocking(|| LocalPlatform::new(config, vantage)).await {
                 Ok(platform) => platform.map_err(Failure::missing)?,

@@ -93,7 +93,10 @@ async fn one_whose_order_comes_late_begins_late_and_is_named() {
     let LoadOutcome { result, generators: parts, .. } = outcome.await;
     let faults: Vec<_> = parts.iter().flat_map(|part| &part.faults).filter(|fault| fault.contains(" began ")).collect();
     assert_eq!(faults.len(), 1, "{faults:?}");
-    assert!(faults[0].starts_with("generator g3 began ") && faults[0].contains(" ms after the moment for all"), "{faults:?}");
+    assert!(
+        faults[0].starts_with("generator g3 began ") && faults[0].contains(" ms after the moment for all"),
+        "{faults:?}"
+    );
     assert_eq!(all(&result), server.stop().requests());
 }
 

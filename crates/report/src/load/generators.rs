@@ -37,9 +37,10 @@ pub(super) fn lines(generators: &[GeneratorRecord]) -> Vec<String> {
             0 => "-".to_owned(),
             _ => millis(result.total.lateness.quantile(q)),
         };
-        let began = start.map_or_else(|| "-".to_owned(), |StartSkew { ns, bound }| {
-            format!("{:+.2}+-{:.2}", ns as f64 / 1e6, bound.as_secs_f64() * 1e3)
-        });
+        let began = start.map_or_else(
+            || "-".to_owned(),
+            |StartSkew { ns, bound }| format!("{:+.2}+-{:.2}", ns as f64 / 1e6, bound.as_secs_f64() * 1e3),
+        );
         let share = |time: Duration, of: f64| format!("{:.0}%", 100.0 * time.as_secs_f64() / of);
         let threads = window * f64::from(result.generator.threads.max(1));
         let HeldUp { waited, throttled, paused: _ } = held_up.unwrap_or_default();

@@ -42,13 +42,20 @@ fn adds_up(told: &Value, names: &[&str]) {
         for figure in ["sent_rps", "cpu_seconds", "waited_seconds", "throttled_seconds", "paused_seconds", "began_us"] {
             assert!(member[figure].is_number(), "{figure} {member}");
         }
-        assert!(member["lateness_us"]["p99"].is_number() && member["began_bound_us"].as_f64().unwrap() > 0.0, "{member}");
+        assert!(
+            member["lateness_us"]["p99"].is_number() && member["began_bound_us"].as_f64().unwrap() > 0.0,
+            "{member}"
+        );
     }
 }
 
 fn faults(told: &Value) -> Vec<&str> {
     let members = told["generators"].as_array().unwrap();
-    members.iter().flat_map(|member| member["faults"].as_array().unwrap()).map(|fault| fault.as_str().unwrap()).collect()
+    members
+        .iter()
+        .flat_map(|member| member["faults"].as_array().unwrap())
+        .map(|fault| fault.as_str().unwrap())
+        .collect()
 }
 
 /// The agents that a process has started, once there are so many of them, in the order of their start.
@@ -58,7 +65,8 @@ fn agents(of: &Child, count: usize) -> Vec<Pid> {
         let children = fs::read_to_string(format!("/proc/{0}/task/{0}/children", of.id())).unwrap_or_default();
         let pids = children.split_whitespace().map(|pid| pid.parse::<i32>().unwrap());
         let is_agent = |pid: &i32| {
-            fs::read(format!("/proc/{pid}/cmdline")).is_ok_and(|line| String::from_utf8_lossy(&line).contains("__agent"))
+            fs::read(format!("/proc/{pid}/cmdline"))
+                .is_ok_and(|line| String::from_utf8_lossy(&line).contains("__agent"))
         };
         found = pids.filter(is_agent).collect();
         if found.len() == count { Ok(()) } else { Err(format!("{found:?}")) }
@@ -276,7 +284,8 @@ impl Sshd {
         fs::create_dir_all("/run/sshd").unwrap();
         fs::create_dir_all(&folder).unwrap();
         for key in ["host", "user"] {
-            let made = Command::new("ssh-keygen").args(["-q", "-t", "ed25519", "-N", "", "-f"]).arg(folder.join(key)).status();
+            let made =
+                Command::new("ssh-keygen").args(["-q", "-t", "ed25519", "-N", "", "-f"]).arg(folder.join(key)).status();
             assert!(made.unwrap().success());
         }
         let port = TcpListener::bind("127.0.0.1:0").unwrap().local_addr().unwrap().port();
@@ -380,7 +389,8 @@ fn a_generator_by_ssh_is_sent_its_program_and_drives_its_part() {
 
     // Whoever measures on that machine holds its lock.
     let before = server.requests();
-    let first = stage.spawn(sshd.load(&stage, &server, "ssh:127.0.0.1", "4s").stdout(Stdio::piped()).stderr(Stdio::piped()));
+    let first =
+        stage.spawn(sshd.load(&stage, &server, "ssh:127.0.0.1", "4s").stdout(Stdio::piped()).stderr(Stdio::piped()));
     receives(&server, before + 50);
     let second = run("ssh:127.0.0.1");
     assert_eq!(second.code, Some(3), "{second:?}");
