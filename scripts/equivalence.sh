@@ -33,7 +33,7 @@ ip -n "$client" link set lo up
 agent=(--generators "exec:'ip netns exec $client'")
 if [ "${VIA:-veth}" = loopback ]; then agent=(--generators local); fi
 # One backend for both.
-common=(compare "$workload" --runtimes "$runtime" --listen 10.98.7.1 --rounds 1 --duration 5s --warm-up 1s --backend epoll
+common=(compare "$workload" --runtimes "$runtime" --server-address 10.98.7.1 --rounds 1 --duration 5s --warm-up 1s --backend epoll
     --no-yard-stick --quiet)
 measure() { # name, flags
     local name=$1

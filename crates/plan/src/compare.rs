@@ -23,10 +23,10 @@ use crate::document::Text;
 use crate::exchange;
 use crate::flags::{
     AppFlag, AtFlag, DeploymentFlags, DurationFlag, ExchangesFlag, FeederFlag, GeneratorsFlag, HostFlag, IndexFlag,
-    ListenFlag, LoadFlag, MaxTimeFlag, OrderFlag, PhpFlag, PlatformFlags, PrecisionFlag, ReadyTimeoutFlag, RoundsFlag,
-    SamplingFlag, SeedFlag, SloFlag, SubjectFlag, TopologyFlags, WarmUpFlag,
+    LoadFlag, MaxTimeFlag, OrderFlag, PhpFlag, PlatformFlags, PrecisionFlag, ReadyTimeoutFlag, RoundsFlag,
+    SamplingFlag, SeedFlag, ServerAddressFlag, SloFlag, SubjectFlag, TopologyFlags, WarmUpFlag,
 };
-use crate::generators::{read_generators, read_listen};
+use crate::generators::{read_generators, read_server_address};
 use crate::kind::kinds_served;
 use crate::listed::Listed;
 use crate::load::read_feeders;
@@ -73,7 +73,7 @@ pub struct CompareFlags {
     #[command(flatten)]
     pub generators: GeneratorsFlag,
     #[command(flatten)]
-    pub listen: ListenFlag,
+    pub server_address: ServerAddressFlag,
     #[command(flatten)]
     pub duration: DurationFlag,
     #[command(flatten)]
@@ -411,9 +411,13 @@ impl ComparePlan {
         );
         let platform = platform::upon(platform, base_image, &mut values.mistakes);
         let generators = read_generators(flags.generators.generators.as_deref(), &mut values.mistakes);
-        let listen = read_listen(flags.listen.listen.as_deref(), &mut values.mistakes);
-        if flags.listen.listen.is_some() && platform != PlatformChoice::Local {
-            values.mistakes.add("--listen", "is for servers that are processes of this machine", "leave it out");
+        let listen = read_server_address(flags.server_address.server_address.as_deref(), &mut values.mistakes);
+        if flags.server_address.server_address.is_some() && platform != PlatformChoice::Local {
+            values.mistakes.add(
+                "--server-address",
+                "is for servers that are processes of this machine",
+                "leave it out",
+            );
         }
         let slo = read_slo(flags.slo.slo.as_deref(), values.file, &mut values.mistakes);
         let chosen_apps = values.list("--app", "apps", &flags.app.app, |all| all.apps.as_ref());

@@ -150,10 +150,10 @@ pub struct GeneratorsFlag {
 
 /// Where servers are reached.
 #[derive(Args, Clone, Debug, Default)]
-pub struct ListenFlag {
+pub struct ServerAddressFlag {
     /// The address of this machine on which servers listen: one that generators elsewhere reach [default: 127.0.0.1]
     #[arg(long, value_name = "ADDRESS", help_heading = "Load")]
-    pub listen: Option<String>,
+    pub server_address: Option<String>,
 }
 
 /// At which share of the throughput latency is measured.

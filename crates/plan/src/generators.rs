@@ -16,15 +16,15 @@ pub(crate) fn read_generators(typed: Option<&str>, mistakes: &mut Gathered) -> V
     })
 }
 
-/// `--listen`: the loopback address by default.
-pub(crate) fn read_listen(typed: Option<&str>, mistakes: &mut Gathered) -> IpAddr {
+/// `--server-address`: the loopback address by default.
+pub(crate) fn read_server_address(typed: Option<&str>, mistakes: &mut Gathered) -> IpAddr {
     let default = IpAddr::V4(Ipv4Addr::LOCALHOST);
     let Some(typed) = typed else { return default };
     match typed.parse::<IpAddr>() {
         Ok(address) if !address.is_unspecified() && !address.is_multicast() => address,
         _ => {
-            let fix = "for example --listen 10.0.0.1; requests go to that one address";
-            mistakes.add(format!("--listen {typed}"), "is not one address of this machine", fix);
+            let fix = "for example --server-address 10.0.0.1; requests go to that one address";
+            mistakes.add(format!("--server-address {typed}"), "is not one address of this machine", fix);
             default
         }
     }
@@ -46,7 +46,7 @@ mod tests {
             (Some("host"), None),
         ] {
             let mut mistakes = Gathered::default();
-            let address = read_listen(typed, &mut mistakes).to_string();
+            let address = read_server_address(typed, &mut mistakes).to_string();
             assert_eq!(mistakes.finish(Ok(address)).ok().as_deref(), expected, "{typed:?}");
         }
     }

@@ -59,8 +59,8 @@ pub use catalogue::Catalogue;
 pub use compare::{ChangeMetric, CompareFlags, ComparePlan, MachineSize, RuntimeChoice};
 pub use flags::{
     AppFlag, AtFlag, ClientRttFlag, DeploymentFlags, DurationFlag, ExchangesFlag, GeneratorsFlag, HostFlag, IndexFlag,
-    ListenFlag, LoadFlag, MaxTimeFlag, OrderFlag, PhpFlag, PlatformFlags, ReadyFlag, ReadyTimeoutFlag, RoundsFlag,
-    SeedFlag, SubjectFlag, TopologyFlags, WarmUpFlag,
+    LoadFlag, MaxTimeFlag, OrderFlag, PhpFlag, PlatformFlags, ReadyFlag, ReadyTimeoutFlag, RoundsFlag, SeedFlag,
+    ServerAddressFlag, SubjectFlag, TopologyFlags, WarmUpFlag,
 };
 pub use ladder::{LadderFlags, LadderPlan, Rung};
 pub use load::{LoadFlags, LoadPlan};
