@@ -7,7 +7,7 @@ use std::process::Command;
 use serde::Deserialize;
 
 /// Each crate and the crates of this workspace that it may use.
-const MAY_USE: [(&str, &[&str]); 28] = [
+const MAY_USE: [(&str, &[&str]); 29] = [
     ("core", &[]),
     ("stats", &[]),
     ("cgroup", &[]),
@@ -21,8 +21,9 @@ const MAY_USE: [(&str, &[&str]); 28] = [
     ("platforms", &["core", "cgroup", "export", "seam"]),
     ("observe", &["core", "cgroup", "wire", "seam", "priority"]),
     ("vantage", &["core", "wire", "load", "observe", "seam", "priority"]),
-    ("inside", &["stats"]),
+    ("inside", &["stats", "priority"]),
     ("agent", &["core", "seam"]),
+    ("generators", &["agent", "core", "seam"]),
     ("analysis", &["core", "stats"]),
     ("scale", &["core"]),
     ("export", &["core"]),

@@ -14,9 +14,10 @@ use stampede_seam::{
 use tokio::io::{AsyncRead, AsyncWrite};
 use tokio::sync::mpsc;
 use tokio::task::JoinSet;
-use tokio::time::{MissedTickBehavior, interval, sleep_until};
+use tokio::time::{Instant, MissedTickBehavior, interval, sleep, sleep_until};
 
 use crate::HEARTBEAT;
+use crate::agent_host::AgentHost;
 use crate::clock_offset::{ClockCheck, ClockOffset};
 use crate::handles::{AgentLoad, AgentSampler};
 use crate::line::{Incoming, Outgoing};
@@ -25,8 +26,11 @@ use crate::message::{AgentReply, AgentRequest, decode};
 use crate::preamble::Side;
 use crate::shared::Shared;
 
-/// Pings of one measurement of the clocks.
-const PINGS: usize = 8;
+/// Pings of one measurement of the clocks: enough that on a line whose delay varies some meet little of that on each way.
+const PINGS: u32 = 16;
+
+/// What is between two of them, so that none waits for another.
+const PING_PAUSE: Duration = Duration::from_millis(10);
 
 /// Sees deployments by an agent, on the agent's clock. Needs the tokio runtime that it was made in. Dropping it ends the line when
 /// that runtime runs next, and so everything that the agent started.
@@ -87,6 +91,28 @@ impl AgentVantage {
         Ok(ClockCheck { first: self.first, last: measure(&self.shared).await? })
     }
 
+    /// What it runs on.
+    ///
+    /// # Errors
+    ///
+    /// When the agent is lost.
+    pub async fn describe(&self) -> Result<AgentHost, LostAgent> {
+        match self.shared.ask(&AgentRequest::Describe).await? {
+            AgentReply::Described(host) => Ok(host),
+            _ => Err(self.shared.unexpected()),
+        }
+    }
+
+    /// The moment there that an instant here is, by an offset of the clocks.
+    pub fn moment_at(&self, instant: Instant, offset: ClockOffset) -> Moment {
+        offset.there(self.shared.at(instant))
+    }
+
+    /// The instant here that a moment there is, by an offset of the clocks.
+    pub fn instant_at(&self, moment: Moment, offset: ClockOffset) -> Instant {
+        self.shared.instant(offset.here(moment))
+    }
+
     /// Waits until the agent is lost.
     pub async fn lost(&self) -> LostAgent {
         self.shared.until_lost().await
@@ -103,14 +129,23 @@ impl fmt::Debug for AgentVantage {
     }
 }
 
-/// The best of several pings.
-async fn measure(shared: &Shared) -> Result<ClockOffset, LostAgent> {
+/// What several pings agree on.
+async fn measure(shared: &Arc<Shared>) -> Result<ClockOffset, LostAgent> {
     let mut best = shared.measure_offset().await?;
-    for _ in 1..PINGS {
-        let next = shared.measure_offset().await?;
-        if next.bound < best.bound {
-            best = next;
-        }
+    let mut pings = JoinSet::new();
+    for number in 0..PINGS {
+        let shared = Arc::clone(shared);
+        pings.spawn(async move {
+            sleep(PING_PAUSE * number).await;
+            shared.measure_offset().await
+        });
+    }
+    while let Some(next) = pings.join_next().await {
+        let next = match next {
+            Ok(next) => next?,
+            Err(panic) => std::panic::resume_unwind(panic.into_panic()),
+        };
+        best = best.narrowed_by(next);
     }
     Ok(best)
 }

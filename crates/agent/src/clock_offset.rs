@@ -1,8 +1,8 @@
 //! How far an agent's clock is ahead of ours.
 //!
 //! A ping brings the agent's time between two of ours; its offset is that of their middle and off by half of the round trip at
-//! most (Cristian 1989). The quickest of several is the best. Two clocks drift apart, so that what was known becomes less certain
-//! with its age, and the next ping that is at least as certain takes its place.
+//! most (Cristian 1989). Of several the offset lies where their intervals overlap: one may have been quick there, another one back. Two
+//! clocks drift apart, so that what was known becomes less certain with its age.
 
 use std::time::Duration;
 
@@ -27,6 +27,25 @@ impl ClockOffset {
         let middle = sent + trip / 2;
         // Half a nanosecond was rounded off.
         Self { ns: nanos(at.since_start()) - nanos(middle), bound: trip / 2 + Duration::from_nanos(1) }
+    }
+
+    /// Where this and a later offset overlap; the later one where they do not, since a clock has jumped.
+    pub(crate) fn narrowed_by(self, later: Self) -> Self {
+        let low = self.low().max(later.low());
+        let high = self.high().min(later.high());
+        if low > high {
+            return later;
+        }
+        let width = high.abs_diff(low);
+        Self { ns: low + (width / 2) as i64, bound: Duration::from_nanos(width.div_ceil(2)) }
+    }
+
+    fn low(&self) -> i64 {
+        self.ns.saturating_sub(nanos(self.bound))
+    }
+
+    fn high(&self) -> i64 {
+        self.ns.saturating_add(nanos(self.bound))
     }
 
     /// The agent's moment at a time of ours.
@@ -71,7 +90,7 @@ impl OffsetEstimate {
         Self { offset, at }
     }
 
-    /// The offset as it was measured last.
+    /// The offset as it was known last.
     pub(crate) fn offset(&self) -> ClockOffset {
         self.offset
     }
@@ -81,11 +100,10 @@ impl OffsetEstimate {
         self.offset.bound + now.saturating_sub(self.at).mul_f64(DRIFT)
     }
 
-    /// Takes what a ping says, if it is at least as certain.
+    /// Takes in what a ping says.
     pub(crate) fn add(&mut self, offset: ClockOffset, now: Duration) {
-        if offset.bound <= self.bound(now) {
-            *self = Self::new(offset, now);
-        }
+        let known = ClockOffset { bound: self.bound(now), ..self.offset };
+        *self = Self::new(known.narrowed_by(offset), now);
     }
 }
 
@@ -102,18 +120,32 @@ mod tests {
     const MS: Duration = Duration::from_millis(1);
 
     #[test]
-    fn the_quickest_ping_is_kept_until_it_is_too_old() {
+    fn what_pings_agree_on_is_kept_until_it_is_too_old() {
         let ping = |sent: u32, trip: u32| ClockOffset::of_ping(MS * sent, Moment::new(MS * 500), MS * (sent + trip));
         let quick = ping(100, 2);
         assert_eq!((quick.ns, quick.bound), (399_000_000, MS + Duration::from_nanos(1)));
         let mut known = OffsetEstimate::new(quick, MS * 102);
         known.add(ping(100, 40), MS * 140);
-        assert_eq!(known.offset(), quick);
+        // It has drifted by 3.8 us at most.
+        assert!(known.offset().ns.abs_diff(quick.ns) < 4_000, "{known:?}");
+        assert!(known.offset().bound < MS + Duration::from_micros(4), "{known:?}");
         // After 400 s it may be off by 40 ms more.
-        let (slow, later) = (ping(100, 40), MS * 400_102);
-        assert_eq!(known.bound(later), MS * 41 + Duration::from_nanos(1));
+        let (slow, later) = (ping(100, 40), MS * 400_140);
         known.add(slow, later);
-        assert_eq!(known.offset(), slow);
+        assert!(known.offset().ns.abs_diff(slow.ns) < 10_000, "{known:?} {slow:?}");
+    }
+
+    #[test]
+    fn pings_that_were_quick_one_way_each_are_better_than_either() {
+        // The clocks are alike: 1 ms there and 11 ms back, and the other way round.
+        let there = ClockOffset::of_ping(MS * 100, Moment::new(MS * 101), MS * 112);
+        let back = ClockOffset::of_ping(MS * 200, Moment::new(MS * 211), MS * 212);
+        assert_eq!((there.ns, back.ns), (-5_000_000, 5_000_000));
+        let both = there.narrowed_by(back);
+        assert!(both.ns.abs_diff(0) <= 1 && both.bound < MS + Duration::from_nanos(3), "{both:?}");
+        // A clock that jumped by a second.
+        let jumped = ClockOffset { ns: 1_000_000_000, bound: MS };
+        assert_eq!(both.narrowed_by(jumped), jumped);
     }
 
     proptest! {

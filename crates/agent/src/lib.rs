@@ -7,6 +7,7 @@
 //! A side that hears nothing for a while takes the other for lost: an agent ends everything that it started, and whoever asks
 //! has an error with the agent's name and the reason for each call that waits.
 
+mod agent_host;
 mod agent_vantage;
 mod clock_offset;
 mod frame;
@@ -22,6 +23,7 @@ mod shared;
 
 use std::time::Duration;
 
+pub use agent_host::AgentHost;
 pub use agent_vantage::AgentVantage;
 pub use clock_offset::{ClockCheck, ClockOffset};
 pub use frame::MOST_PAYLOAD;

@@ -16,6 +16,7 @@ use stampede_seam::{
     Call, LoadError, LoadOrder, LoadOutcome, LoadView, Moment, NoAnswer, Reading, SampleTargets, SamplingError,
 };
 
+use crate::agent_host::AgentHost;
 use crate::line_error::LineError;
 
 /// A request to an agent. A load or a sampler is named by the number of the request that started it.
@@ -23,6 +24,8 @@ use crate::line_error::LineError;
 pub(crate) enum AgentRequest {
     /// Asks for the time; a heartbeat.
     Ping,
+    /// Asks what it runs on.
+    Describe,
     Connect {
         endpoint: Endpoint,
         timeout: Duration,
@@ -54,6 +57,7 @@ pub(crate) enum AgentReply {
         at: Moment,
         timestamp: Timestamp,
     },
+    Described(AgentHost),
     Connected(Result<(), NoAnswer>),
     Answered(Result<Answer, NoAnswer>),
     Read(Reading),
@@ -100,7 +104,7 @@ mod tests {
         QuerySeen, Request, Series, SeriesSource, StatusFormat, StatusSource, StatusTransport, UnitId,
     };
     use stampede_seam::{
-        Backend, Check, Failure, LoadExchange, LoadSpec, Pause, Saturation, Shard, Slice, Statuses, StepResult,
+        Backend, Check, Failure, HeldUp, LoadExchange, LoadSpec, Pause, Saturation, Shard, Slice, Statuses, StepResult,
         TlsSpec, Trust, WrongAnswer,
     };
     use stampede_testkit::samples;
@@ -182,6 +186,7 @@ mod tests {
         let call = Call { endpoint: tcp(), tls: None, host: Some("a".to_owned()), request: request(), timeout: SECOND };
         for request in [
             AgentRequest::Ping,
+            AgentRequest::Describe,
             AgentRequest::Connect { endpoint: tcp(), timeout: SECOND },
             AgentRequest::Exchange(call),
             AgentRequest::Counters { at: Some(moment), groups: vec![targets.meters.clone(), Vec::new()] },
@@ -217,9 +222,19 @@ mod tests {
         let view = LoadView { slices: result.slices.clone(), is_finished: true, ..LoadView::default() };
         let answer = Answer { status: 200, headers: vec![("a".to_owned(), "b".to_owned())], body: (0..=255).collect() };
         let no_answer = NoAnswer { problem: "refused".to_owned(), waited: true };
-        let outcome = LoadOutcome { result, link: Some(LinkUse::default()) };
+        let outcome = LoadOutcome {
+            result,
+            link: Some(LinkUse::default()),
+            held_up: Some(HeldUp { waited: SECOND, throttled: SECOND, paused: SECOND }),
+            generators: Vec::new(),
+        };
         for reply in [
             AgentReply::Pong { at: moment, timestamp: "2026-01-01T00:00:00.123456789Z".parse().unwrap() },
+            AgentReply::Described(AgentHost {
+                cpus: vec![0, 3],
+                boot: "a".to_owned(),
+                io_uring_refused: Some("b".to_owned()),
+            }),
             AgentReply::Connected(Ok(())),
             AgentReply::Connected(Err(no_answer)),
             AgentReply::Answered(Ok(answer)),

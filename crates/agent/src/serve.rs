@@ -15,6 +15,7 @@ use tokio::io::{AsyncRead, AsyncWrite};
 use tokio::task::{AbortHandle, JoinSet};
 use tokio::time::{Instant, sleep_until};
 
+use crate::agent_host::AgentHost;
 use crate::line::{Incoming, Outgoing};
 use crate::line_error::LineError;
 use crate::message::{AgentReply, AgentRequest, decode, encode};
@@ -26,7 +27,7 @@ const LOOK: Duration = Duration::from_millis(50);
 /// How often the end of a drain is looked for.
 const DRAIN_LOOK: Duration = Duration::from_millis(5);
 
-/// Serves what `vantage` sees to whoever asks over this stream, until it ends or nothing is heard for as long as `patience`. Everything
+/// Serves what `vantage` sees from this `host` to whoever asks over this stream, until it ends or nothing is heard for as long as `patience`. Everything
 /// that was started has ended then.
 ///
 /// # Errors
@@ -34,12 +35,13 @@ const DRAIN_LOOK: Duration = Duration::from_millis(5);
 /// Why it ended, unless whoever asks ended it.
 pub async fn serve(
     vantage: Arc<dyn Vantage>,
+    host: AgentHost,
     input: impl AsyncRead + Unpin,
     output: impl AsyncWrite + Unpin + Send + 'static,
     patience: Duration,
 ) -> Result<(), LineError> {
     let mut incoming = Incoming::new(input, Side::Client, patience);
-    let mut agent = Agent::new(vantage, Outgoing::new(output, Side::Agent));
+    let mut agent = Agent::new(vantage, host, Outgoing::new(output, Side::Agent));
     incoming.begin().await?;
     let Err(end) = agent.run(&mut incoming).await;
     agent.tasks.shutdown().await;
@@ -52,6 +54,7 @@ pub async fn serve(
 /// Who serves a line.
 struct Agent {
     vantage: Arc<dyn Vantage>,
+    host: AgentHost,
     outgoing: Outgoing,
     loads: HashMap<u64, RunningLoad>,
     samplers: HashMap<u64, RunningSampler>,
@@ -77,9 +80,10 @@ struct RunningSampler {
 enum Never {}
 
 impl Agent {
-    fn new(vantage: Arc<dyn Vantage>, outgoing: Outgoing) -> Self {
+    fn new(vantage: Arc<dyn Vantage>, host: AgentHost, outgoing: Outgoing) -> Self {
         Self {
             vantage,
+            host,
             outgoing,
             loads: HashMap::new(),
             samplers: HashMap::new(),
@@ -129,6 +133,7 @@ impl Agent {
                 let (at, timestamp) = (vantage.now(), vantage.timestamp());
                 self.reply(number, &AgentReply::Pong { at, timestamp })?;
             }
+            AgentRequest::Describe => self.reply(number, &AgentReply::Described(self.host.clone()))?,
             AgentRequest::Connect { endpoint, timeout } => {
                 self.tasks
                     .spawn(async move { (number, AgentReply::Connected(vantage.connect(&endpoint, timeout).await)) });

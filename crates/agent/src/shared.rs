@@ -83,6 +83,11 @@ impl Shared {
         self.began.elapsed()
     }
 
+    /// Our own time at an instant.
+    pub(crate) fn at(&self, instant: Instant) -> Duration {
+        instant.saturating_duration_since(self.began)
+    }
+
     /// When our own time is that.
     pub(crate) fn instant(&self, here: Duration) -> Instant {
         self.began.checked_add(here).unwrap_or_else(|| self.began + Duration::from_secs(u32::MAX.into()))

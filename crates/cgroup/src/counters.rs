@@ -105,3 +105,18 @@ pub fn read_v2(dir: &Path) -> Result<Counters, FileError> {
         oom_kills: Keyed::read(dir.join("memory.events"))?.require("oom_kill")?,
     })
 }
+
+/// How long the quota of a process's group, or of one above it, has held it up so far: the most of them. Nothing where no quota
+/// is seen from here. `root` is the root of the file system, `/` outside tests.
+pub fn throttled(root: &Path, pid: u32) -> Option<Duration> {
+    let folder = match Group::of_process(root, pid).ok()? {
+        Group::V1(folders) => folders.cpu,
+        Group::V2 { dir } => dir,
+    };
+    let stats = folder.ancestors().map_while(|folder| Keyed::read(folder.join("cpu.stat")).ok());
+    let time = |stat: Keyed| match stat.get("throttled_time") {
+        Ok(Some(ns)) => Some(Duration::from_nanos(ns)),
+        _ => stat.get("throttled_usec").ok().flatten().map(Duration::from_micros),
+    };
+    stats.filter_map(time).max()
+}

@@ -16,7 +16,7 @@ mod kill;
 mod limits;
 mod mount;
 
-pub use counters::{Counters, read_v1, read_v2};
+pub use counters::{Counters, read_v1, read_v2, throttled};
 pub use freeze::FreezeError;
 pub use group::{Group, RemoveError, V1Folders};
 pub use hierarchy::{DetectError, Hierarchy, Place};

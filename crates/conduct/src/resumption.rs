@@ -4,8 +4,8 @@ use std::collections::{BTreeMap, BTreeSet};
 use std::fmt::Display;
 
 use stampede_core::{
-    Case, CaseId, CpuLayout, Load, PhpBuild, PhpModule, PhpSetup, Revision, Sending, Site, Slo, Study, StudyId,
-    StudyKind, Topology, Trial,
+    Carrier, Case, CaseId, CpuLayout, Load, PhpBuild, PhpModule, PhpSetup, Revision, Sending, Site, Slo, Study,
+    StudyId, StudyKind, Topology, Trial,
 };
 use stampede_store::{Store, StoredStudy, StudyRow};
 
@@ -121,6 +121,11 @@ fn differences(then: &Study, now: &Study, asked_seed: Option<u64>, pilots: bool)
     differ(&mut found, "warm-up", &of_warm_up(had_pilots, *warm_up), &of_warm_up(pilots, now.warm_up));
     differ(&mut found, "duration", &format!("{duration:?}"), &format!("{:?}", now.duration));
     differ(&mut found, "order", order, &now.order);
+    let driven_by = |study: &Study| match &study.groundwork.generators[..] {
+        [] => "none".to_owned(),
+        generators => generators.iter().map(Carrier::to_string).collect::<Vec<_>>().join(","),
+    };
+    differ(&mut found, "generators", &driven_by(then), &driven_by(now));
     differ(&mut found, "version of Stampede", stampede_version, &now.stampede_version);
     differ(&mut found, "machine: processors", &machine.cpus, &now.machine.cpus);
     differ(&mut found, "machine: processor", &machine.cpu_model, &now.machine.cpu_model);

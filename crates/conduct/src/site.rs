@@ -231,7 +231,8 @@ impl<'a> Site<'a> {
         stop: &'a Stop,
     ) -> Result<Self, Failure> {
         let ground = Ground::take(bench, command, plan, beside, &pinning).await?;
-        let backend = bench.host.backend(backend, &pinning, bench.quiet).await;
+        let asked = if ground.platform.vantage().refuses_io_uring() { Some(Backend::Epoll) } else { backend };
+        let backend = bench.host.backend(asked, &pinning, bench.quiet).await;
         Ok(Self { stop, ground, machine: bench.host.machine(), pinning, backend })
     }
 

@@ -228,7 +228,11 @@ impl Ready {
             metric,
             slo: slo.clone(),
             cases: self.prepared.iter().map(|prepared| prepared.case.clone()).collect(),
-            groundwork: Groundwork { left_out: self.left_out.clone(), ..Groundwork::default() },
+            groundwork: Groundwork {
+                left_out: self.left_out.clone(),
+                generators: plan.generators.clone(),
+                ..Groundwork::default()
+            },
             ..begun(plan, *kind, site, started_at)
         })
     }

@@ -5,7 +5,7 @@ use std::time::Duration;
 
 use serde::{Deserialize, Serialize};
 
-use crate::{CaseId, StudyId};
+use crate::{Carrier, CaseId, StudyId};
 
 /// What was found out before the first block.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
@@ -17,6 +17,9 @@ pub struct Groundwork {
     pub floor: Option<NoiseFloor>,
     /// What was to be compared and could not be, in the words of the machine that measured.
     pub left_out: Vec<LeftOut>,
+    /// Who drove the load, where that was not the process that measured.
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    pub generators: Vec<Carrier>,
 }
 
 /// A case that a comparison goes without.

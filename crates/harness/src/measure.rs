@@ -47,6 +47,8 @@ pub(crate) struct Measured {
     pub(crate) measurement: Measurement,
     /// What the generator itself added to the measurement, when that was too much.
     pub(crate) saturation: Option<Saturation>,
+    /// Why generators did not drive their parts of the load as they should.
+    pub(crate) generator_faults: Vec<String>,
     pub(crate) failure_example: Option<String>,
     /// What each part used, in the order of the terms.
     pub(crate) parts: Vec<Option<ResourceUse>>,
@@ -168,7 +170,7 @@ pub(crate) async fn follow(
 /// What a load has measured in a window of this length, with what was seen beside it.
 pub(crate) fn concluded(
     window: Duration,
-    LoadOutcome { result, link }: LoadOutcome,
+    LoadOutcome { result, link, held_up: _, generators }: LoadOutcome,
     mut load_seconds: Seconds,
     Beside { resources, parts, edges_late, sampling, is_cut: _ }: Beside,
 ) -> Measured {
@@ -181,6 +183,7 @@ pub(crate) fn concluded(
             ..assemble(window, result, resources, sampling)
         },
         saturation,
+        generator_faults: generators.into_iter().flat_map(|generator| generator.faults).collect(),
         failure_example,
         parts,
         edges_late,

@@ -272,9 +272,11 @@ impl Act<'_> {
         }
         gateway.desert();
         let window = self.timing.duration;
-        let LoadOutcome { result, link } = load.finish().await.map_err(|error| failed(error.to_string()))?;
+        let LoadOutcome { result, link, held_up: _, generators } =
+            load.finish().await.map_err(|error| failed(error.to_string()))?;
         usage.see(vantage.now(), meters.read(), &clock.window);
-        let faults: Vec<String> = result.saturation.iter().map(ToString::to_string).collect();
+        let of_generators = generators.iter().flat_map(|generator| &generator.faults).cloned();
+        let faults: Vec<String> = result.saturation.iter().map(ToString::to_string).chain(of_generators).collect();
         let example = example(&result);
         load_seconds.add(&result.slices);
         let (load_seconds, late) = (load_seconds.within(window), clock.late());

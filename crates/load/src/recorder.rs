@@ -28,6 +28,9 @@ pub(crate) struct Recorder {
     bytes_received: u64,
     generator: GeneratorUse,
     spin: Duration,
+    /// How much later than the load was to begin the thread could.
+    missed: Duration,
+    begun_late: Option<Duration>,
     littles_law: LittlesLaw,
     pub(crate) evidence: Evidence,
     first_failure: Option<FirstFailure>,
@@ -78,6 +81,8 @@ impl Recorder {
             bytes_received: 0,
             generator: GeneratorUse::default(),
             spin: Duration::ZERO,
+            missed: Duration::ZERO,
+            begun_late: None,
             littles_law: LittlesLaw::default(),
             evidence: Evidence::new(),
             first_failure: None,
@@ -106,6 +111,7 @@ impl Recorder {
 
     /// A request that was begun went out, or its connection was asked for, this long after it could have been.
     pub(crate) fn late(&mut self, step: usize, phase: Phase, lateness: Duration) {
+        self.begun_late.get_or_insert(self.missed + lateness);
         if let Some(tally) = self.window(step, phase) {
             tally.lateness.record_ns(nanoseconds(lateness));
         }
@@ -210,6 +216,11 @@ impl Recorder {
         }
     }
 
+    /// Notes how much later than the load was to begin its thread could.
+    pub(crate) fn missed(&mut self, missed: Duration) {
+        self.missed = missed;
+    }
+
     /// Notes what the one thread that was recorded used, spinning apart.
     pub(crate) fn used(&mut self, cpu: Duration, spin: Duration) {
         self.generator = GeneratorUse { threads: 1, cpu: cpu.saturating_sub(spin) };
@@ -243,6 +254,8 @@ impl Recorder {
             bytes_received,
             generator,
             spin,
+            missed: _,
+            begun_late,
             littles_law,
             evidence,
             first_failure,
@@ -265,6 +278,7 @@ impl Recorder {
         self.generator.threads += generator.threads;
         self.generator.cpu += generator.cpu;
         self.spin += spin;
+        self.begun_late = self.begun_late.max(begun_late);
         self.littles_law.seen += littles_law.seen;
         self.littles_law.summed += littles_law.summed;
         self.evidence.merge(evidence);
@@ -315,6 +329,8 @@ impl Recorder {
             bytes_received,
             generator,
             spin,
+            missed: _,
+            begun_late,
             littles_law,
             evidence,
             first_failure,
@@ -350,6 +366,7 @@ impl Recorder {
             slices: Vec::new(),
             generator,
             spin,
+            begun_late,
             littles_law,
             wrong_answers: evidence.into_wrong_answers(),
             first_failure: first_failure.map(|failure| Failure {

@@ -132,6 +132,7 @@ pub(crate) fn run<I: Io>(assignment: Assignment, io: I) -> Recorder {
     let mut before = Duration::ZERO;
 
     let start = Instant::now();
+    driver.recorder.missed(start.saturating_duration_since(timeline.starts_at));
     for user in &mut users {
         if driver.crowds.get(user.crowd).is_some_and(|crowd| crowd.active > 0) {
             user.schedule(&mut driver, timeline.starts_at.max(start), start);

@@ -2,12 +2,14 @@
 
 mod accept_queue;
 mod figures;
+mod hold_ups;
 mod kernel_text;
 mod meter;
 mod sampler;
 mod status;
 mod tick;
 
+pub use hold_ups::HoldUps;
 pub use meter::{Meter, ObserveError};
 pub use sampler::Sampler;
 pub use status::{DecodeStatusError, decode};

@@ -1,12 +1,13 @@
 //! The plan of a comparison: which runtime is fastest under these limits?
 
+use std::net::IpAddr;
 use std::path::Path;
 use std::sync::Arc;
 use std::time::Duration;
 
 use clap::Args;
 use stampede_core::{
-    App, BlockOrder, Bytes, Candidate, DefaultsContext, Limits, Load, LoadShare, Rounds, Runtime, RuntimeId,
+    App, BlockOrder, Bytes, Candidate, Carrier, DefaultsContext, Limits, Load, LoadShare, Rounds, Runtime, RuntimeId,
     ServiceNeed, Slo, Topology, Tuning, TuningProblem, Workload,
 };
 use stampede_scenario::Scenario;
@@ -21,10 +22,11 @@ use crate::choice::RuntimesAsked;
 use crate::document::Text;
 use crate::exchange;
 use crate::flags::{
-    AppFlag, AtFlag, DeploymentFlags, DurationFlag, ExchangesFlag, FeederFlag, HostFlag, IndexFlag, LoadFlag,
-    MaxTimeFlag, OrderFlag, PhpFlag, PlatformFlags, PrecisionFlag, ReadyTimeoutFlag, RoundsFlag, SamplingFlag,
-    SeedFlag, SloFlag, SubjectFlag, TopologyFlags, WarmUpFlag,
+    AppFlag, AtFlag, DeploymentFlags, DurationFlag, ExchangesFlag, FeederFlag, GeneratorsFlag, HostFlag, IndexFlag,
+    LoadFlag, MaxTimeFlag, OrderFlag, PhpFlag, PlatformFlags, PrecisionFlag, ReadyTimeoutFlag, RoundsFlag,
+    SamplingFlag, SeedFlag, ServerAddressFlag, SloFlag, SubjectFlag, TopologyFlags, WarmUpFlag,
 };
+use crate::generators::{read_generators, read_server_address};
 use crate::kind::kinds_served;
 use crate::listed::Listed;
 use crate::load::read_feeders;
@@ -68,6 +70,10 @@ pub struct CompareFlags {
     pub deployment: DeploymentFlags,
     #[command(flatten)]
     pub load: LoadFlag,
+    #[command(flatten)]
+    pub generators: GeneratorsFlag,
+    #[command(flatten)]
+    pub server_address: ServerAddressFlag,
     #[command(flatten)]
     pub duration: DurationFlag,
     #[command(flatten)]
@@ -190,6 +196,10 @@ pub struct ComparePlan {
     pub beside: Vec<Load>,
     /// What is sent in place of the workload's exchanges.
     pub scenario: Option<Arc<Scenario>>,
+    /// Who drives the load, in place of this process.
+    pub generators: Vec<Carrier>,
+    /// The address on which servers listen.
+    pub listen: IpAddr,
     /// Length of the measuring window.
     pub duration: Duration,
     /// Load before the window, of cases without a pilot.
@@ -400,6 +410,15 @@ impl ComparePlan {
             platform::read_base_image,
         );
         let platform = platform::upon(platform, base_image, &mut values.mistakes);
+        let generators = read_generators(flags.generators.generators.as_deref(), &mut values.mistakes);
+        let listen = read_server_address(flags.server_address.server_address.as_deref(), &mut values.mistakes);
+        if flags.server_address.server_address.is_some() && platform != PlatformChoice::Local {
+            values.mistakes.add(
+                "--server-address",
+                "is for servers that are processes of this machine",
+                "leave it out",
+            );
+        }
         let slo = read_slo(flags.slo.slo.as_deref(), values.file, &mut values.mistakes);
         let chosen_apps = values.list("--app", "apps", &flags.app.app, |all| all.apps.as_ref());
         let builds = values.list("--php", "php", &flags.php.php, |all| all.php.as_ref());
@@ -495,6 +514,8 @@ impl ComparePlan {
             load,
             beside,
             scenario,
+            generators,
+            listen,
             duration,
             warm_up,
             pilots,

@@ -139,6 +139,23 @@ pub struct SeedFlag {
     pub seed: Option<String>,
 }
 
+/// Who drives the load.
+#[derive(Args, Clone, Debug, Default)]
+pub struct GeneratorsFlag {
+    /// Share the load among generators, begun at one moment: local[:N] processes of this machine, ssh:DESTINATION[:N], or
+    /// exec:'COMMAND'[:N], which runs the command that follows it [example: local:2,ssh:me@host]
+    #[arg(long, value_name = "A,B", help_heading = "Load")]
+    pub generators: Option<String>,
+}
+
+/// Where servers are reached.
+#[derive(Args, Clone, Debug, Default)]
+pub struct ServerAddressFlag {
+    /// The address of this machine on which servers listen: one that generators elsewhere reach [default: 127.0.0.1]
+    #[arg(long, value_name = "ADDRESS", help_heading = "Load")]
+    pub server_address: Option<String>,
+}
+
 /// At which share of the throughput latency is measured.
 #[derive(Args, Clone, Debug, Default)]
 pub struct AtFlag {

@@ -21,6 +21,7 @@ mod document;
 mod drivers;
 mod exchange;
 mod flags;
+mod generators;
 mod kind;
 mod ladder;
 mod listed;
@@ -57,9 +58,9 @@ pub use capacity::{CapacityFlags, read_capacity};
 pub use catalogue::Catalogue;
 pub use compare::{ChangeMetric, CompareFlags, ComparePlan, MachineSize, RuntimeChoice};
 pub use flags::{
-    AppFlag, AtFlag, ClientRttFlag, DeploymentFlags, DurationFlag, ExchangesFlag, HostFlag, IndexFlag, LoadFlag,
-    MaxTimeFlag, OrderFlag, PhpFlag, PlatformFlags, ReadyFlag, ReadyTimeoutFlag, RoundsFlag, SeedFlag, SubjectFlag,
-    TopologyFlags, WarmUpFlag,
+    AppFlag, AtFlag, ClientRttFlag, DeploymentFlags, DurationFlag, ExchangesFlag, GeneratorsFlag, HostFlag, IndexFlag,
+    LoadFlag, MaxTimeFlag, OrderFlag, PhpFlag, PlatformFlags, ReadyFlag, ReadyTimeoutFlag, RoundsFlag, SeedFlag,
+    ServerAddressFlag, SubjectFlag, TopologyFlags, WarmUpFlag,
 };
 pub use ladder::{LadderFlags, LadderPlan, Rung};
 pub use load::{LoadFlags, LoadPlan};

@@ -6,11 +6,13 @@ use std::path::{self, Path, PathBuf};
 use std::sync::Arc;
 use std::time::Duration;
 
-use stampede_core::{Load, Protocol, Request};
+use stampede_core::{Carrier, Load, Protocol, Request};
 use stampede_scenario::{Check, Pause, Scenario};
 
 use crate::answer::{CheckFlags, read_check};
 use crate::compare::MachineSize;
+use crate::flags::GeneratorsFlag;
+use crate::generators::read_generators;
 use crate::mistake::{Gathered, Mistakes};
 use crate::quantity::{NO_PAUSE, read_duration, read_load, read_pause, read_request_timeout, read_seed};
 use crate::scenario;
@@ -66,6 +68,8 @@ pub struct LoadFlags {
     pub streams: Option<String>,
     /// `--no-keepalive`.
     pub no_keepalive: bool,
+    /// `--generators`.
+    pub generators: GeneratorsFlag,
 }
 
 /// A load on one address.
@@ -97,6 +101,8 @@ pub struct LoadPlan {
     pub threads: usize,
     /// Seed of random arrivals.
     pub seed: u64,
+    /// Who drives it, in place of this process.
+    pub generators: Vec<Carrier>,
 }
 
 impl LoadPlan {
@@ -126,6 +132,7 @@ impl LoadPlan {
             http2,
             streams,
             no_keepalive,
+            generators,
         } = flags;
         let mut mistakes = Gathered::default();
         let url = read_url(url);
@@ -154,6 +161,7 @@ impl LoadPlan {
         let seed = read_seed(seed.as_deref(), &mut mistakes).unwrap_or(DEFAULT_SEED);
         let check = read_check(check, &mut mistakes);
         let think = read_think(think.as_deref(), &load, &mut mistakes);
+        let generators = read_generators(generators.generators.as_deref(), &mut mistakes);
         let method = read_method(method.as_deref(), body, &mut mistakes);
         let (host, mut headers) = read_headers(headers, &mut mistakes);
         let protocol = read_protocol(*http10, *http2, streams.as_deref(), *no_keepalive, &mut mistakes);
@@ -174,6 +182,7 @@ impl LoadPlan {
             timeout,
             threads,
             seed,
+            generators,
         }))
     }
 }

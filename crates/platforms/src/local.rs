@@ -8,6 +8,7 @@ mod spawn;
 pub mod warden;
 
 use std::ffi::OsString;
+use std::net::IpAddr;
 use std::path::{Path, PathBuf};
 use std::sync::{Arc, Mutex, PoisonError};
 use std::time::Duration;
@@ -43,6 +44,8 @@ pub struct LocalConfig {
     pub cache_dir: PathBuf,
     /// Processors that deployments run on.
     pub server_cpus: Vec<u32>,
+    /// The address on which deployments listen.
+    pub listen: IpAddr,
     /// How long a unit may take until something listens on its address.
     pub ready_timeout: Duration,
 }
@@ -149,7 +152,7 @@ fn prepare(
         .map_err(|error| LaunchError::Prepare(format!("write a lease: {error}")))?;
 
     let folder = Folder::create(&owner.run().folder, user).map_err(|error| failed(&error))?;
-    let endpoints = layout::bind(deployment, &folder, |_| port::free())?;
+    let endpoints = layout::bind(deployment, &folder, |_| port::free(config.listen))?;
     let places = layout::places(&folder, &endpoints)?;
     layout::fill(&folder, deployment, &places, built)?;
 

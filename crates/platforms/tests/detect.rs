@@ -20,6 +20,7 @@ fn detect(need: &Requirement) -> Availability {
             state_dir: folder.path().join("state"),
             cache_dir: folder.path().join("builds"),
             server_cpus: vec![0],
+            listen: std::net::Ipv4Addr::LOCALHOST.into(),
             ready_timeout: std::time::Duration::from_secs(30),
         },
         Here::new(),

@@ -1,5 +1,6 @@
 //! What a load by itself came to: for a terminal, as JSON, second by second, and as a file of percentiles.
 
+mod generators;
 mod hdr;
 mod json;
 mod seconds;
@@ -7,7 +8,7 @@ mod seconds;
 use std::time::Duration;
 
 use stampede_core::{Censored, Counts, Latencies, Load};
-use stampede_seam::{FlowResult, FlowTally, LoadResult, Measures, StepResult};
+use stampede_seam::{FlowResult, FlowTally, GeneratorRecord, LoadResult, Measures, StepResult};
 
 pub use self::hdr::hdr;
 pub(crate) use self::json::WireLoad;
@@ -25,6 +26,8 @@ pub struct LoadView<'a> {
     pub loads: &'a [Load],
     /// What came of it.
     pub result: &'a LoadResult,
+    /// Those who drove it together, if several did.
+    pub generators: &'a [GeneratorRecord],
 }
 
 impl LoadView<'_> {
@@ -94,6 +97,7 @@ pub fn terminal(view: &LoadView<'_>) -> String {
         spin => format!(", and spun for {:.2} s before due times", spin.as_secs_f64()),
     };
     line(format!("  generator  {}, {cpu:.2} us CPU a request{spin}", result.backend));
+    generators::lines(view.generators).into_iter().for_each(&mut line);
     line(String::new());
 
     let names: String = QUANTILES.iter().map(|(name, _)| format!("{name:>9}")).collect();

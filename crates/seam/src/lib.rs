@@ -9,6 +9,7 @@
 
 mod backend;
 mod exchange;
+mod generator_record;
 mod load_handle;
 mod load_result;
 mod load_spec;
@@ -25,6 +26,7 @@ mod vantage;
 
 pub use backend::Backend;
 pub use exchange::{Call, NoAnswer};
+pub use generator_record::{GeneratorRecord, HeldUp, StartSkew};
 pub use load_handle::{LoadError, LoadHandle, LoadOrder, LoadOutcome, LoadView, Progress};
 pub use load_result::{Failure, FlowResult, LoadResult, Measures, StepResult, WrongAnswer};
 pub use load_spec::{LoadExchange, LoadSpec, Shard, TlsSpec, Trust};

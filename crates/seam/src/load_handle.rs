@@ -6,6 +6,7 @@ use serde::{Deserialize, Serialize};
 use stampede_core::{ClientLink, Fut, LinkUse};
 use thiserror::Error;
 
+use crate::generator_record::{GeneratorRecord, HeldUp};
 use crate::load_result::LoadResult;
 use crate::load_spec::LoadSpec;
 use crate::moment::Moment;
@@ -48,6 +49,10 @@ pub struct LoadOutcome {
     pub result: LoadResult,
     /// What the way between clients and targets cost, where there was one.
     pub link: Option<LinkUse>,
+    /// What held up the process that drove it, where it is a [`Shard`](crate::Shard).
+    pub held_up: Option<HeldUp>,
+    /// The generators that drove it, where there were several.
+    pub generators: Vec<GeneratorRecord>,
 }
 
 /// How far a load is.

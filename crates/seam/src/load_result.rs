@@ -46,6 +46,9 @@ pub struct LoadResult {
     pub generator: GeneratorUse,
     /// How long the load threads spun in the last microseconds before a due time; not part of `generator`.
     pub spin: Duration,
+    /// How late the first request of the whole load was begun, behind its due time or, where the load was started later, behind the
+    /// load's begin; of several threads, the latest. Nothing where no request was begun.
+    pub begun_late: Option<Duration>,
     /// Whether the accounts of the window agree with each other.
     pub littles_law: LittlesLaw,
     /// What the generator itself added to the measurement, when that was too much.

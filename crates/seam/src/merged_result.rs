@@ -71,6 +71,7 @@ impl LoadResult {
             bytes_received,
             generator,
             spin,
+            begun_late,
             littles_law,
             saturation: _,
             wrong_answers,
@@ -112,6 +113,7 @@ impl LoadResult {
         self.generator.threads += generator.threads;
         self.generator.cpu += generator.cpu;
         self.spin += *spin;
+        self.begun_late = self.begun_late.max(*begun_late);
         let LittlesLaw { seen, summed } = littles_law;
         self.littles_law.seen += *seen;
         self.littles_law.summed += *summed;

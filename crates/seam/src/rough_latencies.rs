@@ -42,6 +42,11 @@ impl RoughLatencies {
         self.0.iter_mut().zip(counters).for_each(|(sum, more)| *sum += more);
     }
 
+    /// Adds those of another generator.
+    pub fn merge(&mut self, other: &Self) {
+        self.add(other.0);
+    }
+
     /// What came since an earlier look.
     pub fn since(&self, earlier: &Self) -> Self {
         Self(array::from_fn(|place| self.0[place].saturating_sub(earlier.0[place])))

@@ -57,6 +57,11 @@ pub trait Vantage: fmt::Debug + Send + Sync {
     ///
     /// Why it could not be started.
     fn sample(&self, targets: SampleTargets, window: Range<Moment>) -> Result<Box<dyn SamplerHandle>, SamplingError>;
+
+    /// Whether loads are not driven by io_uring here, whatever they ask for.
+    fn refuses_io_uring(&self) -> bool {
+        false
+    }
 }
 
 /// Counters at one instant.

@@ -1,31 +1,50 @@
 //! `stampede __agent`: sees deployments from where it runs, for whoever is at the other end of standard input and output.
 
+use std::fs;
 use std::io::{self, Write as _};
 use std::process::ExitCode;
 
-use stampede_agent::PATIENCE;
+use stampede_agent::{AgentHost, PATIENCE};
+use stampede_core::with_causes;
+use stampede_load::Backend;
+use stampede_platforms::available_cpus;
+use stampede_platforms::lock::MeasuringLock;
 use stampede_vantage::Here;
 use tokio::runtime::Builder;
 
 use crate::open_files::raise_open_files;
 
-/// Serves until its input ends, or nothing comes any more.
-pub(crate) fn serve() -> ExitCode {
+/// A number that the kernel gives to each of its starts (random(4)).
+const BOOT_ID: &str = "/proc/sys/kernel/random/boot_id";
+
+/// Serves until its input ends, or nothing comes any more; where `lock` says what for, while nobody else measures on this machine.
+pub(crate) fn serve(lock: Option<&str>) -> ExitCode {
     raise_open_files();
-    match serve_streams() {
+    let served = lock.map(MeasuringLock::try_acquire).transpose().map_err(|error| with_causes(&error));
+    match served.and_then(|_lock| serve_streams()) {
         Ok(()) => ExitCode::SUCCESS,
         Err(problem) => {
-            let _ = writeln!(io::stderr(), "stampede __agent: who started this is lost: {problem}");
+            let _ = writeln!(io::stderr(), "stampede __agent: {problem}");
             ExitCode::FAILURE
         }
     }
 }
 
+/// What the start of this machine's kernel is known by.
+pub(crate) fn boot() -> String {
+    fs::read_to_string(BOOT_ID).unwrap_or_default().trim().to_owned()
+}
+
 fn serve_streams() -> Result<(), String> {
     let runtime = Builder::new_current_thread().enable_all().build().map_err(|error| error.to_string())?;
     let (input, output) = (tokio::io::stdin(), tokio::io::stdout());
-    let served = runtime.block_on(async { stampede_agent::serve(Here::new(), input, output, PATIENCE).await });
+    let host = AgentHost {
+        cpus: available_cpus(),
+        boot: boot(),
+        io_uring_refused: stampede_load::try_out(Backend::IoUring).err().map(|error| error.to_string()),
+    };
+    let served = runtime.block_on(async { stampede_agent::serve(Here::new(), host, input, output, PATIENCE).await });
     // A thread that reads standard input, or waits for an answer, would be waited for otherwise.
     runtime.shutdown_background();
-    served.map_err(|error| error.to_string())
+    served.map_err(|error| format!("who started this is lost: {error}"))
 }

@@ -163,7 +163,11 @@ pub(crate) enum Command {
     Warden,
     /// See deployments for another Stampede, over standard input and output (started by Stampede itself)
     #[command(name = "__agent", hide = true)]
-    Agent,
+    Agent {
+        /// Take the machine's measuring lock, for this
+        #[arg(long, value_name = "PURPOSE")]
+        lock: Option<String>,
+    },
     /// Serve the yard-stick (started by Stampede itself)
     #[command(name = "__yard-stick", hide = true)]
     YardStick {

@@ -1,15 +1,17 @@
 //! `stampede load`: just the load engine, on an address.
 
 pub(crate) mod args;
+mod live;
+mod shared;
 pub(crate) mod target;
 pub(crate) mod timeseries;
 
 use std::fs;
-use std::io::{self, IsTerminal, Write};
+use std::io::{self, IsTerminal};
 use std::path::Path;
-use std::time::{Duration, Instant};
+use std::time::Duration;
 
-use stampede_core::{Bytes, CpuLayout, ErrorClass};
+use stampede_core::{Bytes, Carrier, CpuLayout, ErrorClass};
 use stampede_load::{LoadExchange, LoadResult, LoadSpec, RunningLoad, Saturation, TlsSpec, Trust};
 use stampede_plan::{CheckFlags, LoadFlags, LoadPlan, MachineSize};
 use stampede_report::load::{self as page, LoadView};
@@ -19,6 +21,7 @@ use tokio::net::unix::pipe::Receiver;
 use crate::args::QuietArgs;
 use crate::exit::{Exit, Failure};
 use crate::load::args::LoadArgs;
+use crate::load::live::Live;
 use crate::load::timeseries::Timeseries;
 use crate::open_files::{OWN_FILES, raise_open_files};
 use crate::signals::Signals;
@@ -26,9 +29,8 @@ use crate::{Outcome, destination, screen};
 
 /// Longest wait for answers that are still out when the window closes.
 const DRAIN: Duration = Duration::from_secs(5);
-/// How often progress is told, and how often it is seen whether a second is to be told. Where neither is asked for, nothing
-/// wakes this thread but the end: its processor may be the generator's.
-const LIVE: Duration = Duration::from_millis(500);
+/// How often it is seen whether a second is to be told. Where neither that nor progress is asked for, nothing wakes this thread but
+/// the end: its processor may be the generator's.
 const SECONDS: Duration = Duration::from_millis(200);
 
 pub(crate) fn run(args: Box<LoadArgs>) -> Outcome {
@@ -46,6 +48,7 @@ pub(crate) fn run(args: Box<LoadArgs>) -> Outcome {
         body,
         no_keepalive,
         http10,
+        generators,
         http2,
         streams,
         cacert,
@@ -103,6 +106,7 @@ pub(crate) fn run(args: Box<LoadArgs>) -> Outcome {
         http2,
         streams,
         no_keepalive,
+        generators,
     };
     let plan = LoadPlan::read(&flags, machine).map_err(Failure::usage);
     let (plan, ()) = Failure::both(plan, unread)?;
@@ -132,13 +136,16 @@ pub(crate) fn run(args: Box<LoadArgs>) -> Outcome {
         timeout,
         threads,
         seed,
+        generators,
     } = plan;
     let targets = target::find(&url, unix, &connect, allow_remote)?;
     let loads = match &scenario {
         None => vec![load.clone()],
         Some(scenario) => scenario.crowds.iter().map(|crowd| crowd.load.clone()).collect(),
     };
-    let cpus = lay_out(&available, threads);
+    // Each generator of this machine has as many threads.
+    let here = generators.iter().filter(|carrier| !matches!(carrier, Carrier::Ssh(_))).count();
+    let cpus = lay_out(&available, threads * here.max(1));
     let spec = LoadSpec {
         targets,
         protocol,
@@ -161,8 +168,15 @@ pub(crate) fn run(args: Box<LoadArgs>) -> Outcome {
         cpus: cpus.generator,
     };
     let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build().map_err(Failure::missing)?;
-    let (result, interrupted) = runtime.block_on(drive(spec, quiet, timeseries.as_mut()))?;
-    let view = LoadView { url: &asked, loads: &loads, result: &result };
+    let driven = runtime.block_on(async {
+        if generators.is_empty() {
+            let (result, interrupted) = drive(spec, quiet, timeseries.as_mut()).await?;
+            return Ok((result, Vec::new(), interrupted));
+        }
+        shared::drive(&generators, spec, quiet, live_line(quiet), timeseries.as_mut()).await
+    });
+    let (result, generators, interrupted) = driven?;
+    let view = LoadView { url: &asked, loads: &loads, result: &result, generators: &generators };
     for (path, text) in [(json.as_deref(), page::json(&view)), (hdr.as_deref(), page::hdr(&result.total.response))] {
         if let Some(path) = path {
             destination::put_bytes(path, text.as_bytes())?;
@@ -171,7 +185,10 @@ pub(crate) fn run(args: Box<LoadArgs>) -> Outcome {
     if told == 0 {
         screen::print(&page::terminal(&view))?;
     }
-    Ok(conclude(&result, interrupted))
+    let exit = conclude(&result, interrupted);
+    let faults: Vec<&String> = generators.iter().flat_map(|generator| &generator.faults).collect();
+    faults.iter().for_each(|fault| screen::warning(fault));
+    Ok(if exit == Exit::Done && !faults.is_empty() { Exit::Invalid } else { exit })
 }
 
 /// Processors for so many threads: the last ones, since servers that are pinned, and much of the kernel's work, are on the
@@ -218,7 +235,7 @@ pub(crate) async fn drive(
             load.abort();
             true
         }
-        watched = watch(&load, !quiet && io::stderr().is_terminal(), timeseries.as_deref_mut()) => {
+        watched = watch(&load, live_line(quiet), timeseries.as_deref_mut()) => {
             watched?;
             false
         }
@@ -230,13 +247,16 @@ pub(crate) async fn drive(
     Ok((result, interrupted))
 }
 
-async fn watch(load: &RunningLoad, live: bool, mut timeseries: Option<&mut Timeseries>) -> Result<(), Failure> {
+/// The line that says how far it is, where somebody sees it.
+fn live_line(quiet: bool) -> Live {
+    Live::new(!quiet && io::stderr().is_terminal())
+}
+
+async fn watch(load: &RunningLoad, mut live: Live, mut timeseries: Option<&mut Timeseries>) -> Result<(), Failure> {
     let end = load.end().and_then(|end| Receiver::from_owned_fd(end.into()));
     let mut end = end.map_err(Failure::missing)?;
-    let started = Instant::now();
-    let mut told = (started, 0);
     loop {
-        let tick = if timeseries.is_some() { Some(SECONDS) } else { live.then_some(LIVE) };
+        let tick = if timeseries.is_some() { Some(SECONDS) } else { live.pause() };
         tokio::select! {
             _ = end.read_u8() => break,
             () = tokio::time::sleep(tick.unwrap_or_default()), if tick.is_some() => {}
@@ -244,21 +264,9 @@ async fn watch(load: &RunningLoad, live: bool, mut timeseries: Option<&mut Times
         if let Some(timeseries) = &mut timeseries {
             timeseries.write(&load.slices())?;
         }
-        let now = Instant::now();
-        let (since, before) = told;
-        if live && now - since >= LIVE {
-            let progress = load.progress();
-            let rate = (progress.ok - before) as f64 / (now - since).as_secs_f64();
-            let elapsed = (now - started).as_secs_f64();
-            let line = format!("\r\x1b[K{elapsed:>6.1} s {rate:>9.0} ok/s {:>9} failed", progress.failed);
-            // Whoever closed our stderr does not want to read it.
-            let _ = io::stderr().write_all(line.as_bytes());
-            told = (now, progress.ok);
-        }
+        live.show(|| load.progress());
     }
-    if live {
-        let _ = io::stderr().write_all(b"\r\x1b[K");
-    }
+    live.end();
     Ok(())
 }
 

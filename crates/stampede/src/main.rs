@@ -17,6 +17,7 @@ mod folders;
 mod forecast;
 mod found;
 mod gate;
+mod generators;
 mod host;
 mod init;
 mod inside;
@@ -58,7 +59,7 @@ use crate::host::ThisMachine;
 fn main() -> ExitCode {
     match Args::parse().command {
         Command::Warden => stampede_platforms::warden::run(),
-        Command::Agent => agent::serve(),
+        Command::Agent { lock } => agent::serve(lock.as_deref()),
         Command::YardStick { address } => yard_stick::serve(&address),
         command => exit::code(obey(command, &ThisMachine::new())),
     }
@@ -92,7 +93,7 @@ fn obey(command: Command, host: &dyn Host) -> Exit {
         Command::Clean(args) => clean::run(&args),
         Command::Look { questions } => looker::answer(&questions),
         // They have no words for anybody, and exit codes of their own.
-        Command::Warden | Command::Agent | Command::YardStick { .. } => Ok(Exit::Done),
+        Command::Warden | Command::Agent { .. } | Command::YardStick { .. } => Ok(Exit::Done),
     };
     outcome.unwrap_or_else(|Failure { exit, message }| {
         message.lines().for_each(screen::error);

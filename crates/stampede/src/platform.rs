@@ -8,9 +8,8 @@ use stampede_plan::{ComparePlan, PlatformChoice};
 use stampede_platforms::docker::{DockerConfig, DockerPlatform};
 use stampede_platforms::{LocalConfig, LocalPlatform};
 use stampede_seam::Platform;
-use stampede_vantage::Here;
 
-use crate::{clean, folders, looker, screen};
+use crate::{clean, folders, generators, looker, screen};
 
 /// The plan's platform, on these processors, with all that the runtimes of the plan and of those beside it need and that it can give
 /// them.
@@ -23,8 +22,10 @@ pub(crate) async fn platform(
     match &plan.platform {
         PlatformChoice::Local => {
             let config = config(plan, server_cpus)?;
+            let vantage =
+                generators::vantage(&plan.generators, &format!("compare {}", plan.workload.id), quiet).await?;
             // It cleans up after Stampedes that were killed, which may take a while.
-            let platform = match tokio::task::spawn_blocking(|| LocalPlatform::new(config, Here::new())).await {
+            let platform = match tokio::task::spawn_blocking(|| LocalPlatform::new(config, vantage)).await {
                 Ok(platform) => platform.map_err(Failure::missing)?,
                 Err(panic) => std::panic::resume_unwind(panic.into_panic()),
             };
@@ -57,7 +58,8 @@ pub(crate) async fn containers(
         parts: !plan.topology.is_single(),
         tell: if quiet { |_| {} } else { screen::note },
     };
-    let platform = DockerPlatform::new(config, Here::new()).await.map_err(Failure::missing)?;
+    let vantage = generators::vantage(&plan.generators, &format!("compare {}", plan.workload.id), quiet).await?;
+    let platform = DockerPlatform::new(config, vantage).await.map_err(Failure::missing)?;
     clean::tell(platform.cleaned());
     platform.provide(&all().flat_map(needs).collect::<Vec<_>>()).await.map_err(Failure::missing)?;
     Ok(platform)
@@ -70,6 +72,7 @@ pub(crate) fn config(plan: &ComparePlan, server_cpus: Vec<u32>) -> Result<LocalC
         state_dir: folders::state(),
         cache_dir: folders::cache()?,
         server_cpus,
+        listen: plan.listen,
         ready_timeout: plan.ready_timeout,
     })
 }

@@ -198,6 +198,7 @@ impl FakeLoad {
             bytes_received: 200 * ok,
             generator: GeneratorUse { threads: 1, cpu: window / 10 },
             spin: Duration::ZERO,
+            begun_late: None,
             littles_law: LittlesLaw::default(),
             saturation,
             wrong_answers: Vec::new(),
@@ -231,7 +232,7 @@ impl LoadHandle for FakeLoad {
             if self.cut.is_none() {
                 tokio::time::sleep_until(self.clock + self.drained().since_start()).await;
             }
-            Ok(LoadOutcome { result: self.result(), link })
+            Ok(LoadOutcome { result: self.result(), link, held_up: None, generators: Vec::new() })
         })
     }
 }

@@ -170,6 +170,7 @@ pub fn load_result() -> LoadResult {
         bytes_received: 4_000_000,
         generator: GeneratorUse { threads: 2, cpu: Duration::from_secs(1) },
         spin: Duration::ZERO,
+        begun_late: None,
         littles_law: LittlesLaw::default(),
         saturation: None,
         wrong_answers: Vec::new(),

@@ -7,7 +7,7 @@ use std::time::{Duration, Instant};
 use jiff::Timestamp;
 use stampede_core::{Answer, Counters, Endpoint, Fut, MeterSource, Sampling, with_causes};
 use stampede_load::RunningLoad;
-use stampede_observe::{Meter, Sampler};
+use stampede_observe::{HoldUps, Meter, Sampler};
 use stampede_seam::{
     Call, LoadError, LoadHandle, LoadOrder, LoadOutcome, LoadView, Moment, NoAnswer, Reading, SampleTargets,
     SamplerHandle, SamplingError, TlsSpec, Trust, Vantage,
@@ -124,9 +124,12 @@ impl Vantage for Here {
             }
         };
         let begins = begins.map(|begins| self.instant(begins));
+        let is_shard = spec.shard.is_some();
         let load = stampede_load::start_at(spec, begins, &turns).map_err(|error| LoadError(with_causes(&error)))?;
         let window = self.moment(load.opens_at())..self.moment(load.closes_at());
-        Ok(Box::new(LoadHere { load, relay, window }))
+        let watch = is_shard.then(|| HoldUps::watch(load.opens_at()..load.closes_at())).transpose();
+        let watch = watch.map_err(|error| LoadError(format!("watch this process: {error}")))?;
+        Ok(Box::new(LoadHere { load, relay, window, watch }))
     }
 
     fn sample(&self, targets: SampleTargets, window: Range<Moment>) -> Result<Box<dyn SamplerHandle>, SamplingError> {
@@ -144,6 +147,8 @@ struct LoadHere {
     load: RunningLoad,
     relay: Option<LatencyRelay>,
     window: Range<Moment>,
+    /// What holds it up, where it is a part of a load.
+    watch: Option<HoldUps>,
 }
 
 impl LoadHandle for LoadHere {
@@ -167,11 +172,11 @@ impl LoadHandle for LoadHere {
 
     fn finish(self: Box<Self>) -> Fut<'static, Result<LoadOutcome, LoadError>> {
         Box::pin(async move {
-            let Self { load, relay, window: _ } = *self;
+            let Self { load, relay, window: _, watch } = *self;
             let result = load.finish();
             let link = relay.map(LatencyRelay::close).transpose();
             let link = link.map_err(|error| LoadError(format!("lost the link to the client: {error}")))?;
-            Ok(LoadOutcome { result, link })
+            Ok(LoadOutcome { result, link, held_up: watch.map(HoldUps::finish), generators: Vec::new() })
         })
     }
 }

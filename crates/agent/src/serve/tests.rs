@@ -34,7 +34,7 @@ async fn a_load_does_not_wait_for_a_stream_that_nobody_reads_and_its_result_is_w
     // What is said fits into the one, and no view of a load into the other.
     let (mut asking, input) = duplex(1 << 20);
     let (output, mut listening) = duplex(100);
-    let served = tokio::spawn(serve(Here::new(), input, output, Duration::from_secs(60)));
+    let served = tokio::spawn(serve(Here::new(), AgentHost::default(), input, output, Duration::from_secs(60)));
     asking.write_all(&Preamble::ours().to_bytes(Side::Client)).await.unwrap();
     // Each ping is answered, and nobody reads it.
     let pings: Vec<_> = (10..100).map(|number| (number, AgentRequest::Ping)).collect();

@@ -3,7 +3,7 @@
 use std::sync::Arc;
 use std::time::Duration;
 
-use stampede_agent::{AgentVantage, LineError, PATIENCE, serve};
+use stampede_agent::{AgentHost, AgentVantage, LineError, PATIENCE, serve};
 use stampede_core::{Endpoint, Request};
 use stampede_seam::{Call, LoadOrder, Vantage};
 use stampede_testkit::samples;
@@ -17,7 +17,7 @@ pub(crate) async fn agent(
 ) -> (Arc<AgentVantage>, JoinHandle<Result<(), LineError>>) {
     let (ours, theirs) = duplex(bytes);
     let (input, output) = split(theirs);
-    let served = tokio::spawn(serve(vantage, input, output, PATIENCE));
+    let served = tokio::spawn(serve(vantage, AgentHost::default(), input, output, PATIENCE));
     let (input, output) = split(ours);
     (AgentVantage::begin("local", input, output, PATIENCE).await.unwrap(), served)
 }

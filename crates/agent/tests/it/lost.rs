@@ -3,7 +3,7 @@
 use std::sync::Arc;
 use std::time::Duration;
 
-use stampede_agent::{AgentVantage, LineError, PATIENCE, Preamble, Side, serve};
+use stampede_agent::{AgentHost, AgentVantage, LineError, PATIENCE, Preamble, Side, serve};
 use stampede_core::{Endpoint, MeterSource, Terms};
 use stampede_seam::{Moment, Platform as _, Vantage as _};
 use stampede_testkit::{FakeLifetime, FakePlatform, samples};
@@ -122,7 +122,7 @@ async fn an_agent_that_hears_nothing_ends_what_it_started() {
     ] {
         let (ours, theirs) = duplex(1000);
         let (input, output) = split(theirs);
-        let served = tokio::spawn(serve(Arc::clone(platform.vantage()), input, output, patience));
+        let served = tokio::spawn(serve(Arc::clone(platform.vantage()), AgentHost::default(), input, output, patience));
         let (mut input, mut output) = split(ours);
         output.write_all(&Preamble::ours().to_bytes(Side::Client)).await.unwrap();
         let mut came = vec![0; Preamble::ours().to_bytes(Side::Agent).len()];

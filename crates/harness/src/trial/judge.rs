@@ -23,8 +23,18 @@ pub(crate) fn judge(
     failures: Failures,
     mut faults: Vec<String>,
 ) -> Result<Outcome, String> {
-    let Measured { measurement, saturation, failure_example, edges_late, parts: _, answers: _, exhausted, link: _ } =
-        measured;
+    let Measured {
+        measurement,
+        saturation,
+        generator_faults,
+        failure_example,
+        edges_late,
+        parts: _,
+        answers: _,
+        exhausted,
+        link: _,
+    } = measured;
+    faults.extend(generator_faults.iter().cloned());
     let requests = measurement.requests;
     let example = failure_example.as_ref().map(|example| format!("; the first: {example}")).unwrap_or_default();
     let oom_kills = measurement.resources.map_or(0, |resources| resources.oom_kills);
@@ -158,6 +168,7 @@ mod tests {
         Measured {
             measurement,
             saturation: None,
+            generator_faults: Vec::new(),
             failure_example: Some("an example".to_owned()),
             parts: Vec::new(),
             edges_late: Duration::ZERO,

@@ -1,8 +1,8 @@
-//! Free TCP ports on the loopback address.
+//! Free TCP ports of an address of this machine.
 
 use std::fs;
 use std::io;
-use std::net::{Ipv4Addr, SocketAddr, TcpListener};
+use std::net::{IpAddr, SocketAddr, TcpListener};
 use std::ops::Range;
 use std::sync::atomic::{AtomicU32, Ordering};
 
@@ -21,7 +21,7 @@ static NEXT: AtomicU32 = AtomicU32::new(0);
 
 /// A port that nothing is bound to, outside the range that the kernel takes for outgoing connections: those could take it
 /// before the server does.
-pub(crate) fn free() -> io::Result<SocketAddr> {
+pub(crate) fn free(address: IpAddr) -> io::Result<SocketAddr> {
     let ports = below_local_ports(&fs::read_to_string("/proc/sys/net/ipv4/ip_local_port_range")?);
     let span = u32::from(ports.end - ports.start);
     // Two Stampedes begin at different places.
@@ -29,7 +29,7 @@ pub(crate) fn free() -> io::Result<SocketAddr> {
     for _ in 0..span {
         let step = begin.wrapping_add(NEXT.fetch_add(1, Ordering::Relaxed)) % span;
         let port = u16::try_from(u32::from(ports.start) + step).unwrap_or(ports.start);
-        let address = SocketAddr::from((Ipv4Addr::LOCALHOST, port));
+        let address = SocketAddr::from((address, port));
         match TcpListener::bind(address) {
             Ok(_) => return Ok(address),
             Err(error) if error.kind() == io::ErrorKind::AddrInUse => {}
@@ -48,6 +48,8 @@ fn below_local_ports(setting: &str) -> Range<u16> {
 
 #[cfg(test)]
 mod tests {
+    use std::net::Ipv4Addr;
+
     use super::*;
 
     #[test]
@@ -60,7 +62,8 @@ mod tests {
 
     #[test]
     fn two_ports_differ_and_can_be_bound() {
-        let (a, b) = (free().unwrap(), free().unwrap());
+        let here = IpAddr::V4(Ipv4Addr::LOCALHOST);
+        let (a, b) = (free(here).unwrap(), free(here).unwrap());
         assert_ne!(a, b);
         let _a = TcpListener::bind(a).unwrap();
         let _b = TcpListener::bind(b).unwrap();

@@ -44,6 +44,7 @@ impl Bench {
                 state_dir: self.state_dir(),
                 cache_dir: self.path("builds"),
                 server_cpus: available_cpus().into_iter().take(1).collect(),
+                listen: std::net::Ipv4Addr::LOCALHOST.into(),
                 ready_timeout: Duration::from_secs(30),
             },
             Here::new(),

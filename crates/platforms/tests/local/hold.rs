@@ -21,6 +21,7 @@ pub(crate) fn run(folder: &str) -> ExitCode {
             state_dir: folder.join("state"),
             cache_dir: folder.join("builds"),
             server_cpus: available_cpus().into_iter().take(1).collect(),
+            listen: std::net::Ipv4Addr::LOCALHOST.into(),
             ready_timeout: std::time::Duration::from_secs(30),
         },
         Here::new(),

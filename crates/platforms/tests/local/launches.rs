@@ -197,6 +197,7 @@ fn foreign_state_folder() {
         state_dir: bench.state_dir(),
         cache_dir: bench.path("builds"),
         server_cpus: vec![0],
+        listen: std::net::Ipv4Addr::LOCALHOST.into(),
         ready_timeout: Duration::from_secs(30),
     };
     std::os::unix::fs::symlink("/tmp", bench.state_dir()).unwrap();

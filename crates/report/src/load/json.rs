@@ -8,6 +8,7 @@ use stampede_core::{Censored, ErrorClass, Latencies};
 use stampede_seam::{FlowResult, FlowTally, LoadResult, Measures, Saturation, StepResult};
 
 use super::LoadView;
+use super::generators::{WireMember, WireSkew};
 use crate::json::rendered;
 
 /// As JSON. It ends with a line break.
@@ -39,6 +40,9 @@ pub(crate) struct WireLoad<'a> {
     first_failure: Option<&'a str>,
     bytes: WireBytes,
     generator: WireGenerator,
+    /// Each of several generators that drove it together; empty where one process did.
+    generators: Vec<WireMember<'a>>,
+    start_skew_us: Option<WireSkew>,
     steps: Vec<WireStep<'a>>,
     /// Of a scenario; over the whole load.
     flows: Vec<WireFlow<'a>>,
@@ -71,6 +75,8 @@ impl<'a> WireLoad<'a> {
             first_failure: result.first_failure.as_ref().map(|failure| failure.detail.as_str()),
             bytes: WireBytes { sent: result.bytes_sent, received: result.bytes_received },
             generator: WireGenerator::of(result),
+            generators: view.generators.iter().map(WireMember::of).collect(),
+            start_skew_us: WireSkew::between(view.generators),
             steps: result.steps.iter().map(WireStep::of).collect(),
             flows: result.flows.iter().map(WireFlow::of).collect(),
             unmatched_captures: &result.unmatched_captures,
@@ -81,7 +87,7 @@ impl<'a> WireLoad<'a> {
 
 #[derive(Serialize, JsonSchema)]
 #[schemars(rename = "LoadRequests")]
-struct WireRequests {
+pub(super) struct WireRequests {
     sent: u64,
     ok: u64,
     failed: u64,
@@ -92,7 +98,7 @@ struct WireRequests {
 }
 
 impl WireRequests {
-    fn of(measures: &Measures) -> Self {
+    pub(super) fn of(measures: &Measures) -> Self {
         let stampede_core::Counts { sent, ok, failed, unfinished } = measures.requests;
         Self { sent, ok, failed, unfinished, unsent: measures.unsent, censored: measures.censored.count }
     }
@@ -154,7 +160,7 @@ impl<'a> WireFlow<'a> {
 /// In microseconds; without latencies everything is `null`.
 #[derive(Serialize, JsonSchema)]
 #[schemars(rename = "LoadLatencies")]
-struct WireLatencies {
+pub(super) struct WireLatencies {
     count: u64,
     min: Option<f64>,
     mean: Option<f64>,
@@ -171,7 +177,7 @@ struct WireLatencies {
 }
 
 impl WireLatencies {
-    fn of(latencies: &Latencies, censored: &Censored) -> Self {
+    pub(super) fn of(latencies: &Latencies, censored: &Censored) -> Self {
         let any = latencies.count() > 0;
         let micros = |duration: std::time::Duration| rounded(duration.as_nanos() as f64 / 1e3);
         let quantile = |q| any.then(|| micros(latencies.quantile(q)));
@@ -232,6 +238,6 @@ impl WireGenerator {
 }
 
 /// Three digits behind the point: more is noise.
-fn rounded(value: f64) -> f64 {
+pub(super) fn rounded(value: f64) -> f64 {
     (value * 1e3).round() / 1e3
 }

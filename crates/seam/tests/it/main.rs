@@ -157,12 +157,13 @@ fn what_was_measured_comes_back_with_every_count_of_its_histograms() {
         bytes_received: 3,
         generator: GeneratorUse { threads: 1, cpu: Duration::from_millis(4) },
         spin: Duration::from_micros(5),
+        begun_late: Some(Duration::from_micros(7)),
         littles_law: LittlesLaw { seen: Duration::from_secs(1), summed: Duration::from_secs(2) },
         saturation: Some(Saturation::Accounts { ratio: 0.5 }),
         wrong_answers: vec![WrongAnswer { step: 0, status: 500, offset: 1, bytes: vec![255] }],
         first_failure: Some(Failure { class: ErrorClass::TimedOut, step: 0, detail: "late".to_owned() }),
     };
-    let outcome = LoadOutcome { result, link: Some(LinkUse::default()) };
+    let outcome = LoadOutcome { result, link: Some(LinkUse::default()), held_up: None, generators: Vec::new() };
     assert_eq!(crossed(&outcome), outcome);
     let mut rough = RoughLatencies::new();
     rough.add([0, 1, 2, 3]);

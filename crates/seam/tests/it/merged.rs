@@ -91,6 +91,7 @@ fn result(answers: &[Answer]) -> LoadResult {
         bytes_received: 4 * count,
         generator: GeneratorUse { threads: 1, cpu: time },
         spin: time,
+        begun_late: Some(time),
         littles_law: LittlesLaw { seen: time, summed: time },
         saturation,
         ..samples::load_result()

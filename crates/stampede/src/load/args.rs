@@ -2,6 +2,8 @@
 
 use std::path::PathBuf;
 
+use stampede_plan::GeneratorsFlag;
+
 use crate::args::QuietArgs;
 use crate::backend::BackendChoice;
 
@@ -57,6 +59,8 @@ pub(crate) struct LoadArgs {
     /// Threads, each on a processor of its own [default: half of the processors]
     #[arg(long, value_name = "N", allow_hyphen_values = true, help_heading = "Load")]
     pub(crate) threads: Option<String>,
+    #[command(flatten)]
+    pub(crate) generators: GeneratorsFlag,
     /// How the kernel is reached: epoll, io-uring, or auto [default: auto, which is what costs less here]
     #[arg(
         long,

@@ -15,6 +15,7 @@ pub(crate) fn platform(stage: &Stage) -> LocalPlatform {
         state_dir: stage.state().to_owned(),
         cache_dir: stage.home().join("builds"),
         server_cpus: available_cpus(),
+        listen: std::net::Ipv4Addr::LOCALHOST.into(),
         ready_timeout: Duration::from_secs(30),
     };
     LocalPlatform::new(config, Here::new()).unwrap()

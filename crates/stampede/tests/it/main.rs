@@ -13,6 +13,7 @@ mod export;
 mod failures;
 mod forecast;
 mod gate;
+mod generators;
 mod interruption;
 mod load;
 mod mimic;

@@ -58,6 +58,7 @@ pub(crate) fn study(id: &str, started_at_s: i64) -> Study {
                 reason: "needs the PHP extension swoole".to_owned(),
                 fix: None,
             }],
+            generators: Vec::new(),
         },
         order: BlockOrder::Turns,
         resumed_at: Vec::new(),

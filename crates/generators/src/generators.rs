@@ -1,0 +1,287 @@
+//! The vantage that shares a load among agents.
+
+use std::collections::BTreeSet;
+use std::ffi::OsString;
+use std::fmt;
+use std::num::NonZeroU32;
+use std::ops::Range;
+use std::path::Path;
+use std::sync::Arc;
+use std::time::Duration;
+
+use jiff::Timestamp;
+use stampede_agent::{AgentHost, AgentVantage, PATIENCE};
+use stampede_core::{Answer, Carrier, Endpoint, Fut, MeterSource};
+use stampede_seam::{
+    Backend, Call, LoadError, LoadHandle, LoadOrder, LoadSpec, Moment, NoAnswer, Reading, SampleTargets, SamplerHandle,
+    SamplingError, Shard, Vantage,
+};
+use tokio::io::{AsyncRead, AsyncWrite};
+use tokio::task::JoinSet;
+use tokio::time::Instant;
+
+use crate::agent_process::AgentProcess;
+use crate::shared_load::{LoadPart, SharedLoad};
+use crate::ssh::{SentProgram, explained};
+use crate::start_error::StartError;
+
+/// Orders are on their way for so long at least before a load begins: writing and reading them takes its time, too.
+const LEAD: Duration = Duration::from_millis(200);
+
+/// How many bounds of a clock, each half a round trip, an order may be on its way.
+const TRIPS: u32 = 6;
+
+/// Sees as another vantage does, which is of this process, and has loads driven by agents: at one moment, each its part. Needs the
+/// tokio runtime that it was made in. Dropping it ends the agents.
+pub struct Generators {
+    here: Arc<dyn Vantage>,
+    /// What the start of this machine's kernel is known by.
+    boot: String,
+    members: Vec<Arc<Member>>,
+}
+
+/// An agent that drives parts of loads.
+#[derive(Debug)]
+pub struct Member {
+    pub(crate) agent: Arc<AgentVantage>,
+    host: AgentHost,
+    /// What carries its stream, where that is a process of ours.
+    process: Option<AgentProcess>,
+}
+
+impl Member {
+    /// A member by an agent whose line has begun.
+    ///
+    /// # Errors
+    ///
+    /// When it is lost.
+    pub async fn of(agent: Arc<AgentVantage>) -> Result<Self, StartError> {
+        let host = agent.describe().await.map_err(|lost| StartError(vec![lost.to_string()]))?;
+        Ok(Self { agent, host, process: None })
+    }
+
+    /// Its name.
+    pub fn name(&self) -> &str {
+        self.agent.agent()
+    }
+
+    /// Begins its line, and asks what it runs on. Otherwise why not, and what the process wrote to standard error.
+    async fn begin(
+        name: String,
+        process: AgentProcess,
+        output: impl AsyncRead + Unpin + Send + 'static,
+        input: impl AsyncWrite + Unpin + Send + 'static,
+    ) -> Result<Self, (String, String)> {
+        let begun = async {
+            let agent = AgentVantage::begin(name, output, input, PATIENCE).await?;
+            let host = agent.describe().await?;
+            Ok((agent, host))
+        };
+        match begun.await {
+            Ok((agent, host)) => Ok(Self { agent, host, process: Some(process) }),
+            Err::<_, stampede_agent::LostAgent>(lost) => Err((lost.reason.to_string(), process.said())),
+        }
+    }
+
+    /// The last that what carries it wrote to standard error.
+    pub(crate) fn said(&self) -> String {
+        self.process.as_ref().map(AgentProcess::said).unwrap_or_default()
+    }
+}
+
+impl Generators {
+    /// Starts an agent by each carrier: `program` is this program, `purpose` what others who wait for a machine's lock are told, and
+    /// `boot` what the start of this machine's kernel is known by.
+    ///
+    /// # Errors
+    ///
+    /// Why agents could not be started, of each that could not.
+    pub async fn start(
+        here: Arc<dyn Vantage>,
+        carriers: &[Carrier],
+        program: &Path,
+        purpose: &str,
+        boot: String,
+    ) -> Result<Arc<Self>, StartError> {
+        let sent = send(carriers, program).await?;
+        let mut starting = JoinSet::new();
+        for (place, (name, carrier)) in names(carriers).into_iter().zip(carriers).enumerate() {
+            let own = || [program.as_os_str().to_owned(), OsString::from("__agent")];
+            let command: Vec<OsString> = match (carrier, &sent) {
+                (Carrier::Local, _) => own().to_vec(),
+                (Carrier::Exec(command), _) => command.iter().map(OsString::from).chain(own()).collect(),
+                (Carrier::Ssh(destination), Some(sent)) => {
+                    // One of several on a machine holds its lock.
+                    let is_first = !carriers[..place].contains(carrier);
+                    sent.command(destination, is_first.then_some(purpose))
+                }
+                (Carrier::Ssh(_), None) => continue,
+            };
+            let carrier = carrier.clone();
+            starting.spawn(async move {
+                let started = match AgentProcess::start(&command) {
+                    Ok((process, output, input)) => Member::begin(name.clone(), process, output, input).await,
+                    Err(error) => Err((format!("start {}: {error}", command[0].display()), String::new())),
+                };
+                let problem = |(reason, said): (String, String)| match (&carrier, said.is_empty()) {
+                    (_, true) => reason,
+                    (Carrier::Ssh(destination), false) => explained(destination, &said),
+                    (Carrier::Local | Carrier::Exec(_), false) => format!("{reason}\n  it said: {said}"),
+                };
+                (place, started.map_err(|failed| format!("generator {name} did not start: {}", problem(failed))))
+            });
+        }
+        let mut started = starting.join_all().await;
+        started.sort_by_key(|(place, _)| *place);
+        let (members, problems): (Vec<_>, Vec<_>) =
+            started.into_iter().map(|(_, started)| started).partition(Result::is_ok);
+        let problems: Vec<String> = problems.into_iter().filter_map(Result::err).collect();
+        if !problems.is_empty() {
+            return Err(StartError(problems));
+        }
+        Ok(Self::of(here, members.into_iter().flatten().collect(), boot))
+    }
+
+    /// Those whose agents are there.
+    pub fn of(here: Arc<dyn Vantage>, members: Vec<Member>, boot: String) -> Arc<Self> {
+        Arc::new(Self { here, boot, members: members.into_iter().map(Arc::new).collect() })
+    }
+
+    /// Why io_uring cannot be used by all of them, of the first that cannot: its name and the reason.
+    pub fn io_uring_refused(&self) -> Option<(&str, &str)> {
+        self.members.iter().find_map(|member| Some((member.name(), member.host.io_uring_refused.as_deref()?)))
+    }
+
+    /// The processors of a member's part: of those that are meant for loads here, or of its own machine's, the share that no other member
+    /// of that machine has.
+    fn cpus_of(&self, place: usize, spec: &LoadSpec) -> Vec<u32> {
+        let host = &self.members[place].host;
+        let are_beside = |member: &&Arc<Member>| member.host.boot == host.boot;
+        let of_machine = self.members.iter().filter(are_beside).count();
+        let own = self.members[..place].iter().filter(are_beside).count();
+        let allowed: BTreeSet<u32> = host.cpus.iter().copied().collect();
+        let meant = spec.cpus.iter().copied().filter(|cpu| host.boot == self.boot && allowed.contains(cpu));
+        let mut pool: Vec<u32> = meant.collect();
+        if pool.is_empty() {
+            let most = (spec.cpus.len() * of_machine).max(1);
+            pool = host.cpus.iter().rev().take(most).copied().collect();
+        }
+        match pool.len() {
+            0 => Vec::new(),
+            count if count < of_machine => vec![pool[own % count]],
+            _ => pool.into_iter().skip(own).step_by(of_machine).collect(),
+        }
+    }
+
+    /// The part of a load that a member drives.
+    fn part(&self, (place, of): (usize, NonZeroU32), begins: Instant, order: &LoadOrder) -> LoadPart {
+        let member = &self.members[place];
+        let offset = member.agent.clock_offset();
+        let begins_there = member.agent.moment_at(begins, offset);
+        let spec = LoadSpec {
+            shard: Some(Shard { index: place as u32, of }),
+            cpus: self.cpus_of(place, &order.spec),
+            backend: if self.refuses_io_uring() { Backend::Epoll } else { order.spec.backend },
+            ..order.spec.clone()
+        };
+        let order = LoadOrder { spec, begins: Some(begins_there), ..order.clone() };
+        LoadPart::new(Arc::clone(member), member.agent.load(order), (begins, begins_there), offset)
+    }
+}
+
+/// Sees that the program is wherever ssh leads to; nothing where it leads nowhere.
+async fn send(carriers: &[Carrier], program: &Path) -> Result<Option<SentProgram>, StartError> {
+    let destination = |carrier: &Carrier| match carrier {
+        Carrier::Ssh(destination) => Some(destination.clone()),
+        Carrier::Local | Carrier::Exec(_) => None,
+    };
+    let destinations: BTreeSet<String> = carriers.iter().filter_map(destination).collect();
+    if destinations.is_empty() {
+        return Ok(None);
+    }
+    let program = SentProgram::read(program).map_err(|problem| StartError(vec![problem]))?;
+    let mut sending = JoinSet::new();
+    for destination in destinations {
+        let program = program.clone();
+        sending.spawn(async move {
+            let sent = program.send(&destination).await;
+            sent.map_err(|problem| format!("generator ssh:{destination} did not start: {problem}"))
+        });
+    }
+    let mut problems: Vec<String> = sending.join_all().await.into_iter().filter_map(Result::err).collect();
+    problems.sort();
+    if problems.is_empty() { Ok(Some(program)) } else { Err(StartError(problems)) }
+}
+
+/// Names of generators: their carriers, with a number where several are alike.
+fn names(carriers: &[Carrier]) -> Vec<String> {
+    let name = |(place, carrier): (usize, &Carrier)| {
+        let before = carriers[..place].iter().filter(|other| *other == carrier).count();
+        match carriers.iter().filter(|other| *other == carrier).count() {
+            1 => carrier.to_string(),
+            _ => format!("{carrier}#{}", before + 1),
+        }
+    };
+    carriers.iter().enumerate().map(name).collect()
+}
+
+impl fmt::Debug for Generators {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("Generators").field("members", &self.members).finish_non_exhaustive()
+    }
+}
+
+impl Vantage for Generators {
+    fn now(&self) -> Moment {
+        self.here.now()
+    }
+
+    fn timestamp(&self) -> Timestamp {
+        self.here.timestamp()
+    }
+
+    fn sleep_until(&self, until: Moment) -> Fut<'_, ()> {
+        self.here.sleep_until(until)
+    }
+
+    fn connect<'a>(&'a self, endpoint: &'a Endpoint, timeout: Duration) -> Fut<'a, Result<(), NoAnswer>> {
+        self.here.connect(endpoint, timeout)
+    }
+
+    fn exchange<'a>(&'a self, call: &'a Call) -> Fut<'a, Result<Answer, NoAnswer>> {
+        self.here.exchange(call)
+    }
+
+    fn counters(&self, groups: &[&[MeterSource]]) -> Reading {
+        self.here.counters(groups)
+    }
+
+    /// As many members drive it as it has connections, at the most all.
+    fn load(&self, order: LoadOrder) -> Result<Box<dyn LoadHandle>, LoadError> {
+        let connections = match &order.spec.scenario {
+            Some(scenario) => scenario.crowds.iter().map(|crowd| crowd.load.connections()).max().unwrap_or(1),
+            None => order.spec.load.connections(),
+        };
+        let count = u32::try_from(self.members.len()).unwrap_or(u32::MAX).min(connections);
+        let Some(of) = NonZeroU32::new(count) else {
+            return Err(LoadError("start the load: it has no generator or no connection".to_owned()));
+        };
+        let bound = self.members.iter().map(|member| member.agent.clock_offset().bound).max().unwrap_or_default();
+        let (now, moment) = (Instant::now(), self.here.now());
+        let begins = match order.begins {
+            Some(begins) => now + begins.since(moment),
+            None => now + LEAD + bound * TRIPS,
+        };
+        let window = LoadOrder { begins: Some(moment + (begins - now)), ..order.clone() }.window(moment);
+        let parts = (0..count as usize).map(|place| self.part((place, of), begins, &order)).collect();
+        Ok(Box::new(SharedLoad::new(window, parts)))
+    }
+
+    fn sample(&self, targets: SampleTargets, window: Range<Moment>) -> Result<Box<dyn SamplerHandle>, SamplingError> {
+        self.here.sample(targets, window)
+    }
+
+    fn refuses_io_uring(&self) -> bool {
+        self.io_uring_refused().is_some()
+    }
+}

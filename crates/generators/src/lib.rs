@@ -1,0 +1,14 @@
+//! Several generators as one: agents that each drive a part of a load, begun at one moment, their results added up.
+//!
+//! [`Generators`] is a [`Vantage`](stampede_seam::Vantage): it sees as this process does, and has loads driven by the agents. What
+//! is wrong with one of them is said with its name in the [`GeneratorRecord`](stampede_seam::GeneratorRecord) of each load.
+
+mod agent_process;
+mod faults;
+mod generators;
+mod shared_load;
+mod ssh;
+mod start_error;
+
+pub use generators::{Generators, Member};
+pub use start_error::StartError;

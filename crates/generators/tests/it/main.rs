@@ -1,0 +1,125 @@
+//! Generators in this process, over streams of its own.
+
+#![expect(clippy::unwrap_used, reason = "a test that cannot go on has failed")]
+
+mod hold_back;
+
+use std::sync::Arc;
+use std::time::Duration;
+
+use stampede_agent::{AgentHost, AgentVantage, PATIENCE, serve};
+use stampede_core::Latencies;
+use stampede_generators::{Generators, Member};
+use stampede_seam::{LoadOrder, LoadOutcome, LoadResult, StartSkew, Vantage as _};
+use stampede_testkit::{Behaviour, CountingServer, samples};
+use stampede_vantage::Here;
+use tokio::io::{duplex, split};
+
+use crate::hold_back::HoldBack;
+
+/// A generator, and what holds back what it is sent.
+async fn member(name: &str) -> (Member, HoldBack) {
+    let (ours, relayed) = duplex(1 << 16);
+    let (theirs, far) = duplex(1 << 16);
+    let hold_back = HoldBack::between(relayed, theirs);
+    let (input, output) = split(far);
+    let host = AgentHost { cpus: vec![0, 1], boot: "here".to_owned(), io_uring_refused: None };
+    tokio::spawn(serve(Here::new(), host, input, output, PATIENCE));
+    let (input, output) = split(ours);
+    let agent = AgentVantage::begin(name, input, output, PATIENCE).await.unwrap();
+    (Member::of(agent).await.unwrap(), hold_back)
+}
+
+async fn generators(count: usize) -> (Arc<Generators>, Vec<HoldBack>) {
+    let (mut members, mut holds) = (Vec::new(), Vec::new());
+    for number in 1..=count {
+        let (member, hold) = member(&format!("g{number}")).await;
+        members.push(member);
+        holds.push(hold);
+    }
+    (Generators::of(Here::new(), members, "here".to_owned()), holds)
+}
+
+fn order(server: &CountingServer, load: &str, duration: Duration) -> LoadOrder {
+    let mut order = samples::load_order(server.endpoint(), load.parse().unwrap());
+    (order.spec.warm_up, order.spec.duration) = (Duration::ZERO, duration);
+    order
+}
+
+/// Drives a load to its end, and what is done once it has begun to.
+async fn drive(generators: &Generators, order: LoadOrder, then: impl FnOnce()) -> LoadOutcome {
+    let mut load = generators.load(order).unwrap();
+    then();
+    while !load.look().is_finished {
+        generators.sleep_until(generators.now() + Duration::from_millis(20)).await;
+    }
+    load.finish().await.unwrap()
+}
+
+fn all(result: &LoadResult) -> u64 {
+    let requests = result.total.requests;
+    requests.ok + requests.failed + requests.unfinished
+}
+
+#[tokio::test]
+async fn parts_add_up_to_what_the_server_counts() {
+    let (generators, _holds) = generators(3).await;
+    for load in ["open:300", "closed:5", "closed:2"] {
+        let server = CountingServer::start(Behaviour::default()).unwrap();
+        let LoadOutcome { result, generators: parts, .. } =
+            drive(&generators, order(&server, load, Duration::from_secs(1)), || {}).await;
+        // Who has no connection has no part.
+        assert_eq!(parts.len(), if load == "closed:2" { 2 } else { 3 }, "{load}");
+        let results: Vec<_> = parts.iter().map(|part| part.result.clone().unwrap()).collect();
+        assert_eq!(LoadResult::merged(&results).unwrap().total, result.total, "{load}");
+        assert_eq!((all(&result), result.total.requests.sent), (server.requests(), server.requests()), "{load}");
+        let mut sum = Latencies::new();
+        results.iter().for_each(|part| sum.merge(&part.total.response));
+        assert_eq!(sum, result.total.response, "{load}");
+        let (_, bound) = StartSkew::between(&parts).unwrap();
+        assert!(bound < Duration::from_millis(100), "{load} {bound:?}");
+        assert_eq!(server.stop().requests(), all(&result), "{load}");
+    }
+}
+
+#[tokio::test]
+async fn one_whose_order_comes_late_begins_late_and_is_named() {
+    let (generators, holds) = generators(4).await;
+    let server = CountingServer::start(Behaviour::default()).unwrap();
+    let held = &holds[2];
+    let outcome = drive(&generators, order(&server, "closed:4", Duration::from_secs(2)), || {
+        held.for_a_while(Duration::from_millis(900));
+    });
+    let LoadOutcome { result, generators: parts, .. } = outcome.await;
+    let faults: Vec<_> = parts.iter().flat_map(|part| &part.faults).filter(|fault| fault.contains(" began ")).collect();
+    assert_eq!(faults.len(), 1, "{faults:?}");
+    assert!(
+        faults[0].starts_with("generator g3 began ") && faults[0].contains(" ms after the moment for all"),
+        "{faults:?}"
+    );
+    assert_eq!(all(&result), server.stop().requests());
+}
+
+/// From and to which value a percentile lies with 99 % confidence, by the ranks of the sample.
+fn interval(latencies: &Latencies, q: f64) -> (Duration, Duration) {
+    let half = 2.58 * (q * (1.0 - q) / latencies.count() as f64).sqrt();
+    (latencies.quantile((q - half).max(0.0)), latencies.quantile((q + half).min(1.0)))
+}
+
+#[tokio::test]
+#[ignore = "compares response times, which needs a quiet machine"]
+async fn two_generators_measure_the_percentiles_of_one() {
+    let behaviour = Behaviour { delay: Duration::from_millis(5), ..Behaviour::default() };
+    let mut measured = Vec::new();
+    for count in [1, 2] {
+        let (generators, _holds) = generators(count).await;
+        let server = CountingServer::start(behaviour.clone()).unwrap();
+        let outcome = drive(&generators, order(&server, "open:poisson:400", Duration::from_secs(8)), || {}).await;
+        measured.push(outcome.result.total.response);
+    }
+    for q in [0.5, 0.9, 0.99] {
+        let ((low, high), (other_low, other_high)) = (interval(&measured[0], q), interval(&measured[1], q));
+        println!("p{}: one {low:?} to {high:?}, two {other_low:?} to {other_high:?}", q * 100.0);
+        assert!(low <= other_high && other_low <= high, "{q}: {low:?} to {high:?}, {other_low:?} to {other_high:?}");
+    }
+}

@@ -1,0 +1,79 @@
+//! Who drives the load: this process, or generators.
+
+use std::net::{IpAddr, Ipv4Addr};
+
+use stampede_core::Carrier;
+
+use crate::mistake::Gathered;
+
+/// `--generators`: none by default, and this process drives the load.
+pub(crate) fn read_generators(typed: Option<&str>, mistakes: &mut Gathered) -> Vec<Carrier> {
+    let Some(typed) = typed else { return Vec::new() };
+    Carrier::read_all(typed).unwrap_or_else(|problem| {
+        let fix = "for example --generators local:2,ssh:me@host";
+        mistakes.add(format!("--generators {typed}"), problem, fix);
+        Vec::new()
+    })
+}
+
+/// `--server-address`: the loopback address by default.
+pub(crate) fn read_server_address(typed: Option<&str>, mistakes: &mut Gathered) -> IpAddr {
+    let default = IpAddr::V4(Ipv4Addr::LOCALHOST);
+    let Some(typed) = typed else { return default };
+    match typed.parse::<IpAddr>() {
+        Ok(address) if !address.is_unspecified() && !address.is_multicast() => address,
+        _ => {
+            let fix = "for example --server-address 10.0.0.1; requests go to that one address";
+            mistakes.add(format!("--server-address {typed}"), "is not one address of this machine", fix);
+            default
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn servers_listen_on_one_address() {
+        for (typed, expected) in [
+            (None, Some("127.0.0.1")),
+            (Some("10.0.0.1"), Some("10.0.0.1")),
+            (Some("fd00::1"), Some("fd00::1")),
+            (Some("0.0.0.0"), None),
+            (Some("::"), None),
+            (Some("10.0.0.1:80"), None),
+            (Some("host"), None),
+        ] {
+            let mut mistakes = Gathered::default();
+            let address = read_server_address(typed, &mut mistakes).to_string();
+            assert_eq!(mistakes.finish(Ok(address)).ok().as_deref(), expected, "{typed:?}");
+        }
+    }
+
+    #[test]
+    fn a_mistake_is_told_with_an_example() {
+        for (typed, expected) in [
+            (None, Ok(0)),
+            (Some("local:2,ssh:me@host"), Ok(3)),
+            (
+                Some("remote"),
+                Err(
+                    "--generators remote has \"remote\", which is not local, ssh:DESTINATION or exec:COMMAND; for example",
+                ),
+            ),
+            (
+                Some("local:0"),
+                Err("--generators local:0 has \"0\", which is not a number of generators from 1 to 64; for"),
+            ),
+        ] {
+            let mut mistakes = Gathered::default();
+            let count = read_generators(typed, &mut mistakes).len();
+            match (mistakes.finish(Ok(count)), expected) {
+                (Ok(count), Ok(expected)) => assert_eq!(count, expected),
+                (Err(mistakes), Err(words)) => assert!(mistakes.to_string().starts_with(words), "{mistakes}"),
+                other => panic!("{other:?}"),
+            }
+        }
+    }
+}
