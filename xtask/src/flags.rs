@@ -12,7 +12,7 @@ use crate::files;
 const CRATES: [&str; 2] = ["crates/plan/src", "crates/stampede/src"];
 
 /// Flags that share no more than their name with those of other commands, and the file of the command that they belong to.
-const OWN: [(&str, &[&str]); 9] = [
+const OWN: [(&str, &[&str]); 10] = [
     ("crates/plan/src/ladder.rs", &["against"]),
     ("crates/stampede/src/args.rs", &["force"]),
     ("crates/stampede/src/doctor/args.rs", &["json"]),
@@ -26,9 +26,10 @@ const OWN: [(&str, &[&str]); 9] = [
     ("crates/stampede/src/gate/args.rs", &["csv", "html", "markdown"]),
     (
         // The load engine alone, which serves nothing and has short names for many.
-        "crates/stampede/src/load/args.rs",
-        &["backend", "duration", "feeder", "json", "load", "no-keepalive", "seed"],
+        "crates/plan/src/load.rs",
+        &["duration", "feeder", "load", "no-keepalive", "seed"],
     ),
+    ("crates/stampede/src/load/args.rs", &["json"]),
     ("crates/stampede/src/report/args.rs", &["output"]),
     ("crates/stampede/src/scale/args.rs", &["against"]),
 ];
