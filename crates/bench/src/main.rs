@@ -19,6 +19,7 @@ mod failure;
 mod files;
 mod findings;
 mod floor;
+mod forecast;
 mod ideal;
 mod interruption;
 mod jsonl;

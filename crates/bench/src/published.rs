@@ -17,6 +17,7 @@ use crate::compare::Compare;
 use crate::document::Section;
 use crate::failure::Failure;
 use crate::files;
+use crate::forecast::{self, Figures};
 use crate::progress::tell;
 
 /// The experiment as the program knows it.
@@ -134,15 +135,6 @@ fn rows() -> Result<Vec<Row>, Failure> {
     rows.into_iter().map(row).collect()
 }
 
-/// What is forecast of a service.
-#[derive(Clone, Copy, Debug, PartialEq)]
-struct Figures {
-    throughput: f64,
-    p50_ms: f64,
-    p99_ms: f64,
-    instances: f64,
-}
-
 /// A service with what came of it.
 struct Forecast {
     row: Row,
@@ -210,7 +202,7 @@ impl Bench {
             arguments.extend(row.app.iter().flat_map(|app| ["--app", app]));
             arguments.extend(row.set.iter().flat_map(|set| ["--set", set]));
             let study = self.stampede.call(&arguments, |study| study["finished_at"].is_string())?;
-            studies.push(study["id"].as_str().ok_or_else(|| Failure::lacks("the study's id"))?.to_owned());
+            studies.push(forecast::name(&study)?);
         }
         Ok(studies)
     }
@@ -231,22 +223,10 @@ impl Bench {
     }
 
     fn forecast(&self, row: &Row, studies: &[String], round_trip: f64) -> Result<Figures, Failure> {
-        let Some((first, others)) = studies.split_first() else { return Err(Failure::lacks("a study")) };
         let (trip, concurrency) = (format!("{:.0}us", round_trip * 1e3), row.concurrency.to_string());
-        let mut arguments = vec!["forecast", first, "--load", LOAD, "--client-rtt", &trip, "--cpus", &row.cpus];
-        arguments.extend(["--memory", &row.memory, "--concurrency", &concurrency, "--duration", WINDOW]);
-        arguments.extend(["--warm-up", "0s", "--rounds", "10"]);
-        arguments.extend(others.iter().flat_map(|other| ["--also", other]));
-        let told = self.stampede.call(&arguments, Value::is_object)?;
-        let figure = |path: &str, what| {
-            told["points"][0].pointer(path).and_then(Value::as_f64).ok_or_else(|| Failure::lacks(what))
-        };
-        Ok(Figures {
-            throughput: figure("/throughput/value", "a forecast throughput")?,
-            p50_ms: figure("/response_p50_ms/value", "a forecast p50")?,
-            p99_ms: figure("/response_p99_ms/value", "a forecast p99")?,
-            instances: figure("/instances/mean/value", "forecast instances")?,
-        })
+        let mut flags = vec!["--load", LOAD, "--client-rtt", &trip, "--cpus", &row.cpus, "--memory", &row.memory];
+        flags.extend(["--concurrency", &concurrency, "--duration", WINDOW, "--warm-up", "0s", "--rounds", "10"]);
+        forecast::forecast(&self.stampede, studies, &flags)
     }
 }
 
@@ -307,7 +287,7 @@ fn document(forecasts: &[Forecast], fitted: &str, round_trip: f64, under: &Circu
         let published = row.published.map_or_else(|| "-".to_owned(), |rate| format!("{rate:.1}"));
         let mut cells = vec![row.title.clone(), published];
         match figures {
-            Ok(Figures { throughput, p50_ms, p99_ms, instances }) => cells.extend([
+            Ok(Figures { throughput, p50_ms, p99_ms, instances, .. }) => cells.extend([
                 format!("{throughput:.1}"),
                 format!("{p50_ms:.1}"),
                 format!("{p99_ms:.1}"),
@@ -373,7 +353,8 @@ mod tests {
             concurrency: 1,
             published,
         };
-        let figures = |throughput| Ok(Figures { throughput, p50_ms: 1.0, p99_ms: 2.0, instances: 3.0 });
+        let figures =
+            |throughput| Ok(Figures { throughput, p50_ms: 1.0, p99_ms: 2.0, rejected_share: 0.0, instances: 3.0 });
         let forecasts = [
             Forecast { row: row("fitted", Some(1_000.0)), figures: figures(1_000.0) },
             Forecast { row: row("fast", Some(900.0)), figures: figures(450.0) },

@@ -17,6 +17,7 @@ use crate::compare::{APP, Compare, CompareError, began};
 use crate::document::Section;
 use crate::failure::Failure;
 use crate::files;
+use crate::forecast::{self, Figures};
 use crate::jsonl;
 use crate::progress::tell;
 use crate::steal::AllProcessors;
@@ -140,17 +141,6 @@ impl Held {
     fn judges_times(&self) -> bool {
         !matches!(self.load, Use::Share(share) if share > JUDGED_UP_TO)
     }
-}
-
-/// What a service did, or would do.
-#[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize)]
-struct Figures {
-    throughput: f64,
-    p50_ms: f64,
-    p99_ms: f64,
-    /// Of all requests that came.
-    rejected_share: f64,
-    instances: f64,
 }
 
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
@@ -285,27 +275,10 @@ impl Bench {
     fn forecasts(&self) -> Result<Vec<Line>, Failure> {
         let mut studies = Vec::new();
         for (load, cpus) in ALONE {
-            let study = self.while_quiet(&[
-                "compare",
-                &self.plan,
-                "--runtimes",
-                RUNTIME,
-                "--load",
-                load,
-                "--cpus",
-                cpus,
-                "--memory",
-                MEMORY,
-                "--rounds",
-                "3",
-                "--duration",
-                ALONE_FOR,
-                "--warm-up",
-                "2s",
-                "--no-yard-stick",
-                "--quiet",
-            ])?;
-            studies.push(study["id"].as_str().ok_or_else(|| Failure::lacks("the study's id"))?.to_owned());
+            let mut arguments = vec!["compare", &self.plan, "--runtimes", RUNTIME, "--load", load, "--cpus", cpus];
+            arguments.extend(["--memory", MEMORY, "--rounds", "3", "--duration", ALONE_FOR, "--warm-up", "2s"]);
+            arguments.extend(["--no-yard-stick", "--quiet"]);
+            studies.push(forecast::name(&self.while_quiet(&arguments)?)?);
         }
         let mut lines = Vec::new();
         for size in SIZES {
@@ -333,42 +306,12 @@ impl Bench {
     }
 
     fn forecast(&self, studies: &[String], size: Size, load: &str, warm_up: Duration) -> Result<Figures, Failure> {
-        let Some((first, others)) = studies.split_first() else { return Err(Failure::lacks("a study")) };
         let Size { name: _, cpus, concurrency, most } = size;
         let (window, before) = (seconds(self.window), before(load, warm_up));
-        let mut arguments = vec![
-            "forecast",
-            first,
-            "--load",
-            load,
-            "--cpus",
-            cpus,
-            "--memory",
-            MEMORY,
-            "--concurrency",
-            concurrency,
-            "--max-instances",
-            most,
-            "--duration",
-            &window,
-            "--warm-up",
-            &before,
-            "--host-cpus",
-            HOST_CPUS,
-            "--rounds",
-            "400",
-        ];
-        arguments.extend(others.iter().flat_map(|other| ["--also", other]));
-        let told = self.stampede.call(&arguments, Value::is_object)?;
-        let point = &told["points"][0];
-        let figure = |path: &str, what| point.pointer(path).and_then(Value::as_f64).ok_or_else(|| Failure::lacks(what));
-        Ok(Figures {
-            throughput: figure("/throughput/value", "a forecast throughput")?,
-            p50_ms: figure("/response_p50_ms/value", "a forecast p50")?,
-            p99_ms: figure("/response_p99_ms/value", "a forecast p99")?,
-            rejected_share: figure("/rejected/value", "a forecast share of rejections")?,
-            instances: figure("/instances/mean/value", "forecast instances")?,
-        })
+        let mut flags = vec!["--load", load, "--cpus", cpus, "--memory", MEMORY, "--concurrency", concurrency];
+        flags.extend(["--max-instances", most, "--duration", &window, "--warm-up", &before]);
+        flags.extend(["--host-cpus", HOST_CPUS, "--rounds", "400"]);
+        forecast::forecast(&self.stampede, studies, &flags)
     }
 
     fn measure(&self, held: &Held, load: &str, round: u32, under: &Circumstances) -> Result<Line, Failure> {
@@ -376,31 +319,11 @@ impl Bench {
         let (window, before) = (seconds(self.window), before(load, held.warm_up(self.window)));
         let seed = round.to_string();
         let processors = AllProcessors::now();
-        let study = self.stampede.call(
-            &[
-                "scale",
-                RUNTIME,
-                &self.plan,
-                "--load",
-                &format!("{load}@{CONNECTIONS}"),
-                "--cpus",
-                cpus,
-                "--memory",
-                MEMORY,
-                "--concurrency",
-                concurrency,
-                "--max-instances",
-                most,
-                "--duration",
-                &window,
-                "--warm-up",
-                &before,
-                "--seed",
-                &seed,
-                "--quiet",
-            ],
-            Value::is_object,
-        )?;
+        let load = format!("{load}@{CONNECTIONS}");
+        let mut arguments = vec!["scale", RUNTIME, &self.plan, "--load", &load, "--cpus", cpus, "--memory", MEMORY];
+        arguments.extend(["--concurrency", concurrency, "--max-instances", most, "--duration", &window]);
+        arguments.extend(["--warm-up", &before, "--seed", &seed, "--quiet"]);
+        let study = self.stampede.call(&arguments, Value::is_object)?;
         let stolen_share = processors.share_since();
         let trial = &study["cases"][0]["trials"][0];
         Ok(Line::Measured {
