@@ -28,9 +28,10 @@ const OWN: [(&str, &[&str]); 10] = [
     ("crates/stampede/src/gate/args.rs", &["csv", "html", "markdown"]),
     (
         // The load engine alone, which serves nothing and has short names for many.
-        "crates/stampede/src/load/args.rs",
-        &["backend", "duration", "feeder", "json", "load", "no-keepalive", "seed"],
+        "crates/plan/src/load.rs",
+        &["duration", "feeder", "load", "no-keepalive", "seed"],
     ),
+    ("crates/stampede/src/load/args.rs", &["json"]),
     ("crates/stampede/src/report/args.rs", &["output"]),
     ("crates/stampede/src/scale/args.rs", &["against"]),
 ];

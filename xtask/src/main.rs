@@ -6,6 +6,7 @@ mod files;
 mod findings;
 mod flags;
 mod lines;
+mod names;
 mod prose;
 mod purity;
 mod runtimes;
@@ -25,13 +26,14 @@ fn main() -> ExitCode {
                 files::check(&root),
                 findings::check(&root),
                 flags::check(&root),
+                names::check(&root),
                 purity::check(&root),
                 runtimes::check(&root),
                 words::check(&root),
             ];
             ended(
                 &problems.concat(),
-                "tidy: crate graph, file lengths, pages of findings, flags, crates without I/O, runtime folders, words: all in order",
+                "tidy: crate graph, file lengths, pages of findings, flags, names of types, crates without I/O, runtime folders, words: all in order",
             )
         }
         ["words", "--write"] => ended(&words::write(&root).err().unwrap_or_default(), "words: written"),

@@ -59,6 +59,16 @@ impl Metric {
     }
 }
 
+/// A time that users wait: the shorter, the better.
+const fn time(
+    key: &'static str,
+    title: &'static str,
+    heading: [&'static str; 2],
+    reader: fn(&Trial) -> Option<f64>,
+) -> Metric {
+    Metric { key, title, heading, unit: Unit::Microseconds, better: Better::Lower, reader }
+}
+
 /// Every metric. A request counts where it was answered rightly.
 pub static METRICS: &[Metric] = &[
     Metric {
@@ -94,78 +104,15 @@ pub static METRICS: &[Metric] = &[
             Some(cpu_seconds_per_request(measured)? * 1e6)
         },
     },
-    Metric {
-        key: "response_p50_us",
-        title: "p50 response time",
-        heading: ["response", "p50 ms"],
-        unit: Unit::Microseconds,
-        better: Better::Lower,
-        reader: |trial| response_us(trial, 0.50),
-    },
-    Metric {
-        key: "response_p90_us",
-        title: "p90 response time",
-        heading: ["response", "p90 ms"],
-        unit: Unit::Microseconds,
-        better: Better::Lower,
-        reader: |trial| response_us(trial, 0.90),
-    },
-    Metric {
-        key: "response_p95_us",
-        title: "p95 response time",
-        heading: ["response", "p95 ms"],
-        unit: Unit::Microseconds,
-        better: Better::Lower,
-        reader: |trial| response_us(trial, 0.95),
-    },
-    Metric {
-        key: "response_p99_us",
-        title: "p99 response time",
-        heading: ["response", "p99 ms"],
-        unit: Unit::Microseconds,
-        better: Better::Lower,
-        reader: |trial| response_us(trial, 0.99),
-    },
-    Metric {
-        key: "response_p999_us",
-        title: "p99.9 response time",
-        heading: ["response", "p99.9 ms"],
-        unit: Unit::Microseconds,
-        better: Better::Lower,
-        reader: |trial| response_us(trial, 0.999),
-    },
-    Metric {
-        key: "service_p50_us",
-        title: "p50 service time",
-        heading: ["service", "p50 ms"],
-        unit: Unit::Microseconds,
-        better: Better::Lower,
-        reader: |trial| service_us(trial, 0.50),
-    },
-    Metric {
-        key: "service_p90_us",
-        title: "p90 service time",
-        heading: ["service", "p90 ms"],
-        unit: Unit::Microseconds,
-        better: Better::Lower,
-        reader: |trial| service_us(trial, 0.90),
-    },
-    Metric {
-        key: "service_p95_us",
-        title: "p95 service time",
-        heading: ["service", "p95 ms"],
-        unit: Unit::Microseconds,
-        better: Better::Lower,
-        reader: |trial| service_us(trial, 0.95),
-    },
-    Metric {
-        key: "service_p99_us",
-        title: "p99 service time",
-        heading: ["service", "p99 ms"],
-        unit: Unit::Microseconds,
-        better: Better::Lower,
-        reader: |trial| service_us(trial, 0.99),
-    },
+    time("response_p50_us", "p50 response time", ["response", "p50 ms"], |trial| response_us(trial, 0.50)),
+    time("response_p90_us", "p90 response time", ["response", "p90 ms"], |trial| response_us(trial, 0.90)),
+    time("response_p95_us", "p95 response time", ["response", "p95 ms"], |trial| response_us(trial, 0.95)),
+    time("response_p99_us", "p99 response time", ["response", "p99 ms"], |trial| response_us(trial, 0.99)),
+    time("response_p999_us", "p99.9 response time", ["response", "p99.9 ms"], |trial| response_us(trial, 0.999)),
+    time("service_p50_us", "p50 service time", ["service", "p50 ms"], |trial| service_us(trial, 0.50)),
+    time("service_p90_us", "p90 service time", ["service", "p90 ms"], |trial| service_us(trial, 0.90)),
+    time("service_p95_us", "p95 service time", ["service", "p95 ms"], |trial| service_us(trial, 0.95)),
+    time("service_p99_us", "p99 service time", ["service", "p99 ms"], |trial| service_us(trial, 0.99)),
     Metric {
         key: "memory_peak_bytes",
         title: "peak memory without page cache",
@@ -228,46 +175,19 @@ pub static METRICS: &[Metric] = &[
         better: Better::Higher,
         reader: |trial| trial.measurement.as_ref()?.status.get(&201).map(|count| *count as f64),
     },
-    Metric {
-        key: "response_mean_us",
-        title: "mean response time",
-        heading: ["response", "mean ms"],
-        unit: Unit::Microseconds,
-        better: Better::Lower,
-        reader: |trial| response_in_full(trial, |latencies| Some(latencies.mean_ns() / 1e3)),
-    },
-    Metric {
-        key: "response_deviation_us",
-        title: "standard deviation of response times",
-        heading: ["response", "sd ms"],
-        unit: Unit::Microseconds,
-        better: Better::Lower,
-        reader: |trial| response_in_full(trial, |latencies| Some(latencies.stddev_ns() / 1e3)),
-    },
-    Metric {
-        key: "response_min_us",
-        title: "shortest response time",
-        heading: ["response", "min ms"],
-        unit: Unit::Microseconds,
-        better: Better::Lower,
-        reader: |trial| response(trial, |latencies| Some(micros(latencies.min()))),
-    },
-    Metric {
-        key: "response_p75_us",
-        title: "p75 response time",
-        heading: ["response", "p75 ms"],
-        unit: Unit::Microseconds,
-        better: Better::Lower,
-        reader: |trial| response_us(trial, 0.75),
-    },
-    Metric {
-        key: "response_max_us",
-        title: "longest response time",
-        heading: ["response", "max ms"],
-        unit: Unit::Microseconds,
-        better: Better::Lower,
-        reader: |trial| response_in_full(trial, |latencies| Some(micros(latencies.max()))),
-    },
+    time("response_mean_us", "mean response time", ["response", "mean ms"], |trial| {
+        response_in_full(trial, |latencies| Some(latencies.mean_ns() / 1e3))
+    }),
+    time("response_deviation_us", "standard deviation of response times", ["response", "sd ms"], |trial| {
+        response_in_full(trial, |latencies| Some(latencies.stddev_ns() / 1e3))
+    }),
+    time("response_min_us", "shortest response time", ["response", "min ms"], |trial| {
+        response(trial, |latencies| Some(micros(latencies.min())))
+    }),
+    time("response_p75_us", "p75 response time", ["response", "p75 ms"], |trial| response_us(trial, 0.75)),
+    time("response_max_us", "longest response time", ["response", "max ms"], |trial| {
+        response_in_full(trial, |latencies| Some(micros(latencies.max())))
+    }),
     Metric {
         key: PER_VCPU_SECOND,
         title: "throughput per vCPU",

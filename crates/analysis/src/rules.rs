@@ -30,7 +30,7 @@ mod warm_up;
 
 use std::cmp::Reverse;
 
-use stampede_core::{Finding, Series};
+use stampede_core::{Finding, Series, Severity};
 
 pub(crate) use self::builds::PHP_BUILDS_DIFFER;
 use crate::metric::{cpu_seconds_per_request, ratio};
@@ -201,6 +201,18 @@ pub(crate) fn bottleneck(findings: &[Finding]) -> Option<Bottleneck> {
     })
 }
 
+/// A finding with its figures as evidence.
+fn finding<K: Into<String>>(
+    id: &str,
+    severity: Severity,
+    text: impl Into<String>,
+    evidence: impl IntoIterator<Item = (K, f64)>,
+    advice: impl Into<String>,
+) -> Finding {
+    let evidence = evidence.into_iter().map(|(name, value)| (name.into(), value)).collect();
+    Finding { id: id.to_owned(), severity, text: text.into(), evidence, advice: advice.into() }
+}
+
 /// What was sampled, of every source.
 fn sampled<'a>(record: &Record<'a>) -> impl Iterator<Item = &'a Series> {
     record.measurements().filter_map(|measured| measured.sampling.as_ref()).flat_map(|sampling| &sampling.series)
@@ -223,9 +235,9 @@ pub(crate) fn cpu_used(record: &Record<'_>) -> Option<f64> {
 const CPU_EACH: &str = "cpu_us_per_request";
 
 /// The CPU time of a right answer in microseconds, the mean of all trials, as evidence.
-fn cpu_each(record: &Record<'_>) -> Option<(String, f64)> {
+fn cpu_each(record: &Record<'_>) -> Option<(&'static str, f64)> {
     let each: Vec<f64> = record.measurements().filter_map(cpu_seconds_per_request).collect();
-    Some((CPU_EACH.to_owned(), ratio(each.iter().sum::<f64>() * 1e6, each.len() as f64)?))
+    Some((CPU_EACH, ratio(each.iter().sum::<f64>() * 1e6, each.len() as f64)?))
 }
 
 /// A share as a sentence has it: `97 %`, `0.4 %`.

@@ -9,58 +9,51 @@ mod kind;
 mod piece;
 mod rules;
 
-use std::fs;
 use std::path::PathBuf;
 use std::time::{Duration, Instant};
 
-use thiserror::Error;
-
 use self::kind::{KINDS, Kind};
 use self::piece::Piece;
-use crate::compare::{Compare, CompareError};
+use crate::args::UnderTest;
+use crate::compare::Compare;
 use crate::document::{self, Section};
-use crate::jsonl::{self, JsonlError};
+use crate::failure::Failure;
+use crate::files;
+use crate::jsonl;
 use crate::progress::tell;
 use crate::turns::Neighbour;
 
 /// How it is to be done.
-#[derive(Clone, Debug, PartialEq)]
+#[derive(Clone, Debug, clap::Args)]
 pub(crate) struct Blocks {
-    /// No study is begun after this; none: until all are there.
+    /// Begin no study after this; all that are missing by default
+    #[arg(long, value_name = "TIME", value_parser = crate::args::seconds)]
     pub(crate) time: Option<Duration>,
-    /// Kinds whose names have this in them alone are recorded.
+    /// Record kinds alone whose names have this in them
+    #[arg(long, value_name = "KIND", default_value = "")]
     pub(crate) only: String,
-    /// Studies of each shape that are drawn from what was recorded.
+    /// Studies of each shape that are drawn from what was recorded
+    #[arg(long, value_name = "N", default_value_t = 2000, value_parser = clap::value_parser!(u32).range(1..))]
     pub(crate) studies: u32,
+    /// Seed of what is drawn
+    #[arg(long, value_name = "N", default_value_t = 1)]
     pub(crate) seed: u64,
+    /// What was recorded so far
+    #[arg(long, value_name = "FILE", default_value = "crates/bench/data/blocks.jsonl")]
     pub(crate) data: PathBuf,
+    /// The document
+    #[arg(long, value_name = "FILE", default_value = "docs/bench-blocks.md")]
     pub(crate) output: PathBuf,
-    /// What else went on, in words.
-    pub(crate) remark: String,
-    pub(crate) stampede: Option<PathBuf>,
-}
-
-impl Default for Blocks {
-    fn default() -> Self {
-        Self {
-            time: None,
-            only: String::new(),
-            studies: 2000,
-            seed: 1,
-            data: PathBuf::from("crates/bench/data/blocks.jsonl"),
-            output: PathBuf::from("docs/bench-blocks.md"),
-            remark: "nothing said".to_owned(),
-            stampede: None,
-        }
-    }
+    #[command(flatten)]
+    pub(crate) under: UnderTest,
 }
 
 /// Records the studies that are missing, and writes the document.
-pub(crate) fn run(blocks: &Blocks) -> Result<(), BlocksError> {
-    let bench = std::env::current_exe().map_err(CompareError::Prepare)?;
+pub(crate) fn run(blocks: &Blocks) -> Result<(), Failure> {
+    let bench = std::env::current_exe().map_err(Failure::Prepare)?;
     let begun = Instant::now();
     let mut pieces: Vec<Piece> = jsonl::read(&blocks.data)?;
-    let compare = Compare::new(blocks.stampede.clone())?;
+    let compare = Compare::new(blocks.under.stampede.clone())?;
     while let Some(kind) = next(&pieces, &blocks.only) {
         if blocks.time.is_some_and(|time| begun.elapsed() >= time) {
             break;
@@ -68,18 +61,18 @@ pub(crate) fn run(blocks: &Blocks) -> Result<(), BlocksError> {
         let number = recorded(&pieces, kind) + 1;
         tell(&format!("{}: study {number} of {}", kind.name, kind.pieces));
         let seed = u64::from(number);
-        let neighbour = kind.is_busy.then(|| Neighbour::start(seed)).transpose().map_err(BlocksError::Neighbour)?;
+        let neighbour = kind.is_busy.then(|| Neighbour::start(seed)).transpose().map_err(Failure::Prepare)?;
         let seed = seed.to_string();
         let flags = [&["--order", kind.order, "--seed", &seed], kind.flags()].concat();
         let study = compare.run(&kind.plan(&bench), &flags)?;
         drop(neighbour);
-        let piece = Piece::of(kind.name, &blocks.remark, &study).ok_or(BlocksError::Study(kind.name))?;
+        let piece = Piece::of(kind.name, &blocks.under.remark, &study).ok_or_else(|| Failure::lacks("the study"))?;
         jsonl::append(&blocks.data, std::slice::from_ref(&piece))?;
         pieces.push(piece);
     }
     tell("studies are drawn from what was recorded");
     let text = document(&pieces, blocks, &compare.version()?);
-    fs::write(&blocks.output, text).map_err(|source| BlocksError::Write { path: blocks.output.clone(), source })
+    Ok(files::write(&blocks.output, &text)?)
 }
 
 fn recorded(pieces: &[Piece], kind: &Kind) -> u32 {
@@ -140,28 +133,10 @@ fn document(pieces: &[Piece], blocks: &Blocks, version: &str) -> String {
     text
 }
 
-/// Why blocks were not recorded.
-#[derive(Debug, Error)]
-pub(crate) enum BlocksError {
-    #[error(transparent)]
-    Compare(#[from] CompareError),
-    #[error("start a neighbour")]
-    Neighbour(#[source] std::io::Error),
-    #[error("record {0}: the study is not as stampede compare writes it")]
-    Study(&'static str),
-    #[error(transparent)]
-    Data(#[from] JsonlError),
-    #[error("write {}", path.display())]
-    Write {
-        path: PathBuf,
-        #[source]
-        source: std::io::Error,
-    },
-}
-
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::args::defaults;
 
     fn piece(kind: &str) -> Piece {
         Piece {
@@ -187,7 +162,7 @@ mod tests {
 
     #[test]
     fn a_document_of_nothing_has_no_target_that_is_met() {
-        let text = document(&[], &Blocks { studies: 10, ..Blocks::default() }, "stampede 0");
+        let text = document(&[], &Blocks { studies: 10, ..defaults() }, "stampede 0");
         assert!(text.contains("not measured") && !text.contains(" met\n"), "{text}");
     }
 }

@@ -6,39 +6,33 @@
 mod queue;
 
 use std::cmp::Reverse;
-use std::collections::{BTreeMap, BinaryHeap};
-use std::fs;
-use std::io::Write;
+use std::collections::BinaryHeap;
 use std::path::PathBuf;
 use std::thread;
 use std::time::Duration;
 
-use jiff::{SignedDuration, Timestamp};
 use stampede_analysis::{Capacity, CapacityStep, Found, ProbeWatch, capacity, capacity_step};
-use stampede_core::{
-    Bytes, Case, CaseId, CgroupSupport, Counts, CpuLayout, Cpus, ErrorModel, GeneratorUse, Groundwork, Latencies,
-    Limits, Load, Machine, Measurement, Outcome, Random, Rounds, RuntimeId, Slo, SloSecond, Study, StudyId, StudyKind,
-    Topology, Trial, Tuning, WorkloadId,
-};
-use thiserror::Error;
+use stampede_core::{Latencies, Load, Measurement, Random, Rounds, Slo, SloSecond, Study, StudyKind};
 
 use self::queue::{Queue, Server};
 use crate::document::{self, Section};
+use crate::failure::Failure;
+use crate::files;
+use crate::made_up;
 use crate::target::{Bound, Target};
 
 /// How it is to be done.
-#[derive(Clone, Debug, PartialEq)]
+#[derive(Clone, Debug, clap::Args)]
 pub(crate) struct Capacities {
-    /// Searches of each server.
+    /// Searches of each server
+    #[arg(long, value_name = "N", default_value_t = 100, value_parser = clap::value_parser!(u32).range(1..))]
     pub(crate) searches: u32,
+    /// Seed; the same one gives the same figures
+    #[arg(long, value_name = "N", default_value_t = 1)]
     pub(crate) seed: u64,
+    /// The document [default: stdout]
+    #[arg(long, value_name = "FILE")]
     pub(crate) output: Option<PathBuf>,
-}
-
-impl Default for Capacities {
-    fn default() -> Self {
-        Self { searches: 100, seed: 1, output: None }
-    }
 }
 
 /// What a search may miss.
@@ -118,7 +112,7 @@ impl Search {
 }
 
 /// Searches everything, and writes the document.
-pub(crate) fn run(asked: &Capacities) -> Result<(), CapacitiesError> {
+pub(crate) fn run(asked: &Capacities) -> Result<(), Failure> {
     let mut targets = Vec::new();
     let mut rows = vec![
         [
@@ -172,14 +166,7 @@ pub(crate) fn run(asked: &Capacities) -> Result<(), CapacitiesError> {
          simulated trials.",
     );
     section.table(&rows);
-    let text = render(asked, &targets, &section);
-    match &asked.output {
-        Some(path) => fs::write(path, text).map_err(|source| CapacitiesError::Write { path: path.clone(), source }),
-        None => {
-            let failed = |source| CapacitiesError::Write { path: "the standard output".into(), source };
-            std::io::stdout().write_all(text.as_bytes()).map_err(failed)
-        }
-    }
+    Ok(files::write_or_print(asked.output.as_deref(), &render(asked, &targets, &section))?)
 }
 
 fn render(asked: &Capacities, targets: &[Target], section: &Section) -> String {
@@ -232,7 +219,7 @@ fn search(subject: &Subject, seed: u64) -> Search {
     let mut study = study(subject.slo);
     let (mut trials, mut time) = (Vec::new(), Duration::ZERO);
     while let Some(CapacityStep { case: id, load, window }) = capacity_step(&study, &trials) {
-        let case = Case { id: CaseId::new(id), load: load.clone(), ..case() };
+        let case = made_up::case(id, load.clone());
         let measurement = match &load {
             Load::Open { schedule, .. } => {
                 let watch = study.slo.as_ref().and_then(|slo| ProbeWatch::new(slo, &load, window));
@@ -242,7 +229,7 @@ fn search(subject: &Subject, seed: u64) -> Search {
             other => Some(closed(subject.server, other.connections(), window, random.draw())),
         };
         let took = measurement.as_ref().map_or(window, |measured| measured.window) + WARM_UP + BESIDE;
-        trials.push(trial(&case.id, trials.len() as u32 + 1, time, measurement));
+        trials.push(made_up::trial(&case.id, trials.len() as u32 + 1, time, measurement));
         time += took;
         if !study.cases.iter().any(|known| known.id == case.id) {
             study.cases.push(case);
@@ -285,8 +272,7 @@ fn open(server: Server, rate: f64, window: Duration, mut watch: ProbeWatch, seed
     let age = |(end, response): &(f64, f64)| if lasted < window { response - (end - cut).max(0.0) } else { *response };
     let began = ends.iter().filter(|(end, response)| lasted == window || end - response < cut);
     let response = latencies(began.map(age));
-    let ok = response.count();
-    measurement(lasted, ok, response, watch.seconds(lasted))
+    measurement(lasted, response, watch.seconds(lasted))
 }
 
 /// A closed load of so many connections.
@@ -309,7 +295,7 @@ fn closed(server: Server, connections: u32, window: Duration, seed: u64) -> Meas
         ends.push(nanos(next));
     }
     let response = latencies(responses.into_iter());
-    measurement(window, response.count(), response, Vec::new())
+    measurement(window, response, Vec::new())
 }
 
 fn latencies(responses: impl Iterator<Item = f64>) -> Latencies {
@@ -320,103 +306,15 @@ fn latencies(responses: impl Iterator<Item = f64>) -> Latencies {
 
 fn study(slo: &str) -> Study {
     Study {
-        id: StudyId::new("simulated"),
         kind: StudyKind::Capacity,
-        workload: WorkloadId::new("simulated"),
-        seed: 1,
-        rounds: Rounds::Auto { max_time: MAX_TIME },
-        precision: NEAR,
-        errors: ErrorModel::AllCases,
-        metric: None,
         slo: slo.parse::<Slo>().ok(),
         warm_up: WARM_UP,
-        duration: DURATION,
-        started_at: Timestamp::UNIX_EPOCH,
-        stampede_version: String::new(),
-        machine: Machine { cpus: 2, cpu_model: String::new(), kernel: String::new(), cgroup: CgroupSupport::V2 },
-        cases: Vec::new(),
-        groundwork: Groundwork::default(),
-        order: stampede_core::BlockOrder::default(),
-        resumed_at: Vec::new(),
-        time_over_at: None,
+        ..made_up::study(Rounds::Auto { max_time: MAX_TIME }, NEAR, DURATION)
     }
 }
 
-fn case() -> Case {
-    Case {
-        id: CaseId::new(""),
-        role: stampede_core::CaseRole::Candidate,
-        runtime: RuntimeId::new("simulated"),
-        runtime_version: String::new(),
-        app: String::new(),
-        site: None,
-        revision: None,
-        php: None,
-        tuning: Tuning::new(),
-        limits: Limits { cpus: Cpus::from_millis(1000), memory: Bytes::from_mib(512) },
-        topology: Topology::default(),
-        platform: "local".to_owned(),
-        base_image: None,
-        pinning: CpuLayout { server: vec![1], generator: vec![0] },
-        load: Load::Closed { connections: 1 },
-        beside: Vec::new(),
-    }
-}
-
-fn trial(case: &CaseId, block: u32, began: Duration, measurement: Option<Measurement>) -> Trial {
-    Trial {
-        case: case.clone(),
-        block,
-        position: 1,
-        started_at: Timestamp::UNIX_EPOCH + SignedDuration::try_from(began).unwrap_or_default(),
-        outcome: Outcome::Measured,
-        enforced: None,
-        ready: None,
-        php: None,
-        answers: Vec::new(),
-        measurement,
-        stops: Vec::new(),
-        parts: Vec::new(),
-        link: None,
-        audits: Vec::new(),
-        scale: None,
-    }
-}
-
-fn measurement(window: Duration, ok: u64, response: Latencies, seconds: Vec<SloSecond>) -> Measurement {
-    Measurement {
-        window,
-        requests: Counts { sent: ok, ok, failed: 0, unfinished: 0 },
-        warm_up: Counts::default(),
-        reconnects: 0,
-        service: Latencies::coarse(),
-        response,
-        status: BTreeMap::new(),
-        errors: BTreeMap::new(),
-        bytes_sent: 0,
-        bytes_received: 0,
-        resources: None,
-        generator: GeneratorUse { threads: 1, cpu: Duration::ZERO },
-        sending: None,
-        sampling: None,
-        steps: Vec::new(),
-        seconds,
-        turns: Vec::new(),
-        load_seconds: Vec::new(),
-    }
-}
-
-/// Why there is no result.
-#[derive(Debug, Error)]
-pub(crate) enum CapacitiesError {
-    /// The document cannot be written.
-    #[error("write {}", path.display())]
-    Write {
-        /// Where to.
-        path: PathBuf,
-        /// The cause.
-        source: std::io::Error,
-    },
+fn measurement(window: Duration, response: Latencies, seconds: Vec<SloSecond>) -> Measurement {
+    Measurement { seconds, response: response.clone(), ..made_up::measurement(window, response.count()) }
 }
 
 #[cfg(test)]
@@ -460,7 +358,7 @@ mod tests {
 
     #[test]
     fn searches_find_the_truth_mostly() {
-        let asked = Capacities { searches: 20, ..Capacities::default() };
+        let asked = Capacities { searches: 20, ..crate::args::defaults() };
         for subject in &SUBJECTS {
             let near = searches(subject, &asked).iter().filter(|search| search.is_near(subject.truth)).count();
             // Of 20 searches that are near in 95 of 100, 16 or more are in 99.7 of 100.

@@ -21,11 +21,7 @@ pub(crate) struct Compare {
 impl Compare {
     /// The program that was named, or the one beside this.
     pub(crate) fn new(named: Option<PathBuf>) -> Result<Self, CompareError> {
-        let beside = std::env::current_exe().map_err(CompareError::Prepare)?.with_file_name("stampede");
-        let program = named.unwrap_or(beside);
-        if !program.is_file() {
-            return Err(CompareError::NoStampede(program));
-        }
+        let program = program(named)?;
         let folder = tempfile::Builder::new().prefix("stampede-bench-").tempdir().map_err(CompareError::Prepare)?;
         fs::create_dir(folder.path().join(APP)).map_err(CompareError::Prepare)?;
         Ok(Self { program, folder })
@@ -72,6 +68,18 @@ impl Compare {
         let output = Command::new(&self.program).arg("--version").output().map_err(start)?;
         Ok(String::from_utf8_lossy(&output.stdout).trim().to_owned())
     }
+}
+
+/// The program that was named, or the one beside this.
+pub(crate) fn program(named: Option<PathBuf>) -> Result<PathBuf, CompareError> {
+    let beside = std::env::current_exe().map_err(CompareError::Prepare)?.with_file_name("stampede");
+    let program = named.unwrap_or(beside);
+    if program.is_file() { Ok(program) } else { Err(CompareError::NoStampede(program)) }
+}
+
+/// When a study, or a trial, began: to the second.
+pub(crate) fn began(study: &Value) -> Option<String> {
+    study["started_at"].as_str()?.split('.').next().map(str::to_owned)
 }
 
 /// Why there is no study.

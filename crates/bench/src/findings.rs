@@ -10,20 +10,21 @@ mod neighbour;
 mod score;
 
 use std::collections::BTreeMap;
-use std::fs;
 use std::ops::Range;
 use std::path::{Path, PathBuf};
 
+use clap::builder::PossibleValuesParser;
 use serde::{Deserialize, Serialize};
 use serde_json::Value;
-use thiserror::Error;
 
-pub(crate) use self::fault::FAULTS;
-use self::fault::{Fault, Setup, healthy};
+use self::fault::{FAULTS, Fault, Setup, healthy};
 use self::neighbour::Neighbours;
+use crate::args::UnderTest;
 use crate::circumstances::Circumstances;
-use crate::compare::{Compare, CompareError};
-use crate::jsonl::{self, JsonlError};
+use crate::compare::{Compare, CompareError, began};
+use crate::failure::Failure;
+use crate::files;
+use crate::jsonl;
 use crate::progress::tell;
 use crate::steal::{AllProcessors, TOO_MUCH};
 
@@ -44,28 +45,29 @@ const FULL: u32 = 200;
 const TRIES: u32 = 6;
 
 /// How it is to be done.
-#[derive(Clone, Debug, PartialEq)]
+#[derive(Clone, Debug, clap::Args)]
 pub(crate) struct Provocation {
-    pub(crate) only: Option<&'static str>,
-    pub(crate) cells: Range<usize>,
+    /// This fault alone [default: all]
+    #[arg(long, value_name = "FAULT", value_parser = PossibleValuesParser::new(FAULTS.map(|fault| fault.name)))]
+    pub(crate) only: Option<String>,
+    /// These runs alone, the last one not included: 0..40 [default: all]
+    #[arg(long, value_name = "FROM..TO", value_parser = range)]
+    pub(crate) cells: Option<Range<usize>>,
+    /// Runs so far
+    #[arg(long, value_name = "FILE", default_value = "crates/bench/data/findings.jsonl")]
     pub(crate) data: PathBuf,
+    /// The document
+    #[arg(long, value_name = "FILE", default_value = "docs/bench-findings.md")]
     pub(crate) output: PathBuf,
-    /// What else went on, in words.
-    pub(crate) remark: String,
-    pub(crate) stampede: Option<PathBuf>,
+    #[command(flatten)]
+    pub(crate) under: UnderTest,
 }
 
-impl Default for Provocation {
-    fn default() -> Self {
-        Self {
-            only: None,
-            cells: 0..usize::MAX,
-            data: PathBuf::from("crates/bench/data/findings.jsonl"),
-            output: PathBuf::from("docs/bench-findings.md"),
-            remark: "nothing said".to_owned(),
-            stampede: None,
-        }
-    }
+/// `10..20`
+fn range(typed: &str) -> Result<Range<usize>, String> {
+    let ends = typed.split_once("..").and_then(|(from, to)| Some(from.parse().ok()?..to.parse().ok()?));
+    ends.filter(|cells: &Range<usize>| !cells.is_empty())
+        .ok_or_else(|| "it takes two whole numbers, the smaller one first, as 0..40".to_owned())
 }
 
 /// A run.
@@ -162,7 +164,7 @@ impl Ran {
             subject: cell.subject().to_owned(),
             runtime: cell.runtime().to_owned(),
             severity: cell.severity(),
-            began: text(&study["started_at"])?.split('.').next().unwrap_or_default().to_owned(),
+            began: began(study)?,
             outcome: text(&trial["outcome"])?,
             reason: text(&trial["reason"]).map(|reason| reason.lines().next().unwrap_or_default().to_owned()),
             answer: text(&case["bottleneck"]),
@@ -188,8 +190,8 @@ impl Ran {
 }
 
 /// Runs what is missing.
-pub(crate) fn run(provocation: &Provocation) -> Result<(), FindingsError> {
-    let Provocation { only, cells, data, output, remark, stampede } = provocation;
+pub(crate) fn run(provocation: &Provocation) -> Result<(), Failure> {
+    let Provocation { only, cells, data, output, under: UnderTest { stampede, remark } } = provocation;
     let compare = Compare::new(stampede.clone())?;
     compare.put("index.php", include_str!("findings/index.php"))?;
     for number in 0..SCRIPTS {
@@ -198,13 +200,11 @@ pub(crate) fn run(provocation: &Provocation) -> Result<(), FindingsError> {
     let all = Cell::all();
     let mut ran = read(data, &all)?;
     let under = Circumstances::now(&compare.version()?, remark);
-    let write = |ran: &BTreeMap<usize, Ran>| {
-        let text = score::document(&all, ran);
-        fs::write(output, text).map_err(|source| FindingsError::Write { path: output.clone(), source })
-    };
+    let write = |ran: &BTreeMap<usize, Ran>| files::write(output, &score::document(&all, ran));
     write(&ran)?;
     for (number, cell) in all.iter().enumerate() {
-        let wanted = cells.contains(&number) && only.is_none_or(|only| cell.subject() == only);
+        let wanted = cells.as_ref().is_none_or(|cells| cells.contains(&number))
+            && only.as_ref().is_none_or(|only| cell.subject() == only);
         if !wanted || ran.contains_key(&number) {
             continue;
         }
@@ -232,7 +232,7 @@ pub(crate) fn run(provocation: &Provocation) -> Result<(), FindingsError> {
     Ok(())
 }
 
-fn measure(compare: &Compare, number: usize, cell: &Cell, under: &Circumstances) -> Result<Ran, FindingsError> {
+fn measure(compare: &Compare, number: usize, cell: &Cell, under: &Circumstances) -> Result<Ran, Failure> {
     let neighbours = Neighbours::start(cell.setup().map_or(0, |setup| setup.neighbours));
     let processors = AllProcessors::now();
     let study = compare.run(&cell.plan(), &["--no-yard-stick"]);
@@ -240,7 +240,9 @@ fn measure(compare: &Compare, number: usize, cell: &Cell, under: &Circumstances)
     drop(neighbours);
     // What could not be measured at all is a row with its reason.
     let ran = match study {
-        Ok(study) => Ran::of(number, cell, &study, under).ok_or(FindingsError::Study { cell: number })?,
+        Ok(study) => Ran::of(number, cell, &study, under).ok_or_else(|| {
+            Failure::Unusable(format!("the study of run {number} is not as stampede compare writes it"))
+        })?,
         Err(CompareError::Study { told, .. }) => Ran {
             cell: number,
             subject: cell.subject().to_owned(),
@@ -272,7 +274,7 @@ fn script(number: u32) -> String {
 }
 
 /// What is kept, the last line of each run. The number of a run stands for another one where faults were added between.
-fn read(path: &Path, cells: &[Cell]) -> Result<BTreeMap<usize, Ran>, FindingsError> {
+fn read(path: &Path, cells: &[Cell]) -> Result<BTreeMap<usize, Ran>, Failure> {
     let mut kept = BTreeMap::new();
     for ran in jsonl::read::<Ran>(path)? {
         let name = |subject: &str, runtime: &str, severity: usize| format!("{subject} {severity} on {runtime}");
@@ -281,30 +283,15 @@ fn read(path: &Path, cells: &[Cell]) -> Result<BTreeMap<usize, Ran>, FindingsErr
             .get(ran.cell)
             .map_or_else(|| "none".to_owned(), |cell| name(cell.subject(), cell.runtime(), cell.severity()));
         if was != is {
-            return Err(FindingsError::Another { path: path.to_owned(), cell: ran.cell, was, is });
+            return Err(Failure::Unusable(format!(
+                "read {}: run {} was {was} there and is {is} now; name another --data",
+                path.display(),
+                ran.cell
+            )));
         }
         kept.insert(ran.cell, ran);
     }
     Ok(kept)
-}
-
-/// Why faults were not provoked.
-#[derive(Debug, Error)]
-pub(crate) enum FindingsError {
-    #[error(transparent)]
-    Compare(#[from] CompareError),
-    #[error("read the study of run {cell}: it is not as stampede compare writes it")]
-    Study { cell: usize },
-    #[error(transparent)]
-    Kept(#[from] JsonlError),
-    #[error("read {}: run {cell} was {was} there and is {is} now; name another --data", path.display())]
-    Another { path: PathBuf, cell: usize, was: String, is: String },
-    #[error("write {}", path.display())]
-    Write {
-        path: PathBuf,
-        #[source]
-        source: std::io::Error,
-    },
 }
 
 #[cfg(test)]

@@ -1,59 +1,29 @@
 //! What is kept as it comes, so that a long run goes on where it was left: JSON, a value a line.
 
-use std::fs;
-use std::io::{self, Write};
-use std::path::{Path, PathBuf};
+use std::path::Path;
 
 use serde::Serialize;
 use serde::de::DeserializeOwned;
-use thiserror::Error;
+
+use crate::failure::Failure;
+use crate::files::{self, FileError};
 
 /// All values; none where there is no file yet.
-pub(crate) fn read<T: DeserializeOwned>(path: &Path) -> Result<Vec<T>, JsonlError> {
-    let text = match fs::read_to_string(path) {
-        Err(error) if error.kind() == io::ErrorKind::NotFound => return Ok(Vec::new()),
-        read => read.map_err(|source| JsonlError::Read { path: path.to_owned(), source })?,
-    };
-    let value = |(line, text): (usize, &str)| {
-        serde_json::from_str(text).map_err(|source| JsonlError::Line { path: path.to_owned(), line, source })
-    };
-    (1..).zip(text.lines()).map(value).collect()
+pub(crate) fn read<T: DeserializeOwned>(path: &Path) -> Result<Vec<T>, FileError> {
+    files::lines(path, "", |line| serde_json::from_str(line).ok())
 }
 
 /// Puts values behind those that are there, and on the disk.
-pub(crate) fn append<T: Serialize>(path: &Path, values: &[T]) -> Result<(), JsonlError> {
-    let write = || {
-        let mut file = fs::OpenOptions::new().create(true).append(true).open(path)?;
-        for value in values {
-            file.write_all(format!("{}\n", serde_json::to_string(value)?).as_bytes())?;
-        }
-        file.sync_all()
+pub(crate) fn append<T: Serialize>(path: &Path, values: &[T]) -> Result<(), Failure> {
+    let line = |value| {
+        serde_json::to_string(value).map(|text| {
+            text + "
+"
+        })
     };
-    write().map_err(|source| JsonlError::Write { path: path.to_owned(), source })
-}
-
-/// Why lines are not kept, or not read.
-#[derive(Debug, Error)]
-pub(crate) enum JsonlError {
-    #[error("read {}", path.display())]
-    Read {
-        path: PathBuf,
-        #[source]
-        source: io::Error,
-    },
-    #[error("read {}: line {line} is not what is kept there", path.display())]
-    Line {
-        path: PathBuf,
-        line: usize,
-        #[source]
-        source: serde_json::Error,
-    },
-    #[error("write {}", path.display())]
-    Write {
-        path: PathBuf,
-        #[source]
-        source: io::Error,
-    },
+    let lines: Result<String, _> = values.iter().map(line).collect();
+    let lines = lines.map_err(|error| Failure::Unusable(format!("keep what was measured: {error}")))?;
+    Ok(files::append(path, "", &lines)?)
 }
 
 #[cfg(test)]
@@ -69,6 +39,6 @@ mod tests {
         append(&path, &[3]).unwrap();
         assert_eq!(read::<u32>(&path).unwrap(), [1, 2, 3]);
         append(&path, &["four"]).unwrap();
-        assert!(matches!(read::<u32>(&path), Err(JsonlError::Line { line: 4, .. })));
+        assert!(matches!(read::<u32>(&path), Err(FileError::Line { line: 4, .. })));
     }
 }

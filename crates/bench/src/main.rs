@@ -18,12 +18,15 @@ mod draws;
 mod duel;
 mod exchange;
 mod failure;
+mod files;
 mod findings;
 mod floor;
+mod forecast;
 mod ideal;
 mod interruption;
 mod jsonl;
 mod machine;
+mod made_up;
 mod memory;
 mod nginx;
 mod open;
@@ -48,12 +51,13 @@ mod turns;
 mod validation;
 mod variant;
 
-use std::env;
 use std::error::Error;
 use std::io::Write;
 use std::process::ExitCode;
 
-use crate::args::Task;
+use clap::Parser;
+
+use crate::args::{Args, Task};
 use crate::failure::Failure;
 
 fn main() -> ExitCode {
@@ -74,33 +78,27 @@ fn main() -> ExitCode {
 }
 
 fn run() -> Result<(), Failure> {
-    match args::read(env::args().skip(1))? {
+    match Args::parse().task {
         Task::Load(load) => suite::run(&load),
-        Task::Sampling(sampling) => print(&sampling::run(&sampling)?),
-        Task::Stats(proof) => Ok(proof::run(&proof)?),
-        Task::Tune(replay) => Ok(tuning::run(&replay)?),
-        Task::Grid(recording) => Ok(tuning::recorder::run(&recording)?),
-        Task::Capacity(asked) => Ok(capacity::run(&asked)?),
-        Task::Record(recording) => Ok(recording::run(&recording)?),
-        Task::Real(real) => Ok(real::run(&real)?),
-        Task::Forecast(asked) => Ok(validation::run(&asked)?),
-        Task::Published(asked) => Ok(published::run(&asked)?),
-        Task::Findings(provocation) => Ok(findings::run(&provocation)?),
-        Task::Turns(asked) => Ok(turns::run(&asked)?),
-        Task::Blocks(asked) => Ok(blocks::run(&asked)?),
-        Task::Disturb(seed) => turns::disturb(seed).map_err(Failure::Prepare),
+        Task::Sampling(sampling) => Ok(files::print(&sampling::run(&sampling)?)?),
+        Task::Stats(proof) => proof::run(&proof),
+        Task::Tune(replay) => tuning::run(&replay),
+        Task::Grid(recording) => tuning::recorder::run(&recording),
+        Task::Capacity(asked) => capacity::run(&asked),
+        Task::Record(recording) => recording::run(&recording),
+        Task::Real(real) => real::run(&real),
+        Task::Forecast(asked) => validation::run(&asked),
+        Task::Published(asked) => published::run(&asked),
+        Task::Findings(provocation) => findings::run(&provocation),
+        Task::Turns(asked) => turns::run(&asked),
+        Task::Blocks(asked) => blocks::run(&asked),
+        Task::Disturb { seed } => turns::disturb(seed).map_err(Failure::Prepare),
         Task::Burn => Ok(burner::serve()?),
         Task::Serve => Ok(server::serve()?),
         Task::Fly { address, connections, duration } => {
             let flown = floor::run(address, connections, duration)?;
-            print(&format!("answers {} seconds {}\n", flown.answers, flown.time.as_secs_f64()))
+            Ok(files::print(&format!("answers {} seconds {}\n", flown.answers, flown.time.as_secs_f64()))?)
         }
-        Task::Spin { rate, duration } => print(&ideal::run(rate, duration).line()),
-        Task::Help => print(args::USAGE),
+        Task::Spin { rate, duration } => Ok(files::print(&ideal::run(rate.get(), duration).line())?),
     }
-}
-
-fn print(text: &str) -> Result<(), Failure> {
-    let written = std::io::stdout().write_all(text.as_bytes());
-    written.map_err(|source| Failure::Write { path: "the standard output".into(), source })
 }

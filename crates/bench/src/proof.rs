@@ -9,40 +9,38 @@ mod noise;
 mod possible;
 mod simulation;
 
-use std::fs;
-use std::io::Write;
 use std::path::PathBuf;
 use std::time::Duration;
 
 use stampede_core::{ErrorModel, Rounds, VerdictWord};
 use stampede_stats::{Confidence, power};
-use thiserror::Error;
 
 use self::noise::Noise;
 pub(crate) use self::simulation::{Compared, decided};
 use self::simulation::{Ended, PRECISION, Simulation, TRIAL};
 use crate::document::{self, Section};
 use crate::draws::draws;
+use crate::failure::Failure;
+use crate::files;
 use crate::progress::tell;
 use crate::target::{Bound, Target};
-use crate::trials::{self, TrialRow, TrialsError};
+use crate::trials::{self, TrialRow};
 
 /// How it is to be done.
-#[derive(Clone, Debug, PartialEq)]
+#[derive(Clone, Debug, clap::Args)]
 pub(crate) struct Proof {
-    /// Studies of each kind.
+    /// Studies of each kind
+    #[arg(long, value_name = "N", default_value_t = 2000, value_parser = clap::value_parser!(u32).range(1..))]
     pub(crate) studies: u32,
+    /// Seed; the same one gives the same figures
+    #[arg(long, value_name = "N", default_value_t = 1)]
     pub(crate) seed: u64,
-    /// Recorded trials.
+    /// Recorded trials
+    #[arg(long, value_name = "FILE", default_value = "crates/bench/data/identical-trials.csv")]
     pub(crate) data: PathBuf,
+    /// The document [default: stdout]
+    #[arg(long, value_name = "FILE")]
     pub(crate) output: Option<PathBuf>,
-}
-
-impl Default for Proof {
-    fn default() -> Self {
-        let data = PathBuf::from("crates/bench/data/identical-trials.csv");
-        Self { studies: 2000, seed: 1, data, output: None }
-    }
 }
 
 /// The time that a study of two cases may take.
@@ -68,12 +66,15 @@ struct Kind {
 }
 
 /// Simulates everything, and writes the document.
-pub(crate) fn run(proof: &Proof) -> Result<(), ProofError> {
+pub(crate) fn run(proof: &Proof) -> Result<(), Failure> {
     let rows = trials::read(&proof.data)?;
     let (kept_back, seen): (Vec<&TrialRow>, Vec<&TrialRow>) =
         rows.iter().partition(|row| row.piece % 2 == 0 && row.piece >= UNSCORED);
     if seen.is_empty() || kept_back.is_empty() {
-        return Err(ProofError::NoTrials { path: proof.data.clone() });
+        let data = proof.data.display();
+        return Err(Failure::Unusable(format!(
+            "{data} holds no trials of both halves; stampede-bench record makes them"
+        )));
     }
     let fewer = proof.studies.div_ceil(4);
     let kinds = [
@@ -96,14 +97,7 @@ pub(crate) fn run(proof: &Proof) -> Result<(), ProofError> {
     tell("many cases");
     let many = many::many(proof, &kinds, &mut targets);
     let sections = [noise, identical, many, found, coverage, times, possible::possible()];
-    let text = render(proof, &targets, &sections);
-    match &proof.output {
-        Some(path) => fs::write(path, text).map_err(|source| ProofError::Write { path: path.clone(), source }),
-        None => {
-            let failed = |source| ProofError::Write { path: "the standard output".into(), source };
-            std::io::stdout().write_all(text.as_bytes()).map_err(failed)
-        }
-    }
+    Ok(files::write_or_print(proof.output.as_deref(), &render(proof, &targets, &sections))?)
 }
 
 fn render(proof: &Proof, targets: &[Target], sections: &[Section]) -> String {
@@ -388,19 +382,4 @@ fn target(what: impl Into<String>, bound: Bound, share: f64) -> Target {
 fn percent(share: f64) -> String {
     let percent = 100.0 * share;
     if percent.fract() == 0.0 { format!("{percent:.0} %") } else { format!("{percent:.1} %") }
-}
-
-/// Why nothing was simulated.
-#[derive(Debug, Error)]
-pub(crate) enum ProofError {
-    #[error(transparent)]
-    Trials(#[from] TrialsError),
-    #[error("{} holds no trials of both halves; stampede-bench record makes them", path.display())]
-    NoTrials { path: PathBuf },
-    #[error("write {}", path.display())]
-    Write {
-        path: PathBuf,
-        #[source]
-        source: std::io::Error,
-    },
 }

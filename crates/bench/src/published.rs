@@ -5,16 +5,19 @@
 //! the fastest row, which is then not scored.
 
 use std::collections::BTreeMap;
-use std::fs;
+use std::fmt::Display;
 use std::path::PathBuf;
 
 use serde::Deserialize;
 use serde_json::Value;
-use thiserror::Error;
 
+use crate::args::UnderTest;
 use crate::circumstances::Circumstances;
-use crate::compare::{Compare, CompareError};
+use crate::compare::Compare;
 use crate::document::Section;
+use crate::failure::Failure;
+use crate::files;
+use crate::forecast::{self, Figures};
 use crate::progress::tell;
 
 /// The experiment as the program knows it.
@@ -37,29 +40,23 @@ const EQUAL: f64 = 1.05;
 const LONGEST: f64 = 200.0;
 const HALVINGS: u32 = 12;
 
-/// How it is to be done.
-#[derive(Clone, Debug, PartialEq)]
-pub(crate) struct Published {
-    /// How often each calibration is measured.
-    pub(crate) rounds: u32,
-    /// The workload, or a folder with one of the same apps.
-    pub(crate) workload: String,
-    pub(crate) output: PathBuf,
-    /// What else went on, in words.
-    pub(crate) remark: String,
-    pub(crate) stampede: Option<PathBuf>,
-}
+/// Why nothing is forecast.
+const FASTEST: &str = "the fastest published row cannot be measured here, and without it no round trip is known";
 
-impl Default for Published {
-    fn default() -> Self {
-        Self {
-            rounds: 3,
-            workload: "markdown".to_owned(),
-            output: PathBuf::from("docs/bench-forecast-published.md"),
-            remark: "nothing said".to_owned(),
-            stampede: None,
-        }
-    }
+/// How it is to be done.
+#[derive(Clone, Debug, clap::Args)]
+pub(crate) struct Published {
+    /// How often each calibration is measured
+    #[arg(long, value_name = "N", default_value_t = 3, value_parser = clap::value_parser!(u32).range(1..))]
+    pub(crate) rounds: u32,
+    /// The workload, or a folder with one of the same apps
+    #[arg(long, value_name = "NAME|DIR", default_value = "markdown")]
+    pub(crate) workload: String,
+    /// The document
+    #[arg(long, value_name = "FILE", default_value = "docs/bench-forecast-published.md")]
+    pub(crate) output: PathBuf,
+    #[command(flatten)]
+    pub(crate) under: UnderTest,
 }
 
 #[derive(Debug, Deserialize)]
@@ -111,15 +108,17 @@ struct Row {
     published: Option<f64>,
 }
 
+fn unreadable(problem: impl Display) -> Failure {
+    Failure::Unusable(format!("read studies/gcp-markdown.yaml: {problem}"))
+}
+
 /// The rows of the table.
-fn rows() -> Result<Vec<Row>, PublishedError> {
-    let experiment: Experiment =
-        serde_saphyr::from_str(EXPERIMENT).map_err(|error| PublishedError::Experiment(error.to_string()))?;
+fn rows() -> Result<Vec<Row>, Failure> {
+    let experiment: Experiment = serde_saphyr::from_str(EXPERIMENT).map_err(unreadable)?;
     let table = experiment.tables.into_iter().find(|table| table.id == TABLE);
-    let Table { case: common, rows, .. } =
-        table.ok_or_else(|| PublishedError::Experiment(format!("no table {TABLE}")))?;
+    let Table { case: common, rows, .. } = table.ok_or_else(|| unreadable(format!("no table {TABLE}")))?;
     let row = |Entry { title, case, published }: Entry| {
-        let lacks = |what| PublishedError::Experiment(format!("{title} has no {what}"));
+        let lacks = |what| unreadable(format!("{title} has no {what}"));
         let runtime = case.runtime.or_else(|| common.runtime.clone()).ok_or_else(|| lacks("runtime"))?;
         let plain = |value: &Value| value.as_str().map_or_else(|| value.to_string(), str::to_owned);
         Ok(Row {
@@ -136,15 +135,6 @@ fn rows() -> Result<Vec<Row>, PublishedError> {
     rows.into_iter().map(row).collect()
 }
 
-/// What is forecast of a service.
-#[derive(Clone, Copy, Debug, PartialEq)]
-struct Figures {
-    throughput: f64,
-    p50_ms: f64,
-    p99_ms: f64,
-    instances: f64,
-}
-
 /// A service with what came of it.
 struct Forecast {
     row: Row,
@@ -153,8 +143,8 @@ struct Forecast {
 }
 
 /// Measures, forecasts, and writes the document.
-pub(crate) fn run(published: &Published) -> Result<(), PublishedError> {
-    let Published { rounds, workload, output, remark, stampede } = published;
+pub(crate) fn run(published: &Published) -> Result<(), Failure> {
+    let Published { rounds, workload, output, under: UnderTest { stampede, remark } } = published;
     let stampede = Compare::new(stampede.clone())?;
     let under = Circumstances::now(&stampede.version()?, remark);
     let bench = Bench { stampede, workload: workload.clone(), rounds: rounds.to_string() };
@@ -169,7 +159,7 @@ pub(crate) fn run(published: &Published) -> Result<(), PublishedError> {
     }
     let fastest = calibrated.iter().filter(|(row, _)| row.published.is_some());
     let fastest = fastest.max_by(|(a, _), (b, _)| a.published.unwrap_or(0.0).total_cmp(&b.published.unwrap_or(0.0)));
-    let Some((fastest, Ok(studies))) = fastest else { return Err(PublishedError::Fastest) };
+    let Some((fastest, Ok(studies))) = fastest else { return Err(Failure::Missing(FASTEST.to_owned())) };
     tell(&format!("the round trip by {}", fastest.title));
     let round_trip = bench.fit(fastest, studies)?;
     let fastest = fastest.title.clone();
@@ -182,8 +172,7 @@ pub(crate) fn run(published: &Published) -> Result<(), PublishedError> {
         };
         forecasts.push(Forecast { row, figures });
     }
-    let text = document(&forecasts, &fastest, round_trip, &under);
-    fs::write(output, text).map_err(|source| PublishedError::Write { path: output.clone(), source })
+    Ok(files::write(output, &document(&forecasts, &fastest, round_trip, &under))?)
 }
 
 /// The program under test, and what it measures.
@@ -196,7 +185,7 @@ struct Bench {
 impl Bench {
     /// Measures one instance alone: one request at a time; the same on as much CPU as it has, where that is less, for what a start
     /// takes; and so many requests at a time as it is given.
-    fn calibrate(&self, row: &Row) -> Result<Vec<String>, PublishedError> {
+    fn calibrate(&self, row: &Row) -> Result<Vec<String>, Failure> {
         let at_once = format!("closed:{}", row.concurrency);
         let mut asked = vec![("closed:1", WHOLE)];
         if row.cpus != WHOLE {
@@ -213,13 +202,13 @@ impl Bench {
             arguments.extend(row.app.iter().flat_map(|app| ["--app", app]));
             arguments.extend(row.set.iter().flat_map(|set| ["--set", set]));
             let study = self.stampede.call(&arguments, |study| study["finished_at"].is_string())?;
-            studies.push(study["id"].as_str().ok_or(PublishedError::Missing("the study's id"))?.to_owned());
+            studies.push(forecast::name(&study)?);
         }
         Ok(studies)
     }
 
     /// The round trip in milliseconds with which a row is forecast as it was published; 0 where it is not as fast without one.
-    fn fit(&self, row: &Row, studies: &[String]) -> Result<f64, PublishedError> {
+    fn fit(&self, row: &Row, studies: &[String]) -> Result<f64, Failure> {
         let published = row.published.unwrap_or_default();
         let (mut shortest, mut longest) = (0.0, LONGEST);
         for _ in 0..HALVINGS {
@@ -233,23 +222,11 @@ impl Bench {
         Ok(shortest)
     }
 
-    fn forecast(&self, row: &Row, studies: &[String], round_trip: f64) -> Result<Figures, PublishedError> {
-        let Some((first, others)) = studies.split_first() else { return Err(PublishedError::Missing("a study")) };
+    fn forecast(&self, row: &Row, studies: &[String], round_trip: f64) -> Result<Figures, Failure> {
         let (trip, concurrency) = (format!("{:.0}us", round_trip * 1e3), row.concurrency.to_string());
-        let mut arguments = vec!["forecast", first, "--load", LOAD, "--client-rtt", &trip, "--cpus", &row.cpus];
-        arguments.extend(["--memory", &row.memory, "--concurrency", &concurrency, "--duration", WINDOW]);
-        arguments.extend(["--warm-up", "0s", "--rounds", "10"]);
-        arguments.extend(others.iter().flat_map(|other| ["--also", other]));
-        let told = self.stampede.call(&arguments, Value::is_object)?;
-        let figure = |path: &str, what| {
-            told["points"][0].pointer(path).and_then(Value::as_f64).ok_or(PublishedError::Missing(what))
-        };
-        Ok(Figures {
-            throughput: figure("/throughput/value", "a forecast throughput")?,
-            p50_ms: figure("/response_p50_ms/value", "a forecast p50")?,
-            p99_ms: figure("/response_p99_ms/value", "a forecast p99")?,
-            instances: figure("/instances/mean/value", "forecast instances")?,
-        })
+        let mut flags = vec!["--load", LOAD, "--client-rtt", &trip, "--cpus", &row.cpus, "--memory", &row.memory];
+        flags.extend(["--concurrency", &concurrency, "--duration", WINDOW, "--warm-up", "0s", "--rounds", "10"]);
+        forecast::forecast(&self.stampede, studies, &flags)
     }
 }
 
@@ -310,7 +287,7 @@ fn document(forecasts: &[Forecast], fitted: &str, round_trip: f64, under: &Circu
         let published = row.published.map_or_else(|| "-".to_owned(), |rate| format!("{rate:.1}"));
         let mut cells = vec![row.title.clone(), published];
         match figures {
-            Ok(Figures { throughput, p50_ms, p99_ms, instances }) => cells.extend([
+            Ok(Figures { throughput, p50_ms, p99_ms, instances, .. }) => cells.extend([
                 format!("{throughput:.1}"),
                 format!("{p50_ms:.1}"),
                 format!("{p99_ms:.1}"),
@@ -345,25 +322,6 @@ fn document(forecasts: &[Forecast], fitted: &str, round_trip: f64, under: &Circu
     format!("# {}\n\n{}\n", section.title, section.text.trim_end())
 }
 
-/// Why there is no table.
-#[derive(Debug, Error)]
-pub(crate) enum PublishedError {
-    #[error(transparent)]
-    Compare(#[from] CompareError),
-    #[error("read studies/gcp-markdown.yaml: {0}")]
-    Experiment(String),
-    #[error("the fastest published row cannot be measured here, and without it no round trip is known")]
-    Fastest,
-    #[error("read what stampede prints: it has not {0}")]
-    Missing(&'static str),
-    #[error("write {}", path.display())]
-    Write {
-        path: PathBuf,
-        #[source]
-        source: std::io::Error,
-    },
-}
-
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -395,7 +353,8 @@ mod tests {
             concurrency: 1,
             published,
         };
-        let figures = |throughput| Ok(Figures { throughput, p50_ms: 1.0, p99_ms: 2.0, instances: 3.0 });
+        let figures =
+            |throughput| Ok(Figures { throughput, p50_ms: 1.0, p99_ms: 2.0, rejected_share: 0.0, instances: 3.0 });
         let forecasts = [
             Forecast { row: row("fitted", Some(1_000.0)), figures: figures(1_000.0) },
             Forecast { row: row("fast", Some(900.0)), figures: figures(450.0) },

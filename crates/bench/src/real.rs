@@ -3,44 +3,37 @@
 //! Identical cases, and a server that does a known share more work. A line is kept of each study as it ends, and the
 //! document is written anew after each, so that hours of studies can be measured in pieces.
 
-use std::fs;
-use std::io::Write;
 use std::path::{Path, PathBuf};
 use std::time::Duration;
 
 use serde_json::Value;
-use thiserror::Error;
 
-use crate::compare::{APP, Compare, CompareError};
+use crate::args::{UnderTest, seconds};
+use crate::compare::{APP, Compare, began};
 use crate::document::{self, Section};
 use crate::exchange::BODY;
+use crate::failure::Failure;
+use crate::files;
 use crate::progress::tell;
 use crate::target::{Bound, Target};
 
 /// How it is to be done.
-#[derive(Clone, Debug, PartialEq)]
+#[derive(Clone, Debug, clap::Args)]
 pub(crate) struct Real {
-    /// Studies of identical cases; a quarter as many of each share of work.
+    /// Studies of identical cases; a quarter as many of each share of work
+    #[arg(long, value_name = "N", default_value_t = 40, value_parser = clap::value_parser!(u32).range(1..))]
     pub(crate) studies: u32,
+    /// The most time of a study
+    #[arg(long, value_name = "TIME", default_value = "120s", value_parser = seconds)]
     pub(crate) time: Duration,
+    /// What was measured so far
+    #[arg(long, value_name = "FILE", default_value = "crates/bench/data/real-studies.csv")]
     pub(crate) data: PathBuf,
+    /// The document
+    #[arg(long, value_name = "FILE", default_value = "docs/bench-stats-real.md")]
     pub(crate) output: PathBuf,
-    /// What else went on, in words.
-    pub(crate) remark: String,
-    pub(crate) stampede: Option<PathBuf>,
-}
-
-impl Default for Real {
-    fn default() -> Self {
-        Self {
-            studies: 40,
-            time: Duration::from_secs(120),
-            data: PathBuf::from("crates/bench/data/real-studies.csv"),
-            output: PathBuf::from("docs/bench-stats-real.md"),
-            remark: "nothing said".to_owned(),
-            stampede: None,
-        }
-    }
+    #[command(flatten)]
+    pub(crate) under: UnderTest,
 }
 
 /// What differs between the two cases of a study.
@@ -131,7 +124,7 @@ impl Ended {
         };
         Some(Self {
             kind,
-            started_at: study["started_at"].as_str()?.split('.').next().unwrap_or_default().to_owned(),
+            started_at: began(study)?,
             ratio,
             interval,
             blocks: verdict["ratio"]["n"].as_u64()?,
@@ -177,42 +170,26 @@ impl Ended {
 const HEADER: &str = "kind,started_at,ratio,low,high,blocks,verdict\n";
 
 /// Measures the studies that are missing.
-pub(crate) fn run(real: &Real) -> Result<(), RealError> {
-    let Real { studies, time, data, output, remark, stampede } = real;
+pub(crate) fn run(real: &Real) -> Result<(), Failure> {
+    let Real { studies, time, data, output, under: UnderTest { stampede, remark } } = real;
     let compare = Compare::new(stampede.clone())?;
-    let bench = std::env::current_exe().map_err(CompareError::Prepare)?;
+    let bench = std::env::current_exe().map_err(Failure::Prepare)?;
     let turns = studies.div_ceil(4) as usize * TURNS.len();
-    let mut ended = read(data)?;
+    let mut ended = files::lines(data, HEADER, Ended::read)?;
     loop {
-        let text = document(&ended, real, &compare.version()?);
-        fs::write(output, text).map_err(|source| RealError::Write { path: output.clone(), source })?;
+        files::write(output, &document(&ended, real, &compare.version()?))?;
         let Some(kind) = (ended.len() < turns).then(|| TURNS[ended.len() % TURNS.len()]) else { return Ok(()) };
         tell(&format!("study {} of {turns}: {}", ended.len() + 1, kind.name()));
         let study = compare.run(&kind.plan(*time, &bench), &[])?;
-        let one = Ended::of(kind, &study).ok_or_else(|| RealError::Study { kind: kind.name() })?;
-        append(data, &one, remark)?;
+        let one = Ended::of(kind, &study).ok_or_else(|| {
+            let kind = kind.name();
+            Failure::Unusable(format!(
+                "measure cases of which one does {kind}: the study has no verdict with an interval"
+            ))
+        })?;
+        files::append(data, &format!("# while they were measured: {remark}\n{HEADER}"), &one.line())?;
         ended.push(one);
     }
-}
-
-fn read(path: &Path) -> Result<Vec<Ended>, RealError> {
-    let text = match fs::read_to_string(path) {
-        Err(error) if error.kind() == std::io::ErrorKind::NotFound => return Ok(Vec::new()),
-        read => read.map_err(|source| RealError::Read { path: path.to_owned(), source })?,
-    };
-    let lines = text.lines().filter(|line| !line.starts_with('#') && *line != HEADER.trim_end());
-    lines.map(|line| Ended::read(line).ok_or_else(|| RealError::Line(line.to_owned()))).collect()
-}
-
-fn append(path: &Path, ended: &Ended, remark: &str) -> Result<(), RealError> {
-    let write = || {
-        let is_new = !path.exists();
-        let mut file = fs::OpenOptions::new().create(true).append(true).open(path)?;
-        let head = if is_new { format!("# while they were measured: {remark}\n{HEADER}") } else { String::new() };
-        file.write_all(format!("{head}{}", ended.line()).as_bytes())?;
-        file.sync_all()
-    };
-    write().map_err(|source| RealError::Write { path: path.to_owned(), source })
 }
 
 fn document(ended: &[Ended], real: &Real, version: &str) -> String {
@@ -230,7 +207,7 @@ fn document(ended: &[Ended], real: &Real, version: &str) -> String {
          {version}. While they were measured: {}.",
         identical.len(),
         real.studies,
-        real.remark,
+        real.under.remark,
     ));
     let mut targets = vec![{
         let wrong = identical.iter().filter(|one| one.is_false()).count();
@@ -289,29 +266,6 @@ fn share(what: String, least: f64, studies: &[&Ended], count: usize) -> Target {
     Target::value(what, Bound::AtLeast(least), seen, 0, " %")
 }
 
-/// Why studies were not measured.
-#[derive(Debug, Error)]
-pub(crate) enum RealError {
-    #[error(transparent)]
-    Compare(#[from] CompareError),
-    #[error("measure cases of which one does {kind}: the study has no verdict with an interval")]
-    Study { kind: String },
-    #[error("read {}", path.display())]
-    Read {
-        path: PathBuf,
-        #[source]
-        source: std::io::Error,
-    },
-    #[error("read the studies so far: {0} is none")]
-    Line(String),
-    #[error("write {}", path.display())]
-    Write {
-        path: PathBuf,
-        #[source]
-        source: std::io::Error,
-    },
-}
-
 #[cfg(test)]
 mod tests {
     use serde_json::json;
@@ -354,7 +308,7 @@ mod tests {
         };
         let text = document(
             &[one(Kind::Identical, "faster"), one(Kind::More(10), "faster"), one(Kind::More(3), "faster")],
-            &Real::default(),
+            &crate::args::defaults(),
             "stampede 0",
         );
         for line in ["1 of 40 studies", "100 %", "not measured"] {

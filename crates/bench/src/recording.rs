@@ -4,16 +4,17 @@
 //! they end, so that recording goes on where it was left, and others who wait to measure get their turn between two.
 
 use std::fs;
-use std::io::Write;
-use std::path::{Path, PathBuf};
+use std::path::PathBuf;
 
 use jiff::Timestamp;
 use serde_json::Value;
-use thiserror::Error;
 
-use crate::compare::{Compare, CompareError};
+use crate::args::UnderTest;
+use crate::compare::{Compare, began};
+use crate::failure::Failure;
+use crate::files;
 use crate::progress::tell;
-use crate::trials::{self, HEADER, SETTINGS, Setting, TrialRow, TrialsError};
+use crate::trials::{self, HEADER, SETTINGS, Setting, TrialRow};
 
 /// Identical cases in a piece.
 const CASES: [&str; 4] = ["a", "b", "c", "d"];
@@ -23,27 +24,26 @@ const ROUNDS: u32 = 8;
 const DURATION: &str = "2.5s";
 const WARM_UP: &str = "500ms";
 
-/// How it is to be done.
-#[derive(Clone, Debug, PartialEq)]
-pub(crate) struct Recording {
-    /// How many pieces the file is to hold.
-    pub(crate) pieces: u32,
-    pub(crate) data: PathBuf,
-    /// What else went on, in words.
-    pub(crate) remark: String,
-    pub(crate) stampede: Option<PathBuf>,
-}
+/// What the file begins with.
+const TITLE: &str = "# Trials of identical cases, recorded by `stampede-bench record`. Pieces with an even number are kept\n\
+                     # back: nothing is chosen by them. Which of them score the methods: docs/bench-stats.md.\n";
 
-impl Default for Recording {
-    fn default() -> Self {
-        let data = PathBuf::from("crates/bench/data/identical-trials.csv");
-        Self { pieces: 2 * SETTINGS.len() as u32, data, remark: "nothing said".to_owned(), stampede: None }
-    }
+/// How it is to be done.
+#[derive(Clone, Debug, clap::Args)]
+pub(crate) struct Recording {
+    /// How many pieces of 32 trials the file is to hold
+    #[arg(long, value_name = "N", default_value_t = 2 * SETTINGS.len() as u32, value_parser = clap::value_parser!(u32).range(1..))]
+    pub(crate) pieces: u32,
+    /// Recorded trials
+    #[arg(long, value_name = "FILE", default_value = "crates/bench/data/identical-trials.csv")]
+    pub(crate) data: PathBuf,
+    #[command(flatten)]
+    pub(crate) under: UnderTest,
 }
 
 /// Records the pieces that are missing.
-pub(crate) fn run(recording: &Recording) -> Result<(), RecordingError> {
-    let Recording { pieces, data, remark, stampede } = recording;
+pub(crate) fn run(recording: &Recording) -> Result<(), Failure> {
+    let Recording { pieces, data, under: UnderTest { stampede, remark } } = recording;
     let compare = Compare::new(stampede.clone())?;
     loop {
         let rows = trials::read(data)?;
@@ -56,9 +56,11 @@ pub(crate) fn run(recording: &Recording) -> Result<(), RecordingError> {
         tell(&format!("piece {piece} of {pieces}: {}", setting.name));
         let load_before = fs::read_to_string("/proc/loadavg").unwrap_or_default();
         let study = compare.run(&plan(setting), &[])?;
-        let rows = rows_of(piece, setting, &study).ok_or(RecordingError::Study)?;
+        let rows = rows_of(piece, setting, &study)
+            .ok_or_else(|| Failure::Unusable("the study is not as stampede compare writes it".to_owned()))?;
         if rows.is_empty() {
-            return Err(RecordingError::NothingMeasured { setting: setting.name, reason: first_reason(&study) });
+            let reason = study["cases"][0]["trials"][0]["reason"].as_str().unwrap_or("no reason");
+            return Err(Failure::Unusable(format!("record {}: no trial was measured: {reason}", setting.name)));
         }
         let planned = CASES.len() * ROUNDS as usize;
         let load = load_before.split_whitespace().take(3).collect::<Vec<_>>().join(" ");
@@ -71,13 +73,13 @@ pub(crate) fn run(recording: &Recording) -> Result<(), RecordingError> {
             setting.cpus,
             setting.load,
             rows.len(),
-            text(&study["started_at"]).split('.').next().unwrap_or_default(),
+            began(&study).unwrap_or_default(),
             text(&study["machine"]["cpu_model"]),
             study["machine"]["cpus"],
             text(&study["machine"]["kernel"]),
         );
         let lines: String = rows.iter().map(TrialRow::line).collect();
-        append(data, &format!("{head}{lines}"))?;
+        files::append(data, &format!("{TITLE}{HEADER}"), &format!("{head}{lines}"))?;
     }
 }
 
@@ -118,45 +120,6 @@ fn rows_of(piece: u32, setting: &'static Setting, study: &Value) -> Option<Vec<T
     }
     rows.sort_by(|a, b| a.start_s.total_cmp(&b.start_s));
     Some(rows)
-}
-
-fn first_reason(study: &Value) -> String {
-    study["cases"][0]["trials"][0]["reason"].as_str().unwrap_or("no reason").to_owned()
-}
-
-fn append(path: &Path, text: &str) -> Result<(), RecordingError> {
-    let write = || {
-        if let Some(folder) = path.parent() {
-            fs::create_dir_all(folder)?;
-        }
-        let is_new = !path.exists();
-        let mut file = fs::OpenOptions::new().create(true).append(true).open(path)?;
-        let title = "# Trials of identical cases, recorded by `stampede-bench record`. Pieces with an even number are kept\n\
-                     # back: nothing is chosen by them. Which of them score the methods: docs/bench-stats.md.\n";
-        let head = if is_new { format!("{title}{HEADER}") } else { String::new() };
-        file.write_all(format!("{head}{text}").as_bytes())?;
-        file.sync_all()
-    };
-    write().map_err(|source| RecordingError::Write { path: path.to_owned(), source })
-}
-
-/// Why a piece was not recorded.
-#[derive(Debug, Error)]
-pub(crate) enum RecordingError {
-    #[error(transparent)]
-    Compare(#[from] CompareError),
-    #[error(transparent)]
-    Trials(#[from] TrialsError),
-    #[error("read the study: it is not as stampede compare writes it")]
-    Study,
-    #[error("record {setting}: no trial was measured: {reason}")]
-    NothingMeasured { setting: &'static str, reason: String },
-    #[error("write {}", path.display())]
-    Write {
-        path: PathBuf,
-        #[source]
-        source: std::io::Error,
-    },
 }
 
 #[cfg(test)]

@@ -12,6 +12,7 @@ use std::time::Duration;
 use serde_json::Value;
 use thiserror::Error;
 
+use crate::args::seconds;
 use crate::spread::Spread;
 
 /// Each answers in another way: FPM and nginx beside their work, Apache by a worker that must be free.
@@ -25,23 +26,20 @@ const FULL: &str = "closed:16";
 const IDLE: &str = "open:1";
 
 /// How it is to be done.
-#[derive(Clone, Debug, PartialEq)]
+#[derive(Clone, Debug, clap::Args)]
 pub(crate) struct Sampling {
+    /// Rounds, in each of which all is measured once
+    #[arg(long, value_name = "N", default_value_t = 5, value_parser = clap::value_parser!(u32).range(1..))]
     pub(crate) rounds: u32,
+    /// Length of each run
+    #[arg(long, value_name = "TIME", default_value = "5s", value_parser = seconds)]
     pub(crate) duration: Duration,
+    /// Runtimes that are sampled
+    #[arg(long, value_name = "A,B", value_delimiter = ',', default_values = RUNTIMES)]
     pub(crate) runtimes: Vec<String>,
+    /// The program under test [default: stampede, beside this program]
+    #[arg(long, value_name = "FILE")]
     pub(crate) stampede: Option<PathBuf>,
-}
-
-impl Default for Sampling {
-    fn default() -> Self {
-        Self {
-            rounds: 5,
-            duration: Duration::from_secs(5),
-            runtimes: RUNTIMES.map(str::to_owned).to_vec(),
-            stampede: None,
-        }
-    }
 }
 
 /// What one run gave.

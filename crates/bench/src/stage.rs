@@ -9,7 +9,7 @@ use rustix::process::{Resource, Rlimit, getrlimit, setrlimit};
 use rustix::thread::{CpuSet, sched_getaffinity, sched_setaffinity};
 use tempfile::TempDir;
 
-use crate::args::Load;
+use crate::compare;
 use crate::failure::Failure;
 use crate::interruption::Interruption;
 use crate::process::{Finished, Process};
@@ -40,7 +40,7 @@ pub(crate) struct Stage {
 impl Stage {
     /// Puts servers, and this process, on the first processor that may be used, and clients on the last: `stampede load`
     /// does so itself, and on machines with two threads a core these two are seldom of one core.
-    pub(crate) fn new(load: &Load) -> Result<Self, Failure> {
+    pub(crate) fn new(named: Option<PathBuf>, rounds: u32, duration: Duration) -> Result<Self, Failure> {
         let prepare = |errno: rustix::io::Errno| Failure::Prepare(errno.into());
         let allowed = sched_getaffinity(None).map_err(prepare)?;
         let cpus: Vec<usize> = (0..CpuSet::MAX_CPU).filter(|cpu| allowed.is_set(*cpu)).collect();
@@ -52,10 +52,7 @@ impl Stage {
         sched_setaffinity(None, &own).map_err(prepare)?;
         raise_open_files();
         let bench = env::current_exe().map_err(Failure::Prepare)?;
-        let stampede = load.stampede.clone().unwrap_or_else(|| bench.with_file_name("stampede"));
-        if !stampede.is_file() {
-            return Err(Failure::NoStampede(stampede));
-        }
+        let stampede = compare::program(named)?;
         Ok(Self {
             stampede: stampede.canonicalize().map_err(Failure::Prepare)?,
             bench,
@@ -64,8 +61,8 @@ impl Stage {
             cpus: cpus.len(),
             folder: tempfile::Builder::new().prefix("stampede-bench-").tempdir().map_err(Failure::Prepare)?,
             interruption: Interruption::watch().map_err(Failure::Prepare)?,
-            rounds: load.rounds,
-            duration: load.duration,
+            rounds,
+            duration,
         })
     }
 

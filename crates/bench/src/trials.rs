@@ -1,9 +1,8 @@
 //! Trials of identical cases in short, as they are kept in a file: what simulated studies draw their noise from.
 
-use std::fs;
-use std::path::{Path, PathBuf};
+use std::path::Path;
 
-use thiserror::Error;
+use crate::files::{self, FileError};
 
 /// How identical cases are served and loaded. Each is another kind of noise.
 #[derive(Debug, PartialEq)]
@@ -125,32 +124,14 @@ impl TrialRow {
 }
 
 /// Reads a file of trials: lines that begin with # are remarks. A file that is not there holds none.
-pub(crate) fn read(path: &Path) -> Result<Vec<TrialRow>, TrialsError> {
-    let text = match fs::read_to_string(path) {
-        Err(error) if error.kind() == std::io::ErrorKind::NotFound => return Ok(Vec::new()),
-        read => read.map_err(|source| TrialsError::Read { path: path.to_owned(), source })?,
-    };
-    let lines = (1..).zip(text.lines()).filter(|(_, line)| !line.starts_with('#') && *line != HEADER.trim_end());
-    lines
-        .map(|(line, text)| TrialRow::read(text).ok_or_else(|| TrialsError::Line { path: path.to_owned(), line }))
-        .collect()
-}
-
-/// Why trials cannot be read.
-#[derive(Debug, Error)]
-pub(crate) enum TrialsError {
-    #[error("read {}", path.display())]
-    Read {
-        path: PathBuf,
-        #[source]
-        source: std::io::Error,
-    },
-    #[error("read {}: line {line} is no trial", path.display())]
-    Line { path: PathBuf, line: usize },
+pub(crate) fn read(path: &Path) -> Result<Vec<TrialRow>, FileError> {
+    files::lines(path, HEADER, TrialRow::read)
 }
 
 #[cfg(test)]
 mod tests {
+    use std::fs;
+
     use super::*;
 
     #[test]
@@ -171,6 +152,6 @@ mod tests {
         fs::write(&path, format!("# remark\n{HEADER}{}", row.line())).unwrap();
         assert_eq!(read(&path).unwrap(), [row]);
         fs::write(&path, format!("{HEADER}1,unknown,1,1,0.0,1.0,,\n")).unwrap();
-        assert!(read(&path).unwrap_err().to_string().ends_with("line 2 is no trial"));
+        assert!(read(&path).unwrap_err().to_string().ends_with("line 2 is not what is kept there"));
     }
 }

@@ -13,10 +13,11 @@ use std::path::PathBuf;
 
 use stampede_analysis::{Point, Search, Tried, best};
 use stampede_stats::{SplitMix64, median};
-use thiserror::Error;
 
-use self::grid::{Grid, GridError, SEEN, Split};
+use self::grid::{Grid, SEEN, Split};
 use crate::circumstances::Circumstances;
+use crate::failure::Failure;
+use crate::files::{self, FileError};
 
 /// The share of a grid's cells that a search may try.
 const SHARE: f64 = 0.15;
@@ -25,20 +26,20 @@ const SHARE: f64 = 0.15;
 const NEAR: f64 = 0.95;
 
 /// How it is to be done.
-#[derive(Clone, Debug, PartialEq)]
+#[derive(Clone, Debug, clap::Args)]
 pub(crate) struct Replay {
-    /// Searches of each kind on each grid.
+    /// Searches of each kind on each grid
+    #[arg(long, value_name = "N", default_value_t = 200, value_parser = clap::value_parser!(u32).range(1..))]
     pub(crate) searches: u32,
+    /// Seed; the same one gives the same figures
+    #[arg(long, value_name = "N", default_value_t = 1)]
     pub(crate) seed: u64,
-    /// The folder of recorded grids.
+    /// The folder of recorded grids
+    #[arg(long, value_name = "DIR", default_value = "crates/bench/data/grids")]
     pub(crate) data: PathBuf,
+    /// The document [default: stdout]
+    #[arg(long, value_name = "FILE")]
     pub(crate) output: Option<PathBuf>,
-}
-
-impl Default for Replay {
-    fn default() -> Self {
-        Self { searches: 200, seed: 1, data: PathBuf::from("crates/bench/data/grids"), output: None }
-    }
 }
 
 /// What searches reached on one grid, as shares of its optimum.
@@ -72,11 +73,11 @@ impl Spread {
 }
 
 /// Replays every grid and writes the document.
-pub(crate) fn run(replay: &Replay) -> Result<(), ReplayError> {
+pub(crate) fn run(replay: &Replay) -> Result<(), Failure> {
     let mut grids = Vec::new();
     if replay.data.is_dir() {
         let entries =
-            fs::read_dir(&replay.data).map_err(|source| ReplayError::Read { path: replay.data.clone(), source })?;
+            fs::read_dir(&replay.data).map_err(|source| FileError::Read { path: replay.data.clone(), source })?;
         let mut paths: Vec<PathBuf> = entries.filter_map(Result::ok).map(|entry| entry.path()).collect();
         paths.sort();
         for path in paths.into_iter().filter(|path| path.extension().is_some_and(|found| found == "json")) {
@@ -86,15 +87,7 @@ pub(crate) fn run(replay: &Replay) -> Result<(), ReplayError> {
     let under: Vec<Vec<Circumstances>> = grids.iter().map(|grid| grid.under.clone()).collect();
     grids.extend(simulated::grids(replay.seed));
     let reached: Vec<Reached> = grids.iter().map(|grid| reach(grid, replay.searches, replay.seed)).collect();
-    let text = document(&reached, &under, replay);
-    match &replay.output {
-        Some(path) => fs::write(path, text).map_err(|source| ReplayError::Write { path: path.clone(), source }),
-        None => {
-            use std::io::Write as _;
-            let written = std::io::stdout().write_all(text.as_bytes());
-            written.map_err(|source| ReplayError::Write { path: "the standard output".into(), source })
-        }
-    }
+    Ok(files::write_or_print(replay.output.as_deref(), &document(&reached, &under, replay))?)
 }
 
 /// Searches on a grid with as many seeds.
@@ -191,30 +184,6 @@ fn document(reached: &[Reached], under: &[Vec<Circumstances>], replay: &Replay) 
     text
 }
 
-/// Why the search was not replayed.
-#[derive(Debug, Error)]
-pub(crate) enum ReplayError {
-    /// The folder cannot be read.
-    #[error("read {path}")]
-    Read {
-        /// The folder.
-        path: PathBuf,
-        /// The cause.
-        source: std::io::Error,
-    },
-    /// A grid cannot be read.
-    #[error(transparent)]
-    Grid(#[from] GridError),
-    /// The document cannot be written.
-    #[error("write {path}")]
-    Write {
-        /// The file.
-        path: PathBuf,
-        /// The cause.
-        source: std::io::Error,
-    },
-}
-
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -247,7 +216,7 @@ mod tests {
             exhaustive: 0.98,
             of_luckiest: 0.93,
         };
-        let text = document(&[reached], &[], &Replay::default());
+        let text = document(&[reached], &[], &crate::args::defaults());
         for part in ["No grid was recorded", "| g | 100 | 15 | 50.0 % | 97.0 % | 90.0 % |", "1 of 1 grids meet"] {
             assert!(text.contains(part), "{part}\n{text}");
         }

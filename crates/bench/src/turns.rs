@@ -7,44 +7,37 @@
 mod neighbour;
 
 use std::collections::{BTreeMap, BTreeSet};
-use std::fs;
 use std::path::PathBuf;
 
 use jiff::Timestamp;
 use serde::{Deserialize, Serialize};
 use serde_json::Value;
 use stampede_stats::{NestedVariances, Variance, mean};
-use thiserror::Error;
 
-use crate::compare::{Compare, CompareError};
+use crate::args::UnderTest;
+use crate::compare::Compare;
 use crate::document::Section;
-use crate::jsonl::{self, JsonlError};
+use crate::failure::Failure;
+use crate::files;
+use crate::jsonl;
 use crate::progress::tell;
 
 pub(crate) use self::neighbour::{Neighbour, disturb};
 
 /// How it is to be done.
-#[derive(Clone, Debug, PartialEq)]
+#[derive(Clone, Debug, clap::Args)]
 pub(crate) struct Turns {
-    /// Studies of each kind that the file is to hold.
+    /// Studies of each kind that the file is to hold
+    #[arg(long, value_name = "N", default_value_t = 10, value_parser = clap::value_parser!(u32).range(1..))]
     pub(crate) pieces: u32,
+    /// What was measured so far
+    #[arg(long, value_name = "FILE", default_value = "crates/bench/data/turns.jsonl")]
     pub(crate) data: PathBuf,
+    /// The document
+    #[arg(long, value_name = "FILE", default_value = "docs/bench-turns.md")]
     pub(crate) output: PathBuf,
-    /// What else went on, in words.
-    pub(crate) remark: String,
-    pub(crate) stampede: Option<PathBuf>,
-}
-
-impl Default for Turns {
-    fn default() -> Self {
-        Self {
-            pieces: 10,
-            data: PathBuf::from("crates/bench/data/turns.jsonl"),
-            output: PathBuf::from("docs/bench-turns.md"),
-            remark: "nothing said".to_owned(),
-            stampede: None,
-        }
-    }
+    #[command(flatten)]
+    pub(crate) under: UnderTest,
 }
 
 const CASES: [&str; 3] = ["nginx-fpm", "apache-mod-php", "php-cli-server"];
@@ -114,26 +107,25 @@ fn lines_of(piece: u32, (order, machine): (&str, &str), study: &Value) -> Option
 }
 
 /// Measures the pieces that are missing.
-pub(crate) fn run(turns: &Turns) -> Result<(), TurnsError> {
-    let compare = Compare::new(turns.stampede.clone())?;
+pub(crate) fn run(turns: &Turns) -> Result<(), Failure> {
+    let compare = Compare::new(turns.under.stampede.clone())?;
     let mut lines: Vec<Line> = jsonl::read(&turns.data)?;
     let mut done = lines.iter().map(|line| line.piece).max().unwrap_or(0);
     let all = turns.pieces * KINDS.len() as u32;
     loop {
-        let text = document(&lines, turns, &compare.version()?);
-        fs::write(&turns.output, text).map_err(|source| TurnsError::Write { path: turns.output.clone(), source })?;
+        files::write(&turns.output, &document(&lines, turns, &compare.version()?))?;
         if done >= all {
             return Ok(());
         }
         let kind = KINDS[done as usize % KINDS.len()];
         tell(&format!("study {} of {all}: {}, {}", done + 1, kind.0, kind.1));
         let neighbour = (kind.1 == "busy").then(|| Neighbour::start(u64::from(done))).transpose();
-        let neighbour = neighbour.map_err(TurnsError::Neighbour)?;
+        let neighbour = neighbour.map_err(Failure::Prepare)?;
         let seed = (done + 1).to_string();
         let study = compare.run(PLAN, &["--order", kind.0, "--seed", &seed])?;
         drop(neighbour);
         let more = lines_of(done + 1, kind, &study).filter(|lines| !lines.is_empty());
-        let more = more.ok_or(TurnsError::Study)?;
+        let more = more.ok_or_else(|| Failure::Unusable("the study has no trial that counts".to_owned()))?;
         jsonl::append(&turns.data, &more)?;
         lines.extend(more);
         done += 1;
@@ -200,7 +192,7 @@ fn document(lines: &[Line], turns: &Turns, version: &str) -> String {
         "Made by `stampede-bench turns`, which continues where it was left: {} blocks of each kind were wanted. {version}. While they \
          were measured: {}.",
         turns.pieces * BLOCKS,
-        turns.remark
+        turns.under.remark
     ));
     let share = |share: f64| format!("{:.2} %", 100.0 * share);
     let deviation = |variance: &Variance| {
@@ -271,25 +263,6 @@ fn document(lines: &[Line], turns: &Turns, version: &str) -> String {
     );
     section.table(&ratios);
     format!("# {}\n\n{}\n", section.title, section.text.trim_end())
-}
-
-/// Why turns were not measured.
-#[derive(Debug, Error)]
-pub(crate) enum TurnsError {
-    #[error(transparent)]
-    Compare(#[from] CompareError),
-    #[error("start a neighbour")]
-    Neighbour(#[source] std::io::Error),
-    #[error("measure three runtimes: the study has no trial that counts")]
-    Study,
-    #[error(transparent)]
-    Data(#[from] JsonlError),
-    #[error("write {}", path.display())]
-    Write {
-        path: PathBuf,
-        #[source]
-        source: std::io::Error,
-    },
 }
 
 #[cfg(test)]

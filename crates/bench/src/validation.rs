@@ -4,47 +4,41 @@
 //! real instances that start and stop (`stampede scale`). A line is kept of each forecast and of each measurement as it ends, and
 //! the document is written anew after each, so that they can be made in pieces.
 
-use std::fs;
 use std::path::PathBuf;
 use std::time::Duration;
 
 use serde::{Deserialize, Serialize};
 use serde_json::Value;
 use stampede_stats::t_quantile_above;
-use thiserror::Error;
 
+use crate::args::{self, UnderTest};
 use crate::circumstances::Circumstances;
-use crate::compare::{APP, Compare, CompareError};
+use crate::compare::{APP, Compare, CompareError, began};
 use crate::document::Section;
-use crate::jsonl::{self, JsonlError};
+use crate::failure::Failure;
+use crate::files;
+use crate::forecast::{self, Figures};
+use crate::jsonl;
 use crate::progress::tell;
 use crate::steal::AllProcessors;
 
 /// How it is to be done.
-#[derive(Clone, Debug, PartialEq)]
+#[derive(Clone, Debug, clap::Args)]
 pub(crate) struct Validation {
-    /// How often each service is measured.
+    /// How often each service is measured
+    #[arg(long, value_name = "N", default_value_t = 5, value_parser = clap::value_parser!(u32).range(1..))]
     pub(crate) rounds: u32,
-    /// The window; a third of it comes before it.
+    /// The window; a third of it comes before it
+    #[arg(long, value_name = "TIME", default_value = "42s", value_parser = args::seconds)]
     pub(crate) duration: Duration,
+    /// Forecasts and measurements so far
+    #[arg(long, value_name = "FILE", default_value = "crates/bench/data/forecasts.jsonl")]
     pub(crate) data: PathBuf,
+    /// The document
+    #[arg(long, value_name = "FILE", default_value = "docs/bench-forecast-real.md")]
     pub(crate) output: PathBuf,
-    /// What else went on, in words.
-    pub(crate) remark: String,
-    pub(crate) stampede: Option<PathBuf>,
-}
-
-impl Default for Validation {
-    fn default() -> Self {
-        Self {
-            rounds: 5,
-            duration: Duration::from_secs(42),
-            data: PathBuf::from("crates/bench/data/forecasts.jsonl"),
-            output: PathBuf::from("docs/bench-forecast-real.md"),
-            remark: "nothing said".to_owned(),
-            stampede: None,
-        }
-    }
+    #[command(flatten)]
+    pub(crate) under: UnderTest,
 }
 
 const RUNTIME: &str = "nginx-fpm";
@@ -149,17 +143,6 @@ impl Held {
     }
 }
 
-/// What a service did, or would do.
-#[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize)]
-struct Figures {
-    throughput: f64,
-    p50_ms: f64,
-    p99_ms: f64,
-    /// Of all requests that came.
-    rejected_share: f64,
-    instances: f64,
-}
-
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 #[serde(tag = "kind", rename_all = "snake_case")]
 enum Line {
@@ -194,8 +177,8 @@ impl Line {
 }
 
 /// Measures what is missing.
-pub(crate) fn run(validation: &Validation) -> Result<(), ValidationError> {
-    let Validation { rounds, duration, data, output, remark, stampede } = validation;
+pub(crate) fn run(validation: &Validation) -> Result<(), Failure> {
+    let Validation { rounds, duration, data, output, under: UnderTest { stampede, remark } } = validation;
     let stampede = Compare::new(stampede.clone())?;
     let under = Circumstances::now(&stampede.version()?, remark);
     let bench = Bench::new(stampede, *duration)?;
@@ -203,15 +186,15 @@ pub(crate) fn run(validation: &Validation) -> Result<(), ValidationError> {
     for line in &lines {
         match line {
             Line::Forecast { window_s, .. } if *window_s != duration.as_secs() => {
-                return Err(ValidationError::Window { path: data.clone(), kept_s: *window_s });
+                return Err(Failure::Unusable(format!(
+                    "read {}: its forecasts are for {window_s} s; say --duration {window_s}s, or name another --data",
+                    data.display()
+                )));
             }
             Line::Forecast { .. } | Line::Measured { .. } => {}
         }
     }
-    let write = |lines: &[Line]| {
-        let text = document(lines, validation);
-        fs::write(output, text).map_err(|source| ValidationError::Write { path: output.clone(), source })
-    };
+    let write = |lines: &[Line]| files::write(output, &document(lines, validation));
     if !lines.iter().any(|line| matches!(line, Line::Forecast { .. })) {
         tell("one instance alone, and ten forecasts");
         let forecasts = bench.forecasts()?;
@@ -245,13 +228,21 @@ pub(crate) fn run(validation: &Validation) -> Result<(), ValidationError> {
                     break;
                 }
                 if tries == TRIES {
-                    return Err(ValidationError::NeverQuiet);
+                    return Err(never_quiet());
                 }
                 AllProcessors::wait_for_quiet(QUIET);
             }
         }
     }
     Ok(())
+}
+
+fn never_quiet() -> Failure {
+    Failure::Unusable(format!(
+        "other guests of the host took more than {:.0} % of the processors in each of {TRIES} tries; start again when they are \
+         quiet, and it goes on here",
+        QUIET * 100.0
+    ))
 }
 
 /// How often something is measured at most until others leave the processors alone.
@@ -281,30 +272,13 @@ impl Bench {
     }
 
     /// Measures one instance alone, and forecasts all ten from that.
-    fn forecasts(&self) -> Result<Vec<Line>, ValidationError> {
+    fn forecasts(&self) -> Result<Vec<Line>, Failure> {
         let mut studies = Vec::new();
         for (load, cpus) in ALONE {
-            let study = self.while_quiet(&[
-                "compare",
-                &self.plan,
-                "--runtimes",
-                RUNTIME,
-                "--load",
-                load,
-                "--cpus",
-                cpus,
-                "--memory",
-                MEMORY,
-                "--rounds",
-                "3",
-                "--duration",
-                ALONE_FOR,
-                "--warm-up",
-                "2s",
-                "--no-yard-stick",
-                "--quiet",
-            ])?;
-            studies.push(study["id"].as_str().ok_or(ValidationError::Missing("the study's id"))?.to_owned());
+            let mut arguments = vec!["compare", &self.plan, "--runtimes", RUNTIME, "--load", load, "--cpus", cpus];
+            arguments.extend(["--memory", MEMORY, "--rounds", "3", "--duration", ALONE_FOR, "--warm-up", "2s"]);
+            arguments.extend(["--no-yard-stick", "--quiet"]);
+            studies.push(forecast::name(&self.while_quiet(&arguments)?)?);
         }
         let mut lines = Vec::new();
         for size in SIZES {
@@ -319,7 +293,7 @@ impl Bench {
     }
 
     /// Calls the program until others leave the processors alone meanwhile.
-    fn while_quiet(&self, arguments: &[&str]) -> Result<Value, ValidationError> {
+    fn while_quiet(&self, arguments: &[&str]) -> Result<Value, Failure> {
         for _ in 0..TRIES {
             AllProcessors::wait_for_quiet(QUIET);
             let processors = AllProcessors::now();
@@ -328,97 +302,34 @@ impl Bench {
                 return Ok(told);
             }
         }
-        Err(ValidationError::NeverQuiet)
+        Err(never_quiet())
     }
 
-    fn forecast(
-        &self,
-        studies: &[String],
-        size: Size,
-        load: &str,
-        warm_up: Duration,
-    ) -> Result<Figures, ValidationError> {
-        let Some((first, others)) = studies.split_first() else { return Err(ValidationError::Missing("a study")) };
+    fn forecast(&self, studies: &[String], size: Size, load: &str, warm_up: Duration) -> Result<Figures, Failure> {
         let Size { name: _, cpus, concurrency, most } = size;
         let (window, before) = (seconds(self.window), before(load, warm_up));
-        let mut arguments = vec![
-            "forecast",
-            first,
-            "--load",
-            load,
-            "--cpus",
-            cpus,
-            "--memory",
-            MEMORY,
-            "--concurrency",
-            concurrency,
-            "--max-instances",
-            most,
-            "--duration",
-            &window,
-            "--warm-up",
-            &before,
-            "--host-cpus",
-            HOST_CPUS,
-            "--rounds",
-            "400",
-        ];
-        arguments.extend(others.iter().flat_map(|other| ["--also", other]));
-        let told = self.stampede.call(&arguments, Value::is_object)?;
-        let point = &told["points"][0];
-        let figure =
-            |path: &str, what| point.pointer(path).and_then(Value::as_f64).ok_or(ValidationError::Missing(what));
-        Ok(Figures {
-            throughput: figure("/throughput/value", "a forecast throughput")?,
-            p50_ms: figure("/response_p50_ms/value", "a forecast p50")?,
-            p99_ms: figure("/response_p99_ms/value", "a forecast p99")?,
-            rejected_share: figure("/rejected/value", "a forecast share of rejections")?,
-            instances: figure("/instances/mean/value", "forecast instances")?,
-        })
+        let mut flags = vec!["--load", load, "--cpus", cpus, "--memory", MEMORY, "--concurrency", concurrency];
+        flags.extend(["--max-instances", most, "--duration", &window, "--warm-up", &before]);
+        flags.extend(["--host-cpus", HOST_CPUS, "--rounds", "400"]);
+        forecast::forecast(&self.stampede, studies, &flags)
     }
 
-    fn measure(&self, held: &Held, load: &str, round: u32, under: &Circumstances) -> Result<Line, ValidationError> {
+    fn measure(&self, held: &Held, load: &str, round: u32, under: &Circumstances) -> Result<Line, Failure> {
         let Size { name: _, cpus, concurrency, most } = held.size;
         let (window, before) = (seconds(self.window), before(load, held.warm_up(self.window)));
         let seed = round.to_string();
         let processors = AllProcessors::now();
-        let study = self.stampede.call(
-            &[
-                "scale",
-                RUNTIME,
-                &self.plan,
-                "--load",
-                &format!("{load}@{CONNECTIONS}"),
-                "--cpus",
-                cpus,
-                "--memory",
-                MEMORY,
-                "--concurrency",
-                concurrency,
-                "--max-instances",
-                most,
-                "--duration",
-                &window,
-                "--warm-up",
-                &before,
-                "--seed",
-                &seed,
-                "--quiet",
-            ],
-            Value::is_object,
-        )?;
+        let load = format!("{load}@{CONNECTIONS}");
+        let mut arguments = vec!["scale", RUNTIME, &self.plan, "--load", &load, "--cpus", cpus, "--memory", MEMORY];
+        arguments.extend(["--concurrency", concurrency, "--max-instances", most, "--duration", &window]);
+        arguments.extend(["--warm-up", &before, "--seed", &seed, "--quiet"]);
+        let study = self.stampede.call(&arguments, Value::is_object)?;
         let stolen_share = processors.share_since();
         let trial = &study["cases"][0]["trials"][0];
         Ok(Line::Measured {
             service: held.id(),
             round,
-            started_at: trial["started_at"]
-                .as_str()
-                .unwrap_or_default()
-                .split('.')
-                .next()
-                .unwrap_or_default()
-                .to_owned(),
+            started_at: began(trial).unwrap_or_default(),
             outcome: trial["outcome"].as_str().unwrap_or("nothing").to_owned(),
             figures: figures(trial),
             stolen_share,
@@ -615,31 +526,6 @@ fn row(held: &Held, lines: &[Line], tally: &mut [(u32, u32)]) -> Option<Vec<Stri
     Some(row)
 }
 
-/// Why there is no table.
-#[derive(Debug, Error)]
-pub(crate) enum ValidationError {
-    #[error(transparent)]
-    Compare(#[from] CompareError),
-    #[error(transparent)]
-    Kept(#[from] JsonlError),
-    #[error("read {}: its forecasts are for {kept_s} s; say --duration {kept_s}s, or name another --data", path.display())]
-    Window { path: PathBuf, kept_s: u64 },
-    #[error(
-        "other guests of the host took more than {:.0} % of the processors in each of {TRIES} tries; start again when they \
-         are quiet, and it goes on here",
-        QUIET * 100.0
-    )]
-    NeverQuiet,
-    #[error("read what stampede prints: it has not {0}")]
-    Missing(&'static str),
-    #[error("write {}", path.display())]
-    Write {
-        path: PathBuf,
-        #[source]
-        source: std::io::Error,
-    },
-}
-
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -687,7 +573,7 @@ mod tests {
                 "answers/s: 0 of 2, p50 ms: 0 of 1, p99 ms: 0 of 1, instances: 0 of 2, rejected %: 0 of 2",
             ),
         ] {
-            let text = document(&lines(&measured), &Validation::default());
+            let text = document(&lines(&measured), &args::defaults());
             assert!(text.replace('\n', " ").contains(told), "{name}: {text}");
             // What is in overload has times that are told and not judged.
             assert!(text.contains("(10.00 / "), "{name}: {text}");
@@ -700,9 +586,9 @@ mod tests {
             }
             Line::Forecast { .. } => None,
         }));
-        let of_all = document(&disturbed, &Validation::default());
-        assert_eq!(of_all.replace("2 of 6.", "0 of 4."), document(&lines(&[near, again]), &Validation::default()));
-        let nothing = document(&lines(&[]), &Validation::default());
+        let of_all = document(&disturbed, &args::defaults());
+        assert_eq!(of_all.replace("2 of 6.", "0 of 4."), document(&lines(&[near, again]), &args::defaults()));
+        let nothing = document(&lines(&[]), &args::defaults());
         let first = Held::all().next().unwrap().id();
         let row = nothing.lines().find(|line| line.starts_with(&first)).unwrap_or_default();
         assert!(row.split_whitespace().any(|cell| cell == "0") && row.contains("100.0 /"), "{nothing}");

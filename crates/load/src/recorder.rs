@@ -113,13 +113,13 @@ impl Recorder {
     pub(crate) fn late(&mut self, step: usize, phase: Phase, lateness: Duration) {
         self.begun_late.get_or_insert(self.missed + lateness);
         if let Some(tally) = self.window(step, phase) {
-            tally.lateness.record_ns(nanoseconds(lateness));
+            tally.measures.lateness.record_ns(nanoseconds(lateness));
         }
     }
 
     pub(crate) fn connected(&mut self, step: usize, phase: Phase, took: Duration) {
         if let Some(tally) = self.window(step, phase) {
-            tally.connect.record_ns(nanoseconds(took));
+            tally.measures.connect.record_ns(nanoseconds(took));
         }
     }
 
@@ -172,7 +172,7 @@ impl Recorder {
     /// A request that was due this long ago was never begun.
     pub(crate) fn unsent(&mut self, step: usize, phase: Phase, age: Duration) {
         if let Some(tally) = self.window(step, phase) {
-            tally.unsent += 1;
+            tally.measures.unsent += 1;
             tally.censor(age);
         }
     }
@@ -212,7 +212,7 @@ impl Recorder {
 
     pub(crate) fn secured(&mut self, step: usize, phase: Phase, took: Duration) {
         if let Some(tally) = self.window(step, phase) {
-            tally.tls.record_ns(nanoseconds(took));
+            tally.measures.tls.record_ns(nanoseconds(took));
         }
     }
 
@@ -293,7 +293,7 @@ impl Recorder {
     pub(crate) fn turn_is_over(&mut self) {
         let (mut before, mut now) = (Counts::default(), Counts::default());
         self.turns.iter().for_each(|turn| before += *turn);
-        self.steps.iter().for_each(|tally| now += tally.window);
+        self.steps.iter().for_each(|tally| now += tally.measures.requests);
         self.turns.push(Counts {
             sent: now.sent - before.sent,
             ok: now.ok - before.ok,
@@ -353,7 +353,7 @@ impl Recorder {
             reconnects,
             bytes_sent,
             bytes_received,
-            saturation: Saturation::find(&total.lateness, &total.response, &littles_law),
+            saturation: Saturation::find(&total.measures.lateness, &total.measures.response, &littles_law),
             total: total.into_measures(),
             steps: names
                 .into_iter()

@@ -1,8 +1,9 @@
 //! Counts and latencies of one step as one thread has seen them.
 
+use std::collections::BTreeMap;
 use std::time::Duration;
 
-use stampede_core::{Censored, Counts, ErrorClass, Latencies};
+use stampede_core::{Counts, ErrorClass};
 
 use crate::fault::Fault;
 use crate::recorder::{Answered, nanoseconds};
@@ -24,19 +25,10 @@ const ERRORS: [ErrorClass; 12] = [
     ErrorClass::Io,
 ];
 
-/// Takes no memory after it is made.
+/// Takes no memory after it is made: what has no fixed size is counted apart from `measures`, and put into it at the end.
 #[derive(Debug)]
 pub(crate) struct Tally {
-    pub(crate) warm_up: Counts,
-    pub(crate) window: Counts,
-    pub(crate) unsent: u64,
-    pub(crate) service: Latencies,
-    pub(crate) response: Latencies,
-    pub(crate) censored: Censored,
-    pub(crate) first_byte: Latencies,
-    pub(crate) connect: Latencies,
-    pub(crate) tls: Latencies,
-    pub(crate) lateness: Latencies,
+    pub(crate) measures: Measures,
     /// Answers by status, which has three digits: in the warm-up, and in the window.
     warm_up_status: Vec<u64>,
     status: Vec<u64>,
@@ -46,16 +38,7 @@ pub(crate) struct Tally {
 impl Tally {
     pub(crate) fn new() -> Self {
         Self {
-            warm_up: Counts::default(),
-            window: Counts::default(),
-            unsent: 0,
-            service: Latencies::new(),
-            response: Latencies::new(),
-            censored: Censored::default(),
-            first_byte: Latencies::new(),
-            connect: Latencies::new(),
-            tls: Latencies::new(),
-            lateness: Latencies::new(),
+            measures: Measures::default(),
             warm_up_status: vec![0; 1000],
             status: vec![0; 1000],
             errors: [0; ERRORS.len()],
@@ -64,17 +47,17 @@ impl Tally {
 
     pub(crate) fn counts(&mut self, phase: Phase) -> &mut Counts {
         match phase {
-            Phase::WarmUp => &mut self.warm_up,
-            Phase::Window => &mut self.window,
+            Phase::WarmUp => &mut self.measures.warm_up,
+            Phase::Window => &mut self.measures.requests,
         }
     }
 
     /// Notes the latencies of an answer in the window.
     pub(crate) fn answered(&mut self, answer: &Answered) {
         let since = |start| nanoseconds(answer.at.saturating_duration_since(start));
-        self.response.record_ns(since(answer.due));
-        self.service.record_ns(since(answer.sent));
-        self.first_byte.record_ns(nanoseconds(answer.first_byte.saturating_duration_since(answer.sent)));
+        self.measures.response.record_ns(since(answer.due));
+        self.measures.service.record_ns(since(answer.sent));
+        self.measures.first_byte.record_ns(nanoseconds(answer.first_byte.saturating_duration_since(answer.sent)));
     }
 
     /// Counts an answer's status.
@@ -98,77 +81,35 @@ impl Tally {
 
     /// Counts a request of the window at its age, since it has no end.
     pub(crate) fn censor(&mut self, age: Duration) {
-        self.response.record_ns(nanoseconds(age));
-        self.censored.add(age);
+        self.measures.response.record_ns(nanoseconds(age));
+        self.measures.censored.add(age);
     }
 
     /// Adds what another thread, or another step, has seen.
     pub(crate) fn merge(&mut self, other: &Self) {
-        let Self {
-            warm_up,
-            window,
-            unsent,
-            service,
-            response,
-            censored,
-            first_byte,
-            connect,
-            tls,
-            lateness,
-            warm_up_status,
-            status,
-            errors,
-        } = other;
-        self.warm_up += *warm_up;
-        self.window += *window;
-        self.unsent += unsent;
-        self.service.merge(service);
-        self.response.merge(response);
-        self.censored.merge(*censored);
-        self.first_byte.merge(first_byte);
-        self.connect.merge(connect);
-        self.tls.merge(tls);
-        self.lateness.merge(lateness);
-        for (sums, counts) in [(&mut self.warm_up_status, warm_up_status), (&mut self.status, status)] {
-            for (sum, count) in sums.iter_mut().zip(counts) {
-                *sum += count;
-            }
-        }
-        for (sum, count) in self.errors.iter_mut().zip(errors) {
-            *sum += count;
+        let Self { measures, warm_up_status, status, errors } = other;
+        self.measures.add(measures);
+        for (sums, counts) in [
+            (&mut self.warm_up_status[..], &warm_up_status[..]),
+            (&mut self.status, status),
+            (&mut self.errors, errors),
+        ] {
+            sums.iter_mut().zip(counts).for_each(|(sum, count)| *sum += count);
         }
     }
 
     pub(crate) fn into_measures(self) -> Measures {
-        let Self {
-            warm_up,
-            window,
-            unsent,
-            service,
-            response,
-            censored,
-            first_byte,
-            connect,
-            tls,
-            lateness,
-            warm_up_status,
-            status,
-            errors,
-        } = self;
+        let Self { measures, warm_up_status, status, errors } = self;
         Measures {
-            requests: window,
-            warm_up,
-            unsent,
-            service,
-            response,
-            censored,
-            first_byte,
-            connect,
-            tls,
-            lateness,
-            warm_up_status: (0..).zip(warm_up_status).filter(|(_, count)| *count > 0).collect(),
-            status: (0..).zip(status).filter(|(_, count)| *count > 0).collect(),
-            errors: ERRORS.into_iter().zip(errors).filter(|(_, count)| *count > 0).collect(),
+            warm_up_status: counted((0..).zip(warm_up_status)),
+            status: counted((0..).zip(status)),
+            errors: counted(ERRORS.into_iter().zip(errors)),
+            ..measures
         }
     }
+}
+
+/// What occurred.
+fn counted<K: Ord>(counts: impl Iterator<Item = (K, u64)>) -> BTreeMap<K, u64> {
+    counts.filter(|(_, count)| *count > 0).collect()
 }

@@ -2,6 +2,7 @@
 
 use std::ops::RangeInclusive;
 
+use clap::Args;
 use stampede_scenario::{BodyCheck, Check, HeaderCheck, HeaderRule, Statuses};
 
 use crate::load::is_token;
@@ -10,29 +11,42 @@ use crate::mistake::Gathered;
 /// The statuses that are right where nothing is said.
 pub(crate) const NO_ERROR: RangeInclusive<u16> = 200..=399;
 
-/// What was typed, unread. `None` takes the default: any status that is no error, any body.
-#[derive(Clone, Debug, Default)]
+/// What answers must be, unread. `None` takes the default: any status that is no error, any body.
+#[derive(Args, Clone, Debug, Default)]
 pub struct CheckFlags {
-    /// `--check-status`.
-    pub status: Option<String>,
-    /// Each `--check-header NAME: VALUE`.
-    pub headers: Vec<String>,
-    /// `--check-body-equals`.
-    pub body_equals: Option<String>,
-    /// `--check-body-contains`.
-    pub body_contains: Option<String>,
-    /// `--check-body-sha256`.
-    pub body_sha256: Option<String>,
-    /// Each `--check-json POINTER=VALUE`.
-    pub json: Vec<String>,
+    /// Statuses that are right: 200,204 or 200-299 [default: 200-399]
+    #[arg(long, value_name = "LIST", help_heading = "Checks")]
+    pub check_status: Option<String>,
+    /// The body that is right
+    #[arg(long, value_name = "TEXT", conflicts_with = "check_body_contains", help_heading = "Checks")]
+    pub check_body_equals: Option<String>,
+    /// Text that the right body contains
+    #[arg(long, value_name = "TEXT", help_heading = "Checks")]
+    pub check_body_contains: Option<String>,
+    /// A header that the right answer has (may be repeated)
+    #[arg(long = "check-header", value_name = "NAME: VALUE", help_heading = "Checks")]
+    pub check_headers: Vec<String>,
+    /// The SHA-256 hash of the right body, in hexadecimal digits
+    #[arg(long, value_name = "HASH", help_heading = "Checks")]
+    pub check_body_sha256: Option<String>,
+    /// A value in the JSON of the right body, at a JSON pointer: /data/0/id=7 (may be repeated)
+    #[arg(long, value_name = "POINTER=VALUE", help_heading = "Checks")]
+    pub check_json: Vec<String>,
 }
 
 pub(crate) fn read_check(flags: &CheckFlags, mistakes: &mut Gathered) -> Check {
-    let CheckFlags { status, headers, body_equals, body_contains, body_sha256, json } = flags;
+    let CheckFlags {
+        check_status,
+        check_body_equals,
+        check_body_contains,
+        check_headers,
+        check_body_sha256,
+        check_json,
+    } = flags;
     let mut body = Vec::new();
-    body.extend(body_equals.as_ref().map(|text| BodyCheck::Equals(text.clone().into_bytes())));
-    body.extend(body_contains.as_ref().map(|text| BodyCheck::Contains(text.clone().into_bytes())));
-    if let Some(typed) = body_sha256 {
+    body.extend(check_body_equals.as_ref().map(|text| BodyCheck::Equals(text.clone().into_bytes())));
+    body.extend(check_body_contains.as_ref().map(|text| BodyCheck::Contains(text.clone().into_bytes())));
+    if let Some(typed) = check_body_sha256 {
         match read_hash(typed) {
             Some(hash) => body.push(BodyCheck::Sha256(hash)),
             None => {
@@ -41,10 +55,10 @@ pub(crate) fn read_check(flags: &CheckFlags, mistakes: &mut Gathered) -> Check {
             }
         }
     }
-    body.extend(json.iter().filter_map(|typed| read_json(typed, mistakes)));
+    body.extend(check_json.iter().filter_map(|typed| read_json(typed, mistakes)));
     Check {
-        status: Statuses::new(read_status(status.as_deref(), mistakes)),
-        headers: headers.iter().filter_map(|typed| read_header(typed, mistakes)).collect(),
+        status: Statuses::new(read_status(check_status.as_deref(), mistakes)),
+        headers: check_headers.iter().filter_map(|typed| read_header(typed, mistakes)).collect(),
         body,
     }
 }

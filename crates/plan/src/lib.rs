@@ -53,7 +53,6 @@ mod url;
 mod warm_up;
 mod workload;
 
-pub use answer::CheckFlags;
 pub use capacity::{CapacityFlags, read_capacity};
 pub use catalogue::Catalogue;
 pub use compare::{ChangeMetric, CompareFlags, ComparePlan, MachineSize, RuntimeChoice};

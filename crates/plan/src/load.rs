@@ -6,6 +6,7 @@ use std::path::{self, Path, PathBuf};
 use std::sync::Arc;
 use std::time::Duration;
 
+use clap::Args;
 use stampede_core::{Carrier, Load, Protocol, Request};
 use stampede_scenario::{Check, Pause, Scenario};
 
@@ -27,49 +28,89 @@ const DEFAULT_SEED: u64 = 1;
 /// Headers that say how a request is carried, which the engine does.
 pub(crate) const CARRYING: [&str; 3] = ["content-length", "transfer-encoding", "connection"];
 
-/// What was typed, unread, so that all mistakes can be told at once. `None` takes the default.
-#[derive(Clone, Debug, Default)]
+/// What a scenario says itself, or cannot go with.
+const OF_SCENARIO: [&str; 13] = [
+    "load",
+    "connections",
+    "think",
+    "method",
+    "headers",
+    "body",
+    "http10",
+    "check_status",
+    "check_body_equals",
+    "check_body_contains",
+    "check_headers",
+    "check_body_sha256",
+    "check_json",
+];
+
+/// What to send where, how much of it, and what must come back, unread. `None` takes the default.
+#[derive(Args, Clone, Debug, Default)]
 pub struct LoadFlags {
-    /// The address.
+    /// The address: http://HOST[:PORT][/PATH], or https://
     pub url: String,
-    /// `--connections`.
-    pub connections: Option<String>,
-    /// `--duration`.
-    pub duration: Option<String>,
-    /// `--requests`.
-    pub requests: Option<String>,
-    /// `--load`.
+    /// Load: closed:N keeps N connections busy; open:RATE has requests due at RATE a second, whatever
+    /// the server does; FROM..TO/TIME in place of either number is a ramp, N/TIME,... are stages,
+    /// open:poisson:RATE is random [default: closed:16]
+    #[arg(long, value_name = "MODEL", allow_hyphen_values = true, help_heading = "Load")]
     pub load: Option<String>,
-    /// `--threads`.
+    /// Connections: how many a closed load keeps busy, or an open load uses in turn [default: 16; open: as
+    /// many as it needs, up to 256]
+    #[arg(long, short, value_name = "N", allow_hyphen_values = true, help_heading = "Load")]
+    pub connections: Option<String>,
+    /// How long [default: the length of the load's stages, or 8s]
+    #[arg(long, short, value_name = "TIME", allow_hyphen_values = true, help_heading = "Load")]
+    pub duration: Option<String>,
+    /// Stop after this many requests; of a scenario, after this many flows of each crowd
+    #[arg(long, short = 'n', value_name = "N", allow_hyphen_values = true, help_heading = "Load")]
+    pub requests: Option<String>,
+    /// Threads, each on a processor of its own [default: half of the processors]
+    #[arg(long, value_name = "N", allow_hyphen_values = true, help_heading = "Load")]
     pub threads: Option<String>,
-    /// `--method`.
-    pub method: Option<String>,
-    /// Each `--header NAME: VALUE`.
-    pub headers: Vec<String>,
-    /// The bytes of the body, empty where there is none.
-    pub body: Vec<u8>,
-    /// `--timeout`.
-    pub timeout: Option<String>,
-    /// `--seed`.
-    pub seed: Option<String>,
-    /// `--check-...`.
-    pub check: CheckFlags,
-    /// `--think`.
-    pub think: Option<String>,
-    /// `--scenario`, in place of request, check, load and think.
-    pub scenario: Option<PathBuf>,
-    /// Each `--feeder NAME=FILE`.
-    pub feeders: Vec<String>,
-    /// `--http1.0`.
-    pub http10: bool,
-    /// `--http2`.
-    pub http2: bool,
-    /// `--streams`.
-    pub streams: Option<String>,
-    /// `--no-keepalive`.
-    pub no_keepalive: bool,
-    /// `--generators`.
+    /// Who sends it.
+    #[command(flatten)]
     pub generators: GeneratorsFlag,
+    /// Seed of random arrivals [default: 1]
+    #[arg(long, value_name = "N", allow_hyphen_values = true, help_heading = "Load")]
+    pub seed: Option<String>,
+    /// Think time of a closed load, between an answer and the next request: 1s, or any time of 1s..3s
+    #[arg(long, value_name = "TIME", allow_hyphen_values = true, help_heading = "Load")]
+    pub think: Option<String>,
+    /// Play this scenario: users who take steps, with values from answers and tables. It says all that
+    /// the flags for load, request and checks say otherwise, but for --duration [default: its longest stages]
+    #[arg(long, value_name = "FILE", conflicts_with_all = OF_SCENARIO, help_heading = "Load")]
+    pub scenario: Option<PathBuf>,
+    /// Another file for a feeder of the scenario (may be repeated)
+    #[arg(long = "feeder", value_name = "NAME=FILE", requires = "scenario", help_heading = "Load")]
+    pub feeders: Vec<String>,
+    /// Method [default: GET, or POST where there is a body]
+    #[arg(long, short, value_name = "METHOD", help_heading = "Request")]
+    pub method: Option<String>,
+    /// A header (may be repeated)
+    #[arg(long = "header", short = 'H', value_name = "NAME: VALUE", help_heading = "Request")]
+    pub headers: Vec<String>,
+    /// The body, or @FILE
+    #[arg(long, short, value_name = "TEXT", allow_hyphen_values = true, help_heading = "Request")]
+    pub body: Option<String>,
+    /// A connection for each request
+    #[arg(long, help_heading = "Protocol")]
+    pub no_keepalive: bool,
+    /// Speak HTTP/1.0, asking that connections be kept
+    #[arg(long = "http1.0", help_heading = "Protocol")]
+    pub http10: bool,
+    /// Speak HTTP/2: with prior knowledge, over https by ALPN
+    #[arg(long, help_heading = "Protocol")]
+    pub http2: bool,
+    /// Requests in flight on each HTTP/2 connection, at most [default: 1]
+    #[arg(long, value_name = "N", allow_hyphen_values = true, help_heading = "Protocol")]
+    pub streams: Option<String>,
+    /// How long a request may take before it has failed [default: 30s]
+    #[arg(long, value_name = "TIME", allow_hyphen_values = true, help_heading = "Request")]
+    pub timeout: Option<String>,
+    /// What must come back.
+    #[command(flatten)]
+    pub check: CheckFlags,
 }
 
 /// A load on one address.
@@ -106,12 +147,12 @@ pub struct LoadPlan {
 }
 
 impl LoadPlan {
-    /// Reads what was typed.
+    /// Reads what was typed, with the bytes of the body that it names.
     ///
     /// # Errors
     ///
     /// All mistakes at once.
-    pub fn read(flags: &LoadFlags, machine: MachineSize) -> Result<Self, Mistakes> {
+    pub fn read(flags: &LoadFlags, body: Vec<u8>, machine: MachineSize) -> Result<Self, Mistakes> {
         let LoadFlags {
             url,
             connections,
@@ -121,7 +162,7 @@ impl LoadPlan {
             threads,
             method,
             headers,
-            body,
+            body: _,
             timeout,
             seed,
             check,
@@ -162,7 +203,7 @@ impl LoadPlan {
         let check = read_check(check, &mut mistakes);
         let think = read_think(think.as_deref(), &load, &mut mistakes);
         let generators = read_generators(generators.generators.as_deref(), &mut mistakes);
-        let method = read_method(method.as_deref(), body, &mut mistakes);
+        let method = read_method(method.as_deref(), &body, &mut mistakes);
         let (host, mut headers) = read_headers(headers, &mut mistakes);
         let protocol = read_protocol(*http10, *http2, streams.as_deref(), *no_keepalive, &mut mistakes);
         if protocol == Protocol::Http10 && !no_keepalive {
@@ -170,7 +211,7 @@ impl LoadPlan {
         }
         mistakes.finish(url.map(|url| Self {
             host: host.unwrap_or_else(|| url.authority.clone()),
-            request: Request { method, path: url.path.clone(), headers, body: body.clone() },
+            request: Request { method, path: url.path.clone(), headers, body },
             url,
             protocol,
             check,
@@ -393,7 +434,7 @@ mod tests {
 
     #[test]
     fn an_address_is_enough() {
-        let plan = LoadPlan::read(&url(), MACHINE).unwrap();
+        let plan = LoadPlan::read(&url(), Vec::new(), MACHINE).unwrap();
         let LoadPlan {
             url,
             host,
@@ -425,18 +466,17 @@ mod tests {
             connections: typed("64"),
             load: typed("open:5..50/20s"),
             headers: vec!["Accept: a/b".to_owned(), "host:example".to_owned()],
-            body: b"{}".to_vec(),
             check: CheckFlags {
-                status: typed("201,400-499"),
-                headers: vec!["ETag: a:b".to_owned()],
-                body_contains: typed("x"),
-                body_sha256: typed(&"0f".repeat(32)),
-                json: vec!["/a=1".to_owned(), "/b=c=d".to_owned()],
+                check_status: typed("201,400-499"),
+                check_headers: vec!["ETag: a:b".to_owned()],
+                check_body_contains: typed("x"),
+                check_body_sha256: typed(&"0f".repeat(32)),
+                check_json: vec!["/a=1".to_owned(), "/b=c=d".to_owned()],
                 ..CheckFlags::default()
             },
             ..url()
         };
-        let plan = LoadPlan::read(&flags, MACHINE).unwrap();
+        let plan = LoadPlan::read(&flags, b"{}".to_vec(), MACHINE).unwrap();
         assert_eq!((plan.load.to_string().as_str(), plan.duration), ("open:5..50/20s@64", Duration::from_secs(20)));
         assert_eq!((plan.host.as_str(), plan.request.method.as_str()), ("example", "POST"));
         assert_eq!(plan.request.headers, [("Accept".to_owned(), "a/b".to_owned())].into());
@@ -453,12 +493,12 @@ mod tests {
         };
         assert_eq!(plan.check, check);
 
-        let thinking = LoadPlan::read(&LoadFlags { think: typed("1s..3s"), ..url() }, MACHINE).unwrap();
+        let thinking = LoadPlan::read(&LoadFlags { think: typed("1s..3s"), ..url() }, Vec::new(), MACHINE).unwrap();
         assert_eq!(thinking.think, Pause { least: Duration::from_secs(1), most: Duration::from_secs(3) });
-        let count = LoadPlan::read(&LoadFlags { requests: typed("7"), ..url() }, MACHINE).unwrap();
+        let count = LoadPlan::read(&LoadFlags { requests: typed("7"), ..url() }, Vec::new(), MACHINE).unwrap();
         assert_eq!((count.requests, count.duration), (Some(7), DAY));
         let both = LoadFlags { requests: typed("7"), duration: typed("3s"), connections: typed("2"), ..url() };
-        let both = LoadPlan::read(&both, MACHINE).unwrap();
+        let both = LoadPlan::read(&both, Vec::new(), MACHINE).unwrap();
         assert_eq!((both.duration, both.load.connections()), (Duration::from_secs(3), 2));
     }
 
@@ -473,14 +513,14 @@ mod tests {
             threads: typed("5"),
             method: typed("GE T"),
             headers: vec!["x".to_owned(), "Content-Length: 1".to_owned(), "a: 1".to_owned(), "A: 2".to_owned()],
-            body: Vec::new(),
+            body: None,
             timeout: typed("soon"),
             seed: typed("-1"),
             check: CheckFlags {
-                status: typed("2xx"),
-                headers: vec!["ETag".to_owned()],
-                body_sha256: typed("0f"),
-                json: vec!["/a".to_owned(), "a=1".to_owned()],
+                check_status: typed("2xx"),
+                check_headers: vec!["ETag".to_owned()],
+                check_body_sha256: typed("0f"),
+                check_json: vec!["/a".to_owned(), "a=1".to_owned()],
                 ..CheckFlags::default()
             },
             think: typed("3s..1s"),
@@ -491,7 +531,7 @@ mod tests {
             streams: typed("0"),
             no_keepalive: true,
         };
-        let Mistakes(mistakes) = LoadPlan::read(&flags, MACHINE).unwrap_err();
+        let Mistakes(mistakes) = LoadPlan::read(&flags, Vec::new(), MACHINE).unwrap_err();
         let places: Vec<_> = mistakes.iter().map(|mistake| mistake.place.as_str()).collect();
         assert_eq!(
             places,
@@ -523,7 +563,7 @@ mod tests {
         );
         for (connections, load) in [("2000", None), ("2", Some("closed:3")), ("2", Some("open:5@6"))] {
             let flags = LoadFlags { connections: typed(connections), load: load.map(str::to_owned), ..url() };
-            assert_eq!(LoadPlan::read(&flags, MACHINE).unwrap_err().0.len(), 1, "{connections} {load:?}");
+            assert_eq!(LoadPlan::read(&flags, Vec::new(), MACHINE).unwrap_err().0.len(), 1, "{connections} {load:?}");
         }
     }
 }

@@ -1,11 +1,9 @@
 //! What was found out about a machine, for a terminal and as JSON.
 
-use std::collections::BTreeMap;
-
 use serde::Serialize;
-use stampede_core::{CgroupSupport, Finding, Machine, Severity};
+use stampede_core::{Finding, Machine, Severity};
 
-use crate::json::{rendered, rounded};
+use crate::json::{WireFinding, WireMachine, rendered};
 use crate::layout::wrap;
 
 const SCHEMA: &str = "stampede/doctor/v1";
@@ -61,12 +59,11 @@ fn verdict(findings: &[Finding]) -> String {
 
 /// The findings as JSON. It ends with a line break.
 pub fn json(machine: &Machine, findings: &[Finding]) -> String {
-    let Machine { cpus, cpu_model, kernel, cgroup } = machine;
     let wire = WireDoctor {
         schema: SCHEMA,
         fit: is_fit(findings),
-        machine: WireMachine { cpus: *cpus, cpu_model, kernel, cgroup: *cgroup },
-        checks: findings.iter().map(WireCheck::of).collect(),
+        machine: WireMachine::of(machine),
+        checks: findings.iter().map(WireFinding::of).collect(),
     };
     rendered(&wire)
 }
@@ -76,41 +73,15 @@ struct WireDoctor<'a> {
     schema: &'static str,
     fit: bool,
     machine: WireMachine<'a>,
-    checks: Vec<WireCheck<'a>>,
-}
-
-#[derive(Serialize)]
-struct WireMachine<'a> {
-    cpus: u32,
-    cpu_model: &'a str,
-    kernel: &'a str,
-    cgroup: CgroupSupport,
-}
-
-#[derive(Serialize)]
-struct WireCheck<'a> {
-    id: &'a str,
-    severity: Severity,
-    text: &'a str,
-    evidence: BTreeMap<&'a str, f64>,
-    advice: &'a str,
-}
-
-impl<'a> WireCheck<'a> {
-    fn of(finding: &'a Finding) -> Self {
-        let Finding { id, severity, text, evidence, advice } = finding;
-        Self {
-            id,
-            severity: *severity,
-            text,
-            evidence: evidence.iter().map(|(name, value)| (name.as_str(), rounded(*value))).collect(),
-            advice,
-        }
-    }
+    checks: Vec<WireFinding<'a>>,
 }
 
 #[cfg(test)]
 mod tests {
+    use std::collections::BTreeMap;
+
+    use stampede_core::CgroupSupport;
+
     use super::*;
 
     fn finding(id: &str, severity: Severity, text: &str, advice: &str) -> Finding {

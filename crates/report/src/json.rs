@@ -156,7 +156,7 @@ impl<'a> WireStudy<'a> {
 }
 
 #[derive(Serialize, JsonSchema)]
-struct WireMachine<'a> {
+pub(crate) struct WireMachine<'a> {
     cpus: u32,
     cpu_model: &'a str,
     kernel: &'a str,
@@ -165,7 +165,7 @@ struct WireMachine<'a> {
 }
 
 impl<'a> WireMachine<'a> {
-    fn of(machine: &'a Machine) -> Self {
+    pub(crate) fn of(machine: &'a Machine) -> Self {
         let Machine { cpus, cpu_model, kernel, cgroup } = machine;
         Self { cpus: *cpus, cpu_model, kernel, cgroup: *cgroup }
     }
@@ -686,7 +686,7 @@ impl WireEstimate {
 }
 
 #[derive(Serialize, JsonSchema)]
-struct WireFinding<'a> {
+pub(crate) struct WireFinding<'a> {
     id: &'a str,
     #[schemars(with = "String")]
     severity: Severity,
@@ -696,7 +696,7 @@ struct WireFinding<'a> {
 }
 
 impl<'a> WireFinding<'a> {
-    fn of(finding: &'a Finding) -> Self {
+    pub(crate) fn of(finding: &'a Finding) -> Self {
         let Finding { id, severity, text, evidence, advice } = finding;
         Self {
             id,

@@ -78,7 +78,7 @@ pub struct FlowResult {
 }
 
 /// Counts and latencies of requests. All but `warm_up` and `warm_up_status` is about those that were due in the window.
-#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
 pub struct Measures {
     /// Requests that were due in the window and were begun.
     pub requests: Counts,

@@ -9,6 +9,39 @@ use std::process;
 use crate::exit::Failure;
 use crate::screen;
 
+/// Where the reports of a command go, each by its flag. What is for the terminal goes to stdout unless a report does.
+pub(crate) struct Outputs<const N: usize>([(&'static str, Option<PathBuf>); N]);
+
+impl<const N: usize> Outputs<N> {
+    /// Sees that every file can be written before anything is measured.
+    pub(crate) fn new(files: [(&'static str, Option<PathBuf>); N]) -> Result<Self, Failure> {
+        check(&files.each_ref().map(|(flag, path)| (*flag, path.as_deref())))?;
+        Ok(Self(files))
+    }
+
+    /// The flag of the report that goes to stdout.
+    pub(crate) fn on_stdout(&self) -> Option<&'static str> {
+        let on_stdout = self.0.iter().find(|(_, path)| path.as_deref().is_some_and(is_stdout));
+        on_stdout.map(|(flag, _)| *flag)
+    }
+
+    /// Puts each report where it belongs, in the order of their flags, and what is for a terminal of so many columns, with colour or
+    /// without.
+    pub(crate) fn put(
+        &self,
+        renderers: [&dyn Fn() -> String; N],
+        terminal: &dyn Fn(usize, bool) -> String,
+    ) -> Result<(), Failure> {
+        for ((_, path), render) in self.0.iter().zip(renderers) {
+            path.as_ref().map_or(Ok(()), |path| put(path, &render()))?;
+        }
+        match self.on_stdout() {
+            Some(_) => Ok(()),
+            None => put(Path::new("-"), &terminal(screen::width(), screen::colour_on(&io::stdout()))),
+        }
+    }
+}
+
 /// Sees that each file can be written, without making it or changing it, and that no more than one goes to stdout.
 pub(crate) fn check(files: &[(&'static str, Option<&Path>)]) -> Result<(), Failure> {
     let files = || files.iter().filter_map(|(flag, path)| Some((flag, (*path)?)));

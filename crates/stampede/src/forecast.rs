@@ -3,10 +3,8 @@
 pub(crate) mod args;
 pub(crate) mod question;
 
-use std::io;
 use std::num::NonZero;
 use std::panic::resume_unwind;
-use std::path::Path;
 use std::sync::Mutex;
 use std::thread;
 
@@ -15,16 +13,15 @@ use stampede_report::forecast::{self as page, ForecastPoint, ForecastView};
 use stampede_report::html;
 use stampede_store::Store;
 
-use crate::destination::{self, is_stdout, put};
+use crate::destination::Outputs;
 use crate::exit::{Exit, Failure};
 use crate::forecast::args::ForecastArgs;
 use crate::forecast::question::{Point, Question};
 use crate::{Outcome, folders, screen};
 
 pub(crate) fn run(args: &ForecastArgs) -> Outcome {
-    let files =
-        [("--json", args.json.as_deref()), ("--markdown", args.markdown.as_deref()), ("--html", args.html.as_deref())];
-    destination::check(&files)?;
+    let ForecastArgs { json, markdown, html, .. } = args.clone();
+    let outputs = Outputs::new([("--json", json), ("--markdown", markdown), ("--html", html)])?;
     let store = Store::open_existing(&folders::store(&args.store)?).map_err(Failure::missing)?;
     let names = std::iter::once(&args.study).chain(&args.also);
     let stored =
@@ -54,14 +51,9 @@ pub(crate) fn run(args: &ForecastArgs) -> Outcome {
         price: question.price,
         points: &points,
     };
-    let renderers: [&dyn Fn() -> String; 3] =
-        [&|| page::json(&view), &|| page::markdown(&view), &|| html::forecast(&view)];
-    for ((_, path), render) in files.into_iter().zip(renderers) {
-        path.map_or(Ok(()), |path| put(path, &render()))?;
-    }
-    if !files.into_iter().filter_map(|(_, path)| path).any(is_stdout) {
-        put(Path::new("-"), &page::terminal(&view, screen::width(), screen::colour_on(&io::stdout())))?;
-    }
+    outputs.put([&|| page::json(&view), &|| page::markdown(&view), &|| html::forecast(&view)], &|width, colour| {
+        page::terminal(&view, width, colour)
+    })?;
     Ok(Exit::Done)
 }
 

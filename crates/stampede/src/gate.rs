@@ -21,7 +21,7 @@ use self::args::{GateArgs, MeasuringArgs};
 use self::side::{CheckedOut, Side};
 use crate::args::{BenchArgs, StoreArgs};
 use crate::catalogue::BuiltIn;
-use crate::destination::{self, is_stdout, put};
+use crate::destination::{Outputs, put};
 use crate::{Outcome, folders, screen, show};
 
 pub(crate) fn run(args: GateArgs, host: &dyn Host) -> Outcome {
@@ -191,49 +191,28 @@ fn question(study: &Study) -> String {
 
 /// Where it is said.
 struct Output {
-    junit: Option<PathBuf>,
-    markdown: Option<PathBuf>,
-    html: Option<PathBuf>,
-    csv: Option<PathBuf>,
+    files: Outputs<4>,
     github: bool,
 }
 
 impl Output {
-    /// Sees that every file can be written before anything is measured.
     fn new([junit, markdown, html, csv]: [Option<PathBuf>; 4], github: bool) -> Result<Self, Failure> {
-        let output = Self { junit, markdown, html, csv, github };
-        destination::check(&output.files())?;
-        let on_stdout = output.files().into_iter().find(|(_, path)| github && path.is_some_and(is_stdout));
-        if let Some((flag, _)) = on_stdout {
+        let files = Outputs::new([("--junit", junit), ("--markdown", markdown), ("--html", html), ("--csv", csv)])?;
+        if let Some(flag) = files.on_stdout().filter(|_| github) {
             return Err(Failure::usage(format!("{flag} - and --github both go to stdout; give {flag} a file")));
         }
-        Ok(output)
-    }
-
-    fn files(&self) -> [(&'static str, Option<&Path>); 4] {
-        let Self { junit, markdown, html, csv, github: _ } = self;
-        [("--junit", junit), ("--markdown", markdown), ("--html", html), ("--csv", csv)]
-            .map(|(flag, path)| (flag, path.as_deref()))
+        Ok(Self { files, github })
     }
 
     fn write(&self, view: &GateView<'_>, studies: &[StoredStudy]) -> Result<(), Failure> {
         let analyses: Vec<Analysis> = studies.iter().map(|stored| analyse(&stored.study, &stored.trials)).collect();
         let views: Vec<StudyView<'_>> =
             studies.iter().zip(&analyses).map(|(stored, analysis)| StudyView::of(stored, analysis)).collect();
-        let renderers: [&dyn Fn() -> String; 4] =
-            [&|| junit(view), &|| markdown(view), &|| html::gate(view, &views), &|| csv::render(&views)];
-        for ((_, path), render) in self.files().into_iter().zip(renderers) {
-            if let Some(path) = path {
-                put(path, &render())?;
-            }
-        }
-        if !self.files().into_iter().filter_map(|(_, path)| path).any(is_stdout) {
-            put(Path::new("-"), &terminal(view, screen::width()))?;
-        }
-        if self.github {
-            put(Path::new("-"), &annotations(view))?;
-        }
-        Ok(())
+        self.files.put(
+            [&|| junit(view), &|| markdown(view), &|| html::gate(view, &views), &|| csv::render(&views)],
+            &|width, _| terminal(view, width),
+        )?;
+        if self.github { put(Path::new("-"), &annotations(view)) } else { Ok(()) }
     }
 }
 

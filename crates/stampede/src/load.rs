@@ -13,7 +13,7 @@ use std::time::Duration;
 
 use stampede_core::{Bytes, Carrier, CpuLayout, ErrorClass};
 use stampede_load::{LoadExchange, LoadResult, LoadSpec, RunningLoad, Saturation, TlsSpec, Trust};
-use stampede_plan::{CheckFlags, LoadFlags, LoadPlan, MachineSize};
+use stampede_plan::{LoadPlan, MachineSize};
 use stampede_report::load::{self as page, LoadView};
 use tokio::io::AsyncReadExt;
 use tokio::net::unix::pipe::Receiver;
@@ -34,81 +34,17 @@ const DRAIN: Duration = Duration::from_secs(5);
 const SECONDS: Duration = Duration::from_millis(200);
 
 pub(crate) fn run(args: Box<LoadArgs>) -> Outcome {
-    let LoadArgs {
-        url,
-        load,
-        connections,
-        duration,
-        requests,
-        threads,
-        backend,
-        seed,
-        method,
-        headers,
-        body,
-        no_keepalive,
-        http10,
-        generators,
-        http2,
-        streams,
-        cacert,
-        insecure,
-        connect,
-        timeout,
-        unix,
-        allow_remote,
-        check_status,
-        check_body_equals,
-        check_body_contains,
-        check_headers,
-        check_body_sha256,
-        check_json,
-        think,
-        scenario,
-        feeders,
-        json,
-        timeseries,
-        hdr,
-        quiet: QuietArgs { quiet },
-    } = *args;
+    let LoadArgs { flags, backend, cacert, insecure, connect, unix, allow_remote, json, timeseries, hdr, quiet } =
+        *args;
+    let QuietArgs { quiet } = quiet;
     let available = stampede_platforms::available_cpus();
     let machine = MachineSize {
         cpus: u32::try_from(available.len()).unwrap_or(u32::MAX),
         memory: Bytes::new(stampede_platforms::memory().unwrap_or(u64::MAX)),
         connections: raise_open_files().saturating_sub(OWN_FILES),
     };
-    let (body, unread) = read_body(body.as_deref());
-    let asked = url.clone();
-    let flags = LoadFlags {
-        url,
-        connections,
-        duration,
-        requests,
-        load,
-        threads,
-        method,
-        headers,
-        body,
-        timeout,
-        seed,
-        check: CheckFlags {
-            status: check_status,
-            headers: check_headers,
-            body_equals: check_body_equals,
-            body_contains: check_body_contains,
-            body_sha256: check_body_sha256,
-            json: check_json,
-        },
-        think,
-        scenario,
-        feeders,
-        http10,
-        http2,
-        streams,
-        no_keepalive,
-        generators,
-    };
-    let plan = LoadPlan::read(&flags, machine).map_err(Failure::usage);
+    let (body, unread) = read_body(flags.body.as_deref());
+    let plan = LoadPlan::read(&flags, body, machine).map_err(Failure::usage);
     let (plan, ()) = Failure::both(plan, unread)?;
     let trust = read_trust(insecure, cacert.as_deref())?;
     for (flag, path) in [("--json", json.as_deref()), ("--hdr", hdr.as_deref())] {
@@ -160,11 +96,11 @@ pub(crate) fn run(args: Box<LoadArgs>) -> Outcome {
         requests,
         drain: DRAIN.min(timeout),
         timeout: Some(timeout),
-        keep_alive: !no_keepalive,
+        keep_alive: !flags.no_keepalive,
         seed,
         shard: None,
         slices: timeseries.is_some(),
-        backend: backend.find(&cpus, quiet),
+        backend: backend.backend.find(&cpus, quiet),
         cpus: cpus.generator,
     };
     let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build().map_err(Failure::missing)?;
@@ -176,7 +112,7 @@ pub(crate) fn run(args: Box<LoadArgs>) -> Outcome {
         shared::drive(&generators, spec, quiet, live_line(quiet), timeseries.as_mut()).await
     });
     let (result, generators, interrupted) = driven?;
-    let view = LoadView { url: &asked, loads: &loads, result: &result, generators: &generators };
+    let view = LoadView { url: &flags.url, loads: &loads, result: &result, generators: &generators };
     for (path, text) in [(json.as_deref(), page::json(&view)), (hdr.as_deref(), page::hdr(&result.total.response))] {
         if let Some(path) = path {
             destination::put_bytes(path, text.as_bytes())?;

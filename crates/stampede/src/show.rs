@@ -1,7 +1,6 @@
 //! `stampede show`: a stored study again; and where a study's reports go.
 
 use std::io;
-use std::path::{Path, PathBuf};
 
 use jiff::Timestamp;
 use stampede_analysis::OpenPartAnalysis;
@@ -12,7 +11,7 @@ use stampede_report::scale;
 use stampede_store::{Store, StoredStudy};
 
 use crate::args::{OutputArgs, SchemaOf, ShowArgs, Shown, StoreArgs};
-use crate::destination::{self, is_stdout, put};
+use crate::destination::Outputs;
 use crate::exit::{Exit, Failure};
 use crate::{Outcome, folders, screen, show_runtime};
 
@@ -58,13 +57,8 @@ pub(crate) fn load_with_open_part(store: &StoreArgs, name: &str) -> Result<(Stor
     Ok((stored, open_part))
 }
 
-/// Where a study's reports go. The table goes to stdout unless another report does.
-pub(crate) struct Report {
-    json: Option<PathBuf>,
-    markdown: Option<PathBuf>,
-    html: Option<PathBuf>,
-    csv: Option<PathBuf>,
-}
+/// Where a study's reports go: JSON, Markdown, HTML and CSV.
+pub(crate) struct Report(Outputs<4>);
 
 /// How each kind of report is made.
 pub(crate) struct Renderers<'a> {
@@ -80,20 +74,12 @@ impl Report {
     /// Sees that every file can be written before anything is measured.
     pub(crate) fn new(output: OutputArgs) -> Result<Self, Failure> {
         let OutputArgs { json, markdown, html, csv } = output;
-        let report = Self { json, markdown, html, csv };
-        destination::check(&report.files())?;
-        Ok(report)
-    }
-
-    fn files(&self) -> [(&'static str, Option<&Path>); 4] {
-        let Self { json, markdown, html, csv } = self;
-        [("--json", json), ("--markdown", markdown), ("--html", html), ("--csv", csv)]
-            .map(|(flag, path)| (flag, path.as_deref()))
+        Outputs::new([("--json", json), ("--markdown", markdown), ("--html", html), ("--csv", csv)]).map(Self)
     }
 
     /// Whether the table goes to stdout.
     pub(crate) fn on_terminal(&self) -> bool {
-        !self.files().into_iter().filter_map(|(_, path)| path).any(is_stdout)
+        self.0.on_stdout().is_none()
     }
 
     pub(crate) fn write(
@@ -136,15 +122,7 @@ impl Report {
 
     /// Puts each kind of report where it belongs.
     pub(crate) fn put_all(&self, renderers: &Renderers<'_>) -> Result<(), Failure> {
-        let Renderers { json, markdown, html, csv, terminal } = renderers;
-        for ((_, path), render) in self.files().into_iter().zip([json, markdown, html, csv]) {
-            if let Some(path) = path {
-                put(path, &render())?;
-            }
-        }
-        if self.on_terminal() {
-            put(Path::new("-"), &terminal(screen::width(), screen::colour_on(&io::stdout())))?;
-        }
-        Ok(())
+        let Renderers { json, markdown, html, csv, terminal } = *renderers;
+        self.0.put([json, markdown, html, csv], terminal)
     }
 }

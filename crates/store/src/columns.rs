@@ -4,10 +4,11 @@ use std::error::Error;
 use std::time::Duration;
 
 use jiff::Timestamp;
-use rusqlite::ToSql;
 use rusqlite::types::{FromSql, FromSqlError, FromSqlResult, ToSqlOutput, ValueRef};
+use rusqlite::{Connection, ToSql};
 use serde::Serialize;
 use serde::de::DeserializeOwned;
+use serde_json::Value;
 use stampede_core::Latencies;
 
 /// A count or an amount. SQLite's integers are signed: what is above 2^63 (none of our counts comes near) is stored as
@@ -104,6 +105,31 @@ impl FromSql for Histogram<Latencies> {
     fn column_result(value: ValueRef<'_>) -> FromSqlResult<Self> {
         Latencies::from_bytes(value.as_blob()?).map(Self).map_err(other)
     }
+}
+
+/// A variant of an enum by its name in JSON.
+pub(crate) struct Word<T>(pub(crate) T);
+
+impl<T: Serialize> ToSql for Word<T> {
+    fn to_sql(&self) -> rusqlite::Result<ToSqlOutput<'_>> {
+        match serde_json::to_value(&self.0) {
+            Ok(Value::String(word)) => Ok(ToSqlOutput::from(word)),
+            other => Err(rusqlite::Error::ToSqlConversionFailure(format!("{other:?} is no word").into())),
+        }
+    }
+}
+
+impl<T: DeserializeOwned> FromSql for Word<T> {
+    fn column_result(value: ValueRef<'_>) -> FromSqlResult<Self> {
+        serde_json::from_value(value.as_str()?.into()).map(Self).map_err(other)
+    }
+}
+
+/// Puts a row into a table: each value is named like its column, and columns without one hold nothing.
+pub(crate) fn insert_row(connection: &Connection, table: &str, values: &[(&str, &dyn ToSql)]) -> rusqlite::Result<()> {
+    let places = values.iter().map(|(name, _)| *name).collect::<Vec<_>>().join(", ");
+    let sql = format!("INSERT INTO {table} ({}) VALUES ({places})", places.replace(':', ""));
+    connection.execute(&sql, values).map(drop)
 }
 
 /// A stored value that its type does not have.

@@ -3,13 +3,13 @@
 use rusqlite::{Row, Transaction, named_params};
 use stampede_core::ScaleRecord;
 
-use crate::columns::{Count, Histogram, Json, Nanos};
+use crate::columns::{Count, Histogram, Json, Nanos, insert_row};
 
 pub(crate) fn insert(transaction: &Transaction<'_>, trial: i64, record: &ScaleRecord) -> rusqlite::Result<()> {
     let ScaleRecord { service, opens, closes, lives, waits, most_waiting, rejected, usage, gateway } = record;
-    transaction.execute(
-        "INSERT INTO scaling VALUES (:trial_id, :service_json, :opens_ns, :closes_ns, :lives_json, :waits,
-            :most_waiting, :rejected, :usage_json, :gateway_json)",
+    insert_row(
+        transaction,
+        "scaling",
         named_params! {
             ":trial_id": trial,
             ":service_json": Json(service),
@@ -22,8 +22,7 @@ pub(crate) fn insert(transaction: &Transaction<'_>, trial: i64, record: &ScaleRe
             ":usage_json": Json(usage),
             ":gateway_json": Json(gateway),
         },
-    )?;
-    Ok(())
+    )
 }
 
 /// That of a row of a trial, where it has one.

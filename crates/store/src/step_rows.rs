@@ -3,16 +3,16 @@
 use rusqlite::{Connection, Transaction, named_params};
 use stampede_core::{Censored, Counts, StepRecord};
 
-use crate::columns::{Count, Histogram, Json, Nanos};
+use crate::columns::{Count, Histogram, Json, Nanos, insert_row};
 
 pub(crate) fn insert(transaction: &Transaction<'_>, trial: i64, steps: &[StepRecord]) -> rusqlite::Result<()> {
     for (ordinal, step) in (0_i64..).zip(steps) {
         let StepRecord { name, requests, unsent, service, response, censored, status, errors } = step;
         let Counts { sent, ok, failed, unfinished } = *requests;
         let Censored { count, least } = *censored;
-        transaction.execute(
-            "INSERT INTO step VALUES (:trial_id, :ordinal, :name, :sent, :ok, :failed, :unfinished, :unsent, :service,
-                :response, :censored, :censored_least_ns, :status_json, :errors_json)",
+        insert_row(
+            transaction,
+            "step",
             named_params! {
                 ":trial_id": trial,
                 ":ordinal": ordinal,

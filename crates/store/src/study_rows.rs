@@ -4,11 +4,11 @@ use jiff::Timestamp;
 use rusqlite::types::FromSqlResult;
 use rusqlite::{Connection, OptionalExtension, Row, Transaction, named_params};
 use stampede_core::{
-    BlockOrder, Bytes, Case, CaseId, CaseRole, CgroupSupport, Cpus, ErrorModel, Limits, Machine, Revision, Rounds,
-    RuntimeId, Slo, Study, StudyId, StudyKind, WorkloadId,
+    Bytes, Case, CaseId, Cpus, ErrorModel, Limits, Machine, Revision, Rounds, RuntimeId, Slo, Study, StudyId,
+    StudyKind, WorkloadId,
 };
 
-use crate::columns::{Count, Decimal, Instant, Json, Nanos, other};
+use crate::columns::{Count, Decimal, Instant, Json, Nanos, Word, insert_row, other};
 use crate::store::{Standing, StudyRow};
 
 pub(crate) fn insert(transaction: &Transaction<'_>, study: &Study) -> rusqlite::Result<()> {
@@ -37,10 +37,9 @@ pub(crate) fn insert(transaction: &Transaction<'_>, study: &Study) -> rusqlite::
         Rounds::Fixed(rounds) => (*rounds, None),
         Rounds::Auto { max_time } => (0, Some(*max_time)),
     };
-    transaction.execute(
-        "INSERT INTO study VALUES (:study_id, :kind, :workload, :seed, :rounds, :warm_up_ns, :duration_ns,
-            :started_at_ns, :stampede_version, :machine_cpus, :cpu_model, :kernel, :cgroup, :max_time_ns, :precision,
-            :groundwork_json, :metric, :slo, :block_order)",
+    insert_row(
+        transaction,
+        "study",
         named_params! {
             ":study_id": id.as_str(),
             ":kind": kind.to_string(),
@@ -54,17 +53,17 @@ pub(crate) fn insert(transaction: &Transaction<'_>, study: &Study) -> rusqlite::
             ":machine_cpus": cpus,
             ":cpu_model": cpu_model,
             ":kernel": kernel,
-            ":cgroup": cgroup_word(*cgroup),
+            ":cgroup": Word(cgroup),
             ":max_time_ns": max_time.map(Nanos),
             ":precision": precision,
             ":groundwork_json": Json(groundwork),
             ":metric": metric,
             ":slo": slo.as_ref().map(Slo::to_string),
-            ":block_order": order.to_string(),
+            ":block_order": Word(order),
         },
     )?;
     if let Some(word) = errors_word(*errors) {
-        transaction.execute("INSERT INTO study_errors VALUES (?1, ?2)", [id.as_str(), word])?;
+        insert_row(transaction, "study_errors", named_params! {":study_id": id.as_str(), ":errors": word})?;
     }
     for (ordinal, case) in (0_i64..).zip(cases) {
         insert_case(transaction, id, ordinal, case)?;
@@ -101,10 +100,9 @@ fn insert_case(transaction: &Transaction<'_>, study: &StudyId, ordinal: i64, cas
         load,
         beside,
     } = case;
-    transaction.execute(
-        "INSERT INTO study_case VALUES (:study_id, :ordinal, :case_id, :runtime, :runtime_version, :tuning_json,
-            :limit_cpus_milli, :limit_memory_bytes, :platform, :pinning_json, :load_json, :topology_json, :base_image,
-            :role)",
+    insert_row(
+        transaction,
+        "study_case",
         named_params! {
             ":study_id": study.as_str(),
             ":ordinal": ordinal,
@@ -119,12 +117,13 @@ fn insert_case(transaction: &Transaction<'_>, study: &StudyId, ordinal: i64, cas
             ":load_json": Json(load),
             ":topology_json": Json(topology),
             ":base_image": base_image,
-            ":role": role.name(),
+            ":role": Word(role),
         },
     )?;
     if let Some(site) = site {
-        transaction.execute(
-            "INSERT INTO case_site VALUES (:study_id, :case_id, :site_json)",
+        insert_row(
+            transaction,
+            "case_site",
             named_params! {
                 ":study_id": study.as_str(),
                 ":case_id": id.as_str(),
@@ -133,8 +132,9 @@ fn insert_case(transaction: &Transaction<'_>, study: &StudyId, ordinal: i64, cas
         )?;
     }
     if let Some(Revision { commit, is_dirty }) = revision {
-        transaction.execute(
-            "INSERT INTO case_revision VALUES (:study_id, :case_id, :commit_id, :is_dirty)",
+        insert_row(
+            transaction,
+            "case_revision",
             named_params! {
                 ":study_id": study.as_str(),
                 ":case_id": id.as_str(),
@@ -144,8 +144,9 @@ fn insert_case(transaction: &Transaction<'_>, study: &StudyId, ordinal: i64, cas
         )?;
     }
     if !beside.is_empty() {
-        transaction.execute(
-            "INSERT INTO case_crowds VALUES (:study_id, :case_id, :loads_json)",
+        insert_row(
+            transaction,
+            "case_crowds",
             named_params! {
                 ":study_id": study.as_str(),
                 ":case_id": id.as_str(),
@@ -153,32 +154,28 @@ fn insert_case(transaction: &Transaction<'_>, study: &StudyId, ordinal: i64, cas
             },
         )?;
     }
-    transaction.execute(
-        "INSERT INTO case_application VALUES (:study_id, :case_id, :app, :php_json)",
+    insert_row(
+        transaction,
+        "case_application",
         named_params! {
             ":study_id": study.as_str(),
             ":case_id": id.as_str(),
             ":app": app,
             ":php_json": php.as_ref().map(Json),
         },
-    )?;
-    Ok(())
+    )
 }
 
 pub(crate) fn insert_end(connection: &Connection, study: &StudyId, finished_at: Timestamp) -> rusqlite::Result<()> {
-    connection.execute(
-        "INSERT INTO study_end VALUES (:study_id, :finished_at_ns)",
+    insert_row(
+        connection,
+        "study_end",
         named_params! {":study_id": study.as_str(), ":finished_at_ns": Instant(finished_at)},
-    )?;
-    Ok(())
+    )
 }
 
 pub(crate) fn insert_time_over(connection: &Connection, study: &StudyId, at: Timestamp) -> rusqlite::Result<()> {
-    connection.execute(
-        "INSERT INTO time_over VALUES (:study_id, :time_over_at_ns)",
-        named_params! {":study_id": study.as_str(), ":time_over_at_ns": Instant(at)},
-    )?;
-    Ok(())
+    insert_row(connection, "time_over", named_params! {":study_id": study.as_str(), ":time_over_at_ns": Instant(at)})
 }
 
 pub(crate) fn insert_resumption(
@@ -186,19 +183,19 @@ pub(crate) fn insert_resumption(
     study: &StudyId,
     resumed_at: Timestamp,
 ) -> rusqlite::Result<()> {
-    connection.execute(
-        "INSERT INTO resumption VALUES (:study_id, :resumed_at_ns)",
+    insert_row(
+        connection,
+        "resumption",
         named_params! {":study_id": study.as_str(), ":resumed_at_ns": Instant(resumed_at)},
-    )?;
-    Ok(())
+    )
 }
 
 pub(crate) fn insert_import(connection: &Connection, study: &StudyId, imported_at: Timestamp) -> rusqlite::Result<()> {
-    connection.execute(
-        "INSERT INTO import VALUES (:study_id, :imported_at_ns)",
+    insert_row(
+        connection,
+        "import",
         named_params! {":study_id": study.as_str(), ":imported_at_ns": Instant(imported_at)},
-    )?;
-    Ok(())
+    )
 }
 
 /// All studies, newest first.
@@ -261,14 +258,14 @@ pub(crate) fn load(connection: &Connection, id: &StudyId) -> rusqlite::Result<Op
                     slo: row.get::<_, Option<SloColumn>>("slo")?.map(|SloColumn(slo)| slo),
                     warm_up: row.get::<_, Nanos>("warm_up_ns")?.0,
                     duration: row.get::<_, Nanos>("duration_ns")?.0,
-                    order: row.get::<_, OrderColumn>("block_order")?.0,
+                    order: row.get::<_, Word<_>>("block_order")?.0,
                     started_at: row.get::<_, Instant>("started_at_ns")?.0,
                     stampede_version: row.get("stampede_version")?,
                     machine: Machine {
                         cpus: row.get("machine_cpus")?,
                         cpu_model: row.get("cpu_model")?,
                         kernel: row.get("kernel")?,
-                        cgroup: row.get::<_, CgroupColumn>("cgroup")?.0,
+                        cgroup: row.get::<_, Word<_>>("cgroup")?.0,
                     },
                     cases,
                     groundwork: row.get::<_, Json<_>>("groundwork_json")?.0,
@@ -292,7 +289,7 @@ fn load_cases(connection: &Connection, id: &StudyId) -> rusqlite::Result<Vec<Cas
         Ok(Case {
             id: CaseId::new(row.get::<_, String>("case_id")?),
             runtime: RuntimeId::new(row.get::<_, String>("runtime")?),
-            role: row.get::<_, RoleColumn>("role")?.0,
+            role: row.get::<_, Word<_>>("role")?.0,
             runtime_version: row.get("runtime_version")?,
             // Studies of before this was kept had one application each.
             app: row.get::<_, Option<String>>("app")?.unwrap_or_else(|| "plain".to_owned()),
@@ -369,25 +366,6 @@ impl rusqlite::types::FromSql for KindColumn {
     }
 }
 
-struct OrderColumn(BlockOrder);
-
-impl rusqlite::types::FromSql for OrderColumn {
-    fn column_result(value: rusqlite::types::ValueRef<'_>) -> FromSqlResult<Self> {
-        let word = value.as_str()?;
-        let known = BlockOrder::ALL.iter().find(|(name, _)| *name == word);
-        known.map(|(_, order)| Self(*order)).ok_or_else(|| other(format!("unknown order of cases: {word}")))
-    }
-}
-
-struct RoleColumn(CaseRole);
-
-impl rusqlite::types::FromSql for RoleColumn {
-    fn column_result(value: rusqlite::types::ValueRef<'_>) -> FromSqlResult<Self> {
-        let word = value.as_str()?;
-        CaseRole::named(word).map(Self).ok_or_else(|| other(format!("unknown role of a case: {word}")))
-    }
-}
-
 struct SloColumn(Slo);
 
 impl rusqlite::types::FromSql for SloColumn {
@@ -412,27 +390,6 @@ impl rusqlite::types::FromSql for ErrorsColumn {
             None => Ok(Self(ErrorModel::OwnPair)),
             Some("all_cases") => Ok(Self(ErrorModel::AllCases)),
             Some(word) => Err(other(format!("unknown way to find errors: {word}"))),
-        }
-    }
-}
-
-fn cgroup_word(cgroup: CgroupSupport) -> &'static str {
-    match cgroup {
-        CgroupSupport::V1 => "v1",
-        CgroupSupport::V2 => "v2",
-        CgroupSupport::None => "none",
-    }
-}
-
-struct CgroupColumn(CgroupSupport);
-
-impl rusqlite::types::FromSql for CgroupColumn {
-    fn column_result(value: rusqlite::types::ValueRef<'_>) -> FromSqlResult<Self> {
-        match value.as_str()? {
-            "v1" => Ok(Self(CgroupSupport::V1)),
-            "v2" => Ok(Self(CgroupSupport::V2)),
-            "none" => Ok(Self(CgroupSupport::None)),
-            word => Err(other(format!("unknown support of control groups: {word}"))),
         }
     }
 }

@@ -6,7 +6,7 @@ use stampede_core::{
     ResourceUse, Sampling, Sending, StudyId, Trial,
 };
 
-use crate::columns::{Count, Histogram, Instant, Json, Nanos, other};
+use crate::columns::{Count, Histogram, Instant, Json, Nanos, insert_row, other};
 use crate::{scale_rows, step_rows};
 
 pub(crate) fn insert(transaction: &Transaction<'_>, study: &StudyId, trial: &Trial) -> rusqlite::Result<()> {
@@ -28,10 +28,9 @@ pub(crate) fn insert(transaction: &Transaction<'_>, study: &StudyId, trial: &Tri
         scale,
     } = trial;
     let (outcome, reason) = outcome_words(outcome);
-    transaction.execute(
-        "INSERT INTO trial VALUES (NULL, :study_id, :case_id, :block, :position, :started_at_ns, :outcome, :reason,
-            :enforced_period_ns, :enforced_cpus_milli, :enforced_memory_bytes, :ready_took_ns, :ready_attempts,
-            :answers_json, :stops_json, :parts_json, :link_json)",
+    insert_row(
+        transaction,
+        "trial",
         named_params! {
             ":study_id": study.as_str(),
             ":case_id": case.as_str(),
@@ -55,16 +54,10 @@ pub(crate) fn insert(transaction: &Transaction<'_>, study: &StudyId, trial: &Tri
     )?;
     let trial_id = transaction.last_insert_rowid();
     if let Some(php) = php {
-        transaction.execute(
-            "INSERT INTO trial_php VALUES (:trial_id, :php_json)",
-            named_params! {":trial_id": trial_id, ":php_json": Json(php)},
-        )?;
+        insert_row(transaction, "trial_php", named_params! {":trial_id": trial_id, ":php_json": Json(php)})?;
     }
     if !audits.is_empty() {
-        transaction.execute(
-            "INSERT INTO audit VALUES (:trial_id, :audits_json)",
-            named_params! {":trial_id": trial_id, ":audits_json": Json(audits)},
-        )?;
+        insert_row(transaction, "audit", named_params! {":trial_id": trial_id, ":audits_json": Json(audits)})?;
     }
     if let Some(scale) = scale {
         scale_rows::insert(transaction, trial_id, scale)?;
@@ -96,11 +89,9 @@ fn insert_measurement(transaction: &Transaction<'_>, trial: i64, measurement: &M
         turns,
         load_seconds,
     } = measurement;
-    transaction.execute(
-        "INSERT INTO measurement VALUES (:trial_id, :window_ns, :sent, :ok, :failed, :unfinished, :warm_up_sent,
-            :warm_up_ok, :warm_up_failed, :warm_up_unfinished, :reconnects, :service, :response, :status_json,
-            :errors_json, :bytes_sent, :bytes_received, :between_ns, :cpu_ns, :periods, :throttled_periods,
-            :throttled_ns, :memory_peak_bytes, :cache_peak_bytes, :oom_kills, :generator_threads, :generator_cpu_ns)",
+    insert_row(
+        transaction,
+        "measurement",
         named_params! {
             ":trial_id": trial,
             ":window_ns": Nanos(*window),
@@ -132,31 +123,27 @@ fn insert_measurement(transaction: &Transaction<'_>, trial: i64, measurement: &M
         },
     )?;
     if let Some(Sampling { series, cpu, queries }) = sampling {
-        transaction.execute(
-            "INSERT INTO sampling VALUES (:trial_id, :cpu_ns, :series_json, :queries_json)",
+        insert_row(
+            transaction,
+            "sampling",
             named_params! {
                 ":trial_id": trial,
-                ":cpu_ns": Nanos(*cpu),
+                ":sampling_cpu_ns": Nanos(*cpu),
                 ":series_json": Json(series),
                 ":queries_json": (!queries.is_empty()).then_some(Json(queries)),
             },
         )?;
     }
     if !seconds.is_empty() {
-        transaction.execute(
-            "INSERT INTO slo_seconds VALUES (:trial_id, :seconds_json)",
-            named_params! { ":trial_id": trial, ":seconds_json": Json(seconds) },
-        )?;
+        insert_row(transaction, "slo_seconds", named_params! { ":trial_id": trial, ":seconds_json": Json(seconds) })?;
     }
     if !turns.is_empty() {
-        transaction.execute(
-            "INSERT INTO turns VALUES (:trial_id, :turns_json)",
-            named_params! { ":trial_id": trial, ":turns_json": Json(turns) },
-        )?;
+        insert_row(transaction, "turns", named_params! { ":trial_id": trial, ":turns_json": Json(turns) })?;
     }
     if !load_seconds.is_empty() {
-        transaction.execute(
-            "INSERT INTO load_seconds VALUES (:trial_id, :load_seconds_json)",
+        insert_row(
+            transaction,
+            "load_seconds",
             named_params! { ":trial_id": trial, ":load_seconds_json": Json(load_seconds) },
         )?;
     }
@@ -166,8 +153,9 @@ fn insert_measurement(transaction: &Transaction<'_>, trial: i64, measurement: &M
 
 fn insert_sending(transaction: &Transaction<'_>, trial: i64, sending: &Sending) -> rusqlite::Result<()> {
     let Sending { backend, unsent, censored: Censored { count, least }, lateness } = sending;
-    transaction.execute(
-        "INSERT INTO sending VALUES (:trial_id, :backend, :unsent, :censored, :censored_least_ns, :lateness)",
+    insert_row(
+        transaction,
+        "sending",
         named_params! {
             ":trial_id": trial,
             ":backend": backend,
@@ -176,8 +164,7 @@ fn insert_sending(transaction: &Transaction<'_>, trial: i64, sending: &Sending) 
             ":censored_least_ns": least.map(Nanos),
             ":lateness": Histogram(lateness),
         },
-    )?;
-    Ok(())
+    )
 }
 
 /// A study's trials in the order in which they were run.

@@ -3,7 +3,7 @@
 use rusqlite::{Connection, Row, Transaction, named_params};
 use stampede_core::{Pace, StudyId, YardStickReading};
 
-use crate::columns::{Count, Instant, Nanos};
+use crate::columns::{Count, Instant, Nanos, insert_row};
 use crate::trial_rows::{outcome, outcome_words};
 
 pub(crate) fn insert(
@@ -14,9 +14,9 @@ pub(crate) fn insert(
     let YardStickReading { block, started_at, outcome, pace } = reading;
     let (outcome, reason) = outcome_words(outcome);
     let cpu = pace.and_then(|pace| pace.cpu);
-    transaction.execute(
-        "INSERT INTO yard_stick VALUES (NULL, :study_id, :block, :started_at_ns, :outcome, :reason, :window_ns, :ok,
-            :between_ns, :cpu_ns)",
+    insert_row(
+        transaction,
+        "yard_stick",
         named_params! {
             ":study_id": study.as_str(),
             ":block": block,
@@ -28,8 +28,7 @@ pub(crate) fn insert(
             ":between_ns": cpu.map(|(_, between)| Nanos(between)),
             ":cpu_ns": cpu.map(|(cpu, _)| Nanos(cpu)),
         },
-    )?;
-    Ok(())
+    )
 }
 
 /// A study's readings in the order in which they were taken.

@@ -1,9 +1,8 @@
 //! Connections that nobody accepted in time.
 
-use std::collections::BTreeMap;
-
 use stampede_core::{Finding, Gauge, Role, SeriesSource, Severity};
 
+use super::finding;
 use crate::record::Record;
 
 /// Whether connections were turned away, and did not just wait.
@@ -38,23 +37,21 @@ pub(super) fn full(record: &Record<'_>) -> Option<Finding> {
             " {bad_gateway} answers were 502, as a web server gives them that could not reach its workers."
         ));
     }
-    Some(Finding {
-        id: "backlog-full".to_owned(),
-        severity: Severity::Warning,
-        text: format!(
-            "Up to {most} connections were seen to wait at {address}, whose queue holds {limit}.{came_of_it}"
+    Some(finding(
+        "backlog-full",
+        Severity::Warning,
+        format!("Up to {most} connections were seen to wait at {address}, whose queue holds {limit}.{came_of_it}"),
+        [
+            ("queue_max", most as f64),
+            ("backlog", limit as f64),
+            ("listen_overflows", overflows as f64),
+            ("status_502", bad_gateway as f64),
+        ],
+        format!(
+            "A longer queue ({name}, now {value}; net.core.somaxconn bounds it) only lets more of them wait: look for \
+             what holds the workers first, or lower the load."
         ),
-        evidence: BTreeMap::from([
-            ("queue_max".to_owned(), most as f64),
-            ("backlog".to_owned(), limit as f64),
-            ("listen_overflows".to_owned(), overflows as f64),
-            ("status_502".to_owned(), bad_gateway as f64),
-        ]),
-        advice: format!(
-            "A longer queue ({name}, now {value}; net.core.somaxconn bounds it) only lets more of them wait: look for what \
-             holds the workers first, or lower the load."
-        ),
-    })
+    ))
 }
 
 #[cfg(test)]

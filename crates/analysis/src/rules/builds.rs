@@ -1,9 +1,10 @@
 //! Whether the cases compare the same PHP.
 
-use std::collections::{BTreeMap, BTreeSet};
+use std::collections::BTreeSet;
 
 use stampede_core::{Finding, Severity};
 
+use super::finding;
 use crate::record::Record;
 
 /// The finding of cases with different builds of PHP.
@@ -15,13 +16,14 @@ pub(super) fn differ(record: &Record<'_>) -> Option<Finding> {
     let own = php_build(&record.case.runtime_version)?;
     let builds: BTreeSet<&str> =
         record.study.cases.iter().filter_map(|case| php_build(&case.runtime_version)).collect();
-    (builds.len() > 1).then(|| Finding {
-        id: PHP_BUILDS_DIFFER.to_owned(),
-        severity: Severity::Warning,
-        text: format!("It runs {own}, other cases another PHP: what differs is not the runtime alone."),
-        evidence: BTreeMap::from([("php_builds".to_owned(), builds.len() as f64)]),
-        advice: "Install the same PHP version for all of them, or read the ratio as that of runtime and PHP together."
-            .to_owned(),
+    (builds.len() > 1).then(|| {
+        finding(
+            PHP_BUILDS_DIFFER,
+            Severity::Warning,
+            format!("It runs {own}, other cases another PHP: what differs is not the runtime alone."),
+            [("php_builds", builds.len() as f64)],
+            "Install the same PHP version for all of them, or read the ratio as that of runtime and PHP together.",
+        )
     })
 }
 
@@ -33,15 +35,15 @@ pub(super) fn jit_is_off(record: &Record<'_>) -> Option<Finding> {
     if php.jit || !buffer.starts_with(|first| ('1'..='9').contains(&first)) {
         return None;
     }
-    Some(Finding {
-        id: "jit-is-off".to_owned(),
-        severity: Severity::Warning,
-        text: format!(
+    Some(finding(
+        "jit-is-off",
+        Severity::Warning,
+        format!(
             "It has a JIT buffer of {buffer}, and JIT is off: from PHP 8.4 on a buffer alone does not switch it on."
         ),
-        evidence: BTreeMap::from([("jit".to_owned(), 0.0)]),
-        advice: "Set opcache.jit to tracing too, or leave the buffer out.".to_owned(),
-    })
+        [("jit", 0.0)],
+        "Set opcache.jit to tracing too, or leave the buffer out.",
+    ))
 }
 
 /// The PHP in a line of programs and versions: `PHP 8.2.29 NTS` of `nginx 1.22.1, PHP 8.2.29 NTS`.
@@ -51,6 +53,8 @@ fn php_build(versions: &str) -> Option<&str> {
 
 #[cfg(test)]
 mod tests {
+    use std::collections::BTreeMap;
+
     use stampede_core::PhpReadBack;
 
     use super::*;

@@ -1,10 +1,8 @@
 //! What becomes of connections between two answers.
 
-use std::collections::BTreeMap;
-
 use stampede_core::{ErrorClass, Finding, Load, Role, Severity};
 
-use super::{CPU_EACH, cpu_each, percent};
+use super::{CPU_EACH, cpu_each, finding, percent};
 use crate::metric::{percentile, ratio};
 use crate::record::Record;
 
@@ -47,25 +45,22 @@ pub(super) fn closed(record: &Record<'_>) -> Option<Finding> {
     let link = record.case.topology.link.filter(|link| !link.rtt.is_zero());
     let way = link
         .map_or_else(String::new, |link| format!(" Each new one costs its client {:?} before it can ask.", link.rtt));
-    (share >= CLOSES).then(|| Finding {
-        id: "closes-connections".to_owned(),
-        severity: Severity::Warning,
-        text: format!(
-            "It closes the connection after {} of its answers: its figures hold the cost of opening connections and \
-             are not comparable with those of servers that keep them.{way}",
-            percent(share.min(1.0))
-        ),
-        evidence: BTreeMap::from([
-            ("reconnects".to_owned(), reconnects as f64),
-            ("answered".to_owned(), answered as f64),
-        ])
-        .into_iter()
-        .chain(cpu_each(record))
-        .chain(link.map(|link| (ROUND_TRIP.to_owned(), link.rtt.as_secs_f64() * 1e3)))
-        .collect(),
-        advice: "Compare it only with servers that close as well; in production, put a server in front that keeps \
-                 connections."
-            .to_owned(),
+    (share >= CLOSES).then(|| {
+        finding(
+            "closes-connections",
+            Severity::Warning,
+            format!(
+                "It closes the connection after {} of its answers: its figures hold the cost of opening connections \
+                 and are not comparable with those of servers that keep them.{way}",
+                percent(share.min(1.0))
+            ),
+            [("reconnects", reconnects as f64), ("answered", answered as f64)]
+                .into_iter()
+                .chain(cpu_each(record))
+                .chain(link.map(|link| (ROUND_TRIP, link.rtt.as_secs_f64() * 1e3))),
+            "Compare it only with servers that close as well; in production, put a server in front that keeps \
+             connections.",
+        )
     })
 }
 
@@ -73,13 +68,9 @@ pub(super) fn closed(record: &Record<'_>) -> Option<Finding> {
 pub(super) fn upstream_closed(record: &Record<'_>) -> Option<Finding> {
     record.measurements().next()?;
     let balancer = record.case.topology.balancer.as_ref().filter(|balancer| balancer.upstream_keepalive == 0)?;
-    Some(Finding {
-        id: "upstream-keepalive-off".to_owned(),
-        severity: Severity::Info,
-        text: format!("{} opens a connection to a replica for each request and keeps none.", balancer.kind.id()),
-        evidence: cpu_each(record).into_iter().collect(),
-        advice: "Keep idle connections to replicas: --upstream-keepalive 32.".to_owned(),
-    })
+    let text = format!("{} opens a connection to a replica for each request and keeps none.", balancer.kind.id());
+    let advice = "Keep idle connections to replicas: --upstream-keepalive 32.";
+    Some(finding("upstream-keepalive-off", Severity::Info, text, cpu_each(record), advice))
 }
 
 /// A share of the window in which a request that is served at all has long had its answer.
@@ -96,38 +87,37 @@ pub(super) fn held(record: &Record<'_>) -> Option<Finding> {
         prompt && measured.warm_up.unfinished + measured.requests.unfinished > 0
     });
     let unfinished: u64 = starved.map(|measured| measured.warm_up.unfinished + measured.requests.unfinished).max()?;
-    (workers < u64::from(connections)).then(|| Finding {
-        id: "connections-hold-workers".to_owned(),
-        severity: Severity::Warning,
-        text: format!(
-            "Its {workers} workers stayed with the connections that they had: of {connections} connections, {unfinished} had no \
-             answer while the others were served again and again."
-        ),
-        evidence: BTreeMap::from([
-            ("workers".to_owned(), workers as f64),
-            ("connections".to_owned(), f64::from(connections)),
-            ("unfinished".to_owned(), unfinished as f64),
-        ]),
-        advice: format!(
-            "Raise {name} from {value} to the number of connections, or have a server in front keep the connections \
-             and workers close theirs."
-        ),
+    (workers < u64::from(connections)).then(|| {
+        finding(
+            "connections-hold-workers",
+            Severity::Warning,
+            format!(
+                "Its {workers} workers stayed with the connections that they had: of {connections} connections, \
+                 {unfinished} had no answer while the others were served again and again."
+            ),
+            [("workers", workers as f64), ("connections", f64::from(connections)), ("unfinished", unfinished as f64)],
+            format!(
+                "Raise {name} from {value} to the number of connections, or have a server in front keep the \
+                 connections and workers close theirs."
+            ),
+        )
     })
 }
 
 /// The generator had no local port left, or no file descriptor.
 pub(super) fn exhausted(record: &Record<'_>) -> Option<Finding> {
     let count: u64 = record.measurements().filter_map(|measured| measured.errors.get(&ErrorClass::Exhausted)).sum();
-    (count > 0).then(|| Finding {
-        id: "ports-exhausted".to_owned(),
-        severity: Severity::Error,
-        text: format!(
-            "{count} connections could not be opened for want of a local port or a file descriptor: closed ones keep \
-             their port for a minute (TIME_WAIT)."
-        ),
-        evidence: BTreeMap::from([("exhausted".to_owned(), count as f64)]),
-        advice: "Have connections kept, lower the rate, or widen net.ipv4.ip_local_port_range and ulimit -n."
-            .to_owned(),
+    (count > 0).then(|| {
+        finding(
+            "ports-exhausted",
+            Severity::Error,
+            format!(
+                "{count} connections could not be opened for want of a local port or a file descriptor: closed ones \
+                 keep their port for a minute (TIME_WAIT)."
+            ),
+            [("exhausted", count as f64)],
+            "Have connections kept, lower the rate, or widen net.ipv4.ip_local_port_range and ulimit -n.",
+        )
     })
 }
 

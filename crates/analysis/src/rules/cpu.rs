@@ -4,7 +4,7 @@ use std::collections::BTreeMap;
 
 use stampede_core::{Finding, Load, Severity};
 
-use super::{cpu_used, percent};
+use super::{cpu_used, finding, percent};
 use crate::metric::ratio;
 use crate::record::Record;
 
@@ -71,19 +71,18 @@ pub(super) fn throttled(record: &Record<'_>) -> Option<Finding> {
 pub(super) fn shared_cores(record: &Record<'_>) -> Option<Finding> {
     record.measurements().next()?;
     let pinning = &record.case.pinning;
-    pinning.is_shared().then(|| Finding {
-        id: "shared-cores".to_owned(),
-        severity: Severity::Warning,
-        text: "Server and load generator share cores, so that each slows the other down.".to_owned(),
-        evidence: BTreeMap::from([
-            ("server_cores".to_owned(), pinning.server.len() as f64),
-            ("machine_cores".to_owned(), f64::from(record.study.machine.cpus)),
-        ]),
-        advice: format!(
-            "Ask for fewer CPUs than the machine's {}, so that one is left for the generator; until then compare requests \
-             per CPU-second.",
-            record.study.machine.cpus
-        ),
+    pinning.is_shared().then(|| {
+        finding(
+            "shared-cores",
+            Severity::Warning,
+            "Server and load generator share cores, so that each slows the other down.",
+            [("server_cores", pinning.server.len() as f64), ("machine_cores", f64::from(record.study.machine.cpus))],
+            format!(
+                "Ask for fewer CPUs than the machine's {}, so that one is left for the generator; until then compare \
+                 requests per CPU-second.",
+                record.study.machine.cpus
+            ),
+        )
     })
 }
 

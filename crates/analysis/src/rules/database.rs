@@ -1,9 +1,8 @@
 //! Databases that take fewer connections than workers open.
 
-use std::collections::BTreeMap;
-
 use stampede_core::{Finding, Role, ServiceKind, Severity};
 
+use super::finding;
 use crate::record::Record;
 
 /// What PostgreSQL keeps for administrators (`superuser_reserved_connections`), its default.
@@ -28,27 +27,27 @@ pub(super) fn connections(record: &Record<'_>) -> Option<Finding> {
     })?;
     let workers: u64 = record.case.tuning.of_role(Role::PoolSize).find_map(|(_, value)| value.parse().ok())?;
     let workers = workers * u64::from(record.case.topology.replicas);
-    (workers > most).then(|| Finding {
-        id: "database-connections".to_owned(),
-        severity: Severity::Warning,
-        text: format!(
-            "{workers} workers may open a connection each, {} takes {most}, and {failed} requests failed.",
-            kind.id()
-        ),
-        evidence: BTreeMap::from([
-            ("workers".to_owned(), workers as f64),
-            ("database_connections".to_owned(), most as f64),
-            ("failed".to_owned(), failed as f64),
-        ]),
-        advice: format!(
-            "Raise {}.max_connections, lower the number of workers, or put a pool of connections in front.",
-            kind.id()
-        ),
+    (workers > most).then(|| {
+        finding(
+            "database-connections",
+            Severity::Warning,
+            format!(
+                "{workers} workers may open a connection each, {} takes {most}, and {failed} requests failed.",
+                kind.id()
+            ),
+            [("workers", workers as f64), ("database_connections", most as f64), ("failed", failed as f64)],
+            format!(
+                "Raise {}.max_connections, lower the number of workers, or put a pool of connections in front.",
+                kind.id()
+            ),
+        )
     })
 }
 
 #[cfg(test)]
 mod tests {
+    use std::collections::BTreeMap;
+
     use stampede_core::{Service, Tunable, TunableKind};
 
     use super::*;

@@ -1,12 +1,11 @@
 //! What became of an autoscaled service's instances, and of requests that found none.
 
-use std::collections::BTreeMap;
 use std::time::Duration;
 
 use stampede_core::{Finding, InstanceLife, Limit, Role, ScaleRecord, ScaledService, Severity, Trial};
 use stampede_stats::median;
 
-use super::percent;
+use super::{finding, percent};
 use crate::metric::ratio;
 use crate::record::Record;
 
@@ -59,18 +58,18 @@ pub(super) fn turned_away(record: &Record<'_>) -> Option<Finding> {
     } else {
         "Keep instances ready by --min-instances, or let requests wait longer by --queue-limit; a start on more CPU is shorter."
     };
-    Some(Finding {
-        id: "turned-away".to_owned(),
-        severity: if share < NOTABLE { Severity::Info } else { Severity::Warning },
-        text: format!("{rejected} requests ({}) were turned away: {why}.", percent(share)),
-        evidence: BTreeMap::from([
-            ("rejected".to_owned(), rejected as f64),
-            ("rejected_share".to_owned(), share),
-            ("max_instances".to_owned(), f64::from(most)),
-            ("queue_limit_s".to_owned(), service.queue_wait.as_secs_f64()),
-        ]),
-        advice: advice.to_owned(),
-    })
+    Some(finding(
+        "turned-away",
+        if share < NOTABLE { Severity::Info } else { Severity::Warning },
+        format!("{rejected} requests ({}) were turned away: {why}.", percent(share)),
+        [
+            ("rejected", rejected as f64),
+            ("rejected_share", share),
+            ("max_instances", f64::from(most)),
+            ("queue_limit_s", service.queue_wait.as_secs_f64()),
+        ],
+        advice.to_owned(),
+    ))
 }
 
 /// Instances that had served ended by themselves.
@@ -84,19 +83,17 @@ pub(super) fn lost(record: &Record<'_>) -> Option<Finding> {
         1 => "1 request with them".to_owned(),
         many => format!("{many} requests with them"),
     };
-    Some(Finding {
-        id: "instances-lost".to_owned(),
-        severity: Severity::Error,
-        text: format!(
+    Some(finding(
+        "instances-lost",
+        Severity::Error,
+        format!(
             "{} ended by themselves after they had served, {with_them}; the last {}.",
             instances(count),
             first_line(last)
         ),
-        evidence: BTreeMap::from([("lost".to_owned(), count as f64), ("broken_requests".to_owned(), broken as f64)]),
-        advice:
-            "Read why in the last lines of its log. Where memory was the reason, raise --memory or lower --concurrency."
-                .to_owned(),
-    })
+        [("lost", count as f64), ("broken_requests", broken as f64)],
+        "Read why in the last lines of its log. Where memory was the reason, raise --memory or lower --concurrency.",
+    ))
 }
 
 /// Instances never came up.
@@ -107,14 +104,13 @@ pub(super) fn never_ready(record: &Record<'_>) -> Option<Finding> {
     };
     let last = of_all().last()?.lost.as_deref().unwrap_or_default();
     let count = of_all().count();
-    Some(Finding {
-        id: "instances-never-ready".to_owned(),
-        severity: Severity::Error,
-        text: format!("{} never came up; the last {}.", instances(count), first_line(last)),
-        evidence: BTreeMap::from([("never_ready".to_owned(), count as f64)]),
-        advice: "Give a start more time by --ready-timeout, or more --cpus and --memory; one that crashes says why in its log."
-            .to_owned(),
-    })
+    Some(finding(
+        "instances-never-ready",
+        Severity::Error,
+        format!("{} never came up; the last {}.", instances(count), first_line(last)),
+        [("never_ready", count as f64)],
+        "Give a start more time by --ready-timeout, or more --cpus and --memory; one that crashes says why in its log.",
+    ))
 }
 
 /// What an instance is given at once is more than its workers take.
@@ -126,22 +122,19 @@ pub(super) fn too_few_workers(record: &Record<'_>) -> Option<Finding> {
         // The process that keeps them may serve too, as that of PHP's own server does.
         .find(|(_, workers)| *workers + 1 < given)?;
     let runtime = &record.case.runtime;
-    Some(Finding {
-        id: "pool-below-concurrency".to_owned(),
-        severity: Severity::Warning,
-        text: format!(
-            "An instance is given {given} requests at once, and its {name} is {workers}: {} of them wait in it where no other \
-             instance can take them over.",
+    Some(finding(
+        "pool-below-concurrency",
+        Severity::Warning,
+        format!(
+            "An instance is given {given} requests at once, and its {name} is {workers}: {} of them wait in it where \
+             no other instance can take them over.",
             given - workers
         ),
-        evidence: BTreeMap::from([
-            ("workers".to_owned(), f64::from(workers)),
-            ("concurrency".to_owned(), f64::from(given)),
-        ]),
-        advice: format!(
+        [("workers", f64::from(workers)), ("concurrency", f64::from(given))],
+        format!(
             "Lower --concurrency to {workers}, or raise {runtime}.{name} by --set with as much --memory as that takes."
         ),
-    })
+    ))
 }
 
 /// Cold starts are in the latencies that 1 of 100 requests has.
@@ -165,26 +158,25 @@ pub(super) fn cold_starts(record: &Record<'_>) -> Option<Finding> {
     if share > 2.0 * starting {
         return None;
     }
-    Some(Finding {
-        id: "cold-starts".to_owned(),
-        severity: Severity::Warning,
-        text: format!(
-            "{} of the requests waited {:.0} ms or longer for an instance that was starting: a cold start, of {:.0} ms here, is \
-             in the p99. {} were started.",
+    Some(finding(
+        "cold-starts",
+        Severity::Warning,
+        format!(
+            "{} of the requests waited {:.0} ms or longer for an instance that was starting: a cold start, of {:.0} ms \
+             here, is in the p99. {} were started.",
             percent(share),
             start * OF_A_START * 1e3,
             start * 1e3,
             instances(times.len())
         ),
-        evidence: BTreeMap::from([
-            ("waited_share".to_owned(), share),
-            ("starting_share".to_owned(), starting),
-            ("cold_starts".to_owned(), times.len() as f64),
-            ("start_p50_ms".to_owned(), start * 1e3),
-        ]),
-        advice: "Keep instances ready by --min-instances; --warm-up leaves the first starts out of the window."
-            .to_owned(),
-    })
+        [
+            ("waited_share", share),
+            ("starting_share", starting),
+            ("cold_starts", times.len() as f64),
+            ("start_p50_ms", start * 1e3),
+        ],
+        "Keep instances ready by --min-instances; --warm-up leaves the first starts out of the window.",
+    ))
 }
 
 /// For how much of the window some instance was starting.

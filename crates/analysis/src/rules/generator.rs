@@ -1,10 +1,8 @@
 //! Whether the load generator was the limit.
 
-use std::collections::BTreeMap;
-
 use stampede_core::{Finding, Severity};
 
-use super::percent;
+use super::{finding, percent};
 use crate::metric::ratio;
 use crate::record::Record;
 
@@ -18,16 +16,18 @@ pub(super) fn busy(record: &Record<'_>) -> Option<Finding> {
         ratio(measured.generator.cpu.as_secs_f64(), available)
     });
     let share = shares.max_by(f64::total_cmp)?;
-    (share > BUSY).then(|| Finding {
-        id: "generator-busy".to_owned(),
-        severity: Severity::Warning,
-        text: format!(
-            "The load generator used {} of its cores' time: it may have been the limit, and the server may be faster.",
-            percent(share)
-        ),
-        evidence: BTreeMap::from([("generator_cpu_share".to_owned(), share)]),
-        advice: "Lower --cpus so that a core is left for the generator, or measure on a machine with more cores."
-            .to_owned(),
+    (share > BUSY).then(|| {
+        finding(
+            "generator-busy",
+            Severity::Warning,
+            format!(
+                "The load generator used {} of its cores' time: it may have been the limit, and the server may be \
+                 faster.",
+                percent(share)
+            ),
+            [("generator_cpu_share", share)],
+            "Lower --cpus so that a core is left for the generator, or measure on a machine with more cores.",
+        )
     })
 }
 

@@ -1,9 +1,8 @@
 //! Whether the kernel held the limits that were asked for.
 
-use std::collections::BTreeMap;
-
 use stampede_core::{CgroupSupport, Finding, Limit, Severity};
 
+use super::finding;
 use crate::record::Record;
 
 /// The finding that limits were not in force.
@@ -33,15 +32,14 @@ pub(super) fn not_enforced(record: &Record<'_>) -> Option<Finding> {
         None if impossible => "this machine has no control groups to do it with".to_owned(),
         None => "the kernel's limits could not be read back".to_owned(),
     };
-    Some(Finding {
-        id: NOT_ENFORCED.to_owned(),
-        severity: Severity::Error,
-        text: format!("The limits of {} CPU and {} were not enforced: {held}.", asked.cpus, asked.memory),
-        evidence: BTreeMap::from([("trials".to_owned(), unlimited.len() as f64)]),
-        advice: "Run as root, or as a user whose systemd hands control groups on; what stands in the way was told \
-                 before the first trial, and docs/control-groups.md says what works where."
-            .to_owned(),
-    })
+    Some(finding(
+        NOT_ENFORCED,
+        Severity::Error,
+        format!("The limits of {} CPU and {} were not enforced: {held}.", asked.cpus, asked.memory),
+        [("trials", unlimited.len() as f64)],
+        "Run as root, or as a user whose systemd hands control groups on; what stands in the way was told before the \
+         first trial, and docs/control-groups.md says what works where.",
+    ))
 }
 
 #[cfg(test)]

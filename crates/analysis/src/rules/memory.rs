@@ -1,10 +1,8 @@
 //! Memory against its limit.
 
-use std::collections::BTreeMap;
-
 use stampede_core::{Finding, Outcome, Severity};
 
-use super::percent;
+use super::{finding, percent};
 use crate::record::Record;
 
 /// More of the limit than this, and the kernel spends time on finding memory to take back.
@@ -23,19 +21,18 @@ pub(super) fn oom_kills(record: &Record<'_>) -> Option<Finding> {
         0 => "processes of it, which ended the trial,".to_owned(),
         _ => format!("{kills} of its processes"),
     };
-    (kills > 0 || ended > 0).then(|| Finding {
-        id: "oom-kills".to_owned(),
-        severity: Severity::Error,
-        text: format!(
-            "The kernel killed {what} because the memory limit of {} was reached.",
-            record.case.limits.memory
-        ),
-        evidence: BTreeMap::from([
-            ("oom_kills".to_owned(), kills as f64),
-            ("trials_ended".to_owned(), ended as f64),
-            ("limit_bytes".to_owned(), record.case.limits.memory.get() as f64),
-        ]),
-        advice: "Raise --memory, or lower the number of workers.".to_owned(),
+    (kills > 0 || ended > 0).then(|| {
+        finding(
+            "oom-kills",
+            Severity::Error,
+            format!("The kernel killed {what} because the memory limit of {} was reached.", record.case.limits.memory),
+            [
+                ("oom_kills", kills as f64),
+                ("trials_ended", ended as f64),
+                ("limit_bytes", record.case.limits.memory.get() as f64),
+            ],
+            "Raise --memory, or lower the number of workers.",
+        )
     })
 }
 
@@ -44,16 +41,14 @@ pub(super) fn near_limit(record: &Record<'_>) -> Option<Finding> {
     let limit = record.case.limits.memory.get();
     let peak = record.measurements().filter_map(|measured| Some(measured.resources?.memory_peak)).max()?;
     let share = peak as f64 / limit as f64;
-    (share > NEAR).then(|| Finding {
-        id: "memory-near-limit".to_owned(),
-        severity: Severity::Warning,
-        text: format!("Its memory came to {} of the limit of {}.", percent(share), record.case.limits.memory),
-        evidence: BTreeMap::from([
-            ("memory_peak_bytes".to_owned(), peak as f64),
-            ("limit_bytes".to_owned(), limit as f64),
-        ]),
-        advice: "Raise --memory, or lower the number of workers, before load that it was not measured under."
-            .to_owned(),
+    (share > NEAR).then(|| {
+        finding(
+            "memory-near-limit",
+            Severity::Warning,
+            format!("Its memory came to {} of the limit of {}.", percent(share), record.case.limits.memory),
+            [("memory_peak_bytes", peak as f64), ("limit_bytes", limit as f64)],
+            "Raise --memory, or lower the number of workers, before load that it was not measured under.",
+        )
     })
 }
 

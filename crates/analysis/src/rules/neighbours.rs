@@ -1,10 +1,8 @@
 //! Processors that others took.
 
-use std::collections::BTreeMap;
-
 use stampede_core::{Finding, Gauge, Measurement, SeriesSource, Severity};
 
-use super::percent;
+use super::{finding, percent};
 use crate::record::Record;
 
 /// From this share of the machine's CPU time on, others were not just the kernel and this program at work for the trial.
@@ -81,22 +79,20 @@ pub(super) fn noisy(record: &Record<'_>) -> Option<Finding> {
         _ => format!("Other programs took {} of this machine's CPU time", percent(others_share)),
     };
     let unused = super::cpu_used(record).map(|used| (1.0 - used) * record.case.limits.cpus.cores());
-    Some(Finding {
-        id: "noisy-neighbour".to_owned(),
-        severity: Severity::Warning,
-        text: format!("{who} while it was measured, and {} were left.", percent(idle / processors)),
-        evidence: BTreeMap::from([
-            ("others_share".to_owned(), others_share),
-            ("stolen_share".to_owned(), stolen_share),
-            ("idle_share".to_owned(), idle / processors),
-            (IDLE.to_owned(), idle),
-        ])
+    Some(finding(
+        "noisy-neighbour",
+        Severity::Warning,
+        format!("{who} while it was measured, and {} were left.", percent(idle / processors)),
+        [
+            ("others_share", others_share),
+            ("stolen_share", stolen_share),
+            ("idle_share", idle / processors),
+            (IDLE, idle),
+        ]
         .into_iter()
-        .chain(unused.map(|unused| (UNUSED.to_owned(), unused)))
-        .collect(),
-        advice: "End other work, or measure on a machine of its own; until then compare requests per CPU-second."
-            .to_owned(),
-    })
+        .chain(unused.map(|unused| (UNUSED, unused))),
+        "End other work, or measure on a machine of its own; until then compare requests per CPU-second.",
+    ))
 }
 
 #[cfg(test)]

@@ -4,7 +4,7 @@ use std::collections::BTreeMap;
 
 use stampede_core::{Autoloader, Finding, PhpReadBack, Severity};
 
-use super::{CPU_EACH, cpu_each};
+use super::{CPU_EACH, cpu_each, finding};
 use crate::record::Record;
 
 /// Extensions that look into every function call, and what they are for.
@@ -42,12 +42,12 @@ pub(super) fn validation_weighs(finding: &Finding) -> bool {
 pub(super) fn no_opcode_cache(record: &Record<'_>) -> Option<Finding> {
     let php = read_back(record).find(|php| !php.opcache)?;
     let missing = !php.extensions.contains_key("opcache");
-    Some(Finding {
-        id: "opcache-off".to_owned(),
-        severity: Severity::Warning,
-        text: format!("The opcode cache is off in {}: every request compiles its scripts anew.", php.sapi),
-        evidence: BTreeMap::from([("opcache_loaded".to_owned(), f64::from(u8::from(!missing)))]),
-        advice: if missing {
+    Some(finding(
+        "opcache-off",
+        Severity::Warning,
+        format!("The opcode cache is off in {}: every request compiles its scripts anew.", php.sapi),
+        [("opcache_loaded", f64::from(u8::from(!missing)))],
+        if missing {
             "Install and load the opcache extension.".to_owned()
         } else if php.sapi == "cli" {
             "Set opcache.enable=1 and opcache.enable_cli=1: this server runs under PHP's command line program."
@@ -55,7 +55,7 @@ pub(super) fn no_opcode_cache(record: &Record<'_>) -> Option<Finding> {
         } else {
             "Set opcache.enable=1.".to_owned()
         },
-    })
+    ))
 }
 
 /// The opcode cache has no room for all scripts.
@@ -63,10 +63,10 @@ pub(super) fn cache_full(record: &Record<'_>) -> Option<Finding> {
     let told = read_back(record).filter_map(|php| Some((php, php.cache.as_ref()?)));
     let (php, cache) = told.into_iter().find(|(_, cache)| cache.full || cache.restarts > 0)?;
     let setting = |name: &str| php.settings.get(name).map_or("unknown", String::as_str);
-    Some(Finding {
-        id: "opcache-full".to_owned(),
-        severity: Severity::Warning,
-        text: match cache.full {
+    Some(finding(
+        "opcache-full",
+        Severity::Warning,
+        match cache.full {
             true => format!(
                 "The opcode cache is full with {} scripts: what it has no room for is compiled anew for every request.",
                 cache.scripts
@@ -76,16 +76,13 @@ pub(super) fn cache_full(record: &Record<'_>) -> Option<Finding> {
                 cache.restarts
             ),
         },
-        evidence: BTreeMap::from([
-            (SCRIPTS.to_owned(), cache.scripts as f64),
-            ("cache_restarts".to_owned(), cache.restarts as f64),
-        ]),
-        advice: format!(
+        [(SCRIPTS, cache.scripts as f64), ("cache_restarts", cache.restarts as f64)],
+        format!(
             "Raise opcache.max_accelerated_files (now {}) and opcache.memory_consumption (now {} MB).",
             setting("opcache.max_accelerated_files"),
             setting("opcache.memory_consumption"),
         ),
-    })
+    ))
 }
 
 /// The application, or PHP, is set up for developers.
@@ -144,22 +141,20 @@ pub(super) fn timestamps(record: &Record<'_>) -> Option<Finding> {
     let is = |php: &PhpReadBack, name: &str, value| php.settings.get(name).is_some_and(|told| told == value);
     let php = read_back(record).find(|php| php.opcache && is(php, "opcache.validate_timestamps", "1"))?;
     let each = is(php, "opcache.revalidate_freq", "0");
-    Some(Finding {
-        id: "opcache-validates".to_owned(),
-        severity: Severity::Info,
-        text: match each {
+    Some(finding(
+        "opcache-validates",
+        Severity::Info,
+        match each {
             true => "The opcode cache looks at the time stamp of every script for every request.",
             false => "The opcode cache looks at the time stamps of scripts while it serves.",
         }
         .to_owned(),
-        evidence: BTreeMap::from([(EACH_REQUEST.to_owned(), f64::from(u8::from(each)))])
+        [(EACH_REQUEST, f64::from(u8::from(each)))]
             .into_iter()
-            .chain(php.cache.as_ref().map(|cache| (SCRIPTS.to_owned(), cache.scripts as f64)))
-            .chain(cpu_each(record))
-            .collect(),
-        advice: "In production set opcache.validate_timestamps=0, and restart or reset the cache when you deploy."
-            .to_owned(),
-    })
+            .chain(php.cache.as_ref().map(|cache| (SCRIPTS, cache.scripts as f64)))
+            .chain(cpu_each(record)),
+        "In production set opcache.validate_timestamps=0, and restart or reset the cache when you deploy.",
+    ))
 }
 
 /// An extension for development is loaded.

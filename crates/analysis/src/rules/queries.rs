@@ -5,7 +5,7 @@ use std::collections::BTreeMap;
 use stampede_core::{Finding, Gauge, QuerySeen, Series, SeriesSource, Severity, UnitId};
 
 use super::pool::{IDLE, left};
-use super::{percent, sampled};
+use super::{finding, percent, sampled};
 use crate::metric::ratio;
 use crate::record::Record;
 
@@ -105,19 +105,17 @@ pub(super) fn locks(record: &Record<'_>) -> Option<Finding> {
     let share = ratio(locked, queries).filter(|share| *share >= LOCKED)?;
     let most = leading(record, unit, |query| query.locked);
     let named = most.as_ref().map_or_else(String::new, |(text, of)| format!(" {} of that: {text}", percent(*of)));
-    Some(Finding {
-        id: "database-locks".to_owned(),
-        severity: Severity::Warning,
-        text: format!(
+    Some(finding(
+        "database-locks",
+        Severity::Warning,
+        format!(
             "{unit}: queries wait for locks that other transactions hold in {} of their time.{named}",
             percent(share)
         ),
-        evidence: BTreeMap::from([("lock_wait_share".to_owned(), share), ("queries_mean".to_owned(), queries)]),
-        advice:
-            "Keep transactions short and do nothing else in them, change rows in the same order everywhere, and do not \
-                 have every request change one row."
-                .to_owned(),
-    })
+        [("lock_wait_share", share), ("queries_mean", queries)],
+        "Keep transactions short and do nothing else in them, change rows in the same order everywhere, and do not \
+         have every request change one row.",
+    ))
 }
 
 /// Requests spend most of their time in the database, while CPU is left.
@@ -128,24 +126,23 @@ pub(super) fn bound(record: &Record<'_>) -> Option<Finding> {
     let share = ratio(queries, requests).filter(|share| *share >= MOST)?.min(1.0);
     let most = leading(record, unit, |query| query.seen);
     let named = most.as_ref().map_or_else(String::new, |(text, of)| format!(" {} of that: {text}", percent(*of)));
-    Some(Finding {
-        id: "database-bound".to_owned(),
-        severity: Severity::Warning,
-        text: format!(
-            "{unit}: of {requests:.1} requests that are worked on at once {queries:.1} are in the database, while {} of the CPU \
-             was idle.{named}",
+    Some(finding(
+        "database-bound",
+        Severity::Warning,
+        format!(
+            "{unit}: of {requests:.1} requests that are worked on at once {queries:.1} are in the database, while {} \
+             of the CPU was idle.{named}",
             percent(idle)
         ),
-        evidence: BTreeMap::from([
-            ("queries_mean".to_owned(), queries),
-            ("requests_mean".to_owned(), requests),
-            ("in_database_share".to_owned(), share),
-            ("cpu_idle_share".to_owned(), idle),
-        ]),
-        advice: "Look at that query with EXPLAIN (ANALYZE, BUFFERS): an index, a smaller result, or one query for several. More \
-                 workers help only as far as the database takes more at once."
-            .to_owned(),
-    })
+        [
+            ("queries_mean", queries),
+            ("requests_mean", requests),
+            ("in_database_share", share),
+            ("cpu_idle_share", idle),
+        ],
+        "Look at that query with EXPLAIN (ANALYZE, BUFFERS): an index, a smaller result, or one query for several. \
+         More workers help only as far as the database takes more at once.",
+    ))
 }
 
 /// More queries at once than the database's CPU works on well, and none of that left.
@@ -162,23 +159,21 @@ pub(super) fn crowded(record: &Record<'_>) -> Option<Finding> {
     }
     let ran_out = ratio(throttled as f64, periods as f64).filter(|ran_out| *ran_out >= USED_UP)?;
     let best = (EACH_CORE * share.cores() + EACH_DISK).ceil();
-    (at_work > 2.0 * best).then(|| Finding {
-        id: "database-crowded".to_owned(),
-        severity: Severity::Info,
-        text: format!(
-            "{unit}: {at_work:.1} queries work at the same time on {share} CPU, which ran out in {} of its periods: they take \
-             turns, and each holds its connection and its locks for longer.",
-            percent(ran_out)
-        ),
-        evidence: BTreeMap::from([
-            ("queries_at_work_mean".to_owned(), at_work),
-            ("advised_connections".to_owned(), best),
-            ("throttled_share".to_owned(), ran_out),
-        ]),
-        advice: format!(
-            "Let about {best:.0} work at once: fewer workers, or a pool of connections in front (--services postgres,pgbouncer \
-             --set pgbouncer.default_pool_size={best:.0})."
-        ),
+    (at_work > 2.0 * best).then(|| {
+        finding(
+            "database-crowded",
+            Severity::Info,
+            format!(
+                "{unit}: {at_work:.1} queries work at the same time on {share} CPU, which ran out in {} of its \
+                 periods: they take turns, and each holds its connection and its locks for longer.",
+                percent(ran_out)
+            ),
+            [("queries_at_work_mean", at_work), ("advised_connections", best), ("throttled_share", ran_out)],
+            format!(
+                "Let about {best:.0} work at once: fewer workers, or a pool of connections in front (--services \
+                 postgres,pgbouncer --set pgbouncer.default_pool_size={best:.0})."
+            ),
+        )
     })
 }
 

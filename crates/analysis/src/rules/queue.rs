@@ -1,10 +1,9 @@
 //! Requests that come faster than they are answered.
 
-use std::collections::BTreeMap;
-
 use stampede_core::{Finding, Gauge, Load, Measurement, Severity};
 use stampede_stats::{Confidence, mann_kendall, median};
 
+use super::finding;
 use crate::record::Record;
 
 /// Growth is told when chance would make a trend this strong in fewer windows than this.
@@ -21,18 +20,17 @@ pub(super) fn grows(record: &Record<'_>) -> Option<Finding> {
         return None;
     }
     let most = grown.into_iter().fold(0.0, f64::max);
-    Some(Finding {
-        id: "queue-grows".to_owned(),
-        severity: Severity::Warning,
-        text: format!(
+    Some(finding(
+        "queue-grows",
+        Severity::Warning,
+        format!(
             "Requests came faster than they were answered: {most:.0} more waited at the end of a window than at its \
              beginning, and its response times say how long it was loaded and not how fast it is."
         ),
-        evidence: BTreeMap::from([("queue_growth".to_owned(), most)]),
-        advice: "Find the rate that it can take (stampede capacity); in production bound the queue, so that late requests are \
-                 refused and not served in vain."
-            .to_owned(),
-    })
+        [("queue_growth", most)],
+        "Find the rate that it can take (stampede capacity); in production bound the queue, so that late requests are \
+         refused and not served in vain.",
+    ))
 }
 
 /// By how many requests the queue that grew most did so.

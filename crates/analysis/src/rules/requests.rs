@@ -4,7 +4,7 @@ use std::collections::BTreeMap;
 
 use stampede_core::{ErrorClass, Finding, Severity};
 
-use super::percent;
+use super::{finding, percent};
 use crate::record::Record;
 
 /// From this share on, failures are no exception.
@@ -49,31 +49,31 @@ pub(super) fn failed(record: &Record<'_>) -> Option<Finding> {
             " {unwritable} more could not be written by the load generator, and are not counted here."
         ));
     }
-    Some(Finding {
-        id: "failed-requests".to_owned(),
-        severity: Severity::Warning,
+    Some(finding(
+        "failed-requests",
+        Severity::Warning,
         text,
-        evidence: BTreeMap::from([("failed".to_owned(), failed as f64), ("failed_share".to_owned(), share)]),
-        advice: "Read the server's log before its other figures: what fails is often answered faster than what works."
-            .to_owned(),
-    })
+        [("failed", failed as f64), ("failed_share", share)],
+        "Read the server's log before its other figures: what fails is often answered faster than what works.",
+    ))
 }
 
 /// Requests had no answer when the drain was over: connections that no worker serves, or answers slower than the drain.
 pub(super) fn unfinished(record: &Record<'_>) -> Option<Finding> {
     let unfinished: u64 =
         record.measurements().map(|measured| measured.warm_up.unfinished + measured.requests.unfinished).sum();
-    (unfinished > 0).then(|| Finding {
-        id: "unfinished-requests".to_owned(),
-        severity: Severity::Error,
-        text: format!(
-            "{unfinished} requests had no answer when the drain was over: the load was smaller than {}.",
-            record.case.load
-        ),
-        evidence: BTreeMap::from([("unfinished".to_owned(), unfinished as f64)]),
-        advice: "A server that keeps a worker for each connection needs as many workers as connections: raise its \
-                 pool (and --memory), or lower the connections of --load."
-            .to_owned(),
+    (unfinished > 0).then(|| {
+        finding(
+            "unfinished-requests",
+            Severity::Error,
+            format!(
+                "{unfinished} requests had no answer when the drain was over: the load was smaller than {}.",
+                record.case.load
+            ),
+            [("unfinished", unfinished as f64)],
+            "A server that keeps a worker for each connection needs as many workers as connections: raise its pool \
+             (and --memory), or lower the connections of --load.",
+        )
     })
 }
 

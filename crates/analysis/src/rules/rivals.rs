@@ -1,10 +1,8 @@
 //! One large instance against many small ones: what a case is found to be beside the others of its study.
 
-use std::collections::BTreeMap;
-
 use stampede_core::{Estimate, Finding, Severity, Verdict, VerdictWord};
 
-use super::{fleet, percent};
+use super::{finding, fleet, percent};
 use crate::metric::{PER_VCPU_SECOND, ratio};
 use crate::record::Record;
 use crate::verdict::against;
@@ -107,26 +105,26 @@ impl Rivals<'_, '_> {
             _ => String::new(),
         };
         let other = &small.case.id;
-        Some(Finding {
-            id: "large-instance".to_owned(),
+        Some(finding(
+            "large-instance",
             severity,
-            text: format!(
-                "With {} requests at once an instance answers {:.1} for each second of a vCPU, {value:.2} times ({low:.2} to \
-                 {high:.2}, {n} blocks) the {:.1} of {other} with {}: {judged}.{why}{beside}",
+            format!(
+                "With {} requests at once an instance answers {:.1} for each second of a vCPU, {value:.2} times \
+                 ({low:.2} to {high:.2}, {n} blocks) the {:.1} of {other} with {}: {judged}.{why}{beside}",
                 at_once.0, of_large.per_vcpu, of_small.per_vcpu, at_once.1
             ),
-            evidence: BTreeMap::from([
-                ("per_vcpu_second".to_owned(), of_large.per_vcpu),
-                ("per_vcpu_second_of_other".to_owned(), of_small.per_vcpu),
-                ("ratio".to_owned(), value),
-                ("ratio_low".to_owned(), low),
-                ("ratio_high".to_owned(), high),
-                ("cpu_ms_per_answer".to_owned(), of_large.cost * 1e3),
-                ("cpu_ms_per_answer_of_other".to_owned(), of_small.cost * 1e3),
-                ("cpu_used_share".to_owned(), of_large.used),
-                ("cpu_used_share_of_other".to_owned(), of_small.used),
-            ]),
-            advice: match word {
+            [
+                ("per_vcpu_second", of_large.per_vcpu),
+                ("per_vcpu_second_of_other", of_small.per_vcpu),
+                ("ratio", value),
+                ("ratio_low", low),
+                ("ratio_high", high),
+                ("cpu_ms_per_answer", of_large.cost * 1e3),
+                ("cpu_ms_per_answer_of_other", of_small.cost * 1e3),
+                ("cpu_used_share", of_large.used),
+                ("cpu_used_share_of_other", of_small.used),
+            ],
+            match word {
                 VerdictWord::Slower => {
                     "Lower --concurrency and raise --max-instances; what each answer costs is in the bill."
                 }
@@ -135,7 +133,7 @@ impl Rivals<'_, '_> {
                 VerdictWord::Undecided => "Ask for more --rounds.",
             }
             .to_owned(),
-        })
+        ))
     }
 }
 

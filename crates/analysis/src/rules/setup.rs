@@ -1,9 +1,10 @@
 //! What was taken of the configuration of PHP's owner, and what was not.
 
-use std::collections::{BTreeMap, BTreeSet};
+use std::collections::BTreeSet;
 
 use stampede_core::{Case, Finding, PhpSetup, Severity, php_extension};
 
+use super::finding;
 use crate::record::Record;
 
 /// The PHP of this case loads other extensions than that of some other case.
@@ -23,14 +24,13 @@ pub(super) fn extensions_differ(record: &Record<'_>) -> Option<Finding> {
             format!("Extensions differ: its PHP has {}; some other cases have {}.", listed(&more), listed(&less))
         }
     };
-    Some(Finding {
-        id: "php-extensions-differ".to_owned(),
-        severity: Severity::Info,
+    Some(finding(
+        "php-extensions-differ",
+        Severity::Info,
         text,
-        evidence: BTreeMap::from([("more".to_owned(), more.len() as f64), ("fewer".to_owned(), less.len() as f64)]),
-        advice: "Enable the same extensions for all server interfaces (phpenmod), or set extensions: minimal."
-            .to_owned(),
-    })
+        [("more", more.len() as f64), ("fewer", less.len() as f64)],
+        "Enable the same extensions for all server interfaces (phpenmod), or set extensions: minimal.",
+    ))
 }
 
 /// The extensions of a case that is set up as its owner has it.
@@ -44,16 +44,18 @@ pub(super) fn left_out(record: &Record<'_>) -> Option<Finding> {
     let setup = setup(record)?;
     let watching: Vec<String> =
         setup.left_out.keys().filter_map(|name| Some(format!("{name}, {}", php_extension::watches(name)?))).collect();
-    (!watching.is_empty()).then(|| Finding {
-        id: "watched-in-production".to_owned(),
-        severity: Severity::Info,
-        text: format!(
-            "{} enables {}: measured without, it is faster here than there.",
-            setup.source,
-            watching.join("; ")
-        ),
-        evidence: BTreeMap::from([("left_out".to_owned(), watching.len() as f64)]),
-        advice: "Disable it in production (phpdismod NAME), or name it under extensions to measure with it.".to_owned(),
+    (!watching.is_empty()).then(|| {
+        finding(
+            "watched-in-production",
+            Severity::Info,
+            format!(
+                "{} enables {}: measured without, it is faster here than there.",
+                setup.source,
+                watching.join("; ")
+            ),
+            [("left_out", watching.len() as f64)],
+            "Disable it in production (phpdismod NAME), or name it under extensions to measure with it.",
+        )
     })
 }
 
@@ -69,12 +71,14 @@ pub(super) fn other_speed(record: &Record<'_>) -> Option<Finding> {
             (normal(owners) != normal(here)).then(|| format!("{name} {} (here {})", shown(owners), shown(here)))
         })
         .collect();
-    (!differing.is_empty()).then(|| Finding {
-        id: "php-speed-settings".to_owned(),
-        severity: Severity::Info,
-        text: format!("{} sets PHP's speed otherwise: {}.", setup.source, differing.join(", ")),
-        evidence: BTreeMap::from([("settings".to_owned(), differing.len() as f64)]),
-        advice: "Write them under ini in the plan to measure with them.".to_owned(),
+    (!differing.is_empty()).then(|| {
+        finding(
+            "php-speed-settings",
+            Severity::Info,
+            format!("{} sets PHP's speed otherwise: {}.", setup.source, differing.join(", ")),
+            [("settings", differing.len() as f64)],
+            "Write them under ini in the plan to measure with them.",
+        )
     })
 }
 
@@ -100,6 +104,7 @@ fn normal(value: &str) -> String {
 
 #[cfg(test)]
 mod tests {
+    use std::collections::BTreeMap;
     use std::path::PathBuf;
 
     use stampede_core::{PhpBuild, PhpModule, PhpReadBack, Study};

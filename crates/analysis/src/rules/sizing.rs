@@ -1,9 +1,8 @@
 //! Programs that believe to have more processors than their quota gives them.
 
-use std::collections::BTreeMap;
-
 use stampede_core::{Finding, Role, Severity};
 
+use super::finding;
 use crate::record::Record;
 
 /// More threads or processes that use a processor each than the quota holds: they use a period's quota up at its beginning and
@@ -20,13 +19,13 @@ pub(super) fn beyond_quota(record: &Record<'_>) -> Option<Finding> {
     let (name, value) = settings
         .filter_map(|(name, value)| Some((name, value.parse::<u64>().ok()?)))
         .find(|(_, value)| *value > enough)?;
-    Some(Finding {
-        id: "sized-beyond-quota".to_owned(),
-        severity: Severity::Info,
-        text: format!("{name} is {value} under a quota of {quota} CPU, and the quota ran out in some periods."),
-        evidence: BTreeMap::from([("setting".to_owned(), value as f64), ("quota_cpus".to_owned(), quota.cores())]),
-        advice: format!("Size it by the quota and not by the machine: --set {}.{name}={enough}.", record.case.runtime),
-    })
+    Some(finding(
+        "sized-beyond-quota",
+        Severity::Info,
+        format!("{name} is {value} under a quota of {quota} CPU, and the quota ran out in some periods."),
+        [("setting", value as f64), ("quota_cpus", quota.cores())],
+        format!("Size it by the quota and not by the machine: --set {}.{name}={enough}.", record.case.runtime),
+    ))
 }
 
 #[cfg(test)]

@@ -4,7 +4,7 @@ use std::collections::BTreeMap;
 
 use stampede_core::{Finding, Gauge, Role, SeriesSource, Severity, UnitId};
 
-use super::sampled;
+use super::{finding, sampled};
 use crate::metric::ratio;
 use crate::record::Record;
 
@@ -48,16 +48,16 @@ pub(super) fn restarts(record: &Record<'_>) -> Option<Finding> {
                 .then(|| (format!("{count} processes were started for {answered} requests"), count))?
         }
     };
-    Some(Finding {
-        id: "worker-restarts".to_owned(),
-        severity: Severity::Warning,
-        text: format!("{text} while it was measured; each worker starts with empty caches."),
-        evidence: BTreeMap::from([("restarts".to_owned(), count as f64), (PER_REQUEST.to_owned(), each(count))]),
-        advice: match recycled {
+    Some(finding(
+        "worker-restarts",
+        Severity::Warning,
+        format!("{text} while it was measured; each worker starts with empty caches."),
+        [("restarts", count as f64), (PER_REQUEST, each(count))],
+        match recycled {
             Some((name, value)) => format!("Raise {name} from {value}, or set it to 0 where workers do not leak."),
             None => "It was not asked to replace any: read its log for crashes.".to_owned(),
         },
-    })
+    ))
 }
 
 /// Workers that units said they replaced, and one that did.

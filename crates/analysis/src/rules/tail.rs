@@ -1,9 +1,8 @@
 //! Answers that are far slower than the others.
 
-use std::collections::BTreeMap;
-
 use stampede_core::{Finding, Severity};
 
+use super::finding;
 use crate::metric::percentile;
 use crate::record::Record;
 
@@ -28,21 +27,19 @@ pub(super) fn starving(record: &Record<'_>) -> Option<Finding> {
         return None;
     }
     let (p50, p99) = slow.into_iter().max_by(|(_, a), (_, b)| a.total_cmp(b))?;
-    Some(Finding {
-        id: "starving-tail".to_owned(),
-        severity: Severity::Warning,
-        text: format!(
-            "Half of its answers take {:.1} ms at most, and one of a hundred {:.0} ms or more: some requests starve while \
-             others are served at once.",
+    Some(finding(
+        "starving-tail",
+        Severity::Warning,
+        format!(
+            "Half of its answers take {:.1} ms at most, and one of a hundred {:.0} ms or more: some requests starve \
+             while others are served at once.",
             p50 / 1e3,
             p99 / 1e3
         ),
-        evidence: BTreeMap::from([("response_p50_us".to_owned(), p50), ("response_p99_us".to_owned(), p99)]),
-        advice:
-            "Look for connections that wait while others are kept, for a quota that runs out, and for workers that are \
-                 replaced; judge it by p99 and not by its throughput."
-                .to_owned(),
-    })
+        [("response_p50_us", p50), ("response_p99_us", p99)],
+        "Look for connections that wait while others are kept, for a quota that runs out, and for workers that are \
+         replaced; judge it by p99 and not by its throughput.",
+    ))
 }
 
 #[cfg(test)]

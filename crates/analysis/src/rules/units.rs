@@ -1,9 +1,10 @@
 //! How units stopped.
 
-use std::collections::{BTreeMap, BTreeSet};
+use std::collections::BTreeSet;
 
 use stampede_core::{Finding, Severity, UnitStop};
 
+use super::finding;
 use crate::record::Record;
 
 /// A unit did not stop within its grace.
@@ -13,19 +14,14 @@ pub(super) fn killed(record: &Record<'_>) -> Option<Finding> {
     let longest = killed.iter().map(|stop| stop.took).max()?;
     let units: BTreeSet<&str> = killed.iter().map(|stop| stop.unit.as_str()).collect();
     let units = units.into_iter().collect::<Vec<_>>().join(", ");
-    Some(Finding {
-        id: "stop-killed".to_owned(),
-        severity: Severity::Warning,
-        text: format!("{units} did not stop when asked to and had to be killed."),
-        evidence: BTreeMap::from([
-            ("killed".to_owned(), killed.len() as f64),
-            ("longest_s".to_owned(), longest.as_secs_f64()),
-        ]),
-        advice:
-            "In production a restart of it loses the requests in flight; look for requests that do not end, or raise \
-                 the time that it may take to stop."
-                .to_owned(),
-    })
+    Some(finding(
+        "stop-killed",
+        Severity::Warning,
+        format!("{units} did not stop when asked to and had to be killed."),
+        [("killed", killed.len() as f64), ("longest_s", longest.as_secs_f64())],
+        "In production a restart of it loses the requests in flight; look for requests that do not end, or raise the \
+         time that it may take to stop.",
+    ))
 }
 
 #[cfg(test)]

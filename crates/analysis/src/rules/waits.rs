@@ -1,11 +1,9 @@
 //! Requests that wait for something that is neither CPU nor a worker.
 
-use std::collections::BTreeMap;
-
 use stampede_core::{Finding, Load, Severity};
 
-use super::percent;
 use super::pool::{IDLE, left};
+use super::{finding, percent};
 use crate::metric::ratio;
 use crate::record::Record;
 
@@ -30,22 +28,19 @@ pub(super) fn elsewhere(record: &Record<'_>) -> Option<Finding> {
     let each_ms = ratio(1e3 * window * f64::from(connections), answered)?;
     let cpu_ms = ratio(1e3 * cpu, answered)?;
     let waits_ms = each_ms - cpu_ms;
-    (waits_ms >= NOTICEABLE_MS && waits_ms > cpu_ms).then(|| Finding {
-        id: "slow-upstream".to_owned(),
-        severity: Severity::Warning,
-        text: format!(
-            "A request takes {each_ms:.1} ms and {cpu_ms:.1} ms of CPU, while {} of its CPU was idle: it waits for something \
-             else, such as a database, another service, a lock or a disk.",
-            percent(idle)
-        ),
-        evidence: BTreeMap::from([
-            ("response_mean_ms".to_owned(), each_ms),
-            ("cpu_ms_per_request".to_owned(), cpu_ms),
-            ("cpu_idle_share".to_owned(), idle),
-        ]),
-        advice: "Find out what it waits for (its own log of slow requests, the service's log, strace -f -c); more workers \
-                 help only where that takes more requests at once."
-            .to_owned(),
+    (waits_ms >= NOTICEABLE_MS && waits_ms > cpu_ms).then(|| {
+        finding(
+            "slow-upstream",
+            Severity::Warning,
+            format!(
+                "A request takes {each_ms:.1} ms and {cpu_ms:.1} ms of CPU, while {} of its CPU was idle: it waits for \
+                 something else, such as a database, another service, a lock or a disk.",
+                percent(idle)
+            ),
+            [("response_mean_ms", each_ms), ("cpu_ms_per_request", cpu_ms), ("cpu_idle_share", idle)],
+            "Find out what it waits for (its own log of slow requests, the service's log, strace -f -c); more workers \
+             help only where that takes more requests at once.",
+        )
     })
 }
 

@@ -1,12 +1,11 @@
 //! The time before a case is at rest, and what goes on changing after it.
 
-use std::collections::BTreeMap;
 use std::time::Duration;
 
 use stampede_core::{Finding, Gauge, Load, Measurement, Pilot, Series, SeriesSource, Severity};
 use stampede_stats::{Confidence, mann_kendall, median};
 
-use super::percent;
+use super::{finding, percent};
 use crate::record::Record;
 
 /// Less growth of memory within a window is not worth a word.
@@ -32,22 +31,17 @@ pub(super) fn no_steady_state(record: &Record<'_>) -> Option<Finding> {
     record.measurements().next()?;
     let warm_up = record.study.groundwork.warm_ups.get(&record.case.id)?;
     let Pilot::Unsteady { watched } = warm_up.pilot else { return None };
-    Some(Finding {
-        id: "no-steady-state".to_owned(),
-        severity: Severity::Warning,
-        text: format!(
+    Some(finding(
+        "no-steady-state",
+        Severity::Warning,
+        format!(
             "Under load for {} s it came to no steady state, so its warm-up of {} s is a guess.",
             watched.as_secs(),
             warm_up.length.as_secs_f64()
         ),
-        evidence: BTreeMap::from([
-            ("watched_s".to_owned(), watched.as_secs_f64()),
-            ("warm_up_s".to_owned(), warm_up.length.as_secs_f64()),
-        ]),
-        advice:
-            "Measure on a quieter machine, or with a longer --duration; --warm-up 30s waits longer before each window."
-                .to_owned(),
-    })
+        [("watched_s", watched.as_secs_f64()), ("warm_up_s", warm_up.length.as_secs_f64())],
+        "Measure on a quieter machine, or with a longer --duration; --warm-up 30s waits longer before each window.",
+    ))
 }
 
 /// The memory that it needs grew within most windows.
@@ -60,10 +54,10 @@ pub(super) fn memory_grows(record: &Record<'_>) -> Option<Finding> {
     }
     grown.sort_by(|a, b| a.share.total_cmp(&b.share));
     let Growth { bytes, share, window } = grown[grown.len() / 2];
-    Some(Finding {
-        id: "memory-grows".to_owned(),
-        severity: Severity::Info,
-        text: format!(
+    Some(finding(
+        "memory-grows",
+        Severity::Info,
+        format!(
             "Its memory grew within {} of {} windows, by {:.1} MiB ({}) in {} s: a leak, or a warm-up that was not over.",
             grown.len(),
             sampled.len(),
@@ -71,15 +65,9 @@ pub(super) fn memory_grows(record: &Record<'_>) -> Option<Finding> {
             percent(share),
             window.as_secs_f64()
         ),
-        evidence: BTreeMap::from([
-            ("growth_bytes".to_owned(), bytes),
-            ("growth_share".to_owned(), share),
-            ("windows".to_owned(), grown.len() as f64),
-        ]),
-        advice:
-            "Look at it with a longer --duration; a worker that is replaced after a number of requests bounds a leak."
-                .to_owned(),
-    })
+        [("growth_bytes", bytes), ("growth_share", share), ("windows", grown.len() as f64)],
+        "Look at it with a longer --duration; a worker that is replaced after a number of requests bounds a leak.",
+    ))
 }
 
 /// Under a load that stayed what it was, requests took longer and longer within most windows.
@@ -95,23 +83,19 @@ pub(super) fn responses_grow(record: &Record<'_>) -> Option<Finding> {
     }
     grown.sort_by(f64::total_cmp);
     let share = grown[grown.len() / 2];
-    Some(Finding {
-        id: "responses-lengthen".to_owned(),
-        severity: Severity::Info,
-        text: format!(
+    Some(finding(
+        "responses-lengthen",
+        Severity::Info,
+        format!(
             "Its median response time grew within {} of {} windows, by {}, under a load that stayed the same.",
             grown.len(),
             told.len(),
             percent(share)
         ),
-        evidence: BTreeMap::from([
-            ("growth_share".to_owned(), share),
-            ("windows".to_owned(), grown.len() as f64),
-        ]),
-        advice: "Look at it with a longer --duration: something fills up (a table, a session folder, a queue), or each request leaves \
-                 the worker slower."
-            .to_owned(),
-    })
+        [("growth_share", share), ("windows", grown.len() as f64)],
+        "Look at it with a longer --duration: something fills up (a table, a session folder, a queue), or each request \
+         leaves the worker slower.",
+    ))
 }
 
 /// Whether as much is asked at the end of a window as at its beginning.
@@ -171,6 +155,8 @@ fn needed(group: &Series) -> Vec<f64> {
 
 #[cfg(test)]
 mod tests {
+    use std::collections::BTreeMap;
+
     use stampede_core::{LoadSecond, Sampling, WarmUp};
 
     use super::*;

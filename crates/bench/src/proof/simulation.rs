@@ -1,18 +1,13 @@
 //! A study whose trials are made up, decided by the code that decides real ones.
 
-use std::collections::BTreeMap;
 use std::time::Duration;
 
-use jiff::{SignedDuration, Timestamp};
 use stampede_analysis::{Analysis, analyse, course};
-use stampede_core::{
-    Bytes, Case, CaseId, CgroupSupport, Counts, CpuLayout, Cpus, ErrorModel, GeneratorUse, Groundwork, Latencies,
-    Limits, Load, Machine, Measurement, Outcome, Rounds, RuntimeId, Study, StudyId, StudyKind, Topology, Trial, Tuning,
-    VerdictWord, WorkloadId,
-};
+use stampede_core::{CaseId, ErrorModel, Load, Rounds, Study, Trial, VerdictWord};
 use stampede_stats::SplitMix64;
 
 use super::noise::Noise;
+use crate::made_up;
 
 /// From the start of a trial to that of the next: 8 s of window, 1 s of warm-up, start and stop.
 pub(crate) const TRIAL: Duration = Duration::from_secs(11);
@@ -120,91 +115,16 @@ fn ended(analysis: &Analysis, truths: &[f64], trials: usize) -> Ended {
     Ended { trials, pairs: compared.collect() }
 }
 
-fn study(cases: usize, rounds: Rounds, precision: f64, errors: ErrorModel) -> Study {
-    Study {
-        id: StudyId::new("simulated"),
-        kind: StudyKind::Compare,
-        workload: WorkloadId::new("simulated"),
-        seed: 1,
-        rounds,
-        precision,
-        errors,
-        metric: None,
-        slo: None,
-        warm_up: Duration::from_secs(1),
-        duration: WINDOW,
-        started_at: Timestamp::UNIX_EPOCH,
-        stampede_version: String::new(),
-        machine: Machine { cpus: 2, cpu_model: String::new(), kernel: String::new(), cgroup: CgroupSupport::V2 },
-        cases: (0..cases).map(case).collect(),
-        groundwork: Groundwork::default(),
-        order: stampede_core::BlockOrder::default(),
-        resumed_at: Vec::new(),
-        time_over_at: None,
-    }
-}
-
 /// A case is named by its place.
-fn case(place: usize) -> Case {
-    Case {
-        id: CaseId::new(place.to_string()),
-        role: stampede_core::CaseRole::Candidate,
-        runtime: RuntimeId::new("simulated"),
-        runtime_version: String::new(),
-        app: String::new(),
-        site: None,
-        revision: None,
-        php: None,
-        tuning: Tuning::new(),
-        limits: Limits { cpus: Cpus::from_millis(1000), memory: Bytes::from_mib(512) },
-        topology: Topology::default(),
-        platform: "local".to_owned(),
-        base_image: None,
-        pinning: CpuLayout { server: vec![1], generator: vec![0] },
-        load: Load::Closed { connections: 16 },
-        beside: Vec::new(),
-    }
+fn study(cases: usize, rounds: Rounds, precision: f64, errors: ErrorModel) -> Study {
+    let case = |place: usize| made_up::case(place.to_string(), Load::Closed { connections: 16 });
+    Study { errors, cases: (0..cases).map(case).collect(), ..made_up::study(rounds, precision, WINDOW) }
 }
 
 /// A trial that measured this figure, as throughput: large numbers, so that whole requests do not round it.
 fn trial(study: &Study, case: usize, block: u32, before: usize, figure: f64) -> Trial {
-    let ok = (figure * 1e9) as u64;
-    Trial {
-        case: study.cases[case].id.clone(),
-        block,
-        position: 1,
-        started_at: study.started_at + SignedDuration::from_secs(TRIAL.as_secs() as i64 * before as i64),
-        outcome: Outcome::Measured,
-        enforced: None,
-        ready: None,
-        php: None,
-        answers: Vec::new(),
-        measurement: Some(Measurement {
-            window: WINDOW,
-            requests: Counts { sent: ok, ok, failed: 0, unfinished: 0 },
-            warm_up: Counts::default(),
-            reconnects: 0,
-            service: Latencies::coarse(),
-            response: Latencies::coarse(),
-            status: BTreeMap::new(),
-            errors: BTreeMap::new(),
-            bytes_sent: 0,
-            bytes_received: 0,
-            resources: None,
-            generator: GeneratorUse { threads: 1, cpu: Duration::ZERO },
-            sending: None,
-            sampling: None,
-            steps: Vec::new(),
-            seconds: Vec::new(),
-            turns: Vec::new(),
-            load_seconds: Vec::new(),
-        }),
-        stops: Vec::new(),
-        parts: Vec::new(),
-        link: None,
-        audits: Vec::new(),
-        scale: None,
-    }
+    let measurement = made_up::measurement(WINDOW, (figure * 1e9) as u64);
+    made_up::trial(&study.cases[case].id, block, TRIAL * before as u32, Some(measurement))
 }
 
 #[cfg(test)]

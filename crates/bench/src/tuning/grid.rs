@@ -2,15 +2,17 @@
 
 use std::collections::BTreeMap;
 use std::fs;
-use std::path::{Path, PathBuf};
+use std::path::Path;
 
 use serde::{Deserialize, Serialize};
 use stampede_analysis::{Knob, Point, Space};
 use stampede_core::Role;
 use stampede_stats::SplitMix64;
-use thiserror::Error;
 
 use crate::circumstances::Circumstances;
+
+use crate::failure::Failure;
+use crate::files::FileError;
 
 /// Trials of a cell that a search sees; as many others score.
 pub(crate) const SEEN: usize = 3;
@@ -54,9 +56,10 @@ pub(super) struct WireCell {
 }
 
 impl WireGrid {
-    pub(super) fn read(path: &Path) -> Result<Self, GridError> {
-        let text = fs::read(path).map_err(|source| GridError::Read { path: path.to_owned(), source })?;
-        serde_json::from_slice(&text).map_err(|source| GridError::Parse { path: path.to_owned(), source })
+    pub(super) fn read(path: &Path) -> Result<Self, Failure> {
+        let text = fs::read(path).map_err(|source| FileError::Read { path: path.to_owned(), source })?;
+        serde_json::from_slice(&text)
+            .map_err(|error| Failure::Unusable(format!("read the grid in {}: {error}", path.display())))
     }
 
     /// How many trials every cell has.
@@ -95,8 +98,13 @@ fn line(value: &impl Serialize) -> String {
 
 impl Grid {
     /// Reads a recorded grid.
-    pub(crate) fn read(path: &Path) -> Result<Self, GridError> {
-        Self::of(WireGrid::read(path)?).ok_or_else(|| GridError::Hole { path: path.to_owned() })
+    pub(crate) fn read(path: &Path) -> Result<Self, Failure> {
+        Self::of(WireGrid::read(path)?).ok_or_else(|| {
+            Failure::Unusable(format!(
+                "the grid in {} has a cell outside its space, one with too few trials, or lacks its default",
+                path.display()
+            ))
+        })
     }
 
     fn of(wire: WireGrid) -> Option<Self> {
@@ -164,33 +172,6 @@ impl Split<'_> {
 /// Nothing has none: 0.
 fn mean(values: impl Iterator<Item = f64>) -> f64 {
     stampede_stats::mean(&values.collect::<Vec<_>>()).unwrap_or_default()
-}
-
-/// Why a grid cannot be replayed.
-#[derive(Debug, Error)]
-pub(crate) enum GridError {
-    /// The file cannot be read.
-    #[error("read {path}")]
-    Read {
-        /// The file.
-        path: PathBuf,
-        /// The cause.
-        source: std::io::Error,
-    },
-    /// It is no grid.
-    #[error("read the grid in {path}")]
-    Parse {
-        /// The file.
-        path: PathBuf,
-        /// The cause.
-        source: serde_json::Error,
-    },
-    /// A cell is not of the space, has too few trials or none that counts, or the default is missing.
-    #[error("the grid in {path} has a cell outside its space, one with too few trials, or lacks its default")]
-    Hole {
-        /// The file.
-        path: PathBuf,
-    },
 }
 
 #[cfg(test)]

@@ -9,11 +9,13 @@ use std::path::{Path, PathBuf};
 use serde_json::Value;
 use stampede_analysis::{Point, Space};
 use stampede_core::{Load, Tuning};
-use thiserror::Error;
 
-use super::grid::{GridError, TRIALS, WireCell, WireGrid, WireKnob};
+use super::grid::{TRIALS, WireCell, WireGrid, WireKnob};
+use crate::args::UnderTest;
 use crate::circumstances::Circumstances;
-use crate::compare::{Compare, CompareError};
+use crate::compare::Compare;
+use crate::failure::Failure;
+use crate::files::FileError;
 use crate::progress::tell;
 
 /// A trial that could not be measured answered nothing: this many requests a second, since a search compares logarithms.
@@ -66,26 +68,16 @@ const SUBJECTS: [Subject; 6] = [
 ];
 
 /// How it is to be done.
-#[derive(Clone, Debug, PartialEq)]
+#[derive(Clone, Debug, clap::Args)]
 pub(crate) struct GridRecording {
-    /// Pieces to record now, at most.
-    pub(crate) pieces: u32,
-    /// The folder of grids.
+    /// Pieces to record now, at most [default: all]
+    #[arg(long, value_name = "N", value_parser = clap::value_parser!(u32).range(1..))]
+    pub(crate) pieces: Option<u32>,
+    /// The folder of grids
+    #[arg(long, value_name = "DIR", default_value = "crates/bench/data/grids")]
     pub(crate) data: PathBuf,
-    /// What else went on, in words.
-    pub(crate) remark: String,
-    pub(crate) stampede: Option<PathBuf>,
-}
-
-impl Default for GridRecording {
-    fn default() -> Self {
-        Self {
-            pieces: u32::MAX,
-            data: PathBuf::from("crates/bench/data/grids"),
-            remark: "nothing said".to_owned(),
-            stampede: None,
-        }
-    }
+    #[command(flatten)]
+    pub(crate) under: UnderTest,
 }
 
 impl Subject {
@@ -116,9 +108,14 @@ impl Subject {
     }
 
     /// The space that `stampede tune` would search, of these settings alone.
-    fn space(&self, compare: &Compare) -> Result<Space, GridRecordingError> {
+    fn space(&self, compare: &Compare) -> Result<Space, Failure> {
         let study = compare.run(&self.plan(std::iter::once(("default".to_owned(), &Tuning::new()))), FLAGS)?;
-        let missing = || GridRecordingError::Subject { name: self.name() };
+        let missing = || {
+            Failure::Missing(format!(
+                "record {}: its settings could not be read; is the runtime installed?",
+                self.name()
+            ))
+        };
         let told = study["cases"][0]["tuning"].as_object().ok_or_else(missing)?;
         let default = told.iter().filter_map(|(name, value)| Some((name, value.as_str()?)));
         let default = default.fold(Tuning::new(), |tuning, (name, value)| tuning.with_default(name, value, ""));
@@ -131,7 +128,7 @@ impl Subject {
     }
 
     /// One trial of each cell, in their order.
-    fn piece(&self, compare: &Compare, space: &Space, cells: &[WireCell]) -> Result<Vec<f64>, GridRecordingError> {
+    fn piece(&self, compare: &Compare, space: &Space, cells: &[WireCell]) -> Result<Vec<f64>, Failure> {
         let settings: Vec<Tuning> = cells.iter().map(|cell| space.settings(&cell.point)).collect();
         let cases = || settings.iter().enumerate().map(|(number, tuning)| (format!("cell-{number}"), tuning));
         let study = compare.run(&self.plan(cases()), FLAGS)?;
@@ -172,12 +169,12 @@ fn points(space: &Space) -> Vec<Point> {
 }
 
 /// Records what is missing.
-pub(crate) fn run(recording: &GridRecording) -> Result<(), GridRecordingError> {
-    let GridRecording { pieces, data, remark, stampede } = recording;
+pub(crate) fn run(recording: &GridRecording) -> Result<(), Failure> {
+    let GridRecording { pieces, data, under: UnderTest { stampede, remark } } = recording;
     let compare = Compare::new(stampede.clone())?;
     let under = Circumstances::now(&compare.version()?, remark);
-    fs::create_dir_all(data).map_err(|source| GridRecordingError::Write { path: data.clone(), source })?;
-    let mut left = *pieces;
+    fs::create_dir_all(data).map_err(|source| FileError::Write { path: data.clone(), source })?;
+    let mut left = pieces.unwrap_or(u32::MAX);
     for (piece, subject) in (1..=TRIALS).flat_map(|piece| SUBJECTS.iter().map(move |subject| (piece, subject))) {
         let (unfinished, whole) = subject.paths(data);
         if whole.is_file() {
@@ -204,7 +201,7 @@ pub(crate) fn run(recording: &GridRecording) -> Result<(), GridRecordingError> {
         grid.under.push(under.clone());
         write(&unfinished, &grid)?;
         if piece == TRIALS {
-            fs::rename(&unfinished, &whole).map_err(|source| GridRecordingError::Write { path: whole, source })?;
+            fs::rename(&unfinished, &whole).map_err(|source| FileError::Write { path: whole, source })?;
         }
     }
     Ok(())
@@ -223,28 +220,11 @@ fn begin(name: String, space: &Space) -> WireGrid {
 }
 
 /// A line for each cell, all or nothing.
-fn write(path: &Path, grid: &WireGrid) -> Result<(), GridRecordingError> {
-    let failed = |source| GridRecordingError::Write { path: path.to_owned(), source };
+fn write(path: &Path, grid: &WireGrid) -> Result<(), FileError> {
+    let failed = |source| FileError::Write { path: path.to_owned(), source };
     let new = path.with_extension("new");
     fs::write(&new, grid.text()).map_err(failed)?;
     fs::rename(&new, path).map_err(failed)
-}
-
-/// Why nothing is recorded.
-#[derive(Debug, Error)]
-pub(crate) enum GridRecordingError {
-    #[error(transparent)]
-    Compare(#[from] CompareError),
-    #[error(transparent)]
-    Grid(#[from] GridError),
-    #[error("record {name}: its settings could not be read; is the runtime installed?")]
-    Subject { name: String },
-    #[error("write {}", path.display())]
-    Write {
-        path: PathBuf,
-        #[source]
-        source: std::io::Error,
-    },
 }
 
 #[cfg(test)]

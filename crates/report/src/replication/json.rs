@@ -79,18 +79,10 @@ struct WireTrial<'a> {
 struct WireFigure {
     published_low: Option<f64>,
     published_high: Option<f64>,
-    ours: Option<WireEstimate>,
+    ours: Option<Estimate>,
     counts: Option<bool>,
     published_ratio: Option<f64>,
     our_ratio: Option<f64>,
-}
-
-#[derive(Serialize)]
-struct WireEstimate {
-    value: f64,
-    low: Option<f64>,
-    high: Option<f64>,
-    n: u32,
 }
 
 #[derive(Serialize)]
@@ -99,7 +91,7 @@ struct WirePair<'a> {
     a: &'a str,
     b: &'a str,
     published_ratio: f64,
-    our_ratio: Option<WireEstimate>,
+    our_ratio: Option<Estimate>,
     verdict: Option<VerdictWord>,
     standing: &'static str,
     because: Vec<String>,
@@ -117,7 +109,7 @@ struct WireClaim<'a> {
     from: Option<f64>,
     up_to: Option<f64>,
     standing: &'static str,
-    found: Option<WireEstimate>,
+    found: Option<Estimate>,
     because: Vec<String>,
     problem: Option<&'a str>,
 }
@@ -167,7 +159,7 @@ impl<'a> WireRow<'a> {
         let figures = figures.iter().zip(our_figures).zip(ratios).map(|((published, ours), ratios)| WireFigure {
             published_low: published.map(|PublishedFigure { low, .. }| low),
             published_high: published.map(|PublishedFigure { high, .. }| high),
-            ours: ours.map(|OurFigure { estimate, .. }| WireEstimate::of(&estimate)),
+            ours: ours.map(|OurFigure { estimate, .. }| estimate),
             counts: ours.map(|ours| ours.counts),
             published_ratio: ratios.published,
             our_ratio: ratios.ours,
@@ -193,7 +185,7 @@ impl<'a> WireRow<'a> {
 impl<'a> WirePair<'a> {
     fn of(table: &'a PublishedTable, pair: &'a ReplicatedPair) -> Self {
         let ReplicatedPair { column, a, b, published, verdict, standing, because } = pair;
-        let our_ratio = verdict.as_ref().map(|Verdict { ratio, .. }| WireEstimate::of(ratio));
+        let our_ratio = verdict.as_ref().map(|Verdict { ratio, .. }| *ratio);
         Self {
             metric: &table.columns[*column].metric,
             a: a.as_str(),
@@ -230,16 +222,9 @@ impl<'a> WireClaim<'a> {
             from: within.and_then(|within| within.from),
             up_to: within.and_then(|within| within.to),
             standing: word(*standing),
-            found: found.as_ref().map(WireEstimate::of),
+            found: *found,
             because: because.iter().map(ToString::to_string).collect(),
             problem: problem.as_deref(),
         }
-    }
-}
-
-impl WireEstimate {
-    fn of(estimate: &Estimate) -> Self {
-        let Estimate { value, low, high, n } = *estimate;
-        Self { value, low, high, n }
     }
 }

@@ -8,7 +8,7 @@ use crate::args::StoreArgs;
 use crate::scale::args::{PriceArgs, ServiceArgs, WaitingArgs};
 
 /// What to simulate, from which study.
-#[derive(Debug, clap::Args)]
+#[derive(Clone, Debug, clap::Args)]
 #[command(mut_args(in_forecast))]
 #[command(after_help = "Examples:\n  \
         stampede compare markdown --runtimes nginx-fpm --load closed:1     (calibrates)\n  \

@@ -93,7 +93,7 @@ pub(crate) struct ServiceArgs {
 }
 
 /// How long requests may wait.
-#[derive(Debug, clap::Args)]
+#[derive(Clone, Debug, clap::Args)]
 pub(crate) struct WaitingArgs {
     /// For how long a request waits for an instance [default: the policy's]
     #[arg(long, value_name = "TIME", allow_hyphen_values = true, help_heading = "Service")]
@@ -104,7 +104,7 @@ pub(crate) struct WaitingArgs {
 }
 
 /// What it costs.
-#[derive(Debug, clap::Args)]
+#[derive(Clone, Debug, clap::Args)]
 pub(crate) struct PriceArgs {
     /// Whose price [default: cloud-run-requests]
     #[arg(long, value_name = "NAME", help_heading = "Service")]
