@@ -13,7 +13,7 @@ use hyper::service::service_fn;
 use hyper_util::rt::{TokioExecutor, TokioIo};
 use hyper_util::server::conn::auto;
 use rustix::time::{ClockId, clock_gettime};
-use stampede_priority::{Precedence, Role};
+use stampede_priority::{Precedence, ThreadRole};
 use stampede_scale::{Policy, QueueLimits, Service, Time};
 use thiserror::Error;
 use tokio::net::{TcpListener, TcpSocket};
@@ -89,7 +89,7 @@ impl Gateway {
         let thread = thread::Builder::new()
             .name("stampede-gateway".to_owned())
             .spawn(move || {
-                precedence.adopt(Role::Load);
+                precedence.adopt(ThreadRole::Load);
                 runtime.block_on(run(listener, of_thread, stopped))
             })
             .map_err(OpenError)?;

@@ -21,9 +21,9 @@ use tokio::task::JoinSet;
 use tokio::time::Instant;
 
 use crate::agent_process::AgentProcess;
+use crate::generators_error::GeneratorsError;
 use crate::shared_load::{LoadPart, SharedLoad};
 use crate::ssh::{SentProgram, explained};
-use crate::start_error::StartError;
 
 /// Orders are on their way for so long at least before a load begins: writing and reading them takes its time, too.
 const LEAD: Duration = Duration::from_millis(200);
@@ -55,8 +55,8 @@ impl Member {
     /// # Errors
     ///
     /// When it is lost.
-    pub async fn of(agent: Arc<AgentVantage>) -> Result<Self, StartError> {
-        let host = agent.describe().await.map_err(|lost| StartError(vec![lost.to_string()]))?;
+    pub async fn of(agent: Arc<AgentVantage>) -> Result<Self, GeneratorsError> {
+        let host = agent.describe().await.map_err(|lost| GeneratorsError(vec![lost.to_string()]))?;
         Ok(Self { agent, host, process: None })
     }
 
@@ -102,7 +102,7 @@ impl Generators {
         program: &Path,
         purpose: &str,
         boot: String,
-    ) -> Result<Arc<Self>, StartError> {
+    ) -> Result<Arc<Self>, GeneratorsError> {
         let sent = send(carriers, program).await?;
         let mut starting = JoinSet::new();
         for (place, (name, carrier)) in names(carriers).into_iter().zip(carriers).enumerate() {
@@ -137,7 +137,7 @@ impl Generators {
             started.into_iter().map(|(_, started)| started).partition(Result::is_ok);
         let problems: Vec<String> = problems.into_iter().filter_map(Result::err).collect();
         if !problems.is_empty() {
-            return Err(StartError(problems));
+            return Err(GeneratorsError(problems));
         }
         Ok(Self::of(here, members.into_iter().flatten().collect(), boot))
     }
@@ -190,7 +190,7 @@ impl Generators {
 }
 
 /// Sees that the program is wherever ssh leads to; nothing where it leads nowhere.
-async fn send(carriers: &[Carrier], program: &Path) -> Result<Option<SentProgram>, StartError> {
+async fn send(carriers: &[Carrier], program: &Path) -> Result<Option<SentProgram>, GeneratorsError> {
     let destination = |carrier: &Carrier| match carrier {
         Carrier::Ssh(destination) => Some(destination.clone()),
         Carrier::Local | Carrier::Exec(_) => None,
@@ -199,7 +199,7 @@ async fn send(carriers: &[Carrier], program: &Path) -> Result<Option<SentProgram
     if destinations.is_empty() {
         return Ok(None);
     }
-    let program = SentProgram::read(program).map_err(|problem| StartError(vec![problem]))?;
+    let program = SentProgram::read(program).map_err(|problem| GeneratorsError(vec![problem]))?;
     let mut sending = JoinSet::new();
     for destination in destinations {
         let program = program.clone();
@@ -210,7 +210,7 @@ async fn send(carriers: &[Carrier], program: &Path) -> Result<Option<SentProgram
     }
     let mut problems: Vec<String> = sending.join_all().await.into_iter().filter_map(Result::err).collect();
     problems.sort();
-    if problems.is_empty() { Ok(Some(program)) } else { Err(StartError(problems)) }
+    if problems.is_empty() { Ok(Some(program)) } else { Err(GeneratorsError(problems)) }
 }
 
 /// Names of generators: their carriers, with a number where several are alike.

@@ -6,9 +6,9 @@
 mod agent_process;
 mod faults;
 mod generators;
+mod generators_error;
 mod shared_load;
 mod ssh;
-mod start_error;
 
 pub use generators::{Generators, Member};
-pub use start_error::StartError;
+pub use generators_error::GeneratorsError;

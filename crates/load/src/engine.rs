@@ -13,7 +13,7 @@ use std::time::Instant;
 use rustix::event::{EventfdFlags, eventfd};
 use rustix::thread::{CpuSet, sched_setaffinity, set_current_timer_slack};
 use stampede_core::{Endpoint, Load, Protocol};
-use stampede_priority::{Precedence, Role};
+use stampede_priority::{Precedence, ThreadRole};
 use stampede_scenario::Scenario;
 use thiserror::Error;
 
@@ -175,7 +175,7 @@ pub fn start_at(spec: LoadSpec, begins: Option<Instant>, turns: &[TurnSpan]) -> 
                 move || {
                     // Closed with the last thread, even when that panics.
                     let _ends = ends;
-                    precedence.adopt(Role::Load);
+                    precedence.adopt(ThreadRole::Load);
                     match backend {
                         Backend::Epoll => run_pinned::<Epoll>(cpu, connections, &of_io, &call, assign, &ready, &start),
                         Backend::IoUring => {

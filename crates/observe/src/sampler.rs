@@ -17,7 +17,7 @@ use stampede_core::{
     AddressId, DatabaseLogin, Endpoint, Gauge, MeterSource, QuerySeen, Sampling, Series, SeriesSource, StatusSource,
     StatusTransport, UnitId,
 };
-use stampede_priority::{Precedence, Role};
+use stampede_priority::{Precedence, ThreadRole};
 use stampede_seam::SampleTargets;
 use stampede_wire::postgres::{Session, SessionError};
 use stampede_wire::probe::Probe;
@@ -82,7 +82,7 @@ impl Sampler {
         let mut clock = Clock { opens, ticks, stopped };
         let precedence = Precedence::here();
         let thread = Builder::new().name(name.to_owned()).spawn(move || {
-            precedence.adopt(Role::Watch);
+            precedence.adopt(ThreadRole::Watch);
             (watch(&mut clock), cpu_time())
         })?;
         self.threads.push(thread);

@@ -449,7 +449,9 @@ mod tests {
             timeout,
             threads,
             seed,
+            generators,
         } = plan;
+        assert!(generators.is_empty());
         assert!(think == Pause::default() && scenario.is_none());
         assert_eq!(protocol, Protocol::Http11);
         assert_eq!((url.port, host.as_str(), request.path.as_str()), (8080, "localhost:8080", "/x?y"));
@@ -530,6 +532,7 @@ mod tests {
             http2: true,
             streams: typed("0"),
             no_keepalive: true,
+            generators: GeneratorsFlag::default(),
         };
         let Mistakes(mistakes) = LoadPlan::read(&flags, Vec::new(), MACHINE).unwrap_err();
         let places: Vec<_> = mistakes.iter().map(|mistake| mistake.place.as_str()).collect();

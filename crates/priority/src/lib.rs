@@ -9,7 +9,7 @@ use std::io;
 
 /// What a thread that goes first does. The first of them goes before the others.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Role {
+pub enum ThreadRole {
     /// Conducts: sleeps until an edge of a window is due, and then has little to do.
     Conduct,
     /// Watches a deployment some times a second.
@@ -18,7 +18,7 @@ pub enum Role {
     Load,
 }
 
-impl Role {
+impl ThreadRole {
     /// The [real-time priority](https://man7.org/linux/man-pages/man7/sched.7.html), of which the larger goes first.
     fn priority(self) -> libc::c_int {
         match self {
@@ -42,7 +42,7 @@ impl Precedence {
     }
 
     /// Has the calling thread go first in its role, where the thread before it does.
-    pub fn adopt(self, role: Role) {
+    pub fn adopt(self, role: ThreadRole) {
         if self.0 {
             // Who was allowed to is so still; else it is as every thread.
             let _ = set(role);
@@ -59,10 +59,10 @@ impl Precedence {
 ///
 /// When this process may not (`CAP_SYS_NICE`, or `RLIMIT_RTPRIO`). All stays as it was then.
 pub fn go_first() -> io::Result<()> {
-    set(Role::Conduct)
+    set(ThreadRole::Conduct)
 }
 
-fn set(role: Role) -> io::Result<()> {
+fn set(role: ThreadRole) -> io::Result<()> {
     // SAFETY: all zeros are a valid sched_param, whose fields are numbers.
     let mut parameters: libc::sched_param = unsafe { std::mem::zeroed() };
     parameters.sched_priority = role.priority();
@@ -94,7 +94,7 @@ mod tests {
             assert_eq!(first, Precedence(true));
             assert_eq!(in_a_thread(Precedence::here), Precedence(false));
             let adopted = in_a_thread(move || {
-                first.adopt(Role::Load);
+                first.adopt(ThreadRole::Load);
                 Precedence::here()
             });
             assert_eq!(adopted, first);
@@ -104,7 +104,7 @@ mod tests {
     #[test]
     fn nothing_is_adopted_of_a_thread_that_is_as_usual() {
         in_a_thread(|| {
-            Precedence(false).adopt(Role::Watch);
+            Precedence(false).adopt(ThreadRole::Watch);
             assert_eq!(Precedence::here(), Precedence(false));
         });
     }

@@ -5,9 +5,7 @@ pub(crate) mod args;
 use std::time::{Duration, Instant};
 
 use rustix::time::{ClockId, clock_gettime};
-use stampede_inside::{
-    JitteredInstants, SampledProcess, SamplingSummary, StackProfile, StackSampler, run_before_others, write_folded,
-};
+use stampede_inside::{JitteredInstants, SampledProcess, SamplingSummary, StackProfile, StackSampler, write_folded};
 
 use crate::exit::{Exit, Failure};
 use crate::inside::args::InsideArgs;
@@ -32,7 +30,7 @@ pub(crate) fn run(args: &InsideArgs) -> Outcome {
     destination::check(&[("--folded", folded.as_deref())])?;
     raise_open_files();
     let mut sampler = StackSampler::attach(pids).map_err(|error| Failure::missing(error.to_string()))?;
-    if !run_before_others() {
+    if stampede_priority::go_first().is_err() {
         screen::warning("not allowed to run before other processes: on a busy machine samples come late; run as root");
     }
     let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build().map_err(Failure::missing)?;

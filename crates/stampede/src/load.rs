@@ -315,7 +315,12 @@ mod tests {
         let result = load_result();
         for asked in ["closed:1..5/400ms,5..0/400ms", "closed:2", "open:50..350/12s"] {
             let load = asked.parse().unwrap();
-            let view = LoadView { url: "http://127.0.0.1/", loads: std::slice::from_ref(&load), result: &result };
+            let view = LoadView {
+                url: "http://127.0.0.1/",
+                loads: std::slice::from_ref(&load),
+                result: &result,
+                generators: &[],
+            };
             let told: serde_json::Value = serde_json::from_str(&page::json(&view)).unwrap();
             assert_eq!(told["load"], asked);
         }
@@ -327,7 +332,8 @@ mod tests {
         (result.total.requests.ok, result.total.requests.failed) = (0, 4);
         result.total.errors = [(ErrorClass::TimedOut, 4)].into();
         let load = "closed:2".parse().unwrap();
-        let view = LoadView { url: "http://127.0.0.1/", loads: std::slice::from_ref(&load), result: &result };
+        let view =
+            LoadView { url: "http://127.0.0.1/", loads: std::slice::from_ref(&load), result: &result, generators: &[] };
         let text = page::terminal(&view);
         assert!(text.contains("4 x timed out"), "{text}");
         assert_eq!(exit_of(&result, false), Exit::TrialFailed);

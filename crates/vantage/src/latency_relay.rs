@@ -21,7 +21,7 @@ use rustix::io::Errno;
 use rustix::net::{AddressFamily, SocketFlags, SocketType, connect, socket_with};
 use rustix::time::{ClockId, clock_gettime};
 use stampede_core::{ClientLink, Latencies, LinkUse};
-use stampede_priority::{Precedence, Role};
+use stampede_priority::{Precedence, ThreadRole};
 
 /// Bytes that travel together. At 100 Mbit/s they take 1.3 ms to pass.
 const CHUNK: usize = 16 << 10;
@@ -52,7 +52,7 @@ impl LatencyRelay {
         let mut relay = Relay::new(listener, server, link, &stop)?;
         let precedence = Precedence::here();
         let thread = thread::Builder::new().name("stampede-relay".to_owned()).spawn(move || {
-            precedence.adopt(Role::Load);
+            precedence.adopt(ThreadRole::Load);
             relay.run()
         })?;
         Ok(Self { address, stop, thread: Some(thread) })

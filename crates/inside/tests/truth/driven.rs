@@ -4,7 +4,7 @@ use std::thread;
 use std::time::{Duration, Instant};
 
 use rustix::time::{ClockId, clock_gettime};
-use stampede_inside::{JitteredInstants, SampleCounts, StackProfile, StackSampler, run_before_others};
+use stampede_inside::{JitteredInstants, SampleCounts, StackProfile, StackSampler};
 
 /// As profilers take them, so that nothing that is done a hundred times a second is in step.
 const PER_SECOND: u32 = 199;
@@ -37,7 +37,8 @@ fn driven(pids: &[u32], mut goes_on: impl FnMut() -> bool) -> Driven {
         }
         thread::yield_now();
     };
-    run_before_others();
+    // Without the right to it instants are late on a busy machine.
+    let _ = stampede_priority::go_first();
     let mut profile = StackProfile::default();
     let (from, ran_before) = (Instant::now(), ran());
     let mut renewed = Duration::ZERO;

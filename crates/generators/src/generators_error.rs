@@ -5,4 +5,4 @@ use thiserror::Error;
 /// Why generators could not be started: of each that was not.
 #[derive(Clone, Debug, PartialEq, Eq, Error)]
 #[error("{}", .0.join("\n"))]
-pub struct StartError(pub Vec<String>);
+pub struct GeneratorsError(pub Vec<String>);
