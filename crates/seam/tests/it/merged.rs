@@ -91,7 +91,8 @@ fn result(answers: &[Answer]) -> LoadResult {
         bytes_received: 4 * count,
         generator: GeneratorUse { threads: 1, cpu: time },
         spin: time,
-        begun_late: Some(time),
+        // The latest of all, as it is of the answers.
+        begun_late: answers.iter().map(|(_, _, ns, _)| Duration::from_nanos(*ns)).max(),
         littles_law: LittlesLaw { seen: time, summed: time },
         saturation,
         ..samples::load_result()
