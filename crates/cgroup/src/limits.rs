@@ -108,9 +108,14 @@ impl Group {
         Ok(())
     }
 
-    /// Gives the group and the one that all runs lie in the largest weight there is: where programs beside it want more processor time
-    /// than the machine has, the group gets what its quota grants, and they wait. The weight grants nothing above the quota.
-    pub(crate) fn weigh(&self) -> Result<(), FileError> {
+    /// Gives a group of [`Hierarchy::create`](crate::Hierarchy::create), and the one that all runs lie in, the largest weight there is:
+    /// where programs beside it want more processor time than the machine has, the group gets what its quota grants, and they wait. The
+    /// weight grants nothing above the quota.
+    ///
+    /// # Errors
+    ///
+    /// When the kernel refuses.
+    pub fn weigh(&self) -> Result<(), FileError> {
         // https://docs.kernel.org/admin-guide/cgroup-v2.html#cpu-interface-files: from 1 to 10000. In version 1 the largest that the
         // scheduler keeps is 2^18 (MAX_SHARES in kernel/sched/sched.h).
         let (folder, name, largest) = match self {

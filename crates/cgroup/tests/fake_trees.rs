@@ -95,6 +95,7 @@ fn a_v1_group_is_made_filled_limited_and_joined_also_where_controllers_share_a_f
     let hierarchy = Hierarchy::detect(root.path()).unwrap();
     let group = hierarchy.group("r1");
     hierarchy.create(&group).unwrap();
+    group.weigh().unwrap();
     group.set_limits(&Limits { cpus: vec![1, 3], ..LIMITS }).unwrap();
     group.add_process(rustix::process::getpid()).unwrap();
 
@@ -160,6 +161,7 @@ fn a_v2_process_that_is_alone_moves_to_a_leaf_and_hands_controllers_down() {
     assert!(!root.path().join("cg/s.scope/stampede/r1").exists());
     let group = hierarchy.group("r1");
     hierarchy.create(&group).unwrap();
+    group.weigh().unwrap();
     group.set_limits(&LIMITS).unwrap();
     for (path, text) in [
         ("stampede-self/cgroup.procs", own_pid.as_str()),

@@ -293,6 +293,7 @@ impl Drop for Neighbour {
 #[test]
 fn neighbours_wait_until_a_group_has_what_its_quota_grants() {
     let Some(group) = make("weight") else { return };
+    group.weigh().unwrap();
     let allowed = sched_getaffinity(None).unwrap();
     let cpu = (0..).find(|cpu| allowed.is_set(*cpu as usize)).unwrap();
     group.set_limits(&Limits { runtime: Duration::from_millis(50), memory: 64 << 20, cpus: vec![cpu] }).unwrap();

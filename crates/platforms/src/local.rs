@@ -48,6 +48,8 @@ pub struct LocalConfig {
     pub listen: IpAddr,
     /// How long a unit may take until something listens on its address.
     pub ready_timeout: Duration,
+    /// Whether programs beside a deployment wait until it has what its limit grants.
+    pub goes_first: bool,
 }
 
 /// Processes on this machine, in one control group a run, each run kept by a warden.
@@ -158,6 +160,9 @@ fn prepare(
 
     if let (Some(hierarchy), Some(group)) = (&hierarchy, &owner.run().group) {
         hierarchy.create(group).map_err(|error| failed(&error))?;
+        if config.goes_first {
+            group.weigh().map_err(|error| failed(&error))?;
+        }
         group.set_limits(&told(&terms.total, &config.server_cpus)).map_err(|error| failed(&error))?;
         divide(group, &terms.parts, &config.server_cpus).map_err(|error| failed(&error))?;
     }

@@ -22,6 +22,7 @@ fn detect(need: &Requirement) -> Availability {
             server_cpus: vec![0],
             listen: std::net::Ipv4Addr::LOCALHOST.into(),
             ready_timeout: std::time::Duration::from_secs(30),
+            goes_first: false,
         },
         Here::new(),
     );

@@ -74,7 +74,13 @@ pub(crate) fn config(plan: &ComparePlan, server_cpus: Vec<u32>) -> Result<LocalC
         server_cpus,
         listen: plan.listen,
         ready_timeout: plan.ready_timeout,
+        goes_first: goes_first(),
     })
+}
+
+/// Whether what is measured goes before other programs of this machine. Not where `STAMPEDE_POLITE` is set.
+pub(crate) fn goes_first() -> bool {
+    env::var_os("STAMPEDE_POLITE").is_none()
 }
 
 /// How this program is started again as a warden.

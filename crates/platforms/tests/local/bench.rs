@@ -46,6 +46,7 @@ impl Bench {
                 server_cpus: available_cpus().into_iter().take(1).collect(),
                 listen: std::net::Ipv4Addr::LOCALHOST.into(),
                 ready_timeout: Duration::from_secs(30),
+                goes_first: false,
             },
             Here::new(),
         )

@@ -23,6 +23,7 @@ pub(crate) fn run(folder: &str) -> ExitCode {
             server_cpus: available_cpus().into_iter().take(1).collect(),
             listen: std::net::Ipv4Addr::LOCALHOST.into(),
             ready_timeout: std::time::Duration::from_secs(30),
+            goes_first: false,
         },
         Here::new(),
     )

@@ -199,6 +199,7 @@ fn foreign_state_folder() {
         server_cpus: vec![0],
         listen: std::net::Ipv4Addr::LOCALHOST.into(),
         ready_timeout: Duration::from_secs(30),
+        goes_first: false,
     };
     std::os::unix::fs::symlink("/tmp", bench.state_dir()).unwrap();
     let error = LocalPlatform::new(config.clone(), Here::new()).unwrap_err();

@@ -17,6 +17,7 @@ pub(crate) fn platform(stage: &Stage) -> LocalPlatform {
         server_cpus: available_cpus(),
         listen: std::net::Ipv4Addr::LOCALHOST.into(),
         ready_timeout: Duration::from_secs(30),
+        goes_first: false,
     };
     LocalPlatform::new(config, Here::new()).unwrap()
 }

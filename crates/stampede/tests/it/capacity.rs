@@ -15,7 +15,7 @@ fn a_rate_is_found_stored_and_shown_again() {
     if !have("a_rate_is_found_stored_and_shown_again", &["nginx", "php-fpm"]) {
         return;
     }
-    let stage = Stage::new();
+    let stage = Stage::alone();
     let said = stage.run(&[&NGINX[..], &SHORT, &["--slo", "p90<150ms,errors<1%", "--json", "-"]].concat());
     assert_eq!(said.code, Some(0), "{}\n{}", said.stderr, said.stdout);
     let found: Value = serde_json::from_str(&said.stdout).unwrap();

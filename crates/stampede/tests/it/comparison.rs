@@ -9,7 +9,7 @@ fn four_runtimes_are_compared_under_equal_limits() {
     if !have("four_runtimes_are_compared_under_equal_limits", &["nginx", "php-fpm", "apache2", "php", "go"]) {
         return;
     }
-    let stage = Stage::new();
+    let stage = Stage::alone();
     let said = stage.run(&[
         "compare",
         "markdown",

@@ -179,7 +179,7 @@ fn rinha_runs_in_php_and_go_behind_a_balancer() {
     if !ready(test, &programs, &["pdo_pgsql", "mbstring"]) {
         return;
     }
-    let stage = Stage::new();
+    let stage = Stage::alone();
     let flags = ["--app", "php,go", "--replicas", "2", "--balancer", "nginx", "--cpus", "1", "--memory", "1Gi"];
     let more = ["--runtimes", "nginx-fpm,go", "--duration", "5s", "--warm-up", "0", "--rounds", "1"];
     let report = ["--no-yard-stick", "--json", "-"];

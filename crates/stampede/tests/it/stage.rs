@@ -74,10 +74,18 @@ pub(crate) struct Stage {
     state: tempfile::TempDir,
     /// Processes whose runs are this test's: a run has the number of the process that made it in its name.
     started: RefCell<Vec<u32>>,
+    /// Whether other tests measure beside this one: then none of them goes first.
+    is_shared: bool,
     _measuring: MutexGuard<'static, ()>,
 }
 
 impl Stage {
+    /// Of a test that runs alone on the machine, as users measure.
+    #[allow(dead_code, reason = "for `it`, which shares this file with `drain`")]
+    pub(crate) fn alone() -> Self {
+        Self { is_shared: false, ..Self::new() }
+    }
+
     pub(crate) fn new() -> Self {
         let measuring = MEASURING.lock().unwrap_or_else(PoisonError::into_inner);
         LOCKED_APART.call_once(|| {
@@ -88,7 +96,8 @@ impl Stage {
         let home = tempfile::tempdir().unwrap();
         let state = tempfile::Builder::new().prefix("st").tempdir_in("/var/tmp").unwrap();
         fs::set_permissions(state.path(), std::os::unix::fs::PermissionsExt::from_mode(0o755)).unwrap();
-        Self { home, state, started: RefCell::new(vec![std::process::id()]), _measuring: measuring }
+        let started = RefCell::new(vec![std::process::id()]);
+        Self { home, state, started, is_shared: true, _measuring: measuring }
     }
 
     pub(crate) fn home(&self) -> &Path {
@@ -116,6 +125,9 @@ impl Stage {
             .env("COLUMNS", "80")
             .env_remove("TERM")
             .stdin(Stdio::null());
+        if self.is_shared {
+            command.env("STAMPEDE_POLITE", "1");
+        }
         command
     }
 

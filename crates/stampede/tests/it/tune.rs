@@ -108,7 +108,7 @@ fn a_deployment_is_made_better_step_by_step_and_each_says_why() {
     if !have("a_deployment_is_made_better_step_by_step_and_each_says_why", &["php", "nginx"]) {
         return;
     }
-    let stage = Stage::new();
+    let stage = Stage::alone();
     fs::write(stage.home().join("own.yaml"), OWN).unwrap();
     let climb = |rest: &[&str]| {
         let args = [

@@ -28,7 +28,7 @@ fn a_pool_of_one_worker_is_confirmed() {
     if !have("a_pool_of_one_worker_is_confirmed", &["nginx", "php-fpm"]) {
         return;
     }
-    let stage = Stage::new();
+    let stage = Stage::alone();
     compared(&stage, &["mix", "--runtimes", "nginx-fpm", "--set", "nginx-fpm.pm.max_children=1", "--cpus", "0.8"]);
     // Named, since one that is held up is asked for again, and is then the newest itself.
     let asked = shown(&stage)["id"].as_str().unwrap().to_owned();
