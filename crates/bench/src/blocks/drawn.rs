@@ -86,7 +86,7 @@ pub(super) fn identical(pieces: &[Piece], Blocks { studies, seed, .. }: &Blocks)
                     drawn.iter().filter(|is_false| **is_false).count() as f64 / f64::from(*studies)
                 });
                 worst = wrong.into_iter().chain(worst).reduce(f64::max);
-                let first = [machine(kind).to_owned(), name.to_owned(), rounds.to_string()];
+                let first = [kind.machine().to_owned(), name.to_owned(), rounds.to_string()];
                 rows.push(first.into_iter().chain(wrong.map(percent)).collect());
             }
         }
@@ -182,7 +182,7 @@ pub(super) fn runtimes(pieces: &[Piece]) -> Section {
         let seconds = studies.iter().map(|told| told.seconds).reduce(f64::max);
         let wrong: usize = studies.iter().map(|told| told.wrong).sum();
         rows.push(vec![
-            machine(kind).to_owned(),
+            kind.machine().to_owned(),
             studies.len().to_string(),
             truths.len().to_string(),
             seconds.map_or_else(String::new, |seconds| format!("{seconds:.0}")),
@@ -273,10 +273,6 @@ impl Told {
             three.len() == 3 && decided(&three, &levels).iter().filter(is_wide).all(Compared::is_found);
         study
     }
-}
-
-fn machine(kind: &Kind) -> &'static str {
-    if kind.is_busy { "busy" } else { "quiet" }
 }
 
 /// A target that part of the data keeps to may still be missed by what is not measured.

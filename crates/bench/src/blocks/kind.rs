@@ -93,6 +93,11 @@ impl Kind {
         }
     }
 
+    /// What the machine is like meanwhile.
+    pub(crate) fn machine(&self) -> &'static str {
+        if self.is_busy { "busy" } else { "quiet" }
+    }
+
     /// Flags beside the plan.
     pub(crate) fn flags(&self) -> &'static [&'static str] {
         if self.what == What::Runtimes { &["--runtimes", "all"] } else { &[] }

@@ -75,7 +75,7 @@ pub(super) fn power(pieces: &[Piece], blocks: &Blocks) -> Section {
             for (name, rule) in RULES.into_iter().filter(|_| fit > 1) {
                 let found = PAIRS.map(|pair| found(&all, fit, pair, rule, blocks));
                 let first =
-                    [machine(kind), kind.order, &format!("{time:.0}"), &fit.to_string(), name].map(str::to_owned);
+                    [kind.machine(), kind.order, &format!("{time:.0}"), &fit.to_string(), name].map(str::to_owned);
                 rows.push(first.into_iter().chain(found.map(percent)).collect());
                 if let Some((percent, place)) = aim(kind, time).filter(|_| name == RULES[0].0) {
                     let what = format!("{percent} % more work found within {time:.0} s, busy");
@@ -111,10 +111,6 @@ fn found(all: &[Vec<f64>], rounds: usize, pair: (usize, usize, u32), rule: Rule,
     };
     let drawn = draws(blocks.seed, blocks.studies, one);
     drawn.iter().filter(|is_found| **is_found).count() as f64 / f64::from(blocks.studies)
-}
-
-fn machine(kind: &Kind) -> &'static str {
-    if kind.is_busy { "busy" } else { "quiet" }
 }
 
 #[cfg(test)]
