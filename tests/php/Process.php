@@ -90,15 +90,21 @@ final class Process
     }
 
     /**
-     * A port of 127.0.0.1 on which nobody listens now.
+     * A port of 127.0.0.1 on which nobody listens now. It lies below those that the kernel gives to outgoing
+     * connections: one of these could have it before the server does.
      */
     public static function freePort(): int
     {
-        $socket = stream_socket_server('tcp://127.0.0.1:0');
-        if ($socket === false) {
-            throw new RuntimeException('no port is free');
+        $lowest = (int) file_get_contents('/proc/sys/net/ipv4/ip_local_port_range');
+        for ($try = 0; $try < 1_000; $try++) {
+            $port = random_int(max(1_024, $lowest - 10_000), $lowest - 1);
+            $socket = @stream_socket_server("tcp://127.0.0.1:$port");
+            if ($socket !== false) {
+                fclose($socket);
+                return $port;
+            }
         }
-        return (int) substr((string) strrchr((string) stream_socket_get_name($socket, false), ':'), 1);
+        throw new RuntimeException('no port is free');
     }
 
     /**

@@ -1,7 +1,7 @@
 //! The platform `local`: processes on this machine.
 
 mod message;
-mod port;
+pub mod port;
 mod preparation;
 mod running;
 mod spawn;

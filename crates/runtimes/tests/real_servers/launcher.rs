@@ -3,7 +3,7 @@
 
 use std::fs::{self, File, Permissions};
 use std::io::{Read, Write};
-use std::net::{SocketAddr, TcpListener, TcpStream};
+use std::net::{Ipv4Addr, SocketAddr, TcpStream};
 use std::os::unix::fs::{PermissionsExt, chown};
 use std::os::unix::net::UnixStream;
 use std::os::unix::process::CommandExt;
@@ -16,6 +16,7 @@ use stampede_core::{
     AddressId, AddressKind, BuildStep, Deployment, Endpoint, Limit, Places, Preparation, Program, Ready, Replacement,
     RunFile, StatusSource, StopSignal, Unit,
 };
+use stampede_platforms::port;
 use stampede_seam::SampleTargets;
 use tempfile::TempDir;
 
@@ -58,8 +59,7 @@ impl Server {
             let id = address.id.as_str();
             match address.kind {
                 AddressKind::Tcp => {
-                    let listener = TcpListener::bind("127.0.0.1:0").expect("find a port");
-                    let free = listener.local_addr().expect("read the port");
+                    let free = port::free(Ipv4Addr::LOCALHOST.into()).expect("find a port");
                     endpoints.push((address.id.clone(), Endpoint::Tcp(free)));
                     places.insert(id, free.to_string());
                     places.insert(format!("{id}.host"), free.ip().to_string());

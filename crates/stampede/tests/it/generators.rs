@@ -2,7 +2,7 @@
 
 use std::fs;
 use std::io::Write as _;
-use std::net::TcpListener;
+use std::net::Ipv4Addr;
 use std::os::unix::fs::PermissionsExt as _;
 use std::path::{Path, PathBuf};
 use std::process::{Child, Command, Stdio};
@@ -12,6 +12,7 @@ use rustix::mount::{MountFlags, mount};
 use rustix::process::{Pid, Signal, kill_process};
 use serde_json::Value;
 use stampede_cgroup::{Group, Hierarchy, Limits};
+use stampede_platforms::port;
 use stampede_testkit::{Behaviour, CountingServer};
 
 use crate::stage::{Said, Stage, have, wait_until};
@@ -288,7 +289,7 @@ impl Sshd {
                 Command::new("ssh-keygen").args(["-q", "-t", "ed25519", "-N", "", "-f"]).arg(folder.join(key)).status();
             assert!(made.unwrap().success());
         }
-        let port = TcpListener::bind("127.0.0.1:0").unwrap().local_addr().unwrap().port();
+        let port = port::free(Ipv4Addr::LOCALHOST.into()).unwrap().port();
         let shown = folder.display();
         let config = format!(
             "Port {port}\nListenAddress 127.0.0.1\nHostKey {shown}/host\nAuthorizedKeysFile {shown}/authorized\nStrictModes no\n\
