@@ -8,10 +8,11 @@
 import assert from 'node:assert/strict';
 import { join } from 'node:path';
 
-import { SIZES, excess, launch, leave, run, violations, visit } from './visit.mjs';
+import { inspect, launch, leave, run, violations, visit } from './visit.mjs';
 
 const [address, screenshots] = process.argv.slice(2);
 const browser = await launch();
+const screenshot = async (page, name) => screenshots && page.screenshot({ path: join(screenshots, `dashboard-${name}`), fullPage: true });
 const HISTORY = '/history?workload=markdown&runtime=nginx-fpm-runtime&metric=throughput_rps';
 const PAGES = {
   list: '/',
@@ -30,21 +31,7 @@ const names = (page) => page.locator('table.studies tbody th a').allInnerTexts()
 
 const checks = {
   async 'every page in light and dark, wide and on a phone'() {
-    for (const [name, path] of Object.entries(PAGES)) {
-      for (const colorScheme of ['light', 'dark']) {
-        for (const [size, viewport] of Object.entries(SIZES)) {
-          const { page, faults, close } = await open(path, { colorScheme, viewport });
-          const what = `${name}, ${colorScheme}, ${size}`;
-          const wide = await excess(page);
-          assert.ok(wide <= 0, `${what}: ${wide} px too wide`);
-          if ((size === 'wide') === (colorScheme === 'light')) assert.deepEqual(await violations(page), [], what);
-          assert.deepEqual(faults, [], what);
-          assert.equal(await page.evaluate(() => globalThis.hacked), undefined, what);
-          if (screenshots) await page.screenshot({ path: join(screenshots, `dashboard-${name}-${colorScheme}-${size}.png`), fullPage: true });
-          await close();
-        }
-      }
-    }
+    for (const [name, path] of Object.entries(PAGES)) await inspect(name, (options) => open(path, options), screenshot);
   },
 
   async 'studies are searched, filtered and set beside each other, without a script'() {
@@ -115,7 +102,7 @@ const checks = {
     }
     assert.equal(await page.evaluate(() => document.activeElement.getAttribute('role')), 'region');
     assert.deepEqual(await violations(page), []);
-    if (screenshots) await page.screenshot({ path: join(screenshots, 'dashboard-followed.png') });
+    await screenshot(page, 'followed.png');
     console.log('FINISH');
     await page.locator('#live').waitFor({ state: 'detached', timeout: 20_000 });
     assert.match(await page.locator('h1').innerText(), /running/);

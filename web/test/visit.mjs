@@ -1,5 +1,6 @@
 /** Visits pages in a real browser, and collects whatever they should not do. CHROMIUM names the browser. */
 
+import assert from 'node:assert/strict';
 import { readFileSync } from 'node:fs';
 import { createRequire } from 'node:module';
 
@@ -7,7 +8,7 @@ import { chromium } from 'playwright-core';
 
 const axe = readFileSync(createRequire(import.meta.url).resolve('axe-core/axe.min.js'), 'utf8');
 const RULES = ['wcag2a', 'wcag2aa', 'wcag21a', 'wcag21aa', 'wcag22aa', 'best-practice'];
-export const SIZES = { wide: { width: 1280, height: 900 }, phone: { width: 360, height: 740 } };
+const SIZES = { wide: { width: 1280, height: 900 }, phone: { width: 360, height: 740 } };
 
 export function launch() {
   return chromium.launch({
@@ -50,8 +51,30 @@ export async function violations(page) {
 }
 
 /** By how many pixels a page is wider than the screen. */
-export function excess(page) {
+function excess(page) {
   return page.evaluate(() => document.documentElement.scrollWidth - innerWidth);
+}
+
+/**
+ * Looks at a page wide in light and on a phone in dark with all that axe knows, and at each in the other colours for its width;
+ * `open` opens it with the options of a context.
+ */
+export async function inspect(name, open, screenshot) {
+  for (const [size, colorScheme, other] of [['wide', 'light', 'dark'], ['phone', 'dark', 'light']]) {
+    const { page, faults, close } = await open({ colorScheme, viewport: SIZES[size] });
+    for (const scheme of [colorScheme, other]) {
+      const what = `${name}, ${scheme}, ${size}`;
+      await page.emulateMedia({ colorScheme: scheme });
+      await drawn(page);
+      const wide = await excess(page);
+      assert.ok(wide <= 0, `${what}: ${wide} px too wide`);
+      if (scheme === colorScheme) assert.deepEqual(await violations(page), [], what);
+      await screenshot(page, `${name}-${scheme}-${size}.png`);
+      assert.deepEqual(faults, [], what);
+      assert.equal(await page.evaluate(() => globalThis.hacked), undefined, what);
+    }
+    await close();
+  }
 }
 
 /** Does every check, and ends with how that went. */
