@@ -13,7 +13,7 @@ use stampede_core::{Load, Protocol, Request};
 use stampede_load::{Backend, BodyCheck, Check, LoadExchange, LoadSpec, Pause, Progress, RunningLoad, Statuses, start};
 use stampede_testkit::{Behaviour, CountingServer, Fault};
 
-#[path = "shared/asking.rs"]
+#[path = "it/asking.rs"]
 mod asking;
 
 use asking::backends;

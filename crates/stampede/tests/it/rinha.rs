@@ -1,6 +1,6 @@
 //! The load of Rinha de Backend 2023 Q3, as docs/scenarios.md states it, in full length.
 
-#[path = "../../../load/tests/shared/people.rs"]
+#[path = "../../../load/tests/it/people.rs"]
 mod people;
 
 use std::fmt::Write as _;

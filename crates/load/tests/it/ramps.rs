@@ -1,12 +1,5 @@
 //! Closed loads whose connections change, against a server that notes when connections come and go.
 
-#![expect(clippy::unwrap_used, reason = "a test fails by it")]
-
-#[path = "shared/asking.rs"]
-mod asking;
-#[path = "shared/http2_peer.rs"]
-mod http2_peer;
-
 use std::num::NonZeroU32;
 use std::time::{Duration, Instant};
 
@@ -14,8 +7,8 @@ use stampede_core::{Load, Population, Protocol};
 use stampede_load::{Backend, LoadSpec, Pause, start};
 use stampede_testkit::{Behaviour, CountingServer, Received};
 
-use asking::{MS, cpus, on_each_backend, spec, total};
-use http2_peer::{Came, Http2Server};
+use crate::asking::{MS, cpus, on_each_backend, spec, total};
+use crate::http2_peer::{Came, Http2Server};
 
 on_each_backend! {
     connections_come_and_go_when_the_line_passes_their_number,

@@ -1,7 +1,5 @@
 //! The engine against a server that counts what it receives: its figures are never held against themselves.
 
-#![expect(clippy::unwrap_used, reason = "a test fails by it")]
-
 use std::collections::BTreeMap;
 use std::io::Write as _;
 use std::net::TcpListener;
@@ -15,10 +13,7 @@ use stampede_load::{
 };
 use stampede_testkit::{Behaviour, Close, CountingServer, Fault, Received};
 
-#[path = "shared/asking.rs"]
-mod asking;
-
-use asking::{MS, cpus, on_each_backend, total};
+use crate::asking::{MS, cpus, on_each_backend, total};
 
 on_each_backend! {
     every_request_on_kept_connections_is_counted_once,

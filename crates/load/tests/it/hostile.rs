@@ -1,7 +1,5 @@
 //! Servers that break the rules, or use all of them: each ends in the right count, and never in a hang.
 
-#![expect(clippy::unwrap_used, reason = "a test fails by it")]
-
 use std::io::{self, Read, Write};
 use std::net::{TcpListener, TcpStream};
 use std::sync::Arc;
@@ -13,10 +11,7 @@ use rustix::net::sockopt::set_socket_linger;
 use stampede_core::{Endpoint, ErrorClass};
 use stampede_load::{Backend, LoadSpec, start};
 
-#[path = "shared/asking.rs"]
-mod asking;
-
-use asking::{MS, on_each_backend, spec, total};
+use crate::asking::{MS, on_each_backend, spec, total};
 
 on_each_backend! {
     every_answer_ends_in_the_right_count,

@@ -1,12 +1,5 @@
 //! HTTP/2 servers that break the rules, or use all of them: each ends in the right count, and never in a hang.
 
-#![expect(clippy::unwrap_used, reason = "a test fails by it")]
-
-#[path = "shared/asking.rs"]
-mod asking;
-#[path = "shared/http2_peer.rs"]
-mod http2_peer;
-
 use std::io;
 use std::num::NonZeroU32;
 use std::time::{Duration, Instant};
@@ -14,8 +7,8 @@ use std::time::{Duration, Instant};
 use stampede_core::{ErrorClass, Protocol};
 use stampede_load::{Backend, LoadSpec, start};
 
-use asking::{MS, on_each_backend, spec, total};
-use http2_peer::{
+use crate::asking::{MS, on_each_backend, spec, total};
+use crate::http2_peer::{
     CONTINUATION, Came, DATA, END_HEADERS, END_STREAM, GOAWAY, HEADERS, Http2Server, OK, PING, PUSH_PROMISE, Peer,
     RST_STREAM, SETTINGS, Script, frame,
 };

@@ -1,7 +1,5 @@
 //! Connections and targets take turns, and targets come and go: servers that count for each of their connections.
 
-#![expect(clippy::unwrap_used, reason = "a test fails by it")]
-
 use std::fs;
 use std::io::Write as _;
 use std::net::TcpStream;
@@ -14,13 +12,8 @@ use stampede_core::{Endpoint, Protocol};
 use stampede_load::{Backend, LoadResult, LoadSpec, StartError, start};
 use stampede_testkit::{Behaviour, Close, CountingServer, Received, ReservedPort};
 
-#[path = "shared/asking.rs"]
-mod asking;
-#[path = "shared/http2_peer.rs"]
-mod http2_peer;
-
-use asking::{MS, cpus, on_each_backend, spec, total};
-use http2_peer::{Came, Http2Server, Peer};
+use crate::asking::{MS, cpus, on_each_backend, spec, total};
+use crate::http2_peer::{Came, Http2Server, Peer};
 
 on_each_backend! {
     connections_whose_number_is_given_carry_the_same_number_of_requests,

@@ -1,7 +1,5 @@
 //! Open loads, loads by count and time-outs against a server that counts what it receives.
 
-#![expect(clippy::unwrap_used, reason = "a test fails by it")]
-
 use std::io::Write as _;
 use std::net::TcpListener;
 use std::time::{Duration, Instant};
@@ -10,10 +8,7 @@ use stampede_core::{Endpoint, ErrorClass};
 use stampede_load::{Backend, LoadResult, LoadSpec, start};
 use stampede_testkit::{Behaviour, Close, CountingServer, Fault, Received};
 
-#[path = "shared/asking.rs"]
-mod asking;
-
-use asking::{MS, cpus, on_each_backend, spec, total};
+use crate::asking::{MS, cpus, on_each_backend, spec, total};
 
 on_each_backend! {
     an_open_load_sends_every_request_of_its_schedule,

@@ -1,12 +1,5 @@
 //! Scenarios against a server that knows people: what it saw is held against what was asked for and what is told.
 
-#![expect(clippy::unwrap_used, reason = "a test fails by it")]
-
-#[path = "shared/asking.rs"]
-mod asking;
-#[path = "shared/people.rs"]
-mod people;
-
 use std::collections::BTreeMap;
 use std::io::ErrorKind;
 use std::path::Path;
@@ -18,8 +11,8 @@ use stampede_core::{Bytes, ErrorClass, Load, Protocol};
 use stampede_load::{Backend, LoadResult, LoadSpec, Pause, start};
 use stampede_plan::{MachineSize, parse_scenario};
 
-use asking::on_each_backend;
-use people::{PeopleServer, Seen};
+use crate::asking::on_each_backend;
+use crate::people::{PeopleServer, Seen};
 
 on_each_backend! {
     one_follow_up_comes_after_each_creation,

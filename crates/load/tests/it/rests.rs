@@ -1,7 +1,5 @@
 //! Loads that begin when they are told to, and rest between turns, against a server that notes when what came.
 
-#![expect(clippy::unwrap_used, reason = "a test fails by it")]
-
 use std::time::{Duration, Instant};
 
 use stampede_core::Counts;
@@ -9,10 +7,7 @@ use stampede_load::{Backend, LoadSpec, start_at};
 use stampede_seam::TurnSpan;
 use stampede_testkit::{Behaviour, Close, CountingServer};
 
-#[path = "shared/asking.rs"]
-mod asking;
-
-use asking::{MS, cpus, on_each_backend, spec, total};
+use crate::asking::{MS, cpus, on_each_backend, spec, total};
 
 on_each_backend! {
     nothing_is_sent_while_a_load_rests_and_connections_are_kept,

@@ -1,7 +1,5 @@
 //! HTTP/1.0, HTTP/2 and TLS against nginx, which counts what it has answered in its access log.
 
-#![expect(clippy::unwrap_used, reason = "a test fails by it")]
-
 use std::collections::BTreeMap;
 use std::fs;
 use std::io::Write;
@@ -19,10 +17,7 @@ use stampede_plan::{MachineSize, parse_scenario};
 use stampede_testkit::ReservedPort;
 use tempfile::TempDir;
 
-#[path = "shared/asking.rs"]
-mod asking;
-
-use asking::{MS, on_each_backend, spec, total};
+use crate::asking::{MS, on_each_backend, spec, total};
 
 on_each_backend! {
     every_protocol_is_answered_and_counted,
