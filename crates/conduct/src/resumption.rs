@@ -105,6 +105,8 @@ fn differences(then: &Study, now: &Study, asked_seed: Option<u64>, pilots: bool)
         groundwork,
         resumed_at: _,
         time_over_at: _,
+        // It goes on in windows, where turns did not hold.
+        windows_from: _,
     } = then;
     let mut found = Vec::new();
     differ(&mut found, "question", &format!("{kind:?}").to_lowercase(), &format!("{:?}", now.kind).to_lowercase());
@@ -290,6 +292,7 @@ mod tests {
             order: stampede_core::BlockOrder::default(),
             resumed_at: Vec::new(),
             time_over_at: None,
+            windows_from: None,
         }
     }
 

@@ -291,6 +291,7 @@ pub(crate) fn begun(plan: &ComparePlan, kind: StudyKind, site: &Site<'_>, starte
         order: plan.order,
         resumed_at: Vec::new(),
         time_over_at: None,
+        windows_from: None,
     }
 }
 

@@ -77,13 +77,15 @@ impl FakeDeployment {
     }
 
     fn counters(&self, now: Moment) -> Counters {
-        let FakeLifetime { cpus, oom_kills, .. } = &self.lifetime;
+        let FakeLifetime { cpus, oom_kills, major_faults, .. } = &self.lifetime;
+        let until_now = |happened: &[Duration]| happened.iter().filter(|after| now >= self.at(**after)).count() as u64;
         let loaded = self.loaded.lock().unwrap_or_else(PoisonError::into_inner);
         let busy: Duration = loaded.iter().map(|load| now.min(load.end).since(load.start)).sum();
         Counters {
             cpu: busy.mul_f64(*cpus),
             memory: Memory { anonymous: 32 << 20, ..Memory::default() },
-            oom_kills: oom_kills.iter().filter(|after| now >= self.at(**after)).count() as u64,
+            oom_kills: until_now(oom_kills),
+            major_faults: until_now(major_faults),
             ..Counters::default()
         }
     }
