@@ -36,8 +36,6 @@ pub(crate) struct FakeDeployment {
     pub(crate) group: PathBuf,
     /// When load was driven.
     pub(crate) loaded: Mutex<Vec<Range<Moment>>>,
-    /// Since when it does nothing.
-    pub(crate) frozen: Mutex<Option<Moment>>,
     /// Where settings of PHP are asked for, where that has an address of its own.
     pub(crate) probe: Endpoint,
     /// Who tells the settings of PHP that are in force, and what.
@@ -48,10 +46,6 @@ impl FakeDeployment {
     /// The moment that is so long after its launch.
     pub(crate) fn at(&self, after: Duration) -> Moment {
         self.launched + after
-    }
-
-    pub(crate) fn frozen(&self) -> MutexGuard<'_, Option<Moment>> {
-        self.frozen.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
     pub(crate) fn has_ended(&self, now: Moment) -> bool {
@@ -118,9 +112,6 @@ impl FakeVantage {
 
     /// Until when nothing is answered.
     fn stalls_until(&self, deployment: &FakeDeployment) -> Option<Moment> {
-        if deployment.frozen().is_some() {
-            return Some(Moment::new(Duration::MAX));
-        }
         let (from, to) = deployment.lifetime.stall?;
         let now = self.now();
         (deployment.at(from) <= now && now < deployment.at(to)).then(|| deployment.at(to))
