@@ -8,7 +8,7 @@ use stampede_seam::Platform;
 
 use crate::context::{Place, Timing, TrialContext};
 use crate::event::{Event, Sink, SinkError};
-use crate::order::schedule;
+use crate::order::{groups, schedule};
 use crate::prepare::Prepared;
 use crate::scale;
 use crate::time_limit::TimeLimit;
@@ -96,24 +96,31 @@ async fn measure(
     };
     let cases: Vec<&CaseId> = prepared.iter().map(|prepared| &prepared.case.id).collect();
     let of_block = (1..).zip(schedule(study.seed, block, &cases, open));
-    let of_block = of_block.map(|(position, index)| (position, &prepared[index]));
-    let of_block = of_block.filter(|(_, prepared)| !done.contains(&prepared.case.id));
-    let of_block: Vec<_> = of_block.collect();
+    let of_block: Vec<_> = of_block.map(|(position, index)| (position, &prepared[index])).collect();
+    let mut done = done.clone();
     if turns::are_for(study, block, context, prepared) {
-        let place = (trials.len() as u32 + 1, of);
-        match Box::pin(turns::run(platform, study, context, block, &of_block, place, sink)).await? {
-            Ok(measured) => {
-                trials.extend(measured);
-                return Ok(());
+        for group in groups(&of_block, study.groundwork.up_together) {
+            let is_left = |(_, prepared): &&(u32, &Prepared)| !done.contains(&prepared.case.id);
+            let group: Vec<_> = group.iter().filter(is_left).copied().collect();
+            if group.is_empty() {
+                continue;
             }
-            Err(windows_from) => {
-                sink.take(&Event::Warned(&giving_up_turns(&windows_from))).await?;
-                sink.take(&Event::TurnsEnded(&windows_from)).await?;
-                study.windows_from = Some(windows_from);
+            let place = (trials.len() as u32 + 1, of);
+            match Box::pin(turns::run(platform, study, context, block, &group, place, sink)).await? {
+                Ok(measured) => {
+                    done.extend(measured.iter().map(|trial| trial.case.clone()));
+                    trials.extend(measured);
+                }
+                Err(windows_from) => {
+                    sink.take(&Event::Warned(&giving_up_turns(&windows_from))).await?;
+                    sink.take(&Event::TurnsEnded(&windows_from)).await?;
+                    study.windows_from = Some(windows_from);
+                    break;
+                }
             }
         }
     }
-    for (position, prepared) in of_block {
+    for (position, prepared) in of_block.into_iter().filter(|(_, prepared)| !done.contains(&prepared.case.id)) {
         let number = trials.len() as u32 + 1;
         let Case { id: case, limits, .. } = &prepared.case;
         let allowed = prepared.scaling.is_none().then(|| limits.cpus.cores());
