@@ -15,7 +15,6 @@ const SEVERAL: [&str; 28] = [
     "Decision",
     "Failure",
     "Found",
-    "FreezeError",
     "Limits",
     "LoadView",
     "Look",

@@ -104,7 +104,7 @@ impl Design {
                 Some(if own.deviation > pooled.deviation { own } else { pooled })
             }
         };
-        BlockRatios::of_known(apart, few, 0.0)
+        BlockRatios::of_known(apart, few, 0.0).ok()
     }
 }
 

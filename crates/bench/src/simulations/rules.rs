@@ -243,7 +243,7 @@ fn followed(spending: Spending, table: &Table, known_errors: &mut Known) -> Opti
                 let others: Vec<&[f64]> =
                     (0..table.len()).filter(|case| case != a && case != b && open[*case]).map(known).collect();
                 let logs = known(*b).iter().zip(known(*a)).map(|(b, a)| b - a).collect();
-                BlockRatios::of_known(logs, pair_spread(known(*a), known(*b), &others), 0.0)
+                BlockRatios::of_known(logs, pair_spread(known(*a), known(*b), &others), 0.0).ok()
             })
             .collect();
         let ratios = ratios?;

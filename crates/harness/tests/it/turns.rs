@@ -158,7 +158,7 @@ async fn groups_have_their_turns_one_after_the_other() {
         assert_eq!(cases, ["a", "b", "c", "d", "e"]);
     }
 
-    // A block of which one group was measured goes on with the others.
+    // A block of which one group was measured continues with the others.
     let (kept, missing) = heard.trials.split_at(7);
     bench.study.resumed_at = vec![platform.vantage().timestamp()];
     let resumed = bench.resume(&platform, kept.to_vec()).await;
