@@ -16,19 +16,6 @@ use crate::{StudyView, open_part};
 /// A factor that matters to anyone: an open pair says whether it is ruled out.
 const LARGE: f64 = 1.5;
 
-/// A ratio that is known to a larger factor only is a matter of the machine.
-const VAGUE: f64 = 1.25;
-
-/// What is said where neighbours leave nothing to be said: `not on this machine now: after 3 rounds a ratio is known to a factor of 2.1`.
-fn not_now(open: &[Lead]) -> Option<String> {
-    let known = open.iter().filter_map(|Lead { verdict, .. }| {
-        let ratio = &verdict.ratio;
-        Some(((ratio.high? / ratio.low?).sqrt(), ratio.n))
-    });
-    let (factor, rounds) = known.max_by(|a, b| a.0.total_cmp(&b.0)).filter(|(factor, _)| *factor > VAGUE)?;
-    Some(format!("not on this machine now: after {rounds} rounds a ratio is known to a factor of {factor:.1} only"))
-}
-
 /// More names than this are counted.
 const MOST_NAMES: usize = 5;
 
@@ -164,10 +151,7 @@ impl Text<'_> {
         let blocks: Option<Vec<u32>> = undecided.map(needed).collect();
         match blocks.and_then(|blocks| blocks.into_iter().max()) {
             Some(blocks) => format!("{} would probably decide it", longer(self.view, blocks)),
-            None => {
-                let why = "no number of rounds that is worth waiting for would decide it";
-                not_now(open).map_or_else(|| why.to_owned(), |now| format!("{now}, and {why}"))
-            }
+            None => "no number of rounds that is worth waiting for would decide it".to_owned(),
         }
     }
 
