@@ -80,6 +80,10 @@ export interface WireStudy {
    * What holds the first case back, where the others are changes of it.
    */
   why?: WireExplanation | null;
+  /**
+   * From where on a study that was to be measured in turns was measured in windows.
+   */
+  windows_from?: WireWindowsFrom | null;
   workload: string;
   yard_stick: WireYardStick;
 }
@@ -625,6 +629,13 @@ export interface WireChange {
   from: string;
   ratio: WireEstimate | null;
   to: string;
+}
+export interface WireWindowsFrom {
+  /**
+   * The first block in windows.
+   */
+  block: number;
+  why: string;
 }
 export interface WireYardStick {
   drift: WireDrift | null;

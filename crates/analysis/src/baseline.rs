@@ -4,7 +4,9 @@
 mod drift;
 mod noise;
 mod pilot;
+mod window;
 
 pub use self::drift::{Drift, drift};
 pub use self::noise::{BUSY, calibrates, noise_floor, within_budget};
 pub use self::pilot::{LEAST_WARM_UP, MOST_PILOT, PilotWatch, untold};
+pub use self::window::{LifetimeCost, window};

@@ -24,7 +24,8 @@ mod samples;
 pub use activity::{Activity, UnitActivity};
 pub use analysis::{Analysis, CaseSummary, analyse, findings};
 pub use baseline::{
-    BUSY, Drift, LEAST_WARM_UP, MOST_PILOT, PilotWatch, calibrates, drift, noise_floor, untold, within_budget,
+    BUSY, Drift, LEAST_WARM_UP, LifetimeCost, MOST_PILOT, PilotWatch, calibrates, drift, noise_floor, untold, window,
+    within_budget,
 };
 pub use capacity::{
     CONFIRMATION, Capacity, CapacityStep, CurvePoint, Found, MOST_PROBES, ProbeEnd, ProbeSummary, ProbeWatch, capacity,

@@ -33,6 +33,7 @@ pub(crate) fn study(cases: &[&str]) -> Study {
         order: stampede_core::BlockOrder::default(),
         resumed_at: Vec::new(),
         time_over_at: None,
+        windows_from: None,
     }
 }
 

@@ -15,6 +15,7 @@ use crate::published::Published;
 use crate::real::Real;
 use crate::recording::Recording;
 use crate::sampling::Sampling;
+use crate::simulations::Simulated;
 use crate::suite::Load;
 use crate::tuning::Replay;
 use crate::tuning::recorder::GridRecording;
@@ -52,6 +53,8 @@ pub(crate) enum Task {
     Published(Published),
     /// How often verdicts are right, in studies that are measured
     Real(Real),
+    /// What decisions about errors rest on: rules that are used beside those that were not taken
+    Simulate(Simulated),
     /// Where the scatter of trials comes from, and what turns take away of it
     Turns(Turns),
     /// What verdicts in turns are worth, on deployments whose true ratios are known

@@ -32,6 +32,7 @@ pub(crate) fn study(rounds: Rounds, precision: f64, duration: Duration) -> Study
         order: BlockOrder::default(),
         resumed_at: Vec::new(),
         time_over_at: None,
+        windows_from: None,
     }
 }
 

@@ -39,6 +39,7 @@ mod real;
 mod recording;
 mod sampling;
 mod server;
+mod simulations;
 mod spread;
 mod stage;
 mod steal;
@@ -91,6 +92,7 @@ fn run() -> Result<(), Failure> {
         Task::Published(asked) => published::run(&asked),
         Task::Findings(provocation) => findings::run(&provocation),
         Task::Turns(asked) => turns::run(&asked),
+        Task::Simulate(simulated) => simulations::run(&simulated),
         Task::Blocks(asked) => blocks::run(&asked),
         Task::Disturb { seed } => turns::disturb(seed).map_err(Failure::Prepare),
         Task::Burn => Ok(burner::serve()?),

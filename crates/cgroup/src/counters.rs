@@ -28,6 +28,8 @@ pub struct Counters {
     pub cache: u64,
     /// Processes that the kernel killed because a memory limit was reached.
     pub oom_kills: u64,
+    /// Pages that had to be read from a disk before a process could go on, from files or from swap.
+    pub major_faults: u64,
 }
 
 impl Group {
@@ -53,7 +55,7 @@ impl Group {
 /// # Errors
 ///
 /// When a file cannot be read or is not as documented. What older kernels lack (`total_shmem`, kernel memory,
-/// `oom_kill`) counts as 0.
+/// `oom_kill`, `total_pgmajfault`) counts as 0.
 pub fn read_v1(cpu: &Path, cpuacct: &Path, memory: &Path) -> Result<Counters, FileError> {
     let bandwidth = Keyed::read(cpu.join("cpu.stat"))?;
     let stat = Keyed::read(memory.join("memory.stat"))?;
@@ -73,6 +75,7 @@ pub fn read_v1(cpu: &Path, cpuacct: &Path, memory: &Path) -> Result<Counters, Fi
         oom_kills: with_those_below(memory).iter().try_fold(0, |sum, dir| {
             Ok(sum + Keyed::read(dir.join("memory.oom_control"))?.get("oom_kill")?.unwrap_or(0))
         })?,
+        major_faults: stat.get("total_pgmajfault")?.unwrap_or(0),
     })
 }
 
@@ -103,6 +106,7 @@ pub fn read_v2(dir: &Path) -> Result<Counters, FileError> {
         kernel,
         cache: stat.require("file")?.saturating_sub(shared),
         oom_kills: Keyed::read(dir.join("memory.events"))?.require("oom_kill")?,
+        major_faults: stat.get("pgmajfault")?.unwrap_or(0),
     })
 }
 

@@ -50,13 +50,24 @@ impl Group {
             // A process that was stopped on its way into the group's folders may not be in the one that tracks.
             kill_each();
         } else if let Some(freezer) = self.freezer() {
-            write(&freezer.file, freezer.frozen)?;
+            let Freezer { file, frozen, thawed } = freezer;
+            write(&file, frozen)?;
             kill_each();
-            write(&freezer.file, freezer.thawed)?;
+            write(&file, thawed)?;
         } else {
             kill_each();
         }
         Ok(())
+    }
+
+    fn freezer(&self) -> Option<Freezer> {
+        let freezer = match self {
+            Self::V1(V1Folders { freezer, .. }) => {
+                Freezer { file: freezer.as_deref()?.join("freezer.state"), frozen: "FROZEN", thawed: "THAWED" }
+            }
+            Self::V2 { dir } => Freezer { file: dir.join("cgroup.freeze"), frozen: "1", thawed: "0" },
+        };
+        Some(freezer).filter(|freezer| freezer.file.exists())
     }
 
     /// `cgroup.kill` of the group, or of the version 2 group that tracks it.
@@ -67,6 +78,14 @@ impl Group {
         };
         Some(dir.join("cgroup.kill")).filter(|file| file.exists())
     }
+}
+
+/// How a group is frozen: [version 1](https://docs.kernel.org/admin-guide/cgroup-v1/freezer-subsystem.html),
+/// [version 2](https://docs.kernel.org/admin-guide/cgroup-v2.html#core-interface-files).
+struct Freezer {
+    file: PathBuf,
+    frozen: &'static str,
+    thawed: &'static str,
 }
 
 /// Why a group could not be emptied.

@@ -8,7 +8,6 @@
 //! [version 2]: https://docs.kernel.org/admin-guide/cgroup-v2.html
 
 mod counters;
-mod freeze;
 mod group;
 mod hierarchy;
 mod kernel_file;
@@ -17,7 +16,6 @@ mod limits;
 mod mount;
 
 pub use counters::{Counters, read_v1, read_v2, throttled};
-pub use freeze::FreezeError;
 pub use group::{Group, RemoveError, V1Folders};
 pub use hierarchy::{DetectError, Hierarchy, Place};
 pub use kernel_file::FileError;

@@ -232,11 +232,11 @@ fn counters_of_both_versions_are_read() {
     let root = tree(&[
         ("cpu/cpu.stat", "nr_periods 10\nnr_throttled 4\nthrottled_time 5000000\n"),
         ("cpuacct/cpuacct.usage", "123456789\n"),
-        ("memory/memory.stat", "cache 1\nrss 2\ntotal_cache 900\ntotal_rss 300\ntotal_shmem 200\n"),
+        ("memory/memory.stat", "cache 1\nrss 2\ntotal_cache 900\ntotal_rss 300\ntotal_shmem 200\ntotal_pgmajfault 3\n"),
         ("memory/memory.kmem.usage_in_bytes", "50\n"),
         ("memory/memory.oom_control", "oom_kill_disable 0\nunder_oom 0\noom_kill 2\n"),
         ("v2/cpu.stat", "usage_usec 7\nuser_usec 5\nnr_periods 10\nnr_throttled 4\nthrottled_usec 5000\n"),
-        ("v2/memory.stat", "anon 300\nfile 900\nkernel 50\nshmem 200\n"),
+        ("v2/memory.stat", "anon 300\nfile 900\nkernel 50\nshmem 200\npgmajfault 3\n"),
         ("v2/memory.events", "low 0\nmax 7\noom 3\noom_kill 2\n"),
         ("old/cpu.stat", "usage_usec 7\nnr_periods 0\nnr_throttled 0\nthrottled_usec 0\n"),
         ("old/memory.stat", "anon 1\nfile 1\nkernel_stack 16\nslab 8\nshmem 0\n"),
@@ -252,7 +252,7 @@ fn counters_of_both_versions_are_read() {
         assert_eq!(counters.throttled, Duration::from_millis(5));
         assert_eq!((counters.anonymous, counters.shared), (300, 200));
         assert_eq!((counters.kernel, counters.cache), (50, 700));
-        assert_eq!(counters.oom_kills, 2);
+        assert_eq!((counters.oom_kills, counters.major_faults), (2, 3));
     }
     assert_eq!(read_v2(&at("old")).unwrap().kernel, 24);
 }

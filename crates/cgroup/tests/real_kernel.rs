@@ -232,32 +232,6 @@ fn a_memory_kill_below_counts_in_the_group_above() {
     assert!(!group.exists());
 }
 
-#[test]
-fn a_frozen_group_does_nothing_until_it_is_thawed() {
-    let Some(group) = make("a_frozen_group_does_nothing_until_it_is_thawed") else { return };
-    let child = spawn(&group, "while :; do :; done & while :; do :; done");
-    let wait_for_work = |from: Duration| {
-        let deadline = Instant::now() + Duration::from_secs(20);
-        while counters(&group).cpu < from + Duration::from_millis(50) {
-            assert!(Instant::now() < deadline, "it does not work: {:?}", counters(&group).cpu);
-            std::thread::yield_now();
-        }
-    };
-    wait_for_work(Duration::ZERO);
-    group.freeze(Instant::now() + Duration::from_secs(10)).unwrap();
-    let frozen = counters(&group).cpu;
-    // As much as the loop would take in a tenth of a second, and this process takes instead.
-    let until = Instant::now() + Duration::from_millis(100);
-    while Instant::now() < until {
-        std::thread::yield_now();
-    }
-    let used = counters(&group).cpu - frozen;
-    assert!(used < Duration::from_millis(20), "{used:?}");
-    group.thaw().unwrap();
-    wait_for_work(frozen);
-    end(&group, child);
-}
-
 /// A busy loop beside the groups of runs, on one processor. Killed when it is dropped.
 struct Neighbour(Child);
 

@@ -37,7 +37,7 @@ async fn search(request: &StudyRequest<'_>, site: &Site<'_>, record: &mut Record
         // They are one under the loads that were chosen.
         let under = |then: &Case| Case { id: then.id.clone(), load: then.load.clone(), ..probed.case.clone() };
         study.cases = earlier.study.cases.iter().map(under).collect();
-        resumption::check(earlier, &study, plan.seed, plan.pilots, site.backend)?;
+        resumption::check(earlier, &study, plan, false, site.backend)?;
         if earlier.finished_at.is_some() {
             return Ok(());
         }

@@ -4,6 +4,7 @@
 //! processors, the signals, the platform and whoever is told. This crate prints nothing, reads no flag (its texts name
 //! some), makes no platform and writes no report.
 
+mod block_order;
 mod calibration;
 mod capacity;
 mod detected;

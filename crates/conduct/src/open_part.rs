@@ -11,7 +11,7 @@ use stampede_core::{
     Arrivals, BlockOrder, CaseId, LeftOut, LoadShare, OpenStudy, Rounds, StoredStudy, Study, StudyId, StudyKind, Trial,
 };
 use stampede_harness::Copies;
-use stampede_plan::{ComparePlan, RuntimeChoice};
+use stampede_plan::{ComparePlan, OrderChoice, RuntimeChoice};
 use stampede_store::Store;
 
 use crate::exit::Failure;
@@ -247,7 +247,7 @@ impl OpenPartRun<'_> {
         ComparePlan {
             candidates: self.plan.candidates.iter().filter(|candidate| is_meant(&candidate.id)).cloned().collect(),
             choice: RuntimeChoice::Named,
-            order: BlockOrder::Windows,
+            order: OrderChoice::Always(BlockOrder::Windows),
             duration: trials.window,
             warm_up: trials.warm_up,
             pilots: false,

@@ -85,6 +85,12 @@ impl Record {
                     self.store.end_time(&study.id, *at).map_err(|error| SinkError(Box::new(error)))?;
                 }
             }
+            Event::TurnsEnded(windows_from) => {
+                if let Some(study) = &mut self.study {
+                    study.windows_from = Some((*windows_from).clone());
+                    self.store.end_turns(&study.id, windows_from).map_err(|error| SinkError(Box::new(error)))?;
+                }
+            }
             Event::YardStickEnded(reading) => {
                 self.yard_stick.push((*reading).clone());
                 if let Some(study) = &self.study {

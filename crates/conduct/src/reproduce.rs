@@ -9,12 +9,13 @@ use std::time::Duration;
 use jiff::Timestamp;
 use stampede_core::{CaseId, CpuLayout, Limits, Load, Rounds, StudyKind, with_causes};
 use stampede_harness::{Copies, Missing, Prepared, Scaling, Stop, TrialContext};
-use stampede_plan::{ComparePlan, InstancesAsked, PlannedRow, PlannedTable, ReproducePlan, ScaledRow};
+use stampede_plan::{ComparePlan, InstancesAsked, OrderChoice, PlannedRow, PlannedTable, ReproducePlan, ScaledRow};
 use stampede_runtimes::Topologies;
 use stampede_scale::{Basis, CloudRunParameters, PRICES, Policy, Service};
 use stampede_seam::Backend;
 use stampede_store::Store;
 
+use crate::block_order;
 use crate::exit::Failure;
 use crate::host::{Bench, Ended, attend};
 use crate::record::{Record, Sinks};
@@ -190,6 +191,11 @@ impl<'a> Experiment<'a> {
         study.seed = plan.seed.unwrap_or(study.seed);
         study.rounds = Rounds::Fixed(plan.rounds);
         study.cases = table.prepared.iter().map(|prepared| prepared.case.clone()).collect();
+        // Instances come and go by themselves.
+        if table.prepared.iter().all(|prepared| prepared.scaling.is_none()) {
+            let of_row = ComparePlan { order: OrderChoice::Auto, ..of_row.clone() };
+            block_order::settle(&mut study, &of_row, site.bench().host.size().memory)?;
+        }
         let context = TrialContext {
             workload: &of_row.workload,
             scenario: of_row.scenario.as_ref(),

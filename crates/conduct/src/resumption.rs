@@ -2,11 +2,13 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::fmt::Display;
+use std::time::Duration;
 
 use stampede_core::{
     Carrier, Case, CaseId, CpuLayout, Load, PhpBuild, PhpModule, PhpSetup, Revision, Sending, Site, Slo, Study,
     StudyId, StudyKind, Topology, Trial,
 };
+use stampede_plan::{ComparePlan, OrderChoice};
 use stampede_store::{Store, StoredStudy, StudyRow};
 
 use crate::exit::Failure;
@@ -58,15 +60,16 @@ pub(crate) fn find(store: &Store, name: Option<&str>, kind: StudyKind) -> Result
 
 /// Sees that the study that would begin now is the stored one, so that its trials can stand beside the new ones.
 ///
-/// `seed` is the one that was asked for, if one was; `backend` is how load would be driven.
+/// `plan` is what was asked for, and whether pilots would choose the length of windows; `backend` is how load would be driven.
 pub(crate) fn check(
     stored: &StoredStudy,
     now: &Study,
-    seed: Option<u64>,
-    pilots: bool,
+    plan: &ComparePlan,
+    window_by_pilots: bool,
     backend: impl Display,
 ) -> Result<(), Failure> {
-    let mut differences = differences(&stored.study, now, seed, pilots);
+    let asked = Asked { seed: plan.seed, pilots: plan.pilots, order: plan.order, window_by_pilots };
+    let mut differences = differences(&stored.study, now, asked);
     let sending = |trial: &Trial| trial.measurement.as_ref()?.sending.clone();
     if let Some(Sending { backend: then, .. }) = stored.trials.iter().find_map(sending) {
         differ(&mut differences, "backend", &then, &backend.to_string());
@@ -82,8 +85,16 @@ pub(crate) fn check(
     )))
 }
 
+/// What was asked for, as far as a study that has not begun does not show it.
+struct Asked {
+    seed: Option<u64>,
+    pilots: bool,
+    order: OrderChoice,
+    window_by_pilots: bool,
+}
+
 /// What is not as it was, each as a line.
-fn differences(then: &Study, now: &Study, asked_seed: Option<u64>, pilots: bool) -> Vec<String> {
+fn differences(then: &Study, now: &Study, asked: Asked) -> Vec<String> {
     let Study {
         id: _,
         kind,
@@ -105,22 +116,29 @@ fn differences(then: &Study, now: &Study, asked_seed: Option<u64>, pilots: bool)
         groundwork,
         resumed_at: _,
         time_over_at: _,
+        // It goes on in windows, where turns did not hold.
+        windows_from: _,
     } = then;
     let mut found = Vec::new();
     differ(&mut found, "question", &format!("{kind:?}").to_lowercase(), &format!("{:?}", now.kind).to_lowercase());
     differ(&mut found, "workload", workload, &now.workload);
-    differ(&mut found, "seed", seed, &asked_seed.unwrap_or(*seed));
+    differ(&mut found, "seed", seed, &asked.seed.unwrap_or(*seed));
     differ(&mut found, "rounds", &format!("{rounds:?}"), &format!("{:?}", now.rounds));
     differ(&mut found, "precision", precision, &now.precision);
     let chosen = |metric: &Option<String>| metric.clone().unwrap_or_else(|| "that of the load".to_owned());
     differ(&mut found, "metric", &chosen(metric), &chosen(&now.metric));
-    let asked = |slo: &Option<Slo>| slo.as_ref().map_or_else(|| "none".to_owned(), Slo::to_string);
-    differ(&mut found, "SLO", &asked(slo), &asked(&now.slo));
+    let terms = |slo: &Option<Slo>| slo.as_ref().map_or_else(|| "none".to_owned(), Slo::to_string);
+    differ(&mut found, "SLO", &terms(slo), &terms(&now.slo));
     let had_pilots = !groundwork.warm_ups.is_empty();
     let of_warm_up = |pilots, length| if pilots { "by pilots".to_owned() } else { format!("{length:?}") };
-    differ(&mut found, "warm-up", &of_warm_up(had_pilots, *warm_up), &of_warm_up(pilots, now.warm_up));
-    differ(&mut found, "duration", &format!("{duration:?}"), &format!("{:?}", now.duration));
-    differ(&mut found, "order", order, &now.order);
+    differ(&mut found, "warm-up", &of_warm_up(had_pilots, *warm_up), &of_warm_up(asked.pilots, now.warm_up));
+    let of_window =
+        |by_pilots, length: Duration| if by_pilots { "by pilots".to_owned() } else { format!("{length:?}") };
+    let then_window = of_window(groundwork.window_why.is_some(), *duration);
+    differ(&mut found, "duration", &then_window, &of_window(asked.window_by_pilots, now.duration));
+    // It goes on in the order that it was begun in, where that was left open.
+    let then_asked = if groundwork.order_why.is_some() { OrderChoice::Auto } else { OrderChoice::Always(*order) };
+    differ(&mut found, "order", &then_asked, &asked.order);
     let driven_by = |study: &Study| match &study.groundwork.generators[..] {
         [] => "none".to_owned(),
         generators => generators.iter().map(Carrier::to_string).collect::<Vec<_>>().join(","),
@@ -235,9 +253,7 @@ fn differ<T: Display + PartialEq + ?Sized>(found: &mut Vec<String>, what: &str, 
 }
 
 #[cfg(test)]
-mod tests {
-    use std::time::Duration;
-
+pub(crate) mod tests {
     use jiff::Timestamp;
     use stampede_core::{
         Bytes, CaseRole, CgroupSupport, Cpus, ErrorModel, Groundwork, Limits, Machine, Rounds, RuntimeId, StudyId,
@@ -246,7 +262,14 @@ mod tests {
 
     use super::*;
 
-    fn study() -> Study {
+    const ASKED: Asked = Asked {
+        seed: None,
+        pilots: false,
+        order: OrderChoice::Always(stampede_core::BlockOrder::Windows),
+        window_by_pilots: false,
+    };
+
+    pub(crate) fn study() -> Study {
         let case = |id: &str| Case {
             id: CaseId::new(id),
             runtime: RuntimeId::new(id),
@@ -290,6 +313,7 @@ mod tests {
             order: stampede_core::BlockOrder::default(),
             resumed_at: Vec::new(),
             time_over_at: None,
+            windows_from: None,
         }
     }
 
@@ -346,11 +370,20 @@ mod tests {
         for (name, change, expected) in changes {
             let mut now = study();
             change(&mut now);
-            assert_eq!(differences(&study(), &now, None, false), expected, "{name}");
+            assert_eq!(differences(&study(), &now, ASKED), expected, "{name}");
         }
         assert_eq!(
-            differences(&study(), &study(), Some(8), true),
-            ["seed: 7 then, 8 now", "warm-up: 1s then, by pilots now"]
+            differences(
+                &study(),
+                &study(),
+                Asked { seed: Some(8), pilots: true, order: OrderChoice::Auto, window_by_pilots: true }
+            ),
+            [
+                "seed: 7 then, 8 now",
+                "warm-up: 1s then, by pilots now",
+                "duration: 8s then, by pilots now",
+                "order: windows then, auto now"
+            ]
         );
     }
 }

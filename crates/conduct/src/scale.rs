@@ -116,7 +116,13 @@ impl Services {
             ..begun(plan, StudyKind::Scale, &site, started_at)
         };
         if let Some(earlier) = record.earlier() {
-            resumption::check(earlier, &study, plan.seed, false, site.backend)?;
+            resumption::check(
+                earlier,
+                &study,
+                &ComparePlan { pilots: false, ..ComparePlan::clone(plan) },
+                false,
+                site.backend,
+            )?;
             check_services(earlier, &instances)?;
             study =
                 Study { resumed_at: [&earlier.study.resumed_at[..], &[started_at]].concat(), ..earlier.study.clone() };

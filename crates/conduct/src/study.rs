@@ -7,10 +7,10 @@ use std::time::Duration;
 use jiff::Timestamp;
 use stampede_analysis::MOST_PILOT;
 use stampede_core::{
-    BlockOrder, Bytes, CpuLayout, ErrorModel, Failures, Groundwork, LeftOut, OpenStudy, Rounds, Slo, Study, StudyId,
+    BlockOrder, CpuLayout, ErrorModel, Failures, Groundwork, LeftOut, OpenStudy, Rounds, Slo, Study, StudyId,
     StudyKind, Trial, Workload,
 };
-use stampede_harness::{Copies, Prepared, Stop, TrialContext, YardStick};
+use stampede_harness::{Copies, PilotFindings, Prepared, Stop, TrialContext, YardStick};
 use stampede_plan::ComparePlan;
 use stampede_seam::Backend;
 use stampede_store::Store;
@@ -19,7 +19,7 @@ use crate::exit::Failure;
 use crate::host::{Bench, Ended, attend};
 use crate::record::{Record, Sinks};
 use crate::site::{Cases, Site, conditions};
-use crate::{calibration, metric_choice, open_part, recording, reference_server, resumption};
+use crate::{block_order, calibration, metric_choice, open_part, recording, reference_server, resumption};
 
 /// Longest wait for answers that are still out when the window closes.
 pub(crate) const DRAIN: Duration = Duration::from_secs(5);
@@ -57,6 +57,13 @@ pub struct StudyRequest<'a> {
     pub resume: Option<Option<String>>,
     /// How load is driven; what costs least where it is not given.
     pub backend: Option<Backend>,
+}
+
+impl StudyRequest<'_> {
+    /// Whether pilots choose how long its windows are: those of a comparison that is no part of something else.
+    fn chooses_window(&self) -> bool {
+        self.plan.window_by_pilots && self.kind == StudyKind::Compare && self.id.is_none()
+    }
 }
 
 /// Measures a study and keeps it in the store at this path: how that ended, and what was kept of it.
@@ -135,35 +142,60 @@ pub(crate) async fn conduct_ready(
     let started_at = study.started_at;
     let context = ready.context(request, site);
     open_part::check(record, plan.at)?;
+    let memory = bench.host.size().memory;
+    let is_new = record.earlier().is_none();
+    let has_pilots = plan.pilots && is_new;
     if let Some(earlier) = record.earlier() {
-        resumption::check(earlier, &study, plan.seed, plan.pilots, site.backend)?;
+        resumption::check(earlier, &study, plan, request.chooses_window(), site.backend)?;
         if earlier.finished_at.is_some() {
             return Ok(());
         }
         study = earlier.study.clone();
         study.resumed_at.push(started_at);
-    } else if !plan.calibrate {
-        study.groundwork.floor = calibration::floor_for(record.store(), &study).map_err(Failure::missing)?;
+    } else {
+        let settled = block_order::settle(&mut study, plan, memory);
+        // Pilots may need less than the limits, so that more of them fit.
+        settled.or_else(|problem| if has_pilots { Ok(()) } else { Err(problem) })?;
+        find_floor(&mut study, plan, record.store())?;
     }
-    let has_pilots = plan.pilots && study.resumed_at.is_empty();
     // The settings of a part are told by what it is a part of.
     if request.id.is_none() {
         bench.settings(&study);
     }
-    introduce(bench, &study, has_pilots);
+    introduce(bench, &study, has_pilots, has_pilots && request.chooses_window());
     let trials = record.trials().to_vec();
     let earlier = stampede_analysis::measured_for(&study, &trials);
     let mut sinks = Sinks::new(record, site, earlier);
     if has_pilots {
         let platform = &*site.ground.platform;
         let pilots = stampede_harness::pilots(platform, &study, &ready.prepared, &context, &mut sinks).await;
-        study.groundwork.warm_ups = pilots.map_err(Failure::missing)?;
+        let PilotFindings { warm_ups, peaks, costs } = pilots.map_err(Failure::missing)?;
+        (study.groundwork.warm_ups, study.groundwork.peaks) = (warm_ups, peaks);
+        block_order::settle(&mut study, plan, memory)?;
+        find_floor(&mut study, plan, sinks.record.store())?;
+        if request.chooses_window() {
+            let chosen = stampede_analysis::window(&costs).filter(|(window, _)| *window <= plan.duration);
+            let (window, why) = chosen.unwrap_or_else(|| (plan.duration, "no pilot came to rest".to_owned()));
+            bench.note(&format!("windows of {window:?}: {why} (--duration fixes it)"));
+            (study.duration, study.groundwork.window_why) = (window, Some(why));
+        }
+    }
+    if let Some(why) = study.groundwork.order_why.as_ref().filter(|_| is_new) {
+        bench.note(&format!("measured in {}: {why}", study.order));
     }
     // The warm-ups are known now.
     promise(bench, &study, &trials, sinks.record.store());
     stampede_harness::run(&*site.ground.platform, &study, &ready.prepared, &context, trials, &mut sinks)
         .await
         .map_err(Failure::missing)
+}
+
+/// Looks for what differences on this machine must clear, in the order in which the study is measured.
+fn find_floor(study: &mut Study, plan: &ComparePlan, store: &Store) -> Result<(), Failure> {
+    if !plan.calibrate {
+        study.groundwork.floor = calibration::floor_for(store, study).map_err(Failure::missing)?;
+    }
+    Ok(())
 }
 
 /// What a study takes beside its plan.
@@ -218,10 +250,6 @@ impl Ready {
         if let Some(note) = note {
             site.bench().note(&note);
         }
-        if plan.order == BlockOrder::Turns {
-            let each: Vec<Bytes> = self.prepared.iter().map(|prepared| prepared.case.limits.memory).collect();
-            fit_together(&each, site.bench().host.size().memory)?;
-        }
         let started_at = self.begins_at;
         Ok(Study {
             id: id.clone().unwrap_or_else(|| name(started_at)),
@@ -255,20 +283,6 @@ impl Ready {
     }
 }
 
-/// Whether deployments that are up together fit into this much memory, each at its limit.
-fn fit_together(each: &[Bytes], memory: Bytes) -> Result<(), Failure> {
-    let needed: u64 = each.iter().map(|limit| limit.get()).sum();
-    if needed <= memory.get() {
-        return Ok(());
-    }
-    Err(Failure::usage(format!(
-        "--order turns has all {} cases up together, which may take {} of this machine's {memory}; compare fewer, lower --memory, \
-         or use --order windows",
-        each.len(),
-        Bytes::new(needed)
-    )))
-}
-
 /// A study of a plan that begins now, without cases, and decided by what follows from its load.
 pub(crate) fn begun(plan: &ComparePlan, kind: StudyKind, site: &Site<'_>, started_at: Timestamp) -> Study {
     Study {
@@ -288,9 +302,10 @@ pub(crate) fn begun(plan: &ComparePlan, kind: StudyKind, site: &Site<'_>, starte
         machine: site.machine.clone(),
         cases: Vec::new(),
         groundwork: Groundwork::default(),
-        order: plan.order,
+        order: BlockOrder::default(),
         resumed_at: Vec::new(),
         time_over_at: None,
+        windows_from: None,
     }
 }
 
@@ -330,12 +345,13 @@ fn promise(bench: Bench<'_>, study: &Study, trials: &[Trial], store: &Store) {
 }
 
 /// Says what will be done.
-fn introduce(bench: Bench<'_>, study: &Study, pilots: bool) {
+fn introduce(bench: Bench<'_>, study: &Study, pilots: bool, window_by_pilots: bool) {
+    let most = if window_by_pilots { "at most " } else { "" };
     let cases = study.cases.len();
     let rounds = match study.rounds {
-        Rounds::Fixed(rounds) => format!("{cases} cases x {rounds} rounds of {:?}", study.duration),
+        Rounds::Fixed(rounds) => format!("{cases} cases x {rounds} rounds of {most}{:?}", study.duration),
         Rounds::Auto { max_time } => format!(
-            "{cases} cases in rounds of {:?} each, until the verdicts are clear or {} are over",
+            "{cases} cases in rounds of {most}{:?} each, until the verdicts are clear or {} are over",
             study.duration,
             humantime::format_duration(max_time)
         ),
@@ -351,22 +367,5 @@ fn introduce(bench: Bench<'_>, study: &Study, pilots: bool) {
         bench.note(&format!(
             "first a pilot of each case, for its warm-up (at most {most} s in all; --warm-up 1s skips it)"
         ));
-    }
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn deployments_that_are_up_together_fit_into_the_memory() {
-        let each = [Bytes::from_mib(512); 3];
-        fit_together(&each, Bytes::from_mib(1536)).unwrap();
-        let told = fit_together(&each, Bytes::from_mib(1024)).unwrap_err().message;
-        assert_eq!(
-            told,
-            "--order turns has all 3 cases up together, which may take 1536Mi of this machine's 1Gi; compare fewer, lower \
-             --memory, or use --order windows"
-        );
     }
 }

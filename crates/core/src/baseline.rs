@@ -5,7 +5,7 @@ use std::time::Duration;
 
 use serde::{Deserialize, Serialize};
 
-use crate::{Carrier, CaseId, StudyId};
+use crate::{Bytes, Carrier, CaseId, StudyId};
 
 /// What was found out before the first block.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
@@ -20,6 +20,18 @@ pub struct Groundwork {
     /// Who drove the load, where that was not the process that measured.
     #[serde(skip_serializing_if = "Vec::is_empty")]
     pub generators: Vec<Carrier>,
+    /// The most memory that the pilot of each case needed, where that was counted.
+    #[serde(skip_serializing_if = "BTreeMap::is_empty")]
+    pub peaks: BTreeMap<CaseId, Bytes>,
+    /// Why the cases of a block are measured as they are, where that was left open.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub order_why: Option<String>,
+    /// Why windows are as long as they are, where pilots chose that.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub window_why: Option<String>,
+    /// In how large groups the cases of a block have their turns, where not all are up together.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub up_together: Option<u32>,
 }
 
 /// A case that a comparison goes without.

@@ -125,7 +125,7 @@ pub use trial::{
     ServedAnswer, Trial, are_autoscaled,
 };
 pub use tuning::{Origin, Role, Setting, Tunable, TunableKind, Tuning, TuningProblem};
-pub use turn::{BlockOrder, Turn};
+pub use turn::{BlockOrder, Turn, WindowsFrom};
 pub use unit_end::{UnitExit, UnitStop};
 pub use verdict::{Verdict, VerdictWord};
 pub use workload::{Answer, Body, Exchange, Expectation, ExpectedHead, Play, Request, Workload};

@@ -39,6 +39,8 @@ pub struct Counters {
     pub memory: Memory,
     /// Processes that the kernel killed because the memory limit was reached.
     pub oom_kills: u64,
+    /// Pages that had to be read from a disk before a process could go on, from files or from swap.
+    pub major_faults: u64,
 }
 
 /// Memory in use, in bytes, by what the kernel can and cannot take back.

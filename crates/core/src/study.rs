@@ -6,7 +6,7 @@ use std::time::Duration;
 use jiff::Timestamp;
 use serde::{Deserialize, Serialize};
 
-use crate::{BlockOrder, Case, CaseId, Groundwork, Machine, Slo, StudyId, WorkloadId};
+use crate::{BlockOrder, Case, CaseId, Groundwork, Machine, Slo, StudyId, WindowsFrom, WorkloadId};
 
 /// What a study asks.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
@@ -124,9 +124,19 @@ pub struct Study {
     pub resumed_at: Vec<Timestamp>,
     /// When its time was over, where it ended for that. Its last look is then at the last block that is complete.
     pub time_over_at: Option<Timestamp>,
+    /// From where on it was measured in windows, where it was to be measured in turns and they did not hold.
+    pub windows_from: Option<WindowsFrom>,
 }
 
 impl Study {
+    /// How the cases of a block are measured.
+    pub fn order_of(&self, block: u32) -> BlockOrder {
+        match &self.windows_from {
+            Some(windows_from) if block >= windows_from.block => BlockOrder::Windows,
+            _ => self.order,
+        }
+    }
+
     /// For how long a case is loaded before its window.
     pub fn warm_up_of(&self, case: &CaseId) -> Duration {
         self.groundwork.warm_ups.get(case).map_or(self.warm_up, |warm_up| warm_up.length)

@@ -32,6 +32,15 @@ impl fmt::Display for BlockOrder {
     }
 }
 
+/// From where on a study that was to be measured in turns was measured in windows.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct WindowsFrom {
+    /// The first block in windows.
+    pub block: u32,
+    /// What turns did not leave as it was: `b: 2 of its 16 workers were replaced while it was at rest`.
+    pub why: String,
+}
+
 /// A turn of a deployment that is measured in turns.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Turn {

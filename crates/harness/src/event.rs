@@ -3,7 +3,7 @@
 use std::time::Duration;
 
 use jiff::Timestamp;
-use stampede_core::{Case, CaseId, Fut, Study, Trial, WarmUp, YardStickReading};
+use stampede_core::{Case, CaseId, Fut, Study, Trial, WarmUp, WindowsFrom, YardStickReading};
 use thiserror::Error;
 
 /// Where a trial is.
@@ -99,6 +99,8 @@ pub enum Event<'a> {
     },
     /// The time of a study was over before it was done; what has begun is not completed.
     TimeOver(Timestamp),
+    /// Turns did not hold: the block is measured again, in windows like those after it. Its trials in turns are dropped.
+    TurnsEnded(&'a WindowsFrom),
     /// Something stands in the way of what is asked, and what to do about it; it is measured all the same.
     Warned(&'a str),
     /// A trial ended.

@@ -53,7 +53,7 @@ pub use context::{TrialContext, YardStick};
 pub use event::{Event, Phase, Sink, SinkError};
 pub use mask::{UnderLoad, under_load};
 pub use order::{order, schedule};
-pub use pilot::pilots;
+pub use pilot::{PilotFindings, pilots};
 pub use prepare::{Conditions, Copies, Lack, Missing, Prepared, prepare};
 pub use record::{RecordError, Recorded, record};
 pub use scale::scaling::Scaling;

@@ -6,7 +6,8 @@ use std::time::Duration;
 use std::{iter, mem};
 
 use stampede_core::{
-    Counters, Cpus, Limit, LinkUse, Measurement, MeterSource, ResourceUse, Sampling, Sending, StepRecord, named_status,
+    Counters, Cpus, Limit, LinkUse, Measurement, MeterSource, ResourceUse, Sampling, Sending, StepRecord, UnitExit,
+    named_status,
 };
 use stampede_seam::{
     LoadHandle, LoadOrder, LoadOutcome, LoadResult, LoadView, Measures, Moment, Reading, RoughLatencies, Running,
@@ -127,8 +128,7 @@ pub(crate) async fn follow(
     while phase != Phase::Drain || !is_finished {
         tokio::select! {
             exit = running.exited() => {
-                let problem = format!("{} ended with {} while it was measured", exit.unit, exit.how);
-                return Err(failed(problem));
+                return Err(failed(ended(&exit)));
             }
             () = vantage.sleep_until(clock.next_wake(vantage.now(), phase)) => {}
         }
@@ -165,6 +165,11 @@ pub(crate) async fn follow(
         sampling,
         is_cut: clock.is_cut,
     })
+}
+
+/// What is said of a deployment that ended beside its load.
+pub(crate) fn ended(UnitExit { unit, how }: &UnitExit) -> String {
+    format!("{unit} ended with {how} while it was measured")
 }
 
 /// What a load has measured in a window of this length, with what was seen beside it.

@@ -23,6 +23,20 @@ pub fn order(seed: u64, block: u32, cases: usize) -> Vec<usize> {
     order
 }
 
+/// The groups that are up together, one after the other, where no more than `most` may be: as even as they can be. Cases come in the
+/// block's order, which is chance, so that over many blocks every pair is in one group equally often.
+pub(crate) fn groups<T>(block: &[T], most: Option<u32>) -> Vec<&[T]> {
+    let most = most.map_or(block.len(), |most| most as usize).max(1);
+    let count = block.len().div_ceil(most);
+    let mut left = block;
+    let group = |number: usize| {
+        let (group, later) = left.split_at(left.len().div_ceil(count - number));
+        left = later;
+        group
+    };
+    (0..count).map(group).collect()
+}
+
 #[cfg(test)]
 mod tests {
     use std::collections::HashMap;
@@ -52,5 +66,42 @@ mod tests {
             let expected: Vec<_> = schedule(5, block, &cases, &all).into_iter().filter(|index| *index != 1).collect();
             assert_eq!(schedule(5, block, &cases, &without), expected);
         }
+    }
+
+    #[test]
+    fn every_pair_is_in_one_group_equally_often_and_groups_are_even() {
+        for (cases, most, sizes) in [
+            (5, Some(2), &[2, 2, 1][..]),
+            (5, Some(3), &[3, 2]),
+            (7, Some(3), &[3, 2, 2]),
+            (6, Some(4), &[3, 3]),
+            (4, Some(9), &[4]),
+            (4, None, &[4]),
+            (3, Some(1), &[1, 1, 1]),
+        ] {
+            let mut met = vec![vec![0_u32; cases]; cases];
+            let blocks = 6000;
+            for block in 1..=blocks {
+                let order = order(3, block, cases);
+                let groups = groups(&order, most);
+                assert_eq!(groups.iter().map(|group| group.len()).collect::<Vec<_>>(), sizes);
+                assert_eq!(groups.concat(), order);
+                for group in groups {
+                    group.iter().for_each(|a| group.iter().for_each(|b| met[*a][*b] += 1));
+                }
+            }
+            let pairs: usize = sizes.iter().map(|size| size * (size - 1)).sum();
+            let share = pairs as f64 / (cases * (cases - 1)) as f64;
+            let expected = f64::from(blocks) * share;
+            // Five standard deviations of so many draws.
+            let far = 5.0 * (expected * (1.0 - share)).sqrt();
+            for (a, met) in met.iter().enumerate() {
+                for (b, met) in met.iter().enumerate().filter(|(b, _)| *b != a) {
+                    let off = (f64::from(*met) - expected).abs();
+                    assert!(off <= far, "{cases} by {most:?}: {a} and {b} met {met} times, not {expected}");
+                }
+            }
+        }
+        assert!(groups::<u8>(&[], Some(2)).is_empty());
     }
 }

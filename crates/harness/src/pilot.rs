@@ -4,8 +4,8 @@
 use std::collections::BTreeMap;
 use std::time::Duration;
 
-use stampede_analysis::{MOST_PILOT, PilotWatch, untold};
-use stampede_core::{CaseId, Outcome, Study, WarmUp};
+use stampede_analysis::{LifetimeCost, MOST_PILOT, PilotWatch, untold};
+use stampede_core::{Bytes, CaseId, Outcome, Study, WarmUp};
 use stampede_seam::Platform;
 
 use crate::context::{Place, Timing, TrialContext};
@@ -14,6 +14,17 @@ use crate::event::{Event, Sink, SinkError};
 use crate::prepare::Prepared;
 use crate::time_limit::TimeLimit;
 use crate::trial;
+
+/// What the pilots of a study found.
+#[derive(Debug, Default)]
+pub struct PilotFindings {
+    /// For how long each case is loaded before its windows.
+    pub warm_ups: BTreeMap<CaseId, WarmUp>,
+    /// The most memory that each needed, where that was counted.
+    pub peaks: BTreeMap<CaseId, Bytes>,
+    /// What a lifetime of each costs, and how it scatters.
+    pub costs: Vec<LifetimeCost>,
+}
 
 /// Runs a pilot of each case of a study. A pilot ends when it has come to rest, after half a minute at the latest, or its part of the
 /// study's time. Of one that fails, or that the time is over for, nothing follows but the shortest warm-up.
@@ -27,12 +38,12 @@ pub async fn pilots(
     prepared: &[Prepared],
     context: &TrialContext<'_>,
     sink: &mut dyn Sink,
-) -> Result<BTreeMap<CaseId, WarmUp>, SinkError> {
+) -> Result<PilotFindings, SinkError> {
     let context = TrialContext { sampled: false, ..*context };
     let most = study.rounds.time_of_pilot(prepared.len()).map_or(MOST_PILOT, |most| most.min(MOST_PILOT));
     let timing = Timing { warm_up: Duration::ZERO, duration: most, seed: study.seed };
     let mut time = TimeLimit::of(study, &[], &**platform.vantage());
-    let mut warm_ups = BTreeMap::new();
+    let mut found = PilotFindings::default();
     for prepared in prepared {
         let case = &prepared.case.id;
         sink.take(&Event::PilotStarted(case)).await?;
@@ -40,13 +51,26 @@ pub async fn pilots(
         let place = Place { block: 0, position: 0 };
         let seen = Some(&mut Watch::Pilot(&mut watch));
         let work = trial::run(platform, &context, prepared, place, &timing, seen, sink);
-        let warm_up = match time.within(1, work).await.transpose()?.map(|trial| trial.outcome) {
+        let vantage = platform.vantage();
+        let began = vantage.now();
+        let trial = time.within(1, work).await.transpose()?;
+        let took = vantage.now().since(began);
+        let used = trial.as_ref().and_then(|trial| trial.measurement.as_ref()?.resources);
+        let loaded = trial.as_ref().and_then(|trial| Some(trial.measurement.as_ref()?.window));
+        if let Some(used) = used {
+            found.peaks.insert(case.clone(), Bytes::new(used.memory_peak));
+        }
+        let warm_up = match trial.map(|trial| trial.outcome) {
             None => untold("was cut off: the time of the study was over".to_owned()),
             Some(Outcome::Failed(reason)) => untold(format!("failed: {}", reason.lines().next().unwrap_or_default())),
             Some(Outcome::Measured | Outcome::Invalid(_)) => watch.conclude(),
         };
         sink.take(&Event::PilotEnded(case, &warm_up)).await?;
-        warm_ups.insert(case.clone(), warm_up);
+        if let Some(loaded) = loaded {
+            let (piece, rates) = watch.at_rest();
+            found.costs.push(LifetimeCost { beside: took.saturating_sub(loaded) + warm_up.length, rates, piece });
+        }
+        found.warm_ups.insert(case.clone(), warm_up);
     }
-    Ok(warm_ups)
+    Ok(found)
 }

@@ -3,12 +3,12 @@
 use std::collections::BTreeSet;
 
 use stampede_analysis::{course, left_out};
-use stampede_core::{Case, CaseId, Outcome, Rounds, Study, Trial};
+use stampede_core::{Case, CaseId, Outcome, Rounds, Study, Trial, WindowsFrom};
 use stampede_seam::Platform;
 
 use crate::context::{Place, Timing, TrialContext};
 use crate::event::{Event, Sink, SinkError};
-use crate::order::schedule;
+use crate::order::{groups, schedule};
 use crate::prepare::Prepared;
 use crate::scale;
 use crate::time_limit::TimeLimit;
@@ -37,6 +37,8 @@ pub async fn run(
     sink.take(&started).await?;
     let vantage = &**platform.vantage();
     let mut time = TimeLimit::of(study, &trials, vantage);
+    let mut study = study.clone();
+    let study = &mut study;
     for block in trials.last().map_or(1, |trial| trial.block).. {
         let before = trials.partition_point(|trial| trial.block < block);
         let open = course(study, &trials[..before]).open;
@@ -74,7 +76,7 @@ pub async fn run(
 /// Measures what is not done of a block: those of the cases that are open, with their trials added to those of the study.
 async fn measure(
     platform: &dyn Platform,
-    study: &Study,
+    study: &mut Study,
     prepared: &[Prepared],
     context: &TrialContext<'_>,
     (block, open, done): (u32, &BTreeSet<CaseId>, &BTreeSet<CaseId>),
@@ -94,15 +96,31 @@ async fn measure(
     };
     let cases: Vec<&CaseId> = prepared.iter().map(|prepared| &prepared.case.id).collect();
     let of_block = (1..).zip(schedule(study.seed, block, &cases, open));
-    let of_block = of_block.map(|(position, index)| (position, &prepared[index]));
-    let of_block = of_block.filter(|(_, prepared)| !done.contains(&prepared.case.id));
-    if turns::are_for(study, context, prepared) {
-        let cases: Vec<_> = of_block.collect();
-        let place = (trials.len() as u32 + 1, of);
-        trials.extend(Box::pin(turns::run(platform, study, context, block, &cases, place, sink)).await?);
-        return Ok(());
+    let of_block: Vec<_> = of_block.map(|(position, index)| (position, &prepared[index])).collect();
+    let mut done = done.clone();
+    if turns::are_for(study, block, context, prepared) {
+        for group in groups(&of_block, study.groundwork.up_together) {
+            let is_left = |(_, prepared): &&(u32, &Prepared)| !done.contains(&prepared.case.id);
+            let group: Vec<_> = group.iter().filter(is_left).copied().collect();
+            if group.is_empty() {
+                continue;
+            }
+            let place = (trials.len() as u32 + 1, of);
+            match Box::pin(turns::run(platform, study, context, block, &group, place, sink)).await? {
+                Ok(measured) => {
+                    done.extend(measured.iter().map(|trial| trial.case.clone()));
+                    trials.extend(measured);
+                }
+                Err(windows_from) => {
+                    sink.take(&Event::Warned(&giving_up_turns(&windows_from))).await?;
+                    sink.take(&Event::TurnsEnded(&windows_from)).await?;
+                    study.windows_from = Some(windows_from);
+                    break;
+                }
+            }
+        }
     }
-    for (position, prepared) in of_block {
+    for (position, prepared) in of_block.into_iter().filter(|(_, prepared)| !done.contains(&prepared.case.id)) {
         let number = trials.len() as u32 + 1;
         let Case { id: case, limits, .. } = &prepared.case;
         let allowed = prepared.scaling.is_none().then(|| limits.cpus.cores());
@@ -133,6 +151,16 @@ fn time_is_over(study: &Study, block: u32) -> String {
             rounds => format!("{rounds} rounds are"),
         }
     )
+}
+
+/// What is said of a study whose turns do not hold.
+fn giving_up_turns(WindowsFrom { block, why }: &WindowsFrom) -> String {
+    let kept = match block - 1 {
+        0 => String::new(),
+        1 => "; the round before it is kept".to_owned(),
+        rounds => format!("; the {rounds} rounds before it are kept"),
+    };
+    format!("turns do not hold for {why}; from round {block} on, cases are measured one after the other{kept}")
 }
 
 /// What is said of a case that is left out from now on: why, and what mends it.

@@ -5,14 +5,15 @@
 //! goes on: a rest, then load that counts nothing.
 
 mod alternating;
+mod guard;
 mod schedule;
 
 use std::time::Duration;
 
-use stampede_core::{BlockOrder, Case, Load, Study, Trial};
+use stampede_core::{BlockOrder, Case, Load, Study, Trial, WindowsFrom};
 use stampede_seam::Platform;
 
-pub(crate) use self::alternating::Alternating;
+pub(crate) use self::alternating::{Alternating, TurnEnd};
 pub(crate) use self::schedule::Pace;
 
 use crate::context::{Place, Timing, TrialContext};
@@ -27,20 +28,21 @@ const LOOK: Duration = Duration::from_millis(500);
 /// to be late for it.
 const START: (Duration, Duration) = (Duration::from_millis(50), Duration::from_millis(10));
 
-/// Whether these cases are measured in turns: where that was asked for, and each load is the same whenever it begins.
-pub(crate) fn are_for(study: &Study, context: &TrialContext<'_>, prepared: &[Prepared]) -> bool {
+/// Whether these cases are measured in turns in a block: where that was asked for, and each load is the same whenever it begins.
+pub(crate) fn are_for(study: &Study, block: u32, context: &TrialContext<'_>, prepared: &[Prepared]) -> bool {
     let holds = |prepared: &Prepared| {
         let Case { load, beside, .. } = &prepared.case;
         matches!(load, Load::Closed { .. }) && beside.is_empty() && prepared.scaling.is_none()
     };
-    study.order == BlockOrder::Turns && context.scenario.is_none() && prepared.iter().all(holds)
+    study.order_of(block) == BlockOrder::Turns && context.scenario.is_none() && prepared.iter().all(holds)
 }
 
 fn turn_of(Prepared { case, .. }: &Prepared, block: u32, turn: Option<(u32, u32)>) -> Event<'_> {
     Event::TurnStarted { case: &case.id, block, turn, allowed: Some(case.limits.cpus.cores()) }
 }
 
-/// Runs a block: these cases at their positions, whose first trial has this number. Its trials in the order of their positions.
+/// Runs a block: these cases at their positions, whose first trial has this number. Its trials in the order of their positions; or why
+/// turns do not hold for one of them. Then all are stopped at once, and nothing of the block counts.
 ///
 /// # Errors
 ///
@@ -53,7 +55,7 @@ pub(crate) async fn run(
     cases: &[(u32, &Prepared)],
     (first, of): (u32, Option<u32>),
     sink: &mut dyn Sink,
-) -> Result<Vec<Trial>, SinkError> {
+) -> Result<Result<Vec<Trial>, WindowsFrom>, SinkError> {
     let timing = |warm_up, duration| Timing { warm_up, duration, seed: study.seed };
     let (mut open, mut failed) = (Vec::new(), Vec::new());
     for &(position, prepared) in cases {
@@ -81,7 +83,13 @@ pub(crate) async fn run(
         for plan in round {
             let (prepared, trial) = &mut open[plan.deployment];
             sink.take(&turn_of(prepared, block, Some((turn, turns)))).await?;
-            trial.turn((turn, turns), sink).await?;
+            if let TurnEnd::Changed(change) = trial.turn((turn, turns), sink).await? {
+                let why = format!("{}: {change}, before turn {turn} of {turns} was over", prepared.case.id);
+                for (_, trial) in open {
+                    trial.abandon(sink).await?;
+                }
+                return Ok(Err(WindowsFrom { block, why }));
+            }
         }
     }
     let mut ended = Vec::new();
@@ -97,5 +105,5 @@ pub(crate) async fn run(
         sink.take(&Event::TrialEnded(&trial)).await?;
         trials.push(trial);
     }
-    Ok(trials)
+    Ok(Ok(trials))
 }

@@ -3,7 +3,7 @@
 use stampede_core::{Counters, Gauge, Memory};
 
 pub(crate) fn of(counters: &Counters) -> Vec<(Gauge, u64)> {
-    let Counters { cpu, periods, throttled_periods, throttled, memory, oom_kills } = *counters;
+    let Counters { cpu, periods, throttled_periods, throttled, memory, oom_kills, major_faults: _ } = *counters;
     let Memory { anonymous, shared, kernel, cache } = memory;
     let micros = |time: std::time::Duration| u64::try_from(time.as_micros()).unwrap_or(u64::MAX);
     vec![

@@ -45,6 +45,7 @@ fn add(sum: &mut Counters, read: stampede_cgroup::Counters) {
         kernel,
         cache,
         oom_kills,
+        major_faults,
     } = read;
     let Memory { anonymous: all_anonymous, shared: all_shared, kernel: all_kernel, cache: all_cache } = &mut sum.memory;
     *all_anonymous += anonymous;
@@ -56,6 +57,7 @@ fn add(sum: &mut Counters, read: stampede_cgroup::Counters) {
     sum.throttled_periods += throttled_periods;
     sum.throttled += throttled;
     sum.oom_kills += oom_kills;
+    sum.major_faults += major_faults;
 }
 
 /// Counters could not be read.

@@ -1,32 +1,61 @@
-//! How the cases of a round are measured: one after the other, or in turns.
+//! How the cases of a round are measured: one after the other, in turns, or in turns where they hold.
+
+use std::fmt;
 
 use stampede_core::{BlockOrder, Load};
 
 use crate::mistake::Gathered;
 
-/// `--order`: `windows`, the default, or `turns`.
-pub(crate) fn read_order(typed: Option<&str>, mistakes: &mut Gathered) -> BlockOrder {
-    let Some(typed) = typed else { return BlockOrder::default() };
-    let known = BlockOrder::ALL.iter().find(|(name, _)| *name == typed);
-    known.map(|(_, order)| *order).unwrap_or_else(|| {
-        mistakes.add(format!("--order {typed}"), "is not windows or turns", "for example --order turns");
-        BlockOrder::default()
+/// What `--order` asks for.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum OrderChoice {
+    /// This one.
+    Always(BlockOrder),
+    /// Turns where they hold, else windows.
+    Auto,
+}
+
+impl fmt::Display for OrderChoice {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Self::Always(order) => order.fmt(f),
+            Self::Auto => f.pad("auto"),
+        }
+    }
+}
+
+/// What is measured where nothing is asked for.
+const BY_DEFAULT: OrderChoice = OrderChoice::Always(BlockOrder::Windows);
+
+/// `--order`: `windows`, `turns` or `auto`.
+pub(crate) fn read_order(typed: Option<&str>, mistakes: &mut Gathered) -> OrderChoice {
+    let Some(typed) = typed else { return BY_DEFAULT };
+    let known = BlockOrder::ALL.map(|(name, order)| (name, OrderChoice::Always(order)));
+    let known = known.into_iter().chain([("auto", OrderChoice::Auto)]).find(|(name, _)| *name == typed);
+    known.map(|(_, choice)| choice).unwrap_or_else(|| {
+        mistakes.add(format!("--order {typed}"), "is not windows, turns or auto", "for example --order auto");
+        BY_DEFAULT
     })
 }
 
 /// Turns are for loads that are the same whenever they begin: clients that wait for their answers.
-pub(crate) fn settle_order(order: BlockOrder, load: &Load, is_scenario: bool, mistakes: &mut Gathered) -> BlockOrder {
-    if order == BlockOrder::Windows {
-        return order;
+pub(crate) fn settle_order(
+    choice: OrderChoice,
+    load: &Load,
+    is_scenario: bool,
+    mistakes: &mut Gathered,
+) -> OrderChoice {
+    if choice != OrderChoice::Always(BlockOrder::Turns) {
+        return choice;
     }
     let problem = match load {
-        Load::Closed { .. } if !is_scenario => return order,
+        Load::Closed { .. } if !is_scenario => return choice,
         Load::Closed { .. } => "would cut the flows of a scenario off",
         Load::Open { .. } => "would cut an open load into pieces, each with a queue that is still short",
         Load::Ramped { .. } => "would cut a load that changes into pieces",
     };
     mistakes.add("--order turns", problem, "use --order windows, or a closed load: --load closed:16");
-    BlockOrder::Windows
+    OrderChoice::Always(BlockOrder::Windows)
 }
 
 #[cfg(test)]
@@ -35,15 +64,18 @@ mod tests {
 
     #[test]
     fn turns_are_for_clients_that_wait_for_their_answers() {
+        let (windows, turns) = (OrderChoice::Always(BlockOrder::Windows), OrderChoice::Always(BlockOrder::Turns));
         for (typed, load, is_scenario, expected, problem) in [
-            (None, "closed:16", false, BlockOrder::Windows, None),
-            (None, "open:50", false, BlockOrder::Windows, None),
-            (Some("windows"), "open:50", true, BlockOrder::Windows, None),
-            (Some("turns"), "closed:16", false, BlockOrder::Turns, None),
-            (Some("turns"), "closed:16", true, BlockOrder::Windows, Some("cut the flows")),
-            (Some("turns"), "open:50", false, BlockOrder::Windows, Some("an open load")),
-            (Some("turns"), "closed:1..8/10s", false, BlockOrder::Windows, Some("a load that changes")),
-            (Some("turn"), "closed:16", false, BlockOrder::Windows, Some("is not windows or turns")),
+            (None, "closed:16", false, windows, None),
+            (None, "open:50", false, windows, None),
+            (Some("windows"), "open:50", true, windows, None),
+            (Some("turns"), "closed:16", false, turns, None),
+            (Some("turns"), "closed:16", true, windows, Some("cut the flows")),
+            (Some("turns"), "open:50", false, windows, Some("an open load")),
+            (Some("turns"), "closed:1..8/10s", false, windows, Some("a load that changes")),
+            (Some("turn"), "closed:16", false, windows, Some("is not windows, turns or auto")),
+            (Some("auto"), "closed:16", false, OrderChoice::Auto, None),
+            (Some("auto"), "open:50", false, OrderChoice::Auto, None),
         ] {
             let mut mistakes = Gathered::default();
             let read = read_order(typed, &mut mistakes);

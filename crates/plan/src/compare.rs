@@ -15,7 +15,7 @@ use stampede_scenario::Scenario;
 use crate::app::{case_id, check_service, named, reach_services, read_apps};
 use crate::application::Served;
 use crate::at::{read_at, settle_at};
-use crate::block_order::{read_order, settle_order};
+use crate::block_order::{OrderChoice, read_order, settle_order};
 use crate::case::{Asked, read_cases};
 use crate::catalogue::Catalogue;
 use crate::choice::RuntimesAsked;
@@ -200,8 +200,10 @@ pub struct ComparePlan {
     pub generators: Vec<Carrier>,
     /// The address on which servers listen.
     pub listen: IpAddr,
-    /// Length of the measuring window.
+    /// Length of the measuring window; the most of one that pilots choose.
     pub duration: Duration,
+    /// Whether pilots choose how long windows are.
+    pub window_by_pilots: bool,
     /// Load before the window, of cases without a pilot.
     pub warm_up: Duration,
     /// Whether a pilot of each case says how long it is loaded before its windows.
@@ -209,7 +211,7 @@ pub struct ComparePlan {
     /// How many blocks.
     pub rounds: Rounds,
     /// How the cases of a block are measured.
-    pub order: BlockOrder,
+    pub order: OrderChoice,
     /// At which share of the slowest candidate's throughput an open part follows; its rounds then share their time with it.
     pub at: Option<LoadShare>,
     /// Differences below this share do not matter.
@@ -469,7 +471,7 @@ impl ComparePlan {
         // A plan's order is that of its comparison; who brings a load of his own measures in windows.
         let order = match given.load {
             GivenLoad::Asked => settle_order(order, &load, scenario.is_some() || !beside.is_empty(), &mut mistakes),
-            GivenLoad::OfInstances(_) | GivenLoad::Only(_) => BlockOrder::Windows,
+            GivenLoad::OfInstances(_) | GivenLoad::Only(_) => OrderChoice::Always(BlockOrder::Windows),
         };
         let at = at.filter(|at| settle_at(*at, &load, scenario.is_some() || !beside.is_empty(), &mut mistakes));
         let is_given = flags.duration.duration.is_some()
@@ -494,6 +496,7 @@ impl ComparePlan {
         let pilots = pilots
             && (pilots_are_asked
                 || has_room_for_pilots(max_time.map(|time| if at.is_some() { time / 2 } else { time }), cases));
+        let window_by_pilots = pilots && is_even && !is_given && !flags.calibrate && given.side.is_none();
         let rounds = if flags.calibrate {
             calibration_rounds(rounds, &mut mistakes)
         } else {
@@ -517,6 +520,7 @@ impl ComparePlan {
             generators,
             listen,
             duration,
+            window_by_pilots,
             warm_up,
             pilots,
             rounds,

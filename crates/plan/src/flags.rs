@@ -92,7 +92,7 @@ pub struct LoadFlag {
 /// How long each trial is measured.
 #[derive(Args, Clone, Debug, Default)]
 pub struct DurationFlag {
-    /// Length of the measuring window of each trial [default: 8s]
+    /// Length of the measuring window of each trial [default: 8s, or less where pilots of a comparison choose it]
     #[arg(long, value_name = "TIME", allow_hyphen_values = true, help_heading = "Load")]
     pub duration: Option<String>,
 }
@@ -174,8 +174,8 @@ pub struct AtFlag {
 /// How the cases of a round are measured.
 #[derive(Args, Clone, Debug, Default)]
 pub struct OrderFlag {
-    /// How the cases of a round are measured: windows, one after the other; or turns (experimental), all up together and
-    /// measured in turns of about 0.4 s [default: windows]
+    /// How the cases of a round are measured: windows, one after the other; turns (experimental), all up together and
+    /// measured in turns of about 0.4 s; auto, turns where they hold [default: windows]
     #[arg(long, value_name = "ORDER", help_heading = "Study")]
     pub order: Option<String>,
 }

@@ -53,6 +53,7 @@ mod url;
 mod warm_up;
 mod workload;
 
+pub use block_order::OrderChoice;
 pub use capacity::{CapacityFlags, read_capacity};
 pub use catalogue::Catalogue;
 pub use compare::{ChangeMetric, CompareFlags, ComparePlan, MachineSize, RuntimeChoice};

@@ -4,8 +4,9 @@ use std::env;
 use std::path::Path;
 
 use clap::Args;
-use stampede_core::{App, BlockOrder, Candidate, Case, CaseId, DefaultsContext, Rounds, Study, Tuning, TuningProblem};
+use stampede_core::{App, Candidate, Case, CaseId, DefaultsContext, Rounds, Study, Tuning, TuningProblem};
 
+use crate::block_order::OrderChoice;
 use crate::catalogue::Catalogue;
 use crate::compare::{CompareFlags, ComparePlan, MachineSize};
 use crate::flags::{
@@ -177,13 +178,11 @@ impl ComparePlan {
     }
 }
 
-/// A plan under the limits, load and topology of a case.
+/// A plan under the limits, load and topology of a case: under some loads turns do not hold.
 fn under(plan: ComparePlan, case: &Case) -> ComparePlan {
     let (load, beside) = (case.load.clone(), case.beside.clone());
-    // Under another load than the plan's, turns may not be possible.
-    let is_same = load == plan.load && beside == plan.beside;
-    let order = if is_same { plan.order } else { BlockOrder::Windows };
-    ComparePlan { limits: case.limits, topology: case.topology.clone(), load, beside, order, ..plan }
+    let (limits, topology) = (case.limits, case.topology.clone());
+    ComparePlan { limits, topology, load, beside, order: OrderChoice::Auto, ..plan }
 }
 
 fn of_case(candidate: &Candidate, case: &Case, ini: &[(&str, &str)]) -> Candidate {

@@ -3,7 +3,7 @@
 use stampede_analysis::{
     Advice, Better, ERROR, MIN_BLOCKS, Metric, PER_VCPU_SECOND, Recommendation, TurnScatter, Unit, metric,
 };
-use stampede_core::{CaseId, StudyKind, Verdict, VerdictWord};
+use stampede_core::{CaseId, StudyKind, Verdict, VerdictWord, WindowsFrom};
 
 use crate::quantity::{approximately, percent, ratio};
 use crate::{StudyView, recommendation, trust};
@@ -77,9 +77,10 @@ fn method(view: &StudyView<'_>) -> String {
         None => String::new(),
     };
     let turns = TurnScatter::of(view.study, view.trials).map(|turns| scatter(&turns)).unwrap_or_default();
+    let windows_from = view.study.windows_from.as_ref().map(fallen_back).unwrap_or_default();
     format!(
         "Method: {}, ratios within {n} {}; {} intervals{family}{first}; equivalence by two one-sided tests within {}{floor}\
-         {turns}{detectable}.",
+         {turns}{windows_from}{detectable}.",
         analysis.primary.title,
         if n == 1 { "block" } else { "blocks" },
         percent(1.0 - ERROR),
@@ -101,6 +102,11 @@ fn scatter(turns: &TurnScatter) -> String {
         percent(within),
         percent(between)
     )
+}
+
+/// `; windows in place of turns from block 2 on: b: 2 of its 16 workers ended while it was at rest`.
+fn fallen_back(WindowsFrom { block, why }: &WindowsFrom) -> String {
+    format!("; windows in place of turns from block {block} on: {why}")
 }
 
 /// How wide the interval of the first line is: `; the first line's interval at 99.2 %, one of 6 pairs of candidates`.

@@ -29,7 +29,7 @@ use crate::scale_figures::{
 use crate::steps::WireStep;
 use crate::topology::{WireLink, WirePart, WireTopology};
 use crate::trust_json::{WireNoiseFloor, WireWarmUp, WireYardStick};
-use crate::turns_json::{WireTurn, WireTurnScatter};
+use crate::turns_json::{WireTurn, WireTurnScatter, WireWindowsFrom};
 use crate::why;
 use crate::why_json::WireExplanation;
 
@@ -82,6 +82,9 @@ pub(crate) struct WireStudy<'a> {
     /// What followed at a share of its throughput.
     #[serde(skip_serializing_if = "Option::is_none")]
     open_part: Option<Box<WireOpenPart<'a>>>,
+    /// From where on a study that was to be measured in turns was measured in windows.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    windows_from: Option<WireWindowsFrom<'a>>,
     /// Where scatter comes from, in a study that was measured in turns.
     #[serde(skip_serializing_if = "Option::is_none")]
     turn_scatter: Option<WireTurnScatter>,
@@ -112,6 +115,7 @@ impl<'a> WireStudy<'a> {
             groundwork,
             resumed_at,
             time_over_at: _,
+            windows_from,
         } = view.study;
         let (rounds, max_time) = match rounds {
             Rounds::Fixed(rounds) => (Some(*rounds), None),
@@ -149,6 +153,7 @@ impl<'a> WireStudy<'a> {
             verdicts: view.analysis.verdicts.iter().map(WireVerdict::of).collect(),
             detectable_share: view.analysis.detectable.map(rounded),
             open_part: WireOpenPart::of(view).map(Box::new),
+            windows_from: windows_from.as_ref().map(WireWindowsFrom::of),
             turn_scatter: TurnScatter::of(view.study, view.trials).map(|scatter| WireTurnScatter::of(&scatter)),
             why: why::explanation(view).map(|explanation| WireExplanation::of(view, &explanation)),
         }

@@ -5,7 +5,7 @@ use std::time::Duration;
 use schemars::JsonSchema;
 use serde::Serialize;
 use stampede_analysis::{NestedVariances, TurnScatter, Variance};
-use stampede_core::Turn;
+use stampede_core::{Turn, WindowsFrom};
 
 /// Standard deviations of the natural logarithm of throughput: shares of a rate.
 #[derive(Serialize, JsonSchema)]
@@ -32,6 +32,20 @@ impl WireTurnScatter {
             high: variance.high.sqrt(),
         };
         Self { blocks: *blocks, turns: *turns, turn: deviation(within), between_lifetimes: deviation(between) }
+    }
+}
+
+#[derive(Serialize, JsonSchema)]
+pub(crate) struct WireWindowsFrom<'a> {
+    /// The first block in windows.
+    block: u32,
+    why: &'a str,
+}
+
+impl<'a> WireWindowsFrom<'a> {
+    pub(crate) fn of(windows_from: &'a WindowsFrom) -> Self {
+        let WindowsFrom { block, why } = windows_from;
+        Self { block: *block, why }
     }
 }
 

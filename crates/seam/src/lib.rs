@@ -33,9 +33,7 @@ pub use load_spec::{LoadExchange, LoadSpec, Shard, TlsSpec, Trust};
 pub use log_tail::LogTail;
 pub use merged_result::MergeError;
 pub use moment::Moment;
-pub use platform::{
-    ExitReport, FreezeError, LaunchError, Platform, PrepareError, PreparedApp, ReadBackError, Running, StopError,
-};
+pub use platform::{ExitReport, LaunchError, Platform, PrepareError, PreparedApp, ReadBackError, Running, StopError};
 pub use rough_latencies::RoughLatencies;
 pub use sampling::{SampleTargets, SamplerHandle, SamplingError};
 pub use saturation::{LittlesLaw, Saturation};

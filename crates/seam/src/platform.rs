@@ -122,12 +122,6 @@ pub trait Running: Send + Sync {
     /// The units in the order of their start.
     fn units(&self) -> Vec<UnitId>;
 
-    /// Keeps all of it from running, until it is thawed or stopped: its memory and connections stay.
-    fn freeze(&self) -> Fut<'_, Result<(), FreezeError>>;
-
-    /// Lets what was frozen go on.
-    fn thaw(&self) -> Fut<'_, Result<(), FreezeError>>;
-
     /// Asks every unit to stop, last started first, and kills what does not within its grace.
     fn stop(self: Box<Self>) -> Fut<'static, Result<ExitReport, StopError>>;
 }
@@ -208,8 +202,3 @@ pub struct ReadBackError(pub String);
 #[derive(Debug, Error)]
 #[error("stop the deployment: {0}")]
 pub struct StopError(pub String);
-
-/// Why a deployment could not be frozen or thawed.
-#[derive(Debug, Error)]
-#[error("{0}")]
-pub struct FreezeError(pub String);

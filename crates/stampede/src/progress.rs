@@ -141,7 +141,7 @@ impl<'a> Progress<'a> {
                 self.started = Instant::now();
                 self.earlier += self.pilots.take().map(|began| began.elapsed()).unwrap_or_default();
             }
-            Event::CaseAdded(_) | Event::TimeOver(_) => return,
+            Event::CaseAdded(_) | Event::TimeOver(_) | Event::TurnsEnded(_) => return,
             Event::TrialStarted { case, block, number, of, allowed } => {
                 self.case = Some((*case).clone());
                 self.first.get_or_insert(*number);

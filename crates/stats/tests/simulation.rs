@@ -11,12 +11,19 @@ use stampede_stats::{
     steady_state,
 };
 
-#[path = "shared/nature.rs"]
-mod nature;
-
-use nature::Nature;
+/// Random numbers.
+struct Nature(SplitMix64);
 
 impl Nature {
+    fn uniform(&mut self) -> f64 {
+        ((self.0.next_u64() >> 11) as f64 + 0.5) / (1_u64 << 53) as f64
+    }
+
+    /// Box and Muller 1958.
+    fn normal(&mut self) -> f64 {
+        (-2.0 * self.uniform().ln()).sqrt() * (std::f64::consts::TAU * self.uniform()).cos()
+    }
+
     fn normals(&mut self, n: usize, mean: f64, deviation: f64) -> Vec<f64> {
         (0..n).map(|_| mean + deviation * self.normal()).collect()
     }

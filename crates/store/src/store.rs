@@ -10,8 +10,8 @@ use jiff::Timestamp;
 use rusqlite::backup::Backup;
 use rusqlite::{Connection, ErrorCode, MAIN_DB, OpenFlags};
 use stampede_core::{
-    Case, CaseId, OpenPart, OpenStudy, Revision, Rounds, StoredStudy, Study, StudyId, StudyKind, Trial, WorkloadId,
-    YardStickReading,
+    Case, CaseId, OpenPart, OpenStudy, Revision, Rounds, StoredStudy, Study, StudyId, StudyKind, Trial, WindowsFrom,
+    WorkloadId, YardStickReading,
 };
 use thiserror::Error;
 
@@ -188,6 +188,15 @@ impl Store {
     /// When it cannot be written, or the study is unknown.
     pub fn end_time(&mut self, study: &StudyId, time_over_at: Timestamp) -> Result<(), StoreError> {
         self.write(|transaction| study_rows::insert_time_over(transaction, study, time_over_at))
+    }
+
+    /// Keeps from which block on a study is measured in windows.
+    ///
+    /// # Errors
+    ///
+    /// When it cannot be written, or the study is unknown.
+    pub fn end_turns(&mut self, study: &StudyId, windows_from: &WindowsFrom) -> Result<(), StoreError> {
+        self.write(|transaction| study_rows::insert_windows_from(transaction, study, windows_from))
     }
 
     /// Keeps that a study has come to its end.

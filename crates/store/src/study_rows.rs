@@ -5,7 +5,7 @@ use rusqlite::types::FromSqlResult;
 use rusqlite::{Connection, OptionalExtension, Row, Transaction, named_params};
 use stampede_core::{
     Bytes, Case, CaseId, Cpus, ErrorModel, Limits, Machine, Revision, Rounds, RuntimeId, Slo, Study, StudyId,
-    StudyKind, WorkloadId,
+    StudyKind, WindowsFrom, WorkloadId,
 };
 
 use crate::columns::{Count, Decimal, Instant, Json, Nanos, Word, insert_row, other};
@@ -32,6 +32,7 @@ pub(crate) fn insert(transaction: &Transaction<'_>, study: &Study) -> rusqlite::
         groundwork,
         resumed_at,
         time_over_at,
+        windows_from,
     } = study;
     let (fixed, max_time) = match rounds {
         Rounds::Fixed(rounds) => (*rounds, None),
@@ -70,6 +71,9 @@ pub(crate) fn insert(transaction: &Transaction<'_>, study: &Study) -> rusqlite::
     }
     if let Some(at) = time_over_at {
         insert_time_over(transaction, id, *at)?;
+    }
+    if let Some(windows_from) = windows_from {
+        insert_windows_from(transaction, id, windows_from)?;
     }
     resumed_at.iter().try_for_each(|at| insert_resumption(transaction, id, *at))
 }
@@ -178,6 +182,15 @@ pub(crate) fn insert_time_over(connection: &Connection, study: &StudyId, at: Tim
     insert_row(connection, "time_over", named_params! {":study_id": study.as_str(), ":time_over_at_ns": Instant(at)})
 }
 
+pub(crate) fn insert_windows_from(
+    connection: &Connection,
+    study: &StudyId,
+    windows_from: &WindowsFrom,
+) -> rusqlite::Result<()> {
+    let WindowsFrom { block, why } = windows_from;
+    insert_row(connection, "windows_from", named_params! {":study_id": study.as_str(), ":block": block, ":why": why})
+}
+
 pub(crate) fn insert_resumption(
     connection: &Connection,
     study: &StudyId,
@@ -243,7 +256,7 @@ pub(crate) fn load(connection: &Connection, id: &StudyId) -> rusqlite::Result<Op
     connection
         .query_row(
             "SELECT * FROM study LEFT JOIN study_end USING (study_id) LEFT JOIN study_errors USING (study_id)
-                LEFT JOIN time_over USING (study_id) WHERE study_id = ?1",
+                LEFT JOIN time_over USING (study_id) LEFT JOIN windows_from USING (study_id) WHERE study_id = ?1",
             [id.as_str()],
             |row| {
                 let study = Study {
@@ -271,11 +284,18 @@ pub(crate) fn load(connection: &Connection, id: &StudyId) -> rusqlite::Result<Op
                     groundwork: row.get::<_, Json<_>>("groundwork_json")?.0,
                     resumed_at,
                     time_over_at: row.get::<_, Option<Instant>>("time_over_at_ns")?.map(|Instant(at)| at),
+                    windows_from: windows_from(row)?,
                 };
                 Ok((study, finished_at(row)?))
             },
         )
         .optional()
+}
+
+/// Where windows took the place of turns.
+fn windows_from(row: &Row<'_>) -> rusqlite::Result<Option<WindowsFrom>> {
+    let Some(why) = row.get("why")? else { return Ok(None) };
+    Ok(Some(WindowsFrom { block: row.get("block")?, why }))
 }
 
 fn load_cases(connection: &Connection, id: &StudyId) -> rusqlite::Result<Vec<Case>> {

@@ -63,6 +63,8 @@ pub struct FakeLifetime {
     pub cpus: f64,
     /// Processes that the kernel kills for their memory, and when.
     pub oom_kills: Vec<Duration>,
+    /// Pages that are read from a disk, and when.
+    pub major_faults: Vec<Duration>,
     /// Why its counters cannot be read.
     pub counters_problem: Option<String>,
     /// The limits that the kernel holds; those that were asked for by default.
@@ -107,6 +109,7 @@ impl FakeLifetime {
             load_problem: None,
             cpus: 0.5,
             oom_kills: Vec::new(),
+            major_faults: Vec::new(),
             counters_problem: None,
             enforced: None,
             parts: Vec::new(),

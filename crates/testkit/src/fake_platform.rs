@@ -67,7 +67,7 @@ impl FakePlatform {
         Self { unprepared: app, ..self }
     }
 
-    /// What was launched, frozen, thawed, stopped and dropped, in order: `launch a`, `stop a`.
+    /// What was launched, stopped and dropped, in order: `launch a`, `stop a`.
     pub fn log(&self) -> Vec<String> {
         self.log.lock().unwrap_or_else(PoisonError::into_inner).clone()
     }
@@ -159,7 +159,6 @@ impl Platform for FakePlatform {
                 launched: self.vantage.now(),
                 group: PathBuf::from(format!("/fake/{number}")),
                 loaded: Mutex::default(),
-                frozen: Mutex::default(),
                 probe: match deployment.probe.as_ref().map(|probe| &probe.source) {
                     Some(PhpProbeSource::Page { address, .. }) => endpoints.get(address).cloned(),
                     _ => None,

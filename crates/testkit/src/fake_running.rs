@@ -8,7 +8,7 @@ use stampede_core::{
     AddressId, Endpoint, EnforcedLimits, Fut, Limit, Limits, MeterSource, PartMeters, Program, UnitExit, UnitId,
     UnitRestart, UnitStatus, UnitStop, UnknownPlace,
 };
-use stampede_seam::{ExitReport, FreezeError, LogTail, Moment, ReadBackError, Running, StopError, Vantage};
+use stampede_seam::{ExitReport, LogTail, Moment, ReadBackError, Running, StopError, Vantage};
 
 use crate::fake_vantage::{FakeDeployment, FakeVantage};
 
@@ -135,22 +135,6 @@ impl Running for FakeRunning {
 
     fn units(&self) -> Vec<UnitId> {
         self.units.clone()
-    }
-
-    fn freeze(&self) -> Fut<'_, Result<(), FreezeError>> {
-        Box::pin(async {
-            self.note("freeze");
-            *self.made.frozen() = Some(self.vantage.now());
-            Ok(())
-        })
-    }
-
-    fn thaw(&self) -> Fut<'_, Result<(), FreezeError>> {
-        Box::pin(async {
-            self.note("thaw");
-            *self.made.frozen() = None;
-            Ok(())
-        })
     }
 
     fn stop(mut self: Box<Self>) -> Fut<'static, Result<ExitReport, StopError>> {

@@ -36,8 +36,6 @@ pub(crate) struct FakeDeployment {
     pub(crate) group: PathBuf,
     /// When load was driven.
     pub(crate) loaded: Mutex<Vec<Range<Moment>>>,
-    /// Since when it does nothing.
-    pub(crate) frozen: Mutex<Option<Moment>>,
     /// Where settings of PHP are asked for, where that has an address of its own.
     pub(crate) probe: Endpoint,
     /// Who tells the settings of PHP that are in force, and what.
@@ -48,10 +46,6 @@ impl FakeDeployment {
     /// The moment that is so long after its launch.
     pub(crate) fn at(&self, after: Duration) -> Moment {
         self.launched + after
-    }
-
-    pub(crate) fn frozen(&self) -> MutexGuard<'_, Option<Moment>> {
-        self.frozen.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
     pub(crate) fn has_ended(&self, now: Moment) -> bool {
@@ -77,13 +71,15 @@ impl FakeDeployment {
     }
 
     fn counters(&self, now: Moment) -> Counters {
-        let FakeLifetime { cpus, oom_kills, .. } = &self.lifetime;
+        let FakeLifetime { cpus, oom_kills, major_faults, .. } = &self.lifetime;
+        let until_now = |happened: &[Duration]| happened.iter().filter(|after| now >= self.at(**after)).count() as u64;
         let loaded = self.loaded.lock().unwrap_or_else(PoisonError::into_inner);
         let busy: Duration = loaded.iter().map(|load| now.min(load.end).since(load.start)).sum();
         Counters {
             cpu: busy.mul_f64(*cpus),
             memory: Memory { anonymous: 32 << 20, ..Memory::default() },
-            oom_kills: oom_kills.iter().filter(|after| now >= self.at(**after)).count() as u64,
+            oom_kills: until_now(oom_kills),
+            major_faults: until_now(major_faults),
             ..Counters::default()
         }
     }
@@ -116,9 +112,6 @@ impl FakeVantage {
 
     /// Until when nothing is answered.
     fn stalls_until(&self, deployment: &FakeDeployment) -> Option<Moment> {
-        if deployment.frozen().is_some() {
-            return Some(Moment::new(Duration::MAX));
-        }
         let (from, to) = deployment.lifetime.stall?;
         let now = self.now();
         (deployment.at(from) <= now && now < deployment.at(to)).then(|| deployment.at(to))

@@ -74,11 +74,12 @@ fn load_time(study: &Study) -> Duration {
 }
 
 /// Whether a calibration says something about a study: it was made on this machine, on the same platform and cores, under the
-/// same limits and under the same model of load.
+/// same limits and under the same model of load, and its trials shared their blocks in the same way.
 pub fn calibrates(calibration: &Study, study: &Study) -> bool {
     let conditions = |case: &Case| (case.platform.clone(), case.limits, case.pinning.clone(), is_open(&case.load));
     calibration.kind == StudyKind::Calibrate
         && calibration.machine == study.machine
+        && calibration.order == study.order
         && calibration.cases.first().map(conditions) == study.cases.first().map(conditions)
 }
 

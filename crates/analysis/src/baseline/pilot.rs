@@ -79,6 +79,13 @@ impl PilotWatch {
         }
     }
 
+    /// The length of a bin and the levels of those at rest; none where it did not come to rest.
+    pub fn at_rest(&self) -> (Duration, Vec<f64>) {
+        let (each, mut bins) = self.bins();
+        let rest = steady_state(&bins, &RULE).ok().and_then(|state| state.warm_up).unwrap_or(bins.len());
+        (each, bins.split_off(rest))
+    }
+
     /// The length of a bin, and the level of each that is complete.
     fn bins(&self) -> (Duration, Vec<f64>) {
         match self {

@@ -108,6 +108,7 @@ fn sum(a: Counters, b: Counters) -> Counters {
         throttled: a.throttled + b.throttled,
         memory,
         oom_kills: a.oom_kills + b.oom_kills,
+        major_faults: a.major_faults + b.major_faults,
     }
 }
 

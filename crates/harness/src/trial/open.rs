@@ -16,7 +16,7 @@ use crate::event::{Event, Phase, Sink, SinkError};
 use crate::measure::{MeasureError, Measured, measure};
 use crate::prepare::Prepared;
 use crate::ready::Front;
-use crate::turns::{Alternating, Pace};
+use crate::turns::{Alternating, Pace, TurnEnd};
 use crate::verify::Verification;
 use crate::{audit, parts, php, ready};
 
@@ -158,15 +158,15 @@ impl<'a> OpenTrial<'a> {
     /// # Errors
     ///
     /// Only when a sink does not take an event.
-    pub(crate) async fn turn(&mut self, (turn, of): (u32, u32), sink: &mut dyn Sink) -> Result<(), SinkError> {
-        let Some(turns) = &mut self.turns else { return Ok(()) };
+    pub(crate) async fn turn(&mut self, (turn, of): (u32, u32), sink: &mut dyn Sink) -> Result<TurnEnd, SinkError> {
+        let Some(turns) = &mut self.turns else { return Ok(TurnEnd::Held) };
         let sampled = self.context.sampled.then_some(self.answering.enforced.cpus);
         match turns.turn(self.running.as_ref(), sampled, sink).await {
-            Ok(()) => Ok(()),
+            Ok(end) => Ok(end),
             Err(MeasureError::Failed(problem)) => {
                 self.failure = Some(format!("{problem}, in turn {turn} of {of}"));
                 self.turns = None;
-                Ok(())
+                Ok(TurnEnd::Held)
             }
             Err(MeasureError::Sink(error)) => Err(error),
         }
@@ -267,6 +267,16 @@ impl<'a> OpenTrial<'a> {
         self.trial.outcome = judged
             .unwrap_or_else(|problem| Outcome::Failed(explain(self.running.as_ref(), &self.prepared.case, &problem)));
         end(self.running, self.trial, sink).await
+    }
+
+    /// Stops the deployment, whose trial counts for nothing.
+    ///
+    /// # Errors
+    ///
+    /// Only when a sink does not take an event.
+    pub(crate) async fn abandon(self, sink: &mut dyn Sink) -> Result<(), SinkError> {
+        drop(self.turns);
+        end(self.running, self.trial, sink).await.map(drop)
     }
 
     /// An outcome with what mends it, where requests failed.

@@ -8,6 +8,7 @@ use stampede_seam::{LoadError, LoadHandle, LoadOrder, LoadOutcome, Moment, Runni
 use crate::event::Sink;
 use crate::measure::{self, Beside, MeasureError, Measured, Part};
 use crate::seconds::Seconds;
+use crate::turns::guard::Guard;
 
 /// How often the end of the last answers is looked for.
 const END_TICK: Duration = Duration::from_millis(5);
@@ -21,6 +22,15 @@ pub(crate) struct Alternating {
     /// What was seen in the turns that are over.
     seen: Vec<Beside>,
     seconds: Seconds,
+    guard: Guard,
+}
+
+/// How a turn went.
+pub(crate) enum TurnEnd {
+    /// As it should.
+    Held,
+    /// Turns have changed the deployment: what, in words.
+    Changed(String),
 }
 
 impl Alternating {
@@ -28,21 +38,34 @@ impl Alternating {
     pub(crate) fn start(running: &dyn Running, began: Moment, order: LoadOrder) -> Result<Self, LoadError> {
         let spans = order.turns.clone();
         let load = running.vantage().load(LoadOrder { begins: Some(began), ..order })?;
-        Ok(Self { load, began, spans, seen: Vec::new(), seconds: Seconds::default() })
+        Ok(Self { load, began, spans, seen: Vec::new(), seconds: Seconds::default(), guard: Guard::new(running) })
     }
 
-    /// Sees the deployment through its next turn, until the window closes.
+    /// Sees the deployment through its next turn, until it is at rest again.
     pub(crate) async fn turn(
         &mut self,
         running: &dyn Running,
         sampled: Option<Limit<Cpus>>,
         sink: &mut dyn Sink,
-    ) -> Result<(), MeasureError> {
-        let Some(span) = self.spans.get(self.seen.len()) else { return Ok(()) };
+    ) -> Result<TurnEnd, MeasureError> {
+        let Some(span) = self.spans.get(self.seen.len()) else { return Ok(TurnEnd::Held) };
+        let ended = tokio::select! {
+            biased;
+            exit = running.exited() => Some(exit),
+            () = std::future::ready(()) => None,
+        };
+        if let Some(exit) = ended {
+            return Err(MeasureError::Failed(measure::ended(&exit)));
+        }
+        if let Err(change) = self.guard.wakes(running) {
+            return Ok(TurnEnd::Changed(change));
+        }
+        let rests = self.began + span.rests;
         let part = Part { window: self.began + span.opens..self.began + span.closes, is_last: false };
         let (load, seconds) = (self.load.as_mut(), &mut self.seconds);
         self.seen.push(measure::follow(running, load, seconds, part, sampled, None, sink).await?);
-        Ok(())
+        running.vantage().sleep_until(rests).await;
+        Ok(self.guard.rests(running).map_or_else(TurnEnd::Changed, |()| TurnEnd::Held))
     }
 
     /// Waits for the last answers: all turns as one window.

@@ -6,7 +6,7 @@ use std::time::Duration;
 use jiff::Timestamp;
 use stampede_core::{
     Answer, CgroupSupport, ErrorModel, Failures, Fut, Groundwork, Machine, Outcome, Rounds, Study, StudyId, StudyKind,
-    Terms, Trial, Workload, WorkloadId,
+    Terms, Trial, WindowsFrom, Workload, WorkloadId,
 };
 use stampede_harness::{Event, Phase, Prepared, Sink, SinkError, Stop, TrialContext, YardStick};
 use stampede_seam::{Backend, Platform as _};
@@ -55,6 +55,7 @@ impl Bench {
                 order: stampede_core::BlockOrder::default(),
                 resumed_at: Vec::new(),
                 time_over_at: None,
+                windows_from: None,
             },
             prepared,
             workload: workload(),
@@ -116,6 +117,8 @@ pub(crate) struct Heard {
     pub(crate) events: Vec<String>,
     /// When the time of the study was over.
     pub(crate) time_over_at: Option<Timestamp>,
+    /// From where on windows took the place of turns.
+    pub(crate) windows_from: Option<WindowsFrom>,
     /// Asks a study to stop when so many trials have ended.
     pub(crate) stops: Option<(usize, Arc<Stop>)>,
 }
@@ -143,6 +146,7 @@ impl Sink for Heard {
             Event::CaseAdded(case) => self.events.push(format!("case {}", case.id)),
             Event::PilotStarted(case) => self.events.push(format!("pilot {case}")),
             Event::TimeOver(at) => self.time_over_at = Some(*at),
+            Event::TurnsEnded(windows_from) => self.windows_from = Some((*windows_from).clone()),
             Event::PilotEnded(..)
             | Event::StudyStarted(_)
             | Event::StudyResumed(_)

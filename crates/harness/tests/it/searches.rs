@@ -19,11 +19,13 @@ async fn a_pilot_fixes_a_warm_up_and_a_case_that_fails_has_the_shortest() {
     });
     let bench = Bench::new(&["a", "broken"], Rounds::Fixed(1));
     let mut heard = Heard::default();
-    let warm_ups =
+    let found =
         stampede_harness::pilots(&platform, &bench.study, &bench.prepared, &bench.context(), &mut heard).await.unwrap();
-    let of = |name: &str| warm_ups.iter().find(|(case, _)| case.as_str() == name).map(|(_, warm_up)| warm_up.length);
+    let of =
+        |name: &str| found.warm_ups.iter().find(|(case, _)| case.as_str() == name).map(|(_, warm_up)| warm_up.length);
     assert_eq!(of("broken"), Some(Duration::from_secs(1)));
     assert!(of("a").unwrap() < Duration::from_secs(30));
+    assert_eq!(found.peaks.len(), 1, "{:?}", found.peaks);
     assert_eq!(heard.events.iter().filter(|event| event.starts_with("pilot ")).count(), 2);
     assert!(heard.trials.is_empty(), "a pilot is no trial");
 }

@@ -2,10 +2,11 @@
 
 use std::time::Duration;
 
-use stampede_core::{BlockOrder, Outcome, Rounds, UnitExit, UnitId};
-use stampede_testkit::{FakeLifetime, FakePlatform};
+use stampede_core::{BlockOrder, Outcome, Rounds, Trial, UnitExit, UnitId};
+use stampede_seam::Platform as _;
+use stampede_testkit::{FakeLaunch, FakeLifetime, FakePlatform};
 
-use crate::bench::{BODY, Bench};
+use crate::bench::{BODY, Bench, Heard};
 
 fn bench(cases: &[&str]) -> Bench {
     let mut bench = Bench::new(cases, Rounds::Fixed(2));
@@ -82,4 +83,107 @@ async fn one_that_never_starts_leaves_the_turns_to_the_others() {
     }
     let positions: Vec<_> = heard.trials.iter().map(|trial| (trial.block, trial.position)).collect();
     assert_eq!(positions, [(1, 1), (1, 2), (2, 1), (2, 2)]);
+}
+
+/// Workers that are replaced at rest, after a block in which none was.
+#[tokio::test(start_paused = true)]
+async fn where_a_rest_changes_a_deployment_windows_take_the_place_of_turns() {
+    let second_block = |launch: &FakeLaunch<'_>| launch.number >= 2;
+    let platform = FakePlatform::new(move |launch| FakeLifetime {
+        worker_life: (launch.unit() == "b" && second_block(launch)).then_some(Duration::from_millis(900)),
+        ..FakeLifetime::serving(BODY, 1000.0)
+    });
+    let mut bench = bench(&["a", "b"]);
+    bench.study.rounds = Rounds::Fixed(3);
+    let heard = bench.run(&platform).await;
+    let turns = |block| {
+        let of = heard.trials.iter().filter(move |trial| trial.block == block);
+        of.map(|trial| trial.measurement.as_ref().unwrap().turns.len()).collect::<Vec<_>>()
+    };
+    assert_eq!([turns(1), turns(2), turns(3)], [vec![10, 10], vec![0, 0], vec![0, 0]]);
+    assert!(heard.trials.iter().all(|trial| trial.outcome == Outcome::Measured));
+    let windows_from = heard.windows_from.unwrap();
+    assert_eq!(windows_from.block, 2);
+    assert!(
+        windows_from.why.starts_with("b: 2 of its 2 workers ended while it was at rest, before turn "),
+        "{windows_from:?}"
+    );
+    assert_eq!(platform.up(), 0);
+
+    // One that is resumed goes on in windows.
+    let mut resumed = bench;
+    resumed.study.windows_from = Some(windows_from);
+    resumed.study.resumed_at = vec![platform.vantage().timestamp()];
+    let kept = heard.trials.iter().filter(|trial| trial.block < 3).cloned().collect();
+    let heard = resumed.resume(&platform, kept).await;
+    assert!(
+        heard.windows_from.is_none()
+            && heard.trials.iter().all(|trial| trial.measurement.as_ref().unwrap().turns.is_empty())
+    );
+}
+
+/// What reads its memory from a disk again.
+#[tokio::test(start_paused = true)]
+async fn memory_that_is_read_from_a_disk_again_ends_turns() {
+    let platform = FakePlatform::new(|launch| FakeLifetime {
+        major_faults: if launch.unit() == "b" { vec![Duration::from_secs(10)] } else { Vec::new() },
+        ..FakeLifetime::serving(BODY, 1000.0)
+    });
+    let heard = bench(&["a", "b"]).run(&platform).await;
+    let windows_from = heard.windows_from.unwrap();
+    assert!(windows_from.why.starts_with("b: 1 page of its memory had to be read from a disk"), "{windows_from:?}");
+    assert_eq!((windows_from.block, heard.trials.len()), (1, 4));
+    // Nothing of the block in turns is kept, and its deployments are stopped before the first window.
+    let log = platform.log();
+    assert!(log[2..4].iter().all(|line| line.starts_with("stop")), "{log:?}");
+}
+
+/// Where not all fit into the memory together.
+#[tokio::test(start_paused = true)]
+async fn groups_have_their_turns_one_after_the_other() {
+    let platform = FakePlatform::new(|_| FakeLifetime::serving(BODY, 1000.0));
+    let mut bench = bench(&["a", "b", "c", "d", "e"]);
+    bench.study.groundwork.up_together = Some(2);
+    let heard = bench.run(&platform).await;
+    assert_eq!(heard.trials.len(), 10);
+    assert!(heard.trials.iter().all(|trial| trial.measurement.as_ref().unwrap().turns.len() == 10));
+    let mut up = 0;
+    for line in platform.log() {
+        up = if line.starts_with("launch") { up + 1 } else { up - 1 };
+        assert!(up <= 2, "{:?}", platform.log());
+    }
+    for block in heard.blocks() {
+        let mut cases = block.clone();
+        cases.sort();
+        assert_eq!(cases, ["a", "b", "c", "d", "e"]);
+    }
+
+    // A block of which one group was measured continues with the others.
+    let (kept, missing) = heard.trials.split_at(7);
+    bench.study.resumed_at = vec![platform.vantage().timestamp()];
+    let resumed = bench.resume(&platform, kept.to_vec()).await;
+    let places = |trials: &[Trial]| -> Vec<_> {
+        trials.iter().map(|trial| (trial.case.clone(), trial.block, trial.position)).collect()
+    };
+    assert_eq!(places(&resumed.trials), places(missing));
+}
+
+/// A second Ctrl-C drops the study in the middle of a turn.
+#[tokio::test(start_paused = true)]
+async fn a_study_that_is_dropped_in_a_turn_leaves_nothing_up_and_is_begun_again_at_its_block() {
+    let platform = FakePlatform::new(|_| FakeLifetime::serving(BODY, 1000.0));
+    let mut bench = bench(&["a", "b"]);
+    let whole = bench.run(&platform).await;
+    let one_block = platform.vantage().now().since_start() / 2;
+    let in_the_second = one_block + one_block / 2;
+    let platform = FakePlatform::new(|_| FakeLifetime::serving(BODY, 1000.0));
+    let mut heard = Heard::default();
+    let study = bench.study.clone();
+    let context = bench.context();
+    let run = stampede_harness::run(&platform, &study, &bench.prepared, &context, Vec::new(), &mut heard);
+    assert!(tokio::time::timeout(in_the_second, run).await.is_err(), "it was not dropped");
+    assert_eq!((heard.trials.len(), platform.up()), (2, 0));
+    bench.study.resumed_at = vec![platform.vantage().timestamp()];
+    let resumed = bench.resume(&platform, heard.trials).await;
+    assert_eq!(resumed.blocks()[1], whole.blocks()[1]);
 }

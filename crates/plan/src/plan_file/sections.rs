@@ -158,9 +158,9 @@ pub(crate) struct StudySection {
     /// Time limit for rounds: auto. By default 10m, or what three rounds need.
     #[schemars(extend("examples" = ["10m"]))]
     pub(crate) max_time: Option<Text>,
-    /// How the cases of a round are measured: windows, the default, one after the other; or turns, all up together and measured
-    /// in turns of about 0.4 s.
-    #[schemars(extend("examples" = ["turns"]))]
+    /// How the cases of a round are measured: windows, the default, one after the other; turns, all up together and measured
+    /// in turns of about 0.4 s; auto, turns where they hold.
+    #[schemars(extend("examples" = ["turns", "auto"]))]
     pub(crate) order: Option<Text>,
     /// Then latency is measured under an open load: at this share of what the slowest candidate answers, 1% to 95%.
     #[schemars(extend("examples" = ["70%"]))]
@@ -168,7 +168,7 @@ pub(crate) struct StudySection {
     /// The smallest difference worth reporting. 3% by default.
     #[schemars(extend("examples" = ["3%"]))]
     pub(crate) precision: Option<Text>,
-    /// The measuring window of each trial. 8s by default.
+    /// The measuring window of each trial. By default 8s, or less where pilots of a comparison choose it.
     #[schemars(extend("examples" = ["8s"]))]
     pub(crate) duration: Option<Text>,
     /// Load before the window. auto finds out how much by a pilot of each case. By default auto for windows of 5s

@@ -10,9 +10,7 @@ use stampede_core::{
     AddressId, Deployment, Endpoint, EnforcedLimits, Fut, MeterSource, PartMeters, Places, Program, Restart, Terms,
     UnitExit, UnitId, UnitRestart, UnitStatus, UnitStop, UnknownPlace, with_causes,
 };
-use stampede_seam::{
-    ExitReport, FreezeError, LaunchError, LogTail, Moment, ReadBackError, Running, StopError, Vantage,
-};
+use stampede_seam::{ExitReport, LaunchError, LogTail, Moment, ReadBackError, Running, StopError, Vantage};
 use tokio::sync::watch;
 use tokio::task::JoinHandle;
 use tokio::time::{sleep_until, timeout};
@@ -21,7 +19,7 @@ use super::inside::{Inside, Process};
 use super::sandbox::Sandbox;
 use crate::layout::folder::Folder;
 use crate::log_tail;
-use crate::runs::group::{enforced, explain, forks, freeze, source, thaw};
+use crate::runs::group::{enforced, explain, forks, source};
 use crate::runs::run::END_TIME;
 use crate::units::end::End;
 use crate::units::readiness::{NotReady, await_ready};
@@ -294,19 +292,9 @@ impl Running for DockerRunning {
         self.units.iter().map(|watched| watched.unit.id.clone()).collect()
     }
 
-    fn freeze(&self) -> Fut<'_, Result<(), FreezeError>> {
-        freeze(Some(&self.sandbox.group))
-    }
-
-    fn thaw(&self) -> Fut<'_, Result<(), FreezeError>> {
-        thaw(Some(&self.sandbox.group))
-    }
-
     fn stop(self: Box<Self>) -> Fut<'static, Result<ExitReport, StopError>> {
         Box::pin(async move {
             let Self { sandbox, units, .. } = *self;
-            // What is frozen hears no signal.
-            let _ = sandbox.group.thaw();
             let mut stops = Vec::new();
             for Watched { unit, signal, process, keeper } in units.iter().rev() {
                 let asked = Instant::now();

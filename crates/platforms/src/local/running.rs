@@ -10,9 +10,7 @@ use stampede_core::{
     AddressId, Deployment, Endpoint, EnforcedLimits, Fut, MeterSource, PartMeters, Places, Program, Restart, Terms,
     Unit, UnitExit, UnitId, UnitRestart, UnitStatus, UnknownPlace, with_causes,
 };
-use stampede_seam::{
-    ExitReport, FreezeError, LaunchError, LogTail, Moment, ReadBackError, Running, StopError, Vantage,
-};
+use stampede_seam::{ExitReport, LaunchError, LogTail, Moment, ReadBackError, Running, StopError, Vantage};
 use tokio::io::{AsyncBufReadExt, AsyncWriteExt, BufReader};
 use tokio::net::UnixStream as TokioUnixStream;
 use tokio::net::unix::{OwnedReadHalf, OwnedWriteHalf};
@@ -262,18 +260,8 @@ impl Running for LocalRunning {
         self.units.iter().map(|unit| unit.id.clone()).collect()
     }
 
-    fn freeze(&self) -> Fut<'_, Result<(), FreezeError>> {
-        group::freeze(self.group())
-    }
-
-    fn thaw(&self) -> Fut<'_, Result<(), FreezeError>> {
-        group::thaw(self.group())
-    }
-
     fn stop(self: Box<Self>) -> Fut<'static, Result<ExitReport, StopError>> {
         Box::pin(async move {
-            // What is frozen hears no signal.
-            let _ = self.group().map(Group::thaw);
             let Self { mut owner, mut warden, units, .. } = *self;
             // For each unit its grace and then the time to kill it, and at last the time to end the run.
             let graces: Duration = units.iter().map(|unit| unit.grace + END_TIME).sum();

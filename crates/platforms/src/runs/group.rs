@@ -1,17 +1,14 @@
 //! What the kernel tells of the control group that holds a run.
 
 use std::collections::BTreeSet;
-use std::time::{Duration, Instant};
+use std::time::Duration;
 
 use stampede_cgroup::{Bound, FileError, Group, QUOTA_PERIOD, V1Folders};
-use stampede_core::{Bytes, Cpus, EnforcedLimits, Fut, Limit, Limits, MeterSource, Part, with_causes};
-use stampede_seam::{FreezeError, ReadBackError};
+use stampede_core::{Bytes, Cpus, EnforcedLimits, Limit, Limits, MeterSource, Part, with_causes};
+use stampede_seam::ReadBackError;
 
 use super::process_table;
 use crate::log_tail::with_log;
-
-/// How long a group may take to be frozen: a process stops when it next leaves the kernel.
-const FREEZE_TIME: Duration = Duration::from_secs(5);
 
 /// A problem with what explains it: processes killed for memory, and the end of the log.
 pub(crate) fn explain(group: Option<&Group>, problem: &str, log: &[String]) -> String {
@@ -73,30 +70,6 @@ pub(crate) fn enforced(group: Option<&Group>) -> Result<EnforcedLimits, ReadBack
         Bound::AtMost(bytes) => Limit::AtMost(Bytes::new(bytes)),
     };
     Ok(EnforcedLimits { cpus, period, memory })
-}
-
-/// Freezes a run's group with its parts, on a thread that may block.
-pub(crate) fn freeze(group: Option<&Group>) -> Fut<'static, Result<(), FreezeError>> {
-    on_thread(group, |group| group.freeze(Instant::now() + FREEZE_TIME))
-}
-
-/// Lets it go on.
-pub(crate) fn thaw(group: Option<&Group>) -> Fut<'static, Result<(), FreezeError>> {
-    on_thread(group, Group::thaw)
-}
-
-fn on_thread(
-    group: Option<&Group>,
-    act: impl FnOnce(&Group) -> Result<(), stampede_cgroup::FreezeError> + Send + 'static,
-) -> Fut<'static, Result<(), FreezeError>> {
-    let group = group.cloned();
-    Box::pin(async move {
-        let group = group.ok_or_else(|| FreezeError("freeze the run: it has no control group".to_owned()))?;
-        match tokio::task::spawn_blocking(move || act(&group)).await {
-            Ok(acted) => acted.map_err(|error| FreezeError(with_causes(&error))),
-            Err(panic) => std::panic::resume_unwind(panic.into_panic()),
-        }
-    })
 }
 
 /// Its processes that are children of processes of the same program.

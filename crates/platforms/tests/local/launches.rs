@@ -24,7 +24,6 @@ pub(crate) const TESTS: &[Test] = &[
     ("a_memory_kill_is_counted", memory_kill),
     ("a_limit_that_is_too_small_is_named", limit_too_small),
     ("a_state_folder_of_someone_else_is_refused", foreign_state_folder),
-    ("a_deployment_is_frozen_thawed_and_stopped_while_it_is_frozen", frozen),
     ("php_server_with_workers_is_ready_and_ends", php_workers),
     ("a_unit_that_ends_at_once_fails_with_its_log", ends_at_once),
     ("a_program_that_is_missing_fails", missing_program),
@@ -210,33 +209,6 @@ fn foreign_state_folder() {
     fs::set_permissions(bench.state_dir(), fs::Permissions::from_mode(0o777)).unwrap();
     let error = LocalPlatform::new(config, Here::new()).unwrap_err();
     assert!(matches!(error, NewPlatformError::NotOurs(_)), "{error}");
-}
-
-fn frozen() {
-    if !has_cgroups("a_deployment_is_frozen_thawed_and_stopped_while_it_is_frozen") {
-        return;
-    }
-    let bench = Bench::new();
-    let deployment = bench.deployment(vec![shell("busy", "while :; do :; done")]);
-    block_on(async {
-        let running = bench.platform().launch(&deployment, &Terms::of(LIMITS)).await.unwrap();
-        let cpu = || counters(running.as_ref()).cpu;
-        let works = |from: Duration| {
-            wait_until(
-                "it does not work",
-                || if cpu() > from + Duration::from_millis(20) { Ok(()) } else { Err(cpu()) },
-            );
-        };
-        works(Duration::ZERO);
-        running.freeze().await.unwrap();
-        let frozen = cpu();
-        running.thaw().await.unwrap();
-        works(frozen);
-        running.freeze().await.unwrap();
-        let report = running.stop().await.unwrap();
-        assert!(!report.units[0].killed, "it heard its signal: {report:?}");
-    });
-    bench.assert_nothing_left();
 }
 
 fn php_workers() {

@@ -109,6 +109,7 @@ pub(crate) fn four_runtimes() -> Sample {
         order: stampede_core::BlockOrder::default(),
         resumed_at: Vec::new(),
         time_over_at: None,
+        windows_from: None,
     };
     let throughputs = [
         ("apache-mod-php", [1_402.0, 1_371.0, 1_420.0], 31),

@@ -63,6 +63,7 @@ pub(crate) fn study(id: &str, started_at_s: i64) -> Study {
         order: BlockOrder::Turns,
         resumed_at: Vec::new(),
         time_over_at: None,
+        windows_from: None,
     }
 }
 

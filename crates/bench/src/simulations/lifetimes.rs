@@ -1,31 +1,24 @@
-//! Two cases: is it better to start each once in a block, or twice?
+//! Two cases: is it better to start each once in a block, or twice (`docs/adr/0036-one-lifetime-of-a-case-in-a-block.md`)?
 //!
 //! With two starts of each in a block, what a case differs by from itself within a block tells how well the ratio is known, with 3B - 1
-//! degrees of freedom of B blocks. In the same time there are twice as many blocks of one start each, with 2B - 1. The figures
-//! stand in `docs/adr/0036-one-lifetime-of-a-case-in-a-block.md`: `cargo test -p stampede-stats --test two_lifetimes -- --ignored --nocapture`.
-
-#![expect(clippy::unwrap_used, reason = "a test fails by it")]
+//! degrees of freedom of B blocks. In the same time there are twice as many blocks of one start each, with 2B - 1. Seeds are fixed.
 
 use std::collections::HashMap;
-use std::fs;
+use std::path::Path;
 
 use stampede_stats::{
     BlockRatios, Confidence, Look, PairSpread, Spending, SplitMix64, nominal_error, repeated_interval,
 };
 
+use super::Nature;
+use crate::failure::Failure;
+use crate::trials::{self, Figure};
+
 /// The standard deviation of the ratio of two lifetimes that follow each other.
 const PAIRED: f64 = 0.04;
 
-#[path = "shared/nature.rs"]
-mod nature;
-
-use nature::Nature;
-
-impl Nature {
-    fn below(&mut self, count: usize) -> usize {
-        self.0.index(count)
-    }
-}
+/// Even pieces from this one on: nothing was chosen by them.
+const FIRST_PIECE: u32 = 22;
 
 /// What scatters, from one lifetime to the next.
 #[derive(Clone, Copy, Debug)]
@@ -38,7 +31,7 @@ enum Noise {
     Heavy,
     /// For four lifetimes at a time the machine favours one case or the other, by as much again.
     Favours,
-    /// As it was recorded; runs of even pieces from 22 on, which nothing was chosen by.
+    /// As it was recorded.
     Recorded,
 }
 
@@ -95,7 +88,7 @@ impl Design {
     }
 
     /// What blocks say of the ratio: each block's logarithms of the first and of the second case.
-    fn ratios(self, blocks: &[[Vec<f64>; 2]]) -> BlockRatios {
+    fn ratios(self, blocks: &[[Vec<f64>; 2]]) -> Option<BlockRatios> {
         let mean = |logs: &[f64]| logs.iter().sum::<f64>() / logs.len() as f64;
         let apart: Vec<f64> = blocks.iter().map(|[a, b]| mean(b) - mean(a)).collect();
         let squares = |logs: &[f64]| logs.iter().map(|log| (log - mean(logs)).powi(2)).sum::<f64>();
@@ -111,44 +104,45 @@ impl Design {
                 Some(if own.deviation > pooled.deviation { own } else { pooled })
             }
         };
-        BlockRatios::of_known(apart, few, 0.0).unwrap()
+        BlockRatios::of_known(apart, few, 0.0).ok()
     }
 }
 
-/// Pieces, and the logarithms of their trials' figures.
+/// A piece of each setting is a run.
 type Runs = Vec<(u32, Vec<f64>)>;
 
 /// Runs of recorded trials, each setting grown or shrunk to the same scatter of trials that follow each other.
-fn recorded() -> Vec<Vec<Vec<f64>>> {
-    let path = concat!(env!("CARGO_MANIFEST_DIR"), "/../bench/data/identical-trials.csv");
-    let text = fs::read_to_string(path).unwrap();
-    let mut settings: Vec<(String, Runs)> = Vec::new();
-    for line in text.lines().filter(|line| line.starts_with(|first: char| first.is_ascii_digit())) {
-        let cells: Vec<&str> = line.split(',').collect();
-        let (piece, name) = (cells[0].parse::<u32>().unwrap(), cells[1]);
+pub(super) fn recorded(path: &Path) -> Result<Vec<Vec<Vec<f64>>>, Failure> {
+    let mut settings: Vec<(&str, Runs)> = Vec::new();
+    for row in trials::read(path)? {
         // Of an open load, whose rate is given, throughput tells nothing.
-        if piece < 22 || piece % 2 == 1 || name.ends_with("open") {
+        if row.piece < FIRST_PIECE || row.piece % 2 == 1 || row.setting.figure != Figure::Throughput {
             continue;
         }
-        let log = cells[5].parse::<f64>().unwrap().ln();
-        if !settings.iter().any(|(known, _)| known == name) {
-            settings.push((name.to_owned(), Vec::new()));
-        }
-        let runs = &mut settings.iter_mut().find(|(known, _)| known == name).unwrap().1;
-        match runs.last_mut().filter(|(of, _)| *of == piece) {
+        let (name, log) = (row.setting.name, row.throughput_rps.ln());
+        let place = settings.iter().position(|(known, _)| *known == name).unwrap_or_else(|| {
+            settings.push((name, Vec::new()));
+            settings.len() - 1
+        });
+        let runs = &mut settings[place].1;
+        match runs.last_mut().filter(|(of, _)| *of == row.piece) {
             Some((_, run)) => run.push(log),
-            None => runs.push((piece, vec![log])),
+            None => runs.push((row.piece, vec![log])),
         }
     }
-    settings
-        .into_iter()
-        .map(|(_, runs)| {
-            let steps: Vec<f64> =
-                runs.iter().flat_map(|(_, run)| run.windows(2).map(|pair| pair[1] - pair[0])).collect();
-            let paired = (steps.iter().map(|step| step * step).sum::<f64>() / steps.len() as f64).sqrt();
-            runs.into_iter().map(|(_, run)| run.iter().map(|log| log * PAIRED / paired).collect()).collect()
-        })
-        .collect()
+    let scaled = |(_, runs): (&str, Runs)| {
+        let steps: Vec<f64> = runs.iter().flat_map(|(_, run)| run.windows(2).map(|pair| pair[1] - pair[0])).collect();
+        let paired = (steps.iter().map(|step| step * step).sum::<f64>() / steps.len() as f64).sqrt();
+        runs.into_iter().map(|(_, run)| run.iter().map(|log| log * PAIRED / paired).collect()).collect()
+    };
+    let known: Vec<Vec<Vec<f64>>> = settings.into_iter().map(scaled).collect();
+    if known.is_empty() {
+        return Err(Failure::Unusable(format!(
+            "{} holds no trials that nothing was chosen by; stampede-bench record makes them",
+            path.display()
+        )));
+    }
+    Ok(known)
 }
 
 /// The noise of so many lifetimes, and by how much the second case is favoured at each.
@@ -157,12 +151,7 @@ fn noise(noise: Noise, lifetimes: usize, known: &[Vec<Vec<f64>>], nature: &mut N
     let mut favours = vec![0.0; lifetimes];
     let logs = match noise {
         Noise::White => (0..lifetimes).map(|_| one * nature.normal()).collect(),
-        Noise::Heavy => (0..lifetimes)
-            .map(|_| {
-                let chi: f64 = (0..3).map(|_| nature.normal().powi(2)).sum();
-                one * nature.normal() / chi.sqrt()
-            })
-            .collect(),
+        Noise::Heavy => (0..lifetimes).map(|_| one * nature.heavy()).collect(),
         Noise::Memory => {
             let mut slow = nature.normal();
             (0..lifetimes)
@@ -213,96 +202,150 @@ fn study(
     (0..lifetimes / design.lifetimes()).map(|block| of_block(block, nature)).collect()
 }
 
-#[test]
-#[ignore = "a minute; prints figures for docs/adr/0036-one-lifetime-of-a-case-in-a-block.md"]
-fn figures_of_one_look() {
-    const STUDIES: u64 = 10_000;
-    let known = recorded();
+/// Prints what studies of one look find by each design.
+pub(super) fn of_one_look(
+    studies: impl Fn(u64) -> u64,
+    known: &[Vec<Vec<f64>>],
+    print: impl Fn(&str) -> Result<(), Failure>,
+) -> Result<Option<()>, Failure> {
+    let studies = studies(10_000);
     for of in NOISES {
         for lifetimes in [12, 16, 24, 36] {
             for design in DESIGNS {
                 let (mut missed, mut found, mut half) = (0, 0, 0.0);
-                for seed in 0..STUDIES {
+                for seed in 0..studies {
                     let nature = &mut Nature(SplitMix64::new(seed));
                     let effect = 0.05_f64.ln_1p();
-                    let ratios = design.ratios(&study(design, of, lifetimes, effect, &known, nature));
+                    let ratios = design.ratios(&study(design, of, lifetimes, effect, known, nature));
+                    let Some(ratios) = ratios else { return Ok(None) };
                     let interval = ratios.t_interval(Confidence::P95);
                     missed += u64::from(interval.low > effect || interval.high < effect);
                     found += u64::from(interval.low > 0.0);
                     half += (interval.high - interval.low) / 2.0;
                 }
-                let share = |count: u64| 100.0 * count as f64 / STUDIES as f64;
-                println!(
+                let share = |count: u64| 100.0 * count as f64 / studies as f64;
+                print(&format!(
                     "{of:?}, {lifetimes} lifetimes, {design:?}: missed {:.1} %, 5 % found {:.1} %, half {:.2} %",
                     share(missed),
                     share(found),
-                    100.0 * half / STUDIES as f64
-                );
+                    100.0 * half / studies as f64
+                ))?;
             }
         }
     }
+    Ok(Some(()))
 }
 
 /// After so many blocks a study is looked at in ten minutes, when such shares of its budget are used up.
 const LOOKS_OF_ONE: [(usize, f64); 5] = [(4, 0.4), (6, 0.55), (10, 0.7), (17, 0.85), (26, 1.0)];
 const LOOKS_OF_TWO: [(usize, f64); 5] = [(3, 0.4), (4, 0.55), (6, 0.7), (9, 0.85), (13, 1.0)];
 
-#[test]
-#[ignore = "a minute; prints figures for docs/adr/0036-one-lifetime-of-a-case-in-a-block.md"]
-fn figures_of_several_looks() {
-    const STUDIES: u64 = 4_000;
-    let known = recorded();
-    let mut nominal: HashMap<(bool, usize, u64), f64> = HashMap::new();
+/// How a study of several looks ends.
+struct End {
+    /// After so many lifetimes, where there was a verdict.
+    after: Option<usize>,
+    low: f64,
+    high: f64,
+    differs: bool,
+}
+
+/// Nominal errors by design, number of looks and bits of the error, which take a while.
+type Nominal = HashMap<(bool, usize, u64), f64>;
+
+/// Looks at blocks as they come, until there is a verdict or no more look.
+fn followed(design: Design, blocks: &[[Vec<f64>; 2]], nominal: &mut Nominal) -> Option<End> {
+    let looks = if design == Design::One { LOOKS_OF_ONE } else { LOOKS_OF_TWO };
+    let mut seen: Vec<Look> = Vec::new();
+    let mut last = None;
+    for (count, spent) in looks {
+        seen.push(Look { spent, information: count as f64 });
+        let ratios = design.ratios(&blocks[..count])?;
+        let mut at = |error: f64| {
+            let key = (design == Design::One, seen.len(), error.to_bits());
+            let found = match nominal.get(&key) {
+                Some(found) => *found,
+                None => nominal_error(Spending::Late, error, &seen).ok()?,
+            };
+            nominal.insert(key, found);
+            Some(repeated_interval(&ratios, found))
+        };
+        let (interval, narrow) = (at(0.05)?, at(0.10)?);
+        let differs = interval.low > 0.0 || interval.high < 0.0;
+        let is_equal = narrow.low > -1.03_f64.ln() && narrow.high < 1.03_f64.ln();
+        let after = (differs || is_equal).then(|| count * design.lifetimes());
+        last = Some(End { after, low: interval.low, high: interval.high, differs });
+        if after.is_some() {
+            break;
+        }
+    }
+    last
+}
+
+/// Prints how studies of several looks end by each design.
+pub(super) fn of_several_looks(
+    studies: impl Fn(u64) -> u64,
+    known: &[Vec<Vec<f64>>],
+    print: impl Fn(&str) -> Result<(), Failure>,
+) -> Result<Option<()>, Failure> {
+    let studies = studies(4_000);
+    let mut nominal = Nominal::new();
     for of in NOISES {
         for step in [0.0, 0.05, 0.10, 0.40] {
             for design in DESIGNS {
-                let looks = if design == Design::One { LOOKS_OF_ONE } else { LOOKS_OF_TWO };
-                let (mut ends, mut wrong, mut found, mut missed) = (Vec::new(), 0, 0, 0);
-                for seed in 0..STUDIES {
+                let effect = f64::ln_1p(step);
+                let end = |seed| {
                     let nature = &mut Nature(SplitMix64::new(seed));
-                    let effect = f64::ln_1p(step);
-                    let blocks = study(design, of, 52, effect, &known, nature);
-                    let mut seen: Vec<Look> = Vec::new();
-                    let mut end = usize::MAX;
-                    for (count, spent) in looks {
-                        seen.push(Look { spent, information: count as f64 });
-                        let ratios = design.ratios(&blocks[..count]);
-                        let mut at = |error: f64| {
-                            let key = (design == Design::One, seen.len(), error.to_bits());
-                            let nominal = nominal
-                                .entry(key)
-                                .or_insert_with(|| nominal_error(Spending::Late, error, &seen).unwrap());
-                            repeated_interval(&ratios, *nominal)
-                        };
-                        let (interval, narrow) = (at(0.05), at(0.10));
-                        let is_last = count == looks[4].0;
-                        let differs = interval.low > 0.0 || interval.high < 0.0;
-                        let is_equal = narrow.low > -1.03_f64.ln() && narrow.high < 1.03_f64.ln();
-                        if differs || is_equal || is_last {
-                            found += u64::from(interval.low > 0.0 && step > 0.0);
-                            wrong += u64::from(if step > 0.0 { interval.high < 0.0 } else { differs });
-                            missed += u64::from(interval.low > effect || interval.high < effect);
-                            if differs || is_equal {
-                                end = count * design.lifetimes();
-                            }
-                            break;
-                        }
-                    }
-                    ends.push(end);
-                }
-                ends.sort_unstable();
-                let quantile = |share: f64| ends[((ends.len() - 1) as f64 * share) as usize];
-                let told = |end: usize| if end == usize::MAX { "never".to_owned() } else { end.to_string() };
-                let share = |count: u64| 100.0 * count as f64 / STUDIES as f64;
-                println!(
+                    followed(design, &study(design, of, 52, effect, known, nature), &mut nominal)
+                };
+                let ends: Option<Vec<End>> = (0..studies).map(end).collect();
+                let Some(ends) = ends else { return Ok(None) };
+                let share = |is: &dyn Fn(&End) -> bool| {
+                    100.0 * ends.iter().filter(|end| is(end)).count() as f64 / studies as f64
+                };
+                let mut after: Vec<usize> = ends.iter().map(|end| end.after.unwrap_or(usize::MAX)).collect();
+                after.sort_unstable();
+                let quantile = |share: f64| match after[((after.len() - 1) as f64 * share) as usize] {
+                    usize::MAX => "never".to_owned(),
+                    lifetimes => lifetimes.to_string(),
+                };
+                print(&format!(
                     "{of:?}, {step}, {design:?}: lifetimes to a verdict: median {}, 9 of 10 {}; found {:.1} %, wrong {:.1} %, missed {:.1} %",
-                    told(quantile(0.5)),
-                    told(quantile(0.9)),
-                    share(found),
-                    share(wrong),
-                    share(missed)
-                );
+                    quantile(0.5),
+                    quantile(0.9),
+                    share(&|end| end.low > 0.0 && step > 0.0),
+                    share(&|end| if step > 0.0 { end.high < 0.0 } else { end.differs }),
+                    share(&|end| end.low > effect || end.high < effect)
+                ))?;
             }
         }
+    }
+    Ok(Some(()))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_pooled_error_misses_more_where_the_machine_favours_a_case() {
+        let missed = |design: Design| {
+            let is_missed = |seed: &u64| {
+                let nature = &mut Nature(SplitMix64::new(*seed));
+                let interval = design.ratios(&study(design, Noise::Favours, 12, 0.05, &[], nature)).unwrap();
+                let interval = interval.t_interval(Confidence::P95);
+                interval.low > 0.05 || interval.high < 0.05
+            };
+            (0..1000_u64).filter(is_missed).count()
+        };
+        let (between, pooled) = (missed(Design::Mirrored(Error::Between)), missed(Design::Mirrored(Error::Pooled)));
+        assert!(between < 80 && pooled > 100, "{between} {pooled}");
+    }
+
+    #[test]
+    fn a_study_ends_with_its_first_verdict() {
+        let nature = &mut Nature(SplitMix64::new(1));
+        let blocks = study(Design::One, Noise::White, 52, 1.0, &[], nature);
+        let end = followed(Design::One, &blocks, &mut Nominal::new()).unwrap();
+        assert_eq!((end.after, end.differs), (Some(8), true));
     }
 }
