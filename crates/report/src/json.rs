@@ -82,6 +82,9 @@ pub(crate) struct WireStudy<'a> {
     /// What followed at a share of its throughput.
     #[serde(skip_serializing_if = "Option::is_none")]
     open_part: Option<Box<WireOpenPart<'a>>>,
+    /// How each generator was reached, where others than this process drove the load.
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    generators: Vec<String>,
     /// Where scatter comes from, in a study that was measured in turns.
     #[serde(skip_serializing_if = "Option::is_none")]
     turn_scatter: Option<WireTurnScatter>,
@@ -149,6 +152,7 @@ impl<'a> WireStudy<'a> {
             verdicts: view.analysis.verdicts.iter().map(WireVerdict::of).collect(),
             detectable_share: view.analysis.detectable.map(rounded),
             open_part: WireOpenPart::of(view).map(Box::new),
+            generators: groundwork.generators.iter().map(ToString::to_string).collect(),
             turn_scatter: TurnScatter::of(view.study, view.trials).map(|scatter| WireTurnScatter::of(&scatter)),
             why: why::explanation(view).map(|explanation| WireExplanation::of(view, &explanation)),
         }
